@@ -1,0 +1,214 @@
+/* The custom instructions that put work on a core's pipes, and the custom CSRs. Plain C, read by firmware and
+ * models.
+ *
+ * The real scalar unit's ISA is not public. cm384's is RV64IMAFC_Zicsr_Zifencei (ABI lp64f) plus the two
+ * custom opcodes below. The model of work is Ascend C's: the scalar unit runs the program and pushes
+ * instructions into in-order queues of the pipes, which run in parallel and meet at flags and barriers.
+ *
+ * Pipe instructions: opcode custom-1 (0x2b), R4 format. There is no result register: the rd field is the
+ * operation (0..31), funct3 the class, funct2 the element type; rs1, rs2, rs3 are 64-bit operands: .insn r4
+ * 0x2b, CLASS, TYPE, x<OPERATION>, rs1, rs2, rs3 Host calls: opcode custom-0 (0x0b), R format, funct7 = call
+ * number, rd = result, rs1, rs2 = arguments.
+ *
+ * UBuffer operands are offsets in the core's UBuffer (0..192 Ki - 1), multiples of 32 unless said otherwise.
+ */
+#ifndef CM384_ABI_ISA_H
+#define CM384_ABI_ISA_H
+
+#define CM384_OPCODE_HOST 0x0b
+#define CM384_OPCODE_PIPE 0x2b
+
+/* Pipes, numbered as on the part. */
+enum cm384_pipe {
+  CM384_PIPE_S = 0,
+  CM384_PIPE_V = 1,
+  CM384_PIPE_MTE1 = 2,
+  CM384_PIPE_MTE2 = 3,
+  CM384_PIPE_MTE3 = 4,
+  CM384_PIPE_M = 5,
+  CM384_PIPE_ALL = 6,
+  CM384_PIPE_FIX = 7
+};
+
+/* funct3: class of a pipe instruction. */
+enum cm384_class {
+  CM384_CLASS_SYNC = 0,
+  CM384_CLASS_MTE = 1,
+  CM384_CLASS_VECTOR = 2,  /* element-wise */
+  CM384_CLASS_REDUCE = 3,  /* reductions, compare, select, gather */
+  CM384_CLASS_CONVERT = 4, /* casts; operation = pair of types, funct2 = rounding */
+  CM384_CLASS_CUBE = 5     /* later */
+};
+
+/* CM384_CLASS_SYNC: operation (rd). funct2 = 0. */
+enum cm384_sync {
+  /* rs1 = source pipe | destination pipe << 8 | event id (0..7) << 16. Queued in the source pipe; sets the
+     flag when all its earlier instructions have completed. Setting a set flag is an error. */
+  CM384_SET_FLAG = 0,
+  /* Same operand. Queued in the destination pipe (destination S: blocks the scalar unit) until the flag is
+     set; clears it. */
+  CM384_WAIT_FLAG = 1,
+  /* rs1 = pipe (or PIPE_ALL: the scalar unit waits until all pipes are idle and all their accesses are
+     complete). Later instructions of that pipe wait for the completion of its earlier ones. */
+  CM384_PIPE_BARRIER = 2,
+  /* rs1 = pipe | mode << 8 | flag id (0..15) << 16. Fires when that pipe's earlier work is complete; then
+     counts up the flag of: mode 0, every AIV of the launch on this die (a barrier: each core's wait needs one
+     set from all of them); mode 1, both AIVs of the group; mode 2, the AIC and AIVs of the group (later). */
+  CM384_CROSS_CORE_SET = 3,
+  /* rs1 = flag id; blocks the scalar unit until the flag's counter is positive, counts it down. */
+  CM384_CROSS_CORE_WAIT = 4,
+  /* rs1 = low 64, rs2 = high 64 bits of the vector mask (bit i: element i of a repeat takes part). Reset
+     value: all ones. */
+  CM384_SET_MASK = 5,
+  /* rs1 = source stride, rs2 = destination stride of later MTE copies: distance from the start of one burst
+     to the start of the next, in bytes. */
+  CM384_SET_STRIDE = 6,
+  /* Clean and invalidate the scalar data cache. rs1 = address, rs2 = bytes (0: the whole cache). */
+  CM384_DCCI = 7,
+  /* Marks one turn of a polling loop over GM: rs1 = address, rs2 = bytes (own die). With poll elision on, the
+     scalar unit parks until a write has touched the range since the start of the turn that read it, and
+     resumes on a multiple of the poll period (the time from the previous mark); the skipped polls are charged
+     to memory. With elision off: no effect. */
+  CM384_POLL_MARK = 8,
+  /* rs1 = 0/1: whether later MTE2 reads and MTE3 writes allocate in L2 (reset: 1). */
+  CM384_SET_L2_ALLOCATE = 9,
+  /* rs1 = phase number (0..31): the study's phase marker; no time. The table of names is the kernel's. */
+  CM384_PHASE = 10
+};
+
+/* CM384_CLASS_MTE: operation (rd). rs1 = destination, rs2 = source, rs3 = burst bytes (bits 31:0) | burst
+   count << 32. One side is a GM address (any alignment), the other a UBuffer offset (32 B aligned). On the
+   UBuffer side a burst is padded to a multiple of 32 B (reads fill the padding with zeros). Strides as set by
+   CM384_SET_STRIDE; count 1 ignores them. */
+enum cm384_mte {
+  CM384_MTE_GM_TO_UB = 0, /* pipe MTE2 */
+  CM384_MTE_UB_TO_GM = 1, /* pipe MTE3; complete when the target's memory has acknowledged all of it */
+  CM384_MTE_UB_TO_GM_ADD_S32 = 2, /* pipe MTE3, atomic add at the target, int32 elements */
+  CM384_MTE_UB_TO_GM_ADD_F32 = 3
+};
+
+/* funct2 of CM384_CLASS_VECTOR and CM384_CLASS_REDUCE: element type. A repeat is 256 B: 64 elements of 4 B,
+ * 128 of 2 B. */
+enum cm384_type { CM384_F32 = 0, CM384_F16 = 1, CM384_S32 = 2, CM384_S16 = 3 };
+
+/* Vector operands.
+   rs1 = destination offset | source-0 offset << 32
+   rs2 = source-1 offset, or the scalar (element bits in the low half) for the operations that end in S and
+   for DUP rs3 = repeats (7:0, 1..255) | destination block stride (15:8) | source-0 block stride (23:16) |
+   source-1 block stride (31:24) | destination repeat stride (39:32) | source-0 repeat stride (47:40) |
+   source-1 repeat stride (55:48) Strides count 32 B blocks; block stride 1 and repeat stride 8 mean
+   contiguous. A repeat covers 8 blocks. */
+
+/* CM384_CLASS_VECTOR */
+enum cm384_vector {
+  CM384_VADD = 0,
+  CM384_VSUB = 1,
+  CM384_VMUL = 2,
+  CM384_VDIV = 3,
+  CM384_VMAX = 4,
+  CM384_VMIN = 5,
+  CM384_VADDS = 6,
+  CM384_VMULS = 7,
+  CM384_VMAXS = 8,
+  CM384_VMINS = 9,
+  CM384_VABS = 10,
+  CM384_VRELU = 11,
+  CM384_VEXP = 12,
+  CM384_VLN = 13,
+  CM384_VSQRT = 14,
+  CM384_VRSQRT = 15,
+  CM384_VREC = 16, /* 1/x */
+  CM384_VDUP = 17, /* scalar to every element */
+  CM384_VCOPY = 18,
+  CM384_VAND = 19,
+  CM384_VOR = 20,
+  CM384_VNOT = 21,
+  CM384_VMADD = 22, /* destination = source-0 * source-1 + destination */
+  CM384_VAXPY = 23, /* destination = source-0 * scalar + destination */
+  CM384_VSHLS = 24, /* integer shifts by scalar */
+  CM384_VSHRS = 25
+};
+
+/* CM384_CLASS_REDUCE */
+enum cm384_reduce {
+  /* One result element a repeat, written at destination + repeat index * destination repeat stride, where
+     here the destination repeat stride counts elements. VCMAX/VCMIN write {value, index} pairs only in mode
+     rs2 = 1. */
+  CM384_VCADD = 0,
+  CM384_VCMAX = 1,
+  CM384_VCMIN = 2,
+  /* One result element a 32 B block: 8 a repeat, contiguous; destination repeat stride counts 8-element
+     groups. */
+  CM384_VCGADD = 3,
+  CM384_VCGMAX = 4,
+  CM384_VCGMIN = 5,
+  /* Compare with source-1 (V) or a scalar (VS): one bit an element, packed little-endian, contiguous from the
+     destination; 64 elements of 4 B give 8 B a repeat. Bits of masked-off elements are 0. */
+  CM384_VCMP_EQ = 6,
+  CM384_VCMP_NE = 7,
+  CM384_VCMP_LT = 8,
+  CM384_VCMP_LE = 9,
+  CM384_VCMP_GT = 10,
+  CM384_VCMP_GE = 11,
+  CM384_VCMPS_EQ = 12,
+  CM384_VCMPS_NE = 13,
+  CM384_VCMPS_LT = 14,
+  CM384_VCMPS_LE = 15,
+  CM384_VCMPS_GT = 16,
+  CM384_VCMPS_GE = 17,
+  /* destination = bit ? source-0 : source-1. The bits are packed as compare writes them, at the UBuffer
+     offset in rs2's high half. */
+  CM384_VSEL = 18,
+  /* Gather mask: copies the selected elements of source 0 contiguously to the destination. rs2 low half =
+     pattern 1..7 (1: even, 2: odd, 3..6: element 0..3 of each 4, 7: all) or 0: packed bits at the UBuffer
+     offset in rs2's high half. */
+  CM384_VGATHER_MASK = 19,
+  /* Broadcast: element i of source 0 fills block i of the destination; 8 elements a repeat. */
+  CM384_VBRCB = 20,
+  /* destination element i = the 4 B element at UBuffer offset (source 0's int32 element i) + rs2 low half */
+  CM384_VGATHER = 21
+};
+
+/* CM384_CLASS_CONVERT: operation (rd). funct2 = rounding. Strides count 32 B blocks of the respective type; a
+   repeat covers 64 elements, so the narrow side of a repeat is 4 blocks (2 B) or 2 blocks (1 B): contiguous
+   means repeat strides 8 / 4 / 2. */
+enum cm384_convert {
+  CM384_BF16_TO_F32 = 0,
+  CM384_F32_TO_BF16 = 1,
+  CM384_F16_TO_F32 = 2,
+  CM384_F32_TO_F16 = 3,
+  CM384_F32_TO_S32 = 4, /* saturating; NaN gives 0 */
+  CM384_S32_TO_F32 = 5,
+  CM384_S32_TO_F16 = 6, /* overflow gives infinity */
+  CM384_F16_TO_S8 = 7,  /* saturating */
+  CM384_S8_TO_F16 = 8,
+  CM384_F32_TO_F32 = 9, /* round to an integral value */
+  CM384_F16_TO_S32 = 10,
+  CM384_S32_TO_S16 = 11,
+  CM384_S16_TO_S32 = 12
+};
+enum cm384_rounding {
+  CM384_RINT = 0 /* nearest, ties to even */,
+  CM384_FLOOR = 1,
+  CM384_CEIL = 2,
+  CM384_TRUNC = 3
+};
+
+/* Custom CSRs, read only. */
+#define CM384_CSR_BLOCK_INDEX 0xcc0 /* this block's number in the launch on this die, 0.. */
+#define CM384_CSR_BLOCK_COUNT 0xcc1 /* blocks (cores) of the launch on this die */
+#define CM384_CSR_ARGUMENTS 0xcc2   /* GM address of the launch's argument block */
+#define CM384_CSR_SYS_COUNT 0xcc3   /* 50 MHz counter, as on the part */
+#define CM384_CSR_CYCLE 0xcc4       /* core cycles since the start of the run (also the standard cycle CSR) */
+#define CM384_CSR_CORE 0xcc5        /* physical AIV number on the die, 0..47 */
+#define CM384_CSR_DIE 0xcc6         /* die number in the supernode */
+
+/* Host calls: funct7. */
+enum cm384_host_call {
+  CM384_HOST_EXIT = 0, /* rs1 = status; ends the block when its pipes have drained */
+  CM384_HOST_WRITE =
+      1, /* rs1 = address in private memory, rs2 = bytes: kernel printf; costs no simulated time */
+  CM384_HOST_ABORT = 2 /* rs1 = address of a C string: the kernel gives up; the run ends with exit code 3 */
+};
+
+#endif
