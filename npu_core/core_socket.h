@@ -1,0 +1,58 @@
+// What a core sees of its die. Implemented by npu_core/die; tests implement it with a stand-in.
+#pragma once
+
+#include <cstdint>
+
+#include "hw/units.h"
+#include "sim/payload.h"
+#include "sim/transaction.h"
+
+namespace cm384::npu {
+
+// A request of a core to its own die's memory: at most 512 B, not crossing a 512 B boundary.
+struct LocalAccess {
+  std::uint64_t offset = 0;  // in the die's memory
+  std::uint32_t bytes = 0;
+  std::uint16_t core = 0;
+  bool write = false;
+  bool allocate = true;  // in L2
+  Time at;               // leaves the core; the socket is called at this event time
+};
+
+// Events a core asks for; they come back to it with the same `what`.
+class CoreSocket {
+ public:
+  virtual ~CoreSocket() = default;
+
+  // Time of the event the die is handling. A core may have run ahead of it in local time.
+  virtual Time now() const = 0;
+  // Asks for an event of this core at `at` (not before now()).
+  virtual void schedule(std::uint16_t core, Time at, std::uint32_t what, std::uint64_t argument) = 0;
+
+  // True where the global address is in the die's own memory.
+  virtual bool is_local(std::uint64_t address) const = 0;
+  // Read or write of the die's own memory: performs it on the backing store now and returns when the data
+  // (read) or the acknowledgement (write) reaches the core. `bytes`: read data goes there, write data comes
+  // from there. Returns tags of read blocks through `tags`; takes tags of written blocks from it. Throws
+  // MachineError outside memory.
+  virtual Time access(const LocalAccess& access, std::byte* bytes, sim::TagMask& tags) = 0;
+  // Atomic add on the die's own memory, elements of 4 B, otherwise as write.
+  virtual Time atomic_add(const LocalAccess& access, const std::byte* bytes, bool floating) = 0;
+
+  // To memory outside the die: the completion comes back through the core's completed().
+  virtual void submit(const sim::Request& request) = 0;
+  virtual sim::PayloadPool& payloads() = 0;
+  virtual sim::TransactionId new_transaction(std::uint16_t core) = 0;
+
+  // The scalar unit of the core may run again from the given core cycle on.
+  virtual void wake_scalar(std::uint16_t core, std::int64_t cycle) = 0;
+
+  // Cross-core flags, called at the event time at which the set fires. See CM384_CROSS_CORE_SET.
+  virtual void cross_core_set(std::uint16_t core, std::uint32_t mode, std::uint32_t flag) = 0;
+
+  // Poll elision: watches [offset, offset + bytes) of the die's memory for this core from now on (one range a
+  // core; 0 bytes ends it). The die calls the core's watched_write(time) at each write that touches it.
+  virtual void watch(std::uint16_t core, std::uint64_t offset, std::uint64_t bytes) = 0;
+};
+
+}  // namespace cm384::npu
