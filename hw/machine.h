@@ -1,0 +1,73 @@
+// The machine as data: every parameter of every part, with where its value comes from.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hw/parameters/die.h"
+#include "hw/parameters/launch.h"
+
+namespace cm384::hw {
+
+// Where a value comes from.
+enum class Origin : std::uint8_t { published, derived, calibrated, assumed, user_file, command_line };
+std::string_view to_string(Origin origin);
+
+struct Provenance {
+  Origin from = Origin::assumed;
+  std::string source;  // a sentence: the publication, the derivation, the figure calibrated to; or file:line
+};
+
+struct Machine {
+  std::string name;         // of the preset, or of the file without folder and ending
+  std::string description;  // one line
+
+  Die die;
+  Launch launch;
+
+  std::map<std::string, Provenance> provenance;  // by key such as "hbm.t_rc"; one entry a parameter
+  std::map<std::string, std::string> overrides;  // key to value: what a user's file or --set changed
+  std::string preset;                            // the preset all of this stands on; empty: a file on its own
+  std::vector<std::string> files;                // the user's files that were read, base first
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    visit("die", self.die);
+    visit("launch", self.launch);
+  }
+};
+
+// A machine from a preset's name or a TOML file (anything with a '/' or the ending .toml), with overrides of
+// the form "section.key=value" applied in order. Checked: every parameter has a value of its kind, in its
+// range, and the cross-checks of check_machine hold. Throws InputError: one line, file:line: key: what was
+// found; what is allowed.
+Machine load_machine(const std::string& preset_or_path, const std::vector<std::string>& overrides = {});
+
+// The same from TOML text; `name` stands for the file in messages and names the machine.
+Machine parse_machine(std::string_view text, const std::string& name,
+                      const std::vector<std::string>& overrides = {});
+
+// Names of the presets built into the program, sorted.
+std::vector<std::string> preset_names();
+inline constexpr std::string_view kDefaultMachine = "cloudmatrix384";
+
+// Applies one "key=value". Throws InputError.
+void override_parameter(Machine& machine, std::string_view assignment);
+
+// Checks that span parameters: clocks that convert exactly, counts that fit together. Throws InputError.
+void check_machine(const Machine& machine);
+
+// Every value with its provenance, as TOML that load_machine reads back to the same machine.
+std::string to_toml(const Machine& machine);
+// Every value with its provenance, as JSON.
+std::string to_json(const Machine& machine);
+// The reference page (Markdown): key, range, sentence, value, origin and source of every parameter.
+std::string reference_page(const Machine& machine);
+
+// The value of one parameter as text, such as "47.5ns". Throws InputError for an unknown key.
+std::string value_of(const Machine& machine, std::string_view key);
+
+}  // namespace cm384::hw
