@@ -87,34 +87,50 @@ constexpr Bandwidth operator""_GBps(unsigned long long v) {
 }  // namespace literals
 
 // Ticks of a periodic event (a core cycle, a flit on a link) counted from time 0. Tick n starts at
-// ceil(n * period); tick_at_or_after(t) is the smallest n with start(n) >= t. Exact for n below 2^40 and
-// periods whose reduced numerator and denominator are below 2^22 (checked where a machine is read).
+// ceil(n * period); tick_at_or_after(t) is the smallest n with start(n) >= t. Exact for every n >= 0 whose
+// start fits a Time: a product beyond 64 bits is formed in 128. Rates must be above 0.
 class Clock {
  public:
   constexpr Clock() = default;
   // One tick a cycle of `f`.
-  constexpr explicit Clock(Frequency f) : Clock(1'000'000'000'000, f.hertz) {}
-  // One tick for every `unit` bytes at `rate`, for example a 20 B flit at 28 GB/s.
-  constexpr Clock(Bytes unit, Bandwidth rate)
-      : Clock(unit.count * 1'000'000'000'000, rate.bytes_per_second) {}
+  constexpr explicit Clock(Frequency f) : Clock(1, f.hertz) {}
+  // One tick for every `unit` bytes at `rate`, for example a 20 B flit at 28 GB/s. A unit has at most 9.2 MB.
+  constexpr Clock(Bytes unit, Bandwidth rate) : Clock(unit.count, rate.bytes_per_second) {}
 
   constexpr Time start(std::int64_t tick) const {
-    return {(tick * numerator_ + denominator_ - 1) / denominator_};
+    return {scale(tick, numerator_, denominator_ - 1, denominator_)};
   }
+  // Tick n starts after t - 1 ps where n > (t - 1 ps) / period: rounding t / period up would give n + 1 for
+  // most of the starts themselves, since they were rounded up.
   constexpr std::int64_t tick_at_or_after(Time t) const {
-    return (t.ps * denominator_ + numerator_ - 1) / numerator_;
+    return t.ps <= 0 ? 0 : scale(t.ps - 1, denominator_, 0, numerator_) + 1;
   }
-  // Whole ticks that fit a span, rounded up.
+  // The fewest whole ticks from time 0 that cover a span.
   constexpr std::int64_t ticks(Time span) const { return tick_at_or_after(span); }
+  // The period in ps as a reduced fraction.
   constexpr std::int64_t numerator() const { return numerator_; }
   constexpr std::int64_t denominator() const { return denominator_; }
 
  private:
-  constexpr Clock(std::int64_t numerator, std::int64_t denominator)
-      : numerator_(numerator / std::gcd(numerator, denominator)),
-        denominator_(denominator / std::gcd(numerator, denominator)) {}
+  static constexpr std::int64_t kPsPerSecond = 1'000'000'000'000;
 
-  std::int64_t numerator_ = 1000;  // period in ps = numerator / denominator
+  // Period of `units` things at `rate` of them a second.
+  constexpr Clock(std::int64_t units, std::int64_t rate) {
+    const std::int64_t common = std::gcd(units, rate);
+    const std::int64_t rest = std::gcd(kPsPerSecond, rate / common);
+    numerator_ = (units / common) * (kPsPerSecond / rest);
+    denominator_ = rate / common / rest;
+  }
+
+  // (n * by + add) / over, rounded down, formed in 128 bits where 64 are too few.
+  static constexpr std::int64_t scale(std::int64_t n, std::int64_t by, std::int64_t add, std::int64_t over) {
+    std::int64_t sum = 0;
+    if (!__builtin_mul_overflow(n, by, &sum) && !__builtin_add_overflow(sum, add, &sum)) return sum / over;
+    __extension__ using Wide = __int128;
+    return static_cast<std::int64_t>((static_cast<Wide>(n) * by + add) / over);
+  }
+
+  std::int64_t numerator_ = 1000;
   std::int64_t denominator_ = 1;
 };
 

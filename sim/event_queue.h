@@ -7,8 +7,11 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cassert>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "hw/units.h"
@@ -25,7 +28,8 @@ struct Event {
   std::uint64_t argument = 0;
 };
 
-// Told when a queue gets an event earlier than all it held; a module re-arms its wake-up with it.
+// Told when a queue gets an event earlier than all it held, and at the end of run_until() what the earliest
+// event left is; a module re-arms its wake-up with it. Not told while run_until() is at work.
 class WakeListener {
  public:
   virtual void wake_at(Time t) = 0;
@@ -34,16 +38,29 @@ class WakeListener {
   ~WakeListener() = default;
 };
 
-// A binary heap for the open window and buckets for the windows after it. Push is O(1) outside the open
-// window.
+// Three tiers: the open bucket, sorted; a wheel of 4096 buckets after it, unsorted lists over one slab; and a
+// heap of what lies beyond the wheel. A push into the wheel is O(1), empty buckets are skipped by bit masks,
+// and sorting sees only the few events of one bucket.
 class EventQueue {
  public:
-  // `source` numbers the owning module; it must be unique in a machine. `bucket` is the width of one bucket.
-  explicit EventQueue(std::uint32_t source = 0, Time bucket = Time{65'536})
-      : source_(source), bucket_ps_(bucket.ps), wheel_(kBuckets) {}
+  // `source` numbers the owning module; it must be unique in a machine and below 2^20. `bucket` is the width
+  // of one bucket, rounded down to a power of two: about the mean distance between events is best, results do
+  // not depend on it.
+  explicit EventQueue(std::uint32_t source = 0, Time bucket = Time{1024})
+      : source_(source),
+        shift_(static_cast<int>(
+                   std::bit_width(static_cast<std::uint64_t>(std::max<std::int64_t>(bucket.ps, 1)))) -
+               1),
+        head_(kBuckets, kNone) {
+    assert(source < (1u << (64 - kSequenceBits)));
+  }
 
   std::uint32_t source() const { return source_; }
-  void set_listener(WakeListener* listener) { listener_ = listener; }
+  void set_listener(WakeListener* listener) {
+    listener_ = listener;
+    told_ = next_time();
+    if (listener_ != nullptr && size_ != 0) listener_->wake_at(told_);
+  }
 
   // Time of the event being handled, or of the last handled one.
   Time now() const { return now_; }
@@ -63,87 +80,160 @@ class EventQueue {
   // Earliest time held; Time::never() when empty.
   Time next_time() {
     if (size_ == 0) return Time::never();
-    open_next_bucket();
-    return heap_.front().at;
+    return front().at;
   }
 
   // Hands every event before `end` to `handle(const Event&)`, in order; the handler may push.
   template <class Handler>
   void run_until(Time end, Handler&& handle) {
+    told_ = Time{std::numeric_limits<std::int64_t>::min()};
     while (size_ != 0) {
-      open_next_bucket();
-      if (heap_.front().at >= end) break;
-      std::pop_heap(heap_.begin(), heap_.end(), Later{});
-      const Event e = heap_.back();
-      heap_.pop_back();
-      --size_;
+      const Event& first = front();
+      if (first.at >= end) break;
+      const Event e = first;
+      pop();
       now_ = e.at;
       ++handled_;
       handle(e);
     }
+    told_ = next_time();
+    if (listener_ != nullptr && size_ != 0) listener_->wake_at(told_);
   }
   // Events handled since construction.
   std::uint64_t handled() const { return handled_; }
 
  private:
-  static constexpr std::int64_t kBuckets = 256;  // a power of two
+  static constexpr std::int64_t kBuckets = 4096;  // 64 words of 64 bits, summed up in one word
+  static constexpr std::int64_t kMask = kBuckets - 1;
+  static constexpr std::uint32_t kNone = 0xffffffff;
+  static constexpr int kSequenceBits = 44;
+
+  struct Node {
+    Event event;
+    std::uint32_t next = kNone;
+  };
+  static bool before(const Event& a, const Event& b) {
+    return a.at.ps != b.at.ps ? a.at.ps < b.at.ps : a.order < b.order;
+  }
   struct Later {
-    bool operator()(const Event& a, const Event& b) const {
-      return a.at.ps != b.at.ps ? a.at.ps > b.at.ps : a.order > b.order;
-    }
+    bool operator()(const Event& a, const Event& b) const { return before(b, a); }
   };
   static std::uint64_t tie(std::uint32_t source, std::uint64_t sequence) {
-    return (std::uint64_t{source} << 44) | (sequence & ((std::uint64_t{1} << 44) - 1));
+    return (std::uint64_t{source} << kSequenceBits) | sequence;
   }
+  std::int64_t bucket_of(Time t) const { return t.ps >> shift_; }
 
   void insert(const Event& e) {
     assert(e.at >= now_);
-    const std::int64_t bucket = e.at.ps / bucket_ps_;
+    const std::int64_t bucket = bucket_of(e.at);
     if (bucket <= open_) {
-      heap_.push_back(e);
-      std::push_heap(heap_.begin(), heap_.end(), Later{});
+      late_.push_back(e);
+      std::push_heap(late_.begin(), late_.end(), Later{});
     } else if (bucket < open_ + kBuckets) {
-      wheel_[static_cast<std::size_t>(bucket & (kBuckets - 1))].push_back(e);
-      ++in_wheel_;
+      link(bucket, e);
     } else {
       far_.push_back(e);
       std::push_heap(far_.begin(), far_.end(), Later{});
     }
     ++size_;
-    if (listener_ != nullptr) listener_->wake_at(e.at);
-  }
-
-  // Makes heap_ non-empty and holding the earliest event; requires size_ > 0.
-  void open_next_bucket() {
-    while (heap_.empty()) {
-      if (in_wheel_ == 0) open_ = far_.front().at.ps / bucket_ps_ - 1;
-      ++open_;
-      while (!far_.empty() && far_.front().at.ps / bucket_ps_ < open_ + kBuckets) {
-        std::pop_heap(far_.begin(), far_.end(), Later{});
-        const Event e = far_.back();
-        far_.pop_back();
-        wheel_[static_cast<std::size_t>((e.at.ps / bucket_ps_) & (kBuckets - 1))].push_back(e);
-        ++in_wheel_;
-      }
-      auto& bucket = wheel_[static_cast<std::size_t>(open_ & (kBuckets - 1))];
-      if (bucket.empty()) continue;
-      in_wheel_ -= bucket.size();
-      heap_.swap(bucket);
-      std::make_heap(heap_.begin(), heap_.end(), Later{});
+    if (e.at < told_) {
+      told_ = e.at;
+      if (listener_ != nullptr) listener_->wake_at(e.at);
     }
   }
 
+  void link(std::int64_t bucket, const Event& e) {
+    const auto slot = static_cast<std::size_t>(bucket & kMask);
+    std::uint32_t node = free_;
+    if (node == kNone) {
+      node = static_cast<std::uint32_t>(slab_.size());
+      slab_.emplace_back();
+    } else {
+      free_ = slab_[node].next;
+    }
+    slab_[node].event = e;
+    slab_[node].next = head_[slot];
+    head_[slot] = node;
+    used_[slot >> 6] |= std::uint64_t{1} << (slot & 63);
+    used_words_ |= std::uint64_t{1} << (slot >> 6);
+  }
+
+  // The earliest event; requires size_ > 0.
+  const Event& front() {
+    if (sorted_.empty()) {
+      if (late_.empty()) {
+        open_next_bucket();
+      } else {
+        return late_.front();
+      }
+    }
+    if (!late_.empty() && before(late_.front(), sorted_.back())) return late_.front();
+    return sorted_.back();
+  }
+
+  // Removes what front() returned.
+  void pop() {
+    if (sorted_.empty() || (!late_.empty() && before(late_.front(), sorted_.back()))) {
+      std::pop_heap(late_.begin(), late_.end(), Later{});
+      late_.pop_back();
+    } else {
+      sorted_.pop_back();
+    }
+    --size_;
+  }
+
+  // Fills sorted_ from the next bucket that holds something; requires size_ > 0 and an empty open bucket.
+  void open_next_bucket() {
+    open_ = used_words_ == 0 ? bucket_of(far_.front().at) : next_used();
+    while (!far_.empty() && bucket_of(far_.front().at) < open_ + kBuckets) {
+      std::pop_heap(far_.begin(), far_.end(), Later{});
+      link(bucket_of(far_.back().at), far_.back());
+      far_.pop_back();
+    }
+    const auto slot = static_cast<std::size_t>(open_ & kMask);
+    for (std::uint32_t node = head_[slot]; node != kNone;) {
+      Node& n = slab_[node];
+      const std::uint32_t next = n.next;
+      sorted_.push_back(n.event);
+      n.next = free_;
+      free_ = node;
+      node = next;
+    }
+    head_[slot] = kNone;
+    used_[slot >> 6] &= ~(std::uint64_t{1} << (slot & 63));
+    if (used_[slot >> 6] == 0) used_words_ &= ~(std::uint64_t{1} << (slot >> 6));
+    if (sorted_.size() > 1) std::sort(sorted_.begin(), sorted_.end(), Later{});
+  }
+
+  // The first bucket after open_ that the wheel holds; requires one.
+  std::int64_t next_used() const {
+    const auto from = static_cast<std::uint64_t>((open_ + 1) & kMask);
+    const std::uint64_t rest = used_[from >> 6] >> (from & 63);
+    if (rest != 0) return open_ + 1 + std::countr_zero(rest);
+    // The words after that of `from`, turned so that it comes last: in it only slots before `from` are left.
+    const int turn = static_cast<int>((from >> 6) + 1) & 63;
+    const std::uint64_t turned = std::rotr(used_words_, turn);
+    const auto word = static_cast<std::uint64_t>((std::countr_zero(turned) + turn) & 63);
+    const std::uint64_t slot = (word << 6) + static_cast<std::uint64_t>(std::countr_zero(used_[word]));
+    return open_ + 1 + static_cast<std::int64_t>((slot - from) & static_cast<std::uint64_t>(kMask));
+  }
+
   std::uint32_t source_;
-  std::int64_t bucket_ps_;
+  int shift_;  // log2 of a bucket's width in ps
   Time now_{};
+  Time told_ = Time::never();  // the listener knows of nothing later than this
   std::uint64_t sequence_ = 0;
   std::uint64_t handled_ = 0;
   std::size_t size_ = 0;
-  std::int64_t open_ = 0;  // bucket whose events are in heap_; earlier buckets are empty
-  std::vector<Event> heap_;
-  std::vector<std::vector<Event>> wheel_;
-  std::size_t in_wheel_ = 0;
-  std::vector<Event> far_;  // beyond the wheel, a heap
+  std::int64_t open_ = 0;  // bucket whose events are in sorted_ and late_; the wheel holds the 4095 after it
+  std::vector<Event> sorted_;  // latest first
+  std::vector<Event> late_;    // pushed into the open bucket or before it: a heap
+  std::vector<Node> slab_;
+  std::uint32_t free_ = kNone;                       // first free node of slab_
+  std::vector<std::uint32_t> head_;                  // first node of each bucket
+  std::array<std::uint64_t, kBuckets / 64> used_{};  // buckets that hold something
+  std::uint64_t used_words_ = 0;                     // words of used_ that are not 0
+  std::vector<Event> far_;                           // beyond the wheel: a heap
   WakeListener* listener_ = nullptr;
 };
 
