@@ -11,6 +11,7 @@ struct PipeInstruction {
   std::uint8_t type = 0;               // funct2
   std::uint64_t a = 0, b = 0, c = 0;   // rs1, rs2, rs3
   std::uint64_t pc = 0;                // for reports
+  bool tainted_scalar = false;         // payload mode control: the scalar in b was computed from payload
 };
 
 // What the scalar unit learns when it hands something over at core cycle c.

@@ -1,0 +1,49 @@
+// An ELF executable for the scalar unit: RV64, static, linked into the private memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cm384::npu {
+
+class ElfImage {
+ public:
+  struct Segment {
+    std::uint64_t address = 0;
+    std::uint64_t bytes = 0;         // in memory; what the file does not give is zero
+    std::vector<std::byte> content;  // from the file
+    bool executable = false;
+  };
+
+  // Reads and checks the file. Throws InputError (one line, names the file) when it is missing, truncated, no
+  // ELF, not RV64 little endian ET_EXEC, or lies outside the private memory.
+  static std::shared_ptr<const ElfImage> read(const std::string& path);
+
+  const std::string& path() const { return path_; }
+  std::uint64_t entry() const { return entry_; }
+  const std::vector<Segment>& segments() const { return segments_; }
+  // Value of a symbol, for example `tohost`.
+  std::optional<std::uint64_t> symbol(std::string_view name) const;
+  // "name+0x1c" of the function (or label) that holds the address; "?" when there is none.
+  std::string symbol_at(std::uint64_t address) const;
+
+ private:
+  struct Symbol {
+    std::uint64_t address = 0;
+    std::uint64_t bytes = 0;
+    std::string name;
+    bool code = false;  // a function or a label in an executable segment
+  };
+
+  std::string path_;
+  std::uint64_t entry_ = 0;
+  std::vector<Segment> segments_;
+  std::vector<Symbol> symbols_;  // by address, then name
+};
+
+}  // namespace cm384::npu

@@ -1,0 +1,50 @@
+// A loaded program, shared by all cores that run it: the pages of its image and its decoded blocks.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "hw/parameters/scalar_core.h"
+#include "npu_core/scalar/elf_image.h"
+
+namespace cm384::npu {
+
+class DecodeCache;
+
+inline constexpr std::uint64_t kPageBytes = 4096;
+using PageBytes = std::array<std::byte, kPageBytes>;
+
+class Program {
+ public:
+  // The decoded blocks hold the static part of the timing, so a program is made for one set of parameters
+  // (kept by reference: they must outlive it).
+  Program(std::shared_ptr<const ElfImage> image, const hw::ScalarCoreParameters& parameters);
+  ~Program();
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  const ElfImage& image() const { return *image_; }
+  // The page of the image that holds private-memory page `index`; the shared page of zeros outside the image.
+  const PageBytes& page(std::size_t index) const { return *pages_[index]; }
+  // True where the page holds executable bytes of the image.
+  bool is_text(std::size_t index) const { return text_[index]; }
+  DecodeCache& blocks() { return *blocks_; }
+  const hw::ScalarCoreParameters& parameters() const { return parameters_; }
+  // Executable addresses of the image, [low, high).
+  std::uint64_t text_low() const { return text_low_; }
+  std::uint64_t text_high() const { return text_high_; }
+
+ private:
+  std::shared_ptr<const ElfImage> image_;
+  const hw::ScalarCoreParameters& parameters_;
+  std::vector<std::unique_ptr<PageBytes>> owned_;
+  std::vector<const PageBytes*> pages_;
+  std::vector<bool> text_;
+  std::uint64_t text_low_ = 0, text_high_ = 0;
+  std::unique_ptr<DecodeCache> blocks_;
+};
+
+}  // namespace cm384::npu

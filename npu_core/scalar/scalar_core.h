@@ -1,0 +1,187 @@
+// The scalar unit of an AI core: RV64IMAFC_Zicsr_Zifencei, in order, one instruction a cycle, with caches.
+//
+// It runs ahead of the die's event queue in local time (core cycles since the start of the run) until it
+// reaches the limit, parks on its surroundings or ends. Time inside a block of straight-line code is known
+// when the block is decoded; only cache misses, UBuffer accesses, pipe instructions and host calls add to it.
+//
+// Memory: private memory (copy on write from the shared image) and GM go through the write-back data cache;
+// its GM lines hold data of their own and are not coherent with the pipes (CM384_DCCI cleans and
+// invalidates). AMOs and LR/SC complete in the cache, on GM too: they are atomic for this core alone.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "hw/parameters/scalar_core.h"
+#include "npu_core/scalar/environment.h"
+#include "npu_core/scalar/machine_state.h"
+#include "npu_core/scalar/private_memory.h"
+#include "npu_core/scalar/program.h"
+
+namespace cm384::npu {
+
+struct Block;
+struct Operation;
+class DecodeCache;
+struct CoreCaches;
+
+enum class Stop : std::uint8_t {
+  limit,       // local time has reached the limit: call run() again with a later one
+  parked,      // the environment parked the instruction at pc(): call resume(), then run()
+  ended,       // the program has called CM384_HOST_EXIT
+  breakpoint,  // a breakpoint at pc(), or an ebreak under a debugger; run() goes on past it
+  stored       // the watched word was stored to (watch_word)
+};
+
+class ScalarCore {
+ public:
+  // `number` is mhartid and the name of the core in reports and traces.
+  ScalarCore(const hw::ScalarCoreParameters& parameters, ScalarEnvironment& environment,
+             std::uint32_t number);
+  ~ScalarCore();
+  ScalarCore(ScalarCore&&) noexcept;
+
+  // Loads the program and sets the core to its entry: registers zero, sp at the end of private memory, caches
+  // empty (dirty GM lines are dropped: firmware cleans them before it exits).
+  void start(std::shared_ptr<Program> program, std::int64_t cycle);
+  // Drops program, memory and caches.
+  void stop();
+
+  // Executes until something of Stop happens. Local time may pass the limit by the length of one block.
+  // Throws MachineError for a trap without a handler and for control flow or an address that depends on
+  // payload; the message names symbol and pc.
+  Stop run(std::int64_t limit_cycle);
+  // The parked instruction may be tried again: local time becomes max(local time, cycle).
+  void resume(std::int64_t cycle) {
+    if (cycle > cycle_) cycle_ = cycle;
+  }
+  // Executes one instruction (or parks on it).
+  Stop step();
+
+  std::int64_t cycle() const { return cycle_; }
+  std::uint64_t instructions() const { return instructions_; }
+  std::uint64_t pc() const { return pc_; }
+  std::uint32_t number() const { return number_; }
+  bool running() const { return program_ != nullptr && !ended_; }
+  // "kernel.elf: copy_out+0x1c (pc 0x80000a34)", for reports.
+  std::string location() const;
+  std::string location(std::uint64_t pc) const;
+
+  std::uint64_t x(unsigned index) const { return x_[index]; }
+  void set_x(unsigned index, std::uint64_t value) {
+    if (index != 0) x_[index] = value;
+  }
+  std::uint32_t f(unsigned index) const { return f_[index]; }
+  void set_f(unsigned index, std::uint32_t value) { f_[index] = value; }
+  void set_pc(std::uint64_t pc);
+  std::uint32_t fcsr() const { return state_.fcsr(); }
+  void set_fcsr(std::uint32_t value) { state_.set_fcsr(value); }
+
+  // The core's private memory, UBuffer or cached GM as the program sees them, without time. Returns false
+  // where the address is not private memory or UBuffer. Reads see payload as stand-in bytes.
+  bool read_memory(std::uint64_t address, std::span<std::byte> to);
+  bool write_memory(std::uint64_t address, std::span<const std::byte> from);
+
+  // Replaces the set of breakpoints; from the first one on the core decodes for itself.
+  void set_breakpoints(std::vector<std::uint64_t> addresses);
+  // With a debugger attached an ebreak stops instead of trapping.
+  void set_debugged(bool on) { debugged_ = on; }
+  // run() returns Stop::stored after a store that touches the 8 bytes at the (aligned) address.
+  void watch_word(std::uint64_t address);
+  // One line an instruction: cycle, core, pc, symbol, encoding, disassembly. Null: off, at no cost.
+  void set_trace(std::FILE* file) { trace_ = file; }
+
+  // Counters since start().
+  struct Counters {
+    std::uint64_t instruction_misses = 0, data_misses = 0, write_backs = 0, traps = 0;
+  };
+  const Counters& counters() const { return counters_; }
+  // Bytes this core holds on the heap.
+  std::size_t footprint() const;
+  // True while a register holds a value computed from payload.
+  bool tainted() const { return (taint_ & ~std::uint64_t{1}) != 0; }
+
+ private:
+  enum class Access : std::uint8_t { done, parked, faulted };
+
+  template <bool kChecked>
+  Stop interpret(std::int64_t limit);
+  Stop run_single(std::int64_t limit);
+
+  // decode
+  DecodeCache& decoder();
+  Block* find_block(std::uint64_t pc);
+  void decode_privately();
+  Block* resolve(Block& from, unsigned edge);
+
+  // memory.cpp: slow paths; cycle_ is the issue cycle of the access and is moved by what it costs.
+  Access load(std::uint64_t address, unsigned bytes, std::uint64_t& value, bool& tainted, FillKind kind);
+  Access store(std::uint64_t address, unsigned bytes, std::uint64_t value, bool tainted);
+  Access store_piece(std::uint64_t address, unsigned bytes, const std::byte* from, bool tainted);
+  Access load_piece(std::uint64_t address, unsigned bytes, std::byte* to, bool& tainted, FillKind kind);
+  Access touch_line(std::uint64_t address, FillKind kind, std::uint32_t& slot);
+  Access write_back(std::uint32_t slot);
+  Access clean_range(std::uint64_t address, std::uint64_t bytes);
+  bool fetch_lines(std::uint64_t first, std::uint64_t last);
+  void install(std::uint64_t address, std::uint32_t slot);
+  std::byte* writable(std::uint64_t address);
+  IssueAnswer ask_fill(std::uint64_t address, FillKind kind, std::byte* line, std::uint32_t bytes,
+                       sim::TagMask& tags);
+
+  // system.cpp
+  Access amo(const Operation& op);
+  Access pipe(const Operation& op, std::uint64_t pc);
+  Access host_call(const Operation& op);
+  bool csr(const Operation& op);
+  bool read_csr(std::uint32_t number, std::uint64_t& value);
+  bool write_csr(std::uint32_t number, std::uint64_t value);
+  bool float_slow(const Operation& op);
+  void trap(std::uint32_t cause, std::uint64_t value);
+  [[noreturn]] void payload_error(const char* what) const;
+  std::uint64_t operand_taint(const Operation& op) const;
+  void check_and_taint(const Operation& op);
+  void write_trace(const Operation& op, std::uint64_t pc, std::int64_t cycle);
+  void collect_float_flags();
+
+  // Architectural state. x_[32] swallows writes to x0.
+  std::array<std::uint64_t, 33> x_{};
+  std::array<std::uint32_t, 32> f_{};
+  std::uint64_t pc_ = 0;
+  std::int64_t cycle_ = 0;
+  std::uint64_t instructions_ = 0;
+  // Bit i: x[i], bit 32 + i: f[i] depends on payload; bit 0: the accrued float flags.
+  std::uint64_t taint_ = 0;
+  MachineState state_;
+
+  // Where a parked instruction goes on: its block and index.
+  Block* parked_block_ = nullptr;
+  std::uint32_t parked_index_ = 0;
+  std::uint32_t number_ = 0;
+  std::uint32_t fault_cause_ = 0;
+  std::uint64_t fault_value_ = 0;
+
+  const hw::ScalarCoreParameters& parameters_;
+  ScalarEnvironment& environment_;
+  std::shared_ptr<Program> program_;
+  PrivateMemory memory_;
+  std::unique_ptr<CoreCaches> caches_;
+  std::unique_ptr<DecodeCache> own_blocks_;  // once it has written its own code, or has breakpoints
+  std::unique_ptr<std::vector<std::uint64_t>> breakpoints_;
+  std::unique_ptr<Block> single_;
+  std::FILE* trace_ = nullptr;
+  std::uint64_t watched_ = 0;
+  Counters counters_;
+  bool ended_ = false;
+  bool debugged_ = false;
+  bool text_written_ = false;
+  bool stored_ = false;
+  bool at_breakpoint_ = false;
+};
+
+}  // namespace cm384::npu
