@@ -2,7 +2,9 @@
 
 find_program(CCACHE ccache)
 if(CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+  # Objects are shared by checkouts in different folders.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1
+                                  ${CCACHE})
 endif()
 
 add_library(cm384_flags INTERFACE)
@@ -33,7 +35,7 @@ function(cm384_library name)
 endfunction()
 
 # cm384_test(NAME SOURCES ... [LINK ...] [LABELS ...]): a GoogleTest program; the label is its tier
-# (unit, formula, timing, system, validation).
+# (unit, formula, timing, system, validation). The further label `verify` takes a long one out of `./dev test`.
 function(cm384_test name)
   cmake_parse_arguments(arg "" "" "SOURCES;LINK;LABELS" ${ARGN})
   if(NOT CM384_TESTS)
@@ -44,12 +46,17 @@ function(cm384_test name)
   target_link_libraries(${name} PRIVATE cm384_flags ${arg_LINK} GTest::gmock GTest::gtest_main)
   target_compile_definitions(${name} PRIVATE CM384_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
   add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES TIMEOUT 600)
   if(arg_LABELS)
     set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}")
+  endif()
+  if("verify" IN_LIST arg_LABELS)
+    set_tests_properties(${name} PROPERTIES TIMEOUT 3600)
   endif()
 endfunction()
 
 # cm384_benchmark(NAME SOURCES ... [LINK ...]): a Google Benchmark program, run by `./dev bench`.
+add_custom_target(benchmarks)
 function(cm384_benchmark name)
   cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
   if(NOT CM384_BENCHMARKS)
@@ -58,4 +65,6 @@ function(cm384_benchmark name)
   find_package(benchmark REQUIRED)
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE cm384_flags ${arg_LINK} benchmark::benchmark_main)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/benchmarks)
+  add_dependencies(benchmarks ${name})
 endfunction()
