@@ -1,0 +1,86 @@
+// Timing of one die's memory: core ports, on-die network, L2, HBM. The bytes are in BackingStore.
+//
+// Every shared resource is a time stamp of when it is free next, so a request is one call that returns when
+// it is done: nothing here is an event. Calls come in non-decreasing `at`.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "hw/parameters/memory.h"
+#include "hw/units.h"
+#include "npu_core/memory/hbm_memory.h"
+#include "npu_core/memory/l2_cache.h"
+
+namespace cm384::npu {
+
+// At most 512 B that do not cross a 512 B boundary.
+struct MemoryAccess {
+  std::uint64_t offset = 0;
+  std::uint32_t bytes = 0;
+  bool write = false;
+  bool allocate = true;  // in L2; without it a miss goes to HBM and leaves no trace in L2
+  // Port it comes from: cores 0 .. core_ports - 1 as the die numbers them, then the external ports (Unified
+  // Bus controller, SDMA).
+  std::uint16_t requester = 0;
+  Time at;  // leaves the requester
+};
+
+struct MemoryStatistics {
+  std::uint64_t reads = 0, writes = 0, atomics = 0;  // requests
+  std::uint64_t read_bytes = 0, written_bytes = 0;
+  std::uint64_t l2_hits = 0, l2_misses = 0;  // sectors, as the part's own counters count 128 B requests
+  std::uint64_t write_backs = 0;             // dirty lines evicted
+  std::uint64_t line_waits = 0;              // accesses that waited for another requester's hold of a line
+  std::uint64_t realigned = 0;               // requests of runs that start inside a sector
+};
+
+class DieMemory {
+ public:
+  // Throws InputError when the parameters do not fit each other.
+  explicit DieMemory(const hw::Memory& parameters);
+
+  std::uint64_t capacity() const { return capacity_; }
+  bool contains(std::uint64_t offset, std::uint64_t bytes) const {
+    return bytes <= capacity_ && offset <= capacity_ - bytes;
+  }
+  // Requester id of external port `port` (0 is the Unified Bus controller's first).
+  std::uint16_t external_requester(int port) const { return static_cast<std::uint16_t>(core_ports_ + port); }
+
+  // When read data or the write's acknowledgement reaches the requester. Requires contains().
+  Time access(const MemoryAccess& access);
+  // The same for an atomic add at the L2 slice; the answer carries the old value.
+  Time atomic_add(const MemoryAccess& access);
+
+  const MemoryStatistics& statistics() const { return statistics_; }
+  const HbmMemory& hbm() const { return hbm_; }
+
+ private:
+  // A rate as 2^-16 ps a byte, so that a port's reservations add up without rounding to picoseconds.
+  using SubPs = std::int64_t;
+  struct Port {
+    SubPs read_free = 0, hit_free = 0, write_free = 0;
+    std::uint64_t run_end[2] = {};  // where the last read, write ended: the next may continue its run
+    bool run_realigned[2] = {};
+  };
+  struct Rates {
+    SubPs hbm_read = 0, l2_read = 0, write = 0, realign = 0, external = 0, request = 0;
+  };
+
+  Time serve(const MemoryAccess& access, bool atomic);
+  bool realigned(Port& port, const MemoryAccess& access);
+
+  hw::Memory parameters_;
+  std::uint64_t capacity_;
+  int core_ports_;
+  std::uint32_t sector_bytes_;
+  Rates rates_;
+  SubPs slice_byte_ = 0;
+  std::vector<Port> ports_;
+  std::vector<SubPs> slice_free_;
+  L2Cache l2_;
+  HbmMemory hbm_;
+  MemoryStatistics statistics_;
+};
+
+}  // namespace cm384::npu
