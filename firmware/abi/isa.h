@@ -6,9 +6,11 @@
  * instructions into in-order queues of the pipes, which run in parallel and meet at flags and barriers.
  *
  * Pipe instructions: opcode custom-1 (0x2b), R4 format. There is no result register: the rd field is the
- * operation (0..31), funct3 the class, funct2 the element type; rs1, rs2, rs3 are 64-bit operands: .insn r4
- * 0x2b, CLASS, TYPE, x<OPERATION>, rs1, rs2, rs3 Host calls: opcode custom-0 (0x0b), R format, funct7 = call
- * number, rd = result, rs1, rs2 = arguments.
+ * operation (0..31), funct3 the class, funct2 the element type; rs1, rs2, rs3 are 64-bit operands:
+ *
+ *     .insn r4 0x2b, CLASS, TYPE, x<OPERATION>, rs1, rs2, rs3
+ *
+ * Host calls: opcode custom-0 (0x0b), R format, funct7 = call number, rd = result, rs1, rs2 = arguments.
  *
  * UBuffer operands are offsets in the core's UBuffer (0..192 Ki - 1), multiples of 32 unless said otherwise.
  */
@@ -43,13 +45,15 @@ enum cm384_class {
 /* CM384_CLASS_SYNC: operation (rd). funct2 = 0. */
 enum cm384_sync {
   /* rs1 = source pipe | destination pipe << 8 | event id (0..7) << 16. Queued in the source pipe; sets the
-     flag when all its earlier instructions have completed. Setting a set flag is an error. */
+     flag when all its earlier instructions have completed; later ones do not wait for that. A flag is one
+     bit: setting it while it is set is an error. Source and destination differ; pipes S, V, MTE2, MTE3. */
   CM384_SET_FLAG = 0,
   /* Same operand. Queued in the destination pipe (destination S: blocks the scalar unit) until the flag is
      set; clears it. */
   CM384_WAIT_FLAG = 1,
   /* rs1 = pipe (or PIPE_ALL: the scalar unit waits until all pipes are idle and all their accesses are
-     complete). Later instructions of that pipe wait for the completion of its earlier ones. */
+     complete). Later instructions of that pipe wait for the completion of its earlier ones. PIPE_S: no
+     effect. Accesses of a pipe that no barrier or flag orders may be performed in any order. */
   CM384_PIPE_BARRIER = 2,
   /* rs1 = pipe | mode << 8 | flag id (0..15) << 16. Fires when that pipe's earlier work is complete; then
      counts up the flag of: mode 0, every AIV of the launch on this die (a barrier: each core's wait needs one
@@ -57,11 +61,12 @@ enum cm384_sync {
   CM384_CROSS_CORE_SET = 3,
   /* rs1 = flag id; blocks the scalar unit until the flag's counter is positive, counts it down. */
   CM384_CROSS_CORE_WAIT = 4,
-  /* rs1 = low 64, rs2 = high 64 bits of the vector mask (bit i: element i of a repeat takes part). Reset
-     value: all ones. */
+  /* rs1 = low 64, rs2 = high 64 bits of the vector mask (bit i: element i of a repeat takes part). Holds for
+     the vector instructions issued later. Reset value: all ones. */
   CM384_SET_MASK = 5,
   /* rs1 = source stride, rs2 = destination stride of later MTE copies: distance from the start of one burst
-     to the start of the next, in bytes. */
+     to the start of the next, in bytes (signed on the GM side; a multiple of 32 on the UBuffer side). Reset
+     value: 0 and 0, so set it before a copy of more than one burst. */
   CM384_SET_STRIDE = 6,
   /* Clean and invalidate the scalar data cache. rs1 = address, rs2 = bytes (0: the whole cache). */
   CM384_DCCI = 7,
@@ -76,10 +81,11 @@ enum cm384_sync {
   CM384_PHASE = 10
 };
 
-/* CM384_CLASS_MTE: operation (rd). rs1 = destination, rs2 = source, rs3 = burst bytes (bits 31:0) | burst
-   count << 32. One side is a GM address (any alignment), the other a UBuffer offset (32 B aligned). On the
-   UBuffer side a burst is padded to a multiple of 32 B (reads fill the padding with zeros). Strides as set by
-   CM384_SET_STRIDE; count 1 ignores them. */
+/* CM384_CLASS_MTE: operation (rd). rs1 = destination, rs2 = source, rs3 = burst bytes (bits 31:0, 1 or more)
+   | burst count (1..65535) << 32. One side is a GM address (any alignment), the other a UBuffer offset (32 B
+   aligned). On the UBuffer side a burst is padded to a multiple of 32 B (reads fill the padding with zeros;
+   writes do not write it). Strides as set by CM384_SET_STRIDE; count 1 ignores them. Atomic adds need a GM
+   address and a burst size that are multiples of 4. */
 enum cm384_mte {
   CM384_MTE_GM_TO_UB = 0, /* pipe MTE2 */
   CM384_MTE_UB_TO_GM = 1, /* pipe MTE3; complete when the target's memory has acknowledged all of it */
@@ -91,13 +97,26 @@ enum cm384_mte {
  * 128 of 2 B. */
 enum cm384_type { CM384_F32 = 0, CM384_F16 = 1, CM384_S32 = 2, CM384_S16 = 3 };
 
-/* Vector operands.
-   rs1 = destination offset | source-0 offset << 32
-   rs2 = source-1 offset, or the scalar (element bits in the low half) for the operations that end in S and
-   for DUP rs3 = repeats (7:0, 1..255) | destination block stride (15:8) | source-0 block stride (23:16) |
-   source-1 block stride (31:24) | destination repeat stride (39:32) | source-0 repeat stride (47:40) |
-   source-1 repeat stride (55:48) Strides count 32 B blocks; block stride 1 and repeat stride 8 mean
-   contiguous. A repeat covers 8 blocks. */
+/* Vector operands (classes VECTOR, REDUCE, CONVERT).
+     rs1 = destination offset | source-0 offset << 32
+     rs2 = source-1 offset, or the scalar (element bits in the low half; a 2 B type uses the low 16 bits) for
+           the operations that end in S, for DUP and for AXPY
+     rs3 = repeats (7:0, 1..255) | destination block stride (15:8) | source-0 block stride (23:16) |
+           source-1 block stride (31:24) | destination repeat stride (39:32) | source-0 repeat stride (47:40)
+   | source-1 repeat stride (55:48)
+
+   Strides count 32 B blocks; block stride 1 and repeat stride 8 mean contiguous. A repeat covers 8 blocks.
+   Repeats take effect one after another: repeat i + 1 reads what repeat i wrote (so a destination and
+   source-0 repeat stride of 0 accumulates). Within a repeat a source block is the destination block of the
+   same number or lies apart from the whole destination; else the result is undefined. Masked-off elements of
+   the destination keep their value.
+
+   Values. FP16 arithmetic is done in FP32 and rounded to nearest even after each operation (MADD and AXPY
+   round the product, then the sum; FP32 likewise: nothing is fused). Integers wrap. MAX and MIN give NaN when
+   an operand is NaN and source 1 when both are equal; RELU(x) = MAX(x, 0). SQRT and DIV are IEEE; REC is 1 /
+   x, RSQRT is 1 / SQRT(x), each step rounded; EXP and LN are within 1 unit in the last place and the same on
+   every machine. An operation and type not listed here is an error: DIV, EXP, LN, SQRT, RSQRT, REC are for
+   F32 and F16, shifts for S32 and S16; all others for all four types. */
 
 /* CM384_CLASS_VECTOR */
 enum cm384_vector {
@@ -120,30 +139,37 @@ enum cm384_vector {
   CM384_VREC = 16, /* 1/x */
   CM384_VDUP = 17, /* scalar to every element */
   CM384_VCOPY = 18,
-  CM384_VAND = 19,
+  CM384_VAND = 19, /* AND, OR, NOT work on the bits of any type */
   CM384_VOR = 20,
   CM384_VNOT = 21,
   CM384_VMADD = 22, /* destination = source-0 * source-1 + destination */
   CM384_VAXPY = 23, /* destination = source-0 * scalar + destination */
-  CM384_VSHLS = 24, /* integer shifts by scalar */
-  CM384_VSHRS = 25
+  CM384_VSHLS = 24, /* integer shifts by scalar; by the width or more: 0, or the sign for SHRS */
+  CM384_VSHRS = 25  /* arithmetic */
 };
 
-/* CM384_CLASS_REDUCE */
+/* CM384_CLASS_REDUCE. Masked-off elements take no part in reductions; a sum of nothing is 0, a maximum of
+   nothing the lowest value of the type (-inf), a minimum the highest. Sums are made pairwise: neighbours
+   first, then neighbouring pairs, and so on, a masked-off element counting as +0; FP16 sums round after each
+   addition. */
 enum cm384_reduce {
   /* One result element a repeat, written at destination + repeat index * destination repeat stride, where
-     here the destination repeat stride counts elements. VCMAX/VCMIN write {value, index} pairs only in mode
-     rs2 = 1. */
+     here the destination (a multiple of the element size) and its repeat stride count elements; the
+     destination block stride is not used. With rs2 = 1 VCMAX/VCMIN write {value, index} pairs: two elements
+     of the type, the index (lowest of equals; 0 when nothing takes part) as an integer of the same size. A
+     maximum or minimum with a NaN in it is NaN, its index that of the first NaN. */
   CM384_VCADD = 0,
   CM384_VCMAX = 1,
   CM384_VCMIN = 2,
   /* One result element a 32 B block: 8 a repeat, contiguous; destination repeat stride counts 8-element
-     groups. */
+     groups. The destination is a multiple of 8 elements. */
   CM384_VCGADD = 3,
   CM384_VCGMAX = 4,
   CM384_VCGMIN = 5,
   /* Compare with source-1 (V) or a scalar (VS): one bit an element, packed little-endian, contiguous from the
-     destination; 64 elements of 4 B give 8 B a repeat. Bits of masked-off elements are 0. */
+     destination; 64 elements of 4 B give 8 B a repeat, 128 of 2 B give 16 B (destination strides are not
+     used; the destination is a multiple of that size). Bits of masked-off elements are 0. Comparisons with
+     NaN are false, NE true. */
   CM384_VCMP_EQ = 6,
   CM384_VCMP_NE = 7,
   CM384_VCMP_LT = 8,
@@ -156,35 +182,42 @@ enum cm384_reduce {
   CM384_VCMPS_LE = 15,
   CM384_VCMPS_GT = 16,
   CM384_VCMPS_GE = 17,
-  /* destination = bit ? source-0 : source-1. The bits are packed as compare writes them, at the UBuffer
-     offset in rs2's high half. */
+  /* destination = bit ? source-0 : source-1. The bits are packed as compare writes them, repeat after repeat,
+     at the UBuffer offset in rs2's high half (multiple of 8 or 16 B as above); source-1's offset is rs2's low
+     half. */
   CM384_VSEL = 18,
-  /* Gather mask: copies the selected elements of source 0 contiguously to the destination. rs2 low half =
-     pattern 1..7 (1: even, 2: odd, 3..6: element 0..3 of each 4, 7: all) or 0: packed bits at the UBuffer
-     offset in rs2's high half. */
+  /* Gather mask: copies the selected elements of source 0, of all repeats one after another, contiguously to
+     the destination. rs2 low half = pattern 1..7 (1: even, 2: odd, 3..6: element 0..3 of each 4, 7: all) or
+     0: packed bits at the UBuffer offset in rs2's high half, repeat after repeat. The vector mask and the
+     destination strides are not used. */
   CM384_VGATHER_MASK = 19,
-  /* Broadcast: element i of source 0 fills block i of the destination; 8 elements a repeat. */
+  /* Broadcast: element i of source 0 fills block i of the destination; 8 elements a repeat, taken
+     contiguously (source strides and the vector mask are not used; source 0 is a multiple of the element
+     size). */
   CM384_VBRCB = 20,
-  /* destination element i = the 4 B element at UBuffer offset (source 0's int32 element i) + rs2 low half */
+  /* destination element i = the 4 B element at UBuffer offset (source 0's int32 element i) + rs2 low half;
+     offsets are multiples of 4. Types F32 and S32. */
   CM384_VGATHER = 21
 };
 
-/* CM384_CLASS_CONVERT: operation (rd). funct2 = rounding. Strides count 32 B blocks of the respective type; a
-   repeat covers 64 elements, so the narrow side of a repeat is 4 blocks (2 B) or 2 blocks (1 B): contiguous
-   means repeat strides 8 / 4 / 2. */
+/* CM384_CLASS_CONVERT: operation (rd). funct2 = rounding (used where the result has fewer bits or is
+   integral; else ignored). A repeat covers 64 elements on both sides: 8 blocks of a 4 B type, 4 of a 2 B
+   type, 2 of a 1 B type; strides count 32 B blocks of the respective type, so contiguous means repeat strides
+   8 / 4 / 2. Mask bits 0..63 are used. Source 1 is not used. Each repeat reads all of its source before it
+   writes. */
 enum cm384_convert {
   CM384_BF16_TO_F32 = 0,
-  CM384_F32_TO_BF16 = 1,
+  CM384_F32_TO_BF16 = 1, /* NaN stays NaN (quiet); overflow by the rounding: infinity or the largest value */
   CM384_F16_TO_F32 = 2,
-  CM384_F32_TO_F16 = 3,
+  CM384_F32_TO_F16 = 3, /* as F32_TO_BF16 */
   CM384_F32_TO_S32 = 4, /* saturating; NaN gives 0 */
   CM384_S32_TO_F32 = 5,
-  CM384_S32_TO_F16 = 6, /* overflow gives infinity */
-  CM384_F16_TO_S8 = 7,  /* saturating */
+  CM384_S32_TO_F16 = 6, /* overflow by the rounding: RINT gives infinity */
+  CM384_F16_TO_S8 = 7,  /* saturating; NaN gives 0 */
   CM384_S8_TO_F16 = 8,
-  CM384_F32_TO_F32 = 9, /* round to an integral value */
-  CM384_F16_TO_S32 = 10,
-  CM384_S32_TO_S16 = 11,
+  CM384_F32_TO_F32 = 9,  /* round to an integral value */
+  CM384_F16_TO_S32 = 10, /* saturating; NaN gives 0 */
+  CM384_S32_TO_S16 = 11, /* saturating */
   CM384_S16_TO_S32 = 12
 };
 enum cm384_rounding {
