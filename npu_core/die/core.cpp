@@ -1,0 +1,184 @@
+#include "npu_core/die/core.h"
+
+#include <fmt/format.h>
+
+#include "firmware/abi/isa.h"
+#include "npu_core/die/die.h"
+#include "sim/error.h"
+
+namespace cm384::npu {
+namespace {
+
+// How far a scalar unit may run ahead of its die, in core cycles. Results do not depend on it: what is shared
+// synchronises on its own; it only bounds the work of one event.
+constexpr std::int64_t kQuantumCycles = 4096;
+
+}  // namespace
+
+Core::Core(std::uint16_t number, Die& die)
+    : number_(number),
+      die_(die),
+      scalar_(die.parameters().scalar, *this, static_cast<std::uint32_t>(die.number()) * 64 + number),
+      aiv_(number, die.parameters().vector, die.parameters().mte, die.clock(), die) {}
+
+void Core::start_block(const std::shared_ptr<Program>& program, const BlockIdentity& block, Time at) {
+  program_ = program;
+  block_ = block;
+  busy_ = true;
+  waiting_ = false;
+  started_ = at;
+  phase_ = -1;
+  phases_.fill(Time{});
+  aiv_.reset();
+  scalar_.start(program, die_.clock().tick_at_or_after(at));
+  run_scalar();
+}
+
+void Core::run_scalar() {
+  if (!busy_) return;
+  waiting_ = false;
+  switch (scalar_.run(die_.clock().tick_at_or_after(die_.now()) + kQuantumCycles)) {
+    case Stop::limit:
+      die_.schedule_scalar(number_,
+                           std::max(die_.now(), die_.clock().start(scalar_.cycle() - kQuantumCycles / 2)));
+      break;
+    case Stop::parked:
+      waiting_ = true;
+      break;
+    case Stop::ended:
+      busy_ = false;
+      ended_ = die_.clock().start(scalar_.cycle());
+      if (phase_ >= 0) phases_[static_cast<std::size_t>(phase_)] += ended_ - phase_since_;
+      die_.block_ended(*this);
+      break;
+    case Stop::breakpoint:
+    case Stop::stored:
+      die_.stopped_for_debugger(*this);
+      break;
+  }
+}
+
+void Core::wake(std::int64_t cycle) {
+  scalar_.resume(cycle);
+  die_.schedule_scalar(number_, std::max(die_.now(), die_.clock().start(cycle)));
+}
+
+IssueAnswer Core::pipe(const PipeInstruction& instruction, std::int64_t cycle) {
+  if (instruction.instruction_class == CM384_CLASS_SYNC && instruction.operation == CM384_PHASE) {
+    mark_phase(static_cast<std::uint32_t>(instruction.a), die_.clock().start(cycle));
+    return IssueAnswer::at(cycle);
+  }
+  return aiv_.issue(instruction, cycle);
+}
+
+void Core::mark_phase(std::uint32_t phase, Time at) {
+  if (phase >= kPhases)
+    throw MachineError(fmt::format("die {} core {}: phase mark {} is out of range; allowed: 0 to {}; {}",
+                                   die_.number(), number_, phase, kPhases - 1, scalar_.location()));
+  if (phase_ >= 0) phases_[static_cast<std::size_t>(phase_)] += at - phase_since_;
+  phase_ = static_cast<std::int32_t>(phase);
+  phase_since_ = at;
+}
+
+IssueAnswer Core::host_call(std::uint32_t number, std::uint64_t a, std::uint64_t b, std::int64_t cycle,
+                            std::uint64_t& result) {
+  result = 0;
+  switch (number) {
+    case CM384_HOST_EXIT: {
+      const IssueAnswer drained = aiv_.drain(cycle);
+      if (!drained.parked && static_cast<std::int64_t>(a) != 0)
+        throw MachineError(fmt::format("die {} core {}: the kernel exited with status {}; {}", die_.number(),
+                                       number_, static_cast<std::int64_t>(a), scalar_.location()));
+      return drained;
+    }
+    case CM384_HOST_WRITE:
+      die_.listener().kernel_output(die_.number(), number_, text_at(a, b));
+      return IssueAnswer::at(cycle);
+    case CM384_HOST_ABORT:
+      throw MachineError(fmt::format("die {} core {}: the kernel gave up: {}; {}", die_.number(), number_,
+                                     text_at(a, 0), scalar_.location()));
+    default:
+      throw MachineError(fmt::format("die {} core {}: host call {} does not exist; {}", die_.number(),
+                                     number_, number, scalar_.location()));
+  }
+}
+
+std::string Core::text_at(std::uint64_t address, std::uint64_t bytes) const {
+  constexpr std::uint64_t kLongest = 4096;
+  std::string text;
+  const std::uint64_t limit = bytes == 0 ? kLongest : std::min(bytes, kLongest);
+  for (std::uint64_t i = 0; i < limit; ++i) {
+    std::byte c{};
+    if (!const_cast<ScalarCore&>(scalar_).read_memory(address + i, {&c, 1})) break;
+    if (bytes == 0 && c == std::byte{0}) break;
+    text.push_back(static_cast<char>(c));
+  }
+  return text;
+}
+
+IssueAnswer Core::fill(std::uint64_t address, FillKind kind, std::int64_t cycle, std::byte* line,
+                       std::uint32_t bytes, sim::TagMask& tags) {
+  const Time at = die_.clock().start(cycle);
+  if (at > die_.now()) {
+    // The die's memory serves requests in order of time: come back when its time has reached the core's.
+    die_.schedule_scalar(number_, at);
+    return IssueAnswer::park();
+  }
+  const bool write = kind == FillKind::write_back;
+  LocalAccess access{0, bytes, number_, write, true, die_.now()};
+  Time done;
+  if (cm384_is_gm(address)) {
+    if (!die_.is_local(address))
+      throw MachineError(
+          fmt::format("die {} core {}: the scalar unit reaches only its own die's memory, not {:#x}; {}",
+                      die_.number(), number_, address, scalar_.location()));
+    access.offset = cm384_gm_offset(address);
+    done = die_.access(access, line, tags);
+  } else {
+    access.offset = die_.private_offset(number_, address, kind == FillKind::instruction);
+    done = die_.private_access(access);
+  }
+  return IssueAnswer::at(std::max(cycle, die_.clock().tick_at_or_after(done)));
+}
+
+bool Core::ubuffer_load(std::uint32_t offset, std::uint32_t bytes, std::int64_t, std::byte* to) {
+  aiv_.scalar_access(offset, bytes, false, scalar_.pc());
+  aiv_.ubuffer().load(offset, to, bytes);
+  return aiv_.ubuffer().payload(offset, bytes);
+}
+
+void Core::ubuffer_store(std::uint32_t offset, std::uint32_t bytes, std::int64_t, const std::byte* from,
+                         bool payload) {
+  aiv_.scalar_access(offset, bytes, true, scalar_.pc());
+  aiv_.ubuffer().store(offset, from, bytes);
+  if (payload) aiv_.ubuffer().set_payload(offset, bytes, true);
+}
+
+std::uint64_t Core::csr(std::uint32_t number, std::int64_t cycle) {
+  switch (number) {
+    case CM384_CSR_BLOCK_INDEX:
+      return block_.index;
+    case CM384_CSR_BLOCK_COUNT:
+      return block_.count;
+    case CM384_CSR_ARGUMENTS:
+      return block_.arguments;
+    case CM384_CSR_SYS_COUNT:
+      return die_.sys_count(die_.clock().start(cycle));
+    case CM384_CSR_CORE:
+      return number_;
+    case CM384_CSR_DIE:
+      return static_cast<std::uint64_t>(die_.number());
+    default:
+      return 0;
+  }
+}
+
+std::string Core::report() const {
+  std::string pipes = aiv_.waiting_for();
+  while (!pipes.empty() && pipes.back() == '\n') pipes.pop_back();
+  for (std::size_t at = 0; (at = pipes.find('\n', at)) != std::string::npos;) pipes.replace(at, 1, "; ");
+  return fmt::format("die {} core {}: {} since {:.3f} us{}{}", die_.number(), number_, scalar_.location(),
+                     die_.clock().start(scalar_.cycle()).us(), pipes.empty() ? "" : "; ", pipes);
+}
+
+}  // namespace cm384::npu

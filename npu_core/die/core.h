@@ -1,0 +1,79 @@
+// An AI vector core whole: the scalar unit, its pipes, and what joins them to the die.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <string>
+
+#include "npu_core/die/launch.h"
+#include "npu_core/scalar/environment.h"
+#include "npu_core/scalar/scalar_core.h"
+#include "npu_core/vector/aiv.h"
+
+namespace cm384::npu {
+
+class Die;
+
+// What a block of a launch knows about itself (the custom CSRs).
+struct BlockIdentity {
+  std::uint32_t index = 0;
+  std::uint32_t count = 0;
+  std::uint64_t arguments = 0;
+};
+
+class Core final : public ScalarEnvironment {
+ public:
+  Core(std::uint16_t number, Die& die);
+  Core(Core&&) = delete;
+
+  // Starts the program as a block of a launch; the first instruction issues at `at`. Caches keep the
+  // program's lines when it ran here before.
+  void start_block(const std::shared_ptr<Program>& program, const BlockIdentity& block, Time at);
+  // Runs the scalar unit from event time on until it parks, ends or has run its quantum.
+  void run_scalar();
+  void wake(std::int64_t cycle);
+
+  bool busy() const { return busy_; }
+  std::uint32_t launch() const { return launch_; }
+  void set_launch(std::uint32_t launch) { launch_ = launch; }
+  Aiv& aiv() { return aiv_; }
+  const Aiv& aiv() const { return aiv_; }
+  ScalarCore& scalar() { return scalar_; }
+  const ScalarCore& scalar() const { return scalar_; }
+  std::uint64_t instructions() const { return scalar_.instructions(); }
+  const std::array<Time, kPhases>& phase_totals() const { return phases_; }
+  Time first_instruction() const { return started_; }
+  Time last_retired() const { return ended_; }
+  // One line: where the scalar unit stands and what each part waits for.
+  std::string report() const;
+
+  IssueAnswer pipe(const PipeInstruction& instruction, std::int64_t cycle) override;
+  IssueAnswer host_call(std::uint32_t number, std::uint64_t a, std::uint64_t b, std::int64_t cycle,
+                        std::uint64_t& result) override;
+  IssueAnswer fill(std::uint64_t address, FillKind kind, std::int64_t cycle, std::byte* line,
+                   std::uint32_t bytes, sim::TagMask& tags) override;
+  bool ubuffer_load(std::uint32_t offset, std::uint32_t bytes, std::int64_t cycle, std::byte* to) override;
+  void ubuffer_store(std::uint32_t offset, std::uint32_t bytes, std::int64_t cycle, const std::byte* from,
+                     bool payload) override;
+  std::uint64_t csr(std::uint32_t number, std::int64_t cycle) override;
+
+ private:
+  void mark_phase(std::uint32_t phase, Time at);
+  std::string text_at(std::uint64_t address, std::uint64_t bytes) const;
+
+  std::uint16_t number_;
+  Die& die_;
+  ScalarCore scalar_;
+  Aiv aiv_;
+  BlockIdentity block_;
+  std::shared_ptr<Program> program_;
+  std::uint32_t launch_ = 0;
+  bool busy_ = false;
+  bool waiting_ = false;  // parked: the scalar unit runs on when woken
+  Time started_, ended_;
+  std::int32_t phase_ = -1;
+  Time phase_since_;
+  std::array<Time, kPhases> phases_{};
+};
+
+}  // namespace cm384::npu
