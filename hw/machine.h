@@ -9,6 +9,10 @@
 
 #include "hw/parameters/die.h"
 #include "hw/parameters/launch.h"
+#include "hw/parameters/memory.h"
+#include "hw/parameters/scalar_core.h"
+#include "hw/parameters/ub.h"
+#include "hw/parameters/vector_core.h"
 
 namespace cm384::hw {
 
@@ -27,6 +31,14 @@ struct Machine {
 
   Die die;
   Launch launch;
+  ScalarCoreParameters scalar_core;
+  VectorCore vector_core;
+  Mte mte;
+  Memory memory;  // sections on_die_network, l2, hbm
+  Topology topology;
+  UnifiedBus ub;
+  CpuSocket cpu;
+  PackageLink package_link;
 
   std::map<std::string, Provenance> provenance;  // by key such as "hbm.t_rc"; one entry a parameter
   std::map<std::string, std::string> overrides;  // key to value: what a user's file or --set changed
@@ -37,6 +49,14 @@ struct Machine {
   static void describe(Self& self, Visitor&& visit) {
     visit("die", self.die);
     visit("launch", self.launch);
+    visit("scalar_core", self.scalar_core);
+    visit("vector_core", self.vector_core);
+    visit("mte", self.mte);
+    Memory::describe(self.memory, visit);
+    visit("topology", self.topology);
+    visit("ub", self.ub);
+    visit("cpu", self.cpu);
+    visit("package_link", self.package_link);
   }
 };
 

@@ -25,10 +25,11 @@ struct SimulatorCounts {
 };
 
 struct StudyResult {
-  Json parameters = Json::object();  // every effective option; left empty, the command fills it from the options
-  Json rows = Json::array();         // objects; values are numbers, strings, bools, null, or objects of these
-  bool complete = true;              // false: interrupted, rows hold what is known so far
-  bool passed = true;                // false: a check of the study failed; the command ends with exit code 1
+  Json parameters =
+      Json::object();         // every effective option; left empty, the command fills it from the options
+  Json rows = Json::array();  // objects; values are numbers, strings, bools, null, or objects of these
+  bool complete = true;       // false: interrupted, rows hold what is known so far
+  bool passed = true;         // false: a check of the study failed; the command ends with exit code 1
   SimulatorCounts simulator;
   std::vector<std::string> input_files;  // traces, ELFs: the result records a hash of each
   std::vector<std::string> notes;        // lines under the table; also in result.json
@@ -44,7 +45,8 @@ struct RunFacts {
 // The stable document, see docs.
 Json to_document(const StudyResult& result, const hw::Machine& machine, const RunFacts& run);
 
-// Rows as an aligned text table. A nested object `latency_us: {mean: 1}` becomes the column `latency_us.mean`.
+// Rows as an aligned text table. A nested object `latency_us: {mean: 1}` becomes the column
+// `latency_us.mean`.
 std::string to_table(const Json& rows);
 std::string to_csv(const Json& rows);
 

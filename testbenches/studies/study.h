@@ -27,11 +27,13 @@ class Progress {
 struct StudyContext {
   const hw::Machine& machine;
   std::uint64_t seed;
-  const boost::program_options::variables_map& options;  // the study's own options, parsed, defaults filled in
+  const boost::program_options::variables_map&
+      options;  // the study's own options, parsed, defaults filled in
   Progress& progress;
-  const volatile std::sig_atomic_t& interrupted;  // not 0: stop at the next convenient point, complete = false
-  int gdb_port = 0;                               // 0: no debugger asked for
-  std::string out_folder;                         // empty: no --out
+  const volatile std::sig_atomic_t&
+      interrupted;         // not 0: stop at the next convenient point, complete = false
+  int gdb_port = 0;        // 0: no debugger asked for
+  std::string out_folder;  // empty: no --out
 
   template <class T>
   const T& option(const char* name) const {

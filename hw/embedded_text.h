@@ -1,0 +1,17 @@
+// Text files compiled into the program (cmake/Cm384Embed.cmake).
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace cm384::hw {
+
+struct EmbeddedText {
+  std::string_view name;  // of the file, without folder and ending
+  std::string_view text;
+};
+
+std::span<const EmbeddedText> embedded_presets();    // hw/presets/*.toml
+std::span<const EmbeddedText> embedded_published();  // hw/published/*.csv
+
+}  // namespace cm384::hw

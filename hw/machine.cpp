@@ -1,0 +1,171 @@
+#include "hw/machine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "hw/embedded_text.h"
+#include "hw/machine_reader.h"
+#include "hw/nearest_name.h"
+#include "hw/parameter_list.h"
+#include "hw/quantity.h"
+#include "sim/error.h"
+
+namespace cm384::hw {
+namespace {
+
+// Bound of Clock: products of ticks below 2^40 and these stay inside 63 bits.
+constexpr std::int64_t kLargestClockTerm = std::int64_t{1} << 22;
+
+// Limits of a global address (firmware/abi/memory_map.h): a die's or socket's number and the offset in it.
+constexpr int kAddressableDies = 1024;
+constexpr int kAddressableSockets = 256;
+constexpr Bytes kAddressableMemory = 64_GiB;
+
+void check_complete(Machine& machine, const std::string& where) {
+  for (const Parameter& parameter : list_parameters(machine)) {
+    if (machine.provenance.contains(parameter.key)) continue;
+    throw InputError(fmt::format("{}: {}: has no value ({}); allowed: {}", where, parameter.key,
+                                 parameter.sentence, allowed_text(parameter)));
+  }
+}
+
+void check_clock(const std::string& key, const Clock& clock, const std::string& found) {
+  if (clock.numerator() < kLargestClockTerm && clock.denominator() < kLargestClockTerm) return;
+  throw InputError(fmt::format(
+      "{}: {} gives a tick of {}/{} ps, which cycles cannot be counted in exactly; allowed: a rounder "
+      "value (both terms below 2^22)",
+      key, found, clock.numerator(), clock.denominator()));
+}
+
+// A link counts its time in flits.
+void check_link(const std::string& key, Bandwidth bandwidth) {
+  check_clock(key, Clock(20_B, bandwidth), format(bandwidth));
+}
+
+void require(bool holds, const std::string& key, std::int64_t found, std::string_view allowed) {
+  if (!holds) throw InputError(fmt::format("{}: {} does not fit; allowed: {}", key, found, allowed));
+}
+
+void check_topology(const Machine& machine) {
+  const Topology& topology = machine.topology;
+  require(topology.dies_per_node % 2 == 0, "topology.dies_per_node", topology.dies_per_node,
+          "an even number, a package has two dies");
+  require(topology.dies() <= kAddressableDies, "topology.nodes", topology.nodes,
+          fmt::format("nodes x dies_per_node at most {}, what global addresses hold", kAddressableDies));
+  require(
+      topology.sockets() <= kAddressableSockets, "topology.nodes", topology.nodes,
+      fmt::format("nodes x sockets_per_node at most {}, what global addresses hold", kAddressableSockets));
+  require(machine.ub.link.lanes % 2 == 0, "ub.link.lanes", machine.ub.link.lanes, "an even number");
+  require(machine.ub.translation.entries % machine.ub.translation.ways == 0, "ub.translation.entries",
+          machine.ub.translation.entries, "a multiple of ub.translation.ways");
+}
+
+void check_memory(const Machine& machine) {
+  const Hbm& hbm = machine.memory.hbm;
+  require(hbm.capacity <= kAddressableMemory, "hbm.capacity", hbm.capacity.count,
+          "at most 64GiB, what global addresses hold a die");
+  require(machine.die.aic + machine.die.aiv <= machine.memory.on_die_network.core_ports,
+          "on_die_network.core_ports", machine.memory.on_die_network.core_ports,
+          "at least die.aic + die.aiv, one a core");
+  const auto power = [](const std::string& key, std::int64_t value) {
+    require(std::has_single_bit(static_cast<std::uint64_t>(value)), key, value, "a power of two");
+  };
+  power("hbm.stacks", hbm.stacks);
+  power("hbm.pseudo_channels", hbm.pseudo_channels);
+  power("hbm.bank_groups", hbm.bank_groups);
+  power("hbm.banks_per_group", hbm.banks_per_group);
+  power("hbm.row", hbm.row.count);
+  power("l2.sector", machine.memory.l2.sector.count);
+  power("ub.translation.page", machine.ub.translation.page.count);
+  power("scalar_core.instruction_cache_line", machine.scalar_core.instruction_cache_line.count);
+  power("scalar_core.data_cache_line", machine.scalar_core.data_cache_line.count);
+}
+
+Machine finish(Machine machine, const std::string& where, const std::vector<std::string>& overrides) {
+  for (const std::string& assignment : overrides) override_parameter(machine, assignment);
+  check_complete(machine, where);
+  check_machine(machine);
+  return machine;
+}
+
+}  // namespace
+
+std::string_view to_string(Origin origin) {
+  switch (origin) {
+    case Origin::published:
+      return "published";
+    case Origin::derived:
+      return "derived";
+    case Origin::calibrated:
+      return "calibrated";
+    case Origin::assumed:
+      return "assumed";
+    case Origin::user_file:
+      return "user file";
+    case Origin::command_line:
+      return "command line";
+  }
+  return "";
+}
+
+Machine load_machine(const std::string& preset_or_path, const std::vector<std::string>& overrides) {
+  return finish(read_layers(preset_or_path), preset_or_path, overrides);
+}
+
+Machine parse_machine(std::string_view text, const std::string& name,
+                      const std::vector<std::string>& overrides) {
+  return finish(read_layers_of_text(text, name), name, overrides);
+}
+
+std::vector<std::string> preset_names() {
+  std::vector<std::string> names;
+  for (const EmbeddedText& preset : embedded_presets()) names.emplace_back(preset.name);
+  std::ranges::sort(names);
+  return names;
+}
+
+void override_parameter(Machine& machine, std::string_view assignment) {
+  const std::size_t equals = assignment.find('=');
+  if (equals == std::string_view::npos) {
+    throw InputError(fmt::format("--set {}: has no '='; allowed: section.key=value", assignment));
+  }
+  const std::string key(assignment.substr(0, equals));
+  const std::vector<Parameter> parameters = list_parameters(machine);
+  const auto parameter = std::ranges::find(parameters, key, &Parameter::key);
+  if (parameter == parameters.end()) {
+    throw InputError(fmt::format("--set {}: no such parameter{}", key, suggestion(key, keys_of(parameters))));
+  }
+  try {
+    assign(*parameter, assignment.substr(equals + 1));
+  } catch (const InputError& error) {
+    throw InputError(fmt::format("--set {}: {}", key, error.what()));
+  }
+  machine.provenance[key] = {Origin::command_line, "--set"};
+  machine.overrides[key] = value_text(*parameter);
+}
+
+void check_machine(const Machine& machine) {
+  Machine copy = machine;  // the list wants a machine it could write to
+  for (const Parameter& parameter : list_parameters(copy)) {
+    if (Frequency* const* frequency = std::get_if<Frequency*>(&parameter.value)) {
+      check_clock(parameter.key, Clock(**frequency), format(**frequency));
+    }
+  }
+  check_link("ub.link.bandwidth", machine.ub.link.bandwidth);
+  check_topology(machine);
+  check_memory(machine);
+}
+
+std::string value_of(const Machine& machine, std::string_view key) {
+  Machine copy = machine;
+  const std::vector<Parameter> parameters = list_parameters(copy);
+  const auto parameter = std::ranges::find(parameters, key, &Parameter::key);
+  if (parameter == parameters.end()) {
+    throw InputError(fmt::format("{}: no such parameter{}", key, suggestion(key, keys_of(parameters))));
+  }
+  return value_text(*parameter);
+}
+
+}  // namespace cm384::hw

@@ -1,0 +1,17 @@
+// Layers of a machine: a preset or file, the one it stands on, and so on.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "hw/machine.h"
+
+namespace cm384::hw {
+
+// Reads the layers of `preset_or_path`, base first, into a machine: values and provenance of what they give.
+// Parameters that no layer gives have no provenance entry. Throws InputError.
+Machine read_layers(const std::string& preset_or_path);
+// The same where the topmost layer is `text`, a user's file called `name` in messages.
+Machine read_layers_of_text(std::string_view text, const std::string& name);
+
+}  // namespace cm384::hw

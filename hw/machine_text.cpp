@@ -1,0 +1,119 @@
+// A machine as text: TOML that can be read again, JSON, the reference page.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "hw/machine.h"
+#include "hw/parameter_list.h"
+
+namespace cm384::hw {
+namespace {
+
+std::string toml_string(const std::string& text) {
+  return nlohmann::json(text).dump();  // TOML's basic strings take JSON's escapes
+}
+
+std::string section_of(const std::string& key) {
+  return key.substr(0, key.rfind('.'));
+}
+
+std::string name_of(const std::string& key) {
+  return key.substr(key.rfind('.') + 1);
+}
+
+std::vector<std::string> sections_of(const std::vector<Parameter>& parameters) {
+  std::vector<std::string> sections;
+  for (const Parameter& parameter : parameters) {
+    const std::string section = section_of(parameter.key);
+    if (std::ranges::find(sections, section) == sections.end()) sections.push_back(section);
+  }
+  return sections;
+}
+
+Provenance provenance_of(const Machine& machine, const std::string& key) {
+  const auto entry = machine.provenance.find(key);
+  return entry == machine.provenance.end() ? Provenance{} : entry->second;
+}
+
+std::string toml_value(const Parameter& parameter) {
+  std::string text = value_text(parameter);
+  if (is_quoted(parameter)) return toml_string(text);
+  const bool real = std::holds_alternative<double*>(parameter.value);
+  if (real && text.find_first_of(".e") == std::string::npos) text += ".0";
+  return text;
+}
+
+// Text inside a Markdown table cell.
+std::string cell(std::string_view text) {
+  std::string escaped;
+  for (const char c : text) {
+    if (c == '|') escaped += '\\';
+    escaped += c;
+  }
+  return escaped;
+}
+
+}  // namespace
+
+std::string to_toml(const Machine& machine) {
+  Machine copy = machine;
+  const std::vector<Parameter> parameters = list_parameters(copy);
+  std::string text = fmt::format("name = {}\ndescription = {}\n", toml_string(machine.name),
+                                 toml_string(machine.description));
+  for (const std::string& section : sections_of(parameters)) {
+    text += fmt::format("\n[{}]\n", section);
+    for (const Parameter& parameter : parameters) {
+      if (section_of(parameter.key) != section) continue;
+      const Provenance provenance = provenance_of(machine, parameter.key);
+      text += fmt::format("{} = {{ value = {}, from = \"{}\", source = {} }}\n", name_of(parameter.key),
+                          toml_value(parameter), to_string(provenance.from), toml_string(provenance.source));
+    }
+  }
+  return text;
+}
+
+std::string to_json(const Machine& machine) {
+  Machine copy = machine;
+  nlohmann::ordered_json document = {{"name", machine.name}, {"description", machine.description}};
+  nlohmann::ordered_json& list = document["parameters"];
+  for (const Parameter& parameter : list_parameters(copy)) {
+    const Provenance provenance = provenance_of(machine, parameter.key);
+    nlohmann::ordered_json value = value_text(parameter);
+    if (!is_quoted(parameter)) value = nlohmann::ordered_json::parse(toml_value(parameter));
+    list[parameter.key] = {{"value", value},
+                           {"from", to_string(provenance.from)},
+                           {"source", provenance.source},
+                           {"allowed", allowed_text(parameter)},
+                           {"what", parameter.sentence}};
+  }
+  return document.dump(2) + "\n";
+}
+
+std::string reference_page(const Machine& machine) {
+  Machine copy = machine;
+  const std::vector<Parameter> parameters = list_parameters(copy);
+  std::string text = fmt::format(
+      "# Parameters of a machine\n\n"
+      "Made by `cm384 machine reference`; values are those of the preset `{}`. Where a value comes from:\n"
+      "published (a document states it), derived (arithmetic or scaling, shown), calibrated (fitted to the "
+      "figure\n"
+      "named) or assumed. Any of them is changed by `--set section.key=value` or in a file that starts with\n"
+      "`base = \"{}\"`.\n",
+      machine.name, machine.name);
+  for (const std::string& section : sections_of(parameters)) {
+    text += fmt::format(
+        "\n## {}\n\n| key | value | range | what | from | source |\n| --- | --- | --- | --- | --- | --- |\n",
+        section);
+    for (const Parameter& parameter : parameters) {
+      if (section_of(parameter.key) != section) continue;
+      const Provenance provenance = provenance_of(machine, parameter.key);
+      text += fmt::format("| `{}` | {} | {} | {} | {} | {} |\n", parameter.key, value_text(parameter),
+                          cell(range_text(parameter)), cell(parameter.sentence), to_string(provenance.from),
+                          cell(provenance.source));
+    }
+  }
+  return text;
+}
+
+}  // namespace cm384::hw

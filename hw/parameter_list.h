@@ -1,0 +1,117 @@
+// A machine's parameters as a flat list: what its reader, its writers and the reference page work on.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <variant>
+#include <vector>
+
+#include "hw/machine.h"
+
+namespace cm384::hw {
+
+using ValueReference =
+    std::variant<bool*, int*, std::int64_t*, double*, std::string*, Time*, Bytes*, Bandwidth*, Frequency*>;
+
+struct Parameter {
+  std::string key;  // "hbm.t_rc"
+  std::string_view sentence;
+  ValueReference value;
+  bool bounded = false;
+  double low = 0, high = 0;                    // of a real number
+  std::int64_t whole_low = 0, whole_high = 0;  // of everything else, in the type's resolution
+  std::vector<std::string_view> names;         // of a string
+};
+
+// All parameters of the machine, in declaration order. References point into `machine`.
+std::vector<Parameter> list_parameters(Machine& machine);
+std::vector<std::string> keys_of(const std::vector<Parameter>& parameters);
+
+// The value as text; what it may be ("a time from 1ps to 10us"); its range alone ("1ps to 10us").
+std::string value_text(const Parameter& parameter);
+std::string allowed_text(const Parameter& parameter);
+std::string range_text(const Parameter& parameter);
+// True where the value is written as a string in TOML and JSON (strings and quantities).
+bool is_quoted(const Parameter& parameter);
+
+// Parses `text` and checks it against the range. Throws InputError without the key in front.
+void assign(const Parameter& parameter, std::string_view text);
+
+namespace detail {
+
+template <class T>
+struct IsValue
+    : std::bool_constant<
+          std::is_same_v<T, bool> || std::is_same_v<T, int> || std::is_same_v<T, std::int64_t> ||
+          std::is_same_v<T, double> || std::is_same_v<T, std::string> || std::is_same_v<T, Time> ||
+          std::is_same_v<T, Bytes> || std::is_same_v<T, Bandwidth> || std::is_same_v<T, Frequency>> {};
+
+constexpr std::int64_t whole(Time v) {
+  return v.ps;
+}
+constexpr std::int64_t whole(Bytes v) {
+  return v.count;
+}
+constexpr std::int64_t whole(Bandwidth v) {
+  return v.bytes_per_second;
+}
+constexpr std::int64_t whole(Frequency v) {
+  return v.hertz;
+}
+constexpr std::int64_t whole(std::int64_t v) {
+  return v;
+}
+constexpr std::int64_t whole(int v) {
+  return v;
+}
+
+// Walks describe() and appends.
+class Lister {
+ public:
+  Lister(std::vector<Parameter>& list, std::string prefix) : list_(list), prefix_(std::move(prefix)) {}
+
+  template <class Section>
+  void operator()(std::string_view name, Section& section) {
+    static_assert(!IsValue<Section>::value, "a parameter needs a sentence");
+    Section::describe(section, Lister(list_, prefix_ + std::string(name) + "."));
+  }
+  template <class T>
+  void operator()(std::string_view name, T& value, std::string_view sentence) {
+    append(name, value, sentence);
+  }
+  template <class T, class Bound>
+  void operator()(std::string_view name, T& value, Range<Bound> range, std::string_view sentence) {
+    static_assert(!std::is_same_v<T, bool> && !std::is_same_v<T, std::string>);
+    Parameter& parameter = append(name, value, sentence);
+    parameter.bounded = true;
+    if constexpr (std::is_same_v<T, double>) {
+      parameter.low = static_cast<double>(range.low);
+      parameter.high = static_cast<double>(range.high);
+    } else {
+      parameter.whole_low = whole(T(range.low));
+      parameter.whole_high = whole(T(range.high));
+    }
+  }
+  void operator()(std::string_view name, std::string& value, OneOf choice, std::string_view sentence) {
+    append(name, value, sentence).names = std::move(choice.names);
+  }
+
+ private:
+  template <class T>
+  Parameter& append(std::string_view name, T& value, std::string_view sentence) {
+    static_assert(IsValue<T>::value, "a parameter is a bool, int, double, string or quantity");
+    Parameter& parameter = list_.emplace_back();
+    parameter.key = prefix_ + std::string(name);
+    parameter.sentence = sentence;
+    parameter.value = &value;
+    return parameter;
+  }
+
+  std::vector<Parameter>& list_;
+  std::string prefix_;
+};
+
+}  // namespace detail
+}  // namespace cm384::hw
