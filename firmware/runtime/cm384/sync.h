@@ -1,0 +1,62 @@
+// Flags, barriers, cross-core flags, data cache.
+#pragma once
+
+#include "cm384/tensor.h"
+
+namespace AscendC {
+
+// Setting a flag that is still set is an error of the kernel: every SetFlag has its WaitFlag.
+template <HardEvent E>
+CM384_INLINE void SetFlag(int32_t id) {
+  cm384::pipe_instruction<CM384_CLASS_SYNC, CM384_SET_FLAG>(static_cast<uint64_t>(E) |
+                                                            static_cast<uint64_t>(id) << 16);
+}
+template <HardEvent E>
+CM384_INLINE void WaitFlag(int32_t id) {
+  cm384::pipe_instruction<CM384_CLASS_SYNC, CM384_WAIT_FLAG>(static_cast<uint64_t>(E) |
+                                                             static_cast<uint64_t>(id) << 16);
+}
+template <pipe_t P>
+CM384_INLINE void PipeBarrier() {
+  cm384::pipe_instruction<CM384_CLASS_SYNC, CM384_PIPE_BARRIER>(P);
+}
+
+// flagId 0..10 are the kernel's; the runtime uses the others. modeId 0: all AIVs of the launch on this die,
+// 1: both AIVs of the group.
+template <uint8_t modeId, pipe_t P>
+CM384_INLINE void CrossCoreSetFlag(uint16_t flagId) {
+  cm384::pipe_instruction<CM384_CLASS_SYNC, CM384_CROSS_CORE_SET>(P | modeId << 8 |
+                                                                  static_cast<uint64_t>(flagId) << 16);
+}
+CM384_INLINE void CrossCoreWaitFlag(uint16_t flagId) {
+  cm384::pipe_instruction<CM384_CLASS_SYNC, CM384_CROSS_CORE_WAIT>(flagId);
+}
+
+// All-core barrier: returns when every AIV of the launch on this die has come here and its earlier pipe work,
+// remote acknowledgements inside, is complete. Flag 14, set on MTE3, as on the part.
+template <bool isAIVOnly = true>
+CM384_INLINE void SyncAll() {
+  PipeBarrier<PIPE_ALL>();
+  CrossCoreSetFlag<0, PIPE_MTE3>(14);
+  CrossCoreWaitFlag(14);
+}
+
+// Cleans and invalidates the scalar data cache over [address, address + bytes); 0 bytes: all of it.
+CM384_INLINE void dcci(uint64_t address, uint64_t bytes = 0) {
+  cm384::pipe_instruction<CM384_CLASS_SYNC, CM384_DCCI>(address, bytes);
+}
+enum class CacheLine { SINGLE_CACHE_LINE, ENTIRE_DATA_CACHE };
+enum class DcciDst { CACHELINE_ALL, CACHELINE_UB, CACHELINE_OUT };
+template <typename T, CacheLine line, DcciDst = DcciDst::CACHELINE_OUT>
+CM384_INLINE void DataCacheCleanAndInvalid(const GlobalTensor<T>& tensor) {
+  dcci(tensor.address(), line == CacheLine::SINGLE_CACHE_LINE ? 1 : 0);
+}
+
+// One turn of a polling loop over [address, address + bytes) of the own die's GM is over and found nothing:
+// the last statement of the loop. Lets the simulator skip turns that cannot find anything new; the simulated
+// time is as if they had run.
+CM384_INLINE void PollMark(uint64_t address, uint64_t bytes) {
+  cm384::pipe_instruction<CM384_CLASS_SYNC, CM384_POLL_MARK>(address, bytes);
+}
+
+}  // namespace AscendC

@@ -1,0 +1,43 @@
+// Who and when a block is; leaving it; phase markers.
+#pragma once
+
+#include "cm384/types.h"
+
+namespace AscendC {
+
+CM384_INLINE int64_t GetBlockIdx() {
+  return static_cast<int64_t>(cm384::read_csr<CM384_CSR_BLOCK_INDEX>());
+}
+CM384_INLINE int64_t GetBlockNum() {
+  return static_cast<int64_t>(cm384::read_csr<CM384_CSR_BLOCK_COUNT>());
+}
+// 50 MHz counter, as on the part.
+CM384_INLINE int64_t GetSystemCycle() {
+  return static_cast<int64_t>(cm384::read_csr<CM384_CSR_SYS_COUNT>());
+}
+// Core cycles since the start of the run.
+CM384_INLINE uint64_t GetCoreCycle() {
+  return cm384::read_csr<CM384_CSR_CYCLE>();
+}
+// Die number in the supernode.
+CM384_INLINE uint64_t GetDie() {
+  return cm384::read_csr<CM384_CSR_DIE>();
+}
+
+// Tells the study that this block enters a phase (0..31); takes no simulated time.
+CM384_INLINE void MarkPhase(uint32_t phase) {
+  cm384::pipe_instruction<CM384_CLASS_SYNC, CM384_PHASE>(phase);
+}
+
+// Ends the block when its pipes have drained. Status 0 is success.
+[[noreturn]] CM384_INLINE void Exit(uint64_t status) {
+  cm384::host_call<CM384_HOST_EXIT>(status, 0);
+  __builtin_unreachable();
+}
+// The kernel gives up: the run ends with this message and exit code 3. The text stands in the image.
+[[noreturn]] CM384_INLINE void Abort(const char* reason) {
+  cm384::host_call<CM384_HOST_ABORT>(reinterpret_cast<uint64_t>(reason), 0);
+  __builtin_unreachable();
+}
+
+}  // namespace AscendC

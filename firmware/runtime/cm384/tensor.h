@@ -1,0 +1,114 @@
+// LocalTensor: a range of the core's UBuffer. GlobalTensor: a range of global memory.
+#pragma once
+
+#include "cm384/types.h"
+
+namespace AscendC {
+
+template <typename T>
+class LocalTensor {
+ public:
+  using PrimType = T;
+  LocalTensor() = default;
+  // `address`: offset in the UBuffer, a multiple of 32 B for vector and MTE use. `count`: elements.
+  CM384_INLINE LocalTensor(TPosition, uint32_t address, uint32_t count) : address_(address), count_(count) {}
+  CM384_INLINE explicit LocalTensor(uint32_t address, uint32_t count = 0)
+      : address_(address), count_(count) {}
+
+  // Plain scalar load and store. They order with the pipes by flags alone.
+  CM384_INLINE T GetValue(uint32_t index) const { return data()[index]; }
+  template <typename U>
+  CM384_INLINE void SetValue(uint32_t index, U value) const {
+    data()[index] = static_cast<T>(value);
+  }
+  CM384_INLINE T operator()(uint32_t index) const { return GetValue(index); }
+  CM384_INLINE LocalTensor operator[](uint32_t offset) const {
+    return LocalTensor(address_ + offset * static_cast<uint32_t>(sizeof(T)), count_ - offset);
+  }
+  template <typename U>
+  CM384_INLINE LocalTensor<U> ReinterpretCast() const {
+    return LocalTensor<U>(address_, static_cast<uint32_t>(count_ * sizeof(T) / sizeof(U)));
+  }
+  CM384_INLINE uint32_t GetSize() const { return count_; }
+  CM384_INLINE void SetSize(uint32_t count) { count_ = count; }
+  CM384_INLINE uint64_t GetPhyAddr() const { return address_; }
+  CM384_INLINE uint64_t GetPhyAddr(uint32_t offset) const { return address_ + offset * sizeof(T); }
+
+ private:
+  CM384_INLINE T* data() const { return reinterpret_cast<T*>(CM384_UBUFFER_BASE + address_); }
+
+  uint32_t address_ = 0;
+  uint32_t count_ = 0;
+};
+
+template <typename T>
+class GlobalTensor {
+ public:
+  using PrimType = T;
+  CM384_INLINE void SetGlobalBuffer(__gm__ T* buffer, uint64_t count = 0) {
+    address_ = reinterpret_cast<uint64_t>(buffer);
+    count_ = count;
+  }
+  // Scalar accesses go through the data cache, which is not coherent with the pipes and other cores: see
+  // DataCacheCleanAndInvalid.
+  CM384_INLINE T GetValue(uint64_t index) const { return reinterpret_cast<const T*>(address_)[index]; }
+  CM384_INLINE void SetValue(uint64_t index, T value) const { reinterpret_cast<T*>(address_)[index] = value; }
+  CM384_INLINE T operator()(uint64_t index) const { return GetValue(index); }
+  CM384_INLINE GlobalTensor operator[](uint64_t offset) const {
+    GlobalTensor part = *this;
+    part.address_ += offset * sizeof(T);
+    return part;
+  }
+  CM384_INLINE uint64_t GetSize() const { return count_; }
+  CM384_INLINE __gm__ T* GetPhyAddr() const { return reinterpret_cast<T*>(address_); }
+  CM384_INLINE uint64_t address() const { return address_; }
+  // Whether copies of this tensor allocate in L2.
+  CM384_INLINE void SetL2CacheHint(CacheMode mode) { allocate_ = mode == CacheMode::CACHE_MODE_NORMAL; }
+  CM384_INLINE bool allocate() const { return allocate_; }
+
+ private:
+  uint64_t address_ = 0;
+  uint64_t count_ = 0;
+  bool allocate_ = true;
+};
+
+// A GM address as a tensor.
+template <typename T>
+CM384_INLINE GlobalTensor<T> GlobalAt(uint64_t address) {
+  GlobalTensor<T> tensor;
+  tensor.SetGlobalBuffer(reinterpret_cast<T*>(address));
+  return tensor;
+}
+
+enum class Hardware { GM, UB };
+
+// Hands out the UBuffer from its start, in order, 32 B aligned.
+template <Hardware H = Hardware::UB>
+class LocalMemAllocator {
+ public:
+  template <typename T, uint32_t Count>
+  CM384_INLINE LocalTensor<T> Alloc() {
+    return Take<T>(Count);
+  }
+  template <TPosition P, typename T>
+  CM384_INLINE LocalTensor<T> Alloc(uint32_t count) {
+    return Take<T>(count);
+  }
+  template <TPosition P, typename T, uint32_t Count>
+  CM384_INLINE LocalTensor<T> Alloc() {
+    return Take<T>(Count);
+  }
+  CM384_INLINE uint32_t GetCurAddr() const { return next_; }
+
+ private:
+  static_assert(H == Hardware::UB, "a vector core has the UBuffer alone");
+  template <typename T>
+  CM384_INLINE LocalTensor<T> Take(uint32_t count) {
+    const LocalTensor<T> tensor(next_, count);
+    next_ += (count * static_cast<uint32_t>(sizeof(T)) + ONE_BLK_SIZE - 1) / ONE_BLK_SIZE * ONE_BLK_SIZE;
+    return tensor;
+  }
+  uint32_t next_ = 0;
+};
+
+}  // namespace AscendC

@@ -1,0 +1,12 @@
+// Everything a kernel needs, under the name Ascend C gives it.
+#pragma once
+
+#include "cm384/convert.h"
+#include "cm384/data_copy.h"
+#include "cm384/print.h"
+#include "cm384/reduce.h"
+#include "cm384/select.h"
+#include "cm384/sync.h"
+#include "cm384/system.h"
+#include "cm384/tensor.h"
+#include "cm384/vector.h"
