@@ -43,16 +43,16 @@ class WakeListener {
 // and sorting sees only the few events of one bucket.
 class EventQueue {
  public:
-  // `source` numbers the owning module; it must be unique in a machine and below 2^20. `bucket` is the width
-  // of one bucket, rounded down to a power of two: about the mean distance between events is best, results do
-  // not depend on it.
+  // `source` numbers the owning module; it must be unique in a machine and below 2^20 - 1. `bucket` is the
+  // width of one bucket, rounded down to a power of two: about the mean distance between events is best,
+  // results do not depend on it.
   explicit EventQueue(std::uint32_t source = 0, Time bucket = Time{1024})
       : source_(source),
         shift_(static_cast<int>(
                    std::bit_width(static_cast<std::uint64_t>(std::max<std::int64_t>(bucket.ps, 1)))) -
                1),
         head_(kBuckets, kNone) {
-    assert(source < (1u << (64 - kSequenceBits)));
+    assert(source < (1u << (64 - kSequenceBits)) - 1);
   }
 
   std::uint32_t source() const { return source_; }
@@ -73,6 +73,15 @@ class EventQueue {
   void push_from(EventQueue& from, Time at, std::uint32_t unit, std::uint32_t what,
                  std::uint64_t argument = 0) {
     insert(Event{at, tie(from.source_, from.sequence_++), unit, what, argument});
+  }
+
+  // Adds an event that comes after all others of its time, those of one time in the order of `key` (below
+  // 2^44). For events which, depending on which module ran first, the owner or the other module would add:
+  // their place is the same either way.
+  void push_late(Time at, std::uint64_t key, std::uint32_t unit, std::uint32_t what,
+                 std::uint64_t argument = 0) {
+    assert(key < (std::uint64_t{1} << kSequenceBits));
+    insert(Event{at, ~((std::uint64_t{1} << kSequenceBits) - 1) | key, unit, what, argument});
   }
 
   bool empty() const { return size_ == 0; }

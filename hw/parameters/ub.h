@@ -1,0 +1,201 @@
+// Parameters of the Unified Bus plane: the shape of the Clos, its links and switch chips, the controllers at
+// dies and CPU sockets, and the link between the two dies of a package.
+#pragma once
+
+#include <string>
+
+#include "hw/parameters/describe.h"
+#include "hw/units.h"
+
+namespace cm384::hw {
+
+// Section `topology`.
+struct Topology {
+  int nodes = 0;
+  int dies_per_node = 0;
+  int sockets_per_node = 0;
+  int sub_planes = 0;
+  int l2_switches = 0;
+
+  constexpr int dies() const { return nodes * dies_per_node; }
+  constexpr int sockets() const { return nodes * sockets_per_node; }
+  // Endpoints of a sub-plane: dies 0.., then sockets dies() + s.
+  constexpr int endpoints() const { return dies() + sockets(); }
+  constexpr int socket_endpoint(int socket) const { return dies() + socket; }
+  constexpr int node_of(int endpoint) const {
+    return endpoint < dies() ? endpoint / dies_per_node : (endpoint - dies()) / sockets_per_node;
+  }
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    visit("nodes", self.nodes, Range{1, 64}, "compute nodes; each has one L1 switch chip a sub-plane");
+    visit("dies_per_node", self.dies_per_node, Range{1, 32}, "dies a node, one port each to every L1 chip");
+    visit("sockets_per_node", self.sockets_per_node, Range{0, 16},
+          "CPU sockets a node, one port each to every L1 chip");
+    visit("sub_planes", self.sub_planes, Range{1, 8}, "independent sub-planes, and ports of a die");
+    visit("l2_switches", self.l2_switches, Range{1, 16},
+          "L2 switch chips a sub-plane; every L1 chip has one link to each");
+  }
+};
+
+// Section `ub.link`.
+struct UbLink {
+  Bandwidth bandwidth;
+  Time endpoint_latency;
+  Time trunk_latency;
+  int lanes = 0;
+  int buffer_cells = 0;
+  Time retry_turnaround;
+  Time retry_timeout;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    using namespace cm384::literals;
+    visit("bandwidth", self.bandwidth, Range{1_GBps, 400_GBps}, "one way, of every link but a CPU socket's");
+    visit("endpoint_latency", self.endpoint_latency, Range{1_ns, 10_us},
+          "from a die's or socket's port to its L1 chip and back: serialisers, wire, link layer");
+    visit("trunk_latency", self.trunk_latency, Range{1_ns, 10_us},
+          "between an L1 and an L2 chip: serialisers, optics, fibre, link layer");
+    visit("lanes", self.lanes, Range{2, 8},
+          "virtual lanes, an even number: even ones carry requests, odd ones their responses");
+    visit("buffer_cells", self.buffer_cells, Range{4, 4096},
+          "credits of a virtual lane: input buffer cells of 8 flits a port");
+    visit("retry_turnaround", self.retry_turnaround, Range{0_ps, 100_us},
+          "time at both ends of a link, beside two link latencies, from the end of a damaged packet to its "
+          "retransmission");
+    visit("retry_timeout", self.retry_timeout, Range{0_ps, 1_ms},
+          "as retry_turnaround, for a packet that vanished whole and leaves no damaged block to report");
+  }
+};
+
+// Section `ub.switch`.
+struct UbSwitch {
+  Time pipeline_latency;
+  std::string forwarding;
+  std::string routing;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    using namespace cm384::literals;
+    visit("pipeline_latency", self.pipeline_latency, Range{1_ns, 10_us},
+          "head of a packet from input pin to output pin of an idle switch chip");
+    visit("forwarding", self.forwarding, OneOf{{"cut-through", "packet-store"}},
+          "whether a packet may leave before its end has arrived");
+    visit("routing", self.routing, OneOf{{"spray", "flow", "adaptive"}},
+          "how an L1 chip picks the L2 chip: in turn a packet, by hash of the flow, or the least occupied");
+  }
+};
+
+// Section `ub.controller` (a die's) and `cpu.controller` (a CPU socket's).
+struct UbController {
+  int read_outstanding = 0;
+  int write_outstanding = 0;
+  Time read_interval;
+  Time write_interval;
+  Time read_inbound_latency;
+  Time write_inbound_latency;
+  Time completion_latency;
+  Time target_read_interval;
+  Time target_write_interval;
+  std::string spreading;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    using namespace cm384::literals;
+    visit("read_outstanding", self.read_outstanding, Range{1, 65'536},
+          "read requests without their response, over all ports");
+    visit("write_outstanding", self.write_outstanding, Range{1, 65'536},
+          "write and atomic requests without their acknowledgement, over all ports");
+    visit("read_interval", self.read_interval, Range{0_ps, 1_us}, "shortest time between two read requests");
+    visit("write_interval", self.write_interval, Range{0_ps, 1_us},
+          "shortest time between two write or atomic requests");
+    visit("read_inbound_latency", self.read_inbound_latency, Range{0_ps, 10_us},
+          "end of a read request at the target's port to its memory access");
+    visit("write_inbound_latency", self.write_inbound_latency, Range{0_ps, 10_us},
+          "end of a write or atomic request at the target's port to its memory access");
+    visit("completion_latency", self.completion_latency, Range{0_ps, 10_us},
+          "end of a response at the initiator's port to the initiator's network");
+    visit("target_read_interval", self.target_read_interval, Range{0_ps, 1_us},
+          "shortest time between two read requests served as target");
+    visit("target_write_interval", self.target_write_interval, Range{0_ps, 1_us},
+          "shortest time between two write or atomic requests served as target");
+    visit("spreading", self.spreading, OneOf{{"round-robin", "least-loaded", "flow"}},
+          "how requests are spread over the ports: in turn, to the shortest queue, or by hash of the flow");
+  }
+};
+
+// Section `ub.translation`: a controller's cache of remote address translations.
+struct UbTranslation {
+  Bytes page;
+  int entries = 0;
+  int ways = 0;
+  int walks = 0;
+  Time miss_latency;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    using namespace cm384::literals;
+    visit("page", self.page, Range{4_KiB, 1_GiB}, "page size, a power of two");
+    visit("entries", self.entries, Range{1, 1 << 20}, "cached translations; a multiple of ways");
+    visit("ways", self.ways, Range{1, 16}, "ways of a set");
+    visit("walks", self.walks, Range{1, 1024}, "misses in flight; more wait their turn");
+    visit("miss_latency", self.miss_latency, Range{0_ps, 100_us}, "from a miss to its translation");
+  }
+};
+
+// Section `ub`.
+struct UnifiedBus {
+  UbLink link;
+  UbSwitch switch_chip;
+  UbController controller;
+  UbTranslation translation;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    visit("link", self.link);
+    visit("switch", self.switch_chip);
+    visit("controller", self.controller);
+    visit("translation", self.translation);
+  }
+};
+
+// Section `cpu`: a CPU socket as seen from the fabric.
+struct CpuSocket {
+  Bandwidth bandwidth;
+  Bytes memory_bytes;
+  Bandwidth memory_bandwidth;
+  Time memory_read_latency;
+  Time memory_write_latency;
+  UbController controller;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    using namespace cm384::literals;
+    visit("bandwidth", self.bandwidth, Range{1_GBps, 4000_GBps},
+          "one way, of all its ports together, one a sub-plane");
+    visit("memory_bytes", self.memory_bytes, Range{1_MiB, 256_GiB}, "DRAM of a socket");
+    visit("memory_bandwidth", self.memory_bandwidth, Range{1_GBps, 4000_GBps}, "of a socket's DRAM");
+    visit("memory_read_latency", self.memory_read_latency, Range{0_ps, 10_us},
+          "unloaded, controller to data");
+    visit("memory_write_latency", self.memory_write_latency, Range{0_ps, 10_us},
+          "unloaded, controller to acknowledgement");
+    visit("controller", self.controller);
+  }
+};
+
+// Section `package_link`: joins the two dies of a package.
+struct PackageLink {
+  Bandwidth bandwidth;
+  Time latency;
+  Bytes header;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    using namespace cm384::literals;
+    visit("bandwidth", self.bandwidth, Range{1_GBps, 4000_GBps}, "each way");
+    visit("latency", self.latency, Range{1_ns, 10_us}, "one way, die to die, protocol included");
+    visit("header", self.header, Range{0_B, 256_B}, "bytes a request or response takes beside its payload");
+  }
+};
+
+}  // namespace cm384::hw

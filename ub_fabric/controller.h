@@ -1,0 +1,153 @@
+// The Unified Bus controller of a die or a CPU socket: the initiator and target end of remote reads, writes
+// and atomics.
+//
+// It lives in its owner's module: its events stand in the owner's queue under one `unit` and come back by
+// handle(). A request passes, in order: the queue of its direction (order of arrival; reads, or writes and
+// atomics), the bound on outstanding requests and the service interval, address translation, a port's lane
+// queue. At the target: inbound latency (in the delivery), service interval, RemoteTarget::access, response.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "hw/units.h"
+#include "sim/event_queue.h"
+#include "sim/payload.h"
+#include "sim/transaction.h"
+#include "ub_fabric/link.h"
+#include "ub_fabric/package_link.h"
+#include "ub_fabric/packet.h"
+#include "ub_fabric/parameters.h"
+#include "ub_fabric/sub_plane.h"
+#include "ub_fabric/translation_cache.h"
+
+namespace cm384::ub {
+
+struct ControllerCounters {
+  std::uint64_t reads = 0;    // requests taken by submit()
+  std::uint64_t writes = 0;   // as above, atomics included
+  std::uint64_t atomics = 0;  // part of writes
+  std::uint64_t bytes_read = 0;
+  std::uint64_t bytes_written = 0;
+  std::uint64_t completions = 0;
+  std::uint64_t faults = 0;  // completions with address_fault
+  std::uint64_t served = 0;  // requests served as target
+  std::uint64_t translation_misses = 0;
+  std::uint64_t package_requests = 0;  // by the package link
+};
+
+class UbController final : public sim::RemotePort {
+ public:
+  // Sits at `self` in the queue `queue` with events of `unit`. `target` performs what others ask of its
+  // memory, `client` is told of completions; both may be set later, before the first event.
+  UbController(const Parameters& parameters, Endpoint self, sim::EventQueue& queue, std::uint32_t unit,
+               PacketPool& packets, sim::PayloadPool& payloads);
+  UbController(const UbController&) = delete;
+  UbController& operator=(const UbController&) = delete;
+
+  void set_target(sim::RemoteTarget& target) { target_ = &target; }
+  void set_client(sim::RemoteClient& client) { client_ = &client; }
+  // Connects port plane.index(); every sub-plane once, before the first request.
+  void attach(SubPlane& plane);
+  // Joins the controllers of a package's two dies, both ways.
+  void join(UbController& sibling);
+
+  // From RemotePort: takes a request at the queue's event time request.at. Its payload moves here.
+  // address_fault comes back for an address of no die or socket of this machine, or of the own die.
+  void submit(const sim::Request& request) override;
+  // An event of `unit`.
+  void handle(const sim::Event& event);
+
+  Endpoint endpoint() const { return self_; }
+  const ControllerCounters& counters() const { return counters_; }
+  // Requests not yet completed, in queues included.
+  std::uint64_t pending() const { return pending_; }
+  // Packets sent by its ports and, where there is one, its half of the package link.
+  std::uint64_t packet_hops() const { return ports_.packets() + package_.packets(); }
+  // Sending ends of its ports, one a sub-plane: counters, busy time, faults, observers.
+  LinkBank& ports() { return ports_; }
+  const LinkBank& ports() const { return ports_; }
+  const PackageLink& package_link() const { return package_; }
+
+ private:
+  enum What : std::uint32_t {
+    kArrival,      // Hop: a packet from a port, its inbound latency over
+    kPort,         // link: a port may send again
+    kIssue,        // direction
+    kTranslated,   // walk
+    kServe,        // direction, as target
+    kRespond,      // packet: the target's answer may leave
+    kPackage,      // packet: from the sibling
+    kUnreachable,  // packet: no such address
+  };
+  enum Direction : unsigned { kRead, kWrite };
+  enum class Spreading : std::uint8_t { round_robin, least_loaded, flow };
+
+  struct Initiator {  // a direction
+    PacketQueue waiting;
+    int free_slots = 0;
+    Time interval;
+    Time next;  // earliest issue
+    bool armed = false;
+  };
+  struct Target {  // a direction
+    PacketQueue waiting;
+    Time interval;
+    Time next;
+    bool armed = false;
+  };
+  struct LaneQueue {
+    PacketQueue packets;
+    int flits = 0;
+  };
+
+  static Direction direction(PacketKind kind);
+  bool reaches(std::uint64_t address, Endpoint& endpoint) const;
+  bool by_package(Endpoint destination, std::uint64_t address) const;
+  void issue(Direction d, Time now);
+  void translate(PacketIndex index, Time now);
+  void translated(unsigned walk, Time now);
+  void choose_port(PacketIndex index, Time now);
+  void enqueue(unsigned port, PacketIndex index, Time now);
+  void serve_port(unsigned port, Time now);
+  void send(unsigned port, Hop hop, Time now);
+  void arrive(Hop hop, Time now);
+  void serve_waiting(Direction d, Time now);
+  void serve(Direction d, PacketIndex index, Time now);
+  Time access(PacketIndex index, Time now);
+  void respond(PacketIndex index, Time now);
+  void over_package(PacketIndex index, Time now);
+  void complete(PacketIndex index, Time now);
+
+  Parameters parameters_;
+  hw::UbController limits_;
+  Endpoint self_;
+  sim::EventQueue& queue_;
+  std::uint32_t unit_;
+  PacketPool& packets_;
+  sim::PayloadPool& payloads_;
+  sim::RemoteTarget* target_ = nullptr;
+  sim::RemoteClient* client_ = nullptr;
+  std::vector<SubPlane*> planes_;
+  LinkBank ports_;
+  Clock plane_clock_;
+  bool slow_port_ = false;  // slower than the chips' links
+  bool store_ = false;
+  Spreading spreading_;
+  unsigned turn_ = 0;
+  std::array<Initiator, 2> initiator_;
+  std::array<Target, 2> serving_;
+  std::vector<LaneQueue> lane_queues_;       // a port and lane
+  std::vector<std::uint8_t> lanes_waiting_;  // a port
+  std::vector<std::uint8_t> next_lane_;      // a port
+  std::vector<int> queued_flits_;            // a port
+  TranslationCache translation_;
+  std::vector<PacketQueue> walks_;  // packets that wait for a translation
+  PackageLink package_;
+  UbController* sibling_ = nullptr;
+  ControllerCounters counters_;
+  std::uint64_t pending_ = 0;
+};
+
+}  // namespace cm384::ub

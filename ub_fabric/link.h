@@ -1,0 +1,176 @@
+// The sending ends of links: serialisation in flit ticks, credits a virtual lane, retry, counters.
+//
+// Credits are counted by time stamps. The receiver notes how many cells come back when; the sender looks at
+// the notes only when its count runs out, and asks for an event only when none is due.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "hw/units.h"
+#include "sim/event_queue.h"
+#include "ub_fabric/fault.h"
+#include "ub_fabric/packet.h"
+
+namespace cm384::ub {
+
+struct LinkCounters {
+  std::uint64_t packets = 0;          // retransmissions excluded
+  std::uint64_t flits = 0;            // as above
+  std::uint64_t retransmissions = 0;  // by faults
+};
+
+// A packet's time on the wire.
+struct Transmission {
+  Time start;  // its head leaves
+  Time tail;   // its last flit has left
+};
+
+struct RetryTimes {
+  Time turnaround;
+  Time timeout;
+};
+
+// The sending ends of all links of one owner (a sub-plane's chips, a controller's ports). The owner is woken
+// by events {unit, what, argument = link} of its queue, which come after all others of their time.
+class LinkBank {
+ public:
+  LinkBank(sim::EventQueue& queue, std::uint32_t unit, std::uint32_t what, unsigned links, unsigned lanes,
+           const RetryTimes& retry);
+
+  // Sets up link `link`: flit clock, latency, input buffer cells of every lane at its other end.
+  void connect(unsigned link, const Clock& clock, Time latency, int buffer_cells);
+  void attach_fault(unsigned link, LinkFault* fault);           // nullptr detaches
+  void attach_observer(unsigned link, LinkObserver* observer);  // nullptr detaches
+
+  unsigned lanes() const { return lanes_; }
+  Time latency(unsigned link) const { return links_[link].latency; }
+  const Clock& clock(unsigned link) const { return clocks_[links_[link].clock]; }
+  // When the link can take the next packet.
+  Time free_at(unsigned link) const { return links_[link].free_at; }
+  // When the owner is woken for this link next; Time::never() when it is not.
+  Time armed_at(unsigned link) const { return links_[link].armed_at; }
+  LinkCounters counters(unsigned link) const;
+  // Time its flits have taken.
+  Time busy(unsigned link) const { return clock(link).start(static_cast<std::int64_t>(links_[link].flits)); }
+  // Packets sent over all links, each counted once.
+  std::uint64_t packets() const { return packets_; }
+
+  // Takes `cells` credits if there are as many at `now`.
+  bool take_credits(unsigned link, unsigned lane, int cells, Time now) {
+    Lane& l = lane_[link * lanes_ + lane];
+    if (l.cells < cells) [[unlikely]] {
+      redeem(l, now);
+      if (l.cells < cells) return false;
+    }
+    l.cells -= cells;
+    return true;
+  }
+  // Cells not given back by the other end at `now`.
+  int occupied(unsigned link, unsigned lane, Time now) {
+    Lane& l = lane_[link * lanes_ + lane];
+    redeem(l, now);
+    return l.buffer - l.cells;
+  }
+
+  // Puts a packet on the link at the first flit tick at or after `now` and free_at(). Credits must be taken.
+  Transmission transmit(unsigned link, Hop hop, Time now) {
+    Link& l = links_[link];
+    const Clock& c = clocks_[l.clock];
+    if (l.free_at < now) {
+      l.free_tick = c.tick_at_or_after(now);
+      l.free_at = c.start(l.free_tick);
+    }
+    if (l.hooked) [[unlikely]]
+      delay_by_faults(link, hop);
+    Transmission t{l.free_at, {}};
+    l.free_tick += hop.flits();
+    l.free_at = c.start(l.free_tick);
+    t.tail = l.free_at;
+    ++l.packets;
+    l.flits += hop.flits();
+    ++packets_;
+    if (l.hooked) [[unlikely]]
+      observe(link, hop, t);
+    return t;
+  }
+
+  // The other end gives back credits, known here at `at`; never earlier than those before it.
+  void give_credits(unsigned link, unsigned lane, int cells, Time at);
+
+  // The owner wants to be woken at `at` (no later, and not before its queue's time).
+  void arm(unsigned link, Time at) {
+    Link& l = links_[link];
+    if (l.armed_at <= at) return;
+    l.armed_at = at;
+    queue_->push_late(at, std::uint64_t{unit_} << 16 | link, unit_, what_, link);
+  }
+  // The owner is woken: false for an event that an earlier one has made void.
+  bool woken(unsigned link, Time at) {
+    Link& l = links_[link];
+    if (l.armed_at != at) return false;
+    l.armed_at = Time::never();
+    return true;
+  }
+  // The owner waits for credits of a lane: wakes it when the next come back.
+  void await_credits(unsigned link, unsigned lane);
+
+ private:
+  static constexpr std::uint32_t kNone = 0xffffffff;
+  struct Link {
+    Time free_at;
+    std::int64_t free_tick = 0;
+    Time armed_at = Time::never();
+    Time latency;
+    std::uint64_t packets = 0;
+    std::uint64_t flits = 0;
+    std::uint32_t retransmissions = 0;
+    std::uint16_t waiting = 0;  // lanes that wait for credits
+    std::uint8_t clock = 0;
+    bool hooked = false;
+  };
+  static_assert(sizeof(Link) <= 64);
+  struct Lane {
+    std::int32_t cells = 0;
+    std::int32_t buffer = 0;
+    std::uint32_t first = kNone;  // notes of credits on their way back
+    std::uint32_t last = kNone;
+  };
+  struct Note {
+    Time at;
+    std::int32_t cells = 0;
+    std::uint32_t next = kNone;
+  };
+  struct Hooks {
+    LinkFault* fault = nullptr;
+    LinkObserver* observer = nullptr;
+  };
+
+  void redeem(Lane& lane, Time now) {
+    while (lane.first != kNone && notes_[lane.first].at <= now) {
+      const std::uint32_t note = lane.first;
+      lane.cells += notes_[note].cells;
+      lane.first = notes_[note].next;
+      notes_[note].next = free_note_;
+      free_note_ = note;
+    }
+  }
+  void delay_by_faults(unsigned link, Hop hop);
+  void observe(unsigned link, Hop hop, const Transmission& t);
+  void update_hooked(unsigned link);
+
+  sim::EventQueue* queue_;
+  std::uint32_t unit_;
+  std::uint32_t what_;
+  unsigned lanes_;
+  RetryTimes retry_;
+  std::vector<Link> links_;
+  std::vector<Lane> lane_;
+  std::vector<Note> notes_;
+  std::uint32_t free_note_ = kNone;
+  std::uint64_t packets_ = 0;
+  std::vector<Clock> clocks_;
+  std::vector<Hooks> hooks_;  // empty until the first attaches
+};
+
+}  // namespace cm384::ub

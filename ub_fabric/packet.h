@@ -1,0 +1,140 @@
+// Packets of the Unified Bus: plain 64 B records in one slab a machine, named by 32-bit indices.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "hw/units.h"
+#include "sim/payload.h"
+#include "sim/transaction.h"
+
+namespace cm384::ub {
+
+using PacketIndex = std::uint32_t;
+inline constexpr PacketIndex kNoPacket = 0xffffffff;
+
+// Port of a sub-plane: dies from 0, then CPU sockets (hw::Topology).
+using Endpoint = std::uint16_t;
+
+enum class PacketKind : std::uint8_t {
+  read_request,
+  write_request,
+  atomic_request,
+  read_response,
+  write_ack,
+  atomic_response
+};
+constexpr bool is_response(PacketKind kind) {
+  return kind >= PacketKind::read_response;
+}
+
+// What decides the latency inside the receiving controller.
+enum class InboundClass : std::uint8_t { read, write, response };
+constexpr InboundClass inbound_class(PacketKind kind) {
+  if (is_response(kind)) return InboundClass::response;
+  return kind == PacketKind::read_request ? InboundClass::read : InboundClass::write;
+}
+
+// A request; its target turns the same record into the response.
+struct alignas(64) Packet {
+  std::uint64_t address = 0;           // global address
+  sim::TransactionId transaction = 0;  // instruction it belongs to
+  Time submitted;                      // when the initiator's controller took it
+  sim::Payload payload;                // write and atomic data; read data and old value on the way back
+  PacketIndex next = kNoPacket;        // the queue of a controller it stands in
+  std::uint32_t tag = 0;               // the initiator's own
+  Endpoint source = 0;
+  Endpoint destination = 0;
+  std::uint16_t core = 0;   // initiating core
+  std::uint16_t bytes = 0;  // read, written or added, 1..512
+  PacketKind kind = PacketKind::read_request;
+  std::uint8_t plane = 0;
+  std::uint8_t lane = 0;
+  std::uint8_t flits = 0;  // on the wire, 20 B each
+  std::uint8_t flow = 0;   // hash of what must stay in order: source, destination, core
+  sim::Operation operation = sim::Operation::read;
+  sim::Outcome outcome = sim::Outcome::done;
+};
+static_assert(sizeof(Packet) == 64);
+
+// What a switch needs of a packet, in the one word an event carries: the record itself is touched at its ends
+// only. At most 2^28 packets, 2^11 endpoints, 63 flits, 8 lanes.
+class Hop {
+ public:
+  constexpr Hop() = default;
+  constexpr explicit Hop(std::uint64_t bits) : bits_(bits) {}
+  constexpr Hop(PacketIndex index, const Packet& p)
+      : bits_(std::uint64_t{index} | std::uint64_t{p.destination} << 28 | std::uint64_t{p.flits} << 39 |
+              std::uint64_t{p.lane} << 45 | std::uint64_t{p.flow} << 48 |
+              std::uint64_t{static_cast<std::uint8_t>(inbound_class(p.kind))} << 56) {}
+
+  constexpr std::uint64_t bits() const { return bits_; }
+  constexpr PacketIndex packet() const { return static_cast<PacketIndex>(bits_ & 0xfffffff); }
+  constexpr Endpoint destination() const { return static_cast<Endpoint>(bits_ >> 28 & 0x7ff); }
+  constexpr unsigned flits() const { return static_cast<unsigned>(bits_ >> 39 & 0x3f); }
+  // Credit cells it takes in an input buffer.
+  constexpr int cells() const { return static_cast<int>(flits() + 7) / 8; }
+  constexpr unsigned lane() const { return static_cast<unsigned>(bits_ >> 45 & 7); }
+  constexpr unsigned flow() const { return static_cast<unsigned>(bits_ >> 48 & 0xff); }
+  constexpr InboundClass inbound() const { return static_cast<InboundClass>(bits_ >> 56 & 3); }
+
+ private:
+  std::uint64_t bits_ = 0;
+};
+
+// Slab of packets. One pool a machine; for use by one thread. References stay valid until release.
+class PacketPool {
+ public:
+  PacketIndex allocate() {
+    if (free_ == kNoPacket) grow();
+    const PacketIndex index = free_;
+    free_ = (*this)[index].next;
+    (*this)[index].next = kNoPacket;
+    ++in_use_;
+    return index;
+  }
+  void release(PacketIndex index) {
+    (*this)[index].next = free_;
+    free_ = index;
+    --in_use_;
+  }
+  Packet& operator[](PacketIndex index) { return pages_[index >> kPageShift][index & (kPage - 1)]; }
+  const Packet& operator[](PacketIndex index) const {
+    return pages_[index >> kPageShift][index & (kPage - 1)];
+  }
+  std::size_t in_use() const { return in_use_; }
+
+ private:
+  static constexpr unsigned kPageShift = 14;
+  static constexpr PacketIndex kPage = 1u << kPageShift;
+  void grow();
+
+  std::vector<std::unique_ptr<Packet[]>> pages_;
+  PacketIndex free_ = kNoPacket;
+  std::size_t in_use_ = 0;
+};
+
+// First-in first-out list of packets, linked through Packet::next. A packet stands in one list at a time.
+struct PacketQueue {
+  PacketIndex head = kNoPacket;
+  PacketIndex tail = kNoPacket;
+
+  bool empty() const { return head == kNoPacket; }
+  void push(PacketPool& pool, PacketIndex index) {
+    pool[index].next = kNoPacket;
+    if (empty()) {
+      head = index;
+    } else {
+      pool[tail].next = index;
+    }
+    tail = index;
+  }
+  PacketIndex pop(PacketPool& pool) {
+    const PacketIndex index = head;
+    head = pool[index].next;
+    return index;
+  }
+};
+
+}  // namespace cm384::ub

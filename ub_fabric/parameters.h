@@ -1,0 +1,22 @@
+// What the fabric is built from: the four sections of a machine that describe it.
+#pragma once
+
+#include "hw/parameters/ub.h"
+
+namespace cm384::ub {
+
+struct Parameters {
+  hw::Topology topology;
+  hw::UnifiedBus ub;
+  hw::CpuSocket cpu;
+  hw::PackageLink package_link;
+};
+
+// Throws InputError with one line where values do not fit together (ports a chip, odd lanes, page size).
+void check(const Parameters& parameters);
+
+// Nothing crosses from a die, a CPU socket or a sub-plane to another in less: the width of a window
+// (sim/event_queue.h).
+Time lookahead(const Parameters& parameters);
+
+}  // namespace cm384::ub

@@ -1,0 +1,116 @@
+// One of the independent sub-planes of the Unified Bus: an L1 switch chip a node, L2 chips above them, and
+// the links between, as one module with its own event queue. Links share nothing between sub-planes.
+//
+// Transaction-level switch chip: input buffers a (port, virtual lane) with credits, virtual output queues,
+// cut-through or packet-store forwarding, a pipeline latency, and at each output round robin over lanes and
+// over the inputs of a lane. A packet is one event a link; an output has events of its own only while packets
+// wait for it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "hw/units.h"
+#include "sim/event_queue.h"
+#include "ub_fabric/link.h"
+#include "ub_fabric/packet.h"
+#include "ub_fabric/parameters.h"
+#include "ub_fabric/routing.h"
+#include "ub_fabric/switch_chip.h"
+#include "ub_fabric/virtual_output_queues.h"
+
+namespace cm384::ub {
+
+// Where a sub-plane delivers: events {unit, what, Hop bits} of the endpoint's queue at the packet's last
+// flit plus the latency of its class.
+struct Attachment {
+  sim::EventQueue* queue = nullptr;
+  std::uint32_t unit = 0;
+  std::uint32_t what = 0;
+  Time read_latency;
+  Time write_latency;
+  Time response_latency;
+  LinkBank* uplinks = nullptr;  // the endpoint's sending ends: credits come back there
+  unsigned uplink = 0;
+};
+
+class SubPlane {
+ public:
+  // `source` numbers its event queue (unique in the machine); `seed` places the turns of the spraying.
+  SubPlane(unsigned index, const Parameters& parameters, PacketPool& packets, std::uint32_t source,
+           std::uint64_t seed);
+  SubPlane(const SubPlane&) = delete;
+  SubPlane& operator=(const SubPlane&) = delete;
+
+  unsigned index() const { return index_; }
+  sim::EventQueue& queue() { return queue_; }
+  // Handles all events before `end`.
+  void run_until(Time end);
+
+  // Connects an endpoint; called by its controller. Endpoints without one must not be addressed.
+  void attach(Endpoint endpoint, const Attachment& attachment);
+  // A packet whose head (packet-store: tail) reaches the endpoint's L1 chip at `arrival`, at least one link
+  // latency after `from`'s now. Its credits must be taken.
+  void inject(sim::EventQueue& from, Endpoint endpoint, Hop hop, Time arrival);
+  // Cells of the endpoint's receive buffer come free at `at`; the L1 chip knows a link latency later.
+  void free_cells(Endpoint endpoint, unsigned lane, int cells, Time at);
+
+  const ClosShape& shape() const { return shape_; }
+  // Sending ends of all chips; number chip * shape().ports() + port.
+  const LinkBank& links() const { return links_; }
+  unsigned link_to_endpoint(Endpoint endpoint) const {
+    return shape_.input(shape_.node(endpoint), shape_.endpoint_port(endpoint));
+  }
+  unsigned link_up(unsigned node, unsigned l2) const { return shape_.input(node, shape_.uplink(l2)); }
+  unsigned link_down(unsigned l2, unsigned node) const { return shape_.input(shape_.nodes() + l2, node); }
+  void attach_fault(unsigned link, LinkFault* fault) { links_.attach_fault(link, fault); }
+  void attach_observer(unsigned link, LinkObserver* observer) { links_.attach_observer(link, observer); }
+  // Puts another model in the place of a chip, before the first packet. nullptr: the built-in one.
+  void install(unsigned chip, SwitchChip* model) { foreign_[chip] = model; }
+
+  // Packets sent by its chips, each link counted (the endpoints' own links: UbController::packet_hops).
+  std::uint64_t packet_hops() const { return links_.packets(); }
+  // Packets inside its chips' input buffers or on links between them.
+  std::uint64_t in_flight() const { return injected_ - delivered_; }
+  Time lookahead() const { return lookahead_; }
+
+ private:
+  friend class ChipHost;
+  enum What : std::uint32_t { kArrival, kOutput };
+  static constexpr std::uint32_t kToEndpoint = 0x80000000;
+
+  unsigned route(unsigned chip, unsigned input, Hop hop);
+  unsigned choose_l2(unsigned chip, unsigned input, Hop hop);
+  unsigned least_occupied(unsigned chip, unsigned turn, unsigned lane);
+  void arrive(unsigned input, Hop hop);
+  void serve_output(unsigned output);
+  void send(unsigned input, unsigned output, Hop hop);
+  void deliver(Endpoint endpoint, Hop hop, Time tail);
+
+  unsigned index_;
+  ClosShape shape_;
+  PacketPool& packets_;
+  sim::EventQueue queue_;
+  LinkBank links_;
+  VirtualOutputQueues waiting_;
+  RoutingPolicy routing_;
+  bool store_;
+  Time pipeline_;
+  Time lookahead_;
+  // The other end of output number n: an input number, or kToEndpoint | endpoint.
+  std::vector<std::uint32_t> peer_;
+  // The sending end that fills input number n.
+  struct Upstream {
+    LinkBank* bank = nullptr;
+    std::uint32_t link = 0;
+  };
+  std::vector<Upstream> upstream_;
+  std::vector<std::uint16_t> chip_of_;  // an input or output number
+  std::vector<std::uint8_t> turn_;      // next L2 chip, an input
+  std::vector<Attachment> attached_;
+  std::vector<SwitchChip*> foreign_;  // a chip; nullptr: built in
+  std::uint64_t injected_ = 0;
+  std::uint64_t delivered_ = 0;
+};
+
+}  // namespace cm384::ub

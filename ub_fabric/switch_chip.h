@@ -1,0 +1,50 @@
+// The seam for a switch chip of another model (Verilated RTL, a user's own). The built-in transaction-level
+// chips are part of SubPlane and use no virtual call.
+#pragma once
+
+#include "hw/units.h"
+#include "ub_fabric/packet.h"
+
+namespace cm384::ub {
+
+class SubPlane;
+
+// What a sub-plane offers to a chip in it. Ports of an L1 chip: the node's dies, its sockets, then one a L2
+// chip; of an L2 chip: one a node.
+class ChipHost {
+ public:
+  ChipHost(SubPlane& plane, unsigned chip) : plane_(&plane), chip_(chip) {}
+
+  Time now() const;
+  unsigned ports() const;
+  unsigned lanes() const;
+  // The output port for a packet that came in by `input`. Ask once a packet: policies keep state.
+  unsigned route(unsigned input, Hop hop);
+  // When the output's link can take the next packet.
+  Time free_at(unsigned output) const;
+  // Takes the packet's credits at the other end of the output's link, if there are enough now.
+  bool take_credits(unsigned output, Hop hop);
+  // Puts a packet on the output's link at now() or free_at(); its credits must be taken. Its cells in the
+  // input buffer go back to the sender once its tail has left.
+  void send(unsigned input, unsigned output, Hop hop);
+  // Asks for woken(output) at `at`, or when credits of a lane come back. One wake-up an output: the earliest
+  // asked for holds, later ones are void.
+  void wake_at(unsigned output, Time at);
+  void await_credits(unsigned output, unsigned lane);
+
+ private:
+  SubPlane* plane_;
+  unsigned chip_;
+};
+
+class SwitchChip {
+ public:
+  virtual ~SwitchChip() = default;
+  // The head of a packet is at input `port` (cut-through), or all of it (packet-store). Room in the input
+  // buffer is guaranteed by credits.
+  virtual void arrived(ChipHost& host, unsigned port, Hop hop) = 0;
+  // A wake-up that was asked for.
+  virtual void woken(ChipHost& host, unsigned output) = 0;
+};
+
+}  // namespace cm384::ub
