@@ -67,8 +67,24 @@ class DieMemory {
     SubPs hbm_read = 0, l2_read = 0, write = 0, realign = 0, external = 0, request = 0;
   };
 
+  // One access on its way through L2.
+  struct Target {
+    std::uint32_t number;       // of the 512 B line
+    std::uint32_t begin;        // first byte within the line
+    std::uint32_t first, last;  // sectors
+    Time start;                 // the slice begins with it
+    L2Line* line;               // null when absent
+  };
+
   Time serve(const MemoryAccess& access, bool atomic);
   bool realigned(Port& port, const MemoryAccess& access);
+  std::uint32_t sectors(const Target& target) const;
+  L2Line& allocate(const MemoryAccess& access, Target& target);
+  Time fetch(const Target& target, std::uint32_t missing);
+  // When the slice has the data, took the write, has added.
+  Time read(const MemoryAccess& access, Target target);
+  Time write(const MemoryAccess& access, Target target);
+  Time add(const MemoryAccess& access, Target target);
 
   hw::Memory parameters_;
   std::uint64_t capacity_;

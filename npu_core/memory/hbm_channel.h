@@ -86,7 +86,7 @@ class HbmChannel {
   std::int64_t row_ready(const HbmTiming& timing, const Train& train, std::int64_t at,
                          std::int64_t step) const;
   std::int64_t tail_bound(const HbmTiming& timing, const Train& train, std::int64_t step) const;
-  int find_gap(const HbmTiming& timing, const Train& train, std::int64_t ready, std::int64_t span) const;
+  int find_gap(const Train& train, std::int64_t ready, std::int64_t span) const;
   std::int64_t place_activate(const HbmTiming& timing, std::int64_t want, std::uint32_t group);
   std::int64_t open_rows(const HbmTiming& timing, const Train& train, std::int64_t at, std::int64_t column,
                          std::int64_t step, Schedule& result);

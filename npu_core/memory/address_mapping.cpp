@@ -1,0 +1,60 @@
+#include "npu_core/memory/address_mapping.h"
+
+#include <bit>
+#include <string>
+
+#include "sim/error.h"
+
+namespace cm384::npu {
+namespace {
+
+constexpr std::uint32_t kLineBits = 9;
+
+std::uint32_t bits_of(std::string_view what, std::int64_t count) {
+  if (count <= 0 || !std::has_single_bit(static_cast<std::uint64_t>(count))) {
+    throw InputError("hbm: " + std::string(what) + " = " + std::to_string(count) + " is no power of two");
+  }
+  return static_cast<std::uint32_t>(std::countr_zero(static_cast<std::uint64_t>(count)));
+}
+
+// XOR of all groups of `bits` bits of `value`.
+std::uint32_t fold(std::uint64_t value, std::uint32_t bits) {
+  if (bits == 0) return 0;
+  std::uint64_t result = 0;
+  for (; value != 0; value >>= bits) result ^= value;
+  return static_cast<std::uint32_t>(result & ((std::uint64_t{1} << bits) - 1));
+}
+
+}  // namespace
+
+AddressMapping::AddressMapping(const hw::Hbm& parameters) : hash_(parameters.hash) {
+  channel_bits_ =
+      bits_of("stacks", parameters.stacks) + bits_of("pseudo_channels", parameters.pseudo_channels);
+  const std::uint32_t group_bits = bits_of("bank_groups", parameters.bank_groups);
+  const std::uint32_t train_bits = bits_of("train_bank_groups", parameters.train_bank_groups);
+  if (train_bits > group_bits) throw InputError("hbm: train_bank_groups exceeds bank_groups");
+  bank_bits_ = group_bits + bits_of("banks_per_group", parameters.banks_per_group) - train_bits;
+  train_banks_ = 1u << train_bits;
+  column_bits_ = bits_of("row", parameters.row.count) + train_bits - kLineBits;
+  bits_of("capacity", parameters.capacity.count);
+  if (kLineBits + channel_bits_ + column_bits_ + bank_bits_ >
+      bits_of("capacity", parameters.capacity.count)) {
+    throw InputError("hbm: one row of every bank is already more than capacity");
+  }
+}
+
+HbmLocation AddressMapping::locate(std::uint64_t offset) const {
+  const std::uint64_t line = offset >> kLineBits;
+  const std::uint64_t above_channel = line >> channel_bits_;
+  const std::uint64_t above_column = above_channel >> column_bits_;
+  const std::uint64_t row = above_column >> bank_bits_;
+  auto channel = static_cast<std::uint32_t>(line & ((std::uint64_t{1} << channel_bits_) - 1));
+  auto bank = static_cast<std::uint32_t>(above_column & ((std::uint64_t{1} << bank_bits_) - 1));
+  if (hash_) {
+    channel ^= fold(above_channel, channel_bits_);
+    bank ^= fold(row, bank_bits_);
+  }
+  return {channel, bank * train_banks_, static_cast<std::uint32_t>(row)};
+}
+
+}  // namespace cm384::npu

@@ -1,0 +1,246 @@
+#include "npu_core/memory/backing_store.h"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <cstring>
+
+namespace cm384::npu {
+namespace {
+
+constexpr std::uint32_t kBlock = sim::kBlockBytes;
+
+// Bits [first, last) of a mask.
+constexpr std::uint32_t bits(std::uint32_t first, std::uint32_t last) {
+  return static_cast<std::uint32_t>(((std::uint64_t{1} << last) - 1) & ~((std::uint64_t{1} << first) - 1));
+}
+
+}  // namespace
+
+const BackingStore::Page* BackingStore::find(std::uint64_t offset) const {
+  if (directory_.empty()) return nullptr;
+  const std::uint64_t page = offset / kPageBytes;
+  const auto& leaf = directory_[page / kLeafPages];
+  if (!leaf) return nullptr;
+  const std::uint32_t index = leaf[page % kLeafPages];
+  return index == 0 ? nullptr : &pages_[index - 1];
+}
+
+BackingStore::Page& BackingStore::touch(std::uint64_t offset) {
+  constexpr std::uint64_t leaf_bytes = std::uint64_t{kLeafPages} * kPageBytes;
+  if (directory_.empty()) directory_.resize((capacity_ + leaf_bytes - 1) / leaf_bytes);
+  const std::uint64_t page = offset / kPageBytes;
+  auto& leaf = directory_[page / kLeafPages];
+  if (!leaf) leaf = std::make_unique<std::uint32_t[]>(kLeafPages);
+  std::uint32_t& index = leaf[page % kLeafPages];
+  if (index == 0) {
+    pages_.emplace_back();
+    index = static_cast<std::uint32_t>(pages_.size());
+  }
+  return pages_[index - 1];
+}
+
+std::byte* BackingStore::touch_line(Page& page, std::uint32_t index) {
+  if (page.line[index] == 0) {
+    if (lines_ % kLinesPerChunk == 0) {
+      chunks_.push_back(std::make_unique<std::byte[]>(std::size_t{kLinesPerChunk} * kLineBytes));
+    }
+    page.line[index] = ++lines_;
+  }
+  return line_bytes(page.line[index]);
+}
+
+sim::TagMask BackingStore::read_in_line(std::uint64_t offset, std::byte* into, std::uint32_t bytes) const {
+  const Page* page = find(offset);
+  if (page == nullptr) {
+    std::memset(into, 0, bytes);
+    return 0;
+  }
+  const std::uint32_t line = static_cast<std::uint32_t>(offset % kPageBytes) / kLineBytes;
+  const std::uint32_t begin = static_cast<std::uint32_t>(offset % kLineBytes);
+  const std::uint32_t first = begin / kBlock;
+  const std::uint32_t last = (begin + bytes + kBlock - 1) / kBlock;
+  const std::uint32_t touched = bits(first, last);
+  const std::uint32_t tags = page->tags[line] & touched;
+  if (tags == touched) {
+    std::memset(into, static_cast<int>(sim::kStandIn), bytes);
+    return tags;
+  }
+  if (page->line[line] == 0) {
+    std::memset(into, 0, bytes);
+  } else {
+    std::memcpy(into, line_bytes(page->line[line]) + begin, bytes);
+  }
+  for (std::uint32_t left = tags; left != 0; left &= left - 1) {
+    const std::uint32_t block = static_cast<std::uint32_t>(std::countr_zero(left));
+    const std::uint32_t from = std::max(block * kBlock, begin);
+    const std::uint32_t to = std::min((block + 1) * kBlock, begin + bytes);
+    std::memset(into + (from - begin), static_cast<int>(sim::kStandIn), to - from);
+  }
+  return tags;
+}
+
+void BackingStore::write_in_line(std::uint64_t offset, const std::byte* from, std::uint32_t bytes,
+                                 std::uint32_t payload_blocks) {
+  const std::uint32_t line = static_cast<std::uint32_t>(offset % kPageBytes) / kLineBytes;
+  const std::uint32_t begin = static_cast<std::uint32_t>(offset % kLineBytes);
+  const std::uint32_t touched = bits(begin / kBlock, (begin + bytes + kBlock - 1) / kBlock);
+  const std::uint32_t whole_first = (begin + kBlock - 1) / kBlock;
+  const std::uint32_t whole_last = std::max((begin + bytes) / kBlock, whole_first);
+  Page& page = touch(offset);
+  std::uint32_t tags = page.tags[line];
+  tags &= ~(bits(whole_first, whole_last) & ~payload_blocks);
+  tags |= payload_blocks & touched;
+  page.tags[line] = static_cast<std::uint16_t>(tags);
+  if ((tags & touched) == touched) return;
+  // Bytes of payload blocks are written too where the line exists: nobody can read them.
+  std::memcpy(touch_line(page, line) + begin, from, bytes);
+}
+
+sim::TagMask BackingStore::read(std::uint64_t offset, std::byte* into, std::uint32_t bytes) const {
+  assert(bytes <= sim::kRequestBytes && contains(offset, bytes));
+  const std::uint32_t shift = static_cast<std::uint32_t>(offset % kBlock);
+  const std::uint32_t begin = static_cast<std::uint32_t>(offset % kLineBytes);
+  std::uint64_t blocks = 0;  // store blocks from the one that holds `offset`
+  if (begin + bytes <= kLineBytes) {
+    blocks = read_in_line(offset, into, bytes) >> (begin / kBlock);
+  } else {
+    const std::uint32_t head = kLineBytes - begin;
+    blocks = read_in_line(offset, into, head) >> (begin / kBlock);
+    blocks |= std::uint64_t{read_in_line(offset + head, into + head, bytes - head)}
+              << (kBlocksPerLine - begin / kBlock);
+  }
+  if (shift == 0) return static_cast<sim::TagMask>(blocks);
+  // Request block k spans store blocks k and k + 1.
+  return static_cast<sim::TagMask>(blocks | (blocks >> 1)) & sim::all_tags(bytes);
+}
+
+void BackingStore::write(std::uint64_t offset, const std::byte* from, std::uint32_t bytes,
+                         sim::TagMask tags) {
+  assert(bytes <= sim::kRequestBytes && contains(offset, bytes));
+  if (bytes == 0) return;
+  const std::uint32_t shift = static_cast<std::uint32_t>(offset % kBlock);
+  const std::uint32_t begin = static_cast<std::uint32_t>(offset % kLineBytes);
+  const std::uint32_t first = begin / kBlock;
+  tags &= sim::all_tags(bytes);
+  std::uint64_t blocks = tags;
+  if (shift != 0) {
+    blocks |= blocks << 1;
+    // The last request block may be short and end inside its first store block.
+    blocks &= (std::uint64_t{1} << ((shift + bytes + kBlock - 1) / kBlock)) - 1;
+  }
+  const bool all_payload = tags == sim::all_tags(bytes);
+  const auto part = [&](std::uint64_t at, const std::byte* source, std::uint32_t count, std::uint32_t mask) {
+    write_in_line(at, all_payload ? nullptr : source, count, mask);
+  };
+  if (begin + bytes <= kLineBytes) {
+    part(offset, from, bytes, static_cast<std::uint32_t>(blocks << first));
+  } else {
+    const std::uint32_t head = kLineBytes - begin;
+    const std::uint32_t in_head = kBlocksPerLine - first;
+    part(offset, from, head, static_cast<std::uint32_t>((blocks << first) & 0xffff));
+    part(offset + head, from + head, bytes - head, static_cast<std::uint32_t>(blocks >> in_head));
+  }
+}
+
+sim::TagMask BackingStore::atomic_add(std::uint64_t offset, const std::byte* operand, std::uint32_t bytes,
+                                      sim::TagMask tags, bool floating, std::byte* old) {
+  assert(offset % 4 == 0 && bytes % 4 == 0 && bytes <= sim::kRequestBytes);
+  std::byte before[sim::kRequestBytes];
+  const sim::TagMask before_tags = read(offset, before, bytes);
+  if (old != nullptr) std::memcpy(old, before, bytes);
+  std::byte sum[sim::kRequestBytes];
+  for (std::uint32_t i = 0; i < bytes && operand != nullptr; i += 4) {
+    if (floating) {
+      float a, b;
+      std::memcpy(&a, before + i, 4);
+      std::memcpy(&b, operand + i, 4);
+      a += b;
+      std::memcpy(sum + i, &a, 4);
+    } else {
+      std::uint32_t a, b;
+      std::memcpy(&a, before + i, 4);
+      std::memcpy(&b, operand + i, 4);
+      a += b;
+      std::memcpy(sum + i, &a, 4);
+    }
+  }
+  write(offset, sum, bytes, tags | before_tags);
+  return before_tags;
+}
+
+void BackingStore::read_bytes(std::uint64_t offset, std::byte* into, std::uint64_t bytes) const {
+  assert(contains(offset, bytes));
+  while (bytes != 0) {
+    const auto piece =
+        static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes, kLineBytes - offset % kLineBytes));
+    read_in_line(offset, into, piece);
+    offset += piece, into += piece, bytes -= piece;
+  }
+}
+
+void BackingStore::write_bytes(std::uint64_t offset, const std::byte* from, std::uint64_t bytes) {
+  assert(contains(offset, bytes));
+  while (bytes != 0) {
+    const auto piece =
+        static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes, kLineBytes - offset % kLineBytes));
+    write_in_line(offset, from, piece, 0);
+    offset += piece, from += piece, bytes -= piece;
+  }
+}
+
+void BackingStore::mark_payload(std::uint64_t offset, std::uint64_t bytes) {
+  assert(contains(offset, bytes));
+  while (bytes != 0) {
+    const auto piece =
+        static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes, kLineBytes - offset % kLineBytes));
+    write_in_line(offset, nullptr, piece, 0xffff);
+    offset += piece, bytes -= piece;
+  }
+}
+
+bool BackingStore::has_payload(std::uint64_t offset, std::uint64_t bytes) const {
+  assert(contains(offset, bytes));
+  while (bytes != 0) {
+    const std::uint32_t begin = static_cast<std::uint32_t>(offset % kLineBytes);
+    const auto piece = static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes, kLineBytes - begin));
+    const Page* page = find(offset);
+    const std::uint32_t touched = bits(begin / kBlock, (begin + piece + kBlock - 1) / kBlock);
+    if (page != nullptr && (page->tags[(offset % kPageBytes) / kLineBytes] & touched) != 0) return true;
+    offset += piece, bytes -= piece;
+  }
+  return false;
+}
+
+void BackingStore::clear() {
+  directory_.clear();
+  pages_.clear();
+  chunks_.clear();
+  last_writers_.clear();
+  lines_ = 0;
+}
+
+void BackingStore::set_last_writer(std::uint64_t offset, sim::TransactionId writer) {
+  if (!keep_last_writer_) return;
+  const auto page = static_cast<std::size_t>(&touch(offset) - pages_.data());
+  if (last_writers_.size() < (page + 1) * kLinesPerPage) last_writers_.resize(pages_.size() * kLinesPerPage);
+  last_writers_[page * kLinesPerPage + (offset % kPageBytes) / kLineBytes] = writer;
+}
+
+sim::TransactionId BackingStore::last_writer(std::uint64_t offset) const {
+  const Page* page = find(offset);
+  if (page == nullptr) return 0;
+  const auto index =
+      static_cast<std::size_t>(page - pages_.data()) * kLinesPerPage + (offset % kPageBytes) / kLineBytes;
+  return index < last_writers_.size() ? last_writers_[index] : 0;
+}
+
+std::uint64_t BackingStore::footprint() const {
+  std::uint64_t bytes = sizeof(*this) + directory_.capacity() * sizeof(directory_[0]) +
+                        pages_.capacity() * sizeof(Page) + chunks_.size() * kLinesPerChunk * kLineBytes +
+                        last_writers_.capacity() * sizeof(sim::TransactionId);
+  for (const auto& leaf : directory_) bytes += leaf ? kLeafPages * sizeof(std::uint32_t) : 0;
+  return bytes;
+}
+
+}  // namespace cm384::npu

@@ -1,0 +1,243 @@
+#include "npu_core/memory/die_memory.h"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <string>
+
+#include "sim/error.h"
+#include "sim/payload.h"
+
+namespace cm384::npu {
+namespace {
+
+constexpr int kSubBits = 16;  // a SubPs is 2^-16 ps
+constexpr std::int64_t kSubPerPs = std::int64_t{1} << kSubBits;
+
+std::int64_t sub_ps(Time t) {
+  return t.ps * kSubPerPs;
+}
+Time ceil_ps(std::int64_t sub) {
+  return {(sub + kSubPerPs - 1) >> kSubBits};
+}
+
+// Time of a byte at `per_cycle` bytes a cycle, rounded up.
+std::int64_t byte_time(Frequency clock, int per_cycle) {
+  const std::int64_t bytes_per_us = clock.hertz / 1'000'000 * per_cycle;
+  return (1'000'000 * kSubPerPs + bytes_per_us - 1) / bytes_per_us;
+}
+
+std::uint32_t slice_of(std::uint32_t line, std::uint32_t slices) {
+  const std::uint32_t mixed = (line ^ (line >> 6) ^ (line >> 13) ^ (line >> 19));
+  return mixed % slices;
+}
+
+}  // namespace
+
+DieMemory::DieMemory(const hw::Memory& p)
+    : parameters_(p),
+      capacity_(static_cast<std::uint64_t>(p.hbm.capacity.count)),
+      core_ports_(p.on_die_network.core_ports),
+      sector_bytes_(static_cast<std::uint32_t>(p.l2.sector.count)),
+      ports_(static_cast<std::size_t>(p.on_die_network.core_ports + p.on_die_network.external_ports)),
+      slice_free_(static_cast<std::size_t>(p.l2.slices)),
+      l2_(p.l2),
+      hbm_(p.hbm) {
+  if (!std::has_single_bit(sector_bytes_)) {
+    throw InputError("l2: sector = " + std::to_string(sector_bytes_) + " B is no power of two");
+  }
+  if (p.l2.fetch.count % p.l2.sector.count != 0 || p.l2.line.count % p.l2.fetch.count != 0) {
+    throw InputError("l2: fetch = " + std::to_string(p.l2.fetch.count) +
+                     " B must be a multiple of sector and divide line");
+  }
+  const hw::OnDieNetwork& n = p.on_die_network;
+  rates_.hbm_read = byte_time(n.clock, n.hbm_read_bytes_per_cycle);
+  rates_.l2_read = byte_time(n.clock, n.l2_read_bytes_per_cycle);
+  rates_.write = byte_time(n.clock, n.write_bytes_per_cycle);
+  rates_.realign = byte_time(n.clock, n.realign_bytes_per_cycle);
+  rates_.external = byte_time(n.clock, n.external_bytes_per_cycle);
+  rates_.request = byte_time(n.clock, 1) * n.request_cycles;
+  const std::int64_t per_us = p.l2.slice_bandwidth.bytes_per_second / 1'000'000;
+  slice_byte_ = (1'000'000 * kSubPerPs + per_us - 1) / per_us;
+}
+
+Time DieMemory::access(const MemoryAccess& access) {
+  return serve(access, false);
+}
+
+Time DieMemory::atomic_add(const MemoryAccess& access) {
+  ++statistics_.atomics;
+  return serve(access, true);
+}
+
+// A run of addresses, request after request, is shifted as a whole when its first byte is not the first of a
+// sector: the data path into the core's buffer moves every one of its words by the same amount.
+bool DieMemory::realigned(Port& port, const MemoryAccess& a) {
+  const int direction = a.write ? 1 : 0;
+  if (a.offset != port.run_end[direction]) port.run_realigned[direction] = a.offset % sector_bytes_ != 0;
+  port.run_end[direction] = a.offset + a.bytes;
+  return port.run_realigned[direction];
+}
+
+Time DieMemory::serve(const MemoryAccess& a, bool atomic) {
+  assert(a.bytes > 0 && contains(a.offset, a.bytes) && a.requester < ports_.size());
+  assert(a.offset / sim::kRequestBytes == (a.offset + a.bytes - 1) / sim::kRequestBytes);
+  const hw::OnDieNetwork& n = parameters_.on_die_network;
+  Port& port = ports_[a.requester];
+  const bool core = a.requester < core_ports_;
+
+  const auto line_number = static_cast<std::uint32_t>(a.offset / sim::kRequestBytes);
+  const auto begin = static_cast<std::uint32_t>(a.offset % sim::kRequestBytes);
+  const std::uint32_t first = begin / sector_bytes_;
+  const std::uint32_t last = (begin + a.bytes - 1) / sector_bytes_;
+  const std::uint32_t moved = (last - first + 1) * sector_bytes_;
+
+  // The slice's data path, in order of arrival.
+  SubPs& slice = slice_free_[slice_of(line_number, static_cast<std::uint32_t>(slice_free_.size()))];
+  const SubPs slice_start = std::max(slice, sub_ps(a.at + n.request_latency));
+  slice = slice_start + moved * slice_byte_;
+  Time start = ceil_ps(slice_start);
+
+  L2Line* line = l2_.find(line_number);
+  if (line != nullptr) {
+    const Time ready = line->holder == a.requester ? line->free - parameters_.l2.line_hold : line->free;
+    if (ready > start) {
+      if (line->holder != a.requester) ++statistics_.line_waits;
+      start = ready;
+    }
+    line->holder = a.requester;
+    line->free = start + parameters_.l2.line_hold;
+  }
+
+  const Target target{line_number, begin, first, last, start, line};
+  const bool hit_in_l2 = line != nullptr && (sectors(target) & ~line->valid) == 0;
+  Time done{};
+  if (atomic) {
+    done = add(a, target);
+  } else if (a.write) {
+    done = write(a, target);
+  } else {
+    done = read(a, target);
+  }
+
+  // The port moves data at its rate over all its requests; what it moves later than the memory's answer,
+  // counted from a request that met no queue, is delay.
+  SubPs cost = 0;
+  SubPs* port_free = nullptr;
+  if (core) {
+    const bool shifted = realigned(port, a);
+    if (shifted) ++statistics_.realigned;
+    SubPs rate = a.write ? rates_.write : hit_in_l2 ? rates_.l2_read : rates_.hbm_read;
+    if (shifted) rate = std::max(rate, rates_.realign);
+    cost = moved * rate + rates_.request;
+    port_free = a.write ? &port.write_free : hit_in_l2 ? &port.hit_free : &port.read_free;
+  } else {
+    cost = a.bytes * rates_.external;
+    port_free = a.write ? &port.write_free : &port.read_free;
+  }
+  *port_free = std::max(*port_free, sub_ps(a.at)) + cost;
+  const Time memory = ceil_ps(sub_ps(done + n.response_latency) + cost);
+  const Time unloaded = n.request_latency + parameters_.l2.hit_latency + n.response_latency;
+  return std::max(memory, ceil_ps(*port_free) + unloaded);
+}
+
+std::uint32_t DieMemory::sectors(const Target& t) const {
+  return ((1u << (t.last + 1)) - 1) & ~((1u << t.first) - 1);
+}
+
+L2Line& DieMemory::allocate(const MemoryAccess& a, Target& t) {
+  if (t.line != nullptr) return *t.line;
+  L2Cache::Victim victim;
+  L2Line& line = l2_.allocate(t.number, victim);
+  line.holder = a.requester;
+  if (victim.dirty != 0) {
+    ++statistics_.write_backs;
+    const auto low = static_cast<std::uint32_t>(std::countr_zero(victim.dirty));
+    const auto count = static_cast<std::uint32_t>(std::popcount(victim.dirty));
+    const Time accepted = hbm_.write(std::uint64_t{victim.line} * sim::kRequestBytes + low * sector_bytes_,
+                                     count * sector_bytes_, t.start + parameters_.l2.hit_latency);
+    // The place is free once the victim is in the channel's write queue.
+    t.start = std::max(t.start, accepted - parameters_.l2.hit_latency);
+  }
+  t.line = &line;
+  return line;
+}
+
+// Brings the sectors `missing` into the line; returns when they are there.
+Time DieMemory::fetch(const Target& t, std::uint32_t missing) {
+  const auto low = static_cast<std::uint32_t>(std::countr_zero(missing));
+  const auto count = static_cast<std::uint32_t>(std::popcount(missing));
+  return hbm_.read(std::uint64_t{t.number} * sim::kRequestBytes + low * sector_bytes_, count * sector_bytes_,
+                   t.start + parameters_.l2.hit_latency);
+}
+
+Time DieMemory::read(const MemoryAccess& a, Target t) {
+  ++statistics_.reads;
+  statistics_.read_bytes += a.bytes;
+  const std::uint32_t needed = sectors(t);
+  const std::uint32_t missing = needed & ~(t.line != nullptr ? t.line->valid : 0u);
+  const auto misses = static_cast<std::uint64_t>(std::popcount(missing));
+  statistics_.l2_misses += misses;
+  statistics_.l2_hits += t.last - t.first + 1 - misses;
+  if (missing == 0) return t.start + parameters_.l2.hit_latency;
+  if (t.line == nullptr && !a.allocate) return fetch(t, missing);
+
+  L2Line& line = allocate(a, t);
+  // Whole fetch units around what is missing.
+  const auto unit = static_cast<std::uint32_t>(parameters_.l2.fetch.count) / sector_bytes_;
+  std::uint32_t wanted = 0;
+  for (std::uint32_t s = 0; s < sim::kRequestBytes / sector_bytes_; s += unit) {
+    const std::uint32_t group = ((1u << unit) - 1) << s;
+    if ((missing & group) != 0) wanted |= group;
+  }
+  wanted &= ~std::uint32_t{line.valid};
+  const Time filled = fetch(t, wanted);
+  line.valid = static_cast<std::uint8_t>(line.valid | wanted);
+  line.free = filled - parameters_.l2.hit_latency + parameters_.l2.line_hold;
+  return filled;
+}
+
+Time DieMemory::write(const MemoryAccess& a, Target t) {
+  ++statistics_.writes;
+  statistics_.written_bytes += a.bytes;
+  const std::uint32_t touched = sectors(t);
+  const std::uint32_t present = touched & (t.line != nullptr ? t.line->valid : 0u);
+  const auto hits = static_cast<std::uint64_t>(std::popcount(present));
+  statistics_.l2_hits += hits;
+  statistics_.l2_misses += t.last - t.first + 1 - hits;
+  if (t.line == nullptr && !a.allocate) {
+    const Time accepted = t.start + parameters_.l2.hit_latency;
+    return std::max(accepted, hbm_.write(a.offset, a.bytes, accepted));
+  }
+
+  // A sector written in part and not present is filled from HBM behind the acknowledgement.
+  std::uint32_t partial = 0;
+  if (t.begin % sector_bytes_ != 0) partial |= 1u << t.first;
+  if ((t.begin + a.bytes) % sector_bytes_ != 0) partial |= 1u << t.last;
+  L2Line& line = allocate(a, t);
+  line.free = std::max(line.free, t.start + parameters_.l2.line_hold);
+  const std::uint32_t fill = partial & ~present;
+  if (fill != 0) {
+    const Time filled = fetch(t, fill);
+    line.free = std::max(line.free, filled - parameters_.l2.hit_latency + parameters_.l2.line_hold);
+  }
+  line.valid = static_cast<std::uint8_t>(line.valid | touched);
+  line.dirty = static_cast<std::uint8_t>(line.dirty | touched);
+  return t.start + parameters_.l2.hit_latency;
+}
+
+// Adds are done at the slice, in a line that is present.
+Time DieMemory::add(const MemoryAccess& a, Target t) {
+  MemoryAccess whole = a;
+  whole.allocate = true;
+  const Time read_done = read(whole, t);
+  L2Line* line = l2_.find(t.number);
+  const std::uint32_t touched = sectors(t);
+  line->dirty = static_cast<std::uint8_t>(line->dirty | touched);
+  // The next access of anybody finds the sum.
+  line->free =
+      read_done - parameters_.l2.hit_latency + parameters_.l2.atomic_latency + parameters_.l2.line_hold;
+  return read_done + parameters_.l2.atomic_latency;
+}
+
+}  // namespace cm384::npu

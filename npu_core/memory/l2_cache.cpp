@@ -1,0 +1,62 @@
+#include "npu_core/memory/l2_cache.h"
+
+#include <string>
+
+#include "sim/error.h"
+
+namespace cm384::npu {
+
+L2Cache::L2Cache(const hw::L2& parameters)
+    : ways_(static_cast<std::uint32_t>(parameters.ways)),
+      sets_(
+          static_cast<std::uint32_t>(parameters.capacity.count / (parameters.line.count * parameters.ways))) {
+  if (static_cast<std::int64_t>(sets_) * parameters.line.count * parameters.ways !=
+      parameters.capacity.count) {
+    throw InputError("l2: capacity " + std::to_string(parameters.capacity.count) +
+                     " B is no whole number of sets of " + std::to_string(ways_) + " lines of " +
+                     std::to_string(parameters.line.count) + " B");
+  }
+}
+
+L2Cache::Set& L2Cache::set_of(std::uint32_t line) {
+  const std::uint32_t index = line % sets_;
+  if (groups_.empty()) groups_.resize((sets_ + kSetsPerGroup - 1) / kSetsPerGroup);
+  auto& group = groups_[index / kSetsPerGroup];
+  if (!group) group = std::make_unique<Set[]>(kSetsPerGroup);
+  return group[index % kSetsPerGroup];
+}
+
+// Moves a way to the front of the order: the nibbles before its own move up by one.
+void L2Cache::touch(Set& set, std::uint32_t way) const {
+  std::uint32_t position = 0;
+  while (((set.order >> (4 * position)) & 15) != way) ++position;
+  const std::uint64_t up_to =
+      position == 15 ? ~std::uint64_t{0} : (std::uint64_t{1} << (4 * (position + 1))) - 1;
+  const std::uint64_t below = up_to >> 4;
+  set.order = (set.order & ~up_to) | ((set.order & below) << 4) | way;
+}
+
+L2Line* L2Cache::find(std::uint32_t line) {
+  Set& set = set_of(line);
+  std::uint32_t found = 0;
+  for (std::uint32_t way = 0; way < kMaxWays; ++way) {
+    found |= static_cast<std::uint32_t>(set.tag[way] == line + 1) << way;
+  }
+  if (found == 0) return nullptr;
+  const auto way = static_cast<std::uint32_t>(std::countr_zero(found));
+  touch(set, way);
+  return &set.line[way];
+}
+
+L2Line& L2Cache::allocate(std::uint32_t line, Victim& victim) {
+  Set& set = set_of(line);
+  const auto way = static_cast<std::uint32_t>((set.order >> (4 * (ways_ - 1))) & 15);
+  victim = {};
+  if (set.tag[way] != 0) victim = {set.tag[way] - 1, set.line[way].dirty};
+  set.tag[way] = line + 1;
+  set.line[way] = {};
+  touch(set, way);
+  return set.line[way];
+}
+
+}  // namespace cm384::npu
