@@ -29,10 +29,10 @@ struct RunControl {
 class WindowProcess : public sc_core::sc_module, public sim::WakeListener {
  public:
   WindowProcess(const sc_core::sc_module_name& name, sim::EventQueue& queue, RunControl& control);
+  ~WindowProcess() override = default;
   void wake_at(Time t) final;
 
  protected:
-  ~WindowProcess() override = default;
   // Handles every event of the queue before `end`.
   virtual void run_window(Time end) = 0;
 

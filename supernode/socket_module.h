@@ -1,0 +1,58 @@
+// The CPU sockets that take part, as seen from the fabric: their DRAM behind a Unified Bus controller each.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "hw/machine.h"
+#include "npu_core/memory/backing_store.h"
+#include "sim/event_queue.h"
+#include "sim/payload.h"
+#include "sim/transaction.h"
+#include "ub_fabric/controller.h"
+#include "ub_fabric/socket_dram.h"
+
+namespace cm384::supernode {
+
+// DRAM of one socket as target of remote requests.
+class SocketMemory final : public sim::RemoteTarget {
+ public:
+  SocketMemory(const hw::CpuSocket& parameters, sim::PayloadPool& payloads, Time& last_progress)
+      : store_(parameters.memory_bytes),
+        dram_(parameters),
+        payloads_(payloads),
+        last_progress_(last_progress) {}
+
+  Time access(sim::Request& request, sim::Outcome& outcome) override;
+  npu::BackingStore& store() { return store_; }
+
+ private:
+  npu::BackingStore store_;
+  ub::SocketDram dram_;
+  sim::PayloadPool& payloads_;
+  Time& last_progress_;
+};
+
+// All sockets in one queue; unit n of its events is the n-th socket of the list.
+class SocketModule {
+ public:
+  SocketModule(const ub::Parameters& parameters, const std::vector<int>& sockets, std::uint32_t source,
+               ub::PacketPool& packets, sim::PayloadPool& payloads, Time& last_progress);
+
+  sim::EventQueue& queue() { return queue_; }
+  void run_until(Time end) {
+    queue_.run_until(end, [this](const sim::Event& e) { controllers_[e.unit]->handle(e); });
+  }
+  std::vector<std::unique_ptr<ub::UbController>>& controllers() { return controllers_; }
+  // nullptr for a socket that does not take part.
+  npu::BackingStore* store(int socket);
+  std::uint64_t packet_hops() const;
+
+ private:
+  sim::EventQueue queue_;
+  std::vector<int> numbers_;
+  std::vector<std::unique_ptr<SocketMemory>> memories_;
+  std::vector<std::unique_ptr<ub::UbController>> controllers_;
+};
+
+}  // namespace cm384::supernode

@@ -1,0 +1,253 @@
+#include "supernode/supernode.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <systemc>
+
+#include "sim/error.h"
+#include "supernode/socket_module.h"
+#include "supernode/window_process.h"
+#include "ub_fabric/controller.h"
+#include "ub_fabric/sub_plane.h"
+
+namespace cm384::supernode {
+namespace {
+
+constexpr std::uint32_t kControllerUnit = npu::Die::kFirstForeignUnit;
+
+ub::Parameters fabric_parameters(const hw::Machine& machine) {
+  return {machine.topology, machine.ub, machine.cpu, machine.package_link};
+}
+
+// A die and the controller in its socket: one module, one queue.
+class DieProcess final : public WindowProcess {
+ public:
+  DieProcess(const sc_core::sc_module_name& name, npu::Die& die, ub::UbController& controller,
+             RunControl& control)
+      : WindowProcess(name, die.queue(), control), die_(die), controller_(controller) {}
+
+ private:
+  void run_window(Time end) override {
+    die_.queue().run_until(end, [this](const sim::Event& e) {
+      if (e.unit == kControllerUnit) {
+        controller_.handle(e);
+      } else {
+        die_.handle(e);
+      }
+    });
+  }
+  npu::Die& die_;
+  ub::UbController& controller_;
+};
+
+// A sub-plane, or the CPU sockets.
+template <class Module>
+class ModuleProcess final : public WindowProcess {
+ public:
+  ModuleProcess(const sc_core::sc_module_name& name, Module& module, RunControl& control)
+      : WindowProcess(name, module.queue(), control), module_(module) {}
+
+ private:
+  void run_window(Time end) override { module_.run_until(end); }
+  Module& module_;
+};
+
+// SystemC keeps one simulation a process and cannot elaborate a second time; a new machine gets a new
+// context.
+void begin_simulation() {
+  sc_core::sc_curr_simcontext = new sc_core::sc_simcontext();
+  sc_core::sc_default_global_context = sc_core::sc_curr_simcontext;
+  if (sc_core::sc_get_time_resolution() != sc_core::sc_time(1, sc_core::SC_PS))
+    throw std::logic_error("SystemC's time resolution is not 1 ps");
+}
+
+}  // namespace
+
+struct Supernode::Parts {
+  sim::PayloadPool payloads;
+  ub::PacketPool packets;
+  RunControl control;
+  std::vector<std::unique_ptr<npu::Die>> dies;  // by number; empty where it does not take part
+  std::vector<std::unique_ptr<ub::UbController>> controllers;
+  std::vector<std::unique_ptr<ub::SubPlane>> planes;
+  std::unique_ptr<SocketModule> sockets;
+  std::vector<std::unique_ptr<WindowProcess>> processes;
+};
+
+Supernode::Supernode(const hw::Machine& machine, SupernodeOptions options)
+    : machine_(machine), options_(std::move(options)), parts_(std::make_unique<Parts>()) {
+  begin_simulation();
+  const ub::Parameters fabric = fabric_parameters(machine);
+  ub::check(fabric);
+  RunControl& control = parts_->control;
+  control.window = ub::lookahead(fabric);
+  control.patience = options_.patience;
+  control.interrupted = options_.interrupted;
+
+  const int dies = machine.topology.dies();
+  const auto endpoints = static_cast<std::uint32_t>(machine.topology.endpoints());
+  records_.resize(static_cast<std::size_t>(dies));
+  parts_->dies.resize(static_cast<std::size_t>(dies));
+  parts_->controllers.resize(static_cast<std::size_t>(dies));
+  for (int p = 0; p < machine.topology.sub_planes; ++p) {
+    const auto index = static_cast<unsigned>(p);
+    parts_->planes.push_back(std::make_unique<ub::SubPlane>(index, fabric, parts_->packets, endpoints + index,
+                                                            std::uint64_t{index} + 1));
+    parts_->processes.push_back(std::make_unique<ModuleProcess<ub::SubPlane>>(
+        fmt::format("plane{}", p).c_str(), *parts_->planes.back(), control));
+  }
+  const npu::DieParameters die_parameters{machine.die,         machine.launch, machine.scalar_core,
+                                          machine.vector_core, machine.mte,    machine.memory};
+  for (const int number : options_.dies) {
+    if (number < 0 || number >= dies)
+      throw InputError(fmt::format("die {} does not exist; allowed: 0 to {}", number, dies - 1));
+    auto& die = parts_->dies[static_cast<std::size_t>(number)];
+    if (die) continue;
+    auto& controller = parts_->controllers[static_cast<std::size_t>(number)];
+    die = std::make_unique<npu::Die>(number, die_parameters, options_.die, parts_->payloads,
+                                     static_cast<npu::DieListener&>(*this), control.last_progress);
+    controller = std::make_unique<ub::UbController>(fabric, static_cast<ub::Endpoint>(number), die->queue(),
+                                                    kControllerUnit, parts_->packets, parts_->payloads);
+    controller->set_target(*die);
+    controller->set_client(*die);
+    for (auto& plane : parts_->planes) controller->attach(*plane);
+    die->connect(*controller);
+    const int sibling = number ^ 1;
+    if (sibling < dies && parts_->controllers[static_cast<std::size_t>(sibling)])
+      controller->join(*parts_->controllers[static_cast<std::size_t>(sibling)]);
+    parts_->processes.push_back(
+        std::make_unique<DieProcess>(fmt::format("die{}", number).c_str(), *die, *controller, control));
+  }
+  for (const int socket : options_.sockets) {
+    if (socket < 0 || socket >= machine.topology.sockets())
+      throw InputError(fmt::format("CPU socket {} does not exist; allowed: 0 to {}", socket,
+                                   machine.topology.sockets() - 1));
+  }
+  if (!options_.sockets.empty()) {
+    parts_->sockets = std::make_unique<SocketModule>(
+        fabric, options_.sockets, endpoints + 64, parts_->packets, parts_->payloads, control.last_progress);
+    for (auto& controller : parts_->sockets->controllers()) {
+      for (auto& plane : parts_->planes) controller->attach(*plane);
+    }
+    parts_->processes.push_back(
+        std::make_unique<ModuleProcess<SocketModule>>("sockets", *parts_->sockets, control));
+  }
+}
+
+Supernode::~Supernode() {
+  parts_->processes.clear();
+  parts_.reset();
+}
+
+npu::Die& Supernode::die(int number) const {
+  if (number < 0 || number >= static_cast<int>(parts_->dies.size()) ||
+      !parts_->dies[static_cast<std::size_t>(number)])
+    throw InputError(fmt::format("die {} does not take part in this run", number));
+  return *parts_->dies[static_cast<std::size_t>(number)];
+}
+
+npu::BackingStore& Supernode::socket_store(int number) const {
+  npu::BackingStore* store = parts_->sockets ? parts_->sockets->store(number) : nullptr;
+  if (store == nullptr) throw InputError(fmt::format("CPU socket {} does not take part in this run", number));
+  return *store;
+}
+
+Time Supernode::earliest() const {
+  // Modules may have run to the end of the present window.
+  const Time window = parts_->control.window;
+  return Time{static_cast<std::int64_t>(sc_core::sc_time_stamp().value()) / window.ps * window.ps} + window;
+}
+
+std::uint32_t Supernode::launch(int die_number, npu::LaunchRequest request, Time at) {
+  parts_->control.last_progress = std::max(parts_->control.last_progress, at);
+  ++unfinished_;
+  return die(die_number).launch(std::move(request), at);
+}
+
+const npu::LaunchRecord& Supernode::record(int die, std::uint32_t number) const {
+  return records_.at(static_cast<std::size_t>(die)).at(number);
+}
+
+void Supernode::launch_finished(int die, const npu::LaunchRecord& record) {
+  auto& records = records_[static_cast<std::size_t>(die)];
+  if (records.size() <= record.launch) records.resize(record.launch + std::size_t{1});
+  records[record.launch] = record;
+  --unfinished_;
+}
+
+void Supernode::kernel_output(int die, int core, std::string_view text) {
+  if (options_.output) {
+    options_.output(die, core, text);
+  } else {
+    fmt::print("{}", text);
+  }
+}
+
+bool Supernode::run() {
+  // In slices, so that progress can be told.
+  const sc_core::sc_time slice(5, sc_core::SC_US);
+  RunControl& control = parts_->control;
+  while (unfinished_ > 0) {
+    if (!sc_core::sc_pending_activity()) report_hang("nothing is left to happen");
+    sc_core::sc_start(slice, sc_core::SC_EXIT_ON_STARVATION);
+    if (control.failure) std::rethrow_exception(std::exchange(control.failure, nullptr));
+    if (control.hung)
+      report_hang(fmt::format("nothing has made progress since {:.3f} us (patience {:.0f} us)",
+                              control.last_progress.us(), control.patience.us()));
+    if (control.interrupted != nullptr && *control.interrupted != 0) return false;
+    if (options_.progress)
+      options_.progress(Time{static_cast<std::int64_t>(sc_core::sc_time_stamp().value())}, counts().events);
+  }
+  return true;
+}
+
+void Supernode::report_hang(const std::string& why) const {
+  constexpr std::size_t kLines = 32;
+  std::string lines;
+  std::size_t count = 0;
+  for (const auto& die : parts_->dies) {
+    if (!die) continue;
+    const std::string report = die->report();
+    for (std::size_t at = 0; at < report.size();) {
+      const std::size_t end = report.find('\n', at);
+      if (++count <= kLines) lines += "  " + report.substr(at, end - at) + "\n";
+      at = end + 1;
+    }
+  }
+  if (count > kLines) lines += fmt::format("  ... and {} more cores\n", count - kLines);
+  throw MachineError(fmt::format(
+      "the simulated machine hangs at {:.3f} us: {}; {} launches have not finished\n{}",
+      Time{static_cast<std::int64_t>(sc_core::sc_time_stamp().value())}.us(), why, unfinished_, lines));
+}
+
+SupernodeCounts Supernode::counts() const {
+  SupernodeCounts counts;
+  for (const auto& die : parts_->dies) {
+    if (!die) continue;
+    counts.instructions += die->instructions();
+    const auto& memory = die->memory().statistics();
+    counts.memory_requests += memory.reads + memory.writes + memory.atomics;
+    counts.events += die->queue().handled();
+  }
+  for (const auto& controller : parts_->controllers) {
+    if (controller) counts.packet_hops += controller->packet_hops();
+  }
+  for (const auto& plane : parts_->planes) {
+    counts.packet_hops += plane->packet_hops();
+    counts.events += plane->queue().handled();
+  }
+  if (parts_->sockets) {
+    counts.packet_hops += parts_->sockets->packet_hops();
+    counts.events += parts_->sockets->queue().handled();
+  }
+  return counts;
+}
+
+}  // namespace cm384::supernode
+
+// Debian's libsystemc brings a main() that refers to it; the command has its own main and starts the
+// simulation itself.
+int sc_main(int, char**) {
+  return 0;
+}

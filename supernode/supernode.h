@@ -1,0 +1,76 @@
+// The whole machine: dies, CPU sockets and sub-planes, wired as the machine description says.
+#pragma once
+
+#include <csignal>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "hw/machine.h"
+#include "npu_core/die/die.h"
+#include "npu_core/memory/backing_store.h"
+#include "sim/payload.h"
+#include "ub_fabric/packet.h"
+
+namespace cm384::supernode {
+
+struct SupernodeOptions {
+  std::vector<int> dies;     // that take part; others are idle and not built
+  std::vector<int> sockets;  // CPU sockets that take part
+  npu::DieOptions die;
+  // A run ends when nothing has made progress (a write to memory, a cross-core flag, a launch) for so long.
+  Time patience{5'000'000'000};
+  const volatile std::sig_atomic_t* interrupted = nullptr;
+  // Called now and then while the machine runs, with simulated time and events so far.
+  std::function<void(Time, std::uint64_t)> progress;
+  // Text that kernels print; empty: standard output.
+  std::function<void(int die, int core, std::string_view text)> output;
+};
+
+struct SupernodeCounts {
+  std::uint64_t instructions = 0;
+  std::uint64_t packet_hops = 0;
+  std::uint64_t memory_requests = 0;
+  std::uint64_t events = 0;
+};
+
+// One at a time in a process: it owns the SystemC simulation.
+class Supernode final : private npu::DieListener {
+ public:
+  // Throws InputError where the machine's values do not fit together. `machine` must outlive the supernode.
+  Supernode(const hw::Machine& machine, SupernodeOptions options);
+  ~Supernode();
+  Supernode(const Supernode&) = delete;
+  Supernode& operator=(const Supernode&) = delete;
+
+  const hw::Machine& parameters() const { return machine_; }
+  // Throws InputError for one that does not take part.
+  npu::Die& die(int number) const;
+  npu::BackingStore& socket_store(int number) const;
+
+  std::uint32_t launch(int die, npu::LaunchRequest request, Time at);
+  const npu::LaunchRecord& record(int die, std::uint32_t number) const;
+  // Earliest time at which a launch may be put.
+  Time earliest() const;
+  // Runs until all launches have finished. Throws MachineError when the machine hangs; false when
+  // interrupted.
+  bool run();
+
+  SupernodeCounts counts() const;
+
+ private:
+  struct Parts;
+
+  void launch_finished(int die, const npu::LaunchRecord& record) override;
+  void kernel_output(int die, int core, std::string_view text) override;
+  [[noreturn]] void report_hang(const std::string& why) const;
+
+  const hw::Machine& machine_;
+  SupernodeOptions options_;
+  std::unique_ptr<Parts> parts_;
+  std::vector<std::vector<npu::LaunchRecord>> records_;  // by die and launch
+  std::size_t unfinished_ = 0;
+};
+
+}  // namespace cm384::supernode
