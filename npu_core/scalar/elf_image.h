@@ -5,9 +5,12 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+struct Elf;  // libelf's
 
 namespace cm384::npu {
 
@@ -23,6 +26,9 @@ class ElfImage {
   // Reads and checks the file. Throws InputError (one line, names the file) when it is missing, truncated, no
   // ELF, not RV64 little endian ET_EXEC, or lies outside the private memory.
   static std::shared_ptr<const ElfImage> read(const std::string& path);
+  // The same of an image in memory; `name` stands for the path.
+  static std::shared_ptr<const ElfImage> from_memory(std::span<const std::byte> bytes,
+                                                     const std::string& name);
 
   const std::string& path() const { return path_; }
   std::uint64_t entry() const { return entry_; }
@@ -39,6 +45,9 @@ class ElfImage {
     std::string name;
     bool code = false;  // a function or a label in an executable segment
   };
+  static std::shared_ptr<const ElfImage> parse(Elf* elf, const std::string& path);
+
+  void read_symbols(void* elf);  // libelf's handle
 
   std::string path_;
   std::uint64_t entry_ = 0;
