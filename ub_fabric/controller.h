@@ -21,6 +21,7 @@
 #include "ub_fabric/parameters.h"
 #include "ub_fabric/sub_plane.h"
 #include "ub_fabric/translation_cache.h"
+#include "ub_fabric/virtual_output_queues.h"
 
 namespace cm384::ub {
 
@@ -97,18 +98,23 @@ class UbController final : public sim::RemotePort {
     Time next;
     bool armed = false;
   };
-  struct LaneQueue {
-    PacketQueue packets;
-    int flits = 0;
+  struct Walk {
+    std::uint64_t key = 0;
+    PacketQueue waiting;
+    bool busy = false;
   };
+  static constexpr std::uint8_t kPackagePlane = 0xff;  // Packet::plane of what takes the package link
+  static constexpr std::uint8_t kNowhere = 0xfe;       // ... of what has no destination
 
   static Direction direction(PacketKind kind);
   bool reaches(std::uint64_t address, Endpoint& endpoint) const;
   bool by_package(Endpoint destination, std::uint64_t address) const;
+  void start(PacketIndex index, Time now);
   void issue(Direction d, Time now);
-  void translate(PacketIndex index, Time now);
+  bool translate(PacketIndex index, Time now);
   void translated(unsigned walk, Time now);
   void choose_port(PacketIndex index, Time now);
+  unsigned least_loaded_port(Time now) const;
   void enqueue(unsigned port, PacketIndex index, Time now);
   void serve_port(unsigned port, Time now);
   void send(unsigned port, Hop hop, Time now);
@@ -120,8 +126,9 @@ class UbController final : public sim::RemotePort {
   void over_package(PacketIndex index, Time now);
   void complete(PacketIndex index, Time now);
 
-  Parameters parameters_;
+  hw::Topology topology_;
   hw::UbController limits_;
+  Time miss_latency_;
   Endpoint self_;
   sim::EventQueue& queue_;
   std::uint32_t unit_;
@@ -138,12 +145,10 @@ class UbController final : public sim::RemotePort {
   unsigned turn_ = 0;
   std::array<Initiator, 2> initiator_;
   std::array<Target, 2> serving_;
-  std::vector<LaneQueue> lane_queues_;       // a port and lane
-  std::vector<std::uint8_t> lanes_waiting_;  // a port
-  std::vector<std::uint8_t> next_lane_;      // a port
-  std::vector<int> queued_flits_;            // a port
+  VirtualOutputQueues waiting_;  // one input a port
   TranslationCache translation_;
-  std::vector<PacketQueue> walks_;  // packets that wait for a translation
+  std::vector<Walk> walks_;
+  PacketQueue unwalked_;  // misses that wait for a free walk
   PackageLink package_;
   UbController* sibling_ = nullptr;
   ControllerCounters counters_;

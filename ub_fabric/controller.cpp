@@ -1,0 +1,137 @@
+#include "ub_fabric/controller.h"
+
+#include <fmt/format.h>
+
+#include <cassert>
+
+#include "sim/error.h"
+#include "ub_fabric/output_stage.h"
+#include "ub_fabric/wire_format.h"
+
+namespace cm384::ub {
+
+UbController::UbController(const Parameters& parameters, Endpoint self, sim::EventQueue& queue,
+                           std::uint32_t unit, PacketPool& packets, sim::PayloadPool& payloads)
+    : topology_(parameters.topology),
+      limits_(self < parameters.topology.dies() ? parameters.ub.controller : parameters.cpu.controller),
+      miss_latency_(parameters.ub.translation.miss_latency),
+      self_(self),
+      queue_(queue),
+      unit_(unit),
+      packets_(packets),
+      payloads_(payloads),
+      planes_(static_cast<std::size_t>(parameters.topology.sub_planes), nullptr),
+      ports_(queue, unit, kPort, static_cast<unsigned>(parameters.topology.sub_planes),
+             static_cast<unsigned>(parameters.ub.link.lanes),
+             RetryTimes{parameters.ub.link.retry_turnaround, parameters.ub.link.retry_timeout}),
+      plane_clock_(Bytes{kFlitBytes}, parameters.ub.link.bandwidth),
+      store_(parameters.ub.switch_chip.forwarding == "packet-store"),
+      waiting_(static_cast<unsigned>(parameters.topology.sub_planes),
+               static_cast<unsigned>(parameters.ub.link.lanes), 1),
+      translation_(parameters.ub.translation),
+      walks_(static_cast<std::size_t>(parameters.ub.translation.walks)),
+      package_(parameters.package_link) {
+  check(parameters);
+  const bool socket = self >= parameters.topology.dies();
+  const Clock clock =
+      socket ? Clock(Bytes{kFlitBytes * topology_.sub_planes}, parameters.cpu.bandwidth) : plane_clock_;
+  slow_port_ = clock.start(1024) > plane_clock_.start(1024);
+  for (unsigned port = 0; port < planes_.size(); ++port) {
+    ports_.connect(port, clock, parameters.ub.link.endpoint_latency, parameters.ub.link.buffer_cells);
+  }
+  initiator_[kRead].free_slots = limits_.read_outstanding;
+  initiator_[kRead].interval = limits_.read_interval;
+  initiator_[kWrite].free_slots = limits_.write_outstanding;
+  initiator_[kWrite].interval = limits_.write_interval;
+  serving_[kRead].interval = limits_.target_read_interval;
+  serving_[kWrite].interval = limits_.target_write_interval;
+  if (limits_.spreading == "round-robin") {
+    spreading_ = Spreading::round_robin;
+  } else if (limits_.spreading == "least-loaded") {
+    spreading_ = Spreading::least_loaded;
+  } else if (limits_.spreading == "flow") {
+    spreading_ = Spreading::flow;
+  } else {
+    throw InputError(
+        fmt::format("ub.controller.spreading: \"{}\" is no policy; allowed: round-robin, least-loaded, flow",
+                    limits_.spreading));
+  }
+  // Where the turns begin: not at the same port for all dies of a node.
+  turn_ = self % static_cast<unsigned>(planes_.size());
+}
+
+void UbController::attach(SubPlane& plane) {
+  planes_[plane.index()] = &plane;
+  plane.attach(
+      self_, Attachment{&queue_, unit_, kArrival, limits_.read_inbound_latency, limits_.write_inbound_latency,
+                        limits_.completion_latency, &ports_, plane.index()});
+}
+
+void UbController::join(UbController& sibling) {
+  sibling_ = &sibling;
+  sibling.sibling_ = this;
+}
+
+void UbController::handle(const sim::Event& event) {
+  const auto argument = static_cast<std::uint32_t>(event.argument);
+  switch (static_cast<What>(event.what)) {
+    case kArrival:
+      arrive(Hop{event.argument}, event.at);
+      break;
+    case kPort:
+      if (ports_.woken(argument, event.at)) serve_port(argument, event.at);
+      break;
+    case kIssue:
+      initiator_[argument].armed = false;
+      issue(static_cast<Direction>(argument), event.at);
+      break;
+    case kTranslated:
+      translated(argument, event.at);
+      break;
+    case kServe:
+      serving_[argument].armed = false;
+      serve_waiting(static_cast<Direction>(argument), event.at);
+      break;
+    case kRespond:
+      respond(argument, event.at);
+      break;
+    case kPackage:
+      if (is_response(packets_[argument].kind)) {
+        complete(argument, event.at);
+      } else {
+        queue_.push(access(argument, event.at), unit_, kRespond, argument);
+      }
+      break;
+    case kUnreachable:
+      complete(argument, event.at);
+      break;
+  }
+}
+
+UbController::Direction UbController::direction(PacketKind kind) {
+  return kind == PacketKind::read_request || kind == PacketKind::read_response ? kRead : kWrite;
+}
+
+void UbController::enqueue(unsigned port, PacketIndex index, Time now) {
+  offer(ports_, waiting_, port, 0, Hop(index, packets_[index]), now,
+        [this, now](unsigned, unsigned to, Hop h) { send(to, h, now); });
+}
+
+void UbController::serve_port(unsigned port, Time now) {
+  ub::serve(ports_, waiting_, port, now, [this, now](unsigned, unsigned to, Hop h) { send(to, h, now); });
+}
+
+// A packet whose flits come slower than the chip sends them may go on only so early that they never run out.
+void UbController::send(unsigned port, Hop hop, Time now) {
+  const Transmission t = ports_.transmit(port, hop, now);
+  const Time latency = ports_.latency(port);
+  Time arrival = t.start + latency;
+  if (store_) {
+    arrival = t.tail + latency;
+  } else if (slow_port_) {
+    arrival = std::max(arrival, t.tail + latency - plane_clock_.start(hop.flits()));
+  }
+  planes_[port]->inject(queue_, self_, hop, arrival);
+}
+
+}  // namespace cm384::ub

@@ -1,0 +1,111 @@
+// The target's half of a controller: from a packet's arrival to the response at the port.
+#include <cassert>
+#include <utility>
+
+#include "firmware/abi/memory_map.h"
+#include "ub_fabric/controller.h"
+#include "ub_fabric/wire_format.h"
+
+namespace cm384::ub {
+
+void UbController::arrive(Hop hop, Time now) {
+  const PacketIndex index = hop.packet();
+  const Packet& p = packets_[index];
+  if (is_response(p.kind)) {
+    planes_[p.plane]->free_cells(self_, hop.lane(), hop.cells(), now);
+    complete(index, now);
+    return;
+  }
+  const Direction d = direction(p.kind);
+  Target& side = serving_[d];
+  if (side.waiting.empty() && side.next <= now) {
+    serve(d, index, now);
+    return;
+  }
+  side.waiting.push(packets_, index);
+  if (!side.armed) queue_.push(side.next, unit_, kServe, d);
+  side.armed = true;
+}
+
+void UbController::serve_waiting(Direction d, Time now) {
+  Target& side = serving_[d];
+  while (!side.waiting.empty() && side.next <= now) serve(d, side.waiting.pop(packets_), now);
+  if (side.waiting.empty()) return;
+  queue_.push(side.next, unit_, kServe, d);
+  side.armed = true;
+}
+
+// The request leaves the receive buffer when its service starts.
+void UbController::serve(Direction d, PacketIndex index, Time now) {
+  const Packet& p = packets_[index];
+  serving_[d].next = now + serving_[d].interval;
+  planes_[p.plane]->free_cells(self_, p.lane, Hop(index, p).cells(), now);
+  queue_.push(access(index, now), unit_, kRespond, index);
+}
+
+// Performs a request on the own memory and makes its packet the response; returns when that may leave.
+Time UbController::access(PacketIndex index, Time now) {
+  Packet& p = packets_[index];
+  sim::Request request;
+  request.address = cm384_gm_offset(p.address);
+  request.at = now;
+  request.transaction = p.transaction;
+  request.bytes = p.bytes;
+  request.tag = p.tag;
+  request.operation = p.operation;
+  request.lane = p.lane;
+  request.core = p.core;
+  request.payload = p.payload;
+  sim::Outcome outcome = sim::Outcome::done;
+  const Time ready = target_->access(request, outcome);
+  assert(ready >= now);
+  ++counters_.served;
+  if (outcome != sim::Outcome::done) {
+    payloads_.release(request.payload);
+    request.payload = sim::Payload{};
+  }
+  p.outcome = outcome;
+  p.payload = request.payload;
+  std::swap(p.source, p.destination);
+  int payload = 0;
+  switch (p.kind) {
+    case PacketKind::read_request:
+      p.kind = PacketKind::read_response;
+      if (outcome == sim::Outcome::done) payload = p.bytes;
+      break;
+    case PacketKind::atomic_request:
+      p.kind = PacketKind::atomic_response;
+      // A target that hands out no old value gives a bare acknowledgement (AtomicStore).
+      if (p.payload.chunk != sim::kNoChunk || p.payload.tags != 0) payload = p.bytes;
+      break;
+    default:
+      p.kind = PacketKind::write_ack;
+      break;
+  }
+  p.flits = static_cast<std::uint8_t>(packet_flits(p.kind, payload));
+  ++p.lane;
+  return ready;
+}
+
+void UbController::respond(PacketIndex index, Time now) {
+  const std::uint8_t plane = packets_[index].plane;
+  if (plane == kPackagePlane) {
+    over_package(index, now);
+  } else {
+    enqueue(plane, index, now);
+  }
+}
+
+// A response with data carries as many bytes as its request asked for; acknowledgements and read requests
+// carry none.
+void UbController::over_package(PacketIndex index, Time now) {
+  const Packet& p = packets_[index];
+  const bool data =
+      p.kind == PacketKind::write_request || p.kind == PacketKind::atomic_request ||
+      (p.kind == PacketKind::read_response && p.outcome == sim::Outcome::done) ||
+      (p.kind == PacketKind::atomic_response && (p.payload.chunk != sim::kNoChunk || p.payload.tags != 0));
+  const Time at = package_.send(data ? p.bytes : 0, now);
+  sibling_->queue_.push_from(queue_, at, sibling_->unit_, kPackage, index);
+}
+
+}  // namespace cm384::ub

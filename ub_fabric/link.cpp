@@ -1,0 +1,117 @@
+#include "ub_fabric/link.h"
+
+#include <fmt/format.h>
+
+#include "sim/error.h"
+
+namespace cm384::ub {
+
+LinkBank::LinkBank(sim::EventQueue& queue, std::uint32_t unit, std::uint32_t what, unsigned links,
+                   unsigned lanes, const RetryTimes& retry)
+    : queue_(&queue),
+      unit_(unit),
+      what_(what),
+      lanes_(lanes),
+      retry_(retry),
+      links_(links),
+      lane_(std::size_t{links} * lanes) {}
+
+void LinkBank::connect(unsigned link, const Clock& clock, Time latency, int buffer_cells) {
+  std::size_t index = 0;
+  while (index < clocks_.size() && (clocks_[index].numerator() != clock.numerator() ||
+                                    clocks_[index].denominator() != clock.denominator())) {
+    ++index;
+  }
+  if (index == clocks_.size()) clocks_.push_back(clock);
+  links_[link].clock = static_cast<std::uint8_t>(index);
+  links_[link].latency = latency;
+  for (unsigned lane = 0; lane < lanes_; ++lane) {
+    lane_[link * lanes_ + lane].cells = buffer_cells;
+    lane_[link * lanes_ + lane].buffer = buffer_cells;
+  }
+}
+
+void LinkBank::update_hooked(unsigned link) {
+  links_[link].hooked = hooks_[link].fault != nullptr || hooks_[link].observer != nullptr;
+}
+
+void LinkBank::attach_fault(unsigned link, LinkFault* fault) {
+  hooks_.resize(links_.size());
+  hooks_[link].fault = fault;
+  update_hooked(link);
+}
+
+void LinkBank::attach_observer(unsigned link, LinkObserver* observer) {
+  hooks_.resize(links_.size());
+  hooks_[link].observer = observer;
+  update_hooked(link);
+}
+
+LinkCounters LinkBank::counters(unsigned link) const {
+  const Link& l = links_[link];
+  return {l.packets, l.flits, l.retransmissions};
+}
+
+void LinkBank::give_credits(unsigned link, unsigned lane, int cells, Time at) {
+  Lane& l = lane_[link * lanes_ + lane];
+  // Also keeps the list short: what is due by the sender's own time is never looked at again.
+  redeem(l, queue_->now());
+  if (l.first != kNone && notes_[l.last].at > at) at = notes_[l.last].at;
+  std::uint32_t note = free_note_;
+  if (note == kNone) {
+    note = static_cast<std::uint32_t>(notes_.size());
+    notes_.emplace_back();
+  } else {
+    free_note_ = notes_[note].next;
+  }
+  notes_[note] = Note{at, cells, kNone};
+  if (l.first == kNone) {
+    l.first = note;
+  } else {
+    notes_[l.last].next = note;
+  }
+  l.last = note;
+  Link& sender = links_[link];
+  if (sender.waiting >> lane & 1) {
+    sender.waiting &= static_cast<std::uint16_t>(~(1u << lane));
+    arm(link, at);
+  }
+}
+
+void LinkBank::await_credits(unsigned link, unsigned lane) {
+  const Lane& l = lane_[link * lanes_ + lane];
+  if (l.first != kNone) {
+    arm(link, notes_[l.first].at);
+  } else {
+    links_[link].waiting |= static_cast<std::uint16_t>(1u << lane);
+  }
+}
+
+// Go-Back-N: what is sent between a damaged packet and its retransmission is thrown away by the receiver and
+// sent again behind it, so the link does nothing useful in that time.
+void LinkBank::delay_by_faults(unsigned link, Hop hop) {
+  LinkFault* fault = hooks_[link].fault;
+  if (fault == nullptr) return;
+  constexpr int kLimit = 10'000;
+  Link& l = links_[link];
+  const Clock& c = clocks_[l.clock];
+  for (int tries = 0; tries < kLimit; ++tries) {
+    const Damage damage = fault->strike(hop.packet(), l.free_at);
+    if (damage == Damage::none) return;
+    const Time tail = c.start(l.free_tick + hop.flits());
+    const Time again = tail + l.latency * 2 + (damage == Damage::lost ? retry_.timeout : retry_.turnaround);
+    l.free_tick = c.tick_at_or_after(again);
+    l.free_at = c.start(l.free_tick);
+    ++l.retransmissions;
+  }
+  throw MachineError(
+      fmt::format("unified bus: link {} has lost one packet {} times in a row, the last at {:.3f} us", link,
+                  kLimit, l.free_at.us()));
+}
+
+void LinkBank::observe(unsigned link, Hop hop, const Transmission& t) {
+  if (hooks_[link].observer == nullptr) return;
+  hooks_[link].observer->sent(hop, t.start, t.tail, lane_[link * lanes_ + hop.lane()].cells);
+}
+
+}  // namespace cm384::ub
