@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <vector>
 
 #include "sim/event_queue.h"
 
@@ -65,6 +66,29 @@ void hold_uniform(benchmark::State& state) {
 void hold_die(benchmark::State& state) {
   hold(state, die_delays());
 }
+// All modules of a supernode in turn, one window each: caches are cold at every turn.
+void hold_supernode(benchmark::State& state) {
+  const Delays delays = die_delays();
+  std::vector<EventQueue> queues;
+  std::size_t k = 0;
+  for (std::uint32_t module = 0; module < 776; ++module) {
+    queues.emplace_back(module);
+    for (std::int64_t i = 0; i < state.range(0); ++i) queues.back().push(Time{delays[k++ % kDelays]}, 0, 0);
+  }
+  Time end{};
+  for (auto _ : state) {
+    end += 100_ns;
+    for (EventQueue& queue : queues) {
+      queue.run_until(end, [&](const Event& e) {
+        queue.push(Time{e.at.ps + delays[k++ % kDelays]}, e.unit, e.what, e.argument + 1);
+      });
+    }
+  }
+  std::int64_t handled = 0;
+  for (const EventQueue& queue : queues) handled += static_cast<std::int64_t>(queue.handled());
+  state.SetItemsProcessed(handled);
+}
+BENCHMARK(hold_supernode)->Arg(20)->Arg(200);
 BENCHMARK(hold_uniform)->Arg(20)->Arg(200)->Arg(2000)->Arg(20000);
 BENCHMARK(hold_die)->Arg(20)->Arg(200)->Arg(2000)->Arg(20000);
 
