@@ -128,29 +128,31 @@ static inline uint64_t cm384_dispatch_max_rows(uint64_t ranks, uint64_t own_expe
  * those of the later phases share the space from `phase` on. */
 struct cm384_dispatch_layout {
   uint64_t ids, work0, work1, scalars, copies, slots, peers, phase;
-  uint64_t x_in, x_out, row, absolute;                          /* send: two x_in, two x_out */
-  uint64_t status_out;                                          /* status: this block's entries */
-  uint64_t entries, zero, sums, counts, token_counts, rows_out; /* wait and copy: two rows_out */
-  uint64_t x_in_bytes, slot_bytes, chunk_entries, share, slot_share;
+  uint64_t x_in, x_out, row, absolute; /* send: two x_in, two x_out */
+  uint64_t status_out;                 /* status: this block's entries */
+  uint64_t entries, zero, sums, counts, token_counts, token_sums, token_nums, rows_out; /* wait and copy */
+  uint64_t x_in_bytes, slot_bytes, chunk_entries, count_row_bytes;
   uint64_t end; /* must not exceed 192 KiB: cm384_dispatch_fits */
 };
+#define CM384_DISPATCH_SCALARS_BYTES 2048u
 
 static inline struct cm384_dispatch_layout cm384_dispatch_ubuffer(const struct cm384_dispatch* a,
                                                                   uint64_t blocks) {
   struct cm384_dispatch_layout l;
   const uint64_t ids = cm384_align((uint64_t)a->batch * a->top_k * 4, 256);
-  const uint64_t entries = (uint64_t)a->own_experts * a->ranks;
-  uint64_t send, copy, at;
-  l.share = (entries + blocks - 1) / blocks;
-  l.slot_share = (a->slots + blocks - 1) / blocks;
-  l.chunk_entries = l.share < 255 ? l.share : 255; /* a reduction covers at most 255 repeats */
+  const uint64_t share = ((uint64_t)a->own_experts * a->ranks + blocks - 1) / blocks;
+  const uint64_t slot_share = (a->slots + blocks - 1) / blocks;
+  uint64_t send;
+  /* A reduction covers at most 255 repeats and, reading whole repeats, 7 blocks after the last. */
+  l.chunk_entries = share < 8 ? 8 : share > 255 ? 255 : share;
   l.x_in_bytes = cm384_align(2 * (uint64_t)a->hidden, 256);
   l.slot_bytes = cm384_align(cm384_dispatch_transfer_bytes(a->hidden), 32);
+  l.count_row_bytes = cm384_align((uint64_t)a->ranks * 4, 32);
   l.ids = 0;
   l.work0 = l.ids + ids;
   l.work1 = l.work0 + ids;
   l.scalars = l.work1 + ids;
-  l.copies = l.scalars + 2048;
+  l.copies = l.scalars + CM384_DISPATCH_SCALARS_BYTES;
   l.slots =
       l.copies + cm384_align(((uint64_t)a->experts + a->shared) * sizeof(struct cm384_expert_copies), 32);
   l.peers = l.slots + cm384_align(a->slots * sizeof(struct cm384_expert_slot), 32);
@@ -161,15 +163,16 @@ static inline struct cm384_dispatch_layout cm384_dispatch_ubuffer(const struct c
   l.absolute = l.row + cm384_align(4 * (uint64_t)a->hidden, 256);
   send = l.absolute + cm384_align(4 * (uint64_t)a->hidden, 256);
   l.status_out = l.phase;
-  at = l.phase + l.slot_share * CM384_STATUS_ENTRY_BYTES;
-  l.entries = at;
+  l.entries = l.status_out + slot_share * CM384_STATUS_ENTRY_BYTES;
   l.zero = l.entries + l.chunk_entries * CM384_STATUS_ENTRY_BYTES;
   l.sums = l.zero + l.chunk_entries * CM384_STATUS_ENTRY_BYTES;
-  l.counts = l.sums + blocks * 32;
-  l.token_counts = l.counts + cm384_align(l.share * 4, 32);
-  l.rows_out = l.token_counts + a->own_experts * cm384_align(a->ranks * 4, 32);
-  copy = l.rows_out + 2 * l.slot_bytes;
-  l.end = send > copy ? send : copy;
+  l.counts = l.sums + cm384_align(blocks * 32, 256);
+  l.token_counts = l.counts + cm384_align(share * 4, 32);
+  l.token_sums = l.token_counts + a->own_experts * l.count_row_bytes;
+  l.token_nums = l.token_sums + cm384_align((uint64_t)a->own_experts * 4, 32) + 256;
+  l.rows_out = l.token_nums + cm384_align((uint64_t)a->own_experts * 8, 32);
+  l.end = l.rows_out + 2 * l.slot_bytes;
+  if (l.end < send) l.end = send;
   return l;
 }
 static inline int cm384_dispatch_fits(const struct cm384_dispatch* a, uint64_t blocks) {

@@ -7,7 +7,7 @@
 /* The launch's argument block. A kernel linked for the bare-metal conformance tests ignores it. */
 struct cm384_kernel {
   uint64_t scratch;       /* GM address in the die's own memory, 512 B aligned, zero */
-  uint64_t scratch_bytes; /* at least 1 MiB */
+  uint64_t scratch_bytes; /* at least 16 MiB */
 };
 
 #endif

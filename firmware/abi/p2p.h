@@ -50,6 +50,7 @@ struct cm384_p2p_result {
   uint64_t sum_cycles;
   uint64_t min_cycles;
   uint64_t max_cycles;
+  uint64_t last_issue_cycle; /* before the issue of the last sample */
 };
 
 #endif
