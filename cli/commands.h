@@ -1,0 +1,30 @@
+// The commands of cm384. Each takes what follows its name, writes results to standard output, and returns an
+// exit code; InputError and MachineError go up to run_command_line().
+#pragma once
+
+#include <csignal>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "testbenches/studies/study.h"
+#include "testbenches/studies/validation.h"
+
+namespace cm384::cli {
+
+using Arguments = std::vector<std::string>;
+
+int run_command(std::span<const studies::Study> all, const Arguments& arguments);
+int validate_command(std::span<const studies::Predictor> predictors, const Arguments& arguments);
+int machine_command(const Arguments& arguments);
+
+// The whole command line, without the program's name. Reports errors on standard error and maps them to exit
+// codes.
+int run_command_line(std::span<const studies::Study> all, std::span<const studies::Predictor> predictors,
+                     const Arguments& arguments);
+
+// Not 0 after SIGINT or SIGTERM; a second signal ends the program at once.
+const volatile std::sig_atomic_t& interrupted();
+void watch_signals();
+
+}  // namespace cm384::cli

@@ -1,0 +1,29 @@
+// How far a run is, on standard error: a bar where that is a terminal, plain lines otherwise, nothing for
+// runs of less than two seconds.
+#pragma once
+
+#include <chrono>
+
+#include "testbenches/studies/study.h"
+
+namespace cm384::cli {
+
+class ConsoleProgress final : public studies::Progress {
+ public:
+  ConsoleProgress();
+  ~ConsoleProgress() override;
+  ConsoleProgress(const ConsoleProgress&) = delete;
+  ConsoleProgress& operator=(const ConsoleProgress&) = delete;
+
+  void update(double fraction, Time simulated, std::uint64_t events) override;
+  double seconds() const;  // since construction
+
+ private:
+  using Steady = std::chrono::steady_clock;
+  Steady::time_point begin_ = Steady::now();
+  double next_;  // seconds at which something is drawn again
+  bool terminal_;
+  bool drawn_ = false;
+};
+
+}  // namespace cm384::cli

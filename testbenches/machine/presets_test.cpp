@@ -1,0 +1,82 @@
+#include <gmock/gmock.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "hw/machine.h"
+#include "hw/parameter_list.h"
+
+namespace cm384::hw {
+namespace {
+
+TEST(Presets, ThereAreThree) {
+  const std::vector<std::string> names = {"cloudmatrix384", "cloudmatrix384-920c", "node8"};
+  EXPECT_EQ(preset_names(), names);
+}
+
+TEST(Presets, EveryParameterSaysWhereItComesFrom) {
+  for (const std::string& name : preset_names()) {
+    Machine machine = load_machine(name);
+    const auto parameters = list_parameters(machine);
+    EXPECT_EQ(machine.provenance.size(), parameters.size()) << name;
+    EXPECT_GT(parameters.size(), 100u);
+    for (const Parameter& parameter : parameters) {
+      const Provenance& provenance = machine.provenance.at(parameter.key);
+      EXPECT_LE(provenance.from, Origin::assumed) << name << " " << parameter.key;
+      EXPECT_GT(provenance.source.size(), 3u) << name << " " << parameter.key;
+      EXPECT_FALSE(parameter.sentence.empty()) << parameter.key;
+      if (provenance.from == Origin::calibrated) {
+        EXPECT_GT(provenance.source.size(), 10u) << parameter.key << ": calibrated to which figure?";
+      }
+    }
+    EXPECT_TRUE(machine.overrides.empty());
+    EXPECT_FALSE(machine.description.empty());
+    EXPECT_EQ(machine.name, name);
+  }
+}
+
+TEST(Presets, TheSupernodeIsThePublishedOne) {
+  const Machine machine = load_machine("cloudmatrix384");
+  EXPECT_EQ(machine.topology.dies(), 768);
+  EXPECT_EQ(machine.topology.sockets(), 192);
+  EXPECT_EQ(machine.topology.sub_planes, 7);
+  EXPECT_EQ(machine.topology.l2_switches, 16);
+  EXPECT_EQ(machine.ub.link.bandwidth, 28_GBps);
+  EXPECT_EQ(machine.die.aiv, 48);
+  EXPECT_EQ(machine.memory.l2.capacity, 192_MiB);
+}
+
+TEST(Presets, Node8IsOneNodeOfIt) {
+  const Machine whole = load_machine("cloudmatrix384"), node = load_machine("node8");
+  EXPECT_EQ(node.topology.dies(), 16);
+  EXPECT_EQ(node.topology.sockets(), 4);
+  Machine a = whole, b = node;
+  const auto of_whole = list_parameters(a), of_node = list_parameters(b);
+  for (std::size_t i = 0; i < of_whole.size(); ++i) {
+    if (of_whole[i].key != "topology.nodes") {
+      EXPECT_EQ(value_text(of_whole[i]), value_text(of_node[i])) << of_whole[i].key;
+    }
+  }
+}
+
+double hbm_peak(const Hbm& hbm) {
+  return static_cast<double>(hbm.stacks * hbm.pseudo_channels * hbm.burst.count) / (hbm.t_ccd_s.ns() * 1e-9);
+}
+
+TEST(Presets, HbmPeaksAreTheStatedOnes) {
+  EXPECT_NEAR(hbm_peak(load_machine("cloudmatrix384").memory.hbm), 1.6384e12, 1e8);
+  const Machine next = load_machine("cloudmatrix384-920c");
+  EXPECT_NEAR(hbm_peak(next.memory.hbm), 2.0e12, 0.06e12);  // 4.0 TB/s a package
+  EXPECT_EQ(next.die.peak_bf16_tflops, 450.0);
+}
+
+TEST(Presets, TheReferencePageIsTheOneInDocs) {
+  std::ifstream stream(CM384_SOURCE_DIR "/docs/machine.md");
+  std::ostringstream page;
+  page << stream.rdbuf();
+  EXPECT_EQ(page.str(), reference_page(load_machine("cloudmatrix384")))
+      << "renew it: cm384 machine reference > docs/machine.md";
+}
+
+}  // namespace
+}  // namespace cm384::hw

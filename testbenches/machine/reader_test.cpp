@@ -1,0 +1,150 @@
+#include <gmock/gmock.h>
+
+#include "hw/machine.h"
+#include "testbenches/machine/refusal.h"
+
+namespace cm384::hw {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+constexpr const char* kBase = "base = \"cloudmatrix384\"\n";
+
+Machine derived(const std::string& text, const std::vector<std::string>& overrides = {}) {
+  return parse_machine(kBase + text, "mine.toml", overrides);
+}
+std::string refusal_of(const std::string& text) {
+  return refusal([&] { derived(text); });
+}
+
+TEST(MachineReader, AUsersFileStandsOnAPresetAndSaysSo) {
+  const Machine machine = derived("[hbm]\nt_rc = \"50ns\"\n[die]\naiv = 40\n");
+  EXPECT_EQ(machine.memory.hbm.t_rc, 50_ns);
+  EXPECT_EQ(machine.die.aiv, 40);
+  EXPECT_EQ(machine.die.aic, 24);
+  EXPECT_EQ(machine.name, "mine");
+  EXPECT_EQ(machine.preset, "cloudmatrix384");
+  EXPECT_EQ(machine.provenance.at("hbm.t_rc").from, Origin::user_file);
+  EXPECT_EQ(machine.provenance.at("hbm.t_rc").source, "mine.toml:3");
+  EXPECT_EQ(machine.provenance.at("die.aic").from, Origin::published);
+  const std::map<std::string, std::string> overrides = {{"die.aiv", "40"}, {"hbm.t_rc", "50ns"}};
+  EXPECT_EQ(machine.overrides, overrides);
+}
+
+TEST(MachineReader, AUsersFileMayStateProvenance) {
+  const Machine machine =
+      derived("[die]\naiv = { value = 40, from = \"derived\", source = \"a die shot\" }\n");
+  EXPECT_EQ(machine.provenance.at("die.aiv").from, Origin::derived);
+  EXPECT_EQ(machine.provenance.at("die.aiv").source, "a die shot");
+}
+
+TEST(MachineReader, OverridesComeLast) {
+  const Machine machine =
+      derived("[die]\naiv = 40\n", {"die.aiv=41", "die.aiv=42", "launch.block_launch=1us"});
+  EXPECT_EQ(machine.die.aiv, 42);
+  EXPECT_EQ(machine.launch.block_launch, 1_us);
+  EXPECT_EQ(machine.provenance.at("die.aiv").from, Origin::command_line);
+  EXPECT_EQ(machine.overrides.at("die.aiv"), "42");
+}
+
+TEST(MachineReader, ATypoIsRefusedWithTheNearestName) {
+  EXPECT_EQ(refusal_of("[die]\n\nclokc = \"1GHz\"\n"),
+            "mine.toml:4: die.clokc: no such parameter; did you mean die.clock?");
+  EXPECT_EQ(refusal_of("[launhc]\nblock_launch = \"1us\"\n"),
+            "mine.toml:2: launhc: no such parameter; did you mean launch?");
+  EXPECT_EQ(refusal([] { load_machine("cloudmatrix384", {"die.avi=3"}); }),
+            "--set die.avi: no such parameter; did you mean die.aiv?");
+  EXPECT_THAT(
+      refusal([] { load_machine("cloudmatrix348"); }),
+      AllOf(HasSubstr("'cloudmatrix348' is no preset; did you mean cloudmatrix384?"), HasSubstr("node8")));
+  EXPECT_THAT(refusal([] { parse_machine("base = \"node9\"\n", "mine.toml"); }),
+              StartsWith("mine.toml:1: base: 'node9' is no preset; did you mean node8?"));
+}
+
+TEST(MachineReader, ANumberWithoutUnitIsRefused) {
+  EXPECT_EQ(refusal_of("[launch]\nblock_launch = 8\n"),
+            "mine.toml:3: launch.block_launch: '8' has no unit; allowed: a time with unit from 0ps to 1ms");
+  EXPECT_THAT(
+      refusal([] { load_machine("node8", {"die.clock=1.85"}); }),
+      StartsWith("--set die.clock: '1.85' has no unit; allowed: a frequency with unit from 100MHz to 4GHz"));
+}
+
+TEST(MachineReader, OutOfRangeIsRefusedAtBothEnds) {
+  EXPECT_EQ(refusal_of("[die]\naiv = 65\n"),
+            "mine.toml:3: die.aiv: 65 is out of range; allowed: a whole number from 1 to 64");
+  EXPECT_THAT(refusal_of("[die]\naiv = 0\n"), HasSubstr("0 is out of range"));
+  EXPECT_THAT(refusal_of("[launch]\nblock_launch = \"1.000001ms\"\n"), HasSubstr("is out of range"));
+  EXPECT_EQ(derived("[launch]\nblock_launch = \"1ms\"\n").launch.block_launch, 1_ms);
+}
+
+TEST(MachineReader, TheWrongKindIsRefused) {
+  EXPECT_EQ(refusal_of("[die]\naiv = \"40\"\n"),
+            "mine.toml:3: die.aiv: \"40\" is a string; allowed: a whole number from 1 to 64");
+  EXPECT_THAT(refusal_of("[die]\naiv = 40.0\n"), HasSubstr("40.0 is no whole number"));
+  EXPECT_THAT(refusal_of("[die]\naiv = true\n"), HasSubstr("true is of the wrong kind"));
+  EXPECT_THAT(refusal_of("[die]\naiv = [40]\n"), HasSubstr("a list, table or date is of the wrong kind"));
+  EXPECT_THAT(refusal_of("[hbm]\nrefresh = 3\n"), HasSubstr("mine.toml:3: hbm.refresh: is no string"));
+  EXPECT_THAT(refusal_of("die = 3\n"), HasSubstr("mine.toml:2: die: is a section"));
+  EXPECT_THAT(refusal_of("[die]\naiv = { valeu = 3 }\n"), HasSubstr("die.aiv: has no `value`"));
+  EXPECT_THAT(refusal_of("[die]\naiv = { value = 3, form = \"x\" }\n"),
+              HasSubstr("die.aiv.form: no such field"));
+  EXPECT_THAT(refusal_of("[die]\naiv = { value = 3, from = \"guessed\", source = \"x\" }\n"),
+              HasSubstr("'guessed' is unknown; allowed: published, derived, calibrated, assumed"));
+  EXPECT_THAT(refusal_of("[die]\naiv = { value = 3, from = \"derived\" }\n"),
+              HasSubstr("says not where it comes from"));
+}
+
+TEST(MachineReader, AChoiceIsOneOfItsNames) {
+  EXPECT_EQ(derived("[hbm]\nrefresh = \"all-bank\"\n").memory.hbm.refresh, "all-bank");
+  EXPECT_EQ(
+      refusal_of("[hbm]\nrefresh = \"all-bnak\"\n"),
+      "mine.toml:3: hbm.refresh: 'all-bnak' is unknown, did you mean 'all-bank'?; allowed: one of per-bank, "
+      "all-bank, off");
+}
+
+TEST(MachineReader, BadTomlNamesTheLine) {
+  EXPECT_THAT(refusal_of("[die]\naiv = = 3\n"), StartsWith("mine.toml:3: not valid TOML: "));
+  EXPECT_THAT(refusal_of("[die]\naiv = 3\naiv = 4\n"), StartsWith("mine.toml:4: not valid TOML: "));
+}
+
+TEST(MachineReader, AMissingFileOrKeyIsNamed) {
+  EXPECT_EQ(refusal([] { load_machine("nowhere/mine.toml"); }),
+            "nowhere/mine.toml: no such machine file, or not readable");
+  EXPECT_THAT(
+      refusal([] { parse_machine("[die]\naiv = 3\n", "mine.toml"); }),
+      AllOf(StartsWith("mine.toml: die.clock: has no value (core clock"), EndsWith("from 100MHz to 4GHz")));
+  EXPECT_THAT(refusal([] { load_machine("node8", {"die.aiv"}); }), HasSubstr("has no '='"));
+}
+
+TEST(MachineReader, CrossChecks) {
+  EXPECT_THAT(refusal_of("[die]\nclock = \"1850000001Hz\"\n"),
+              HasSubstr("die.clock: 1.850000001GHz gives a tick of"));
+  EXPECT_THAT(refusal_of("[topology]\ndies_per_node = 15\n"), HasSubstr("an even number"));
+  EXPECT_THAT(refusal_of("[topology]\nnodes = 64\ndies_per_node = 32\n"), HasSubstr("at most 1024"));
+  EXPECT_THAT(refusal_of("[hbm]\nstacks = 3\n"),
+              HasSubstr("hbm.stacks: 3 does not fit; allowed: a power of two"));
+  EXPECT_THAT(refusal_of("[on_die_network]\ncore_ports = 8\n"), HasSubstr("at least die.aic + die.aiv"));
+}
+
+TEST(MachineReader, ShowReadsBackToTheSameMachine) {
+  for (const std::string& preset : preset_names()) {
+    const Machine machine = load_machine(preset, {"die.aiv=40"});
+    const std::string shown = to_toml(machine);
+    const Machine again = parse_machine(shown, "shown.toml");
+    EXPECT_EQ(to_toml(again), shown);
+    EXPECT_EQ(again.name, preset);
+    EXPECT_EQ(again.provenance.at("die.aiv").from, Origin::command_line);
+  }
+}
+
+TEST(MachineReader, ValuesByKey) {
+  const Machine machine = load_machine("cloudmatrix384");
+  EXPECT_EQ(value_of(machine, "die.clock"), "1.85GHz");
+  EXPECT_THAT(refusal([&] { value_of(machine, "die.clcok"); }), HasSubstr("did you mean die.clock?"));
+}
+
+}  // namespace
+}  // namespace cm384::hw

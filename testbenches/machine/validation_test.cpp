@@ -1,0 +1,108 @@
+#include "testbenches/studies/validation.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+
+namespace cm384::studies {
+namespace {
+
+using ::testing::HasSubstr;
+
+class Silent final : public Progress {
+  void update(double, Time, std::uint64_t) override {}
+};
+
+std::vector<Comparison> compare(std::span<const Predictor> predictors, std::string_view only = "") {
+  static const hw::Machine machine = hw::load_machine("cloudmatrix384");
+  static Silent progress;
+  static const volatile std::sig_atomic_t interrupted = 0;
+  return compare_with_published({machine, 1, progress, interrupted}, predictors, only);
+}
+
+const Comparison& of(const std::vector<Comparison>& all, std::string_view id) {
+  return *std::ranges::find_if(all, [&](const Comparison& c) { return c.figure.id == id; });
+}
+
+TEST(Validation, AllPublishedFiguresAreThere) {
+  const auto figures = published_figures();
+  EXPECT_EQ(figures.size(), 28u);
+  EXPECT_EQ(std::ranges::count_if(figures, [](const Figure& f) { return f.id.starts_with("t1-"); }), 16);
+  for (const Figure& figure : figures) {
+    EXPECT_GT(figure.value, 0) << figure.id;
+    EXPECT_FALSE(figure.given_by.empty()) << figure.id;
+    EXPECT_TRUE(figure.upper_bound || (figure.tolerance >= 0.01 && figure.tolerance <= 0.2)) << figure.id;
+  }
+}
+
+TEST(Validation, NothingModelledNeverPasses) {
+  const auto all = compare({});
+  for (const Comparison& c : all) EXPECT_FALSE(c.within());
+  for (const Json& row : to_rows(all)) {
+    EXPECT_EQ(row["status"], "not modelled");
+    EXPECT_TRUE(row["predicted"].is_null());
+    EXPECT_TRUE(row["error"].is_null());
+  }
+  EXPECT_TRUE(holds(all));
+}
+
+TEST(Validation, ToleranceIsTightOnBothSides) {
+  static double predicted = 0;
+  static const Predictor table[] = {{{"t7-dispatch-256"}, [](const ValidationContext&) {
+                                       return Predictions{{"t7-dispatch-256", predicted}};
+                                     }}};
+  for (const auto& [value, within] : {std::pair{152 * 1.099, true}, std::pair{152 * 1.101, false},
+                                      std::pair{152 * 0.901, true}, std::pair{152 * 0.899, false}}) {
+    predicted = value;
+    const auto all = compare(table);
+    EXPECT_EQ(of(all, "t7-dispatch-256").within(), within) << value;
+    EXPECT_EQ(holds(all), within) << value;
+    EXPECT_NEAR(of(all, "t7-dispatch-256").error(), value / 152 - 1, 1e-12);
+  }
+}
+
+TEST(Validation, ACalibrationFigureThatIsOffDoesNotFail) {
+  static const Predictor table[] = {{{"t1-"}, [](const ValidationContext&) {
+                                       return Predictions{{"t1-nn-read-bw-inter", 1.0}};
+                                     }}};
+  const auto all = compare(table);
+  EXPECT_FALSE(of(all, "t1-nn-read-bw-inter").within());
+  EXPECT_TRUE(holds(all));
+}
+
+TEST(Validation, AnUpperBoundHoldsFromBelow) {
+  static double predicted = 0;
+  static const Predictor table[] = {{{"s-aiv"}, [](const ValidationContext&) {
+                                       return Predictions{{"s-aiv-startup", predicted}};
+                                     }}};
+  predicted = 0.2;
+  EXPECT_TRUE(holds(compare(table)));
+  predicted = 1.01;
+  EXPECT_FALSE(holds(compare(table)));
+}
+
+TEST(Validation, OnlyWhatIsAskedForIsRun) {
+  static int runs = 0;
+  static const Predictor table[] = {{{"t7-"}, [](const ValidationContext&) {
+                                       ++runs;
+                                       return Predictions{};
+                                     }}};
+  EXPECT_EQ(compare(table, "t1-").size(), 16u);
+  EXPECT_EQ(runs, 0);
+  EXPECT_EQ(compare(table, "t7-").size(), 4u);
+  EXPECT_EQ(runs, 1);
+}
+
+TEST(Validation, PageNamesTheWorstError) {
+  static const Predictor table[] = {
+      {{"t7-"}, [](const ValidationContext&) {
+         return Predictions{{"t7-dispatch-256", 144.4}, {"t7-combine-8", 119.0}, {"t7-dispatch-8", 100.0}};
+       }}};
+  const std::string page = to_markdown(compare(table), hw::load_machine("cloudmatrix384"));
+  EXPECT_THAT(page, HasSubstr("The worst validation error is -5.0 % (t7-dispatch-256)."));
+  EXPECT_THAT(page, HasSubstr("The worst calibration error is -13.8 % (t7-dispatch-8)."));
+  EXPECT_THAT(page, HasSubstr("not modelled"));
+}
+
+}  // namespace
+}  // namespace cm384::studies
