@@ -18,7 +18,6 @@ struct OnDieNetwork {
   int l2_read_bytes_per_cycle = 0;
   int write_bytes_per_cycle = 0;
   int realign_bytes_per_cycle = 0;
-  int request_cycles = 0;
   int external_bytes_per_cycle = 0;
 
   template <class Self, class Visitor>
@@ -39,8 +38,6 @@ struct OnDieNetwork {
           "a core port's rate for writes");
     visit("realign_bytes_per_cycle", self.realign_bytes_per_cycle, Range{1, 1024},
           "a core port's rate for a run of addresses that starts inside a sector");
-    visit("request_cycles", self.request_cycles, Range{0, 64},
-          "cycles of a core port a request, besides its data");
     visit("external_bytes_per_cycle", self.external_bytes_per_cycle, Range{1, 4096},
           "an external port's rate, for each direction");
   }
@@ -54,6 +51,7 @@ struct L2 {
   int slices = 0;
   Bandwidth slice_bandwidth{};
   Time hit_latency{};
+  Time write_latency{};
   Time line_hold{};
   Time atomic_latency{};
   Bytes fetch{};
@@ -70,7 +68,9 @@ struct L2 {
     visit("slice_bandwidth", self.slice_bandwidth, Range{1_GBps, 10'000_GBps},
           "a slice's rate, reads and writes");
     visit("hit_latency", self.hit_latency, Range{0_ns, 10_us},
-          "from a request at its slice to data or acceptance");
+          "from a read at its slice to data, or to a miss");
+    visit("write_latency", self.write_latency, Range{0_ns, 10_us},
+          "from a write at its slice to its acknowledgement");
     visit("line_hold", self.line_hold, Range{0_ns, 10_us},
           "time one requester holds a line before another requester gets it");
     visit("atomic_latency", self.atomic_latency, Range{0_ns, 10_us},

@@ -56,7 +56,6 @@ DieMemory::DieMemory(const hw::Memory& p)
   rates_.write = byte_time(n.clock, n.write_bytes_per_cycle);
   rates_.realign = byte_time(n.clock, n.realign_bytes_per_cycle);
   rates_.external = byte_time(n.clock, n.external_bytes_per_cycle);
-  rates_.request = byte_time(n.clock, 1) * n.request_cycles;
   const std::int64_t per_us = p.l2.slice_bandwidth.bytes_per_second / 1'000'000;
   slice_byte_ = (1'000'000 * kSubPerPs + per_us - 1) / per_us;
 }
@@ -123,22 +122,20 @@ Time DieMemory::serve(const MemoryAccess& a, bool atomic) {
   // The port moves data at its rate over all its requests; what it moves later than the memory's answer,
   // counted from a request that met no queue, is delay.
   SubPs cost = 0;
-  SubPs* port_free = nullptr;
   if (core) {
     const bool shifted = realigned(port, a);
     if (shifted) ++statistics_.realigned;
     SubPs rate = a.write ? rates_.write : hit_in_l2 ? rates_.l2_read : rates_.hbm_read;
     if (shifted) rate = std::max(rate, rates_.realign);
-    cost = moved * rate + rates_.request;
-    port_free = a.write ? &port.write_free : hit_in_l2 ? &port.hit_free : &port.read_free;
+    cost = moved * rate;
   } else {
     cost = a.bytes * rates_.external;
-    port_free = a.write ? &port.write_free : &port.read_free;
   }
-  *port_free = std::max(*port_free, sub_ps(a.at)) + cost;
+  SubPs& port_free = a.write ? port.write_free : port.read_free;
+  port_free = std::max(port_free, sub_ps(a.at)) + cost;
   const Time memory = ceil_ps(sub_ps(done + n.response_latency) + cost);
-  const Time unloaded = n.request_latency + parameters_.l2.hit_latency + n.response_latency;
-  return std::max(memory, ceil_ps(*port_free) + unloaded);
+  const Time at_slice = a.write ? parameters_.l2.write_latency : parameters_.l2.hit_latency;
+  return std::max(memory, ceil_ps(port_free) + n.request_latency + at_slice + n.response_latency);
 }
 
 std::uint32_t DieMemory::sectors(const Target& t) const {
@@ -206,8 +203,8 @@ Time DieMemory::write(const MemoryAccess& a, Target t) {
   statistics_.l2_hits += hits;
   statistics_.l2_misses += t.last - t.first + 1 - hits;
   if (t.line == nullptr && !a.allocate) {
-    const Time accepted = t.start + parameters_.l2.hit_latency;
-    return std::max(accepted, hbm_.write(a.offset, a.bytes, accepted));
+    const Time accepted = hbm_.write(a.offset, a.bytes, t.start + parameters_.l2.hit_latency);
+    return std::max(t.start + parameters_.l2.write_latency, accepted);
   }
 
   // A sector written in part and not present is filled from HBM behind the acknowledgement.
@@ -223,7 +220,7 @@ Time DieMemory::write(const MemoryAccess& a, Target t) {
   }
   line.valid = static_cast<std::uint8_t>(line.valid | touched);
   line.dirty = static_cast<std::uint8_t>(line.dirty | touched);
-  return t.start + parameters_.l2.hit_latency;
+  return t.start + parameters_.l2.write_latency;
 }
 
 // Adds are done at the slice, in a line that is present.

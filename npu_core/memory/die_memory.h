@@ -59,12 +59,12 @@ class DieMemory {
   // A rate as 2^-16 ps a byte, so that a port's reservations add up without rounding to picoseconds.
   using SubPs = std::int64_t;
   struct Port {
-    SubPs read_free = 0, hit_free = 0, write_free = 0;
+    SubPs read_free = 0, write_free = 0;
     std::uint64_t run_end[2] = {};  // where the last read, write ended: the next may continue its run
     bool run_realigned[2] = {};
   };
   struct Rates {
-    SubPs hbm_read = 0, l2_read = 0, write = 0, realign = 0, external = 0, request = 0;
+    SubPs hbm_read = 0, l2_read = 0, write = 0, realign = 0, external = 0;
   };
 
   // One access on its way through L2.

@@ -42,9 +42,9 @@ HbmChannel::HbmChannel(const HbmTiming& t, std::uint32_t number) : banks_(t.bank
   for (std::uint32_t b = 0; b < t.banks; ++b) {
     Bank& bank = banks_[b];
     bank.activate = bank.precharge_ready = bank.activate_ready = kLongAgo;
-    // Banks are refreshed in turn; channels are staggered by a prime share of the interval so that they do
-    // not all refresh the same bank at once.
-    const std::int64_t phase = t.all_bank ? 0 : t.refi * b / t.banks;
+    // Banks are refreshed in turn, those that a train uses together; channels are staggered by a prime share
+    // of the interval so that they do not all refresh the same bank at once.
+    const std::int64_t phase = t.all_bank ? 0 : t.refi * (b / t.train_banks * t.train_banks) / t.banks;
     bank.next_refresh = t.rfc == 0 ? INT64_MAX : t.refi + (phase + t.refi * (number % 61) / 61) % t.refi;
   }
 }
@@ -93,28 +93,66 @@ std::int64_t HbmChannel::tail_bound(const HbmTiming& t, const Train& train, std:
   return bound;
 }
 
-int HbmChannel::find_gap(const Train& train, std::int64_t ready, std::int64_t span) const {
+// Where a train whose rows are ready at `ready` goes behind all others. With work queued, a train that waits
+// for its bank leaves a gap of whole trains, which later arrivals fill; a gap of odd size would stay partly
+// idle.
+std::int64_t HbmChannel::after_tail(const HbmTiming& t, const Train& train, std::int64_t at,
+                                    std::int64_t ready, std::int64_t step) const {
+  const std::int64_t bound = tail_bound(t, train, step);
+  if (ready <= bound) return bound;
+  const std::int64_t backlog = t.rp + t.rcd_read;
+  if (bound < at + backlog) return ready;
+  const std::int64_t slot = (train.bursts - 1) * step + t.ccd_s;
+  return bound + (ready - bound + slot - 1) / slot * slot;
+}
+
+// Distance that keeps a train clear of both neighbours of a gap. Trains that use all their bank groups
+// equally begin and end so that tCCD_S is enough; for others the bank groups that meet are not known.
+std::int64_t HbmChannel::clearance(const HbmTiming& t, const Gap& gap, const Train& train) {
+  return gap.even && even(train) ? t.ccd_s : t.ccd_l;
+}
+
+bool HbmChannel::even(const Train& train) {
+  return train.banks > 1 && train.bursts % train.banks == 0;
+}
+
+// The gap in which the train can start first, or -1; `column` becomes where.
+int HbmChannel::find_gap(const HbmTiming& t, const Train& train, std::int64_t ready, std::int64_t span,
+                         std::int64_t& column) const {
+  int best = -1;
   for (std::uint32_t g = 0; g < kGaps; ++g) {
     const Gap& gap = gaps_[g];
-    if (gap.write == train.write && std::max(gap.from, ready) + span <= gap.to) return static_cast<int>(g);
+    if (gap.write != train.write || ready + span >= gap.to) continue;
+    const std::int64_t clear = clearance(t, gap, train);
+    const std::int64_t start = std::max(gap.from + clear, ready);
+    if (start + span + clear > gap.to || (best >= 0 && start >= column)) continue;
+    best = static_cast<int>(g);
+    column = start;
   }
-  return -1;
+  return best;
 }
 
-void HbmChannel::leave_gap(const Gap& gap) {
-  if (gap.to < gap.from) return;
-  Gap* smallest = &gaps_[0];
+// Keeps a gap in the place of one that is over by cycle `at`, or of the smallest.
+void HbmChannel::leave_gap(const Gap& gap, std::int64_t at) {
+  Gap* worst = &gaps_[0];
+  std::int64_t least = INT64_MAX;
   for (Gap& g : gaps_) {
-    if (g.to - g.from < smallest->to - smallest->from) smallest = &g;
+    const std::int64_t left = g.to - std::max(g.from, at);
+    if (left < least) {
+      least = left;
+      worst = &g;
+    }
   }
-  if (gap.to - gap.from > smallest->to - smallest->from) *smallest = gap;
+  if (gap.to - gap.from > least) *worst = gap;
 }
 
-void HbmChannel::take_gap(const HbmTiming& t, int index, std::int64_t column, std::int64_t span) {
+void HbmChannel::take_gap(const Train& train, int index, std::int64_t column, std::int64_t span,
+                          std::int64_t at) {
   const Gap gap = gaps_[static_cast<std::size_t>(index)];
+  const bool all_even = gap.even && even(train);
   gaps_[static_cast<std::size_t>(index)] = {};
-  leave_gap({gap.from, column - t.ccd_l, gap.write});
-  leave_gap({column + span + t.ccd_l, gap.to, gap.write});
+  leave_gap({gap.from, column, gap.write, all_even}, at);
+  leave_gap({column + span, gap.to, gap.write, all_even}, at);
 }
 
 // Places an ACT at or after `want` among those already placed, some of which may be later.
@@ -208,10 +246,11 @@ void HbmChannel::commit_columns(const HbmTiming& t, const Train& train, std::int
                                 std::int64_t step, bool in_gap, std::int64_t at) {
   const std::int64_t span = (train.bursts - 1) * step;
   if (!in_gap) {
-    if (train.write == last_was_write_) {
-      leave_gap({std::max(last_column_ + t.ccd_l, at), column - t.ccd_l, train.write});
-    }
+    const bool is_even = even(train);
+    const Gap gap{std::max(last_column_, at - t.ccd_l), column, train.write, is_even && last_was_even_};
+    if (train.write == last_was_write_ && gap.to - gap.from > t.ccd_l * 2) leave_gap(gap, at);
     last_was_write_ = train.write;
+    last_was_even_ = is_even;
     last_column_ = column + span;
     (train.write ? last_write_ : last_read_) = last_column_;
   }
@@ -235,9 +274,8 @@ HbmChannel::Schedule HbmChannel::schedule(const HbmTiming& t, std::int64_t at, c
   // turn is far shorter than the refresh interval.
   for (int pass = 0; pass < 3; ++pass) {
     const std::int64_t ready = row_ready(t, train, at, step);
-    gap = find_gap(train, ready, span);
-    column = gap >= 0 ? std::max(gaps_[static_cast<std::size_t>(gap)].from, ready)
-                      : std::max(ready, tail_bound(t, train, step));
+    gap = find_gap(t, train, ready, span, column);
+    if (gap < 0) column = after_tail(t, train, at, ready, step);
     bool refreshed = false;
     for (std::uint32_t i = 0; i < train.banks; ++i) {
       Bank& bank = banks_[train.bank + i];
@@ -252,13 +290,14 @@ HbmChannel::Schedule HbmChannel::schedule(const HbmTiming& t, std::int64_t at, c
   column = open_rows(t, train, at, wanted, step, result);
   if (gap >= 0 && column != wanted) {
     // The ACTs came later than the gap asked for.
-    if (column + span > gaps_[static_cast<std::size_t>(gap)].to) {
+    const Gap& g = gaps_[static_cast<std::size_t>(gap)];
+    if (column + span + clearance(t, g, train) > g.to) {
       gap = -1;
       column = std::max(column, tail_bound(t, train, step));
     }
   }
   if (gap >= 0) {
-    take_gap(t, gap, column, span);
+    take_gap(train, gap, column, span, at);
     ++statistics_.backfills;
   }
   commit_columns(t, train, column, step, gap >= 0, at);

@@ -73,10 +73,11 @@ class HbmChannel {
     std::int64_t next_refresh = 0;
     std::int64_t row = -1;  // -1 closed
   };
-  // Idle column time between two trains of one direction: a column command may stand in [from, to].
+  // Idle time between the column commands of two trains of one direction.
   struct Gap {
-    std::int64_t from = 0, to = -1;
+    std::int64_t from = 0, to = 0;  // last column command before, first after
     bool write = false;
+    bool even = false;  // both neighbours use their bank groups equally
   };
   static constexpr std::uint32_t kGaps = 6;
   static constexpr std::uint32_t kActivates = 8;
@@ -86,7 +87,14 @@ class HbmChannel {
   std::int64_t row_ready(const HbmTiming& timing, const Train& train, std::int64_t at,
                          std::int64_t step) const;
   std::int64_t tail_bound(const HbmTiming& timing, const Train& train, std::int64_t step) const;
-  int find_gap(const Train& train, std::int64_t ready, std::int64_t span) const;
+  std::int64_t after_tail(const HbmTiming& timing, const Train& train, std::int64_t at, std::int64_t ready,
+                          std::int64_t step) const;
+  static bool even(const Train& train);
+  static std::int64_t clearance(const HbmTiming& timing, const Gap& gap, const Train& train);
+  int find_gap(const HbmTiming& timing, const Train& train, std::int64_t ready, std::int64_t span,
+               std::int64_t& column) const;
+  void take_gap(const Train& train, int index, std::int64_t column, std::int64_t span, std::int64_t at);
+  void leave_gap(const Gap& gap, std::int64_t at);
   std::int64_t place_activate(const HbmTiming& timing, std::int64_t want, std::uint32_t group);
   std::int64_t open_rows(const HbmTiming& timing, const Train& train, std::int64_t at, std::int64_t column,
                          std::int64_t step, Schedule& result);
@@ -98,7 +106,7 @@ class HbmChannel {
   std::vector<Bank> banks_;
   std::int64_t last_column_ = kLongAgo;
   std::int64_t last_read_ = kLongAgo, last_write_ = kLongAgo;
-  bool last_was_write_ = false;
+  bool last_was_write_ = false, last_was_even_ = false;
   std::array<std::int64_t, 8> group_read_{}, group_write_{};  // last RD, WR of a bank group
   std::array<std::int64_t, kActivates> activates_{};          // the latest ACTs, sorted
   std::array<std::uint8_t, kActivates> activate_groups_{};

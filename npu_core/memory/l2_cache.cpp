@@ -19,7 +19,9 @@ L2Cache::L2Cache(const hw::L2& parameters)
 }
 
 L2Cache::Set& L2Cache::set_of(std::uint32_t line) {
-  const std::uint32_t index = line % sets_;
+  // Each span of one line a set is shifted against the one before, so that regular spacings of cores' regions
+  // do not meet in a few sets; neighbouring lines stay in neighbouring sets, which keeps lazy groups few.
+  const std::uint32_t index = (line % sets_ + line / sets_ * kSpanShift) % sets_;
   if (groups_.empty()) groups_.resize((sets_ + kSetsPerGroup - 1) / kSetsPerGroup);
   auto& group = groups_[index / kSetsPerGroup];
   if (!group) group = std::make_unique<Set[]>(kSetsPerGroup);

@@ -40,6 +40,7 @@ class L2Cache {
  private:
   static constexpr std::uint32_t kMaxWays = 16;
   static constexpr std::uint32_t kSetsPerGroup = 64;
+  static constexpr std::uint32_t kSpanShift = 5'231;  // a prime
 
   struct Set {
     std::array<std::uint32_t, kMaxWays> tag{};  // 1 + line number, 0 empty
