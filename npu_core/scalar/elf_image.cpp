@@ -157,6 +157,10 @@ std::optional<std::uint64_t> ElfImage::symbol(std::string_view name) const {
 }
 
 std::string ElfImage::symbol_at(std::uint64_t address) const {
+  const bool in_text = std::any_of(segments_.begin(), segments_.end(), [&](const Segment& s) {
+    return s.executable && address - s.address < s.bytes;
+  });
+  if (!in_text) return "?";
   auto it = std::upper_bound(symbols_.begin(), symbols_.end(), address,
                              [](std::uint64_t a, const Symbol& s) { return a < s.address; });
   while (it != symbols_.begin()) {

@@ -110,15 +110,20 @@ class ScalarCore {
  private:
   enum class Access : std::uint8_t { done, parked, faulted };
 
+  // interpreter.cpp. kChecked: with payload taint and trace.
   template <bool kChecked>
   Stop interpret(std::int64_t limit);
-  Stop run_single(std::int64_t limit);
+  Stop step_one(bool past_breakpoint);
+  bool needs_checks() const { return trace_ != nullptr || tainted(); }
+  void finish_load(const Operation& op, std::uint64_t value);
 
-  // decode
-  DecodeCache& decoder();
   Block* find_block(std::uint64_t pc);
+  // The block at pc and what the way there from `from` costs, over its edge 0 or 1.
+  Block* follow(Block& from, unsigned edge, std::uint64_t pc, std::int64_t& cost);
+  // As follow(); remembers the answer in the edge where both blocks live equally long.
+  Block* link(Block& from, unsigned edge, std::uint64_t pc, std::int64_t& cost);
   void decode_privately();
-  Block* resolve(Block& from, unsigned edge);
+  void synchronise_code();
 
   // memory.cpp: slow paths; cycle_ is the issue cycle of the access and is moved by what it costs.
   Access load(std::uint64_t address, unsigned bytes, std::uint64_t& value, bool& tainted, FillKind kind);
@@ -136,18 +141,27 @@ class ScalarCore {
 
   // system.cpp
   Access amo(const Operation& op);
-  Access pipe(const Operation& op, std::uint64_t pc);
+  Access pipe(const Operation& op);
   Access host_call(const Operation& op);
+  void trap(std::uint32_t cause, std::uint64_t value);
+  void return_from_trap();
+
+  // csr.cpp; false: illegal.
   bool csr(const Operation& op);
   bool read_csr(std::uint32_t number, std::uint64_t& value);
   bool write_csr(std::uint32_t number, std::uint64_t value);
+
+  // float_slow.cpp: what the host's float unit does not do in one operation; false: illegal rounding mode.
   bool float_slow(const Operation& op);
-  void trap(std::uint32_t cause, std::uint64_t value);
-  [[noreturn]] void payload_error(const char* what) const;
-  std::uint64_t operand_taint(const Operation& op) const;
-  void check_and_taint(const Operation& op);
-  void write_trace(const Operation& op, std::uint64_t pc, std::int64_t cycle);
   void collect_float_flags();
+
+  // taint.cpp
+  void spread_taint(const Operation& op);
+  bool value_is_tainted(const Operation& op) const;
+  [[noreturn]] void payload_error(const char* what) const;
+
+  // trace.cpp
+  void write_trace(const Operation& op);
 
   // Architectural state. x_[32] swallows writes to x0.
   std::array<std::uint64_t, 33> x_{};
@@ -182,6 +196,8 @@ class ScalarCore {
   bool text_written_ = false;
   bool stored_ = false;
   bool at_breakpoint_ = false;
+  bool retrying_ = false;  // the parked instruction has been traced
+  bool switch_ = false;    // interpret() returned to be entered again in its other variant
 };
 
 }  // namespace cm384::npu
