@@ -1,0 +1,146 @@
+// One MTE engine (MTE2 reads global memory into the UBuffer, MTE3 writes it back): cuts instructions into
+// requests, bounds what is outstanding, and knows when each instruction is complete.
+//
+// One event a request. Requests leave at least an interval apart; an instruction costs an overhead of issue
+// time on top, and its set-up hides behind the requests of the one before it. A request never crosses a 512 B
+// boundary of global memory. Reads of the own die are rounded up: to multiples of 128 B where a burst starts
+// on one, else to 512 B blocks (ascend-facts A2: 512 B granularity, unaligned ends rounded up). What is
+// outstanding to the own die is bounded in (rounded) bytes, whose buffer frees in order; to memory outside in
+// requests.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "hw/parameters/vector_core.h"
+#include "hw/units.h"
+#include "npu_core/core_socket.h"
+#include "npu_core/vector/ubuffer.h"
+#include "sim/transaction.h"
+
+namespace cm384::npu {
+
+struct AivStatistics;
+
+// What one direction of hw::Mte comes to in picoseconds, for all cores of a die.
+struct MteTiming {
+  std::int64_t overhead_ps = 0;
+  std::int64_t interval_ps = 0;
+  std::int64_t window_bytes = 0;
+  std::uint32_t remote_window = 0;
+};
+
+struct MteCopy {
+  std::uint64_t gm = 0;
+  std::uint32_t ub = 0;
+  std::uint32_t burst_bytes = 0;
+  std::uint32_t bursts = 0;
+  std::int64_t gm_stride = 0;  // bytes from burst to burst
+  std::uint32_t ub_stride = 0;
+  sim::Operation operation = sim::Operation::read;
+  bool allocate = true;
+  std::uint64_t pc = 0;
+
+  std::uint32_t padded() const {
+    return (burst_bytes + sim::kBlockBytes - 1) / sim::kBlockBytes * sim::kBlockBytes;
+  }
+};
+
+class MteEngine {
+ public:
+  // `tag_base` and above (up to 4096 more) are the tags of the engine's requests. `event` is its `what`.
+  MteEngine(bool reads, std::uint16_t core, std::uint32_t event, std::uint32_t tag_base,
+            const MteTiming& timing, CoreSocket& socket, UBuffer& ubuffer, AivStatistics& statistics);
+
+  // Takes an instruction whose first request may leave at `ready`, which holds set-up. Requires !busy().
+  void start(const MteCopy& copy, Time ready);
+  // An instruction is issuing requests.
+  bool busy() const { return busy_; }
+  // The event: one request leaves. Returns true when it was the instruction's last.
+  bool request(Time now);
+  // A remote completion. Returns true when an instruction's last request left through the place it freed.
+  bool completed(const sim::Completion& completion, Time now);
+  // Time of the last request of the last instruction that is no longer issuing.
+  Time last_request() const { return last_request_; }
+
+  // In-order list of what is not known to be complete: copies, and the marks (flags to set) behind them.
+  struct Mark {
+    std::uint8_t kind = 0;  // 0: copy; otherwise the owner's
+    bool issued = false;
+    std::uint32_t outstanding = 0;
+    std::uint64_t operand = 0;
+    std::uint64_t pc = 0;
+    std::int64_t cycle = 0;  // not before this cycle (marks)
+    std::int64_t complete_ps = 0;
+  };
+  void mark(std::uint8_t kind, std::uint64_t operand, std::uint64_t pc, std::int64_t cycle);
+  // Takes copies known to be complete off the list; then the mark in front, if any, else nullptr.
+  const Mark* front_mark();
+  void pop_mark() { ++first_; }
+  bool all_complete();
+  // When everything taken off the list is complete.
+  Time complete() const { return {complete_ps_}; }
+
+  std::uint32_t remote_outstanding() const { return remote_outstanding_; }
+  bool waits_for_window() const { return waits_for_window_; }
+  std::uint64_t oldest_pc();
+  // Forgets everything; events and completions from before carry an older epoch and are to be ignored.
+  void reset();
+  std::uint64_t epoch() const { return epoch_; }
+
+ private:
+  struct RemoteSlot {
+    std::uint32_t ub = 0;
+    std::uint32_t bytes = 0;
+    std::uint64_t sequence = 0;
+  };
+
+  Mark& entry(std::uint64_t sequence) { return marks_[sequence & (marks_.size() - 1)]; }
+  Mark& append();
+  void begin_burst();
+  void plan_piece();
+  bool next_piece(Time now);
+  void schedule_next(std::int64_t earliest_ps);
+  void local_request(Time now);
+  void remote_request(Time now);
+  void read_into(std::uint32_t ub, const std::byte* bytes, std::uint32_t count, sim::TagMask tags);
+
+  const bool reads_;
+  const std::uint16_t core_;
+  const std::uint32_t event_;
+  const std::uint32_t tag_base_;
+  const MteTiming& timing_;
+  CoreSocket& socket_;
+  UBuffer& ubuffer_;
+  AivStatistics& statistics_;
+
+  // The instruction that is issuing.
+  MteCopy copy_;
+  bool busy_ = false;
+  bool local_ = false;             // the burst lies in the own die's memory
+  bool waits_for_window_ = false;  // for a remote completion
+  std::uint32_t done_ = 0;         // bytes of the burst
+  std::uint32_t piece_ = 0;        // bytes of the next request, without rounding
+  std::uint64_t request_address_ = 0;
+  std::uint32_t request_bytes_ = 0;  // rounded
+  std::uint64_t sequence_ = 0;       // its entry in marks_
+  sim::TransactionId transaction_ = 0;
+  std::int64_t cursor_ps_ = 0;  // the next request may leave
+  Time last_request_;
+
+  // Local requests outstanding: time freed << 3 | size in 128 B, in order of issue.
+  std::vector<std::uint64_t> window_;  // ring, a power of two
+  std::uint32_t window_first_ = 0, window_last_ = 0;
+  std::int64_t window_bytes_ = 0, window_freed_ps_ = 0;
+
+  std::vector<RemoteSlot> slots_;
+  std::vector<std::uint16_t> free_slots_;
+  std::uint32_t remote_outstanding_ = 0;
+
+  std::vector<Mark> marks_;  // ring, a power of two
+  std::uint64_t first_ = 0, last_ = 0;
+  std::int64_t complete_ps_ = 0;
+  std::uint64_t epoch_ = 0;
+};
+
+}  // namespace cm384::npu

@@ -1,0 +1,128 @@
+// A vector instruction with its operands decoded and checked (firmware/abi/isa.h gives their meaning).
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "npu_core/pipe_instruction.h"
+#include "npu_core/vector/numeric.h"
+
+namespace cm384::npu {
+
+// Which row of the cost table an instruction takes (hw::VectorCore, same names and order).
+enum class VectorCost : std::uint8_t {
+  add,
+  mul,
+  adds,
+  muls,
+  max,
+  maxs,
+  div,
+  unary,
+  exp,
+  ln,
+  sqrt,
+  rsqrt,
+  logic,
+  copy,
+  madd,
+  shift,
+  cast,
+  reduce_add,
+  reduce_max,
+  group_add,
+  group_max,
+  compare,
+  compares,
+  select,
+  gather_mask,
+  broadcast,
+  gather,
+  count
+};
+
+// Where an operand lies: `repeats` times `pieces` of `piece_bytes`. Strides in bytes.
+struct VectorOperand {
+  std::uint32_t offset = 0;
+  std::uint32_t pieces = 0;  // 0: no such operand
+  std::uint32_t piece_bytes = 0;
+  std::uint32_t piece_stride = 0;
+  std::uint32_t repeat_stride = 0;
+  std::uint32_t repeats = 0;
+
+  bool used() const { return pieces != 0; }
+  std::uint32_t at(std::uint32_t repeat, std::uint32_t piece) const {
+    return offset + repeat * repeat_stride + piece * piece_stride;
+  }
+  bool one_range() const {
+    return piece_stride == piece_bytes && (repeats == 1 || repeat_stride == pieces * piece_bytes);
+  }
+  std::uint32_t end() const { return at(repeats - 1, pieces - 1) + piece_bytes; }
+
+  // Calls visit(offset, bytes) for contiguous ranges that together cover the operand; true when a visit did.
+  template <class Visit>
+  bool any_range(Visit&& visit) const {
+    if (!used()) return false;
+    if (one_range()) return visit(offset, repeats * pieces * piece_bytes);
+    const bool joined = piece_stride == piece_bytes;
+    const std::uint32_t turns = repeat_stride == 0 ? 1 : repeats;
+    for (std::uint32_t r = 0; r < turns; ++r) {
+      if (joined) {
+        if (visit(at(r, 0), pieces * piece_bytes)) return true;
+        continue;
+      }
+      for (std::uint32_t p = 0; p < pieces; ++p) {
+        if (visit(at(r, p), piece_bytes)) return true;
+      }
+    }
+    return false;
+  }
+};
+
+struct VectorInstruction {
+  std::uint8_t instruction_class = 0;
+  std::uint8_t operation = 0;
+  std::uint8_t type = 0;
+  VectorCost cost = VectorCost::count;
+  bool reads_destination = false;  // MADD, AXPY
+  bool uses_mask = true;
+  std::uint32_t repeats = 0;
+  std::uint32_t scalar = 0;  // low half of rs2
+  std::uint64_t mask_low = ~std::uint64_t{0}, mask_high = ~std::uint64_t{0};
+  VectorOperand destination;
+  std::array<VectorOperand, 3> sources;  // 0, 1, and packed bits of select and gather mask
+  std::uint64_t pc = 0;
+
+  std::uint32_t element_bytes() const { return type < 2 ? (type == 0 ? 4 : 2) : (type == 2 ? 4 : 2); }
+  std::uint32_t elements() const { return 256 / element_bytes(); }
+  bool full_mask() const {
+    return !uses_mask ||
+           (mask_low == ~std::uint64_t{0} && (elements_masked() == 64 || mask_high == ~std::uint64_t{0}));
+  }
+  // Mask bits of piece `piece` whose elements number `count` (at most 16).
+  std::uint32_t piece_mask(std::uint32_t piece, std::uint32_t count) const {
+    const std::uint32_t first = piece * count;
+    const std::uint64_t word = first < 64 ? mask_low : mask_high;
+    return static_cast<std::uint32_t>(word >> (first % 64)) & ((1u << count) - 1u);
+  }
+  bool element_on(std::uint32_t i) const {
+    return ((i < 64 ? mask_low >> i : mask_high >> (i - 64)) & 1u) != 0;
+  }
+
+ private:
+  std::uint32_t elements_masked() const;
+};
+
+// Throws MachineError, naming the pc, for what the ISA does not define.
+VectorInstruction decode_vector(const PipeInstruction& instruction, std::uint64_t mask_low,
+                                std::uint64_t mask_high);
+
+// Bytes of an element on the source and on the destination side of a conversion (cm384_convert).
+struct ConvertSizes {
+  std::uint32_t source, destination;
+};
+ConvertSizes convert_sizes(std::uint8_t operation);
+
+[[noreturn]] void fault(std::uint64_t pc, const char* what);
+
+}  // namespace cm384::npu

@@ -1,0 +1,174 @@
+#include <array>
+
+#include "firmware/abi/isa.h"
+#include "npu_core/vector/vector_ops.h"
+#include "npu_core/vector/vector_ops_elementwise.h"
+
+namespace cm384::npu {
+namespace {
+
+template <class Format>
+constexpr std::uint32_t kRepeatElements = 256 / sizeof(typename Format::Stored);
+
+// The values of one repeat of a source; masked-off elements become `neutral`.
+template <class Format>
+void gather_repeat(const VectorInstruction& v, const UBuffer& u, const VectorOperand& s, std::uint32_t repeat,
+                   typename Format::Value neutral, typename Format::Value* out) {
+  constexpr std::uint32_t n = kBlockElements<Format>;
+  for (std::uint32_t p = 0; p < 8; ++p) {
+    typename Format::Stored stored[n];
+    std::memcpy(stored, u.read(s.at(repeat, p)), sizeof stored);
+    const std::uint32_t mask = v.piece_mask(p, n);
+    for (std::uint32_t i = 0; i < n; ++i) {
+      out[p * n + i] = (mask >> i & 1u) != 0 ? Format::load(stored[i]) : neutral;
+    }
+  }
+}
+
+template <class Format>
+typename Format::Value sum(typename Format::Value* x, std::uint32_t count) {
+  using T = typename Format::Value;
+  for (; count > 1; count /= 2) {
+    for (std::uint32_t i = 0; i < count / 2; ++i) {
+      if constexpr (std::is_floating_point_v<T>) {
+        x[i] = Format::round(x[2 * i] + x[2 * i + 1]);
+      } else {
+        x[i] = static_cast<T>(
+            static_cast<typename Format::Bits>(std::uint32_t(x[2 * i]) + std::uint32_t(x[2 * i + 1])));
+      }
+    }
+  }
+  return x[0];
+}
+
+// The largest or smallest element, the first of equals; NaN wins. With nothing taking part, index 0.
+template <class Format, bool kMaximum>
+std::uint32_t best(const typename Format::Value* x, std::uint32_t first, std::uint32_t count,
+                   const VectorInstruction& v, bool& found) {
+  std::uint32_t at = first;
+  found = false;
+  for (std::uint32_t i = first; i < first + count; ++i) {
+    if (!v.element_on(i)) continue;
+    const bool better = kMaximum ? x[i] > x[at] : x[i] < x[at];
+    const bool first_nan = x[i] != x[i] && x[at] == x[at];
+    if (!found || better || first_nan) {
+      if (!found || x[at] == x[at]) at = i;
+      found = true;
+    }
+  }
+  return at;
+}
+
+template <class Format>
+void put(UBuffer& u, std::uint32_t offset, typename Format::Value value) {
+  const typename Format::Stored stored = Format::store(value);
+  u.store(offset, reinterpret_cast<const std::byte*>(&stored), sizeof stored);
+}
+
+template <class Format, bool kMaximum>
+void extreme(const VectorInstruction& v, UBuffer& u, bool groups) {
+  constexpr std::uint32_t n = kRepeatElements<Format>;
+  const auto neutral = kMaximum ? Format::lowest() : Format::highest();
+  typename Format::Value x[n];
+  for (std::uint32_t r = 0; r < v.repeats; ++r) {
+    gather_repeat<Format>(v, u, v.sources[0], r, neutral, x);
+    const std::uint32_t to = v.destination.at(r, 0);
+    const std::uint32_t parts = groups ? 8 : 1;
+    for (std::uint32_t g = 0; g < parts; ++g) {
+      bool found = false;
+      const std::uint32_t at = best<Format, kMaximum>(x, g * (n / parts), n / parts, v, found);
+      const auto size = static_cast<std::uint32_t>(sizeof(typename Format::Stored));
+      put<Format>(u, to + g * size, found ? x[at] : neutral);
+      if (!groups && v.destination.piece_bytes == 2 * size) {
+        const std::uint32_t index = found ? at : 0;
+        u.store(to + size, reinterpret_cast<const std::byte*>(&index), size);
+      }
+    }
+  }
+}
+
+template <class Format>
+void add_up(const VectorInstruction& v, UBuffer& u, bool groups) {
+  constexpr std::uint32_t n = kRepeatElements<Format>;
+  const std::uint32_t parts = groups ? 8 : 1;
+  typename Format::Value x[n];
+  for (std::uint32_t r = 0; r < v.repeats; ++r) {
+    gather_repeat<Format>(v, u, v.sources[0], r, 0, x);
+    for (std::uint32_t g = 0; g < parts; ++g) {
+      const auto total = sum<Format>(x + g * (n / parts), n / parts);
+      put<Format>(u, v.destination.at(r, 0) + g * static_cast<std::uint32_t>(sizeof(typename Format::Stored)),
+                  total);
+    }
+  }
+}
+
+template <class Format, class Compare>
+void compare_with(const VectorInstruction& v, UBuffer& u, const Compare& compare) {
+  constexpr std::uint32_t n = kRepeatElements<Format>;
+  typename Format::Value a[n], b[n];
+  std::fill(b, b + n, scalar_value<Format>(v));
+  for (std::uint32_t r = 0; r < v.repeats; ++r) {
+    gather_repeat<Format>(v, u, v.sources[0], r, 0, a);
+    if (v.sources[1].used()) gather_repeat<Format>(v, u, v.sources[1], r, 0, b);
+    std::array<std::uint64_t, 2> bits{};
+    for (std::uint32_t i = 0; i < n; ++i) {
+      bits[i / 64] |= std::uint64_t{compare(a[i], b[i])} << (i % 64);
+    }
+    bits[0] &= v.mask_low;
+    bits[1] &= v.mask_high;
+    u.store(v.destination.at(r, 0), reinterpret_cast<const std::byte*>(bits.data()), n / 8);
+  }
+}
+
+template <class Format>
+void run(const VectorInstruction& v, UBuffer& u) {
+  using T = typename Format::Value;
+  switch (v.operation) {
+    case CM384_VCADD:
+    case CM384_VCGADD:
+      return add_up<Format>(v, u, v.operation == CM384_VCGADD);
+    case CM384_VCMAX:
+    case CM384_VCGMAX:
+      return extreme<Format, true>(v, u, v.operation == CM384_VCGMAX);
+    case CM384_VCMIN:
+    case CM384_VCGMIN:
+      return extreme<Format, false>(v, u, v.operation == CM384_VCGMIN);
+    case CM384_VCMP_EQ:
+    case CM384_VCMPS_EQ:
+      return compare_with<Format>(v, u, [](T a, T b) { return a == b; });
+    case CM384_VCMP_NE:
+    case CM384_VCMPS_NE:
+      return compare_with<Format>(v, u, [](T a, T b) { return a != b; });
+    case CM384_VCMP_LT:
+    case CM384_VCMPS_LT:
+      return compare_with<Format>(v, u, [](T a, T b) { return a < b; });
+    case CM384_VCMP_LE:
+    case CM384_VCMPS_LE:
+      return compare_with<Format>(v, u, [](T a, T b) { return a <= b; });
+    case CM384_VCMP_GT:
+    case CM384_VCMPS_GT:
+      return compare_with<Format>(v, u, [](T a, T b) { return a > b; });
+    case CM384_VCMP_GE:
+    case CM384_VCMPS_GE:
+      return compare_with<Format>(v, u, [](T a, T b) { return a >= b; });
+    default:
+      fault(v.pc, "no such reduction");
+  }
+}
+
+}  // namespace
+
+void execute_reduce(const VectorInstruction& v, UBuffer& u) {
+  switch (v.type) {
+    case CM384_F32:
+      return run<FormatF32>(v, u);
+    case CM384_F16:
+      return run<FormatF16>(v, u);
+    case CM384_S32:
+      return run<FormatS32>(v, u);
+    default:
+      return run<FormatS16>(v, u);
+  }
+}
+
+}  // namespace cm384::npu

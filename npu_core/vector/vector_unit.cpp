@@ -1,0 +1,102 @@
+#include "npu_core/vector/vector_unit.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "firmware/abi/isa.h"
+#include "npu_core/vector/vector_ops.h"
+
+namespace cm384::npu {
+namespace {
+
+bool gathers_payload(const VectorInstruction& v, const UBuffer& u) {
+  for (std::uint32_t r = 0; r < v.repeats; ++r) {
+    for (std::uint32_t i = 0; i < v.elements(); ++i) {
+      if (!v.element_on(i)) continue;
+      std::uint32_t index = 0;
+      std::memcpy(&index, u.read(v.sources[0].at(r, i / 8) + i % 8 * 4), sizeof index);
+      const std::uint64_t from = std::uint64_t{index} + v.scalar;
+      if (from + 4 <= kUBufferBytes && u.payload(static_cast<std::uint32_t>(from), 4)) return true;
+    }
+  }
+  return false;
+}
+
+bool reads_payload(const VectorInstruction& v, const UBuffer& u) {
+  const auto payload = [&u](std::uint32_t offset, std::uint32_t bytes) { return u.payload(offset, bytes); };
+  for (const VectorOperand& source : v.sources) {
+    if (source.any_range(payload)) return true;
+  }
+  if (v.reads_destination && v.destination.any_range(payload)) return true;
+  return v.cost == VectorCost::gather && gathers_payload(v, u);
+}
+
+void tag_payload(const VectorInstruction& v, UBuffer& u) {
+  written_by(v, u).any_range([&u](std::uint32_t offset, std::uint32_t bytes) {
+    u.set_payload(offset, bytes, true);
+    return false;
+  });
+}
+
+void clear_whole_blocks(const VectorInstruction& v, UBuffer& u) {
+  written_by(v, u).any_range([&u](std::uint32_t offset, std::uint32_t bytes) {
+    const std::uint32_t begin = (offset + sim::kBlockBytes - 1) / sim::kBlockBytes * sim::kBlockBytes;
+    const std::uint32_t end = (offset + bytes) / sim::kBlockBytes * sim::kBlockBytes;
+    if (end > begin) u.set_payload(begin, end - begin, false);
+    return false;
+  });
+}
+
+void execute(const VectorInstruction& v, UBuffer& u) {
+  switch (v.instruction_class) {
+    case CM384_CLASS_CONVERT:
+      return execute_convert(v, u);
+    case CM384_CLASS_REDUCE:
+      return v.operation >= CM384_VSEL ? execute_select(v, u) : execute_reduce(v, u);
+    default:
+      break;
+  }
+  const bool bitwise = v.cost == VectorCost::logic || v.type == CM384_S32 || v.type == CM384_S16 ||
+                       v.operation == CM384_VCOPY || v.operation == CM384_VDUP;
+  bitwise ? execute_integer(v, u) : execute_float(v, u);
+}
+
+}  // namespace
+
+VectorOperand written_by(const VectorInstruction& v, const UBuffer& u) {
+  VectorOperand d = v.destination;
+  if (v.cost == VectorCost::gather_mask && v.scalar == 0) {
+    const std::uint32_t bytes = selected_elements(v, u) * v.element_bytes();
+    if (bytes == 0) return {};
+    d = {d.offset, 1, std::min(bytes, kUBufferBytes - d.offset), 0, 0, 1};
+    d.piece_stride = d.piece_bytes;
+  }
+  return d;
+}
+
+VectorCostTable::VectorCostTable(const hw::VectorCore& p) {
+  const hw::VectorTiming* in_order[] = {
+      &p.add,     &p.mul,      &p.adds,   &p.muls,        &p.max,        &p.maxs,      &p.div,
+      &p.unary,   &p.exp,      &p.ln,     &p.sqrt,        &p.rsqrt,      &p.logic,     &p.copy,
+      &p.madd,    &p.shift,    &p.cast,   &p.reduce_add,  &p.reduce_max, &p.group_add, &p.group_max,
+      &p.compare, &p.compares, &p.select, &p.gather_mask, &p.broadcast,  &p.gather};
+  static_assert(std::size(in_order) == static_cast<std::size_t>(VectorCost::count));
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    rows[i] = {in_order[i]->head, static_cast<std::int32_t>(in_order[i]->slope * 100.0 + 0.5),
+               in_order[i]->tail};
+  }
+}
+
+std::int64_t occupancy(const VectorCostTable::Row& row, std::uint32_t repeats, std::int64_t conflict_cycles) {
+  return (std::int64_t{row.slope} * repeats + 99) / 100 + conflict_cycles;
+}
+
+void perform(const VectorInstruction& v, UBuffer& u) {
+  if (u.tagged()) {
+    if (reads_payload(v, u)) return tag_payload(v, u);
+    if (v.full_mask()) clear_whole_blocks(v, u);
+  }
+  execute(v, u);
+}
+
+}  // namespace cm384::npu
