@@ -1,0 +1,196 @@
+// Nothing is lost, repeated, altered or put out of the order it must keep, and nothing is left behind.
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "firmware/abi/memory_map.h"
+#include "testbenches/fabric/fabric_bench.h"
+
+namespace cm384::ub {
+namespace {
+
+using namespace cm384::literals;
+using sim::Operation;
+
+const std::vector<unsigned> kUnits = {0, 1, 2, 15, 16, 17, 40, 255, 767};
+
+std::uint64_t address_of(const Parameters& p, unsigned endpoint, std::uint64_t offset) {
+  const auto dies = static_cast<unsigned>(p.topology.dies());
+  return endpoint < dies ? cm384_gm_die(endpoint, offset) : cm384_gm_cpu(endpoint - dies, offset);
+}
+
+// Random requests from all to all, tags unique an initiator.
+void random_traffic(FabricBench& bench, const Parameters& p, const std::vector<unsigned>& units,
+                    unsigned requests, std::uint64_t seed) {
+  for (const unsigned u : units) {
+    for (unsigned i = 0; i < requests; ++i) {
+      const std::uint64_t r = mix(seed ^ std::uint64_t{u} << 32 ^ i);
+      unsigned to = units[r % units.size()];
+      if (to == u) to = units[(r + 1) % units.size()];
+      const auto bytes = static_cast<std::uint32_t>(1 + (r >> 20) % 512);
+      const Operation operation = (r >> 40) % 3 == 0   ? Operation::read
+                                  : (r >> 40) % 3 == 1 ? Operation::write
+                                                       : Operation::atomic_add_s32;
+      std::uint64_t address = address_of(p, to, (r >> 8) % 4096 * 512);
+      if (r >> 50 & 1) address |= CM384_GM_VIA_UB_BIT;
+      const Time at{static_cast<std::int64_t>((r >> 12) % 3'000'000)};
+      bench.at(u).request(at, operation, address, bytes, i, static_cast<unsigned>(r >> 44 & 1),
+                          static_cast<unsigned>(r >> 55) % 48);
+    }
+  }
+}
+
+void expect_all_done_once(FabricBench& bench, const std::vector<unsigned>& units, unsigned requests) {
+  for (const unsigned u : units) {
+    std::vector<int> seen(requests, 0);
+    for (const auto& d : bench.at(u).done) ++seen.at(d.tag);
+    for (unsigned i = 0; i < requests; ++i) ASSERT_EQ(seen[i], 1) << "unit " << u << " tag " << i;
+    EXPECT_EQ(bench.at(u).controller.pending(), 0u);
+  }
+  EXPECT_EQ(bench.packets.in_use(), 0u);
+  EXPECT_EQ(bench.payloads.in_use(), 0u);
+}
+
+// Every credit is back where it was.
+void expect_no_credit_lost(FabricBench& bench, const std::vector<unsigned>& units) {
+  for (unsigned p = 0; p < bench.planes(); ++p) {
+    EXPECT_EQ(bench.plane(p).in_flight(), 0u);
+    auto& links = const_cast<LinkBank&>(bench.plane(p).links());
+    const ClosShape& shape = bench.plane(p).shape();
+    for (unsigned link = 0; link < shape.chips() * shape.ports(); ++link) {
+      for (unsigned lane = 0; lane < links.lanes(); ++lane) {
+        ASSERT_EQ(links.occupied(link, lane, Time::never()), 0) << "plane " << p << " link " << link;
+      }
+    }
+    for (const unsigned u : units) {
+      for (unsigned lane = 0; lane < links.lanes(); ++lane) {
+        ASSERT_EQ(bench.at(u).controller.ports().occupied(p, lane, Time::never()), 0);
+      }
+    }
+  }
+}
+
+struct Variant {
+  const char* name;
+  std::vector<std::string> overrides;
+};
+
+class Delivery : public testing::TestWithParam<Variant> {};
+
+TEST_P(Delivery, ExactlyOnceAndUnaltered) {
+  const Parameters p = machine(GetParam().overrides);
+  std::vector<unsigned> units = kUnits;
+  units.push_back(static_cast<unsigned>(p.topology.socket_endpoint(0)));
+  units.push_back(static_cast<unsigned>(p.topology.socket_endpoint(191)));
+  FabricBench bench(p, units);
+  constexpr unsigned kRequests = 1'500;
+  random_traffic(bench, p, units, kRequests, 7);
+  bench.run();
+  expect_all_done_once(bench, units, kRequests);
+  expect_no_credit_lost(bench, units);
+  std::size_t served = 0;
+  for (const unsigned u : units) {
+    for (const auto& a : bench.at(u).accesses) {
+      ++served;
+      if (a.request.operation != Operation::read) {
+        ASSERT_EQ(static_cast<unsigned>(a.first), a.request.tag & 0xff);
+      }
+    }
+  }
+  EXPECT_EQ(served, units.size() * kRequests);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Variants, Delivery,
+    testing::Values(
+        Variant{"Default", {}}, Variant{"FourLanes", {"ub.link.lanes=4"}},
+        Variant{"SmallestBuffers", {"ub.link.buffer_cells=4"}},
+        Variant{"Flow", {"ub.switch.routing=flow", "ub.controller.spreading=flow"}},
+        Variant{"Adaptive", {"ub.switch.routing=adaptive", "ub.link.buffer_cells=16"}},
+        Variant{"PacketStore", {"ub.switch.forwarding=packet-store", "ub.link.buffer_cells=8"}},
+        Variant{"SlowTarget",
+                {"ub.controller.target_write_interval=50ns", "ub.controller.target_read_interval=30ns"}},
+        Variant{"OneSlot", {"ub.controller.read_outstanding=1", "ub.controller.write_outstanding=1"}}),
+    [](const auto& test) { return std::string(test.param.name); });
+
+// Which module of a window runs first changes nothing, to the picosecond.
+TEST(Order, OfModulesInAWindowDoesNotMatter) {
+  const Parameters p = machine({"ub.link.buffer_cells=8"});
+  std::vector<std::vector<std::pair<std::uint32_t, Time>>> runs[2];
+  for (const bool reversed : {false, true}) {
+    FabricBench bench(p, kUnits);
+    bench.reversed = reversed;
+    random_traffic(bench, p, kUnits, 2'000, 11);
+    bench.run();
+    for (const unsigned u : kUnits) {
+      runs[reversed].emplace_back();
+      for (const auto& d : bench.at(u).done) runs[reversed].back().emplace_back(d.tag, d.at);
+    }
+  }
+  EXPECT_EQ(runs[0], runs[1]);
+}
+
+TEST(Order, SeedMovesSprayAndNothingElseDoes) {
+  const auto run = [](std::uint64_t seed) {
+    const Parameters p = machine();
+    FabricBench bench(p, kUnits, seed);
+    random_traffic(bench, p, kUnits, 2'000, 11);
+    bench.run();
+    std::vector<std::int64_t> times;
+    for (const unsigned u : kUnits) {
+      for (const auto& d : bench.at(u).done) times.push_back(d.at.ps);
+    }
+    return times;
+  };
+  EXPECT_EQ(run(1), run(1));
+  EXPECT_NE(run(1), run(2));
+}
+
+// One flow by one port and one L2 chip arrives in the order it was sent, for each core and lane.
+TEST(Order, HoldsWithinAFlow) {
+  const Parameters p =
+      machine({"ub.switch.routing=flow", "ub.controller.spreading=flow", "ub.link.buffer_cells=8"});
+  FabricBench bench(p, kUnits);
+  for (const unsigned u : kUnits) {
+    if (u == 40) continue;
+    for (std::uint32_t i = 0; i < 1'000; ++i) {
+      const auto bytes = static_cast<std::uint32_t>(1 + mix(i) % 512);
+      bench.at(u).request(Time{static_cast<std::int64_t>(i) * 500}, Operation::write, cm384_gm_die(40, 0),
+                          bytes, u * 1'000 + i, 0, i % 4);
+    }
+  }
+  bench.run();
+  std::map<std::uint32_t, std::uint32_t> last;  // by source and core
+  for (const auto& a : bench.at(40).accesses) {
+    const std::uint32_t key = a.request.tag / 1'000 * 64 + a.request.core;
+    if (last.contains(key)) {
+      ASSERT_LT(last[key], a.request.tag);
+    }
+    last[key] = a.request.tag;
+  }
+  EXPECT_EQ(bench.at(40).accesses.size(), 8'000u);
+}
+
+TEST(AddressFault, ComesBackToTheInitiator) {
+  const Parameters p = machine();
+  FabricBench bench(p, {0, 1, 17});
+  bench.at(17).memory_bytes = 1 << 20;
+  bench.at(1).memory_bytes = 1 << 20;
+  bench.at(0).request(0_ns, Operation::read, cm384_gm_die(17, 1 << 20), 512, 1);
+  bench.at(0).request(0_ns, Operation::write, cm384_gm_die(17, 1 << 20), 512, 2);
+  bench.at(0).request(0_ns, Operation::read, cm384_gm_die(768, 0), 512, 3);
+  bench.at(0).request(0_ns, Operation::write, cm384_gm_cpu(192, 0), 512, 4);
+  bench.at(0).request(0_ns, Operation::read, cm384_gm_die(1, 1 << 20), 512, 5);
+  bench.at(0).request(0_ns, Operation::read, cm384_gm_die(17, 0), 512, 6);
+  bench.run();
+  ASSERT_EQ(bench.at(0).done.size(), 6u);
+  for (const auto& d : bench.at(0).done) {
+    EXPECT_EQ(d.outcome, d.tag == 6 ? sim::Outcome::done : sim::Outcome::address_fault) << d.tag;
+  }
+  EXPECT_EQ(bench.at(0).controller.counters().faults, 5u);
+  EXPECT_EQ(bench.packets.in_use(), 0u);
+  EXPECT_EQ(bench.payloads.in_use(), 0u);
+}
+
+}  // namespace
+}  // namespace cm384::ub

@@ -1,0 +1,147 @@
+// The parts by themselves, and machines that do not fit together.
+#include <gtest/gtest.h>
+
+#include "sim/error.h"
+#include "testbenches/fabric/fabric_bench.h"
+#include "ub_fabric/link.h"
+#include "ub_fabric/virtual_output_queues.h"
+
+namespace cm384::ub {
+namespace {
+
+using namespace cm384::literals;
+
+Hop hop(PacketIndex index, unsigned flits, unsigned lane = 0) {
+  Packet p;
+  p.flits = static_cast<std::uint8_t>(flits);
+  p.lane = static_cast<std::uint8_t>(lane);
+  return Hop(index, p);
+}
+
+TEST(PacketPool, HandsOutEachIndexOnce) {
+  PacketPool pool;
+  std::vector<PacketIndex> held;
+  for (int i = 0; i < 40'000; ++i) held.push_back(pool.allocate());
+  for (std::size_t i = 0; i < held.size(); ++i) pool[held[i]].tag = static_cast<std::uint32_t>(i);
+  for (std::size_t i = 0; i < held.size(); ++i) EXPECT_EQ(pool[held[i]].tag, i);
+  EXPECT_EQ(pool.in_use(), 40'000u);
+  for (const PacketIndex index : held) pool.release(index);
+  EXPECT_EQ(pool.in_use(), 0u);
+  EXPECT_EQ(pool.allocate(), held.back());
+}
+
+TEST(LinkBank, SerialisesInFlitTicks) {
+  sim::EventQueue queue(1);
+  LinkBank links(queue, 0, 0, 1, 2, RetryTimes{});
+  const Clock flit(Bytes{20}, 28_GBps);
+  links.connect(0, flit, 100_ns, 256);
+  const Transmission a = links.transmit(0, hop(1, 28), 1_ps);
+  EXPECT_EQ(a.start, flit.start(1));
+  EXPECT_EQ(a.tail, flit.start(29));
+  const Transmission b = links.transmit(0, hop(2, 1), 5_ns);
+  EXPECT_EQ(b.start, flit.start(29));
+  EXPECT_EQ(b.tail, flit.start(30));
+  EXPECT_EQ(links.counters(0).flits, 29u);
+  EXPECT_EQ(links.busy(0), flit.start(29));
+}
+
+TEST(LinkBank, CreditsComeBackByTheirTimes) {
+  sim::EventQueue queue(1);
+  LinkBank links(queue, 0, 0, 1, 2, RetryTimes{});
+  links.connect(0, Clock(Bytes{20}, 28_GBps), 100_ns, 8);
+  EXPECT_TRUE(links.take_credits(0, 0, 4, 0_ns));
+  EXPECT_TRUE(links.take_credits(0, 0, 4, 0_ns));
+  EXPECT_FALSE(links.take_credits(0, 0, 1, 0_ns));
+  EXPECT_TRUE(links.take_credits(0, 1, 8, 0_ns));  // the other lane has its own
+  links.give_credits(0, 0, 4, 200_ns);
+  links.give_credits(0, 0, 4, 150_ns);  // never overtakes
+  EXPECT_FALSE(links.take_credits(0, 0, 4, Time{199'999}));
+  EXPECT_TRUE(links.take_credits(0, 0, 8, 200_ns));
+  EXPECT_EQ(links.occupied(0, 0, 200_ns), 8);
+}
+
+TEST(LinkBank, WakesTheOneThatWaits) {
+  sim::EventQueue queue(1);
+  LinkBank links(queue, 5, 9, 2, 2, RetryTimes{});
+  links.connect(1, Clock(Bytes{20}, 28_GBps), 100_ns, 4);
+  EXPECT_TRUE(links.take_credits(1, 0, 4, 0_ns));
+  links.await_credits(1, 0);
+  EXPECT_TRUE(queue.empty());
+  links.give_credits(1, 0, 4, 300_ns);
+  int woken = 0;
+  queue.run_until(1_us, [&](const sim::Event& e) {
+    EXPECT_EQ(e.at, 300_ns);
+    EXPECT_EQ(e.unit, 5u);
+    EXPECT_EQ(e.what, 9u);
+    EXPECT_EQ(e.argument, 1u);
+    EXPECT_TRUE(links.woken(1, e.at));
+    EXPECT_FALSE(links.woken(1, e.at));
+    ++woken;
+  });
+  EXPECT_EQ(woken, 1);
+}
+
+TEST(VirtualOutputQueues, RoundRobinOverInputsAndLanes) {
+  VirtualOutputQueues waiting(2, 4, 36);
+  for (PacketIndex i = 0; i < 3; ++i) {
+    for (const unsigned input : {0u, 7u, 35u}) waiting.push(1, input, hop(input * 10 + i, 8, 2));
+  }
+  EXPECT_EQ(waiting.lanes_waiting(0), 0u);
+  EXPECT_EQ(waiting.lanes_waiting(1), 4u);
+  EXPECT_EQ(waiting.queued_cells(1), 9);
+  std::vector<PacketIndex> order;
+  while (waiting.lanes_waiting(1) != 0) {
+    const unsigned lane = waiting.next_lane(1, waiting.lanes_waiting(1));
+    const unsigned input = waiting.next_input(1, lane);
+    order.push_back(waiting.front(1, lane, input).packet());
+    waiting.pop(1, lane, input);
+  }
+  EXPECT_EQ(order, (std::vector<PacketIndex>{0, 70, 350, 1, 71, 351, 2, 72, 352}));
+  EXPECT_EQ(waiting.queued_cells(1), 0);
+  for (const unsigned lane : {0u, 3u, 0u, 3u}) waiting.push(1, 4, hop(lane, 1, lane));
+  std::vector<unsigned> lanes;
+  while (waiting.lanes_waiting(1) != 0) {
+    lanes.push_back(waiting.next_lane(1, waiting.lanes_waiting(1)));
+    waiting.pop(1, lanes.back(), 4);
+  }
+  EXPECT_EQ(lanes, (std::vector<unsigned>{3, 0, 3, 0}));
+}
+
+TEST(ClosShape, NumbersOfPorts) {
+  const ClosShape shape(machine().topology);
+  EXPECT_EQ(shape.chips(), 64u);
+  EXPECT_EQ(shape.ports(), 48u);
+  EXPECT_EQ(shape.endpoints(), 960u);
+  EXPECT_EQ(shape.node(767), 47u);
+  EXPECT_EQ(shape.endpoint_port(767), 15u);
+  EXPECT_EQ(shape.node(768), 0u);
+  EXPECT_EQ(shape.endpoint_port(768), 16u);
+  EXPECT_EQ(shape.node(959), 47u);
+  EXPECT_EQ(shape.endpoint_port(959), 19u);
+  EXPECT_EQ(shape.uplink(15), 35u);
+}
+
+TEST(Check, RefusesWhatDoesNotFitTogether) {
+  const auto refusal = [](const char* value) -> std::string {
+    try {
+      check(machine({value}));
+    } catch (const InputError& e) {
+      return e.what();
+    }
+    return "";
+  };
+  EXPECT_NE(refusal("ub.link.lanes=3").find("ub.link.lanes"), std::string::npos);
+  EXPECT_NE(refusal("ub.translation.page=3MiB").find("ub.translation.page"), std::string::npos);
+  EXPECT_NE(refusal("ub.translation.entries=100").find("ub.translation.entries"), std::string::npos);
+  EXPECT_EQ(refusal("ub.link.lanes=4"), "");
+  EXPECT_THROW(routing_policy("random"), InputError);
+}
+
+TEST(Lookahead, IsTheShortestLinkBetweenModules) {
+  EXPECT_EQ(lookahead(machine()), 100_ns);
+  EXPECT_EQ(lookahead(machine({"ub.link.endpoint_latency=70ns"})), 70_ns);
+  EXPECT_EQ(lookahead(machine({"package_link.latency=40ns"})), 40_ns);
+}
+
+}  // namespace
+}  // namespace cm384::ub
