@@ -12,7 +12,7 @@ namespace cm384::cli {
 namespace po = boost::program_options;
 
 void add_machine_options(po::options_description& options) {
-  options.add_options()("machine,m", studies::text_option(std::string(hw::kDefaultMachine), "PRESET|FILE"),
+  options.add_options()("machine", studies::text_option(std::string(hw::kDefaultMachine), "PRESET|FILE"),
                         "the machine; `cm384 machine list` names the presets");
   options.add_options()("set", po::value<std::vector<std::string>>()->composing()->value_name("KEY=VALUE"),
                         "change one parameter, such as ub.link.bandwidth=28GB/s; may be repeated");

@@ -108,7 +108,9 @@ int run_command(std::span<const Study> all, const Arguments& arguments) {
   const studies::Json document = studies::to_document(result, machine, facts);
   if (!folder.empty()) studies::write_file(folder, "result.json", document.dump(2) + "\n");
   print_result(result, document, values["format"].as<std::string>());
-  return exit_code_of(result);
+  const int code = exit_code_of(result);
+  if (code == kInterrupted) fmt::print(stderr, "cm384: interrupted; the rows are what is known so far\n");
+  return code;
 }
 
 }  // namespace cm384::cli

@@ -158,6 +158,13 @@ void check_machine(const Machine& machine) {
   check_memory(machine);
 }
 
+Peaks peaks_of(const Machine& machine) {
+  const Hbm& hbm = machine.memory.hbm;
+  const std::int64_t burst_bytes = hbm.stacks * hbm.pseudo_channels * hbm.burst.count;
+  return {.unified_bus = {machine.topology.sub_planes * machine.ub.link.bandwidth.bytes_per_second},
+          .hbm = {burst_bytes * 1'000'000'000'000 / hbm.t_ccd_s.ps}};
+}
+
 std::string value_of(const Machine& machine, std::string_view key) {
   Machine copy = machine;
   const std::vector<Parameter> parameters = list_parameters(copy);

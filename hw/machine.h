@@ -80,6 +80,13 @@ void override_parameter(Machine& machine, std::string_view assignment);
 // Checks that span parameters: clocks that convert exactly, counts that fit together. Throws InputError.
 void check_machine(const Machine& machine);
 
+// What utilisations are taken against, besides die.peak_bf16_tflops and die.peak_int8_tops.
+struct Peaks {
+  Bandwidth unified_bus;  // a die's ports together, one way, headers included
+  Bandwidth hbm;          // a die's pseudo-channels together, a burst every t_ccd_s
+};
+Peaks peaks_of(const Machine& machine);
+
 // Every value with its provenance, as TOML that load_machine reads back to the same machine.
 std::string to_toml(const Machine& machine);
 // Every value with its provenance, as JSON.

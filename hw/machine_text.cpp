@@ -6,6 +6,7 @@
 
 #include "hw/machine.h"
 #include "hw/parameter_list.h"
+#include "hw/quantity.h"
 
 namespace cm384::hw {
 namespace {
@@ -59,8 +60,12 @@ std::string cell(std::string_view text) {
 std::string to_toml(const Machine& machine) {
   Machine copy = machine;
   const std::vector<Parameter> parameters = list_parameters(copy);
-  std::string text = fmt::format("name = {}\ndescription = {}\n", toml_string(machine.name),
-                                 toml_string(machine.description));
+  const Peaks peaks = peaks_of(machine);
+  std::string text = fmt::format(
+      "# Peaks of a die: Unified Bus {} one way, HBM {}, {} TFLOPS BF16, {} TOPS INT8.\n"
+      "name = {}\ndescription = {}\n",
+      format(peaks.unified_bus), format(peaks.hbm), machine.die.peak_bf16_tflops, machine.die.peak_int8_tops,
+      toml_string(machine.name), toml_string(machine.description));
   for (const std::string& section : sections_of(parameters)) {
     text += fmt::format("\n[{}]\n", section);
     for (const Parameter& parameter : parameters) {
@@ -76,6 +81,8 @@ std::string to_toml(const Machine& machine) {
 std::string to_json(const Machine& machine) {
   Machine copy = machine;
   nlohmann::ordered_json document = {{"name", machine.name}, {"description", machine.description}};
+  const Peaks peaks = peaks_of(machine);
+  document["peaks"] = {{"unified_bus", format(peaks.unified_bus)}, {"hbm", format(peaks.hbm)}};
   nlohmann::ordered_json& list = document["parameters"];
   for (const Parameter& parameter : list_parameters(copy)) {
     const Provenance provenance = provenance_of(machine, parameter.key);

@@ -24,9 +24,9 @@ constexpr std::int64_t kKilo = 1000, kMega = 1'000'000, kGiga = 1'000'000'000, k
 constexpr std::int64_t kKibi = 1ll << 10, kMebi = 1ll << 20, kGibi = 1ll << 30, kTebi = 1ll << 40;
 
 constexpr Unit kTimes[] = {{"ps", 1}, {"ns", kKilo}, {"us", kMega}, {"ms", kGiga}, {"s", kTera}};
-// The binary unit before the decimal one: where both are as short, the binary one is written.
-constexpr Unit kSizes[] = {{"B", 1},       {"KiB", kKibi}, {"kB", kKilo},  {"MiB", kMebi}, {"MB", kMega},
-                           {"GiB", kGibi}, {"GB", kGiga},  {"TiB", kTebi}, {"TB", kTera}};
+// Each binary unit after the decimal one: where both are as short, the later one is written.
+constexpr Unit kSizes[] = {{"B", 1},      {"kB", kKilo},  {"KiB", kKibi}, {"MB", kMega}, {"MiB", kMebi},
+                           {"GB", kGiga}, {"GiB", kGibi}, {"TB", kTera},  {"TiB", kTebi}};
 constexpr Unit kRates[] = {
     {"B/s", 1},           {"kB/s", kKilo},      {"MB/s", kMega},      {"GB/s", kGiga},     {"TB/s", kTera},
     {"KiB/s", kKibi},     {"MiB/s", kMebi},     {"GiB/s", kGibi},     {"TiB/s", kTebi},    {"bit/s", 1, 8},
@@ -120,8 +120,8 @@ std::int64_t parse(std::string_view text, const Kind& kind) {
   refuse(text, fmt::format("has the unknown unit '{}'", rest), kind);
 }
 
-// `value` in `unit`, at most six decimals; empty where that is not exact or below 1.
-std::string exact_text(std::int64_t value, const Unit& unit) {
+// The number that stands for `value` in `unit`; empty where that takes more than six decimals or is below 1.
+std::string exact_number(std::int64_t value, const Unit& unit) {
   const std::int64_t whole = value / unit.factor;
   if (whole == 0) return {};
   Wide remainder = value % unit.factor;
@@ -132,21 +132,22 @@ std::string exact_text(std::int64_t value, const Unit& unit) {
     decimals += static_cast<char>('0' + static_cast<int>(remainder / unit.factor));
     remainder %= unit.factor;
   }
-  return fmt::format("{}{}{}{}", whole, decimals.empty() ? "" : ".", decimals, unit.name);
+  return fmt::format("{}{}{}", whole, decimals.empty() ? "" : ".", decimals);
 }
 
+// In the unit that makes the number shortest, the largest of equals.
 std::string write(std::int64_t value, std::span<const Unit> units) {
   if (value < 0) return fmt::format("-{}", write(-value, units));
-  std::string best = fmt::format("{}{}", value, units.front().name);
+  std::string number = std::to_string(value);
+  std::string_view name = units.front().name;
   for (const Unit& unit : units.subspan(1)) {
-    const std::string text = exact_text(value, unit);
-    if (!text.empty() && text.size() <= best.size()) {
-      const bool tie_with_larger_binary = text.size() == best.size() && text.find('i') == std::string::npos &&
-                                          best.find('i') != std::string::npos;
-      if (!tie_with_larger_binary) best = text;
+    const std::string shorter = exact_number(value, unit);
+    if (!shorter.empty() && shorter.size() <= number.size()) {
+      number = shorter;
+      name = unit.name;
     }
   }
-  return best;
+  return number + std::string(name);
 }
 
 }  // namespace
