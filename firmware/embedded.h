@@ -10,7 +10,7 @@ namespace cm384::firmware {
 // Names of the built-in kernels, in alphabetical order.
 std::span<const std::string_view> kernel_names();
 
-// The ELF image of a built-in kernel, 16 B aligned, valid for ever. Throws InputError for an unknown name.
+// The ELF image of a built-in kernel, 16 B aligned, valid for ever; empty for an unknown name.
 std::span<const std::byte> kernel_image(std::string_view name);
 
 }  // namespace cm384::firmware

@@ -9,7 +9,6 @@
 #include "firmware/abi/isa.h"
 #include "firmware/abi/memory_map.h"
 #include "firmware/embedded.h"
-#include "sim/error.h"
 
 namespace cm384::firmware {
 namespace {
@@ -25,12 +24,7 @@ T at(std::span<const std::byte> image, std::uint64_t offset) {
 TEST(Images, AreNamed) {
   EXPECT_THAT(std::vector<std::string_view>(kernel_names().begin(), kernel_names().end()),
               testing::ElementsAre("dispatch", "hello", "p2p", "stream"));
-  try {
-    kernel_image("dispach");
-    FAIL();
-  } catch (const InputError& e) {
-    EXPECT_STREQ(e.what(), "kernel 'dispach' is not built in; there are dispatch, hello, p2p, stream");
-  }
+  EXPECT_TRUE(kernel_image("dispach").empty());
 }
 
 class EveryImage : public testing::TestWithParam<std::string_view> {};
