@@ -1,0 +1,4 @@
+#include "p_environment.h"
+BEGIN
+spin: j spin
+END
