@@ -17,12 +17,12 @@ std::uint32_t bits_of(std::string_view what, std::int64_t count) {
   return static_cast<std::uint32_t>(std::countr_zero(static_cast<std::uint64_t>(count)));
 }
 
-// XOR of all groups of `bits` bits of `value`.
+// XOR of the lowest eight groups of `bits` bits of `value`, which hold all of it here.
 std::uint32_t fold(std::uint64_t value, std::uint32_t bits) {
-  if (bits == 0) return 0;
-  std::uint64_t result = 0;
-  for (; value != 0; value >>= bits) result ^= value;
-  return static_cast<std::uint32_t>(result & ((std::uint64_t{1} << bits) - 1));
+  value ^= value >> (4 * bits);
+  value ^= value >> (2 * bits);
+  value ^= value >> bits;
+  return static_cast<std::uint32_t>(value & ((std::uint64_t{1} << bits) - 1));
 }
 
 }  // namespace

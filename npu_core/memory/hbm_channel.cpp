@@ -229,8 +229,9 @@ std::int64_t HbmChannel::open_rows(const HbmTiming& t, const Train& train, std::
     } else {
       ++statistics_.row_misses;
     }
-    // A queued train's rows open no earlier than tFAW ahead of need, so that ACTs keep the order of trains.
-    ready = std::max(ready, column - rcd - t.faw);
+    // A queued train's rows open no earlier than a row cycle ahead of need, so that ACTs keep the order of
+    // trains.
+    ready = std::max(ready, column - t.row_cycle());
     const std::int64_t activate = place_activate(t, ready, (train.bank + i) % t.groups);
     bank.row = train.row;
     bank.activate = activate;
@@ -270,6 +271,10 @@ HbmChannel::Schedule HbmChannel::schedule(const HbmTiming& t, std::int64_t at, c
   Schedule result;
   std::int64_t column = 0;
   int gap = -1;
+  for (std::uint32_t i = 0; i < train.banks; ++i) {
+    Bank& bank = banks_[train.bank + i];
+    if (at >= bank.next_refresh) refresh(t, bank, at);
+  }
   // A refresh that falls due before the train's turn comes first and moves its turn; twice at most, since a
   // turn is far shorter than the refresh interval.
   for (int pass = 0; pass < 3; ++pass) {
@@ -279,8 +284,8 @@ HbmChannel::Schedule HbmChannel::schedule(const HbmTiming& t, std::int64_t at, c
     bool refreshed = false;
     for (std::uint32_t i = 0; i < train.banks; ++i) {
       Bank& bank = banks_[train.bank + i];
-      if (std::max(at, column - t.faw) >= bank.next_refresh) {
-        refresh(t, bank, std::max(at, column - t.faw));
+      if (column - t.row_cycle() >= bank.next_refresh) {
+        refresh(t, bank, column - t.row_cycle());
         refreshed = true;
       }
     }

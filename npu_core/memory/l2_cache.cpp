@@ -30,8 +30,11 @@ L2Cache::Set& L2Cache::set_of(std::uint32_t line) {
 
 // Moves a way to the front of the order: the nibbles before its own move up by one.
 void L2Cache::touch(Set& set, std::uint32_t way) const {
-  std::uint32_t position = 0;
-  while (((set.order >> (4 * position)) & 15) != way) ++position;
+  constexpr std::uint64_t ones = 0x1111111111111111;
+  const std::uint64_t difference = set.order ^ (ones * way);
+  const std::uint64_t zeros =
+      (difference - ones) & ~difference & (ones << 3);  // lowest bit: the way's nibble
+  const auto position = static_cast<std::uint32_t>(std::countr_zero(zeros)) / 4;
   const std::uint64_t up_to =
       position == 15 ? ~std::uint64_t{0} : (std::uint64_t{1} << (4 * (position + 1))) - 1;
   const std::uint64_t below = up_to >> 4;
@@ -40,6 +43,8 @@ void L2Cache::touch(Set& set, std::uint32_t way) const {
 
 L2Line* L2Cache::find(std::uint32_t line) {
   Set& set = set_of(line);
+  last_ = &set;
+  __builtin_prefetch(&set.order);
   std::uint32_t found = 0;
   for (std::uint32_t way = 0; way < kMaxWays; ++way) {
     found |= static_cast<std::uint32_t>(set.tag[way] == line + 1) << way;
@@ -51,7 +56,7 @@ L2Line* L2Cache::find(std::uint32_t line) {
 }
 
 L2Line& L2Cache::allocate(std::uint32_t line, Victim& victim) {
-  Set& set = set_of(line);
+  Set& set = *last_;
   const auto way = static_cast<std::uint32_t>((set.order >> (4 * (ways_ - 1))) & 15);
   victim = {};
   if (set.tag[way] != 0) victim = {set.tag[way] - 1, set.line[way].dirty};

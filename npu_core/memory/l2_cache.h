@@ -33,8 +33,8 @@ class L2Cache {
   std::uint32_t sets() const { return sets_; }
   // Line number (offset / 512), or null; a found line becomes the most recently used.
   L2Line* find(std::uint32_t line);
-  // Takes the least recently used place of the line's set; requires that find() gave null. The new line is
-  // empty, free at time 0.
+  // Takes the least recently used place of the line's set; requires that the call before was find() of the
+  // same line and gave null. The new line is empty, free at time 0.
   L2Line& allocate(std::uint32_t line, Victim& victim);
 
  private:
@@ -42,7 +42,7 @@ class L2Cache {
   static constexpr std::uint32_t kSetsPerGroup = 64;
   static constexpr std::uint32_t kSpanShift = 5'231;  // a prime
 
-  struct Set {
+  struct alignas(64) Set {
     std::array<std::uint32_t, kMaxWays> tag{};  // 1 + line number, 0 empty
     std::uint64_t order = 0xfedcba9876543210;   // ways by nibble, least recently used in the highest used
     std::array<L2Line, kMaxWays> line{};
@@ -54,6 +54,7 @@ class L2Cache {
   std::uint32_t ways_;
   std::uint32_t sets_;
   std::vector<std::unique_ptr<Set[]>> groups_;
+  Set* last_ = nullptr;  // of the last find()
 };
 
 }  // namespace cm384::npu

@@ -1,0 +1,220 @@
+// L2, ports and write queues of a die's memory.
+#include "npu_core/memory/die_memory.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "sim/error.h"
+#include "testbenches/memory/preset.h"
+
+namespace cm384::npu {
+namespace {
+
+constexpr std::uint64_t kSameSet = 8 * 8 * 512;  // spacing of lines that share a set of small_l2()
+
+hw::Memory small_l2() {
+  hw::Memory p = testing::preset_memory();
+  p.l2.capacity = 64_KiB;  // 8 sets of 16 ways
+  return p;
+}
+
+MemoryAccess at(Time t, std::uint64_t offset, std::uint32_t bytes, bool write = false,
+                std::uint16_t who = 0) {
+  MemoryAccess a;
+  a.at = t;
+  a.offset = offset;
+  a.bytes = bytes;
+  a.write = write;
+  a.requester = who;
+  return a;
+}
+
+TEST(DieMemory, SecondReadHits) {
+  DieMemory memory(testing::preset_memory());
+  const Time miss = memory.access(at(1_us, 4096, 512)) - 1_us;
+  const Time hit = memory.access(at(3_us, 4096, 512)) - 3_us;
+  EXPECT_LT(hit + 100_ns, miss);
+  EXPECT_EQ(memory.statistics().l2_misses, 4u);
+  EXPECT_EQ(memory.statistics().l2_hits, 4u);
+}
+
+TEST(DieMemory, MissBringsWholeFetchUnits) {
+  for (const auto& [fetch, hits] : {std::pair{512_B, 1u}, std::pair{128_B, 0u}}) {
+    hw::Memory p = testing::preset_memory();
+    p.l2.fetch = fetch;
+    DieMemory memory(p);
+    memory.access(at(1_us, 0, 128));
+    memory.access(at(3_us, 384, 128));
+    EXPECT_EQ(memory.statistics().l2_hits, hits);
+  }
+}
+
+TEST(DieMemory, ReadOfALineOnItsWayWaitsForIt) {
+  DieMemory memory(testing::preset_memory());
+  const Time first = memory.access(at(1_us, 0, 128));
+  const Time second = memory.access(at(1_us + 10_ns, 128, 128));
+  EXPECT_EQ(memory.hbm().total().reads, 1u);
+  EXPECT_GE(second, first - 5_ns);
+  EXPECT_LT(second, first + 20_ns);
+}
+
+TEST(DieMemory, EvictsTheLeastRecentlyUsedLine) {
+  DieMemory memory(small_l2());
+  Time now = 1_us;
+  for (std::uint64_t i = 0; i < 16; ++i) memory.access(at(now += 1_us, i * kSameSet, 128));
+  memory.access(at(now += 1_us, 0, 128));  // line 0 is now the youngest, line 1 the oldest
+  EXPECT_EQ(memory.statistics().l2_hits, 1u);
+  memory.access(at(now += 1_us, 16 * kSameSet, 128));
+  memory.access(at(now += 1_us, 0, 128));
+  EXPECT_EQ(memory.statistics().l2_hits, 2u);
+  memory.access(at(now += 1_us, kSameSet, 128));
+  EXPECT_EQ(memory.statistics().l2_hits, 2u);
+}
+
+TEST(DieMemory, WritesBackDirtyLinesOnly) {
+  for (const bool write : {false, true}) {
+    DieMemory memory(small_l2());
+    Time now = 1_us;
+    for (std::uint64_t i = 0; i < 17; ++i) memory.access(at(now += 1_us, i * kSameSet, 512, write));
+    EXPECT_EQ(memory.statistics().write_backs, write ? 1u : 0u);
+  }
+}
+
+TEST(DieMemory, WriteBackTakesHbmTime) {
+  hw::Memory p = small_l2();
+  p.hbm.write_queue = 1;
+  DieMemory memory(p);
+  Time now = 1_us;
+  for (std::uint64_t i = 0; i < 416; ++i) memory.access(at(now += 1_us, i * kSameSet, 512, true));
+  EXPECT_EQ(memory.statistics().write_backs, 400u);
+  // All but the one that each channel's queue may hold.
+  EXPECT_GE(memory.hbm().total().writes, 400u - 64u);
+  EXPECT_EQ(memory.hbm().total().reads, 0u);
+}
+
+TEST(DieMemory, WholeSectorsAreWrittenWithoutAFetchPartsWithOne) {
+  DieMemory memory(testing::preset_memory());
+  memory.access(at(1_us, 0, 512, true));
+  memory.access(at(2_us, 1024, 128, true));
+  EXPECT_EQ(memory.hbm().total().reads, 0u);
+  memory.access(at(3_us, 2048 + 32, 32, true));
+  EXPECT_EQ(memory.hbm().total().reads, 1u);
+  EXPECT_EQ(memory.hbm().total().busy_cycles, 4 * 2);
+  memory.access(at(4_us, 2048 + 64, 32, true));  // the sector is there
+  EXPECT_EQ(memory.hbm().total().reads, 1u);
+}
+
+TEST(DieMemory, NoAllocateLeavesNoTrace) {
+  DieMemory memory(testing::preset_memory());
+  MemoryAccess a = at(1_us, 0, 512);
+  a.allocate = false;
+  memory.access(a);
+  a.at = 3_us;
+  memory.access(a);
+  EXPECT_EQ(memory.statistics().l2_hits, 0u);
+  EXPECT_EQ(memory.hbm().total().reads, 2u);
+  a.write = true;
+  for (int i = 0; i < 200; ++i) {
+    a.at += 1_us;
+    a.offset += 64 * 512;
+    memory.access(a);
+  }
+  EXPECT_EQ(memory.statistics().write_backs, 0u);
+  EXPECT_GT(memory.hbm().total().writes, 100u);
+}
+
+TEST(DieMemory, PartlyOverlappingHitOfNoAllocateReadUsesTheLine) {
+  DieMemory memory(testing::preset_memory());
+  memory.access(at(1_us, 0, 512));
+  MemoryAccess a = at(3_us, 0, 512);
+  a.allocate = false;
+  memory.access(a);
+  EXPECT_EQ(memory.statistics().l2_hits, 4u);
+}
+
+// Another requester gets a line line_hold after the one before; the same requester need not wait.
+TEST(DieMemory, LineIsHeldAgainstOtherRequesters) {
+  const hw::Memory p = testing::preset_memory();
+  const auto second_at = [&](Time gap, std::uint16_t who) {
+    DieMemory memory(p);
+    memory.access(at(1_us, 0, 128, false, 0));
+    memory.access(at(3_us, 0, 128, false, 0));
+    return memory.access(at(3_us + gap, 128, 128, false, who)) - 3_us;
+  };
+  const Time slice = Time{2_ns};  // upper bound of the slice's own occupancy
+  const Time alone = second_at(5_us, 1) - 5_us;
+  EXPECT_EQ(second_at(p.l2.line_hold, 1), p.l2.line_hold + alone);
+  EXPECT_EQ(second_at(p.l2.line_hold - 1_ps, 1), p.l2.line_hold + alone);
+  EXPECT_EQ(second_at(p.l2.line_hold + 1_ps, 1), p.l2.line_hold + 1_ps + alone);
+  EXPECT_EQ(second_at(5_ns, 1), p.l2.line_hold + alone);
+  EXPECT_LE(second_at(slice, 0), slice + alone + 1_ns);
+}
+
+TEST(DieMemory, AtomicAddsOfOneLineFollowEachOther) {
+  const hw::Memory p = testing::preset_memory();
+  DieMemory memory(p);
+  memory.access(at(1_us, 0, 512));
+  const Time plain = memory.access(at(3_us, 0, 4)) - 3_us;
+  const Time first = memory.atomic_add(at(5_us, 0, 4));
+  const Time second = memory.atomic_add(at(5_us, 0, 4, false, 1));
+  EXPECT_EQ(first - 5_us, plain + p.l2.atomic_latency);
+  EXPECT_EQ(second - first, p.l2.atomic_latency + p.l2.line_hold);
+  EXPECT_EQ(memory.statistics().atomics, 2u);
+}
+
+TEST(DieMemory, KnowsItsEndAndItsPorts) {
+  hw::Memory p = testing::preset_memory();
+  const DieMemory memory(p);
+  EXPECT_TRUE(memory.contains((std::uint64_t{64} << 30) - 1, 1));
+  EXPECT_FALSE(memory.contains((std::uint64_t{64} << 30) - 1, 2));
+  EXPECT_EQ(memory.external_requester(0), 72);
+}
+
+TEST(DieMemory, RefusesWhatDoesNotFit) {
+  hw::Memory p = testing::preset_memory();
+  p.hbm.stacks = 3;
+  EXPECT_THROW(DieMemory{p}, InputError);
+  p = testing::preset_memory();
+  p.l2.capacity = Bytes{(192 << 20) + 512};
+  EXPECT_THROW(DieMemory{p}, InputError);
+  p = testing::preset_memory();
+  p.l2.fetch = 192_B;
+  EXPECT_THROW(DieMemory{p}, InputError);
+  p = testing::preset_memory();
+  p.hbm.train_bank_groups = 3;
+  EXPECT_THROW(DieMemory{p}, InputError);
+}
+
+TEST(AddressMapping, EveryLineHasItsOwnPlace) {
+  for (const bool hash : {false, true}) {
+    hw::Hbm p = testing::preset_memory().hbm;
+    p.hash = hash;
+    const AddressMapping mapping(p);
+    // Four lines share a row address of a channel and bank; over one span each place is met exactly four
+    // times.
+    std::vector<int> met(64 * 16 * 4, 0);
+    for (std::uint64_t line = 0; line < 64 * 4 * 8 * 4; ++line) {
+      const HbmLocation where = mapping.locate(line * 512);
+      ASSERT_LT(where.channel, 64u);
+      ASSERT_EQ(where.bank % 2, 0u);
+      ASSERT_LT(where.bank, 16u);
+      ASSERT_LT(where.row, 4u);
+      ++met[(where.channel * 8 + where.bank / 2) * 4 + where.row];
+    }
+    for (std::size_t i = 0; i < 64 * 8 * 4; ++i) ASSERT_EQ(met[i], 4) << i;
+  }
+}
+
+TEST(AddressMapping, HashSpreadsPowerOfTwoStrides) {
+  const AddressMapping mapping(testing::preset_memory().hbm);
+  for (std::uint64_t stride = 512; stride <= (16u << 20); stride *= 2) {
+    std::vector<int> met(64, 0);
+    for (std::uint64_t i = 0; i < 1024; ++i) ++met[mapping.locate(i * stride).channel];
+    EXPECT_LE(*std::max_element(met.begin(), met.end()), 128) << stride;
+  }
+}
+
+}  // namespace
+}  // namespace cm384::npu
