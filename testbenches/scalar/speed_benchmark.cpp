@@ -9,8 +9,8 @@ namespace {
 void scalar_speed(benchmark::State& state) {
   const hw::ScalarCoreParameters parameters = small_core();
   Surroundings surroundings;
-  auto program = std::make_shared<Program>(
-      ElfImage::read(std::string(CM384_SCALAR_PROGRAMS) + "/mix.elf"), parameters);
+  auto program =
+      std::make_shared<Program>(ElfImage::read(std::string(CM384_SCALAR_PROGRAMS) + "/mix.elf"), parameters);
   ScalarCore core(parameters, surroundings, 0);
   core.start(program, 0);
   for (auto _ : state) {
