@@ -143,7 +143,8 @@ static inline struct cm384_dispatch_layout cm384_dispatch_ubuffer(const struct c
   const uint64_t share = ((uint64_t)a->own_experts * a->ranks + blocks - 1) / blocks;
   const uint64_t slot_share = (a->slots + blocks - 1) / blocks;
   uint64_t send;
-  /* A reduction covers at most 255 repeats and, reading whole repeats, 7 blocks after the last. */
+  /* A reduction covers at most 255 repeats. Vector instructions touch whole repeats, masked off or not: the
+     gaps of 256 B keep them off what the scalar unit writes. */
   l.chunk_entries = share < 8 ? 8 : share > 255 ? 255 : share;
   l.x_in_bytes = cm384_align(2 * (uint64_t)a->hidden, 256);
   l.slot_bytes = cm384_align(cm384_dispatch_transfer_bytes(a->hidden), 32);
@@ -163,14 +164,14 @@ static inline struct cm384_dispatch_layout cm384_dispatch_ubuffer(const struct c
   l.absolute = l.row + cm384_align(4 * (uint64_t)a->hidden, 256);
   send = l.absolute + cm384_align(4 * (uint64_t)a->hidden, 256);
   l.status_out = l.phase;
-  l.entries = l.status_out + slot_share * CM384_STATUS_ENTRY_BYTES;
+  l.entries = l.status_out + cm384_align(slot_share * CM384_STATUS_ENTRY_BYTES, 256);
   l.zero = l.entries + l.chunk_entries * CM384_STATUS_ENTRY_BYTES;
   l.sums = l.zero + l.chunk_entries * CM384_STATUS_ENTRY_BYTES;
-  l.counts = l.sums + cm384_align(blocks * 32, 256);
+  l.counts = l.sums + cm384_align(blocks * 32, 256) + 256;
   l.token_counts = l.counts + cm384_align(share * 4, 32);
-  l.token_sums = l.token_counts + a->own_experts * l.count_row_bytes;
+  l.token_sums = l.token_counts + a->own_experts * l.count_row_bytes + 256;
   l.token_nums = l.token_sums + cm384_align((uint64_t)a->own_experts * 4, 32) + 256;
-  l.rows_out = l.token_nums + cm384_align((uint64_t)a->own_experts * 8, 32);
+  l.rows_out = l.entries + cm384_align(l.token_nums + (uint64_t)a->own_experts * 8 - l.entries, 256);
   l.end = l.rows_out + 2 * l.slot_bytes;
   if (l.end < send) l.end = send;
   return l;

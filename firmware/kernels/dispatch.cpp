@@ -64,7 +64,7 @@ class Dispatch {
     // triples.
     Duplicate(At<int32_t>(l_.ids), 0, static_cast<int32_t>((l_.copies - l_.ids) / 4));
     const uint64_t triple = cm384_dispatch_triple_offset(a_.hidden);
-    for (uint32_t b = 0; b < 2; ++b) Duplicate(At<int32_t>(l_.x_out + b * l_.slot_bytes + triple), 0, 8);
+    for (uint32_t b = 0; b < 2; ++b) Duplicate(At<int32_t>(l_.x_out + b * l_.slot_bytes + triple), 0, 64);
     SetFlag<HardEvent::V_MTE2>(EVENT_ID0);
     WaitFlag<HardEvent::V_MTE2>(EVENT_ID0);
 
@@ -169,13 +169,14 @@ class Dispatch {
     SetFlag<HardEvent::MTE2_V>(b);
 
     const uint64_t out = l_.x_out + b * l_.slot_bytes;
-    QuantiseRow(At<bfloat16_t>(l_.x_in + b * l_.x_in_bytes), At<float>(l_.row), At<float>(l_.absolute),
-                Scalar<float>(kMaximum), At<int8_t>(out),
-                At<float>(out + cm384_dispatch_scale_offset(a_.hidden)), a_.hidden, static_cast<event_t>(b));
+    const float scale =
+        QuantiseRow(At<bfloat16_t>(l_.x_in + b * l_.x_in_bytes), At<float>(l_.row), At<float>(l_.absolute),
+                    Scalar<float>(kMaximum), At<int8_t>(out), a_.hidden, static_cast<event_t>(b));
 
     WaitFlag<HardEvent::V_MTE3>(b);
     SetFlag<HardEvent::MTE3_S>(EVENT_ID0);
     WaitFlag<HardEvent::MTE3_S>(EVENT_ID0);
+    At<float>(out + cm384_dispatch_scale_offset(a_.hidden)).SetValue(0, scale);
     const auto triple = At<uint32_t>(out + cm384_dispatch_triple_offset(a_.hidden));
     triple.SetValue(0, a_.rank);
     triple.SetValue(1, token);
@@ -191,7 +192,7 @@ class Dispatch {
     const Range share = Share(a_.slots, blocks_, block_);
     const auto entries = At<uint32_t>(l_.status_out);
     PipeBarrier<PIPE_V>();
-    Duplicate(entries, 0, static_cast<int32_t>(share.size() * 8));
+    Duplicate(entries, 0, static_cast<int32_t>((l_.entries - l_.status_out) / 4));
     SetFlag<HardEvent::V_S>(EVENT_ID0);
     WaitFlag<HardEvent::V_S>(EVENT_ID0);
     for (uint32_t slot = share.first; slot < share.last; ++slot) {

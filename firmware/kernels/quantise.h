@@ -8,12 +8,11 @@
 // payload. A row of zeros gives the factor infinity, NaN products, which convert to 0, and scale 0: there is
 // no branch on values. Buffer `b` of the queues: waits for MTE2_V(b) and MTE3_V(b), sets V_MTE2(b) and
 // V_MTE3(b). Uses V_S(0) and S_V(0).
-CM384_INLINE void QuantiseRow(const AscendC::LocalTensor<bfloat16_t>& in,
-                              const AscendC::LocalTensor<float>& row,
-                              const AscendC::LocalTensor<float>& absolute,
-                              const AscendC::LocalTensor<float>& maximum,
-                              const AscendC::LocalTensor<int8_t>& out,
-                              const AscendC::LocalTensor<float>& scale, uint32_t hidden, event_t b) {
+CM384_INLINE float QuantiseRow(const AscendC::LocalTensor<bfloat16_t>& in,
+                               const AscendC::LocalTensor<float>& row,
+                               const AscendC::LocalTensor<float>& absolute,
+                               const AscendC::LocalTensor<float>& maximum,
+                               const AscendC::LocalTensor<int8_t>& out, uint32_t hidden, event_t b) {
   using namespace AscendC;
   const uint32_t whole = hidden / 64, rest = hidden % 64;  // repeats of float
   const auto count = static_cast<int32_t>(hidden);
@@ -51,5 +50,5 @@ CM384_INLINE void QuantiseRow(const AscendC::LocalTensor<bfloat16_t>& in,
   PipeBarrier<PIPE_V>();
   Cast(out, halves, RoundMode::CAST_TRUNC, hidden);
   SetFlag<HardEvent::V_MTE3>(b);
-  scale.SetValue(0, 1.0f / factor);
+  return 1.0f / factor;
 }
