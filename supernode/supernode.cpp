@@ -159,6 +159,11 @@ Time Supernode::earliest() const {
   return Time{static_cast<std::int64_t>(sc_core::sc_time_stamp().value()) / window.ps * window.ps} + window;
 }
 
+ub::UbController& Supernode::controller(int number) const {
+  die(number);
+  return *parts_->controllers[static_cast<std::size_t>(number)];
+}
+
 std::uint32_t Supernode::launch(int die_number, npu::LaunchRequest request, Time at) {
   parts_->control.last_progress = std::max(parts_->control.last_progress, at);
   ++unfinished_;
@@ -190,7 +195,7 @@ bool Supernode::run() {
   RunControl& control = parts_->control;
   while (unfinished_ > 0) {
     if (!sc_core::sc_pending_activity()) report_hang("nothing is left to happen");
-    sc_core::sc_start(slice, sc_core::SC_EXIT_ON_STARVATION);
+    sc_core::sc_start(slice, sc_core::SC_RUN_TO_TIME);
     if (control.failure) std::rethrow_exception(std::exchange(control.failure, nullptr));
     if (control.hung)
       report_hang(fmt::format("nothing has made progress since {:.3f} us (patience {:.0f} us)",

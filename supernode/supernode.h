@@ -11,7 +11,7 @@
 #include "npu_core/die/die.h"
 #include "npu_core/memory/backing_store.h"
 #include "sim/payload.h"
-#include "ub_fabric/packet.h"
+#include "ub_fabric/controller.h"
 
 namespace cm384::supernode {
 
@@ -48,6 +48,8 @@ class Supernode final : private npu::DieListener {
   // Throws InputError for one that does not take part.
   npu::Die& die(int number) const;
   npu::BackingStore& socket_store(int number) const;
+  // Its Unified Bus controller: ports, counters, fault and observer hooks.
+  ub::UbController& controller(int die) const;
 
   std::uint32_t launch(int die, npu::LaunchRequest request, Time at);
   const npu::LaunchRecord& record(int die, std::uint32_t number) const;

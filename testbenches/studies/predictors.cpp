@@ -1,10 +1,75 @@
 // The table of predictors: which code gives which published figures.
+#include <fmt/format.h>
+
+#include <array>
+
+#include "testbenches/studies/dispatch.h"
+#include "testbenches/studies/p2p.h"
 #include "testbenches/studies/validation.h"
 
 namespace cm384::studies {
+namespace {
+
+// Studies as validation runs them: no options of their own.
+StudyContext study_context(const ValidationContext& context) {
+  static const boost::program_options::variables_map no_options;
+  return {context.machine, context.seed, no_options, context.progress, context.interrupted, 0, ""};
+}
+
+Predictions predict_table_1(const ValidationContext& context) {
+  const StudyContext study = study_context(context);
+  Predictions predictions;
+  SimulatorCounts counts;
+  for (const auto& [tag, target] : {std::pair{"nn", "npu"}, std::pair{"nc", "cpu"}}) {
+    for (const char* operation : {"read", "write"}) {
+      for (const auto& [suffix, distance] :
+           {std::pair{"inter", "inter-node"}, std::pair{"intra", "intra-node"}}) {
+        P2pPoint point;
+        point.operation = operation;
+        point.target = target;
+        point.distance = distance;
+        // A quarter of the study's volume: the rate is steady after the first microseconds.
+        point.volume = 4_MiB;
+        const P2pReading reading = measure_p2p(study, point, counts);
+        if (context.interrupted != 0) return predictions;
+        predictions[fmt::format("t1-{}-{}-bw-{}", tag, operation, suffix)] = reading.bandwidth_GBps;
+        predictions[fmt::format("t1-{}-{}-lat-{}", tag, operation, suffix)] = reading.latency_us;
+        context.progress.update(static_cast<double>(predictions.size()) / 16, counts.simulated,
+                                counts.events);
+      }
+    }
+  }
+  return predictions;
+}
+
+Predictions predict_startup(const ValidationContext& context) {
+  P2pPoint point;
+  point.operation = "write";
+  point.volume = 0_B;
+  SimulatorCounts counts;
+  return {{"s-aiv-startup", measure_p2p(study_context(context), point, counts).startup_us}};
+}
+
+Predictions predict_dispatch(const ValidationContext& context) {
+  Predictions predictions;
+  SimulatorCounts counts;
+  for (const int ranks : {8, 256}) {
+    DispatchCase setting;
+    setting.ranks = ranks;
+    const DispatchReading reading = measure_dispatch(study_context(context), setting, counts);
+    if (context.interrupted != 0) break;
+    predictions[fmt::format("t7-dispatch-{}", ranks)] = reading.task_us.mean;
+  }
+  return predictions;
+}
+
+}  // namespace
 
 std::span<const Predictor> predictors() {
-  return {};
+  static const std::array<Predictor, 3> table{Predictor{{"t1-"}, predict_table_1},
+                                              Predictor{{"s-aiv-startup"}, predict_startup},
+                                              Predictor{{"t7-dispatch"}, predict_dispatch}};
+  return table;
 }
 
 }  // namespace cm384::studies

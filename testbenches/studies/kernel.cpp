@@ -1,0 +1,83 @@
+// `cm384 run kernel my.elf`: one kernel on the cores of one die, or a bare-metal program on one scalar unit.
+#include "firmware/abi/kernel.h"
+
+#include <cstdio>
+
+#include "npu_core/scalar/elf_image.h"
+#include "sim/error.h"
+#include "testbenches/studies/bare_metal.h"
+#include "testbenches/studies/options.h"
+#include "testbenches/studies/session.h"
+#include "testbenches/studies/studies.h"
+
+namespace cm384::studies {
+namespace {
+
+void add_options(boost::program_options::options_description& options) {
+  options.add_options()("elf", required_text_option("FILE"), "the kernel: an RV64 ELF linked at 0x80000000")(
+      "cores", integer_option(1, 1, 64), "AIVs it runs on, one block each")(
+      "die", integer_option(0, 0, 767), "die it runs on")("scratch", size_option(64_MiB),
+                                                          "memory handed to the kernel, zero")(
+      "trace", text_option("", "FILE"), "write an instruction trace of block 0, a line an instruction")(
+      "check-hazards", boost::program_options::bool_switch(),
+      "report pipes that touch the UBuffer without a flag that orders them")(
+      "real-polling", boost::program_options::bool_switch(), "run every turn of a marked polling loop")(
+      "max-instructions", integer_option(2'000'000'000, 1, 2'000'000'000),
+      "of a bare-metal program (one with a symbol `tohost`), before it counts as hung");
+}
+
+struct FileCloser {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+
+StudyResult run(const StudyContext& context) {
+  const auto& path = context.option<std::string>("elf");
+  const auto image = npu::ElfImage::read(path);
+  if (image->symbol("tohost")) return run_bare_metal_program(context, path);
+
+  StudyResult result;
+  result.input_files.push_back(path);
+  const int die = context.option<int>("die");
+  const auto scratch = static_cast<std::uint64_t>(context.option<Bytes>("scratch").count);
+  SessionOptions options;
+  options.dies = {die};
+  options.die.aiv.check_hazards = context.option<bool>("check-hazards");
+  options.die.aiv.elide_polls = !context.option<bool>("real-polling");
+  Session session(context, options);
+  auto& runtime = session.runtime();
+
+  cm384_kernel arguments{};
+  arguments.scratch = runtime.allocate(die, scratch);
+  arguments.scratch_bytes = scratch;
+  const std::uint64_t block = runtime.allocate(die, sizeof arguments);
+  runtime.put(block, arguments);
+
+  std::unique_ptr<std::FILE, FileCloser> trace;
+  if (const auto& file = context.option<std::string>("trace"); !file.empty()) {
+    trace.reset(std::fopen(file.c_str(), "w"));
+    if (!trace) throw InputError(fmt::format("--trace: {} cannot be written", file));
+    session.machine().die(die).core(0).scalar().set_trace(trace.get());
+  }
+  const auto cores = runtime.first_cores(context.option<int>("cores"));
+  const auto launch = runtime.launch(die, runtime.load(image), block, cores, runtime.earliest_start());
+  result.complete = runtime.wait();
+  session.count(result.simulator);
+  if (!result.complete) return result;
+
+  const auto& record = runtime.record(launch);
+  Json row;
+  row["kernel"] = path;
+  row["cores"] = cores.size();
+  row["kernel_us"] = (record.last_retired - record.first_instruction).us();
+  row["task_us"] = (record.task_end - record.task_start).us();
+  row["instructions"] = result.simulator.instructions;
+  result.rows.push_back(row);
+  return result;
+}
+
+}  // namespace
+
+const Study kKernelStudy{"kernel", "one kernel ELF on the cores of a die, or a bare-metal test program",
+                         add_options, run, "elf"};
+
+}  // namespace cm384::studies

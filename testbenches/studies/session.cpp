@@ -1,0 +1,42 @@
+#include "testbenches/studies/session.h"
+
+#include "firmware/embedded.h"
+
+namespace cm384::studies {
+namespace {
+
+supernode::SupernodeOptions machine_options(const StudyContext& context, const SessionOptions& options,
+                                            const double& fraction) {
+  supernode::SupernodeOptions made;
+  made.dies = options.dies;
+  made.sockets = options.sockets;
+  made.die = options.die;
+  made.interrupted = &context.interrupted;
+  made.output = options.output;
+  made.progress = [&context, &fraction, from = options.progress_from, to = options.progress_to](
+                      Time simulated, std::uint64_t events) {
+    context.progress.update(from + (to - from) * fraction, simulated, events);
+  };
+  return made;
+}
+
+}  // namespace
+
+Session::Session(const StudyContext& context, const SessionOptions& options)
+    : machine_(context.machine, machine_options(context, options, fraction_)), runtime_(machine_) {}
+
+std::shared_ptr<npu::Program> Session::built_in(std::string_view name) {
+  return runtime_.load(
+      npu::ElfImage::from_memory(firmware::kernel_image(name), fmt::format("{}.elf (built in)", name)));
+}
+
+void Session::count(SimulatorCounts& into) const {
+  const supernode::SupernodeCounts counts = machine_.counts();
+  into.simulated += machine_.earliest();
+  into.instructions += counts.instructions;
+  into.packet_hops += counts.packet_hops;
+  into.events += counts.events;
+  into.memory_requests += counts.memory_requests;
+}
+
+}  // namespace cm384::studies

@@ -1,0 +1,45 @@
+// What studies share: a machine built for a run, its counters, built-in kernels.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "supernode/runtime.h"
+#include "supernode/supernode.h"
+#include "testbenches/studies/study.h"
+
+namespace cm384::studies {
+
+struct SessionOptions {
+  std::vector<int> dies;
+  std::vector<int> sockets;
+  npu::DieOptions die;
+  // This run's part of the study's work, for the progress display.
+  double progress_from = 0, progress_to = 1;
+  std::function<void(int die, int core, std::string_view text)> output;
+};
+
+// A supernode and its runtime for one run of a study.
+class Session {
+ public:
+  Session(const StudyContext& context, const SessionOptions& options);
+
+  supernode::Supernode& machine() { return machine_; }
+  supernode::Runtime& runtime() { return runtime_; }
+  // A kernel of firmware/kernels.
+  std::shared_ptr<npu::Program> built_in(std::string_view name);
+  // Share of this session's work that is done, 0 to 1.
+  void done(double fraction) { fraction_ = fraction; }
+  // Adds this run's counters.
+  void count(SimulatorCounts& into) const;
+
+ private:
+  double fraction_ = 0;
+  supernode::Supernode machine_;
+  supernode::Runtime runtime_;
+};
+
+}  // namespace cm384::studies
