@@ -21,7 +21,7 @@ MatrixRead tiles(std::uint32_t rows, std::uint32_t bytes, std::uint64_t row_byte
   m.tile_rows = rows;
   m.tile_bytes = bytes;
   m.row_bytes = row_bytes;
-  m.rows_a_core = 128;
+  m.rows_a_core = 64;
   return m;
 }
 
@@ -65,6 +65,7 @@ TEST(MemoryBandwidth, AllHits) {
 
 TEST(MemoryBandwidth, CoresThatShareLinesAreSlowerThanCoresThatDoNot) {
   MatrixRead shared = tiles(128, 128);
+  shared.rows_a_core = 128;
   shared.shared = true;
   MatrixRead rotated = shared;
   rotated.rotated = true;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "npu_core/memory/die_memory.h"
@@ -54,7 +55,7 @@ hw::Memory base() {
   return p;
 }
 
-// Doubles each field in turn; two_powers keep their kind.
+// Doubles one field, the `wanted`-th: powers of two stay powers of two.
 struct Doubler {
   std::string section;
   std::size_t wanted, seen = 0;

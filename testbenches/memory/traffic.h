@@ -19,7 +19,6 @@ struct Piece {
 };
 
 struct Pace {
-  Time clock{540};                   // about a core cycle
   double instruction_cycles = 12.6;  // before an instruction's first request
   double request_cycles = 8.0;       // from request to request
   std::uint32_t window = 16384;      // bytes outstanding a core
