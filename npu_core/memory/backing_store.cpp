@@ -123,23 +123,23 @@ void BackingStore::write(std::uint64_t offset, const std::byte* from, std::uint3
   const std::uint32_t begin = static_cast<std::uint32_t>(offset % kLineBytes);
   const std::uint32_t first = begin / kBlock;
   tags &= sim::all_tags(bytes);
+  if (tags == sim::all_tags(bytes)) {
+    mark_payload(offset, bytes);
+    return;
+  }
   std::uint64_t blocks = tags;
   if (shift != 0) {
     blocks |= blocks << 1;
     // The last request block may be short and end inside its first store block.
     blocks &= (std::uint64_t{1} << ((shift + bytes + kBlock - 1) / kBlock)) - 1;
   }
-  const bool all_payload = tags == sim::all_tags(bytes);
-  const auto part = [&](std::uint64_t at, const std::byte* source, std::uint32_t count, std::uint32_t mask) {
-    write_in_line(at, all_payload ? nullptr : source, count, mask);
-  };
   if (begin + bytes <= kLineBytes) {
-    part(offset, from, bytes, static_cast<std::uint32_t>(blocks << first));
+    write_in_line(offset, from, bytes, static_cast<std::uint32_t>(blocks << first));
   } else {
     const std::uint32_t head = kLineBytes - begin;
     const std::uint32_t in_head = kBlocksPerLine - first;
-    part(offset, from, head, static_cast<std::uint32_t>((blocks << first) & 0xffff));
-    part(offset + head, from + head, bytes - head, static_cast<std::uint32_t>(blocks >> in_head));
+    write_in_line(offset, from, head, static_cast<std::uint32_t>((blocks << first) & 0xffff));
+    write_in_line(offset + head, from + head, bytes - head, static_cast<std::uint32_t>(blocks >> in_head));
   }
 }
 
@@ -192,9 +192,10 @@ void BackingStore::write_bytes(std::uint64_t offset, const std::byte* from, std:
 void BackingStore::mark_payload(std::uint64_t offset, std::uint64_t bytes) {
   assert(contains(offset, bytes));
   while (bytes != 0) {
-    const auto piece =
-        static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes, kLineBytes - offset % kLineBytes));
-    write_in_line(offset, nullptr, piece, 0xffff);
+    const auto begin = static_cast<std::uint32_t>(offset % kLineBytes);
+    const auto piece = static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes, kLineBytes - begin));
+    std::uint16_t& tags = touch(offset).tags[(offset % kPageBytes) / kLineBytes];
+    tags = static_cast<std::uint16_t>(tags | bits(begin / kBlock, (begin + piece + kBlock - 1) / kBlock));
     offset += piece, bytes -= piece;
   }
 }
