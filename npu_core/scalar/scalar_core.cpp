@@ -84,16 +84,19 @@ void ScalarCore::stop() {
 Stop ScalarCore::run(std::int64_t limit_cycle) {
   const FloatEnvironment float_unit;
   if (caches_ == nullptr) caches_ = std::make_unique<CoreCaches>(parameters_);
+  Stop stop = Stop::limit;
   if (at_breakpoint_) {
     at_breakpoint_ = false;
-    const Stop stop = step_one(true);
-    if (stop != Stop::limit) return stop;
+    stop = step_one(true);
   }
-  for (;;) {
-    switch_ = false;
-    const Stop stop = needs_checks() ? interpret<true>(limit_cycle) : interpret<false>(limit_cycle);
-    if (!switch_) return stop;
+  if (stop == Stop::limit) {
+    do {
+      switch_ = false;
+      stop = needs_checks() ? interpret<true>(limit_cycle) : interpret<false>(limit_cycle);
+    } while (switch_);
   }
+  collect_float_flags();
+  return stop;
 }
 
 Stop ScalarCore::step() {
@@ -101,7 +104,9 @@ Stop ScalarCore::step() {
   if (caches_ == nullptr) caches_ = std::make_unique<CoreCaches>(parameters_);
   const bool past_breakpoint = at_breakpoint_;
   at_breakpoint_ = false;
-  return step_one(past_breakpoint);
+  const Stop stop = step_one(past_breakpoint);
+  collect_float_flags();
+  return stop;
 }
 
 Stop ScalarCore::step_one(bool past_breakpoint) {

@@ -51,7 +51,7 @@ std::vector<std::byte> run_ours(const std::string& stem, std::size_t bytes, bool
   std::FILE* trace = traced ? std::tmpfile() : nullptr;
   core.set_trace(trace);
   for (;;) {
-    const Stop stop = core.run(core.cycle() + 100'000);
+    const Stop stop = core.run(core.cycle() + (traced ? 64 : 1000));
     if (stop == Stop::ended) break;
     if (stop == Stop::parked) core.resume(core.cycle());
   }
