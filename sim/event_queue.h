@@ -38,9 +38,9 @@ class WakeListener {
   ~WakeListener() = default;
 };
 
-// Three tiers: the open bucket, sorted; a wheel of 4096 buckets after it, unsorted lists over one slab; and a
-// heap of what lies beyond the wheel. A push into the wheel is O(1), empty buckets are skipped by bit masks,
-// and sorting sees only the few events of one bucket.
+// Three tiers: the open group of buckets, sorted; a wheel of 4096 buckets after it, unsorted lists over one
+// slab; and a heap of what lies beyond the wheel. A push into the wheel is O(1), empty buckets are skipped by
+// bit masks, and sorting sees only the few events of one group.
 class EventQueue {
  public:
   // `source` numbers the owning module; it must be unique in a machine and below 2^20 - 1. `bucket` is the
@@ -95,6 +95,12 @@ class EventQueue {
   // Hands every event before `end` to `handle(const Event&)`, in order; the handler may push.
   template <class Handler>
   void run_until(Time end, Handler&& handle) {
+    run_until(end, handle, [](const Event&) {});
+  }
+  // The same; `prefetch(const Event&)` is shown most events a few places before their turn, to ask the cache
+  // for what they will touch. It must change nothing.
+  template <class Handler, class Prefetch>
+  void run_until(Time end, Handler&& handle, Prefetch&& prefetch) {
     told_ = Time{std::numeric_limits<std::int64_t>::min()};
     while (size_ != 0) {
       const Event& first = front();
@@ -103,6 +109,7 @@ class EventQueue {
       pop();
       now_ = e.at;
       ++handled_;
+      if (sorted_.size() >= kAhead) prefetch(sorted_[sorted_.size() - kAhead]);
       handle(e);
     }
     told_ = next_time();
@@ -114,7 +121,9 @@ class EventQueue {
  private:
   static constexpr std::int64_t kBuckets = 4096;  // 64 words of 64 bits, summed up in one word
   static constexpr std::int64_t kMask = kBuckets - 1;
+  static constexpr std::int64_t kGroup = 8;  // neighbouring buckets that are opened together, a power of two
   static constexpr std::uint32_t kNone = 0xffffffff;
+  static constexpr std::size_t kAhead = 4;
   static constexpr int kSequenceBits = 44;
 
   struct Node {
@@ -159,6 +168,7 @@ class EventQueue {
       slab_.emplace_back();
     } else {
       free_ = slab_[node].next;
+      if (free_ != kNone) __builtin_prefetch(&slab_[free_], 1);  // for the next push
     }
     slab_[node].event = e;
     slab_[node].next = head_[slot];
@@ -171,7 +181,7 @@ class EventQueue {
   const Event& front() {
     if (sorted_.empty()) {
       if (late_.empty()) {
-        open_next_bucket();
+        open_next_group();
       } else {
         return late_.front();
       }
@@ -191,27 +201,54 @@ class EventQueue {
     --size_;
   }
 
-  // Fills sorted_ from the next bucket that holds something; requires size_ > 0 and an empty open bucket.
-  void open_next_bucket() {
-    open_ = used_words_ == 0 ? bucket_of(far_.front().at) : next_used();
+  // Fills sorted_ from the next bucket that holds something, and those after it in its group; requires
+  // size_ > 0 and an empty open group.
+  void open_next_group() {
+    const std::int64_t first = used_words_ == 0 ? bucket_of(far_.front().at) : next_used();
+    open_ = first | (kGroup - 1);
+    while (!far_.empty() && bucket_of(far_.front().at) <= open_) {
+      std::pop_heap(far_.begin(), far_.end(), Later{});
+      sorted_.push_back(far_.back());
+      far_.pop_back();
+    }
+    empty_group(static_cast<std::size_t>(first & kMask));
     while (!far_.empty() && bucket_of(far_.front().at) < open_ + kBuckets) {
       std::pop_heap(far_.begin(), far_.end(), Later{});
       link(bucket_of(far_.back().at), far_.back());
       far_.pop_back();
     }
-    const auto slot = static_cast<std::size_t>(open_ & kMask);
-    for (std::uint32_t node = head_[slot]; node != kNone;) {
-      Node& n = slab_[node];
-      const std::uint32_t next = n.next;
-      sorted_.push_back(n.event);
-      n.next = free_;
-      free_ = node;
-      node = next;
-    }
-    head_[slot] = kNone;
-    used_[slot >> 6] &= ~(std::uint64_t{1} << (slot & 63));
-    if (used_[slot >> 6] == 0) used_words_ &= ~(std::uint64_t{1} << (slot >> 6));
     if (sorted_.size() > 1) std::sort(sorted_.begin(), sorted_.end(), Later{});
+  }
+
+  // Moves the lists of slot `first` and those after it in its group to sorted_, in turn: each list waits for
+  // the memory of its next node, all of them at the same time.
+  void empty_group(std::size_t first) {
+    std::array<std::uint32_t, kGroup> nodes;
+    std::size_t lists = 0;
+    const std::size_t end = (first | (kGroup - 1)) + 1;
+    for (std::size_t slot = first; slot < end; ++slot) {
+      if (head_[slot] == kNone) continue;
+      __builtin_prefetch(&slab_[head_[slot]]);
+      nodes[lists++] = head_[slot];
+      head_[slot] = kNone;
+      used_[slot >> 6] &= ~(std::uint64_t{1} << (slot & 63));
+    }
+    if (used_[first >> 6] == 0) used_words_ &= ~(std::uint64_t{1} << (first >> 6));
+    while (lists != 0) {
+      for (std::size_t k = 0; k < lists;) {
+        Node& n = slab_[nodes[k]];
+        const std::uint32_t next = n.next;
+        sorted_.push_back(n.event);
+        n.next = free_;
+        free_ = nodes[k];
+        if (next == kNone) {
+          nodes[k] = nodes[--lists];
+        } else {
+          __builtin_prefetch(&slab_[next]);
+          nodes[k++] = next;
+        }
+      }
+    }
   }
 
   // The first bucket after open_ that the wheel holds; requires one.
@@ -234,9 +271,9 @@ class EventQueue {
   std::uint64_t sequence_ = 0;
   std::uint64_t handled_ = 0;
   std::size_t size_ = 0;
-  std::int64_t open_ = 0;  // bucket whose events are in sorted_ and late_; the wheel holds the 4095 after it
+  std::int64_t open_ = 0;      // last bucket of the open group; the wheel holds the 4095 after it
   std::vector<Event> sorted_;  // latest first
-  std::vector<Event> late_;    // pushed into the open bucket or before it: a heap
+  std::vector<Event> late_;    // pushed into the open group or before it: a heap
   std::vector<Node> slab_;
   std::uint32_t free_ = kNone;                       // first free node of slab_
   std::vector<std::uint32_t> head_;                  // first node of each bucket
