@@ -14,7 +14,9 @@ LinkBank::LinkBank(sim::EventQueue& queue, std::uint32_t unit, std::uint32_t wha
       lanes_(lanes),
       retry_(retry),
       links_(links),
-      lane_(std::size_t{links} * lanes) {}
+      lane_(std::size_t{links} * lanes) {
+  posted_.reserve(kPosted);
+}
 
 void LinkBank::connect(unsigned link, const Clock& clock, Time latency, int buffer_cells) {
   std::size_t index = 0;
@@ -74,16 +76,19 @@ void LinkBank::give_credits(unsigned link, unsigned lane, int cells, Time at) {
   Link& sender = links_[link];
   if (sender.waiting >> lane & 1) {
     sender.waiting &= static_cast<std::uint16_t>(~(1u << lane));
+    --awaiting_;
     arm(link, at);
   }
 }
 
 void LinkBank::await_credits(unsigned link, unsigned lane) {
+  collect();
   const Lane& l = lane_[link * lanes_ + lane];
   if (l.first != kNone) {
     arm(link, notes_[l.first].at);
-  } else {
+  } else if ((links_[link].waiting >> lane & 1) == 0) {
     links_[link].waiting |= static_cast<std::uint16_t>(1u << lane);
+    ++awaiting_;
   }
 }
 

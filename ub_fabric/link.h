@@ -46,8 +46,10 @@ class LinkBank {
   unsigned lanes() const { return lanes_; }
   Time latency(unsigned link) const { return links_[link].latency; }
   const Clock& clock(unsigned link) const { return clocks_[links_[link].clock]; }
-  // When the link can take the next packet.
+  // When the wire is free. Between wire and arbiter stands one packet.
   Time free_at(unsigned link) const { return links_[link].free_at; }
+  // When the link takes its next packet: once the last one it took is on the wire.
+  Time accepts_at(unsigned link) const { return links_[link].last_start; }
   // When the owner is woken for this link next; Time::never() when it is not.
   Time armed_at(unsigned link) const { return links_[link].armed_at; }
   LinkCounters counters(unsigned link) const;
@@ -56,10 +58,17 @@ class LinkBank {
   // Packets sent over all links, each counted once.
   std::uint64_t packets() const { return packets_; }
 
+  // Asks the cache for a link's state.
+  void prefetch(unsigned link, unsigned lane) const {
+    __builtin_prefetch(&links_[link], 1);
+    __builtin_prefetch(&lane_[link * lanes_ + lane], 1);
+  }
+
   // Takes `cells` credits if there are as many at `now`.
   bool take_credits(unsigned link, unsigned lane, int cells, Time now) {
     Lane& l = lane_[link * lanes_ + lane];
     if (l.cells < cells) [[unlikely]] {
+      collect();
       redeem(l, now);
       if (l.cells < cells) return false;
     }
@@ -68,6 +77,7 @@ class LinkBank {
   }
   // Cells not given back by the other end at `now`.
   int occupied(unsigned link, unsigned lane, Time now) {
+    collect();
     Lane& l = lane_[link * lanes_ + lane];
     redeem(l, now);
     return l.buffer - l.cells;
@@ -84,6 +94,7 @@ class LinkBank {
     if (l.hooked) [[unlikely]]
       delay_by_faults(link, hop);
     Transmission t{l.free_at, {}};
+    l.last_start = t.start;
     l.free_tick += hop.flits();
     l.free_at = c.start(l.free_tick);
     t.tail = l.free_at;
@@ -97,6 +108,20 @@ class LinkBank {
 
   // The other end gives back credits, known here at `at`; never earlier than those before it.
   void give_credits(unsigned link, unsigned lane, int cells, Time at);
+  // The same from another module, whose memory accesses are elsewhere: put down here, sorted in by collect().
+  void post_credits(unsigned link, unsigned lane, int cells, Time at) {
+    if (awaiting_ != 0 || posted_.size() == kPosted) [[unlikely]] {
+      collect();
+      give_credits(link, lane, cells, at);
+      return;
+    }
+    posted_.push_back(Posted{at, static_cast<std::uint16_t>(link), static_cast<std::uint8_t>(lane),
+                             static_cast<std::uint8_t>(cells)});
+  }
+  void collect() {
+    for (const Posted& p : posted_) give_credits(p.link, p.lane, p.cells, p.at);
+    posted_.clear();
+  }
 
   // The owner wants to be woken at `at` (no later, and not before its queue's time).
   void arm(unsigned link, Time at) {
@@ -120,6 +145,7 @@ class LinkBank {
   struct Link {
     Time free_at;
     std::int64_t free_tick = 0;
+    Time last_start;
     Time armed_at = Time::never();
     Time latency;
     std::uint64_t packets = 0;
@@ -141,6 +167,13 @@ class LinkBank {
     std::int32_t cells = 0;
     std::uint32_t next = kNone;
   };
+  struct Posted {
+    Time at;
+    std::uint16_t link = 0;
+    std::uint8_t lane = 0;
+    std::uint8_t cells = 0;
+  };
+  static constexpr std::size_t kPosted = 128;
   struct Hooks {
     LinkFault* fault = nullptr;
     LinkObserver* observer = nullptr;
@@ -169,6 +202,8 @@ class LinkBank {
   std::vector<Note> notes_;
   std::uint32_t free_note_ = kNone;
   std::uint64_t packets_ = 0;
+  unsigned awaiting_ = 0;  // lanes of all links that wait for credits
+  std::vector<Posted> posted_;
   std::vector<Clock> clocks_;
   std::vector<Hooks> hooks_;  // empty until the first attaches
 };

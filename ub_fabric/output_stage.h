@@ -14,7 +14,7 @@ inline void offer(LinkBank& links, VirtualOutputQueues& waiting, unsigned output
                   Time now, Send&& send) {
   const unsigned lane = hop.lane();
   const unsigned lanes = waiting.lanes_waiting(output);
-  const bool idle = links.free_at(output) <= now;
+  const bool idle = links.accepts_at(output) <= now;
   if (lanes >> lane & 1) {  // the output will wake up for those before it
     waiting.push(output, input, hop);
     return;
@@ -27,7 +27,7 @@ inline void offer(LinkBank& links, VirtualOutputQueues& waiting, unsigned output
   }
   waiting.push(output, input, hop);
   if (!idle) {
-    links.arm(output, links.free_at(output));
+    links.arm(output, links.accepts_at(output));
   } else if (!due) {
     links.await_credits(output, lane);
   }
@@ -38,8 +38,8 @@ template <class Send>
 inline void serve(LinkBank& links, VirtualOutputQueues& waiting, unsigned output, Time now, Send&& send) {
   unsigned lanes = waiting.lanes_waiting(output);
   if (lanes == 0) return;
-  if (links.free_at(output) > now) {
-    links.arm(output, links.free_at(output));
+  if (links.accepts_at(output) > now) {
+    links.arm(output, links.accepts_at(output));
     return;
   }
   while (lanes != 0) {
@@ -49,7 +49,7 @@ inline void serve(LinkBank& links, VirtualOutputQueues& waiting, unsigned output
     if (links.take_credits(output, lane, hop.cells(), now)) {
       waiting.pop(output, lane, input);
       send(input, output, hop);
-      if (waiting.lanes_waiting(output) != 0) links.arm(output, links.free_at(output));
+      if (waiting.lanes_waiting(output) != 0) links.arm(output, links.accepts_at(output));
       return;
     }
     links.await_credits(output, lane);

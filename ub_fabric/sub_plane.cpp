@@ -12,7 +12,7 @@ SubPlane::SubPlane(unsigned index, const Parameters& parameters, PacketPool& pac
     : index_(index),
       shape_(parameters.topology),
       packets_(packets),
-      queue_(source, Time{1024}),
+      queue_(source, Time{128}),
       links_(queue_, 0, kOutput, shape_.chips() * shape_.ports(),
              static_cast<unsigned>(parameters.ub.link.lanes),
              RetryTimes{parameters.ub.link.retry_turnaround, parameters.ub.link.retry_timeout}),
@@ -21,6 +21,7 @@ SubPlane::SubPlane(unsigned index, const Parameters& parameters, PacketPool& pac
       routing_(routing_policy(parameters.ub.switch_chip.routing)),
       store_(parameters.ub.switch_chip.forwarding == "packet-store"),
       pipeline_(parameters.ub.switch_chip.pipeline_latency),
+      endpoint_latency_(parameters.ub.link.endpoint_latency),
       lookahead_(ub::lookahead(parameters)),
       peer_(shape_.chips() * shape_.ports(), 0),
       upstream_(shape_.chips() * shape_.ports()),
@@ -63,28 +64,56 @@ void SubPlane::attach(Endpoint endpoint, const Attachment& attachment) {
 }
 
 void SubPlane::run_until(Time end) {
-  queue_.run_until(end, [this](const sim::Event& event) {
-    if (event.what == kArrival) {
-      SwitchChip* const model = foreign_[chip_of_[event.unit]];
-      if (model == nullptr) [[likely]] {
-        arrive(event.unit, Hop{event.argument});
-      } else {
-        const unsigned chip = chip_of_[event.unit];
-        ChipHost host(*this, chip);
-        model->arrived(host, event.unit - chip * shape_.ports(), Hop{event.argument});
-      }
-      return;
-    }
-    const auto output = static_cast<unsigned>(event.argument);
-    if (!links_.woken(output, event.at)) return;
-    const unsigned chip = chip_of_[output];
-    if (foreign_[chip] == nullptr) [[likely]] {
-      serve_output(output);
+  links_.collect();
+  queue_.run_until(
+      end, [this](const sim::Event& event) { handle(event); },
+      [this](const sim::Event& event) { prefetch(event); });
+}
+
+void SubPlane::handle(const sim::Event& event) {
+  if (event.what == kArrival) {
+    SwitchChip* const model = foreign_[chip_of_[event.unit]];
+    if (model == nullptr) [[likely]] {
+      arrive(event.unit, Hop{event.argument});
     } else {
+      const unsigned chip = chip_of_[event.unit];
       ChipHost host(*this, chip);
-      foreign_[chip]->woken(host, output - chip * shape_.ports());
+      model->arrived(host, event.unit - chip * shape_.ports(), Hop{event.argument});
     }
-  });
+    return;
+  }
+  const auto output = static_cast<unsigned>(event.argument);
+  if (!links_.woken(output, event.at)) return;
+  const unsigned chip = chip_of_[output];
+  if (foreign_[chip] == nullptr) [[likely]] {
+    serve_output(output);
+  } else {
+    ChipHost host(*this, chip);
+    foreign_[chip]->woken(host, output - chip * shape_.ports());
+  }
+}
+
+// The links a packet comes from and will most likely go to.
+void SubPlane::prefetch(const sim::Event& event) const {
+  if (event.what != kArrival) {
+    links_.prefetch(static_cast<unsigned>(event.argument), 0);
+    return;
+  }
+  const Hop hop{event.argument};
+  const Upstream& upstream = upstream_[event.unit];
+  if (upstream.bank == &links_) {
+    links_.prefetch(upstream.link, hop.lane());
+  } else {
+    __builtin_prefetch(upstream.bank);
+  }
+  const unsigned chip = chip_of_[event.unit];
+  const unsigned node = shape_.node(hop.destination());
+  const unsigned port = !shape_.is_l1(chip) ? node
+                        : node == chip      ? shape_.endpoint_port(hop.destination())
+                                            : shape_.uplink(turn_[event.unit]);
+  const unsigned output = shape_.input(chip, port);
+  links_.prefetch(output, hop.lane());
+  waiting_.prefetch(output, hop.lane(), event.unit - shape_.input(chip, 0));
 }
 
 // The event stands at the end of the chip's pipeline: a packet and all it meets there have the same latency
@@ -99,7 +128,7 @@ void SubPlane::inject(sim::EventQueue& from, Endpoint endpoint, Hop hop, Time ar
 
 void SubPlane::free_cells(Endpoint endpoint, unsigned lane, int cells, Time at) {
   const unsigned link = link_to_endpoint(endpoint);
-  links_.give_credits(link, lane, cells, at + links_.latency(link));
+  links_.post_credits(link, lane, cells, at + links_.latency(link));
 }
 
 unsigned SubPlane::route(unsigned chip, unsigned input, Hop hop) {
@@ -149,8 +178,11 @@ void SubPlane::serve_output(unsigned output) {
 void SubPlane::send(unsigned input, unsigned output, Hop hop) {
   const Transmission t = links_.transmit(output, hop, queue_.now());
   const Upstream& upstream = upstream_[input];
-  upstream.bank->give_credits(upstream.link, hop.lane(), hop.cells(),
-                              t.tail + upstream.bank->latency(upstream.link));
+  if (upstream.bank == &links_) {
+    links_.give_credits(upstream.link, hop.lane(), hop.cells(), t.tail + links_.latency(upstream.link));
+  } else {
+    upstream.bank->post_credits(upstream.link, hop.lane(), hop.cells(), t.tail + endpoint_latency_);
+  }
   const std::uint32_t peer = peer_[output];
   if (peer & kToEndpoint) {
     deliver(static_cast<Endpoint>(peer & ~kToEndpoint), hop, t.tail + links_.latency(output));

@@ -3,8 +3,8 @@
 //
 // Transaction-level switch chip: input buffers a (port, virtual lane) with credits, virtual output queues,
 // cut-through or packet-store forwarding, a pipeline latency, and at each output round robin over lanes and
-// over the inputs of a lane. A packet is one event a link; an output has events of its own only while packets
-// wait for it.
+// over the inputs of a lane, with one packet between arbiter and wire. A packet is one event a link; an
+// output has events of its own only while packets wait for it.
 #pragma once
 
 #include <cstdint>
@@ -79,6 +79,8 @@ class SubPlane {
   enum What : std::uint32_t { kArrival, kOutput };
   static constexpr std::uint32_t kToEndpoint = 0x80000000;
 
+  void handle(const sim::Event& event);
+  void prefetch(const sim::Event& event) const;
   unsigned route(unsigned chip, unsigned input, Hop hop);
   unsigned choose_l2(unsigned chip, unsigned input, Hop hop);
   unsigned least_occupied(unsigned chip, unsigned turn, unsigned lane);
@@ -96,6 +98,7 @@ class SubPlane {
   RoutingPolicy routing_;
   bool store_;
   Time pipeline_;
+  Time endpoint_latency_;
   Time lookahead_;
   // The other end of output number n: an input number, or kToEndpoint | endpoint.
   std::vector<std::uint32_t> peer_;

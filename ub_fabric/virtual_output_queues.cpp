@@ -7,6 +7,6 @@ VirtualOutputQueues::VirtualOutputQueues(unsigned outputs, unsigned lanes, unsig
       inputs_(inputs),
       state_(outputs),
       arbiters_(std::size_t{outputs} * lanes),
-      queues_(std::size_t{outputs} * lanes * inputs) {}
+      last_(std::size_t{outputs} * lanes * inputs, kNone) {}
 
 }  // namespace cm384::ub

@@ -19,20 +19,28 @@ class VirtualOutputQueues {
   unsigned lanes_waiting(unsigned output) const { return state_[output].lanes; }
   int queued_cells(unsigned output) const { return state_[output].cells; }
 
+  // Asks the cache for what push() touches.
+  void prefetch(unsigned output, unsigned lane, unsigned input) const {
+    __builtin_prefetch(&state_[output], 1);
+    __builtin_prefetch(&arbiters_[output * lanes_ + lane], 1);
+    __builtin_prefetch(&last_[(output * lanes_ + lane) * inputs_ + input], 1);
+  }
+
   void push(unsigned output, unsigned input, Hop hop) {
     const unsigned lane = hop.lane();
     Arbiter& arbiter = arbiters_[output * lanes_ + lane];
-    Queue& queue = queues_[(output * lanes_ + lane) * inputs_ + input];
+    std::uint32_t& last = last_[(output * lanes_ + lane) * inputs_ + input];
     const std::uint32_t node = allocate(hop);
     const std::uint64_t bit = std::uint64_t{1} << input;
     if (arbiter.requests & bit) {
-      nodes_[queue.last].next = node;
+      nodes_[node].next = nodes_[last].next;
+      nodes_[last].next = node;
     } else {
-      queue.first = node;
+      nodes_[node].next = node;
       arbiter.requests |= bit;
       state_[output].lanes |= static_cast<std::uint8_t>(1u << lane);
     }
-    queue.last = node;
+    last = node;
     state_[output].cells += hop.cells();
   }
 
@@ -49,20 +57,20 @@ class VirtualOutputQueues {
     return static_cast<unsigned>(std::countr_zero(after != 0 ? after : arbiter.requests));
   }
   Hop front(unsigned output, unsigned lane, unsigned input) const {
-    return nodes_[queues_[(output * lanes_ + lane) * inputs_ + input].first].hop;
+    return nodes_[nodes_[last_[(output * lanes_ + lane) * inputs_ + input]].next].hop;
   }
   // Removes the front packet and moves the turns on.
   void pop(unsigned output, unsigned lane, unsigned input) {
     Arbiter& arbiter = arbiters_[output * lanes_ + lane];
-    Queue& queue = queues_[(output * lanes_ + lane) * inputs_ + input];
-    const std::uint32_t node = queue.first;
+    const std::uint32_t last = last_[(output * lanes_ + lane) * inputs_ + input];
+    const std::uint32_t node = nodes_[last].next;
     State& state = state_[output];
     state.cells -= nodes_[node].hop.cells();
-    if (node == queue.last) {
+    if (node == last) {
       arbiter.requests &= ~(std::uint64_t{1} << input);
       if (arbiter.requests == 0) state.lanes &= static_cast<std::uint8_t>(~(1u << lane));
     } else {
-      queue.first = nodes_[node].next;
+      nodes_[last].next = nodes_[node].next;
     }
     nodes_[node].next = free_;
     free_ = node;
@@ -72,10 +80,6 @@ class VirtualOutputQueues {
 
  private:
   static constexpr std::uint32_t kNone = 0xffffffff;
-  struct Queue {
-    std::uint32_t first = kNone;
-    std::uint32_t last = kNone;
-  };
   struct Arbiter {
     std::uint64_t requests = 0;  // bit i: input i waits
     std::uint32_t next = 0;      // input whose turn it is
@@ -104,9 +108,9 @@ class VirtualOutputQueues {
 
   unsigned lanes_;
   unsigned inputs_;
-  std::vector<State> state_;       // an output
-  std::vector<Arbiter> arbiters_;  // an output and lane
-  std::vector<Queue> queues_;      // an output, lane and input
+  std::vector<State> state_;         // an output
+  std::vector<Arbiter> arbiters_;    // an output and lane
+  std::vector<std::uint32_t> last_;  // an output, lane and input: last node of a ring
   std::vector<Node> nodes_;
   std::uint32_t free_ = kNone;
 };

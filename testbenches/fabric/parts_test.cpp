@@ -81,6 +81,22 @@ TEST(LinkBank, WakesTheOneThatWaits) {
   EXPECT_EQ(woken, 1);
 }
 
+TEST(LateEvents, ComeAfterAllOthersOfTheirTimeByKey) {
+  sim::EventQueue queue(7);
+  sim::EventQueue other(900'000);
+  queue.push_late(5_ns, 2, 0, 3);
+  queue.push_late(5_ns, 1, 0, 2);
+  queue.push_from(other, 5_ns, 0, 1);
+  queue.push(5_ns, 0, 0);
+  queue.push(Time{5001}, 0, 4);
+  std::vector<std::uint32_t> order;
+  queue.run_until(1_us, [&](const sim::Event& e) {
+    order.push_back(e.what);
+    if (e.what == 0) queue.push(5_ns, 0, 10);  // of the same time, from a handler
+  });
+  EXPECT_EQ(order, (std::vector<std::uint32_t>{0, 10, 1, 2, 3, 4}));
+}
+
 TEST(VirtualOutputQueues, RoundRobinOverInputsAndLanes) {
   VirtualOutputQueues waiting(2, 4, 36);
   for (PacketIndex i = 0; i < 3; ++i) {
