@@ -31,6 +31,10 @@ struct AivStatistics {
   std::uint64_t queue_full = 0;                     // pushes that found their pipe's queue full
   std::uint64_t scalar_flag_waits = 0;              // waits of the scalar unit that cost it time
   std::uint64_t flags_set = 0;
+  std::uint64_t vector_wait_cycles = 0;  // V stood at a wait_flag whose flag was not set
+  std::uint64_t mte2_wait_cycles = 0, mte3_wait_cycles = 0;
+  std::uint64_t mte2_busy_ps = 0,
+                mte3_busy_ps = 0;   // from an instruction's turn to issue to its last request
   std::uint64_t skipped_polls = 0;  // turns of polling loops that poll elision left out
 };
 

@@ -141,6 +141,10 @@ bool Aiv::State::wait_flag(int pipe, const QueuedInstruction& entry) {
   }
   const std::int64_t start = std::max(entry.arrival, q.ready);
   q.ready = std::max(start + 1, f.front());
+  std::uint64_t& waited = pipe == kPipeV      ? statistics.vector_wait_cycles
+                          : pipe == kPipeMte2 ? statistics.mte2_wait_cycles
+                                              : statistics.mte3_wait_cycles;
+  waited += static_cast<std::uint64_t>(q.ready - start - 1);
   consume_flag(number, q.ready, entry.instruction.pc);
   leave(pipe, q.ready - 1);
   return true;
@@ -268,7 +272,7 @@ void Aiv::handle(std::uint32_t what, std::uint64_t argument, Time now) {
 
 void Aiv::completed(const sim::Completion& completion, Time now) {
   State& s = *state_;
-  const int pipe = completion.tag >= State::kMte3Tags ? kPipeMte3 : kPipeMte2;
+  const int pipe = (completion.tag & 0xffff) >= State::kMte3Tags ? kPipeMte3 : kPipeMte2;
   s.engine(pipe).completed(completion, now);
   s.advance(1u << pipe);
 }

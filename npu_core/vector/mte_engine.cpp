@@ -85,7 +85,9 @@ void MteEngine::start(const MteCopy& copy, Time ready) {
   sequence_ = last_;
   append().pc = copy.pc;
   begin_burst();
-  schedule_next(std::max(ready.ps, cursor_ps_ + timing_.overhead_ps));
+  const std::int64_t first = std::max(ready.ps, cursor_ps_ + timing_.overhead_ps);
+  turn_ps_ = first;
+  schedule_next(first);
 }
 
 void MteEngine::begin_burst() {
@@ -152,6 +154,8 @@ bool MteEngine::next_piece(Time now) {
     if (--copy_.bursts == 0) {
       busy_ = false;
       last_request_ = now;
+      (reads_ ? statistics_.mte2_busy_ps : statistics_.mte3_busy_ps) +=
+          static_cast<std::uint64_t>(now.ps - turn_ps_ + timing_.interval_ps);
       entry(sequence_).issued = true;
       return true;
     }
@@ -221,7 +225,7 @@ void MteEngine::remote_request(Time now) {
   request.at = now;
   request.transaction = transaction_;
   request.bytes = piece_;
-  request.tag = tag_base_ + slot;
+  request.tag = static_cast<std::uint32_t>(epoch_ << 16) | (tag_base_ + slot);
   request.operation = copy_.operation;
   request.core = core_;
   if (reads_) {
@@ -240,10 +244,14 @@ void MteEngine::remote_request(Time now) {
 }
 
 bool MteEngine::completed(const sim::Completion& completion, Time now) {
-  const auto slot = static_cast<std::uint16_t>(completion.tag - tag_base_);
+  sim::Payload payload = completion.payload;
+  if (completion.tag >> 16 != (epoch_ & 0xffff)) {  // of a run that was given up
+    socket_.payloads().release(payload);
+    return false;
+  }
+  const auto slot = static_cast<std::uint16_t>((completion.tag & 0xffff) - tag_base_);
   const RemoteSlot place = slots_[slot];
   Mark& m = entry(place.sequence);
-  sim::Payload payload = completion.payload;
   if (completion.outcome != sim::Outcome::done) {
     throw MachineError(
         fmt::format("pc {:#x}: {} outside the memory of its target", m.pc, reads_ ? "read" : "write"));

@@ -48,7 +48,8 @@ struct MteCopy {
 
 class MteEngine {
  public:
-  // `tag_base` and above (up to 4096 more) are the tags of the engine's requests. `event` is its `what`.
+  // `tag_base` and above (up to 4096 more) are the low halves of the tags of the engine's requests (the epoch
+  // stands in the high half). `event` is its `what`.
   MteEngine(bool reads, std::uint16_t core, std::uint32_t event, std::uint32_t tag_base,
             const MteTiming& timing, CoreSocket& socket, UBuffer& ubuffer, AivStatistics& statistics);
 
@@ -126,6 +127,7 @@ class MteEngine {
   std::uint64_t sequence_ = 0;       // its entry in marks_
   sim::TransactionId transaction_ = 0;
   std::int64_t cursor_ps_ = 0;  // the next request may leave
+  std::int64_t turn_ps_ = 0;    // the instruction's turn to issue began
   Time last_request_;
 
   // Local requests outstanding: time freed << 3 | size in 128 B, in order of issue.

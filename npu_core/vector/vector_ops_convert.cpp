@@ -19,7 +19,7 @@ void convert_repeat(const VectorInstruction& v, UBuffer& u, std::uint32_t repeat
   for (std::uint32_t p = 0; p < s.pieces; ++p) {
     std::memcpy(source + p * sim::kBlockBytes, u.read(s.at(repeat, p)), sim::kBlockBytes);
   }
-  for (std::uint32_t i = 0; i < kElements; ++i) to[i] = f(from[i]);
+  for (std::uint32_t i = 0; i < kElements; ++i) to[i] = static_cast<To>(f(from[i]));
   if (v.mask_low == ~std::uint64_t{0}) {
     for (std::uint32_t p = 0; p < d.pieces; ++p) {
       std::memcpy(u.write(d.at(repeat, p)), result + p * sim::kBlockBytes, sim::kBlockBytes);
@@ -55,13 +55,13 @@ void execute_convert(const VectorInstruction& v, UBuffer& u) {
   using U16 = std::uint16_t;
   switch (v.operation) {
     case CM384_BF16_TO_F32:
-      return convert<U16, float>(v, u, bf16_to_f32);
+      return convert<U16, float>(v, u, [](U16 x) { return bf16_to_f32(x); });
     case CM384_F32_TO_BF16:
       return rounded<float, U16>(
           v, u, [](float x) { return f32_to_bf16(x); },
           [](float x, Rounding m) { return f32_to_bf16(x, m); });
     case CM384_F16_TO_F32:
-      return convert<U16, float>(v, u, f16_to_f32);
+      return convert<U16, float>(v, u, [](U16 x) { return f16_to_f32(x); });
     case CM384_F32_TO_F16:
       return rounded<float, U16>(
           v, u, [](float x) { return f32_to_f16(x); }, [](float x, Rounding m) { return f32_to_f16(x, m); });
@@ -80,13 +80,14 @@ void execute_convert(const VectorInstruction& v, UBuffer& u) {
     case CM384_S8_TO_F16:
       return convert<S8, U16>(v, u, [](S8 x) { return f32_to_f16(static_cast<float>(x)); });
     case CM384_F32_TO_F32:
-      return rounded<float, float>(v, u, round_integral_nearest, round_integral);
+      return rounded<float, float>(
+          v, u, [](float x) { return round_integral_nearest(x); }, round_integral);
     case CM384_F16_TO_S32:
       return rounded<U16, S32>(
           v, u, [](U16 x) { return integral_to_s32(round_integral_nearest(f16_to_f32(x))); },
           [](U16 x, Rounding m) { return f32_to_s32(f16_to_f32(x), m); });
     case CM384_S32_TO_S16:
-      return convert<S32, S16>(v, u, s32_to_s16);
+      return convert<S32, S16>(v, u, [](S32 x) { return s32_to_s16(x); });
     case CM384_S16_TO_S32:
       return convert<S16, S32>(v, u, [](S16 x) { return S32{x}; });
     default:

@@ -77,27 +77,38 @@ inline std::uint32_t to_page_end(std::uint32_t offset) {
   return UBuffer::kPageBytes - offset % UBuffer::kPageBytes;
 }
 
+// `total` bytes that are contiguous in all three operands.
+template <class Format, class F>
+void compute_range(UBuffer& ubuffer, std::uint32_t d, std::uint32_t s0, std::uint32_t s1, std::uint32_t total,
+                   const F& f) {
+  constexpr std::uint32_t kFull = (1u << kBlockElements<Format>)-1u;
+  for (std::uint32_t done = 0; done < total;) {
+    const std::uint32_t bytes =
+        std::min({total - done, to_page_end(d + done), to_page_end(s0 + done), to_page_end(s1 + done)});
+    std::byte* to = ubuffer.write(d + done);
+    const std::byte* a = ubuffer.read(s0 + done);
+    const std::byte* b = ubuffer.read(s1 + done);
+    for (std::uint32_t i = 0; i < bytes; i += sim::kBlockBytes) {
+      compute_block<Format>(to + i, a + i, b + i, kFull, f);
+    }
+    done += bytes;
+  }
+}
+
 template <class Format, class F>
 void for_each_element(const VectorInstruction& v, UBuffer& ubuffer, const F& f) {
   constexpr std::uint32_t n = kBlockElements<Format>;
-  constexpr std::uint32_t kFull = (1u << n) - 1u;
   const VectorOperand& d = v.destination;
   // An operation without a source reads its destination in its place.
   const VectorOperand& s0 = v.sources[0].used() ? v.sources[0] : d;
   const VectorOperand& s1 = v.sources[1].used() ? v.sources[1] : s0;
-  if (v.full_mask() && d.one_range() && s0.one_range() && s1.one_range() && apart_or_same(d, s0) &&
-      apart_or_same(d, s1)) {
-    const std::uint32_t total = v.repeats * 256;
-    for (std::uint32_t done = 0; done < total;) {
-      const std::uint32_t bytes = std::min({total - done, to_page_end(d.offset + done),
-                                            to_page_end(s0.offset + done), to_page_end(s1.offset + done)});
-      std::byte* to = ubuffer.write(d.offset + done);
-      const std::byte* a = ubuffer.read(s0.offset + done);
-      const std::byte* b = ubuffer.read(s1.offset + done);
-      for (std::uint32_t i = 0; i < bytes; i += sim::kBlockBytes) {
-        compute_block<Format>(to + i, a + i, b + i, kFull, f);
-      }
-      done += bytes;
+  const auto joined = [](const VectorOperand& o) { return o.piece_stride == o.piece_bytes; };
+  if (v.full_mask() && joined(d) && joined(s0) && joined(s1)) {
+    if (d.one_range() && s0.one_range() && s1.one_range() && apart_or_same(d, s0) && apart_or_same(d, s1)) {
+      return compute_range<Format>(ubuffer, d.offset, s0.offset, s1.offset, v.repeats * 256, f);
+    }
+    for (std::uint32_t r = 0; r < v.repeats; ++r) {
+      compute_range<Format>(ubuffer, d.at(r, 0), s0.at(r, 0), s1.at(r, 0), 256, f);
     }
     return;
   }

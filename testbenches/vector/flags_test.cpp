@@ -46,6 +46,7 @@ TEST(Flags, PipesWaitForEachOther) {
   const std::int64_t computed = loaded + 13 + 2 + 10;
   EXPECT_EQ(die.accesses[1].at, die.clock.start(computed + 50));
   EXPECT_EQ(die.drained(), die.clock.tick_at_or_after(die.accesses[1].at + die.write_latency));
+  EXPECT_EQ(die.aiv.statistics().vector_wait_cycles, static_cast<std::uint64_t>(loaded - 3 - 1));
 }
 
 TEST(Flags, BarrierOfAllPipesWaitsForAccesses) {

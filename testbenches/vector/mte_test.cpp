@@ -195,7 +195,12 @@ void check_remote_window(bool reads, std::uint32_t window) {
     EXPECT_NEAR(static_cast<double>((die.requests[i + 1].at - die.requests[i].at).ps), 8 * 540.54, 1.0);
   }
   EXPECT_EQ(die.drained(), die.clock.tick_at_or_after(die.requests[63].at + die.remote_latency));
-  EXPECT_EQ(die.aiv.statistics().window_full, 64u - window);
+  const AivStatistics& counted = die.aiv.statistics();
+  EXPECT_EQ(counted.window_full, 64u - window);
+  EXPECT_EQ(reads ? counted.remote_read_requests : counted.remote_write_requests, 64u);
+  EXPECT_EQ(reads ? counted.read_bytes : counted.written_bytes, bytes);
+  EXPECT_EQ(reads ? counted.mte2_busy_ps : counted.mte3_busy_ps,
+            static_cast<std::uint64_t>((die.requests[63].at - die.requests[0].at).ps + 4324));
 }
 TEST(Mte, RemoteWindowsBoundRequestsOutstanding) {
   for (const std::uint32_t window : {1u, 8u, 16u}) {
@@ -241,6 +246,16 @@ TEST(Mte, EveryParameterMovesTheTime) {
   EXPECT_LT(time(with(&Mte::local_write_window, Bytes{8192}), writes), write);
   EXPECT_GT(time(with(&Mte::remote_reads, 4), reads), read);
   EXPECT_GT(time(with(&Mte::remote_writes, 4), writes), write);
+}
+
+TEST(Mte, CompletionsOfARunThatWasGivenUpAreIgnored) {
+  StandIn die;
+  die.at(Time{300'000}, [&] { die.aiv.reset(); });  // requests are on their way
+  EXPECT_FALSE(die.run({copy_in(0, there(0), 4096), set_flag(CM384_PIPE_MTE2, CM384_PIPE_S),
+                        wait_flag(CM384_PIPE_MTE2, CM384_PIPE_S)}));
+  EXPECT_GT(die.requests.size(), 0u);
+  EXPECT_EQ(die.payloads().in_use(), 0u);
+  EXPECT_TRUE(die.run({copy_in(0, there(0), 4096)}, 100'000));
 }
 
 TEST(Mte, BadCopiesNameThePc) {

@@ -136,7 +136,8 @@ bool StandIn::run(const std::vector<PipeInstruction>& program, std::int64_t cycl
       case kScalar:
         return step(static_cast<std::int64_t>(e.argument));
       case kCompletion:
-        return aiv.completed(completions_[e.argument], e.at);
+        free_completions_.push_back(e.argument);
+        return aiv.completed(sim::Completion(completions_[e.argument]), e.at);
       default:
         return callbacks_[e.argument]();
     }
@@ -219,8 +220,14 @@ void StandIn::submit(const sim::Request& request) {
     copy_tags_in(remote_tagged, offset, request.bytes, payload.tags);
     pool_.release(payload);
   }
-  completions_.push_back(c);
-  events_.push(request.at + remote_latency, kCompletion, 0, completions_.size() - 1);
+  if (free_completions_.empty()) {
+    free_completions_.push_back(completions_.size());
+    completions_.emplace_back();
+  }
+  const std::uint64_t place = free_completions_.back();
+  free_completions_.pop_back();
+  completions_[place] = c;
+  events_.push(request.at + remote_latency, kCompletion, 0, place);
 }
 
 void StandIn::wake_scalar(std::uint16_t, std::int64_t cycle) {

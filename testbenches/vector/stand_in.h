@@ -87,6 +87,7 @@ class StandIn : public CoreSocket {
   std::int64_t drained_ = -1;
   std::vector<std::int64_t> released_;
   std::vector<sim::Completion> completions_;
+  std::vector<std::uint64_t> free_completions_;
   std::vector<std::function<void()>> callbacks_;
 };
 
