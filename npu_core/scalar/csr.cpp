@@ -101,8 +101,7 @@ bool ScalarCore::read_csr(std::uint32_t number, std::uint64_t& value) {
       value = instructions_;
       return true;
     case 0xc01:
-      value = environment_.csr(CM384_CSR_SYS_COUNT, cycle_);
-      return true;
+      return read_environment_csr(CM384_CSR_SYS_COUNT, value);
     case 0xf14:
       value = number_;
       return true;
@@ -112,12 +111,18 @@ bool ScalarCore::read_csr(std::uint32_t number, std::uint64_t& value) {
     case CM384_CSR_SYS_COUNT:
     case CM384_CSR_CORE:
     case CM384_CSR_DIE:
-      value = environment_.csr(number, cycle_);
-      return true;
+      return read_environment_csr(number, value);
     default:
       value = 0;
       return is_stub(number);
   }
+}
+
+bool ScalarCore::read_environment_csr(std::uint32_t number, std::uint64_t& value) {
+  collect_float_flags();
+  value = environment_.csr(number, cycle_);
+  FloatEnvironment::clear();
+  return true;
 }
 
 bool ScalarCore::write_csr(std::uint32_t number, std::uint64_t value) {

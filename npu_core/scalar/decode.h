@@ -39,6 +39,8 @@ struct OperandUse {
   std::uint64_t reads = 0, writes = 0;
 };
 OperandUse operand_use(const Operation& op);
+// True where rd is an x register.
+bool writes_x(Kind kind);
 const char* mnemonic(Kind kind);
 // Bytes of a load or store (0 for anything else).
 unsigned access_bytes(Kind kind);

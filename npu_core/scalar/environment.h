@@ -42,6 +42,7 @@ class ScalarEnvironment {
   virtual IssueAnswer fill(std::uint64_t address, FillKind kind, std::int64_t cycle, std::byte* line,
                            std::uint32_t bytes, sim::TagMask& tags) = 0;
 
+  // These two must not compute in floating point: the program's accrued flags are the host's meanwhile.
   // Scalar loads and stores in the UBuffer window; [offset, offset + bytes) lies inside, bytes is 1, 2, 4, 8.
   // The time they take is a parameter of the scalar core. A load returns true when any byte is payload (the
   // scalar unit then uses stand-in bytes); a store with payload = true makes its blocks payload blocks.

@@ -10,161 +10,19 @@
 #include <limits>
 
 #include "firmware/abi/isa.h"
+#include "npu_core/scalar/arithmetic.h"
 #include "npu_core/scalar/core_caches.h"
 #include "npu_core/scalar/decode.h"
 #include "npu_core/scalar/float32.h"
 #include "npu_core/scalar/float_environment.h"
+#include "npu_core/scalar/interpreter_operations.h"
 #include "npu_core/scalar/scalar_core.h"
 
 #pragma GCC diagnostic ignored "-Wpedantic"  // computed goto
 
 namespace cm384::npu {
-namespace {
 
-using S32 = std::int32_t;
-using S64 = std::int64_t;
-using U32 = std::uint32_t;
-using U64 = std::uint64_t;
-__extension__ typedef __int128 S128;
-__extension__ typedef unsigned __int128 U128;
-
-inline U64 sext(U32 value) {
-  return static_cast<U64>(static_cast<S64>(static_cast<S32>(value)));
-}
-inline S64 s(U64 value) {
-  return static_cast<S64>(value);
-}
-inline U32 low(U64 value) {
-  return static_cast<U32>(value);
-}
-
-inline U64 divide(U64 a, U64 b) {
-  if (b == 0) return ~U64{0};
-  if (s(a) == std::numeric_limits<S64>::min() && b == ~U64{0}) return a;
-  return static_cast<U64>(s(a) / s(b));
-}
-inline U64 remainder(U64 a, U64 b) {
-  if (b == 0) return a;
-  if (b == ~U64{0}) return 0;
-  return static_cast<U64>(s(a) % s(b));
-}
-inline U64 divide_word(U64 a, U64 b) {
-  const S64 x = s(sext(low(a))), y = s(sext(low(b)));
-  return y == 0 ? ~U64{0} : sext(low(static_cast<U64>(x / y)));
-}
-inline U64 remainder_word(U64 a, U64 b) {
-  const S64 x = s(sext(low(a))), y = s(sext(low(b)));
-  return y == 0 ? static_cast<U64>(x) : static_cast<U64>(x % y);
-}
-
-inline float to_float(U32 bits) {
-  return std::bit_cast<float>(bits);
-}
-inline U32 to_bits(float value) {
-  return value != value ? float32::kCanonicalNan : std::bit_cast<U32>(value);
-}
-
-// a * b + c, rounded once to nearest even, from double-precision operations: the product of two floats is
-// exact in double; the sum is rounded to odd there, so that rounding it again to float is right.
-inline float fused(float a, float b, float c) {
-  const double product = static_cast<double>(a) * static_cast<double>(b);
-  const double addend = static_cast<double>(c);
-  double sum = product + addend;
-  if (!std::isfinite(sum)) return static_cast<float>(sum);
-  const double part = sum - product;
-  const double error = (product - (sum - part)) + (addend - part);
-  if (error != 0 && (std::bit_cast<U64>(sum) & 1) == 0) {
-    const bool away = (error > 0) == (sum > 0);
-    sum = std::bit_cast<double>(std::bit_cast<U64>(sum) + (away ? U64{1} : ~U64{0}));
-  }
-  return static_cast<float>(sum);
-}
-
-template <class T>
-inline T read_as(const Shortcut& entry, U64 address) {
-  T value;
-  std::memcpy(&value, entry.host + (address & (Shortcut::kBytes - 1)), sizeof value);
-  return value;
-}
-
-}  // namespace
-
-#define OP(name) do_##name:
-// Every operation ends in a dispatch of its own where nothing is checked: branch predictors like it.
-#define DISPATCH_NEXT                                  \
-  do {                                                 \
-    ++op;                                              \
-    if constexpr (kChecked) goto dispatch;             \
-    goto* kLabels[static_cast<std::size_t>(op->kind)]; \
-  } while (0)
-#define BINARY(name, expression)              \
-  OP(name) {                                  \
-    const U64 a = x[op->rs1], b = x[op->rs2]; \
-    x[op->rd] = (expression);                 \
-    DISPATCH_NEXT;                            \
-  }
-#define IMMEDIATE(name, expression)                                \
-  OP(name) {                                                       \
-    const U64 a = x[op->rs1], b = static_cast<U64>(op->immediate); \
-    x[op->rd] = (expression);                                      \
-    DISPATCH_NEXT;                                                 \
-  }
-#define LOAD(name, type, destination, convert)                                              \
-  OP(name) {                                                                                \
-    const U64 address = x[op->rs1] + static_cast<U64>(op->immediate);                       \
-    const Shortcut& entry = shortcuts[address / Shortcut::kBytes % CoreCaches::kShortcuts]; \
-    if (entry.load_tag != (address & ~(Shortcut::kBytes - sizeof(type)))) [[unlikely]]      \
-      goto slow_load;                                                                       \
-    destination = convert(read_as<type>(entry, address));                                   \
-    DISPATCH_NEXT;                                                                          \
-  }
-#define STORE(name, type, source)                                                           \
-  OP(name) {                                                                                \
-    const U64 address = x[op->rs1] + static_cast<U64>(op->immediate);                       \
-    const Shortcut& entry = shortcuts[address / Shortcut::kBytes % CoreCaches::kShortcuts]; \
-    if (entry.store_tag != (address & ~(Shortcut::kBytes - sizeof(type)))) [[unlikely]]     \
-      goto slow_store;                                                                      \
-    if constexpr (kChecked) {                                                               \
-      if (value_is_tainted(*op)) goto slow_store;                                           \
-    }                                                                                       \
-    const auto value = static_cast<type>(source);                                           \
-    std::memcpy(entry.host + (address & (Shortcut::kBytes - 1)), &value, sizeof value);     \
-    DISPATCH_NEXT;                                                                          \
-  }
-#define BRANCH(name, condition)               \
-  OP(name) {                                  \
-    const U64 a = x[op->rs1], b = x[op->rs2]; \
-    if (condition) goto taken;                \
-    goto not_taken;                           \
-  }
-#define NEAREST_EVEN ((state_.rounding | static_cast<std::uint8_t>(op->immediate)) == 0)
-#define FLOAT(name, expression)                                                               \
-  OP(name) {                                                                                  \
-    if (!NEAREST_EVEN) [[unlikely]]                                                           \
-      goto slow_float;                                                                        \
-    const float a = to_float(f[op->rs1]), b = to_float(f[op->rs2]), c = to_float(f[op->rs3]); \
-    (void)b, (void)c;                                                                         \
-    f[op->rd] = to_bits(expression);                                                          \
-    DISPATCH_NEXT;                                                                            \
-  }
-#define SIGN(name, expression)                \
-  OP(name) {                                  \
-    const U32 a = f[op->rs1], b = f[op->rs2]; \
-    f[op->rd] = (expression);                 \
-    DISPATCH_NEXT;                            \
-  }
-// State that the slow paths see and may change.
-#define SYNCHRONISE                       \
-  cycle_ = base + op->offset;             \
-  pc_ = block->pc + 2 * op->pc_halfwords; \
-  instructions_ = retired + static_cast<U64>(op - block->operations)
-#define PARK                                                  \
-  do {                                                        \
-    parked_block_ = block;                                    \
-    retrying_ = true;                                         \
-    parked_index_ = static_cast<U32>(op - block->operations); \
-    return Stop::parked;                                      \
-  } while (0)
+using namespace arithmetic;
 
 template <bool kChecked>
 Stop ScalarCore::interpret(std::int64_t limit) {

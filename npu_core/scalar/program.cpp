@@ -34,8 +34,8 @@ Program::Program(std::shared_ptr<const ElfImage> image, const hw::ScalarCorePara
       std::memcpy(writable[page]->data() + in_page, segment.content.data() + done, bytes);
       done += bytes;
     }
-    if (!segment.executable || segment.bytes == 0) continue;
-    const std::uint64_t end = segment.address + segment.bytes;
+    if (!segment.executable || segment.content.empty()) continue;
+    const std::uint64_t end = segment.address + segment.content.size();
     for (std::size_t page = PrivateMemory::page_of(segment.address); page <= PrivateMemory::page_of(end - 1);
          ++page) {
       text_[page] = true;

@@ -149,6 +149,7 @@ class ScalarCore {
   // csr.cpp; false: illegal.
   bool csr(const Operation& op);
   bool read_csr(std::uint32_t number, std::uint64_t& value);
+  bool read_environment_csr(std::uint32_t number, std::uint64_t& value);
   bool write_csr(std::uint32_t number, std::uint64_t value);
 
   // float_slow.cpp: what the host's float unit does not do in one operation; false: illegal rounding mode.
