@@ -9,7 +9,8 @@
 /* The matrix has `rows` rows of `row_bytes` bytes, `pitch` bytes from row to row. Block b of n takes a
  * contiguous share of the rows (the first rows % n blocks one group of block_count rows more where groups do
  * not divide). One MTE2 instruction moves block_count rows of block_bytes; the last of a row or share may be
- * smaller. Instructions fill a buffer in turn; a buffer is used again once all of it has arrived. */
+ * smaller. Instructions fill a buffer in turn; with wait_for_reuse
+ * a buffer is used again once all of it has arrived. */
 struct cm384_stream {
   uint64_t source;       /* GM address of row 0 */
   uint64_t rows;         /* 12288 in A6 */
@@ -20,8 +21,8 @@ struct cm384_stream {
   uint32_t buffer_bytes; /* at least block_count * align32(block_bytes); buffers * buffer_bytes <= 184 KiB */
   uint32_t buffers;      /* 1..8 */
   uint32_t passes;       /* how often the whole is read */
-  uint32_t reserved;
-  uint64_t results; /* own die: one cm384_stream_result a block, 512 B apart */
+  uint32_t wait_for_reuse; /* 0: nothing consumes the data, so later instructions may overwrite it at once */
+  uint64_t results;        /* own die: one cm384_stream_result a block, 512 B apart */
 };
 
 #define CM384_STREAM_BUFFER_BYTES (184u * 1024u)

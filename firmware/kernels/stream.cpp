@@ -10,10 +10,11 @@ namespace {
 
 constexpr uint32_t kResult = CM384_STREAM_BUFFER_BYTES;
 
-// Fills the buffers in turn and waits before one is used again.
+// Fills the buffers in turn; waits before one is used again where the launch asks for it.
 class BufferRing {
  public:
-  CM384_INLINE explicit BufferRing(const cm384_stream& a) : bytes_(a.buffer_bytes), buffers_(a.buffers) {}
+  CM384_INLINE explicit BufferRing(const cm384_stream& a)
+      : bytes_(a.buffer_bytes), buffers_(a.buffers), wait_(a.wait_for_reuse != 0) {}
 
   // Where `padded` bytes may go next.
   CM384_INLINE uint32_t place(uint32_t padded) {
@@ -23,6 +24,7 @@ class BufferRing {
     return at;
   }
   CM384_INLINE void drain() {
+    if (!wait_) return PipeBarrier<PIPE_ALL>();
     if (used_ != 0) SetFlag<HardEvent::MTE2_S>(current_);
     for (uint32_t i = 0; i < used_; ++i) WaitFlag<HardEvent::MTE2_S>(i);
   }
@@ -30,11 +32,11 @@ class BufferRing {
  private:
   void next_buffer() {
     if (used_ != 0) {
-      SetFlag<HardEvent::MTE2_S>(current_);
+      if (wait_) SetFlag<HardEvent::MTE2_S>(current_);
       current_ = current_ + 1 == buffers_ ? 0 : current_ + 1;
     }
     if (used_ == buffers_) {
-      WaitFlag<HardEvent::MTE2_S>(current_);
+      if (wait_) WaitFlag<HardEvent::MTE2_S>(current_);
     } else {
       ++used_;
     }
@@ -43,6 +45,7 @@ class BufferRing {
   }
 
   uint32_t bytes_, buffers_;
+  bool wait_;
   uint32_t current_ = 0, used_ = 0;
   uint32_t next_ = 0, limit_ = 0;  // free part of the current buffer
 };

@@ -20,7 +20,7 @@ const std::array<StreamShape, 4>& stream_shapes() {
 }
 
 StreamReading measure_stream(const StudyContext& context, const StreamShape& shape, int cores, int passes,
-                             SimulatorCounts& counts) {
+                             bool wait_for_reuse, SimulatorCounts& counts) {
   SessionOptions options;
   options.dies = {0};
   Session session(context, options);
@@ -40,6 +40,7 @@ StreamReading measure_stream(const StudyContext& context, const StreamShape& sha
                           ? 1
                           : std::min(8u, CM384_STREAM_BUFFER_BYTES / std::max(instruction, 16384u));
   arguments.buffer_bytes = std::max(instruction, 16384u);
+  arguments.wait_for_reuse = wait_for_reuse ? 1 : 0;
   arguments.passes = static_cast<std::uint32_t>(passes);
   arguments.results = runtime.allocate(0, static_cast<std::uint64_t>(cores) * CM384_STREAM_RESULT_STRIDE);
   const std::uint64_t block = runtime.allocate(0, sizeof arguments);
@@ -81,7 +82,10 @@ void add_options(boost::program_options::options_description& options) {
       "shape", choices_option("1x128,64x128,64x2048,unaligned", {"1x128", "64x128", "64x2048", "unaligned"}),
       "how rows of the matrix are cut into instructions: rows x bytes; unaligned: 64x2048 of rows of 24,574 "
       "B")("cores", integer_option(48, 1, 64), "AIVs that read")("passes", integer_option(1, 1, 100),
-                                                                 "how often the matrix of 302 MB is read");
+                                                                 "how often the matrix of 302 MB is read")(
+      "wait-for-reuse", boost::program_options::bool_switch(),
+      "wait for the data of a buffer before it is filled again; the measured kernels have no consumer and do "
+      "not");
 }
 
 StudyResult run(const StudyContext& context) {
@@ -91,8 +95,8 @@ StudyResult run(const StudyContext& context) {
     const auto shape = std::find_if(stream_shapes().begin(), stream_shapes().end(),
                                     [&](const StreamShape& s) { return s.name == names[i]; });
     const int cores = context.option<int>("cores");
-    const StreamReading reading =
-        measure_stream(context, *shape, cores, context.option<int>("passes"), result.simulator);
+    const StreamReading reading = measure_stream(context, *shape, cores, context.option<int>("passes"),
+                                                 context.option<bool>("wait-for-reuse"), result.simulator);
     if (context.interrupted != 0) {
       result.complete = false;
       break;

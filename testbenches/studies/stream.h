@@ -27,6 +27,6 @@ struct StreamReading {
   double l2_hit_rate = 0;
 };
 StreamReading measure_stream(const StudyContext& context, const StreamShape& shape, int cores, int passes,
-                             SimulatorCounts& counts);
+                             bool wait_for_reuse, SimulatorCounts& counts);
 
 }  // namespace cm384::studies
