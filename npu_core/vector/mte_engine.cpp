@@ -12,18 +12,11 @@
 namespace cm384::npu {
 namespace {
 
-constexpr std::uint32_t kUnit = 128;  // grain of the local window and of rounded reads
+constexpr std::uint32_t kUnit = 128;  // grain of the local window: a sector
 
-std::uint32_t round_up(std::uint32_t bytes, std::uint32_t grain) {
-  return (bytes + grain - 1) / grain * grain;
-}
-
-// Tags of the 32 B pieces that start `skip` bytes into a request with these tags.
-sim::TagMask shifted(sim::TagMask tags, std::uint32_t skip, std::uint32_t bytes) {
-  const std::uint32_t blocks = skip / sim::kBlockBytes;
-  sim::TagMask result = tags >> blocks;
-  if (skip % sim::kBlockBytes != 0) result |= result >> 1;
-  return result & sim::all_tags(bytes);
+// Units of `kUnit` that a request touches; memory moves whole sectors.
+std::uint32_t units_of(std::uint64_t address, std::uint32_t bytes) {
+  return (static_cast<std::uint32_t>(address % kUnit) + bytes + kUnit - 1) / kUnit;
 }
 
 }  // namespace
@@ -102,21 +95,13 @@ void MteEngine::plan_piece() {
   const auto in_block = static_cast<std::uint32_t>(address % sim::kRequestBytes);
   piece_ = std::min(copy_.burst_bytes - done_, sim::kRequestBytes - in_block);
   request_address_ = address;
-  request_bytes_ = piece_;
-  if (!local_ || !reads_) return;
-  if (copy_.gm % kUnit == 0) {
-    request_bytes_ = round_up(piece_, kUnit);
-  } else {
-    request_address_ = address - in_block;
-    request_bytes_ = sim::kRequestBytes;
-  }
 }
 
 // Asks for the event of the planned request; a full remote window has none, its completion goes on instead.
 void MteEngine::schedule_next(std::int64_t earliest_ps) {
   std::int64_t at = std::max(earliest_ps, socket_.now().ps);
   if (local_) {
-    const std::int64_t needed = round_up(request_bytes_, kUnit);
+    const std::int64_t needed = std::int64_t{units_of(request_address_, piece_)} * kUnit;
     bool waited = false;
     while (window_bytes_ != 0 && window_bytes_ + needed > timing_.window_bytes) {
       const std::uint64_t oldest = window_[window_first_++ & (window_.size() - 1)];
@@ -169,15 +154,13 @@ bool MteEngine::next_piece(Time now) {
 
 void MteEngine::local_request(Time now) {
   std::byte buffer[sim::kRequestBytes];
-  const LocalAccess access{
-      cm384_gm_offset(request_address_), request_bytes_, core_, !reads_, copy_.allocate, now};
+  const LocalAccess access{cm384_gm_offset(request_address_), piece_, core_, !reads_, copy_.allocate, now};
   const std::uint32_t ub = copy_.ub + done_;
   Time done;
   if (reads_) {
     sim::TagMask tags = 0;
     done = socket_.access(access, buffer, tags);
-    const auto skip = static_cast<std::uint32_t>(copy_.gm + done_ - request_address_);
-    read_into(ub, buffer + skip, piece_, tags == 0 ? 0 : shifted(tags, skip, piece_));
+    read_into(ub, buffer, piece_, tags);
     ++statistics_.local_read_requests;
     statistics_.read_bytes += piece_;
   } else {
@@ -202,7 +185,7 @@ void MteEngine::local_request(Time now) {
   if (window_.empty()) {
     window_.resize(std::bit_ceil(static_cast<std::size_t>(timing_.window_bytes / kUnit) + 4));
   }
-  const std::uint32_t units = round_up(request_bytes_, kUnit) / kUnit;
+  const std::uint32_t units = units_of(request_address_, piece_);
   window_[window_last_++ & (window_.size() - 1)] = static_cast<std::uint64_t>(window_freed_ps_) << 3 | units;
   window_bytes_ += units * kUnit;
 }

@@ -3,10 +3,8 @@
 //
 // One event a request. Requests leave at least an interval apart; an instruction costs an overhead of issue
 // time on top, and its set-up hides behind the requests of the one before it. A request never crosses a 512 B
-// boundary of global memory. Reads of the own die are rounded up: to multiples of 128 B where a burst starts
-// on one, else to 512 B blocks (ascend-facts A2: 512 B granularity, unaligned ends rounded up). What is
-// outstanding to the own die is bounded in (rounded) bytes, whose buffer frees in order; to memory outside in
-// requests.
+// boundary of global memory; the die's memory moves the whole sectors it touches. What is outstanding to the
+// own die is bounded in bytes of sectors, whose buffer frees in order; to memory outside in requests.
 #pragma once
 
 #include <cstdint>
@@ -121,10 +119,9 @@ class MteEngine {
   bool local_ = false;             // the burst lies in the own die's memory
   bool waits_for_window_ = false;  // for a remote completion
   std::uint32_t done_ = 0;         // bytes of the burst
-  std::uint32_t piece_ = 0;        // bytes of the next request, without rounding
+  std::uint32_t piece_ = 0;        // bytes of the next request
   std::uint64_t request_address_ = 0;
-  std::uint32_t request_bytes_ = 0;  // rounded
-  std::uint64_t sequence_ = 0;       // its entry in marks_
+  std::uint64_t sequence_ = 0;  // its entry in marks_
   sim::TransactionId transaction_ = 0;
   std::int64_t cursor_ps_ = 0;  // the next request may leave
   std::int64_t turn_ps_ = 0;    // the instruction's turn to issue began
