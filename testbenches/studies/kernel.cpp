@@ -2,10 +2,13 @@
 #include "firmware/abi/kernel.h"
 
 #include <cstdio>
+#include <memory>
+#include <optional>
 
+#include "npu_core/scalar/bare_metal.h"
 #include "npu_core/scalar/elf_image.h"
+#include "npu_core/scalar/gdb_stub.h"
 #include "sim/error.h"
-#include "testbenches/studies/bare_metal.h"
 #include "testbenches/studies/options.h"
 #include "testbenches/studies/session.h"
 #include "testbenches/studies/studies.h"
@@ -29,6 +32,44 @@ void add_options(boost::program_options::options_description& options) {
 struct FileCloser {
   void operator()(std::FILE* file) const { std::fclose(file); }
 };
+using File = std::unique_ptr<std::FILE, FileCloser>;
+
+// The file of --trace; null where none was asked for.
+File open_trace(const StudyContext& context) {
+  const auto& path = context.option<std::string>("trace");
+  if (path.empty()) return {};
+  File file(std::fopen(path.c_str(), "w"));
+  if (!file) throw InputError(fmt::format("--trace: {}: cannot be written", path));
+  return file;
+}
+
+// A program that ends by writing `tohost`: one scalar unit alone, without pipes and dies.
+StudyResult run_bare_metal_program(const StudyContext& context, const std::string& path) {
+  const File trace = open_trace(context);
+  npu::BareMetalOptions options;
+  options.most_instructions = static_cast<std::uint64_t>(context.option<int>("max-instructions"));
+  options.console = stderr;
+  options.trace = trace.get();
+  std::optional<npu::GdbStub> debugger;
+  if (context.gdb_port != 0) {
+    debugger.emplace(static_cast<std::uint16_t>(context.gdb_port));
+    options.debugger = &*debugger;
+  }
+  const npu::BareMetalResult outcome = npu::run_bare_metal(path, context.machine.scalar_core, options);
+  StudyResult result;
+  result.input_files.push_back(path);
+  result.passed = outcome.passed;
+  result.simulator.instructions = outcome.instructions;
+  result.simulator.simulated = Clock(context.machine.die.clock).start(outcome.cycles);
+  Json row;
+  row["kernel"] = path;
+  row["passed"] = outcome.passed;
+  row["failed_test"] = outcome.passed ? Json() : Json(outcome.failed_test);
+  row["instructions"] = outcome.instructions;
+  row["cycles"] = outcome.cycles;
+  result.rows.push_back(row);
+  return result;
+}
 
 StudyResult run(const StudyContext& context) {
   const auto& path = context.option<std::string>("elf");
@@ -52,12 +93,8 @@ StudyResult run(const StudyContext& context) {
   const std::uint64_t block = runtime.allocate(die, sizeof arguments);
   runtime.put(block, arguments);
 
-  std::unique_ptr<std::FILE, FileCloser> trace;
-  if (const auto& file = context.option<std::string>("trace"); !file.empty()) {
-    trace.reset(std::fopen(file.c_str(), "w"));
-    if (!trace) throw InputError(fmt::format("--trace: {} cannot be written", file));
-    session.machine().die(die).core(0).scalar().set_trace(trace.get());
-  }
+  const File trace = open_trace(context);
+  if (trace) session.machine().die(die).core(0).scalar().set_trace(trace.get());
   const auto cores = runtime.first_cores(context.option<int>("cores"));
   const auto launch = runtime.launch(die, runtime.load(image), block, cores, runtime.earliest_start());
   result.complete = runtime.wait();

@@ -6,7 +6,7 @@
 namespace cm384::studies {
 
 std::span<const Study> registry() {
-  static const std::array<Study, 3> table{kP2pStudy, kDispatchStudy, kStreamStudy};
+  static const std::array<Study, 4> table{kP2pStudy, kDispatchStudy, kStreamStudy, kKernelStudy};
   return table;
 }
 

@@ -1,6 +1,7 @@
 #include "testbenches/studies/session.h"
 
 #include "firmware/embedded.h"
+#include "sim/error.h"
 
 namespace cm384::studies {
 namespace {
@@ -23,11 +24,16 @@ supernode::SupernodeOptions machine_options(const StudyContext& context, const S
 }  // namespace
 
 Session::Session(const StudyContext& context, const SessionOptions& options)
-    : machine_(context.machine, machine_options(context, options, fraction_)), runtime_(machine_) {}
+    : machine_(context.machine, machine_options(context, options, fraction_)), runtime_(machine_) {
+  if (context.gdb_port == 0) return;
+  debugger_ = std::make_unique<npu::GdbStub>(static_cast<std::uint16_t>(context.gdb_port));
+  machine_.die(options.dies.front()).core(0).attach_debugger(*debugger_);
+}
 
 std::shared_ptr<npu::Program> Session::built_in(std::string_view name) {
-  return runtime_.load(
-      npu::ElfImage::from_memory(firmware::kernel_image(name), fmt::format("{}.elf (built in)", name)));
+  const auto image = firmware::kernel_image(name);
+  if (image.empty()) throw InputError(fmt::format("no built-in kernel `{}`", name));
+  return runtime_.load(npu::ElfImage::from_memory(image, fmt::format("{}.elf (built in)", name)));
 }
 
 void Session::count(SimulatorCounts& into) const {

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "npu_core/scalar/gdb_stub.h"
 #include "supernode/runtime.h"
 #include "supernode/supernode.h"
 #include "testbenches/studies/study.h"
@@ -38,6 +39,7 @@ class Session {
 
  private:
   double fraction_ = 0;
+  std::unique_ptr<npu::GdbStub> debugger_;  // of core 0 of the first die, with --gdb
   supernode::Supernode machine_;
   supernode::Runtime runtime_;
 };
