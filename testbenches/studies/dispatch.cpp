@@ -142,22 +142,26 @@ DispatchReading measure_dispatch(const StudyContext& context, const DispatchCase
                                  SimulatorCounts& counts, double progress_from, double progress_to) {
   const hw::Topology& topology = context.machine.topology;
   SessionOptions options;
-  options.dies = supernode::place_ranks(setting.placement, setting.ranks, topology.dies(),
-                                        topology.dies_per_node, context.seed);
+  const std::vector<int> dies = supernode::place_ranks(setting.placement, setting.ranks, topology.dies(),
+                                                       topology.dies_per_node, context.seed);
+  options.dies = dies;
+  if (setting.reverse_modules) std::reverse(options.dies.begin(), options.dies.end());
   options.die.aiv.elide_polls = setting.elide_polls;
   options.die.aiv.check_hazards = setting.check_hazards;
   options.progress_from = progress_from;
   options.progress_to = progress_to;
+  options.what = fmt::format("dispatch, {} ranks", setting.ranks);
   const reference::DispatchCase dispatch = make_case(context, setting);
   Session session(context, options);
   auto& runtime = session.runtime();
   const auto cores = runtime.first_cores(setting.cores);
-  DispatchMemory memory(runtime, dispatch, options.dies, setting.cores, setting.full);
+  DispatchMemory memory(runtime, dispatch, dies, setting.cores, setting.full);
   if (!cm384_dispatch_fits(&memory.ranks().front().arguments, static_cast<std::uint64_t>(setting.cores)))
     throw InputError(
         fmt::format("run dispatch: batch {}, {} ranks and hidden size {} do not fit a UBuffer of 192 KiB",
                     setting.batch, setting.ranks, setting.hidden));
   const auto program = session.built_in("dispatch");
+  if (setting.prepare) setting.prepare(session.machine());
   std::optional<reference::DispatchReference> reference;
   if (setting.full) reference.emplace(dispatch);
 
@@ -188,6 +192,7 @@ DispatchReading measure_dispatch(const StudyContext& context, const DispatchCase
       const npu::LaunchRecord& record = runtime.record(launch);
       tasks.push_back((record.task_end - record.task_start).us());
       kernels.push_back((record.last_retired - record.first_instruction).us());
+      reading.tasks.push_back(record);
       blocks += record.blocks;
       for (std::size_t p = 0; p < phases.size(); ++p) phases[p] += record.phase_total[p];
     }
@@ -199,6 +204,11 @@ DispatchReading measure_dispatch(const StudyContext& context, const DispatchCase
   for (int p = 0; p <= CM384_DISPATCH_COPY; ++p)
     reading.phase_us.push_back(
         blocks == 0 ? 0 : phases[static_cast<std::size_t>(p)].us() / static_cast<double>(blocks));
+  for (const Rank& rank : memory.ranks()) {
+    npu::Die& die = session.machine().die(rank.die);
+    for (int core = 0; core < die.cores(); ++core)
+      reading.skipped_polls += die.core(core).aiv().statistics().skipped_polls;
+  }
   session.count(counts);
   return reading;
 }

@@ -1,13 +1,19 @@
 // FusedDispatch by AIV-Direct over many ranks: one launch of kernel `dispatch` a rank and iteration.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "hw/units.h"
+#include "npu_core/die/launch.h"
 #include "testbenches/studies/confidence.h"
 #include "testbenches/studies/study.h"
+
+namespace cm384::supernode {
+class Supernode;
+}
 
 namespace cm384::studies {
 
@@ -28,7 +34,10 @@ struct DispatchCase {
   std::string placement = "linear";
   std::string routing = "uniform";  // uniform, zipf:S, trace:FILE
   bool drop_repeats = false;
-  Time start_skew{};  // ranks start at times drawn from [0, start_skew]
+  Time start_skew{};             // ranks start at times drawn from [0, start_skew]
+  bool reverse_modules = false;  // dies become modules in the opposite order, which must change nothing
+  // Called with the machine before its first launch: where faults and observers are attached.
+  std::function<void(supernode::Supernode&)> prepare;
 };
 
 struct DispatchReading {
@@ -37,6 +46,8 @@ struct DispatchReading {
   std::vector<double> phase_us;           // mean of a core's time in each phase of enum cm384_dispatch_phase
   std::optional<bool> correct;            // payload mode full only
   std::string first_difference;           // where `correct` is false
+  std::vector<npu::LaunchRecord> tasks;   // of counted iterations, in each one of all ranks in order
+  std::uint64_t skipped_polls = 0;        // turns of polling loops that poll elision left out
   int batch = 0, top_k = 0, experts = 0;  // effective; a trace sets the last two
 };
 

@@ -6,6 +6,7 @@
 #include "sim/error.h"
 #include "testbenches/studies/dispatch.h"
 #include "testbenches/studies/options.h"
+#include "testbenches/studies/session.h"
 #include "testbenches/studies/studies.h"
 #include "testbenches/studies/validation.h"
 #include "traces/routing.h"
@@ -42,6 +43,7 @@ void add_options(boost::program_options::options_description& options) {
       "real-polling", bool_switch(),
       "run every turn of polling loops instead of skipping those that find nothing")(
       "check-hazards", bool_switch(), "report pipes that touch the UBuffer without a flag that orders them");
+  add_fault_option(options);
 }
 
 DispatchCase case_of(const StudyContext& context) {
@@ -98,6 +100,9 @@ StudyResult run(const StudyContext& context) {
       row["path"] = "aiv-direct";
       row["batch"] = reading.batch;
       row["latency_us"] = to_json(chosen);
+      const auto figure = published(setting, reading);
+      row["published_us"] = figure ? Json(*figure) : Json();
+      row["error"] = figure && task ? Json(chosen.mean / *figure - 1) : Json();
       row["task_us"] = reading.task_us.mean;
       row["kernel_us"] = reading.kernel_us.mean;
       // One byte an element: what is sent is INT8.
@@ -108,9 +113,6 @@ StudyResult run(const StudyContext& context) {
       for (std::size_t p = 0; p < kPhaseNames.size(); ++p)
         phases.push_back({{"name", kPhaseNames[p]}, {"mean_us", reading.phase_us[p]}});
       row["phases"] = phases;
-      const auto figure = published(setting, reading);
-      row["published_us"] = figure ? Json(*figure) : Json();
-      row["error"] = figure && task ? Json(chosen.mean / *figure - 1) : Json();
       result.rows.push_back(row);
     }
     if (reading.correct && !*reading.correct) {

@@ -84,6 +84,7 @@ StudyResult run(const StudyContext& context) {
   options.dies = {die};
   options.die.aiv.check_hazards = context.option<bool>("check-hazards");
   options.die.aiv.elide_polls = !context.option<bool>("real-polling");
+  options.what = fmt::format("kernel {}", path);
   Session session(context, options);
   auto& runtime = session.runtime();
 

@@ -62,6 +62,8 @@ Measured run_kernel(const StudyContext& context, const P2pPoint& point, int core
   SessionOptions options;
   options.dies = counterpart.dies;
   options.sockets = counterpart.sockets;
+  options.what = fmt::format("p2p {} {} {}, {} cores, {} B each, in {} B", point.operation, point.target,
+                             point.distance, cores, bytes, chunk);
   Session session(context, options);
   auto& runtime = session.runtime();
 
@@ -148,6 +150,7 @@ void add_options(boost::program_options::options_description& options) {
                              "bytes of the one instruction whose latency is measured; at most 184 KiB")(
       "cores", integer_option(48, 1, 64), "AIVs that move data together, for bandwidth")(
       "volume", size_option(16_MiB), "bytes each of them moves; 0B: measure no bandwidth");
+  add_fault_option(options);
 }
 
 StudyResult run(const StudyContext& context) {

@@ -55,6 +55,7 @@ Predictions predict_dispatch(const ValidationContext& context) {
   SimulatorCounts counts;
   for (const int ranks : {8, 256}) {
     DispatchCase setting;
+    setting.iterations = 1;
     setting.ranks = ranks;
     const DispatchReading reading = measure_dispatch(study_context(context), setting, counts);
     if (context.interrupted != 0) break;

@@ -40,6 +40,7 @@ Json simulator_object(const StudyResult& result, const RunFacts& run) {
           {"instructions", counts.instructions},
           {"packet_hops", counts.packet_hops},
           {"memory_requests", counts.memory_requests},
+          {"damaged_transmissions", counts.damaged},
           {"events", counts.events},
           {"peak_rss_MB", peak_rss_megabytes()},
           {"build",

@@ -22,6 +22,7 @@ struct SimulatorCounts {
   std::uint64_t packet_hops = 0;   // one packet, acknowledgements included, crossing one link
   std::uint64_t events = 0;
   std::uint64_t memory_requests = 0;
+  std::uint64_t damaged = 0;  // transmissions, by faults asked for
 };
 
 struct StudyResult {

@@ -8,12 +8,25 @@
 namespace cm384::studies {
 namespace {
 
-// A row without nesting: {"latency_us.mean": 1}.
+// Whether a list is one of named figures, such as phases: [{"name": "send", "mean_us": 51.0}, ...].
+bool is_named(const Json& value) {
+  return value.is_array() && !value.empty() && std::ranges::all_of(value, [](const Json& item) {
+           return item.is_object() && item.size() == 2 && item.contains("name");
+         });
+}
+
+// A row without nesting: {"latency_us.mean": 1, "phases.send.mean_us": 51.0}.
 void flatten(const Json& object, const std::string& prefix, Json& flat) {
   for (const auto& [key, value] : object.items()) {
     const std::string name = prefix.empty() ? key : prefix + '.' + key;
     if (value.is_object()) {
       flatten(value, name, flat);
+    } else if (is_named(value)) {
+      for (const Json& item : value) {
+        Json rest = item;
+        rest.erase("name");
+        flatten(rest, name + '.' + item["name"].get<std::string>(), flat);
+      }
     } else {
       flat[name] = value;
     }
@@ -77,6 +90,10 @@ std::string to_table(const Json& rows) {
   const Sheet sheet = sheet_of(rows);
   std::vector<std::string> lines(sheet.rows.size() + 2);
   for (const std::string& column : sheet.columns) {
+    // People need no column that holds nothing.
+    if (std::ranges::all_of(sheet.rows, [&](const Json& row) { return cell_text(row, column) == "-"; }) &&
+        sheet.columns.size() > 8)
+      continue;
     std::size_t width = column.size();
     for (const Json& row : sheet.rows) width = std::max(width, cell_text(row, column).size());
     const bool right = is_number_column(sheet, column);

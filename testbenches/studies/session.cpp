@@ -2,6 +2,7 @@
 
 #include "firmware/embedded.h"
 #include "sim/error.h"
+#include "testbenches/studies/statistics_file.h"
 
 namespace cm384::studies {
 namespace {
@@ -21,10 +22,41 @@ supernode::SupernodeOptions machine_options(const StudyContext& context, const S
   return made;
 }
 
+supernode::FaultRequest parse_fault_option(const std::string& text) {
+  try {
+    return supernode::parse_fault(text);
+  } catch (const InputError& error) {
+    throw InputError(fmt::format("--fault: {}", error.what()));
+  }
+}
+
 }  // namespace
 
+void add_fault_option(boost::program_options::options_description& options) {
+  using Texts = std::vector<std::string>;
+  options.add_options()(
+      "fault",
+      boost::program_options::value<Texts>()
+          ->composing()
+          ->value_name("LINK,rate=X")
+          ->notifier([](const Texts& texts) {
+            for (const std::string& text : texts) parse_fault_option(text);
+          }),
+      "damage transmissions on a link, both ways, with chance X each: plane=P,node=N,l2=K or plane=P,die=D; "
+      "further seed=S, kind=corrupt|lost; may be repeated");
+}
+
 Session::Session(const StudyContext& context, const SessionOptions& options)
-    : machine_(context.machine, machine_options(context, options, fraction_)), runtime_(machine_) {
+    : context_(context),
+      what_(options.what),
+      machine_(context.machine, machine_options(context, options, fraction_)),
+      faults_(machine_),
+      runtime_(machine_) {
+  if (context.options.count("fault") != 0) {
+    for (const auto& text : context.option<std::vector<std::string>>("fault")) {
+      faults_.attach(parse_fault_option(text));
+    }
+  }
   if (context.gdb_port == 0) return;
   debugger_ = std::make_unique<npu::GdbStub>(static_cast<std::uint16_t>(context.gdb_port));
   machine_.die(options.dies.front()).core(0).attach_debugger(*debugger_);
@@ -43,6 +75,10 @@ void Session::count(SimulatorCounts& into) const {
   into.packet_hops += counts.packet_hops;
   into.events += counts.events;
   into.memory_requests += counts.memory_requests;
+  into.damaged += faults_.strikes();
+  if (context_.statistics == nullptr) return;
+  context_.statistics->begin(what_, machine_.earliest());
+  machine_.visit_statistics([this](const sim::Statistics& part) { context_.statistics->add(part); });
 }
 
 }  // namespace cm384::studies

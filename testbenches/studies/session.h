@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "npu_core/scalar/gdb_stub.h"
+#include "supernode/faults.h"
 #include "supernode/runtime.h"
 #include "supernode/supernode.h"
 #include "testbenches/studies/study.h"
@@ -21,7 +22,11 @@ struct SessionOptions {
   // This run's part of the study's work, for the progress display.
   double progress_from = 0, progress_to = 1;
   std::function<void(int die, int core, std::string_view text)> output;
+  std::string what;  // this run is, for the file of statistics
 };
+
+// Adds the option `--fault`, which every session of the study then obeys.
+void add_fault_option(boost::program_options::options_description& options);
 
 // A supernode and its runtime for one run of a study.
 class Session {
@@ -34,13 +39,16 @@ class Session {
   std::shared_ptr<npu::Program> built_in(std::string_view name);
   // Share of this session's work that is done, 0 to 1.
   void done(double fraction) { fraction_ = fraction; }
-  // Adds this run's counters.
+  // Adds this run's counters, to the file of statistics too. Called once, at its end.
   void count(SimulatorCounts& into) const;
 
  private:
+  const StudyContext& context_;
+  std::string what_;
   double fraction_ = 0;
   std::unique_ptr<npu::GdbStub> debugger_;  // of core 0 of the first die, with --gdb
   supernode::Supernode machine_;
+  supernode::Faults faults_;
   supernode::Runtime runtime_;
 };
 

@@ -23,6 +23,7 @@ StreamReading measure_stream(const StudyContext& context, const StreamShape& sha
                              bool wait_for_reuse, SimulatorCounts& counts) {
   SessionOptions options;
   options.dies = {0};
+  options.what = fmt::format("stream {}, {} cores", shape.name, cores);
   Session session(context, options);
   auto& runtime = session.runtime();
 

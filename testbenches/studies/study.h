@@ -15,6 +15,8 @@
 
 namespace cm384::studies {
 
+class StatisticsFile;
+
 // Where a study says how far it is. The command draws a bar, prints lines, or stays silent.
 class Progress {
  public:
@@ -34,6 +36,7 @@ struct StudyContext {
       interrupted;         // not 0: stop at the next convenient point, complete = false
   int gdb_port = 0;        // 0: no debugger asked for
   std::string out_folder;  // empty: no --out
+  StatisticsFile* statistics = nullptr;  // takes what the study's machines counted; null: nobody asked
 
   template <class T>
   const T& option(const char* name) const {
