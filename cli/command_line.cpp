@@ -24,7 +24,7 @@ extern "C" void on_signal(int signal) {
 constexpr std::string_view kUsage =
     "cm384 run STUDY [study options] [--machine PRESET|FILE] [--set key=value]... [--seed N] [--out DIR]\n"
     "cm384 validate            predicted against published, figure by figure\n"
-    "cm384 machine list|show|check|reference [PRESET|FILE]\n"
+    "cm384 machine list|show|check|reference|statistics [PRESET|FILE]\n"
     "cm384 trace ...           record, inspect, convert, generate, replay (not built yet)\n"
     "cm384 report DIR          pictures and tables of a finished run (not built yet)\n"
     "cm384 sweep FILE          many runs over a grid (not built yet)\n"

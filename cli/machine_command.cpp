@@ -7,6 +7,7 @@
 #include "cli/exit_code.h"
 #include "hw/nearest_name.h"
 #include "sim/error.h"
+#include "supernode/statistics.h"
 #include "testbenches/studies/options.h"
 
 namespace cm384::cli {
@@ -19,7 +20,8 @@ constexpr std::string_view kUsage =
     "cm384 machine show  [PRESET|FILE] [--set KEY=VALUE]  every value and where it comes from (TOML; "
     "--format json)\n"
     "cm384 machine check [PRESET|FILE] [--set KEY=VALUE]  whether a machine is whole and in range\n"
-    "cm384 machine reference                              the page docs/machine.md\n";
+    "cm384 machine reference                              the page docs/machine.md\n"
+    "cm384 machine statistics                             what is counted: the page docs/statistics.md\n";
 
 void list() {
   for (const std::string& name : hw::preset_names()) {
@@ -31,11 +33,11 @@ void list() {
 }  // namespace
 
 int machine_command(const Arguments& arguments) {
-  const std::vector<std::string> actions = {"list", "show", "check", "reference"};
+  const std::vector<std::string> actions = {"list", "show", "check", "reference", "statistics"};
   if (arguments.empty() || arguments.front() == "--help" || arguments.front() == "-h") {
     fmt::print("{}", kUsage);
     if (arguments.empty())
-      throw InputError("machine: says not what to do; allowed: list, show, check, reference");
+      throw InputError("machine: says not what to do; allowed: list, show, check, reference, statistics");
     return kDone;
   }
   const std::string& action = arguments.front();
@@ -63,6 +65,8 @@ int machine_command(const Arguments& arguments) {
                values["format"].as<std::string>() == "json" ? hw::to_json(machine) : hw::to_toml(machine));
   } else if (action == "reference") {
     fmt::print("{}", hw::reference_page(machine));
+  } else if (action == "statistics") {
+    fmt::print("{}", supernode::statistics_page(machine));
   } else {
     fmt::print("{}: good, {} parameters, {} of them changed\n", machine.name, machine.provenance.size(),
                machine.overrides.size());

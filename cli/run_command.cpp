@@ -9,6 +9,7 @@
 #include "hw/nearest_name.h"
 #include "sim/error.h"
 #include "testbenches/studies/options.h"
+#include "testbenches/studies/statistics_file.h"
 
 namespace cm384::cli {
 namespace {
@@ -40,6 +41,10 @@ void add_run_options(po::options_description& options) {
   options.add_options()("out", studies::required_text_option("DIR"), "write result.json there");
   options.add_options()("format", studies::choice_option("table", {"table", "json", "csv"}),
                         "of the rows on standard output");
+  options.add_options()("stats", studies::required_text_option("FILE"),
+                        "write what every part of the machine counted, as JSON");
+  options.add_options()("stats-detail", po::bool_switch(),
+                        "in that file, every core, channel and link by itself as well");
   options.add_options()("gdb", studies::integer_option(0, 0, 65'535),
                         "TCP port where a debugger may attach to a core; 0: none");
   add_help_option(options);
@@ -93,6 +98,10 @@ int run_command(std::span<const Study> all, const Arguments& arguments) {
   const std::string folder = values.count("out") != 0 ? values["out"].as<std::string>() : "";
   studies::RunFacts facts{.study = std::string(study.name), .seed = seed_of(values)};
   studies::StudyResult result;
+  const bool stats = values.count("stats") != 0;
+  if (values["stats-detail"].as<bool>() && !stats)
+    throw InputError("--stats-detail: is of --stats FILE, which is not given");
+  studies::StatisticsFile statistics(values["stats-detail"].as<bool>());
   {
     ConsoleProgress progress;
     result = study.run({.machine = machine,
@@ -101,12 +110,14 @@ int run_command(std::span<const Study> all, const Arguments& arguments) {
                         .progress = progress,
                         .interrupted = interrupted(),
                         .gdb_port = values["gdb"].as<int>(),
-                        .out_folder = folder});
+                        .out_folder = folder,
+                        .statistics = stats ? &statistics : nullptr});
     facts.wall_s = progress.seconds();
   }
   if (result.parameters.empty()) result.parameters = studies::effective_options(own, values);
   const studies::Json document = studies::to_document(result, machine, facts);
   if (!folder.empty()) studies::write_file(folder, "result.json", document.dump(2) + "\n");
+  if (stats) statistics.write(values["stats"].as<std::string>(), facts.study);
   print_result(result, document, values["format"].as<std::string>());
   const int code = exit_code_of(result);
   if (code == kInterrupted) fmt::print(stderr, "cm384: interrupted; the rows are what is known so far\n");

@@ -19,6 +19,13 @@ struct LocalAccess {
   Time at;               // leaves the core; the socket is called at this event time
 };
 
+// An MTE instruction whose first request leaves: what a trace says of a transaction.
+struct TransactionStart {
+  std::uint64_t address = 0;  // global, of the first request
+  std::uint64_t bytes = 0;    // of the whole instruction
+  sim::Operation operation = sim::Operation::read;
+};
+
 // Events a core asks for; they come back to it with the same `what`.
 class CoreSocket {
  public:
@@ -42,7 +49,10 @@ class CoreSocket {
   // To memory outside the die: the completion comes back through the core's completed().
   virtual void submit(const sim::Request& request) = 0;
   virtual sim::PayloadPool& payloads() = 0;
-  virtual sim::TransactionId new_transaction(std::uint16_t core) = 0;
+  // One a MTE instruction, at its first request.
+  virtual sim::TransactionId new_transaction(std::uint16_t core, const TransactionStart& start) = 0;
+  // All of it is complete at `at`, which may lie ahead of now().
+  virtual void transaction_completed(std::uint16_t core, sim::TransactionId transaction, Time at) = 0;
 
   // The scalar unit of the core may run again from the given core cycle on.
   virtual void wake_scalar(std::uint16_t core, std::int64_t cycle) = 0;

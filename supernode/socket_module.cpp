@@ -50,6 +50,20 @@ npu::BackingStore* SocketModule::store(int socket) {
   return &memories_[static_cast<std::size_t>(found - numbers_.begin())]->store();
 }
 
+void SocketMemory::declare_statistics(sim::Statistics& to, const sim::StatisticPath& at) const {
+  to.declare(at.part("dram"), "accesses", "requests", "to the socket's DRAM", [this] { return dram_.accesses(); });
+  to.declare(at.part("dram"), "bytes", "B", "read from or written to the socket's DRAM",
+             [this] { return dram_.bytes(); });
+}
+
+void SocketModule::declare_statistics(sim::Statistics& to) const {
+  for (std::size_t n = 0; n < numbers_.size(); ++n) {
+    const auto at = sim::StatisticPath{}.part("socket", static_cast<std::uint64_t>(numbers_[n]));
+    memories_[n]->declare_statistics(to, at);
+    controllers_[n]->declare_statistics(to, at);
+  }
+}
+
 std::uint64_t SocketModule::packet_hops() const {
   std::uint64_t sum = 0;
   for (const auto& controller : controllers_) sum += controller->packet_hops();

@@ -8,6 +8,7 @@
 #include "npu_core/memory/backing_store.h"
 #include "sim/event_queue.h"
 #include "sim/payload.h"
+#include "sim/statistics.h"
 #include "sim/transaction.h"
 #include "ub_fabric/controller.h"
 #include "ub_fabric/socket_dram.h"
@@ -25,6 +26,7 @@ class SocketMemory final : public sim::RemoteTarget {
 
   Time access(sim::Request& request, sim::Outcome& outcome) override;
   npu::BackingStore& store() { return store_; }
+  void declare_statistics(sim::Statistics& to, const sim::StatisticPath& at) const;
 
  private:
   npu::BackingStore store_;
@@ -47,6 +49,8 @@ class SocketModule {
   // nullptr for a socket that does not take part.
   npu::BackingStore* store(int socket);
   std::uint64_t packet_hops() const;
+  // One registry path a socket: "socket3".
+  void declare_statistics(sim::Statistics& to) const;
 
  private:
   sim::EventQueue queue_;

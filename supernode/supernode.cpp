@@ -73,6 +73,7 @@ struct Supernode::Parts {
   std::vector<std::unique_ptr<ub::SubPlane>> planes;
   std::unique_ptr<SocketModule> sockets;
   std::vector<std::unique_ptr<WindowProcess>> processes;
+  std::vector<std::unique_ptr<LinkTap>> taps;
 };
 
 Supernode::Supernode(const hw::Machine& machine, SupernodeOptions options)
@@ -164,6 +165,13 @@ ub::UbController& Supernode::controller(int number) const {
   return *parts_->controllers[static_cast<std::size_t>(number)];
 }
 
+ub::SubPlane& Supernode::plane(int number) const {
+  if (number < 0 || number >= static_cast<int>(parts_->planes.size()))
+    throw InputError(
+        fmt::format("sub-plane {} does not exist; allowed: 0 to {}", number, parts_->planes.size() - 1));
+  return *parts_->planes[static_cast<std::size_t>(number)];
+}
+
 std::uint32_t Supernode::launch(int die_number, npu::LaunchRequest request, Time at) {
   parts_->control.last_progress = std::max(parts_->control.last_progress, at);
   ++unfinished_;
@@ -179,6 +187,97 @@ void Supernode::launch_finished(int die, const npu::LaunchRecord& record) {
   if (records.size() <= record.launch) records.resize(record.launch + std::size_t{1});
   records[record.launch] = record;
   --unfinished_;
+  if (probes_.launch_ended) probes_.launch_ended(die, record);
+}
+
+void Supernode::launch_started(int die, const npu::LaunchRecord& record) {
+  if (probes_.launch_begun) probes_.launch_begun(die, record);
+}
+
+void Supernode::transaction_begun(const npu::TransactionBegun& transaction) {
+  if (probes_.transaction_begun) probes_.transaction_begun(transaction);
+}
+
+void Supernode::transaction_completed(const npu::TransactionCompleted& transaction) {
+  if (probes_.transaction_completed) probes_.transaction_completed(transaction);
+}
+
+void Supernode::trace_transactions() {
+  for (const auto& die : parts_->dies) {
+    if (die) die->trace();
+  }
+}
+
+void Supernode::trace_links() {
+  if (!parts_->taps.empty()) return;
+  const auto tap = [this](const LinkName& name) {
+    parts_->taps.push_back(std::make_unique<LinkTap>(name, probes_.link_packet));
+    return parts_->taps.back().get();
+  };
+  for (int p = 0; p < static_cast<int>(parts_->planes.size()); ++p) {
+    ub::SubPlane& sub_plane = plane(p);
+    const ub::ClosShape& shape = sub_plane.shape();
+    const auto attach = [&](unsigned link, LinkName name) {
+      name.plane = p;
+      sub_plane.attach_observer(link, tap(name));
+    };
+    for (unsigned e = 0; e < shape.endpoints(); ++e) {
+      const auto endpoint = static_cast<ub::Endpoint>(e);
+      attach(sub_plane.link_to_endpoint(endpoint), {LinkName::Kind::to_endpoint, 0, static_cast<int>(e),
+                                                    static_cast<int>(shape.node(endpoint)), 0});
+    }
+    for (unsigned node = 0; node < shape.nodes(); ++node) {
+      for (unsigned l2 = 0; l2 < shape.l2_switches(); ++l2) {
+        attach(sub_plane.link_up(node, l2),
+               {LinkName::Kind::up, 0, 0, static_cast<int>(node), static_cast<int>(l2)});
+        attach(sub_plane.link_down(l2, node),
+               {LinkName::Kind::down, 0, 0, static_cast<int>(node), static_cast<int>(l2)});
+      }
+    }
+    const auto attach_port = [&](ub::UbController& controller) {
+      const ub::Endpoint endpoint = controller.endpoint();
+      controller.ports().attach_observer(
+          static_cast<unsigned>(p),
+          tap({LinkName::Kind::from_endpoint, p, endpoint, static_cast<int>(shape.node(endpoint)), 0}));
+    };
+    for (const auto& controller : parts_->controllers) {
+      if (controller) attach_port(*controller);
+    }
+    if (!parts_->sockets) continue;
+    for (const auto& controller : parts_->sockets->controllers()) attach_port(*controller);
+  }
+}
+
+std::vector<std::function<void(sim::Statistics&)>> Supernode::declarations() const {
+  std::vector<std::function<void(sim::Statistics&)>> made;
+  const sim::StatisticPath root;
+  for (std::size_t n = 0; n < parts_->dies.size(); ++n) {
+    if (!parts_->dies[n]) continue;
+    made.push_back([this, n, at = root.part("die", n)](sim::Statistics& to) {
+      parts_->dies[n]->declare_statistics(to, at);
+      parts_->controllers[n]->declare_statistics(to, at);
+    });
+  }
+  if (parts_->sockets)
+    made.push_back([this](sim::Statistics& to) { parts_->sockets->declare_statistics(to); });
+  for (std::size_t p = 0; p < parts_->planes.size(); ++p) {
+    made.push_back([this, p, at = root.part("plane", p)](sim::Statistics& to) {
+      parts_->planes[p]->declare_statistics(to, at);
+    });
+  }
+  return made;
+}
+
+void Supernode::declare_statistics(sim::Statistics& to) const {
+  for (const auto& declare : declarations()) declare(to);
+}
+
+void Supernode::visit_statistics(const std::function<void(const sim::Statistics&)>& visit) const {
+  for (const auto& declare : declarations()) {
+    sim::Statistics part;
+    declare(part);
+    visit(part);
+  }
 }
 
 void Supernode::kernel_output(int die, int core, std::string_view text) {

@@ -11,7 +11,10 @@
 #include "npu_core/die/die.h"
 #include "npu_core/memory/backing_store.h"
 #include "sim/payload.h"
+#include "sim/statistics.h"
+#include "supernode/probes.h"
 #include "ub_fabric/controller.h"
+#include "ub_fabric/sub_plane.h"
 
 namespace cm384::supernode {
 
@@ -50,6 +53,8 @@ class Supernode final : private npu::DieListener {
   npu::BackingStore& socket_store(int number) const;
   // Its Unified Bus controller: ports, counters, fault and observer hooks.
   ub::UbController& controller(int die) const;
+  // Throws InputError for one that does not exist.
+  ub::SubPlane& plane(int number) const;
 
   std::uint32_t launch(int die, npu::LaunchRequest request, Time at);
   const npu::LaunchRecord& record(int die, std::uint32_t number) const;
@@ -61,10 +66,27 @@ class Supernode final : private npu::DieListener {
 
   SupernodeCounts counts() const;
 
+  // Every counter of every part: "die3.aiv7.mte3.busy_ps". Declares a hundred thousand counters a hundred
+  // dies; visit_statistics() gives them part by part (a die, a sub-plane, the sockets) for one pass.
+  void declare_statistics(sim::Statistics& to) const;
+  void visit_statistics(const std::function<void(const sim::Statistics&)>& visit) const;
+
+  // What listeners attach to; see probes.h.
+  Probes& probes() { return probes_; }
+  // From now on transactions and their dependencies are told. Costs memory and a little time.
+  void trace_transactions();
+  // From now on every packet on every link is told. Takes the place of other link observers.
+  void trace_links();
+
  private:
   struct Parts;
 
+  void launch_started(int die, const npu::LaunchRecord& record) override;
   void launch_finished(int die, const npu::LaunchRecord& record) override;
+  void transaction_begun(const npu::TransactionBegun& transaction) override;
+  void transaction_completed(const npu::TransactionCompleted& transaction) override;
+  // A registry function for each die, sub-plane, and the sockets.
+  std::vector<std::function<void(sim::Statistics&)>> declarations() const;
   void kernel_output(int die, int core, std::string_view text) override;
   [[noreturn]] void report_hang(const std::string& why) const;
 
@@ -73,6 +95,7 @@ class Supernode final : private npu::DieListener {
   std::unique_ptr<Parts> parts_;
   std::vector<std::vector<npu::LaunchRecord>> records_;  // by die and launch
   std::size_t unfinished_ = 0;
+  Probes probes_;
 };
 
 }  // namespace cm384::supernode

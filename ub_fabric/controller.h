@@ -70,6 +70,8 @@ class UbController final : public sim::RemotePort {
   LinkBank& ports() { return ports_; }
   const LinkBank& ports() const { return ports_; }
   const PackageLink& package_link() const { return package_; }
+  // Of its ports too.
+  void declare_statistics(sim::Statistics& to, const sim::StatisticPath& at) const;
 
  private:
   enum What : std::uint32_t {

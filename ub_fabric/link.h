@@ -9,6 +9,7 @@
 
 #include "hw/units.h"
 #include "sim/event_queue.h"
+#include "sim/statistics.h"
 #include "ub_fabric/fault.h"
 #include "ub_fabric/packet.h"
 
@@ -55,6 +56,8 @@ class LinkBank {
   LinkCounters counters(unsigned link) const;
   // Time its flits have taken.
   Time busy(unsigned link) const { return clock(link).start(static_cast<std::int64_t>(links_[link].flits)); }
+  // Of one link.
+  void declare_statistics(sim::Statistics& to, const sim::StatisticPath& at, unsigned link) const;
   // Packets sent over all links, each counted once.
   std::uint64_t packets() const { return packets_; }
 

@@ -10,6 +10,7 @@ namespace cm384::ub {
 SubPlane::SubPlane(unsigned index, const Parameters& parameters, PacketPool& packets, std::uint32_t source,
                    std::uint64_t seed)
     : index_(index),
+      dies_(static_cast<unsigned>(parameters.topology.dies())),
       shape_(parameters.topology),
       packets_(packets),
       queue_(source, Time{128}),

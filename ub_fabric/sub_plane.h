@@ -70,6 +70,8 @@ class SubPlane {
 
   // Packets sent by its chips, each link counted (the endpoints' own links: UbController::packet_hops).
   std::uint64_t packet_hops() const { return links_.packets(); }
+  // Of links whose ends take part.
+  void declare_statistics(sim::Statistics& to, const sim::StatisticPath& at) const;
   // Packets inside its chips' input buffers or on links between them.
   std::uint64_t in_flight() const { return injected_ - delivered_; }
   Time lookahead() const { return lookahead_; }
@@ -90,6 +92,7 @@ class SubPlane {
   void deliver(Endpoint endpoint, Hop hop, Time tail);
 
   unsigned index_;
+  unsigned dies_;
   ClosShape shape_;
   PacketPool& packets_;
   sim::EventQueue queue_;

@@ -30,6 +30,8 @@ void Core::start_block(const std::shared_ptr<Program>& program, const BlockIdent
   phase_ = -1;
   phases_.fill(Time{});
   aiv_.reset();
+  earlier_instructions_ += scalar_.instructions();
+  earlier_ += scalar_.counters();
   scalar_.start(program, die_.clock().tick_at_or_after(at));
   run_scalar();
 }

@@ -40,7 +40,9 @@ class Core final : public ScalarEnvironment {
   const Aiv& aiv() const { return aiv_; }
   ScalarCore& scalar() { return scalar_; }
   const ScalarCore& scalar() const { return scalar_; }
-  std::uint64_t instructions() const { return scalar_.instructions(); }
+  // Retired in all launches.
+  std::uint64_t instructions() const { return earlier_instructions_ + scalar_.instructions(); }
+  void declare_statistics(sim::Statistics& to, const sim::StatisticPath& at) const;
   const std::array<Time, kPhases>& phase_totals() const { return phases_; }
   Time first_instruction() const { return started_; }
   Time last_retired() const { return ended_; }
@@ -68,6 +70,9 @@ class Core final : public ScalarEnvironment {
   BlockIdentity block_;
   std::shared_ptr<Program> program_;
   std::uint32_t launch_ = 0;
+  // Of the launches before this one: the scalar unit counts from its start.
+  std::uint64_t earlier_instructions_ = 0;
+  ScalarCore::Counters earlier_;
   bool busy_ = false;
   bool waiting_ = false;  // parked: the scalar unit runs on when woken
   Time started_, ended_;

@@ -29,13 +29,12 @@ Die::Die(int number, const DieParameters& parameters, const DieOptions& options,
       store_(parameters.memory.hbm.capacity),
       memory_(parameters.memory),
       watches_(static_cast<std::size_t>(parameters.die.aiv)),
-      causality_(options.causality),
-      causes_(static_cast<std::size_t>(parameters.die.aiv)) {
-  if (causality_) store_.enable_last_writer();
+      causality_(false) {
   for (int n = 0; n < parameters.die.aiv; ++n) {
     cores_.push_back(std::make_unique<Core>(static_cast<std::uint16_t>(n), *this));
     cores_.back()->aiv().set_options(options.aiv);
   }
+  if (options.causality) trace();
 }
 
 Die::~Die() = default;
@@ -86,6 +85,7 @@ void Die::start_task() {
   task.record.first_instruction = now();
   task.record.blocks = task.running;
   last_progress_ = std::max(last_progress_, now());
+  listener_.launch_started(number_, task.record);
   barrier_arrivals_.fill(0);
   for (std::uint32_t index = 0; index < cores.size(); ++index) {
     Core& core = *cores_[cores[index]];
@@ -209,15 +209,21 @@ void Die::written(std::uint64_t offset, std::uint64_t bytes) {
   watches_.written(offset, bytes, [this](std::uint16_t core) { cores_[core]->aiv().watched_write(now()); });
 }
 
+// What a core writes carries on what it had seen; one that has seen nothing leaves the rest of the line's cause.
+void Die::written_by(const LocalAccess& access) {
+  if (const auto cause = causes_[access.core].foreign) store_.set_last_writer(access.offset, cause);
+}
+
 Time Die::access(const LocalAccess& access, std::byte* bytes, sim::TagMask& tags) {
   check(access);
   if (access.write) {
     store_.write(access.offset, bytes, access.bytes, tags);
+    if (causality_) written_by(access);
     written(access.offset, access.bytes);
   } else {
     tags = store_.read(access.offset, bytes, access.bytes);
     if (causality_) {
-      if (const auto writer = store_.last_writer(access.offset)) causes_[access.core] = writer;
+      if (const auto writer = store_.last_writer(access.offset)) causes_[access.core].foreign = writer;
     }
   }
   return memory_.access({access.offset, access.bytes, access.write, access.allocate, access.core, access.at});
@@ -230,6 +236,7 @@ Time Die::private_access(const LocalAccess& access) {
 Time Die::atomic_add(const LocalAccess& access, const std::byte* bytes, bool floating) {
   check(access);
   store_.atomic_add(access.offset, bytes, access.bytes, 0, floating, nullptr);
+  if (causality_) written_by(access);
   written(access.offset, access.bytes);
   return memory_.atomic_add({access.offset, access.bytes, true, access.allocate, access.core, access.at});
 }
@@ -244,10 +251,31 @@ void Die::submit(const sim::Request& request) {
   port_->submit(request);
 }
 
-sim::TransactionId Die::new_transaction(std::uint16_t core) {
+void Die::trace() {
+  if (std::exchange(causality_, true)) return;
+  store_.enable_last_writer();
+  causes_.resize(cores_.size());
+}
+
+sim::TransactionId Die::new_transaction(std::uint16_t core, const TransactionStart& start) {
   const sim::TransactionId id = (static_cast<std::uint64_t>(number_ + 1) << 48) | ++last_transaction_;
-  if (causality_) origins_.push_back({id, causes_[core], core, now()});
+  if (!causality_) return id;
+  Causes& causes = causes_[core];
+  std::erase_if(causes.ahead, [&](const TransactionCompleted& t) {
+    if (t.at > now()) return false;
+    if (causes.previous.at <= t.at) causes.previous = t;
+    return true;
+  });
+  listener_.transaction_begun({id, causes.foreign, causes.previous.id, start.address, start.bytes, number_,
+                               core, start.operation, now()});
   return id;
+}
+
+void Die::transaction_completed(std::uint16_t core, sim::TransactionId transaction, Time at) {
+  if (!causality_) return;
+  const TransactionCompleted done{transaction, number_, core, at};
+  causes_[core].ahead.push_back(done);
+  listener_.transaction_completed(done);
 }
 
 void Die::completed(const sim::Completion& completion, Time at) {

@@ -37,15 +37,7 @@ struct DieParameters {
 
 struct DieOptions {
   AivOptions aiv;
-  bool causality = false;  // keep who wrote a line last, for replay by dependency
-};
-
-// A transaction and the last one from outside whose data its core had read when it began (0: none).
-struct TransactionOrigin {
-  sim::TransactionId id = 0;
-  sim::TransactionId depends_on = 0;
-  std::uint16_t core = 0;
-  Time at;
+  bool causality = false;  // Die::trace() from the start
 };
 
 class Die final : public CoreSocket, public sim::RemoteClient, public sim::RemoteTarget {
@@ -84,11 +76,13 @@ class Die final : public CoreSocket, public sim::RemoteClient, public sim::Remot
   Core& core(int n) { return *cores_[static_cast<std::size_t>(n)]; }
   int cores() const { return static_cast<int>(cores_.size()); }
   std::uint64_t instructions() const;
+  // Of cores and memory too.
+  void declare_statistics(sim::Statistics& to, const sim::StatisticPath& at) const;
   // One line a core that has not ended.
   std::string report() const;
 
-  // Of transactions begun since the last call; empty unless causality is on.
-  std::vector<TransactionOrigin> take_origins() { return std::exchange(origins_, {}); }
+  // From now on tells the listener of transactions and keeps who wrote a line last, to say what they depend on.
+  void trace();
 
   // For Core.
   void schedule_scalar(std::uint16_t core, Time at);
@@ -106,7 +100,8 @@ class Die final : public CoreSocket, public sim::RemoteClient, public sim::Remot
   Time atomic_add(const LocalAccess& access, const std::byte* bytes, bool floating) override;
   void submit(const sim::Request& request) override;
   sim::PayloadPool& payloads() override { return payloads_; }
-  sim::TransactionId new_transaction(std::uint16_t core) override;
+  sim::TransactionId new_transaction(std::uint16_t core, const TransactionStart& start) override;
+  void transaction_completed(std::uint16_t core, sim::TransactionId transaction, Time at) override;
   void wake_scalar(std::uint16_t core, std::int64_t cycle) override;
   void cross_core_set(std::uint16_t core, std::uint32_t mode, std::uint32_t flag) override;
   void watch(std::uint16_t core, std::uint64_t offset, std::uint64_t bytes) override;
@@ -129,9 +124,17 @@ class Die final : public CoreSocket, public sim::RemoteClient, public sim::Remot
   static constexpr std::uint32_t kFlagArrives = 0xfffe;
   static constexpr int kFlags = 16;
 
+  // What a core's next transaction may depend on.
+  struct Causes {
+    sim::TransactionId foreign = 0;  // the last one from outside whose data it read
+    TransactionCompleted previous;   // its own last one that was complete
+    std::vector<TransactionCompleted> ahead;  // complete at times to come
+  };
+
   void start_task();
   void end_task();
   void written(std::uint64_t offset, std::uint64_t bytes);
+  void written_by(const LocalAccess& access);
   void check(const LocalAccess& access) const;
 
   int number_;
@@ -151,8 +154,7 @@ class Die final : public CoreSocket, public sim::RemoteClient, public sim::Remot
   std::array<std::uint32_t, kFlags> barrier_arrivals_{};
   sim::TransactionId last_transaction_ = 0;
   bool causality_;
-  std::vector<sim::TransactionId> causes_;  // of each core: the last foreign transaction whose data it read
-  std::vector<TransactionOrigin> origins_;
+  std::vector<Causes> causes_;  // of each core, while tracing
 };
 
 }  // namespace cm384::npu

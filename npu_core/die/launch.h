@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "hw/units.h"
+#include "sim/transaction.h"
 
 namespace cm384::npu {
 
@@ -34,10 +35,37 @@ struct LaunchRecord {
   std::uint32_t blocks = 0;
 };
 
+// An MTE instruction on its way, and what it waited for. Told when its first request leaves.
+struct TransactionBegun {
+  sim::TransactionId id = 0;
+  // Data from outside: the last foreign transaction whose data the core had asked for before. What other cores
+  // of the die wrote carries on what they had seen. 0: none.
+  sim::TransactionId depends_on = 0;
+  // The core's own: the last one that was complete. 0: none.
+  sim::TransactionId previous = 0;
+  std::uint64_t address = 0;  // global, of the first byte
+  std::uint64_t bytes = 0;    // of the instruction
+  int die = 0;
+  std::uint16_t core = 0;
+  sim::Operation operation = sim::Operation::read;
+  Time at;
+};
+
+struct TransactionCompleted {
+  sim::TransactionId id = 0;
+  int die = 0;
+  std::uint16_t core = 0;
+  Time at;  // may lie ahead: memory of the own die knows it when the last request leaves
+};
+
 // Kernel output and launch ends, told at event time.
 class DieListener {
  public:
+  virtual void launch_started(int /*die*/, const LaunchRecord& /*record*/) {}
   virtual void launch_finished(int die, const LaunchRecord& record) = 0;
+  // Only of a die that traces.
+  virtual void transaction_begun(const TransactionBegun&) {}
+  virtual void transaction_completed(const TransactionCompleted&) {}
   // Text a kernel printed.
   virtual void kernel_output(int die, int core, std::string_view text) = 0;
 

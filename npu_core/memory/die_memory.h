@@ -54,6 +54,8 @@ class DieMemory {
 
   const MemoryStatistics& statistics() const { return statistics_; }
   const HbmMemory& hbm() const { return hbm_; }
+  // With those of L2 and HBM.
+  void declare_statistics(sim::Statistics& to, const sim::StatisticPath& at) const;
 
  private:
   // A rate as 2^-16 ps a byte, so that a port's reservations add up without rounding to picoseconds.

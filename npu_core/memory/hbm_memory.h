@@ -7,6 +7,7 @@
 #include "hw/parameters/memory.h"
 #include "npu_core/memory/address_mapping.h"
 #include "npu_core/memory/hbm_channel.h"
+#include "sim/statistics.h"
 
 namespace cm384::npu {
 
@@ -28,6 +29,7 @@ class HbmMemory {
   HbmChannelStatistics statistics(std::uint32_t channel) const;
   // Sum over all channels.
   HbmChannelStatistics total() const;
+  void declare_statistics(sim::Statistics& to, const sim::StatisticPath& at) const;
   // Time the data bus of a channel moved data.
   Time busy(std::uint32_t channel) const;
 

@@ -100,6 +100,14 @@ class ScalarCore {
   // Counters since start().
   struct Counters {
     std::uint64_t instruction_misses = 0, data_misses = 0, write_backs = 0, traps = 0;
+
+    Counters& operator+=(const Counters& other) {
+      instruction_misses += other.instruction_misses;
+      data_misses += other.data_misses;
+      write_backs += other.write_backs;
+      traps += other.traps;
+      return *this;
+    }
   };
   const Counters& counters() const { return counters_; }
   // Bytes this core holds on the heap.

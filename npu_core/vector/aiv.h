@@ -15,6 +15,7 @@
 #include "npu_core/core_socket.h"
 #include "npu_core/pipe_instruction.h"
 #include "npu_core/vector/ubuffer.h"
+#include "sim/statistics.h"
 #include "sim/transaction.h"
 
 namespace cm384::npu {
@@ -90,6 +91,7 @@ class Aiv {
   std::uint64_t progress() const;
 
   const AivStatistics& statistics() const;
+  void declare_statistics(sim::Statistics& to, const sim::StatisticPath& at) const;
   std::uint16_t core() const;
 
  private:

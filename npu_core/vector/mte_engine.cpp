@@ -123,6 +123,11 @@ void MteEngine::schedule_next(std::int64_t earliest_ps) {
 
 bool MteEngine::request(Time now) {
   if (!busy_) return false;
+  if (transaction_ == 0) {
+    const auto bytes = std::uint64_t{copy_.burst_bytes} * copy_.bursts;
+    transaction_ = socket_.new_transaction(core_, {copy_.gm, bytes, copy_.operation});
+    entry(sequence_).transaction = transaction_;
+  }
   local_ ? local_request(now) : remote_request(now);
   cursor_ps_ = now.ps + timing_.interval_ps;
   return next_piece(now);
@@ -141,7 +146,9 @@ bool MteEngine::next_piece(Time now) {
       last_request_ = now;
       (reads_ ? statistics_.mte2_busy_ps : statistics_.mte3_busy_ps) +=
           static_cast<std::uint64_t>(now.ps - turn_ps_ + timing_.interval_ps);
-      entry(sequence_).issued = true;
+      Mark& m = entry(sequence_);
+      m.issued = true;
+      if (m.outstanding == 0) socket_.transaction_completed(core_, m.transaction, Time{m.complete_ps});
       return true;
     }
     copy_.gm += static_cast<std::uint64_t>(copy_.gm_stride);
@@ -197,7 +204,6 @@ void MteEngine::remote_request(Time now) {
   }
   const std::uint16_t slot = free_slots_.back();
   free_slots_.pop_back();
-  if (transaction_ == 0) transaction_ = socket_.new_transaction(core_);
   const std::uint32_t ub = copy_.ub + done_;
   slots_[slot] = {ub, piece_, sequence_};
   ++entry(sequence_).outstanding;
@@ -247,6 +253,9 @@ bool MteEngine::completed(const sim::Completion& completion, Time now) {
   socket_.payloads().release(payload);
   --m.outstanding;
   m.complete_ps = std::max(m.complete_ps, now.ps);
+  if (m.issued && m.outstanding == 0) {
+    socket_.transaction_completed(core_, m.transaction, Time{m.complete_ps});
+  }
   free_slots_.push_back(slot);
   --remote_outstanding_;
   if (!waits_for_window_) return false;

@@ -71,6 +71,7 @@ class MteEngine {
     std::uint64_t pc = 0;
     std::int64_t cycle = 0;  // not before this cycle (marks)
     std::int64_t complete_ps = 0;
+    sim::TransactionId transaction = 0;
   };
   void mark(std::uint8_t kind, std::uint64_t operand, std::uint64_t pc, std::int64_t cycle);
   // Takes copies known to be complete off the list; then the mark in front, if any, else nullptr.

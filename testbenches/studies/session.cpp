@@ -33,15 +33,9 @@ supernode::FaultRequest parse_fault_option(const std::string& text) {
 }  // namespace
 
 void add_fault_option(boost::program_options::options_description& options) {
-  using Texts = std::vector<std::string>;
   options.add_options()(
       "fault",
-      boost::program_options::value<Texts>()
-          ->composing()
-          ->value_name("LINK,rate=X")
-          ->notifier([](const Texts& texts) {
-            for (const std::string& text : texts) parse_fault_option(text);
-          }),
+      boost::program_options::value<std::vector<std::string>>()->composing()->value_name("LINK,rate=X"),
       "damage transmissions on a link, both ways, with chance X each: plane=P,node=N,l2=K or plane=P,die=D; "
       "further seed=S, kind=corrupt|lost; may be repeated");
 }

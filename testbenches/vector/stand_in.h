@@ -70,7 +70,10 @@ class StandIn : public CoreSocket {
   Time atomic_add(const LocalAccess& access, const std::byte* bytes, bool floating) override;
   void submit(const sim::Request& request) override;
   sim::PayloadPool& payloads() override { return pool_; }
-  sim::TransactionId new_transaction(std::uint16_t) override { return ++transactions_; }
+  sim::TransactionId new_transaction(std::uint16_t, const TransactionStart&) override {
+    return ++transactions_;
+  }
+  void transaction_completed(std::uint16_t, sim::TransactionId, Time) override {}
   void wake_scalar(std::uint16_t core, std::int64_t cycle) override;
   void cross_core_set(std::uint16_t core, std::uint32_t mode, std::uint32_t flag) override;
   void watch(std::uint16_t core, std::uint64_t offset, std::uint64_t bytes) override;

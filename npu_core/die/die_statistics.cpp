@@ -1,0 +1,32 @@
+// What a die and its cores count, told to the registry.
+#include "npu_core/die/die.h"
+
+namespace cm384::npu {
+
+void Core::declare_statistics(sim::Statistics& to, const sim::StatisticPath& at) const {
+  using Counters = ScalarCore::Counters;
+  const auto scalar = at.part("scalar");
+  to.declare(scalar, "instructions", "instructions", "retired by the scalar unit",
+             [this] { return instructions(); });
+  const auto declare = [&](const char* name, const char* unit, const char* sentence,
+                           std::uint64_t Counters::*member) {
+    to.declare(scalar, name, unit, sentence,
+               [this, member] { return earlier_.*member + scalar_.counters().*member; });
+  };
+  declare("instruction_misses", "lines", "fetched into the instruction cache", &Counters::instruction_misses);
+  declare("data_misses", "lines", "fetched into the data cache", &Counters::data_misses);
+  declare("write_backs", "lines", "written back from the data cache", &Counters::write_backs);
+  declare("traps", "traps", "taken", &Counters::traps);
+  aiv_.declare_statistics(to, at);
+}
+
+void Die::declare_statistics(sim::Statistics& to, const sim::StatisticPath& at) const {
+  to.declare(at, "launches", "launches", "given to the die",
+             [this] { return static_cast<std::uint64_t>(launches_); });
+  to.declare(at, "events", "events", "of the simulator that the die handled",
+             [this] { return queue_.handled(); });
+  memory_.declare_statistics(to, at);
+  for (std::size_t n = 0; n < cores_.size(); ++n) cores_[n]->declare_statistics(to, at.part("aiv", n));
+}
+
+}  // namespace cm384::npu

@@ -1,0 +1,54 @@
+// Faults on links, asked for by text: `plane=0,node=1,l2=3,rate=1e-4` or `die=5,plane=2,rate=1e-4`.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "supernode/supernode.h"
+#include "ub_fabric/fault.h"
+
+namespace cm384::supernode {
+
+// Both directions of one link. Either `die` or `node` and `l2` are set; -1: not.
+struct FaultRequest {
+  int plane = -1;
+  int die = -1;     // between the die and its L1 chip
+  int node = -1;    // between the L1 chip of the node and
+  int l2 = -1;      // this L2 chip
+  double rate = 0;  // chance of every transmission to be damaged
+  std::uint64_t seed = 1;
+  ub::Damage damage = ub::Damage::corrupted;
+};
+
+// Throws InputError: an unknown or missing key, a value out of range, a link named by neither way or by both.
+FaultRequest parse_fault(std::string_view text);
+
+// The faults of a machine; detached when this goes, which must be before the machine.
+class Faults {
+ public:
+  explicit Faults(Supernode& machine) : machine_(machine) {}
+  ~Faults();
+  Faults(const Faults&) = delete;
+  Faults& operator=(const Faults&) = delete;
+
+  // Throws InputError for a link that does not exist, a die that does not take part, or a link named twice.
+  void attach(const FaultRequest& request);
+  // Transmissions damaged so far.
+  std::uint64_t strikes() const;
+
+ private:
+  struct Attached {
+    ub::SubPlane* plane = nullptr;  // or a die's port
+    ub::LinkBank* ports = nullptr;
+    unsigned link = 0;
+    std::unique_ptr<ub::RandomFault> fault;
+  };
+  void put(ub::SubPlane* plane, ub::LinkBank* ports, unsigned link, const FaultRequest& request);
+
+  Supernode& machine_;
+  std::vector<Attached> attached_;
+};
+
+}  // namespace cm384::supernode

@@ -1,0 +1,60 @@
+// Where tools listen to the whole machine. A probe that nobody listens to costs nothing: transactions are
+// told once Supernode::trace_transactions() was called, packets once trace_links() was, launches always (two
+// a launch and die).
+//
+//     supernode.trace_transactions();
+//     supernode.probes().transaction_begun.attach(&recorder, [](void* self, const npu::TransactionBegun& t) {
+//       static_cast<Recorder*>(self)->begin(t);
+//     });
+#pragma once
+
+#include <string>
+
+#include "npu_core/die/launch.h"
+#include "sim/probe.h"
+#include "ub_fabric/fault.h"
+
+namespace cm384::supernode {
+
+// One direction of a link of a sub-plane.
+struct LinkName {
+  enum class Kind : std::uint8_t { from_endpoint, to_endpoint, up, down };
+  Kind kind = Kind::up;
+  int plane = 0;
+  int endpoint = 0;  // of the first two kinds: a die, or dies + socket
+  int node = 0;      // of the L1 chip
+  int l2 = 0;        // of the last two kinds: the L2 chip
+
+  // "plane 2, endpoint 5 to node 0", "plane 2, node 1 to L2 chip 3".
+  std::string text() const;
+};
+
+struct LinkPacket {
+  const LinkName& link;
+  ub::Hop hop;
+  Time start, tail;    // first and last moment on the wire
+  int free_cells = 0;  // credits left on its lane
+};
+
+struct Probes {
+  sim::Probe<const npu::TransactionBegun&> transaction_begun;
+  sim::Probe<const npu::TransactionCompleted&> transaction_completed;
+  sim::Probe<int, const npu::LaunchRecord&> launch_begun;  // die; at the first instruction
+  sim::Probe<int, const npu::LaunchRecord&> launch_ended;
+  sim::Probe<const LinkPacket&> link_packet;
+};
+
+// Gives a link's packets to the probe, with the link's name.
+class LinkTap final : public ub::LinkObserver {
+ public:
+  LinkTap(const LinkName& name, const sim::Probe<const LinkPacket&>& probe) : name_(name), probe_(probe) {}
+  void sent(ub::Hop hop, Time start, Time tail, int free_cells) override {
+    if (probe_) probe_({name_, hop, start, tail, free_cells});
+  }
+
+ private:
+  LinkName name_;
+  const sim::Probe<const LinkPacket&>& probe_;
+};
+
+}  // namespace cm384::supernode

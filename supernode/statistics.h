@@ -1,0 +1,13 @@
+// The glossary of everything the machine counts.
+#pragma once
+
+#include <string>
+
+#include "hw/machine.h"
+
+namespace cm384::supernode {
+
+// The page docs/statistics.md: pattern, unit and sentence of every counter, in the order of declaration.
+std::string statistics_page(const hw::Machine& machine);
+
+}  // namespace cm384::supernode
