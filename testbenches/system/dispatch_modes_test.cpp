@@ -1,0 +1,102 @@
+// Payload mode control, elided polls and repeated runs: the same simulated machine, to the picosecond or
+// within what their definition allows.
+#include <gtest/gtest.h>
+
+#include "testbenches/system/machine_run.h"
+
+namespace cm384::testing {
+namespace {
+
+using studies::DispatchCase;
+using studies::DispatchReading;
+
+// All times of all ranks and iterations, to the picosecond.
+void expect_same_times(const DispatchReading& one, const DispatchReading& other, const std::string& what) {
+  ASSERT_EQ(one.tasks.size(), other.tasks.size()) << what;
+  ASSERT_FALSE(one.tasks.empty()) << what;
+  for (std::size_t i = 0; i < one.tasks.size(); ++i) {
+    const npu::LaunchRecord &a = one.tasks[i], &b = other.tasks[i];
+    EXPECT_EQ(a.task_start.ps, b.task_start.ps) << what << ", task " << i;
+    EXPECT_EQ(a.first_instruction.ps, b.first_instruction.ps) << what << ", task " << i;
+    EXPECT_EQ(a.last_retired.ps, b.last_retired.ps) << what << ", task " << i;
+    EXPECT_EQ(a.task_end.ps, b.task_end.ps) << what << ", task " << i;
+    for (std::size_t p = 0; p < a.phase_total.size(); ++p)
+      EXPECT_EQ(a.phase_total[p].ps, b.phase_total[p].ps) << what << ", task " << i << ", phase " << p;
+  }
+}
+
+void expect_control_equals_full(DispatchCase setting, const std::string& what) {
+  setting.full = true;
+  const DispatchReading full = run_dispatch(setting);
+  EXPECT_TRUE(*full.correct) << full.first_difference;
+  setting.full = false;
+  const DispatchReading control = run_dispatch(setting);
+  EXPECT_FALSE(control.correct.has_value());
+  expect_same_times(full, control, what);
+}
+
+TEST(PayloadModes, SameTimesToThePicosecond) {
+  DispatchCase uniform = small_dispatch(8, 16, 1024, 24);
+  uniform.iterations = 3;
+  expect_control_equals_full(uniform, "8 ranks, three times");
+  DispatchCase skewed = small_dispatch(20, 12, 512, 16);
+  skewed.routing = "zipf:1.2";
+  skewed.start_skew = 5_us;
+  expect_control_equals_full(skewed, "20 ranks, zipf, skewed starts");
+  DispatchCase recorded = small_dispatch(60, 8, 512, 8);
+  recorded.routing = "trace:" + sample_trace();
+  expect_control_equals_full(recorded, "60 ranks, recorded");
+  DispatchCase strided = small_dispatch(24, 8, 512, 16);
+  strided.placement = "strided";
+  strided.shared_copies = 4;
+  expect_control_equals_full(strided, "24 ranks, strided, shared expert");
+}
+
+TEST(PayloadModes, SameTimesAtFullSizeOnEightRanks) {
+  DispatchCase setting = small_dispatch(8, 128, 7168, 48);
+  setting.check_hazards = true;
+  expect_control_equals_full(setting, "8 ranks, full size");
+}
+
+TEST(PayloadModes, ControlReachesTheWholeSupernode) {
+  const DispatchReading reading = run_dispatch(small_dispatch(768, 1, 256, 4));
+  ASSERT_EQ(reading.tasks.size(), 768u);
+  for (const npu::LaunchRecord& task : reading.tasks) EXPECT_GT(task.task_end, task.task_start);
+}
+
+TEST(Polling, ElidedPollsCostWhatRealOnesDo) {
+  for (const int ranks : {8, 20}) {
+    DispatchCase setting = small_dispatch(ranks, 8, 1024, 24);
+    setting.start_skew = 20_us;  // something to wait for
+    const DispatchReading elided = run_dispatch(setting);
+    setting.elide_polls = false;
+    const DispatchReading real = run_dispatch(setting);
+    EXPECT_NEAR(elided.kernel_us.mean / real.kernel_us.mean, 1.0, 0.01) << ranks;
+    EXPECT_NEAR(elided.kernel_us.max / real.kernel_us.max, 1.0, 0.01) << ranks;
+    EXPECT_EQ(real.skipped_polls, 0u);
+    EXPECT_GT(elided.skipped_polls, 100u) << ranks;
+  }
+}
+
+TEST(Determinism, TwoRunsInOneProcessAreEqual) {
+  DispatchCase setting = small_dispatch(20, 12, 512, 16);
+  setting.routing = "zipf:1.2";
+  setting.start_skew = 5_us;
+  setting.iterations = 2;
+  const DispatchReading first = run_dispatch(setting);
+  run_dispatch(small_dispatch(8, 2, 256, 4));  // what ran in between leaves nothing behind
+  expect_same_times(first, run_dispatch(setting), "again");
+  const DispatchReading other = run_dispatch(setting, {}, 2);
+  EXPECT_NE(first.tasks.front().task_end.ps, other.tasks.front().task_end.ps) << "the seed does nothing";
+}
+
+TEST(Determinism, TheOrderOfModulesDoesNotMatter) {
+  DispatchCase setting = small_dispatch(6, 4, 512, 16);
+  setting.placement = "0,3,2,16,17,40";
+  const DispatchReading forward = run_dispatch(setting);
+  setting.reverse_modules = true;
+  expect_same_times(forward, run_dispatch(setting), "modules made in reverse order");
+}
+
+}  // namespace
+}  // namespace cm384::testing

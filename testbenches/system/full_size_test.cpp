@@ -1,0 +1,74 @@
+// What takes minutes: every token at full size, and the dispatch of EP256 and of the whole supernode.
+#include <gtest/gtest.h>
+
+#include "testbenches/system/machine_run.h"
+
+namespace cm384::testing {
+namespace {
+
+using studies::DispatchCase;
+using studies::DispatchReading;
+
+DispatchCase full_size(int ranks) {
+  DispatchCase setting = small_dispatch(ranks, 128, 7168, 48);
+  setting.full = true;
+  return setting;
+}
+
+TEST(FullSize, EveryTokenArrives) {
+  for (const int ranks : {60, 64}) {
+    for (const std::string& routing :
+         {std::string("uniform"), std::string("zipf:1.2"), "trace:" + sample_trace()}) {
+      DispatchCase setting = full_size(ranks);
+      setting.routing = routing;
+      const DispatchReading reading = run_dispatch(setting);
+      EXPECT_TRUE(*reading.correct) << ranks << " ranks, " << routing << ": " << reading.first_difference;
+    }
+  }
+}
+
+TEST(FullSize, EveryTokenArrivesOfTheWholeRecording) {
+  if (full_trace().empty()) GTEST_SKIP() << "../shared/traces is not there; the repository has a part of it";
+  for (const bool drop_repeats : {false, true}) {
+    DispatchCase setting = full_size(60);
+    setting.routing = "trace:" + full_trace();
+    setting.drop_repeats = drop_repeats;
+    const DispatchReading reading = run_dispatch(setting);
+    EXPECT_TRUE(*reading.correct) << reading.first_difference;
+  }
+}
+
+// Half the hidden size: what 320 ranks hold at full size takes 12 GB.
+TEST(FullSize, EveryTokenArrivesAtTheDeploymentOf320Ranks) {
+  DispatchCase setting = full_size(320);
+  setting.hidden = 1024;
+  setting.cores = 24;
+  const DispatchReading full = run_dispatch(setting);
+  EXPECT_TRUE(*full.correct) << full.first_difference;
+  setting.full = false;
+  const DispatchReading control = run_dispatch(setting);
+  ASSERT_EQ(full.tasks.size(), control.tasks.size());
+  for (std::size_t i = 0; i < full.tasks.size(); ++i)
+    EXPECT_EQ(full.tasks[i].task_end.ps, control.tasks[i].task_end.ps) << "rank " << i;
+}
+
+TEST(FullSize, DispatchOf256RanksFollowsFromTheCalibrationOnEight) {
+  DispatchCase setting = full_size(256);
+  setting.full = false;
+  setting.warmup = 1;
+  const DispatchReading reading = run_dispatch(setting);
+  EXPECT_NEAR(reading.task_us.mean / 152.0, 1.0, 0.10) << "[P] table 7";
+}
+
+TEST(FullSize, ControlReachesTheWholeSupernode) {
+  DispatchCase setting = full_size(768);
+  setting.full = false;
+  const DispatchReading reading = run_dispatch(setting);
+  ASSERT_EQ(reading.tasks.size(), 768u);
+  DispatchCase fewer = full_size(64);
+  fewer.full = false;
+  EXPECT_GT(reading.task_us.mean, run_dispatch(fewer).task_us.mean) << "more peers take longer";
+}
+
+}  // namespace
+}  // namespace cm384::testing

@@ -1,0 +1,71 @@
+#include "testbenches/system/machine_run.h"
+
+#include <csignal>
+#include <filesystem>
+
+namespace cm384::testing {
+namespace {
+
+class Silence final : public studies::Progress {
+  void update(double, Time, std::uint64_t) override {}
+};
+
+template <class Measure>
+auto measure(const Changes& changes, std::uint64_t seed, Measure&& run) {
+  static const boost::program_options::variables_map no_options;
+  static const volatile std::sig_atomic_t never = 0;
+  const hw::Machine machine = hw::load_machine(std::string(hw::kDefaultMachine), changes);
+  Silence silence;
+  return run(studies::StudyContext{machine, seed, no_options, silence, never, 0, ""});
+}
+
+}  // namespace
+
+studies::DispatchReading run_dispatch(const studies::DispatchCase& setting, const Changes& changes,
+                                      std::uint64_t seed) {
+  return measure(changes, seed, [&](const studies::StudyContext& context) {
+    studies::SimulatorCounts counts;
+    return studies::measure_dispatch(context, setting, counts);
+  });
+}
+
+studies::P2pReading run_p2p(const studies::P2pPoint& point, const Changes& changes) {
+  return measure(changes, 1, [&](const studies::StudyContext& context) {
+    studies::SimulatorCounts counts;
+    return studies::measure_p2p(context, point, counts);
+  });
+}
+
+studies::StreamReading run_stream(const std::string& name, const Changes& changes, double share, int cores) {
+  return measure(changes, 1, [&](const studies::StudyContext& context) {
+    studies::SimulatorCounts counts;
+    for (studies::StreamShape shape : studies::stream_shapes()) {
+      if (shape.name != name) continue;
+      shape.rows = static_cast<std::uint64_t>(static_cast<double>(shape.rows) * share);
+      return studies::measure_stream(context, shape, cores, 1, false, counts);
+    }
+    return studies::StreamReading{};
+  });
+}
+
+studies::DispatchCase small_dispatch(int ranks, int batch, int hidden, int cores) {
+  studies::DispatchCase setting;
+  setting.ranks = ranks;
+  setting.batch = batch;
+  setting.hidden = hidden;
+  setting.cores = cores;
+  setting.warmup = 0;
+  setting.iterations = 1;
+  return setting;
+}
+
+std::string sample_trace() {
+  return CM384_SOURCE_DIR "/traces/samples/qwen1.5-moe-a2.7b-layer0-part.jsonl";
+}
+
+std::string full_trace() {
+  const std::string path = CM384_SOURCE_DIR "/../shared/traces/qwen1.5-moe-a2.7b-layer0.jsonl";
+  return std::filesystem::exists(path) ? path : "";
+}
+
+}  // namespace cm384::testing

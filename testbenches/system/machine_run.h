@@ -1,0 +1,29 @@
+// A study's measurements as the tests call them: the default machine with changes, no display, no signals.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "testbenches/studies/dispatch.h"
+#include "testbenches/studies/p2p.h"
+#include "testbenches/studies/stream.h"
+
+namespace cm384::testing {
+
+using Changes = std::vector<std::string>;  // of the machine, "key=value"
+
+studies::DispatchReading run_dispatch(const studies::DispatchCase& setting, const Changes& changes = {},
+                                      std::uint64_t seed = 1);
+studies::P2pReading run_p2p(const studies::P2pPoint& point, const Changes& changes = {});
+// `share`: the part of the measured matrix's rows that is read.
+studies::StreamReading run_stream(const std::string& shape, const Changes& changes = {}, double share = 1,
+                                  int cores = 48);
+
+// A dispatch that takes a second: 16 elements of everything that can be small.
+studies::DispatchCase small_dispatch(int ranks, int batch, int hidden, int cores);
+
+// The recorded routing: the full log beside the checkout where it exists, else the part in the repository.
+std::string full_trace();
+std::string sample_trace();
+
+}  // namespace cm384::testing
