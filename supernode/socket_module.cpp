@@ -51,7 +51,8 @@ npu::BackingStore* SocketModule::store(int socket) {
 }
 
 void SocketMemory::declare_statistics(sim::Statistics& to, const sim::StatisticPath& at) const {
-  to.declare(at.part("dram"), "accesses", "requests", "to the socket's DRAM", [this] { return dram_.accesses(); });
+  to.declare(at.part("dram"), "accesses", "requests", "to the socket's DRAM",
+             [this] { return dram_.accesses(); });
   to.declare(at.part("dram"), "bytes", "B", "read from or written to the socket's DRAM",
              [this] { return dram_.bytes(); });
 }

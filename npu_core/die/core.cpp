@@ -4,6 +4,7 @@
 
 #include "firmware/abi/isa.h"
 #include "npu_core/die/die.h"
+#include "npu_core/scalar/gdb_stub.h"
 #include "sim/error.h"
 
 namespace cm384::npu {
@@ -39,7 +40,8 @@ void Core::start_block(const std::shared_ptr<Program>& program, const BlockIdent
 void Core::run_scalar() {
   if (!busy_) return;
   waiting_ = false;
-  switch (scalar_.run(die_.clock().tick_at_or_after(die_.now()) + kQuantumCycles)) {
+  const std::int64_t limit = die_.clock().tick_at_or_after(die_.now()) + kQuantumCycles;
+  switch (debugger_ != nullptr ? debugger_->run(scalar_, limit) : scalar_.run(limit)) {
     case Stop::limit:
       die_.schedule_scalar(number_,
                            std::max(die_.now(), die_.clock().start(scalar_.cycle() - kQuantumCycles / 2)));
@@ -51,11 +53,11 @@ void Core::run_scalar() {
       busy_ = false;
       ended_ = die_.clock().start(scalar_.cycle());
       if (phase_ >= 0) phases_[static_cast<std::size_t>(phase_)] += ended_ - phase_since_;
+      if (debugger_ != nullptr) debugger_->ended(0);
       die_.block_ended(*this);
       break;
-    case Stop::breakpoint:
-    case Stop::stored:
-      die_.stopped_for_debugger(*this);
+    case Stop::breakpoint:  // only under a debugger, which does not return it
+    case Stop::stored:      // only where a word is watched
       break;
   }
 }

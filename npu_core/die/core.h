@@ -13,6 +13,7 @@
 namespace cm384::npu {
 
 class Die;
+class GdbStub;
 
 // What a block of a launch knows about itself (the custom CSRs).
 struct BlockIdentity {
@@ -32,6 +33,8 @@ class Core final : public ScalarEnvironment {
   // Runs the scalar unit from event time on until it parks, ends or has run its quantum.
   void run_scalar();
   void wake(std::int64_t cycle);
+  // From its next block on the scalar unit runs under the debugger. The stub must outlive the run.
+  void attach_debugger(GdbStub& stub) { debugger_ = &stub; }
 
   bool busy() const { return busy_; }
   std::uint32_t launch() const { return launch_; }
@@ -67,6 +70,7 @@ class Core final : public ScalarEnvironment {
   Die& die_;
   ScalarCore scalar_;
   Aiv aiv_;
+  GdbStub* debugger_ = nullptr;
   BlockIdentity block_;
   std::shared_ptr<Program> program_;
   std::uint32_t launch_ = 0;

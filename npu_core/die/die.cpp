@@ -116,8 +116,6 @@ void Die::end_task() {
   listener_.launch_finished(number_, record);
 }
 
-void Die::stopped_for_debugger(Core&) {}
-
 std::uint64_t Die::instructions() const {
   std::uint64_t sum = 0;
   for (const auto& core : cores_) sum += core->instructions();

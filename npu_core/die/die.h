@@ -87,7 +87,6 @@ class Die final : public CoreSocket, public sim::RemoteClient, public sim::Remot
   // For Core.
   void schedule_scalar(std::uint16_t core, Time at);
   void block_ended(Core& core);
-  void stopped_for_debugger(Core& core);
   std::uint64_t private_offset(std::uint16_t core, std::uint64_t address, bool instruction) const;
   Time private_access(const LocalAccess& access);
   std::uint64_t sys_count(Time at) const;
