@@ -73,6 +73,9 @@ TEST(Command, MistakesAreOneLineAndExitCode2) {
   expect_refused(stand_in("run good --set die.aiv=300"), "--set die.aiv: 300 is out of range");
   expect_refused(stand_in("run good --machine none.toml"), "none.toml: no such machine file");
   expect_refused(stand_in("run good --seed -1"), "--seed: '-1' is negative");
+  expect_refused(stand_in("run good --stats-detail"), "--stats-detail: is of --stats FILE");
+  expect_refused(cm384("run p2p --volume 0B --fault plane=0,die=0"),
+                 "--fault: 'plane=0,die=0' does not name");
   expect_refused(cm384("machine shwo"), "machine shwo: unknown; did you mean show?");
   expect_refused(cm384("machine check nod8"), "did you mean node8?");
 }
@@ -127,6 +130,51 @@ TEST(Command, MachineShowReadsBack) {
   EXPECT_EQ(json["parameters"]["die.clock"]["value"], "1.85GHz");
   EXPECT_EQ(json["parameters"]["die.clock"]["from"], "published");
   fs::remove(file);
+}
+
+// What a result needs to be had again: the options as they took effect, the machine, its changes, the seed.
+TEST(Command, AResultNamesEverythingItCameFrom) {
+  const fs::path folder = fs::path(::testing::TempDir()) / "cm384_provenance_test";
+  fs::remove_all(folder);
+  fs::create_directories(folder);
+  const fs::path machine = folder / "mine.toml", stats = folder / "stats.json";
+  std::ofstream(machine) << cm384("machine show node8").output;
+  const std::string command =
+      "run p2p --op write --target npu --distance intra-node --volume 0B --seed 5 --machine " +
+      machine.string() + " --set die.aiv=40 --set ub.link.trunk_latency=300ns" +
+      " --fault die=2,plane=1,rate=0.25 --format json";
+  const Outcome plain = cm384(command);
+  ASSERT_EQ(plain.code, 0) << plain.errors;
+  const auto result = nlohmann::json::parse(plain.output);
+  EXPECT_EQ(result["seed"], 5);
+  EXPECT_EQ(result["machine_overrides"].size(), 2u);
+  EXPECT_EQ(result["machine_overrides"]["die.aiv"], "40");
+  EXPECT_EQ(result["machine_overrides"]["ub.link.trunk_latency"], "300ns");
+  ASSERT_EQ(result["inputs"].size(), 1u);
+  EXPECT_EQ(result["inputs"][0]["path"], machine.string());
+  EXPECT_THAT(result["inputs"][0]["hash"].get<std::string>(), HasSubstr("fnv1a64:"));
+  EXPECT_FALSE(result["simulator"]["build"]["version"].get<std::string>().empty());
+  // Every option of the study, given or not, as `run p2p --help` lists them.
+  const std::string help = cm384("run p2p --help").output;
+  const std::string own = help.substr(0, help.find("options of every run"));
+  std::size_t options = 0;
+  for (std::size_t at = own.find("\n  --"); at != std::string::npos;
+       at = own.find("\n  --", at + 1), ++options) {
+    const std::size_t begin = at + 5;
+    const std::string name = own.substr(begin, own.find_first_of(" =", begin) - begin);
+    EXPECT_TRUE(result["parameters"].contains(name)) << name;
+  }
+  EXPECT_EQ(options, result["parameters"].size());
+  EXPECT_EQ(result["parameters"]["fault"][0], "die=2,plane=1,rate=0.25");
+  EXPECT_EQ(result["parameters"]["bytes"], "512B");
+  // The same again, with statistics: the same rows, and a whole file beside them.
+  const auto again = nlohmann::json::parse(cm384(command + " --stats " + stats.string()).output);
+  EXPECT_EQ(again["rows"], result["rows"]);
+  EXPECT_EQ(again["parameters"], result["parameters"]);
+  std::ifstream stream(stats);
+  EXPECT_EQ(nlohmann::json::parse(stream)["rows"].size(), 1u);
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder), fs::directory_iterator()), 2);
+  fs::remove_all(folder);
 }
 
 TEST(Command, MachineListNamesThePresets) {

@@ -1,0 +1,114 @@
+// `--fault`: what it reads, which links it meets, and what that does.
+#include "supernode/faults.h"
+
+#include <gmock/gmock.h>
+
+#include "sim/error.h"
+#include "testbenches/machine/refusal.h"
+#include "testbenches/studies/options.h"
+#include "testbenches/studies/session.h"
+#include "testbenches/supernode/study_stand.h"
+
+namespace cm384::supernode {
+namespace {
+
+using ::cm384::refusal;
+using testing::HasSubstr;
+
+TEST(FaultRequest, IsRead) {
+  const FaultRequest trunk = parse_fault("plane=2,node=1,l2=3,rate=1e-4,seed=7,kind=lost");
+  EXPECT_EQ(trunk.plane, 2);
+  EXPECT_EQ(trunk.node, 1);
+  EXPECT_EQ(trunk.l2, 3);
+  EXPECT_EQ(trunk.die, -1);
+  EXPECT_EQ(trunk.rate, 1e-4);
+  EXPECT_EQ(trunk.seed, 7u);
+  EXPECT_EQ(trunk.damage, ub::Damage::lost);
+  const FaultRequest port = parse_fault("die=5,plane=2,rate=0.5");
+  EXPECT_EQ(port.die, 5);
+  EXPECT_EQ(port.damage, ub::Damage::corrupted);
+}
+
+TEST(FaultRequest, IsRefusedInOneLine) {
+  const auto refused = [](const char* text) { return refusal([=] { parse_fault(text); }); };
+  EXPECT_THAT(refused(""), HasSubstr("is not key=value"));
+  EXPECT_THAT(refused("plane=0"), HasSubstr("does not name one link and a rate"));
+  EXPECT_THAT(refused("plane=0,node=1,rate=0.1"), HasSubstr("does not name one link"));
+  EXPECT_THAT(refused("plane=0,node=1,l2=0,die=3,rate=0.1"), HasSubstr("does not name one link"));
+  EXPECT_THAT(refused("plane=0,die=3"), HasSubstr("and a rate"));
+  EXPECT_THAT(refused("plane=0,die=3,rat=1"), HasSubstr("did you mean rate?"));
+  EXPECT_THAT(refused("plane=0,die=3,rate=1"), HasSubstr("rate=1 is out of range"));
+  EXPECT_THAT(refused("plane=0,die=-3,rate=0"), HasSubstr("die=-3 is out of range"));
+  EXPECT_THAT(refused("plane=0,die=3,rate=0,kind=odd"), HasSubstr("allowed: corrupt, lost"));
+  EXPECT_THAT(refused("plane=0,die=3,rate=0,plane=1"), HasSubstr("names plane twice"));
+}
+
+TEST(Faults, MustNameALinkOfTheMachine) {
+  const hw::Machine parameters = hw::load_machine("cloudmatrix384");
+  SupernodeOptions options;
+  options.dies = {0};
+  Supernode machine(parameters, options);
+  Faults faults(machine);
+  const auto refused = [&](const char* text) { return refusal([&] { faults.attach(parse_fault(text)); }); };
+  EXPECT_THAT(refused("plane=7,die=0,rate=0"), HasSubstr("plane 7 does not exist; allowed: 0 to 6"));
+  EXPECT_THAT(refused("plane=0,node=48,l2=0,rate=0"), HasSubstr("node 48 does not exist; allowed: 0 to 47"));
+  EXPECT_THAT(refused("plane=0,node=0,l2=16,rate=0"), HasSubstr("l2 16 does not exist; allowed: 0 to 15"));
+  EXPECT_THAT(refused("plane=0,die=768,rate=0"), HasSubstr("die 768 does not exist"));
+  EXPECT_THAT(refused("plane=0,die=1,rate=0"), HasSubstr("does not take part"));
+  faults.attach(parse_fault("plane=0,die=0,rate=0"));
+  EXPECT_THAT(refused("plane=0,die=0,rate=0"), HasSubstr("named twice"));
+}
+
+struct Outcome {
+  double latency_us = 0;
+  studies::SimulatorCounts counts;
+  studies::Json totals;
+};
+
+Outcome run(const std::vector<std::string>& faults, const char* distance) {
+  StudyStand stand;
+  studies::StatisticsFile file(false);
+  stand.statistics = &file;
+  boost::program_options::options_description options;
+  studies::add_fault_option(options);
+  std::vector<std::string> arguments;
+  for (const std::string& fault : faults) arguments.insert(arguments.end(), {"--fault", fault});
+  stand.options = studies::parse_options(options, arguments);
+  Outcome outcome;
+  const studies::P2pPoint point{
+      .operation = "write", .distance = distance, .bytes = Bytes{4096}, .volume = Bytes{0}};
+  outcome.latency_us = studies::measure_p2p(stand.context(), point, outcome.counts).latency_us;
+  outcome.totals = file.to_document("p2p")["rows"][0]["totals"];
+  return outcome;
+}
+
+TEST(Faults, DelayWhatTheyMeetAndAreCounted) {
+  const Outcome clean = run({}, "intra-node");
+  EXPECT_EQ(clean.counts.damaged, 0u);
+  const Outcome corrupt = run({"plane=1,die=0,rate=0.5"}, "intra-node");
+  const Outcome lost = run({"plane=1,die=0,rate=0.5,kind=lost"}, "intra-node");
+  EXPECT_GT(corrupt.counts.damaged, 0u);
+  EXPECT_EQ(corrupt.totals["die*.ub.port*.retransmissions"].get<std::uint64_t>() +
+                corrupt.totals["plane*.l1chip*.to_die*.retransmissions"].get<std::uint64_t>(),
+            corrupt.counts.damaged);
+  EXPECT_GT(corrupt.latency_us, clean.latency_us);
+  EXPECT_GT(lost.latency_us, corrupt.latency_us);
+  // The bytes arrive all the same: as many packets, each counted once.
+  EXPECT_EQ(corrupt.counts.packet_hops, clean.counts.packet_hops);
+  EXPECT_EQ(run({"plane=1,die=0,rate=0.5"}, "intra-node").latency_us, corrupt.latency_us);
+  EXPECT_NE(run({"plane=1,die=0,rate=0.5,seed=9"}, "intra-node").latency_us, corrupt.latency_us);
+}
+
+TEST(Faults, OnATrunkMeetOnlyWhatPasses) {
+  const std::vector<std::string> trunks = {"plane=0,node=0,l2=0,rate=0.9", "plane=0,node=0,l2=1,rate=0.9",
+                                           "plane=0,node=0,l2=2,rate=0.9", "plane=0,node=0,l2=3,rate=0.9"};
+  const Outcome inside = run(trunks, "intra-node");
+  EXPECT_EQ(inside.counts.damaged, 0u);
+  EXPECT_EQ(inside.latency_us, run({}, "intra-node").latency_us);
+  std::vector<std::string> all;
+  for (int l2 = 0; l2 < 16; ++l2) all.push_back("plane=0,node=0,l2=" + std::to_string(l2) + ",rate=0.9");
+  EXPECT_GT(run(all, "inter-node").counts.damaged, 0u);
+}
+
+}  // namespace
+}  // namespace cm384::supernode
