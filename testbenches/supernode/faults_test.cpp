@@ -87,7 +87,8 @@ TEST(Faults, DelayWhatTheyMeetAndAreCounted) {
   EXPECT_EQ(clean.counts.damaged, 0u);
   const Outcome corrupt = run({"plane=1,die=0,rate=0.5"}, "intra-node");
   const Outcome lost = run({"plane=1,die=0,rate=0.5,kind=lost"}, "intra-node");
-  EXPECT_GT(corrupt.counts.damaged, 0u);
+  EXPECT_GT(corrupt.totals["die*.ub.port*.retransmissions"], 0);
+  EXPECT_GT(corrupt.totals["plane*.l1chip*.to_die*.retransmissions"], 0);
   EXPECT_EQ(corrupt.totals["die*.ub.port*.retransmissions"].get<std::uint64_t>() +
                 corrupt.totals["plane*.l1chip*.to_die*.retransmissions"].get<std::uint64_t>(),
             corrupt.counts.damaged);
@@ -107,7 +108,10 @@ TEST(Faults, OnATrunkMeetOnlyWhatPasses) {
   EXPECT_EQ(inside.latency_us, run({}, "intra-node").latency_us);
   std::vector<std::string> all;
   for (int l2 = 0; l2 < 16; ++l2) all.push_back("plane=0,node=0,l2=" + std::to_string(l2) + ",rate=0.9");
-  EXPECT_GT(run(all, "inter-node").counts.damaged, 0u);
+  const Outcome outside = run(all, "inter-node");
+  EXPECT_GT(outside.totals["plane*.l1chip*.to_l2chip*.retransmissions"], 0);
+  EXPECT_GT(outside.totals["plane*.l2chip*.to_l1chip*.retransmissions"], 0);
+  EXPECT_EQ(outside.totals["plane*.l1chip*.to_die*.retransmissions"], 0);
 }
 
 }  // namespace

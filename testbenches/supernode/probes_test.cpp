@@ -116,6 +116,53 @@ TEST(Probes, APingPongIsAChainThatAlternatesBetweenTheDies) {
   EXPECT_EQ(links, 2 * 6);
 }
 
+// The die's socket driven by hand: core 1 sees a foreign write and tells core 2 through memory.
+TEST(Probes, WhatACoreWritesCarriesOnWhatItHadSeen) {
+  const hw::Machine parameters = hw::load_machine("cloudmatrix384");
+  SupernodeOptions options;
+  options.dies = {0};
+  Supernode machine(parameters, options);
+  Recorder r;
+  r.attach(machine);
+  npu::Die& die = machine.die(0);
+  std::byte bytes[32] = {};
+  sim::TagMask tags = 0;
+  const auto cause = [&](std::uint16_t core) {
+    return r.begun.at(die.new_transaction(core, {0x40, 32, sim::Operation::write})).depends_on;
+  };
+  const auto touch = [&](std::uint16_t core, std::uint64_t offset, bool write) {
+    die.access(npu::LocalAccess{offset, 32, core, write, true, Time{}}, bytes, tags);
+  };
+  sim::Request foreign;
+  foreign.address = 4096;
+  foreign.transaction = 77;
+  foreign.bytes = 32;
+  foreign.operation = sim::Operation::write;
+  foreign.payload.tags = sim::all_tags(32);
+  sim::Outcome outcome{};
+  die.access(foreign, outcome);
+
+  EXPECT_EQ(cause(1), 0u);
+  touch(1, 4096, false);
+  EXPECT_EQ(cause(1), 77u);
+  touch(1, 8192, true);
+  EXPECT_EQ(cause(2), 0u);
+  touch(2, 8192, false);
+  EXPECT_EQ(cause(2), 77u);
+  touch(3, 4096 + 64, true);  // has seen nothing: the rest of the line is still the foreign one's
+  touch(4, 4096, false);
+  EXPECT_EQ(cause(3), 0u);
+  EXPECT_EQ(cause(4), 77u);
+
+  const auto previous = [&] {
+    return r.begun.at(die.new_transaction(5, {0x40, 32, sim::Operation::read})).previous;
+  };
+  EXPECT_EQ(previous(), 0u);
+  die.transaction_completed(5, 100, Time{0});
+  die.transaction_completed(5, 101, Time{1});  // lies ahead
+  EXPECT_EQ(previous(), 100u);
+}
+
 TEST(Probes, EveryTransactionCompletesOnce) {
   Recorder r;
   const PingPong run(&r);
