@@ -207,7 +207,8 @@ void Die::written(std::uint64_t offset, std::uint64_t bytes) {
   watches_.written(offset, bytes, [this](std::uint16_t core) { cores_[core]->aiv().watched_write(now()); });
 }
 
-// What a core writes carries on what it had seen; one that has seen nothing leaves the rest of the line's cause.
+// What a core writes carries on what it had seen; one that has seen nothing leaves the rest of the line's
+// cause.
 void Die::written_by(const LocalAccess& access) {
   if (const auto cause = causes_[access.core].foreign) store_.set_last_writer(access.offset, cause);
 }
@@ -284,6 +285,12 @@ void Die::completed(const sim::Completion& completion, Time at) {
   cores_[completion.core]->aiv().completed(completion, at);
 }
 
+// Lines are spread over the ports; one line always comes by the same, which so holds it.
+int Die::external_port(std::uint64_t offset) const {
+  return static_cast<int>(offset / 512 %
+                          static_cast<std::uint64_t>(parameters_.memory.on_die_network.external_ports));
+}
+
 Time Die::access(sim::Request& request, sim::Outcome& outcome) {
   if (!store_.contains(request.address, request.bytes)) {
     payloads_.release(request.payload);
@@ -295,7 +302,7 @@ Time Die::access(sim::Request& request, sim::Outcome& outcome) {
                       request.bytes,
                       request.operation != sim::Operation::read,
                       true,
-                      memory_.external_requester(0),
+                      memory_.external_requester(external_port(request.address)),
                       request.at};
   const auto bytes_of = [this](const sim::Payload& payload) {
     return payload.chunk == sim::kNoChunk ? nullptr : payloads_.bytes(payload.chunk);

@@ -81,7 +81,8 @@ class Die final : public CoreSocket, public sim::RemoteClient, public sim::Remot
   // One line a core that has not ended.
   std::string report() const;
 
-  // From now on tells the listener of transactions and keeps who wrote a line last, to say what they depend on.
+  // From now on tells the listener of transactions and keeps who wrote a line last, to say what they depend
+  // on.
   void trace();
 
   // For Core.
@@ -125,8 +126,8 @@ class Die final : public CoreSocket, public sim::RemoteClient, public sim::Remot
 
   // What a core's next transaction may depend on.
   struct Causes {
-    sim::TransactionId foreign = 0;  // the last one from outside whose data it read
-    TransactionCompleted previous;   // its own last one that was complete
+    sim::TransactionId foreign = 0;           // the last one from outside whose data it read
+    TransactionCompleted previous;            // its own last one that was complete
     std::vector<TransactionCompleted> ahead;  // complete at times to come
   };
 
@@ -135,6 +136,7 @@ class Die final : public CoreSocket, public sim::RemoteClient, public sim::Remot
   void written(std::uint64_t offset, std::uint64_t bytes);
   void written_by(const LocalAccess& access);
   void check(const LocalAccess& access) const;
+  int external_port(std::uint64_t offset) const;
 
   int number_;
   DieParameters parameters_;

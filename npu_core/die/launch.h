@@ -38,8 +38,8 @@ struct LaunchRecord {
 // An MTE instruction on its way, and what it waited for. Told when its first request leaves.
 struct TransactionBegun {
   sim::TransactionId id = 0;
-  // Data from outside: the last foreign transaction whose data the core had asked for before. What other cores
-  // of the die wrote carries on what they had seen. 0: none.
+  // Data from outside: the last foreign transaction whose data the core had asked for before. What other
+  // cores of the die wrote carries on what they had seen. 0: none.
   sim::TransactionId depends_on = 0;
   // The core's own: the last one that was complete. 0: none.
   sim::TransactionId previous = 0;

@@ -33,9 +33,9 @@ struct StudyContext {
       options;  // the study's own options, parsed, defaults filled in
   Progress& progress;
   const volatile std::sig_atomic_t&
-      interrupted;         // not 0: stop at the next convenient point, complete = false
-  int gdb_port = 0;        // 0: no debugger asked for
-  std::string out_folder;  // empty: no --out
+      interrupted;                       // not 0: stop at the next convenient point, complete = false
+  int gdb_port = 0;                      // 0: no debugger asked for
+  std::string out_folder;                // empty: no --out
   StatisticsFile* statistics = nullptr;  // takes what the study's machines counted; null: nobody asked
 
   template <class T>
