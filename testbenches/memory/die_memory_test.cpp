@@ -190,6 +190,7 @@ TEST(DieMemory, RefusesWhatDoesNotFit) {
 TEST(AddressMapping, EveryLineHasItsOwnPlace) {
   for (const bool hash : {false, true}) {
     hw::Hbm p = testing::preset_memory().hbm;
+    p.banks_per_group = 4;
     p.hash = hash;
     const AddressMapping mapping(p);
     // Four lines share a row address of a channel and bank; over one span each place is met exactly four
