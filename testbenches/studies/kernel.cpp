@@ -72,6 +72,8 @@ StudyResult run_bare_metal_program(const StudyContext& context, const std::strin
 }
 
 StudyResult run(const StudyContext& context) {
+  if (context.options.count("elf") == 0)
+    throw InputError("run kernel: no --elf FILE: an RV64 ELF linked at 0x80000000");
   const auto& path = context.option<std::string>("elf");
   const auto image = npu::ElfImage::read(path);
   if (image->symbol("tohost")) return run_bare_metal_program(context, path);
