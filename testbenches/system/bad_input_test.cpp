@@ -1,0 +1,195 @@
+// Whatever is wrong: one clear line (or the hang report) and the exit code of the contract.
+#include <gmock/gmock.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+namespace cm384 {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+struct Outcome {
+  int code = -1;
+  std::string output, errors;
+};
+
+// A folder of this process's own, gone at its end.
+const fs::path& folder() {
+  struct Folder {
+    fs::path path = fs::path(::testing::TempDir()) / ("cm384_bad_input_" + std::to_string(getpid()));
+    Folder() { fs::create_directories(path); }
+    ~Folder() { fs::remove_all(path); }
+  };
+  static const Folder made;
+  return made.path;
+}
+
+Outcome cm384(const std::string& arguments) {
+  const std::string errors = (folder() / "errors").string();
+  Outcome outcome;
+  FILE* pipe = popen((CM384_COMMAND " " + arguments + " 2>" + errors).c_str(), "r");
+  std::array<char, 4096> block{};
+  while (const std::size_t n = fread(block.data(), 1, block.size(), pipe))
+    outcome.output.append(block.data(), n);
+  const int status = pclose(pipe);
+  outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  std::ifstream stream(errors);
+  outcome.errors.assign(std::istreambuf_iterator<char>(stream), {});
+  return outcome;
+}
+
+void expect_refused(const std::string& arguments, const std::vector<std::string>& parts) {
+  const Outcome outcome = cm384(arguments);
+  EXPECT_EQ(outcome.code, 2) << arguments << "\n" << outcome.errors;
+  EXPECT_EQ(outcome.output, "") << arguments;
+  for (const std::string& part : parts) EXPECT_THAT(outcome.errors, HasSubstr(part)) << arguments;
+  EXPECT_EQ(std::count(outcome.errors.begin(), outcome.errors.end(), '\n'), 1) << outcome.errors;
+}
+
+std::string write(const std::string& name, const std::string& text) {
+  const fs::path path = folder() / name;
+  std::ofstream(path, std::ios::binary) << text;
+  return path.string();
+}
+
+std::string read(const std::string& path) {
+  std::ifstream stream(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+std::string kernel(const std::string& name) {
+  return CM384_KERNELS + name + ".elf";
+}
+
+TEST(BadInput, MachineFiles) {
+  expect_refused("run dispatch --set ub.lnik.bandwidth=28GB/s",
+                 {"ub.lnik.bandwidth", "did you mean ub.link.bandwidth"});
+  expect_refused("run dispatch --set ub.link.bandwidth=28", {"ub.link.bandwidth", "'28' has no unit"});
+  expect_refused("run dispatch --machine nowhere/mine.toml", {"nowhere/mine.toml: no such machine file"});
+  expect_refused("run dispatch --set die.aiv", {"die.aiv", "has no '='"});
+  const std::string typo = write("typo.toml", "base = \"node8\"\n\n[ub.link]\nbandwith = \"28GB/s\"\n");
+  expect_refused("run dispatch --machine " + typo, {"typo.toml:4", "bandwith", "did you mean", "bandwidth"});
+  const std::string bare = write("bare.toml", "base = \"node8\"\n[ub.link]\nbandwidth = 28\n");
+  expect_refused("run dispatch --machine " + bare, {"bare.toml:3", "bandwidth"});
+  const std::string range = write("range.toml", "base = \"node8\"\n[die]\naiv = 100\n");
+  expect_refused("run dispatch --machine " + range, {"range.toml:3", "aiv", "100", "1 to 64"});
+}
+
+TEST(BadInput, Options) {
+  expect_refused("run dispatch --rnaks 8", {"--rnaks: no such option; did you mean --ranks?"});
+  expect_refused("run dispatch --ranks 769", {"--ranks", "769", "768"});
+  expect_refused("run dispatch --ranks 17 --machine node8", {"17", "16"});
+  expect_refused("run dispatch --hidden 100", {"--hidden 100", "multiples of 32"});
+  expect_refused("run dispatch --payload ful", {"--payload", "ful", "full"});
+  expect_refused("run dispatch --routing zipf", {"--routing"});
+  expect_refused("run dispatch --routing trace:nowhere.jsonl", {"nowhere.jsonl"});
+  expect_refused("run dispatch --start-skew 5", {"--start-skew", "'5' has no unit"});
+  expect_refused("run dispatch --top-k 8 --experts 4", {"8", "4"});
+  expect_refused("run p2p --bytes 512", {"--bytes: '512' has no unit"});
+  expect_refused("run p2p --machine node8 --distance inter-node", {"inter-node", "two nodes"});
+  expect_refused("run p2p --target npu --cores 64", {"64", "48"});
+  expect_refused("run stream --shape 2x128", {"--shape", "2x128"});
+}
+
+TEST(BadInput, Placements) {
+  expect_refused("run dispatch --placement lineal", {"lineal", "linear"});
+  expect_refused("run dispatch --ranks 3 --placement 1,2", {"3", "2"});
+  expect_refused("run dispatch --ranks 2 --placement 5,5", {"5"});
+  expect_refused("run dispatch --ranks 2 --placement 5,768", {"768", "767"});
+}
+
+TEST(BadInput, RoutingTraces) {
+  std::vector<std::string> lines;
+  std::ifstream sample(CM384_SOURCE_DIR "/traces/samples/qwen1.5-moe-a2.7b-layer0-part.jsonl");
+  for (std::string line; lines.size() < 40 && std::getline(sample, line);) lines.push_back(line);
+  ASSERT_EQ(lines.size(), 40u);
+  const auto with_line_17 = [&](const std::string& name, const std::string& line) {
+    std::string text;
+    for (std::size_t i = 0; i < lines.size(); ++i) text += (i == 16 ? line : lines[i]) + "\n";
+    return "run dispatch --routing trace:" + write(name, text);
+  };
+  expect_refused(with_line_17("cut.jsonl", lines[16].substr(0, 30)), {"cut.jsonl:17"});
+  std::string far = lines[16];
+  const std::size_t ids = far.find('[');
+  ASSERT_NE(ids, std::string::npos);
+  far.replace(ids + 1, far.find_first_of(",]", ids) - ids - 1, "60");
+  expect_refused(with_line_17("far.jsonl", far), {"far.jsonl:17", "60", "59"});
+  expect_refused("run dispatch --routing trace:" + write("empty.jsonl", ""), {"empty.jsonl"});
+}
+
+TEST(BadInput, Images) {
+  const std::string whole = read(kernel("gives_up"));
+  ASSERT_GT(whole.size(), 1000u);
+  expect_refused("run kernel " + write("short.elf", whole.substr(0, 40)), {"short.elf", "cut off"});
+  expect_refused("run kernel " + write("cut.elf", whole.substr(0, 4200)), {"cut.elf", "truncated"});
+  expect_refused("run kernel nowhere.elf", {"nowhere.elf", "cannot be read"});
+  expect_refused("run kernel " CM384_COMMAND, {"RISC-V"});
+  expect_refused("run kernel", {"--elf"});
+  expect_refused("run kernel " + kernel("gives_up") + " --die 768", {"768", "767"});
+}
+
+// Exit code 3, and a report that says who waits on what: core, program counter with symbol, flag.
+void expect_hang(const std::string& arguments, const std::vector<std::string>& parts) {
+  const Outcome outcome = cm384("run kernel " + arguments);
+  EXPECT_EQ(outcome.code, 3) << arguments << "\n" << outcome.errors;
+  EXPECT_EQ(outcome.output, "") << arguments;
+  for (const std::string& part : parts) EXPECT_THAT(outcome.errors, HasSubstr(part)) << arguments;
+}
+
+TEST(BadKernel, WaitsForAFlagNobodySets) {
+  expect_hang(kernel("waits_for_a_flag") + " --cores 4",
+              {"die 0 core 2", "WaitForNobody", "0x8000", "MTE2", "5"});
+}
+
+TEST(BadKernel, MissesTheBarrier) {
+  const std::string run = kernel("misses_the_barrier") + " --cores 3";
+  expect_hang(run, {"core 0", "core 2", "kernel_main", "14"});
+  EXPECT_THAT(cm384("run kernel " + run).errors, Not(HasSubstr("core 1")));
+}
+
+TEST(BadKernel, PollsOrSpinsForEver) {
+  expect_hang(kernel("polls_for_ever"), {"core 0", "PollForNobody", "patience"});
+  expect_hang(kernel("spins_for_ever"), {"core 0", "Spin", "patience"});
+}
+
+TEST(BadKernel, TouchesWhatIsNotThere) {
+  for (const auto& [name, symbol, address] : {std::array{"stores_outside", "StoreBelowMemory", "0x1238"},
+                                              std::array{"copies_outside", "CopyFromNowhere", ""}}) {
+    const Outcome outcome = cm384("run kernel " + kernel(name));
+    EXPECT_EQ(outcome.code, 3) << outcome.errors;
+    EXPECT_THAT(outcome.errors, HasSubstr(symbol));
+    EXPECT_THAT(outcome.errors, HasSubstr(address));
+    EXPECT_EQ(std::count(outcome.errors.begin(), outcome.errors.end(), '\n'), 1) << outcome.errors;
+  }
+}
+
+TEST(BadKernel, GivesUp) {
+  const Outcome outcome = cm384("run kernel " + kernel("gives_up"));
+  EXPECT_EQ(outcome.code, 3);
+  EXPECT_THAT(outcome.errors, HasSubstr("the tiles do not add up"));
+  EXPECT_THAT(outcome.errors, HasSubstr("kernel_main"));
+  EXPECT_EQ(std::count(outcome.errors.begin(), outcome.errors.end(), '\n'), 1) << outcome.errors;
+}
+
+// Same rows byte for byte in two processes; only `simulator` may differ.
+TEST(Determinism, TwoProcessesGiveTheSameRows) {
+  const std::string run =
+      "run dispatch --ranks 8,20 --batch 8 --hidden 512 --cores 16 --routing zipf:1.2 --start-skew 3us "
+      "--placement random --payload full --format csv";
+  const Outcome first = cm384(run), again = cm384(run), other = cm384(run + " --seed 2");
+  EXPECT_EQ(first.code, 0) << first.errors;
+  EXPECT_THAT(first.output, HasSubstr("20,aiv-direct"));
+  EXPECT_EQ(first.output, again.output);
+  EXPECT_NE(first.output, other.output);
+}
+
+}  // namespace
+}  // namespace cm384

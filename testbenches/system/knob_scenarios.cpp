@@ -1,0 +1,104 @@
+#include "testbenches/system/knob_scenarios.h"
+
+#include <sstream>
+#include <stdexcept>
+
+#include "firmware/abi/kernel.h"
+#include "hw/machine.h"
+#include "npu_core/scalar/elf_image.h"
+#include "supernode/runtime.h"
+#include "testbenches/system/kernels/knobs.h"
+#include "testbenches/system/machine_run.h"
+#include "ub_fabric/fault.h"
+
+namespace cm384::testing {
+namespace {
+
+constexpr const char* kSections[] = {
+    "loads",         "multiply",     "divide",     "float",     "float-divide", "float-root", "taken",
+    "mispredict",    "trap",         "code",       "code-cold", "data",         "data-cold",  "ubuffer-load",
+    "ubuffer-store", "clean",        "queue",      "read",      "reads",        "write",      "writes",
+    "short-reads",   "short-writes", "cross-core", "barrier",   "sys-count"};
+
+Outputs run_core(const Changes& changes) {
+  const hw::Machine machine = hw::load_machine(std::string(hw::kDefaultMachine), changes);
+  supernode::SupernodeOptions options;
+  options.dies = {0};
+  supernode::Supernode supernode(machine, options);
+  supernode::Runtime runtime(supernode);
+  cm384_kernel arguments{};
+  arguments.scratch_bytes = std::uint64_t{256} << 20;
+  arguments.scratch = runtime.allocate(0, arguments.scratch_bytes);
+  const std::uint64_t block = runtime.allocate(0, sizeof arguments);
+  runtime.put(block, arguments);
+  const auto launch = runtime.launch(0, runtime.load(npu::ElfImage::read(CM384_KNOBS_KERNEL)), block,
+                                     runtime.first_cores(machine.die.aiv), runtime.earliest_start());
+  runtime.wait();
+  Outputs outputs;
+  const auto words = runtime.get<std::uint64_t>(arguments.scratch, CM384_KNOB_SECTIONS);
+  for (std::size_t i = 0; i < CM384_KNOB_LOADS; ++i)
+    outputs["vector" + std::to_string(i)] = static_cast<double>(words[i]);
+  for (std::size_t i = CM384_KNOB_LOADS; i < CM384_KNOB_SECTIONS; ++i)
+    outputs[kSections[i - CM384_KNOB_LOADS]] = static_cast<double>(words[i]);
+  double sum = 0;
+  for (int b = 0; b < machine.die.aiv; ++b)
+    sum += static_cast<double>(runtime.get<std::uint64_t>(
+        arguments.scratch + CM384_KNOB_MEMORY_OFFSET + static_cast<std::uint64_t>(b) * 64, 1)[0]);
+  outputs["memory"] = sum;
+  const npu::LaunchRecord& record = runtime.record(launch);
+  outputs["kernel"] = (record.last_retired - record.first_instruction).us();
+  outputs["task"] = (record.task_end - record.task_start).us();
+  return outputs;
+}
+
+Outputs run_dispatch_scenario(const std::string& kind, const Changes& changes) {
+  studies::DispatchCase setting = small_dispatch(12, 8, 512, 16);
+  if (kind == "strided") setting.placement = "strided";
+  if (kind == "nodes") setting.placement = "0,1,2,3,4,5,16,17,18,19,20,21";
+  const ub::Damage damage = kind == "lost" ? ub::Damage::lost : ub::Damage::corrupted;
+  ub::RandomFault fault(0.05, damage, 3);
+  if (kind == "lost" || kind == "corrupted") {
+    setting.prepare = [&](supernode::Supernode& machine) {
+      for (int p = 0; p < machine.parameters().topology.sub_planes; ++p)
+        machine.plane(p).attach_fault(machine.plane(p).link_to_endpoint(5), &fault);
+    };
+  }
+  const studies::DispatchReading reading = run_dispatch(setting, changes);
+  return {{"kernel", reading.kernel_us.mean}, {"task", reading.task_us.mean}};
+}
+
+Outputs run(const std::string& name, const Changes& changes) {
+  std::istringstream words(name);
+  std::string kind, a, b, c;
+  words >> kind >> a >> b >> c;
+  if (kind == "core") return run_core(changes);
+  if (kind == "dispatch") return run_dispatch_scenario(a, changes);
+  if (kind == "stream") {
+    const studies::StreamReading reading = run_stream(a, changes, 1.0 / 64);
+    return {{"kernel", reading.kernel_us}, {"task", reading.task_us}, {"bandwidth", reading.bandwidth_TBps}};
+  }
+  if (kind == "p2p") {
+    studies::P2pPoint point;
+    point.operation = a;
+    point.target = b;
+    point.distance = c.empty() ? "intra-node" : c + "-node";
+    point.volume = 128_KiB;
+    const studies::P2pReading reading = run_p2p(point, changes);
+    return {{"latency", reading.latency_us},
+            {"bandwidth", reading.bandwidth_GBps},
+            {"startup", reading.startup_us}};
+  }
+  throw std::invalid_argument("no scenario " + name);
+}
+
+}  // namespace
+
+const Outputs& run_scenario(const std::string& name, const std::vector<std::string>& changes) {
+  static std::map<std::pair<std::string, std::vector<std::string>>, Outputs> known;
+  const auto key = std::pair(name, changes);
+  const auto found = known.find(key);
+  if (found != known.end()) return found->second;
+  return known.emplace(key, run(name, changes)).first->second;
+}
+
+}  // namespace cm384::testing
