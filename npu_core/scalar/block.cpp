@@ -148,6 +148,8 @@ std::unique_ptr<Block> decode_block(std::uint64_t pc, const CodeSource& source,
     }
     op.pc_halfwords = static_cast<std::uint8_t>((at - pc) / 2);
     op.offset = static_cast<std::uint16_t>(scoreboard.issue(op, latency(op.kind, parameters)));
+    const OperandUse use = operand_use(op);
+    block->uses |= use.reads | use.writes;
     block->storage.push_back(op);
     last_byte = at + length - 1;
     const std::uint64_t op_pc = at;

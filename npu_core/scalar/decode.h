@@ -66,6 +66,7 @@ struct Block {
   const Operation* operations = nullptr;
   std::uint64_t first_line = 0, last_line = 0;  // of the instruction cache
   std::uint32_t instructions = 0;
+  std::uint64_t uses = 0;  // registers that its operations read or write, as in OperandUse
   std::uint32_t cost = 0;  // cycles from the first issue to the first issue after the block
   Edge edges[2];           // [0] sequential, [1] taken branch or jump
   std::uint64_t end_pc = 0;

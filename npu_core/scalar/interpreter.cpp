@@ -68,14 +68,15 @@ enter:
     base = cycle_;
   }
   op = block->operations;
-  if constexpr (kChecked) {
-    if (!needs_checks() && limit != std::numeric_limits<S64>::min()) {
-      pc_ = block->pc;
-      cycle_ = base;
-      instructions_ = retired;
-      switch_ = true;
-      return Stop::limit;
-    }
+  if (kChecked ? !needs_checks(*block) && limit != std::numeric_limits<S64>::min()
+               : (taint_ & block->uses) != 0) [[unlikely]] {
+    pc_ = block->pc;
+    cycle_ = base;
+    instructions_ = retired;
+    parked_block_ = block;
+    parked_index_ = 0;
+    switch_ = true;
+    return Stop::limit;
   }
 
 dispatch:

@@ -92,7 +92,9 @@ Stop ScalarCore::run(std::int64_t limit_cycle) {
   if (stop == Stop::limit) {
     do {
       switch_ = false;
-      stop = needs_checks() ? interpret<true>(limit_cycle) : interpret<false>(limit_cycle);
+      // Where the core does not stand within a block, the next one's entry decides.
+      const bool checked = parked_block_ != nullptr ? needs_checks(*parked_block_) : trace_ != nullptr;
+      stop = checked ? interpret<true>(limit_cycle) : interpret<false>(limit_cycle);
     } while (switch_);
   }
   collect_float_flags();

@@ -122,7 +122,9 @@ class ScalarCore {
   template <bool kChecked>
   Stop interpret(std::int64_t limit);
   Stop step_one(bool past_breakpoint);
-  bool needs_checks() const { return trace_ != nullptr || tainted(); }
+  // Whether the block must run in the checked variant; taint is no matter to one that neither reads nor
+  // writes a tainted register.
+  bool needs_checks(const Block& block) const;
   void finish_load(const Operation& op, std::uint64_t value);
 
   Block* find_block(std::uint64_t pc);

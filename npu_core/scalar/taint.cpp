@@ -51,6 +51,10 @@ bool raises_flags(Kind kind) {
 
 }  // namespace
 
+bool ScalarCore::needs_checks(const Block& block) const {
+  return trace_ != nullptr || (taint_ & block.uses) != 0;
+}
+
 void ScalarCore::payload_error(const char* what) const {
   throw MachineError(
       fmt::format("core {}: {} depends on tensor payload, which payload mode control does not "
