@@ -69,10 +69,17 @@ class EventQueue {
   void push(Time at, std::uint32_t unit, std::uint32_t what, std::uint64_t argument = 0) {
     insert(Event{at, tie(source_, sequence_++), unit, what, argument});
   }
-  // Adds an event sent by the module whose queue is `from`; ties sort by the sender.
+  // Adds an event sent by the module whose queue is `from`; ties sort by the sender. It is put down here and
+  // sorted in when the owner runs: the sender's memory accesses are elsewhere.
   void push_from(EventQueue& from, Time at, std::uint32_t unit, std::uint32_t what,
                  std::uint64_t argument = 0) {
-    insert(Event{at, tie(from.source_, from.sequence_++), unit, what, argument});
+    const Event e{at, tie(from.source_, from.sequence_++), unit, what, argument};
+    if (told_ == kRunning) {
+      insert(e);
+      return;
+    }
+    posted_.push_back(e);
+    tell(at);
   }
 
   // Adds an event that comes after all others of its time, those of one time in the order of `key` (below
@@ -84,10 +91,11 @@ class EventQueue {
     insert(Event{at, ~((std::uint64_t{1} << kSequenceBits) - 1) | key, unit, what, argument});
   }
 
-  bool empty() const { return size_ == 0; }
-  std::size_t size() const { return size_; }
+  bool empty() const { return size() == 0; }
+  std::size_t size() const { return size_ + posted_.size(); }
   // Earliest time held; Time::never() when empty.
   Time next_time() {
+    collect();
     if (size_ == 0) return Time::never();
     return front().at;
   }
@@ -101,15 +109,20 @@ class EventQueue {
   // for what they will touch. It must change nothing.
   template <class Handler, class Prefetch>
   void run_until(Time end, Handler&& handle, Prefetch&& prefetch) {
-    told_ = Time{std::numeric_limits<std::int64_t>::min()};
+    collect();
+    told_ = kRunning;
+    std::size_t shown = 0;  // of the events next in turn in sorted_
     while (size_ != 0) {
       const Event& first = front();
       if (first.at >= end) break;
       const Event e = first;
+      const std::size_t held = sorted_.size();
       pop();
+      if (shown != 0 && sorted_.size() != held) --shown;
       now_ = e.at;
       ++handled_;
-      if (sorted_.size() >= kAhead) prefetch(sorted_[sorted_.size() - kAhead]);
+      // Of a group just opened the first few at once: their misses overlap.
+      for (; shown < kAhead && shown < sorted_.size(); ++shown) prefetch(sorted_[sorted_.size() - 1 - shown]);
       handle(e);
     }
     told_ = next_time();
@@ -125,6 +138,7 @@ class EventQueue {
   static constexpr std::uint32_t kNone = 0xffffffff;
   static constexpr std::size_t kAhead = 4;
   static constexpr int kSequenceBits = 44;
+  static constexpr Time kRunning{std::numeric_limits<std::int64_t>::min()};
 
   struct Node {
     Event event;
@@ -154,10 +168,19 @@ class EventQueue {
       std::push_heap(far_.begin(), far_.end(), Later{});
     }
     ++size_;
-    if (e.at < told_) {
-      told_ = e.at;
-      if (listener_ != nullptr) listener_->wake_at(e.at);
-    }
+    tell(e.at);
+  }
+
+  void tell(Time at) {
+    if (at >= told_) return;
+    told_ = at;
+    if (listener_ != nullptr) listener_->wake_at(at);
+  }
+
+  // Sorts in what other modules have sent.
+  void collect() {
+    for (const Event& e : posted_) insert(e);
+    posted_.clear();
   }
 
   void link(std::int64_t bucket, const Event& e) {
@@ -264,10 +287,14 @@ class EventQueue {
     return open_ + 1 + static_cast<std::int64_t>((slot - from) & static_cast<std::uint64_t>(kMask));
   }
 
+  // What push_from() touches stands together.
+  Time told_ = Time::never();  // the listener knows of nothing later than this; kRunning in run_until()
+  WakeListener* listener_ = nullptr;
+  std::vector<Event> posted_;  // by other modules since the owner last ran
+
   std::uint32_t source_;
   int shift_;  // log2 of a bucket's width in ps
   Time now_{};
-  Time told_ = Time::never();  // the listener knows of nothing later than this
   std::uint64_t sequence_ = 0;
   std::uint64_t handled_ = 0;
   std::size_t size_ = 0;
@@ -280,7 +307,6 @@ class EventQueue {
   std::array<std::uint64_t, kBuckets / 64> used_{};  // buckets that hold something
   std::uint64_t used_words_ = 0;                     // words of used_ that are not 0
   std::vector<Event> far_;                           // beyond the wheel: a heap
-  WakeListener* listener_ = nullptr;
 };
 
 }  // namespace cm384::sim
