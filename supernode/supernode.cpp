@@ -29,13 +29,22 @@ class DieProcess final : public WindowProcess {
 
  private:
   void run_window(Time end) override {
-    die_.queue().run_until(end, [this](const sim::Event& e) {
-      if (e.unit == kControllerUnit) {
-        controller_.handle(e);
-      } else {
-        die_.handle(e);
-      }
-    });
+    die_.queue().run_until(
+        end,
+        [this](const sim::Event& e) {
+          if (e.unit == kControllerUnit) {
+            controller_.handle(e);
+          } else {
+            die_.handle(e);
+          }
+        },
+        [this](const sim::Event& e) {
+          if (e.unit == kControllerUnit) {
+            controller_.prefetch(e);
+          } else {
+            die_.prefetch(e);
+          }
+        });
   }
   npu::Die& die_;
   ub::UbController& controller_;

@@ -32,7 +32,11 @@ Die::Die(int number, const DieParameters& parameters, const DieOptions& options,
       causality_(false) {
   for (int n = 0; n < parameters.die.aiv; ++n) {
     cores_.push_back(std::make_unique<Core>(static_cast<std::uint16_t>(n), *this));
-    cores_.back()->aiv().set_options(options.aiv);
+    Core& core = *cores_.back();
+    core.aiv().set_options(options.aiv);
+    touched_.push_back({static_cast<const char*>(core.aiv().engine_state(0)),
+                        static_cast<const char*>(core.aiv().engine_state(1)),
+                        reinterpret_cast<const char*>(&core.scalar())});
   }
   if (options.causality) trace();
 }
@@ -226,6 +230,12 @@ Time Die::access(const LocalAccess& access, std::byte* bytes, sim::TagMask& tags
     }
   }
   return memory_.access({access.offset, access.bytes, access.write, access.allocate, access.core, access.at});
+}
+
+void Die::expect(std::uint64_t offset) const {
+  if (!store_.contains(offset, 1)) return;
+  memory_.prefetch(offset);
+  store_.prefetch(offset);
 }
 
 Time Die::private_access(const LocalAccess& access) {

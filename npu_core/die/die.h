@@ -2,6 +2,7 @@
 // socket.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <deque>
 #include <memory>
@@ -60,6 +61,12 @@ class Die final : public CoreSocket, public sim::RemoteClient, public sim::Remot
 
   // Handles one event of the queue whose unit is below kFirstForeignUnit.
   void handle(const sim::Event& event);
+  // Asks the host's cache for what handle() will touch first.
+  void prefetch(const sim::Event& event) const {
+    if (event.unit >= touched_.size()) return;
+    const char* const at = touched_[event.unit][std::min<std::uint32_t>(event.what, kParts - 1)];
+    for (std::size_t k = 0; k < kTouchedBytes; k += 64) __builtin_prefetch(at + k, 1);
+  }
 
   // Starts a task at `at` (not before now()). Tasks of one die run one after another in the order given.
   // Throws InputError: a core that does not exist or is named twice, no cores.
@@ -97,6 +104,7 @@ class Die final : public CoreSocket, public sim::RemoteClient, public sim::Remot
   void schedule(std::uint16_t core, Time at, std::uint32_t what, std::uint64_t argument) override;
   bool is_local(std::uint64_t address) const override;
   Time access(const LocalAccess& access, std::byte* bytes, sim::TagMask& tags) override;
+  void expect(std::uint64_t offset) const override;
   Time atomic_add(const LocalAccess& access, const std::byte* bytes, bool floating) override;
   void submit(const sim::Request& request) override;
   sim::PayloadPool& payloads() override { return payloads_; }
@@ -123,6 +131,8 @@ class Die final : public CoreSocket, public sim::RemoteClient, public sim::Remot
       0xffff;  // `what` of a core's scalar unit; below it are the Aiv's
   static constexpr std::uint32_t kFlagArrives = 0xfffe;
   static constexpr int kFlags = 16;
+  static constexpr std::size_t kParts = Aiv::kEngines + 1;
+  static constexpr std::size_t kTouchedBytes = 384;
 
   // What a core's next transaction may depend on.
   struct Causes {
@@ -150,6 +160,8 @@ class Die final : public CoreSocket, public sim::RemoteClient, public sim::Remot
   DieMemory memory_;
   WatchList watches_;
   std::vector<std::unique_ptr<Core>> cores_;
+  // For prefetch(): of each core what its MTE engines' events and its scalar unit's touch first.
+  std::vector<std::array<const char*, kParts>> touched_;
   std::deque<Task> pending_;  // the first one runs
   std::uint32_t launches_ = 0;
   std::array<std::uint32_t, kFlags> barrier_arrivals_{};

@@ -43,6 +43,11 @@ class BackingStore {
   sim::TagMask atomic_add(std::uint64_t offset, const std::byte* operand, std::uint32_t bytes,
                           sim::TagMask tags, bool floating, std::byte* old);
 
+  // Asks the host's cache for the tags at `offset`.
+  void prefetch(std::uint64_t offset) const {
+    if (const Page* page = find(offset)) __builtin_prefetch(page);
+  }
+
   // Any length, for the host. read_bytes gives kStandIn for payload; write_bytes writes plain bytes.
   void read_bytes(std::uint64_t offset, std::byte* into, std::uint64_t bytes) const;
   void write_bytes(std::uint64_t offset, const std::byte* from, std::uint64_t bytes);

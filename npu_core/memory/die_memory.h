@@ -11,6 +11,7 @@
 #include "hw/units.h"
 #include "npu_core/memory/hbm_memory.h"
 #include "npu_core/memory/l2_cache.h"
+#include "sim/payload.h"
 
 namespace cm384::npu {
 
@@ -47,6 +48,10 @@ class DieMemory {
   // Requester id of external port `port` (0 is the Unified Bus controller's first).
   std::uint16_t external_requester(int port) const { return static_cast<std::uint16_t>(core_ports_ + port); }
 
+  // Asks the host's cache for what an access to `offset` looks at in L2. Requires contains().
+  void prefetch(std::uint64_t offset) const {
+    l2_.prefetch(static_cast<std::uint32_t>(offset / sim::kRequestBytes));
+  }
   // When read data or the write's acknowledgement reaches the requester. Requires contains().
   Time access(const MemoryAccess& access);
   // The same for an atomic add at the L2 slice; the answer carries the old value.

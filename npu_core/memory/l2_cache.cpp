@@ -18,14 +18,26 @@ L2Cache::L2Cache(const hw::L2& parameters)
   }
 }
 
-L2Cache::Set& L2Cache::set_of(std::uint32_t line) {
+std::uint32_t L2Cache::index_of(std::uint32_t line) const {
   // Each span of one line a set is shifted against the one before, so that regular spacings of cores' regions
   // do not meet in a few sets; neighbouring lines stay in neighbouring sets, which keeps lazy groups few.
-  const std::uint32_t index = (line % sets_ + line / sets_ * kSpanShift) % sets_;
+  return (line % sets_ + line / sets_ * kSpanShift) % sets_;
+}
+
+L2Cache::Set& L2Cache::set_of(std::uint32_t line) {
+  const std::uint32_t index = index_of(line);
   if (groups_.empty()) groups_.resize((sets_ + kSetsPerGroup - 1) / kSetsPerGroup);
   auto& group = groups_[index / kSetsPerGroup];
   if (!group) group = std::make_unique<Set[]>(kSetsPerGroup);
   return group[index % kSetsPerGroup];
+}
+
+void L2Cache::prefetch(std::uint32_t line) const {
+  const std::uint32_t index = index_of(line);
+  if (groups_.empty() || !groups_[index / kSetsPerGroup]) return;
+  const Set& set = groups_[index / kSetsPerGroup][index % kSetsPerGroup];
+  for (std::size_t at = 0; at < sizeof set; at += 64)
+    __builtin_prefetch(reinterpret_cast<const char*>(&set) + at, 1);
 }
 
 // Moves a way to the front of the order: the nibbles before its own move up by one.

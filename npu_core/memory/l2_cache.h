@@ -33,6 +33,8 @@ class L2Cache {
   std::uint32_t sets() const { return sets_; }
   // Line number (offset / 512), or null; a found line becomes the most recently used.
   L2Line* find(std::uint32_t line);
+  // Asks the host's cache for the line's set.
+  void prefetch(std::uint32_t line) const;
   // Takes the least recently used place of the line's set; requires that the call before was find() of the
   // same line and gave null. The new line is empty, free at time 0.
   L2Line& allocate(std::uint32_t line, Victim& victim);
@@ -48,6 +50,7 @@ class L2Cache {
     std::array<L2Line, kMaxWays> line{};
   };
 
+  std::uint32_t index_of(std::uint32_t line) const;
   Set& set_of(std::uint32_t line);
   void touch(Set& set, std::uint32_t way) const;
 

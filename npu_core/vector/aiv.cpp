@@ -287,6 +287,11 @@ void Aiv::reset() {
   if (s.hazards) s.hazards = std::make_unique<HazardChecker>();
 }
 
+const void* Aiv::engine_state(std::size_t what) const {
+  static_assert(State::kMte2Request == 0 && State::kMte3Request == 1);
+  return what == State::kMte2Request ? &state_->mte2 : &state_->mte3;
+}
+
 UBuffer& Aiv::ubuffer() {
   return state_->ubuffer;
 }

@@ -90,6 +90,10 @@ class Aiv {
   // Grows by any progress of the core's pipes: for the detection of hangs.
   std::uint64_t progress() const;
 
+  // Where the state of an MTE engine stands, for prefetching: events of `what` 0 and 1 go to engine `what`.
+  static constexpr std::size_t kEngines = 2;
+  const void* engine_state(std::size_t what) const;
+
   const AivStatistics& statistics() const;
   void declare_statistics(sim::Statistics& to, const sim::StatisticPath& at) const;
   std::uint16_t core() const;

@@ -118,6 +118,7 @@ void MteEngine::schedule_next(std::int64_t earliest_ps) {
     return;
   }
   cursor_ps_ = at;
+  if (local_) socket_.expect(cm384_gm_offset(request_address_));
   socket_.schedule(core_, Time{at}, event_, epoch_);
 }
 
