@@ -92,7 +92,9 @@ TEST(Peak, CreditLoop) {
   for (const int cells : {16, 32}) {
     const double measured = alone(with({"ub.link.buffer_cells=" + std::to_string(cells)}), Operation::write);
     // The longest loop is that of the target's receive buffer: it holds a packet until it is served.
-    const double loop_ns = 100 + 400 + 20.0 + 100;
+    const Parameters p = machine(with({}));
+    const double loop_ns =
+        (p.ub.link.endpoint_latency * 2 + p.ub.controller.write_inbound_latency).ns() + 20.0;
     EXPECT_NEAR(measured, 7 * (cells / 4) * 512 / loop_ns, 7 * (cells / 4) * 512 / loop_ns * 0.02) << cells;
   }
   const double inbound =

@@ -116,11 +116,15 @@ TEST(LatencyKnobs, MoveTheSum) {
     const Time moved = latency({key});
     EXPECT_NEAR(static_cast<double>((moved - base).ps), static_cast<double>((by * times).ps), 6000.0) << key;
   };
-  moves("ub.link.endpoint_latency=200ns", 100_ns, 4);
-  moves("ub.link.trunk_latency=187.5ns", 100_ns, 4);
-  moves("ub.switch.pipeline_latency=200ns", 100_ns, 6);
-  moves("ub.controller.write_inbound_latency=500ns", 100_ns, 1);
-  moves("ub.controller.completion_latency=150ns", 100_ns, 1);
+  const Parameters p = machine({});
+  const auto longer = [&](const std::string& key, Time value, int times) {
+    moves((key + "=" + std::to_string((value + 100_ns).ps) + "ps").c_str(), 100_ns, times);
+  };
+  longer("ub.link.endpoint_latency", p.ub.link.endpoint_latency, 4);
+  longer("ub.link.trunk_latency", p.ub.link.trunk_latency, 4);
+  longer("ub.switch.pipeline_latency", p.ub.switch_chip.pipeline_latency, 6);
+  longer("ub.controller.write_inbound_latency", p.ub.controller.write_inbound_latency, 1);
+  longer("ub.controller.completion_latency", p.ub.controller.completion_latency, 1);
   // A stored packet is sent anew at each chip: three times 28 flits and three times one.
   const Time flits = Time{20'000} * 3 + Time{714} * 3;
   moves("ub.switch.forwarding=packet-store", flits, 1);
