@@ -63,17 +63,27 @@ class ModuleProcess final : public WindowProcess {
 };
 
 // SystemC keeps one simulation a process and cannot elaborate a second time; a new machine gets a new
-// context.
-void begin_simulation() {
-  sc_core::sc_curr_simcontext = new sc_core::sc_simcontext();
-  sc_core::sc_default_global_context = sc_core::sc_curr_simcontext;
-  if (sc_core::sc_get_time_resolution() != sc_core::sc_time(1, sc_core::SC_PS))
-    throw std::logic_error("SystemC's time resolution is not 1 ps");
-}
+// context, which outlives its modules.
+class Simulation {
+ public:
+  Simulation() {
+    sc_core::sc_curr_simcontext = new sc_core::sc_simcontext();
+    sc_core::sc_default_global_context = sc_core::sc_curr_simcontext;
+    if (sc_core::sc_get_time_resolution() != sc_core::sc_time(1, sc_core::SC_PS))
+      throw std::logic_error("SystemC's time resolution is not 1 ps");
+  }
+  ~Simulation() {
+    delete sc_core::sc_curr_simcontext;
+    sc_core::sc_curr_simcontext = sc_core::sc_default_global_context = nullptr;
+  }
+  Simulation(const Simulation&) = delete;
+  Simulation& operator=(const Simulation&) = delete;
+};
 
 }  // namespace
 
 struct Supernode::Parts {
+  Simulation simulation;
   sim::PayloadPool payloads;
   ub::PacketPool packets;
   RunControl control;
@@ -87,7 +97,6 @@ struct Supernode::Parts {
 
 Supernode::Supernode(const hw::Machine& machine, SupernodeOptions options)
     : machine_(machine), options_(std::move(options)), parts_(std::make_unique<Parts>()) {
-  begin_simulation();
   const ub::Parameters fabric = fabric_parameters(machine);
   ub::check(fabric);
   RunControl& control = parts_->control;
