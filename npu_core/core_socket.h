@@ -45,6 +45,9 @@ class CoreSocket {
   virtual Time access(const LocalAccess& access, std::byte* bytes, sim::TagMask& tags) = 0;
   // An access to this local address is to follow soon: the place to ask the host's cache for what it touches.
   virtual void expect(std::uint64_t offset) const { (void)offset; }
+
+  // The core has begun something it had not just done before: for the detection of hangs.
+  virtual void progressed() {}
   // Atomic add on the die's own memory, elements of 4 B, otherwise as write.
   virtual Time atomic_add(const LocalAccess& access, const std::byte* bytes, bool floating) = 0;
 

@@ -22,7 +22,8 @@ struct SupernodeOptions {
   std::vector<int> dies;     // that take part; others are idle and not built
   std::vector<int> sockets;  // CPU sockets that take part
   npu::DieOptions die;
-  // A run ends when nothing has made progress (a write to memory, a cross-core flag, a launch) for so long.
+  // A run ends when nothing has made progress for so long: a write to memory, a copy from elsewhere
+  // than the one before, a cross-core flag, a launch.
   Time patience{5'000'000'000};
   const volatile std::sig_atomic_t* interrupted = nullptr;
   // Called now and then while the machine runs, with simulated time and events so far.

@@ -105,6 +105,7 @@ class Die final : public CoreSocket, public sim::RemoteClient, public sim::Remot
   bool is_local(std::uint64_t address) const override;
   Time access(const LocalAccess& access, std::byte* bytes, sim::TagMask& tags) override;
   void expect(std::uint64_t offset) const override;
+  void progressed() override { last_progress_ = std::max(last_progress_, now()); }
   Time atomic_add(const LocalAccess& access, const std::byte* bytes, bool floating) override;
   void submit(const sim::Request& request) override;
   sim::PayloadPool& payloads() override { return payloads_; }

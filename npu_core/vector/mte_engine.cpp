@@ -72,6 +72,9 @@ std::uint64_t MteEngine::oldest_pc() {
 }
 
 void MteEngine::start(const MteCopy& copy, Time ready) {
+  // A polling loop copies from one place again and again; anything else is progress.
+  if (copy.gm != last_start_) socket_.progressed();
+  last_start_ = copy.gm;
   copy_ = copy;
   busy_ = true;
   transaction_ = 0;

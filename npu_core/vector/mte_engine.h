@@ -116,6 +116,7 @@ class MteEngine {
 
   // The instruction that is issuing.
   MteCopy copy_;
+  std::uint64_t last_start_ = 0;  // GM address the last copy began at
   bool busy_ = false;
   bool local_ = false;             // the burst lies in the own die's memory
   bool waits_for_window_ = false;  // for a remote completion

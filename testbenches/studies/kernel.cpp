@@ -24,6 +24,8 @@ void add_options(boost::program_options::options_description& options) {
       "trace", text_option("", "FILE"), "write an instruction trace of block 0, a line an instruction")(
       "check-hazards", boost::program_options::bool_switch(),
       "report pipes that touch the UBuffer without a flag that orders them")(
+      "patience", time_option(5_ms),
+      "simulated time without a copy, a write or a launch after which the run ends as hung")(
       "real-polling", boost::program_options::bool_switch(), "run every turn of a marked polling loop")(
       "max-instructions", integer_option(2'000'000'000, 1, 2'000'000'000),
       "of a bare-metal program (one with a symbol `tohost`), before it counts as hung");
@@ -85,6 +87,7 @@ StudyResult run(const StudyContext& context) {
   SessionOptions options;
   options.dies = {die};
   options.die.aiv.check_hazards = context.option<bool>("check-hazards");
+  options.patience = context.option<Time>("patience");
   options.die.aiv.elide_polls = !context.option<bool>("real-polling");
   options.what = fmt::format("kernel {}", path);
   Session session(context, options);

@@ -13,6 +13,7 @@ supernode::SupernodeOptions machine_options(const StudyContext& context, const S
   made.dies = options.dies;
   made.sockets = options.sockets;
   made.die = options.die;
+  made.patience = options.patience;
   made.interrupted = &context.interrupted;
   made.output = options.output;
   made.progress = [&context, &fraction, from = options.progress_from, to = options.progress_to](

@@ -19,6 +19,7 @@ struct SessionOptions {
   std::vector<int> dies;
   std::vector<int> sockets;
   npu::DieOptions die;
+  Time patience = 5_ms;  // a run without progress for so long ends with a report
   // This run's part of the study's work, for the progress display.
   double progress_from = 0, progress_to = 1;
   std::function<void(int die, int core, std::string_view text)> output;
