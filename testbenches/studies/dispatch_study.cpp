@@ -25,7 +25,7 @@ void add_options(boost::program_options::options_description& options) {
       "hidden", integer_option(7168, 32, 16384), "elements of a token")(
       "shared-copies", integer_option(-1, -1, 256),
       "ranks that hold the shared expert, the ninth message of every token; -1: 32 at 320 ranks, else none")(
-      "cores", integer_option(48, 1, 64), "AIVs a rank")("iterations", integer_option(3, 1, 1000),
+      "cores", integer_option(48, 1, 64), "AIVs a rank")("iterations", integer_option(1, 1, 1000),
                                                          "iterations that count")(
       "warmup", integer_option(1, 0, 1000), "iterations before them that do not")(
       "payload", choice_option("control", {"full", "control"}),
