@@ -1,4 +1,4 @@
-#include "p_environment.h"
+#include "p_environment.inc"
 BEGIN
 spin: j spin
 END

@@ -1,4 +1,4 @@
-#include "p_environment.h"
+#include "p_environment.inc"
 BEGIN
 #define AMO(n, inst, old, result, operand)                                                         \
   CHECK(n, a4, old, la a3, word; li a1, operand; inst a4, a1, (a3))                                 \

@@ -1,4 +1,4 @@
-#include "p_environment.h"
+#include "p_environment.inc"
 #define NAN 0x7fc00000
 #define SNAN 0x7f800001
 #define INF 0x7f800000

@@ -1,4 +1,4 @@
-#include "p_environment.h"
+#include "p_environment.inc"
 BEGIN
   // sign extension and overflow
   RR(2, add, 0x8000000000000000, 0x7fffffffffffffff, 1)
