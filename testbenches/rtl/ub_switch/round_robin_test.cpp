@@ -1,0 +1,31 @@
+// The round-robin arbiter against its definition, all requests from all places.
+#include <gtest/gtest.h>
+
+#include "Vrtl_round_robin.h"
+
+namespace cm384::ub {
+namespace {
+
+TEST(RoundRobin, GrantsTheFirstRequestAtOrAfterItsPlace) {
+  constexpr unsigned kRequesters = 5;
+  VerilatedContext context;
+  Vrtl_round_robin arbiter{&context};
+  for (unsigned place = 0; place < kRequesters; ++place) {
+    for (unsigned requests = 0; requests < 1u << kRequesters; ++requests) {
+      arbiter.request_i = static_cast<CData>(requests);
+      arbiter.next_i = static_cast<CData>(place);
+      arbiter.eval();
+      unsigned winner = kRequesters;
+      for (unsigned k = 0; k < kRequesters && winner == kRequesters; ++k) {
+        if (requests >> (place + k) % kRequesters & 1) winner = (place + k) % kRequesters;
+      }
+      ASSERT_EQ(arbiter.any_o != 0, winner != kRequesters);
+      if (winner == kRequesters) continue;
+      ASSERT_EQ(arbiter.index_o, winner) << "requests " << requests << " from place " << place;
+      ASSERT_EQ(arbiter.grant_o, 1u << winner);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace cm384::ub
