@@ -16,6 +16,10 @@ L2Cache::L2Cache(const hw::L2& parameters)
                      " B is no whole number of sets of " + std::to_string(ways_) + " lines of " +
                      std::to_string(parameters.line.count) + " B");
   }
+  for (std::uint32_t position = 0; position < kMaxWays; ++position) {
+    const std::uint64_t way = position < ways_ ? ways_ - 1 - position : position;
+    first_order_ |= way << (4 * position);
+  }
 }
 
 std::uint32_t L2Cache::index_of(std::uint32_t line) const {
@@ -28,16 +32,17 @@ L2Cache::Set& L2Cache::set_of(std::uint32_t line) {
   const std::uint32_t index = index_of(line);
   if (groups_.empty()) groups_.resize((sets_ + kSetsPerGroup - 1) / kSetsPerGroup);
   auto& group = groups_[index / kSetsPerGroup];
-  if (!group) group = std::make_unique<Set[]>(kSetsPerGroup);
+  if (!group) {
+    group = std::make_unique<Set[]>(kSetsPerGroup);
+    for (std::uint32_t k = 0; k < kSetsPerGroup; ++k) group[k].order = first_order_;
+  }
   return group[index % kSetsPerGroup];
 }
 
 void L2Cache::prefetch(std::uint32_t line) const {
   const std::uint32_t index = index_of(line);
   if (groups_.empty() || !groups_[index / kSetsPerGroup]) return;
-  const Set& set = groups_[index / kSetsPerGroup][index % kSetsPerGroup];
-  for (std::size_t at = 0; at < sizeof set; at += 64)
-    __builtin_prefetch(reinterpret_cast<const char*>(&set) + at, 1);
+  __builtin_prefetch(&groups_[index / kSetsPerGroup][index % kSetsPerGroup], 1);
 }
 
 // Moves a way to the front of the order: the nibbles before its own move up by one.
@@ -53,29 +58,40 @@ void L2Cache::touch(Set& set, std::uint32_t way) const {
   set.order = (set.order & ~up_to) | ((set.order & below) << 4) | way;
 }
 
+L2Line& L2Cache::line_of(Set& set, std::uint32_t way) const {
+  if (way < kNear) return set.near[way];
+  if (!set.far) set.far = std::make_unique<std::array<L2Line, kMaxWays - kNear>>();
+  return (*set.far)[way - kNear];
+}
+
 L2Line* L2Cache::find(std::uint32_t line) {
   Set& set = set_of(line);
   last_ = &set;
-  __builtin_prefetch(&set.order);
-  std::uint32_t found = 0;
-  for (std::uint32_t way = 0; way < kMaxWays; ++way) {
-    found |= static_cast<std::uint32_t>(set.tag[way] == line + 1) << way;
+  for (std::uint32_t way = 0; way < kNear; ++way) {
+    if (set.near[way].tag != line + 1) continue;
+    touch(set, way);
+    return &set.near[way];
   }
-  if (found == 0) return nullptr;
-  const auto way = static_cast<std::uint32_t>(std::countr_zero(found));
-  touch(set, way);
-  return &set.line[way];
+  if (!set.far) return nullptr;
+  for (std::uint32_t way = kNear; way < kMaxWays; ++way) {
+    L2Line& candidate = (*set.far)[way - kNear];
+    if (candidate.tag != line + 1) continue;
+    touch(set, way);
+    return &candidate;
+  }
+  return nullptr;
 }
 
 L2Line& L2Cache::allocate(std::uint32_t line, Victim& victim) {
   Set& set = *last_;
   const auto way = static_cast<std::uint32_t>((set.order >> (4 * (ways_ - 1))) & 15);
+  L2Line& place = line_of(set, way);
   victim = {};
-  if (set.tag[way] != 0) victim = {set.tag[way] - 1, set.line[way].dirty};
-  set.tag[way] = line + 1;
-  set.line[way] = {};
+  if (place.tag != 0) victim = {place.tag - 1, place.dirty};
+  place = {};
+  place.tag = line + 1;
   touch(set, way);
-  return set.line[way];
+  return place;
 }
 
 }  // namespace cm384::npu

@@ -14,10 +14,11 @@ namespace cm384::npu {
 
 // One line of L2. Sector masks: bit k is the line's k-th sector.
 struct L2Line {
-  Time free{};  // its hold by `holder` ends; `free - hold` is when the line's data was last ready
+  Time free{};            // its hold by `holder` ends; `free - hold` is when the line's data was last ready
+  std::uint32_t tag = 0;  // 1 + line number, 0 empty; L2Cache's own
+  std::uint16_t holder = 0;  // requester that used it last
   std::uint8_t valid = 0;
   std::uint8_t dirty = 0;
-  std::uint16_t holder = 0;  // requester that used it last
 };
 
 class L2Cache {
@@ -44,18 +45,25 @@ class L2Cache {
   static constexpr std::uint32_t kSetsPerGroup = 64;
   static constexpr std::uint32_t kSpanShift = 5'231;  // a prime
 
+  static constexpr std::uint32_t kNear = 3;
+
+  // The ways filled first stand in the set itself, the others come into being with their first line: an
+  // operator touches most sets and few ways, and a host's cache line holds what an access needs.
   struct alignas(64) Set {
-    std::array<std::uint32_t, kMaxWays> tag{};  // 1 + line number, 0 empty
-    std::uint64_t order = 0xfedcba9876543210;   // ways by nibble, least recently used in the highest used
-    std::array<L2Line, kMaxWays> line{};
+    std::uint64_t order = 0;  // ways by nibble, least recently used in the highest used
+    std::unique_ptr<std::array<L2Line, kMaxWays - kNear>> far;
+    std::array<L2Line, kNear> near{};
   };
+  static_assert(sizeof(Set) == 64);
 
   std::uint32_t index_of(std::uint32_t line) const;
   Set& set_of(std::uint32_t line);
   void touch(Set& set, std::uint32_t way) const;
+  L2Line& line_of(Set& set, std::uint32_t way) const;
 
   std::uint32_t ways_;
   std::uint32_t sets_;
+  std::uint64_t first_order_ = 0;  // of an empty set: way 0 is the first to be filled
   std::vector<std::unique_ptr<Set[]>> groups_;
   Set* last_ = nullptr;  // of the last find()
 };
