@@ -19,11 +19,13 @@ module ub_round_robin #(
   assign grant_o = masked & (~masked + Requesters'(1));
   assign any_o = request_i != '0;
 
-  always_comb begin
-    index_o = '0;
-    for (int unsigned r = 0; r < Requesters; r++) begin
-      if (grant_o[r]) index_o = index_o | IndexWidth'(r);
+  // Bit b of the index is set where the winner is one of the requesters whose number has that bit.
+  for (genvar b = 0; b < IndexWidth; b++) begin : g_index
+    logic [Requesters-1:0] numbered;
+    for (genvar r = 0; r < Requesters; r++) begin : g_requester
+      assign numbered[r] = (r >> b & 1) != 0;
     end
+    assign index_o[b] = (grant_o & numbered) != '0;
   end
 
 `ifndef YOSYS

@@ -1,0 +1,203 @@
+// Switch chip of the Unified Bus: credits for whole packets on every link, an input buffer with virtual output queues
+// at each port, an iSLIP allocator, cut-through of whole packets, a crossbar.
+//
+// A packet is 1 to MaxFlits flits in consecutive cycles. Its first flit carries, from bit 0: virtual lane (4 bits),
+// length in flits (10), label (16). The routing table maps labels to outputs. Packets of a lane from one input to one
+// output stay in order; lanes share an output's link packet by packet, in turn.
+//
+// A sender needs ceil(flits / CellFlits) credits of the packet's lane and gets them back by credit_* once the packet
+// has left the buffer. The same at the outputs: the receiver's buffer is told by credit returns after reset.
+//
+// First flit in to first flit out of an idle switch: 5 cycles.
+module ub_switch #(
+    parameter int unsigned Ports = 16,        // 1 to 64
+    parameter int unsigned Lanes = 2,         // 1 to 16
+    parameter int unsigned BufferCells = 32,  // of a lane of an input; MaxFlits / CellFlits or more
+    parameter int unsigned CellFlits = 8,     // of a credit; a power of two, 2 or more
+    parameter int unsigned FlitBits = 160,    // data path width, 32 or more
+    parameter int unsigned MaxFlits = 32,     // of a packet; a multiple of CellFlits
+    parameter int unsigned Routes = 64,       // labels of the routing table
+    parameter int unsigned Streams = 4,       // packets an input sends at the same time: read ports of its buffer
+    parameter int unsigned Iterations = 2,    // of the allocator
+    parameter int unsigned CreditWidth = 13,  // of the credit counters
+    localparam int unsigned PortWidth = Ports > 1 ? $clog2(Ports) : 1,
+    localparam int unsigned LaneWidth = Lanes > 1 ? $clog2(Lanes) : 1,
+    localparam int unsigned StreamWidth = Streams > 1 ? $clog2(Streams) : 1,
+    localparam int unsigned RouteWidth = Routes > 1 ? $clog2(Routes) : 1,
+    localparam int unsigned FlitsWidth = $clog2(MaxFlits + 1),
+    localparam int unsigned CellsWidth = $clog2(MaxFlits / CellFlits + 1)
+) (
+    input logic clk_i,
+    input logic rst_ni,  // synchronous; empties the switch
+
+    // From links.
+    input  logic [           Ports-1:0] valid_i,
+    input  logic [  Ports*FlitBits-1:0] flit_i,
+    output logic [           Ports-1:0] credit_valid_o,
+    output logic [ Ports*LaneWidth-1:0] credit_lane_o,
+    output logic [Ports*CellsWidth-1:0] credit_cells_o,
+
+    // To links. After a cycle in which a link is not ready there is one, three cycles later, in which no flit comes
+    // out for it.
+    input  logic [            Ports-1:0] ready_i,
+    output logic [            Ports-1:0] valid_o,
+    output logic [            Ports-1:0] first_o,         // the flit is the first of its packet
+    output logic [   Ports*FlitBits-1:0] flit_o,
+    input  logic [            Ports-1:0] credit_valid_i,
+    input  logic [  Ports*LaneWidth-1:0] credit_lane_i,
+    input  logic [Ports*CreditWidth-1:0] credit_cells_i,
+
+    // Writes to the routing table, at all inputs.
+    input logic                  route_write_i,
+    input logic [RouteWidth-1:0] route_label_i,
+    input logic [ PortWidth-1:0] route_output_i
+);
+  localparam int unsigned SourceWidth = $clog2(Ports * Streams) > 0 ? $clog2(Ports * Streams) : 1;
+
+  logic [Ports-1:0] arrived, input_ready, grant, granted_last, output_ready, matched;
+  logic [Ports*LaneWidth-1:0] arrived_lane, grant_lane, matched_lane;
+  logic [Ports*PortWidth-1:0] arrived_output, grant_output, matched_input;
+  logic [Ports*FlitsWidth-1:0] granted_flits;
+  logic [Ports*StreamWidth-1:0] granted_stream;
+  logic [Ports*Lanes-1:0] credits;
+  logic [Ports*Streams*FlitBits-1:0] stream_flit;
+  logic [Ports-1:0] ready_q;
+  always_ff @(posedge clk_i) ready_q <= ready_i;
+
+  // Words of the vectors that are picked from.
+  (* mem2reg *) logic [FlitsWidth-1:0] granted_flits_of[Ports];
+  (* mem2reg *) logic [StreamWidth-1:0] granted_stream_of[Ports];
+  (* mem2reg *) logic [FlitBits-1:0] stream_flit_of[Ports*Streams];
+  always_comb begin
+    for (int unsigned i = 0; i < Ports; i++) begin
+      granted_flits_of[i]  = granted_flits[i*FlitsWidth+:FlitsWidth];
+      granted_stream_of[i] = granted_stream[i*StreamWidth+:StreamWidth];
+    end
+    for (int unsigned s = 0; s < Ports * Streams; s++) stream_flit_of[s] = stream_flit[s*FlitBits+:FlitBits];
+  end
+
+  for (genvar i = 0; i < Ports; i++) begin : g_input
+    ub_switch_input #(
+        .Ports(Ports),
+        .Lanes(Lanes),
+        .BufferCells(BufferCells),
+        .CellFlits(CellFlits),
+        .FlitBits(FlitBits),
+        .MaxFlits(MaxFlits),
+        .Routes(Routes),
+        .Streams(Streams)
+    ) i_input (
+        .clk_i,
+        .rst_ni,
+        .valid_i(valid_i[i]),
+        .flit_i(flit_i[i*FlitBits+:FlitBits]),
+        .credit_valid_o(credit_valid_o[i]),
+        .credit_lane_o(credit_lane_o[i*LaneWidth+:LaneWidth]),
+        .credit_cells_o(credit_cells_o[i*CellsWidth+:CellsWidth]),
+        .route_write_i,
+        .route_label_i,
+        .route_output_i,
+        .arrived_o(arrived[i]),
+        .arrived_lane_o(arrived_lane[i*LaneWidth+:LaneWidth]),
+        .arrived_output_o(arrived_output[i*PortWidth+:PortWidth]),
+        .ready_o(input_ready[i]),
+        .grant_i(grant[i]),
+        .grant_lane_i(grant_lane[i*LaneWidth+:LaneWidth]),
+        .grant_output_i(grant_output[i*PortWidth+:PortWidth]),
+        .granted_flits_o(granted_flits[i*FlitsWidth+:FlitsWidth]),
+        .granted_stream_o(granted_stream[i*StreamWidth+:StreamWidth]),
+        .granted_last_o(granted_last[i]),
+        .advance_i(ready_q),
+        .stream_flit_o(stream_flit[i*Streams*FlitBits+:Streams*FlitBits])
+    );
+  end
+
+  ub_switch_allocator #(
+      .Ports(Ports),
+      .Lanes(Lanes),
+      .Iterations(Iterations)
+  ) i_allocator (
+      .clk_i,
+      .rst_ni,
+      .arrived_i(arrived),
+      .arrived_lane_i(arrived_lane),
+      .arrived_output_i(arrived_output),
+      .granted_last_i(granted_last),
+      .input_ready_i(input_ready),
+      .output_ready_i(output_ready),
+      .credits_i(credits),
+      .grant_o(grant),
+      .grant_lane_o(grant_lane),
+      .grant_output_o(grant_output),
+      .matched_o(matched),
+      .matched_lane_o(matched_lane),
+      .matched_input_o(matched_input)
+  );
+
+  // ---- Outputs: credits, the packet that goes out, and two steps to the link: read, crossbar
+
+  for (genvar o = 0; o < Ports; o++) begin : g_output
+    logic [FlitsWidth-1:0] left_q;  // flits of its packet still to be read
+    logic start_q;                  // none has been read yet
+    logic [SourceWidth-1:0] source_q, crossing_q;
+    logic crossing_valid_q, crossing_first_q;
+    logic [PortWidth-1:0] from;
+    logic [FlitsWidth-1:0] flits;
+    logic reads;
+
+    assign from = matched_input[o*PortWidth+:PortWidth];
+    assign flits = granted_flits_of[from];
+    assign reads = left_q != '0 && ready_q[o];
+    assign output_ready[o] = left_q == '0 || (left_q == FlitsWidth'(1) && ready_q[o]);
+
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni) begin
+        left_q <= '0;
+        crossing_valid_q <= 1'b0;
+        valid_o[o] <= 1'b0;
+      end else begin
+        if (matched[o]) left_q <= flits;
+        else if (reads) left_q <= left_q - FlitsWidth'(1);
+        crossing_valid_q <= reads;
+        valid_o[o] <= crossing_valid_q;
+      end
+      if (matched[o]) begin
+        source_q <= SourceWidth'(32'(from) * Streams + 32'(granted_stream_of[from]));
+        start_q  <= 1'b1;
+      end else if (reads) begin
+        start_q <= 1'b0;
+      end
+      if (reads) begin
+        crossing_q <= source_q;
+        crossing_first_q <= start_q;
+      end
+      if (crossing_valid_q) begin
+        flit_o[o*FlitBits+:FlitBits] <= stream_flit_of[crossing_q];
+        first_o[o] <= crossing_first_q;
+      end
+    end
+
+    for (genvar l = 0; l < Lanes; l++) begin : g_lane
+      logic [CreditWidth-1:0] credits_q, back, taken;
+      assign back = credit_valid_i[o] && 32'(credit_lane_i[o*LaneWidth+:LaneWidth]) == l
+          ? credit_cells_i[o*CreditWidth+:CreditWidth] : '0;
+      assign taken = matched[o] && 32'(matched_lane[o*LaneWidth+:LaneWidth]) == l
+          ? CreditWidth'((32'(flits) + CellFlits - 1) / CellFlits) : '0;
+      always_ff @(posedge clk_i) begin
+        if (!rst_ni) credits_q <= '0;
+        else credits_q <= credits_q + back - taken;
+      end
+      assign credits[o*Lanes+l] = credits_q >= CreditWidth'(MaxFlits / CellFlits);
+`ifndef YOSYS
+      always_ff @(posedge clk_i) begin
+        if (rst_ni) begin
+          credits_never_run_out :
+          assert (taken <= credits_q);
+          credits_do_not_overflow :
+          assert (credits_q <= credits_q + back);
+        end
+      end
+`endif
+    end
+  end
+endmodule

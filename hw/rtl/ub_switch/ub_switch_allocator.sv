@@ -1,0 +1,222 @@
+// Separable allocator of inputs to outputs, iSLIP: in every iteration each output that may take a packet offers
+// itself to one input that has one, in turn; each input accepts one of the offers, in turn. Turns move on only where
+// an offer of the first iteration was accepted, which keeps everybody served. At an output the lane comes first, in
+// turn, then the input. Combinational but for requests and turns: one matching a cycle.
+module ub_switch_allocator #(
+    parameter int unsigned Ports = 16,
+    parameter int unsigned Lanes = 2,
+    parameter int unsigned Iterations = 2,  // 1 or more
+    localparam int unsigned PortWidth = Ports > 1 ? $clog2(Ports) : 1,
+    localparam int unsigned LaneWidth = Lanes > 1 ? $clog2(Lanes) : 1
+) (
+    input logic clk_i,
+    input logic rst_ni,
+
+    // An input has a packet in its queue for (lane, output).
+    input logic [          Ports-1:0] arrived_i,
+    input logic [Ports*LaneWidth-1:0] arrived_lane_i,
+    input logic [Ports*PortWidth-1:0] arrived_output_i,
+    // The packet granted was the last of its queue.
+    input logic [          Ports-1:0] granted_last_i,
+
+    input logic [      Ports-1:0] input_ready_i,
+    input logic [      Ports-1:0] output_ready_i,
+    input logic [Ports*Lanes-1:0] credits_i,      // of (output, lane), for the longest packet
+
+    // To inputs.
+    output logic [          Ports-1:0] grant_o,
+    output logic [Ports*LaneWidth-1:0] grant_lane_o,
+    output logic [Ports*PortWidth-1:0] grant_output_o,
+    // To outputs.
+    output logic [          Ports-1:0] matched_o,
+    output logic [Ports*LaneWidth-1:0] matched_lane_o,
+    output logic [Ports*PortWidth-1:0] matched_input_o
+);
+  // Word (output, lane), bit i: input i asks.
+  logic [Ports*Lanes*Ports-1:0] request_q;
+  (* mem2reg *) logic [PortWidth-1:0] input_turn_q[Ports*Lanes];  // of (output, lane)
+  (* mem2reg *) logic [LaneWidth-1:0] lane_turn_q[Ports];         // of outputs
+  (* mem2reg *) logic [PortWidth-1:0] output_turn_q[Ports];       // of inputs
+
+  (* mem2reg *) logic [Ports-1:0] requests[Ports*Lanes];  // the words of request_q
+  always_comb begin
+    for (int unsigned w = 0; w < Ports * Lanes; w++) requests[w] = request_q[w*Ports+:Ports];
+  end
+
+  for (genvar k = 0; k < Iterations; k++) begin : g_iteration
+    logic [Ports-1:0] inputs, outputs;  // not matched yet
+    if (k == 0) begin : g_first
+      assign inputs  = input_ready_i;
+      assign outputs = output_ready_i;
+    end else begin : g_further
+      assign inputs  = g_iteration[k-1].inputs & ~g_iteration[k-1].accepts;
+      assign outputs = g_iteration[k-1].outputs & ~g_iteration[k-1].accepted;
+    end
+
+    // Offers of the outputs.
+    logic [Ports-1:0] offers;
+    logic [Ports*LaneWidth-1:0] offer_lane;
+    logic [Ports*PortWidth-1:0] offer_input;
+    for (genvar o = 0; o < Ports; o++) begin : g_output
+      logic [Lanes-1:0] lanes;
+      for (genvar l = 0; l < Lanes; l++) begin : g_lane
+        assign lanes[l] = outputs[o] && credits_i[o*Lanes+l] && (requests[o*Lanes+l] & inputs) != '0;
+      end
+      logic [LaneWidth-1:0] lane;
+      logic [Lanes-1:0] lane_grant;
+      ub_round_robin #(
+          .Requesters(Lanes)
+      ) i_lane (
+          .request_i(lanes),
+          .next_i(lane_turn_q[o]),
+          .grant_o(lane_grant),
+          .index_o(lane),
+          .any_o(offers[o])
+      );
+      logic [Ports-1:0] input_grant;
+      logic any_input;
+      ub_round_robin #(
+          .Requesters(Ports)
+      ) i_input (
+          .request_i(requests[o*Lanes+32'(lane)] & inputs),
+          .next_i(input_turn_q[o*Lanes+32'(lane)]),
+          .grant_o(input_grant),
+          .index_o(offer_input[o*PortWidth+:PortWidth]),
+          .any_o(any_input)
+      );
+      assign offer_lane[o*LaneWidth+:LaneWidth] = lane;
+      logic unused;
+      assign unused = ^{input_grant, lane_grant, any_input};
+    end
+
+    (* mem2reg *) logic [LaneWidth-1:0] offer_lane_of[Ports];
+    always_comb begin
+      for (int unsigned o = 0; o < Ports; o++) offer_lane_of[o] = offer_lane[o*LaneWidth+:LaneWidth];
+    end
+
+    // Word i: the outputs that offer themselves to input i.
+    logic [Ports*Ports-1:0] offered;
+    always_comb begin
+      offered = '0;
+      for (int unsigned o = 0; o < Ports; o++) begin
+        if (offers[o]) offered[32'(offer_input[o*PortWidth+:PortWidth])*Ports+o] = 1'b1;
+      end
+    end
+
+    // What the inputs accept.
+    logic [Ports-1:0] accepts, accepted;
+    logic [Ports*PortWidth-1:0] accept_output;
+    for (genvar i = 0; i < Ports; i++) begin : g_input
+      logic [Ports-1:0] one;
+      ub_round_robin #(
+          .Requesters(Ports)
+      ) i_output (
+          .request_i(offered[i*Ports+:Ports]),
+          .next_i(output_turn_q[i]),
+          .grant_o(one),
+          .index_o(accept_output[i*PortWidth+:PortWidth]),
+          .any_o(accepts[i])
+      );
+      logic unused;
+      assign unused = ^one;
+    end
+    always_comb begin
+      accepted = '0;
+      for (int unsigned i = 0; i < Ports; i++) begin
+        if (accepts[i]) accepted[accept_output[i*PortWidth+:PortWidth]] = 1'b1;
+      end
+    end
+
+    // All matches up to here.
+    logic [Ports-1:0] granted, matched;
+    logic [Ports*PortWidth-1:0] granted_output, matched_input;
+    logic [Ports*LaneWidth-1:0] granted_lane, matched_lane;
+    for (genvar p = 0; p < Ports; p++) begin : g_port
+      logic [PortWidth-1:0] to;
+      assign to = accept_output[p*PortWidth+:PortWidth];
+      if (k == 0) begin : g_first
+        assign granted_output[p*PortWidth+:PortWidth] = to;
+        assign granted_lane[p*LaneWidth+:LaneWidth]   = offer_lane_of[to];
+        assign matched_input[p*PortWidth+:PortWidth]  = offer_input[p*PortWidth+:PortWidth];
+        assign matched_lane[p*LaneWidth+:LaneWidth]   = offer_lane[p*LaneWidth+:LaneWidth];
+      end else begin : g_further
+        assign granted_output[p*PortWidth+:PortWidth] =
+            accepts[p] ? to : g_iteration[k-1].granted_output[p*PortWidth+:PortWidth];
+        assign granted_lane[p*LaneWidth+:LaneWidth] = accepts[p]
+            ? offer_lane_of[to] : g_iteration[k-1].granted_lane[p*LaneWidth+:LaneWidth];
+        assign matched_input[p*PortWidth+:PortWidth] = accepted[p]
+            ? offer_input[p*PortWidth+:PortWidth] : g_iteration[k-1].matched_input[p*PortWidth+:PortWidth];
+        assign matched_lane[p*LaneWidth+:LaneWidth] = accepted[p]
+            ? offer_lane[p*LaneWidth+:LaneWidth] : g_iteration[k-1].matched_lane[p*LaneWidth+:LaneWidth];
+      end
+    end
+    if (k == 0) begin : g_all_first
+      assign granted = accepts;
+      assign matched = accepted;
+    end else begin : g_all
+      assign granted = g_iteration[k-1].granted | accepts;
+      assign matched = g_iteration[k-1].matched | accepted;
+    end
+  end
+
+  assign grant_o = g_iteration[Iterations-1].granted;
+  assign grant_lane_o = g_iteration[Iterations-1].granted_lane;
+  assign grant_output_o = g_iteration[Iterations-1].granted_output;
+  assign matched_o = g_iteration[Iterations-1].matched;
+  assign matched_lane_o = g_iteration[Iterations-1].matched_lane;
+  assign matched_input_o = g_iteration[Iterations-1].matched_input;
+
+  // ---- Requests and turns
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      request_q <= '0;
+    end else begin
+      for (int unsigned i = 0; i < Ports; i++) begin
+        if (grant_o[i] && granted_last_i[i]) begin
+          request_q[(32'(grant_output_o[i*PortWidth+:PortWidth])*Lanes+32'(grant_lane_o[i*LaneWidth+:LaneWidth]))*Ports+i]
+              <= 1'b0;
+        end
+        if (arrived_i[i]) begin
+          request_q[(32'(arrived_output_i[i*PortWidth+:PortWidth])*Lanes+32'(arrived_lane_i[i*LaneWidth+:LaneWidth]))*Ports+i]
+              <= 1'b1;
+        end
+      end
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    for (int unsigned p = 0; p < Ports; p++) begin
+      if (!rst_ni) begin
+        lane_turn_q[p]   <= '0;
+        output_turn_q[p] <= '0;
+        for (int unsigned l = 0; l < Lanes; l++) input_turn_q[p*Lanes+l] <= '0;
+      end else begin
+        if (matched_o[p]) begin
+          lane_turn_q[p] <= 32'(matched_lane_o[p*LaneWidth+:LaneWidth]) == Lanes - 1
+              ? '0 : matched_lane_o[p*LaneWidth+:LaneWidth] + LaneWidth'(1);
+        end
+        if (g_iteration[0].accepted[p]) begin
+          input_turn_q[p*Lanes+32'(matched_lane_o[p*LaneWidth+:LaneWidth])] <=
+              32'(matched_input_o[p*PortWidth+:PortWidth]) == Ports - 1
+              ? '0 : matched_input_o[p*PortWidth+:PortWidth] + PortWidth'(1);
+        end
+        if (g_iteration[0].accepts[p]) begin
+          output_turn_q[p] <= 32'(grant_output_o[p*PortWidth+:PortWidth]) == Ports - 1
+              ? '0 : grant_output_o[p*PortWidth+:PortWidth] + PortWidth'(1);
+        end
+      end
+    end
+  end
+
+`ifndef YOSYS
+  always_ff @(posedge clk_i) begin
+    if (rst_ni) begin
+      as_many_inputs_as_outputs_are_matched :
+      assert ($countones(grant_o) == $countones(matched_o));
+      matches_are_with_ready_ports :
+      assert ((grant_o & ~input_ready_i) == '0 && (matched_o & ~output_ready_i) == '0);
+    end
+  end
+`endif
+endmodule

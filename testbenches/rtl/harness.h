@@ -1,0 +1,86 @@
+// What every RTL bench stands on: clock, reset, waves and coverage on request.
+//
+//     CM384_WAVES=DIR     writes DIR/<test>.fst, where the model was built with TRACE
+//     CM384_COVERAGE=DIR  writes DIR/<test>.dat, where it was built with COVERAGE
+//
+// A failed assertion of the RTL fails the test that runs.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <verilated.h>
+#include <verilated_cov.h>
+#include <verilated_fst_c.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <string>
+
+namespace cm384::rtl {
+
+// A file of the running test in the folder that the environment variable names; empty when it is not set.
+inline std::string file_of_test(const char* variable, const char* ending) {
+  const char* folder = std::getenv(variable);
+  if (folder == nullptr) return {};
+  const auto* test = testing::UnitTest::GetInstance()->current_test_info();
+  std::string name = std::string(test->test_suite_name()) + "." + test->name();
+  for (char& c : name) {
+    if (c == '/') c = '_';
+  }
+  return std::string(folder) + "/" + name + ending;
+}
+
+template <class Model>
+class Harness {
+ public:
+  Harness() : model(std::make_unique<Model>(&context_)) {
+    context_.fatalOnError(false);
+    if constexpr (requires(Model & m, VerilatedFstC * f) { m.trace(f, 99); }) {
+      if (const std::string file = file_of_test("CM384_WAVES", ".fst"); !file.empty()) {
+        context_.traceEverOn(true);
+        waves_ = std::make_unique<VerilatedFstC>();
+        model->trace(waves_.get(), 99);
+        waves_->open(file.c_str());
+      }
+    }
+  }
+  ~Harness() {
+    model->final();
+    if (waves_) waves_->close();
+    EXPECT_EQ(context_.errorCount(), 0) << "assertions of the RTL failed";
+    const std::string file = file_of_test("CM384_COVERAGE", ".dat");
+    if (!file.empty()) context_.coveragep()->write(file.c_str());
+  }
+  Harness(const Harness&) = delete;
+  Harness& operator=(const Harness&) = delete;
+
+  // One cycle: what was put on the inputs is taken at the clock's edge, then outputs are new.
+  void tick() {
+    model->clk_i = 0;
+    step();
+    model->clk_i = 1;
+    step();
+    ++cycle;
+  }
+  void reset(unsigned cycles = 2) {
+    model->rst_ni = 0;
+    for (unsigned c = 0; c < cycles; ++c) tick();
+    model->rst_ni = 1;
+  }
+
+ private:
+  void step() {
+    model->eval();
+    if (waves_) waves_->dump(static_cast<vluint64_t>(context_.time()));
+    context_.timeInc(1);
+  }
+
+  VerilatedContext context_;
+  std::unique_ptr<VerilatedFstC> waves_;
+
+ public:
+  std::unique_ptr<Model> model;
+  std::uint64_t cycle = 0;
+};
+
+}  // namespace cm384::rtl
