@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <systemc>
 
 #include "sim/error.h"
+#include "supernode/module_processes.h"
 #include "supernode/socket_module.h"
 #include "supernode/window_process.h"
 #include "ub_fabric/controller.h"
@@ -14,53 +16,9 @@
 namespace cm384::supernode {
 namespace {
 
-constexpr std::uint32_t kControllerUnit = npu::Die::kFirstForeignUnit;
-
 ub::Parameters fabric_parameters(const hw::Machine& machine) {
   return {machine.topology, machine.ub, machine.cpu, machine.package_link};
 }
-
-// A die and the controller in its socket: one module, one queue.
-class DieProcess final : public WindowProcess {
- public:
-  DieProcess(const sc_core::sc_module_name& name, npu::Die& die, ub::UbController& controller,
-             RunControl& control)
-      : WindowProcess(name, die.queue(), control), die_(die), controller_(controller) {}
-
- private:
-  void run_window(Time end) override {
-    die_.queue().run_until(
-        end,
-        [this](const sim::Event& e) {
-          if (e.unit == kControllerUnit) {
-            controller_.handle(e);
-          } else {
-            die_.handle(e);
-          }
-        },
-        [this](const sim::Event& e) {
-          if (e.unit == kControllerUnit) {
-            controller_.prefetch(e);
-          } else {
-            die_.prefetch(e);
-          }
-        });
-  }
-  npu::Die& die_;
-  ub::UbController& controller_;
-};
-
-// A sub-plane, or the CPU sockets.
-template <class Module>
-class ModuleProcess final : public WindowProcess {
- public:
-  ModuleProcess(const sc_core::sc_module_name& name, Module& module, RunControl& control)
-      : WindowProcess(name, module.queue(), control), module_(module) {}
-
- private:
-  void run_window(Time end) override { module_.run_until(end); }
-  Module& module_;
-};
 
 // SystemC keeps one simulation a process and cannot elaborate a second time; a new machine gets a new
 // context, which outlives its modules.
@@ -87,6 +45,7 @@ struct Supernode::Parts {
   sim::PayloadPool payloads;
   ub::PacketPool packets;
   RunControl control;
+  Time round_trip;                              // a link between a die and its L1 chip, both ways
   std::vector<std::unique_ptr<npu::Die>> dies;  // by number; empty where it does not take part
   std::vector<std::unique_ptr<ub::UbController>> controllers;
   std::vector<std::unique_ptr<ub::SubPlane>> planes;
@@ -100,7 +59,8 @@ Supernode::Supernode(const hw::Machine& machine, SupernodeOptions options)
   const ub::Parameters fabric = fabric_parameters(machine);
   ub::check(fabric);
   RunControl& control = parts_->control;
-  control.window = ub::lookahead(fabric);
+  parts_->round_trip = machine.ub.link.endpoint_latency + machine.ub.link.endpoint_latency;
+  control.window = std::min(parts_->round_trip, options_.window);
   control.patience = options_.patience;
   control.interrupted = options_.interrupted;
 
@@ -114,7 +74,7 @@ Supernode::Supernode(const hw::Machine& machine, SupernodeOptions options)
     parts_->planes.push_back(std::make_unique<ub::SubPlane>(index, fabric, parts_->packets, endpoints + index,
                                                             std::uint64_t{index} + 1));
     parts_->processes.push_back(std::make_unique<ModuleProcess<ub::SubPlane>>(
-        fmt::format("plane{}", p).c_str(), *parts_->planes.back(), control));
+        fmt::format("plane{}", p).c_str(), *parts_->planes.back(), control, Time{control.window.ps / 2}));
   }
   const npu::DieParameters die_parameters{machine.die,         machine.launch, machine.scalar_core,
                                           machine.vector_core, machine.mte,    machine.memory};
@@ -135,8 +95,19 @@ Supernode::Supernode(const hw::Machine& machine, SupernodeOptions options)
     const int sibling = number ^ 1;
     if (sibling < dies && parts_->controllers[static_cast<std::size_t>(sibling)])
       controller->join(*parts_->controllers[static_cast<std::size_t>(sibling)]);
-    parts_->processes.push_back(
-        std::make_unique<DieProcess>(fmt::format("die{}", number).c_str(), *die, *controller, control));
+  }
+  std::set<int> packages;
+  for (const int number : options_.dies) {
+    if (!packages.insert(number / 2).second) continue;
+    std::vector<PackageProcess::Socketed> socketed;
+    for (const int member : {number, number ^ 1}) {
+      const auto n = static_cast<std::size_t>(member);
+      if (n < parts_->dies.size() && parts_->dies[n])
+        socketed.push_back({*parts_->dies[n], *parts_->controllers[n]});
+    }
+    parts_->processes.push_back(std::make_unique<PackageProcess>(fmt::format("package{}", number / 2).c_str(),
+                                                                 std::move(socketed),
+                                                                 machine.package_link.latency, control));
   }
   for (const int socket : options_.sockets) {
     if (socket < 0 || socket >= machine.topology.sockets())
@@ -150,7 +121,7 @@ Supernode::Supernode(const hw::Machine& machine, SupernodeOptions options)
       for (auto& plane : parts_->planes) controller->attach(*plane);
     }
     parts_->processes.push_back(
-        std::make_unique<ModuleProcess<SocketModule>>("sockets", *parts_->sockets, control));
+        std::make_unique<ModuleProcess<SocketModule>>("sockets", *parts_->sockets, control, Time{}));
   }
 }
 
@@ -173,9 +144,9 @@ npu::BackingStore& Supernode::socket_store(int number) const {
 }
 
 Time Supernode::earliest() const {
-  // Modules may have run to the end of the present window.
-  const Time window = parts_->control.window;
-  return Time{static_cast<std::int64_t>(sc_core::sc_time_stamp().value()) / window.ps * window.ps} + window;
+  // Dies may have run to the end of the present window, which is no longer than this.
+  const Time step = parts_->round_trip;
+  return Time{static_cast<std::int64_t>(sc_core::sc_time_stamp().value()) / step.ps * step.ps} + step;
 }
 
 ub::UbController& Supernode::controller(int number) const {

@@ -26,6 +26,8 @@ struct SupernodeOptions {
   // than the one before, a cross-core flag, a launch.
   Time patience{5'000'000'000};
   const volatile std::sig_atomic_t* interrupted = nullptr;
+  // Modules run in windows of at most this length; what is simulated does not depend on it.
+  Time window = Time::never();
   // Called now and then while the machine runs, with simulated time and events so far.
   std::function<void(Time, std::uint64_t)> progress;
   // Text that kernels print; empty: standard output.

@@ -1,13 +1,16 @@
-// A simulated module as SystemC sees it: one SC_METHOD, one sc_event, one time-ordered queue.
+// A simulated module as SystemC sees it: one SC_METHOD, one sc_event, one or more time-ordered queues.
 //
-// The method handles all events of one window [t, t + window) at once. Windows are aligned to multiples of
-// the window. This is exact as long as every effect of one module on another lies at least one window ahead
-// of the sender's time: the window is the shortest latency between modules.
+// The method handles all events of one window [phase + k window, phase + (k + 1) window) at once. Dies and
+// CPU sockets have phase 0, sub-planes a phase of half a window. Nothing goes from a die to a die but through
+// a sub-plane, or from a sub-plane to another but through a die, so this is exact as long as every effect of
+// one side on the other lies at least half a window ahead of the sender's time: half the window is the
+// shortest latency between the two sides.
 #pragma once
 
 #include <csignal>
 #include <exception>
 #include <systemc>
+#include <vector>
 
 #include "sim/event_queue.h"
 
@@ -15,7 +18,7 @@ namespace cm384::supernode {
 
 // State that all processes of one machine share.
 struct RunControl {
-  Time window{};
+  Time window{};  // at most twice the shortest latency between a die or socket and a sub-plane
   // Last time anything happened that counts as progress: a write to memory, a cross-core flag, a launch.
   Time last_progress{};
   Time patience = Time::never();
@@ -28,20 +31,26 @@ struct RunControl {
 
 class WindowProcess : public sc_core::sc_module, public sim::WakeListener {
  public:
-  WindowProcess(const sc_core::sc_module_name& name, sim::EventQueue& queue, RunControl& control);
+  // `queues`: all the module has. `phase` is below the window.
+  WindowProcess(const sc_core::sc_module_name& name, std::vector<sim::EventQueue*> queues,
+                RunControl& control, Time phase);
   ~WindowProcess() override = default;
   void wake_at(Time t) final;
 
  protected:
-  // Handles every event of the queue before `end`.
-  virtual void run_window(Time end) = 0;
+  // Handles every event of the queues before `end`; all before `begin` are handled.
+  virtual void run_window(Time begin, Time end) = 0;
 
  private:
   void step();
   void arm(Time t);
+  Time next_time() const;
+  // Start of the window that `t` lies in; negative in the first one of a phase.
+  Time window_start(Time t) const;
 
-  sim::EventQueue& queue_;
+  std::vector<sim::EventQueue*> queues_;
   RunControl& control_;
+  Time phase_;
   sc_core::sc_event wake_;
   Time armed_ = Time::never();  // start of the window the event is notified for
   bool running_ = false;

@@ -13,7 +13,7 @@ SubPlane::SubPlane(unsigned index, const Parameters& parameters, PacketPool& pac
       dies_(static_cast<unsigned>(parameters.topology.dies())),
       shape_(parameters.topology),
       packets_(packets),
-      queue_(source, Time{128}),
+      queue_(source, Time{512}),
       links_(queue_, 0, kOutput, shape_.chips() * shape_.ports(),
              static_cast<unsigned>(parameters.ub.link.lanes),
              RetryTimes{parameters.ub.link.retry_turnaround, parameters.ub.link.retry_timeout}),
@@ -23,7 +23,6 @@ SubPlane::SubPlane(unsigned index, const Parameters& parameters, PacketPool& pac
       store_(parameters.ub.switch_chip.forwarding == "packet-store"),
       pipeline_(parameters.ub.switch_chip.pipeline_latency),
       endpoint_latency_(parameters.ub.link.endpoint_latency),
-      lookahead_(ub::lookahead(parameters)),
       peer_(shape_.chips() * shape_.ports(), 0),
       upstream_(shape_.chips() * shape_.ports()),
       turn_(shape_.chips() * shape_.ports(), 0),
@@ -120,7 +119,7 @@ void SubPlane::prefetch(const sim::Event& event) const {
 // The event stands at the end of the chip's pipeline: a packet and all it meets there have the same latency
 // behind them.
 void SubPlane::inject(sim::EventQueue& from, Endpoint endpoint, Hop hop, Time arrival) {
-  assert(arrival >= from.now() + lookahead_);
+  assert(arrival >= from.now() + endpoint_latency_);
   const unsigned input = link_to_endpoint(endpoint);
   if (foreign_[chip_of_[input]] == nullptr) arrival += pipeline_;
   ++injected_;

@@ -74,7 +74,6 @@ class SubPlane {
   void declare_statistics(sim::Statistics& to, const sim::StatisticPath& at) const;
   // Packets inside its chips' input buffers or on links between them.
   std::uint64_t in_flight() const { return injected_ - delivered_; }
-  Time lookahead() const { return lookahead_; }
 
  private:
   friend class ChipHost;
@@ -102,7 +101,6 @@ class SubPlane {
   bool store_;
   Time pipeline_;
   Time endpoint_latency_;
-  Time lookahead_;
   // The other end of output number n: an input number, or kToEndpoint | endpoint.
   std::vector<std::uint32_t> peer_;
   // The sending end that fills input number n.

@@ -1,0 +1,82 @@
+// What runs as one module in windows: a package's dies, a sub-plane, the CPU sockets.
+#pragma once
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "npu_core/die/die.h"
+#include "supernode/window_process.h"
+#include "ub_fabric/controller.h"
+
+namespace cm384::supernode {
+
+// The controller's unit in the queue of its die.
+inline constexpr std::uint32_t kControllerUnit = npu::Die::kFirstForeignUnit;
+
+// The dies of a package with the controllers in their sockets: one module, a queue for each die. The dies
+// reach each other over the package link, which may be shorter than a window: they take turns in steps no
+// longer than its latency.
+class PackageProcess final : public WindowProcess {
+ public:
+  struct Socketed {
+    npu::Die& die;
+    ub::UbController& controller;
+  };
+  PackageProcess(const sc_core::sc_module_name& name, std::vector<Socketed> dies, Time link_latency,
+                 RunControl& control)
+      : WindowProcess(name, queues(dies), control, Time{}), dies_(std::move(dies)), step_(link_latency) {}
+
+ private:
+  static std::vector<sim::EventQueue*> queues(const std::vector<Socketed>& dies) {
+    std::vector<sim::EventQueue*> all;
+    for (const Socketed& socketed : dies) all.push_back(&socketed.die.queue());
+    return all;
+  }
+  void run_window(Time begin, Time end) override {
+    if (dies_.size() == 1) {
+      run(dies_.front(), end);
+      return;
+    }
+    while (begin < end) {
+      begin = std::min(begin + step_, end);
+      for (const Socketed& socketed : dies_) run(socketed, begin);
+    }
+  }
+  static void run(const Socketed& socketed, Time end) {
+    npu::Die& die = socketed.die;
+    ub::UbController& controller = socketed.controller;
+    die.queue().run_until(
+        end,
+        [&](const sim::Event& e) {
+          if (e.unit == kControllerUnit) {
+            controller.handle(e);
+          } else {
+            die.handle(e);
+          }
+        },
+        [&](const sim::Event& e) {
+          if (e.unit == kControllerUnit) {
+            controller.prefetch(e);
+          } else {
+            die.prefetch(e);
+          }
+        });
+  }
+  std::vector<Socketed> dies_;
+  Time step_;
+};
+
+// A sub-plane, or the CPU sockets.
+template <class Module>
+class ModuleProcess final : public WindowProcess {
+ public:
+  ModuleProcess(const sc_core::sc_module_name& name, Module& module, RunControl& control, Time phase)
+      : WindowProcess(name, {&module.queue()}, control, phase), module_(module) {}
+
+ private:
+  void run_window(Time, Time end) override { module_.run_until(end); }
+  Module& module_;
+};
+
+}  // namespace cm384::supernode
