@@ -25,6 +25,8 @@ constexpr std::string_view kUsage =
     "cm384 run STUDY [study options] [--machine PRESET|FILE] [--set key=value]... [--seed N] [--out DIR]\n"
     "cm384 validate            predicted against published, figure by figure\n"
     "cm384 machine list|show|check|reference|statistics [PRESET|FILE]\n"
+    "cm384 compare A B         what moved from one result to another, and whether it may\n"
+    "cm384 baseline check|update DIR   runs against their golden results, or these made anew\n"
     "cm384 trace ...           record, inspect, convert, generate, replay (not built yet)\n"
     "cm384 report DIR          pictures and tables of a finished run (not built yet)\n"
     "cm384 sweep FILE          many runs over a grid (not built yet)\n"
@@ -56,6 +58,8 @@ int dispatch(std::span<const studies::Study> all, std::span<const studies::Predi
   if (command == "run") return run_command(all, rest);
   if (command == "validate") return validate_command(predictors, rest);
   if (command == "machine") return machine_command(rest);
+  if (command == "compare") return compare_command(rest);
+  if (command == "baseline") return baseline_command(all, rest);
   if (command == "--help" || command == "-h" || command == "help") {
     print_usage(all);
     return kDone;
@@ -74,8 +78,8 @@ int dispatch(std::span<const studies::Study> all, std::span<const studies::Predi
   if (command == "trace" || command == "report" || command == "sweep") {
     throw InputError(fmt::format("{}: not built yet", command));
   }
-  const std::vector<std::string> commands = {"run",    "validate", "machine", "trace",
-                                             "report", "sweep",    "doctor"};
+  const std::vector<std::string> commands = {"run",   "validate", "machine", "compare", "baseline",
+                                             "trace", "report",   "sweep",   "doctor"};
   throw InputError(fmt::format("{}: no such command{}; allowed: {}", command,
                                hw::suggestion(command, commands), fmt::join(commands, ", ")));
 }

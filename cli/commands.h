@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "report/junit.h"
 #include "testbenches/studies/study.h"
 #include "testbenches/studies/validation.h"
 
@@ -17,6 +18,11 @@ using Arguments = std::vector<std::string>;
 int run_command(std::span<const studies::Study> all, const Arguments& arguments);
 int validate_command(std::span<const studies::Predictor> predictors, const Arguments& arguments);
 int machine_command(const Arguments& arguments);
+int compare_command(const Arguments& arguments);
+int baseline_command(std::span<const studies::Study> all, const Arguments& arguments);
+
+// Writes `--junit FILE`. Throws InputError where that fails.
+void write_junit(const std::string& path, const std::vector<report::JunitSuite>& suites);
 
 // The whole command line, without the program's name. Reports errors on standard error and maps them to exit
 // codes.

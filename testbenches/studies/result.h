@@ -51,6 +51,9 @@ Json to_document(const StudyResult& result, const hw::Machine& machine, const Ru
 std::string to_table(const Json& rows);
 std::string to_csv(const Json& rows);
 
+// One row as the columns of both have it: {"latency_us.mean": 1, "phases.send.mean_us": 51.0}.
+Json flatten_row(const Json& row);
+
 // Writes DIR/name under a temporary name and renames it, so that no half-written file is ever seen. Makes
 // the folder. Throws InputError where that fails.
 void write_file(const std::string& folder, const std::string& name, std::string_view content);

@@ -11,7 +11,7 @@ namespace {
 // Whether a list is one of named figures, such as phases: [{"name": "send", "mean_us": 51.0}, ...].
 bool is_named(const Json& value) {
   return value.is_array() && !value.empty() && std::ranges::all_of(value, [](const Json& item) {
-           return item.is_object() && item.size() == 2 && item.contains("name");
+           return item.is_object() && item.size() == 2 && item.contains("name") && item["name"].is_string();
          });
 }
 
@@ -85,6 +85,12 @@ std::string csv_text(const Json& row, const std::string& column) {
 }
 
 }  // namespace
+
+Json flatten_row(const Json& row) {
+  Json flat = Json::object();
+  flatten(row, "", flat);
+  return flat;
+}
 
 std::string to_table(const Json& rows) {
   const Sheet sheet = sheet_of(rows);

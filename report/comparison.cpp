@@ -1,0 +1,254 @@
+#include "report/comparison.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "sim/error.h"
+
+namespace cm384::report {
+namespace {
+
+using Fields = std::vector<std::pair<std::string, Json>>;
+
+// Lists by index, so that every leaf is one field.
+void take_leaves(const std::string& name, const Json& value, Fields& leaves) {
+  if (value.is_structured() && !value.empty()) {
+    for (const auto& [key, entry] : value.items())
+      take_leaves(value.is_array() ? fmt::format("{}[{}]", name, key) : name + '.' + key, entry, leaves);
+  } else {
+    leaves.emplace_back(name, value);
+  }
+}
+
+Fields leaves_of(const Json& object) {
+  Fields leaves;
+  const Json flat = studies::flatten_row(object);
+  for (const auto& [name, value] : flat.items()) take_leaves(name, value, leaves);
+  return leaves;
+}
+
+bool has_unit(std::string_view name) {
+  static constexpr std::array<std::string_view, 12> kUnits = {
+      "_ps", "_ns", "_us", "_ms", "_s", "_GBps", "_TBps", "_B", "_rate", "cycles", "_tflops", "_tops"};
+  return std::ranges::any_of(kUnits, [&](std::string_view unit) { return name.ends_with(unit); });
+}
+
+std::string plain_text(const Json& value) {
+  return value.is_string() ? value.get<std::string>()
+                           : value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+// How many fields a row begins with that say what it is of.
+std::size_t conditions_of(const Json& row) {
+  std::size_t count = 0;
+  for (const auto& [name, value] : row.items()) {
+    if (!(value.is_string() || value.is_number()) || has_unit(name)) break;
+    ++count;
+  }
+  return count;
+}
+
+std::string key_of(const Json& row) {
+  std::string key;
+  std::size_t left = conditions_of(row);
+  for (const auto& [name, value] : row.items()) {
+    if (left-- == 0) break;
+    key += fmt::format("{}{}={}", key.empty() ? "" : " ", name, plain_text(value));
+  }
+  return key;
+}
+
+struct Row {
+  std::string key;
+  Fields fields;
+};
+
+std::vector<Row> rows_of(const Json& document) {
+  std::vector<Row> rows;
+  std::map<std::string, int> seen;
+  for (const Json& row : document["rows"]) {
+    std::string key = key_of(row);
+    const int number = ++seen[key];
+    if (number > 1) key += fmt::format("{}#{}", key.empty() ? "" : " ", number);
+    Json measured = Json::object();
+    std::size_t skip = conditions_of(row);
+    for (const auto& [name, value] : row.items()) {
+      if (skip > 0) {
+        --skip;
+      } else {
+        measured[name] = value;
+      }
+    }
+    rows.push_back({std::move(key), leaves_of(measured)});
+  }
+  return rows;
+}
+
+// Numbers by the tolerance, everything else must be equal.
+void compare_field(const std::string& name, const Json& before, const Json& after,
+                   const Tolerances& tolerances, std::vector<Change>& changes) {
+  if (before == after) return;
+  const Tolerance& tolerance = tolerances.of(name);
+  Change change{name, before, after, {}, tolerance.text(), tolerance.ignore};
+  if (before.is_number() && after.is_number()) {
+    const double a = before.get<double>(), b = after.get<double>();
+    if (a != 0) change.relative = (b - a) / (a < 0 ? -a : a);
+    change.within = tolerance.allows(a, b);
+  } else if (!tolerance.ignore) {
+    change.allowed = "equal";
+  }
+  changes.push_back(std::move(change));
+}
+
+// In the order of `before`, then what `after` has alone. Gives how many fields there are.
+std::size_t compare_fields(const Fields& before, const Fields& after, const Tolerances& tolerances,
+                           std::vector<Change>& changes) {
+  std::map<std::string_view, const Json*> there;
+  for (const auto& [name, value] : after) there.emplace(name, &value);
+  std::size_t count = 0;
+  const Json none;
+  for (const auto& [name, value] : before) {
+    const auto found = there.find(name);
+    compare_field(name, value, found == there.end() ? none : *found->second, tolerances, changes);
+    if (found != there.end()) there.erase(found);
+    ++count;
+  }
+  for (const auto& [name, value] : after) {
+    if (!there.contains(name)) continue;
+    compare_field(name, none, value, tolerances, changes);
+    ++count;
+  }
+  return count;
+}
+
+// What a run was given. Of its input files only what is in them counts.
+Fields conditions_of_run(const Json& document) {
+  Json given = Json::object();
+  for (const char* name : {"machine", "seed", "parameters", "machine_overrides"})
+    if (document.contains(name)) given[name] = document[name];
+  Fields fields = leaves_of(given);
+  if (!document.contains("inputs") || !document["inputs"].is_array()) return fields;
+  int number = 0;
+  for (const Json& input : document["inputs"]) {
+    if (input.is_object() && input.contains("hash"))
+      fields.emplace_back(fmt::format("inputs[{}]", number), input["hash"]);
+    ++number;
+  }
+  return fields;
+}
+
+Fields facts_of_run(const Json& document) {
+  Json facts = Json::object();
+  for (const char* name : {"complete", "notes"})
+    if (document.contains(name)) facts[name] = document[name];
+  return leaves_of(facts);
+}
+
+bool all_within(const std::vector<Change>& changes) {
+  return std::ranges::all_of(changes, &Change::within);
+}
+
+void add_row(Json& rows, const std::string& row, const Change& change, bool condition) {
+  rows.push_back(
+      {{"row", row},
+       {"field", change.field},
+       {"before", change.before},
+       {"after", change.after},
+       {"change", change.relative ? Json(fmt::format("{:+.3g} %", *change.relative * 100)) : Json()},
+       {"allowed", condition ? Json() : Json(change.allowed)},
+       {"status", condition       ? "condition"
+                  : change.within ? "within"
+                                  : "past"}});
+}
+
+}  // namespace
+
+bool RowComparison::within() const {
+  return in_before && in_after && all_within(changes);
+}
+
+std::size_t ResultComparison::fields() const {
+  std::size_t sum = 0;
+  for (const RowComparison& row : rows) sum += row.fields;
+  return sum;
+}
+
+std::size_t ResultComparison::moved() const {
+  std::size_t sum = whole.size();
+  for (const RowComparison& row : rows) sum += row.changes.size();
+  return sum;
+}
+
+bool ResultComparison::within() const {
+  return all_within(whole) && std::ranges::all_of(rows, &RowComparison::within);
+}
+
+ResultComparison compare_results(const Json& before, const Json& after, const Tolerances& tolerances) {
+  if (before["study"] != after["study"])
+    throw InputError(fmt::format("a result of `{}` cannot be compared with one of `{}`",
+                                 plain_text(before["study"]), plain_text(after["study"])));
+  ResultComparison comparison;
+  comparison.study = before["study"].get<std::string>();
+  compare_fields(conditions_of_run(before), conditions_of_run(after), {}, comparison.conditions);
+  compare_fields(facts_of_run(before), facts_of_run(after), tolerances, comparison.whole);
+
+  const std::vector<Row> first = rows_of(before), second = rows_of(after);
+  std::map<std::string_view, const Row*> there;
+  for (const Row& row : second) there.emplace(row.key, &row);
+  for (const Row& row : first) {
+    RowComparison& made = comparison.rows.emplace_back();
+    made.key = row.key;
+    const auto found = there.find(row.key);
+    made.in_after = found != there.end();
+    if (!made.in_after) continue;
+    made.fields = compare_fields(row.fields, found->second->fields, tolerances, made.changes);
+    there.erase(found);
+  }
+  for (const Row& row : second) {
+    if (there.contains(row.key)) comparison.rows.push_back({row.key, false, true, 0, {}});
+  }
+  return comparison;
+}
+
+Json change_rows(const ResultComparison& comparison) {
+  Json rows = Json::array();
+  for (const Change& change : comparison.conditions) add_row(rows, "", change, true);
+  for (const Change& change : comparison.whole) add_row(rows, "", change, false);
+  for (const RowComparison& row : comparison.rows) {
+    if (!row.in_before || !row.in_after)
+      rows.push_back({{"row", row.key},
+                      {"field", "(row)"},
+                      {"before", row.in_before ? "there" : "missing"},
+                      {"after", row.in_after ? "there" : "missing"},
+                      {"change", nullptr},
+                      {"allowed", "equal"},
+                      {"status", "past"}});
+    for (const Change& change : row.changes) add_row(rows, row.key, change, false);
+  }
+  return rows;
+}
+
+std::string summary_line(const ResultComparison& comparison) {
+  std::size_t past = 0, lonely = 0;
+  const auto count = [&](const std::vector<Change>& changes) {
+    past += static_cast<std::size_t>(std::ranges::count(changes, false, &Change::within));
+  };
+  count(comparison.whole);
+  for (const RowComparison& row : comparison.rows) {
+    count(row.changes);
+    lonely += row.in_before && row.in_after ? 0 : 1;
+  }
+  std::string line = fmt::format("{}: {} rows, {} fields compared: ", comparison.study,
+                                 comparison.rows.size(), comparison.fields());
+  line += comparison.moved() == 0 ? "nothing moved"
+                                  : fmt::format("{} moved, {} past tolerance", comparison.moved(), past);
+  if (lonely > 0) line += fmt::format("; {} rows are in one result only", lonely);
+  if (!comparison.conditions.empty())
+    line += fmt::format("; {} conditions differ", comparison.conditions.size());
+  return line;
+}
+
+}  // namespace cm384::report

@@ -1,0 +1,54 @@
+// Two results, field by field: what moved, by how much, and whether that is allowed.
+//
+// Rows are matched by their conditions: the texts and numbers they begin with, up to the first field that was
+// measured: one of another kind, or with a unit at the end of its name (`latency_us`). A row without its
+// counterpart is past every tolerance. The object `simulator` (wall time, memory, build) is not looked at.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "report/result_file.h"
+#include "report/tolerances.h"
+
+namespace cm384::report {
+
+struct Change {
+  std::string field;               // flattened: "latency_us.mean", "phases.send.mean_us"
+  Json before, after;              // null also where there is no such field
+  std::optional<double> relative;  // of two numbers, where `before` is not 0
+  std::string allowed;
+  bool within = false;
+};
+
+struct RowComparison {
+  std::string key;  // its conditions: "op=read target=npu bytes=512"
+  bool in_before = true, in_after = true;
+  std::size_t fields = 0;       // compared
+  std::vector<Change> changes;  // those that moved
+
+  bool within() const;
+};
+
+struct ResultComparison {
+  std::string study;
+  std::vector<Change> conditions;   // options, machine, seed, inputs: why figures may have moved
+  std::vector<RowComparison> rows;  // in the order of the first result, then those of the second alone
+  std::vector<Change> whole;        // `complete`, `notes`
+
+  std::size_t fields() const;
+  std::size_t moved() const;
+  // Everything but the conditions is within its tolerance.
+  bool within() const;
+};
+
+// Throws InputError where they are of different studies.
+ResultComparison compare_results(const Json& before, const Json& after, const Tolerances& tolerances);
+
+// One row a change: row, field, before, after, change, allowed, status; for to_table and the other writers.
+Json change_rows(const ResultComparison& comparison);
+// "4 rows, 32 fields compared: 3 moved, 1 past its tolerance".
+std::string summary_line(const ResultComparison& comparison);
+
+}  // namespace cm384::report

@@ -1,0 +1,97 @@
+#include "report/tolerances.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "report/result_file.h"
+#include "report/toml_file.h"
+
+namespace cm384::report {
+namespace {
+
+constexpr std::size_t kLargestFile = std::size_t{1} << 20;
+
+Tolerance::Direction direction_of(const TomlFile& file, const toml::table& table) {
+  const toml::node* node = table.get("direction");
+  if (node == nullptr) return Tolerance::Direction::both;
+  const std::string word = file.text(table, "direction");
+  if (word == "both") return Tolerance::Direction::both;
+  if (word == "up") return Tolerance::Direction::up;
+  if (word == "down") return Tolerance::Direction::down;
+  file.refuse(*node, "direction", fmt::format("'{}'; allowed: both, up, down", word));
+}
+
+}  // namespace
+
+bool Tolerance::allows(double before, double after) const {
+  if (ignore || before == after) return true;
+  if (direction == Direction::up && after < before) return true;
+  if (direction == Direction::down && after > before) return true;
+  const double size = before < 0 ? -before : before;
+  const double moved = after < before ? before - after : after - before;
+  return moved <= std::max(absolute, relative * size);
+}
+
+std::string Tolerance::text() const {
+  if (ignore) return "any";
+  std::string limit;
+  if (relative > 0) limit = fmt::format("{:g} %", relative * 100);
+  if (absolute > 0) limit += fmt::format("{}{:g}", limit.empty() ? "" : " or ", absolute);
+  if (limit.empty()) limit = "exact";
+  if (direction == Direction::up) return limit == "exact" ? "no growth" : "growth of " + limit;
+  if (direction == Direction::down) return limit == "exact" ? "no fall" : "fall of " + limit;
+  return limit;
+}
+
+bool fits(std::string_view pattern, std::string_view name) {
+  std::size_t p = 0, n = 0;
+  std::size_t star = std::string_view::npos,
+              retry = 0;  // the last *, and where what follows it is tried again
+  while (n < name.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      retry = n;
+    } else if (p < pattern.size() && pattern[p] == name[n]) {
+      ++p;
+      ++n;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      n = ++retry;
+    } else {
+      return false;
+    }
+  }
+  return pattern.find_first_not_of('*', p) == std::string_view::npos;
+}
+
+const Tolerance& Tolerances::of(std::string_view field) const {
+  const auto rule = std::ranges::find_if(rules_, [&](const Rule& r) { return fits(r.name, field); });
+  return rule == rules_.end() ? fallback_ : rule->tolerance;
+}
+
+Tolerances take_tolerances(const TomlFile& file) {
+  Tolerances tolerances;
+  tolerances.set_default(
+      {.relative = file.real(file.root(), "relative", 0), .absolute = file.real(file.root(), "absolute", 0)});
+  for (const toml::table* table : file.tables("field")) {
+    file.check_keys(*table, {"name", "relative", "absolute", "direction", "ignore"});
+    tolerances.add(file.text(*table, "name"), {.relative = file.real(*table, "relative", 0),
+                                               .absolute = file.real(*table, "absolute", 0),
+                                               .direction = direction_of(file, *table),
+                                               .ignore = file.boolean(*table, "ignore", false)});
+  }
+  return tolerances;
+}
+
+Tolerances parse_tolerances(std::string_view text, const std::string& name) {
+  const TomlFile file(text, name);
+  file.check_keys(file.root(), {"relative", "absolute", "field"});
+  return take_tolerances(file);
+}
+
+Tolerances read_tolerances(const std::string& path) {
+  return parse_tolerances(read_text(path, kLargestFile), path);
+}
+
+}  // namespace cm384::report

@@ -1,0 +1,54 @@
+// How far a figure may move before it counts: a TOML file.
+//
+//     relative = 0.01                # of every number that no [[field]] below names; 0 where not given
+//     absolute = 0.0
+//
+//     [[field]]                      # the first whose name fits decides
+//     name = "latency_us.*"          # of the flattened field, as in the columns of --format csv; * fits
+//     anything relative = 0.05 direction = "up"               # only growth counts; down: only fall; default:
+//     both
+//
+//     [[field]]
+//     name = "notes*"
+//     ignore = true
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cm384::report {
+
+struct Tolerance {
+  double relative = 0, absolute = 0;  // a number may move by the larger of both
+  enum class Direction { both, up, down } direction = Direction::both;
+  bool ignore = false;
+
+  // Whether a number may go from `before` to `after`.
+  bool allows(double before, double after) const;
+  std::string text() const;  // "5 %", "0.1", "exact", "growth of 5 %"
+};
+
+class Tolerances {
+ public:
+  const Tolerance& of(std::string_view field) const;
+  void set_default(const Tolerance& tolerance) { fallback_ = tolerance; }
+  void add(std::string name, const Tolerance& tolerance) { rules_.push_back({std::move(name), tolerance}); }
+
+ private:
+  struct Rule {
+    std::string name;
+    Tolerance tolerance;
+  };
+  Tolerance fallback_;
+  std::vector<Rule> rules_;
+};
+
+// Throws InputError: file:line: key: what was found; what is allowed.
+Tolerances read_tolerances(const std::string& path);
+Tolerances parse_tolerances(std::string_view text, const std::string& name);
+
+// Whether `name` fits `pattern`, in which `*` stands for any text.
+bool fits(std::string_view pattern, std::string_view name);
+
+}  // namespace cm384::report
