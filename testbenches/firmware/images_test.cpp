@@ -23,7 +23,7 @@ T at(std::span<const std::byte> image, std::uint64_t offset) {
 
 TEST(Images, AreNamed) {
   EXPECT_THAT(std::vector<std::string_view>(kernel_names().begin(), kernel_names().end()),
-              testing::ElementsAre("dispatch", "hello", "p2p", "stream"));
+              testing::ElementsAre("combine", "dispatch", "hello", "p2p", "stream"));
   EXPECT_TRUE(kernel_image("dispach").empty());
 }
 

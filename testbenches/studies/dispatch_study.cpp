@@ -1,134 +1,25 @@
 // `cm384 run dispatch`.
-#include <fmt/format.h>
-
-#include <array>
-
-#include "sim/error.h"
 #include "testbenches/studies/dispatch.h"
-#include "testbenches/studies/options.h"
-#include "testbenches/studies/session.h"
+#include "testbenches/studies/moe_options.h"
 #include "testbenches/studies/studies.h"
-#include "testbenches/studies/validation.h"
-#include "traces/routing.h"
 
 namespace cm384::studies {
 namespace {
 
-constexpr std::array<const char*, 5> kPhaseNames{"init", "send", "status", "wait", "copy"};
-
-void add_options(boost::program_options::options_description& options) {
-  using boost::program_options::bool_switch;
-  options.add_options()("ranks", integers_option("8", 1, 768), "ranks, one a die; one row each")(
-      "batch", integer_option(128, 1, 256), "tokens a rank")(
-      "top-k", integer_option(8, 1, 16), "routed experts a token")("experts", integer_option(256, 1, 1024),
-                                                                   "logical routed experts")(
-      "hidden", integer_option(7168, 32, 16384), "elements of a token")(
-      "shared-copies", integer_option(-1, -1, 256),
-      "ranks that hold the shared expert, the ninth message of every token; -1: 32 at 320 ranks, else none")(
-      "cores", integer_option(48, 1, 64), "AIVs a rank")("iterations", integer_option(1, 1, 1000),
-                                                         "iterations that count")(
-      "warmup", integer_option(1, 0, 1000), "iterations before them that do not")(
-      "payload", choice_option("control", {"full", "control"}),
-      "full moves every byte and compares it with the host's reference; control moves flags, counts, ids")(
-      "routing",
-      checked_text_option("uniform", "uniform|zipf:S|trace:FILE",
-                          [](std::string_view text) { traces::parse_routing_source(text); }),
-      "which experts tokens choose; a trace also sets top-k and experts")(
-      "drop-repeats", bool_switch(), "of a routing trace: leave out rows equal to the row before")(
-      "placement", text_option("linear", "POLICY"),
-      "ranks on dies: linear, strided, random, or a list of dies")(
-      "start-skew", time_option(0_ns), "ranks start at random times up to this apart")(
-      "measure", choice_option("task", {"task", "kernel"}),
-      "latency_us of the whole task as the vendor's profiler reads it, or from first to last instruction")(
-      "real-polling", bool_switch(),
-      "run every turn of polling loops instead of skipping those that find nothing")(
-      "check-hazards", bool_switch(), "report pipes that touch the UBuffer without a flag that orders them");
-  add_fault_option(options);
-}
-
-DispatchCase case_of(const StudyContext& context) {
-  DispatchCase setting;
-  setting.batch = context.option<int>("batch");
-  setting.top_k = context.option<int>("top-k");
-  setting.experts = context.option<int>("experts");
-  setting.hidden = context.option<int>("hidden");
-  setting.shared_copies = context.option<int>("shared-copies");
-  setting.cores = context.option<int>("cores");
-  setting.iterations = context.option<int>("iterations");
-  setting.warmup = context.option<int>("warmup");
-  setting.full = context.option<std::string>("payload") == "full";
-  setting.routing = context.option<std::string>("routing");
-  setting.drop_repeats = context.option<bool>("drop-repeats");
-  setting.placement = context.option<std::string>("placement");
-  setting.start_skew = context.option<Time>("start-skew");
-  setting.elide_polls = !context.option<bool>("real-polling");
-  setting.check_hazards = context.option<bool>("check-hazards");
-  if (setting.hidden % 32 != 0)
-    throw InputError(fmt::format("run dispatch: --hidden {}: allowed: multiples of 32", setting.hidden));
-  return setting;
-}
-
-// The published figure of these conditions, if there is one.
-std::optional<double> published(const DispatchCase& setting, const DispatchReading& reading) {
-  if (setting.batch != 128 || reading.top_k != 8 || reading.experts != 256 || setting.hidden != 7168)
-    return {};
-  for (const Figure& figure : published_figures()) {
-    if (figure.id == fmt::format("t7-dispatch-{}", setting.ranks)) return figure.value;
-  }
-  return {};
-}
-
 StudyResult run(const StudyContext& context) {
-  StudyResult result;
-  DispatchCase setting = case_of(context);
-  const bool task = context.option<std::string>("measure") == "task";
-  if (const auto source = traces::parse_routing_source(setting.routing);
-      source.kind == traces::RoutingSource::Kind::kTrace)
-    result.input_files.push_back(source.path);
-  const auto& counts = context.option<Integers>("ranks").values;
-  double work = 0, done = 0;
-  for (const int ranks : counts) work += ranks;
-  for (const int ranks : counts) {
-    setting.ranks = ranks;
-    const DispatchReading reading =
-        measure_dispatch(context, setting, result.simulator, done / work, (done + ranks) / work);
-    done += ranks;
-    const Summary& chosen = task ? reading.task_us : reading.kernel_us;
-    if (chosen.count != 0) {
-      Json row;
-      row["ranks"] = ranks;
-      row["path"] = "aiv-direct";
-      row["batch"] = reading.batch;
-      row["latency_us"] = to_json(chosen);
-      const auto figure = published(setting, reading);
-      row["published_us"] = figure ? Json(*figure) : Json();
-      row["error"] = figure && task ? Json(chosen.mean / *figure - 1) : Json();
-      row["task_us"] = reading.task_us.mean;
-      row["kernel_us"] = reading.kernel_us.mean;
-      // One byte an element: what is sent is INT8.
-      row["bandwidth_GBps"] =
-          static_cast<double>(reading.top_k) * reading.batch * setting.hidden / (chosen.mean * 1e3);
-      row["correct"] = reading.correct ? Json(*reading.correct) : Json();
-      Json phases = Json::array();
-      for (std::size_t p = 0; p < kPhaseNames.size(); ++p)
-        phases.push_back({{"name", kPhaseNames[p]}, {"mean_us", reading.phase_us[p]}});
-      row["phases"] = phases;
-      result.rows.push_back(row);
-    }
-    if (reading.correct && !*reading.correct) {
-      result.passed = false;
-      result.notes.push_back(fmt::format("{} ranks: {}", ranks, reading.first_difference));
-    }
-    if (context.interrupted != 0) {
-      result.complete = false;
-      break;
-    }
-  }
-  return result;
+  DispatchCase setting;
+  read_moe_options(context, setting);
+  // What is sent is INT8.
+  return run_operator(context, setting,
+                      {"dispatch", 1, {"init", "send", "status", "wait", "copy"}, Json::object()},
+                      [&](int ranks, SimulatorCounts& counts, double from, double to) {
+                        setting.ranks = ranks;
+                        return measure_dispatch(context, setting, counts, from, to);
+                      });
 }
 
 }  // namespace
 
-const Study kDispatchStudy{"dispatch", "FusedDispatch by AIV-Direct over many ranks", add_options, run};
+const Study kDispatchStudy{"dispatch", "FusedDispatch by AIV-Direct over many ranks", add_moe_options, run};
 
 }  // namespace cm384::studies

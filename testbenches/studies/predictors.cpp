@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "testbenches/studies/dispatch.h"
+#include "testbenches/studies/combine.h"
 #include "testbenches/studies/p2p.h"
 #include "testbenches/studies/validation.h"
 
@@ -50,16 +50,18 @@ Predictions predict_startup(const ValidationContext& context) {
   return {{"s-aiv-startup", measure_p2p(study_context(context), point, counts).startup_us}};
 }
 
-Predictions predict_dispatch(const ValidationContext& context) {
+// Both operators from one machine: dispatch is as without combine after it.
+Predictions predict_table_7(const ValidationContext& context) {
   Predictions predictions;
   SimulatorCounts counts;
   for (const int ranks : {8, 256}) {
-    DispatchCase setting;
+    CombineCase setting;
     setting.iterations = 1;
     setting.ranks = ranks;
-    const DispatchReading reading = measure_dispatch(study_context(context), setting, counts);
+    const CombineReading reading = measure_combine(study_context(context), setting, counts);
     if (context.interrupted != 0) break;
-    predictions[fmt::format("t7-dispatch-{}", ranks)] = reading.task_us.mean;
+    predictions[fmt::format("t7-dispatch-{}", ranks)] = reading.dispatch.task_us.mean;
+    predictions[fmt::format("t7-combine-{}", ranks)] = reading.combine.task_us.mean;
   }
   return predictions;
 }
@@ -69,7 +71,7 @@ Predictions predict_dispatch(const ValidationContext& context) {
 std::span<const Predictor> predictors() {
   static const std::array<Predictor, 3> table{Predictor{{"t1-"}, predict_table_1},
                                               Predictor{{"s-aiv-startup"}, predict_startup},
-                                              Predictor{{"t7-dispatch"}, predict_dispatch}};
+                                              Predictor{{"t7-"}, predict_table_7}};
   return table;
 }
 

@@ -6,7 +6,8 @@
 namespace cm384::studies {
 
 std::span<const Study> registry() {
-  static const std::array<Study, 4> table{kP2pStudy, kDispatchStudy, kStreamStudy, kKernelStudy};
+  static const std::array<Study, 5> table{kP2pStudy, kDispatchStudy, kCombineStudy, kStreamStudy,
+                                          kKernelStudy};
   return table;
 }
 

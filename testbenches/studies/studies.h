@@ -5,6 +5,7 @@
 
 namespace cm384::studies {
 
+extern const Study kCombineStudy;
 extern const Study kDispatchStudy;
 extern const Study kKernelStudy;
 extern const Study kP2pStudy;

@@ -1,4 +1,4 @@
-// What takes minutes: every token at full size, and the dispatch of EP256 and of the whole supernode.
+// What takes minutes: every token at full size, and dispatch and combine of EP256 and of the whole supernode.
 #include <gtest/gtest.h>
 
 #include "testbenches/system/machine_run.h"
@@ -38,6 +38,21 @@ TEST(FullSize, EveryTokenArrivesOfTheWholeRecording) {
   }
 }
 
+TEST(FullSize, CombinedSumsEqualTheReference) {
+  for (const std::string& routing : {std::string("uniform"), std::string("zipf:1.2"),
+                                     "trace:" + sample_trace(), "trace:" + full_trace()}) {
+    if (routing == "trace:") continue;  // the whole recording is not beside the checkout
+    for (const char* completion : {"flag", "atomic"}) {
+      studies::CombineCase setting = small_combine(60, 128, 7168, 48);
+      setting.full = true;
+      setting.routing = routing;
+      setting.completion = completion;
+      const studies::DispatchReading reading = run_combine(setting).combine;
+      EXPECT_TRUE(*reading.correct) << routing << ", " << completion << ": " << reading.first_difference;
+    }
+  }
+}
+
 // Half the hidden size: what 320 ranks hold at full size takes 12 GB.
 TEST(FullSize, EveryTokenArrivesAtTheDeploymentOf320Ranks) {
   DispatchCase setting = full_size(320);
@@ -52,12 +67,13 @@ TEST(FullSize, EveryTokenArrivesAtTheDeploymentOf320Ranks) {
     EXPECT_EQ(full.tasks[i].task_end.ps, control.tasks[i].task_end.ps) << "rank " << i;
 }
 
-TEST(FullSize, DispatchOf256RanksFollowsFromTheCalibrationOnEight) {
-  DispatchCase setting = full_size(256);
-  setting.full = false;
+TEST(FullSize, DispatchAndCombineOf256Ranks) {
+  studies::CombineCase setting = small_combine(256, 128, 7168, 48);
   setting.warmup = 1;
-  const DispatchReading reading = run_dispatch(setting);
-  EXPECT_NEAR(reading.task_us.mean / 152.0, 1.0, 0.10) << "[P] table 7";
+  const studies::CombineReading reading = run_combine(setting);
+  EXPECT_NEAR(reading.dispatch.task_us.mean / 152.0, 1.0, 0.10) << "[P] table 7";
+  // Known to be off: docs/moe.md.
+  EXPECT_NEAR(reading.combine.task_us.mean / 149.0, 1.28, 0.03) << "[P] table 7";
 }
 
 TEST(FullSize, ControlReachesTheWholeSupernode) {

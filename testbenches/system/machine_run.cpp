@@ -1,5 +1,7 @@
 #include "testbenches/system/machine_run.h"
 
+#include <fmt/format.h>
+
 #include <csignal>
 #include <filesystem>
 
@@ -26,6 +28,14 @@ studies::DispatchReading run_dispatch(const studies::DispatchCase& setting, cons
   return measure(changes, seed, [&](const studies::StudyContext& context) {
     studies::SimulatorCounts counts;
     return studies::measure_dispatch(context, setting, counts);
+  });
+}
+
+studies::CombineReading run_combine(const studies::CombineCase& setting, const Changes& changes,
+                                    std::uint64_t seed) {
+  return measure(changes, seed, [&](const studies::StudyContext& context) {
+    studies::SimulatorCounts counts;
+    return studies::measure_combine(context, setting, counts);
   });
 }
 
@@ -57,6 +67,31 @@ studies::DispatchCase small_dispatch(int ranks, int batch, int hidden, int cores
   setting.warmup = 0;
   setting.iterations = 1;
   return setting;
+}
+
+studies::CombineCase small_combine(int ranks, int batch, int hidden, int cores) {
+  return {small_dispatch(ranks, batch, hidden, cores)};
+}
+
+std::string times_differ(const studies::DispatchReading& one, const studies::DispatchReading& other) {
+  if (one.tasks.empty() || one.tasks.size() != other.tasks.size())
+    return fmt::format("{} and {} tasks", one.tasks.size(), other.tasks.size());
+  for (std::size_t i = 0; i < one.tasks.size(); ++i) {
+    const npu::LaunchRecord &a = one.tasks[i], &b = other.tasks[i];
+    const auto differ = [&](const std::string& what, Time of_one, Time of_other) {
+      return of_one == of_other
+                 ? std::string()
+                 : fmt::format("task {}: {} at {} and {} ps; ", i, what, of_one.ps, of_other.ps);
+    };
+    std::string text = differ("starts", a.task_start, b.task_start) +
+                       differ("first instruction", a.first_instruction, b.first_instruction) +
+                       differ("last retired", a.last_retired, b.last_retired) +
+                       differ("ends", a.task_end, b.task_end);
+    for (std::size_t p = 0; p < a.phase_total.size(); ++p)
+      text += differ(fmt::format("phase {}", p), a.phase_total[p], b.phase_total[p]);
+    if (!text.empty()) return text;
+  }
+  return {};
 }
 
 std::string sample_trace() {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "testbenches/studies/combine.h"
 #include "testbenches/studies/dispatch.h"
 #include "testbenches/studies/p2p.h"
 #include "testbenches/studies/stream.h"
@@ -14,6 +15,8 @@ using Changes = std::vector<std::string>;  // of the machine, "key=value"
 
 studies::DispatchReading run_dispatch(const studies::DispatchCase& setting, const Changes& changes = {},
                                       std::uint64_t seed = 1);
+studies::CombineReading run_combine(const studies::CombineCase& setting, const Changes& changes = {},
+                                    std::uint64_t seed = 1);
 studies::P2pReading run_p2p(const studies::P2pPoint& point, const Changes& changes = {});
 // `share`: the part of the measured matrix's rows that is read.
 studies::StreamReading run_stream(const std::string& shape, const Changes& changes = {}, double share = 1,
@@ -21,6 +24,12 @@ studies::StreamReading run_stream(const std::string& shape, const Changes& chang
 
 // A dispatch that takes a second: 16 elements of everything that can be small.
 studies::DispatchCase small_dispatch(int ranks, int batch, int hidden, int cores);
+
+// A combine over such a dispatch.
+studies::CombineCase small_combine(int ranks, int batch, int hidden, int cores);
+
+// The first difference in the times of two runs' tasks, to the picosecond; empty: none, and there are tasks.
+std::string times_differ(const studies::DispatchReading& one, const studies::DispatchReading& other);
 
 // The recorded routing: the full log beside the checkout where it exists, else the part in the repository.
 std::string full_trace();

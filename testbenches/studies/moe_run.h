@@ -1,0 +1,58 @@
+// A machine with dispatch, and where asked for combine, of all ranks set up: what measurements of the MoE
+// operators share.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "testbenches/studies/combine.h"
+#include "testbenches/studies/moe_memory.h"
+#include "testbenches/studies/session.h"
+#include "traces/random.h"
+
+namespace cm384::studies {
+
+class MoeRun {
+ public:
+  // `combine`: null where dispatch is all. The settings must outlive this.
+  MoeRun(const StudyContext& context, const DispatchCase& setting, const CombineCase* combine,
+         std::string what, double progress_from, double progress_to);
+
+  // Warm-up and counted iterations of one operator, the host waiting after each. [from, to] is their part of
+  // this run's work.
+  DispatchReading dispatch(double from = 0, double to = 1);
+  DispatchReading combine(double from = 0, double to = 1);
+  // Adds this run's counters. Called once, at its end.
+  void count(SimulatorCounts& into) const { session_.count(into); }
+
+ private:
+  struct Operator {
+    const char* kernel;
+    const std::vector<RankTask>& tasks;
+    int last_phase;
+    std::function<void()> spoil;              // its outputs, so that a call has to write them again
+    std::function<std::string()> difference;  // of its outputs from the reference
+  };
+  DispatchReading measure(const Operator& what, double from, double to);
+  // Starts a kernel on all ranks, each up to the setting's skew late.
+  std::vector<supernode::LaunchHandle> launch(const std::vector<RankTask>& tasks,
+                                              const std::shared_ptr<npu::Program>& program,
+                                              traces::Random& skew);
+  std::uint64_t skipped_polls();
+
+  const DispatchCase& setting_;
+  std::uint64_t seed_;
+  std::vector<int> dies_;  // of each rank
+  reference::DispatchCase case_;
+  Session session_;
+  std::vector<std::uint16_t> cores_;
+  DispatchMemory dispatched_;
+  std::optional<CombineMemory> combined_;
+  std::optional<reference::DispatchReference> reference_;  // payload mode full
+};
+
+}  // namespace cm384::studies
