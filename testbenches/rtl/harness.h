@@ -19,7 +19,7 @@
 namespace cm384::rtl {
 
 // A file of the running test in the folder that the environment variable names; empty when it is not set.
-inline std::string file_of_test(const char* variable, const char* ending) {
+inline std::string file_of_test(const char* variable, const std::string& ending) {
   const char* folder = std::getenv(variable);
   if (folder == nullptr) return {};
   const auto* test = testing::UnitTest::GetInstance()->current_test_info();
@@ -33,10 +33,12 @@ inline std::string file_of_test(const char* variable, const char* ending) {
 template <class Model>
 class Harness {
  public:
-  Harness() : model(std::make_unique<Model>(&context_)) {
+  // `part` tells the files of models apart that run side by side in one test.
+  explicit Harness(std::string part = {})
+      : model(std::make_unique<Model>(&context_)), part_(std::move(part)) {
     context_.fatalOnError(false);
     if constexpr (requires(Model & m, VerilatedFstC * f) { m.trace(f, 99); }) {
-      if (const std::string file = file_of_test("CM384_WAVES", ".fst"); !file.empty()) {
+      if (const std::string file = file_of_test("CM384_WAVES", part_ + ".fst"); !file.empty()) {
         context_.traceEverOn(true);
         waves_ = std::make_unique<VerilatedFstC>();
         model->trace(waves_.get(), 99);
@@ -45,10 +47,12 @@ class Harness {
     }
   }
   ~Harness() {
+    // Verilator's models take themselves off the context that the thread used last, which may be another's.
+    Verilated::threadContextp(&context_);
     model->final();
     if (waves_) waves_->close();
     EXPECT_EQ(context_.errorCount(), 0) << "assertions of the RTL failed";
-    const std::string file = file_of_test("CM384_COVERAGE", ".dat");
+    const std::string file = file_of_test("CM384_COVERAGE", part_ + ".dat");
     if (!file.empty()) context_.coveragep()->write(file.c_str());
   }
   Harness(const Harness&) = delete;
@@ -56,8 +60,15 @@ class Harness {
 
   // One cycle: what was put on the inputs is taken at the clock's edge, then outputs are new.
   void tick() {
+    settle();
+    edge();
+  }
+  // The same in two steps: what follows from the inputs without the edge can be seen between them.
+  void settle() {
     model->clk_i = 0;
     step();
+  }
+  void edge() {
     model->clk_i = 1;
     step();
     ++cycle;
@@ -81,6 +92,9 @@ class Harness {
  public:
   std::unique_ptr<Model> model;
   std::uint64_t cycle = 0;
+
+ private:
+  std::string part_;
 };
 
 }  // namespace cm384::rtl
