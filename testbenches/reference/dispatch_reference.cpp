@@ -4,6 +4,7 @@
 
 #include <bit>
 
+#include "firmware/abi/dispatch_full_mesh.h"
 #include "testbenches/reference/quantise.h"
 #include "testbenches/reference/tokens.h"
 
@@ -33,8 +34,11 @@ cm384_dispatch dispatch_arguments(const DispatchCase& dispatch, int rank) {
   a.own_experts = word(index(p.own_experts[index(rank)]));
   a.max_tokens = a.batch;
   a.window_dispatch_offset = cm384_combine_area_bytes(a.max_tokens, a.top_k + a.shared, a.hidden);
+  const std::uint64_t slots = std::uint64_t{a.ranks} * a.local_experts * a.max_tokens;
   a.window_half_bytes =
-      a.window_dispatch_offset + cm384_dispatch_area_bytes(a.ranks, a.local_experts, a.max_tokens, a.hidden);
+      a.window_dispatch_offset +
+      (dispatch.full_mesh ? slots * cm384_packet_bytes(a.hidden)
+                          : cm384_dispatch_area_bytes(a.ranks, a.local_experts, a.max_tokens, a.hidden));
   return a;
 }
 
@@ -48,7 +52,9 @@ DispatchSizes dispatch_sizes(const DispatchCase& dispatch, int rank, int blocks)
   s.expert_copies = dispatch.placement.copies.size() * sizeof(cm384_expert_copies);
   s.expert_slots = dispatch.placement.slots.size() * sizeof(cm384_expert_slot);
   s.peers = a.ranks * sizeof(cm384_peer);
-  s.workspace = cm384_dispatch_workspace_bytes(static_cast<std::uint64_t>(blocks), own, a.ranks);
+  const auto cores = static_cast<std::uint64_t>(blocks);
+  s.workspace = dispatch.full_mesh ? cm384_full_mesh_workspace_bytes(cores, own, a.ranks)
+                                   : cm384_dispatch_workspace_bytes(cores, own, a.ranks);
   s.window = 2 * a.window_half_bytes;
   s.expand_x = rows * a.hidden;
   s.expand_scales = rows * 4;

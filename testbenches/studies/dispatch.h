@@ -26,6 +26,7 @@ struct DispatchCase {
   int hidden = 7168;
   int shared_copies = -1;  // ranks that hold the shared expert; -1: 32 at EP320, none elsewhere
   int cores = 48;          // AIVs a rank
+  bool full_mesh = false;  // the kernel whose flags stand inside the rows' blocks
   int warmup = 1;          // iterations not counted
   int iterations = 3;
   bool full = false;  // payload mode: move every byte, compare what arrived with the host's reference
@@ -43,7 +44,7 @@ struct DispatchCase {
 struct DispatchReading {
   Summary task_us;  // over ranks and counted iterations
   Summary kernel_us;
-  std::vector<double> phase_us;           // mean of a core's time in each phase of enum cm384_dispatch_phase
+  std::vector<double> phase_us;           // mean of a core's time in each phase of the kernel
   std::optional<bool> correct;            // payload mode full only
   std::string first_difference;           // where `correct` is false
   std::vector<npu::LaunchRecord> tasks;   // of counted iterations, in each one of all ranks in order

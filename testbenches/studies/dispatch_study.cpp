@@ -9,9 +9,11 @@ namespace {
 StudyResult run(const StudyContext& context) {
   DispatchCase setting;
   read_moe_options(context, setting);
+  const std::vector<const char*> phases = setting.full_mesh
+                                              ? std::vector{"init", "send", "counts", "copy"}
+                                              : std::vector{"init", "send", "status", "wait", "copy"};
   // What is sent is INT8.
-  return run_operator(context, setting,
-                      {"dispatch", 1, {"init", "send", "status", "wait", "copy"}, Json::object()},
+  return run_operator(context, setting, {"dispatch", 1, phases, Json::object()},
                       [&](int ranks, SimulatorCounts& counts, double from, double to) {
                         setting.ranks = ranks;
                         return measure_dispatch(context, setting, counts, from, to);

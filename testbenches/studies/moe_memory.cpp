@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "firmware/abi/dispatch_full_mesh.h"
 #include "sim/error.h"
 #include "testbenches/reference/tokens.h"
 #include "traces/routing.h"
@@ -53,6 +54,7 @@ reference::DispatchCase make_moe_case(std::uint64_t seed, const DispatchCase& se
   made.top_k = routing.top_k;
   made.hidden = setting.hidden;
   made.seed = seed;
+  made.full_mesh = setting.full_mesh;
   for (int rank = 0; rank < setting.ranks; ++rank)
     made.expert_ids.push_back(traces::take_rows(routing, rank, setting.batch));
   return made;
@@ -65,7 +67,8 @@ DispatchMemory::DispatchMemory(supernode::Runtime& runtime, const reference::Dis
   for (std::size_t rank = 0; rank < dies.size(); ++rank)
     allocate(static_cast<int>(rank), dies[rank], setting.cores);
   for (const cm384_dispatch& a : arguments_) {
-    if (!cm384_dispatch_fits(&a, static_cast<std::uint64_t>(setting.cores)))
+    const auto cores = static_cast<std::uint64_t>(setting.cores);
+    if (!(setting.full_mesh ? cm384_full_mesh_fits(&a, cores) : cm384_dispatch_fits(&a, cores)))
       does_not_fit("dispatch", dispatch);
   }
   for (std::size_t rank = 0; rank < dies.size(); ++rank) {

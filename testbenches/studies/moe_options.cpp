@@ -13,7 +13,8 @@ namespace {
 // The published figure of these conditions, if there is one.
 std::optional<double> published(const std::string& study, const DispatchCase& setting, int ranks,
                                 const DispatchReading& reading) {
-  if (setting.batch != 128 || reading.top_k != 8 || reading.experts != 256 || setting.hidden != 7168)
+  if (setting.full_mesh || setting.batch != 128 || reading.top_k != 8 || reading.experts != 256 ||
+      setting.hidden != 7168)
     return {};
   for (const Figure& figure : published_figures()) {
     if (figure.id == fmt::format("t7-{}-{}", study, ranks)) return figure.value;
@@ -68,6 +69,8 @@ void add_moe_options(boost::program_options::options_description& options) {
       "drop-repeats", bool_switch(), "of a routing trace: leave out rows equal to the row before")(
       "placement", text_option("linear", "POLICY"),
       "ranks on dies: linear, strided, random, or a list of dies")(
+      "variant", choice_option("status", {"status", "full-mesh"}),
+      "dispatch with flags and counts after a barrier, or with flags inside the rows' 512 B blocks")(
       "start-skew", time_option(0_ns), "ranks start at random times up to this apart")(
       "measure", choice_option("task", {"task", "kernel"}),
       "latency_us of the whole task as the vendor's profiler reads it, or from first to last instruction")(
@@ -88,6 +91,7 @@ void read_moe_options(const StudyContext& context, DispatchCase& setting) {
   setting.warmup = context.option<int>("warmup");
   setting.full = context.option<std::string>("payload") == "full";
   setting.routing = context.option<std::string>("routing");
+  setting.full_mesh = context.option<std::string>("variant") == "full-mesh";
   setting.drop_repeats = context.option<bool>("drop-repeats");
   setting.placement = context.option<std::string>("placement");
   setting.start_skew = context.option<Time>("start-skew");

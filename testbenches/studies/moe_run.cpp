@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "firmware/abi/dispatch_full_mesh.h"
 #include "supernode/placement.h"
 
 namespace cm384::studies {
@@ -66,7 +67,8 @@ MoeRun::MoeRun(const StudyContext& context, const DispatchCase& setting, const C
 }
 
 DispatchReading MoeRun::dispatch(double from, double to) {
-  return measure({"dispatch", dispatched_.tasks(), CM384_DISPATCH_COPY, [] {},
+  const int last_phase = setting_.full_mesh ? int{CM384_FULL_MESH_COPY} : int{CM384_DISPATCH_COPY};
+  return measure({dispatch_kernel(), dispatched_.tasks(), last_phase, [] {},
                   [this] { return dispatched_.compare(*reference_); }},
                  from, to);
 }
@@ -80,16 +82,13 @@ DispatchReading MoeRun::combine(double from, double to) {
 DispatchReading MoeRun::measure(const Operator& what, double from, double to) {
   supernode::Runtime& runtime = session_.runtime();
   const auto program = session_.built_in(what.kernel);
-  DispatchReading reading;
-  reading.batch = setting_.batch;
-  reading.top_k = case_.top_k;
-  reading.experts = case_.placement.experts;
+  auto reading = begin_reading<DispatchReading>();
   TaskTally tally;
   traces::Random skew(seed_, 1);
   const int rounds = setting_.warmup + setting_.iterations;
   for (int round = 0; round < rounds; ++round) {
     if (reference_) what.spoil();
-    const auto launches = launch(what.tasks, program, skew);
+    const auto launches = launch(what.tasks, program, cores_, skew);
     if (!runtime.wait()) break;
     session_.done(from + (to - from) * (round + 1) / rounds);
     if (round < setting_.warmup) continue;
@@ -104,15 +103,22 @@ DispatchReading MoeRun::measure(const Operator& what, double from, double to) {
 
 std::vector<supernode::LaunchHandle> MoeRun::launch(const std::vector<RankTask>& tasks,
                                                     const std::shared_ptr<npu::Program>& program,
+                                                    const std::vector<std::uint16_t>& cores,
                                                     traces::Random& skew) {
   const Time start = session_.runtime().earliest_start();
   const auto most = static_cast<std::uint64_t>(setting_.start_skew.ps);
   std::vector<supernode::LaunchHandle> launches;
   for (const RankTask& task : tasks) {
     const Time late{most == 0 ? 0 : static_cast<std::int64_t>(skew.below(most + 1))};
-    launches.push_back(session_.runtime().launch(task.die, program, task.arguments, cores_, start + late));
+    launches.push_back(session_.runtime().launch(task.die, program, task.arguments, cores, start + late));
   }
   return launches;
+}
+
+std::string MoeRun::difference() const {
+  std::string difference = dispatched_.compare(*reference_);
+  if (difference.empty()) difference = combined_->compare();
+  return difference;
 }
 
 std::uint64_t MoeRun::skipped_polls() {

@@ -29,6 +29,29 @@ class MoeRun {
   // Adds this run's counters. Called once, at its end.
   void count(SimulatorCounts& into) const { session_.count(into); }
 
+  // For flows that run the operators in an order of their own.
+  Session& session() { return session_; }
+  const DispatchMemory& dispatched() const { return dispatched_; }
+  const CombineMemory& combined() const { return *combined_; }
+  const std::vector<std::uint16_t>& cores() const { return cores_; }
+  // Starts a kernel on all ranks, each up to the setting's skew late.
+  std::vector<supernode::LaunchHandle> launch(const std::vector<RankTask>& tasks,
+                                              const std::shared_ptr<npu::Program>& program,
+                                              const std::vector<std::uint16_t>& cores, traces::Random& skew);
+  // Of the outputs of both operators from their references; payload mode full.
+  std::string difference() const;
+  // The kernel of dispatch that the setting asks for.
+  const char* dispatch_kernel() const { return setting_.full_mesh ? "dispatch_full_mesh" : "dispatch"; }
+  // A reading with the effective sizes filled in.
+  template <class Reading>
+  Reading begin_reading() const {
+    Reading reading;
+    reading.batch = setting_.batch;
+    reading.top_k = case_.top_k;
+    reading.experts = case_.placement.experts;
+    return reading;
+  }
+
  private:
   struct Operator {
     const char* kernel;
@@ -38,10 +61,6 @@ class MoeRun {
     std::function<std::string()> difference;  // of its outputs from the reference
   };
   DispatchReading measure(const Operator& what, double from, double to);
-  // Starts a kernel on all ranks, each up to the setting's skew late.
-  std::vector<supernode::LaunchHandle> launch(const std::vector<RankTask>& tasks,
-                                              const std::shared_ptr<npu::Program>& program,
-                                              traces::Random& skew);
   std::uint64_t skipped_polls();
 
   const DispatchCase& setting_;

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "testbenches/studies/combine.h"
+#include "testbenches/studies/moe.h"
 #include "testbenches/studies/p2p.h"
 #include "testbenches/studies/validation.h"
 
@@ -66,12 +67,22 @@ Predictions predict_table_7(const ValidationContext& context) {
   return predictions;
 }
 
+Predictions predict_fused_flow(const ValidationContext& context) {
+  MoeCase setting;
+  setting.ranks = 256;
+  setting.iterations = 1;
+  SimulatorCounts counts;
+  const MoeReading reading = measure_moe(study_context(context), setting, counts);
+  if (context.interrupted != 0) return {};
+  return {{"s-moe-fused", reading.latency_us.mean}};
+}
+
 }  // namespace
 
 std::span<const Predictor> predictors() {
-  static const std::array<Predictor, 3> table{Predictor{{"t1-"}, predict_table_1},
-                                              Predictor{{"s-aiv-startup"}, predict_startup},
-                                              Predictor{{"t7-"}, predict_table_7}};
+  static const std::array<Predictor, 4> table{
+      Predictor{{"t1-"}, predict_table_1}, Predictor{{"s-aiv-startup"}, predict_startup},
+      Predictor{{"t7-"}, predict_table_7}, Predictor{{"s-moe-fused"}, predict_fused_flow}};
   return table;
 }
 

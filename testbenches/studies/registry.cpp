@@ -6,8 +6,8 @@
 namespace cm384::studies {
 
 std::span<const Study> registry() {
-  static const std::array<Study, 5> table{kP2pStudy, kDispatchStudy, kCombineStudy, kStreamStudy,
-                                          kKernelStudy};
+  static const std::array<Study, 6> table{kP2pStudy, kDispatchStudy, kCombineStudy,
+                                          kMoeStudy, kStreamStudy,   kKernelStudy};
   return table;
 }
 

@@ -8,6 +8,7 @@ namespace cm384::studies {
 extern const Study kCombineStudy;
 extern const Study kDispatchStudy;
 extern const Study kKernelStudy;
+extern const Study kMoeStudy;
 extern const Study kP2pStudy;
 extern const Study kStreamStudy;
 

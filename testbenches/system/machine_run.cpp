@@ -39,6 +39,13 @@ studies::CombineReading run_combine(const studies::CombineCase& setting, const C
   });
 }
 
+studies::MoeReading run_moe(const studies::MoeCase& setting, const Changes& changes) {
+  return measure(changes, 1, [&](const studies::StudyContext& context) {
+    studies::SimulatorCounts counts;
+    return studies::measure_moe(context, setting, counts);
+  });
+}
+
 studies::P2pReading run_p2p(const studies::P2pPoint& point, const Changes& changes) {
   return measure(changes, 1, [&](const studies::StudyContext& context) {
     studies::SimulatorCounts counts;

@@ -6,6 +6,7 @@
 
 #include "testbenches/studies/combine.h"
 #include "testbenches/studies/dispatch.h"
+#include "testbenches/studies/moe.h"
 #include "testbenches/studies/p2p.h"
 #include "testbenches/studies/stream.h"
 
@@ -17,6 +18,7 @@ studies::DispatchReading run_dispatch(const studies::DispatchCase& setting, cons
                                       std::uint64_t seed = 1);
 studies::CombineReading run_combine(const studies::CombineCase& setting, const Changes& changes = {},
                                     std::uint64_t seed = 1);
+studies::MoeReading run_moe(const studies::MoeCase& setting, const Changes& changes = {});
 studies::P2pReading run_p2p(const studies::P2pPoint& point, const Changes& changes = {});
 // `share`: the part of the measured matrix's rows that is read.
 studies::StreamReading run_stream(const std::string& shape, const Changes& changes = {}, double share = 1,
