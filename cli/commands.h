@@ -19,6 +19,7 @@ int run_command(std::span<const studies::Study> all, const Arguments& arguments)
 int validate_command(std::span<const studies::Predictor> predictors, const Arguments& arguments);
 int machine_command(const Arguments& arguments);
 int compare_command(const Arguments& arguments);
+int report_command(const Arguments& arguments);
 int baseline_command(std::span<const studies::Study> all, const Arguments& arguments);
 
 // Writes `--junit FILE`. Throws InputError where that fails.

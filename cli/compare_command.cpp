@@ -68,7 +68,7 @@ int compare_command(const Arguments& arguments) {
   if (values.count("junit") != 0)
     write_junit(values["junit"].as<std::string>(), {{comparison.study, comparison, same_conditions}});
   print_changes(comparison, values["format"].as<std::string>());
-  const bool held = comparison.within() && (!same_conditions || comparison.conditions.empty());
+  const bool held = comparison.within() && (!same_conditions || comparison.same_conditions());
   return held ? kDone : kCheckFailed;
 }
 

@@ -9,6 +9,7 @@
 #include "cli/progress.h"
 #include "hw/nearest_name.h"
 #include "sim/error.h"
+#include "testbenches/studies/profile.h"
 #include "testbenches/studies/statistics_file.h"
 
 namespace cm384::cli {
@@ -31,7 +32,8 @@ const Study& find(std::span<const Study> all, const std::string& name) {
 void add_run_options(po::options_description& options) {
   add_machine_options(options);
   add_seed_option(options);
-  options.add_options()("out", studies::required_text_option("DIR"), "write result.json there");
+  options.add_options()("out", studies::required_text_option("DIR"),
+                        "write result.json there, and what `cm384 report` shows beside it");
   options.add_options()("format", studies::choice_option("table", {"table", "json", "csv"}),
                         "of the rows on standard output");
   options.add_options()("stats", studies::required_text_option("FILE"),
@@ -79,6 +81,7 @@ FinishedRun StudyRun::run() const {
   if (values_["stats-detail"].as<bool>() && !stats)
     throw InputError("--stats-detail: is of --stats FILE, which is not given");
   studies::StatisticsFile statistics(values_["stats-detail"].as<bool>());
+  studies::Profile profile;
   FinishedRun finished;
   {
     ConsoleProgress progress;
@@ -89,13 +92,18 @@ FinishedRun StudyRun::run() const {
                                   .interrupted = interrupted(),
                                   .gdb_port = values_["gdb"].as<int>(),
                                   .out_folder = folder,
-                                  .statistics = stats ? &statistics : nullptr});
+                                  .statistics = stats ? &statistics : nullptr,
+                                  .profile = folder.empty() ? nullptr : &profile});
     facts.wall_s = progress.seconds();
   }
   if (finished.result.parameters.empty())
     finished.result.parameters = studies::effective_options(own_, values_);
   finished.document = studies::to_document(finished.result, machine, facts);
-  if (!folder.empty()) studies::write_file(folder, "result.json", finished.document.dump(2) + "\n");
+  if (!folder.empty()) {
+    if (!profile.empty())
+      studies::write_file(folder, "profile.json", profile.to_document(facts.study, machine).dump() + "\n");
+    studies::write_file(folder, "result.json", finished.document.dump(2) + "\n");
+  }
   if (stats) statistics.write(values_["stats"].as<std::string>(), facts.study);
   return finished;
 }

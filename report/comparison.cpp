@@ -51,16 +51,6 @@ std::size_t conditions_of(const Json& row) {
   return count;
 }
 
-std::string key_of(const Json& row) {
-  std::string key;
-  std::size_t left = conditions_of(row);
-  for (const auto& [name, value] : row.items()) {
-    if (left-- == 0) break;
-    key += fmt::format("{}{}={}", key.empty() ? "" : " ", name, plain_text(value));
-  }
-  return key;
-}
-
 struct Row {
   std::string key;
   Fields fields;
@@ -70,7 +60,7 @@ std::vector<Row> rows_of(const Json& document) {
   std::vector<Row> rows;
   std::map<std::string, int> seen;
   for (const Json& row : document["rows"]) {
-    std::string key = key_of(row);
+    std::string key = row_key(row);
     const int number = ++seen[key];
     if (number > 1) key += fmt::format("{}#{}", key.empty() ? "" : " ", number);
     Json measured = Json::object();
@@ -164,7 +154,25 @@ void add_row(Json& rows, const std::string& row, const Change& change, bool cond
                                   : "past"}});
 }
 
+std::string conditions_text(const Json& row, bool names) {
+  std::string text;
+  std::size_t left = conditions_of(row);
+  for (const auto& [name, value] : row.items()) {
+    if (left-- == 0) break;
+    text += fmt::format("{}{}{}", text.empty() ? "" : " ", names ? name + '=' : "", plain_text(value));
+  }
+  return text;
+}
+
 }  // namespace
+
+std::string row_key(const Json& row) {
+  return conditions_text(row, true);
+}
+
+std::string row_label(const Json& row) {
+  return conditions_text(row, false);
+}
 
 bool RowComparison::within() const {
   return in_before && in_after && all_within(changes);
@@ -186,6 +194,10 @@ bool ResultComparison::within() const {
   return all_within(whole) && std::ranges::all_of(rows, &RowComparison::within);
 }
 
+bool ResultComparison::same_conditions() const {
+  return all_within(conditions);
+}
+
 ResultComparison compare_results(const Json& before, const Json& after, const Tolerances& tolerances) {
   if (before["study"] != after["study"])
     throw InputError(fmt::format("a result of `{}` cannot be compared with one of `{}`",
@@ -193,6 +205,7 @@ ResultComparison compare_results(const Json& before, const Json& after, const To
   ResultComparison comparison;
   comparison.study = before["study"].get<std::string>();
   compare_fields(conditions_of_run(before), conditions_of_run(after), {}, comparison.conditions);
+  for (Change& change : comparison.conditions) change.within = change.before.is_null();
   compare_fields(facts_of_run(before), facts_of_run(after), tolerances, comparison.whole);
 
   const std::vector<Row> first = rows_of(before), second = rows_of(after);

@@ -41,10 +41,16 @@ struct ResultComparison {
   std::size_t moved() const;
   // Everything but the conditions is within its tolerance.
   bool within() const;
+  // No condition differs, but for those that the first result does not know: an option that came since.
+  bool same_conditions() const;
 };
 
 // Throws InputError where they are of different studies.
 ResultComparison compare_results(const Json& before, const Json& after, const Tolerances& tolerances);
+
+// A row's conditions: "ranks=8 path=aiv-direct", and without the names: "8 aiv-direct".
+std::string row_key(const Json& row);
+std::string row_label(const Json& row);
 
 // One row a change: row, field, before, after, change, allowed, status; for to_table and the other writers.
 Json change_rows(const ResultComparison& comparison);

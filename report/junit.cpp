@@ -33,22 +33,21 @@ struct Case {
   std::vector<std::string> failures;
 };
 
-void take_failures(const std::vector<Change>& changes, bool all, Case& into) {
+void take_failures(const std::vector<Change>& changes, Case& into) {
   for (const Change& change : changes)
-    if (all || !change.within) into.failures.push_back(line_of(change));
+    if (!change.within) into.failures.push_back(line_of(change));
 }
 
 std::vector<Case> cases_of(const JunitSuite& suite) {
   const ResultComparison& comparison = suite.comparison;
   std::vector<Case> cases;
-  if (suite.same_conditions)
-    take_failures(comparison.conditions, true, cases.emplace_back(Case{"conditions", {}}));
-  take_failures(comparison.whole, false, cases.emplace_back(Case{"run", {}}));
+  if (suite.same_conditions) take_failures(comparison.conditions, cases.emplace_back(Case{"conditions", {}}));
+  take_failures(comparison.whole, cases.emplace_back(Case{"run", {}}));
   for (const RowComparison& row : comparison.rows) {
     Case& made = cases.emplace_back(Case{row.key.empty() ? "row" : row.key, {}});
     if (!row.in_after) made.failures.emplace_back("the row is missing");
     if (!row.in_before) made.failures.emplace_back("the row is new");
-    take_failures(row.changes, false, made);
+    take_failures(row.changes, made);
   }
   return cases;
 }

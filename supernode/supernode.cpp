@@ -16,6 +16,10 @@
 namespace cm384::supernode {
 namespace {
 
+Time now() {
+  return Time{static_cast<std::int64_t>(sc_core::sc_time_stamp().value())};
+}
+
 ub::Parameters fabric_parameters(const hw::Machine& machine) {
   return {machine.topology, machine.ub, machine.cpu, machine.package_link};
 }
@@ -146,7 +150,7 @@ npu::BackingStore& Supernode::socket_store(int number) const {
 Time Supernode::earliest() const {
   // Dies may have run to the end of the present window, which is no longer than this.
   const Time step = parts_->round_trip;
-  return Time{static_cast<std::int64_t>(sc_core::sc_time_stamp().value()) / step.ps * step.ps} + step;
+  return Time{now().ps / step.ps * step.ps} + step;
 }
 
 ub::UbController& Supernode::controller(int number) const {
@@ -277,20 +281,39 @@ void Supernode::kernel_output(int die, int core, std::string_view text) {
   }
 }
 
+void Supernode::advance(Time length) {
+  const auto run = [](Time t) {
+    sc_core::sc_start(sc_core::sc_time::from_value(static_cast<sc_dt::uint64>(t.ps)),
+                      sc_core::SC_RUN_TO_TIME);
+  };
+  if (!options_.sample) {
+    run(length);
+    return;
+  }
+  // A slice is as long as without samples, so that what starts after it starts at the same time.
+  constexpr Time kInterval{1'000'000};
+  const Time begin = now();
+  for (Time done{}; done < length; done += kInterval) {
+    run(kInterval);
+    // Paused: a failure, a hang, an interruption.
+    if (now() < begin + done + kInterval) return;
+    options_.sample(now());
+  }
+}
+
 bool Supernode::run() {
   // In slices, so that progress can be told.
-  const sc_core::sc_time slice(5, sc_core::SC_US);
+  constexpr Time kSlice{5'000'000};
   RunControl& control = parts_->control;
   while (unfinished_ > 0) {
     if (!sc_core::sc_pending_activity()) report_hang("nothing is left to happen");
-    sc_core::sc_start(slice, sc_core::SC_RUN_TO_TIME);
+    advance(kSlice);
     if (control.failure) std::rethrow_exception(std::exchange(control.failure, nullptr));
     if (control.hung)
       report_hang(fmt::format("nothing has made progress since {:.3f} us (patience {:.0f} us)",
                               control.last_progress.us(), control.patience.us()));
     if (control.interrupted != nullptr && *control.interrupted != 0) return false;
-    if (options_.progress)
-      options_.progress(Time{static_cast<std::int64_t>(sc_core::sc_time_stamp().value())}, counts().events);
+    if (options_.progress) options_.progress(now(), counts().events);
   }
   return true;
 }
@@ -309,9 +332,9 @@ void Supernode::report_hang(const std::string& why) const {
     }
   }
   if (count > kLines) lines += fmt::format("  ... and {} more cores\n", count - kLines);
-  throw MachineError(fmt::format(
-      "the simulated machine hangs at {:.3f} us: {}; {} launches have not finished\n{}",
-      Time{static_cast<std::int64_t>(sc_core::sc_time_stamp().value())}.us(), why, unfinished_, lines));
+  throw MachineError(
+      fmt::format("the simulated machine hangs at {:.3f} us: {}; {} launches have not finished\n{}",
+                  now().us(), why, unfinished_, lines));
 }
 
 SupernodeCounts Supernode::counts() const {

@@ -30,6 +30,8 @@ struct SupernodeOptions {
   Time window = Time::never();
   // Called now and then while the machine runs, with simulated time and events so far.
   std::function<void(Time, std::uint64_t)> progress;
+  // Called once a microsecond of simulated time, between two steps of the machine, which it must not change.
+  std::function<void(Time)> sample;
   // Text that kernels print; empty: standard output.
   std::function<void(int die, int core, std::string_view text)> output;
 };
@@ -91,6 +93,8 @@ class Supernode final : private npu::DieListener {
   // A registry function for each die, sub-plane, and the sockets.
   std::vector<std::function<void(sim::Statistics&)>> declarations() const;
   void kernel_output(int die, int core, std::string_view text) override;
+  // Lets the machine run for so long, less when it stops by itself.
+  void advance(Time length);
   [[noreturn]] void report_hang(const std::string& why) const;
 
   const hw::Machine& machine_;

@@ -126,6 +126,12 @@ TEST(Comparison, ConditionsAreToldButDoNotFail) {
   EXPECT_EQ(comparison.conditions[0].field, "parameters.batch");
   EXPECT_TRUE(comparison.within());
   EXPECT_THAT(summary_line(comparison), HasSubstr("3 conditions differ"));
+  EXPECT_FALSE(comparison.same_conditions());
+  // An option that the older result does not know was at its default then.
+  Json newer = sample();
+  newer["parameters"]["layout"] = "flat";
+  EXPECT_TRUE(compare_results(sample(), newer, {}).same_conditions());
+  EXPECT_FALSE(compare_results(newer, sample(), {}).same_conditions());
 }
 
 TEST(Comparison, OtherStudiesAreRefused) {

@@ -88,6 +88,7 @@ DispatchReading MoeRun::measure(const Operator& what, double from, double to) {
   const int rounds = setting_.warmup + setting_.iterations;
   for (int round = 0; round < rounds; ++round) {
     if (reference_) what.spoil();
+    if (round == setting_.warmup) session_.begin_counted();
     const auto launches = launch(what.tasks, program, cores_, skew);
     if (!runtime.wait()) break;
     session_.done(from + (to - from) * (round + 1) / rounds);

@@ -2,13 +2,15 @@
 
 #include "firmware/embedded.h"
 #include "sim/error.h"
+#include "testbenches/studies/profile.h"
 #include "testbenches/studies/statistics_file.h"
 
 namespace cm384::studies {
 namespace {
 
 supernode::SupernodeOptions machine_options(const StudyContext& context, const SessionOptions& options,
-                                            const double& fraction) {
+                                            const double& fraction,
+                                            const std::unique_ptr<MachineProfile>& profile) {
   supernode::SupernodeOptions made;
   made.dies = options.dies;
   made.sockets = options.sockets;
@@ -20,6 +22,7 @@ supernode::SupernodeOptions machine_options(const StudyContext& context, const S
                       Time simulated, std::uint64_t events) {
     context.progress.update(from + (to - from) * fraction, simulated, events);
   };
+  if (context.profile != nullptr) made.sample = [&profile](Time now) { profile->sample(now); };
   return made;
 }
 
@@ -44,7 +47,7 @@ void add_fault_option(boost::program_options::options_description& options) {
 Session::Session(const StudyContext& context, const SessionOptions& options)
     : context_(context),
       what_(options.what),
-      machine_(context.machine, machine_options(context, options, fraction_)),
+      machine_(context.machine, machine_options(context, options, fraction_, profile_)),
       faults_(machine_),
       runtime_(machine_) {
   if (context.options.count("fault") != 0) {
@@ -52,6 +55,8 @@ Session::Session(const StudyContext& context, const SessionOptions& options)
       faults_.attach(parse_fault_option(text));
     }
   }
+  if (context.profile != nullptr)
+    profile_ = std::make_unique<MachineProfile>(machine_, what_, options.dies, options.sockets);
   if (context.gdb_port == 0) return;
   debugger_ = std::make_unique<npu::GdbStub>(static_cast<std::uint16_t>(context.gdb_port));
   machine_.die(options.dies.front()).core(0).attach_debugger(*debugger_);
@@ -63,6 +68,10 @@ std::shared_ptr<npu::Program> Session::built_in(std::string_view name) {
   return runtime_.load(npu::ElfImage::from_memory(image, fmt::format("{}.elf (built in)", name)));
 }
 
+void Session::begin_counted() {
+  if (profile_) profile_->begin_counted(machine_.earliest());
+}
+
 void Session::count(SimulatorCounts& into) const {
   const supernode::SupernodeCounts counts = machine_.counts();
   into.simulated += machine_.earliest();
@@ -71,6 +80,7 @@ void Session::count(SimulatorCounts& into) const {
   into.events += counts.events;
   into.memory_requests += counts.memory_requests;
   into.damaged += faults_.strikes();
+  if (profile_) context_.profile->add(profile_->to_json());
   if (context_.statistics == nullptr) return;
   context_.statistics->begin(what_, machine_.earliest());
   machine_.visit_statistics([this](const sim::Statistics& part) { context_.statistics->add(part); });

@@ -11,6 +11,7 @@
 #include "supernode/faults.h"
 #include "supernode/runtime.h"
 #include "supernode/supernode.h"
+#include "testbenches/studies/machine_profile.h"
 #include "testbenches/studies/study.h"
 
 namespace cm384::studies {
@@ -40,7 +41,9 @@ class Session {
   std::shared_ptr<npu::Program> built_in(std::string_view name);
   // Share of this session's work that is done, 0 to 1.
   void done(double fraction) { fraction_ = fraction; }
-  // Adds this run's counters, to the file of statistics too. Called once, at its end.
+  // What ran before was warm-up: the profile counts from here.
+  void begin_counted();
+  // Adds this run's counters, to the files of statistics and the profile too. Called once, at its end.
   void count(SimulatorCounts& into) const;
 
  private:
@@ -49,6 +52,7 @@ class Session {
   double fraction_ = 0;
   std::unique_ptr<npu::GdbStub> debugger_;  // of core 0 of the first die, with --gdb
   supernode::Supernode machine_;
+  std::unique_ptr<MachineProfile> profile_;  // with --out
   supernode::Faults faults_;
   supernode::Runtime runtime_;
 };

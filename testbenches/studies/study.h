@@ -15,6 +15,7 @@
 
 namespace cm384::studies {
 
+class Profile;
 class StatisticsFile;
 
 // Where a study says how far it is. The command draws a bar, prints lines, or stays silent.
@@ -37,6 +38,7 @@ struct StudyContext {
   int gdb_port = 0;                      // 0: no debugger asked for
   std::string out_folder;                // empty: no --out
   StatisticsFile* statistics = nullptr;  // takes what the study's machines counted; null: nobody asked
+  Profile* profile = nullptr;            // takes what they did over time; null: no --out
 
   template <class T>
   const T& option(const char* name) const {

@@ -1,0 +1,54 @@
+#include "report/page.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "hw/embedded_text.h"
+#include "report/comparison.h"
+#include "report/published.h"
+#include "sim/error.h"
+
+namespace cm384::report {
+namespace {
+
+constexpr std::size_t kLargestFile = std::size_t{1} << 30;
+
+Json read_profile(const std::string& path) {
+  const std::filesystem::path folder = std::filesystem::is_directory(path)
+                                           ? std::filesystem::path(path)
+                                           : std::filesystem::path(path).parent_path();
+  const std::string file = (folder / "profile.json").string();
+  if (!std::filesystem::exists(file)) return nullptr;
+  Json profile = parse_json(read_text(file, kLargestFile), file);
+  if (!profile.is_object() || profile.value("schema", Json()) != 1 || !profile.contains("runs") ||
+      !profile["runs"].is_array() || !profile.contains("machine"))
+    throw InputError(fmt::format("{}: is no profile of a run (schema 1)", file));
+  return profile;
+}
+
+}  // namespace
+
+Json page_data(const std::string& path) {
+  Json result = read_result(path);
+  Json labels = Json::array();
+  for (const Json& row : result["rows"]) labels.push_back(row_label(row));
+  Json published = published_points(result);
+  return {{"result", std::move(result)},
+          {"labels", std::move(labels)},
+          {"published", std::move(published)},
+          {"profile", read_profile(path)}};
+}
+
+std::string to_page(const Json& data) {
+  constexpr std::string_view kPlace = "{{DATA}}";
+  std::string page(hw::embedded_page_parts()[0].text);
+  std::string text = data.dump(-1, ' ', true, Json::error_handler_t::replace);
+  // Inside a script element nothing may look like markup.
+  for (std::size_t at = text.find('<'); at != std::string::npos; at = text.find('<', at))
+    text.replace(at, 1, "\\u003c");
+  page.replace(page.find(kPlace), kPlace.size(), text);
+  return page;
+}
+
+}  // namespace cm384::report

@@ -1,0 +1,22 @@
+// `cm384 report`: one HTML page of a finished run, whole in itself, and its figures as files.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "report/result_file.h"
+
+namespace cm384::report {
+
+// What the page shows: { "result", "labels" of its rows, "published", "profile" or null }, from a run's
+// folder or a result.json. Throws InputError.
+Json page_data(const std::string& path);
+
+// The page: template, script and data in one text.
+std::string to_page(const Json& data);
+
+// Draws every figure into `folder`, as SVG, and with `png` as PNG too; gives the names of the files. Needs
+// node, for PNG also rsvg-convert: throws InputError that says so where they are missing.
+std::vector<std::string> write_figures(const Json& data, const std::string& folder, bool png);
+
+}  // namespace cm384::report

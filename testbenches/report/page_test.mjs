@@ -1,0 +1,148 @@
+// page_test.mjs CM384 NODE_MODULES CHROMIUM: the report of real runs in a browser. Every figure is drawn, nothing is
+// written to the console, nothing is asked of the network, and the numbers on the page are those of the run's files.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+
+const [cm384, modules, chromiumPath] = process.argv.slice(2).map(path => resolve(path));
+const { chromium } = createRequire(join(modules, 'x.js'))('playwright-core');
+const folder = mkdtempSync(join(tmpdir(), 'cm384-page-'));
+const command = (...words) => execFileSync(cm384, words, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
+const json = (...path) => JSON.parse(readFileSync(join(folder, ...path), 'utf8'));
+
+const kDispatch = ['run', 'dispatch', '--ranks', '4,20', '--batch', '8', '--hidden', '512', '--cores', '8', '--iterations', '2',
+  '--set', 'ub.link.bandwidth=20GB/s', '--set', 'die.aiv=40'];
+
+function testProfile() {
+  const stats = join(folder, 'stats.json');
+  command(...kDispatch, '--out', join(folder, 'dispatch'), '--stats', stats);
+  const plain = JSON.parse(command(...kDispatch, '--format', 'json'));
+  assert.deepEqual(json('dispatch', 'result.json').rows, plain.rows, 'a profile changes no result');
+  const { runs, machine } = json('dispatch', 'profile.json');
+  assert.equal(runs.length, 2);
+  assert.equal(machine.parameters['die.aiv'].preset.value, 48);
+  assert.equal(machine.parameters['die.aiv'].preset.from, 'published');
+  runs.forEach((run, index) => {
+    const row = plain.rows[index];
+    assert.equal(run.launches.length, 2 * row.ranks, 'counted launches only');
+    const mean = run.launches.reduce((sum, launch) => sum + launch.task_us, 0) / run.launches.length;
+    assert.ok(Math.abs(mean / row.latency_us.mean - 1) < 1e-9, 'latencies are those of the row');
+    const { totals } = json('stats.json').rows[index];
+    for (const { counter, parts, mean: shares, highest } of run.busy) {
+      assert.ok(shares.every((share, at) => share <= highest[at] + 1e-4 && highest[at] <= 1.0001), `${counter} is at most 1`);
+      // All time that was counted is in one of the samples; each is rounded to 1e-4.
+      if (!counter.startsWith('die')) continue;
+      const clock = counter.includes('.hbm.') ? machine.parameters['hbm.clock'].value : machine.parameters['die.clock'].value;
+      const unit = counter.endsWith('_ps') ? 1e-6 : 1e-3 / parseFloat(clock);
+      const sampled = shares.reduce((sum, share) => sum + share, 0) * parts * run.interval_us;
+      assert.ok(Math.abs(sampled - totals[counter] * unit) <= 0.5e-4 * parts * shares.length * run.interval_us + 1e-6 * sampled,
+        `${counter}: ${sampled} us sampled, ${totals[counter] * unit} us counted`);
+    }
+  });
+}
+
+// Every cell with a number holds a number of the file, and shows it with three digits at least.
+function sameNumbers(cells, values, what) {
+  assert.equal(cells.length, values.length, what);
+  cells.forEach(({ exact, shown }, index) => {
+    assert.equal(exact, values[index], what);
+    assert.ok(Math.abs(parseFloat(shown) - exact) <= Math.max(5e-4, Math.abs(exact) * 5e-4), `${what}: ${shown} for ${exact}`);
+  });
+}
+
+function numbersOf(value) {
+  if (typeof value === 'number') return [value];
+  return value && typeof value === 'object' ? Object.values(value).flatMap(numbersOf) : [];
+}
+
+const cellsOf = (page, table) => page.$$eval(`#${table} td[data-value]`, cells => cells.map(cell => ({ exact: Number(cell.dataset.value), shown: cell.textContent })));
+
+async function testFigures(page, expected) {
+  const figures = await page.$$eval('.figure', list => list.map(figure => ({ id: figure.id,
+    shapes: figure.querySelectorAll('svg path, svg rect, svg circle').length,
+    fits: figure.querySelector('svg').getBoundingClientRect().width <= figure.getBoundingClientRect().width })));
+  for (const id of expected) assert.ok(figures.some(figure => figure.id === id), `figure ${id} is there`);
+  for (const { id, shapes, fits } of figures) {
+    assert.ok(shapes > 8, `${id} is drawn: ${shapes} shapes`);
+    assert.ok(fits, `${id} is no wider than its frame`);
+  }
+  return figures.map(figure => figure.id);
+}
+
+async function testDispatchPage(page) {
+  const ids = await testFigures(page, ['latency-by-row', 'phases-by-row', 'latency-distribution', 'latency-by-rank', 'phases-by-rank',
+    'busy-die', 'busy-links', 'links-die-to-l1-chip', 'links-l1-chip-to-die', 'links-l1-chip-of-node-to-l2-chip', 'links-l2-chip-to-l1-chip-of-node']);
+  sameNumbers(await cellsOf(page, 'rows'), json('dispatch', 'result.json').rows.flatMap(numbersOf), 'rows');
+  const changed = await page.$$eval('#parameters tr.changed', lines => lines.map(line => line.textContent));
+  assert.equal(changed.length, 2);
+  assert.ok(changed.some(line => line.includes('die.aiv40command line') && line.includes('in the preset 48 (published')), changed.join());
+  assert.equal(await page.$$eval('#parameters tbody tr', lines => lines.length), Object.keys(json('dispatch', 'profile.json').machine.parameters).length);
+  // The other machine of the run: 4 ranks are one node, so that no trunk carries anything.
+  await page.selectOption('#run', '0');
+  const fewer = await testFigures(page, ['links-die-to-l1-chip']);
+  assert.ok(!fewer.includes('links-l1-chip-of-node-to-l2-chip'));
+  assert.match(await page.textContent('#idle-links'), /L1 chip of node to L2 chip/);
+  // A filter that finds one parameter.
+  await page.fill('input[type=search]', 'hbm.t_rfc_bank');
+  assert.equal(await page.$$eval('#parameters tbody tr', lines => lines.filter(line => line.offsetHeight > 0).length), 1);
+  return ids;
+}
+
+async function testP2pPage(page) {
+  await testFigures(page, ['published', 'busy-die', 'links-die-to-l1-chip']);
+  const shown = await page.$$eval('#published-points tbody tr', lines => lines.map(line => [...line.cells].map(cell => cell.dataset.value ?? cell.textContent)));
+  const rows = json('p2p', 'result.json').rows;
+  assert.equal(shown.length, rows.length);
+  shown.forEach(([name, predicted, published, , error], index) => {
+    assert.equal(Number(predicted), rows[index].latency_us, name);
+    assert.ok(Math.abs(Number(error) - (predicted / published - 1)) < 1e-12, name);
+  });
+}
+
+async function inBrowser(browser, name, width, test) {
+  const page = await browser.newPage({ viewport: { width, height: 900 } });
+  const said = [];
+  page.on('console', message => said.push(message.text()));
+  page.on('pageerror', error => said.push(error.message));
+  page.on('request', request => { if (!/^(file|data|blob):/.test(request.url())) said.push(`asks for ${request.url()}`); });
+  await page.goto(pathToFileURL(join(folder, name, 'report.html')).href);
+  const result = await test(page);
+  assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), width, 'nothing sticks out of the window');
+  assert.deepEqual(said, [], `the console stays empty, ${width} wide`);
+  await page.close();
+  return result;
+}
+
+function testFigureFiles(ids) {
+  const figures = join(folder, 'figures');
+  command('report', join(folder, 'dispatch'), '--figures', figures, '--png');
+  const files = readdirSync(figures);
+  for (const id of ids) {
+    const name = ['latency-by-row', 'phases-by-row'].includes(id) ? id : `run1-${id}`;
+    assert.ok(files.includes(`${name}.svg`) && files.includes(`${name}.png`), `${name} is among ${files}`);
+    assert.match(readFileSync(join(figures, `${name}.svg`), 'utf8'), /^<svg width="900"/);
+  }
+}
+
+try {
+  testProfile();
+  command('run', 'p2p', '--op', 'read,write', '--target', 'npu', '--volume', '0B', '--out', join(folder, 'p2p'));
+  for (const name of ['dispatch', 'p2p']) command('report', join(folder, name));
+  assert.ok(existsSync(join(folder, 'dispatch', 'report.html')));
+  const browser = await chromium.launch({ executablePath: chromiumPath, args: ['--no-sandbox'] });
+  try {
+    const ids = await inBrowser(browser, 'dispatch', 1400, testDispatchPage);
+    await inBrowser(browser, 'dispatch', 420, testDispatchPage);
+    await inBrowser(browser, 'p2p', 420, testP2pPage);
+    testFigureFiles(ids);
+  } finally {
+    await browser.close();
+  }
+  console.log('the pages are good');
+} finally {
+  rmSync(folder, { recursive: true });
+}
