@@ -13,7 +13,8 @@ namespace cm384::supernode {
 namespace {
 
 constexpr std::string_view kForm =
-    "plane=P,node=N,l2=K,rate=X or plane=P,die=D,rate=X, and seed=S, kind=corrupt|lost";
+    "plane=P,node=N,l2=K,rate=X or plane=P,die=D,rate=X, with ber=X, of every bit, in place of rate; "
+    "and seed=S, kind=corrupt|lost";
 
 int number_of(std::string_view key, std::string_view text) {
   const std::int64_t value = hw::parse_integer(text);
@@ -33,16 +34,17 @@ void set(FaultRequest& request, std::string_view key, std::string_view value) {
     request.l2 = number_of(key, value);
   } else if (key == "seed") {
     request.seed = static_cast<std::uint64_t>(number_of(key, value));
-  } else if (key == "rate") {
+  } else if (key == "rate" || key == "ber") {
     request.rate = hw::parse_real(value);
+    request.per_bit = key == "ber";
     if (!(request.rate >= 0 && request.rate < 1))
-      throw InputError(fmt::format("rate={} is out of range; allowed: from 0 to below 1", value));
+      throw InputError(fmt::format("{}={} is out of range; allowed: from 0 to below 1", key, value));
   } else if (key == "kind") {
     if (value != "corrupt" && value != "lost")
       throw InputError(fmt::format("kind={} is unknown; allowed: corrupt, lost", value));
     request.damage = value == "lost" ? ub::Damage::lost : ub::Damage::corrupted;
   } else {
-    const std::vector<std::string> keys = {"plane", "die", "node", "l2", "rate", "seed", "kind"};
+    const std::vector<std::string> keys = {"plane", "die", "node", "l2", "rate", "ber", "seed", "kind"};
     throw InputError(fmt::format("'{}': no such key{}; allowed: {}", key,
                                  hw::suggestion(std::string(key), keys), fmt::join(keys, ", ")));
   }
@@ -69,7 +71,8 @@ FaultRequest parse_fault(std::string_view text) {
   }
   const bool trunk = request.node >= 0 && request.l2 >= 0 && request.die < 0;
   const bool port = request.die >= 0 && request.node < 0 && request.l2 < 0;
-  if (request.plane < 0 || (!trunk && !port) || std::ranges::find(given, "rate") == given.end())
+  const auto rates = std::ranges::count_if(given, [](auto key) { return key == "rate" || key == "ber"; });
+  if (request.plane < 0 || (!trunk && !port) || rates != 1)
     throw InputError(fmt::format("'{}' does not name one link and a rate; allowed: {}", text, kForm));
   return request;
 }
@@ -87,8 +90,10 @@ void Faults::put(ub::SubPlane* plane, ub::LinkBank* ports, unsigned link, const 
   }
   // The two directions draw from sequences of their own.
   const std::uint64_t seed = ub::mix(request.seed ^ ub::mix(link + (plane != nullptr ? 0 : 1'000'000)));
-  attached_.push_back(
-      {plane, ports, link, std::make_unique<ub::RandomFault>(request.rate, request.damage, seed)});
+  attached_.push_back({plane, ports, link,
+                       std::make_unique<ub::RandomFault>(
+                           request.per_bit ? ub::RandomFault::of_bits(request.rate, request.damage, seed)
+                                           : ub::RandomFault(request.rate, request.damage, seed))});
   ub::RandomFault* fault = attached_.back().fault.get();
   plane != nullptr ? plane->attach_fault(link, fault) : ports->attach_fault(link, fault);
 }

@@ -14,10 +14,11 @@ namespace cm384::supernode {
 // Both directions of one link. Either `die` or `node` and `l2` are set; -1: not.
 struct FaultRequest {
   int plane = -1;
-  int die = -1;     // between the die and its L1 chip
-  int node = -1;    // between the L1 chip of the node and
-  int l2 = -1;      // this L2 chip
-  double rate = 0;  // chance of every transmission to be damaged
+  int die = -1;          // between the die and its L1 chip
+  int node = -1;         // between the L1 chip of the node and
+  int l2 = -1;           // this L2 chip
+  double rate = 0;       // chance of every transmission to be damaged
+  bool per_bit = false;  // the rate is that of every bit
   std::uint64_t seed = 1;
   ub::Damage damage = ub::Damage::corrupted;
 };

@@ -1,6 +1,7 @@
 // What attaches to a link from outside: faults and observers. Links test one flag when none is attached.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "hw/units.h"
@@ -17,7 +18,7 @@ enum class Damage : std::uint8_t {
 // Decides the fate of each transmission over one link; asked again for every retransmission.
 class LinkFault {
  public:
-  virtual Damage strike(PacketIndex packet, Time start) = 0;
+  virtual Damage strike(Hop hop, Time start) = 0;
 
  protected:
   ~LinkFault() = default;
@@ -37,11 +38,14 @@ class LinkObserver {
 class RandomFault final : public LinkFault {
  public:
   RandomFault(double probability, Damage damage, std::uint64_t seed);
-  Damage strike(PacketIndex packet, Time start) override;
+  // The same with a probability of every bit: a transmission is damaged when one or more of its bits are.
+  static RandomFault of_bits(double rate, Damage damage, std::uint64_t seed);
+  Damage strike(Hop hop, Time start) override;
   std::uint64_t strikes() const { return strikes_; }
 
  private:
-  std::uint64_t threshold_;
+  static constexpr std::size_t kFlits = 64;      // more than a hop can have
+  std::array<std::uint64_t, kFlits> threshold_;  // by flits, of 2^53
   Damage damage_;
   std::uint64_t state_;
   std::uint64_t strikes_ = 0;
@@ -51,7 +55,7 @@ class RandomFault final : public LinkFault {
 class TimedFault final : public LinkFault {
  public:
   TimedFault(Time from, Time until, Damage damage) : from_(from), until_(until), damage_(damage) {}
-  Damage strike(PacketIndex packet, Time start) override;
+  Damage strike(Hop hop, Time start) override;
   std::uint64_t strikes() const { return strikes_; }
 
  private:

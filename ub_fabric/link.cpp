@@ -101,7 +101,7 @@ void LinkBank::delay_by_faults(unsigned link, Hop hop) {
   Link& l = links_[link];
   const Clock& c = clocks_[l.clock];
   for (int tries = 0; tries < kLimit; ++tries) {
-    const Damage damage = fault->strike(hop.packet(), l.free_at);
+    const Damage damage = fault->strike(hop, l.free_at);
     if (damage == Damage::none) return;
     const Time tail = c.start(l.free_tick + hop.flits());
     const Time again = tail + l.latency * 2 + (damage == Damage::lost ? retry_.timeout : retry_.turnaround);

@@ -39,7 +39,8 @@ TEST(Fault, CostsOneRoundTripAndTheRetransmission) {
   EXPECT_NEAR(static_cast<double>((write_latency({}, &lost) - clear).ps), static_cast<double>(timeout.ps),
               1500.0);
   TimedFault slower(10_us, 10_us + 300_ns, Damage::corrupted);
-  EXPECT_EQ((write_latency({"ub.link.retry_turnaround=200ns"}, &slower) - once).ps / 10'000, 10);
+  EXPECT_NEAR(static_cast<double>((write_latency({"ub.link.retry_turnaround=200ns"}, &slower) - once).ps),
+              static_cast<double>((200_ns - p.ub.link.retry_turnaround).ps), 1500.0);
   TimedFault longer(10_us, 10_us + 300_ns, Damage::lost);
   EXPECT_GT(write_latency({"ub.link.retry_timeout=20us"}, &longer), clear + 20_us);
   TimedFault twice(10_us, 10_us + 600_ns, Damage::corrupted);
@@ -87,10 +88,25 @@ TEST(Fault, EverythingArrivesOnceAndInOrder) {
 
 TEST(Fault, RateIsTheOneAskedFor) {
   RandomFault fault(0.1, Damage::corrupted, 42);
-  for (int i = 0; i < 100'000; ++i) fault.strike(0, Time{});
+  for (int i = 0; i < 100'000; ++i) fault.strike(Hop{}, Time{});
   EXPECT_NEAR(static_cast<double>(fault.strikes()), 10'000.0, 300.0);
   RandomFault never(0.0, Damage::corrupted, 42);
-  for (int i = 0; i < 1'000; ++i) EXPECT_EQ(never.strike(0, Time{}), Damage::none);
+  for (int i = 0; i < 1'000; ++i) EXPECT_EQ(never.strike(Hop{}, Time{}), Damage::none);
+}
+
+// Bit errors hit long packets more often: 1 - (1 - e)^(160 bits x flits).
+TEST(Fault, BitErrorsStrikeByTheSizeOfThePacket) {
+  const auto struck = [](double rate, std::uint16_t flits) {
+    Packet packet{};
+    packet.flits = static_cast<decltype(packet.flits)>(flits);
+    RandomFault fault = RandomFault::of_bits(rate, Damage::corrupted, 7);
+    for (int i = 0; i < 100'000; ++i) fault.strike(Hop(0, packet), Time{});
+    return static_cast<double>(fault.strikes());
+  };
+  EXPECT_NEAR(struck(1e-4, 1), 1'587.0, 160.0);
+  EXPECT_NEAR(struck(1e-4, 2), 3'149.0, 220.0);
+  EXPECT_NEAR(struck(1e-4, 28), 36'110.0, 600.0);
+  EXPECT_EQ(struck(0, 28), 0.0);
 }
 
 TEST(Fault, ADeadLinkIsReported) {

@@ -96,7 +96,7 @@ TEST(Routing, AdaptiveUsesAll) {
 TEST(Routing, AdaptiveAvoidsADamagedUplink) {
   class AlwaysFaulty final : public LinkFault {
    public:
-    Damage strike(PacketIndex, Time start) override {
+    Damage strike(Hop, Time start) override {
       // Every second transmission fails.
       return (++count_ & 1) && start < 1_ms ? Damage::lost : Damage::none;
     }

@@ -27,6 +27,10 @@ TEST(FaultRequest, IsRead) {
   const FaultRequest port = parse_fault("die=5,plane=2,rate=0.5");
   EXPECT_EQ(port.die, 5);
   EXPECT_EQ(port.damage, ub::Damage::corrupted);
+  EXPECT_FALSE(port.per_bit);
+  const FaultRequest bits = parse_fault("die=5,plane=2,ber=1e-6");
+  EXPECT_EQ(bits.rate, 1e-6);
+  EXPECT_TRUE(bits.per_bit);
 }
 
 TEST(FaultRequest, IsRefusedInOneLine) {
@@ -36,6 +40,8 @@ TEST(FaultRequest, IsRefusedInOneLine) {
   EXPECT_THAT(refused("plane=0,node=1,rate=0.1"), HasSubstr("does not name one link"));
   EXPECT_THAT(refused("plane=0,node=1,l2=0,die=3,rate=0.1"), HasSubstr("does not name one link"));
   EXPECT_THAT(refused("plane=0,die=3"), HasSubstr("and a rate"));
+  EXPECT_THAT(refused("plane=0,die=3,rate=0,ber=0"), HasSubstr("and a rate"));
+  EXPECT_THAT(refused("plane=0,die=3,ber=1"), HasSubstr("ber=1 is out of range"));
   EXPECT_THAT(refused("plane=0,die=3,rat=1"), HasSubstr("did you mean rate?"));
   EXPECT_THAT(refused("plane=0,die=3,rate=1"), HasSubstr("rate=1 is out of range"));
   EXPECT_THAT(refused("plane=0,die=-3,rate=0"), HasSubstr("die=-3 is out of range"));
