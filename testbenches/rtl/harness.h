@@ -3,6 +3,8 @@
 //     CM384_WAVES=DIR     writes DIR/<test>.fst, where the model was built with TRACE
 //     CM384_COVERAGE=DIR  writes DIR/<test>.dat, where it was built with COVERAGE
 //
+// Of a test that makes several models one after the other, the files are those of the last.
+//
 // A failed assertion of the RTL fails the test that runs.
 #pragma once
 

@@ -20,7 +20,7 @@ module ub_link #(
     parameter int unsigned AckGrain = 32,
     // Flits kept for replay, a power of two: 2 x BlockFlits to 16384, and above AckGrain. All lanes stall when it is
     // full.
-    parameter int unsigned RetryFlits = 512,
+    parameter int unsigned RetryFlits = 1024,
     // Cycles until a retry request is repeated, 16 to 32767; above the round trip.
     parameter int unsigned RetryTimeout = 1024,
     // Cycles that an acknowledgement or credit waits at most for a header to ride in, 1 to 65535.

@@ -8,7 +8,7 @@ module ub_link_receiver #(
     parameter int unsigned LaneCells = 256,
     parameter int unsigned CreditGrain = 4,
     parameter int unsigned AckGrain = 32,
-    parameter int unsigned AckForce = 256,
+    parameter int unsigned AckForce = 512,
     parameter int unsigned ReturnDelay = 256,
     parameter int unsigned RetryTimeout = 1024,
     localparam int unsigned FlitBits = 8 * FlitBytes

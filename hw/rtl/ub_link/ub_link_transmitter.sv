@@ -7,7 +7,7 @@ module ub_link_transmitter #(
     parameter int unsigned CellFlits = 8,
     parameter int unsigned LaneCells = 256,
     parameter int unsigned CreditGrain = 4,
-    parameter int unsigned RetryFlits = 512,
+    parameter int unsigned RetryFlits = 1024,
     localparam int unsigned FlitBits = 8 * FlitBytes
 ) (
     input  logic                                  clk_i,

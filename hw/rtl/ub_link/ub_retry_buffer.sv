@@ -1,9 +1,9 @@
 // Ring of framed flits: written by the framer, read by the wire, kept until acknowledged, read again on replay. The
 // framer stalls when it is full, that is when acknowledgements are late: full rate takes room for the flits of a round
-// trip, the other end's ReturnDelay and a block.
+// trip, AckGrain and two blocks; and of a second round trip while the other direction is in a retry.
 module ub_retry_buffer #(
     // Flits, a power of two: 2 x BlockFlits to 16384.
-    parameter int unsigned RetryFlits = 512,
+    parameter int unsigned RetryFlits = 1024,
     // Flits of a block, 2 to 32.
     parameter int unsigned BlockFlits = 32,
     // Bits of a flit.

@@ -10,7 +10,7 @@ module ub_returns #(
     // Flits that a header's ACK stands for, 1 to 255.
     parameter int unsigned AckGrain = 32,
     // Owed flits from which on an acknowledgement is urgent, 1 to 8192: at most half of the other end's retry buffer.
-    parameter int unsigned AckForce = 256,
+    parameter int unsigned AckForce = 512,
     // Cycles that anything owed waits at most for a data block's header, 1 to 65535.
     parameter int unsigned ReturnDelay = 256
 ) (

@@ -43,7 +43,11 @@ module ub_wire_sender #(
   assign idle_o = advance && !answer && !ask && !block;
 
   logic [FlitBits-1:0] control;
-  logic [29:0] crc_head, crc_all;
+  logic [29:0] crc_head;
+  // A control block ends with its flit: there is nothing behind it to go on with.
+  /* verilator lint_off UNUSEDSIGNAL */
+  logic [29:0] crc_all;
+  /* verilator lint_on UNUSEDSIGNAL */
   always_comb begin
     control = '0;
     if (answer) begin
@@ -100,6 +104,6 @@ module ub_wire_sender #(
   assert property (@(posedge clk_i) disable iff (!rst_ni) !in_block_q || next_valid_i);
   // The CRC covers all but its own place.
   crc_place_is_empty :
-  assert property (@(posedge clk_i) disable iff (!rst_ni) control[FlitBits-1-:32] == '0 || crc_all == '0);
+  assert property (@(posedge clk_i) disable iff (!rst_ni) control[FlitBits-1-:32] == '0);
 `endif
 endmodule

@@ -22,7 +22,7 @@ struct Shape {
   int lanes = 2;
   int cell_flits = 8;
   int lane_cells = 256;
-  int retry_flits = 512;
+  int retry_flits = 1024;
 
   // Flits of a packet with `length` bytes behind its LPH.
   constexpr int flits(int length) const {
