@@ -85,6 +85,13 @@ int dispatch(std::span<const studies::Study> all, std::span<const studies::Predi
                                hw::suggestion(command, commands), fmt::join(commands, ", ")));
 }
 
+// Input is quoted in messages: what it says may not break the line or reach the terminal as a command.
+std::string printable(std::string message) {
+  std::ranges::replace_if(
+      message, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
+  return message;
+}
+
 }  // namespace
 
 const volatile std::sig_atomic_t& interrupted() {
@@ -105,7 +112,7 @@ int run_command_line(std::span<const studies::Study> all, std::span<const studie
   try {
     return dispatch(all, predictors, arguments);
   } catch (const InputError& error) {
-    report(error.what());
+    report(printable(error.what()));
     return kBadInput;
   } catch (const MachineError& error) {
     report(error.what());

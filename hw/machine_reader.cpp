@@ -1,18 +1,18 @@
 #include "hw/machine_reader.h"
 
 #include <fmt/format.h>
-#include <toml++/toml.h>
 
 #include <algorithm>
 #include <array>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 #include "hw/embedded_text.h"
 #include "hw/nearest_name.h"
 #include "hw/parameter_list.h"
 #include "hw/quantity.h"
+#include "hw/toml.h"
+#include "hw/toml_depth.h"
 #include "sim/error.h"
 
 namespace cm384::hw {
@@ -22,6 +22,7 @@ constexpr std::array kOrigins = {Origin::published, Origin::derived,   Origin::c
                                  Origin::assumed,   Origin::user_file, Origin::command_line};
 constexpr std::size_t kPresetOrigins = 4;  // what a preset may say
 constexpr int kDeepestBase = 8;
+constexpr std::size_t kLargestFile = std::size_t{1} << 20;
 
 const EmbeddedText* find_preset(std::string_view name) {
   for (const EmbeddedText& preset : embedded_presets()) {
@@ -39,10 +40,14 @@ std::string read_file(const std::string& path) {
     throw InputError(fmt::format("{}: is a folder; allowed: a machine file (TOML)", path));
   }
   std::ifstream stream(path, std::ios::binary);
-  std::ostringstream text;
-  if (stream) text << stream.rdbuf();
   if (!stream) throw InputError(fmt::format("{}: no such machine file, or not readable", path));
-  return std::move(text).str();
+  std::string text(kLargestFile + 1, '\0');
+  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(stream.gcount()));
+  if (text.size() > kLargestFile)
+    throw InputError(
+        fmt::format("{}: is larger than {} KiB; is it a machine file?", path, kLargestFile >> 10));
+  return text;
 }
 
 // One TOML text on its way into a machine.
@@ -57,6 +62,7 @@ class Layer {
         depth_(depth) {}
 
   void read(std::string_view text) {
+    refuse_deep_keys(text, file_);
     toml::table root;
     try {
       root = toml::parse(text, file_);

@@ -33,6 +33,10 @@ std::string nearest_name(std::string_view typed, std::span<const std::string> na
   std::string best;
   std::size_t least = std::max<std::size_t>(2, typed.size() / 3) + 1;
   for (const std::string& name : names) {
+    // Names of very different lengths are no closer than that; what was typed may be a megabyte.
+    const std::size_t longer = std::max(typed.size(), name.size()),
+                      shorter = std::min(typed.size(), name.size());
+    if (longer - shorter >= least) continue;
     const std::size_t d = distance(typed, name);
     if (d < least) {
       least = d;

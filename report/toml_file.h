@@ -2,12 +2,11 @@
 // ends in one line with file, line and key.
 #pragma once
 
-#include <toml++/toml.h>
-
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "hw/toml.h"
 #include "report/tolerances.h"
 
 namespace cm384::report {

@@ -14,6 +14,14 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr int kMostExperts = 65536;
+constexpr int kMostTopK = 1024;
+
+// A value for a message: what is nested may be a megabyte, and so deep that writing it takes all stack.
+std::string brief(const Json& value) {
+  if (value.is_structured()) return value.is_array() ? "a list" : "an object";
+  const std::string text = value.dump(-1, ' ', true, Json::error_handler_t::replace);
+  return text.size() <= 60 ? text : text.substr(0, 57) + "...";
+}
 
 class Reader {
  public:
@@ -38,7 +46,7 @@ class Reader {
     } else if (*type == "route") {
       route(json);
     } else {
-      fail("type", fmt::format("is {}; allowed are \"meta\" and \"route\"", type->dump()));
+      fail("type", fmt::format("is {}; allowed are \"meta\" and \"route\"", brief(*type)));
     }
   }
 
@@ -62,7 +70,7 @@ class Reader {
     if (value == json.end()) return missing;
     if (!value->is_number_integer() || *value < lowest || *value > highest) {
       fail(field,
-           fmt::format("is {}; allowed is a whole number from {} to {}", value->dump(), lowest, highest));
+           fmt::format("is {}; allowed is a whole number from {} to {}", brief(*value), lowest, highest));
     }
     return value->get<int>();
   }
@@ -70,7 +78,7 @@ class Reader {
   void meta(const Json& json) {
     if (number_rows_ != 0)
       fail("type", "is \"meta\" after route lines; allowed is one meta line before them");
-    routing_.top_k = integer(json, "top_k", 1, kMostExperts, routing_.top_k);
+    routing_.top_k = integer(json, "top_k", 1, kMostTopK, routing_.top_k);
     const int experts = integer(json, "num_experts", 1, kMostExperts, 0);
     if (options_.experts == 0) routing_.experts = experts;
   }
@@ -82,6 +90,8 @@ class Reader {
     if (ids == json.end() || !ids->is_array() || ids->empty()) {
       fail("topk_ids", "is missing; allowed is a list of expert numbers");
     }
+    if (ids->size() > std::size_t{kMostTopK})
+      fail("topk_ids", fmt::format("has {} experts; allowed are at most {}", ids->size(), kMostTopK));
     if (routing_.top_k == 0) routing_.top_k = static_cast<int>(ids->size());
     if (static_cast<int>(ids->size()) != routing_.top_k) {
       fail("topk_ids",
@@ -94,7 +104,7 @@ class Reader {
       const auto field = [k] { return fmt::format("topk_ids[{}]", k); };
       if (!id.is_number_integer() || id < 0 || id > highest) {
         fail(field(), fmt::format("expert {} is out of range; allowed is a whole number from 0 to {}",
-                                  id.dump(), highest));
+                                  brief(id), highest));
       }
       const auto value = id.get<std::int32_t>();
       if (std::find(row_.begin(), row_.end(), value) != row_.end()) {

@@ -16,6 +16,8 @@ namespace cm384::npu {
 namespace {
 
 constexpr int kMachineRiscv = 243;
+// Of a symbol's name; longer ones are cut. Names may share bytes, so that a small file could fill any memory.
+constexpr std::size_t kLongestName = 512;
 
 // The open file and libelf's view of it.
 class ElfFile {
@@ -83,7 +85,8 @@ std::shared_ptr<const ElfImage> ElfImage::parse(Elf* elf, const std::string& pat
   std::size_t file_bytes = 0;
   const char* raw = elf_rawfile(elf, &file_bytes);
   std::size_t headers = 0;
-  if (elf_getphdrnum(elf, &headers) != 0 || header.e_phoff + headers * header.e_phentsize > file_bytes) {
+  if (elf_getphdrnum(elf, &headers) != 0 || header.e_phoff > file_bytes ||
+      headers * header.e_phentsize > file_bytes - header.e_phoff) {
     throw InputError(
         fmt::format("{}: truncated: the program headers end past its {} bytes", path, file_bytes));
   }
@@ -105,6 +108,12 @@ std::shared_ptr<const ElfImage> ElfImage::parse(Elf* elf, const std::string& pat
       throw InputError(fmt::format(
           "{}: segment {} [{:#x}, {:#x}) lies outside the private memory [{:#x}, {:#x})", path, i, h.p_vaddr,
           h.p_vaddr + h.p_memsz, CM384_PRIVATE_BASE, CM384_PRIVATE_BASE + CM384_PRIVATE_BYTES));
+    }
+    // Also keeps what is read below the size of the private memory.
+    for (const Segment& other : image->segments_) {
+      if (h.p_vaddr < other.address + other.bytes && other.address < h.p_vaddr + h.p_memsz)
+        throw InputError(fmt::format("{}: segment {} [{:#x}, {:#x}) overlaps another one", path, i, h.p_vaddr,
+                                     h.p_vaddr + h.p_memsz));
     }
     Segment segment;
     segment.address = h.p_vaddr;
@@ -140,9 +149,10 @@ void ElfImage::read_symbols(void* elf) {
       const char* name = elf_strptr(file, h.sh_link, s.st_name);
       // '$' begins the mapping symbols of the assembler, ".L" its local labels.
       if (type > STT_FUNC || name == nullptr || name[0] == '\0' || name[0] == '$' || name[0] == '.') continue;
-      symbols_.push_back(
-          {s.st_value, s.st_size, name, type == STT_FUNC || (type == STT_NOTYPE && in_text(s.st_value))});
+      symbols_.push_back({s.st_value, s.st_size, std::string(name, strnlen(name, kLongestName)),
+                          type == STT_FUNC || (type == STT_NOTYPE && in_text(s.st_value))});
     }
+    break;  // an ELF file has one symbol table
   }
   std::sort(symbols_.begin(), symbols_.end(), [](const Symbol& a, const Symbol& b) {
     return a.address != b.address ? a.address < b.address : a.name < b.name;

@@ -34,6 +34,30 @@ TEST(MachineReader, AUsersFileStandsOnAPresetAndSaysSo) {
   EXPECT_EQ(machine.overrides, overrides);
 }
 
+// A suggestion for a name of a megabyte costs no memory and no time.
+TEST(MachineReader, AVeryLongNameIsRefusedLikeAnyOther) {
+  EXPECT_THAT(refusal_of(std::string(std::size_t{1} << 20, 'a') + " = 1\n"),
+              EndsWith("aaa: no such parameter"));
+}
+
+TEST(MachineReader, KeysOfVeryManyPartsAreRefused) {
+  std::string deep;
+  for (int i = 0; i < 200'000; ++i) deep += "a.";
+  for (const std::string& text : {deep + "a = 1\n", "[" + deep + "a]\n", "a = {" + deep + "a = 1}\n"})
+    EXPECT_EQ(refusal_of(text), "mine.toml:2: has more than 64 dots; allowed are keys of a few parts");
+}
+
+// toml++ 3.3 by itself asserts on the first two.
+TEST(MachineReader, HeadersWithoutAKeyAreRefused) {
+  for (const char* text : {"[[[x]]]\n", "[=]\n", "[ ]\n", "[[ ]]\n", "[", "[[", "a.= 1\n", "=1\n"})
+    EXPECT_THAT(refusal_of(text), StartsWith("mine.toml:2: not valid TOML: ")) << text;
+}
+
+TEST(MachineReader, AFileThatNeverEndsIsRefused) {
+  EXPECT_EQ(refusal([] { load_machine("/dev/zero"); }),
+            "/dev/zero: is larger than 1024 KiB; is it a machine file?");
+}
+
 TEST(MachineReader, AUsersFileMayStateProvenance) {
   const Machine machine =
       derived("[die]\naiv = { value = 40, from = \"derived\", source = \"a die shot\" }\n");

@@ -83,6 +83,20 @@ TEST(RoutingReader, NamesFileLineAndFieldOfWhatIsWrong) {
   EXPECT_THROW(read_routing("/nowhere/log.jsonl"), InputError);
 }
 
+// Found by random inputs: a value so deep that quoting it took all stack, a row so long that looking for
+// repeats took seconds.
+TEST(RoutingReader, RefusesWhatIsTooDeepOrTooLong) {
+  const std::string deep = std::string(500'000, '[') + std::string(500'000, ']');
+  EXPECT_EQ(error_of({R"({"type": "route", "layer": )" + deep + R"(, "topk_ids": [0]})"}),
+            "log.jsonl:1: layer: is a list; allowed is a whole number from 0 to 1048576");
+  EXPECT_THAT(error_of({route("[" + deep + "]")}), HasSubstr("topk_ids[0]: expert a list is out of range"));
+  std::string ids = "0";
+  for (int id = 1; id < 1024; ++id) ids += "," + std::to_string(id);
+  EXPECT_EQ(read({route("[" + ids + "]")}).top_k, 1024);
+  EXPECT_EQ(error_of({route("[" + ids + ",1024]")}),
+            "log.jsonl:1: topk_ids: has 1025 experts; allowed are at most 1024");
+}
+
 TEST(RoutingReader, ReadsTheSample) {
   const Routing r = read_routing(CM384_SOURCE_DIR "/traces/samples/qwen1.5-moe-a2.7b-layer0-part.jsonl");
   EXPECT_EQ(r.top_k, 4);
