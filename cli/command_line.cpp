@@ -27,7 +27,7 @@ constexpr std::string_view kUsage =
     "cm384 machine list|show|check|reference|statistics [PRESET|FILE]\n"
     "cm384 compare A B         what moved from one result to another, and whether it may\n"
     "cm384 baseline check|update DIR   runs against their golden results, or these made anew\n"
-    "cm384 trace ...           record, inspect, convert, generate, replay (not built yet)\n"
+    "cm384 trace info|check|convert|cut|generate|replay ...   traces of traffic and of routing\n"
     "cm384 report DIR          pictures and tables of a finished run, in one HTML page\n"
     "cm384 sweep FILE          many runs over a grid (not built yet)\n"
     "cm384 doctor              what is missing on this machine, and the command that mends it\n"
@@ -58,6 +58,7 @@ int dispatch(std::span<const studies::Study> all, std::span<const studies::Predi
   if (command == "run") return run_command(all, rest);
   if (command == "validate") return validate_command(predictors, rest);
   if (command == "machine") return machine_command(rest);
+  if (command == "trace") return trace_command(rest);
   if (command == "compare") return compare_command(rest);
   if (command == "report") return report_command(rest);
   if (command == "baseline") return baseline_command(all, rest);
@@ -76,7 +77,7 @@ int dispatch(std::span<const studies::Study> all, std::span<const studies::Predi
         "firmware for it, still needs, and which command installs that.\n");
     return kDone;
   }
-  if (command == "trace" || command == "sweep") {
+  if (command == "sweep") {
     throw InputError(fmt::format("{}: not built yet", command));
   }
   const std::vector<std::string> commands = {"run",   "validate", "machine", "compare", "baseline",

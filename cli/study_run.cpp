@@ -3,14 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "cli/common_options.h"
 #include "cli/exit_code.h"
 #include "cli/progress.h"
 #include "hw/nearest_name.h"
+#include "hw/quantity.h"
 #include "sim/error.h"
+#include "testbenches/studies/observers.h"
 #include "testbenches/studies/profile.h"
 #include "testbenches/studies/statistics_file.h"
+#include "traces/lines.h"
 
 namespace cm384::cli {
 namespace {
@@ -40,9 +44,50 @@ void add_run_options(po::options_description& options) {
                         "write what every part of the machine counted, as JSON");
   options.add_options()("stats-detail", po::bool_switch(),
                         "in that file, every core, channel and link by itself as well");
+  options.add_options()("record", studies::required_text_option("FILE"),
+                        "record every transaction: a traffic trace for `cm384 trace`, as CSV where the name "
+                        "ends in .csv");
+  options.add_options()("timeline", studies::required_text_option("FILE"),
+                        "write Chrome trace JSON for Perfetto, compressed where the name ends in .gz")(
+      "timeline-dies", studies::required_text_option("N,..."), "dies it shows; without it the first one")(
+      "timeline-cores", studies::required_text_option("N,..."), "cores of them; without it all")(
+      "timeline-from", studies::time_option(0_ns), "leave out what ends before")(
+      "timeline-to", studies::required_text_option("TIME"), "leave out what begins after");
+  options.add_options()("wave", studies::required_text_option("FILE"),
+                        "write link signals as VCD for GTKWave, compressed where the name ends in .gz")(
+      "wave-links",
+      po::value<std::vector<std::string>>()->composing()->value_name("die=N|plane=N,node=N,l2=N"),
+      "links it shows, with all of what is named; may be repeated; without it the ports of the first die");
   options.add_options()("gdb", studies::integer_option(0, 0, 65'535),
                         "TCP port where a debugger may attach to a core; 0: none");
   add_help_option(options);
+}
+
+std::set<int> numbers_of(const po::variables_map& values, const char* option) {
+  std::set<int> numbers;
+  if (values.count(option) == 0) return numbers;
+  for (const std::string_view part : traces::split_fields(values[option].as<std::string>()))
+    numbers.insert(static_cast<int>(std::clamp<std::int64_t>(hw::parse_integer(part), -1, 1 << 20)));
+  return numbers;
+}
+
+studies::ObserverRequest observers_of(const po::variables_map& values) {
+  const auto text = [&values](const char* option) {
+    return values.count(option) != 0 ? values[option].as<std::string>() : std::string();
+  };
+  studies::ObserverRequest asked;
+  asked.record = text("record");
+  asked.timeline = text("timeline");
+  asked.wave = text("wave");
+  asked.shown.dies = numbers_of(values, "timeline-dies");
+  asked.shown.cores = numbers_of(values, "timeline-cores");
+  asked.shown.from = values["timeline-from"].as<Time>();
+  if (values.count("timeline-to") != 0) asked.shown.to = hw::parse_time(text("timeline-to"));
+  if (values.count("wave-links") != 0) {
+    for (const std::string& link : values["wave-links"].as<std::vector<std::string>>())
+      asked.links.push_back(supernode::parse_link_selection(link));
+  }
+  return asked;
 }
 
 }  // namespace
@@ -82,6 +127,11 @@ FinishedRun StudyRun::run() const {
     throw InputError("--stats-detail: is of --stats FILE, which is not given");
   studies::StatisticsFile statistics(values_["stats-detail"].as<bool>());
   studies::Profile profile;
+  studies::ObserverRequest asked = observers_of(values_);
+  asked.study = facts.study;
+  asked.machine = machine.name;
+  const bool watched = asked.any();
+  studies::Observers observers(std::move(asked));
   FinishedRun finished;
   {
     ConsoleProgress progress;
@@ -93,7 +143,8 @@ FinishedRun StudyRun::run() const {
                                   .gdb_port = values_["gdb"].as<int>(),
                                   .out_folder = folder,
                                   .statistics = stats ? &statistics : nullptr,
-                                  .profile = folder.empty() ? nullptr : &profile});
+                                  .profile = folder.empty() ? nullptr : &profile,
+                                  .observers = watched ? &observers : nullptr});
     facts.wall_s = progress.seconds();
   }
   if (finished.result.parameters.empty())

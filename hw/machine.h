@@ -7,10 +7,13 @@
 #include <string_view>
 #include <vector>
 
+#include "hw/parameters/cube_core.h"
 #include "hw/parameters/die.h"
-#include "hw/parameters/launch.h"
+#include "hw/parameters/host.h"
 #include "hw/parameters/memory.h"
 #include "hw/parameters/scalar_core.h"
+#include "hw/parameters/scheduler.h"
+#include "hw/parameters/sdma.h"
 #include "hw/parameters/ub.h"
 #include "hw/parameters/vector_core.h"
 
@@ -30,10 +33,14 @@ struct Machine {
   std::string description;  // one line
 
   Die die;
-  Launch launch;
+  Scheduler scheduler;
+  Sdma sdma;
+  Host host;
   ScalarCoreParameters scalar_core;
   VectorCore vector_core;
   Mte mte;
+  CubeCore cube_core;
+  Mte cube_mte;   // of a cube core: MTE2 to L1, MTE3, and FIX but for its rate
   Memory memory;  // sections on_die_network, l2, hbm
   Topology topology;
   UnifiedBus ub;
@@ -48,10 +55,14 @@ struct Machine {
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
     visit("die", self.die);
-    visit("launch", self.launch);
+    visit("scheduler", self.scheduler);
+    visit("sdma", self.sdma);
+    visit("host", self.host);
     visit("scalar_core", self.scalar_core);
     visit("vector_core", self.vector_core);
     visit("mte", self.mte);
+    visit("cube_core", self.cube_core);
+    visit("cube_mte", self.cube_mte);
     Memory::describe(self.memory, visit);
     visit("topology", self.topology);
     visit("ub", self.ub);

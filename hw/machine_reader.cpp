@@ -12,7 +12,7 @@
 #include "hw/parameter_list.h"
 #include "hw/quantity.h"
 #include "hw/toml.h"
-#include "hw/toml_depth.h"
+#include "hw/toml_guard.h"
 #include "sim/error.h"
 
 namespace cm384::hw {
@@ -62,7 +62,7 @@ class Layer {
         depth_(depth) {}
 
   void read(std::string_view text) {
-    refuse_deep_keys(text, file_);
+    guard_toml(text, file_);
     toml::table root;
     try {
       root = toml::parse(text, file_);

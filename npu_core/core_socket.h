@@ -24,6 +24,10 @@ struct TransactionStart {
   std::uint64_t address = 0;  // global, of the first request
   std::uint64_t bytes = 0;    // of the whole instruction
   sim::Operation operation = sim::Operation::read;
+  std::uint32_t burst_bytes = 0, bursts = 1;
+  std::int64_t stride = 0;  // from burst to burst
+  bool allocate = true;
+  sim::TransactionId replayed = 0;  // its id, where a trace gives it
 };
 
 // Events a core asks for; they come back to it with the same `what`.

@@ -5,13 +5,13 @@
 #include <algorithm>
 
 #include "hw/nearest_name.h"
-#include "hw/toml_depth.h"
+#include "hw/toml_guard.h"
 #include "sim/error.h"
 
 namespace cm384::report {
 
 TomlFile::TomlFile(std::string_view text, std::string name) : name_(std::move(name)) {
-  hw::refuse_deep_keys(text, name_);
+  hw::guard_toml(text, name_);
   try {
     root_ = toml::parse(text, name_);
   } catch (const toml::parse_error& error) {

@@ -100,6 +100,19 @@ class EventQueue {
     return front().at;
   }
 
+  // Shows every event before `end`, in no order: for asking the host's cache early for what they will touch.
+  template <class Visit>
+  void survey(Time end, Visit&& visit) {
+    collect();
+    for (const Event& e : sorted_) visit(e);
+    for (const Event& e : late_) visit(e);
+    const std::int64_t last = std::min(bucket_of(end), open_ + kBuckets - 1);
+    for (std::int64_t bucket = open_ + 1; bucket <= last; ++bucket) {
+      for (std::uint32_t n = head_[static_cast<std::size_t>(bucket & kMask)]; n != kNone; n = slab_[n].next)
+        visit(slab_[n].event);
+    }
+  }
+
   // Hands every event before `end` to `handle(const Event&)`, in order; the handler may push.
   template <class Handler>
   void run_until(Time end, Handler&& handle) {

@@ -52,6 +52,11 @@ class RemotePort {
 class RemoteClient {
  public:
   virtual void completed(const Completion& completion, Time at) = 0;
+  // One is to follow soon: the place to ask the host's cache for what it touches, first for what stands at
+  // known places (stage 0), then for what that points to (1).
+  virtual void expect_completion(std::uint16_t core, std::uint32_t tag, int stage) const {
+    (void)core, (void)tag, (void)stage;
+  }
 
  protected:
   ~RemoteClient() = default;
@@ -64,6 +69,8 @@ class RemoteTarget {
   // Fills request.payload for reads and atomics (old value), consumes it for writes. Returns when its answer
   // may leave; sets `outcome`.
   virtual Time access(Request& request, Outcome& outcome) = 0;
+  // One to this local address is to follow soon, as above.
+  virtual void expect_access(std::uint64_t offset) const { (void)offset; }
 
  protected:
   ~RemoteTarget() = default;

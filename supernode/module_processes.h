@@ -6,26 +6,33 @@
 #include <vector>
 
 #include "npu_core/die/die.h"
+#include "supernode/driver.h"
+#include "supernode/host_thread.h"
 #include "supernode/window_process.h"
 #include "ub_fabric/controller.h"
 
 namespace cm384::supernode {
 
-// The controller's unit in the queue of its die.
+// Units in the queue of a die: its controller's and its host thread's.
 inline constexpr std::uint32_t kControllerUnit = npu::Die::kFirstForeignUnit;
+inline constexpr std::uint32_t kHostUnit = kControllerUnit + 1;
 
-// The dies of a package with the controllers in their sockets: one module, a queue for each die. The dies
-// reach each other over the package link, which may be shorter than a window: they take turns in steps no
-// longer than its latency.
+// The dies of a package with the controllers in their sockets and the host's threads that drive them: one
+// module, a queue for each die. The dies reach each other over the package link, which may be shorter than a
+// window: they take turns in steps no longer than its latency.
 class PackageProcess final : public WindowProcess {
  public:
   struct Socketed {
     npu::Die& die;
     ub::UbController& controller;
+    HostThread& host;
   };
   PackageProcess(const sc_core::sc_module_name& name, std::vector<Socketed> dies, Time link_latency,
-                 RunControl& control)
-      : WindowProcess(name, queues(dies), control, Time{}), dies_(std::move(dies)), step_(link_latency) {}
+                 RunControl& control, Driver*& driver)
+      : WindowProcess(name, queues(dies), control, Time{}),
+        dies_(std::move(dies)),
+        step_(link_latency),
+        driver_(driver) {}
 
  private:
   static std::vector<sim::EventQueue*> queues(const std::vector<Socketed>& dies) {
@@ -34,6 +41,11 @@ class PackageProcess final : public WindowProcess {
     return all;
   }
   void run_window(Time begin, Time end) override {
+    // Between two windows the host's cache has served all other modules. What the first events will touch is
+    // asked for at once; each stage follows pointers that the one before has asked for.
+    for (int stage = 0; stage < npu::Die::kPrefetchStages; ++stage) {
+      for (const Socketed& socketed : dies_) prefetch(socketed, end, stage);
+    }
     if (dies_.size() == 1) {
       run(dies_.front(), end);
       return;
@@ -43,28 +55,35 @@ class PackageProcess final : public WindowProcess {
       for (const Socketed& socketed : dies_) run(socketed, begin);
     }
   }
-  static void run(const Socketed& socketed, Time end) {
+  static void prefetch(const Socketed& socketed, Time end, int stage) {
+    const npu::Die& die = socketed.die;
+    const ub::UbController& controller = socketed.controller;
+    socketed.die.queue().survey(end, [&](const sim::Event& e) {
+      if (e.unit == kControllerUnit) {
+        controller.prefetch(e, stage);
+      } else {
+        die.prefetch(e, stage);
+      }
+    });
+  }
+  void run(const Socketed& socketed, Time end) {
     npu::Die& die = socketed.die;
     ub::UbController& controller = socketed.controller;
-    die.queue().run_until(
-        end,
-        [&](const sim::Event& e) {
-          if (e.unit == kControllerUnit) {
-            controller.handle(e);
-          } else {
-            die.handle(e);
-          }
-        },
-        [&](const sim::Event& e) {
-          if (e.unit == kControllerUnit) {
-            controller.prefetch(e);
-          } else {
-            die.prefetch(e);
-          }
-        });
+    die.queue().run_until(end, [&](const sim::Event& e) {
+      if (e.unit == kControllerUnit) {
+        controller.handle(e);
+      } else if (e.unit == kHostUnit) {
+        socketed.host.handle(e);
+      } else if (e.unit == Driver::kUnit) {
+        driver_->handle(die.number(), e);
+      } else {
+        die.handle(e);
+      }
+    });
   }
   std::vector<Socketed> dies_;
   Time step_;
+  Driver*& driver_;  // nullptr where nobody drives the machine
 };
 
 // A sub-plane, or the CPU sockets.

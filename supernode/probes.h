@@ -11,6 +11,7 @@
 #include <string>
 
 #include "npu_core/die/launch.h"
+#include "npu_core/scheduler/task_record.h"
 #include "sim/probe.h"
 #include "ub_fabric/fault.h"
 
@@ -39,8 +40,13 @@ struct LinkPacket {
 struct Probes {
   sim::Probe<const npu::TransactionBegun&> transaction_begun;
   sim::Probe<const npu::TransactionCompleted&> transaction_completed;
+  // Transaction, target die, bytes, time: of writes and atomic adds.
+  sim::Probe<sim::TransactionId, int, std::uint32_t, Time> transaction_arrived;
+  sim::Probe<const npu::JoinedAt&> joined;
+  sim::Probe<int, std::uint32_t> launch_given;             // by the host: die, number
   sim::Probe<int, const npu::LaunchRecord&> launch_begun;  // die; at the first instruction
   sim::Probe<int, const npu::LaunchRecord&> launch_ended;
+  sim::Probe<int, const npu::TaskRecord&> task_ended;  // die; every entry of a stream
   sim::Probe<const LinkPacket&> link_packet;
 };
 

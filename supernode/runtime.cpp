@@ -58,8 +58,8 @@ std::shared_ptr<npu::Program> Runtime::load(std::shared_ptr<const npu::ElfImage>
 }
 
 LaunchHandle Runtime::launch(int die, const std::shared_ptr<npu::Program>& program, std::uint64_t arguments,
-                             std::vector<std::uint16_t> cores, Time at) {
-  return {die, machine_.launch(die, {program, arguments, std::move(cores)}, at)};
+                             std::vector<std::uint16_t> cores, Time at, npu::KernelType type) {
+  return {die, machine_.launch(die, {program, arguments, std::move(cores), type}, at)};
 }
 
 std::vector<std::uint16_t> Runtime::first_cores(int count) const {
@@ -73,7 +73,9 @@ std::vector<std::uint16_t> Runtime::first_cores(int count) const {
 }
 
 bool Runtime::wait() {
-  return machine_.run();
+  if (!machine_.run()) return false;
+  if (!tolerate_errors_) report_errors();
+  return true;
 }
 
 }  // namespace cm384::supernode

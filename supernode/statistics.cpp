@@ -11,6 +11,7 @@ namespace cm384::supernode {
 std::string statistics_page(const hw::Machine& machine) {
   SupernodeOptions options;
   options.dies = {0};
+  options.die.cube_cores = true;
   if (machine.topology.sockets() > 0) options.sockets = {0};
   const Supernode one(machine, options);
   std::string page =

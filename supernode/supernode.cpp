@@ -8,55 +8,16 @@
 
 #include "sim/error.h"
 #include "supernode/module_processes.h"
-#include "supernode/socket_module.h"
-#include "supernode/window_process.h"
-#include "ub_fabric/controller.h"
-#include "ub_fabric/sub_plane.h"
+#include "supernode/supernode_parts.h"
 
 namespace cm384::supernode {
 namespace {
-
-Time now() {
-  return Time{static_cast<std::int64_t>(sc_core::sc_time_stamp().value())};
-}
 
 ub::Parameters fabric_parameters(const hw::Machine& machine) {
   return {machine.topology, machine.ub, machine.cpu, machine.package_link};
 }
 
-// SystemC keeps one simulation a process and cannot elaborate a second time; a new machine gets a new
-// context, which outlives its modules.
-class Simulation {
- public:
-  Simulation() {
-    sc_core::sc_curr_simcontext = new sc_core::sc_simcontext();
-    sc_core::sc_default_global_context = sc_core::sc_curr_simcontext;
-    if (sc_core::sc_get_time_resolution() != sc_core::sc_time(1, sc_core::SC_PS))
-      throw std::logic_error("SystemC's time resolution is not 1 ps");
-  }
-  ~Simulation() {
-    delete sc_core::sc_curr_simcontext;
-    sc_core::sc_curr_simcontext = sc_core::sc_default_global_context = nullptr;
-  }
-  Simulation(const Simulation&) = delete;
-  Simulation& operator=(const Simulation&) = delete;
-};
-
 }  // namespace
-
-struct Supernode::Parts {
-  Simulation simulation;
-  sim::PayloadPool payloads;
-  ub::PacketPool packets;
-  RunControl control;
-  Time round_trip;                              // a link between a die and its L1 chip, both ways
-  std::vector<std::unique_ptr<npu::Die>> dies;  // by number; empty where it does not take part
-  std::vector<std::unique_ptr<ub::UbController>> controllers;
-  std::vector<std::unique_ptr<ub::SubPlane>> planes;
-  std::unique_ptr<SocketModule> sockets;
-  std::vector<std::unique_ptr<WindowProcess>> processes;
-  std::vector<std::unique_ptr<LinkTap>> taps;
-};
 
 Supernode::Supernode(const hw::Machine& machine, SupernodeOptions options)
     : machine_(machine), options_(std::move(options)), parts_(std::make_unique<Parts>()) {
@@ -68,11 +29,18 @@ Supernode::Supernode(const hw::Machine& machine, SupernodeOptions options)
   control.patience = options_.patience;
   control.interrupted = options_.interrupted;
 
+  if (machine.host.message_latency < parts_->round_trip)
+    throw InputError(
+        fmt::format("host.message_latency: {} ns; allowed: at least {} ns, twice "
+                    "ub.link.endpoint_latency",
+                    machine.host.message_latency.ns(), parts_->round_trip.ns()));
+
   const int dies = machine.topology.dies();
   const auto endpoints = static_cast<std::uint32_t>(machine.topology.endpoints());
   records_.resize(static_cast<std::size_t>(dies));
   parts_->dies.resize(static_cast<std::size_t>(dies));
   parts_->controllers.resize(static_cast<std::size_t>(dies));
+  parts_->hosts.resize(static_cast<std::size_t>(dies));
   for (int p = 0; p < machine.topology.sub_planes; ++p) {
     const auto index = static_cast<unsigned>(p);
     parts_->planes.push_back(std::make_unique<ub::SubPlane>(index, fabric, parts_->packets, endpoints + index,
@@ -80,8 +48,9 @@ Supernode::Supernode(const hw::Machine& machine, SupernodeOptions options)
     parts_->processes.push_back(std::make_unique<ModuleProcess<ub::SubPlane>>(
         fmt::format("plane{}", p).c_str(), *parts_->planes.back(), control, Time{control.window.ps / 2}));
   }
-  const npu::DieParameters die_parameters{machine.die,         machine.launch, machine.scalar_core,
-                                          machine.vector_core, machine.mte,    machine.memory};
+  const npu::DieParameters die_parameters{machine.die,         machine.scheduler,   machine.sdma,
+                                          machine.scalar_core, machine.vector_core, machine.mte,
+                                          machine.cube_core,   machine.cube_mte,    machine.memory};
   for (const int number : options_.dies) {
     if (number < 0 || number >= dies)
       throw InputError(fmt::format("die {} does not exist; allowed: 0 to {}", number, dies - 1));
@@ -96,6 +65,8 @@ Supernode::Supernode(const hw::Machine& machine, SupernodeOptions options)
     controller->set_client(*die);
     for (auto& plane : parts_->planes) controller->attach(*plane);
     die->connect(*controller);
+    parts_->hosts[static_cast<std::size_t>(number)] =
+        std::make_unique<HostThread>(machine.host, *die, kHostUnit, unfinished_);
     const int sibling = number ^ 1;
     if (sibling < dies && parts_->controllers[static_cast<std::size_t>(sibling)])
       controller->join(*parts_->controllers[static_cast<std::size_t>(sibling)]);
@@ -107,11 +78,11 @@ Supernode::Supernode(const hw::Machine& machine, SupernodeOptions options)
     for (const int member : {number, number ^ 1}) {
       const auto n = static_cast<std::size_t>(member);
       if (n < parts_->dies.size() && parts_->dies[n])
-        socketed.push_back({*parts_->dies[n], *parts_->controllers[n]});
+        socketed.push_back({*parts_->dies[n], *parts_->controllers[n], *parts_->hosts[n]});
     }
-    parts_->processes.push_back(std::make_unique<PackageProcess>(fmt::format("package{}", number / 2).c_str(),
-                                                                 std::move(socketed),
-                                                                 machine.package_link.latency, control));
+    parts_->processes.push_back(
+        std::make_unique<PackageProcess>(fmt::format("package{}", number / 2).c_str(), std::move(socketed),
+                                         machine.package_link.latency, control, parts_->driver));
   }
   for (const int socket : options_.sockets) {
     if (socket < 0 || socket >= machine.topology.sockets())
@@ -134,6 +105,14 @@ Supernode::~Supernode() {
   parts_.reset();
 }
 
+std::vector<int> Supernode::dies() const {
+  std::vector<int> numbers;
+  for (const auto& die : parts_->dies) {
+    if (die) numbers.push_back(die->number());
+  }
+  return numbers;
+}
+
 npu::Die& Supernode::die(int number) const {
   if (number < 0 || number >= static_cast<int>(parts_->dies.size()) ||
       !parts_->dies[static_cast<std::size_t>(number)])
@@ -153,6 +132,15 @@ Time Supernode::earliest() const {
   return Time{now().ps / step.ps * step.ps} + step;
 }
 
+HostThread& Supernode::host(int number) const {
+  die(number);
+  return *parts_->hosts[static_cast<std::size_t>(number)];
+}
+
+Time Supernode::lookahead() const {
+  return parts_->round_trip;
+}
+
 ub::UbController& Supernode::controller(int number) const {
   die(number);
   return *parts_->controllers[static_cast<std::size_t>(number)];
@@ -168,7 +156,9 @@ ub::SubPlane& Supernode::plane(int number) const {
 std::uint32_t Supernode::launch(int die_number, npu::LaunchRequest request, Time at) {
   parts_->control.last_progress = std::max(parts_->control.last_progress, at);
   ++unfinished_;
-  return die(die_number).launch(std::move(request), at);
+  const std::uint32_t number = die(die_number).launch(std::move(request), at);
+  if (probes_.launch_given) probes_.launch_given(die_number, number);
+  return number;
 }
 
 const npu::LaunchRecord& Supernode::record(int die, std::uint32_t number) const {
@@ -187,6 +177,11 @@ void Supernode::launch_started(int die, const npu::LaunchRecord& record) {
   if (probes_.launch_begun) probes_.launch_begun(die, record);
 }
 
+void Supernode::task_finished(int die, const npu::TaskRecord& record) {
+  parts_->hosts[static_cast<std::size_t>(die)]->task_finished(record);
+  if (probes_.task_ended) probes_.task_ended(die, record);
+}
+
 void Supernode::transaction_begun(const npu::TransactionBegun& transaction) {
   if (probes_.transaction_begun) probes_.transaction_begun(transaction);
 }
@@ -195,50 +190,77 @@ void Supernode::transaction_completed(const npu::TransactionCompleted& transacti
   if (probes_.transaction_completed) probes_.transaction_completed(transaction);
 }
 
+void Supernode::transaction_arrived(sim::TransactionId id, int target, std::uint32_t bytes, Time at) {
+  if (probes_.transaction_arrived) probes_.transaction_arrived(id, target, bytes, at);
+}
+
+void Supernode::joined(const npu::JoinedAt& joined) {
+  if (probes_.joined) probes_.joined(joined);
+}
+
+void Supernode::drive(Driver& driver) {
+  parts_->driver = &driver;
+  ++unfinished_;
+}
+
+void Supernode::follow_transactions() {
+  for (const auto& die : parts_->dies) {
+    if (die) die->follow();
+  }
+}
+
 void Supernode::trace_transactions() {
   for (const auto& die : parts_->dies) {
     if (die) die->trace();
   }
 }
 
-void Supernode::trace_links() {
-  if (!parts_->taps.empty()) return;
-  const auto tap = [this](const LinkName& name) {
-    parts_->taps.push_back(std::make_unique<LinkTap>(name, probes_.link_packet));
-    return parts_->taps.back().get();
-  };
+// All directions of all links, with what puts an observer on one.
+void Supernode::each_link(const LinkVisitor& visit) const {
   for (int p = 0; p < static_cast<int>(parts_->planes.size()); ++p) {
     ub::SubPlane& sub_plane = plane(p);
     const ub::ClosShape& shape = sub_plane.shape();
-    const auto attach = [&](unsigned link, LinkName name) {
-      name.plane = p;
-      sub_plane.attach_observer(link, tap(name));
+    const auto of_plane = [&](unsigned link, const LinkName& name) {
+      visit(name, [&sub_plane, link](ub::LinkObserver* tap) { sub_plane.attach_observer(link, tap); });
     };
     for (unsigned e = 0; e < shape.endpoints(); ++e) {
       const auto endpoint = static_cast<ub::Endpoint>(e);
-      attach(sub_plane.link_to_endpoint(endpoint), {LinkName::Kind::to_endpoint, 0, static_cast<int>(e),
-                                                    static_cast<int>(shape.node(endpoint)), 0});
+      of_plane(sub_plane.link_to_endpoint(endpoint), {LinkName::Kind::to_endpoint, p, static_cast<int>(e),
+                                                      static_cast<int>(shape.node(endpoint)), 0});
     }
     for (unsigned node = 0; node < shape.nodes(); ++node) {
       for (unsigned l2 = 0; l2 < shape.l2_switches(); ++l2) {
-        attach(sub_plane.link_up(node, l2),
-               {LinkName::Kind::up, 0, 0, static_cast<int>(node), static_cast<int>(l2)});
-        attach(sub_plane.link_down(l2, node),
-               {LinkName::Kind::down, 0, 0, static_cast<int>(node), static_cast<int>(l2)});
+        const auto n = static_cast<int>(node), k = static_cast<int>(l2);
+        of_plane(sub_plane.link_up(node, l2), {LinkName::Kind::up, p, 0, n, k});
+        of_plane(sub_plane.link_down(l2, node), {LinkName::Kind::down, p, 0, n, k});
       }
     }
-    const auto attach_port = [&](ub::UbController& controller) {
+    const auto of_port = [&](ub::UbController& controller) {
       const ub::Endpoint endpoint = controller.endpoint();
-      controller.ports().attach_observer(
-          static_cast<unsigned>(p),
-          tap({LinkName::Kind::from_endpoint, p, endpoint, static_cast<int>(shape.node(endpoint)), 0}));
+      visit({LinkName::Kind::from_endpoint, p, endpoint, static_cast<int>(shape.node(endpoint)), 0},
+            [&controller, p](ub::LinkObserver* tap) {
+              controller.ports().attach_observer(static_cast<unsigned>(p), tap);
+            });
     };
     for (const auto& controller : parts_->controllers) {
-      if (controller) attach_port(*controller);
+      if (controller) of_port(*controller);
     }
     if (!parts_->sockets) continue;
-    for (const auto& controller : parts_->sockets->controllers()) attach_port(*controller);
+    for (const auto& controller : parts_->sockets->controllers()) of_port(*controller);
   }
+}
+
+void Supernode::trace_links(const std::function<bool(const LinkName&)>& chosen) {
+  if (!parts_->taps.empty()) return;
+  each_link([&](const LinkName& name, const std::function<void(ub::LinkObserver*)>& attach) {
+    if (chosen && !chosen(name)) return;
+    parts_->taps.push_back(std::make_unique<LinkTap>(name, probes_.link_packet));
+    attach(parts_->taps.back().get());
+  });
+}
+
+void Supernode::visit_links(const std::function<void(const LinkName&)>& visit) const {
+  each_link([&](const LinkName& name, const auto&) { visit(name); });
 }
 
 std::vector<std::function<void(sim::Statistics&)>> Supernode::declarations() const {
@@ -316,48 +338,6 @@ bool Supernode::run() {
     if (options_.progress) options_.progress(now(), counts().events);
   }
   return true;
-}
-
-void Supernode::report_hang(const std::string& why) const {
-  constexpr std::size_t kLines = 32;
-  std::string lines;
-  std::size_t count = 0;
-  for (const auto& die : parts_->dies) {
-    if (!die) continue;
-    const std::string report = die->report();
-    for (std::size_t at = 0; at < report.size();) {
-      const std::size_t end = report.find('\n', at);
-      if (++count <= kLines) lines += "  " + report.substr(at, end - at) + "\n";
-      at = end + 1;
-    }
-  }
-  if (count > kLines) lines += fmt::format("  ... and {} more cores\n", count - kLines);
-  throw MachineError(
-      fmt::format("the simulated machine hangs at {:.3f} us: {}; {} launches have not finished\n{}",
-                  now().us(), why, unfinished_, lines));
-}
-
-SupernodeCounts Supernode::counts() const {
-  SupernodeCounts counts;
-  for (const auto& die : parts_->dies) {
-    if (!die) continue;
-    counts.instructions += die->instructions();
-    const auto& memory = die->memory().statistics();
-    counts.memory_requests += memory.reads + memory.writes + memory.atomics;
-    counts.events += die->queue().handled();
-  }
-  for (const auto& controller : parts_->controllers) {
-    if (controller) counts.packet_hops += controller->packet_hops();
-  }
-  for (const auto& plane : parts_->planes) {
-    counts.packet_hops += plane->packet_hops();
-    counts.events += plane->queue().handled();
-  }
-  if (parts_->sockets) {
-    counts.packet_hops += parts_->sockets->packet_hops();
-    counts.events += parts_->sockets->queue().handled();
-  }
-  return counts;
 }
 
 }  // namespace cm384::supernode

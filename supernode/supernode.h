@@ -12,6 +12,8 @@
 #include "npu_core/memory/backing_store.h"
 #include "sim/payload.h"
 #include "sim/statistics.h"
+#include "supernode/driver.h"
+#include "supernode/host_thread.h"
 #include "supernode/probes.h"
 #include "ub_fabric/controller.h"
 #include "ub_fabric/sub_plane.h"
@@ -53,6 +55,8 @@ class Supernode final : private npu::DieListener {
   Supernode& operator=(const Supernode&) = delete;
 
   const hw::Machine& parameters() const { return machine_; }
+  // Those that take part, in order.
+  std::vector<int> dies() const;
   // Throws InputError for one that does not take part.
   npu::Die& die(int number) const;
   npu::BackingStore& socket_store(int number) const;
@@ -62,6 +66,8 @@ class Supernode final : private npu::DieListener {
   ub::SubPlane& plane(int number) const;
 
   std::uint32_t launch(int die, npu::LaunchRequest request, Time at);
+  // The host's thread that drives a die: its calls, and what became of them.
+  HostThread& host(int die) const;
   const npu::LaunchRecord& record(int die, std::uint32_t number) const;
   // Earliest time at which a launch may be put.
   Time earliest() const;
@@ -76,20 +82,35 @@ class Supernode final : private npu::DieListener {
   void declare_statistics(sim::Statistics& to) const;
   void visit_statistics(const std::function<void(const sim::Statistics&)>& visit) const;
 
+  // From now on events of Driver::kUnit go to it; run() goes on until it has called driver_finished().
+  void drive(Driver& driver);
+  void driver_finished() { --unfinished_; }
+  // Nothing gets from one module to another in less.
+  Time lookahead() const;
+
   // What listeners attach to; see probes.h.
   Probes& probes() { return probes_; }
   // From now on transactions and their dependencies are told. Costs memory and a little time.
   void trace_transactions();
-  // From now on every packet on every link is told. Takes the place of other link observers.
-  void trace_links();
+  // From now on transactions are told without dependencies, and when their requests arrive.
+  void follow_transactions();
+  // From now on every packet on every link, or on those chosen, is told. Takes the place of other link
+  // observers; a second call does nothing.
+  void trace_links(const std::function<bool(const LinkName&)>& chosen = {});
+  void visit_links(const std::function<void(const LinkName&)>& visit) const;
 
  private:
   struct Parts;
+  using LinkVisitor = std::function<void(const LinkName&, const std::function<void(ub::LinkObserver*)>&)>;
+  void each_link(const LinkVisitor& visit) const;
 
   void launch_started(int die, const npu::LaunchRecord& record) override;
   void launch_finished(int die, const npu::LaunchRecord& record) override;
+  void task_finished(int die, const npu::TaskRecord& record) override;
   void transaction_begun(const npu::TransactionBegun& transaction) override;
   void transaction_completed(const npu::TransactionCompleted& transaction) override;
+  void transaction_arrived(sim::TransactionId id, int target, std::uint32_t bytes, Time at) override;
+  void joined(const npu::JoinedAt& joined) override;
   // A registry function for each die, sub-plane, and the sockets.
   std::vector<std::function<void(sim::Statistics&)>> declarations() const;
   void kernel_output(int die, int core, std::string_view text) override;

@@ -43,6 +43,20 @@ Routing uniform_routing(std::int64_t rows, int top_k, int experts, std::uint64_t
 // is the hottest. `exponent` is 0 (uniform) to 10.
 Routing zipf_routing(std::int64_t rows, int top_k, int experts, double exponent, std::uint64_t seed);
 
+// As DeepSeek routes: every expert has a score, the `top_groups` groups of neighbouring experts with the
+// largest sums of their two best scores are kept, and the best top_k experts of those are taken. Scores are
+// drawn anew for every token. Throws InputError unless groups divide experts and the kept ones hold top_k.
+Routing group_limited_routing(std::int64_t rows, int top_k, int experts, int groups, int top_groups,
+                              std::uint64_t seed);
+// Every token chooses expert 0 with chance `share`, and otherwise any set of top_k others.
+Routing hot_routing(std::int64_t rows, int top_k, int experts, double share, std::uint64_t seed);
+// Zipf, but after every `period` rows the weights move on by one expert: what is hot changes with time.
+Routing drifting_routing(std::int64_t rows, int top_k, int experts, double exponent, std::int64_t period,
+                         std::uint64_t seed);
+
+// As the reader takes it: a meta line, then one line a token. `made` says how, for people.
+void write_routing(const std::string& path, const Routing& routing, const std::string& made);
+
 // What `--routing` says.
 struct RoutingSource {
   enum class Kind { kUniform, kZipf, kTrace } kind = Kind::kUniform;

@@ -105,7 +105,13 @@ Routing uniform_routing(std::int64_t rows, int top_k, int experts, std::uint64_t
 }
 
 Routing zipf_routing(std::int64_t rows, int top_k, int experts, double exponent, std::uint64_t seed) {
+  return drifting_routing(rows, top_k, experts, exponent, std::max<std::int64_t>(rows, 1), seed);
+}
+
+Routing drifting_routing(std::int64_t rows, int top_k, int experts, double exponent, std::int64_t period,
+                         std::uint64_t seed) {
   check(rows, top_k, experts);
+  if (period < 1) throw InputError(fmt::format("routing: drift after {} rows; allowed is 1 or more", period));
   if (!(exponent >= 0 && exponent <= 10)) {
     throw InputError(fmt::format("routing: zipf exponent {}; allowed is 0 to 10", exponent));
   }
@@ -118,6 +124,73 @@ Routing zipf_routing(std::int64_t rows, int top_k, int experts, double exponent,
   for (std::int64_t row = 0; row < rows; ++row) {
     const std::size_t from = routing.ids.size();
     for (int k = 0; k < top_k; ++k) routing.ids.push_back(draw.draw(random, routing.ids, from));
+  }
+  for (std::size_t n = 0; n < routing.ids.size(); ++n) {
+    const std::int64_t moved = static_cast<std::int64_t>(n) / top_k / period;
+    routing.ids[n] = static_cast<std::int32_t>((routing.ids[n] + moved) % experts);
+  }
+  return routing;
+}
+
+Routing group_limited_routing(std::int64_t rows, int top_k, int experts, int groups, int top_groups,
+                              std::uint64_t seed) {
+  check(rows, top_k, experts);
+  if (groups < 1 || experts % groups != 0 || top_groups < 1 || top_groups > groups ||
+      experts / groups * top_groups < top_k) {
+    throw InputError(fmt::format(
+        "routing: {} of {} groups of {} experts; allowed are groups that divide the experts, and enough of "
+        "them for top-k {}",
+        top_groups, groups, experts, top_k));
+  }
+  Routing routing{top_k, experts, {}};
+  routing.ids.reserve(static_cast<std::size_t>(rows * top_k));
+  Random random(seed, 3);
+  const int size = experts / groups;
+  std::vector<double> scores(static_cast<std::size_t>(experts));
+  std::vector<std::pair<double, int>> ranked;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    for (double& score : scores) score = random.real();
+    ranked.clear();
+    for (int g = 0; g < groups; ++g) {
+      double best = 0, second = 0;
+      for (int e = g * size; e < (g + 1) * size; ++e) {
+        const double score = scores[static_cast<std::size_t>(e)];
+        if (score > best) {
+          second = best;
+          best = score;
+        } else {
+          second = std::max(second, score);
+        }
+      }
+      ranked.emplace_back(-(best + second), g);
+    }
+    std::sort(ranked.begin(), ranked.end());
+    ranked.resize(static_cast<std::size_t>(top_groups));
+    std::vector<std::pair<double, int>> candidates;
+    for (const auto& [score, g] : ranked) {
+      for (int e = g * size; e < (g + 1) * size; ++e)
+        candidates.emplace_back(-scores[static_cast<std::size_t>(e)], e);
+    }
+    std::sort(candidates.begin(), candidates.end());
+    for (int k = 0; k < top_k; ++k) routing.ids.push_back(candidates[static_cast<std::size_t>(k)].second);
+  }
+  return routing;
+}
+
+Routing hot_routing(std::int64_t rows, int top_k, int experts, double share, std::uint64_t seed) {
+  check(rows, top_k, experts);
+  if (!(share >= 0 && share <= 1) || top_k == experts) {
+    throw InputError(fmt::format(
+        "routing: hot share {} with top-k {} of {} experts; allowed is 0 to 1, and fewer than all", share,
+        top_k, experts));
+  }
+  // Sets of the other experts, numbered from 1; the hot one takes the first place.
+  Routing routing = uniform_routing(rows, top_k, experts - 1, seed);
+  routing.experts = experts;
+  for (std::int32_t& id : routing.ids) ++id;
+  Random random(seed, 4);
+  for (std::int64_t row = 0; row < rows; ++row) {
+    if (random.real() < share) routing.ids[static_cast<std::size_t>(row * top_k)] = 0;
   }
   return routing;
 }

@@ -4,6 +4,7 @@
 
 #include <cassert>
 
+#include "firmware/abi/memory_map.h"
 #include "sim/error.h"
 #include "ub_fabric/output_stage.h"
 #include "ub_fabric/wire_format.h"
@@ -70,6 +71,25 @@ void UbController::attach(SubPlane& plane) {
 void UbController::join(UbController& sibling) {
   sibling_ = &sibling;
   sibling.sibling_ = this;
+}
+
+void UbController::prefetch(const sim::Event& event, int stage) const {
+  PacketIndex index = 0;
+  if (event.what == kArrival) {
+    index = Hop{event.argument}.packet();
+  } else if (event.what >= kRespond) {
+    index = static_cast<PacketIndex>(event.argument);
+  } else {
+    return;
+  }
+  const Packet& p = packets_[index];
+  if (stage == 0) {
+    __builtin_prefetch(&p, 1);
+  } else if (is_response(p.kind)) {
+    if (client_ != nullptr && event.what != kRespond) client_->expect_completion(p.core, p.tag, stage - 1);
+  } else if (stage == 1 && target_ != nullptr) {
+    target_->expect_access(cm384_gm_offset(p.address));
+  }
 }
 
 void UbController::handle(const sim::Event& event) {

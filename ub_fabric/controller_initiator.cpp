@@ -24,7 +24,7 @@ bool UbController::reaches(std::uint64_t address, Endpoint& endpoint) const {
   if (unit >= units) return false;
   endpoint =
       static_cast<Endpoint>(cpu ? unit + static_cast<std::uint64_t>(topology_.socket_endpoint(0)) : unit);
-  return endpoint != self_;
+  return endpoint != self_ && planes_.front()->attached(endpoint);
 }
 
 bool UbController::by_package(Endpoint destination, std::uint64_t address) const {

@@ -54,6 +54,17 @@ LinkCounters LinkBank::counters(unsigned link) const {
   return {l.packets, l.flits, l.retransmissions};
 }
 
+void LinkBank::collect() {
+  constexpr std::size_t kAhead = 8;
+  for (std::size_t i = 0; i < posted_.size(); ++i) {
+    if (i + kAhead < posted_.size()) prefetch(posted_[i + kAhead].link, posted_[i + kAhead].lane);
+    if (i + kAhead / 2 < posted_.size())
+      prefetch_notes(posted_[i + kAhead / 2].link, posted_[i + kAhead / 2].lane);
+    give_credits(posted_[i].link, posted_[i].lane, posted_[i].cells, posted_[i].at);
+  }
+  posted_.clear();
+}
+
 void LinkBank::give_credits(unsigned link, unsigned lane, int cells, Time at) {
   Lane& l = lane_[link * lanes_ + lane];
   // Also keeps the list short: what is due by the sender's own time is never looked at again.

@@ -66,6 +66,13 @@ class LinkBank {
     __builtin_prefetch(&links_[link], 1);
     __builtin_prefetch(&lane_[link * lanes_ + lane], 1);
   }
+  // For the credits on their way back, once the above is there.
+  void prefetch_notes(unsigned link, unsigned lane) const {
+    const Lane& l = lane_[link * lanes_ + lane];
+    if (l.first == kNone) return;
+    __builtin_prefetch(&notes_[l.first], 1);
+    __builtin_prefetch(&notes_[l.last], 1);
+  }
 
   // Takes `cells` credits if there are as many at `now`.
   bool take_credits(unsigned link, unsigned lane, int cells, Time now) {
@@ -78,12 +85,16 @@ class LinkBank {
     l.cells -= cells;
     return true;
   }
-  // Cells not given back by the other end at `now`.
-  int occupied(unsigned link, unsigned lane, Time now) {
+  // Credits left at `now`.
+  int credits(unsigned link, unsigned lane, Time now) {
     collect();
     Lane& l = lane_[link * lanes_ + lane];
     redeem(l, now);
-    return l.buffer - l.cells;
+    return l.cells;
+  }
+  // Cells not given back by the other end at `now`.
+  int occupied(unsigned link, unsigned lane, Time now) {
+    return lane_[link * lanes_ + lane].buffer - credits(link, lane, now);
   }
 
   // Puts a packet on the link at the first flit tick at or after `now` and free_at(). Credits must be taken.
@@ -121,10 +132,7 @@ class LinkBank {
     posted_.push_back(Posted{at, static_cast<std::uint16_t>(link), static_cast<std::uint8_t>(lane),
                              static_cast<std::uint8_t>(cells)});
   }
-  void collect() {
-    for (const Posted& p : posted_) give_credits(p.link, p.lane, p.cells, p.at);
-    posted_.clear();
-  }
+  void collect();
 
   // The owner wants to be woken at `at` (no later, and not before its queue's time).
   void arm(unsigned link, Time at) {
@@ -176,7 +184,7 @@ class LinkBank {
     std::uint8_t lane = 0;
     std::uint8_t cells = 0;
   };
-  static constexpr std::size_t kPosted = 128;
+  static constexpr std::size_t kPosted = 4096;
   struct Hooks {
     LinkFault* fault = nullptr;
     LinkObserver* observer = nullptr;

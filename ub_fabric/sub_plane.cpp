@@ -13,7 +13,7 @@ SubPlane::SubPlane(unsigned index, const Parameters& parameters, PacketPool& pac
       dies_(static_cast<unsigned>(parameters.topology.dies())),
       shape_(parameters.topology),
       packets_(packets),
-      queue_(source, Time{512}),
+      queue_(source, Time{128}),
       links_(queue_, 0, kOutput, shape_.chips() * shape_.ports(),
              static_cast<unsigned>(parameters.ub.link.lanes),
              RetryTimes{parameters.ub.link.retry_turnaround, parameters.ub.link.retry_timeout}),

@@ -49,6 +49,7 @@ class SubPlane {
 
   // Connects an endpoint; called by its controller. Endpoints without one must not be addressed.
   void attach(Endpoint endpoint, const Attachment& attachment);
+  bool attached(Endpoint endpoint) const { return attached_[endpoint].queue != nullptr; }
   // A packet whose head (packet-store: tail) reaches the endpoint's L1 chip at `arrival`, at least one link
   // latency after `from`'s now. Its credits must be taken.
   void inject(sim::EventQueue& from, Endpoint endpoint, Hop hop, Time arrival);

@@ -24,6 +24,10 @@ Time ChipHost::free_at(unsigned output) const {
   return plane_->links_.free_at(plane_->shape_.input(chip_, output));
 }
 
+int ChipHost::credits(unsigned output, unsigned lane) {
+  return plane_->links_.credits(plane_->shape_.input(chip_, output), lane, plane_->queue_.now());
+}
+
 bool ChipHost::take_credits(unsigned output, Hop hop) {
   return plane_->links_.take_credits(plane_->shape_.input(chip_, output), hop.lane(), hop.cells(), now());
 }

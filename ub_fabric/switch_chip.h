@@ -22,6 +22,8 @@ class ChipHost {
   unsigned route(unsigned input, Hop hop);
   // When the output's link can take the next packet.
   Time free_at(unsigned output) const;
+  // Cells free at the other end of the output's link, as far as known here now.
+  int credits(unsigned output, unsigned lane);
   // Takes the packet's credits at the other end of the output's link, if there are enough now.
   bool take_credits(unsigned output, Hop hop);
   // Puts a packet on the output's link at now() or free_at(); its credits must be taken. Its cells in the

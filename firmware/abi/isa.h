@@ -12,6 +12,9 @@
  *
  * Host calls: opcode custom-0 (0x0b), R format, funct7 = call number, rd = result, rs1, rs2 = arguments.
  *
+ * In a launch of groups (an AIC and its two AIVs run one block) an AIV's block index is 2 * group +
+ * sub-block.
+ *
  * UBuffer operands are offsets in the core's UBuffer (0..192 Ki - 1), multiples of 32 unless said otherwise.
  */
 #ifndef CM384_ABI_ISA_H
@@ -39,14 +42,15 @@ enum cm384_class {
   CM384_CLASS_VECTOR = 2,  /* element-wise */
   CM384_CLASS_REDUCE = 3,  /* reductions, compare, select, gather */
   CM384_CLASS_CONVERT = 4, /* casts; operation = pair of types, funct2 = rounding */
-  CM384_CLASS_CUBE = 5     /* later */
+  CM384_CLASS_CUBE = 5     /* cube cores: MMAD and what feeds and drains it */
 };
 
 /* CM384_CLASS_SYNC: operation (rd). funct2 = 0. */
 enum cm384_sync {
   /* rs1 = source pipe | destination pipe << 8 | event id (0..7) << 16. Queued in the source pipe; sets the
      flag when all its earlier instructions have completed; later ones do not wait for that. A flag is one
-     bit: setting it while it is set is an error. Source and destination differ; pipes S, V, MTE2, MTE3. */
+     bit: setting it while it is set is an error. Source and destination differ; pipes S, V, MTE2, MTE3 of a
+     vector core, S, M, MTE1, MTE2, FIX, MTE3 of a cube core. */
   CM384_SET_FLAG = 0,
   /* Same operand. Queued in the destination pipe (destination S: blocks the scalar unit) until the flag is
      set; clears it. */
@@ -56,8 +60,9 @@ enum cm384_sync {
      effect. Accesses of a pipe that no barrier or flag orders may be performed in any order. */
   CM384_PIPE_BARRIER = 2,
   /* rs1 = pipe | mode << 8 | flag id (0..15) << 16. Fires when that pipe's earlier work is complete; then
-     counts up the flag of: mode 0, every AIV of the launch on this die (a barrier: each core's wait needs one
-     set from all of them); mode 1, both AIVs of the group; mode 2, the AIC and AIVs of the group (later). */
+     counts up the flag of: mode 0, every core of the same kind of the launch on this die (a barrier: each
+     core's wait needs one set from all of them); mode 1, both AIVs of the group; mode 2, set by an AIC: both
+     AIVs of its group; set by both AIVs of a group: its AIC (one count for the two sets). */
   CM384_CROSS_CORE_SET = 3,
   /* rs1 = flag id; blocks the scalar unit until the flag's counter is positive, counts it down. */
   CM384_CROSS_CORE_WAIT = 4,
@@ -73,7 +78,8 @@ enum cm384_sync {
   /* Marks one turn of a polling loop over GM: rs1 = address, rs2 = bytes (own die). With poll elision on, the
      scalar unit parks until a write has touched the range since the start of the turn that read it, and
      resumes on a multiple of the poll period (the time from the previous mark); the skipped polls are charged
-     to memory. With elision off: no effect. */
+     to memory. rs2 = 0: the loop is left; a loop that is entered again begins with a turn of its own. With
+     elision off: no effect. */
   CM384_POLL_MARK = 8,
   /* rs1 = 0/1: whether later MTE2 reads and MTE3 writes allocate in L2 (reset: 1). */
   CM384_SET_L2_ALLOCATE = 9,
@@ -90,7 +96,57 @@ enum cm384_mte {
   CM384_MTE_GM_TO_UB = 0, /* pipe MTE2 */
   CM384_MTE_UB_TO_GM = 1, /* pipe MTE3; complete when the target's memory has acknowledged all of it */
   CM384_MTE_UB_TO_GM_ADD_S32 = 2, /* pipe MTE3, atomic add at the target, int32 elements */
-  CM384_MTE_UB_TO_GM_ADD_F32 = 3
+  CM384_MTE_UB_TO_GM_ADD_F32 = 3,
+  /* Cube cores. The local side is an offset in L1 (32 B aligned), else as above. */
+  CM384_MTE_GM_TO_L1 = 4, /* pipe MTE2 */
+  /* Pipe MTE2. Rows of a matrix (a burst is a row) become NZ: 32 B block b of row r goes to destination + b *
+     destination stride + r * 32. The destination stride is what one column of blocks takes, rows rounded up
+     to 16 times 32 B as a rule. */
+  CM384_MTE_GM_TO_L1_ND2NZ = 5,
+  CM384_MTE_L1_TO_GM = 6 /* pipe MTE3 */
+};
+
+/* CM384_CLASS_CUBE: cube cores. funct2: element type of A and B. */
+enum cm384_cube_type { CM384_CUBE_S8 = 0, CM384_CUBE_F16 = 1, CM384_CUBE_BF16 = 2, CM384_CUBE_F32 = 3 };
+
+/* Sizes: L1 512 KiB, L0A and L0B 64 KiB, L0C 128 KiB, bias table 1 KiB, fixpipe buffer 2 KiB. A fractal is 16
+   rows of 32 B, 512 B, row after row; c0 is the elements of 32 B. In L1 a matrix of r rows stands in NZ:
+   column after column of 32 B blocks, a column r rounded up to 16 rows high. L0A holds A (m rows, k columns),
+   L0B the transpose of B (n rows, k columns), both as fractals: fractal (i, j) of block row i and block
+   column j at (i * columns + j) * 512. L0C holds C in 16 x 16 elements of 4 B: block column after block
+   column, each of m rounded up to 16 rows of 64 B. */
+enum cm384_cube {
+  /* Pipe MTE1. rs1 = destination offset in L0A (L0B), multiple of 512 | L1 offset, multiple of 32, << 32. rs2
+     = bytes from one column of blocks to the next in L1, multiple of 32. rs3 = block rows (15:0) | block
+     columns (31:16). */
+  CM384_CUBE_LOAD_A = 0,
+  CM384_CUBE_LOAD_B = 1,
+  /* Pipe MTE1, types of 2 B. L1 holds B itself in NZ: its rows are k, its columns n. Block rows count 16 of
+     n, block columns 16 of k in the L0B that results. */
+  CM384_CUBE_LOAD_B_TRANSPOSED = 2,
+  /* Pipe MTE1: 32 B blocks from L1 to the bias table. rs1 = destination | L1 offset << 32, rs3 = bytes. */
+  CM384_CUBE_LOAD_BIAS = 3,
+  /* Pipe FIX: 32 B blocks from L1 to the fixpipe buffer, which holds a scale (F32) a column. Operands as
+     LOAD_BIAS. */
+  CM384_CUBE_LOAD_FIXPIPE = 4,
+  /* Pipe M: C = A * B, or C += A * B. rs1 = L0A offset | L0B offset << 32. rs2 = L0C offset, multiple of 1024
+     | accumulate << 32: 0 C starts from 0, 1 adds to C, 2 starts from the bias table (bias of column n at n *
+     4) | bias table offset << 40. rs3 = m (15:0) | n (31:16) | k (47:32), in elements. S8 accumulates in S32
+     (wraps), the others in F32: products are exact for 2 B types, else rounded, and are added in order of k,
+     each sum rounded to nearest even. */
+  CM384_CUBE_MMAD = 5,
+  /* Pipe FIX: C to GM. rs1 = GM address. rs2 = L0C offset | scale (F32 bits) << 32. rs3 = m (15:0) | n
+     (31:16) | operation (39:32, cm384_fixpipe) | relu << 40 | NZ << 41 | row offset into the fixpipe buffer
+     << 48. Row r of C goes to GM + r * destination stride. With NZ, column of blocks b of m rows of 32 B goes
+     to GM + b * destination stride. C's block columns are m rounded up to 16 rows high. */
+  CM384_CUBE_FIX = 6
+};
+enum cm384_fixpipe {
+  CM384_FIX_KEEP = 0,             /* F32 or S32 as it is */
+  CM384_FIX_F32_TO_F16 = 1,       /* nearest even; overflow gives infinity */
+  CM384_FIX_F32_TO_BF16 = 2,      /* nearest even */
+  CM384_FIX_S32_TO_F16 = 3,       /* times the scale in rs2, in F32, then nearest even */
+  CM384_FIX_S32_TO_F16_VECTOR = 4 /* times the column's scale in the fixpipe buffer */
 };
 
 /* funct2 of CM384_CLASS_VECTOR and CM384_CLASS_REDUCE: element type. A repeat is 256 B: 64 elements of 4 B,
@@ -229,12 +285,15 @@ enum cm384_rounding {
 
 /* Custom CSRs, read only. */
 #define CM384_CSR_BLOCK_INDEX 0xcc0 /* this block's number in the launch on this die, 0.. */
-#define CM384_CSR_BLOCK_COUNT 0xcc1 /* blocks (cores) of the launch on this die */
-#define CM384_CSR_ARGUMENTS 0xcc2   /* GM address of the launch's argument block */
-#define CM384_CSR_SYS_COUNT 0xcc3   /* 50 MHz counter, as on the part */
-#define CM384_CSR_CYCLE 0xcc4       /* core cycles since the start of the run (also the standard cycle CSR) */
-#define CM384_CSR_CORE 0xcc5        /* physical AIV number on the die, 0..47 */
-#define CM384_CSR_DIE 0xcc6         /* die number in the supernode */
+#define CM384_CSR_BLOCK_COUNT \
+  0xcc1 /* blocks of the launch on this die: its cores, or its groups of AIC and AIVs */
+#define CM384_CSR_ARGUMENTS 0xcc2 /* GM address of the launch's argument block */
+#define CM384_CSR_SYS_COUNT 0xcc3 /* 50 MHz counter, as on the part */
+#define CM384_CSR_CYCLE 0xcc4     /* core cycles since the start of the run (also the standard cycle CSR) */
+#define CM384_CSR_CORE 0xcc5      /* physical core number on the die: AIVs 0..47, AICs from 48 */
+#define CM384_CSR_DIE 0xcc6       /* die number in the supernode */
+#define CM384_CSR_CORE_KIND 0xcc7 /* 0: AIV, 1: AIC */
+#define CM384_CSR_SUB_BLOCK 0xcc8 /* an AIV's number in its group, in a launch that also has AICs; else 0 */
 
 /* Host calls: funct7. */
 enum cm384_host_call {

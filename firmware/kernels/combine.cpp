@@ -6,6 +6,7 @@
 // No branch and no address depends on a row's values: triples, counts, ids, weights and flags are plain.
 #include "firmware/abi/combine.h"
 
+#include "firmware/kernels/row_sum.h"
 #include "firmware/kernels/share.h"
 #include "kernel_operator.h"
 
@@ -23,7 +24,8 @@ class Combine {
         block_(static_cast<uint32_t>(GetBlockIdx())),
         blocks_(static_cast<uint32_t>(GetBlockNum())),
         l_(cm384_combine_ubuffer(&a_, blocks_)),
-        rows_a_token_(a_.top_k + a_.shared) {
+        rows_a_token_(a_.top_k + a_.shared),
+        sum_({l_.rows, l_.row_bytes, l_.row, l_.product, l_.sum, l_.out}, a_.hidden) {
     if (l_.end > kUBufferBytes) Abort("combine: batch, ranks and hidden size do not fit the UBuffer");
     if (a_.hidden == 0 || a_.hidden % 32 != 0) Abort("combine: the hidden size is no multiple of 32");
   }
@@ -133,16 +135,14 @@ class Combine {
     Load(l_.scales, a_.scales + share.first * a_.top_k * 4ull, share.size() * a_.top_k * 4ull);
     SetFlag<HardEvent::MTE2_S>(EVENT_ID0);
     WaitFlag<HardEvent::MTE2_S>(EVENT_ID0);
-    for (uint32_t b = 0; b < 2; ++b) SetFlag<HardEvent::V_MTE2>(b);
-    SetFlag<HardEvent::MTE3_V>(EVENT_ID0);
+    sum_.Open();
     for (uint32_t token = share.first; token < share.last; ++token) {
       MarkPhase(CM384_COMBINE_WAIT);
       AwaitToken(token);
       MarkPhase(CM384_COMBINE_SUM);
       SumToken(token, At<float>(l_.scales + (token - share.first) * a_.top_k * 4ull));
     }
-    for (uint32_t b = 0; b < 2; ++b) WaitFlag<HardEvent::V_MTE2>(b);
-    WaitFlag<HardEvent::MTE3_V>(EVENT_ID0);
+    sum_.Close();
   }
 
   // Polls until all rows of a token are there, then clears what said so for the call after the next.
@@ -181,52 +181,17 @@ class Combine {
   }
 
   void SumToken(uint32_t token, const LocalTensor<float>& scales) {
-    const auto row = At<float>(l_.row), product = At<float>(l_.product), sum = At<float>(l_.sum);
-    const auto out = At<bfloat16_t>(l_.out);
-    const auto count = static_cast<int32_t>(a_.hidden);
-    uint64_t from = CombineArea(own_window_) +
-                    static_cast<uint64_t>(token) * rows_a_token_ * cm384_combine_slot_bytes(a_.hidden);
-    PipeBarrier<PIPE_V>();
-    Duplicate(sum, 0.0f, count);
-    for (uint32_t k = 0; k < a_.top_k; ++k, from += cm384_combine_slot_bytes(a_.hidden)) {
+    const uint64_t slot_bytes = cm384_combine_slot_bytes(a_.hidden), row_bytes = 2ull * a_.hidden;
+    uint64_t from = CombineArea(own_window_) + token * rows_a_token_ * slot_bytes;
+    sum_.Begin();
+    for (uint32_t k = 0; k < a_.top_k; ++k, from += slot_bytes) {
       const uint32_t id = GlobalAt<uint32_t>(a_.expert_ids).GetValue(token * a_.top_k + k);
       if (id >= a_.experts) Abort("combine: an expert id is out of range");
-      LoadRow(from);
-      PipeBarrier<PIPE_V>();
-      Muls(product, row, scales.GetValue(k), count);
-      PipeBarrier<PIPE_V>();
-      Add(sum, sum, product, count);
+      sum_.AddRow(from, scales.GetValue(k));
     }
-    for (uint32_t k = 0; k < a_.shared; ++k, from += cm384_combine_slot_bytes(a_.hidden)) {
-      LoadRow(from);
-      PipeBarrier<PIPE_V>();
-      Add(sum, sum, row, count);
-    }
-    if (a_.shared_x != 0) {
-      LoadRow(a_.shared_x + static_cast<uint64_t>(token) * a_.hidden * 2);
-      PipeBarrier<PIPE_V>();
-      Add(sum, sum, row, count);
-    }
-    PipeBarrier<PIPE_V>();
-    WaitFlag<HardEvent::MTE3_V>(EVENT_ID0);
-    Cast(out, sum, RoundMode::CAST_RINT, a_.hidden);
-    SetFlag<HardEvent::V_MTE3>(EVENT_ID0);
-    WaitFlag<HardEvent::V_MTE3>(EVENT_ID0);
-    DataCopy(GlobalAt<bfloat16_t>(a_.x + static_cast<uint64_t>(token) * a_.hidden * 2), out, a_.hidden);
-    SetFlag<HardEvent::MTE3_V>(EVENT_ID0);
-  }
-
-  // A row as float in `row`, through the queue of two input buffers.
-  void LoadRow(uint64_t from) {
-    const uint32_t b = received_++ & 1;
-    const auto buffer = At<bfloat16_t>(l_.rows + b * l_.row_bytes);
-    WaitFlag<HardEvent::V_MTE2>(b);
-    DataCopy(buffer, GlobalAt<bfloat16_t>(from), a_.hidden);
-    SetFlag<HardEvent::MTE2_V>(b);
-    WaitFlag<HardEvent::MTE2_V>(b);
-    PipeBarrier<PIPE_V>();
-    Cast(At<float>(l_.row), buffer, RoundMode::CAST_NONE, a_.hidden);
-    SetFlag<HardEvent::V_MTE2>(b);
+    for (uint32_t k = 0; k < a_.shared; ++k, from += slot_bytes) sum_.AddRow(from);
+    if (a_.shared_x != 0) sum_.AddRow(a_.shared_x + token * row_bytes);
+    sum_.Store(a_.x + token * row_bytes);
   }
 
   // This call's half of a window.
@@ -241,7 +206,8 @@ class Combine {
   const uint32_t rows_a_token_;
   uint64_t own_window_ = 0, own_status_ = 0;
   uint32_t half_ = 0;
-  uint32_t sent_ = 0, received_ = 0;
+  uint32_t sent_ = 0;
+  RowSum sum_;
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cm384/convert.h"
+#include "cm384/cube.h"
 #include "cm384/data_copy.h"
 #include "cm384/print.h"
 #include "cm384/reduce.h"

@@ -118,7 +118,7 @@ struct Hbm {
   static void describe(Self& self, Visitor&& visit) {
     using namespace literals;
     const auto delay = Range{0_ps, 10_us};
-    visit("capacity", self.capacity, Range{1_MiB, 1024_GiB}, "bytes of HBM a die");
+    visit("capacity", self.capacity, Range{64_MiB, 1024_GiB}, "bytes of HBM a die");
     visit("stacks", self.stacks, Range{1, 16}, "HBM stacks a die; a power of two");
     visit("pseudo_channels", self.pseudo_channels, Range{1, 64}, "pseudo-channels a stack; a power of two");
     visit("bank_groups", self.bank_groups, Range{1, 8}, "bank groups a pseudo-channel; a power of two");

@@ -16,11 +16,11 @@ constexpr std::int64_t kQuantumCycles = 4096;
 
 }  // namespace
 
-Core::Core(std::uint16_t number, Die& die)
+Core::Core(std::uint16_t number, Die& die, std::unique_ptr<CorePipes> pipes)
     : number_(number),
       die_(die),
-      scalar_(die.parameters().scalar, *this, static_cast<std::uint32_t>(die.number()) * 64 + number),
-      aiv_(number, die.parameters().vector, die.parameters().mte, die.clock(), die) {}
+      scalar_(die.parameters().scalar, *this, static_cast<std::uint32_t>(die.number()) * 128 + number),
+      pipes_(std::move(pipes)) {}
 
 void Core::start_block(const std::shared_ptr<Program>& program, const BlockIdentity& block, Time at) {
   program_ = program;
@@ -30,7 +30,7 @@ void Core::start_block(const std::shared_ptr<Program>& program, const BlockIdent
   started_ = at;
   phase_ = -1;
   phases_.fill(Time{});
-  aiv_.reset();
+  pipes_->reset();
   earlier_instructions_ += scalar_.instructions();
   earlier_ += scalar_.counters();
   scalar_.start(program, die_.clock().tick_at_or_after(at));
@@ -70,9 +70,10 @@ void Core::wake(std::int64_t cycle) {
 IssueAnswer Core::pipe(const PipeInstruction& instruction, std::int64_t cycle) {
   if (instruction.instruction_class == CM384_CLASS_SYNC && instruction.operation == CM384_PHASE) {
     mark_phase(static_cast<std::uint32_t>(instruction.a), die_.clock().start(cycle));
+    if (!die_.is_cube(number_)) aiv().mark_phase(static_cast<std::uint32_t>(instruction.a), cycle);
     return IssueAnswer::at(cycle);
   }
-  return aiv_.issue(instruction, cycle);
+  return pipes_->issue(instruction, cycle);
 }
 
 void Core::mark_phase(std::uint32_t phase, Time at) {
@@ -89,7 +90,7 @@ IssueAnswer Core::host_call(std::uint32_t number, std::uint64_t a, std::uint64_t
   result = 0;
   switch (number) {
     case CM384_HOST_EXIT: {
-      const IssueAnswer drained = aiv_.drain(cycle);
+      const IssueAnswer drained = pipes_->drain(cycle);
       if (!drained.parked && static_cast<std::int64_t>(a) != 0)
         throw MachineError(fmt::format("die {} core {}: the kernel exited with status {}; {}", die_.number(),
                                        number_, static_cast<std::int64_t>(a), scalar_.location()));
@@ -142,20 +143,31 @@ IssueAnswer Core::fill(std::uint64_t address, FillKind kind, std::int64_t cycle,
     access.offset = die_.private_offset(number_, address, kind == FillKind::instruction);
     done = die_.private_access(access);
   }
+  die_.filled(access, cycle, done);
   return IssueAnswer::at(std::max(cycle, die_.clock().tick_at_or_after(done)));
 }
 
+LocalBuffer& Core::scalar_buffer() {
+  LocalBuffer* buffer = pipes_->scalar_buffer();
+  if (buffer == nullptr)
+    throw MachineError(fmt::format("die {} core {}: a cube core has no UBuffer for its scalar unit; {}",
+                                   die_.number(), number_, scalar_.location()));
+  return *buffer;
+}
+
 bool Core::ubuffer_load(std::uint32_t offset, std::uint32_t bytes, std::int64_t, std::byte* to) {
-  aiv_.scalar_access(offset, bytes, false, scalar_.pc());
-  aiv_.ubuffer().load(offset, to, bytes);
-  return aiv_.ubuffer().payload(offset, bytes);
+  LocalBuffer& buffer = scalar_buffer();
+  pipes_->scalar_access(offset, bytes, false, scalar_.pc());
+  buffer.load(offset, to, bytes);
+  return buffer.payload(offset, bytes);
 }
 
 void Core::ubuffer_store(std::uint32_t offset, std::uint32_t bytes, std::int64_t, const std::byte* from,
                          bool payload) {
-  aiv_.scalar_access(offset, bytes, true, scalar_.pc());
-  aiv_.ubuffer().store(offset, from, bytes);
-  if (payload) aiv_.ubuffer().set_payload(offset, bytes, true);
+  LocalBuffer& buffer = scalar_buffer();
+  pipes_->scalar_access(offset, bytes, true, scalar_.pc());
+  buffer.store(offset, from, bytes);
+  if (payload) buffer.set_payload(offset, bytes, true);
 }
 
 std::uint64_t Core::csr(std::uint32_t number, std::int64_t cycle) {
@@ -170,6 +182,10 @@ std::uint64_t Core::csr(std::uint32_t number, std::int64_t cycle) {
       return die_.sys_count(die_.clock().start(cycle));
     case CM384_CSR_CORE:
       return number_;
+    case CM384_CSR_CORE_KIND:
+      return die_.is_cube(number_) ? 1 : 0;
+    case CM384_CSR_SUB_BLOCK:
+      return block_.sub_block;
     case CM384_CSR_DIE:
       return static_cast<std::uint64_t>(die_.number());
     default:
@@ -178,7 +194,7 @@ std::uint64_t Core::csr(std::uint32_t number, std::int64_t cycle) {
 }
 
 std::string Core::report() const {
-  std::string pipes = aiv_.waiting_for();
+  std::string pipes = pipes_->waiting_for();
   while (!pipes.empty() && pipes.back() == '\n') pipes.pop_back();
   for (std::size_t at = 0; (at = pipes.find('\n', at)) != std::string::npos;) pipes.replace(at, 1, "; ");
   return fmt::format("die {} core {}: {} since {:.3f} us{}{}", die_.number(), number_, scalar_.location(),

@@ -1,10 +1,11 @@
-// An AI vector core whole: the scalar unit, its pipes, and what joins them to the die.
+// An AI core whole, vector (AIV) or cube (AIC): the scalar unit, its pipes, and what joins them to the die.
 #pragma once
 
 #include <array>
 #include <memory>
 #include <string>
 
+#include "npu_core/cube/aic.h"
 #include "npu_core/die/launch.h"
 #include "npu_core/scalar/environment.h"
 #include "npu_core/scalar/scalar_core.h"
@@ -20,11 +21,12 @@ struct BlockIdentity {
   std::uint32_t index = 0;
   std::uint32_t count = 0;
   std::uint64_t arguments = 0;
+  std::uint32_t sub_block = 0;  // of an AIV in its group
 };
 
 class Core final : public ScalarEnvironment {
  public:
-  Core(std::uint16_t number, Die& die);
+  Core(std::uint16_t number, Die& die, std::unique_ptr<CorePipes> pipes);
   Core(Core&&) = delete;
 
   // Starts the program as a block of a launch; the first instruction issues at `at`. Caches keep the
@@ -36,11 +38,15 @@ class Core final : public ScalarEnvironment {
   // From its next block on the scalar unit runs under the debugger. The stub must outlive the run.
   void attach_debugger(GdbStub& stub) { debugger_ = &stub; }
 
+  std::uint16_t number() const { return number_; }
   bool busy() const { return busy_; }
   std::uint32_t launch() const { return launch_; }
   void set_launch(std::uint32_t launch) { launch_ = launch; }
-  Aiv& aiv() { return aiv_; }
-  const Aiv& aiv() const { return aiv_; }
+  CorePipes& pipes() { return *pipes_; }
+  // Of a vector core; of a cube core.
+  Aiv& aiv() { return static_cast<Aiv&>(*pipes_); }
+  const Aiv& aiv() const { return static_cast<const Aiv&>(*pipes_); }
+  Aic& aic() { return static_cast<Aic&>(*pipes_); }
   ScalarCore& scalar() { return scalar_; }
   const ScalarCore& scalar() const { return scalar_; }
   // Retired in all launches.
@@ -63,13 +69,14 @@ class Core final : public ScalarEnvironment {
   std::uint64_t csr(std::uint32_t number, std::int64_t cycle) override;
 
  private:
+  LocalBuffer& scalar_buffer();
   void mark_phase(std::uint32_t phase, Time at);
   std::string text_at(std::uint64_t address, std::uint64_t bytes) const;
 
   std::uint16_t number_;
   Die& die_;
   ScalarCore scalar_;
-  Aiv aiv_;
+  std::unique_ptr<CorePipes> pipes_;
   GdbStub* debugger_ = nullptr;
   BlockIdentity block_;
   std::shared_ptr<Program> program_;

@@ -11,8 +11,8 @@
 namespace cm384::npu {
 namespace {
 
-// The top of a die's memory holds what the cores' private memories are cached from: the shared image and one
-// area a core.
+// The top of a die's memory holds what the cores' private memories are cached from, the shared image and one
+// area a core, and after that what belongs to the devices.
 constexpr std::uint64_t kPrivateArea = std::uint64_t{1} << 30;
 
 }  // namespace
@@ -29,29 +29,42 @@ Die::Die(int number, const DieParameters& parameters, const DieOptions& options,
       store_(parameters.memory.hbm.capacity),
       memory_(parameters.memory),
       watches_(static_cast<std::size_t>(parameters.die.aiv)),
-      causality_(false) {
+      options_(options),
+      devices_(*this) {
   for (int n = 0; n < parameters.die.aiv; ++n) {
-    cores_.push_back(std::make_unique<Core>(static_cast<std::uint16_t>(n), *this));
-    Core& core = *cores_.back();
-    core.aiv().set_options(options.aiv);
-    touched_.push_back({static_cast<const char*>(core.aiv().engine_state(0)),
-                        static_cast<const char*>(core.aiv().engine_state(1)),
-                        reinterpret_cast<const char*>(&core.scalar())});
+    auto aiv = std::make_unique<Aiv>(static_cast<std::uint16_t>(n), parameters.vector, parameters.mte, clock_,
+                                     *this);
+    aiv->set_options(options.aiv);
+    add_core(std::move(aiv));
   }
+  if (options.cube_cores) make_cube_cores();
   if (options.causality) trace();
 }
 
 Die::~Die() = default;
+
+void Die::add_core(std::unique_ptr<CorePipes> pipes) {
+  cores_.push_back(
+      std::make_unique<Core>(static_cast<std::uint16_t>(cores_.size()), *this, std::move(pipes)));
+  Core& core = *cores_.back();
+  touched_.push_back({static_cast<const char*>(core.pipes().engine_state(0)),
+                      static_cast<const char*>(core.pipes().engine_state(1)),
+                      reinterpret_cast<const char*>(&core.scalar())});
+}
 
 std::uint64_t Die::allocatable() const {
   return store_.capacity() - std::min(store_.capacity() / 2, kPrivateArea);
 }
 
 std::uint64_t Die::private_offset(std::uint16_t core, std::uint64_t address, bool instruction) const {
-  const std::uint64_t area = store_.capacity() - allocatable();
+  const std::uint64_t area = store_.capacity() - Devices::kMemoryBytes - allocatable();
   // Instructions are fetched from the one image that all cores share.
-  const std::uint64_t index = instruction ? 0 : core + std::uint64_t{1};
-  return allocatable() + (index * CM384_PRIVATE_BYTES + (address - CM384_PRIVATE_BASE)) % area;
+  if (instruction) return allocatable() + (address - CM384_PRIVATE_BASE) % area;
+  // A cube core shares the area of its group's first vector core, half an area further on.
+  const bool cube = is_cube(core);
+  const std::uint64_t index = (cube ? 2u * (core - parameters_.die.aiv) : core) + std::uint64_t{1};
+  const std::uint64_t within = address - CM384_PRIVATE_BASE + (cube ? CM384_PRIVATE_BYTES / 2 : 0);
+  return allocatable() + (index * CM384_PRIVATE_BYTES + within % CM384_PRIVATE_BYTES) % area;
 }
 
 std::uint64_t Die::sys_count(Time at) const {
@@ -61,63 +74,24 @@ std::uint64_t Die::sys_count(Time at) const {
 // --- tasks
 // ---------------------------------------------------------------------------------------------------------
 
-std::uint32_t Die::launch(LaunchRequest request, Time at) {
-  if (request.cores.empty()) throw InputError(fmt::format("launch on die {}: no cores named", number_));
-  std::vector<bool> taken(cores_.size(), false);
-  for (const std::uint16_t core : request.cores) {
-    if (core >= cores_.size())
-      throw InputError(fmt::format("launch on die {}: core {} does not exist; allowed: 0 to {}", number_,
-                                   core, cores_.size() - 1));
-    if (taken[core]) throw InputError(fmt::format("launch on die {}: core {} is named twice", number_, core));
-    taken[core] = true;
-  }
-  Task task;
-  task.number = launches_++;
-  task.request = std::move(request);
-  task.record.launch = task.number;
-  task.record.task_start = at;
-  pending_.push_back(std::move(task));
-  if (pending_.size() == 1) queue_.push(at + parameters_.launch.block_launch, kLaunchUnit, 0);
-  return launches_ - 1;
+void Die::check_cores(const std::vector<std::uint16_t>& cores) const {
+  cores_of({{}, 0, cores, KernelType::aiv});
 }
 
-void Die::start_task() {
-  Task& task = pending_.front();
-  const auto& cores = task.request.cores;
-  task.running = static_cast<std::uint32_t>(cores.size());
-  task.started = true;
-  task.record.first_instruction = now();
-  task.record.blocks = task.running;
-  last_progress_ = std::max(last_progress_, now());
-  listener_.launch_started(number_, task.record);
-  barrier_arrivals_.fill(0);
-  for (std::uint32_t index = 0; index < cores.size(); ++index) {
-    Core& core = *cores_[cores[index]];
-    core.set_launch(task.number);
-    core.start_block(task.request.program,
-                     {index, static_cast<std::uint32_t>(cores.size()), task.request.arguments}, now());
+std::uint32_t Die::launch(LaunchRequest request, Time at) {
+  request.cores = cores_of(request);
+  if (request.type != KernelType::aiv) {
+    if (causality_)
+      throw InputError(fmt::format("launch on die {}: a traced run has no cube cores", number_));
+    make_cube_cores();
   }
+  const std::uint32_t number = new_launch();
+  devices_.launch(std::move(request), number, at);
+  return number;
 }
 
 void Die::block_ended(Core& core) {
-  Task& task = pending_.front();
-  task.record.last_retired = std::max(task.record.last_retired, core.last_retired());
-  for (std::size_t p = 0; p < kPhases; ++p) task.record.phase_total[p] += core.phase_totals()[p];
-  if (--task.running != 0) return;
-  task.record.task_end = std::max(now(), task.record.last_retired) + parameters_.launch.block_teardown;
-  queue_.push(task.record.task_end, kLaunchUnit, 1);
-}
-
-void Die::end_task() {
-  const LaunchRecord record = pending_.front().record;
-  pending_.pop_front();
-  last_progress_ = std::max(last_progress_, now());
-  if (!pending_.empty()) {
-    Task& next = pending_.front();
-    next.record.task_start = std::max(next.record.task_start, now());
-    queue_.push(next.record.task_start + parameters_.launch.block_launch, kLaunchUnit, 0);
-  }
-  listener_.launch_finished(number_, record);
+  devices_.scheduler().block_ended(core.number(), core.last_retired(), core.phase_totals());
 }
 
 std::uint64_t Die::instructions() const {
@@ -131,27 +105,24 @@ std::string Die::report() const {
   for (const auto& core : cores_) {
     if (core->busy()) text += core->report() + "\n";
   }
-  return text;
+  return text + devices_.report();
 }
 
 // --- events
 // --------------------------------------------------------------------------------------------------------
 
 void Die::handle(const sim::Event& event) {
-  if (event.unit == kLaunchUnit) {
-    event.what == 0 ? start_task() : end_task();
-    return;
-  }
+  if (event.unit >= cores_.size()) return devices_.handle(event);
   Core& core = *cores_[event.unit];
   switch (event.what) {
     case kRunScalar:
       core.run_scalar();
       break;
     case kFlagArrives:
-      core.aiv().cross_core_flag(static_cast<std::uint32_t>(event.argument), 1, event.at);
+      core.pipes().cross_core_flag(static_cast<std::uint32_t>(event.argument), 1, event.at);
       break;
     default:
-      core.aiv().handle(event.what, event.argument, event.at);
+      core.pipes().handle(event.what, event.argument, event.at);
   }
 }
 
@@ -165,25 +136,6 @@ void Die::schedule(std::uint16_t core, Time at, std::uint32_t what, std::uint64_
 
 void Die::wake_scalar(std::uint16_t core, std::int64_t cycle) {
   cores_[core]->wake(cycle);
-}
-
-void Die::cross_core_set(std::uint16_t core, std::uint32_t mode, std::uint32_t flag) {
-  last_progress_ = std::max(last_progress_, now());
-  if (mode == 1) {
-    // The two AIVs of a group.
-    const Time at = now() + parameters_.die.cross_core_flag_latency;
-    for (const std::uint32_t member : {core & ~1u, core | 1u}) {
-      if (member < cores_.size()) queue_.push(at, member, kFlagArrives, flag);
-    }
-    return;
-  }
-  // Mode 0: a barrier of all blocks of the launch. Counted in rounds, so that a fast core may already set for
-  // the next one.
-  const Task& task = pending_.front();
-  if (++barrier_arrivals_[flag] < task.request.cores.size()) return;
-  barrier_arrivals_[flag] -= static_cast<std::uint32_t>(task.request.cores.size());
-  const Time at = now() + parameters_.die.sync_all_latency;
-  for (const std::uint16_t member : task.request.cores) queue_.push(at, member, kFlagArrives, flag);
 }
 
 void Die::watch(std::uint16_t core, std::uint64_t offset, std::uint64_t bytes) {
@@ -208,13 +160,28 @@ void Die::check(const LocalAccess& access) const {
 
 void Die::written(std::uint64_t offset, std::uint64_t bytes) {
   last_progress_ = std::max(last_progress_, now());
-  watches_.written(offset, bytes, [this](std::uint16_t core) { cores_[core]->aiv().watched_write(now()); });
+  watches_.written(offset, bytes, [this](std::uint16_t core) {
+    if (causality_) causality_->poll_woken(core);
+    cores_[core]->pipes().watched_write(now());
+  });
+  devices_.written(offset, bytes);
 }
 
 // What a core writes carries on what it had seen; one that has seen nothing leaves the rest of the line's
 // cause.
 void Die::written_by(const LocalAccess& access) {
   if (const auto cause = causes_[access.core].foreign) store_.set_last_writer(access.offset, cause);
+  causality_->written_by_core(access.core, access.offset, access.bytes, now());
+}
+
+void Die::read_by_device(std::uint64_t offset) {
+  if (!causality_) return;
+  if (const auto writer = store_.last_writer(offset)) causes_.back().foreign = writer;
+}
+
+void Die::written_by_device(std::uint64_t offset, std::uint64_t bytes, sim::TransactionId transaction) {
+  if (causality_ && transaction != 0) store_.set_last_writer(offset, transaction);
+  written(offset, bytes);
 }
 
 Time Die::access(const LocalAccess& access, std::byte* bytes, sim::TagMask& tags) {
@@ -236,6 +203,16 @@ void Die::expect(std::uint64_t offset) const {
   if (!store_.contains(offset, 1)) return;
   memory_.prefetch(offset);
   store_.prefetch(offset);
+}
+
+void Die::expect_completion(std::uint16_t core, std::uint32_t tag, int stage) const {
+  if (core >= touched_.size()) return;
+  const std::uint32_t engine = Aiv::engine_of(tag);
+  if (stage == 0) {
+    prefetch_part(core, engine);
+  } else if (!is_cube(core)) {
+    cores_[core]->aiv().prefetch_completion(tag);
+  }
 }
 
 Time Die::private_access(const LocalAccess& access) {
@@ -261,38 +238,87 @@ void Die::submit(const sim::Request& request) {
 }
 
 void Die::trace() {
-  if (std::exchange(causality_, true)) return;
+  if (causality_) return;
   store_.enable_last_writer();
-  causes_.resize(cores_.size());
+  causes_.resize(cores_.size() + 1);
+  follows_ = true;
+  causality_ = std::make_unique<DieCausality>(number_, clock_, cores(),
+                                              static_cast<std::size_t>(parameters_.vector.queue_depth),
+                                              store_, listener_, last_transaction_);
+  for (std::uint16_t n = 0; n < cores_.size(); ++n) cores_[n]->aiv().add_observer(causality_->core(n));
 }
 
 sim::TransactionId Die::new_transaction(std::uint16_t core, const TransactionStart& start) {
-  const sim::TransactionId id = (static_cast<std::uint64_t>(number_ + 1) << 48) | ++last_transaction_;
-  if (!causality_) return id;
-  Causes& causes = causes_[core];
+  const sim::TransactionId id = start.replayed != 0
+                                    ? start.replayed
+                                    : (static_cast<std::uint64_t>(number_ + 1) << 48) | ++last_transaction_;
+  if (!follows_) return id;
+  TransactionBegun begun{id,
+                         0,
+                         0,
+                         start.address,
+                         start.bytes,
+                         number_,
+                         core,
+                         start.operation,
+                         now(),
+                         start.burst_bytes,
+                         start.bursts,
+                         start.stride,
+                         start.allocate,
+                         false,
+                         {}};
+  if (!causality_) {
+    listener_.transaction_begun(begun);
+    return id;
+  }
+  Causes& causes = causes_of(core);
   std::erase_if(causes.ahead, [&](const TransactionCompleted& t) {
     if (t.at > now()) return false;
     if (causes.previous.at <= t.at) causes.previous = t;
     return true;
   });
-  listener_.transaction_begun({id, causes.foreign, causes.previous.id, start.address, start.bytes, number_,
-                               core, start.operation, now()});
+  begun.depends_on = causes.foreign;
+  begun.previous = causes.previous.id;
+  std::array<Dependency, 2> of_copy;
+  if (core < cores_.size()) {
+    begun.dependencies = causality_->begin(core, id, start, is_local(start.address), now());
+  } else {
+    // A copy of the SDMA engine: after the one before it, and after what wrote the bytes it reads.
+    std::size_t count = 0;
+    if (begun.previous != 0) of_copy[count++] = {begun.previous, DependencyKind::completion, Time{}};
+    if (begun.depends_on != 0) of_copy[count++] = {begun.depends_on, DependencyKind::arrival, Time{}};
+    begun.dependencies = std::span(of_copy).first(count);
+  }
+  listener_.transaction_begun(begun);
   return id;
 }
 
 void Die::transaction_completed(std::uint16_t core, sim::TransactionId transaction, Time at) {
-  if (!causality_) return;
+  if (!follows_) return;
   const TransactionCompleted done{transaction, number_, core, at};
-  causes_[core].ahead.push_back(done);
+  if (causality_) {
+    causes_of(core).ahead.push_back(done);
+    if (core < cores_.size()) causality_->completed(core, transaction, at);
+  }
   listener_.transaction_completed(done);
 }
 
 void Die::completed(const sim::Completion& completion, Time at) {
+  if (completion.core >= cores_.size()) return devices_.completed(completion);
   if (completion.outcome != sim::Outcome::done)
     throw MachineError(
         fmt::format("die {} core {}: the target of a remote access has no memory at that address; {}",
                     number_, completion.core, cores_[completion.core]->scalar().location()));
-  cores_[completion.core]->aiv().completed(completion, at);
+  cores_[completion.core]->pipes().completed(completion, at);
+}
+
+void Die::arrived(const sim::Request& request) {
+  if (causality_) {
+    store_.set_last_writer(request.address, request.transaction);
+    causality_->arrived(request.transaction, request.address, request.bytes, request.at);
+  }
+  listener_.transaction_arrived(request.transaction, number_, request.bytes, request.at);
 }
 
 // Lines are spread over the ports; one line always comes by the same, which so holds it.
@@ -328,7 +354,7 @@ Time Die::access(sim::Request& request, sim::Outcome& outcome) {
     case sim::Operation::write: {
       store_.write(request.address, bytes_of(request.payload), request.bytes, request.payload.tags);
       payloads_.release(request.payload);
-      if (causality_) store_.set_last_writer(request.address, request.transaction);
+      if (follows_) arrived(request);
       written(request.address, request.bytes);
       return memory_.access(access);
     }
@@ -337,7 +363,7 @@ Time Die::access(sim::Request& request, sim::Outcome& outcome) {
       store_.atomic_add(request.address, bytes_of(request.payload), request.bytes, request.payload.tags,
                         request.operation == sim::Operation::atomic_add_f32, nullptr);
       payloads_.release(request.payload);
-      if (causality_) store_.set_last_writer(request.address, request.transaction);
+      if (follows_) arrived(request);
       written(request.address, request.bytes);
       return memory_.atomic_add(access);
     }

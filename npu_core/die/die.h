@@ -4,19 +4,21 @@
 
 #include <algorithm>
 #include <array>
-#include <deque>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "hw/parameters/die.h"
-#include "hw/parameters/launch.h"
 #include "hw/parameters/memory.h"
 #include "hw/parameters/scalar_core.h"
+#include "hw/parameters/scheduler.h"
+#include "hw/parameters/sdma.h"
 #include "hw/parameters/vector_core.h"
+#include "npu_core/causality/die_causality.h"
 #include "npu_core/core_socket.h"
 #include "npu_core/die/core.h"
+#include "npu_core/die/devices.h"
 #include "npu_core/die/launch.h"
 #include "npu_core/die/watch_list.h"
 #include "npu_core/memory/backing_store.h"
@@ -29,16 +31,20 @@ namespace cm384::npu {
 // Parts of the machine description a die is made from; they must outlive it.
 struct DieParameters {
   const hw::Die& die;
-  const hw::Launch& launch;
+  const hw::Scheduler& scheduler;
+  const hw::Sdma& sdma;
   const hw::ScalarCoreParameters& scalar;
   const hw::VectorCore& vector;
   const hw::Mte& mte;
+  const hw::CubeCore& cube;
+  const hw::Mte& cube_mte;
   const hw::Memory& memory;
 };
 
 struct DieOptions {
   AivOptions aiv;
-  bool causality = false;  // Die::trace() from the start
+  bool causality = false;   // Die::trace() from the start
+  bool cube_cores = false;  // from the start; else they come with the first launch that uses one
 };
 
 class Die final : public CoreSocket, public sim::RemoteClient, public sim::RemoteTarget {
@@ -61,27 +67,43 @@ class Die final : public CoreSocket, public sim::RemoteClient, public sim::Remot
 
   // Handles one event of the queue whose unit is below kFirstForeignUnit.
   void handle(const sim::Event& event);
-  // Asks the host's cache for what handle() will touch first.
-  void prefetch(const sim::Event& event) const {
+  // Asks the host's cache for what handle() will touch, in stages of which each follows what the one before
+  // has asked for: 0 the core's part, 1 its queues and the memory of its request.
+  static constexpr int kPrefetchStages = 3;
+  void prefetch(const sim::Event& event, int stage) const {
     if (event.unit >= touched_.size()) return;
-    const char* const at = touched_[event.unit][std::min<std::uint32_t>(event.what, kParts - 1)];
-    for (std::size_t k = 0; k < kTouchedBytes; k += 64) __builtin_prefetch(at + k, 1);
+    const std::uint32_t part = std::min<std::uint32_t>(event.what, kParts - 1);
+    if (stage == 0) {
+      prefetch_part(event.unit, part);
+    } else if (stage == 1 && !is_cube(static_cast<std::uint16_t>(event.unit))) {
+      cores_[event.unit]->aiv().prefetch(part);
+    }
   }
 
-  // Starts a task at `at` (not before now()). Tasks of one die run one after another in the order given.
-  // Throws InputError: a core that does not exist or is named twice, no cores.
+  // Puts a kernel into the default stream at `at` (not before now()), whose tasks run one after another in
+  // the order given. Throws InputError: a core that does not exist or is named twice, no cores.
   std::uint32_t launch(LaunchRequest request, Time at);
-  // Launches given and not finished.
-  std::size_t pending() const { return pending_.size(); }
+  // What launch() throws for these cores.
+  void check_cores(const std::vector<std::uint16_t>& cores) const;
+  // Number of a kernel that is to be launched by a stream.
+  std::uint32_t new_launch() { return launches_++; }
+  TaskScheduler& scheduler() { return devices_.scheduler(); }
+  SdmaEngine& sdma() { return devices_.sdma(); }
+  Devices& devices() { return devices_; }
 
   // The host's view of memory, without time.
   BackingStore& store() { return store_; }
   const BackingStore& store() const { return store_; }
-  // Bytes the host may allocate: memory less what is set aside for the cores' private memories.
+  // Bytes the host may allocate: memory less what is set aside for the cores' private memories and the
+  // doorbells and queues of the die's own.
   std::uint64_t allocatable() const;
   DieMemory& memory() { return memory_; }
   Core& core(int n) { return *cores_[static_cast<std::size_t>(n)]; }
+  // Vector cores, and cube cores once a launch has used one.
   int cores() const { return static_cast<int>(cores_.size()); }
+  bool is_cube(std::uint16_t core) const { return core >= parameters_.die.aiv; }
+  // Cube core `n`, which a launch has used.
+  Aic& aic(int n) { return core(parameters_.die.aiv + n).aic(); }
   std::uint64_t instructions() const;
   // Of cores and memory too.
   void declare_statistics(sim::Statistics& to, const sim::StatisticPath& at) const;
@@ -91,12 +113,23 @@ class Die final : public CoreSocket, public sim::RemoteClient, public sim::Remot
   // From now on tells the listener of transactions and keeps who wrote a line last, to say what they depend
   // on.
   void trace();
+  // From now on tells the listener of transactions and of the arrival of their requests.
+  void follow() { follows_ = true; }
 
   // For Core.
   void schedule_scalar(std::uint16_t core, Time at);
   void block_ended(Core& core);
+  // For Devices.
+  DieCausality* causality() { return causality_.get(); }  // nullptr: not traced
+  void start_block(const BlockStart& block);
+  void written(std::uint64_t offset, std::uint64_t bytes);
+  void read_by_device(std::uint64_t offset);
+  void written_by_device(std::uint64_t offset, std::uint64_t bytes, sim::TransactionId transaction);
   std::uint64_t private_offset(std::uint16_t core, std::uint64_t address, bool instruction) const;
   Time private_access(const LocalAccess& access);
+  void filled(const LocalAccess& access, std::int64_t cycle, Time end) {
+    if (causality_) causality_->filled(access, cycle, end);
+  }
   std::uint64_t sys_count(Time at) const;
 
   // CoreSocket
@@ -116,22 +149,15 @@ class Die final : public CoreSocket, public sim::RemoteClient, public sim::Remot
   void watch(std::uint16_t core, std::uint64_t offset, std::uint64_t bytes) override;
 
   // RemoteClient, RemoteTarget
+  void expect_completion(std::uint16_t core, std::uint32_t tag, int stage) const override;
+  void expect_access(std::uint64_t offset) const override { expect(offset); }
   void completed(const sim::Completion& completion, Time at) override;
   Time access(sim::Request& request, sim::Outcome& outcome) override;
 
  private:
-  struct Task {
-    std::uint32_t number = 0;
-    LaunchRequest request;
-    LaunchRecord record;
-    std::uint32_t running = 0;
-    bool started = false;
-  };
-  static constexpr std::uint32_t kLaunchUnit = kFirstForeignUnit - 1;
   static constexpr std::uint32_t kRunScalar =
       0xffff;  // `what` of a core's scalar unit; below it are the Aiv's
   static constexpr std::uint32_t kFlagArrives = 0xfffe;
-  static constexpr int kFlags = 16;
   static constexpr std::size_t kParts = Aiv::kEngines + 1;
   static constexpr std::size_t kTouchedBytes = 384;
 
@@ -142,10 +168,18 @@ class Die final : public CoreSocket, public sim::RemoteClient, public sim::Remot
     std::vector<TransactionCompleted> ahead;  // complete at times to come
   };
 
-  void start_task();
-  void end_task();
-  void written(std::uint64_t offset, std::uint64_t bytes);
+  Causes& causes_of(std::uint16_t core) { return causes_[std::min<std::size_t>(core, cores_.size())]; }
+  void prefetch_part(std::uint32_t core, std::uint32_t part) const {
+    const char* const at = touched_[core][part];
+    for (std::size_t k = 0; k < kTouchedBytes; k += 64) __builtin_prefetch(at + k, 1);
+  }
+  // The cores a launch names, as numbers of the die: vector cores first, then cube cores.
+  std::vector<std::uint16_t> cores_of(const LaunchRequest& request) const;
+  static BlockIdentity identity(const BlockStart& block);
+  void make_cube_cores();
+  void add_core(std::unique_ptr<CorePipes> pipes);
   void written_by(const LocalAccess& access);
+  void arrived(const sim::Request& request);
   void check(const LocalAccess& access) const;
   int external_port(std::uint64_t offset) const;
 
@@ -163,12 +197,16 @@ class Die final : public CoreSocket, public sim::RemoteClient, public sim::Remot
   std::vector<std::unique_ptr<Core>> cores_;
   // For prefetch(): of each core what its MTE engines' events and its scalar unit's touch first.
   std::vector<std::array<const char*, kParts>> touched_;
-  std::deque<Task> pending_;  // the first one runs
   std::uint32_t launches_ = 0;
-  std::array<std::uint32_t, kFlags> barrier_arrivals_{};
+  // Sets of mode 2, of each group's AIVs.
+  using Arrivals = std::array<std::uint32_t, TaskScheduler::kFlags>;
+  std::vector<Arrivals> group_arrivals_;
+  const DieOptions options_;
   sim::TransactionId last_transaction_ = 0;
-  bool causality_;
-  std::vector<Causes> causes_;  // of each core, while tracing
+  bool follows_ = false;
+  std::unique_ptr<DieCausality> causality_;  // while tracing
+  std::vector<Causes> causes_;               // of each core and of the SDMA engine, while tracing
+  Devices devices_;
 };
 
 }  // namespace cm384::npu

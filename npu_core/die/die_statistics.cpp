@@ -17,7 +17,7 @@ void Core::declare_statistics(sim::Statistics& to, const sim::StatisticPath& at)
   declare("data_misses", "lines", "fetched into the data cache", &Counters::data_misses);
   declare("write_backs", "lines", "written back from the data cache", &Counters::write_backs);
   declare("traps", "traps", "taken", &Counters::traps);
-  aiv_.declare_statistics(to, at);
+  pipes_->declare_statistics(to, at);
 }
 
 void Die::declare_statistics(sim::Statistics& to, const sim::StatisticPath& at) const {
@@ -26,7 +26,12 @@ void Die::declare_statistics(sim::Statistics& to, const sim::StatisticPath& at) 
   to.declare(at, "events", "events", "of the simulator that the die handled",
              [this] { return queue_.handled(); });
   memory_.declare_statistics(to, at);
-  for (std::size_t n = 0; n < cores_.size(); ++n) cores_[n]->declare_statistics(to, at.part("aiv", n));
+  devices_.declare_statistics(to, at);
+  const auto vector_cores = static_cast<std::size_t>(parameters_.die.aiv);
+  for (std::size_t n = 0; n < cores_.size(); ++n) {
+    const bool cube = n >= vector_cores;
+    cores_[n]->declare_statistics(to, cube ? at.part("aic", n - vector_cores) : at.part("aiv", n));
+  }
 }
 
 }  // namespace cm384::npu

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -13,29 +14,53 @@
 namespace cm384::npu {
 
 class Program;
+struct TaskRecord;
 
 inline constexpr int kPhases = 32;
+
+// What a block runs on, as CANN's kernel types: an AIV, an AIC, or a group (MIX): an AIC and its two AIVs,
+// which all run the same program.
+enum class KernelType : std::uint8_t { aiv, aic, mix };
 
 struct LaunchRequest {
   std::shared_ptr<Program> program;
   std::uint64_t arguments = 0;       // GM address that the kernel gets
-  std::vector<std::uint16_t> cores;  // core of block 0, 1, ...
+  std::vector<std::uint16_t> cores;  // of block 0, 1, ...: number of its AIV, of its AIC, of its group
+  KernelType type = KernelType::aiv;
 };
 
 // Times of one finished launch on one die.
 struct LaunchRecord {
   std::uint32_t launch = 0;  // number of the launch on this die
-  Time task_start;           // the die was told
+  Time task_start;           // the launch had its turn at the head of its stream
   Time first_instruction;    // of the first block
   Time last_retired;         // of the last block
-  Time task_end;             // with teardown
+  Time task_end;             // completed: the next task of the stream has its turn
   // Time between a core's phase marks, summed over cores: entry p runs from mark p to the core's next mark or
   // end.
   std::array<Time, kPhases> phase_total{};
   std::uint32_t blocks = 0;
 };
 
-// An MTE instruction on its way, and what it waited for. Told when its first request leaves.
+// `core` of a transaction of the die's SDMA engine.
+inline constexpr std::uint16_t kSdmaCore = 0xff00;
+
+// What of a transaction another one waited for.
+enum class DependencyKind : std::uint8_t {
+  completion,  // its last request was answered
+  arrival,     // its last request reached its target
+  issue,       // its last request left
+};
+
+// Not before `delay` after `on` got so far. A delay may be negative: what was waited for counted before.
+struct Dependency {
+  sim::TransactionId on = 0;
+  DependencyKind kind = DependencyKind::completion;
+  Time delay;
+};
+
+// An MTE instruction, or a copy of the SDMA engine, on its way, and what it waited for. Told when its first
+// request leaves.
 struct TransactionBegun {
   sim::TransactionId id = 0;
   // Data from outside: the last foreign transaction whose data the core had asked for before. What other
@@ -49,6 +74,23 @@ struct TransactionBegun {
   std::uint16_t core = 0;
   sim::Operation operation = sim::Operation::read;
   Time at;
+  // How its bursts lie, and all it waited for. Only where causes are traced.
+  std::uint32_t burst_bytes = 0, bursts = 1;
+  std::int64_t stride = 0;
+  bool allocate = true;
+  bool fill = false;  // a cache line of the scalar unit, filled or written back
+  std::span<const Dependency> dependencies;
+};
+
+// A point in a die's time that joins several causes: a barrier of all blocks, or begin and end of a launch.
+struct JoinedAt {
+  enum class Kind : std::uint8_t { barrier, launch, end };
+  sim::TransactionId id = 0;
+  int die = 0;
+  Kind kind = Kind::barrier;
+  std::uint32_t launch = 0;  // number of the launch on the die, of the last two kinds
+  Time at;
+  std::span<const Dependency> dependencies;
 };
 
 struct TransactionCompleted {
@@ -66,6 +108,12 @@ class DieListener {
   // Only of a die that traces.
   virtual void transaction_begun(const TransactionBegun&) {}
   virtual void transaction_completed(const TransactionCompleted&) {}
+  // An entry of a stream has completed.
+  virtual void task_finished(int /*die*/, const TaskRecord& /*record*/) {}
+  // A write or atomic request of a transaction has reached die `target`.
+  virtual void transaction_arrived(sim::TransactionId, int /*target*/, std::uint32_t /*bytes*/, Time /*at*/) {
+  }
+  virtual void joined(const JoinedAt&) {}
   // Text a kernel printed.
   virtual void kernel_output(int die, int core, std::string_view text) = 0;
 

@@ -12,6 +12,7 @@ namespace cm384::npu {
 class WatchList {
  public:
   explicit WatchList(std::size_t cores) : ranges_(cores) {}
+  void resize(std::size_t cores) { ranges_.resize(cores); }
 
   // Watches [offset, offset + bytes) for `core`, replacing its range; 0 bytes ends it.
   void set(std::uint16_t core, std::uint64_t offset, std::uint64_t bytes) {

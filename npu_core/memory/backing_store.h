@@ -45,7 +45,7 @@ class BackingStore {
 
   // Asks the host's cache for the tags at `offset`.
   void prefetch(std::uint64_t offset) const {
-    if (const Page* page = find(offset)) __builtin_prefetch(page);
+    if (const Page* page = find(offset)) __builtin_prefetch(page, 1);
   }
 
   // Any length, for the host. read_bytes gives kStandIn for payload; write_bytes writes plain bytes.

@@ -59,6 +59,11 @@ class DieMemory {
 
   const MemoryStatistics& statistics() const { return statistics_; }
   const HbmMemory& hbm() const { return hbm_; }
+  // What HBM has moved, and what L2 still owes it: bytes written and not yet written back. Looks at all of
+  // L2.
+  std::uint64_t hbm_traffic() const {
+    return hbm_.read_bytes() + hbm_.written_bytes() + l2_.dirty_sectors() * sector_bytes_;
+  }
   // With those of L2 and HBM.
   void declare_statistics(sim::Statistics& to, const sim::StatisticPath& at) const;
 

@@ -48,6 +48,7 @@ void HbmMemory::drain_idle(Controller& c, std::uint32_t channel, std::int64_t at
 }
 
 Time HbmMemory::read(std::uint64_t offset, std::uint32_t bytes, Time at) {
+  read_bytes_ += std::uint64_t{bursts(offset, bytes)} * burst_bytes_;
   const HbmLocation where = mapping_.locate(offset);
   Controller& c = controller(where.channel);
   const Time there{at.ps + controller_latency_.ps / 2};
@@ -59,6 +60,7 @@ Time HbmMemory::read(std::uint64_t offset, std::uint32_t bytes, Time at) {
 }
 
 Time HbmMemory::write(std::uint64_t offset, std::uint32_t bytes, Time at) {
+  written_bytes_ += std::uint64_t{bursts(offset, bytes)} * burst_bytes_;
   const HbmLocation where = mapping_.locate(offset);
   Controller& c = controller(where.channel);
   const Time there{at.ps + controller_latency_.ps / 2};

@@ -25,6 +25,9 @@ class HbmMemory {
 
   std::uint32_t channels() const { return mapping_.channels(); }
   const AddressMapping& mapping() const { return mapping_; }
+  // Whole bursts moved, writes counted when they enter a write queue.
+  std::uint64_t read_bytes() const { return read_bytes_; }
+  std::uint64_t written_bytes() const { return written_bytes_; }
   // Of one channel; zero before the first access.
   HbmChannelStatistics statistics(std::uint32_t channel) const;
   // Sum over all channels.
@@ -58,6 +61,7 @@ class HbmMemory {
   std::uint32_t queue_depth_;
   std::vector<Controller> controllers_;
   std::vector<Write> writes_;
+  std::uint64_t read_bytes_ = 0, written_bytes_ = 0;
 };
 
 }  // namespace cm384::npu

@@ -94,4 +94,18 @@ L2Line& L2Cache::allocate(std::uint32_t line, Victim& victim) {
   return place;
 }
 
+std::uint64_t L2Cache::dirty_sectors() const {
+  std::uint64_t sum = 0;
+  const auto add = [&sum](const auto& lines) {
+    for (const L2Line& line : lines) sum += static_cast<std::uint64_t>(std::popcount(line.dirty));
+  };
+  for (const auto& group : groups_) {
+    for (std::uint32_t k = 0; group && k < kSetsPerGroup; ++k) {
+      add(group[k].near);
+      if (group[k].far) add(*group[k].far);
+    }
+  }
+  return sum;
+}
+
 }  // namespace cm384::npu

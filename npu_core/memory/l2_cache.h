@@ -39,6 +39,8 @@ class L2Cache {
   // Takes the least recently used place of the line's set; requires that the call before was find() of the
   // same line and gave null. The new line is empty, free at time 0.
   L2Line& allocate(std::uint32_t line, Victim& victim);
+  // Sectors that a write-back is still owed for; looks at every line.
+  std::uint64_t dirty_sectors() const;
 
  private:
   static constexpr std::uint32_t kMaxWays = 16;

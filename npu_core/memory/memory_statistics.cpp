@@ -31,6 +31,8 @@ constexpr ChannelStatistic kChannel[] = {
 }  // namespace
 
 void HbmMemory::declare_statistics(sim::Statistics& to, const sim::StatisticPath& at) const {
+  to.declare(at, "read_bytes", "B", "read, whole bursts", read_bytes_);
+  to.declare(at, "written_bytes", "B", "taken into write queues, whole bursts", written_bytes_);
   for (std::uint32_t c = 0; c < channels(); ++c) {
     const auto path = at.part("channel", c);
     for (const ChannelStatistic& s : kChannel) {

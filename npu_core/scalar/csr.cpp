@@ -111,6 +111,8 @@ bool ScalarCore::read_csr(std::uint32_t number, std::uint64_t& value) {
     case CM384_CSR_SYS_COUNT:
     case CM384_CSR_CORE:
     case CM384_CSR_DIE:
+    case CM384_CSR_CORE_KIND:
+    case CM384_CSR_SUB_BLOCK:
       return read_environment_csr(number, value);
     default:
       value = 0;

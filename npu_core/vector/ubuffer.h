@@ -1,70 +1,16 @@
-// The UBuffer: a vector core's 192 KiB of local memory, with one payload tag for every 32 B block.
-//
-// Bytes stand in pages of 4 KiB that come into being when plain bytes are first written: a supernode has
-// 36,864 UBuffers (7 GB), most of which hold nothing but tags in payload mode `control`. A page nobody wrote
-// reads as zeros; a payload block's bytes are whatever was there and must be read through load(), which gives
-// the stand-in.
+// The UBuffer: a vector core's 192 KiB of local memory.
 #pragma once
 
-#include <array>
-#include <bit>
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-#include <memory>
-
-#include "sim/payload.h"
+#include "npu_core/pipes/local_buffer.h"
 
 namespace cm384::npu {
 
 inline constexpr std::uint32_t kUBufferBytes = 192 * 1024;
 inline constexpr std::uint32_t kUBufferBlocks = kUBufferBytes / sim::kBlockBytes;
 
-class UBuffer {
+class UBuffer : public LocalBuffer {
  public:
-  static constexpr std::uint32_t kPageBytes = 4096;
-
-  // Bytes of one page for reading or writing; a range handed out this way ends at the page's end.
-  const std::byte* read(std::uint32_t offset) const {
-    const auto& page = pages_[offset / kPageBytes];
-    return (page ? page->data() : zero_page().data()) + offset % kPageBytes;
-  }
-  std::byte* write(std::uint32_t offset) {
-    auto& page = pages_[offset / kPageBytes];
-    if (!page) page = std::make_unique<Page>();
-    return page->data() + offset % kPageBytes;
-  }
-
-  // Copies any range inside the UBuffer; load() puts the stand-in for bytes of payload blocks.
-  void load(std::uint32_t offset, std::byte* to, std::uint32_t bytes) const;
-  void store(std::uint32_t offset, const std::byte* from, std::uint32_t bytes);
-  void fill_zero(std::uint32_t offset, std::uint32_t bytes);
-
-  // True once any block has been tagged since reset_tags(): in payload mode `full` it stays false.
-  bool tagged() const { return tagged_; }
-  // Whether any block that [offset, offset + bytes) touches is payload. bytes > 0.
-  bool payload(std::uint32_t offset, std::uint32_t bytes) const {
-    return tagged_ && any(offset / sim::kBlockBytes, (offset + bytes - 1) / sim::kBlockBytes);
-  }
-  // Makes every block the range touches payload (or plain).
-  void set_payload(std::uint32_t offset, std::uint32_t bytes, bool payload);
-  // Tags of the 32 B pieces of [offset, offset + bytes), counted from `offset`; bytes <= 512.
-  sim::TagMask tags(std::uint32_t offset, std::uint32_t bytes) const;
-  // Adds tags of 32 B pieces counted from `offset` to the blocks they fall on.
-  void add_tags(std::uint32_t offset, std::uint32_t bytes, sim::TagMask tags);
-  void reset_tags();
-
-  // Pages that hold bytes, for reports on memory.
-  std::uint32_t pages() const;
-
- private:
-  using Page = std::array<std::byte, kPageBytes>;
-  static const Page& zero_page();
-  bool any(std::uint32_t first, std::uint32_t last) const;
-
-  std::array<std::unique_ptr<Page>, kUBufferBytes / kPageBytes> pages_{};
-  std::array<std::uint64_t, kUBufferBlocks / 64> payload_{};
-  bool tagged_ = false;
+  UBuffer() : LocalBuffer(kUBufferBytes) {}
 };
 
 }  // namespace cm384::npu

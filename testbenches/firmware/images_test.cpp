@@ -22,9 +22,9 @@ T at(std::span<const std::byte> image, std::uint64_t offset) {
 }
 
 TEST(Images, AreNamed) {
-  EXPECT_THAT(
-      std::vector<std::string_view>(kernel_names().begin(), kernel_names().end()),
-      testing::ElementsAre("combine", "dispatch", "dispatch_full_mesh", "experts", "hello", "p2p", "stream"));
+  EXPECT_THAT(std::vector<std::string_view>(kernel_names().begin(), kernel_names().end()),
+              testing::ElementsAre("all_to_all", "combine", "dispatch", "dispatch_full_mesh", "experts",
+                                   "ffn", "gemm", "hello", "mla", "p2p", "sdma", "stream"));
   EXPECT_TRUE(kernel_image("dispach").empty());
 }
 
@@ -76,7 +76,8 @@ TEST_P(EveryImage, HasSymbolsAndLines) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kernels, EveryImage,
-                         testing::Values("dispatch", "experts", "hello", "p2p", "stream"),
+                         testing::Values("all_to_all", "combine", "dispatch", "dispatch_full_mesh", "experts",
+                                         "hello", "p2p", "sdma", "stream"),
                          [](const auto& name) { return std::string(name.param); });
 
 // The start-up code word by word: sets gp and sp, turns floating point on, cleans the data cache, calls

@@ -53,6 +53,18 @@ TEST(MachineReader, HeadersWithoutAKeyAreRefused) {
     EXPECT_THAT(refusal_of(text), StartsWith("mine.toml:2: not valid TOML: ")) << text;
 }
 
+// toml++ 3.3 has undefined behaviour for many of them.
+TEST(MachineReader, CharactersOutsideAsciiStandInStringsAndComments) {
+  const std::string refused = ": not valid TOML: a character outside ASCII; allowed in strings and comments";
+  EXPECT_EQ(refusal_of("[h\u00e9bm]\n"), "mine.toml:2" + refused);
+  EXPECT_EQ(refusal_of("[die]\naiv = 40\ufefb\n"), "mine.toml:3" + refused);
+  EXPECT_EQ(refusal_of("description = \"\\\"\" \u00e9\n"), "mine.toml:2" + refused);
+  EXPECT_EQ(refusal_of("description = \"\"\"a \u00e9\n\" \u00e9\"\"\" # \u00e9\n\u00e9 = 1"),
+            "mine.toml:4" + refused);
+  EXPECT_EQ(derived("# 2 \u00d7 3\ndescription = '\u00b5s \"' # \u00e9\n[die]\naiv = 40\n").die.aiv, 40);
+  EXPECT_EQ(parse_machine("\ufeffbase = \"node8\"\n", "marked.toml").preset, "node8");
+}
+
 TEST(MachineReader, AFileThatNeverEndsIsRefused) {
   EXPECT_EQ(refusal([] { load_machine("/dev/zero"); }),
             "/dev/zero: is larger than 1024 KiB; is it a machine file?");
@@ -67,9 +79,9 @@ TEST(MachineReader, AUsersFileMayStateProvenance) {
 
 TEST(MachineReader, OverridesComeLast) {
   const Machine machine =
-      derived("[die]\naiv = 40\n", {"die.aiv=41", "die.aiv=42", "launch.block_launch=1us"});
+      derived("[die]\naiv = 40\n", {"die.aiv=41", "die.aiv=42", "scheduler.kernel_setup=1us"});
   EXPECT_EQ(machine.die.aiv, 42);
-  EXPECT_EQ(machine.launch.block_launch, 1_us);
+  EXPECT_EQ(machine.scheduler.kernel_setup, 1_us);
   EXPECT_EQ(machine.provenance.at("die.aiv").from, Origin::command_line);
   EXPECT_EQ(machine.overrides.at("die.aiv"), "42");
 }
@@ -77,8 +89,8 @@ TEST(MachineReader, OverridesComeLast) {
 TEST(MachineReader, ATypoIsRefusedWithTheNearestName) {
   EXPECT_EQ(refusal_of("[die]\n\nclokc = \"1GHz\"\n"),
             "mine.toml:4: die.clokc: no such parameter; did you mean die.clock?");
-  EXPECT_EQ(refusal_of("[launhc]\nblock_launch = \"1us\"\n"),
-            "mine.toml:2: launhc: no such parameter; did you mean launch?");
+  EXPECT_EQ(refusal_of("[schedluer]\nkernel_setup = \"1us\"\n"),
+            "mine.toml:2: schedluer: no such parameter; did you mean scheduler?");
   EXPECT_EQ(refusal([] { load_machine("cloudmatrix384", {"die.avi=3"}); }),
             "--set die.avi: no such parameter; did you mean die.aiv?");
   EXPECT_THAT(
@@ -89,8 +101,9 @@ TEST(MachineReader, ATypoIsRefusedWithTheNearestName) {
 }
 
 TEST(MachineReader, ANumberWithoutUnitIsRefused) {
-  EXPECT_EQ(refusal_of("[launch]\nblock_launch = 8\n"),
-            "mine.toml:3: launch.block_launch: '8' has no unit; allowed: a time with unit from 0ps to 1ms");
+  EXPECT_EQ(
+      refusal_of("[scheduler]\nkernel_setup = 8\n"),
+      "mine.toml:3: scheduler.kernel_setup: '8' has no unit; allowed: a time with unit from 0ps to 1ms");
   EXPECT_THAT(
       refusal([] { load_machine("node8", {"die.clock=1.85"}); }),
       StartsWith("--set die.clock: '1.85' has no unit; allowed: a frequency with unit from 100MHz to 4GHz"));
@@ -100,8 +113,8 @@ TEST(MachineReader, OutOfRangeIsRefusedAtBothEnds) {
   EXPECT_EQ(refusal_of("[die]\naiv = 65\n"),
             "mine.toml:3: die.aiv: 65 is out of range; allowed: a whole number from 1 to 64");
   EXPECT_THAT(refusal_of("[die]\naiv = 0\n"), HasSubstr("0 is out of range"));
-  EXPECT_THAT(refusal_of("[launch]\nblock_launch = \"1.000001ms\"\n"), HasSubstr("is out of range"));
-  EXPECT_EQ(derived("[launch]\nblock_launch = \"1ms\"\n").launch.block_launch, 1_ms);
+  EXPECT_THAT(refusal_of("[scheduler]\nkernel_setup = \"1.000001ms\"\n"), HasSubstr("is out of range"));
+  EXPECT_EQ(derived("[scheduler]\nkernel_setup = \"1ms\"\n").scheduler.kernel_setup, 1_ms);
 }
 
 TEST(MachineReader, TheWrongKindIsRefused) {

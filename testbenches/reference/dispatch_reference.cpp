@@ -144,6 +144,11 @@ std::string DispatchReference::compare(int rank, std::span<const std::int8_t> ex
                                        std::span<const std::int64_t> expert_token_nums) const {
   if (std::string plain = compare_plain(rank, triples, send_counts, expert_token_nums); !plain.empty())
     return plain;
+  return compare_rows(rank, expand_x, scales);
+}
+
+std::string DispatchReference::compare_rows(int rank, std::span<const std::int8_t> expand_x,
+                                            std::span<const float> scales) const {
   const ExpectedRank& expected = ranks_[index(rank)];
   const std::size_t hidden = index(case_.hidden);
   if (expand_x.size() < expected.rows.size() * hidden || scales.size() < expected.rows.size()) {

@@ -62,6 +62,9 @@ class DispatchReference {
   std::string compare(int rank, std::span<const std::int8_t> expand_x, std::span<const float> scales,
                       std::span<const std::int32_t> triples, std::span<const std::int32_t> send_counts,
                       std::span<const std::int64_t> expert_token_nums) const;
+  // Rows and their scales alone.
+  std::string compare_rows(int rank, std::span<const std::int8_t> expand_x,
+                           std::span<const float> scales) const;
   // The plain outputs alone, as payload mode `control` has them.
   std::string compare_plain(int rank, std::span<const std::int32_t> triples,
                             std::span<const std::int32_t> send_counts,

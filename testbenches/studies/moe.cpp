@@ -38,6 +38,8 @@ std::vector<RankTask> expert_delays(supernode::Runtime& runtime, const std::vect
 
 MoeReading measure_moe(const StudyContext& context, const MoeCase& setting, SimulatorCounts& counts,
                        double progress_from, double progress_to) {
+  if (setting.flow == "basic")
+    return measure_basic_flow(context, setting, counts, progress_from, progress_to);
   return measure_fused_flow(context, setting, counts, progress_from, progress_to);
 }
 

@@ -1,5 +1,5 @@
-// A layer's token distribution from end to end: tokens to their experts, expert compute as a stated delay,
-// results back and summed.
+// A layer's token distribution from end to end: tokens to their experts, expert compute as a stated delay or
+// as firmware, results back and summed.
 #pragma once
 
 #include <optional>
@@ -11,8 +11,11 @@
 namespace cm384::studies {
 
 struct MoeCase : CombineCase {
-  std::string flow = "fused";  // fused: dispatch and combine; basic: three all-to-alls (moe_basic.h)
-  Time expert_time{};          // 0: no task of its own
+  std::string flow = "fused";   // fused: dispatch and combine; basic: three all-to-alls (moe_basic.h)
+  Time expert_time{};           // 0: no task of its own
+  bool expert_network = false;  // the experts' real feed-forward network in place of a delay
+  int expert_width = 2048;      // its elements between the multiplications
+  int expert_cores = 24;        // AICs, each with its two AIVs
 };
 
 struct MoePhase {

@@ -34,4 +34,7 @@ std::vector<RankTask> expert_delays(supernode::Runtime& runtime, const std::vect
 MoeReading measure_fused_flow(const StudyContext& context, const MoeCase& setting, SimulatorCounts& counts,
                               double progress_from, double progress_to);
 
+MoeReading measure_basic_flow(const StudyContext& context, const MoeCase& setting, SimulatorCounts& counts,
+                              double progress_from, double progress_to);
+
 }  // namespace cm384::studies

@@ -2,6 +2,9 @@
 // operators' own flags holds the ranks together.
 #include <fmt/format.h>
 
+#include <optional>
+
+#include "testbenches/studies/moe_experts.h"
 #include "testbenches/studies/moe_flow.h"
 #include "testbenches/studies/moe_run.h"
 
@@ -15,6 +18,9 @@ MoeReading measure_fused_flow(const StudyContext& context, const MoeCase& settin
   const auto dispatch = run.session().built_in(run.dispatch_kernel()),
              experts = run.session().built_in("experts"), combine = run.session().built_in("combine");
   const std::vector<RankTask> delays = expert_delays(runtime, run.dispatched().tasks(), setting.expert_time);
+  std::optional<ExpertNetworks> networks;
+  if (setting.expert_network)
+    networks.emplace(run, static_cast<std::uint32_t>(setting.expert_width), setting.expert_cores);
   auto reading = run.begin_reading<MoeReading>();
   FlowTally tally({"dispatch", "experts", "combine"});
   traces::Random skew(context.seed, 1);
@@ -23,7 +29,7 @@ MoeReading measure_fused_flow(const StudyContext& context, const MoeCase& settin
     if (setting.full) run.combined().spoil();
     if (round == setting.warmup) run.session().begin_counted();
     const auto first = run.launch(run.dispatched().tasks(), dispatch, run.cores(), skew);
-    const auto between = run.launch(delays, experts, {0}, skew);
+    const auto between = networks ? networks->launch() : run.launch(delays, experts, {0}, skew);
     const auto last = run.launch(run.combined().tasks(), combine, run.cores(), skew);
     if (!runtime.wait()) break;
     run.session().done((round + 1.0) / rounds);

@@ -91,6 +91,18 @@ std::string DispatchMemory::compare(const reference::DispatchReference& referenc
   return {};
 }
 
+std::string DispatchMemory::compare_rows(const reference::DispatchReference& reference) const {
+  for (int number = 0; number < case_.placement.ranks; ++number) {
+    const cm384_dispatch& a = arguments(number);
+    const std::size_t rows = reference.rank(number).rows.size();
+    const std::string difference =
+        reference.compare_rows(number, runtime_.get<std::int8_t>(a.expand_x, rows * a.hidden),
+                               runtime_.get<float>(a.expand_scales, rows));
+    if (!difference.empty()) return difference;
+  }
+  return {};
+}
+
 // The tokens stand right behind the block of arguments.
 void DispatchMemory::allocate(int rank, int die, int cores) {
   const reference::DispatchSizes sizes = reference::dispatch_sizes(case_, rank, cores);

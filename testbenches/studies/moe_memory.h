@@ -36,6 +36,8 @@ class DispatchMemory {
   const std::vector<cm384_peer>& windows() const { return windows_; }
   // Compares what all ranks hold with the reference; empty when equal.
   std::string compare(const reference::DispatchReference& reference) const;
+  // Rows and scales alone.
+  std::string compare_rows(const reference::DispatchReference& reference) const;
 
  private:
   void allocate(int rank, int die, int cores);

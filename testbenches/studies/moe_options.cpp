@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "sim/error.h"
+#include "testbenches/studies/observers.h"
 #include "testbenches/studies/session.h"
 #include "testbenches/studies/validation.h"
 #include "traces/routing.h"
@@ -78,6 +79,7 @@ void add_moe_options(boost::program_options::options_description& options) {
       "run every turn of polling loops instead of skipping those that find nothing")(
       "check-hazards", bool_switch(), "report pipes that touch the UBuffer without a flag that orders them");
   add_fault_option(options);
+  add_rtl_option(options);
 }
 
 void read_moe_options(const StudyContext& context, DispatchCase& setting) {
@@ -137,6 +139,7 @@ void for_each_ranks(const StudyContext& context, StudyResult& result,
 
 StudyResult run_operator(const StudyContext& context, const DispatchCase& setting, const OperatorRows& rows,
                          const MeasureOperator& measure) {
+  if (context.observers != nullptr) context.observers->name_phases({rows.phases.begin(), rows.phases.end()});
   StudyResult result;
   const bool task = context.option<std::string>("measure") == "task";
   result.input_files = routing_files(context);

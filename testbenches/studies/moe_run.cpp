@@ -1,6 +1,7 @@
 #include "testbenches/studies/moe_run.h"
 
 #include <algorithm>
+#include <set>
 
 #include "firmware/abi/dispatch_full_mesh.h"
 #include "supernode/placement.h"
@@ -36,10 +37,12 @@ class TaskTally {
   std::int64_t blocks_ = 0;
 };
 
-SessionOptions session_options(const DispatchCase& setting, const std::vector<int>& dies, std::string what,
-                               double progress_from, double progress_to) {
+SessionOptions session_options(const DispatchCase& setting, const std::vector<int>& dies,
+                               std::vector<int> sockets, std::string what, double progress_from,
+                               double progress_to) {
   SessionOptions options;
   options.dies = dies;
+  options.sockets = std::move(sockets);
   if (setting.reverse_modules) std::reverse(options.dies.begin(), options.dies.end());
   options.die.aiv.elide_polls = setting.elide_polls;
   options.die.aiv.check_hazards = setting.check_hazards;
@@ -49,16 +52,30 @@ SessionOptions session_options(const DispatchCase& setting, const std::vector<in
   return options;
 }
 
+std::vector<int> sockets_of(bool wanted, const std::vector<int>& dies, const hw::Topology& topology) {
+  std::set<int> sockets;
+  for (const int die : dies) {
+    if (wanted) sockets.insert(socket_of(die, topology));
+  }
+  return {sockets.begin(), sockets.end()};
+}
+
 }  // namespace
 
+int socket_of(int die, const hw::Topology& topology) {
+  const int node = die / topology.dies_per_node, place = die % topology.dies_per_node;
+  return node * topology.sockets_per_node + place * topology.sockets_per_node / topology.dies_per_node;
+}
+
 MoeRun::MoeRun(const StudyContext& context, const DispatchCase& setting, const CombineCase* combine,
-               std::string what, double progress_from, double progress_to)
+               std::string what, double progress_from, double progress_to, bool sockets)
     : setting_(setting),
       seed_(context.seed),
       dies_(supernode::place_ranks(setting.placement, setting.ranks, context.machine.topology.dies(),
                                    context.machine.topology.dies_per_node, context.seed)),
       case_(make_moe_case(context.seed, setting)),
-      session_(context, session_options(setting, dies_, std::move(what), progress_from, progress_to)),
+      session_(context, session_options(setting, dies_, sockets_of(sockets, dies_, context.machine.topology),
+                                        std::move(what), progress_from, progress_to)),
       cores_(session_.runtime().first_cores(setting.cores)),
       dispatched_(session_.runtime(), case_, dies_, setting) {
   if (combine != nullptr) combined_.emplace(session_.runtime(), case_, dispatched_, *combine);
@@ -118,6 +135,12 @@ std::vector<supernode::LaunchHandle> MoeRun::launch(const std::vector<RankTask>&
 
 std::string MoeRun::difference() const {
   std::string difference = dispatched_.compare(*reference_);
+  if (difference.empty()) difference = combined_->compare();
+  return difference;
+}
+
+std::string MoeRun::difference_of_rows() const {
+  std::string difference = dispatched_.compare_rows(*reference_);
   if (difference.empty()) difference = combined_->compare();
   return difference;
 }

@@ -16,11 +16,15 @@
 
 namespace cm384::studies {
 
+// The CPU socket that drives a die.
+int socket_of(int die, const hw::Topology& topology);
+
 class MoeRun {
  public:
-  // `combine`: null where dispatch is all. The settings must outlive this.
+  // `sockets`: the CPUs of the ranks take part. `combine`: null where dispatch is all. The settings must
+  // outlive this.
   MoeRun(const StudyContext& context, const DispatchCase& setting, const CombineCase* combine,
-         std::string what, double progress_from, double progress_to);
+         std::string what, double progress_from, double progress_to, bool sockets = false);
 
   // Warm-up and counted iterations of one operator, the host waiting after each. [from, to] is their part of
   // this run's work.
@@ -33,6 +37,8 @@ class MoeRun {
   Session& session() { return session_; }
   const DispatchMemory& dispatched() const { return dispatched_; }
   const CombineMemory& combined() const { return *combined_; }
+  const std::vector<int>& dies() const { return dies_; }  // of each rank
+  const reference::DispatchCase& layer() const { return case_; }
   const std::vector<std::uint16_t>& cores() const { return cores_; }
   // Starts a kernel on all ranks, each up to the setting's skew late.
   std::vector<supernode::LaunchHandle> launch(const std::vector<RankTask>& tasks,
@@ -40,6 +46,8 @@ class MoeRun {
                                               const std::vector<std::uint16_t>& cores, traces::Random& skew);
   // Of the outputs of both operators from their references; payload mode full.
   std::string difference() const;
+  // Of quantised rows and sums alone, where no dispatch told what else it delivers.
+  std::string difference_of_rows() const;
   // The kernel of dispatch that the setting asks for.
   const char* dispatch_kernel() const { return setting_.full_mesh ? "dispatch_full_mesh" : "dispatch"; }
   // A reading with the effective sizes filled in.

@@ -1,6 +1,9 @@
 // `cm384 run moe`.
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "sim/error.h"
 #include "testbenches/studies/moe.h"
 #include "testbenches/studies/moe_options.h"
 #include "testbenches/studies/studies.h"
@@ -12,7 +15,12 @@ namespace {
 void add_options(boost::program_options::options_description& options) {
   options.add_options()("flow", choices_option("fused", {"fused", "basic"}),
                         "fused: dispatch and combine; basic: three all-to-alls by SDMA, the host in between")(
-      "expert-time", time_option(0_ns), "what the experts take, as a delay between the two ways; 0: no task");
+      "expert-time", time_option(0_ns), "what the experts take, as a delay between the two ways; 0: no task")(
+      "experts-compute", choice_option("delay", {"delay", "firmware"}),
+      "firmware: the experts' feed-forward network on cube and vector cores, in the fused flow; payload "
+      "control")("expert-width", integer_option(2048, 64, 4096),
+                 "of that network: elements between its multiplications, a multiple of 64")(
+      "expert-cores", integer_option(24, 1, 64), "AICs of a rank that it runs on, each with its two AIVs");
   add_moe_options(options);
   add_combine_options(options);
 }
@@ -31,11 +39,33 @@ Json to_row(const MoeCase& setting, const MoeReading& reading) {
   return row;
 }
 
+void read_expert_options(const StudyContext& context, MoeCase& setting) {
+  setting.expert_network = context.option<std::string>("experts-compute") == "firmware";
+  setting.expert_width = context.option<int>("expert-width");
+  setting.expert_cores = context.option<int>("expert-cores");
+  if (!setting.expert_network) return;
+  if (setting.full)
+    throw InputError(
+        "run moe: --experts-compute firmware: allowed: --payload control; `run ffn` compares its values");
+  const auto& flows = context.option<Names>("flow").values;
+  if (std::any_of(flows.begin(), flows.end(), [](const std::string& flow) { return flow != "fused"; }))
+    throw InputError("run moe: --experts-compute firmware: allowed: --flow fused");
+  if (setting.expert_time != Time{})
+    throw InputError("run moe: --expert-time: allowed: 0 with --experts-compute firmware");
+  if (setting.expert_width % 64 != 0)
+    throw InputError(
+        fmt::format("run moe: --expert-width {}: allowed: multiples of 64", setting.expert_width));
+  if (setting.expert_cores > context.machine.die.aic)
+    throw InputError(fmt::format("run moe: --expert-cores {}: a die has {} AICs", setting.expert_cores,
+                                 context.machine.die.aic));
+}
+
 StudyResult run(const StudyContext& context) {
   MoeCase setting;
   read_moe_options(context, setting);
   read_combine_options(context, setting);
   setting.expert_time = context.option<Time>("expert-time");
+  read_expert_options(context, setting);
   StudyResult result;
   result.input_files = routing_files(context);
   const auto& flows = context.option<Names>("flow").values;

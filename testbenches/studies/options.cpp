@@ -19,6 +19,7 @@ void validate(boost::any&, const std::vector<std::string>&, Bandwidth*, int) {}
 namespace studies {
 void validate(boost::any&, const std::vector<std::string>&, Integers*, int) {}
 void validate(boost::any&, const std::vector<std::string>&, Names*, int) {}
+void validate(boost::any&, const std::vector<std::string>&, Sizes*, int) {}
 }  // namespace studies
 }  // namespace cm384
 
@@ -98,6 +99,12 @@ Integers parse_integers(std::string_view text, int low, int high) {
   return list;
 }
 
+Sizes parse_sizes(std::string_view text) {
+  Sizes list;
+  for (const std::string_view part : split(text)) list.values.push_back(hw::parse_bytes(part));
+  return list;
+}
+
 Names parse_choices(std::string_view text, const std::vector<std::string>& choices) {
   Names list;
   for (const std::string_view part : split(text)) list.values.push_back(parse_choice(part, choices));
@@ -113,6 +120,12 @@ Json to_json(const boost::any& value) {
   if (const auto* time = boost::any_cast<Time>(&value)) return hw::format(*time);
   if (const auto* rate = boost::any_cast<Bandwidth>(&value)) return hw::format(*rate);
   if (const auto* list = boost::any_cast<Integers>(&value)) return list->values;
+  if (const auto* sizes = boost::any_cast<Sizes>(&value)) {
+    if (sizes->values.size() == 1) return hw::format(sizes->values.front());
+    Json texts = Json::array();
+    for (const Bytes size : sizes->values) texts.push_back(hw::format(size));
+    return texts;
+  }
   if (const auto* names = boost::any_cast<Names>(&value)) return names->values;
   if (const auto* texts = boost::any_cast<std::vector<std::string>>(&value)) return *texts;
   throw std::logic_error("an option of a kind that results cannot hold");
@@ -179,6 +192,10 @@ OptionValue<std::string>* choice_option(const std::string& fallback, std::vector
              [choices = std::move(choices)](std::string_view text) { return parse_choice(text, choices); },
              name)
       ->default_value(fallback, fallback);
+}
+
+OptionValue<Sizes>* sizes_option(const std::string& fallback) {
+  return parsed<Sizes>(parse_sizes, "SIZE,..")->default_value(parse_sizes(fallback), fallback);
 }
 
 OptionValue<Integers>* integers_option(const std::string& fallback, int low, int high) {

@@ -5,9 +5,7 @@
 #include "firmware/abi/memory_map.h"
 #include "firmware/abi/p2p.h"
 #include "sim/error.h"
-#include "testbenches/studies/options.h"
 #include "testbenches/studies/session.h"
-#include "testbenches/studies/studies.h"
 #include "ub_fabric/controller.h"
 
 namespace cm384::studies {
@@ -17,29 +15,6 @@ constexpr std::uint32_t kWarmup = 4;  // instructions: translations and instruct
 constexpr std::uint32_t kSamples = 16;
 constexpr std::uint32_t kChunk = 16 * 1024;
 constexpr std::uint32_t kBuffers = 8;
-
-// Where the initiator, die 0, finds its counterpart.
-struct Counterpart {
-  std::vector<int> dies{0};
-  std::vector<int> sockets;
-};
-
-Counterpart find_counterpart(const P2pPoint& point, const hw::Topology& topology) {
-  Counterpart found;
-  const bool inter = point.distance == "inter-node";
-  if (inter && topology.nodes < 2)
-    throw InputError("run p2p: --distance inter-node needs a machine of at least two nodes");
-  if (point.target == "cpu") {
-    if (topology.sockets_per_node == 0)
-      throw InputError("run p2p: --target cpu needs a machine with CPU sockets");
-    found.sockets.push_back(inter ? topology.sockets_per_node : 0);
-  } else if (point.target == "sibling-die") {
-    found.dies.push_back(1);
-  } else {
-    found.dies.push_back(inter ? topology.dies_per_node : 2);
-  }
-  return found;
-}
 
 // Remembers when the last request left by any port.
 class LastRequest final : public ub::LinkObserver {
@@ -108,7 +83,35 @@ Measured run_kernel(const StudyContext& context, const P2pPoint& point, int core
   return measured;
 }
 
+// From the first core's start to the last one's end; 0 where the run was interrupted.
+Time span_of(const Measured& measured, const Clock& clock) {
+  std::uint64_t start = UINT64_MAX, end = 0;
+  for (const auto& result : measured.results) {
+    start = std::min(start, result.start_cycle);
+    end = std::max(end, result.end_cycle);
+  }
+  if (end <= start) return {};
+  return clock.start(static_cast<std::int64_t>(end)) - clock.start(static_cast<std::int64_t>(start));
+}
+
 }  // namespace
+
+Counterpart find_counterpart(const P2pPoint& point, const hw::Topology& topology) {
+  Counterpart found;
+  const bool inter = point.distance == "inter-node";
+  if (inter && topology.nodes < 2)
+    throw InputError("run p2p: --distance inter-node needs a machine of at least two nodes");
+  if (point.target == "cpu") {
+    if (topology.sockets_per_node == 0)
+      throw InputError("run p2p: --target cpu needs a machine with CPU sockets");
+    found.sockets.push_back(inter ? topology.sockets_per_node : 0);
+  } else if (point.target == "sibling-die") {
+    found.dies.push_back(1);
+  } else {
+    found.dies.push_back(inter ? topology.dies_per_node : 2);
+  }
+  return found;
+}
 
 P2pReading measure_p2p(const StudyContext& context, const P2pPoint& point, SimulatorCounts& counts) {
   const Clock clock(context.machine.die.clock);
@@ -126,83 +129,21 @@ P2pReading measure_p2p(const StudyContext& context, const P2pPoint& point, Simul
 
   const Measured many = run_kernel(context, point, point.cores,
                                    static_cast<std::uint64_t>(point.volume.count), kChunk, kBuffers, counts);
-  std::uint64_t start = UINT64_MAX, end = 0;
-  for (const auto& result : many.results) {
-    start = std::min(start, result.start_cycle);
-    end = std::max(end, result.end_cycle);
-  }
-  if (end > start) {
-    const Time span =
-        clock.start(static_cast<std::int64_t>(end)) - clock.start(static_cast<std::int64_t>(start));
+  const Time span = span_of(many, clock);
+  if (span > Time{})
     reading.bandwidth_GBps = static_cast<double>(point.volume.count) * point.cores / (span.us() * 1e3);
-  }
   return reading;
 }
 
-namespace {
-
-void add_options(boost::program_options::options_description& options) {
-  options.add_options()("path", choice_option("aiv-direct", {"aiv-direct", "sdma"}), "how the die sends")(
-      "op", choices_option("read,write", {"read", "write", "atomic"}), "operations, one row each")(
-      "target", choices_option("npu,cpu", {"npu", "cpu", "sibling-die"}), "what is read or written")(
-      "distance", choices_option("intra-node,inter-node", {"intra-node", "inter-node"}),
-      "where the target is")("bytes", size_option(512_B),
-                             "bytes of the one instruction whose latency is measured; at most 184 KiB")(
-      "cores", integer_option(48, 1, 64), "AIVs that move data together, for bandwidth")(
-      "volume", size_option(16_MiB), "bytes each of them moves; 0B: measure no bandwidth");
-  add_fault_option(options);
+double measure_shared_p2p(const StudyContext& context, const P2pPoint& point, SimulatorCounts& counts) {
+  const auto bytes = static_cast<std::uint64_t>(point.bytes.count);
+  const std::uint64_t each = (bytes + static_cast<std::uint64_t>(point.cores) * 512 - 1) /
+                             (static_cast<std::uint64_t>(point.cores) * 512) * 512;
+  const auto cores = static_cast<int>((bytes + each - 1) / each);
+  const std::uint64_t share = std::min(each, bytes);
+  const auto chunk = static_cast<std::uint32_t>(std::min<std::uint64_t>(kChunk, (share + 31) / 32 * 32));
+  const Measured measured = run_kernel(context, point, cores, share, chunk, kBuffers, counts);
+  return span_of(measured, Clock(context.machine.die.clock)).us();
 }
-
-StudyResult run(const StudyContext& context) {
-  if (context.option<std::string>("path") == "sdma")
-    throw InputError("run p2p: --path sdma is not built yet; allowed: aiv-direct");
-  P2pPoint point;
-  point.bytes = context.option<Bytes>("bytes");
-  point.cores = context.option<int>("cores");
-  point.volume = context.option<Bytes>("volume");
-  if (point.bytes.count < 4 || point.bytes.count % 4 != 0 || point.bytes.count > CM384_P2P_BUFFER_BYTES)
-    throw InputError(
-        fmt::format("run p2p: --bytes {}: allowed: 4 B to 184 KiB, a multiple of 4 B", point.bytes.count));
-  if (point.volume.count % kChunk != 0)
-    throw InputError(fmt::format("run p2p: --volume {}: allowed: multiples of 16 KiB", point.volume.count));
-
-  StudyResult result;
-  std::vector<P2pPoint> points;
-  for (const auto& target : context.option<Names>("target").values) {
-    for (const auto& operation : context.option<Names>("op").values) {
-      for (const auto& distance : context.option<Names>("distance").values) {
-        if (target == "sibling-die" && distance == "inter-node") continue;
-        point.target = target;
-        point.operation = operation;
-        point.distance = distance;
-        points.push_back(point);
-      }
-    }
-  }
-  for (std::size_t i = 0; i < points.size(); ++i) {
-    const P2pReading reading = measure_p2p(context, points[i], result.simulator);
-    if (context.interrupted != 0) {
-      result.complete = false;
-      break;
-    }
-    Json row;
-    row["op"] = points[i].operation;
-    row["path"] = "aiv-direct";
-    row["target"] = points[i].target;
-    row["distance"] = points[i].distance;
-    row["bytes"] = points[i].bytes.count;
-    row["latency_us"] = reading.latency_us;
-    row["startup_us"] = points[i].target == "sibling-die" ? Json() : Json(reading.startup_us);
-    row["bandwidth_GBps"] = points[i].volume.count == 0 ? Json() : Json(reading.bandwidth_GBps);
-    result.rows.push_back(row);
-    context.progress.update(static_cast<double>(i + 1) / static_cast<double>(points.size()),
-                            result.simulator.simulated, result.simulator.events);
-  }
-  return result;
-}
-
-}  // namespace
-
-const Study kP2pStudy{"p2p", "latency, start-up and bandwidth between two memories", add_options, run};
 
 }  // namespace cm384::studies

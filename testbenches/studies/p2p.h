@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "hw/units.h"
 #include "testbenches/studies/study.h"
@@ -25,7 +26,19 @@ struct P2pReading {
   double bandwidth_GBps = 0;  // 0: not asked for (volume 0)
 };
 
+// Where the initiator, die 0, finds its counterpart.
+struct Counterpart {
+  std::vector<int> dies{0};
+  std::vector<int> sockets;
+};
+// Throws InputError where the machine has none.
+Counterpart find_counterpart(const P2pPoint& point, const hw::Topology& topology);
+
 // Runs the point on a machine of its own, counters added to `counts`.
 P2pReading measure_p2p(const StudyContext& context, const P2pPoint& point, SimulatorCounts& counts);
+
+// Time that point.cores AIVs take to move point.bytes together, from the first issue to the last completion;
+// as many of them as get 512 B each.
+double measure_shared_p2p(const StudyContext& context, const P2pPoint& point, SimulatorCounts& counts);
 
 }  // namespace cm384::studies

@@ -4,8 +4,11 @@
 #include <array>
 
 #include "testbenches/studies/combine.h"
+#include "testbenches/studies/gemm.h"
+#include "testbenches/studies/mla.h"
 #include "testbenches/studies/moe.h"
 #include "testbenches/studies/p2p.h"
+#include "testbenches/studies/p2p_sdma.h"
 #include "testbenches/studies/validation.h"
 
 namespace cm384::studies {
@@ -51,6 +54,13 @@ Predictions predict_startup(const ValidationContext& context) {
   return {{"s-aiv-startup", measure_p2p(study_context(context), point, counts).startup_us}};
 }
 
+Predictions predict_sdma(const ValidationContext& context) {
+  P2pPoint point;
+  point.operation = "write";
+  SimulatorCounts counts;
+  return {{"s-sdma-startup", measure_sdma(study_context(context), point, counts).startup_us}};
+}
+
 // Both operators from one machine: dispatch is as without combine after it.
 Predictions predict_table_7(const ValidationContext& context) {
   Predictions predictions;
@@ -67,22 +77,54 @@ Predictions predict_table_7(const ValidationContext& context) {
   return predictions;
 }
 
-Predictions predict_fused_flow(const ValidationContext& context) {
-  MoeCase setting;
-  setting.ranks = 256;
-  setting.iterations = 1;
+Predictions predict_flows(const ValidationContext& context) {
+  Predictions predictions;
   SimulatorCounts counts;
-  const MoeReading reading = measure_moe(study_context(context), setting, counts);
+  for (const char* flow : {"fused", "basic"}) {
+    MoeCase setting;
+    setting.flow = flow;
+    setting.ranks = 256;
+    setting.iterations = 1;
+    const MoeReading reading = measure_moe(study_context(context), setting, counts);
+    if (context.interrupted != 0) break;
+    predictions[fmt::format("s-moe-{}", flow)] = reading.latency_us.mean;
+  }
+  return predictions;
+}
+
+// The conditions of [P] table 10's first row.
+Predictions predict_table_10(const ValidationContext& context) {
+  GemmSetting setting;
+  setting.group_rows.assign(4, 7168);
+  setting.tile_m = 128;
+  setting.tile_n = 152;
+  SimulatorCounts counts;
+  const GemmReading reading = measure_gemm(study_context(context), setting, counts);
   if (context.interrupted != 0) return {};
-  return {{"s-moe-fused", reading.latency_us.mean}};
+  const double peak = cube_peak(context.machine, setting.type);
+  return {{"t10-gemm-1", reading.operations / (reading.task_us * 1e-6) / peak * 100}};
+}
+
+// The published conditions are not stated. Heads few enough that memory is what bounds it, and a cache long
+// enough that launch and first instructions do not matter.
+Predictions predict_table_9(const ValidationContext& context) {
+  MlaSetting setting;
+  setting.kv_lens.assign(96, 16384);
+  setting.heads = 32;
+  SimulatorCounts counts;
+  const MlaReading reading = measure_mla(study_context(context), setting, counts);
+  if (context.interrupted != 0) return {};
+  return {{"t9-mla-bw", reading.kv_bytes / (reading.task_us * 1e3)}};
 }
 
 }  // namespace
 
 std::span<const Predictor> predictors() {
-  static const std::array<Predictor, 4> table{
-      Predictor{{"t1-"}, predict_table_1}, Predictor{{"s-aiv-startup"}, predict_startup},
-      Predictor{{"t7-"}, predict_table_7}, Predictor{{"s-moe-fused"}, predict_fused_flow}};
+  static const std::array<Predictor, 7> table{
+      Predictor{{"t1-"}, predict_table_1},         Predictor{{"s-aiv-startup"}, predict_startup},
+      Predictor{{"s-sdma-startup"}, predict_sdma}, Predictor{{"t7-"}, predict_table_7},
+      Predictor{{"s-moe-"}, predict_flows},        Predictor{{"t9-"}, predict_table_9},
+      Predictor{{"t10-"}, predict_table_10}};
   return table;
 }
 

@@ -6,8 +6,9 @@
 namespace cm384::studies {
 
 std::span<const Study> registry() {
-  static const std::array<Study, 6> table{kP2pStudy, kDispatchStudy, kCombineStudy,
-                                          kMoeStudy, kStreamStudy,   kKernelStudy};
+  static const std::array<Study, 10> table{kP2pStudy,    kDispatchStudy, kCombineStudy, kMoeStudy,
+                                           kGemmStudy,   kFfnStudy,      kMlaStudy,     kStreamStudy,
+                                           kSwitchStudy, kKernelStudy};
   return table;
 }
 

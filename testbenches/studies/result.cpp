@@ -41,6 +41,8 @@ Json simulator_object(const StudyResult& result, const RunFacts& run) {
           {"packet_hops", counts.packet_hops},
           {"memory_requests", counts.memory_requests},
           {"damaged_transmissions", counts.damaged},
+          {"rtl_cycles", counts.rtl_cycles},
+          {"rtl_packets", counts.rtl_packets},
           {"events", counts.events},
           {"peak_rss_MB", peak_rss_megabytes()},
           {"build",

@@ -9,6 +9,7 @@
 
 #include "npu_core/scalar/gdb_stub.h"
 #include "supernode/faults.h"
+#include "supernode/rtl_chips.h"
 #include "supernode/runtime.h"
 #include "supernode/supernode.h"
 #include "testbenches/studies/machine_profile.h"
@@ -30,6 +31,9 @@ struct SessionOptions {
 // Adds the option `--fault`, which every session of the study then obeys.
 void add_fault_option(boost::program_options::options_description& options);
 
+// Adds the option `--rtl`, which every session of the study then obeys.
+void add_rtl_option(boost::program_options::options_description& options);
+
 // A supernode and its runtime for one run of a study.
 class Session {
  public:
@@ -40,7 +44,7 @@ class Session {
   // A kernel of firmware/kernels.
   std::shared_ptr<npu::Program> built_in(std::string_view name);
   // Share of this session's work that is done, 0 to 1.
-  void done(double fraction) { fraction_ = fraction; }
+  void done(double fraction);
   // What ran before was warm-up: the profile counts from here.
   void begin_counted();
   // Adds this run's counters, to the files of statistics and the profile too. Called once, at its end.
@@ -49,8 +53,15 @@ class Session {
  private:
   const StudyContext& context_;
   std::string what_;
-  double fraction_ = 0;
+  // How far the work is: what is done, and in the part under way by the time the part before took.
+  struct Pace {
+    double done = 0, step = 0;
+    Time begun, took;
+    double at(Time simulated) const;
+  };
+  Pace pace_;
   std::unique_ptr<npu::GdbStub> debugger_;  // of core 0 of the first die, with --gdb
+  supernode::RtlChips rtl_;                 // outlives the machine
   supernode::Supernode machine_;
   std::unique_ptr<MachineProfile> profile_;  // with --out
   supernode::Faults faults_;

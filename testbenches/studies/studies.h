@@ -7,9 +7,13 @@ namespace cm384::studies {
 
 extern const Study kCombineStudy;
 extern const Study kDispatchStudy;
+extern const Study kFfnStudy;
+extern const Study kGemmStudy;
 extern const Study kKernelStudy;
+extern const Study kMlaStudy;
 extern const Study kMoeStudy;
 extern const Study kP2pStudy;
 extern const Study kStreamStudy;
+extern const Study kSwitchStudy;
 
 }  // namespace cm384::studies

@@ -16,6 +16,7 @@
 namespace cm384::studies {
 
 class Profile;
+class Observers;
 class StatisticsFile;
 
 // Where a study says how far it is. The command draws a bar, prints lines, or stays silent.
@@ -39,6 +40,7 @@ struct StudyContext {
   std::string out_folder;                // empty: no --out
   StatisticsFile* statistics = nullptr;  // takes what the study's machines counted; null: nobody asked
   Profile* profile = nullptr;            // takes what they did over time; null: no --out
+  Observers* observers = nullptr;        // watch the study's machines; null: nobody asked
 
   template <class T>
   const T& option(const char* name) const {

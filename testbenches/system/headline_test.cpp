@@ -57,7 +57,7 @@ TEST(Headline, DispatchOfEightRanks) {
 // outstanding (docs/moe.md). The test keeps what is predicted where it is.
 TEST(Headline, CombineOfEightRanksIsSlowerThanPublished) {
   const studies::DispatchReading reading = run_combine(small_combine(8, 128, 7168, 48)).combine;
-  EXPECT_NEAR(reading.task_us.mean / published("t7-combine-8"), 1.15, 0.02) << reading.task_us.mean;
+  EXPECT_NEAR(reading.task_us.mean / published("t7-combine-8"), 1.16, 0.02) << reading.task_us.mean;
 }
 
 TEST(Headline, AivDirectStartsInLessThanAMicrosecond) {

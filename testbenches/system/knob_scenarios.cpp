@@ -7,6 +7,7 @@
 #include "hw/machine.h"
 #include "npu_core/scalar/elf_image.h"
 #include "supernode/runtime.h"
+#include "testbenches/system/kernels/cube_knobs.h"
 #include "testbenches/system/kernels/knobs.h"
 #include "testbenches/system/machine_run.h"
 #include "ub_fabric/fault.h"
@@ -19,6 +20,41 @@ constexpr const char* kSections[] = {
     "mispredict",    "trap",         "code",       "code-cold", "data",         "data-cold",  "ubuffer-load",
     "ubuffer-store", "clean",        "queue",      "read",      "reads",        "write",      "writes",
     "short-reads",   "short-writes", "cross-core", "barrier",   "sys-count"};
+
+constexpr const char* kCubeSections[] = {
+    "mmad",  "mmad-f32",    "load-a", "load-b", "table",        "queue",        "fix",          "read",
+    "reads", "short-reads", "write",  "writes", "short-writes", "remote-reads", "remote-writes"};
+static_assert(std::size(kCubeSections) == CM384_CUBE_KNOB_SECTIONS);
+
+Outputs run_cube(const Changes& changes) {
+  const hw::Machine machine = hw::load_machine(std::string(hw::kDefaultMachine), changes);
+  supernode::SupernodeOptions options;
+  options.dies = {0, 1};
+  supernode::Supernode supernode(machine, options);
+  supernode::Runtime runtime(supernode);
+  cm384_kernel arguments{};
+  arguments.scratch_bytes = std::uint64_t{1} << 20;
+  arguments.scratch = runtime.allocate(0, arguments.scratch_bytes);
+  const std::uint64_t block = runtime.allocate(0, sizeof arguments);
+  runtime.put(block, arguments);
+  runtime.launch(0, runtime.load(npu::ElfImage::read(CM384_CUBE_KNOBS_KERNEL)), block, {0},
+                 runtime.earliest_start(), npu::KernelType::aic);
+  runtime.wait();
+  Outputs outputs;
+  const auto words = runtime.get<std::uint64_t>(arguments.scratch, CM384_CUBE_KNOB_SECTIONS);
+  for (std::size_t i = 0; i < words.size(); ++i) outputs[kCubeSections[i]] = static_cast<double>(words[i]);
+  return outputs;
+}
+
+Outputs run_gemm_scenario(const Changes& changes) {
+  studies::GemmSetting setting;
+  setting.group_rows = {128, 100};
+  setting.n = 192;
+  setting.k = 256;
+  setting.blocks = 4;
+  const studies::GemmReading reading = run_gemm(setting, changes);
+  return {{"kernel", reading.kernel_us}, {"task", reading.task_us}};
+}
 
 Outputs run_core(const Changes& changes) {
   const hw::Machine machine = hw::load_machine(std::string(hw::kDefaultMachine), changes);
@@ -67,11 +103,56 @@ Outputs run_dispatch_scenario(const std::string& kind, const Changes& changes) {
   return {{"kernel", reading.kernel_us.mean}, {"task", reading.task_us.mean}};
 }
 
+// Copies by the SDMA engine of die 0: one, six in a stream, forty in streams of their own, a long one each
+// way; and a barrier of two host threads.
+Outputs run_streams(const Changes& changes) {
+  const hw::Machine machine = hw::load_machine(std::string(hw::kDefaultMachine), changes);
+  supernode::SupernodeOptions options;
+  options.dies = {0, 2};
+  supernode::Supernode supernode(machine, options);
+  supernode::Runtime runtime(supernode);
+  constexpr std::uint64_t kLong = 1 << 20;
+  const std::uint64_t here = runtime.allocate(0, kLong), there = runtime.allocate(2, kLong);
+  const auto first = runtime.create_stream(0);
+  const auto copy = [&](supernode::Stream stream, std::uint64_t bytes) {
+    return runtime.memcpy_async(stream, there, here, bytes);
+  };
+  const auto span = [&](supernode::TaskHandle from, supernode::TaskHandle to) {
+    return (runtime.task(to).seen - runtime.task(from).called).us();
+  };
+  const auto bandwidth = [&](supernode::TaskHandle task) {
+    const npu::SdmaRecord& r = runtime.task(task).record.copy;
+    return static_cast<double>(kLong) / (r.last_ack - r.translated).us();
+  };
+  const auto one = copy(first, 4096);
+  runtime.synchronize_device(0);
+  std::vector<supernode::TaskHandle> chain, many;
+  for (int n = 0; n < 6; ++n) chain.push_back(copy(first, 4096));
+  runtime.synchronize_device(0);
+  for (int n = 0; n < 40; ++n) many.push_back(copy(runtime.create_stream(0), 4096));
+  runtime.synchronize_device(0);
+  const auto read = runtime.memcpy_async(first, here, there, kLong);
+  const auto write = copy(first, kLong);
+  runtime.synchronize_device(0);
+  runtime.host_barrier({0, 2});
+  const auto after = copy(first, 64);
+  runtime.wait();
+  return {{"copy", span(one, one)},
+          {"chain", span(chain.front(), chain.back())},
+          {"many", span(many.front(), many.back())},
+          {"read-bandwidth", bandwidth(read)},
+          {"write-bandwidth", bandwidth(write)},
+          {"barrier", (runtime.task(after).called - runtime.task(write).seen).us()}};
+}
+
 Outputs run(const std::string& name, const Changes& changes) {
   std::istringstream words(name);
   std::string kind, a, b, c;
   words >> kind >> a >> b >> c;
   if (kind == "core") return run_core(changes);
+  if (kind == "streams") return run_streams(changes);
+  if (kind == "cube") return run_cube(changes);
+  if (kind == "gemm") return run_gemm_scenario(changes);
   if (kind == "dispatch") return run_dispatch_scenario(a, changes);
   if (kind == "stream") {
     const studies::StreamReading reading = run_stream(a, changes, 1.0 / 64);

@@ -13,6 +13,8 @@ using Outputs = std::map<std::string, double>;
 //   core       kernel `knobs` on 48 cores: cycles of every section by name, sections "vector0" and up,
 //   "memory"
 //              (sum over blocks)
+//   cube       kernel `cube_knobs` on one AIC: cycles of every section by name
+//   gemm       a grouped GEMM of INT8 on 4 groups of cores: kernel, task
 //   p2p OP TARGET DISTANCE   latency, bandwidth, startup
 //   stream SHAPE             kernel, task, bandwidth
 //   dispatch                 12 ranks of a node: kernel, task; `dispatch nodes` of two nodes, `dispatch

@@ -46,10 +46,47 @@ studies::MoeReading run_moe(const studies::MoeCase& setting, const Changes& chan
   });
 }
 
+studies::GemmReading run_gemm(const studies::GemmSetting& setting, const Changes& changes) {
+  return measure(changes, 1, [&](const studies::StudyContext& context) {
+    studies::SimulatorCounts counts;
+    return studies::measure_gemm(context, setting, counts);
+  });
+}
+
+studies::FfnReading run_ffn(const studies::FfnSetting& setting, const Changes& changes) {
+  return measure(changes, 1, [&](const studies::StudyContext& context) {
+    studies::SimulatorCounts counts;
+    return studies::measure_ffn(context, setting, counts);
+  });
+}
+
+studies::MlaReading run_mla(const studies::MlaSetting& setting, const Changes& changes) {
+  return measure(changes, 1, [&](const studies::StudyContext& context) {
+    studies::SimulatorCounts counts;
+    return studies::measure_mla(context, setting, counts);
+  });
+}
+
 studies::P2pReading run_p2p(const studies::P2pPoint& point, const Changes& changes) {
   return measure(changes, 1, [&](const studies::StudyContext& context) {
     studies::SimulatorCounts counts;
     return studies::measure_p2p(context, point, counts);
+  });
+}
+
+studies::SdmaReading run_sdma(SdmaBy by, const studies::P2pPoint& point, const Changes& changes) {
+  return measure(changes, 1, [&](const studies::StudyContext& context) {
+    studies::SimulatorCounts counts;
+    return by == SdmaBy::host
+               ? studies::measure_sdma(context, point, counts)
+               : studies::measure_core_sdma(context, point, by == SdmaBy::core_prefetch, counts);
+  });
+}
+
+double run_shared_p2p(const studies::P2pPoint& point) {
+  return measure({}, 1, [&](const studies::StudyContext& context) {
+    studies::SimulatorCounts counts;
+    return studies::measure_shared_p2p(context, point, counts);
   });
 }
 

@@ -6,8 +6,12 @@
 
 #include "testbenches/studies/combine.h"
 #include "testbenches/studies/dispatch.h"
+#include "testbenches/studies/ffn.h"
+#include "testbenches/studies/gemm.h"
+#include "testbenches/studies/mla.h"
 #include "testbenches/studies/moe.h"
 #include "testbenches/studies/p2p.h"
+#include "testbenches/studies/p2p_sdma.h"
 #include "testbenches/studies/stream.h"
 
 namespace cm384::testing {
@@ -19,7 +23,13 @@ studies::DispatchReading run_dispatch(const studies::DispatchCase& setting, cons
 studies::CombineReading run_combine(const studies::CombineCase& setting, const Changes& changes = {},
                                     std::uint64_t seed = 1);
 studies::MoeReading run_moe(const studies::MoeCase& setting, const Changes& changes = {});
+studies::GemmReading run_gemm(const studies::GemmSetting& setting, const Changes& changes = {});
+studies::FfnReading run_ffn(const studies::FfnSetting& setting, const Changes& changes = {});
+studies::MlaReading run_mla(const studies::MlaSetting& setting, const Changes& changes = {});
 studies::P2pReading run_p2p(const studies::P2pPoint& point, const Changes& changes = {});
+enum class SdmaBy { host, core, core_prefetch };
+studies::SdmaReading run_sdma(SdmaBy by, const studies::P2pPoint& point, const Changes& changes = {});
+double run_shared_p2p(const studies::P2pPoint& point);
 // `share`: the part of the measured matrix's rows that is read.
 studies::StreamReading run_stream(const std::string& shape, const Changes& changes = {}, double share = 1,
                                   int cores = 48);

@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <numeric>
+#include <tuple>
 
+#include "sim/error.h"
 #include "testbenches/system/machine_run.h"
 
 namespace cm384::testing {
@@ -58,6 +60,64 @@ TEST(FusedFlow, ExpertsTakeTheirTime) {
   setting.expert_time = 140_us;
   EXPECT_NEAR(run_moe(setting).latency_us.mean - with, 100.0, 0.1);
   EXPECT_GT(with, without + 40);
+}
+
+TEST(BasicFlow, DeliversAndSumsInBothPayloadModesAtTheSameTimes) {
+  for (const std::string& routing :
+       {std::string("uniform"), std::string("zipf:1.2"), "trace:" + sample_trace()}) {
+    MoeCase setting = small_moe(12);
+    setting.flow = "basic";
+    setting.routing = routing;
+    setting.iterations = 2;
+    setting.start_skew = 20_us;
+    setting.expert_time = 10_us;
+    setting.check_hazards = true;
+    setting.full = true;
+    const MoeReading full = run_moe(setting);
+    EXPECT_TRUE(*full.correct) << routing << ": " << full.first_difference;
+    setting.full = false;
+    const MoeReading control = run_moe(setting);
+    EXPECT_EQ(full.ends.size(), 24u);
+    EXPECT_TRUE(full.ends == control.ends) << routing;
+  }
+}
+
+// Ranks without a row to send or to receive, experts of several copies, one core.
+TEST(BasicFlow, DeliversAtOddSizes) {
+  for (const auto& [ranks, experts, batch, hidden, cores] :
+       {std::tuple{5, 17, 1, 32, 1}, std::tuple{9, 4, 5, 96, 3}, std::tuple{3, 64, 7, 2080, 48}}) {
+    MoeCase setting = small_moe(ranks);
+    setting.flow = "basic";
+    setting.top_k = 3;
+    setting.experts = experts;
+    setting.batch = batch;
+    setting.hidden = hidden;
+    setting.cores = cores;
+    setting.full = true;
+    setting.check_hazards = true;
+    const MoeReading reading = run_moe(setting);
+    EXPECT_TRUE(*reading.correct) << ranks << " ranks: " << reading.first_difference;
+  }
+}
+
+TEST(BasicFlow, PhasesAddUpAndCostWhatTheHostCosts) {
+  MoeCase setting = small_moe(8);
+  const double fused = run_moe(setting).latency_us.mean;
+  setting.flow = "basic";
+  const MoeReading basic = run_moe(setting);
+  EXPECT_NEAR(sum_of_phases(basic), basic.latency_us.mean, 1e-6);
+  EXPECT_GT(basic.latency_us.mean, fused);
+  // Three times from the host to the engine and back, and three meetings of the processes, at least.
+  const double dearer = run_moe(setting, {"host.message_latency=15us"}).latency_us.mean;
+  EXPECT_GE(dearer, basic.latency_us.mean + 3 * 10.0);
+  EXPECT_GT(run_moe(setting, {"host.call=3us"}).latency_us.mean, basic.latency_us.mean + 3 * 8 * 2.0);
+}
+
+TEST(BasicFlow, RefusesASharedExpertOnRanksOfItsOwn) {
+  MoeCase setting = small_moe(8);
+  setting.flow = "basic";
+  setting.shared_copies = 2;
+  EXPECT_THROW(run_moe(setting), InputError);
 }
 
 }  // namespace

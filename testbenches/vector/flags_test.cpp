@@ -194,6 +194,19 @@ TEST(PollMark, DoesNotParkAfterAWriteInTheTurn) {
   EXPECT_EQ(die.aiv.statistics().skipped_polls, 0u);
 }
 
+// A loop that was left and is entered again: its first mark begins a turn and does not park, and its period
+// is its own.
+TEST(PollMark, ALoopThatWasLeftBeginsAnew) {
+  for (const bool left : {true, false}) {
+    StandIn die;
+    std::vector<PipeInstruction> program = polling(1, 50);
+    if (left) program.push_back(sync(CM384_POLL_MARK, cm384_gm_die(kLocal, 0x400), 0));
+    for (int k = 0; k < 1000; ++k) program.push_back(nop());
+    program.push_back(polling(1, 1)[0]);
+    EXPECT_EQ(die.run(program), left);
+  }
+}
+
 TEST(PollMark, HasNoEffectWithElisionOff) {
   AivOptions options;
   options.elide_polls = false;

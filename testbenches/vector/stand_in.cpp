@@ -132,12 +132,12 @@ bool StandIn::run(const std::vector<PipeInstruction>& program, std::int64_t cycl
   events_.run_until(Time::never(), [this](const sim::Event& e) {
     switch (e.unit) {
       case kCore:
-        return aiv.handle(e.what, e.argument, e.at);
+        return pipes->handle(e.what, e.argument, e.at);
       case kScalar:
         return step(static_cast<std::int64_t>(e.argument));
       case kCompletion:
         free_completions_.push_back(e.argument);
-        return aiv.completed(sim::Completion(completions_[e.argument]), e.at);
+        return pipes->completed(sim::Completion(completions_[e.argument]), e.at);
       default:
         return callbacks_[e.argument]();
     }
@@ -147,12 +147,12 @@ bool StandIn::run(const std::vector<PipeInstruction>& program, std::int64_t cycl
 
 void StandIn::step(std::int64_t cycle) {
   while (next_ < program_.size()) {
-    const IssueAnswer answer = aiv.issue(program_[next_], cycle);
+    const IssueAnswer answer = pipes->issue(program_[next_], cycle);
     if (answer.parked) return;
     cycle = answer.release_cycle;
     released_[next_++] = cycle;
   }
-  const IssueAnswer answer = aiv.drain(cycle);
+  const IssueAnswer answer = pipes->drain(cycle);
   if (!answer.parked) drained_ = answer.release_cycle;
 }
 

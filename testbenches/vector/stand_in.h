@@ -1,5 +1,5 @@
-// A stand-in for the die around one vector core: memory of fixed latency, a scalar unit that issues a list of
-// instructions, and the event queue.
+// A stand-in for the die around one core, a vector core unless told otherwise: memory of fixed latency, a
+// scalar unit that issues a list of instructions, and the event queue.
 #pragma once
 
 #include <cstdint>
@@ -49,6 +49,7 @@ class StandIn : public CoreSocket {
   void at(Time time, std::function<void()> what);
 
   Aiv aiv;
+  CorePipes* pipes = &aiv;  // what run() drives; a test may put another kind of core here
   Clock clock{Frequency{1'850'000'000}};
   Time read_latency{500'000}, write_latency{250'000}, remote_latency{1'000'000};
   std::vector<std::byte> memory;  // of the own die

@@ -21,8 +21,9 @@ CM384_INLINE void PipeBarrier() {
   cm384::pipe_instruction<CM384_CLASS_SYNC, CM384_PIPE_BARRIER>(P);
 }
 
-// flagId 0..10 are the kernel's; the runtime uses the others. modeId 0: all AIVs of the launch on this die,
-// 1: both AIVs of the group.
+// flagId 0..10 are the kernel's; the runtime uses the others. modeId 0: all cores of this kind of the launch
+// on this die, 1: both AIVs of the group, 2: between an AIC and its AIVs (an AIC sets both, both AIVs set the
+// AIC).
 template <uint8_t modeId, pipe_t P>
 CM384_INLINE void CrossCoreSetFlag(uint16_t flagId) {
   cm384::pipe_instruction<CM384_CLASS_SYNC, CM384_CROSS_CORE_SET>(P | modeId << 8 |
@@ -57,6 +58,11 @@ CM384_INLINE void DataCacheCleanAndInvalid(const GlobalTensor<T>& tensor) {
 // time is as if they had run.
 CM384_INLINE void PollMark(uint64_t address, uint64_t bytes) {
   cm384::pipe_instruction<CM384_CLASS_SYNC, CM384_POLL_MARK>(address, bytes);
+}
+// A polling loop over `address` is left. Wanted where the same range is polled again later: without it the
+// time between the loops counts as one turn.
+CM384_INLINE void PollEnd(uint64_t address) {
+  cm384::pipe_instruction<CM384_CLASS_SYNC, CM384_POLL_MARK>(address, 0);
 }
 
 }  // namespace AscendC

@@ -48,7 +48,15 @@ enum class HardEvent {
   S_MTE2 = PIPE_S | PIPE_MTE2 << 8,
   MTE2_S = PIPE_MTE2 | PIPE_S << 8,
   S_MTE3 = PIPE_S | PIPE_MTE3 << 8,
-  MTE3_S = PIPE_MTE3 | PIPE_S << 8
+  MTE3_S = PIPE_MTE3 | PIPE_S << 8,
+  MTE2_MTE1 = PIPE_MTE2 | PIPE_MTE1 << 8,
+  MTE1_MTE2 = PIPE_MTE1 | PIPE_MTE2 << 8,
+  MTE1_M = PIPE_MTE1 | PIPE_M << 8,
+  M_MTE1 = PIPE_M | PIPE_MTE1 << 8,
+  M_FIX = PIPE_M | PIPE_FIX << 8,
+  FIX_M = PIPE_FIX | PIPE_M << 8,
+  FIX_S = PIPE_FIX | PIPE_S << 8,
+  FIX_MTE2 = PIPE_FIX | PIPE_MTE2 << 8
 };
 
 enum class TPosition { GM, VECIN, VECOUT, VECCALC };

@@ -19,6 +19,7 @@ module ub_switch #(
     parameter int unsigned Routes = 64,       // labels of the routing table
     parameter int unsigned Streams = 4,       // packets an input sends at the same time: read ports of its buffer
     parameter int unsigned Iterations = 2,    // of the allocator
+    parameter bit Ahead = 1,                  // an output picks its next packet while it sends one
     parameter int unsigned CreditWidth = 13,  // of the credit counters
     localparam int unsigned PortWidth = Ports > 1 ? $clog2(Ports) : 1,
     localparam int unsigned LaneWidth = Lanes > 1 ? $clog2(Lanes) : 1,
@@ -54,7 +55,10 @@ module ub_switch #(
 );
   localparam int unsigned SourceWidth = $clog2(Ports * Streams) > 0 ? $clog2(Ports * Streams) : 1;
 
-  logic [Ports-1:0] arrived, input_ready, grant, granted_last, output_ready, matched;
+  logic [Ports-1:0] arrived, input_ready, grant, granted_last, output_ready, matched, matched_runs, next_runs;
+  logic [Ports-1:0] grant_runs;
+  logic [Ports*SourceWidth-1:0] next_source;
+  logic [Ports*Streams-1:0] runs;
   logic [Ports*LaneWidth-1:0] arrived_lane, grant_lane, matched_lane;
   logic [Ports*PortWidth-1:0] arrived_output, grant_output, matched_input;
   logic [Ports*FlitsWidth-1:0] granted_flits;
@@ -73,10 +77,15 @@ module ub_switch #(
       granted_flits_of[i]  = granted_flits[i*FlitsWidth+:FlitsWidth];
       granted_stream_of[i] = granted_stream[i*StreamWidth+:StreamWidth];
     end
+    runs = '0;
+    for (int unsigned o = 0; o < Ports; o++) begin
+      if (next_runs[o]) runs[next_source[o*SourceWidth+:SourceWidth]] = 1'b1;
+    end
     for (int unsigned s = 0; s < Ports * Streams; s++) stream_flit_of[s] = stream_flit[s*FlitBits+:FlitBits];
   end
 
   for (genvar i = 0; i < Ports; i++) begin : g_input
+    assign grant_runs[i] = matched_runs[grant_output[i*PortWidth+:PortWidth]];
     ub_switch_input #(
         .Ports(Ports),
         .Lanes(Lanes),
@@ -107,6 +116,8 @@ module ub_switch #(
         .granted_flits_o(granted_flits[i*FlitsWidth+:FlitsWidth]),
         .granted_stream_o(granted_stream[i*StreamWidth+:StreamWidth]),
         .granted_last_o(granted_last[i]),
+        .grant_runs_i(grant_runs[i]),
+        .runs_i(runs[i*Streams+:Streams]),
         .advance_i(ready_q),
         .stream_flit_o(stream_flit[i*Streams*FlitBits+:Streams*FlitBits])
     );
@@ -137,36 +148,45 @@ module ub_switch #(
   // ---- Outputs: credits, the packet that goes out, and two steps to the link: read, crossbar
 
   for (genvar o = 0; o < Ports; o++) begin : g_output
-    logic [FlitsWidth-1:0] left_q;  // flits of its packet still to be read
-    logic start_q;                  // none has been read yet
-    logic [SourceWidth-1:0] source_q, crossing_q;
+    logic [FlitsWidth-1:0] left_q, next_left_q;  // flits of its packet, and of the next, still to be read
+    logic start_q;                               // none has been read yet
+    logic [SourceWidth-1:0] source_q, next_source_q, crossing_q, source;
     logic crossing_valid_q, crossing_first_q;
     logic [PortWidth-1:0] from;
     logic [FlitsWidth-1:0] flits;
-    logic reads;
+    logic reads, ends, next_valid;
 
     assign from = matched_input[o*PortWidth+:PortWidth];
     assign flits = granted_flits_of[from];
+    assign source = SourceWidth'(32'(from) * Streams + 32'(granted_stream_of[from]));
     assign reads = left_q != '0 && ready_q[o];
-    assign output_ready[o] = left_q == '0 || (left_q == FlitsWidth'(1) && ready_q[o]);
+    assign ends = left_q == '0 || (left_q == FlitsWidth'(1) && reads);
+    assign next_valid = next_left_q != '0;
+    assign output_ready[o] = Ahead ? !next_valid || ends : ends;
+    assign matched_runs[o] = ends && !next_valid;
+    assign next_runs[o] = ends && next_valid;
+    assign next_source[o*SourceWidth+:SourceWidth] = next_source_q;
 
     always_ff @(posedge clk_i) begin
       if (!rst_ni) begin
         left_q <= '0;
+        next_left_q <= '0;
         crossing_valid_q <= 1'b0;
         valid_o[o] <= 1'b0;
       end else begin
-        if (matched[o]) left_q <= flits;
+        if (next_runs[o]) left_q <= next_left_q;
+        else if (matched[o] && matched_runs[o]) left_q <= flits;
         else if (reads) left_q <= left_q - FlitsWidth'(1);
+        if (matched[o] && !matched_runs[o]) next_left_q <= flits;
+        else if (next_runs[o]) next_left_q <= '0;
         crossing_valid_q <= reads;
         valid_o[o] <= crossing_valid_q;
       end
-      if (matched[o]) begin
-        source_q <= SourceWidth'(32'(from) * Streams + 32'(granted_stream_of[from]));
-        start_q  <= 1'b1;
-      end else if (reads) begin
-        start_q <= 1'b0;
-      end
+      if (matched[o]) next_source_q <= source;
+      if (next_runs[o]) source_q <= next_source_q;
+      else if (matched[o] && matched_runs[o]) source_q <= source;
+      if (next_runs[o] || (matched[o] && matched_runs[o])) start_q <= 1'b1;
+      else if (reads) start_q <= 1'b0;
       if (reads) begin
         crossing_q <= source_q;
         crossing_first_q <= start_q;

@@ -170,7 +170,10 @@ module ub_switch_allocator #(
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
+      // More than 8,192 bits are meant, at 48 ports and 4 lanes.
+      // verilator lint_off WIDTHCONCAT
       request_q <= '0;
+      // verilator lint_on WIDTHCONCAT
     end else begin
       for (int unsigned i = 0; i < Ports; i++) begin
         if (grant_o[i] && granted_last_i[i]) begin

@@ -51,11 +51,16 @@ module ub_switch_input #(
     output logic [ FlitsWidth-1:0] granted_flits_o,
     output logic [StreamWidth-1:0] granted_stream_o,
     output logic                   granted_last_o,   // nothing is left in that queue
+    input  logic                   grant_runs_i,     // its output has no other packet before it
 
-    // To the crossbar: a stream's next flit is read where its output advances.
+    // To the crossbar. A stream waits until its output comes to its packet, then a flit is read in every cycle in which
+    // the output advances.
+    input  logic [         Streams-1:0] runs_i,
     input  logic [           Ports-1:0] advance_i,
     output logic [Streams*FlitBits-1:0] stream_flit_o
 );
+  // verilator no_inline_module
+  // One class for all ports: half the code to compile.
   localparam int unsigned Cells = Lanes * BufferCells;
   localparam int unsigned CellWidth = $clog2(Cells);
   localparam int unsigned CountWidth = $clog2(BufferCells + 1);
@@ -141,7 +146,7 @@ module ub_switch_input #(
 
   // ---- Streams
 
-  logic [Streams-1:0] active_q, done_q;
+  logic [Streams-1:0] active_q, running_q, done_q;
   (* mem2reg *) logic [PortWidth-1:0] output_q[Streams];
   (* mem2reg *) logic [LaneWidth-1:0] stream_lane_q[Streams];
   (* mem2reg *) logic [FlitsWidth-1:0] stream_left_q[Streams];
@@ -152,7 +157,7 @@ module ub_switch_input #(
 
   logic [Streams-1:0] reads, ends, gives, idle, starts;
   for (genvar s = 0; s < Streams; s++) begin : g_stream
-    assign reads[s] = active_q[s] && advance_i[output_q[s]];
+    assign reads[s] = running_q[s] && advance_i[output_q[s]];
     assign ends[s]  = reads[s] && stream_left_q[s] == FlitsWidth'(1);
 
     logic [FlitBits-1:0] read_q;
@@ -214,11 +219,13 @@ module ub_switch_input #(
       end
     end
     if (!rst_ni) begin
-      active_q <= '0;
-      done_q   <= '0;
+      active_q  <= '0;
+      running_q <= '0;
+      done_q    <= '0;
     end else begin
-      active_q <= (active_q & ~ends) | (grant_i ? starts : '0);
-      done_q   <= (done_q | ends) & ~gives;
+      active_q  <= (active_q & ~ends) | (grant_i ? starts : '0);
+      running_q <= (running_q & ~ends) | runs_i | (grant_i && grant_runs_i ? starts : '0);
+      done_q    <= (done_q | ends) & ~gives;
     end
   end
 
@@ -291,6 +298,8 @@ module ub_switch_input #(
       assert (!new_cell || fresh_left || free_q[lane] != '0);
       grants_go_to_packets_and_idle_streams :
       assert (!grant_i || (ready_o && waiting_q[granted]));
+      streams_run_for_a_packet :
+      assert ((runs_i & ~active_q) == '0);
       for (int unsigned s = 0; s < Streams; s++) begin
         readers_stay_behind_the_writer :
         assert (!(reads[s] && left_q != '0 && at_q[s] == cell_q && offset_q != '0 && at_offset_q[s] >= offset_q));

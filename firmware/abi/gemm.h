@@ -1,0 +1,53 @@
+/* Arguments of kernel `gemm`: grouped matrix multiplication on cube cores, C = A * transpose(B) a group.
+ * Plain C.
+ *
+ * Rows of A and C are those of group 0, then of group 1, and so on; a group may have none. B of a group has n
+ * rows of k elements (the weights, k contiguous), row-major or NZ. INT8: C[r][j] = sum * token_scale[r] *
+ * channel_scale[group][j] in FP32, rounded to BF16; the sums pass from AIC to its AIVs through the workspace,
+ * so blocks are groups of cores (MIX). BF16: the fixpipe rounds the FP32 sums; blocks are AICs.
+ */
+#ifndef CM384_ABI_GEMM_H
+#define CM384_ABI_GEMM_H
+
+#include <stdint.h>
+
+enum cm384_gemm_type { CM384_GEMM_INT8 = 0, CM384_GEMM_BF16 = 1 };
+
+/* How the work is cut. Bytes of k count along rows of A and B. */
+struct cm384_gemm_tiling {
+  uint32_t tile_m, tile_n; /* of C, a block at a time */
+  uint32_t l1_k, l0_k;     /* bytes of k in one buffer of L1, of L0; multiples of 32 */
+  uint32_t l1_buffers;     /* 1..6 */
+  uint32_t parts;          /* of a tile's columns, each with its own place in L0C: 1 or 2 */
+  uint32_t part_n;         /* columns of a part, a multiple of 16; the last one has the rest */
+  uint32_t places;         /* in L0C, parts take them in turn: more than parts let M and FIX overlap; 1..4 */
+  uint32_t band;        /* tiles of m that follow each other before the next tile of n: what shares B in L2 */
+  uint32_t vector_rows; /* rows an AIV takes at a time, a multiple of 8 */
+};
+
+struct cm384_gemm {
+  uint64_t a;              /* GM: rows x k */
+  uint64_t b;              /* GM: groups x (n x k); NZ: k in blocks of 32 B x n rounded up to 16 x 32 B */
+  uint64_t c;              /* GM: rows x n BF16 */
+  uint64_t group_rows;     /* GM: uint32_t a group, group_row_words words apart */
+  uint64_t token_scales;   /* GM: float a row (INT8) */
+  uint64_t channel_scales; /* GM: float a group and column (INT8) */
+  uint64_t workspace;      /* GM: CM384_GEMM_WORKSPACE(tiling) bytes a block (INT8) */
+  uint32_t groups, n, k;   /* k in elements */
+  uint32_t type;           /* cm384_gemm_type */
+  uint32_t b_nz;           /* 1: B is NZ */
+  uint32_t group_row_words;
+  struct cm384_gemm_tiling tiling;
+};
+
+/* Columns of a tile in the workspace and in the UBuffer. */
+#define CM384_GEMM_PITCH(tile_n) (((tile_n) + 15u) / 16u * 16u)
+/* Two tiles of S32 a block. */
+#define CM384_GEMM_WORKSPACE(t) (2ull * (t).tile_m * CM384_GEMM_PITCH((t).tile_n) * 4u)
+/* UBuffer an AIV takes: two pieces of S32 and of BF16, the scales of columns, rows, and rows spread over
+ * blocks. */
+#define CM384_GEMM_UBUFFER(t)                                                                 \
+  ((t).vector_rows * CM384_GEMM_PITCH((t).tile_n) * 12u + CM384_GEMM_PITCH((t).tile_n) * 4u + \
+   (t).vector_rows * 72u + 256u)
+
+#endif

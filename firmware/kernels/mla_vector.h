@@ -1,0 +1,255 @@
+// A vector core's part of kernel `mla`: for half of the heads the online softmax of item i, then the running
+// sum with the products of item i - 2, which are out before the scores of item i: it never waits for them.
+#pragma once
+
+#include "mla_items.h"
+
+class MlaVector {
+ public:
+  MlaVector(const cm384_mla& a, uint32_t group, uint32_t groups, uint32_t sub_block)
+      : a_(a),
+        rows_(a.heads / 2),
+        sub_(sub_block),
+        piece_rows_(rows_ > 32 ? 16 : rows_),
+        space_(a, group),
+        walker_(a, group, groups) {
+    uint32_t next = 0;
+    const auto take = [&next](uint32_t bytes) {
+      const uint32_t at = next;
+      next += (bytes + 31) / 32 * 32;
+      return at;
+    };
+    sum_ = take(rows_ * CM384_MLA_LATENT * 4);
+    scores_ = take(rows_ * a.block_tokens * 4);
+    for (uint32_t b = 0; b < 2; ++b) {
+      piece_[b] = take(piece_rows_ * kColumns * 4);
+      groups_[b] = take(rows_ * 32);
+    }
+    for (uint32_t b = 0; b < 3; ++b) {
+      maximum_[b] = take(rows_ * 4);
+      total_[b] = take(rows_ * 4);
+      factors_[b] = take(rows_ * 32);
+    }
+    row_ = take(rows_ * 4);
+    factor_ = take(rows_ * 4);
+    if (next > AscendC::kUBufferBytes) AscendC::Abort("mla: the heads do not fit the UBuffer");
+  }
+
+  void Run() {
+    using namespace AscendC;
+    SetFlag<HardEvent::MTE3_MTE2>(0);
+    SetFlag<HardEvent::MTE3_V>(0);
+    SetFlag<HardEvent::V_MTE2>(0);
+    SetFlag<HardEvent::V_MTE2>(1);
+    MlaItem last[2], now;
+    uint32_t i = 0;
+    for (; walker_.Next(now); ++i) {
+      Softmax(now, i);
+      if (i >= 2) Accumulate(last[i & 1], i - 2);
+      last[i & 1] = now;
+    }
+    if (i >= 2) Accumulate(last[i & 1], i - 2);
+    if (i >= 1) Accumulate(last[(i - 1) & 1], i - 1);
+    PipeBarrier<PIPE_ALL>();
+  }
+
+ private:
+  static constexpr uint32_t kColumns = 128;  // of the latent, a piece
+
+  using Vector = AscendC::LocalTensor<float>;
+  Vector At(uint32_t offset, uint32_t count) const { return Vector(offset, count); }
+
+  // One value a row out of the items' tokens, by way of one a 32 B block.
+  template <class Block, class Both>
+  CM384_INLINE void ReduceRows(const Vector& to, const Vector& scores, uint32_t count, Block&& block,
+                               Both&& both) {
+    using namespace AscendC;
+    const Vector groups = At(groups_[0], rows_ * 8), others = At(groups_[1], rows_ * 8);
+    const int repeats = static_cast<int>(rows_), pitch = static_cast<int>(a_.block_tokens / 8);
+    block(groups, scores, repeats, static_cast<int>(count < 64 ? count : 64), pitch);
+    if (count > 64) {
+      block(others, scores[64], repeats, static_cast<int>(count - 64), pitch);
+      PipeBarrier<PIPE_V>();
+      both(groups, groups, others, static_cast<int>(rows_ * 8));
+    }
+    PipeBarrier<PIPE_V>();
+    block(to, groups, static_cast<int>(rows_ / 8), 64, 8);
+    PipeBarrier<PIPE_V>();
+  }
+
+  void Softmax(const MlaItem& item, uint32_t i) {
+    using namespace AscendC;
+    const Vector scores = At(scores_, rows_ * a_.block_tokens);
+    if (item.first) ++tasks_;
+    const Vector maximum = At(maximum_[tasks_ % 3], rows_), total = At(total_[tasks_ % 3], rows_);
+    const Vector row = At(row_, rows_), factor = At(factor_, rows_), spread = At(groups_[0], rows_ * 8);
+    const auto count = static_cast<int>(rows_);
+    CrossCoreWaitFlag(kScoresReady);
+    WaitFlag<HardEvent::MTE3_MTE2>(0);
+    DataCopy(scores,
+             GlobalAt<float>(space_.scores + (i & 1) * CM384_MLA_SCORES(a_) +
+                             static_cast<uint64_t>(sub_) * rows_ * a_.block_tokens * 4),
+             rows_ * a_.block_tokens);
+    SetFlag<HardEvent::MTE2_V>(0);
+    WaitFlag<HardEvent::MTE2_V>(0);
+    PipeBarrier<PIPE_V>();
+    Muls(scores, scores, a_.scale, static_cast<int>(rows_ * a_.block_tokens));
+    PipeBarrier<PIPE_V>();
+    ReduceRows(
+        row, scores, item.count,
+        [](const Vector& to, const Vector& from, int repeats, int mask, int pitch) {
+          BlockReduceMax(to, from, repeats, mask, 1, 1, pitch);
+        },
+        [](const Vector& to, const Vector& x, const Vector& y, int n) { Max(to, x, y, n); });
+    if (item.first) {
+      Adds(maximum, row, 0.0f, count);
+    } else {
+      Max(row, maximum, row, count);
+      PipeBarrier<PIPE_V>();
+      Sub(factor, maximum, row, count);
+      PipeBarrier<PIPE_V>();
+      Exp(factor, factor, count);
+      Adds(maximum, row, 0.0f, count);
+      PipeBarrier<PIPE_V>();
+      Brcb(At(factors_[i % 3], rows_ * 8), factor, static_cast<uint8_t>(rows_ / 8), {1, 8});
+    }
+    PipeBarrier<PIPE_V>();
+    Brcb(spread, maximum, static_cast<uint8_t>(rows_ / 8), {1, 8});
+    PipeBarrier<PIPE_V>();
+    const auto pitch = static_cast<uint8_t>(a_.block_tokens / 8);
+    for (uint32_t column = 0; column < item.count; column += 64) {
+      Sub(scores[column], scores[column], spread, Width(item.count - column), static_cast<uint8_t>(rows_),
+          {1, 1, 0, pitch, pitch, 1});
+    }
+    PipeBarrier<PIPE_V>();
+    for (uint32_t column = 0; column < item.count; column += 64) {
+      Exp(scores[column], scores[column], Width(item.count - column), static_cast<uint8_t>(rows_),
+          {1, 1, pitch, pitch});
+    }
+    PipeBarrier<PIPE_V>();
+    ReduceRows(
+        row, scores, item.count,
+        [](const Vector& to, const Vector& from, int repeats, int mask, int stride) {
+          BlockReduceSum(to, from, repeats, mask, 1, 1, stride);
+        },
+        [](const Vector& to, const Vector& x, const Vector& y, int n) { Add(to, x, y, n); });
+    if (item.first) {
+      Adds(total, row, 0.0f, count);
+    } else {
+      Mul(total, total, factor, count);
+      PipeBarrier<PIPE_V>();
+      Add(total, total, row, count);
+    }
+    // In place: a repeat is read before it is written, and results are half as long.
+    const LocalTensor<bfloat16_t> probabilities(scores_, rows_ * a_.block_tokens);
+    Cast(probabilities, scores, RoundMode::CAST_RINT, rows_ * a_.block_tokens);
+    SetFlag<HardEvent::V_MTE3>(0);
+    WaitFlag<HardEvent::V_MTE3>(0);
+    DataCopy(GlobalAt<bfloat16_t>(space_.probabilities + (i & 1) * CM384_MLA_PROBABILITIES(a_) +
+                                  static_cast<uint64_t>(sub_) * rows_ * a_.block_tokens * 2),
+             probabilities, rows_ * a_.block_tokens);
+    SetFlag<HardEvent::MTE3_MTE2>(0);
+    CrossCoreSetFlag<2, PIPE_MTE3>(kProbabilitiesReady);
+    PipeBarrier<PIPE_V>();
+  }
+
+  static CM384_INLINE uint64_t Width(uint32_t left) { return left < 64 ? left : 64; }
+
+  // Visits the running sum in pieces: first row, rows, first column, the piece itself.
+  template <class Visit>
+  CM384_INLINE void ForPieces(Visit&& visit) {
+    for (uint32_t column = 0; column < CM384_MLA_LATENT; column += kColumns) {
+      for (uint32_t row = 0; row < rows_; row += piece_rows_) {
+        const uint32_t rows = rows_ - row < piece_rows_ ? rows_ - row : piece_rows_;
+        visit(row, rows, column,
+              At(sum_ + (column / kColumns * rows_ + row) * kColumns * 4, rows * kColumns));
+      }
+    }
+  }
+
+  void Accumulate(const MlaItem& item, uint32_t i) {
+    using namespace AscendC;
+    const uint64_t products = space_.products + i % 3 * CM384_MLA_PRODUCTS(a_) +
+                              static_cast<uint64_t>(sub_) * rows_ * CM384_MLA_LATENT * 4;
+    CrossCoreWaitFlag(kProductsReady);
+    if (item.first) WaitFlag<HardEvent::MTE3_V>(0);
+    ForPieces([&](uint32_t row, uint32_t rows, uint32_t column, const Vector& sum) {
+      const auto b = static_cast<int>(pieces_++ & 1);
+      const Vector piece = At(piece_[b], rows * kColumns);
+      WaitFlag<HardEvent::V_MTE2>(b);
+      CopyBursts<CM384_MTE_GM_TO_UB>(piece.GetPhyAddr(), products + (row * CM384_MLA_LATENT + column) * 4ull,
+                                     kColumns * 4, rows, CM384_MLA_LATENT * 4, kColumns * 4);
+      SetFlag<HardEvent::MTE2_V>(1 + b);
+      if (!item.first) Rows<0>(sum, At(factors_[i % 3], rows_ * 8)[row * 8], rows);
+      PipeBarrier<PIPE_V>();
+      WaitFlag<HardEvent::MTE2_V>(1 + b);
+      if (item.first) {
+        Adds(sum, piece, 0.0f, static_cast<int>(rows * kColumns));
+      } else {
+        Add(sum, sum, piece, static_cast<int>(rows * kColumns));
+      }
+      SetFlag<HardEvent::V_MTE2>(b);
+    });
+    PipeBarrier<PIPE_V>();
+    if (item.last) Finish(item);
+  }
+
+  // sum = sum * factor of its row; Divide: sum / factor.
+  template <int Divide>
+  CM384_INLINE void Rows(const Vector& sum, const Vector& spread, uint32_t rows) {
+    using namespace AscendC;
+    for (uint32_t half = 0; half < kColumns; half += 64) {
+      const BinaryRepeatParams p{1, 1, 0, kColumns / 8, kColumns / 8, 1};
+      if constexpr (Divide) {
+        Div(sum[half], sum[half], spread, uint64_t{64}, static_cast<uint8_t>(rows), p);
+      } else {
+        Mul(sum[half], sum[half], spread, uint64_t{64}, static_cast<uint8_t>(rows), p);
+      }
+    }
+  }
+
+  void Finish(const MlaItem& item) {
+    using namespace AscendC;
+    const uint32_t task = ++finished_ % 3;
+    const uint64_t head = static_cast<uint64_t>(sub_) * rows_;
+    if (a_.splits == 1) {
+      const Vector spread = At(groups_[1], rows_ * 8);
+      Brcb(spread, At(total_[task], rows_), static_cast<uint8_t>(rows_ / 8), {1, 8});
+      PipeBarrier<PIPE_V>();
+      ForPieces([&](uint32_t row, uint32_t rows, uint32_t, const Vector& sum) {
+        Rows<1>(sum, spread[row * 8], rows);
+        PipeBarrier<PIPE_V>();
+        Cast(sum.ReinterpretCast<bfloat16_t>(), sum, RoundMode::CAST_RINT, rows * kColumns);
+      });
+    }
+    SetFlag<HardEvent::V_MTE3>(1);
+    WaitFlag<HardEvent::V_MTE3>(1);
+    const uint64_t partial = (static_cast<uint64_t>(item.pair) * a_.splits + item.split) * a_.heads + head;
+    ForPieces([&](uint32_t row, uint32_t rows, uint32_t column, const Vector& sum) {
+      if (a_.splits == 1) {
+        const uint64_t to = static_cast<uint64_t>(item.pair) * a_.heads + head + row;
+        CopyBursts<CM384_MTE_UB_TO_GM>(a_.out + (to * CM384_MLA_LATENT + column) * 2, sum.GetPhyAddr(),
+                                       kColumns * 2, rows, kColumns * 2, CM384_MLA_LATENT * 2);
+      } else {
+        CopyBursts<CM384_MTE_UB_TO_GM>(a_.partial_o + ((partial + row) * CM384_MLA_LATENT + column) * 4,
+                                       sum.GetPhyAddr(), kColumns * 4, rows, kColumns * 4,
+                                       CM384_MLA_LATENT * 4);
+      }
+    });
+    if (a_.splits != 1) {
+      DataCopy(GlobalAt<float>(a_.partial_m + partial * 4), At(maximum_[task], rows_), rows_);
+      DataCopy(GlobalAt<float>(a_.partial_l + partial * 4), At(total_[task], rows_), rows_);
+    }
+    SetFlag<HardEvent::MTE3_V>(0);
+  }
+
+  const cm384_mla& a_;
+  const uint32_t rows_, sub_, piece_rows_;  // rows: heads of this core
+  const MlaWorkspace space_;
+  MlaWalker walker_;
+  // Offsets in the UBuffer. Of a task: sum of the products, maxima and sums of the exponentials.
+  uint32_t sum_, scores_, piece_[2], maximum_[3], total_[3];
+  uint32_t factors_[3];  // what an item's maximum makes of the sum before, a block a row
+  uint32_t groups_[2], row_, factor_;
+  uint32_t tasks_ = 0, finished_ = 0, pieces_ = 0;
+};

@@ -1,0 +1,112 @@
+// A moment of a pipe or of a scalar unit, and what it had to wait for: the causes of its time.
+//
+// A cause has a slack: by how much later it could have come without moving this moment. What a unit then does
+// by itself moves the moment and leaves slacks as they are; where two moments must both have been, the later
+// one counts and the causes of the earlier gain slack. So the time of a moment is the maximum over its causes
+// of (when the cause was) + (what lay between), and what lay between is known for every cause, not only for
+// the one that counted: the core as a timed event graph, in max-plus algebra.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "npu_core/die/launch.h"
+#include "sim/transaction.h"
+
+namespace cm384::npu {
+
+struct Cause {
+  // Of causes of one class a later one stands for the earlier ones, unless those have less slack.
+  enum class Class : std::uint8_t { mte2, mte3, node, fill, foreign };
+  sim::TransactionId on = 0;
+  std::int64_t at_ps = 0;
+  std::int32_t slack = 0;  // core cycles
+  DependencyKind kind = DependencyKind::completion;
+  Class of = Class::node;
+};
+
+struct Moment {
+  static constexpr std::size_t kMost = 6;  // causes kept: those of least slack
+  std::int64_t cycle = 0;
+  std::uint32_t count = 0;
+  std::array<Cause, kMost> causes;  // the first `count`
+
+  Moment() {}  // leaves the causes as they are
+  Moment(const Moment& other) { *this = other; }
+  Moment& operator=(const Moment& other) {
+    cycle = other.cycle;
+    count = other.count;
+    std::copy_n(other.causes.begin(), other.count, causes.begin());
+    return *this;
+  }
+
+  void advance(std::int64_t to) { cycle = std::max(cycle, to); }
+
+  // This moment is not before the other one.
+  void join(const Moment& other) {
+    const std::int64_t latest = std::max(cycle, other.cycle);
+    for (std::uint32_t k = 0; k < count; ++k) causes[k].slack = sum(causes[k].slack, latest - cycle);
+    cycle = latest;
+    for (std::uint32_t k = 0; k < other.count; ++k) {
+      Cause cause = other.causes[k];
+      cause.slack = sum(cause.slack, latest - other.cycle);
+      add(cause);
+    }
+  }
+
+  // Beyond a second a cause plays no part.
+  static std::int32_t sum(std::int32_t slack, std::int64_t more) {
+    constexpr std::int64_t kMostSlack = 1 << 30;
+    return static_cast<std::int32_t>(std::min(slack + more, kMostSlack));
+  }
+
+  void add(const Cause& cause) {
+    for (std::uint32_t k = 0; k < count;) {
+      Cause& known = causes[k];
+      if (known.on == cause.on && known.kind == cause.kind) {
+        known.slack = std::min(known.slack, cause.slack);
+        return;
+      }
+      if (known.of == cause.of && known.kind == cause.kind && cause.of != Cause::Class::foreign) {
+        if (known.on > cause.on && known.slack <= cause.slack) return;
+        if (known.on < cause.on && known.slack >= cause.slack) {
+          known = causes[--count];
+          continue;
+        }
+      }
+      ++k;
+    }
+    if (count < kMost) {
+      causes[count++] = cause;
+      return;
+    }
+    const auto most = std::max_element(causes.begin(), causes.end(),
+                                       [](const Cause& a, const Cause& b) { return a.slack < b.slack; });
+    if (cause.slack < most->slack) *most = cause;
+  }
+};
+
+// First in, first out; keeps its memory.
+class MomentQueue {
+ public:
+  bool empty() const { return first_ == moments_.size(); }
+  std::size_t size() const { return moments_.size() - first_; }
+  Moment& front() { return moments_[first_]; }
+  void push_back(const Moment& moment) { moments_.push_back(moment); }
+  void pop_front() {
+    if (++first_ < moments_.size()) return;
+    clear();
+  }
+  void clear() {
+    moments_.clear();
+    first_ = 0;
+  }
+
+ private:
+  std::vector<Moment> moments_;
+  std::size_t first_ = 0;
+};
+
+}  // namespace cm384::npu

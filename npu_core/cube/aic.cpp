@@ -1,0 +1,317 @@
+#include "npu_core/cube/aic.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "firmware/abi/isa.h"
+#include "firmware/abi/memory_map.h"
+#include "npu_core/cube/cube_unit.h"
+#include "sim/error.h"
+
+namespace cm384::npu {
+namespace {
+
+constexpr PipeDescription kPipeNames[kCubePipes] = {{"S", CM384_PIPE_S},       {"M", CM384_PIPE_M},
+                                                    {"MTE1", CM384_PIPE_MTE1}, {"MTE2", CM384_PIPE_MTE2},
+                                                    {"FIX", CM384_PIPE_FIX},   {"MTE3", CM384_PIPE_MTE3}};
+
+// All buffers as one range, for the hazard checker.
+constexpr std::uint32_t kL0aAt = kL1Bytes;
+constexpr std::uint32_t kL0bAt = kL0aAt + kL0aBytes;
+constexpr std::uint32_t kL0cAt = kL0bAt + kL0bBytes;
+constexpr std::uint32_t kBiasAt = kL0cAt + kL0cBytes;
+constexpr std::uint32_t kFixpipeAt = kBiasAt + kBiasBytes;
+constexpr HazardSpace::Buffer kBufferNames[] = {{"L1", 0},
+                                                {"L0A", kL0aAt},
+                                                {"L0B", kL0bAt},
+                                                {"L0C", kL0cAt},
+                                                {"the bias table", kBiasAt},
+                                                {"the fixpipe buffer", kFixpipeAt}};
+// A fractal is the grain: buffers are laid out in whole ones.
+constexpr HazardSpace kSpace{kPipeNames, kBufferNames, kFixpipeAt + kFixpipeBytes, kFractalBytes};
+
+}  // namespace
+
+// Missing flags are always reported: what a cube core computes without one would be right here and wrong on
+// the part.
+struct Aic::State final : PipeSet {
+  State(std::uint16_t core_number, const hw::CubeCore& cube, const hw::Mte& mte, const Clock& core_clock,
+        CoreSocket& die);
+
+  bool copies(const PipeInstruction& in) const override {
+    return in.instruction_class == CM384_CLASS_MTE || in.operation == CM384_CUBE_FIX;
+  }
+  void start_work(int pipe, QueuedInstruction& entry) override;
+  MteCopy prepare_copy(int pipe, const QueuedInstruction& entry) override;
+  MteCopy l1_copy(int pipe, const QueuedInstruction& entry);
+  MteCopy fixpipe_copy(const QueuedInstruction& entry);
+  std::int64_t start_load(const PipeInstruction& in, int pipe);
+  std::int64_t start_mmad(const PipeInstruction& in);
+  void touch(int pipe, std::uint32_t offset, std::uint32_t bytes, bool write, std::uint64_t pc) {
+    hazards->access(pipe, offset, bytes, write, pc);
+  }
+
+  const hw::CubeCore parameters;
+  AicStatistics statistics;
+  const MteTiming read_timing, write_timing;
+  MteTiming fix_timing;
+  CubeBuffers buffers;
+  LocalBuffer fix_result{kL0cBytes};  // rows on their way through the fixpipe
+  MteEngine mte2, mte3, fix;
+};
+
+Aic::State::State(std::uint16_t core_number, const hw::CubeCore& cube, const hw::Mte& mte,
+                  const Clock& core_clock, CoreSocket& die)
+    : PipeSet(core_number, "a cube core", kSpace, static_cast<std::uint32_t>(cube.queue_depth), core_clock,
+              die, statistics),
+      parameters(cube),
+      read_timing(mte_timing(core_clock, mte.read_instruction_overhead, mte.read_request_interval,
+                             mte.local_read_window, mte.remote_reads)),
+      write_timing(mte_timing(core_clock, mte.write_instruction_overhead, mte.write_request_interval,
+                              mte.local_write_window, mte.remote_writes)),
+      fix_timing(mte_timing(core_clock, mte.write_instruction_overhead, 1.0, mte.local_write_window,
+                            mte.remote_writes)),
+      mte2(true, core_number, kEngine0, 0, read_timing, die, buffers.l1,
+           {statistics.mte2_busy_ps, statistics.local_requests, statistics.remote_requests,
+            statistics.read_bytes, statistics.window_full}),
+      mte3(false, core_number, kEngine1, kEngineTags, write_timing, die, buffers.l1,
+           {statistics.mte3_busy_ps, statistics.local_requests, statistics.remote_requests,
+            statistics.mte3_bytes, statistics.window_full}),
+      fix(false, core_number, kEngine2, 2 * kEngineTags, fix_timing, die, fix_result,
+          {statistics.fix_busy_ps, statistics.local_requests, statistics.remote_requests,
+           statistics.fix_bytes, statistics.window_full}) {
+  fix_timing.sector_ps = mte_timing(core_clock, 0, 128.0 / cube.fixpipe_bytes_per_cycle, 0_B, 0).interval_ps;
+  add_engine(kCubeMte2, mte2, kEngine0);
+  add_engine(kCubeMte3, mte3, kEngine1);
+  add_engine(kCubeFix, fix, kEngine2);
+  setup[kCubeMte2] = mte.read_setup;
+  setup[kCubeMte3] = setup[kCubeFix] = mte.write_setup;
+  for (int p = 1; p < kCubePipes; ++p) wait_cycles[p] = &statistics.wait_cycles[p];
+  waits = statistics.waits.data();
+  set_hazards(true);
+}
+
+void Aic::State::start_work(int pipe, QueuedInstruction& entry) {
+  const PipeInstruction& in = entry.instruction;
+  PipeQueue& q = queue[pipe];
+  hazards->started(pipe);
+  hazards->begin_access(pipe);
+  const std::int64_t start = std::max({entry.arrival, q.ready, q.unit_free});
+  const std::int64_t cycles = pipe == kCubeM ? start_mmad(in) : start_load(in, pipe);
+  q.unit_free = start + cycles;
+  q.unit_complete = std::max(q.unit_complete, q.unit_free + (pipe == kCubeM ? 0 : parameters.load_latency));
+  q.ready = pipe == kCubeFix ? q.unit_complete : start + 1;
+  leave(pipe, start);
+}
+
+std::int64_t Aic::State::start_load(const PipeInstruction& in, int pipe) {
+  const CubeLoad load = decode_cube_load(in);
+  struct Way {
+    std::uint32_t begin;
+    int rate;
+  };
+  const int table = parameters.table_bytes_per_cycle;
+  const Way ways[] = {{kL0aAt, parameters.l0a_bytes_per_cycle},
+                      {kL0bAt, parameters.l0b_bytes_per_cycle},
+                      {kL0bAt, parameters.l0b_bytes_per_cycle},
+                      {kBiasAt, table},
+                      {kFixpipeAt, table}};
+  const Way& way = ways[load.operation];
+  touch(pipe, load.l1, load.l1_bytes(), false, in.pc);
+  touch(pipe, way.begin + load.destination, load.bytes, true, in.pc);
+  perform(load, buffers);
+  const std::int64_t cycles = (load.bytes + way.rate - 1) / way.rate;
+  ++statistics.loads;
+  statistics.load_cycles += static_cast<std::uint64_t>(cycles);
+  return cycles;
+}
+
+// ascend-facts A5: 6 + ceil(m / 16) * ceil(k / c0) * ceil(n / 16).
+std::int64_t Aic::State::start_mmad(const PipeInstruction& in) {
+  const Mmad mmad = decode_mmad(in);
+  touch(kCubeM, kL0aAt + mmad.l0a, mmad.a_bytes(), false, in.pc);
+  touch(kCubeM, kL0bAt + mmad.l0b, mmad.b_bytes(), false, in.pc);
+  if (mmad.start == 1) touch(kCubeM, kL0cAt + mmad.l0c, mmad.c_bytes(), false, in.pc);
+  if (mmad.start == 2) touch(kCubeM, kBiasAt + mmad.bias, mmad.n * 4, false, in.pc);
+  touch(kCubeM, kL0cAt + mmad.l0c, mmad.c_bytes(), true, in.pc);
+  perform(mmad, buffers);
+  const std::int64_t passes = in.type == CM384_CUBE_F32 ? parameters.mmad_f32_passes : 1;
+  const std::int64_t cycles =
+      parameters.mmad_setup + std::int64_t{mmad.m_blocks()} * mmad.k_blocks() * mmad.n_blocks() * passes;
+  ++statistics.mmads;
+  statistics.multiply_adds += std::uint64_t{mmad.m} * mmad.n * mmad.k;
+  statistics.mmad_cycles += static_cast<std::uint64_t>(cycles);
+  return cycles;
+}
+
+MteCopy Aic::State::prepare_copy(int pipe, const QueuedInstruction& entry) {
+  hazards->begin_access(pipe);
+  const MteCopy copy = pipe == kCubeFix ? fixpipe_copy(entry) : l1_copy(pipe, entry);
+  if (!cm384_is_gm(copy.gm))
+    throw MachineError(
+        fmt::format("pc {:#x}: copy with {:#x}, which is no global address", copy.pc, copy.gm));
+  return copy;
+}
+
+MteCopy Aic::State::l1_copy(int pipe, const QueuedInstruction& entry) {
+  const PipeInstruction& in = entry.instruction;
+  const bool reads = pipe == kCubeMte2;
+  const bool nd2nz = in.operation == CM384_MTE_GM_TO_L1_ND2NZ;
+  const std::uint64_t local = reads ? in.a : in.b;
+  const std::uint64_t local_stride = reads ? entry.high : entry.low;
+  MteCopy c;
+  c.gm = reads ? in.b : in.a;
+  c.burst_bytes = static_cast<std::uint32_t>(in.c);
+  c.bursts = static_cast<std::uint32_t>(in.c >> 32);
+  c.allocate = entry.allocate;
+  c.pc = in.pc;
+  c.operation = reads ? sim::Operation::read : sim::Operation::write;
+  if (c.burst_bytes == 0 || c.burst_bytes > kL1Bytes || c.bursts == 0 || c.bursts > 65535)
+    fault(in.pc, "copy of 0 bytes, of more than L1, or of 0 or more than 65535 bursts");
+  if (local % sim::kBlockBytes != 0 || (c.bursts > 1 && local_stride % sim::kBlockBytes != 0))
+    fault(in.pc, "copy: L1 offset and stride must be multiples of 32");
+  if (c.bursts > 1) c.gm_stride = static_cast<std::int64_t>(reads ? entry.low : entry.high);
+  const std::uint64_t stride = std::min<std::uint64_t>(local_stride, kL1Bytes);
+  std::uint64_t span = 0;
+  if (nd2nz) {
+    if (c.burst_bytes > sim::kBlockBytes && stride < std::uint64_t{c.bursts} * sim::kBlockBytes)
+      fault(in.pc, "copy with ND2NZ: the destination stride does not hold the rows");
+    c.local_stride = sim::kBlockBytes;
+    c.block_stride =
+        c.burst_bytes > sim::kBlockBytes ? static_cast<std::uint32_t>(stride) : 2 * sim::kBlockBytes;
+    span = (c.padded() / sim::kBlockBytes - 1) * std::uint64_t{c.block_stride} +
+           std::uint64_t{c.bursts} * sim::kBlockBytes;
+  } else {
+    if (c.bursts > 1) c.local_stride = static_cast<std::uint32_t>(stride);
+    span = std::uint64_t{c.bursts - 1} * c.local_stride + c.padded();
+  }
+  if (local + span > kL1Bytes)
+    throw MachineError(fmt::format("pc {:#x}: copy of {} x {} B at L1 offset {:#x} leaves L1 (512 KiB)",
+                                   in.pc, c.bursts, c.burst_bytes, local));
+  c.local = static_cast<std::uint32_t>(local);
+  touch(pipe, c.local, static_cast<std::uint32_t>(span), reads, in.pc);
+  ++(reads ? statistics.mte2_instructions : statistics.mte3_instructions);
+  return c;
+}
+
+MteCopy Aic::State::fixpipe_copy(const QueuedInstruction& entry) {
+  const PipeInstruction& in = entry.instruction;
+  const FixpipeCopy f = decode_fixpipe(in);
+  touch(kCubeFix, kL0cAt + f.l0c, f.c_bytes(), false, in.pc);
+  if (f.operation == CM384_FIX_S32_TO_F16_VECTOR)
+    touch(kCubeFix, kFixpipeAt + f.scales, f.n * 4, false, in.pc);
+  perform(f, buffers, fix_result);
+  const std::uint32_t row_bytes = f.n * f.element_bytes();
+  MteCopy c;
+  c.gm = in.a;
+  c.burst_bytes = f.nz ? f.m * sim::kBlockBytes : row_bytes;
+  c.bursts = f.nz ? blocks_of(row_bytes, sim::kBlockBytes) : f.m;
+  c.gm_stride = static_cast<std::int64_t>(entry.high);
+  c.local_stride = c.padded();
+  c.operation = sim::Operation::write;
+  c.allocate = entry.allocate;
+  c.pc = in.pc;
+  ++statistics.fix_instructions;
+  return c;
+}
+
+Aic::Aic(std::uint16_t core, const hw::CubeCore& cube, const hw::Mte& mte, const Clock& core_clock,
+         CoreSocket& socket, bool elide_polls)
+    : state_(std::make_unique<State>(core, cube, mte, core_clock, socket)) {
+  state_->elide_polls = elide_polls;
+}
+Aic::~Aic() = default;
+
+IssueAnswer Aic::issue(const PipeInstruction& in, std::int64_t cycle) {
+  State& s = *state_;
+  s.unpark();
+  switch (in.instruction_class) {
+    case CM384_CLASS_SYNC:
+      return s.issue_sync(in, cycle);
+    case CM384_CLASS_MTE:
+      if (in.operation < CM384_MTE_GM_TO_L1 || in.operation > CM384_MTE_L1_TO_GM)
+        fault(in.pc, "no such MTE operation on a cube core");
+      return s.push(in.operation == CM384_MTE_L1_TO_GM ? kCubeMte3 : kCubeMte2, in, cycle);
+    case CM384_CLASS_CUBE:
+      if (in.operation > CM384_CUBE_FIX) fault(in.pc, "no such cube operation");
+      return s.push(in.operation == CM384_CUBE_MMAD                                             ? kCubeM
+                    : in.operation == CM384_CUBE_FIX || in.operation == CM384_CUBE_LOAD_FIXPIPE ? kCubeFix
+                                                                                                : kCubeMte1,
+                    in, cycle);
+    default:
+      fault(in.pc, "a cube core has no such class of pipe instructions");
+  }
+}
+
+IssueAnswer Aic::drain(std::int64_t cycle) {
+  return state_->wait_all(cycle);
+}
+void Aic::handle(std::uint32_t what, std::uint64_t argument, Time now) {
+  state_->handle(what, argument, now);
+}
+void Aic::completed(const sim::Completion& completion, Time now) {
+  state_->completed(completion, now);
+}
+void Aic::watched_write(Time at) {
+  state_->watched_write(at);
+}
+void Aic::cross_core_flag(std::uint32_t flag, int count, Time at) {
+  state_->cross_core_flag(flag, count, at);
+}
+void Aic::reset() {
+  state_->reset();
+}
+std::string Aic::waiting_for() const {
+  return state_->waiting_for();
+}
+const void* Aic::engine_state(std::size_t what) const {
+  return what == PipeSet::kEngine0 ? &state_->mte2 : &state_->mte3;
+}
+CubeBuffers& Aic::buffers() {
+  return state_->buffers;
+}
+const AicStatistics& Aic::statistics() const {
+  return state_->statistics;
+}
+
+void Aic::declare_statistics(sim::Statistics& to, const sim::StatisticPath& at) const {
+  const AicStatistics& s = state_->statistics;
+  const auto m = at.part("m"), mte1 = at.part("mte1"), mte2 = at.part("mte2"), fix = at.part("fix"),
+             mte3 = at.part("mte3");
+  to.declare(m, "instructions", "instructions", "MMADs started", s.mmads);
+  to.declare(m, "multiply_adds", "operations", "multiplications with their additions that those asked for",
+             s.multiply_adds);
+  to.declare(m, "busy_cycles", "cycles", "in which the matrix unit worked", s.mmad_cycles);
+  to.declare(mte1, "instructions", "instructions", "loads from L1 started", s.loads);
+  to.declare(mte1, "busy_cycles", "cycles", "in which MTE1 moved data", s.load_cycles);
+  to.declare(mte2, "instructions", "instructions", "copies from memory to L1 started", s.mte2_instructions);
+  to.declare(mte2, "busy_ps", "ps", "from an instruction's turn to issue to its last request",
+             s.mte2_busy_ps);
+  to.declare(mte2, "bytes", "B", "read, without padding and rounding to sectors", s.read_bytes);
+  to.declare(fix, "instructions", "instructions", "copies from L0C to memory started", s.fix_instructions);
+  to.declare(fix, "busy_ps", "ps", "from an instruction's turn to issue to its last request", s.fix_busy_ps);
+  to.declare(fix, "bytes", "B", "written, without rounding to sectors", s.fix_bytes);
+  to.declare(mte3, "instructions", "instructions", "copies from L1 to memory started", s.mte3_instructions);
+  to.declare(mte3, "busy_ps", "ps", "from an instruction's turn to issue to its last request",
+             s.mte3_busy_ps);
+  to.declare(mte3, "bytes", "B", "written, without rounding to sectors", s.mte3_bytes);
+  const sim::StatisticPath paths[] = {m, mte1, mte2, fix, mte3};
+  for (std::size_t p = 0; p < std::size(paths); ++p) {
+    to.declare(paths[p], "wait_cycles", "cycles", "the pipe stood at a wait_flag whose flag was not set",
+               s.wait_cycles[p + 1]);
+  }
+  to.declare(at, "local_requests", "requests", "to the own die's memory, at most 512 B each",
+             s.local_requests);
+  to.declare(at, "remote_requests", "requests", "to other memory, at most 512 B each", s.remote_requests);
+  to.declare(at, "window_full", "requests", "that waited for a place among the outstanding ones",
+             s.window_full);
+  to.declare(at, "queue_full", "instructions", "whose pipe's queue was full when they were handed over",
+             s.queue_full);
+  to.declare(at, "scalar_flag_waits", "waits", "of the scalar unit for a flag that cost it time",
+             s.scalar_flag_waits);
+  to.declare(at, "flags_set", "flags", "set by set_flag between pipes", s.flags_set);
+  to.declare(at, "skipped_polls", "turns", "of polling loops that poll elision left out", s.skipped_polls);
+}
+
+}  // namespace cm384::npu

@@ -1,0 +1,153 @@
+#include "npu_core/cube/cube_instruction.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+
+#include "firmware/abi/isa.h"
+#include "sim/error.h"
+
+namespace cm384::npu {
+namespace {
+
+template <class... Arguments>
+[[noreturn]] void refuse(std::uint64_t pc, fmt::format_string<Arguments...> text, Arguments&&... arguments) {
+  throw MachineError(
+      fmt::format("pc {:#x}: {}", pc, fmt::format(text, std::forward<Arguments>(arguments)...)));
+}
+
+void fits(std::uint64_t pc, const char* who, const char* buffer, std::uint64_t offset, std::uint64_t bytes,
+          std::uint32_t size, std::uint32_t alignment) {
+  if (offset % alignment != 0)
+    refuse(pc, "{}: {} offset {:#x} must be a multiple of {}", who, buffer, offset, alignment);
+  if (offset + bytes > size)
+    refuse(pc, "{}: {} B at {} offset {:#x} leave {} ({} KiB)", who, bytes, buffer, offset, buffer,
+           size >> 10);
+}
+
+std::uint32_t low(std::uint64_t value) {
+  return static_cast<std::uint32_t>(value);
+}
+std::uint32_t high(std::uint64_t value) {
+  return static_cast<std::uint32_t>(value >> 32);
+}
+std::uint32_t field(std::uint64_t value, int shift, int bits) {
+  return static_cast<std::uint32_t>(value >> shift & ((std::uint64_t{1} << bits) - 1));
+}
+
+}  // namespace
+
+std::uint32_t cube_element_bytes(std::uint8_t type) {
+  constexpr std::uint32_t kBytes[] = {1, 2, 2, 4};
+  return kBytes[type];
+}
+
+bool CubeLoad::transposed() const {
+  return operation == CM384_CUBE_LOAD_B_TRANSPOSED;
+}
+
+std::uint32_t CubeLoad::l1_bytes() const {
+  if (block_rows == 0) return bytes;
+  const std::uint32_t columns = transposed() ? block_rows : block_columns;
+  const std::uint32_t height = transposed() ? block_columns : block_rows;
+  return (columns - 1) * column_stride + height * kFractalBytes;
+}
+
+std::uint32_t Mmad::k_blocks() const {
+  return blocks_of(k, sim::kBlockBytes / cube_element_bytes(type));
+}
+
+CubeLoad decode_cube_load(const PipeInstruction& in) {
+  CubeLoad load;
+  load.operation = in.operation;
+  load.type = in.type;
+  load.destination = low(in.a);
+  load.l1 = high(in.a);
+  if (in.operation == CM384_CUBE_LOAD_BIAS || in.operation == CM384_CUBE_LOAD_FIXPIPE) {
+    const bool bias = in.operation == CM384_CUBE_LOAD_BIAS;
+    load.bytes = low(in.c);
+    if (load.bytes == 0 || load.bytes % sim::kBlockBytes != 0)
+      refuse(in.pc, "cube load: {} B to a table; a multiple of 32", load.bytes);
+    fits(in.pc, "cube load", bias ? "the bias table" : "the fixpipe buffer", load.destination, load.bytes,
+         bias ? kBiasBytes : kFixpipeBytes, sim::kBlockBytes);
+    fits(in.pc, "cube load", "L1", load.l1, load.bytes, kL1Bytes, sim::kBlockBytes);
+    return load;
+  }
+  load.column_stride = low(in.b);
+  load.block_rows = field(in.c, 0, 16);
+  load.block_columns = field(in.c, 16, 16);
+  if (load.block_rows == 0 || load.block_columns == 0) refuse(in.pc, "cube load of 0 fractals");
+  if (load.transposed() && cube_element_bytes(in.type) != 2)
+    refuse(in.pc, "cube load: only elements of 2 B can be transposed on the way to L0B");
+  const bool a = in.operation == CM384_CUBE_LOAD_A;
+  const std::uint64_t bytes = std::uint64_t{load.block_rows} * load.block_columns * kFractalBytes;
+  fits(in.pc, "cube load", a ? "L0A" : "L0B", load.destination, bytes, a ? kL0aBytes : kL0bBytes,
+       kFractalBytes);
+  load.bytes = static_cast<std::uint32_t>(bytes);
+  const std::uint32_t height = load.transposed() ? load.block_columns : load.block_rows;
+  const std::uint32_t columns = load.transposed() ? load.block_rows : load.block_columns;
+  if (columns > 1 &&
+      (load.column_stride % sim::kBlockBytes != 0 || load.column_stride < height * kFractalBytes))
+    refuse(in.pc,
+           "cube load: {} B from a column of blocks to the next in L1 do not hold {} fractals of 512 B",
+           load.column_stride, height);
+  fits(in.pc, "cube load", "L1", load.l1,
+       std::uint64_t{columns - 1} * load.column_stride + std::uint64_t{height} * kFractalBytes, kL1Bytes,
+       sim::kBlockBytes);
+  return load;
+}
+
+Mmad decode_mmad(const PipeInstruction& in) {
+  Mmad mmad;
+  mmad.type = in.type;
+  mmad.l0a = low(in.a);
+  mmad.l0b = high(in.a);
+  mmad.l0c = low(in.b);
+  mmad.start = field(in.b, 32, 8);
+  mmad.bias = field(in.b, 40, 24);
+  mmad.m = field(in.c, 0, 16);
+  mmad.n = field(in.c, 16, 16);
+  mmad.k = field(in.c, 32, 16);
+  if (mmad.m == 0 || mmad.n == 0 || mmad.k == 0)
+    refuse(in.pc, "mmad of m {} n {} k {}", mmad.m, mmad.n, mmad.k);
+  if (mmad.start > 2) refuse(in.pc, "mmad: accumulate is 0, 1 or 2");
+  const auto fractals = [](std::uint32_t rows, std::uint32_t columns, std::uint32_t bytes) {
+    return std::uint64_t{rows} * columns * bytes;
+  };
+  fits(in.pc, "mmad", "L0A", mmad.l0a, fractals(mmad.m_blocks(), mmad.k_blocks(), kFractalBytes), kL0aBytes,
+       kFractalBytes);
+  fits(in.pc, "mmad", "L0B", mmad.l0b, fractals(mmad.n_blocks(), mmad.k_blocks(), kFractalBytes), kL0bBytes,
+       kFractalBytes);
+  fits(in.pc, "mmad", "L0C", mmad.l0c, fractals(mmad.m_blocks(), mmad.n_blocks(), kAccumulatorFractal),
+       kL0cBytes, kAccumulatorFractal);
+  if (mmad.start == 2)
+    fits(in.pc, "mmad", "the bias table", mmad.bias, mmad.n * 4, kBiasBytes, sim::kBlockBytes);
+  return mmad;
+}
+
+std::uint32_t FixpipeCopy::element_bytes() const {
+  return operation == CM384_FIX_KEEP ? 4 : 2;
+}
+
+FixpipeCopy decode_fixpipe(const PipeInstruction& in) {
+  FixpipeCopy copy;
+  copy.l0c = low(in.b);
+  copy.scale = std::bit_cast<float>(high(in.b));
+  copy.m = field(in.c, 0, 16);
+  copy.n = field(in.c, 16, 16);
+  copy.operation = static_cast<std::uint8_t>(field(in.c, 32, 8));
+  copy.relu = field(in.c, 40, 1) != 0;
+  copy.nz = field(in.c, 41, 1) != 0;
+  copy.scales = field(in.c, 48, 16);
+  if (copy.m == 0 || copy.n == 0) refuse(in.pc, "fixpipe of m {} n {}", copy.m, copy.n);
+  if (copy.operation > CM384_FIX_S32_TO_F16_VECTOR)
+    refuse(in.pc, "fixpipe has no operation {}", copy.operation);
+  const std::uint64_t bytes =
+      std::uint64_t{blocks_of(copy.m, kFractalRows)} * blocks_of(copy.n, kFractalRows) * kAccumulatorFractal;
+  fits(in.pc, "fixpipe", "L0C", copy.l0c, bytes, kL0cBytes, kAccumulatorFractal);
+  if (copy.operation == CM384_FIX_S32_TO_F16_VECTOR)
+    fits(in.pc, "fixpipe", "the fixpipe buffer", copy.scales, copy.n * 4, kFixpipeBytes, sim::kBlockBytes);
+  return copy;
+}
+
+}  // namespace cm384::npu

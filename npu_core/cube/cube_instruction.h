@@ -1,0 +1,62 @@
+// Instructions of class CUBE with their operands decoded and checked (firmware/abi/isa.h gives their
+// meaning).
+#pragma once
+
+#include <cstdint>
+
+#include "npu_core/cube/cube_buffers.h"
+#include "npu_core/pipe_instruction.h"
+
+namespace cm384::npu {
+
+// L1 to L0A, L0B or a table.
+struct CubeLoad {
+  std::uint8_t operation = 0;
+  std::uint8_t type = 0;
+  std::uint32_t destination = 0, l1 = 0;
+  std::uint32_t column_stride = 0;                  // L1, bytes
+  std::uint32_t block_rows = 0, block_columns = 0;  // of the destination; tables: 0
+  std::uint32_t bytes = 0;                          // of the destination
+
+  bool transposed() const;
+  // The range of L1 that holds all it reads.
+  std::uint32_t l1_bytes() const;
+};
+
+struct Mmad {
+  std::uint8_t type = 0;
+  std::uint32_t l0a = 0, l0b = 0, l0c = 0, bias = 0;
+  std::uint32_t start = 0;  // 0 from zero, 1 adds, 2 from the bias table
+  std::uint32_t m = 0, n = 0, k = 0;
+
+  std::uint32_t m_blocks() const { return blocks_of(m, kFractalRows); }
+  std::uint32_t n_blocks() const { return blocks_of(n, kFractalRows); }
+  std::uint32_t k_blocks() const;
+  std::uint32_t a_bytes() const { return m_blocks() * k_blocks() * kFractalBytes; }
+  std::uint32_t b_bytes() const { return n_blocks() * k_blocks() * kFractalBytes; }
+  std::uint32_t c_bytes() const { return m_blocks() * n_blocks() * kAccumulatorFractal; }
+};
+
+struct FixpipeCopy {
+  std::uint32_t l0c = 0;
+  std::uint32_t m = 0, n = 0;
+  std::uint8_t operation = 0;  // cm384_fixpipe
+  bool relu = false, nz = false;
+  float scale = 0;
+  std::uint32_t scales = 0;  // offset of column 0's in the fixpipe buffer
+
+  std::uint32_t element_bytes() const;
+  std::uint32_t c_bytes() const {
+    return blocks_of(m, kFractalRows) * blocks_of(n, kFractalRows) * kAccumulatorFractal;
+  }
+};
+
+// Bytes of an element of A and B.
+std::uint32_t cube_element_bytes(std::uint8_t type);
+
+// Each throws MachineError, naming the pc and the buffer, for what does not fit or the ISA does not define.
+CubeLoad decode_cube_load(const PipeInstruction& in);
+Mmad decode_mmad(const PipeInstruction& in);
+FixpipeCopy decode_fixpipe(const PipeInstruction& in);
+
+}  // namespace cm384::npu

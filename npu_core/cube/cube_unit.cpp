@@ -1,0 +1,197 @@
+#include "npu_core/cube/cube_unit.h"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "firmware/abi/isa.h"
+#include "npu_core/vector/numeric.h"
+
+namespace cm384::npu {
+namespace {
+
+using Fractal = std::array<std::byte, kFractalBytes>;
+
+void transpose(const Fractal& from, Fractal& to) {
+  for (std::uint32_t r = 0; r < kFractalRows; ++r) {
+    for (std::uint32_t c = 0; c < kFractalRows; ++c) {
+      std::memcpy(&to[(c * kFractalRows + r) * 2], &from[(r * kFractalRows + c) * 2], 2);
+    }
+  }
+}
+
+LocalBuffer& destination_of(const CubeLoad& load, CubeBuffers& buffers) {
+  switch (load.operation) {
+    case CM384_CUBE_LOAD_A:
+      return buffers.l0a;
+    case CM384_CUBE_LOAD_BIAS:
+      return buffers.bias;
+    case CM384_CUBE_LOAD_FIXPIPE:
+      return buffers.fixpipe;
+    default:
+      return buffers.l0b;
+  }
+}
+
+// Element `i` of a 32 B block as a float.
+float element(const std::byte* block, std::uint8_t type, std::uint32_t i) {
+  if (type == CM384_CUBE_F32) {
+    float value = 0;
+    std::memcpy(&value, block + i * 4, 4);
+    return value;
+  }
+  std::uint16_t bits = 0;
+  std::memcpy(&bits, block + i * 2, 2);
+  return type == CM384_CUBE_F16 ? f16_to_f32(bits) : bf16_to_f32(bits);
+}
+
+// Rows of fractals to plain rows of `columns` elements: at(row, column) = element.
+template <class Put>
+void unpack(const LocalBuffer& buffer, std::uint32_t offset, std::uint32_t block_rows,
+            std::uint32_t block_columns, Put&& put) {
+  Fractal fractal;
+  for (std::uint32_t i = 0; i < block_rows; ++i) {
+    for (std::uint32_t j = 0; j < block_columns; ++j) {
+      buffer.load(offset + (i * block_columns + j) * kFractalBytes, fractal.data(), kFractalBytes);
+      for (std::uint32_t r = 0; r < kFractalRows; ++r) {
+        put(i * kFractalRows + r, j, &fractal[r * sim::kBlockBytes]);
+      }
+    }
+  }
+}
+
+template <class T>
+class Accumulator {
+ public:
+  Accumulator(const Mmad& mmad, CubeBuffers& buffers)
+      : m_(mmad), buffers_(buffers), width_(mmad.n_blocks() * kFractalRows), c_(mmad.m * width_) {
+    if (mmad.start == 1) {
+      visit([](T* row, std::byte* block) { std::memcpy(row, block, kFractalRows * 4); }, true, false);
+    } else if (mmad.start == 2) {
+      for (std::uint32_t r = 0; r < m_.m; ++r) {
+        buffers.bias.load(mmad.bias, reinterpret_cast<std::byte*>(row(r)), mmad.n * 4);
+      }
+    }
+  }
+  T* row(std::uint32_t r) { return &c_[std::size_t{r} * width_]; }
+  std::uint32_t width() const { return width_; }
+  void store() {
+    visit([](T* from, std::byte* block) { std::memcpy(block, from, kFractalRows * 4); }, false, true);
+  }
+
+ private:
+  template <class Visit>
+  void visit(Visit&& visit, bool load, bool store) {
+    std::byte block[kFractalRows * 4];
+    for (std::uint32_t column = 0; column < width_; column += kFractalRows) {
+      for (std::uint32_t r = 0; r < m_.m; ++r) {
+        const std::uint32_t at = m_.l0c + (column * m_.m_blocks() * kFractalRows + r * kFractalRows) * 4;
+        if (load) buffers_.l0c.load(at, block, sizeof block);
+        visit(row(r) + column, block);
+        if (store) buffers_.l0c.store(at, block, sizeof block);
+      }
+    }
+  }
+
+  const Mmad& m_;
+  CubeBuffers& buffers_;
+  std::uint32_t width_;
+  std::vector<T> c_;
+};
+
+// 8-bit elements widened, so that the compiler multiplies and adds pairs of them at once.
+std::vector<std::int16_t> widened(const LocalBuffer& buffer, std::uint32_t offset, std::uint32_t block_rows,
+                                  const Mmad& mmad) {
+  const std::uint32_t columns = mmad.k_blocks() * sim::kBlockBytes;
+  std::vector<std::int16_t> rows(std::size_t{block_rows} * kFractalRows * columns);
+  unpack(buffer, offset, block_rows, mmad.k_blocks(),
+         [&](std::uint32_t row, std::uint32_t block, const std::byte* bytes) {
+           std::int16_t* to = &rows[std::size_t{row} * columns + block * sim::kBlockBytes];
+           // Past k there is nothing to multiply, whatever the buffer holds.
+           const std::uint32_t count = std::min(sim::kBlockBytes, mmad.k - block * sim::kBlockBytes);
+           for (std::uint32_t i = 0; i < count; ++i) to[i] = static_cast<std::int8_t>(bytes[i]);
+         });
+  return rows;
+}
+
+void multiply_integers(const Mmad& mmad, CubeBuffers& buffers) {
+  const std::uint32_t columns = mmad.k_blocks() * sim::kBlockBytes;
+  const auto a = widened(buffers.l0a, mmad.l0a, mmad.m_blocks(), mmad);
+  const auto b = widened(buffers.l0b, mmad.l0b, mmad.n_blocks(), mmad);
+  Accumulator<std::uint32_t> c(mmad, buffers);
+  for (std::uint32_t r = 0; r < mmad.m; ++r) {
+    const std::int16_t* x = &a[std::size_t{r} * columns];
+    for (std::uint32_t n = 0; n < mmad.n; ++n) {
+      const std::int16_t* y = &b[std::size_t{n} * columns];
+      std::int32_t sum = 0;  // of 65,535 products of 14 bits at most: no overflow
+      for (std::uint32_t i = 0; i < columns; ++i) sum += std::int32_t{x[i]} * y[i];
+      c.row(r)[n] += static_cast<std::uint32_t>(sum);
+    }
+  }
+  c.store();
+}
+
+void multiply_floats(const Mmad& mmad, CubeBuffers& buffers) {
+  const std::uint32_t c0 = sim::kBlockBytes / cube_element_bytes(mmad.type);
+  const std::uint32_t columns = mmad.k_blocks() * c0;
+  Accumulator<float> c(mmad, buffers);
+  const std::uint32_t width = c.width();
+  std::vector<float> a(std::size_t{mmad.m_blocks()} * kFractalRows * columns);
+  std::vector<float> b(std::size_t{columns} * width);  // k rows of n
+  unpack(buffers.l0a, mmad.l0a, mmad.m_blocks(), mmad.k_blocks(),
+         [&](std::uint32_t row, std::uint32_t block, const std::byte* bytes) {
+           for (std::uint32_t i = 0; i < c0; ++i)
+             a[std::size_t{row} * columns + block * c0 + i] = element(bytes, mmad.type, i);
+         });
+  unpack(buffers.l0b, mmad.l0b, mmad.n_blocks(), mmad.k_blocks(),
+         [&](std::uint32_t row, std::uint32_t block, const std::byte* bytes) {
+           for (std::uint32_t i = 0; i < c0; ++i)
+             b[std::size_t{block * c0 + i} * width + row] = element(bytes, mmad.type, i);
+         });
+  for (std::uint32_t r = 0; r < mmad.m; ++r) {
+    float* __restrict sum = c.row(r);
+    for (std::uint32_t k = 0; k < mmad.k; ++k) {
+      const float x = a[std::size_t{r} * columns + k];
+      const float* __restrict y = &b[std::size_t{k} * width];
+      for (std::uint32_t n = 0; n < width; ++n) sum[n] += x * y[n];
+    }
+  }
+  c.store();
+}
+
+}  // namespace
+
+void perform(const CubeLoad& load, CubeBuffers& buffers) {
+  LocalBuffer& to = destination_of(load, buffers);
+  const bool payload = buffers.l1.payload(load.l1, load.l1_bytes());
+  to.set_payload(load.destination, load.bytes, payload);
+  if (payload) return;
+  if (load.block_rows == 0) {
+    std::vector<std::byte> bytes(load.bytes);
+    buffers.l1.load(load.l1, bytes.data(), load.bytes);
+    return to.store(load.destination, bytes.data(), load.bytes);
+  }
+  Fractal fractal, turned;
+  for (std::uint32_t i = 0; i < load.block_rows; ++i) {
+    for (std::uint32_t j = 0; j < load.block_columns; ++j) {
+      const std::uint32_t column = load.transposed() ? i : j, row = load.transposed() ? j : i;
+      buffers.l1.load(load.l1 + column * load.column_stride + row * kFractalBytes, fractal.data(),
+                      kFractalBytes);
+      if (load.transposed()) transpose(fractal, turned);
+      to.store(load.destination + (i * load.block_columns + j) * kFractalBytes,
+               load.transposed() ? turned.data() : fractal.data(), kFractalBytes);
+    }
+  }
+}
+
+void perform(const Mmad& mmad, CubeBuffers& buffers) {
+  const bool payload = buffers.l0a.payload(mmad.l0a, mmad.a_bytes()) ||
+                       buffers.l0b.payload(mmad.l0b, mmad.b_bytes()) ||
+                       (mmad.start == 1 && buffers.l0c.payload(mmad.l0c, mmad.c_bytes())) ||
+                       (mmad.start == 2 && buffers.bias.payload(mmad.bias, mmad.n * 4));
+  buffers.l0c.set_payload(mmad.l0c, mmad.c_bytes(), payload);
+  if (payload) return;
+  mmad.type == CM384_CUBE_S8 ? multiply_integers(mmad, buffers) : multiply_floats(mmad, buffers);
+}
+
+}  // namespace cm384::npu

@@ -1,0 +1,63 @@
+// The pipes of one core as its scalar unit and its die see them. Implemented for vector cores by
+// npu_core/vector, for cube cores by npu_core/cube.
+//
+// The scalar unit runs ahead of the die in local time and hands over pipe instructions with issue(). A pipe
+// computes the start and finish of its instructions from time stamps (core cycles) as soon as what they
+// depend on is known; only memory requests and unresolved dependencies become events of the die. Every call
+// is made from the die's own activation; nothing blocks.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "hw/units.h"
+#include "npu_core/pipe_instruction.h"
+#include "npu_core/pipes/local_buffer.h"
+#include "sim/statistics.h"
+#include "sim/transaction.h"
+
+namespace cm384::npu {
+
+class CorePipes {
+ public:
+  virtual ~CorePipes() = default;
+
+  // The scalar unit, at its local core cycle, hands over a pipe instruction. Answered with the cycle at which
+  // the scalar unit goes on (it takes one issue cycle, or waits for a place in the queue, a flag, a barrier),
+  // or parked: then socket.wake_scalar() comes and the scalar unit issues the same instruction again at that
+  // cycle. Throws MachineError, naming the pc, for an operand outside its buffer, a misaligned one, an
+  // operation that does not exist for a type or on this kind of core, a flag set twice.
+  virtual IssueAnswer issue(const PipeInstruction& instruction, std::int64_t cycle) = 0;
+  // For the kernel's exit: all pipes idle, all accesses complete. Same pattern as issue().
+  virtual IssueAnswer drain(std::int64_t cycle) = 0;
+
+  // An event asked for by socket.schedule() (`what` and `argument` come back as they were given).
+  virtual void handle(std::uint32_t what, std::uint64_t argument, Time now) = 0;
+  // A request submitted to memory outside the die has completed. The payload is released here.
+  virtual void completed(const sim::Completion& completion, Time now) = 0;
+  // A write has touched the range given to socket.watch().
+  virtual void watched_write(Time at) = 0;
+  // The die has added `count` to the core's cross-core flag counter `flag` (0..15).
+  virtual void cross_core_flag(std::uint32_t flag, int count, Time at) = 0;
+
+  // Before a launch: flags, masks, strides, queues and windows as after power-on. Local buffers keep their
+  // bytes and tags. Must only be called when drained (or after a run that was given up).
+  virtual void reset() = 0;
+
+  // The buffer that the scalar unit reaches at CM384_UBUFFER_BASE; null where a core has none.
+  virtual LocalBuffer* scalar_buffer() { return nullptr; }
+  // Tells the hazard checker of such an access; does nothing when it is off.
+  virtual void scalar_access(std::uint32_t /*offset*/, std::uint32_t /*bytes*/, bool /*write*/,
+                             std::uint64_t /*pc*/) {}
+
+  // For hang reports: one line a pipe that waits ("MTE2 waits for flag V->MTE2 id 3 since 12.345 us, pc
+  // 0x..."), empty when nothing waits.
+  virtual std::string waiting_for() const = 0;
+  // Where the state of an MTE engine stands, for prefetching: events of `what` 0 and 1 go to engine `what`.
+  static constexpr std::size_t kEngines = 2;
+  virtual const void* engine_state(std::size_t what) const = 0;
+
+  virtual void declare_statistics(sim::Statistics& to, const sim::StatisticPath& at) const = 0;
+};
+
+}  // namespace cm384::npu

@@ -1,0 +1,87 @@
+#include "npu_core/pipes/hazard_checker.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/error.h"
+
+namespace cm384::npu {
+
+HazardChecker::HazardChecker(const HazardSpace& space)
+    : space_(space),
+      pipes_(static_cast<int>(space.pipes.size())),
+      flags_(space.pipes.size() * space.pipes.size() * 8),
+      blocks_(space.bytes / space.grain) {}
+
+void HazardChecker::join(int pipe, const VectorClock& other) {
+  for (int p = 0; p < pipes_; ++p) {
+    if (p != pipe) clock_[pipe][p] = std::max(clock_[pipe][p], other[p]);
+  }
+}
+
+void HazardChecker::pushed(int pipe) {
+  queue_[pipe].push_back(clock_[kPipeS]);
+}
+
+void HazardChecker::started(int pipe) {
+  VectorClock at_push = queue_[pipe].front();
+  queue_[pipe].pop_front();
+  scalar_before_[pipe] = at_push[kPipeS];
+  at_push[kPipeS] = 0;  // scalar stores are ordered by flags alone
+  join(pipe, at_push);
+}
+
+void HazardChecker::flag_set(int source, std::uint32_t flag) {
+  flags_[flag].push_back(clock_[source]);
+}
+
+void HazardChecker::flag_waited(int destination, std::uint32_t flag) {
+  join(destination, flags_[flag].front());
+  flags_[flag].pop_front();
+}
+
+void HazardChecker::all_waited() {
+  for (int p = 0; p < pipes_; ++p) join(kPipeS, clock_[p]);
+}
+
+void HazardChecker::access(int pipe, std::uint32_t offset, std::uint32_t bytes, bool write,
+                           std::uint64_t pc) {
+  const VectorClock& known = clock_[pipe];
+  const std::uint32_t last = (offset + bytes - 1) / space_.grain;
+  for (std::uint32_t b = offset / space_.grain; b <= last; ++b) {
+    Block& block = blocks_[b];
+    if (block.writer < pipes_ && block.writer != pipe && block.write.sequence > known[block.writer]) {
+      report(pipe, write, pc, block.writer, true, block.write.pc, b);
+    }
+    if (!write) {
+      block.reads[pipe] = {known[pipe], pc};
+      continue;
+    }
+    for (int p = 0; p < pipes_; ++p) {
+      const std::uint32_t ordered =
+          p == kPipeS && pipe != kPipeS ? std::max(known[kPipeS], scalar_before_[pipe]) : known[p];
+      if (p != pipe && block.reads[p].sequence > ordered) {
+        report(pipe, write, pc, p, false, block.reads[p].pc, b);
+      }
+    }
+    block.writer = static_cast<std::uint8_t>(pipe);
+    block.write = {known[pipe], pc};
+    block.reads = {};
+  }
+}
+
+void HazardChecker::report(int pipe, bool write, std::uint64_t pc, int other, bool other_write,
+                           std::uint64_t other_pc, std::uint32_t block) const {
+  const std::uint32_t offset = block * space_.grain;
+  std::size_t buffer = 0;
+  while (buffer + 1 < space_.buffers.size() && space_.buffers[buffer + 1].begin <= offset) ++buffer;
+  const HazardSpace::Buffer& place = space_.buffers[buffer];
+  throw MachineError(
+      fmt::format("hazard in {}: {} {} block {:#x} at pc {:#x}, which {} {} at pc {:#x}; no flag or barrier "
+                  "orders them",
+                  place.name, space_.pipes[pipe].name, write ? "writes" : "reads", offset - place.begin, pc,
+                  space_.pipes[other].name, other_write ? "writes" : "reads", other_pc));
+}
+
+}  // namespace cm384::npu

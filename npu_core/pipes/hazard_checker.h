@@ -1,0 +1,74 @@
+// Finds pipes that meet in a local buffer without a flag or barrier that orders them.
+//
+// Vector clocks among the pipes of a core: each pipe numbers its accesses and knows, for every other pipe,
+// the last access that is ordered before what it does next. set_flag carries the clock of its source,
+// wait_flag joins it to its destination's. An instruction also knows what the scalar unit had waited for when
+// it was pushed, and the scalar loads before it; scalar stores need a flag, as on the part.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <vector>
+
+#include "npu_core/pipes/pipe_queue.h"
+
+namespace cm384::npu {
+
+// The local buffers of a kind of core as one range of offsets.
+struct HazardSpace {
+  struct Buffer {
+    const char* name;
+    std::uint32_t begin;
+  };
+  std::span<const PipeDescription> pipes;
+  std::span<const Buffer> buffers;  // ascending, the first at 0
+  std::uint32_t bytes = 0;          // of all
+  std::uint32_t grain = 0;          // accesses to the same `grain` bytes meet
+};
+
+class HazardChecker {
+ public:
+  explicit HazardChecker(const HazardSpace& space);
+
+  // The scalar unit pushes an instruction; the pipe starts the oldest one pushed.
+  void pushed(int pipe);
+  void started(int pipe);
+  // Flag number of (source, destination, id); sets and waits of one flag alternate in order.
+  void flag_set(int source, std::uint32_t flag);
+  void flag_waited(int destination, std::uint32_t flag);
+  // The scalar unit has waited for all pipes.
+  void all_waited();
+
+  // An access; throws MachineError naming both pcs where one of them may overtake the other.
+  void begin_access(int pipe) { ++clock_[pipe][pipe]; }
+  void access(int pipe, std::uint32_t offset, std::uint32_t bytes, bool write, std::uint64_t pc);
+
+ private:
+  using VectorClock = std::array<std::uint32_t, kMostPipes>;
+  struct Touch {
+    std::uint32_t sequence = 0;
+    std::uint64_t pc = 0;
+  };
+  struct Block {
+    std::uint8_t writer = kMostPipes;  // none
+    Touch write;
+    std::array<Touch, kMostPipes> reads;
+  };
+
+  void join(int pipe, const VectorClock& other);
+  [[noreturn]] void report(int pipe, bool write, std::uint64_t pc, int other, bool other_write,
+                           std::uint64_t other_pc, std::uint32_t block) const;
+
+  HazardSpace space_;
+  int pipes_;
+  std::array<VectorClock, kMostPipes> clock_{};
+  std::array<std::uint32_t, kMostPipes>
+      scalar_before_{};  // scalar accesses before the pipe's running instruction
+  std::array<std::deque<VectorClock>, kMostPipes> queue_;
+  std::vector<std::deque<VectorClock>> flags_;
+  std::vector<Block> blocks_;
+};
+
+}  // namespace cm384::npu

@@ -1,0 +1,113 @@
+#include "npu_core/pipes/local_buffer.h"
+
+#include <algorithm>
+
+namespace cm384::npu {
+namespace {
+
+constexpr std::uint64_t kAll = ~std::uint64_t{0};
+
+// Bits first..last of the 64-bit word that holds block `word * 64` on.
+std::uint64_t word_mask(std::uint32_t word, std::uint32_t first, std::uint32_t last) {
+  const std::uint64_t from = word == first / 64 ? kAll << (first % 64) : kAll;
+  const std::uint64_t to = word == last / 64 ? kAll >> (63 - last % 64) : kAll;
+  return from & to;
+}
+
+}  // namespace
+
+const LocalBuffer::Page& LocalBuffer::zero_page() {
+  static const Page page{};
+  return page;
+}
+
+void LocalBuffer::load(std::uint32_t offset, std::byte* to, std::uint32_t bytes) const {
+  const std::uint32_t begin = offset;
+  for (std::uint32_t done = 0; done < bytes;) {
+    const std::uint32_t n = std::min(bytes - done, kPageBytes - offset % kPageBytes);
+    std::memcpy(to + done, read(offset), n);
+    done += n;
+    offset += n;
+  }
+  if (bytes == 0 || !payload(begin, bytes)) return;
+  for (std::uint32_t at = begin; at < begin + bytes;) {
+    const std::uint32_t end = std::min(begin + bytes, (at / sim::kBlockBytes + 1) * sim::kBlockBytes);
+    if (payload(at, end - at)) std::memset(to + (at - begin), int(sim::kStandIn), end - at);
+    at = end;
+  }
+}
+
+void LocalBuffer::store(std::uint32_t offset, const std::byte* from, std::uint32_t bytes) {
+  for (std::uint32_t done = 0; done < bytes;) {
+    const std::uint32_t n = std::min(bytes - done, kPageBytes - offset % kPageBytes);
+    std::memcpy(write(offset), from + done, n);
+    done += n;
+    offset += n;
+  }
+}
+
+void LocalBuffer::fill_zero(std::uint32_t offset, std::uint32_t bytes) {
+  for (std::uint32_t done = 0; done < bytes;) {
+    const std::uint32_t n = std::min(bytes - done, kPageBytes - offset % kPageBytes);
+    if (pages_[offset / kPageBytes]) std::memset(write(offset), 0, n);
+    done += n;
+    offset += n;
+  }
+}
+
+bool LocalBuffer::any(std::uint32_t first, std::uint32_t last) const {
+  for (std::uint32_t w = first / 64; w <= last / 64; ++w) {
+    if ((payload_[w] & word_mask(w, first, last)) != 0) return true;
+  }
+  return false;
+}
+
+void LocalBuffer::set_payload(std::uint32_t offset, std::uint32_t bytes, bool payload) {
+  if (bytes == 0 || (!payload && !tagged_)) return;
+  tagged_ = true;
+  const std::uint32_t first = offset / sim::kBlockBytes;
+  const std::uint32_t last = (offset + bytes - 1) / sim::kBlockBytes;
+  for (std::uint32_t w = first / 64; w <= last / 64; ++w) {
+    const std::uint64_t mask = word_mask(w, first, last);
+    payload_[w] = payload ? payload_[w] | mask : payload_[w] & ~mask;
+  }
+}
+
+sim::TagMask LocalBuffer::tags(std::uint32_t offset, std::uint32_t bytes) const {
+  if (!tagged_ || bytes == 0) return 0;
+  // Up to 17 blocks from `first` on: two words hold them.
+  const std::uint32_t first = offset / sim::kBlockBytes;
+  const std::uint32_t word = first / 64;
+  const std::uint32_t shift = first % 64;
+  std::uint64_t bits = payload_[word] >> shift;
+  if (shift != 0 && word + 1 < payload_.size()) bits |= payload_[word + 1] << (64 - shift);
+  const std::uint32_t blocks = (offset + bytes - 1) / sim::kBlockBytes - first + 1;
+  bits &= (std::uint64_t{1} << blocks) - 1;
+  if (offset % sim::kBlockBytes != 0) bits |= bits >> 1;
+  return static_cast<sim::TagMask>(bits) & sim::all_tags(bytes);
+}
+
+void LocalBuffer::add_tags(std::uint32_t offset, std::uint32_t bytes, sim::TagMask tags) {
+  if (tags == 0) return;
+  if (tags == sim::all_tags(bytes)) {
+    set_payload(offset, bytes, true);
+    return;
+  }
+  for (std::uint32_t k = 0; k * sim::kBlockBytes < bytes; ++k) {
+    if ((tags >> k & 1u) == 0) continue;
+    const std::uint32_t begin = k * sim::kBlockBytes;
+    set_payload(offset + begin, std::min(sim::kBlockBytes, bytes - begin), true);
+  }
+}
+
+void LocalBuffer::reset_tags() {
+  std::fill(payload_.begin(), payload_.end(), 0);
+  tagged_ = false;
+}
+
+std::uint32_t LocalBuffer::pages() const {
+  return static_cast<std::uint32_t>(
+      std::count_if(pages_.begin(), pages_.end(), [](const auto& p) { return p != nullptr; }));
+}
+
+}  // namespace cm384::npu

@@ -1,0 +1,56 @@
+// A pipe's bounded in-order queue, and the flags between pipes.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "npu_core/pipe_instruction.h"
+
+namespace cm384::npu {
+
+inline constexpr int kMostPipes = 6;  // of a core, with S
+inline constexpr int kPipeS = 0;      // the scalar unit, in every core
+
+// A pipe of a kind of core.
+struct PipeDescription {
+  const char* name;
+  std::uint64_t isa;  // enum cm384_pipe
+};
+
+// A flag's sets that nobody has waited for yet. Pipes work out their time stamps ahead of each other, so more
+// than one may be known; that the next one does not come before the wait is checked when the wait is known.
+struct Flag {
+  static constexpr std::uint32_t kDepth = 4;
+  std::array<std::int64_t, kDepth> cycle{};
+  std::array<std::uint64_t, kDepth> pc{};
+  std::uint8_t first = 0;
+  std::uint8_t count = 0;
+
+  std::int64_t front() const { return cycle[first]; }
+  std::uint32_t second() const { return (first + 1u) % kDepth; }
+};
+
+struct QueuedInstruction {
+  PipeInstruction instruction;
+  std::int64_t arrival = 0;         // cycle at which it is in the pipe's queue
+  std::uint64_t low = 0, high = 0;  // vector: mask; others: source and destination stride
+  bool allocate = true;             // copies: in L2
+};
+
+// An instruction's place frees when it leaves for execution.
+struct PipeQueue {
+  std::vector<QueuedInstruction> slots;  // ring
+  std::vector<std::int64_t> left;        // cycle at which instruction n left, at n mod depth
+  std::uint64_t head = 0, tail = 0;
+  std::int64_t ready = 0;  // the next instruction starts no earlier
+  std::uint64_t last_pc = 0;
+  // Pipes that work by time stamps alone: the unit takes the next piece of work; all results are visible.
+  std::int64_t unit_free = 0, unit_complete = 0;
+
+  bool empty() const { return head == tail; }
+  QueuedInstruction& front() { return slots[head % slots.size()]; }
+  const QueuedInstruction& front() const { return slots[head % slots.size()]; }
+};
+
+}  // namespace cm384::npu

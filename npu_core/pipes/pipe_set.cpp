@@ -1,0 +1,267 @@
+#include "npu_core/pipes/pipe_set.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "firmware/abi/isa.h"
+#include "firmware/abi/memory_map.h"
+#include "sim/error.h"
+
+namespace cm384::npu {
+
+PipeSet::PipeSet(std::uint16_t core_number, const char* core_kind, const HazardSpace& buffers,
+                 std::uint32_t queue_depth, const Clock& core_clock, CoreSocket& die,
+                 PipeStatistics& statistics)
+    : core(core_number),
+      kind(core_kind),
+      space(buffers),
+      pipes(static_cast<int>(buffers.pipes.size())),
+      depth(queue_depth),
+      socket(die),
+      clock(core_clock),
+      counted(statistics) {}
+
+void PipeSet::add_engine(int pipe, MteEngine& made, std::uint32_t event) {
+  engine[pipe] = &made;
+  engine_pipe[event] = pipe;
+}
+
+void PipeSet::set_hazards(bool on) {
+  if (!on) {
+    hazards.reset();
+  } else if (!hazards) {
+    hazards = std::make_unique<HazardChecker>(space);
+  }
+}
+
+IssueAnswer PipeSet::issue_sync(const PipeInstruction& in, std::int64_t cycle) {
+  const IssueAnswer next = IssueAnswer::at(cycle + 1);
+  switch (in.operation) {
+    case CM384_SET_FLAG: {
+      const std::uint32_t number = flag_number(in);
+      const int source = flag_source(number);
+      return source == kPipeS ? scalar_set(in, number, cycle) : push(source, in, cycle);
+    }
+    case CM384_WAIT_FLAG: {
+      const std::uint32_t number = flag_number(in);
+      const int destination = flag_destination(number);
+      parked_pc = in.pc;
+      return destination == kPipeS ? scalar_wait(number, cycle) : push(destination, in, cycle);
+    }
+    case CM384_PIPE_BARRIER: {
+      if (in.a == CM384_PIPE_ALL) {
+        parked_pc = in.pc;
+        const IssueAnswer done = wait_all(cycle);
+        return done.parked ? done : IssueAnswer::at(done.release_cycle + 1);
+      }
+      const int pipe = pipe_of(in.a);
+      if (pipe < 0)
+        throw MachineError(fmt::format("pc {:#x}: barrier on a pipe that {} does not have", in.pc, kind));
+      return pipe == kPipeS ? next : push(pipe, in, cycle);
+    }
+    case CM384_CROSS_CORE_SET: {
+      const int pipe = pipe_of(in.a & 0xff);
+      if (pipe < 0)
+        throw MachineError(
+            fmt::format("pc {:#x}: cross-core set on a pipe that {} does not have", in.pc, kind));
+      if ((in.a >> 8 & 0xff) > 2 || (in.a >> 16) > 15) fault(in.pc, "cross-core set: mode 0..2, flag 0..15");
+      if (pipe != kPipeS) return push(pipe, in, cycle);
+      fire_cross_core(kPipeS, in.a, cycle + 1);
+      return next;
+    }
+    case CM384_CROSS_CORE_WAIT:
+      return cross_core_wait(in, cycle);
+    case CM384_SET_MASK:
+      mask_low = in.a;
+      mask_high = in.b;
+      return next;
+    case CM384_SET_STRIDE:
+      source_stride = in.a;
+      destination_stride = in.b;
+      return next;
+    case CM384_POLL_MARK:
+      return poll_mark(in, cycle);
+    case CM384_SET_L2_ALLOCATE:
+      allocate = (in.a & 1) != 0;
+      return next;
+    case CM384_DCCI:
+      return next;
+    case CM384_PHASE:
+      return IssueAnswer::at(cycle);
+    default:
+      fault(in.pc, "no such synchronisation instruction");
+  }
+}
+
+IssueAnswer PipeSet::push(int pipe, const PipeInstruction& in, std::int64_t cycle) {
+  PipeQueue& q = queue[pipe];
+  if (q.slots.empty()) {
+    q.slots.resize(depth);
+    q.left.assign(depth, 0);
+  }
+  parked_pc = in.pc;
+  if (q.tail - q.head >= depth) {
+    ++counted.queue_full;
+    return park(ParkedOn::queue, static_cast<std::uint32_t>(pipe), cycle);
+  }
+  const std::int64_t from = cycle;
+  const std::int64_t place = q.left[q.tail % depth];
+  if (place > cycle) {
+    ++counted.queue_full;
+    cycle = place;
+  }
+  const bool strides = in.instruction_class == CM384_CLASS_MTE || in.instruction_class == CM384_CLASS_CUBE;
+  q.slots[q.tail % depth] = {in, cycle + 1, strides ? source_stride : mask_low,
+                             strides ? destination_stride : mask_high, allocate};
+  ++q.tail;
+  for (AivObserver* o : observers) o->pushed(pipe, from, place, cycle + 1);
+  if (hazards) hazards->pushed(pipe);
+  if (q.tail - q.head == 1) advance(1u << pipe);
+  return IssueAnswer::at(cycle + 1);
+}
+
+IssueAnswer PipeSet::park(ParkedOn why, std::uint32_t operand, std::int64_t cycle) {
+  parked_on = why;
+  parked_operand = operand;
+  parked_cycle = cycle;
+  for (AivObserver* o : observers) o->scalar_parked(cycle);
+  return IssueAnswer::park();
+}
+
+void PipeSet::wake(std::int64_t cycle) {
+  parked_on = ParkedOn::nothing;
+  ++progress;
+  socket.wake_scalar(core, std::max(cycle, parked_cycle));
+}
+
+void PipeSet::wake_if_possible() {
+  std::int64_t cycle = 0;
+  switch (parked_on) {
+    case ParkedOn::queue: {
+      const PipeQueue& q = queue[parked_operand];
+      if (q.tail - q.head < depth) wake(q.left[q.tail % depth]);
+      return;
+    }
+    case ParkedOn::flag:
+      if (flag(parked_operand).count != 0) wake(flag(parked_operand).front());
+      return;
+    case ParkedOn::flag_room:
+      if (!flag_full(parked_operand)) wake(parked_cycle);
+      return;
+    case ParkedOn::all_pipes:
+      if (idle(cycle)) wake(cycle);
+      return;
+    case ParkedOn::cross_core:
+      if (cross_count[parked_operand] != 0) wake(cross_cycle[parked_operand]);
+      return;
+    default:
+      return;
+  }
+}
+
+IssueAnswer PipeSet::wait_all(std::int64_t cycle) {
+  std::int64_t done = 0;
+  if (!idle(done)) return park(ParkedOn::all_pipes, 0, cycle);
+  if (hazards) hazards->all_waited();
+  for (AivObserver* o : observers) o->scalar_waited_for_all(cycle, std::max(cycle, done));
+  return IssueAnswer::at(std::max(cycle, done));
+}
+
+IssueAnswer PipeSet::scalar_set(const PipeInstruction& in, std::uint32_t number, std::int64_t cycle) {
+  if (flag_full(number)) return park(ParkedOn::flag_room, number, cycle);
+  if (hazards) hazards->flag_set(kPipeS, number);
+  for (AivObserver* o : observers) o->flag_set(kPipeS, number, cycle + 1);
+  set_flag(number, cycle + 1, in.pc);
+  advance(0);
+  return IssueAnswer::at(cycle + 1);
+}
+
+IssueAnswer PipeSet::scalar_wait(std::uint32_t number, std::int64_t cycle) {
+  Flag& f = flag(number);
+  if (f.count == 0) return park(ParkedOn::flag, number, cycle);
+  const std::int64_t done = std::max(cycle, f.front());
+  for (AivObserver* o : observers) o->scalar_waited_for_flag(number, cycle, done);
+  counted.scalar_flag_waits += done > cycle ? 1 : 0;
+  consume_flag(number, done, parked_pc);
+  if (hazards) hazards->flag_waited(kPipeS, number);
+  advance(0);
+  return IssueAnswer::at(done + 1);
+}
+
+IssueAnswer PipeSet::cross_core_wait(const PipeInstruction& in, std::int64_t cycle) {
+  if (in.a > 15) fault(in.pc, "cross-core wait: flag 0..15");
+  parked_pc = in.pc;
+  if (cross_count[in.a] == 0) return park(ParkedOn::cross_core, static_cast<std::uint32_t>(in.a), cycle);
+  --cross_count[in.a];
+  const std::int64_t done = std::max(cycle, cross_cycle[in.a]);
+  for (AivObserver* o : observers)
+    o->scalar_waited_for_cross_core(static_cast<std::uint32_t>(in.a), cycle, done);
+  return IssueAnswer::at(done + 1);
+}
+
+// The turn that starts at this mark reads the range again; it need not run while nothing has been written
+// since the turn before started.
+IssueAnswer PipeSet::poll_mark(const PipeInstruction& in, std::int64_t cycle) {
+  const IssueAnswer next = IssueAnswer::at(cycle + 1);
+  if (!elide_polls || !cm384_is_gm(in.a) || !socket.is_local(in.a)) return next;
+  if (in.b == 0) {  // the loop is left: the way to the next one is no turn
+    if (watching) socket.watch(core, 0, 0);
+    watching = watched = false;
+    return next;
+  }
+  const std::uint64_t offset = cm384_gm_offset(in.a);
+  parked_pc = in.pc;
+  if (!watching || offset != watch_offset || in.b != watch_bytes) {
+    watching = true;
+    watch_offset = offset;
+    watch_bytes = in.b;
+    socket.watch(core, offset, in.b);
+  } else if (!watched && cycle > mark_cycle) {
+    poll_period = cycle - mark_cycle;
+    return park(ParkedOn::poll, 0, cycle);
+  }
+  watched = false;
+  mark_cycle = cycle;
+  return next;
+}
+
+void PipeSet::watched_write(Time at) {
+  watched = true;
+  if (parked_on != ParkedOn::poll) return;
+  const std::int64_t late = std::max<std::int64_t>(0, tick(at) - parked_cycle);
+  const std::int64_t turns = (late + poll_period - 1) / poll_period;
+  counted.skipped_polls += static_cast<std::uint64_t>(turns);
+  const std::int64_t woken = parked_cycle + turns * poll_period;
+  for (AivObserver* o : observers) o->scalar_polled(parked_cycle, woken);
+  wake(woken);
+}
+
+void PipeSet::cross_core_flag(std::uint32_t flag, int count, Time at) {
+  const int sum = cross_count[flag] + count;
+  if (sum > 15) throw MachineError(fmt::format("cross-core flag {}: more than 15 sets outstanding", flag));
+  cross_count[flag] = static_cast<std::uint8_t>(sum);
+  cross_cycle[flag] = std::max(cross_cycle[flag], tick(at));
+  wake_if_possible();
+}
+
+void PipeSet::reset() {
+  ++epoch;
+  for (PipeQueue& q : queue) q = PipeQueue{};
+  mask_low = mask_high = ~std::uint64_t{0};
+  source_stride = destination_stride = 0;
+  allocate = true;
+  pending = 0;
+  for (auto& group : flags) group.reset();
+  cross_count.fill(0);
+  cross_cycle.fill(0);
+  parked_on = ParkedOn::nothing;
+  if (watching) socket.watch(core, 0, 0);
+  watching = watched = false;
+  for (MteEngine* e : engine) {
+    if (e != nullptr) e->reset();
+  }
+  if (hazards) hazards = std::make_unique<HazardChecker>(space);
+}
+
+}  // namespace cm384::npu

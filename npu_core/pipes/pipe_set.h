@@ -1,0 +1,158 @@
+// What the pipes of every kind of core share: queues, flags, barriers, cross-core flags, copies through MTE
+// engines, poll marks, and why the scalar unit waits. A kind of core derives from it and adds its units.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "hw/units.h"
+#include "npu_core/core_socket.h"
+#include "npu_core/pipes/hazard_checker.h"
+#include "npu_core/pipes/mte_engine.h"
+#include "npu_core/pipes/pipe_queue.h"
+#include "npu_core/vector/aiv_observer.h"
+
+namespace cm384::npu {
+
+// What every kind of core counts. Cycles are core cycles.
+struct PipeStatistics {
+  std::uint64_t queue_full = 0;         // pushes that found their pipe's queue full
+  std::uint64_t scalar_flag_waits = 0;  // waits of the scalar unit that cost it time
+  std::uint64_t flags_set = 0;
+  std::uint64_t skipped_polls = 0;  // turns of polling loops that poll elision left out
+};
+
+// Cycles a pipe had nothing left to do and stood at a wait_flag, by the pipe that was to set the flag.
+using PipeWaits = std::array<std::uint64_t, kMostPipes>;
+
+enum class ParkedOn : std::uint8_t { nothing, queue, flag, flag_room, all_pipes, cross_core, poll };
+
+class PipeSet {
+ public:
+  // Events. Those of engines come first, in the order in which the core's kind adds them.
+  enum Event : std::uint32_t { kEngine0, kEngine1, kEngine2, kFlagCheck, kCrossCoreSet };
+  static constexpr std::uint32_t kEngineTags = 0x1000;  // tags of engine n's remote requests start at n of it
+
+  // `kind`: "a vector core". `pipes`: in the order of their numbers, S first.
+  PipeSet(std::uint16_t core_number, const char* kind, const HazardSpace& space, std::uint32_t queue_depth,
+          const Clock& core_clock, CoreSocket& die, PipeStatistics& counted);
+  virtual ~PipeSet() = default;
+
+  // pipe_set.cpp: what the scalar unit asks for
+  // Before each instruction: whatever the scalar unit waited for, it is here again.
+  void unpark() { parked_on = ParkedOn::nothing; }
+  IssueAnswer issue_sync(const PipeInstruction& in, std::int64_t cycle);
+  IssueAnswer push(int pipe, const PipeInstruction& in, std::int64_t cycle);
+  IssueAnswer wait_all(std::int64_t cycle);
+  void watched_write(Time at);
+  void cross_core_flag(std::uint32_t flag, int count, Time at);
+  void reset();
+
+  // pipe_set_run.cpp: resolving what is queued
+  void handle(std::uint32_t what, std::uint64_t argument, Time now);
+  void completed(const sim::Completion& completion, Time now);
+  void advance(std::uint32_t which);
+  void leave(int pipe, std::int64_t cycle);
+
+  // pipe_set_report.cpp
+  std::string waiting_for() const;
+  int pipe_of(std::uint64_t isa_pipe) const;  // -1 for a pipe that this kind of core does not have
+  // Number of the flag that a set_flag or wait_flag operand names, (source * pipes + destination) * 8 + id.
+  // Throws MachineError.
+  std::uint32_t flag_number(const PipeInstruction& in) const;
+  const char* pipe_name(int pipe) const { return space.pipes[static_cast<std::size_t>(pipe)].name; }
+
+  void set_hazards(bool on);
+
+  const std::uint16_t core;
+  const char* const kind;
+  const HazardSpace space;
+  const int pipes;
+  const std::uint32_t depth;
+  CoreSocket& socket;
+  const Clock clock;
+  PipeStatistics& counted;
+
+  std::unique_ptr<HazardChecker> hazards;
+  bool elide_polls = true;
+  std::vector<AivObserver*> observers;  // of a vector core
+
+  std::array<PipeQueue, kMostPipes> queue;               // S has none
+  std::array<MteEngine*, kMostPipes> engine{};           // of pipes that copy
+  std::array<std::int64_t, kMostPipes> setup{};          // of copies, cycles
+  std::array<std::uint64_t*, kMostPipes> wait_cycles{};  // stood at a wait_flag whose flag was not set
+  PipeWaits* waits = nullptr;                            // of each pipe, where the kind of core counts them
+  std::uint64_t mask_low = ~std::uint64_t{0}, mask_high = ~std::uint64_t{0};  // of vector instructions
+  std::uint64_t source_stride = 0, destination_stride = 0;
+  std::uint64_t progress = 0;
+
+ protected:
+  void step(PipeStep::Kind which, int pipe, const QueuedInstruction& q, std::int64_t own, std::int64_t start,
+            std::int64_t end, std::int64_t left, const MteCopy* copy = nullptr) const;
+  enum MarkKind : std::uint8_t { kCopy, kSetFlag, kCrossSet };
+
+  void add_engine(int pipe, MteEngine& made, std::uint32_t event);
+  // Whether an instruction of a pipe with an engine is a copy; what is not is start_work's.
+  virtual bool copies(const PipeInstruction& /*in*/) const { return true; }
+  // Work that needs no engine: the unit computes its time stamps and performs it; calls leave().
+  virtual void start_work(int pipe, QueuedInstruction& entry) = 0;
+  // The copy an instruction of a pipe with an engine makes, checked; its hazards reported.
+  virtual MteCopy prepare_copy(int pipe, const QueuedInstruction& entry) = 0;
+
+  std::int64_t tick(Time t) const { return clock.tick_at_or_after(t); }
+
+ private:
+  IssueAnswer scalar_wait(std::uint32_t flag_number, std::int64_t cycle);
+  IssueAnswer scalar_set(const PipeInstruction& in, std::uint32_t flag_number, std::int64_t cycle);
+  IssueAnswer cross_core_wait(const PipeInstruction& in, std::int64_t cycle);
+  IssueAnswer poll_mark(const PipeInstruction& in, std::int64_t cycle);
+  IssueAnswer park(ParkedOn why, std::uint32_t operand, std::int64_t cycle);
+  void wake(std::int64_t cycle);
+  void wake_if_possible();
+
+  void run_work(int pipe);
+  void run_copies(int pipe);
+  void start_copy(int pipe, const QueuedInstruction& entry);
+  void issued(int pipe, Time now);
+  void retire(int pipe);
+  bool wait_flag(int pipe, const QueuedInstruction& entry);
+  bool idle(std::int64_t& cycle);
+
+  Flag& flag(std::uint32_t number);
+  bool flag_full(std::uint32_t number) { return flag(number).count == Flag::kDepth; }
+  int flag_source(std::uint32_t number) const { return static_cast<int>(number / 8) / pipes; }
+  int flag_destination(std::uint32_t number) const { return static_cast<int>(number / 8) % pipes; }
+  std::string flag_text(std::uint32_t number) const;
+  void set_flag(std::uint32_t number, std::int64_t cycle, std::uint64_t pc);
+  void consume_flag(std::uint32_t number, std::int64_t cycle, std::uint64_t pc);
+  void check_flag(std::uint32_t number, Time now);
+  void fire_cross_core(int pipe, std::uint64_t operand, std::int64_t cycle);
+
+  bool timely(std::uint64_t argument) const { return argument >> 32 == (epoch & 0xffffffffu); }
+  std::uint64_t argument(std::uint64_t low) const { return epoch << 32 | low; }
+
+  std::array<int, 3> engine_pipe{};  // by event
+  std::uint32_t pending = 0;         // pipes to look at again
+  bool allocate = true;
+
+  std::array<std::unique_ptr<std::array<Flag, 8>>, kMostPipes * kMostPipes> flags;
+  std::array<std::uint8_t, 16> cross_count{};
+  std::array<std::int64_t, 16> cross_cycle{};
+
+  ParkedOn parked_on = ParkedOn::nothing;
+  std::uint32_t parked_operand = 0;
+  std::int64_t parked_cycle = 0;
+  std::uint64_t parked_pc = 0;
+
+  bool watching = false, watched = false;
+  std::uint64_t watch_offset = 0, watch_bytes = 0;
+  std::int64_t mark_cycle = 0, poll_period = 0;
+
+  std::uint64_t epoch = 0;
+};
+
+[[noreturn]] void fault(std::uint64_t pc, const char* what);
+
+}  // namespace cm384::npu

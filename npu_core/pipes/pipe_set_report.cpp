@@ -1,0 +1,138 @@
+// Flags, and what a core's pipes tell about themselves.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "firmware/abi/isa.h"
+#include "npu_core/pipes/pipe_set.h"
+#include "sim/error.h"
+
+namespace cm384::npu {
+
+int PipeSet::pipe_of(std::uint64_t isa_pipe) const {
+  for (int p = 0; p < pipes; ++p) {
+    if (space.pipes[static_cast<std::size_t>(p)].isa == isa_pipe) return p;
+  }
+  return -1;
+}
+
+std::uint32_t PipeSet::flag_number(const PipeInstruction& in) const {
+  const int source = pipe_of(in.a & 0xff);
+  const int destination = pipe_of(in.a >> 8 & 0xff);
+  const std::uint64_t id = in.a >> 16;
+  if (source < 0 || destination < 0 || source == destination || id > 7) {
+    std::string names;
+    for (int p = 0; p < pipes; ++p) names += fmt::format("{}{}", p == 0 ? "" : ", ", pipe_name(p));
+    throw MachineError(
+        fmt::format("pc {:#x}: no such flag: two different pipes of {} and an id 0..7", in.pc, names));
+  }
+  return static_cast<std::uint32_t>((source * pipes + destination) * 8) + static_cast<std::uint32_t>(id);
+}
+
+std::string PipeSet::flag_text(std::uint32_t number) const {
+  return fmt::format("flag {}->{} id {}", pipe_name(flag_source(number)), pipe_name(flag_destination(number)),
+                     number % 8);
+}
+
+Flag& PipeSet::flag(std::uint32_t number) {
+  auto& group = flags[number / 8];
+  if (!group) group = std::make_unique<std::array<Flag, 8>>();
+  return (*group)[number % 8];
+}
+
+void PipeSet::set_flag(std::uint32_t number, std::int64_t cycle, std::uint64_t pc) {
+  Flag& f = flag(number);
+  const std::uint32_t at = (f.first + f.count) % Flag::kDepth;
+  f.cycle[at] = cycle;
+  f.pc[at] = pc;
+  ++f.count;
+  ++counted.flags_set;
+  ++progress;
+  if (f.count > 1) {
+    const Time when = std::max(clock.start(cycle + 1), socket.now());
+    socket.schedule(core, when, kFlagCheck, argument(number));
+  }
+  const int destination = flag_destination(number);
+  if (destination != kPipeS) pending |= 1u << destination;
+}
+
+void PipeSet::consume_flag(std::uint32_t number, std::int64_t cycle, std::uint64_t pc) {
+  Flag& f = flag(number);
+  if (f.count > 1 && f.cycle[f.second()] < cycle) {
+    throw MachineError(
+        fmt::format("pc {:#x}: sets {} at cycle {}, which is still set: it is waited for at cycle "
+                    "{} (pc {:#x})",
+                    f.pc[f.second()], flag_text(number), f.cycle[f.second()], cycle, pc));
+  }
+  const int source = flag_source(number);
+  if (f.count == Flag::kDepth && source != kPipeS) pending |= 1u << source;
+  f.first = static_cast<std::uint8_t>(f.second());
+  --f.count;
+}
+
+void PipeSet::check_flag(std::uint32_t number, Time now) {
+  const Flag& f = flag(number);
+  if (f.count > 1 && f.cycle[f.second()] < tick(now)) {
+    throw MachineError(fmt::format("pc {:#x}: sets {} at cycle {}, which is still set (by pc {:#x})",
+                                   f.pc[f.second()], flag_text(number), f.cycle[f.second()], f.pc[f.first]));
+  }
+}
+
+void PipeSet::fire_cross_core(int pipe, std::uint64_t operand, std::int64_t cycle) {
+  const std::uint64_t mode = operand >> 8 & 0xff;
+  const std::uint64_t number = operand >> 16 & 0xff;
+  for (AivObserver* o : observers)
+    o->cross_core_set(pipe, static_cast<std::uint32_t>(mode), static_cast<std::uint32_t>(number), cycle);
+  socket.schedule(core, std::max(clock.start(cycle), socket.now()), kCrossCoreSet,
+                  argument(mode | number << 8));
+}
+
+std::string PipeSet::waiting_for() const {
+  std::string text;
+  const auto line = [&](const char* who, const std::string& what, std::int64_t since, std::uint64_t pc) {
+    text +=
+        fmt::format("{} waits for {} since {:.3f} us, pc {:#x}\n", who, what, clock.start(since).us(), pc);
+  };
+  switch (parked_on) {
+    case ParkedOn::queue:
+      line("S", fmt::format("a place in {}'s queue", pipe_name(static_cast<int>(parked_operand))),
+           parked_cycle, parked_pc);
+      break;
+    case ParkedOn::flag:
+      line("S", flag_text(parked_operand), parked_cycle, parked_pc);
+      break;
+    case ParkedOn::flag_room:
+      line("S", flag_text(parked_operand) + " to be waited for", parked_cycle, parked_pc);
+      break;
+    case ParkedOn::all_pipes:
+      line("S", "all pipes", parked_cycle, parked_pc);
+      break;
+    case ParkedOn::cross_core:
+      line("S", fmt::format("cross-core flag {}", parked_operand), parked_cycle, parked_pc);
+      break;
+    case ParkedOn::poll:
+      line("S", fmt::format("a write to memory offset {:#x} ({} B)", watch_offset, watch_bytes), parked_cycle,
+           parked_pc);
+      break;
+    case ParkedOn::nothing:
+      break;
+  }
+  for (int p = 1; p < pipes; ++p) {
+    const PipeQueue& q = queue[p];
+    if (engine[p] != nullptr && engine[p]->remote_outstanding() != 0) {
+      line(pipe_name(p), fmt::format("{} remote requests", engine[p]->remote_outstanding()),
+           tick(engine[p]->last_request()), engine[p]->oldest_pc());
+    }
+    if (q.empty()) continue;
+    const QueuedInstruction& front = q.front();
+    const bool sync = front.instruction.instruction_class == CM384_CLASS_SYNC;
+    const std::string what = sync && front.instruction.operation == CM384_WAIT_FLAG
+                                 ? flag_text(flag_number(front.instruction))
+                             : sync ? "its earlier instructions"
+                                    : "its engine";
+    line(pipe_name(p), what, std::max(front.arrival, q.ready), front.instruction.pc);
+  }
+  return text;
+}
+
+}  // namespace cm384::npu

@@ -1,0 +1,56 @@
+// Who watches the inside of a vector core: what its pipes do when, and how one waits for another. All cycles
+// are core cycles. A core tells as soon as it knows, often ahead of the die's time.
+#pragma once
+
+#include <cstdint>
+
+#include "npu_core/pipe_instruction.h"
+
+namespace cm384::npu {
+
+struct MteCopy;
+
+// An instruction leaves its pipe's queue.
+struct PipeStep {
+  enum class Kind : std::uint8_t { vector, copy, wait_flag, set_flag, cross_set, barrier };
+  Kind kind = Kind::vector;
+  int pipe = 0;
+  std::int64_t own = 0;    // until then what the pipe did before held it back
+  std::int64_t start = 0;  // it begins: the latest of arrival, `own` and what it waits for
+  // vector: the unit takes the next one; copy: the first request may leave; wait and barrier: the pipe goes
+  // on.
+  std::int64_t end = 0;
+  std::int64_t left = 0;   // its place in the queue is free
+  std::uint32_t flag = 0;  // waited for
+  const PipeInstruction* instruction = nullptr;
+  const MteCopy* copy = nullptr;
+};
+
+class AivObserver {
+ public:
+  // The scalar unit stops at `cycle`, at an instruction that it will ask for again.
+  virtual void scalar_parked(std::int64_t cycle) = 0;
+  // From `from` on it wanted to put an instruction into a pipe's queue, in which a place was free from
+  // `place` on.
+  virtual void pushed(int pipe, std::int64_t from, std::int64_t place, std::int64_t arrival) = 0;
+  virtual void left(const PipeStep& step) = 0;
+  // All requests of the pipe's copy in hand have left.
+  virtual void issued(int pipe, std::int64_t cycle) = 0;
+  // A flag of a pipe is set (Pipe kPipeS: by the scalar unit); of an MTE pipe when the copies before it are
+  // complete.
+  virtual void flag_set(int pipe, std::uint32_t flag, std::int64_t cycle) = 0;
+  virtual void cross_core_set(int pipe, std::uint32_t mode, std::uint32_t flag, std::int64_t cycle) = 0;
+  // The scalar unit stood from `from` to `to`. Where it was parked, `from` is when it asked again.
+  virtual void scalar_waited_for_flag(std::uint32_t flag, std::int64_t from, std::int64_t to) = 0;
+  virtual void scalar_waited_for_cross_core(std::uint32_t flag, std::int64_t from, std::int64_t to) = 0;
+  virtual void scalar_waited_for_all(std::int64_t from, std::int64_t to) = 0;
+  // A write has touched what the scalar unit polls; it reads again from `to` on.
+  virtual void scalar_polled(std::int64_t from, std::int64_t to) = 0;
+  // The kernel's phase mark.
+  virtual void phase(std::uint32_t /*number*/, std::int64_t /*cycle*/) {}
+
+ protected:
+  ~AivObserver() = default;
+};
+
+}  // namespace cm384::npu

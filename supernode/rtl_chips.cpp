@@ -1,0 +1,61 @@
+#include "supernode/rtl_chips.h"
+
+#include <fmt/format.h>
+
+#include "hw/quantity.h"
+#include "sim/error.h"
+
+namespace cm384::supernode {
+namespace {
+
+int number(std::string_view text, std::string_view whole) {
+  if (text.empty() || text.size() > 4 || text.find_first_not_of("0123456789") != std::string_view::npos) {
+    throw InputError(fmt::format(
+        "'{}' names no switch chip; allowed: l1:NODE.PLANE as in l1:3.2, l2:PLANE.CHIP as in l2:0.5", whole));
+  }
+  return static_cast<int>(hw::parse_integer(text));
+}
+
+}  // namespace
+
+RtlChip parse_rtl_chip(std::string_view text) {
+  const std::string_view kind = text.substr(0, 3);
+  const std::size_t dot = text.find('.');
+  const std::string_view rest = text.size() < 3 ? std::string_view{} : text.substr(3);
+  const bool known = (kind == "l1:" || kind == "l2:") && dot != std::string_view::npos;
+  const int first = number(known ? rest.substr(0, dot - 3) : std::string_view{}, text);
+  const int second = number(text.substr(dot + 1), text);
+  return kind == "l1:" ? RtlChip{true, second, first} : RtlChip{false, first, second};
+}
+
+void RtlChips::put(Supernode& machine, const RtlChip& chip) {
+  const hw::Machine& m = machine.parameters();
+  const auto check = [](const char* what, int value, int count) {
+    if (value >= count)
+      throw InputError(fmt::format("{} {} does not exist; allowed: 0 to {}", what, value, count - 1));
+  };
+  check("sub-plane", chip.plane, m.topology.sub_planes);
+  check(chip.l1 ? "node" : "L2 chip", chip.number, chip.l1 ? m.topology.nodes : m.topology.l2_switches);
+  for (const Put& other : chips_) {
+    if (other.chip.l1 == chip.l1 && other.chip.plane == chip.plane && other.chip.number == chip.number)
+      throw InputError("one switch chip is named twice");
+  }
+  const int ports = chip.l1 ? m.topology.dies_per_node + m.topology.sockets_per_node + m.topology.l2_switches
+                            : m.topology.nodes;
+  chips_.push_back(
+      {chip, ub::make_rtl_switch({m.topology, m.ub, m.cpu, m.package_link}, static_cast<unsigned>(ports))});
+  machine.plane(chip.plane)
+      .install(static_cast<unsigned>(chip.l1 ? chip.number : m.topology.nodes + chip.number),
+               chips_.back().model.get());
+}
+
+ub::RtlSwitchCounters RtlChips::counters() const {
+  ub::RtlSwitchCounters sum;
+  for (const Put& put : chips_) {
+    sum.cycles += put.model->counters().cycles;
+    sum.packets += put.model->counters().packets;
+  }
+  return sum;
+}
+
+}  // namespace cm384::supernode

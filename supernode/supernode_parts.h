@@ -1,0 +1,37 @@
+// What a Supernode owns; for its own sources.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "supernode/simulation.h"
+#include "supernode/socket_module.h"
+#include "supernode/supernode.h"
+#include "supernode/window_process.h"
+#include "ub_fabric/controller.h"
+#include "ub_fabric/sub_plane.h"
+
+namespace cm384::supernode {
+
+// Time that SystemC has come to.
+inline Time now() {
+  return Time{static_cast<std::int64_t>(sc_core::sc_time_stamp().value())};
+}
+
+struct Supernode::Parts {
+  Simulation simulation;
+  sim::PayloadPool payloads;
+  ub::PacketPool packets;
+  RunControl control;
+  Time round_trip;                              // a link between a die and its L1 chip, both ways
+  std::vector<std::unique_ptr<npu::Die>> dies;  // by number; empty where it does not take part
+  std::vector<std::unique_ptr<ub::UbController>> controllers;
+  std::vector<std::unique_ptr<HostThread>> hosts;
+  std::vector<std::unique_ptr<ub::SubPlane>> planes;
+  std::unique_ptr<SocketModule> sockets;
+  std::vector<std::unique_ptr<WindowProcess>> processes;
+  Driver* driver = nullptr;
+  std::vector<std::unique_ptr<LinkTap>> taps;
+};
+
+}  // namespace cm384::supernode

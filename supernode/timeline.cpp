@@ -1,0 +1,139 @@
+#include "supernode/timeline.h"
+
+#include <fmt/format.h>
+
+#include <iterator>
+
+#include "supernode/timeline_core.h"
+
+namespace cm384::supernode {
+namespace {
+
+constexpr std::size_t kBuffer = 1u << 20;
+
+// Microseconds, exact to the picosecond.
+void put_us(std::string& to, Time t) {
+  fmt::format_to(std::back_inserter(to), "{}.{:06}", t.ps / 1'000'000, t.ps % 1'000'000);
+}
+
+}  // namespace
+
+Timeline::Timeline(Supernode& machine, const std::string& path, TimelineOptions options)
+    : machine_(machine), options_(std::move(options)), file_(path) {
+  if (options_.dies.empty()) options_.dies.insert(machine.dies().front());
+  text_ = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n";
+  for (const int number : options_.dies) {
+    npu::Die& die = machine.die(number);
+    text_ += fmt::format(
+        "{}{{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":{},\"args\":{{\"name\":\"die {}\"}}}}",
+        first_ ? "" : ",\n", number, number);
+    first_ = false;
+    name_lane(number, kKernels, "kernels");
+    name_lane(number, kTasks, "tasks");
+    for (int core = 0; core < die.cores(); ++core) {
+      if (!options_.cores.empty() && !options_.cores.contains(core)) continue;
+      cores_.push_back(std::make_unique<CoreLanes>(*this, number, core, die.clock()));
+      die.core(core).aiv().add_observer(*cores_.back());
+    }
+    for (int port = 0; port < machine.parameters().topology.sub_planes; ++port) {
+      name_lane(number, kFirstPort + 2 * port, fmt::format("UB port {} out", port));
+      name_lane(number, kFirstPort + 2 * port + 1, fmt::format("UB port {} in", port));
+    }
+  }
+  Probes& probes = machine.probes();
+  probes.link_packet.attach(this,
+                            [](void* self, const LinkPacket& p) { static_cast<Timeline*>(self)->packet(p); });
+  probes.launch_ended.attach(this, [](void* self, int die, const npu::LaunchRecord& record) {
+    static_cast<Timeline*>(self)->launch_ended(die, record);
+  });
+}
+
+Timeline::~Timeline() = default;
+
+bool Timeline::shows(const LinkName& link) const {
+  const bool port = link.kind == LinkName::Kind::from_endpoint || link.kind == LinkName::Kind::to_endpoint;
+  return port && options_.dies.contains(link.endpoint);
+}
+
+void Timeline::end_event() {
+  text_ += '}';
+  if (text_.size() < kBuffer) return;
+  file_.write(text_);
+  text_.clear();
+}
+
+void Timeline::name_lane(int die, int lane, const std::string& name) {
+  text_ += fmt::format(
+      ",\n{{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":{0},\"tid\":{1},\"args\":{{\"name\":\"{2}\"}}}},\n"
+      "{{\"ph\":\"M\",\"name\":\"thread_sort_index\",\"pid\":{0},\"tid\":{1},\"args\":{{\"sort_index\":{1}}}}"
+      "}",
+      die, lane, name);
+}
+
+void Timeline::slice(int die, int lane, std::string_view name, Time begin, Time end,
+                     std::string_view arguments) {
+  if (end <= options_.from || begin >= options_.to) return;
+  text_ += ",\n{\"ph\":\"X\",\"name\":\"";
+  text_ += name;
+  fmt::format_to(std::back_inserter(text_), "\",\"pid\":{},\"tid\":{},\"ts\":", die, lane);
+  put_us(text_, begin);
+  text_ += ",\"dur\":";
+  put_us(text_, end - begin);
+  if (!arguments.empty()) {
+    text_ += ",\"args\":{";
+    text_ += arguments;
+    text_ += '}';
+  }
+  end_event();
+}
+
+void Timeline::arrow(bool begins, std::uint64_t id, int die, int lane, Time at) {
+  if (at < options_.from || at >= options_.to) return;
+  fmt::format_to(
+      std::back_inserter(text_),
+      ",\n{{\"ph\":\"{}\",\"name\":\"flag\",\"cat\":\"flag\",\"id\":{},\"pid\":{},\"tid\":{},{}\"ts\":",
+      begins ? 's' : 'f', id, die, lane, begins ? "" : "\"bp\":\"e\",");
+  put_us(text_, at);
+  end_event();
+}
+
+// Packets less than a few flits apart are one slice.
+void Timeline::packet(const LinkPacket& p) {
+  constexpr Time kGap{3000};
+  if (!shows(p.link)) return;
+  const int lane = kFirstPort + 2 * p.link.plane + (p.link.kind == LinkName::Kind::to_endpoint ? 1 : 0);
+  Burst& burst = ports_[{p.link.endpoint, lane}];
+  if (burst.packets != 0 && p.start > burst.end + kGap) flush(p.link.endpoint, lane, burst);
+  if (burst.packets == 0) burst.begin = p.start;
+  burst.end = p.tail;
+  ++burst.packets;
+  burst.flits += p.hop.flits();
+}
+
+void Timeline::flush(int die, int lane, Burst& burst) {
+  if (burst.packets != 0)
+    slice(die, lane, "packets", burst.begin, burst.end,
+          fmt::format("\"packets\":{},\"flits\":{}", burst.packets, burst.flits));
+  burst = Burst{};
+}
+
+void Timeline::launch_ended(int die, const npu::LaunchRecord& record) {
+  if (!options_.dies.contains(die)) return;
+  for (const auto& core : cores_) {
+    if (core->die() == die) core->end();
+  }
+  const std::string name = fmt::format("launch {}", record.launch);
+  slice(die, kKernels, name, record.first_instruction, record.last_retired,
+        fmt::format("\"blocks\":{}", record.blocks));
+  slice(die, kTasks, name, record.task_start, record.task_end);
+}
+
+void Timeline::finish() {
+  for (const auto& core : cores_) core->end();
+  for (auto& [at, burst] : ports_) flush(at.first, at.second, burst);
+  text_ += "\n]}\n";
+  file_.write(text_);
+  file_.finish();
+}
+
+}  // namespace cm384::supernode

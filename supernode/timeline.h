@@ -1,0 +1,70 @@
+// A timeline of chosen dies as Chrome trace JSON, which Perfetto and chrome://tracing read: a process a die,
+// and lanes as the vendor's profiler has them.
+//
+// A die has a lane of kernels, two lanes a UB port (out and in), and for each core SCALAR, VECTOR, MTE2, MTE3
+// and the kernel's phases. A flag is an arrow from what set it to what waited for it. Lanes of units that the
+// machine does not have are left out.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "supernode/supernode.h"
+#include "supernode/text_file.h"
+
+namespace cm384::supernode {
+
+struct TimelineOptions {
+  std::set<int> dies;   // empty: the first that takes part
+  std::set<int> cores;  // empty: all
+  Time from{}, to = Time::never();
+  std::vector<std::string> phases;  // names of the kernels' phases, from 0
+};
+
+class Timeline {
+ public:
+  // Attaches to a machine before its first launch.
+  Timeline(Supernode& machine, const std::string& path, TimelineOptions options);
+  ~Timeline();
+
+  // Links whose packets the timeline shows.
+  bool shows(const LinkName& link) const;
+  void finish();
+
+ private:
+  friend class CoreLanes;
+  static constexpr int kLanesOfACore = 8;  // SCALAR, VECTOR, CUBE, MTE1, MTE2, MTE3, FIXP, phases
+  static constexpr int kFirstPort = 10'000, kKernels = 0, kTasks = 1, kFirstCore = 16;
+
+  void name_lane(int die, int lane, const std::string& name);
+  // One slice, cut to the window; `arguments` is JSON within braces.
+  void slice(int die, int lane, std::string_view name, Time begin, Time end, std::string_view arguments = {});
+  // One end of an arrow, within a slice of its lane.
+  void arrow(bool begins, std::uint64_t id, int die, int lane, Time at);
+  void packet(const LinkPacket& packet);
+  void launch_ended(int die, const npu::LaunchRecord& record);
+  void end_event();
+
+  struct Burst {  // packets back to back on a port
+    Time begin, end;
+    std::uint64_t packets = 0, flits = 0;
+  };
+  void flush(int die, int lane, Burst& burst);
+
+  Supernode& machine_;
+  TimelineOptions options_;
+  TextFile file_;
+  std::string text_;
+  bool first_ = true;
+  std::vector<std::unique_ptr<class CoreLanes>> cores_;
+  std::map<std::pair<int, int>, Burst> ports_;  // by die and lane
+  std::uint64_t arrows_ = 0;
+};
+
+}  // namespace cm384::supernode

@@ -1,0 +1,318 @@
+// The task scheduler against a stand-in die and stand-in cores: stage times, order, sharing, events, and what
+// goes wrong.
+#include "npu_core/scheduler/task_scheduler.h"
+
+#include <gtest/gtest.h>
+
+#include "hw/units.h"
+#include "testbenches/sdma/device_stand.h"
+
+namespace cm384::npu {
+namespace {
+
+using namespace cm384::literals;
+using testing::DeviceStand;
+
+constexpr std::uint32_t kDepth = 4;
+constexpr std::uint64_t kRings = 0x40000, kWord = 0x1000;
+
+hw::Scheduler parameters() {
+  hw::Scheduler p;
+  p.queue_depth = kDepth;
+  p.slots = 8;
+  p.entry_interval = 20_ns;
+  p.entry_latency = 100_ns;
+  p.kernel_setup = 1_us;
+  p.block_interval = 10_ns;
+  p.block_head = 500_ns;
+  p.block_tail = 300_ns;
+  p.kernel_teardown = 700_ns;
+  p.completion_latency = 50_ns;
+  return p;
+}
+
+hw::Sdma sdma_parameters() {
+  hw::Sdma p;
+  p.channels = 2;
+  p.bandwidth = 512_GBps;
+  p.read_outstanding = p.write_outstanding = 64;
+  return p;
+}
+
+// Four cores whose blocks take `length`.
+struct Bench final : CoreArray {
+  explicit Bench(const hw::Scheduler& p = parameters())
+      : sdma(sdma_parameters(), 2, sdma_port), scheduler(p, die, *this, sdma, 0) {
+    for (std::size_t q = 0; q < 2; ++q)
+      sdma.set_up(q, QueueRing(0x20000 + q * 0x4000, 0x22000 + q * 0x4000, 64));
+    for (std::uint32_t s = 0; s < 4; ++s)
+      scheduler.create_stream(QueueRing(kRings + s * 0x1000, kRings + s * 0x1000 + 0x400, kDepth));
+    scheduler.register_kernel(nullptr, {0, 1, 2, 3});  // kernel 0
+    scheduler.register_kernel(nullptr, {});            // kernel 1: any cores
+    scheduler.register_kernel(nullptr, {9});           // kernel 2: a core that is not there
+    die.written = [this](std::uint64_t offset, std::uint64_t bytes) { scheduler.written(offset, bytes); };
+  }
+
+  std::size_t count() const override { return 4; }
+  std::size_t all() const override { return 4; }
+  void start_block(const BlockStart& block) override {
+    starts.push_back({block, die.now()});
+    die.queue.push(die.now() + length, 2, 0, block.core);
+  }
+  void kernel_started(const LaunchRecord&) override {}
+  void kernel_finished(const LaunchRecord& record) override { kernels.push_back(record); }
+  void task_finished(const TaskRecord& record) override { tasks.push_back(record); }
+
+  // The SDMA engine's way to the die: as the scheduler's, events of its own.
+  struct SdmaPort final : DeviceSocket {
+    explicit SdmaPort(DeviceStand& stand) : s(stand) {}
+    Time now() const override { return s.now(); }
+    void schedule(Time at, std::uint32_t what, std::uint64_t a) override { s.queue.push(at, 3, what, a); }
+    bool is_local(std::uint64_t a) const override { return s.is_local(a); }
+    bool contains(std::uint64_t o, std::uint64_t b) const override { return s.contains(o, b); }
+    Time read(std::uint64_t o, std::byte* i, std::uint32_t b, sim::TagMask& t, bool k) override {
+      return s.read(o, i, b, t, k);
+    }
+    Time write(std::uint64_t o, const std::byte* f, std::uint32_t b, sim::TagMask t,
+               sim::TransactionId x) override {
+      return s.write(o, f, b, t, x);
+    }
+    Time add(std::uint64_t o, std::uint32_t v) override { return s.add(o, v); }
+    void submit(sim::Request) override { FAIL() << "only local copies here"; }
+    sim::PayloadPool& payloads() override { return s.pool; }
+    sim::TransactionId new_transaction(std::uint64_t, std::uint64_t, sim::Operation) override { return 1; }
+    void transaction_completed(sim::TransactionId) override {}
+    void progressed() override {}
+    std::uint64_t sys_count() const override { return 0; }
+    DeviceStand& s;
+  };
+
+  void run() {
+    while (die.queue.next_time() != Time::never()) {
+      die.queue.run_until(die.queue.next_time() + Time{1}, [&](const sim::Event& e) {
+        if (e.unit == 0) scheduler.handle(e.what, e.argument);
+        if (e.unit == 1) scheduler.completed(die.answer(e.argument));
+        if (e.unit == 2) scheduler.block_ended(static_cast<std::uint16_t>(e.argument), die.now() + 5_ns, {});
+        if (e.unit == 3) sdma.handle(e.what, e.argument);
+      });
+    }
+    EXPECT_EQ(die.pool.in_use(), 0u);
+  }
+
+  static cm384_task kernel(std::uint32_t number, std::uint32_t blocks = 0) {
+    cm384_task t{};
+    t.type = CM384_TASK_KERNEL;
+    t.number = 40 + number;
+    t.u.kernel.kernel = number;
+    t.u.kernel.blocks = blocks;
+    return t;
+  }
+  static cm384_task word(std::uint8_t type, std::uint64_t address, std::uint64_t value) {
+    cm384_task t{};
+    t.type = type;
+    t.u.word = {address, value};
+    return t;
+  }
+  static cm384_task copy(std::uint64_t source, std::uint64_t destination, std::uint32_t bytes) {
+    cm384_task t{};
+    t.type = CM384_TASK_SDMA;
+    t.u.copy.source = source;
+    t.u.copy.destination = destination;
+    t.u.copy.bytes = bytes;
+    return t;
+  }
+
+  struct Start {
+    BlockStart block;
+    Time at;
+  };
+  DeviceStand die;
+  SdmaPort sdma_port{die};
+  SdmaEngine sdma;
+  TaskScheduler scheduler;
+  Time length = 2_us;
+  std::vector<Start> starts;
+  std::vector<LaunchRecord> kernels;
+  std::vector<TaskRecord> tasks;
+};
+
+std::uint64_t here(std::uint64_t offset) {
+  return cm384_gm_die(0, offset);
+}
+
+// Every stage of one kernel, to the picosecond.
+TEST(TaskScheduler, StagesOfAKernelAddUp) {
+  Bench b;
+  b.scheduler.submit_at(0, Bench::kernel(0), 3_us);
+  b.run();
+  ASSERT_EQ(b.tasks.size(), 1u);
+  const TaskRecord& r = b.tasks[0];
+  EXPECT_EQ(r.turn, 3_us + DeviceStand::kWrite);
+  EXPECT_EQ(r.fetched, r.turn + DeviceStand::kRead);
+  EXPECT_EQ(r.decoded, r.fetched + 100_ns);
+  ASSERT_EQ(b.starts.size(), 4u);
+  for (std::uint32_t n = 0; n < 4; ++n) {
+    EXPECT_EQ(b.starts[n].at, r.decoded + 1_us + Time{10'000 * n} + 500_ns);
+    EXPECT_EQ(b.starts[n].block.core, n);
+    EXPECT_EQ(b.starts[n].block.index, n);
+    EXPECT_EQ(b.starts[n].block.count, 4u);
+  }
+  const Time retired = b.starts[3].at + 2_us + 5_ns;
+  EXPECT_EQ(r.done, retired + 300_ns + 700_ns);
+  EXPECT_EQ(r.completed, r.done + 50_ns);
+  ASSERT_EQ(b.kernels.size(), 1u);
+  EXPECT_EQ(b.kernels[0].task_start, r.turn);
+  EXPECT_EQ(b.kernels[0].first_instruction, b.starts[0].at);
+  EXPECT_EQ(b.kernels[0].last_retired, retired);
+  EXPECT_EQ(b.kernels[0].task_end, r.completed);
+}
+
+TEST(TaskScheduler, AStreamRunsInOrderAndStreamsSideBySide) {
+  Bench b;
+  for (int n = 0; n < 2; ++n) b.scheduler.submit(0, Bench::kernel(1, 2));
+  b.scheduler.submit(1, Bench::kernel(1, 2));
+  b.run();
+  ASSERT_EQ(b.tasks.size(), 3u);
+  // Stream 1 has cores 2 and 3 while stream 0 has 0 and 1.
+  EXPECT_EQ(b.starts[2].block.core, 2);
+  EXPECT_EQ(b.starts[3].block.core, 3);
+  EXPECT_LT(b.starts[3].at, b.tasks[0].completed);
+  EXPECT_EQ(b.tasks[0].stream, 0u);
+  EXPECT_GE(b.starts[4].at, b.tasks[0].completed);
+}
+
+TEST(TaskScheduler, MoreBlocksThanCoresRunInWaves) {
+  Bench b;
+  b.scheduler.submit(0, Bench::kernel(1, 6));
+  b.run();
+  ASSERT_EQ(b.starts.size(), 6u);
+  // The fifth block follows when the first core is free again.
+  EXPECT_EQ(b.starts[4].at, b.starts[0].at + 2_us + 5_ns + 300_ns + 500_ns);
+  EXPECT_EQ(b.starts[4].block.core, 0);
+  EXPECT_EQ(b.scheduler.statistics().block_waits, 1u);
+  EXPECT_EQ(b.tasks[0].status, std::uint32_t{CM384_STATUS_DONE});
+}
+
+TEST(TaskScheduler, EntriesAreDecodedAnIntervalApart) {
+  Bench b;
+  for (std::uint32_t s = 0; s < 4; ++s)
+    b.scheduler.submit(s, Bench::word(CM384_TASK_EVENT_RECORD, here(kWord + 8 * s), 1));
+  b.run();
+  ASSERT_EQ(b.tasks.size(), 4u);
+  for (std::size_t n = 1; n < 4; ++n) EXPECT_EQ(b.tasks[n].decoded - b.tasks[n - 1].decoded, 20_ns);
+}
+
+TEST(TaskScheduler, SlotsBoundWhatIsUnderWay) {
+  hw::Scheduler p = parameters();
+  p.slots = 1;
+  Bench b(p);
+  for (std::uint32_t s = 0; s < 2; ++s)
+    b.scheduler.submit(s, Bench::word(CM384_TASK_EVENT_RECORD, here(kWord), 1));
+  b.run();
+  EXPECT_EQ(b.tasks[1].fetched, b.tasks[0].completed + DeviceStand::kRead);
+  // A wait takes none: the stream that will end it gets its turn.
+  Bench c(p);
+  c.scheduler.submit(0, Bench::word(CM384_TASK_EVENT_WAIT, here(kWord), 5));
+  c.scheduler.submit(1, Bench::word(CM384_TASK_EVENT_RECORD, here(kWord), 5));
+  c.run();
+  EXPECT_EQ(c.tasks.size(), 2u);
+}
+
+TEST(TaskScheduler, AnEventWaitsForItsValue) {
+  Bench b;
+  b.scheduler.submit(0, Bench::word(CM384_TASK_EVENT_WAIT, here(kWord), 2));
+  b.scheduler.submit_at(1, Bench::word(CM384_TASK_EVENT_RECORD, here(kWord), 1), 5_us);
+  b.scheduler.submit_at(1, Bench::word(CM384_TASK_EVENT_RECORD, here(kWord), 2), 9_us);
+  b.run();
+  ASSERT_EQ(b.tasks.size(), 3u);
+  EXPECT_EQ(b.tasks[0].stream, 1u);
+  const TaskRecord& waited = b.tasks[1].stream == 0 ? b.tasks[1] : b.tasks[2];
+  // Written when the second record was decoded; seen one reading later.
+  const Time decoded = 9_us + DeviceStand::kWrite + DeviceStand::kRead + 100_ns;
+  EXPECT_EQ(waited.done, decoded + DeviceStand::kRead);
+  Bench already;
+  already.die.put(kWord, std::uint64_t{7});
+  already.scheduler.submit(0, Bench::word(CM384_TASK_EVENT_WAIT, here(kWord), 7));
+  already.run();
+  EXPECT_EQ(already.tasks.size(), 1u);
+}
+
+// Three notifies, two waits of one and two: each is taken once.
+TEST(TaskScheduler, NotifiesAreTakenOnce) {
+  Bench b;
+  b.scheduler.submit(0, Bench::word(CM384_TASK_NOTIFY_WAIT, here(kWord), 1));
+  b.scheduler.submit(1, Bench::word(CM384_TASK_NOTIFY_WAIT, here(kWord), 2));
+  b.scheduler.submit_at(2, Bench::word(CM384_TASK_NOTIFY_RECORD, here(kWord), 1), 5_us);
+  b.scheduler.submit_at(2, Bench::word(CM384_TASK_NOTIFY_RECORD, here(kWord), 1), 9_us);
+  b.run();
+  EXPECT_EQ(b.tasks.size(), 3u);  // one waits on
+  EXPECT_EQ(b.die.get<std::uint32_t>(kWord), 1u);
+  b.scheduler.submit(2, Bench::word(CM384_TASK_NOTIFY_RECORD, here(kWord), 1));
+  b.run();
+  EXPECT_EQ(b.tasks.size(), 5u);
+  EXPECT_EQ(b.die.get<std::uint32_t>(kWord), 0u);
+}
+
+TEST(TaskScheduler, ARecordReachesAnotherDie) {
+  Bench b;
+  b.scheduler.submit(0, Bench::word(CM384_TASK_EVENT_RECORD, cm384_gm_die(1, kWord), 77));
+  b.run();
+  std::uint64_t value = 0;
+  std::memcpy(&value, b.die.other.data() + kWord, sizeof value);
+  EXPECT_EQ(value, 77u);
+  EXPECT_EQ(b.tasks.at(0).done - b.tasks.at(0).decoded, DeviceStand::kRemote);
+}
+
+TEST(TaskScheduler, ACopyIsHandedToTheSdmaEngine) {
+  Bench b;
+  b.die.put(0x80000, std::uint64_t{0x1234567890});
+  b.scheduler.submit(0, Bench::copy(here(0x80000), here(0x90000), 8));
+  b.run();
+  EXPECT_EQ(b.die.get<std::uint64_t>(0x90000), 0x1234567890u);
+  const TaskRecord& r = b.tasks.at(0);
+  EXPECT_EQ(r.copy.rung, r.decoded + DeviceStand::kWrite);
+  EXPECT_EQ(r.done, r.copy.ended);
+}
+
+TEST(TaskScheduler, AFullStreamTakesMoreWhenItHasRoom) {
+  Bench b;
+  for (int n = 0; n < 11; ++n) b.scheduler.submit(0, Bench::word(CM384_TASK_EVENT_RECORD, here(kWord), 1));
+  EXPECT_EQ(b.scheduler.pending(0), 11u);
+  b.run();
+  EXPECT_EQ(b.tasks.size(), 11u);
+  EXPECT_EQ(b.scheduler.pending(0), 0u);
+}
+
+TEST(TaskScheduler, ErrorsEndInACompletionAndTheStreamGoesOn) {
+  const std::pair<cm384_task, std::uint32_t> wrongs[] = {
+      {cm384_task{}, CM384_STATUS_BAD_ENTRY},
+      {Bench::kernel(2), CM384_STATUS_NO_SUCH_KERNEL},
+      {Bench::kernel(3), CM384_STATUS_NO_SUCH_KERNEL},
+      {Bench::kernel(1, 0), CM384_STATUS_NO_SUCH_KERNEL},
+      {Bench::copy(0x55, here(0), 8), CM384_STATUS_READ_FAULT},
+      {Bench::copy(here(0), here(DeviceStand::kBytes), 8), CM384_STATUS_WRITE_FAULT},
+      {Bench::copy(here(0), here(64), 0), CM384_STATUS_BAD_ENTRY},
+      {Bench::word(CM384_TASK_EVENT_RECORD, 0x10, 1), CM384_STATUS_WRITE_FAULT},
+      {Bench::word(CM384_TASK_EVENT_RECORD, here(DeviceStand::kBytes), 1), CM384_STATUS_WRITE_FAULT},
+      {Bench::word(CM384_TASK_EVENT_RECORD, here(4), 1), CM384_STATUS_BAD_ENTRY},
+      {Bench::word(CM384_TASK_NOTIFY_RECORD, cm384_gm_die(2, 0), 1), CM384_STATUS_WRITE_FAULT},
+      {Bench::word(CM384_TASK_EVENT_WAIT, cm384_gm_die(1, 0), 1), CM384_STATUS_BAD_ENTRY},
+      {Bench::word(CM384_TASK_NOTIFY_WAIT, here(DeviceStand::kBytes), 1), CM384_STATUS_READ_FAULT},
+  };
+  for (const auto& [task, status] : wrongs) {
+    Bench b;
+    b.scheduler.submit(0, task);
+    b.scheduler.submit(0, Bench::kernel(0));
+    b.run();
+    ASSERT_EQ(b.tasks.size(), 2u) << int{task.type};
+    EXPECT_EQ(b.tasks[0].status, status) << int{task.type};
+    EXPECT_EQ(b.tasks[1].status, std::uint32_t{CM384_STATUS_DONE});
+    const auto completion = b.die.get<cm384_completion>(kRings + 0x400);
+    EXPECT_EQ(completion.status, status);
+    EXPECT_EQ(completion.number, 1u);
+    EXPECT_EQ(b.scheduler.statistics().errors, 1u);
+  }
+}
+
+}  // namespace
+}  // namespace cm384::npu

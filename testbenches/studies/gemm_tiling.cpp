@@ -1,0 +1,104 @@
+#include "testbenches/studies/gemm_tiling.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/error.h"
+
+namespace cm384::studies {
+namespace {
+
+// firmware/abi/isa.h.
+constexpr std::uint32_t kL1 = 512 * 1024, kL0 = 64 * 1024, kL0c = 128 * 1024, kUBuffer = 192 * 1024;
+// Bytes of k: L0A and L0B hold two steps of up to 256 rows; a row of A and B comes in whole requests of
+// memory.
+constexpr std::uint32_t kL0K = 256, kL1K = 512;
+constexpr std::uint32_t kMostL1Buffers = 4, kMostPlaces = 4;
+
+std::uint32_t up(std::uint32_t value, std::uint32_t to) {
+  return (value + to - 1) / to * to;
+}
+
+std::uint64_t tiles_of(const GemmShape& shape, std::uint32_t tile_m, std::uint32_t tile_n) {
+  std::uint64_t tiles = 0;
+  for (const std::uint32_t rows : shape.group_rows) tiles += (rows + tile_m - 1) / tile_m;
+  return tiles * ((shape.n + tile_n - 1) / tile_n);
+}
+
+// Core cycles of the busiest block, roughly, with every tile as long as a whole one: the matrix unit or the
+// way from L2 (110 B a cycle, ascend-facts A6), and what it takes to start a tile and get it out.
+std::uint64_t cycles(const GemmShape& shape, std::uint32_t tile_m, std::uint32_t tile_n) {
+  constexpr std::uint64_t kL2BytesPerCycle = 110, kStart = 1000, kFixpipeBytesPerCycle = 64;
+  const std::uint64_t m = tile_m, n = up(tile_n, 16), row = up(shape.k * shape.element_bytes(), 32);
+  const std::uint64_t tile = std::max(m / 16 * (n / 16) * (row / 32), (m + n) * row / kL2BytesPerCycle) +
+                             m * n * 4 / kFixpipeBytesPerCycle + kStart;
+  return (tiles_of(shape, tile_m, tile_n) + shape.blocks - 1) / shape.blocks * tile;
+}
+
+void fits(const char* what, std::uint64_t bytes, std::uint64_t limit, const cm384_gemm_tiling& t) {
+  if (bytes <= limit) return;
+  throw InputError(
+      fmt::format("tile {}x{}: {} would hold {} B; allowed: {} B", t.tile_m, t.tile_n, what, bytes, limit));
+}
+
+}  // namespace
+
+cm384_gemm_tiling tiling_of(const GemmShape& shape, std::uint32_t tile_m, std::uint32_t tile_n) {
+  cm384_gemm_tiling t{};
+  t.tile_m = tile_m;
+  t.tile_n = tile_n;
+  t.l1_k = kL1K;
+  // Where two tiles do not fit L0C, halves take turns there.
+  t.parts = 2 * up(tile_m, 16) * up(tile_n, 16) * 4 <= kL0c ? 1 : 2;
+  t.part_n = up((tile_n + t.parts - 1) / t.parts, 16);
+  t.places = std::clamp(kL0c / (up(tile_m, 16) * t.part_n * 4), t.parts, kMostPlaces);
+  t.l0_k = kL0K;
+  while (t.l0_k > 32 && std::max(up(tile_m, 16), t.part_n) * t.l0_k > kL0 / 2) t.l0_k /= 2;
+  t.l1_buffers = std::clamp(kL1 / ((up(tile_m, 16) + up(tile_n, 16)) * kL1K), 1u, kMostL1Buffers);
+  // Blocks that work at one time form about a square of tiles: A and B are each shared by as many.
+  t.band = std::max(1u, static_cast<std::uint32_t>(std::lround(std::sqrt(shape.blocks))));
+  t.vector_rows = std::min(up((tile_m + 1) / 2, 8), 248u);
+  while (t.vector_rows > 8 && CM384_GEMM_UBUFFER(t) > kUBuffer) t.vector_rows -= 8;
+  return t;
+}
+
+cm384_gemm_tiling choose_tiling(const GemmShape& shape) {
+  const std::uint32_t largest =
+      shape.group_rows.empty() ? 0 : *std::max_element(shape.group_rows.begin(), shape.group_rows.end());
+  const std::uint32_t m = std::clamp(up(largest, 16), 16u, 128u);
+  const std::uint32_t base = shape.type == CM384_GEMM_INT8 ? 152 : 128;
+  std::uint32_t n = std::min(base, up(std::max(shape.n, 1u), 16));
+  if (tiles_of(shape, m, n) < 4ull * shape.blocks) {
+    for (std::uint32_t narrower = n / 16 * 16; narrower >= 16; narrower -= 16) {
+      if (cycles(shape, m, narrower) < cycles(shape, m, n)) n = narrower;
+    }
+  }
+  return tiling_of(shape, m, n);
+}
+
+void check_tiling(const cm384_gemm_tiling& t, const GemmShape& shape) {
+  if (t.tile_m == 0 || t.tile_n == 0 || t.tile_n % 8 != 0)
+    throw InputError(
+        fmt::format("tile {}x{}: allowed: rows from 1, columns in multiples of 8", t.tile_m, t.tile_n));
+  if (t.l0_k == 0 || t.l0_k % 32 != 0 || t.l1_k % t.l0_k != 0 || t.l1_k == 0 || t.l1_buffers == 0 ||
+      t.l1_buffers > 6 || t.part_n == 0 || t.part_n % 16 != 0 || t.part_n * t.parts < t.tile_n ||
+      t.places < t.parts || t.places > 8 || t.band == 0)
+    throw InputError(
+        fmt::format("tile {}x{}: pieces of k are multiples of 32 B, of L1 multiples of those of L0; 1 to "
+                    "6 buffers in L1; a place in L0C for each part of the tile, up to 8",
+                    t.tile_m, t.tile_n));
+  const std::uint64_t m = up(t.tile_m, 16), n = up(t.tile_n, 16), part = t.part_n;
+  fits("half of L0A", m * t.l0_k, kL0 / 2, t);
+  fits("half of L0B", part * t.l0_k, kL0 / 2, t);
+  fits("L0C", m * part * 4 * t.places, kL0c, t);
+  fits("L1", (m + n) * t.l1_k * t.l1_buffers, kL1, t);
+  if (shape.type != CM384_GEMM_INT8) return;
+  if (t.vector_rows == 0 || t.vector_rows % 8 != 0 || t.vector_rows > 248)
+    throw InputError(
+        fmt::format("tile {}x{}: rows of a vector core in multiples of 8 up to 248", t.tile_m, t.tile_n));
+  fits("the UBuffer", CM384_GEMM_UBUFFER(t), kUBuffer, t);
+}
+
+}  // namespace cm384::studies

@@ -1,0 +1,30 @@
+// How a grouped matrix multiplication is cut for a die's cube cores: the host's side of kernel `gemm`.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "firmware/abi/gemm.h"
+
+namespace cm384::studies {
+
+struct GemmShape {
+  std::span<const std::uint32_t> group_rows;
+  std::uint32_t n = 0, k = 0;
+  cm384_gemm_type type = CM384_GEMM_INT8;
+  std::uint32_t blocks = 24;
+
+  std::uint32_t element_bytes() const { return type == CM384_GEMM_INT8 ? 1 : 2; }
+};
+
+// The largest tile of C: INT8 128 x 152, as the published kernel takes it ([P] table 10); BF16 128 x 128, of
+// which L0C holds two. Where that gives the blocks less than four tiles each, the tile whose busiest block
+// has the least to do.
+cm384_gemm_tiling choose_tiling(const GemmShape& shape);
+// The same with a tile given: "128x152".
+cm384_gemm_tiling tiling_of(const GemmShape& shape, std::uint32_t tile_m, std::uint32_t tile_n);
+// Throws InputError, naming the buffer, where a tiling does not fit a cube core or its vector cores.
+void check_tiling(const cm384_gemm_tiling& tiling, const GemmShape& shape);
+
+}  // namespace cm384::studies

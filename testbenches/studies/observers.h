@@ -1,0 +1,51 @@
+// What watches the machines of a run and writes files beside its result: `--record`, `--timeline`, `--wave`.
+//
+// A study may build several machines, one after another; the first one's file has the name asked for, those
+// after it get a number before its ending: dispatch.trace, dispatch-2.trace.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "supernode/supernode.h"
+#include "supernode/timeline.h"
+#include "supernode/traffic_recorder.h"
+#include "supernode/wave.h"
+#include "traces/traffic.h"
+
+namespace cm384::studies {
+
+struct ObserverRequest {
+  std::string record, timeline, wave;           // files; empty: not asked for
+  supernode::TimelineOptions shown;             // of the timeline
+  std::vector<supernode::LinkSelection> links;  // of the wave
+  std::string study, machine;
+
+  bool any() const { return !record.empty() || !timeline.empty() || !wave.empty(); }
+};
+
+class Observers {
+ public:
+  explicit Observers(ObserverRequest request) : request_(std::move(request)) {}
+
+  // What the kernels' phases are called, from 0.
+  void name_phases(std::vector<std::string> names) { request_.shown.phases = std::move(names); }
+
+  // A machine begins; before its first launch.
+  void attach(supernode::Supernode& machine);
+  // It has ended, while it still stands: puts its files under their names.
+  void finish();
+
+ private:
+  ObserverRequest request_;
+  int machines_ = 0;
+  std::unique_ptr<traces::TrafficSink> trace_;
+  std::unique_ptr<supernode::TrafficRecorder> recorder_;
+  std::unique_ptr<supernode::Timeline> timeline_;
+  std::unique_ptr<supernode::Wave> wave_;
+};
+
+// The name of the file of machine `number`, from 1.
+std::string numbered(const std::string& path, int number);
+
+}  // namespace cm384::studies

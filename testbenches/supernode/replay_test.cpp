@@ -1,0 +1,171 @@
+// A recorded run and its replay: the same times on the same machine, and what the firmware would do on
+// another one.
+#include "supernode/replay.h"
+
+#include <gmock/gmock.h>
+
+#include <map>
+
+#include "sim/error.h"
+#include "supernode/traffic_recorder.h"
+#include "testbenches/studies/dispatch.h"
+#include "testbenches/supernode/study_stand.h"
+
+namespace cm384::supernode {
+namespace {
+
+using traces::TrafficRecord;
+
+struct InMemory final : traces::TrafficSource, traces::TrafficSink {
+  std::vector<TrafficRecord> records;
+  std::size_t at = 0;
+  traces::TrafficHeader head;
+
+  const traces::TrafficHeader& header() const override { return head; }
+  bool next(TrafficRecord& record) override {
+    if (at == records.size()) return false;
+    record = records[at++];
+    return true;
+  }
+  void add(const TrafficRecord& record) override {
+    EXPECT_EQ(traces::fault_of(record, records.size()), "");
+    records.push_back(record);
+  }
+  void finish() override {}
+  Time end() const {
+    Time last;
+    for (const TrafficRecord& r : records) last = std::max(last, r.end);
+    return last;
+  }
+};
+
+hw::Machine machine(const std::vector<std::string>& set = {}) {
+  return hw::load_machine("cloudmatrix384", set);
+}
+
+// Two iterations of a dispatch over eight ranks.
+InMemory record_dispatch(const hw::Machine& on, int batch) {
+  StudyStand stand;
+  stand.machine = on;
+  InMemory trace;
+  std::unique_ptr<TrafficRecorder> recorder;
+  studies::DispatchCase setting;
+  setting.ranks = 8;
+  setting.batch = batch;
+  setting.warmup = 1;
+  setting.iterations = 1;
+  setting.prepare = [&](Supernode& supernode) {
+    recorder = std::make_unique<TrafficRecorder>(supernode, trace);
+  };
+  studies::SimulatorCounts counts;
+  studies::measure_dispatch(stand.context(), setting, counts);
+  return trace;
+}
+
+// Start and end of each record in a replay.
+std::vector<std::pair<Time, Time>> spans(InMemory& trace, const hw::Machine& on, ReplayOptions::Mode mode,
+                                         std::size_t window = 1u << 18) {
+  trace.at = 0;
+  const TrafficUnits units = units_of(trace);
+  trace.at = 0;
+  SupernodeOptions options;
+  options.dies = {units.dies.begin(), units.dies.end()};
+  options.sockets = {units.sockets.begin(), units.sockets.end()};
+  options.patience = Time::never();
+  Supernode supernode(on, options);
+  std::vector<std::pair<Time, Time>> times;
+  ReplayOptions how;
+  how.mode = mode;
+  how.window = window;
+  how.finished = [&](const TrafficRecord&, Time start, Time end) { times.emplace_back(start, end); };
+  Replay replay(supernode, trace, how);
+  EXPECT_TRUE(replay.run());
+  EXPECT_EQ(times.size(), trace.records.size());
+  return times;
+}
+
+std::vector<Time> replay(InMemory& trace, const hw::Machine& on, ReplayOptions::Mode mode,
+                         std::size_t window = 1u << 18) {
+  std::vector<Time> ends;
+  for (const auto& [start, end] : spans(trace, on, mode, window)) ends.push_back(end);
+  return ends;
+}
+
+double worst_error(const InMemory& trace, const std::vector<Time>& ends) {
+  double worst = 0;
+  for (std::size_t n = 0; n < ends.size(); ++n)
+    worst = std::max(worst, std::abs(ends[n].us() - trace.records[n].end.us()) / trace.records[n].end.us());
+  return worst;
+}
+
+TEST(Replay, ByDependencyEveryTransactionOfADispatchEndsWhenItDid) {
+  InMemory trace = record_dispatch(machine(), 16);
+  EXPECT_GT(trace.records.size(), 10'000u);
+  EXPECT_LT(worst_error(trace, replay(trace, machine(), ReplayOptions::Mode::dependency)), 0.01);
+  EXPECT_LT(worst_error(trace, replay(trace, machine(), ReplayOptions::Mode::time)), 0.01);
+}
+
+TEST(Replay, ByDependencyTellsWhatTheFirmwareWouldDoOnALinkOfHalfTheBandwidth) {
+  const hw::Machine half = machine({"ub.link.bandwidth=14GB/s"});
+  InMemory trace = record_dispatch(machine(), 64);
+  const InMemory truth = record_dispatch(half, 64);
+  const auto ends = replay(trace, half, ReplayOptions::Mode::dependency);
+  const Time predicted = *std::max_element(ends.begin(), ends.end());
+  EXPECT_NEAR(predicted.us() / truth.end().us(), 1, 0.05);
+  // The two machines differ by more than that.
+  EXPECT_GT(truth.end().us() / trace.end().us(), 1.08);
+}
+
+TEST(Replay, DependsNotOnHowManyRecordsAreUnderWay) {
+  InMemory trace = record_dispatch(machine(), 8);
+  const auto wide = replay(trace, machine(), ReplayOptions::Mode::dependency);
+  EXPECT_EQ(replay(trace, machine(), ReplayOptions::Mode::dependency, 60'000), wide);
+}
+
+TrafficRecord transfer(int source, int target, std::uint64_t bytes, int core = 0) {
+  TrafficRecord r;
+  r.operation = sim::Operation::write;
+  r.source.number = static_cast<std::uint16_t>(source);
+  r.target.number = static_cast<std::uint16_t>(target);
+  r.core = core;
+  r.bytes = bytes;
+  r.offset = 4096;
+  return r;
+}
+
+TEST(Replay, ADelayIsKeptToThePicosecond) {
+  InMemory trace;
+  trace.records = {transfer(0, 2, 512), transfer(0, 4, 512, 1), transfer(0, 4, 512, 2)};
+  trace.records[1].dependencies = {{0, traces::TrafficDependency::Kind::completion, 5_us}};
+  trace.records[2].dependencies = {{0, traces::TrafficDependency::Kind::arrival, 5_us}};
+  const auto times = spans(trace, machine(), ReplayOptions::Mode::dependency);
+  EXPECT_EQ(times[1].first, times[0].second + 5_us);
+  EXPECT_LT(times[2].first, times[1].first);
+  EXPECT_GT(times[2].first, times[0].first + 5_us);
+}
+
+TEST(Replay, ATransferWithoutACoreIsSharedByTheCoresOfItsDie) {
+  InMemory one, many;
+  one.records = {transfer(0, 2, 128 << 10)};
+  many.records = {transfer(0, 2, 48 * (128 << 10) + 1, TrafficRecord::kAnyCore)};
+  const auto alone = spans(one, machine(), ReplayOptions::Mode::dependency).front();
+  const auto shared = spans(many, machine(), ReplayOptions::Mode::dependency).front();
+  const double times = (shared.second - shared.first).us() / (alone.second - alone.first).us();
+  EXPECT_GT(times, 1);
+  EXPECT_LT(times, 24);  // one core would take 48 times as long
+}
+
+TEST(Replay, ATraceThatDoesNotFitTheMachineIsRefused) {
+  InMemory trace;
+  trace.records = {transfer(0, 2, 512)};
+  trace.records[0].offset = std::uint64_t{1} << 37;
+  try {
+    replay(trace, machine(), ReplayOptions::Mode::dependency);
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("record 0: offset"));
+  }
+}
+
+}  // namespace
+}  // namespace cm384::supernode

@@ -1,0 +1,205 @@
+// Timelines and waves of a small dispatch, read back.
+#include "supernode/timeline.h"
+
+#include <gmock/gmock.h>
+#include <zlib.h>
+
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "sim/error.h"
+#include "supernode/wave.h"
+#include "testbenches/studies/dispatch.h"
+#include "testbenches/supernode/study_stand.h"
+
+namespace cm384::supernode {
+namespace {
+
+using Json = nlohmann::json;
+
+std::string scratch(const std::string& name) {
+  return ::testing::TempDir() + "cm384-timeline-" + name;
+}
+
+std::string read_compressed(const std::string& path) {
+  std::string text;
+  gzFile file = gzopen(path.c_str(), "rb");
+  char block[1 << 16];
+  for (int got = 0; (got = gzread(file, block, sizeof block)) > 0;)
+    text.append(block, static_cast<std::size_t>(got));
+  gzclose(file);
+  return text;
+}
+
+// A dispatch over eight ranks with something attached.
+template <class Attach, class Finish>
+std::uint64_t run(Attach&& attach, Finish&& finish, int batch = 16, int cores = 16) {
+  StudyStand stand;
+  studies::DispatchCase setting;
+  setting.ranks = 8;
+  setting.batch = batch;
+  setting.cores = cores;
+  setting.warmup = 0;
+  setting.iterations = 1;
+  setting.prepare = attach;
+  studies::SimulatorCounts counts;
+  studies::measure_dispatch(stand.context(), setting, counts);
+  finish();
+  return counts.packet_hops;
+}
+
+Json timeline_of(const TimelineOptions& options, const std::string& name, int batch = 16, int cores = 16) {
+  std::unique_ptr<Timeline> timeline;
+  run(
+      [&](Supernode& machine) {
+        timeline = std::make_unique<Timeline>(machine, scratch(name), options);
+        machine.trace_links([&](const LinkName& link) { return timeline->shows(link); });
+      },
+      [&] { timeline->finish(); }, batch, cores);
+  return Json::parse(read_compressed(scratch(name)));
+}
+
+struct Slice {
+  double begin = 0, end = 0;
+  std::string name;
+};
+
+// Slices of a lane by its name, in the order of time.
+std::map<std::string, std::vector<Slice>> lanes_of(const Json& timeline, int die) {
+  std::map<int, std::string> names;
+  for (const Json& e : timeline["traceEvents"]) {
+    if (e["ph"] == "M" && e["name"] == "thread_name" && e["pid"] == die) names[e["tid"]] = e["args"]["name"];
+  }
+  std::map<std::string, std::vector<Slice>> lanes;
+  for (const Json& e : timeline["traceEvents"]) {
+    if (e["ph"] == "X" && e["pid"] == die)
+      lanes[names.at(e["tid"])].push_back(
+          {e["ts"].get<double>(), e["ts"].get<double>() + e["dur"].get<double>(), e["name"]});
+  }
+  for (auto& [name, slices] : lanes)
+    std::sort(slices.begin(), slices.end(), [](const Slice& a, const Slice& b) { return a.begin < b.begin; });
+  return lanes;
+}
+
+bool overlap(const std::vector<Slice>& a, const std::vector<Slice>& b, const Slice& within) {
+  for (const Slice& x : a) {
+    if (x.name.starts_with("wait") || x.begin < within.begin || x.end > within.end) continue;
+    for (const Slice& y : b) {
+      if (!y.name.starts_with("wait") && y.begin < x.end && x.begin < y.end) return true;
+    }
+  }
+  return false;
+}
+
+TEST(Timeline, LoadQuantiseAndSendOfSuccessiveTokensOverlap) {
+  TimelineOptions options;
+  options.phases = {"init", "send", "status", "wait", "copy"};
+  options.cores = {0, 7};
+  const auto lanes = lanes_of(timeline_of(options, "pipeline.json", 128, 48), 0);
+  for (const std::string core : {"core 0 ", "core 7 "}) {
+    const auto& phases = lanes.at(core + "phase");
+    const auto send =
+        std::find_if(phases.begin(), phases.end(), [](const Slice& s) { return s.name == "send"; });
+    ASSERT_NE(send, phases.end());
+    // The send of a row goes on while the next one is counted, loaded and quantised.
+    EXPECT_TRUE(overlap(lanes.at(core + "MTE3"), lanes.at(core + "VECTOR"), *send)) << core;
+    EXPECT_TRUE(overlap(lanes.at(core + "MTE3"), lanes.at(core + "SCALAR"), *send)) << core;
+    for (const char* pipe : {"MTE2", "MTE3", "VECTOR", "SCALAR"}) {
+      const auto& slices = lanes.at(core + pipe);
+      for (std::size_t k = 1; k < slices.size(); ++k)
+        EXPECT_GE(slices[k].begin, slices[k - 1].end - 1e-5) << core << pipe << " slice " << k;
+    }
+  }
+  EXPECT_EQ(lanes.at("kernels").size(), 1u);
+  EXPECT_FALSE(lanes.at("UB port 3 out").empty());
+}
+
+TEST(Timeline, EveryArrowThatEndsHasBegunEarlier) {
+  const Json timeline = timeline_of({}, "arrows.json.gz");
+  std::map<std::uint64_t, double> begun;
+  for (const Json& e : timeline["traceEvents"]) {
+    if (e["ph"] == "s") begun[e["id"]] = e["ts"];
+  }
+  std::size_t ended = 0;
+  for (const Json& e : timeline["traceEvents"]) {
+    if (e["ph"] != "f") continue;
+    ++ended;
+    ASSERT_TRUE(begun.contains(e["id"]));
+    EXPECT_LE(begun[e["id"]], e["ts"].get<double>() + 0.001);
+  }
+  EXPECT_GT(ended, 100u);
+}
+
+TEST(Timeline, FiltersKeepItSmall) {
+  TimelineOptions options;
+  options.dies = {3};
+  options.cores = {2};
+  options.from = 20_us;
+  options.to = 30_us;
+  const Json timeline = timeline_of(options, "filtered.json");
+  std::set<int> dies;
+  for (const Json& e : timeline["traceEvents"]) {
+    dies.insert(e["pid"].get<int>());
+    if (e["ph"] != "X") continue;
+    EXPECT_LT(e["ts"].get<double>(), 30);
+    EXPECT_GT(e["ts"].get<double>() + e["dur"].get<double>(), 20);
+  }
+  EXPECT_EQ(dies, (std::set<int>{3}));
+  const auto lanes = lanes_of(timeline, 3);
+  EXPECT_TRUE(lanes.contains("core 2 MTE3"));
+  EXPECT_FALSE(lanes.contains("core 1 MTE3"));
+}
+
+TEST(Wave, IsAValueChangeDumpInTheOrderOfTime) {
+  std::unique_ptr<Wave> wave;
+  std::uint64_t packets = 0;
+  run(
+      [&](Supernode& machine) {
+        wave = std::make_unique<Wave>(machine, scratch("links.vcd"),
+                                      std::vector{parse_link_selection("die=2,plane=1")});
+        machine.trace_links([&](const LinkName& link) { return wave->shows(link); });
+        machine.probes().link_packet.attach(
+            &packets, [](void* count, const LinkPacket&) { ++*static_cast<std::uint64_t*>(count); });
+      },
+      [&] { wave->finish(); });
+  std::ifstream file(scratch("links.vcd"));
+  std::map<std::string, std::string> names;  // by code
+  std::map<std::string, int> rises;          // by name
+  std::int64_t now = -1;
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("$var")) {
+      std::istringstream words(line);
+      std::string var, type, bits, code, name;
+      words >> var >> type >> bits >> code >> name;
+      EXPECT_TRUE(names.emplace(code, name).second) << "code " << code << " twice";
+    } else if (line.starts_with("#")) {
+      EXPECT_GT(std::stoll(line.substr(1)), now);
+      now = std::stoll(line.substr(1));
+    } else if (line.starts_with("1")) {
+      ++rises[names.at(line.substr(1))];
+    } else if (line.starts_with("b")) {
+      EXPECT_TRUE(names.contains(line.substr(line.find(' ') + 1))) << line;
+    }
+  }
+  EXPECT_GT(packets, 100u);
+  EXPECT_GT(rises["plane1_from_endpoint2_busy"], 10);
+  EXPECT_LE(
+      static_cast<std::uint64_t>(rises["plane1_from_endpoint2_busy"] + rises["plane1_to_endpoint2_busy"]),
+      packets);
+}
+
+TEST(Wave, ASelectionOfLinksIsReadOrRefused) {
+  LinkName port{LinkName::Kind::from_endpoint, 1, 3, 0, 0}, up{LinkName::Kind::up, 1, 0, 2, 5};
+  EXPECT_TRUE(parse_link_selection("die=3").matches(port));
+  EXPECT_FALSE(parse_link_selection("die=3,plane=0").matches(port));
+  EXPECT_FALSE(parse_link_selection("die=3").matches(up));
+  EXPECT_TRUE(parse_link_selection("plane=1,node=2,l2=5").matches(up));
+  EXPECT_THROW(parse_link_selection("dice=3"), InputError);
+  EXPECT_THROW(parse_link_selection("die"), InputError);
+}
+
+}  // namespace
+}  // namespace cm384::supernode

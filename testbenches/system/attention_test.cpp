@@ -1,0 +1,87 @@
+// MLA decode attention and the experts' feed-forward network on a die: values within their stated bounds, the
+// same times in both payload modes.
+#include <gtest/gtest.h>
+
+#include "testbenches/system/machine_run.h"
+
+namespace cm384::testing {
+namespace {
+
+using studies::FfnReading;
+using studies::FfnSetting;
+using studies::MlaReading;
+using studies::MlaSetting;
+
+class MlaValues : public ::testing::TestWithParam<MlaSetting> {};
+
+TEST_P(MlaValues, AreWithinTheirBoundAndTimesDoNotDependOnThem) {
+  MlaSetting setting = GetParam();
+  setting.full = true;
+  const MlaReading full = run_mla(setting);
+  EXPECT_TRUE(full.correct && *full.correct) << full.first_difference;
+  setting.full = false;
+  const MlaReading control = run_mla(setting);
+  EXPECT_EQ(full.kernel_us, control.kernel_us);
+  EXPECT_EQ(full.hbm_bytes, control.hbm_bytes);
+}
+
+// Lengths that end inside a page and inside a KV block, one token, more and fewer tasks than cores, splits.
+INSTANTIATE_TEST_SUITE_P(Ragged, MlaValues,
+                         ::testing::Values(MlaSetting{{1, 17, 128, 129, 300}, 1, 16, 2},
+                                           MlaSetting{{127, 40}, 2, 32, 2}, MlaSetting{{200}, 1, 128, 1},
+                                           MlaSetting{{700}, 1, 16, 4}, MlaSetting{{500, 261}, 2, 48, 3}));
+
+TEST(Mla, AShareOfTheTokensGoesToEveryCore) {
+  EXPECT_EQ(studies::choose_splits(24, 24, 32), 1u);
+  EXPECT_EQ(studies::choose_splits(96, 24, 32), 1u);
+  EXPECT_EQ(studies::choose_splits(1, 24, 32), 24u);
+  EXPECT_EQ(studies::choose_splits(1, 24, 3), 3u);
+  EXPECT_EQ(studies::choose_splits(25, 24, 1), 1u);
+  // L1 holds three KV blocks beside queries and probabilities.
+  EXPECT_EQ(studies::choose_block_tokens(32), 128u);
+  EXPECT_EQ(studies::choose_block_tokens(128), 96u);
+}
+
+// 32 heads: a core reads HBM at 32 B a cycle and little else; long enough that ends do not matter.
+TEST(Mla, AMemoryBoundShapeReachesThePublishedBandwidth) {
+  MlaSetting setting;
+  setting.kv_lens.assign(24, 24576);
+  setting.heads = 32;
+  const MlaReading reading = run_mla(setting);
+  EXPECT_NEAR(reading.kv_bytes / (reading.kernel_us * 1e3) / 1346, 1.0, 0.05) << reading.kernel_us;
+}
+
+class FfnValues : public ::testing::TestWithParam<FfnSetting> {};
+
+TEST_P(FfnValues, AreWithinTheirBoundAndTimesDoNotDependOnThem) {
+  FfnSetting setting = GetParam();
+  setting.full = true;
+  const FfnReading full = run_ffn(setting);
+  EXPECT_TRUE(full.correct && *full.correct) << full.first_difference;
+  setting.full = false;
+  const FfnReading control = run_ffn(setting);
+  EXPECT_EQ(full.kernel_us, control.kernel_us);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ragged, FfnValues,
+                         ::testing::Values(FfnSetting{{1}, 256, 64, 2},
+                                           FfnSetting{{17, 0, 1, 70}, 448, 192, 3},
+                                           FfnSetting{{0}, 128, 64, 2}, FfnSetting{{130}, 320, 256, 24}));
+
+TEST(Ffn, RunsBetweenDispatchAndCombine) {
+  studies::MoeCase setting;
+  static_cast<studies::CombineCase&>(setting) = small_combine(4, 8, 512, 16);
+  const studies::MoeReading without = run_moe(setting);
+  setting.expert_network = true;
+  setting.expert_width = 128;
+  setting.expert_cores = 4;
+  const studies::MoeReading with = run_moe(setting);
+  ASSERT_EQ(with.phases.size(), 3u);
+  EXPECT_EQ(without.phases[1].mean_us, 0.0);
+  EXPECT_GT(with.phases[1].mean_us, 12.0);  // launch and teardown alone
+  setting.expert_width = 1024;
+  EXPECT_GT(run_moe(setting).phases[1].mean_us, with.phases[1].mean_us);
+}
+
+}  // namespace
+}  // namespace cm384::testing

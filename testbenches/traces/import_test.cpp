@@ -1,0 +1,193 @@
+// Traces of other simulators: small files of our own, and the recorded ones where they are.
+#include "traces/import.h"
+
+#include <gmock/gmock.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "sim/error.h"
+
+namespace cm384::traces {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct InMemory final : TrafficSink {
+  std::vector<TrafficRecord> records;
+  void add(const TrafficRecord& record) override { records.push_back(record); }
+  void finish() override {}
+  std::uint64_t bytes() const {
+    std::uint64_t sum = 0;
+    for (const TrafficRecord& r : records) sum += r.moves() ? r.total_bytes() : 0;
+    return sum;
+  }
+};
+
+std::string file(const std::string& name, const std::string& text) {
+  const std::string path = ::testing::TempDir() + "cm384-import-" + name;
+  std::ofstream(path, std::ios::binary) << text;
+  return path;
+}
+
+template <class Import>
+std::string refusal_of(Import&& import) {
+  try {
+    import();
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+constexpr const char* kHead =
+    "taskId,sourceNode,destNode,dataSize(Byte),opType,priority,delay,phaseId,dependOnPhases\n";
+
+InMemory ns3ub(const std::string& text, int dies = 8) {
+  InMemory sink;
+  import_ns3ub(file("traffic.csv", kHead + text), {dies, {}, "small"}, sink);
+  return sink;
+}
+
+TEST(Ns3Ub, ATaskWaitsForTheLastTaskOfItsPhases) {
+  const InMemory trace = ns3ub(
+      "0,20,30,4000,URMA_WRITE,7,10ns,1,\n2,30,20,100,URMA_READ,3,5us,2,1\n1,30,40,8,MEM_STORE,0,1ns,1,\n");
+  // Nodes in the order met: 20, 30, 40. A join for each phase.
+  ASSERT_EQ(trace.records.size(), 5u);
+  EXPECT_EQ(trace.records[0].source.number, 0);
+  EXPECT_EQ(trace.records[0].target.number, 1);
+  EXPECT_EQ(trace.records[0].start, 10_ns);
+  EXPECT_EQ(trace.records[0].lane, 7);
+  EXPECT_EQ(trace.records[1].target.number, 2);
+  EXPECT_EQ(trace.records[1].operation, sim::Operation::write);
+  EXPECT_EQ(trace.records[2].dependencies.size(), 2u);
+  const TrafficRecord& read = trace.records[3];
+  EXPECT_EQ(read.operation, sim::Operation::read);
+  EXPECT_EQ(read.dependencies,
+            (std::vector<TrafficDependency>{{2, TrafficDependency::Kind::completion, 5_us}}));
+}
+
+TEST(Ns3Ub, BadFilesAreRefusedByLineAndField) {
+  const auto refusal = [](const std::string& text) { return refusal_of([&] { ns3ub(text); }); };
+  EXPECT_THAT(refusal("0,0,1,x,URMA_WRITE,7,10ns,0,\n"), HasSubstr(":2: dataSize(Byte): 'x'"));
+  EXPECT_THAT(refusal("0,0,1,5,URMA_WRIT,7,10ns,0,\n"), HasSubstr(":2: opType: 'URMA_WRIT'"));
+  EXPECT_THAT(refusal("0,0,1,5,URMA_WRITE,16,10ns,0,\n"), HasSubstr(":2: priority: '16'"));
+  EXPECT_THAT(refusal("0,0,1,5,URMA_WRITE,7,10,0,\n"), HasSubstr(":2: delay: '10'"));
+  EXPECT_THAT(refusal("0,0,1,5,URMA_WRITE,7,10ns,0,4\n"),
+              HasSubstr(":2: dependOnPhases: no task is of phase 4"));
+  EXPECT_THAT(refusal("0,0,1,5,URMA_WRITE,7,10ns,0,0\n"), HasSubstr("in a circle"));
+  EXPECT_THAT(refusal("0,0\n"), HasSubstr(":2: line: 2 fields"));
+  EXPECT_THAT(refusal_of([] { ns3ub("0,0,1,5,URMA_WRITE,7,10ns,0,\n1,1,2,5,URMA_WRITE,7,10ns,0,\n", 2); }),
+              HasSubstr(":3: node 2: number 3 of the different ones, but small has 2 dies"));
+}
+
+// A protobuf message by hand.
+std::string varint(std::uint64_t value) {
+  std::string text;
+  for (; value >= 0x80; value >>= 7) text.push_back(static_cast<char>(value | 0x80));
+  text.push_back(static_cast<char>(value));
+  return text;
+}
+std::string number(int field, std::uint64_t value) {
+  return varint(static_cast<std::uint64_t>(field) << 3) + varint(value);
+}
+std::string bytes(int field, const std::string& value) {
+  return varint(static_cast<std::uint64_t>(field) << 3 | 2) + varint(value.size()) + value;
+}
+std::string message(const std::string& body) {
+  return varint(body.size()) + body;
+}
+std::string attribute(const std::string& name, std::uint64_t value) {
+  return bytes(10, bytes(1, name) + number(9, value));
+}
+std::string head() {
+  return message(bytes(1, "0.0.4"));
+}
+std::string send(std::uint64_t id, int from, int to, std::uint64_t size, bool receive = false) {
+  return message(number(1, id) + number(3, receive ? 6 : 5) +
+                 attribute("comm_src", static_cast<std::uint64_t>(from)) +
+                 attribute("comm_dst", static_cast<std::uint64_t>(to)) + attribute("comm_tag", 1) +
+                 attribute("comm_size", size));
+}
+
+InMemory chakra(const std::vector<std::string>& files) {
+  std::vector<std::string> paths;
+  for (const std::string& text : files)
+    paths.push_back(file("rank" + std::to_string(paths.size()) + ".et", text));
+  InMemory sink;
+  import_chakra(paths, {8, {}, "small"}, sink);
+  return sink;
+}
+
+TEST(Chakra, AReceiveWaitsForItsSendAndComputeTakesItsTime) {
+  const std::string compute = message(number(1, 8) + number(3, 4) + bytes(5, varint(7)) + number(7, 25));
+  const InMemory trace = chakra({head() + send(3, 0, 1, 4096), head() + send(7, 0, 1, 4096, true) + compute});
+  ASSERT_EQ(trace.records.size(), 3u);
+  EXPECT_EQ(trace.records[0].total_bytes(), 4096u);
+  EXPECT_EQ(trace.records[1].dependencies,
+            (std::vector<TrafficDependency>{{0, TrafficDependency::Kind::arrival, {}}}));
+  EXPECT_EQ(trace.records[2].kind, TrafficRecord::Kind::compute);
+  EXPECT_EQ(trace.records[2].end - trace.records[2].start, 25_us);
+  EXPECT_EQ(trace.records[2].dependencies.front().on, 1u);
+}
+
+TEST(Chakra, AnAllToAllMovesAPartBetweenAllPairs) {
+  const std::string collective =
+      message(number(1, 1) + number(3, 7) + attribute("comm_type", 6) + attribute("comm_size", 4000));
+  const InMemory trace =
+      chakra({head() + collective, head() + collective, head() + collective, head() + collective});
+  EXPECT_EQ(trace.bytes(), 4u * 3u * 1000u);
+  for (std::uint64_t n = 0; n < trace.records.size(); ++n) EXPECT_EQ(fault_of(trace.records[n], n), "");
+}
+
+TEST(Chakra, BadFilesAreRefusedByOffsetAndField) {
+  const auto refusal = [](const std::string& text) { return refusal_of([&] { chakra({text}); }); };
+  EXPECT_THAT(refusal(""), HasSubstr("offset 0: metadata"));
+  EXPECT_THAT(refusal(head() + std::string("\x7f")),
+              HasSubstr("offset 8: node: length: 127 B; the file has 0 B left"));
+  EXPECT_THAT(refusal(head() + message("\xff\xff")), HasSubstr("offset 8: node: no such protobuf message"));
+  EXPECT_THAT(refusal(head() + message(number(1, 5) + number(3, 9))), HasSubstr("node 5: type: 9"));
+  EXPECT_THAT(refusal(head() + message(number(1, 5) + number(3, 7))),
+              HasSubstr("node 5: comm_type: is missing"));
+  EXPECT_THAT(refusal(head() + send(1, 0, 3, 8)), HasSubstr("comm_dst"));
+  EXPECT_THAT(refusal(head() + send(1, 0, 0, 8, true)), HasSubstr("no such message with tag 1"));
+  EXPECT_THAT(refusal(head() + message(number(1, 5) + number(3, 4) + bytes(5, varint(6)))),
+              HasSubstr("dependencies: the file has no node 6"));
+}
+
+// The recorded files stand beside the project, or where CM384_SHARED says.
+std::filesystem::path recorded() {
+  const char* named = std::getenv("CM384_SHARED");
+  for (const std::filesystem::path& folder : {std::filesystem::path(named == nullptr ? "" : named),
+                                              std::filesystem::path(CM384_SOURCE_DIR) / "../shared"}) {
+    if (!folder.empty() && std::filesystem::exists(folder / "traces")) return folder / "traces";
+  }
+  return {};
+}
+
+TEST(Recorded, FilesOfOthersAreRead) {
+  const std::filesystem::path folder = recorded();
+  if (folder.empty()) GTEST_SKIP() << "no ../shared/traces beside the project and no CM384_SHARED";
+  const ImportOptions all{768, {}, "cloudmatrix384"};
+  for (const auto& [name, bytes] :
+       {std::pair{std::string("8npus_1MB.all_to_all."), 8ull * 7 * (1 << 20) / 8},
+        std::pair{std::string("custom_ring_allreduce_8npus_1MB.custom_allreduce."),
+                  8ull * 14 * (1 << 20) / 8}}) {
+    std::vector<std::string> files;
+    for (int rank = 0; rank < 8; ++rank)
+      files.push_back(folder / "chakra" / (name + std::to_string(rank) + ".et"));
+    InMemory sink;
+    import_chakra(files, all, sink);
+    EXPECT_EQ(sink.bytes(), bytes) << name;
+  }
+  InMemory clos;
+  import_ns3ub(folder / "ns3ub" / "clos32.traffic.csv", all, clos);
+  EXPECT_GT(clos.bytes(), 0u);
+  InMemory pod;
+  EXPECT_THAT(refusal_of([&] { import_ns3ub(folder / "ns3ub" / "pod1d.traffic.csv", all, pod); }),
+              HasSubstr("cloudmatrix384 has 768 dies"));
+}
+
+}  // namespace
+}  // namespace cm384::traces

@@ -1,0 +1,377 @@
+#include <fmt/format.h>
+
+#include <deque>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <tuple>
+
+#include "sim/error.h"
+#include "traces/chakra.pb.h"
+#include "traces/import.h"
+#include "traces/record_graph.h"
+
+namespace cm384::traces {
+namespace {
+
+constexpr std::uint64_t kMostMessage = std::uint64_t{64} << 20;
+constexpr std::int64_t kMostBytes = std::int64_t{16} << 30;
+constexpr std::uint64_t kMostDuration = std::uint64_t{1} << 40;  // us
+
+enum NodeType : int {
+  kMetadata = 1,
+  kLoad = 2,
+  kStore = 3,
+  kCompute = 4,
+  kSend = 5,
+  kReceive = 6,
+  kCollective = 7
+};
+enum Collective : std::int64_t {
+  kAllReduce,
+  kReduce,
+  kAllGather,
+  kGather,
+  kScatter,
+  kBroadcast,
+  kAllToAll,
+  kReduceScatter,
+  kReduceScatterBlock,
+  kBarrier
+};
+
+// The messages of a file: each behind its length.
+class MessageReader {
+ public:
+  explicit MessageReader(const std::string& path) : path_(path), stream_(path, std::ios::binary) {
+    if (!stream_) throw InputError(fmt::format("{}: cannot be opened", path));
+    stream_.seekg(0, std::ios::end);
+    size_ = static_cast<std::uint64_t>(stream_.tellg());
+    stream_.seekg(0);
+  }
+  // False at the end.
+  bool next(google::protobuf::MessageLite& message, const char* what) {
+    begin_ = offset_;
+    if (offset_ == size_) return false;
+    std::uint64_t length = 0;
+    for (unsigned shift = 0;; shift += 7) {
+      const int byte = stream_.get();
+      if (byte < 0 || shift > 28) fail(fmt::format("{}: length: no whole number", what));
+      ++offset_;
+      length |= static_cast<std::uint64_t>(byte & 0x7f) << shift;
+      if (byte < 0x80) break;
+    }
+    if (length > size_ - offset_ || length > kMostMessage)
+      fail(fmt::format("{}: length: {} B; the file has {} B left", what, length, size_ - offset_));
+    bytes_.resize(length);
+    stream_.read(bytes_.data(), static_cast<std::streamsize>(length));
+    offset_ += length;
+    if (!message.ParseFromString(bytes_)) fail(fmt::format("{}: no such protobuf message", what));
+    return true;
+  }
+  [[noreturn]] void fail(const std::string& what) const {
+    throw InputError(fmt::format("{}: offset {}: {}", path_, begin_, what));
+  }
+  std::string where() const { return fmt::format("{}: offset {}", path_, begin_); }
+
+ private:
+  std::string path_;
+  std::ifstream stream_;
+  std::uint64_t size_ = 0, offset_ = 0, begin_ = 0;
+  std::string bytes_;
+};
+
+std::optional<std::int64_t> integer_of(const chakra::Attribute& a) {
+  switch (a.value_case()) {
+    case chakra::Attribute::kInt32Val:
+      return a.int32_val();
+    case chakra::Attribute::kInt64Val:
+      return a.int64_val();
+    case chakra::Attribute::kUint32Val:
+      return a.uint32_val();
+    case chakra::Attribute::kUint64Val:
+      return a.uint64_val() <= static_cast<std::uint64_t>(INT64_MAX)
+                 ? std::optional(static_cast<std::int64_t>(a.uint64_val()))
+                 : std::nullopt;
+    case chakra::Attribute::kSint32Val:
+      return a.sint32_val();
+    case chakra::Attribute::kSint64Val:
+      return a.sint64_val();
+    case chakra::Attribute::kFixed32Val:
+      return a.fixed32_val();
+    case chakra::Attribute::kSfixed32Val:
+      return a.sfixed32_val();
+    case chakra::Attribute::kSfixed64Val:
+      return a.sfixed64_val();
+    default:
+      return std::nullopt;
+  }
+}
+
+// A node's two ends in the graph: what its own dependencies lead to, and what stands for it being finished.
+struct Ends {
+  std::uint64_t begin = 0, end = 0;
+  TrafficDependency::Kind kind = TrafficDependency::Kind::completion;
+};
+
+struct PendingEdges {
+  std::uint64_t record = 0;
+  std::vector<std::uint64_t> on;  // ids of the rank's nodes
+  std::string where;
+};
+
+class ChakraImport {
+ public:
+  ChakraImport(const std::vector<std::string>& paths, const ImportOptions& options) : options_(options) {
+    const auto ranks = static_cast<int>(paths.size());
+    const int room = options.onto.empty() ? options.dies : static_cast<int>(options.onto.size());
+    if (ranks > room)
+      throw InputError(fmt::format("{}: {} ranks, but {} has {} dies to put them on", paths.front(), ranks,
+                                   options.machine.empty() ? "the machine" : options.machine, room));
+    nodes_.resize(paths.size());
+    collectives_.resize(paths.size());
+    for (int rank = 0; rank < ranks; ++rank) read(paths[static_cast<std::size_t>(rank)], rank);
+  }
+
+  void write(TrafficSink& sink) {
+    match_messages();
+    expand_collectives();
+    for (std::size_t rank = 0; rank < nodes_.size(); ++rank) {
+      for (const PendingEdges& p : edges_[static_cast<int>(rank)]) {
+        for (const std::uint64_t id : p.on) {
+          const auto on = nodes_[rank].find(id);
+          if (on == nodes_[rank].end())
+            throw InputError(fmt::format("{}: dependencies: the file has no node {}", p.where, id));
+          graph_.wait(p.record, {on->second.end, on->second.kind, {}});
+        }
+      }
+    }
+    graph_.write(sink);
+  }
+  ImportNotes notes() const {
+    ImportNotes notes;
+    if (without_time_ != 0)
+      notes.push_back(
+          fmt::format("{} compute and memory nodes carry no duration and take no time", without_time_));
+    return notes;
+  }
+
+ private:
+  using Channel = std::tuple<std::int64_t, std::int64_t, std::int64_t>;  // source, destination, tag
+  struct Message {
+    std::uint64_t record = 0;
+    std::string where;
+  };
+  struct Part {  // of a collective, one rank's
+    std::int64_t type = 0, bytes = 0, root = 0;
+    std::uint64_t begin = 0, end = 0;
+    std::string where;
+  };
+
+  Unit unit(int rank) const {
+    return {false, static_cast<std::uint16_t>(
+                       options_.onto.empty() ? rank : options_.onto[static_cast<std::size_t>(rank)])};
+  }
+  TrafficRecord point(int rank) const {
+    TrafficRecord r;
+    r.kind = TrafficRecord::Kind::barrier;
+    r.source = r.target = unit(rank);
+    return r;
+  }
+
+  void read(const std::string& path, int rank) {
+    MessageReader reader(path);
+    chakra::GlobalMetadata metadata;
+    if (!reader.next(metadata, "metadata")) reader.fail("metadata: the file is empty");
+    for (chakra::Node node; reader.next(node, "node");) take(reader, node, rank);
+  }
+
+  std::int64_t attribute(const MessageReader& reader, const chakra::Node& node, const char* name,
+                         std::int64_t low, std::int64_t high,
+                         std::optional<std::int64_t> missing = {}) const {
+    for (const chakra::Attribute& a : node.attributes()) {
+      if (a.name() != name) continue;
+      const auto value = integer_of(a);
+      if (!value || *value < low || *value > high)
+        reader.fail(
+            fmt::format("node {}: {}: allowed: a whole number from {} to {}", node.id(), name, low, high));
+      return *value;
+    }
+    if (missing) return *missing;
+    reader.fail(fmt::format("node {}: {}: is missing", node.id(), name));
+  }
+
+  void take(const MessageReader& reader, const chakra::Node& node, int rank) {
+    const auto last = static_cast<std::int64_t>(nodes_.size()) - 1;
+    Ends ends;
+    switch (node.type()) {
+      case kMetadata:
+      case kLoad:
+      case kStore:
+      case kCompute: {
+        TrafficRecord r = point(rank);
+        r.kind = TrafficRecord::Kind::compute;
+        if (node.duration_us() > kMostDuration)
+          reader.fail(fmt::format("node {}: duration: {} us; allowed: {}", node.id(), node.duration_us(),
+                                  kMostDuration));
+        r.end = r.start + Time{static_cast<std::int64_t>(node.duration_us()) * 1'000'000};
+        if (node.duration_us() == 0 && node.type() != kMetadata) ++without_time_;
+        ends.begin = ends.end = graph_.add(r, reader.where());
+        break;
+      }
+      case kSend: {
+        const std::int64_t from = attribute(reader, node, "comm_src", 0, last, rank),
+                           to = attribute(reader, node, "comm_dst", 0, last),
+                           tag = attribute(reader, node, "comm_tag", INT32_MIN, INT32_MAX),
+                           bytes = attribute(reader, node, "comm_size", 1, kMostBytes);
+        if (from != rank)
+          reader.fail(fmt::format("node {}: comm_src: {} in the file of rank {}", node.id(), from, rank));
+        ends.begin = ends.end = graph_.add(transfer(rank, static_cast<int>(to), bytes), reader.where());
+        sends_[{from, to, tag}].push_back({ends.end, reader.where()});
+        break;
+      }
+      case kReceive: {
+        const std::int64_t from = attribute(reader, node, "comm_src", 0, last),
+                           to = attribute(reader, node, "comm_dst", 0, last, rank),
+                           tag = attribute(reader, node, "comm_tag", INT32_MIN, INT32_MAX);
+        if (to != rank)
+          reader.fail(fmt::format("node {}: comm_dst: {} in the file of rank {}", node.id(), to, rank));
+        ends.begin = ends.end = graph_.add(point(rank), reader.where());
+        receives_[{from, to, tag}].push_back({ends.end, reader.where()});
+        break;
+      }
+      case kCollective: {
+        Part part;
+        part.type = attribute(reader, node, "comm_type", kAllReduce, kBarrier);
+        part.bytes = part.type == kBarrier ? 0 : attribute(reader, node, "comm_size", 1, kMostBytes);
+        part.where = reader.where();
+        part.begin = ends.begin = graph_.add(point(rank), reader.where());
+        part.end = ends.end = graph_.add(point(rank), reader.where());
+        collectives_[static_cast<std::size_t>(rank)].push_back(part);
+        break;
+      }
+      default:
+        reader.fail(fmt::format("node {}: type: {}; allowed: 1 to 7", node.id(), node.type()));
+    }
+    if (!nodes_[static_cast<std::size_t>(rank)].emplace(node.id(), ends).second)
+      reader.fail(fmt::format("node {}: id: the file has it twice", node.id()));
+    PendingEdges edges{ends.begin, {}, reader.where()};
+    for (const std::uint64_t id : node.control_dependencies()) edges.on.push_back(id);
+    for (const std::uint64_t id : node.data_dependencies()) edges.on.push_back(id);
+    edges_[rank].push_back(std::move(edges));
+  }
+
+  TrafficRecord transfer(int from, int to, std::int64_t bytes) {
+    TrafficRecord r;
+    r.operation = sim::Operation::write;
+    r.source = unit(from);
+    r.target = unit(to);
+    r.core = TrafficRecord::kAnyCore;
+    r.bytes = static_cast<std::uint64_t>(bytes);
+    r.offset = placing_.take(r.target.number, r.bytes);
+    return r;
+  }
+
+  void match_messages() {
+    for (auto& [channel, receives] : receives_) {
+      auto& sends = sends_[channel];
+      for (const Message& receive : receives) {
+        if (sends.empty())
+          throw InputError(fmt::format("{}: receive: rank {} sends rank {} no such message with tag {}",
+                                       receive.where, std::get<0>(channel), std::get<1>(channel),
+                                       std::get<2>(channel)));
+        graph_.wait(receive.record, {sends.front().record, TrafficDependency::Kind::arrival, {}});
+        sends.pop_front();
+      }
+    }
+  }
+
+  void expand_collectives() {
+    const std::size_t count = collectives_.front().size();
+    for (std::size_t rank = 0; rank < collectives_.size(); ++rank) {
+      if (collectives_[rank].size() != count)
+        throw InputError(
+            fmt::format("rank {} has {} collectives, rank 0 has {}; allowed: the same on all ranks", rank,
+                        collectives_[rank].size(), count));
+    }
+    for (std::size_t k = 0; k < count; ++k) expand(k);
+  }
+
+  // What rank `from` sends rank `to` in one round; 0: nothing.
+  static std::int64_t share(const Part& part, std::size_t from, std::size_t to, std::int64_t ranks) {
+    const std::int64_t even = std::max<std::int64_t>(1, part.bytes / ranks);
+    const auto root = static_cast<std::size_t>(part.root);
+    switch (part.type) {
+      case kBarrier:
+        return 0;
+      case kReduce:
+        return to == root ? part.bytes : 0;
+      case kGather:
+        return to == root ? even : 0;
+      case kScatter:
+        return from == root ? even : 0;
+      case kBroadcast:
+        return from == root ? part.bytes : 0;
+      default:
+        return even;
+    }
+  }
+
+  void expand(std::size_t k) {
+    const auto ranks = collectives_.size();
+    const Part first = collectives_.front()[k];
+    std::vector<std::uint64_t> begin, end;
+    for (const auto& of_rank : collectives_) {
+      if (of_rank[k].type != first.type)
+        throw InputError(fmt::format("{}: comm_type: {}, but {} on rank 0; allowed: the same on all ranks",
+                                     of_rank[k].where, of_rank[k].type, first.type));
+      begin.push_back(of_rank[k].begin);
+      end.push_back(of_rank[k].end);
+    }
+    const int rounds = first.type == kAllReduce ? 2 : 1;
+    for (int round = 0; round < rounds; ++round) {
+      std::vector<std::uint64_t> done;
+      for (std::size_t rank = 0; rank < ranks; ++rank)
+        done.push_back(round + 1 == rounds ? end[rank]
+                                           : graph_.add(point(static_cast<int>(rank)), first.where));
+      for (std::size_t from = 0; from < ranks; ++from) {
+        graph_.wait(done[from], {begin[from], TrafficDependency::Kind::completion, {}});
+        for (std::size_t step = 1; step < ranks; ++step) {
+          // Not all to the same one at the same time.
+          const std::size_t to = (from + step) % ranks;
+          const std::int64_t bytes = share(collectives_[from][k], from, to, static_cast<std::int64_t>(ranks));
+          if (first.type == kBarrier)
+            graph_.wait(done[to], {begin[from], TrafficDependency::Kind::completion, {}});
+          if (bytes == 0) continue;
+          const std::uint64_t record =
+              graph_.add(transfer(static_cast<int>(from), static_cast<int>(to), bytes), first.where);
+          graph_.wait(record, {begin[from], TrafficDependency::Kind::completion, {}});
+          graph_.wait(done[from], {record, TrafficDependency::Kind::completion, {}});
+          graph_.wait(done[to], {record, TrafficDependency::Kind::arrival, {}});
+        }
+      }
+      begin = done;
+    }
+  }
+
+  const ImportOptions& options_;
+  RecordGraph graph_;
+  Placing placing_;
+  std::vector<std::map<std::uint64_t, Ends>> nodes_;  // by rank and id
+  std::map<int, std::vector<PendingEdges>> edges_;    // by rank
+  std::vector<std::vector<Part>> collectives_;        // by rank, in order
+  std::map<Channel, std::deque<Message>> sends_, receives_;
+  std::uint64_t without_time_ = 0;
+};
+
+}  // namespace
+
+ImportNotes import_chakra(const std::vector<std::string>& paths, const ImportOptions& options,
+                          TrafficSink& sink) {
+  if (paths.empty()) throw InputError("chakra: no file named; allowed: one a rank");
+  ChakraImport import(paths, options);
+  import.write(sink);
+  return import.notes();
+}
+
+}  // namespace cm384::traces

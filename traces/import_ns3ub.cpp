@@ -1,0 +1,164 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "hw/quantity.h"
+#include "sim/error.h"
+#include "traces/import.h"
+#include "traces/lines.h"
+#include "traces/record_graph.h"
+
+namespace cm384::traces {
+namespace {
+
+enum Column : std::size_t {
+  kTask,
+  kSource,
+  kTarget,
+  kBytes,
+  kOperation,
+  kPriority,
+  kDelay,
+  kPhase,
+  kPhases,
+  kColumns
+};
+const std::vector<std::string> kNames{"taskId",   "sourceNode", "destNode", "dataSize(Byte)", "opType",
+                                      "priority", "delay",      "phaseId",  "dependOnPhases"};
+constexpr std::int64_t kMostBytes = std::int64_t{16} << 30;
+constexpr std::int64_t kMostNumber = std::int64_t{1} << 40;
+
+bool is_header(const std::vector<std::string_view>& fields) {
+  if (fields.size() != kColumns) return false;
+  for (std::size_t k = 0; k < kColumns; ++k) {
+    const bool node = k == kSource || k == kTarget;
+    if (fields[k] != kNames[k] && !(node && fields[k] == kNames[k] + "Id")) return false;
+  }
+  return true;
+}
+
+struct Phase {
+  std::vector<std::uint64_t> tasks;
+  std::uint64_t finished = 0;  // record that joins them
+};
+
+struct Wait {
+  std::uint64_t record = 0;
+  std::int64_t phase = 0;
+  Time delay;
+  std::string where;
+};
+
+class Ns3UbImport {
+ public:
+  Ns3UbImport(const std::string& path, const ImportOptions& options)
+      : path_(path), lines_(path), options_(options) {}
+
+  void read() {
+    std::string line;
+    if (!lines_.next(line) || !is_header(split_fields(line)))
+      lines_.fail(fmt::format("header: '{}'; allowed: {}", line.substr(0, 80), fmt::join(kNames, ",")));
+    while (lines_.next(line)) {
+      if (line.find_first_not_of(" \t\r") != std::string::npos) task(line);
+    }
+  }
+
+  void write(TrafficSink& sink) {
+    for (auto& [id, phase] : phases_)
+      phase.finished = graph_.join(phase.tasks, TrafficDependency::Kind::completion,
+                                   graph_.record(phase.tasks.front()).source, path_);
+    for (const Wait& w : waits_) {
+      const auto phase = phases_.find(w.phase);
+      if (phase == phases_.end())
+        throw InputError(fmt::format("{}: dependOnPhases: no task is of phase {}", w.where, w.phase));
+      graph_.wait(w.record, {phase->second.finished, TrafficDependency::Kind::completion, w.delay});
+    }
+    graph_.write(sink);
+  }
+
+ private:
+  void task(const std::string& line) {
+    auto parts = split_fields(line);
+    if (parts.size() != kColumns)
+      lines_.fail(
+          fmt::format("line: {} fields; allowed: {}", parts.size(), static_cast<std::size_t>(kColumns)));
+    const FieldReader fields(lines_, std::move(parts), kNames);
+    fields.integer(kTask, 0, kMostNumber);
+    TrafficRecord r;
+    r.source = die_of(fields.integer(kSource, 0, kMostNumber));
+    r.target = die_of(fields.integer(kTarget, 0, kMostNumber));
+    r.bytes = static_cast<std::uint64_t>(fields.integer(kBytes, 1, kMostBytes));
+    r.operation = operation_of(fields);
+    r.lane = static_cast<std::uint8_t>(fields.integer(kPriority, 0, 15));
+    r.core = TrafficRecord::kAnyCore;
+    r.offset = placing_.take(r.target.number, r.bytes);
+    const Time delay = delay_of(fields);
+    const std::string where = fmt::format("{}:{}", path_, lines_.number());
+    const bool waits = !fields.text(kPhases).empty();
+    if (!waits) r.start = r.end = delay;
+    const std::uint64_t number = graph_.add(r, where);
+    phases_[fields.integer(kPhase, 0, kMostNumber)].tasks.push_back(number);
+    if (!waits) return;
+    for (const std::string_view phase : split_fields(fields.text(kPhases), ' ')) {
+      if (phase.empty()) continue;
+      const FieldReader one(lines_, {phase}, phase_name_);
+      waits_.push_back({number, one.integer(0, 0, kMostNumber), delay, where});
+    }
+  }
+
+  static sim::Operation operation_of(const FieldReader& fields) {
+    const std::string_view text = fields.text(kOperation);
+    if (text == "URMA_WRITE" || text == "MEM_STORE") return sim::Operation::write;
+    if (text == "URMA_READ" || text == "MEM_LOAD") return sim::Operation::read;
+    fields.fail(kOperation, "URMA_WRITE, URMA_READ, MEM_STORE, MEM_LOAD");
+  }
+
+  static Time delay_of(const FieldReader& fields) {
+    try {
+      return hw::parse_time(fields.text(kDelay));
+    } catch (const InputError& error) {
+      fields.fail(kDelay, fmt::format("a time with unit, such as 10ns ({})", error.what()));
+    }
+  }
+
+  Unit die_of(std::int64_t node) {
+    const auto [found, fresh] = nodes_.emplace(node, static_cast<int>(nodes_.size()));
+    const auto count = static_cast<int>(nodes_.size());
+    const int room = options_.onto.empty() ? options_.dies : static_cast<int>(options_.onto.size());
+    if (fresh && count > room)
+      lines_.fail(fmt::format("node {}: number {} of the different ones, but {} has {} dies to put them on",
+                              node, count, options_.machine.empty() ? "the machine" : options_.machine,
+                              room));
+    const int at = found->second;
+    return {false, static_cast<std::uint16_t>(
+                       options_.onto.empty() ? at : options_.onto[static_cast<std::size_t>(at)])};
+  }
+
+  std::string path_;
+  LineReader lines_;
+  const ImportOptions& options_;
+  RecordGraph graph_;
+  Placing placing_;
+  std::map<std::int64_t, int> nodes_;
+  std::map<std::int64_t, Phase> phases_;
+  std::vector<Wait> waits_;
+  const std::vector<std::string> phase_name_{kNames[kPhases]};
+};
+
+}  // namespace
+
+ImportNotes import_ns3ub(const std::string& path, const ImportOptions& options, TrafficSink& sink) {
+  Ns3UbImport import(path, options);
+  import.read();
+  import.write(sink);
+  return {};
+}
+
+bool is_ns3ub(const std::string& path) {
+  LineReader lines(path);
+  std::string line;
+  return lines.next(line) && is_header(split_fields(line));
+}
+
+}  // namespace cm384::traces

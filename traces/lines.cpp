@@ -1,0 +1,66 @@
+#include "traces/lines.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "sim/error.h"
+
+namespace cm384::traces {
+namespace {
+
+constexpr std::size_t kLongestLine = 4u << 20;
+
+std::string_view without_blanks(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '\r'))
+    text.remove_suffix(1);
+  return text;
+}
+
+}  // namespace
+
+LineReader::LineReader(const std::string& path) : path_(path), stream_(path, std::ios::binary) {
+  if (!stream_) throw InputError(fmt::format("{}: cannot be opened", path));
+}
+
+bool LineReader::next(std::string& line) {
+  line.clear();
+  ++number_;
+  std::streambuf& from = *stream_.rdbuf();
+  for (int c = from.sbumpc(); c != std::ifstream::traits_type::eof(); c = from.sbumpc()) {
+    if (c == '\n') return true;
+    if (line.size() == kLongestLine) fail("line: longer than 4 MiB");
+    line.push_back(static_cast<char>(c));
+  }
+  return !line.empty();
+}
+
+void LineReader::fail(const std::string& what) const {
+  throw InputError(fmt::format("{}:{}: {}", path_, number_, what));
+}
+
+std::vector<std::string_view> split_fields(std::string_view line, char separator) {
+  std::vector<std::string_view> fields;
+  for (;;) {
+    const std::size_t end = line.find(separator);
+    fields.push_back(without_blanks(line.substr(0, end)));
+    if (end == std::string_view::npos) return fields;
+    line.remove_prefix(end + 1);
+  }
+}
+
+std::int64_t FieldReader::integer(std::size_t k, std::int64_t low, std::int64_t high) const {
+  std::int64_t value = 0;
+  const std::string_view text = fields_[k];
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < low || value > high)
+    fail(k, fmt::format("a whole number from {} to {}", low, high));
+  return value;
+}
+
+void FieldReader::fail(std::size_t k, const std::string& allowed) const {
+  lines_.fail(fmt::format("{}: '{}'; allowed: {}", names_[k], fields_[k].substr(0, 80), allowed));
+}
+
+}  // namespace cm384::traces

@@ -1,0 +1,78 @@
+#include "traces/record_graph.h"
+
+#include <fmt/format.h>
+
+#include <functional>
+#include <queue>
+
+#include "sim/error.h"
+
+namespace cm384::traces {
+
+std::uint64_t RecordGraph::add(const TrafficRecord& record, std::string where) {
+  nodes_.push_back({record, {}, std::move(where)});
+  return nodes_.size() - 1;
+}
+
+std::uint64_t RecordGraph::join(std::vector<std::uint64_t> on, TrafficDependency::Kind kind, Unit unit,
+                                const std::string& where) {
+  TrafficRecord record;
+  record.kind = TrafficRecord::Kind::barrier;
+  record.source = record.target = unit;
+  while (on.size() > kMostDependencies) {
+    std::vector<std::uint64_t> fewer;
+    for (std::size_t first = 0; first < on.size(); first += kMostDependencies) {
+      const std::uint64_t part = add(record, where);
+      for (std::size_t k = first; k < std::min<std::size_t>(on.size(), first + kMostDependencies); ++k)
+        wait(part, {on[k], kind, {}});
+      fewer.push_back(part);
+    }
+    on = std::move(fewer);
+    kind = TrafficDependency::Kind::completion;
+  }
+  const std::uint64_t all = add(record, where);
+  for (const std::uint64_t one : on) wait(all, {one, kind, {}});
+  return all;
+}
+
+void RecordGraph::write(TrafficSink& sink) const {
+  std::vector<std::uint32_t> missing(nodes_.size());
+  std::vector<std::vector<std::uint64_t>> followers(nodes_.size());
+  std::priority_queue<std::uint64_t, std::vector<std::uint64_t>, std::greater<>> free;
+  for (std::uint64_t n = 0; n < nodes_.size(); ++n) {
+    missing[n] = static_cast<std::uint32_t>(nodes_[n].edges.size());
+    for (const Edge& e : nodes_[n].edges) followers[e.on].push_back(n);
+    if (missing[n] == 0) free.push(n);
+  }
+  std::vector<std::uint64_t> number(nodes_.size());
+  std::uint64_t next = 0;
+  for (; !free.empty(); ++next) {
+    const std::uint64_t n = free.top();
+    free.pop();
+    number[n] = next;
+    TrafficRecord record = nodes_[n].record;
+    for (const Edge& e : nodes_[n].edges) record.dependencies.push_back({number[e.on], e.kind, e.delay});
+    if (const std::string fault = fault_of(record, next); !fault.empty())
+      throw InputError(fmt::format("{}: {}", nodes_[n].where, fault));
+    sink.add(record);
+    for (const std::uint64_t f : followers[n]) {
+      if (--missing[f] == 0) free.push(f);
+    }
+  }
+  for (std::uint64_t n = 0; n < nodes_.size(); ++n) {
+    if (missing[n] != 0)
+      throw InputError(fmt::format("{}: waits in a circle, for itself in the end", nodes_[n].where));
+  }
+}
+
+std::uint64_t Placing::take(std::uint16_t unit, std::uint64_t bytes) {
+  constexpr std::uint64_t kArea = std::uint64_t{16} << 30, kGrain = 512;
+  if (next_.size() <= unit) next_.resize(unit + std::size_t{1});
+  std::uint64_t& next = next_[unit];
+  if (next + bytes > kArea) next = 0;
+  const std::uint64_t at = next;
+  next += (bytes + kGrain - 1) / kGrain * kGrain;
+  return at;
+}
+
+}  // namespace cm384::traces

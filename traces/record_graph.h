@@ -1,0 +1,53 @@
+// Records in any order, each waiting for any others; put out so that each stands behind what it waits for.
+// For importers: their files name dependencies forwards and across files.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "traces/traffic.h"
+
+namespace cm384::traces {
+
+class RecordGraph {
+ public:
+  struct Edge {
+    std::uint64_t on = 0;  // a record of the graph
+    TrafficDependency::Kind kind = TrafficDependency::Kind::completion;
+    Time delay;
+  };
+
+  // `where` names the record in errors: file and line, or file and node. Returns its number in the graph.
+  std::uint64_t add(const TrafficRecord& record, std::string where);
+  void wait(std::uint64_t record, const Edge& edge) { nodes_[record].edges.push_back(edge); }
+  std::uint64_t size() const { return nodes_.size(); }
+  TrafficRecord& record(std::uint64_t number) { return nodes_[number].record; }
+
+  // A record that waits for all of `on`; a tree of them where there are more than a record may name.
+  std::uint64_t join(std::vector<std::uint64_t> on, TrafficDependency::Kind kind, Unit unit,
+                     const std::string& where);
+
+  // Puts all records out. Throws InputError where some wait for each other in a circle.
+  void write(TrafficSink& sink) const;
+
+ private:
+  struct Node {
+    TrafficRecord record;
+    std::vector<Edge> edges;
+    std::string where;
+  };
+  std::vector<Node> nodes_;
+};
+
+// Where the transfers of an imported trace lie in a unit's memory: one behind the other, from the start again
+// after 16 GiB.
+class Placing {
+ public:
+  std::uint64_t take(std::uint16_t unit, std::uint64_t bytes);
+
+ private:
+  std::vector<std::uint64_t> next_;
+};
+
+}  // namespace cm384::traces

@@ -1,0 +1,113 @@
+#include "traces/traffic.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+
+#include "traces/traffic_csv.h"
+#include "traces/traffic_file.h"
+
+namespace cm384::traces {
+namespace {
+
+constexpr std::array<std::string_view, 6> kKinds{"transfer", "fill", "compute", "barrier", "launch", "end"};
+constexpr std::array<std::string_view, 4> kOperations{"read", "write", "add-s32", "add-f32"};
+constexpr std::array<std::string_view, 3> kDependencies{"completion", "arrival", "issue"};
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 40;
+constexpr std::uint64_t kBurstBytes = 192u << 10;  // a core's UBuffer
+constexpr std::uint64_t kMemory = std::uint64_t{1} << 38;
+constexpr int kMostCores = 64;
+constexpr std::int64_t kLatest = std::int64_t{1} << 60;
+
+std::string transfer_fault(const TrafficRecord& r) {
+  if (r.source.cpu) return "source: a CPU socket issues nothing; allowed: a die";
+  if (r.core < TrafficRecord::kAnyCore || r.core >= kMostCores)
+    return fmt::format("core: {}; allowed: 0 to {}, or none", r.core, kMostCores - 1);
+  const std::uint64_t most = r.core == TrafficRecord::kAnyCore ? kMostBytes : kBurstBytes;
+  if (r.bytes == 0 || r.bytes > most) return fmt::format("bytes: {}; allowed: 1 to {}", r.bytes, most);
+  if (r.bursts == 0 || r.bursts > 65535) return fmt::format("bursts: {}; allowed: 1 to 65535", r.bursts);
+  if (r.kind == TrafficRecord::Kind::fill &&
+      (r.core < 0 || r.target != r.source || r.bytes > 512 || r.bursts != 1))
+    return "kind: a fill without a core, to other memory or of more than 512 B; allowed: a cache line of a "
+           "core";
+  if (r.core == TrafficRecord::kAnyCore && r.bursts != 1)
+    return "bursts: more than one without a core; allowed: 1";
+  if (r.offset >= kMemory) return fmt::format("offset: {}; allowed: below {}", r.offset, kMemory);
+  if (r.stride < -static_cast<std::int64_t>(kMemory) || r.stride > static_cast<std::int64_t>(kMemory))
+    return fmt::format("stride: {}; allowed: up to {} either way", r.stride, kMemory);
+  return {};
+}
+
+}  // namespace
+
+std::string fault_of(const TrafficRecord& r, std::uint64_t number) {
+  if (r.start.ps < 0 || r.start.ps > kLatest)
+    return fmt::format("start: {} ps; allowed: 0 to {} ps", r.start.ps, kLatest);
+  if (r.end < r.start || r.end.ps > kLatest)
+    return fmt::format("end: {} ps; allowed: from the start, {} ps, to {} ps", r.end.ps, r.start.ps, kLatest);
+  if (r.source.number >= kMostUnits || r.target.number >= kMostUnits)
+    return fmt::format("{}: {}; allowed: numbers below {}",
+                       r.source.number >= kMostUnits ? "source" : "target",
+                       text_of(r.source.number >= kMostUnits ? r.source : r.target), kMostUnits);
+  if (r.moves()) {
+    if (std::string fault = transfer_fault(r); !fault.empty()) return fault;
+  }
+  for (const TrafficDependency& d : r.dependencies) {
+    if (d.on >= number)
+      return fmt::format("dependencies: record {} waits for {}; allowed: earlier ones", number, d.on);
+    if (number - d.on > kReach)
+      return fmt::format("dependencies: reaches back {} records; allowed: {}", number - d.on, kReach);
+    if (d.delay.ps > kLatest || d.delay.ps < -kLatest)
+      return fmt::format("dependencies: delay of {} ps; allowed: up to {} ps either way", d.delay.ps,
+                         kLatest);
+  }
+  return {};
+}
+
+bool Selection::take(TrafficRecord& record, bool keep) {
+  if (kept_.size() <= number_ % kReach) kept_.resize(number_ % kReach + 1);
+  if (keep) {
+    std::erase_if(record.dependencies, [this](TrafficDependency& d) {
+      const std::uint64_t kept = kept_[d.on % kReach];
+      d.on = kept - 1;
+      return kept == 0;
+    });
+  }
+  kept_[number_++ % kReach] = keep ? ++next_ : 0;
+  return keep;
+}
+
+std::string_view name_of(TrafficRecord::Kind kind) {
+  return kKinds.at(static_cast<std::size_t>(kind));
+}
+std::string_view name_of(sim::Operation operation) {
+  return kOperations.at(static_cast<std::size_t>(operation));
+}
+std::string_view name_of(TrafficDependency::Kind kind) {
+  return kDependencies.at(static_cast<std::size_t>(kind));
+}
+
+std::string text_of(Unit unit) {
+  return fmt::format("{}{}", unit.cpu ? "cpu" : "die", unit.number);
+}
+
+bool parse_unit(std::string_view text, Unit& unit) {
+  if (!text.starts_with("die") && !text.starts_with("cpu")) return false;
+  unit.cpu = text.starts_with("cpu");
+  text.remove_prefix(3);
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), unit.number);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+std::unique_ptr<TrafficSource> open_traffic(const std::string& path) {
+  if (path.ends_with(".csv")) return std::make_unique<TrafficCsvReader>(path);
+  return std::make_unique<TrafficFileReader>(path);
+}
+
+std::unique_ptr<TrafficSink> create_traffic(const std::string& path, const TrafficHeader& header) {
+  if (path.ends_with(".csv")) return std::make_unique<TrafficCsvWriter>(path);
+  return std::make_unique<TrafficFileWriter>(path, header);
+}
+
+}  // namespace cm384::traces

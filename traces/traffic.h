@@ -1,0 +1,121 @@
+// Traffic traces: what a run moved between which memories, when, and what each transfer waited for.
+//
+// A trace is a sequence of records, numbered from 0 in the order in which they began. A record depends only
+// on earlier ones. Files: a binary format (traffic_file.h) and CSV (traffic_csv.h), told apart by the name.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hw/units.h"
+#include "sim/transaction.h"
+
+namespace cm384::traces {
+
+// A dependency names a record at most so far back: what a replay keeps of the past is bounded by it.
+inline constexpr std::uint64_t kReach = std::uint64_t{1} << 22;
+inline constexpr std::uint32_t kMostDependencies = 1u << 16;
+inline constexpr std::uint32_t kMostUnits = 2048;  // dies, and CPU sockets, that a trace may name
+
+// A die or a CPU socket.
+struct Unit {
+  bool cpu = false;
+  std::uint16_t number = 0;
+  constexpr auto operator<=>(const Unit&) const = default;
+};
+
+struct TrafficDependency {
+  enum class Kind : std::uint8_t {
+    completion,  // the last request of `on` was answered
+    arrival,     // ... reached its target
+    issue,       // ... left
+  };
+  std::uint64_t on = 0;  // number of an earlier record
+  Kind kind = Kind::completion;
+  Time delay;  // not before so long after it; may be negative
+  constexpr auto operator<=>(const TrafficDependency&) const = default;
+};
+
+struct TrafficRecord {
+  enum class Kind : std::uint8_t {
+    transfer,  // one instruction of an MTE or of an SDMA engine
+    fill,      // a cache line of a scalar unit, filled or written back
+    compute,   // time without traffic
+    barrier,   // of a launch's blocks; takes no time itself, as the next two
+    launch,
+    end,
+  };
+  static constexpr int kAnyCore = -1;
+
+  Kind kind = Kind::transfer;
+  sim::Operation operation = sim::Operation::read;
+  Time start;                // the first request leaves; of others: begins
+  Time end;                  // the last one is answered; of others: ends
+  Unit source;               // where it was issued
+  int core = 0;              // of the die; kAnyCore: shared out over its cores
+  Unit target;               // the memory that is read or written; the source where nothing moves
+  bool by_ub = false;        // by the Unified Bus even to the sibling die
+  bool allocate = true;      // in the own die's L2
+  std::uint8_t lane = 0;     // virtual lane: priority
+  std::uint64_t offset = 0;  // in the target's memory
+  std::uint64_t bytes = 0;   // of a burst
+  std::uint32_t bursts = 1;
+  std::int64_t stride = 0;                      // from burst to burst
+  std::vector<TrafficDependency> dependencies;  // none: begins at `start`
+
+  bool moves() const { return kind == Kind::transfer || kind == Kind::fill; }
+  std::uint64_t total_bytes() const { return bytes * bursts; }
+  bool operator==(const TrafficRecord&) const = default;
+};
+
+struct TrafficHeader {
+  std::string machine;  // recorded on; empty: unknown
+  std::string study;
+};
+
+// Records in turn. Memory does not grow with the length of the trace.
+class TrafficSource {
+ public:
+  virtual ~TrafficSource() = default;
+  virtual const TrafficHeader& header() const = 0;
+  // False at the end. Throws InputError naming file, line or offset, and field.
+  virtual bool next(TrafficRecord& record) = 0;
+};
+
+class TrafficSink {
+ public:
+  virtual ~TrafficSink() = default;
+  virtual void add(const TrafficRecord& record) = 0;
+  // The trace is whole: puts the file under its name. Without it nothing is left behind.
+  virtual void finish() = 0;
+};
+
+// By the name's end: .csv, or the binary format. Throws InputError.
+std::unique_ptr<TrafficSource> open_traffic(const std::string& path);
+std::unique_ptr<TrafficSink> create_traffic(const std::string& path, const TrafficHeader& header);
+
+// What is wrong with record number `number`: "field: what; allowed: ..."; empty when nothing is.
+std::string fault_of(const TrafficRecord& record, std::uint64_t number);
+
+// A part of a trace: takes records in turn, and makes dependencies of those kept point at each other again.
+// What a record waited for that is not kept is forgotten.
+class Selection {
+ public:
+  // `record` as it stands in the part; false where it is not kept.
+  bool take(TrafficRecord& record, bool keep);
+
+ private:
+  std::vector<std::uint64_t> kept_;  // ring over kReach: 1 + number in the part, 0 for what is not kept
+  std::uint64_t number_ = 0, next_ = 0;
+};
+
+std::string_view name_of(TrafficRecord::Kind kind);
+std::string_view name_of(sim::Operation operation);
+std::string_view name_of(TrafficDependency::Kind kind);
+std::string text_of(Unit unit);  // "die3", "cpu0"
+bool parse_unit(std::string_view text, Unit& unit);
+
+}  // namespace cm384::traces

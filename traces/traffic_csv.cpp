@@ -1,0 +1,148 @@
+#include "traces/traffic_csv.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "sim/error.h"
+
+namespace cm384::traces {
+namespace {
+
+const std::vector<std::string> kColumns{"id",     "kind",      "start_ps", "end_ps",      "source", "core",
+                                        "target", "operation", "offset",   "bytes",       "bursts", "stride",
+                                        "lane",   "via",       "l2",       "dependencies"};
+enum Column : std::size_t {
+  kId,
+  kKind,
+  kStart,
+  kEnd,
+  kSource,
+  kCore,
+  kTarget,
+  kOperation,
+  kOffset,
+  kBytes,
+  kBursts,
+  kStride,
+  kLane,
+  kVia,
+  kL2,
+  kDependencies
+};
+constexpr std::int64_t kMost = std::int64_t{1} << 62;
+
+// The value whose name the field holds, among the first `count` of an enumeration.
+template <class Enum>
+Enum named(const FieldReader& fields, std::size_t column, std::uint8_t count) {
+  std::string allowed;
+  for (std::uint8_t k = 0; k < count; ++k) {
+    const auto value = static_cast<Enum>(k);
+    if (fields.text(column) == name_of(value)) return value;
+    allowed += fmt::format("{}{}", k == 0 ? "" : ", ", name_of(value));
+  }
+  fields.fail(column, allowed);
+}
+
+Unit unit_of(const FieldReader& fields, std::size_t column) {
+  Unit unit;
+  if (!parse_unit(fields.text(column), unit)) fields.fail(column, "dieN or cpuN");
+  return unit;
+}
+
+bool yes_or_no(const FieldReader& fields, std::size_t column, std::string_view yes, std::string_view no) {
+  if (fields.text(column) != yes && fields.text(column) != no)
+    fields.fail(column, fmt::format("'{}' or '{}'", yes, no));
+  return fields.text(column) == yes;
+}
+
+TrafficDependency dependency_of(const FieldReader& fields, std::string_view text) {
+  constexpr std::string_view kAllowed =
+      "ID:KIND:DELAY_PS, separated by blanks; KIND completion, arrival, issue";
+  const auto parts = split_fields(text, ':');
+  const auto number = [&](std::string_view part, auto& value) {
+    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), value);
+    if (error != std::errc() || end != part.data() + part.size())
+      fields.fail(kDependencies, std::string(kAllowed));
+  };
+  TrafficDependency d;
+  if (parts.size() != 3) fields.fail(kDependencies, std::string(kAllowed));
+  number(parts[0], d.on);
+  number(parts[2], d.delay.ps);
+  bool known = false;
+  for (std::uint8_t k = 0; k < 3; ++k) {
+    if (parts[1] != name_of(static_cast<TrafficDependency::Kind>(k))) continue;
+    d.kind = static_cast<TrafficDependency::Kind>(k);
+    known = true;
+  }
+  if (!known) fields.fail(kDependencies, std::string(kAllowed));
+  return d;
+}
+
+}  // namespace
+
+TrafficCsvWriter::TrafficCsvWriter(const std::string& path) : file_(path) {
+  file_.write(fmt::format("{}\n", fmt::join(kColumns, ",")));
+}
+
+void TrafficCsvWriter::add(const TrafficRecord& r) {
+  if (const std::string fault = fault_of(r, records_); !fault.empty())
+    throw InputError(fmt::format("record {}: {}", records_, fault));
+  std::string dependencies;
+  for (const TrafficDependency& d : r.dependencies)
+    dependencies +=
+        fmt::format("{}{}:{}:{}", dependencies.empty() ? "" : " ", d.on, name_of(d.kind), d.delay.ps);
+  file_.write(fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", records_++, name_of(r.kind),
+                          r.start.ps, r.end.ps, text_of(r.source),
+                          r.core == TrafficRecord::kAnyCore ? "" : std::to_string(r.core), text_of(r.target),
+                          name_of(r.operation), r.offset, r.bytes, r.bursts, r.stride, r.lane,
+                          r.by_ub ? "ub" : "", r.allocate ? "yes" : "no", dependencies));
+}
+
+TrafficCsvReader::TrafficCsvReader(const std::string& path) : lines_(path) {
+  if (!lines_.next(line_)) lines_.fail("header: the file is empty");
+  const auto fields = split_fields(line_);
+  if (!std::equal(fields.begin(), fields.end(), kColumns.begin(), kColumns.end()))
+    lines_.fail(fmt::format("header: '{}'; allowed: {}", line_.substr(0, 80), fmt::join(kColumns, ",")));
+}
+
+bool TrafficCsvReader::next(TrafficRecord& r) {
+  do {
+    if (!lines_.next(line_)) return false;
+  } while (line_.empty() || line_ == "\r");
+  auto parts = split_fields(line_);
+  if (parts.size() != kColumns.size())
+    lines_.fail(fmt::format("line: {} fields; allowed: {}", parts.size(), kColumns.size()));
+  const FieldReader fields(lines_, std::move(parts), kColumns);
+  if (fields.integer(kId, 0, kMost) != static_cast<std::int64_t>(records_))
+    fields.fail(kId, fmt::format("{}, the record's number", records_));
+  r.kind = named<TrafficRecord::Kind>(fields, kKind, 6);
+  r.start.ps = fields.integer(kStart, 0, kMost);
+  r.end.ps = fields.integer(kEnd, 0, kMost);
+  r.source = unit_of(fields, kSource);
+  r.core =
+      fields.text(kCore).empty() ? TrafficRecord::kAnyCore : static_cast<int>(fields.integer(kCore, 0, 63));
+  r.target = unit_of(fields, kTarget);
+  r.operation = named<sim::Operation>(fields, kOperation, 4);
+  r.offset = static_cast<std::uint64_t>(fields.integer(kOffset, 0, kMost));
+  r.bytes = static_cast<std::uint64_t>(fields.integer(kBytes, 0, kMost));
+  r.bursts = static_cast<std::uint32_t>(fields.integer(kBursts, 0, 65535));
+  r.stride = fields.integer(kStride, -kMost, kMost);
+  r.lane = static_cast<std::uint8_t>(fields.integer(kLane, 0, 15));
+  r.by_ub = yes_or_no(fields, kVia, "ub", "");
+  r.allocate = yes_or_no(fields, kL2, "yes", "no");
+  r.dependencies.clear();
+  if (!fields.text(kDependencies).empty()) {
+    for (const std::string_view text : split_fields(fields.text(kDependencies), ' ')) {
+      if (text.empty()) continue;
+      if (r.dependencies.size() == kMostDependencies)
+        fields.fail(kDependencies, fmt::format("{} of them", kMostDependencies));
+      r.dependencies.push_back(dependency_of(fields, text));
+    }
+  }
+  if (const std::string fault = fault_of(r, records_); !fault.empty()) lines_.fail(fault);
+  ++records_;
+  return true;
+}
+
+}  // namespace cm384::traces

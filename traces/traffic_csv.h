@@ -1,0 +1,42 @@
+// Traffic traces as CSV, one record a line:
+//
+//     id,kind,start_ps,end_ps,source,core,target,operation,offset,bytes,bursts,stride,lane,via,l2,dependencies
+//     7,transfer,1200,2500,die3,11,die4,write,4096,7680,1,0,0,,yes,2:completion:350 5:arrival:0
+//
+// `id` counts from 0. `core` is empty where the die's cores share the transfer, `via` is `ub` where even the
+// sibling die is reached by the Unified Bus.
+#pragma once
+
+#include <string>
+
+#include "traces/lines.h"
+#include "traces/output_file.h"
+#include "traces/traffic.h"
+
+namespace cm384::traces {
+
+class TrafficCsvWriter final : public TrafficSink {
+ public:
+  explicit TrafficCsvWriter(const std::string& path);
+  void add(const TrafficRecord& record) override;
+  void finish() override { file_.finish(); }
+
+ private:
+  OutputFile file_;
+  std::uint64_t records_ = 0;
+};
+
+class TrafficCsvReader final : public TrafficSource {
+ public:
+  explicit TrafficCsvReader(const std::string& path);
+  const TrafficHeader& header() const override { return header_; }
+  bool next(TrafficRecord& record) override;
+
+ private:
+  LineReader lines_;
+  TrafficHeader header_;
+  std::string line_;
+  std::uint64_t records_ = 0;
+};
+
+}  // namespace cm384::traces
