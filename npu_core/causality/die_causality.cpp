@@ -94,7 +94,7 @@ void DieCausality::add_flags(std::uint64_t offset, std::uint64_t bytes, bool pol
 // Of a line whose blocks are not followed one by one.
 void DieCausality::add_last_writer(std::uint64_t offset) {
   const sim::TransactionId writer = store_.last_writer(offset);
-  const bool foreign = writer != 0 && writer >> 48 != static_cast<std::uint64_t>(die_ + 1);
+  const bool foreign = writer != 0 && writer >> 48 != static_cast<std::uint64_t>(die_) + 1;
   const bool known = !dependencies_.empty() && dependencies_.back().on == writer;
   if (foreign && !known) dependencies_.push_back({writer, DependencyKind::arrival, Time{}});
 }

@@ -245,7 +245,8 @@ void Die::trace() {
   causality_ = std::make_unique<DieCausality>(number_, clock_, cores(),
                                               static_cast<std::size_t>(parameters_.vector.queue_depth),
                                               store_, listener_, last_transaction_);
-  for (std::uint16_t n = 0; n < cores_.size(); ++n) cores_[n]->aiv().add_observer(causality_->core(n));
+  for (std::size_t n = 0; n < cores_.size(); ++n)
+    cores_[n]->aiv().add_observer(causality_->core(static_cast<std::uint16_t>(n)));
 }
 
 sim::TransactionId Die::new_transaction(std::uint16_t core, const TransactionStart& start) {

@@ -58,7 +58,9 @@ TEST(RtlChip, TakesAsLongAsTheModelWherePacketsDoNotMeet) {
     bench.run();
     times.emplace_back();
     for (const auto& d : bench.at(0).done) times.back().push_back(d.at);
-    if (rtl) EXPECT_GT(packets(chips), 300u);
+    if (rtl) {
+      EXPECT_GT(packets(chips), 300u);
+    }
   }
   ASSERT_EQ(times[0].size(), 100u);
   EXPECT_EQ(times[0], times[1]);
@@ -76,7 +78,9 @@ Time time_under_load(const Parameters& p, bool rtl, std::uint64_t writes) {
   bench.run();
   EXPECT_EQ(bench.at(0).completions, writes);
   EXPECT_EQ(bench.at(2).completions, writes);
-  if (rtl) EXPECT_GT(packets(chips), 4 * writes);
+  if (rtl) {
+    EXPECT_GT(packets(chips), 4 * writes);
+  }
   return std::max(bench.at(0).last_done, bench.at(2).last_done);
 }
 

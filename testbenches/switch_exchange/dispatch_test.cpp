@@ -25,7 +25,8 @@ DispatchReading dispatch(const std::vector<std::string>& chips, SimulatorCounts&
   setting.batch = 32;
   setting.warmup = 0;
   setting.full = true;
-  return measure_dispatch({machine, 1, options, silence, never}, setting, counts);
+  return measure_dispatch({machine, 1, options, silence, never, 0, "", nullptr, nullptr, nullptr}, setting,
+                          counts);
 }
 
 TEST(Dispatch, WithAnL1ChipAsRtl) {
