@@ -34,7 +34,7 @@ void encode(const TrafficRecord& r, std::uint64_t number, Time last, std::string
   put_varint(to, static_cast<std::uint64_t>(r.end.ps - r.start.ps));
   put_varint(to, r.source.number);
   if (r.moves()) {
-    put_varint(to, static_cast<std::uint64_t>(r.core + 1));
+    put_varint(to, static_cast<std::uint64_t>(r.core) + 1);
     put_varint(to, r.target.number);
     put_varint(to, r.lane);
     put_varint(to, r.offset);
