@@ -71,7 +71,8 @@ std::uint32_t choose_block_tokens(std::uint32_t heads) {
 std::uint32_t choose_splits(std::uint32_t pairs, std::uint32_t blocks, std::uint32_t most) {
   // In whole sequences of the busiest block; to combine costs a thousandth of one a split.
   const auto cost = [&](std::uint32_t splits) {
-    return static_cast<double>((pairs * splits + blocks - 1) / blocks) / splits + splits / 1000.0;
+    const std::uint32_t turns = (pairs * splits + blocks - 1) / blocks;
+    return static_cast<double>(turns) / splits + splits / 1000.0;
   };
   std::uint32_t best = 1;
   for (std::uint32_t splits = 2; splits <= most; ++splits) {
