@@ -54,7 +54,8 @@ void add_run_options(po::options_description& options) {
       "timeline-from", studies::time_option(0_ns), "leave out what ends before")(
       "timeline-to", studies::required_text_option("TIME"), "leave out what begins after");
   options.add_options()("wave", studies::required_text_option("FILE"),
-                        "write link signals as VCD for GTKWave, compressed where the name ends in .gz")(
+                        "write link signals as VCD for GTKWave, compressed where the name ends in .gz, and "
+                        "beside it what is inside of RTL chips as FST")(
       "wave-links",
       po::value<std::vector<std::string>>()->composing()->value_name("die=N|plane=N,node=N,l2=N"),
       "links it shows, with all of what is named; may be repeated; without it the ports of the first die");

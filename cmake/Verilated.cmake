@@ -4,9 +4,9 @@
 #     cm384_rtl_block(BLOCK TOP module SOURCES a.sv b.sv)
 #         A block of hw/rtl: packages first, then modules, relative to the calling folder.
 #     cm384_verilated(NAME BLOCK block [FAST] [PARAMETERS Ports=4 Lanes=2] [COVERAGE] [TRACE])
-#         Library NAME with class V<NAME> in header V<NAME>.h. Assertions are on. COVERAGE counts lines and toggles,
-#         TRACE can write FST waves at run time; both cost speed even when not used. FAST leaves assertions out, for
-#         a model that stands in a machine; benches have them on.
+#         Library NAME with class V<NAME> in header V<NAME>.h. Assertions are on. COVERAGE counts lines and toggles
+#         and costs speed. TRACE can write FST waves at run time; while it writes none it costs only time to compile.
+#         FAST leaves assertions out, for a model that stands in a machine; benches have them on.
 #     cm384_rtl_lint(NAME BLOCK block [PARAMETERS ...])
 #         Test NAME_lint: every warning of Verilator is an error.
 #     cm384_rtl_synthesis(NAME BLOCK block [PARAMETERS ...] [GATES])

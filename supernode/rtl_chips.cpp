@@ -49,6 +49,18 @@ void RtlChips::put(Supernode& machine, const RtlChip& chip) {
                chips_.back().model.get());
 }
 
+void RtlChips::write_waves(const std::string& stem) {
+  for (const Put& put : chips_) {
+    const RtlChip& c = put.chip;
+    put.model->write_waves(c.l1 ? fmt::format("{}.l1-{}.{}.fst", stem, c.number, c.plane)
+                                : fmt::format("{}.l2-{}.{}.fst", stem, c.plane, c.number));
+  }
+}
+
+void RtlChips::finish_waves() {
+  for (const Put& put : chips_) put.model->finish_waves();
+}
+
 ub::RtlSwitchCounters RtlChips::counters() const {
   ub::RtlSwitchCounters sum;
   for (const Put& put : chips_) {

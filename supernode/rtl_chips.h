@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -25,6 +26,11 @@ class RtlChips {
  public:
   // Throws InputError for a chip that does not exist, one named twice, or where the RTL cannot be that chip.
   void put(Supernode& machine, const RtlChip& chip);
+  // Each chip's signals as an FST file, STEM.l1-3.2.fst for l1:3.2; before the machine's first packet. Throws
+  // InputError where one cannot be written.
+  void write_waves(const std::string& stem);
+  // Puts them under their names. Throws InputError.
+  void finish_waves();
   // Of all chips.
   ub::RtlSwitchCounters counters() const;
 

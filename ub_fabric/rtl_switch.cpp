@@ -9,6 +9,7 @@
 #include "Vub_switch16.h"
 #include "Vub_switch48.h"
 #include "sim/error.h"
+#include "ub_fabric/fst_file.h"
 #include "ub_fabric/verilated_fields.h"
 #include "ub_fabric/wire_format.h"
 
@@ -18,12 +19,14 @@ namespace {
 // As CMakeLists.txt builds them.
 struct Chip16 {
   using Model = Vub_switch16;
-  static constexpr unsigned ports = 16, lanes = 8, lane_bits = 3;
+  static constexpr unsigned ports = 16;
 };
 struct Chip48 {
   using Model = Vub_switch48;
-  static constexpr unsigned ports = 48, lanes = 2, lane_bits = 1;
+  static constexpr unsigned ports = 48;
 };
+constexpr unsigned kLanes = 8;  // as many as a Hop can name
+constexpr unsigned kLaneBits = 3;
 constexpr unsigned kBufferCells = 256;
 constexpr unsigned kFlitBits = 64;
 constexpr unsigned kMaxFlits = 32;
@@ -69,6 +72,14 @@ class VerilatedSwitch final : public RtlSwitch {
   }
 
   const RtlSwitchCounters& counters() const override { return counters_; }
+  void write_waves(const std::string& path) override {
+    waves_ = std::make_unique<FstFile>(*model_, path);
+    waves_->dump(0);
+  }
+  void finish_waves() override {
+    if (waves_) waves_->finish();
+    waves_.reset();
+  }
 
   void arrived(ChipHost& host, unsigned port, Hop hop) override {
     const std::uint32_t slot = take_slot();
@@ -100,12 +111,12 @@ class VerilatedSwitch final : public RtlSwitch {
     unsigned sent = 0;    // flits of it
   };
   struct Output {
-    std::uint32_t slot = 0;                         // of the packet that comes out
-    unsigned got = 0;                               // flits of it
-    unsigned inside = 0;                            // packets on their way to it
-    std::int64_t hold = 0;                          // cycles in which the link takes no flit
-    std::array<std::int64_t, Chip::lanes> told{};   // credits, in all
-    std::array<std::int64_t, Chip::lanes> spent{};  // by packets put on the link
+    std::uint32_t slot = 0;                    // of the packet that comes out
+    unsigned got = 0;                          // flits of it
+    unsigned inside = 0;                       // packets on their way to it
+    std::int64_t hold = 0;                     // cycles in which the link takes no flit
+    std::array<std::int64_t, kLanes> told{};   // credits, in all
+    std::array<std::int64_t, kLanes> spent{};  // by packets put on the link
   };
 
   // Not the port itself: the routing table is more than wires.
@@ -157,7 +168,7 @@ class VerilatedSwitch final : public RtlSwitch {
       const std::int64_t news = host.credits(port, lane) + out.spent[lane] - out.told[lane];
       if (news <= 0) continue;
       set_field(model_->credit_valid_i, port, 1, 1);
-      set_field(model_->credit_lane_i, port * Chip::lane_bits, Chip::lane_bits, lane);
+      set_field(model_->credit_lane_i, port * kLaneBits, kLaneBits, lane);
       set_field(model_->credit_cells_i, port * kCreditBits, kCreditBits, static_cast<std::uint64_t>(news));
       out.told[lane] += news;
       return;
@@ -215,8 +226,10 @@ class VerilatedSwitch final : public RtlSwitch {
   void edge() {
     model_->clk_i = 0;
     model_->eval();
+    if (waves_) waves_->dump((clock_.start(tick_ - 1).ps + clock_.start(tick_).ps) / 2);
     model_->clk_i = 1;
     model_->eval();
+    if (waves_) waves_->dump(clock_.start(tick_).ps);
   }
 
   unsigned ports_;
@@ -225,8 +238,9 @@ class VerilatedSwitch final : public RtlSwitch {
   unsigned lanes_;
   VerilatedContext context_;
   std::unique_ptr<typename Chip::Model> model_;
-  std::int64_t tick_ = 0;     // of the next edge
-  std::uint64_t inside_ = 0;  // packets, from their arrival to their last flit
+  std::unique_ptr<FstFile> waves_;  // null: not asked for
+  std::int64_t tick_ = 0;           // of the next edge
+  std::uint64_t inside_ = 0;        // packets, from their arrival to their last flit
   std::array<Input, Chip::ports> inputs_;
   std::array<Output, Chip::ports> outputs_;
   std::vector<Slot> slots_;
@@ -237,7 +251,6 @@ class VerilatedSwitch final : public RtlSwitch {
 }  // namespace
 
 std::unique_ptr<RtlSwitch> make_rtl_switch(const Parameters& p, unsigned ports) {
-  const unsigned lanes = static_cast<unsigned>(p.ub.link.lanes);
   const auto refuse = [](const std::string& what) { return InputError("RTL switch chips: " + what); };
   if (p.ub.switch_chip.forwarding != "cut-through")
     throw refuse("ub.switch.forwarding is packet-store; allowed: cut-through");
@@ -250,14 +263,9 @@ std::unique_ptr<RtlSwitch> make_rtl_switch(const Parameters& p, unsigned ports) 
         fmt::format("ub.switch.pipeline_latency is {} ps; allowed: at least {} ps, what the RTL takes",
                     p.ub.switch_chip.pipeline_latency.ps, clock.start(kCycles + 1).ps));
   }
-  if (ports <= Chip16::ports && lanes <= Chip16::lanes)
-    return std::make_unique<VerilatedSwitch<Chip16>>(p, ports);
   if (ports > Chip48::ports)
     throw refuse(fmt::format("a chip has {} ports; allowed: at most {}", ports, Chip48::ports));
-  if (lanes > Chip48::lanes) {
-    throw refuse(fmt::format("ub.link.lanes is {}; allowed: at most {} on more than {} ports", lanes,
-                             Chip48::lanes, Chip16::ports));
-  }
+  if (ports <= Chip16::ports) return std::make_unique<VerilatedSwitch<Chip16>>(p, ports);
   return std::make_unique<VerilatedSwitch<Chip48>>(p, ports);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "ub_fabric/parameters.h"
 #include "ub_fabric/switch_chip.h"
@@ -17,6 +18,11 @@ struct RtlSwitchCounters {
 class RtlSwitch : public SwitchChip {
  public:
   virtual const RtlSwitchCounters& counters() const = 0;
+  // Writes what the RTL's signals do to an FST file, in simulated time; before the first packet. The clock
+  // rises with the flits of the links and stands high while nothing is inside. Throws InputError.
+  virtual void write_waves(const std::string& path) = 0;
+  // Puts the file under its name, where there is one; without it none appears. Throws InputError.
+  virtual void finish_waves() = 0;
 };
 
 // A chip with the lanes and buffers of the machine and its first `ports` ports in use, clocked by the flits

@@ -4,16 +4,20 @@
 
 namespace cm384::studies {
 
-std::string numbered(const std::string& path, int number) {
-  if (number == 1) return path;
+std::string stem_of(const std::string& path) {
   const std::size_t name = path.find_last_of('/') + 1;  // 0 without a folder
-  const std::size_t dot = path.find('.', name + 1);
-  const std::size_t at = dot == std::string::npos ? path.size() : dot;
-  return fmt::format("{}-{}{}", path.substr(0, at), number, path.substr(at));
+  return path.substr(0, path.find('.', name + 1));
 }
 
-void Observers::attach(supernode::Supernode& machine) {
+std::string numbered(const std::string& path, int number) {
+  if (number == 1) return path;
+  const std::string stem = stem_of(path);
+  return fmt::format("{}-{}{}", stem, number, path.substr(stem.size()));
+}
+
+void Observers::attach(supernode::Supernode& machine, supernode::RtlChips& chips) {
   ++machines_;
+  chips_ = &chips;
   if (!request_.record.empty()) {
     trace_ = traces::create_traffic(numbered(request_.record, machines_), {request_.machine, request_.study});
     recorder_ = std::make_unique<supernode::TrafficRecorder>(machine, *trace_);
@@ -21,8 +25,11 @@ void Observers::attach(supernode::Supernode& machine) {
   if (!request_.timeline.empty())
     timeline_ = std::make_unique<supernode::Timeline>(machine, numbered(request_.timeline, machines_),
                                                       request_.shown);
-  if (!request_.wave.empty())
-    wave_ = std::make_unique<supernode::Wave>(machine, numbered(request_.wave, machines_), request_.links);
+  if (!request_.wave.empty()) {
+    const std::string file = numbered(request_.wave, machines_);
+    wave_ = std::make_unique<supernode::Wave>(machine, file, request_.links);
+    chips.write_waves(stem_of(file));
+  }
   if (timeline_ || wave_) {
     machine.trace_links([this](const supernode::LinkName& link) {
       return (timeline_ && timeline_->shows(link)) || (wave_ && wave_->shows(link));
@@ -36,7 +43,10 @@ void Observers::finish() {
     trace_->finish();
   }
   if (timeline_) timeline_->finish();
-  if (wave_) wave_->finish();
+  if (wave_) {
+    wave_->finish();
+    chips_->finish_waves();
+  }
   recorder_.reset();
   trace_.reset();
   timeline_.reset();

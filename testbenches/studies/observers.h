@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "supernode/rtl_chips.h"
 #include "supernode/supernode.h"
 #include "supernode/timeline.h"
 #include "supernode/traffic_recorder.h"
@@ -28,11 +29,14 @@ class Observers {
  public:
   explicit Observers(ObserverRequest request) : request_(std::move(request)) {}
 
+  // What is asked for.
+  const ObserverRequest& request() const { return request_; }
+
   // What the kernels' phases are called, from 0.
   void name_phases(std::vector<std::string> names) { request_.shown.phases = std::move(names); }
 
-  // A machine begins; before its first launch.
-  void attach(supernode::Supernode& machine);
+  // A machine begins; before its first launch. Waves of its RTL chips stand beside the wave and end with it.
+  void attach(supernode::Supernode& machine, supernode::RtlChips& chips);
   // It has ended, while it still stands: puts its files under their names.
   void finish();
 
@@ -43,9 +47,12 @@ class Observers {
   std::unique_ptr<supernode::TrafficRecorder> recorder_;
   std::unique_ptr<supernode::Timeline> timeline_;
   std::unique_ptr<supernode::Wave> wave_;
+  supernode::RtlChips* chips_ = nullptr;
 };
 
 // The name of the file of machine `number`, from 1.
 std::string numbered(const std::string& path, int number);
+// The name without its ending: `out/links` of out/links.vcd.gz.
+std::string stem_of(const std::string& path);
 
 }  // namespace cm384::studies

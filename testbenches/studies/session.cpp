@@ -79,7 +79,7 @@ Session::Session(const StudyContext& context, const SessionOptions& options)
   }
   if (context.profile != nullptr)
     profile_ = std::make_unique<MachineProfile>(machine_, what_, options.dies, options.sockets);
-  if (context.observers != nullptr) context.observers->attach(machine_);
+  if (context.observers != nullptr) context.observers->attach(machine_, rtl_);
   if (context.gdb_port == 0) return;
   debugger_ = std::make_unique<npu::GdbStub>(static_cast<std::uint16_t>(context.gdb_port));
   machine_.die(options.dies.front()).core(0).attach_debugger(*debugger_);

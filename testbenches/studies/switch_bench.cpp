@@ -1,8 +1,11 @@
 #include "testbenches/studies/switch_bench.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 
+#include "sim/error.h"
 #include "ub_fabric/output_stage.h"
 #include "ub_fabric/virtual_output_queues.h"
 #include "ub_fabric/wire_format.h"
@@ -64,6 +67,9 @@ class Ends {
   }
 
   SwitchReading reading() {
+    if (last_ <= first_ || first_ == Time::never())
+      throw InputError(
+          fmt::format("{} packets were all sent before the first ones arrived; use more", setting_.packets));
     SwitchReading r;
     r.latency_ns = summarise(std::move(latencies_));
     r.chip_latency_ns = summarise(std::move(chip_latencies_));
@@ -235,6 +241,7 @@ SwitchReading run_switch(const hw::Machine& machine, const SwitchCase& setting) 
   std::unique_ptr<ub::RtlSwitch> rtl;
   if (setting.rtl) {
     rtl = ub::make_rtl_switch(parameters, setting.ports);
+    if (!setting.waves.empty()) rtl->write_waves(setting.waves);
     plane.install(0, rtl.get());
   }
   Ends ends(parameters, setting, packets, plane);
@@ -247,7 +254,10 @@ SwitchReading run_switch(const hw::Machine& machine, const SwitchCase& setting) 
   }
   SwitchReading reading = ends.reading();
   reading.events = plane.queue().handled() + ends.queue().handled();
-  if (rtl) reading.rtl_cycles = rtl->counters().cycles;
+  if (rtl) {
+    reading.rtl_cycles = rtl->counters().cycles;
+    rtl->finish_waves();
+  }
   return reading;
 }
 

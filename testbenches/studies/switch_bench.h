@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "hw/machine.h"
@@ -26,6 +27,7 @@ struct SwitchCase {
   std::uint64_t packets = 20'000;  // counted, of all ports; a fifth more go before them to warm up
   bool block_lane_0 = false;       // its receivers give no credits back
   std::uint64_t seed = 1;
+  std::string waves;  // FST file of the RTL's signals; empty: none
 };
 
 struct SwitchReading {
@@ -42,7 +44,8 @@ struct SwitchReading {
   Time simulated;
 };
 
-// Throws InputError where the RTL cannot be that chip.
+// Throws InputError where the RTL cannot be that chip, and where all packets were created before the first
+// that counts arrived.
 SwitchReading run_switch(const hw::Machine& machine, const SwitchCase& setting);
 
 }  // namespace cm384::studies

@@ -6,6 +6,7 @@
 
 #include "hw/quantity.h"
 #include "sim/error.h"
+#include "testbenches/studies/observers.h"
 #include "testbenches/studies/options.h"
 #include "testbenches/studies/studies.h"
 #include "testbenches/studies/switch_bench.h"
@@ -79,6 +80,7 @@ class SwitchRows {
     isolation_ = context.option<bool>("isolation");
     if (isolation_ && setting_.lanes < 2) throw InputError("run switch: --isolation needs two lanes or more");
     setting_.seed = context.seed;
+    if (context.observers != nullptr) watch(context.observers->request());
     work_ = static_cast<double>(patterns_.size() * models_.size() * (loads_.size() + 1));
   }
 
@@ -93,7 +95,9 @@ class SwitchRows {
       for (const double load : loads_) {
         std::vector<SwitchReading> readings;
         for (std::size_t m = 0; m < models_.size(); ++m) {
+          if (models_[m] && !waves_.empty()) setting_.waves = fmt::format("{}.{}-{}.fst", waves_, name, load);
           readings.push_back(measure(models_[m], load * saturation[m]));
+          setting_.waves.clear();
           add_row(name, load, saturation, readings);
           if (stopped()) return;
         }
@@ -102,6 +106,16 @@ class SwitchRows {
   }
 
  private:
+  // There is no machine here: what can be watched is the RTL.
+  void watch(const ObserverRequest& request) {
+    if (!request.record.empty() || !request.timeline.empty() || !request.links.empty())
+      throw InputError(
+          "run switch: --record, --timeline and --wave-links show a machine; here is one chip only");
+    if (std::find(models_.begin(), models_.end(), true) == models_.end())
+      throw InputError("run switch: --wave shows the RTL's signals; allowed: with --model rtl or both");
+    waves_ = stem_of(request.wave);
+  }
+
   bool stopped() {
     context_.progress.update(++done_ / work_, result_.simulator.simulated, result_.simulator.events);
     if (context_.interrupted != 0) result_.complete = false;
@@ -175,6 +189,7 @@ class SwitchRows {
   std::vector<bool> models_;  // RTL?
   std::vector<double> loads_;
   std::vector<std::string> patterns_;
+  std::string waves_;  // files, but for their endings; empty: not asked for
   bool isolation_ = false;
   double done_ = 0, work_ = 1;
 };
