@@ -2,46 +2,16 @@
 // under load, ports of another rate, and what the RTL cannot be.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <array>
 
-#include "firmware/abi/memory_map.h"
 #include "sim/error.h"
-#include "testbenches/fabric/fabric_bench.h"
-#include "ub_fabric/rtl_switch.h"
+#include "testbenches/switch_exchange/chip_bench.h"
 
 namespace cm384::ub {
 namespace {
 
 using namespace cm384::literals;
 using sim::Operation;
-
-// Chips of two nodes' level one and one of level two, in every sub-plane, as RTL.
-std::vector<std::unique_ptr<RtlSwitch>> put_rtl(FabricBench& bench, const Parameters& p) {
-  std::vector<std::unique_ptr<RtlSwitch>> chips;
-  for (unsigned plane = 0; plane < bench.planes(); ++plane) {
-    for (const unsigned chip : {0u, 1u, bench.plane(plane).shape().nodes()}) {
-      chips.push_back(make_rtl_switch(p, bench.plane(plane).shape().ports()));
-      bench.plane(plane).install(chip, chips.back().get());
-    }
-  }
-  return chips;
-}
-
-// A machine whose chips have at most 16 ports, for speed.
-Parameters small(std::vector<std::string> more = {}) {
-  std::vector<std::string> overrides{"topology.nodes=4", "topology.dies_per_node=4",
-                                     "topology.sockets_per_node=2", "topology.l2_switches=4",
-                                     "topology.sub_planes=2"};
-  overrides.insert(overrides.end(), more.begin(), more.end());
-  return machine(overrides);
-}
-
-std::uint64_t packets(const std::vector<std::unique_ptr<RtlSwitch>>& chips) {
-  std::uint64_t sum = 0;
-  for (const auto& chip : chips) sum += chip->counters().packets;
-  return sum;
-}
 
 TEST(RtlChip, TakesAsLongAsTheModelWherePacketsDoNotMeet) {
   const Parameters p = small({"ub.controller.spreading=flow", "ub.switch.routing=flow"});
@@ -66,34 +36,13 @@ TEST(RtlChip, TakesAsLongAsTheModelWherePacketsDoNotMeet) {
   EXPECT_EQ(times[0], times[1]);
 }
 
-// Writes cross two RTL chips of level one and some the RTL chip of level two, beside transaction-level ones.
-Time time_under_load(const Parameters& p, bool rtl, std::uint64_t writes) {
-  FabricBench bench(p, {0, 2, 4, 6});
-  std::vector<std::unique_ptr<RtlSwitch>> chips;
-  if (rtl) chips = put_rtl(bench, p);
-  for (const unsigned d : {0u, 2u}) {
-    bench.at(d).stream(Operation::write, 512, writes, 200,
-                       [](std::uint64_t i) { return cm384_gm_die(4 + i % 2 * 2, i % 512 * 512); });
-  }
-  bench.run();
-  EXPECT_EQ(bench.at(0).completions, writes);
-  EXPECT_EQ(bench.at(2).completions, writes);
-  if (rtl) {
-    EXPECT_GT(packets(chips), 4 * writes);
-  }
-  return std::max(bench.at(0).last_done, bench.at(2).last_done);
-}
-
 TEST(RtlChip, CarriesLoadBesideTheModelInTheSameTime) {
   const Parameters p = small();
   EXPECT_NEAR(time_under_load(p, true, 1'500).us() / time_under_load(p, false, 1'500).us(), 1, 0.01);
 }
 
-// With credits for two packets of 512 B much hangs on who gets them first. The RTL also waits for room for
-// the longest packet where the model counts the cells of the one that goes.
 TEST(RtlChip, KeepsToScarceCredits) {
-  const Parameters p = small({"ub.link.buffer_cells=8"});
-  EXPECT_NEAR(time_under_load(p, true, 300).us() / time_under_load(p, false, 300).us(), 1, 0.15);
+  expect_same_times_with("32", 6);
 }
 
 // A socket's port is slower than a die's.

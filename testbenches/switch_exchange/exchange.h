@@ -8,9 +8,10 @@
 
 namespace cm384::studies {
 
-inline hw::Machine machine_with_bare_chip() {
+inline hw::Machine machine_with_bare_chip(std::vector<std::string> more = {}) {
   // As long as the RTL alone takes: nothing hides a difference.
-  return hw::load_machine("cloudmatrix384", {"ub.switch.pipeline_latency=4ns"});
+  more.push_back("ub.switch.pipeline_latency=4ns");
+  return hw::load_machine("cloudmatrix384", more);
 }
 
 inline SwitchReading measure(const hw::Machine& machine, SwitchCase setting, bool rtl) {

@@ -23,6 +23,21 @@ TEST(ExchangeLong, TenMillionPackets) {
   EXPECT_GE(packets, 10'000'000u);
 }
 
+// Buffers of two packets of 512 B, or of eight of 32 B.
+TEST(ExchangeLong, ScarceCredits) {
+  const hw::Machine machine = machine_with_bare_chip({"ub.link.buffer_cells=8"});
+  for (const int bytes : {512, 32}) {
+    for (const Pattern pattern : {Pattern::uniform, Pattern::hotspot}) {
+      SwitchCase setting;
+      setting.ports = 8;
+      setting.pattern = pattern;
+      setting.bytes = bytes;
+      setting.packets = 100'000;
+      compare(machine, setting, {0.3, 0.5, 0.7, 0.9});
+    }
+  }
+}
+
 TEST(ExchangeLong, FortyEightPortsCarryNineTenthsOfTheirBandwidth) {
   const hw::Machine machine = hw::load_machine("cloudmatrix384");
   SwitchCase setting;

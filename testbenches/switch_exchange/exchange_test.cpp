@@ -30,6 +30,26 @@ TEST(Exchange, ShortPacketsToo) {
   compare(machine_with_bare_chip(), setting, {0.5, 0.7});
 }
 
+// Two packets of 512 B fill a buffer, or eight of 32 B.
+TEST(Exchange, ScarceCredits) {
+  for (const int bytes : {512, 32}) {
+    SwitchCase setting;
+    setting.ports = 8;
+    setting.bytes = bytes;
+    setting.packets = 10'000;
+    compare(machine_with_bare_chip({"ub.link.buffer_cells=8"}), setting, {0.3, 0.6});
+  }
+}
+
+// Every lane of a chip with more than 16 ports.
+TEST(Exchange, EightLanesOfAWideChip) {
+  SwitchCase setting;
+  setting.ports = 20;
+  setting.lanes = 8;
+  setting.packets = 5'000;
+  compare(machine_with_bare_chip(), setting, {0.5});
+}
+
 TEST(Saturation, SixteenPortsCarryNineTenthsOfTheirBandwidth) {
   const hw::Machine machine = hw::load_machine("cloudmatrix384");
   SwitchCase setting;

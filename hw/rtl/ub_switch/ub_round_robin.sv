@@ -11,21 +11,33 @@ module ub_round_robin #(
     output logic [IndexWidth-1:0] index_o,  // of the grant; 0 without one
     output logic                  any_o
 );
-  // The lowest request at or after the place, else the lowest of all; the lowest set bit of x is x & -x.
-  logic [Requesters-1:0] after;
-  logic [Requesters-1:0] masked;
-  assign after = request_i & ({Requesters{1'b1}} << next_i);
-  assign masked = after != '0 ? after : request_i;
-  assign grant_o = masked & (~masked + Requesters'(1));
+  // verilator tracing_off
+  // Word b: the requesters whose number has bit b.
+  logic [IndexWidth*Requesters-1:0] numbered;
+  for (genvar b = 0; b < IndexWidth; b++) begin : g_bit
+    for (genvar r = 0; r < Requesters; r++) begin : g_requester
+      assign numbered[b*Requesters+r] = (r >> b & 1) != 0;
+    end
+  end
+
   assign any_o = request_i != '0;
 
-  // Bit b of the index is set where the winner is one of the requesters whose number has that bit.
-  for (genvar b = 0; b < IndexWidth; b++) begin : g_index
-    logic [Requesters-1:0] numbered;
-    for (genvar r = 0; r < Requesters; r++) begin : g_requester
-      assign numbered[r] = (r >> b & 1) != 0;
+  // The lowest request at or after the place, else the lowest of all; the lowest set bit of x is x & -x. Bit b of the
+  // index is set where the winner is one of the requesters whose number has that bit.
+  logic [Requesters-1:0] after;
+  logic [Requesters-1:0] masked;
+  always_comb begin
+    after   = '0;
+    masked  = '0;
+    grant_o = '0;
+    index_o = '0;
+    // Without a request all of this is 0 anyway: the condition spares a simulator the work.
+    if (any_o) begin
+      after   = request_i & ({Requesters{1'b1}} << next_i);
+      masked  = after != '0 ? after : request_i;
+      grant_o = masked & (~masked + Requesters'(1));
+      for (int unsigned b = 0; b < IndexWidth; b++) index_o[b] = (grant_o & numbered[b*Requesters+:Requesters]) != '0;
     end
-    assign index_o[b] = (grant_o & numbered) != '0;
   end
 
 `ifndef YOSYS

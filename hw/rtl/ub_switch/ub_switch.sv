@@ -53,17 +53,19 @@ module ub_switch #(
     input logic [RouteWidth-1:0] route_label_i,
     input logic [ PortWidth-1:0] route_output_i
 );
+  localparam int unsigned MaxCells = MaxFlits / CellFlits;
   localparam int unsigned SourceWidth = $clog2(Ports * Streams) > 0 ? $clog2(Ports * Streams) : 1;
 
   logic [Ports-1:0] arrived, input_ready, grant, granted_last, output_ready, matched, matched_runs, next_runs;
-  logic [Ports-1:0] grant_runs;
+  logic [Ports-1:0] grant_runs, arrived_alone;
   logic [Ports*SourceWidth-1:0] next_source;
   logic [Ports*Streams-1:0] runs;
   logic [Ports*LaneWidth-1:0] arrived_lane, grant_lane, matched_lane;
   logic [Ports*PortWidth-1:0] arrived_output, grant_output, matched_input;
   logic [Ports*FlitsWidth-1:0] granted_flits;
   logic [Ports*StreamWidth-1:0] granted_stream;
-  logic [Ports*Lanes-1:0] credits;
+  logic [Ports*CellsWidth-1:0] arrived_cells, granted_next_cells;
+  logic [Ports*Lanes*CellsWidth-1:0] credits;
   logic [Ports*Streams*FlitBits-1:0] stream_flit;
   logic [Ports-1:0] ready_q;
   always_ff @(posedge clk_i) ready_q <= ready_i;
@@ -107,8 +109,10 @@ module ub_switch #(
         .route_label_i,
         .route_output_i,
         .arrived_o(arrived[i]),
+        .arrived_alone_o(arrived_alone[i]),
         .arrived_lane_o(arrived_lane[i*LaneWidth+:LaneWidth]),
         .arrived_output_o(arrived_output[i*PortWidth+:PortWidth]),
+        .arrived_cells_o(arrived_cells[i*CellsWidth+:CellsWidth]),
         .ready_o(input_ready[i]),
         .grant_i(grant[i]),
         .grant_lane_i(grant_lane[i*LaneWidth+:LaneWidth]),
@@ -116,6 +120,7 @@ module ub_switch #(
         .granted_flits_o(granted_flits[i*FlitsWidth+:FlitsWidth]),
         .granted_stream_o(granted_stream[i*StreamWidth+:StreamWidth]),
         .granted_last_o(granted_last[i]),
+        .granted_next_cells_o(granted_next_cells[i*CellsWidth+:CellsWidth]),
         .grant_runs_i(grant_runs[i]),
         .runs_i(runs[i*Streams+:Streams]),
         .advance_i(ready_q),
@@ -126,14 +131,18 @@ module ub_switch #(
   ub_switch_allocator #(
       .Ports(Ports),
       .Lanes(Lanes),
+      .MaxCells(MaxCells),
       .Iterations(Iterations)
   ) i_allocator (
       .clk_i,
       .rst_ni,
       .arrived_i(arrived),
+      .arrived_alone_i(arrived_alone),
       .arrived_lane_i(arrived_lane),
       .arrived_output_i(arrived_output),
+      .arrived_cells_i(arrived_cells),
       .granted_last_i(granted_last),
+      .granted_next_cells_i(granted_next_cells),
       .input_ready_i(input_ready),
       .output_ready_i(output_ready),
       .credits_i(credits),
@@ -155,6 +164,8 @@ module ub_switch #(
     logic [PortWidth-1:0] from;
     logic [FlitsWidth-1:0] flits;
     logic reads, ends, next_valid;
+    logic first_q;
+    logic [FlitBits-1:0] flit_q;  // on the link
 
     assign from = matched_input[o*PortWidth+:PortWidth];
     assign flits = granted_flits_of[from];
@@ -192,13 +203,18 @@ module ub_switch #(
         crossing_first_q <= start_q;
       end
       if (crossing_valid_q) begin
-        flit_o[o*FlitBits+:FlitBits] <= stream_flit_of[crossing_q];
-        first_o[o] <= crossing_first_q;
+        flit_q  <= stream_flit_of[crossing_q];
+        first_q <= crossing_first_q;
       end
     end
+    assign flit_o[o*FlitBits+:FlitBits] = flit_q;
+    assign first_o[o] = first_q;
 
     for (genvar l = 0; l < Lanes; l++) begin : g_lane
-      logic [CreditWidth-1:0] credits_q, back, taken;
+      logic [CreditWidth-1:0] credits_q;
+      // verilator tracing_off
+      logic [CreditWidth-1:0] back, taken;
+      // verilator tracing_on
       assign back = credit_valid_i[o] && 32'(credit_lane_i[o*LaneWidth+:LaneWidth]) == l
           ? credit_cells_i[o*CreditWidth+:CreditWidth] : '0;
       assign taken = matched[o] && 32'(matched_lane[o*LaneWidth+:LaneWidth]) == l
@@ -207,7 +223,8 @@ module ub_switch #(
         if (!rst_ni) credits_q <= '0;
         else credits_q <= credits_q + back - taken;
       end
-      assign credits[o*Lanes+l] = credits_q >= CreditWidth'(MaxFlits / CellFlits);
+      assign credits[(o*Lanes+l)*CellsWidth+:CellsWidth] =
+          credits_q >= CreditWidth'(MaxCells) ? CellsWidth'(MaxCells) : CellsWidth'(credits_q);
 `ifndef YOSYS
       always_ff @(posedge clk_i) begin
         if (rst_ni) begin

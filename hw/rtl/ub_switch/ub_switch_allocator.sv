@@ -1,27 +1,36 @@
 // Separable allocator of inputs to outputs, iSLIP: in every iteration each output that may take a packet offers
 // itself to one input that has one, in turn; each input accepts one of the offers, in turn. Turns move on only where
-// an offer of the first iteration was accepted, which keeps everybody served. At an output the lane comes first, in
-// turn, then the input. Combinational but for requests and turns: one matching a cycle.
+// an offer of the first iteration was accepted, which keeps everybody served. Combinational but for requests, lengths
+// and turns: one matching a cycle.
+//
+// At an output each lane has an input whose turn it is, and lanes whose input's packet fits into the credits take
+// turns. A packet that does not fit keeps its lane's turn: short packets of other inputs cannot keep it waiting for
+// ever.
 module ub_switch_allocator #(
     parameter int unsigned Ports = 16,
     parameter int unsigned Lanes = 2,
+    parameter int unsigned MaxCells = 4,    // of a packet, 1 or more
     parameter int unsigned Iterations = 2,  // 1 or more
     localparam int unsigned PortWidth = Ports > 1 ? $clog2(Ports) : 1,
-    localparam int unsigned LaneWidth = Lanes > 1 ? $clog2(Lanes) : 1
+    localparam int unsigned LaneWidth = Lanes > 1 ? $clog2(Lanes) : 1,
+    localparam int unsigned CellsWidth = $clog2(MaxCells + 1)
 ) (
     input logic clk_i,
     input logic rst_ni,
 
-    // An input has a packet in its queue for (lane, output).
-    input logic [          Ports-1:0] arrived_i,
-    input logic [Ports*LaneWidth-1:0] arrived_lane_i,
-    input logic [Ports*PortWidth-1:0] arrived_output_i,
-    // The packet granted was the last of its queue.
-    input logic [          Ports-1:0] granted_last_i,
+    // An input has a packet in its queue for (lane, output), alone there or behind others.
+    input logic [           Ports-1:0] arrived_i,
+    input logic [           Ports-1:0] arrived_alone_i,
+    input logic [ Ports*LaneWidth-1:0] arrived_lane_i,
+    input logic [ Ports*PortWidth-1:0] arrived_output_i,
+    input logic [Ports*CellsWidth-1:0] arrived_cells_i,
+    // The packet granted was the last of its queue, or the one behind it takes so many cells.
+    input logic [           Ports-1:0] granted_last_i,
+    input logic [Ports*CellsWidth-1:0] granted_next_cells_i,
 
-    input logic [      Ports-1:0] input_ready_i,
-    input logic [      Ports-1:0] output_ready_i,
-    input logic [Ports*Lanes-1:0] credits_i,      // of (output, lane), for the longest packet
+    input logic [                 Ports-1:0] input_ready_i,
+    input logic [                 Ports-1:0] output_ready_i,
+    input logic [Ports*Lanes*CellsWidth-1:0] credits_i,      // of (output, lane), MaxCells where there are more
 
     // To inputs.
     output logic [          Ports-1:0] grant_o,
@@ -38,11 +47,16 @@ module ub_switch_allocator #(
   (* mem2reg *) logic [LaneWidth-1:0] lane_turn_q[Ports];         // of outputs
   (* mem2reg *) logic [PortWidth-1:0] output_turn_q[Ports];       // of inputs
 
+  // (output, lane, input): cells of the first packet of that queue.
+  (* mem2reg *) logic [CellsWidth-1:0] head_cells_q[Ports*Lanes*Ports];
+
   (* mem2reg *) logic [Ports-1:0] requests[Ports*Lanes];  // the words of request_q
   always_comb begin
     for (int unsigned w = 0; w < Ports * Lanes; w++) requests[w] = request_q[w*Ports+:Ports];
   end
 
+  // Thousands of wires between requests and grants: left out of waves.
+  // verilator tracing_off
   for (genvar k = 0; k < Iterations; k++) begin : g_iteration
     logic [Ports-1:0] inputs, outputs;  // not matched yet
     if (k == 0) begin : g_first
@@ -59,8 +73,25 @@ module ub_switch_allocator #(
     logic [Ports*PortWidth-1:0] offer_input;
     for (genvar o = 0; o < Ports; o++) begin : g_output
       logic [Lanes-1:0] lanes;
+      (* mem2reg *) logic [PortWidth-1:0] input_of[Lanes];
       for (genvar l = 0; l < Lanes; l++) begin : g_lane
-        assign lanes[l] = outputs[o] && credits_i[o*Lanes+l] && (requests[o*Lanes+l] & inputs) != '0;
+        logic [Ports-1:0] input_grant;
+        logic any_input;
+        logic [PortWidth-1:0] turn;
+        ub_round_robin #(
+            .Requesters(Ports)
+        ) i_input (
+            .request_i(requests[o*Lanes+l] & inputs),
+            .next_i(input_turn_q[o*Lanes+l]),
+            .grant_o(input_grant),
+            .index_o(turn),
+            .any_o(any_input)
+        );
+        assign input_of[l] = turn;
+        assign lanes[l] = outputs[o] && any_input
+            && head_cells_q[(o*Lanes+l)*Ports+32'(turn)] <= credits_i[(o*Lanes+l)*CellsWidth+:CellsWidth];
+        logic unused;
+        assign unused = ^input_grant;
       end
       logic [LaneWidth-1:0] lane;
       logic [Lanes-1:0] lane_grant;
@@ -73,20 +104,10 @@ module ub_switch_allocator #(
           .index_o(lane),
           .any_o(offers[o])
       );
-      logic [Ports-1:0] input_grant;
-      logic any_input;
-      ub_round_robin #(
-          .Requesters(Ports)
-      ) i_input (
-          .request_i(requests[o*Lanes+32'(lane)] & inputs),
-          .next_i(input_turn_q[o*Lanes+32'(lane)]),
-          .grant_o(input_grant),
-          .index_o(offer_input[o*PortWidth+:PortWidth]),
-          .any_o(any_input)
-      );
-      assign offer_lane[o*LaneWidth+:LaneWidth] = lane;
+      assign offer_lane[o*LaneWidth+:LaneWidth]  = lane;
+      assign offer_input[o*PortWidth+:PortWidth] = input_of[lane];
       logic unused;
-      assign unused = ^{input_grant, lane_grant, any_input};
+      assign unused = ^lane_grant;
     end
 
     (* mem2reg *) logic [LaneWidth-1:0] offer_lane_of[Ports];
@@ -159,6 +180,8 @@ module ub_switch_allocator #(
     end
   end
 
+  // verilator tracing_on
+
   assign grant_o = g_iteration[Iterations-1].granted;
   assign grant_lane_o = g_iteration[Iterations-1].granted_lane;
   assign grant_output_o = g_iteration[Iterations-1].granted_output;
@@ -166,7 +189,7 @@ module ub_switch_allocator #(
   assign matched_lane_o = g_iteration[Iterations-1].matched_lane;
   assign matched_input_o = g_iteration[Iterations-1].matched_input;
 
-  // ---- Requests and turns
+  // ---- Requests, lengths and turns
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -184,6 +207,20 @@ module ub_switch_allocator #(
           request_q[(32'(arrived_output_i[i*PortWidth+:PortWidth])*Lanes+32'(arrived_lane_i[i*LaneWidth+:LaneWidth]))*Ports+i]
               <= 1'b1;
         end
+      end
+    end
+  end
+
+  // Needs no reset: a length counts only where there is a request.
+  always_ff @(posedge clk_i) begin
+    for (int unsigned i = 0; i < Ports; i++) begin
+      if (grant_o[i]) begin
+        head_cells_q[(32'(grant_output_o[i*PortWidth+:PortWidth])*Lanes+32'(grant_lane_o[i*LaneWidth+:LaneWidth]))*Ports+i]
+            <= granted_next_cells_i[i*CellsWidth+:CellsWidth];
+      end
+      if (arrived_i[i] && arrived_alone_i[i]) begin
+        head_cells_q[(32'(arrived_output_i[i*PortWidth+:PortWidth])*Lanes+32'(arrived_lane_i[i*LaneWidth+:LaneWidth]))*Ports+i]
+            <= arrived_cells_i[i*CellsWidth+:CellsWidth];
       end
     end
   end

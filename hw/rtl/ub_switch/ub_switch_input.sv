@@ -38,10 +38,12 @@ module ub_switch_input #(
     input logic [RouteWidth-1:0] route_label_i,
     input logic [ PortWidth-1:0] route_output_i,
 
-    // A packet has joined a queue.
-    output logic                 arrived_o,
-    output logic [LaneWidth-1:0] arrived_lane_o,
-    output logic [PortWidth-1:0] arrived_output_o,
+    // A packet has joined a queue; nothing is before it there.
+    output logic                  arrived_o,
+    output logic                  arrived_alone_o,
+    output logic [ LaneWidth-1:0] arrived_lane_o,
+    output logic [ PortWidth-1:0] arrived_output_o,
+    output logic [CellsWidth-1:0] arrived_cells_o,
 
     // The allocator takes the first packet of a queue. Allowed while ready_o; answers in the same cycle.
     output logic                   ready_o,
@@ -50,8 +52,9 @@ module ub_switch_input #(
     input  logic [  PortWidth-1:0] grant_output_i,
     output logic [ FlitsWidth-1:0] granted_flits_o,
     output logic [StreamWidth-1:0] granted_stream_o,
-    output logic                   granted_last_o,   // nothing is left in that queue
-    input  logic                   grant_runs_i,     // its output has no other packet before it
+    output logic                   granted_last_o,        // nothing is left in that queue
+    output logic [ CellsWidth-1:0] granted_next_cells_o,  // of the packet behind it
+    input  logic                   grant_runs_i,          // its output has no other packet before it
 
     // To the crossbar. A stream waits until its output comes to its packet, then a flit is read in every cycle in which
     // the output advances.
@@ -75,8 +78,8 @@ module ub_switch_input #(
   // What is in the memories needs no reset: nothing is read before it was written.
   logic [FlitBits-1:0] memory[Cells*CellFlits];
   logic [CellWidth-1:0] next_cell[Cells];    // of a packet; of a free list
-  logic [CellWidth-1:0] next_packet[Cells];  // first cells: the packet behind in the same queue
-  logic [FlitsWidth-1:0] length[Cells];      // first cells
+  logic [CellWidth-1:0] next_packet[Cells];  // first cells: the packet behind in the same queue,
+  logic [FlitsWidth-1:0] next_flits[Cells];  // and its length
   logic [PortWidth-1:0] route[Routes];
 
   // Free cells of a lane: those never used yet, then a list.
@@ -85,10 +88,15 @@ module ub_switch_input #(
   (* mem2reg *) logic [CellWidth-1:0] free_head_q[Lanes];
   (* mem2reg *) logic [CellWidth-1:0] free_tail_q[Lanes];
 
-  // Queues: first cells of the first and of the last packet.
+  // Queues: first cells of the first and of the last packet, length of the first.
   logic [Lanes*Ports-1:0] waiting_q;
   (* mem2reg *) logic [CellWidth-1:0] head_q[Lanes*Ports];
+  (* mem2reg *) logic [FlitsWidth-1:0] head_flits_q[Lanes*Ports];
   (* mem2reg *) logic [CellWidth-1:0] tail_q[Lanes*Ports];
+
+  function automatic logic [CellsWidth-1:0] cells(input logic [FlitsWidth-1:0] count);
+    cells = CellsWidth'((32'(count) + CellFlits - 1) / CellFlits);
+  endfunction
 
   function automatic logic [QueueWidth-1:0] queue(input logic [LaneWidth-1:0] lane,
                                                   input logic [PortWidth-1:0] port);
@@ -122,6 +130,7 @@ module ub_switch_input #(
 
   assign arrived_o = first;
   assign arrived_lane_o = lane;
+  assign arrived_cells_o = cells(flits);
   assign arrived_output_o = route[RouteWidth'(flit_q[LabelAt+:16])];
   assign joined = queue(lane, arrived_output_o);
 
@@ -140,7 +149,6 @@ module ub_switch_input #(
       offset_q <= offset_now + OffsetWidth'(1);
       memory[{cell_now, offset_now}] <= flit_q;
     end
-    if (first) length[cell_now] <= flits;
     if (route_write_i) route[route_label_i] <= route_output_i;
   end
 
@@ -184,8 +192,10 @@ module ub_switch_input #(
   assign granted = queue(grant_lane_i, grant_output_i);
   assign granted_cell = head_q[granted];
   assign one_left = granted_cell == tail_q[granted];
-  assign granted_flits_o = length[granted_cell];
+  assign granted_flits_o = head_flits_q[granted];
   assign granted_last_o = one_left && !(first && joined == granted);
+  assign granted_next_cells_o = cells(next_flits[granted_cell]);
+  assign arrived_alone_o = !waiting_q[joined] || (grant_i && one_left && granted == joined);
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -194,10 +204,18 @@ module ub_switch_input #(
       if (grant_i && one_left) waiting_q[granted] <= 1'b0;
       if (first) waiting_q[joined] <= 1'b1;
     end
-    if (grant_i && !one_left) head_q[granted] <= next_packet[granted_cell];
+    if (grant_i && !one_left) begin
+      head_q[granted] <= next_packet[granted_cell];
+      head_flits_q[granted] <= next_flits[granted_cell];
+    end
     if (first) begin
-      if (!waiting_q[joined] || (grant_i && one_left && granted == joined)) head_q[joined] <= cell_now;
-      else next_packet[tail_q[joined]] <= cell_now;
+      if (arrived_alone_o) begin
+        head_q[joined] <= cell_now;
+        head_flits_q[joined] <= flits;
+      end else begin
+        next_packet[tail_q[joined]] <= cell_now;
+        next_flits[tail_q[joined]]  <= flits;
+      end
       tail_q[joined] <= cell_now;
     end
   end
@@ -208,7 +226,7 @@ module ub_switch_input #(
         output_q[s] <= grant_output_i;
         stream_lane_q[s] <= grant_lane_i;
         stream_left_q[s] <= granted_flits_o;
-        cells_q[s] <= CellsWidth'((32'(granted_flits_o) + CellFlits - 1) / CellFlits);
+        cells_q[s] <= cells(granted_flits_o);
         first_q[s] <= granted_cell;
         at_q[s] <= granted_cell;
         at_offset_q[s] <= '0;

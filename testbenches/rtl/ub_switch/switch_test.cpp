@@ -192,6 +192,36 @@ TEST(Lanes, OneWithoutCreditsDoesNotHoldTheOther) {
   bench.drain();
 }
 
+// One cell at the receiver: packets of one cell go, one after the other.
+TYPED_TEST(EveryShape, APacketNeedsCreditsForItsOwnCellsOnly) {
+  SwitchBench<TypeParam> bench(1);
+  bench.run(20);
+  for (unsigned n = 0; n < 20; ++n) {
+    for (unsigned i = 0; i < TypeParam::ports; ++i)
+      bench.send({i, n % TypeParam::lanes, TypeParam::ports - 1, 1 + n % TypeParam::cell_flits});
+  }
+  bench.drain();
+  EXPECT_EQ(bench.received.size(), 20u * TypeParam::ports);
+}
+
+// An input with packets of four cells among inputs with packets of one, and never more than four cells free:
+// it gets its turns.
+TEST(Fairness, ShortPacketsDoNotKeepALongOneWaiting) {
+  SwitchBench<Small> bench(4);
+  bench.credit_delay = 9;
+  for (unsigned c = 0; c < 20'000; ++c) {
+    for (unsigned i = 0; i < Small::ports; ++i) {
+      while (bench.backlog(i) < 4) bench.send({i, 0, 1, i == 2 ? 32u : 8u});
+    }
+    bench.step();
+  }
+  std::array<std::uint64_t, Small::ports> packets{};
+  for (const auto& p : bench.received) ++packets[p.packet.input];
+  EXPECT_GT(packets[2], 100u);
+  for (const std::uint64_t n : packets)
+    EXPECT_NEAR(static_cast<double>(n), static_cast<double>(packets[2]), 2.0);
+}
+
 // A scoreboard that cannot fail proves nothing.
 TEST(Scoreboard, SeesAWrongOutput) {
   testing::TestPartResultArray failures;
