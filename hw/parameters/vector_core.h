@@ -2,6 +2,8 @@
 // that move data between global memory and the UBuffer. Cycles are core cycles.
 #pragma once
 
+#include <string>
+
 #include "hw/parameters/describe.h"
 #include "hw/units.h"
 
@@ -68,6 +70,7 @@ struct Mte {
   double read_request_interval = 0, write_request_interval = 0;
   Bytes local_read_window, local_write_window;
   int remote_reads = 0, remote_writes = 0;
+  std::string remote_partial_write;
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
@@ -91,6 +94,10 @@ struct Mte {
           "requests to memory outside the die that MTE2 has outstanding at most");
     visit("remote_writes", self.remote_writes, Range{1, 4096},
           "requests to memory outside the die that MTE3 has outstanding at most");
+    visit("remote_partial_write", self.remote_partial_write, OneOf{{"merge", "byte-enable"}},
+          "a write to memory outside the die that covers part of a 32 B block: MTE3 reads the blocks and "
+          "writes "
+          "them back whole, or the packet says which bytes count");
   }
 };
 

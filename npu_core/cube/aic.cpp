@@ -69,18 +69,18 @@ Aic::State::State(std::uint16_t core_number, const hw::CubeCore& cube, const hw:
       read_timing(mte_timing(core_clock, mte.read_instruction_overhead, mte.read_request_interval,
                              mte.local_read_window, mte.remote_reads)),
       write_timing(mte_timing(core_clock, mte.write_instruction_overhead, mte.write_request_interval,
-                              mte.local_write_window, mte.remote_writes)),
+                              mte.local_write_window, mte.remote_writes, mte.remote_partial_write)),
       fix_timing(mte_timing(core_clock, mte.write_instruction_overhead, 1.0, mte.local_write_window,
-                            mte.remote_writes)),
+                            mte.remote_writes, mte.remote_partial_write)),
       mte2(true, core_number, kEngine0, 0, read_timing, die, buffers.l1,
            {statistics.mte2_busy_ps, statistics.local_requests, statistics.remote_requests,
-            statistics.read_bytes, statistics.window_full}),
+            statistics.read_bytes, statistics.window_full, statistics.merged_writes}),
       mte3(false, core_number, kEngine1, kEngineTags, write_timing, die, buffers.l1,
            {statistics.mte3_busy_ps, statistics.local_requests, statistics.remote_requests,
-            statistics.mte3_bytes, statistics.window_full}),
+            statistics.mte3_bytes, statistics.window_full, statistics.merged_writes}),
       fix(false, core_number, kEngine2, 2 * kEngineTags, fix_timing, die, fix_result,
           {statistics.fix_busy_ps, statistics.local_requests, statistics.remote_requests,
-           statistics.fix_bytes, statistics.window_full}) {
+           statistics.fix_bytes, statistics.window_full, statistics.merged_writes}) {
   fix_timing.sector_ps = mte_timing(core_clock, 0, 128.0 / cube.fixpipe_bytes_per_cycle, 0_B, 0).interval_ps;
   add_engine(kCubeMte2, mte2, kEngine0);
   add_engine(kCubeMte3, mte3, kEngine1);
@@ -306,6 +306,8 @@ void Aic::declare_statistics(sim::Statistics& to, const sim::StatisticPath& at) 
   to.declare(at, "remote_requests", "requests", "to other memory, at most 512 B each", s.remote_requests);
   to.declare(at, "window_full", "requests", "that waited for a place among the outstanding ones",
              s.window_full);
+  to.declare(at, "merged_writes", "requests", "to other memory that covered part of a 32 B block",
+             s.merged_writes);
   to.declare(at, "queue_full", "instructions", "whose pipe's queue was full when they were handed over",
              s.queue_full);
   to.declare(at, "scalar_flag_waits", "waits", "of the scalar unit for a flag that cost it time",

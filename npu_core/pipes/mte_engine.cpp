@@ -1,12 +1,9 @@
 #include "npu_core/pipes/mte_engine.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <bit>
 
 #include "firmware/abi/memory_map.h"
-#include "sim/error.h"
 
 namespace cm384::npu {
 namespace {
@@ -20,13 +17,19 @@ std::uint32_t units_of(std::uint64_t address, std::uint32_t bytes) {
 
 }  // namespace
 
-MteTiming mte_timing(const Clock& clock, double overhead, double interval, Bytes window, int remote) {
+MteTiming mte_timing(const Clock& clock, double overhead, double interval, Bytes window, int remote,
+                     std::string_view partial_write) {
   const auto ps = [&clock](double cycles) {
     const auto hundredths = static_cast<std::int64_t>(cycles * 100.0 + 0.5);
     return (hundredths * clock.numerator() + 50 * clock.denominator()) / (100 * clock.denominator());
   };
   // The overhead is counted from the time at which the next request could have left.
-  return {ps(overhead), ps(interval), window.count, static_cast<std::uint32_t>(remote)};
+  return {ps(overhead),
+          ps(interval),
+          window.count,
+          static_cast<std::uint32_t>(remote),
+          0,
+          partial_write == "merge"};
 }
 
 MteEngine::MteEngine(bool reads, std::uint16_t core, std::uint32_t event, std::uint32_t tag_base,
@@ -146,7 +149,7 @@ void MteEngine::schedule_next(std::int64_t earliest_ps) {
       at = std::max(at, freed);
     }
     counters_.window_full += waited ? 1 : 0;
-  } else if (remote_outstanding_ >= timing_.remote_window) {
+  } else if (remote_waits()) {
     waits_for_window_ = true;
     cursor_ps_ = at;
     ++counters_.window_full;
@@ -202,7 +205,9 @@ void MteEngine::local_request(Time now) {
   if (reads_) {
     sim::TagMask tags = 0;
     done = socket_.access(access, buffer, tags);
-    read_into({local, piece_, 0, copy_.block_stride}, buffer, tags);
+    read_into(
+        {.local = local, .bytes = static_cast<std::uint16_t>(piece_), .block_stride = copy_.block_stride},
+        buffer, tags);
   } else {
     sim::TagMask tags = buffer_.tags(local, piece_);
     const bool add = copy_.operation != sim::Operation::write;
@@ -228,72 +233,6 @@ void MteEngine::local_request(Time now) {
   const std::uint32_t units = units_of(request_address_, piece_);
   window_[window_last_++ & (window_.size() - 1)] = static_cast<std::uint64_t>(window_freed_ps_) << 3 | units;
   window_bytes_ += units * kUnit;
-}
-
-void MteEngine::remote_request(Time now) {
-  if (free_slots_.empty() && slots_.size() < timing_.remote_window) {
-    free_slots_.push_back(static_cast<std::uint16_t>(slots_.size()));
-    slots_.emplace_back();
-  }
-  const std::uint16_t slot = free_slots_.back();
-  free_slots_.pop_back();
-  const std::uint32_t local = local_place();
-  slots_[slot] = {local, piece_, sequence_, copy_.block_stride};
-  ++entry(sequence_).outstanding;
-  ++remote_outstanding_;
-
-  sim::Request request;
-  request.address = request_address_;
-  request.at = now;
-  request.transaction = transaction_;
-  request.bytes = piece_;
-  request.tag = static_cast<std::uint32_t>(epoch_ << 16) | (tag_base_ + slot);
-  request.operation = copy_.operation;
-  request.core = core_;
-  request.lane = copy_.lane;
-  if (!reads_) {
-    request.payload.tags = buffer_.tags(local, piece_);
-    if (request.payload.tags != sim::all_tags(piece_)) {
-      request.payload.chunk = socket_.payloads().allocate();
-      buffer_.load(local, socket_.payloads().bytes(request.payload.chunk), piece_);
-    }
-  }
-  ++counters_.remote_requests;
-  counters_.bytes += piece_;
-  socket_.submit(request);
-}
-
-bool MteEngine::completed(const sim::Completion& completion, Time now) {
-  sim::Payload payload = completion.payload;
-  if (completion.tag >> 16 != (epoch_ & 0xffff)) {  // of a run that was given up
-    socket_.payloads().release(payload);
-    return false;
-  }
-  const auto slot = static_cast<std::uint16_t>((completion.tag & 0xffff) - tag_base_);
-  const RemoteSlot place = slots_[slot];
-  Mark& m = entry(place.sequence);
-  if (completion.outcome != sim::Outcome::done) {
-    throw MachineError(
-        fmt::format("pc {:#x}: {} outside the memory of its target", m.pc, reads_ ? "read" : "write"));
-  }
-  if (reads_) {
-    const std::byte* bytes =
-        payload.chunk == sim::kNoChunk ? nullptr : socket_.payloads().bytes(payload.chunk);
-    read_into(place, bytes, payload.tags);
-  }
-  socket_.payloads().release(payload);
-  --m.outstanding;
-  m.complete_ps = std::max(m.complete_ps, now.ps);
-  if (m.issued && m.outstanding == 0) {
-    socket_.transaction_completed(core_, m.transaction, Time{m.complete_ps});
-  }
-  free_slots_.push_back(slot);
-  --remote_outstanding_;
-  if (!waits_for_window_) return false;
-  waits_for_window_ = false;
-  if (cursor_ps_ <= now.ps) return request(now);
-  socket_.schedule(core_, Time{cursor_ps_}, event_, epoch_);
-  return false;
 }
 
 void MteEngine::read_into(const RemoteSlot& place, const std::byte* bytes, sim::TagMask tags) {
@@ -343,6 +282,7 @@ void MteEngine::reset() {
   slots_.clear();
   free_slots_.clear();
   remote_outstanding_ = 0;
+  merging_ = false;
   first_ = last_ = 0;
 }
 

@@ -5,9 +5,14 @@
 // time on top, and its set-up hides behind the requests of the one before it. A request never crosses a 512 B
 // boundary of global memory; the die's memory moves the whole sectors it touches. What is outstanding to the
 // own die is bounded in bytes of sectors, whose buffer frees in order; to memory outside in requests.
+//
+// A write to memory outside that covers part of a 32 B block is, where MteTiming::merges, a read of the whole
+// blocks, whose answer goes back with the write's bytes in their place: one such write at a time an engine.
+// Nothing keeps others from writing the block in between; so must the kernels.
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "hw/parameters/vector_core.h"
@@ -25,6 +30,7 @@ struct MteCounters {
   std::uint64_t& remote_requests;
   std::uint64_t& bytes;        // of the kernel's bursts, without padding and rounding
   std::uint64_t& window_full;  // requests that waited for a place in a window
+  std::uint64_t& merged;       // writes to memory outside that had to read first
 };
 
 // What one direction of hw::Mte comes to in picoseconds, for all cores of a die.
@@ -34,9 +40,11 @@ struct MteTiming {
   std::int64_t window_bytes = 0;
   std::uint32_t remote_window = 0;
   std::int64_t sector_ps = 0;  // a request takes at least so much for each 128 B that it touches
+  bool merges = false;         // hw::Mte::remote_partial_write
 };
 
-MteTiming mte_timing(const Clock& clock, double overhead, double interval, Bytes window, int remote);
+MteTiming mte_timing(const Clock& clock, double overhead, double interval, Bytes window, int remote,
+                     std::string_view partial_write = "byte-enable");
 
 struct MteCopy {
   std::uint64_t gm = 0;
@@ -106,10 +114,14 @@ class MteEngine {
   std::uint64_t epoch() const { return epoch_; }
 
  private:
+  enum class Merge : std::uint8_t { none, reads, writes };
   struct RemoteSlot {
     std::uint32_t local = 0;
-    std::uint32_t bytes = 0;
+    std::uint16_t bytes = 0;
+    std::uint8_t lane = 0;
+    Merge merge = Merge::none;  // of a write that covers part of a block: what is under way
     std::uint64_t sequence = 0;
+    std::uint64_t address = 0;
     std::uint32_t block_stride = 0;
   };
 
@@ -122,6 +134,13 @@ class MteEngine {
   void schedule_next(std::int64_t earliest_ps);
   void local_request(Time now);
   void remote_request(Time now);
+  std::uint32_t tag_of(std::uint16_t slot) const {
+    return static_cast<std::uint32_t>(epoch_ << 16) | (tag_base_ + slot);
+  }
+  bool merges() const;
+  bool remote_waits() const;
+  void submit_remote(std::uint16_t slot, sim::Operation operation, Time now);
+  void write_merged(std::uint16_t slot, const sim::Payload& old, Time now);
   std::uint32_t local_place() const;
   void read_into(const RemoteSlot& place, const std::byte* bytes, sim::TagMask tags);
   void prepare_burst();
@@ -159,6 +178,7 @@ class MteEngine {
   std::vector<RemoteSlot> slots_;
   std::vector<std::uint16_t> free_slots_;
   std::uint32_t remote_outstanding_ = 0;
+  bool merging_ = false;  // one write is
 
   std::vector<Mark> marks_;  // ring, a power of two
   std::uint64_t first_ = 0, last_ = 0;

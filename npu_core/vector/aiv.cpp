@@ -25,13 +25,13 @@ Aiv::State::State(std::uint16_t core_number, const hw::VectorCore& vector, const
       read_timing(mte_timing(core_clock, mte.read_instruction_overhead, mte.read_request_interval,
                              mte.local_read_window, mte.remote_reads)),
       write_timing(mte_timing(core_clock, mte.write_instruction_overhead, mte.write_request_interval,
-                              mte.local_write_window, mte.remote_writes)),
+                              mte.local_write_window, mte.remote_writes, mte.remote_partial_write)),
       mte2(true, core_number, kEngine0, 0, read_timing, die, ubuffer,
            {statistics.mte2_busy_ps, statistics.local_read_requests, statistics.remote_read_requests,
-            statistics.read_bytes, statistics.window_full}),
+            statistics.read_bytes, statistics.window_full, statistics.merged_writes}),
       mte3(false, core_number, kEngine1, kEngineTags, write_timing, die, ubuffer,
            {statistics.mte3_busy_ps, statistics.local_write_requests, statistics.remote_write_requests,
-            statistics.written_bytes, statistics.window_full}) {
+            statistics.written_bytes, statistics.window_full, statistics.merged_writes}) {
   add_engine(kPipeMte2, mte2, kEngine0);
   add_engine(kPipeMte3, mte3, kEngine1);
   setup[kPipeMte2] = mte.read_setup;

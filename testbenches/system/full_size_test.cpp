@@ -72,8 +72,7 @@ TEST(FullSize, DispatchAndCombineOf256Ranks) {
   setting.warmup = 1;
   const studies::CombineReading reading = run_combine(setting);
   EXPECT_NEAR(reading.dispatch.task_us.mean / 152.0, 1.0, 0.10) << "[P] table 7";
-  // Known to be off: docs/moe.md.
-  EXPECT_NEAR(reading.combine.task_us.mean / 149.0, 1.28, 0.03) << "[P] table 7";
+  EXPECT_NEAR(reading.combine.task_us.mean / 149.0, 1.0, 0.10) << "[P] table 7";
 }
 
 TEST(FullSize, ControlReachesTheWholeSupernode) {

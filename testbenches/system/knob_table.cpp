@@ -72,6 +72,7 @@ constexpr Knob kKnobs[] = {
     {"mte.local_write_window", "1KiB", "core", "writes", Way::up},
     {"mte.remote_reads", "2", "p2p read npu", "bandwidth", Way::down},
     {"mte.remote_writes", "2", "p2p write npu", "bandwidth", Way::down},
+    {"mte.remote_partial_write", "byte-enable", "dispatch", "kernel", Way::down},
 
     {"die.aic", "2", "gemm", "kernel", Way::refused},
     {"cube_core.queue_depth", "4", "cube", "queue", Way::up},
@@ -92,6 +93,7 @@ constexpr Knob kKnobs[] = {
     {"cube_mte.local_write_window", "1KiB", "cube", "writes", Way::up},
     {"cube_mte.remote_reads", "2", "cube", "remote-reads", Way::up},
     {"cube_mte.remote_writes", "2", "cube", "remote-writes", Way::up},
+    {"cube_mte.remote_partial_write", "byte-enable", "cube", "remote-partial", Way::down},
 
     {"on_die_network.clock", "925MHz", "core", "memory", Way::up},
     {"on_die_network.core_ports", "8", "core", "memory", Way::refused},

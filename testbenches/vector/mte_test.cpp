@@ -47,11 +47,17 @@ TEST(Mte, RequestsDoNotCross512Bytes) {
   EXPECT_TRUE(die.accesses[1].write);
 }
 
-TEST(Mte, DataArrivesWhereItBelongs) {
+hw::Mte merging_mte() {
+  hw::Mte parameters = mte_parameters();
+  parameters.remote_partial_write = "merge";
+  return parameters;
+}
+
+void check_copies(const hw::Mte& parameters) {
   for (const bool remote : {false, true}) {
     for (const std::uint32_t start : {0u, 32u, 500u, 511u, 1000u}) {
       for (const std::uint32_t bytes : {1u, 12u, 32u, 512u, 513u, 7212u}) {
-        StandIn die;
+        StandIn die(parameters);
         auto& memory = remote ? die.remote_memory : die.memory;
         number(memory);
         const auto original = memory;
@@ -73,6 +79,74 @@ TEST(Mte, DataArrivesWhereItBelongs) {
       }
     }
   }
+}
+TEST(Mte, DataArrivesWhereItBelongs) {
+  check_copies(mte_parameters());
+  check_copies(merging_mte());
+}
+
+TEST(Mte, PartOfABlockElsewhereIsReadAndWrittenWhole) {
+  StandIn die(merging_mte());
+  ASSERT_TRUE(die.run({copy_out(there(0x2000), 0, 7212)}));
+  ASSERT_EQ(die.requests.size(), 16u);  // 14 of 512 B; 44 B: the two blocks read, then written
+  for (std::size_t i = 0; i < 14; ++i) EXPECT_EQ(die.requests[i].operation, sim::Operation::write) << i;
+  const sim::Request &read = die.requests[14], &write = die.requests[15];
+  EXPECT_EQ(read.operation, sim::Operation::read);
+  EXPECT_EQ(write.operation, sim::Operation::write);
+  for (const sim::Request& r : {read, write}) {
+    EXPECT_EQ(r.address, there(0x2000 + 7168));
+    EXPECT_EQ(r.bytes, 64u);
+    EXPECT_EQ(r.transaction, die.requests[0].transaction);
+  }
+  EXPECT_EQ(write.at, read.at + die.remote_latency);
+  EXPECT_EQ(die.drained(), die.clock.tick_at_or_after(write.at + die.remote_latency));
+  EXPECT_EQ(die.aiv.statistics().merged_writes, 1u);
+  EXPECT_EQ(die.aiv.statistics().remote_write_requests, 15u);
+  EXPECT_EQ(die.aiv.statistics().written_bytes, 7212u);
+
+  // Whole blocks, the own die and atomic adds need no reading.
+  die.requests.clear();
+  PipeInstruction add = copy_out(there(0x204), 0, 4);
+  add.operation = CM384_MTE_UB_TO_GM_ADD_S32;
+  ASSERT_TRUE(die.run({copy_out(there(0x20), 0, 96), copy_out(here(0), 0, 12), add}, 20'000));
+  ASSERT_EQ(die.requests.size(), 2u);
+  EXPECT_EQ(die.aiv.statistics().merged_writes, 1u);
+}
+
+TEST(Mte, PartsOfOneBlockAreMergedOneAfterAnother) {
+  // Bursts of 12 B, 16 B apart: two in each block. Were both read before one is written, the other were lost.
+  StandIn die(merging_mte());
+  number(die.remote_memory);
+  const auto before = die.remote_memory;
+  std::vector<std::byte> ones(1024, std::byte{1});
+  die.aiv.ubuffer().store(0, ones.data(), 1024);
+  ASSERT_TRUE(die.run({sync(CM384_SET_STRIDE, 64, 16), copy_out(there(0x40), 0, 12, 5)}));
+  for (std::size_t i = 0; i < 80; ++i) {
+    EXPECT_EQ(die.remote_memory[0x40 + i], i % 16 < 12 ? std::byte{1} : before[0x40 + i]) << i;
+  }
+  EXPECT_EQ(die.aiv.statistics().merged_writes, 5u);
+  ASSERT_EQ(die.requests.size(), 10u);
+  for (std::size_t i = 2; i < 10; ++i)
+    EXPECT_EQ(die.requests[i].at, die.requests[i - 1].at + die.remote_latency) << i;
+}
+
+TEST(Mte, MergedBlocksKeepTheirTags) {
+  // A block that any payload was written into is payload.
+  StandIn die(merging_mte());
+  number(die.remote_memory);
+  const auto before = die.remote_memory;
+  die.remote_tagged[0x40 / 32] = true;
+  die.aiv.ubuffer().set_payload(64, 32, true);
+  std::vector<std::byte> ones(32, std::byte{1});
+  die.aiv.ubuffer().store(32, ones.data(), 32);
+  ASSERT_TRUE(die.run({copy_out(there(0x70), 32, 44)}));  // 32 B plain, 12 B payload, from 0x70 on
+  EXPECT_FALSE(die.remote_tagged[0x60 / 32]);
+  EXPECT_TRUE(die.remote_tagged[0x80 / 32]);
+  EXPECT_TRUE(die.remote_tagged[0x40 / 32]);
+  EXPECT_EQ(die.remote_memory[0x6f], before[0x6f]);
+  EXPECT_EQ(die.remote_memory[0x70], std::byte{1});
+  EXPECT_EQ(die.remote_memory[0x7f], std::byte{1});
+  EXPECT_EQ(die.payloads().in_use(), 0u);
 }
 
 TEST(Mte, StridedBurstsAndPadding) {
@@ -246,6 +320,17 @@ TEST(Mte, EveryParameterMovesTheTime) {
   EXPECT_LT(time(with(&Mte::local_write_window, Bytes{8192}), writes), write);
   EXPECT_GT(time(with(&Mte::remote_reads, 4), reads), read);
   EXPECT_GT(time(with(&Mte::remote_writes, 4), writes), write);
+}
+
+TEST(Mte, AMergeThatWasGivenUpDoesNotHoldTheNext) {
+  StandIn die(merging_mte());
+  die.at(Time{300'000}, [&] { die.aiv.reset(); });  // the read is on its way
+  EXPECT_FALSE(die.run({copy_out(there(0), 0, 12), set_flag(CM384_PIPE_MTE3, CM384_PIPE_S),
+                        wait_flag(CM384_PIPE_MTE3, CM384_PIPE_S)}));
+  EXPECT_EQ(die.requests.size(), 1u);
+  EXPECT_TRUE(die.run({copy_out(there(0), 0, 12)}, 100'000));
+  EXPECT_EQ(die.requests.size(), 3u);
+  EXPECT_EQ(die.payloads().in_use(), 0u);
 }
 
 TEST(Mte, CompletionsOfARunThatWasGivenUpAreIgnored) {

@@ -65,6 +65,7 @@ hw::Mte mte_parameters() {
   p.local_read_window = p.local_write_window = {16'384};
   p.remote_reads = 8;
   p.remote_writes = 16;
+  p.remote_partial_write = "byte-enable";
   return p;
 }
 

@@ -65,6 +65,7 @@ void MemorySections(uint64_t data, uint64_t remote) {
   });
   Section(CM384_CUBE_KNOB_REMOTE_READS, [&] { CopyToL1(0, remote, 65536); });
   Section(CM384_CUBE_KNOB_REMOTE_WRITES, [&] { Store(remote, 0, 65536); });
+  Section(CM384_CUBE_KNOB_REMOTE_PARTIAL, [&] { Store(remote, 0, 100); });
 }
 
 }  // namespace
