@@ -140,15 +140,13 @@ class AllToAll {
     Sync<HardEvent::V_S>(EVENT_ID0);
     Load(l_.counts, a_.received_counts, static_cast<uint64_t>(a_.ranks) * a_.message_bytes);
     Sync<HardEvent::MTE2_S>(EVENT_ID0);
-    uint32_t rows = 0;
-    for (uint32_t rank = 0; rank < a_.ranks; ++rank)
-      for (uint32_t local = 0; local < a_.local_experts; ++local) rows += CountOf(rank, local);
-    const Range share = Share(rows, blocks_, block_);
+    const Range share = Share(RowsArrived(), blocks_, block_);
     const auto used = At<uint32_t>(l_.used);  // rows of each region that stand before the entry
     for (int32_t b = 0; b < 2; ++b) {
       SetFlag<HardEvent::MTE3_MTE2>(b);
       SetFlag<HardEvent::V_MTE2>(b);
       SetFlag<HardEvent::MTE3_V>(b);
+      SetFlag<HardEvent::MTE3_S>(b);
     }
     uint32_t row = 0;
     for (uint32_t local = 0; local < a_.local_experts && row < share.last; ++local) {
@@ -165,11 +163,21 @@ class AllToAll {
         used.SetValue(rank, before + count);
       }
     }
+    if (a_.step == CM384_STEP_QUANTISE) QuantiseLoaded();
     for (int32_t b = 0; b < 2; ++b) {
       WaitFlag<HardEvent::MTE3_MTE2>(b);
       WaitFlag<HardEvent::V_MTE2>(b);
       WaitFlag<HardEvent::MTE3_V>(b);
+      WaitFlag<HardEvent::MTE3_S>(b);
     }
+  }
+  // The sum of all counts; what fills the messages up is 0.
+  uint32_t RowsArrived() const {
+    Sync<HardEvent::MTE2_V>(EVENT_ID2);
+    ReduceSum(At<int32_t>(l_.scalars + kSum), At<int32_t>(l_.counts), At<int32_t>(l_.cells),
+              static_cast<int32_t>(a_.ranks * a_.message_bytes / 4));
+    Sync<HardEvent::V_S>(EVENT_ID0);
+    return At<uint32_t>(l_.scalars + kSum).GetValue(0);
   }
 
   void CopyRow(uint64_t to, uint64_t from) {
@@ -183,24 +191,35 @@ class AllToAll {
     SetFlag<HardEvent::MTE3_MTE2>(b);
   }
 
+  // Loads a row, and quantises the one before it while that is under way.
   void Quantise(uint64_t from, uint32_t row) {
-    const uint32_t b = moved_++ & 1;
-    const auto in = At<bfloat16_t>(l_.rows + b * l_.row_bytes);
-    const uint64_t out = l_.out + b * l_.out_bytes;
+    const uint32_t b = moved_ & 1;
     WaitFlag<HardEvent::V_MTE2>(b);
-    DataCopy(in, GlobalAt<bfloat16_t>(from), a_.hidden);
+    DataCopy(At<bfloat16_t>(l_.rows + b * l_.row_bytes), GlobalAt<bfloat16_t>(from), a_.hidden);
     SetFlag<HardEvent::MTE2_V>(b);
+    QuantiseLoaded();
+    loaded_row_ = row;
+    ++moved_;
+  }
+  // The row that was loaded last, where there is one.
+  void QuantiseLoaded() {
+    if (moved_ == 0) return;
+    const uint32_t b = (moved_ - 1) & 1;
+    const uint64_t out = l_.out + b * l_.out_bytes;
     const float scale =
-        QuantiseRow(in, At<float>(l_.row), At<float>(l_.product), At<float>(l_.scalars + kMaximum),
-                    At<int8_t>(out), a_.hidden, static_cast<event_t>(b));
+        QuantiseRow(At<bfloat16_t>(l_.rows + b * l_.row_bytes), At<float>(l_.row), At<float>(l_.product),
+                    At<float>(l_.scalars + kMaximum), At<int8_t>(out), a_.hidden, static_cast<event_t>(b));
     WaitFlag<HardEvent::V_MTE3>(b);
-    Sync<HardEvent::MTE3_S>(EVENT_ID0);
+    Sync<HardEvent::V_S>(EVENT_ID1);  // whole repeats are written: the last one reaches the scale's block
+    WaitFlag<HardEvent::MTE3_S>(b);   // the transfer from this buffer before
     At<float>(out + a_.hidden).SetValue(0, scale);
     Sync<HardEvent::S_MTE3>(EVENT_ID0);
-    DataCopyPad(GlobalAt<int8_t>(a_.expand_x + static_cast<uint64_t>(row) * a_.hidden), At<int8_t>(out),
-                {1, a_.hidden, 0, 0});
-    DataCopyPad(GlobalAt<int8_t>(a_.expand_scales + row * 4ull), At<int8_t>(out + a_.hidden), {1, 4, 0, 0});
+    DataCopyPad(GlobalAt<int8_t>(a_.expand_x + static_cast<uint64_t>(loaded_row_) * a_.hidden),
+                At<int8_t>(out), {1, a_.hidden, 0, 0});
+    DataCopyPad(GlobalAt<int8_t>(a_.expand_scales + loaded_row_ * 4ull), At<int8_t>(out + a_.hidden),
+                {1, 4, 0, 0});
     SetFlag<HardEvent::MTE3_V>(b);
+    SetFlag<HardEvent::MTE3_S>(b);
   }
 
   // The own tokens, from the rows that came back.
@@ -233,6 +252,7 @@ class AllToAll {
   const uint32_t pairs_, cells_;
   const uint64_t row_bytes_;
   uint32_t moved_ = 0;
+  uint32_t loaded_row_ = 0;
 };
 
 }  // namespace

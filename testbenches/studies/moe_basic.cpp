@@ -16,6 +16,9 @@ namespace cm384::studies {
 namespace {
 
 constexpr int kSteps = 4;  // of enum cm384_all_to_all_step
+// Streams that carry counts: enough that copies of some microseconds keep up with a host that submits one a
+// microsecond. Each more would cost the host a call, to let it wait for the kernel before.
+constexpr std::size_t kMessageStreams = 8;
 
 // A rank's buffers, streams, and what it did in a round.
 struct Rank {
@@ -164,9 +167,10 @@ class BasicFlow {
   supernode::TaskHandle launch(const Rank& rank, cm384_all_to_all_step step) {
     return runtime_.launch_kernel(rank.kernels, kernel_, rank.blocks[step], run_.cores());
   }
-  void copies_follow_kernels(const Rank& rank) {
+  // The first `streams` of the copies' do.
+  void copies_follow_kernels(const Rank& rank, std::size_t streams) {
     runtime_.record_event(rank.kernels, rank.event);
-    for (const supernode::Stream& stream : rank.copies) runtime_.stream_wait_event(stream, rank.event);
+    for (std::size_t s = 0; s < streams; ++s) runtime_.stream_wait_event(rank.copies[s], rank.event);
   }
   // Each rank's copies are done, then everybody's.
   void meet() {
@@ -191,18 +195,21 @@ class BasicFlow {
     rank.tokens.clear();
     rank.results.clear();
     rank.pack = launch(rank, CM384_STEP_PACK);
-    copies_follow_kernels(rank);
+    const std::size_t streams = std::min(rank.copies.size(), kMessageStreams);
+    copies_follow_kernels(rank, streams);
+    rank.metadata.push_back(
+        runtime_.memcpy_async(rank.copies.front(), rank.host_sent, a.sent_counts, a.ranks * bytes));
     for_each_peer(number, [&](int peer) {
       rank.metadata.push_back(runtime_.memcpy_async(
-          stream_to(rank, peer), ranks_[index(peer)].arguments.received_counts + a.rank * bytes,
+          rank.copies[index(peer) % streams], ranks_[index(peer)].arguments.received_counts + a.rank * bytes,
           a.sent_counts + index(peer) * bytes, bytes));
     });
   }
-  // The sizes of the copies to come, where the host can read them.
+  // The sizes of the results to come, where the host can read them; those of the tokens came with the
+  // metadata.
   void fetch_counts(Rank& rank) {
     const cm384_all_to_all& a = rank.arguments;
     const std::uint64_t bytes = std::uint64_t{a.ranks} * a.message_bytes;
-    rank.metadata.push_back(runtime_.memcpy_async(rank.copies.front(), rank.host_sent, a.sent_counts, bytes));
     rank.metadata.push_back(
         runtime_.memcpy_async(rank.copies.front(), rank.host_received, a.received_counts, bytes));
     runtime_.synchronize_stream(rank.copies.front());
@@ -214,7 +221,7 @@ class BasicFlow {
       rank.experts = runtime_.launch_kernel(rank.kernels, experts_, delays_[index(number)].arguments,
                                             std::vector<std::uint16_t>{0});
     rank.unsort = launch(rank, CM384_STEP_UNSORT);
-    copies_follow_kernels(rank);
+    copies_follow_kernels(rank, rank.copies.size());
   }
 
   void submit_tokens(int number) {

@@ -110,7 +110,11 @@ TEST(BasicFlow, PhasesAddUpAndCostWhatTheHostCosts) {
   // Three times from the host to the engine and back, and three meetings of the processes, at least.
   const double dearer = run_moe(setting, {"host.message_latency=15us"}).latency_us.mean;
   EXPECT_GE(dearer, basic.latency_us.mean + 3 * 10.0);
-  EXPECT_GT(run_moe(setting, {"host.call=3us"}).latency_us.mean, basic.latency_us.mean + 3 * 8 * 2.0);
+  // Copies of counts and of tokens are submitted with nothing under way; those of the results, and the waits
+  // of their streams, hide in part behind the kernels before them.
+  const double dearer_calls = run_moe(setting, {"host.call=3us"}).latency_us.mean - basic.latency_us.mean;
+  EXPECT_GT(dearer_calls, 2 * 8 * 2.0);
+  EXPECT_LT(dearer_calls, (3 * 8 + 2 * 8) * 2.0);
 }
 
 TEST(BasicFlow, RefusesASharedExpertOnRanksOfItsOwn) {
