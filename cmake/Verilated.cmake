@@ -3,10 +3,11 @@
 #
 #     cm384_rtl_block(BLOCK TOP module SOURCES a.sv b.sv)
 #         A block of hw/rtl: packages first, then modules, relative to the calling folder.
-#     cm384_verilated(NAME BLOCK block [FAST] [PARAMETERS Ports=4 Lanes=2] [COVERAGE] [TRACE])
+#     cm384_verilated(NAME BLOCK block [FAST] [WIDE] [PARAMETERS Ports=4 Lanes=2] [COVERAGE] [TRACE])
 #         Library NAME with class V<NAME> in header V<NAME>.h. Assertions are on. COVERAGE counts lines and toggles
 #         and costs speed. TRACE can write FST waves at run time; while it writes none it costs only time to compile.
-#         FAST leaves assertions out, for a model that stands in a machine; benches have them on.
+#         FAST leaves assertions out, for a model that stands in a machine; benches have them on. WIDE is for vectors
+#         of thousands of bits that are put together from parts.
 #     cm384_rtl_lint(NAME BLOCK block [PARAMETERS ...])
 #         Test NAME_lint: every warning of Verilator is an error.
 #     cm384_rtl_synthesis(NAME BLOCK block [PARAMETERS ...] [GATES])
@@ -45,7 +46,7 @@ endfunction()
 
 # Sets, in the caller: rtl_TOP, rtl_SOURCES, rtl_overrides (-GName=value ...).
 macro(cm384_rtl_arguments)
-  cmake_parse_arguments(rtl "COVERAGE;TRACE;GATES;FAST" "BLOCK" "PARAMETERS" ${ARGN})
+  cmake_parse_arguments(rtl "COVERAGE;TRACE;GATES;FAST;WIDE" "BLOCK" "PARAMETERS" ${ARGN})
   get_property(rtl_TOP GLOBAL PROPERTY cm384_rtl_${rtl_BLOCK}_top)
   get_property(rtl_SOURCES GLOBAL PROPERTY cm384_rtl_${rtl_BLOCK}_sources)
   if(NOT rtl_SOURCES)
@@ -60,11 +61,12 @@ function(cm384_verilated name)
   set(folder ${CMAKE_CURRENT_BINARY_DIR}/${name}.verilated)
   set(flags --cc --build -j 1 -Wall --x-assign fast --x-initial fast -O3 --top-module ${rtl_TOP} --prefix V${name}
             --Mdir ${folder} ${rtl_overrides})
-  if(rtl_FAST)
+  if(rtl_WIDE)
     # Without the data-flow optimiser, which puts a wide vector together from its parts by ever longer concatenations:
     # a switch of 48 ports is 100 times as fast.
     list(APPEND flags -fno-dfg)
-  else()
+  endif()
+  if(NOT rtl_FAST)
     list(APPEND flags --assert)
   endif()
   if(rtl_COVERAGE)

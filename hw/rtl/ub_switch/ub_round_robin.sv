@@ -1,5 +1,7 @@
 // Round-robin arbiter, combinational: grants the first request at or after the place `next_i`, wrapping round.
 // Where the place stands is the caller's: an iSLIP arbiter moves it only when its grant is accepted.
+// Arbiters stand by the hundred in an allocator: left out of waves.
+// verilator tracing_off
 module ub_round_robin #(
     // Requesters, 1 or more.
     parameter int unsigned Requesters = 4,
@@ -11,14 +13,13 @@ module ub_round_robin #(
     output logic [IndexWidth-1:0] index_o,  // of the grant; 0 without one
     output logic                  any_o
 );
-  // verilator tracing_off
   // Word b: the requesters whose number has bit b.
-  logic [IndexWidth*Requesters-1:0] numbered;
-  for (genvar b = 0; b < IndexWidth; b++) begin : g_bit
-    for (genvar r = 0; r < Requesters; r++) begin : g_requester
-      assign numbered[b*Requesters+r] = (r >> b & 1) != 0;
+  function automatic logic [IndexWidth*Requesters-1:0] numbered();
+    for (int unsigned b = 0; b < IndexWidth; b++) begin
+      for (int unsigned r = 0; r < Requesters; r++) numbered[b*Requesters+r] = (r >> b & 1) != 0;
     end
-  end
+  endfunction
+  localparam logic [IndexWidth*Requesters-1:0] Numbered = numbered();
 
   assign any_o = request_i != '0;
 
@@ -36,7 +37,7 @@ module ub_round_robin #(
       after   = request_i & ({Requesters{1'b1}} << next_i);
       masked  = after != '0 ? after : request_i;
       grant_o = masked & (~masked + Requesters'(1));
-      for (int unsigned b = 0; b < IndexWidth; b++) index_o[b] = (grant_o & numbered[b*Requesters+:Requesters]) != '0;
+      for (int unsigned b = 0; b < IndexWidth; b++) index_o[b] = (grant_o & Numbered[b*Requesters+:Requesters]) != '0;
     end
   end
 
@@ -49,3 +50,4 @@ module ub_round_robin #(
   end
 `endif
 endmodule
+// verilator tracing_on

@@ -15,12 +15,13 @@ module ub_switch #(
     parameter int unsigned BufferCells = 32,  // of a lane of an input; MaxFlits / CellFlits or more
     parameter int unsigned CellFlits = 8,     // of a credit; a power of two, 2 or more
     parameter int unsigned FlitBits = 160,    // data path width, 32 or more
-    parameter int unsigned MaxFlits = 32,     // of a packet; a multiple of CellFlits
-    parameter int unsigned Routes = 64,       // labels of the routing table
+    parameter int unsigned MaxFlits = 32,     // of a packet; a multiple of CellFlits, at most 1023
+    parameter int unsigned Routes = 64,       // labels of the routing table, 1 to 65536
     parameter int unsigned Streams = 4,       // packets an input sends at the same time: read ports of its buffer
-    parameter int unsigned Iterations = 2,    // of the allocator
+    parameter int unsigned Iterations = 2,    // of the allocator, 1 or more
     parameter bit Ahead = 1,                  // an output picks its next packet while it sends one
-    parameter int unsigned CreditWidth = 13,  // of the credit counters
+    // Of the credit counters: they hold all cells that a receiver tells of, and MaxFlits / CellFlits or more.
+    parameter int unsigned CreditWidth = 13,
     localparam int unsigned PortWidth = Ports > 1 ? $clog2(Ports) : 1,
     localparam int unsigned LaneWidth = Lanes > 1 ? $clog2(Lanes) : 1,
     localparam int unsigned StreamWidth = Streams > 1 ? $clog2(Streams) : 1,
@@ -29,7 +30,7 @@ module ub_switch #(
     localparam int unsigned CellsWidth = $clog2(MaxFlits / CellFlits + 1)
 ) (
     input logic clk_i,
-    input logic rst_ni,  // synchronous; empties the switch
+    input logic rst_ni,  // synchronous; empties the switch. The first flit of a link after it is a packet's first.
 
     // From links.
     input  logic [           Ports-1:0] valid_i,
@@ -237,4 +238,26 @@ module ub_switch #(
 `endif
     end
   end
+
+`ifndef YOSYS
+  // Parameters are in their ranges.
+  initial begin
+    ports_are_legal :
+    assert (Ports >= 1 && Ports <= 64);
+    lanes_are_legal :
+    assert (Lanes >= 1 && Lanes <= 16);
+    cells_are_legal :
+    assert (CellFlits >= 2 && 2 ** $clog2(CellFlits) == CellFlits && BufferCells >= MaxCells);
+    packets_are_legal :
+    assert (MaxFlits >= CellFlits && MaxFlits % CellFlits == 0 && MaxFlits <= 1023);
+    flits_are_legal :
+    assert (FlitBits >= 32);
+    routes_are_legal :
+    assert (Routes >= 1 && Routes <= 65536);
+    streams_and_iterations_are_legal :
+    assert (Streams >= 1 && Iterations >= 1);
+    credits_can_be_counted :
+    assert (2 ** CreditWidth > MaxCells);
+  end
+`endif
 endmodule
