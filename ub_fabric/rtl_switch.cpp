@@ -114,6 +114,7 @@ class VerilatedSwitch final : public RtlSwitch {
     std::uint32_t slot = 0;                    // of the packet that comes out
     unsigned got = 0;                          // flits of it
     unsigned inside = 0;                       // packets on their way to it
+    unsigned turn = 0;                         // lane whose credits are told of first
     std::int64_t hold = 0;                     // cycles in which the link takes no flit
     std::array<std::int64_t, kLanes> told{};   // credits, in all
     std::array<std::int64_t, kLanes> spent{};  // by packets put on the link
@@ -164,13 +165,15 @@ class VerilatedSwitch final : public RtlSwitch {
     if (out.hold != 0) --out.hold;
     set_field(model_->credit_valid_i, port, 1, 0);
     if (out.inside == 0) return;
-    for (unsigned lane = 0; lane < lanes_; ++lane) {
+    for (unsigned k = 0; k < lanes_; ++k) {
+      const unsigned lane = (out.turn + k) % lanes_;
       const std::int64_t news = host.credits(port, lane) + out.spent[lane] - out.told[lane];
       if (news <= 0) continue;
       set_field(model_->credit_valid_i, port, 1, 1);
       set_field(model_->credit_lane_i, port * kLaneBits, kLaneBits, lane);
       set_field(model_->credit_cells_i, port * kCreditBits, kCreditBits, static_cast<std::uint64_t>(news));
       out.told[lane] += news;
+      out.turn = lane + 1;
       return;
     }
   }
