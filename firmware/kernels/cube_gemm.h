@@ -56,8 +56,8 @@ class CubeGemm {
     const uint32_t l1 = slot * slot_bytes_;
     const uint32_t left = row_bytes_ - load_k_, bytes = left < t_.l1_k ? left : t_.l1_k;
     WaitFlag<HardEvent::MTE1_MTE2>(static_cast<int>(slot));
-    CopyNd2Nz(l1, a_.a + static_cast<uint64_t>(loaded_.row) * row_bytes_ + load_k_, loaded_.rows, bytes,
-              row_bytes_, RoundUp(loaded_.rows, 16) * 32);
+    CopyNd2Nz(l1, a_.a + loaded_.group * a_.a_group + loaded_.row * a_.a_pitch + load_k_, loaded_.rows, bytes,
+              a_.a_pitch, RoundUp(loaded_.rows, 16) * 32);
     const uint32_t column_bytes = RoundUp(loaded_.columns, 16) * 32;
     if (a_.b_nz != 0) {
       const uint64_t height = RoundUp(a_.n, 16) * 32ull;  // of a column of blocks of B
@@ -150,8 +150,8 @@ class CubeGemm {
       if (last) CrossCoreSetFlag<2, PIPE_FIX>(static_cast<uint16_t>(kWorkspaceFull + slot));
     } else {
       const uint64_t column = tile.column + part.column;
-      Fixpipe<CM384_FIX_F32_TO_BF16>(a_.c + (static_cast<uint64_t>(tile.row) * a_.n + column) * 2, l0c,
-                                     tile.rows, part.columns, a_.n * 2ull);
+      Fixpipe<CM384_FIX_F32_TO_BF16>(a_.c + tile.group * a_.c_group + tile.row * a_.c_pitch + column * 2, l0c,
+                                     tile.rows, part.columns, a_.c_pitch);
     }
     SetFlag<HardEvent::FIX_M>(part.place);
   }
@@ -170,3 +170,10 @@ class CubeGemm {
   uint64_t used_ = 0;  // places of L0C taken by the tiles before
   uint32_t steps_ = 0;
 };
+
+// The share of block `block` of `blocks`. Not inline: where a kernel has several multiplications, the later ones
+// find the code in the instruction cache.
+template <typename T>
+[[gnu::noinline]] void RunCubeGemm(const cm384_gemm& a, uint32_t block, uint32_t blocks) {
+  CubeGemm<T>(a, block, blocks).Run();
+}

@@ -119,9 +119,9 @@ class Dequantiser {
 
   void Store(const Tile& tile, uint32_t row, uint32_t count, int b) {
     using namespace AscendC;
-    const uint64_t to = a_.c + ((static_cast<uint64_t>(tile.row) + row) * a_.n + tile.column) * 2;
+    const uint64_t to = a_.c + (tile.row + row) * a_.c_pitch + tile.column * 2ull;
     WaitFlag<HardEvent::V_MTE3>(b);
-    CopyBursts<CM384_MTE_UB_TO_GM>(to, out_[b], tile.columns * 2ull, count, pitch_ * 2ull, a_.n * 2ull);
+    CopyBursts<CM384_MTE_UB_TO_GM>(to, out_[b], tile.columns * 2ull, count, pitch_ * 2ull, a_.c_pitch);
     SetFlag<HardEvent::MTE3_V>(b);
   }
 

@@ -4,34 +4,31 @@
 #include "cube_gemm.h"
 #include "dequantise.h"
 #include "kernel_operator.h"
+#include "steps.h"
 #include "swiglu.h"
 
 using namespace AscendC;
 
 namespace {
 
-// AIVs to their AIC: all rows are quantised.
-constexpr uint16_t kQuantised = 4;
-
-void Dequantise(const cm384_gemm& a, uint32_t group, uint32_t groups) {
+[[gnu::noinline]] void Dequantise(const cm384_gemm& a, uint32_t group, uint32_t groups) {
   Dequantiser(a, group, static_cast<uint32_t>(GetSubBlockIdx())).Run(TileWalker(a, group, groups));
 }
 
 }  // namespace
 
 extern "C" void kernel_main(GM_ADDR address) {
-  const cm384_ffn a = *reinterpret_cast<const cm384_ffn*>(address);
+  const cm384_ffn& a = *reinterpret_cast<const cm384_ffn*>(address);
   const auto block = static_cast<uint32_t>(GetBlockIdx()), blocks = static_cast<uint32_t>(GetBlockNum());
   if (ASCEND_IS_AIC) {
-    CubeGemm<int8_t>(a.gate_up, block, blocks).Run();
-    CrossCoreWaitFlag(kQuantised);
-    CubeGemm<int8_t>(a.down, block, blocks).Run();
+    RunCubeGemm<int8_t>(a.gate_up, block, blocks);
+    WaitForVectors();
+    RunCubeGemm<int8_t>(a.down, block, blocks);
     return;
   }
   Dequantise(a.gate_up, block / 2, blocks);
   SyncAll();
   SwiGlu(a).Run(block, 2 * blocks);
-  SyncAll();
-  CrossCoreSetFlag<2, PIPE_MTE3>(kQuantised);
+  VectorsDone();
   Dequantise(a.down, block / 2, blocks);
 }

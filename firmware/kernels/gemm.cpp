@@ -8,13 +8,13 @@
 using namespace AscendC;
 
 extern "C" void kernel_main(GM_ADDR address) {
-  const cm384_gemm a = *reinterpret_cast<const cm384_gemm*>(address);
+  const cm384_gemm& a = *reinterpret_cast<const cm384_gemm*>(address);
   const auto block = static_cast<uint32_t>(GetBlockIdx()), blocks = static_cast<uint32_t>(GetBlockNum());
   if (ASCEND_IS_AIC) {
     if (a.type == CM384_GEMM_INT8) {
-      CubeGemm<int8_t>(a, block, blocks).Run();
+      RunCubeGemm<int8_t>(a, block, blocks);
     } else {
-      CubeGemm<bfloat16_t>(a, block, blocks).Run();
+      RunCubeGemm<bfloat16_t>(a, block, blocks);
     }
   } else if (a.type == CM384_GEMM_INT8) {
     const uint32_t group = block / 2;

@@ -6,7 +6,7 @@
 
 struct Tile {
   uint32_t group;
-  uint32_t row, rows;        // of A and C, over all groups
+  uint32_t row, rows;        // of A and C: over all groups, or of a group that stands apart
   uint32_t column, columns;  // of the group's C
 };
 
@@ -17,6 +17,7 @@ class TileWalker {
       : group_rows_(reinterpret_cast<const uint32_t*>(a.group_rows)),
         words_(a.group_row_words),
         groups_(a.groups),
+        apart_(a.a_group != 0),
         n_(a.n),
         tile_m_(a.tiling.tile_m),
         tile_n_(a.tiling.tile_n),
@@ -31,7 +32,7 @@ class TileWalker {
   bool next(Tile& tile) {
     while (group_ < groups_ && index_ >= rows_ * columns_) {
       index_ -= rows_ * columns_;
-      first_row_ += group_rows_[group_ * words_];
+      if (!apart_) first_row_ += group_rows_[group_ * words_];
       if (++group_ < groups_) enter();
     }
     if (group_ >= groups_) return false;
@@ -56,7 +57,9 @@ class TileWalker {
 
   const uint32_t* group_rows_;
   uint32_t words_;  // from one group's to the next's
-  uint32_t groups_, n_, tile_m_, tile_n_, band_;
+  uint32_t groups_;
+  bool apart_;
+  uint32_t n_, tile_m_, tile_n_, band_;
   uint32_t columns_;  // tiles of n
   uint32_t index_;    // of the next tile, in the group
   uint32_t step_;

@@ -6,7 +6,7 @@
 using namespace AscendC;
 
 extern "C" void kernel_main(GM_ADDR address) {
-  const cm384_mla a = *reinterpret_cast<const cm384_mla*>(address);
+  const cm384_mla& a = *reinterpret_cast<const cm384_mla*>(address);
   const auto block = static_cast<uint32_t>(GetBlockIdx()), blocks = static_cast<uint32_t>(GetBlockNum());
   if (ASCEND_IS_AIC) {
     MlaCube(a, block, blocks).Run();

@@ -1,11 +1,9 @@
 // The feed-forward network of a die's experts.
 #pragma once
 
-#include <optional>
-#include <string>
 #include <vector>
 
-#include "testbenches/studies/gemm.h"
+#include "testbenches/studies/cube_run.h"
 
 namespace cm384::studies {
 
@@ -16,16 +14,6 @@ struct FfnSetting {
   bool full = false;
 };
 
-struct FfnReading {
-  double task_us = 0, kernel_us = 0;
-  double operations = 0;  // two a multiplication with its addition
-  double hbm_bytes = 0;
-  double l2_hit_rate = 0;
-  std::vector<PipeShare> pipes;
-  std::optional<bool> correct;
-  std::string first_difference;
-};
-
-FfnReading measure_ffn(const StudyContext& context, const FfnSetting& setting, SimulatorCounts& counts);
+CubeReading measure_ffn(const StudyContext& context, const FfnSetting& setting, SimulatorCounts& counts);
 
 }  // namespace cm384::studies

@@ -1,14 +1,10 @@
 // Grouped matrix multiplication on the cube cores of one die.
 #pragma once
 
-#include <array>
-#include <optional>
-#include <string>
+#include <vector>
 
-#include "npu_core/die/die.h"
+#include "testbenches/studies/cube_run.h"
 #include "testbenches/studies/gemm_tiling.h"
-#include "testbenches/studies/result.h"
-#include "testbenches/studies/study.h"
 
 namespace cm384::studies {
 
@@ -22,34 +18,10 @@ struct GemmSetting {
   bool full = false;
 };
 
-// What a pipe of the cube cores did, as shares of the kernel's time, mean over the cores.
-struct PipeShare {
-  std::string name;
-  double busy = 0;
-  double waiting = 0;     // idle, at wait_flags
-  std::string waits_for;  // the pipe it waited for longest
-};
-
-struct GemmReading {
-  double task_us = 0, kernel_us = 0;
-  double operations = 0;  // two a multiplication with its addition
-  double hbm_bytes = 0;
-  double l2_hit_rate = 0;
+struct GemmReading : CubeReading {
   cm384_gemm_tiling tiling{};
-  std::vector<PipeShare> pipes;
-  std::optional<bool> correct;
-  std::string first_difference;
 };
 
 GemmReading measure_gemm(const StudyContext& context, const GemmSetting& setting, SimulatorCounts& counts);
-
-// Peak of a die in operations a second.
-double cube_peak(const hw::Machine& machine, cm384_gemm_type type);
-
-// Shares of the cube cores `0 .. blocks - 1` of a die over `kernel_us`.
-std::vector<PipeShare> pipe_shares(npu::Die& die, int blocks, double kernel_us);
-Json to_json(const std::vector<PipeShare>& pipes);
-// "MTE2: busy 93 %, waits for MTE1 4 %": the busiest pipe.
-std::string bottleneck(const std::vector<PipeShare>& pipes);
 
 }  // namespace cm384::studies

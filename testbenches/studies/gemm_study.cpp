@@ -59,11 +59,8 @@ void add_options(boost::program_options::options_description& options) {
       "of A and B; int8 comes out as BF16 times a scale a row and a scale a column")(
       "b-layout", choice_option("nz", {"nz", "nd"}), "of B in memory: fractals or rows of k")(
       "tile", checked_text_option("auto", "auto|MxN", [](std::string_view text) { parse_tile(text); }),
-      "tile of C a cube core works on")("cores", integer_option(24, 1, 64), "AICs, each with its two AIVs")(
-      "payload", choice_option("control", {"full", "control"}),
-      "full computes every value and compares it with the host's; control moves tags of payload")(
-      "measure", choice_option("task", {"task", "kernel"}),
-      "latency_us of the whole task as the vendor's profiler reads it, or from first to last instruction");
+      "tile of C a cube core works on");
+  add_cube_options(options);
 }
 
 GemmSetting setting_of(const StudyContext& context) {
@@ -79,45 +76,26 @@ GemmSetting setting_of(const StudyContext& context) {
   const TileSize tile = parse_tile(context.option<std::string>("tile"));
   setting.tile_m = tile.m;
   setting.tile_n = tile.n;
-  setting.blocks = context.option<int>("cores");
-  setting.full = context.option<std::string>("payload") == "full";
+  setting.blocks = read_cores(context, "gemm");
+  setting.full = payload_is_full(context);
   if (setting.n % 8 != 0)
     throw InputError(fmt::format("run gemm: --n {}: allowed: multiples of 8", setting.n));
-  if (setting.blocks > context.machine.die.aic)
-    throw InputError(
-        fmt::format("run gemm: --cores {}: a die has {} AICs", setting.blocks, context.machine.die.aic));
   return setting;
 }
 
 StudyResult run(const StudyContext& context) {
   StudyResult result;
   const GemmSetting setting = setting_of(context);
-  const bool task = context.option<std::string>("measure") == "task";
   const GemmReading reading = measure_gemm(context, setting, result.simulator);
   if (context.interrupted != 0) {
     result.complete = false;
     return result;
   }
-  const double latency = task ? reading.task_us : reading.kernel_us;
   Json row;
   row["groups"] = setting.group_rows.size();
   row["dtype"] = context.option<std::string>("dtype");
   row["tile"] = fmt::format("{}x{}", reading.tiling.tile_m, reading.tiling.tile_n);
-  row["latency_us"] = latency;
-  row["compute_utilisation"] =
-      reading.operations / (latency * 1e-6) / cube_peak(context.machine, setting.type);
-  row["hbm_GBps"] = reading.hbm_bytes / (latency * 1e3);
-  row["l2_hit_rate"] = reading.l2_hit_rate;
-  row["bottleneck"] = bottleneck(reading.pipes);
-  row["task_us"] = reading.task_us;
-  row["kernel_us"] = reading.kernel_us;
-  row["correct"] = reading.correct ? Json(*reading.correct) : Json();
-  row["pipes"] = to_json(reading.pipes);
-  result.rows.push_back(row);
-  if (reading.correct && !*reading.correct) {
-    result.passed = false;
-    result.notes.push_back(reading.first_difference);
-  }
+  add_row(context, result, row, reading, setting.type);
   return result;
 }
 

@@ -101,4 +101,10 @@ void check_tiling(const cm384_gemm_tiling& t, const GemmShape& shape) {
   fits("the UBuffer", CM384_GEMM_UBUFFER(t), kUBuffer, t);
 }
 
+cm384_gemm_tiling checked_tiling(const GemmShape& shape) {
+  const cm384_gemm_tiling tiling = choose_tiling(shape);
+  check_tiling(tiling, shape);
+  return tiling;
+}
+
 }  // namespace cm384::studies

@@ -27,4 +27,7 @@ cm384_gemm_tiling tiling_of(const GemmShape& shape, std::uint32_t tile_m, std::u
 // Throws InputError, naming the buffer, where a tiling does not fit a cube core or its vector cores.
 void check_tiling(const cm384_gemm_tiling& tiling, const GemmShape& shape);
 
+// choose_tiling(), checked.
+cm384_gemm_tiling checked_tiling(const GemmShape& shape);
+
 }  // namespace cm384::studies

@@ -1,4 +1,5 @@
-// Decode attention over a compressed KV cache on one die.
+// A layer's decode attention on one die: what stands before it, attention over the compressed KV cache, output
+// projection.
 #pragma once
 
 #include <optional>
@@ -6,33 +7,36 @@
 #include <vector>
 
 #include "firmware/abi/mla.h"
-#include "testbenches/studies/gemm.h"
+#include "testbenches/studies/cube_run.h"
 
 namespace cm384::studies {
 
 struct MlaSetting {
-  std::vector<std::uint32_t> kv_lens;  // a sequence
+  std::vector<std::uint32_t> kv_lens;  // a sequence: tokens that query 0 sees, the newest inside
   std::uint32_t queries = 1;           // 2 with one token of multi-token prediction
   std::uint32_t heads = 128;
   int blocks = 24;
   bool full = false;
+  // Which stages run, one launch each; a later one works on what an earlier one left.
+  bool prolog = false, attention = true, output = false;
+  std::uint32_t hidden = 7168, q_lora = 1536;  // multiples of 64
+
+  std::uint32_t tokens() const { return static_cast<std::uint32_t>(kv_lens.size()) * queries; }
+};
+
+struct AttentionReading : CubeReading {
+  double kv_bytes = 0;  // of the cache, each token once
+  std::uint32_t block_tokens = 0, splits = 0;
 };
 
 struct MlaReading {
-  double task_us = 0, kernel_us = 0;
-  double operations = 0;  // two a multiplication with its addition
-  double kv_bytes = 0;    // of the cache, each token once
-  double hbm_bytes = 0;
-  double l2_hit_rate = 0;
-  std::uint32_t block_tokens = 0, splits = 0;
-  std::vector<PipeShare> pipes;
-  std::optional<bool> correct;
-  std::string first_difference;
+  CubeReading prolog, output;  // empty where the stage did not run
+  AttentionReading attention;
 };
 
 MlaReading measure_mla(const StudyContext& context, const MlaSetting& setting, SimulatorCounts& counts);
 
-// The largest KV block of which L1 holds three beside queries and probabilities.
+// The largest KV block for which L1 holds what the kernel needs.
 std::uint32_t choose_block_tokens(std::uint32_t heads);
 // Into how many parts every sequence's tokens go, so that the busiest block has the least of them.
 std::uint32_t choose_splits(std::uint32_t pairs, std::uint32_t blocks, std::uint32_t most);

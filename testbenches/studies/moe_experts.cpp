@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "firmware/abi/ffn.h"
-#include "testbenches/studies/gemm_tiling.h"
+#include "testbenches/studies/gemm_memory.h"
 
 namespace cm384::studies {
 
@@ -23,32 +23,17 @@ std::uint64_t ExpertNetworks::place(int rank, std::uint32_t width) {
   const auto allocate = [&](std::uint64_t bytes) {
     return runtime.allocate(die, std::max<std::uint64_t>(bytes, 512), 512);
   };
-  const auto tensor = [&](std::uint64_t bytes) {
-    const std::uint64_t address = allocate(bytes);
-    runtime.mark_payload(address, bytes);
-    return address;
-  };
   const std::uint64_t rows =
       cm384_dispatch_max_rows(d.ranks, d.own_experts, d.max_tokens, d.top_k + d.shared);
   const std::uint64_t tokens = std::uint64_t{d.ranks} * d.batch * (d.top_k + d.shared);
   const std::vector<std::uint32_t> share(d.own_experts,
                                          static_cast<std::uint32_t>((tokens + d.slots - 1) / d.slots));
   const auto multiplication = [&](std::uint32_t n, std::uint32_t k) {
-    cm384_gemm a{};
-    a.groups = d.own_experts;
-    a.n = n;
-    a.k = k;
-    a.type = CM384_GEMM_INT8;
-    a.b_nz = 1;
+    const GemmShape shape{share, n, k, CM384_GEMM_INT8, static_cast<std::uint32_t>(groups_.size())};
+    cm384_gemm a = place_gemm(runtime, die, shape, checked_tiling(shape), true, false);
     // dispatch leaves 64-bit counts.
     a.group_rows = d.expert_token_nums;
     a.group_row_words = 2;
-    const GemmShape shape{share, n, k, CM384_GEMM_INT8, static_cast<std::uint32_t>(groups_.size())};
-    a.tiling = choose_tiling(shape);
-    check_tiling(a.tiling, shape);
-    a.b = tensor(std::uint64_t{d.own_experts} * ((n + 15u) / 16 * 16) * ((k + 31u) / 32 * 32));
-    a.channel_scales = tensor(std::uint64_t{d.own_experts} * n * 4);
-    a.workspace = allocate(CM384_GEMM_WORKSPACE(a.tiling) * groups_.size());
     return a;
   };
   cm384_ffn ffn{};

@@ -114,7 +114,7 @@ Predictions predict_table_9(const ValidationContext& context) {
   SimulatorCounts counts;
   const MlaReading reading = measure_mla(study_context(context), setting, counts);
   if (context.interrupted != 0) return {};
-  return {{"t9-mla-bw", reading.kv_bytes / (reading.task_us * 1e3)}};
+  return {{"t9-mla-bw", reading.attention.kv_bytes / (reading.attention.task_us * 1e3)}};
 }
 
 }  // namespace

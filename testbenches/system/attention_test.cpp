@@ -7,9 +7,9 @@
 namespace cm384::testing {
 namespace {
 
-using studies::FfnReading;
+using studies::AttentionReading;
+using studies::CubeReading;
 using studies::FfnSetting;
-using studies::MlaReading;
 using studies::MlaSetting;
 
 class MlaValues : public ::testing::TestWithParam<MlaSetting> {};
@@ -17,10 +17,10 @@ class MlaValues : public ::testing::TestWithParam<MlaSetting> {};
 TEST_P(MlaValues, AreWithinTheirBoundAndTimesDoNotDependOnThem) {
   MlaSetting setting = GetParam();
   setting.full = true;
-  const MlaReading full = run_mla(setting);
+  const AttentionReading full = run_mla(setting).attention;
   EXPECT_TRUE(full.correct && *full.correct) << full.first_difference;
   setting.full = false;
-  const MlaReading control = run_mla(setting);
+  const AttentionReading control = run_mla(setting).attention;
   EXPECT_EQ(full.kernel_us, control.kernel_us);
   EXPECT_EQ(full.hbm_bytes, control.hbm_bytes);
 }
@@ -47,7 +47,7 @@ TEST(Mla, AMemoryBoundShapeReachesThePublishedBandwidth) {
   MlaSetting setting;
   setting.kv_lens.assign(24, 24576);
   setting.heads = 32;
-  const MlaReading reading = run_mla(setting);
+  const AttentionReading reading = run_mla(setting).attention;
   EXPECT_NEAR(reading.kv_bytes / (reading.kernel_us * 1e3) / 1346, 1.0, 0.05) << reading.kernel_us;
 }
 
@@ -56,10 +56,10 @@ class FfnValues : public ::testing::TestWithParam<FfnSetting> {};
 TEST_P(FfnValues, AreWithinTheirBoundAndTimesDoNotDependOnThem) {
   FfnSetting setting = GetParam();
   setting.full = true;
-  const FfnReading full = run_ffn(setting);
+  const CubeReading full = run_ffn(setting);
   EXPECT_TRUE(full.correct && *full.correct) << full.first_difference;
   setting.full = false;
-  const FfnReading control = run_ffn(setting);
+  const CubeReading control = run_ffn(setting);
   EXPECT_EQ(full.kernel_us, control.kernel_us);
 }
 

@@ -53,7 +53,7 @@ studies::GemmReading run_gemm(const studies::GemmSetting& setting, const Changes
   });
 }
 
-studies::FfnReading run_ffn(const studies::FfnSetting& setting, const Changes& changes) {
+studies::CubeReading run_ffn(const studies::FfnSetting& setting, const Changes& changes) {
   return measure(changes, 1, [&](const studies::StudyContext& context) {
     studies::SimulatorCounts counts;
     return studies::measure_ffn(context, setting, counts);

@@ -24,7 +24,7 @@ studies::CombineReading run_combine(const studies::CombineCase& setting, const C
                                     std::uint64_t seed = 1);
 studies::MoeReading run_moe(const studies::MoeCase& setting, const Changes& changes = {});
 studies::GemmReading run_gemm(const studies::GemmSetting& setting, const Changes& changes = {});
-studies::FfnReading run_ffn(const studies::FfnSetting& setting, const Changes& changes = {});
+studies::CubeReading run_ffn(const studies::FfnSetting& setting, const Changes& changes = {});
 studies::MlaReading run_mla(const studies::MlaSetting& setting, const Changes& changes = {});
 studies::P2pReading run_p2p(const studies::P2pPoint& point, const Changes& changes = {});
 enum class SdmaBy { host, core, core_prefetch };

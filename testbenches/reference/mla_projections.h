@@ -1,0 +1,54 @@
+// Inputs of what stands before and behind a layer's decode attention (kernels `mla_prolog`, `mla_output`), and
+// what must come out, in double precision.
+//
+// Bounds of an element: 2^-8 of its value (and a fiftieth of that) for its own rounding to BF16, and eight
+// standard deviations of what the roundings before make of it, where the rounding of a value x to BF16 has
+// the variance (2^-8 x)^2 / 3, roundings are independent, and a sum of k products p in FP32 has k 2^-48 of
+// the sum of their squares.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "firmware/abi/mla_output.h"
+#include "firmware/abi/mla_prolog.h"
+
+namespace cm384::reference {
+
+struct ProjectionCase {
+  std::uint64_t seed = 1;
+  std::uint32_t tokens = 1, hidden = 7168, q_lora = 1536, heads = 128;
+};
+
+inline constexpr float kNormEpsilon = 1e-6f;
+
+// All BF16 bits but the angles. Weights are n rows of k a group.
+struct PrologInputs {
+  std::vector<std::uint16_t> x, gamma_x, gamma_q, gamma_kv;
+  std::vector<std::uint16_t> down, up, absorb;
+  std::vector<float> rope;  // as cm384_mla_prolog has it
+};
+// `positions`: of each token in its sequence.
+PrologInputs make_prolog_inputs(const ProjectionCase& layer, std::span<const std::uint32_t> positions);
+// Angles alone.
+std::vector<float> make_rope(std::span<const std::uint32_t> positions);
+
+// What the kernel delivered of a token: [heads][576] and what it put into the cache, [576].
+struct PrologOutput {
+  std::span<const std::uint16_t> queries, cached;
+};
+// Compares one token; empty when all its elements are within their bounds.
+std::string compare_prolog(const ProjectionCase& layer, const PrologInputs& in, std::uint32_t token,
+                           const PrologOutput& out);
+
+struct OutputWeights {
+  std::vector<std::uint16_t> value, out;  // heads x 128 rows of 512; hidden rows of heads x 128
+};
+OutputWeights make_output_weights(const ProjectionCase& layer);
+// One token from its `latents` [heads][512] to its row of hidden.
+std::string compare_output(const ProjectionCase& layer, const OutputWeights& weights,
+                           std::span<const std::uint16_t> latents, std::span<const std::uint16_t> out);
+
+}  // namespace cm384::reference
