@@ -62,16 +62,18 @@ std::vector<float> CombineReference::scales(int rank) const {
   return scales;
 }
 
-int CombineReference::expert_of(const ArrivedRow& row) const {
-  return row.k >= case_.top_k ? case_.placement.experts + row.k - case_.top_k
-                              : case_.expert_ids[index(row.source)][index(row.token * case_.top_k + row.k)];
+int expert_of(const DispatchCase& dispatch, const ArrivedRow& row) {
+  return row.k >= dispatch.top_k
+             ? dispatch.placement.experts + row.k - dispatch.top_k
+             : dispatch.expert_ids[index(row.source)][index(row.token * dispatch.top_k + row.k)];
 }
 
 void CombineReference::expert_row(const ArrivedRow& row, std::span<std::uint16_t> out) const {
+  if (experts_) return experts_(row, out);
   std::vector<std::uint16_t> token(index(case_.hidden));
   std::vector<std::int8_t> quantised(index(case_.hidden));
   make_token(case_.seed, row.source, row.token, token);
-  const float factor = quantise_row(token, quantised) * gain_of(expert_of(row));
+  const float factor = quantise_row(token, quantised) * gain_of(expert_of(case_, row));
   for (std::size_t i = 0; i < quantised.size(); ++i)
     out[i] = to_bf16(static_cast<float>(quantised[i]) * factor);
 }

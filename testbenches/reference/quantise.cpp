@@ -3,6 +3,7 @@
 #include <bit>
 #include <cassert>
 #include <cmath>
+#include <vector>
 
 namespace cm384::reference {
 
@@ -22,16 +23,22 @@ std::int8_t to_int8(float value) {
 }
 }  // namespace
 
-float quantise_row(std::span<const std::uint16_t> row, std::span<std::int8_t> out) {
+float quantise_values(std::span<const float> row, std::span<std::int8_t> out) {
   assert(row.size() == out.size());
   float maximum = 0;
-  for (const std::uint16_t bits : row) {
-    const float magnitude = from_bf16(bits & 0x7fff);
+  for (const float value : row) {
+    const float magnitude = std::fabs(value);
     if (magnitude > maximum) maximum = magnitude;
   }
   const float factor = 127.0f / maximum;
-  for (std::size_t i = 0; i < row.size(); ++i) out[i] = to_int8(from_bf16(row[i]) * factor);
+  for (std::size_t i = 0; i < row.size(); ++i) out[i] = to_int8(row[i] * factor);
   return 1.0f / factor;
+}
+
+float quantise_row(std::span<const std::uint16_t> row, std::span<std::int8_t> out) {
+  std::vector<float> values(row.size());
+  for (std::size_t i = 0; i < row.size(); ++i) values[i] = from_bf16(row[i]);
+  return quantise_values(values, out);
 }
 
 }  // namespace cm384::reference

@@ -27,6 +27,7 @@ MoeReading measure_fused_flow(const StudyContext& context, const MoeCase& settin
   const int rounds = setting.warmup + setting.iterations;
   for (int round = 0; round < rounds; ++round) {
     if (setting.full) run.combined().spoil();
+    if (networks) networks->spoil();
     if (round == setting.warmup) run.session().begin_counted();
     const auto first = run.launch(run.dispatched().tasks(), dispatch, run.cores(), skew);
     const auto between = networks ? networks->launch() : run.launch(delays, experts, {0}, skew);

@@ -148,6 +148,8 @@ CombineMemory::CombineMemory(supernode::Runtime& runtime, const reference::Dispa
     : runtime_(runtime), case_(dispatch), reference_(dispatch, setting.shared_output) {
   std::optional<reference::DispatchReference> delivered;
   if (setting.full) delivered.emplace(dispatch);
+  for (int rank = 0; delivered && rank < dispatch.placement.ranks; ++rank)
+    arrived_.push_back(delivered->rank(rank).rows.size());
   for (int rank = 0; rank < dispatch.placement.ranks; ++rank) {
     const cm384_dispatch& from = memory.arguments(rank);
     const int die = memory.tasks()[static_cast<std::size_t>(rank)].die;
@@ -208,6 +210,13 @@ void CombineMemory::spoil() const {
   for (const cm384_combine& a : arguments_) {
     const std::vector<std::uint16_t> wrong(std::size_t{a.batch} * a.hidden, 0xffff);
     runtime_.put(a.x, std::span<const std::uint16_t>(wrong));
+  }
+}
+
+void CombineMemory::spoil_experts() const {
+  for (std::size_t rank = 0; rank < arrived_.size(); ++rank) {
+    const std::vector<std::uint16_t> wrong(arrived_[rank] * arguments_[rank].hidden, 0xffff);
+    runtime_.put(arguments_[rank].expert_x, std::span<const std::uint16_t>(wrong));
   }
 }
 

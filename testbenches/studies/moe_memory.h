@@ -60,16 +60,21 @@ class CombineMemory {
 
   const std::vector<RankTask>& tasks() const { return tasks_; }
   const cm384_combine& arguments(int rank) const { return arguments_[static_cast<std::size_t>(rank)]; }
+  // The rows that are summed are what these experts make of what dispatch delivers.
+  void set_experts(reference::ExpertOutput experts) { reference_.set_experts(std::move(experts)); }
   // Compares what all ranks hold with the reference; empty when equal.
   std::string compare() const;
   // Overwrites the outputs, so that a later comparison sees what the next call wrote.
   void spoil() const;
+  // Overwrites the experts' outputs: whoever computes them has to write them again. Payload mode full.
+  void spoil_experts() const;
 
  private:
   void fill(int rank, const reference::DispatchReference* delivered) const;
 
   supernode::Runtime& runtime_;
   const reference::DispatchCase& case_;
+  std::vector<std::size_t> arrived_;  // rows at each rank, payload mode full
   reference::CombineReference reference_;
   std::vector<RankTask> tasks_;
   std::vector<cm384_combine> arguments_;

@@ -37,6 +37,7 @@ class MoeRun {
   Session& session() { return session_; }
   const DispatchMemory& dispatched() const { return dispatched_; }
   const CombineMemory& combined() const { return *combined_; }
+  CombineMemory& combined() { return *combined_; }
   const std::vector<int>& dies() const { return dies_; }  // of each rank
   const reference::DispatchCase& layer() const { return case_; }
   const std::vector<std::uint16_t>& cores() const { return cores_; }
@@ -48,6 +49,7 @@ class MoeRun {
   std::string difference() const;
   // Of quantised rows and sums alone, where no dispatch told what else it delivers.
   std::string difference_of_rows() const;
+  bool full() const { return setting_.full; }
   // The kernel of dispatch that the setting asks for.
   const char* dispatch_kernel() const { return setting_.full_mesh ? "dispatch_full_mesh" : "dispatch"; }
   // A reading with the effective sizes filled in.

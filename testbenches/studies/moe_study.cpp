@@ -17,8 +17,7 @@ void add_options(boost::program_options::options_description& options) {
                         "fused: dispatch and combine; basic: three all-to-alls by SDMA, the host in between")(
       "expert-time", time_option(0_ns), "what the experts take, as a delay between the two ways; 0: no task")(
       "experts-compute", choice_option("delay", {"delay", "firmware"}),
-      "firmware: the experts' feed-forward network on cube and vector cores, in the fused flow; payload "
-      "control")("expert-width", integer_option(2048, 64, 4096),
+      "firmware: the experts' feed-forward network on cube and vector cores, in the fused flow")("expert-width", integer_option(2048, 64, 4096),
                  "of that network: elements between its multiplications, a multiple of 64")(
       "expert-cores", integer_option(24, 1, 64), "AICs of a rank that it runs on, each with its two AIVs");
   add_moe_options(options);
@@ -44,9 +43,6 @@ void read_expert_options(const StudyContext& context, MoeCase& setting) {
   setting.expert_width = context.option<int>("expert-width");
   setting.expert_cores = context.option<int>("expert-cores");
   if (!setting.expert_network) return;
-  if (setting.full)
-    throw InputError(
-        "run moe: --experts-compute firmware: allowed: --payload control; `run ffn` compares its values");
   const auto& flows = context.option<Names>("flow").values;
   if (std::any_of(flows.begin(), flows.end(), [](const std::string& flow) { return flow != "fused"; }))
     throw InputError("run moe: --experts-compute firmware: allowed: --flow fused");

@@ -68,20 +68,5 @@ INSTANTIATE_TEST_SUITE_P(Ragged, FfnValues,
                                            FfnSetting{{17, 0, 1, 70}, 448, 192, 3},
                                            FfnSetting{{0}, 128, 64, 2}, FfnSetting{{130}, 320, 256, 24}));
 
-TEST(Ffn, RunsBetweenDispatchAndCombine) {
-  studies::MoeCase setting;
-  static_cast<studies::CombineCase&>(setting) = small_combine(4, 8, 512, 16);
-  const studies::MoeReading without = run_moe(setting);
-  setting.expert_network = true;
-  setting.expert_width = 128;
-  setting.expert_cores = 4;
-  const studies::MoeReading with = run_moe(setting);
-  ASSERT_EQ(with.phases.size(), 3u);
-  EXPECT_EQ(without.phases[1].mean_us, 0.0);
-  EXPECT_GT(with.phases[1].mean_us, 12.0);  // launch and teardown alone
-  setting.expert_width = 1024;
-  EXPECT_GT(run_moe(setting).phases[1].mean_us, with.phases[1].mean_us);
-}
-
 }  // namespace
 }  // namespace cm384::testing
