@@ -3,7 +3,8 @@
  * scale, its output = the softmax-weighted sum of the latents. BF16 in and out. Plain C.
  *
  * A block is a group of cores (MIX). The AIC multiplies, its two AIVs have half of the heads each: online
- * softmax and the running sum. All of a KV block's tokens pass once through L1. Work items are (sequence,
+ * softmax and the running sum. A KV block passes once through L1, in chunks of its NZ columns: a chunk is free
+ * again when its latents have met the probabilities. Work items are (sequence,
  * query, split); with more than one split the AIVs combine the partial results at the end.
  */
 #ifndef CM384_ABI_MLA_H
@@ -33,20 +34,22 @@ struct cm384_mla {
   uint32_t table_width;
   uint32_t splits;       /* of a sequence's tokens; 1..32, at most the KV blocks of the shortest one */
   uint32_t block_tokens; /* a KV block, a multiple of 16, at most 128 */
+  uint32_t chunks;       /* of a KV block: 2 or 3 */
+  uint32_t slots;        /* for chunks in L1, taken in turn: more than 2 KV blocks, at most 7 */
   float scale;
   uint32_t reserved;
 };
 
-#define CM384_MLA_SLOTS 3u /* KV blocks in L1: arriving, meeting the queries, meeting the probabilities */
 /* Two scores and probabilities, three products. */
 #define CM384_MLA_SCORES(a) ((uint64_t)(a).heads * (a).block_tokens * 4u)
 #define CM384_MLA_PROBABILITIES(a) ((uint64_t)(a).heads * (a).block_tokens * 2u)
 #define CM384_MLA_PRODUCTS(a) ((uint64_t)(a).heads * CM384_MLA_LATENT * 4u)
 #define CM384_MLA_WORKSPACE(a) \
   (2u * (CM384_MLA_SCORES(a) + CM384_MLA_PROBABILITIES(a)) + 3u * CM384_MLA_PRODUCTS(a))
+#define CM384_MLA_COLUMNS (CM384_MLA_WIDTH / 16u) /* of a KV block: 32 of latents, 4 of rope */
 /* L1: queries, probabilities, slots. */
 #define CM384_MLA_L1(a)                                                   \
   ((a).heads * CM384_MLA_WIDTH * 2u + (a).heads * (a).block_tokens * 2u + \
-   CM384_MLA_SLOTS * (a).block_tokens * CM384_MLA_WIDTH * 2u)
+   (a).slots * (CM384_MLA_COLUMNS / (a).chunks) * (a).block_tokens * 32u)
 
 #endif

@@ -1,5 +1,7 @@
-// The cube core's part of kernel `mla`. In turn i the scores of item i, then the products of item i - 1,
-// whose softmax the vector cores have done meanwhile; KV block i + 1 arrives beside that.
+// The cube core's part of kernel `mla`. In turn i the scores of item i between the products of item i - 2: the
+// fixpipe needs longer for products than the matrix unit, which has time for scores meanwhile, and the vector
+// cores have a turn for the softmax of item i - 1. KV blocks arrive beside that, chunk by chunk, where products
+// have freed one.
 #pragma once
 
 #include "mla_items.h"
@@ -11,89 +13,93 @@ class MlaCube {
         space_(a, block),
         walker_(a, block, blocks),
         height_(a.block_tokens * 32),
-        slot_bytes_(a.block_tokens * CM384_MLA_WIDTH * 2),
-        probabilities_(CM384_MLA_SLOTS * slot_bytes_),
+        slot_bytes_(CM384_MLA_COLUMNS / a.chunks * height_),
+        probabilities_(a.slots * slot_bytes_),
         queries_(probabilities_ + a.heads * a.block_tokens * 2) {
-    const uint32_t wide = a.block_tokens > kColumns ? a.block_tokens : kColumns;
-    place_bytes_ = a.heads * wide * 4;
-    places_ = 128 * 1024 / place_bytes_;
+    const uint32_t left = kL0cBytes - a.heads * a.block_tokens * 4;
+    columns_ = kMostColumns;
+    while (columns_ > 32 && left / (a.heads * columns_ * 4) < kWantedPlaces) columns_ /= 2;
+    place_bytes_ = a.heads * columns_ * 4;
+    places_ = left / place_bytes_;
     if (places_ > kMostPlaces) places_ = kMostPlaces;
   }
 
   void Run() {
     using namespace AscendC;
-    for (uint32_t s = 0; s < CM384_MLA_SLOTS; ++s) SetFlag<HardEvent::MTE1_MTE2>(static_cast<int>(s));
+    for (uint32_t s = 0; s < a_.slots; ++s) SetFlag<HardEvent::MTE1_MTE2>(static_cast<int>(s));
     SetFlag<HardEvent::MTE1_MTE2>(kProbabilities);
-    SetFlag<HardEvent::MTE1_MTE2>(kQueries);
+    SetFlag<HardEvent::M_MTE2>(0);
     for (int b = 0; b < 2; ++b) SetFlag<HardEvent::M_MTE1>(b);
-    for (uint32_t c = 0; c < places_; ++c) SetFlag<HardEvent::FIX_M>(static_cast<int>(c));
-    MlaItem before, now, next;
-    bool more = walker_.Next(now), has_before = false;
-    if (more) {
-      LoadFirstHalf(now, 0);
-      LoadSecondHalf(now, 0);
-    }
-    uint32_t i = 0;
-    for (; more; ++i) {
-      const bool has_next = walker_.Next(next);
-      Scores(now, i);
-      // The probabilities arrive in the middle of the KV block: its first half gives the vector cores time,
-      // its second half is time for the products to free the slot of the block after it.
-      if (has_next) LoadFirstHalf(next, i + 1);
-      if (has_before) LoadProbabilities(before, i - 1);
-      if (has_next) LoadSecondHalf(next, i + 1);
-      if (has_before) Products(before, i - 1);
-      before = now;
-      now = next;
-      has_before = true;
-      more = has_next;
-    }
-    if (has_before) {
-      LoadProbabilities(before, i - 1);
-      Products(before, i - 1);
+    for (uint32_t c = 0; c <= places_; ++c) SetFlag<HardEvent::FIX_M>(static_cast<int>(c));
+    MlaItem items[4];  // i - 2 .. i + 1, item n at n % 4
+    uint32_t count = 0;
+    bool more = walker_.Next(items[0]);
+    if (more) LoadChunks(items[0], 0, 0, 1);
+    for (uint32_t i = 0; more || i < count + 2; ++i) {
+      if (more) count = i + 1;
+      const bool scores = more, products = i >= 2 && i - 2 < count;
+      if (more) more = walker_.Next(items[(i + 1) % 4]);
+      // MTE2 works in order: behind the probabilities stands what takes the slots of the block they meet.
+      if (products) LoadProbabilities(items[(i - 2) % 4], i - 2);
+      if (scores) LoadChunks(items[i % 4], i, 1, a_.chunks);
+      if (more) LoadChunks(items[(i + 1) % 4], i + 1, 0, 1);
+      Turn(products ? &items[(i - 2) % 4] : nullptr, scores ? &items[i % 4] : nullptr, i);
     }
     PipeBarrier<PIPE_ALL>();
   }
 
  private:
-  static constexpr int kProbabilities = 4, kQueries = 5;  // events between MTE2 and MTE1; slots have 0..2
-  static constexpr uint32_t kHalf = 32 * 1024;            // L0A and L0B have two buffers each
-  static constexpr uint32_t kColumns = 128;               // of the latent, a product at a time
-  static constexpr uint32_t kMostPlaces = 4;
-  static constexpr uint32_t kStep = 8;  // blocks of 16 elements of k, a step
+  static constexpr int kProbabilities = 7;      // event between MTE2 and MTE1; slots have 0 .. 6
+  static constexpr uint32_t kHalf = 32 * 1024;  // L0A and L0B have two buffers each
+  static constexpr uint32_t kL0cBytes = 128 * 1024;
+  // Columns of the latent, a product at a time: many, but so few that L0C holds some products beside scores.
+  static constexpr uint32_t kMostColumns = 64, kWantedPlaces = 4, kMostPlaces = 6;
+  static constexpr uint32_t kStep = 8;        // blocks of 16 elements of k, a step, at most
+  static constexpr uint32_t kScoreSteps = 6;  // what the columns of 2 or 3 chunks make of it
+  static constexpr uint32_t kLatentColumns = CM384_MLA_LATENT / 16, kRopeColumns = CM384_MLA_ROPE / 16;
 
-  uint32_t Slot(uint32_t i) const { return i % CM384_MLA_SLOTS; }
+  // A chunk's NZ columns of a KV block: latents, behind them in L1 what it has of the rope.
+  struct Chunk {
+    uint32_t latent, latents, rope, ropes;
+  };
+  Chunk ChunkOf(uint32_t number) const {
+    if (a_.chunks == 2) return {number * 16, 16, number * 2, 2};
+    if (number == 0) return {0, 8, 0, kRopeColumns};
+    return {number * 12 - 4, 12, 0, 0};
+  }
+  // Of a chunk of item i.
+  uint32_t Slot(uint32_t i, uint32_t chunk) const { return (i * a_.chunks + chunk) % a_.slots; }
 
-  static uint32_t Half(const MlaItem& item) { return (item.count / 2 + 15) / 16 * 16; }
-
-  void LoadFirstHalf(const MlaItem& item, uint32_t i) {
+  void LoadChunks(const MlaItem& item, uint32_t i, uint32_t from, uint32_t to) {
     using namespace AscendC;
-    if (item.first) {
-      WaitFlag<HardEvent::MTE1_MTE2>(kQueries);
+    if (from == 0 && item.first) {
+      WaitFlag<HardEvent::M_MTE2>(0);
       CopyNd2Nz(queries_, a_.q + static_cast<uint64_t>(item.pair) * a_.heads * CM384_MLA_WIDTH * 2, a_.heads,
                 CM384_MLA_WIDTH * 2, CM384_MLA_WIDTH * 2, a_.heads * 32);
-      SetFlag<HardEvent::MTE2_MTE1>(kQueries);
     }
-    WaitFlag<HardEvent::MTE1_MTE2>(static_cast<int>(Slot(i)));
-    LoadTokens(item, i, 0, Half(item) < item.count ? Half(item) : item.count);
-  }
-  void LoadSecondHalf(const MlaItem& item, uint32_t i) {
-    LoadTokens(item, i, Half(item), item.count);
-    AscendC::SetFlag<AscendC::HardEvent::MTE2_MTE1>(static_cast<int>(Slot(i)));
+    for (uint32_t number = from; number < to; ++number) {
+      const Chunk chunk = ChunkOf(number);
+      const uint32_t slot = Slot(i, number);
+      WaitFlag<HardEvent::MTE1_MTE2>(static_cast<int>(slot));
+      LoadColumns(item, slot * slot_bytes_, chunk.latent, chunk.latents);
+      if (chunk.ropes != 0)
+        LoadColumns(item, slot * slot_bytes_ + chunk.latents * height_, kLatentColumns + chunk.rope, chunk.ropes);
+      SetFlag<HardEvent::MTE2_MTE1>(static_cast<int>(slot));  // the queries' too, which came before
+    }
   }
 
-  // Tokens [done, end) of the item, page by page.
-  void LoadTokens(const MlaItem& item, uint32_t i, uint32_t done, uint32_t end) {
+  // Some columns of all tokens of the item, page by page.
+  void LoadColumns(const MlaItem& item, uint32_t l1, uint32_t column, uint32_t columns) {
     using namespace AscendC;
     const auto* pages = reinterpret_cast<const uint32_t*>(a_.page_table) + item.batch * a_.table_width;
-    while (done < end) {
+    for (uint32_t done = 0; done < item.count;) {
       const uint32_t token = item.token + done, within = token % CM384_MLA_PAGE_TOKENS;
-      const uint32_t rest = CM384_MLA_PAGE_TOKENS - within, left = end - done;
+      const uint32_t rest = CM384_MLA_PAGE_TOKENS - within, left = item.count - done;
       const uint32_t count = left < rest ? left : rest;
-      CopyToL1(Slot(i) * slot_bytes_ + done * 32,
+      CopyToL1(l1 + done * 32,
                a_.kv + static_cast<uint64_t>(pages[token / CM384_MLA_PAGE_TOKENS]) * CM384_MLA_PAGE_BYTES +
-                   within * 32,
-               count * 32, CM384_MLA_WIDTH / 16, CM384_MLA_PAGE_TOKENS * 32, height_);
+                   column * (CM384_MLA_PAGE_TOKENS * 32) + within * 32,
+               count * 32, columns, CM384_MLA_PAGE_TOKENS * 32, height_);
       done += count;
     }
   }
@@ -107,60 +113,98 @@ class MlaCube {
     SetFlag<HardEvent::MTE2_MTE1>(kProbabilities);
   }
 
-  int TakePlace() {
-    const auto place = static_cast<int>(used_++ % places_);
-    AscendC::WaitFlag<AscendC::HardEvent::FIX_M>(place);
-    return place;
-  }
-  void Out(int place, uint64_t gm, uint32_t columns, uint64_t pitch) {
+  // L0C: the products' places, taken in turn, behind them the scores.
+  void Out(uint32_t place, uint64_t gm, uint32_t columns, uint64_t pitch) {
     using namespace AscendC;
-    SetFlag<HardEvent::M_FIX>(place);
-    WaitFlag<HardEvent::M_FIX>(place);
-    Fixpipe<CM384_FIX_KEEP>(gm, static_cast<uint32_t>(place) * place_bytes_, a_.heads, columns, pitch);
-    SetFlag<HardEvent::FIX_M>(place);
+    SetFlag<HardEvent::M_FIX>(static_cast<int>(place));
+    WaitFlag<HardEvent::M_FIX>(static_cast<int>(place));
+    Fixpipe<CM384_FIX_KEEP>(gm, place * place_bytes_, a_.heads, columns, pitch);
+    SetFlag<HardEvent::FIX_M>(static_cast<int>(place));
   }
 
-  void Scores(const MlaItem& item, uint32_t i) {
+  // Products of item i - 2, if any, and scores of item i, if any.
+  void Turn(const MlaItem* products, const MlaItem* scores, uint32_t i) {
     using namespace AscendC;
-    const uint32_t slot = Slot(i) * slot_bytes_;
-    if (item.first) WaitFlag<HardEvent::MTE2_MTE1>(kQueries);
-    WaitFlag<HardEvent::MTE2_MTE1>(static_cast<int>(Slot(i)));
-    const int place = TakePlace();
-    for (uint32_t k = 0; k < CM384_MLA_WIDTH / 16; k += kStep) {
-      const uint32_t blocks = CM384_MLA_WIDTH / 16 - k < kStep ? CM384_MLA_WIDTH / 16 - k : kStep;
-      Step(place, item.count, blocks * 16, k == 0, [&](uint32_t l0) {
-        LoadA<bfloat16_t>(l0, queries_ + k * a_.heads * 32, a_.heads * 32, a_.heads / 16, blocks);
-        LoadB<bfloat16_t>(l0, slot + k * height_, height_, (item.count + 15) / 16, blocks);
-      });
+    const uint32_t all = CM384_MLA_LATENT / columns_;
+    if (products != nullptr) {
+      product_ = 0;
+      product_chunk_ = 0;
+      WaitFlag<HardEvent::MTE2_MTE1>(kProbabilities);
     }
-    if (item.last) SetFlag<HardEvent::MTE1_MTE2>(kQueries);
-    Out(place, space_.scores + (i & 1) * CM384_MLA_SCORES(a_), item.count, a_.block_tokens * 4);
+    score_ = score_chunk_ = 0;
+    // The first quarter of the products frees a chunk for what the scores need.
+    for (uint32_t product = 0, score = 0; product < all || score < kScoreSteps;) {
+      if (product < all && product * 16 <= all * (4 + 3 * score)) {
+        if (products != nullptr) NextProduct(*products, i - 2);
+        ++product;
+      } else {
+        if (scores != nullptr && score < kScoreSteps) NextScore(*scores, i);
+        ++score;
+      }
+    }
+    if (products != nullptr) CrossCoreSetFlag<2, PIPE_FIX>(kProductsReady);
+    if (scores == nullptr) return;
+    if (scores->last) SetFlag<HardEvent::M_MTE2>(0);
+    Out(places_, space_.scores + (i & 1) * CM384_MLA_SCORES(a_), scores->count, a_.block_tokens * 4);
     CrossCoreSetFlag<2, PIPE_FIX>(kScoresReady);
   }
 
-  void Products(const MlaItem& item, uint32_t i) {
+  // The next columns of the queries and of item i; kScoreSteps times.
+  void NextScore(const MlaItem& item, uint32_t i) {
     using namespace AscendC;
-    const uint32_t slot = Slot(i) * slot_bytes_, blocks = (item.count + 15) / 16;
-    WaitFlag<HardEvent::MTE2_MTE1>(kProbabilities);
-    for (uint32_t column = 0; column < CM384_MLA_LATENT; column += kColumns) {
-      const int place = TakePlace();
-      Step(place, kColumns, item.count, true, [&](uint32_t l0) {
-        LoadA<bfloat16_t>(l0, probabilities_, a_.heads * 32, a_.heads / 16, blocks);
-        LoadBTransposed<bfloat16_t>(l0, slot + column / 16 * height_, height_, kColumns / 16, blocks);
-      });
-      if (column + kColumns == CM384_MLA_LATENT) {
-        SetFlag<HardEvent::MTE1_MTE2>(static_cast<int>(Slot(i)));
-        SetFlag<HardEvent::MTE1_MTE2>(kProbabilities);
-      }
-      Out(place, space_.products + i % 3 * CM384_MLA_PRODUCTS(a_) + column * 4, kColumns,
-          CM384_MLA_LATENT * 4);
-    }
-    CrossCoreSetFlag<2, PIPE_FIX>(kProductsReady);
+    const Chunk chunk = ChunkOf(score_chunk_);
+    const uint32_t slot = Slot(i, score_chunk_);
+    if (score_ == 0) WaitFlag<HardEvent::MTE2_MTE1>(static_cast<int>(slot));
+    const uint32_t whole = chunk.latents <= kStep ? chunk.latents : chunk.latents / 2;
+    const bool latent = score_ < chunk.latents;
+    const uint32_t column = latent ? chunk.latent + score_ : kLatentColumns + chunk.rope;
+    const uint32_t blocks = latent ? whole : chunk.ropes, l1 = slot * slot_bytes_ + score_ * height_;
+    const bool first = score_chunk_ == 0 && score_ == 0;
+    if (first) WaitFlag<HardEvent::FIX_M>(static_cast<int>(places_));
+    Step(places_, item.count, blocks * 16, first, [&](uint32_t l0) {
+      LoadA<bfloat16_t>(l0, queries_ + column * a_.heads * 32, a_.heads * 32, a_.heads / 16, blocks);
+      LoadB<bfloat16_t>(l0, l1, height_, (item.count + 15) / 16, blocks);
+    });
+    score_ += blocks;
+    if (score_ < chunk.latents + chunk.ropes) return;
+    score_ = 0;
+    ++score_chunk_;
+  }
+
+  // The next columns of the latent of item i.
+  void NextProduct(const MlaItem& item, uint32_t i) {
+    using namespace AscendC;
+    const Chunk chunk = ChunkOf(product_chunk_);
+    const uint32_t slot = Slot(i, product_chunk_), column = (chunk.latent + product_) * 16;
+    const bool last = product_ + columns_ / 16 == chunk.latents;
+    Product(item, slot * slot_bytes_ + product_ * height_,
+            space_.products + i % 3 * CM384_MLA_PRODUCTS(a_) + column * 4, [&] {
+              if (!last) return;
+              SetFlag<HardEvent::MTE1_MTE2>(static_cast<int>(slot));
+              if (product_chunk_ + 1 == a_.chunks) SetFlag<HardEvent::MTE1_MTE2>(kProbabilities);
+            });
+    product_ = last ? 0 : product_ + columns_ / 16;
+    product_chunk_ += last ? 1 : 0;
+  }
+
+  // Some columns of the latent; `loaded` follows what MTE1 reads for them.
+  template <class Loaded>
+  CM384_INLINE void Product(const MlaItem& item, uint32_t l1, uint64_t to, Loaded&& loaded) {
+    using namespace AscendC;
+    const uint32_t place = used_, blocks = (item.count + 15) / 16;
+    if (++used_ == places_) used_ = 0;
+    WaitFlag<HardEvent::FIX_M>(static_cast<int>(place));
+    Step(place, columns_, item.count, true, [&](uint32_t l0) {
+      LoadA<bfloat16_t>(l0, probabilities_, a_.heads * 32, a_.heads / 16, blocks);
+      LoadBTransposed<bfloat16_t>(l0, l1, height_, columns_ / 16, blocks);
+      loaded();
+    });
+    Out(place, to, columns_, CM384_MLA_LATENT * 4);
   }
 
   // `load` fills the next half of L0A and L0B, then MMAD.
   template <class Load>
-  CM384_INLINE void Step(int place, uint32_t n, uint32_t k, bool first, Load&& load) {
+  CM384_INLINE void Step(uint32_t place, uint32_t n, uint32_t k, bool first, Load&& load) {
     using namespace AscendC;
     const uint32_t b = steps_++ & 1;
     WaitFlag<HardEvent::M_MTE1>(static_cast<int>(b));
@@ -172,16 +216,18 @@ class MlaCube {
     p.n = static_cast<uint16_t>(n);
     p.k = static_cast<uint16_t>(k);
     p.cmatrixInitVal = first;
-    Mmad<bfloat16_t>(static_cast<uint32_t>(place) * place_bytes_, b * kHalf, b * kHalf, p);
+    Mmad<bfloat16_t>(place * place_bytes_, b * kHalf, b * kHalf, p);
     SetFlag<HardEvent::M_MTE1>(static_cast<int>(b));
   }
 
   const cm384_mla& a_;
   const MlaWorkspace space_;
   MlaWalker walker_;
-  const uint32_t height_;  // bytes of a column of blocks of a KV block in L1
-  const uint32_t slot_bytes_;
+  const uint32_t height_;                   // bytes of a column of a KV block in L1
+  const uint32_t slot_bytes_;               // of a chunk
   const uint32_t probabilities_, queries_;  // in L1
+  uint32_t columns_;                        // of a product
   uint32_t place_bytes_, places_;           // in L0C
   uint32_t used_ = 0, steps_ = 0;
+  uint32_t score_ = 0, score_chunk_ = 0, product_ = 0, product_chunk_ = 0;  // of the turn: columns done in a chunk
 };

@@ -21,26 +21,22 @@ class MlaVector {
     };
     sum_ = take(rows_ * CM384_MLA_LATENT * 4);
     scores_ = take(rows_ * a.block_tokens * 4);
-    for (uint32_t b = 0; b < 2; ++b) {
-      piece_[b] = take(piece_rows_ * kColumns * 4);
-      groups_[b] = take(rows_ * 32);
-    }
+    for (uint32_t b = 0; b < 2; ++b) groups_[b] = take(rows_ * 32);
     for (uint32_t b = 0; b < 3; ++b) {
-      maximum_[b] = take(rows_ * 4);
-      total_[b] = take(rows_ * 4);
+      maximum_[b] = take(kRepeatBytes);
+      total_[b] = take(kRepeatBytes);
       factors_[b] = take(rows_ * 32);
     }
-    row_ = take(rows_ * 4);
-    factor_ = take(rows_ * 4);
-    if (next > AscendC::kUBufferBytes) AscendC::Abort("mla: the heads do not fit the UBuffer");
+    row_ = take(kRepeatBytes);
+    factor_ = take(kRepeatBytes);
+    PlacePieces(next);
   }
 
   void Run() {
     using namespace AscendC;
     SetFlag<HardEvent::MTE3_MTE2>(0);
-    SetFlag<HardEvent::MTE3_V>(0);
-    SetFlag<HardEvent::V_MTE2>(0);
-    SetFlag<HardEvent::V_MTE2>(1);
+    for (int e = 0; e < 4; ++e) SetFlag<HardEvent::MTE3_V>(e);
+    for (uint32_t b = 0; b < buffers_; ++b) SetFlag<HardEvent::V_MTE2>(static_cast<int>(b));
     MlaItem last[2], now;
     uint32_t i = 0;
     for (; walker_.Next(now); ++i) {
@@ -55,6 +51,35 @@ class MlaVector {
 
  private:
   static constexpr uint32_t kColumns = 128;  // of the latent, a piece
+  static constexpr uint32_t kMostPieces = 6;
+  static constexpr uint32_t kRepeatBytes = 256;  // a value a row
+
+  // Buffers for pieces of the products: what the UBuffer has left, then the scores' place, which is empty while
+  // products are added: its second half as soon as the probabilities have shrunk to the first half, and the
+  // first half when they are stored. Many, since a load takes longer than its piece is worked on.
+  void PlacePieces(uint32_t next) {
+    const uint32_t bytes = piece_rows_ * kColumns * 4, half = rows_ * a_.block_tokens * 2;
+    uint32_t most = CM384_MLA_LATENT / kColumns * ((rows_ + piece_rows_ - 1) / piece_rows_);
+    if (most > kMostPieces) most = kMostPieces;
+    for (; buffers_ < most && next + bytes <= AscendC::kUBufferBytes; next += bytes) piece_[buffers_++] = next;
+    if (buffers_ < 2) AscendC::Abort("mla: the heads do not fit the UBuffer");
+    upper_ = buffers_;
+    for (uint32_t at = half; buffers_ < most && at + bytes <= 2 * half; at += bytes)
+      piece_[buffers_++] = scores_ + at;
+    lower_ = buffers_;
+    for (uint32_t at = 0; buffers_ < most && at + bytes <= half; at += bytes) piece_[buffers_++] = scores_ + at;
+  }
+
+  // On MTE2: buffer `b` is free.
+  CM384_INLINE void WaitForPiece(uint32_t b) {
+    using namespace AscendC;
+    if (stored_[b]) {
+      WaitFlag<HardEvent::MTE3_MTE2>(static_cast<int>(b));
+      stored_[b] = false;
+    } else {
+      WaitFlag<HardEvent::V_MTE2>(static_cast<int>(b));
+    }
+  }
 
   using Vector = AscendC::LocalTensor<float>;
   Vector At(uint32_t offset, uint32_t count) const { return Vector(offset, count); }
@@ -80,12 +105,16 @@ class MlaVector {
   void Softmax(const MlaItem& item, uint32_t i) {
     using namespace AscendC;
     const Vector scores = At(scores_, rows_ * a_.block_tokens);
-    if (item.first) ++tasks_;
+    if (item.first) {
+      ++tasks_;
+      WaitFlag<HardEvent::MTE3_V>(static_cast<int>(1 + tasks_ % 3));  // the task three before is stored
+    }
     const Vector maximum = At(maximum_[tasks_ % 3], rows_), total = At(total_[tasks_ % 3], rows_);
     const Vector row = At(row_, rows_), factor = At(factor_, rows_), spread = At(groups_[0], rows_ * 8);
     const auto count = static_cast<int>(rows_);
     CrossCoreWaitFlag(kScoresReady);
     WaitFlag<HardEvent::MTE3_MTE2>(0);
+    for (uint32_t b = upper_; b < buffers_; ++b) WaitForPiece(b);
     DataCopy(scores,
              GlobalAt<float>(space_.scores + (i & 1) * CM384_MLA_SCORES(a_) +
                              static_cast<uint64_t>(sub_) * rows_ * a_.block_tokens * 4),
@@ -143,12 +172,17 @@ class MlaVector {
     // In place: a repeat is read before it is written, and results are half as long.
     const LocalTensor<bfloat16_t> probabilities(scores_, rows_ * a_.block_tokens);
     Cast(probabilities, scores, RoundMode::CAST_RINT, rows_ * a_.block_tokens);
+    for (uint32_t b = upper_; b < lower_; ++b) SetFlag<HardEvent::V_MTE2>(static_cast<int>(b));
     SetFlag<HardEvent::V_MTE3>(0);
     WaitFlag<HardEvent::V_MTE3>(0);
     DataCopy(GlobalAt<bfloat16_t>(space_.probabilities + (i & 1) * CM384_MLA_PROBABILITIES(a_) +
                                   static_cast<uint64_t>(sub_) * rows_ * a_.block_tokens * 2),
              probabilities, rows_ * a_.block_tokens);
     SetFlag<HardEvent::MTE3_MTE2>(0);
+    for (uint32_t b = lower_; b < buffers_; ++b) {
+      SetFlag<HardEvent::MTE3_MTE2>(static_cast<int>(b));
+      stored_[b] = true;
+    }
     CrossCoreSetFlag<2, PIPE_MTE3>(kProbabilitiesReady);
     PipeBarrier<PIPE_V>();
   }
@@ -174,9 +208,10 @@ class MlaVector {
     CrossCoreWaitFlag(kProductsReady);
     if (item.first) WaitFlag<HardEvent::MTE3_V>(0);
     ForPieces([&](uint32_t row, uint32_t rows, uint32_t column, const Vector& sum) {
-      const auto b = static_cast<int>(pieces_++ & 1);
-      const Vector piece = At(piece_[b], rows * kColumns);
-      WaitFlag<HardEvent::V_MTE2>(b);
+      const auto b = static_cast<int>(turn_);
+      const Vector piece = At(piece_[turn_], rows * kColumns);
+      WaitForPiece(turn_);
+      if (++turn_ == buffers_) turn_ = 0;
       CopyBursts<CM384_MTE_GM_TO_UB>(piece.GetPhyAddr(), products + (row * CM384_MLA_LATENT + column) * 4ull,
                                      kColumns * 4, rows, CM384_MLA_LATENT * 4, kColumns * 4);
       SetFlag<HardEvent::MTE2_V>(1 + b);
@@ -241,6 +276,7 @@ class MlaVector {
       DataCopy(GlobalAt<float>(a_.partial_l + partial * 4), At(total_[task], rows_), rows_);
     }
     SetFlag<HardEvent::MTE3_V>(0);
+    SetFlag<HardEvent::MTE3_V>(static_cast<int>(1 + task));
   }
 
   const cm384_mla& a_;
@@ -248,8 +284,12 @@ class MlaVector {
   const MlaWorkspace space_;
   MlaWalker walker_;
   // Offsets in the UBuffer. Of a task: sum of the products, maxima and sums of the exponentials.
-  uint32_t sum_, scores_, piece_[2], maximum_[3], total_[3];
+  uint32_t sum_, scores_, maximum_[3], total_[3];
   uint32_t factors_[3];  // what an item's maximum makes of the sum before, a block a row
   uint32_t groups_[2], row_, factor_;
-  uint32_t tasks_ = 0, finished_ = 0, pieces_ = 0;
+  uint32_t piece_[kMostPieces];      // of a product, taken in turn
+  uint32_t buffers_ = 0;             // of them
+  uint32_t upper_ = 0, lower_ = 0;   // the first in the second and in the first half of the scores' place
+  bool stored_[kMostPieces] = {};    // MTE3 says when it is free, not V
+  uint32_t tasks_ = 0, finished_ = 0, turn_ = 0;
 };

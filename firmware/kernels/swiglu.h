@@ -18,12 +18,12 @@ class SwiGlu {
     for (uint32_t b = 0; b < 2; ++b) {
       in_[b] = take(width_ * 4);
       out_[b] = take(width_);
-      scale_[b] = take(32);
+      scale_[b] = take(256);  // a repeat
     }
     gate_ = take(width_ * 4);
     up_ = take(width_ * 4);
     work_ = take(width_ * 4);
-    maximum_ = take(32);
+    maximum_ = take(256);
   }
 
   void Run(uint32_t core, uint32_t cores) {

@@ -11,8 +11,9 @@
 namespace cm384::studies {
 namespace {
 
-SessionOptions die_0(std::string what) {
+SessionOptions die_0(std::string what, bool full) {
   SessionOptions options;
+  options.die.aiv.check_hazards = full;
   options.dies = {0};
   options.what = std::move(what);
   return options;
@@ -35,8 +36,8 @@ void CubeReading::compared(std::string difference) {
   correct = first_difference.empty();
 }
 
-CubeRun::CubeRun(const StudyContext& context, std::string what, int blocks)
-    : session_(context, die_0(std::move(what))), blocks_(static_cast<std::size_t>(blocks)) {
+CubeRun::CubeRun(const StudyContext& context, std::string what, int blocks, bool full)
+    : session_(context, die_0(std::move(what), full)), blocks_(static_cast<std::size_t>(blocks)) {
   std::iota(blocks_.begin(), blocks_.end(), std::uint16_t{0});
 }
 

@@ -40,7 +40,9 @@ struct CubeReading {
 // Die 0 of a machine of its own, and the groups of cores 0 .. blocks - 1 of it.
 class CubeRun {
  public:
-  CubeRun(const StudyContext& context, std::string what, int blocks);
+  // In payload mode full the vector cores' hazards are checked: two pipes at one place without a flag between
+  // them end the run.
+  CubeRun(const StudyContext& context, std::string what, int blocks, bool full);
 
   supernode::Runtime& runtime() { return session_.runtime(); }
   // Address of a block of arguments.

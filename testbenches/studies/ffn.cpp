@@ -27,7 +27,8 @@ CubeReading measure_ffn(const StudyContext& context, const FfnSetting& setting, 
                                     CM384_GEMM_INT8};
   const reference::GemmCase down{context.seed + 1, setting.expert_rows, setting.hidden, setting.width,
                                  CM384_GEMM_INT8};
-  CubeRun run(context, fmt::format("ffn, {} experts", setting.expert_rows.size()), setting.blocks);
+  CubeRun run(context, fmt::format("ffn, {} experts", setting.expert_rows.size()), setting.blocks,
+              setting.full);
   supernode::Runtime& runtime = run.runtime();
   const GemmMemory first = place(runtime, gate_up, setting), second = place(runtime, down, setting);
   std::optional<reference::GemmInputs> gate_up_inputs, down_inputs;

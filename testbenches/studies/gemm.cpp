@@ -16,7 +16,7 @@ GemmReading measure_gemm(const StudyContext& context, const GemmSetting& setting
   check_tiling(reading.tiling, shape);
   CubeRun run(context,
               fmt::format("gemm, {} groups, n {}, k {}", setting.group_rows.size(), setting.n, setting.k),
-              setting.blocks);
+              setting.blocks, setting.full);
   supernode::Runtime& runtime = run.runtime();
   const GemmMemory memory(runtime, gemm, reading.tiling, setting.blocks, setting.b_nz, setting.full);
   std::optional<reference::GemmInputs> inputs;

@@ -12,6 +12,8 @@ namespace cm384::studies {
 namespace {
 
 constexpr std::uint32_t kL1 = 512 * 1024;
+// Of a core (ascend-facts A5, A6).
+constexpr double kFixpipeBytesPerCycle = 64, kHbmBytesPerCycle = 32;
 
 // The arguments of the attention, with everything they point to.
 cm384_mla place_attention(supernode::Runtime& runtime, const reference::MlaCase& mla,
@@ -23,7 +25,10 @@ cm384_mla place_attention(supernode::Runtime& runtime, const reference::MlaCase&
   a.heads = mla.heads;
   a.table_width = mla.table_width();
   a.scale = mla.scale;
-  a.block_tokens = choose_block_tokens(mla.heads);
+  const KvBlocking blocking = choose_blocking(mla.heads);
+  a.block_tokens = blocking.block_tokens;
+  a.chunks = blocking.chunks;
+  a.slots = blocking.slots;
   const std::uint32_t shortest = *std::min_element(mla.kv_lens.begin(), mla.kv_lens.end());
   a.splits = choose_splits(a.batch * a.queries, static_cast<std::uint32_t>(setting.blocks),
                                             std::min(32u, (shortest + a.block_tokens - 1) / a.block_tokens));
@@ -63,12 +68,20 @@ double cache_bytes(const MlaSetting& setting) {
 
 }  // namespace
 
-std::uint32_t choose_block_tokens(std::uint32_t heads) {
-  cm384_mla a{};
-  a.heads = heads;
-  a.block_tokens = CM384_MLA_PAGE_TOKENS;
-  while (a.block_tokens > 16 && CM384_MLA_L1(a) > kL1) a.block_tokens -= 16;
-  return a.block_tokens;
+KvBlocking choose_blocking(std::uint32_t heads) {
+  const auto largest = [heads](std::uint32_t chunks, std::uint32_t slots) {
+    cm384_mla a{};
+    a.heads = heads;
+    a.chunks = chunks;
+    a.slots = slots;
+    a.block_tokens = CM384_MLA_PAGE_TOKENS;
+    while (a.block_tokens > 16 && CM384_MLA_L1(a) > kL1) a.block_tokens -= 16;
+    return KvBlocking{a.block_tokens, chunks, slots};
+  };
+  const KvBlocking three = largest(2, 6), two = largest(3, 7);
+  // Cycles of a token: out of the fixpipe, scores and products, FP32; in from HBM.
+  const double fixpipe = heads * (1.0 + double{CM384_MLA_LATENT} / three.block_tokens) * 4 / kFixpipeBytesPerCycle;
+  return fixpipe < CM384_MLA_WIDTH * 2 / kHbmBytesPerCycle ? three : two;
 }
 
 std::uint32_t choose_splits(std::uint32_t pairs, std::uint32_t blocks, std::uint32_t most) {
@@ -95,7 +108,7 @@ class MlaStages {
         mla_{context.seed, setting.kv_lens, setting.queries, setting.heads,
              static_cast<float>(1.0 / std::sqrt(192.0) / 4)},
         table_(reference::make_page_table(mla_)),
-        run_(context, fmt::format("mla, {} sequences", setting.kv_lens.size()), setting.blocks),
+        run_(context, fmt::format("mla, {} sequences", setting.kv_lens.size()), setting.blocks, setting.full),
         attention_(place_attention(run_.runtime(), mla_, table_, setting)) {
     if (setting.prolog) prolog_.emplace(run_.runtime(), setting, context.seed, attention_, table_);
     if (setting.output) output_.emplace(run_.runtime(), setting, context.seed, attention_);

@@ -36,8 +36,14 @@ struct MlaReading {
 
 MlaReading measure_mla(const StudyContext& context, const MlaSetting& setting, SimulatorCounts& counts);
 
-// The largest KV block for which L1 holds what the kernel needs.
-std::uint32_t choose_block_tokens(std::uint32_t heads);
+// How a KV block passes through L1.
+struct KvBlocking {
+  std::uint32_t block_tokens = 0, chunks = 0, slots = 0;  // firmware/abi/mla.h
+};
+// Three KV blocks in L1, so that MTE2 never waits for the vector cores, where such a block is large enough for
+// the fixpipe, which writes a row of products a head and block; else the largest block of which two and a third
+// fit.
+KvBlocking choose_blocking(std::uint32_t heads);
 // Into how many parts every sequence's tokens go, so that the busiest block has the least of them.
 std::uint32_t choose_splits(std::uint32_t pairs, std::uint32_t blocks, std::uint32_t most);
 

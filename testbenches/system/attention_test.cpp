@@ -29,7 +29,10 @@ TEST_P(MlaValues, AreWithinTheirBoundAndTimesDoNotDependOnThem) {
 INSTANTIATE_TEST_SUITE_P(Ragged, MlaValues,
                          ::testing::Values(MlaSetting{{1, 17, 128, 129, 300}, 1, 16, 2},
                                            MlaSetting{{127, 40}, 2, 32, 2}, MlaSetting{{200}, 1, 128, 1},
-                                           MlaSetting{{700}, 1, 16, 4}, MlaSetting{{500, 261}, 2, 48, 3}));
+                                           MlaSetting{{700}, 1, 16, 4}, MlaSetting{{500, 261}, 2, 48, 3},
+                                           MlaSetting{{500, 261}, 2, 128, 3},
+                                           MlaSetting{{100, 90, 128, 1, 60}, 1, 112, 1},
+                                           MlaSetting{{900, 333}, 1, 80, 1}));
 
 TEST(Mla, AShareOfTheTokensGoesToEveryCore) {
   EXPECT_EQ(studies::choose_splits(24, 24, 32), 1u);
@@ -37,9 +40,11 @@ TEST(Mla, AShareOfTheTokensGoesToEveryCore) {
   EXPECT_EQ(studies::choose_splits(1, 24, 32), 24u);
   EXPECT_EQ(studies::choose_splits(1, 24, 3), 3u);
   EXPECT_EQ(studies::choose_splits(25, 24, 1), 1u);
-  // L1 holds three KV blocks beside queries and probabilities.
-  EXPECT_EQ(studies::choose_block_tokens(32), 128u);
-  EXPECT_EQ(studies::choose_block_tokens(128), 96u);
+  // L1 holds three KV blocks beside queries and probabilities, or two and a third.
+  EXPECT_EQ(studies::choose_blocking(32).block_tokens, 128u);
+  EXPECT_EQ(studies::choose_blocking(32).slots, 6u);
+  EXPECT_EQ(studies::choose_blocking(128).block_tokens, 128u);
+  EXPECT_EQ(studies::choose_blocking(128).slots, 7u);
 }
 
 // 32 heads: a core reads HBM at 32 B a cycle and little else; long enough that ends do not matter.

@@ -53,6 +53,7 @@ enum class HardEvent {
   MTE1_MTE2 = PIPE_MTE1 | PIPE_MTE2 << 8,
   MTE1_M = PIPE_MTE1 | PIPE_M << 8,
   M_MTE1 = PIPE_M | PIPE_MTE1 << 8,
+  M_MTE2 = PIPE_M | PIPE_MTE2 << 8,
   M_FIX = PIPE_M | PIPE_FIX << 8,
   FIX_M = PIPE_FIX | PIPE_M << 8,
   FIX_S = PIPE_FIX | PIPE_S << 8,
