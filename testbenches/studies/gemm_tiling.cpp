@@ -16,6 +16,7 @@ constexpr std::uint32_t kL1 = 512 * 1024, kL0 = 64 * 1024, kL0c = 128 * 1024, kU
 // memory.
 constexpr std::uint32_t kL0K = 256, kL1K = 512;
 constexpr std::uint32_t kMostL1Buffers = 4, kMostPlaces = 4;
+constexpr std::uint32_t kMostTileM = 128, kMostTileN = 512;  // that choose_tiling() looks at
 
 std::uint32_t up(std::uint32_t value, std::uint32_t to) {
   return (value + to - 1) / to * to;
@@ -27,20 +28,47 @@ std::uint64_t tiles_of(const GemmShape& shape, std::uint32_t tile_m, std::uint32
   return tiles * ((shape.n + tile_n - 1) / tile_n);
 }
 
-// Core cycles of the busiest block, roughly, with every tile as long as a whole one: the matrix unit or the
-// way from L2 (110 B a cycle, ascend-facts A6), and what it takes to start a tile and get it out.
-std::uint64_t cycles(const GemmShape& shape, std::uint32_t tile_m, std::uint32_t tile_n) {
-  constexpr std::uint64_t kL2BytesPerCycle = 110, kStart = 1000, kFixpipeBytesPerCycle = 64;
-  const std::uint64_t m = tile_m, n = up(tile_n, 16), row = up(shape.k * shape.element_bytes(), 32);
-  const std::uint64_t tile = std::max(m / 16 * (n / 16) * (row / 32), (m + n) * row / kL2BytesPerCycle) +
-                             m * n * 4 / kFixpipeBytesPerCycle + kStart;
-  return (tiles_of(shape, tile_m, tile_n) + shape.blocks - 1) / shape.blocks * tile;
+// Core cycles of the busiest block, roughly, with every tile as long as a whole one. The matrix unit, the way
+// from L2 to L1 and the fixpipe work at one time; what HBM brings once comes at its own rate (all of ascend-facts
+// A5, A6); a tile that leaves no place free in L0C makes the matrix unit wait until a part of it is out.
+double cycles(const GemmShape& shape, const cm384_gemm_tiling& t) {
+  // Of the 110 B a cycle that a core can read from L2, what is left when its slices serve all cores.
+  constexpr double kL2 = 100, kHbm = 32, kFixpipe = 64, kRequest = 512, kFixpipeLatency = 500;
+  const std::uint32_t largest = *std::max_element(shape.group_rows.begin(), shape.group_rows.end());
+  const double m = up(t.tile_m, 16), n = up(t.tile_n, 16), row = up(shape.k * shape.element_bytes(), 32);
+  const double matrix = m / 16 * (n / 16) * (row / 32);
+  // Columns of B are 32 B wide and begin anywhere in a request where tiles are not whole fractals.
+  const double requests = m * row / kRequest + row / 32 * (n * 32 / kRequest + (t.tile_n % 16 == 0 ? 0 : 1));
+  const double shared_b = (largest + t.tile_m - 1) / t.tile_m, shared_a = (shape.n + t.tile_n - 1) / t.tile_n;
+  const double from_hbm = m * row / shared_a + n * row / shared_b;
+  const double load = requests * kRequest / kL2 + from_hbm * (1 / kHbm - 1 / kL2);
+  const double fixpipe = m * n * (shape.type == CM384_GEMM_INT8 ? 4 : 2) / kFixpipe;
+  const double exposed = t.places >= 2 * t.parts ? 0
+                         : t.places > t.parts    ? fixpipe / (2 * t.parts)
+                                                 : fixpipe / t.parts + kFixpipeLatency;
+  const auto rounds = static_cast<double>((tiles_of(shape, t.tile_m, t.tile_n) + shape.blocks - 1) / shape.blocks);
+  // The first piece of k has nothing to hide behind.
+  return rounds * std::max({matrix + exposed, load, fixpipe}) + load * std::min(1.0, t.l1_k / row);
 }
 
-void fits(const char* what, std::uint64_t bytes, std::uint64_t limit, const cm384_gemm_tiling& t) {
-  if (bytes <= limit) return;
-  throw InputError(
-      fmt::format("tile {}x{}: {} would hold {} B; allowed: {} B", t.tile_m, t.tile_n, what, bytes, limit));
+// What does not fit, by name; empty: nothing.
+std::string misfit(const cm384_gemm_tiling& t, const GemmShape& shape) {
+  const std::uint64_t m = up(t.tile_m, 16), n = up(t.tile_n, 16), part = t.part_n;
+  const bool int8 = shape.type == CM384_GEMM_INT8;
+  const struct {
+    const char* what;
+    std::uint64_t bytes, limit;
+  } buffers[] = {{"half of L0A", m * t.l0_k, kL0 / 2},
+                 {"half of L0B", part * t.l0_k, kL0 / 2},
+                 {"L0C", m * part * 4 * t.places, kL0c},
+                 {"L1", (m + n) * t.l1_k * t.l1_buffers, kL1},
+                 {"the UBuffer", int8 ? CM384_GEMM_UBUFFER(t) : 0, kUBuffer}};
+  for (const auto& b : buffers) {
+    if (b.bytes > b.limit)
+      return fmt::format("tile {}x{}: {} would hold {} B; allowed: {} B", t.tile_m, t.tile_n, b.what, b.bytes,
+                         b.limit);
+  }
+  return {};
 }
 
 }  // namespace
@@ -67,15 +95,14 @@ cm384_gemm_tiling tiling_of(const GemmShape& shape, std::uint32_t tile_m, std::u
 cm384_gemm_tiling choose_tiling(const GemmShape& shape) {
   const std::uint32_t largest =
       shape.group_rows.empty() ? 0 : *std::max_element(shape.group_rows.begin(), shape.group_rows.end());
-  const std::uint32_t m = std::clamp(up(largest, 16), 16u, 128u);
-  const std::uint32_t base = shape.type == CM384_GEMM_INT8 ? 152 : 128;
-  std::uint32_t n = std::min(base, up(std::max(shape.n, 1u), 16));
-  if (tiles_of(shape, m, n) < 4ull * shape.blocks) {
-    for (std::uint32_t narrower = n / 16 * 16; narrower >= 16; narrower -= 16) {
-      if (cycles(shape, m, narrower) < cycles(shape, m, n)) n = narrower;
-    }
+  const std::uint32_t m = std::clamp(up(largest, 16), 16u, kMostTileM);
+  cm384_gemm_tiling best = tiling_of(shape, m, 16);
+  if (largest == 0) return best;
+  for (std::uint32_t n = 32; n <= std::min(kMostTileN, up(shape.n, 16)); n += 16) {
+    const cm384_gemm_tiling tiling = tiling_of(shape, m, n);
+    if (misfit(tiling, shape).empty() && cycles(shape, tiling) <= cycles(shape, best)) best = tiling;
   }
-  return tiling_of(shape, m, n);
+  return best;
 }
 
 void check_tiling(const cm384_gemm_tiling& t, const GemmShape& shape) {
@@ -89,16 +116,12 @@ void check_tiling(const cm384_gemm_tiling& t, const GemmShape& shape) {
         fmt::format("tile {}x{}: pieces of k are multiples of 32 B, of L1 multiples of those of L0; 1 to "
                     "6 buffers in L1; a place in L0C for each part of the tile, up to 8",
                     t.tile_m, t.tile_n));
-  const std::uint64_t m = up(t.tile_m, 16), n = up(t.tile_n, 16), part = t.part_n;
-  fits("half of L0A", m * t.l0_k, kL0 / 2, t);
-  fits("half of L0B", part * t.l0_k, kL0 / 2, t);
-  fits("L0C", m * part * 4 * t.places, kL0c, t);
-  fits("L1", (m + n) * t.l1_k * t.l1_buffers, kL1, t);
-  if (shape.type != CM384_GEMM_INT8) return;
-  if (t.vector_rows == 0 || t.vector_rows % 8 != 0 || t.vector_rows > 248)
+  if (shape.type == CM384_GEMM_INT8 &&
+      (t.vector_rows == 0 || t.vector_rows % 8 != 0 || t.vector_rows > 248))
     throw InputError(
         fmt::format("tile {}x{}: rows of a vector core in multiples of 8 up to 248", t.tile_m, t.tile_n));
-  fits("the UBuffer", CM384_GEMM_UBUFFER(t), kUBuffer, t);
+  const std::string text = misfit(t, shape);
+  if (!text.empty()) throw InputError(text);
 }
 
 cm384_gemm_tiling checked_tiling(const GemmShape& shape) {

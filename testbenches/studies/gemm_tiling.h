@@ -18,9 +18,8 @@ struct GemmShape {
   std::uint32_t element_bytes() const { return type == CM384_GEMM_INT8 ? 1 : 2; }
 };
 
-// The largest tile of C: INT8 128 x 152, as the published kernel takes it ([P] table 10); BF16 128 x 128, of
-// which L0C holds two. Where that gives the blocks less than four tiles each, the tile whose busiest block
-// has the least to do.
+// Up to 128 rows, and as many columns as give the busiest block the least to do by an estimate from the rates of
+// the core's pipes. Wide tiles load less for a product, narrow ones divide better over the blocks.
 cm384_gemm_tiling choose_tiling(const GemmShape& shape);
 // The same with a tile given: "128x152".
 cm384_gemm_tiling tiling_of(const GemmShape& shape, std::uint32_t tile_m, std::uint32_t tile_n);

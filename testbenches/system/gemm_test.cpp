@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "sim/error.h"
 #include "testbenches/system/machine_run.h"
 
@@ -70,12 +72,50 @@ TEST(Gemm, ATileThatDoesNotFitIsRefusedByTheNameOfItsBuffer) {
   refuses(128, 100, "multiples of 8");
 }
 
+TEST(Gemm, EveryBufferThatATilingDoesNotFitIsNamed) {
+  const std::vector<std::uint32_t> rows{512};
+  const studies::GemmShape shape{rows, 512, 1024, CM384_GEMM_INT8, 24};
+  const cm384_gemm_tiling sound = studies::tiling_of(shape, 128, 152);
+  studies::check_tiling(sound, shape);
+  const auto refuses = [&](auto change, const char* text) {
+    cm384_gemm_tiling tiling = sound;
+    change(tiling);
+    EXPECT_THAT([&] { check_tiling(tiling, shape); }, ThrowsMessage<InputError>(HasSubstr(text)));
+  };
+  refuses([](auto& t) { t.l0_k = t.l1_k = 512; }, "half of L0A would hold 65536 B; allowed: 32768 B");
+  refuses([](auto& t) { t.parts = t.places = 1, t.part_n = 160; }, "half of L0B would hold 40960 B");
+  refuses([](auto& t) { t.places = 4; }, "L0C would hold 163840 B; allowed: 131072 B");
+  refuses([](auto& t) { t.l1_buffers = 4; }, "L1 would hold 589824 B; allowed: 524288 B");
+  refuses([](auto& t) { t.vector_rows = 120; }, "the UBuffer would hold");
+  refuses([](auto& t) { t.vector_rows = 20; }, "multiples of 8");
+  refuses([](auto& t) { t.places = 1; }, "a place in L0C for each part");
+  refuses([](auto& t) { t.l0_k = 48; }, "multiples of 32 B");
+}
+
+// What the tiling function takes is at most a twentieth slower than the fastest of a range of tiles.
+TEST(Gemm, TheTilingFunctionFindsAFastTile) {
+  for (const auto& [m, n, k, type] :
+       {std::tuple{768u, 1536u, 1024u, CM384_GEMM_INT8}, {96u, 4096u, 2048u, CM384_GEMM_BF16},
+        {16u, 2048u, 4096u, CM384_GEMM_INT8}}) {
+    GemmSetting setting = setting_of(type, {m}, n, k, true);
+    setting.full = false;
+    const double chosen = run_gemm(setting).kernel_us;
+    setting.tile_m = std::min(m, 128u);
+    for (const std::uint32_t columns : {32u, 64u, 96u, 128u, 160u, 192u, 256u}) {
+      setting.tile_n = columns;
+      EXPECT_LT(chosen, 1.05 * run_gemm(setting).kernel_us) << m << "x" << n << "x" << k << ", " << columns;
+    }
+  }
+}
+
 // A shape of the published kind, nine tiles a core: bound by MTE2, which L2 feeds.
 TEST(Gemm, ALargeShapeKeepsTheMatrixUnitsBusy) {
   GemmSetting setting;
   setting.group_rows = {128 * 24};
   setting.n = 152 * 9;
   setting.k = 4096;
+  setting.tile_m = 128;
+  setting.tile_n = 152;
   const GemmReading reading = run_gemm(setting);
   const double ideal_us = reading.operations / 752e12 * 1e6;
   EXPECT_GT(ideal_us / reading.kernel_us, 0.55) << reading.kernel_us;
