@@ -2,10 +2,11 @@
  * Plain C.
  *
  * Rows of A and C are those of group 0, then of group 1, and so on; a group may have none. BF16 alone: groups
- * may have their A and C at a distance of their own instead, such as heads side by side in a row. B of a group
- * has n rows of k elements (the weights, k contiguous), row-major or NZ. INT8: C[r][j] = sum * token_scale[r] *
- * channel_scale[group][j] in FP32, rounded to BF16; the sums pass from AIC to its AIVs through the workspace,
- * so blocks are groups of cores (MIX). BF16: the fixpipe rounds the FP32 sums; blocks are AICs.
+ * may have their A and C at a distance of their own instead, such as heads side by side in a row. B of a
+ * group has n rows of k elements (the weights, k contiguous), row-major or NZ. INT8: C[r][j] = sum *
+ * token_scale[r] * channel_scale[group][j] in FP32, rounded to BF16; the sums pass from AIC to its AIVs
+ * through the workspace, so blocks are groups of cores (MIX). BF16: the fixpipe rounds the FP32 sums; blocks
+ * are AICs.
  */
 #ifndef CM384_ABI_GEMM_H
 #define CM384_ABI_GEMM_H
@@ -27,18 +28,18 @@ struct cm384_gemm_tiling {
 };
 
 struct cm384_gemm {
-  uint64_t a;              /* GM: rows x k, a_pitch bytes apart */
-  uint64_t b;              /* GM: groups x (n x k); NZ: k in blocks of 32 B x n rounded up to 16 x 32 B */
-  uint64_t c;              /* GM: rows x n BF16, c_pitch bytes apart */
+  uint64_t a; /* GM: rows x k, a_pitch bytes apart */
+  uint64_t b; /* GM: groups x (n x k); NZ: k in blocks of 32 B x n rounded up to 16 x 32 B */
+  uint64_t c; /* GM: rows x n BF16, c_pitch bytes apart */
   uint64_t a_pitch, c_pitch;
   uint64_t a_group, c_group; /* bytes from a group's first row to the next group's; both 0: rows follow on */
-  uint64_t group_rows;     /* GM: uint32_t a group, group_row_words words apart; 0 words: one for all */
-  uint64_t token_scales;   /* GM: float a row (INT8) */
-  uint64_t channel_scales; /* GM: float a group and column (INT8) */
-  uint64_t workspace;      /* GM: CM384_GEMM_WORKSPACE(tiling) bytes a block (INT8) */
-  uint32_t groups, n, k;   /* k in elements */
-  uint32_t type;           /* cm384_gemm_type */
-  uint32_t b_nz;           /* 1: B is NZ */
+  uint64_t group_rows;       /* GM: uint32_t a group, group_row_words words apart; 0 words: one for all */
+  uint64_t token_scales;     /* GM: float a row (INT8) */
+  uint64_t channel_scales;   /* GM: float a group and column (INT8) */
+  uint64_t workspace;        /* GM: CM384_GEMM_WORKSPACE(tiling) bytes a block (INT8) */
+  uint32_t groups, n, k;     /* k in elements */
+  uint32_t type;             /* cm384_gemm_type */
+  uint32_t b_nz;             /* 1: B is NZ */
   uint32_t group_row_words;
   struct cm384_gemm_tiling tiling;
 };

@@ -3,9 +3,9 @@
  * scale, its output = the softmax-weighted sum of the latents. BF16 in and out. Plain C.
  *
  * A block is a group of cores (MIX). The AIC multiplies, its two AIVs have half of the heads each: online
- * softmax and the running sum. A KV block passes once through L1, in chunks of its NZ columns: a chunk is free
- * again when its latents have met the probabilities. Work items are (sequence,
- * query, split); with more than one split the AIVs combine the partial results at the end.
+ * softmax and the running sum. A KV block passes once through L1, in chunks of its NZ columns: a chunk is
+ * free again when its latents have met the probabilities. Work items are (sequence, query, split); with more
+ * than one split the AIVs combine the partial results at the end.
  */
 #ifndef CM384_ABI_MLA_H
 #define CM384_ABI_MLA_H

@@ -1,6 +1,6 @@
-/* Arguments of kernel `mla_output`: what stands behind decode attention (mla.h) in a layer, BF16: the values of
- * a head from its weighted latent (512 to 128), then the output projection over all heads. Plain C. One launch
- * of groups (MIX).
+/* Arguments of kernel `mla_output`: what stands behind decode attention (mla.h) in a layer, BF16: the values
+ * of a head from its weighted latent (512 to 128), then the output projection over all heads. Plain C. One
+ * launch of groups (MIX).
  */
 #ifndef CM384_ABI_MLA_OUTPUT_H
 #define CM384_ABI_MLA_OUTPUT_H

@@ -1,5 +1,5 @@
-/* Arguments of kernel `mla_prolog`: what stands before decode attention (mla.h) in a layer, BF16, with the key
- * projection absorbed into the queries. Plain C.
+/* Arguments of kernel `mla_prolog`: what stands before decode attention (mla.h) in a layer, BF16, with the
+ * key projection absorbed into the queries. Plain C.
  *
  *   x' = norm(x)                                    rows of hidden
  *   latents = x' * down: q_lora for the queries, 512 for the cache, 64 to be rotated for the cache
@@ -8,8 +8,8 @@
  *   out = (128 of a head) * absorb[head], rope(64)  512 and 64 a head: q of kernel `mla`
  *
  * norm(v) = v / sqrt(mean(v^2) + epsilon) * gamma. rope rotates elements i and 32 + i by the angle i of the
- * token's position (the halves of a head, as after the usual permutation of the weights' columns). All that is
- * stored is rounded to BF16; vectors compute in FP32. One launch of groups (MIX).
+ * token's position (the halves of a head, as after the usual permutation of the weights' columns). All that
+ * is stored is rounded to BF16; vectors compute in FP32. One launch of groups (MIX).
  */
 #ifndef CM384_ABI_MLA_PROLOG_H
 #define CM384_ABI_MLA_PROLOG_H
@@ -19,8 +19,8 @@
 #include "firmware/abi/gemm.h"
 #include "firmware/abi/mla.h"
 
-#define CM384_MLA_NOPE 128u                                  /* of a head, before it is absorbed */
-#define CM384_MLA_HEAD (CM384_MLA_NOPE + CM384_MLA_ROPE)     /* of a head of `up` */
+#define CM384_MLA_NOPE 128u                                    /* of a head, before it is absorbed */
+#define CM384_MLA_HEAD (CM384_MLA_NOPE + CM384_MLA_ROPE)       /* of a head of `up` */
 #define CM384_MLA_LATENTS(q_lora) ((q_lora) + CM384_MLA_WIDTH) /* columns of `down` */
 
 struct cm384_mla_prolog {

@@ -171,8 +171,8 @@ class CubeGemm {
   uint32_t steps_ = 0;
 };
 
-// The share of block `block` of `blocks`. Not inline: where a kernel has several multiplications, the later ones
-// find the code in the instruction cache.
+// The share of block `block` of `blocks`. Not inline: where a kernel has several multiplications, the later
+// ones find the code in the instruction cache.
 template <typename T>
 [[gnu::noinline]] void RunCubeGemm(const cm384_gemm& a, uint32_t block, uint32_t blocks) {
   CubeGemm<T>(a, block, blocks).Run();

@@ -1,7 +1,7 @@
-// The cube core's part of kernel `mla`. In turn i the scores of item i between the products of item i - 2: the
-// fixpipe needs longer for products than the matrix unit, which has time for scores meanwhile, and the vector
-// cores have a turn for the softmax of item i - 1. KV blocks arrive beside that, chunk by chunk, where products
-// have freed one.
+// The cube core's part of kernel `mla`. In turn i the scores of item i between the products of item i - 2:
+// the fixpipe needs longer for products than the matrix unit, which has time for scores meanwhile, and the
+// vector cores have a turn for the softmax of item i - 1. KV blocks arrive beside that, chunk by chunk, where
+// products have freed one.
 #pragma once
 
 #include "mla_items.h"
@@ -83,7 +83,8 @@ class MlaCube {
       WaitFlag<HardEvent::MTE1_MTE2>(static_cast<int>(slot));
       LoadColumns(item, slot * slot_bytes_, chunk.latent, chunk.latents);
       if (chunk.ropes != 0)
-        LoadColumns(item, slot * slot_bytes_ + chunk.latents * height_, kLatentColumns + chunk.rope, chunk.ropes);
+        LoadColumns(item, slot * slot_bytes_ + chunk.latents * height_, kLatentColumns + chunk.rope,
+                    chunk.ropes);
       SetFlag<HardEvent::MTE2_MTE1>(static_cast<int>(slot));  // the queries' too, which came before
     }
   }
@@ -229,5 +230,6 @@ class MlaCube {
   uint32_t columns_;                        // of a product
   uint32_t place_bytes_, places_;           // in L0C
   uint32_t used_ = 0, steps_ = 0;
-  uint32_t score_ = 0, score_chunk_ = 0, product_ = 0, product_chunk_ = 0;  // of the turn: columns done in a chunk
+  uint32_t score_ = 0, score_chunk_ = 0, product_ = 0,
+           product_chunk_ = 0;  // of the turn: columns done in a chunk
 };

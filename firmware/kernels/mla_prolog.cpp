@@ -65,7 +65,8 @@ void RotateQueries(const cm384_mla_prolog& a, uint32_t core, uint32_t cores) {
   for (uint32_t unit = core; unit < a.tokens * parts; unit += cores) {
     const uint32_t token = unit / parts, head = (unit - token * parts) * kHeadsAtOnce;
     const uint64_t from = a.up.c + token * a.up.c_pitch + (head * CM384_MLA_HEAD + CM384_MLA_NOPE) * 2;
-    const uint64_t to = a.absorb.c + token * a.absorb.c_pitch + head * a.absorb.c_group + CM384_MLA_LATENT * 2;
+    const uint64_t to =
+        a.absorb.c + token * a.absorb.c_pitch + head * a.absorb.c_group + CM384_MLA_LATENT * 2;
     rope.Rows(from, CM384_MLA_HEAD * 2, a.rope + token * 512ull, [&](uint32_t out) {
       CopyBursts<CM384_MTE_UB_TO_GM>(to, out, CM384_MLA_ROPE * 2, kHeadsAtOnce, CM384_MLA_ROPE * 2,
                                      a.absorb.c_group);

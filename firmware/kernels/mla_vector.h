@@ -54,20 +54,22 @@ class MlaVector {
   static constexpr uint32_t kMostPieces = 6;
   static constexpr uint32_t kRepeatBytes = 256;  // a value a row
 
-  // Buffers for pieces of the products: what the UBuffer has left, then the scores' place, which is empty while
-  // products are added: its second half as soon as the probabilities have shrunk to the first half, and the
-  // first half when they are stored. Many, since a load takes longer than its piece is worked on.
+  // Buffers for pieces of the products: what the UBuffer has left, then the scores' place, which is empty
+  // while products are added: its second half as soon as the probabilities have shrunk to the first half, and
+  // the first half when they are stored. Many, since a load takes longer than its piece is worked on.
   void PlacePieces(uint32_t next) {
     const uint32_t bytes = piece_rows_ * kColumns * 4, half = rows_ * a_.block_tokens * 2;
     uint32_t most = CM384_MLA_LATENT / kColumns * ((rows_ + piece_rows_ - 1) / piece_rows_);
     if (most > kMostPieces) most = kMostPieces;
-    for (; buffers_ < most && next + bytes <= AscendC::kUBufferBytes; next += bytes) piece_[buffers_++] = next;
+    for (; buffers_ < most && next + bytes <= AscendC::kUBufferBytes; next += bytes)
+      piece_[buffers_++] = next;
     if (buffers_ < 2) AscendC::Abort("mla: the heads do not fit the UBuffer");
     upper_ = buffers_;
     for (uint32_t at = half; buffers_ < most && at + bytes <= 2 * half; at += bytes)
       piece_[buffers_++] = scores_ + at;
     lower_ = buffers_;
-    for (uint32_t at = 0; buffers_ < most && at + bytes <= half; at += bytes) piece_[buffers_++] = scores_ + at;
+    for (uint32_t at = 0; buffers_ < most && at + bytes <= half; at += bytes)
+      piece_[buffers_++] = scores_ + at;
   }
 
   // On MTE2: buffer `b` is free.
@@ -287,9 +289,9 @@ class MlaVector {
   uint32_t sum_, scores_, maximum_[3], total_[3];
   uint32_t factors_[3];  // what an item's maximum makes of the sum before, a block a row
   uint32_t groups_[2], row_, factor_;
-  uint32_t piece_[kMostPieces];      // of a product, taken in turn
-  uint32_t buffers_ = 0;             // of them
-  uint32_t upper_ = 0, lower_ = 0;   // the first in the second and in the first half of the scores' place
-  bool stored_[kMostPieces] = {};    // MTE3 says when it is free, not V
+  uint32_t piece_[kMostPieces];     // of a product, taken in turn
+  uint32_t buffers_ = 0;            // of them
+  uint32_t upper_ = 0, lower_ = 0;  // the first in the second and in the first half of the scores' place
+  bool stored_[kMostPieces] = {};   // MTE3 says when it is free, not V
   uint32_t tasks_ = 0, finished_ = 0, turn_ = 0;
 };

@@ -46,8 +46,8 @@ class Rope {
     }
   }
 
-  // Rows `pitch` bytes apart at `from`, by the angles at `angles` (64 cosines, 64 sines, the first 32 of these
-  // negated); `store` copies them from their place in the UBuffer to memory.
+  // Rows `pitch` bytes apart at `from`, by the angles at `angles` (64 cosines, 64 sines, the first 32 of
+  // these negated); `store` copies them from their place in the UBuffer to memory.
   template <class Store>
   CM384_INLINE void Rows(uint64_t from, uint64_t pitch, uint64_t angles, Store&& store) {
     using namespace AscendC;

@@ -39,8 +39,8 @@ class CombineReference {
   void set_experts(ExpertOutput experts) { experts_ = std::move(experts); }
   // Weights of the experts, [batch][top_k], positive, about 1 a token.
   std::vector<float> scales(int rank) const;
-  // What an expert makes of a row that arrived, [hidden]. The stand-in: the row as dispatch quantised it, times
-  // a factor that no other of 64 neighbouring experts has.
+  // What an expert makes of a row that arrived, [hidden]. The stand-in: the row as dispatch quantised it,
+  // times a factor that no other of 64 neighbouring experts has.
   void expert_row(const ArrivedRow& row, std::span<std::uint16_t> out) const;
   // The shared expert's output made on the rank itself.
   void shared_row(int rank, int token, std::span<std::uint16_t> out) const;

@@ -26,7 +26,8 @@ std::vector<std::byte> make_bytes(traces::Random& random, std::uint64_t count) {
 
 std::vector<float> make_scales(traces::Random& random, std::uint32_t count, double most) {
   std::vector<float> made(count);
-  for (float& scale : made) scale = static_cast<float>(most * static_cast<double>(1 + random.below(1000)) / 1000);
+  for (float& scale : made)
+    scale = static_cast<float>(most * static_cast<double>(1 + random.below(1000)) / 1000);
   return made;
 }
 
@@ -46,8 +47,8 @@ std::int32_t dot(const std::int8_t* x, const std::byte* y, std::size_t k) {
 }
 
 // One element a row of `weights`.
-std::vector<std::uint16_t> multiply(std::span<const std::int8_t> x, float scale, std::span<const std::byte> weights,
-                                    std::span<const float> scales) {
+std::vector<std::uint16_t> multiply(std::span<const std::int8_t> x, float scale,
+                                    std::span<const std::byte> weights, std::span<const float> scales) {
   std::vector<std::uint16_t> out(scales.size());
   for (std::size_t row = 0; row < out.size(); ++row) {
     const auto sum = static_cast<float>(dot(x.data(), &weights[row * x.size()], x.size()));
@@ -71,7 +72,8 @@ std::vector<std::uint16_t> run(const NetworkWeights& weights, std::span<const st
 
 }  // namespace
 
-NetworkWeights make_network_weights(std::uint64_t seed, int expert, std::uint32_t hidden, std::uint32_t width) {
+NetworkWeights make_network_weights(std::uint64_t seed, int expert, std::uint32_t hidden,
+                                    std::uint32_t width) {
   traces::Random random(seed ^ kNetworkSeed, static_cast<std::uint64_t>(expert));
   NetworkWeights made;
   made.gate_up = make_bytes(random, std::uint64_t{2} * width * hidden);
@@ -90,7 +92,8 @@ ExpertNetworkOutputs::ExpertNetworkOutputs(const DispatchCase& dispatch, std::ui
   for (int source = 0; source < dispatch.placement.ranks; ++source) {
     for (int token = 0; token < batch_; ++token) {
       for (int k = 0; k < choices_; ++k)
-        of_expert[static_cast<std::size_t>(expert_of(dispatch, {source, token, k}))].push_back({source, token, k});
+        of_expert[static_cast<std::size_t>(expert_of(dispatch, {source, token, k}))].push_back(
+            {source, token, k});
     }
   }
   rows_.resize(static_cast<std::size_t>(dispatch.placement.ranks * batch_ * choices_) * hidden_);

@@ -1,10 +1,10 @@
 // The experts' feed-forward networks of a layer, computed on the host bit for bit as kernel `ffn` does.
 //
-// Rounding: a row is INT8 with a scale, as dispatch delivers it. Products are summed exactly in INT32; a sum is
-// rounded to FP32 (nearest even), times the scale of its column, times the scale of its row, each product
-// rounded to FP32, then once to BF16. In FP32, each step rounded: gate / (1 + exp(-gate)) * up, from the BF16;
-// exp is the nearest FP32 of what double precision gives. The result is quantised as dispatch quantises a row,
-// and goes through the second multiplication like the first.
+// Rounding: a row is INT8 with a scale, as dispatch delivers it. Products are summed exactly in INT32; a sum
+// is rounded to FP32 (nearest even), times the scale of its column, times the scale of its row, each product
+// rounded to FP32, then once to BF16. In FP32, each step rounded: gate / (1 + exp(-gate)) * up, from the
+// BF16; exp is the nearest FP32 of what double precision gives. The result is quantised as dispatch quantises
+// a row, and goes through the second multiplication like the first.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,8 @@ struct NetworkWeights {
   std::vector<float> gate_up_scales, down_scales;  // a row of them
 };
 // Of a logical expert; all of its copies have the same.
-NetworkWeights make_network_weights(std::uint64_t seed, int expert, std::uint32_t hidden, std::uint32_t width);
+NetworkWeights make_network_weights(std::uint64_t seed, int expert, std::uint32_t hidden,
+                                    std::uint32_t width);
 
 // What all experts make of all rows of a dispatch.
 class ExpertNetworkOutputs {

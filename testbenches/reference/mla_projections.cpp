@@ -10,8 +10,8 @@
 namespace cm384::reference {
 namespace {
 
-constexpr double kHalfStep = 0x1p-8;     // of BF16, of a value
-constexpr double kRopeBase = 10000;      // DeepSeek-V3's, before any stretching of positions
+constexpr double kHalfStep = 0x1p-8;  // of BF16, of a value
+constexpr double kRopeBase = 10000;   // DeepSeek-V3's, before any stretching of positions
 constexpr std::uint32_t kHalf = CM384_MLA_ROPE / 2;
 
 double of_bf16(std::uint16_t bits) {
@@ -149,11 +149,13 @@ std::string compare_prolog(const ProjectionCase& layer, const PrologInputs& in, 
   for (std::uint32_t head = 0; head < layer.heads; ++head) {
     const auto own = std::span(queries).subspan(head * CM384_MLA_HEAD, CM384_MLA_HEAD);
     const auto got = out.queries.subspan(head * CM384_MLA_WIDTH, CM384_MLA_WIDTH);
-    difference = compare("query latent",
-                         multiply(own.first(CM384_MLA_NOPE), std::span(in.absorb).subspan(head * kAbsorb, kAbsorb)),
-                         got.first(CM384_MLA_LATENT));
+    difference =
+        compare("query latent",
+                multiply(own.first(CM384_MLA_NOPE), std::span(in.absorb).subspan(head * kAbsorb, kAbsorb)),
+                got.first(CM384_MLA_LATENT));
     if (difference.empty())
-      difference = compare("query rope", rotate(own.subspan(CM384_MLA_NOPE), angles), got.subspan(CM384_MLA_LATENT));
+      difference =
+          compare("query rope", rotate(own.subspan(CM384_MLA_NOPE), angles), got.subspan(CM384_MLA_LATENT));
     if (!difference.empty()) return fmt::format("head {} {}", head, difference);
   }
   return {};

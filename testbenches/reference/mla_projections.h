@@ -1,5 +1,5 @@
-// Inputs of what stands before and behind a layer's decode attention (kernels `mla_prolog`, `mla_output`), and
-// what must come out, in double precision.
+// Inputs of what stands before and behind a layer's decode attention (kernels `mla_prolog`, `mla_output`),
+// and what must come out, in double precision.
 //
 // Bounds of an element: 2^-8 of its value (and a fiftieth of that) for its own rounding to BF16, and eight
 // standard deviations of what the roundings before make of it, where the rounding of a value x to BF16 has

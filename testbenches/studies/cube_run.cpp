@@ -43,8 +43,8 @@ CubeRun::CubeRun(const StudyContext& context, std::string what, int blocks, bool
 
 bool CubeRun::launch(const char* kernel, std::uint64_t arguments, npu::KernelType type,
                      CubeReading& reading) {
-  const auto launch = runtime().launch(0, session_.built_in(kernel), arguments, blocks_,
-                                       runtime().earliest_start(), type);
+  const auto launch =
+      runtime().launch(0, session_.built_in(kernel), arguments, blocks_, runtime().earliest_start(), type);
   if (!runtime().wait()) return false;
   const npu::LaunchRecord& record = runtime().record(launch);
   reading.task_us = (record.task_end - record.task_start).us();
@@ -52,7 +52,8 @@ bool CubeRun::launch(const char* kernel, std::uint64_t arguments, npu::KernelTyp
   const Totals now = totals();
   const std::uint64_t hits = now.l2_hits - before_.l2_hits, misses = now.l2_misses - before_.l2_misses;
   reading.hbm_bytes = static_cast<double>(now.hbm_bytes - before_.hbm_bytes);
-  reading.l2_hit_rate = static_cast<double>(hits) / static_cast<double>(std::max<std::uint64_t>(1, hits + misses));
+  reading.l2_hit_rate =
+      static_cast<double>(hits) / static_cast<double>(std::max<std::uint64_t>(1, hits + misses));
   reading.pipes = shares(before_, now, reading.kernel_us);
   before_ = now;
   return true;
@@ -94,7 +95,8 @@ std::vector<PipeShare> CubeRun::shares(const Totals& from, const Totals& to, dou
     if (busy == 0) continue;
     npu::PipeWaits waits{};
     for (std::size_t q = 0; q < waits.size(); ++q) waits[q] = to.waits[p][q] - from.waits[p][q];
-    const auto longest = static_cast<std::size_t>(std::max_element(waits.begin(), waits.end()) - waits.begin());
+    const auto longest =
+        static_cast<std::size_t>(std::max_element(waits.begin(), waits.end()) - waits.begin());
     shares.push_back({kNames[p], busy / whole, (to.wait_us[p] - from.wait_us[p]) / whole,
                       waits[longest] == 0 ? "" : kNames[longest]});
   }
@@ -126,7 +128,8 @@ void add_cube_options(boost::program_options::options_description& options) {
 int read_cores(const StudyContext& context, const char* study) {
   const int cores = context.option<int>("cores");
   if (cores > context.machine.die.aic)
-    throw InputError(fmt::format("run {}: --cores {}: a die has {} AICs", study, cores, context.machine.die.aic));
+    throw InputError(
+        fmt::format("run {}: --cores {}: a die has {} AICs", study, cores, context.machine.die.aic));
   return cores;
 }
 

@@ -29,8 +29,9 @@ std::uint64_t tiles_of(const GemmShape& shape, std::uint32_t tile_m, std::uint32
 }
 
 // Core cycles of the busiest block, roughly, with every tile as long as a whole one. The matrix unit, the way
-// from L2 to L1 and the fixpipe work at one time; what HBM brings once comes at its own rate (all of ascend-facts
-// A5, A6); a tile that leaves no place free in L0C makes the matrix unit wait until a part of it is out.
+// from L2 to L1 and the fixpipe work at one time; what HBM brings once comes at its own rate (all of
+// ascend-facts A5, A6); a tile that leaves no place free in L0C makes the matrix unit wait until a part of it
+// is out.
 double cycles(const GemmShape& shape, const cm384_gemm_tiling& t) {
   // Of the 110 B a cycle that a core can read from L2, what is left when its slices serve all cores.
   constexpr double kL2 = 100, kHbm = 32, kFixpipe = 64, kRequest = 512, kFixpipeLatency = 500;
@@ -39,16 +40,18 @@ double cycles(const GemmShape& shape, const cm384_gemm_tiling& t) {
   const double matrix = m / 16 * (n / 16) * (row / 32);
   // Columns of B are 32 B wide and begin anywhere in a request where tiles are not whole fractals.
   const double requests = m * row / kRequest + row / 32 * (n * 32 / kRequest + (t.tile_n % 16 == 0 ? 0 : 1));
-  const double shared_b = (largest + t.tile_m - 1) / t.tile_m, shared_a = (shape.n + t.tile_n - 1) / t.tile_n;
+  const std::uint32_t shared_b = (largest + t.tile_m - 1) / t.tile_m;
+  const std::uint32_t shared_a = (shape.n + t.tile_n - 1) / t.tile_n;
   const double from_hbm = m * row / shared_a + n * row / shared_b;
   const double load = requests * kRequest / kL2 + from_hbm * (1 / kHbm - 1 / kL2);
   const double fixpipe = m * n * (shape.type == CM384_GEMM_INT8 ? 4 : 2) / kFixpipe;
   const double exposed = t.places >= 2 * t.parts ? 0
                          : t.places > t.parts    ? fixpipe / (2 * t.parts)
                                                  : fixpipe / t.parts + kFixpipeLatency;
-  const auto rounds = static_cast<double>((tiles_of(shape, t.tile_m, t.tile_n) + shape.blocks - 1) / shape.blocks);
+  const std::uint64_t rounds = (tiles_of(shape, t.tile_m, t.tile_n) + shape.blocks - 1) / shape.blocks;
   // The first piece of k has nothing to hide behind.
-  return rounds * std::max({matrix + exposed, load, fixpipe}) + load * std::min(1.0, t.l1_k / row);
+  return static_cast<double>(rounds) * std::max({matrix + exposed, load, fixpipe}) +
+         load * std::min(1.0, t.l1_k / row);
 }
 
 // What does not fit, by name; empty: nothing.
@@ -116,8 +119,7 @@ void check_tiling(const cm384_gemm_tiling& t, const GemmShape& shape) {
         fmt::format("tile {}x{}: pieces of k are multiples of 32 B, of L1 multiples of those of L0; 1 to "
                     "6 buffers in L1; a place in L0C for each part of the tile, up to 8",
                     t.tile_m, t.tile_n));
-  if (shape.type == CM384_GEMM_INT8 &&
-      (t.vector_rows == 0 || t.vector_rows % 8 != 0 || t.vector_rows > 248))
+  if (shape.type == CM384_GEMM_INT8 && (t.vector_rows == 0 || t.vector_rows % 8 != 0 || t.vector_rows > 248))
     throw InputError(
         fmt::format("tile {}x{}: rows of a vector core in multiples of 8 up to 248", t.tile_m, t.tile_n));
   const std::string text = misfit(t, shape);

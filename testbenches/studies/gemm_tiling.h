@@ -18,8 +18,8 @@ struct GemmShape {
   std::uint32_t element_bytes() const { return type == CM384_GEMM_INT8 ? 1 : 2; }
 };
 
-// Up to 128 rows, and as many columns as give the busiest block the least to do by an estimate from the rates of
-// the core's pipes. Wide tiles load less for a product, narrow ones divide better over the blocks.
+// Up to 128 rows, and as many columns as give the busiest block the least to do by an estimate from the rates
+// of the core's pipes. Wide tiles load less for a product, narrow ones divide better over the blocks.
 cm384_gemm_tiling choose_tiling(const GemmShape& shape);
 // The same with a tile given: "128x152".
 cm384_gemm_tiling tiling_of(const GemmShape& shape, std::uint32_t tile_m, std::uint32_t tile_n);

@@ -31,7 +31,7 @@ cm384_mla place_attention(supernode::Runtime& runtime, const reference::MlaCase&
   a.slots = blocking.slots;
   const std::uint32_t shortest = *std::min_element(mla.kv_lens.begin(), mla.kv_lens.end());
   a.splits = choose_splits(a.batch * a.queries, static_cast<std::uint32_t>(setting.blocks),
-                                            std::min(32u, (shortest + a.block_tokens - 1) / a.block_tokens));
+                           std::min(32u, (shortest + a.block_tokens - 1) / a.block_tokens));
   const std::uint64_t rows = std::uint64_t{a.batch} * a.queries * a.heads;
   a.q = allocate(rows * CM384_MLA_WIDTH * 2);
   a.kv = allocate(table.size() * CM384_MLA_PAGE_BYTES);
@@ -80,7 +80,8 @@ KvBlocking choose_blocking(std::uint32_t heads) {
   };
   const KvBlocking three = largest(2, 6), two = largest(3, 7);
   // Cycles of a token: out of the fixpipe, scores and products, FP32; in from HBM.
-  const double fixpipe = heads * (1.0 + double{CM384_MLA_LATENT} / three.block_tokens) * 4 / kFixpipeBytesPerCycle;
+  const double fixpipe =
+      heads * (1.0 + double{CM384_MLA_LATENT} / three.block_tokens) * 4 / kFixpipeBytesPerCycle;
   return fixpipe < CM384_MLA_WIDTH * 2 / kHbmBytesPerCycle ? three : two;
 }
 
@@ -134,11 +135,13 @@ class MlaStages {
     if (!setting_.prolog) run_.runtime().put(attention_.q, std::span<const std::uint16_t>(inputs_->q));
     // Something to work on where no attention runs: queries are as large as latents.
     if (!setting_.attention)
-      run_.runtime().put(attention_.out, std::span<const std::uint16_t>(inputs_->q).first(rows() * CM384_MLA_LATENT));
+      run_.runtime().put(attention_.out,
+                         std::span<const std::uint16_t>(inputs_->q).first(rows() * CM384_MLA_LATENT));
   }
 
   bool run_prolog(CubeReading& reading) {
-    if (!run_.launch("mla_prolog", run_.put(prolog_->arguments()), npu::KernelType::mix, reading)) return false;
+    if (!run_.launch("mla_prolog", run_.put(prolog_->arguments()), npu::KernelType::mix, reading))
+      return false;
     reading.operations = prolog_->operations();
     if (setting_.full) reading.compared(prolog_->compare());
     return true;

@@ -1,5 +1,5 @@
-// A layer's decode attention on one die: what stands before it, attention over the compressed KV cache, output
-// projection.
+// A layer's decode attention on one die: what stands before it, attention over the compressed KV cache,
+// output projection.
 #pragma once
 
 #include <optional>
@@ -40,9 +40,9 @@ MlaReading measure_mla(const StudyContext& context, const MlaSetting& setting, S
 struct KvBlocking {
   std::uint32_t block_tokens = 0, chunks = 0, slots = 0;  // firmware/abi/mla.h
 };
-// Three KV blocks in L1, so that MTE2 never waits for the vector cores, where such a block is large enough for
-// the fixpipe, which writes a row of products a head and block; else the largest block of which two and a third
-// fit.
+// Three KV blocks in L1, so that MTE2 never waits for the vector cores, where such a block is large enough
+// for the fixpipe, which writes a row of products a head and block; else the largest block of which two and a
+// third fit.
 KvBlocking choose_blocking(std::uint32_t heads);
 // Into how many parts every sequence's tokens go, so that the busiest block has the least of them.
 std::uint32_t choose_splits(std::uint32_t pairs, std::uint32_t blocks, std::uint32_t most);

@@ -122,12 +122,12 @@ double MlaProlog::operations() const {
 }
 
 std::vector<std::uint16_t> MlaProlog::cached(std::uint32_t token) const {
-  const std::uint64_t page = slots_[token] / CM384_MLA_PAGE_TOKENS, place = slots_[token] % CM384_MLA_PAGE_TOKENS;
+  const std::uint64_t page = slots_[token] / CM384_MLA_PAGE_TOKENS,
+                      place = slots_[token] % CM384_MLA_PAGE_TOKENS;
   std::vector<std::uint16_t> row;
   for (std::uint32_t column = 0; column < CM384_MLA_WIDTH / 16; ++column) {
-    const auto block = runtime_.get<std::uint16_t>(arguments_.kv + page * CM384_MLA_PAGE_BYTES +
-                                                       (column * CM384_MLA_PAGE_TOKENS + place) * 32,
-                                                   16);
+    const auto block = runtime_.get<std::uint16_t>(
+        arguments_.kv + page * CM384_MLA_PAGE_BYTES + (column * CM384_MLA_PAGE_TOKENS + place) * 32, 16);
     row.insert(row.end(), block.begin(), block.end());
   }
   return row;
@@ -135,8 +135,8 @@ std::vector<std::uint16_t> MlaProlog::cached(std::uint32_t token) const {
 
 std::string MlaProlog::compare() const {
   return compare_tokens(case_.tokens, [&](std::uint32_t token) {
-    const auto queries = runtime_.get<std::uint16_t>(
-        arguments_.absorb.c + token * arguments_.absorb.c_pitch, std::size_t{case_.heads} * CM384_MLA_WIDTH);
+    const auto queries = runtime_.get<std::uint16_t>(arguments_.absorb.c + token * arguments_.absorb.c_pitch,
+                                                     std::size_t{case_.heads} * CM384_MLA_WIDTH);
     const auto row = cached(token);
     return compare_prolog(case_, *inputs_, token, {queries, row});
   });
@@ -170,9 +170,9 @@ double MlaOutput::operations() const {
 std::string MlaOutput::compare() const {
   const std::size_t latents = std::size_t{case_.heads} * CM384_MLA_LATENT;
   return compare_tokens(case_.tokens, [&](std::uint32_t token) {
-    return compare_output(case_, *weights_,
-                          runtime_.get<std::uint16_t>(arguments_.value.a + token * latents * 2, latents),
-                          runtime_.get<std::uint16_t>(arguments_.out.c + token * arguments_.out.c_pitch, case_.hidden));
+    return compare_output(
+        case_, *weights_, runtime_.get<std::uint16_t>(arguments_.value.a + token * latents * 2, latents),
+        runtime_.get<std::uint16_t>(arguments_.out.c + token * arguments_.out.c_pitch, case_.hidden));
   });
 }
 

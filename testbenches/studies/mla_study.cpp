@@ -24,7 +24,8 @@ void add_options(boost::program_options::options_description& options) {
 
 std::uint32_t multiple_of(const StudyContext& context, const char* name, int of) {
   const int value = context.option<int>(name);
-  if (value % of != 0) throw InputError(fmt::format("run mla: --{} {}: allowed: multiples of {}", name, value, of));
+  if (value % of != 0)
+    throw InputError(fmt::format("run mla: --{} {}: allowed: multiples of {}", name, value, of));
   return static_cast<std::uint32_t>(value);
 }
 

@@ -20,10 +20,11 @@ ExpertNetworks::ExpertNetworks(MoeRun& run, std::uint32_t width, int blocks)
   }
   if (!run.full()) return;
   expected_ = std::make_shared<reference::ExpertNetworkOutputs>(run.layer(), width);
-  run.combined().set_experts([expected = expected_](const reference::ArrivedRow& row, std::span<std::uint16_t> out) {
-    const auto made = expected->row(row);
-    std::copy(made.begin(), made.end(), out.begin());
-  });
+  run.combined().set_experts(
+      [expected = expected_](const reference::ArrivedRow& row, std::span<std::uint16_t> out) {
+        const auto made = expected->row(row);
+        std::copy(made.begin(), made.end(), out.begin());
+      });
 }
 
 cm384_ffn ExpertNetworks::place(int rank, std::uint32_t width) const {

@@ -13,9 +13,9 @@ namespace cm384::studies {
 
 class ExpertNetworks {
  public:
-  // Weights and buffers on every rank: `width` elements between gate and up and down, on `blocks` groups of an
-  // AIC and its AIVs. Tiles are chosen for experts that all get the same number of rows. In payload mode full
-  // combine is compared with what these experts give; else all of it is payload.
+  // Weights and buffers on every rank: `width` elements between gate and up and down, on `blocks` groups of
+  // an AIC and its AIVs. Tiles are chosen for experts that all get the same number of rows. In payload mode
+  // full combine is compared with what these experts give; else all of it is payload.
   ExpertNetworks(MoeRun& run, std::uint32_t width, int blocks);
 
   // Starts them on all ranks, behind what was started there before.

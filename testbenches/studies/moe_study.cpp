@@ -17,8 +17,9 @@ void add_options(boost::program_options::options_description& options) {
                         "fused: dispatch and combine; basic: three all-to-alls by SDMA, the host in between")(
       "expert-time", time_option(0_ns), "what the experts take, as a delay between the two ways; 0: no task")(
       "experts-compute", choice_option("delay", {"delay", "firmware"}),
-      "firmware: the experts' feed-forward network on cube and vector cores, in the fused flow")("expert-width", integer_option(2048, 64, 4096),
-                 "of that network: elements between its multiplications, a multiple of 64")(
+      "firmware: the experts' feed-forward network on cube and vector cores, in the fused flow")(
+      "expert-width", integer_option(2048, 64, 4096),
+      "of that network: elements between its multiplications, a multiple of 64")(
       "expert-cores", integer_option(24, 1, 64), "AICs of a rank that it runs on, each with its two AIVs");
   add_moe_options(options);
   add_combine_options(options);

@@ -56,6 +56,16 @@ TEST(Mla, AMemoryBoundShapeReachesThePublishedBandwidth) {
   EXPECT_NEAR(reading.kv_bytes / (reading.kernel_us * 1e3) / 1346, 1.0, 0.05) << reading.kernel_us;
 }
 
+// 128 heads: about the ridge. The fixpipe takes 5,120 cycles a KV block of 128 tokens, the matrix unit 4,480.
+TEST(Mla, AllHeadsKeepTheMatrixUnitBusyForMoreThanHalfOfTheTime) {
+  MlaSetting setting;
+  setting.kv_lens.assign(24, 8192);
+  const AttentionReading reading = run_mla(setting).attention;
+  const double utilisation = reading.operations / (reading.kernel_us * 1e-6) / 376e12;
+  EXPECT_GT(utilisation, 0.5) << reading.kernel_us;
+  EXPECT_LT(utilisation, 0.967 * 4352 / 5120) << reading.kernel_us;  // 1.85 of 1.91 GHz
+}
+
 class FfnValues : public ::testing::TestWithParam<FfnSetting> {};
 
 TEST_P(FfnValues, AreWithinTheirBoundAndTimesDoNotDependOnThem) {

@@ -53,6 +53,19 @@ TEST(FullSize, CombinedSumsEqualTheReference) {
   }
 }
 
+// A layer of 64 ranks, dispatch to combined sums, with an expert of the published size on each: 3 GB of
+// weights.
+TEST(FullSize, ALayersSumsEqualTheReference) {
+  studies::MoeCase setting;
+  static_cast<studies::CombineCase&>(setting) = small_combine(64, 8, 7168, 48);
+  setting.experts = 64;
+  setting.expert_network = true;
+  setting.expert_cores = 8;
+  setting.full = true;
+  const studies::MoeReading reading = run_moe(setting);
+  EXPECT_TRUE(*reading.correct) << reading.first_difference;
+}
+
 // Half the hidden size: what 320 ranks hold at full size takes 12 GB.
 TEST(FullSize, EveryTokenArrivesAtTheDeploymentOf320Ranks) {
   DispatchCase setting = full_size(320);

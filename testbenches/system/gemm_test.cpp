@@ -94,9 +94,9 @@ TEST(Gemm, EveryBufferThatATilingDoesNotFitIsNamed) {
 
 // What the tiling function takes is at most a twentieth slower than the fastest of a range of tiles.
 TEST(Gemm, TheTilingFunctionFindsAFastTile) {
-  for (const auto& [m, n, k, type] :
-       {std::tuple{768u, 1536u, 1024u, CM384_GEMM_INT8}, {96u, 4096u, 2048u, CM384_GEMM_BF16},
-        {16u, 2048u, 4096u, CM384_GEMM_INT8}}) {
+  for (const auto& [m, n, k, type] : {std::tuple{768u, 1536u, 1024u, CM384_GEMM_INT8},
+                                      {96u, 4096u, 2048u, CM384_GEMM_BF16},
+                                      {16u, 2048u, 4096u, CM384_GEMM_INT8}}) {
     GemmSetting setting = setting_of(type, {m}, n, k, true);
     setting.full = false;
     const double chosen = run_gemm(setting).kernel_us;

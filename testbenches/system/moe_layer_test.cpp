@@ -1,5 +1,5 @@
-// A mixture-of-experts layer: dispatch, the experts' networks, combine, as firmware. In payload mode full the sums
-// at the sources equal the host's bit for bit, from the tokens on.
+// A mixture-of-experts layer: dispatch, the experts' networks, combine, as firmware. In payload mode full the
+// sums at the sources equal the host's bit for bit, from the tokens on.
 #include <gtest/gtest.h>
 
 #include <tuple>
@@ -45,8 +45,8 @@ TEST(MoeLayer, EqualsTheReferenceWithEveryRouting) {
   }
 }
 
-// Experts of several copies, experts that do not divide over the ranks, a shared expert on ranks of its own, one
-// token a rank, one group of cores.
+// Experts of several copies, experts that do not divide over the ranks, a shared expert on ranks of its own,
+// one token a rank, one group of cores.
 TEST(MoeLayer, EqualsTheReferenceAtOddShapes) {
   for (const auto& [ranks, experts, shared, batch, cores] :
        {std::tuple{9, 4, 0, 3, 1}, std::tuple{3, 17, 0, 1, 24}, std::tuple{7, 10, 2, 5, 2}}) {
@@ -66,7 +66,8 @@ TEST(MoeLayer, EqualsTheReferenceOn64Ranks) {
 
 // The comparison is with these experts' outputs: no other rows pass it.
 TEST(MoeLayer, NetworksDifferFromExpertToExpert) {
-  const auto one = reference::make_network_weights(1, 3, 64, 64), other = reference::make_network_weights(1, 4, 64, 64);
+  const auto one = reference::make_network_weights(1, 3, 64, 64),
+             other = reference::make_network_weights(1, 4, 64, 64);
   EXPECT_NE(one.gate_up, other.gate_up);
   EXPECT_NE(one.down_scales, other.down_scales);
   EXPECT_EQ(one.down, reference::make_network_weights(1, 3, 64, 64).down);
