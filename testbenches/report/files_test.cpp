@@ -128,5 +128,11 @@ TEST(Golden, HoldsAllButTheSimulator) {
   EXPECT_EQ(text, "{\n \"schema\": 1,\n \"rows\": [\n  {\n   \"a\": 0.1\n  }\n ]\n}\n");
 }
 
+// Found by the fuzz target: toml++ meets the characters where the guard before it sees a string.
+TEST(TomlFiles, CharactersOutsideAsciiBehindANumberAreRefused) {
+  using namespace std::string_view_literals;
+  EXPECT_THROW(parse_baseline("relative =2'\0\0\xef\xbb\xbd]"sv, "limits.toml"), InputError);
+}
+
 }  // namespace
 }  // namespace cm384::report
