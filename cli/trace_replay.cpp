@@ -98,6 +98,7 @@ int trace_replay_command(const Arguments& arguments) {
   made.dies = {units.dies.begin(), units.dies.end()};
   made.sockets = {units.sockets.begin(), units.sockets.end()};
   made.patience = Time::never();
+  made.die.cube_cores = units.cores > machine.die.aiv;
   made.interrupted = &interrupted();
   Tally tally;
   std::uint64_t finished = 0;

@@ -28,6 +28,7 @@ struct TransactionStart {
   std::int64_t stride = 0;  // from burst to burst
   bool allocate = true;
   sim::TransactionId replayed = 0;  // its id, where a trace gives it
+  std::uint8_t engine = 0;          // of the core that moves it, by the number of its events
 };
 
 // Events a core asks for; they come back to it with the same `what`.

@@ -10,6 +10,14 @@
 
 namespace cm384::npu {
 
+// How a copy of the SDMA engine came to its first request.
+struct CopyStart {
+  static constexpr std::uint32_t kNoStream = 0xffffffff;
+  std::uint16_t queue = 0, channel = 0;
+  std::uint32_t number = 0;  // the submitter's; of the scheduler's copies the stream
+  Time rung, taken;          // the queue's doorbell came; a channel took the descriptor
+};
+
 class DeviceSocket {
  public:
   virtual ~DeviceSocket() = default;
@@ -38,7 +46,7 @@ class DeviceSocket {
 
   // A copy whose first request leaves, and its end.
   virtual sim::TransactionId new_transaction(std::uint64_t address, std::uint64_t bytes,
-                                             sim::Operation operation) = 0;
+                                             sim::Operation operation, const CopyStart& copy) = 0;
   virtual void transaction_completed(sim::TransactionId transaction) = 0;
   // For the detection of hangs: something happened.
   virtual void progressed() = 0;

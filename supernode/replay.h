@@ -15,7 +15,7 @@
 #include <set>
 #include <vector>
 
-#include "npu_core/vector/aiv_observer.h"
+#include "npu_core/pipes/pipe_observer.h"
 #include "supernode/supernode.h"
 #include "traces/traffic.h"
 
@@ -33,6 +33,7 @@ struct ReplayOptions {
 // Units that a trace names, found by reading it once.
 struct TrafficUnits {
   std::set<int> dies, sockets;
+  int cores = 0;  // one more than the highest number of a core
   std::uint64_t records = 0;
 };
 TrafficUnits units_of(traces::TrafficSource& source);
@@ -49,8 +50,7 @@ class Replay final : private Driver {
   std::uint64_t finished() const { return base_; }
 
  private:
-  static constexpr int kPipesOfACore = 2;  // MTE2, MTE3
-  enum What : std::uint32_t { kLane, kFill };
+  enum What : std::uint32_t { kLane, kFill, kCopy };
 
   struct Past {  // when a record got how far; never: not yet
     Time issued = Time::never(), arrived = Time::never(), completed = Time::never();
@@ -96,7 +96,9 @@ class Replay final : private Driver {
   void arm(int die, std::size_t lane);
   void fill(std::uint64_t number, int die, Time now);
   void start_next(int die, std::size_t lane);
-  void issued(int die, int core, int pipe, Time at);
+  void start_copy(std::uint64_t number, int die);
+  void copy_issued(std::uint64_t number);
+  void issued(int die, std::size_t lane, Time at);
   void completed(std::uint64_t number, int die, Time at);
   void arrived(std::uint64_t number, int die, std::uint32_t bytes, Time at);
   void retire();
@@ -106,7 +108,7 @@ class Replay final : private Driver {
   Supernode& machine_;
   traces::TrafficSource& source_;
   ReplayOptions options_;
-  std::vector<std::vector<Lane>> lanes_;  // by die, core and pipe
+  std::vector<std::vector<Lane>> lanes_;  // by die, core and engine
   std::vector<std::unique_ptr<CoreObserver>> observers_;
   std::vector<int> next_core_;  // by die: that takes the next piece
   std::deque<Entry> entries_;   // from base_

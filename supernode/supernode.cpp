@@ -194,10 +194,6 @@ void Supernode::transaction_arrived(sim::TransactionId id, int target, std::uint
   if (probes_.transaction_arrived) probes_.transaction_arrived(id, target, bytes, at);
 }
 
-void Supernode::joined(const npu::JoinedAt& joined) {
-  if (probes_.joined) probes_.joined(joined);
-}
-
 void Supernode::drive(Driver& driver) {
   parts_->driver = &driver;
   ++unfinished_;
@@ -206,6 +202,12 @@ void Supernode::drive(Driver& driver) {
 void Supernode::follow_transactions() {
   for (const auto& die : parts_->dies) {
     if (die) die->follow();
+  }
+}
+
+void Supernode::keep_log(npu::TraceLog& log) {
+  for (const auto& die : parts_->dies) {
+    if (die) die->keep_log(log);
   }
 }
 

@@ -90,8 +90,11 @@ class Supernode final : private npu::DieListener {
 
   // What listeners attach to; see probes.h.
   Probes& probes() { return probes_; }
-  // From now on transactions and their dependencies are told. Costs memory and a little time.
+  // From now on transactions are told, and the two that each may have waited for.
   void trace_transactions();
+  // From now on all that is needed to find out what each transaction waited for is written into the log.
+  // Before the first launch.
+  void keep_log(npu::TraceLog& log);
   // From now on transactions are told without dependencies, and when their requests arrive.
   void follow_transactions();
   // From now on every packet on every link, or on those chosen, is told. Takes the place of other link
@@ -110,7 +113,6 @@ class Supernode final : private npu::DieListener {
   void transaction_begun(const npu::TransactionBegun& transaction) override;
   void transaction_completed(const npu::TransactionCompleted& transaction) override;
   void transaction_arrived(sim::TransactionId id, int target, std::uint32_t bytes, Time at) override;
-  void joined(const npu::JoinedAt& joined) override;
   // A registry function for each die, sub-plane, and the sockets.
   std::vector<std::function<void(sim::Statistics&)>> declarations() const;
   void kernel_output(int die, int core, std::string_view text) override;

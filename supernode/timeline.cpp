@@ -4,6 +4,8 @@
 
 #include <iterator>
 
+#include "firmware/abi/memory_map.h"
+#include "firmware/abi/queue.h"
 #include "supernode/timeline_core.h"
 
 namespace cm384::supernode {
@@ -14,6 +16,23 @@ constexpr std::size_t kBuffer = 1u << 20;
 // Microseconds, exact to the picosecond.
 void put_us(std::string& to, Time t) {
   fmt::format_to(std::back_inserter(to), "{}.{:06}", t.ps / 1'000'000, t.ps % 1'000'000);
+}
+
+const char* task_name(std::uint8_t type) {
+  switch (type) {
+    case CM384_TASK_KERNEL:
+      return "kernel";
+    case CM384_TASK_SDMA:
+      return "copy";
+    case CM384_TASK_EVENT_RECORD:
+    case CM384_TASK_NOTIFY_RECORD:
+      return "record";
+    case CM384_TASK_EVENT_WAIT:
+    case CM384_TASK_NOTIFY_WAIT:
+      return "wait";
+    default:
+      return "task";
+  }
 }
 
 }  // namespace
@@ -30,11 +49,12 @@ Timeline::Timeline(Supernode& machine, const std::string& path, TimelineOptions 
     first_ = false;
     name_lane(number, kKernels, "kernels");
     name_lane(number, kTasks, "tasks");
-    for (int core = 0; core < die.cores(); ++core) {
-      if (!options_.cores.empty() && !options_.cores.contains(core)) continue;
-      cores_.push_back(std::make_unique<CoreLanes>(*this, number, core, die.clock()));
-      die.core(core).aiv().add_observer(*cores_.back());
-    }
+    for (int core = 0; core < die.cores(); ++core) watch_core(number, core);
+    copies_.push_back({this, number});
+    die.sdma().ended.attach(&copies_.back(), [](void* self, const npu::SdmaRecord& record) {
+      const auto& of = *static_cast<Copies*>(self);
+      of.timeline->copy_ended(of.die, record);
+    });
     for (int port = 0; port < machine.parameters().topology.sub_planes; ++port) {
       name_lane(number, kFirstPort + 2 * port, fmt::format("UB port {} out", port));
       name_lane(number, kFirstPort + 2 * port + 1, fmt::format("UB port {} in", port));
@@ -43,6 +63,12 @@ Timeline::Timeline(Supernode& machine, const std::string& path, TimelineOptions 
   Probes& probes = machine.probes();
   probes.link_packet.attach(this,
                             [](void* self, const LinkPacket& p) { static_cast<Timeline*>(self)->packet(p); });
+  probes.launch_begun.attach(this, [](void* self, int die, const npu::LaunchRecord&) {
+    static_cast<Timeline*>(self)->launch_begun(die);
+  });
+  probes.task_ended.attach(this, [](void* self, int die, const npu::TaskRecord& record) {
+    static_cast<Timeline*>(self)->task_ended(die, record);
+  });
   probes.launch_ended.attach(this, [](void* self, int die, const npu::LaunchRecord& record) {
     static_cast<Timeline*>(self)->launch_ended(die, record);
   });
@@ -115,6 +141,48 @@ void Timeline::flush(int die, int lane, Burst& burst) {
     slice(die, lane, "packets", burst.begin, burst.end,
           fmt::format("\"packets\":{},\"flits\":{}", burst.packets, burst.flits));
   burst = Burst{};
+}
+
+void Timeline::watch_core(int number, int core) {
+  if (!options_.cores.empty() && !options_.cores.contains(core)) return;
+  npu::Die& die = machine_.die(number);
+  const bool cube = die.is_cube(static_cast<std::uint16_t>(core));
+  cores_.push_back(std::make_unique<CoreLanes>(*this, number, core, cube, die.clock()));
+  die.core(core).pipes().add_observer(*cores_.back());
+}
+
+// Cube cores come with the first launch that uses one; the first instruction is about to run.
+void Timeline::launch_begun(int number) {
+  if (!options_.dies.contains(number)) return;
+  const int cores = machine_.die(number).cores(), vector = machine_.parameters().die.aiv;
+  if (cores == vector || !named_.emplace(number, kFirstCore + vector * kLanesOfACore).second) return;
+  for (int core = vector; core < cores; ++core) watch_core(number, core);
+}
+
+void Timeline::name_once(int die, int lane, const std::string& name) {
+  if (named_.emplace(die, lane).second) name_lane(die, lane, name);
+}
+
+void Timeline::task_ended(int die, const npu::TaskRecord& record) {
+  if (!options_.dies.contains(die)) return;
+  const int lane = kFirstStream + static_cast<int>(record.stream);
+  name_once(die, lane, fmt::format("stream {}", record.stream));
+  slice(die, lane, fmt::format("{} {}", task_name(record.type), record.number), record.turn, record.completed,
+        fmt::format("\"status\":{},\"decoded_us\":{:.6f},\"done_us\":{:.6f}", record.status,
+                    record.decoded.us(), record.done.us()));
+}
+
+void Timeline::copy_ended(int die, const npu::SdmaRecord& record) {
+  const int lane = kFirstChannel + record.channel;
+  name_once(die, lane, fmt::format("SDMA channel {}", record.channel));
+  const auto place = [](std::uint64_t address) {
+    return fmt::format("{}{}", cm384_gm_is_cpu(address) ? "cpu" : "die", cm384_gm_unit(address));
+  };
+  const std::string name = fmt::format("copy {} to {}", place(record.source), place(record.destination));
+  slice(die, lane, name, record.taken, record.ended,
+        fmt::format(
+            "\"bytes\":{},\"queue\":{},\"status\":{},\"first_request_us\":{:.6f},\"last_ack_us\":{:.6f}",
+            record.bytes, record.queue, record.status, record.translated.us(), record.last_ack.us()));
 }
 
 void Timeline::launch_ended(int die, const npu::LaunchRecord& record) {

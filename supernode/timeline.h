@@ -1,9 +1,10 @@
 // A timeline of chosen dies as Chrome trace JSON, which Perfetto and chrome://tracing read: a process a die,
 // and lanes as the vendor's profiler has them.
 //
-// A die has a lane of kernels, two lanes a UB port (out and in), and for each core SCALAR, VECTOR, MTE2, MTE3
-// and the kernel's phases. A flag is an arrow from what set it to what waited for it. Lanes of units that the
-// machine does not have are left out.
+// A die has a lane of kernels and one of tasks, one a stream, one an SDMA channel, two a UB port (out and
+// in), and for each core SCALAR, VECTOR, MTE2, MTE3 and the kernel's phases; of a cube core CUBE, MTE1 and
+// FIXP in place of VECTOR. A flag is an arrow from what set it to what waited for it. Lanes of streams,
+// channels and cube cores come with their first use.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +41,8 @@ class Timeline {
  private:
   friend class CoreLanes;
   static constexpr int kLanesOfACore = 8;  // SCALAR, VECTOR, CUBE, MTE1, MTE2, MTE3, FIXP, phases
-  static constexpr int kFirstPort = 10'000, kKernels = 0, kTasks = 1, kFirstCore = 16;
+  static constexpr int kKernels = 0, kTasks = 1, kFirstCore = 16;
+  static constexpr int kFirstStream = 8'000, kFirstChannel = 9'000, kFirstPort = 10'000;
 
   void name_lane(int die, int lane, const std::string& name);
   // One slice, cut to the window; `arguments` is JSON within braces.
@@ -48,7 +50,13 @@ class Timeline {
   // One end of an arrow, within a slice of its lane.
   void arrow(bool begins, std::uint64_t id, int die, int lane, Time at);
   void packet(const LinkPacket& packet);
+  void watch_core(int die, int core);
+  void launch_begun(int die);
   void launch_ended(int die, const npu::LaunchRecord& record);
+  void task_ended(int die, const npu::TaskRecord& record);
+  void copy_ended(int die, const npu::SdmaRecord& record);
+  // A lane that is named when it is first used.
+  void name_once(int die, int lane, const std::string& name);
   void end_event();
 
   struct Burst {  // packets back to back on a port
@@ -64,6 +72,12 @@ class Timeline {
   bool first_ = true;
   std::vector<std::unique_ptr<class CoreLanes>> cores_;
   std::map<std::pair<int, int>, Burst> ports_;  // by die and lane
+  std::set<std::pair<int, int>> named_;         // by die and lane, of those named when used
+  struct Copies {                               // of a die's SDMA engine
+    Timeline* timeline = nullptr;
+    int die = 0;
+  };
+  std::deque<Copies> copies_;
   std::uint64_t arrows_ = 0;
 };
 

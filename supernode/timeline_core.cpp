@@ -4,13 +4,13 @@
 
 #include "firmware/abi/isa.h"
 #include "firmware/abi/memory_map.h"
+#include "npu_core/cube/aic.h"
 #include "npu_core/pipes/mte_engine.h"
 #include "npu_core/vector/vector_pipes.h"
 
 namespace cm384::supernode {
 namespace {
 
-constexpr std::size_t kFlags = 4 * 4 * 8;
 constexpr std::array<const char*, 26> kVectorNames{
     "VADD",  "VSUB", "VMUL",  "VDIV", "VMAX",  "VMIN",  "VADDS",  "VMULS", "VMAXS",
     "VMINS", "VABS", "VRELU", "VEXP", "VLN",   "VSQRT", "VRSQRT", "VREC",  "VDUP",
@@ -20,8 +20,15 @@ constexpr std::array<const char*, 22> kReduceNames{
     "VCMP_LT",  "VCMP_LE",  "VCMP_GT", "VCMP_GE",      "VCMPS_EQ", "VCMPS_NE", "VCMPS_LT", "VCMPS_LE",
     "VCMPS_GT", "VCMPS_GE", "VSEL",    "VGATHER_MASK", "VBRCB",    "VGATHER"};
 
+constexpr std::array<const char*, 8> kLaneNames{"SCALAR", "VECTOR", "CUBE", "MTE1",
+                                                "MTE2",   "MTE3",   "FIXP", "phase"};
+constexpr std::array<const char*, 7> kCubeNames{
+    "LOAD_L0A", "LOAD_L0B", "LOAD_L0B_TRANSPOSED", "LOAD_BIAS", "LOAD_FIXPIPE", "MMAD", "FIXPIPE"};
+
 const char* name_of(const npu::PipeInstruction& in) {
   switch (in.instruction_class) {
+    case CM384_CLASS_CUBE:
+      return in.operation < kCubeNames.size() ? kCubeNames[in.operation] : "cube";
     case CM384_CLASS_VECTOR:
       return in.operation < kVectorNames.size() ? kVectorNames[in.operation] : "vector";
     case CM384_CLASS_REDUCE:
@@ -37,23 +44,24 @@ std::string place_of(std::uint64_t address) {
 
 }  // namespace
 
-CoreLanes::CoreLanes(Timeline& out, int die, int core, const Clock& clock)
-    : out_(out), die_(die), core_(core), clock_(clock), flags_(kFlags) {
-  for (const auto& [of, name] :
-       {std::pair{kScalar, "SCALAR"}, std::pair{kVector, "VECTOR"}, std::pair{kMte2, "MTE2"},
-        std::pair{kMte3, "MTE3"}, std::pair{kPhase, "phase"}})
-    out.name_lane(die, lane(of), fmt::format("core {} {}", core, name));
+CoreLanes::CoreLanes(Timeline& out, int die, int core, bool cube, const Clock& clock)
+    : out_(out), die_(die), core_(core), cube_(cube), clock_(clock) {
+  const auto pipes = static_cast<std::size_t>(cube ? int{npu::kCubePipes} : int{npu::kPipes});
+  flags_.resize(pipes * pipes * 8);
+  const std::vector<Lane> lanes = cube ? std::vector<Lane>{kScalar, kCube, kMte1, kMte2, kMte3, kFixp, kPhase}
+                                       : std::vector<Lane>{kScalar, kVector, kMte2, kMte3, kPhase};
+  for (const Lane of : lanes)
+    out.name_lane(die, lane(of), fmt::format("{} {} {}", cube ? "cube core" : "core", core, kLaneNames[of]));
 }
 
 int CoreLanes::lane(int of) const {
   return Timeline::kFirstCore + core_ * Timeline::kLanesOfACore + of;
 }
 
-int CoreLanes::lane_of(int pipe) {
-  return pipe == npu::kPipeS      ? kScalar
-         : pipe == npu::kPipeV    ? kVector
-         : pipe == npu::kPipeMte2 ? kMte2
-                                  : kMte3;
+int CoreLanes::lane_of(int pipe) const {
+  static constexpr std::array<Lane, npu::kPipes> kOfVector{kScalar, kVector, kMte2, kMte3};
+  static constexpr std::array<Lane, npu::kCubePipes> kOfCube{kScalar, kCube, kMte1, kMte2, kFixp, kMte3};
+  return cube_ ? kOfCube[static_cast<std::size_t>(pipe)] : kOfVector[static_cast<std::size_t>(pipe)];
 }
 
 // Slices of a lane do not overlap: one begins where the one before has ended.
@@ -76,7 +84,7 @@ void CoreLanes::show(int pipe, std::string_view name, std::int64_t begin, std::i
 void CoreLanes::left(const npu::PipeStep& step) {
   Pipe& p = pipes_[static_cast<std::size_t>(step.pipe)];
   switch (step.kind) {
-    case npu::PipeStep::Kind::vector:
+    case npu::PipeStep::Kind::work:
       show(step.pipe, name_of(*step.instruction), step.start, step.end);
       break;
     case npu::PipeStep::Kind::copy: {
@@ -151,7 +159,8 @@ void CoreLanes::scalar_waits(std::string_view name, std::int64_t from, std::int6
 }
 
 void CoreLanes::scalar_waited_for_flag(std::uint32_t flag, std::int64_t from, std::int64_t to) {
-  scalar_waits(fmt::format("wait for {}", npu::pipe_name(static_cast<int>(flag / 32))), from, to);
+  const auto source = static_cast<int>(flag / 8) / (cube_ ? int{npu::kCubePipes} : int{npu::kPipes});
+  scalar_waits(fmt::format("wait for {}", kLaneNames[static_cast<std::size_t>(lane_of(source))]), from, to);
   take_arrow(npu::kPipeS, flag, to);
 }
 

@@ -7,14 +7,16 @@
 #include <utility>
 #include <vector>
 
-#include "npu_core/vector/aiv_observer.h"
+#include "npu_core/pipes/pipe_observer.h"
+#include "npu_core/pipes/pipe_queue.h"
 #include "supernode/timeline.h"
 
 namespace cm384::supernode {
 
-class CoreLanes final : public npu::AivObserver {
+class CoreLanes final : public npu::PipeObserver {
  public:
-  CoreLanes(Timeline& out, int die, int core, const Clock& clock);
+  // A cube core's is numbered behind the vector cores.
+  CoreLanes(Timeline& out, int die, int core, bool cube, const Clock& clock);
 
   // The block has ended.
   void end();
@@ -33,7 +35,6 @@ class CoreLanes final : public npu::AivObserver {
   void phase(std::uint32_t number, std::int64_t cycle) override;
 
  private:
-  static constexpr std::size_t kPipeCount = 4;
   enum Lane : int { kScalar, kVector, kCube, kMte1, kMte2, kMte3, kFixp, kPhase };
   struct Pipe {
     std::int64_t end = 0;  // of the last slice
@@ -44,7 +45,7 @@ class CoreLanes final : public npu::AivObserver {
     std::int64_t ready = 0;
   };
 
-  static int lane_of(int pipe);
+  int lane_of(int pipe) const;
   int lane(int of) const;
   void show(int pipe, std::string_view name, std::int64_t begin, std::int64_t end,
             std::string_view arguments = {});
@@ -53,8 +54,9 @@ class CoreLanes final : public npu::AivObserver {
 
   Timeline& out_;
   int die_, core_;
+  bool cube_;
   Clock clock_;
-  std::array<Pipe, kPipeCount> pipes_;
+  std::array<Pipe, npu::kMostPipes> pipes_;
   std::vector<std::deque<std::uint64_t>> flags_;  // arrows that begin at a set and have not ended
   std::int64_t scalar_since_ = -1, parked_ = -1, last_ = 0;
   std::int64_t phase_since_ = 0;

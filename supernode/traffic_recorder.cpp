@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "firmware/abi/memory_map.h"
+#include "npu_core/causality/pipe_shapes.h"
 
 namespace cm384::supernode {
 namespace {
@@ -34,28 +35,29 @@ TrafficDependency::Kind kind_of(npu::DependencyKind kind) {
 TrafficRecorder::TrafficRecorder(Supernode& machine, traces::TrafficSink& sink)
     : machine_(machine),
       sink_(sink),
-      numbers_(static_cast<std::size_t>(machine.parameters().topology.dies())) {
-  machine.trace_transactions();
-  Probes& probes = machine.probes();
-  probes.transaction_begun.attach(this, [](void* self, const npu::TransactionBegun& t) {
-    static_cast<TrafficRecorder*>(self)->begun(t);
+      numbers_(static_cast<std::size_t>(machine.parameters().topology.dies())),
+      pending_(1024),
+      player_(Clock(machine.parameters().die.clock), npu::vector_shape(machine.parameters().vector_core),
+              npu::cube_shape(machine.parameters().cube_core), *this),
+      log_([this](std::span<const std::uint64_t> words) { player_.play(words); }) {
+  machine.keep_log(log_);
+  machine.probes().launch_given.attach(this, [](void* self, int die, std::uint32_t launch) {
+    static_cast<TrafficRecorder*>(self)->machine_.die(die).tracer()->launch_given(launch);
   });
-  probes.transaction_completed.attach(this, [](void* self, const npu::TransactionCompleted& t) {
-    static_cast<TrafficRecorder*>(self)->completed(t);
-  });
-  probes.joined.attach(
-      this, [](void* self, const npu::JoinedAt& j) { static_cast<TrafficRecorder*>(self)->joined(j); });
-  probes.launch_given.attach(this, [](void* self, int die, std::uint32_t launch) {
-    static_cast<TrafficRecorder*>(self)->launch_given(die, launch);
-  });
+}
+
+void TrafficRecorder::Numbers::grow() {
+  std::vector<std::uint64_t> larger(std::max<std::size_t>(64, 2 * ring.size()));
+  for (std::uint64_t n = first; n < last; ++n) larger[n & (larger.size() - 1)] = at(n);
+  ring = std::move(larger);
 }
 
 bool TrafficRecorder::number_of(sim::TransactionId id, std::uint64_t& number) const {
   if (id == 0) return false;
   const Numbers& numbers = numbers_[static_cast<std::size_t>(die_of(id))];
   const std::uint64_t sequence = sequence_of(id);
-  if (sequence < numbers.first || sequence >= numbers.first + numbers.of.size()) return false;
-  number = numbers.of[sequence - numbers.first];
+  if (sequence < numbers.first || sequence >= numbers.last) return false;
+  number = numbers.at(sequence);
   return next_ - number <= traces::kReach;
 }
 
@@ -63,15 +65,24 @@ bool TrafficRecorder::number_of(sim::TransactionId id, std::uint64_t& number) co
 // window, since dies run in turn.
 TrafficRecord& TrafficRecorder::append(sim::TransactionId id) {
   if (id != 0) {
+    // Ids of a die come in their order.
     Numbers& numbers = numbers_[static_cast<std::size_t>(die_of(id))];
-    numbers.of.push_back(next_);
-    while (next_ - numbers.of.front() > traces::kReach) {
-      numbers.of.pop_front();
-      ++numbers.first;
-    }
+    if (numbers.last - numbers.first == numbers.ring.size()) numbers.grow();
+    numbers.at(numbers.last++) = next_;
+    while (next_ - numbers.at(numbers.first) > traces::kReach) ++numbers.first;
   }
-  ++next_;
-  return pending_.emplace_back().record;
+  if (next_ - written_ == pending_.size()) {
+    std::vector<Pending> larger(2 * pending_.size());
+    for (std::uint64_t n = written_; n < next_; ++n) larger[n & (larger.size() - 1)] = std::move(pending(n));
+    pending_ = std::move(larger);
+  }
+  Pending& fresh = pending(next_++);
+  fresh.complete = false;
+  std::vector<TrafficDependency> kept = std::move(fresh.record.dependencies);
+  kept.clear();
+  fresh.record = TrafficRecord{};
+  fresh.record.dependencies = std::move(kept);
+  return fresh.record;
 }
 
 void TrafficRecorder::add(TrafficRecord& record, std::span<const npu::Dependency> dependencies,
@@ -82,28 +93,33 @@ void TrafficRecorder::add(TrafficRecord& record, std::span<const npu::Dependency
   }
 }
 
-void TrafficRecorder::begun(const npu::TransactionBegun& t) {
+void TrafficRecorder::transaction_begun(const npu::TransactionBegun& t) {
   const std::uint64_t number = next_;
   TrafficRecord& r = append(t.id);
   r.kind = t.fill ? TrafficRecord::Kind::fill : TrafficRecord::Kind::transfer;
   r.operation = t.operation;
   r.start = r.end = t.at;
   r.source = {false, static_cast<std::uint16_t>(t.die)};
-  r.core = t.core;
+  const bool sdma = t.core == npu::kSdmaCore;
+  r.core = sdma ? 0 : t.core;
+  r.engine = sdma                          ? TrafficRecord::Engine::sdma
+             : t.engine == npu::kFixEngine ? TrafficRecord::Engine::fix
+                                           : TrafficRecord::Engine::mte;
   r.target = {cm384_gm_is_cpu(t.address) != 0, static_cast<std::uint16_t>(cm384_gm_unit(t.address))};
   r.by_ub = (t.address & CM384_GM_VIA_UB_BIT) != 0;
   r.allocate = t.allocate;
   r.offset = cm384_gm_offset(t.address);
-  r.bytes = t.burst_bytes;
+  r.bytes = sdma ? t.bytes : t.burst_bytes;
   r.bursts = t.bursts;
   r.stride = t.bursts > 1 ? t.stride : 0;
   add(r, t.dependencies, number);
 }
 
-void TrafficRecorder::completed(const npu::TransactionCompleted& t) {
+void TrafficRecorder::transaction_completed(const npu::TransactionCompleted& t) {
   std::uint64_t number = 0;
   if (!number_of(t.id, number)) return;
-  Pending& p = pending_[number - (next_ - pending_.size())];
+  if (number < written_) return;
+  Pending& p = pending(number);
   p.record.end = t.at;
   p.complete = true;
   flush();
@@ -129,7 +145,7 @@ void TrafficRecorder::joined(const npu::JoinedAt& j) {
     given_.erase({j.die, j.launch});
     ended_.emplace_back(number, j.at);
   }
-  pending_.back().complete = true;
+  pending(number).complete = true;
   flush();
 }
 
@@ -149,21 +165,20 @@ void TrafficRecorder::launch_given(int die, std::uint32_t launch) {
     host_ = {number, r.start};
     host_saw_ends_ = true;
     ended_.clear();
-    pending_.back().complete = true;
+    pending(number).complete = true;
     flush();
   }
   if (host_saw_ends_) given_[{die, launch}] = host_;
 }
 
 void TrafficRecorder::flush() {
-  while (!pending_.empty() && pending_.front().complete) {
-    sink_.add(pending_.front().record);
-    pending_.pop_front();
-  }
+  for (; written_ < next_ && pending(written_).complete; ++written_) sink_.add(pending(written_).record);
 }
 
 void TrafficRecorder::finish() {
-  for (Pending& p : pending_) {
+  log_.drain();
+  for (std::uint64_t n = written_; n < next_; ++n) {
+    Pending& p = pending(n);
     if (!p.complete) p.record.end = std::max(p.record.start, machine_.earliest());
     p.complete = true;
   }

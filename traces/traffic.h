@@ -48,14 +48,21 @@ struct TrafficRecord {
     launch,
     end,
   };
+  // What moves it.
+  enum class Engine : std::uint8_t {
+    mte,   // MTE2 or MTE3 of the core
+    fix,   // the fixpipe of a cube core
+    sdma,  // the die's SDMA engine: `core` is 0
+  };
   static constexpr int kAnyCore = -1;
 
   Kind kind = Kind::transfer;
   sim::Operation operation = sim::Operation::read;
-  Time start;                // the first request leaves; of others: begins
-  Time end;                  // the last one is answered; of others: ends
-  Unit source;               // where it was issued
-  int core = 0;              // of the die; kAnyCore: shared out over its cores
+  Time start;    // the first request leaves; of others: begins
+  Time end;      // the last one is answered; of others: ends
+  Unit source;   // where it was issued
+  int core = 0;  // of the die, cube cores behind vector cores; kAnyCore: shared out over its cores
+  Engine engine = Engine::mte;
   Unit target;               // the memory that is read or written; the source where nothing moves
   bool by_ub = false;        // by the Unified Bus even to the sibling die
   bool allocate = true;      // in the own die's L2

@@ -79,6 +79,27 @@ TrafficDependency dependency_of(const FieldReader& fields, std::string_view text
   return d;
 }
 
+constexpr std::string_view kSdma = "sdma", kFix = ".fix";
+
+std::string core_text(const TrafficRecord& r) {
+  if (r.engine == TrafficRecord::Engine::sdma) return std::string(kSdma);
+  if (r.core == TrafficRecord::kAnyCore) return "";
+  return fmt::format("{}{}", r.core, r.engine == TrafficRecord::Engine::fix ? kFix : "");
+}
+
+void read_core(const FieldReader& fields, TrafficRecord& r) {
+  std::string_view text = fields.text(kCore);
+  r.engine = text == kSdma          ? TrafficRecord::Engine::sdma
+             : text.ends_with(kFix) ? TrafficRecord::Engine::fix
+                                    : TrafficRecord::Engine::mte;
+  r.core = text.empty() ? TrafficRecord::kAnyCore : 0;
+  if (text.empty() || text == kSdma) return;
+  if (r.engine == TrafficRecord::Engine::fix) text.remove_suffix(kFix.size());
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), r.core);
+  if (error != std::errc() || end != text.data() + text.size() || r.core < 0)
+    fields.fail(kCore, "a core's number, as it is or with .fix; sdma; nothing");
+}
+
 }  // namespace
 
 TrafficCsvWriter::TrafficCsvWriter(const std::string& path) : file_(path) {
@@ -93,8 +114,7 @@ void TrafficCsvWriter::add(const TrafficRecord& r) {
     dependencies +=
         fmt::format("{}{}:{}:{}", dependencies.empty() ? "" : " ", d.on, name_of(d.kind), d.delay.ps);
   file_.write(fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", records_++, name_of(r.kind),
-                          r.start.ps, r.end.ps, text_of(r.source),
-                          r.core == TrafficRecord::kAnyCore ? "" : std::to_string(r.core), text_of(r.target),
+                          r.start.ps, r.end.ps, text_of(r.source), core_text(r), text_of(r.target),
                           name_of(r.operation), r.offset, r.bytes, r.bursts, r.stride, r.lane,
                           r.by_ub ? "ub" : "", r.allocate ? "yes" : "no", dependencies));
 }
@@ -120,8 +140,7 @@ bool TrafficCsvReader::next(TrafficRecord& r) {
   r.start.ps = fields.integer(kStart, 0, kMost);
   r.end.ps = fields.integer(kEnd, 0, kMost);
   r.source = unit_of(fields, kSource);
-  r.core =
-      fields.text(kCore).empty() ? TrafficRecord::kAnyCore : static_cast<int>(fields.integer(kCore, 0, 63));
+  read_core(fields, r);
   r.target = unit_of(fields, kTarget);
   r.operation = named<sim::Operation>(fields, kOperation, 4);
   r.offset = static_cast<std::uint64_t>(fields.integer(kOffset, 0, kMost));

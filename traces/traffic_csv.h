@@ -3,7 +3,8 @@
 //     id,kind,start_ps,end_ps,source,core,target,operation,offset,bytes,bursts,stride,lane,via,l2,dependencies
 //     7,transfer,1200,2500,die3,11,die4,write,4096,7680,1,0,0,,yes,2:completion:350 5:arrival:0
 //
-// `id` counts from 0. `core` is empty where the die's cores share the transfer, `via` is `ub` where even the
+// `id` counts from 0. `core` is empty where the die's cores share the transfer, `sdma` for the SDMA engine,
+// 50.fix for the fixpipe of cube core 50; `via` is `ub` where even the
 // sibling die is reached by the Unified Bus.
 #pragma once
 

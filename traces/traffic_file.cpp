@@ -13,7 +13,7 @@ namespace cm384::traces {
 namespace {
 
 constexpr std::string_view kMagic = "CM384TRC", kBlock = "BLK1", kIndex = "IDX1", kEnd = "CM384END";
-constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kVersion = 2;
 constexpr std::size_t kBlockBytes = 256u << 10;       // raw, about
 constexpr std::uint32_t kMostBlockBytes = 16u << 20;  // raw or compressed, that a reader takes
 constexpr std::uint32_t kMostHeaderBytes = 1u << 20;
@@ -29,7 +29,8 @@ std::uint32_t crc_of(std::string_view bytes) {
 void encode(const TrafficRecord& r, std::uint64_t number, Time last, std::string& to) {
   put_varint(to, static_cast<std::uint64_t>(r.kind) | static_cast<std::uint64_t>(r.operation) << 3 |
                      std::uint64_t{r.by_ub} << 5 | std::uint64_t{r.allocate} << 6 |
-                     std::uint64_t{r.source.cpu} << 7 | std::uint64_t{r.moves() && r.target.cpu} << 8);
+                     std::uint64_t{r.source.cpu} << 7 | std::uint64_t{r.moves() && r.target.cpu} << 8 |
+                     static_cast<std::uint64_t>(r.engine) << 9);
   put_zigzag(to, r.start.ps - last.ps);
   put_varint(to, static_cast<std::uint64_t>(r.end.ps - r.start.ps));
   put_varint(to, r.source.number);
@@ -124,9 +125,15 @@ void TrafficFileReader::fail(std::uint64_t offset, const std::string& what) cons
 }
 
 std::string TrafficFileReader::read(std::size_t bytes, const char* what) {
-  std::string taken(bytes, '\0');
-  stream_.read(taken.data(), static_cast<std::streamsize>(bytes));
-  const auto got = static_cast<std::size_t>(stream_.gcount());
+  // Piece by piece: what a damaged file announces need not be there.
+  constexpr std::size_t kPiece = 256u << 10;
+  std::string taken;
+  std::size_t got = 0;
+  while (got < bytes && stream_) {
+    taken.resize(std::min(bytes, got + kPiece));
+    stream_.read(taken.data() + got, static_cast<std::streamsize>(taken.size() - got));
+    got += static_cast<std::size_t>(stream_.gcount());
+  }
   if (got != bytes)
     fail(offset_ + got, fmt::format("{}: the file ends after {} of {} B; `cm384 trace cut` keeps what stands "
                                     "before",
@@ -139,8 +146,8 @@ void TrafficFileReader::read_header() {
   const std::string head = read(kMagic.size() + 8, "header");
   if (!head.starts_with(kMagic))
     fail(0, "header: not a traffic trace; allowed: a file that begins with CM384TRC");
-  if (const auto version = word_at<std::uint32_t>(head, 8); version != kVersion)
-    fail(8, fmt::format("version: {}; allowed: {}", version, kVersion));
+  if (const auto version = word_at<std::uint32_t>(head, 8); version == 0 || version > kVersion)
+    fail(8, fmt::format("version: {}; allowed: 1 to {}", version, kVersion));
   const auto bytes = word_at<std::uint32_t>(head, 12);
   if (bytes > kMostHeaderBytes) fail(12, fmt::format("header: {} B; allowed: {}", bytes, kMostHeaderBytes));
   const std::string json = read(bytes, "header");
@@ -239,13 +246,14 @@ void TrafficFileReader::decode(TrafficRecord& r) {
     fail(block_, fmt::format("block: record {}, byte {} of its data: {}", number_, at_, what));
   };
   const std::uint64_t bits = bytes.varint();
-  if ((bits & 7) > 5 || bits >> 9 != 0) bad("kind: unknown");
+  if ((bits & 7) > 5 || bits >> 9 > 2) bad("kind: unknown");
   r.kind = static_cast<TrafficRecord::Kind>(bits & 7);
   r.operation = static_cast<sim::Operation>(bits >> 3 & 3);
   r.by_ub = (bits >> 5 & 1) != 0;
   r.allocate = (bits >> 6 & 1) != 0;
   r.source.cpu = (bits >> 7 & 1) != 0;
   r.target.cpu = (bits >> 8 & 1) != 0;
+  r.engine = static_cast<TrafficRecord::Engine>(bits >> 9);
   // Sums wrap where a file is damaged; the check below refuses what comes out.
   r.start.ps = static_cast<std::int64_t>(static_cast<std::uint64_t>(last_.ps) +
                                          static_cast<std::uint64_t>(bytes.zigzag()));

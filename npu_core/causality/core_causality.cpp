@@ -1,29 +1,27 @@
 #include "npu_core/causality/core_causality.h"
 
-#include <cassert>
+#include <utility>
 
 #include "npu_core/pipes/mte_engine.h"
-#include "npu_core/vector/vector_pipes.h"
 
 namespace cm384::npu {
-namespace {
 
-constexpr std::size_t kFlags = 4 * 4 * 8;
-
-}  // namespace
+CoreCausality::CoreCausality(const Clock& clock, const PipeShape& shape) : clock_(clock), shape_(shape) {
+  engine_of_.fill(-1);
+  for (std::size_t n = 0; n < shape.engine_pipe.size(); ++n) {
+    if (shape.engine_pipe[n] != 0)
+      engine_of_[static_cast<std::size_t>(shape.engine_pipe[n])] = static_cast<std::int8_t>(n);
+  }
+}
 
 void CoreCausality::begin(const Moment& start) {
-  *this = CoreCausality(clock_, depth_);
-  flags_.resize(kFlags);
+  *this = CoreCausality(clock_, shape_);
+  flags_.resize(static_cast<std::size_t>(shape_.pipes * shape_.pipes) * 8);
   scalar_ = start;
 }
 
-CoreCausality::Engine& CoreCausality::engine(int pipe) {
-  return engine_[pipe == kPipeMte2 ? 0 : 1];
-}
-
-const Moment& CoreCausality::start_transaction(bool reads, sim::TransactionId id) {
-  Engine& e = engine_[reads ? 0 : 1];
+const Moment& CoreCausality::start_transaction(std::size_t engine, bool reads, sim::TransactionId id) {
+  Engine& e = engine_[engine];
   if (!e.copies.empty()) e.copies.back().id = id;
   if (!reads) writing_ = id;
   polled_ = reads && woken_;
@@ -37,10 +35,7 @@ const Moment& CoreCausality::start_fill(std::int64_t cycle) {
 }
 
 void CoreCausality::end_fill(const Cause& fill, std::int64_t cycle) {
-  Moment done;
-  done.cycle = cycle;
-  done.add(fill);
-  scalar_.join(done);
+  scalar_.join(Moment(cycle, fill));
 }
 
 void CoreCausality::transaction_completed(sim::TransactionId id, Time at) {
@@ -57,11 +52,8 @@ void CoreCausality::fold(Engine& e, std::uint64_t copies) {
   while (!e.copies.empty() && e.copies.front().number <= copies) {
     const Copy& c = e.copies.front();
     if (c.completed == Time::never()) return;
-    Moment m;
-    m.cycle = clock_.tick_at_or_after(c.completed);
-    m.add({c.id, c.completed.ps, 0, DependencyKind::completion,
-           &e == engine_.data() ? Cause::Class::mte2 : Cause::Class::mte3});
-    e.complete.join(m);
+    e.complete.join(Moment(clock_.tick_at_or_after(c.completed),
+                           {c.id, c.completed.ps, 0, DependencyKind::completion, class_of(e)}));
     e.copies.pop_front();
   }
 }
@@ -83,10 +75,10 @@ void CoreCausality::pushed(int pipe, std::int64_t from, std::int64_t place, std:
   constexpr std::int64_t kRecent = 1024;
   Queue& q = queue_[static_cast<std::size_t>(pipe)];
   if (q.arrivals.empty()) {
-    q.arrivals.resize(depth_);
-    q.places.resize(depth_);
+    q.arrivals.resize(shape_.depth);
+    q.places.resize(shape_.depth);
   }
-  const std::size_t slot = q.tail++ % depth_;
+  const std::size_t slot = std::exchange(q.tail, next(q.tail));
   reaches(from);
   if (place + kRecent > arrival) scalar_.join(q.places[slot]);
   scalar_.advance(arrival);
@@ -95,12 +87,13 @@ void CoreCausality::pushed(int pipe, std::int64_t from, std::int64_t place, std:
 
 void CoreCausality::left(const PipeStep& step) {
   Queue& q = queue_[static_cast<std::size_t>(step.pipe)];
-  const std::size_t slot = q.head++ % depth_;
+  const std::size_t slot = std::exchange(q.head, next(q.head));
   Moment& own = pipe_[static_cast<std::size_t>(step.pipe)];
   own.advance(step.own);
   own.join(q.arrivals[slot]);
   own.advance(step.start);
   Moment& place = q.places[slot];
+  Engine* const e = engine(step.pipe);
   switch (step.kind) {
     case PipeStep::Kind::wait_flag: {
       auto& sets = flags_[step.flag];
@@ -112,33 +105,26 @@ void CoreCausality::left(const PipeStep& step) {
       break;
     }
     case PipeStep::Kind::barrier:
-      if (step.pipe != kPipeV) {
-        fold(engine(step.pipe), engine(step.pipe).taken);
-        own.join(engine(step.pipe).complete);
+      if (e != nullptr) {
+        fold(*e, e->taken);
+        own.join(e->complete);
       }
       own.advance(step.end);
       break;
     case PipeStep::Kind::set_flag:
     case PipeStep::Kind::cross_set:
-      if (step.pipe != kPipeV) engine(step.pipe).marks.push_back({own, engine(step.pipe).taken});
+      if (e != nullptr) e->marks.push_back({own, e->taken});
       break;
-    case PipeStep::Kind::copy: {
-      Engine& e = engine(step.pipe);
-      e.copies.push_back({++e.taken, 0, Time::never()});
-      e.next = own;
-      e.next.advance(step.end);
-      ready_[step.pipe == kPipeMte2 ? 0 : 1] = clock_.start(step.end);
+    case PipeStep::Kind::copy:
+      e->copies.push_back({++e->taken, 0, Time::never()});
+      e->next = own;
+      e->next.advance(step.end);
+      e->ready = clock_.start(step.end);
       place = own;
-      if (e.any_issued) {
-        Moment before;
-        before.cycle = clock_.tick_at_or_after(Time{e.issued.at_ps});
-        before.add(e.issued);
-        place.join(before);
-      }
+      if (e->any_issued) place.join(Moment(clock_.tick_at_or_after(Time{e->issued.at_ps}), e->issued));
       place.advance(step.left);
       return;
-    }
-    case PipeStep::Kind::vector:
+    case PipeStep::Kind::work:
       break;
   }
   place = own;
@@ -146,26 +132,24 @@ void CoreCausality::left(const PipeStep& step) {
 }
 
 void CoreCausality::issued(int pipe, std::int64_t cycle) {
-  Engine& e = engine(pipe);
+  Engine& e = *engine(pipe);
   if (e.copies.empty()) return;
   e.any_issued = true;
-  e.issued = {e.copies.back().id, clock_.start(cycle).ps, 0, DependencyKind::issue,
-              pipe == kPipeMte2 ? Cause::Class::mte2 : Cause::Class::mte3};
+  e.issued = {e.copies.back().id, clock_.start(cycle).ps, 0, DependencyKind::issue, class_of(e)};
 }
 
 // The moment of what a pipe sets at `cycle`.
 Moment CoreCausality::fired(int pipe, std::int64_t cycle) {
-  if (pipe == kPipeMte2 || pipe == kPipeMte3) {
-    Engine& e = engine(pipe);
-    if (e.marks.empty()) return {};
-    Moment moment = e.marks.front().moment;
-    fold(e, e.marks.front().copies);
-    e.marks.pop_front();
-    moment.join(e.complete);
+  if (Engine* const e = engine(pipe)) {
+    if (e->marks.empty()) return {};
+    Moment moment = e->marks.front().moment;
+    fold(*e, e->marks.front().copies);
+    e->marks.pop_front();
+    moment.join(e->complete);
     moment.advance(cycle);
     return moment;
   }
-  Moment moment = pipe == kPipeS ? scalar_ : pipe_[kPipeV];
+  Moment moment = pipe == kPipeS ? scalar_ : pipe_[static_cast<std::size_t>(pipe)];
   moment.advance(cycle);
   return moment;
 }
@@ -189,10 +173,7 @@ Moment CoreCausality::take_cross_core_set(std::uint32_t flag) {
 
 void CoreCausality::poll_woken_by(const Cause& cause) {
   if (cause.on == 0 || !parked_) return;
-  Moment m;
-  m.cycle = clock_.tick_at_or_after(Time{cause.at_ps});
-  m.add(cause);
-  scalar_.join(m);
+  scalar_.join(Moment(clock_.tick_at_or_after(Time{cause.at_ps}), cause));
 }
 
 void CoreCausality::scalar_waited_for_flag(std::uint32_t flag, std::int64_t from, std::int64_t to) {
@@ -216,10 +197,13 @@ void CoreCausality::scalar_waited_for_cross_core(std::uint32_t flag, std::int64_
 
 void CoreCausality::scalar_waited_for_all(std::int64_t from, std::int64_t to) {
   reaches(from);
-  scalar_.join(pipe_[kPipeV]);
-  for (const int pipe : {static_cast<int>(kPipeMte2), static_cast<int>(kPipeMte3)}) {
-    fold(engine(pipe), engine(pipe).taken);
-    scalar_.join(engine(pipe).complete);
+  for (int pipe = 1; pipe < shape_.pipes; ++pipe) {
+    if (Engine* const e = engine(pipe)) {
+      fold(*e, e->taken);
+      scalar_.join(e->complete);
+    } else {
+      scalar_.join(pipe_[static_cast<std::size_t>(pipe)]);
+    }
   }
   scalar_.advance(to);
 }

@@ -11,13 +11,16 @@ namespace {
 constexpr std::size_t kCausesOfABarrier = 3;
 constexpr std::uint64_t kMostFlagBytes = 64;
 constexpr std::uint64_t kMostPolledLines = 256;  // a read of more is no poll
+constexpr std::uint64_t kLine = LineTable::kLine, kBlock = LineTable::kBlock;
 
 }  // namespace
 
-DieCausality::DieCausality(int die, const Clock& clock, int cores, std::size_t queue_depth,
-                           const BackingStore& store, DieListener& listener, sim::TransactionId& last_id)
-    : die_(die), clock_(clock), store_(store), listener_(listener), last_id_(last_id) {
-  for (int n = 0; n < cores; ++n) cores_.emplace_back(clock, queue_depth);
+void DieCausality::add_cores(std::size_t count, bool cube) {
+  for (std::size_t n = 0; n < count; ++n) {
+    cores_.emplace_back(clock_, shapes_[cube ? 1 : 0]);
+    is_cube_.push_back(cube);
+    foreign_.push_back(0);
+  }
 }
 
 Dependency DieCausality::dependency(const Cause& cause, std::int64_t slack, Time until) const {
@@ -27,27 +30,106 @@ Dependency DieCausality::dependency(const Cause& cause, std::int64_t slack, Time
 }
 
 void DieCausality::add_causes(const Moment& moment, Time until) {
-  for (std::uint32_t k = 0; k < moment.count; ++k)
-    dependencies_.push_back(dependency(moment.causes[k], moment.causes[k].slack, until));
+  for (const Cause& cause : moment.causes()) dependencies_.push_back(dependency(cause, cause.slack, until));
 }
 
-const std::vector<Dependency>& DieCausality::begin(std::uint16_t core, sim::TransactionId id,
-                                                   const TransactionStart& start, bool local, Time now) {
+void DieCausality::add_before(const Before& before, Time since, Time now) {
+  if (before.on == 0) return;
+  const Dependency made{before.on, DependencyKind::completion, (now - since) + (before.free - before.at)};
+  const auto known = std::ranges::find(dependencies_, before.on, &Dependency::on);
+  if (known == dependencies_.end()) {
+    dependencies_.push_back(made);
+  } else {
+    known->delay = std::max(known->delay, made.delay);
+  }
+}
+
+void DieCausality::tell(std::uint16_t core, sim::TransactionId id, const TransactionStart& start, Time now) {
+  TransactionBegun begun;
+  begun.id = id;
+  begun.address = start.address;
+  begun.bytes = start.bytes;
+  begun.die = die_;
+  begun.core = core;
+  begun.operation = start.operation;
+  begun.at = now;
+  begun.burst_bytes = start.burst_bytes;
+  begun.bursts = start.bursts;
+  begun.stride = start.stride;
+  begun.allocate = start.allocate;
+  begun.engine = start.engine;
+  begun.dependencies = dependencies_;
+  listener_.transaction_begun(begun);
+}
+
+void DieCausality::begun(std::uint16_t core, sim::TransactionId id, const TransactionStart& start, bool local,
+                         Time now) {
   dependencies_.clear();
   const bool reads = start.operation == sim::Operation::read;
-  const Moment& moment = cores_[core].start_transaction(reads, id);
-  add_causes(moment, cores_[core].ready(reads));
+  add_causes(cores_[core].start_transaction(start.engine, reads, id), cores_[core].ready(start.engine));
   if (reads && local) {
     const std::uint64_t offset = cm384_gm_offset(start.address);
     for (std::uint32_t b = 0; b < start.bursts && b < kMostPolledLines; ++b)
       add_flags(offset + b * static_cast<std::uint64_t>(start.stride), start.burst_bytes,
                 cores_[core].polled(), now);
   }
-  return dependencies_;
+  tell(core, id, start, now);
 }
 
-void DieCausality::filled(const LocalAccess& access, std::int64_t cycle, Time end) {
-  const sim::TransactionId id = new_id();
+void DieCausality::copy_begun(sim::TransactionId id, const TransactionStart& start, const CopyStart& copy,
+                              bool local, Time now) {
+  dependencies_.clear();
+  add_before(queues_[copy.queue], copy.taken, now);
+  add_before(channels_[copy.channel], copy.taken, now);
+  if (const auto bell = doorbells_.find(copy.queue); bell != doorbells_.end() && bell->second.on != 0)
+    dependencies_.push_back(
+        {bell->second.on, bell->second.kind, (now - copy.taken) + (copy.rung - Time{bell->second.at_ps})});
+  if (copy.number != CopyStart::kNoStream) {
+    Stream& stream = streams_[copy.number];
+    add_before(stream.last, stream.turn, now);
+    stream.now.on = id;
+  }
+  if (local && start.operation == sim::Operation::read)
+    add_flags(cm384_gm_offset(start.address), std::min(start.bytes, kMostPolledLines * kLine), false, now);
+  copying_[copy.channel] = {id, now, now};
+  tell(kSdmaCore, id, start, now);
+}
+
+void DieCausality::completed(std::uint16_t core, sim::TransactionId id, Time at) {
+  if (core < cores_.size()) {
+    cores_[core].transaction_completed(id, at);
+  } else {
+    for (auto& [channel, copy] : copying_) {
+      if (copy.on == id) copy.at = at;
+    }
+    for (auto& [number, stream] : streams_) {
+      if (stream.now.on == id) stream.now.at = at;
+    }
+  }
+  listener_.transaction_completed({id, die_, core, at});
+}
+
+void DieCausality::copy_ended(std::uint16_t queue, std::uint16_t channel, Time ended, Time free) {
+  const auto copy = copying_.find(channel);
+  if (copy == copying_.end()) return;  // ended with an error before it began
+  queues_[queue] = {copy->second.on, copy->second.at, ended};
+  channels_[channel] = {copy->second.on, copy->second.at, free};
+  copying_.erase(copy);
+}
+
+void DieCausality::task_begun(std::uint32_t stream, bool kernel, std::uint32_t launch, Time turn) {
+  streams_[stream].turn = turn;
+  streams_[stream].now = {};
+  if (kernel) stream_of_[launch] = stream;
+}
+
+void DieCausality::task_ended(std::uint32_t number, Time at) {
+  Stream& stream = streams_[number];
+  if (stream.now.on != 0) stream.last = stream.now;
+  stream.last.free = at;
+}
+
+void DieCausality::filled(sim::TransactionId id, const LocalAccess& access, std::int64_t cycle, Time end) {
   dependencies_.clear();
   add_causes(cores_[access.core].start_fill(cycle), access.at);
   TransactionBegun begun;
@@ -72,19 +154,24 @@ void DieCausality::filled(const LocalAccess& access, std::int64_t cycle, Time en
 void DieCausality::add_flags(std::uint64_t offset, std::uint64_t bytes, bool polled, Time now) {
   if (bytes == 0 || bytes > kMostPolledLines * kLine) return;
   const std::size_t first = dependencies_.size();
+  const std::uint64_t end = offset + bytes;
   std::int64_t last = 0;
-  for (std::uint64_t line = offset / kLine; line <= (offset + bytes - 1) / kLine; ++line) {
-    const auto found = flags_.find(line);
-    if (found == flags_.end()) {
-      add_last_writer(line * kLine);
+  const LineTable::Page* page = nullptr;
+  for (std::uint64_t at = offset; at < end; at = (at / kLine + 1) * kLine) {
+    const std::size_t line = LineTable::line_in_page(at);
+    if (at == offset || line == 0) page = lines_.find(at);
+    if (page == nullptr) continue;
+    const LineTable::Flags* const flags = lines_.flags(*page, line);
+    if (flags == nullptr) {
+      add_last_writer(page->writer[line]);
       continue;
     }
-    for (std::uint64_t block = 0; block < kLine / kBlock; ++block) {
-      const std::uint64_t at = line * kLine + block * kBlock;
-      const sim::TransactionId writer = found->second.writer[block];
-      if (writer == 0 || at + kBlock <= offset || at >= offset + bytes) continue;
-      dependencies_.push_back({writer, DependencyKind::arrival, Time{}});
-      last = std::max(last, found->second.at_ps[block]);
+    const std::uint64_t stop = std::min(end, (at / kLine + 1) * kLine);
+    for (std::uint64_t block = at / kBlock; block <= (stop - 1) / kBlock; ++block) {
+      const std::size_t n = block % LineTable::kBlocks;
+      if (flags->writer[n] == 0) continue;
+      dependencies_.push_back({flags->writer[n], DependencyKind::arrival, Time{}});
+      last = std::max(last, flags->at_ps[n]);
     }
   }
   if (!polled || last == 0) return;
@@ -92,51 +179,63 @@ void DieCausality::add_flags(std::uint64_t offset, std::uint64_t bytes, bool pol
 }
 
 // Of a line whose blocks are not followed one by one.
-void DieCausality::add_last_writer(std::uint64_t offset) {
-  const sim::TransactionId writer = store_.last_writer(offset);
+void DieCausality::add_last_writer(sim::TransactionId writer) {
   const bool foreign = writer != 0 && writer >> 48 != static_cast<std::uint64_t>(die_) + 1;
   const bool known = !dependencies_.empty() && dependencies_.back().on == writer;
   if (foreign && !known) dependencies_.push_back({writer, DependencyKind::arrival, Time{}});
 }
 
 void DieCausality::arrived(sim::TransactionId id, std::uint64_t offset, std::uint64_t bytes, Time at) {
+  lines_.set_writer(offset, id);
   last_write_ = {id, at.ps, 0, DependencyKind::arrival, Cause::Class::foreign};
   if (bytes > kMostFlagBytes) return;
   for (std::uint64_t block = offset / kBlock; block <= (offset + bytes - 1) / kBlock; ++block) {
-    Flags& flags = flags_[block * kBlock / kLine];
-    flags.writer[block % (kLine / kBlock)] = id;
-    flags.at_ps[block % (kLine / kBlock)] = at.ps;
+    LineTable::Flags& flags = lines_.make_flags(block * kBlock);
+    flags.writer[block % LineTable::kBlocks] = id;
+    flags.at_ps[block % LineTable::kBlocks] = at.ps;
   }
 }
 
-void DieCausality::written_by_core(std::uint16_t core, std::uint64_t offset, std::uint64_t bytes, Time at) {
+void DieCausality::read(std::uint16_t core, std::uint64_t offset) {
+  if (core >= foreign_.size()) return;
+  if (const auto writer = lines_.writer(offset)) foreign_[core] = writer;
+}
+
+void DieCausality::written(std::uint16_t core, std::uint64_t offset, std::uint64_t bytes, Time at) {
+  if (foreign_[core] != 0) lines_.set_writer(offset, foreign_[core]);
   last_write_ = {cores_[core].writing(), at.ps, 0, DependencyKind::issue, Cause::Class::mte3};
-  if (flags_.empty()) return;
-  const auto found = flags_.find(offset / kLine);
-  if (found == flags_.end()) return;
+  LineTable::Flags* const flags = lines_.flags(offset);
+  if (flags == nullptr) return;
   for (std::uint64_t block = offset / kBlock; block <= (offset + bytes - 1) / kBlock; ++block)
-    found->second.writer[block % (kLine / kBlock)] = 0;
+    flags->writer[block % LineTable::kBlocks] = 0;
 }
 
-Moment DieCausality::node(JoinedAt::Kind kind, std::uint32_t launch, Time at) {
-  const sim::TransactionId id = new_id();
+void DieCausality::written_by_device(std::uint64_t offset, sim::TransactionId transaction, Time at) {
+  if (transaction != 0) lines_.set_writer(offset, transaction);
+  last_write_ = {transaction, at.ps, 0, DependencyKind::issue, Cause::Class::foreign};
+}
+
+Moment DieCausality::node(sim::TransactionId id, JoinedAt::Kind kind, std::uint32_t launch, Time at) {
   listener_.joined({id, die_, kind, launch, at, dependencies_});
-  Moment moment;
-  moment.cycle = clock_.tick_at_or_after(at);
-  moment.add({id, at.ps, 0, DependencyKind::completion, Cause::Class::node});
-  return moment;
+  return {clock_.tick_at_or_after(at), {id, at.ps, 0, DependencyKind::completion, Cause::Class::node}};
 }
 
-void DieCausality::block_begun(std::uint32_t launch, std::uint16_t core, bool first, Time at) {
+void DieCausality::block_begun(sim::TransactionId id, std::uint32_t launch, std::uint16_t core, bool first,
+                               Time at) {
   dependencies_.clear();
   if (first && under_way_.empty()) {
-    for (auto& waiting : at_barrier_) waiting.clear();
+    for (auto& of_kind : at_barrier_) {
+      for (auto& waiting : of_kind) waiting.clear();
+    }
+    for_cube_.clear();
   }
+  if (const auto stream = stream_of_.find(launch); stream != stream_of_.end())
+    add_before(streams_[stream->second].last, streams_[stream->second].turn, at);
   under_way_[launch].push_back(core);
-  cores_[core].begin(node(JoinedAt::Kind::launch, launch, at));
+  cores_[core].begin(node(id, JoinedAt::Kind::launch, launch, at));
 }
 
-void DieCausality::launch_ended(std::uint32_t launch, Time at) {
+void DieCausality::launch_ended(sim::TransactionId id, std::uint32_t launch, Time at) {
   dependencies_.clear();
   const std::vector<std::uint16_t> cores = std::move(under_way_[launch]);
   under_way_.erase(launch);
@@ -144,40 +243,54 @@ void DieCausality::launch_ended(std::uint32_t launch, Time at) {
   for (const std::uint16_t core : cores) last = std::max(last, cores_[core].moment().cycle);
   for (const std::uint16_t core : cores) {
     const Moment& end = cores_[core].moment();
-    for (std::uint32_t k = 0; k < end.count; ++k)
-      dependencies_.push_back(dependency(end.causes[k], end.causes[k].slack + last - end.cycle, at));
+    for (const Cause& cause : end.causes())
+      dependencies_.push_back(dependency(cause, cause.slack + last - end.cycle, at));
   }
-  node(JoinedAt::Kind::end, launch, at);
+  node(id, JoinedAt::Kind::end, launch, at);
+  if (const auto stream = stream_of_.find(launch); stream != stream_of_.end()) {
+    streams_[stream->second].now = {id, at, at};
+    stream_of_.erase(stream);
+  }
 }
 
-void DieCausality::cross_core_set(std::uint16_t core, std::uint32_t flag) {
-  at_barrier_[flag].push_back(cores_[core].take_cross_core_set(flag));
+void DieCausality::barrier_set(std::uint16_t core, std::uint32_t flag) {
+  at_barrier_[is_cube_[core] ? 1 : 0][flag].push_back(cores_[core].take_cross_core_set(flag));
 }
 
-void DieCausality::barrier(std::uint32_t flag, const std::vector<std::uint16_t>& cores, Time at) {
+void DieCausality::barrier(sim::TransactionId id, std::uint32_t flag, bool cube,
+                           std::span<const std::uint16_t> cores, Time at) {
   dependencies_.clear();
-  std::vector<Moment>& waiting = at_barrier_[flag];
-  const std::size_t count = std::min(waiting.size(), cores.size());
+  std::vector<Moment>& waiting = at_barrier_[cube ? 1 : 0][flag];
+  const auto of_kind = [&](std::uint16_t core) { return is_cube_[core] == cube; };
+  const std::size_t count =
+      std::min(waiting.size(), static_cast<std::size_t>(std::ranges::count_if(cores, of_kind)));
   std::int64_t last = 0;
   for (std::size_t k = 0; k < count; ++k) last = std::max(last, waiting[k].cycle);
   for (std::size_t k = 0; k < count; ++k) {
-    Moment& moment = waiting[k];
-    const auto end = moment.causes.begin() + moment.count;
-    std::sort(moment.causes.begin(), end, [](const Cause& a, const Cause& b) { return a.slack < b.slack; });
-    for (std::size_t c = 0; c < std::min<std::size_t>(moment.count, kCausesOfABarrier); ++c)
-      dependencies_.push_back(dependency(moment.causes[c], moment.causes[c].slack + last - moment.cycle, at));
+    std::vector<Cause> causes(waiting[k].causes().begin(), waiting[k].causes().end());
+    std::ranges::sort(causes, {}, &Cause::slack);
+    for (std::size_t c = 0; c < std::min(causes.size(), kCausesOfABarrier); ++c)
+      dependencies_.push_back(dependency(causes[c], causes[c].slack + last - waiting[k].cycle, at));
   }
   waiting.erase(waiting.begin(), waiting.begin() + static_cast<std::ptrdiff_t>(count));
-  const Moment all = node(JoinedAt::Kind::barrier, 0, at);
-  for (const std::uint16_t core : cores) cores_[core].cross_core_flag(flag, all);
+  const Moment all = node(id, JoinedAt::Kind::barrier, 0, at);
+  for (const std::uint16_t core : cores) {
+    if (of_kind(core)) cores_[core].cross_core_flag(flag, all);
+  }
 }
 
-void DieCausality::pair(std::uint16_t core, std::uint32_t flag, Time at) {
+void DieCausality::group_set(std::uint16_t core, std::uint32_t flag, std::uint16_t first, std::size_t count,
+                             Time at) {
   Moment moment = cores_[core].take_cross_core_set(flag);
   moment.advance(clock_.tick_at_or_after(at));
-  for (const std::uint32_t member : {core & ~1u, core | 1u}) {
-    if (member < cores_.size()) cores_[member].cross_core_flag(flag, moment);
-  }
+  for (std::size_t k = 0; k < count; ++k) cores_[first + k].cross_core_flag(flag, moment);
+}
+
+void DieCausality::reaches_cube(std::uint16_t cube, std::uint32_t flag, Time at) {
+  Moment& set = for_cube_[{cube, flag}];
+  set.advance(clock_.tick_at_or_after(at));
+  cores_[cube].cross_core_flag(flag, set);
+  set = Moment();
 }
 
 }  // namespace cm384::npu

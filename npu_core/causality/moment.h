@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "npu_core/die/launch.h"
@@ -19,7 +20,7 @@ namespace cm384::npu {
 
 struct Cause {
   // Of causes of one class a later one stands for the earlier ones, unless those have less slack.
-  enum class Class : std::uint8_t { mte2, mte3, node, fill, foreign };
+  enum class Class : std::uint8_t { mte2, mte3, fix, node, fill, foreign };
   sim::TransactionId on = 0;
   std::int64_t at_ps = 0;
   std::int32_t slack = 0;  // core cycles
@@ -27,30 +28,31 @@ struct Cause {
   Class of = Class::node;
 };
 
-struct Moment {
+class Moment {
+ public:
   static constexpr std::size_t kMost = 6;  // causes kept: those of least slack
   std::int64_t cycle = 0;
-  std::uint32_t count = 0;
-  std::array<Cause, kMost> causes;  // the first `count`
 
   Moment() {}  // leaves the causes as they are
+  Moment(std::int64_t at, const Cause& cause) : cycle(at), count_(1) { causes_[0] = cause; }
   Moment(const Moment& other) { *this = other; }
   Moment& operator=(const Moment& other) {
     cycle = other.cycle;
-    count = other.count;
-    std::copy_n(other.causes.begin(), other.count, causes.begin());
+    count_ = other.count_;
+    std::copy_n(other.causes_.begin(), other.count_, causes_.begin());
     return *this;
   }
 
+  std::span<const Cause> causes() const { return std::span(causes_).first(count_); }
   void advance(std::int64_t to) { cycle = std::max(cycle, to); }
 
   // This moment is not before the other one.
   void join(const Moment& other) {
     const std::int64_t latest = std::max(cycle, other.cycle);
-    for (std::uint32_t k = 0; k < count; ++k) causes[k].slack = sum(causes[k].slack, latest - cycle);
+    for (std::uint32_t k = 0; k < count_; ++k) causes_[k].slack = sum(causes_[k].slack, latest - cycle);
     cycle = latest;
-    for (std::uint32_t k = 0; k < other.count; ++k) {
-      Cause cause = other.causes[k];
+    for (std::uint32_t k = 0; k < other.count_; ++k) {
+      Cause cause = other.causes_[k];
       cause.slack = sum(cause.slack, latest - other.cycle);
       add(cause);
     }
@@ -63,8 +65,8 @@ struct Moment {
   }
 
   void add(const Cause& cause) {
-    for (std::uint32_t k = 0; k < count;) {
-      Cause& known = causes[k];
+    for (std::uint32_t k = 0; k < count_;) {
+      Cause& known = causes_[k];
       if (known.on == cause.on && known.kind == cause.kind) {
         known.slack = std::min(known.slack, cause.slack);
         return;
@@ -72,20 +74,24 @@ struct Moment {
       if (known.of == cause.of && known.kind == cause.kind && cause.of != Cause::Class::foreign) {
         if (known.on > cause.on && known.slack <= cause.slack) return;
         if (known.on < cause.on && known.slack >= cause.slack) {
-          known = causes[--count];
+          known = causes_[--count_];
           continue;
         }
       }
       ++k;
     }
-    if (count < kMost) {
-      causes[count++] = cause;
+    if (count_ < kMost) {
+      causes_[count_++] = cause;
       return;
     }
-    const auto most = std::max_element(causes.begin(), causes.end(),
+    const auto most = std::max_element(causes_.begin(), causes_.end(),
                                        [](const Cause& a, const Cause& b) { return a.slack < b.slack; });
     if (cause.slack < most->slack) *most = cause;
   }
+
+ private:
+  std::uint32_t count_ = 0;
+  std::array<Cause, kMost> causes_;  // the first `count_`
 };
 
 // First in, first out; keeps its memory.

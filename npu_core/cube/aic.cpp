@@ -97,10 +97,12 @@ void Aic::State::start_work(int pipe, QueuedInstruction& entry) {
   PipeQueue& q = queue[pipe];
   hazards->started(pipe);
   hazards->begin_access(pipe);
-  const std::int64_t start = std::max({entry.arrival, q.ready, q.unit_free});
+  const std::int64_t own = std::max(q.ready, q.unit_free);
+  const std::int64_t start = std::max(entry.arrival, own);
   const std::int64_t cycles = pipe == kCubeM ? start_mmad(in) : start_load(in, pipe);
   q.unit_free = start + cycles;
   q.unit_complete = std::max(q.unit_complete, q.unit_free + (pipe == kCubeM ? 0 : parameters.load_latency));
+  step(PipeStep::Kind::work, pipe, entry, own, start, q.unit_free, start);
   q.ready = pipe == kCubeFix ? q.unit_complete : start + 1;
   leave(pipe, start);
 }
@@ -261,6 +263,19 @@ void Aic::cross_core_flag(std::uint32_t flag, int count, Time at) {
 }
 void Aic::reset() {
   state_->reset();
+}
+void Aic::add_observer(PipeObserver& observer) {
+  state_->observers.push_back(&observer);
+}
+void Aic::mark_phase(std::uint32_t phase, std::int64_t cycle) const {
+  for (PipeObserver* o : state_->observers) o->phase(phase, cycle);
+}
+void Aic::copy(int pipe, const MteCopy& copy, Time ready) {
+  state_->engine[pipe]->start(copy, ready);
+}
+void Aic::forget_values() {
+  state_->buffers.l1.set_payload(0, kL1Bytes, true);
+  state_->fix_result.set_payload(0, kL0cBytes, true);
 }
 std::string Aic::waiting_for() const {
   return state_->waiting_for();

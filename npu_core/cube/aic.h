@@ -52,6 +52,10 @@ class Aic final : public CorePipes {
   void watched_write(Time at) override;
   void cross_core_flag(std::uint32_t flag, int count, Time at) override;
   void reset() override;
+  void add_observer(PipeObserver& observer) override;
+  void mark_phase(std::uint32_t phase, std::int64_t cycle) const override;
+  void copy(int pipe, const MteCopy& copy, Time ready) override;
+  void forget_values() override;
   std::string waiting_for() const override;
   const void* engine_state(std::size_t what) const override;
   void declare_statistics(sim::Statistics& to, const sim::StatisticPath& at) const override;

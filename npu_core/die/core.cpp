@@ -70,7 +70,7 @@ void Core::wake(std::int64_t cycle) {
 IssueAnswer Core::pipe(const PipeInstruction& instruction, std::int64_t cycle) {
   if (instruction.instruction_class == CM384_CLASS_SYNC && instruction.operation == CM384_PHASE) {
     mark_phase(static_cast<std::uint32_t>(instruction.a), die_.clock().start(cycle));
-    if (!die_.is_cube(number_)) aiv().mark_phase(static_cast<std::uint32_t>(instruction.a), cycle);
+    pipes_->mark_phase(static_cast<std::uint32_t>(instruction.a), cycle);
     return IssueAnswer::at(cycle);
   }
   return pipes_->issue(instruction, cycle);

@@ -56,8 +56,10 @@ sim::PayloadPool& DevicePort::payloads() {
   return die_.payloads();
 }
 sim::TransactionId DevicePort::new_transaction(std::uint64_t address, std::uint64_t bytes,
-                                               sim::Operation operation) {
-  return die_.new_transaction(core_, {address, bytes, operation});
+                                               sim::Operation operation, const CopyStart& copy) {
+  CopyStart of_stream = copy;
+  if (copy.queue < die_.parameters().die.aiv) of_stream.number = CopyStart::kNoStream;
+  return die_.new_copy({address, bytes, operation}, of_stream);
 }
 void DevicePort::transaction_completed(sim::TransactionId transaction) {
   die_.transaction_completed(core_, transaction, now());
@@ -135,9 +137,10 @@ void Devices::ring(std::uint64_t offset, std::uint64_t bytes) {
   const std::uint64_t end = std::min(offset + bytes, doorbells_ + sdma_.queues() * CM384_DOORBELL_STRIDE);
   for (std::uint64_t q = (std::max(offset, doorbells_) - doorbells_) / CM384_DOORBELL_STRIDE;
        doorbells_ + q * CM384_DOORBELL_STRIDE < end; ++q) {
-    if (offset < doorbells_ + q * CM384_DOORBELL_STRIDE + 8)
-      die_.queue().push(die_.now() + die_.parameters().memory.on_die_network.request_latency, kDoorbellUnit,
-                        0, q);
+    if (offset >= doorbells_ + q * CM384_DOORBELL_STRIDE + 8) continue;
+    if (DieTracer* tracer = die_.tracer()) tracer->rung(static_cast<std::uint16_t>(q));
+    die_.queue().push(die_.now() + die_.parameters().memory.on_die_network.request_latency, kDoorbellUnit, 0,
+                      q);
   }
 }
 
@@ -147,6 +150,14 @@ void Devices::rung(std::size_t queue) {
                           reinterpret_cast<std::byte*>(words.data()), sizeof words);
   if (words[1] != 0) sdma_.completions_taken(queue, words[1]);
   sdma_.doorbell(queue, words[0]);
+}
+
+void Devices::trace() {
+  sdma_.ended.attach(this, [](void* self, const SdmaRecord& record) {
+    Die& die = static_cast<Devices*>(self)->die_;
+    die.tracer()->copy_ended(record.queue, record.channel, record.ended,
+                             record.ended + die.parameters().sdma.descriptor_gap);
+  });
 }
 
 // --- the cores, for the scheduler
@@ -165,10 +176,15 @@ void Devices::kernel_started(const LaunchRecord& record) {
   die_.listener().launch_started(die_.number(), record);
 }
 void Devices::kernel_finished(const LaunchRecord& record) {
-  if (DieCausality* causality = die_.causality()) causality->launch_ended(record.launch, die_.now());
+  if (DieTracer* tracer = die_.tracer()) tracer->launch_ended(record.launch, die_.now());
   die_.listener().launch_finished(die_.number(), record);
 }
+void Devices::task_decoded(const TaskRecord& record) {
+  if (DieTracer* tracer = die_.tracer())
+    tracer->task_begun(record.stream, record.type == CM384_TASK_KERNEL, record.number, record.turn);
+}
 void Devices::task_finished(const TaskRecord& record) {
+  if (DieTracer* tracer = die_.tracer()) tracer->task_ended(record.stream, record.completed);
   die_.listener().task_finished(die_.number(), record);
 }
 

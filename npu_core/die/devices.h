@@ -31,8 +31,8 @@ class DevicePort final : public DeviceSocket {
   Time add(std::uint64_t offset, std::uint32_t value) override;
   void submit(sim::Request request) override;
   sim::PayloadPool& payloads() override;
-  sim::TransactionId new_transaction(std::uint64_t address, std::uint64_t bytes,
-                                     sim::Operation operation) override;
+  sim::TransactionId new_transaction(std::uint64_t address, std::uint64_t bytes, sim::Operation operation,
+                                     const CopyStart& copy) override;
   void transaction_completed(sim::TransactionId transaction) override;
   void progressed() override;
   std::uint64_t sys_count() const override;
@@ -58,6 +58,8 @@ class Devices final : private CoreArray {
 
   // Into the default stream, at `at` or behind the launches given before.
   void launch(LaunchRequest request, std::uint32_t number, Time at);
+  // From now on tells the die's tracer.
+  void trace();
   // GM address of an SDMA queue's doorbell.
   std::uint64_t doorbell(std::size_t queue) const;
 
@@ -85,6 +87,7 @@ class Devices final : private CoreArray {
   void start_block(const BlockStart& block) override;
   void kernel_started(const LaunchRecord& record) override;
   void kernel_finished(const LaunchRecord& record) override;
+  void task_decoded(const TaskRecord& record) override;
   void task_finished(const TaskRecord& record) override;
 
   Die& die_;

@@ -81,8 +81,6 @@ void Die::check_cores(const std::vector<std::uint16_t>& cores) const {
 std::uint32_t Die::launch(LaunchRequest request, Time at) {
   request.cores = cores_of(request);
   if (request.type != KernelType::aiv) {
-    if (causality_)
-      throw InputError(fmt::format("launch on die {}: a traced run has no cube cores", number_));
     make_cube_cores();
   }
   const std::uint32_t number = new_launch();
@@ -161,7 +159,7 @@ void Die::check(const LocalAccess& access) const {
 void Die::written(std::uint64_t offset, std::uint64_t bytes) {
   last_progress_ = std::max(last_progress_, now());
   watches_.written(offset, bytes, [this](std::uint16_t core) {
-    if (causality_) causality_->poll_woken(core);
+    if (tracer_) tracer_->poll_woken(core);
     cores_[core]->pipes().watched_write(now());
   });
   devices_.written(offset, bytes);
@@ -170,17 +168,19 @@ void Die::written(std::uint64_t offset, std::uint64_t bytes) {
 // What a core writes carries on what it had seen; one that has seen nothing leaves the rest of the line's
 // cause.
 void Die::written_by(const LocalAccess& access) {
+  if (tracer_) tracer_->written(access.core, access.offset, access.bytes, now());
+  if (!traces_) return;
   if (const auto cause = causes_[access.core].foreign) store_.set_last_writer(access.offset, cause);
-  causality_->written_by_core(access.core, access.offset, access.bytes, now());
 }
 
 void Die::read_by_device(std::uint64_t offset) {
-  if (!causality_) return;
+  if (!traces_) return;
   if (const auto writer = store_.last_writer(offset)) causes_.back().foreign = writer;
 }
 
 void Die::written_by_device(std::uint64_t offset, std::uint64_t bytes, sim::TransactionId transaction) {
-  if (causality_ && transaction != 0) store_.set_last_writer(offset, transaction);
+  if (traces_ && transaction != 0) store_.set_last_writer(offset, transaction);
+  if (tracer_) tracer_->written_by_device(offset, transaction, now());
   written(offset, bytes);
 }
 
@@ -188,11 +188,12 @@ Time Die::access(const LocalAccess& access, std::byte* bytes, sim::TagMask& tags
   check(access);
   if (access.write) {
     store_.write(access.offset, bytes, access.bytes, tags);
-    if (causality_) written_by(access);
+    if (traces_ || tracer_) written_by(access);
     written(access.offset, access.bytes);
   } else {
     tags = store_.read(access.offset, bytes, access.bytes);
-    if (causality_) {
+    if (tracer_) tracer_->read(access.core, access.offset);
+    if (traces_) {
       if (const auto writer = store_.last_writer(access.offset)) causes_[access.core].foreign = writer;
     }
   }
@@ -222,7 +223,7 @@ Time Die::private_access(const LocalAccess& access) {
 Time Die::atomic_add(const LocalAccess& access, const std::byte* bytes, bool floating) {
   check(access);
   store_.atomic_add(access.offset, bytes, access.bytes, 0, floating, nullptr);
-  if (causality_) written_by(access);
+  if (traces_ || tracer_) written_by(access);
   written(access.offset, access.bytes);
   return memory_.atomic_add({access.offset, access.bytes, true, access.allocate, access.core, access.at});
 }
@@ -238,22 +239,39 @@ void Die::submit(const sim::Request& request) {
 }
 
 void Die::trace() {
-  if (causality_) return;
+  if (traces_) return;
+  traces_ = follows_ = true;
   store_.enable_last_writer();
   causes_.resize(cores_.size() + 1);
-  follows_ = true;
-  causality_ = std::make_unique<DieCausality>(number_, clock_, cores(),
-                                              static_cast<std::size_t>(parameters_.vector.queue_depth),
-                                              store_, listener_, last_transaction_);
-  for (std::size_t n = 0; n < cores_.size(); ++n)
-    cores_[n]->aiv().add_observer(causality_->core(static_cast<std::uint16_t>(n)));
+}
+
+void Die::keep_log(TraceLog& log) {
+  tracer_ = std::make_unique<DieTracer>(log, number_, last_transaction_);
+  trace_cores(0);
+  devices_.trace();
+}
+
+void Die::trace_cores(std::size_t first) {
+  const bool cube = first != 0;
+  const std::vector<CoreTracer*> made = tracer_->add_cores(cores_.size() - first, cube);
+  for (std::size_t n = 0; n < made.size(); ++n) cores_[first + n]->pipes().add_observer(*made[n]);
 }
 
 sim::TransactionId Die::new_transaction(std::uint16_t core, const TransactionStart& start) {
-  const sim::TransactionId id = start.replayed != 0
-                                    ? start.replayed
-                                    : (static_cast<std::uint64_t>(number_ + 1) << 48) | ++last_transaction_;
-  if (!follows_) return id;
+  const sim::TransactionId id = start.replayed != 0 ? start.replayed : new_id();
+  if (tracer_) tracer_->begun(core, id, start, is_local(start.address), now());
+  if (follows_) tell_begun(core, id, start);
+  return id;
+}
+
+sim::TransactionId Die::new_copy(const TransactionStart& start, const CopyStart& copy) {
+  const sim::TransactionId id = new_id();
+  if (tracer_) tracer_->copy_begun(id, start, copy, is_local(start.address), now());
+  if (follows_) tell_begun(kSdmaCore, id, start);
+  return id;
+}
+
+void Die::tell_begun(std::uint16_t core, sim::TransactionId id, const TransactionStart& start) {
   TransactionBegun begun{id,
                          0,
                          0,
@@ -268,40 +286,26 @@ sim::TransactionId Die::new_transaction(std::uint16_t core, const TransactionSta
                          start.stride,
                          start.allocate,
                          false,
+                         start.engine,
                          {}};
-  if (!causality_) {
-    listener_.transaction_begun(begun);
-    return id;
-  }
-  Causes& causes = causes_of(core);
-  std::erase_if(causes.ahead, [&](const TransactionCompleted& t) {
-    if (t.at > now()) return false;
-    if (causes.previous.at <= t.at) causes.previous = t;
-    return true;
-  });
-  begun.depends_on = causes.foreign;
-  begun.previous = causes.previous.id;
-  std::array<Dependency, 2> of_copy;
-  if (core < cores_.size()) {
-    begun.dependencies = causality_->begin(core, id, start, is_local(start.address), now());
-  } else {
-    // A copy of the SDMA engine: after the one before it, and after what wrote the bytes it reads.
-    std::size_t count = 0;
-    if (begun.previous != 0) of_copy[count++] = {begun.previous, DependencyKind::completion, Time{}};
-    if (begun.depends_on != 0) of_copy[count++] = {begun.depends_on, DependencyKind::arrival, Time{}};
-    begun.dependencies = std::span(of_copy).first(count);
+  if (traces_) {
+    Causes& causes = causes_of(core);
+    std::erase_if(causes.ahead, [&](const TransactionCompleted& t) {
+      if (t.at > now()) return false;
+      if (causes.previous.at <= t.at) causes.previous = t;
+      return true;
+    });
+    begun.depends_on = causes.foreign;
+    begun.previous = causes.previous.id;
   }
   listener_.transaction_begun(begun);
-  return id;
 }
 
 void Die::transaction_completed(std::uint16_t core, sim::TransactionId transaction, Time at) {
+  if (tracer_) tracer_->completed(core, transaction, at);
   if (!follows_) return;
   const TransactionCompleted done{transaction, number_, core, at};
-  if (causality_) {
-    causes_of(core).ahead.push_back(done);
-    if (core < cores_.size()) causality_->completed(core, transaction, at);
-  }
+  if (traces_) causes_of(core).ahead.push_back(done);
   listener_.transaction_completed(done);
 }
 
@@ -315,11 +319,9 @@ void Die::completed(const sim::Completion& completion, Time at) {
 }
 
 void Die::arrived(const sim::Request& request) {
-  if (causality_) {
-    store_.set_last_writer(request.address, request.transaction);
-    causality_->arrived(request.transaction, request.address, request.bytes, request.at);
-  }
-  listener_.transaction_arrived(request.transaction, number_, request.bytes, request.at);
+  if (tracer_) tracer_->arrived(request.transaction, request.address, request.bytes, request.at);
+  if (traces_) store_.set_last_writer(request.address, request.transaction);
+  if (follows_) listener_.transaction_arrived(request.transaction, number_, request.bytes, request.at);
 }
 
 // Lines are spread over the ports; one line always comes by the same, which so holds it.
@@ -355,7 +357,7 @@ Time Die::access(sim::Request& request, sim::Outcome& outcome) {
     case sim::Operation::write: {
       store_.write(request.address, bytes_of(request.payload), request.bytes, request.payload.tags);
       payloads_.release(request.payload);
-      if (follows_) arrived(request);
+      if (follows_ || tracer_) arrived(request);
       written(request.address, request.bytes);
       return memory_.access(access);
     }
@@ -364,7 +366,7 @@ Time Die::access(sim::Request& request, sim::Outcome& outcome) {
       store_.atomic_add(request.address, bytes_of(request.payload), request.bytes, request.payload.tags,
                         request.operation == sim::Operation::atomic_add_f32, nullptr);
       payloads_.release(request.payload);
-      if (follows_) arrived(request);
+      if (follows_ || tracer_) arrived(request);
       written(request.address, request.bytes);
       return memory_.atomic_add(access);
     }

@@ -15,7 +15,7 @@
 #include "hw/parameters/scheduler.h"
 #include "hw/parameters/sdma.h"
 #include "hw/parameters/vector_core.h"
-#include "npu_core/causality/die_causality.h"
+#include "npu_core/causality/die_tracer.h"
 #include "npu_core/core_socket.h"
 #include "npu_core/die/core.h"
 #include "npu_core/die/devices.h"
@@ -113,6 +113,8 @@ class Die final : public CoreSocket, public sim::RemoteClient, public sim::Remot
   // From now on tells the listener of transactions and keeps who wrote a line last, to say what they depend
   // on.
   void trace();
+  // From now on writes into the log what tells who waited for whom. Before the first launch.
+  void keep_log(TraceLog& log);
   // From now on tells the listener of transactions and of the arrival of their requests.
   void follow() { follows_ = true; }
 
@@ -120,7 +122,8 @@ class Die final : public CoreSocket, public sim::RemoteClient, public sim::Remot
   void schedule_scalar(std::uint16_t core, Time at);
   void block_ended(Core& core);
   // For Devices.
-  DieCausality* causality() { return causality_.get(); }  // nullptr: not traced
+  DieTracer* tracer() { return tracer_.get(); }  // nullptr: no log is kept
+  sim::TransactionId new_copy(const TransactionStart& start, const CopyStart& copy);
   void start_block(const BlockStart& block);
   void written(std::uint64_t offset, std::uint64_t bytes);
   void read_by_device(std::uint64_t offset);
@@ -128,7 +131,7 @@ class Die final : public CoreSocket, public sim::RemoteClient, public sim::Remot
   std::uint64_t private_offset(std::uint16_t core, std::uint64_t address, bool instruction) const;
   Time private_access(const LocalAccess& access);
   void filled(const LocalAccess& access, std::int64_t cycle, Time end) {
-    if (causality_) causality_->filled(access, cycle, end);
+    if (tracer_) tracer_->filled(access, cycle, end);
   }
   std::uint64_t sys_count(Time at) const;
 
@@ -175,6 +178,11 @@ class Die final : public CoreSocket, public sim::RemoteClient, public sim::Remot
   }
   // The cores a launch names, as numbers of the die: vector cores first, then cube cores.
   std::vector<std::uint16_t> cores_of(const LaunchRequest& request) const;
+  void trace_cores(std::size_t first);
+  sim::TransactionId new_id() {
+    return (static_cast<std::uint64_t>(number_ + 1) << 48) | ++last_transaction_;
+  }
+  void tell_begun(std::uint16_t core, sim::TransactionId id, const TransactionStart& start);
   static BlockIdentity identity(const BlockStart& block);
   void make_cube_cores();
   void add_core(std::unique_ptr<CorePipes> pipes);
@@ -203,9 +211,9 @@ class Die final : public CoreSocket, public sim::RemoteClient, public sim::Remot
   std::vector<Arrivals> group_arrivals_;
   const DieOptions options_;
   sim::TransactionId last_transaction_ = 0;
-  bool follows_ = false;
-  std::unique_ptr<DieCausality> causality_;  // while tracing
-  std::vector<Causes> causes_;               // of each core and of the SDMA engine, while tracing
+  bool follows_ = false, traces_ = false;
+  std::unique_ptr<DieTracer> tracer_;  // while a log is kept
+  std::vector<Causes> causes_;         // of each core and of the SDMA engine, while tracing
   Devices devices_;
 };
 

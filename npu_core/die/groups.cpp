@@ -19,7 +19,8 @@ void Die::make_cube_cores() {
   watches_.resize(cores_.size());
   group_arrivals_.resize(static_cast<std::size_t>(parameters_.die.aic));
   // The SDMA engine's stands behind those of the cores.
-  if (causality_) causes_.insert(causes_.end() - 1, static_cast<std::size_t>(parameters_.die.aic), Causes{});
+  if (traces_) causes_.insert(causes_.end() - 1, static_cast<std::size_t>(parameters_.die.aic), Causes{});
+  if (tracer_) trace_cores(first);
 }
 
 std::vector<std::uint16_t> Die::cores_of(const LaunchRequest& request) const {
@@ -58,7 +59,7 @@ void Die::start_block(const BlockStart& block) {
   if (is_cube(block.core)) group_arrivals_[static_cast<std::size_t>(block.core - parameters_.die.aiv)] = {};
   Core& core = *cores_[block.core];
   core.set_launch(block.launch);
-  if (causality_) causality_->block_begun(block.launch, block.core, block.index == 0, now());
+  if (tracer_) tracer_->block_begun(block.launch, block.core, block.index == 0, now());
   core.start_block(block.program, identity(block), now());
 }
 
@@ -70,22 +71,28 @@ void Die::cross_core_set(std::uint16_t core, std::uint32_t mode, std::uint32_t f
     const std::uint32_t group = cube ? core - vector_cores : core / 2u;
     if (mode == 1 && cube) fault(0, "cross-core set: mode 1 is for the AIVs of a group");
     const Time at = now() + parameters_.die.cross_core_flag_latency;
-    if (causality_) causality_->pair(core, flag, at);
     if (mode == 2 && !cube) {
       if (group >= group_arrivals_.size()) fault(0, "cross-core set: mode 2 needs a launch with AICs");
+      const auto of_group = static_cast<std::uint16_t>(vector_cores + group);
+      if (tracer_) tracer_->for_cube(core, of_group, flag);
       if (++group_arrivals_[group][flag] < 2) return;
       group_arrivals_[group][flag] = 0;
-      queue_.push(at, vector_cores + group, kFlagArrives, flag);
+      if (tracer_) tracer_->reaches_cube(of_group, flag, at);
+      queue_.push(at, of_group, kFlagArrives, flag);
       return;
     }
+    std::size_t count = 0;
     for (const std::uint32_t member : {2 * group, 2 * group + 1}) {
-      if (member < vector_cores) queue_.push(at, member, kFlagArrives, flag);
+      if (member >= vector_cores) continue;
+      ++count;
+      queue_.push(at, member, kFlagArrives, flag);
     }
+    if (tracer_) tracer_->group_set(core, flag, static_cast<std::uint16_t>(2 * group), count, at);
     return;
   }
   // Mode 0: a barrier of all cores of one kind of the launch. Counted in rounds, so that a fast core may
   // already set for the next one.
-  if (causality_) causality_->cross_core_set(core, flag);
+  if (tracer_) tracer_->barrier_set(core, flag);
   TaskScheduler::Kernel& kernel = scheduler().kernel_on(core);
   const std::uint32_t members = kernel.request.type != KernelType::mix ? kernel.blocks
                                 : cube                                 ? kernel.blocks / 3
@@ -94,7 +101,7 @@ void Die::cross_core_set(std::uint16_t core, std::uint32_t mode, std::uint32_t f
   if (++arrivals < members) return;
   arrivals -= members;
   const Time at = now() + parameters_.die.sync_all_latency;
-  if (causality_) causality_->barrier(flag, kernel.cores, at);
+  if (tracer_) tracer_->barrier(flag, cube, kernel.cores, at);
   for (const std::uint16_t member : kernel.cores) {
     if (is_cube(member) == cube) queue_.push(at, member, kFlagArrives, flag);
   }

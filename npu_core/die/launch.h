@@ -44,6 +44,8 @@ struct LaunchRecord {
 
 // `core` of a transaction of the die's SDMA engine.
 inline constexpr std::uint16_t kSdmaCore = 0xff00;
+// `engine` of a transaction of a cube core's fixpipe; its MTE2 and MTE3 are 0 and 1, as a vector core's.
+inline constexpr std::uint8_t kFixEngine = 2;
 
 // What of a transaction another one waited for.
 enum class DependencyKind : std::uint8_t {
@@ -74,11 +76,12 @@ struct TransactionBegun {
   std::uint16_t core = 0;
   sim::Operation operation = sim::Operation::read;
   Time at;
-  // How its bursts lie, and all it waited for. Only where causes are traced.
+  // How its bursts lie, and all it waited for. Only where a log is kept (Die::keep_log).
   std::uint32_t burst_bytes = 0, bursts = 1;
   std::int64_t stride = 0;
   bool allocate = true;
-  bool fill = false;  // a cache line of the scalar unit, filled or written back
+  bool fill = false;        // a cache line of the scalar unit, filled or written back
+  std::uint8_t engine = 0;  // of the core that moves it, by the number of its events
   std::span<const Dependency> dependencies;
 };
 
@@ -113,7 +116,6 @@ class DieListener {
   // A write or atomic request of a transaction has reached die `target`.
   virtual void transaction_arrived(sim::TransactionId, int /*target*/, std::uint32_t /*bytes*/, Time /*at*/) {
   }
-  virtual void joined(const JoinedAt&) {}
   // Text a kernel printed.
   virtual void kernel_output(int die, int core, std::string_view text) = 0;
 

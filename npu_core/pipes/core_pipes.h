@@ -18,6 +18,9 @@
 
 namespace cm384::npu {
 
+struct MteCopy;
+class PipeObserver;
+
 class CorePipes {
  public:
   virtual ~CorePipes() = default;
@@ -43,6 +46,17 @@ class CorePipes {
   // Before a launch: flags, masks, strides, queues and windows as after power-on. Local buffers keep their
   // bytes and tags. Must only be called when drained (or after a run that was given up).
   virtual void reset() = 0;
+
+  // Who watches; from the next block on. The core must be idle; the observer outlives its last block.
+  virtual void add_observer(PipeObserver& observer) = 0;
+  // The scalar unit has come to a phase of its kernel.
+  virtual void mark_phase(std::uint32_t phase, std::int64_t cycle) const = 0;
+
+  // For replay, in place of a program: the engine of `pipe` takes a copy whose first request may leave at
+  // `ready`. Requires that the engine has none in hand. handle() goes on with it.
+  virtual void copy(int pipe, const MteCopy& copy, Time ready) = 0;
+  // All of the core's local memory is payload from now on: what a replay moves has no bytes.
+  virtual void forget_values() = 0;
 
   // The buffer that the scalar unit reaches at CM384_UBUFFER_BASE; null where a core has none.
   virtual LocalBuffer* scalar_buffer() { return nullptr; }

@@ -164,9 +164,9 @@ bool MteEngine::request(Time now) {
   if (!busy_) return false;
   if (transaction_ == 0) {
     const auto bytes = std::uint64_t{copy_.burst_bytes} * copy_.bursts;
-    transaction_ =
-        socket_.new_transaction(core_, {copy_.gm, bytes, copy_.operation, copy_.burst_bytes, copy_.bursts,
-                                        copy_.gm_stride, copy_.allocate, copy_.transaction});
+    transaction_ = socket_.new_transaction(
+        core_, {copy_.gm, bytes, copy_.operation, copy_.burst_bytes, copy_.bursts, copy_.gm_stride,
+                copy_.allocate, copy_.transaction, static_cast<std::uint8_t>(event_)});
     entry(sequence_).transaction = transaction_;
   }
   local_ ? local_request(now) : remote_request(now);

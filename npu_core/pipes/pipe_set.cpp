@@ -115,7 +115,7 @@ IssueAnswer PipeSet::push(int pipe, const PipeInstruction& in, std::int64_t cycl
   q.slots[q.tail % depth] = {in, cycle + 1, strides ? source_stride : mask_low,
                              strides ? destination_stride : mask_high, allocate};
   ++q.tail;
-  for (AivObserver* o : observers) o->pushed(pipe, from, place, cycle + 1);
+  for (PipeObserver* o : observers) o->pushed(pipe, from, place, cycle + 1);
   if (hazards) hazards->pushed(pipe);
   if (q.tail - q.head == 1) advance(1u << pipe);
   return IssueAnswer::at(cycle + 1);
@@ -125,7 +125,7 @@ IssueAnswer PipeSet::park(ParkedOn why, std::uint32_t operand, std::int64_t cycl
   parked_on = why;
   parked_operand = operand;
   parked_cycle = cycle;
-  for (AivObserver* o : observers) o->scalar_parked(cycle);
+  for (PipeObserver* o : observers) o->scalar_parked(cycle);
   return IssueAnswer::park();
 }
 
@@ -164,14 +164,14 @@ IssueAnswer PipeSet::wait_all(std::int64_t cycle) {
   std::int64_t done = 0;
   if (!idle(done)) return park(ParkedOn::all_pipes, 0, cycle);
   if (hazards) hazards->all_waited();
-  for (AivObserver* o : observers) o->scalar_waited_for_all(cycle, std::max(cycle, done));
+  for (PipeObserver* o : observers) o->scalar_waited_for_all(cycle, std::max(cycle, done));
   return IssueAnswer::at(std::max(cycle, done));
 }
 
 IssueAnswer PipeSet::scalar_set(const PipeInstruction& in, std::uint32_t number, std::int64_t cycle) {
   if (flag_full(number)) return park(ParkedOn::flag_room, number, cycle);
   if (hazards) hazards->flag_set(kPipeS, number);
-  for (AivObserver* o : observers) o->flag_set(kPipeS, number, cycle + 1);
+  for (PipeObserver* o : observers) o->flag_set(kPipeS, number, cycle + 1);
   set_flag(number, cycle + 1, in.pc);
   advance(0);
   return IssueAnswer::at(cycle + 1);
@@ -181,7 +181,7 @@ IssueAnswer PipeSet::scalar_wait(std::uint32_t number, std::int64_t cycle) {
   Flag& f = flag(number);
   if (f.count == 0) return park(ParkedOn::flag, number, cycle);
   const std::int64_t done = std::max(cycle, f.front());
-  for (AivObserver* o : observers) o->scalar_waited_for_flag(number, cycle, done);
+  for (PipeObserver* o : observers) o->scalar_waited_for_flag(number, cycle, done);
   counted.scalar_flag_waits += done > cycle ? 1 : 0;
   consume_flag(number, done, parked_pc);
   if (hazards) hazards->flag_waited(kPipeS, number);
@@ -195,7 +195,7 @@ IssueAnswer PipeSet::cross_core_wait(const PipeInstruction& in, std::int64_t cyc
   if (cross_count[in.a] == 0) return park(ParkedOn::cross_core, static_cast<std::uint32_t>(in.a), cycle);
   --cross_count[in.a];
   const std::int64_t done = std::max(cycle, cross_cycle[in.a]);
-  for (AivObserver* o : observers)
+  for (PipeObserver* o : observers)
     o->scalar_waited_for_cross_core(static_cast<std::uint32_t>(in.a), cycle, done);
   return IssueAnswer::at(done + 1);
 }
@@ -233,7 +233,7 @@ void PipeSet::watched_write(Time at) {
   const std::int64_t turns = (late + poll_period - 1) / poll_period;
   counted.skipped_polls += static_cast<std::uint64_t>(turns);
   const std::int64_t woken = parked_cycle + turns * poll_period;
-  for (AivObserver* o : observers) o->scalar_polled(parked_cycle, woken);
+  for (PipeObserver* o : observers) o->scalar_polled(parked_cycle, woken);
   wake(woken);
 }
 

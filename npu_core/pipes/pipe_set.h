@@ -11,8 +11,8 @@
 #include "npu_core/core_socket.h"
 #include "npu_core/pipes/hazard_checker.h"
 #include "npu_core/pipes/mte_engine.h"
+#include "npu_core/pipes/pipe_observer.h"
 #include "npu_core/pipes/pipe_queue.h"
-#include "npu_core/vector/aiv_observer.h"
 
 namespace cm384::npu {
 
@@ -77,7 +77,7 @@ class PipeSet {
 
   std::unique_ptr<HazardChecker> hazards;
   bool elide_polls = true;
-  std::vector<AivObserver*> observers;  // of a vector core
+  std::vector<PipeObserver*> observers;
 
   std::array<PipeQueue, kMostPipes> queue;               // S has none
   std::array<MteEngine*, kMostPipes> engine{};           // of pipes that copy

@@ -81,7 +81,7 @@ void PipeSet::check_flag(std::uint32_t number, Time now) {
 void PipeSet::fire_cross_core(int pipe, std::uint64_t operand, std::int64_t cycle) {
   const std::uint64_t mode = operand >> 8 & 0xff;
   const std::uint64_t number = operand >> 16 & 0xff;
-  for (AivObserver* o : observers)
+  for (PipeObserver* o : observers)
     o->cross_core_set(pipe, static_cast<std::uint32_t>(mode), static_cast<std::uint32_t>(number), cycle);
   socket.schedule(core, std::max(clock.start(cycle), socket.now()), kCrossCoreSet,
                   argument(mode | number << 8));

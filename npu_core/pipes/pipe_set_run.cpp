@@ -30,7 +30,7 @@ void PipeSet::step(PipeStep::Kind which, int pipe, const QueuedInstruction& q, s
   if (observers.empty()) return;
   const std::uint32_t waited = which == PipeStep::Kind::wait_flag ? flag_number(q.instruction) : 0;
   const PipeStep made{which, pipe, own, start, end, left, waited, &q.instruction, copy};
-  for (AivObserver* o : observers) o->left(made);
+  for (PipeObserver* o : observers) o->left(made);
 }
 
 // A pipe whose unit works by time stamps alone.
@@ -54,7 +54,7 @@ void PipeSet::run_work(int pipe) {
     if (in.operation == CM384_SET_FLAG) {
       if (hazards) hazards->flag_set(pipe, flag_number(in));
       step(PipeStep::Kind::set_flag, pipe, entry, q.ready, start, start + 1, start);
-      for (AivObserver* o : observers) o->flag_set(pipe, flag_number(in), complete);
+      for (PipeObserver* o : observers) o->flag_set(pipe, flag_number(in), complete);
       set_flag(flag_number(in), complete, in.pc);
       q.ready = start + 1;
       leave(pipe, start);
@@ -107,7 +107,7 @@ void PipeSet::retire(int pipe) {
     if (m->kind == kSetFlag) {
       const auto number = static_cast<std::uint32_t>(m->operand);
       if (flag_full(number)) return;
-      for (AivObserver* o : observers) o->flag_set(pipe, number, cycle);
+      for (PipeObserver* o : observers) o->flag_set(pipe, number, cycle);
       set_flag(number, cycle, m->pc);
     } else {
       fire_cross_core(pipe, m->operand, cycle);
@@ -155,7 +155,7 @@ void PipeSet::run_copies(int pipe) {
 
 // The last request of the copy in hand has left.
 void PipeSet::issued(int pipe, Time now) {
-  for (AivObserver* o : observers) o->issued(pipe, tick(now));
+  for (PipeObserver* o : observers) o->issued(pipe, tick(now));
   advance(1u << pipe);
 }
 

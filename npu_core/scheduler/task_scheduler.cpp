@@ -163,6 +163,7 @@ void TaskScheduler::decoded(std::uint32_t number) {
   stream.record.number = stream.entry.number;
   ++statistics_.tasks;
   socket_.progressed();
+  cores_.task_decoded(stream.record);
   const unsigned type = stream.plain ? stream.entry.type : unsigned{CM384_TASK_NONE};
   switch (type) {
     case CM384_TASK_KERNEL:

@@ -39,6 +39,8 @@ class CoreArray {
   virtual void start_block(const BlockStart& block) = 0;
   virtual void kernel_started(const LaunchRecord& record) = 0;
   virtual void kernel_finished(const LaunchRecord& record) = 0;
+  // An entry of a stream is known: its type, number and turn.
+  virtual void task_decoded(const TaskRecord& /*record*/) {}
   virtual void task_finished(const TaskRecord& record) = 0;
 
  protected:

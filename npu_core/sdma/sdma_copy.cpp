@@ -6,6 +6,30 @@
 
 namespace cm384::npu {
 
+void SdmaEngine::copy(std::uint64_t source, std::uint64_t destination, std::uint64_t bytes,
+                      sim::TransactionId transaction) {
+  replayed_.push_back({source, destination, bytes, transaction});
+  take_replayed();
+}
+
+void SdmaEngine::take_replayed() {
+  for (std::size_t number = 0; number < channels_.size() && !replayed_.empty(); ++number) {
+    Channel& channel = channels_[number];
+    if (channel.busy) continue;
+    const Replayed& next = replayed_.front();
+    channel = Channel{};
+    channel.busy = channel.copying = channel.replayed = true;
+    channel.entry.operation = CM384_SDMA_COPY;
+    channel.record.source = next.source;
+    channel.record.destination = next.destination;
+    channel.record.bytes = next.bytes;
+    channel.record.channel = static_cast<std::uint16_t>(number);
+    channel.transaction = next.transaction;
+    replayed_.pop_front();
+    arm();
+  }
+}
+
 // Asks for the next turn of the data path, where there is something to send and a place for it.
 void SdmaEngine::arm() {
   if (armed_) return;
@@ -50,6 +74,7 @@ void SdmaEngine::issue() {
   pieces_[slot] = {static_cast<std::uint16_t>(number), static_cast<std::uint16_t>(bytes), source, destination,
                    sim::Payload{}};
   channel.issued += bytes;
+  if (issued && channel.issued == channel.record.bytes) issued(channel.transaction);
   ++channel.outstanding;
   ++pieces_in_use_;
   ++reads_;

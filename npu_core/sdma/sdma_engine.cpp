@@ -144,7 +144,8 @@ void SdmaEngine::translated(std::size_t number) {
   const bool fetches = copy && !socket_.is_local(record.source);
   channel.transaction =
       socket_.new_transaction(fetches || !copy ? record.source : record.destination, record.bytes,
-                              fetches || !copy ? sim::Operation::read : sim::Operation::write);
+                              fetches || !copy ? sim::Operation::read : sim::Operation::write,
+                              {record.queue, record.channel, record.number, record.rung, record.taken});
   channel.copying = true;
   arm();
 }
@@ -163,7 +164,9 @@ void SdmaEngine::finish_if_done(std::size_t number) {
   channel.record.last_ack = socket_.now();
   socket_.transaction_completed(channel.transaction);
   if (channel.record.status == 0) statistics_.bytes += channel.record.bytes;
-  complete(number);
+  if (!channel.replayed) return complete(number);
+  channel.busy = false;
+  take_replayed();
 }
 
 void SdmaEngine::complete(std::size_t number) {

@@ -72,6 +72,12 @@ class SdmaEngine {
     first_client_queue_ = first;
   }
 
+  // For replay, in place of descriptors: copies whose first request may leave now, in the order of the calls,
+  // one a free channel. The last request's leaving is told through `issued`.
+  void copy(std::uint64_t source, std::uint64_t destination, std::uint64_t bytes,
+            sim::TransactionId transaction);
+  sim::Probe<sim::TransactionId> issued;
+
   void handle(std::uint32_t what, std::uint64_t argument);
   void completed(const sim::Completion& completion);
 
@@ -100,7 +106,12 @@ class SdmaEngine {
     std::uint64_t issued = 0;       // bytes
     std::uint32_t outstanding = 0;  // requests read or to be written
     sim::TransactionId transaction = 0;
+    bool replayed = false;  // has no descriptor
     bool wants_issue() const { return copying && record.status == 0 && issued < record.bytes; }
+  };
+  struct Replayed {
+    std::uint64_t source = 0, destination = 0, bytes = 0;
+    sim::TransactionId transaction = 0;
   };
   struct Piece {
     std::uint16_t channel = 0;
@@ -110,6 +121,7 @@ class SdmaEngine {
   };
 
   void arbitrate();
+  void take_replayed();
   void take(std::size_t channel, std::size_t queue);
   void fetched(std::size_t channel);
   void translated(std::size_t channel);
@@ -133,6 +145,7 @@ class SdmaEngine {
   std::size_t first_client_queue_ = 0;
   std::vector<Queue> queues_;
   std::vector<Channel> channels_;
+  std::deque<Replayed> replayed_;                  // that wait for a channel
   std::size_t last_queue_ = 0, last_channel_ = 0;  // that had its turn
   std::vector<Piece> pieces_;
   std::vector<std::uint32_t> free_pieces_;

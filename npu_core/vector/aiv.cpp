@@ -51,20 +51,20 @@ void Aiv::set_options(const AivOptions& options) {
   state_->set_hazards(options.check_hazards);
 }
 
-void Aiv::add_observer(AivObserver& observer) {
+void Aiv::add_observer(PipeObserver& observer) {
   state_->observers.push_back(&observer);
 }
 
 void Aiv::mark_phase(std::uint32_t phase, std::int64_t cycle) const {
-  for (AivObserver* o : state_->observers) o->phase(phase, cycle);
+  for (PipeObserver* o : state_->observers) o->phase(phase, cycle);
 }
 
 void Aiv::copy(int pipe, const MteCopy& copy, Time ready) {
   state_->engine[pipe]->start(copy, ready);
 }
 
-bool Aiv::copying(int pipe) const {
-  return state_->engine[pipe]->busy();
+void Aiv::forget_values() {
+  state_->ubuffer.set_payload(0, kUBufferBytes, true);
 }
 
 IssueAnswer Aiv::issue(const PipeInstruction& in, std::int64_t cycle) {

@@ -33,9 +33,6 @@ struct AivStatistics : PipeStatistics {
                 mte3_busy_ps = 0;  // from an instruction's turn to issue to its last request
 };
 
-class AivObserver;
-struct MteCopy;
-
 struct AivOptions {
   bool elide_polls = true;     // CM384_POLL_MARK parks the scalar unit
   bool check_hazards = false;  // a MachineError where pipes meet in the UBuffer without a flag between them
@@ -49,15 +46,10 @@ class Aiv final : public CorePipes {
   Aiv(Aiv&&) noexcept;
 
   void set_options(const AivOptions& options);
-  // Tells it everything from the next block on. The core must be idle; the observer outlives its last block.
-  void add_observer(AivObserver& observer);
-  // The scalar unit has come to a phase of its kernel.
-  void mark_phase(std::uint32_t phase, std::int64_t cycle) const;
-
-  // For replay, in place of a program: the MTE pipe `pipe` (kPipeMte2 or kPipeMte3) takes a copy whose first
-  // request may leave at `ready`. Requires !copying(pipe). handle() goes on with it.
-  void copy(int pipe, const MteCopy& copy, Time ready);
-  bool copying(int pipe) const;
+  void add_observer(PipeObserver& observer) override;
+  void mark_phase(std::uint32_t phase, std::int64_t cycle) const override;
+  void copy(int pipe, const MteCopy& copy, Time ready) override;
+  void forget_values() override;
 
   // Instructions of class SYNC, MTE, VECTOR, REDUCE or CONVERT.
   IssueAnswer issue(const PipeInstruction& instruction, std::int64_t cycle) override;

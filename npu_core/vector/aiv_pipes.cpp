@@ -71,7 +71,7 @@ void Aiv::State::start_work(int pipe, QueuedInstruction& entry) {
   const std::int64_t cycles = occupancy(row, v.repeats, conflicts);
   q.unit_free = start + row.head + cycles;
   q.unit_complete = std::max(q.unit_complete, q.unit_free + row.tail);
-  step(PipeStep::Kind::vector, pipe, entry, own, start, q.unit_free, start);
+  step(PipeStep::Kind::work, pipe, entry, own, start, q.unit_free, start);
   q.ready = start + 1;
   perform(v, ubuffer);
   ++statistics.vector_instructions;

@@ -80,7 +80,10 @@ struct Bench final : CoreArray {
     Time add(std::uint64_t o, std::uint32_t v) override { return s.add(o, v); }
     void submit(sim::Request) override { FAIL() << "only local copies here"; }
     sim::PayloadPool& payloads() override { return s.pool; }
-    sim::TransactionId new_transaction(std::uint64_t, std::uint64_t, sim::Operation) override { return 1; }
+    sim::TransactionId new_transaction(std::uint64_t, std::uint64_t, sim::Operation,
+                                       const CopyStart&) override {
+      return 1;
+    }
     void transaction_completed(sim::TransactionId) override {}
     void progressed() override {}
     std::uint64_t sys_count() const override { return 0; }

@@ -60,7 +60,10 @@ class DeviceStand final : public npu::DeviceSocket {
     most_outstanding = std::max(most_outstanding, outstanding);
   }
   sim::PayloadPool& payloads() override { return pool; }
-  sim::TransactionId new_transaction(std::uint64_t, std::uint64_t, sim::Operation) override { return 1; }
+  sim::TransactionId new_transaction(std::uint64_t, std::uint64_t, sim::Operation,
+                                     const npu::CopyStart&) override {
+    return 1;
+  }
   void transaction_completed(sim::TransactionId) override {}
   void progressed() override {}
   std::uint64_t sys_count() const override { return 7; }

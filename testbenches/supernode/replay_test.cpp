@@ -7,8 +7,11 @@
 #include <map>
 
 #include "sim/error.h"
+#include "supernode/runtime.h"
 #include "supernode/traffic_recorder.h"
 #include "testbenches/studies/dispatch.h"
+#include "testbenches/studies/gemm.h"
+#include "testbenches/studies/observers.h"
 #include "testbenches/supernode/study_stand.h"
 
 namespace cm384::supernode {
@@ -59,6 +62,50 @@ InMemory record_dispatch(const hw::Machine& on, int batch) {
   };
   studies::SimulatorCounts counts;
   studies::measure_dispatch(stand.context(), setting, counts);
+  recorder->finish();
+  return trace;
+}
+
+// A product on the cube cores of a die, through a file.
+InMemory record_gemm() {
+  const std::string path = ::testing::TempDir() + "cm384-replay-gemm.trace";
+  StudyStand stand;
+  studies::ObserverRequest asked;
+  asked.record = path;
+  studies::Observers observers(std::move(asked));
+  studies::StudyContext context = stand.context();
+  context.observers = &observers;
+  studies::GemmSetting setting;
+  setting.group_rows = {300, 17};
+  setting.n = 640;
+  setting.k = 1400;
+  studies::SimulatorCounts counts;
+  studies::measure_gemm(context, setting, counts);
+  InMemory trace;
+  const auto source = traces::open_traffic(path);
+  for (TrafficRecord record; source->next(record);) trace.add(record);
+  return trace;
+}
+
+// Copies of the SDMA engine in two streams of a die.
+InMemory record_copies(const hw::Machine& parameters) {
+  SupernodeOptions options;
+  options.dies = {0, 1, 17};
+  Supernode supernode(parameters, options);
+  InMemory trace;
+  TrafficRecorder recorder(supernode, trace);
+  Runtime runtime(supernode);
+  constexpr std::uint64_t kBytes = 48 << 10;
+  const std::uint64_t own = runtime.allocate(0, kBytes);
+  const Stream streams[] = {runtime.create_stream(0), runtime.create_stream(0)};
+  for (const int die : {1, 17}) {
+    const std::uint64_t other = runtime.allocate(die, kBytes);
+    for (int n = 0; n < 4; ++n)
+      runtime.memcpy_async(streams[n % 2], n == 3 ? own : other, n == 3 ? other : own, kBytes);
+  }
+  runtime.synchronize_device(0);
+  EXPECT_TRUE(runtime.wait());
+  recorder.finish();
   return trace;
 }
 
@@ -72,6 +119,7 @@ std::vector<std::pair<Time, Time>> spans(InMemory& trace, const hw::Machine& on,
   options.dies = {units.dies.begin(), units.dies.end()};
   options.sockets = {units.sockets.begin(), units.sockets.end()};
   options.patience = Time::never();
+  options.die.cube_cores = units.cores > on.die.aiv;
   Supernode supernode(on, options);
   std::vector<std::pair<Time, Time>> times;
   ReplayOptions how;
@@ -103,6 +151,39 @@ TEST(Replay, ByDependencyEveryTransactionOfADispatchEndsWhenItDid) {
   EXPECT_GT(trace.records.size(), 10'000u);
   EXPECT_LT(worst_error(trace, replay(trace, machine(), ReplayOptions::Mode::dependency)), 0.01);
   EXPECT_LT(worst_error(trace, replay(trace, machine(), ReplayOptions::Mode::time)), 0.01);
+}
+
+TEST(Replay, CubeCoresMoveWhatTheyDidThen) {
+  InMemory trace = record_gemm();
+  const auto of_cube = [](const TrafficRecord& r) {
+    return r.kind == TrafficRecord::Kind::transfer && r.core >= 48;
+  };
+  EXPECT_GT(std::ranges::count_if(trace.records, of_cube), 100);
+  EXPECT_TRUE(std::ranges::any_of(
+      trace.records, [](const TrafficRecord& r) { return r.engine == TrafficRecord::Engine::fix; }));
+  const auto ends = replay(trace, machine(), ReplayOptions::Mode::dependency);
+  const Time predicted = *std::max_element(ends.begin(), ends.end());
+  EXPECT_NEAR(predicted.us() / trace.end().us(), 1, 0.01);
+}
+
+TEST(Replay, SdmaCopiesFollowTheOnesBeforeThem) {
+  InMemory trace = record_copies(machine());
+  std::size_t copies = 0, waiting = 0;
+  for (const TrafficRecord& r : trace.records) {
+    if (r.engine != TrafficRecord::Engine::sdma) continue;
+    ++copies;
+    waiting += r.dependencies.empty() ? 0 : 1;
+  }
+  EXPECT_EQ(copies, 8u);
+  EXPECT_GE(waiting, 6u);  // all but the first of each stream
+  const auto ends = replay(trace, machine(), ReplayOptions::Mode::dependency);
+  EXPECT_NEAR(std::max_element(ends.begin(), ends.end())->us() / trace.end().us(), 1, 0.01);
+  // On a slower engine the later ones come later, as they do there.
+  const hw::Machine slow = machine({"sdma.bandwidth=10GB/s"});
+  const auto late = replay(trace, slow, ReplayOptions::Mode::dependency);
+  const double truth = record_copies(slow).end().us();
+  EXPECT_GT(truth, 1.5 * trace.end().us());
+  EXPECT_NEAR(std::max_element(late.begin(), late.end())->us() / truth, 1, 0.05);
 }
 
 TEST(Replay, ByDependencyTellsWhatTheFirmwareWouldDoOnALinkOfHalfTheBandwidth) {

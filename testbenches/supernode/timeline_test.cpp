@@ -11,8 +11,11 @@
 #include <sstream>
 
 #include "sim/error.h"
+#include "supernode/runtime.h"
 #include "supernode/wave.h"
 #include "testbenches/studies/dispatch.h"
+#include "testbenches/studies/gemm.h"
+#include "testbenches/studies/observers.h"
 #include "testbenches/supernode/study_stand.h"
 
 namespace cm384::supernode {
@@ -84,14 +87,17 @@ std::map<std::string, std::vector<Slice>> lanes_of(const Json& timeline, int die
   return lanes;
 }
 
-bool overlap(const std::vector<Slice>& a, const std::vector<Slice>& b, const Slice& within) {
-  for (const Slice& x : a) {
-    if (x.name.starts_with("wait") || x.begin < within.begin || x.end > within.end) continue;
-    for (const Slice& y : b) {
-      if (!y.name.starts_with("wait") && y.begin < x.end && x.begin < y.end) return true;
-    }
-  }
-  return false;
+bool works(const Slice& s) {
+  return !s.name.starts_with("wait") && !s.name.starts_with("barrier");
+}
+
+// Slices of `a` within `within` that run while one of `b` does.
+std::size_t overlaps(const std::vector<Slice>& a, const std::vector<Slice>& b, const Slice& within) {
+  return static_cast<std::size_t>(std::ranges::count_if(a, [&](const Slice& x) {
+    return works(x) && x.begin >= within.begin && x.end <= within.end &&
+           std::ranges::any_of(
+               b, [&x](const Slice& y) { return works(y) && y.begin < x.end && x.begin < y.end; });
+  }));
 }
 
 TEST(Timeline, LoadQuantiseAndSendOfSuccessiveTokensOverlap) {
@@ -104,9 +110,16 @@ TEST(Timeline, LoadQuantiseAndSendOfSuccessiveTokensOverlap) {
     const auto send =
         std::find_if(phases.begin(), phases.end(), [](const Slice& s) { return s.name == "send"; });
     ASSERT_NE(send, phases.end());
-    // The send of a row goes on while the next one is counted, loaded and quantised.
-    EXPECT_TRUE(overlap(lanes.at(core + "MTE3"), lanes.at(core + "VECTOR"), *send)) << core;
-    EXPECT_TRUE(overlap(lanes.at(core + "MTE3"), lanes.at(core + "SCALAR"), *send)) << core;
+    const auto &load = lanes.at(core + "MTE2"), &quantise = lanes.at(core + "VECTOR"),
+               &store = lanes.at(core + "MTE3");
+    const auto loads = static_cast<std::size_t>(std::ranges::count_if(
+        load, [&](const Slice& s) { return works(s) && s.begin >= send->begin && s.end <= send->end; }));
+    // A core has two or three tokens of 128 on 48 cores, 8 rows each. Work on one token in turn, load,
+    // quantise, send, would leave all of these at 0.
+    EXPECT_GE(loads, 2u) << core;
+    EXPECT_GT(overlaps(load, store, *send), 0u) << core << "loads no row while it sends the one before";
+    EXPECT_GT(overlaps(quantise, store, *send), 0u) << core << "quantises no row while it sends one";
+    EXPECT_GT(overlaps(store, lanes.at(core + "SCALAR"), *send), 0u) << core;
     for (const char* pipe : {"MTE2", "MTE3", "VECTOR", "SCALAR"}) {
       const auto& slices = lanes.at(core + pipe);
       for (std::size_t k = 1; k < slices.size(); ++k)
@@ -115,6 +128,102 @@ TEST(Timeline, LoadQuantiseAndSendOfSuccessiveTokensOverlap) {
   }
   EXPECT_EQ(lanes.at("kernels").size(), 1u);
   EXPECT_FALSE(lanes.at("UB port 3 out").empty());
+}
+
+// The measure of the test above on work in turn, and on work that overlaps.
+TEST(Timeline, WorkInTurnDoesNotOverlap) {
+  const Slice all{0, 100, "send"};
+  const std::vector<Slice> load{{0, 10, "load"}, {30, 40, "load"}}, waits{{0, 40, "wait"}};
+  EXPECT_EQ(overlaps(load, {{10, 30, "store"}, {40, 60, "store"}}, all), 0u);
+  EXPECT_EQ(overlaps(load, waits, all), 0u);
+  EXPECT_EQ(overlaps(load, {{10, 35, "store"}}, all), 1u);
+}
+
+// As the trace event format asks of what Perfetto and chrome://tracing read.
+TEST(Timeline, EveryEventHasWhatItsPhaseAsksFor) {
+  const Json timeline = timeline_of({}, "events.json");
+  EXPECT_EQ(timeline["displayTimeUnit"], "ns");
+  std::set<std::pair<int, int>> named, used;
+  for (const Json& e : timeline["traceEvents"]) {
+    const std::string phase = e["ph"];
+    ASSERT_TRUE(e["pid"].is_number_integer()) << e;
+    ASSERT_TRUE(e["name"].is_string()) << e;
+    if (phase == "M") {
+      ASSERT_TRUE(e["args"].is_object()) << e;
+      if (e["name"] == "thread_name") named.emplace(e["pid"], e["tid"]);
+      continue;
+    }
+    used.emplace(e["pid"], e["tid"]);
+    ASSERT_TRUE(e["ts"].is_number() && e["ts"] >= 0) << e;
+    if (phase == "X") {
+      ASSERT_TRUE(e["dur"].is_number() && e["dur"] > 0) << e;
+    } else {
+      ASSERT_TRUE(phase == "s" || phase == "f") << e;
+      ASSERT_TRUE(e["id"].is_number_unsigned() && e["cat"].is_string()) << e;
+      if (phase == "f") {
+        ASSERT_EQ(e["bp"], "e") << e;
+      }
+    }
+  }
+  for (const auto& lane : used) EXPECT_TRUE(named.contains(lane)) << lane.first << ", " << lane.second;
+}
+
+TEST(Timeline, CubeCoresHaveLanesOfTheirOwn) {
+  StudyStand stand;
+  studies::ObserverRequest asked;
+  asked.timeline = scratch("cube.json");
+  asked.shown.cores = {0, 48, 49};
+  studies::Observers observers(std::move(asked));
+  studies::StudyContext context = stand.context();
+  context.observers = &observers;
+  studies::GemmSetting setting;
+  setting.group_rows = {200};
+  setting.n = 320;
+  setting.k = 700;
+  setting.tile_m = 96;
+  setting.tile_n = 128;
+  setting.blocks = 3;
+  studies::SimulatorCounts counts;
+  studies::measure_gemm(context, setting, counts);
+  const auto lanes = lanes_of(Json::parse(read_compressed(scratch("cube.json"))), 0);
+  for (const char* lane : {"SCALAR", "CUBE", "MTE1", "MTE2", "FIXP"})
+    EXPECT_TRUE(lanes.contains(std::string("cube core 48 ") + lane)) << lane;
+  EXPECT_FALSE(lanes.contains("cube core 50 CUBE"));
+  EXPECT_TRUE(
+      std::ranges::any_of(lanes.at("cube core 48 CUBE"), [](const Slice& s) { return s.name == "MMAD"; }));
+  EXPECT_TRUE(std::ranges::any_of(lanes.at("cube core 48 FIXP"),
+                                  [](const Slice& s) { return s.name == "store die0"; }));
+  // The next block's operands come while the matrix unit works on this one.
+  const Slice all = lanes.at("kernels").front();
+  EXPECT_GT(overlaps(lanes.at("cube core 48 MTE2"), lanes.at("cube core 48 CUBE"), all), 0u);
+}
+
+TEST(Timeline, StreamsAndSdmaChannelsHaveLanes) {
+  const hw::Machine parameters = hw::load_machine("cloudmatrix384");
+  SupernodeOptions options;
+  options.dies = {0, 1};
+  Supernode machine(parameters, options);
+  Timeline timeline(machine, scratch("sdma.json"), {});
+  Runtime runtime(machine);
+  constexpr std::uint64_t kBytes = 64 << 10;
+  const std::uint64_t from = runtime.allocate(0, kBytes), to = runtime.allocate(1, kBytes);
+  const Stream stream = runtime.create_stream(0);
+  for (int n = 0; n < 3; ++n) runtime.memcpy_async(stream, to, from, kBytes);
+  runtime.synchronize_device(0);
+  ASSERT_TRUE(runtime.wait());
+  timeline.finish();
+  const auto lanes = lanes_of(Json::parse(read_compressed(scratch("sdma.json"))), 0);
+  std::size_t copies = 0;
+  for (const auto& [name, slices] : lanes) {
+    if (!name.starts_with("SDMA channel")) continue;
+    copies += slices.size();
+    EXPECT_EQ(slices.front().name, "copy die0 to die1");
+  }
+  EXPECT_EQ(copies, 3u);
+  ASSERT_EQ(std::ranges::count_if(lanes, [](const auto& l) { return l.first.starts_with("stream"); }), 1);
+  const auto& tasks = lanes.lower_bound("stream")->second;
+  ASSERT_EQ(tasks.size(), 3u);
+  EXPECT_TRUE(tasks.front().name.starts_with("copy"));
 }
 
 TEST(Timeline, EveryArrowThatEndsHasBegunEarlier) {

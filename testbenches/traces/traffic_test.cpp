@@ -40,6 +40,19 @@ std::vector<TrafficRecord> make_records(std::size_t count) {
       r.kind = TrafficRecord::Kind::fill;
       r.target = r.source;
       r.bytes = 128;
+    } else if (n % 17 == 7) {
+      r.engine = TrafficRecord::Engine::sdma;
+      r.operation = static_cast<sim::Operation>(random.below(2));
+      r.offset = random.below(std::uint64_t{1} << 36);
+      r.bytes = 1 + random.below(std::uint64_t{1} << 24);
+    } else if (n % 17 == 9) {
+      r.engine = TrafficRecord::Engine::fix;
+      r.operation = sim::Operation::write;
+      r.core = 48 + static_cast<int>(random.below(24));
+      r.target = r.source;
+      r.bytes = 256;
+      r.bursts = 16;
+      r.stride = 4096;
     } else {
       r.operation = static_cast<sim::Operation>(random.below(4));
       r.core = static_cast<int>(random.below(49)) - 1;
@@ -172,7 +185,8 @@ TEST(Traffic, ACsvLineIsRefusedByLineAndField) {
   EXPECT_THAT(refusal("1,transfer,5,4,die1,3,die2,write,0,64,1,0,0,,yes,\n"), HasSubstr(":3: end: 4 ps"));
   EXPECT_THAT(refusal("1,transfer,5,9,dice1,3,die2,write,0,64,1,0,0,,yes,\n"),
               HasSubstr(":3: source: 'dice1'"));
-  EXPECT_THAT(refusal("1,transfer,5,9,die1,64,die2,write,0,64,1,0,0,,yes,\n"), HasSubstr(":3: core: '64'"));
+  EXPECT_THAT(refusal("1,transfer,5,9,die1,128,die2,write,0,64,1,0,0,,yes,\n"),
+              HasSubstr(":3: core: 128; allowed: 0 to 127"));
   EXPECT_THAT(refusal("1,transfer,5,9,die1,3,die2,write,0,0,1,0,0,,yes,\n"), HasSubstr(":3: bytes: 0"));
   EXPECT_THAT(refusal("1,transfer,5,9,die1,3,die2,write,0,64,1,0,16,,yes,\n"), HasSubstr(":3: lane: '16'"));
   EXPECT_THAT(refusal("1,transfer,5,9,die1,3,die2,write,0,64,1,0,0,,yes,1:arrival:0\n"),

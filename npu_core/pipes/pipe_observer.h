@@ -1,5 +1,5 @@
-// Who watches the inside of a vector core: what its pipes do when, and how one waits for another. All cycles
-// are core cycles. A core tells as soon as it knows, often ahead of the die's time.
+// Who watches the inside of a core, vector or cube: what its pipes do when, and how one waits for another.
+// All cycles are core cycles. A core tells as soon as it knows, often ahead of the die's time.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@ struct MteCopy;
 
 // An instruction leaves its pipe's queue.
 struct PipeStep {
-  enum class Kind : std::uint8_t { vector, copy, wait_flag, set_flag, cross_set, barrier };
-  Kind kind = Kind::vector;
+  enum class Kind : std::uint8_t { work, copy, wait_flag, set_flag, cross_set, barrier };
+  Kind kind = Kind::work;
   int pipe = 0;
   std::int64_t own = 0;    // until then what the pipe did before held it back
   std::int64_t start = 0;  // it begins: the latest of arrival, `own` and what it waits for
-  // vector: the unit takes the next one; copy: the first request may leave; wait and barrier: the pipe goes
+  // work: the unit takes the next one; copy: the first request may leave; wait and barrier: the pipe goes
   // on.
   std::int64_t end = 0;
   std::int64_t left = 0;   // its place in the queue is free
@@ -26,7 +26,7 @@ struct PipeStep {
   const MteCopy* copy = nullptr;
 };
 
-class AivObserver {
+class PipeObserver {
  public:
   // The scalar unit stops at `cycle`, at an instruction that it will ask for again.
   virtual void scalar_parked(std::int64_t cycle) = 0;
@@ -50,7 +50,7 @@ class AivObserver {
   virtual void phase(std::uint32_t /*number*/, std::int64_t /*cycle*/) {}
 
  protected:
-  ~AivObserver() = default;
+  ~PipeObserver() = default;
 };
 
 }  // namespace cm384::npu

@@ -1,0 +1,35 @@
+// Reads a trace log and has the dies' causality find out who waited for whom.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "npu_core/causality/die_causality.h"
+#include "npu_core/causality/trace_log.h"
+
+namespace cm384::npu {
+
+class TracePlayer {
+ public:
+  // Of all dies alike.
+  TracePlayer(const Clock& clock, const PipeShape& vector, const PipeShape& cube, CausalityListener& listener)
+      : clock_(clock), vector_(vector), cube_(cube), listener_(listener) {}
+
+  // Whole entries, in the order in which they were written.
+  void play(std::span<const std::uint64_t> words);
+
+ private:
+  static void of_core(const TraceEntry& entry, const std::uint64_t* words, PipeObserver& core);
+  void of_die(const TraceEntry& entry, const std::uint64_t* words, DieCausality& die);
+  static void of_devices(const TraceEntry& entry, const std::uint64_t* words, DieCausality& die);
+  static void barrier(const TraceEntry& entry, const std::uint64_t* words, DieCausality& die);
+
+  Clock clock_;
+  PipeShape vector_, cube_;
+  CausalityListener& listener_;
+  std::vector<std::unique_ptr<DieCausality>> dies_;  // by number; made when first met
+};
+
+}  // namespace cm384::npu
