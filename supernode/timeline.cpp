@@ -50,6 +50,7 @@ Timeline::Timeline(Supernode& machine, const std::string& path, TimelineOptions 
     name_lane(number, kKernels, "kernels");
     name_lane(number, kTasks, "tasks");
     for (int core = 0; core < die.cores(); ++core) watch_core(number, core);
+    die.follow();
     copies_.push_back({this, number});
     die.sdma().ended.attach(&copies_.back(), [](void* self, const npu::SdmaRecord& record) {
       const auto& of = *static_cast<Copies*>(self);
@@ -63,6 +64,12 @@ Timeline::Timeline(Supernode& machine, const std::string& path, TimelineOptions 
   Probes& probes = machine.probes();
   probes.link_packet.attach(this,
                             [](void* self, const LinkPacket& p) { static_cast<Timeline*>(self)->packet(p); });
+  probes.transaction_begun.attach(this, [](void* self, const npu::TransactionBegun& t) {
+    static_cast<Timeline*>(self)->transaction_begun(t);
+  });
+  probes.transaction_completed.attach(this, [](void* self, const npu::TransactionCompleted& t) {
+    static_cast<Timeline*>(self)->transaction_completed(t);
+  });
   probes.launch_begun.attach(this, [](void* self, int die, const npu::LaunchRecord&) {
     static_cast<Timeline*>(self)->launch_begun(die);
   });
@@ -121,6 +128,36 @@ void Timeline::arrow(bool begins, std::uint64_t id, int die, int lane, Time at) 
       begins ? 's' : 'f', id, die, lane, begins ? "" : "\"bp\":\"e\",");
   put_us(text_, at);
   end_event();
+}
+
+void Timeline::transaction_begun(const npu::TransactionBegun& t) {
+  if (t.operation == sim::Operation::read || t.core == npu::kSdmaCore || !options_.dies.contains(t.die))
+    return;
+  if (!options_.cores.empty() && !options_.cores.contains(t.core)) return;
+  writes_[t.id] = {t.core, t.at, t.address, t.bytes, t.engine};
+}
+
+// Several may be under way: asynchronous events, which may overlap.
+void Timeline::transaction_completed(const npu::TransactionCompleted& t) {
+  const auto found = writes_.find(t.id);
+  if (found == writes_.end()) return;
+  const Write write = found->second;
+  writes_.erase(found);
+  if (t.at <= options_.from || write.begin >= options_.to) return;
+  const char* const engine = write.engine == npu::kFixEngine ? "FIXP" : "MTE3";
+  for (const bool begins : {true, false}) {
+    fmt::format_to(std::back_inserter(text_),
+                   ",\n{{\"ph\":\"{}\",\"name\":\"core {} {} under way\",\"cat\":\"write\",\"id\":\"{:#x}\","
+                   "\"pid\":{},\"tid\":{},\"ts\":",
+                   begins ? 'b' : 'e', write.core, engine, t.id, t.die,
+                   kFirstCore + write.core * kLanesOfACore + 5);
+    put_us(text_, begins ? write.begin : t.at);
+    if (begins)
+      fmt::format_to(std::back_inserter(text_), ",\"args\":{{\"target\":\"{}{}\",\"bytes\":{}}}",
+                     cm384_gm_is_cpu(write.address) ? "cpu" : "die", cm384_gm_unit(write.address),
+                     write.bytes);
+    end_event();
+  }
 }
 
 // Packets less than a few flits apart are one slice.

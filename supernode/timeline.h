@@ -14,6 +14,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "supernode/supernode.h"
@@ -50,6 +51,9 @@ class Timeline {
   // One end of an arrow, within a slice of its lane.
   void arrow(bool begins, std::uint64_t id, int die, int lane, Time at);
   void packet(const LinkPacket& packet);
+  // Writes of cores from their first request until the last one is answered.
+  void transaction_begun(const npu::TransactionBegun& t);
+  void transaction_completed(const npu::TransactionCompleted& t);
   void watch_core(int die, int core);
   void launch_begun(int die);
   void launch_ended(int die, const npu::LaunchRecord& record);
@@ -72,8 +76,15 @@ class Timeline {
   bool first_ = true;
   std::vector<std::unique_ptr<class CoreLanes>> cores_;
   std::map<std::pair<int, int>, Burst> ports_;  // by die and lane
-  std::set<std::pair<int, int>> named_;         // by die and lane, of those named when used
-  struct Copies {                               // of a die's SDMA engine
+  struct Write {
+    int core = 0;
+    Time begin;
+    std::uint64_t address = 0, bytes = 0;
+    std::uint8_t engine = 0;
+  };
+  std::unordered_map<sim::TransactionId, Write> writes_;  // under way; looked up only
+  std::set<std::pair<int, int>> named_;                   // by die and lane, of those named when used
+  struct Copies {                                         // of a die's SDMA engine
     Timeline* timeline = nullptr;
     int die = 0;
   };
