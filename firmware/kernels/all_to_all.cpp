@@ -4,6 +4,7 @@
 // No branch and no address depends on a row's values.
 #include "firmware/abi/all_to_all.h"
 
+#include "firmware/kernels/count_equal.h"
 #include "firmware/kernels/quantise.h"
 #include "firmware/kernels/row_sum.h"
 #include "firmware/kernels/share.h"
@@ -64,20 +65,8 @@ class AllToAll {
 
   // How many of the first `count` pairs chose `expert`.
   uint32_t CountPairs(uint32_t expert, uint32_t count) const {
-    if (count == 0) return 0;
-    const auto ids = At<int32_t>(l_.ids), work0 = At<int32_t>(l_.work0), work1 = At<int32_t>(l_.work1);
-    const auto n = static_cast<int32_t>(count);
-    Duplicate(work0, static_cast<int32_t>(expert), n);
-    PipeBarrier<PIPE_V>();
-    Sub(work1, ids, work0, n);
-    PipeBarrier<PIPE_V>();
-    Abs(work0, work1, n);
-    PipeBarrier<PIPE_V>();
-    Mins(work1, work0, 1, n);
-    PipeBarrier<PIPE_V>();
-    ReduceSum(At<int32_t>(l_.scalars + kSum), work1, work0, n);
-    Sync<HardEvent::V_S>(EVENT_ID0);
-    return count - At<uint32_t>(l_.scalars + kSum).GetValue(0);
+    return CountEqual(At<int32_t>(l_.ids), At<int32_t>(l_.work0), At<int32_t>(l_.work1),
+                      At<int32_t>(l_.scalars + kSum), expert, count);
   }
 
   // Counts rows for each expert and tells them to the messages; then each block copies its share of the

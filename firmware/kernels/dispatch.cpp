@@ -6,6 +6,7 @@
 // No branch and no address depends on a row's values or its scale: counts, ids, triples and flags are plain.
 #include "firmware/abi/dispatch.h"
 
+#include "firmware/kernels/count_equal.h"
 #include "firmware/kernels/quantise.h"
 #include "firmware/kernels/share.h"
 #include "kernel_operator.h"
@@ -91,23 +92,10 @@ class Dispatch {
     DataCopyPad(At<uint8_t>(to), GlobalAt<uint8_t>(from), {1, static_cast<uint32_t>(bytes), 0, 0});
   }
 
-  // How many of the first `count` pairs chose `expert`, by vector compare and sum.
+  // How many of the first `count` pairs chose `expert`.
   uint32_t CountPairs(uint32_t expert, uint32_t count) const {
-    if (count == 0) return 0;
-    const auto ids = At<int32_t>(l_.ids), work0 = At<int32_t>(l_.work0), work1 = At<int32_t>(l_.work1);
-    const auto n = static_cast<int32_t>(count);
-    Duplicate(work0, static_cast<int32_t>(expert), n);
-    PipeBarrier<PIPE_V>();
-    Sub(work1, ids, work0, n);
-    PipeBarrier<PIPE_V>();
-    Abs(work0, work1, n);
-    PipeBarrier<PIPE_V>();
-    Mins(work1, work0, 1, n);
-    PipeBarrier<PIPE_V>();
-    ReduceSum(Scalar<int32_t>(kSum), work1, work0, n);  // how many chose another one
-    SetFlag<HardEvent::V_S>(EVENT_ID0);
-    WaitFlag<HardEvent::V_S>(EVENT_ID0);
-    return count - Scalar<uint32_t>(kSum).GetValue(0);
+    return CountEqual(At<int32_t>(l_.ids), At<int32_t>(l_.work0), At<int32_t>(l_.work1),
+                      Scalar<int32_t>(kSum), expert, count);
   }
 
   // The physical slot of a logical expert that this rank uses.
