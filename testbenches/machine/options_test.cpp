@@ -47,6 +47,29 @@ TEST(Options, Values) {
   EXPECT_TRUE(values["verbose"].as<bool>());
 }
 
+TEST(Options, RangesOfSizesDouble) {
+  po::options_description options("sizes");
+  options.add_options()("bytes", sizes_option("512B"), "bytes a message");
+  const auto sizes = [&options](const char* text) {
+    std::vector<std::int64_t> counts;
+    const auto values = parse_options(options, {"--bytes", text});
+    for (const Bytes bytes : values["bytes"].as<Sizes>().values) counts.push_back(bytes.count);
+    return counts;
+  };
+  EXPECT_EQ(sizes("64B..512B"), (std::vector<std::int64_t>{64, 128, 256, 512}));
+  EXPECT_EQ(sizes("64B..300B,1KiB"), (std::vector<std::int64_t>{64, 128, 256, 300, 1024}));
+  EXPECT_EQ(sizes("64B..65B"), (std::vector<std::int64_t>{64, 65}));
+  EXPECT_EQ(sizes("64B..64B"), (std::vector<std::int64_t>{64}));
+  EXPECT_EQ(sizes("64B..64MiB").size(), 21u);
+  for (const char* wrong : {"0B..64B", "64B..32B"}) {
+    EXPECT_THAT(refusal([&] {
+                  parse_options(options, {"--bytes", wrong});
+                }),
+                HasSubstr(std::string("--bytes: '") + wrong + "' is no range"));
+  }
+  EXPECT_THAT(refusal([&] { parse_options(options, {"--bytes", "64B.."}); }), HasSubstr("--bytes: "));
+}
+
 TEST(Options, RefusalsNameOptionFoundAndAllowed) {
   EXPECT_THAT(refusal_of({"--bytes", "7680"}),
               HasSubstr("--bytes: '7680' has no unit; allowed: a size such as"));

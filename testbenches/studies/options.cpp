@@ -99,9 +99,29 @@ Integers parse_integers(std::string_view text, int low, int high) {
   return list;
 }
 
+// FROM..TO: from size to size twice as much, and TO at the end.
+void append_doubling(std::string_view text, std::size_t dots, std::vector<Bytes>& to) {
+  const Bytes first = hw::parse_bytes(text.substr(0, dots)), last = hw::parse_bytes(text.substr(dots + 2));
+  if (first.count <= 0 || last < first) {
+    throw InputError(fmt::format(
+        "'{}' is no range; allowed: a size above 0 and one not below it, as in 64B..64MiB", text));
+  }
+  std::int64_t size = first.count;
+  for (; size < last.count - size; size *= 2) to.push_back({size});
+  to.push_back({size});
+  if (size != last.count) to.push_back(last);
+}
+
 Sizes parse_sizes(std::string_view text) {
   Sizes list;
-  for (const std::string_view part : split(text)) list.values.push_back(hw::parse_bytes(part));
+  for (const std::string_view part : split(text)) {
+    const std::size_t dots = part.find("..");
+    if (dots != std::string_view::npos) {
+      append_doubling(part, dots, list.values);
+    } else {
+      list.values.push_back(hw::parse_bytes(part));
+    }
+  }
   return list;
 }
 
@@ -195,7 +215,7 @@ OptionValue<std::string>* choice_option(const std::string& fallback, std::vector
 }
 
 OptionValue<Sizes>* sizes_option(const std::string& fallback) {
-  return parsed<Sizes>(parse_sizes, "SIZE,..")->default_value(parse_sizes(fallback), fallback);
+  return parsed<Sizes>(parse_sizes, "SIZE,..|SIZE..SIZE")->default_value(parse_sizes(fallback), fallback);
 }
 
 OptionValue<Integers>* integers_option(const std::string& fallback, int low, int high) {

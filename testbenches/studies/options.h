@@ -42,7 +42,8 @@ OptionValue<std::string>* text_option(const std::string& fallback, const std::st
 OptionValue<std::string>* required_text_option(const std::string& value_name);
 // One of `choices`.
 OptionValue<std::string>* choice_option(const std::string& fallback, std::vector<std::string> choices);
-// Lists separated by commas: sizes; whole numbers of [low, high]; names out of `choices`.
+// Lists separated by commas: sizes, also as a range FROM..TO, where each is twice the one before; whole
+// numbers of [low, high]; names out of `choices`.
 OptionValue<Sizes>* sizes_option(const std::string& fallback);
 OptionValue<Integers>* integers_option(const std::string& fallback, int low, int high);
 OptionValue<Names>* choices_option(const std::string& fallback, std::vector<std::string> choices);

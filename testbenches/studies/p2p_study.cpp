@@ -25,7 +25,8 @@ void add_options(boost::program_options::options_description& options) {
       "target", choices_option("npu,cpu", {"npu", "cpu", "sibling-die"}), "what is read or written")(
       "distance", choices_option("intra-node,inter-node", {"intra-node", "inter-node"}),
       "where the target is")("bytes", sizes_option("512B"),
-                             "bytes moved, one row each. One size of at most 184 KiB by aiv-direct: latency "
+                             "bytes moved, one row each; 64B..1MiB goes by factors of two. One size of at "
+                             "most 184 KiB by aiv-direct: latency "
                              "of one instruction of one "
                              "core; several or more: --cores share them")("cores", integer_option(48, 1, 64),
                                                                           "AIVs that move data together")(
