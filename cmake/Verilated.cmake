@@ -10,10 +10,10 @@
 #         of thousands of bits that are put together from parts.
 #     cm384_rtl_lint(NAME BLOCK block [PARAMETERS ...])
 #         Test NAME_lint: every warning of Verilator is an error.
-#     cm384_rtl_synthesis(NAME BLOCK block [PARAMETERS ...] [GATES])
+#     cm384_rtl_synthesis(NAME BLOCK block [PARAMETERS ...] [GATES] [LONG])
 #         Test NAME_synthesis: Yosys elaborates, maps memories and flip-flops, finds no latch, no loop and no wire with
 #         two drivers, and writes the cell counts to NAME.cells in the build folder. GATES maps to gates too, which
-#         takes minutes for a wide module.
+#         takes minutes for a wide module. LONG puts the test into the long tier.
 include_guard()
 
 find_program(VERILATOR verilator)
@@ -46,7 +46,7 @@ endfunction()
 
 # Sets, in the caller: rtl_TOP, rtl_SOURCES, rtl_overrides (-GName=value ...).
 macro(cm384_rtl_arguments)
-  cmake_parse_arguments(rtl "COVERAGE;TRACE;GATES;FAST;WIDE" "BLOCK" "PARAMETERS" ${ARGN})
+  cmake_parse_arguments(rtl "COVERAGE;TRACE;GATES;FAST;WIDE;LONG" "BLOCK" "PARAMETERS" ${ARGN})
   get_property(rtl_TOP GLOBAL PROPERTY cm384_rtl_${rtl_BLOCK}_top)
   get_property(rtl_SOURCES GLOBAL PROPERTY cm384_rtl_${rtl_BLOCK}_sources)
   if(NOT rtl_SOURCES)
@@ -131,4 +131,7 @@ function(cm384_rtl_synthesis name)
   file(WRITE ${script} ${steps})
   add_test(NAME ${name}_synthesis COMMAND ${YOSYS} -q -e "." -l ${CMAKE_CURRENT_BINARY_DIR}/${name}.cells -s ${script})
   set_tests_properties(${name}_synthesis PROPERTIES LABELS "unit;rtl" TIMEOUT 600)
+  if(rtl_LONG)
+    set_tests_properties(${name}_synthesis PROPERTIES LABELS "unit;rtl;verify" TIMEOUT 3600)
+  endif()
 endfunction()
