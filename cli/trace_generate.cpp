@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/common_options.h"
 #include "cli/exit_code.h"
+#include "cli/progress.h"
 #include "sim/error.h"
 #include "testbenches/studies/options.h"
 #include "traces/random.h"
@@ -94,7 +95,12 @@ int traffic(const Arguments& arguments) {
   traces::TrafficRecord r;
   r.operation = sim::Operation::write;
   r.bytes = static_cast<std::uint64_t>(values["bytes"].as<Bytes>().count);
-  for (std::uint64_t n = 0; n < count; ++n) {
+  std::uint64_t written = 0;
+  ConsoleProgress progress;
+  for (std::uint64_t n = 0; n < count && interrupted() == 0; ++n, ++written) {
+    constexpr std::uint64_t kBetweenLooks = 1 << 16;
+    if (n % kBetweenLooks == 0)
+      progress.update(static_cast<double>(n) / static_cast<double>(count), r.start, n);
     r.start += Time{static_cast<std::int64_t>(random.below(2 * interval + 1))};
     r.end = r.start;
     const std::uint64_t source = n % dies;
@@ -114,8 +120,10 @@ int traffic(const Arguments& arguments) {
     sink->add(r);
   }
   sink->finish();
-  fmt::print("{}: {} transfers\n", file, count);
-  return kDone;
+  fmt::print("{}: {} transfers\n", file, written);
+  if (written == count) return kDone;
+  fmt::print(stderr, "cm384: interrupted; the trace is good, but shorter than asked for\n");
+  return kInterrupted;
 }
 
 }  // namespace
