@@ -41,6 +41,14 @@ CubeRun::CubeRun(const StudyContext& context, std::string what, int blocks, bool
   std::iota(blocks_.begin(), blocks_.end(), std::uint16_t{0});
 }
 
+void CubeRun::expect(double operations, bool int8) {
+  const hw::Die& die = session_.machine().parameters().die;
+  const double peak =
+      (int8 ? die.peak_int8_tops : die.peak_bf16_tflops) * static_cast<double>(blocks_.size()) / die.aic;
+  constexpr double kUsual = 0.75;  // of the peak
+  session_.expect(1, {static_cast<std::int64_t>(operations / (peak * kUsual)) + 15'000'000});
+}
+
 bool CubeRun::launch(const char* kernel, std::uint64_t arguments, npu::KernelType type,
                      CubeReading& reading) {
   const auto launch =

@@ -52,6 +52,8 @@ class CubeRun {
     runtime().put(block, arguments);
     return block;
   }
+  // For the progress display: the launch to come makes so many operations, of INT8 or of BF16.
+  void expect(double operations, bool int8);
   // Runs a kernel of firmware/kernels to its end and puts times, traffic and pipes of this launch alone into
   // `reading`. False, and nothing read, when the run was interrupted.
   bool launch(const char* kernel, std::uint64_t arguments, npu::KernelType type, CubeReading& reading);

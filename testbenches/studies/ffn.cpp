@@ -43,9 +43,10 @@ CubeReading measure_ffn(const StudyContext& context, const FfnSetting& setting, 
   arguments.down = second.arguments;
   arguments.width = setting.width;
   CubeReading reading;
+  reading.operations = 6.0 * static_cast<double>(gate_up.rows()) * setting.hidden * setting.width;
+  run.expect(reading.operations, true);
   const bool finished = run.launch("ffn", run.put(arguments), npu::KernelType::mix, reading);
   run.count(counts);
-  reading.operations = 6.0 * static_cast<double>(gate_up.rows()) * setting.hidden * setting.width;
   if (finished && setting.full)
     reading.compared(compare_ffn(gate_up, *gate_up_inputs, down, *down_inputs,
                                  runtime.get<std::uint16_t>(second.arguments.c, down.rows() * down.n)));

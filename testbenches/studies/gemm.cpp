@@ -24,11 +24,12 @@ GemmReading measure_gemm(const StudyContext& context, const GemmSetting& setting
     inputs = reference::make_gemm_inputs(gemm);
     memory.put(runtime, *inputs);
   }
+  reading.operations = 2.0 * static_cast<double>(gemm.rows()) * gemm.n * gemm.k;
+  run.expect(reading.operations, setting.type == CM384_GEMM_INT8);
   const bool finished =
       run.launch("gemm", run.put(memory.arguments),
                  setting.type == CM384_GEMM_INT8 ? npu::KernelType::mix : npu::KernelType::aic, reading);
   run.count(counts);
-  reading.operations = 2.0 * static_cast<double>(gemm.rows()) * gemm.n * gemm.k;
   if (finished && inputs)
     reading.compared(
         compare_gemm(gemm, *inputs, runtime.get<std::uint16_t>(memory.arguments.c, gemm.rows() * gemm.n)));

@@ -275,6 +275,8 @@ MoeReading measure_basic_flow(const StudyContext& context, const MoeCase& settin
   FlowTally tally({"pack", "metadata", "tokens", "quantise", "experts", "unsort", "results", "sum"});
   traces::Random skew(context.seed, 1);
   const int rounds = setting.warmup + setting.iterations;
+  // Kernels and meetings, and three times as many calls of the host as there are ranks.
+  run.session().expect(1.0 / rounds, 300_us + context.machine.host.call * (3 * setting.ranks));
   for (int round = 0; round < rounds; ++round) {
     if (round == setting.warmup) run.session().begin_counted();
     if (setting.full) run.combined().spoil();

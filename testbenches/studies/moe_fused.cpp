@@ -25,6 +25,7 @@ MoeReading measure_fused_flow(const StudyContext& context, const MoeCase& settin
   FlowTally tally({"dispatch", "experts", "combine"});
   traces::Random skew(context.seed, 1);
   const int rounds = setting.warmup + setting.iterations;
+  run.session().expect(1.0 / rounds, run.about_an_operator() * 2 + setting.expert_time);
   for (int round = 0; round < rounds; ++round) {
     if (setting.full) run.combined().spoil();
     if (networks) networks->spoil();

@@ -103,6 +103,7 @@ DispatchReading MoeRun::measure(const Operator& what, double from, double to) {
   TaskTally tally;
   traces::Random skew(seed_, 1);
   const int rounds = setting_.warmup + setting_.iterations;
+  session_.expect((to - from) / rounds, about_an_operator());
   for (int round = 0; round < rounds; ++round) {
     if (reference_) what.spoil();
     if (round == setting_.warmup) session_.begin_counted();
@@ -131,6 +132,11 @@ std::vector<supernode::LaunchHandle> MoeRun::launch(const std::vector<RankTask>&
     launches.push_back(session_.runtime().launch(task.die, program, task.arguments, cores, start + late));
   }
   return launches;
+}
+
+Time MoeRun::about_an_operator() const {
+  const double rows = static_cast<double>(setting_.batch) * setting_.top_k / setting_.cores;
+  return {static_cast<std::int64_t>((30 + 5.5 * rows * setting_.hidden / 7168) * 1e6)};
 }
 
 std::string MoeRun::difference() const {

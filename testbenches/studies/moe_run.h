@@ -45,6 +45,8 @@ class MoeRun {
   std::vector<supernode::LaunchHandle> launch(const std::vector<RankTask>& tasks,
                                               const std::shared_ptr<npu::Program>& program,
                                               const std::vector<std::uint16_t>& cores, traces::Random& skew);
+  // For the progress display: about the time of one operator, a row after the other, some microseconds each.
+  Time about_an_operator() const;
   // Of the outputs of both operators from their references; payload mode full.
   std::string difference() const;
   // Of quantised rows and sums alone, where no dispatch told what else it delivers.

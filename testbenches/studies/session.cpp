@@ -90,6 +90,10 @@ double Session::Pace::at(Time simulated) const {
   return done + step * std::min(0.99, (simulated - begun).us() / took.us());
 }
 
+void Session::expect(double share, Time about) {
+  pace_ = {pace_.done, share, machine_.earliest(), about};
+}
+
 void Session::done(double fraction) {
   const Time now = machine_.earliest();
   pace_ = {fraction, fraction - pace_.done, now, now - pace_.begun};

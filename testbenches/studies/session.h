@@ -45,6 +45,9 @@ class Session {
   std::shared_ptr<npu::Program> built_in(std::string_view name);
   // Share of this session's work that is done, 0 to 1.
   void done(double fraction);
+  // For the progress display alone: the next part is `share` of the work and takes about so long. Later parts
+  // are taken to last as long as the one before.
+  void expect(double share, Time about);
   // What ran before was warm-up: the profile counts from here.
   void begin_counted();
   // Adds this run's counters, to the files of statistics and the profile too. Called once, at its end.
