@@ -319,16 +319,7 @@ void Aic::declare_statistics(sim::Statistics& to, const sim::StatisticPath& at) 
   to.declare(at, "local_requests", "requests", "to the own die's memory, at most 512 B each",
              s.local_requests);
   to.declare(at, "remote_requests", "requests", "to other memory, at most 512 B each", s.remote_requests);
-  to.declare(at, "window_full", "requests", "that waited for a place among the outstanding ones",
-             s.window_full);
-  to.declare(at, "merged_writes", "requests", "to other memory that covered part of a 32 B block",
-             s.merged_writes);
-  to.declare(at, "queue_full", "instructions", "whose pipe's queue was full when they were handed over",
-             s.queue_full);
-  to.declare(at, "scalar_flag_waits", "waits", "of the scalar unit for a flag that cost it time",
-             s.scalar_flag_waits);
-  to.declare(at, "flags_set", "flags", "set by set_flag between pipes", s.flags_set);
-  to.declare(at, "skipped_polls", "turns", "of polling loops that poll elision left out", s.skipped_polls);
+  declare_pipe_statistics(to, at, s);
 }
 
 }  // namespace cm384::npu

@@ -32,8 +32,6 @@ struct AicStatistics : PipeStatistics {
   std::uint64_t mte2_busy_ps = 0, fix_busy_ps = 0, mte3_busy_ps = 0;
   std::uint64_t local_requests = 0, remote_requests = 0;
   std::uint64_t read_bytes = 0, fix_bytes = 0, mte3_bytes = 0;
-  std::uint64_t window_full = 0;
-  std::uint64_t merged_writes = 0;
   std::array<std::uint64_t, kCubePipes> wait_cycles{};  // of each pipe at wait_flags whose flag was not set
   std::array<PipeWaits, kCubePipes> waits{};            // idle cycles of those, by the pipe waited for
 };

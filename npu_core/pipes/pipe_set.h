@@ -13,16 +13,22 @@
 #include "npu_core/pipes/mte_engine.h"
 #include "npu_core/pipes/pipe_observer.h"
 #include "npu_core/pipes/pipe_queue.h"
+#include "sim/statistics.h"
 
 namespace cm384::npu {
 
 // What every kind of core counts. Cycles are core cycles.
 struct PipeStatistics {
+  std::uint64_t window_full = 0;        // requests that waited for a place in a window of an engine
+  std::uint64_t merged_writes = 0;      // remote writes of part of a 32 B block
   std::uint64_t queue_full = 0;         // pushes that found their pipe's queue full
   std::uint64_t scalar_flag_waits = 0;  // waits of the scalar unit that cost it time
   std::uint64_t flags_set = 0;
   std::uint64_t skipped_polls = 0;  // turns of polling loops that poll elision left out
 };
+
+// Tells them to the registry.
+void declare_pipe_statistics(sim::Statistics& to, const sim::StatisticPath& at, const PipeStatistics& s);
 
 // Cycles a pipe had nothing left to do and stood at a wait_flag, by the pipe that was to set the flag.
 using PipeWaits = std::array<std::uint64_t, kMostPipes>;

@@ -9,6 +9,19 @@
 
 namespace cm384::npu {
 
+void declare_pipe_statistics(sim::Statistics& to, const sim::StatisticPath& at, const PipeStatistics& s) {
+  to.declare(at, "window_full", "requests", "that waited for a place among the outstanding ones",
+             s.window_full);
+  to.declare(at, "merged_writes", "requests", "to other memory that covered part of a 32 B block",
+             s.merged_writes);
+  to.declare(at, "queue_full", "instructions", "whose pipe's queue was full when they were handed over",
+             s.queue_full);
+  to.declare(at, "scalar_flag_waits", "waits", "of the scalar unit for a flag that cost it time",
+             s.scalar_flag_waits);
+  to.declare(at, "flags_set", "flags", "set by set_flag between pipes", s.flags_set);
+  to.declare(at, "skipped_polls", "turns", "of polling loops that poll elision left out", s.skipped_polls);
+}
+
 int PipeSet::pipe_of(std::uint64_t isa_pipe) const {
   for (int p = 0; p < pipes; ++p) {
     if (space.pipes[static_cast<std::size_t>(p)].isa == isa_pipe) return p;

@@ -25,8 +25,6 @@ struct AivStatistics : PipeStatistics {
   std::uint64_t local_read_requests = 0, local_write_requests = 0;
   std::uint64_t remote_read_requests = 0, remote_write_requests = 0;
   std::uint64_t read_bytes = 0, written_bytes = 0;  // of the kernel's bursts, without padding and rounding
-  std::uint64_t window_full = 0;                    // requests that waited for a place in a window
-  std::uint64_t merged_writes = 0;                  // remote writes of part of a 32 B block
   std::uint64_t vector_wait_cycles = 0;             // V stood at a wait_flag whose flag was not set
   std::uint64_t mte2_wait_cycles = 0, mte3_wait_cycles = 0;
   std::uint64_t mte2_busy_ps = 0,

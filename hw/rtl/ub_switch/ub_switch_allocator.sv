@@ -193,7 +193,7 @@ module ub_switch_allocator #(
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      // More than 8,192 bits are meant, at 48 ports and 4 lanes.
+      // More than 8,192 bits are meant, from 48 ports and 4 lanes on.
       // verilator lint_off WIDTHCONCAT
       request_q <= '0;
       // verilator lint_on WIDTHCONCAT
