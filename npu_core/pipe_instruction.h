@@ -6,11 +6,11 @@
 namespace cm384::npu {
 
 struct PipeInstruction {
+  std::uint64_t a = 0, b = 0, c = 0;   // rs1, rs2, rs3
+  std::uint32_t pc = 0;                // for reports; private memory ends below 4 GiB
   std::uint8_t instruction_class = 0;  // cm384_class
   std::uint8_t operation = 0;          // rd field
   std::uint8_t type = 0;               // funct2
-  std::uint64_t a = 0, b = 0, c = 0;   // rs1, rs2, rs3
-  std::uint64_t pc = 0;                // for reports
   bool tainted_scalar = false;         // payload mode control: the scalar in b was computed from payload
 };
 

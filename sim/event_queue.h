@@ -1,9 +1,9 @@
 // The time-ordered queue that each simulated module (a die, a sub-plane, the CPU sockets) owns.
 //
 // Modules run in windows: a module handles all its events of [t, t + window) in one activation, which is
-// exact because nothing crosses from one module to another in less than the window (the shortest link latency
-// of the machine). Ties in time are broken by (source module, sequence), so the order never depends on
-// addresses or on which module happened to run first.
+// exact because nothing that others do meanwhile falls into it (docs/time.md). Ties in time are broken by
+// (source module, sequence), so the order never depends on addresses or on which module happened to run
+// first.
 #pragma once
 
 #include <algorithm>
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "hw/units.h"
+#include "sim/prefetch.h"
 
 namespace cm384::sim {
 
@@ -38,15 +39,15 @@ class WakeListener {
   ~WakeListener() = default;
 };
 
-// Three tiers: the open group of buckets, sorted; a wheel of 4096 buckets after it, unsorted lists over one
-// slab; and a heap of what lies beyond the wheel. A push into the wheel is O(1), empty buckets are skipped by
-// bit masks, and sorting sees only the few events of one group.
+// Three tiers: the open bucket, sorted; a wheel of 512 buckets after it, unsorted lists over one slab; and a
+// heap of what lies beyond the wheel. A push into the wheel is O(1), empty buckets are skipped by bit masks,
+// and sorting sees only the few events of one bucket.
 class EventQueue {
  public:
   // `source` numbers the owning module; it must be unique in a machine and below 2^20 - 1. `bucket` is the
-  // width of one bucket, rounded down to a power of two: about the mean distance between events is best,
-  // results do not depend on it.
-  explicit EventQueue(std::uint32_t source = 0, Time bucket = Time{1024})
+  // width of one bucket, rounded down to a power of two: best is about what thirty events take, results do
+  // not depend on it.
+  explicit EventQueue(std::uint32_t source = 0, Time bucket = Time{8192})
       : source_(source),
         shift_(static_cast<int>(
                    std::bit_width(static_cast<std::uint64_t>(std::max<std::int64_t>(bucket.ps, 1)))) -
@@ -100,6 +101,19 @@ class EventQueue {
     return front().at;
   }
 
+  // The same, of the queue itself, in two stages before survey(): 0 where its lists begin, 1 what of them
+  // comes before `end`.
+  void prefetch(Time end, int stage) {
+    if (stage == 0) {
+      sim::prefetch(this, sizeof *this);
+      return;
+    }
+    collect();
+    const std::int64_t last = std::min(bucket_of(end), open_ + kBuckets - 1);
+    for (std::int64_t bucket = open_ + 1; bucket <= last; ++bucket) {
+      ask_for(static_cast<std::size_t>(bucket & kMask));
+    }
+  }
   // Shows every event before `end`, in no order: for asking the host's cache early for what they will touch.
   template <class Visit>
   void survey(Time end, Visit&& visit) {
@@ -108,34 +122,39 @@ class EventQueue {
     for (const Event& e : late_) visit(e);
     const std::int64_t last = std::min(bucket_of(end), open_ + kBuckets - 1);
     for (std::int64_t bucket = open_ + 1; bucket <= last; ++bucket) {
-      for (std::uint32_t n = head_[static_cast<std::size_t>(bucket & kMask)]; n != kNone; n = slab_[n].next)
-        visit(slab_[n].event);
+      for (std::uint32_t n = head_[static_cast<std::size_t>(bucket & kMask)]; n != kNone; n = next_[n])
+        visit(slab_[n]);
     }
   }
 
   // Hands every event before `end` to `handle(const Event&)`, in order; the handler may push.
   template <class Handler>
   void run_until(Time end, Handler&& handle) {
-    run_until(end, handle, [](const Event&) {});
+    run_until(end, handle, [](const Event&, int) {});
   }
-  // The same; `prefetch(const Event&)` is shown most events a few places before their turn, to ask the cache
-  // for what they will touch. It must change nothing.
+  // The same; `prefetch(const Event&, int stage)` is shown most events a few places before their turn, and
+  // once more (stage 1) when that is near, to ask the cache for what they will touch. It must change nothing.
   template <class Handler, class Prefetch>
   void run_until(Time end, Handler&& handle, Prefetch&& prefetch) {
     collect();
     told_ = kRunning;
-    std::size_t shown = 0;  // of the events next in turn in sorted_
+    std::array<std::size_t, 2> shown{};  // of the events next in turn in sorted_, by stage
     while (size_ != 0) {
       const Event& first = front();
       if (first.at >= end) break;
       const Event e = first;
       const std::size_t held = sorted_.size();
       pop();
-      if (shown != 0 && sorted_.size() != held) --shown;
+      if (sorted_.size() != held) {
+        for (std::size_t& s : shown) s -= s != 0 ? 1 : 0;
+      }
       now_ = e.at;
       ++handled_;
-      // Of a group just opened the first few at once: their misses overlap.
-      for (; shown < kAhead && shown < sorted_.size(); ++shown) prefetch(sorted_[sorted_.size() - 1 - shown]);
+      // Of a bucket just opened the first few at once: their misses overlap.
+      for (std::size_t stage = 0; stage < kAhead.size(); ++stage) {
+        for (std::size_t& s = shown[stage]; s < kAhead[stage] && s < sorted_.size(); ++s)
+          prefetch(sorted_[sorted_.size() - 1 - s], static_cast<int>(stage));
+      }
       handle(e);
     }
     told_ = next_time();
@@ -145,18 +164,13 @@ class EventQueue {
   std::uint64_t handled() const { return handled_; }
 
  private:
-  static constexpr std::int64_t kBuckets = 4096;  // 64 words of 64 bits, summed up in one word
+  static constexpr std::int64_t kBuckets = 512;
   static constexpr std::int64_t kMask = kBuckets - 1;
-  static constexpr std::int64_t kGroup = 8;  // neighbouring buckets that are opened together, a power of two
   static constexpr std::uint32_t kNone = 0xffffffff;
-  static constexpr std::size_t kAhead = 4;
+  static constexpr std::array<std::size_t, 2> kAhead = {6, 3};
   static constexpr int kSequenceBits = 44;
   static constexpr Time kRunning{std::numeric_limits<std::int64_t>::min()};
 
-  struct Node {
-    Event event;
-    std::uint32_t next = kNone;
-  };
   static bool before(const Event& a, const Event& b) {
     return a.at.ps != b.at.ps ? a.at.ps < b.at.ps : a.order < b.order;
   }
@@ -192,32 +206,43 @@ class EventQueue {
 
   // Sorts in what other modules have sent.
   void collect() {
-    for (const Event& e : posted_) insert(e);
+    constexpr std::size_t kFetched = 8;  // places ahead that the host's cache is asked for
+    constexpr std::size_t kFirst = 64;   // after these the host sees by itself what is read
+    if (!posted_.empty()) sim::prefetch(posted_.data(), std::min(posted_.size(), kFirst) * sizeof(Event));
+    for (std::size_t n = 0; n < posted_.size(); ++n) {
+      if (free_.size() > kFetched) {
+        const std::uint32_t node = free_[free_.size() - 1 - kFetched];
+        __builtin_prefetch(&slab_[node], 1);
+        __builtin_prefetch(&next_[node], 1);
+      }
+      insert(posted_[n]);
+    }
     posted_.clear();
   }
 
   void link(std::int64_t bucket, const Event& e) {
     const auto slot = static_cast<std::size_t>(bucket & kMask);
-    std::uint32_t node = free_;
-    if (node == kNone) {
+    std::uint32_t node = kNone;
+    if (free_.empty()) {
       node = static_cast<std::uint32_t>(slab_.size());
       slab_.emplace_back();
+      next_.push_back(kNone);
     } else {
-      free_ = slab_[node].next;
-      if (free_ != kNone) __builtin_prefetch(&slab_[free_], 1);  // for the next push
+      node = free_.back();
+      free_.pop_back();
+      if (!free_.empty()) __builtin_prefetch(&slab_[free_.back()], 1);  // for the next push
     }
-    slab_[node].event = e;
-    slab_[node].next = head_[slot];
+    slab_[node] = e;
+    next_[node] = head_[slot];
     head_[slot] = node;
     used_[slot >> 6] |= std::uint64_t{1} << (slot & 63);
-    used_words_ |= std::uint64_t{1} << (slot >> 6);
   }
 
   // The earliest event; requires size_ > 0.
   const Event& front() {
     if (sorted_.empty()) {
       if (late_.empty()) {
-        open_next_group();
+        open_next();
       } else {
         return late_.front();
       }
@@ -237,17 +262,24 @@ class EventQueue {
     --size_;
   }
 
-  // Fills sorted_ from the next bucket that holds something, and those after it in its group; requires
-  // size_ > 0 and an empty open group.
-  void open_next_group() {
-    const std::int64_t first = used_words_ == 0 ? bucket_of(far_.front().at) : next_used();
-    open_ = first | (kGroup - 1);
+  // Fills sorted_ from the next bucket that holds something; requires size_ > 0 and an empty open bucket.
+  void open_next() {
+    open_ = std::any_of(used_.begin(), used_.end(), [](std::uint64_t word) { return word != 0; })
+                ? next_used()
+                : bucket_of(far_.front().at);
     while (!far_.empty() && bucket_of(far_.front().at) <= open_) {
       std::pop_heap(far_.begin(), far_.end(), Later{});
       sorted_.push_back(far_.back());
       far_.pop_back();
     }
-    empty_group(static_cast<std::size_t>(first & kMask));
+    const auto slot = static_cast<std::size_t>(open_ & kMask);
+    ask_for((slot + 1) & kMask);
+    for (std::uint32_t n = head_[slot]; n != kNone; n = next_[n]) {
+      sorted_.push_back(slab_[n]);
+      free_.push_back(n);
+    }
+    head_[slot] = kNone;
+    used_[slot >> 6] &= ~(std::uint64_t{1} << (slot & 63));
     while (!far_.empty() && bucket_of(far_.front().at) < open_ + kBuckets) {
       std::pop_heap(far_.begin(), far_.end(), Later{});
       link(bucket_of(far_.back().at), far_.back());
@@ -256,47 +288,21 @@ class EventQueue {
     if (sorted_.size() > 1) std::sort(sorted_.begin(), sorted_.end(), Later{});
   }
 
-  // Moves the lists of slot `first` and those after it in its group to sorted_, in turn: each list waits for
-  // the memory of its next node, all of them at the same time.
-  void empty_group(std::size_t first) {
-    std::array<std::uint32_t, kGroup> nodes;
-    std::size_t lists = 0;
-    const std::size_t end = (first | (kGroup - 1)) + 1;
-    for (std::size_t slot = first; slot < end; ++slot) {
-      if (head_[slot] == kNone) continue;
-      __builtin_prefetch(&slab_[head_[slot]]);
-      nodes[lists++] = head_[slot];
-      head_[slot] = kNone;
-      used_[slot >> 6] &= ~(std::uint64_t{1} << (slot & 63));
-    }
-    if (used_[first >> 6] == 0) used_words_ &= ~(std::uint64_t{1} << (first >> 6));
-    while (lists != 0) {
-      for (std::size_t k = 0; k < lists;) {
-        Node& n = slab_[nodes[k]];
-        const std::uint32_t next = n.next;
-        sorted_.push_back(n.event);
-        n.next = free_;
-        free_ = nodes[k];
-        if (next == kNone) {
-          nodes[k] = nodes[--lists];
-        } else {
-          __builtin_prefetch(&slab_[next]);
-          nodes[k++] = next;
-        }
-      }
-    }
+  // Asks the cache for the events of a bucket.
+  void ask_for(std::size_t slot) const {
+    for (std::uint32_t n = head_[slot]; n != kNone; n = next_[n]) __builtin_prefetch(&slab_[n]);
   }
 
   // The first bucket after open_ that the wheel holds; requires one.
   std::int64_t next_used() const {
     const auto from = static_cast<std::uint64_t>((open_ + 1) & kMask);
-    const std::uint64_t rest = used_[from >> 6] >> (from & 63);
-    if (rest != 0) return open_ + 1 + std::countr_zero(rest);
-    // The words after that of `from`, turned so that it comes last: in it only slots before `from` are left.
-    const int turn = static_cast<int>((from >> 6) + 1) & 63;
-    const std::uint64_t turned = std::rotr(used_words_, turn);
-    const auto word = static_cast<std::uint64_t>((std::countr_zero(turned) + turn) & 63);
-    const std::uint64_t slot = (word << 6) + static_cast<std::uint64_t>(std::countr_zero(used_[word]));
+    std::uint64_t word = from >> 6;
+    std::uint64_t bits = used_[word] >> (from & 63) << (from & 63);
+    while (bits == 0) {
+      word = (word + 1) % used_.size();
+      bits = used_[word];
+    }
+    const std::uint64_t slot = (word << 6) + static_cast<std::uint64_t>(std::countr_zero(bits));
     return open_ + 1 + static_cast<std::int64_t>((slot - from) & static_cast<std::uint64_t>(kMask));
   }
 
@@ -311,14 +317,14 @@ class EventQueue {
   std::uint64_t sequence_ = 0;
   std::uint64_t handled_ = 0;
   std::size_t size_ = 0;
-  std::int64_t open_ = 0;      // last bucket of the open group; the wheel holds the 4095 after it
+  std::int64_t open_ = 0;      // the open bucket; the wheel holds the 511 after it
   std::vector<Event> sorted_;  // latest first
-  std::vector<Event> late_;    // pushed into the open group or before it: a heap
-  std::vector<Node> slab_;
-  std::uint32_t free_ = kNone;                       // first free node of slab_
+  std::vector<Event> late_;    // pushed into the open bucket or before it: a heap
+  std::vector<Event> slab_;
+  std::vector<std::uint32_t> next_;                  // of slab_: the next in its bucket
+  std::vector<std::uint32_t> free_;                  // nodes of slab_, the last freed last
   std::vector<std::uint32_t> head_;                  // first node of each bucket
   std::array<std::uint64_t, kBuckets / 64> used_{};  // buckets that hold something
-  std::uint64_t used_words_ = 0;                     // words of used_ that are not 0
   std::vector<Event> far_;                           // beyond the wheel: a heap
 };
 

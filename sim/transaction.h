@@ -52,11 +52,8 @@ class RemotePort {
 class RemoteClient {
  public:
   virtual void completed(const Completion& completion, Time at) = 0;
-  // One is to follow soon: the place to ask the host's cache for what it touches, first for what stands at
-  // known places (stage 0), then for what that points to (1).
-  virtual void expect_completion(std::uint16_t core, std::uint32_t tag, int stage) const {
-    (void)core, (void)tag, (void)stage;
-  }
+  // One is to follow soon: the place to ask the host's cache for what it touches.
+  virtual void expect_completion(std::uint16_t core, std::uint32_t tag) const { (void)core, (void)tag; }
 
  protected:
   ~RemoteClient() = default;

@@ -8,6 +8,7 @@
 #include "npu_core/die/die.h"
 #include "supernode/driver.h"
 #include "supernode/host_thread.h"
+#include "supernode/prefetcher.h"
 #include "supernode/window_process.h"
 #include "ub_fabric/controller.h"
 
@@ -16,6 +17,9 @@ namespace cm384::supernode {
 // Units in the queue of a die: its controller's and its host thread's.
 inline constexpr std::uint32_t kControllerUnit = npu::Die::kFirstForeignUnit;
 inline constexpr std::uint32_t kHostUnit = kControllerUnit + 1;
+
+// When the windows of dies and sockets begin.
+inline constexpr Time kOuterPhase{};
 
 // The dies of a package with the controllers in their sockets and the host's threads that drive them: one
 // module, a queue for each die. The dies reach each other over the package link, which may be shorter than a
@@ -29,8 +33,9 @@ class PackageProcess final : public WindowProcess {
   };
   PackageProcess(const sc_core::sc_module_name& name, std::vector<Socketed> dies, Time link_latency,
                  RunControl& control, Driver*& driver)
-      : WindowProcess(name, queues(dies), control, Time{}),
+      : WindowProcess(name, queues(dies), control, kOuterPhase),
         dies_(std::move(dies)),
+        prefetcher_(parts(dies_), kControllerUnit),
         step_(link_latency),
         driver_(driver) {}
 
@@ -41,11 +46,7 @@ class PackageProcess final : public WindowProcess {
     return all;
   }
   void run_window(Time begin, Time end) override {
-    // Between two windows the host's cache has served all other modules. What the first events will touch is
-    // asked for at once; each stage follows pointers that the one before has asked for.
-    for (int stage = 0; stage < npu::Die::kPrefetchStages; ++stage) {
-      for (const Socketed& socketed : dies_) prefetch(socketed, end, stage);
-    }
+    prefetcher_.ask(end);
     if (dies_.size() == 1) {
       run(dies_.front(), end);
       return;
@@ -54,17 +55,6 @@ class PackageProcess final : public WindowProcess {
       begin = std::min(begin + step_, end);
       for (const Socketed& socketed : dies_) run(socketed, begin);
     }
-  }
-  static void prefetch(const Socketed& socketed, Time end, int stage) {
-    const npu::Die& die = socketed.die;
-    const ub::UbController& controller = socketed.controller;
-    socketed.die.queue().survey(end, [&](const sim::Event& e) {
-      if (e.unit == kControllerUnit) {
-        controller.prefetch(e, stage);
-      } else {
-        die.prefetch(e, stage);
-      }
-    });
   }
   void run(const Socketed& socketed, Time end) {
     npu::Die& die = socketed.die;
@@ -81,7 +71,14 @@ class PackageProcess final : public WindowProcess {
       }
     });
   }
+  static std::vector<Prefetcher::Socketed> parts(const std::vector<Socketed>& dies) {
+    std::vector<Prefetcher::Socketed> all;
+    for (const Socketed& socketed : dies) all.push_back({&socketed.die, &socketed.controller});
+    return all;
+  }
+
   std::vector<Socketed> dies_;
+  Prefetcher prefetcher_;
   Time step_;
   Driver*& driver_;  // nullptr where nobody drives the machine
 };
@@ -90,7 +87,7 @@ class PackageProcess final : public WindowProcess {
 template <class Module>
 class ModuleProcess final : public WindowProcess {
  public:
-  ModuleProcess(const sc_core::sc_module_name& name, Module& module, RunControl& control, Time phase)
+  ModuleProcess(const sc_core::sc_module_name& name, Module& module, RunControl& control, const Time& phase)
       : WindowProcess(name, {&module.queue()}, control, phase), module_(module) {}
 
  private:

@@ -44,9 +44,8 @@ void RtlChips::put(Supernode& machine, const RtlChip& chip) {
                             : m.topology.nodes;
   chips_.push_back(
       {chip, ub::make_rtl_switch({m.topology, m.ub, m.cpu, m.package_link}, static_cast<unsigned>(ports))});
-  machine.plane(chip.plane)
-      .install(static_cast<unsigned>(chip.l1 ? chip.number : m.topology.nodes + chip.number),
-               chips_.back().model.get());
+  machine.install(chip.plane, static_cast<unsigned>(chip.l1 ? chip.number : m.topology.nodes + chip.number),
+                  *chips_.back().model);
 }
 
 void RtlChips::write_waves(const std::string& stem) {

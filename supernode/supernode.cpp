@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 #include <set>
 #include <systemc>
 
@@ -24,16 +25,14 @@ Supernode::Supernode(const hw::Machine& machine, SupernodeOptions options)
   const ub::Parameters fabric = fabric_parameters(machine);
   ub::check(fabric);
   RunControl& control = parts_->control;
-  parts_->round_trip = machine.ub.link.endpoint_latency + machine.ub.link.endpoint_latency;
-  control.window = std::min(parts_->round_trip, options_.window);
   control.patience = options_.patience;
   control.interrupted = options_.interrupted;
 
-  if (machine.host.message_latency < parts_->round_trip)
-    throw InputError(
-        fmt::format("host.message_latency: {} ns; allowed: at least {} ns, twice "
-                    "ub.link.endpoint_latency",
-                    machine.host.message_latency.ns(), parts_->round_trip.ns()));
+  set_lookahead(machine.ub.switch_chip.pipeline_latency);
+  if (machine.host.message_latency < lookahead())
+    throw InputError(fmt::format(
+        "host.message_latency: {} ns; allowed: at least {} ns, what a packet takes from die to die",
+        machine.host.message_latency.ns(), lookahead().ns()));
 
   const int dies = machine.topology.dies();
   const auto endpoints = static_cast<std::uint32_t>(machine.topology.endpoints());
@@ -46,7 +45,7 @@ Supernode::Supernode(const hw::Machine& machine, SupernodeOptions options)
     parts_->planes.push_back(std::make_unique<ub::SubPlane>(index, fabric, parts_->packets, endpoints + index,
                                                             std::uint64_t{index} + 1));
     parts_->processes.push_back(std::make_unique<ModuleProcess<ub::SubPlane>>(
-        fmt::format("plane{}", p).c_str(), *parts_->planes.back(), control, Time{control.window.ps / 2}));
+        fmt::format("plane{}", p).c_str(), *parts_->planes.back(), control, control.plane_phase));
   }
   const npu::DieParameters die_parameters{machine.die,         machine.scheduler,   machine.sdma,
                                           machine.scalar_core, machine.vector_core, machine.mte,
@@ -96,7 +95,7 @@ Supernode::Supernode(const hw::Machine& machine, SupernodeOptions options)
       for (auto& plane : parts_->planes) controller->attach(*plane);
     }
     parts_->processes.push_back(
-        std::make_unique<ModuleProcess<SocketModule>>("sockets", *parts_->sockets, control, Time{}));
+        std::make_unique<ModuleProcess<SocketModule>>("sockets", *parts_->sockets, control, kOuterPhase));
   }
 }
 
@@ -126,10 +125,11 @@ npu::BackingStore& Supernode::socket_store(int number) const {
   return *store;
 }
 
+// Whole steps of twice a link's latency, the first of them whatever the windows are.
 Time Supernode::earliest() const {
-  // Dies may have run to the end of the present window, which is no longer than this.
-  const Time step = parts_->round_trip;
-  return Time{now().ps / step.ps * step.ps} + step;
+  const Time step = from_plane_ + from_plane_;
+  const Time reached = std::max({parts_->control.reached, now(), Time{1}});
+  return Time{(reached.ps + step.ps - 1) / step.ps * step.ps};
 }
 
 HostThread& Supernode::host(int number) const {
@@ -138,7 +138,28 @@ HostThread& Supernode::host(int number) const {
 }
 
 Time Supernode::lookahead() const {
-  return parts_->round_trip;
+  return to_plane_ + from_plane_;
+}
+
+// A packet passes a link and its chip before it meets anything there. So soon only where each die gives back
+// the cells of its receive buffer as packets are delivered, which the sub-plane itself knows; where it does
+// not, as where a chip of another model has its own idea of a pipeline, the link alone counts. Back to a die
+// credits take the link alone.
+void Supernode::set_lookahead(Time chip) {
+  const bool held = ub::UbController::holds_requests(machine_.ub.controller) ||
+                    (!options_.sockets.empty() && ub::UbController::holds_requests(machine_.cpu.controller));
+  from_plane_ = machine_.ub.link.endpoint_latency;
+  to_plane_ = machine_.ub.link.endpoint_latency + (held ? Time{} : chip);
+  RunControl& control = parts_->control;
+  control.window = std::min(lookahead(), options_.window);
+  // Shorter windows keep the proportion.
+  control.plane_phase = Time{control.window.ps * to_plane_.ps / lookahead().ps};
+}
+
+void Supernode::install(int plane_number, unsigned chip, ub::SwitchChip& model) {
+  assert(now() == Time{} && unfinished_ == 0);
+  plane(plane_number).install(chip, &model);
+  set_lookahead(Time{});
 }
 
 ub::UbController& Supernode::controller(int number) const {

@@ -85,8 +85,10 @@ class Supernode final : private npu::DieListener {
   // From now on events of Driver::kUnit go to it; run() goes on until it has called driver_finished().
   void drive(Driver& driver);
   void driver_finished() { --unfinished_; }
-  // Nothing gets from one module to another in less.
+  // Nothing gets from a die to another by the Unified Bus in less.
   Time lookahead() const;
+  // Puts another model in the place of a switch chip. Before the first launch.
+  void install(int plane, unsigned chip, ub::SwitchChip& model);
 
   // What listeners attach to; see probes.h.
   Probes& probes() { return probes_; }
@@ -113,6 +115,9 @@ class Supernode final : private npu::DieListener {
   void transaction_begun(const npu::TransactionBegun& transaction) override;
   void transaction_completed(const npu::TransactionCompleted& transaction) override;
   void transaction_arrived(sim::TransactionId id, int target, std::uint32_t bytes, Time at) override;
+  // What a packet takes at least from a die to what it meets in a sub-plane, and back; `chip`: of that in the
+  // chip.
+  void set_lookahead(Time chip);
   // A registry function for each die, sub-plane, and the sockets.
   std::vector<std::function<void(sim::Statistics&)>> declarations() const;
   void kernel_output(int die, int core, std::string_view text) override;
@@ -125,6 +130,7 @@ class Supernode final : private npu::DieListener {
   std::unique_ptr<Parts> parts_;
   std::vector<std::vector<npu::LaunchRecord>> records_;  // by die and launch
   std::size_t unfinished_ = 0;
+  Time to_plane_, from_plane_;
   Probes probes_;
 };
 

@@ -23,7 +23,6 @@ struct Supernode::Parts {
   sim::PayloadPool payloads;
   ub::PacketPool packets;
   RunControl control;
-  Time round_trip;                              // a link between a die and its L1 chip, both ways
   std::vector<std::unique_ptr<npu::Die>> dies;  // by number; empty where it does not take part
   std::vector<std::unique_ptr<ub::UbController>> controllers;
   std::vector<std::unique_ptr<HostThread>> hosts;

@@ -12,7 +12,7 @@ sc_core::sc_time to_sc_time(Time t) {
 }  // namespace
 
 WindowProcess::WindowProcess(const sc_core::sc_module_name& name, std::vector<sim::EventQueue*> queues,
-                             RunControl& control, Time phase)
+                             RunControl& control, const Time& phase)
     : sc_module(name), queues_(std::move(queues)), control_(control), phase_(phase) {
   SC_HAS_PROCESS(WindowProcess);
   SC_METHOD(step);
@@ -58,6 +58,7 @@ void WindowProcess::step() {
   running_ = true;
   try {
     const Time begin = window_start(now);
+    if (phase_ == Time{}) control_.reached = std::max(control_.reached, begin + control_.window);
     run_window(begin, begin + control_.window);
   } catch (...) {
     // SystemC would turn it into a report of its own; the run rethrows it as it is.

@@ -1,10 +1,10 @@
 // A simulated module as SystemC sees it: one SC_METHOD, one sc_event, one or more time-ordered queues.
 //
 // The method handles all events of one window [phase + k window, phase + (k + 1) window) at once. Dies and
-// CPU sockets have phase 0, sub-planes a phase of half a window. Nothing goes from a die to a die but through
-// a sub-plane, or from a sub-plane to another but through a die, so this is exact as long as every effect of
-// one side on the other lies at least half a window ahead of the sender's time: half the window is the
-// shortest latency between the two sides.
+// CPU sockets, the outer modules, have phase 0; sub-planes one of their own. Nothing goes from a die to a die
+// but through a sub-plane, or from a sub-plane to another but through a die, so this is exact as long as
+// every effect of an outer module on a sub-plane lies at least the phase ahead of its cause, and every effect
+// the other way at least the rest of the window.
 #pragma once
 
 #include <csignal>
@@ -18,7 +18,9 @@ namespace cm384::supernode {
 
 // State that all processes of one machine share.
 struct RunControl {
-  Time window{};  // at most twice the shortest latency between a die or socket and a sub-plane
+  Time window{};
+  Time plane_phase{};  // of sub-planes
+  Time reached{};      // end of the last window that a die or socket has run
   // Last time anything happened that counts as progress: a write to memory, a cross-core flag, a launch.
   Time last_progress{};
   Time patience = Time::never();
@@ -31,9 +33,9 @@ struct RunControl {
 
 class WindowProcess : public sc_core::sc_module, public sim::WakeListener {
  public:
-  // `queues`: all the module has. `phase` is below the window.
+  // `queues`: all the module has. `phase`: 0 or that of sub-planes, in `control`, and below the window.
   WindowProcess(const sc_core::sc_module_name& name, std::vector<sim::EventQueue*> queues,
-                RunControl& control, Time phase);
+                RunControl& control, const Time& phase);
   ~WindowProcess() override = default;
   void wake_at(Time t) final;
 
@@ -50,7 +52,7 @@ class WindowProcess : public sc_core::sc_module, public sim::WakeListener {
 
   std::vector<sim::EventQueue*> queues_;
   RunControl& control_;
-  Time phase_;
+  const Time& phase_;
   sc_core::sc_event wake_;
   Time armed_ = Time::never();  // start of the window the event is notified for
   bool running_ = false;

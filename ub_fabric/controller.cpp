@@ -26,6 +26,7 @@ UbController::UbController(const Parameters& parameters, Endpoint self, sim::Eve
              static_cast<unsigned>(parameters.ub.link.lanes),
              RetryTimes{parameters.ub.link.retry_turnaround, parameters.ub.link.retry_timeout}),
       plane_clock_(Bytes{kFlitBytes}, parameters.ub.link.bandwidth),
+      holds_requests_(holds_requests(limits_)),
       store_(parameters.ub.switch_chip.forwarding == "packet-store"),
       waiting_(static_cast<unsigned>(parameters.topology.sub_planes),
                static_cast<unsigned>(parameters.ub.link.lanes), 1),
@@ -65,7 +66,7 @@ void UbController::attach(SubPlane& plane) {
   planes_[plane.index()] = &plane;
   plane.attach(
       self_, Attachment{&queue_, unit_, kArrival, limits_.read_inbound_latency, limits_.write_inbound_latency,
-                        limits_.completion_latency, &ports_, plane.index()});
+                        limits_.completion_latency, &ports_, plane.index(), holds_requests_, false});
 }
 
 void UbController::join(UbController& sibling) {
@@ -73,23 +74,26 @@ void UbController::join(UbController& sibling) {
   sibling.sibling_ = this;
 }
 
-void UbController::prefetch(const sim::Event& event, int stage) const {
+UbController::Expected UbController::prefetch(const sim::Event& event, int stage) const {
   PacketIndex index = 0;
   if (event.what == kArrival) {
     index = Hop{event.argument}.packet();
   } else if (event.what >= kRespond) {
     index = static_cast<PacketIndex>(event.argument);
   } else {
-    return;
+    return {};
   }
   const Packet& p = packets_[index];
   if (stage == 0) {
     __builtin_prefetch(&p, 1);
   } else if (is_response(p.kind)) {
-    if (client_ != nullptr && event.what != kRespond) client_->expect_completion(p.core, p.tag, stage - 1);
+    if (client_ == nullptr || event.what == kRespond) return {};
+    if (stage == 1) return {p.core, p.tag};
+    client_->expect_completion(p.core, p.tag);
   } else if (stage == 1 && target_ != nullptr) {
     target_->expect_access(cm384_gm_offset(p.address));
   }
+  return {};
 }
 
 void UbController::handle(const sim::Event& event) {

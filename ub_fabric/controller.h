@@ -57,12 +57,24 @@ class UbController final : public sim::RemotePort {
   // From RemotePort: takes a request at the queue's event time request.at. Its payload moves here.
   // address_fault comes back for an address of no die or socket of this machine, or of the own die.
   void submit(const sim::Request& request) override;
+  // Whether requests may wait in the receive buffer for their service. If not, each is served as it is
+  // delivered.
+  static bool holds_requests(const hw::UbController& limits) {
+    return limits.target_read_interval > Time{} || limits.target_write_interval > Time{};
+  }
+
   // An event of `unit`.
   void handle(const sim::Event& event);
 
   // Asks the host's cache for what handle() will touch, in stages of which each follows what the one before
-  // has asked for: 0 the packet, 1 and 2 what its target or its initiator touches.
-  void prefetch(const sim::Event& event, int stage) const;
+  // has asked for: 0 the packet; 1 what its target touches, or nothing yet for a completion, which is
+  // returned; 2 what that touches.
+  struct Expected {
+    std::uint32_t core = kNobody;
+    std::uint32_t tag = 0;
+  };
+  static constexpr std::uint32_t kNobody = 0xffffffff;
+  Expected prefetch(const sim::Event& event, int stage) const;
 
   Endpoint endpoint() const { return self_; }
   const ControllerCounters& counters() const { return counters_; }
@@ -146,6 +158,7 @@ class UbController final : public sim::RemotePort {
   LinkBank ports_;
   Clock plane_clock_;
   bool slow_port_ = false;  // slower than the chips' links
+  bool holds_requests_ = true;
   bool store_ = false;
   Spreading spreading_;
   unsigned turn_ = 0;

@@ -12,7 +12,6 @@ void UbController::arrive(Hop hop, Time now) {
   const PacketIndex index = hop.packet();
   const Packet& p = packets_[index];
   if (is_response(p.kind)) {
-    planes_[p.plane]->free_cells(self_, hop.lane(), hop.cells(), now);
     complete(index, now);
     return;
   }
@@ -39,7 +38,7 @@ void UbController::serve_waiting(Direction d, Time now) {
 void UbController::serve(Direction d, PacketIndex index, Time now) {
   const Packet& p = packets_[index];
   serving_[d].next = now + serving_[d].interval;
-  planes_[p.plane]->free_cells(self_, p.lane, Hop(index, p).cells(), now);
+  if (holds_requests_) planes_[p.plane]->free_cells(self_, p.lane, Hop(index, p).cells(), now);
   queue_.push(access(index, now), unit_, kRespond, index);
 }
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "sim/error.h"
 
 namespace cm384::ub {
@@ -65,41 +67,38 @@ void LinkBank::collect() {
   posted_.clear();
 }
 
-void LinkBank::give_credits(unsigned link, unsigned lane, int cells, Time at) {
+void LinkBank::Returning::grow() {
+  constexpr std::uint16_t kFirst = 8;
+  const auto size = static_cast<std::uint16_t>(notes_ == nullptr ? kFirst : 2 * (mask_ + 1));
+  auto larger = std::make_unique<Note[]>(size);
+  const std::uint16_t held = count();
+  for (std::uint16_t n = 0; n < held; ++n) larger[n] = notes_[(first_ + n) & mask_];
+  notes_ = std::move(larger);
+  mask_ = static_cast<std::uint16_t>(size - 1);
+  first_ = 0;
+  last_ = held;
+}
+
+void LinkBank::give_credits(unsigned link, unsigned lane, int cells, Time at, unsigned stream) {
   Lane& l = lane_[link * lanes_ + lane];
-  // Also keeps the list short: what is due by the sender's own time is never looked at again.
-  redeem(l, queue_->now());
-  if (l.first != kNone && notes_[l.last].at > at) at = notes_[l.last].at;
-  std::uint32_t note = free_note_;
-  if (note == kNone) {
-    note = static_cast<std::uint32_t>(notes_.size());
-    notes_.emplace_back();
-  } else {
-    free_note_ = notes_[note].next;
-  }
-  notes_[note] = Note{at, cells, kNone};
-  if (l.first == kNone) {
-    l.first = note;
-  } else {
-    notes_[l.last].next = note;
-  }
-  l.last = note;
+  Returning& r = l.returning[stream];
+  // Keeps the list short: what is due by the sender's own time is never looked at again.
+  if (r.full()) redeem(l, queue_->now());
+  at = r.push(at, cells);
   Link& sender = links_[link];
-  if (sender.waiting >> lane & 1) {
-    sender.waiting &= static_cast<std::uint16_t>(~(1u << lane));
-    --awaiting_;
-    arm(link, at);
-  }
+  // The other stream may already have asked for a later time.
+  if (sender.waiting >> lane & 1) arm(link, at);
 }
 
 void LinkBank::await_credits(unsigned link, unsigned lane) {
   collect();
-  const Lane& l = lane_[link * lanes_ + lane];
-  if (l.first != kNone) {
-    arm(link, notes_[l.first].at);
-  } else if ((links_[link].waiting >> lane & 1) == 0) {
-    links_[link].waiting |= static_cast<std::uint16_t>(1u << lane);
+  Link& l = links_[link];
+  if ((l.waiting >> lane & 1) == 0) {
+    l.waiting |= static_cast<std::uint16_t>(1u << lane);
     ++awaiting_;
+  }
+  for (const Returning& r : lane_[link * lanes_ + lane].returning) {
+    if (!r.empty()) arm(link, r.front().at);
   }
 }
 
@@ -127,7 +126,7 @@ void LinkBank::delay_by_faults(unsigned link, Hop hop) {
 
 void LinkBank::observe(unsigned link, Hop hop, const Transmission& t) {
   if (hooks_[link].observer == nullptr) return;
-  hooks_[link].observer->sent(hop, t.start, t.tail, lane_[link * lanes_ + hop.lane()].cells);
+  hooks_[link].observer->sent(hop, t.start, t.tail, credits(link, hop.lane(), queue_->now()));
 }
 
 }  // namespace cm384::ub

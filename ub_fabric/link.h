@@ -4,7 +4,11 @@
 // the notes only when its count runs out, and asks for an event only when none is due.
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <bit>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "hw/units.h"
@@ -69,9 +73,7 @@ class LinkBank {
   // For the credits on their way back, once the above is there.
   void prefetch_notes(unsigned link, unsigned lane) const {
     const Lane& l = lane_[link * lanes_ + lane];
-    if (l.first == kNone) return;
-    __builtin_prefetch(&notes_[l.first], 1);
-    __builtin_prefetch(&notes_[l.last], 1);
+    for (const Returning& r : l.returning) r.prefetch();
   }
 
   // Takes `cells` credits if there are as many at `now`.
@@ -120,8 +122,9 @@ class LinkBank {
     return t;
   }
 
-  // The other end gives back credits, known here at `at`; never earlier than those before it.
-  void give_credits(unsigned link, unsigned lane, int cells, Time at);
+  // The other end gives back credits, known here at `at`; never earlier than those before it of the same
+  // stream, 0 or 1.
+  void give_credits(unsigned link, unsigned lane, int cells, Time at, unsigned stream = 0);
   // The same from another module, whose memory accesses are elsewhere: put down here, sorted in by collect().
   void post_credits(unsigned link, unsigned lane, int cells, Time at) {
     if (awaiting_ != 0 || posted_.size() == kPosted) [[unlikely]] {
@@ -141,18 +144,19 @@ class LinkBank {
     l.armed_at = at;
     queue_->push_late(at, std::uint64_t{unit_} << 16 | link, unit_, what_, link);
   }
-  // The owner is woken: false for an event that an earlier one has made void.
+  // The owner is woken: false for an event that an earlier one has made void. Nobody waits any more.
   bool woken(unsigned link, Time at) {
     Link& l = links_[link];
     if (l.armed_at != at) return false;
     l.armed_at = Time::never();
+    awaiting_ -= static_cast<unsigned>(std::popcount(l.waiting));
+    l.waiting = 0;
     return true;
   }
   // The owner waits for credits of a lane: wakes it when the next come back.
   void await_credits(unsigned link, unsigned lane);
 
  private:
-  static constexpr std::uint32_t kNone = 0xffffffff;
   struct Link {
     Time free_at;
     std::int64_t free_tick = 0;
@@ -167,16 +171,39 @@ class LinkBank {
     bool hooked = false;
   };
   static_assert(sizeof(Link) <= 64);
-  struct Lane {
-    std::int32_t cells = 0;
-    std::int32_t buffer = 0;
-    std::uint32_t first = kNone;  // notes of credits on their way back
-    std::uint32_t last = kNone;
-  };
   struct Note {
     Time at;
     std::int32_t cells = 0;
-    std::uint32_t next = kNone;
+  };
+  // Notes of credits on their way back, in order of time: a ring that grows.
+  class Returning {
+   public:
+    bool empty() const { return first_ == last_; }
+    const Note& front() const { return notes_[first_ & mask_]; }
+    void pop() { ++first_; }
+    bool full() const { return notes_ == nullptr || count() > mask_; }
+    // Returns when the cells come back: not before those before them.
+    Time push(Time at, std::int32_t cells) {
+      if (full()) grow();
+      latest_ = std::max(latest_, at);
+      notes_[last_++ & mask_] = {latest_, cells};
+      return latest_;
+    }
+    void prefetch() const {
+      if (notes_ != nullptr) __builtin_prefetch(&notes_[last_ & mask_], 1);
+    }
+
+   private:
+    std::uint16_t count() const { return static_cast<std::uint16_t>(last_ - first_); }
+    void grow();
+    std::unique_ptr<Note[]> notes_;
+    Time latest_;
+    std::uint16_t first_ = 0, last_ = 0, mask_ = 0;  // notes_ has mask_ + 1, a power of two
+  };
+  struct alignas(64) Lane {
+    std::int32_t cells = 0;
+    std::int32_t buffer = 0;
+    std::array<Returning, 2> returning;  // streams
   };
   struct Posted {
     Time at;
@@ -191,12 +218,8 @@ class LinkBank {
   };
 
   void redeem(Lane& lane, Time now) {
-    while (lane.first != kNone && notes_[lane.first].at <= now) {
-      const std::uint32_t note = lane.first;
-      lane.cells += notes_[note].cells;
-      lane.first = notes_[note].next;
-      notes_[note].next = free_note_;
-      free_note_ = note;
+    for (Returning& r : lane.returning) {
+      for (; !r.empty() && r.front().at <= now; r.pop()) lane.cells += r.front().cells;
     }
   }
   void delay_by_faults(unsigned link, Hop hop);
@@ -210,8 +233,6 @@ class LinkBank {
   RetryTimes retry_;
   std::vector<Link> links_;
   std::vector<Lane> lane_;
-  std::vector<Note> notes_;
-  std::uint32_t free_note_ = kNone;
   std::uint64_t packets_ = 0;
   unsigned awaiting_ = 0;  // lanes of all links that wait for credits
   std::vector<Posted> posted_;

@@ -10,10 +10,7 @@ void PacketPool::grow() {
   if (first + kPage > kLargest) throw MachineError("unified bus: more than 2^28 packets at a time");
   pages_.push_back(std::make_unique<Packet[]>(kPage));
   // The lowest index comes first out of the free list.
-  for (PacketIndex i = kPage; i-- > 0;) {
-    pages_.back()[i].next = free_;
-    free_ = static_cast<PacketIndex>(first) + i;
-  }
+  for (PacketIndex i = kPage; i-- > 0;) free_.push_back(static_cast<PacketIndex>(first) + i);
 }
 
 }  // namespace cm384::ub

@@ -87,16 +87,16 @@ class Hop {
 class PacketPool {
  public:
   PacketIndex allocate() {
-    if (free_ == kNoPacket) grow();
-    const PacketIndex index = free_;
-    free_ = (*this)[index].next;
+    if (free_.empty()) grow();
+    const PacketIndex index = free_.back();
+    free_.pop_back();
+    if (free_.size() >= kAhead) __builtin_prefetch(&(*this)[free_[free_.size() - kAhead]], 1);
     (*this)[index].next = kNoPacket;
     ++in_use_;
     return index;
   }
   void release(PacketIndex index) {
-    (*this)[index].next = free_;
-    free_ = index;
+    free_.push_back(index);
     --in_use_;
   }
   Packet& operator[](PacketIndex index) { return pages_[index >> kPageShift][index & (kPage - 1)]; }
@@ -108,10 +108,11 @@ class PacketPool {
  private:
   static constexpr unsigned kPageShift = 14;
   static constexpr PacketIndex kPage = 1u << kPageShift;
+  static constexpr std::size_t kAhead = 4;  // allocations that the host's cache is asked ahead for
   void grow();
 
   std::vector<std::unique_ptr<Packet[]>> pages_;
-  PacketIndex free_ = kNoPacket;
+  std::vector<PacketIndex> free_;  // the last released last
   std::size_t in_use_ = 0;
 };
 

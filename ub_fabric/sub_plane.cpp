@@ -13,7 +13,7 @@ SubPlane::SubPlane(unsigned index, const Parameters& parameters, PacketPool& pac
       dies_(static_cast<unsigned>(parameters.topology.dies())),
       shape_(parameters.topology),
       packets_(packets),
-      queue_(source, Time{128}),
+      queue_(source, Time{1024}),
       links_(queue_, 0, kOutput, shape_.chips() * shape_.ports(),
              static_cast<unsigned>(parameters.ub.link.lanes),
              RetryTimes{parameters.ub.link.retry_turnaround, parameters.ub.link.retry_timeout}),
@@ -67,7 +67,7 @@ void SubPlane::run_until(Time end) {
   links_.collect();
   queue_.run_until(
       end, [this](const sim::Event& event) { handle(event); },
-      [this](const sim::Event& event) { prefetch(event); });
+      [this](const sim::Event& event, int stage) { prefetch(event, stage); });
 }
 
 void SubPlane::handle(const sim::Event& event) {
@@ -94,13 +94,17 @@ void SubPlane::handle(const sim::Event& event) {
 }
 
 // The links a packet comes from and will most likely go to.
-void SubPlane::prefetch(const sim::Event& event) const {
+void SubPlane::prefetch(const sim::Event& event, int stage) const {
   if (event.what != kArrival) {
-    links_.prefetch(static_cast<unsigned>(event.argument), 0);
+    if (stage == 0) links_.prefetch(static_cast<unsigned>(event.argument), 0);
     return;
   }
   const Hop hop{event.argument};
   const Upstream& upstream = upstream_[event.unit];
+  if (stage == 1) {
+    if (upstream.bank == &links_) links_.prefetch_notes(upstream.link, hop.lane());
+    return;
+  }
   if (upstream.bank == &links_) {
     links_.prefetch(upstream.link, hop.lane());
   } else {
@@ -185,7 +189,7 @@ void SubPlane::send(unsigned input, unsigned output, Hop hop) {
   }
   const std::uint32_t peer = peer_[output];
   if (peer & kToEndpoint) {
-    deliver(static_cast<Endpoint>(peer & ~kToEndpoint), hop, t.tail + links_.latency(output));
+    deliver(static_cast<Endpoint>(peer & ~kToEndpoint), output, hop, t.tail + links_.latency(output));
     return;
   }
   Time at = (store_ ? t.tail : t.start) + links_.latency(output);
@@ -193,7 +197,7 @@ void SubPlane::send(unsigned input, unsigned output, Hop hop) {
   queue_.push(at, peer, kArrival, hop.bits());
 }
 
-void SubPlane::deliver(Endpoint endpoint, Hop hop, Time tail) {
+void SubPlane::deliver(Endpoint endpoint, unsigned output, Hop hop, Time tail) {
   const Attachment& a = attached_[endpoint];
   assert(a.queue != nullptr);
   ++delivered_;
@@ -201,7 +205,14 @@ void SubPlane::deliver(Endpoint endpoint, Hop hop, Time tail) {
   const Time latency = inbound == InboundClass::response ? a.response_latency
                        : inbound == InboundClass::read   ? a.read_latency
                                                          : a.write_latency;
-  a.queue->push_from(queue_, tail + latency, a.unit, a.what, hop.bits());
+  const Time delivery = tail + latency;
+  const bool response = inbound == InboundClass::response;
+  if (!(response ? a.holds_responses : a.holds_requests)) {
+    // Reads come in faster than writes and may be delivered before those that were sent ahead of them.
+    links_.give_credits(output, hop.lane(), hop.cells(), delivery + links_.latency(output),
+                        inbound == InboundClass::write ? 1 : 0);
+  }
+  a.queue->push_from(queue_, delivery, a.unit, a.what, hop.bits());
 }
 
 }  // namespace cm384::ub

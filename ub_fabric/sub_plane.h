@@ -32,6 +32,10 @@ struct Attachment {
   Time response_latency;
   LinkBank* uplinks = nullptr;  // the endpoint's sending ends: credits come back there
   unsigned uplink = 0;
+  // Whether requests, responses stay in the receive buffer after their delivery, until the endpoint calls
+  // free_cells(). What does not stay gives its cells back at the delivery.
+  bool holds_requests = true;
+  bool holds_responses = true;
 };
 
 class SubPlane {
@@ -53,7 +57,8 @@ class SubPlane {
   // A packet whose head (packet-store: tail) reaches the endpoint's L1 chip at `arrival`, at least one link
   // latency after `from`'s now. Its credits must be taken.
   void inject(sim::EventQueue& from, Endpoint endpoint, Hop hop, Time arrival);
-  // Cells of the endpoint's receive buffer come free at `at`; the L1 chip knows a link latency later.
+  // Cells that the endpoint holds in its receive buffer come free at `at`; the L1 chip knows a link latency
+  // later.
   void free_cells(Endpoint endpoint, unsigned lane, int cells, Time at);
 
   const ClosShape& shape() const { return shape_; }
@@ -82,14 +87,14 @@ class SubPlane {
   static constexpr std::uint32_t kToEndpoint = 0x80000000;
 
   void handle(const sim::Event& event);
-  void prefetch(const sim::Event& event) const;
+  void prefetch(const sim::Event& event, int stage) const;
   unsigned route(unsigned chip, unsigned input, Hop hop);
   unsigned choose_l2(unsigned chip, unsigned input, Hop hop);
   unsigned least_occupied(unsigned chip, unsigned turn, unsigned lane);
   void arrive(unsigned input, Hop hop);
   void serve_output(unsigned output);
   void send(unsigned input, unsigned output, Hop hop);
-  void deliver(Endpoint endpoint, Hop hop, Time tail);
+  void deliver(Endpoint endpoint, unsigned output, Hop hop, Time tail);
 
   unsigned index_;
   unsigned dies_;

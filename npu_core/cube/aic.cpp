@@ -98,7 +98,7 @@ void Aic::State::start_work(int pipe, QueuedInstruction& entry) {
   hazards->started(pipe);
   hazards->begin_access(pipe);
   const std::int64_t own = std::max(q.ready, q.unit_free);
-  const std::int64_t start = std::max(entry.arrival, own);
+  const std::int64_t start = std::max(entry.cycle, own);
   const std::int64_t cycles = pipe == kCubeM ? start_mmad(in) : start_load(in, pipe);
   q.unit_free = start + cycles;
   q.unit_complete = std::max(q.unit_complete, q.unit_free + (pipe == kCubeM ? 0 : parameters.load_latency));
@@ -280,8 +280,17 @@ void Aic::forget_values() {
 std::string Aic::waiting_for() const {
   return state_->waiting_for();
 }
-const void* Aic::engine_state(std::size_t what) const {
-  return what == PipeSet::kEngine0 ? &state_->mte2 : &state_->mte3;
+Aic::Places Aic::places() const {
+  return state_->places();
+}
+void Aic::prefetch(int stage) const {
+  state_->prefetch(stage);
+}
+void Aic::prefetch_engine(std::uint32_t which, int stage) const {
+  state_->prefetch_engine(which, stage);
+}
+void Aic::prefetch_completion(std::uint32_t tag) const {
+  state_->prefetch_completion(tag);
 }
 CubeBuffers& Aic::buffers() {
   return state_->buffers;

@@ -55,7 +55,10 @@ class Aic final : public CorePipes {
   void copy(int pipe, const MteCopy& copy, Time ready) override;
   void forget_values() override;
   std::string waiting_for() const override;
-  const void* engine_state(std::size_t what) const override;
+  Places places() const override;
+  void prefetch(int stage) const override;
+  void prefetch_engine(std::uint32_t which, int stage) const override;
+  void prefetch_completion(std::uint32_t tag) const override;
   void declare_statistics(sim::Statistics& to, const sim::StatisticPath& at) const override;
 
   CubeBuffers& buffers();

@@ -38,6 +38,13 @@ class Core final : public ScalarEnvironment {
   // From its next block on the scalar unit runs under the debugger. The stub must outlive the run.
   void attach_debugger(GdbStub& stub) { debugger_ = &stub; }
 
+  // Asks the host's cache for what the core's next events will touch beyond its state, in stages
+  // (CorePipes::prefetch).
+  void prefetch(int stage) const {
+    scalar_.prefetch(stage);
+    pipes_->prefetch(stage);
+  }
+
   std::uint16_t number() const { return number_; }
   bool busy() const { return busy_; }
   std::uint32_t launch() const { return launch_; }

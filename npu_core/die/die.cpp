@@ -22,7 +22,7 @@ Die::Die(int number, const DieParameters& parameters, const DieOptions& options,
     : number_(number),
       parameters_(parameters),
       clock_(parameters.die.clock),
-      queue_(static_cast<std::uint32_t>(number), Time{4096}),
+      queue_(static_cast<std::uint32_t>(number), Time{32768}),
       payloads_(payloads),
       listener_(listener),
       last_progress_(last_progress),
@@ -31,9 +31,10 @@ Die::Die(int number, const DieParameters& parameters, const DieOptions& options,
       watches_(static_cast<std::size_t>(parameters.die.aiv)),
       options_(options),
       devices_(*this) {
+  const auto tables = Aiv::tables(parameters.vector, parameters.mte, clock_);
   for (int n = 0; n < parameters.die.aiv; ++n) {
     auto aiv = std::make_unique<Aiv>(static_cast<std::uint16_t>(n), parameters.vector, parameters.mte, clock_,
-                                     *this);
+                                     *this, tables);
     aiv->set_options(options.aiv);
     add_core(std::move(aiv));
   }
@@ -44,12 +45,9 @@ Die::Die(int number, const DieParameters& parameters, const DieOptions& options,
 Die::~Die() = default;
 
 void Die::add_core(std::unique_ptr<CorePipes> pipes) {
+  places_.push_back(pipes->places());
   cores_.push_back(
       std::make_unique<Core>(static_cast<std::uint16_t>(cores_.size()), *this, std::move(pipes)));
-  Core& core = *cores_.back();
-  touched_.push_back({static_cast<const char*>(core.pipes().engine_state(0)),
-                      static_cast<const char*>(core.pipes().engine_state(1)),
-                      reinterpret_cast<const char*>(&core.scalar())});
 }
 
 std::uint64_t Die::allocatable() const {
@@ -206,14 +204,8 @@ void Die::expect(std::uint64_t offset) const {
   store_.prefetch(offset);
 }
 
-void Die::expect_completion(std::uint16_t core, std::uint32_t tag, int stage) const {
-  if (core >= touched_.size()) return;
-  const std::uint32_t engine = Aiv::engine_of(tag);
-  if (stage == 0) {
-    prefetch_part(core, engine);
-  } else if (!is_cube(core)) {
-    cores_[core]->aiv().prefetch_completion(tag);
-  }
+void Die::expect_completion(std::uint16_t core, std::uint32_t tag) const {
+  if (core < cores_.size()) cores_[core]->pipes().prefetch_completion(tag);
 }
 
 Time Die::private_access(const LocalAccess& access) {

@@ -23,7 +23,9 @@
 #include "npu_core/die/watch_list.h"
 #include "npu_core/memory/backing_store.h"
 #include "npu_core/memory/die_memory.h"
+#include "npu_core/pipes/pipe_set.h"
 #include "sim/event_queue.h"
+#include "sim/prefetch.h"
 #include "sim/transaction.h"
 
 namespace cm384::npu {
@@ -67,17 +69,18 @@ class Die final : public CoreSocket, public sim::RemoteClient, public sim::Remot
 
   // Handles one event of the queue whose unit is below kFirstForeignUnit.
   void handle(const sim::Event& event);
-  // Asks the host's cache for what handle() will touch, in stages of which each follows what the one before
-  // has asked for: 0 the core's part, 1 its queues and the memory of its request.
+  // Asks the host's cache for what a core's next events will touch, in kPrefetchStages stages of which each
+  // follows what the one before has asked for: 0 the core's state, then as CorePipes::prefetch. An event goes
+  // to the core and, if its `what` is below CorePipes::kEngines, to that engine.
   static constexpr int kPrefetchStages = 3;
-  void prefetch(const sim::Event& event, int stage) const {
-    if (event.unit >= touched_.size()) return;
-    const std::uint32_t part = std::min<std::uint32_t>(event.what, kParts - 1);
-    if (stage == 0) {
-      prefetch_part(event.unit, part);
-    } else if (stage == 1 && !is_cube(static_cast<std::uint16_t>(event.unit))) {
-      cores_[event.unit]->aiv().prefetch(part);
-    }
+  void prefetch(std::uint32_t core, int stage) const {
+    if (stage != 0) return cores_[core]->prefetch(stage);
+    sim::prefetch(cores_[core].get(), sizeof(Core));
+    sim::prefetch(places_[core].pipes, places_[core].bytes);
+  }
+  void prefetch_engine(std::uint32_t core, std::uint32_t which, int stage) const {
+    if (stage != 0) return cores_[core]->pipes().prefetch_engine(which, stage);
+    if (places_[core].engine[which] != nullptr) sim::prefetch(places_[core].engine[which], sizeof(MteEngine));
   }
 
   // Puts a kernel into the default stream at `at` (not before now()), whose tasks run one after another in
@@ -152,7 +155,7 @@ class Die final : public CoreSocket, public sim::RemoteClient, public sim::Remot
   void watch(std::uint16_t core, std::uint64_t offset, std::uint64_t bytes) override;
 
   // RemoteClient, RemoteTarget
-  void expect_completion(std::uint16_t core, std::uint32_t tag, int stage) const override;
+  void expect_completion(std::uint16_t core, std::uint32_t tag) const override;
   void expect_access(std::uint64_t offset) const override { expect(offset); }
   void completed(const sim::Completion& completion, Time at) override;
   Time access(sim::Request& request, sim::Outcome& outcome) override;
@@ -161,8 +164,6 @@ class Die final : public CoreSocket, public sim::RemoteClient, public sim::Remot
   static constexpr std::uint32_t kRunScalar =
       0xffff;  // `what` of a core's scalar unit; below it are the Aiv's
   static constexpr std::uint32_t kFlagArrives = 0xfffe;
-  static constexpr std::size_t kParts = Aiv::kEngines + 1;
-  static constexpr std::size_t kTouchedBytes = 384;
 
   // What a core's next transaction may depend on.
   struct Causes {
@@ -172,10 +173,6 @@ class Die final : public CoreSocket, public sim::RemoteClient, public sim::Remot
   };
 
   Causes& causes_of(std::uint16_t core) { return causes_[std::min<std::size_t>(core, cores_.size())]; }
-  void prefetch_part(std::uint32_t core, std::uint32_t part) const {
-    const char* const at = touched_[core][part];
-    for (std::size_t k = 0; k < kTouchedBytes; k += 64) __builtin_prefetch(at + k, 1);
-  }
   // The cores a launch names, as numbers of the die: vector cores first, then cube cores.
   std::vector<std::uint16_t> cores_of(const LaunchRequest& request) const;
   void trace_cores(std::size_t first);
@@ -203,8 +200,7 @@ class Die final : public CoreSocket, public sim::RemoteClient, public sim::Remot
   DieMemory memory_;
   WatchList watches_;
   std::vector<std::unique_ptr<Core>> cores_;
-  // For prefetch(): of each core what its MTE engines' events and its scalar unit's touch first.
-  std::vector<std::array<const char*, kParts>> touched_;
+  std::vector<CorePipes::Places> places_;  // of the cores' state, for prefetch()
   std::uint32_t launches_ = 0;
   // Sets of mode 2, of each group's AIVs.
   using Arrivals = std::array<std::uint32_t, TaskScheduler::kFlags>;

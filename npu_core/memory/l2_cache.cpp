@@ -20,6 +20,16 @@ L2Cache::L2Cache(const hw::L2& parameters)
     const std::uint64_t way = position < ways_ ? ways_ - 1 - position : position;
     first_order_ |= way << (4 * position);
   }
+  const std::uint32_t groups = (sets_ + kSetsPerGroup - 1) / kSetsPerGroup;
+  made_.resize((groups + 63) / 64);
+  set_.reset(static_cast<Set*>(
+      ::operator new (std::size_t{groups} * kSetsPerGroup * sizeof(Set), std::align_val_t{alignof(Set)})));
+}
+
+L2Cache::~L2Cache() {
+  for (std::uint32_t group = 0; group * kSetsPerGroup < sets_; ++group) {
+    if (is_made(group)) std::destroy_n(set_.get() + std::size_t{group} * kSetsPerGroup, kSetsPerGroup);
+  }
 }
 
 std::uint32_t L2Cache::index_of(std::uint32_t line) const {
@@ -28,21 +38,25 @@ std::uint32_t L2Cache::index_of(std::uint32_t line) const {
   return (line % sets_ + line / sets_ * kSpanShift) % sets_;
 }
 
+void L2Cache::make(std::uint32_t group) {
+  Set* const first = set_.get() + std::size_t{group} * kSetsPerGroup;
+  for (std::uint32_t k = 0; k < kSetsPerGroup; ++k) {
+    Set* const set = ::new (static_cast<void*>(first + k)) Set;
+    set->order = first_order_;
+  }
+  made_[group / 64] |= std::uint64_t{1} << (group % 64);
+}
+
 L2Cache::Set& L2Cache::set_of(std::uint32_t line) {
   const std::uint32_t index = index_of(line);
-  if (groups_.empty()) groups_.resize((sets_ + kSetsPerGroup - 1) / kSetsPerGroup);
-  auto& group = groups_[index / kSetsPerGroup];
-  if (!group) {
-    group = std::make_unique<Set[]>(kSetsPerGroup);
-    for (std::uint32_t k = 0; k < kSetsPerGroup; ++k) group[k].order = first_order_;
-  }
-  return group[index % kSetsPerGroup];
+  if (!is_made(index / kSetsPerGroup)) [[unlikely]]
+    make(index / kSetsPerGroup);
+  return set_.get()[index];
 }
 
 void L2Cache::prefetch(std::uint32_t line) const {
   const std::uint32_t index = index_of(line);
-  if (groups_.empty() || !groups_[index / kSetsPerGroup]) return;
-  __builtin_prefetch(&groups_[index / kSetsPerGroup][index % kSetsPerGroup], 1);
+  if (is_made(index / kSetsPerGroup)) __builtin_prefetch(set_.get() + index, 1);
 }
 
 // Moves a way to the front of the order: the nibbles before its own move up by one.
@@ -99,10 +113,12 @@ std::uint64_t L2Cache::dirty_sectors() const {
   const auto add = [&sum](const auto& lines) {
     for (const L2Line& line : lines) sum += static_cast<std::uint64_t>(std::popcount(line.dirty));
   };
-  for (const auto& group : groups_) {
-    for (std::uint32_t k = 0; group && k < kSetsPerGroup; ++k) {
-      add(group[k].near);
-      if (group[k].far) add(*group[k].far);
+  for (std::uint32_t group = 0; group * kSetsPerGroup < sets_; ++group) {
+    if (!is_made(group)) continue;
+    for (std::uint32_t k = 0; k < kSetsPerGroup; ++k) {
+      const Set& set = set_.get()[group * kSetsPerGroup + k];
+      add(set.near);
+      if (set.far) add(*set.far);
     }
   }
   return sum;

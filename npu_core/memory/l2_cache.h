@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <vector>
 
 #include "hw/parameters/memory.h"
@@ -30,6 +31,9 @@ class L2Cache {
 
   // Throws InputError when the capacity is no whole number of sets.
   explicit L2Cache(const hw::L2& parameters);
+  ~L2Cache();
+  L2Cache(const L2Cache&) = delete;
+  L2Cache& operator=(const L2Cache&) = delete;
 
   std::uint32_t sets() const { return sets_; }
   // Line number (offset / 512), or null; a found line becomes the most recently used.
@@ -58,6 +62,13 @@ class L2Cache {
   };
   static_assert(sizeof(Set) == 64);
 
+  // Room for all sets, whose pages the host gives when they are touched; sets are made in groups of a page.
+  struct Release {
+    void operator()(Set* sets) const { ::operator delete (sets, std::align_val_t{alignof(Set)}); }
+  };
+  bool is_made(std::uint32_t group) const { return made_[group / 64] >> (group % 64) & 1; }
+  void make(std::uint32_t group);
+
   std::uint32_t index_of(std::uint32_t line) const;
   Set& set_of(std::uint32_t line);
   void touch(Set& set, std::uint32_t way) const;
@@ -66,8 +77,9 @@ class L2Cache {
   std::uint32_t ways_;
   std::uint32_t sets_;
   std::uint64_t first_order_ = 0;  // of an empty set: way 0 is the first to be filled
-  std::vector<std::unique_ptr<Set[]>> groups_;
-  Set* last_ = nullptr;  // of the last find()
+  std::unique_ptr<Set, Release> set_;
+  std::vector<std::uint64_t> made_;  // groups, a bit each
+  Set* last_ = nullptr;              // of the last find()
 };
 
 }  // namespace cm384::npu

@@ -7,6 +7,8 @@
 // is made from the die's own activation; nothing blocks.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -67,9 +69,23 @@ class CorePipes {
   // For hang reports: one line a pipe that waits ("MTE2 waits for flag V->MTE2 id 3 since 12.345 us, pc
   // 0x..."), empty when nothing waits.
   virtual std::string waiting_for() const = 0;
-  // Where the state of an MTE engine stands, for prefetching: events of `what` 0 and 1 go to engine `what`.
-  static constexpr std::size_t kEngines = 2;
-  virtual const void* engine_state(std::size_t what) const = 0;
+  // For asking the host's cache. Where the state of the pipes and of each engine stands; null for no engine.
+  static constexpr std::size_t kEngines = 3;
+  struct Places {
+    const void* pipes = nullptr;
+    std::size_t bytes = 0;  // of the pipes' state
+    std::array<const void*, kEngines> engine{};
+  };
+  virtual Places places() const = 0;
+  // Asks for what the core's next events will touch beyond that, in stages of which each follows what the one
+  // before has asked for: 1 queues, 2 the data under way.
+  virtual void prefetch(int stage) const = 0;
+  // The same of engine `which`, to which events of that `what` go: 1 lists, 2 the data under way.
+  virtual void prefetch_engine(std::uint32_t which, int stage) const = 0;
+  // Tags of engine n's remote requests start at n of these; the engine of a completion, and what it touches.
+  static constexpr std::uint32_t kEngineTags = 0x1000;
+  static constexpr std::uint32_t engine_of(std::uint32_t tag) { return (tag & 0xffff) / kEngineTags; }
+  virtual void prefetch_completion(std::uint32_t tag) const = 0;
 
   virtual void declare_statistics(sim::Statistics& to, const sim::StatisticPath& at) const = 0;
 };

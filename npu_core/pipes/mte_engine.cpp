@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "firmware/abi/memory_map.h"
+#include "sim/prefetch.h"
 
 namespace cm384::npu {
 namespace {
@@ -254,17 +255,25 @@ void MteEngine::read_into(const RemoteSlot& place, const std::byte* bytes, sim::
   }
 }
 
-void MteEngine::prefetch() const {
-  if (!busy_) return;
-  __builtin_prefetch(&entry(first_), 1);
-  __builtin_prefetch(&entry(sequence_), 1);
-  buffer_.prefetch(local_place());
-  if (local_) {
+void MteEngine::prefetch(int stage) const {
+  if (stage == 1) {
+    if (!marks_.empty()) {
+      sim::prefetch(&entry(first_), sizeof(Mark));
+      sim::prefetch(&entry(last_), sizeof(Mark));
+    }
     if (!window_.empty()) {
       __builtin_prefetch(&window_[window_first_ & (window_.size() - 1)]);
       __builtin_prefetch(&window_[window_last_ & (window_.size() - 1)], 1);
     }
+    if (!free_slots_.empty()) __builtin_prefetch(&free_slots_.back(), 1);
+    return;
+  }
+  if (!busy_) return;
+  buffer_.prefetch(local_place());
+  if (local_) {
     socket_.expect(cm384_gm_offset(request_address_));
+  } else if (!free_slots_.empty()) {
+    __builtin_prefetch(&slots_[free_slots_.back()], 1);
   }
 }
 

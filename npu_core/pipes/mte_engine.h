@@ -81,8 +81,9 @@ class MteEngine {
   bool request(Time now);
   // A remote completion. Returns true when an instruction's last request left through the place it freed.
   bool completed(const sim::Completion& completion, Time now);
-  // Asks the host's cache for what the next request, a completion, will touch.
-  void prefetch() const;
+  // Asks the host's cache for what the next request, a completion, will touch: stage 1 its lists, 2
+  // the request's data.
+  void prefetch(int stage) const;
   void prefetch_completion(std::uint32_t tag) const;
   // Time of the last request of the last instruction that is no longer issuing.
   Time last_request() const { return last_request_; }

@@ -96,9 +96,9 @@ IssueAnswer PipeSet::issue_sync(const PipeInstruction& in, std::int64_t cycle) {
 
 IssueAnswer PipeSet::push(int pipe, const PipeInstruction& in, std::int64_t cycle) {
   PipeQueue& q = queue[pipe];
-  if (q.slots.empty()) {
-    q.slots.resize(depth);
-    q.left.assign(depth, 0);
+  if (q.slots == nullptr) {
+    q.slots = std::make_unique<QueuedInstruction[]>(depth);
+    q.depth = depth;
   }
   parked_pc = in.pc;
   if (q.tail - q.head >= depth) {
@@ -106,14 +106,15 @@ IssueAnswer PipeSet::push(int pipe, const PipeInstruction& in, std::int64_t cycl
     return park(ParkedOn::queue, static_cast<std::uint32_t>(pipe), cycle);
   }
   const std::int64_t from = cycle;
-  const std::int64_t place = q.left[q.tail % depth];
+  QueuedInstruction& slot = q.at(q.tail);
+  const std::int64_t place = slot.cycle;
   if (place > cycle) {
     ++counted.queue_full;
     cycle = place;
   }
   const bool strides = in.instruction_class == CM384_CLASS_MTE || in.instruction_class == CM384_CLASS_CUBE;
-  q.slots[q.tail % depth] = {in, cycle + 1, strides ? source_stride : mask_low,
-                             strides ? destination_stride : mask_high, allocate};
+  slot = {in, cycle + 1, strides ? source_stride : mask_low, strides ? destination_stride : mask_high,
+          allocate};
   ++q.tail;
   for (PipeObserver* o : observers) o->pushed(pipe, from, place, cycle + 1);
   if (hazards) hazards->pushed(pipe);
@@ -140,7 +141,7 @@ void PipeSet::wake_if_possible() {
   switch (parked_on) {
     case ParkedOn::queue: {
       const PipeQueue& q = queue[parked_operand];
-      if (q.tail - q.head < depth) wake(q.left[q.tail % depth]);
+      if (q.tail - q.head < depth) wake(q.at(q.tail).cycle);
       return;
     }
     case ParkedOn::flag:

@@ -9,6 +9,7 @@
 
 #include "hw/units.h"
 #include "npu_core/core_socket.h"
+#include "npu_core/pipes/core_pipes.h"
 #include "npu_core/pipes/hazard_checker.h"
 #include "npu_core/pipes/mte_engine.h"
 #include "npu_core/pipes/pipe_observer.h"
@@ -39,7 +40,7 @@ class PipeSet {
  public:
   // Events. Those of engines come first, in the order in which the core's kind adds them.
   enum Event : std::uint32_t { kEngine0, kEngine1, kEngine2, kFlagCheck, kCrossCoreSet };
-  static constexpr std::uint32_t kEngineTags = 0x1000;  // tags of engine n's remote requests start at n of it
+  static constexpr std::uint32_t kEngineTags = CorePipes::kEngineTags;
 
   // `kind`: "a vector core". `pipes`: in the order of their numbers, S first.
   PipeSet(std::uint16_t core_number, const char* kind, const HazardSpace& space, std::uint32_t queue_depth,
@@ -63,6 +64,11 @@ class PipeSet {
   void leave(int pipe, std::int64_t cycle);
 
   // pipe_set_report.cpp
+  // Ask the host's cache (CorePipes).
+  CorePipes::Places places() const;
+  void prefetch(int stage) const;
+  void prefetch_engine(std::uint32_t which, int stage) const;
+  void prefetch_completion(std::uint32_t tag) const;
   std::string waiting_for() const;
   int pipe_of(std::uint64_t isa_pipe) const;  // -1 for a pipe that this kind of core does not have
   // Number of the flag that a set_flag or wait_flag operand names, (source * pipes + destination) * 8 + id.
@@ -131,8 +137,8 @@ class PipeSet {
   int flag_source(std::uint32_t number) const { return static_cast<int>(number / 8) / pipes; }
   int flag_destination(std::uint32_t number) const { return static_cast<int>(number / 8) % pipes; }
   std::string flag_text(std::uint32_t number) const;
-  void set_flag(std::uint32_t number, std::int64_t cycle, std::uint64_t pc);
-  void consume_flag(std::uint32_t number, std::int64_t cycle, std::uint64_t pc);
+  void set_flag(std::uint32_t number, std::int64_t cycle, std::uint32_t pc);
+  void consume_flag(std::uint32_t number, std::int64_t cycle, std::uint32_t pc);
   void check_flag(std::uint32_t number, Time now);
   void fire_cross_core(int pipe, std::uint64_t operand, std::int64_t cycle);
 
@@ -150,7 +156,7 @@ class PipeSet {
   ParkedOn parked_on = ParkedOn::nothing;
   std::uint32_t parked_operand = 0;
   std::int64_t parked_cycle = 0;
-  std::uint64_t parked_pc = 0;
+  std::uint32_t parked_pc = 0;
 
   bool watching = false, watched = false;
   std::uint64_t watch_offset = 0, watch_bytes = 0;

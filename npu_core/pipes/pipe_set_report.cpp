@@ -6,6 +6,7 @@
 #include "firmware/abi/isa.h"
 #include "npu_core/pipes/pipe_set.h"
 #include "sim/error.h"
+#include "sim/prefetch.h"
 
 namespace cm384::npu {
 
@@ -53,7 +54,7 @@ Flag& PipeSet::flag(std::uint32_t number) {
   return (*group)[number % 8];
 }
 
-void PipeSet::set_flag(std::uint32_t number, std::int64_t cycle, std::uint64_t pc) {
+void PipeSet::set_flag(std::uint32_t number, std::int64_t cycle, std::uint32_t pc) {
   Flag& f = flag(number);
   const std::uint32_t at = (f.first + f.count) % Flag::kDepth;
   f.cycle[at] = cycle;
@@ -69,7 +70,7 @@ void PipeSet::set_flag(std::uint32_t number, std::int64_t cycle, std::uint64_t p
   if (destination != kPipeS) pending |= 1u << destination;
 }
 
-void PipeSet::consume_flag(std::uint32_t number, std::int64_t cycle, std::uint64_t pc) {
+void PipeSet::consume_flag(std::uint32_t number, std::int64_t cycle, std::uint32_t pc) {
   Flag& f = flag(number);
   if (f.count > 1 && f.cycle[f.second()] < cycle) {
     throw MachineError(
@@ -143,9 +144,40 @@ std::string PipeSet::waiting_for() const {
                                  ? flag_text(flag_number(front.instruction))
                              : sync ? "its earlier instructions"
                                     : "its engine";
-    line(pipe_name(p), what, std::max(front.arrival, q.ready), front.instruction.pc);
+    line(pipe_name(p), what, std::max(front.cycle, q.ready), front.instruction.pc);
   }
   return text;
+}
+
+CorePipes::Places PipeSet::places() const {
+  CorePipes::Places at{this, sizeof *this, {}};
+  for (std::size_t which = 0; which < engine_pipe.size(); ++which)
+    at.engine[which] = engine[engine_pipe[which]];
+  return at;
+}
+
+void PipeSet::prefetch(int stage) const {
+  if (stage != 1) return;
+  for (int pipe = 1; pipe < pipes; ++pipe) {
+    const PipeQueue& q = queue[static_cast<std::size_t>(pipe)];
+    if (q.slots == nullptr) continue;
+    __builtin_prefetch(&q.front(), 1);
+    sim::prefetch(&q.at(q.tail), 2 * sizeof(QueuedInstruction));
+  }
+  for (const auto& of_pair : flags) {
+    if (of_pair) sim::prefetch(of_pair.get(), 2 * sizeof(Flag));
+  }
+}
+
+void PipeSet::prefetch_engine(std::uint32_t which, int stage) const {
+  const MteEngine* const e = which < engine_pipe.size() ? engine[engine_pipe[which]] : nullptr;
+  if (e != nullptr) e->prefetch(stage);
+}
+
+void PipeSet::prefetch_completion(std::uint32_t tag) const {
+  const std::uint32_t which = CorePipes::engine_of(tag);
+  const MteEngine* const e = which < engine_pipe.size() ? engine[engine_pipe[which]] : nullptr;
+  if (e != nullptr) e->prefetch_completion(tag);
 }
 
 }  // namespace cm384::npu

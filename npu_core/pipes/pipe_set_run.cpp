@@ -19,8 +19,9 @@ void PipeSet::advance(std::uint32_t which) {
 
 void PipeSet::leave(int pipe, std::int64_t cycle) {
   PipeQueue& q = queue[pipe];
-  q.left[q.head % depth] = cycle;
-  q.last_pc = q.front().instruction.pc;
+  QueuedInstruction& slot = q.front();
+  slot.cycle = cycle;
+  q.last_pc = slot.instruction.pc;
   ++q.head;
   ++progress;
 }
@@ -43,7 +44,7 @@ void PipeSet::run_work(int pipe) {
       start_work(pipe, entry);
       continue;
     }
-    const std::int64_t start = std::max(entry.arrival, q.ready);
+    const std::int64_t start = std::max(entry.cycle, q.ready);
     if (in.operation == CM384_WAIT_FLAG) {
       if (!wait_flag(pipe, entry)) return;
       continue;
@@ -80,7 +81,7 @@ bool PipeSet::wait_flag(int pipe, const QueuedInstruction& entry) {
     hazards->started(pipe);
     hazards->flag_waited(pipe, number);
   }
-  const std::int64_t start = std::max(entry.arrival, q.ready);
+  const std::int64_t start = std::max(entry.cycle, q.ready);
   const std::int64_t gone_on = std::max(start + 1, f.front());
   step(PipeStep::Kind::wait_flag, pipe, entry, q.ready, start, gone_on, gone_on - 1);
   q.ready = gone_on;
@@ -108,7 +109,7 @@ void PipeSet::retire(int pipe) {
       const auto number = static_cast<std::uint32_t>(m->operand);
       if (flag_full(number)) return;
       for (PipeObserver* o : observers) o->flag_set(pipe, number, cycle);
-      set_flag(number, cycle, m->pc);
+      set_flag(number, cycle, static_cast<std::uint32_t>(m->pc));
     } else {
       fire_cross_core(pipe, m->operand, cycle);
     }
@@ -123,7 +124,7 @@ void PipeSet::run_copies(int pipe) {
   for (retire(pipe); !q.empty(); retire(pipe)) {
     const QueuedInstruction& entry = q.front();
     const PipeInstruction& in = entry.instruction;
-    const std::int64_t start = std::max(entry.arrival, q.ready);
+    const std::int64_t start = std::max(entry.cycle, q.ready);
     if (in.instruction_class != CM384_CLASS_SYNC) {
       if (e.busy()) return;
       copies(in) ? start_copy(pipe, entry) : start_work(pipe, q.front());
@@ -165,7 +166,7 @@ void PipeSet::start_copy(int pipe, const QueuedInstruction& entry) {
   if (hazards) hazards->started(pipe);
   const MteCopy copy = prepare_copy(pipe, entry);
   // Set-up begins as soon as the instruction may start, behind the requests of the one before.
-  const std::int64_t eligible = std::max(entry.arrival, q.ready);
+  const std::int64_t eligible = std::max(entry.cycle, q.ready);
   const std::int64_t first = eligible + setup[pipe];
   const std::int64_t left = std::max(eligible, tick(e.last_request()));
   step(PipeStep::Kind::copy, pipe, entry, q.ready, eligible, first, left, &copy);

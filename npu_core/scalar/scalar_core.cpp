@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <limits>
 
 #include "npu_core/scalar/core_caches.h"
 #include "npu_core/scalar/decode.h"
 #include "npu_core/scalar/float_environment.h"
+#include "sim/prefetch.h"
 
 namespace cm384::npu {
 namespace {
@@ -228,6 +230,20 @@ std::string ScalarCore::location() const {
 std::size_t ScalarCore::footprint() const {
   return sizeof *this + memory_.footprint() + (caches_ != nullptr ? caches_->footprint() : 0) +
          (own_blocks_ != nullptr ? own_blocks_->footprint() : 0);
+}
+
+void ScalarCore::prefetch(int stage) const {
+  if (caches_ == nullptr) return;
+  const std::uint64_t stack = x_[2];
+  if (stage == 1) {
+    const std::uint64_t line = pc_ / static_cast<std::uint64_t>(parameters_.instruction_cache_line.count);
+    __builtin_prefetch(&caches_->fetched[line % CoreCaches::kFetchShortcuts]);
+    sim::prefetch(&caches_->shortcut(stack), 3 * sizeof(Shortcut));
+    sim::prefetch(&caches_->instruction, sizeof(CoreCaches) - offsetof(CoreCaches, instruction));
+  } else if (const Shortcut& top = caches_->shortcut(stack);
+             top.load_tag == (stack & ~(Shortcut::kBytes - 1))) {
+    sim::prefetch(top.host, 4 * Shortcut::kBytes);
+  }
 }
 
 }  // namespace cm384::npu

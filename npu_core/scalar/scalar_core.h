@@ -110,6 +110,9 @@ class ScalarCore {
     }
   };
   const Counters& counters() const { return counters_; }
+  // Asks the host's cache for what the next instructions will touch: stage 1 the caches' own state, 2 the
+  // stack. Stage 0, the core itself, is its owner's.
+  void prefetch(int stage) const;
   // Bytes this core holds on the heap.
   std::size_t footprint() const;
   // True while a register holds a value computed from payload.

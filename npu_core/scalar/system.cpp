@@ -137,6 +137,7 @@ ScalarCore::Access ScalarCore::amo(const Operation& op) {
 }
 
 ScalarCore::Access ScalarCore::pipe(const Operation& op) {
+  static_assert(CM384_PRIVATE_BASE + CM384_PRIVATE_BYTES <= std::uint64_t{1} << 32);  // of the pc
   const std::uint32_t raw = raw_of(op);
   PipeInstruction instruction;
   instruction.instruction_class = static_cast<std::uint8_t>((raw >> 12) & 7);
@@ -145,7 +146,7 @@ ScalarCore::Access ScalarCore::pipe(const Operation& op) {
   instruction.a = x_[op.rs1];
   instruction.b = x_[op.rs2];
   instruction.c = x_[op.rs3];
-  instruction.pc = pc_;
+  instruction.pc = static_cast<std::uint32_t>(pc_);
   instruction.tainted_scalar = op.rs2 != 0 && (taint_ >> op.rs2 & 1) != 0;
   collect_float_flags();
   const IssueAnswer answer = environment_.pipe(instruction, cycle_);

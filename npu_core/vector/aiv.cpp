@@ -1,5 +1,7 @@
 #include "npu_core/vector/aiv.h"
 
+#include <utility>
+
 #include "firmware/abi/isa.h"
 #include "npu_core/vector/aiv_state.h"
 
@@ -17,19 +19,22 @@ const char* pipe_name(int pipe) {
   return pipe >= 0 && pipe < kPipes ? kDescriptions[pipe].name : "?";
 }
 
+AivTables::AivTables(const hw::VectorCore& vector, const hw::Mte& mte, const Clock& core_clock)
+    : costs(vector),
+      read(mte_timing(core_clock, mte.read_instruction_overhead, mte.read_request_interval,
+                      mte.local_read_window, mte.remote_reads)),
+      write(mte_timing(core_clock, mte.write_instruction_overhead, mte.write_request_interval,
+                       mte.local_write_window, mte.remote_writes, mte.remote_partial_write)) {}
+
 Aiv::State::State(std::uint16_t core_number, const hw::VectorCore& vector, const hw::Mte& mte,
-                  const Clock& core_clock, CoreSocket& die)
+                  const Clock& core_clock, CoreSocket& die, std::shared_ptr<const AivTables> shared)
     : PipeSet(core_number, "a vector core", kSpace, static_cast<std::uint32_t>(vector.queue_depth),
               core_clock, die, statistics),
-      costs(vector),
-      read_timing(mte_timing(core_clock, mte.read_instruction_overhead, mte.read_request_interval,
-                             mte.local_read_window, mte.remote_reads)),
-      write_timing(mte_timing(core_clock, mte.write_instruction_overhead, mte.write_request_interval,
-                              mte.local_write_window, mte.remote_writes, mte.remote_partial_write)),
-      mte2(true, core_number, kEngine0, 0, read_timing, die, ubuffer,
+      tables(std::move(shared)),
+      mte2(true, core_number, kEngine0, 0, tables->read, die, ubuffer,
            {statistics.mte2_busy_ps, statistics.local_read_requests, statistics.remote_read_requests,
             statistics.read_bytes, statistics.window_full, statistics.merged_writes}),
-      mte3(false, core_number, kEngine1, kEngineTags, write_timing, die, ubuffer,
+      mte3(false, core_number, kEngine1, kEngineTags, tables->write, die, ubuffer,
            {statistics.mte3_busy_ps, statistics.local_write_requests, statistics.remote_write_requests,
             statistics.written_bytes, statistics.window_full, statistics.merged_writes}) {
   add_engine(kPipeMte2, mte2, kEngine0);
@@ -41,8 +46,12 @@ Aiv::State::State(std::uint16_t core_number, const hw::VectorCore& vector, const
 }
 
 Aiv::Aiv(std::uint16_t core, const hw::VectorCore& vector, const hw::Mte& mte, const Clock& core_clock,
-         CoreSocket& socket)
-    : state_(std::make_unique<State>(core, vector, mte, core_clock, socket)) {}
+         CoreSocket& socket, std::shared_ptr<const AivTables> tables)
+    : state_(std::make_unique<State>(core, vector, mte, core_clock, socket, std::move(tables))) {}
+std::shared_ptr<const AivTables> Aiv::tables(const hw::VectorCore& vector, const hw::Mte& mte,
+                                             const Clock& core_clock) {
+  return std::make_shared<const AivTables>(vector, mte, core_clock);
+}
 Aiv::~Aiv() = default;
 Aiv::Aiv(Aiv&&) noexcept = default;
 
@@ -107,33 +116,22 @@ std::string Aiv::waiting_for() const {
   return state_->waiting_for();
 }
 
-const void* Aiv::engine_state(std::size_t what) const {
-  return what == PipeSet::kEngine0 ? &state_->mte2 : &state_->mte3;
+Aiv::Places Aiv::places() const {
+  Places at = state_->places();
+  // What stands before the engines.
+  at.bytes = static_cast<std::size_t>(reinterpret_cast<const char*>(&state_->mte2) -
+                                      reinterpret_cast<const char*>(state_.get()));
+  return at;
 }
-
-std::uint32_t Aiv::engine_of(std::uint32_t tag) {
-  return (tag & 0xffff) >= PipeSet::kEngineTags ? PipeSet::kEngine1 : PipeSet::kEngine0;
+void Aiv::prefetch(int stage) const {
+  state_->prefetch(stage);
+  if (stage == 2) state_->prefetch_operands();
 }
-
-void Aiv::prefetch(std::uint32_t engine) const {
-  const State& s = *state_;
-  if (engine == kEngines) {
-    for (const int pipe : {kPipeV, kPipeMte2, kPipeMte3}) {
-      const PipeQueue& q = s.queue[pipe];
-      if (q.slots.empty()) continue;
-      __builtin_prefetch(&q.slots[q.tail % s.depth], 1);
-      __builtin_prefetch(&q.left[q.tail % s.depth], 1);
-    }
-    return;
-  }
-  const PipeQueue& q = s.queue[engine == PipeSet::kEngine0 ? kPipeMte2 : kPipeMte3];
-  if (!q.empty()) __builtin_prefetch(&q.front(), 1);
-  (engine == PipeSet::kEngine0 ? s.mte2 : s.mte3).prefetch();
+void Aiv::prefetch_engine(std::uint32_t which, int stage) const {
+  state_->prefetch_engine(which, stage);
 }
-
 void Aiv::prefetch_completion(std::uint32_t tag) const {
-  const State& s = *state_;
-  (engine_of(tag) == PipeSet::kEngine0 ? s.mte2 : s.mte3).prefetch_completion(tag);
+  state_->prefetch_completion(tag);
 }
 
 UBuffer& Aiv::ubuffer() {

@@ -36,10 +36,18 @@ struct AivOptions {
   bool check_hazards = false;  // a MachineError where pipes meet in the UBuffer without a flag between them
 };
 
+struct AivTables;
+
 class Aiv final : public CorePipes {
  public:
+  // `tables`: of the same parameters, for cores to share.
   Aiv(std::uint16_t core, const hw::VectorCore& vector, const hw::Mte& mte, const Clock& core_clock,
-      CoreSocket& socket);
+      CoreSocket& socket, std::shared_ptr<const AivTables> tables);
+  Aiv(std::uint16_t core, const hw::VectorCore& vector, const hw::Mte& mte, const Clock& core_clock,
+      CoreSocket& socket)
+      : Aiv(core, vector, mte, core_clock, socket, tables(vector, mte, core_clock)) {}
+  static std::shared_ptr<const AivTables> tables(const hw::VectorCore& vector, const hw::Mte& mte,
+                                                 const Clock& core_clock);
   ~Aiv() override;
   Aiv(Aiv&&) noexcept;
 
@@ -69,13 +77,10 @@ class Aiv final : public CorePipes {
   std::uint64_t last_pc(int pipe) const;
   // Grows by any progress of the core's pipes: for the detection of hangs.
   std::uint64_t progress() const;
-  const void* engine_state(std::size_t what) const override;
-  // The engine that a completion with this tag goes to.
-  static std::uint32_t engine_of(std::uint32_t tag);
-  // Asks the host's cache for what the next event of an engine will touch beyond its state; kEngines: what
-  // the scalar unit's next instructions will.
-  void prefetch(std::uint32_t engine) const;
-  void prefetch_completion(std::uint32_t tag) const;
+  Places places() const override;
+  void prefetch(int stage) const override;
+  void prefetch_engine(std::uint32_t which, int stage) const override;
+  void prefetch_completion(std::uint32_t tag) const override;
 
   const AivStatistics& statistics() const;
   void declare_statistics(sim::Statistics& to, const sim::StatisticPath& at) const override;

@@ -58,7 +58,7 @@ MteCopy copy_of(const QueuedInstruction& q) {
 
 void Aiv::State::start_work(int pipe, QueuedInstruction& entry) {
   const VectorInstruction v = decode_vector(entry.instruction, entry.low, entry.high);
-  const VectorCostTable::Row& row = costs[v.cost];
+  const VectorCostTable::Row& row = tables->costs[v.cost];
   PipeQueue& q = queue[pipe];
   if (hazards) {
     hazards->started(pipe);
@@ -66,7 +66,7 @@ void Aiv::State::start_work(int pipe, QueuedInstruction& entry) {
   }
   // The head overlaps with what the unit still works on: it is paid in full by an empty pipe alone.
   const std::int64_t own = std::max(q.ready, q.unit_free - row.head);
-  const std::int64_t start = std::max(entry.arrival, own);
+  const std::int64_t start = std::max(entry.cycle, own);
   const std::int64_t conflicts = bank_conflict_cycles(v);
   const std::int64_t cycles = occupancy(row, v.repeats, conflicts);
   q.unit_free = start + row.head + cycles;
@@ -79,6 +79,17 @@ void Aiv::State::start_work(int pipe, QueuedInstruction& entry) {
   statistics.vector_busy_cycles += static_cast<std::uint64_t>(cycles);
   statistics.bank_conflict_cycles += static_cast<std::uint64_t>(conflicts);
   leave(pipe, start);
+}
+
+void Aiv::State::prefetch_operands() const {
+  constexpr std::uint64_t kInstructions = 6;
+  const PipeQueue& q = queue[kPipeV];
+  for (std::uint64_t n = q.head; n < std::min(q.tail, q.head + kInstructions); ++n) {
+    const PipeInstruction& in = q.at(n).instruction;
+    if (in.instruction_class == CM384_CLASS_SYNC) continue;
+    ubuffer.prefetch(static_cast<std::uint32_t>(in.a));        // destination
+    ubuffer.prefetch(static_cast<std::uint32_t>(in.a >> 32));  // source
+  }
 }
 
 MteCopy Aiv::State::prepare_copy(int pipe, const QueuedInstruction& entry) {

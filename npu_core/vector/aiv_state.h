@@ -9,18 +9,27 @@
 
 namespace cm384::npu {
 
+// What follows from the machine description alone: once for all cores of a die.
+struct AivTables {
+  AivTables(const hw::VectorCore& vector, const hw::Mte& mte, const Clock& core_clock);
+
+  const VectorCostTable costs;
+  const MteTiming read, write;
+};
+
 struct Aiv::State final : PipeSet {
   State(std::uint16_t core_number, const hw::VectorCore& vector, const hw::Mte& mte, const Clock& core_clock,
-        CoreSocket& die);
+        CoreSocket& die, std::shared_ptr<const AivTables> shared);
 
   void start_work(int pipe, QueuedInstruction& entry) override;
   MteCopy prepare_copy(int pipe, const QueuedInstruction& entry) override;
+  // Asks the host's cache for what the next vector instructions work on.
+  void prefetch_operands() const;
   void check_hazards(const VectorInstruction& v);
   void check_hazards(int pipe, const MteCopy& copy);
 
   AivStatistics statistics;
-  const VectorCostTable costs;
-  const MteTiming read_timing, write_timing;
+  const std::shared_ptr<const AivTables> tables;
   UBuffer ubuffer;
   MteEngine mte2, mte3;
 };

@@ -2,6 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "firmware/abi/memory_map.h"
 #include "testbenches/fabric/fabric_bench.h"
@@ -112,6 +115,30 @@ INSTANTIATE_TEST_SUITE_P(
                 {"ub.controller.target_write_interval=50ns", "ub.controller.target_read_interval=30ns"}},
         Variant{"OneSlot", {"ub.controller.read_outstanding=1", "ub.controller.write_outstanding=1"}}),
     [](const auto& test) { return std::string(test.param.name); });
+
+// A target without an interval serves each request as it is delivered, and the sub-plane gives its cells back
+// by itself; one with an interval keeps it and gives them back. An interval so short that no two requests of
+// one flow meet in it changes no time.
+TEST(Credits, ComeBackAlikeFromATargetThatHoldsRequestsAndOneThatDoesNot) {
+  const auto run = [](const char* interval) {
+    const Parameters p = machine({"ub.link.buffer_cells=8", "ub.controller.spreading=flow",
+                                  std::string("ub.controller.target_read_interval=") + interval,
+                                  std::string("ub.controller.target_write_interval=") + interval});
+    FabricBench bench(p, {0, 16});
+    for (unsigned i = 0; i < 400; ++i) {
+      const auto operation = i % 3 == 0 ? Operation::read : Operation::write;
+      bench.at(0).request(1_ns * static_cast<std::int64_t>(3 * i), operation, address_of(p, 16, i * 512),
+                          i % 5 == 0 ? 512 : 96, i);
+    }
+    bench.run();
+    std::vector<std::pair<unsigned, std::int64_t>> done;
+    for (const auto& d : bench.at(0).done) done.emplace_back(d.tag, d.at.ps);
+    return done;
+  };
+  const auto at_once = run("0ps");
+  EXPECT_EQ(at_once.size(), 400u);
+  EXPECT_EQ(at_once, run("1ps"));
+}
 
 // Which module of a window runs first changes nothing, to the picosecond.
 TEST(Order, OfModulesInAWindowDoesNotMatter) {

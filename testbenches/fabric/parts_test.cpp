@@ -81,6 +81,40 @@ TEST(LinkBank, WakesTheOneThatWaits) {
   EXPECT_EQ(woken, 1);
 }
 
+// The endpoint takes in reads faster than writes: two streams of credits of one lane.
+TEST(LinkBank, AStreamOfCreditsDoesNotWaitForTheOther) {
+  sim::EventQueue queue(1);
+  LinkBank links(queue, 5, 9, 1, 2, RetryTimes{});
+  links.connect(0, Clock(Bytes{20}, 28_GBps), 100_ns, 8);
+  ASSERT_TRUE(links.take_credits(0, 0, 8, 0_ns));
+  links.await_credits(0, 0);
+  links.give_credits(0, 0, 5, 500_ns, 1);
+  links.give_credits(0, 0, 3, 300_ns, 0);
+  std::vector<Time> woken;
+  queue.run_until(1_us, [&](const sim::Event& e) {
+    if (!links.woken(0, e.at)) return;
+    woken.push_back(e.at);
+    const bool all = links.take_credits(0, 0, 8, e.at);
+    EXPECT_EQ(all, e.at == 500_ns);
+    EXPECT_EQ(links.credits(0, 0, e.at), all ? 0 : 3);
+    if (!all) links.await_credits(0, 0);
+  });
+  EXPECT_EQ(woken, (std::vector<Time>{300_ns, 500_ns}));
+}
+
+TEST(LinkBank, KeepsAnyNumberOfCreditsOnTheirWay) {
+  sim::EventQueue queue(1);
+  LinkBank links(queue, 0, 0, 1, 2, RetryTimes{});
+  constexpr int kCells = 300;
+  links.connect(0, Clock(Bytes{20}, 28_GBps), 100_ns, kCells);
+  for (int turn = 0; turn < 500; ++turn) {
+    const Time now = 1_us * turn;
+    ASSERT_TRUE(links.take_credits(0, 0, kCells, now)) << turn;
+    for (int cell = 0; cell < kCells; ++cell) links.give_credits(0, 0, 1, now + 1_ns * (cell + 1));
+    ASSERT_EQ(links.credits(0, 0, now + 150_ns), 150) << turn;
+  }
+}
+
 TEST(LateEvents, ComeAfterAllOthersOfTheirTimeByKey) {
   sim::EventQueue queue(7);
   sim::EventQueue other(900'000);

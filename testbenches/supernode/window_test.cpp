@@ -59,7 +59,24 @@ std::vector<std::uint64_t> ring(Time window, bool reversed) {
 TEST(Windows, ShorterOnesChangeNothing) {
   const std::vector<std::uint64_t> longest = ring(Time::never(), false);
   EXPECT_GT(longest[1], longest[0]);
-  for (const Time window : {199_ns, 100_ns, 37_ns}) EXPECT_EQ(ring(window, false), longest) << window.ps;
+  for (const Time window : {299_ns, 200_ns, 100_ns, 37_ns})
+    EXPECT_EQ(ring(window, false), longest) << window.ps;
+}
+
+// By closed form: link, chip, link; without the chip where it may not count.
+TEST(Windows, AreAsLongAsWhatAPacketTakesFromDieToDie) {
+  const auto lookahead = [](const std::vector<std::string>& overrides, const std::vector<int>& sockets) {
+    const hw::Machine parameters = hw::load_machine("cloudmatrix384", overrides);
+    SupernodeOptions options;
+    options.dies = {0};
+    options.sockets = sockets;
+    return Supernode(parameters, options).lookahead();
+  };
+  EXPECT_EQ(lookahead({}, {}), 300_ns);
+  EXPECT_EQ(lookahead({"ub.link.endpoint_latency=70ns", "ub.switch.pipeline_latency=20ns"}, {}), 160_ns);
+  EXPECT_EQ(lookahead({}, {0}), 200_ns);  // a socket's controller holds writes
+  EXPECT_EQ(lookahead({"cpu.controller.target_write_interval=0ps"}, {0}), 300_ns);
+  EXPECT_EQ(lookahead({"ub.controller.target_read_interval=1ns"}, {}), 200_ns);
 }
 
 TEST(Windows, TheOrderOfModulesChangesNothing) {
