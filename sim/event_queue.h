@@ -130,31 +130,26 @@ class EventQueue {
   // Hands every event before `end` to `handle(const Event&)`, in order; the handler may push.
   template <class Handler>
   void run_until(Time end, Handler&& handle) {
-    run_until(end, handle, [](const Event&, int) {});
+    run_until(end, handle, [](const Event&) {});
   }
-  // The same; `prefetch(const Event&, int stage)` is shown most events a few places before their turn, and
-  // once more (stage 1) when that is near, to ask the cache for what they will touch. It must change nothing.
+  // The same; `prefetch(const Event&)` is shown most events a few places before their turn, to ask the cache
+  // for what they will touch. It must change nothing.
   template <class Handler, class Prefetch>
   void run_until(Time end, Handler&& handle, Prefetch&& prefetch) {
     collect();
     told_ = kRunning;
-    std::array<std::size_t, 2> shown{};  // of the events next in turn in sorted_, by stage
+    std::size_t shown = 0;  // of the events next in turn in sorted_
     while (size_ != 0) {
       const Event& first = front();
       if (first.at >= end) break;
       const Event e = first;
       const std::size_t held = sorted_.size();
       pop();
-      if (sorted_.size() != held) {
-        for (std::size_t& s : shown) s -= s != 0 ? 1 : 0;
-      }
+      if (shown != 0 && sorted_.size() != held) --shown;
       now_ = e.at;
       ++handled_;
       // Of a bucket just opened the first few at once: their misses overlap.
-      for (std::size_t stage = 0; stage < kAhead.size(); ++stage) {
-        for (std::size_t& s = shown[stage]; s < kAhead[stage] && s < sorted_.size(); ++s)
-          prefetch(sorted_[sorted_.size() - 1 - s], static_cast<int>(stage));
-      }
+      for (; shown < kAhead && shown < sorted_.size(); ++shown) prefetch(sorted_[sorted_.size() - 1 - shown]);
       handle(e);
     }
     told_ = next_time();
@@ -167,7 +162,7 @@ class EventQueue {
   static constexpr std::int64_t kBuckets = 512;
   static constexpr std::int64_t kMask = kBuckets - 1;
   static constexpr std::uint32_t kNone = 0xffffffff;
-  static constexpr std::array<std::size_t, 2> kAhead = {6, 3};
+  static constexpr std::size_t kAhead = 6;
   static constexpr int kSequenceBits = 44;
   static constexpr Time kRunning{std::numeric_limits<std::int64_t>::min()};
 

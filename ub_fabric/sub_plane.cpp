@@ -67,7 +67,7 @@ void SubPlane::run_until(Time end) {
   links_.collect();
   queue_.run_until(
       end, [this](const sim::Event& event) { handle(event); },
-      [this](const sim::Event& event, int stage) { prefetch(event, stage); });
+      [this](const sim::Event& event) { prefetch(event); });
 }
 
 void SubPlane::handle(const sim::Event& event) {
@@ -94,17 +94,13 @@ void SubPlane::handle(const sim::Event& event) {
 }
 
 // The links a packet comes from and will most likely go to.
-void SubPlane::prefetch(const sim::Event& event, int stage) const {
+void SubPlane::prefetch(const sim::Event& event) const {
   if (event.what != kArrival) {
-    if (stage == 0) links_.prefetch(static_cast<unsigned>(event.argument), 0);
+    links_.prefetch(static_cast<unsigned>(event.argument), 0);
     return;
   }
   const Hop hop{event.argument};
   const Upstream& upstream = upstream_[event.unit];
-  if (stage == 1) {
-    if (upstream.bank == &links_) links_.prefetch_notes(upstream.link, hop.lane());
-    return;
-  }
   if (upstream.bank == &links_) {
     links_.prefetch(upstream.link, hop.lane());
   } else {

@@ -87,7 +87,7 @@ class SubPlane {
   static constexpr std::uint32_t kToEndpoint = 0x80000000;
 
   void handle(const sim::Event& event);
-  void prefetch(const sim::Event& event, int stage) const;
+  void prefetch(const sim::Event& event) const;
   unsigned route(unsigned chip, unsigned input, Hop hop);
   unsigned choose_l2(unsigned chip, unsigned input, Hop hop);
   unsigned least_occupied(unsigned chip, unsigned turn, unsigned lane);
