@@ -125,7 +125,6 @@ Aiv::Places Aiv::places() const {
 }
 void Aiv::prefetch(int stage) const {
   state_->prefetch(stage);
-  if (stage == 2) state_->prefetch_operands();
 }
 void Aiv::prefetch_engine(std::uint32_t which, int stage) const {
   state_->prefetch_engine(which, stage);

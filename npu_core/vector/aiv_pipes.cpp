@@ -81,17 +81,6 @@ void Aiv::State::start_work(int pipe, QueuedInstruction& entry) {
   leave(pipe, start);
 }
 
-void Aiv::State::prefetch_operands() const {
-  constexpr std::uint64_t kInstructions = 6;
-  const PipeQueue& q = queue[kPipeV];
-  for (std::uint64_t n = q.head; n < std::min(q.tail, q.head + kInstructions); ++n) {
-    const PipeInstruction& in = q.at(n).instruction;
-    if (in.instruction_class == CM384_CLASS_SYNC) continue;
-    ubuffer.prefetch(static_cast<std::uint32_t>(in.a));        // destination
-    ubuffer.prefetch(static_cast<std::uint32_t>(in.a >> 32));  // source
-  }
-}
-
 MteCopy Aiv::State::prepare_copy(int pipe, const QueuedInstruction& entry) {
   const MteCopy copy = copy_of(entry);
   if (hazards) check_hazards(pipe, copy);

@@ -23,8 +23,6 @@ struct Aiv::State final : PipeSet {
 
   void start_work(int pipe, QueuedInstruction& entry) override;
   MteCopy prepare_copy(int pipe, const QueuedInstruction& entry) override;
-  // Asks the host's cache for what the next vector instructions work on.
-  void prefetch_operands() const;
   void check_hazards(const VectorInstruction& v);
   void check_hazards(int pipe, const MteCopy& copy);
 
