@@ -11,6 +11,7 @@
 #include "hw/nearest_name.h"
 #include "hw/quantity.h"
 #include "sim/error.h"
+#include "sim/worker.h"
 #include "testbenches/studies/observers.h"
 #include "testbenches/studies/profile.h"
 #include "testbenches/studies/statistics_file.h"
@@ -59,6 +60,10 @@ void add_run_options(po::options_description& options) {
       "wave-links",
       po::value<std::vector<std::string>>()->composing()->value_name("die=N|plane=N,node=N,l2=N"),
       "links it shows, with all of what is named; may be repeated; without it the ports of the first die");
+  options.add_options()("threads", studies::integer_option(0, 0, sim::kMostWorkers),
+                        "of the host, that run dies and sub-planes side by side; 0: one a core; rows do not "
+                        "depend on it, and what looks into the machine (--record, --timeline, --wave, --gdb) "
+                        "and --fault and --rtl use one");
   options.add_options()("gdb", studies::integer_option(0, 0, 65'535),
                         "TCP port where a debugger may attach to a core; 0: none");
   add_help_option(options);
@@ -70,6 +75,11 @@ std::set<int> numbers_of(const po::variables_map& values, const char* option) {
   for (const std::string_view part : traces::split_fields(values[option].as<std::string>()))
     numbers.insert(static_cast<int>(std::clamp<std::int64_t>(hw::parse_integer(part), -1, 1 << 20)));
   return numbers;
+}
+
+unsigned threads_of(const po::variables_map& values) {
+  const int asked = values["threads"].as<int>();
+  return asked == 0 ? studies::host_threads() : static_cast<unsigned>(asked);
 }
 
 studies::ObserverRequest observers_of(const po::variables_map& values) {
@@ -145,7 +155,8 @@ FinishedRun StudyRun::run() const {
                                   .out_folder = folder,
                                   .statistics = stats ? &statistics : nullptr,
                                   .profile = folder.empty() ? nullptr : &profile,
-                                  .observers = watched ? &observers : nullptr});
+                                  .observers = watched ? &observers : nullptr,
+                                  .threads = threads_of(values_)});
     facts.wall_s = progress.seconds();
   }
   if (finished.result.parameters.empty())

@@ -12,10 +12,12 @@
 #include <cassert>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <vector>
 
 #include "hw/units.h"
 #include "sim/prefetch.h"
+#include "sim/worker.h"
 
 namespace cm384::sim {
 
@@ -59,8 +61,7 @@ class EventQueue {
   std::uint32_t source() const { return source_; }
   void set_listener(WakeListener* listener) {
     listener_ = listener;
-    told_ = next_time();
-    if (listener_ != nullptr && size_ != 0) listener_->wake_at(told_);
+    tell_next();
   }
 
   // Time of the event being handled, or of the last handled one.
@@ -71,29 +72,41 @@ class EventQueue {
     insert(Event{at, tie(source_, sequence_++), unit, what, argument});
   }
   // Adds an event sent by the module whose queue is `from`; ties sort by the sender. It is put down here and
-  // sorted in when the owner runs: the sender's memory accesses are elsewhere.
+  // sorted in when the owner runs, which it must not do now: the sender's memory accesses are elsewhere.
+  // Senders of different workers may do so side by side; what a listener is told then is for each worker.
   void push_from(EventQueue& from, Time at, std::uint32_t unit, std::uint32_t what,
                  std::uint64_t argument = 0) {
     const Event e{at, tie(from.source_, from.sequence_++), unit, what, argument};
-    if (told_ == kRunning) {
+    if (&from == this) {
       insert(e);
       return;
     }
-    posted_.push_back(e);
-    tell(at);
+    post(e);
+  }
+  // Before events of workers beyond 0.
+  void set_workers(unsigned workers) {
+    more_ = std::make_unique<Inbox[]>(workers - 1);
+    others_ = workers - 1;
   }
 
   // Adds an event that comes after all others of its time, those of one time in the order of `key` (below
   // 2^44). For events which, depending on which module ran first, the owner or the other module would add:
-  // their place is the same either way.
+  // their place is the same either way. post_late() is the other module's call.
   void push_late(Time at, std::uint64_t key, std::uint32_t unit, std::uint32_t what,
                  std::uint64_t argument = 0) {
-    assert(key < (std::uint64_t{1} << kSequenceBits));
-    insert(Event{at, ~((std::uint64_t{1} << kSequenceBits) - 1) | key, unit, what, argument});
+    insert(Event{at, late(key), unit, what, argument});
+  }
+  void post_late(Time at, std::uint64_t key, std::uint32_t unit, std::uint32_t what,
+                 std::uint64_t argument = 0) {
+    post(Event{at, late(key), unit, what, argument});
   }
 
   bool empty() const { return size() == 0; }
-  std::size_t size() const { return size_ + posted_.size(); }
+  std::size_t size() const {
+    std::size_t sum = size_ + inbox_.events.size();
+    for (unsigned n = 0; n < others_; ++n) sum += more_[n].events.size();
+    return sum;
+  }
   // Earliest time held; Time::never() when empty.
   Time next_time() {
     collect();
@@ -137,7 +150,7 @@ class EventQueue {
   template <class Handler, class Prefetch>
   void run_until(Time end, Handler&& handle, Prefetch&& prefetch) {
     collect();
-    told_ = kRunning;
+    told_ = kRunning;       // nothing is earlier
     std::size_t shown = 0;  // of the events next in turn in sorted_
     while (size_ != 0) {
       const Event& first = front();
@@ -152,8 +165,7 @@ class EventQueue {
       for (; shown < kAhead && shown < sorted_.size(); ++shown) prefetch(sorted_[sorted_.size() - 1 - shown]);
       handle(e);
     }
-    told_ = next_time();
-    if (listener_ != nullptr && size_ != 0) listener_->wake_at(told_);
+    tell_next();
   }
   // Events handled since construction.
   std::uint64_t handled() const { return handled_; }
@@ -175,9 +187,20 @@ class EventQueue {
   static std::uint64_t tie(std::uint32_t source, std::uint64_t sequence) {
     return (std::uint64_t{source} << kSequenceBits) | sequence;
   }
+  static std::uint64_t late(std::uint64_t key) {
+    assert(key < (std::uint64_t{1} << kSequenceBits));
+    return ~((std::uint64_t{1} << kSequenceBits) - 1) | key;
+  }
   std::int64_t bucket_of(Time t) const { return t.ps >> shift_; }
 
   void insert(const Event& e) {
+    place(e);
+    if (e.at >= told_) return;
+    told_ = e.at;
+    if (listener_ != nullptr) listener_->wake_at(e.at);
+  }
+
+  void place(const Event& e) {
     assert(e.at >= now_);
     const std::int64_t bucket = bucket_of(e.at);
     if (bucket <= open_) {
@@ -190,29 +213,47 @@ class EventQueue {
       std::push_heap(far_.begin(), far_.end(), Later{});
     }
     ++size_;
-    tell(e.at);
   }
 
-  void tell(Time at) {
-    if (at >= told_) return;
-    told_ = at;
-    if (listener_ != nullptr) listener_->wake_at(at);
+  // What other modules have sent since the owner last ran, from one worker.
+  struct alignas(64) Inbox {
+    Time told = Time::never();  // as told_, by senders of this worker
+    std::vector<Event> events;
+  };
+  void post(const Event& e) {
+    assert(told_ != kRunning);
+    Inbox& inbox = worker() == 0 ? inbox_ : more_[worker() - 1];
+    inbox.events.push_back(e);
+    if (e.at >= inbox.told) return;
+    inbox.told = e.at;
+    if (listener_ != nullptr) listener_->wake_at(e.at);
+  }
+  void tell_next() {
+    told_ = next_time();
+    inbox_.told = told_;
+    for (unsigned n = 0; n < others_; ++n) more_[n].told = told_;
+    if (listener_ != nullptr && size_ != 0) listener_->wake_at(told_);
   }
 
   // Sorts in what other modules have sent.
   void collect() {
+    collect(inbox_.events);
+    for (unsigned n = 0; n < others_; ++n) collect(more_[n].events);
+  }
+  void collect(std::vector<Event>& posted) {
     constexpr std::size_t kFetched = 8;  // places ahead that the host's cache is asked for
     constexpr std::size_t kFirst = 64;   // after these the host sees by itself what is read
-    if (!posted_.empty()) sim::prefetch(posted_.data(), std::min(posted_.size(), kFirst) * sizeof(Event));
-    for (std::size_t n = 0; n < posted_.size(); ++n) {
+    if (!posted.empty()) sim::prefetch(posted.data(), std::min(posted.size(), kFirst) * sizeof(Event));
+    for (std::size_t n = 0; n < posted.size(); ++n) {
       if (free_.size() > kFetched) {
         const std::uint32_t node = free_[free_.size() - 1 - kFetched];
         __builtin_prefetch(&slab_[node], 1);
         __builtin_prefetch(&next_[node], 1);
       }
-      insert(posted_[n]);
+      place(posted[n]);
+      told_ = std::min(told_, posted[n].at);  // by post()
     }
-    posted_.clear();
+    posted.clear();
   }
 
   void link(std::int64_t bucket, const Event& e) {
@@ -302,9 +343,11 @@ class EventQueue {
   }
 
   // What push_from() touches stands together.
-  Time told_ = Time::never();  // the listener knows of nothing later than this; kRunning in run_until()
+  Inbox inbox_;  // of worker 0
   WakeListener* listener_ = nullptr;
-  std::vector<Event> posted_;  // by other modules since the owner last ran
+  Time told_ = Time::never();  // the listener knows of nothing later than this; kRunning in run_until()
+  std::unique_ptr<Inbox[]> more_;
+  unsigned others_ = 0;  // in more_
 
   std::uint32_t source_;
   int shift_;  // log2 of a bucket's width in ps

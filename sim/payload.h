@@ -9,8 +9,12 @@
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
+#include <memory>
+#include <mutex>
 #include <vector>
+
+#include "sim/error.h"
+#include "sim/worker.h"
 
 namespace cm384::sim {
 
@@ -36,28 +40,75 @@ struct Payload {
   TagMask tags = 0;
 };
 
-// Slab of 512 B chunks. One pool a machine; indices stay valid until released.
+// Slab of 512 B chunks. One pool a machine; indices and places stay valid until released. Each worker has a
+// list of free ones.
 class PayloadPool {
  public:
+  void set_workers(unsigned workers) { lists_.set_workers(workers); }
+
   std::uint32_t allocate() {
-    if (free_.empty()) {
-      slab_.emplace_back();
-      return static_cast<std::uint32_t>(slab_.size() - 1);
+    List& list = lists_.mine();
+    ++list.taken;
+    if (!list.free.empty()) {
+      const std::uint32_t index = list.free.back();
+      list.free.pop_back();
+      return index;
     }
-    const std::uint32_t index = free_.back();
-    free_.pop_back();
-    return index;
+    if (list.fresh == list.end) grow(list);
+    return list.fresh++;
   }
   void release(Payload& p) {
-    if (p.chunk != kNoChunk) free_.push_back(p.chunk);
+    if (p.chunk == kNoChunk) return;
+    List& list = lists_.mine();
+    --list.taken;
+    list.free.push_back(p.chunk);
     p.chunk = kNoChunk;
   }
-  std::byte* bytes(std::uint32_t chunk) { return slab_[chunk].data(); }
-  std::size_t in_use() const { return slab_.size() - free_.size(); }
+  std::byte* bytes(std::uint32_t chunk) { return pages_[chunk / kPage][chunk % kPage].data(); }
+  std::size_t in_use() const {
+    std::ptrdiff_t sum = 0;
+    lists_.each([&](const List& list) { sum += list.taken; });
+    return static_cast<std::size_t>(sum);
+  }
+  // Chunks go from those who send to those who receive: gives the worker with the shortest list half of what
+  // the one with the longest has more. While no worker runs.
+  void balance() {
+    constexpr std::size_t kSlack = 1024;
+    List* longest = &lists_.of(0);
+    List* shortest = longest;
+    lists_.each([&](List& list) {
+      if (list.free.size() > longest->free.size()) longest = &list;
+      if (list.free.size() < shortest->free.size()) shortest = &list;
+    });
+    const std::size_t more = longest->free.size() - shortest->free.size();
+    if (more < kSlack) return;
+    const auto half = longest->free.end() - static_cast<std::ptrdiff_t>(more / 2);
+    shortest->free.insert(shortest->free.end(), half, longest->free.end());
+    longest->free.erase(half, longest->free.end());
+  }
 
  private:
-  std::deque<std::array<std::byte, kRequestBytes>> slab_;
-  std::vector<std::uint32_t> free_;
+  using Chunk = std::array<std::byte, kRequestBytes>;
+  static constexpr std::uint32_t kPage = 4096;   // chunks: 2 MiB
+  static constexpr std::uint32_t kPages = 8192;  // at most: 16 GiB
+  struct List {
+    std::vector<std::uint32_t> free;
+    std::uint32_t fresh = 0, end = 0;  // never handed out yet
+    std::ptrdiff_t taken = 0;
+  };
+  void grow(List& list) {
+    const std::lock_guard lock(*growing_);
+    if (used_ == kPages) throw MachineError("more than 16 GiB of payload in flight");
+    pages_[used_] = std::make_unique_for_overwrite<Chunk[]>(kPage);
+    list.fresh = used_++ * kPage;
+    list.end = list.fresh + kPage;
+  }
+
+  PerWorker<List> lists_;
+  std::unique_ptr<std::mutex> growing_ = std::make_unique<std::mutex>();
+  std::uint32_t used_ = 0;  // pages
+  // Never moves: others read it while one grows.
+  std::unique_ptr<std::unique_ptr<Chunk[]>[]> pages_ = std::make_unique<std::unique_ptr<Chunk[]>[]>(kPages);
 };
 
 }  // namespace cm384::sim

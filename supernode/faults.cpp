@@ -99,6 +99,7 @@ void Faults::put(ub::SubPlane* plane, ub::LinkBank* ports, unsigned link, const 
 }
 
 void Faults::attach(const FaultRequest& request) {
+  machine_.use_one_thread();  // dice are thrown in the order of transmissions
   const hw::Topology& topology = machine_.parameters().topology;
   const auto check = [](const char* what, int value, int count) {
     if (value >= count)

@@ -6,7 +6,8 @@
 
 namespace cm384::supernode {
 
-HostThread::HostThread(const hw::Host& parameters, npu::Die& die, std::uint32_t unit, std::size_t& unfinished)
+HostThread::HostThread(const hw::Host& parameters, npu::Die& die, std::uint32_t unit,
+                       std::atomic<std::size_t>& unfinished)
     : parameters_(parameters), die_(die), unit_(unit), unfinished_(unfinished) {}
 
 std::size_t HostThread::new_task() {

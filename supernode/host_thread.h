@@ -4,6 +4,7 @@
 // meets the threads of other dies only by messages.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -50,7 +51,8 @@ struct HostCall {
 class HostThread {
  public:
   // Events of the die's queue under `unit` come back by handle(). `unfinished` counts what a run waits for.
-  HostThread(const hw::Host& parameters, npu::Die& die, std::uint32_t unit, std::size_t& unfinished);
+  HostThread(const hw::Host& parameters, npu::Die& die, std::uint32_t unit,
+             std::atomic<std::size_t>& unfinished);
 
   // Appends a call; an idle thread begins it at `at` or when it has done its earlier ones. Inside a function
   // of this thread the calls it makes come before those that stand behind the function.
@@ -89,7 +91,7 @@ class HostThread {
   hw::Host parameters_;
   npu::Die& die_;
   std::uint32_t unit_;
-  std::size_t& unfinished_;
+  std::atomic<std::size_t>& unfinished_;
   std::deque<HostCall> calls_;
   std::size_t insert_at_ = 0;  // while a function runs: where its calls go
   bool in_function_ = false;

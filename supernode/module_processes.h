@@ -24,16 +24,15 @@ inline constexpr Time kOuterPhase{};
 // The dies of a package with the controllers in their sockets and the host's threads that drive them: one
 // module, a queue for each die. The dies reach each other over the package link, which may be shorter than a
 // window: they take turns in steps no longer than its latency.
-class PackageProcess final : public WindowProcess {
+class PackageModule final : public WindowModule {
  public:
   struct Socketed {
     npu::Die& die;
     ub::UbController& controller;
     HostThread& host;
   };
-  PackageProcess(const sc_core::sc_module_name& name, std::vector<Socketed> dies, Time link_latency,
-                 RunControl& control, Driver*& driver)
-      : WindowProcess(name, queues(dies), control, kOuterPhase),
+  PackageModule(std::vector<Socketed> dies, Time link_latency, Driver*& driver)
+      : WindowModule(queues(dies)),
         dies_(std::move(dies)),
         prefetcher_(parts(dies_), kControllerUnit),
         step_(link_latency),
@@ -85,10 +84,9 @@ class PackageProcess final : public WindowProcess {
 
 // A sub-plane, or the CPU sockets.
 template <class Module>
-class ModuleProcess final : public WindowProcess {
+class SingleModule final : public WindowModule {
  public:
-  ModuleProcess(const sc_core::sc_module_name& name, Module& module, RunControl& control, const Time& phase)
-      : WindowProcess(name, {&module.queue()}, control, phase), module_(module) {}
+  explicit SingleModule(Module& module) : WindowModule({&module.queue()}), module_(module) {}
 
  private:
   void run_window(Time, Time end) override { module_.run_until(end); }

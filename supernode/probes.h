@@ -47,6 +47,11 @@ struct Probes {
   sim::Probe<int, const npu::LaunchRecord&> launch_ended;
   sim::Probe<int, const npu::TaskRecord&> task_ended;  // die; every entry of a stream
   sim::Probe<const LinkPacket&> link_packet;
+
+  // Somebody listens to what is told at once, too often to be put down for later.
+  bool of_packets_or_transactions() const {
+    return transaction_begun || transaction_completed || transaction_arrived || link_packet;
+  }
 };
 
 // Gives a link's packets to the probe, with the link's name.

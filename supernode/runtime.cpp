@@ -54,7 +54,8 @@ void Runtime::mark_payload(std::uint64_t address, std::uint64_t bytes) {
 }
 
 std::shared_ptr<npu::Program> Runtime::load(std::shared_ptr<const npu::ElfImage> image) {
-  return std::make_shared<npu::Program>(std::move(image), machine_.parameters().scalar_core);
+  return std::make_shared<npu::Program>(std::move(image), machine_.parameters().scalar_core,
+                                        machine_.workers());
 }
 
 LaunchHandle Runtime::launch(int die, const std::shared_ptr<npu::Program>& program, std::uint64_t arguments,

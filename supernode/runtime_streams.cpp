@@ -151,6 +151,7 @@ void Runtime::synchronize_device(int die) {
 
 void Runtime::host_barrier(const std::vector<int>& dies) {
   if (dies.empty()) return;
+  machine_.use_one_thread();
   const auto met = std::make_shared<HostBarrier>();
   for (const int die : dies) met->threads.push_back(&machine_.host(die));
   met->threads.front()->count(met);
@@ -170,6 +171,7 @@ void Runtime::host_compute(int die, Time time) {
 }
 
 void Runtime::host_function(int die, std::function<void()> function) {
+  machine_.use_one_thread();  // functions of several dies may share what they look at
   HostCall made;
   made.kind = HostCall::Kind::function;
   made.function = [this, die, function = std::move(function)] {

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cassert>
+#include <iterator>
+#include <map>
 #include <set>
 #include <systemc>
 
@@ -18,15 +20,34 @@ ub::Parameters fabric_parameters(const hw::Machine& machine) {
   return {machine.topology, machine.ub, machine.cpu, machine.package_link};
 }
 
+// No more than there are packages.
+unsigned workers_for(const SupernodeOptions& options) {
+  std::set<int> packages;
+  for (const int die : options.dies) packages.insert(die / 2);
+  const auto most = std::min<std::size_t>(packages.size(), sim::kMostWorkers);
+  return std::clamp(options.threads, 1u, std::max(1u, static_cast<unsigned>(most)));
+}
+
 }  // namespace
 
 Supernode::Supernode(const hw::Machine& machine, SupernodeOptions options)
-    : machine_(machine), options_(std::move(options)), parts_(std::make_unique<Parts>()) {
+    : machine_(machine),
+      options_(std::move(options)),
+      parts_(std::make_unique<Parts>(workers_for(options_))) {
   const ub::Parameters fabric = fabric_parameters(machine);
   ub::check(fabric);
   RunControl& control = parts_->control;
   control.patience = options_.patience;
   control.interrupted = options_.interrupted;
+  control.worth_sharing = options_.worth_sharing;
+  control.settle = [this] { settle(); };
+  const unsigned workers = this->workers();
+  parts_->payloads.set_workers(workers);
+  parts_->packets.set_workers(workers);
+  parts_->progress.set_workers(workers);
+  parts_->told.set_workers(workers);
+  parts_->outer = std::make_unique<WindowProcess>("packages", control, kOuterPhase);
+  parts_->inner = std::make_unique<WindowProcess>("sub_planes", control, control.plane_phase);
 
   set_lookahead(machine.ub.switch_chip.pipeline_latency);
   if (machine.host.message_latency < lookahead())
@@ -44,12 +65,16 @@ Supernode::Supernode(const hw::Machine& machine, SupernodeOptions options)
     const auto index = static_cast<unsigned>(p);
     parts_->planes.push_back(std::make_unique<ub::SubPlane>(index, fabric, parts_->packets, endpoints + index,
                                                             std::uint64_t{index} + 1));
-    parts_->processes.push_back(std::make_unique<ModuleProcess<ub::SubPlane>>(
-        fmt::format("plane{}", p).c_str(), *parts_->planes.back(), control, control.plane_phase));
+    parts_->planes.back()->set_workers(workers);
+    parts_->modules.push_back(std::make_unique<SingleModule<ub::SubPlane>>(*parts_->planes.back()));
+    parts_->inner->add(*parts_->modules.back());
   }
   const npu::DieParameters die_parameters{machine.die,         machine.scheduler,   machine.sdma,
                                           machine.scalar_core, machine.vector_core, machine.mte,
                                           machine.cube_core,   machine.cube_mte,    machine.memory};
+  std::map<int, unsigned> worker_of;  // a package, in the order in which they become modules
+  for (const int number : options_.dies)
+    worker_of.try_emplace(number / 2, static_cast<unsigned>(worker_of.size()) % workers);
   for (const int number : options_.dies) {
     if (number < 0 || number >= dies)
       throw InputError(fmt::format("die {} does not exist; allowed: 0 to {}", number, dies - 1));
@@ -57,9 +82,11 @@ Supernode::Supernode(const hw::Machine& machine, SupernodeOptions options)
     if (die) continue;
     auto& controller = parts_->controllers[static_cast<std::size_t>(number)];
     die = std::make_unique<npu::Die>(number, die_parameters, options_.die, parts_->payloads,
-                                     static_cast<npu::DieListener&>(*this), control.last_progress);
+                                     static_cast<npu::DieListener&>(*this),
+                                     parts_->progress.of(worker_of[number / 2]));
     controller = std::make_unique<ub::UbController>(fabric, static_cast<ub::Endpoint>(number), die->queue(),
                                                     kControllerUnit, parts_->packets, parts_->payloads);
+    controller->ports().set_workers(workers);
     controller->set_target(*die);
     controller->set_client(*die);
     for (auto& plane : parts_->planes) controller->attach(*plane);
@@ -73,15 +100,15 @@ Supernode::Supernode(const hw::Machine& machine, SupernodeOptions options)
   std::set<int> packages;
   for (const int number : options_.dies) {
     if (!packages.insert(number / 2).second) continue;
-    std::vector<PackageProcess::Socketed> socketed;
+    std::vector<PackageModule::Socketed> socketed;
     for (const int member : {number, number ^ 1}) {
       const auto n = static_cast<std::size_t>(member);
       if (n < parts_->dies.size() && parts_->dies[n])
         socketed.push_back({*parts_->dies[n], *parts_->controllers[n], *parts_->hosts[n]});
     }
-    parts_->processes.push_back(
-        std::make_unique<PackageProcess>(fmt::format("package{}", number / 2).c_str(), std::move(socketed),
-                                         machine.package_link.latency, control, parts_->driver));
+    parts_->modules.push_back(
+        std::make_unique<PackageModule>(std::move(socketed), machine.package_link.latency, parts_->driver));
+    parts_->outer->add(*parts_->modules.back());
   }
   for (const int socket : options_.sockets) {
     if (socket < 0 || socket >= machine.topology.sockets())
@@ -90,18 +117,65 @@ Supernode::Supernode(const hw::Machine& machine, SupernodeOptions options)
   }
   if (!options_.sockets.empty()) {
     parts_->sockets = std::make_unique<SocketModule>(
-        fabric, options_.sockets, endpoints + 64, parts_->packets, parts_->payloads, control.last_progress);
+        fabric, options_.sockets, endpoints + 64, parts_->packets, parts_->payloads,
+        parts_->progress.of(static_cast<unsigned>(worker_of.size()) % workers));
     for (auto& controller : parts_->sockets->controllers()) {
+      controller->ports().set_workers(workers);
       for (auto& plane : parts_->planes) controller->attach(*plane);
     }
-    parts_->processes.push_back(
-        std::make_unique<ModuleProcess<SocketModule>>("sockets", *parts_->sockets, control, kOuterPhase));
+    parts_->modules.push_back(std::make_unique<SingleModule<SocketModule>>(*parts_->sockets));
+    parts_->outer->add(*parts_->modules.back());
   }
 }
 
 Supernode::~Supernode() {
-  parts_->processes.clear();
+  parts_->outer.reset();
+  parts_->inner.reset();
   parts_.reset();
+}
+
+unsigned Supernode::workers() const {
+  return parts_->control.workers.count();
+}
+
+unsigned Supernode::threads() const {
+  return parts_->control.one_thread ? 1 : workers();
+}
+
+std::uint64_t Supernode::shared_windows() const {
+  return parts_->control.shared_windows;
+}
+
+void Supernode::use_one_thread() {
+  parts_->control.one_thread = true;
+}
+
+void Supernode::settle() {
+  RunControl& control = parts_->control;
+  parts_->progress.each([&](Time t) { control.last_progress = std::max(control.last_progress, t); });
+  parts_->payloads.balance();
+  std::vector<Parts::Told> told;
+  parts_->told.each([&](std::vector<Parts::Told>& by_worker) {
+    std::move(by_worker.begin(), by_worker.end(), std::back_inserter(told));
+    by_worker.clear();
+  });
+  if (told.empty()) return;
+  // One thread runs packages in the order of the dies given, each of them for a window.
+  const auto place = [this](const Parts::Told& t) {
+    return std::find_if(options_.dies.begin(), options_.dies.end(),
+                        [&](int die) { return die / 2 == t.die / 2; });
+  };
+  std::ranges::stable_sort(told, {}, place);
+  for (const Parts::Told& t : told) t.tell();
+}
+
+template <class Tell>
+void Supernode::tell(int die, Tell&& tell) {
+  if (parts_->control.side_by_side) {
+    parts_->told.mine().push_back({die, std::forward<Tell>(tell)});
+  } else {
+    tell();
+  }
 }
 
 std::vector<int> Supernode::dies() const {
@@ -158,6 +232,7 @@ void Supernode::set_lookahead(Time chip) {
 
 void Supernode::install(int plane_number, unsigned chip, ub::SwitchChip& model) {
   assert(now() == Time{} && unfinished_ == 0);
+  use_one_thread();
   plane(plane_number).install(chip, &model);
   set_lookahead(Time{});
 }
@@ -191,16 +266,16 @@ void Supernode::launch_finished(int die, const npu::LaunchRecord& record) {
   if (records.size() <= record.launch) records.resize(record.launch + std::size_t{1});
   records[record.launch] = record;
   --unfinished_;
-  if (probes_.launch_ended) probes_.launch_ended(die, record);
+  if (probes_.launch_ended) tell(die, [this, die, record] { probes_.launch_ended(die, record); });
 }
 
 void Supernode::launch_started(int die, const npu::LaunchRecord& record) {
-  if (probes_.launch_begun) probes_.launch_begun(die, record);
+  if (probes_.launch_begun) tell(die, [this, die, record] { probes_.launch_begun(die, record); });
 }
 
 void Supernode::task_finished(int die, const npu::TaskRecord& record) {
   parts_->hosts[static_cast<std::size_t>(die)]->task_finished(record);
-  if (probes_.task_ended) probes_.task_ended(die, record);
+  if (probes_.task_ended) tell(die, [this, die, record] { probes_.task_ended(die, record); });
 }
 
 void Supernode::transaction_begun(const npu::TransactionBegun& transaction) {
@@ -216,114 +291,40 @@ void Supernode::transaction_arrived(sim::TransactionId id, int target, std::uint
 }
 
 void Supernode::drive(Driver& driver) {
+  use_one_thread();
   parts_->driver = &driver;
   ++unfinished_;
 }
 
 void Supernode::follow_transactions() {
+  use_one_thread();
   for (const auto& die : parts_->dies) {
     if (die) die->follow();
   }
 }
 
 void Supernode::keep_log(npu::TraceLog& log) {
+  use_one_thread();
   for (const auto& die : parts_->dies) {
     if (die) die->keep_log(log);
   }
 }
 
 void Supernode::trace_transactions() {
+  use_one_thread();
   for (const auto& die : parts_->dies) {
     if (die) die->trace();
   }
 }
 
-// All directions of all links, with what puts an observer on one.
-void Supernode::each_link(const LinkVisitor& visit) const {
-  for (int p = 0; p < static_cast<int>(parts_->planes.size()); ++p) {
-    ub::SubPlane& sub_plane = plane(p);
-    const ub::ClosShape& shape = sub_plane.shape();
-    const auto of_plane = [&](unsigned link, const LinkName& name) {
-      visit(name, [&sub_plane, link](ub::LinkObserver* tap) { sub_plane.attach_observer(link, tap); });
-    };
-    for (unsigned e = 0; e < shape.endpoints(); ++e) {
-      const auto endpoint = static_cast<ub::Endpoint>(e);
-      of_plane(sub_plane.link_to_endpoint(endpoint), {LinkName::Kind::to_endpoint, p, static_cast<int>(e),
-                                                      static_cast<int>(shape.node(endpoint)), 0});
-    }
-    for (unsigned node = 0; node < shape.nodes(); ++node) {
-      for (unsigned l2 = 0; l2 < shape.l2_switches(); ++l2) {
-        const auto n = static_cast<int>(node), k = static_cast<int>(l2);
-        of_plane(sub_plane.link_up(node, l2), {LinkName::Kind::up, p, 0, n, k});
-        of_plane(sub_plane.link_down(l2, node), {LinkName::Kind::down, p, 0, n, k});
-      }
-    }
-    const auto of_port = [&](ub::UbController& controller) {
-      const ub::Endpoint endpoint = controller.endpoint();
-      visit({LinkName::Kind::from_endpoint, p, endpoint, static_cast<int>(shape.node(endpoint)), 0},
-            [&controller, p](ub::LinkObserver* tap) {
-              controller.ports().attach_observer(static_cast<unsigned>(p), tap);
-            });
-    };
-    for (const auto& controller : parts_->controllers) {
-      if (controller) of_port(*controller);
-    }
-    if (!parts_->sockets) continue;
-    for (const auto& controller : parts_->sockets->controllers()) of_port(*controller);
-  }
-}
-
-void Supernode::trace_links(const std::function<bool(const LinkName&)>& chosen) {
-  if (!parts_->taps.empty()) return;
-  each_link([&](const LinkName& name, const std::function<void(ub::LinkObserver*)>& attach) {
-    if (chosen && !chosen(name)) return;
-    parts_->taps.push_back(std::make_unique<LinkTap>(name, probes_.link_packet));
-    attach(parts_->taps.back().get());
-  });
-}
-
-void Supernode::visit_links(const std::function<void(const LinkName&)>& visit) const {
-  each_link([&](const LinkName& name, const auto&) { visit(name); });
-}
-
-std::vector<std::function<void(sim::Statistics&)>> Supernode::declarations() const {
-  std::vector<std::function<void(sim::Statistics&)>> made;
-  const sim::StatisticPath root;
-  for (std::size_t n = 0; n < parts_->dies.size(); ++n) {
-    if (!parts_->dies[n]) continue;
-    made.push_back([this, n, at = root.part("die", n)](sim::Statistics& to) {
-      parts_->dies[n]->declare_statistics(to, at);
-      parts_->controllers[n]->declare_statistics(to, at);
-    });
-  }
-  if (parts_->sockets)
-    made.push_back([this](sim::Statistics& to) { parts_->sockets->declare_statistics(to); });
-  for (std::size_t p = 0; p < parts_->planes.size(); ++p) {
-    made.push_back([this, p, at = root.part("plane", p)](sim::Statistics& to) {
-      parts_->planes[p]->declare_statistics(to, at);
-    });
-  }
-  return made;
-}
-
-void Supernode::declare_statistics(sim::Statistics& to) const {
-  for (const auto& declare : declarations()) declare(to);
-}
-
-void Supernode::visit_statistics(const std::function<void(const sim::Statistics&)>& visit) const {
-  for (const auto& declare : declarations()) {
-    sim::Statistics part;
-    declare(part);
-    visit(part);
-  }
-}
-
 void Supernode::kernel_output(int die, int core, std::string_view text) {
-  if (options_.output) {
-    options_.output(die, core, text);
-  } else {
-    fmt::print("{}", text);
-  }
+  tell(die, [this, die, core, printed = std::string(text)] {
+    if (options_.output) {
+      options_.output(die, core, printed);
+    } else {
+      fmt::print("{}", printed);
+    }
+  });
 }
 
 void Supernode::advance(Time length) {
@@ -350,6 +351,7 @@ bool Supernode::run() {
   // In slices, so that progress can be told.
   constexpr Time kSlice{5'000'000};
   RunControl& control = parts_->control;
+  if (probes_.of_packets_or_transactions()) use_one_thread();
   while (unfinished_ > 0) {
     if (!sc_core::sc_pending_activity()) report_hang("nothing is left to happen");
     advance(kSlice);

@@ -1,6 +1,7 @@
 // The whole machine: dies, CPU sockets and sub-planes, wired as the machine description says.
 #pragma once
 
+#include <atomic>
 #include <csignal>
 #include <functional>
 #include <memory>
@@ -30,6 +31,10 @@ struct SupernodeOptions {
   const volatile std::sig_atomic_t* interrupted = nullptr;
   // Modules run in windows of at most this length; what is simulated does not depend on it.
   Time window = Time::never();
+  // Threads of the host that run modules side by side; what is simulated does not depend on it.
+  unsigned threads = 1;
+  // They share a window if the one before had so many events: to wake a thread for less takes longer.
+  std::uint64_t worth_sharing = 256;
   // Called now and then while the machine runs, with simulated time and events so far.
   std::function<void(Time, std::uint64_t)> progress;
   // Called once a microsecond of simulated time, between two steps of the machine, which it must not change.
@@ -87,6 +92,13 @@ class Supernode final : private npu::DieListener {
   void driver_finished() { --unfinished_; }
   // Nothing gets from a die to another by the Unified Bus in less.
   Time lookahead() const;
+  // From now on all modules run on one thread, one after another: for whoever looks on or joins in from
+  // several of them (observers, a driver, calls of host threads that meet).
+  void use_one_thread();
+  unsigned workers() const;  // that modules are given to, whatever thread acts for them
+  unsigned threads() const;  // that take part
+  // Windows whose modules ran side by side; those with little to do are run by one thread.
+  std::uint64_t shared_windows() const;
   // Puts another model in the place of a switch chip. Before the first launch.
   void install(int plane, unsigned chip, ub::SwitchChip& model);
 
@@ -121,6 +133,12 @@ class Supernode final : private npu::DieListener {
   // A registry function for each die, sub-plane, and the sockets.
   std::vector<std::function<void(sim::Statistics&)>> declarations() const;
   void kernel_output(int die, int core, std::string_view text) override;
+  // Between windows: takes together what workers have by themselves.
+  void settle();
+  // Calls `tell` now, or where modules run side by side, once they have run: then in the order in which one
+  // thread would have.
+  template <class Tell>
+  void tell(int die, Tell&& tell);
   // Lets the machine run for so long, less when it stops by itself.
   void advance(Time length);
   [[noreturn]] void report_hang(const std::string& why) const;
@@ -129,7 +147,7 @@ class Supernode final : private npu::DieListener {
   SupernodeOptions options_;
   std::unique_ptr<Parts> parts_;
   std::vector<std::vector<npu::LaunchRecord>> records_;  // by die and launch
-  std::size_t unfinished_ = 0;
+  std::atomic<std::size_t> unfinished_ = 0;
   Time to_plane_, from_plane_;
   Probes probes_;
 };

@@ -22,7 +22,7 @@ void Supernode::report_hang(const std::string& why) const {
   if (count > kLines) lines += fmt::format("  ... and {} more cores\n", count - kLines);
   throw MachineError(fmt::format(
       "the simulated machine hangs at {:.3f} us: {}; {} launches and calls of the host have not finished\n{}",
-      now().us(), why, unfinished_, lines));
+      now().us(), why, unfinished_.load(), lines));
 }
 
 SupernodeCounts Supernode::counts() const {
@@ -46,6 +46,38 @@ SupernodeCounts Supernode::counts() const {
     counts.events += parts_->sockets->queue().handled();
   }
   return counts;
+}
+
+std::vector<std::function<void(sim::Statistics&)>> Supernode::declarations() const {
+  std::vector<std::function<void(sim::Statistics&)>> made;
+  const sim::StatisticPath root;
+  for (std::size_t n = 0; n < parts_->dies.size(); ++n) {
+    if (!parts_->dies[n]) continue;
+    made.push_back([this, n, at = root.part("die", n)](sim::Statistics& to) {
+      parts_->dies[n]->declare_statistics(to, at);
+      parts_->controllers[n]->declare_statistics(to, at);
+    });
+  }
+  if (parts_->sockets)
+    made.push_back([this](sim::Statistics& to) { parts_->sockets->declare_statistics(to); });
+  for (std::size_t p = 0; p < parts_->planes.size(); ++p) {
+    made.push_back([this, p, at = root.part("plane", p)](sim::Statistics& to) {
+      parts_->planes[p]->declare_statistics(to, at);
+    });
+  }
+  return made;
+}
+
+void Supernode::declare_statistics(sim::Statistics& to) const {
+  for (const auto& declare : declarations()) declare(to);
+}
+
+void Supernode::visit_statistics(const std::function<void(const sim::Statistics&)>& visit) const {
+  for (const auto& declare : declarations()) {
+    sim::Statistics part;
+    declare(part);
+    visit(part);
+  }
 }
 
 }  // namespace cm384::supernode

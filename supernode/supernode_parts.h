@@ -1,6 +1,7 @@
 // What a Supernode owns; for its own sources.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -19,6 +20,8 @@ inline Time now() {
 }
 
 struct Supernode::Parts {
+  explicit Parts(unsigned threads) : control(threads) {}
+
   Simulation simulation;
   sim::PayloadPool payloads;
   ub::PacketPool packets;
@@ -28,7 +31,16 @@ struct Supernode::Parts {
   std::vector<std::unique_ptr<HostThread>> hosts;
   std::vector<std::unique_ptr<ub::SubPlane>> planes;
   std::unique_ptr<SocketModule> sockets;
-  std::vector<std::unique_ptr<WindowProcess>> processes;
+  std::vector<std::unique_ptr<WindowModule>> modules;
+  std::unique_ptr<WindowProcess> outer, inner;  // run the modules: dies and sockets, sub-planes
+  // Last progress of what runs on a worker.
+  sim::PerWorker<Time> progress;
+  // What is to be told to others of what happened on a die while modules ran side by side.
+  struct Told {
+    int die = 0;
+    std::function<void()> tell;
+  };
+  sim::PerWorker<std::vector<Told>> told;
   Driver* driver = nullptr;
   std::vector<std::unique_ptr<LinkTap>> taps;
 };

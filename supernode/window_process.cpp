@@ -1,6 +1,7 @@
 #include "supernode/window_process.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace cm384::supernode {
 namespace {
@@ -11,29 +12,65 @@ sc_core::sc_time to_sc_time(Time t) {
 
 }  // namespace
 
-WindowProcess::WindowProcess(const sc_core::sc_module_name& name, std::vector<sim::EventQueue*> queues,
-                             RunControl& control, const Time& phase)
-    : sc_module(name), queues_(std::move(queues)), control_(control), phase_(phase) {
-  SC_HAS_PROCESS(WindowProcess);
-  SC_METHOD(step);
-  dont_initialize();
-  sensitive << wake_;
-  for (sim::EventQueue* queue : queues_) queue->set_listener(this);
+void WindowModule::wake_at(Time t) {
+  if (!running_ && process_ != nullptr) process_->wake(*this, t);
 }
 
-void WindowProcess::wake_at(Time t) {
-  if (!running_) arm(t);
-}
-
-Time WindowProcess::next_time() const {
+Time WindowModule::next_time() const {
   Time next = Time::never();
   for (sim::EventQueue* queue : queues_) next = std::min(next, queue->next_time());
   return next;
 }
 
+std::uint64_t WindowModule::handled() const {
+  std::uint64_t sum = 0;
+  for (const sim::EventQueue* queue : queues_) sum += queue->handled();
+  return sum;
+}
+
+WindowProcess::WindowProcess(const sc_core::sc_module_name& name, RunControl& control, const Time& phase)
+    : sc_module(name),
+      control_(control),
+      phase_(phase),
+      due_(control.workers.count()),
+      handled_(control.workers.count()) {
+  SC_HAS_PROCESS(WindowProcess);
+  SC_METHOD(step);
+  dont_initialize();
+  sensitive << wake_;
+}
+
+void WindowProcess::add(WindowModule& module) {
+  module.process_ = this;
+  module.number_ = modules_.size();
+  modules_.push_back(&module);
+  next_.push_back(Time::never());
+  failures_.emplace_back();
+  counted_.push_back(0);
+  for (sim::EventQueue* queue : module.queues_) {
+    queue->set_workers(control_.workers.count());
+    queue->set_listener(&module);
+  }
+}
+
 Time WindowProcess::window_start(Time t) const {
   if (t < phase_) return phase_ - control_.window;
   return Time{t.ps - (t.ps - phase_.ps) % control_.window.ps};
+}
+
+void WindowProcess::wake(WindowModule& module, Time t) {
+  if (control_.running) {
+    control_.wakes.mine().push_back({&module, t});
+  } else {
+    note({&module, t});
+  }
+}
+
+void WindowProcess::note(const RunControl::Wake& wake) {
+  Time& next = next_[wake.module->number_];
+  if (wake.at >= next) return;
+  next = wake.at;
+  arm(wake.at);
 }
 
 void WindowProcess::arm(Time t) {
@@ -51,22 +88,65 @@ void WindowProcess::step() {
   if (control_.failure || control_.hung) return;
   if (now - control_.last_progress > control_.patience) control_.hung = true;
   if (control_.hung || (control_.interrupted != nullptr && *control_.interrupted != 0)) {
-    arm(next_time());
+    arm(*std::min_element(next_.begin(), next_.end()));
     sc_core::sc_pause();
     return;
   }
-  running_ = true;
-  try {
-    const Time begin = window_start(now);
-    if (phase_ == Time{}) control_.reached = std::max(control_.reached, begin + control_.window);
-    run_window(begin, begin + control_.window);
-  } catch (...) {
-    // SystemC would turn it into a report of its own; the run rethrows it as it is.
-    control_.failure = std::current_exception();
-    sc_core::sc_pause();
+  const Time begin = window_start(now);
+  if (phase_ == Time{}) control_.reached = std::max(control_.reached, begin + control_.window);
+  run_modules(begin, begin + control_.window);
+  arm(*std::min_element(next_.begin(), next_.end()));
+  const auto failed = std::find_if(failures_.begin(), failures_.end(),
+                                   [](const std::exception_ptr& thrown) { return thrown != nullptr; });
+  if (failed == failures_.end()) return;
+  // SystemC would turn it into a report of its own; the run rethrows it as it is.
+  control_.failure = std::exchange(*failed, nullptr);
+  sc_core::sc_pause();
+}
+
+void WindowProcess::run_modules(Time begin, Time end) {
+  const auto workers = static_cast<unsigned>(due_.size());
+  control_.running = true;
+  if (workers > 1 && !control_.one_thread && last_handled_ >= control_.worth_sharing) {
+    for (auto& due : due_) due.clear();
+    for (std::size_t n = 0; n < modules_.size(); ++n) {
+      if (next_[n] < end) due_[n % workers].push_back(n);
+    }
+    control_.side_by_side = true;
+    ++control_.shared_windows;
+    control_.workers.run([&](unsigned worker) {
+      for (const std::size_t n : due_[worker]) run_module(n, begin, end);
+    });
+    control_.side_by_side = false;
+  } else {
+    for (std::size_t n = 0; n < modules_.size(); ++n) {
+      if (next_[n] >= end) continue;
+      const sim::WorkerScope scope(static_cast<unsigned>(n % workers));
+      run_module(n, begin, end);
+    }
   }
-  running_ = false;
-  arm(next_time());
+  control_.running = false;
+  last_handled_ = 0;
+  handled_.each([this](std::uint64_t& events) { last_handled_ += std::exchange(events, 0); });
+  control_.wakes.each([](std::vector<RunControl::Wake>& wakes) {
+    for (const RunControl::Wake& wake : wakes) wake.module->process_->note(wake);
+    wakes.clear();
+  });
+  if (control_.settle) control_.settle();
+}
+
+void WindowProcess::run_module(std::size_t number, Time begin, Time end) {
+  WindowModule& module = *modules_[number];
+  module.running_ = true;
+  try {
+    module.run_window(begin, end);
+  } catch (...) {
+    failures_[number] = std::current_exception();
+  }
+  module.running_ = false;
+  next_[number] = module.next_time();
+  const std::uint64_t handled = module.handled();
+  handled_.mine() += handled - std::exchange(counted_[number], handled);
 }
 
 }  // namespace cm384::supernode

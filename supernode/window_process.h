@@ -1,23 +1,31 @@
-// A simulated module as SystemC sees it: one SC_METHOD, one sc_event, one or more time-ordered queues.
+// Simulated modules as SystemC sees them: one SC_METHOD a phase, which runs the windows of its modules.
 //
-// The method handles all events of one window [phase + k window, phase + (k + 1) window) at once. Dies and
+// A module handles all events of one window [phase + k window, phase + (k + 1) window) at once. Dies and
 // CPU sockets, the outer modules, have phase 0; sub-planes one of their own. Nothing goes from a die to a die
 // but through a sub-plane, or from a sub-plane to another but through a die, so this is exact as long as
 // every effect of an outer module on a sub-plane lies at least the phase ahead of its cause, and every effect
-// the other way at least the rest of the window.
+// the other way at least the rest of the window. For the same reason the modules of a phase may run side by
+// side on several of the host's threads.
 #pragma once
 
 #include <csignal>
 #include <exception>
+#include <functional>
 #include <systemc>
 #include <vector>
 
 #include "sim/event_queue.h"
+#include "sim/worker.h"
+#include "supernode/workers.h"
 
 namespace cm384::supernode {
 
-// State that all processes of one machine share.
+class WindowModule;
+
+// State that both phases of one machine share.
 struct RunControl {
+  explicit RunControl(unsigned threads) : workers(threads), wakes(threads) {}
+
   Time window{};
   Time plane_phase{};  // of sub-planes
   Time reached{};      // end of the last window that a die or socket has run
@@ -27,16 +35,34 @@ struct RunControl {
   bool hung = false;
   // Set from outside (a signal handler) to end the run at the next window.
   const volatile std::sig_atomic_t* interrupted = nullptr;
-  // The first exception a module threw; SystemC must not see it.
+  // The first exception a module threw, by the order of modules; SystemC must not see it.
   std::exception_ptr failure;
+
+  Workers workers;
+  std::uint64_t worth_sharing = 0;  // events of a window
+  bool one_thread = false;          // all modules run on the thread of the run
+  std::function<void()> settle;     // called between windows, while no module runs
+
+  struct Wake {
+    WindowModule* module;
+    Time at;
+  };
+  bool running = false;                       // modules are at work
+  bool side_by_side = false;                  // on more threads than one
+  std::uint64_t shared_windows = 0;           // windows of a phase that ran so
+  sim::PerWorker<std::vector<Wake>> wakes{};  // told meanwhile
 };
 
-class WindowProcess : public sc_core::sc_module, public sim::WakeListener {
+class WindowProcess;
+
+class WindowModule : public sim::WakeListener {
  public:
-  // `queues`: all the module has. `phase`: 0 or that of sub-planes, in `control`, and below the window.
-  WindowProcess(const sc_core::sc_module_name& name, std::vector<sim::EventQueue*> queues,
-                RunControl& control, const Time& phase);
-  ~WindowProcess() override = default;
+  // `queues`: all the module has.
+  explicit WindowModule(std::vector<sim::EventQueue*> queues) : queues_(std::move(queues)) {}
+  virtual ~WindowModule() = default;
+  WindowModule(const WindowModule&) = delete;
+  WindowModule& operator=(const WindowModule&) = delete;
+
   void wake_at(Time t) final;
 
  protected:
@@ -44,18 +70,46 @@ class WindowProcess : public sc_core::sc_module, public sim::WakeListener {
   virtual void run_window(Time begin, Time end) = 0;
 
  private:
-  void step();
-  void arm(Time t);
+  friend class WindowProcess;
   Time next_time() const;
+  std::uint64_t handled() const;
+
+  std::vector<sim::EventQueue*> queues_;
+  WindowProcess* process_ = nullptr;
+  std::size_t number_ = 0;
+  bool running_ = false;
+};
+
+class WindowProcess final : public sc_core::sc_module {
+ public:
+  // `phase`: 0 or that of sub-planes, in `control`, and below the window.
+  WindowProcess(const sc_core::sc_module_name& name, RunControl& control, const Time& phase);
+  // Modules are given to workers in turn. They must outlive the process.
+  void add(WindowModule& module);
+
+ private:
+  friend class WindowModule;
+  void step();
+  void run_modules(Time begin, Time end);
+  void run_module(std::size_t number, Time begin, Time end);
+  void wake(WindowModule& module, Time t);
+  void note(const RunControl::Wake& wake);
+  void arm(Time t);
   // Start of the window that `t` lies in; negative in the first one of a phase.
   Time window_start(Time t) const;
 
-  std::vector<sim::EventQueue*> queues_;
   RunControl& control_;
   const Time& phase_;
+  std::vector<WindowModule*> modules_;
+  // By module: its earliest event, what it threw, the events it has handled.
+  std::vector<Time> next_;
+  std::vector<std::exception_ptr> failures_;
+  std::vector<std::uint64_t> counted_;
+  std::vector<std::vector<std::size_t>> due_;  // by worker: modules of this window
+  sim::PerWorker<std::uint64_t> handled_;      // events of this window
+  std::uint64_t last_handled_ = 0;             // events of the window before
   sc_core::sc_event wake_;
   Time armed_ = Time::never();  // start of the window the event is notified for
-  bool running_ = false;
 };
 
 }  // namespace cm384::supernode

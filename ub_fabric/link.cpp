@@ -16,9 +16,7 @@ LinkBank::LinkBank(sim::EventQueue& queue, std::uint32_t unit, std::uint32_t wha
       lanes_(lanes),
       retry_(retry),
       links_(links),
-      lane_(std::size_t{links} * lanes) {
-  posted_.reserve(kPosted);
-}
+      lane_(std::size_t{links} * lanes) {}
 
 void LinkBank::connect(unsigned link, const Clock& clock, Time latency, int buffer_cells) {
   std::size_t index = 0;
@@ -57,14 +55,19 @@ LinkCounters LinkBank::counters(unsigned link) const {
 }
 
 void LinkBank::collect() {
+  posted_.each([this](std::vector<Posted>& posted) { collect(posted); });
+}
+
+// Wakes nobody: while a lane waits nothing is put down.
+void LinkBank::collect(std::vector<Posted>& posted) {
   constexpr std::size_t kAhead = 8;
-  for (std::size_t i = 0; i < posted_.size(); ++i) {
-    if (i + kAhead < posted_.size()) prefetch(posted_[i + kAhead].link, posted_[i + kAhead].lane);
-    if (i + kAhead / 2 < posted_.size())
-      prefetch_notes(posted_[i + kAhead / 2].link, posted_[i + kAhead / 2].lane);
-    give_credits(posted_[i].link, posted_[i].lane, posted_[i].cells, posted_[i].at);
+  for (std::size_t i = 0; i < posted.size(); ++i) {
+    if (i + kAhead < posted.size()) prefetch(posted[i + kAhead].link, posted[i + kAhead].lane);
+    if (i + kAhead / 2 < posted.size())
+      prefetch_notes(posted[i + kAhead / 2].link, posted[i + kAhead / 2].lane);
+    give_credits(posted[i].link, posted[i].lane, posted[i].cells, posted[i].at);
   }
-  posted_.clear();
+  posted.clear();
 }
 
 void LinkBank::Returning::grow() {
@@ -79,7 +82,7 @@ void LinkBank::Returning::grow() {
   last_ = held;
 }
 
-void LinkBank::give_credits(unsigned link, unsigned lane, int cells, Time at, unsigned stream) {
+void LinkBank::give_credits(unsigned link, unsigned lane, int cells, Time at, unsigned stream, bool foreign) {
   Lane& l = lane_[link * lanes_ + lane];
   Returning& r = l.returning[stream];
   // Keeps the list short: what is due by the sender's own time is never looked at again.
@@ -87,7 +90,9 @@ void LinkBank::give_credits(unsigned link, unsigned lane, int cells, Time at, un
   at = r.push(at, cells);
   Link& sender = links_[link];
   // The other stream may already have asked for a later time.
-  if (sender.waiting >> lane & 1) arm(link, at);
+  if ((sender.waiting >> lane & 1) == 0) return;
+  if (!foreign) return arm(link, at);
+  if (lower_armed(link, at)) queue_->post_late(at, late_key(link), unit_, what_, link);
 }
 
 void LinkBank::await_credits(unsigned link, unsigned lane) {

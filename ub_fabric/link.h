@@ -14,6 +14,7 @@
 #include "hw/units.h"
 #include "sim/event_queue.h"
 #include "sim/statistics.h"
+#include "sim/worker.h"
 #include "ub_fabric/fault.h"
 #include "ub_fabric/packet.h"
 
@@ -124,25 +125,29 @@ class LinkBank {
 
   // The other end gives back credits, known here at `at`; never earlier than those before it of the same
   // stream, 0 or 1.
-  void give_credits(unsigned link, unsigned lane, int cells, Time at, unsigned stream = 0);
+  void give_credits(unsigned link, unsigned lane, int cells, Time at, unsigned stream = 0) {
+    give_credits(link, lane, cells, at, stream, false);
+  }
   // The same from another module, whose memory accesses are elsewhere: put down here, sorted in by collect().
+  // Only one module does so for a link; those of different workers may do so side by side for different
+  // links, while the owner does not run.
   void post_credits(unsigned link, unsigned lane, int cells, Time at) {
-    if (awaiting_ != 0 || posted_.size() == kPosted) [[unlikely]] {
-      collect();
-      give_credits(link, lane, cells, at);
+    std::vector<Posted>& posted = posted_.mine();
+    if (awaiting_ != 0 || posted.size() == kPosted) [[unlikely]] {
+      collect(posted);
+      give_credits(link, lane, cells, at, 0, true);
       return;
     }
-    posted_.push_back(Posted{at, static_cast<std::uint16_t>(link), static_cast<std::uint8_t>(lane),
-                             static_cast<std::uint8_t>(cells)});
+    posted.push_back(Posted{at, static_cast<std::uint16_t>(link), static_cast<std::uint8_t>(lane),
+                            static_cast<std::uint8_t>(cells)});
   }
+  // Before credits posted by workers beyond 0.
+  void set_workers(unsigned workers) { posted_.set_workers(workers); }
   void collect();
 
   // The owner wants to be woken at `at` (no later, and not before its queue's time).
   void arm(unsigned link, Time at) {
-    Link& l = links_[link];
-    if (l.armed_at <= at) return;
-    l.armed_at = at;
-    queue_->push_late(at, std::uint64_t{unit_} << 16 | link, unit_, what_, link);
+    if (lower_armed(link, at)) queue_->push_late(at, late_key(link), unit_, what_, link);
   }
   // The owner is woken: false for an event that an earlier one has made void. Nobody waits any more.
   bool woken(unsigned link, Time at) {
@@ -222,6 +227,16 @@ class LinkBank {
       for (; !r.empty() && r.front().at <= now; r.pop()) lane.cells += r.front().cells;
     }
   }
+  bool lower_armed(unsigned link, Time at) {
+    Link& l = links_[link];
+    if (l.armed_at <= at) return false;
+    l.armed_at = at;
+    return true;
+  }
+  std::uint64_t late_key(unsigned link) const { return std::uint64_t{unit_} << 16 | link; }
+  // `foreign`: another module gives them.
+  void give_credits(unsigned link, unsigned lane, int cells, Time at, unsigned stream, bool foreign);
+  void collect(std::vector<Posted>& posted);
   void delay_by_faults(unsigned link, Hop hop);
   void observe(unsigned link, Hop hop, const Transmission& t);
   void update_hooked(unsigned link);
@@ -235,7 +250,7 @@ class LinkBank {
   std::vector<Lane> lane_;
   std::uint64_t packets_ = 0;
   unsigned awaiting_ = 0;  // lanes of all links that wait for credits
-  std::vector<Posted> posted_;
+  sim::PerWorker<std::vector<Posted>> posted_;
   std::vector<Clock> clocks_;
   std::vector<Hooks> hooks_;  // empty until the first attaches
 };

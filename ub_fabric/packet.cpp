@@ -4,13 +4,13 @@
 
 namespace cm384::ub {
 
-void PacketPool::grow() {
-  constexpr std::size_t kLargest = std::size_t{1} << 28;  // Hop has 28 bits for an index
-  const std::size_t first = pages_.size() * kPage;
-  if (first + kPage > kLargest) throw MachineError("unified bus: more than 2^28 packets at a time");
-  pages_.push_back(std::make_unique<Packet[]>(kPage));
+void PacketPool::grow(std::vector<PacketIndex>& free) {
+  const std::lock_guard lock(*growing_);
+  if (used_ == kPages) throw MachineError("unified bus: more than 2^28 packets at a time");
+  pages_[used_] = std::make_unique<Packet[]>(kPage);
+  const PacketIndex first = used_++ * kPage;
   // The lowest index comes first out of the free list.
-  for (PacketIndex i = kPage; i-- > 0;) free_.push_back(static_cast<PacketIndex>(first) + i);
+  for (PacketIndex i = kPage; i-- > 0;) free.push_back(first + i);
 }
 
 }  // namespace cm384::ub

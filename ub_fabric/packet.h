@@ -3,11 +3,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "hw/units.h"
 #include "sim/payload.h"
 #include "sim/transaction.h"
+#include "sim/worker.h"
 
 namespace cm384::ub {
 
@@ -83,37 +85,54 @@ class Hop {
   std::uint64_t bits_ = 0;
 };
 
-// Slab of packets. One pool a machine; for use by one thread. References stay valid until release.
+// Slab of packets. One pool a machine; each worker has a list of free ones. References stay valid until
+// release.
 class PacketPool {
  public:
+  void set_workers(unsigned workers) { lists_.set_workers(workers); }
+
   PacketIndex allocate() {
-    if (free_.empty()) grow();
-    const PacketIndex index = free_.back();
-    free_.pop_back();
-    if (free_.size() >= kAhead) __builtin_prefetch(&(*this)[free_[free_.size() - kAhead]], 1);
+    List& list = lists_.mine();
+    std::vector<PacketIndex>& free = list.free;
+    if (free.empty()) grow(free);
+    const PacketIndex index = free.back();
+    free.pop_back();
+    if (free.size() >= kAhead) __builtin_prefetch(&(*this)[free[free.size() - kAhead]], 1);
     (*this)[index].next = kNoPacket;
-    ++in_use_;
+    ++list.taken;
     return index;
   }
   void release(PacketIndex index) {
-    free_.push_back(index);
-    --in_use_;
+    List& list = lists_.mine();
+    list.free.push_back(index);
+    --list.taken;
   }
   Packet& operator[](PacketIndex index) { return pages_[index >> kPageShift][index & (kPage - 1)]; }
   const Packet& operator[](PacketIndex index) const {
     return pages_[index >> kPageShift][index & (kPage - 1)];
   }
-  std::size_t in_use() const { return in_use_; }
+  std::size_t in_use() const {
+    std::ptrdiff_t sum = 0;
+    lists_.each([&](const List& list) { sum += list.taken; });
+    return static_cast<std::size_t>(sum);
+  }
 
  private:
   static constexpr unsigned kPageShift = 14;
   static constexpr PacketIndex kPage = 1u << kPageShift;
+  static constexpr PacketIndex kPages = (1u << 28) / kPage;  // Hop has 28 bits for an index
   static constexpr std::size_t kAhead = 4;  // allocations that the host's cache is asked ahead for
-  void grow();
+  struct List {
+    std::vector<PacketIndex> free;  // the last released last
+    std::ptrdiff_t taken = 0;
+  };
+  void grow(std::vector<PacketIndex>& free);
 
-  std::vector<std::unique_ptr<Packet[]>> pages_;
-  std::vector<PacketIndex> free_;  // the last released last
-  std::size_t in_use_ = 0;
+  sim::PerWorker<List> lists_;
+  std::unique_ptr<std::mutex> growing_ = std::make_unique<std::mutex>();
+  PacketIndex used_ = 0;  // pages
+  // Never moves: others read it while one grows.
+  std::unique_ptr<std::unique_ptr<Packet[]>[]> pages_ = std::make_unique<std::unique_ptr<Packet[]>[]>(kPages);
 };
 
 // First-in first-out list of packets, linked through Packet::next. A packet stands in one list at a time.

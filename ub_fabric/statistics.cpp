@@ -47,7 +47,7 @@ void UbController::declare_statistics(sim::Statistics& to, const sim::StatisticP
 void SubPlane::declare_statistics(sim::Statistics& to, const sim::StatisticPath& at) const {
   to.declare(at, "events", "events", "of the simulator that the sub-plane handled",
              [this] { return queue_.handled(); });
-  to.declare(at, "injected", "packets", "that entered from dies and sockets", injected_);
+  to.declare(at, "injected", "packets", "that entered from dies and sockets", [this] { return injected(); });
   to.declare(at, "delivered", "packets", "that left to dies and sockets", delivered_);
   for (unsigned n = 0; n < peer_.size(); ++n) {
     if ((peer_[n] & kToEndpoint) == 0) continue;

@@ -122,7 +122,7 @@ void SubPlane::inject(sim::EventQueue& from, Endpoint endpoint, Hop hop, Time ar
   assert(arrival >= from.now() + endpoint_latency_);
   const unsigned input = link_to_endpoint(endpoint);
   if (foreign_[chip_of_[input]] == nullptr) arrival += pipeline_;
-  ++injected_;
+  ++injected_.mine();
   queue_.push_from(from, arrival, input, kArrival, hop.bits());
 }
 

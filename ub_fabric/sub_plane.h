@@ -79,13 +79,25 @@ class SubPlane {
   // Of links whose ends take part.
   void declare_statistics(sim::Statistics& to, const sim::StatisticPath& at) const;
   // Packets inside its chips' input buffers or on links between them.
-  std::uint64_t in_flight() const { return injected_ - delivered_; }
+  std::uint64_t in_flight() const { return injected() - delivered_; }
+
+  // Before workers beyond 0 inject or deliver.
+  void set_workers(unsigned workers) {
+    queue_.set_workers(workers);
+    links_.set_workers(workers);
+    injected_.set_workers(workers);
+  }
 
  private:
   friend class ChipHost;
   enum What : std::uint32_t { kArrival, kOutput };
   static constexpr std::uint32_t kToEndpoint = 0x80000000;
 
+  std::uint64_t injected() const {
+    std::uint64_t sum = 0;
+    injected_.each([&](std::uint64_t by_worker) { sum += by_worker; });
+    return sum;
+  }
   void handle(const sim::Event& event);
   void prefetch(const sim::Event& event) const;
   unsigned route(unsigned chip, unsigned input, Hop hop);
@@ -119,7 +131,7 @@ class SubPlane {
   std::vector<std::uint8_t> turn_;      // next L2 chip, an input
   std::vector<Attachment> attached_;
   std::vector<SwitchChip*> foreign_;  // a chip; nullptr: built in
-  std::uint64_t injected_ = 0;
+  sim::PerWorker<std::uint64_t> injected_;
   std::uint64_t delivered_ = 0;
 };
 

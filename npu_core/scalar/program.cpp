@@ -13,7 +13,8 @@ const PageBytes kZeros{};
 
 }  // namespace
 
-Program::Program(std::shared_ptr<const ElfImage> image, const hw::ScalarCoreParameters& parameters)
+Program::Program(std::shared_ptr<const ElfImage> image, const hw::ScalarCoreParameters& parameters,
+                 unsigned workers)
     : image_(std::move(image)),
       parameters_(parameters),
       pages_(PrivateMemory::kPages, &kZeros),
@@ -43,7 +44,8 @@ Program::Program(std::shared_ptr<const ElfImage> image, const hw::ScalarCorePara
     text_low_ = text_high_ == 0 ? segment.address : std::min(text_low_, segment.address);
     text_high_ = std::max(text_high_, end);
   }
-  blocks_ = std::make_unique<DecodeCache>(parameters_, text_low_, text_high_);
+  for (unsigned w = 0; w < workers; ++w)
+    blocks_.push_back(std::make_unique<DecodeCache>(parameters_, text_low_, text_high_));
 }
 
 Program::~Program() = default;

@@ -9,6 +9,7 @@
 
 #include "hw/parameters/scalar_core.h"
 #include "npu_core/scalar/elf_image.h"
+#include "sim/worker.h"
 
 namespace cm384::npu {
 
@@ -20,8 +21,9 @@ using PageBytes = std::array<std::byte, kPageBytes>;
 class Program {
  public:
   // The decoded blocks hold the static part of the timing, so a program is made for one set of parameters
-  // (kept by reference: they must outlive it).
-  Program(std::shared_ptr<const ElfImage> image, const hw::ScalarCoreParameters& parameters);
+  // (kept by reference: they must outlive it). Cores of different workers share no decoded blocks.
+  Program(std::shared_ptr<const ElfImage> image, const hw::ScalarCoreParameters& parameters,
+          unsigned workers = 1);
   ~Program();
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
@@ -31,7 +33,7 @@ class Program {
   const PageBytes& page(std::size_t index) const { return *pages_[index]; }
   // True where the page holds executable bytes of the image.
   bool is_text(std::size_t index) const { return text_[index]; }
-  DecodeCache& blocks() { return *blocks_; }
+  DecodeCache& blocks() { return *blocks_[sim::worker()]; }
   const hw::ScalarCoreParameters& parameters() const { return parameters_; }
   // Executable addresses of the image, [low, high).
   std::uint64_t text_low() const { return text_low_; }
@@ -44,7 +46,7 @@ class Program {
   std::vector<const PageBytes*> pages_;
   std::vector<bool> text_;
   std::uint64_t text_low_ = 0, text_high_ = 0;
-  std::unique_ptr<DecodeCache> blocks_;
+  std::vector<std::unique_ptr<DecodeCache>> blocks_;  // by worker
 };
 
 }  // namespace cm384::npu

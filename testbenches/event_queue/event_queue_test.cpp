@@ -121,11 +121,52 @@ TEST(EventQueue, FarEventsMixWithNearOnes) {
   EXPECT_THAT(units_until(queue, 1000_ms), ElementsAre(0, 1, 2, 3, 4));
 }
 
+// Two workers send to a queue whose owner is a third's.
+TEST(EventQueue, TakesWhatWorkersSentSideBySide) {
+  EventQueue target(1), first(2), second(3);
+  for (EventQueue* queue : {&target, &first, &second}) queue->set_workers(3);
+  {
+    const WorkerScope scope(2);
+    target.push_from(second, 20_ps, 3, 0);
+    target.push_from(second, 10_ps, 1, 0);
+  }
+  {
+    const WorkerScope scope(1);
+    target.push_from(first, 10_ps, 0, 0);
+    target.post_late(10_ps, 7, 2, 0);
+  }
+  EXPECT_EQ(target.size(), 4u);
+  EXPECT_FALSE(target.empty());
+  EXPECT_EQ(target.next_time(), 10_ps);
+  EXPECT_THAT(units_until(target, 1_us), ElementsAre(0, 1, 2, 3));
+}
+
 class Told : public WakeListener {
  public:
   void wake_at(Time t) override { times.push_back(t.ps); }
   std::vector<std::int64_t> times;
 };
+
+// A worker cannot see what another has told.
+TEST(EventQueue, TellsTheListenerForEachWorker) {
+  EventQueue queue(1), sender(2);
+  queue.set_workers(2);
+  Told told;
+  queue.set_listener(&told);
+  queue.push_from(sender, 50_ps, 0, 0);
+  queue.push_from(sender, 60_ps, 0, 0);
+  {
+    const WorkerScope scope(1);
+    queue.push_from(sender, 70_ps, 0, 0);
+    queue.push_from(sender, 40_ps, 0, 0);
+  }
+  EXPECT_THAT(std::exchange(told.times, {}), ElementsAre(50, 70, 40));
+  queue.run_until(65_ps, [](const Event&) {});
+  EXPECT_THAT(std::exchange(told.times, {}), ElementsAre(70));
+  const WorkerScope scope(1);
+  queue.push_from(sender, 80_ps, 0, 0);
+  EXPECT_THAT(told.times, IsEmpty());
+}
 
 TEST(EventQueue, TellsTheListenerOfWhatComesEarlier) {
   EventQueue queue;
@@ -164,8 +205,9 @@ TEST_P(Differential, AgreesWithASortedMap) {
   std::uint64_t own = 0;
   std::uint64_t sent = 0;
   std::uint64_t serial = 0;
-  const auto push = [&](Time at) {
-    if (random() % 4 == 0) {
+  // Other modules send only while the owner does not run.
+  const auto push = [&](Time at, bool running = false) {
+    if (!running && random() % 2 == 0) {
       queue.push_from(sender, at, 0, 0, serial);
       reference.emplace(std::pair{at.ps, (std::uint64_t{4} << 44) | sent++}, serial++);
     } else {
@@ -192,7 +234,7 @@ TEST_P(Differential, AgreesWithASortedMap) {
   Time end{};
   for (int window = 0; window < 3000; ++window) {
     if (reference.size() < 300) {
-      for (std::uint64_t i = random() % 50; i > 0; --i) push(end + Time{delay()});
+      for (std::uint64_t i = random() % 100; i > 0; --i) push(end + Time{delay()});
     }
     end += Time{delay()};
     int budget = 200;
@@ -202,7 +244,7 @@ TEST_P(Differential, AgreesWithASortedMap) {
       ASSERT_EQ(e.order, reference.begin()->first.second);
       ASSERT_EQ(e.argument, reference.begin()->second);
       reference.erase(reference.begin());
-      if (budget-- > 0) push(e.at + Time{delay()});
+      if (budget-- > 0) push(e.at + Time{delay()}, true);
     });
     ASSERT_EQ(queue.size(), reference.size());
     ASSERT_EQ(queue.next_time().ps, reference.empty() ? Time::never().ps : reference.begin()->first.first);

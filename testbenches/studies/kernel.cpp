@@ -100,6 +100,7 @@ StudyResult run(const StudyContext& context) {
   runtime.put(block, arguments);
 
   const File trace = open_trace(context);
+  // One die alone: its package is one module.
   if (trace) session.machine().die(die).core(0).scalar().set_trace(trace.get());
   const auto cores = runtime.first_cores(context.option<int>("cores"));
   const auto launch = runtime.launch(die, runtime.load(image), block, cores, runtime.earliest_start());

@@ -17,7 +17,9 @@ namespace {
 // Studies as validation runs them: no options of their own.
 StudyContext study_context(const ValidationContext& context) {
   static const boost::program_options::variables_map no_options;
-  return {context.machine, context.seed, no_options, context.progress, context.interrupted, 0, ""};
+  StudyContext made{context.machine, context.seed, no_options, context.progress, context.interrupted, 0, ""};
+  made.threads = host_threads();
+  return made;
 }
 
 Predictions predict_table_1(const ValidationContext& context) {

@@ -41,6 +41,7 @@ Json simulator_object(const StudyResult& result, const RunFacts& run) {
           {"packet_hops", counts.packet_hops},
           {"memory_requests", counts.memory_requests},
           {"damaged_transmissions", counts.damaged},
+          {"threads", counts.threads},
           {"rtl_cycles", counts.rtl_cycles},
           {"rtl_packets", counts.rtl_packets},
           {"events", counts.events},

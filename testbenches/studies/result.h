@@ -22,6 +22,7 @@ struct SimulatorCounts {
   std::uint64_t packet_hops = 0;   // one packet, acknowledgements included, crossing one link
   std::uint64_t events = 0;
   std::uint64_t memory_requests = 0;
+  unsigned threads = 1;           // of the host, at most at a time
   std::uint64_t rtl_cycles = 0;   // clocked by Verilated chips
   std::uint64_t rtl_packets = 0;  // through them
   std::uint64_t damaged = 0;      // transmissions, by faults asked for

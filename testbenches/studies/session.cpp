@@ -20,6 +20,7 @@ supernode::SupernodeOptions machine_options(const StudyContext& context, const S
   made.die = options.die;
   made.patience = options.patience;
   made.interrupted = &context.interrupted;
+  made.threads = context.threads;
   made.output = options.output;
   made.progress = [&context, fraction, from = options.progress_from, to = options.progress_to](
                       Time simulated, std::uint64_t events) {
@@ -82,6 +83,7 @@ Session::Session(const StudyContext& context, const SessionOptions& options)
   if (context.observers != nullptr) context.observers->attach(machine_, rtl_);
   if (context.gdb_port == 0) return;
   debugger_ = std::make_unique<npu::GdbStub>(static_cast<std::uint16_t>(context.gdb_port));
+  machine_.use_one_thread();
   machine_.die(options.dies.front()).core(0).attach_debugger(*debugger_);
 }
 
@@ -116,6 +118,7 @@ void Session::count(SimulatorCounts& into) const {
   into.packet_hops += counts.packet_hops;
   into.events += counts.events;
   into.memory_requests += counts.memory_requests;
+  into.threads = std::max(into.threads, machine_.threads());
   into.damaged += faults_.strikes();
   into.rtl_cycles += rtl_.counters().cycles;
   into.rtl_packets += rtl_.counters().packets;

@@ -2,6 +2,7 @@
 // Studies stand in one table, registry.cpp.
 #pragma once
 
+#include <algorithm>
 #include <boost/program_options/options_description.hpp>
 #include <boost/program_options/variables_map.hpp>
 #include <csignal>
@@ -9,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <thread>
 
 #include "hw/machine.h"
 #include "testbenches/studies/result.h"
@@ -41,12 +43,18 @@ struct StudyContext {
   StatisticsFile* statistics = nullptr;  // takes what the study's machines counted; null: nobody asked
   Profile* profile = nullptr;            // takes what they did over time; null: no --out
   Observers* observers = nullptr;        // watch the study's machines; null: nobody asked
+  unsigned threads = 1;                  // of the host, that run a machine's modules side by side
 
   template <class T>
   const T& option(const char* name) const {
     return options[name].as<T>();
   }
 };
+
+// As many as the host has cores for this process.
+inline unsigned host_threads() {
+  return std::max(1u, std::thread::hardware_concurrency());
+}
 
 struct Study {
   std::string_view name;

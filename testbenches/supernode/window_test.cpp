@@ -1,11 +1,16 @@
 // What is simulated does not depend on how long modules run before they hand over, or on who goes first.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <functional>
+#include <string>
 
+#include "firmware/abi/kernel.h"
 #include "firmware/abi/memory_map.h"
 #include "firmware/abi/p2p.h"
 #include "firmware/embedded.h"
+#include "supernode/faults.h"
 #include "supernode/runtime.h"
 #include "supernode/supernode.h"
 
@@ -18,13 +23,15 @@ constexpr int kCores = 6;
 
 // Two dies of a package and one of another node write to each other's memory, in a ring: by the package link,
 // by sub-planes, and through their L2 chips. Times of every block, in the order of the ring.
-std::vector<std::uint64_t> ring(Time window, bool reversed) {
+std::vector<std::uint64_t> ring(Time window, bool reversed, unsigned threads = 1) {
   const hw::Machine parameters = hw::load_machine("cloudmatrix384");
   const std::vector<int> dies = {0, 1, 16};
   SupernodeOptions options;
   options.dies = dies;
   if (reversed) std::reverse(options.dies.begin(), options.dies.end());
   options.window = window;
+  options.threads = threads;
+  options.worth_sharing = 0;
   Supernode machine(parameters, options);
   Runtime runtime(machine);
   const auto program = runtime.load(npu::ElfImage::from_memory(firmware::kernel_image("p2p"), "p2p"));
@@ -43,6 +50,8 @@ std::vector<std::uint64_t> ring(Time window, bool reversed) {
     runtime.launch(dies[n], program, block, runtime.first_cores(kCores), runtime.earliest_start());
   }
   runtime.wait();
+  EXPECT_EQ(machine.threads(), threads);
+  EXPECT_EQ(machine.shared_windows() > 100, threads > 1);
   std::vector<std::uint64_t> times;
   for (const std::uint64_t at : results) {
     for (int b = 0; b < kCores; ++b) {
@@ -81,6 +90,74 @@ TEST(Windows, AreAsLongAsWhatAPacketTakesFromDieToDie) {
 
 TEST(Windows, TheOrderOfModulesChangesNothing) {
   EXPECT_EQ(ring(Time::never(), true), ring(Time::never(), false));
+}
+
+TEST(Windows, ThreadsChangeNothing) {
+  const std::vector<std::uint64_t> one = ring(Time::never(), false);
+  EXPECT_EQ(ring(Time::never(), false, 2), one);
+  EXPECT_EQ(ring(100_ns, true, 2), one);
+}
+
+TEST(Windows, NoMoreThreadsThanPackages) {
+  const hw::Machine parameters = hw::load_machine("cloudmatrix384");
+  SupernodeOptions options;
+  options.dies = {0, 1, 2, 5};
+  options.threads = 8;
+  EXPECT_EQ(Supernode(parameters, options).threads(), 3u);
+  options.dies = {};
+  EXPECT_EQ(Supernode(parameters, options).threads(), 1u);
+}
+
+TEST(Windows, WhoLooksOnGetsOneThread) {
+  const hw::Machine parameters = hw::load_machine("cloudmatrix384");
+  const auto threads_after = [&](const std::function<void(Supernode&)>& then) {
+    SupernodeOptions options;
+    options.dies = {0, 2};
+    options.threads = 2;
+    Supernode machine(parameters, options);
+    EXPECT_EQ(machine.threads(), 2u);
+    then(machine);
+    return machine.threads();
+  };
+  EXPECT_EQ(threads_after([](Supernode& m) { m.trace_transactions(); }), 1u);
+  EXPECT_EQ(threads_after([](Supernode& m) { m.follow_transactions(); }), 1u);
+  EXPECT_EQ(threads_after([](Supernode& m) { m.trace_links(); }), 1u);
+  EXPECT_EQ(threads_after([](Supernode& m) { Faults(m).attach(parse_fault("plane=0,die=0,rate=0.1")); }), 1u);
+  EXPECT_EQ(threads_after([](Supernode& m) { Runtime(m).host_barrier({0, 2}); }), 1u);
+  EXPECT_EQ(threads_after([](Supernode& m) { Runtime(m).host_function(0, [] {}); }), 1u);
+}
+
+// Kernels of several packages print in the same windows.
+TEST(Windows, ThreadsPrintInTheSameOrder) {
+  const auto printed = [](unsigned threads) {
+    const hw::Machine parameters = hw::load_machine("cloudmatrix384");
+    std::vector<std::string> lines;
+    SupernodeOptions options;
+    options.dies = {9, 0, 1, 2, 4, 6};
+    options.threads = threads;
+    options.worth_sharing = 0;
+    options.output = [&](int die, int core, std::string_view text) {
+      lines.push_back(fmt::format("{}.{}: {}", die, core, text));
+    };
+    Supernode machine(parameters, options);
+    Runtime runtime(machine);
+    const auto program = runtime.load(npu::ElfImage::from_memory(firmware::kernel_image("hello"), "hello"));
+    for (const int die : options.dies) {
+      cm384_kernel arguments{};
+      arguments.scratch_bytes = 64 << 20;
+      arguments.scratch = runtime.allocate(die, arguments.scratch_bytes);
+      const std::uint64_t block = runtime.allocate(die, sizeof arguments);
+      runtime.put(block, arguments);
+      runtime.launch(die, program, block, runtime.first_cores(48), runtime.earliest_start());
+    }
+    runtime.wait();
+    EXPECT_EQ(machine.shared_windows() > 0, threads > 1);
+    return lines;
+  };
+  const std::vector<std::string> one = printed(1);
+  EXPECT_GE(one.size(), 6u * 48u);
+  EXPECT_EQ(printed(2), one);
+  EXPECT_EQ(printed(5), one);
 }
 
 }  // namespace
