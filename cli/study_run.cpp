@@ -12,6 +12,7 @@
 #include "hw/quantity.h"
 #include "sim/error.h"
 #include "sim/worker.h"
+#include "supernode/workers.h"
 #include "testbenches/studies/observers.h"
 #include "testbenches/studies/profile.h"
 #include "testbenches/studies/statistics_file.h"
@@ -79,7 +80,7 @@ std::set<int> numbers_of(const po::variables_map& values, const char* option) {
 
 unsigned threads_of(const po::variables_map& values) {
   const int asked = values["threads"].as<int>();
-  return asked == 0 ? studies::host_threads() : static_cast<unsigned>(asked);
+  return asked == 0 ? supernode::host_cores() : static_cast<unsigned>(asked);
 }
 
 studies::ObserverRequest observers_of(const po::variables_map& values) {

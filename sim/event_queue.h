@@ -41,7 +41,7 @@ class WakeListener {
   ~WakeListener() = default;
 };
 
-// Three tiers: the open bucket, sorted; a wheel of 512 buckets after it, unsorted lists over one slab; and a
+// Three tiers: the open bucket, sorted; a wheel of 512 buckets after it, unsorted lists of chunks; and a
 // heap of what lies beyond the wheel. A push into the wheel is O(1), empty buckets are skipped by bit masks,
 // and sorting sees only the few events of one bucket.
 class EventQueue {
@@ -135,8 +135,9 @@ class EventQueue {
     for (const Event& e : late_) visit(e);
     const std::int64_t last = std::min(bucket_of(end), open_ + kBuckets - 1);
     for (std::int64_t bucket = open_ + 1; bucket <= last; ++bucket) {
-      for (std::uint32_t n = head_[static_cast<std::size_t>(bucket & kMask)]; n != kNone; n = next_[n])
-        visit(slab_[n]);
+      for_each_chunk(static_cast<std::size_t>(bucket & kMask), [&](std::uint32_t n) {
+        for (std::uint32_t i = 0; i < links_[n].count; ++i) visit(chunks_[n].events[i]);
+      });
     }
   }
 
@@ -241,15 +242,9 @@ class EventQueue {
     for (unsigned n = 0; n < others_; ++n) collect(more_[n].events);
   }
   void collect(std::vector<Event>& posted) {
-    constexpr std::size_t kFetched = 8;  // places ahead that the host's cache is asked for
-    constexpr std::size_t kFirst = 64;   // after these the host sees by itself what is read
+    constexpr std::size_t kFirst = 64;  // after these the host sees by itself what is read
     if (!posted.empty()) sim::prefetch(posted.data(), std::min(posted.size(), kFirst) * sizeof(Event));
     for (std::size_t n = 0; n < posted.size(); ++n) {
-      if (free_.size() > kFetched) {
-        const std::uint32_t node = free_[free_.size() - 1 - kFetched];
-        __builtin_prefetch(&slab_[node], 1);
-        __builtin_prefetch(&next_[node], 1);
-      }
       place(posted[n]);
       told_ = std::min(told_, posted[n].at);  // by post()
     }
@@ -258,19 +253,22 @@ class EventQueue {
 
   void link(std::int64_t bucket, const Event& e) {
     const auto slot = static_cast<std::size_t>(bucket & kMask);
-    std::uint32_t node = kNone;
-    if (free_.empty()) {
-      node = static_cast<std::uint32_t>(slab_.size());
-      slab_.emplace_back();
-      next_.push_back(kNone);
-    } else {
-      node = free_.back();
-      free_.pop_back();
-      if (!free_.empty()) __builtin_prefetch(&slab_[free_.back()], 1);  // for the next push
+    std::uint32_t chunk = head_[slot];
+    if (chunk == kNone || links_[chunk].count == kChunk) {
+      const std::uint32_t before = chunk;
+      if (free_.empty()) {
+        chunk = static_cast<std::uint32_t>(chunks_.size());
+        chunks_.emplace_back();
+        links_.emplace_back();
+      } else {
+        chunk = free_.back();
+        free_.pop_back();
+        if (!free_.empty()) __builtin_prefetch(&chunks_[free_.back()], 1);
+      }
+      links_[chunk] = {before, 0};
+      head_[slot] = chunk;
     }
-    slab_[node] = e;
-    next_[node] = head_[slot];
-    head_[slot] = node;
+    chunks_[chunk].events[links_[chunk].count++] = e;
     used_[slot >> 6] |= std::uint64_t{1} << (slot & 63);
   }
 
@@ -310,10 +308,11 @@ class EventQueue {
     }
     const auto slot = static_cast<std::size_t>(open_ & kMask);
     ask_for((slot + 1) & kMask);
-    for (std::uint32_t n = head_[slot]; n != kNone; n = next_[n]) {
-      sorted_.push_back(slab_[n]);
+    for_each_chunk(slot, [this](std::uint32_t n) {
+      const auto first = chunks_[n].events.begin();
+      sorted_.insert(sorted_.end(), first, first + links_[n].count);
       free_.push_back(n);
-    }
+    });
     head_[slot] = kNone;
     used_[slot >> 6] &= ~(std::uint64_t{1} << (slot & 63));
     while (!far_.empty() && bucket_of(far_.front().at) < open_ + kBuckets) {
@@ -324,9 +323,15 @@ class EventQueue {
     if (sorted_.size() > 1) std::sort(sorted_.begin(), sorted_.end(), Later{});
   }
 
+  template <class Visit>
+  void for_each_chunk(std::size_t slot, Visit&& visit) const {
+    for (std::uint32_t n = head_[slot]; n != kNone; n = links_[n].next) visit(n);
+  }
+
   // Asks the cache for the events of a bucket.
   void ask_for(std::size_t slot) const {
-    for (std::uint32_t n = head_[slot]; n != kNone; n = next_[n]) __builtin_prefetch(&slab_[n]);
+    for_each_chunk(slot,
+                   [this](std::uint32_t n) { sim::prefetch(&chunks_[n], links_[n].count * sizeof(Event)); });
   }
 
   // The first bucket after open_ that the wheel holds; requires one.
@@ -358,10 +363,19 @@ class EventQueue {
   std::int64_t open_ = 0;      // the open bucket; the wheel holds the 511 after it
   std::vector<Event> sorted_;  // latest first
   std::vector<Event> late_;    // pushed into the open bucket or before it: a heap
-  std::vector<Event> slab_;
-  std::vector<std::uint32_t> next_;                  // of slab_: the next in its bucket
-  std::vector<std::uint32_t> free_;                  // nodes of slab_, the last freed last
-  std::vector<std::uint32_t> head_;                  // first node of each bucket
+  // Events of the wheel: chunks of one bucket each, so that they stand together in the host's memory.
+  static constexpr std::uint32_t kChunk = 8;
+  struct alignas(64) Chunk {
+    std::array<Event, kChunk> events;
+  };
+  struct Link {
+    std::uint32_t next = kNone;  // chunk of the same bucket, full
+    std::uint32_t count = 0;     // events held
+  };
+  std::vector<Chunk> chunks_;
+  std::vector<Link> links_;                          // of chunks_
+  std::vector<std::uint32_t> free_;                  // chunks, the last freed last
+  std::vector<std::uint32_t> head_;                  // of each bucket, the chunk that is being filled
   std::array<std::uint64_t, kBuckets / 64> used_{};  // buckets that hold something
   std::vector<Event> far_;                           // beyond the wheel: a heap
 };

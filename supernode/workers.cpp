@@ -1,7 +1,10 @@
 #include "supernode/workers.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+
+#include <algorithm>
 
 #include "sim/worker.h"
 
@@ -32,6 +35,13 @@ void await_change(const std::atomic<std::uint32_t>& word, std::uint32_t old) {
 }
 
 }  // namespace
+
+unsigned host_cores() {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return 1;
+  return static_cast<unsigned>(std::max(1, CPU_COUNT(&allowed)));
+}
 
 Workers::~Workers() {
   leaving_ = true;

@@ -9,6 +9,9 @@
 
 namespace cm384::supernode {
 
+// Cores of the host that this process may use.
+unsigned host_cores();
+
 // Workers 0 to count - 1. Worker 0 is the thread that calls run(); the others wait for work, awake for some
 // 50 us and then asleep.
 class Workers {

@@ -62,7 +62,7 @@ void LinkBank::collect() {
 void LinkBank::collect(std::vector<Posted>& posted) {
   constexpr std::size_t kAhead = 8;
   for (std::size_t i = 0; i < posted.size(); ++i) {
-    if (i + kAhead < posted.size()) prefetch(posted[i + kAhead].link, posted[i + kAhead].lane);
+    if (i + kAhead < posted.size()) prefetch_credits(posted[i + kAhead].link, posted[i + kAhead].lane);
     if (i + kAhead / 2 < posted.size())
       prefetch_notes(posted[i + kAhead / 2].link, posted[i + kAhead / 2].lane);
     give_credits(posted[i].link, posted[i].lane, posted[i].cells, posted[i].at);
@@ -71,7 +71,7 @@ void LinkBank::collect(std::vector<Posted>& posted) {
 }
 
 void LinkBank::Returning::grow() {
-  constexpr std::uint16_t kFirst = 8;
+  constexpr std::uint16_t kFirst = 16;
   const auto size = static_cast<std::uint16_t>(notes_ == nullptr ? kFirst : 2 * (mask_ + 1));
   auto larger = std::make_unique<Note[]>(size);
   const std::uint16_t held = count();
@@ -88,22 +88,22 @@ void LinkBank::give_credits(unsigned link, unsigned lane, int cells, Time at, un
   // Keeps the list short: what is due by the sender's own time is never looked at again.
   if (r.full()) redeem(l, queue_->now());
   at = r.push(at, cells);
-  Link& sender = links_[link];
+  if (!l.waits) return;
   // The other stream may already have asked for a later time.
-  if ((sender.waiting >> lane & 1) == 0) return;
   if (!foreign) return arm(link, at);
   if (lower_armed(link, at)) queue_->post_late(at, late_key(link), unit_, what_, link);
 }
 
 void LinkBank::await_credits(unsigned link, unsigned lane) {
   collect();
-  Link& l = links_[link];
-  if ((l.waiting >> lane & 1) == 0) {
-    l.waiting |= static_cast<std::uint16_t>(1u << lane);
+  Lane& l = lane_[link * lanes_ + lane];
+  if (!l.waits) {
+    l.waits = true;
+    ++links_[link].waiting;
     ++awaiting_;
   }
-  for (const Returning& r : lane_[link * lanes_ + lane].returning) {
-    if (!r.empty()) arm(link, r.front().at);
+  for (const Returning& r : l.returning) {
+    if (!r.empty()) arm(link, r.front().at());
   }
 }
 

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -66,9 +65,12 @@ class LinkBank {
   // Packets sent over all links, each counted once.
   std::uint64_t packets() const { return packets_; }
 
-  // Asks the cache for a link's state.
+  // Asks the cache for a link's state, for what giving credits touches.
   void prefetch(unsigned link, unsigned lane) const {
     __builtin_prefetch(&links_[link], 1);
+    prefetch_credits(link, lane);
+  }
+  void prefetch_credits(unsigned link, unsigned lane) const {
     __builtin_prefetch(&lane_[link * lanes_ + lane], 1);
   }
   // For the credits on their way back, once the above is there.
@@ -154,8 +156,12 @@ class LinkBank {
     Link& l = links_[link];
     if (l.armed_at != at) return false;
     l.armed_at = Time::never();
-    awaiting_ -= static_cast<unsigned>(std::popcount(l.waiting));
-    l.waiting = 0;
+    awaiting_ -= l.waiting;
+    for (unsigned lane = 0; l.waiting != 0; ++lane) {
+      bool& waits = lane_[link * lanes_ + lane].waits;
+      l.waiting = static_cast<std::uint16_t>(l.waiting - (waits ? 1 : 0));
+      waits = false;
+    }
     return true;
   }
   // The owner waits for credits of a lane: wakes it when the next come back.
@@ -171,14 +177,21 @@ class LinkBank {
     std::uint64_t packets = 0;
     std::uint64_t flits = 0;
     std::uint32_t retransmissions = 0;
-    std::uint16_t waiting = 0;  // lanes that wait for credits
+    std::uint16_t waiting = 0;  // lanes that wait for credits: how many
     std::uint8_t clock = 0;
     bool hooked = false;
   };
   static_assert(sizeof(Link) <= 64);
-  struct Note {
-    Time at;
-    std::int32_t cells = 0;
+  // Cells that come back at a time, in one word: time in ps << 8 | cells.
+  class Note {
+   public:
+    Note() = default;
+    Note(Time at, std::int32_t cells) : bits_(at.ps << 8 | cells) {}
+    Time at() const { return Time{bits_ >> 8}; }
+    std::int32_t cells() const { return static_cast<std::int32_t>(bits_ & 0xff); }
+
+   private:
+    std::int64_t bits_ = 0;
   };
   // Notes of credits on their way back, in order of time: a ring that grows.
   class Returning {
@@ -191,7 +204,7 @@ class LinkBank {
     Time push(Time at, std::int32_t cells) {
       if (full()) grow();
       latest_ = std::max(latest_, at);
-      notes_[last_++ & mask_] = {latest_, cells};
+      notes_[last_++ & mask_] = Note(latest_, cells);
       return latest_;
     }
     void prefetch() const {
@@ -208,8 +221,10 @@ class LinkBank {
   struct alignas(64) Lane {
     std::int32_t cells = 0;
     std::int32_t buffer = 0;
+    bool waits = false;                  // for credits
     std::array<Returning, 2> returning;  // streams
   };
+  static_assert(sizeof(Lane) == 64);
   struct Posted {
     Time at;
     std::uint16_t link = 0;
@@ -224,7 +239,7 @@ class LinkBank {
 
   void redeem(Lane& lane, Time now) {
     for (Returning& r : lane.returning) {
-      for (; !r.empty() && r.front().at <= now; r.pop()) lane.cells += r.front().cells;
+      for (; !r.empty() && r.front().at() <= now; r.pop()) lane.cells += r.front().cells();
     }
   }
   bool lower_armed(unsigned link, Time at) {

@@ -23,6 +23,7 @@ SubPlane::SubPlane(unsigned index, const Parameters& parameters, PacketPool& pac
       store_(parameters.ub.switch_chip.forwarding == "packet-store"),
       pipeline_(parameters.ub.switch_chip.pipeline_latency),
       endpoint_latency_(parameters.ub.link.endpoint_latency),
+      trunk_latency_(parameters.ub.link.trunk_latency),
       peer_(shape_.chips() * shape_.ports(), 0),
       upstream_(shape_.chips() * shape_.ports()),
       turn_(shape_.chips() * shape_.ports(), 0),
@@ -102,7 +103,7 @@ void SubPlane::prefetch(const sim::Event& event) const {
   const Hop hop{event.argument};
   const Upstream& upstream = upstream_[event.unit];
   if (upstream.bank == &links_) {
-    links_.prefetch(upstream.link, hop.lane());
+    links_.prefetch_credits(upstream.link, hop.lane());
   } else {
     __builtin_prefetch(upstream.bank);
   }
@@ -179,7 +180,7 @@ void SubPlane::send(unsigned input, unsigned output, Hop hop) {
   const Transmission t = links_.transmit(output, hop, queue_.now());
   const Upstream& upstream = upstream_[input];
   if (upstream.bank == &links_) {
-    links_.give_credits(upstream.link, hop.lane(), hop.cells(), t.tail + links_.latency(upstream.link));
+    links_.give_credits(upstream.link, hop.lane(), hop.cells(), t.tail + trunk_latency_);
   } else {
     upstream.bank->post_credits(upstream.link, hop.lane(), hop.cells(), t.tail + endpoint_latency_);
   }

@@ -119,6 +119,7 @@ class SubPlane {
   bool store_;
   Time pipeline_;
   Time endpoint_latency_;
+  Time trunk_latency_;
   // The other end of output number n: an input number, or kToEndpoint | endpoint.
   std::vector<std::uint32_t> peer_;
   // The sending end that fills input number n.

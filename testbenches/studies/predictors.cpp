@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "supernode/workers.h"
 #include "testbenches/studies/combine.h"
 #include "testbenches/studies/gemm.h"
 #include "testbenches/studies/mla.h"
@@ -18,7 +19,7 @@ namespace {
 StudyContext study_context(const ValidationContext& context) {
   static const boost::program_options::variables_map no_options;
   StudyContext made{context.machine, context.seed, no_options, context.progress, context.interrupted, 0, ""};
-  made.threads = host_threads();
+  made.threads = supernode::host_cores();
   return made;
 }
 

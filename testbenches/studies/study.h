@@ -2,7 +2,6 @@
 // Studies stand in one table, registry.cpp.
 #pragma once
 
-#include <algorithm>
 #include <boost/program_options/options_description.hpp>
 #include <boost/program_options/variables_map.hpp>
 #include <csignal>
@@ -10,7 +9,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <thread>
 
 #include "hw/machine.h"
 #include "testbenches/studies/result.h"
@@ -50,11 +48,6 @@ struct StudyContext {
     return options[name].as<T>();
   }
 };
-
-// As many as the host has cores for this process.
-inline unsigned host_threads() {
-  return std::max(1u, std::thread::hardware_concurrency());
-}
 
 struct Study {
   std::string_view name;

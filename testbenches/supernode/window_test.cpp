@@ -10,6 +10,7 @@
 #include "firmware/abi/memory_map.h"
 #include "firmware/abi/p2p.h"
 #include "firmware/embedded.h"
+#include "sim/error.h"
 #include "supernode/faults.h"
 #include "supernode/runtime.h"
 #include "supernode/supernode.h"
@@ -125,6 +126,35 @@ TEST(Windows, WhoLooksOnGetsOneThread) {
   EXPECT_EQ(threads_after([](Supernode& m) { Faults(m).attach(parse_fault("plane=0,die=0,rate=0.1")); }), 1u);
   EXPECT_EQ(threads_after([](Supernode& m) { Runtime(m).host_barrier({0, 2}); }), 1u);
   EXPECT_EQ(threads_after([](Supernode& m) { Runtime(m).host_function(0, [] {}); }), 1u);
+}
+
+// Two dies of different packages fault in the same window: the first in order is told, whoever ran first.
+TEST(Windows, ThreadsFailAlike) {
+  const auto failure = [](unsigned threads) -> std::string {
+    const hw::Machine parameters = hw::load_machine("cloudmatrix384");
+    SupernodeOptions options;
+    options.dies = {0, 2, 4, 6};
+    options.threads = threads;
+    options.worth_sharing = 0;
+    Supernode machine(parameters, options);
+    Runtime runtime(machine);
+    const auto program = runtime.load(npu::ElfImage::from_memory(firmware::kernel_image("hello"), "hello"));
+    for (const int die : {2, 4}) {
+      const std::uint64_t block = runtime.allocate(die, sizeof(cm384_kernel));
+      runtime.put(block, cm384_kernel{});  // no scratch memory: the kernel gives up
+      runtime.launch(die, program, block, runtime.first_cores(1), runtime.earliest_start());
+    }
+    try {
+      runtime.wait();
+    } catch (const MachineError& error) {
+      return error.what();
+    }
+    return {};
+  };
+  const std::string one = failure(1);
+  EXPECT_THAT(one, ::testing::HasSubstr("die 2 core 0: the kernel gave up"));
+  EXPECT_EQ(failure(2), one);
+  EXPECT_EQ(failure(4), one);
 }
 
 // Kernels of several packages print in the same windows.
