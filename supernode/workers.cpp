@@ -2,9 +2,9 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 
 #include <algorithm>
+#include <csignal>
 
 #include "sim/worker.h"
 
