@@ -40,14 +40,52 @@ BackingStore::Page& BackingStore::touch(std::uint64_t offset) {
   return pages_[index - 1];
 }
 
-std::byte* BackingStore::touch_line(Page& page, std::uint32_t index) {
-  if (page.line[index] == 0) {
-    if (lines_ % kLinesPerChunk == 0) {
-      chunks_.push_back(std::make_unique<std::byte[]>(std::size_t{kLinesPerChunk} * kLineBytes));
-    }
-    page.line[index] = ++lines_;
+std::uint32_t BackingStore::Slab::take() {
+  if (!free_.empty()) {
+    const std::uint32_t place = free_.back();
+    free_.pop_back();
+    return place;
   }
-  return line_bytes(page.line[index]);
+  if (used_ % kTogether == 0)
+    chunks_.push_back(std::make_unique<std::byte[]>(std::size_t{kTogether} * bytes_));
+  return ++used_;
+}
+
+void BackingStore::Slab::clear() {
+  chunks_.clear();
+  free_.clear();
+  used_ = 0;
+}
+
+void BackingStore::copy_out(Place line, std::uint32_t begin, std::byte* into, std::uint32_t bytes) const {
+  if (line.whole) {
+    std::memcpy(into, lines_.at(line.place) + begin, bytes);
+    return;
+  }
+  std::memset(into, 0, bytes);
+  if (line.place == 0) return;
+  const std::uint32_t from = std::max(begin, line.pair * kPairBytes);
+  const std::uint32_t to = std::min(begin + bytes, (line.pair + 1) * kPairBytes);
+  if (from < to) std::memcpy(into + (from - begin), pairs_.at(line.place) + from % kPairBytes, to - from);
+}
+
+std::byte* BackingStore::make_room(Place& line, std::uint32_t begin, std::uint32_t bytes) {
+  const std::uint32_t pair = begin / kPairBytes;
+  const bool in_pair = (begin + bytes - 1) / kPairBytes == pair;
+  if (line.place == 0 && in_pair) line = {.whole = 0, .pair = pair & 7, .place = pairs_.take() & 0xfffffff};
+  if (!line.whole && line.place != 0 && in_pair && line.pair == pair)
+    return pairs_.at(line.place) + begin % kPairBytes;
+  if (!line.whole) {
+    const Place before = line;
+    line = {.whole = 1, .pair = 0, .place = lines_.take() & 0xfffffff};
+    if (before.place != 0) {
+      std::byte* const old = pairs_.at(before.place);
+      std::memcpy(lines_.at(line.place) + before.pair * kPairBytes, old, kPairBytes);
+      std::memset(old, 0, kPairBytes);
+      pairs_.give_back(before.place);
+    }
+  }
+  return lines_.at(line.place) + begin;
 }
 
 sim::TagMask BackingStore::read_in_line(std::uint64_t offset, std::byte* into, std::uint32_t bytes) const {
@@ -66,11 +104,7 @@ sim::TagMask BackingStore::read_in_line(std::uint64_t offset, std::byte* into, s
     std::memset(into, static_cast<int>(sim::kStandIn), bytes);
     return tags;
   }
-  if (page->line[line] == 0) {
-    std::memset(into, 0, bytes);
-  } else {
-    std::memcpy(into, line_bytes(page->line[line]) + begin, bytes);
-  }
+  copy_out(page->line[line], begin, into, bytes);
   for (std::uint32_t left = tags; left != 0; left &= left - 1) {
     const std::uint32_t block = static_cast<std::uint32_t>(std::countr_zero(left));
     const std::uint32_t from = std::max(block * kBlock, begin);
@@ -92,9 +126,13 @@ void BackingStore::write_in_line(std::uint64_t offset, const std::byte* from, st
   tags &= ~(bits(whole_first, whole_last) & ~payload_blocks);
   tags |= payload_blocks & touched;
   page.tags[line] = static_cast<std::uint16_t>(tags);
-  if ((tags & touched) == touched) return;
-  // Bytes of payload blocks are written too where the line exists: nobody can read them.
-  std::memcpy(touch_line(page, line) + begin, from, bytes);
+  const std::uint32_t plain = touched & ~tags;
+  if (plain == 0) return;
+  // From the first plain block to the last. Payload blocks between are written too: nobody can read them.
+  const std::uint32_t first = std::max(begin, static_cast<std::uint32_t>(std::countr_zero(plain)) * kBlock);
+  const std::uint32_t last =
+      std::min(begin + bytes, static_cast<std::uint32_t>(std::bit_width(plain)) * kBlock);
+  std::memcpy(make_room(page.line[line], first, last - first), from + (first - begin), last - first);
 }
 
 sim::TagMask BackingStore::read(std::uint64_t offset, std::byte* into, std::uint32_t bytes) const {
@@ -216,9 +254,9 @@ bool BackingStore::has_payload(std::uint64_t offset, std::uint64_t bytes) const 
 void BackingStore::clear() {
   directory_.clear();
   pages_.clear();
-  chunks_.clear();
+  lines_.clear();
+  pairs_.clear();
   last_writers_.clear();
-  lines_ = 0;
 }
 
 void BackingStore::set_last_writer(std::uint64_t offset, sim::TransactionId writer) {
@@ -238,7 +276,7 @@ sim::TransactionId BackingStore::last_writer(std::uint64_t offset) const {
 
 std::uint64_t BackingStore::footprint() const {
   std::uint64_t bytes = sizeof(*this) + directory_.capacity() * sizeof(directory_[0]) +
-                        pages_.capacity() * sizeof(Page) + chunks_.size() * kLinesPerChunk * kLineBytes +
+                        pages_.capacity() * sizeof(Page) + lines_.footprint() + pairs_.footprint() +
                         last_writers_.capacity() * sizeof(sim::TransactionId);
   for (const auto& leaf : directory_) bytes += leaf ? kLeafPages * sizeof(std::uint32_t) : 0;
   return bytes;

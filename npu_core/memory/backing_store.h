@@ -1,8 +1,9 @@
 // The bytes of one die's HBM (or of a CPU socket's DRAM), sparse, in both payload modes (sim/payload.h).
 //
 // A directory of 4 KiB pages made on first touch; a page holds a tag for each 32 B block and up to eight
-// lines of 512 B, each made when a plain block of it is first written. Memory nobody wrote reads 0 and is
-// plain.
+// lines of 512 B, each made when a plain block of it is first written. A line of which only one pair of
+// blocks was written keeps that pair alone: of what an operator writes in mode `control` most is a few bytes
+// beside payload. Memory nobody wrote reads 0 and is plain.
 //
 // Tags when a write does not cover whole blocks: payload wins. A block that gets any payload byte becomes
 // payload, and a plain write to a part of a payload block leaves it payload (its bytes cannot be read back);
@@ -72,20 +73,50 @@ class BackingStore {
   static constexpr std::uint32_t kLineBytes = sim::kRequestBytes;
   static constexpr std::uint32_t kLinesPerPage = kPageBytes / kLineBytes;
   static constexpr std::uint32_t kBlocksPerLine = kLineBytes / sim::kBlockBytes;
-  static constexpr std::uint32_t kLeafPages = 4096;     // pages a leaf of the directory covers: 16 MiB
-  static constexpr std::uint32_t kLinesPerChunk = 128;  // lines allocated together
+  static constexpr std::uint32_t kLeafPages = 4096;  // pages a leaf of the directory covers: 16 MiB
+  static constexpr std::uint32_t kPairBytes = 2 * sim::kBlockBytes;
+
+  // Places of one size, zero when they are handed out first; named by 1 + index.
+  class Slab {
+   public:
+    explicit Slab(std::uint32_t bytes) : bytes_(bytes) {}
+    std::uint32_t take();
+    // Its bytes must be zero.
+    void give_back(std::uint32_t place) { free_.push_back(place); }
+    std::byte* at(std::uint32_t place) const {
+      return chunks_[(place - 1) / kTogether].get() + std::size_t{(place - 1) % kTogether} * bytes_;
+    }
+    void clear();
+    std::uint64_t footprint() const {
+      return chunks_.size() * kTogether * bytes_ + free_.capacity() * sizeof free_[0];
+    }
+
+   private:
+    static constexpr std::uint32_t kTogether = 32;
+    std::uint32_t bytes_;
+    std::uint32_t used_ = 0;
+    std::vector<std::unique_ptr<std::byte[]>> chunks_;
+    std::vector<std::uint32_t> free_;
+  };
+
+  // Where a line's bytes stand: nowhere (all zero), a pair of its blocks, or the whole line.
+  struct Place {
+    std::uint32_t whole : 1 = 0;
+    std::uint32_t pair : 3 = 0;    // which one, where not whole
+    std::uint32_t place : 28 = 0;  // in lines_ or pairs_; 0 nowhere
+  };
+  static_assert(sizeof(Place) == 4);
 
   struct Page {
     std::uint16_t tags[kLinesPerPage] = {};  // bit k: block k of the line is payload
-    std::uint32_t line[kLinesPerPage] = {};  // 1 + index of the line's bytes, 0 while it has none
+    Place line[kLinesPerPage] = {};
   };
 
   const Page* find(std::uint64_t offset) const;
   Page& touch(std::uint64_t offset);
-  std::byte* line_bytes(std::uint32_t line) const {
-    return chunks_[(line - 1) / kLinesPerChunk].get() + std::size_t{(line - 1) % kLinesPerChunk} * kLineBytes;
-  }
-  std::byte* touch_line(Page& page, std::uint32_t index);
+  // Of a line: copies out; makes room for bytes that are to be written.
+  void copy_out(Place line, std::uint32_t begin, std::byte* into, std::uint32_t bytes) const;
+  std::byte* make_room(Place& line, std::uint32_t begin, std::uint32_t bytes);
   sim::TagMask read_in_line(std::uint64_t offset, std::byte* into, std::uint32_t bytes) const;
   void write_in_line(std::uint64_t offset, const std::byte* from, std::uint32_t bytes,
                      std::uint32_t payload_blocks);
@@ -94,8 +125,7 @@ class BackingStore {
   bool keep_last_writer_ = false;
   std::vector<std::unique_ptr<std::uint32_t[]>> directory_;  // leaves: 1 + index in pages_, 0 untouched
   std::vector<Page> pages_;
-  std::vector<std::unique_ptr<std::byte[]>> chunks_;
-  std::uint32_t lines_ = 0;
+  Slab lines_{kLineBytes}, pairs_{kPairBytes};
   std::vector<sim::TransactionId> last_writers_;  // by page index and line
 };
 

@@ -19,7 +19,7 @@ namespace cm384::npu {
 
 class LocalBuffer {
  public:
-  static constexpr std::uint32_t kPageBytes = 4096;
+  static constexpr std::uint32_t kPageBytes = 1024;
 
   // `bytes`: a multiple of 2048.
   explicit LocalBuffer(std::uint32_t bytes)

@@ -228,8 +228,11 @@ void MteEngine::local_request(Time now) {
   Mark& m = entry(sequence_);
   m.complete_ps = std::max(m.complete_ps, done.ps);
   window_freed_ps_ = std::max(window_freed_ps_, done.ps);
-  if (window_.empty()) {
-    window_.resize(std::bit_ceil(static_cast<std::size_t>(timing_.window_bytes / kUnit) + 4));
+  if (window_last_ - window_first_ == window_.size()) {
+    std::vector<std::uint64_t> larger(std::max<std::size_t>(32, window_.size() * 2));
+    for (std::uint32_t n = window_first_; n != window_last_; ++n)
+      larger[n & (larger.size() - 1)] = window_[n & (window_.size() - 1)];
+    window_.swap(larger);
   }
   const std::uint32_t units = units_of(request_address_, piece_);
   window_[window_last_++ & (window_.size() - 1)] = static_cast<std::uint64_t>(window_freed_ps_) << 3 | units;

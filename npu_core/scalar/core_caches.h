@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <vector>
 
@@ -92,20 +93,13 @@ struct CoreCaches {
   void drop_all_shortcuts() { shortcuts.fill(Shortcut{}); }
 
   // GM lines have data of their own.
-  std::byte* gm_line(std::uint32_t slot) {
-    if (gm_bytes.empty()) {
-      gm_bytes.resize(data.slots());
-      gm_tags.resize(data.slots(), 0);
-    }
-    if (gm_bytes[slot] == nullptr) gm_bytes[slot] = std::make_unique<std::byte[]>(line_bytes);
-    return gm_bytes[slot].get();
-  }
-  sim::TagMask& gm_tag(std::uint32_t slot) { return gm_tags[slot]; }
+  std::byte* gm_line(std::uint32_t slot) { return gm(slot).bytes.get(); }
+  sim::TagMask& gm_tag(std::uint32_t slot) { return gm(slot).tags; }
 
   std::size_t footprint() const {
-    std::size_t bytes = sizeof *this + 9 * (std::size_t{instruction.slots()} + data.slots()) +
-                        gm_bytes.size() * (sizeof gm_bytes[0] + sizeof gm_tags[0]);
-    for (const auto& line : gm_bytes) bytes += line != nullptr ? line_bytes : 0;
+    const std::size_t bytes = sizeof *this + 9 * (std::size_t{instruction.slots()} + data.slots()) +
+                              gm_place.size() * sizeof gm_place[0] +
+                              gm_lines.size() * (sizeof(GmLine) + line_bytes);
     return bytes;
   }
 
@@ -115,9 +109,24 @@ struct CoreCaches {
   CacheTags instruction;
   CacheTags data;
   std::vector<bool> dirty;
-  std::vector<std::unique_ptr<std::byte[]>> gm_bytes;
-  std::vector<sim::TagMask> gm_tags;
+  struct GmLine {
+    std::unique_ptr<std::byte[]> bytes;
+    sim::TagMask tags = 0;
+  };
+  std::vector<std::uint32_t> gm_place;  // by slot: 1 + number of its GmLine, 0 none yet
+  std::deque<GmLine> gm_lines;          // stay where they are
   std::uint32_t line_bytes;
+
+ private:
+  GmLine& gm(std::uint32_t slot) {
+    if (gm_place.empty()) gm_place.resize(data.slots(), 0);
+    std::uint32_t& place = gm_place[slot];
+    if (place == 0) {
+      gm_lines.push_back({std::make_unique<std::byte[]>(line_bytes), 0});
+      place = static_cast<std::uint32_t>(gm_lines.size());
+    }
+    return gm_lines[place - 1];
+  }
 };
 
 }  // namespace cm384::npu
