@@ -2,6 +2,7 @@
 #include "supernode/workers.h"
 
 #include <gmock/gmock.h>
+#include <sched.h>
 
 #include <chrono>
 #include <mutex>
@@ -54,6 +55,20 @@ TEST(Workers, OneIsTheCaller) {
     who = std::this_thread::get_id();
   });
   EXPECT_EQ(who, std::this_thread::get_id());
+}
+
+// Not those of the host: a process may be kept on some of them.
+TEST(Workers, CountTheCoresThatThisProcessMayUse) {
+  cpu_set_t before, one;
+  ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
+  EXPECT_EQ(host_cores(), static_cast<unsigned>(CPU_COUNT(&before)));
+  CPU_ZERO(&one);
+  for (int core = 0; CPU_COUNT(&one) == 0; ++core) {
+    if (CPU_ISSET(core, &before)) CPU_SET(core, &one);
+  }
+  ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+  EXPECT_EQ(host_cores(), 1u);
+  ASSERT_EQ(sched_setaffinity(0, sizeof before, &before), 0);
 }
 
 TEST(Workers, GoWithoutHavingWorked) {
