@@ -132,7 +132,12 @@ void WindowProcess::run_modules(Time begin, Time end) {
     for (const RunControl::Wake& wake : wakes) wake.module->process_->note(wake);
     wakes.clear();
   });
-  if (control_.settle) control_.settle();
+  if (!control_.settle) return;
+  try {
+    control_.settle();
+  } catch (...) {  // of a listener; what a module threw came before
+    if (failures_.back() == nullptr) failures_.back() = std::current_exception();
+  }
 }
 
 void WindowProcess::run_module(std::size_t number, Time begin, Time end) {

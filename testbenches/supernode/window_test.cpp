@@ -157,6 +157,30 @@ TEST(Windows, ThreadsFailAlike) {
   EXPECT_EQ(failure(4), one);
 }
 
+// Told between windows or within them, a listener may end the run.
+TEST(Windows, AListenerThatThrowsEndsTheRun) {
+  for (const unsigned threads : {1u, 2u}) {
+    const hw::Machine parameters = hw::load_machine("cloudmatrix384");
+    SupernodeOptions options;
+    options.dies = {0, 2, 4};
+    options.threads = threads;
+    options.worth_sharing = 0;
+    Supernode machine(parameters, options);
+    int heard = 0;
+    machine.probes().launch_begun.attach(&heard, [](void* count, int, const npu::LaunchRecord&) {
+      ++*static_cast<int*>(count);
+      throw MachineError("enough");
+    });
+    Runtime runtime(machine);
+    const auto program = runtime.load(npu::ElfImage::from_memory(firmware::kernel_image("hello"), "hello"));
+    const std::uint64_t block = runtime.allocate(2, sizeof(cm384_kernel));
+    runtime.put(block, cm384_kernel{});
+    runtime.launch(2, program, block, runtime.first_cores(1), runtime.earliest_start());
+    EXPECT_THROW(runtime.wait(), MachineError) << threads;
+    EXPECT_EQ(heard, 1) << threads;
+  }
+}
+
 // Kernels of several packages print in the same windows.
 TEST(Windows, ThreadsPrintInTheSameOrder) {
   const auto printed = [](unsigned threads) {
