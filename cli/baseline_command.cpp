@@ -7,11 +7,12 @@
 #include "cli/common_options.h"
 #include "cli/exit_code.h"
 #include "cli/study_run.h"
+#include "hw/error.h"
 #include "hw/nearest_name.h"
 #include "report/baseline.h"
 #include "report/comparison.h"
 #include "report/junit.h"
-#include "sim/error.h"
+#include "sim/output_file.h"
 
 namespace cm384::cli {
 namespace {
@@ -36,7 +37,7 @@ std::vector<report::BaselineRun> chosen(const report::Baseline& baseline, const 
 }
 
 // What the run gives now, as it would be read back from its file.
-report::Json fresh_result(std::span<const studies::Study> all, const report::BaselineRun& run) {
+Json fresh_result(std::span<const studies::Study> all, const report::BaselineRun& run) {
   if (run.arguments.empty()) throw InputError(fmt::format("baseline run {}: names no study", run.name));
   const StudyRun study(all, run.arguments);
   if (study.wants_help()) throw InputError(fmt::format("baseline run {}: asks for --help", run.name));
@@ -58,7 +59,7 @@ int check(std::span<const studies::Study> all, const fs::path& folder, const po:
     if (!fs::exists(file))
       throw InputError(
           fmt::format("{}: no such result; `cm384 baseline update {}` makes it", file, folder.string()));
-    const report::Json golden = report::read_result(file);
+    const Json golden = report::read_result(file);
     const report::ResultComparison comparison =
         report::compare_results(golden, fresh_result(all, run), baseline.tolerances);
     if (interrupted() != 0) return kInterrupted;
@@ -73,7 +74,7 @@ int check(std::span<const studies::Study> all, const fs::path& folder, const po:
 int update(std::span<const studies::Study> all, const fs::path& folder, const po::variables_map& values) {
   const report::Baseline baseline = report::read_baseline(folder.string());
   for (const report::BaselineRun& run : chosen(baseline, values)) {
-    const report::Json fresh = fresh_result(all, run);
+    const Json fresh = fresh_result(all, run);
     if (interrupted() != 0) return kInterrupted;
     const fs::path file = folder / (run.name + ".json");
     if (fs::exists(file)) {
@@ -82,7 +83,7 @@ int update(std::span<const studies::Study> all, const fs::path& folder, const po
     } else {
       fmt::print("{}: new\n", run.name);
     }
-    studies::write_file(folder.string(), file.filename().string(), report::golden_text(fresh));
+    write_file(file.string(), report::golden_text(fresh));
   }
   return kDone;
 }

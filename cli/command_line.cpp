@@ -7,9 +7,9 @@
 
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "hw/error.h"
 #include "hw/nearest_name.h"
-#include "sim/error.h"
-#include "testbenches/studies/build_info.h"
+#include "studies/build_info.h"
 
 namespace cm384::cli {
 namespace {
@@ -35,7 +35,7 @@ constexpr std::string_view kUsage =
     "\n"
     "Quantities carry units (7.5KiB, 28GB/s, 47.5ns, 1.85GHz). Every command knows --help. Results go to\n"
     "standard output, progress to standard error. Exit codes: 0 done, 1 a check failed, 2 bad input, 3 the\n"
-    "simulated machine hung, 4 an internal error, 130 interrupted.\n";
+    "simulated machine hung, 4 an internal error, 5 an output could not be written, 130 interrupted.\n";
 
 void print_usage(std::span<const studies::Study> all) {
   fmt::print("{}\nStudies:\n", kUsage);
@@ -115,6 +115,9 @@ int run_command_line(std::span<const studies::Study> all, std::span<const studie
   } catch (const InputError& error) {
     report(printable(error.what()));
     return kBadInput;
+  } catch (const OutputError& error) {
+    report(printable(error.what()));
+    return kOutputFailed;
   } catch (const MachineError& error) {
     report(error.what());
     return kMachineHung;

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "report/junit.h"
-#include "testbenches/studies/study.h"
-#include "testbenches/studies/validation.h"
+#include "studies/study.h"
+#include "studies/validation.h"
 
 namespace cm384::cli {
 

@@ -4,8 +4,8 @@
 
 #include <sstream>
 
+#include "hw/error.h"
 #include "hw/quantity.h"
-#include "sim/error.h"
 
 namespace cm384::cli {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "hw/machine.h"
-#include "testbenches/studies/options.h"
+#include "studies/options.h"
 
 namespace cm384::cli {
 

@@ -1,14 +1,13 @@
 #include <fmt/format.h>
 
-#include <filesystem>
-
 #include "cli/commands.h"
 #include "cli/common_options.h"
 #include "cli/exit_code.h"
+#include "hw/error.h"
 #include "report/comparison.h"
 #include "report/junit.h"
-#include "sim/error.h"
-#include "testbenches/studies/options.h"
+#include "sim/output_file.h"
+#include "studies/options.h"
 
 namespace cm384::cli {
 namespace {
@@ -30,9 +29,9 @@ void add_options(po::options_description& options) {
 }
 
 void print_changes(const ResultComparison& comparison, const std::string& format) {
-  const report::Json rows = report::change_rows(comparison);
+  const Json rows = report::change_rows(comparison);
   if (format == "json") {
-    fmt::print("{}\n", rows.dump(2, ' ', false, report::Json::error_handler_t::replace));
+    fmt::print("{}\n", rows.dump(2, ' ', false, Json::error_handler_t::replace));
   } else if (format == "csv") {
     fmt::print("{}", studies::to_csv(rows));
   } else {
@@ -43,9 +42,7 @@ void print_changes(const ResultComparison& comparison, const std::string& format
 }  // namespace
 
 void write_junit(const std::string& path, const std::vector<report::JunitSuite>& suites) {
-  const std::filesystem::path file(path);
-  studies::write_file(file.has_parent_path() ? file.parent_path().string() : ".", file.filename().string(),
-                      report::to_junit(suites));
+  write_file(path, report::to_junit(suites));
 }
 
 int compare_command(const Arguments& arguments) {

@@ -9,6 +9,7 @@ enum ExitCode : int {
   kBadInput = 2,
   kMachineHung = 3,
   kInternalError = 4,
+  kOutputFailed = 5,
   kInterrupted = 130,
 };
 

@@ -5,10 +5,10 @@
 #include "cli/commands.h"
 #include "cli/common_options.h"
 #include "cli/exit_code.h"
+#include "hw/error.h"
 #include "hw/nearest_name.h"
-#include "sim/error.h"
+#include "studies/options.h"
 #include "supernode/statistics.h"
-#include "testbenches/studies/options.h"
 
 namespace cm384::cli {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <chrono>
 
-#include "testbenches/studies/study.h"
+#include "studies/study.h"
 
 namespace cm384::cli {
 

@@ -5,9 +5,10 @@
 #include "cli/commands.h"
 #include "cli/common_options.h"
 #include "cli/exit_code.h"
+#include "hw/error.h"
 #include "report/page.h"
-#include "sim/error.h"
-#include "testbenches/studies/options.h"
+#include "sim/output_file.h"
+#include "studies/options.h"
 
 namespace cm384::cli {
 
@@ -34,7 +35,7 @@ int report_command(const Arguments& arguments) {
   if (values["png"].as<bool>() && values.count("figures") == 0)
     throw InputError("--png: is of --figures DIR, which is not given");
   const std::string run = values["run"].as<std::string>();
-  const report::Json data = report::page_data(run);
+  const Json data = report::page_data(run);
   if (values.count("figures") != 0) {
     const std::string folder = values["figures"].as<std::string>();
     for (const std::string& name : report::write_figures(data, folder, values["png"].as<bool>()))
@@ -43,8 +44,7 @@ int report_command(const Arguments& arguments) {
   }
   fs::path page = (fs::is_directory(run) ? fs::path(run) : fs::path(run).parent_path()) / "report.html";
   if (values.count("to") != 0) page = values["to"].as<std::string>();
-  studies::write_file(page.has_parent_path() ? page.parent_path().string() : ".", page.filename().string(),
-                      report::to_page(data));
+  write_file(page.string(), report::to_page(data));
   fmt::print("{}\n", page.string());
   return kDone;
 }

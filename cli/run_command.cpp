@@ -3,7 +3,7 @@
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/study_run.h"
-#include "sim/error.h"
+#include "hw/error.h"
 
 namespace cm384::cli {
 namespace {

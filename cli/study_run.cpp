@@ -8,14 +8,15 @@
 #include "cli/common_options.h"
 #include "cli/exit_code.h"
 #include "cli/progress.h"
+#include "hw/error.h"
 #include "hw/nearest_name.h"
 #include "hw/quantity.h"
-#include "sim/error.h"
+#include "observe/observers.h"
+#include "observe/profile.h"
+#include "observe/statistics_file.h"
+#include "sim/output_file.h"
 #include "sim/worker.h"
 #include "supernode/workers.h"
-#include "testbenches/studies/observers.h"
-#include "testbenches/studies/profile.h"
-#include "testbenches/studies/statistics_file.h"
 #include "traces/lines.h"
 
 namespace cm384::cli {
@@ -83,11 +84,11 @@ unsigned threads_of(const po::variables_map& values) {
   return asked == 0 ? supernode::host_cores() : static_cast<unsigned>(asked);
 }
 
-studies::ObserverRequest observers_of(const po::variables_map& values) {
+observe::ObserverRequest observers_of(const po::variables_map& values) {
   const auto text = [&values](const char* option) {
     return values.count(option) != 0 ? values[option].as<std::string>() : std::string();
   };
-  studies::ObserverRequest asked;
+  observe::ObserverRequest asked;
   asked.record = text("record");
   asked.timeline = text("timeline");
   asked.wave = text("wave");
@@ -97,7 +98,7 @@ studies::ObserverRequest observers_of(const po::variables_map& values) {
   if (values.count("timeline-to") != 0) asked.shown.to = hw::parse_time(text("timeline-to"));
   if (values.count("wave-links") != 0) {
     for (const std::string& link : values["wave-links"].as<std::vector<std::string>>())
-      asked.links.push_back(supernode::parse_link_selection(link));
+      asked.links.push_back(observe::parse_link_selection(link));
   }
   return asked;
 }
@@ -137,13 +138,13 @@ FinishedRun StudyRun::run() const {
   const bool stats = values_.count("stats") != 0;
   if (values_["stats-detail"].as<bool>() && !stats)
     throw InputError("--stats-detail: is of --stats FILE, which is not given");
-  studies::StatisticsFile statistics(values_["stats-detail"].as<bool>());
-  studies::Profile profile;
-  studies::ObserverRequest asked = observers_of(values_);
+  observe::StatisticsFile statistics(values_["stats-detail"].as<bool>());
+  observe::Profile profile;
+  observe::ObserverRequest asked = observers_of(values_);
   asked.study = facts.study;
   asked.machine = machine.name;
   const bool watched = asked.any();
-  studies::Observers observers(std::move(asked));
+  observe::Observers observers(std::move(asked));
   FinishedRun finished;
   {
     ConsoleProgress progress;
@@ -165,8 +166,8 @@ FinishedRun StudyRun::run() const {
   finished.document = studies::to_document(finished.result, machine, facts);
   if (!folder.empty()) {
     if (!profile.empty())
-      studies::write_file(folder, "profile.json", profile.to_document(facts.study, machine).dump() + "\n");
-    studies::write_file(folder, "result.json", finished.document.dump(2) + "\n");
+      write_file(folder + "/profile.json", profile.to_document(facts.study, machine).dump() + "\n");
+    write_file(folder + "/result.json", finished.document.dump(2) + "\n");
   }
   if (stats) statistics.write(values_["stats"].as<std::string>(), facts.study);
   return finished;

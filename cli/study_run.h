@@ -5,13 +5,13 @@
 #include <string>
 
 #include "cli/commands.h"
-#include "testbenches/studies/options.h"
+#include "studies/options.h"
 
 namespace cm384::cli {
 
 struct FinishedRun {
   studies::StudyResult result;
-  studies::Json document;  // as in result.json
+  Json document;  // as in result.json
 };
 
 class StudyRun {

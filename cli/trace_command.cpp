@@ -9,10 +9,10 @@
 #include "cli/commands.h"
 #include "cli/common_options.h"
 #include "cli/exit_code.h"
+#include "hw/error.h"
 #include "hw/nearest_name.h"
 #include "hw/quantity.h"
-#include "sim/error.h"
-#include "testbenches/studies/options.h"
+#include "studies/options.h"
 #include "traces/import.h"
 #include "traces/lines.h"
 #include "traces/traffic.h"
@@ -89,15 +89,15 @@ int info(const Arguments& arguments) {
     if (r.target != r.source) remote += r.total_bytes();
     ++sources[r.source];
   }
-  studies::Json all{{"file", request.files.front()},
-                    {"machine", source->header().machine},
-                    {"study", source->header().study},
-                    {"records", records},
-                    {"dependencies", dependencies},
-                    {"begin_us", records == 0 ? 0 : first.us()},
-                    {"end_us", last.us()},
-                    {"sources", sources.size()},
-                    {"bytes_to_other_memory", remote}};
+  Json all{{"file", request.files.front()},
+           {"machine", source->header().machine},
+           {"study", source->header().study},
+           {"records", records},
+           {"dependencies", dependencies},
+           {"begin_us", records == 0 ? 0 : first.us()},
+           {"end_us", last.us()},
+           {"sources", sources.size()},
+           {"bytes_to_other_memory", remote}};
   for (const auto& [kind, count] : kinds) all["kinds"][kind] = count;
   for (const auto& [operation, sum] : operations)
     all["operations"][operation] = {{"transactions", sum.first}, {"bytes", sum.second}};

@@ -8,10 +8,11 @@
 #include "cli/common_options.h"
 #include "cli/exit_code.h"
 #include "cli/progress.h"
-#include "sim/error.h"
-#include "supernode/replay.h"
-#include "testbenches/studies/options.h"
-#include "testbenches/studies/result.h"
+#include "host/replay.h"
+#include "hw/error.h"
+#include "sim/output_file.h"
+#include "studies/options.h"
+#include "studies/result.h"
 
 namespace cm384::cli {
 namespace {
@@ -45,21 +46,19 @@ struct Tally {
   }
 };
 
-studies::Json row_of(const std::string& mode, std::uint64_t finished, const Tally& tally) {
-  studies::Json row;
+Json row_of(const std::string& mode, std::uint64_t finished, const Tally& tally) {
+  Json row;
   row["mode"] = mode;
   row["records"] = finished;
   row["transactions"] = tally.transactions;
   row["bytes"] = tally.bytes;
   row["recorded_us"] = tally.recorded.us();
   row["replayed_us"] = tally.replayed.us();
-  row["ratio"] =
-      tally.recorded.ps == 0 ? studies::Json() : studies::Json(tally.replayed.us() / tally.recorded.us());
+  row["ratio"] = tally.recorded.ps == 0 ? Json() : Json(tally.replayed.us() / tally.recorded.us());
   row["worst_error"] = tally.worst;
   row["worst_record"] = tally.worst_record;
-  row["latency_us"] = tally.transactions == 0
-                          ? studies::Json()
-                          : studies::Json(tally.latency_us / static_cast<double>(tally.transactions));
+  row["latency_us"] =
+      tally.transactions == 0 ? Json() : Json(tally.latency_us / static_cast<double>(tally.transactions));
   return row;
 }
 
@@ -91,7 +90,7 @@ int trace_replay_command(const Arguments& arguments) {
   const std::string path = values["trace"].as<std::string>();
   const hw::Machine machine = machine_of(values);
   ConsoleProgress progress;
-  const supernode::TrafficUnits units = supernode::units_of(*traces::open_traffic(path));
+  const host::TrafficUnits units = host::units_of(*traces::open_traffic(path));
   const auto source = traces::open_traffic(path);
 
   supernode::SupernodeOptions made;
@@ -111,10 +110,9 @@ int trace_replay_command(const Arguments& arguments) {
   std::unique_ptr<traces::TrafficSink> sink;
   if (values.count("write") != 0)
     sink = traces::create_traffic(values["write"].as<std::string>(), {machine.name, source->header().study});
-  supernode::ReplayOptions how;
+  host::ReplayOptions how;
   const std::string mode = values["mode"].as<std::string>();
-  how.mode =
-      mode == "time" ? supernode::ReplayOptions::Mode::time : supernode::ReplayOptions::Mode::dependency;
+  how.mode = mode == "time" ? host::ReplayOptions::Mode::time : host::ReplayOptions::Mode::dependency;
   how.cores = values["cores"].as<int>();
   how.finished = [&](const TrafficRecord& record, Time start, Time end) {
     tally.add(finished++, record, start, end);
@@ -124,7 +122,7 @@ int trace_replay_command(const Arguments& arguments) {
     replayed.end = end;
     sink->add(replayed);
   };
-  supernode::Replay replay(supernode, *source, how);
+  host::Replay replay(supernode, *source, how);
   studies::StudyResult result;
   result.complete = replay.run();
   if (sink) sink->finish();
@@ -135,10 +133,9 @@ int trace_replay_command(const Arguments& arguments) {
   const supernode::SupernodeCounts counts = supernode.counts();
   result.simulator = {supernode.earliest(), counts.instructions,    counts.packet_hops,
                       counts.events,        counts.memory_requests, 0};
-  const studies::Json document =
-      studies::to_document(result, machine, {"trace replay", 1, progress.seconds()});
+  const Json document = studies::to_document(result, machine, {"trace replay", 1, progress.seconds()});
   if (values.count("out") != 0)
-    studies::write_file(values["out"].as<std::string>(), "result.json", document.dump(2) + "\n");
+    write_file(values["out"].as<std::string>() + "/result.json", document.dump(2) + "\n");
   const std::string& format = values["format"].as<std::string>();
   fmt::print("{}", format == "json"  ? document.dump(2) + "\n"
                    : format == "csv" ? studies::to_csv(result.rows)

@@ -4,7 +4,7 @@
 #include "cli/common_options.h"
 #include "cli/exit_code.h"
 #include "cli/progress.h"
-#include "testbenches/studies/options.h"
+#include "studies/options.h"
 
 namespace cm384::cli {
 
@@ -33,7 +33,7 @@ int validate_command(std::span<const studies::Predictor> predictors, const Argum
         {.machine = machine, .seed = seed_of(values), .progress = progress, .interrupted = interrupted()},
         predictors, values["only"].as<std::string>());
   }
-  const studies::Json rows = studies::to_rows(comparisons);
+  const Json rows = studies::to_rows(comparisons);
   const std::string& format = values["format"].as<std::string>();
   if (values["markdown"].as<bool>()) {
     fmt::print("{}", studies::to_markdown(comparisons, machine));

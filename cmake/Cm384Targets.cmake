@@ -4,7 +4,7 @@ find_program(CCACHE ccache)
 if(CCACHE)
   # Objects are shared by checkouts in different folders.
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1
-                                  ${CCACHE})
+                                  CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})
 endif()
 
 add_library(cm384_flags INTERFACE)
@@ -27,11 +27,55 @@ if(SYSTEMC_LIBRARY)
   target_link_libraries(cm384_systemc INTERFACE ${SYSTEMC_LIBRARY} Threads::Threads)
 endif()
 
-# cm384_library(NAME SOURCES ... [LINK ...]): a static library of one room or part.
+# Precompiled headers: reading the headers of the libraries costs more than compiling our own lines. Sources include
+# what they use all the same; CM384_PCH=OFF builds without, which `./dev verify` does.
+#     models   the standard library and fmt
+#     studies  JSON and the options of the command line as well
+#     tests    GoogleTest as well
+option(CM384_PCH "precompiled headers" ON)
+set(std_headers <algorithm> <array> <atomic> <bit> <cassert> <cstdint> <cstring> <deque> <functional> <map> <memory>
+                <optional> <set> <span> <string> <string_view> <unordered_map> <utility> <variant> <vector>)
+function(cm384_pch kind)
+  if(NOT CM384_PCH OR TARGET cm384_pch_${kind})
+    return()
+  endif()
+  cmake_parse_arguments(arg "" "" "HEADERS;LINK" ${ARGN})
+  set(source ${CMAKE_BINARY_DIR}/pch_${kind}.cpp)
+  if(NOT EXISTS ${source})
+    file(WRITE ${source} "")
+  endif()
+  add_library(cm384_pch_${kind} OBJECT ${source})
+  target_link_libraries(cm384_pch_${kind} PRIVATE cm384_flags ${arg_LINK})
+  # What ccache asks for.
+  target_compile_options(cm384_pch_${kind} PRIVATE -fpch-preprocess)
+  target_precompile_headers(cm384_pch_${kind} PRIVATE ${arg_HEADERS})
+endfunction()
+cm384_pch(models HEADERS ${std_headers} <fmt/format.h> LINK fmt::fmt)
+cm384_pch(studies
+          HEADERS ${std_headers} <fmt/format.h> <nlohmann/json.hpp> <boost/program_options/options_description.hpp>
+                  <boost/program_options/variables_map.hpp> <boost/program_options/value_semantic.hpp>
+          LINK fmt::fmt nlohmann_json::nlohmann_json Boost::program_options)
+function(cm384_use_pch name kind)
+  if(CM384_PCH)
+    target_compile_options(${name} PRIVATE -fpch-preprocess)
+    target_precompile_headers(${name} REUSE_FROM cm384_pch_${kind})
+    # Their definitions are part of what was precompiled.
+    target_link_libraries(${name} PRIVATE fmt::fmt)
+    if(kind STREQUAL studies)
+      target_link_libraries(${name} PRIVATE Boost::program_options)
+    endif()
+  endif()
+endfunction()
+
+# cm384_library(NAME SOURCES ... [LINK ...] [PCH models|studies|tests]): a static library of one room or part.
 function(cm384_library name)
-  cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(arg "" "PCH" "SOURCES;LINK" ${ARGN})
   add_library(${name} STATIC ${arg_SOURCES})
   target_link_libraries(${name} PUBLIC cm384_flags ${arg_LINK})
+  if(NOT arg_PCH)
+    set(arg_PCH models)
+  endif()
+  cm384_use_pch(${name} ${arg_PCH})
 endfunction()
 
 # cm384_test(NAME SOURCES ... [LINK ...] [LABELS ...]): a GoogleTest program; the label is its tier
@@ -42,8 +86,10 @@ function(cm384_test name)
     return()
   endif()
   find_package(GTest REQUIRED)
+  cm384_pch(tests HEADERS ${std_headers} <fmt/format.h> <gmock/gmock.h> <gtest/gtest.h> LINK fmt::fmt GTest::gmock)
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE cm384_flags ${arg_LINK} GTest::gmock GTest::gtest_main)
+  cm384_use_pch(${name} tests)
   target_compile_definitions(${name} PRIVATE CM384_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES TIMEOUT 600)

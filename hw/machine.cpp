@@ -6,11 +6,11 @@
 #include <bit>
 
 #include "hw/embedded_text.h"
+#include "hw/error.h"
 #include "hw/machine_reader.h"
 #include "hw/nearest_name.h"
 #include "hw/parameter_list.h"
 #include "hw/quantity.h"
-#include "sim/error.h"
 
 namespace cm384::hw {
 namespace {

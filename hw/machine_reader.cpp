@@ -8,12 +8,12 @@
 #include <fstream>
 
 #include "hw/embedded_text.h"
+#include "hw/error.h"
 #include "hw/nearest_name.h"
 #include "hw/parameter_list.h"
 #include "hw/quantity.h"
 #include "hw/toml.h"
 #include "hw/toml_guard.h"
-#include "sim/error.h"
 
 namespace cm384::hw {
 namespace {

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <limits>
 
+#include "hw/error.h"
 #include "hw/nearest_name.h"
 #include "hw/quantity.h"
-#include "sim/error.h"
 
 namespace cm384::hw {
 namespace {

@@ -6,7 +6,7 @@
 #include <limits>
 #include <span>
 
-#include "sim/error.h"
+#include "hw/error.h"
 
 namespace cm384::hw {
 namespace {

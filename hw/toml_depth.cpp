@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "sim/error.h"
+#include "hw/error.h"
 
 namespace cm384::hw {
 

@@ -6,7 +6,8 @@
 #include <array>
 #include <map>
 
-#include "sim/error.h"
+#include "hw/error.h"
+#include "studies/result.h"
 
 namespace cm384::report {
 namespace {

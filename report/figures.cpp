@@ -9,8 +9,9 @@
 #include <filesystem>
 
 #include "hw/embedded_text.h"
+#include "hw/error.h"
 #include "report/page.h"
-#include "sim/error.h"
+#include "sim/output_file.h"
 
 namespace cm384::report {
 namespace {
@@ -68,10 +69,8 @@ std::vector<std::string> write_figures(const Json& data, const std::string& fold
   const fs::path drawn = temporary.path() / "drawn";
   fs::create_directories(drawn);
   const fs::path program = temporary.path() / "figures.cjs", input = temporary.path() / "data.json";
-  studies::write_file(temporary.path().string(), program.filename().string(),
-                      hw::embedded_page_parts()[1].text);
-  studies::write_file(temporary.path().string(), input.filename().string(),
-                      data.dump(-1, ' ', true, Json::error_handler_t::replace));
+  write_file(program.string(), hw::embedded_page_parts()[1].text);
+  write_file(input.string(), data.dump(-1, ' ', true, Json::error_handler_t::replace));
   require_program({"node", program.string(), input.string(), drawn.string()}, "nodejs");
   std::vector<std::string> names;
   for (const auto& entry : fs::directory_iterator(drawn)) names.push_back(entry.path().filename().string());
@@ -87,7 +86,7 @@ std::vector<std::string> write_figures(const Json& data, const std::string& fold
     }
   }
   for (const std::string& name : names)
-    studies::write_file(folder, name, read_text((drawn / name).string(), std::size_t{1} << 30));
+    write_file((fs::path(folder) / name).string(), read_text((drawn / name).string(), std::size_t{1} << 30));
   return names;
 }
 

@@ -5,9 +5,9 @@
 #include <filesystem>
 
 #include "hw/embedded_text.h"
+#include "hw/error.h"
 #include "report/comparison.h"
 #include "report/published.h"
-#include "sim/error.h"
 
 namespace cm384::report {
 namespace {

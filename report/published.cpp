@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "report/comparison.h"
-#include "testbenches/studies/validation.h"
+#include "studies/validation.h"
 
 namespace cm384::report {
 namespace {

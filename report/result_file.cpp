@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "sim/error.h"
+#include "hw/error.h"
 
 namespace cm384::report {
 namespace {

@@ -4,11 +4,9 @@
 #include <string>
 #include <string_view>
 
-#include "testbenches/studies/result.h"
+#include "hw/json.h"
 
 namespace cm384::report {
-
-using studies::Json;
 
 // The document of a file, or of a run's folder (its result.json). Throws InputError.
 Json read_result(const std::string& path);

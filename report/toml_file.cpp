@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
+#include "hw/error.h"
 #include "hw/nearest_name.h"
 #include "hw/toml_guard.h"
-#include "sim/error.h"
 
 namespace cm384::report {
 

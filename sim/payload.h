@@ -13,7 +13,7 @@
 #include <mutex>
 #include <vector>
 
-#include "sim/error.h"
+#include "hw/error.h"
 #include "sim/worker.h"
 
 namespace cm384::sim {

@@ -1,16 +1,22 @@
-// What drives dies in place of programs, such as a replay.
+// What drives dies from outside: threads of the host, a replay.
 #pragma once
 
-#include "npu_core/die/die.h"
+#include <string>
+
+#include "npu_core/scheduler/task_record.h"
 #include "sim/event_queue.h"
 
 namespace cm384::supernode {
 
+// Attached to a die by Supernode::attach(), which gives it a unit: events of that unit in the die's queue
+// come to handle(). It lives in the module of each of its dies.
 class Driver {
  public:
-  // Its events stand in the dies' queues under this unit.
-  static constexpr std::uint32_t kUnit = npu::Die::kFirstForeignUnit + 2;
   virtual void handle(int die, const sim::Event& event) = 0;
+  // An entry of one of the die's streams has ended.
+  virtual void task_finished(int /*die*/, const npu::TaskRecord& /*record*/) {}
+  // For the report of a machine that hangs: empty, or lines that say what it waits for.
+  virtual std::string report(int /*die*/) const { return {}; }
 
  protected:
   ~Driver() = default;

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
+#include "hw/error.h"
 #include "hw/nearest_name.h"
 #include "hw/quantity.h"
-#include "sim/error.h"
 #include "ub_fabric/sub_plane.h"
 
 namespace cm384::supernode {

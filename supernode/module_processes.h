@@ -7,36 +7,34 @@
 
 #include "npu_core/die/die.h"
 #include "supernode/driver.h"
-#include "supernode/host_thread.h"
 #include "supernode/prefetcher.h"
 #include "supernode/window_process.h"
 #include "ub_fabric/controller.h"
 
 namespace cm384::supernode {
 
-// Units in the queue of a die: its controller's and its host thread's.
+// Units in the queue of a die: its controller's, then one per driver that is attached to it.
 inline constexpr std::uint32_t kControllerUnit = npu::Die::kFirstForeignUnit;
-inline constexpr std::uint32_t kHostUnit = kControllerUnit + 1;
+inline constexpr std::uint32_t kFirstDriverUnit = kControllerUnit + 1;
 
 // When the windows of dies and sockets begin.
 inline constexpr Time kOuterPhase{};
 
-// The dies of a package with the controllers in their sockets and the host's threads that drive them: one
-// module, a queue for each die. The dies reach each other over the package link, which may be shorter than a
+// The dies of a package with the controllers in their sockets and what drives them: one module, a queue for
+// each die. The dies reach each other over the package link, which may be shorter than a
 // window: they take turns in steps no longer than its latency.
 class PackageModule final : public WindowModule {
  public:
   struct Socketed {
     npu::Die& die;
     ub::UbController& controller;
-    HostThread& host;
+    const std::vector<Driver*>& drivers;
   };
-  PackageModule(std::vector<Socketed> dies, Time link_latency, Driver*& driver)
+  PackageModule(std::vector<Socketed> dies, Time link_latency)
       : WindowModule(queues(dies)),
         dies_(std::move(dies)),
         prefetcher_(parts(dies_), kControllerUnit),
-        step_(link_latency),
-        driver_(driver) {}
+        step_(link_latency) {}
 
  private:
   static std::vector<sim::EventQueue*> queues(const std::vector<Socketed>& dies) {
@@ -61,10 +59,8 @@ class PackageModule final : public WindowModule {
     die.queue().run_until(end, [&](const sim::Event& e) {
       if (e.unit == kControllerUnit) {
         controller.handle(e);
-      } else if (e.unit == kHostUnit) {
-        socketed.host.handle(e);
-      } else if (e.unit == Driver::kUnit) {
-        driver_->handle(die.number(), e);
+      } else if (e.unit >= kFirstDriverUnit) {
+        socketed.drivers[e.unit - kFirstDriverUnit]->handle(die.number(), e);
       } else {
         die.handle(e);
       }
@@ -79,7 +75,6 @@ class PackageModule final : public WindowModule {
   std::vector<Socketed> dies_;
   Prefetcher prefetcher_;
   Time step_;
-  Driver*& driver_;  // nullptr where nobody drives the machine
 };
 
 // A sub-plane, or the CPU sockets.

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "hw/error.h"
 #include "hw/quantity.h"
-#include "sim/error.h"
 
 namespace cm384::supernode {
 namespace {

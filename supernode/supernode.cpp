@@ -9,7 +9,7 @@
 #include <set>
 #include <systemc>
 
-#include "sim/error.h"
+#include "hw/error.h"
 #include "supernode/module_processes.h"
 #include "supernode/supernode_parts.h"
 
@@ -50,17 +50,13 @@ Supernode::Supernode(const hw::Machine& machine, SupernodeOptions options)
   parts_->inner = std::make_unique<WindowProcess>("sub_planes", control, control.plane_phase);
 
   set_lookahead(machine.ub.switch_chip.pipeline_latency);
-  if (machine.host.message_latency < lookahead())
-    throw InputError(fmt::format(
-        "host.message_latency: {} ns; allowed: at least {} ns, what a packet takes from die to die",
-        machine.host.message_latency.ns(), lookahead().ns()));
 
   const int dies = machine.topology.dies();
   const auto endpoints = static_cast<std::uint32_t>(machine.topology.endpoints());
   records_.resize(static_cast<std::size_t>(dies));
   parts_->dies.resize(static_cast<std::size_t>(dies));
   parts_->controllers.resize(static_cast<std::size_t>(dies));
-  parts_->hosts.resize(static_cast<std::size_t>(dies));
+  parts_->drivers.resize(static_cast<std::size_t>(dies));
   for (int p = 0; p < machine.topology.sub_planes; ++p) {
     const auto index = static_cast<unsigned>(p);
     parts_->planes.push_back(std::make_unique<ub::SubPlane>(index, fabric, parts_->packets, endpoints + index,
@@ -91,8 +87,6 @@ Supernode::Supernode(const hw::Machine& machine, SupernodeOptions options)
     controller->set_client(*die);
     for (auto& plane : parts_->planes) controller->attach(*plane);
     die->connect(*controller);
-    parts_->hosts[static_cast<std::size_t>(number)] =
-        std::make_unique<HostThread>(machine.host, *die, kHostUnit, unfinished_);
     const int sibling = number ^ 1;
     if (sibling < dies && parts_->controllers[static_cast<std::size_t>(sibling)])
       controller->join(*parts_->controllers[static_cast<std::size_t>(sibling)]);
@@ -104,10 +98,10 @@ Supernode::Supernode(const hw::Machine& machine, SupernodeOptions options)
     for (const int member : {number, number ^ 1}) {
       const auto n = static_cast<std::size_t>(member);
       if (n < parts_->dies.size() && parts_->dies[n])
-        socketed.push_back({*parts_->dies[n], *parts_->controllers[n], *parts_->hosts[n]});
+        socketed.push_back({*parts_->dies[n], *parts_->controllers[n], parts_->drivers[n]});
     }
     parts_->modules.push_back(
-        std::make_unique<PackageModule>(std::move(socketed), machine.package_link.latency, parts_->driver));
+        std::make_unique<PackageModule>(std::move(socketed), machine.package_link.latency));
     parts_->outer->add(*parts_->modules.back());
   }
   for (const int socket : options_.sockets) {
@@ -206,11 +200,6 @@ Time Supernode::earliest() const {
   return Time{(reached.ps + step.ps - 1) / step.ps * step.ps};
 }
 
-HostThread& Supernode::host(int number) const {
-  die(number);
-  return *parts_->hosts[static_cast<std::size_t>(number)];
-}
-
 Time Supernode::lookahead() const {
   return to_plane_ + from_plane_;
 }
@@ -274,7 +263,7 @@ void Supernode::launch_started(int die, const npu::LaunchRecord& record) {
 }
 
 void Supernode::task_finished(int die, const npu::TaskRecord& record) {
-  parts_->hosts[static_cast<std::size_t>(die)]->task_finished(record);
+  for (Driver* driver : parts_->drivers[static_cast<std::size_t>(die)]) driver->task_finished(die, record);
   if (probes_.task_ended) tell(die, [this, die, record] { probes_.task_ended(die, record); });
 }
 
@@ -290,10 +279,11 @@ void Supernode::transaction_arrived(sim::TransactionId id, int target, std::uint
   if (probes_.transaction_arrived) probes_.transaction_arrived(id, target, bytes, at);
 }
 
-void Supernode::drive(Driver& driver) {
-  use_one_thread();
-  parts_->driver = &driver;
-  ++unfinished_;
+std::uint32_t Supernode::attach(int number, Driver& driver) {
+  die(number);
+  std::vector<Driver*>& drivers = parts_->drivers[static_cast<std::size_t>(number)];
+  drivers.push_back(&driver);
+  return kFirstDriverUnit + static_cast<std::uint32_t>(drivers.size() - 1);
 }
 
 void Supernode::follow_transactions() {

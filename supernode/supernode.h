@@ -14,7 +14,6 @@
 #include "sim/payload.h"
 #include "sim/statistics.h"
 #include "supernode/driver.h"
-#include "supernode/host_thread.h"
 #include "supernode/probes.h"
 #include "ub_fabric/controller.h"
 #include "ub_fabric/sub_plane.h"
@@ -71,8 +70,6 @@ class Supernode final : private npu::DieListener {
   ub::SubPlane& plane(int number) const;
 
   std::uint32_t launch(int die, npu::LaunchRequest request, Time at);
-  // The host's thread that drives a die: its calls, and what became of them.
-  HostThread& host(int die) const;
   const npu::LaunchRecord& record(int die, std::uint32_t number) const;
   // Earliest time at which a launch may be put.
   Time earliest() const;
@@ -87,13 +84,16 @@ class Supernode final : private npu::DieListener {
   void declare_statistics(sim::Statistics& to) const;
   void visit_statistics(const std::function<void(const sim::Statistics&)>& visit) const;
 
-  // From now on events of Driver::kUnit go to it; run() goes on until it has called driver_finished().
-  void drive(Driver& driver);
-  void driver_finished() { --unfinished_; }
+  // Attaches a driver to a die and gives the unit of its events there; before the machine runs or between two
+  // of its windows. The driver outlives the runs.
+  std::uint32_t attach(int die, Driver& driver);
+  // What has begun and not finished: run() goes on while there is any. Launches count themselves, drivers
+  // what they have to do.
+  std::atomic<std::size_t>& unfinished() { return unfinished_; }
   // Nothing gets from a die to another by the Unified Bus in less.
   Time lookahead() const;
   // From now on all modules run on one thread, one after another: for whoever looks on or joins in from
-  // several of them (observers, a driver, calls of host threads that meet).
+  // several of them (observers, a replay, calls of host threads that meet).
   void use_one_thread();
   unsigned workers() const;  // that modules are given to, whatever thread acts for them
   unsigned threads() const;  // that take part

@@ -1,7 +1,7 @@
 // What a machine says of itself: sums of its counters, and who waits on what when it hangs.
 #include <fmt/format.h>
 
-#include "sim/error.h"
+#include "hw/error.h"
 #include "supernode/supernode_parts.h"
 
 namespace cm384::supernode {
@@ -12,7 +12,9 @@ void Supernode::report_hang(const std::string& why) const {
   std::size_t count = 0;
   for (const auto& die : parts_->dies) {
     if (!die) continue;
-    const std::string report = die->report() + host(die->number()).report();
+    std::string report = die->report();
+    for (const Driver* driver : parts_->drivers[static_cast<std::size_t>(die->number())])
+      report += driver->report(die->number());
     for (std::size_t at = 0; at < report.size();) {
       const std::size_t end = report.find('\n', at);
       if (++count <= kLines) lines += "  " + report.substr(at, end - at) + "\n";

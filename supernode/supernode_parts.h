@@ -28,7 +28,7 @@ struct Supernode::Parts {
   RunControl control;
   std::vector<std::unique_ptr<npu::Die>> dies;  // by number; empty where it does not take part
   std::vector<std::unique_ptr<ub::UbController>> controllers;
-  std::vector<std::unique_ptr<HostThread>> hosts;
+  std::vector<std::vector<Driver*>> drivers;  // by die; the place is the unit
   std::vector<std::unique_ptr<ub::SubPlane>> planes;
   std::unique_ptr<SocketModule> sockets;
   std::vector<std::unique_ptr<WindowModule>> modules;
@@ -41,7 +41,6 @@ struct Supernode::Parts {
     std::function<void()> tell;
   };
   sim::PerWorker<std::vector<Told>> told;
-  Driver* driver = nullptr;
   std::vector<std::unique_ptr<LinkTap>> taps;
 };
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <tuple>
 
-#include "sim/error.h"
+#include "hw/error.h"
 #include "traces/chakra.pb.h"
 #include "traces/import.h"
 #include "traces/record_graph.h"

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "hw/error.h"
 #include "hw/quantity.h"
-#include "sim/error.h"
 #include "traces/import.h"
 #include "traces/lines.h"
 #include "traces/record_graph.h"

@@ -4,7 +4,7 @@
 
 #include <charconv>
 
-#include "sim/error.h"
+#include "hw/error.h"
 
 namespace cm384::traces {
 namespace {

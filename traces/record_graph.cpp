@@ -5,7 +5,7 @@
 #include <functional>
 #include <queue>
 
-#include "sim/error.h"
+#include "hw/error.h"
 
 namespace cm384::traces {
 

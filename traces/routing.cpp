@@ -5,7 +5,7 @@
 #include <cassert>
 #include <charconv>
 
-#include "sim/error.h"
+#include "hw/error.h"
 
 namespace cm384::traces {
 

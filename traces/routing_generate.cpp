@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sim/error.h"
+#include "hw/error.h"
 #include "traces/random.h"
 #include "traces/routing.h"
 

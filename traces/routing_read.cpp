@@ -4,7 +4,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "sim/error.h"
+#include "hw/error.h"
 #include "traces/routing.h"
 
 namespace cm384::traces {

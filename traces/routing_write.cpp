@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "traces/output_file.h"
+#include "sim/output_file.h"
 #include "traces/routing.h"
 
 namespace cm384::traces {

@@ -10,8 +10,8 @@
 
 #include <string>
 
+#include "sim/output_file.h"
 #include "traces/lines.h"
-#include "traces/output_file.h"
 #include "traces/traffic.h"
 
 namespace cm384::traces {

@@ -6,7 +6,7 @@
 #include <boost/crc.hpp>
 #include <nlohmann/json.hpp>
 
-#include "sim/error.h"
+#include "hw/error.h"
 #include "traces/bytes.h"
 
 namespace cm384::traces {

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "traces/output_file.h"
+#include "sim/output_file.h"
 #include "traces/traffic.h"
 
 namespace cm384::traces {

@@ -5,7 +5,7 @@
 #include <cassert>
 
 #include "firmware/abi/memory_map.h"
-#include "sim/error.h"
+#include "hw/error.h"
 #include "ub_fabric/output_stage.h"
 #include "ub_fabric/wire_format.h"
 

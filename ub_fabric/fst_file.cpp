@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
+#include <system_error>
 
-#include "sim/error.h"
+#include "hw/error.h"
 
 namespace cm384::ub {
 namespace {
@@ -31,37 +33,31 @@ bool ends_with_a_block(const std::string& path) {
   return at == size;
 }
 
-// What a writer that could not finish leaves; a folder in its way stays.
-void remove_files(const std::string& temporary) {
-  for (const std::string& file : {temporary, temporary + ".hier"}) {
-    std::error_code ignored;
-    if (std::filesystem::is_regular_file(file, ignored)) std::filesystem::remove(file, ignored);
-  }
-}
-
 }  // namespace
 
 void FstFile::open() {
-  waves_.open(temporary_.c_str());
-  if (waves_.isOpen()) return;
-  remove_files(temporary_);
-  throw InputError(fmt::format("{}: cannot be written", path_));
+  waves_.open(file_.name().c_str());
+  if (!waves_.isOpen()) throw OutputError(fmt::format("{}: cannot be written", file_.path()));
 }
 
 FstFile::~FstFile() {
-  if (!waves_.isOpen()) return;
-  waves_.close();
-  remove_files(temporary_);
+  if (waves_.isOpen()) waves_.close();
+  remove_parts();
 }
 
 void FstFile::finish() {
   waves_.close();
-  std::error_code error;
-  const bool whole = ends_with_a_block(temporary_);
-  if (whole) std::filesystem::rename(temporary_, path_, error);
-  if (whole && !error) return;
-  remove_files(temporary_);
-  throw InputError(fmt::format("{}: cannot be written", path_));
+  remove_parts();
+  if (!ends_with_a_block(file_.name()))
+    throw OutputError(
+        fmt::format("{}: cannot be written: {}", file_.path(), std::generic_category().message(ENOSPC)));
+  file_.commit();
+}
+
+// What the writer leaves where it could not finish.
+void FstFile::remove_parts() const {
+  std::error_code ignored;
+  std::filesystem::remove(file_.name() + ".hier", ignored);
 }
 
 }  // namespace cm384::ub

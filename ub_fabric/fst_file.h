@@ -5,14 +5,16 @@
 
 #include <string>
 
+#include "sim/output_file.h"
+
 namespace cm384::ub {
 
 class FstFile {
  public:
   // `path` holds all signals of `model` that it was built to show, times in ps. The model must not have been
-  // traced before and must outlive the file. Throws InputError where it cannot be written.
+  // traced before and must outlive the file. Throws OutputError where it cannot be written.
   template <class Model>
-  FstFile(Model& model, const std::string& path) : path_(path), temporary_(path + ".partial") {
+  FstFile(Model& model, const std::string& path) : file_(path) {
     model.contextp()->traceEverOn(true);
     model.trace(&waves_, kAllLevels);
     open();
@@ -23,14 +25,15 @@ class FstFile {
 
   // The signals as they are now, at a time later than the one before.
   void dump(std::int64_t ps) { waves_.dump(static_cast<std::uint64_t>(ps)); }
-  // Throws InputError where not all of it could be written.
+  // Throws OutputError where not all of it could be written.
   void finish();
 
  private:
   static constexpr int kAllLevels = 99;
   void open();
+  void remove_parts() const;
 
-  std::string path_, temporary_;
+  NamedOutput file_;
   VerilatedFstC waves_;
 };
 

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "sim/error.h"
+#include "hw/error.h"
 
 namespace cm384::ub {
 

@@ -1,6 +1,6 @@
 #include "ub_fabric/packet.h"
 
-#include "sim/error.h"
+#include "hw/error.h"
 
 namespace cm384::ub {
 

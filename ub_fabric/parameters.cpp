@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "sim/error.h"
+#include "hw/error.h"
 
 namespace cm384::ub {
 

@@ -8,7 +8,7 @@
 
 #include "Vub_switch16.h"
 #include "Vub_switch48.h"
-#include "sim/error.h"
+#include "hw/error.h"
 #include "ub_fabric/fst_file.h"
 #include "ub_fabric/verilated_fields.h"
 #include "ub_fabric/wire_format.h"

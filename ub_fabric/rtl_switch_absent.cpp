@@ -1,5 +1,5 @@
 // In place of rtl_switch.cpp where there is no Verilator.
-#include "sim/error.h"
+#include "hw/error.h"
 #include "ub_fabric/rtl_switch.h"
 
 namespace cm384::ub {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "sim/error.h"
+#include "hw/error.h"
 
 namespace cm384::ub {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "firmware/abi/isa.h"
 #include "firmware/abi/memory_map.h"
+#include "hw/error.h"
 #include "npu_core/cube/cube_unit.h"
-#include "sim/error.h"
 
 namespace cm384::npu {
 namespace {

@@ -5,7 +5,7 @@
 #include <bit>
 
 #include "firmware/abi/isa.h"
-#include "sim/error.h"
+#include "hw/error.h"
 
 namespace cm384::npu {
 namespace {

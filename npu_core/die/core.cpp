@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include "firmware/abi/isa.h"
+#include "hw/error.h"
 #include "npu_core/die/die.h"
 #include "npu_core/scalar/gdb_stub.h"
-#include "sim/error.h"
 
 namespace cm384::npu {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "firmware/abi/isa.h"
 #include "firmware/abi/memory_map.h"
-#include "sim/error.h"
+#include "hw/error.h"
 
 namespace cm384::npu {
 namespace {

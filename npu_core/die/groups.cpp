@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "hw/error.h"
 #include "npu_core/die/die.h"
-#include "sim/error.h"
 
 namespace cm384::npu {
 

@@ -3,7 +3,7 @@
 #include <bit>
 #include <string>
 
-#include "sim/error.h"
+#include "hw/error.h"
 
 namespace cm384::npu {
 namespace {

@@ -5,7 +5,7 @@
 #include <cassert>
 #include <string>
 
-#include "sim/error.h"
+#include "hw/error.h"
 #include "sim/payload.h"
 
 namespace cm384::npu {

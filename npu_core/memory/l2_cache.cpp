@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "sim/error.h"
+#include "hw/error.h"
 
 namespace cm384::npu {
 

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "hw/error.h"
 #include "npu_core/pipes/mte_engine.h"
-#include "sim/error.h"
 
 namespace cm384::npu {
 namespace {

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "firmware/abi/isa.h"
+#include "hw/error.h"
 #include "npu_core/pipes/pipe_set.h"
-#include "sim/error.h"
 #include "sim/prefetch.h"
 
 namespace cm384::npu {

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "firmware/abi/isa.h"
+#include "hw/error.h"
 #include "npu_core/scalar/gdb_stub.h"
 #include "npu_core/scalar/scalar_core.h"
-#include "sim/error.h"
 
 namespace cm384::npu {
 namespace {

@@ -10,7 +10,7 @@
 #include <cstring>
 
 #include "firmware/abi/memory_map.h"
-#include "sim/error.h"
+#include "hw/error.h"
 
 namespace cm384::npu {
 namespace {

@@ -13,8 +13,8 @@
 #include <cstring>
 #include <vector>
 
+#include "hw/error.h"
 #include "npu_core/scalar/gdb_target.h"
-#include "sim/error.h"
 
 namespace cm384::npu {
 namespace {

@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "firmware/abi/isa.h"
+#include "hw/error.h"
 #include "npu_core/scalar/decode.h"
 #include "npu_core/scalar/float_environment.h"
 #include "npu_core/scalar/scalar_core.h"
-#include "sim/error.h"
 
 namespace cm384::npu {
 namespace {

@@ -2,9 +2,9 @@
 #include <fmt/format.h>
 
 #include "firmware/abi/isa.h"
+#include "hw/error.h"
 #include "npu_core/scalar/decode.h"
 #include "npu_core/scalar/scalar_core.h"
-#include "sim/error.h"
 
 namespace cm384::npu {
 namespace {

@@ -5,9 +5,9 @@
 
 #include "firmware/abi/isa.h"
 #include "firmware/abi/memory_map.h"
+#include "hw/error.h"
 #include "npu_core/vector/aiv_state.h"
 #include "npu_core/vector/bank_conflicts.h"
-#include "sim/error.h"
 
 namespace cm384::npu {
 namespace {

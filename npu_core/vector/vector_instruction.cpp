@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "firmware/abi/isa.h"
+#include "hw/error.h"
 #include "npu_core/vector/ubuffer.h"
-#include "sim/error.h"
 
 namespace cm384::npu {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <memory>
 
+#include "hw/error.h"
 #include "npu_core/cube/aic.h"
-#include "sim/error.h"
 #include "testbenches/vector/stand_in.h"
 
 namespace cm384::npu::testing {

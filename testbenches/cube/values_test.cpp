@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "firmware/abi/isa.h"
+#include "hw/error.h"
 #include "npu_core/cube/cube_unit.h"
 #include "npu_core/vector/numeric.h"
-#include "sim/error.h"
 
 namespace cm384::npu {
 namespace {

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "firmware/abi/memory_map.h"
-#include "sim/error.h"
+#include "hw/error.h"
 #include "testbenches/fabric/fabric_bench.h"
 
 namespace cm384::ub {

@@ -1,7 +1,7 @@
 // The parts by themselves, and machines that do not fit together.
 #include <gtest/gtest.h>
 
-#include "sim/error.h"
+#include "hw/error.h"
 #include "testbenches/fabric/fabric_bench.h"
 #include "ub_fabric/link.h"
 #include "ub_fabric/virtual_output_queues.h"

@@ -8,8 +8,8 @@
 #include "firmware/abi/p2p.h"
 #include "firmware/abi/stream.h"
 #include "firmware/embedded.h"
+#include "host/runtime.h"
 #include "hw/machine.h"
-#include "supernode/runtime.h"
 
 namespace cm384::firmware {
 namespace {
@@ -24,7 +24,7 @@ class Kernels : public testing::Test {
     return made;
   }
   template <class Arguments>
-  supernode::LaunchHandle launch(const char* kernel, int die, const Arguments& arguments, int blocks) {
+  host::LaunchHandle launch(const char* kernel, int die, const Arguments& arguments, int blocks) {
     const std::uint64_t block = runtime.allocate(die, sizeof arguments);
     runtime.put(block, arguments);
     return runtime.launch(die, runtime.load(npu::ElfImage::from_memory(kernel_image(kernel), kernel)), block,
@@ -47,7 +47,7 @@ class Kernels : public testing::Test {
   std::string printed;
   hw::Machine machine = hw::load_machine("cloudmatrix384");
   supernode::Supernode supernode{machine, options()};
-  supernode::Runtime runtime{supernode};
+  host::Runtime runtime{supernode};
 };
 
 cm384_p2p p2p(std::uint32_t mode, std::uint32_t buffers, std::uint32_t chunk, std::uint64_t bytes,

@@ -1,10 +1,10 @@
 #include "testbenches/firmware/run_dispatch.h"
 
 #include "firmware/embedded.h"
+#include "host/runtime.h"
 #include "hw/machine.h"
-#include "supernode/runtime.h"
+#include "operators/reference/tokens.h"
 #include "supernode/supernode.h"
-#include "testbenches/reference/tokens.h"
 
 namespace cm384::firmware {
 
@@ -18,7 +18,7 @@ struct Rank {
   cm384_peer windows;
 };
 
-Rank set_up(supernode::Runtime& runtime, const reference::DispatchCase& dispatch, int rank,
+Rank set_up(host::Runtime& runtime, const reference::DispatchCase& dispatch, int rank,
             const DispatchRunOptions& options) {
   Rank made{reference::dispatch_arguments(dispatch, rank),
             reference::dispatch_sizes(dispatch, rank, options.blocks),
@@ -55,8 +55,8 @@ Rank set_up(supernode::Runtime& runtime, const reference::DispatchCase& dispatch
   return made;
 }
 
-std::string compare(const supernode::Runtime& runtime, const reference::DispatchReference& reference,
-                    int number, const Rank& rank, bool control) {
+std::string compare(const host::Runtime& runtime, const reference::DispatchReference& reference, int number,
+                    const Rank& rank, bool control) {
   const cm384_dispatch& a = rank.arguments;
   const auto triples = runtime.get<std::int32_t>(a.expand_triples, rank.sizes.expand_triples / 4);
   const auto counts = runtime.get<std::int32_t>(a.send_counts, rank.sizes.send_counts / 4);
@@ -77,7 +77,7 @@ DispatchRun run_dispatch(const reference::DispatchCase& dispatch, const Dispatch
   supernode_options.die.aiv.check_hazards = true;
   supernode_options.die.aiv.elide_polls = options.elide_polls;
   supernode::Supernode supernode(machine, supernode_options);
-  supernode::Runtime runtime(supernode);
+  host::Runtime runtime(supernode);
 
   std::vector<Rank> state;
   std::vector<cm384_peer> peers;
@@ -90,7 +90,7 @@ DispatchRun run_dispatch(const reference::DispatchCase& dispatch, const Dispatch
   const auto program = runtime.load(npu::ElfImage::from_memory(kernel_image("dispatch"), "dispatch.elf"));
   DispatchRun result;
   for (int call = 0; call < options.calls; ++call) {
-    std::vector<supernode::LaunchHandle> launches;
+    std::vector<host::LaunchHandle> launches;
     const Time start = runtime.earliest_start();
     for (int r = 0; r < ranks; ++r) {
       launches.push_back(runtime.launch(r, program, state[static_cast<std::size_t>(r)].block,

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "hw/units.h"
-#include "testbenches/reference/dispatch_reference.h"
+#include "operators/reference/dispatch_reference.h"
 
 namespace cm384::firmware {
 

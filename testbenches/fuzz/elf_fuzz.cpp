@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <span>
 
+#include "hw/error.h"
 #include "npu_core/scalar/elf_image.h"
-#include "sim/error.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace cm384;

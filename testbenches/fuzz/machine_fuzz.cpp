@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "hw/error.h"
 #include "hw/machine.h"
-#include "sim/error.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace cm384;

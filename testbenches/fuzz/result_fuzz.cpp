@@ -5,20 +5,20 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "hw/error.h"
 #include "report/comparison.h"
 #include "report/junit.h"
 #include "report/published.h"
-#include "sim/error.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace cm384;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const std::size_t middle = text.find('\0');
   try {
-    const report::Json before = report::parse_result(text.substr(0, middle), "before.json");
-    const report::Json after = middle == std::string_view::npos
-                                   ? before
-                                   : report::parse_result(text.substr(middle + 1), "after.json");
+    const Json before = report::parse_result(text.substr(0, middle), "before.json");
+    const Json after = middle == std::string_view::npos
+                           ? before
+                           : report::parse_result(text.substr(middle + 1), "after.json");
     const report::ResultComparison comparison = report::compare_results(before, after, {});
     if (middle == std::string_view::npos && (!comparison.within() || comparison.moved() != 0)) std::abort();
     studies::to_table(report::change_rows(comparison));

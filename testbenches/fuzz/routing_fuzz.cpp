@@ -4,7 +4,7 @@
 #include <sstream>
 #include <string>
 
-#include "sim/error.h"
+#include "hw/error.h"
 #include "traces/routing.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -1,4 +1,4 @@
-#include "testbenches/studies/confidence.h"
+#include "studies/confidence.h"
 
 #include <gmock/gmock.h>
 

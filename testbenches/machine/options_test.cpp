@@ -1,4 +1,4 @@
-#include "testbenches/studies/options.h"
+#include "studies/options.h"
 
 #include <gmock/gmock.h>
 

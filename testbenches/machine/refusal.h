@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "sim/error.h"
+#include "hw/error.h"
 
 namespace cm384 {
 

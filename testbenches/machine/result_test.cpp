@@ -1,10 +1,11 @@
-#include "testbenches/studies/result.h"
+#include "studies/result.h"
 
 #include <gmock/gmock.h>
 
 #include <filesystem>
 #include <fstream>
 
+#include "sim/output_file.h"
 #include "testbenches/machine/refusal.h"
 
 namespace cm384::studies {
@@ -62,24 +63,9 @@ TEST(Result, DocumentHasTheStableParts) {
   EXPECT_THAT(document["simulator"]["build"]["compiler"].get<std::string>(), HasSubstr("GNU"));
 }
 
-TEST(Result, FilesAppearWhole) {
-  const fs::path folder = fs::path(::testing::TempDir()) / "cm384_result_test" / "deep";
-  fs::remove_all(folder.parent_path());
-  write_file(folder.string(), "result.json", "one");
-  write_file(folder.string(), "result.json", "two");
-  std::ifstream stream(folder / "result.json");
-  std::string text;
-  stream >> text;
-  EXPECT_EQ(text, "two");
-  EXPECT_EQ(std::distance(fs::directory_iterator(folder), fs::directory_iterator()), 1);
-  EXPECT_THAT(refusal([&] { write_file((folder / "result.json").string(), "x", ""); }),
-              HasSubstr("cannot make"));
-  fs::remove_all(folder.parent_path());
-}
-
 TEST(Result, InputsAreHashed) {
   const fs::path folder = fs::path(::testing::TempDir()) / "cm384_input_test";
-  write_file(folder.string(), "a.jsonl", "a");
+  write_file((folder / "a.jsonl").string(), "a");
   StudyResult result;
   result.input_files = {(folder / "a.jsonl").string()};
   const Json document = to_document(result, hw::load_machine("node8"), {});

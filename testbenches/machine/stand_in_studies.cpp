@@ -4,8 +4,8 @@
 #include <stdexcept>
 #include <thread>
 
-#include "sim/error.h"
-#include "testbenches/studies/options.h"
+#include "hw/error.h"
+#include "studies/options.h"
 
 namespace cm384::studies {
 namespace {

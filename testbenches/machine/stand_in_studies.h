@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "testbenches/studies/study.h"
+#include "studies/study.h"
 
 namespace cm384::studies {
 

@@ -1,4 +1,4 @@
-#include "testbenches/studies/validation.h"
+#include "studies/validation.h"
 
 #include <gmock/gmock.h>
 

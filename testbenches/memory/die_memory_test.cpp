@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "sim/error.h"
+#include "hw/error.h"
 #include "testbenches/memory/preset.h"
 
 namespace cm384::npu {

@@ -7,8 +7,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "hw/error.h"
 #include "npu_core/memory/die_memory.h"
-#include "sim/error.h"
 #include "testbenches/memory/preset.h"
 
 namespace cm384::npu {

@@ -1,10 +1,10 @@
-#include "testbenches/reference/dispatch_reference.h"
+#include "operators/reference/dispatch_reference.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "testbenches/reference/quantise.h"
-#include "testbenches/reference/tokens.h"
+#include "operators/reference/quantise.h"
+#include "operators/reference/tokens.h"
 #include "traces/routing.h"
 
 namespace cm384::reference {

@@ -1,4 +1,4 @@
-#include "testbenches/reference/expert_placement.h"
+#include "operators/reference/expert_placement.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <set>
 
-#include "sim/error.h"
+#include "hw/error.h"
 
 namespace cm384::reference {
 namespace {

@@ -1,4 +1,4 @@
-#include "testbenches/reference/quantise.h"
+#include "operators/reference/quantise.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "testbenches/reference/tokens.h"
+#include "operators/reference/tokens.h"
 
 namespace cm384::reference {
 namespace {

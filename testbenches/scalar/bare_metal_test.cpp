@@ -7,7 +7,7 @@
 #include <fstream>
 #include <string>
 
-#include "sim/error.h"
+#include "hw/error.h"
 #include "testbenches/scalar/surroundings.h"
 
 namespace cm384::npu::testing {

@@ -3,7 +3,7 @@
 
 #include <cstdio>
 
-#include "sim/error.h"
+#include "hw/error.h"
 #include "testbenches/scalar/surroundings.h"
 
 namespace cm384::npu::testing {

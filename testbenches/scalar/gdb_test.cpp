@@ -10,9 +10,9 @@
 #include <string>
 #include <thread>
 
+#include "hw/error.h"
 #include "npu_core/scalar/bare_metal.h"
 #include "npu_core/scalar/gdb_stub.h"
-#include "sim/error.h"
 #include "testbenches/scalar/surroundings.h"
 
 namespace cm384::npu::testing {

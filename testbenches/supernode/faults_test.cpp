@@ -3,10 +3,10 @@
 
 #include <gmock/gmock.h>
 
-#include "sim/error.h"
+#include "hw/error.h"
+#include "studies/options.h"
+#include "studies/session.h"
 #include "testbenches/machine/refusal.h"
-#include "testbenches/studies/options.h"
-#include "testbenches/studies/session.h"
 #include "testbenches/supernode/study_stand.h"
 
 namespace cm384::supernode {
@@ -68,12 +68,12 @@ TEST(Faults, MustNameALinkOfTheMachine) {
 struct Outcome {
   double latency_us = 0;
   studies::SimulatorCounts counts;
-  studies::Json totals;
+  Json totals;
 };
 
 Outcome run(const std::vector<std::string>& faults, const char* distance) {
   StudyStand stand;
-  studies::StatisticsFile file(false);
+  observe::StatisticsFile file(false);
   stand.statistics = &file;
   boost::program_options::options_description options;
   studies::add_fault_option(options);

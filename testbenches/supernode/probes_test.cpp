@@ -8,8 +8,8 @@
 #include "firmware/abi/memory_map.h"
 #include "firmware/abi/p2p.h"
 #include "firmware/embedded.h"
-#include "supernode/runtime.h"
-#include "testbenches/studies/dispatch.h"
+#include "host/runtime.h"
+#include "studies/dispatch.h"
 #include "testbenches/supernode/study_stand.h"
 
 namespace cm384::supernode {
@@ -60,7 +60,7 @@ struct PingPong {
     options.dies = {0, 16};
     machine = std::make_unique<Supernode>(parameters, options);
     if (recorder != nullptr) recorder->attach(*machine);
-    Runtime runtime(*machine);
+    host::Runtime runtime(*machine);
     cm384_p2p ping{};
     ping.mode = CM384_P2P_PING;
     ping.buffers = 1;

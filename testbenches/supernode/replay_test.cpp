@@ -1,17 +1,17 @@
 // A recorded run and its replay: the same times on the same machine, and what the firmware would do on
 // another one.
-#include "supernode/replay.h"
+#include "host/replay.h"
 
 #include <gmock/gmock.h>
 
 #include <map>
 
-#include "sim/error.h"
-#include "supernode/runtime.h"
-#include "supernode/traffic_recorder.h"
-#include "testbenches/studies/dispatch.h"
-#include "testbenches/studies/gemm.h"
-#include "testbenches/studies/observers.h"
+#include "host/runtime.h"
+#include "hw/error.h"
+#include "observe/observers.h"
+#include "observe/traffic_recorder.h"
+#include "studies/dispatch.h"
+#include "studies/gemm.h"
 #include "testbenches/supernode/study_stand.h"
 
 namespace cm384::supernode {
@@ -51,14 +51,14 @@ InMemory record_dispatch(const hw::Machine& on, int batch) {
   StudyStand stand;
   stand.machine = on;
   InMemory trace;
-  std::unique_ptr<TrafficRecorder> recorder;
+  std::unique_ptr<observe::TrafficRecorder> recorder;
   studies::DispatchCase setting;
   setting.ranks = 8;
   setting.batch = batch;
   setting.warmup = 1;
   setting.iterations = 1;
   setting.prepare = [&](Supernode& supernode) {
-    recorder = std::make_unique<TrafficRecorder>(supernode, trace);
+    recorder = std::make_unique<observe::TrafficRecorder>(supernode, trace);
   };
   studies::SimulatorCounts counts;
   studies::measure_dispatch(stand.context(), setting, counts);
@@ -70,9 +70,9 @@ InMemory record_dispatch(const hw::Machine& on, int batch) {
 InMemory record_gemm() {
   const std::string path = ::testing::TempDir() + "cm384-replay-gemm.trace";
   StudyStand stand;
-  studies::ObserverRequest asked;
+  observe::ObserverRequest asked;
   asked.record = path;
-  studies::Observers observers(std::move(asked));
+  observe::Observers observers(std::move(asked));
   studies::StudyContext context = stand.context();
   context.observers = &observers;
   studies::GemmSetting setting;
@@ -93,11 +93,11 @@ InMemory record_copies(const hw::Machine& parameters) {
   options.dies = {0, 1, 17};
   Supernode supernode(parameters, options);
   InMemory trace;
-  TrafficRecorder recorder(supernode, trace);
-  Runtime runtime(supernode);
+  observe::TrafficRecorder recorder(supernode, trace);
+  host::Runtime runtime(supernode);
   constexpr std::uint64_t kBytes = 48 << 10;
   const std::uint64_t own = runtime.allocate(0, kBytes);
-  const Stream streams[] = {runtime.create_stream(0), runtime.create_stream(0)};
+  const host::Stream streams[] = {runtime.create_stream(0), runtime.create_stream(0)};
   for (const int die : {1, 17}) {
     const std::uint64_t other = runtime.allocate(die, kBytes);
     for (int n = 0; n < 4; ++n)
@@ -110,10 +110,10 @@ InMemory record_copies(const hw::Machine& parameters) {
 }
 
 // Start and end of each record in a replay.
-std::vector<std::pair<Time, Time>> spans(InMemory& trace, const hw::Machine& on, ReplayOptions::Mode mode,
-                                         std::size_t window = 1u << 18) {
+std::vector<std::pair<Time, Time>> spans(InMemory& trace, const hw::Machine& on,
+                                         host::ReplayOptions::Mode mode, std::size_t window = 1u << 18) {
   trace.at = 0;
-  const TrafficUnits units = units_of(trace);
+  const host::TrafficUnits units = host::units_of(trace);
   trace.at = 0;
   SupernodeOptions options;
   options.dies = {units.dies.begin(), units.dies.end()};
@@ -122,17 +122,17 @@ std::vector<std::pair<Time, Time>> spans(InMemory& trace, const hw::Machine& on,
   options.die.cube_cores = units.cores > on.die.aiv;
   Supernode supernode(on, options);
   std::vector<std::pair<Time, Time>> times;
-  ReplayOptions how;
+  host::ReplayOptions how;
   how.mode = mode;
   how.window = window;
   how.finished = [&](const TrafficRecord&, Time start, Time end) { times.emplace_back(start, end); };
-  Replay replay(supernode, trace, how);
+  host::Replay replay(supernode, trace, how);
   EXPECT_TRUE(replay.run());
   EXPECT_EQ(times.size(), trace.records.size());
   return times;
 }
 
-std::vector<Time> replay(InMemory& trace, const hw::Machine& on, ReplayOptions::Mode mode,
+std::vector<Time> replay(InMemory& trace, const hw::Machine& on, host::ReplayOptions::Mode mode,
                          std::size_t window = 1u << 18) {
   std::vector<Time> ends;
   for (const auto& [start, end] : spans(trace, on, mode, window)) ends.push_back(end);
@@ -149,8 +149,8 @@ double worst_error(const InMemory& trace, const std::vector<Time>& ends) {
 TEST(Replay, ByDependencyEveryTransactionOfADispatchEndsWhenItDid) {
   InMemory trace = record_dispatch(machine(), 16);
   EXPECT_GT(trace.records.size(), 10'000u);
-  EXPECT_LT(worst_error(trace, replay(trace, machine(), ReplayOptions::Mode::dependency)), 0.01);
-  EXPECT_LT(worst_error(trace, replay(trace, machine(), ReplayOptions::Mode::time)), 0.01);
+  EXPECT_LT(worst_error(trace, replay(trace, machine(), host::ReplayOptions::Mode::dependency)), 0.01);
+  EXPECT_LT(worst_error(trace, replay(trace, machine(), host::ReplayOptions::Mode::time)), 0.01);
 }
 
 TEST(Replay, CubeCoresMoveWhatTheyDidThen) {
@@ -161,7 +161,7 @@ TEST(Replay, CubeCoresMoveWhatTheyDidThen) {
   EXPECT_GT(std::ranges::count_if(trace.records, of_cube), 100);
   EXPECT_TRUE(std::ranges::any_of(
       trace.records, [](const TrafficRecord& r) { return r.engine == TrafficRecord::Engine::fix; }));
-  const auto ends = replay(trace, machine(), ReplayOptions::Mode::dependency);
+  const auto ends = replay(trace, machine(), host::ReplayOptions::Mode::dependency);
   const Time predicted = *std::max_element(ends.begin(), ends.end());
   EXPECT_NEAR(predicted.us() / trace.end().us(), 1, 0.01);
 }
@@ -176,11 +176,11 @@ TEST(Replay, SdmaCopiesFollowTheOnesBeforeThem) {
   }
   EXPECT_EQ(copies, 8u);
   EXPECT_GE(waiting, 6u);  // all but the first of each stream
-  const auto ends = replay(trace, machine(), ReplayOptions::Mode::dependency);
+  const auto ends = replay(trace, machine(), host::ReplayOptions::Mode::dependency);
   EXPECT_NEAR(std::max_element(ends.begin(), ends.end())->us() / trace.end().us(), 1, 0.01);
   // On a slower engine the later ones come later, as they do there.
   const hw::Machine slow = machine({"sdma.bandwidth=10GB/s"});
-  const auto late = replay(trace, slow, ReplayOptions::Mode::dependency);
+  const auto late = replay(trace, slow, host::ReplayOptions::Mode::dependency);
   const double truth = record_copies(slow).end().us();
   EXPECT_GT(truth, 1.5 * trace.end().us());
   EXPECT_NEAR(std::max_element(late.begin(), late.end())->us() / truth, 1, 0.05);
@@ -190,7 +190,7 @@ TEST(Replay, ByDependencyTellsWhatTheFirmwareWouldDoOnALinkOfHalfTheBandwidth) {
   const hw::Machine half = machine({"ub.link.bandwidth=14GB/s"});
   InMemory trace = record_dispatch(machine(), 64);
   const InMemory truth = record_dispatch(half, 64);
-  const auto ends = replay(trace, half, ReplayOptions::Mode::dependency);
+  const auto ends = replay(trace, half, host::ReplayOptions::Mode::dependency);
   const Time predicted = *std::max_element(ends.begin(), ends.end());
   EXPECT_NEAR(predicted.us() / truth.end().us(), 1, 0.05);
   // The two machines differ by more than that.
@@ -199,8 +199,8 @@ TEST(Replay, ByDependencyTellsWhatTheFirmwareWouldDoOnALinkOfHalfTheBandwidth) {
 
 TEST(Replay, DependsNotOnHowManyRecordsAreUnderWay) {
   InMemory trace = record_dispatch(machine(), 8);
-  const auto wide = replay(trace, machine(), ReplayOptions::Mode::dependency);
-  EXPECT_EQ(replay(trace, machine(), ReplayOptions::Mode::dependency, 60'000), wide);
+  const auto wide = replay(trace, machine(), host::ReplayOptions::Mode::dependency);
+  EXPECT_EQ(replay(trace, machine(), host::ReplayOptions::Mode::dependency, 60'000), wide);
 }
 
 TrafficRecord transfer(int source, int target, std::uint64_t bytes, int core = 0) {
@@ -219,7 +219,7 @@ TEST(Replay, ADelayIsKeptToThePicosecond) {
   trace.records = {transfer(0, 2, 512), transfer(0, 4, 512, 1), transfer(0, 4, 512, 2)};
   trace.records[1].dependencies = {{0, traces::TrafficDependency::Kind::completion, 5_us}};
   trace.records[2].dependencies = {{0, traces::TrafficDependency::Kind::arrival, 5_us}};
-  const auto times = spans(trace, machine(), ReplayOptions::Mode::dependency);
+  const auto times = spans(trace, machine(), host::ReplayOptions::Mode::dependency);
   EXPECT_EQ(times[1].first, times[0].second + 5_us);
   EXPECT_LT(times[2].first, times[1].first);
   EXPECT_GT(times[2].first, times[0].first + 5_us);
@@ -229,8 +229,8 @@ TEST(Replay, ATransferWithoutACoreIsSharedByTheCoresOfItsDie) {
   InMemory one, many;
   one.records = {transfer(0, 2, 128 << 10)};
   many.records = {transfer(0, 2, 48 * (128 << 10) + 1, TrafficRecord::kAnyCore)};
-  const auto alone = spans(one, machine(), ReplayOptions::Mode::dependency).front();
-  const auto shared = spans(many, machine(), ReplayOptions::Mode::dependency).front();
+  const auto alone = spans(one, machine(), host::ReplayOptions::Mode::dependency).front();
+  const auto shared = spans(many, machine(), host::ReplayOptions::Mode::dependency).front();
   const double times = (shared.second - shared.first).us() / (alone.second - alone.first).us();
   EXPECT_GT(times, 1);
   EXPECT_LT(times, 24);  // one core would take 48 times as long
@@ -241,7 +241,7 @@ TEST(Replay, ATraceThatDoesNotFitTheMachineIsRefused) {
   trace.records = {transfer(0, 2, 512)};
   trace.records[0].offset = std::uint64_t{1} << 37;
   try {
-    replay(trace, machine(), ReplayOptions::Mode::dependency);
+    replay(trace, machine(), host::ReplayOptions::Mode::dependency);
     FAIL();
   } catch (const InputError& error) {
     EXPECT_THAT(error.what(), ::testing::HasSubstr("record 0: offset"));

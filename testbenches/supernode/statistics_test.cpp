@@ -7,19 +7,17 @@
 
 #include "firmware/abi/p2p.h"
 #include "firmware/embedded.h"
-#include "supernode/runtime.h"
-#include "testbenches/studies/dispatch.h"
+#include "host/runtime.h"
+#include "studies/dispatch.h"
 #include "testbenches/supernode/study_stand.h"
 #include "ub_fabric/wire_format.h"
 
 namespace cm384::supernode {
 namespace {
 
-using studies::Json;
-
 // Writes `bytes` by each of `cores` cores of die 0 to another die, in instructions of 16 KiB.
 void write_to(Supernode& machine, int target, int cores, std::uint64_t bytes) {
-  Runtime runtime(machine);
+  host::Runtime runtime(machine);
   cm384_p2p a{};
   a.mode = CM384_P2P_WRITE;
   a.buffers = 4;
@@ -114,7 +112,7 @@ TEST(Statistics, InstructionsAreOfAllLaunches) {
 
 TEST(StatisticsFile, HoldsSumsByMachineAndPart) {
   StudyStand stand;
-  studies::StatisticsFile file(true);
+  observe::StatisticsFile file(true);
   stand.statistics = &file;
   studies::DispatchCase setting;
   setting.ranks = 2;
@@ -151,7 +149,7 @@ TEST(StatisticsFile, ChangesNoResult) {
   const studies::P2pPoint point{.volume = Bytes{65536}};
   studies::SimulatorCounts off, on;
   const auto without = studies::measure_p2p(stand.context(), point, off);
-  studies::StatisticsFile file(false);
+  observe::StatisticsFile file(false);
   stand.statistics = &file;
   const auto with = studies::measure_p2p(stand.context(), point, on);
   EXPECT_EQ(without.latency_us, with.latency_us);

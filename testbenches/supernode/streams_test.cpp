@@ -5,8 +5,8 @@
 
 #include "firmware/abi/p2p.h"
 #include "firmware/embedded.h"
-#include "sim/error.h"
-#include "supernode/runtime.h"
+#include "host/runtime.h"
+#include "hw/error.h"
 
 namespace cm384::supernode {
 namespace {
@@ -28,7 +28,7 @@ struct Rig {
 
   hw::Machine parameters;
   Supernode machine;
-  Runtime runtime{machine};
+  host::Runtime runtime{machine};
 };
 
 // Each die sends its slice to every other one, two streams a die; every byte must be where it belongs.
@@ -36,7 +36,7 @@ TEST(Streams, AllToAllBySdmaMovesEveryByte) {
   const std::vector<int> dies{0, 1, 2, 17};
   constexpr std::size_t kWords = 5000;
   Rig rig(dies);
-  Runtime& runtime = rig.runtime;
+  host::Runtime& runtime = rig.runtime;
   std::vector<std::uint64_t> send, receive;
   for (const int die : dies) {
     send.push_back(runtime.allocate(die, dies.size() * kWords * 4));
@@ -45,7 +45,7 @@ TEST(Streams, AllToAllBySdmaMovesEveryByte) {
     runtime.put(send.back(), std::span<const std::uint32_t>(values));
   }
   for (std::size_t from = 0; from < dies.size(); ++from) {
-    const Stream streams[] = {runtime.create_stream(dies[from]), runtime.create_stream(dies[from])};
+    const host::Stream streams[] = {runtime.create_stream(dies[from]), runtime.create_stream(dies[from])};
     for (std::size_t to = 0; to < dies.size(); ++to)
       runtime.memcpy_async(streams[to % 2], receive[to] + from * kWords * 4, send[from] + to * kWords * 4,
                            kWords * 4);
@@ -66,11 +66,11 @@ TEST(Streams, AllToAllBySdmaMovesEveryByte) {
 // A ring of three dies: each one's copy waits for an event that the one before records on it.
 TEST(Streams, EventsOrderTheWorkOfDifferentDies) {
   Rig rig({0, 2, 16});
-  Runtime& runtime = rig.runtime;
+  host::Runtime& runtime = rig.runtime;
   const int dies[] = {0, 2, 16};
   std::uint64_t memory[3];
-  Event arrived[3];
-  Stream streams[3];
+  host::Event arrived[3];
+  host::Stream streams[3];
   for (int n = 0; n < 3; ++n) {
     memory[n] = runtime.allocate(dies[n], 8192);
     arrived[n] = runtime.create_event(dies[n]);
@@ -78,7 +78,7 @@ TEST(Streams, EventsOrderTheWorkOfDifferentDies) {
   }
   const auto values = rig.pattern(2048, 5);
   runtime.put(memory[0], std::span<const std::uint32_t>(values));
-  TaskHandle copies[2], waits[3];
+  host::TaskHandle copies[2], waits[3];
   for (int n = 0; n < 2; ++n) {
     if (n > 0) waits[n] = runtime.stream_wait_event(streams[n], arrived[n]);
     copies[n] = runtime.memcpy_async(streams[n], memory[n + 1], memory[n], 8192);
@@ -93,23 +93,23 @@ TEST(Streams, EventsOrderTheWorkOfDifferentDies) {
 
 TEST(Streams, NotifiesCountArrivalsOfManyDies) {
   Rig rig({0, 2, 4, 16});
-  Runtime& runtime = rig.runtime;
-  const Notify arrived = runtime.create_notify(0);
-  std::vector<TaskHandle> records;
+  host::Runtime& runtime = rig.runtime;
+  const host::Notify arrived = runtime.create_notify(0);
+  std::vector<host::TaskHandle> records;
   for (const int die : {2, 4, 16}) {
     runtime.host_compute(die, Time{die * 1'000'000});
     records.push_back(runtime.record_notify(runtime.create_stream(die), arrived));
   }
-  const TaskHandle wait = runtime.wait_notify(runtime.create_stream(0), arrived, 3);
+  const host::TaskHandle wait = runtime.wait_notify(runtime.create_stream(0), arrived, 3);
   runtime.wait();
-  for (const TaskHandle record : records)
+  for (const host::TaskHandle record : records)
     EXPECT_GT(runtime.task(wait).record.done, runtime.task(record).record.decoded);
 }
 
 // A kernel, then a copy of what it wrote, then a function of the host that looks and submits more.
 TEST(Streams, KernelCopyAndHostFunctionFollowEachOther) {
   Rig rig({0, 2});
-  Runtime& runtime = rig.runtime;
+  host::Runtime& runtime = rig.runtime;
   cm384_p2p a{};
   a.mode = CM384_P2P_WRITE;
   a.buffers = 1;
@@ -122,18 +122,18 @@ TEST(Streams, KernelCopyAndHostFunctionFollowEachOther) {
                       again = runtime.allocate(2, 512);
   runtime.put(block, a);
   const auto program = runtime.load(npu::ElfImage::from_memory(firmware::kernel_image("p2p"), "p2p"));
-  const Stream stream = runtime.create_stream(0);
-  const TaskHandle kernel = runtime.launch_kernel(stream, program, block, 4u);
+  const host::Stream stream = runtime.create_stream(0);
+  const host::TaskHandle kernel = runtime.launch_kernel(stream, program, block, 4u);
   runtime.memcpy_async(stream, copied, a.target + 3 * 512, 512);
   runtime.synchronize_stream(stream);
   std::uint32_t seen = 0;
-  TaskHandle late;
+  host::TaskHandle late;
   runtime.host_function(0, [&] {
     seen = runtime.get<std::uint32_t>(copied, 1).front();
     late = runtime.memcpy_async(stream, again, copied, 512);
     runtime.synchronize_stream(stream);
   });
-  const TaskHandle last = runtime.memcpy_async(stream, again, copied, 64);
+  const host::TaskHandle last = runtime.memcpy_async(stream, again, copied, 64);
   runtime.wait();
   EXPECT_EQ(seen, 0x5a5du);  // pattern + block
   EXPECT_EQ(runtime.get<std::uint32_t>(again, 1).front(), 0x5a5du);
@@ -145,13 +145,13 @@ TEST(Streams, KernelCopyAndHostFunctionFollowEachOther) {
 
 TEST(Streams, TheHostPaysForItsCalls) {
   Rig rig({0});
-  Runtime& runtime = rig.runtime;
+  host::Runtime& runtime = rig.runtime;
   const std::uint64_t a = runtime.allocate(0, 4096), b = runtime.allocate(0, 4096);
-  const Stream stream = runtime.create_stream(0);
-  const TaskHandle first = runtime.memcpy_async(stream, b, a, 64);
-  const TaskHandle second = runtime.memcpy_async(stream, b, a, 64);
+  const host::Stream stream = runtime.create_stream(0);
+  const host::TaskHandle first = runtime.memcpy_async(stream, b, a, 64);
+  const host::TaskHandle second = runtime.memcpy_async(stream, b, a, 64);
   runtime.synchronize_stream(stream);
-  const TaskHandle third = runtime.memcpy_async(stream, b, a, 64);
+  const host::TaskHandle third = runtime.memcpy_async(stream, b, a, 64);
   runtime.wait();
   const hw::Host& host = rig.parameters.host;
   EXPECT_EQ(runtime.task(second).called - runtime.task(first).called, host.call);
@@ -163,7 +163,7 @@ TEST(Streams, TheHostPaysForItsCalls) {
 
 TEST(Streams, ABarrierHoldsTheThreadsForTwoMessages) {
   Rig rig({0, 3, 40});
-  Runtime& runtime = rig.runtime;
+  host::Runtime& runtime = rig.runtime;
   runtime.host_compute(3, Time{30'000'000});
   std::vector<Time> left;
   runtime.host_barrier({0, 3, 40});
@@ -183,7 +183,7 @@ TEST(Streams, PayloadPlaysNoPartInTime) {
     Rig rig({0, 16});
     const std::uint64_t a = rig.runtime.allocate(0, 1 << 20), b = rig.runtime.allocate(16, 1 << 20);
     if (payload) rig.runtime.mark_payload(a, 1 << 20);
-    const TaskHandle copy =
+    const host::TaskHandle copy =
         rig.runtime.memcpy_async(rig.runtime.create_stream(0), b + 96, a, (1 << 20) - 512);
     rig.runtime.wait();
     seen[payload] = rig.runtime.task(copy).seen;
@@ -194,11 +194,11 @@ TEST(Streams, PayloadPlaysNoPartInTime) {
 
 TEST(Streams, AnErrorNamesItsTask) {
   Rig rig({0, 2});
-  Runtime& runtime = rig.runtime;
+  host::Runtime& runtime = rig.runtime;
   const std::uint64_t a = runtime.allocate(0, 4096);
-  const Stream stream = runtime.create_stream(0);
+  const host::Stream stream = runtime.create_stream(0);
   runtime.memcpy_async(stream, cm384_gm_die(4, 0), a, 64);  // a die that does not take part
-  const TaskHandle good = runtime.memcpy_async(stream, cm384_gm_die(2, 0), a, 64);
+  const host::TaskHandle good = runtime.memcpy_async(stream, cm384_gm_die(2, 0), a, 64);
   try {
     runtime.wait();
     ADD_FAILURE() << "no error";
@@ -215,7 +215,7 @@ TEST(Streams, AnErrorNamesItsTask) {
 // A wait that nobody ends is a hang, reported with the stream and the word.
 TEST(Streams, AWaitThatNobodyEndsIsReported) {
   Rig rig({0});
-  const Notify never = rig.runtime.create_notify(0);
+  const host::Notify never = rig.runtime.create_notify(0);
   rig.runtime.wait_notify(rig.runtime.create_stream(0), never);
   try {
     rig.runtime.wait();
@@ -233,8 +233,8 @@ TEST(Streams, AFullQueueHoldsTheHost) {
   for (const int run : {0, 1}) {
     Rig rig({0}, {"scheduler.queue_depth=4"});
     const std::uint64_t a = rig.runtime.allocate(0, 4096);
-    const Stream stream = rig.runtime.create_stream(0);
-    std::vector<TaskHandle> tasks;
+    const host::Stream stream = rig.runtime.create_stream(0);
+    std::vector<host::TaskHandle> tasks;
     for (int n = 0; n < 20; ++n) tasks.push_back(rig.runtime.memcpy_async(stream, a + 2048, a, 64));
     rig.runtime.wait();
     EXPECT_GE(rig.runtime.task(tasks[4]).called, rig.runtime.task(tasks[0]).seen);

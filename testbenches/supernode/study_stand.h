@@ -1,9 +1,9 @@
 // A study's surroundings, for the tests.
 #pragma once
 
-#include "testbenches/studies/p2p.h"
-#include "testbenches/studies/statistics_file.h"
-#include "testbenches/studies/study.h"
+#include "observe/statistics_file.h"
+#include "studies/p2p.h"
+#include "studies/study.h"
 
 namespace cm384::supernode {
 
@@ -16,7 +16,7 @@ struct StudyStand {
   boost::program_options::variables_map options;
   Silent silent;
   std::sig_atomic_t not_interrupted = 0;
-  studies::StatisticsFile* statistics = nullptr;
+  observe::StatisticsFile* statistics = nullptr;
 
   studies::StudyContext context() {
     return {machine, 1, options, silent, not_interrupted, 0, "", statistics};

@@ -1,5 +1,5 @@
 // Timelines and waves of a small dispatch, read back.
-#include "supernode/timeline.h"
+#include "observe/timeline.h"
 
 #include <gmock/gmock.h>
 #include <zlib.h>
@@ -10,12 +10,12 @@
 #include <set>
 #include <sstream>
 
-#include "sim/error.h"
-#include "supernode/runtime.h"
-#include "supernode/wave.h"
-#include "testbenches/studies/dispatch.h"
-#include "testbenches/studies/gemm.h"
-#include "testbenches/studies/observers.h"
+#include "host/runtime.h"
+#include "hw/error.h"
+#include "observe/observers.h"
+#include "observe/wave.h"
+#include "studies/dispatch.h"
+#include "studies/gemm.h"
 #include "testbenches/supernode/study_stand.h"
 
 namespace cm384::supernode {
@@ -54,11 +54,12 @@ std::uint64_t run(Attach&& attach, Finish&& finish, int batch = 16, int cores = 
   return counts.packet_hops;
 }
 
-Json timeline_of(const TimelineOptions& options, const std::string& name, int batch = 16, int cores = 16) {
-  std::unique_ptr<Timeline> timeline;
+Json timeline_of(const observe::TimelineOptions& options, const std::string& name, int batch = 16,
+                 int cores = 16) {
+  std::unique_ptr<observe::Timeline> timeline;
   run(
       [&](Supernode& machine) {
-        timeline = std::make_unique<Timeline>(machine, scratch(name), options);
+        timeline = std::make_unique<observe::Timeline>(machine, scratch(name), options);
         machine.trace_links([&](const LinkName& link) { return timeline->shows(link); });
       },
       [&] { timeline->finish(); }, batch, cores);
@@ -115,7 +116,7 @@ std::size_t overlaps(const std::vector<Slice>& a, const std::vector<Slice>& b, c
 }
 
 TEST(Timeline, LoadQuantiseAndSendOfSuccessiveTokensOverlap) {
-  TimelineOptions options;
+  observe::TimelineOptions options;
   options.phases = {"init", "send", "status", "wait", "copy"};
   options.cores = {0, 7};
   const Json timeline = timeline_of(options, "pipeline.json", 128, 48);
@@ -188,10 +189,10 @@ TEST(Timeline, EveryEventHasWhatItsPhaseAsksFor) {
 
 TEST(Timeline, CubeCoresHaveLanesOfTheirOwn) {
   StudyStand stand;
-  studies::ObserverRequest asked;
+  observe::ObserverRequest asked;
   asked.timeline = scratch("cube.json");
   asked.shown.cores = {0, 48, 49};
-  studies::Observers observers(std::move(asked));
+  observe::Observers observers(std::move(asked));
   studies::StudyContext context = stand.context();
   context.observers = &observers;
   studies::GemmSetting setting;
@@ -221,11 +222,11 @@ TEST(Timeline, StreamsAndSdmaChannelsHaveLanes) {
   SupernodeOptions options;
   options.dies = {0, 1};
   Supernode machine(parameters, options);
-  Timeline timeline(machine, scratch("sdma.json"), {});
-  Runtime runtime(machine);
+  observe::Timeline timeline(machine, scratch("sdma.json"), {});
+  host::Runtime runtime(machine);
   constexpr std::uint64_t kBytes = 64 << 10;
   const std::uint64_t from = runtime.allocate(0, kBytes), to = runtime.allocate(1, kBytes);
-  const Stream stream = runtime.create_stream(0);
+  const host::Stream stream = runtime.create_stream(0);
   for (int n = 0; n < 3; ++n) runtime.memcpy_async(stream, to, from, kBytes);
   runtime.synchronize_device(0);
   ASSERT_TRUE(runtime.wait());
@@ -261,7 +262,7 @@ TEST(Timeline, EveryArrowThatEndsHasBegunEarlier) {
 }
 
 TEST(Timeline, FiltersKeepItSmall) {
-  TimelineOptions options;
+  observe::TimelineOptions options;
   options.dies = {3};
   options.cores = {2};
   options.from = 20_us;
@@ -281,12 +282,12 @@ TEST(Timeline, FiltersKeepItSmall) {
 }
 
 TEST(Wave, IsAValueChangeDumpInTheOrderOfTime) {
-  std::unique_ptr<Wave> wave;
+  std::unique_ptr<observe::Wave> wave;
   std::uint64_t packets = 0;
   run(
       [&](Supernode& machine) {
-        wave = std::make_unique<Wave>(machine, scratch("links.vcd"),
-                                      std::vector{parse_link_selection("die=2,plane=1")});
+        wave = std::make_unique<observe::Wave>(machine, scratch("links.vcd"),
+                                               std::vector{observe::parse_link_selection("die=2,plane=1")});
         machine.trace_links([&](const LinkName& link) { return wave->shows(link); });
         machine.probes().link_packet.attach(
             &packets, [](void* count, const LinkPacket&) { ++*static_cast<std::uint64_t*>(count); });
@@ -320,12 +321,12 @@ TEST(Wave, IsAValueChangeDumpInTheOrderOfTime) {
 
 TEST(Wave, ASelectionOfLinksIsReadOrRefused) {
   LinkName port{LinkName::Kind::from_endpoint, 1, 3, 0, 0}, up{LinkName::Kind::up, 1, 0, 2, 5};
-  EXPECT_TRUE(parse_link_selection("die=3").matches(port));
-  EXPECT_FALSE(parse_link_selection("die=3,plane=0").matches(port));
-  EXPECT_FALSE(parse_link_selection("die=3").matches(up));
-  EXPECT_TRUE(parse_link_selection("plane=1,node=2,l2=5").matches(up));
-  EXPECT_THROW(parse_link_selection("dice=3"), InputError);
-  EXPECT_THROW(parse_link_selection("die"), InputError);
+  EXPECT_TRUE(observe::parse_link_selection("die=3").matches(port));
+  EXPECT_FALSE(observe::parse_link_selection("die=3,plane=0").matches(port));
+  EXPECT_FALSE(observe::parse_link_selection("die=3").matches(up));
+  EXPECT_TRUE(observe::parse_link_selection("plane=1,node=2,l2=5").matches(up));
+  EXPECT_THROW(observe::parse_link_selection("dice=3"), InputError);
+  EXPECT_THROW(observe::parse_link_selection("die"), InputError);
 }
 
 }  // namespace

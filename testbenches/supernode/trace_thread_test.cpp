@@ -1,5 +1,5 @@
 // The log of a traced machine and the thread that plays it.
-#include "supernode/trace_thread.h"
+#include "observe/trace_thread.h"
 
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ using npu::TraceLog;
 TEST(TraceThread, PlaysEveryEntryOnceAndInOrder) {
   constexpr std::uint64_t kEntries = 2'000'000;  // dozens of chunks
   std::uint64_t next = 0, wrong = 0;
-  TraceThread log([&](std::span<const std::uint64_t> words) {
+  observe::TraceThread log([&](std::span<const std::uint64_t> words) {
     for (std::size_t at = 0; at < words.size();) {
       const TraceEntry entry = TraceLog::entry_of(words[at]);
       const bool good = entry.kind == TraceEntry::written && entry.words == 1 + next % 2 &&
@@ -39,7 +39,7 @@ TEST(TraceThread, PlaysEveryEntryOnceAndInOrder) {
 }
 
 TEST(TraceThread, WhatFailsInItIsThrownToTheOneWhoWrites) {
-  TraceThread log([](std::span<const std::uint64_t>) { throw std::runtime_error("no room"); });
+  observe::TraceThread log([](std::span<const std::uint64_t>) { throw std::runtime_error("no room"); });
   log.put({TraceEntry::read, 0, 0, 0, 0}, 1);
   EXPECT_THROW(log.drain(), std::runtime_error);
   EXPECT_THROW(for (int n = 0; n < 10'000'000; ++n) log.put({TraceEntry::read, 0, 0, 0, 0}, n),
@@ -47,7 +47,7 @@ TEST(TraceThread, WhatFailsInItIsThrownToTheOneWhoWrites) {
 }
 
 TEST(TraceThread, MayBeGivenUpWithEntriesLeft) {
-  TraceThread log([](std::span<const std::uint64_t>) {});
+  observe::TraceThread log([](std::span<const std::uint64_t>) {});
   for (int n = 0; n < 200'000; ++n) log.put({TraceEntry::read, 0, 0, 0, 0}, n);
 }
 

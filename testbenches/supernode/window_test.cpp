@@ -10,9 +10,9 @@
 #include "firmware/abi/memory_map.h"
 #include "firmware/abi/p2p.h"
 #include "firmware/embedded.h"
-#include "sim/error.h"
+#include "host/runtime.h"
+#include "hw/error.h"
 #include "supernode/faults.h"
-#include "supernode/runtime.h"
 #include "supernode/supernode.h"
 
 namespace cm384::supernode {
@@ -34,7 +34,7 @@ std::vector<std::uint64_t> ring(Time window, bool reversed, unsigned threads = 1
   options.threads = threads;
   options.worth_sharing = 0;
   Supernode machine(parameters, options);
-  Runtime runtime(machine);
+  host::Runtime runtime(machine);
   const auto program = runtime.load(npu::ElfImage::from_memory(firmware::kernel_image("p2p"), "p2p"));
   std::vector<std::uint64_t> results;
   for (std::size_t n = 0; n < dies.size(); ++n) {
@@ -124,8 +124,8 @@ TEST(Windows, WhoLooksOnGetsOneThread) {
   EXPECT_EQ(threads_after([](Supernode& m) { m.follow_transactions(); }), 1u);
   EXPECT_EQ(threads_after([](Supernode& m) { m.trace_links(); }), 1u);
   EXPECT_EQ(threads_after([](Supernode& m) { Faults(m).attach(parse_fault("plane=0,die=0,rate=0.1")); }), 1u);
-  EXPECT_EQ(threads_after([](Supernode& m) { Runtime(m).host_barrier({0, 2}); }), 1u);
-  EXPECT_EQ(threads_after([](Supernode& m) { Runtime(m).host_function(0, [] {}); }), 1u);
+  EXPECT_EQ(threads_after([](Supernode& m) { host::Runtime(m).host_barrier({0, 2}); }), 1u);
+  EXPECT_EQ(threads_after([](Supernode& m) { host::Runtime(m).host_function(0, [] {}); }), 1u);
 }
 
 // Two dies of different packages fault in the same window: the first in order is told, whoever ran first.
@@ -137,7 +137,7 @@ TEST(Windows, ThreadsFailAlike) {
     options.threads = threads;
     options.worth_sharing = 0;
     Supernode machine(parameters, options);
-    Runtime runtime(machine);
+    host::Runtime runtime(machine);
     const auto program = runtime.load(npu::ElfImage::from_memory(firmware::kernel_image("hello"), "hello"));
     for (const int die : {2, 4}) {
       const std::uint64_t block = runtime.allocate(die, sizeof(cm384_kernel));
@@ -171,7 +171,7 @@ TEST(Windows, AListenerThatThrowsEndsTheRun) {
       ++*static_cast<int*>(count);
       throw MachineError("enough");
     });
-    Runtime runtime(machine);
+    host::Runtime runtime(machine);
     const auto program = runtime.load(npu::ElfImage::from_memory(firmware::kernel_image("hello"), "hello"));
     const std::uint64_t block = runtime.allocate(2, sizeof(cm384_kernel));
     runtime.put(block, cm384_kernel{});
@@ -194,7 +194,7 @@ TEST(Windows, ThreadsPrintInTheSameOrder) {
       lines.push_back(fmt::format("{}.{}: {}", die, core, text));
     };
     Supernode machine(parameters, options);
-    Runtime runtime(machine);
+    host::Runtime runtime(machine);
     const auto program = runtime.load(npu::ElfImage::from_memory(firmware::kernel_image("hello"), "hello"));
     for (const int die : options.dies) {
       cm384_kernel arguments{};

@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "sim/error.h"
+#include "hw/error.h"
 #include "testbenches/switch_exchange/chip_bench.h"
 
 namespace cm384::ub {

@@ -1,10 +1,10 @@
 // A dispatch over eight ranks with one L1 chip as RTL: every byte as the host's reference has it, in the time
 // the model alone takes.
-#include "testbenches/studies/dispatch.h"
+#include "studies/dispatch.h"
 
 #include <gtest/gtest.h>
 
-#include "sim/error.h"
+#include "hw/error.h"
 
 namespace cm384::studies {
 namespace {

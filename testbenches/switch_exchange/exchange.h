@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "hw/machine.h"
-#include "testbenches/studies/switch_bench.h"
+#include "studies/switch_bench.h"
 
 namespace cm384::studies {
 

@@ -7,10 +7,10 @@
 #include <map>
 #include <set>
 
-#include "sim/error.h"
-#include "testbenches/studies/observers.h"
-#include "testbenches/studies/p2p.h"
-#include "testbenches/studies/switch_bench.h"
+#include "hw/error.h"
+#include "observe/observers.h"
+#include "studies/p2p.h"
+#include "studies/switch_bench.h"
 #include "testbenches/supernode/study_stand.h"
 #include "ub_fabric/wire_format.h"
 
@@ -104,9 +104,9 @@ TEST(Waves, OfChipsInTheClos) {
   supernode::StudyStand stand;
   stand.options.insert({"rtl", boost::program_options::variable_value(
                                    boost::any(std::vector<std::string>{"l1:0.2", "l2:2.5"}), false)});
-  ObserverRequest request;
+  observe::ObserverRequest request;
   request.wave = folder + "links.vcd.gz";
-  Observers observers(request);
+  observe::Observers observers(request);
   StudyContext context = stand.context();
   SimulatorCounts without, with;
   P2pPoint point;
@@ -134,11 +134,11 @@ TEST(Waves, AFileThatCannotBeWrittenIsRefused) {
   SwitchCase setting;
   setting.rtl = true;
   setting.packets = 1'000;
-  setting.waves = folder + "none/chip.fst";
-  EXPECT_THROW(run_switch(machine, setting), InputError);
   std::filesystem::create_directories(folder + "chip.fst/full");  // a folder in the way of the name
   setting.waves = folder + "chip.fst";
-  EXPECT_THROW(run_switch(machine, setting), InputError);
+  EXPECT_THROW(run_switch(machine, setting), OutputError);
+  setting.waves = "/proc/chip.fst";
+  EXPECT_THROW(run_switch(machine, setting), OutputError);
   EXPECT_EQ(files_in(folder), std::set<std::string>{"chip.fst"});
   // A run that ends early leaves nothing.
   setting.waves = folder + "early.fst";

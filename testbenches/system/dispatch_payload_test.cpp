@@ -4,7 +4,7 @@
 
 #include <tuple>
 
-#include "sim/error.h"
+#include "hw/error.h"
 #include "supernode/supernode.h"
 #include "testbenches/system/machine_run.h"
 #include "ub_fabric/fault.h"

@@ -1,7 +1,7 @@
 // The published GEMM at its size: some ten seconds.
 #include <gtest/gtest.h>
 
-#include "testbenches/studies/validation.h"
+#include "studies/validation.h"
 #include "testbenches/system/machine_run.h"
 
 namespace cm384::testing {

@@ -5,7 +5,7 @@
 
 #include <tuple>
 
-#include "sim/error.h"
+#include "hw/error.h"
 #include "testbenches/system/machine_run.h"
 
 namespace cm384::testing {

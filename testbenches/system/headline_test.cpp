@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "testbenches/studies/validation.h"
+#include "studies/validation.h"
 #include "testbenches/system/machine_run.h"
 
 namespace cm384::testing {

@@ -4,9 +4,9 @@
 #include <stdexcept>
 
 #include "firmware/abi/kernel.h"
+#include "host/runtime.h"
 #include "hw/machine.h"
 #include "npu_core/scalar/elf_image.h"
-#include "supernode/runtime.h"
 #include "testbenches/system/kernels/cube_knobs.h"
 #include "testbenches/system/kernels/knobs.h"
 #include "testbenches/system/machine_run.h"
@@ -32,7 +32,7 @@ Outputs run_cube(const Changes& changes) {
   supernode::SupernodeOptions options;
   options.dies = {0, 1};
   supernode::Supernode supernode(machine, options);
-  supernode::Runtime runtime(supernode);
+  host::Runtime runtime(supernode);
   cm384_kernel arguments{};
   arguments.scratch_bytes = std::uint64_t{1} << 20;
   arguments.scratch = runtime.allocate(0, arguments.scratch_bytes);
@@ -62,7 +62,7 @@ Outputs run_core(const Changes& changes) {
   supernode::SupernodeOptions options;
   options.dies = {0};
   supernode::Supernode supernode(machine, options);
-  supernode::Runtime runtime(supernode);
+  host::Runtime runtime(supernode);
   cm384_kernel arguments{};
   arguments.scratch_bytes = std::uint64_t{256} << 20;
   arguments.scratch = runtime.allocate(0, arguments.scratch_bytes);
@@ -111,23 +111,23 @@ Outputs run_streams(const Changes& changes) {
   supernode::SupernodeOptions options;
   options.dies = {0, 2};
   supernode::Supernode supernode(machine, options);
-  supernode::Runtime runtime(supernode);
+  host::Runtime runtime(supernode);
   constexpr std::uint64_t kLong = 1 << 20;
   const std::uint64_t here = runtime.allocate(0, kLong), there = runtime.allocate(2, kLong);
   const auto first = runtime.create_stream(0);
-  const auto copy = [&](supernode::Stream stream, std::uint64_t bytes) {
+  const auto copy = [&](host::Stream stream, std::uint64_t bytes) {
     return runtime.memcpy_async(stream, there, here, bytes);
   };
-  const auto span = [&](supernode::TaskHandle from, supernode::TaskHandle to) {
+  const auto span = [&](host::TaskHandle from, host::TaskHandle to) {
     return (runtime.task(to).seen - runtime.task(from).called).us();
   };
-  const auto bandwidth = [&](supernode::TaskHandle task) {
+  const auto bandwidth = [&](host::TaskHandle task) {
     const npu::SdmaRecord& r = runtime.task(task).record.copy;
     return static_cast<double>(kLong) / (r.last_ack - r.translated).us();
   };
   const auto one = copy(first, 4096);
   runtime.synchronize_device(0);
-  std::vector<supernode::TaskHandle> chain, many;
+  std::vector<host::TaskHandle> chain, many;
   for (int n = 0; n < 6; ++n) chain.push_back(copy(first, 4096));
   runtime.synchronize_device(0);
   for (int n = 0; n < 40; ++n) many.push_back(copy(runtime.create_stream(0), 4096));

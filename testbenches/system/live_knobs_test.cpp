@@ -6,8 +6,8 @@
 #include <set>
 #include <sstream>
 
+#include "hw/error.h"
 #include "hw/parameter_list.h"
-#include "sim/error.h"
 #include "testbenches/system/knob_scenarios.h"
 #include "testbenches/system/knob_table.h"
 

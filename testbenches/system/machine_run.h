@@ -4,15 +4,15 @@
 #include <string>
 #include <vector>
 
-#include "testbenches/studies/combine.h"
-#include "testbenches/studies/dispatch.h"
-#include "testbenches/studies/ffn.h"
-#include "testbenches/studies/gemm.h"
-#include "testbenches/studies/mla.h"
-#include "testbenches/studies/moe.h"
-#include "testbenches/studies/p2p.h"
-#include "testbenches/studies/p2p_sdma.h"
-#include "testbenches/studies/stream.h"
+#include "studies/combine.h"
+#include "studies/dispatch.h"
+#include "studies/ffn.h"
+#include "studies/gemm.h"
+#include "studies/mla.h"
+#include "studies/moe.h"
+#include "studies/p2p.h"
+#include "studies/p2p_sdma.h"
+#include "studies/stream.h"
 
 namespace cm384::testing {
 

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "testbenches/reference/mla_projections.h"
+#include "operators/reference/mla_projections.h"
 #include "testbenches/system/machine_run.h"
 
 namespace cm384::testing {

@@ -4,7 +4,7 @@
 
 #include <tuple>
 
-#include "testbenches/reference/expert_networks.h"
+#include "operators/reference/expert_networks.h"
 #include "testbenches/system/machine_run.h"
 
 namespace cm384::testing {

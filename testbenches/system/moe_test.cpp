@@ -4,7 +4,7 @@
 #include <numeric>
 #include <tuple>
 
-#include "sim/error.h"
+#include "hw/error.h"
 #include "testbenches/system/machine_run.h"
 
 namespace cm384::testing {

@@ -5,7 +5,7 @@
 #include <csignal>
 #include <vector>
 
-#include "testbenches/studies/gemm.h"
+#include "studies/gemm.h"
 #include "testbenches/system/machine_run.h"
 
 namespace cm384::testing {

@@ -7,8 +7,8 @@
 #include <memory>
 
 #include "firmware/embedded.h"
-#include "sim/error.h"
-#include "testbenches/studies/moe_memory.h"
+#include "hw/error.h"
+#include "studies/moe_memory.h"
 #include "testbenches/system/machine_run.h"
 #include "traces/random.h"
 
@@ -82,7 +82,7 @@ class Calls {
     return {};
   }
 
-  supernode::Runtime& runtime() { return runtime_; }
+  host::Runtime& runtime() { return runtime_; }
   CombineMemory& combined(int call) { return *combines_[index(call)]; }
   void leave_out_combine() { combined_ = false; }
 
@@ -106,7 +106,7 @@ class Calls {
 
   hw::Machine machine_;
   supernode::Supernode supernode_;
-  supernode::Runtime runtime_{supernode_};
+  host::Runtime runtime_{supernode_};
   std::vector<Time> starts_;
   std::deque<reference::DispatchCase> cases_;  // memories refer to them
   std::vector<std::unique_ptr<DispatchMemory>> dispatches_;

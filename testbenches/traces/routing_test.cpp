@@ -7,7 +7,7 @@
 #include <set>
 #include <sstream>
 
-#include "sim/error.h"
+#include "hw/error.h"
 #include "traces/random.h"
 
 namespace cm384::traces {

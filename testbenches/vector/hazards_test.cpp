@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "sim/error.h"
+#include "hw/error.h"
 #include "testbenches/vector/stand_in.h"
 
 namespace cm384::npu::testing {

@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "sim/error.h"
+#include "hw/error.h"
 #include "testbenches/vector/stand_in.h"
 
 namespace cm384::npu::testing {

@@ -7,8 +7,8 @@
 #include <random>
 
 #include "firmware/abi/isa.h"
+#include "hw/error.h"
 #include "npu_core/vector/vector_unit.h"
-#include "sim/error.h"
 
 namespace cm384::npu {
 namespace {

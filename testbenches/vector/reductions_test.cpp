@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "firmware/abi/isa.h"
+#include "hw/error.h"
 #include "npu_core/vector/vector_unit.h"
-#include "sim/error.h"
 
 namespace cm384::npu {
 namespace {

@@ -1,0 +1,19 @@
+// Where ranks stand: a rank is a die. One policy is chosen for a run.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace cm384::host {
+
+// Die number of each rank, from a policy name:
+//   "linear"          rank r on die r
+//   "strided"         consecutive ranks on consecutive nodes, then the next die of each node
+//   "random"          a permutation drawn with `seed`
+//   "0,5,17,..."      an explicit list of dies, one a rank
+// Throws InputError: unknown policy, more ranks than dies, a die named twice or out of range.
+std::vector<int> place_ranks(std::string_view policy, int ranks, int dies, int dies_per_node,
+                             std::uint64_t seed);
+
+}  // namespace cm384::host

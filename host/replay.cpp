@@ -1,0 +1,198 @@
+#include "host/replay.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "host/replay_engines.h"
+#include "hw/error.h"
+#include "npu_core/vector/ubuffer.h"
+
+namespace cm384::host {
+
+using traces::TrafficDependency;
+using traces::TrafficRecord;
+using Kind = TrafficDependency::Kind;
+
+TrafficUnits units_of(traces::TrafficSource& source) {
+  TrafficUnits units;
+  TrafficRecord record;
+  for (; source.next(record); ++units.records) {
+    units.cores = std::max(units.cores, record.core + 1);
+    for (const traces::Unit unit : {record.source, record.target})
+      (unit.cpu ? units.sockets : units.dies).insert(unit.number);
+  }
+  return units;
+}
+
+bool Replay::run() {
+  began_ = machine_.earliest();
+  feed();
+  if (done_) return true;
+  return machine_.run();
+}
+
+void Replay::check(const TrafficRecord& r) const {
+  const std::uint64_t capacity = r.target.cpu ? machine_.socket_store(r.target.number).capacity()
+                                              : machine_.die(r.target.number).store().capacity();
+  const std::int64_t span = r.stride * static_cast<std::int64_t>(r.bursts - 1);
+  const std::int64_t low = static_cast<std::int64_t>(r.offset) + std::min<std::int64_t>(span, 0);
+  const std::uint64_t high = r.offset + static_cast<std::uint64_t>(std::max<std::int64_t>(span, 0)) + r.bytes;
+  if (low < 0 || high > capacity)
+    throw InputError(fmt::format("record {}: offset: {} with {} B leaves the memory of {}, {} B", next_,
+                                 r.offset, r.total_bytes(), text_of(r.target), capacity));
+  const npu::Die& die = machine_.die(r.source.number);
+  if (r.core >= die.cores())
+    throw InputError(
+        fmt::format("record {}: core: {}; this machine's dies have {}", next_, r.core, die.cores()));
+  const bool cube = r.core >= 0 && die.is_cube(static_cast<std::uint16_t>(r.core));
+  if (r.engine == TrafficRecord::Engine::fix && !cube)
+    throw InputError(fmt::format("record {}: core: {} is no cube core and has no fixpipe", next_, r.core));
+  if (r.engine == TrafficRecord::Engine::mte && !cube && r.core >= 0 && r.bytes > npu::kUBufferBytes)
+    throw InputError(
+        fmt::format("record {}: bytes: {}; a UBuffer holds {}", next_, r.bytes, npu::kUBufferBytes));
+}
+
+// Takes records until as many are under way as may be.
+void Replay::feed() {
+  retire();
+  TrafficRecord record;
+  while (!read_all_ && entries_.size() < options_.window) {
+    if (source_.next(record)) {
+      enter(record);
+      settle();
+    } else {
+      read_all_ = true;
+    }
+    retire();
+  }
+  if (read_all_ && entries_.empty() && !done_) {
+    done_ = true;
+    --machine_.unfinished();
+  }
+}
+
+Time Replay::known(std::uint64_t number, Kind kind) const {
+  const Past& past = number >= base_ ? entries_[number - base_].past : past_[number % traces::kReach];
+  return kind == Kind::completion ? past.completed : kind == Kind::arrival ? past.arrived : past.issued;
+}
+
+void Replay::enter(TrafficRecord& record) {
+  if (record.moves()) check(record);
+  const std::uint64_t number = next_++;
+  Entry& e = entries_.emplace_back();
+  std::swap(e.record, record);
+  // Nothing begins before the replay does, whatever the delays.
+  e.ready = began_;
+  if (options_.mode == ReplayOptions::Mode::time || e.record.dependencies.empty()) {
+    e.ready = std::max(began_, e.record.start);
+  } else {
+    for (const TrafficDependency& d : e.record.dependencies) {
+      if (const Time at = known(d.on, d.kind); at != Time::never()) {
+        e.ready = std::max(e.ready, at + d.delay);
+      } else {
+        ++e.unresolved;
+        entry(d.on).waiters.push_back({number, d.kind, d.delay});
+      }
+    }
+  }
+  if (in_a_lane(e.record))
+    lanes_of(e.record.source.number)[lane_index(e.record.core, engine_of(e.record))].pieces.push_back(
+        {number, 0, 0});
+  e.to_arrive = e.record.total_bytes();
+  if (e.unresolved == 0) resolved_.push_back(number);
+}
+
+// All that the record waits for has happened.
+void Replay::resolved(std::uint64_t number) {
+  Entry& e = entry(number);
+  const TrafficRecord& r = e.record;
+  if (r.kind == TrafficRecord::Kind::fill) {
+    post(r.source.number, e.ready, kFill, number);
+  } else if (!r.moves()) {
+    e.begun = e.ready;
+    e.completed = e.ready + (r.end - r.start);
+    happened(number, Kind::completion, e.completed);
+  } else if (r.engine == TrafficRecord::Engine::sdma) {
+    lanes_of(r.source.number);
+    post(r.source.number, e.ready, kCopy, number);
+  } else if (r.core == TrafficRecord::kAnyCore) {
+    share_out(number);
+  } else {
+    const std::size_t index = lane_index(r.core, engine_of(r));
+    if (lane(r.source.number, index).pieces.front().number == number) arm(r.source.number, index);
+  }
+}
+
+void Replay::completed(std::uint64_t number, int die, Time at) {
+  active_ = die;
+  Entry& e = entry(number);
+  e.completed = std::max(e.completed, at);
+  if (++e.pieces_completed < e.pieces) return;
+  happened(number, Kind::completion, e.completed);
+  settle();
+  feed();
+}
+
+void Replay::arrived(std::uint64_t number, int die, std::uint32_t bytes, Time at) {
+  active_ = die;
+  Entry& e = entry(number);
+  e.to_arrive -= std::min<std::uint64_t>(e.to_arrive, bytes);
+  if (e.to_arrive != 0) return;
+  happened(number, Kind::arrival, at);
+  settle();
+}
+
+void Replay::happened(std::uint64_t number, Kind kind, Time at) {
+  Entry& e = entry(number);
+  Past& past = e.past;
+  (kind == Kind::completion ? past.completed : kind == Kind::arrival ? past.arrived : past.issued) = at;
+  // What leaves no arrival, and what takes no time, got everywhere when it was complete.
+  if (kind == Kind::completion) {
+    if (past.arrived == Time::never()) past.arrived = at;
+    if (!e.record.moves()) past.issued = at;
+  }
+  if (!e.waiters.empty()) told_.push_back(number);
+}
+
+// What has happened lets others begin, and those that take no time let others begin in turn.
+void Replay::settle() {
+  while (!resolved_.empty() || !told_.empty()) {
+    auto& list = told_.empty() ? resolved_ : told_;
+    const std::uint64_t number = list.front();
+    list.pop_front();
+    if (&list == &told_) {
+      tell_waiters(number);
+    } else {
+      resolved(number);
+    }
+  }
+}
+
+void Replay::tell_waiters(std::uint64_t number) {
+  std::erase_if(entry(number).waiters, [&](const Waiter& w) {
+    const Time when = known(number, w.kind);
+    if (when == Time::never()) return false;
+    Entry& waiting = entry(w.number);
+    waiting.ready = std::max(waiting.ready, when + w.delay);
+    if (--waiting.unresolved == 0) resolved_.push_back(w.number);
+    return true;
+  });
+}
+
+// Takes what is finished off the front.
+void Replay::retire() {
+  while (!entries_.empty()) {
+    Entry& e = entries_.front();
+    const bool finished = e.past.completed != Time::never() && e.past.issued != Time::never();
+    if (!finished) return;
+    const std::size_t slot = base_ % traces::kReach;
+    if (slot >= past_.size()) past_.resize(slot + 1);
+    past_[slot] = e.past;
+    if (options_.finished) options_.finished(e.record, e.begun, e.past.completed);
+    entries_.pop_front();
+    ++base_;
+  }
+}
+
+}  // namespace cm384::host

@@ -1,0 +1,124 @@
+// Replays a traffic trace on a machine: the dies' MTE engines move what the trace says, in place of programs.
+//
+// By time stamp, a transaction's requests leave from its recorded start on; by dependency, once all it waited
+// for has happened and the recorded delay has passed. Either way a pipe takes its copies in the order of the
+// trace, one at a time, as the real one does, and everything below it is the machine's own model. A transfer
+// without a core is cut into pieces for all cores of its die and takes no turn in their order.
+//
+// What is held is bounded: records under way, and three times of each of the last traces::kReach records. A
+// dependency between dies takes at least the machine's lookahead.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <set>
+#include <vector>
+
+#include "npu_core/pipes/pipe_observer.h"
+#include "supernode/supernode.h"
+#include "traces/traffic.h"
+
+namespace cm384::host {
+
+struct ReplayOptions {
+  enum class Mode { time, dependency } mode = Mode::dependency;
+  int cores = 48;                        // that share a transfer without a core
+  std::uint64_t piece_bytes = 16 << 10;  // of such a transfer, at least
+  std::size_t window = 1u << 18;         // records under way at most
+  // A record is finished: with the times of the replay, in the order of the trace.
+  std::function<void(const traces::TrafficRecord& recorded, Time start, Time end)> finished;
+};
+
+// Units that a trace names, found by reading it once.
+struct TrafficUnits {
+  std::set<int> dies, sockets;
+  int cores = 0;  // one more than the highest number of a core
+  std::uint64_t records = 0;
+};
+TrafficUnits units_of(traces::TrafficSource& source);
+
+class Replay final : private supernode::Driver {
+ public:
+  // The machine must have all units of the trace. Both outlive the replay.
+  Replay(supernode::Supernode& machine, traces::TrafficSource& source, ReplayOptions options);
+  ~Replay();
+
+  // False when interrupted. Throws InputError where the trace does not fit the machine, MachineError where it
+  // comes to a stand.
+  bool run();
+  std::uint64_t finished() const { return base_; }
+
+ private:
+  enum What : std::uint32_t { kLane, kFill, kCopy };
+
+  struct Past {  // when a record got how far; never: not yet
+    Time issued = Time::never(), arrived = Time::never(), completed = Time::never();
+  };
+  struct Waiter {
+    std::uint64_t number = 0;
+    traces::TrafficDependency::Kind kind{};
+    Time delay;
+  };
+  struct Entry {
+    traces::TrafficRecord record;
+    Past past;
+    Time ready{}, begun = Time::never(), completed{};
+    std::uint32_t unresolved = 0;
+    std::uint32_t pieces = 1, pieces_issued = 0, pieces_completed = 0;
+    std::uint64_t to_arrive = 0;  // bytes
+    std::vector<Waiter> waiters;
+  };
+  struct Piece {
+    std::uint64_t number = 0;
+    std::uint64_t offset = 0, bytes = 0;  // within the transfer; 0 bytes: all of it, as recorded
+  };
+  // A pipe of a core: what it has still to do, in order.
+  struct Lane {
+    std::deque<Piece> pieces;
+    std::uint64_t current = 0;
+    bool armed = false;
+  };
+  struct CoreObserver;
+
+  void handle(int die, const sim::Event& event) override;
+  void feed();
+  void enter(traces::TrafficRecord& record);
+  void check(const traces::TrafficRecord& record) const;
+  Time known(std::uint64_t number, traces::TrafficDependency::Kind kind) const;
+  void resolved(std::uint64_t number);
+  void happened(std::uint64_t number, traces::TrafficDependency::Kind kind, Time at);
+  void settle();
+  void tell_waiters(std::uint64_t number);
+  void share_out(std::uint64_t number);
+  std::vector<Lane>& lanes_of(int die);
+  void post(int die, Time at, std::uint32_t what, std::uint64_t argument);
+  void arm(int die, std::size_t lane);
+  void fill(std::uint64_t number, int die, Time now);
+  void start_next(int die, std::size_t lane);
+  void start_copy(std::uint64_t number, int die);
+  void copy_issued(std::uint64_t number);
+  void issued(int die, std::size_t lane, Time at);
+  void completed(std::uint64_t number, int die, Time at);
+  void arrived(std::uint64_t number, int die, std::uint32_t bytes, Time at);
+  void retire();
+  Entry& entry(std::uint64_t number) { return entries_[number - base_]; }
+  Lane& lane(int die, std::size_t index) { return lanes_[static_cast<std::size_t>(die)][index]; }
+
+  supernode::Supernode& machine_;
+  traces::TrafficSource& source_;
+  ReplayOptions options_;
+  std::vector<std::vector<Lane>> lanes_;  // by die, core and engine
+  std::vector<std::unique_ptr<CoreObserver>> observers_;
+  std::vector<std::uint32_t> units_;  // by die: of its events
+  std::vector<int> next_core_;        // by die: that takes the next piece
+  std::deque<Entry> entries_;         // from base_
+  std::uint64_t base_ = 0, next_ = 0;
+  std::vector<Past> past_;                     // ring over kReach, grown as the trace goes on
+  std::deque<std::uint64_t> resolved_, told_;  // records to be looked at by settle()
+  int active_ = -1;                            // die whose event is being handled; -1: before the run
+  bool read_all_ = false, done_ = false;
+  Time began_{};
+};
+
+}  // namespace cm384::host

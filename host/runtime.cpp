@@ -1,0 +1,99 @@
+#include "host/runtime.h"
+
+#include <fmt/format.h>
+
+#include <numeric>
+
+#include "firmware/abi/memory_map.h"
+#include "hw/error.h"
+
+namespace cm384::host {
+namespace {
+
+// Bump allocation in one memory; nothing is freed before the machine goes.
+std::uint64_t take(std::vector<std::uint64_t>& used, int unit, std::uint64_t bytes, std::uint64_t alignment,
+                   std::uint64_t capacity, const char* what) {
+  if (used.size() <= static_cast<std::size_t>(unit)) used.resize(static_cast<std::size_t>(unit) + 1);
+  std::uint64_t& end = used[static_cast<std::size_t>(unit)];
+  const std::uint64_t start = (end + alignment - 1) / alignment * alignment;
+  if (start > capacity || bytes > capacity - start)
+    throw InputError(fmt::format("memory of {} {} is full: {} B asked for, {} B of {} B in use", what, unit,
+                                 bytes, end, capacity));
+  end = start + bytes;
+  return start;
+}
+
+}  // namespace
+
+Runtime::Runtime(supernode::Supernode& machine) : machine_(machine) {
+  const Time message = machine.parameters().host.message_latency;
+  if (message < machine.lookahead())
+    throw InputError(fmt::format(
+        "host.message_latency: {} ns; allowed: at least {} ns, what a packet takes from die to die",
+        message.ns(), machine.lookahead().ns()));
+  for (const int die : machine.dies()) {
+    hosts_.resize(static_cast<std::size_t>(die) + 1);
+    hosts_.back() = std::make_unique<HostThread>(machine, die);
+  }
+}
+
+HostThread& Runtime::host_of(int die) const {
+  machine_.die(die);
+  return *hosts_[static_cast<std::size_t>(die)];
+}
+
+std::uint64_t Runtime::allocate(int die, std::uint64_t bytes, std::uint64_t alignment) {
+  return cm384_gm_die(static_cast<std::uint64_t>(die),
+                      take(used_, die, bytes, alignment, machine_.die(die).allocatable(), "die"));
+}
+
+std::uint64_t Runtime::allocate_on_socket(int socket, std::uint64_t bytes, std::uint64_t alignment) {
+  return cm384_gm_cpu(
+      static_cast<std::uint64_t>(socket),
+      take(used_socket_, socket, bytes, alignment, machine_.socket_store(socket).capacity(), "CPU socket"));
+}
+
+npu::BackingStore& Runtime::store_of(std::uint64_t address) const {
+  const int unit = static_cast<int>(cm384_gm_unit(address));
+  return cm384_gm_is_cpu(address) ? machine_.socket_store(unit) : machine_.die(unit).store();
+}
+
+void Runtime::copy_in(std::uint64_t address, std::span<const std::byte> from) {
+  store_of(address).write_bytes(cm384_gm_offset(address), from.data(), from.size());
+}
+
+void Runtime::copy_out(std::uint64_t address, std::span<std::byte> to) const {
+  store_of(address).read_bytes(cm384_gm_offset(address), to.data(), to.size());
+}
+
+void Runtime::mark_payload(std::uint64_t address, std::uint64_t bytes) {
+  store_of(address).mark_payload(cm384_gm_offset(address), bytes);
+}
+
+std::shared_ptr<npu::Program> Runtime::load(std::shared_ptr<const npu::ElfImage> image) {
+  return std::make_shared<npu::Program>(std::move(image), machine_.parameters().scalar_core,
+                                        machine_.workers());
+}
+
+LaunchHandle Runtime::launch(int die, const std::shared_ptr<npu::Program>& program, std::uint64_t arguments,
+                             std::vector<std::uint16_t> cores, Time at, npu::KernelType type) {
+  return {die, machine_.launch(die, {program, arguments, std::move(cores), type}, at)};
+}
+
+std::vector<std::uint16_t> Runtime::first_cores(int count) const {
+  const int available = machine_.parameters().die.aiv;
+  if (count < 1 || count > available)
+    throw InputError(fmt::format("--cores: {} cores, but a die has {} AIVs; allowed: 1 to {}", count,
+                                 available, available));
+  std::vector<std::uint16_t> cores(static_cast<std::size_t>(count));
+  std::iota(cores.begin(), cores.end(), std::uint16_t{0});
+  return cores;
+}
+
+bool Runtime::wait() {
+  if (!machine_.run()) return false;
+  if (!tolerate_errors_) report_errors();
+  return true;
+}
+
+}  // namespace cm384::host

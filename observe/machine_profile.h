@@ -1,0 +1,63 @@
+// Follows one machine while it runs, for profile.json (profile.h).
+#pragma once
+
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "hw/json.h"
+#include "sim/statistics.h"
+#include "supernode/supernode.h"
+
+namespace cm384::observe {
+
+class MachineProfile {
+ public:
+  // `dies`: of each rank. The machine outlives the profile's use.
+  MachineProfile(supernode::Supernode& machine, std::string what, std::vector<int> dies,
+                 const std::vector<int>& sockets);
+
+  // Once a microsecond of simulated time.
+  void sample(Time now);
+  // What was before is warm-up. The machine is idle.
+  void begin_counted(Time now);
+  Json to_json() const;  // one entry of `runs`
+
+ private:
+  struct Counter {
+    std::function<std::uint64_t()> read;
+    std::size_t owner = 0;  // the die, node or socket, for `highest`
+    int plane = 0, column = 0, l2 = -1;
+    std::uint64_t before = 0;   // at the last sample
+    double ahead = 0;           // ps that were booked before they pass
+    std::uint64_t counted = 0;  // at the begin of what counts
+  };
+  // Equal parts: one pattern.
+  struct Group {
+    std::string pattern;
+    double ps_a_unit = 1;
+    bool booked_at_end = false;  // of an instruction; everything else is booked when it is granted
+    std::vector<int> parts;      // of each owner
+    std::vector<Counter> counters;
+    std::vector<std::vector<float>> samples;  // share of each owner's parts, summed
+  };
+
+  void take(const sim::Statistics& part, const std::vector<int>& sockets);
+  void launch_ended(int die, const npu::LaunchRecord& record);
+  static void sample(Group& group, double elapsed);
+  void coarsen();
+  static Json busy_of(const Group& group);
+  Json links_of(const Group& group) const;
+
+  supernode::Supernode& machine_;
+  std::string what_;
+  std::vector<int> dies_;
+  std::vector<bool> nodes_;  // that have a rank
+  std::deque<Group> groups_;
+  int stride_ = 1;  // microseconds between samples: long runs get coarser ones
+  int skipped_ = 0;
+  Time last_sample_, counted_from_, counted_to_;
+  std::vector<std::pair<int, npu::LaunchRecord>> launches_;  // by rank, in order of their ends
+};
+
+}  // namespace cm384::observe

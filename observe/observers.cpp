@@ -1,0 +1,56 @@
+#include "observe/observers.h"
+
+#include <fmt/format.h>
+
+namespace cm384::observe {
+
+std::string stem_of(const std::string& path) {
+  const std::size_t name = path.find_last_of('/') + 1;  // 0 without a folder
+  return path.substr(0, path.find('.', name + 1));
+}
+
+std::string numbered(const std::string& path, int number) {
+  if (number == 1) return path;
+  const std::string stem = stem_of(path);
+  return fmt::format("{}-{}{}", stem, number, path.substr(stem.size()));
+}
+
+void Observers::attach(supernode::Supernode& machine, supernode::RtlChips& chips) {
+  ++machines_;
+  chips_ = &chips;
+  if (!request_.record.empty()) {
+    trace_ = traces::create_traffic(numbered(request_.record, machines_), {request_.machine, request_.study});
+    recorder_ = std::make_unique<observe::TrafficRecorder>(machine, *trace_);
+  }
+  if (!request_.timeline.empty())
+    timeline_ =
+        std::make_unique<observe::Timeline>(machine, numbered(request_.timeline, machines_), request_.shown);
+  if (!request_.wave.empty()) {
+    const std::string file = numbered(request_.wave, machines_);
+    wave_ = std::make_unique<observe::Wave>(machine, file, request_.links);
+    chips.write_waves(stem_of(file));
+  }
+  if (timeline_ || wave_) {
+    machine.trace_links([this](const supernode::LinkName& link) {
+      return (timeline_ && timeline_->shows(link)) || (wave_ && wave_->shows(link));
+    });
+  }
+}
+
+void Observers::finish() {
+  if (recorder_) {
+    recorder_->finish();
+    trace_->finish();
+  }
+  if (timeline_) timeline_->finish();
+  if (wave_) {
+    wave_->finish();
+    chips_->finish_waves();
+  }
+  recorder_.reset();
+  trace_.reset();
+  timeline_.reset();
+  wave_.reset();
+}
+
+}  // namespace cm384::observe

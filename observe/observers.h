@@ -1,0 +1,58 @@
+// What watches the machines of a run and writes files beside its result: `--record`, `--timeline`, `--wave`.
+//
+// A study may build several machines, one after another; the first one's file has the name asked for, those
+// after it get a number before its ending: dispatch.trace, dispatch-2.trace.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "observe/timeline.h"
+#include "observe/traffic_recorder.h"
+#include "observe/wave.h"
+#include "supernode/rtl_chips.h"
+#include "supernode/supernode.h"
+#include "traces/traffic.h"
+
+namespace cm384::observe {
+
+struct ObserverRequest {
+  std::string record, timeline, wave;         // files; empty: not asked for
+  observe::TimelineOptions shown;             // of the timeline
+  std::vector<observe::LinkSelection> links;  // of the wave
+  std::string study, machine;
+
+  bool any() const { return !record.empty() || !timeline.empty() || !wave.empty(); }
+};
+
+class Observers {
+ public:
+  explicit Observers(ObserverRequest request) : request_(std::move(request)) {}
+
+  // What is asked for.
+  const ObserverRequest& request() const { return request_; }
+
+  // What the kernels' phases are called, from 0.
+  void name_phases(std::vector<std::string> names) { request_.shown.phases = std::move(names); }
+
+  // A machine begins; before its first launch. Waves of its RTL chips stand beside the wave and end with it.
+  void attach(supernode::Supernode& machine, supernode::RtlChips& chips);
+  // It has ended, while it still stands: puts its files under their names.
+  void finish();
+
+ private:
+  ObserverRequest request_;
+  int machines_ = 0;
+  std::unique_ptr<traces::TrafficSink> trace_;
+  std::unique_ptr<observe::TrafficRecorder> recorder_;
+  std::unique_ptr<observe::Timeline> timeline_;
+  std::unique_ptr<observe::Wave> wave_;
+  supernode::RtlChips* chips_ = nullptr;
+};
+
+// The name of the file of machine `number`, from 1.
+std::string numbered(const std::string& path, int number);
+// The name without its ending: `out/links` of out/links.vcd.gz.
+std::string stem_of(const std::string& path);
+
+}  // namespace cm384::observe

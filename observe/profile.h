@@ -1,0 +1,40 @@
+// profile.json of a run's folder: what `cm384 report` shows beside the rows of result.json. Written with
+// --out.
+//
+// The busy counters of links, HBM channels and pipes are read from the statistics registry once a microsecond
+// of simulated time, between two steps of the machine; that changes no result, and nothing is read without
+// --out.
+//
+//     { "schema": 1, "study": "dispatch", "machine": { as `machine show --format json` },
+//       "runs": [ { "run": "dispatch, 64 ranks", "interval_us": 1, "counted_from_us": ..., "counted_to_us":
+//       ...,
+//         "dies": [ die of each rank ],
+//         "launches": [ { "rank", "start_us", "task_us", "kernel_us", "phases_us": [...] } ],
+//         "busy": [ { "counter": "die*.hbm.channel*.busy_cycles", "parts": ..., "mean": [...], "highest":
+//         [...] } ], "links": [ { "from": "die", "to": "L1 chip", "columns": [...], "planes": [ [ [...] ] ] }
+//         ] } ] }
+//
+// `mean` and `highest` are shares of each interval: over all parts, and of the busiest die, node or socket.
+// `links` are shares of the counted time, by plane, then by column (die, socket or node), then by L2 chip
+// where there is one. `phases_us` are means over a launch's blocks.
+#pragma once
+
+#include <string>
+
+#include "hw/json.h"
+#include "hw/machine.h"
+
+namespace cm384::observe {
+
+class Profile {
+ public:
+  bool empty() const { return runs_.empty(); }
+  // One of the machines that the study built.
+  void add(Json run) { runs_.push_back(std::move(run)); }
+  Json to_document(const std::string& study, const hw::Machine& machine) const;
+
+ private:
+  Json runs_ = Json::array();
+};
+
+}  // namespace cm384::observe

@@ -1,0 +1,183 @@
+#include "observe/wave.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "hw/error.h"
+#include "hw/quantity.h"
+
+namespace cm384::observe {
+namespace {
+
+constexpr std::size_t kBuffer = 1u << 20;
+// Modules run in turn, in windows: a change may come so much later than one of a later time.
+constexpr Time kReorder = 10_us;
+
+// "plane0.die3_out": no blanks in a VCD's names.
+std::string signal_name(const supernode::LinkName& link) {
+  switch (link.kind) {
+    case supernode::LinkName::Kind::from_endpoint:
+      return fmt::format("plane{}_from_endpoint{}", link.plane, link.endpoint);
+    case supernode::LinkName::Kind::to_endpoint:
+      return fmt::format("plane{}_to_endpoint{}", link.plane, link.endpoint);
+    case supernode::LinkName::Kind::up:
+      return fmt::format("plane{}_node{}_to_l2_{}", link.plane, link.node, link.l2);
+    case supernode::LinkName::Kind::down:
+      break;
+  }
+  return fmt::format("plane{}_l2_{}_to_node{}", link.plane, link.l2, link.node);
+}
+
+// Short names of printable characters, as the format wants them.
+std::string code_of(std::size_t number) {
+  constexpr char kFirst = '!';
+  constexpr std::size_t kCodes = 94;
+  std::string code;
+  do {
+    code.push_back(static_cast<char>(kFirst + number % kCodes));
+    number /= kCodes;
+  } while (number != 0);
+  return code;
+}
+
+void put_value(std::string& to, const std::string& code, unsigned bits, std::uint64_t value) {
+  if (bits == 1) {
+    to += value != 0 ? '1' : '0';
+  } else {
+    fmt::format_to(std::back_inserter(to), "b{:b} ", value);
+  }
+  to += code;
+  to += '\n';
+}
+
+}  // namespace
+
+bool LinkSelection::matches(const supernode::LinkName& link) const {
+  const bool port = link.kind == supernode::LinkName::Kind::from_endpoint ||
+                    link.kind == supernode::LinkName::Kind::to_endpoint;
+  return (die < 0 || (port && link.endpoint == die)) && (plane < 0 || link.plane == plane) &&
+         (node < 0 || link.node == node) && (l2 < 0 || (!port && link.l2 == l2));
+}
+
+LinkSelection parse_link_selection(std::string_view text) {
+  LinkSelection selection;
+  const std::string whole(text);
+  while (!text.empty()) {
+    const std::size_t comma = text.find(',');
+    const std::string_view part = text.substr(0, comma);
+    const std::size_t equal = part.find('=');
+    const std::string_view key = part.substr(0, equal);
+    int* const value = key == "die"     ? &selection.die
+                       : key == "plane" ? &selection.plane
+                       : key == "node"  ? &selection.node
+                       : key == "l2"    ? &selection.l2
+                                        : nullptr;
+    if (value == nullptr || equal == std::string_view::npos)
+      throw InputError(
+          fmt::format("'{}': allowed: die=N, plane=N, node=N, l2=N, separated by commas", whole));
+    *value =
+        static_cast<int>(std::clamp<std::int64_t>(hw::parse_integer(part.substr(equal + 1)), 0, 1 << 20));
+    text = comma == std::string_view::npos ? std::string_view() : text.substr(comma + 1);
+  }
+  return selection;
+}
+
+Wave::Wave(supernode::Supernode& machine, const std::string& path, std::vector<LinkSelection> selected)
+    : machine_(machine), selected_(std::move(selected)), file_(path, OutputFile::Compression::by_name) {
+  if (selected_.empty()) selected_.push_back({machine.dies().front(), -1, -1, -1});
+  text_ = "$version cm384 $end\n$timescale 1 ps $end\n$scope module links $end\n";
+  machine.visit_links([this](const supernode::LinkName& link) {
+    if (shows(link)) declare_link(link);
+  });
+  if (links_.empty()) throw InputError("--wave-links: selects no link of this machine");
+  text_ += "$upscope $end\n$scope module dies $end\n";
+  for (const int die : machine.dies()) {
+    for (const LinkSelection& s : selected_) {
+      if (s.die == die && !under_way_.contains(die))
+        under_way_[die] = declare(fmt::format("die{}_requests_under_way", die), 16);
+    }
+  }
+  text_ += "$upscope $end\n$enddefinitions $end\n";
+  machine.probes().link_packet.attach(
+      this, [](void* self, const supernode::LinkPacket& p) { static_cast<Wave*>(self)->packet(p); });
+}
+
+Wave::~Wave() = default;
+
+bool Wave::shows(const supernode::LinkName& link) const {
+  return std::any_of(selected_.begin(), selected_.end(),
+                     [&link](const LinkSelection& s) { return s.matches(link); });
+}
+
+std::size_t Wave::declare(const std::string& name, unsigned bits) {
+  signals_.push_back({code_of(signals_.size()), bits});
+  text_ += fmt::format("$var {} {} {} {} $end\n", bits == 1 ? "wire" : "integer", bits, signals_.back().code,
+                       name);
+  return signals_.size() - 1;
+}
+
+void Wave::declare_link(const supernode::LinkName& link) {
+  const std::string name = signal_name(link);
+  Link made;
+  made.busy = declare(name + "_busy", 1);
+  for (int lane = 0; lane < machine_.parameters().ub.link.lanes; ++lane) {
+    const std::size_t signal = declare(fmt::format("{}_credits_lane{}", name, lane), 16);
+    if (lane == 0) made.first_lane = signal;
+  }
+  links_[name] = made;
+}
+
+void Wave::packet(const supernode::LinkPacket& p) {
+  if (!shows(p.link)) return;
+  Link& link = links_.at(signal_name(p.link));
+  change(link.busy, p.start, 1);
+  change(link.busy, p.tail, 0);
+  change(link.first_lane + p.hop.lane(), p.start, static_cast<std::uint64_t>(std::max(p.free_cells, 0)));
+  if (const auto die = under_way_.find(p.link.endpoint);
+      die != under_way_.end() && p.link.kind == supernode::LinkName::Kind::from_endpoint)
+    change(die->second, p.start, machine_.controller(die->first).pending());
+  if (p.start > latest_) {
+    latest_ = p.start;
+    write_until(latest_ - kReorder);
+  }
+}
+
+void Wave::change(std::size_t signal, Time at, std::uint64_t value) {
+  changes_.push({at, order_++, signal, value});
+}
+
+// Of several values of one time the last one counts; a link that goes on without a gap stays busy.
+void Wave::write_until(Time end) {
+  while (!changes_.empty() && changes_.top().at < end) {
+    const Time at = changes_.top().at;
+    std::map<std::size_t, std::uint64_t> now;
+    while (!changes_.empty() && changes_.top().at == at) {
+      const Change& c = changes_.top();
+      std::uint64_t& value = now[c.signal];
+      value = signals_[c.signal].bits == 1 ? value | c.value : c.value;
+      changes_.pop();
+    }
+    bool stamped = false;
+    for (const auto& [number, value] : now) {
+      Signal& signal = signals_[number];
+      if (signal.value == value) continue;
+      if (!stamped) fmt::format_to(std::back_inserter(text_), "#{}\n", at.ps);
+      stamped = true;
+      signal.value = value;
+      put_value(text_, signal.code, signal.bits, value);
+    }
+  }
+  if (text_.size() < kBuffer) return;
+  file_.write(text_);
+  text_.clear();
+}
+
+void Wave::finish() {
+  write_until(Time::never());
+  file_.write(text_);
+  file_.finish();
+}
+
+}  // namespace cm384::observe

@@ -1,0 +1,59 @@
+// Files that a run writes: each appears under its name only when it is whole.
+//
+// What is written first stands in a file without a name in the same folder (O_TMPFILE), or where the file
+// system knows none, under a name of its own; finish() gives it the name asked for. So a run that dies leaves
+// nothing behind, and of two runs with one name the last to finish wins, whole. A device or pipe
+// (`/dev/stdout`) is written to directly; of a symbolic link, the file it points to is replaced.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace cm384 {
+
+class OutputFile {
+ public:
+  enum class Compression : std::uint8_t { none, by_name };  // by_name: gzip where the name ends in .gz
+
+  // Opens it; missing folders are made. Throws OutputError with the system's reason.
+  explicit OutputFile(const std::string& path, Compression compression = Compression::none);
+  ~OutputFile();  // what was not finished is dropped
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+
+  // Never throws: the first failure is kept for finish(), and nothing more is written.
+  void write(std::string_view bytes);
+  std::uint64_t written() const { return written_; }  // bytes given to write()
+  // Puts the file under its name. Throws OutputError with the system's reason.
+  void finish();
+
+ private:
+  struct Open;
+  std::unique_ptr<Open> open_;  // null: finished
+  std::uint64_t written_ = 0;
+};
+
+// The same for a library that opens files by name itself: it writes to name(), then commit() renames.
+class NamedOutput {
+ public:
+  // Throws OutputError where no file can be made there.
+  explicit NamedOutput(const std::string& path);
+  ~NamedOutput();  // removes name() where it was not committed
+  NamedOutput(const NamedOutput&) = delete;
+  NamedOutput& operator=(const NamedOutput&) = delete;
+
+  const std::string& path() const { return path_; }
+  const std::string& name() const { return name_; }
+  void commit();  // throws OutputError
+
+ private:
+  std::string path_, name_;
+  bool committed_ = false;
+};
+
+// A whole file at once. Throws OutputError.
+void write_file(const std::string& path, std::string_view content);
+
+}  // namespace cm384

@@ -1,0 +1,18 @@
+#include "studies/dispatch.h"
+
+#include <fmt/format.h>
+
+#include "studies/moe_run.h"
+
+namespace cm384::studies {
+
+DispatchReading measure_dispatch(const StudyContext& context, const DispatchCase& setting,
+                                 SimulatorCounts& counts, double progress_from, double progress_to) {
+  MoeRun run(context, setting, nullptr, fmt::format("dispatch, {} ranks", setting.ranks), progress_from,
+             progress_to);
+  const DispatchReading reading = run.dispatch();
+  run.count(counts);
+  return reading;
+}
+
+}  // namespace cm384::studies

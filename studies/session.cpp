@@ -1,0 +1,132 @@
+#include "studies/session.h"
+
+#include <algorithm>
+
+#include "firmware/embedded.h"
+#include "hw/error.h"
+#include "observe/observers.h"
+#include "observe/profile.h"
+#include "observe/statistics_file.h"
+
+namespace cm384::studies {
+namespace {
+
+supernode::SupernodeOptions machine_options(const StudyContext& context, const SessionOptions& options,
+                                            const std::function<double(Time)>& fraction,
+                                            const std::unique_ptr<observe::MachineProfile>& profile) {
+  supernode::SupernodeOptions made;
+  made.dies = options.dies;
+  made.sockets = options.sockets;
+  made.die = options.die;
+  made.patience = options.patience;
+  made.interrupted = &context.interrupted;
+  made.threads = context.threads;
+  made.output = options.output;
+  made.progress = [&context, fraction, from = options.progress_from, to = options.progress_to](
+                      Time simulated, std::uint64_t events) {
+    context.progress.update(from + (to - from) * fraction(simulated), simulated, events);
+  };
+  if (context.profile != nullptr) made.sample = [&profile](Time now) { profile->sample(now); };
+  return made;
+}
+
+supernode::FaultRequest parse_fault_option(const std::string& text) {
+  try {
+    return supernode::parse_fault(text);
+  } catch (const InputError& error) {
+    throw InputError(fmt::format("--fault: {}", error.what()));
+  }
+}
+
+void put_rtl_chip(supernode::RtlChips& chips, supernode::Supernode& machine, const std::string& text) {
+  try {
+    chips.put(machine, supernode::parse_rtl_chip(text));
+  } catch (const InputError& error) {
+    throw InputError(fmt::format("--rtl {}: {}", text, error.what()));
+  }
+}
+
+}  // namespace
+
+void add_rtl_option(boost::program_options::options_description& options) {
+  options.add_options()(
+      "rtl", boost::program_options::value<std::vector<std::string>>()->composing()->value_name("CHIP"),
+      "run this switch chip as RTL: l1:NODE.PLANE or l2:PLANE.CHIP; may be repeated");
+}
+
+void add_fault_option(boost::program_options::options_description& options) {
+  options.add_options()(
+      "fault",
+      boost::program_options::value<std::vector<std::string>>()->composing()->value_name("LINK,rate=X"),
+      "damage transmissions on a link, both ways, with chance X each: plane=P,node=N,l2=K or plane=P,die=D; "
+      "further seed=S, kind=corrupt|lost; may be repeated");
+}
+
+Session::Session(const StudyContext& context, const SessionOptions& options)
+    : context_(context),
+      what_(options.what),
+      machine_(context.machine, machine_options(
+                                    context, options, [this](Time t) { return pace_.at(t); }, profile_)),
+      faults_(machine_),
+      runtime_(machine_) {
+  if (context.options.count("fault") != 0) {
+    for (const auto& text : context.option<std::vector<std::string>>("fault")) {
+      faults_.attach(parse_fault_option(text));
+    }
+  }
+  if (context.options.count("rtl") != 0) {
+    for (const auto& text : context.option<std::vector<std::string>>("rtl"))
+      put_rtl_chip(rtl_, machine_, text);
+  }
+  if (context.profile != nullptr)
+    profile_ = std::make_unique<observe::MachineProfile>(machine_, what_, options.dies, options.sockets);
+  if (context.observers != nullptr) context.observers->attach(machine_, rtl_);
+  if (context.gdb_port == 0) return;
+  debugger_ = std::make_unique<npu::GdbStub>(static_cast<std::uint16_t>(context.gdb_port));
+  machine_.use_one_thread();
+  machine_.die(options.dies.front()).core(0).attach_debugger(*debugger_);
+}
+
+double Session::Pace::at(Time simulated) const {
+  if (took <= Time{}) return done;
+  return done + step * std::min(0.99, (simulated - begun).us() / took.us());
+}
+
+void Session::expect(double share, Time about) {
+  pace_ = {pace_.done, share, machine_.earliest(), about};
+}
+
+void Session::done(double fraction) {
+  const Time now = machine_.earliest();
+  pace_ = {fraction, fraction - pace_.done, now, now - pace_.begun};
+}
+
+std::shared_ptr<npu::Program> Session::built_in(std::string_view name) {
+  const auto image = firmware::kernel_image(name);
+  if (image.empty()) throw InputError(fmt::format("no built-in kernel `{}`", name));
+  return runtime_.load(npu::ElfImage::from_memory(image, fmt::format("{}.elf (built in)", name)));
+}
+
+void Session::begin_counted() {
+  if (profile_) profile_->begin_counted(machine_.earliest());
+}
+
+void Session::count(SimulatorCounts& into) const {
+  const supernode::SupernodeCounts counts = machine_.counts();
+  into.simulated += machine_.earliest();
+  into.instructions += counts.instructions;
+  into.packet_hops += counts.packet_hops;
+  into.events += counts.events;
+  into.memory_requests += counts.memory_requests;
+  into.threads = std::max(into.threads, machine_.threads());
+  into.damaged += faults_.strikes();
+  into.rtl_cycles += rtl_.counters().cycles;
+  into.rtl_packets += rtl_.counters().packets;
+  if (profile_) context_.profile->add(profile_->to_json());
+  if (context_.observers != nullptr) context_.observers->finish();
+  if (context_.statistics == nullptr) return;
+  context_.statistics->begin(what_, machine_.earliest());
+  machine_.visit_statistics([this](const sim::Statistics& part) { context_.statistics->add(part); });
+}
+
+}  // namespace cm384::studies

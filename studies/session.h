@@ -1,0 +1,74 @@
+// What studies share: a machine built for a run, its counters, built-in kernels.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "host/runtime.h"
+#include "npu_core/scalar/gdb_stub.h"
+#include "observe/machine_profile.h"
+#include "studies/study.h"
+#include "supernode/faults.h"
+#include "supernode/rtl_chips.h"
+#include "supernode/supernode.h"
+
+namespace cm384::studies {
+
+struct SessionOptions {
+  std::vector<int> dies;
+  std::vector<int> sockets;
+  npu::DieOptions die;
+  Time patience = 5_ms;  // a run without progress for so long ends with a report
+  // This run's part of the study's work, for the progress display.
+  double progress_from = 0, progress_to = 1;
+  std::function<void(int die, int core, std::string_view text)> output;
+  std::string what;  // this run is, for the file of statistics
+};
+
+// Adds the option `--fault`, which every session of the study then obeys.
+void add_fault_option(boost::program_options::options_description& options);
+
+// Adds the option `--rtl`, which every session of the study then obeys.
+void add_rtl_option(boost::program_options::options_description& options);
+
+// A supernode and its runtime for one run of a study.
+class Session {
+ public:
+  Session(const StudyContext& context, const SessionOptions& options);
+
+  supernode::Supernode& machine() { return machine_; }
+  host::Runtime& runtime() { return runtime_; }
+  // A kernel of firmware/kernels.
+  std::shared_ptr<npu::Program> built_in(std::string_view name);
+  // Share of this session's work that is done, 0 to 1.
+  void done(double fraction);
+  // For the progress display alone: the next part is `share` of the work and takes about so long. Later parts
+  // are taken to last as long as the one before.
+  void expect(double share, Time about);
+  // What ran before was warm-up: the profile counts from here.
+  void begin_counted();
+  // Adds this run's counters, to the files of statistics and the profile too. Called once, at its end.
+  void count(SimulatorCounts& into) const;
+
+ private:
+  const StudyContext& context_;
+  std::string what_;
+  // How far the work is: what is done, and in the part under way by the time the part before took.
+  struct Pace {
+    double done = 0, step = 0;
+    Time begun, took;
+    double at(Time simulated) const;
+  };
+  Pace pace_;
+  std::unique_ptr<npu::GdbStub> debugger_;  // of core 0 of the first die, with --gdb
+  supernode::RtlChips rtl_;                 // outlives the machine
+  supernode::Supernode machine_;
+  std::unique_ptr<observe::MachineProfile> profile_;  // with --out
+  supernode::Faults faults_;
+  host::Runtime runtime_;
+};
+
+}  // namespace cm384::studies

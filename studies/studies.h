@@ -1,0 +1,19 @@
+// The studies, one file each; registry.cpp lists them.
+#pragma once
+
+#include "studies/study.h"
+
+namespace cm384::studies {
+
+extern const Study kCombineStudy;
+extern const Study kDispatchStudy;
+extern const Study kFfnStudy;
+extern const Study kGemmStudy;
+extern const Study kKernelStudy;
+extern const Study kMlaStudy;
+extern const Study kMoeStudy;
+extern const Study kP2pStudy;
+extern const Study kStreamStudy;
+extern const Study kSwitchStudy;
+
+}  // namespace cm384::studies

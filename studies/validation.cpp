@@ -1,0 +1,144 @@
+#include "studies/validation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "hw/embedded_text.h"
+#include "hw/quantity.h"
+
+namespace cm384::studies {
+namespace {
+
+// The file quotes nothing: no field holds a comma.
+std::vector<std::string> fields_of(std::string_view line) {
+  std::vector<std::string> fields(1);
+  for (const char c : line) {
+    if (c == ',') {
+      fields.emplace_back();
+    } else {
+      fields.back() += c;
+    }
+  }
+  return fields;
+}
+
+std::string status_of(const Comparison& comparison) {
+  if (!comparison.predicted) return "not modelled";
+  return comparison.within() ? "within" : "off";
+}
+
+std::string_view role_of(const Figure& figure) {
+  return figure.calibration ? "calibration" : "validation";
+}
+
+std::string percent(double ratio) {
+  return fmt::format("{:+.1f} %", ratio * 100);
+}
+
+std::string worst_line(const std::vector<Comparison>& comparisons, bool calibration) {
+  const Comparison* worst = nullptr;
+  const auto size = [](const Comparison& c) { return c.error() < 0 ? -c.error() : c.error(); };
+  for (const Comparison& c : comparisons) {
+    if (!c.predicted || c.figure.upper_bound || c.figure.calibration != calibration) continue;
+    if (worst == nullptr || size(c) > size(*worst)) worst = &c;
+  }
+  const std::string_view role = calibration ? "calibration" : "validation";
+  if (worst == nullptr) return fmt::format("No {} figure is modelled yet.\n", role);
+  return fmt::format("The worst {} error is {} ({}).\n", role, percent(worst->error()), worst->figure.id);
+}
+
+}  // namespace
+
+std::vector<Figure> published_figures() {
+  std::vector<Figure> figures;
+  std::string_view text = hw::embedded_published().front().text;
+  text.remove_prefix(text.find('\n') + 1);  // heading
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    const std::vector<std::string> f = fields_of(text.substr(0, end));
+    figures.push_back({f.at(0), f.at(1), f.at(2), f.at(3), hw::parse_real(f.at(4)), f.at(5), f.at(6),
+                       f.at(7) == "calibration", f.at(8) == "below", hw::parse_real(f.at(9)), f.at(10)});
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  }
+  return figures;
+}
+
+double Comparison::error() const {
+  return predicted ? (*predicted - figure.value) / figure.value : 0;
+}
+
+bool Comparison::within() const {
+  const double off = error();
+  return predicted &&
+         (figure.upper_bound ? off <= figure.tolerance : off <= figure.tolerance && -off <= figure.tolerance);
+}
+
+std::vector<Comparison> compare_with_published(const ValidationContext& context,
+                                               std::span<const Predictor> from, std::string_view only) {
+  std::vector<Comparison> comparisons;
+  for (Figure& figure : published_figures()) {
+    if (figure.id.starts_with(only)) comparisons.push_back({std::move(figure), std::nullopt});
+  }
+  for (const Predictor& predictor : from) {
+    const auto gives = [&](const Comparison& c) {
+      return std::ranges::any_of(predictor.prefixes,
+                                 [&](std::string_view prefix) { return c.figure.id.starts_with(prefix); });
+    };
+    if (context.interrupted != 0 || std::ranges::none_of(comparisons, gives)) continue;
+    const Predictions predictions = predictor.predict(context);
+    for (Comparison& comparison : comparisons) {
+      const auto prediction = predictions.find(comparison.figure.id);
+      if (prediction != predictions.end()) comparison.predicted = prediction->second;
+    }
+  }
+  return comparisons;
+}
+
+bool holds(const std::vector<Comparison>& comparisons) {
+  return std::ranges::all_of(
+      comparisons, [](const Comparison& c) { return c.figure.calibration || !c.predicted || c.within(); });
+}
+
+Json to_rows(const std::vector<Comparison>& comparisons) {
+  Json rows = Json::array();
+  for (const Comparison& c : comparisons) {
+    const Json none = nullptr;
+    rows.push_back({{"id", c.figure.id},
+                    {"predicted", c.predicted ? Json(*c.predicted) : none},
+                    {"published", c.figure.value},
+                    {"unit", c.figure.unit},
+                    {"error", c.predicted ? Json(c.error()) : none},
+                    {"tolerance", c.figure.tolerance},
+                    {"role", role_of(c.figure)},
+                    {"status", status_of(c)},
+                    {"given_by", c.figure.given_by}});
+  }
+  return rows;
+}
+
+std::string to_markdown(const std::vector<Comparison>& comparisons, const hw::Machine& machine) {
+  std::string text = fmt::format(
+      "# Validation\n\n"
+      "Made by `cm384 validate --markdown` on the machine `{}`. A figure that a parameter was fitted to is\n"
+      "reported as calibration, never as validation; a figure whose model is not built yet is `not "
+      "modelled`.\n\n",
+      machine.name);
+  text += worst_line(comparisons, false) + worst_line(comparisons, true);
+  text +=
+      "\n| id | figure | conditions | published | predicted | error | tolerance | role | status | source | "
+      "given by |\n"
+      "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n";
+  for (const Comparison& c : comparisons) {
+    const std::string predicted = c.predicted ? fmt::format("{:.4g} {}", *c.predicted, c.figure.unit) : "";
+    const std::string tolerance =
+        c.figure.upper_bound ? "at most" : fmt::format("{:.0f} %", c.figure.tolerance * 100);
+    text += fmt::format("| `{}` | {} | {} | {} {} | {} | {} | {} | {} | {} | {} | `{}` |\n", c.figure.id,
+                        c.figure.metric, c.figure.conditions, c.figure.value, c.figure.unit, predicted,
+                        c.predicted ? percent(c.error()) : "", tolerance, role_of(c.figure), status_of(c),
+                        c.figure.source, c.figure.given_by);
+  }
+  return text;
+}
+
+}  // namespace cm384::studies

@@ -1,0 +1,70 @@
+// Predicted against published, figure by figure.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "studies/study.h"
+
+namespace cm384::studies {
+
+// One line of hw/published/published.csv.
+struct Figure {
+  std::string id, area, metric, conditions;
+  double value = 0;
+  std::string unit, source;
+  bool calibration = false;  // a parameter was fitted to it; otherwise it is validation
+  bool upper_bound = false;  // published as "below": only more than that is off
+  double tolerance = 0;      // allowed |error|, relative
+  std::string given_by;      // the command whose rows hold the prediction
+};
+
+std::vector<Figure> published_figures();
+
+// What a prediction may use.
+struct ValidationContext {
+  const hw::Machine& machine;
+  std::uint64_t seed;
+  Progress& progress;
+  const volatile std::sig_atomic_t& interrupted;
+};
+
+// Predicted value by id, in the figure's unit.
+using Predictions = std::map<std::string, double>;
+
+// Gives the figures whose id begins with one of `prefixes`; run once for all of them.
+struct Predictor {
+  std::vector<std::string_view> prefixes;
+  Predictions (*predict)(const ValidationContext& context);
+};
+
+// All predictors (predictors.cpp).
+std::span<const Predictor> predictors();
+
+struct Comparison {
+  Figure figure;
+  std::optional<double> predicted;  // none: not modelled
+  double error() const;             // (predicted - published) / published
+  bool within() const;              // of a predicted figure
+};
+
+// Compares the figures whose id begins with `only` (empty: all).
+std::vector<Comparison> compare_with_published(const ValidationContext& context,
+                                               std::span<const Predictor> from, std::string_view only = "");
+
+// False where a validation figure is predicted and off by more than its tolerance.
+bool holds(const std::vector<Comparison>& comparisons);
+
+// Rows { id, predicted, published, unit, error, tolerance, role, status, given_by }; status is `within`,
+// `off` or `not modelled`.
+Json to_rows(const std::vector<Comparison>& comparisons);
+
+// The page docs/validation.md.
+std::string to_markdown(const std::vector<Comparison>& comparisons, const hw::Machine& machine);
+
+}  // namespace cm384::studies
