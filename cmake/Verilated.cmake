@@ -3,9 +3,10 @@
 #
 #     cm384_rtl_block(BLOCK TOP module SOURCES a.sv b.sv)
 #         A block of hw/rtl: packages first, then modules, relative to the calling folder.
-#     cm384_verilated(NAME BLOCK block [FAST] [WIDE] [PARAMETERS Ports=4 Lanes=2] [COVERAGE] [TRACE])
+#     cm384_verilated(NAME BLOCK block [FAST] [WIDE] [PARAMETERS Ports=4 Lanes=2] [COVERAGE] [TRACE] [SHARED])
 #         Library NAME with class V<NAME> in header V<NAME>.h. Assertions are on. COVERAGE counts lines and toggles
 #         and costs speed. TRACE can write FST waves at run time; while it writes none it costs only time to compile.
+#         SHARED is for a shared library.
 #         FAST leaves assertions out, for a model that stands in a machine; benches have them on. WIDE is for vectors
 #         of thousands of bits that are put together from parts.
 #     cm384_rtl_lint(NAME BLOCK block [PARAMETERS ...])
@@ -31,6 +32,7 @@ if(VERILATOR)
   target_compile_definitions(cm384_verilated_runtime PUBLIC VM_COVERAGE=1 VM_SC=0 VM_TRACE=1 VM_TRACE_FST=1
                                                             VM_TRACE_VCD=0 VL_TIME_CONTEXT)
   target_compile_options(cm384_verilated_runtime PRIVATE -w -O2 -g0)
+  set_target_properties(cm384_verilated_runtime PROPERTIES POSITION_INDEPENDENT_CODE ON)
   target_link_libraries(cm384_verilated_runtime PUBLIC ZLIB::ZLIB Threads::Threads)
   if(CM384_SANITIZE)
     target_compile_options(cm384_verilated_runtime PRIVATE -fsanitize=${CM384_SANITIZE})
@@ -46,7 +48,7 @@ endfunction()
 
 # Sets, in the caller: rtl_TOP, rtl_SOURCES, rtl_overrides (-GName=value ...).
 macro(cm384_rtl_arguments)
-  cmake_parse_arguments(rtl "COVERAGE;TRACE;GATES;FAST;WIDE;LONG" "BLOCK" "PARAMETERS" ${ARGN})
+  cmake_parse_arguments(rtl "COVERAGE;TRACE;GATES;FAST;WIDE;LONG;SHARED" "BLOCK" "PARAMETERS" ${ARGN})
   get_property(rtl_TOP GLOBAL PROPERTY cm384_rtl_${rtl_BLOCK}_top)
   get_property(rtl_SOURCES GLOBAL PROPERTY cm384_rtl_${rtl_BLOCK}_sources)
   if(NOT rtl_SOURCES)
@@ -76,6 +78,9 @@ function(cm384_verilated name)
     list(APPEND flags --trace-fst --trace-structs)
   endif()
   set(cflags "-g0 -w -std=c++20 -ffp-contract=off -DVL_TIME_CONTEXT")
+  if(rtl_SHARED)
+    string(APPEND cflags " -fPIC")
+  endif()
   if(CM384_SANITIZE)
     string(APPEND cflags " -fsanitize=${CM384_SANITIZE}")
   endif()

@@ -13,7 +13,5 @@ struct EmbeddedText {
 
 std::span<const EmbeddedText> embedded_presets();    // hw/presets/*.toml
 std::span<const EmbeddedText> embedded_published();  // hw/published/*.csv
-std::span<const EmbeddedText>
-embedded_page_parts();  // the report's page, then the program that draws figures
 
 }  // namespace cm384::hw

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "hw/embedded_text.h"
 #include "hw/error.h"
 #include "report/page.h"
 #include "sim/output_file.h"
@@ -68,10 +67,10 @@ std::vector<std::string> write_figures(const Json& data, const std::string& fold
   const TemporaryFolder temporary;
   const fs::path drawn = temporary.path() / "drawn";
   fs::create_directories(drawn);
-  const fs::path program = temporary.path() / "figures.cjs", input = temporary.path() / "data.json";
-  write_file(program.string(), hw::embedded_page_parts()[1].text);
+  const std::string program = page_part("figures.cjs");
+  const fs::path input = temporary.path() / "data.json";
   write_file(input.string(), data.dump(-1, ' ', true, Json::error_handler_t::replace));
-  require_program({"node", program.string(), input.string(), drawn.string()}, "nodejs");
+  require_program({"node", program, input.string(), drawn.string()}, "nodejs");
   std::vector<std::string> names;
   for (const auto& entry : fs::directory_iterator(drawn)) names.push_back(entry.path().filename().string());
   std::ranges::sort(names);

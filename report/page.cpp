@@ -4,10 +4,10 @@
 
 #include <filesystem>
 
-#include "hw/embedded_text.h"
 #include "hw/error.h"
 #include "report/comparison.h"
 #include "report/published.h"
+#include "sim/installation.h"
 
 namespace cm384::report {
 namespace {
@@ -29,6 +29,16 @@ Json read_profile(const std::string& path) {
 
 }  // namespace
 
+std::string page_part(std::string_view name) {
+  const auto path = find_installed("share/cm384/page/" + std::string(name));
+  if (!path)
+    throw InputError(
+        fmt::format("report: share/cm384/page/{} is not there; in the source tree `./dev build release "
+                    "cm384_page` makes it",
+                    name));
+  return *path;
+}
+
 Json page_data(const std::string& path) {
   Json result = read_result(path);
   Json labels = Json::array();
@@ -42,7 +52,7 @@ Json page_data(const std::string& path) {
 
 std::string to_page(const Json& data) {
   constexpr std::string_view kPlace = "{{DATA}}";
-  std::string page(hw::embedded_page_parts()[0].text);
+  std::string page = read_text(page_part("page.html"), kLargestFile);
   std::string text = data.dump(-1, ' ', true, Json::error_handler_t::replace);
   // Inside a script element nothing may look like markup.
   for (std::size_t at = text.find('<'); at != std::string::npos; at = text.find('<', at))

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "report/result_file.h"
@@ -11,6 +12,10 @@ namespace cm384::report {
 // What the page shows: { "result", "labels" of its rows, "published", "profile" or null }, from a run's
 // folder or a result.json. Throws InputError.
 Json page_data(const std::string& path);
+
+// Path of a file that the page is made from: page.html, the template with its script, or figures.cjs, which
+// draws figures into files. Throws InputError where it is not built.
+std::string page_part(std::string_view name);
 
 // The page: template, script and data in one text.
 std::string to_page(const Json& data);

@@ -1,275 +1,41 @@
 #include "ub_fabric/rtl_switch.h"
 
+#include <dlfcn.h>
 #include <fmt/format.h>
 
-#include <array>
-#include <deque>
-#include <vector>
-
-#include "Vub_switch16.h"
-#include "Vub_switch48.h"
 #include "hw/error.h"
-#include "ub_fabric/fst_file.h"
-#include "ub_fabric/verilated_fields.h"
-#include "ub_fabric/wire_format.h"
+#include "sim/installation.h"
 
 namespace cm384::ub {
 namespace {
 
-// As CMakeLists.txt builds them.
-struct Chip16 {
-  using Model = Vub_switch16;
-  static constexpr unsigned ports = 16;
-};
-struct Chip48 {
-  using Model = Vub_switch48;
-  static constexpr unsigned ports = 48;
-};
-constexpr unsigned kLanes = 8;  // as many as a Hop can name
-constexpr unsigned kLaneBits = 3;
-constexpr unsigned kBufferCells = 256;
-constexpr unsigned kFlitBits = 64;
-constexpr unsigned kMaxFlits = 32;
-constexpr unsigned kCreditBits = 13;
-// From the edge that takes a first flit to the edge that brings it out of an idle chip.
-constexpr std::int64_t kCycles = 4;
+using MakeChip = decltype(&cm384_make_chip);
 
-// Fields of a flit: the RTL's header in the first, and in all of them what tells one flit from another.
-constexpr std::uint64_t first_flit(std::uint32_t slot, Hop hop, unsigned label) {
-  return std::uint64_t{slot} << 30 | std::uint64_t{label} << 14 | std::uint64_t{hop.flits()} << 4 |
-         hop.lane();
+// Stays loaded for the life of the process: chips keep their code there.
+MakeChip load_library() {
+  constexpr std::string_view kName = "lib/cm384/libcm384_rtl.so";
+  const auto path = find_installed(kName);
+  if (!path)
+    throw InputError(
+        "RTL switch chips: libcm384_rtl.so is not there; in the source tree `./dev build release cm384_rtl` "
+        "makes it");
+  void* const library = dlopen(path->c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) throw InputError(fmt::format("RTL switch chips: {}", dlerror()));
+  const auto abi = reinterpret_cast<decltype(&cm384_chip_abi)>(dlsym(library, "cm384_chip_abi"));
+  const auto make = reinterpret_cast<MakeChip>(dlsym(library, "cm384_make_chip"));
+  if (abi == nullptr || make == nullptr)
+    throw InputError(fmt::format("RTL switch chips: {}: is no library of switch chips", *path));
+  if (std::string_view(abi()) != kChipAbi)
+    throw InputError(fmt::format("RTL switch chips: {}: is of another version of cm384 ({}, not {})", *path,
+                                 abi(), kChipAbi));
+  return make;
 }
-constexpr std::uint64_t further_flit(std::uint32_t slot, unsigned number) {
-  return std::uint64_t{slot} << 30 | number;
-}
-
-template <class Chip>
-class VerilatedSwitch final : public RtlSwitch {
- public:
-  VerilatedSwitch(const Parameters& parameters, unsigned ports)
-      : ports_(ports),
-        clock_(Bytes{kFlitBytes}, parameters.ub.link.bandwidth),
-        pipeline_(parameters.ub.switch_chip.pipeline_latency),
-        lanes_(static_cast<unsigned>(parameters.ub.link.lanes)),
-        model_(std::make_unique<typename Chip::Model>(&context_)) {
-    model_->rst_ni = 0;
-    edge();
-    edge();
-    model_->rst_ni = 1;
-    model_->route_write_i = 1;
-    for (unsigned port = 0; port < Chip::ports; ++port) {
-      model_->route_label_i = static_cast<CData>(label_of(port));
-      model_->route_output_i = static_cast<CData>(port);
-      edge();
-    }
-    model_->route_write_i = 0;
-  }
-  ~VerilatedSwitch() override {
-    // Verilator's models take themselves off the context that the thread used last, which may be another
-    // chip's.
-    Verilated::threadContextp(&context_);
-    model_->final();
-  }
-
-  const RtlSwitchCounters& counters() const override { return counters_; }
-  void write_waves(const std::string& path) override {
-    waves_ = std::make_unique<FstFile>(*model_, path);
-    waves_->dump(0);
-  }
-  void finish_waves() override {
-    if (waves_) waves_->finish();
-    waves_.reset();
-  }
-
-  void arrived(ChipHost& host, unsigned port, Hop hop) override {
-    const std::uint32_t slot = take_slot();
-    const unsigned output = host.route(port, hop);
-    slots_[slot] = Slot{hop, port, output};
-    inputs_[port].due.push_back({clock_.tick_at_or_after(host.now() + pipeline_) - kCycles, slot});
-    ++outputs_[output].inside;
-    if (inside_++ == 0) start(host);
-  }
-
-  void woken(ChipHost& host, unsigned) override {
-    if (inside_ == 0) return;
-    if (const Time at = clock_.start(tick_); host.now() >= at) cycle(host);
-    if (inside_ != 0) host.wake_at(0, clock_.start(tick_));
-  }
-
- private:
-  struct Slot {
-    Hop hop;
-    unsigned input = 0;
-    unsigned output = 0;
-  };
-  struct Due {
-    std::int64_t tick;
-    std::uint32_t slot;
-  };
-  struct Input {
-    std::deque<Due> due;  // the first is going in where `sent` is not 0
-    unsigned sent = 0;    // flits of it
-  };
-  struct Output {
-    std::uint32_t slot = 0;                    // of the packet that comes out
-    unsigned got = 0;                          // flits of it
-    unsigned inside = 0;                       // packets on their way to it
-    unsigned turn = 0;                         // lane whose credits are told of first
-    std::int64_t hold = 0;                     // cycles in which the link takes no flit
-    std::array<std::int64_t, kLanes> told{};   // credits, in all
-    std::array<std::int64_t, kLanes> spent{};  // by packets put on the link
-  };
-
-  // Not the port itself: the routing table is more than wires.
-  static constexpr unsigned label_of(unsigned port) { return (port + 5) % 64; }
-
-  // The first edge that could have work: none was missed, for nothing was inside.
-  void start(ChipHost& host) {
-    tick_ = clock_.tick_at_or_after(host.now());
-    if (clock_.start(tick_) == host.now()) ++tick_;
-    host.wake_at(0, clock_.start(tick_));
-  }
-
-  void cycle(ChipHost& host) {
-    for (unsigned port = 0; port < ports_; ++port) {
-      feed(port);
-      control(host, port);
-    }
-    edge();
-    ++counters_.cycles;
-    std::uint64_t valid = field(model_->valid_o, 0, Chip::ports);
-    for (; valid != 0; valid &= valid - 1) take(host, static_cast<unsigned>(std::countr_zero(valid)));
-    ++tick_;
-  }
-
-  void feed(unsigned port) {
-    Input& in = inputs_[port];
-    const bool goes = !in.due.empty() && (in.sent != 0 || in.due.front().tick <= tick_);
-    set_field(model_->valid_i, port, 1, goes ? 1 : 0);
-    if (!goes) return;
-    const std::uint32_t slot = in.due.front().slot;
-    const Slot& s = slots_[slot];
-    const std::uint64_t flit =
-        in.sent == 0 ? first_flit(slot, s.hop, label_of(s.output)) : further_flit(slot, in.sent);
-    set_field(model_->flit_i, port * kFlitBits, kFlitBits, flit);
-    if (++in.sent == s.hop.flits()) {
-      in.sent = 0;
-      in.due.pop_front();
-    }
-  }
-
-  // Tells the output of new credits, those of one lane a cycle, and whether its link takes flits.
-  void control(ChipHost& host, unsigned port) {
-    Output& out = outputs_[port];
-    set_field(model_->ready_i, port, 1, out.hold == 0 ? 1 : 0);
-    if (out.hold != 0) --out.hold;
-    set_field(model_->credit_valid_i, port, 1, 0);
-    if (out.inside == 0) return;
-    for (unsigned k = 0; k < lanes_; ++k) {
-      const unsigned lane = (out.turn + k) % lanes_;
-      const std::int64_t news = host.credits(port, lane) + out.spent[lane] - out.told[lane];
-      if (news <= 0) continue;
-      set_field(model_->credit_valid_i, port, 1, 1);
-      set_field(model_->credit_lane_i, port * kLaneBits, kLaneBits, lane);
-      set_field(model_->credit_cells_i, port * kCreditBits, kCreditBits, static_cast<std::uint64_t>(news));
-      out.told[lane] += news;
-      out.turn = lane + 1;
-      return;
-    }
-  }
-
-  // A flit has come out.
-  void take(ChipHost& host, unsigned port) {
-    Output& out = outputs_[port];
-    const std::uint64_t flit = field(model_->flit_o, port * kFlitBits, kFlitBits);
-    const auto slot = static_cast<std::uint32_t>(flit >> 30);
-    if (out.got == 0) {
-      out.slot = slot;
-      send(host, port);
-    }
-    const Slot& s = slots_[out.slot];
-    const std::uint64_t expected =
-        out.got == 0 ? first_flit(out.slot, s.hop, label_of(port)) : further_flit(out.slot, out.got);
-    if (flit != expected || s.output != port) {
-      throw std::logic_error(
-          fmt::format("RTL switch: flit {} of a packet came out of port {} as {:#x}, not {:#x}", out.got,
-                      port, flit, expected));
-    }
-    if (++out.got < s.hop.flits()) return;
-    out.got = 0;
-    --out.inside;
-    --inside_;
-    free_slots_.push_back(out.slot);
-  }
-
-  void send(ChipHost& host, unsigned port) {
-    Output& out = outputs_[port];
-    const Slot& s = slots_[out.slot];
-    if (!host.take_credits(port, s.hop)) throw std::logic_error("RTL switch: sent without credit");
-    out.spent[s.hop.lane()] += s.hop.cells();
-    host.send(s.input, port, s.hop);
-    ++counters_.packets;
-    // A slower link, or one that repeats a packet, is busy for longer than the flits take here. The next
-    // packet comes with the last edge before the link is free, for it would miss a slot of a slower link's
-    // clock after that.
-    const std::int64_t busy = clock_.tick_at_or_after(host.free_at(port) + Time{1}) - 1 - tick_;
-    out.hold = std::max<std::int64_t>(0, busy - static_cast<std::int64_t>(s.hop.flits()));
-  }
-
-  std::uint32_t take_slot() {
-    if (free_slots_.empty()) {
-      slots_.emplace_back();
-      return static_cast<std::uint32_t>(slots_.size() - 1);
-    }
-    const std::uint32_t slot = free_slots_.back();
-    free_slots_.pop_back();
-    return slot;
-  }
-
-  void edge() {
-    model_->clk_i = 0;
-    model_->eval();
-    if (waves_) waves_->dump((clock_.start(tick_ - 1).ps + clock_.start(tick_).ps) / 2);
-    model_->clk_i = 1;
-    model_->eval();
-    if (waves_) waves_->dump(clock_.start(tick_).ps);
-  }
-
-  unsigned ports_;
-  Clock clock_;
-  Time pipeline_;
-  unsigned lanes_;
-  VerilatedContext context_;
-  std::unique_ptr<typename Chip::Model> model_;
-  std::unique_ptr<FstFile> waves_;  // null: not asked for
-  std::int64_t tick_ = 0;           // of the next edge
-  std::uint64_t inside_ = 0;        // packets, from their arrival to their last flit
-  std::array<Input, Chip::ports> inputs_;
-  std::array<Output, Chip::ports> outputs_;
-  std::vector<Slot> slots_;
-  std::vector<std::uint32_t> free_slots_;
-  RtlSwitchCounters counters_;
-};
 
 }  // namespace
 
-std::unique_ptr<RtlSwitch> make_rtl_switch(const Parameters& p, unsigned ports) {
-  const auto refuse = [](const std::string& what) { return InputError("RTL switch chips: " + what); };
-  if (p.ub.switch_chip.forwarding != "cut-through")
-    throw refuse("ub.switch.forwarding is packet-store; allowed: cut-through");
-  if (p.ub.link.buffer_cells > static_cast<int>(kBufferCells))
-    throw refuse(
-        fmt::format("ub.link.buffer_cells is {}; allowed: at most {}", p.ub.link.buffer_cells, kBufferCells));
-  const Clock clock(Bytes{kFlitBytes}, p.ub.link.bandwidth);
-  if (p.ub.switch_chip.pipeline_latency < clock.start(kCycles + 1)) {
-    throw refuse(
-        fmt::format("ub.switch.pipeline_latency is {} ps; allowed: at least {} ps, what the RTL takes",
-                    p.ub.switch_chip.pipeline_latency.ps, clock.start(kCycles + 1).ps));
-  }
-  if (ports > Chip48::ports)
-    throw refuse(fmt::format("a chip has {} ports; allowed: at most {}", ports, Chip48::ports));
-  if (ports <= Chip16::ports) return std::make_unique<VerilatedSwitch<Chip16>>(p, ports);
-  return std::make_unique<VerilatedSwitch<Chip48>>(p, ports);
+std::unique_ptr<RtlSwitch> make_rtl_switch(const Parameters& parameters, unsigned ports) {
+  static const MakeChip make = load_library();
+  return std::unique_ptr<RtlSwitch>(make(parameters, ports));
 }
 
 }  // namespace cm384::ub

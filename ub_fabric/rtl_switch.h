@@ -1,4 +1,6 @@
-// The Verilated switch chip (hw/rtl/ub_switch) in the place of a transaction-level one.
+// Switch chips as RTL (hw/rtl/ub_switch, Verilated) in the place of transaction-level ones. They stand in a
+// library of their own, `lib/cm384/libcm384_rtl.so`, that is loaded when a run asks for such a chip: building
+// it takes minutes, and most runs need none.
 #pragma once
 
 #include <memory>
@@ -19,9 +21,9 @@ class RtlSwitch : public SwitchChip {
  public:
   virtual const RtlSwitchCounters& counters() const = 0;
   // Writes what the RTL's signals do to an FST file, in simulated time; before the first packet. The clock
-  // rises with the flits of the links and stands high while nothing is inside. Throws InputError.
+  // rises with the flits of the links and stands high while nothing is inside. Throws OutputError.
   virtual void write_waves(const std::string& path) = 0;
-  // Puts the file under its name, where there is one; without it none appears. Throws InputError.
+  // Puts the file under its name, where there is one; without it none appears. Throws OutputError.
   virtual void finish_waves() = 0;
 };
 
@@ -29,7 +31,13 @@ class RtlSwitch : public SwitchChip {
 // of its links. The RTL is the core of a chip: what ub.switch.pipeline_latency has beyond the RTL's own
 // cycles (serialisers and their coding) stands as a delay before it. Which uplink a packet takes is the
 // routing policy's choice, as for any chip; the label in the packet's header carries it to the RTL's routing
-// table. Throws InputError where the RTL cannot be that chip, or where cm384 was built without Verilator.
+// table. Throws InputError where the RTL cannot be that chip, or where the library is not there.
 std::unique_ptr<RtlSwitch> make_rtl_switch(const Parameters& parameters, unsigned ports);
+
+// What a library of chips exports with C linkage; kChipAbi changes with anything that it shares with the
+// simulator.
+inline constexpr char kChipAbi[] = "cm384 switch chips 1";
+extern "C" const char* cm384_chip_abi();
+extern "C" RtlSwitch* cm384_make_chip(const Parameters& parameters, unsigned ports);
 
 }  // namespace cm384::ub

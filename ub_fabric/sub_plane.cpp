@@ -2,6 +2,7 @@
 
 #include <cassert>
 
+#include "ub_fabric/chip_host.h"
 #include "ub_fabric/output_stage.h"
 #include "ub_fabric/wire_format.h"
 
@@ -78,7 +79,7 @@ void SubPlane::handle(const sim::Event& event) {
       arrive(event.unit, Hop{event.argument});
     } else {
       const unsigned chip = chip_of_[event.unit];
-      ChipHost host(*this, chip);
+      SubPlaneChipHost host(*this, chip);
       model->arrived(host, event.unit - chip * shape_.ports(), Hop{event.argument});
     }
     return;
@@ -89,7 +90,7 @@ void SubPlane::handle(const sim::Event& event) {
   if (foreign_[chip] == nullptr) [[likely]] {
     serve_output(output);
   } else {
-    ChipHost host(*this, chip);
+    SubPlaneChipHost host(*this, chip);
     foreign_[chip]->woken(host, output - chip * shape_.ports());
   }
 }

@@ -89,7 +89,7 @@ class SubPlane {
   }
 
  private:
-  friend class ChipHost;
+  friend class SubPlaneChipHost;
   enum What : std::uint32_t { kArrival, kOutput };
   static constexpr std::uint32_t kToEndpoint = 0x80000000;
 

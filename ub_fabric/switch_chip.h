@@ -7,36 +7,31 @@
 
 namespace cm384::ub {
 
-class SubPlane;
-
 // What a sub-plane offers to a chip in it. Ports of an L1 chip: the node's dies, its sockets, then one a L2
 // chip; of an L2 chip: one a node.
 class ChipHost {
  public:
-  ChipHost(SubPlane& plane, unsigned chip) : plane_(&plane), chip_(chip) {}
-
-  Time now() const;
-  unsigned ports() const;
-  unsigned lanes() const;
+  virtual Time now() const = 0;
+  virtual unsigned ports() const = 0;
+  virtual unsigned lanes() const = 0;
   // The output port for a packet that came in by `input`. Ask once a packet: policies keep state.
-  unsigned route(unsigned input, Hop hop);
+  virtual unsigned route(unsigned input, Hop hop) = 0;
   // When the output's link can take the next packet.
-  Time free_at(unsigned output) const;
+  virtual Time free_at(unsigned output) const = 0;
   // Cells free at the other end of the output's link, as far as known here now.
-  int credits(unsigned output, unsigned lane);
+  virtual int credits(unsigned output, unsigned lane) = 0;
   // Takes the packet's credits at the other end of the output's link, if there are enough now.
-  bool take_credits(unsigned output, Hop hop);
+  virtual bool take_credits(unsigned output, Hop hop) = 0;
   // Puts a packet on the output's link at now() or free_at(); its credits must be taken. Its cells in the
   // input buffer go back to the sender once its tail has left.
-  void send(unsigned input, unsigned output, Hop hop);
+  virtual void send(unsigned input, unsigned output, Hop hop) = 0;
   // Asks for woken(output) at `at`, or when credits of a lane come back. One wake-up an output: the earliest
   // asked for holds, later ones are void.
-  void wake_at(unsigned output, Time at);
-  void await_credits(unsigned output, unsigned lane);
+  virtual void wake_at(unsigned output, Time at) = 0;
+  virtual void await_credits(unsigned output, unsigned lane) = 0;
 
- private:
-  SubPlane* plane_;
-  unsigned chip_;
+ protected:
+  ~ChipHost() = default;
 };
 
 class SwitchChip {

@@ -22,4 +22,4 @@ const style = readFileSync(join(here, 'style.css'), 'utf8');
 const script = inScript(await bundle('main.js', 'browser'));
 mkdirSync(output, { recursive: true });
 writeFileSync(join(output, 'page.html'), page.replace('{{STYLE}}', () => style).replace('{{SCRIPT}}', () => script));
-writeFileSync(join(output, 'figures.js'), await bundle('figures.js', 'node'));
+writeFileSync(join(output, 'figures.cjs'), await bundle('figures.js', 'node'));

@@ -1,0 +1,49 @@
+#include "ub_fabric/chip_host.h"
+
+namespace cm384::ub {
+
+unsigned SubPlaneChipHost::link(unsigned port) const {
+  return plane_.shape_.input(chip_, port);
+}
+
+Time SubPlaneChipHost::now() const {
+  return plane_.queue_.now();
+}
+
+unsigned SubPlaneChipHost::ports() const {
+  return plane_.shape_.ports();
+}
+
+unsigned SubPlaneChipHost::lanes() const {
+  return plane_.links_.lanes();
+}
+
+unsigned SubPlaneChipHost::route(unsigned input, Hop hop) {
+  return plane_.route(chip_, link(input), hop);
+}
+
+Time SubPlaneChipHost::free_at(unsigned output) const {
+  return plane_.links_.free_at(link(output));
+}
+
+int SubPlaneChipHost::credits(unsigned output, unsigned lane) {
+  return plane_.links_.credits(link(output), lane, plane_.queue_.now());
+}
+
+bool SubPlaneChipHost::take_credits(unsigned output, Hop hop) {
+  return plane_.links_.take_credits(link(output), hop.lane(), hop.cells(), now());
+}
+
+void SubPlaneChipHost::send(unsigned input, unsigned output, Hop hop) {
+  plane_.send(link(input), link(output), hop);
+}
+
+void SubPlaneChipHost::wake_at(unsigned output, Time at) {
+  plane_.links_.arm(link(output), at);
+}
+
+void SubPlaneChipHost::await_credits(unsigned output, unsigned lane) {
+  plane_.links_.await_credits(link(output), lane);
+}
+
+}  // namespace cm384::ub
