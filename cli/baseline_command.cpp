@@ -4,7 +4,6 @@
 #include <filesystem>
 
 #include "cli/commands.h"
-#include "cli/common_options.h"
 #include "cli/exit_code.h"
 #include "cli/study_run.h"
 #include "hw/error.h"
@@ -13,21 +12,41 @@
 #include "report/comparison.h"
 #include "report/junit.h"
 #include "sim/output_file.h"
+#include "studies/table.h"
 
 namespace cm384::cli {
 namespace {
 
-namespace po = boost::program_options;
 namespace fs = std::filesystem;
+using studies::Form;
 
-constexpr std::string_view kUsage =
-    "cm384 baseline check  DIR [--only NAME] [--junit FILE]   runs what DIR/baseline.toml names, against the "
-    "results in DIR\n"
-    "cm384 baseline update DIR [--only NAME]                  makes those results anew\n";
+struct UpdateOptions {
+  std::string folder, only;
 
-std::vector<report::BaselineRun> chosen(const report::Baseline& baseline, const po::variables_map& values) {
-  if (values.count("only") == 0) return baseline.runs;
-  const std::string only = values["only"].as<std::string>();
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    visit("folder", self.folder, Form{"DIR"}, "with baseline.toml and the results");
+    visit("only", self.only, Form{"NAME"}, "one run of baseline.toml");
+  }
+  // Throws InputError if it is not given.
+  fs::path path() const {
+    if (folder.empty()) throw InputError("baseline: no folder given; allowed: a folder with baseline.toml");
+    return folder;
+  }
+};
+
+struct CheckOptions : UpdateOptions {
+  std::string junit;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    UpdateOptions::describe(self, visit);
+    visit("junit", self.junit, Form{"FILE"}, "write the verdicts as JUnit XML");
+  }
+};
+
+std::vector<report::BaselineRun> chosen(const report::Baseline& baseline, const std::string& only) {
+  if (only.empty()) return baseline.runs;
   const auto run = std::ranges::find(baseline.runs, only, &report::BaselineRun::name);
   if (run != baseline.runs.end()) return {*run};
   std::vector<std::string> names;
@@ -39,9 +58,12 @@ std::vector<report::BaselineRun> chosen(const report::Baseline& baseline, const 
 // What the run gives now, as it would be read back from its file.
 Json fresh_result(std::span<const studies::Study> all, const report::BaselineRun& run) {
   if (run.arguments.empty()) throw InputError(fmt::format("baseline run {}: names no study", run.name));
-  const StudyRun study(all, run.arguments);
+  StudyRun study(all, run.arguments);
   if (study.wants_help()) throw InputError(fmt::format("baseline run {}: asks for --help", run.name));
-  return report::parse_result(report::golden_text(study.run().document), run.name);
+  const FinishedRun finished = study.run();
+  study.write(finished);
+  if (study.hung()) throw MachineError(*study.hung());
+  return report::parse_result(report::golden_text(finished.document), run.name);
 }
 
 void print_changes(const std::string& name, const report::ResultComparison& comparison) {
@@ -50,72 +72,58 @@ void print_changes(const std::string& name, const report::ResultComparison& comp
   std::fflush(stdout);
 }
 
-int check(std::span<const studies::Study> all, const fs::path& folder, const po::variables_map& values) {
+int check(const Program& program, const CheckOptions& options, const studies::Given&) {
+  const fs::path folder = options.path();
   const report::Baseline baseline = report::read_baseline(folder.string());
+  std::optional<OutputFile> junit;
+  if (!options.junit.empty()) junit.emplace(options.junit);
   std::vector<report::JunitSuite> suites;
   bool held = true;
-  for (const report::BaselineRun& run : chosen(baseline, values)) {
+  for (const report::BaselineRun& run : chosen(baseline, options.only)) {
     const std::string file = (folder / (run.name + ".json")).string();
     if (!fs::exists(file))
       throw InputError(
           fmt::format("{}: no such result; `cm384 baseline update {}` makes it", file, folder.string()));
     const Json golden = report::read_result(file);
     const report::ResultComparison comparison =
-        report::compare_results(golden, fresh_result(all, run), baseline.tolerances);
+        report::compare_results(golden, fresh_result(program.studies, run), baseline.tolerances);
     if (interrupted() != 0) return kInterrupted;
     print_changes(run.name, comparison);
     held = held && comparison.within() && comparison.same_conditions();
     suites.push_back({run.name, comparison, true});
   }
-  if (values.count("junit") != 0) write_junit(values["junit"].as<std::string>(), suites);
+  if (junit) {
+    junit->write(report::to_junit(suites));
+    junit->finish();
+  }
   return held ? kDone : kCheckFailed;
 }
 
-int update(std::span<const studies::Study> all, const fs::path& folder, const po::variables_map& values) {
+int update(const Program& program, const UpdateOptions& options, const studies::Given&) {
+  const fs::path folder = options.path();
   const report::Baseline baseline = report::read_baseline(folder.string());
-  for (const report::BaselineRun& run : chosen(baseline, values)) {
-    const Json fresh = fresh_result(all, run);
-    if (interrupted() != 0) return kInterrupted;
+  for (const report::BaselineRun& run : chosen(baseline, options.only)) {
     const fs::path file = folder / (run.name + ".json");
+    OutputFile output(file.string());
+    const Json fresh = fresh_result(program.studies, run);
+    if (interrupted() != 0) return kInterrupted;
     if (fs::exists(file)) {
       print_changes(run.name,
                     report::compare_results(report::read_result(file.string()), fresh, baseline.tolerances));
     } else {
       fmt::print("{}: new\n", run.name);
     }
-    write_file(file.string(), report::golden_text(fresh));
+    output.write(report::golden_text(fresh));
+    output.finish();
   }
   return kDone;
 }
 
 }  // namespace
 
-int baseline_command(std::span<const studies::Study> all, const Arguments& arguments) {
-  const std::vector<std::string> actions = {"check", "update"};
-  if (arguments.empty() || arguments.front() == "--help" || arguments.front() == "-h") {
-    fmt::print("{}", kUsage);
-    if (arguments.empty()) throw InputError("baseline: says not what to do; allowed: check, update");
-    return kDone;
-  }
-  const std::string& action = arguments.front();
-  if (std::ranges::find(actions, action) == actions.end())
-    throw InputError(fmt::format("baseline {}: unknown{}; allowed: {}", action,
-                                 hw::suggestion(action, actions), fmt::join(actions, ", ")));
-  po::options_description options("options of `baseline`", 110);
-  options.add_options()("folder", studies::required_text_option("DIR"), "with baseline.toml and the results");
-  options.add_options()("only", studies::required_text_option("NAME"), "one run of baseline.toml");
-  if (action == "check")
-    options.add_options()("junit", studies::required_text_option("FILE"), "write the verdicts as JUnit XML");
-  add_help_option(options);
-  const po::variables_map values =
-      studies::parse_options(options, Arguments(arguments.begin() + 1, arguments.end()), "folder");
-  if (values["help"].as<bool>()) {
-    fmt::print("{}\n{}", kUsage, help_of(options));
-    return kDone;
-  }
-  if (values.count("folder") == 0) throw InputError(fmt::format("baseline {}: names no folder", action));
-  const fs::path folder = values["folder"].as<std::string>();
-  return action == "check" ? check(all, folder, values) : update(all, folder, values);
-}
+constinit const Command kBaselineCheckCommand = make_command<CheckOptions, check>(
+    "baseline check", "DIR", "runs what DIR/baseline.toml names, against the results in DIR", "folder");
+constinit const Command kBaselineUpdateCommand =
+    make_command<UpdateOptions, update>("baseline update", "DIR", "renews those results", "folder");
 
 }  // namespace cm384::cli

@@ -1,9 +1,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <system_error>
 
 #include "cli/commands.h"
 #include "cli/exit_code.h"
@@ -21,25 +23,15 @@ extern "C" void on_signal(int signal) {
   std::signal(signal, SIG_DFL);
 }
 
-constexpr std::string_view kUsage =
-    "cm384 run STUDY [study options] [--machine PRESET|FILE] [--set key=value]... [--seed N] [--out DIR]\n"
-    "cm384 validate            predicted against published, figure by figure\n"
-    "cm384 machine list|show|check|reference|statistics [PRESET|FILE]\n"
-    "cm384 compare A B         what moved from one result to another, and whether it may\n"
-    "cm384 baseline check|update DIR   runs against their golden results, or these made anew\n"
-    "cm384 trace info|check|convert|cut|generate|replay ...   traces of traffic and of routing\n"
-    "cm384 report DIR          pictures and tables of a finished run, in one HTML page\n"
-    "cm384 sweep FILE          many runs over a grid (not built yet)\n"
-    "cm384 doctor              what is missing on this machine, and the command that mends it\n"
-    "cm384 --version\n"
-    "\n"
-    "Quantities carry units (7.5KiB, 28GB/s, 47.5ns, 1.85GHz). Every command knows --help. Results go to\n"
+constexpr std::string_view kEnd =
+    "\nQuantities carry units (7.5KiB, 28GB/s, 47.5ns, 1.85GHz). Every command knows --help. Results go to\n"
     "standard output, progress to standard error. Exit codes: 0 done, 1 a check failed, 2 bad input, 3 the\n"
     "simulated machine hung, 4 an internal error, 5 an output could not be written, 130 interrupted.\n";
 
-void print_usage(std::span<const studies::Study> all) {
-  fmt::print("{}\nStudies:\n", kUsage);
-  for (const studies::Study& study : all) fmt::print("  {:<12}{}\n", study.name, study.summary);
+void print_usage(const Program& program) {
+  for (const Command* command : all_commands()) fmt::print("{:<44}{}\n", command->usage(), command->summary);
+  fmt::print("{:<44}{}\n{}\nStudies:\n", "cm384 --version", "which build this is", kEnd);
+  for (const studies::Study& study : program.studies) fmt::print("  {:<12}{}\n", study.name, study.summary);
 }
 
 void print_version() {
@@ -47,43 +39,91 @@ void print_version() {
   fmt::print("cm384 {} {} ({}, {})\n", build.version, build.commit, build.compiler, build.build_type);
 }
 
-int dispatch(std::span<const studies::Study> all, std::span<const studies::Predictor> predictors,
-             const Arguments& arguments) {
+// How many of the arguments the name of a command is; 0: they are not this command's.
+std::size_t words_of(const Command& command, const Arguments& arguments) {
+  std::size_t words = 0;
+  for (std::string_view rest = command.name; !rest.empty(); ++words) {
+    const std::size_t blank = rest.find(' ');
+    if (words >= arguments.size() || arguments[words] != rest.substr(0, blank)) return 0;
+    rest.remove_prefix(blank == std::string_view::npos ? rest.size() : blank + 1);
+  }
+  return words;
+}
+
+bool is_help(const std::string& word) {
+  return word == "--help" || word == "-h" || word == "help";
+}
+
+// The words that may come next after `prefix` ("", "trace ", "trace generate ").
+std::vector<std::string> next_words(const std::string& prefix) {
+  std::vector<std::string> words;
+  for (const Command* command : all_commands()) {
+    if (!command->name.starts_with(prefix)) continue;
+    const std::string word(
+        command->name.substr(prefix.size(), command->name.find(' ', prefix.size()) - prefix.size()));
+    if (words.empty() || words.back() != word) words.push_back(word);
+  }
+  return words;
+}
+
+void print_group(const std::string& prefix) {
+  for (const Command* command : all_commands()) {
+    if (command->name.starts_with(prefix)) fmt::print("{:<44}{}\n", command->usage(), command->summary);
+  }
+  fmt::print("\nEach knows --help.\n");
+}
+
+int dispatch(const Program& program, const Arguments& arguments) {
   if (arguments.empty()) {
-    print_usage(all);
-    throw InputError("names no command");
+    print_usage(program);
+    throw InputError("no command given");
   }
-  const std::string& command = arguments.front();
-  const Arguments rest(arguments.begin() + 1, arguments.end());
-  if (command == "run") return run_command(all, rest);
-  if (command == "validate") return validate_command(predictors, rest);
-  if (command == "machine") return machine_command(rest);
-  if (command == "trace") return trace_command(rest);
-  if (command == "compare") return compare_command(rest);
-  if (command == "report") return report_command(rest);
-  if (command == "baseline") return baseline_command(all, rest);
-  if (command == "--help" || command == "-h" || command == "help") {
-    print_usage(all);
+  if (is_help(arguments.front())) {
+    print_usage(program);
     return kDone;
   }
-  if (command == "--version") {
+  if (arguments.front() == "--version") {
     print_version();
     return kDone;
   }
-  if (command == "doctor") {
-    print_version();
-    fmt::print(
-        "This program runs by itself. `./dev doctor` in the source tree says what building it, and building\n"
-        "firmware for it, still needs, and which command installs that.\n");
-    return kDone;
+  for (const Command* command : all_commands()) {
+    const std::size_t words = words_of(*command, arguments);
+    if (words == 0) continue;
+    const auto at = arguments.begin() + static_cast<std::ptrdiff_t>(words);
+    return command->run(*command, program, Arguments(at, arguments.end()));
   }
-  if (command == "sweep") {
-    throw InputError(fmt::format("{}: not built yet", command));
+  // A group of commands, or a word that is none.
+  std::string prefix, typed;
+  for (const std::string& word : arguments) {
+    const std::vector<std::string> words = next_words(prefix);
+    typed = prefix + word;
+    if (std::ranges::find(words, word) != words.end()) {
+      prefix += word + ' ';
+      continue;
+    }
+    if (is_help(word)) {
+      print_group(prefix);
+      return kDone;
+    }
+    throw InputError(fmt::format("{}: no such command{}; allowed: {}", typed, hw::suggestion(word, words),
+                                 fmt::join(words, ", ")));
   }
-  const std::vector<std::string> commands = {"run",   "validate", "machine", "compare", "baseline",
-                                             "trace", "report",   "sweep",   "doctor"};
-  throw InputError(fmt::format("{}: no such command{}; allowed: {}", command,
-                               hw::suggestion(command, commands), fmt::join(commands, ", ")));
+  print_group(prefix);
+  throw InputError(
+      fmt::format("{}: incomplete; allowed next: {}", typed, fmt::join(next_words(prefix), ", ")));
+}
+
+struct NoOptions {
+  template <class Self, class Visitor>
+  static void describe(Self&, Visitor&&) {}
+};
+
+int doctor(const Program&, const NoOptions&, const studies::Given&) {
+  print_version();
+  fmt::print(
+      "This program runs by itself. `./dev doctor` in the source tree says what building it, and building\n"
+      "firmware for it, still needs, and which command installs that.\n");
+  return kDone;
 }
 
 // Input is quoted in messages: what it says may not break the line or reach the terminal as a command.
@@ -93,7 +133,30 @@ std::string printable(std::string message) {
   return message;
 }
 
+// The first reason for which standard output took no more; 0: none.
+int output_error = 0;
+
+// What was printed has to have gone out. Throws OutputError.
+void check_standard_output() {
+  errno = 0;
+  if (std::fflush(stdout) != 0 && output_error == 0) output_error = errno != 0 ? errno : EIO;
+  if (output_error == 0 && std::ferror(stdout) != 0) output_error = EIO;
+  if (output_error != 0)
+    throw OutputError(
+        fmt::format("standard output: cannot be written: {}", std::generic_category().message(output_error)));
+}
+
 }  // namespace
+
+constinit const Command kDoctorCommand = make_command<NoOptions, doctor>(
+    "doctor", "", "what is missing on this machine, and the command that mends it");
+
+void print_now(std::string_view text) {
+  errno = 0;
+  const bool good =
+      std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+  if (!good && output_error == 0) output_error = errno != 0 ? errno : EIO;
+}
 
 const volatile std::sig_atomic_t& interrupted() {
   return interrupted_flag;
@@ -104,14 +167,15 @@ void watch_signals() {
   std::signal(SIGTERM, on_signal);
 }
 
-int run_command_line(std::span<const studies::Study> all, std::span<const studies::Predictor> predictors,
-                     const Arguments& arguments) {
+int run_command_line(const Program& program, const Arguments& arguments) {
   const auto report = [](std::string_view message) {
     std::fflush(stdout);
-    fmt::print(stderr, "cm384: {}\n", message);
+    std::fprintf(stderr, "cm384: %.*s\n", static_cast<int>(message.size()), message.data());
   };
   try {
-    return dispatch(all, predictors, arguments);
+    const int code = dispatch(program, arguments);
+    check_standard_output();
+    return code;
   } catch (const InputError& error) {
     report(printable(error.what()));
     return kBadInput;
@@ -121,6 +185,14 @@ int run_command_line(std::span<const studies::Study> all, std::span<const studie
   } catch (const MachineError& error) {
     report(error.what());
     return kMachineHung;
+  } catch (const std::system_error& error) {
+    // fmt throws this where standard output takes no more.
+    if (std::ferror(stdout) == 0) {
+      report(fmt::format("internal error: {}", error.what()));
+      return kInternalError;
+    }
+    report(fmt::format("standard output: cannot be written: {}", error.code().message()));
+    return kOutputFailed;
   } catch (const std::exception& error) {
     report(fmt::format("internal error: {}", error.what()));
     return kInternalError;

@@ -1,37 +1,37 @@
-// The commands of cm384. Each takes what follows its name, writes results to standard output, and returns an
-// exit code; InputError and MachineError go up to run_command_line().
+// The commands of cm384, one file each or a few alike; commands.cpp lists them.
 #pragma once
 
 #include <csignal>
-#include <span>
 #include <string>
 #include <vector>
 
+#include "cli/command.h"
 #include "report/junit.h"
-#include "studies/study.h"
-#include "studies/validation.h"
 
 namespace cm384::cli {
 
-using Arguments = std::vector<std::string>;
+extern const Command kRunCommand;
+extern const Command kValidateCommand;
+extern const Command kMachineListCommand, kMachineShowCommand, kMachineCheckCommand, kMachineReferenceCommand,
+    kMachineStatisticsCommand;
+extern const Command kCompareCommand;
+extern const Command kBaselineCheckCommand, kBaselineUpdateCommand;
+extern const Command kReportCommand;
+extern const Command kTraceInfoCommand, kTraceCheckCommand, kTraceConvertCommand, kTraceCutCommand;
+extern const Command kTraceReplayCommand;
+extern const Command kTraceGenerateRoutingCommand, kTraceGenerateTrafficCommand;
+extern const Command kSchemaCommand, kCompletionCommand, kManualCommand, kDoctorCommand;
 
-int run_command(std::span<const studies::Study> all, const Arguments& arguments);
-int validate_command(std::span<const studies::Predictor> predictors, const Arguments& arguments);
-int machine_command(const Arguments& arguments);
-int trace_command(const Arguments& arguments);
-int trace_replay_command(const Arguments& arguments);
-int trace_generate_command(const Arguments& arguments);
-int compare_command(const Arguments& arguments);
-int report_command(const Arguments& arguments);
-int baseline_command(std::span<const studies::Study> all, const Arguments& arguments);
-
-// Writes `--junit FILE`. Throws InputError where that fails.
-void write_junit(const std::string& path, const std::vector<report::JunitSuite>& suites);
+// All of them, in the order of `cm384 --help`.
+std::span<const Command* const> all_commands();
 
 // The whole command line, without the program's name. Reports errors on standard error and maps them to exit
 // codes.
-int run_command_line(std::span<const studies::Study> all, std::span<const studies::Predictor> predictors,
-                     const Arguments& arguments);
+int run_command_line(const Program& program, const Arguments& arguments);
+
+// Prints to standard output at once. Never throws: that it could not be written is told at the end, by exit
+// code 5.
+void print_now(std::string_view text);
 
 // Not 0 after SIGINT or SIGTERM; a second signal ends the program at once.
 const volatile std::sig_atomic_t& interrupted();

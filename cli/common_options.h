@@ -1,22 +1,53 @@
 // Options that several commands have in common.
 #pragma once
 
+#include <cstdint>
+#include <limits>
 #include <string>
-#include <vector>
 
 #include "hw/machine.h"
 #include "studies/options.h"
 
 namespace cm384::cli {
 
-void add_machine_options(boost::program_options::options_description& options);  // --machine, --set
-void add_seed_option(boost::program_options::options_description& options);
-void add_help_option(boost::program_options::options_description& options);
+struct MachineOptions {
+  std::string machine{hw::kDefaultMachine};
+  studies::Texts set;
 
-hw::Machine machine_of(const boost::program_options::variables_map& values);
-std::uint64_t seed_of(const boost::program_options::variables_map& values);
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    visit("machine", self.machine, studies::Form{"PRESET|FILE"},
+          "the machine; `cm384 machine list` names the presets");
+    visit("set", self.set, studies::Form{"KEY=VALUE"},
+          "change one parameter, such as ub.link.bandwidth=28GB/s; may be repeated");
+  }
+  // Throws InputError.
+  hw::Machine load() const { return hw::load_machine(machine, set); }
+};
 
-// The options as --help prints them.
-std::string help_of(const boost::program_options::options_description& options);
+struct SeedOption {
+  std::int64_t seed = 1;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    visit("seed", self.seed, studies::Range{std::int64_t{0}, std::numeric_limits<std::int64_t>::max()},
+          "seed for all random numbers");
+  }
+  std::uint64_t value() const { return static_cast<std::uint64_t>(seed); }
+};
+
+// How rows are printed on standard output.
+struct RowOptions {
+  std::string format = "table";
+  std::string columns;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    visit("format", self.format, studies::OneOf{{"table", "json", "csv"}}, "of the rows on standard output");
+    visit("columns", self.columns, studies::Form{"NAME,..|all"},
+          "columns of the table, as --format csv names them; default: the most important ones",
+          studies::Needs{"format", {"table"}});
+  }
+};
 
 }  // namespace cm384::cli

@@ -28,7 +28,14 @@ std::string bar(double fraction) {
 ConsoleProgress::ConsoleProgress() : next_(kSilence), terminal_(isatty(STDERR_FILENO) != 0) {}
 
 ConsoleProgress::~ConsoleProgress() {
-  if (drawn_ && terminal_) fmt::print(stderr, "\r\033[K");
+  clear();
+}
+
+void ConsoleProgress::clear() {
+  if (!drawn_ || !terminal_) return;
+  fmt::print(stderr, "\r\033[K");
+  std::fflush(stderr);
+  drawn_ = false;
 }
 
 double ConsoleProgress::seconds() const {

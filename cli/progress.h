@@ -16,6 +16,8 @@ class ConsoleProgress final : public studies::Progress {
   ConsoleProgress& operator=(const ConsoleProgress&) = delete;
 
   void update(double fraction, Time simulated, std::uint64_t events) override;
+  // Takes the bar off the terminal, before other lines are printed; the next update draws it again.
+  void clear();
   double seconds() const;  // since construction
 
  private:

@@ -4,6 +4,7 @@
 #include "cli/exit_code.h"
 #include "cli/study_run.h"
 #include "hw/error.h"
+#include "studies/table.h"
 
 namespace cm384::cli {
 namespace {
@@ -17,37 +18,47 @@ std::string list_of(std::span<const Study> all) {
   return text;
 }
 
-void print_result(const FinishedRun& run, const std::string& format) {
-  if (format == "json") {
-    fmt::print("{}\n", run.document.dump(2));
-    return;
+// What is left to print once the rows of a table have been.
+void print_rest(const StudyRun& run, const FinishedRun& finished) {
+  if (run.rows().format == "json") {
+    print_now(finished.document.dump(2) + "\n");
+  } else if (run.rows().format == "csv") {
+    print_now(studies::to_csv(finished.result.rows));
+  } else if (!run.hung()) {
+    for (const std::string& note : finished.result.notes) print_now(note + "\n");
   }
-  if (format == "csv") {
-    fmt::print("{}", studies::to_csv(run.result.rows));
-    return;
-  }
-  fmt::print("{}", studies::to_table(run.result.rows));
-  for (const std::string& note : run.result.notes) fmt::print("{}\n", note);
 }
 
-}  // namespace
-
-int run_command(std::span<const Study> all, const Arguments& arguments) {
+int run(const Command&, const Program& program, const Arguments& arguments) {
   if (arguments.empty() || arguments.front() == "--help" || arguments.front() == "-h") {
-    fmt::print("{}", list_of(all));
-    if (arguments.empty()) throw InputError("run: names no study");
+    fmt::print("{}", list_of(program.studies));
+    if (arguments.empty()) throw InputError("run: no study given");
     return kDone;
   }
-  const StudyRun run(all, arguments);
+  StudyRun run(program.studies, arguments);
   if (run.wants_help()) {
-    fmt::print("{}", run.help());
+    fmt::print("{}", help_of_study(run.study()));
     return kDone;
   }
-  const FinishedRun finished = run.run();
-  print_result(finished, run.format());
+  const bool table = run.rows().format == "table";
+  studies::TablePrinter printer(run.study().fields, run.rows().columns);
+  const FinishedRun finished = run.run([&](const studies::Row& row) {
+    if (table) print_now(printer.add(row));
+  });
+  print_rest(run, finished);
+  run.write(finished);
+  if (run.hung()) throw MachineError(*run.hung());
   const int code = exit_code_of(finished.result);
   if (code == kInterrupted) fmt::print(stderr, "cm384: interrupted; the rows are what is known so far\n");
   return code;
 }
+
+std::vector<hw::Parameter> no_options() {
+  return {};
+}
+
+}  // namespace
+
+constinit const Command kRunCommand{"run", "STUDY", "run a study of the machine", "", 0, no_options, run};
 
 }  // namespace cm384::cli

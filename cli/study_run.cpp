@@ -5,29 +5,109 @@
 #include <algorithm>
 #include <set>
 
-#include "cli/common_options.h"
+#include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/progress.h"
 #include "hw/error.h"
 #include "hw/nearest_name.h"
-#include "hw/quantity.h"
 #include "observe/observers.h"
 #include "observe/profile.h"
 #include "observe/statistics_file.h"
 #include "sim/output_file.h"
 #include "sim/worker.h"
+#include "studies/result_json.h"
 #include "supernode/workers.h"
-#include "traces/lines.h"
 
 namespace cm384::cli {
 namespace {
 
-namespace po = boost::program_options;
+using studies::Form;
+using studies::Needs;
+using studies::Range;
 using studies::Study;
 
-constexpr unsigned kHelpWidth = 110;
+void check_links(std::string_view text) {
+  observe::parse_link_selection(text);
+}
 
-const Study& find(std::span<const Study> all, const std::string& name) {
+unsigned threads_of(int asked) {
+  return asked == 0 ? supernode::host_cores() : static_cast<unsigned>(asked);
+}
+
+observe::ObserverRequest observers_of(const RunOptions& options) {
+  observe::ObserverRequest asked;
+  asked.record = options.record;
+  asked.timeline = options.timeline;
+  asked.wave = options.wave;
+  asked.shown.dies = {options.timeline_dies.begin(), options.timeline_dies.end()};
+  asked.shown.cores = {options.timeline_cores.begin(), options.timeline_cores.end()};
+  asked.shown.from = options.timeline_from;
+  if (options.timeline_to != Time{}) {
+    if (options.timeline_to <= options.timeline_from)
+      throw InputError("--timeline-to: is not after --timeline-from: nothing would be shown");
+    asked.shown.to = options.timeline_to;
+  }
+  for (const std::string& link : options.wave_links)
+    asked.links.push_back(observe::parse_link_selection(link));
+  return asked;
+}
+
+}  // namespace
+
+template <class Self, class Visitor>
+void RunOptions::describe(Self& self, Visitor&& visit) {
+  MachineOptions::describe(self.machine, visit);
+  SeedOption::describe(self.seed, visit);
+  visit("out", self.out, Form{"DIR"}, "write result.json there, and what `cm384 report` shows beside it");
+  RowOptions::describe(self.rows, visit);
+  visit("stats", self.stats, Form{"FILE"}, "write what every part of the machine counted, as JSON");
+  visit("stats-detail", self.stats_detail, "every core, channel and link on its own as well",
+        Needs{"stats", {}});
+  visit("record", self.record, Form{"FILE"},
+        "record every transaction: a traffic trace for `cm384 trace`, as CSV if the name ends in .csv");
+  visit("timeline", self.timeline, Form{"FILE"},
+        "write Chrome trace JSON for Perfetto, compressed if the name ends in .gz");
+  visit("timeline-dies", self.timeline_dies, Range{0, 65535}, "dies that it shows; default: the first one",
+        Needs{"timeline", {}});
+  visit("timeline-cores", self.timeline_cores, Range{0, 1023}, "cores of them; default: all",
+        Needs{"timeline", {}});
+  visit("timeline-from", self.timeline_from, Range{Time{}, 1000_s}, "leave out what ends before",
+        Needs{"timeline", {}});
+  visit("timeline-to", self.timeline_to, Range{Time{}, 1000_s}, "leave out what begins after; 0: nothing",
+        Needs{"timeline", {}});
+  visit("wave", self.wave, Form{"FILE"},
+        "write link signals as VCD for GTKWave, compressed if the name ends in .gz, and beside it the "
+        "signals inside "
+        "RTL chips as FST");
+  visit(
+      "wave-links", self.wave_links, Form{"die=N|plane=N,node=N,l2=N", check_links},
+      "links that it shows, with all of what is named; may be repeated; default: the ports of the first die",
+      Needs{"wave", {}});
+  visit("threads", self.threads, Range{0, static_cast<int>(sim::kMostWorkers)},
+        "of the host, that run dies and sub-planes side by side; 0: one per core. Rows do not depend on it. "
+        "Observers "
+        "(--record, --timeline, --wave, --gdb), --fault and --rtl force one thread");
+  visit("gdb", self.gdb, Range{0, 65'535}, "TCP port where a debugger may attach to a core; 0: none");
+}
+
+// Files that are open from before the simulation on.
+struct StudyRun::Outputs {
+  std::optional<OutputFile> result, profile_file, statistics_file;
+  observe::StatisticsFile statistics;
+  observe::Profile profile;
+  observe::Observers observers;
+
+  Outputs(const RunOptions& options, observe::ObserverRequest request)
+      : statistics(options.stats_detail), observers(std::move(request)) {
+    if (!options.out.empty()) {
+      result.emplace(options.out + "/result.json");
+      profile_file.emplace(options.out + "/profile.json");
+    }
+    if (!options.stats.empty()) statistics_file.emplace(options.stats, OutputFile::Compression::by_name);
+  }
+};
+
+const Study& find_study(std::span<const Study> all, const std::string& name) {
   const auto study = std::ranges::find(all, name, &Study::name);
   if (study != all.end()) return *study;
   std::vector<std::string> names;
@@ -36,141 +116,92 @@ const Study& find(std::span<const Study> all, const std::string& name) {
                                fmt::join(names, ", ")));
 }
 
-void add_run_options(po::options_description& options) {
-  add_machine_options(options);
-  add_seed_option(options);
-  options.add_options()("out", studies::required_text_option("DIR"),
-                        "write result.json there, and what `cm384 report` shows beside it");
-  options.add_options()("format", studies::choice_option("table", {"table", "json", "csv"}),
-                        "of the rows on standard output");
-  options.add_options()("stats", studies::required_text_option("FILE"),
-                        "write what every part of the machine counted, as JSON");
-  options.add_options()("stats-detail", po::bool_switch(),
-                        "in that file, every core, channel and link by itself as well");
-  options.add_options()("record", studies::required_text_option("FILE"),
-                        "record every transaction: a traffic trace for `cm384 trace`, as CSV where the name "
-                        "ends in .csv");
-  options.add_options()("timeline", studies::required_text_option("FILE"),
-                        "write Chrome trace JSON for Perfetto, compressed where the name ends in .gz")(
-      "timeline-dies", studies::required_text_option("N,..."), "dies it shows; without it the first one")(
-      "timeline-cores", studies::required_text_option("N,..."), "cores of them; without it all")(
-      "timeline-from", studies::time_option(0_ns), "leave out what ends before")(
-      "timeline-to", studies::required_text_option("TIME"), "leave out what begins after");
-  options.add_options()("wave", studies::required_text_option("FILE"),
-                        "write link signals as VCD for GTKWave, compressed where the name ends in .gz, and "
-                        "beside it what is inside of RTL chips as FST")(
-      "wave-links",
-      po::value<std::vector<std::string>>()->composing()->value_name("die=N|plane=N,node=N,l2=N"),
-      "links it shows, with all of what is named; may be repeated; without it the ports of the first die");
-  options.add_options()("threads", studies::integer_option(0, 0, sim::kMostWorkers),
-                        "of the host, that run dies and sub-planes side by side; 0: one a core; rows do not "
-                        "depend on it, and what looks into the machine (--record, --timeline, --wave, --gdb) "
-                        "and --fault and --rtl use one");
-  options.add_options()("gdb", studies::integer_option(0, 0, 65'535),
-                        "TCP port where a debugger may attach to a core; 0: none");
-  add_help_option(options);
-}
-
-std::set<int> numbers_of(const po::variables_map& values, const char* option) {
-  std::set<int> numbers;
-  if (values.count(option) == 0) return numbers;
-  for (const std::string_view part : traces::split_fields(values[option].as<std::string>()))
-    numbers.insert(static_cast<int>(std::clamp<std::int64_t>(hw::parse_integer(part), -1, 1 << 20)));
-  return numbers;
-}
-
-unsigned threads_of(const po::variables_map& values) {
-  const int asked = values["threads"].as<int>();
-  return asked == 0 ? supernode::host_cores() : static_cast<unsigned>(asked);
-}
-
-observe::ObserverRequest observers_of(const po::variables_map& values) {
-  const auto text = [&values](const char* option) {
-    return values.count(option) != 0 ? values[option].as<std::string>() : std::string();
+StudyCommandLine::StudyCommandLine(const Study& of) : study(of), own(of.options()) {
+  groups.push_back({fmt::format("options of `run {}`", study.name), own->list()});
+  const auto add = [this](std::vector<hw::Parameter> options) {
+    groups.back().options.insert(groups.back().options.end(), options.begin(), options.end());
   };
-  observe::ObserverRequest asked;
-  asked.record = text("record");
-  asked.timeline = text("timeline");
-  asked.wave = text("wave");
-  asked.shown.dies = numbers_of(values, "timeline-dies");
-  asked.shown.cores = numbers_of(values, "timeline-cores");
-  asked.shown.from = values["timeline-from"].as<Time>();
-  if (values.count("timeline-to") != 0) asked.shown.to = hw::parse_time(text("timeline-to"));
-  if (values.count("wave-links") != 0) {
-    for (const std::string& link : values["wave-links"].as<std::vector<std::string>>())
-      asked.links.push_back(observe::parse_link_selection(link));
-  }
-  return asked;
+  if (study.fabric) add(studies::list_options(fabric));
+  groups.push_back({"options of every run", studies::list_options(run)});
+  add(studies::list_options(help));
 }
 
-}  // namespace
+std::string help_of_study(const Study& study) {
+  const StudyCommandLine line(study);
+  const std::string bare = study.positional.empty() ? "" : fmt::format(" [{}]", study.positional);
+  return fmt::format("cm384 run {}{} [options]: {}\n\n{}", study.name, bare, study.summary,
+                     studies::help_of(line.groups));
+}
 
 StudyRun::StudyRun(std::span<const Study> all, const Arguments& arguments)
-    : study_(find(all, arguments.front())),
-      own_(fmt::format("options of `run {}`", study_.name), kHelpWidth),
-      common_("options of every run", kHelpWidth) {
-  study_.add_options(own_);
-  add_run_options(common_);
-  po::options_description options;
-  options.add(own_).add(common_);
-  const Arguments rest(arguments.begin() + 1, arguments.end());
-  values_ = studies::parse_options(options, rest, study_.positional);
-}
+    : line_(find_study(all, arguments.front())),
+      given_(studies::parse_options(line_.groups, Arguments(arguments.begin() + 1, arguments.end()),
+                                    line_.study.positional)) {}
 
-bool StudyRun::wants_help() const {
-  return values_["help"].as<bool>();
-}
+StudyRun::~StudyRun() = default;
 
-std::string StudyRun::help() const {
-  const std::string bare = study_.positional == nullptr ? "" : fmt::format(" {}", study_.positional);
-  return fmt::format("cm384 run {}{} [options]: {}\n\n{}\n{}", study_.name, bare, study_.summary,
-                     help_of(own_), help_of(common_));
-}
-
-std::string StudyRun::format() const {
-  return values_["format"].as<std::string>();
-}
-
-FinishedRun StudyRun::run() const {
-  const hw::Machine machine = machine_of(values_);
-  const std::string folder = values_.count("out") != 0 ? values_["out"].as<std::string>() : "";
-  studies::RunFacts facts{.study = std::string(study_.name), .seed = seed_of(values_)};
-  const bool stats = values_.count("stats") != 0;
-  if (values_["stats-detail"].as<bool>() && !stats)
-    throw InputError("--stats-detail: is of --stats FILE, which is not given");
-  observe::StatisticsFile statistics(values_["stats-detail"].as<bool>());
-  observe::Profile profile;
-  observe::ObserverRequest asked = observers_of(values_);
+FinishedRun StudyRun::run(const std::function<void(const studies::Row&)>& row_done) {
+  const RunOptions& options = line_.run;
+  const hw::Machine machine = options.machine.load();
+  studies::RunFacts facts{.study = std::string(line_.study.name), .seed = options.seed.value()};
+  observe::ObserverRequest asked = observers_of(options);
   asked.study = facts.study;
   asked.machine = machine.name;
   const bool watched = asked.any();
-  observe::Observers observers(std::move(asked));
+  outputs_ = std::make_unique<Outputs>(options, std::move(asked));
   FinishedRun finished;
   {
     ConsoleProgress progress;
-    finished.result = study_.run({.machine = machine,
-                                  .seed = facts.seed,
-                                  .options = values_,
-                                  .progress = progress,
-                                  .interrupted = interrupted(),
-                                  .gdb_port = values_["gdb"].as<int>(),
-                                  .out_folder = folder,
-                                  .statistics = stats ? &statistics : nullptr,
-                                  .profile = folder.empty() ? nullptr : &profile,
-                                  .observers = watched ? &observers : nullptr,
-                                  .threads = threads_of(values_)});
+    studies::Rows known;  // of a run that hangs
+    studies::StudyContext context{machine, facts.seed, progress, interrupted()};
+    context.gdb_port = options.gdb;
+    context.out_folder = options.out;
+    if (outputs_->statistics_file) context.statistics = &outputs_->statistics;
+    if (outputs_->profile_file) context.profile = &outputs_->profile;
+    if (watched) context.observers = &outputs_->observers;
+    context.threads = threads_of(options.threads);
+    context.fabric = line_.fabric;
+    context.given = given_;
+    context.row_done = [&](const studies::Row& row) {
+      studies::check_row(row, line_.study.fields);
+      known.push_back(row);
+      progress.clear();
+      if (row_done) row_done(row);
+    };
+    try {
+      finished.result = line_.own->run(context);
+    } catch (const MachineError& error) {
+      hung_ = error.what();
+      finished.result.rows = known;
+      finished.result.complete = false;
+      finished.result.notes.push_back(hung_->substr(0, hung_->find('\n')));
+    }
     facts.wall_s = progress.seconds();
   }
   if (finished.result.parameters.empty())
-    finished.result.parameters = studies::effective_options(own_, values_);
+    finished.result.parameters = studies::effective_options(line_.groups.front().options);
   finished.document = studies::to_document(finished.result, machine, facts);
-  if (!folder.empty()) {
-    if (!profile.empty())
-      write_file(folder + "/profile.json", profile.to_document(facts.study, machine).dump() + "\n");
-    write_file(folder + "/result.json", finished.document.dump(2) + "\n");
-  }
-  if (stats) statistics.write(values_["stats"].as<std::string>(), facts.study);
   return finished;
+}
+
+void StudyRun::write(const FinishedRun& finished) {
+  Outputs& outputs = *outputs_;
+  if (outputs.result) {
+    outputs.result->write(finished.document.dump(2) + "\n");
+    outputs.result->finish();
+  }
+  if (outputs.profile_file && !outputs.profile.empty()) {
+    const hw::Machine machine = line_.run.machine.load();
+    outputs.profile_file->write(outputs.profile.to_document(std::string(line_.study.name), machine).dump() +
+                                "\n");
+    outputs.profile_file->finish();
+  }
+  if (outputs.statistics_file) {
+    outputs.statistics_file->write(outputs.statistics.to_document(std::string(line_.study.name)).dump(1) +
+                                   "\n");
+    outputs.statistics_file->finish();
+  }
+  outputs.observers.rethrow();
 }
 
 int exit_code_of(const studies::StudyResult& result) {

@@ -1,10 +1,15 @@
 // One run of a study from its command line: what `cm384 run` and `cm384 baseline` share.
 #pragma once
 
+#include <functional>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
-#include "cli/commands.h"
+#include "cli/command.h"
+#include "cli/common_options.h"
+#include "hw/json.h"
 #include "studies/options.h"
 
 namespace cm384::cli {
@@ -14,25 +19,74 @@ struct FinishedRun {
   Json document;  // as in result.json
 };
 
+// Options of every run.
+struct RunOptions {
+  MachineOptions machine;
+  SeedOption seed;
+  RowOptions rows;
+  std::string out, stats, record, timeline, wave;
+  bool stats_detail = false;
+  studies::Integers timeline_dies, timeline_cores;
+  Time timeline_from{}, timeline_to{};
+  studies::Texts wave_links;
+  int threads = 0;
+  int gdb = 0;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit);  // study_run.cpp
+};
+
+// A study's options with their defaults, as its help groups them: its own, those of every run.
+class StudyCommandLine {
+ public:
+  explicit StudyCommandLine(const studies::Study& study);
+  StudyCommandLine(const StudyCommandLine&) = delete;
+  StudyCommandLine& operator=(const StudyCommandLine&) = delete;
+
+  const studies::Study& study;
+  std::unique_ptr<studies::StudyOptions> own;
+  studies::FabricOptions fabric;
+  RunOptions run;
+  HelpOption help;
+  std::vector<studies::OptionGroup> groups;
+};
+
 class StudyRun {
  public:
   // `arguments`: the study's name and its options. Throws InputError.
   StudyRun(std::span<const studies::Study> all, const Arguments& arguments);
+  ~StudyRun();
+  StudyRun(const StudyRun&) = delete;
+  StudyRun& operator=(const StudyRun&) = delete;
 
-  bool wants_help() const;
-  std::string help() const;
-  std::string format() const;  // of --format
+  const studies::Study& study() const { return line_.study; }
+  bool wants_help() const { return line_.help.help; }
+  const RowOptions& rows() const { return line_.run.rows; }
 
-  // Runs it and writes the files it was asked for.
-  FinishedRun run() const;
+  // Opens every file that is asked for, then runs the study. `row_done` gets each row when it is final. If
+  // the machine hangs or faults, hung() has its report and the rows are those before. Throws InputError,
+  // OutputError.
+  FinishedRun run(const std::function<void(const studies::Row&)>& row_done = {});
+  // Puts the files under their names, result.json first. Throws OutputError that names the first that failed.
+  void write(const FinishedRun& finished);
+  const std::optional<std::string>& hung() const { return hung_; }
 
  private:
-  const studies::Study& study_;
-  boost::program_options::options_description own_, common_;
-  boost::program_options::variables_map values_;
+  struct Outputs;
+
+  StudyCommandLine line_;
+  studies::Given given_;
+  std::unique_ptr<Outputs> outputs_;  // from run() on
+  std::optional<std::string> hung_;
 };
 
-// 0, 1 where a check failed, 130 where it was interrupted.
+// The help of a study.
+std::string help_of_study(const studies::Study& study);
+
+// The study of this name. Throws InputError with a suggestion.
+const studies::Study& find_study(std::span<const studies::Study> all, const std::string& name);
+
+// 0, 1 if a check failed, 130 if it was interrupted.
 int exit_code_of(const studies::StudyResult& result);
 
 }  // namespace cm384::cli

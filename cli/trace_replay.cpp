@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <memory>
+#include <optional>
 
 #include "cli/commands.h"
 #include "cli/common_options.h"
@@ -11,13 +13,15 @@
 #include "host/replay.h"
 #include "hw/error.h"
 #include "sim/output_file.h"
-#include "studies/options.h"
-#include "studies/result.h"
+#include "studies/result_json.h"
+#include "studies/table.h"
 
 namespace cm384::cli {
 namespace {
 
-namespace po = boost::program_options;
+using studies::Field;
+using studies::FieldType;
+using studies::Form;
 using traces::TrafficRecord;
 
 // What a replay's records come to.
@@ -46,52 +50,64 @@ struct Tally {
   }
 };
 
-Json row_of(const std::string& mode, std::uint64_t finished, const Tally& tally) {
-  Json row;
-  row["mode"] = mode;
-  row["records"] = finished;
-  row["transactions"] = tally.transactions;
-  row["bytes"] = tally.bytes;
-  row["recorded_us"] = tally.recorded.us();
-  row["replayed_us"] = tally.replayed.us();
-  row["ratio"] = tally.recorded.ps == 0 ? Json() : Json(tally.replayed.us() / tally.recorded.us());
-  row["worst_error"] = tally.worst;
-  row["worst_record"] = tally.worst_record;
-  row["latency_us"] =
-      tally.transactions == 0 ? Json() : Json(tally.latency_us / static_cast<double>(tally.transactions));
-  return row;
+constexpr std::array kFields{
+    Field{"mode", FieldType::text, "what a transaction waits for", true},
+    Field{"records", FieldType::integer, "of the trace that were replayed", true},
+    Field{"transactions", FieldType::integer, "records that move bytes", true},
+    Field{"bytes", FieldType::bytes, "moved by them", true},
+    Field{"recorded_us", FieldType::number, "end of the last record, as recorded", true},
+    Field{"replayed_us", FieldType::number, "the same in the replay", true},
+    Field{"ratio", FieldType::number, "replayed over recorded end", true},
+    Field{"worst_error", FieldType::ratio, "largest difference of a record's end, over its recorded end",
+          true},
+    Field{"worst_record", FieldType::integer, "number of that record"},
+    Field{"latency_us", FieldType::number, "mean latency of a transaction in the replay"},
+};
+
+studies::Row row_of(const std::string& mode, std::uint64_t finished, const Tally& tally) {
+  using studies::Value;
+  return {{"mode", mode},
+          {"records", finished},
+          {"transactions", tally.transactions},
+          {"bytes", tally.bytes},
+          {"recorded_us", tally.recorded.us()},
+          {"replayed_us", tally.replayed.us()},
+          {"ratio", tally.recorded.ps == 0 ? Value() : Value(tally.replayed.us() / tally.recorded.us())},
+          {"worst_error", tally.worst},
+          {"worst_record", tally.worst_record},
+          {"latency_us", tally.transactions == 0
+                             ? Value()
+                             : Value(tally.latency_us / static_cast<double>(tally.transactions))}};
 }
 
-po::options_description options_of() {
-  po::options_description options("options of `trace replay`", 110);
-  options.add_options()("trace", studies::required_text_option("FILE"),
-                        "the trace, by name or as bare argument")(
-      "mode", studies::choice_option("dependency", {"dependency", "time"}),
-      "a transaction waits for those it depended on, or for its recorded time")(
-      "cores", studies::integer_option(48, 1, 64), "cores of a die that share a transfer without a core")(
-      "write", studies::required_text_option("FILE"), "write the trace with the times of the replay")(
-      "out", studies::required_text_option("DIR"), "write result.json there")(
-      "format", studies::choice_option("table", {"table", "json", "csv"}), "of the row on standard output");
-  add_machine_options(options);
-  add_help_option(options);
-  return options;
-}
+struct Options {
+  std::string trace, mode = "dependency", write, out;
+  int cores = 48;
+  RowOptions rows;
+  MachineOptions machine;
 
-}  // namespace
-
-int trace_replay_command(const Arguments& arguments) {
-  const po::options_description options = options_of();
-  const po::variables_map values = studies::parse_options(options, arguments, "trace");
-  if (values["help"].as<bool>()) {
-    fmt::print("cm384 trace replay FILE [options]: run a traffic trace on a machine\n\n{}", help_of(options));
-    return kDone;
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    visit("trace", self.trace, Form{"FILE"}, "the trace");
+    visit("mode", self.mode, studies::OneOf{{"dependency", "time"}},
+          "a transaction waits for those it depended on, or for its recorded time");
+    visit("cores", self.cores, studies::Range{1, 64}, "cores of a die that share a transfer without a core");
+    visit("write", self.write, Form{"FILE"}, "write the trace with the times of the replay");
+    visit("out", self.out, Form{"DIR"}, "write result.json there");
+    RowOptions::describe(self.rows, visit);
+    MachineOptions::describe(self.machine, visit);
   }
-  if (values.count("trace") == 0) throw InputError("trace replay: names no trace");
-  const std::string path = values["trace"].as<std::string>();
-  const hw::Machine machine = machine_of(values);
+};
+
+int replay(const Program&, const Options& options, const studies::Given&) {
+  if (options.trace.empty()) throw InputError("trace replay: no trace given");
+  studies::TablePrinter printer(kFields, options.rows.columns);
+  const hw::Machine machine = options.machine.load();
+  std::optional<OutputFile> document_file;
+  if (!options.out.empty()) document_file.emplace(options.out + "/result.json");
   ConsoleProgress progress;
-  const host::TrafficUnits units = host::units_of(*traces::open_traffic(path));
-  const auto source = traces::open_traffic(path);
+  const host::TrafficUnits units = host::units_of(*traces::open_traffic(options.trace));
+  const auto source = traces::open_traffic(options.trace);
 
   supernode::SupernodeOptions made;
   made.dies = {units.dies.begin(), units.dies.end()};
@@ -108,12 +124,11 @@ int trace_replay_command(const Arguments& arguments) {
   };
   supernode::Supernode supernode(machine, made);
   std::unique_ptr<traces::TrafficSink> sink;
-  if (values.count("write") != 0)
-    sink = traces::create_traffic(values["write"].as<std::string>(), {machine.name, source->header().study});
+  if (!options.write.empty())
+    sink = traces::create_traffic(options.write, {machine.name, source->header().study});
   host::ReplayOptions how;
-  const std::string mode = values["mode"].as<std::string>();
-  how.mode = mode == "time" ? host::ReplayOptions::Mode::time : host::ReplayOptions::Mode::dependency;
-  how.cores = values["cores"].as<int>();
+  how.mode = options.mode == "time" ? host::ReplayOptions::Mode::time : host::ReplayOptions::Mode::dependency;
+  how.cores = options.cores;
   how.finished = [&](const TrafficRecord& record, Time start, Time end) {
     tally.add(finished++, record, start, end);
     if (!sink) return;
@@ -125,22 +140,33 @@ int trace_replay_command(const Arguments& arguments) {
   host::Replay replay(supernode, *source, how);
   studies::StudyResult result;
   result.complete = replay.run();
-  if (sink) sink->finish();
+  progress.clear();
 
-  result.parameters = studies::effective_options(options, values);
-  result.rows.push_back(row_of(mode, finished, tally));
-  result.input_files.push_back(path);
+  Options described = options;
+  result.parameters = studies::effective_options(studies::list_options(described));
+  result.rows.push_back(row_of(options.mode, finished, tally));
+  studies::check_row(result.rows.back(), kFields);
+  result.input_files.push_back(options.trace);
   const supernode::SupernodeCounts counts = supernode.counts();
   result.simulator = {supernode.earliest(), counts.instructions,    counts.packet_hops,
                       counts.events,        counts.memory_requests, 0};
   const Json document = studies::to_document(result, machine, {"trace replay", 1, progress.seconds()});
-  if (values.count("out") != 0)
-    write_file(values["out"].as<std::string>() + "/result.json", document.dump(2) + "\n");
-  const std::string& format = values["format"].as<std::string>();
+  const std::string& format = options.rows.format;
   fmt::print("{}", format == "json"  ? document.dump(2) + "\n"
                    : format == "csv" ? studies::to_csv(result.rows)
-                                     : studies::to_table(result.rows));
+                                     : printer.add(result.rows.front()));
+  std::fflush(stdout);
+  if (document_file) {
+    document_file->write(document.dump(2) + "\n");
+    document_file->finish();
+  }
+  if (sink) sink->finish();
   return result.complete ? kDone : kInterrupted;
 }
+
+}  // namespace
+
+constinit const Command kTraceReplayCommand =
+    make_command<Options, replay>("trace replay", "FILE", "run a traffic trace on a machine", "trace");
 
 }  // namespace cm384::cli

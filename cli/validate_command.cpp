@@ -4,46 +4,58 @@
 #include "cli/common_options.h"
 #include "cli/exit_code.h"
 #include "cli/progress.h"
-#include "studies/options.h"
+#include "studies/result_json.h"
+#include "studies/table.h"
 
 namespace cm384::cli {
+namespace {
 
-namespace po = boost::program_options;
+struct Options {
+  MachineOptions machine;
+  SeedOption seed;
+  RowOptions rows;
+  std::string only;
+  bool markdown = false;
 
-int validate_command(std::span<const studies::Predictor> predictors, const Arguments& arguments) {
-  po::options_description options("options of `validate`", 110);
-  add_machine_options(options);
-  add_seed_option(options);
-  options.add_options()("only", studies::text_option("", "PREFIX"),
-                        "figures whose id begins so, such as t1-");
-  options.add_options()("format", studies::choice_option("table", {"table", "json", "csv"}), "of the rows");
-  options.add_options()("markdown", po::bool_switch(), "the page docs/validation.md instead of rows");
-  add_help_option(options);
-  const po::variables_map values = studies::parse_options(options, arguments);
-  if (values["help"].as<bool>()) {
-    fmt::print("cm384 validate [options]: predicted against published, figure by figure\n\n{}",
-               help_of(options));
-    return kDone;
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    MachineOptions::describe(self.machine, visit);
+    SeedOption::describe(self.seed, visit);
+    visit("only", self.only, studies::Form{"PREFIX"}, "figures whose id begins so, such as t1-");
+    RowOptions::describe(self.rows, visit);
+    visit("markdown", self.markdown, "the page docs/validation.md instead of rows");
   }
-  const hw::Machine machine = machine_of(values);
+};
+
+int validate(const Program& program, const Options& options, const studies::Given&) {
+  const hw::Machine machine = options.machine.load();
+  studies::TablePrinter printer(studies::kValidationFields, options.rows.columns);
   std::vector<studies::Comparison> comparisons;
   {
     ConsoleProgress progress;
-    comparisons = studies::compare_with_published(
-        {.machine = machine, .seed = seed_of(values), .progress = progress, .interrupted = interrupted()},
-        predictors, values["only"].as<std::string>());
+    comparisons = studies::compare_with_published({.machine = machine,
+                                                   .seed = options.seed.value(),
+                                                   .progress = progress,
+                                                   .interrupted = interrupted()},
+                                                  program.predictors, options.only);
   }
-  const Json rows = studies::to_rows(comparisons);
-  const std::string& format = values["format"].as<std::string>();
-  if (values["markdown"].as<bool>()) {
+  const studies::Rows rows = studies::to_rows(comparisons);
+  if (options.markdown) {
     fmt::print("{}", studies::to_markdown(comparisons, machine));
-  } else if (format == "json") {
-    fmt::print("{}\n", rows.dump(2));
+  } else if (options.rows.format == "json") {
+    fmt::print("{}\n", studies::to_json(rows).dump(2));
+  } else if (options.rows.format == "csv") {
+    fmt::print("{}", studies::to_csv(rows));
   } else {
-    fmt::print("{}", format == "csv" ? studies::to_csv(rows) : studies::to_table(rows));
+    for (const studies::Row& row : rows) fmt::print("{}", printer.add(row));
   }
   if (interrupted() != 0) return kInterrupted;
   return studies::holds(comparisons) ? kDone : kCheckFailed;
 }
+
+}  // namespace
+
+constinit const Command kValidateCommand =
+    make_command<Options, validate>("validate", "", "predicted against published, figure by figure");
 
 }  // namespace cm384::cli

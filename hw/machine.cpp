@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <filesystem>
 
 #include "hw/embedded_text.h"
 #include "hw/error.h"
@@ -83,10 +84,37 @@ void check_memory(const Machine& machine) {
   power("scalar_core.data_cache_line", machine.scalar_core.data_cache_line.count);
 }
 
+bool is_preset(const std::string& name) {
+  return std::ranges::find(embedded_presets(), name, &EmbeddedText::name) != embedded_presets().end();
+}
+
+// Values of a machine that are not those of a preset, by key.
+std::map<std::string, std::string> differences(Machine& machine, const std::string& preset_name) {
+  Machine preset = read_layers(preset_name);
+  const std::vector<Parameter> own = list_parameters(machine), published = list_parameters(preset);
+  std::map<std::string, std::string> keys;
+  for (std::size_t k = 0; k < own.size(); ++k) {
+    const std::string value = value_text(own[k]);
+    if (value != value_text(published[k])) keys[own[k].key] = value;
+  }
+  return keys;
+}
+
+// A machine is what its values are: they are held against the preset that it stands on, or whose name it
+// bears, and a user's file with other values does not keep the preset's name.
 Machine finish(Machine machine, const std::string& where, const std::vector<std::string>& overrides) {
+  const bool claims = is_preset(machine.name) && !machine.files.empty();
+  if (claims && machine.preset.empty()) machine.preset = machine.name;
+  const bool changed =
+      claims && (machine.name != machine.preset || !differences(machine, machine.preset).empty());
   for (const std::string& assignment : overrides) override_parameter(machine, assignment);
   check_complete(machine, where);
   check_machine(machine);
+  if (!machine.preset.empty()) machine.overrides = differences(machine, machine.preset);
+  if (changed) {
+    const std::string stem = std::filesystem::path(where).stem().string();
+    machine.name = is_preset(stem) ? stem + " (changed)" : stem;
+  }
   return machine;
 }
 

@@ -29,7 +29,7 @@ struct Provenance {
 };
 
 struct Machine {
-  std::string name;         // of the preset, or of the file without folder and ending
+  std::string name;         // of the preset, or of the file: a changed machine does not keep a preset's name
   std::string description;  // one line
 
   Die die;
@@ -48,9 +48,10 @@ struct Machine {
   PackageLink package_link;
 
   std::map<std::string, Provenance> provenance;  // by key such as "hbm.t_rc"; one entry a parameter
-  std::map<std::string, std::string> overrides;  // key to value: what a user's file or --set changed
-  std::string preset;                            // the preset all of this stands on; empty: a file on its own
-  std::vector<std::string> files;                // the user's files that were read, base first
+  // Key to value: what differs from the preset. Of a file on its own: what --set changed.
+  std::map<std::string, std::string> overrides;
+  std::string preset;  // that all of this stands on, or whose name it bears; empty: a file on its own
+  std::vector<std::string> files;  // the user's files that were read, base first
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {

@@ -154,13 +154,18 @@ class Layer {
     } else if (preset_) {
       refuse(node, parameter.key, "a preset's value needs { value, from, source }");
     }
+    const std::string before = value_text(parameter);
     try {
       assign(parameter, text_of(parameter, *value));
     } catch (const InputError& error) {
       refuse(*value, parameter.key, error.what());
     }
+    // A value that was changed beside a source that was not: the source is of the value before.
+    const auto known = machine_.provenance.find(parameter.key);
+    if (!preset_ && known != machine_.provenance.end() && known->second.from == provenance.from &&
+        known->second.source == provenance.source && value_text(parameter) != before)
+      provenance = {Origin::user_file, fmt::format("{}:{}", file_, node.source().begin.line)};
     machine_.provenance[parameter.key] = provenance;
-    if (!preset_ && !machine_.preset.empty()) machine_.overrides[parameter.key] = value_text(parameter);
   }
 
   Provenance take_provenance(const std::string& key, const toml::table& entry, Provenance provenance) const {

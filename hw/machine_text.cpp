@@ -63,9 +63,14 @@ std::string to_toml(const Machine& machine) {
   const Peaks peaks = peaks_of(machine);
   std::string text = fmt::format(
       "# Peaks of a die: Unified Bus {} one way, HBM {}, {} TFLOPS BF16, {} TOPS INT8.\n"
-      "name = {}\ndescription = {}\n",
+      "{}{}description = {}\n",
       format(peaks.unified_bus), format(peaks.hbm), machine.die.peak_bf16_tflops, machine.die.peak_int8_tops,
-      toml_string(machine.name), toml_string(machine.description));
+      machine.preset.empty() ? "" : fmt::format("base = {}\n", toml_string(machine.preset)),
+      // A changed preset is one no longer: without a name of its own it goes by that of its file.
+      !machine.preset.empty() && machine.name == machine.preset && !machine.overrides.empty()
+          ? ""
+          : fmt::format("name = {}\n", toml_string(machine.name)),
+      toml_string(machine.description));
   for (const std::string& section : sections_of(parameters)) {
     text += fmt::format("\n[{}]\n", section);
     for (const Parameter& parameter : parameters) {

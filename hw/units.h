@@ -63,6 +63,9 @@ constexpr Time operator""_us(unsigned long long v) {
 constexpr Time operator""_ms(unsigned long long v) {
   return {static_cast<std::int64_t>(v) * 1'000'000'000};
 }
+constexpr Time operator""_s(unsigned long long v) {
+  return {static_cast<std::int64_t>(v) * 1'000'000'000'000};
+}
 constexpr Bytes operator""_B(unsigned long long v) {
   return {static_cast<std::int64_t>(v)};
 }

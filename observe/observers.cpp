@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "hw/error.h"
+#include "sim/output_file.h"
+
 namespace cm384::observe {
 
 std::string stem_of(const std::string& path) {
@@ -13,6 +16,12 @@ std::string numbered(const std::string& path, int number) {
   if (number == 1) return path;
   const std::string stem = stem_of(path);
   return fmt::format("{}-{}{}", stem, number, path.substr(stem.size()));
+}
+
+Observers::Observers(ObserverRequest request) : request_(std::move(request)) {
+  for (const std::string& path : {request_.record, request_.timeline, request_.wave}) {
+    if (!path.empty()) const OutputFile tried(path);
+  }
 }
 
 void Observers::attach(supernode::Supernode& machine, supernode::RtlChips& chips) {
@@ -38,19 +47,32 @@ void Observers::attach(supernode::Supernode& machine, supernode::RtlChips& chips
 }
 
 void Observers::finish() {
+  const auto end = [this](auto&& files) {
+    try {
+      files();
+    } catch (const OutputError&) {
+      if (!failure_) failure_ = std::current_exception();
+    }
+  };
   if (recorder_) {
-    recorder_->finish();
-    trace_->finish();
+    end([this] {
+      recorder_->finish();
+      trace_->finish();
+    });
   }
-  if (timeline_) timeline_->finish();
+  if (timeline_) end([this] { timeline_->finish(); });
   if (wave_) {
-    wave_->finish();
-    chips_->finish_waves();
+    end([this] { wave_->finish(); });
+    end([this] { chips_->finish_waves(); });
   }
   recorder_.reset();
   trace_.reset();
   timeline_.reset();
   wave_.reset();
+}
+
+void Observers::rethrow() const {
+  if (failure_) std::rethrow_exception(failure_);
 }
 
 }  // namespace cm384::observe

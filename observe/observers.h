@@ -4,6 +4,7 @@
 // after it get a number before its ending: dispatch.trace, dispatch-2.trace.
 #pragma once
 
+#include <exception>
 #include <memory>
 #include <string>
 
@@ -27,7 +28,8 @@ struct ObserverRequest {
 
 class Observers {
  public:
-  explicit Observers(ObserverRequest request) : request_(std::move(request)) {}
+  // Throws OutputError if a file that is asked for cannot be written.
+  explicit Observers(ObserverRequest request);
 
   // What is asked for.
   const ObserverRequest& request() const { return request_; }
@@ -37,8 +39,13 @@ class Observers {
 
   // A machine begins; before its first launch. Waves of its RTL chips stand beside the wave and end with it.
   void attach(supernode::Supernode& machine, supernode::RtlChips& chips);
-  // It has ended, while it still stands: puts its files under their names.
+  // It has ended, while it still stands: puts its files under their names. What fails is kept for rethrow():
+  // the rows of the run come first.
   void finish();
+  // Throws the OutputError of the first file that could not be written, if any.
+  void rethrow() const;
+  // Whether a machine was ever watched.
+  bool used() const { return machines_ > 0; }
 
  private:
   ObserverRequest request_;
@@ -48,6 +55,7 @@ class Observers {
   std::unique_ptr<observe::Timeline> timeline_;
   std::unique_ptr<observe::Wave> wave_;
   supernode::RtlChips* chips_ = nullptr;
+  std::exception_ptr failure_;
 };
 
 // The name of the file of machine `number`, from 1.

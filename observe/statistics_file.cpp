@@ -2,8 +2,6 @@
 
 #include <map>
 
-#include "sim/output_file.h"
-
 namespace cm384::observe {
 namespace {
 
@@ -64,10 +62,6 @@ void StatisticsFile::add(const sim::Statistics& part) {
 
 Json StatisticsFile::to_document(const std::string& study) const {
   return {{"schema", 1}, {"study", study}, {"glossary", glossary_}, {"rows", rows_}};
-}
-
-void StatisticsFile::write(const std::string& path, const std::string& study) const {
-  write_file(path, to_document(study).dump(1) + "\n");
 }
 
 }  // namespace cm384::observe

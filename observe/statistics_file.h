@@ -25,8 +25,6 @@ class StatisticsFile {
   //   "totals": { pattern: value }, "parts": { "die0": { rest of the pattern: value } }, "detail": {...} } ]
   //   }
   Json to_document(const std::string& study) const;
-  // Under a temporary name, then renamed. Throws InputError where that fails.
-  void write(const std::string& path, const std::string& study) const;
 
  private:
   bool detail_;

@@ -5,29 +5,49 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 
 #include "hw/error.h"
-#include "studies/result.h"
+#include "studies/result_json.h"
 
 namespace cm384::report {
 namespace {
 
 using Fields = std::vector<std::pair<std::string, Json>>;
 
-// Lists by index, so that every leaf is one field.
+// Whether elements of a list can go by their names.
+bool is_named(const Json& list) {
+  std::set<std::string> names;
+  return std::ranges::all_of(list, [&](const Json& element) {
+    return element.is_object() && element.contains("name") && element["name"].is_string() &&
+           names.insert(element["name"].get<std::string>()).second;
+  });
+}
+
+// Every leaf is one field: "latency_us.mean", "phases.send.mean_us", "interval[0]".
 void take_leaves(const std::string& name, const Json& value, Fields& leaves) {
-  if (value.is_structured() && !value.empty()) {
-    for (const auto& [key, entry] : value.items())
-      take_leaves(value.is_array() ? fmt::format("{}[{}]", name, key) : name + '.' + key, entry, leaves);
-  } else {
+  if (!value.is_structured() || (value.is_array() && value.empty())) {
     leaves.emplace_back(name, value);
+    return;
+  }
+  const bool named = value.is_array() && is_named(value);
+  for (const auto& [key, entry] : value.items()) {
+    if (named) {
+      Json rest = entry;
+      rest.erase("name");
+      take_leaves(name + '.' + entry["name"].get<std::string>(), rest, leaves);
+    } else {
+      const std::string inner = value.is_array() ? fmt::format("{}[{}]", name, key)
+                                : name.empty()   ? key
+                                                 : name + '.' + key;
+      take_leaves(inner, entry, leaves);
+    }
   }
 }
 
 Fields leaves_of(const Json& object) {
   Fields leaves;
-  const Json flat = studies::flatten_row(object);
-  for (const auto& [name, value] : flat.items()) take_leaves(name, value, leaves);
+  if (!object.empty()) take_leaves("", object, leaves);
   return leaves;
 }
 
@@ -142,14 +162,20 @@ bool all_within(const std::vector<Change>& changes) {
   return std::ranges::all_of(changes, &Change::within);
 }
 
-void add_row(Json& rows, const std::string& row, const Change& change, bool condition) {
+studies::Value cell_of(const Json& value) {
+  if (value.is_structured()) return plain_text(value);
+  return studies::value_of(value);
+}
+
+void add_row(studies::Rows& rows, const std::string& row, const Change& change, bool condition) {
+  using studies::Value;
   rows.push_back(
       {{"row", row},
        {"field", change.field},
-       {"before", change.before},
-       {"after", change.after},
-       {"change", change.relative ? Json(fmt::format("{:+.3g} %", *change.relative * 100)) : Json()},
-       {"allowed", condition ? Json() : Json(change.allowed)},
+       {"before", cell_of(change.before)},
+       {"after", cell_of(change.after)},
+       {"change", change.relative ? Value(fmt::format("{:+.3g} %", *change.relative * 100)) : Value()},
+       {"allowed", condition ? Value() : Value(change.allowed)},
        {"status", condition       ? "condition"
                   : change.within ? "within"
                                   : "past"}});
@@ -227,8 +253,8 @@ ResultComparison compare_results(const Json& before, const Json& after, const To
   return comparison;
 }
 
-Json change_rows(const ResultComparison& comparison) {
-  Json rows = Json::array();
+studies::Rows change_rows(const ResultComparison& comparison) {
+  studies::Rows rows;
   for (const Change& change : comparison.conditions) add_row(rows, "", change, true);
   for (const Change& change : comparison.whole) add_row(rows, "", change, false);
   for (const RowComparison& row : comparison.rows) {
@@ -237,7 +263,7 @@ Json change_rows(const ResultComparison& comparison) {
                       {"field", "(row)"},
                       {"before", row.in_before ? "there" : "missing"},
                       {"after", row.in_after ? "there" : "missing"},
-                      {"change", nullptr},
+                      {"change", {}},
                       {"allowed", "equal"},
                       {"status", "past"}});
     for (const Change& change : row.changes) add_row(rows, row.key, change, false);

@@ -11,6 +11,7 @@
 
 #include "report/result_file.h"
 #include "report/tolerances.h"
+#include "studies/row.h"
 
 namespace cm384::report {
 
@@ -52,8 +53,8 @@ ResultComparison compare_results(const Json& before, const Json& after, const To
 std::string row_key(const Json& row);
 std::string row_label(const Json& row);
 
-// One row a change: row, field, before, after, change, allowed, status; for to_table and the other writers.
-Json change_rows(const ResultComparison& comparison);
+// One row per change: row, field, before, after, change, allowed, status.
+studies::Rows change_rows(const ResultComparison& comparison);
 // "4 rows, 32 fields compared: 3 moved, 1 past its tolerance".
 std::string summary_line(const ResultComparison& comparison);
 

@@ -8,7 +8,17 @@ namespace cm384::studies {
 
 struct CombineCase : DispatchCase {
   std::string completion = "flag";  // flag or atomic
-  bool shared_output = true;        // add a shared expert's output that each rank made itself
+  bool no_shared_output = false;    // of a shared expert, which each rank made itself
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    DispatchCase::describe(self, visit);
+    visit("completion", self.completion, OneOf{{"flag", "atomic"}},
+          "how a row says that it has arrived: a 32 B flag of its own, or an atomic add to its token's flag");
+    visit(
+        "no-shared-output", self.no_shared_output,
+        "leave out the output of a shared expert, made on the token's own rank, that is added with weight 1");
+  }
 };
 
 // Readings of both operators from one machine. Phases of combine are those of enum cm384_combine_phase; its

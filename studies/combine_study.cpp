@@ -6,19 +6,14 @@
 namespace cm384::studies {
 namespace {
 
-void add_options(boost::program_options::options_description& options) {
-  add_moe_options(options);
-  add_combine_options(options);
-}
+using Options = MoeOptions<CombineCase>;
 
-StudyResult run(const StudyContext& context) {
-  CombineCase setting;
-  read_moe_options(context, setting);
-  read_combine_options(context, setting);
-  Json more;
-  more["completion"] = setting.completion;
+StudyResult run(const StudyContext& context, const Options& options) {
+  CombineCase setting = options.setting;
+  const Row more{{"completion", setting.completion}};
   // What is sent is BF16.
-  return run_operator(context, setting, {"combine", 2, {"init", "send", "wait", "sum"}, more},
+  return run_operator(context, options.ranks, setting, options.kernel_time,
+                      {"combine", 2, {"init", "send", "wait", "sum"}, more},
                       [&](int ranks, SimulatorCounts& counts, double from, double to) {
                         setting.ranks = ranks;
                         return measure_combine(context, setting, counts, from, to).combine;
@@ -27,6 +22,7 @@ StudyResult run(const StudyContext& context) {
 
 }  // namespace
 
-const Study kCombineStudy{"combine", "FusedCombine by AIV-Direct over many ranks", add_options, run};
+const Study kCombineStudy{"combine", "FusedCombine by AIV-Direct over many ranks", kOperatorFields,
+                          options_of<Options, run>, true};
 
 }  // namespace cm384::studies

@@ -53,10 +53,12 @@ Summary summarise(std::vector<double> samples) {
   return summary;
 }
 
-Json to_json(const Summary& summary) {
-  Json json = {{"mean", summary.mean}, {"p50", summary.p50}, {"p99", summary.p99}, {"max", summary.max}};
-  json["ci95"] = std::isnan(summary.ci95) ? Json(nullptr) : Json(summary.ci95);
-  return json;
+Row to_row(const Summary& summary) {
+  return {{"mean", summary.mean},
+          {"p50", summary.p50},
+          {"p99", summary.p99},
+          {"max", summary.max},
+          {"ci95", std::isnan(summary.ci95) ? Value() : Value(summary.ci95)}};
 }
 
 }  // namespace cm384::studies

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "studies/result.h"
+#include "studies/row.h"
 
 namespace cm384::studies {
 
@@ -21,8 +21,8 @@ struct Summary {
 // Of at least one sample; all fields 0 for none.
 Summary summarise(std::vector<double> samples);
 
-// {mean, p50, p99, max, ci95}; ci95 null where it does not exist.
-Json to_json(const Summary& summary);
+// {mean, p50, p99, max, ci95}; ci95 is empty if there is none.
+Row to_row(const Summary& summary);
 
 // Student's t for a two-sided 95 % interval.
 double student_t95(std::int64_t degrees_of_freedom);

@@ -6,7 +6,6 @@
 #include <numeric>
 
 #include "hw/error.h"
-#include "studies/options.h"
 
 namespace cm384::studies {
 namespace {
@@ -19,13 +18,33 @@ SessionOptions die_0(std::string what, bool full) {
   return options;
 }
 
-Json to_json(const std::vector<PipeShare>& pipes) {
-  Json list = Json::array();
+constexpr std::array kPipe{
+    Field{"name", FieldType::text, "of the pipe"},
+    Field{"busy", FieldType::ratio, "share of the kernel's time in which it works, mean over the cores"},
+    Field{"waiting", FieldType::ratio, "share in which it waits for a flag"},
+    Field{"waits_for", FieldType::text, "the pipe that it waited for longest"},
+};
+constexpr std::array kFields{
+    Field{"latency_us", FieldType::number, "of one launch, as --measure chooses", true},
+    Field{"compute_utilisation", FieldType::ratio, "operations per second over the die's published peak",
+          true},
+    Field{"hbm_GBps", FieldType::number, "bytes to and from HBM over the latency", true},
+    Field{"l2_hit_rate", FieldType::ratio, "hits over all requests to L2", true},
+    Field{"bottleneck", FieldType::text, "the busiest pipe", true},
+    Field{"task_us", FieldType::number, "task duration, launch and teardown of the blocks inside"},
+    Field{"kernel_us", FieldType::number,
+          "from the first instruction of the first block to the last of the last"},
+    Field{"correct", FieldType::boolean, "values equal those of the reference; payload mode full only"},
+    Field{"pipes", FieldType::list, "what each pipe of the cube cores did", false, kPipe},
+};
+
+Rows rows_of(const std::vector<PipeShare>& pipes) {
+  Rows list;
   for (const PipeShare& p : pipes)
     list.push_back({{"name", p.name},
                     {"busy", p.busy},
                     {"waiting", p.waiting},
-                    {"waits_for", p.waits_for.empty() ? Json() : Json(p.waits_for)}});
+                    {"waits_for", p.waits_for.empty() ? Value() : Value(p.waits_for)}});
   return list;
 }
 
@@ -125,43 +144,34 @@ std::string bottleneck(const std::vector<PipeShare>& pipes) {
   return text;
 }
 
-void add_cube_options(boost::program_options::options_description& options) {
-  options.add_options()("cores", integer_option(24, 1, 64), "AICs, each with its two AIVs")(
-      "payload", choice_option("control", {"full", "control"}),
-      "full computes every value and compares it with the host's; control moves tags of payload")(
-      "measure", choice_option("task", {"task", "kernel"}),
-      "latency_us of the whole task as the vendor's profiler reads it, or from first to last instruction");
+std::vector<Field> with_cube_fields(std::span<const Field> own) {
+  std::vector<Field> fields(own.begin(), own.end());
+  fields.insert(fields.end(), kFields.begin(), kFields.end());
+  return fields;
 }
 
-int read_cores(const StudyContext& context, const char* study) {
-  const int cores = context.option<int>("cores");
-  if (cores > context.machine.die.aic)
+void check_cores(const StudyContext& context, const CubeOptions& options, const char* study) {
+  if (options.cores > context.machine.die.aic)
     throw InputError(
-        fmt::format("run {}: --cores {}: a die has {} AICs", study, cores, context.machine.die.aic));
-  return cores;
+        fmt::format("run {}: --cores {}: a die has {} AICs", study, options.cores, context.machine.die.aic));
 }
 
-bool payload_is_full(const StudyContext& context) {
-  return context.option<std::string>("payload") == "full";
+double latency_us(const CubeOptions& options, const CubeReading& reading) {
+  return options.kernel_time ? reading.kernel_us : reading.task_us;
 }
 
-double latency_us(const StudyContext& context, const CubeReading& reading) {
-  return context.option<std::string>("measure") == "task" ? reading.task_us : reading.kernel_us;
-}
-
-void add_row(const StudyContext& context, StudyResult& result, Json row, const CubeReading& reading,
-             cm384_gemm_type type) {
-  const double latency = latency_us(context, reading);
-  row["latency_us"] = latency;
-  row["compute_utilisation"] = reading.operations / (latency * 1e-6) / cube_peak(context.machine, type);
-  row["hbm_GBps"] = reading.hbm_bytes / (latency * 1e3);
-  row["l2_hit_rate"] = reading.l2_hit_rate;
-  row["bottleneck"] = bottleneck(reading.pipes);
-  row["task_us"] = reading.task_us;
-  row["kernel_us"] = reading.kernel_us;
-  row["correct"] = reading.correct ? Json(*reading.correct) : Json();
-  row["pipes"] = to_json(reading.pipes);
-  result.rows.push_back(row);
+void add_row(const StudyContext& context, const CubeOptions& options, StudyResult& result, Row row,
+             const CubeReading& reading, cm384_gemm_type type) {
+  const double latency = latency_us(options, reading);
+  row.set("latency_us", latency);
+  row.set("compute_utilisation", reading.operations / (latency * 1e-6) / cube_peak(context.machine, type));
+  row.set("hbm_GBps", reading.hbm_bytes / (latency * 1e3));
+  row.set("l2_hit_rate", reading.l2_hit_rate);
+  row.set("bottleneck", bottleneck(reading.pipes));
+  row.set("task_us", reading.task_us).set("kernel_us", reading.kernel_us);
+  row.set("correct", reading.correct);
+  row.set("pipes", rows_of(reading.pipes));
+  context.finish_row(result, std::move(row));
   if (!reading.correct || *reading.correct) return;
   result.passed = false;
   result.notes.push_back(reading.first_difference);

@@ -10,7 +10,6 @@
 
 #include "firmware/abi/gemm.h"
 #include "npu_core/die/die.h"
-#include "studies/result.h"
 #include "studies/session.h"
 
 namespace cm384::studies {
@@ -80,16 +79,33 @@ double cube_peak(const hw::Machine& machine, cm384_gemm_type type);
 // "MTE2: busy 93 %, waits for MTE1 4 %": the busiest pipe.
 std::string bottleneck(const std::vector<PipeShare>& pipes);
 
-// Options --cores, --payload and --measure.
-void add_cube_options(boost::program_options::options_description& options);
-// AICs to use. Throws InputError, in the name of `study`, where the die has not as many.
-int read_cores(const StudyContext& context, const char* study);
-bool payload_is_full(const StudyContext& context);
+// Options of all these studies.
+struct CubeOptions {
+  int cores = 24;
+  bool full = false;
+  bool kernel_time = false;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    visit("cores", self.cores, Range{1, 64}, "AICs, each with its two AIVs");
+    visit("payload", self.full, Either{"control", "full"},
+          "full computes every value and compares it with the host's; control moves tags of payload");
+    visit(
+        "measure", self.kernel_time, Either{"task", "kernel"},
+        "latency_us of the whole task as the vendor's profiler reads it, or from first to last instruction");
+  }
+};
+// Throws InputError, in the name of `study`, if the die has fewer AICs.
+void check_cores(const StudyContext& context, const CubeOptions& options, const char* study);
+
+// Fields of the rows of all these studies, behind their own.
+std::vector<Field> with_cube_fields(std::span<const Field> own);
+
 // latency_us, of the task or of the kernel as --measure says.
-double latency_us(const StudyContext& context, const CubeReading& reading);
+double latency_us(const CubeOptions& options, const CubeReading& reading);
 // Puts the columns that all these studies have behind those of `row`, and the row into `result`, which fails
-// where the values are wrong.
-void add_row(const StudyContext& context, StudyResult& result, Json row, const CubeReading& reading,
-             cm384_gemm_type type);
+// if the values are wrong.
+void add_row(const StudyContext& context, const CubeOptions& options, StudyResult& result, Row row,
+             const CubeReading& reading, cm384_gemm_type type);
 
 }  // namespace cm384::studies

@@ -3,8 +3,13 @@
 #include <fmt/format.h>
 
 #include "studies/moe_run.h"
+#include "traces/routing.h"
 
 namespace cm384::studies {
+
+void check_routing(std::string_view text) {
+  traces::parse_routing_source(text);
+}
 
 DispatchReading measure_dispatch(const StudyContext& context, const DispatchCase& setting,
                                  SimulatorCounts& counts, double progress_from, double progress_to) {

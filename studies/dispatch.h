@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "hw/units.h"
@@ -17,28 +18,60 @@ class Supernode;
 
 namespace cm384::studies {
 
+void check_routing(std::string_view text);
+
 // One row of `run dispatch`.
 struct DispatchCase {
   int ranks = 8;
-  int batch = 128;    // tokens a rank
-  int top_k = 8;      // routed experts a token
-  int experts = 256;  // logical routed experts
+  int batch = 128;
+  int top_k = 8;
+  int experts = 256;
   int hidden = 7168;
-  int shared_copies = -1;  // ranks that hold the shared expert; -1: 32 at EP320, none elsewhere
-  int cores = 48;          // AIVs a rank
-  bool full_mesh = false;  // the kernel whose flags stand inside the rows' blocks
-  int warmup = 1;          // iterations not counted
-  int iterations = 3;
-  bool full = false;  // payload mode: move every byte, compare what arrived with the host's reference
-  bool elide_polls = true;
+  int shared_copies = -1;
+  int cores = 48;
+  bool full_mesh = false;
+  int warmup = 1;
+  int iterations = 1;
+  bool full = false;
+  bool real_polling = false;
   bool check_hazards = false;
   std::string placement = "linear";
-  std::string routing = "uniform";  // uniform, zipf:S, trace:FILE
+  std::string routing = "uniform";
   bool drop_repeats = false;
   Time start_skew{};             // ranks start at times drawn from [0, start_skew]
   bool reverse_modules = false;  // dies become modules in the opposite order, which must change nothing
   // Called with the machine before its first launch: where faults and observers are attached.
   std::function<void(supernode::Supernode&)> prepare;
+
+  // Everything but the ranks.
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    visit("batch", self.batch, Range{1, 256}, "tokens per rank");
+    visit("top-k", self.top_k, Range{1, 16}, "routed experts per token");
+    visit("experts", self.experts, Range{1, 1024}, "logical routed experts");
+    visit("hidden", self.hidden, Range{32, 16384, 32}, "elements of a token");
+    visit("shared-copies", self.shared_copies, Range{-1, 256},
+          "ranks that hold the shared expert, the ninth message of every token; -1: 32 at 320 ranks, "
+          "otherwise none");
+    visit("cores", self.cores, Range{1, 64}, "AIVs per rank");
+    visit("iterations", self.iterations, Range{1, 1000}, "iterations that count");
+    visit("warmup", self.warmup, Range{0, 1000}, "iterations before them that do not count");
+    visit("payload", self.full, Either{"control", "full"},
+          "full moves every byte and compares it with the host's reference; control moves flags, counts and "
+          "ids");
+    visit("routing", self.routing, Form{"uniform|zipf:S|trace:FILE", check_routing},
+          "which experts tokens choose; a trace also sets top-k and experts");
+    visit("drop-repeats", self.drop_repeats, "leave out rows of a routing trace that equal the row before");
+    visit("placement", self.placement, Form{"POLICY"},
+          "ranks on dies: linear, strided, random, or a list of dies");
+    visit("variant", self.full_mesh, Either{"status", "full-mesh"},
+          "dispatch with flags and counts after a barrier, or with flags inside the rows' 512 B blocks");
+    visit("start-skew", self.start_skew, Range{Time{}, 1_s}, "ranks start at random times up to this apart");
+    visit("real-polling", self.real_polling,
+          "run every turn of polling loops instead of skipping those that find nothing");
+    visit("check-hazards", self.check_hazards,
+          "report pipes that touch the UBuffer without a flag that orders them");
+  }
 };
 
 struct DispatchReading {
@@ -50,6 +83,7 @@ struct DispatchReading {
   std::vector<npu::LaunchRecord> tasks;   // of counted iterations, in each one of all ranks in order
   std::uint64_t skipped_polls = 0;        // turns of polling loops that poll elision left out
   int batch = 0, top_k = 0, experts = 0;  // effective; a trace sets the last two
+  std::int64_t trace_rows = 0;            // of the routing trace; 0: none
 };
 
 // Runs the case on a machine of its own, counters added to `counts`. [progress_from, progress_to] is its part

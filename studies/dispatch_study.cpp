@@ -6,14 +6,15 @@
 namespace cm384::studies {
 namespace {
 
-StudyResult run(const StudyContext& context) {
-  DispatchCase setting;
-  read_moe_options(context, setting);
+using Options = MoeOptions<DispatchCase>;
+
+StudyResult run(const StudyContext& context, const Options& options) {
+  DispatchCase setting = options.setting;
   const std::vector<const char*> phases = setting.full_mesh
                                               ? std::vector{"init", "send", "counts", "copy"}
                                               : std::vector{"init", "send", "status", "wait", "copy"};
   // What is sent is INT8.
-  return run_operator(context, setting, {"dispatch", 1, phases, Json::object()},
+  return run_operator(context, options.ranks, setting, options.kernel_time, {"dispatch", 1, phases, {}},
                       [&](int ranks, SimulatorCounts& counts, double from, double to) {
                         setting.ranks = ranks;
                         return measure_dispatch(context, setting, counts, from, to);
@@ -22,6 +23,7 @@ StudyResult run(const StudyContext& context) {
 
 }  // namespace
 
-const Study kDispatchStudy{"dispatch", "FusedDispatch by AIV-Direct over many ranks", add_moe_options, run};
+const Study kDispatchStudy{"dispatch", "FusedDispatch by AIV-Direct over many ranks", kOperatorFields,
+                           options_of<Options, run>, true};
 
 }  // namespace cm384::studies

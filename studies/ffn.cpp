@@ -3,12 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <array>
+
 #include "firmware/abi/ffn.h"
-#include "hw/error.h"
 #include "operators/reference/ffn_reference.h"
 #include "studies/gemm_memory.h"
 #include "studies/gemm_tiling.h"
-#include "studies/options.h"
 #include "studies/studies.h"
 
 namespace cm384::studies {
@@ -55,46 +55,56 @@ CubeReading measure_ffn(const StudyContext& context, const FfnSetting& setting, 
 
 namespace {
 
-void add_options(boost::program_options::options_description& options) {
-  options.add_options()("experts", integer_option(1, 1, 256), "experts the die holds")(
-      "rows", integer_option(1024, 0, 100'000), "tokens of each expert")(
-      "hidden", integer_option(7168, 64, 16384), "elements of a token, a multiple of 64")(
-      "width", integer_option(2048, 64, 4096), "elements between the two multiplications, a multiple of 64");
-  add_cube_options(options);
-}
+struct Options {
+  int experts = 1;
+  int rows = 1024;
+  int hidden = 7168;
+  int width = 2048;
+  CubeOptions cube;
 
-FfnSetting setting_of(const StudyContext& context) {
-  FfnSetting setting;
-  setting.expert_rows.assign(static_cast<std::size_t>(context.option<int>("experts")),
-                             static_cast<std::uint32_t>(context.option<int>("rows")));
-  setting.hidden = static_cast<std::uint32_t>(context.option<int>("hidden"));
-  setting.width = static_cast<std::uint32_t>(context.option<int>("width"));
-  setting.blocks = read_cores(context, "ffn");
-  setting.full = payload_is_full(context);
-  if (setting.hidden % 64 != 0 || setting.width % 64 != 0)
-    throw InputError(fmt::format("run ffn: --hidden {} and --width {}: allowed: multiples of 64",
-                                 setting.hidden, setting.width));
-  return setting;
-}
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    visit("experts", self.experts, Range{1, 256}, "experts on the die");
+    visit("rows", self.rows, Range{1, 100'000}, "tokens per expert");
+    visit("hidden", self.hidden, Range{64, 16384, 64}, "elements of a token");
+    visit("width", self.width, Range{64, 4096, 64}, "elements between the two multiplications");
+    CubeOptions::describe(self.cube, visit);
+  }
+};
 
-StudyResult run(const StudyContext& context) {
+StudyResult run(const StudyContext& context, const Options& options) {
   StudyResult result;
-  const FfnSetting setting = setting_of(context);
+  check_cores(context, options.cube, "ffn");
+  FfnSetting setting;
+  setting.expert_rows.assign(static_cast<std::size_t>(options.experts),
+                             static_cast<std::uint32_t>(options.rows));
+  setting.hidden = static_cast<std::uint32_t>(options.hidden);
+  setting.width = static_cast<std::uint32_t>(options.width);
+  setting.blocks = options.cube.cores;
+  setting.full = options.cube.full;
   const CubeReading reading = measure_ffn(context, setting, result.simulator);
   if (context.interrupted != 0) {
     result.complete = false;
     return result;
   }
-  Json row;
-  row["experts"] = setting.expert_rows.size();
-  row["rows"] = context.option<int>("rows");
-  add_row(context, result, row, reading, CM384_GEMM_INT8);
+  add_row(context, options.cube, result, {{"experts", options.experts}, {"rows", options.rows}}, reading,
+          CM384_GEMM_INT8);
   return result;
+}
+
+constexpr std::array kFields{
+    Field{"experts", FieldType::integer, "experts on the die", true},
+    Field{"rows", FieldType::integer, "tokens per expert", true},
+};
+
+std::span<const Field> fields() {
+  static const std::vector<Field> all = with_cube_fields(kFields);
+  return all;
 }
 
 }  // namespace
 
 const Study kFfnStudy{"ffn", "feed-forward network of a die's experts, on its cube and vector cores",
-                      add_options, run};
+                      fields(), options_of<Options, run>};
 
 }  // namespace cm384::studies

@@ -1,55 +1,97 @@
 // `cm384 run kernel my.elf`: one kernel on the cores of one die, or a bare-metal program on one scalar unit.
 #include "firmware/abi/kernel.h"
 
+#include <fmt/format.h>
+
+#include <array>
+#include <cerrno>
 #include <cstdio>
 #include <memory>
 #include <optional>
+#include <system_error>
 
 #include "hw/error.h"
 #include "npu_core/scalar/bare_metal.h"
 #include "npu_core/scalar/elf_image.h"
 #include "npu_core/scalar/gdb_stub.h"
-#include "studies/options.h"
 #include "studies/session.h"
 #include "studies/studies.h"
 
 namespace cm384::studies {
 namespace {
 
-void add_options(boost::program_options::options_description& options) {
-  options.add_options()("elf", required_text_option("FILE"), "the kernel: an RV64 ELF linked at 0x80000000")(
-      "cores", integer_option(1, 1, 64), "AIVs it runs on, one block each")(
-      "die", integer_option(0, 0, 767), "die it runs on")("scratch", size_option(64_MiB),
-                                                          "memory handed to the kernel, zero")(
-      "trace", text_option("", "FILE"), "write an instruction trace of block 0, a line an instruction")(
-      "check-hazards", boost::program_options::bool_switch(),
-      "report pipes that touch the UBuffer without a flag that orders them")(
-      "patience", time_option(5_ms),
-      "simulated time without a copy, a write or a launch after which the run ends as hung")(
-      "real-polling", boost::program_options::bool_switch(), "run every turn of a marked polling loop")(
-      "max-instructions", integer_option(2'000'000'000, 1, 2'000'000'000),
-      "of a bare-metal program (one with a symbol `tohost`), before it counts as hung");
-}
+struct Options {
+  std::string elf;
+  int cores = 1;
+  int die = 0;
+  Bytes scratch = 64_MiB;
+  std::string trace;
+  bool check_hazards = false;
+  Time patience = 5_ms;
+  bool real_polling = false;
+  int most_instructions = 2'000'000'000;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    visit("elf", self.elf, Form{"FILE"}, "the kernel: an RV64 ELF linked at 0x80000000");
+    visit("cores", self.cores, Range{1, 64}, "AIVs it runs on, one block each");
+    visit("die", self.die, Range{0, 767}, "die it runs on");
+    visit("scratch", self.scratch, Range{0_B, 64_GiB}, "memory handed to the kernel, zero");
+    visit("trace", self.trace, Form{"FILE"},
+          "write an instruction trace of block 0, one line per instruction");
+    visit("check-hazards", self.check_hazards,
+          "report pipes that touch the UBuffer without a flag that orders them");
+    visit("patience", self.patience, Range{1_us, 1000_s},
+          "simulated time without a copy, a write or a launch after which the run ends as hung");
+    visit("real-polling", self.real_polling, "run every turn of a marked polling loop");
+    visit("max-instructions", self.most_instructions, Range{1, 2'000'000'000},
+          "of a bare-metal program (one with a symbol `tohost`), before it counts as hung");
+  }
+};
+
+constexpr std::array kFields{
+    Field{"kernel", FieldType::text, "the ELF", true},
+    Field{"cores", FieldType::integer, "AIVs it ran on", true},
+    Field{"kernel_us", FieldType::number,
+          "from the first instruction of the first block to the last of the last", true},
+    Field{"task_us", FieldType::number, "task duration, launch and teardown of the blocks inside", true},
+    Field{"passed", FieldType::boolean, "of a bare-metal program: it wrote 1 to `tohost`", true},
+    Field{"failed_test", FieldType::integer, "number of the test that failed"},
+    Field{"instructions", FieldType::integer, "retired by scalar units", true},
+    Field{"cycles", FieldType::integer, "of the scalar unit"},
+};
 
 struct FileCloser {
   void operator()(std::FILE* file) const { std::fclose(file); }
 };
 using File = std::unique_ptr<std::FILE, FileCloser>;
 
-// The file of --trace; null where none was asked for.
-File open_trace(const StudyContext& context) {
-  const auto& path = context.option<std::string>("trace");
-  if (path.empty()) return {};
-  File file(std::fopen(path.c_str(), "w"));
-  if (!file) throw InputError(fmt::format("--trace: {}: cannot be written", path));
+// The file of --trace; null if none was asked for. It is written in place: what a kernel that hangs did is
+// what one wants to see.
+File open_trace(const Options& options) {
+  if (options.trace.empty()) return {};
+  File file(std::fopen(options.trace.c_str(), "w"));
+  if (!file)
+    throw OutputError(fmt::format("--trace: {}: cannot be written: {}", options.trace,
+                                  std::generic_category().message(errno)));
   return file;
 }
 
+// Ends the file of --trace. Throws OutputError if not all of it could be written.
+void close_trace(File& file, const Options& options) {
+  if (!file) return;
+  errno = 0;
+  const bool good = std::ferror(file.get()) == 0;
+  if (std::fclose(file.release()) == 0 && good) return;
+  throw OutputError(fmt::format("--trace: {}: cannot be written: {}", options.trace,
+                                std::generic_category().message(errno != 0 ? errno : ENOSPC)));
+}
+
 // A program that ends by writing `tohost`: one scalar unit alone, without pipes and dies.
-StudyResult run_bare_metal_program(const StudyContext& context, const std::string& path) {
-  const File trace = open_trace(context);
+StudyResult run_bare_metal_program(const StudyContext& context, const Options& asked) {
+  File trace = open_trace(asked);
   npu::BareMetalOptions options;
-  options.most_instructions = static_cast<std::uint64_t>(context.option<int>("max-instructions"));
+  options.most_instructions = static_cast<std::uint64_t>(asked.most_instructions);
   options.console = stderr;
   options.trace = trace.get();
   std::optional<npu::GdbStub> debugger;
@@ -57,71 +99,71 @@ StudyResult run_bare_metal_program(const StudyContext& context, const std::strin
     debugger.emplace(static_cast<std::uint16_t>(context.gdb_port));
     options.debugger = &*debugger;
   }
-  const npu::BareMetalResult outcome = npu::run_bare_metal(path, context.machine.scalar_core, options);
+  const npu::BareMetalResult outcome = npu::run_bare_metal(asked.elf, context.machine.scalar_core, options);
   StudyResult result;
-  result.input_files.push_back(path);
+  close_trace(trace, asked);
+  result.input_files.push_back(asked.elf);
   result.passed = outcome.passed;
   result.simulator.instructions = outcome.instructions;
   result.simulator.simulated = Clock(context.machine.die.clock).start(outcome.cycles);
-  Json row;
-  row["kernel"] = path;
-  row["passed"] = outcome.passed;
-  row["failed_test"] = outcome.passed ? Json() : Json(outcome.failed_test);
-  row["instructions"] = outcome.instructions;
-  row["cycles"] = outcome.cycles;
-  result.rows.push_back(row);
+  context.finish_row(result, {{"kernel", asked.elf},
+                              {"passed", outcome.passed},
+                              {"failed_test", outcome.passed ? Value() : Value(outcome.failed_test)},
+                              {"instructions", outcome.instructions},
+                              {"cycles", outcome.cycles}});
   return result;
 }
 
-StudyResult run(const StudyContext& context) {
-  if (context.options.count("elf") == 0)
-    throw InputError("run kernel: no --elf FILE: an RV64 ELF linked at 0x80000000");
-  const auto& path = context.option<std::string>("elf");
-  const auto image = npu::ElfImage::read(path);
-  if (image->symbol("tohost")) return run_bare_metal_program(context, path);
+StudyResult run(const StudyContext& context, const Options& options) {
+  if (options.elf.empty()) throw InputError("run kernel: no --elf FILE: an RV64 ELF linked at 0x80000000");
+  const auto image = npu::ElfImage::read(options.elf);
+  if (image->symbol("tohost")) return run_bare_metal_program(context, options);
+  if (context.given.contains("max-instructions"))
+    throw InputError(
+        "--max-instructions: has an effect only on a bare-metal program, one with a symbol `tohost`");
 
   StudyResult result;
-  result.input_files.push_back(path);
-  const int die = context.option<int>("die");
-  const auto scratch = static_cast<std::uint64_t>(context.option<Bytes>("scratch").count);
-  SessionOptions options;
-  options.dies = {die};
-  options.die.aiv.check_hazards = context.option<bool>("check-hazards");
-  options.patience = context.option<Time>("patience");
-  options.die.aiv.elide_polls = !context.option<bool>("real-polling");
-  options.what = fmt::format("kernel {}", path);
-  Session session(context, options);
+  result.input_files.push_back(options.elf);
+  const auto scratch = static_cast<std::uint64_t>(options.scratch.count);
+  SessionOptions session_options;
+  session_options.dies = {options.die};
+  session_options.die.aiv.check_hazards = options.check_hazards;
+  session_options.patience = options.patience;
+  session_options.die.aiv.elide_polls = !options.real_polling;
+  session_options.what = fmt::format("kernel {}", options.elf);
+  Session session(context, session_options);
   auto& runtime = session.runtime();
 
   cm384_kernel arguments{};
-  arguments.scratch = runtime.allocate(die, scratch);
+  arguments.scratch = runtime.allocate(options.die, scratch);
   arguments.scratch_bytes = scratch;
-  const std::uint64_t block = runtime.allocate(die, sizeof arguments);
+  const std::uint64_t block = runtime.allocate(options.die, sizeof arguments);
   runtime.put(block, arguments);
 
-  const File trace = open_trace(context);
+  File trace = open_trace(options);
   // One die alone: its package is one module.
-  if (trace) session.machine().die(die).core(0).scalar().set_trace(trace.get());
-  const auto cores = runtime.first_cores(context.option<int>("cores"));
-  const auto launch = runtime.launch(die, runtime.load(image), block, cores, runtime.earliest_start());
+  if (trace) session.machine().die(options.die).core(0).scalar().set_trace(trace.get());
+  const auto cores = runtime.first_cores(options.cores);
+  const auto launch =
+      runtime.launch(options.die, runtime.load(image), block, cores, runtime.earliest_start());
   result.complete = runtime.wait();
   session.count(result.simulator);
   if (!result.complete) return result;
 
   const auto& record = runtime.record(launch);
-  Json row;
-  row["kernel"] = path;
-  row["cores"] = cores.size();
-  row["kernel_us"] = (record.last_retired - record.first_instruction).us();
-  row["task_us"] = (record.task_end - record.task_start).us();
-  row["instructions"] = result.simulator.instructions;
-  result.rows.push_back(row);
+  context.finish_row(result, {{"kernel", options.elf},
+                              {"cores", cores.size()},
+                              {"kernel_us", (record.last_retired - record.first_instruction).us()},
+                              {"task_us", (record.task_end - record.task_start).us()},
+                              {"instructions", result.simulator.instructions}});
+  close_trace(trace, options);
   return result;
 }
 
 }  // namespace
 
 const Study kKernelStudy{"kernel", "one kernel ELF on the cores of a die, or a bare-metal test program",
-                         add_options, run, "elf"};
+                         kFields,  options_of<Options, run>,
+                         false,    "elf"};
 
 }  // namespace cm384::studies

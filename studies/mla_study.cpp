@@ -1,70 +1,77 @@
 // `cm384 run mla`.
-#include <fmt/format.h>
+#include <array>
 
-#include "hw/error.h"
 #include "studies/mla.h"
-#include "studies/options.h"
 #include "studies/studies.h"
 
 namespace cm384::studies {
 namespace {
 
-void add_options(boost::program_options::options_description& options) {
-  options.add_options()("batch", integer_option(96, 1, 4096), "sequences")(
-      "kv-len", integer_option(4096, 1, 1'000'000), "tokens of a sequence in the cache, the newest inside")(
-      "mtp", integer_option(0, 0, 1), "tokens predicted beyond the next one: each is a further query")(
-      "heads", integer_option(128, 16, 128), "query heads, a multiple of 16")(
-      "stage", choice_option("attention", {"attention", "prolog", "output", "all"}),
-      "prolog: norms, projections, rotation; attention over the cache; output: values and output projection; "
-      "all: one after another, each on what the one before left")(
-      "hidden", integer_option(7168, 64, 8192), "elements of a token, a multiple of 64; prolog and output")(
-      "q-lora", integer_option(1536, 64, 8192), "elements of the queries' latent, a multiple of 64; prolog");
-  add_cube_options(options);
-}
+struct Options {
+  int batch = 96;
+  int kv_len = 4096;
+  int mtp = 0;
+  int heads = 128;
+  std::string stage = "attention";
+  int hidden = 7168;
+  int q_lora = 1536;
+  CubeOptions cube;
 
-std::uint32_t multiple_of(const StudyContext& context, const char* name, int of) {
-  const int value = context.option<int>(name);
-  if (value % of != 0)
-    throw InputError(fmt::format("run mla: --{} {}: allowed: multiples of {}", name, value, of));
-  return static_cast<std::uint32_t>(value);
-}
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    visit("batch", self.batch, Range{1, 4096}, "sequences");
+    visit("kv-len", self.kv_len, Range{1, 1'000'000},
+          "tokens of a sequence in the cache, the newest included");
+    visit("mtp", self.mtp, Range{0, 1}, "tokens predicted beyond the next one: each is a further query");
+    visit("heads", self.heads, Range{16, 128, 16}, "query heads");
+    visit("stage", self.stage, OneOf{{"attention", "prolog", "output", "all"}},
+          "prolog: norms, projections, rotation; attention over the cache; output: values and output "
+          "projection; "
+          "all: one after another, each on what the one before left");
+    visit("hidden", self.hidden, Range{64, 8192, 64}, "elements of a token",
+          Needs{"stage", {"prolog", "output", "all"}});
+    visit("q-lora", self.q_lora, Range{64, 8192, 64}, "elements of the queries' latent",
+          Needs{"stage", {"prolog", "all"}});
+    CubeOptions::describe(self.cube, visit);
+  }
+};
 
-MlaSetting setting_of(const StudyContext& context) {
+MlaSetting setting_of(const Options& options) {
   MlaSetting setting;
-  setting.kv_lens.assign(static_cast<std::size_t>(context.option<int>("batch")),
-                         static_cast<std::uint32_t>(context.option<int>("kv-len")));
-  setting.queries = static_cast<std::uint32_t>(1 + context.option<int>("mtp"));
-  setting.heads = multiple_of(context, "heads", 16);
-  setting.hidden = multiple_of(context, "hidden", 64);
-  setting.q_lora = multiple_of(context, "q-lora", 64);
-  setting.blocks = read_cores(context, "mla");
-  setting.full = payload_is_full(context);
-  const auto& stage = context.option<std::string>("stage");
+  setting.kv_lens.assign(static_cast<std::size_t>(options.batch), static_cast<std::uint32_t>(options.kv_len));
+  setting.queries = static_cast<std::uint32_t>(1 + options.mtp);
+  setting.heads = static_cast<std::uint32_t>(options.heads);
+  setting.hidden = static_cast<std::uint32_t>(options.hidden);
+  setting.q_lora = static_cast<std::uint32_t>(options.q_lora);
+  setting.blocks = options.cube.cores;
+  setting.full = options.cube.full;
+  const std::string& stage = options.stage;
   setting.prolog = stage == "prolog" || stage == "all";
   setting.attention = stage == "attention" || stage == "all";
   setting.output = stage == "output" || stage == "all";
   return setting;
 }
 
-StudyResult run(const StudyContext& context) {
+StudyResult run(const StudyContext& context, const Options& options) {
   StudyResult result;
-  const MlaSetting setting = setting_of(context);
+  check_cores(context, options.cube, "mla");
+  const MlaSetting setting = setting_of(options);
   const MlaReading reading = measure_mla(context, setting, result.simulator);
   if (context.interrupted != 0) {
     result.complete = false;
     return result;
   }
   const auto add = [&](const char* stage, const CubeReading& measured, double kv_bytes) {
-    Json row;
-    row["stage"] = stage;
-    row["batch"] = setting.kv_lens.size();
-    row["kv_len"] = context.option<int>("kv-len");
-    row["mtp"] = context.option<int>("mtp");
-    row["heads"] = setting.heads;
-    row["kv_GBps"] = kv_bytes == 0 ? Json() : Json(kv_bytes / (latency_us(context, measured) * 1e3));
-    row["block_tokens"] = kv_bytes == 0 ? Json() : Json(reading.attention.block_tokens);
-    row["splits"] = kv_bytes == 0 ? Json() : Json(reading.attention.splits);
-    add_row(context, result, row, measured, CM384_GEMM_BF16);
+    const bool attention = kv_bytes != 0;
+    Row row{{"stage", stage},
+            {"batch", options.batch},
+            {"kv_len", options.kv_len},
+            {"mtp", options.mtp},
+            {"heads", options.heads}};
+    row.set("kv_GBps", attention ? Value(kv_bytes / (latency_us(options.cube, measured) * 1e3)) : Value());
+    row.set("block_tokens", attention ? Value(reading.attention.block_tokens) : Value());
+    row.set("splits", attention ? Value(reading.attention.splits) : Value());
+    add_row(context, options.cube, result, row, measured, CM384_GEMM_BF16);
   };
   if (setting.prolog) add("prolog", reading.prolog, 0);
   if (setting.attention) add("attention", reading.attention, reading.attention.kv_bytes);
@@ -72,9 +79,25 @@ StudyResult run(const StudyContext& context) {
   return result;
 }
 
+constexpr std::array kFields{
+    Field{"stage", FieldType::text, "prolog, attention or output", true},
+    Field{"batch", FieldType::integer, "sequences", true},
+    Field{"kv_len", FieldType::integer, "tokens of a sequence in the cache", true},
+    Field{"mtp", FieldType::integer, "tokens predicted beyond the next one"},
+    Field{"heads", FieldType::integer, "query heads"},
+    Field{"kv_GBps", FieldType::number, "bytes of the cache, each once, over the latency of attention", true},
+    Field{"block_tokens", FieldType::integer, "tokens of the cache that a cube core holds at a time"},
+    Field{"splits", FieldType::integer, "parts that a sequence's cache is cut into"},
+};
+
+std::span<const Field> fields() {
+  static const std::vector<Field> all = with_cube_fields(kFields);
+  return all;
+}
+
 }  // namespace
 
-const Study kMlaStudy{"mla", "decode attention over the compressed KV cache, on the cores of a die",
-                      add_options, run};
+const Study kMlaStudy{"mla", "decode attention over the compressed KV cache, on the cores of a die", fields(),
+                      options_of<Options, run>};
 
 }  // namespace cm384::studies

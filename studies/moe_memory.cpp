@@ -32,6 +32,7 @@ std::uint64_t expert_bytes(const reference::DispatchCase& dispatch, int rank) {
 reference::DispatchCase make_moe_case(std::uint64_t seed, const DispatchCase& setting) {
   const traces::RoutingSource source = traces::parse_routing_source(setting.routing);
   traces::Routing routing;
+  reference::DispatchCase made;
   const std::int64_t rows = static_cast<std::int64_t>(setting.ranks) * setting.batch;
   switch (source.kind) {
     case traces::RoutingSource::Kind::kUniform:
@@ -42,13 +43,13 @@ reference::DispatchCase make_moe_case(std::uint64_t seed, const DispatchCase& se
       break;
     case traces::RoutingSource::Kind::kTrace:
       routing = traces::read_routing(source.path, {setting.drop_repeats, 0, -1});
+      made.trace_rows = routing.rows();
       break;
   }
   const int shared = setting.shared_copies >= 0 ? setting.shared_copies
                      : setting.ranks == kDeploymentRanks && source.kind != traces::RoutingSource::Kind::kTrace
                          ? kDeploymentShared
                          : 0;
-  reference::DispatchCase made;
   made.placement = reference::place_experts(setting.ranks, routing.experts, shared);
   made.batch = setting.batch;
   made.top_k = routing.top_k;
@@ -145,7 +146,7 @@ void DispatchMemory::fill(int rank, bool full) const {
 
 CombineMemory::CombineMemory(host::Runtime& runtime, const reference::DispatchCase& dispatch,
                              const DispatchMemory& memory, const CombineCase& setting)
-    : runtime_(runtime), case_(dispatch), reference_(dispatch, setting.shared_output) {
+    : runtime_(runtime), case_(dispatch), reference_(dispatch, !setting.no_shared_output) {
   std::optional<reference::DispatchReference> delivered;
   if (setting.full) delivered.emplace(dispatch);
   for (int rank = 0; delivered && rank < dispatch.placement.ranks; ++rank)
@@ -168,7 +169,7 @@ CombineMemory::CombineMemory(host::Runtime& runtime, const reference::DispatchCa
     a.scales = allocate(std::uint64_t{a.batch} * a.top_k * 4);
     a.expert_x = allocate(expert_bytes(dispatch, rank));
     a.x = allocate(own);
-    if (setting.shared_output) a.shared_x = allocate(own);
+    if (!setting.no_shared_output) a.shared_x = allocate(own);
     arguments_.push_back(a);
     fill(rank, delivered ? &*delivered : nullptr);
   }

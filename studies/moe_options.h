@@ -6,37 +6,54 @@
 #include <vector>
 
 #include "studies/combine.h"
-#include "studies/options.h"
-#include "studies/result.h"
+#include "studies/fields.h"
+#include "studies/study.h"
 
 namespace cm384::studies {
 
-// Ranks, tokens, experts, routing, placement, iterations, payload, faults.
-void add_moe_options(boost::program_options::options_description& options);
-// Fills a setting from them, ranks aside. Throws InputError.
-void read_moe_options(const StudyContext& context, DispatchCase& setting);
-// Those of combine alone: completion, whether a shared expert's output is added.
-void add_combine_options(boost::program_options::options_description& options);
-void read_combine_options(const StudyContext& context, CombineCase& setting);
+// A case and the numbers of ranks it is run for, one row each.
+template <class Case>
+struct MoeOptions {
+  Integers ranks{8};
+  Case setting;
+  bool kernel_time = false;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    visit("ranks", self.ranks, Range{1, 768}, "ranks, one per die; one row each");
+    Case::describe(self.setting, visit);
+    visit(
+        "measure", self.kernel_time, Either{"task", "kernel"},
+        "latency_us of the whole task as the vendor's profiler reads it, or from first to last instruction");
+  }
+};
+
+// Throws InputError for options that have no effect beside a routing trace, or without one.
+void check_moe_options(const StudyContext& context, const DispatchCase& setting);
 // The trace that the routing is read from, if it is one.
-std::vector<std::string> routing_files(const StudyContext& context);
+std::vector<std::string> routing_files(const DispatchCase& setting);
+// Says in the result's notes, once, that a routing trace is shorter than what is taken from it.
+void note_short_trace(StudyResult& result, const DispatchCase& setting, int ranks, std::int64_t trace_rows);
 
 // How one operator is shown.
 struct OperatorRows {
   std::string study;  // dispatch, combine: of its published figures too
   int element_bytes;  // of what it sends
   std::vector<const char*> phases;
-  Json more;  // columns of its own, the same in every row
+  Row more;  // columns of its own, the same in every row
 };
 using MeasureOperator =
     std::function<DispatchReading(int ranks, SimulatorCounts& counts, double from, double to)>;
 
-// One row for each of the numbers of ranks asked for.
-StudyResult run_operator(const StudyContext& context, const DispatchCase& setting, const OperatorRows& rows,
-                         const MeasureOperator& measure);
+// The fields of an operator's rows.
+extern const std::span<const Field> kOperatorFields;
 
-// Calls `run` for each number of ranks asked for, with its part of the study's work, until interrupted.
-void for_each_ranks(const StudyContext& context, StudyResult& result,
+// One row for each number of ranks.
+StudyResult run_operator(const StudyContext& context, const Integers& ranks, const DispatchCase& setting,
+                         bool kernel_time, const OperatorRows& rows, const MeasureOperator& measure);
+
+// Calls `run` for each number of ranks, with its part of the study's work, until interrupted.
+void for_each_ranks(const StudyContext& context, const Integers& ranks, StudyResult& result,
                     const std::function<void(int ranks, double from, double to)>& run);
 
 }  // namespace cm384::studies

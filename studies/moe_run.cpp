@@ -44,7 +44,7 @@ SessionOptions session_options(const DispatchCase& setting, const std::vector<in
   options.dies = dies;
   options.sockets = std::move(sockets);
   if (setting.reverse_modules) std::reverse(options.dies.begin(), options.dies.end());
-  options.die.aiv.elide_polls = setting.elide_polls;
+  options.die.aiv.elide_polls = !setting.real_polling;
   options.die.aiv.check_hazards = setting.check_hazards;
   options.progress_from = progress_from;
   options.progress_to = progress_to;

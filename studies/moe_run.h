@@ -61,6 +61,7 @@ class MoeRun {
     reading.batch = setting_.batch;
     reading.top_k = case_.top_k;
     reading.experts = case_.placement.experts;
+    reading.trace_rows = case_.trace_rows;
     return reading;
   }
 

@@ -2,78 +2,74 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "hw/error.h"
 #include "studies/moe.h"
 #include "studies/moe_options.h"
 #include "studies/studies.h"
-#include "studies/validation.h"
 
 namespace cm384::studies {
 namespace {
 
-void add_options(boost::program_options::options_description& options) {
-  options.add_options()("flow", choices_option("fused", {"fused", "basic"}),
-                        "fused: dispatch and combine; basic: three all-to-alls by SDMA, the host in between")(
-      "expert-time", time_option(0_ns), "what the experts take, as a delay between the two ways; 0: no task")(
-      "experts-compute", choice_option("delay", {"delay", "firmware"}),
-      "firmware: the experts' feed-forward network on cube and vector cores, in the fused flow")(
-      "expert-width", integer_option(2048, 64, 4096),
-      "of that network: elements between its multiplications, a multiple of 64")(
-      "expert-cores", integer_option(24, 1, 64), "AICs of a rank that it runs on, each with its two AIVs");
-  add_moe_options(options);
-  add_combine_options(options);
-}
+constexpr std::array kFields{
+    Field{"flow", FieldType::text, "fused operators, or three all-to-alls", true},
+    Field{"ranks", FieldType::integer, "dies that take part, one rank each", true},
+    Field{"batch", FieldType::integer, "tokens per rank", true},
+    Field{"latency_us", FieldType::object,
+          "of a rank, from the start of its first task to the end of its last", true, kSummaryParts},
+    Field{"correct", FieldType::boolean, "bytes equal those of the reference; payload mode full only", true},
+    Field{"phases", FieldType::list, "parts of the mean latency, one after the other", false, kPhaseParts},
+};
 
-Json to_row(const MoeCase& setting, const MoeReading& reading) {
-  Json row;
-  row["flow"] = setting.flow;
-  row["ranks"] = setting.ranks;
-  row["batch"] = reading.batch;
-  row["latency_us"] = to_json(reading.latency_us);
-  row["correct"] = reading.correct ? Json(*reading.correct) : Json();
-  Json phases = Json::array();
+struct Options {
+  Texts flow{"fused"};
+  Integers ranks{8};
+  MoeCase setting;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    visit("flow", self.flow, OneOf{{"fused", "basic"}},
+          "fused: dispatch and combine; basic: three all-to-alls by SDMA, the host in between");
+    visit("ranks", self.ranks, Range{1, 768}, "ranks, one per die; one row each");
+    MoeCase::describe(self.setting, visit);
+  }
+};
+
+Row to_row(const MoeCase& setting, const MoeReading& reading) {
+  Rows phases;
   for (const MoePhase& phase : reading.phases)
     phases.push_back({{"name", phase.name}, {"mean_us", phase.mean_us}});
-  row["phases"] = phases;
-  return row;
+  return {{"flow", setting.flow},       {"ranks", setting.ranks},
+          {"batch", reading.batch},     {"latency_us", to_row(reading.latency_us)},
+          {"correct", reading.correct}, {"phases", phases}};
 }
 
-void read_expert_options(const StudyContext& context, MoeCase& setting) {
-  setting.expert_network = context.option<std::string>("experts-compute") == "firmware";
-  setting.expert_width = context.option<int>("expert-width");
-  setting.expert_cores = context.option<int>("expert-cores");
+void check(const StudyContext& context, const Options& options) {
+  const MoeCase& setting = options.setting;
+  check_moe_options(context, setting);
   if (!setting.expert_network) return;
-  const auto& flows = context.option<Names>("flow").values;
-  if (std::any_of(flows.begin(), flows.end(), [](const std::string& flow) { return flow != "fused"; }))
+  if (std::ranges::any_of(options.flow, [](const std::string& flow) { return flow != "fused"; }))
     throw InputError("run moe: --experts-compute firmware: allowed: --flow fused");
-  if (setting.expert_time != Time{})
-    throw InputError("run moe: --expert-time: allowed: 0 with --experts-compute firmware");
-  if (setting.expert_width % 64 != 0)
-    throw InputError(
-        fmt::format("run moe: --expert-width {}: allowed: multiples of 64", setting.expert_width));
   if (setting.expert_cores > context.machine.die.aic)
     throw InputError(fmt::format("run moe: --expert-cores {}: a die has {} AICs", setting.expert_cores,
                                  context.machine.die.aic));
 }
 
-StudyResult run(const StudyContext& context) {
-  MoeCase setting;
-  read_moe_options(context, setting);
-  read_combine_options(context, setting);
-  setting.expert_time = context.option<Time>("expert-time");
-  read_expert_options(context, setting);
+StudyResult run(const StudyContext& context, const Options& options) {
+  check(context, options);
+  MoeCase setting = options.setting;
   StudyResult result;
-  result.input_files = routing_files(context);
-  const auto& flows = context.option<Names>("flow").values;
-  for_each_ranks(context, result, [&](int ranks, double from, double to) {
+  result.input_files = routing_files(setting);
+  for_each_ranks(context, options.ranks, result, [&](int ranks, double from, double to) {
     setting.ranks = ranks;
-    for (std::size_t i = 0; i < flows.size() && context.interrupted == 0; ++i) {
-      setting.flow = flows[i];
-      const double part = (to - from) / static_cast<double>(flows.size());
+    for (std::size_t i = 0; i < options.flow.size() && context.interrupted == 0; ++i) {
+      setting.flow = options.flow[i];
+      const double part = (to - from) / static_cast<double>(options.flow.size());
       const double begin = from + part * static_cast<double>(i);
       const MoeReading reading = measure_moe(context, setting, result.simulator, begin, begin + part);
-      if (reading.latency_us.count != 0) result.rows.push_back(to_row(setting, reading));
+      if (i == 0) note_short_trace(result, setting, ranks, reading.trace_rows);
+      if (reading.latency_us.count != 0) context.finish_row(result, to_row(setting, reading));
       if (!reading.correct || *reading.correct) continue;
       result.passed = false;
       result.notes.push_back(
@@ -85,7 +81,7 @@ StudyResult run(const StudyContext& context) {
 
 }  // namespace
 
-const Study kMoeStudy{"moe", "a layer's token distribution: fused operators, or three all-to-alls",
-                      add_options, run};
+const Study kMoeStudy{"moe", "a layer's token distribution: fused operators, or three all-to-alls", kFields,
+                      options_of<Options, run>, true};
 
 }  // namespace cm384::studies

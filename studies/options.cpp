@@ -4,29 +4,33 @@
 
 #include <algorithm>
 #include <boost/program_options/errors.hpp>
+#include <boost/program_options/options_description.hpp>
 #include <boost/program_options/parsers.hpp>
 #include <boost/program_options/positional_options.hpp>
+#include <boost/program_options/value_semantic.hpp>
+#include <boost/program_options/variables_map.hpp>
+#include <sstream>
 
 #include "hw/error.h"
 #include "hw/nearest_name.h"
 #include "hw/quantity.h"
 
-// typed_value's own parser wants these; ParsedValue replaces it, so they are never reached.
-namespace cm384 {
-void validate(boost::any&, const std::vector<std::string>&, Bytes*, int) {}
-void validate(boost::any&, const std::vector<std::string>&, Time*, int) {}
-void validate(boost::any&, const std::vector<std::string>&, Bandwidth*, int) {}
-namespace studies {
-void validate(boost::any&, const std::vector<std::string>&, Integers*, int) {}
-void validate(boost::any&, const std::vector<std::string>&, Names*, int) {}
-void validate(boost::any&, const std::vector<std::string>&, Sizes*, int) {}
-}  // namespace studies
-}  // namespace cm384
-
 namespace cm384::studies {
 namespace {
 
 namespace po = boost::program_options;
+using hw::Parameter;
+
+constexpr unsigned kHelpWidth = 110;
+
+bool is_flag(const Parameter& option) {
+  return std::holds_alternative<bool*>(option.value) && option.names.empty();
+}
+
+bool is_list(const Parameter& option) {
+  return std::holds_alternative<Integers*>(option.value) || std::holds_alternative<Reals*>(option.value) ||
+         std::holds_alternative<Sizes*>(option.value) || std::holds_alternative<Texts*>(option.value);
+}
 
 // A value that its option refuses; Boost adds the option's name on the way out.
 class BadValue : public po::error_with_option_name {
@@ -35,126 +39,63 @@ class BadValue : public po::error_with_option_name {
       : po::error_with_option_name("%canonical_option%: " + message) {}
 };
 
-// An option's value with the project's own parser.
-template <class T>
-class ParsedValue : public po::typed_value<T> {
+// What Boost needs to know of an option: the project's own parser takes the value.
+class Semantic final : public po::value_semantic {
  public:
-  ParsedValue(std::function<T(std::string_view)> parse, const std::string& name)
-      : po::typed_value<T>(nullptr), parse_(std::move(parse)) {
-    this->value_name(name);
+  explicit Semantic(const Parameter& option) : option_(option), default_(hw::value_text(option)) {}
+
+  std::string name() const override {
+    const std::string form = value_name(option_);
+    if (form.empty()) return form;
+    return default_.empty() ? form : fmt::format("{} (={})", form, default_);
   }
-  void xparse(boost::any& store, const std::vector<std::string>& tokens) const override {
-    if (!store.empty()) throw BadValue("is given more than once");
+  unsigned min_tokens() const override { return is_flag(option_) ? 0 : 1; }
+  unsigned max_tokens() const override { return min_tokens(); }
+  bool is_composing() const override { return hw::is_repeated(option_); }
+  bool is_required() const override { return false; }
+  bool apply_default(boost::any&) const override { return false; }
+  void notify(const boost::any&) const override {}
+  void parse(boost::any& store, const std::vector<std::string>& tokens, bool) const override {
+    if (!store.empty() && !is_composing()) throw BadValue("is given more than once");
+    const bool first = store.empty();
+    store = true;
     try {
-      store = parse_(tokens.empty() ? std::string_view{} : std::string_view(tokens.front()));
+      if (tokens.empty()) return hw::assign(option_, "true");
+      if (first && is_composing()) std::get<Texts*>(option_.value)->clear();
+      for (const std::string& token : tokens) hw::assign(option_, token);
     } catch (const InputError& error) {
       throw BadValue(error.what());
     }
   }
 
  private:
-  std::function<T(std::string_view)> parse_;
+  const Parameter& option_;
+  std::string default_;
 };
 
-// The option owns what it is given; Boost takes plain pointers.
-template <class T, class Parse>
-OptionValue<T>* parsed(Parse parse, const std::string& name) {
-  return new ParsedValue<T>(std::function<T(std::string_view)>(std::move(parse)), name);
-}
-
-std::string range_name(std::string_view noun, const std::string& low, const std::string& high) {
-  return fmt::format("{} {}..{}", noun, low, high);
-}
-
-int parse_int_in(std::string_view text, int low, int high) {
-  const std::int64_t value = hw::parse_integer(text);
-  if (value < low || value > high) {
-    throw InputError(
-        fmt::format("{} is out of range; allowed: a whole number from {} to {}", value, low, high));
-  }
-  return static_cast<int>(value);
-}
-
-std::string parse_choice(std::string_view text, const std::vector<std::string>& choices) {
-  if (std::ranges::find(choices, text) == choices.end()) {
-    throw InputError(fmt::format("'{}' is unknown{}; allowed: {}", text, hw::suggestion(text, choices),
-                                 fmt::join(choices, ", ")));
-  }
-  return std::string(text);
-}
-
-std::vector<std::string_view> split(std::string_view text) {
-  std::vector<std::string_view> parts;
-  while (true) {
-    const std::size_t comma = text.find(',');
-    parts.push_back(text.substr(0, comma));
-    if (comma == std::string_view::npos) return parts;
-    text.remove_prefix(comma + 1);
+void add_to(po::options_description& description, const OptionGroup& group) {
+  // The description owns what it is given.
+  for (const Parameter& option : group.options) {
+    const std::string letter = option.key == "help" ? ",h" : "";
+    description.add_options()((option.key + letter).c_str(), new Semantic(option),
+                              std::string(option.sentence).c_str());
   }
 }
 
-Integers parse_integers(std::string_view text, int low, int high) {
-  Integers list;
-  for (const std::string_view part : split(text)) list.values.push_back(parse_int_in(part, low, high));
-  return list;
-}
-
-// FROM..TO: from size to size twice as much, and TO at the end.
-void append_doubling(std::string_view text, std::size_t dots, std::vector<Bytes>& to) {
-  const Bytes first = hw::parse_bytes(text.substr(0, dots)), last = hw::parse_bytes(text.substr(dots + 2));
-  if (first.count <= 0 || last < first) {
-    throw InputError(fmt::format(
-        "'{}' is no range; allowed: a size above 0 and one not below it, as in 64B..64MiB", text));
-  }
-  std::int64_t size = first.count;
-  for (; size < last.count - size; size *= 2) to.push_back({size});
-  to.push_back({size});
-  if (size != last.count) to.push_back(last);
-}
-
-Sizes parse_sizes(std::string_view text) {
-  Sizes list;
-  for (const std::string_view part : split(text)) {
-    const std::size_t dots = part.find("..");
-    if (dots != std::string_view::npos) {
-      append_doubling(part, dots, list.values);
-    } else {
-      list.values.push_back(hw::parse_bytes(part));
-    }
-  }
-  return list;
-}
-
-Names parse_choices(std::string_view text, const std::vector<std::string>& choices) {
-  Names list;
-  for (const std::string_view part : split(text)) list.values.push_back(parse_choice(part, choices));
-  return list;
-}
-
-Json to_json(const boost::any& value) {
-  if (const auto* number = boost::any_cast<int>(&value)) return *number;
-  if (const auto* real = boost::any_cast<double>(&value)) return *real;
-  if (const auto* flag = boost::any_cast<bool>(&value)) return *flag;
-  if (const auto* text = boost::any_cast<std::string>(&value)) return *text;
-  if (const auto* size = boost::any_cast<Bytes>(&value)) return hw::format(*size);
-  if (const auto* time = boost::any_cast<Time>(&value)) return hw::format(*time);
-  if (const auto* rate = boost::any_cast<Bandwidth>(&value)) return hw::format(*rate);
-  if (const auto* list = boost::any_cast<Integers>(&value)) return list->values;
-  if (const auto* sizes = boost::any_cast<Sizes>(&value)) {
-    if (sizes->values.size() == 1) return hw::format(sizes->values.front());
-    Json texts = Json::array();
-    for (const Bytes size : sizes->values) texts.push_back(hw::format(size));
-    return texts;
-  }
-  if (const auto* names = boost::any_cast<Names>(&value)) return names->values;
-  if (const auto* texts = boost::any_cast<std::vector<std::string>>(&value)) return *texts;
-  throw std::logic_error("an option of a kind that results cannot hold");
-}
-
-std::vector<std::string> long_names(const po::options_description& options) {
+std::vector<std::string> long_names(std::span<const OptionGroup> groups) {
   std::vector<std::string> names;
-  for (const auto& option : options.options()) names.push_back("--" + option->long_name());
+  for (const OptionGroup& group : groups) {
+    for (const Parameter& option : group.options) names.push_back("--" + option.key);
+  }
   return names;
+}
+
+const Parameter* find(std::span<const OptionGroup> groups, std::string_view name) {
+  for (const OptionGroup& group : groups) {
+    const auto option = std::ranges::find(group.options, name, &Parameter::key);
+    if (option != group.options.end()) return &*option;
+  }
+  return nullptr;
 }
 
 std::string without_quotes(std::string text) {
@@ -166,119 +107,168 @@ std::string without_quotes(std::string text) {
   return text;
 }
 
+bool has_one_of(const Parameter& option, const std::vector<std::string_view>& values) {
+  const std::string text = hw::value_text(option);
+  std::string_view rest = text;
+  while (true) {
+    const std::size_t comma = rest.find(',');
+    if (std::ranges::find(values, rest.substr(0, comma)) != values.end()) return true;
+    if (comma == std::string_view::npos) return false;
+    rest.remove_prefix(comma + 1);
+  }
+}
+
+void check_needs(std::span<const OptionGroup> groups, const Given& given) {
+  for (const std::string& name : given) {
+    const Parameter* option = find(groups, name);
+    for (const Needs& needs : option->needs) {
+      const Parameter* other = find(groups, needs.option);
+      if (other == nullptr)
+        throw std::logic_error(fmt::format("--{} needs --{}, which is not declared", name, needs.option));
+      if (needs.values.empty() ? given.contains(needs.option) : has_one_of(*other, needs.values)) continue;
+      const std::string what =
+          needs.values.empty() ? value_name(*other) : fmt::format("{}", fmt::join(needs.values, "|"));
+      throw InputError(fmt::format("--{}: has an effect only with --{}{}{}", name, needs.option,
+                                   what.empty() ? "" : " ", what));
+    }
+  }
+}
+
+// Takes `--flag=false` and `--flag=true` out of the arguments: to Boost a flag has no value.
+Given take_flags_with_values(std::span<const OptionGroup> groups, std::vector<std::string>& arguments) {
+  Given given;
+  std::erase_if(arguments, [&](const std::string& word) {
+    const std::size_t equals = word.find('=');
+    if (!word.starts_with("--") || equals == std::string::npos) return false;
+    const std::string name = word.substr(2, equals - 2);
+    const Parameter* option = find(groups, name);
+    if (option == nullptr || !is_flag(*option)) return false;
+    if (!given.insert(name).second) throw InputError(fmt::format("--{}: is given more than once", name));
+    try {
+      hw::assign(*option, word.substr(equals + 1));
+    } catch (const InputError& error) {
+      throw InputError(fmt::format("--{}: {}", name, error.what()));
+    }
+    return true;
+  });
+  return given;
+}
+
+Value scalar(const Parameter& option) {
+  return std::visit(
+      [&](auto* p) -> Value {
+        using T = std::remove_pointer_t<decltype(p)>;
+        if constexpr (std::is_same_v<T, bool>) {
+          if (!option.names.empty()) return hw::value_text(option);
+          return *p;
+        } else if constexpr (std::is_same_v<T, int> || std::is_same_v<T, std::int64_t> ||
+                             std::is_same_v<T, double> || std::is_same_v<T, std::string>) {
+          return *p;
+        } else if constexpr (std::is_same_v<T, Sizes>) {
+          // One size reads as the number that it is.
+          if (p->size() == 1) return hw::format(p->front());
+          Values list;
+          for (const Bytes size : *p) list.push_back(hw::format(size));
+          return list;
+        } else if constexpr (std::is_same_v<T, Integers> || std::is_same_v<T, Reals> ||
+                             std::is_same_v<T, Texts>) {
+          return Values(p->begin(), p->end());
+        } else {
+          return hw::value_text(option);
+        }
+      },
+      option.value);
+}
+
 }  // namespace
 
-OptionValue<Bytes>* size_option(Bytes fallback) {
-  return parsed<Bytes>(hw::parse_bytes, "SIZE")->default_value(fallback, hw::format(fallback));
-}
-
-OptionValue<Time>* time_option(Time fallback) {
-  return parsed<Time>(hw::parse_time, "TIME")->default_value(fallback, hw::format(fallback));
-}
-
-OptionValue<Bandwidth>* bandwidth_option(Bandwidth fallback) {
-  return parsed<Bandwidth>(hw::parse_bandwidth, "RATE")->default_value(fallback, hw::format(fallback));
-}
-
-OptionValue<int>* integer_option(int fallback, int low, int high) {
-  return parsed<int>([=](std::string_view text) { return parse_int_in(text, low, high); },
-                     range_name("N", std::to_string(low), std::to_string(high)))
-      ->default_value(fallback, std::to_string(fallback));
-}
-
-OptionValue<double>* real_option(double fallback, double low, double high) {
-  const auto parse = [=](std::string_view text) {
-    const double value = hw::parse_real(text);
-    if (value < low || value > high) {
-      throw InputError(fmt::format("{} is out of range; allowed: a number from {} to {}", text, low, high));
-    }
-    return value;
+std::string value_name(const Parameter& option) {
+  if (is_flag(option)) return "";
+  const std::string many = is_list(option) && !hw::is_repeated(option) ? ",.." : "";
+  if (!option.names.empty()) return fmt::format("{}{}", fmt::join(option.names, "|"), many);
+  if (!option.form.empty()) return std::string(option.form);
+  const auto bounds = [&](std::string_view noun) {
+    if (!option.bounded) return std::string(noun) + many;
+    const std::string range = option.low != option.high
+                                  ? fmt::format("{}..{}", hw::format(option.low), hw::format(option.high))
+                                  : fmt::format("{}..{}", option.whole_low, option.whole_high);
+    return fmt::format("{}{} {}", noun, many, range);
   };
-  return parsed<double>(parse, range_name("X", hw::format(low), hw::format(high)))
-      ->default_value(fallback, hw::format(fallback));
+  return std::visit(
+      [&](auto* p) -> std::string {
+        using T = std::remove_pointer_t<decltype(p)>;
+        if constexpr (std::is_same_v<T, int> || std::is_same_v<T, std::int64_t> ||
+                      std::is_same_v<T, Integers>) {
+          return bounds("N");
+        } else if constexpr (std::is_same_v<T, double> || std::is_same_v<T, Reals>) {
+          return bounds("X");
+        } else if constexpr (std::is_same_v<T, Bytes> || std::is_same_v<T, Sizes>) {
+          return many.empty() ? "SIZE" : "SIZE,..|SIZE..SIZE";
+        } else if constexpr (std::is_same_v<T, Time>) {
+          return "TIME";
+        } else if constexpr (std::is_same_v<T, Bandwidth>) {
+          return "RATE";
+        } else {
+          return "TEXT" + many;
+        }
+      },
+      option.value);
 }
 
-OptionValue<std::string>* text_option(const std::string& fallback, const std::string& value_name) {
-  return required_text_option(value_name)->default_value(fallback, fallback);
-}
-
-OptionValue<std::string>* required_text_option(const std::string& value_name) {
-  return parsed<std::string>([](std::string_view text) { return std::string(text); }, value_name);
-}
-
-OptionValue<std::string>* choice_option(const std::string& fallback, std::vector<std::string> choices) {
-  const std::string name = fmt::format("{}", fmt::join(choices, "|"));
-  return parsed<std::string>(
-             [choices = std::move(choices)](std::string_view text) { return parse_choice(text, choices); },
-             name)
-      ->default_value(fallback, fallback);
-}
-
-OptionValue<Sizes>* sizes_option(const std::string& fallback) {
-  return parsed<Sizes>(parse_sizes, "SIZE,..|SIZE..SIZE")->default_value(parse_sizes(fallback), fallback);
-}
-
-OptionValue<Integers>* integers_option(const std::string& fallback, int low, int high) {
-  return parsed<Integers>([=](std::string_view text) { return parse_integers(text, low, high); },
-                          range_name("N,..", std::to_string(low), std::to_string(high)))
-      ->default_value(parse_integers(fallback, low, high), fallback);
-}
-
-OptionValue<Names>* choices_option(const std::string& fallback, std::vector<std::string> choices) {
-  const std::string name = fmt::format("{},..", fmt::join(choices, "|"));
-  const Names value = parse_choices(fallback, choices);
-  return parsed<Names>(
-             [choices = std::move(choices)](std::string_view text) { return parse_choices(text, choices); },
-             name)
-      ->default_value(value, fallback);
-}
-
-OptionValue<std::string>* checked_text_option(const std::string& fallback, const std::string& value_name,
-                                              std::function<void(std::string_view)> check) {
-  const auto parse = [check = std::move(check)](std::string_view text) {
-    check(text);
-    return std::string(text);
-  };
-  return parsed<std::string>(parse, value_name)->default_value(fallback, fallback);
-}
-
-Json effective_options(const po::options_description& options, const po::variables_map& values) {
-  Json json = Json::object();
-  for (const auto& option : options.options()) {
-    const std::string& name = option->long_name();
-    if (values.count(name) != 0 && !values[name].empty()) json[name] = to_json(values[name].value());
+std::string help_of(std::span<const OptionGroup> groups) {
+  std::ostringstream text;
+  for (const OptionGroup& group : groups) {
+    po::options_description description(group.title, kHelpWidth);
+    add_to(description, group);
+    text << (&group == groups.data() ? "" : "\n") << description;
   }
-  return json;
+  return std::move(text).str();
 }
 
-po::variables_map parse_options(const po::options_description& options,
-                                const std::vector<std::string>& arguments, const char* positional,
-                                int positional_count) {
+Given parse_options(std::span<const OptionGroup> groups, const std::vector<std::string>& words,
+                    std::string_view positional, int positional_count) {
+  std::vector<std::string> arguments = words;
+  Given given = take_flags_with_values(groups, arguments);
+  po::options_description options;
+  for (const OptionGroup& group : groups) add_to(options, group);
   po::variables_map values;
   po::positional_options_description bare;
-  if (positional != nullptr) bare.add(positional, positional_count);
+  if (!positional.empty()) bare.add(std::string(positional).c_str(), positional_count);
   try {
     const int style = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
     po::store(po::command_line_parser(arguments).options(options).positional(bare).style(style).run(),
               values);
-    po::notify(values);
   } catch (const po::unknown_option& error) {
     const std::string typed = without_quotes(error.get_option_name());
-    throw InputError(fmt::format("{}: no such option{}", typed, hw::suggestion(typed, long_names(options))));
+    throw InputError(fmt::format("{}: no such option{}", typed, hw::suggestion(typed, long_names(groups))));
   } catch (const po::too_many_positional_options_error&) {
     std::string extra;
+    int left = positional.empty() ? 0 : positional_count;
     for (const auto& option :
          po::command_line_parser(arguments).options(options).allow_unregistered().run().options) {
-      if (option.position_key >= positional_count * (positional != nullptr) && !option.value.empty()) {
-        extra = option.value.front();
-        break;
-      }
+      if (option.position_key < 0 || option.value.empty() || left-- > 0) continue;
+      extra = option.value.front();
+      break;
     }
     throw InputError(fmt::format("'{}': unexpected argument; allowed: options, which begin with --", extra));
   } catch (const po::error& error) {
     throw InputError(without_quotes(error.what()));
   }
-  return values;
+  for (const auto& [name, value] : values) {
+    if (!given.insert(name).second) throw InputError(fmt::format("--{}: is given more than once", name));
+  }
+  check_needs(groups, given);
+  return given;
+}
+
+Row effective_options(std::span<const Parameter> options) {
+  Row row;
+  for (const Parameter& option : options) {
+    const std::string text = hw::value_text(option);
+    if (text.empty()) continue;
+    row.set(option.key, scalar(option));
+  }
+  return row;
 }
 
 }  // namespace cm384::studies

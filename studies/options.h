@@ -1,65 +1,72 @@
-// Options of studies: values with units, checked while the command line is read, so that a wrong one ends in
-// one line that names the option, what was found and what is allowed.
+// Options of commands and studies: structs that describe themselves as a part of the machine does
+// (hw/parameters/describe.h). The values in the struct are the defaults.
 //
-//     options.add_options()("bytes", size_option(7680_B), "bytes a message")
-//                          ("ranks", integers_option("8,256", 1, 768), "ranks, one a die");
-//     const Bytes bytes = context.option<Bytes>("bytes");
-//     for (const int ranks : context.option<Integers>("ranks").values) ...
+//     struct StreamOptions {
+//       Texts shape{"1x128", "64x2048"};
+//       int cores = 48;
+//       template <class Self, class Visitor>
+//       static void describe(Self& self, Visitor&& visit) {
+//         visit("shape", self.shape, OneOf{{"1x128", "64x2048"}}, "how the matrix is cut into instructions");
+//         visit("cores", self.cores, Range{1, 64}, "AIVs that read");
+//       }
+//     };
+//
+// A bool is a flag (`--wait`, `--wait=false`), or with Either one of two names. Lists are separated by
+// commas. What is wrong ends in one line that names the option, what was found and what is allowed.
 #pragma once
 
-#include <boost/program_options/options_description.hpp>
-#include <boost/program_options/variables_map.hpp>
-#include <functional>
+#include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "hw/units.h"
-#include "studies/result.h"
+#include "hw/parameter_list.h"
+#include "studies/row.h"
 
 namespace cm384::studies {
 
-struct Integers {
-  std::vector<int> values;
+using hw::Either;
+using hw::Form;
+using hw::Integers;
+using hw::Needs;
+using hw::OneOf;
+using hw::Range;
+using hw::Reals;
+using hw::Sizes;
+using hw::Texts;
+
+// Options under one heading of the help.
+struct OptionGroup {
+  std::string title;
+  std::vector<hw::Parameter> options;
 };
-struct Names {
-  std::vector<std::string> values;
-};
-struct Sizes {
-  std::vector<Bytes> values;
-};
 
-template <class T>
-using OptionValue = boost::program_options::typed_value<T>;
+// The options of a struct, which must outlive the list.
+template <class Options>
+std::vector<hw::Parameter> list_options(Options& options) {
+  std::vector<hw::Parameter> list;
+  Options::describe(options, hw::detail::Lister(list));
+  return list;
+}
 
-// Each takes its default; `required` forms have none.
-OptionValue<Bytes>* size_option(Bytes fallback);
-OptionValue<Time>* time_option(Time fallback);
-OptionValue<Bandwidth>* bandwidth_option(Bandwidth fallback);
-OptionValue<int>* integer_option(int fallback, int low, int high);
-OptionValue<double>* real_option(double fallback, double low, double high);
-OptionValue<std::string>* text_option(const std::string& fallback, const std::string& value_name);
-OptionValue<std::string>* required_text_option(const std::string& value_name);
-// One of `choices`.
-OptionValue<std::string>* choice_option(const std::string& fallback, std::vector<std::string> choices);
-// Lists separated by commas: sizes, also as a range FROM..TO, where each is twice the one before; whole
-// numbers of [low, high]; names out of `choices`.
-OptionValue<Sizes>* sizes_option(const std::string& fallback);
-OptionValue<Integers>* integers_option(const std::string& fallback, int low, int high);
-OptionValue<Names>* choices_option(const std::string& fallback, std::vector<std::string> choices);
-// Any text, checked by `check`, which throws InputError.
-OptionValue<std::string>* checked_text_option(const std::string& fallback, const std::string& value_name,
-                                              std::function<void(std::string_view)> check);
+// Which options the command line named.
+using Given = std::set<std::string, std::less<>>;
 
-// The effective values as JSON, in the order of declaration; quantities as text with unit. Options without a
-// value are left out.
-Json effective_options(const boost::program_options::options_description& options,
-                       const boost::program_options::variables_map& values);
+// Reads `arguments` (without program and command) into the structs behind the groups. Options may not be
+// abbreviated. `positional` names the option that bare arguments fill, at most `positional_count` (-1: any
+// number). Throws InputError: one line; also for an option that has no effect beside the others (Needs).
+Given parse_options(std::span<const OptionGroup> groups, const std::vector<std::string>& arguments,
+                    std::string_view positional = "", int positional_count = 1);
 
-// Reads `arguments` (without program and command). Options may not be abbreviated. `positional` names the
-// option that bare arguments fill, at most `positional_count` (-1: any number). Throws InputError: one line.
-boost::program_options::variables_map parse_options(
-    const boost::program_options::options_description& options, const std::vector<std::string>& arguments,
-    const char* positional = nullptr, int positional_count = 1);
+// The options as --help prints them, under their titles.
+std::string help_of(std::span<const OptionGroup> groups);
+
+// The effective values, in the order of declaration; quantities as text with unit. Texts and lists that
+// are empty are left out.
+Row effective_options(std::span<const hw::Parameter> options);
+
+// What stands behind an option in its help: "N 1..4096", "SIZE", "full|control"; empty: a flag.
+std::string value_name(const hw::Parameter& option);
 
 }  // namespace cm384::studies

@@ -17,13 +17,12 @@ namespace {
 
 // Studies as validation runs them: no options of their own.
 StudyContext study_context(const ValidationContext& context) {
-  static const boost::program_options::variables_map no_options;
-  StudyContext made{context.machine, context.seed, no_options, context.progress, context.interrupted, 0, ""};
+  StudyContext made{context.machine, context.seed, context.progress, context.interrupted};
   made.threads = supernode::host_cores();
   return made;
 }
 
-Predictions predict_table_1(const ValidationContext& context) {
+Predictions predict_table_1(const ValidationContext& context, const Wanted& wanted) {
   const StudyContext study = study_context(context);
   Predictions predictions;
   SimulatorCounts counts;
@@ -35,12 +34,15 @@ Predictions predict_table_1(const ValidationContext& context) {
         point.operation = operation;
         point.target = target;
         point.distance = distance;
+        const std::string bandwidth = fmt::format("t1-{}-{}-bw-{}", tag, operation, suffix);
+        const std::string latency = fmt::format("t1-{}-{}-lat-{}", tag, operation, suffix);
+        if (!wanted(bandwidth) && !wanted(latency)) continue;
         // A quarter of the study's volume: the rate is steady after the first microseconds.
-        point.volume = 4_MiB;
+        point.volume = wanted(bandwidth) ? 4_MiB : 0_B;
         const P2pReading reading = measure_p2p(study, point, counts);
         if (context.interrupted != 0) return predictions;
-        predictions[fmt::format("t1-{}-{}-bw-{}", tag, operation, suffix)] = reading.bandwidth_GBps;
-        predictions[fmt::format("t1-{}-{}-lat-{}", tag, operation, suffix)] = reading.latency_us;
+        if (wanted(bandwidth)) predictions[bandwidth] = reading.bandwidth_GBps;
+        predictions[latency] = reading.latency_us;
         context.progress.update(static_cast<double>(predictions.size()) / 16, counts.simulated,
                                 counts.events);
       }
@@ -49,7 +51,7 @@ Predictions predict_table_1(const ValidationContext& context) {
   return predictions;
 }
 
-Predictions predict_startup(const ValidationContext& context) {
+Predictions predict_startup(const ValidationContext& context, const Wanted&) {
   P2pPoint point;
   point.operation = "write";
   point.volume = 0_B;
@@ -57,7 +59,7 @@ Predictions predict_startup(const ValidationContext& context) {
   return {{"s-aiv-startup", measure_p2p(study_context(context), point, counts).startup_us}};
 }
 
-Predictions predict_sdma(const ValidationContext& context) {
+Predictions predict_sdma(const ValidationContext& context, const Wanted&) {
   P2pPoint point;
   point.operation = "write";
   SimulatorCounts counts;
@@ -65,38 +67,47 @@ Predictions predict_sdma(const ValidationContext& context) {
 }
 
 // Both operators from one machine: dispatch is as without combine after it.
-Predictions predict_table_7(const ValidationContext& context) {
+Predictions predict_table_7(const ValidationContext& context, const Wanted& wanted) {
   Predictions predictions;
   SimulatorCounts counts;
   for (const int ranks : {8, 256}) {
+    const std::string dispatch = fmt::format("t7-dispatch-{}", ranks),
+                      combine = fmt::format("t7-combine-{}", ranks);
     CombineCase setting;
-    setting.iterations = 1;
     setting.ranks = ranks;
-    const CombineReading reading = measure_combine(study_context(context), setting, counts);
-    if (context.interrupted != 0) break;
-    predictions[fmt::format("t7-dispatch-{}", ranks)] = reading.dispatch.task_us.mean;
-    predictions[fmt::format("t7-combine-{}", ranks)] = reading.combine.task_us.mean;
+    if (wanted(combine)) {
+      const CombineReading reading = measure_combine(study_context(context), setting, counts);
+      if (context.interrupted != 0) break;
+      predictions[dispatch] = reading.dispatch.task_us.mean;
+      predictions[combine] = reading.combine.task_us.mean;
+    } else if (wanted(dispatch)) {
+      const DispatchReading reading = measure_dispatch(study_context(context), setting, counts);
+      if (context.interrupted != 0) break;
+      predictions[dispatch] = reading.task_us.mean;
+    }
   }
   return predictions;
 }
 
-Predictions predict_flows(const ValidationContext& context) {
+Predictions predict_flows(const ValidationContext& context, const Wanted& wanted) {
   Predictions predictions;
   SimulatorCounts counts;
   for (const char* flow : {"fused", "basic"}) {
+    const std::string id = fmt::format("s-moe-{}", flow);
+    if (!wanted(id)) continue;
     MoeCase setting;
     setting.flow = flow;
     setting.ranks = 256;
     setting.iterations = 1;
     const MoeReading reading = measure_moe(study_context(context), setting, counts);
     if (context.interrupted != 0) break;
-    predictions[fmt::format("s-moe-{}", flow)] = reading.latency_us.mean;
+    predictions[id] = reading.latency_us.mean;
   }
   return predictions;
 }
 
 // The conditions of [P] table 10's first row.
-Predictions predict_table_10(const ValidationContext& context) {
+Predictions predict_table_10(const ValidationContext& context, const Wanted&) {
   GemmSetting setting;
   setting.group_rows.assign(4, 7168);
   setting.tile_m = 128;
@@ -111,7 +122,7 @@ Predictions predict_table_10(const ValidationContext& context) {
 // The published conditions are not stated. All 128 heads on one die are not memory-bound (242 operations a
 // byte of cache, the die's ridge is 235); 32 are, as where four dies share the heads. A cache long enough
 // that launch and first instructions do not matter.
-Predictions predict_table_9(const ValidationContext& context) {
+Predictions predict_table_9(const ValidationContext& context, const Wanted&) {
   MlaSetting setting;
   setting.kv_lens.assign(96, 16384);
   setting.heads = 32;

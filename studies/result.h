@@ -1,14 +1,12 @@
-// What a study gives back, and how it is written: a table, JSON (the stable result.json) or CSV.
+// What a study gives back.
 #pragma once
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "hw/json.h"
-#include "hw/machine.h"
 #include "hw/units.h"
+#include "studies/row.h"
 
 namespace cm384::studies {
 
@@ -26,32 +24,13 @@ struct SimulatorCounts {
 };
 
 struct StudyResult {
-  Json parameters =
-      Json::object();         // every effective option; left empty, the command fills it from the options
-  Json rows = Json::array();  // objects; values are numbers, strings, bools, null, or objects of these
-  bool complete = true;       // false: interrupted, rows hold what is known so far
-  bool passed = true;         // false: a check of the study failed; the command ends with exit code 1
+  Row parameters;        // every effective option; if empty, the command fills it from the options
+  Rows rows;             // as the study's fields declare them (fields.h)
+  bool complete = true;  // false: interrupted, rows hold what is known so far
+  bool passed = true;    // false: a check of the study failed; the command ends with exit code 1
   SimulatorCounts simulator;
   std::vector<std::string> input_files;  // traces, ELFs: the result records a hash of each
   std::vector<std::string> notes;        // lines under the table; also in result.json
 };
-
-// Facts of a finished run that the study does not know.
-struct RunFacts {
-  std::string study;
-  std::uint64_t seed = 1;
-  double wall_s = 0;
-};
-
-// The stable document, see docs.
-Json to_document(const StudyResult& result, const hw::Machine& machine, const RunFacts& run);
-
-// Rows as an aligned text table. A nested object `latency_us: {mean: 1}` becomes the column
-// `latency_us.mean`.
-std::string to_table(const Json& rows);
-std::string to_csv(const Json& rows);
-
-// One row as the columns of both have it: {"latency_us.mean": 1, "phases.send.mean_us": 51.0}.
-Json flatten_row(const Json& row);
 
 }  // namespace cm384::studies

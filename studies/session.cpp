@@ -48,20 +48,6 @@ void put_rtl_chip(supernode::RtlChips& chips, supernode::Supernode& machine, con
 
 }  // namespace
 
-void add_rtl_option(boost::program_options::options_description& options) {
-  options.add_options()(
-      "rtl", boost::program_options::value<std::vector<std::string>>()->composing()->value_name("CHIP"),
-      "run this switch chip as RTL: l1:NODE.PLANE or l2:PLANE.CHIP; may be repeated");
-}
-
-void add_fault_option(boost::program_options::options_description& options) {
-  options.add_options()(
-      "fault",
-      boost::program_options::value<std::vector<std::string>>()->composing()->value_name("LINK,rate=X"),
-      "damage transmissions on a link, both ways, with chance X each: plane=P,node=N,l2=K or plane=P,die=D; "
-      "further seed=S, kind=corrupt|lost; may be repeated");
-}
-
 Session::Session(const StudyContext& context, const SessionOptions& options)
     : context_(context),
       what_(options.what),
@@ -69,15 +55,8 @@ Session::Session(const StudyContext& context, const SessionOptions& options)
                                     context, options, [this](Time t) { return pace_.at(t); }, profile_)),
       faults_(machine_),
       runtime_(machine_) {
-  if (context.options.count("fault") != 0) {
-    for (const auto& text : context.option<std::vector<std::string>>("fault")) {
-      faults_.attach(parse_fault_option(text));
-    }
-  }
-  if (context.options.count("rtl") != 0) {
-    for (const auto& text : context.option<std::vector<std::string>>("rtl"))
-      put_rtl_chip(rtl_, machine_, text);
-  }
+  for (const std::string& text : context.fabric.fault) faults_.attach(parse_fault_option(text));
+  for (const std::string& text : context.fabric.rtl) put_rtl_chip(rtl_, machine_, text);
   if (context.profile != nullptr)
     profile_ = std::make_unique<observe::MachineProfile>(machine_, what_, options.dies, options.sockets);
   if (context.observers != nullptr) context.observers->attach(machine_, rtl_);
@@ -85,6 +64,10 @@ Session::Session(const StudyContext& context, const SessionOptions& options)
   debugger_ = std::make_unique<npu::GdbStub>(static_cast<std::uint16_t>(context.gdb_port));
   machine_.use_one_thread();
   machine_.die(options.dies.front()).core(0).attach_debugger(*debugger_);
+}
+
+Session::~Session() {
+  if (!counted_ && context_.observers != nullptr) context_.observers->finish();
 }
 
 double Session::Pace::at(Time simulated) const {
@@ -112,6 +95,7 @@ void Session::begin_counted() {
 }
 
 void Session::count(SimulatorCounts& into) const {
+  counted_ = true;
   const supernode::SupernodeCounts counts = machine_.counts();
   into.simulated += machine_.earliest();
   into.instructions += counts.instructions;

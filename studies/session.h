@@ -28,16 +28,15 @@ struct SessionOptions {
   std::string what;  // this run is, for the file of statistics
 };
 
-// Adds the option `--fault`, which every session of the study then obeys.
-void add_fault_option(boost::program_options::options_description& options);
-
-// Adds the option `--rtl`, which every session of the study then obeys.
-void add_rtl_option(boost::program_options::options_description& options);
-
 // A supernode and its runtime for one run of a study.
 class Session {
  public:
   Session(const StudyContext& context, const SessionOptions& options);
+
+  // A run that did not get to its end, because the machine hung: what observers saw is kept.
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
 
   supernode::Supernode& machine() { return machine_; }
   host::Runtime& runtime() { return runtime_; }
@@ -55,6 +54,7 @@ class Session {
 
  private:
   const StudyContext& context_;
+  mutable bool counted_ = false;
   std::string what_;
   // How far the work is: what is done, and in the part under way by the time the part before took.
   struct Pace {

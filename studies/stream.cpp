@@ -3,8 +3,6 @@
 #include <algorithm>
 
 #include "firmware/abi/stream.h"
-#include "hw/error.h"
-#include "studies/options.h"
 #include "studies/session.h"
 #include "studies/studies.h"
 
@@ -78,39 +76,53 @@ StreamReading measure_stream(const StudyContext& context, const StreamShape& sha
 
 namespace {
 
-void add_options(boost::program_options::options_description& options) {
-  options.add_options()(
-      "shape", choices_option("1x128,64x128,64x2048,unaligned", {"1x128", "64x128", "64x2048", "unaligned"}),
-      "how rows of the matrix are cut into instructions: rows x bytes; unaligned: 64x2048 of rows of 24,574 "
-      "B")("cores", integer_option(48, 1, 64), "AIVs that read")("passes", integer_option(1, 1, 100),
-                                                                 "how often the matrix of 302 MB is read")(
-      "wait-for-reuse", boost::program_options::bool_switch(),
-      "wait for the data of a buffer before it is filled again; the measured kernels have no consumer and do "
-      "not");
-}
+struct Options {
+  Texts shape{"1x128", "64x128", "64x2048", "unaligned"};
+  int cores = 48;
+  int passes = 1;
+  bool wait_for_reuse = false;
 
-StudyResult run(const StudyContext& context) {
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    visit("shape", self.shape, OneOf{{"1x128", "64x128", "64x2048", "unaligned"}},
+          "how rows of the matrix are cut into instructions: rows x bytes; unaligned: 64x2048 of rows of "
+          "24,574 B");
+    visit("cores", self.cores, Range{1, 64}, "AIVs that read");
+    visit("passes", self.passes, Range{1, 100}, "how often the matrix of 302 MB is read");
+    visit("wait-for-reuse", self.wait_for_reuse,
+          "wait for the data of a buffer before it is filled again; the measured kernels have no consumer "
+          "and do not");
+  }
+};
+
+constexpr std::array kFields{
+    Field{"shape", FieldType::text, "rows x bytes of an instruction", true},
+    Field{"cores", FieldType::integer, "AIVs that read", true},
+    Field{"kernel_us", FieldType::number, "from the first core's start to the last one's end", true},
+    Field{"task_us", FieldType::number, "task duration, launch and teardown of the blocks inside", true},
+    Field{"bandwidth_TBps", FieldType::number, "bytes over kernel_us", true},
+    Field{"l2_hit_rate", FieldType::ratio, "hits over all requests to L2", true},
+};
+
+StudyResult run(const StudyContext& context, const Options& options) {
   StudyResult result;
-  const auto& names = context.option<Names>("shape").values;
-  for (std::size_t i = 0; i < names.size(); ++i) {
+  for (std::size_t i = 0; i < options.shape.size(); ++i) {
+    const std::string& name = options.shape[i];
     const auto shape = std::find_if(stream_shapes().begin(), stream_shapes().end(),
-                                    [&](const StreamShape& s) { return s.name == names[i]; });
-    const int cores = context.option<int>("cores");
-    const StreamReading reading = measure_stream(context, *shape, cores, context.option<int>("passes"),
-                                                 context.option<bool>("wait-for-reuse"), result.simulator);
+                                    [&](const StreamShape& s) { return s.name == name; });
+    const StreamReading reading = measure_stream(context, *shape, options.cores, options.passes,
+                                                 options.wait_for_reuse, result.simulator);
     if (context.interrupted != 0) {
       result.complete = false;
       break;
     }
-    Json row;
-    row["shape"] = names[i];
-    row["cores"] = cores;
-    row["kernel_us"] = reading.kernel_us;
-    row["task_us"] = reading.task_us;
-    row["bandwidth_TBps"] = reading.bandwidth_TBps;
-    row["l2_hit_rate"] = reading.l2_hit_rate;
-    result.rows.push_back(row);
-    context.progress.update(static_cast<double>(i + 1) / static_cast<double>(names.size()),
+    context.finish_row(result, {{"shape", name},
+                                {"cores", options.cores},
+                                {"kernel_us", reading.kernel_us},
+                                {"task_us", reading.task_us},
+                                {"bandwidth_TBps", reading.bandwidth_TBps},
+                                {"l2_hit_rate", reading.l2_hit_rate}});
+    context.progress.update(static_cast<double>(i + 1) / static_cast<double>(options.shape.size()),
                             result.simulator.simulated, result.simulator.events);
   }
   return result;
@@ -118,6 +130,7 @@ StudyResult run(const StudyContext& context) {
 
 }  // namespace
 
-const Study kStreamStudy{"stream", "streaming reads of a die's memory by its vector cores", add_options, run};
+const Study kStreamStudy{"stream", "streaming reads of a die's memory by its vector cores", kFields,
+                         options_of<Options, run>};
 
 }  // namespace cm384::studies

@@ -2,15 +2,18 @@
 // Studies stand in one table, registry.cpp.
 #pragma once
 
-#include <boost/program_options/options_description.hpp>
-#include <boost/program_options/variables_map.hpp>
 #include <csignal>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "hw/machine.h"
+#include "studies/fields.h"
+#include "studies/options.h"
 #include "studies/result.h"
 
 namespace cm384::observe {
@@ -30,35 +33,95 @@ class Progress {
   virtual void update(double fraction, Time simulated, std::uint64_t events) = 0;
 };
 
+// A part of a study's work that has machines of its own: [from, to] of the whole.
+class PartOfProgress final : public Progress {
+ public:
+  PartOfProgress(Progress& whole, double from, double to, const SimulatorCounts& before)
+      : whole_(whole), from_(from), to_(to), before_(before) {}
+  void update(double fraction, Time simulated, std::uint64_t events) override {
+    whole_.update(fraction < 0 ? from_ : from_ + (to_ - from_) * fraction, before_.simulated + simulated,
+                  before_.events + events);
+  }
+
+ private:
+  Progress& whole_;
+  double from_, to_;
+  const SimulatorCounts& before_;  // what earlier parts counted
+};
+
+// What of the machine a run changes by name; only studies with a fabric have these.
+struct FabricOptions {
+  Texts fault, rtl;
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    visit("fault", self.fault, Form{"LINK,rate=X"},
+          "damage transmissions on a link, both ways, with chance X each: plane=P,node=N,l2=K or "
+          "plane=P,die=D; "
+          "also seed=S, kind=corrupt|lost; may be repeated");
+    visit("rtl", self.rtl, Form{"CHIP"},
+          "run this switch chip as RTL: l1:NODE.PLANE or l2:PLANE.CHIP; may be repeated");
+  }
+};
+
 struct StudyContext {
   const hw::Machine& machine;
   std::uint64_t seed;
-  const boost::program_options::variables_map&
-      options;  // the study's own options, parsed, defaults filled in
   Progress& progress;
   const volatile std::sig_atomic_t&
-      interrupted;         // not 0: stop at the next convenient point, complete = false
-  int gdb_port = 0;        // 0: no debugger asked for
-  std::string out_folder;  // empty: no --out
+      interrupted;           // not 0: stop at the next convenient point, complete = false
+  int gdb_port = 0;          // 0: no debugger asked for
+  std::string out_folder{};  // empty: no --out
   observe::StatisticsFile* statistics =
       nullptr;                              // takes what the study's machines counted; null: nobody asked
   observe::Profile* profile = nullptr;      // takes what they did over time; null: no --out
   observe::Observers* observers = nullptr;  // watch the study's machines; null: nobody asked
   unsigned threads = 1;                     // of the host, that run a machine's modules side by side
+  FabricOptions fabric{};
+  Given given{};                               // options that the command line named
+  std::function<void(const Row&)> row_done{};  // called with each row when it is final; empty: nobody asked
 
-  template <class T>
-  const T& option(const char* name) const {
-    return options[name].as<T>();
+  // The same with another display of its progress.
+  StudyContext with(Progress& other) const {
+    return {machine, seed,      other,   interrupted, gdb_port, out_folder, statistics,
+            profile, observers, threads, fabric,      given,    row_done};
   }
+  // Adds a row that is final.
+  void finish_row(StudyResult& result, Row row) const {
+    result.rows.push_back(std::move(row));
+    if (row_done) row_done(result.rows.back());
+  }
+};
+
+// A study's options, with their defaults until they are parsed, and its run.
+class StudyOptions {
+ public:
+  virtual ~StudyOptions() = default;
+  virtual std::vector<hw::Parameter> list() = 0;
+  virtual StudyResult run(const StudyContext& context) const = 0;
 };
 
 struct Study {
   std::string_view name;
   std::string_view summary;  // one line
-  void (*add_options)(boost::program_options::options_description& options);
-  StudyResult (*run)(const StudyContext& context);
-  const char* positional = nullptr;  // name of the option that a bare argument fills (`run kernel my.elf`)
+  std::span<const Field> fields;
+  std::unique_ptr<StudyOptions> (*options)();
+  bool fabric = false;               // has --fault and --rtl
+  std::string_view positional = {};  // name of the option that a bare argument fills (`run kernel my.elf`)
 };
+
+// For Study::options, of a struct with describe() and a function.
+template <class Options, StudyResult (*Run)(const StudyContext&, const Options&)>
+std::unique_ptr<StudyOptions> options_of() {
+  class Held final : public StudyOptions {
+   public:
+    std::vector<hw::Parameter> list() override { return list_options(options_); }
+    StudyResult run(const StudyContext& context) const override { return Run(context, options_); }
+
+   private:
+    Options options_;
+  };
+  return std::make_unique<Held>();
+}
 
 // All studies, in the order of `cm384 --help`.
 std::span<const Study> registry();

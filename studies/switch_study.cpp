@@ -2,12 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+#include <array>
 
 #include "hw/error.h"
-#include "hw/quantity.h"
 #include "observe/observers.h"
-#include "studies/options.h"
 #include "studies/studies.h"
 #include "studies/switch_bench.h"
 
@@ -17,82 +15,95 @@ namespace {
 // Packets for one measurement of the saturation throughput.
 constexpr std::uint64_t kSaturationPackets = 40'000;
 
-// "0.5", "0.1,0.5,0.9" or "0.1..0.9", the last in steps of 0.1.
-std::vector<double> parse_loads(std::string_view text) {
-  const auto number = [text](std::string_view part) {
-    const double value = hw::parse_real(part);
-    if (value < 0.01 || value > 1) {
-      throw InputError(fmt::format("{}: allowed: loads from 0.01 to 1, as in 0.1..0.9 or 0.5,0.7", text));
-    }
-    return value;
-  };
-  std::vector<double> loads;
-  if (const auto dots = text.find(".."); dots != std::string_view::npos) {
-    const double first = number(text.substr(0, dots)), last = number(text.substr(dots + 2));
-    const long from = std::lround(first * 1000), to = std::lround(last * 1000);
-    for (long load = from; load <= to; load += 100) loads.push_back(static_cast<double>(load) / 1000);
-    if (loads.empty()) throw InputError(fmt::format("{}: an empty range", text));
-    return loads;
-  }
-  for (std::size_t from = 0; from <= text.size();) {
-    const std::size_t comma = std::min(text.find(',', from), text.size());
-    loads.push_back(number(text.substr(from, comma - from)));
-    from = comma + 1;
-  }
-  return loads;
-}
+struct Options {
+  std::string model = "tlm";
+  Texts patterns{"uniform"};
+  Reals loads{0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9};
+  int ports = 16;
+  int lanes = 2;
+  Bytes bytes = 512_B;
+  int packets = 20'000;
+  bool isolation = false;
 
-void add_options(boost::program_options::options_description& options) {
-  options.add_options()("model", choice_option("tlm", {"tlm", "rtl", "both"}),
-                        "transaction-level chip, RTL, or both and the difference")(
-      "pattern", choices_option("uniform", pattern_names()),
-      "where packets go; hotspot: a fifth to port 0; tornado: half way round")(
-      "load", checked_text_option("0.1..0.9", "X,..|X..Y", [](std::string_view text) { parse_loads(text); }),
-      "as a share of the model's own saturation throughput; X..Y goes in steps of 0.1")(
-      "ports", integer_option(16, 2, 48), "of the chip")("lanes", integer_option(2, 1, 8), "virtual lanes")(
-      "bytes", size_option(512_B), "written by each packet; at most 512 B")(
-      "packets", integer_option(20'000, 100, 100'000'000), "counted in each row")(
-      "isolation", boost::program_options::bool_switch(),
-      "measure each row once more while lane 0's receivers give no credits back");
-}
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    visit("model", self.model, OneOf{{"tlm", "rtl", "both"}},
+          "transaction-level chip, RTL, or both and the difference");
+    visit("pattern", self.patterns, OneOf{{pattern_names().begin(), pattern_names().end()}},
+          "where packets go; hotspot: a fifth to port 0; tornado: half way round");
+    visit("load", self.loads, Range{0.01, 1.0},
+          "as a share of the model's own saturation throughput; FROM..TO goes in steps of 0.1");
+    visit("ports", self.ports, Range{2, 48}, "of the chip");
+    visit("lanes", self.lanes, Range{1, 8}, "virtual lanes");
+    visit("bytes", self.bytes, Range{1_B, 512_B}, "written by each packet");
+    visit("packets", self.packets, Range{100, 100'000'000}, "counted in each row");
+    visit("isolation", self.isolation,
+          "measure each row once more while lane 0's receivers give no credits back");
+  }
+};
 
-Json latencies(const Summary& s) {
+constexpr std::array kLatency{
+    Field{"mean", FieldType::number, "mean", true},
+    Field{"p50", FieldType::number, "median"},
+    Field{"p99", FieldType::number, "99th percentile", true},
+};
+constexpr std::array kDifference{
+    Field{"mean", FieldType::ratio, "of the means", true},
+    Field{"p50", FieldType::ratio, "of the medians"},
+    Field{"p99", FieldType::ratio, "of the 99th percentiles", true},
+};
+constexpr std::array kFields{
+    Field{"model", FieldType::text, "tlm or rtl", true},
+    Field{"pattern", FieldType::text, "where packets go", true},
+    Field{"ports", FieldType::integer, "of the chip"},
+    Field{"lanes", FieldType::integer, "virtual lanes"},
+    Field{"load", FieldType::number, "offered, as a share of the saturation throughput", true},
+    Field{"latency_ns", FieldType::object,
+          "of a packet from its creation to its last flit's leaving the chip", true, kLatency},
+    Field{"chip_latency_ns", FieldType::object, "of that, from its head at the chip", false, kLatency},
+    Field{"throughput", FieldType::number, "flits delivered, as a share of what all links carry", true},
+    Field{"saturation", FieldType::number, "throughput under as much load as goes", true},
+    Field{"jain", FieldType::number, "Jain's fairness index over the ports that send"},
+    Field{"isolation", FieldType::number,
+          "mean latency of the other lanes while lane 0 stands, over what it was"},
+    Field{"difference", FieldType::object, "latency of RTL over that of the model, less 1", true,
+          kDifference},
+    Field{"saturation_difference", FieldType::ratio, "saturation of RTL over that of the model, less 1"},
+};
+
+Row latencies(const Summary& s) {
   return {{"mean", s.mean}, {"p50", s.p50}, {"p99", s.p99}};
 }
 
-Json difference(const Summary& of, const Summary& to) {
+Row difference(const Summary& of, const Summary& to) {
   return {{"mean", of.mean / to.mean - 1}, {"p50", of.p50 / to.p50 - 1}, {"p99", of.p99 / to.p99 - 1}};
 }
 
 class SwitchRows {
  public:
-  SwitchRows(const StudyContext& context, StudyResult& result) : context_(context), result_(result) {
-    const auto& model = context.option<std::string>("model");
-    if (model != "rtl") models_.push_back(false);
-    if (model != "tlm") models_.push_back(true);
-    loads_ = parse_loads(context.option<std::string>("load"));
-    patterns_ = context.option<Names>("pattern").values;
-    setting_.ports = static_cast<unsigned>(context.option<int>("ports"));
-    setting_.lanes = static_cast<unsigned>(context.option<int>("lanes"));
-    setting_.bytes = static_cast<int>(context.option<Bytes>("bytes").count);
-    if (setting_.bytes < 1 || setting_.bytes > 512)
-      throw InputError(fmt::format("run switch: --bytes {}: allowed: 1 B to 512 B", setting_.bytes));
-    isolation_ = context.option<bool>("isolation");
-    if (isolation_ && setting_.lanes < 2) throw InputError("run switch: --isolation needs two lanes or more");
+  SwitchRows(const StudyContext& context, const Options& options, StudyResult& result)
+      : context_(context), options_(options), result_(result) {
+    if (options.model != "rtl") models_.push_back(false);
+    if (options.model != "tlm") models_.push_back(true);
+    setting_.ports = static_cast<unsigned>(options.ports);
+    setting_.lanes = static_cast<unsigned>(options.lanes);
+    setting_.bytes = static_cast<int>(options.bytes.count);
+    if (options.isolation && setting_.lanes < 2)
+      throw InputError("run switch: --isolation needs two lanes or more");
     setting_.seed = context.seed;
     if (context.observers != nullptr) watch(context.observers->request());
-    work_ = static_cast<double>(patterns_.size() * models_.size() * (loads_.size() + 1));
+    work_ = static_cast<double>(options.patterns.size() * models_.size() * (options.loads.size() + 1));
   }
 
   void run() {
-    for (const auto& name : patterns_) {
+    for (const auto& name : options_.patterns) {
       setting_.pattern = pattern(name);
       std::vector<double> saturation;
       for (const bool rtl : models_) {
         saturation.push_back(measure_saturation(rtl));
         if (stopped()) return;
       }
-      for (const double load : loads_) {
+      for (const double load : options_.loads) {
         std::vector<SwitchReading> readings;
         for (std::size_t m = 0; m < models_.size(); ++m) {
           if (models_[m] && !waves_.empty()) setting_.waves = fmt::format("{}.{}-{}.fst", waves_, name, load);
@@ -125,7 +136,7 @@ class SwitchRows {
   SwitchReading measure(bool rtl, double offered) {
     setting_.rtl = rtl;
     setting_.offered = offered;
-    setting_.packets = static_cast<std::uint64_t>(context_.option<int>("packets"));
+    setting_.packets = static_cast<std::uint64_t>(options_.packets);
     return counted(run_switch(context_.machine, setting_));
   }
   double measure_saturation(bool rtl) {
@@ -152,23 +163,22 @@ class SwitchRows {
                const std::vector<SwitchReading>& readings) {
     const std::size_t m = readings.size() - 1;
     const SwitchReading& r = readings[m];
-    Json row;
-    row["model"] = models_[m] ? "rtl" : "tlm";
-    row["pattern"] = name;
-    row["ports"] = setting_.ports;
-    row["lanes"] = setting_.lanes;
-    row["load"] = load;
-    row["latency_ns"] = latencies(r.latency_ns);
-    row["chip_latency_ns"] = latencies(r.chip_latency_ns);
-    row["throughput"] = r.throughput;
-    row["saturation"] = saturation[m];
-    row["jain"] = r.jain;
-    if (isolation_) row["isolation"] = isolation(r);
+    Row row{{"model", models_[m] ? "rtl" : "tlm"},
+            {"pattern", name},
+            {"ports", setting_.ports},
+            {"lanes", setting_.lanes},
+            {"load", load},
+            {"latency_ns", latencies(r.latency_ns)},
+            {"chip_latency_ns", latencies(r.chip_latency_ns)},
+            {"throughput", r.throughput},
+            {"saturation", saturation[m]},
+            {"jain", r.jain}};
+    if (options_.isolation) row.set("isolation", isolation(r));
     if (models_.size() == 2) {
-      row["difference"] = m == 0 ? Json() : difference(r.latency_ns, readings[0].latency_ns);
-      row["saturation_difference"] = m == 0 ? Json() : Json(saturation[1] / saturation[0] - 1);
+      row.set("difference", m == 0 ? Value() : Value(difference(r.latency_ns, readings[0].latency_ns)));
+      row.set("saturation_difference", m == 0 ? Value() : Value(saturation[1] / saturation[0] - 1));
     }
-    result_.rows.push_back(row);
+    context_.finish_row(result_, row);
   }
   // Mean latency of the other lanes while lane 0 stands, over what it was.
   double isolation(const SwitchReading& free) {
@@ -184,25 +194,23 @@ class SwitchRows {
   }
 
   const StudyContext& context_;
+  const Options& options_;
   StudyResult& result_;
   SwitchCase setting_;
   std::vector<bool> models_;  // RTL?
-  std::vector<double> loads_;
-  std::vector<std::string> patterns_;
-  std::string waves_;  // files, but for their endings; empty: not asked for
-  bool isolation_ = false;
+  std::string waves_;         // files, but for their endings; empty: not asked for
   double done_ = 0, work_ = 1;
 };
 
-StudyResult run(const StudyContext& context) {
+StudyResult run(const StudyContext& context, const Options& options) {
   StudyResult result;
-  SwitchRows(context, result).run();
+  SwitchRows(context, options, result).run();
   return result;
 }
 
 }  // namespace
 
 const Study kSwitchStudy{"switch", "one switch chip under load: latency, throughput, fairness; model and RTL",
-                         add_options, run};
+                         kFields, options_of<Options, run>};
 
 }  // namespace cm384::studies

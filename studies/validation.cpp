@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "hw/embedded_text.h"
+#include "hw/error.h"
+#include "hw/nearest_name.h"
 #include "hw/quantity.h"
 
 namespace cm384::studies {
@@ -24,6 +27,7 @@ std::vector<std::string> fields_of(std::string_view line) {
 }
 
 std::string status_of(const Comparison& comparison) {
+  if (!comparison.reached) return "not reached";
   if (!comparison.predicted) return "not modelled";
   return comparison.within() ? "within" : "off";
 }
@@ -77,19 +81,32 @@ bool Comparison::within() const {
 std::vector<Comparison> compare_with_published(const ValidationContext& context,
                                                std::span<const Predictor> from, std::string_view only) {
   std::vector<Comparison> comparisons;
+  std::vector<std::string> ids;
   for (Figure& figure : published_figures()) {
+    ids.push_back(figure.id);
     if (figure.id.starts_with(only)) comparisons.push_back({std::move(figure), std::nullopt});
   }
+  if (comparisons.empty())
+    throw InputError(fmt::format("--only: no figure's id begins with '{}'{}; allowed: {}", only,
+                                 hw::suggestion(only, ids), fmt::join(ids, ", ")));
+  const auto wanted = [&](std::string_view id) {
+    return std::ranges::any_of(comparisons, [&](const Comparison& c) { return c.figure.id == id; });
+  };
   for (const Predictor& predictor : from) {
     const auto gives = [&](const Comparison& c) {
       return std::ranges::any_of(predictor.prefixes,
                                  [&](std::string_view prefix) { return c.figure.id.starts_with(prefix); });
     };
-    if (context.interrupted != 0 || std::ranges::none_of(comparisons, gives)) continue;
-    const Predictions predictions = predictor.predict(context);
+    if (std::ranges::none_of(comparisons, gives)) continue;
+    Predictions predictions;
+    if (context.interrupted == 0) predictions = predictor.predict(context, wanted);
     for (Comparison& comparison : comparisons) {
       const auto prediction = predictions.find(comparison.figure.id);
-      if (prediction != predictions.end()) comparison.predicted = prediction->second;
+      if (prediction != predictions.end()) {
+        comparison.predicted = prediction->second;
+      } else if (gives(comparison) && context.interrupted != 0) {
+        comparison.reached = false;
+      }
     }
   }
   return comparisons;
@@ -100,15 +117,14 @@ bool holds(const std::vector<Comparison>& comparisons) {
       comparisons, [](const Comparison& c) { return c.figure.calibration || !c.predicted || c.within(); });
 }
 
-Json to_rows(const std::vector<Comparison>& comparisons) {
-  Json rows = Json::array();
+Rows to_rows(const std::vector<Comparison>& comparisons) {
+  Rows rows;
   for (const Comparison& c : comparisons) {
-    const Json none = nullptr;
     rows.push_back({{"id", c.figure.id},
-                    {"predicted", c.predicted ? Json(*c.predicted) : none},
+                    {"predicted", c.predicted},
                     {"published", c.figure.value},
                     {"unit", c.figure.unit},
-                    {"error", c.predicted ? Json(c.error()) : none},
+                    {"error", c.predicted ? Value(c.error()) : Value()},
                     {"tolerance", c.figure.tolerance},
                     {"role", role_of(c.figure)},
                     {"status", status_of(c)},
@@ -116,6 +132,24 @@ Json to_rows(const std::vector<Comparison>& comparisons) {
   }
   return rows;
 }
+
+namespace {
+
+constexpr std::array kFields{
+    Field{"id", FieldType::text, "of the published figure", true},
+    Field{"predicted", FieldType::number, "by this machine; empty: not modelled or not reached", true},
+    Field{"published", FieldType::number, "in the same unit", true},
+    Field{"unit", FieldType::text, "of both", true},
+    Field{"error", FieldType::ratio, "predicted over published, less 1", true},
+    Field{"tolerance", FieldType::ratio, "largest error that is allowed", true},
+    Field{"role", FieldType::text, "calibration: a parameter was fitted to it; otherwise validation", true},
+    Field{"status", FieldType::text, "within, off, not modelled, not reached", true},
+    Field{"given_by", FieldType::text, "the command whose rows hold the prediction"},
+};
+
+}  // namespace
+
+constinit const std::span<const Field> kValidationFields = kFields;
 
 std::string to_markdown(const std::vector<Comparison>& comparisons, const hw::Machine& machine) {
   std::string text = fmt::format(

@@ -37,10 +37,13 @@ struct ValidationContext {
 // Predicted value by id, in the figure's unit.
 using Predictions = std::map<std::string, double>;
 
-// Gives the figures whose id begins with one of `prefixes`; run once for all of them.
+// Whether a figure is asked for, by its id.
+using Wanted = std::function<bool(std::string_view id)>;
+
+// Gives the figures whose id begins with one of `prefixes`; run once for all of them that are wanted.
 struct Predictor {
   std::vector<std::string_view> prefixes;
-  Predictions (*predict)(const ValidationContext& context);
+  Predictions (*predict)(const ValidationContext& context, const Wanted& wanted);
 };
 
 // All predictors (predictors.cpp).
@@ -48,21 +51,22 @@ std::span<const Predictor> predictors();
 
 struct Comparison {
   Figure figure;
-  std::optional<double> predicted;  // none: not modelled
+  std::optional<double> predicted;  // none: not modelled, or not reached
+  bool reached = true;              // false: interrupted before
   double error() const;             // (predicted - published) / published
   bool within() const;              // of a predicted figure
 };
 
-// Compares the figures whose id begins with `only` (empty: all).
+// Compares the figures whose id begins with `only` (empty: all). Throws InputError if there is none.
 std::vector<Comparison> compare_with_published(const ValidationContext& context,
                                                std::span<const Predictor> from, std::string_view only = "");
 
 // False where a validation figure is predicted and off by more than its tolerance.
 bool holds(const std::vector<Comparison>& comparisons);
 
-// Rows { id, predicted, published, unit, error, tolerance, role, status, given_by }; status is `within`,
-// `off` or `not modelled`.
-Json to_rows(const std::vector<Comparison>& comparisons);
+// Rows as kValidationFields declares them.
+Rows to_rows(const std::vector<Comparison>& comparisons);
+extern const std::span<const Field> kValidationFields;
 
 // The page docs/validation.md.
 std::string to_markdown(const std::vector<Comparison>& comparisons, const hw::Machine& machine);

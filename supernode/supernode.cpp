@@ -312,7 +312,7 @@ void Supernode::kernel_output(int die, int core, std::string_view text) {
     if (options_.output) {
       options_.output(die, core, printed);
     } else {
-      fmt::print("{}", printed);
+      fmt::print(stderr, "{}", printed);
     }
   });
 }

@@ -38,7 +38,7 @@ struct SupernodeOptions {
   std::function<void(Time, std::uint64_t)> progress;
   // Called once a microsecond of simulated time, between two steps of the machine, which it must not change.
   std::function<void(Time)> sample;
-  // Text that kernels print; empty: standard output.
+  // Text that kernels print; empty: standard error, for results go to standard output.
   std::function<void(int die, int core, std::string_view text)> output;
 };
 

@@ -12,6 +12,9 @@
 // have describe() themselves (visit("hbm", self.hbm) makes the section `hbm`). The TOML reader, `--set`,
 // `machine show|check` and the reference page are all made from these declarations. Values stand only in
 // hw/presets, each with where it comes from.
+//
+// Options of the command line are declared in the same way (studies/options.h). They also have lists
+// (std::vector of int, double, Bytes, std::string), bools with names (Either), texts of a form, and Needs.
 #pragma once
 
 #include <string_view>
@@ -21,17 +24,38 @@
 
 namespace cm384::hw {
 
-// Smallest and largest legal value, both legal.
+// Smallest and largest legal value, both legal; all values are multiples of `step`, if there is one. Of a
+// list: of each of its elements.
 template <class T>
 struct Range {
   T low, high;
+  T step{};
 };
 template <class T>
 Range(T, T) -> Range<T>;
+template <class T>
+Range(T, T, T) -> Range<T>;
 
-// The legal values of a std::string parameter.
+// The legal values of a std::string parameter, or of each element of a list of them.
 struct OneOf {
   std::vector<std::string_view> names;
+};
+
+// A bool that is written as one of two names.
+struct Either {
+  std::string_view no, yes;
+};
+
+// What a text looks like: "FILE", "auto|MxN". `check` throws InputError, without naming the parameter.
+struct Form {
+  std::string_view text;
+  void (*check)(std::string_view) = nullptr;
+};
+
+// Of an option: it has an effect only where another option is given, or has one of these values.
+struct Needs {
+  std::string_view option;
+  std::vector<std::string_view> values;
 };
 
 }  // namespace cm384::hw

@@ -19,6 +19,7 @@ struct DispatchCase {
   std::uint64_t seed = 1;                             // of the tokens (tokens.h)
   std::vector<std::vector<std::int32_t>> expert_ids;  // [ranks][batch * top_k]
   bool full_mesh = false;  // kernel dispatch_full_mesh instead of dispatch: other windows, the same outputs
+  std::int64_t trace_rows = 0;  // of the recorded routing that expert_ids were taken from; 0: generated
 };
 
 // The kernel's argument block of a rank with everything but the addresses of tables, tensors and workspace,

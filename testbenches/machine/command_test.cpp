@@ -64,8 +64,10 @@ TEST(Command, HelpIsOnStandardOutput) {
 
 TEST(Command, MistakesAreOneLineAndExitCode2) {
   expect_refused(cm384("rnu"), "cm384: rnu: no such command; did you mean run?");
-  expect_refused(cm384("sweep"), "not built yet");
-  EXPECT_EQ(cm384("trace").code, 2);
+  const Outcome group = cm384("trace");
+  EXPECT_EQ(group.code, 2);
+  EXPECT_THAT(group.output, HasSubstr("cm384 trace cut IN OUT"));
+  EXPECT_THAT(group.errors, HasSubstr("trace: incomplete; allowed next: info, check, convert, cut"));
   expect_refused(stand_in("run god"), "run god: no such study; did you mean good?");
   expect_refused(stand_in("run good --bytse 3"), "--bytse: no such option; did you mean --bytes?");
   expect_refused(stand_in("run good --bytes 7680"), "--bytes: '7680' has no unit");
@@ -73,11 +75,18 @@ TEST(Command, MistakesAreOneLineAndExitCode2) {
   expect_refused(stand_in("run good --set die.avi=3"), "did you mean die.aiv?");
   expect_refused(stand_in("run good --set die.aiv=300"), "--set die.aiv: 300 is out of range");
   expect_refused(stand_in("run good --machine none.toml"), "none.toml: no such machine file");
-  expect_refused(stand_in("run good --seed -1"), "--seed: '-1' is negative");
-  expect_refused(stand_in("run good --stats-detail"), "--stats-detail: is of --stats FILE");
+  expect_refused(stand_in("run good --seed -1"), "--seed: -1 is out of range");
+  expect_refused(stand_in("run good --stats-detail"), "--stats-detail: has an effect only with --stats FILE");
   expect_refused(cm384("run p2p --volume 0B --fault plane=0,die=0"),
                  "--fault: 'plane=0,die=0' does not name");
-  expect_refused(cm384("machine shwo"), "machine shwo: unknown; did you mean show?");
+  expect_refused(cm384("machine shwo"), "machine shwo: no such command; did you mean show?");
+  expect_refused(stand_in("run good --depth 2"), "--depth: has an effect only with --deep");
+  expect_refused(stand_in("run good --columns bites"),
+                 "--columns: 'bites': no such column; did you mean bytes?");
+  expect_refused(stand_in("run good --columns bytes --format csv"),
+                 "--columns: has an effect only with --format table");
+  expect_refused(stand_in("run good --timeline t.json --timeline-from 2us --timeline-to 1us"),
+                 "--timeline-to: is not after");
   expect_refused(cm384("machine check nod8"), "did you mean node8?");
 }
 
@@ -95,8 +104,8 @@ TEST(Command, ExitCodesOfTheContract) {
 TEST(Command, RowsAsTableJsonAndCsv) {
   const std::string options =
       "run good k.elf --bytes 1KiB --seed 7 --set die.aiv=40 --machine node8 --format ";
-  EXPECT_THAT(stand_in(options + "table").output, HasSubstr("1024  k.elf     40     7"));
-  EXPECT_EQ(stand_in(options + "csv").output, "bytes,program,aiv,seed\n1024,k.elf,40,7\n");
+  EXPECT_THAT(stand_in(options + "table").output, HasSubstr("    1024  k.elf          40         7\n"));
+  EXPECT_EQ(stand_in(options + "csv").output, "bytes,program,aiv,seed,share\n1024,k.elf,40,7,0.25\n");
   const auto document = nlohmann::json::parse(stand_in(options + "json").output);
   EXPECT_EQ(document["machine"], "node8");
   EXPECT_EQ(document["seed"], 7);
@@ -104,6 +113,86 @@ TEST(Command, RowsAsTableJsonAndCsv) {
   EXPECT_EQ(document["machine_overrides"]["die.aiv"], "40");
   EXPECT_EQ(document["rows"][0]["aiv"], 40);
   EXPECT_EQ(document["complete"], true);
+}
+
+TEST(Command, ColumnsAreChosenByName) {
+  EXPECT_EQ(stand_in("run good --columns seed,share").output,
+            "    seed     share\n--------  --------\n       1    25.0 %\n");
+  EXPECT_THAT(stand_in("run good --columns all").output, HasSubstr("share"));
+  EXPECT_THAT(stand_in("run good").output, Not(HasSubstr("share")));
+}
+
+TEST(Command, AFieldThatNobodyDeclaredIsAnInternalError) {
+  const Outcome outcome = stand_in("run undeclared");
+  EXPECT_EQ(outcome.code, 4);
+  EXPECT_THAT(outcome.errors, HasSubstr("field surprise of a row is not declared"));
+}
+
+// Nothing is lost: rows are printed before files are written, and a file that cannot be written is an error
+// of its own.
+TEST(Command, OutputsThatCannotBeWritten) {
+  for (const char* arguments : {"run good", "run good --format json", "run good --format csv", "validate",
+                                "validate --format json", "machine show node8", "--help", "schema"}) {
+    const Outcome outcome = start(CM384_STAND_IN, std::string(arguments) + " >/dev/full");
+    EXPECT_EQ(outcome.code, 5) << arguments;
+    EXPECT_THAT(outcome.errors, HasSubstr("standard output: cannot be written: No space left on device"))
+        << arguments;
+  }
+  // Before the work starts, where that can be known.
+  for (const char* option : {"--out", "--stats", "--record", "--timeline", "--wave"}) {
+    const Outcome outcome = stand_in(std::string("run good ") + option + " /proc/none/x");
+    EXPECT_EQ(outcome.code, 5) << option;
+    EXPECT_EQ(outcome.output, "") << option;
+    EXPECT_THAT(outcome.errors, HasSubstr("/proc/none/x")) << option;
+  }
+  const Outcome full = stand_in("run good --stats /dev/full");
+  EXPECT_EQ(full.code, 5);
+  EXPECT_THAT(full.output, HasSubstr("7680"));
+  EXPECT_THAT(full.errors, HasSubstr("/dev/full: cannot be written: No space left on device"));
+}
+
+TEST(Command, AMachineThatHangsLeavesTheRowsBefore) {
+  const fs::path folder = fs::path(::testing::TempDir()) / "cm384_command_hung";
+  fs::remove_all(folder);
+  const Outcome outcome = stand_in("run hung --out " + folder.string());
+  EXPECT_EQ(outcome.code, 3);
+  EXPECT_THAT(outcome.output, HasSubstr("7680"));
+  std::ifstream stream(folder / "result.json");
+  const auto document = nlohmann::json::parse(stream);
+  EXPECT_EQ(document["complete"], false);
+  EXPECT_EQ(document["rows"].size(), 1u);
+  EXPECT_EQ(document["notes"][0], "no progress for 5 ms of simulated time");
+  fs::remove_all(folder);
+}
+
+TEST(Command, AMachineIsWhatItsValuesAre) {
+  const fs::path folder = fs::path(::testing::TempDir()) / "cm384_identity";
+  fs::create_directories(folder);
+  const std::string saved = (folder / "saved.toml").string(), edited = (folder / "edited.toml").string();
+  const std::string text = cm384("machine show").output;
+  std::ofstream(saved) << text;
+  EXPECT_EQ(cm384("machine check " + saved).output.substr(0, 20), "cloudmatrix384: good");
+  std::string changed = text;
+  const std::string before = "aiv = { value = 48";
+  ASSERT_NE(changed.find(before), std::string::npos);
+  changed.replace(changed.find(before), before.size(), "aiv = { value = 40");
+  std::ofstream(edited) << changed;
+  const std::string answer = cm384("machine check " + edited).output;
+  EXPECT_THAT(answer, HasSubstr("edited: good"));
+  EXPECT_THAT(answer, HasSubstr("1 of them not as in cloudmatrix384"));
+  EXPECT_THAT(answer, HasSubstr("die.aiv = 40 (was 48)"));
+  const auto shown = nlohmann::json::parse(cm384("machine show --format json " + edited).output);
+  EXPECT_EQ(shown["parameters"]["die.aiv"]["from"], "user file");
+  EXPECT_THAT(shown["parameters"]["die.aiv"]["source"].get<std::string>(), HasSubstr("edited.toml:"));
+  // The same under the preset's own name, and without naming its base.
+  std::ofstream(folder / "cloudmatrix384.toml") << changed;
+  EXPECT_THAT(cm384("machine check " + (folder / "cloudmatrix384.toml").string()).output,
+              HasSubstr("cloudmatrix384 (changed): good"));
+  const std::string base = "base = \"cloudmatrix384\"\n";
+  changed.erase(changed.find(base), base.size());
+  std::ofstream(edited) << changed;
+  EXPECT_THAT(cm384("machine check " + edited).output, HasSubstr("1 of them not as in cloudmatrix384"));
+  fs::remove_all(folder);
 }
 
 TEST(Command, AnInterruptedRunWritesWhatItKnows) {
@@ -123,7 +212,7 @@ TEST(Command, AnInterruptedRunWritesWhatItKnows) {
 
 TEST(Command, MachineShowReadsBack) {
   const fs::path file = fs::path(::testing::TempDir()) / "cm384_shown.toml";
-  const Outcome shown = cm384("machine show node8 --set die.aiv=40");
+  const Outcome shown = cm384("machine show node8");
   EXPECT_EQ(shown.code, 0);
   std::ofstream(file) << shown.output;
   EXPECT_EQ(cm384("machine show " + file.string()).output, shown.output);

@@ -168,12 +168,17 @@ TEST(MachineReader, CrossChecks) {
 
 TEST(MachineReader, ShowReadsBackToTheSameMachine) {
   for (const std::string& preset : preset_names()) {
-    const Machine machine = load_machine(preset, {"die.aiv=40"});
-    const std::string shown = to_toml(machine);
+    const std::string whole = to_toml(load_machine(preset));
+    EXPECT_EQ(to_toml(parse_machine(whole, "shown.toml")), whole);
+    EXPECT_EQ(parse_machine(whole, "shown.toml").name, preset);
+    EXPECT_TRUE(parse_machine(whole, "shown.toml").overrides.empty());
+    // A changed one keeps its values, but not the name.
+    const std::string shown = to_toml(load_machine(preset, {"die.aiv=40"}));
     const Machine again = parse_machine(shown, "shown.toml");
-    EXPECT_EQ(to_toml(again), shown);
-    EXPECT_EQ(again.name, preset);
+    EXPECT_EQ(to_toml(again), to_toml(parse_machine(to_toml(again), "other.toml")));
+    EXPECT_EQ(again.name, "shown");
     EXPECT_EQ(again.provenance.at("die.aiv").from, Origin::command_line);
+    EXPECT_EQ(again.overrides, (std::map<std::string, std::string>{{"die.aiv", "40"}}));
   }
 }
 

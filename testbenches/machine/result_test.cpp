@@ -1,11 +1,11 @@
-#include "studies/result.h"
-
 #include <gmock/gmock.h>
 
 #include <filesystem>
 #include <fstream>
 
 #include "sim/output_file.h"
+#include "studies/result_json.h"
+#include "studies/table.h"
 #include "testbenches/machine/refusal.h"
 
 namespace cm384::studies {
@@ -14,15 +14,15 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
-Json sample_rows() {
+Rows sample_rows() {
   return {{{"ranks", 8},
            {"path", "aiv-direct"},
-           {"latency_us", {{"mean", 116.04}, {"p99", 120.5}}},
+           {"latency_us", Row{{"mean", 116.04}, {"p99", 120.5}}},
            {"correct", true}},
           {{"ranks", 256},
            {"path", "sdma, staged"},
-           {"latency_us", {{"mean", 1520.4}, {"p99", nullptr}}},
-           {"correct", nullptr},
+           {"latency_us", Row{{"mean", 1520.4}, {"p99", {}}}},
+           {"correct", {}},
            {"note", "a \"quote\""}}};
 }
 
@@ -56,7 +56,10 @@ TEST(Result, DocumentHasTheStableParts) {
   EXPECT_EQ(document["complete"], true);
   EXPECT_EQ(document["machine_overrides"].dump(), R"({"die.aiv":"40"})");
   EXPECT_EQ(document["parameters"].dump(), R"({"batch":128})");
-  EXPECT_EQ(document["rows"], sample_rows());
+  EXPECT_EQ(document["rows"].dump(),
+            R"([{"ranks":8,"path":"aiv-direct","latency_us":{"mean":116.04,"p99":120.5},"correct":true},)"
+            R"({"ranks":256,"path":"sdma, staged","latency_us":{"mean":1520.4,"p99":null},"correct":null,)"
+            R"("note":"a \"quote\""}])");
   EXPECT_EQ(document["simulator"]["simulated_us"], 5.0);
   EXPECT_EQ(document["simulator"]["packet_hops"], 8);
   EXPECT_GT(document["simulator"]["peak_rss_MB"].get<double>(), 1.0);

@@ -1,46 +1,66 @@
 #include "testbenches/machine/stand_in_studies.h"
 
+#include <array>
 #include <chrono>
 #include <stdexcept>
 #include <thread>
 
 #include "hw/error.h"
-#include "studies/options.h"
 
 namespace cm384::studies {
 namespace {
 
-void add_options(boost::program_options::options_description& options) {
-  options.add_options()("bytes", size_option(7680_B), "bytes a message");
-  options.add_options()("program", text_option("", "FILE"), "a positional argument");
-}
+struct Options {
+  Bytes bytes = 7680_B;
+  std::string program;
+  bool deep = false;
+  int depth = 1;
 
-StudyResult good(const StudyContext& context) {
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    visit("bytes", self.bytes, Range{1_B, 1_MiB}, "bytes of a message");
+    visit("program", self.program, Form{"FILE"}, "a positional argument");
+    visit("deep", self.deep, "a flag");
+    visit("depth", self.depth, Range{1, 9}, "of the flag", Needs{"deep", {}});
+  }
+};
+
+constexpr std::array kFields{
+    Field{"bytes", FieldType::integer, "of a message", true},
+    Field{"program", FieldType::text, "the positional argument", true},
+    Field{"aiv", FieldType::integer, "AIVs of a die", true},
+    Field{"seed", FieldType::integer, "of the run", true},
+    Field{"share", FieldType::ratio, "of nothing in particular"},
+};
+
+StudyResult good(const StudyContext& context, const Options& options) {
   StudyResult result;
-  result.rows.push_back({{"bytes", context.option<Bytes>("bytes").count},
-                         {"program", context.option<std::string>("program")},
-                         {"aiv", context.machine.die.aiv},
-                         {"seed", context.seed}});
+  context.finish_row(result, {{"bytes", options.bytes.count},
+                              {"program", options.program},
+                              {"aiv", context.machine.die.aiv},
+                              {"seed", context.seed},
+                              {"share", 0.25}});
   return result;
 }
 
-StudyResult failed(const StudyContext& context) {
-  StudyResult result = good(context);
+StudyResult failed(const StudyContext& context, const Options& options) {
+  StudyResult result = good(context, options);
   result.passed = false;
   return result;
 }
 
-StudyResult hung(const StudyContext&) {
+StudyResult hung(const StudyContext& context, const Options& options) {
+  good(context, options);
   throw MachineError("no progress for 5 ms of simulated time\n  die 0 aiv 3 waits for flag 7");
 }
 
-StudyResult broken(const StudyContext&) {
+StudyResult broken(const StudyContext&, const Options&) {
   throw std::logic_error("an invariant");
 }
 
 // Runs until it is interrupted, at most 20 s.
-StudyResult endless(const StudyContext& context) {
-  StudyResult result = good(context);
+StudyResult endless(const StudyContext& context, const Options& options) {
+  StudyResult result = good(context, options);
   for (int i = 0; i < 2000 && context.interrupted == 0; ++i) {
     context.progress.update(-1, Time{i}, 0);
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -49,15 +69,23 @@ StudyResult endless(const StudyContext& context) {
   return result;
 }
 
+// A row that its fields do not declare.
+StudyResult undeclared(const StudyContext& context, const Options&) {
+  StudyResult result;
+  context.finish_row(result, {{"surprise", 1}});
+  return result;
+}
+
 }  // namespace
 
 std::span<const Study> stand_in_studies() {
-  static constexpr Study table[] = {
-      {"good", "ends well", add_options, good, "program"},
-      {"failed", "a check fails", add_options, failed},
-      {"hung", "the machine hangs", add_options, hung},
-      {"broken", "an internal error", add_options, broken},
-      {"endless", "until interrupted", add_options, endless},
+  static const std::array table{
+      Study{"good", "ends well", kFields, options_of<Options, good>, false, "program"},
+      Study{"failed", "a check fails", kFields, options_of<Options, failed>},
+      Study{"hung", "the machine hangs", kFields, options_of<Options, hung>},
+      Study{"broken", "an internal error", kFields, options_of<Options, broken>},
+      Study{"endless", "until interrupted", kFields, options_of<Options, endless>},
+      Study{"undeclared", "a field that nobody declared", kFields, options_of<Options, undeclared>},
   };
   return table;
 }

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "testbenches/machine/refusal.h"
+
 namespace cm384::studies {
 namespace {
 
@@ -38,17 +40,18 @@ TEST(Validation, AllPublishedFiguresAreThere) {
 TEST(Validation, NothingModelledNeverPasses) {
   const auto all = compare({});
   for (const Comparison& c : all) EXPECT_FALSE(c.within());
-  for (const Json& row : to_rows(all)) {
-    EXPECT_EQ(row["status"], "not modelled");
-    EXPECT_TRUE(row["predicted"].is_null());
-    EXPECT_TRUE(row["error"].is_null());
+  for (const Row& row : to_rows(all)) {
+    check_row(row, kValidationFields);
+    EXPECT_EQ(*row["status"].text(), "not modelled");
+    EXPECT_TRUE(row["predicted"].empty());
+    EXPECT_TRUE(row["error"].empty());
   }
   EXPECT_TRUE(holds(all));
 }
 
 TEST(Validation, ToleranceIsTightOnBothSides) {
   static double predicted = 0;
-  static const Predictor table[] = {{{"t7-combine-256"}, [](const ValidationContext&) {
+  static const Predictor table[] = {{{"t7-combine-256"}, [](const ValidationContext&, const Wanted&) {
                                        return Predictions{{"t7-combine-256", predicted}};
                                      }}};
   for (const auto& [value, within] : {std::pair{149 * 1.099, true}, std::pair{149 * 1.101, false},
@@ -62,7 +65,7 @@ TEST(Validation, ToleranceIsTightOnBothSides) {
 }
 
 TEST(Validation, ACalibrationFigureThatIsOffDoesNotFail) {
-  static const Predictor table[] = {{{"t1-"}, [](const ValidationContext&) {
+  static const Predictor table[] = {{{"t1-"}, [](const ValidationContext&, const Wanted&) {
                                        return Predictions{{"t1-nn-read-bw-inter", 1.0}};
                                      }}};
   const auto all = compare(table);
@@ -72,7 +75,7 @@ TEST(Validation, ACalibrationFigureThatIsOffDoesNotFail) {
 
 TEST(Validation, AnUpperBoundHoldsFromBelow) {
   static double predicted = 0;
-  static const Predictor table[] = {{{"s-aiv"}, [](const ValidationContext&) {
+  static const Predictor table[] = {{{"s-aiv"}, [](const ValidationContext&, const Wanted&) {
                                        return Predictions{{"s-aiv-startup", predicted}};
                                      }}};
   predicted = 0.2;
@@ -83,7 +86,7 @@ TEST(Validation, AnUpperBoundHoldsFromBelow) {
 
 TEST(Validation, OnlyWhatIsAskedForIsRun) {
   static int runs = 0;
-  static const Predictor table[] = {{{"t7-"}, [](const ValidationContext&) {
+  static const Predictor table[] = {{{"t7-"}, [](const ValidationContext&, const Wanted&) {
                                        ++runs;
                                        return Predictions{};
                                      }}};
@@ -93,9 +96,50 @@ TEST(Validation, OnlyWhatIsAskedForIsRun) {
   EXPECT_EQ(runs, 1);
 }
 
+TEST(Validation, APredictorLearnsWhichFiguresAreWanted) {
+  static std::vector<bool> wanted;
+  static const Predictor table[] = {{{"t7-"}, [](const ValidationContext&, const Wanted& asked) {
+                                       wanted = {asked("t7-dispatch-8"), asked("t7-dispatch-256")};
+                                       return Predictions{};
+                                     }}};
+  compare(table, "t7-dispatch-8");
+  EXPECT_EQ(wanted, (std::vector<bool>{true, false}));
+  compare(table);
+  EXPECT_EQ(wanted, (std::vector<bool>{true, true}));
+}
+
+TEST(Validation, APrefixThatNoFigureHasIsRefused) {
+  EXPECT_THAT(refusal([] { compare({}, "zzz"); }), HasSubstr("--only: no figure's id begins with 'zzz'"));
+  EXPECT_THAT(refusal([] { compare({}, "t7-dispach-8"); }), HasSubstr("did you mean t7-dispatch-8?"));
+}
+
+TEST(Validation, FiguresBehindAnInterruptionWereNotReached) {
+  static volatile std::sig_atomic_t interrupted = 0;
+  static const Predictor table[] = {
+      {{"t1-"},
+       [](const ValidationContext&, const Wanted&) {
+         interrupted = 1;
+         return Predictions{{"t1-nn-read-bw-inter", 164.0}};
+       }},
+      {{"t7-"}, [](const ValidationContext&, const Wanted&) { return Predictions{}; }}};
+  const hw::Machine machine = hw::load_machine("cloudmatrix384");
+  Silent progress;
+  const auto all = compare_with_published({machine, 1, progress, interrupted}, table);
+  const auto status = [&](std::string_view id) {
+    for (const Row& row : to_rows(all)) {
+      if (*row["id"].text() == id) return *row["status"].text();
+    }
+    return std::string();
+  };
+  EXPECT_EQ(status("t1-nn-read-bw-inter"), "within");
+  EXPECT_EQ(status("t1-nn-read-bw-intra"), "not reached");
+  EXPECT_EQ(status("t7-combine-8"), "not reached");
+  EXPECT_EQ(status("t9-mla-bw"), "not modelled");
+}
+
 TEST(Validation, PageNamesTheWorstError) {
   static const Predictor table[] = {
-      {{"t7-"}, [](const ValidationContext&) {
+      {{"t7-"}, [](const ValidationContext&, const Wanted&) {
          return Predictions{{"t7-combine-256", 141.55}, {"t7-combine-8", 119.0}, {"t7-dispatch-8", 100.0}};
        }}};
   const std::string page = to_markdown(compare(table), hw::load_machine("cloudmatrix384"));

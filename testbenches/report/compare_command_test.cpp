@@ -100,7 +100,7 @@ TEST_F(CompareCommand, MistakesAreOneLine) {
   expect_refused("compare " + a + " " + a + " --tolerance " + write("t.toml", "x = 1"),
                  "t.toml:1: x: no such key");
   expect_refused("baseline chekc x", "did you mean check?");
-  expect_refused("baseline check", "baseline check: names no folder");
+  expect_refused("baseline check", "baseline: no folder given");
   expect_refused("baseline check " + path("none"), "baseline.toml: no such file");
 }
 

@@ -52,9 +52,9 @@ TEST(Comparison, NamesRowFieldAndAmount) {
   EXPECT_EQ(comparison.rows[0].changes[0].field, "phases.send.mean_us");
   EXPECT_NEAR(*comparison.rows[0].changes[0].relative, -0.5, 1e-12);
   EXPECT_FALSE(comparison.within());
-  const Json rows = change_rows(comparison);
-  EXPECT_EQ(rows[1]["change"], "+2 %");
-  EXPECT_EQ(rows[1]["status"], "past");
+  const studies::Rows rows = change_rows(comparison);
+  EXPECT_EQ(*rows[1]["change"].text(), "+2 %");
+  EXPECT_EQ(*rows[1]["status"].text(), "past");
   EXPECT_EQ(summary_line(comparison), "dispatch: 2 rows, 10 fields compared: 2 moved, 2 past tolerance");
 }
 

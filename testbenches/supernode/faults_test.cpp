@@ -75,11 +75,7 @@ Outcome run(const std::vector<std::string>& faults, const char* distance) {
   StudyStand stand;
   observe::StatisticsFile file(false);
   stand.statistics = &file;
-  boost::program_options::options_description options;
-  studies::add_fault_option(options);
-  std::vector<std::string> arguments;
-  for (const std::string& fault : faults) arguments.insert(arguments.end(), {"--fault", fault});
-  stand.options = studies::parse_options(options, arguments);
+  stand.fabric.fault = faults;
   Outcome outcome;
   const studies::P2pPoint point{
       .operation = "write", .distance = distance, .bytes = Bytes{4096}, .volume = Bytes{0}};

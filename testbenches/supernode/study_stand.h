@@ -13,13 +13,16 @@ struct StudyStand {
   };
 
   hw::Machine machine = hw::load_machine("cloudmatrix384");
-  boost::program_options::variables_map options;
+  studies::FabricOptions fabric;
   Silent silent;
   std::sig_atomic_t not_interrupted = 0;
   observe::StatisticsFile* statistics = nullptr;
 
   studies::StudyContext context() {
-    return {machine, 1, options, silent, not_interrupted, 0, "", statistics};
+    studies::StudyContext made{machine, 1, silent, not_interrupted};
+    made.statistics = statistics;
+    made.fabric = fabric;
+    return made;
   }
 };
 

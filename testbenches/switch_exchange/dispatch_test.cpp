@@ -15,9 +15,6 @@ class Silence final : public Progress {
 
 DispatchReading dispatch(const std::vector<std::string>& chips, SimulatorCounts& counts) {
   const hw::Machine machine = hw::load_machine("cloudmatrix384");
-  boost::program_options::variables_map options;
-  if (!chips.empty())
-    options.insert({"rtl", boost::program_options::variable_value(boost::any(chips), false)});
   Silence silence;
   const volatile std::sig_atomic_t never = 0;
   DispatchCase setting;
@@ -25,8 +22,9 @@ DispatchReading dispatch(const std::vector<std::string>& chips, SimulatorCounts&
   setting.batch = 32;
   setting.warmup = 0;
   setting.full = true;
-  return measure_dispatch({machine, 1, options, silence, never, 0, "", nullptr, nullptr, nullptr}, setting,
-                          counts);
+  StudyContext context{machine, 1, silence, never};
+  context.fabric.rtl = chips;
+  return measure_dispatch(context, setting, counts);
 }
 
 TEST(Dispatch, WithAnL1ChipAsRtl) {

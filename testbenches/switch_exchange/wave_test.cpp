@@ -102,8 +102,7 @@ TEST(Waves, OfABareChip) {
 TEST(Waves, OfChipsInTheClos) {
   const std::string folder = scratch();
   supernode::StudyStand stand;
-  stand.options.insert({"rtl", boost::program_options::variable_value(
-                                   boost::any(std::vector<std::string>{"l1:0.2", "l2:2.5"}), false)});
+  stand.fabric.rtl = {"l1:0.2", "l2:2.5"};
   observe::ObserverRequest request;
   request.wave = folder + "links.vcd.gz";
   observe::Observers observers(request);

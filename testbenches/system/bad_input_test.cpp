@@ -87,7 +87,7 @@ TEST(BadInput, Options) {
   expect_refused("run dispatch --rnaks 8", {"--rnaks: no such option; did you mean --ranks?"});
   expect_refused("run dispatch --ranks 769", {"--ranks", "769", "768"});
   expect_refused("run dispatch --ranks 17 --machine node8", {"17", "16"});
-  expect_refused("run dispatch --hidden 100", {"--hidden 100", "multiples of 32"});
+  expect_refused("run dispatch --hidden 100", {"--hidden: 100 does not fit", "multiples of 32"});
   expect_refused("run dispatch --payload ful", {"--payload", "ful", "full"});
   expect_refused("run dispatch --routing zipf", {"--routing"});
   expect_refused("run dispatch --routing trace:nowhere.jsonl", {"nowhere.jsonl"});
@@ -100,19 +100,19 @@ TEST(BadInput, Options) {
 }
 
 TEST(BadInput, CubeStudies) {
-  expect_refused("run gemm --b-layout zn", {"--b-layout", "'zn'", "allowed: nz, nd"});
+  expect_refused("run gemm --b-layout zn", {"--b-layout", "'zn'", "allowed: one of nz, nd"});
   expect_refused("run gemm --dtype fp8", {"--dtype", "'fp8'", "int8, bf16"});
   expect_refused("run gemm --tile 128", {"--tile: 128", "128x152"});
   expect_refused("run gemm --tile 256x256", {"tile 256x256", "L0C would hold 262144 B", "131072 B"});
   expect_refused("run gemm --tile 128x20", {"tile 128x20", "columns in multiples of 8"});
-  expect_refused("run gemm --n 4097", {"--n 4097", "multiples of 8"});
+  expect_refused("run gemm --n 4097", {"--n: 4097 does not fit", "multiples of 8"});
   expect_refused("run gemm --cores 30", {"--cores 30", "24 AICs"});
-  expect_refused("run mla --heads 20", {"--heads 20", "multiples of 16"});
-  expect_refused("run mla --stage all --hidden 100", {"--hidden 100", "multiples of 64"});
-  expect_refused("run mla --stage all --q-lora 100", {"--q-lora 100", "multiples of 64"});
+  expect_refused("run mla --heads 20", {"--heads: 20 does not fit", "multiples of 16"});
+  expect_refused("run mla --stage all --hidden 100", {"--hidden: 100 does not fit", "multiples of 64"});
+  expect_refused("run mla --stage all --q-lora 100", {"--q-lora: 100 does not fit", "multiples of 64"});
   expect_refused("run mla --stage decode", {"--stage", "'decode'", "attention, prolog, output, all"});
   expect_refused("run mla --batch 4096 --kv-len 1000000", {"memory of die 0 is full"});
-  expect_refused("run ffn --width 100", {"--width 100", "multiples of 64"});
+  expect_refused("run ffn --width 100", {"--width: 100 does not fit", "multiples of 64"});
   expect_refused("run moe --flow basic --experts-compute firmware", {"--experts-compute", "--flow fused"});
   expect_refused("run moe --experts-compute firmware --expert-cores 30", {"--expert-cores 30", "24 AICs"});
 }

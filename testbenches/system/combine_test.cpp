@@ -65,12 +65,12 @@ TEST(Combine, SumsWithSharedExperts) {
   for (const bool own : {false, true}) {
     CombineCase setting = small_combine(12, 8, 512, 16);
     setting.shared_copies = 3;
-    setting.shared_output = own;
+    setting.no_shared_output = !own;
     setting.placement = "strided";
     expect_sums(setting);
   }
   CombineCase none = small_combine(8, 4, 256, 8);
-  none.shared_output = false;
+  none.no_shared_output = true;
   expect_sums(none);
 }
 

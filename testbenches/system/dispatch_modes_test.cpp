@@ -58,7 +58,7 @@ TEST(Polling, ElidedPollsCostWhatRealOnesDo) {
     DispatchCase setting = small_dispatch(ranks, 8, 1024, 24);
     setting.start_skew = 20_us;  // something to wait for
     const DispatchReading elided = run_dispatch(setting);
-    setting.elide_polls = false;
+    setting.real_polling = true;
     const DispatchReading real = run_dispatch(setting);
     EXPECT_NEAR(elided.kernel_us.mean / real.kernel_us.mean, 1.0, 0.01) << ranks;
     EXPECT_NEAR(elided.kernel_us.max / real.kernel_us.max, 1.0, 0.01) << ranks;

@@ -14,11 +14,10 @@ class Silence final : public studies::Progress {
 
 template <class Measure>
 auto measure(const Changes& changes, std::uint64_t seed, Measure&& run) {
-  static const boost::program_options::variables_map no_options;
   static const volatile std::sig_atomic_t never = 0;
   const hw::Machine machine = hw::load_machine(std::string(hw::kDefaultMachine), changes);
   Silence silence;
-  return run(studies::StudyContext{machine, seed, no_options, silence, never, 0, ""});
+  return run(studies::StudyContext{machine, seed, silence, never});
 }
 
 }  // namespace

@@ -28,12 +28,11 @@ struct Told final : studies::Progress {
 
 template <class Measure>
 Told told_by(Measure&& measure) {
-  const boost::program_options::variables_map no_options;
   const volatile std::sig_atomic_t never = 0;
   const hw::Machine machine = hw::load_machine(std::string(hw::kDefaultMachine));
   Told told;
   studies::SimulatorCounts counts;
-  measure(studies::StudyContext{machine, 1, no_options, told, never, 0, ""}, counts);
+  measure(studies::StudyContext{machine, 1, told, never}, counts);
   return told;
 }
 

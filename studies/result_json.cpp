@@ -1,4 +1,4 @@
-#include "studies/result.h"
+#include "studies/result_json.h"
 
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -62,7 +62,58 @@ Json inputs_object(const StudyResult& result, const hw::Machine& machine) {
   return inputs;
 }
 
+Json to_json_value(const Value& value) {
+  if (const bool* held = value.boolean()) return *held;
+  if (const std::int64_t* held = value.integer()) return *held;
+  if (const double* held = value.real()) return *held;
+  if (const std::string* held = value.text()) return *held;
+  if (const Row* held = value.row()) return to_json(*held);
+  if (const Rows* held = value.rows()) return to_json(*held);
+  Json list = nullptr;
+  if (const Values* held = value.values()) {
+    list = Json::array();
+    for (const Value& element : *held) list.push_back(to_json_value(element));
+  }
+  return list;
+}
+
 }  // namespace
+
+Json to_json(const Row& row) {
+  Json json = Json::object();
+  for (const auto& [name, value] : row.entries()) json[name] = to_json_value(value);
+  return json;
+}
+
+Json to_json(const Rows& rows) {
+  Json json = Json::array();
+  for (const Row& row : rows) json.push_back(to_json(row));
+  return json;
+}
+
+Value value_of(const Json& json) {
+  if (json.is_boolean()) return json.get<bool>();
+  if (json.is_number_float()) return json.get<double>();
+  if (json.is_number()) return json.get<std::int64_t>();
+  if (json.is_string()) return json.get<std::string>();
+  if (json.is_object()) return row_of(json);
+  if (!json.is_array()) return {};
+  const bool of_rows = !json.empty() && json.front().is_object();
+  if (of_rows) {
+    Rows rows;
+    for (const Json& element : json) rows.push_back(row_of(element));
+    return rows;
+  }
+  Values values;
+  for (const Json& element : json) values.push_back(value_of(element));
+  return values;
+}
+
+Row row_of(const Json& object) {
+  Row row;
+  for (const auto& [name, value] : object.items()) row.set(name, value_of(value));
+  return row;
+}
 
 Json to_document(const StudyResult& result, const hw::Machine& machine, const RunFacts& run) {
   Json document;
@@ -71,10 +122,10 @@ Json to_document(const StudyResult& result, const hw::Machine& machine, const Ru
   document["machine"] = machine.name;
   document["seed"] = run.seed;
   document["complete"] = result.complete;
-  document["parameters"] = result.parameters;
+  document["parameters"] = to_json(result.parameters);
   document["machine_overrides"] = Json::object();
   for (const auto& [key, value] : machine.overrides) document["machine_overrides"][key] = value;
-  document["rows"] = result.rows;
+  document["rows"] = to_json(result.rows);
   if (!result.notes.empty()) document["notes"] = result.notes;
   document["inputs"] = inputs_object(result, machine);
   document["simulator"] = simulator_object(result, run);

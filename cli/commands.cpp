@@ -1,0 +1,39 @@
+#include "cli/commands.h"
+
+#include <array>
+
+namespace cm384::cli {
+
+std::span<const Command* const> all_commands() {
+  static const std::array table{
+      &kRunCommand,
+      &kValidateCommand,
+      &kMachineListCommand,
+      &kMachineShowCommand,
+      &kMachineCheckCommand,
+      &kMachineReferenceCommand,
+      &kMachineStatisticsCommand,
+      &kCompareCommand,
+      &kBaselineCheckCommand,
+      &kBaselineUpdateCommand,
+      &kTraceInfoCommand,
+      &kTraceCheckCommand,
+      &kTraceConvertCommand,
+      &kTraceCutCommand,
+      &kTraceReplayCommand,
+      &kTraceGenerateRoutingCommand,
+      &kTraceGenerateTrafficCommand,
+      &kReportCommand,
+      &kSchemaCommand,
+      &kCompletionCommand,
+      &kManualCommand,
+      &kDoctorCommand,
+  };
+  return table;
+}
+
+std::string help_text(const Command& command, std::span<const studies::OptionGroup> groups) {
+  return fmt::format("{} [options]: {}\n\n{}", command.usage(), command.summary, studies::help_of(groups));
+}
+
+}  // namespace cm384::cli

@@ -1,0 +1,28 @@
+// Results as JSON: the stable result.json.
+#pragma once
+
+#include <string>
+
+#include "hw/json.h"
+#include "hw/machine.h"
+#include "studies/result.h"
+
+namespace cm384::studies {
+
+// Facts of a finished run that the study does not know.
+struct RunFacts {
+  std::string study;
+  std::uint64_t seed = 1;
+  double wall_s = 0;
+};
+
+// The stable document, see docs/cli.md.
+Json to_document(const StudyResult& result, const hw::Machine& machine, const RunFacts& run);
+
+Json to_json(const Row& row);
+Json to_json(const Rows& rows);
+// The other way; objects keep their order.
+Row row_of(const Json& object);
+Value value_of(const Json& json);
+
+}  // namespace cm384::studies

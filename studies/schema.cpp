@@ -1,0 +1,85 @@
+#include "studies/schema.h"
+
+#include <string>
+
+namespace cm384::studies {
+namespace {
+
+Json object_of(std::span<const Field> fields);
+
+Json type_of(const Field& field) {
+  const auto or_null = [](const char* type) { return Json{{"type", {type, "null"}}}; };
+  switch (field.type) {
+    case FieldType::text:
+      return or_null("string");
+    case FieldType::integer:
+    case FieldType::bytes:
+      return or_null("integer");
+    case FieldType::number:
+    case FieldType::ratio:
+      return or_null("number");
+    case FieldType::boolean:
+      return or_null("boolean");
+    case FieldType::object:
+      return {{"anyOf", {object_of(field.parts), {{"type", "null"}}}}};
+    case FieldType::list:
+      return {{"type", "array"}, {"items", object_of(field.parts)}};
+  }
+  return {};
+}
+
+Json object_of(std::span<const Field> fields) {
+  Json properties = Json::object();
+  for (const Field& field : fields) {
+    Json property = type_of(field);
+    property["description"] = field.sentence;
+    if (const auto unit = unit_of(field.name); !unit.empty()) property["x-unit"] = unit;
+    properties[std::string(field.name)] = std::move(property);
+  }
+  return {{"type", "object"}, {"properties", std::move(properties)}, {"additionalProperties", false}};
+}
+
+}  // namespace
+
+Json result_schema(std::span<const Study> studies) {
+  Json rows_of = Json::array();
+  for (const Study& study : studies) {
+    rows_of.push_back(
+        {{"if", {{"properties", {{"study", {{"const", study.name}}}}}}},
+         {"then", {{"properties", {{"rows", {{"type", "array"}, {"items", object_of(study.fields)}}}}}}}});
+  }
+  const Json text = {{"type", "string"}}, number = {{"type", "number"}}, whole = {{"type", "integer"}};
+  return {
+      {"$schema", "https://json-schema.org/draft/2020-12/schema"},
+      {"title", "result.json of cm384"},
+      {"type", "object"},
+      {"required",
+       {"schema", "study", "machine", "seed", "complete", "parameters", "machine_overrides", "rows",
+        "simulator"}},
+      {"properties",
+       {{"schema", {{"const", 1}}},
+        {"study", text},
+        {"machine", text},
+        {"seed", whole},
+        {"complete",
+         {{"type", "boolean"},
+          {"description", "false: interrupted, or the machine hung; rows are those before"}}},
+        {"parameters", {{"type", "object"}, {"description", "every effective option of the study"}}},
+        {"machine_overrides", {{"type", "object"}, {"additionalProperties", text}}},
+        {"rows", {{"type", "array"}, {"items", {{"type", "object"}}}}},
+        {"notes", {{"type", "array"}, {"items", text}}},
+        {"inputs", {{"type", "array"}, {"items", {{"type", "object"}, {"required", {"path", "hash"}}}}}},
+        {"simulator",
+         {{"type", "object"},
+          {"required", {"wall_s", "simulated_us", "instructions", "packet_hops", "events", "peak_rss_MB"}},
+          {"properties",
+           {{"wall_s", number},
+            {"simulated_us", number},
+            {"instructions", whole},
+            {"packet_hops", whole},
+            {"events", whole},
+            {"peak_rss_MB", number}}}}}}},
+      {"allOf", rows_of}};
+}
+
+}  // namespace cm384::studies
