@@ -30,7 +30,7 @@ endif()
 # Precompiled headers: reading the headers of the libraries costs more than compiling our own lines. Sources include
 # what they use all the same; CM384_PCH=OFF builds without, which `./dev verify` does.
 #     models   the standard library and fmt
-#     studies  JSON and the options of the command line as well
+#     json     JSON as well
 #     tests    GoogleTest as well
 option(CM384_PCH "precompiled headers" ON)
 set(std_headers <algorithm> <array> <atomic> <bit> <cassert> <cstdint> <cstring> <deque> <functional> <map> <memory>
@@ -51,23 +51,17 @@ function(cm384_pch kind)
   target_precompile_headers(cm384_pch_${kind} PRIVATE ${arg_HEADERS})
 endfunction()
 cm384_pch(models HEADERS ${std_headers} <fmt/format.h> LINK fmt::fmt)
-cm384_pch(studies
-          HEADERS ${std_headers} <fmt/format.h> <nlohmann/json.hpp> <boost/program_options/options_description.hpp>
-                  <boost/program_options/variables_map.hpp> <boost/program_options/value_semantic.hpp>
-          LINK fmt::fmt nlohmann_json::nlohmann_json Boost::program_options)
+cm384_pch(json HEADERS ${std_headers} <fmt/format.h> <nlohmann/json.hpp> LINK fmt::fmt nlohmann_json::nlohmann_json)
 function(cm384_use_pch name kind)
   if(CM384_PCH AND NOT kind STREQUAL none)
     target_compile_options(${name} PRIVATE -fpch-preprocess)
     target_precompile_headers(${name} REUSE_FROM cm384_pch_${kind})
     # Their definitions are part of what was precompiled.
     target_link_libraries(${name} PRIVATE fmt::fmt)
-    if(kind STREQUAL studies)
-      target_link_libraries(${name} PRIVATE Boost::program_options)
-    endif()
   endif()
 endfunction()
 
-# cm384_library(NAME SOURCES ... [LINK ...] [PCH models|studies|none]): a static library of one room or part.
+# cm384_library(NAME SOURCES ... [LINK ...] [PCH models|json|none]): a static library of one room or part.
 function(cm384_library name)
   cmake_parse_arguments(arg "" "PCH" "SOURCES;LINK" ${ARGN})
   add_library(${name} STATIC ${arg_SOURCES})
