@@ -86,7 +86,6 @@ function(cm384_test name)
   cm384_use_pch(${name} tests)
   # GCC 12 sees accesses out of bounds in concatenations of strings that are none (its bug 105651).
   target_compile_options(${name} PRIVATE -Wno-array-bounds -Wno-restrict -Wno-stringop-overflow)
-  target_compile_definitions(${name} PRIVATE CM384_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES TIMEOUT 600)
   if(arg_LABELS)
@@ -95,6 +94,16 @@ function(cm384_test name)
   if("verify" IN_LIST arg_LABELS)
     set_tests_properties(${name} PROPERTIES TIMEOUT 3600)
   endif()
+endfunction()
+
+# cm384_source_dir(NAME ...): what tests that read files of the project call its folder. For these alone: it would keep
+# objects from being shared by checkouts in different folders.
+function(cm384_source_dir)
+  foreach(name IN LISTS ARGN)
+    if(TARGET ${name})
+      target_compile_definitions(${name} PRIVATE CM384_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+    endif()
+  endforeach()
 endfunction()
 
 # cm384_benchmark(NAME SOURCES ... [LINK ...]): a Google Benchmark program, run by `./dev bench`.
