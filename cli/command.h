@@ -44,7 +44,7 @@ struct HelpOption {
   bool help = false;
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
-    visit("help", self.help, "this list");
+    visit("help", self.help, "this list", hw::Letter{'h'});
   }
 };
 

@@ -24,6 +24,7 @@ std::span<const Command* const> all_commands() {
       &kTraceGenerateRoutingCommand,
       &kTraceGenerateTrafficCommand,
       &kReportCommand,
+      &kKernelBuildCommand,
       &kSchemaCommand,
       &kCompletionCommand,
       &kManualCommand,

@@ -17,6 +17,7 @@ extern const Command kMachineListCommand, kMachineShowCommand, kMachineCheckComm
 extern const Command kCompareCommand;
 extern const Command kBaselineCheckCommand, kBaselineUpdateCommand;
 extern const Command kReportCommand;
+extern const Command kKernelBuildCommand;
 extern const Command kTraceInfoCommand, kTraceCheckCommand, kTraceConvertCommand, kTraceCutCommand;
 extern const Command kTraceReplayCommand;
 extern const Command kTraceGenerateRoutingCommand, kTraceGenerateTrafficCommand;

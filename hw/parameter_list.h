@@ -31,6 +31,7 @@ struct Parameter {
   std::string_view form;                // of a text
   void (*check)(std::string_view) = nullptr;  // of a text
   std::vector<Needs> needs;                   // of an option
+  char letter = 0;                            // of an option: -o; 0: none
 };
 
 // A text with a form of its own (Texts): not separated by commas, but given several times.
@@ -154,6 +155,7 @@ class Lister {
 
  private:
   static void attribute(Parameter& parameter, const Needs& needs) { parameter.needs.push_back(needs); }
+  static void attribute(Parameter& parameter, Letter letter) { parameter.letter = letter.letter; }
   template <class T>
   Parameter& append(std::string_view name, T& value, std::string_view sentence) {
     static_assert(IsValue<T>::value, "a parameter is a bool, number, string, quantity or list of such");

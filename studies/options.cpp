@@ -76,9 +76,9 @@ class Semantic final : public po::value_semantic {
 void add_to(po::options_description& description, const OptionGroup& group) {
   // The description owns what it is given.
   for (const Parameter& option : group.options) {
-    const std::string letter = option.key == "help" ? ",h" : "";
-    description.add_options()((option.key + letter).c_str(), new Semantic(option),
-                              std::string(option.sentence).c_str());
+    std::string names = option.key;
+    if (option.letter != 0) names += fmt::format(",{}", option.letter);
+    description.add_options()(names.c_str(), new Semantic(option), std::string(option.sentence).c_str());
   }
 }
 

@@ -4,7 +4,7 @@
 //
 //     template <class Self, class Visitor>
 //     static void describe(Self& self, Visitor&& visit) {
-//       visit("stacks", self.stacks, Range{1, 16}, "HBM stacks a die");
+//       visit("stacks", self.stacks, Range{1, 16}, "HBM stacks per die");
 //       visit("t_rc", self.t_rc, Range{1_ps, 10_us}, "shortest time from ACT to ACT of one bank");
 //     }
 //
@@ -14,7 +14,8 @@
 // hw/presets, each with where it comes from.
 //
 // Options of the command line are declared in the same way (studies/options.h). They also have lists
-// (std::vector of int, double, Bytes, std::string), bools with names (Either), texts of a form, and Needs.
+// (std::vector of int, double, Bytes, std::string), bools with names (Either), texts of a form, a Letter, and
+// Needs.
 #pragma once
 
 #include <string_view>
@@ -50,6 +51,11 @@ struct Either {
 struct Form {
   std::string_view text;
   void (*check)(std::string_view) = nullptr;
+};
+
+// Of an option: its short form, `-o`.
+struct Letter {
+  char letter;
 };
 
 // Of an option: it has an effect only where another option is given, or has one of these values.

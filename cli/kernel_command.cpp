@@ -1,0 +1,98 @@
+// `cm384 kernel build`: a kernel's sources to an image for `cm384 run kernel`, with the headers and the
+// runtime that come with the program, of a build folder or an installed tree.
+#include <fmt/format.h>
+#include <spawn.h>
+#include <sys/wait.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "hw/error.h"
+#include "sim/installation.h"
+#include "sim/output_file.h"
+
+namespace cm384::cli {
+namespace {
+
+constexpr const char* kCompiler = "riscv64-unknown-elf-g++";
+
+struct BuildOptions {
+  studies::Texts source;
+  std::string out;
+  studies::Texts include, define;
+  std::string optimise = "2";
+  bool verbose = false;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    using hw::Letter;
+    using studies::Form;
+    visit("source", self.source, Form{"FILE"}, "C++ sources of one kernel; one of them has kernel_main");
+    visit("out", self.out, Form{"FILE"}, "the image; if not set, the first source's name with .elf",
+          Letter{'o'});
+    visit("include", self.include, Form{"DIR"}, "where to look for headers; several times", Letter{'I'});
+    visit("define", self.define, Form{"NAME[=VALUE]"}, "a macro; several times", Letter{'D'});
+    visit("optimise", self.optimise, studies::OneOf{{"0", "1", "2", "3", "s"}},
+          "optimisation level of the compiler; predictions are made with 2", Letter{'O'});
+    visit("verbose", self.verbose, "print the compiler's command line", Letter{'v'});
+  }
+};
+
+// Runs a program found on PATH and waits for it; its exit code. Throws InputError if it is not there.
+int run_program(const std::vector<std::string>& words) {
+  std::vector<char*> argv;
+  for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  pid_t child = 0;
+  const int error = posix_spawnp(&child, argv[0], nullptr, nullptr, argv.data(), environ);
+  if (error == ENOENT) {
+    throw InputError(
+        fmt::format("{} is not on PATH; Debian's package gcc-riscv64-unknown-elf has it", words.front()));
+  }
+  if (error != 0) throw std::system_error(error, std::generic_category(), words.front());
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0) {
+    if (errno != EINTR) throw std::system_error(errno, std::generic_category(), "waitpid");
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : kInternalError;
+}
+
+int build(const Program&, const BuildOptions& options, const studies::Given&) {
+  namespace fs = std::filesystem;
+  if (options.source.empty()) throw InputError("kernel build: no source file given");
+  for (const std::string& source : options.source) {
+    if (!fs::is_regular_file(source)) throw InputError(fmt::format("{}: no such file", source));
+  }
+  const auto runtime = find_installed("share/cm384/firmware/runtime/kernel.ld");
+  if (!runtime) throw InputError("share/cm384/firmware is neither above the program nor in CM384_HOME");
+  const fs::path folder = fs::path(*runtime).parent_path();
+  const std::string home = folder.parent_path().parent_path().string();
+  const std::string out =
+      options.out.empty() ? fs::path(options.source.front()).replace_extension(".elf").string() : options.out;
+  // Found out before the compiler runs; the file is replaced when the image is whole.
+  NamedOutput image(out);
+
+  std::vector<std::string> words{kCompiler, fmt::format("@{}/kernel.flags", folder.string()),
+                                 "-O" + options.optimise, "-I" + home, "-I" + folder.string()};
+  for (const std::string& name : options.include) words.push_back("-I" + name);
+  for (const std::string& name : options.define) words.push_back("-D" + name);
+  words.insert(words.end(), {"-T", (folder / "kernel.ld").string(), (folder / "start.cpp").string(),
+                             (folder / "memory.cpp").string()});
+  words.insert(words.end(), options.source.begin(), options.source.end());
+  words.insert(words.end(), {"-lgcc", "-o", image.name()});
+  if (options.verbose) fmt::print(stderr, "{}\n", fmt::join(words, " "));
+  if (const int code = run_program(words); code != 0)
+    throw InputError(fmt::format("kernel build: the compiler ended with {}; {} is not made", code, out));
+  image.commit();
+  return kDone;
+}
+
+}  // namespace
+
+constinit const Command kKernelBuildCommand = make_command<BuildOptions, build>(
+    "kernel build", "SOURCE.. [-o OUT]", "compile a kernel for `cm384 run kernel`", "source", -1);
+
+}  // namespace cm384::cli
