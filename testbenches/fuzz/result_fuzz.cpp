@@ -9,6 +9,7 @@
 #include "report/comparison.h"
 #include "report/junit.h"
 #include "report/published.h"
+#include "studies/table.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace cm384;
