@@ -66,10 +66,10 @@ void check_topology(const Machine& machine) {
 void check_memory(const Machine& machine) {
   const Hbm& hbm = machine.memory.hbm;
   require(hbm.capacity <= kAddressableMemory, "hbm.capacity", hbm.capacity.count,
-          "at most 64GiB, what global addresses hold a die");
+          "at most 64GiB, what global addresses hold per die");
   require(machine.die.aic + machine.die.aiv <= machine.memory.on_die_network.core_ports,
           "on_die_network.core_ports", machine.memory.on_die_network.core_ports,
-          "at least die.aic + die.aiv, one a core");
+          "at least die.aic + die.aiv, one per core");
   const auto power = [](const std::string& key, std::int64_t value) {
     require(std::has_single_bit(static_cast<std::uint64_t>(value)), key, value, "a power of two");
   };

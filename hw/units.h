@@ -44,7 +44,7 @@ struct Bytes {
   constexpr auto operator<=>(const Bytes&) const = default;
 };
 
-// A data rate in bytes a second (GB/s is 10^9 bytes a second, as in the papers).
+// A data rate in bytes per second (GB/s is 10^9 bytes per second, as in the papers).
 struct Bandwidth {
   std::int64_t bytes_per_second = 0;
   constexpr auto operator<=>(const Bandwidth&) const = default;
@@ -117,7 +117,7 @@ class Clock {
  private:
   static constexpr std::int64_t kPsPerSecond = 1'000'000'000'000;
 
-  // Period of `units` things at `rate` of them a second.
+  // Period of `units` things at `rate` of them per second.
   constexpr Clock(std::int64_t units, std::int64_t rate) {
     const std::int64_t common = std::gcd(units, rate);
     const std::int64_t rest = std::gcd(kPsPerSecond, rate / common);

@@ -1,9 +1,9 @@
-// A timeline of chosen dies as Chrome trace JSON, which Perfetto and chrome://tracing read: a process a die,
-// and lanes as the vendor's profiler has them.
+// A timeline of chosen dies as Chrome trace JSON, which Perfetto and chrome://tracing read: one process per
+// die, and lanes as the vendor's profiler has them.
 //
-// A die has a lane of kernels and one of tasks, one a stream, one an SDMA channel, two a UB port (out and
-// in), and for each core SCALAR, VECTOR, MTE2, MTE3 and the kernel's phases; of a cube core CUBE, MTE1 and
-// FIXP in place of VECTOR. A flag is an arrow from what set it to what waited for it. Lanes of streams,
+// A die has a lane of kernels and one of tasks, one per stream, one per SDMA channel, two per UB port (out
+// and in), and for each core SCALAR, VECTOR, MTE2, MTE3 and the kernel's phases; of a cube core CUBE, MTE1
+// and FIXP in place of VECTOR. A flag is an arrow from what set it to what waited for it. Lanes of streams,
 // channels and cube cores come with their first use.
 #pragma once
 

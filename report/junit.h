@@ -1,4 +1,4 @@
-// A comparison as JUnit XML, which CI systems show: one test case a row, one for the conditions.
+// A comparison as JUnit XML, which CI systems show: one test case per row, one for the conditions.
 #pragma once
 
 #include <string>

@@ -74,7 +74,7 @@ class CubeRun {
   Totals before_;
 };
 
-// Peak of a die in operations a second.
+// Peak of a die in operations per second.
 double cube_peak(const hw::Machine& machine, cm384_gemm_type type);
 // "MTE2: busy 93 %, waits for MTE1 4 %": the busiest pipe.
 std::string bottleneck(const std::vector<PipeShare>& pipes);

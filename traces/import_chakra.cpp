@@ -368,7 +368,7 @@ class ChakraImport {
 
 ImportNotes import_chakra(const std::vector<std::string>& paths, const ImportOptions& options,
                           TrafficSink& sink) {
-  if (paths.empty()) throw InputError("chakra: no file named; allowed: one a rank");
+  if (paths.empty()) throw InputError("chakra: no file named; allowed: one per rank");
   ChakraImport import(paths, options);
   import.write(sink);
   return import.notes();

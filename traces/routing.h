@@ -10,7 +10,7 @@
 
 namespace cm384::traces {
 
-// One row of top_k different expert numbers a token.
+// One row of top_k different expert numbers per token.
 struct Routing {
   int top_k = 0;
   int experts = 0;
@@ -32,7 +32,7 @@ struct RoutingReadOptions {
   int layer = -1;             // rows of other layers are skipped; -1: the layer of the first row
 };
 
-// Reads a vLLM router log in JSON lines: an optional meta line with "top_k", then one "route" line a token.
+// Reads a vLLM router log in JSON lines: an optional meta line with "top_k", then one "route" line per token.
 // Throws InputError naming file, line, field, what was found and what is allowed.
 Routing read_routing(const std::string& path, const RoutingReadOptions& options = {});
 Routing read_routing(std::istream& in, const std::string& name, const RoutingReadOptions& options = {});
@@ -54,7 +54,7 @@ Routing hot_routing(std::int64_t rows, int top_k, int experts, double share, std
 Routing drifting_routing(std::int64_t rows, int top_k, int experts, double exponent, std::int64_t period,
                          std::uint64_t seed);
 
-// As the reader takes it: a meta line, then one line a token. `made` says how, for people.
+// As the reader takes it: a meta line, then one line per token. `made` says how, for people.
 void write_routing(const std::string& path, const Routing& routing, const std::string& made);
 
 // What `--routing` says.

@@ -36,8 +36,8 @@ class Reader {
     ++number_;
     if (text.find_first_not_of(" \t\r") == std::string::npos) return;
     Json json = Json::parse(text, nullptr, false);
-    if (json.is_discarded()) fail("", "is no JSON; allowed is one object a line");
-    if (!json.is_object()) fail("", fmt::format("is {}; allowed is one object a line", json.type_name()));
+    if (json.is_discarded()) fail("", "is no JSON; allowed is one object per line");
+    if (!json.is_object()) fail("", fmt::format("is {}; allowed is one object per line", json.type_name()));
     const auto type = json.find("type");
     if (type == json.end() || !type->is_string())
       fail("type", "is missing; allowed are \"meta\" and \"route\"");

@@ -1,4 +1,4 @@
-// Traffic traces as CSV, one record a line:
+// Traffic traces as CSV, one record per line:
 //
 //     id,kind,start_ps,end_ps,source,core,target,operation,offset,bytes,bursts,stride,lane,via,l2,dependencies
 //     7,transfer,1200,2500,die3,11,die4,write,4096,7680,1,0,0,,yes,2:completion:350 5:arrival:0

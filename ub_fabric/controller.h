@@ -82,7 +82,7 @@ class UbController final : public sim::RemotePort {
   std::uint64_t pending() const { return pending_; }
   // Packets sent by its ports and, where there is one, its half of the package link.
   std::uint64_t packet_hops() const { return ports_.packets() + package_.packets(); }
-  // Sending ends of its ports, one a sub-plane: counters, busy time, faults, observers.
+  // Sending ends of its ports, one per sub-plane: counters, busy time, faults, observers.
   LinkBank& ports() { return ports_; }
   const LinkBank& ports() const { return ports_; }
   const PackageLink& package_link() const { return package_; }

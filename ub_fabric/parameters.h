@@ -12,7 +12,7 @@ struct Parameters {
   hw::PackageLink package_link;
 };
 
-// Throws InputError with one line where values do not fit together (ports a chip, odd lanes, page size).
+// Throws InputError with one line where values do not fit together (ports per chip, odd lanes, page size).
 void check(const Parameters& parameters);
 
 // Nothing crosses from a die, a CPU socket or a sub-plane to another in less: the width of a window

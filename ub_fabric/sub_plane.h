@@ -1,4 +1,4 @@
-// One of the independent sub-planes of the Unified Bus: an L1 switch chip a node, L2 chips above them, and
+// One of the independent sub-planes of the Unified Bus: one L1 switch chip per node, L2 chips above them, and
 // the links between, as one module with its own event queue. Links share nothing between sub-planes.
 //
 // Transaction-level switch chip: input buffers a (port, virtual lane) with credits, virtual output queues,
@@ -131,7 +131,7 @@ class SubPlane {
   std::vector<std::uint16_t> chip_of_;  // an input or output number
   std::vector<std::uint8_t> turn_;      // next L2 chip, an input
   std::vector<Attachment> attached_;
-  std::vector<SwitchChip*> foreign_;  // a chip; nullptr: built in
+  std::vector<SwitchChip*> foreign_;  // per chip; nullptr: built in
   sim::PerWorker<std::uint64_t> injected_;
   std::uint64_t delivered_ = 0;
 };

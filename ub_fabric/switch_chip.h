@@ -8,13 +8,13 @@
 namespace cm384::ub {
 
 // What a sub-plane offers to a chip in it. Ports of an L1 chip: the node's dies, its sockets, then one a L2
-// chip; of an L2 chip: one a node.
+// chip; of an L2 chip: one per node.
 class ChipHost {
  public:
   virtual Time now() const = 0;
   virtual unsigned ports() const = 0;
   virtual unsigned lanes() const = 0;
-  // The output port for a packet that came in by `input`. Ask once a packet: policies keep state.
+  // The output port for a packet that came in by `input`. Ask once per packet: policies keep state.
   virtual unsigned route(unsigned input, Hop hop) = 0;
   // When the output's link can take the next packet.
   virtual Time free_at(unsigned output) const = 0;

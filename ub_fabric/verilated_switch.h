@@ -151,7 +151,7 @@ class VerilatedSwitch final : public RtlSwitch {
     }
   }
 
-  // Tells the output of new credits, those of one lane a cycle, and whether its link takes flits.
+  // Tells the output of new credits, those of one lane per cycle, and whether its link takes flits.
   void control(ChipHost& host, unsigned port) {
     Output& out = outputs_[port];
     set_field(model_->ready_i, port, 1, out.hold == 0 ? 1 : 0);

@@ -1,10 +1,10 @@
 /* Arguments and buffers of kernel `all_to_all`: what a die computes between the copies of the basic flow
  * (three all-to-alls by SDMA, [P] 4.2.1). Plain C, read by host and kernel. One launch is one step.
  *
- * A buffer that is exchanged has one region a rank, `region_rows` rows of bf16 [hidden] each, so that its
+ * A buffer that is exchanged has one region per rank, `region_rows` rows of bf16 [hidden] each, so that its
  * addresses need no agreement: in `send` and `returned` the region of the rank that owns the experts, in
  * `received` and `results` that of the rank that owns the tokens. In a region rows stand in the order local
- * expert, pair. A message of counts is int32 [local_experts], `message_bytes` long, one a rank.
+ * expert, pair. A message of counts is int32 [local_experts], `message_bytes` long, one per rank.
  */
 #ifndef CM384_ABI_ALL_TO_ALL_H
 #define CM384_ABI_ALL_TO_ALL_H
@@ -24,7 +24,7 @@ struct cm384_all_to_all {
   uint32_t ranks;
   uint32_t batch;
   uint32_t top_k;
-  uint32_t hidden; /* elements a row; multiple of 32 */
+  uint32_t hidden; /* elements per row; multiple of 32 */
   uint32_t experts;
   uint32_t local_experts; /* most on any rank */
   uint32_t region_rows;

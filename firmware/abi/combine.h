@@ -14,8 +14,8 @@
 #include "firmware/abi/dispatch.h"
 
 enum cm384_combine_completion {
-  CM384_COMBINE_FLAG = 0,  /* a 32 B store a row, ascend-facts B4 */
-  CM384_COMBINE_ATOMIC = 1 /* a remote atomic add a row, [P] 4.2.1 */
+  CM384_COMBINE_FLAG = 0,  /* a 32 B store per row, ascend-facts B4 */
+  CM384_COMBINE_ATOMIC = 1 /* a remote atomic add per row, [P] 4.2.1 */
 };
 
 struct cm384_combine {
@@ -23,7 +23,7 @@ struct cm384_combine {
   uint32_t ranks;
   uint32_t batch;       /* tokens of this rank */
   uint32_t top_k;       /* routed experts a token */
-  uint32_t hidden;      /* elements a row; multiple of 32 */
+  uint32_t hidden;      /* elements per row; multiple of 32 */
   uint32_t experts;     /* logical routed experts */
   uint32_t shared;      /* shared experts that every token went to by dispatch (0 or more), weight 1 */
   uint32_t own_experts; /* expert slots on this rank */

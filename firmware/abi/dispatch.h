@@ -48,7 +48,7 @@ struct cm384_dispatch {
   uint32_t ranks;
   uint32_t batch;         /* tokens of this rank */
   uint32_t top_k;         /* routed experts a token */
-  uint32_t hidden;        /* elements a row; multiple of 32 */
+  uint32_t hidden;        /* elements per row; multiple of 32 */
   uint32_t experts;       /* logical routed experts */
   uint32_t shared;        /* shared experts every token also goes to (0 or more) */
   uint32_t slots;         /* physical expert slots of the machine, shared ones inside */

@@ -1,4 +1,4 @@
-/* Arguments of kernel `gemm`: grouped matrix multiplication on cube cores, C = A * transpose(B) a group.
+/* Arguments of kernel `gemm`: grouped matrix multiplication on cube cores, C = A * transpose(B) per group.
  * Plain C.
  *
  * Rows of A and C are those of group 0, then of group 1, and so on; a group may have none. BF16 alone: groups
@@ -33,7 +33,7 @@ struct cm384_gemm {
   uint64_t c; /* GM: rows x n BF16, c_pitch bytes apart */
   uint64_t a_pitch, c_pitch;
   uint64_t a_group, c_group; /* bytes from a group's first row to the next group's; both 0: rows follow on */
-  uint64_t group_rows;       /* GM: uint32_t a group, group_row_words words apart; 0 words: one for all */
+  uint64_t group_rows;       /* GM: uint32_t per group, group_row_words words apart; 0 words: one for all */
   uint64_t token_scales;     /* GM: float a row (INT8) */
   uint64_t channel_scales;   /* GM: float a group and column (INT8) */
   uint64_t workspace;        /* GM: CM384_GEMM_WORKSPACE(tiling) bytes a block (INT8) */
@@ -46,7 +46,7 @@ struct cm384_gemm {
 
 /* Columns of a tile in the workspace and in the UBuffer. */
 #define CM384_GEMM_PITCH(tile_n) (((tile_n) + 15u) / 16u * 16u)
-/* Two tiles of S32 a block. */
+/* Two tiles of S32 per block. */
 #define CM384_GEMM_WORKSPACE(t) (2ull * (t).tile_m * CM384_GEMM_PITCH((t).tile_n) * 4u)
 /* UBuffer an AIV takes: two pieces of S32 and of BF16, the scales of columns, rows, and rows spread over
  * blocks. */

@@ -27,7 +27,7 @@ struct cm384_mla_prolog {
   uint64_t x;                          /* GM: tokens x hidden */
   uint64_t gamma_x, gamma_q, gamma_kv; /* GM: hidden, q_lora, 512 */
   uint64_t rope;  /* GM: float, tokens x 128: cosines of elements 0 .. 63, sines, those of 0 .. 31 negated */
-  uint64_t slots; /* GM: uint32_t a token, where it goes in the cache: page * 128 + place in the page */
+  uint64_t slots; /* GM: uint32_t per token, where it goes in the cache: page * 128 + place in the page */
   uint64_t kv;    /* GM: pages */
   struct cm384_gemm down;   /* a: x', written by the AIVs; c: latents */
   struct cm384_gemm up;     /* a: normed latents of the queries, written by the AIVs; c: queries */

@@ -27,14 +27,14 @@ struct cm384_p2p {
   uint32_t pattern;
   uint32_t warmup;        /* buffers = 1, PING: the first this many samples are not counted */
   uint32_t rounds;        /* PING and ECHO: round trips, warm-up inside */
-  uint64_t bytes;         /* moved by a block, in chunks; the range is walked once */
+  uint64_t bytes;         /* moved per block, in chunks; the range is walked once */
   uint64_t target;        /* GM address, any memory */
   uint64_t target_stride; /* bytes from one block's range to the next one's */
   uint64_t target_flag;   /* PING, ECHO: where block b's flag goes: target_flag + b * 512 */
   uint64_t own_flag;      /* PING, ECHO: where block b's flag arrives, own die: own_flag + b * 512 */
   uint64_t keep; /* READ, own die, 0: none: block b stores its last chunk at keep + b * keep_stride */
   uint64_t keep_stride;
-  uint64_t results; /* own die: one cm384_p2p_result a block, 512 B apart */
+  uint64_t results; /* own die: one cm384_p2p_result per block, 512 B apart */
 };
 
 #define CM384_P2P_BUFFER_BYTES (184u * 1024u)

@@ -22,7 +22,7 @@ struct cm384_stream {
   uint32_t buffers;      /* 1..8 */
   uint32_t passes;       /* how often the whole is read */
   uint32_t wait_for_reuse; /* 0: nothing consumes the data, so later instructions may overwrite it at once */
-  uint64_t results;        /* own die: one cm384_stream_result a block, 512 B apart */
+  uint64_t results;        /* own die: one cm384_stream_result per block, 512 B apart */
 };
 
 #define CM384_STREAM_BUFFER_BYTES (184u * 1024u)

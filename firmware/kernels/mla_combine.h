@@ -19,7 +19,8 @@ class MlaCombine {
 
  private:
   static constexpr uint32_t kRows = 8, kMostSplits = 32, kRowBytes = CM384_MLA_LATENT * 4;
-  // UBuffer: maxima, sums and weights of all splits; the largest maximum, its total; a weight a block; sums.
+  // UBuffer: maxima, sums and weights of all splits; the largest maximum, its total; a weight per block;
+  // sums.
   static constexpr uint32_t kMaxima = 0, kTotals = kMaxima + kMostSplits * 32,
                             kWeights = kTotals + kMostSplits * 32, kLargest = kWeights + kMostSplits * 32,
                             kTotal = kLargest + 32, kSpread = kTotal + 32, kSum = kSpread + 256,

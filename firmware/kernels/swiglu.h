@@ -1,4 +1,4 @@
-// silu(gate) * up of one row after another, quantised to INT8 with a scale a row: a vector core's work
+// silu(gate) * up of one row after another, quantised to INT8 with a scale per row: a vector core's work
 // between the two multiplications of an expert's feed-forward network.
 #pragma once
 

@@ -20,18 +20,18 @@ struct CubeCore {
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
     visit("queue_depth", self.queue_depth, Range{1, 64},
-          "instructions the queue of a cube core's pipe holds");
+          "instructions that the queue of each cube-core pipe holds");
     visit("mmad_setup", self.mmad_setup, Range{0, 1000},
-          "cycles of an MMAD on top of one a step of 16 rows x 32 B x 16 columns");
-    visit("mmad_f32_passes", self.mmad_f32_passes, Range{1, 16}, "cycles a step where A and B are FP32");
+          "cycles of an MMAD on top of one cycle per step of 16 rows x 32 B x 16 columns");
+    visit("mmad_f32_passes", self.mmad_f32_passes, Range{1, 16}, "cycles per step when A and B are FP32");
     visit("l0a_bytes_per_cycle", self.l0a_bytes_per_cycle, Range{32, 4096}, "rate of MTE1 from L1 to L0A");
     visit("l0b_bytes_per_cycle", self.l0b_bytes_per_cycle, Range{32, 4096}, "rate of MTE1 from L1 to L0B");
     visit("table_bytes_per_cycle", self.table_bytes_per_cycle, Range{1, 4096},
           "rate from L1 to the bias table and the fixpipe buffer");
     visit("load_latency", self.load_latency, Range{0, 1000},
-          "cycles from a load's last byte on MTE1 to its being visible");
+          "cycles from the last byte of a load on MTE1 until it is visible");
     visit("fixpipe_bytes_per_cycle", self.fixpipe_bytes_per_cycle, Range{1, 4096},
-          "rate of FIX from L0C to global memory, in bytes of the result, whole sectors of 128 B");
+          "rate of FIX from L0C to global memory, in result bytes, rounded up to sectors of 128 B");
   }
 };
 

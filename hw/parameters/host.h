@@ -14,15 +14,15 @@ struct Host {
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
-    visit("call", self.call, Range{Time{0}, 1_ms}, "of a host thread that each call of the runtime takes");
+    visit("call", self.call, Range{Time{0}, 1_ms}, "time of a host thread per runtime call");
     visit("submit_latency", self.submit_latency, Range{Time{0}, 1_ms},
-          "from a call that submits an entry to the entry's leaving the host: runtime and driver");
+          "from the call that submits an entry until the entry leaves the host: runtime and driver");
     visit("doorbell_latency", self.doorbell_latency, Range{Time{0}, 1_ms},
-          "of a posted write of the host, of an entry or a doorbell, to a die");
+          "latency of a posted write (entry or doorbell) from the host to a die");
     visit("completion_latency", self.completion_latency, Range{Time{0}, 1_ms},
-          "from an entry's completion to its being seen by a host thread that waits for it");
+          "from the completion of an entry until the host thread waiting for it sees it");
     visit("message_latency", self.message_latency, Range{1_us, 10_ms},
-          "of a message between the host threads of two dies; a barrier of host threads takes two");
+          "latency of a message between the host threads of two dies; a barrier of host threads takes two");
   }
 };
 

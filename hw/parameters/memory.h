@@ -25,21 +25,21 @@ struct OnDieNetwork {
     using namespace literals;
     visit("clock", self.clock, Range{100_MHz, 10_GHz}, "clock of the on-die network");
     visit("core_ports", self.core_ports, Range{1, 128},
-          "ports for AI cores, one a core; requester ids from 0");
+          "ports for AI cores, one per core; requester ids start at 0");
     visit("external_ports", self.external_ports, Range{1, 64},
-          "ports for Unified Bus controller and SDMA; requester ids after the cores'");
+          "ports for the Unified Bus controller and SDMA; requester ids follow those of the cores");
     visit("request_latency", self.request_latency, Range{0_ns, 10_us}, "from a port to an L2 slice");
     visit("response_latency", self.response_latency, Range{0_ns, 10_us}, "from an L2 slice to a port");
     visit("hbm_read_bytes_per_cycle", self.hbm_read_bytes_per_cycle, Range{1, 1024},
-          "a core port's rate for reads that miss in L2");
+          "rate of a core port for reads that miss in L2");
     visit("l2_read_bytes_per_cycle", self.l2_read_bytes_per_cycle, Range{1, 1024},
-          "a core port's rate for reads that hit in L2");
+          "rate of a core port for reads that hit in L2");
     visit("write_bytes_per_cycle", self.write_bytes_per_cycle, Range{1, 1024},
-          "a core port's rate for writes");
+          "rate of a core port for writes");
     visit("realign_bytes_per_cycle", self.realign_bytes_per_cycle, Range{1, 1024},
-          "a core port's rate for a run of addresses that starts inside a sector");
+          "rate of a core port for contiguous accesses that start inside a sector");
     visit("external_bytes_per_cycle", self.external_bytes_per_cycle, Range{1, 4096},
-          "an external port's rate, for each direction");
+          "rate of an external port, per direction");
   }
 };
 
@@ -59,24 +59,25 @@ struct L2 {
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
     using namespace literals;
-    visit("capacity", self.capacity, Range{64_KiB, 4096_MiB}, "bytes of L2 a die");
-    visit("line", self.line, Range{512_B, 512_B}, "bytes of a line, the grain of tags and of serialisation");
+    visit("capacity", self.capacity, Range{64_KiB, 4096_MiB}, "L2 capacity per die");
+    visit("line", self.line, Range{512_B, 512_B},
+          "bytes per line, the granularity of tags and of serialisation");
     visit("sector", self.sector, Range{64_B, 512_B},
-          "bytes of a sector, the grain of validity; a power of two");
-    visit("ways", self.ways, Range{1, 16}, "lines of a set");
-    visit("slices", self.slices, Range{1, 128}, "independent slices, lines interleaved over them");
+          "bytes per sector, the granularity of validity; a power of two");
+    visit("ways", self.ways, Range{1, 16}, "lines per set");
+    visit("slices", self.slices, Range{1, 128}, "independent slices; lines are interleaved across them");
     visit("slice_bandwidth", self.slice_bandwidth, Range{1_GBps, 10'000_GBps},
-          "a slice's rate, reads and writes");
+          "bandwidth per slice, reads and writes together");
     visit("hit_latency", self.hit_latency, Range{0_ns, 10_us},
-          "from a read at its slice to data, or to a miss");
+          "from the arrival of a read at its slice to data, or to a detected miss");
     visit("write_latency", self.write_latency, Range{0_ns, 10_us},
-          "from a write at its slice to its acknowledgement");
+          "from the arrival of a write at its slice to its acknowledgement");
     visit("line_hold", self.line_hold, Range{0_ns, 10_us},
-          "time one requester holds a line before another requester gets it");
+          "time for which one requester holds a line before another requester gets it");
     visit("atomic_latency", self.atomic_latency, Range{0_ns, 10_us},
-          "extra time of an atomic add at its slice");
+          "extra time per atomic add at its slice");
     visit("fetch", self.fetch, Range{64_B, 512_B},
-          "bytes fetched from HBM on a read miss, a multiple of sectors");
+          "bytes fetched from HBM per read miss, a multiple of the sector");
   }
 };
 
@@ -118,22 +119,23 @@ struct Hbm {
   static void describe(Self& self, Visitor&& visit) {
     using namespace literals;
     const auto delay = Range{0_ps, 10_us};
-    visit("capacity", self.capacity, Range{64_MiB, 1024_GiB}, "bytes of HBM a die");
-    visit("stacks", self.stacks, Range{1, 16}, "HBM stacks a die; a power of two");
-    visit("pseudo_channels", self.pseudo_channels, Range{1, 64}, "pseudo-channels a stack; a power of two");
-    visit("bank_groups", self.bank_groups, Range{1, 8}, "bank groups a pseudo-channel; a power of two");
+    visit("capacity", self.capacity, Range{64_MiB, 1024_GiB}, "HBM capacity per die");
+    visit("stacks", self.stacks, Range{1, 16}, "HBM stacks per die; a power of two");
+    visit("pseudo_channels", self.pseudo_channels, Range{1, 64}, "pseudo-channels per stack; a power of two");
+    visit("bank_groups", self.bank_groups, Range{1, 8}, "bank groups per pseudo-channel; a power of two");
     visit("banks_per_group", self.banks_per_group, Range{1, 16},
-          "banks a bank group, over all stack ids; a power of two");
-    visit("row", self.row, Range{512_B, 8_KiB}, "bytes of a row (page) of one bank; a power of two");
-    visit("burst", self.burst, Range{32_B, 64_B}, "bytes of one column access of a pseudo-channel");
+          "banks per bank group, over all stack IDs; a power of two");
+    visit("row", self.row, Range{512_B, 8_KiB}, "bytes per row (page) of one bank; a power of two");
+    visit("burst", self.burst, Range{32_B, 64_B}, "bytes per column access of a pseudo-channel");
     visit("train_bank_groups", self.train_bank_groups, Range{1, 4},
-          "bank groups that the bursts of a 512 B line alternate over; 1, 2 or 4");
-    visit("hash", self.hash, "pseudo-channel and bank bits are XORed with row bits");
-    visit("clock", self.clock, Range{100_MHz, 10_GHz}, "command clock; timings round up to its cycles");
+          "bank groups across which the bursts of a 512 B line alternate; 1, 2 or 4");
+    visit("hash", self.hash, "whether pseudo-channel and bank bits are XORed with row bits");
+    visit("clock", self.clock, Range{100_MHz, 10_GHz}, "command clock; timings are rounded up to its cycles");
     visit("controller_latency", self.controller_latency, Range{0_ns, 10_us},
-          "from an L2 miss to the channel and back, both ways together, without the DRAM itself");
-    visit("write_queue", self.write_queue, Range{1, 64},
-          "writes of up to a line that a pseudo-channel gathers before it turns its bus to drain them");
+          "round trip between an L2 miss and the channel, without the DRAM itself");
+    visit(
+        "write_queue", self.write_queue, Range{1, 64},
+        "writes of up to a line that a pseudo-channel collects before it turns its bus around to drain them");
     visit("refresh", self.refresh, OneOf{{"per-bank", "all-bank", "off"}}, "how rows are refreshed");
     visit("t_rcd_read", self.t_rcd_read, delay, "ACT to RD of one bank");
     visit("t_rcd_write", self.t_rcd_write, delay, "ACT to WR of one bank");
@@ -144,16 +146,16 @@ struct Hbm {
     visit("t_ccd_l", self.t_ccd_l, delay, "column to column, same bank group");
     visit("t_rrd_s", self.t_rrd_s, delay, "ACT to ACT, different bank groups");
     visit("t_rrd_l", self.t_rrd_l, delay, "ACT to ACT, same bank group");
-    visit("t_faw", self.t_faw, delay, "window that holds at most four ACTs");
+    visit("t_faw", self.t_faw, delay, "window with at most four ACTs");
     visit("t_wr", self.t_wr, delay, "end of write data to PRE of one bank");
     visit("t_wtr_s", self.t_wtr_s, delay, "end of write data to RD, different bank groups");
     visit("t_wtr_l", self.t_wtr_l, delay, "end of write data to RD, same bank group");
     visit("t_rtp", self.t_rtp, delay, "RD to PRE of one bank");
     visit("read_latency", self.read_latency, delay, "RD to first data (CL)");
     visit("write_latency", self.write_latency, delay, "WR to first data (CWL)");
-    visit("t_refi", self.t_refi, Range{100_ns, 1_ms}, "time in which every bank is refreshed once");
-    visit("t_rfc_bank", self.t_rfc_bank, delay, "a bank is busy with its own refresh");
-    visit("t_rfc_all", self.t_rfc_all, delay, "a pseudo-channel is busy with an all-bank refresh");
+    visit("t_refi", self.t_refi, Range{100_ns, 1_ms}, "interval in which every bank is refreshed once");
+    visit("t_rfc_bank", self.t_rfc_bank, delay, "time for which a refresh occupies its bank");
+    visit("t_rfc_all", self.t_rfc_all, delay, "time for which an all-bank refresh occupies a pseudo-channel");
   }
 };
 

@@ -28,24 +28,24 @@ struct ScalarCoreParameters {
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
     visit("load_use", self.load_use, Range{1, 64},
-          "core cycles from the issue of a load that hits the data cache to the issue of its first user");
-    visit("multiply", self.multiply, Range{1, 64}, "core cycles from an integer multiply to its first user");
-    visit("divide", self.divide, Range{1, 256}, "core cycles from an integer divide to its first user");
+          "core cycles from the issue of a load that hits the data cache to the issue of its first consumer");
+    visit("multiply", self.multiply, Range{1, 64},
+          "core cycles from an integer multiply to its first consumer");
+    visit("divide", self.divide, Range{1, 256}, "core cycles from an integer divide to its first consumer");
     visit(
         "float_operation", self.float_operation, Range{1, 64},
         "core cycles from a single-precision add, multiply, fused multiply-add, compare or conversion to its "
-        "first user");
+        "first consumer");
     visit("float_divide", self.float_divide, Range{1, 256},
-          "core cycles from a single-precision divide to its first user");
+          "core cycles from a single-precision divide to its first consumer");
     visit("float_square_root", self.float_square_root, Range{1, 256},
-          "core cycles from a single-precision square root to its first user");
+          "core cycles from a single-precision square root to its first consumer");
     visit("taken_branch", self.taken_branch, Range{0, 64},
-          "core cycles lost at a branch or jump that is predicted taken and taken");
+          "core cycles lost at a branch or jump correctly predicted as taken");
     visit("branch_mispredict", self.branch_mispredict, Range{0, 64},
-          "core cycles lost at a branch predicted wrongly (backward is predicted taken, forward not taken) "
-          "or an "
-          "indirect jump that is no return");
-    visit("trap", self.trap, Range{0, 1000}, "core cycles lost at entry to a trap and at mret");
+          "core cycles lost at a mispredicted branch (backward is predicted taken, forward not taken) or at "
+          "an indirect jump that is not a return");
+    visit("trap", self.trap, Range{0, 1000}, "core cycles lost on entry to a trap and at mret");
     visit("instruction_cache", self.instruction_cache, Range{1_KiB, 1_MiB}, "size of the instruction cache");
     visit("instruction_cache_ways", self.instruction_cache_ways, Range{1, 16},
           "ways of the instruction cache, replaced round robin");
@@ -57,11 +57,11 @@ struct ScalarCoreParameters {
     visit("data_cache_line", self.data_cache_line, Range{64_B, 512_B},
           "line of the data cache, a power of two");
     visit("ubuffer_load", self.ubuffer_load, Range{0, 256},
-          "core cycles a scalar load from the UBuffer takes longer than a data cache hit");
+          "core cycles by which a scalar load from the UBuffer takes longer than a data cache hit");
     visit("ubuffer_store", self.ubuffer_store, Range{0, 256},
-          "core cycles a scalar store to the UBuffer takes longer than a data cache hit");
+          "core cycles by which a scalar store to the UBuffer takes longer than a data cache hit");
     visit("cache_clean_line", self.cache_clean_line, Range{0, 64},
-          "core cycles of clean-and-invalidate for each line of the cache it looks at");
+          "core cycles of clean-and-invalidate per cache line that it looks up");
   }
 };
 

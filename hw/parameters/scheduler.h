@@ -21,25 +21,25 @@ struct Scheduler {
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
     visit("queue_depth", self.queue_depth, Range{2, 65'536},
-          "entries of 64 B in a stream's submission queue, and in its completion queue");
+          "entries of 64 B in the submission queue of each stream, and in its completion queue");
     visit("slots", self.slots, Range{1, 4096},
-          "entries under way at a time, of all streams; one that waits for an event takes none");
+          "entries in flight, over all streams; an entry waiting for an event takes no slot");
     visit("entry_interval", self.entry_interval, Range{Time{0}, 100_us},
-          "shortest time between two entries being decoded");
+          "minimum time between the decoding of two entries");
     visit("entry_latency", self.entry_latency, Range{Time{0}, 1_ms},
-          "from an entry's arrival from memory to its decoding");
+          "from the arrival of an entry from memory to its decoding");
     visit("kernel_setup", self.kernel_setup, Range{Time{0}, 1_ms},
-          "from a kernel entry's decoding to the dispatch of its first block");
+          "from the decoding of a kernel entry to the dispatch of its first block");
     visit("block_interval", self.block_interval, Range{Time{0}, 100_us},
-          "shortest time between two blocks dispatched to cores");
+          "minimum time between two blocks dispatched to cores");
     visit("block_head", self.block_head, Range{Time{0}, 1_ms},
-          "from a block's dispatch to its first instruction");
+          "from the dispatch of a block to its first instruction");
     visit("block_tail", self.block_tail, Range{Time{0}, 1_ms},
-          "from a block's last retired instruction to its core being free");
+          "from the last retired instruction of a block until its core is free");
     visit("kernel_teardown", self.kernel_teardown, Range{Time{0}, 1_ms},
-          "from a kernel's last core being free to the kernel's being done");
+          "from the release of a kernel's last core to the end of the kernel");
     visit("completion_latency", self.completion_latency, Range{Time{0}, 1_ms},
-          "from an entry's work being done to its completion, when the stream's next entry has its turn");
+          "from the end of an entry's work to its completion, when the next entry of the stream is taken");
   }
 };
 

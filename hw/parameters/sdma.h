@@ -16,19 +16,20 @@ struct Sdma {
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
-    visit("channels", self.channels, Range{1, 64}, "descriptors under way at a time, each of another queue");
+    visit("channels", self.channels, Range{1, 64}, "descriptors in flight, each from a different queue");
     visit("parse_latency", self.parse_latency, Range{Time{0}, 1_ms},
-          "from a descriptor's arrival from memory to its being understood");
+          "from the arrival of a descriptor from memory until it is parsed");
     visit("translation_latency", self.translation_latency, Range{Time{0}, 1_ms},
-          "to translate a descriptor's addresses; pages after the first are translated ahead of the copy");
+          "time to translate the addresses of a descriptor; pages after the first are translated ahead of "
+          "the copy");
     visit("descriptor_gap", self.descriptor_gap, Range{Time{0}, 1_ms},
-          "from a descriptor's end to its channel's taking the next one");
+          "from the end of a descriptor until its channel takes the next one");
     visit("bandwidth", self.bandwidth, Range{1_GBps, 4000_GBps},
-          "rate at which all channels together send requests of 512 B");
+          "rate at which all channels together issue requests of 512 B");
     visit("read_outstanding", self.read_outstanding, Range{1, 4096},
-          "read requests without their data, of all channels");
+          "outstanding read requests, over all channels");
     visit("write_outstanding", self.write_outstanding, Range{1, 4096},
-          "write requests without their acknowledgement, of all channels");
+          "outstanding write requests, over all channels");
   }
 };
 

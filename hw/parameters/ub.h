@@ -28,13 +28,15 @@ struct Topology {
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
-    visit("nodes", self.nodes, Range{1, 64}, "compute nodes; each has one L1 switch chip a sub-plane");
-    visit("dies_per_node", self.dies_per_node, Range{1, 32}, "dies a node, one port each to every L1 chip");
+    visit("nodes", self.nodes, Range{1, 64}, "compute nodes; each has one L1 switch chip per sub-plane");
+    visit("dies_per_node", self.dies_per_node, Range{1, 32},
+          "dies per node, each with one port to every L1 chip");
     visit("sockets_per_node", self.sockets_per_node, Range{0, 16},
-          "CPU sockets a node, one port each to every L1 chip");
-    visit("sub_planes", self.sub_planes, Range{1, 8}, "independent sub-planes, and ports of a die");
+          "CPU sockets per node, each with one port to every L1 chip");
+    visit("sub_planes", self.sub_planes, Range{1, 8},
+          "independent sub-planes, which is also the number of ports per die");
     visit("l2_switches", self.l2_switches, Range{1, 16},
-          "L2 switch chips a sub-plane; every L1 chip has one link to each");
+          "L2 switch chips per sub-plane; every L1 chip has one link to each");
   }
 };
 
@@ -51,20 +53,22 @@ struct UbLink {
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
     using namespace cm384::literals;
-    visit("bandwidth", self.bandwidth, Range{1_GBps, 400_GBps}, "one way, of every link but a CPU socket's");
+    visit("bandwidth", self.bandwidth, Range{1_GBps, 400_GBps},
+          "one-way bandwidth of every link except those of CPU sockets");
     visit("endpoint_latency", self.endpoint_latency, Range{1_ns, 10_us},
-          "from a die's or socket's port to its L1 chip and back: serialisers, wire, link layer");
+          "one-way latency between a port of a die or socket and its L1 chip: serialisers, wire, link layer");
     visit("trunk_latency", self.trunk_latency, Range{1_ns, 10_us},
-          "between an L1 and an L2 chip: serialisers, optics, fibre, link layer");
+          "one-way latency between an L1 and an L2 chip: serialisers, optics, fibre, link layer");
     visit("lanes", self.lanes, Range{2, 8},
           "virtual lanes, an even number: even ones carry requests, odd ones their responses");
     visit("buffer_cells", self.buffer_cells, Range{4, 4096},
-          "credits of a virtual lane: input buffer cells of 8 flits a port");
+          "credits per virtual lane: input buffer cells of 8 flits per port");
     visit("retry_turnaround", self.retry_turnaround, Range{0_ps, 100_us},
-          "time at both ends of a link, beside two link latencies, from the end of a damaged packet to its "
+          "time at both ends of a link, in addition to two link latencies, from the end of a damaged packet "
+          "to its "
           "retransmission");
     visit("retry_timeout", self.retry_timeout, Range{0_ps, 1_ms},
-          "as retry_turnaround, for a packet that vanished whole and leaves no damaged block to report");
+          "as retry_turnaround, for a packet that is lost entirely and leaves no damaged block to report");
   }
 };
 
@@ -78,11 +82,12 @@ struct UbSwitch {
   static void describe(Self& self, Visitor&& visit) {
     using namespace cm384::literals;
     visit("pipeline_latency", self.pipeline_latency, Range{1_ns, 10_us},
-          "head of a packet from input pin to output pin of an idle switch chip");
+          "latency of a packet's head from input pin to output pin of an idle switch chip");
     visit("forwarding", self.forwarding, OneOf{{"cut-through", "packet-store"}},
-          "whether a packet may leave before its end has arrived");
+          "whether a packet may leave before its tail has arrived");
     visit("routing", self.routing, OneOf{{"spray", "flow", "adaptive"}},
-          "how an L1 chip picks the L2 chip: in turn a packet, by hash of the flow, or the least occupied");
+          "how an L1 chip picks the L2 chip: round-robin per packet, by hash of the flow, or the least "
+          "occupied");
   }
 };
 
@@ -103,24 +108,25 @@ struct UbController {
   static void describe(Self& self, Visitor&& visit) {
     using namespace cm384::literals;
     visit("read_outstanding", self.read_outstanding, Range{1, 65'536},
-          "read requests without their response, over all ports");
+          "outstanding read requests, over all ports");
     visit("write_outstanding", self.write_outstanding, Range{1, 65'536},
-          "write and atomic requests without their acknowledgement, over all ports");
-    visit("read_interval", self.read_interval, Range{0_ps, 1_us}, "shortest time between two read requests");
+          "outstanding write and atomic requests, over all ports");
+    visit("read_interval", self.read_interval, Range{0_ps, 1_us}, "minimum time between two read requests");
     visit("write_interval", self.write_interval, Range{0_ps, 1_us},
-          "shortest time between two write or atomic requests");
+          "minimum time between two write or atomic requests");
     visit("read_inbound_latency", self.read_inbound_latency, Range{0_ps, 10_us},
-          "end of a read request at the target's port to its memory access");
+          "from the tail of a read request at the target's port to its memory access");
     visit("write_inbound_latency", self.write_inbound_latency, Range{0_ps, 10_us},
-          "end of a write or atomic request at the target's port to its memory access");
+          "from the tail of a write or atomic request at the target's port to its memory access");
     visit("completion_latency", self.completion_latency, Range{0_ps, 10_us},
-          "end of a response at the initiator's port to the initiator's network");
+          "from the tail of a response at the initiator's port to the initiator's on-die network");
     visit("target_read_interval", self.target_read_interval, Range{0_ps, 1_us},
-          "shortest time between two read requests served as target");
+          "minimum time between two read requests served as target");
     visit("target_write_interval", self.target_write_interval, Range{0_ps, 1_us},
-          "shortest time between two write or atomic requests served as target");
-    visit("spreading", self.spreading, OneOf{{"round-robin", "least-loaded", "flow"}},
-          "how requests are spread over the ports: in turn, to the shortest queue, or by hash of the flow");
+          "minimum time between two write or atomic requests served as target");
+    visit(
+        "spreading", self.spreading, OneOf{{"round-robin", "least-loaded", "flow"}},
+        "how requests are spread over the ports: round-robin, to the shortest queue, or by hash of the flow");
   }
 };
 
@@ -137,8 +143,8 @@ struct UbTranslation {
     using namespace cm384::literals;
     visit("page", self.page, Range{4_KiB, 1_GiB}, "page size, a power of two");
     visit("entries", self.entries, Range{1, 1 << 20}, "cached translations; a multiple of ways");
-    visit("ways", self.ways, Range{1, 16}, "ways of a set");
-    visit("walks", self.walks, Range{1, 1024}, "misses in flight; more wait their turn");
+    visit("ways", self.ways, Range{1, 16}, "ways per set");
+    visit("walks", self.walks, Range{1, 1024}, "misses in flight; further ones wait");
     visit("miss_latency", self.miss_latency, Range{0_ps, 100_us}, "from a miss to its translation");
   }
 };
@@ -172,13 +178,13 @@ struct CpuSocket {
   static void describe(Self& self, Visitor&& visit) {
     using namespace cm384::literals;
     visit("bandwidth", self.bandwidth, Range{1_GBps, 4000_GBps},
-          "one way, of all its ports together, one a sub-plane");
-    visit("memory_bytes", self.memory_bytes, Range{1_MiB, 256_GiB}, "DRAM of a socket");
-    visit("memory_bandwidth", self.memory_bandwidth, Range{1_GBps, 4000_GBps}, "of a socket's DRAM");
+          "one-way bandwidth of all ports of a socket together, one port per sub-plane");
+    visit("memory_bytes", self.memory_bytes, Range{1_MiB, 256_GiB}, "DRAM capacity per socket");
+    visit("memory_bandwidth", self.memory_bandwidth, Range{1_GBps, 4000_GBps}, "DRAM bandwidth per socket");
     visit("memory_read_latency", self.memory_read_latency, Range{0_ps, 10_us},
-          "unloaded, controller to data");
+          "unloaded latency from the controller to data");
     visit("memory_write_latency", self.memory_write_latency, Range{0_ps, 10_us},
-          "unloaded, controller to acknowledgement");
+          "unloaded latency from the controller to the acknowledgement");
     visit("controller", self.controller);
   }
 };
@@ -192,9 +198,11 @@ struct PackageLink {
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
     using namespace cm384::literals;
-    visit("bandwidth", self.bandwidth, Range{1_GBps, 4000_GBps}, "each way");
-    visit("latency", self.latency, Range{1_ns, 10_us}, "one way, die to die, protocol included");
-    visit("header", self.header, Range{0_B, 256_B}, "bytes a request or response takes beside its payload");
+    visit("bandwidth", self.bandwidth, Range{1_GBps, 4000_GBps},
+          "bandwidth of the link between the two dies of a package, each way");
+    visit("latency", self.latency, Range{1_ns, 10_us}, "one-way latency from die to die, protocol included");
+    visit("header", self.header, Range{0_B, 256_B},
+          "header bytes per request or response, in addition to the payload");
   }
 };
 

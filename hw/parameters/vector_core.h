@@ -18,9 +18,9 @@ struct VectorTiming {
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
-    visit("head", self.head, Range{1, 200}, "cycles from start to the first repeat in an empty pipe");
-    visit("slope", self.slope, Range{0.01, 200.0}, "cycles a repeat (kept to 1/100 cycle)");
-    visit("tail", self.tail, Range{0, 200}, "cycles from the last repeat to the result being visible");
+    visit("head", self.head, Range{1, 200}, "cycles from issue to the first repeat in an empty pipe");
+    visit("slope", self.slope, Range{0.01, 200.0}, "cycles per repeat, rounded to 1/100 cycle");
+    visit("tail", self.tail, Range{0, 200}, "cycles from the last repeat until the result is visible");
   }
 };
 
@@ -32,7 +32,8 @@ struct VectorCore {
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
-    visit("queue_depth", self.queue_depth, Range{1, 64}, "instructions a pipe's queue holds (V, MTE2, MTE3)");
+    visit("queue_depth", self.queue_depth, Range{1, 64},
+          "instructions that the queue of each pipe holds (V, MTE2, MTE3)");
     visit("add", self.add);                  // VADD, VSUB
     visit("mul", self.mul);                  // VMUL
     visit("adds", self.adds);                // VADDS
@@ -79,25 +80,24 @@ struct Mte {
     visit("write_setup", self.write_setup, Range{0, 10'000},
           "cycles from the start of an MTE3 instruction to its first request in an idle engine");
     visit("read_instruction_overhead", self.read_instruction_overhead, Range{0.0, 1000.0},
-          "cycles of MTE2's request issue that each instruction takes on top of its requests");
+          "MTE2 request-issue cycles per instruction on top of those of its requests");
     visit("write_instruction_overhead", self.write_instruction_overhead, Range{0.0, 1000.0},
-          "cycles of MTE3's request issue that each instruction takes on top of its requests");
+          "MTE3 request-issue cycles per instruction on top of those of its requests");
     visit("read_request_interval", self.read_request_interval, Range{1.0, 1000.0},
           "cycles from one request of MTE2 (at most 512 B) to the next");
     visit("write_request_interval", self.write_request_interval, Range{1.0, 1000.0},
           "cycles from one request of MTE3 (at most 512 B) to the next");
     visit("local_read_window", self.local_read_window, Range{Bytes{512}, Bytes{262'144}},
-          "bytes of reads of the own die that MTE2 has outstanding at most");
+          "maximum outstanding bytes of MTE2 reads from the local die");
     visit("local_write_window", self.local_write_window, Range{Bytes{512}, Bytes{262'144}},
-          "bytes of writes to the own die that MTE3 has outstanding at most");
+          "maximum outstanding bytes of MTE3 writes to the local die");
     visit("remote_reads", self.remote_reads, Range{1, 4096},
-          "requests to memory outside the die that MTE2 has outstanding at most");
+          "maximum outstanding MTE2 requests to memory outside the die");
     visit("remote_writes", self.remote_writes, Range{1, 4096},
-          "requests to memory outside the die that MTE3 has outstanding at most");
+          "maximum outstanding MTE3 requests to memory outside the die");
     visit("remote_partial_write", self.remote_partial_write, OneOf{{"merge", "byte-enable"}},
-          "a write to memory outside the die that covers part of a 32 B block: MTE3 reads the blocks and "
-          "writes "
-          "them back whole, or the packet says which bytes count");
+          "how a remote write handles a partly covered 32 B block: MTE3 reads the block and writes it back "
+          "whole, or the packet carries byte enables");
   }
 };
 

@@ -12,7 +12,7 @@ namespace cm384::npu {
 namespace {
 
 // The top of a die's memory holds what the cores' private memories are cached from, the shared image and one
-// area a core, and after that what belongs to the devices.
+// area per core, and after that what belongs to the devices.
 constexpr std::uint64_t kPrivateArea = std::uint64_t{1} << 30;
 
 }  // namespace

@@ -7,7 +7,7 @@
 
 namespace cm384::npu {
 
-// One range a core. Most writes are payload and lie outside all ranges: one comparison with the bounding
+// One range per core. Most writes are payload and lie outside all ranges: one comparison with the bounding
 // range dismisses them.
 class WatchList {
  public:

@@ -21,7 +21,7 @@ Time ceil_ps(std::int64_t sub) {
   return {(sub + kSubPerPs - 1) >> kSubBits};
 }
 
-// Time of a byte at `per_cycle` bytes a cycle, rounded up.
+// Time of a byte at `per_cycle` bytes per cycle, rounded up.
 std::int64_t byte_time(Frequency clock, int per_cycle) {
   const std::int64_t bytes_per_us = clock.hertz / 1'000'000 * per_cycle;
   return (1'000'000 * kSubPerPs + bytes_per_us - 1) / bytes_per_us;

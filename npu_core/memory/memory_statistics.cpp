@@ -14,7 +14,7 @@ struct ChannelStatistic {
 };
 
 constexpr ChannelStatistic kChannel[] = {
-    {"reads", "trains", "of read bursts, one a request of a line", [](const auto& s) { return s.reads; }},
+    {"reads", "trains", "of read bursts, one per request of a line", [](const auto& s) { return s.reads; }},
     {"writes", "trains", "of write bursts that left the write queue", [](const auto& s) { return s.writes; }},
     {"row_hits", "banks", "of a train that found their row open", [](const auto& s) { return s.row_hits; }},
     {"row_misses", "banks", "of a train that were closed", [](const auto& s) { return s.row_misses; }},

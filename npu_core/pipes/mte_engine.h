@@ -1,7 +1,7 @@
 // One engine between global memory and a local buffer (MTE2 reads, MTE3 and FIX write): cuts instructions
 // into requests, bounds what is outstanding, and knows when each instruction is complete.
 //
-// One event a request. Requests leave at least an interval apart; an instruction costs an overhead of issue
+// One event per request. Requests leave at least an interval apart; an instruction costs an overhead of issue
 // time on top, and its set-up hides behind the requests of the one before it. A request never crosses a 512 B
 // boundary of global memory; the die's memory moves the whole sectors it touches. What is outstanding to the
 // own die is bounded in bytes of sectors, whose buffer frees in order; to memory outside in requests.

@@ -46,7 +46,7 @@ int latency(Kind kind, const hw::ScalarCoreParameters& p) {
 // When each register's result can be used, in cycles from the block's start.
 class Scoreboard {
  public:
-  // Issues an operation and returns its cycle: one a cycle, when its operands (and the register it writes)
+  // Issues an operation and returns its cycle: one per cycle, when its operands (and the register it writes)
   // are ready.
   std::int64_t issue(const Operation& op, int result_latency) {
     const OperandUse use = operand_use(op);

@@ -1,4 +1,4 @@
-// The scalar unit of an AI core: RV64IMAFC_Zicsr_Zifencei, in order, one instruction a cycle, with caches.
+// The scalar unit of an AI core: RV64IMAFC_Zicsr_Zifencei, in order, one instruction per cycle, with caches.
 //
 // It runs ahead of the die's event queue in local time (core cycles since the start of the run) until it
 // reaches the limit, parks on its surroundings or ends. Time inside a block of straight-line code is known

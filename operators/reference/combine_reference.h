@@ -37,7 +37,7 @@ class CombineReference {
 
   // The experts are these instead of a stand-in.
   void set_experts(ExpertOutput experts) { experts_ = std::move(experts); }
-  // Weights of the experts, [batch][top_k], positive, about 1 a token.
+  // Weights of the experts, [batch][top_k], positive, about 1 per token.
   std::vector<float> scales(int rank) const;
   // What an expert makes of a row that arrived, [hidden]. The stand-in: the row as dispatch quantised it,
   // times a factor that no other of 64 neighbouring experts has.

@@ -54,8 +54,8 @@ ExpertPlacement place_experts(int ranks, int experts, int shared_copies) {
   const auto entries = static_cast<unsigned>(p.local_experts) * static_cast<unsigned>(ranks);
   if (entries > CM384_STATUS_MAX_ENTRIES) {
     throw InputError(
-        fmt::format("{} experts on {} ranks need {} status entries a rank; the status window has {}", experts,
-                    ranks, entries, CM384_STATUS_MAX_ENTRIES));
+        fmt::format("{} experts on {} ranks need {} status entries per rank; the status window has {}",
+                    experts, ranks, entries, CM384_STATUS_MAX_ENTRIES));
   }
   return p;
 }

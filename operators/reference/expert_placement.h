@@ -4,8 +4,8 @@
 // ranks 0 .. shared_copies - 1, one each, and nothing else does. Routed experts stand on the other ranks:
 //   - no more ranks than experts: contiguous blocks of experts; where they do not divide, the first ranks
 //   have one more;
-//   - more ranks than experts: one expert a rank, expert i mod experts on the i-th rank, so the first experts
-//   have one
+//   - more ranks than experts: one expert per rank, expert i mod experts on the i-th rank, so the first
+//   experts have one
 //     copy more. No rank is idle.
 // A source rank sends to copy (rank mod copies). EP320 of CloudMatrix384 is (320, 256, 32): 32 shared copies,
 // 256 routed experts, 32 redundant copies.
@@ -20,7 +20,7 @@ namespace cm384::reference {
 struct ExpertPlacement {
   int ranks = 0;
   int experts = 0;                          // routed, logical
-  int shared = 0;                           // shared experts a token: 0 or 1
+  int shared = 0;                           // shared experts per token: 0 or 1
   int local_experts = 0;                    // most slots on a rank
   std::vector<int> own_experts;             // slots on each rank
   std::vector<cm384_expert_copies> copies;  // [experts + shared]

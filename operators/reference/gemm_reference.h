@@ -21,7 +21,7 @@ struct GemmCase {
 };
 
 struct GemmInputs {
-  std::vector<std::byte> a, b;  // row-major; b: n rows of k a group
+  std::vector<std::byte> a, b;  // row-major; b: n rows of k per group
   std::vector<float> token_scales, channel_scales;
 };
 GemmInputs make_gemm_inputs(const GemmCase& gemm);

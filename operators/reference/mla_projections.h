@@ -24,7 +24,7 @@ struct ProjectionCase {
 
 inline constexpr float kNormEpsilon = 1e-6f;
 
-// All BF16 bits but the angles. Weights are n rows of k a group.
+// All BF16 bits but the angles. Weights are n rows of k per group.
 struct PrologInputs {
   std::vector<std::uint16_t> x, gamma_x, gamma_q, gamma_kv;
   std::vector<std::uint16_t> down, up, absorb;

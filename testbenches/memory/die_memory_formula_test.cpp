@@ -51,7 +51,7 @@ TEST(MemoryFormula, UnloadedLatencies) {
   }
 }
 
-// Reads consecutive lines of one pseudo-channel, `ahead` outstanding; bytes a second.
+// Reads consecutive lines of one pseudo-channel, `ahead` outstanding; bytes per second.
 double stream(hw::Hbm p, std::uint32_t bytes, bool write = false) {
   p.stacks = 1;
   p.pseudo_channels = 1;
@@ -74,7 +74,7 @@ TEST(MemoryFormula, PseudoChannelPeak) {
   hw::Hbm p = testing::preset_memory().hbm;
   p.refresh = "off";
   EXPECT_NEAR(stream(p, 512), 25.6e9, 25.6e9 * 0.005);
-  // One bank group a line: bursts follow by tCCD_L, twice as far apart.
+  // One bank group per line: bursts follow by tCCD_L, twice as far apart.
   p.train_bank_groups = 1;
   EXPECT_NEAR(stream(p, 512), 12.8e9, 12.8e9 * 0.02);
 }

@@ -31,7 +31,7 @@ struct Rig {
   host::Runtime runtime{machine};
 };
 
-// Each die sends its slice to every other one, two streams a die; every byte must be where it belongs.
+// Each die sends its slice to every other one, two streams per die; every byte must be where it belongs.
 TEST(Streams, AllToAllBySdmaMovesEveryByte) {
   const std::vector<int> dies{0, 1, 2, 17};
   constexpr std::size_t kWords = 5000;

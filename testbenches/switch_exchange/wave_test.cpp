@@ -88,7 +88,7 @@ TEST(Waves, OfABareChip) {
   EXPECT_EQ(files_in(folder), std::set<std::string>{"chip.fst"});
   const Waves waves = read_waves(setting.waves);
   expect_signals_of_a_switch(waves);
-  // The clock rises once a cycle, with the flits of the links.
+  // The clock rises once per cycle, with the flits of the links.
   ASSERT_EQ(waves.rises.size(), with.rtl_cycles);
   const Clock flits(Bytes{ub::kFlitBytes}, machine.ub.link.bandwidth);
   for (const std::uint64_t at : waves.rises) {

@@ -108,7 +108,7 @@ TEST(Gemm, TheTilingFunctionFindsAFastTile) {
   }
 }
 
-// A shape of the published kind, nine tiles a core: bound by MTE2, which L2 feeds.
+// A shape of the published kind, nine tiles per core: bound by MTE2, which L2 feeds.
 TEST(Gemm, ALargeShapeKeepsTheMatrixUnitsBusy) {
   GemmSetting setting;
   setting.group_rows = {128 * 24};

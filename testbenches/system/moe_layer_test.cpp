@@ -46,7 +46,7 @@ TEST(MoeLayer, EqualsTheReferenceWithEveryRouting) {
 }
 
 // Experts of several copies, experts that do not divide over the ranks, a shared expert on ranks of its own,
-// one token a rank, one group of cores.
+// one token per rank, one group of cores.
 TEST(MoeLayer, EqualsTheReferenceAtOddShapes) {
   for (const auto& [ranks, experts, shared, batch, cores] :
        {std::tuple{9, 4, 0, 3, 1}, std::tuple{3, 17, 0, 1, 24}, std::tuple{7, 10, 2, 5, 2}}) {

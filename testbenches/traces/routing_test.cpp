@@ -63,7 +63,7 @@ TEST(RoutingReader, NamesFileLineAndFieldOfWhatIsWrong) {
   std::vector<std::string> lines = {kMeta};
   while (lines.size() < 16) lines.push_back(route("[0, 1]"));
   lines.push_back(R"({"type": "route", "topk_ids": [0, 1)");
-  EXPECT_EQ(error_of(lines), "log.jsonl:17: line is no JSON; allowed is one object a line");
+  EXPECT_EQ(error_of(lines), "log.jsonl:17: line is no JSON; allowed is one object per line");
   EXPECT_EQ(error_of({kMeta, route("[0, 8]")}),
             "log.jsonl:2: topk_ids[1]: expert 8 is out of range; allowed is a whole number from 0 to 7");
   EXPECT_THAT(error_of({kMeta, route("[-1, 2]")}),

@@ -200,7 +200,7 @@ double period(StandIn& die, const std::vector<PipeInstruction>& program, std::si
 }
 
 TEST(Mte, OneSmallInstructionEvery20Point6Cycles) {
-  // ascend-facts A6: 1 x 128 B, one every 20.6 cycles a core; flags between them do not matter.
+  // ascend-facts A6: 1 x 128 B, one every 20.6 cycles per core; flags between them do not matter.
   StandIn die;
   std::vector<PipeInstruction> program;
   for (std::uint32_t i = 0; i < 400; ++i) {

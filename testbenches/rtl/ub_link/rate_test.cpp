@@ -68,7 +68,7 @@ TEST(LinkRate, HeadersReturnWholeGrains) {
   EXPECT_GT(flits, 2'000u);
 }
 
-// The preset's buffers cover its round trip: 10,000 writes pass at one flit a cycle.
+// The preset's buffers cover its round trip: 10,000 writes pass at one flit per cycle.
 TEST(LinkRate, ThePresetsBuffersCoverTheRoundTrip) {
   EXPECT_EQ(measured(0, 10'000, kEndpointLatency).lost, 0.0);
 }

@@ -31,8 +31,8 @@ std::uint64_t cycles_with_damage(int latency, int struck, int bit, Events& at_re
   return bench.cycle() - start;
 }
 
-// README.md, "What a damaged block costs": n flits a block, back to back, cost n ceil((n + 2 L + 3) / n) + 1
-// cycles.
+// README.md, "What a damaged block costs": n flits per block, back to back, cost n ceil((n + 2 L + 3) / n) +
+// 1 cycles.
 TEST(LinkRetry, ADamagedBlockCostsItsClosedForm) {
   constexpr int kFlits = 28;
   for (const int latency : {2, 12, 13}) {
