@@ -4,6 +4,7 @@
 #include "hw/error.h"
 #include "testbenches/fabric/fabric_bench.h"
 #include "ub_fabric/link.h"
+#include "ub_fabric/translation_cache.h"
 #include "ub_fabric/virtual_output_queues.h"
 
 namespace cm384::ub {
@@ -155,6 +156,26 @@ TEST(VirtualOutputQueues, RoundRobinOverInputsAndLanes) {
     waiting.pop(1, lanes.back(), 4);
   }
   EXPECT_EQ(lanes, (std::vector<unsigned>{3, 0, 3, 0}));
+}
+
+// A B A C A: the oldest stays, since it was used again; in the order of their coming it would have gone.
+TEST(TranslationCache, TheLeastRecentlyUsedOfASetGoes) {
+  hw::UbTranslation p = machine().ub.translation;
+  p.entries = p.ways = 2;
+  TranslationCache cache(p);
+  const auto use = [&](std::uint64_t key) {
+    const bool hit = cache.lookup(key);
+    if (!hit) cache.insert(key);
+    return hit;
+  };
+  EXPECT_FALSE(use('A'));
+  EXPECT_FALSE(use('B'));
+  EXPECT_TRUE(use('A'));
+  EXPECT_FALSE(use('C'));  // in the place of B
+  EXPECT_TRUE(use('A'));
+  EXPECT_FALSE(use('B'));
+  EXPECT_EQ(cache.hits(), 2u);
+  EXPECT_EQ(cache.misses(), 4u);
 }
 
 TEST(ClosShape, NumbersOfPorts) {

@@ -47,18 +47,32 @@ TEST(Lanes, AreIsolated) {
   EXPECT_GT(together, clear + 2_us);
 }
 
-// Two dies write to each other at full depth while each is a slow target: responses keep moving.
-TEST(Lanes, ResponsesPassBlockedRequests) {
+// Two dies write to each other, `depth` requests at a time, while each is a slow target. The longest time
+// from a write's service to the arrival of its acknowledgement.
+Time worst_acknowledgement(std::uint64_t count, std::uint64_t depth) {
   const Parameters p = machine(
       {"ub.link.buffer_cells=4", "ub.controller.target_write_interval=20ns", "topology.sub_planes=1"});
   FabricBench bench(p, {0, 16});
-  bench.at(0).stream(Operation::write, 512, 5'000, 1'000,
-                     [](std::uint64_t i) { return cm384_gm_die(16, i % 512 * 512); });
-  bench.at(16).stream(Operation::write, 512, 5'000, 1'000,
-                      [](std::uint64_t i) { return cm384_gm_die(0, i % 512 * 512); });
+  for (const unsigned d : {0u, 16u}) {
+    bench.at(d).stream(Operation::write, 512, count, depth,
+                       [d](std::uint64_t i) { return cm384_gm_die(16 - d, i % 512 * 512); });
+  }
   bench.run();
-  EXPECT_EQ(bench.at(0).completions, 5'000u);
-  EXPECT_EQ(bench.at(16).completions, 5'000u);
+  Time worst{};
+  for (const unsigned d : {0u, 16u}) {
+    EXPECT_EQ(bench.at(d).completions, count);
+    std::vector<Time> served(count);
+    for (const auto& a : bench.at(16 - d).accesses) served.at(a.request.tag) = a.request.at;
+    for (const auto& done : bench.at(d).done) worst = std::max(worst, done.at - served.at(done.tag));
+  }
+  return worst;
+}
+
+// A response waits for the packets on the wire at each of its four links, 20 ns each, but for no request's
+// credits, which take a loop of hundreds of nanoseconds at each.
+TEST(Lanes, ResponsesPassBlockedRequests) {
+  const Time clear = worst_acknowledgement(1, 1);
+  EXPECT_LE(worst_acknowledgement(5'000, 1'000), clear + 100_ns);
 }
 
 // Packets of each uplink of node 0 in plane 0, one die writing to one die of another node.
@@ -117,6 +131,36 @@ TEST(Routing, AdaptiveAvoidsADamagedUplink) {
     on_bad[policy] = bench.plane(0).links().counters(bench.plane(0).link_up(0, 3)).packets;
   }
   EXPECT_LT(on_bad["adaptive"] * 3, on_bad["spray"] * 2);
+}
+
+// Ports whose queues are alike: the one whose wire is free first, then the one whose turn it is.
+TEST(Spreading, LeastLoadedBreaksATieByTheWireThenByTheTurn) {
+  const Parameters p = machine({"topology.sub_planes=3", "ub.controller.spreading=least-loaded",
+                                "ub.controller.write_interval=0ps", "ub.controller.write_outstanding=64"});
+  FabricBench bench(p, {0, 17});
+  const auto packets = [&] {
+    std::vector<std::uint64_t> sent;
+    for (unsigned port = 0; port < 3; ++port)
+      sent.push_back(bench.at(0).controller.ports().counters(port).packets);
+    return sent;
+  };
+  const auto write = [&](Time at, std::uint32_t bytes) {
+    bench.at(0).request(at, Operation::write, cm384_gm_die(17, 0), bytes, 0);
+  };
+  bench.at(0).request(0_ns, Operation::read, cm384_gm_die(17, 0), 32,
+                      0);    // port 0; fills the translation cache
+  write(10_us, 512);         // port 1, for 20 ns
+  write(10_us + 1_ns, 512);  // port 2, for 20 ns
+  write(10_us + 2_ns, 1);    // port 0, for 2 ns
+  write(10_us + 9_ns, 512);  // it would be port 1's turn, but 0 is free
+  bench.run(15_us);
+  EXPECT_EQ(packets(), (std::vector<std::uint64_t>{3, 1, 1}));
+  write(20_us, 512);         // all are free: the turn is 1's
+  write(20_us + 1_ns, 512);  // 2
+  write(20_us + 2_ns, 512);  // 0
+  write(20_us + 3_ns, 512);  // all send: 1 ends first
+  bench.run();
+  EXPECT_EQ(packets(), (std::vector<std::uint64_t>{4, 3, 2}));
 }
 
 // A foreign chip: one first-in first-out list an output, a pipeline of its own.

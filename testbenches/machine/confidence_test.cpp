@@ -30,6 +30,22 @@ TEST(Confidence, PercentilesAreMeasuredValues) {
   EXPECT_EQ(summary.p99, 198);
 }
 
+// The nearest rank above: of 60 samples 99 % is rank 59.4, and at least 99 % of them are at or below the 60th
+// alone.
+TEST(Confidence, ARankBetweenTwoSamplesIsTheUpperOne) {
+  const auto of = [](int count) {
+    std::vector<double> samples;
+    for (int i = 1; i <= count; ++i) samples.push_back(i);
+    return summarise(samples);
+  };
+  EXPECT_EQ(of(60).p99, 60);
+  EXPECT_EQ(of(60).p50, 30);
+  EXPECT_EQ(of(61).p50, 31);
+  EXPECT_EQ(of(100).p99, 99);
+  EXPECT_EQ(of(101).p99, 100);
+  EXPECT_EQ(of(2).p50, 1);
+}
+
 TEST(Confidence, OneSampleHasNoInterval) {
   const Summary summary = summarise({3});
   EXPECT_EQ(summary.mean, 3);

@@ -82,6 +82,16 @@ TEST(DieMemory, WritesBackDirtyLinesOnly) {
   }
 }
 
+// A sum stands in L2 alone until its line goes.
+TEST(DieMemory, WritesBackLinesOfAtomicAdds) {
+  DieMemory memory(small_l2());
+  Time now = 1_us;
+  memory.atomic_add(at(now, 0, 4));
+  EXPECT_EQ(memory.hbm_traffic() - memory.hbm().read_bytes(), 128u);  // owed by L2
+  for (std::uint64_t i = 1; i <= 16; ++i) memory.access(at(now += 1_us, i * kSameSet, 512));
+  EXPECT_EQ(memory.statistics().write_backs, 1u);
+}
+
 TEST(DieMemory, WriteBackTakesHbmTime) {
   hw::Memory p = small_l2();
   p.hbm.write_queue = 1;

@@ -91,8 +91,9 @@ TEST(VectorCost, ReadsAndWritesInOneBank) {
   EXPECT_EQ(conflicts(CM384_VABS, 0x0, 0x4000, 0, 10, {1, 1, 1, 16, 16, 8}), 9);
   EXPECT_EQ(conflicts(CM384_VABS, 0x0, 0x4100, 0, 10, {1, 1, 1, 16, 16, 8}), 0);  // the other eight groups
   EXPECT_EQ(conflicts(CM384_VABS, 0x0, 0x10000, 0, 10, {1, 1, 1, 16, 16, 8}),
-            0);                                                                // another bank of the group
-  EXPECT_EQ(conflicts(CM384_VABS, 0x0, 0x0, 0, 10, {1, 1, 1, 16, 16, 8}), 0);  // in place
+            0);  // another bank of the group
+  EXPECT_EQ(conflicts(CM384_VABS, 0x10000, 0x0, 0, 10, {1, 1, 1, 16, 16, 8}), 0);  // above or below
+  EXPECT_EQ(conflicts(CM384_VABS, 0x0, 0x0, 0, 10, {1, 1, 1, 16, 16, 8}), 0);      // in place
 }
 
 TEST(VectorCost, ConflictsLengthenTheInstruction) {
