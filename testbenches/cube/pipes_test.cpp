@@ -94,6 +94,13 @@ TEST(CubePipes, InstructionsOfThePipesFollowWithoutAGapAndOverlapAcrossPipes) {
   EXPECT_EQ(die.aic.statistics().multiply_adds, 2u * 128 * 128 * 128);
 }
 
+// Not those of the blocks that the shape is rounded up to.
+TEST(CubePipes, MultiplyAddsAreThoseOfTheShape) {
+  CubeStandIn die;
+  ASSERT_TRUE(die.run({mmad(CM384_CUBE_S8, 3, 5, 7), barrier(CM384_PIPE_ALL)}));
+  EXPECT_EQ(die.aic.statistics().multiply_adds, 3u * 5 * 7);
+}
+
 TEST(CubePipes, TheFixpipeSendsSectorsAtItsRate) {
   // Rows of 512 B, whole sectors: 8 cycles each; set-up 50, and the memory's 250 ns after the last one.
   CubeStandIn die;

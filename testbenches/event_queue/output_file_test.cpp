@@ -111,6 +111,10 @@ TEST_F(OutputFiles, CompressedTellTheReasonToo) {
   for (unsigned k = 0; k < 1 << 20; ++k) noise += static_cast<char>(k * 2654435761u >> 13);
   file.write(noise);
   EXPECT_THAT(failure_of([&] { file.finish(); }), HasSubstr("full.gz: cannot be written: No space left"));
+  // So little that zlib writes it when the file is closed.
+  OutputFile small(in("full.gz"), OutputFile::Compression::by_name);
+  small.write("x");
+  EXPECT_THAT(failure_of([&] { small.finish(); }), HasSubstr("full.gz: cannot be written: No space left"));
 }
 
 TEST_F(OutputFiles, GoIntoDevicesAndLeaveThemThere) {

@@ -86,6 +86,15 @@ TEST(Fault, EverythingArrivesOnceAndInOrder) {
   EXPECT_EQ(bench.packets.in_use(), 0u);
 }
 
+TEST(Fault, ATimedOneStrikesFromItsBeginAndNotAtItsEnd) {
+  TimedFault fault(10_ns, 20_ns, Damage::lost);
+  EXPECT_EQ(fault.strike(Hop{}, 10_ns - 1_ps), Damage::none);
+  EXPECT_EQ(fault.strike(Hop{}, 10_ns), Damage::lost);
+  EXPECT_EQ(fault.strike(Hop{}, 20_ns - 1_ps), Damage::lost);
+  EXPECT_EQ(fault.strike(Hop{}, 20_ns), Damage::none);
+  EXPECT_EQ(fault.strikes(), 2u);
+}
+
 TEST(Fault, RateIsTheOneAskedFor) {
   RandomFault fault(0.1, Damage::corrupted, 42);
   for (int i = 0; i < 100'000; ++i) fault.strike(Hop{}, Time{});

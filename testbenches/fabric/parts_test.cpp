@@ -4,6 +4,8 @@
 #include "hw/error.h"
 #include "testbenches/fabric/fabric_bench.h"
 #include "ub_fabric/link.h"
+#include "ub_fabric/output_stage.h"
+#include "ub_fabric/socket_dram.h"
 #include "ub_fabric/translation_cache.h"
 #include "ub_fabric/virtual_output_queues.h"
 
@@ -176,6 +178,47 @@ TEST(TranslationCache, TheLeastRecentlyUsedOfASetGoes) {
   EXPECT_FALSE(use('B'));
   EXPECT_EQ(cache.hits(), 2u);
   EXPECT_EQ(cache.misses(), 4u);
+}
+
+// An output that is to wake up at the moment at which a packet comes arbitrates after all that come then.
+TEST(OutputStage, AnArrivalDoesNotGoBeforeTheArbiterOfItsMoment) {
+  sim::EventQueue queue(1);
+  LinkBank links(queue, 0, 0, 1, 2, RetryTimes{});
+  links.connect(0, Clock(Bytes{20}, 28_GBps), 100_ns, 64);
+  VirtualOutputQueues waiting(1, 2, 4);
+  std::vector<PacketIndex> sent;
+  const auto send = [&](unsigned, unsigned, Hop h) {
+    sent.push_back(h.packet());
+    links.transmit(0, h, queue.now());
+  };
+  // On lane 0 one goes out, one stands before the wire, one waits for its place.
+  queue.push(0_ns, 0, 1, 1);
+  queue.push(0_ns, 0, 1, 2);
+  queue.push(0_ns, 0, 1, 3);
+  const Time second = Clock(Bytes{20}, 28_GBps).start(28);
+  queue.push(second, 1, 1, 4);  // on lane 1, at the moment at which the output wakes up for the third
+  queue.run_until(1_us, [&](const sim::Event& e) {
+    if (e.what == 1) {
+      offer(links, waiting, 0, e.unit, hop(static_cast<PacketIndex>(e.argument), 28, e.unit), e.at, send);
+    } else if (links.woken(0, e.at)) {
+      serve(links, waiting, 0, e.at, send);
+    }
+  });
+  // The turn is lane 0's: 4 finds an idle output, and all the same waits for the arbiter.
+  EXPECT_EQ(sent, (std::vector<PacketIndex>{1, 2, 3, 4}));
+}
+
+// Accesses of one moment follow each other on the data bus; the latency is each one's own.
+TEST(SocketDram, AccessesShareOneBus) {
+  hw::CpuSocket p = machine().cpu;
+  p.memory_bandwidth = 100_GBps;  // 512 B in 5.12 ns
+  SocketDram dram(p);
+  for (int n = 0; n < 4; ++n)
+    EXPECT_EQ(dram.access(n % 2 == 1, 512, 1_us),
+              1_us + Time{5120} * n + (n % 2 == 1 ? p.memory_write_latency : p.memory_read_latency));
+  EXPECT_EQ(dram.access(false, 512, 2_us), 2_us + p.memory_read_latency);
+  EXPECT_EQ(dram.accesses(), 5u);
+  EXPECT_EQ(dram.bytes(), 5u * 512);
 }
 
 TEST(ClosShape, NumbersOfPorts) {

@@ -161,6 +161,15 @@ TEST(Options, RefusalsNameOptionFoundAndAllowed) {
   EXPECT_EQ(refusal_of({"stray"}), "'stray': unexpected argument; allowed: options, which begin with --");
 }
 
+TEST(Options, BoundsAreAllowed) {
+  EXPECT_EQ(parsed({"--batch", "1"}).batch, 1);
+  EXPECT_EQ(parsed({"--batch", "4096"}).batch, 4096);
+  EXPECT_EQ(parsed({"--bytes", "1GiB"}).bytes, 1_GiB);
+  EXPECT_EQ(parsed({"--skew", "0ps"}).skew, Time{});
+  EXPECT_EQ(parsed({"--load", "0"}).load, 0.0);
+  EXPECT_EQ(parsed({"--load", "1"}).load, 1.0);
+}
+
 TEST(Options, AnOptionWithoutEffectIsRefused) {
   EXPECT_EQ(refusal_of({"--depth", "2"}), "--depth: has an effect only with --trace");
   EXPECT_EQ(parsed({"--depth", "2", "--trace"}).depth, 2);

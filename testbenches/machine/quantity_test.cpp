@@ -71,6 +71,7 @@ TEST(Quantity, FormatGivesTheShortestTextThatReadsBack) {
   EXPECT_EQ(format(Bytes{7212}), "7212B");
   EXPECT_EQ(format(Bytes{201'326'592}), "192MiB");
   EXPECT_EQ(format(Bytes{64'000'000'000}), "64GB");
+  EXPECT_EQ(format(Bytes{1'024'000}), "1000KiB");  // 1024kB is as long: the later unit
   EXPECT_EQ(format(Bandwidth{28'000'000'000}), "28GB/s");
   EXPECT_EQ(format(Frequency{1'850'000'000}), "1.85GHz");
   for (const std::int64_t v : {1ll, 999ll, 1000ll, 1023ll, 1024ll, 540'541ll, 1'234'567'891ll, 1ll << 40}) {
@@ -88,6 +89,9 @@ TEST(NearestName, FindsTyposAndNothingElse) {
   EXPECT_EQ(nearest_name("hmb.t_rc", names), "hbm.t_rc");
   EXPECT_EQ(nearest_name("l2.capcity", names), "l2.capacity");
   EXPECT_EQ(nearest_name("speed", names), "");
+  // Two letters that changed places are one mistake, as one that is missing.
+  const std::vector<std::string> close = {"hbm", "hb"};
+  EXPECT_EQ(nearest_name("hmb", close), "hbm");
 }
 
 }  // namespace

@@ -223,6 +223,18 @@ TEST(BackingStore, AtomicAddReturnsTheOldValue) {
   EXPECT_EQ(sum, 3.0f);
 }
 
+// A sum with payload in it is payload, whichever side it was on.
+TEST(BackingStore, AtomicAddsKeepTags) {
+  BackingStore store(1_GiB);
+  const std::array<std::int32_t, 8> add{1, 1, 1, 1, 1, 1, 1, 1};
+  store.mark_payload(0, 32);
+  EXPECT_EQ(store.atomic_add(0, reinterpret_cast<const std::byte*>(add.data()), 32, 0, false, nullptr), 1u);
+  EXPECT_TRUE(store.has_payload(0, 32));
+  EXPECT_EQ(store.atomic_add(64, nullptr, 32, 1, false, nullptr), 0u);
+  EXPECT_TRUE(store.has_payload(64, 32));
+  EXPECT_FALSE(store.has_payload(32, 32));
+}
+
 TEST(BackingStore, LastWriterIsKeptWhenAsked) {
   BackingStore store(1_GiB);
   store.set_last_writer(512, 42);

@@ -73,6 +73,31 @@ TEST(DieMemory, EvictsTheLeastRecentlyUsedLine) {
   EXPECT_EQ(memory.statistics().l2_hits, 2u);
 }
 
+// Ways beyond those that stand in the set itself keep the order of use too.
+TEST(DieMemory, EveryWayIsReplacedByItsUse) {
+  for (std::uint64_t kept = 0; kept < 16; ++kept) {
+    DieMemory memory(small_l2());
+    Time now = 1_us;
+    for (std::uint64_t i = 0; i < 16; ++i) memory.access(at(now += 1_us, i * kSameSet, 128));
+    memory.access(at(now += 1_us, kept * kSameSet, 128));
+    // Fifteen others take the places of all but the youngest.
+    for (std::uint64_t i = 16; i < 31; ++i) memory.access(at(now += 1_us, i * kSameSet, 128));
+    EXPECT_EQ(memory.statistics().l2_hits, 1u) << kept;
+    memory.access(at(now += 1_us, kept * kSameSet, 128));
+    EXPECT_EQ(memory.statistics().l2_hits, 2u) << kept;
+  }
+}
+
+TEST(DieMemory, WritesCountTheSectorsTheyFind) {
+  DieMemory memory(testing::preset_memory());
+  memory.access(at(1_us, 0, 512, true));
+  EXPECT_EQ(memory.statistics().l2_hits, 0u);
+  EXPECT_EQ(memory.statistics().l2_misses, 4u);
+  memory.access(at(2_us, 128, 256, true));
+  EXPECT_EQ(memory.statistics().l2_hits, 2u);
+  EXPECT_EQ(memory.statistics().l2_misses, 4u);
+}
+
 TEST(DieMemory, WritesBackDirtyLinesOnly) {
   for (const bool write : {false, true}) {
     DieMemory memory(small_l2());
@@ -114,6 +139,10 @@ TEST(DieMemory, WholeSectorsAreWrittenWithoutAFetchPartsWithOne) {
   EXPECT_EQ(memory.hbm().total().busy_cycles, 4 * 2);
   memory.access(at(4_us, 2048 + 64, 32, true));  // the sector is there
   EXPECT_EQ(memory.hbm().total().reads, 1u);
+  memory.access(at(5_us, 4096, 160, true));  // the first sector whole, the second in part at its begin
+  EXPECT_EQ(memory.hbm().total().reads, 2u);
+  memory.access(at(6_us, 8192 + 96, 160, true));  // the first in part at its end, the second whole
+  EXPECT_EQ(memory.hbm().total().reads, 3u);
 }
 
 TEST(DieMemory, NoAllocateLeavesNoTrace) {

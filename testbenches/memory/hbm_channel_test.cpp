@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "npu_core/memory/hbm_memory.h"
 #include "testbenches/memory/preset.h"
 
 namespace cm384::npu {
@@ -210,6 +211,18 @@ TEST_F(HbmTimingTest, LaterTrainFillsTheGapBeforeAConflict) {
   EXPECT_EQ(other.column, before.column + 16 * timing.ccd_s);
   EXPECT_LE(other.column + 8 * timing.ccd_s, conflict.column);
   EXPECT_EQ(channel.statistics().backfills, 1u);
+}
+
+// A channel's write queue holds as many as it has places; the next one writes them all out.
+TEST(HbmWriteQueue, HoldsItsDepthAndNoMore) {
+  hw::Hbm p = testing::preset_memory().hbm;
+  p.write_queue = 3;
+  HbmMemory memory(p);
+  for (int n = 0; n < 3; ++n) memory.write(0, 128, 1_us);
+  EXPECT_EQ(memory.total().writes, 0u);
+  memory.write(0, 128, 1_us);
+  EXPECT_EQ(memory.total().writes, 3u);
+  EXPECT_EQ(memory.written_bytes(), 4u * 128);
 }
 
 TEST_F(HbmTimingTest, CountsRowOutcomes) {

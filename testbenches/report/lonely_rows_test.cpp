@@ -1,7 +1,10 @@
 // Rows that only one of two results has: each alone, since either would hide that the other goes unnoticed.
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "report/comparison.h"
+#include "report/junit.h"
 
 namespace cm384::report {
 namespace {
@@ -33,6 +36,40 @@ TEST(LonelyRows, ARowThatTheNewResultLacksDoesNotPass) {
 
 TEST(LonelyRows, ARowThatTheOldResultLacksDoesNotPass) {
   expect_one_lonely_row(result({8}), result({8, 16}), "missing", "there");
+}
+
+// A direction lets the other one pass, and only that.
+TEST(Direction, LetsTheOtherOnePass) {
+  const auto allows = [](Tolerance::Direction direction, double before, double after) {
+    return Tolerance{.relative = 0.1, .direction = direction}.allows(before, after);
+  };
+  for (const double sign : {1.0, -1.0}) {
+    EXPECT_TRUE(allows(Tolerance::Direction::up, 10 * sign, 10 * sign - 5));
+    EXPECT_FALSE(allows(Tolerance::Direction::up, 10 * sign, 10 * sign + 5));
+    EXPECT_TRUE(allows(Tolerance::Direction::up, 10 * sign, 10 * sign + 0.5));
+    EXPECT_TRUE(allows(Tolerance::Direction::down, 10 * sign, 10 * sign + 5));
+    EXPECT_FALSE(allows(Tolerance::Direction::down, 10 * sign, 10 * sign - 5));
+    EXPECT_TRUE(allows(Tolerance::Direction::down, 10 * sign, 10 * sign - 0.5));
+    EXPECT_FALSE(allows(Tolerance::Direction::both, 10 * sign, 10 * sign + 5));
+    EXPECT_FALSE(allows(Tolerance::Direction::both, 10 * sign, 10 * sign - 5));
+  }
+}
+
+// A change is a share of what was before.
+TEST(Change, IsAShareOfTheOldValue) {
+  Json after = result({8});
+  after["rows"][0]["latency_us"] = 15.0;
+  const ResultComparison comparison = compare_results(result({8}), after, {});
+  EXPECT_DOUBLE_EQ(*comparison.rows.at(0).changes.at(0).relative, 0.5);
+}
+
+TEST(JunitCounts, ARowWithTwoChangesIsOneFailedCase) {
+  Json before = result({8}), after = result({8});
+  before["rows"][0]["bandwidth_GBps"] = 1.0;
+  after["rows"][0]["bandwidth_GBps"] = 2.0;
+  after["rows"][0]["latency_us"] = 15.0;
+  const std::string text = to_junit({{"p2p", compare_results(before, after, {}), false}});
+  EXPECT_NE(text.find("failures=\"1\""), std::string::npos) << text;
 }
 
 }  // namespace

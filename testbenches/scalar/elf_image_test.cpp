@@ -118,6 +118,19 @@ TEST(ElfImage, NamesOfSymbolsAreCutAndOneTableIsRead) {
   EXPECT_EQ(ElfImage::from_memory(image.bytes(), "made.elf")->symbol("second"), CM384_PRIVATE_BASE);
 }
 
+// A symbol of a size ends with it; what lies behind belongs to nobody.
+TEST(ElfImage, SymbolsEndWithTheirSize) {
+  Image image;
+  image.segment(0, 256);
+  image.strings += std::string("only") + '\0';
+  image.tables = {{function(1, 8)}};
+  const auto read = ElfImage::from_memory(image.bytes(), "made.elf");
+  EXPECT_EQ(read->symbol_at(CM384_PRIVATE_BASE + 7), "?");
+  EXPECT_EQ(read->symbol_at(CM384_PRIVATE_BASE + 8), "only");
+  EXPECT_EQ(read->symbol_at(CM384_PRIVATE_BASE + 11), "only+0x3");
+  EXPECT_EQ(read->symbol_at(CM384_PRIVATE_BASE + 12), "?");
+}
+
 TEST(ElfImage, ProgramHeadersLieInTheFile) {
   Image image;
   image.segment(0, 256);

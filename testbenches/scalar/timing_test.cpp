@@ -52,8 +52,10 @@ TEST(Timing, DataCacheMissBlocksForItsFill) {
   EXPECT_EQ(bench.run("load_word"), 1);
   bench.run("load_across_lines");
   bench.core().set_x(11, buffer + 256);
+  const std::uint64_t misses = bench.core().counters().data_misses;
   EXPECT_EQ(bench.run("load_across_lines"), 1 + 2 * bench.surroundings().fill_cycles);
   EXPECT_EQ(bench.run("load_across_lines"), 1);
+  EXPECT_EQ(bench.core().counters().data_misses, misses + 2);
 }
 
 TEST(Timing, InstructionCacheMissBlocksForItsFill) {
@@ -80,6 +82,9 @@ TEST(Timing, DataCacheHoldsItsWaysAndNoMore) {
   EXPECT_EQ(bench.core().counters().write_backs, 1u);
   EXPECT_EQ(touch(0), 1 + bench.surroundings().fill_cycles);  // the oldest had gone
   EXPECT_EQ(touch(2), 1);
+  EXPECT_EQ(touch(4), 1);                                     // the turn has moved on to the next way
+  EXPECT_EQ(touch(1), 1 + bench.surroundings().fill_cycles);  // which was that of 1
+  EXPECT_EQ(bench.core().counters().write_backs, 3u);
 }
 
 TEST(Timing, UbufferTakesItsParameters) {

@@ -213,6 +213,7 @@ TEST(TaskScheduler, SlotsBoundWhatIsUnderWay) {
     b.scheduler.submit(s, Bench::word(CM384_TASK_EVENT_RECORD, here(kWord), 1));
   b.run();
   EXPECT_EQ(b.tasks[1].fetched, b.tasks[0].completed + DeviceStand::kRead);
+  EXPECT_EQ(b.scheduler.statistics().slot_waits, 1u);
   // A wait takes none: the stream that will end it gets its turn.
   Bench c(p);
   c.scheduler.submit(0, Bench::word(CM384_TASK_EVENT_WAIT, here(kWord), 5));
@@ -277,13 +278,33 @@ TEST(TaskScheduler, ACopyIsHandedToTheSdmaEngine) {
   EXPECT_EQ(r.done, r.copy.ended);
 }
 
+TEST(TaskScheduler, CopiesOfTwoStreamsTakeTheShortestQueue) {
+  Bench b;
+  for (std::uint32_t s = 0; s < 2; ++s)
+    b.scheduler.submit(s, Bench::copy(here(0x80000), here(0x90000), 8192));
+  b.run();
+  ASSERT_EQ(b.tasks.size(), 2u);
+  EXPECT_NE(b.tasks[0].copy.queue, b.tasks[1].copy.queue);
+}
+
+TEST(TaskScheduler, AKernelIsRegisteredOnce) {
+  Bench b;
+  const std::uint32_t first = b.scheduler.register_kernel(nullptr, {1, 2}, KernelType::aiv);
+  EXPECT_EQ(b.scheduler.register_kernel(nullptr, {1, 2}, KernelType::aiv), first);
+  EXPECT_NE(b.scheduler.register_kernel(nullptr, {2, 1}, KernelType::aiv), first);
+  EXPECT_NE(b.scheduler.register_kernel(nullptr, {1, 2}, KernelType::mix), first);
+}
+
 TEST(TaskScheduler, AFullStreamTakesMoreWhenItHasRoom) {
   Bench b;
-  for (int n = 0; n < 11; ++n) b.scheduler.submit(0, Bench::word(CM384_TASK_EVENT_RECORD, here(kWord), 1));
+  // Each of its own value: an entry that is written over one not yet fetched would show.
+  for (std::uint64_t n = 0; n < 11; ++n)
+    b.scheduler.submit(0, Bench::word(CM384_TASK_EVENT_RECORD, here(kWord + 8 * n), n + 1));
   EXPECT_EQ(b.scheduler.pending(0), 11u);
   b.run();
   EXPECT_EQ(b.tasks.size(), 11u);
   EXPECT_EQ(b.scheduler.pending(0), 0u);
+  for (std::uint64_t n = 0; n < 11; ++n) EXPECT_EQ(b.die.get<std::uint64_t>(kWord + 8 * n), n + 1);
 }
 
 TEST(TaskScheduler, ErrorsEndInACompletionAndTheStreamGoesOn) {

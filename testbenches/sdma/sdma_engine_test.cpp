@@ -127,6 +127,14 @@ TEST(SdmaEngine, KeepsItsRateAndTheGap) {
   ASSERT_EQ(b.records.size(), 2u);
   EXPECT_EQ(b.records[0].last_data - b.records[0].first_data, 31_ns);
   EXPECT_EQ(b.records[1].taken, b.records[0].ended + 300_ns);
+  Time busy{};
+  for (const SdmaRecord& r : b.records) busy += r.ended - r.taken;
+  const SdmaStatistics& counted = b.engine.statistics();
+  EXPECT_EQ(counted.channel_busy_ps, static_cast<std::uint64_t>(busy.ps));
+  EXPECT_EQ(counted.descriptors, 2u);
+  EXPECT_EQ(counted.bytes, 512u * 33);
+  EXPECT_EQ(counted.local_reads, 33u);
+  EXPECT_EQ(counted.local_writes, 33u);
 }
 
 TEST(SdmaEngine, BoundsWhatIsOutstanding) {

@@ -51,6 +51,22 @@ double busy_us(const Json& run) {
   return shares * (run["counted_to_us"].get<double>() - run["counted_from_us"].get<double>());
 }
 
+// The same by the samples of every interval, over the whole run.
+double sampled_us(const Json& run) {
+  for (const Json& busy : run["busy"]) {
+    if (busy["counter"] != "die*.ub.port*.busy_ps") continue;
+    double sum = 0;
+    for (const Json& mean : busy["mean"]) sum += mean.get<double>();
+    return sum * run["interval_us"].get<double>() * busy["parts"].get<double>();
+  }
+  return 0;
+}
+
+TEST(Profile, SamplesAddUpToWhatTheLinksDid) {
+  const Profiled cold = profile_of(0);
+  EXPECT_NEAR(sampled_us(cold.run), cold.link_us, 0.03 * cold.link_us);
+}
+
 // The second iteration sends what the first does, so that half of what the ports have counted is warm-up.
 TEST(Profile, SharesOfLinksLeaveOutTheWarmUp) {
   const Profiled cold = profile_of(0), warm = profile_of(1);

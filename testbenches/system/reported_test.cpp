@@ -1,0 +1,61 @@
+// Numbers that studies report, against what they are of.
+#include <gtest/gtest.h>
+
+#include "studies/dispatch.h"
+#include "studies/stream.h"
+#include "testbenches/supernode/study_stand.h"
+
+namespace cm384::studies {
+namespace {
+
+// A matrix of 128 KiB, which stays in L2: the first pass misses, the others hit.
+TEST(Reported, HitRateAndBandwidthOfAStream) {
+  const StreamShape shape{"small", 64, 2048, 64, 2048, 2048};
+  for (const int passes : {1, 4}) {
+    supernode::StudyStand stand;
+    SimulatorCounts counts;
+    const StreamReading reading = measure_stream(stand.context(), shape, 1, passes, false, counts);
+    EXPECT_NEAR(reading.l2_hit_rate, (passes - 1.0) / passes, 0.02) << passes;
+    EXPECT_NEAR(reading.bandwidth_TBps * reading.kernel_us, passes * 0.131072, 1e-9) << passes;
+    EXPECT_GT(reading.task_us, reading.kernel_us);
+  }
+}
+
+TEST(Reported, BandwidthIsOfAllCores) {
+  double one = 0;
+  for (const int cores : {1, 4}) {
+    supernode::StudyStand stand;
+    SimulatorCounts counts;
+    const P2pPoint point{.operation = "write", .cores = cores, .volume = Bytes{256 << 10}};
+    const double bandwidth = measure_p2p(stand.context(), point, counts).bandwidth_GBps;
+    if (cores == 1) one = bandwidth;
+    EXPECT_NEAR(bandwidth / one, cores, 0.2 * cores);
+  }
+}
+
+TEST(Reported, ADispatchCountsItsIterationsAndNoWarmUp) {
+  supernode::StudyStand stand;
+  DispatchCase setting;
+  setting.ranks = 2;
+  setting.batch = 4;
+  setting.top_k = 2;
+  setting.experts = 4;
+  setting.hidden = 64;
+  setting.cores = 2;
+  setting.warmup = 2;
+  setting.iterations = 3;
+  SimulatorCounts counts;
+  const DispatchReading reading = measure_dispatch(stand.context(), setting, counts);
+  ASSERT_EQ(reading.tasks.size(), 6u);
+  EXPECT_EQ(reading.task_us.count, 6);
+  double sum = 0, phases = 0;
+  for (const npu::LaunchRecord& record : reading.tasks) sum += (record.task_end - record.task_start).us();
+  EXPECT_NEAR(reading.task_us.mean, sum / 6, 1e-9);
+  for (const double phase : reading.phase_us) phases += phase;
+  // Blocks start some time apart: a core's phases are within the kernel's time.
+  EXPECT_LE(phases, reading.kernel_us.mean);
+  EXPECT_GE(phases, 0.8 * reading.kernel_us.mean);
+}
+
+}  // namespace
+}  // namespace cm384::studies
