@@ -23,6 +23,10 @@ std::span<const Command* const> all_commands() {
       &kTraceReplayCommand,
       &kTraceGenerateRoutingCommand,
       &kTraceGenerateTrafficCommand,
+      &kSweepStatusCommand,
+      &kSweepResultsCommand,
+      &kSweepExportCommand,
+      &kSweepCommand,  // after those that begin with the same word
       &kReportCommand,
       &kKernelBuildCommand,
       &kSchemaCommand,

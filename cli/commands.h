@@ -16,6 +16,7 @@ extern const Command kMachineListCommand, kMachineShowCommand, kMachineCheckComm
     kMachineStatisticsCommand;
 extern const Command kCompareCommand;
 extern const Command kBaselineCheckCommand, kBaselineUpdateCommand;
+extern const Command kSweepStatusCommand, kSweepResultsCommand, kSweepExportCommand, kSweepCommand;
 extern const Command kReportCommand;
 extern const Command kKernelBuildCommand;
 extern const Command kTraceInfoCommand, kTraceCheckCommand, kTraceConvertCommand, kTraceCutCommand;

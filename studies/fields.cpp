@@ -103,6 +103,8 @@ void check_row(const Row& row, std::span<const Field> fields) {
 }
 
 const Field* find_field(std::span<const Field> fields, std::string_view flattened) {
+  // A name may have dots of its own: a parameter of the machine, as an axis of a sweep.
+  if (const Field* whole = find(fields, flattened)) return whole;
   const std::size_t dot = flattened.find('.');
   const Field* field = find(fields, flattened.substr(0, dot));
   if (field == nullptr || dot == std::string_view::npos) return field;

@@ -1,7 +1,12 @@
 #include "testbenches/machine/stand_in_studies.h"
 
+#include <fmt/format.h>
+#include <unistd.h>
+
 #include <array>
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <stdexcept>
 #include <thread>
 
@@ -15,6 +20,7 @@ struct Options {
   std::string program;
   bool deep = false;
   int depth = 1;
+  std::string log;
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
@@ -22,6 +28,7 @@ struct Options {
     visit("program", self.program, Form{"FILE"}, "a positional argument");
     visit("deep", self.deep, "a flag");
     visit("depth", self.depth, Range{1, 9}, "of the flag", Needs{"deep", {}});
+    visit("log", self.log, Form{"DIR"}, "where `slow` leaves a file for each run");
   }
 };
 
@@ -69,6 +76,14 @@ StudyResult endless(const StudyContext& context, const Options& options) {
   return result;
 }
 
+// Takes 50 ms, and leaves a file SEED.PID when that is over.
+StudyResult slow(const StudyContext& context, const Options& options) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  std::filesystem::create_directories(options.log);
+  std::ofstream(fmt::format("{}/{}.{}", options.log, context.seed, getpid())) << "done";
+  return good(context, options);
+}
+
 // A row that its fields do not declare.
 StudyResult undeclared(const StudyContext& context, const Options&) {
   StudyResult result;
@@ -85,6 +100,7 @@ std::span<const Study> stand_in_studies() {
       Study{"hung", "the machine hangs", kFields, options_of<Options, hung>},
       Study{"broken", "an internal error", kFields, options_of<Options, broken>},
       Study{"endless", "until interrupted", kFields, options_of<Options, endless>},
+      Study{"slow", "takes its time", kFields, options_of<Options, slow>},
       Study{"undeclared", "a field that nobody declared", kFields, options_of<Options, undeclared>},
   };
   return table;

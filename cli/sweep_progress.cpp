@@ -1,0 +1,50 @@
+#include "cli/sweep_progress.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+namespace cm384::cli {
+namespace {
+
+constexpr double kTerminalPeriod = 0.5, kLinePeriod = 30;  // s
+
+std::string time_left(std::size_t points, std::size_t at_a_time, double each_s) {
+  if (each_s == 0 || at_a_time == 0) return "";
+  const double left = static_cast<double>(points) * each_s / static_cast<double>(at_a_time);
+  if (left < 100) return fmt::format(", about {:.0f} s left", left);
+  return fmt::format(", about {:.0f} min left", left / 60);
+}
+
+}  // namespace
+
+SweepProgress::SweepProgress(bool shown) : shown_(shown), terminal_(isatty(STDERR_FILENO) != 0) {}
+
+double SweepProgress::seconds() const {
+  return std::chrono::duration<double>(Steady::now() - begin_).count();
+}
+
+void SweepProgress::clear() {
+  if (!drawn_ || !terminal_) return;
+  fmt::print(stderr, "\r\033[K");
+  std::fflush(stderr);
+  drawn_ = false;
+}
+
+void SweepProgress::update(std::size_t done, std::size_t known, std::size_t running, double each_s) {
+  const double now = seconds();
+  if (!shown_ || now < next_) return;
+  next_ = now + (terminal_ ? kTerminalPeriod : kLinePeriod);
+  const std::string state = fmt::format("{} of {} points, {} running{}", done, known, running,
+                                        time_left(known - done, running, each_s));
+  if (terminal_) {
+    fmt::print(stderr, "\r{}\033[K", state);
+    std::fflush(stderr);
+  } else {
+    fmt::print(stderr, "cm384: {}\n", state);
+  }
+  drawn_ = true;
+}
+
+}  // namespace cm384::cli

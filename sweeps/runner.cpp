@@ -1,0 +1,319 @@
+#include "sweeps/runner.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include "hw/error.h"
+#include "hw/json.h"
+
+namespace cm384::sweeps {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double kBeat = 10, kLook = 0.5;  // s between heartbeats, between looks at other processes' points
+constexpr auto kTick = std::chrono::milliseconds(20);
+constexpr double kReserve = 0.05;  // of the host's memory, below which the youngest process makes room
+constexpr double kMargin = 1.2;    // of the largest point so far, that the next one is expected to take
+
+double seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// A line of /proc/meminfo in MB (10^6 B).
+double meminfo(std::string_view name) {
+  std::ifstream file("/proc/meminfo");
+  std::string key, unit;
+  double value = 0;
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream fields(line);
+    fields >> key >> value >> unit;
+    if (key == name) return value * 1024e-6;
+  }
+  return 0;
+}
+
+double resident_MB(pid_t pid) {
+  std::ifstream file(fmt::format("/proc/{}/statm", pid));
+  double pages = 0;
+  file >> pages >> pages;
+  return pages * static_cast<double>(sysconf(_SC_PAGESIZE)) * 1e-6;
+}
+
+std::string whole_file(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return file ? text.str() : "";
+}
+
+// The last thing that the command said was wrong.
+std::string last_message(const std::string& errors) {
+  static constexpr std::string_view kPrefix = "cm384: ";
+  std::string message;
+  std::istringstream lines(errors);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with(kPrefix)) message = line.substr(kPrefix.size());
+  }
+  return message;
+}
+
+}  // namespace
+
+struct Runner::Process {
+  Waiting waiting;
+  fs::path folder;
+  pid_t pid = -1;
+  double begin = seconds();
+
+  ~Process() {
+    std::error_code ignored;
+    fs::remove_all(folder, ignored);
+  }
+};
+
+Runner::Runner(Store& store, RunnerOptions options) : store_(store), options_(std::move(options)) {
+  if (options_.lookup) return;
+  const fs::path scratch = options_.scratch;
+  std::error_code failure;
+  fs::create_directories(scratch, failure);
+  if (access(scratch.c_str(), W_OK) != 0)
+    throw OutputError(
+        fmt::format("{}: cannot be written: {}", scratch.string(), std::generic_category().message(errno)));
+  // What processes that were killed have left.
+  for (const fs::directory_entry& entry : fs::directory_iterator(scratch)) {
+    const std::string name = entry.path().filename().string();
+    const pid_t owner = static_cast<pid_t>(std::atol(name.c_str()));
+    if (owner > 0 && kill(owner, 0) != 0 && errno == ESRCH) fs::remove_all(entry.path(), failure);
+  }
+}
+
+Runner::~Runner() {
+  for (const auto& process : running_) kill(process->pid, SIGKILL);
+  for (const auto& process : running_) {
+    waitpid(process->pid, nullptr, 0);
+    try {
+      store_.release(process->waiting.job.key);
+    } catch (const std::exception&) {
+      // The claim is void as soon as this process has ended.
+    }
+  }
+  std::error_code ignored;
+  running_.clear();
+  fs::remove(options_.scratch, ignored);  // if nobody else uses it
+}
+
+void Runner::add(std::size_t ticket, Job job) {
+  queue_.push_back({ticket, std::move(job)});
+}
+
+double Runner::seconds_per_point() const {
+  return counts_.run == 0 ? 0 : wall_s_ / static_cast<double>(counts_.run);
+}
+
+bool Runner::is_interrupted() const {
+  return options_.interrupted != nullptr && *options_.interrupted != 0;
+}
+
+// The first point runs alone: it says what points take.
+bool Runner::has_room() const {
+  if (running_.empty()) return true;
+  if (static_cast<int>(running_.size()) >= options_.jobs || largest_MB_ == 0) return false;
+  double used = 0, expected = 0;
+  for (const auto& process : running_) {
+    const double now = resident_MB(process->pid);
+    used += now;
+    expected += std::max(now, largest_MB_ * kMargin);
+  }
+  const double all = options_.memory_MB > 0 ? options_.memory_MB : used + meminfo("MemAvailable:");
+  return expected + largest_MB_ * kMargin <= all;
+}
+
+// Too little memory left for what runs: the youngest gives way, and runs again later.
+void Runner::make_room() {
+  if (running_.size() < 2 || meminfo("MemAvailable:") > kReserve * meminfo("MemTotal:")) return;
+  Process& youngest = *running_.back();
+  largest_MB_ = std::max(largest_MB_, resident_MB(running_.front()->pid));
+  kill(youngest.pid, SIGKILL);
+  waitpid(youngest.pid, nullptr, 0);
+  store_.release(youngest.waiting.job.key);
+  queue_.push_front(std::move(youngest.waiting));
+  running_.pop_back();
+  options_.jobs = std::max(1, static_cast<int>(running_.size()));
+  ++counts_.requeued;
+}
+
+// What the store has, or another process works on, needs no process here.
+std::optional<Runner::Finished> Runner::look_up(Waiting& waiting) {
+  if (auto known = store_.find(waiting.job.key);
+      known && (options_.lookup || !(options_.retry && known->worth_another()))) {
+    ++counts_.stored;
+    if (known->failed()) ++counts_.failed;
+    return Finished{waiting.ticket, std::move(known)};
+  }
+  if (options_.lookup) return Finished{waiting.ticket, std::nullopt};
+  return std::nullopt;
+}
+
+void Runner::start(Waiting waiting) {
+  auto process = std::make_unique<Process>();
+  process->folder = fs::path(options_.scratch) / fmt::format("{}-{}", getpid(), serial_++);
+  std::error_code failure;
+  fs::create_directories(process->folder, failure);
+  if (failure) {
+    store_.release(waiting.job.key);
+    throw OutputError(fmt::format("{}: cannot be made: {}", process->folder.string(), failure.message()));
+  }
+  std::vector<std::string> words{options_.program, "run"};
+  words.insert(words.end(), waiting.job.arguments.begin(), waiting.job.arguments.end());
+  words.insert(words.end(), {"--out", process->folder.string()});
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  const std::string errors = (process->folder / "errors").string();
+  const pid_t parent = getpid();
+  process->pid = fork();
+  if (process->pid == 0) {
+    // A group of its own: an interrupt at the terminal is for the sweep, which ends its points itself.
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(127);
+    const int nothing = open("/dev/null", O_RDWR);
+    const int log = open(errors.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    dup2(nothing, STDIN_FILENO);
+    dup2(nothing, STDOUT_FILENO);
+    dup2(log >= 0 ? log : nothing, STDERR_FILENO);
+    execv(argv.front(), argv.data());
+    _exit(127);
+  }
+  process->waiting = std::move(waiting);
+  running_.push_back(std::move(process));
+  if (running_.back()->pid < 0) {
+    const int reason = errno;
+    store_.release(running_.back()->waiting.job.key);
+    running_.pop_back();
+    throw OutputError(
+        fmt::format("a process cannot be started: {}", std::generic_category().message(reason)));
+  }
+}
+
+Outcome Runner::outcome_of(Process& process, int status) const {
+  Outcome outcome;
+  outcome.document = whole_file(process.folder / "result.json");
+  outcome.profile = whole_file(process.folder / "profile.json");
+  const std::string said = last_message(whole_file(process.folder / "errors"));
+  if (WIFSIGNALED(status)) {
+    outcome.exit_code = 128 + WTERMSIG(status);
+    outcome.reason = fmt::format("ended by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)));
+  } else {
+    outcome.exit_code = WEXITSTATUS(status);
+    if (outcome.exit_code == 1) {
+      outcome.reason = said.empty() ? "a check failed" : said;
+    } else if (outcome.exit_code != 0) {
+      outcome.reason = said.empty() ? fmt::format("ended with exit code {}", outcome.exit_code) : said;
+    }
+  }
+  if (!outcome.document.empty()) {
+    const Json document = Json::parse(outcome.document, nullptr, false);
+    if (document.is_discarded()) {
+      outcome.document.clear();
+    } else if (document.contains("simulator")) {
+      outcome.wall_s = document["simulator"].value("wall_s", 0.0);
+      outcome.peak_MB = document["simulator"].value("peak_rss_MB", 0.0);
+    }
+  }
+  if (outcome.document.empty() && outcome.exit_code == 0) {
+    outcome.exit_code = 5;
+    outcome.reason = "wrote no result";
+  }
+  return outcome;
+}
+
+std::optional<Runner::Finished> Runner::collect() {
+  for (auto process = running_.begin(); process != running_.end(); ++process) {
+    int status = 0;
+    if (waitpid((*process)->pid, &status, WNOHANG) != (*process)->pid) continue;
+    std::unique_ptr<Process> ended = std::move(*process);
+    running_.erase(process);
+    Outcome outcome = outcome_of(*ended, status);
+    const Job& job = ended->waiting.job;
+    if (is_interrupted() && outcome.exit_code >= 128) {
+      store_.release(job.key);
+      return std::nullopt;
+    }
+    store_.put(job.key, job.study, fmt::format("{}", fmt::join(job.arguments, " ")), outcome);
+    largest_MB_ = std::max(largest_MB_, std::max(outcome.peak_MB, 1.0));
+    wall_s_ += seconds() - ended->begin;
+    ++counts_.run;
+    if (outcome.failed()) ++counts_.failed;
+    return Finished{ended->waiting.ticket, std::move(outcome)};
+  }
+  return std::nullopt;
+}
+
+void Runner::beat() {
+  if (running_.empty() || seconds() < next_beat_) return;
+  store_.beat();
+  next_beat_ = seconds() + kBeat;
+}
+
+std::optional<Runner::Finished> Runner::next(const std::function<void()>& idle) {
+  while (!is_interrupted()) {
+    if (auto finished = collect()) return finished;
+    beat();
+    make_room();
+    // Points that another process has: finished by now, or given up.
+    if (seconds() >= next_look_ && !elsewhere_.empty()) {
+      next_look_ = seconds() + kLook;
+      for (auto waiting = elsewhere_.begin(); waiting != elsewhere_.end(); ++waiting) {
+        if (store_.busy(waiting->job.key)) continue;
+        queue_.push_front(std::move(*waiting));
+        elsewhere_.erase(waiting);
+        break;
+      }
+    }
+    if (!queue_.empty()) {
+      if (auto known = look_up(queue_.front())) {
+        queue_.pop_front();
+        return known;
+      }
+      if (has_room()) {
+        Waiting waiting = std::move(queue_.front());
+        queue_.pop_front();
+        switch (store_.claim(waiting.job.key, options_.retry)) {
+          case Store::Claim::taken:
+            start(std::move(waiting));
+            break;
+          case Store::Claim::busy:
+            elsewhere_.push_back(std::move(waiting));
+            break;
+          case Store::Claim::finished:
+            queue_.push_front(std::move(waiting));
+            break;
+        }
+        continue;
+      }
+    }
+    if (queue_.empty() && elsewhere_.empty() && running_.empty()) return std::nullopt;
+    if (idle) idle();
+    std::this_thread::sleep_for(kTick);
+  }
+  return std::nullopt;
+}
+
+}  // namespace cm384::sweeps

@@ -1,0 +1,235 @@
+#include "sweeps/store.h"
+
+#include <fmt/format.h>
+#include <sqlite3.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <sstream>
+
+#include "hw/error.h"
+
+namespace cm384::sweeps {
+namespace {
+
+constexpr int kApplication = 0x434d3834;  // "CM84": tells our files from other databases
+constexpr int kVersion = 1;
+constexpr int kPatience = 60'000;       // ms that a statement waits for another process's transaction
+constexpr std::int64_t kSilence = 120;  // s after which a claim of another host is void
+
+constexpr const char* kTables = R"(
+  CREATE TABLE results(
+    key TEXT PRIMARY KEY, study TEXT NOT NULL, arguments TEXT NOT NULL,
+    exit_code INTEGER NOT NULL, reason TEXT NOT NULL, document TEXT NOT NULL, profile TEXT NOT NULL,
+    wall_s REAL NOT NULL, peak_MB REAL NOT NULL, finished TEXT NOT NULL) WITHOUT ROWID;
+  CREATE TABLE claims(
+    key TEXT PRIMARY KEY, host TEXT NOT NULL, pid INTEGER NOT NULL, started INTEGER NOT NULL,
+    beat INTEGER NOT NULL) WITHOUT ROWID;
+)";
+
+std::int64_t seconds_now() {
+  using namespace std::chrono;
+  return duration_cast<seconds>(system_clock::now().time_since_epoch()).count();
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  gethostname(name.data(), name.size() - 1);
+  return name.data();
+}
+
+// When a process began, in ticks since boot: tells it from a later one of the same number. 0: none.
+std::int64_t start_of(std::int64_t pid) {
+  std::ifstream file(fmt::format("/proc/{}/stat", pid));
+  std::string text;
+  if (!std::getline(file, text)) return 0;
+  // The name, in brackets, may hold blanks; the start is the 20th field after it.
+  std::istringstream fields(text.substr(text.rfind(')') + 1));
+  std::string field;
+  for (int i = 0; i < 20; ++i) fields >> field;
+  return std::atoll(field.c_str());
+}
+
+}  // namespace
+
+bool Outcome::worth_another() const {
+  // 1 check failed, 2 bad input, 3 hung: the same every time.
+  return failed() && (exit_code < 1 || exit_code > 3);
+}
+
+struct Store::Database {
+  std::string path, host = host_name();
+  std::int64_t pid = getpid(), started = start_of(getpid());
+  sqlite3* handle = nullptr;
+
+  ~Database() { sqlite3_close(handle); }
+
+  [[noreturn]] void fail() const {
+    const int code = sqlite3_errcode(handle), reason = sqlite3_system_errno(handle);
+    const std::string why = reason != 0 ? std::generic_category().message(reason) : sqlite3_errmsg(handle);
+    if (code == SQLITE_NOTADB || code == SQLITE_CORRUPT)
+      throw InputError(fmt::format("{}: is no store of results: {}", path, sqlite3_errmsg(handle)));
+    throw OutputError(fmt::format("{}: cannot be written: {}", path, why));
+  }
+  void check(int code) const {
+    if (code != SQLITE_OK && code != SQLITE_DONE && code != SQLITE_ROW) fail();
+  }
+  void run(const char* statements) const {
+    check(sqlite3_exec(handle, statements, nullptr, nullptr, nullptr));
+  }
+  int pragma(const char* name) const;
+};
+
+namespace {
+
+class Statement {
+ public:
+  template <class Database, class... Values>
+  Statement(const Database& database, const char* text, const Values&... values)
+      : check_([&database](int code) { database.check(code); }) {
+    check_(sqlite3_prepare_v2(database.handle, text, -1, &statement_, nullptr));
+    int at = 0;
+    (bind(++at, values), ...);
+  }
+  ~Statement() { sqlite3_finalize(statement_); }
+  Statement(const Statement&) = delete;
+  Statement& operator=(const Statement&) = delete;
+
+  bool step() {
+    const int code = sqlite3_step(statement_);
+    check_(code);
+    return code == SQLITE_ROW;
+  }
+  std::string text(int column) const {
+    const auto* bytes = static_cast<const char*>(sqlite3_column_blob(statement_, column));
+    return {bytes, bytes + sqlite3_column_bytes(statement_, column)};
+  }
+  std::int64_t integer(int column) const { return sqlite3_column_int64(statement_, column); }
+  double real(int column) const { return sqlite3_column_double(statement_, column); }
+
+ private:
+  void bind(int at, const std::string& value) {
+    check_(sqlite3_bind_text64(statement_, at, value.data(), value.size(), SQLITE_TRANSIENT, SQLITE_UTF8));
+  }
+  void bind(int at, std::int64_t value) { check_(sqlite3_bind_int64(statement_, at, value)); }
+  void bind(int at, int value) { check_(sqlite3_bind_int64(statement_, at, value)); }
+  void bind(int at, double value) { check_(sqlite3_bind_double(statement_, at, value)); }
+
+  std::function<void(int)> check_;
+  sqlite3_stmt* statement_ = nullptr;
+};
+
+// Takes effect whole or not at all; writers come one after another.
+template <class Database>
+class Transaction {
+ public:
+  explicit Transaction(const Database& database) : database_(database) { database.run("BEGIN IMMEDIATE"); }
+  ~Transaction() {
+    if (!committed_) sqlite3_exec(database_.handle, "ROLLBACK", nullptr, nullptr, nullptr);
+  }
+  Transaction(const Transaction&) = delete;
+  Transaction& operator=(const Transaction&) = delete;
+  void commit() {
+    database_.run("COMMIT");
+    committed_ = true;
+  }
+
+ private:
+  const Database& database_;
+  bool committed_ = false;
+};
+
+// Whether the process behind a claim still works on it.
+template <class Database>
+bool is_alive(const Database& database, const Statement& claim) {
+  if (claim.text(0) != database.host) return seconds_now() - claim.integer(3) < kSilence;
+  return start_of(claim.integer(1)) == claim.integer(2);
+}
+
+}  // namespace
+
+int Store::Database::pragma(const char* name) const {
+  Statement statement(*this, name);
+  return statement.step() ? static_cast<int>(statement.integer(0)) : 0;
+}
+
+Store::Store(const std::string& path) : database_(std::make_unique<Database>()) {
+  Database& database = *database_;
+  database.path = path;
+  std::error_code ignored;
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
+  database.check(
+      sqlite3_open_v2(path.c_str(), &database.handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr));
+  sqlite3_busy_timeout(database.handle, kPatience);
+  // A rollback journal: the write-ahead log does not work across hosts.
+  database.run("PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL");
+  Transaction transaction(database);
+  if (database.pragma("PRAGMA application_id") != kApplication) {
+    if (Statement(database, "SELECT 1 FROM sqlite_schema").step())
+      throw InputError(fmt::format("{}: is a database, but no store of results", path));
+    database.run(kTables);
+    database.run(
+        fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", kApplication, kVersion).c_str());
+  }
+  if (const int version = database.pragma("PRAGMA user_version"); version != kVersion)
+    throw InputError(fmt::format("{}: is a store of version {}; allowed: {}", path, version, kVersion));
+  transaction.commit();
+}
+
+Store::~Store() = default;
+
+const std::string& Store::path() const {
+  return database_->path;
+}
+
+std::optional<Outcome> Store::find(const std::string& key) {
+  Statement row(*database_,
+                "SELECT exit_code, reason, document, profile, wall_s, peak_MB FROM results WHERE key = ?",
+                key);
+  if (!row.step()) return std::nullopt;
+  return Outcome{
+      static_cast<int>(row.integer(0)), row.text(1), row.text(2), row.text(3), row.real(4), row.real(5)};
+}
+
+bool Store::busy(const std::string& key) {
+  Statement claim(*database_, "SELECT host, pid, started, beat FROM claims WHERE key = ?", key);
+  return claim.step() && is_alive(*database_, claim);
+}
+
+Store::Claim Store::claim(const std::string& key, bool again) {
+  Transaction transaction(*database_);
+  if (const auto known = find(key); known && !(again && known->worth_another())) return Claim::finished;
+  if (busy(key)) return Claim::busy;
+  Statement(*database_, "INSERT OR REPLACE INTO claims VALUES(?, ?, ?, ?, ?)", key, database_->host,
+            database_->pid, database_->started, seconds_now())
+      .step();
+  transaction.commit();
+  return Claim::taken;
+}
+
+void Store::beat() {
+  Statement(*database_, "UPDATE claims SET beat = ? WHERE host = ? AND pid = ? AND started = ?",
+            seconds_now(), database_->host, database_->pid, database_->started)
+      .step();
+}
+
+void Store::put(const std::string& key, const std::string& study, const std::string& arguments,
+                const Outcome& outcome) {
+  Transaction transaction(*database_);
+  Statement(*database_, "INSERT OR REPLACE INTO results VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, datetime('now'))",
+            key, study, arguments, outcome.exit_code, outcome.reason, outcome.document, outcome.profile,
+            outcome.wall_s, outcome.peak_MB)
+      .step();
+  Statement(*database_, "DELETE FROM claims WHERE key = ?", key).step();
+  transaction.commit();
+}
+
+void Store::release(const std::string& key) {
+  Statement(*database_, "DELETE FROM claims WHERE key = ?", key).step();
+}
+
+}  // namespace cm384::sweeps

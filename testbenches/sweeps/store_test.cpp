@@ -1,0 +1,131 @@
+// The store between processes: claims, results, what is refused.
+#include "sweeps/store.h"
+
+#include <gmock/gmock.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "hw/error.h"
+
+namespace cm384::sweeps {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+class StoreTest : public ::testing::Test {
+ protected:
+  StoreTest() { fs::create_directories(folder_); }
+  ~StoreTest() override { fs::remove_all(folder_); }
+  std::string path(const std::string& name = "store.sqlite") const { return (folder_ / name).string(); }
+  fs::path folder_ = fs::path(::testing::TempDir()) / ("cm384_store_test." + std::to_string(getpid()));
+};
+
+// What a process of its own does, to its end.
+template <class Work>
+int in_another_process(Work&& work) {
+  const pid_t pid = fork();
+  if (pid == 0) _exit(work());
+  int status = 0;
+  waitpid(pid, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST_F(StoreTest, GivesBackWhatWasPut) {
+  const Outcome outcome{3, "hung", std::string("{}\0x", 4), "profile", 1.5, 200};
+  {
+    Store store(path());
+    EXPECT_FALSE(store.find("k"));
+    EXPECT_EQ(store.claim("k", false), Store::Claim::taken);
+    store.put("k", "dispatch", "dispatch --ranks=8", outcome);
+    EXPECT_FALSE(store.busy("k"));
+  }
+  Store again(path());
+  const auto found = again.find("k");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->exit_code, 3);
+  EXPECT_EQ(found->reason, "hung");
+  EXPECT_EQ(found->document, outcome.document);
+  EXPECT_EQ(found->profile, "profile");
+  EXPECT_EQ(found->wall_s, 1.5);
+  EXPECT_EQ(found->peak_MB, 200);
+  EXPECT_EQ(again.claim("k", false), Store::Claim::finished);
+  EXPECT_EQ(again.claim("k", true), Store::Claim::finished) << "a hang is the same every time";
+}
+
+TEST_F(StoreTest, WhatWasKilledMayRunAgain) {
+  Store store(path());
+  store.put("k", "", "", {137, "ended by signal 9", "", "", 0, 0});
+  EXPECT_EQ(store.claim("k", false), Store::Claim::finished);
+  EXPECT_EQ(store.claim("k", true), Store::Claim::taken);
+}
+
+TEST_F(StoreTest, AClaimOfALivingProcessHolds) {
+  Store store(path());
+  ASSERT_EQ(store.claim("k", false), Store::Claim::taken);
+  EXPECT_EQ(in_another_process([&] {
+              Store other(path());
+              return other.claim("k", false) == Store::Claim::busy &&
+                             other.claim("l", false) == Store::Claim::taken
+                         ? 0
+                         : 1;
+            }),
+            0);
+  store.release("k");
+  EXPECT_EQ(
+      in_another_process([&] { return Store(path()).claim("k", false) == Store::Claim::taken ? 0 : 1; }), 0);
+}
+
+TEST_F(StoreTest, AClaimOfADeadProcessIsVoid) {
+  EXPECT_EQ(
+      in_another_process([&] { return Store(path()).claim("k", false) == Store::Claim::taken ? 0 : 1; }), 0);
+  Store store(path());
+  EXPECT_FALSE(store.busy("k"));
+  EXPECT_EQ(store.claim("k", false), Store::Claim::taken);
+}
+
+TEST_F(StoreTest, OfManyProcessesOneGetsAPoint) {
+  { const Store made(path()); }
+  constexpr int kProcesses = 4, kPoints = 12;
+  std::array<pid_t, kProcesses> pids{};
+  for (int i = 0; i < kProcesses; ++i) {
+    pids[i] = fork();
+    if (pids[i] != 0) continue;
+    Store store(path());
+    std::ofstream log(path("log" + std::to_string(i)));
+    for (int k = 0; k < kPoints; ++k) {
+      const std::string key = std::to_string(k);
+      if (store.claim(key, false) != Store::Claim::taken) continue;
+      log << key << std::endl;
+      store.put(key, "", "", {});
+    }
+    _exit(0);
+  }
+  for (const pid_t pid : pids) waitpid(pid, nullptr, 0);
+  std::multiset<std::string> taken;
+  for (int i = 0; i < kProcesses; ++i) {
+    std::ifstream log(path("log" + std::to_string(i)));
+    for (std::string key; log >> key;) taken.insert(key);
+  }
+  EXPECT_EQ(taken.size(), kPoints);
+  for (int k = 0; k < kPoints; ++k) EXPECT_EQ(taken.count(std::to_string(k)), 1u) << k;
+}
+
+TEST_F(StoreTest, RefusesWhatIsNoStore) {
+  std::ofstream(path())
+      << "some text that is longer than the header of a database has to be, so that it is one\n"
+      << std::string(200, 'x');
+  try {
+    const Store store(path());
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("store.sqlite: is no store of results"));
+  }
+  EXPECT_THROW(Store("/proc/store.sqlite"), OutputError);
+}
+
+}  // namespace
+}  // namespace cm384::sweeps
