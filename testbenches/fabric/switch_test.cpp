@@ -106,6 +106,17 @@ TEST(Routing, AdaptiveUsesAll) {
   for (const std::uint64_t n : uplink_packets("adaptive")) EXPECT_GT(n, 30u);
 }
 
+// Of uplinks that are alike the next in turn: packets that never meet use all of them.
+TEST(Routing, AdaptiveTakesEqualsInTurn) {
+  const Parameters p = machine({"topology.sub_planes=1", "ub.switch.routing=adaptive"});
+  FabricBench bench(p, {0, 16});
+  for (std::uint32_t i = 0; i < 48; ++i)
+    bench.at(0).request(5_us * i, Operation::write, cm384_gm_die(16, 0), 64, i);
+  bench.run();
+  for (unsigned l2 = 0; l2 < 16; ++l2)
+    EXPECT_EQ(bench.plane(0).links().counters(bench.plane(0).link_up(0, l2)).packets, 3u) << l2;
+}
+
 // With one uplink losing every second packet, adaptive routing goes round it.
 TEST(Routing, AdaptiveAvoidsADamagedUplink) {
   class AlwaysFaulty final : public LinkFault {

@@ -99,6 +99,30 @@ TEST(Float32, SquareRootAsTheHost) {
 }
 
 // Ties away from zero, which the host does not have: an exact tie goes up, everything else as to nearest.
+// As RISC-V has it: a NaN on either side gives the other one, two give the canonical NaN, and -0 is below +0.
+TEST(Float32, MinimumAndMaximumPassOverNan) {
+  constexpr std::uint32_t kQuiet = 0xffc12345, kSignaling = 0x7f812345, kMinusZero = 0x80000000;
+  const std::uint32_t one = bits(1.0f), two = bits(2.0f);
+  for (const auto pick : {minimum, maximum}) {
+    const bool smaller = pick == minimum;
+    const auto expect = [&](std::uint32_t a, std::uint32_t b, std::uint32_t wanted, int raised) {
+      std::uint8_t flags = 0;
+      EXPECT_EQ(pick(a, b, flags), wanted) << std::hex << a << ' ' << b;
+      EXPECT_EQ(flags, raised) << std::hex << a << ' ' << b;
+    };
+    expect(one, two, smaller ? one : two, 0);
+    expect(two, one, smaller ? one : two, 0);
+    expect(0, kMinusZero, smaller ? kMinusZero : 0, 0);
+    expect(kMinusZero, 0, smaller ? kMinusZero : 0, 0);
+    expect(kQuiet, one, one, 0);
+    expect(one, kQuiet, one, 0);
+    expect(kSignaling, one, one, invalid);
+    expect(one, kSignaling, one, invalid);
+    expect(kQuiet, kQuiet, kCanonicalNan, 0);
+    expect(kSignaling, kQuiet, kCanonicalNan, invalid);
+  }
+}
+
 TEST(Float32, TiesAwayFromZero) {
   std::uint8_t flags = 0;
   EXPECT_EQ(add(0x4b800000, 0x3f800000, rmm, flags), 0x4b800001u);  // 2^24 + 1
