@@ -1,7 +1,7 @@
-// The host's threads that run modules side by side, and what each of them has for itself.
+// Workers, which modules that run side by side are given to, and what each of them has for itself.
 //
-// A module always runs on the same worker, and only one thread acts for a worker at a time. What modules of
-// different workers share is either constant while they run or a PerWorker.
+// A module always belongs to the same worker, and only one of the host's threads acts for a worker at a time.
+// What modules of different workers share is either constant while they run or a PerWorker.
 #pragma once
 
 #include <vector>

@@ -20,12 +20,15 @@ ub::Parameters fabric_parameters(const hw::Machine& machine) {
   return {machine.topology, machine.ub, machine.cpu, machine.package_link};
 }
 
-// No more than there are packages.
+// Several for each thread, so that what a thread has begun when the host takes it off its core is little. No
+// more than there are packages.
 unsigned workers_for(const SupernodeOptions& options) {
+  constexpr unsigned kPerThread = 4;
+  if (options.threads <= 1) return 1;
   std::set<int> packages;
   for (const int die : options.dies) packages.insert(die / 2);
   const auto most = std::min<std::size_t>(packages.size(), sim::kMostWorkers);
-  return std::clamp(options.threads, 1u, std::max(1u, static_cast<unsigned>(most)));
+  return std::clamp(kPerThread * options.threads, 1u, std::max(1u, static_cast<unsigned>(most)));
 }
 
 }  // namespace
@@ -33,7 +36,7 @@ unsigned workers_for(const SupernodeOptions& options) {
 Supernode::Supernode(const hw::Machine& machine, SupernodeOptions options)
     : machine_(machine),
       options_(std::move(options)),
-      parts_(std::make_unique<Parts>(workers_for(options_))) {
+      parts_(std::make_unique<Parts>(workers_for(options_), options_.threads)) {
   const ub::Parameters fabric = fabric_parameters(machine);
   ub::check(fabric);
   RunControl& control = parts_->control;
@@ -133,7 +136,7 @@ unsigned Supernode::workers() const {
 }
 
 unsigned Supernode::threads() const {
-  return parts_->control.one_thread ? 1 : workers();
+  return parts_->control.one_thread ? 1 : parts_->control.workers.threads();
 }
 
 std::uint64_t Supernode::shared_windows() const {

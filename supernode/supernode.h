@@ -95,7 +95,7 @@ class Supernode final : private npu::DieListener {
   // From now on all modules run on one thread, one after another: for whoever looks on or joins in from
   // several of them (observers, a replay, calls of host threads that meet).
   void use_one_thread();
-  unsigned workers() const;  // that modules are given to, whatever thread acts for them
+  unsigned workers() const;  // that modules are given to, whatever thread acts for them (sim/worker.h)
   unsigned threads() const;  // that take part
   // Windows whose modules ran side by side; those with little to do are run by one thread.
   std::uint64_t shared_windows() const;

@@ -20,7 +20,7 @@ inline Time now() {
 }
 
 struct Supernode::Parts {
-  explicit Parts(unsigned threads) : control(threads) {}
+  Parts(unsigned workers, unsigned threads) : control(workers, threads) {}
 
   Simulation simulation;
   sim::PayloadPool payloads;

@@ -24,7 +24,7 @@ class WindowModule;
 
 // State that both phases of one machine share.
 struct RunControl {
-  explicit RunControl(unsigned threads) : workers(threads), wakes(threads) {}
+  RunControl(unsigned count, unsigned threads) : workers(count, threads), wakes(count) {}
 
   Time window{};
   Time plane_phase{};  // of sub-planes

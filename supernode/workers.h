@@ -12,28 +12,44 @@ namespace cm384::supernode {
 // Cores of the host that this process may use.
 unsigned host_cores();
 
-// Workers 0 to count - 1. Worker 0 is the thread that calls run(); the others wait for work, awake for some
-// 50 us and then asleep.
+// Workers 0 to count - 1, and the threads that act for them, the caller of run() among them. There are
+// several workers per thread: each round the threads share the workers out among themselves, so that nobody
+// waits for a thread that sleeps, or that the host has taken off its core, but for the worker it has begun to
+// act for. Threads without work stay awake for some microseconds and then sleep: other processes need the
+// core.
 class Workers {
  public:
-  explicit Workers(unsigned count) : count_(count) {}
+  // Threads beyond `count` are not made.
+  Workers(unsigned count, unsigned threads);
   ~Workers();
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
 
-  unsigned count() const { return count_; }
-  // Calls job(w) for every worker, side by side, and returns when all have. The job must not throw.
+  unsigned count() const { return static_cast<unsigned>(taken_.size()); }
+  unsigned threads() const { return threads_; }
+  // Calls job(w) once for every worker, side by side, and returns when all have returned. The job must not
+  // throw.
   void run(const std::function<void(unsigned)>& job);
 
  private:
-  void serve(unsigned worker);
+  // The round in which a worker was last taken; each on a line of the host's cache of its own.
+  struct alignas(64) Taken {
+    std::atomic<std::uint32_t> round{0};
+  };
 
-  unsigned count_;
-  std::vector<std::thread> threads_;  // made by the first run()
+  void start_helpers();
+  void serve(unsigned thread);
+  // Acts for all workers that no other thread has taken in this round.
+  void work(unsigned thread, std::uint32_t round);
+  void act(unsigned worker, std::uint32_t round);
+
+  unsigned threads_;
+  std::vector<Taken> taken_;          // by worker
+  std::vector<std::thread> helpers_;  // made by the first run()
   const std::function<void(unsigned)>* job_ = nullptr;
-  bool leaving_ = false;
+  std::atomic<bool> leaving_ = false;
   alignas(64) std::atomic<std::uint32_t> round_{0};
-  alignas(64) std::atomic<std::uint32_t> working_{0};
+  alignas(64) std::atomic<std::uint32_t> left_{0};  // workers whose job has not returned
 };
 
 }  // namespace cm384::supernode
