@@ -6,8 +6,8 @@
 
 #include "firmware/abi/isa.h"
 #include "firmware/abi/memory_map.h"
-#include "hw/error.h"
 #include "npu_core/cube/cube_unit.h"
+#include "npu_core/pipes/pipe_fault.h"
 
 namespace cm384::npu {
 namespace {
@@ -151,8 +151,7 @@ MteCopy Aic::State::prepare_copy(int pipe, const QueuedInstruction& entry) {
   hazards->begin_access(pipe);
   const MteCopy copy = pipe == kCubeFix ? fixpipe_copy(entry) : l1_copy(pipe, entry);
   if (!cm384_is_gm(copy.gm))
-    throw MachineError(
-        fmt::format("pc {:#x}: copy with {:#x}, which is no global address", copy.pc, copy.gm));
+    fault(copy.pc, fmt::format("copy with {:#x}, which is no global address", copy.gm));
   return copy;
 }
 
@@ -189,8 +188,8 @@ MteCopy Aic::State::l1_copy(int pipe, const QueuedInstruction& entry) {
     span = std::uint64_t{c.bursts - 1} * c.local_stride + c.padded();
   }
   if (local + span > kL1Bytes)
-    throw MachineError(fmt::format("pc {:#x}: copy of {} x {} B at L1 offset {:#x} leaves L1 (512 KiB)",
-                                   in.pc, c.bursts, c.burst_bytes, local));
+    fault(in.pc, fmt::format("copy of {} x {} B at L1 offset {:#x} leaves L1 (512 KiB)", c.bursts,
+                             c.burst_bytes, local));
   c.local = static_cast<std::uint32_t>(local);
   touch(pipe, c.local, static_cast<std::uint32_t>(span), reads, in.pc);
   ++(reads ? statistics.mte2_instructions : statistics.mte3_instructions);
@@ -277,8 +276,8 @@ void Aic::forget_values() {
   state_->buffers.l1.set_payload(0, kL1Bytes, true);
   state_->fix_result.set_payload(0, kL0cBytes, true);
 }
-std::string Aic::waiting_for() const {
-  return state_->waiting_for();
+std::string Aic::waiting_for(const PlaceText& place) const {
+  return state_->waiting_for(place);
 }
 Aic::Places Aic::places() const {
   return state_->places();

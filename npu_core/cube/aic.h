@@ -54,7 +54,7 @@ class Aic final : public CorePipes {
   void mark_phase(std::uint32_t phase, std::int64_t cycle) const override;
   void copy(int pipe, const MteCopy& copy, Time ready) override;
   void forget_values() override;
-  std::string waiting_for() const override;
+  std::string waiting_for(const PlaceText& place) const override;
   Places places() const override;
   void prefetch(int stage) const override;
   void prefetch_engine(std::uint32_t which, int stage) const override;

@@ -5,15 +5,14 @@
 #include <bit>
 
 #include "firmware/abi/isa.h"
-#include "hw/error.h"
+#include "npu_core/pipes/pipe_fault.h"
 
 namespace cm384::npu {
 namespace {
 
 template <class... Arguments>
 [[noreturn]] void refuse(std::uint64_t pc, fmt::format_string<Arguments...> text, Arguments&&... arguments) {
-  throw MachineError(
-      fmt::format("pc {:#x}: {}", pc, fmt::format(text, std::forward<Arguments>(arguments)...)));
+  fault(pc, fmt::format(text, std::forward<Arguments>(arguments)...));
 }
 
 void fits(std::uint64_t pc, const char* who, const char* buffer, std::uint64_t offset, std::uint64_t bytes,

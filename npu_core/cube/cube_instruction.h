@@ -54,7 +54,7 @@ struct FixpipeCopy {
 // Bytes of an element of A and B.
 std::uint32_t cube_element_bytes(std::uint8_t type);
 
-// Each throws MachineError, naming the pc and the buffer, for what does not fit or the ISA does not define.
+// Each throws PipeFault, naming the buffer, for what does not fit or the ISA does not define.
 CubeLoad decode_cube_load(const PipeInstruction& in);
 Mmad decode_mmad(const PipeInstruction& in);
 FixpipeCopy decode_fixpipe(const PipeInstruction& in);

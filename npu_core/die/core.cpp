@@ -39,6 +39,14 @@ void Core::start_block(const std::shared_ptr<Program>& program, const BlockIdent
 
 void Core::run_scalar() {
   if (!busy_) return;
+  try {
+    run_until_it_stops();
+  } catch (const PipeFault& fault) {
+    rethrow(fault);
+  }
+}
+
+void Core::run_until_it_stops() {
   waiting_ = false;
   const std::int64_t limit = die_.clock().tick_at_or_after(die_.now()) + kQuantumCycles;
   switch (debugger_ != nullptr ? debugger_->run(scalar_, limit) : scalar_.run(limit)) {
@@ -193,8 +201,17 @@ std::uint64_t Core::csr(std::uint32_t number, std::int64_t cycle) {
   }
 }
 
+std::string Core::place_text(std::uint64_t pc) const {
+  return program_ == nullptr ? pc_text(pc) : program_->image().describe(pc);
+}
+
+void Core::rethrow(const PipeFault& fault) const {
+  throw MachineError(fmt::format("die {} core {}: {}", die_.number(), number_,
+                                 fault.text([this](std::uint64_t pc) { return place_text(pc); })));
+}
+
 std::string Core::report() const {
-  std::string pipes = pipes_->waiting_for();
+  std::string pipes = pipes_->waiting_for([this](std::uint64_t pc) { return place_text(pc); });
   while (!pipes.empty() && pipes.back() == '\n') pipes.pop_back();
   for (std::size_t at = 0; (at = pipes.find('\n', at)) != std::string::npos;) pipes.replace(at, 1, "; ");
   return fmt::format("die {} core {}: {} since {:.3f} us{}{}", die_.number(), number_, scalar_.location(),

@@ -64,6 +64,8 @@ class Core final : public ScalarEnvironment {
   Time last_retired() const { return ended_; }
   // One line: where the scalar unit stands and what each part waits for.
   std::string report() const;
+  // Throws MachineError: the fault with die, core and the places of the program.
+  [[noreturn]] void rethrow(const PipeFault& fault) const;
 
   IssueAnswer pipe(const PipeInstruction& instruction, std::int64_t cycle) override;
   IssueAnswer host_call(std::uint32_t number, std::uint64_t a, std::uint64_t b, std::int64_t cycle,
@@ -79,6 +81,8 @@ class Core final : public ScalarEnvironment {
   LocalBuffer& scalar_buffer();
   void mark_phase(std::uint32_t phase, Time at);
   std::string text_at(std::uint64_t address, std::uint64_t bytes) const;
+  std::string place_text(std::uint64_t pc) const;
+  void run_until_it_stops();
 
   std::uint16_t number_;
   Die& die_;

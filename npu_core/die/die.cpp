@@ -110,15 +110,15 @@ std::string Die::report() const {
 void Die::handle(const sim::Event& event) {
   if (event.unit >= cores_.size()) return devices_.handle(event);
   Core& core = *cores_[event.unit];
-  switch (event.what) {
-    case kRunScalar:
-      core.run_scalar();
-      break;
-    case kFlagArrives:
+  if (event.what == kRunScalar) return core.run_scalar();
+  try {
+    if (event.what == kFlagArrives) {
       core.pipes().cross_core_flag(static_cast<std::uint32_t>(event.argument), 1, event.at);
-      break;
-    default:
+    } else {
       core.pipes().handle(event.what, event.argument, event.at);
+    }
+  } catch (const PipeFault& fault) {
+    core.rethrow(fault);
   }
 }
 
@@ -303,11 +303,11 @@ void Die::transaction_completed(std::uint16_t core, sim::TransactionId transacti
 
 void Die::completed(const sim::Completion& completion, Time at) {
   if (completion.core >= cores_.size()) return devices_.completed(completion);
-  if (completion.outcome != sim::Outcome::done)
-    throw MachineError(
-        fmt::format("die {} core {}: the target of a remote access has no memory at that address; {}",
-                    number_, completion.core, cores_[completion.core]->scalar().location()));
-  cores_[completion.core]->pipes().completed(completion, at);
+  try {
+    cores_[completion.core]->pipes().completed(completion, at);
+  } catch (const PipeFault& fault) {
+    cores_[completion.core]->rethrow(fault);
+  }
 }
 
 void Die::arrived(const sim::Request& request) {

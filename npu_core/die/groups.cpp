@@ -69,10 +69,11 @@ void Die::cross_core_set(std::uint16_t core, std::uint32_t mode, std::uint32_t f
   const auto vector_cores = static_cast<std::uint32_t>(parameters_.die.aiv);
   if (mode != 0) {
     const std::uint32_t group = cube ? core - vector_cores : core / 2u;
-    if (mode == 1 && cube) fault(0, "cross-core set: mode 1 is for the AIVs of a group");
+    if (mode == 1 && cube) cores_[core]->rethrow({"cross-core set: mode 1 is for the AIVs of a group", {}});
     const Time at = now() + parameters_.die.cross_core_flag_latency;
     if (mode == 2 && !cube) {
-      if (group >= group_arrivals_.size()) fault(0, "cross-core set: mode 2 needs a launch with AICs");
+      if (group >= group_arrivals_.size())
+        cores_[core]->rethrow({"cross-core set: mode 2 needs a launch with AICs", {}});
       const auto of_group = static_cast<std::uint16_t>(vector_cores + group);
       if (tracer_) tracer_->for_cube(core, of_group, flag);
       if (++group_arrivals_[group][flag] < 2) return;

@@ -15,6 +15,7 @@
 #include "hw/units.h"
 #include "npu_core/pipe_instruction.h"
 #include "npu_core/pipes/local_buffer.h"
+#include "npu_core/pipes/pipe_fault.h"
 #include "sim/statistics.h"
 #include "sim/transaction.h"
 
@@ -30,7 +31,7 @@ class CorePipes {
   // The scalar unit, at its local core cycle, hands over a pipe instruction. Answered with the cycle at which
   // the scalar unit goes on (it takes one issue cycle, or waits for a place in the queue, a flag, a barrier),
   // or parked: then socket.wake_scalar() comes and the scalar unit issues the same instruction again at that
-  // cycle. Throws MachineError, naming the pc, for an operand outside its buffer, a misaligned one, an
+  // cycle. Throws PipeFault for an operand outside its buffer, a misaligned one, an
   // operation that does not exist for a type or on this kind of core, a flag set twice.
   virtual IssueAnswer issue(const PipeInstruction& instruction, std::int64_t cycle) = 0;
   // For the kernel's exit: all pipes idle, all accesses complete. Same pattern as issue().
@@ -66,9 +67,9 @@ class CorePipes {
   virtual void scalar_access(std::uint32_t /*offset*/, std::uint32_t /*bytes*/, bool /*write*/,
                              std::uint64_t /*pc*/) {}
 
-  // For hang reports: one line a pipe that waits ("MTE2 waits for flag V->MTE2 id 3 since 12.345 us, pc
-  // 0x..."), empty when nothing waits.
-  virtual std::string waiting_for() const = 0;
+  // For hang reports: one line per pipe that waits ("MTE2 waits for flag V->MTE2 id 3 since 12.345 us,
+  // Compute at hello.cpp:42, pc 0x80000124"), empty when nothing waits.
+  virtual std::string waiting_for(const PlaceText& place) const = 0;
   // For asking the host's cache. Where the state of the pipes and of each engine stands; null for no engine.
   static constexpr std::size_t kEngines = 3;
   struct Places {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "hw/error.h"
+#include "npu_core/pipes/pipe_fault.h"
 
 namespace cm384::npu {
 
@@ -77,11 +77,12 @@ void HazardChecker::report(int pipe, bool write, std::uint64_t pc, int other, bo
   std::size_t buffer = 0;
   while (buffer + 1 < space_.buffers.size() && space_.buffers[buffer + 1].begin <= offset) ++buffer;
   const HazardSpace::Buffer& place = space_.buffers[buffer];
-  throw MachineError(
-      fmt::format("hazard in {}: {} {} block {:#x} at pc {:#x}, which {} {} at pc {:#x}; no flag or barrier "
-                  "orders them",
-                  place.name, space_.pipes[pipe].name, write ? "writes" : "reads", offset - place.begin, pc,
-                  space_.pipes[other].name, other_write ? "writes" : "reads", other_pc));
+  throw PipeFault(
+      fmt::format(
+          "hazard in {}: {} {} block {:#x} ({{}}), which {} {} ({{}}); no flag or barrier orders them",
+          place.name, space_.pipes[pipe].name, write ? "writes" : "reads", offset - place.begin,
+          space_.pipes[other].name, other_write ? "writes" : "reads"),
+      {pc, other_pc});
 }
 
 }  // namespace cm384::npu

@@ -41,7 +41,7 @@ class HazardChecker {
   // The scalar unit has waited for all pipes.
   void all_waited();
 
-  // An access; throws MachineError naming both pcs where one of them may overtake the other.
+  // An access; throws PipeFault naming both places where one of them may overtake the other.
   void begin_access(int pipe) { ++clock_[pipe][pipe]; }
   void access(int pipe, std::uint32_t offset, std::uint32_t bytes, bool write, std::uint64_t pc);
 

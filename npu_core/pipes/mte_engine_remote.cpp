@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "hw/error.h"
 #include "npu_core/pipes/mte_engine.h"
+#include "npu_core/pipes/pipe_fault.h"
 
 namespace cm384::npu {
 namespace {
@@ -123,8 +123,7 @@ bool MteEngine::completed(const sim::Completion& completion, Time now) {
   const RemoteSlot place = slots_[slot];
   Mark& m = entry(place.sequence);
   if (completion.outcome != sim::Outcome::done) {
-    throw MachineError(
-        fmt::format("pc {:#x}: {} outside the memory of its target", m.pc, reads_ ? "read" : "write"));
+    fault(m.pc, fmt::format("{} outside the memory of its target", reads_ ? "read" : "write"));
   }
   if (place.merge == Merge::reads) {
     write_merged(slot, payload, now);

@@ -6,7 +6,6 @@
 
 #include "firmware/abi/isa.h"
 #include "firmware/abi/memory_map.h"
-#include "hw/error.h"
 
 namespace cm384::npu {
 
@@ -56,15 +55,12 @@ IssueAnswer PipeSet::issue_sync(const PipeInstruction& in, std::int64_t cycle) {
         return done.parked ? done : IssueAnswer::at(done.release_cycle + 1);
       }
       const int pipe = pipe_of(in.a);
-      if (pipe < 0)
-        throw MachineError(fmt::format("pc {:#x}: barrier on a pipe that {} does not have", in.pc, kind));
+      if (pipe < 0) fault(in.pc, fmt::format("barrier on a pipe that {} does not have", kind));
       return pipe == kPipeS ? next : push(pipe, in, cycle);
     }
     case CM384_CROSS_CORE_SET: {
       const int pipe = pipe_of(in.a & 0xff);
-      if (pipe < 0)
-        throw MachineError(
-            fmt::format("pc {:#x}: cross-core set on a pipe that {} does not have", in.pc, kind));
+      if (pipe < 0) fault(in.pc, fmt::format("cross-core set on a pipe that {} does not have", kind));
       if ((in.a >> 8 & 0xff) > 2 || (in.a >> 16) > 15) fault(in.pc, "cross-core set: mode 0..2, flag 0..15");
       if (pipe != kPipeS) return push(pipe, in, cycle);
       fire_cross_core(kPipeS, in.a, cycle + 1);
@@ -240,7 +236,7 @@ void PipeSet::watched_write(Time at) {
 
 void PipeSet::cross_core_flag(std::uint32_t flag, int count, Time at) {
   const int sum = cross_count[flag] + count;
-  if (sum > 15) throw MachineError(fmt::format("cross-core flag {}: more than 15 sets outstanding", flag));
+  if (sum > 15) throw PipeFault(fmt::format("cross-core flag {}: more than 15 sets outstanding", flag), {});
   cross_count[flag] = static_cast<std::uint8_t>(sum);
   cross_cycle[flag] = std::max(cross_cycle[flag], tick(at));
   wake_if_possible();

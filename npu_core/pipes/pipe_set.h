@@ -12,6 +12,7 @@
 #include "npu_core/pipes/core_pipes.h"
 #include "npu_core/pipes/hazard_checker.h"
 #include "npu_core/pipes/mte_engine.h"
+#include "npu_core/pipes/pipe_fault.h"
 #include "npu_core/pipes/pipe_observer.h"
 #include "npu_core/pipes/pipe_queue.h"
 #include "sim/statistics.h"
@@ -69,10 +70,10 @@ class PipeSet {
   void prefetch(int stage) const;
   void prefetch_engine(std::uint32_t which, int stage) const;
   void prefetch_completion(std::uint32_t tag) const;
-  std::string waiting_for() const;
+  std::string waiting_for(const PlaceText& place) const;
   int pipe_of(std::uint64_t isa_pipe) const;  // -1 for a pipe that this kind of core does not have
   // Number of the flag that a set_flag or wait_flag operand names, (source * pipes + destination) * 8 + id.
-  // Throws MachineError.
+  // Throws PipeFault.
   std::uint32_t flag_number(const PipeInstruction& in) const;
   const char* pipe_name(int pipe) const { return space.pipes[static_cast<std::size_t>(pipe)].name; }
 
@@ -164,7 +165,5 @@ class PipeSet {
 
   std::uint64_t epoch = 0;
 };
-
-[[noreturn]] void fault(std::uint64_t pc, const char* what);
 
 }  // namespace cm384::npu

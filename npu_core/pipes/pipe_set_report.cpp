@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "firmware/abi/isa.h"
-#include "hw/error.h"
 #include "npu_core/pipes/pipe_set.h"
 #include "sim/prefetch.h"
 
@@ -20,7 +19,8 @@ void declare_pipe_statistics(sim::Statistics& to, const sim::StatisticPath& at, 
   to.declare(at, "scalar_flag_waits", "waits", "of the scalar unit for a flag that cost it time",
              s.scalar_flag_waits);
   to.declare(at, "flags_set", "flags", "set by set_flag between pipes", s.flags_set);
-  to.declare(at, "skipped_polls", "turns", "of polling loops that poll elision left out", s.skipped_polls);
+  to.declare(at, "skipped_polls", "turns",
+             "of polling loops that poll elision left out", s.skipped_polls);
 }
 
 int PipeSet::pipe_of(std::uint64_t isa_pipe) const {
@@ -37,8 +37,7 @@ std::uint32_t PipeSet::flag_number(const PipeInstruction& in) const {
   if (source < 0 || destination < 0 || source == destination || id > 7) {
     std::string names;
     for (int p = 0; p < pipes; ++p) names += fmt::format("{}{}", p == 0 ? "" : ", ", pipe_name(p));
-    throw MachineError(
-        fmt::format("pc {:#x}: no such flag: two different pipes of {} and an id 0..7", in.pc, names));
+    fault(in.pc, fmt::format("no such flag: two different pipes of {} and an id 0..7", names));
   }
   return static_cast<std::uint32_t>((source * pipes + destination) * 8) + static_cast<std::uint32_t>(id);
 }
@@ -73,10 +72,10 @@ void PipeSet::set_flag(std::uint32_t number, std::int64_t cycle, std::uint32_t p
 void PipeSet::consume_flag(std::uint32_t number, std::int64_t cycle, std::uint32_t pc) {
   Flag& f = flag(number);
   if (f.count > 1 && f.cycle[f.second()] < cycle) {
-    throw MachineError(
-        fmt::format("pc {:#x}: sets {} at cycle {}, which is still set: it is waited for at cycle "
-                    "{} (pc {:#x})",
-                    f.pc[f.second()], flag_text(number), f.cycle[f.second()], cycle, pc));
+    throw PipeFault(
+        fmt::format("{{}}: sets {} at cycle {}, which is still set: it is waited for at cycle {} ({{}})",
+                    flag_text(number), f.cycle[f.second()], cycle),
+        {f.pc[f.second()], pc});
   }
   const int source = flag_source(number);
   if (f.count == Flag::kDepth && source != kPipeS) pending |= 1u << source;
@@ -87,8 +86,9 @@ void PipeSet::consume_flag(std::uint32_t number, std::int64_t cycle, std::uint32
 void PipeSet::check_flag(std::uint32_t number, Time now) {
   const Flag& f = flag(number);
   if (f.count > 1 && f.cycle[f.second()] < tick(now)) {
-    throw MachineError(fmt::format("pc {:#x}: sets {} at cycle {}, which is still set (by pc {:#x})",
-                                   f.pc[f.second()], flag_text(number), f.cycle[f.second()], f.pc[f.first]));
+    throw PipeFault(fmt::format("{{}}: sets {} at cycle {}, which is still set (by {{}})", flag_text(number),
+                                f.cycle[f.second()]),
+                    {f.pc[f.second()], f.pc[f.first]});
   }
 }
 
@@ -101,11 +101,11 @@ void PipeSet::fire_cross_core(int pipe, std::uint64_t operand, std::int64_t cycl
                   argument(mode | number << 8));
 }
 
-std::string PipeSet::waiting_for() const {
+std::string PipeSet::waiting_for(const PlaceText& place) const {
   std::string text;
   const auto line = [&](const char* who, const std::string& what, std::int64_t since, std::uint64_t pc) {
     text +=
-        fmt::format("{} waits for {} since {:.3f} us, pc {:#x}\n", who, what, clock.start(since).us(), pc);
+        fmt::format("{} waits for {} since {:.3f} us, {}\n", who, what, clock.start(since).us(), place(pc));
   };
   switch (parked_on) {
     case ParkedOn::queue:

@@ -11,6 +11,7 @@
 
 #include "firmware/abi/memory_map.h"
 #include "hw/error.h"
+#include "npu_core/scalar/debug_info.h"
 
 namespace cm384::npu {
 namespace {
@@ -64,6 +65,9 @@ GElf_Ehdr check_header(Elf* elf, const std::string& path) {
 }
 
 }  // namespace
+
+ElfImage::ElfImage() = default;
+ElfImage::~ElfImage() = default;
 
 std::shared_ptr<const ElfImage> ElfImage::read(const std::string& path) {
   const ElfFile file(path);
@@ -125,6 +129,8 @@ std::shared_ptr<const ElfImage> ElfImage::parse(Elf* elf, const std::string& pat
   }
   if (image->segments_.empty()) throw InputError(fmt::format("{}: no segment to load", path));
   image->read_symbols(elf);
+  const auto* first = reinterpret_cast<const std::byte*>(raw);
+  image->file_.assign(first, first + file_bytes);
   return image;
 }
 
@@ -181,6 +187,20 @@ std::string ElfImage::symbol_at(std::uint64_t address) const {
     return offset == 0 ? it->name : fmt::format("{}+{:#x}", it->name, offset);
   }
   return "?";
+}
+
+std::optional<SourcePlace> ElfImage::place_of(std::uint64_t address) const {
+  const std::lock_guard lock(asking_);
+  if (debug_info_ == nullptr) debug_info_ = std::make_unique<DebugInfo>(file_);
+  return debug_info_->place_of(address);
+}
+
+std::string ElfImage::describe(std::uint64_t address) const {
+  const auto place = place_of(address);
+  const std::string symbol = place && !place->function.empty() ? place->function : symbol_at(address);
+  std::string text = symbol == "?" ? "" : symbol;
+  if (place) text += fmt::format("{}at {}:{}", text.empty() ? "" : " ", place->file, place->line);
+  return fmt::format("{}{}pc {:#x}", text, text.empty() ? "" : ", ", address);
 }
 
 }  // namespace cm384::npu

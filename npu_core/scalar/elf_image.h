@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,8 +15,16 @@ struct Elf;  // libelf's
 
 namespace cm384::npu {
 
+class DebugInfo;
+struct SourcePlace;
+
 class ElfImage {
  public:
+  ElfImage();
+  ~ElfImage();
+  ElfImage(const ElfImage&) = delete;
+  ElfImage& operator=(const ElfImage&) = delete;
+
   struct Segment {
     std::uint64_t address = 0;
     std::uint64_t bytes = 0;         // in memory; what the file does not give is zero
@@ -37,6 +46,11 @@ class ElfImage {
   std::optional<std::uint64_t> symbol(std::string_view name) const;
   // "name+0x1c" of the function (or label) that holds the address; "?" when there is none.
   std::string symbol_at(std::uint64_t address) const;
+  // By the file's debug information; nothing where it has none. For any thread.
+  std::optional<SourcePlace> place_of(std::uint64_t address) const;
+  // For reports: "Compute at hello.cpp:42, pc 0x80000124"; without debug information "Compute+0x1c, pc
+  // 0x80000124".
+  std::string describe(std::uint64_t address) const;
 
  private:
   struct Symbol {
@@ -53,6 +67,9 @@ class ElfImage {
   std::uint64_t entry_ = 0;
   std::vector<Segment> segments_;
   std::vector<Symbol> symbols_;  // by address, then name
+  std::vector<std::byte> file_;  // for the debug information, which is read when a report asks for it
+  mutable std::mutex asking_;
+  mutable std::unique_ptr<DebugInfo> debug_info_;
 };
 
 }  // namespace cm384::npu

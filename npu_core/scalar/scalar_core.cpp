@@ -219,8 +219,8 @@ std::string ScalarCore::location(std::uint64_t pc) const {
   if (program_ == nullptr) return "no program";
   const std::string& path = program_->image().path();
   const std::size_t slash = path.rfind('/');
-  return fmt::format("{}: {} (pc {:#x})", slash == std::string::npos ? path : path.substr(slash + 1),
-                     program_->image().symbol_at(pc), pc);
+  return fmt::format("{}: {}", slash == std::string::npos ? path : path.substr(slash + 1),
+                     program_->image().describe(pc));
 }
 
 std::string ScalarCore::location() const {

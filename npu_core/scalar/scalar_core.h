@@ -69,7 +69,7 @@ class ScalarCore {
   std::uint64_t pc() const { return pc_; }
   std::uint32_t number() const { return number_; }
   bool running() const { return program_ != nullptr && !ended_; }
-  // "kernel.elf: copy_out+0x1c (pc 0x80000a34)", for reports.
+  // "kernel.elf: CopyOut at kernel.cpp:42, pc 0x80000a34", for reports.
   std::string location() const;
   std::string location(std::uint64_t pc) const;
 

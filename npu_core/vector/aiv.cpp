@@ -112,8 +112,8 @@ void Aiv::cross_core_flag(std::uint32_t flag, int count, Time at) {
 void Aiv::reset() {
   state_->reset();
 }
-std::string Aiv::waiting_for() const {
-  return state_->waiting_for();
+std::string Aiv::waiting_for(const PlaceText& place) const {
+  return state_->waiting_for(place);
 }
 
 Aiv::Places Aiv::places() const {

@@ -72,7 +72,7 @@ class Aiv final : public CorePipes {
   LocalBuffer* scalar_buffer() override { return &ubuffer(); }
   void scalar_access(std::uint32_t offset, std::uint32_t bytes, bool write, std::uint64_t pc) override;
 
-  std::string waiting_for() const override;
+  std::string waiting_for(const PlaceText& place) const override;
   // pc of the last instruction a pipe (enum cm384_pipe) started; 0 for none.
   std::uint64_t last_pc(int pipe) const;
   // Grows by any progress of the core's pipes: for the detection of hangs.

@@ -5,7 +5,7 @@
 
 #include "firmware/abi/isa.h"
 #include "firmware/abi/memory_map.h"
-#include "hw/error.h"
+#include "npu_core/pipes/pipe_fault.h"
 #include "npu_core/vector/aiv_state.h"
 #include "npu_core/vector/bank_conflicts.h"
 
@@ -29,7 +29,7 @@ MteCopy copy_of(const QueuedInstruction& q) {
                                             sim::Operation::atomic_add_s32, sim::Operation::atomic_add_f32};
   c.operation = kOperations[in.operation];
   if (!cm384_is_gm(gm)) {
-    throw MachineError(fmt::format("pc {:#x}: copy with {:#x}, which is no global address", in.pc, gm));
+    fault(in.pc, fmt::format("copy with {:#x}, which is no global address", gm));
   }
   if (c.burst_bytes == 0 || c.bursts == 0 || c.bursts > 65535) {
     fault(in.pc, "copy of 0 bytes or of 0 or more than 65535 bursts");
@@ -46,9 +46,8 @@ MteCopy copy_of(const QueuedInstruction& q) {
   }
   if (local >= kUBufferBytes || c.burst_bytes > kUBufferBytes ||
       local + std::uint64_t{c.bursts - 1} * c.local_stride + c.padded() > kUBufferBytes) {
-    throw MachineError(
-        fmt::format("pc {:#x}: copy of {} x {} B at UBuffer offset {:#x} leaves the UBuffer (192 KiB)", in.pc,
-                    c.bursts, c.burst_bytes, local));
+    fault(in.pc, fmt::format("copy of {} x {} B at UBuffer offset {:#x} leaves the UBuffer (192 KiB)",
+                             c.bursts, c.burst_bytes, local));
   }
   c.local = static_cast<std::uint32_t>(local);
   return c;

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "firmware/abi/isa.h"
-#include "hw/error.h"
+#include "npu_core/pipes/pipe_fault.h"
 #include "npu_core/vector/ubuffer.h"
 
 namespace cm384::npu {
@@ -60,12 +60,11 @@ VectorOperand packed(std::uint32_t offset, std::uint32_t bytes, std::uint32_t st
 void check(const VectorOperand& operand, std::uint32_t alignment, const char* name, std::uint64_t pc) {
   if (!operand.used()) return;
   if (operand.offset % alignment != 0) {
-    throw MachineError(fmt::format("pc {:#x}: vector {} offset {:#x} is not a multiple of {}", pc, name,
-                                   operand.offset, alignment));
+    fault(pc, fmt::format("vector {} offset {:#x} is not a multiple of {}", name, operand.offset, alignment));
   }
   if (operand.offset >= kUBufferBytes || operand.end() > kUBufferBytes) {
-    throw MachineError(fmt::format("pc {:#x}: vector {} {:#x}..{:#x} leaves the UBuffer (192 KiB)", pc, name,
-                                   operand.offset, operand.end()));
+    fault(pc, fmt::format("vector {} {:#x}..{:#x} leaves the UBuffer (192 KiB)", name, operand.offset,
+                          operand.end()));
   }
 }
 
@@ -108,10 +107,6 @@ void decode_reduce(VectorInstruction& v, const Strides& s, std::uint64_t b) {
 }
 
 }  // namespace
-
-void fault(std::uint64_t pc, const char* what) {
-  throw MachineError(fmt::format("pc {:#x}: {}", pc, what));
-}
 
 ConvertSizes convert_sizes(std::uint8_t operation) {
   return kConvert[operation];

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "npu_core/pipe_instruction.h"
+#include "npu_core/pipes/pipe_fault.h"
 #include "npu_core/vector/numeric.h"
 
 namespace cm384::npu {
@@ -113,7 +114,7 @@ struct VectorInstruction {
   std::uint32_t elements_masked() const;
 };
 
-// Throws MachineError, naming the pc, for what the ISA does not define.
+// Throws PipeFault for what the ISA does not define.
 VectorInstruction decode_vector(const PipeInstruction& instruction, std::uint64_t mask_low,
                                 std::uint64_t mask_high);
 
@@ -122,7 +123,5 @@ struct ConvertSizes {
   std::uint32_t source, destination;
 };
 ConvertSizes convert_sizes(std::uint8_t operation);
-
-[[noreturn]] void fault(std::uint64_t pc, const char* what);
 
 }  // namespace cm384::npu

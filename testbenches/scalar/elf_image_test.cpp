@@ -131,6 +131,17 @@ TEST(ElfImage, SymbolsEndWithTheirSize) {
   EXPECT_EQ(read->symbol_at(CM384_PRIVATE_BASE + 12), "?");
 }
 
+// Reports of a program without debug information name its symbols.
+TEST(ElfImage, WithoutDebugInformationAPlaceIsASymbol) {
+  Image image;
+  image.segment(0, 4096);
+  image.strings += std::string("compute") + '\0';
+  image.tables = {{function(1, 0x40)}};
+  const auto read = ElfImage::from_memory(image.bytes(), "made.elf");
+  EXPECT_EQ(read->describe(CM384_PRIVATE_BASE + 0x42), "compute+0x2, pc 0x80000042");
+  EXPECT_EQ(read->describe(CM384_PRIVATE_BASE + 0x80), "pc 0x80000080");
+}
+
 TEST(ElfImage, ProgramHeadersLieInTheFile) {
   Image image;
   image.segment(0, 256);

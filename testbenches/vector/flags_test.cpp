@@ -116,7 +116,7 @@ TEST(Flags, FlagsThatDoNotExistAreErrors) {
 TEST(Flags, AWaitNobodyAnswersIsReported) {
   StandIn die;
   EXPECT_FALSE(die.run({wait_flag(kMte2, kV, 5), unary(1), wait_flag(kV, kS, 2)}));
-  const std::string report = die.aiv.waiting_for();
+  const std::string report = die.aiv.waiting_for(pc_text);
   EXPECT_THAT(report, ::testing::HasSubstr("V waits for flag MTE2->V id 5 since 0.001 us, pc 0x1000"));
   EXPECT_THAT(report, ::testing::HasSubstr("S waits for flag V->S id 2"));
 }
@@ -126,7 +126,7 @@ TEST(Flags, ResetForgetsWaits) {
   EXPECT_FALSE(die.run({wait_flag(kMte2, kV), unary(1)}));
   die.aiv.reset();
   EXPECT_TRUE(die.run({unary(1)}, 1000));
-  EXPECT_EQ(die.aiv.waiting_for(), "");
+  EXPECT_EQ(die.aiv.waiting_for(pc_text), "");
 }
 
 TEST(CrossCore, SetFiresWhenThePipesWorkIsComplete) {
@@ -177,7 +177,7 @@ TEST(PollMark, SkipsTurnsAndResumesOnThePollPeriod) {
   // The second mark stands at 50; turns at 100, 150, ... are skipped up to 1250, the first not before 1234.
   EXPECT_EQ(die.released(50), 1250 + 1);
   EXPECT_EQ(die.aiv.statistics().skipped_polls, 24u);
-  EXPECT_THAT(die.aiv.waiting_for(), ::testing::HasSubstr("a write to memory offset 0x400"));
+  EXPECT_THAT(die.aiv.waiting_for(pc_text), ::testing::HasSubstr("a write to memory offset 0x400"));
 }
 
 TEST(PollMark, DoesNotParkAfterAWriteInTheTurn) {

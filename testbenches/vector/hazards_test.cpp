@@ -55,8 +55,8 @@ TEST(Hazards, EachMissingFlagIsFound) {
       [&] {
         read.run({in(0), work(0x1000, 0)});
       },
-      ThrowsMessage<MachineError>(::testing::AllOf(HasSubstr("V reads block 0x0 at pc 0x1004"),
-                                                   HasSubstr("MTE2 writes at pc 0x1000"))));
+      ThrowsMessage<MachineError>(::testing::AllOf(HasSubstr("V reads block 0x0 (pc 0x1004)"),
+                                                   HasSubstr("MTE2 writes (pc 0x1000)"))));
   Checked store;
   EXPECT_THAT(
       [&] {
