@@ -11,6 +11,10 @@ void check_routing(std::string_view text) {
   traces::parse_routing_source(text);
 }
 
+bool checks_hazards(const DispatchCase& setting) {
+  return setting.check_hazards == "on" || (setting.check_hazards == "auto" && setting.full);
+}
+
 DispatchReading measure_dispatch(const StudyContext& context, const DispatchCase& setting,
                                  SimulatorCounts& counts, double progress_from, double progress_to) {
   MoeRun run(context, setting, nullptr, fmt::format("dispatch, {} ranks", setting.ranks), progress_from,

@@ -34,7 +34,7 @@ struct DispatchCase {
   int iterations = 1;
   bool full = false;
   bool real_polling = false;
-  bool check_hazards = false;
+  std::string check_hazards = "auto";
   std::string placement = "linear";
   std::string routing = "uniform";
   bool drop_repeats = false;
@@ -69,10 +69,14 @@ struct DispatchCase {
     visit("start-skew", self.start_skew, Range{Time{}, 1_s}, "ranks start at random times up to this apart");
     visit("real-polling", self.real_polling,
           "run every turn of polling loops instead of skipping those that find nothing");
-    visit("check-hazards", self.check_hazards,
-          "report pipes that touch the UBuffer without a flag that orders them");
+    visit("check-hazards", self.check_hazards, OneOf{{"auto", "on", "off"}},
+          "end with a report where pipes touch the UBuffer without a flag that orders them; auto: with "
+          "--payload full");
   }
 };
+
+// As --check-hazards says.
+bool checks_hazards(const DispatchCase& setting);
 
 struct DispatchReading {
   Summary task_us;  // over ranks and counted iterations
@@ -81,7 +85,7 @@ struct DispatchReading {
   std::optional<bool> correct;            // payload mode full only
   std::string first_difference;           // where `correct` is false
   std::vector<npu::LaunchRecord> tasks;   // of counted iterations, in each one of all ranks in order
-  std::uint64_t skipped_polls = 0;        // turns of polling loops that poll elision left out
+  std::uint64_t skipped_polls = 0;        // turns of polling loops left out, with their requests
   int batch = 0, top_k = 0, experts = 0;  // effective; a trace sets the last two
   std::int64_t trace_rows = 0;            // of the routing trace; 0: none
 };

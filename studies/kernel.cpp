@@ -26,7 +26,7 @@ struct Options {
   int die = 0;
   Bytes scratch = 64_MiB;
   std::string trace;
-  bool check_hazards = false;
+  bool check_hazards = true;
   Time patience = 5_ms;
   bool real_polling = false;
   int most_instructions = 2'000'000'000;
@@ -39,10 +39,12 @@ struct Options {
     visit("scratch", self.scratch, Range{0_B, 64_GiB}, "memory handed to the kernel, zero");
     visit("trace", self.trace, Form{"FILE"},
           "write an instruction trace of block 0, one line per instruction");
-    visit("check-hazards", self.check_hazards,
-          "report pipes that touch the UBuffer without a flag that orders them");
-    visit("patience", self.patience, Range{1_us, 1000_s},
-          "simulated time without a copy, a write or a launch after which the run ends as hung");
+    visit("check-hazards", self.check_hazards, Either{"off", "on"},
+          "end with a report where pipes touch the UBuffer without a flag that orders them");
+    visit(
+        "patience", self.patience, Range{1_us, 1000_s},
+        "simulated time of work without a copy from elsewhere, a write or a launch after which the run ends "
+        "as hung");
     visit("real-polling", self.real_polling, "run every turn of a marked polling loop");
     visit("max-instructions", self.most_instructions, Range{1, 2'000'000'000},
           "of a bare-metal program (one with a symbol `tohost`), before it counts as hung");

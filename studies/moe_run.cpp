@@ -45,7 +45,9 @@ SessionOptions session_options(const DispatchCase& setting, const std::vector<in
   options.sockets = std::move(sockets);
   if (setting.reverse_modules) std::reverse(options.dies.begin(), options.dies.end());
   options.die.aiv.elide_polls = !setting.real_polling;
-  options.die.aiv.check_hazards = setting.check_hazards;
+  options.die.aiv.check_hazards = checks_hazards(setting);
+  // Until the last rank has begun, others may have nothing to do but to poll.
+  if (setting.real_polling) options.patience += setting.start_skew;
   options.progress_from = progress_from;
   options.progress_to = progress_to;
   options.what = std::move(what);

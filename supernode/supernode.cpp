@@ -242,7 +242,6 @@ ub::SubPlane& Supernode::plane(int number) const {
 }
 
 std::uint32_t Supernode::launch(int die_number, npu::LaunchRequest request, Time at) {
-  parts_->control.last_progress = std::max(parts_->control.last_progress, at);
   ++unfinished_;
   const std::uint32_t number = die(die_number).launch(std::move(request), at);
   if (probes_.launch_given) probes_.launch_given(die_number, number);
@@ -340,17 +339,47 @@ void Supernode::advance(Time length) {
   }
 }
 
+// Whole slices, all but the last without anything in them: where nothing happens for long, none of them needs
+// a call of its own. Samples do.
+Time Supernode::next_step(Time slice) const {
+  if (options_.sample) return slice;
+  const Time ahead{static_cast<std::int64_t>(sc_core::sc_time_to_pending_activity().value())};
+  return std::max(slice, Time{ahead.ps / slice.ps * slice.ps});
+}
+
+// Whatever else goes on or is yet to come: a core that waits for what nobody under way will ever bring about.
+// Looked for once in a while, and before a long stretch in which nothing happens.
+void Supernode::look_for_stuck_cores(Time step) {
+  const Time patience = parts_->control.patience;
+  if (patience == Time::never()) return;
+  const bool long_step = step > patience;
+  if (!long_step && now() - looked_for_stuck_ <= patience) return;
+  looked_for_stuck_ = now();
+  for (const auto& die : parts_->dies) {
+    if (!die) continue;
+    if (const int core = die->stuck_core(long_step ? now() : now() - patience); core >= 0)
+      report_hang(
+          fmt::format("nothing under way can end what core {} of die {} waits for", core, die->number()));
+  }
+}
+
 bool Supernode::run() {
   // In slices, so that progress can be told.
   constexpr Time kSlice{5'000'000};
+  // A die's memory counts in 2^-16 ps, in 64 bits.
+  constexpr Time kLongestRun{140'000'000'000'000};
   RunControl& control = parts_->control;
   if (probes_.of_packets_or_transactions()) use_one_thread();
   while (unfinished_ > 0) {
     if (!sc_core::sc_pending_activity()) report_hang("nothing is left to happen");
-    advance(kSlice);
+    const Time step = next_step(kSlice);
+    if (now() + step > kLongestRun)
+      throw MachineError(fmt::format("simulated time would pass {:.0f} s", kLongestRun.us() / 1e6));
+    look_for_stuck_cores(step);
+    advance(step);
     if (control.failure) std::rethrow_exception(std::exchange(control.failure, nullptr));
     if (control.hung)
-      report_hang(fmt::format("nothing has made progress since {:.3f} us (patience {:.0f} us)",
+      report_hang(fmt::format("nothing under way has made progress since {:.3f} us (patience {:.0f} us)",
                               control.last_progress.us(), control.patience.us()));
     if (control.interrupted != nullptr && *control.interrupted != 0) return false;
     if (options_.progress) options_.progress(now(), counts().events);

@@ -24,8 +24,9 @@ struct SupernodeOptions {
   std::vector<int> dies;     // that take part; others are idle and not built
   std::vector<int> sockets;  // CPU sockets that take part
   npu::DieOptions die;
-  // A run ends when nothing has made progress for so long: a write to memory, a copy from elsewhere
-  // than the one before, a cross-core flag, a launch.
+  // A run ends when it has been at work for so long without progress: a write to memory, a copy from
+  // elsewhere than the one before, a cross-core flag, a launch that begins. Time in which nothing happens at
+  // all, before a launch or while the host computes, is no work.
   Time patience{5'000'000'000};
   const volatile std::sig_atomic_t* interrupted = nullptr;
   // Modules run in windows of at most this length; what is simulated does not depend on it.
@@ -141,6 +142,9 @@ class Supernode final : private npu::DieListener {
   void tell(int die, Tell&& tell);
   // Lets the machine run for so long, less when it stops by itself.
   void advance(Time length);
+  Time next_step(Time slice) const;
+  // Throws MachineError. `step`: how far the run is about to go.
+  void look_for_stuck_cores(Time step);
   [[noreturn]] void report_hang(const std::string& why) const;
 
   const hw::Machine& machine_;
@@ -149,6 +153,7 @@ class Supernode final : private npu::DieListener {
   std::vector<std::vector<npu::LaunchRecord>> records_;  // by die and launch
   std::atomic<std::size_t> unfinished_ = 0;
   Time to_plane_, from_plane_;
+  Time looked_for_stuck_{};
   Probes probes_;
 };
 

@@ -12,6 +12,15 @@ sc_core::sc_time to_sc_time(Time t) {
 
 }  // namespace
 
+bool RunControl::out_of_patience(Time now) {
+  // A core that spins or polls comes back much sooner.
+  constexpr Time kLongestStep{10'000'000};
+  if (std::exchange(seen_progress, last_progress) != last_progress) idle_work = Time{};
+  idle_work += std::min(now - looked, std::max(kLongestStep, Time{patience.ps / 16}));
+  looked = now;
+  return idle_work > patience;
+}
+
 void WindowModule::wake_at(Time t) {
   if (!running_ && process_ != nullptr) process_->wake(*this, t);
 }
@@ -86,7 +95,7 @@ void WindowProcess::step() {
   const Time now{static_cast<std::int64_t>(sc_core::sc_time_stamp().value())};
   armed_ = Time::never();
   if (control_.failure || control_.hung) return;
-  if (now - control_.last_progress > control_.patience) control_.hung = true;
+  if (control_.out_of_patience(now)) control_.hung = true;
   if (control_.hung || (control_.interrupted != nullptr && *control_.interrupted != 0)) {
     arm(*std::min_element(next_.begin(), next_.end()));
     sc_core::sc_pause();

@@ -33,6 +33,10 @@ struct RunControl {
   Time last_progress{};
   Time patience = Time::never();
   bool hung = false;
+  // At the start of each window: whether the machine has been at work for longer than its patience without
+  // progress. What is yet to come is no progress. Of a stretch in which nothing happens at all little counts
+  // as work: it may well end with a launch.
+  bool out_of_patience(Time now);
   // Set from outside (a signal handler) to end the run at the next window.
   const volatile std::sig_atomic_t* interrupted = nullptr;
   // The first exception a module threw, by the order of modules; SystemC must not see it.
@@ -47,6 +51,10 @@ struct RunControl {
     WindowModule* module;
     Time at;
   };
+  Time looked{};         // time of the last window's start
+  Time seen_progress{};  // last_progress then
+  Time idle_work{};      // time at work since
+
   bool running = false;                       // modules are at work
   bool side_by_side = false;                  // on more threads than one
   std::uint64_t shared_windows = 0;           // windows of a phase that ran so

@@ -279,6 +279,9 @@ void Aic::forget_values() {
 std::string Aic::waiting_for(const PlaceText& place) const {
   return state_->waiting_for(place);
 }
+Standstill Aic::standstill() const {
+  return state_->standstill();
+}
 Aic::Places Aic::places() const {
   return state_->places();
 }

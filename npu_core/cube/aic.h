@@ -55,6 +55,7 @@ class Aic final : public CorePipes {
   void copy(int pipe, const MteCopy& copy, Time ready) override;
   void forget_values() override;
   std::string waiting_for(const PlaceText& place) const override;
+  Standstill standstill() const override;
   Places places() const override;
   void prefetch(int stage) const override;
   void prefetch_engine(std::uint32_t which, int stage) const override;

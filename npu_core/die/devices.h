@@ -54,6 +54,7 @@ class Devices final : private CoreArray {
 
   SdmaEngine& sdma() { return sdma_; }
   TaskScheduler& scheduler() { return scheduler_; }
+  const TaskScheduler& scheduler() const { return scheduler_; }
   const SdmaEngine& sdma() const { return sdma_; }
 
   // Into the default stream, at `at` or behind the launches given before.

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "firmware/abi/isa.h"
 #include "firmware/abi/memory_map.h"
@@ -102,6 +104,28 @@ std::string Die::report() const {
     if (core->busy()) text += core->report() + "\n";
   }
   return text + devices_.report();
+}
+
+int Die::stuck_core(Time time) const {
+  using On = Standstill::On;
+  std::set<std::uint32_t> alive;     // launches with a core that others can still get going
+  std::map<std::uint32_t, int> met;  // launch: a core that waits for another one of it
+  for (const auto& core : cores_) {
+    if (!core->busy()) continue;
+    const Standstill still = core->pipes().standstill();
+    const bool stands = still.on != On::nothing && still.since < time;
+    if (stands && still.on == On::own) return core->number();
+    if (stands && still.on == On::launch) {
+      met.try_emplace(core->launch(), core->number());
+    } else {
+      alive.insert(core->launch());
+    }
+  }
+  for (const auto& [launch, core] : met) {
+    const auto number = static_cast<std::uint16_t>(core);
+    if (!alive.contains(launch) && devices_.scheduler().all_dispatched(number)) return core;
+  }
+  return -1;
 }
 
 // --- events

@@ -112,6 +112,9 @@ class Die final : public CoreSocket, public sim::RemoteClient, public sim::Remot
   void declare_statistics(sim::Statistics& to, const sim::StatisticPath& at) const;
   // One line a core that has not ended.
   std::string report() const;
+  // A core that has stood still since before `time` on what only itself could end, or other blocks of its
+  // launch that all stand still like it; -1: none.
+  int stuck_core(Time time) const;
 
   // From now on tells the listener of transactions and keeps who wrote a line last, to say what they depend
   // on.

@@ -24,6 +24,18 @@ namespace cm384::npu {
 struct MteCopy;
 class PipeObserver;
 
+// What a core waits for when nothing of it is under way, and who could end that.
+struct Standstill {
+  enum class On : std::uint8_t {
+    nothing,  // it runs, or something of it is under way
+    own,      // its own pipes: nobody else can end that
+    launch,   // a cross-core flag: another block of its launch
+    memory,   // a write to the die's memory: anybody
+  };
+  On on = On::nothing;
+  Time since;
+};
+
 class CorePipes {
  public:
   virtual ~CorePipes() = default;
@@ -70,6 +82,8 @@ class CorePipes {
   // For hang reports: one line per pipe that waits ("MTE2 waits for flag V->MTE2 id 3 since 12.345 us,
   // Compute at hello.cpp:42, pc 0x80000124"), empty when nothing waits.
   virtual std::string waiting_for(const PlaceText& place) const = 0;
+  // For the detection of hangs.
+  virtual Standstill standstill() const = 0;
   // For asking the host's cache. Where the state of the pipes and of each engine stands; null for no engine.
   static constexpr std::size_t kEngines = 3;
   struct Places {

@@ -26,7 +26,7 @@ struct PipeStatistics {
   std::uint64_t queue_full = 0;         // pushes that found their pipe's queue full
   std::uint64_t scalar_flag_waits = 0;  // waits of the scalar unit that cost it time
   std::uint64_t flags_set = 0;
-  std::uint64_t skipped_polls = 0;  // turns of polling loops that poll elision left out
+  std::uint64_t skipped_polls = 0;  // turns of polling loops that poll elision left out, with their requests
 };
 
 // Tells them to the registry.
@@ -71,6 +71,7 @@ class PipeSet {
   void prefetch_engine(std::uint32_t which, int stage) const;
   void prefetch_completion(std::uint32_t tag) const;
   std::string waiting_for(const PlaceText& place) const;
+  Standstill standstill() const;
   int pipe_of(std::uint64_t isa_pipe) const;  // -1 for a pipe that this kind of core does not have
   // Number of the flag that a set_flag or wait_flag operand names, (source * pipes + destination) * 8 + id.
   // Throws PipeFault.

@@ -20,7 +20,7 @@ void declare_pipe_statistics(sim::Statistics& to, const sim::StatisticPath& at, 
              s.scalar_flag_waits);
   to.declare(at, "flags_set", "flags", "set by set_flag between pipes", s.flags_set);
   to.declare(at, "skipped_polls", "turns",
-             "of polling loops that poll elision left out", s.skipped_polls);
+             "of polling loops that poll elision left out, with their requests to memory", s.skipped_polls);
 }
 
 int PipeSet::pipe_of(std::uint64_t isa_pipe) const {
@@ -147,6 +147,23 @@ std::string PipeSet::waiting_for(const PlaceText& place) const {
     line(pipe_name(p), what, std::max(front.cycle, q.ready), front.instruction.pc);
   }
   return text;
+}
+
+Standstill PipeSet::standstill() const {
+  for (int p = 1; p < pipes; ++p) {
+    if (engine[p] != nullptr && (engine[p]->busy() || engine[p]->remote_outstanding() != 0)) return {};
+  }
+  const Time since = clock.start(parked_cycle);
+  switch (parked_on) {
+    case ParkedOn::nothing:
+      return {};
+    case ParkedOn::cross_core:
+      return {Standstill::On::launch, since};
+    case ParkedOn::poll:
+      return {Standstill::On::memory, since};
+    default:
+      return {Standstill::On::own, since};
+  }
 }
 
 CorePipes::Places PipeSet::places() const {

@@ -94,6 +94,11 @@ class TaskScheduler final : public SdmaClient {
 
   // The kernel whose block a core runs.
   Kernel& kernel_on(std::uint16_t core) { return streams_[running_on_[core]].kernel; }
+  // All blocks of that kernel have been given a core.
+  bool all_dispatched(std::uint16_t core) const {
+    const Kernel& kernel = streams_[running_on_[core]].kernel;
+    return kernel.dispatched == kernel.blocks;
+  }
   // A block's last instruction has retired, at `retired` (not before now()).
   void block_ended(std::uint16_t core, Time retired, const std::array<Time, kPhases>& phases);
   // Memory of the own die was written, at the event time.

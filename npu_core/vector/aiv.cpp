@@ -60,6 +60,10 @@ void Aiv::set_options(const AivOptions& options) {
   state_->set_hazards(options.check_hazards);
 }
 
+bool Aiv::checks_hazards() const {
+  return state_->hazards != nullptr;
+}
+
 void Aiv::add_observer(PipeObserver& observer) {
   state_->observers.push_back(&observer);
 }
@@ -114,6 +118,9 @@ void Aiv::reset() {
 }
 std::string Aiv::waiting_for(const PlaceText& place) const {
   return state_->waiting_for(place);
+}
+Standstill Aiv::standstill() const {
+  return state_->standstill();
 }
 
 Aiv::Places Aiv::places() const {

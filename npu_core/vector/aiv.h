@@ -73,6 +73,8 @@ class Aiv final : public CorePipes {
   void scalar_access(std::uint32_t offset, std::uint32_t bytes, bool write, std::uint64_t pc) override;
 
   std::string waiting_for(const PlaceText& place) const override;
+  Standstill standstill() const override;
+  bool checks_hazards() const;
   // pc of the last instruction a pipe (enum cm384_pipe) started; 0 for none.
   std::uint64_t last_pc(int pipe) const;
   // Grows by any progress of the core's pipes: for the detection of hangs.
