@@ -154,7 +154,17 @@ TEST(BadInput, Images) {
   expect_refused("run kernel " + kernel("gives_up") + " --die 768", {"768", "767"});
 }
 
-// Exit code 3, and a report that says who waits on what: core, program counter with symbol, flag.
+// "gives_up.cpp:5": where the source of a kernel has a text.
+std::string line_of(const std::string& name, const std::string& text) {
+  std::ifstream source(CM384_SOURCE_DIR "/testbenches/system/kernels/" + name + ".cpp");
+  int number = 1;
+  for (std::string line; std::getline(source, line); ++number) {
+    if (line.find(text) != std::string::npos) return name + ".cpp:" + std::to_string(number);
+  }
+  return "no line has " + text;
+}
+
+// Exit code 3, and a report that says who waits on what: core, function with file and line, flag.
 void expect_hang(const std::string& arguments, const std::vector<std::string>& parts) {
   const Outcome outcome = cm384("run kernel " + arguments);
   EXPECT_EQ(outcome.code, 3) << arguments << "\n" << outcome.errors;
@@ -163,27 +173,44 @@ void expect_hang(const std::string& arguments, const std::vector<std::string>& p
 }
 
 TEST(BadKernel, WaitsForAFlagNobodySets) {
-  expect_hang(kernel("waits_for_a_flag") + " --cores 4",
-              {"die 0 core 2", "WaitForNobody", "0x8000", "MTE2", "5"});
+  expect_hang(
+      kernel("waits_for_a_flag") + " --cores 4",
+      {"die 0 core 2", "WaitForNobody at " + line_of("waits_for_a_flag", "MTE2_S") + ", pc 0x8000", "5"});
 }
 
 TEST(BadKernel, MissesTheBarrier) {
   const std::string run = kernel("misses_the_barrier") + " --cores 3";
-  expect_hang(run, {"core 0", "core 2", "kernel_main", "14"});
+  expect_hang(run, {"core 0", "core 2", "kernel_main at " + line_of("misses_the_barrier", "SyncAll"), "14"});
   EXPECT_THAT(cm384("run kernel " + run).errors, Not(HasSubstr("core 1")));
 }
 
 TEST(BadKernel, PollsOrSpinsForEver) {
   expect_hang(kernel("polls_for_ever"), {"core 0", "PollForNobody", "patience"});
-  expect_hang(kernel("spins_for_ever"), {"core 0", "Spin", "patience"});
+  expect_hang(kernel("spins_for_ever"),
+              {"core 0", "Spin at " + line_of("spins_for_ever", "for (;;)"), "patience"});
+}
+
+// The wrong result would look right: found by default, and reported with both places.
+TEST(BadKernel, MissesAFlagBetweenPipes) {
+  const Outcome outcome = cm384("run kernel " + kernel("misses_a_flag"));
+  EXPECT_EQ(outcome.code, 3) << outcome.errors;
+  EXPECT_THAT(outcome.errors,
+              HasSubstr("die 0 core 0: hazard in the UBuffer: V reads block 0x0 (kernel_main at " +
+                        line_of("misses_a_flag", "Adds(") + ", pc 0x8000"));
+  EXPECT_THAT(outcome.errors, HasSubstr("which MTE2 writes (kernel_main at " +
+                                        line_of("misses_a_flag", "DataCopy(") + ", pc 0x8000"));
+  EXPECT_EQ(cm384("run kernel " + kernel("misses_a_flag") + " --check-hazards on").errors, outcome.errors);
+  const Outcome unchecked = cm384("run kernel " + kernel("misses_a_flag") + " --check-hazards off");
+  EXPECT_EQ(unchecked.code, 0) << unchecked.errors;
 }
 
 TEST(BadKernel, TouchesWhatIsNotThere) {
-  for (const auto& [name, symbol, address] : {std::array{"stores_outside", "StoreBelowMemory", "0x1238"},
-                                              std::array{"copies_outside", "CopyFromNowhere", ""}}) {
+  for (const auto& [name, symbol, line, address] :
+       {std::array{"stores_outside", "StoreBelowMemory", "volatile", "0x1238"},
+        std::array{"copies_outside", "CopyFromNowhere", "DataCopy(", "outside the memory of its target"}}) {
     const Outcome outcome = cm384("run kernel " + kernel(name));
     EXPECT_EQ(outcome.code, 3) << outcome.errors;
-    EXPECT_THAT(outcome.errors, HasSubstr(symbol));
+    EXPECT_THAT(outcome.errors, HasSubstr(std::string(symbol) + " at " + line_of(name, line)));
     EXPECT_THAT(outcome.errors, HasSubstr(address));
     EXPECT_EQ(std::count(outcome.errors.begin(), outcome.errors.end(), '\n'), 1) << outcome.errors;
   }
@@ -193,7 +220,7 @@ TEST(BadKernel, GivesUp) {
   const Outcome outcome = cm384("run kernel " + kernel("gives_up"));
   EXPECT_EQ(outcome.code, 3);
   EXPECT_THAT(outcome.errors, HasSubstr("the tiles do not add up"));
-  EXPECT_THAT(outcome.errors, HasSubstr("kernel_main"));
+  EXPECT_THAT(outcome.errors, HasSubstr("kernel_main at " + line_of("gives_up", "Abort")));
   EXPECT_EQ(std::count(outcome.errors.begin(), outcome.errors.end(), '\n'), 1) << outcome.errors;
 }
 

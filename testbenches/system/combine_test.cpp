@@ -34,7 +34,7 @@ TEST_P(Completion, SumsOfUniformRoutingThreeTimesWithSkew) {
   setting.completion = GetParam();
   setting.iterations = 3;  // the third call uses the half of the windows that the first has left
   setting.start_skew = 10_us;
-  setting.check_hazards = true;
+  setting.check_hazards = "on";
   expect_sums(setting);
 }
 
@@ -80,7 +80,7 @@ TEST(Combine, SumsAtOddSizes) {
     CombineCase setting = small_combine(8, batch, hidden, cores);
     setting.top_k = 3;
     setting.experts = 17;
-    setting.check_hazards = true;
+    setting.check_hazards = "on";
     expect_sums(setting);
   }
 }

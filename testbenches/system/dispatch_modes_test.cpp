@@ -2,6 +2,7 @@
 // within what their definition allows.
 #include <gtest/gtest.h>
 
+#include "supernode/supernode.h"
 #include "testbenches/system/machine_run.h"
 
 namespace cm384::testing {
@@ -43,7 +44,7 @@ TEST(PayloadModes, SameTimesToThePicosecond) {
 
 TEST(PayloadModes, SameTimesAtFullSizeOnEightRanks) {
   DispatchCase setting = small_dispatch(8, 128, 7168, 48);
-  setting.check_hazards = true;
+  setting.check_hazards = "on";
   expect_control_equals_full(setting, "8 ranks, full size");
 }
 
@@ -53,18 +54,45 @@ TEST(PayloadModes, ControlReachesTheWholeSupernode) {
   for (const npu::LaunchRecord& task : reading.tasks) EXPECT_GT(task.task_end, task.task_start);
 }
 
-TEST(Polling, ElidedPollsCostWhatRealOnesDo) {
+// Turns that are left out take the same time, but no request of theirs reaches the memory: what real polling
+// asks of it more is what those turns read.
+TEST(Polling, SkippedPollsCostTimeAndNoRequests) {
   for (const int ranks : {8, 20}) {
     DispatchCase setting = small_dispatch(ranks, 8, 1024, 24);
     setting.start_skew = 20_us;  // something to wait for
-    const DispatchReading elided = run_dispatch(setting);
+    studies::SimulatorCounts of_elided, of_real;
+    const DispatchReading elided = run_dispatch(setting, {}, 1, &of_elided);
     setting.real_polling = true;
-    const DispatchReading real = run_dispatch(setting);
+    const DispatchReading real = run_dispatch(setting, {}, 1, &of_real);
+    const auto more =
+        static_cast<double>(of_real.memory_requests) - static_cast<double>(of_elided.memory_requests);
+    const auto skipped = static_cast<double>(elided.skipped_polls);
+    EXPECT_GE(more, skipped) << ranks;  // a turn reads one line of 512 B or two
+    EXPECT_LE(more, 2 * skipped) << ranks;
     EXPECT_NEAR(elided.kernel_us.mean / real.kernel_us.mean, 1.0, 0.01) << ranks;
     EXPECT_NEAR(elided.kernel_us.max / real.kernel_us.max, 1.0, 0.01) << ranks;
     EXPECT_EQ(real.skipped_polls, 0u);
     EXPECT_GT(elided.skipped_polls, 100u) << ranks;
   }
+}
+
+TEST(Hazards, AreCheckedAsAskedFor) {
+  const auto checked = [](bool full, const std::string& asked) {
+    DispatchCase setting = small_dispatch(2, 1, 256, 2);
+    setting.full = full;
+    setting.check_hazards = asked;
+    bool on = false;
+    setting.prepare = [&](supernode::Supernode& machine) {
+      on = machine.die(1).core(0).aiv().checks_hazards();
+    };
+    run_dispatch(setting);
+    return on;
+  };
+  EXPECT_EQ(DispatchCase{}.check_hazards, "auto");
+  EXPECT_TRUE(checked(true, "auto"));
+  EXPECT_FALSE(checked(false, "auto"));
+  EXPECT_TRUE(checked(false, "on"));
+  EXPECT_FALSE(checked(true, "off"));
 }
 
 TEST(Determinism, TwoRunsInOneProcessAreEqual) {

@@ -87,7 +87,7 @@ TEST(Dispatch, EveryTokenArrivesAtOddSizes) {
     DispatchCase setting = small_dispatch(8, batch, hidden, cores);
     setting.top_k = 3;
     setting.experts = 17;
-    setting.check_hazards = true;
+    setting.check_hazards = "on";
     expect_every_token(setting);
   }
 }

@@ -28,7 +28,7 @@ TEST(FullMesh, DeliversUniformRoutingThreeTimesWithSkew) {
   CombineCase setting = small_combine(8, 16, 512, 16);
   setting.iterations = 3;  // the third call uses the half of the windows that the first has left
   setting.start_skew = 10_us;
-  setting.check_hazards = true;
+  setting.check_hazards = "on";
   expect_rows_and_sums(setting);
 }
 
@@ -48,7 +48,7 @@ TEST(FullMesh, DeliversAtOddSizes) {
     setting.top_k = 3;
     setting.experts = 17;
     setting.shared_copies = 2;
-    setting.check_hazards = true;
+    setting.check_hazards = "on";
     expect_rows_and_sums(setting);
   }
 }

@@ -23,10 +23,10 @@ auto measure(const Changes& changes, std::uint64_t seed, Measure&& run) {
 }  // namespace
 
 studies::DispatchReading run_dispatch(const studies::DispatchCase& setting, const Changes& changes,
-                                      std::uint64_t seed) {
+                                      std::uint64_t seed, studies::SimulatorCounts* counts) {
   return measure(changes, seed, [&](const studies::StudyContext& context) {
-    studies::SimulatorCounts counts;
-    return studies::measure_dispatch(context, setting, counts);
+    studies::SimulatorCounts own;
+    return studies::measure_dispatch(context, setting, counts != nullptr ? *counts : own);
   });
 }
 

@@ -24,7 +24,7 @@ MoeCase layer(int ranks, int batch, int hidden, int width, int expert_cores) {
 
 void expect_right_at_the_same_times(MoeCase setting, const std::string& what) {
   setting.full = true;
-  setting.check_hazards = true;
+  setting.check_hazards = "on";
   const MoeReading full = run_moe(setting);
   EXPECT_TRUE(full.correct && *full.correct) << what << ": " << full.first_difference;
   setting.full = false;

@@ -71,7 +71,7 @@ TEST(BasicFlow, DeliversAndSumsInBothPayloadModesAtTheSameTimes) {
     setting.iterations = 2;
     setting.start_skew = 20_us;
     setting.expert_time = 10_us;
-    setting.check_hazards = true;
+    setting.check_hazards = "on";
     setting.full = true;
     const MoeReading full = run_moe(setting);
     EXPECT_TRUE(*full.correct) << routing << ": " << full.first_difference;
@@ -94,7 +94,7 @@ TEST(BasicFlow, DeliversAtOddSizes) {
     setting.hidden = hidden;
     setting.cores = cores;
     setting.full = true;
-    setting.check_hazards = true;
+    setting.check_hazards = "on";
     const MoeReading reading = run_moe(setting);
     EXPECT_TRUE(*reading.correct) << ranks << " ranks: " << reading.first_difference;
   }
