@@ -54,8 +54,8 @@ CM384_INLINE void DataCacheCleanAndInvalid(const GlobalTensor<T>& tensor) {
 }
 
 // One turn of a polling loop over [address, address + bytes) of the own die's GM is over and found nothing:
-// the last statement of the loop. Lets the simulator skip turns that cannot find anything new; the simulated
-// time is as if they had run.
+// the last statement of the loop. Lets the simulator skip turns that cannot find anything new: the core goes
+// on when it would have, and the requests of those turns are left out.
 CM384_INLINE void PollMark(uint64_t address, uint64_t bytes) {
   cm384::pipe_instruction<CM384_CLASS_SYNC, CM384_POLL_MARK>(address, bytes);
 }

@@ -1,0 +1,28 @@
+// Adds 1 to 1,024 integers of each block. docs/debugging.md steps through it, and makes two mistakes on purpose:
+// with MISTAKE=1 it waits for a flag that nobody sets, with MISTAKE=2 the vector unit does not wait for the copy.
+#include "firmware/abi/kernel.h"
+#include "kernel_operator.h"
+
+using namespace AscendC;
+
+[[gnu::noinline]] void Increment(const GlobalTensor<int32_t>& numbers, uint32_t count) {
+  const LocalTensor<int32_t> tile(TPosition::VECIN, 0, count);
+  DataCopy(tile, numbers, count);
+#if MISTAKE != 2
+  SetFlag<HardEvent::MTE2_V>(EVENT_ID0);
+  WaitFlag<HardEvent::MTE2_V>(EVENT_ID0);
+#endif
+  Adds(tile, tile, 1, count);
+#if MISTAKE != 1
+  SetFlag<HardEvent::V_MTE3>(EVENT_ID0);
+#endif
+  WaitFlag<HardEvent::V_MTE3>(EVENT_ID0);
+  DataCopy(numbers, tile, count);
+  PipeBarrier<PIPE_ALL>();
+}
+
+extern "C" void kernel_main(GM_ADDR arguments) {
+  constexpr uint32_t kCount = 1024;
+  const uint64_t scratch = reinterpret_cast<const cm384_kernel*>(arguments)->scratch;
+  Increment(GlobalAt<int32_t>(scratch + GetBlockIdx() * kCount * sizeof(int32_t)), kCount);
+}
