@@ -39,7 +39,7 @@ function(cm384_pch kind)
   if(NOT CM384_PCH OR TARGET cm384_pch_${kind})
     return()
   endif()
-  cmake_parse_arguments(arg "" "" "HEADERS;LINK" ${ARGN})
+  cmake_parse_arguments(arg "" "" "HEADERS;LINK;OPTIONS" ${ARGN})
   set(source ${CMAKE_BINARY_DIR}/pch_${kind}.cpp)
   if(NOT EXISTS ${source})
     file(WRITE ${source} "")
@@ -47,7 +47,7 @@ function(cm384_pch kind)
   add_library(cm384_pch_${kind} OBJECT ${source})
   target_link_libraries(cm384_pch_${kind} PRIVATE cm384_flags ${arg_LINK})
   # What ccache asks for.
-  target_compile_options(cm384_pch_${kind} PRIVATE -fpch-preprocess)
+  target_compile_options(cm384_pch_${kind} PRIVATE -fpch-preprocess ${arg_OPTIONS})
   target_precompile_headers(cm384_pch_${kind} PRIVATE ${arg_HEADERS})
 endfunction()
 cm384_pch(models HEADERS ${std_headers} <fmt/format.h> LINK fmt::fmt)
@@ -72,6 +72,8 @@ function(cm384_library name)
   cm384_use_pch(${name} ${arg_PCH})
 endfunction()
 
+# Of a build type that optimises.
+set(test_optimisation $<$<CONFIG:Release,RelWithDebInfo>:-O1>)
 # cm384_test(NAME SOURCES ... [LINK ...] [LABELS ...]): a GoogleTest program; the label is its tier
 # (unit, formula, timing, system, validation). The further label `verify` takes a long one out of `./dev test`.
 function(cm384_test name)
@@ -80,10 +82,13 @@ function(cm384_test name)
     return()
   endif()
   find_package(GTest REQUIRED)
-  cm384_pch(tests HEADERS ${std_headers} <fmt/format.h> <gmock/gmock.h> <gtest/gtest.h> LINK fmt::fmt GTest::gmock)
+  cm384_pch(tests HEADERS ${std_headers} <fmt/format.h> <gmock/gmock.h> <gtest/gtest.h> LINK fmt::fmt GTest::gmock
+            OPTIONS ${test_optimisation})
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE cm384_flags ${arg_LINK} GTest::gmock GTest::gtest_main)
   cm384_use_pch(${name} tests)
+  # Models are optimised for speed, tests for the time that they take to build.
+  target_compile_options(${name} PRIVATE ${test_optimisation})
   # GCC 12 sees accesses out of bounds in concatenations of strings that are none (its bug 105651).
   target_compile_options(${name} PRIVATE -Wno-array-bounds -Wno-restrict -Wno-stringop-overflow)
   add_test(NAME ${name} COMMAND ${name})

@@ -84,12 +84,17 @@ function(cm384_verilated name)
   if(CM384_SANITIZE)
     string(APPEND cflags " -fsanitize=${CM384_SANITIZE}")
   endif()
+  # A bench runs for seconds and compiles for minutes; a chip that stands in a machine runs for minutes.
+  set(optimise -O1)
+  if(rtl_FAST)
+    set(optimise -O2)
+  endif()
   set(archive ${folder}/V${name}__ALL.a)
   add_custom_command(
     OUTPUT ${archive} ${folder}/V${name}.h
     COMMAND
       ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 OBJCACHE=$<$<BOOL:${CCACHE}>:${CCACHE}>
-      OPT_FAST=-O2 OPT_GLOBAL=-O2 OPT_SLOW=-O0 MAKEFLAGS= bash ${CMAKE_SOURCE_DIR}/cmake/quiet ${folder}.log
+      OPT_FAST=${optimise} OPT_GLOBAL=${optimise} OPT_SLOW=-O0 MAKEFLAGS= bash ${CMAKE_SOURCE_DIR}/cmake/quiet ${folder}.log
       ${VERILATOR} ${flags} -CFLAGS ${cflags} -MAKEFLAGS -e ${rtl_SOURCES}
     DEPENDS ${rtl_SOURCES}
     COMMENT "Verilating ${name}"

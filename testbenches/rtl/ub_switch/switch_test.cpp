@@ -7,8 +7,13 @@
 #include "Vrtl_switch_many.h"
 #include "Vrtl_switch_one.h"
 #include "Vrtl_switch_ports.h"
+#ifdef CM384_SWITCH_COVERED
+#include "Vrtl_switch_small_covered.h"
+#include "Vrtl_switch_wide_covered.h"
+#else
 #include "Vrtl_switch_small.h"
 #include "Vrtl_switch_wide.h"
+#endif
 #include "testbenches/rtl/ub_switch/switch_bench.h"
 
 namespace cm384::ub {
@@ -16,13 +21,21 @@ namespace {
 
 // As CMakeLists.txt builds them.
 struct Small {
+#ifdef CM384_SWITCH_COVERED
+  using Model = Vrtl_switch_small_covered;
+#else
   using Model = Vrtl_switch_small;
+#endif
   static constexpr unsigned ports = 4, lanes = 2, buffer_cells = 32, cell_flits = 8, flit_bits = 64,
                             max_flits = 32, routes = 64, streams = 2;
 };
 // Full width, one of everything: one stream, one lane, the least buffer.
 struct Wide {
+#ifdef CM384_SWITCH_COVERED
+  using Model = Vrtl_switch_wide_covered;
+#else
   using Model = Vrtl_switch_wide;
+#endif
   static constexpr unsigned ports = 3, lanes = 1, buffer_cells = 4, cell_flits = 8, flit_bits = 160,
                             max_flits = 32, routes = 5, streams = 1;
 };
