@@ -2,6 +2,7 @@
 #include "sweeps/store.h"
 
 #include <gmock/gmock.h>
+#include <sqlite3.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -85,6 +86,35 @@ TEST_F(StoreTest, AClaimOfADeadProcessIsVoid) {
   Store store(path());
   EXPECT_FALSE(store.busy("k"));
   EXPECT_EQ(store.claim("k", false), Store::Claim::taken);
+}
+
+TEST_F(StoreTest, AClaimOfAnEarlierProcessWithThisNumberIsVoid) {
+  Store store(path());
+  ASSERT_EQ(store.claim("k", false), Store::Claim::taken);
+  ASSERT_TRUE(store.busy("k"));
+  sqlite3* database = nullptr;
+  ASSERT_EQ(sqlite3_open(path().c_str(), &database), SQLITE_OK);
+  EXPECT_EQ(sqlite3_exec(database, "UPDATE claims SET started = started - 1", nullptr, nullptr, nullptr),
+            SQLITE_OK);
+  sqlite3_close(database);
+  EXPECT_FALSE(store.busy("k"));
+  EXPECT_EQ(store.claim("k", false), Store::Claim::taken);
+}
+
+// A claim of another host holds as long as its process gives a sign of life.
+TEST_F(StoreTest, AClaimOfAnotherHostIsVoidAfterTwoMinutesOfSilence) {
+  Store store(path());
+  ASSERT_EQ(store.claim("k", false), Store::Claim::taken);
+  sqlite3* database = nullptr;
+  ASSERT_EQ(sqlite3_open(path().c_str(), &database), SQLITE_OK);
+  const auto change = [&](const char* statement) {
+    EXPECT_EQ(sqlite3_exec(database, statement, nullptr, nullptr, nullptr), SQLITE_OK);
+  };
+  change("UPDATE claims SET host = 'elsewhere', pid = 0, beat = unixepoch() - 110");
+  EXPECT_TRUE(store.busy("k"));
+  change("UPDATE claims SET beat = unixepoch() - 121");
+  EXPECT_FALSE(store.busy("k"));
+  sqlite3_close(database);
 }
 
 TEST_F(StoreTest, OfManyProcessesOneGetsAPoint) {
