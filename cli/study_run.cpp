@@ -37,16 +37,9 @@ unsigned threads_of(int asked) {
 observe::ObserverRequest observers_of(const RunOptions& options) {
   observe::ObserverRequest asked;
   asked.record = options.record;
-  asked.timeline = options.timeline;
+  asked.timeline = options.watch.timeline;
+  asked.shown = options.watch.shown();
   asked.wave = options.wave;
-  asked.shown.dies = {options.timeline_dies.begin(), options.timeline_dies.end()};
-  asked.shown.cores = {options.timeline_cores.begin(), options.timeline_cores.end()};
-  asked.shown.from = options.timeline_from;
-  if (options.timeline_to != Time{}) {
-    if (options.timeline_to <= options.timeline_from)
-      throw InputError("--timeline-to: is not after --timeline-from: nothing would be shown");
-    asked.shown.to = options.timeline_to;
-  }
   for (const std::string& link : options.wave_links)
     asked.links.push_back(observe::parse_link_selection(link));
   return asked;
@@ -60,21 +53,9 @@ void RunOptions::describe(Self& self, Visitor&& visit) {
   SeedOption::describe(self.seed, visit);
   visit("out", self.out, Form{"DIR"}, "write result.json there, and what `cm384 report` shows beside it");
   RowOptions::describe(self.rows, visit);
-  visit("stats", self.stats, Form{"FILE"}, "write what every part of the machine counted, as JSON");
-  visit("stats-detail", self.stats_detail, "every core, channel and link on its own as well",
-        Needs{"stats", {}});
+  WatchOptions::describe(self.watch, visit);
   visit("record", self.record, Form{"FILE"},
         "record every transaction: a traffic trace for `cm384 trace`, as CSV if the name ends in .csv");
-  visit("timeline", self.timeline, Form{"FILE"},
-        "write Chrome trace JSON for Perfetto, compressed if the name ends in .gz");
-  visit("timeline-dies", self.timeline_dies, Range{0, 65535}, "dies that it shows; default: the first one",
-        Needs{"timeline", {}});
-  visit("timeline-cores", self.timeline_cores, Range{0, 1023}, "cores of them; default: all",
-        Needs{"timeline", {}});
-  visit("timeline-from", self.timeline_from, Range{Time{}, 1000_s}, "leave out what ends before",
-        Needs{"timeline", {}});
-  visit("timeline-to", self.timeline_to, Range{Time{}, 1000_s}, "leave out what begins after; 0: nothing",
-        Needs{"timeline", {}});
   visit("wave", self.wave, Form{"FILE"},
         "write link signals as VCD for GTKWave, compressed if the name ends in .gz, and beside it the "
         "signals inside "
@@ -98,12 +79,13 @@ struct StudyRun::Outputs {
   observe::Observers observers;
 
   Outputs(const RunOptions& options, observe::ObserverRequest request)
-      : statistics(options.stats_detail), observers(std::move(request)) {
+      : statistics(options.watch.stats_detail), observers(std::move(request)) {
     if (!options.out.empty()) {
       result.emplace(options.out + "/result.json");
       profile_file.emplace(options.out + "/profile.json");
     }
-    if (!options.stats.empty()) statistics_file.emplace(options.stats, OutputFile::Compression::by_name);
+    const std::string& stats = options.watch.stats;
+    if (!stats.empty()) statistics_file.emplace(stats, OutputFile::Compression::by_name);
   }
 };
 

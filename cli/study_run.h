@@ -9,6 +9,7 @@
 
 #include "cli/command.h"
 #include "cli/common_options.h"
+#include "cli/watch_options.h"
 #include "hw/json.h"
 #include "studies/options.h"
 
@@ -24,10 +25,8 @@ struct RunOptions {
   MachineOptions machine;
   SeedOption seed;
   RowOptions rows;
-  std::string out, stats, record, timeline, wave;
-  bool stats_detail = false;
-  studies::Integers timeline_dies, timeline_cores;
-  Time timeline_from{}, timeline_to{};
+  WatchOptions watch;
+  std::string out, record, wave;
   studies::Texts wave_links;
   int threads = 0;
   int gdb = 0;

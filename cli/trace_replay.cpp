@@ -10,8 +10,13 @@
 #include "cli/common_options.h"
 #include "cli/exit_code.h"
 #include "cli/progress.h"
+#include "cli/watch_options.h"
 #include "host/replay.h"
 #include "hw/error.h"
+#include "observe/machine_profile.h"
+#include "observe/profile.h"
+#include "observe/statistics_file.h"
+#include "observe/timeline.h"
 #include "sim/output_file.h"
 #include "studies/result_json.h"
 #include "studies/table.h"
@@ -83,6 +88,7 @@ studies::Row row_of(const std::string& mode, std::uint64_t finished, const Tally
 struct Options {
   std::string trace, mode = "dependency", write, out;
   int cores = 48;
+  WatchOptions watch;
   RowOptions rows;
   MachineOptions machine;
 
@@ -93,49 +99,104 @@ struct Options {
           "a transaction waits for those it depended on, or for its recorded time");
     visit("cores", self.cores, studies::Range{1, 64}, "cores of a die that share a transfer without a core");
     visit("write", self.write, Form{"FILE"}, "write the trace with the times of the replay");
-    visit("out", self.out, Form{"DIR"}, "write result.json there");
+    visit("out", self.out, Form{"DIR"}, "write result.json there, and what `cm384 report` shows beside it");
+    WatchOptions::describe(self.watch, visit);
     RowOptions::describe(self.rows, visit);
     MachineOptions::describe(self.machine, visit);
   }
 };
 
-int replay(const Program&, const Options& options, const studies::Given&) {
-  if (options.trace.empty()) throw InputError("trace replay: no trace given");
-  studies::TablePrinter printer(kFields, options.rows.columns);
-  const hw::Machine machine = options.machine.load();
-  std::optional<OutputFile> document_file;
-  if (!options.out.empty()) document_file.emplace(options.out + "/result.json");
-  ConsoleProgress progress;
-  const host::TrafficUnits units = host::units_of(*traces::open_traffic(options.trace));
-  const auto source = traces::open_traffic(options.trace);
+constexpr const char* kStudy = "trace replay";
 
+// Files that are open from before the replay on; they get their names after the row is printed.
+struct Outputs {
+  std::optional<OutputFile> result, profile_file, statistics_file;
+  std::unique_ptr<traces::TrafficSink> sink;
+  std::unique_ptr<observe::MachineProfile> profile;
+  std::unique_ptr<observe::Timeline> timeline;
+
+  Outputs(const Options& options, const traces::TrafficHeader& recorded, const hw::Machine& machine) {
+    if (!options.out.empty()) {
+      result.emplace(options.out + "/result.json");
+      profile_file.emplace(options.out + "/profile.json");
+    }
+    if (!options.watch.stats.empty())
+      statistics_file.emplace(options.watch.stats, OutputFile::Compression::by_name);
+    if (!options.write.empty()) sink = traces::create_traffic(options.write, {machine.name, recorded.study});
+  }
+
+  void attach(supernode::Supernode& supernode, const host::TrafficUnits& units, const Options& options) {
+    if (profile_file)
+      profile = std::make_unique<observe::MachineProfile>(
+          supernode, options.trace, std::vector<int>(units.dies.begin(), units.dies.end()),
+          std::vector<int>(units.sockets.begin(), units.sockets.end()));
+    if (options.watch.timeline.empty()) return;
+    timeline = std::make_unique<observe::Timeline>(supernode, options.watch.timeline, options.watch.shown());
+    supernode.trace_links([this](const supernode::LinkName& link) { return timeline->shows(link); });
+  }
+
+  void finish(supernode::Supernode& supernode, const Options& options, const Json& document) {
+    const auto put = [](OutputFile& file, const Json& json, int indent) {
+      file.write(json.dump(indent) + "\n");
+      file.finish();
+    };
+    if (result) put(*result, document, 2);
+    if (profile) {
+      observe::Profile all;
+      all.add(profile->to_json());
+      put(*profile_file, all.to_document(kStudy, supernode.parameters()), -1);
+    }
+    if (statistics_file) {
+      observe::StatisticsFile all(options.watch.stats_detail);
+      all.begin(options.trace, supernode.earliest());
+      supernode.visit_statistics([&](const sim::Statistics& part) { all.add(part); });
+      put(*statistics_file, all.to_document(kStudy), 1);
+    }
+    if (timeline) timeline->finish();
+    if (sink) sink->finish();
+  }
+};
+
+supernode::SupernodeOptions machine_options(const host::TrafficUnits& units, const hw::Machine& machine) {
   supernode::SupernodeOptions made;
   made.dies = {units.dies.begin(), units.dies.end()};
   made.sockets = {units.sockets.begin(), units.sockets.end()};
   made.patience = Time::never();
   made.die.cube_cores = units.cores > machine.die.aiv;
   made.interrupted = &interrupted();
+  return made;
+}
+
+int replay(const Program&, const Options& options, const studies::Given&) {
+  if (options.trace.empty()) throw InputError("trace replay: no trace given");
+  studies::TablePrinter printer(kFields, options.rows.columns);
+  const hw::Machine machine = options.machine.load();
+  const auto source = traces::open_traffic(options.trace);
+  Outputs outputs(options, source->header(), machine);
+  ConsoleProgress progress;
+  const host::TrafficUnits units = host::units_of(*traces::open_traffic(options.trace));
+
   Tally tally;
   std::uint64_t finished = 0;
+  supernode::SupernodeOptions made = machine_options(units, machine);
   made.progress = [&](Time simulated, std::uint64_t events) {
     progress.update(
         static_cast<double>(finished) / static_cast<double>(std::max<std::uint64_t>(1, units.records)),
         simulated, events);
   };
+  if (outputs.profile_file) made.sample = [&](Time now) { outputs.profile->sample(now); };
   supernode::Supernode supernode(machine, made);
-  std::unique_ptr<traces::TrafficSink> sink;
-  if (!options.write.empty())
-    sink = traces::create_traffic(options.write, {machine.name, source->header().study});
+  outputs.attach(supernode, units, options);
   host::ReplayOptions how;
   how.mode = options.mode == "time" ? host::ReplayOptions::Mode::time : host::ReplayOptions::Mode::dependency;
   how.cores = options.cores;
   how.finished = [&](const TrafficRecord& record, Time start, Time end) {
     tally.add(finished++, record, start, end);
-    if (!sink) return;
+    if (!outputs.sink) return;
     TrafficRecord replayed = record;
     replayed.start = start;
     replayed.end = end;
-    sink->add(replayed);
+    outputs.sink->add(replayed);
   };
   host::Replay replay(supernode, *source, how);
   studies::StudyResult result;
@@ -150,17 +211,12 @@ int replay(const Program&, const Options& options, const studies::Given&) {
   const supernode::SupernodeCounts counts = supernode.counts();
   result.simulator = {supernode.earliest(), counts.instructions,    counts.packet_hops,
                       counts.events,        counts.memory_requests, 0};
-  const Json document = studies::to_document(result, machine, {"trace replay", 1, progress.seconds()});
+  const Json document = studies::to_document(result, machine, {kStudy, 1, progress.seconds()});
   const std::string& format = options.rows.format;
-  fmt::print("{}", format == "json"  ? document.dump(2) + "\n"
-                   : format == "csv" ? studies::to_csv(result.rows)
-                                     : printer.add(result.rows.front()));
-  std::fflush(stdout);
-  if (document_file) {
-    document_file->write(document.dump(2) + "\n");
-    document_file->finish();
-  }
-  if (sink) sink->finish();
+  print_now(format == "json"  ? document.dump(2) + "\n"
+            : format == "csv" ? studies::to_csv(result.rows)
+                              : printer.add(result.rows.front()));
+  outputs.finish(supernode, options, document);
   return result.complete ? kDone : kInterrupted;
 }
 

@@ -174,9 +174,9 @@ void MachineProfile::launch_ended(int die, const npu::LaunchRecord& record) {
   counted_to_ = std::max(counted_to_, record.task_end);
 }
 
-Json MachineProfile::links_of(const Group& group) const {
+Json MachineProfile::links_of(const Group& group, Time counted_to) const {
   const LinkKind& kind = *link_kind(group.pattern);
-  const double elapsed = static_cast<double>((counted_to_ - counted_from_).ps);
+  const double elapsed = static_cast<double>((counted_to - counted_from_).ps);
   std::map<int, std::map<int, std::map<int, double>>> shares;  // plane, column, L2 chip
   for (const Counter& counter : group.counters) {
     const double busy = static_cast<double>(counter.read() - counter.counted) * group.ps_a_unit;
@@ -224,15 +224,17 @@ Json MachineProfile::to_json() const {
                         {"kernel_us", (record.last_retired - record.first_instruction).us()},
                         {"phases_us", phases}});
   }
+  // A replay has no launches: all of it counts.
+  const Time counted_to = launches_.empty() ? machine_.earliest() : counted_to_;
   Json busy = Json::array(), links = Json::array();
   for (const Group& group : groups_) {
     busy.push_back(busy_of(group));
-    if (link_kind(group.pattern) != nullptr) links.push_back(links_of(group));
+    if (link_kind(group.pattern) != nullptr) links.push_back(links_of(group, counted_to));
   }
   return {{"run", what_},
           {"interval_us", stride_},
           {"counted_from_us", counted_from_.us()},
-          {"counted_to_us", counted_to_.us()},
+          {"counted_to_us", counted_to.us()},
           {"dies", dies_},
           {"launches", launches},
           {"busy", busy},

@@ -47,7 +47,7 @@ class MachineProfile {
   static void sample(Group& group, double elapsed);
   void coarsen();
   static Json busy_of(const Group& group);
-  Json links_of(const Group& group) const;
+  Json links_of(const Group& group, Time counted_to) const;
 
   supernode::Supernode& machine_;
   std::string what_;

@@ -133,7 +133,7 @@ class ChakraImport {
     for (int rank = 0; rank < ranks; ++rank) read(paths[static_cast<std::size_t>(rank)], rank);
   }
 
-  void write(TrafficSink& sink) {
+  ImportResult write(TrafficSink& sink) {
     match_messages();
     expand_collectives();
     for (std::size_t rank = 0; rank < nodes_.size(); ++rank) {
@@ -146,14 +146,17 @@ class ChakraImport {
         }
       }
     }
-    graph_.write(sink);
-  }
-  ImportNotes notes() const {
-    ImportNotes notes;
+    ImportResult result;
+    result.placement = options_.onto.empty() ? "by rank" : "as --onto says, in the order of the files";
+    for (std::size_t rank = 0; rank < nodes_.size(); ++rank)
+      result.mapping.emplace_back(static_cast<std::int64_t>(rank), unit(static_cast<int>(rank)).number);
     if (without_time_ != 0)
-      notes.push_back(
+      result.notes.push_back(
           fmt::format("{} compute and memory nodes carry no duration and take no time", without_time_));
-    return notes;
+    const Written written = graph_.write(sink);
+    result.records = written.records;
+    note_locality(written, result);
+    return result;
   }
 
  private:
@@ -366,12 +369,11 @@ class ChakraImport {
 
 }  // namespace
 
-ImportNotes import_chakra(const std::vector<std::string>& paths, const ImportOptions& options,
-                          TrafficSink& sink) {
+ImportResult import_chakra(const std::vector<std::string>& paths, const ImportOptions& options,
+                           TrafficSink& sink) {
   if (paths.empty()) throw InputError("chakra: no file named; allowed: one per rank");
   ChakraImport import(paths, options);
-  import.write(sink);
-  return import.notes();
+  return import.write(sink);
 }
 
 }  // namespace cm384::traces

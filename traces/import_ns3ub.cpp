@@ -7,6 +7,8 @@
 #include "hw/quantity.h"
 #include "traces/import.h"
 #include "traces/lines.h"
+#include "traces/node_placement.h"
+#include "traces/ns3ub_topology.h"
 #include "traces/record_graph.h"
 
 namespace cm384::traces {
@@ -64,7 +66,9 @@ class Ns3UbImport {
     }
   }
 
-  void write(TrafficSink& sink) {
+  ImportResult write(TrafficSink& sink) {
+    ImportResult result;
+    place(result);
     for (auto& [id, phase] : phases_)
       phase.finished = graph_.join(phase.tasks, TrafficDependency::Kind::completion,
                                    graph_.record(phase.tasks.front()).source, path_);
@@ -74,10 +78,41 @@ class Ns3UbImport {
         throw InputError(fmt::format("{}: dependOnPhases: no task is of phase {}", w.where, w.phase));
       graph_.wait(w.record, {phase->second.finished, TrafficDependency::Kind::completion, w.delay});
     }
-    graph_.write(sink);
+    const Written written = graph_.write(sink);
+    result.records = written.records;
+    note_locality(written, result);
+    return result;
   }
 
  private:
+  // Until all nodes are known, records name them in the order met.
+  void place(ImportResult& result) {
+    std::vector<std::int64_t> met(nodes_.size());
+    for (const auto& [node, index] : nodes_) met[static_cast<std::size_t>(index)] = node;
+    std::map<std::int64_t, int> die;
+    if (options_.onto.empty()) {
+      const Ns3UbCase beside = read_ns3ub_case(path_);
+      NodePlacement placed = place_nodes(met, beside.leaves, options_.dies, options_.dies_per_node);
+      result.placement = std::move(placed.rule);
+      result.mapping = std::move(placed.dies);
+      die = {result.mapping.begin(), result.mapping.end()};
+      if (!beside.unread.empty())
+        result.notes.push_back(fmt::format("not imported: {}", fmt::join(beside.unread, ", ")));
+    } else {
+      for (std::size_t k = 0; k < met.size(); ++k) die[met[k]] = options_.onto[k];
+      result.placement = "as --onto says, in the order in which nodes are met";
+      result.mapping.assign(die.begin(), die.end());
+    }
+    const auto placed = [&](Unit index) {
+      return Unit{false, static_cast<std::uint16_t>(die.at(met[index.number]))};
+    };
+    for (std::uint64_t n = 0; n < graph_.size(); ++n) {
+      TrafficRecord& r = graph_.record(n);
+      r.source = placed(r.source);
+      r.target = placed(r.target);
+    }
+  }
+
   void task(const std::string& line) {
     auto parts = split_fields(line);
     if (parts.size() != kColumns)
@@ -86,8 +121,8 @@ class Ns3UbImport {
     const FieldReader fields(lines_, std::move(parts), kNames);
     fields.integer(kTask, 0, kMostNumber);
     TrafficRecord r;
-    r.source = die_of(fields.integer(kSource, 0, kMostNumber));
-    r.target = die_of(fields.integer(kTarget, 0, kMostNumber));
+    r.source = unit_of(fields.integer(kSource, 0, kMostNumber));
+    r.target = unit_of(fields.integer(kTarget, 0, kMostNumber));
     r.bytes = static_cast<std::uint64_t>(fields.integer(kBytes, 1, kMostBytes));
     r.operation = operation_of(fields);
     r.lane = static_cast<std::uint8_t>(fields.integer(kPriority, 0, 15));
@@ -122,7 +157,7 @@ class Ns3UbImport {
     }
   }
 
-  Unit die_of(std::int64_t node) {
+  Unit unit_of(std::int64_t node) {
     const auto [found, fresh] = nodes_.emplace(node, static_cast<int>(nodes_.size()));
     const auto count = static_cast<int>(nodes_.size());
     const int room = options_.onto.empty() ? options_.dies : static_cast<int>(options_.onto.size());
@@ -130,9 +165,7 @@ class Ns3UbImport {
       lines_.fail(fmt::format("node {}: number {} of the different ones, but {} has {} dies to put them on",
                               node, count, options_.machine.empty() ? "the machine" : options_.machine,
                               room));
-    const int at = found->second;
-    return {false, static_cast<std::uint16_t>(
-                       options_.onto.empty() ? at : options_.onto[static_cast<std::size_t>(at)])};
+    return {false, static_cast<std::uint16_t>(found->second)};
   }
 
   std::string path_;
@@ -148,11 +181,10 @@ class Ns3UbImport {
 
 }  // namespace
 
-ImportNotes import_ns3ub(const std::string& path, const ImportOptions& options, TrafficSink& sink) {
+ImportResult import_ns3ub(const std::string& path, const ImportOptions& options, TrafficSink& sink) {
   Ns3UbImport import(path, options);
   import.read();
-  import.write(sink);
-  return {};
+  return import.write(sink);
 }
 
 bool is_ns3ub(const std::string& path) {

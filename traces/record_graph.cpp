@@ -6,6 +6,7 @@
 #include <queue>
 
 #include "hw/error.h"
+#include "traces/import.h"
 
 namespace cm384::traces {
 
@@ -35,7 +36,8 @@ std::uint64_t RecordGraph::join(std::vector<std::uint64_t> on, TrafficDependency
   return all;
 }
 
-void RecordGraph::write(TrafficSink& sink) const {
+Written RecordGraph::write(TrafficSink& sink) const {
+  Written written;
   std::vector<std::uint32_t> missing(nodes_.size());
   std::vector<std::vector<std::uint64_t>> followers(nodes_.size());
   std::priority_queue<std::uint64_t, std::vector<std::uint64_t>, std::greater<>> free;
@@ -55,6 +57,9 @@ void RecordGraph::write(TrafficSink& sink) const {
     if (const std::string fault = fault_of(record, next); !fault.empty())
       throw InputError(fmt::format("{}: {}", nodes_[n].where, fault));
     sink.add(record);
+    ++written.records;
+    written.transfers += record.moves() ? 1 : 0;
+    written.through_fabric += enters_fabric(record) ? 1 : 0;
     for (const std::uint64_t f : followers[n]) {
       if (--missing[f] == 0) free.push(f);
     }
@@ -63,6 +68,13 @@ void RecordGraph::write(TrafficSink& sink) const {
     if (missing[n] != 0)
       throw InputError(fmt::format("{}: waits in a circle, for itself in the end", nodes_[n].where));
   }
+  return written;
+}
+
+void note_locality(const Written& written, ImportResult& result) {
+  if (written.transfers == 0 || written.through_fabric != 0) return;
+  result.notes.emplace_back(
+      "warning: no transfer leaves its package, so nothing enters the fabric; --onto places nodes elsewhere");
 }
 
 std::uint64_t Placing::take(std::uint16_t unit, std::uint64_t bytes) {

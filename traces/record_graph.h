@@ -10,6 +10,14 @@
 
 namespace cm384::traces {
 
+struct ImportResult;
+
+// What a graph came to.
+struct Written {
+  std::uint64_t records = 0, transfers = 0;
+  std::uint64_t through_fabric = 0;  // of the transfers: to memory outside the package
+};
+
 class RecordGraph {
  public:
   struct Edge {
@@ -29,7 +37,7 @@ class RecordGraph {
                      const std::string& where);
 
   // Puts all records out. Throws InputError where some wait for each other in a circle.
-  void write(TrafficSink& sink) const;
+  Written write(TrafficSink& sink) const;
 
  private:
   struct Node {
@@ -39,6 +47,9 @@ class RecordGraph {
   };
   std::vector<Node> nodes_;
 };
+
+// Warns if no transfer leaves its package: a placement that loses the locality of the source.
+void note_locality(const Written& written, ImportResult& result);
 
 // Where the transfers of an imported trace lie in a unit's memory: one behind the other, from the start again
 // after 16 GiB.

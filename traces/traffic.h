@@ -78,6 +78,12 @@ struct TrafficRecord {
   bool operator==(const TrafficRecord&) const = default;
 };
 
+// It moves bytes over links of the Unified Bus, not only within a package (dies 2k and 2k + 1).
+inline bool enters_fabric(const TrafficRecord& r) {
+  if (!r.moves() || r.target == r.source) return false;
+  return r.by_ub || r.target.cpu || r.target.number / 2 != r.source.number / 2;
+}
+
 struct TrafficHeader {
   std::string machine;  // recorded on; empty: unknown
   std::string study;

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "hw/error.h"
+#include "traces/node_placement.h"
 
 namespace cm384::traces {
 namespace {
@@ -53,7 +54,7 @@ InMemory ns3ub(const std::string& text, int dies = 8) {
 TEST(Ns3Ub, ATaskWaitsForTheLastTaskOfItsPhases) {
   const InMemory trace = ns3ub(
       "0,20,30,4000,URMA_WRITE,7,10ns,1,\n2,30,20,100,URMA_READ,3,5us,2,1\n1,30,40,8,MEM_STORE,0,1ns,1,\n");
-  // Nodes in the order met: 20, 30, 40. A join for each phase.
+  // Nodes in the order of their numbers: 20, 30, 40. A join for each phase.
   ASSERT_EQ(trace.records.size(), 5u);
   EXPECT_EQ(trace.records[0].source.number, 0);
   EXPECT_EQ(trace.records[0].target.number, 1);
@@ -66,6 +67,25 @@ TEST(Ns3Ub, ATaskWaitsForTheLastTaskOfItsPhases) {
   EXPECT_EQ(read.operation, sim::Operation::read);
   EXPECT_EQ(read.dependencies,
             (std::vector<TrafficDependency>{{2, TrafficDependency::Kind::completion, 5_us}}));
+}
+
+using Places = std::vector<std::pair<std::int64_t, int>>;
+
+TEST(Ns3Ub, NeighboursByNumberAreNeighboursHere) {
+  EXPECT_EQ(place_nodes({17, 3, 2}, {}, 32, 16).dies, (Places{{2, 2}, {3, 3}, {17, 17}}));
+  // From the last multiple of a node's dies on.
+  EXPECT_EQ(place_nodes({40, 33, 55}, {}, 32, 16).dies, (Places{{33, 1}, {40, 8}, {55, 23}}));
+  EXPECT_EQ(place_nodes({40, 33, 64}, {}, 32, 16).dies, (Places{{33, 0}, {40, 1}, {64, 2}}));
+}
+
+TEST(Ns3Ub, NodesOfALeafShareANodeAsLongAsThereAreNodesForAll) {
+  const std::map<std::int64_t, std::int64_t> leaves{{1, 90}, {2, 91}, {3, 90}, {4, 91}};
+  EXPECT_EQ(place_nodes({4, 1, 2, 3}, leaves, 32, 16).dies, (Places{{1, 0}, {2, 16}, {3, 1}, {4, 17}}));
+  EXPECT_EQ(place_nodes({4, 1, 2, 3}, leaves, 16, 16).dies, (Places{{1, 0}, {2, 2}, {3, 1}, {4, 3}}));
+  // A leaf that is larger than a node takes several.
+  EXPECT_EQ(place_nodes({4, 1, 2, 3}, {{1, 90}, {2, 91}, {3, 90}, {4, 90}}, 6, 2).dies,
+            (Places{{1, 0}, {2, 4}, {3, 1}, {4, 2}}));
+  EXPECT_EQ(text_of(Places{{1, 0}, {2, 1}, {4, 2}, {9, 3}}), "1-2 on dies 0-1, 4 on die 2, 9 on die 3");
 }
 
 TEST(Ns3Ub, BadFilesAreRefusedByLineAndField) {

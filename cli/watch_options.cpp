@@ -1,0 +1,19 @@
+#include "cli/watch_options.h"
+
+#include "hw/error.h"
+
+namespace cm384::cli {
+
+observe::TimelineOptions WatchOptions::shown() const {
+  observe::TimelineOptions shown;
+  shown.dies = {timeline_dies.begin(), timeline_dies.end()};
+  shown.cores = {timeline_cores.begin(), timeline_cores.end()};
+  shown.from = timeline_from;
+  if (timeline_to == Time{}) return shown;
+  if (timeline_to <= timeline_from)
+    throw InputError("--timeline-to: is not after --timeline-from: nothing would be shown");
+  shown.to = timeline_to;
+  return shown;
+}
+
+}  // namespace cm384::cli

@@ -1,0 +1,229 @@
+// `cm384 trace` as a user starts it: files that are their own input, windows without records, both kinds of
+// traces, imports that keep locality, and what a replay writes.
+#include <gmock/gmock.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+namespace cm384 {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using Json = nlohmann::json;
+
+class TraceCommand : public ::testing::Test {
+ protected:
+  TraceCommand() { fs::create_directories(folder_); }
+  ~TraceCommand() override { fs::remove_all(folder_); }
+
+  struct Outcome {
+    int code = -1;
+    std::string output, errors;
+  };
+  Outcome start(const std::string& arguments) const {
+    Outcome outcome;
+    const std::string command =
+        "cd " + folder_.string() + " && " CM384_COMMAND " trace " + arguments + " 2>errors";
+    FILE* pipe = popen(command.c_str(), "r");
+    std::array<char, 4096> block{};
+    while (const std::size_t n = fread(block.data(), 1, block.size(), pipe))
+      outcome.output.append(block.data(), n);
+    const int status = pclose(pipe);
+    outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    outcome.errors = read("errors");
+    return outcome;
+  }
+  Outcome done(const std::string& arguments) const {
+    Outcome outcome = start(arguments);
+    EXPECT_EQ(outcome.code, 0) << arguments << "\n" << outcome.errors;
+    return outcome;
+  }
+  void expect_refused(const std::string& arguments, const std::string& message) const {
+    const Outcome outcome = start(arguments);
+    EXPECT_EQ(outcome.code, 2) << arguments << outcome.output;
+    EXPECT_THAT(outcome.errors, HasSubstr(message)) << arguments;
+    EXPECT_EQ(std::count(outcome.errors.begin(), outcome.errors.end(), '\n'), 1) << outcome.errors;
+  }
+  Json json(const std::string& arguments) const { return Json::parse(done(arguments).output); }
+
+  fs::path at(const std::string& name) const { return folder_ / name; }
+  std::string read(const std::string& name) const {
+    std::ifstream stream(at(name), std::ios::binary);
+    return {std::istreambuf_iterator<char>(stream), {}};
+  }
+  void write(const std::string& name, const std::string& text) const {
+    std::ofstream(at(name), std::ios::binary) << text;
+  }
+  std::vector<std::string> files() const {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(folder_)) names.push_back(entry.path().filename());
+    std::ranges::sort(names);
+    return names;
+  }
+
+ private:
+  fs::path folder_ = fs::path(::testing::TempDir()) / ("cm384_trace_" + std::to_string(getpid()));
+};
+
+TEST_F(TraceCommand, CutsAndConvertsAFileIntoItself) {
+  for (const std::string name : {"a.trace", "a.csv"}) {
+    done("generate traffic " + name + " --dies 4 --transfers 500");
+    EXPECT_THAT(done("cut " + name + " other-" + name + " --to 1us").output, HasSubstr("of 500 records"));
+    done("cut " + name + " " + name + " --to 1us");
+    EXPECT_EQ(read(name), read("other-" + name));
+  }
+  // Through a link the file behind it is replaced, and the link stays.
+  fs::create_symlink("a.trace", at("link.trace"));
+  const Json before = json("info a.trace --format json");
+  done("cut link.trace link.trace --from 200ns");
+  EXPECT_TRUE(fs::is_symlink(at("link.trace")));
+  EXPECT_LT(json("info a.trace --format json")["records"], before["records"]);
+  EXPECT_GT(json("info a.trace --format json")["records"], 0);
+
+  expect_refused("convert a.csv a.csv", "a.csv is both input and output");
+  expect_refused("convert a.trace link.trace", "a.trace is both input and output");
+  done("check a.csv a.trace");
+  EXPECT_EQ(files(), (std::vector<std::string>{"a.csv", "a.trace", "errors", "link.trace", "other-a.csv",
+                                               "other-a.trace"}));
+}
+
+TEST_F(TraceCommand, AWindowWithoutRecordsIsRefusedAndLeavesNothing) {
+  done("generate traffic a.trace --dies 4 --transfers 500");
+  const std::string whole = read("a.trace");
+  expect_refused("cut a.trace b.trace --from 2us --to 1us", "--to: is not after --from");
+  expect_refused("cut a.trace b.trace --from 1us --to 1us", "--to: is not after --from");
+  expect_refused("cut a.trace b.trace --from 1us --to 0us", "--to: is not after --from");
+  expect_refused("cut a.trace b.trace --from 900s", "none of its 500 records begins");
+  expect_refused("cut a.trace a.trace --from 900s", "none of its 500 records begins");
+  EXPECT_EQ(files(), (std::vector<std::string>{"a.trace", "errors"}));
+  EXPECT_EQ(read("a.trace"), whole);
+}
+
+TEST_F(TraceCommand, InfoAndCheckKnowRoutingFromTraffic) {
+  write("r.jsonl",
+        "{\"type\":\"meta\",\"top_k\":2,\"num_experts\":8}\n"
+        "{\"type\":\"route\",\"topk_ids\":[1,3]}\n{\"type\":\"route\",\"topk_ids\":[1,3]}\n"
+        "{\"type\":\"route\",\"topk_ids\":[3,5]}\n{\"type\":\"route\",\"topk_ids\":[3,0]}\n");
+  const Json info = json("info r.jsonl --format json");
+  EXPECT_EQ(info["holds"], "routing");
+  EXPECT_EQ(info["tokens"], 4);
+  EXPECT_EQ(info["top_k"], 2);
+  EXPECT_EQ(info["experts"], 8);
+  EXPECT_EQ(info["experts_chosen"], 4);
+  EXPECT_EQ(info["repeated_tokens"], 1);
+  EXPECT_EQ(info["hottest_expert"], 3);
+  EXPECT_EQ(info["hottest_share"], 0.5);    // 4 of 8 choices
+  EXPECT_EQ(info["hottest_over_mean"], 4);  // against 1 of 8
+  EXPECT_EQ(done("check r.jsonl").output, "r.jsonl: good, 4 tokens, top 2 of 8 experts\n");
+  write("bad.jsonl", read("r.jsonl") + "{\"type\":\"route\",\"topk_ids\":[9,0]}\n");
+  expect_refused("check r.jsonl bad.jsonl", "bad.jsonl:6: topk_ids[0]: expert 9 is out of range");
+  expect_refused("info bad.jsonl", "bad.jsonl:6");
+
+  done("generate traffic a.trace --dies 4 --transfers 10");
+  EXPECT_EQ(json("info a.trace --format json")["holds"], "traffic");
+  EXPECT_EQ(done("check a.trace").output, "a.trace: good, 10 records\n");
+  write("text", "neither one nor the other");
+  expect_refused("info text", "not a traffic trace");
+}
+
+constexpr const char* kTraffic =
+    "taskId,sourceNode,destNode,dataSize(Byte),opType,priority,delay,phaseId,dependOnPhases\n";
+
+// Eight hosts write to the ones of another leaf. Four leaves of eight hosts, as in ns-3-UB's example.
+TEST_F(TraceCommand, AnImportKeepsTheSourcesLocality) {
+  std::string tasks = kTraffic;
+  for (int n = 0; n < 8; ++n)
+    tasks += std::to_string(n) + "," + std::to_string(n) + "," + std::to_string(n + 16) +
+             ",400000,URMA_WRITE,7,10ns,0,\n";
+  write("x.traffic.csv", tasks);
+  const Outcome by_number = done("convert x.traffic.csv x.trace");
+  EXPECT_THAT(by_number.output, HasSubstr("placed by number: 0-7 on dies 0-7, 16-23 on dies 16-23\n"));
+  EXPECT_EQ(by_number.errors, "");
+  const double replayed = json("replay x.trace --format json")["rows"][0]["replayed_us"];
+  EXPECT_NEAR(replayed, 5.17, 0.05);
+  expect_refused("info x.traffic.csv", "a traffic.csv of ns-3-UB");
+
+  // Leaves that the numbers do not tell: hosts n and n + 16 hang on one.
+  std::string links = "nodeId1,portId1,nodeId2,portId2,bandwidth,delay\n";
+  for (int n = 0; n < 32; ++n)
+    links += std::to_string(n) + ",0," + std::to_string(32 + n % 16 / 4) + ",0,400Gbps,20ns\n";
+  write("x.node.csv", "nodeId,nodeType,portNum\n0..31,DEVICE,1\n32..35,SWITCH,16\n");
+  write("x.topology.csv", links);
+  write("x.fault.csv", "");
+  const Json by_leaf = json("convert x.traffic.csv y.trace --format json");
+  EXPECT_THAT(by_leaf["placement"].get<std::string>(), HasSubstr("by leaf switch: 2 leaves"));
+  EXPECT_THAT(by_leaf["notes"].dump(), HasSubstr("not imported: x.fault.csv"));
+  std::map<int, int> die;
+  for (const Json& one : by_leaf["mapping"]) die[one["node"]] = one["die"];
+  EXPECT_EQ(die.size(), 16u);
+  for (int n = 0; n < 8; ++n) {
+    EXPECT_EQ(die[n] / 16, n / 4) << n;
+    EXPECT_EQ(die[n + 16] / 16, n / 4) << n;
+  }
+  write("x.node.csv", "nodeId,nodeType,portNum\n0..31,DEVCE,1\n");
+  expect_refused("convert x.traffic.csv y.trace", "x.node.csv:2: nodeType: 'DEVCE'");
+}
+
+TEST_F(TraceCommand, AnImportThatNeverEntersTheFabricSaysSo) {
+  write("x.csv", std::string(kTraffic) + "0,4,5,4000,URMA_WRITE,7,10ns,0,\n1,5,4,4000,URMA_READ,7,10ns,0,\n");
+  EXPECT_THAT(done("convert x.csv x.trace").errors, HasSubstr("warning: no transfer leaves its package"));
+  const Json apart = json("convert x.csv x.trace --onto 7,8 --format json");
+  EXPECT_EQ(apart["notes"], Json::array());
+  EXPECT_EQ(apart["mapping"].dump(), R"([{"die":7,"node":4},{"die":8,"node":5}])");
+}
+
+TEST_F(TraceCommand, AReplayWritesWhatARunDoes) {
+  done("generate traffic a.trace --dies 20 --transfers 2000");
+  done(
+      "replay a.trace --out d --stats s.json --stats-detail --timeline t.json --timeline-dies 3 --write "
+      "b.trace");
+  EXPECT_EQ(Json::parse(read("d/result.json"))["study"], "trace replay");
+  const Json run = Json::parse(read("d/profile.json"))["runs"][0];
+  EXPECT_EQ(run["dies"].size(), 20u);
+  double busiest = 0;
+  for (const Json& link : run["links"]) {
+    for (const Json& plane : link["planes"]) {
+      for (const Json& column : plane) {
+        for (const double share : column) busiest = std::max(busiest, share);
+      }
+    }
+  }
+  EXPECT_GT(busiest, 0.02);
+  EXPECT_LE(busiest, 1);
+  const Json row = Json::parse(read("s.json"))["rows"][0];
+  EXPECT_GT(row["totals"]["die*.ub.port*.packets"], 2000);
+  EXPECT_TRUE(row.contains("detail"));
+  const Json events = Json::parse(read("t.json"))["traceEvents"];
+  EXPECT_GT(std::ranges::count_if(events, [](const Json& e) { return e["ph"] == "X" && e["pid"] == 3; }), 50);
+  done("check b.trace");
+  expect_refused("replay a.trace --timeline t.json --timeline-from 2us --timeline-to 1us",
+                 "--timeline-to: is not after");
+}
+
+TEST_F(TraceCommand, EveryColumnOfAReplayIsDocumented) {
+  done("generate traffic a.trace --dies 4 --transfers 50");
+  std::istringstream names(done("replay a.trace --format csv").output);
+  std::string header;
+  std::getline(names, header);
+  std::ifstream stream(CM384_SOURCE_DIR "/docs/traces.md");
+  const std::string page{std::istreambuf_iterator<char>(stream), {}};
+  const std::string table = page.substr(page.find("| column | what |"));
+  std::istringstream columns(header);
+  int count = 0;
+  for (std::string name; std::getline(columns, name, ','); ++count) {
+    const std::string cell = table.substr(0, table.find("\n\n"));
+    EXPECT_THAT(cell, HasSubstr('`' + name + '`'));
+  }
+  EXPECT_GE(count, 10);
+}
+
+}  // namespace
+}  // namespace cm384
