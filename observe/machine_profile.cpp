@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
-#include <map>
+#include <filesystem>
+
+#include "npu_core/scalar/elf_image.h"
 
 namespace cm384::observe {
 namespace {
@@ -59,6 +61,12 @@ double ps_a_unit(const sim::Statistic& s, const hw::Machine& machine) {
   const Frequency clock =
       s.name.find(".hbm.") != std::string::npos ? machine.memory.hbm.clock : machine.die.clock;
   return 1e12 / static_cast<double>(clock.hertz);
+}
+
+// "dispatch" of "dispatch.elf (built in)" and of "my/dispatch.elf".
+std::string name_of(const npu::ElfImage& image) {
+  const std::string path = image.path().substr(0, image.path().find(" (built in)"));
+  return std::filesystem::path(path).stem().string();
 }
 
 // MTE instructions, see MteEngine.
@@ -163,6 +171,7 @@ void MachineProfile::coarsen() {
 void MachineProfile::begin_counted(Time now) {
   counted_from_ = now;
   launches_.clear();
+  kernels_.clear();
   for (Group& group : groups_) {
     for (Counter& counter : group.counters) counter.counted = counter.read();
   }
@@ -170,8 +179,21 @@ void MachineProfile::begin_counted(Time now) {
 
 void MachineProfile::launch_ended(int die, const npu::LaunchRecord& record) {
   const auto rank = std::ranges::find(dies_, die) - dies_.begin();
-  launches_.emplace_back(static_cast<int>(rank), record);
+  launches_.push_back({static_cast<int>(rank), kernel_of(record), record});
   counted_to_ = std::max(counted_to_, record.task_end);
+}
+
+void MachineProfile::name_phases(std::string_view kernel, std::span<const std::string_view> phases) {
+  phases_.insert_or_assign(std::string(kernel), std::vector<std::string>(phases.begin(), phases.end()));
+}
+
+std::size_t MachineProfile::kernel_of(const npu::LaunchRecord& record) {
+  Kernel kernel{record.image ? name_of(*record.image) : std::string(), {}};
+  if (const auto stage = stages_.find(record.arguments); stage != stages_.end()) kernel.stage = stage->second;
+  const auto known = std::ranges::find(kernels_, kernel);
+  if (known != kernels_.end()) return static_cast<std::size_t>(known - kernels_.begin());
+  kernels_.push_back(std::move(kernel));
+  return kernels_.size() - 1;
 }
 
 Json MachineProfile::links_of(const Group& group, Time counted_to) const {
@@ -211,19 +233,35 @@ Json MachineProfile::busy_of(const Group& group) {
   return {{"counter", group.pattern}, {"parts", group.counters.size()}, {"mean", mean}, {"highest", highest}};
 }
 
-Json MachineProfile::to_json() const {
-  Json launches = Json::array();
-  for (const auto& [rank, record] : launches_) {
+Json MachineProfile::kernels() const {
+  Json list = Json::array();
+  for (const Kernel& kernel : kernels_) {
+    const auto named = phases_.find(kernel.name);
+    list.push_back({{"kernel", kernel.name},
+                    {"stage", kernel.stage},
+                    {"phases", named == phases_.end() ? Json::array() : Json(named->second)}});
+  }
+  return list;
+}
+
+Json MachineProfile::launches() const {
+  Json list = Json::array();
+  for (const auto& [rank, kernel, record] : launches_) {
     Json phases = Json::array();
     for (const Time total : record.phase_total)
       phases.push_back(record.blocks == 0 ? 0 : total.us() / static_cast<double>(record.blocks));
     while (!phases.empty() && phases.back() == 0) phases.erase(phases.size() - 1);
-    launches.push_back({{"rank", rank},
-                        {"start_us", record.task_start.us()},
-                        {"task_us", (record.task_end - record.task_start).us()},
-                        {"kernel_us", (record.last_retired - record.first_instruction).us()},
-                        {"phases_us", phases}});
+    list.push_back({{"rank", rank},
+                    {"kernel", kernel},
+                    {"start_us", record.task_start.us()},
+                    {"task_us", (record.task_end - record.task_start).us()},
+                    {"kernel_us", (record.last_retired - record.first_instruction).us()},
+                    {"phases_us", phases}});
   }
+  return list;
+}
+
+Json MachineProfile::to_json() const {
   // A replay has no launches: all of it counts.
   const Time counted_to = launches_.empty() ? machine_.earliest() : counted_to_;
   Json busy = Json::array(), links = Json::array();
@@ -236,7 +274,8 @@ Json MachineProfile::to_json() const {
           {"counted_from_us", counted_from_.us()},
           {"counted_to_us", counted_to.us()},
           {"dies", dies_},
-          {"launches", launches},
+          {"kernels", kernels()},
+          {"launches", launches()},
           {"busy", busy},
           {"links", links}};
 }

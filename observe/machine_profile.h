@@ -2,7 +2,12 @@
 #pragma once
 
 #include <deque>
+#include <functional>
+#include <map>
+#include <span>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "hw/json.h"
@@ -16,6 +21,11 @@ class MachineProfile {
   // `dies`: of each rank. The machine outlives the profile's use.
   MachineProfile(supernode::Supernode& machine, std::string what, std::vector<int> dies,
                  const std::vector<int>& sockets);
+
+  // What a kernel's phases are called, from 0, by the name of its image.
+  void name_phases(std::string_view kernel, std::span<const std::string_view> phases);
+  // Launches that get this block of arguments are a stage of their kernel's, told apart from its others.
+  void name_stage(std::uint64_t arguments, std::string stage) { stages_[arguments] = std::move(stage); }
 
   // Once a microsecond of simulated time.
   void sample(Time now);
@@ -42,12 +52,26 @@ class MachineProfile {
     std::vector<std::vector<float>> samples;  // share of each owner's parts, summed
   };
 
+  // A kernel, or one of its stages, as a launch names it.
+  struct Kernel {
+    std::string name, stage;
+    bool operator==(const Kernel&) const = default;
+  };
+  struct Launch {
+    int rank = 0;
+    std::size_t kernel = 0;  // of kernels_
+    npu::LaunchRecord record;
+  };
+
   void take(const sim::Statistics& part, const std::vector<int>& sockets);
   void launch_ended(int die, const npu::LaunchRecord& record);
   static void sample(Group& group, double elapsed);
   void coarsen();
   static Json busy_of(const Group& group);
   Json links_of(const Group& group, Time counted_to) const;
+  std::size_t kernel_of(const npu::LaunchRecord& record);
+  Json kernels() const;
+  Json launches() const;
 
   supernode::Supernode& machine_;
   std::string what_;
@@ -57,7 +81,10 @@ class MachineProfile {
   int stride_ = 1;  // microseconds between samples: long runs get coarser ones
   int skipped_ = 0;
   Time last_sample_, counted_from_, counted_to_;
-  std::vector<std::pair<int, npu::LaunchRecord>> launches_;  // by rank, in order of their ends
+  std::vector<Launch> launches_;                                         // in order of their ends
+  std::vector<Kernel> kernels_;                                          // in order of their first ends
+  std::map<std::string, std::vector<std::string>, std::less<>> phases_;  // by kernel
+  std::unordered_map<std::uint64_t, std::string> stages_;                // by arguments; looked up only
 };
 
 }  // namespace cm384::observe

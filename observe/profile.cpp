@@ -14,7 +14,7 @@ Json Profile::to_document(const std::string& study, const hw::Machine& machine) 
       described["parameters"][key]["preset"] = std::move(was);
     }
   }
-  return {{"schema", 1}, {"study", study}, {"machine", std::move(described)}, {"runs", runs_}};
+  return {{"schema", 2}, {"study", study}, {"machine", std::move(described)}, {"runs", runs_}};
 }
 
 }  // namespace cm384::observe

@@ -5,18 +5,21 @@
 // of simulated time, between two steps of the machine; that changes no result, and nothing is read without
 // --out.
 //
-//     { "schema": 1, "study": "dispatch", "machine": { as `machine show --format json` },
-//       "runs": [ { "run": "dispatch, 64 ranks", "interval_us": 1, "counted_from_us": ..., "counted_to_us":
-//       ...,
+// clang-format off
+//     { "schema": 2, "study": "moe", "machine": { as `machine show --format json` },
+//       "runs": [ { "run": "fused flow, 64 ranks", "interval_us": 1, "counted_from_us": 5, "counted_to_us": 325,
 //         "dies": [ die of each rank ],
-//         "launches": [ { "rank", "start_us", "task_us", "kernel_us", "phases_us": [...] } ],
-//         "busy": [ { "counter": "die*.hbm.channel*.busy_cycles", "parts": ..., "mean": [...], "highest":
-//         [...] } ], "links": [ { "from": "die", "to": "L1 chip", "columns": [...], "planes": [ [ [...] ] ] }
-//         ] } ] }
+//         "kernels": [ { "kernel": "dispatch", "stage": "", "phases": [ "init", "send", ... ] } ],
+//         "launches": [ { "rank": 0, "kernel": 0, "start_us": 5, "task_us": 149, "kernel_us": 140, "phases_us": [...] } ],
+//         "busy": [ { "counter": "die*.hbm.channel*.busy_cycles", "parts": 128, "mean": [...], "highest": [...] } ],
+//         "links": [ { "from": "die", "to": "L1 chip", "columns": [...], "planes": [ [ [...] ] ] } ] } ] }
+// clang-format on
 //
-// `mean` and `highest` are shares of each interval: over all parts, and of the busiest die, node or socket.
-// `links` are shares of the counted time, by plane, then by column (die, socket or node), then by L2 chip
-// where there is one. `phases_us` are means over a launch's blocks.
+// `kernel` of a launch is its place in `kernels`, which has one entry for each kernel, and for each stage of
+// a kernel that does several. Phases that `phases` does not name have only their number. `phases_us` are
+// means over a launch's blocks. `mean` and `highest` are shares of each interval: over all parts, and of the
+// busiest die, node or socket. `links` are shares of the counted time, by plane, then by column (die, socket
+// or node), then by L2 chip where there is one.
 #pragma once
 
 #include <string>

@@ -21,9 +21,10 @@ Json read_profile(const std::string& path) {
   const std::string file = (folder / "profile.json").string();
   if (!std::filesystem::exists(file)) return nullptr;
   Json profile = parse_json(read_text(file, kLargestFile), file);
-  if (!profile.is_object() || profile.value("schema", Json()) != 1 || !profile.contains("runs") ||
+  // Schema 1 did not say which kernel a launch was of.
+  if (!profile.is_object() || profile.value("schema", Json()) != 2 || !profile.contains("runs") ||
       !profile["runs"].is_array() || !profile.contains("machine"))
-    throw InputError(fmt::format("{}: is no profile of a run (schema 1)", file));
+    throw InputError(fmt::format("{}: is no profile of a run (schema 2); `cm384 run ... --out` makes one", file));
   return profile;
 }
 

@@ -10,11 +10,9 @@ using Options = MoeOptions<DispatchCase>;
 
 StudyResult run(const StudyContext& context, const Options& options) {
   DispatchCase setting = options.setting;
-  const std::vector<const char*> phases = setting.full_mesh
-                                              ? std::vector{"init", "send", "counts", "copy"}
-                                              : std::vector{"init", "send", "status", "wait", "copy"};
   // What is sent is INT8.
-  return run_operator(context, options.ranks, setting, options.kernel_time, {"dispatch", 1, phases, {}},
+  return run_operator(context, options.ranks, setting, options.kernel_time,
+                      {"dispatch", 1, setting.full_mesh ? "dispatch_full_mesh" : "dispatch", {}},
                       [&](int ranks, SimulatorCounts& counts, double from, double to) {
                         setting.ranks = ranks;
                         return measure_dispatch(context, setting, counts, from, to);

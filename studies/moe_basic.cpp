@@ -15,7 +15,9 @@
 namespace cm384::studies {
 namespace {
 
-constexpr int kSteps = 4;  // of enum cm384_all_to_all_step
+constexpr std::array kStepNames{"pack", "quantise", "unsort", "sum"};  // of enum cm384_all_to_all_step
+constexpr int kSteps = int{kStepNames.size()};
+static_assert(CM384_STEP_SUM + 1 == kSteps);
 // Streams that carry counts: enough that copies of some microseconds keep up with a host that submits one a
 // microsecond. Each more would cost the host a call, to let it wait for the kernel before.
 constexpr std::size_t kMessageStreams = 8;
@@ -141,6 +143,7 @@ class BasicFlow {
       a.step = step;
       rank.blocks[step] = allocate(sizeof a);
       runtime_.put(rank.blocks[step], a);
+      run_.session().name_stage(rank.blocks[step], kStepNames[step]);
     }
     rank.kernels = runtime_.create_stream(rank.die);
     for (int channel = 0; channel < channels; ++channel)

@@ -6,6 +6,7 @@
 
 #include "hw/error.h"
 #include "observe/observers.h"
+#include "studies/kernel_phases.h"
 #include "studies/validation.h"
 #include "traces/routing.h"
 
@@ -56,8 +57,9 @@ Row to_row(const DispatchCase& setting, const OperatorRows& rows, int ranks, con
                                 rows.element_bytes / (chosen.mean * 1e3));
   row.set("correct", reading.correct);
   Rows phases;
-  for (std::size_t p = 0; p < rows.phases.size(); ++p)
-    phases.push_back({{"name", rows.phases[p]}, {"mean_us", reading.phase_us[p]}});
+  const auto names = phases_of_kernel(rows.kernel);
+  for (std::size_t p = 0; p < names.size(); ++p)
+    phases.push_back({{"name", names[p]}, {"mean_us", reading.phase_us[p]}});
   row.set("phases", phases);
   return row;
 }
@@ -110,7 +112,8 @@ StudyResult run_operator(const StudyContext& context, const Integers& ranks_aske
                          const DispatchCase& setting, bool kernel_time, const OperatorRows& rows,
                          const MeasureOperator& measure) {
   check_moe_options(context, setting);
-  if (context.observers != nullptr) context.observers->name_phases({rows.phases.begin(), rows.phases.end()});
+  const auto phases = phases_of_kernel(rows.kernel);
+  if (context.observers != nullptr) context.observers->name_phases({phases.begin(), phases.end()});
   StudyResult result;
   result.input_files = routing_files(setting);
   for_each_ranks(context, ranks_asked, result, [&](int ranks, double from, double to) {

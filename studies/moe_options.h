@@ -39,7 +39,7 @@ void note_short_trace(StudyResult& result, const DispatchCase& setting, int rank
 struct OperatorRows {
   std::string study;  // dispatch, combine: of its published figures too
   int element_bytes;  // of what it sends
-  std::vector<const char*> phases;
+  std::string_view kernel;  // whose phases the rows have
   Row more;  // columns of its own, the same in every row
 };
 using MeasureOperator =

@@ -7,6 +7,7 @@
 #include "observe/observers.h"
 #include "observe/profile.h"
 #include "observe/statistics_file.h"
+#include "studies/kernel_phases.h"
 
 namespace cm384::studies {
 namespace {
@@ -87,7 +88,12 @@ void Session::done(double fraction) {
 std::shared_ptr<npu::Program> Session::built_in(std::string_view name) {
   const auto image = firmware::kernel_image(name);
   if (image.empty()) throw InputError(fmt::format("no built-in kernel `{}`", name));
+  if (profile_) profile_->name_phases(name, phases_of_kernel(name));
   return runtime_.load(npu::ElfImage::from_memory(image, fmt::format("{}.elf (built in)", name)));
+}
+
+void Session::name_stage(std::uint64_t arguments, std::string stage) {
+  if (profile_) profile_->name_stage(arguments, std::move(stage));
 }
 
 void Session::begin_counted() {

@@ -42,6 +42,8 @@ class Session {
   host::Runtime& runtime() { return runtime_; }
   // A kernel of firmware/kernels.
   std::shared_ptr<npu::Program> built_in(std::string_view name);
+  // For the profile: launches that get this block of arguments are a stage of their kernel's.
+  void name_stage(std::uint64_t arguments, std::string stage);
   // Share of this session's work that is done, 0 to 1.
   void done(double fraction);
   // For the progress display alone: the next part is `share` of the work and takes about so long. Later parts

@@ -13,6 +13,7 @@
 
 namespace cm384::npu {
 
+class ElfImage;
 class Program;
 struct TaskRecord;
 
@@ -32,10 +33,13 @@ struct LaunchRequest {
 // Times of one finished launch on one die.
 struct LaunchRecord {
   std::uint32_t launch = 0;  // number of the launch on this die
-  Time task_start;           // the launch had its turn at the head of its stream
-  Time first_instruction;    // of the first block
-  Time last_retired;         // of the last block
-  Time task_end;             // completed: the next task of the stream has its turn
+  // What ran: the program's image, and the GM address of what the kernel was given.
+  std::shared_ptr<const ElfImage> image;
+  std::uint64_t arguments = 0;
+  Time task_start;         // the launch had its turn at the head of its stream
+  Time first_instruction;  // of the first block
+  Time last_retired;       // of the last block
+  Time task_end;           // completed: the next task of the stream has its turn
   // Time between a core's phase marks, summed over cores: entry p runs from mark p to the core's next mark or
   // end.
   std::array<Time, kPhases> phase_total{};

@@ -29,6 +29,7 @@ class Program {
   Program& operator=(const Program&) = delete;
 
   const ElfImage& image() const { return *image_; }
+  const std::shared_ptr<const ElfImage>& shared_image() const { return image_; }
   // The page of the image that holds private-memory page `index`; the shared page of zeros outside the image.
   const PageBytes& page(std::size_t index) const { return *pages_[index]; }
   // True where the page holds executable bytes of the image.

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "npu_core/scalar/program.h"
 #include "npu_core/scheduler/task_scheduler.h"
 
 namespace cm384::npu {
@@ -22,6 +23,8 @@ void TaskScheduler::start_kernel(std::uint32_t number) {
   kernel.blocks = blocks;
   kernel.request = {registered.program, entry.arguments, registered.cores, registered.type};
   kernel.record.launch = stream.entry.number;
+  if (registered.program) kernel.record.image = registered.program->shared_image();
+  kernel.record.arguments = entry.arguments;
   kernel.record.task_start = stream.record.turn;
   kernel.record.blocks = blocks;
   socket_.schedule(socket_.now() + parameters_.kernel_setup, kDispatchable, number);

@@ -45,6 +45,27 @@ function testProfile() {
   });
 }
 
+const kMoe = ['run', 'moe', '--flow', 'fused,basic', '--ranks', '4', '--batch', '8', '--hidden', '512', '--experts', '16', '--top-k', '4', '--cores', '8',
+  '--iterations', '2', '--expert-time', '5us'];
+const kernelName = ({ kernel, stage }) => [kernel, stage].filter(Boolean).join(' ');
+
+// Every launch says which kernel it was of: the row's latency can be put together from them.
+function testProfileOfFlows() {
+  command(...kMoe, '--out', join(folder, 'moe'));
+  const [fused, basic] = json('moe', 'profile.json').runs;
+  assert.deepEqual(fused.kernels, [{ kernel: 'dispatch', stage: '', phases: ['init', 'send', 'status', 'wait', 'copy'] }, { kernel: 'experts', stage: '', phases: [] },
+    { kernel: 'combine', stage: '', phases: ['init', 'send', 'wait', 'sum'] }]);
+  assert.deepEqual(basic.kernels.map(kernelName), ['all_to_all pack', 'all_to_all quantise', 'experts', 'all_to_all unsort', 'all_to_all sum']);
+  for (const run of [fused, basic])
+    run.kernels.forEach((kernel, index) => assert.equal(run.launches.filter(launch => launch.kernel === index).length, 4 * 2, kernelName(kernel)));
+  const of = (kernel, rank) => fused.launches.filter(launch => launch.kernel === kernel && launch.rank === rank);
+  const spans = [0, 1, 2, 3].flatMap(rank => of(2, rank).map((last, round) => last.start_us + last.task_us - of(0, rank)[round].start_us));
+  const mean = spans.reduce((sum, span) => sum + span, 0) / spans.length;
+  assert.ok(Math.abs(mean / json('moe', 'result.json').rows[0].latency_us.mean - 1) < 1e-9, 'dispatch begins, combine ends');
+  // Dispatch's copy runs from its last mark to the end of the core; no kernel has phases of another one.
+  for (const { kernel, phases_us: phases } of fused.launches) assert.equal(phases.length, fused.kernels[kernel].phases.length);
+}
+
 // Every cell with a number holds a number of the file, and shows it with three digits at least.
 function sameNumbers(cells, values, what) {
   assert.equal(cells.length, values.length, what);
@@ -74,7 +95,7 @@ async function testFigures(page, expected) {
 }
 
 async function testDispatchPage(page) {
-  const ids = await testFigures(page, ['latency-by-row', 'phases-by-row', 'latency-distribution', 'latency-by-rank', 'phases-by-rank',
+  const ids = await testFigures(page, ['latency-by-row', 'phases-by-row', 'latency-distribution-dispatch', 'latency-by-rank-dispatch', 'phases-by-rank-dispatch',
     'busy-die', 'busy-links', 'links-die-to-l1-chip', 'links-l1-chip-to-die', 'links-l1-chip-of-node-to-l2-chip', 'links-l2-chip-to-l1-chip-of-node']);
   sameNumbers(await cellsOf(page, 'rows'), json('dispatch', 'result.json').rows.flatMap(numbersOf), 'rows');
   const changed = await page.$$eval('#parameters tr.changed', lines => lines.map(line => line.textContent));
@@ -90,6 +111,29 @@ async function testDispatchPage(page) {
   await page.fill('input[type=search]', 'hbm.t_rfc_bank');
   assert.equal(await page.$$eval('#parameters tbody tr', lines => lines.filter(line => line.offsetHeight > 0).length), 1);
   return ids;
+}
+
+// One figure of each kind for each kernel, with the numbers and phases of that kernel alone.
+async function testFlowsPage(page) {
+  const { runs } = json('moe', 'profile.json');
+  for (const [number, run] of runs.entries()) {
+    await page.selectOption('#run', String(number));
+    await testFigures(page, []);
+    const shown = await page.$$eval('.figure', list => list.map(figure => ({ id: figure.id, note: figure.querySelector('.note').textContent,
+      text: [...figure.querySelectorAll('svg text')].map(text => text.textContent) })));
+    const kind = name => shown.filter(({ id }) => id.startsWith(name));
+    assert.equal(kind('latency-distribution').length, run.kernels.length);
+    assert.equal(kind('latency-by-rank').length, run.kernels.length);
+    assert.deepEqual(kind('phases-by-rank').map(({ id }) => id), run.kernels.filter(({ phases }) => phases.length).map(({ kernel }) => `phases-by-rank-${kernel}`));
+    run.kernels.forEach((kernel, index) => {
+      const times = run.launches.filter(launch => launch.kernel === index).map(launch => launch.task_us);
+      const { note } = shown.find(({ id }) => id === `latency-distribution-${kernelName(kernel).replace(/[ _]/g, '-')}`);
+      const mean = times.reduce((sum, time) => sum + time, 0) / times.length;
+      assert.ok(Math.abs(Number(note.match(/mean ([\d.]+)/)[1]) / mean - 1) < 1e-2, `${kernelName(kernel)}: ${note}, not ${mean}`);
+      const breakdown = shown.find(({ id }) => id === `phases-by-rank-${kernel.kernel}`);
+      for (const phase of kernel.phases) assert.ok(breakdown.text.includes(phase), `${kernelName(kernel)} has ${phase}: ${breakdown.text}`);
+    });
+  }
 }
 
 async function testP2pPage(page) {
@@ -130,14 +174,16 @@ function testFigureFiles(ids) {
 
 try {
   testProfile();
+  testProfileOfFlows();
   command('run', 'p2p', '--op', 'read,write', '--target', 'npu', '--volume', '0B', '--out', join(folder, 'p2p'));
-  for (const name of ['dispatch', 'p2p']) command('report', join(folder, name));
+  for (const name of ['dispatch', 'p2p', 'moe']) command('report', join(folder, name));
   assert.ok(existsSync(join(folder, 'dispatch', 'report.html')));
   const browser = await chromium.launch({ executablePath: chromiumPath, args: ['--no-sandbox'] });
   try {
     const ids = await inBrowser(browser, 'dispatch', 1400, testDispatchPage);
     await inBrowser(browser, 'dispatch', 420, testDispatchPage);
     await inBrowser(browser, 'p2p', 420, testP2pPage);
+    await inBrowser(browser, 'moe', 900, testFlowsPage);
     testFigureFiles(ids);
   } finally {
     await browser.close();

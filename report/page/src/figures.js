@@ -15,5 +15,5 @@ const write = (name, figure) => {
 };
 for (const figure of figuresOfRows(result)) write(figure.id, figure);
 result.runs.forEach((run, index) => {
-  for (const figure of figuresOfRun(run, result.phaseNames)) write(result.runs.length > 1 ? `run${index}-${figure.id}` : figure.id, figure);
+  for (const figure of figuresOfRun(run)) write(result.runs.length > 1 ? `run${index}-${figure.id}` : figure.id, figure);
 });

@@ -1,53 +1,63 @@
 // Figures of one machine that the study built: latencies by rank, links, busy times.
-import { axis, base, colours, heat, legend } from './style.js';
+import { axis, base, colours, heat, legend, otherStyle } from './style.js';
 import { percent, percentile, short } from './numbers.js';
 
 const sorted = values => [...values].sort((a, b) => a - b);
+const slug = text => text.toLowerCase().replace(/[^a-z0-9]+/g, '-');
+
+// The kernels of a run, each with its own launches: what different kernels take is never put into one figure.
+function kernelsOf(run) {
+  return run.kernels.map(({ kernel, stage, phases }, index) => {
+    const name = [kernel, stage].filter(Boolean).join(' ');
+    return { name, id: slug(name), phases, dies: run.dies, launches: run.launches.filter(launch => launch.kernel === index) };
+  });
+}
 
 // Latencies of each rank over its counted launches, each list rising.
-function ranksOf(run) {
-  const ranks = run.dies.map(() => []);
-  for (const launch of run.launches) ranks[launch.rank]?.push(launch.task_us);
+function ranksOf({ dies, launches }) {
+  const ranks = dies.map(() => []);
+  for (const launch of launches) ranks[launch.rank]?.push(launch.task_us);
   return ranks.map(sorted);
 }
 
-function distribution(run) {
-  const all = sorted(run.launches.map(launch => launch.task_us));
+function distribution(kernel) {
+  const all = sorted(kernel.launches.map(launch => launch.task_us));
   if (all.length < 2) return [];
   const mark = (name, value) => ({ name, xAxis: value, label: { formatter: `${name} ${short(value)}`, rotate: 90, position: 'insideStartTop' } });
   const mean = all.reduce((sum, value) => sum + value, 0) / all.length;
-  return [{ id: 'latency-distribution', title: 'Latency distribution', height: 330,
-    note: `Share of tasks done within a time. ${all.length} tasks, every rank in every counted iteration: mean ${short(mean)}, p50 ${short(percentile(all, 0.5))}, p99 ${short(percentile(all, 0.99))}, max ${short(all.at(-1))} us.`,
+  return [{ id: `latency-distribution-${kernel.id}`, title: `Latency distribution of ${kernel.name}`, height: 330,
+    note: `Share of launches done within a time. ${all.length} launches, every rank in every counted iteration: mean ${short(mean)}, p50 ${short(percentile(all, 0.5))}, p99 ${short(percentile(all, 0.99))}, max ${short(all.at(-1))} us.`,
     option: base({ xAxis: axis('us', { type: 'value', scale: true }), yAxis: axis('', { type: 'value', max: 1, axisLabel: { formatter: value => percent(value, 0) } }),
-      series: [{ type: 'line', step: 'end', showSymbol: false, name: 'share of tasks', lineStyle: { width: 2 },
+      series: [{ type: 'line', step: 'end', showSymbol: false, name: 'share of launches', lineStyle: { width: 2 },
         data: all.map((value, index) => [value, (index + 1) / all.length]),
         markLine: { symbol: 'none', animation: false, lineStyle: { type: 'dashed', color: '#5f6b76' },
           data: [mark('p50', percentile(all, 0.5)), mark('p99', percentile(all, 0.99))] } }] }) }];
 }
 
-function byRank(run) {
-  const ranks = ranksOf(run);
-  if (ranks.length < 2 || !run.launches.length) return [];
+function byRank(kernel) {
+  const ranks = ranksOf(kernel);
+  if (ranks.length < 2 || !kernel.launches.length) return [];
   const repeated = ranks.some(values => values.length > 1);
   const series = (name, share) => ({ name, type: 'scatter', symbolSize: ranks.length > 200 ? 4 : 7,
     data: ranks.map(values => (values.length ? percentile(values, share) : null)) });
-  return [{ id: 'latency-by-rank', title: repeated ? 'Latency percentiles by rank' : 'Latency by rank', height: 330,
+  return [{ id: `latency-by-rank-${kernel.id}`, title: `Latency ${repeated ? 'percentiles ' : ''}of ${kernel.name} by rank`, height: 330,
     note: repeated ? 'Over the counted iterations of each rank.' : 'One counted iteration.',
     option: base({ legend: legend({ show: repeated }), xAxis: axis('rank', { type: 'category', data: ranks.map((_, rank) => rank) }),
       yAxis: axis('us', { type: 'value', scale: true, nameGap: 44 }),
-      series: repeated ? [series('p50', 0.5), series('p90', 0.9), series('p99', 0.99), series('max', 1)] : [series('task', 1)] }) }];
+      series: repeated ? [series('p50', 0.5), series('p90', 0.9), series('p99', 0.99), series('max', 1)] : [series('launch', 1)] }) }];
 }
 
-function phases(run, names) {
-  const count = Math.max(0, ...run.launches.map(launch => launch.phases_us.length));
-  if (!count || run.dies.length < 2) return [];
-  const launches = run.dies.map((_, rank) => run.launches.filter(launch => launch.rank === rank));
-  const mean = (list, phase) => list.reduce((sum, launch) => sum + (launch.phases_us[phase] ?? 0), 0) / Math.max(1, list.length);
-  const series = Array.from({ length: count }, (_, phase) => ({ name: names[phase] ?? `phase ${phase}`, type: 'bar', stack: 'phases',
-    barCategoryGap: '10%', data: launches.map(list => mean(list, phase)) }));
-  return [{ id: 'phases-by-rank', title: 'Breakdown by phase, by rank', wide: true, height: 320,
-    note: 'Mean of a core over the counted iterations.',
-    option: base({ legend: legend(), xAxis: axis('rank', { type: 'category', data: run.dies.map((_, rank) => rank) }),
+function phases(kernel) {
+  const count = Math.max(0, ...kernel.launches.map(launch => launch.phases_us.length));
+  if (!count || kernel.dies.length < 2) return [];
+  const launches = kernel.dies.map((_, rank) => kernel.launches.filter(launch => launch.rank === rank));
+  const mean = (list, value) => list.reduce((sum, launch) => sum + value(launch), 0) / Math.max(1, list.length);
+  const bar = (name, value, style = {}) => ({ name, type: 'bar', stack: 'phases', barCategoryGap: '10%', ...style, data: launches.map(list => mean(list, value)) });
+  const series = Array.from({ length: count }, (_, phase) => bar(kernel.phases[phase] ?? `phase ${phase}`, launch => launch.phases_us[phase] ?? 0));
+  series.push(bar('other', launch => Math.max(0, launch.task_us - launch.phases_us.reduce((sum, time) => sum + time, 0)), otherStyle));
+  return [{ id: `phases-by-rank-${kernel.id}`, title: `Breakdown of ${kernel.name} by phase and rank`, wide: true, height: 320,
+    note: 'Mean of a core over the counted iterations. Other: launch and teardown of the blocks, and cores that wait for the last one.',
+    option: base({ legend: legend(), xAxis: axis('rank', { type: 'category', data: kernel.dies.map((_, rank) => rank) }),
       yAxis: axis('us', { type: 'value', nameGap: 44 }), series }) }];
 }
 
@@ -67,7 +77,7 @@ function heatMap(link, top) {
     axisTick: trunk ? { interval: index => index % chips === 0 } : {} });
   const where = axis(place, { type: 'category', data: link.columns, splitLine: { show: false } });
   const rows = trunk ? link.columns.length : lanes.length;
-  return { id: `links-${link.from}-to-${link.to}`.toLowerCase().replace(/[^a-z0-9]+/g, '-'),
+  return { id: `links-${slug(`${link.from} to ${link.to}`)}`,
     title: `Links from ${link.from} to ${link.to}`, wide: trunk || link.columns.length > 64, height: 110 + Math.max(100, rows * (trunk ? 10 : 24)),
     note: `${cells.length} links; busiest ${percent(cells.reduce((most, cell) => Math.max(most, cell[2]), 0))} of the counted time.`,
     option: base({ tooltip: { trigger: 'item', confine: true, formatter: ({ value: [x, y, share] }) =>
@@ -112,9 +122,9 @@ function overTime(run, id, title, list) {
       yAxis: axis('', { type: 'value', min: 0, axisLabel: { formatter: value => percent(value, 0) } }), series }) }];
 }
 
-export function figuresOfRun(run, phaseNames) {
+export function figuresOfRun(run) {
   const worked = run.busy.filter(busy => busy.highest.some(share => share > 0));
-  return [...distribution(run), ...byRank(run), ...phases(run, phaseNames),
+  return [...kernelsOf(run).flatMap(kernel => [...distribution(kernel), ...byRank(kernel), ...phases(kernel)]),
     ...overTime(run, 'busy-die', 'HBM and pipes over time', worked.filter(busy => !isLink(busy.counter))),
     ...overTime(run, 'busy-links', 'Links over time', worked.filter(busy => isLink(busy.counter))), ...links(run)];
 }

@@ -53,7 +53,7 @@ function show(place, figures) {
   };
 }
 
-function runsSection({ runs, phaseNames }) {
+function runsSection({ runs }) {
   const place = element('div', { class: 'figures', id: 'run-figures' });
   const choice = element('select', { id: 'run', 'aria-label': 'machine' }, ...runs.map((run, index) => element('option', { value: index }, run.run)));
   const idle = element('p', { class: 'soft', id: 'idle-links' });
@@ -61,7 +61,7 @@ function runsSection({ runs, phaseNames }) {
   const update = () => {
     clear();
     const run = runs[Number(choice.value)];
-    clear = show(place, figuresOfRun(run, phaseNames));
+    clear = show(place, figuresOfRun(run));
     const unused = unusedLinks(run);
     idle.textContent = unused.length ? `Links that carried nothing: ${unused.join('; ')}.` : '';
   };

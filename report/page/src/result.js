@@ -3,7 +3,6 @@ import { flatten } from './numbers.js';
 
 export function resultOf(data) {
   const rows = data.result.rows.map((row, index) => ({ ...row, label: data.labels[index] }));
-  const phased = rows.find(row => Array.isArray(row.phases));
   return { document: data.result, rows, flat: data.result.rows.map(row => flatten(row)), published: data.published,
-    phaseNames: phased ? phased.phases.map(phase => phase.name) : [], runs: data.profile?.runs ?? [], machine: data.profile?.machine ?? null };
+    runs: data.profile?.runs ?? [], machine: data.profile?.machine ?? null };
 }

@@ -4,6 +4,9 @@ export const heat = ['#f3f6fa', '#bcd7ec', '#5ba3d0', '#1f6fb2', '#0b2f5c'];
 
 const text = { color: '#1b2733', fontSize: 12, fontFamily: 'system-ui, Roboto, DejaVu Sans, sans-serif' };
 
+// Of time that no phase accounts for.
+export const otherStyle = { itemStyle: { color: '#c9d2dc' } };
+
 export function axis(name, more = {}) {
   return { name, nameLocation: 'middle', nameGap: 28, axisLine: { show: true }, splitLine: { lineStyle: { color: '#e6ebf0' } }, ...more };
 }
