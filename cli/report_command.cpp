@@ -28,9 +28,9 @@ struct Options {
   }
 };
 
-int report_run(const Program&, const Options& options, const studies::Given&) {
+int report_run(const Program& program, const Options& options, const studies::Given&) {
   if (options.run.empty()) throw InputError("report: no run given; allowed: the folder of a run");
-  const Json data = report::page_data(options.run);
+  const Json data = report::page_data(options.run, program.studies);
   if (!options.figures.empty()) {
     for (const std::string& name : report::write_figures(data, options.figures, options.png))
       fmt::print("{}\n", (fs::path(options.figures) / name).string());

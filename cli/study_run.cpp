@@ -15,6 +15,7 @@
 #include "observe/statistics_file.h"
 #include "sim/output_file.h"
 #include "sim/worker.h"
+#include "studies/published.h"
 #include "studies/result_json.h"
 #include "supernode/workers.h"
 
@@ -144,6 +145,10 @@ FinishedRun StudyRun::run(const std::function<void(const studies::Row&)>& row_do
     context.threads = threads_of(options.threads);
     context.fabric = line_.fabric;
     context.given = given_;
+    const studies::PublishedFigures published(
+        line_.study, studies::to_json(studies::effective_options(line_.groups.front().options)),
+        machine.overrides.empty() ? machine.name : "");
+    context.published = &published;
     context.row_done = [&](const studies::Row& row) {
       studies::check_row(row, line_.study.fields);
       known.push_back(row);

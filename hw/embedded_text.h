@@ -12,6 +12,6 @@ struct EmbeddedText {
 };
 
 std::span<const EmbeddedText> embedded_presets();    // hw/presets/*.toml
-std::span<const EmbeddedText> embedded_published();  // hw/published/*.csv
+std::span<const EmbeddedText> embedded_published();  // hw/published/*
 
 }  // namespace cm384::hw

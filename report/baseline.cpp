@@ -6,7 +6,8 @@
 #include <boost/program_options/parsers.hpp>
 #include <filesystem>
 
-#include "report/toml_file.h"
+#include "hw/toml_file.h"
+
 
 namespace cm384::report {
 namespace {
@@ -22,7 +23,7 @@ bool is_file_name(std::string_view name) {
 }  // namespace
 
 Baseline parse_baseline(std::string_view text, const std::string& name) {
-  const TomlFile file(text, name);
+  const hw::TomlFile file(text, name);
   file.check_keys(file.root(), {"relative", "absolute", "field", "run"});
   Baseline baseline;
   baseline.tolerances = take_tolerances(file);

@@ -40,11 +40,11 @@ std::string page_part(std::string_view name) {
   return *path;
 }
 
-Json page_data(const std::string& path) {
+Json page_data(const std::string& path, std::span<const studies::Study> studies) {
   Json result = read_result(path);
   Json labels = Json::array();
   for (const Json& row : result["rows"]) labels.push_back(row_label(row));
-  Json published = published_points(result);
+  Json published = published_points(result, studies);
   return {{"result", std::move(result)},
           {"labels", std::move(labels)},
           {"published", std::move(published)},

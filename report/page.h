@@ -1,17 +1,19 @@
 // `cm384 report`: one HTML page of a finished run, whole in itself, and its figures as files.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "report/result_file.h"
+#include "studies/study.h"
 
 namespace cm384::report {
 
 // What the page shows: { "result", "labels" of its rows, "published", "profile" or null }, from a run's
 // folder or a result.json. Throws InputError.
-Json page_data(const std::string& path);
+Json page_data(const std::string& path, std::span<const studies::Study> studies);
 
 // Path of a file that the page is made from: page.html, the template with its script, or figures.cjs, which
 // draws figures into files. Throws InputError where it is not built.

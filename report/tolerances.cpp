@@ -4,15 +4,15 @@
 
 #include <algorithm>
 
+#include "hw/toml_file.h"
 #include "report/result_file.h"
-#include "report/toml_file.h"
 
 namespace cm384::report {
 namespace {
 
 constexpr std::size_t kLargestFile = std::size_t{1} << 20;
 
-Tolerance::Direction direction_of(const TomlFile& file, const toml::table& table) {
+Tolerance::Direction direction_of(const hw::TomlFile& file, const toml::table& table) {
   const toml::node* node = table.get("direction");
   if (node == nullptr) return Tolerance::Direction::both;
   const std::string word = file.text(table, "direction");
@@ -70,7 +70,7 @@ const Tolerance& Tolerances::of(std::string_view field) const {
   return rule == rules_.end() ? fallback_ : rule->tolerance;
 }
 
-Tolerances take_tolerances(const TomlFile& file) {
+Tolerances take_tolerances(const hw::TomlFile& file) {
   Tolerances tolerances;
   tolerances.set_default(
       {.relative = file.real(file.root(), "relative", 0), .absolute = file.real(file.root(), "absolute", 0)});
@@ -85,7 +85,7 @@ Tolerances take_tolerances(const TomlFile& file) {
 }
 
 Tolerances parse_tolerances(std::string_view text, const std::string& name) {
-  const TomlFile file(text, name);
+  const hw::TomlFile file(text, name);
   file.check_keys(file.root(), {"relative", "absolute", "field"});
   return take_tolerances(file);
 }

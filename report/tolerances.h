@@ -1,21 +1,27 @@
 // How far a figure may move before it counts: a TOML file.
 //
+// clang-format off
 //     relative = 0.01                # of every number that no [[field]] below names; 0 where not given
 //     absolute = 0.0
 //
 //     [[field]]                      # the first whose name fits decides
-//     name = "latency_us.*"          # of the flattened field, as in the columns of --format csv; * fits
-//     anything relative = 0.05 direction = "up"               # only growth counts; down: only fall; default:
-//     both
+//     name = "latency_us.*"          # of the flattened field, as in the columns of --format csv; * fits anything
+//     relative = 0.05
+//     direction = "up"               # only growth counts; down: only fall; default: both
 //
 //     [[field]]
 //     name = "notes*"
 //     ignore = true
+// clang-format on
 #pragma once
 
 #include <string>
 #include <string_view>
 #include <vector>
+
+namespace cm384::hw {
+class TomlFile;
+}
 
 namespace cm384::report {
 
@@ -47,6 +53,9 @@ class Tolerances {
 // Throws InputError: file:line: key: what was found; what is allowed.
 Tolerances read_tolerances(const std::string& path);
 Tolerances parse_tolerances(std::string_view text, const std::string& name);
+
+// `relative`, `absolute` and the [[field]] of a file.
+Tolerances take_tolerances(const hw::TomlFile& file);
 
 // Whether `name` fits `pattern`, in which `*` stands for any text.
 bool fits(std::string_view pattern, std::string_view name);

@@ -12,8 +12,7 @@ StudyResult run(const StudyContext& context, const Options& options) {
   CombineCase setting = options.setting;
   const Row more{{"completion", setting.completion}};
   // What is sent is BF16.
-  return run_operator(context, options.ranks, setting, options.kernel_time,
-                      {"combine", 2, "combine", more},
+  return run_operator(context, options.ranks, setting, options.kernel_time, {2, "combine", more},
                       [&](int ranks, SimulatorCounts& counts, double from, double to) {
                         setting.ranks = ranks;
                         return measure_combine(context, setting, counts, from, to).combine;

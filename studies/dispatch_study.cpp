@@ -12,7 +12,7 @@ StudyResult run(const StudyContext& context, const Options& options) {
   DispatchCase setting = options.setting;
   // What is sent is INT8.
   return run_operator(context, options.ranks, setting, options.kernel_time,
-                      {"dispatch", 1, setting.full_mesh ? "dispatch_full_mesh" : "dispatch", {}},
+                      {1, setting.full_mesh ? "dispatch_full_mesh" : "dispatch", {}},
                       [&](int ranks, SimulatorCounts& counts, double from, double to) {
                         setting.ranks = ranks;
                         return measure_dispatch(context, setting, counts, from, to);

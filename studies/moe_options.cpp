@@ -7,7 +7,7 @@
 #include "hw/error.h"
 #include "observe/observers.h"
 #include "studies/kernel_phases.h"
-#include "studies/validation.h"
+#include "studies/published.h"
 #include "traces/routing.h"
 
 namespace cm384::studies {
@@ -30,28 +30,18 @@ constexpr std::array kFields{
     Field{"phases", FieldType::list, "mean time of a core in each phase of the kernel", false, kPhaseParts},
 };
 
-// The published figure of these conditions, if there is one.
-std::optional<double> published(const std::string& study, const DispatchCase& setting, int ranks,
-                                const DispatchReading& reading) {
-  if (setting.full_mesh || setting.batch != 128 || reading.top_k != 8 || reading.experts != 256 ||
-      setting.hidden != 7168)
-    return {};
-  for (const Figure& figure : published_figures()) {
-    if (figure.id == fmt::format("t7-{}-{}", study, ranks)) return figure.value;
-  }
-  return {};
-}
-
-Row to_row(const DispatchCase& setting, const OperatorRows& rows, int ranks, const DispatchReading& reading,
-           bool kernel_time) {
+Row to_row(const StudyContext& context, const DispatchCase& setting, const OperatorRows& rows, int ranks,
+           const DispatchReading& reading, bool kernel_time) {
   const Summary& chosen = kernel_time ? reading.kernel_us : reading.task_us;
   Row row;
   row.set("ranks", ranks).set("path", "aiv-direct");
   row.append(rows.more);
   row.set("batch", reading.batch).set("latency_us", to_row(chosen));
-  const auto figure = published(rows.study, setting, ranks, reading);
-  row.set("published_us", figure);
-  row.set("error", figure && !kernel_time ? Value(chosen.mean / *figure - 1) : Value());
+  const auto predictions =
+      context.published == nullptr ? std::vector<Prediction>() : context.published->of(row);
+  const Figure* figure = predictions.empty() ? nullptr : predictions.front().figure;
+  row.set("published_us", figure == nullptr ? Value() : Value(figure->value));
+  row.set("error", figure == nullptr ? Value() : Value(chosen.mean / figure->value - 1));
   row.set("task_us", reading.task_us.mean).set("kernel_us", reading.kernel_us.mean);
   row.set("bandwidth_GBps", static_cast<double>(reading.top_k) * reading.batch * setting.hidden *
                                 rows.element_bytes / (chosen.mean * 1e3));
@@ -120,7 +110,7 @@ StudyResult run_operator(const StudyContext& context, const Integers& ranks_aske
     const DispatchReading reading = measure(ranks, result.simulator, from, to);
     note_short_trace(result, setting, ranks, reading.trace_rows);
     if (reading.task_us.count != 0)
-      context.finish_row(result, to_row(setting, rows, ranks, reading, kernel_time));
+      context.finish_row(result, to_row(context, setting, rows, ranks, reading, kernel_time));
     if (!reading.correct || *reading.correct) return;
     result.passed = false;
     result.notes.push_back(fmt::format("{} ranks: {}", ranks, reading.first_difference));

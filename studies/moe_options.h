@@ -37,10 +37,9 @@ void note_short_trace(StudyResult& result, const DispatchCase& setting, int rank
 
 // How one operator is shown.
 struct OperatorRows {
-  std::string study;  // dispatch, combine: of its published figures too
-  int element_bytes;  // of what it sends
+  int element_bytes;        // of what it sends
   std::string_view kernel;  // whose phases the rows have
-  Row more;  // columns of its own, the same in every row
+  Row more;                 // columns of its own, the same in every row
 };
 using MeasureOperator =
     std::function<DispatchReading(int ranks, SimulatorCounts& counts, double from, double to)>;

@@ -24,6 +24,8 @@ class StatisticsFile;
 
 namespace cm384::studies {
 
+class PublishedFigures;
+
 // Where a study says how far it is. The command draws a bar, prints lines, or stays silent.
 class Progress {
  public:
@@ -77,13 +79,15 @@ struct StudyContext {
   observe::Observers* observers = nullptr;  // watch the study's machines; null: nobody asked
   unsigned threads = 1;                     // of the host, that run a machine's modules side by side
   FabricOptions fabric{};
-  Given given{};                               // options that the command line named
+  Given given{};  // options that the command line named
+  // Of these options and this machine; null: nothing is shown beside the rows.
+  const PublishedFigures* published = nullptr;
   std::function<void(const Row&)> row_done{};  // called with each row when it is final; empty: nobody asked
 
   // The same with another display of its progress.
   StudyContext with(Progress& other) const {
     return {machine, seed,      other,   interrupted, gdb_port, out_folder, statistics,
-            profile, observers, threads, fabric,      given,    row_done};
+            profile, observers, threads, fabric,      given,    published,  row_done};
   }
   // Adds a row that is final.
   void finish_row(StudyResult& result, Row row) const {

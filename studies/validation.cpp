@@ -5,35 +5,24 @@
 #include <algorithm>
 #include <array>
 
-#include "hw/embedded_text.h"
 #include "hw/error.h"
 #include "hw/nearest_name.h"
-#include "hw/quantity.h"
 
 namespace cm384::studies {
 namespace {
 
-// The file quotes nothing: no field holds a comma.
-std::vector<std::string> fields_of(std::string_view line) {
-  std::vector<std::string> fields(1);
-  for (const char c : line) {
-    if (c == ',') {
-      fields.emplace_back();
-    } else {
-      fields.back() += c;
-    }
-  }
-  return fields;
-}
-
 std::string status_of(const Comparison& comparison) {
-  if (!comparison.reached) return "not reached";
+  if (!comparison.run) return "not run";
   if (!comparison.predicted) return "not modelled";
   return comparison.within() ? "within" : "off";
 }
 
 std::string_view role_of(const Figure& figure) {
   return figure.calibration ? "calibration" : "validation";
+}
+
+std::string given_by(const Figure& figure) {
+  return figure.conditions ? figure.conditions->command() : figure.missing;
 }
 
 std::string percent(double ratio) {
@@ -54,20 +43,6 @@ std::string worst_line(const std::vector<Comparison>& comparisons, bool calibrat
 
 }  // namespace
 
-std::vector<Figure> published_figures() {
-  std::vector<Figure> figures;
-  std::string_view text = hw::embedded_published().front().text;
-  text.remove_prefix(text.find('\n') + 1);  // heading
-  while (!text.empty()) {
-    const std::size_t end = text.find('\n');
-    const std::vector<std::string> f = fields_of(text.substr(0, end));
-    figures.push_back({f.at(0), f.at(1), f.at(2), f.at(3), hw::parse_real(f.at(4)), f.at(5), f.at(6),
-                       f.at(7) == "calibration", f.at(8) == "below", hw::parse_real(f.at(9)), f.at(10)});
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-  }
-  return figures;
-}
-
 double Comparison::error() const {
   return predicted ? (*predicted - figure.value) / figure.value : 0;
 }
@@ -82,9 +57,9 @@ std::vector<Comparison> compare_with_published(const ValidationContext& context,
                                                std::span<const Predictor> from, std::string_view only) {
   std::vector<Comparison> comparisons;
   std::vector<std::string> ids;
-  for (Figure& figure : published_figures()) {
+  for (const Figure& figure : published_figures()) {
     ids.push_back(figure.id);
-    if (figure.id.starts_with(only)) comparisons.push_back({std::move(figure), std::nullopt});
+    if (figure.id.starts_with(only)) comparisons.push_back({figure, std::nullopt});
   }
   if (comparisons.empty())
     throw InputError(fmt::format("--only: no figure's id begins with '{}'{}; allowed: {}", only,
@@ -94,8 +69,9 @@ std::vector<Comparison> compare_with_published(const ValidationContext& context,
   };
   for (const Predictor& predictor : from) {
     const auto gives = [&](const Comparison& c) {
-      return std::ranges::any_of(predictor.prefixes,
-                                 [&](std::string_view prefix) { return c.figure.id.starts_with(prefix); });
+      return c.figure.conditions && std::ranges::any_of(predictor.prefixes, [&](std::string_view prefix) {
+               return c.figure.id.starts_with(prefix);
+             });
     };
     if (std::ranges::none_of(comparisons, gives)) continue;
     Predictions predictions;
@@ -105,7 +81,7 @@ std::vector<Comparison> compare_with_published(const ValidationContext& context,
       if (prediction != predictions.end()) {
         comparison.predicted = prediction->second;
       } else if (gives(comparison) && context.interrupted != 0) {
-        comparison.reached = false;
+        comparison.run = false;
       }
     }
   }
@@ -128,7 +104,7 @@ Rows to_rows(const std::vector<Comparison>& comparisons) {
                     {"tolerance", c.figure.tolerance},
                     {"role", role_of(c.figure)},
                     {"status", status_of(c)},
-                    {"given_by", c.figure.given_by}});
+                    {"given_by", given_by(c.figure)}});
   }
   return rows;
 }
@@ -137,14 +113,14 @@ namespace {
 
 constexpr std::array kFields{
     Field{"id", FieldType::text, "of the published figure", true},
-    Field{"predicted", FieldType::number, "by this machine; empty: not modelled or not reached", true},
+    Field{"predicted", FieldType::number, "by this machine; empty: not modelled or not run", true},
     Field{"published", FieldType::number, "in the same unit", true},
     Field{"unit", FieldType::text, "of both", true},
     Field{"error", FieldType::ratio, "predicted over published, less 1", true},
     Field{"tolerance", FieldType::ratio, "largest error that is allowed", true},
     Field{"role", FieldType::text, "calibration: a parameter was fitted to it; otherwise validation", true},
-    Field{"status", FieldType::text, "within, off, not modelled, not reached", true},
-    Field{"given_by", FieldType::text, "the command whose rows hold the prediction"},
+    Field{"status", FieldType::text, "within, off, not modelled, not run", true},
+    Field{"given_by", FieldType::text, "the command whose row holds the prediction, or why there is none"},
 };
 
 }  // namespace
@@ -167,10 +143,11 @@ std::string to_markdown(const std::vector<Comparison>& comparisons, const hw::Ma
     const std::string predicted = c.predicted ? fmt::format("{:.4g} {}", *c.predicted, c.figure.unit) : "";
     const std::string tolerance =
         c.figure.upper_bound ? "at most" : fmt::format("{:.0f} %", c.figure.tolerance * 100);
-    text += fmt::format("| `{}` | {} | {} | {} {} | {} | {} | {} | {} | {} | {} | `{}` |\n", c.figure.id,
-                        c.figure.metric, c.figure.conditions, c.figure.value, c.figure.unit, predicted,
+    text += fmt::format("| `{}` | {} | {} | {} {} | {} | {} | {} | {} | {} | {} | {} |\n", c.figure.id,
+                        c.figure.metric, c.figure.stated, c.figure.value, c.figure.unit, predicted,
                         c.predicted ? percent(c.error()) : "", tolerance, role_of(c.figure), status_of(c),
-                        c.figure.source, c.figure.given_by);
+                        c.figure.source,
+                        c.figure.conditions ? fmt::format("`{}`", given_by(c.figure)) : c.figure.missing);
   }
   return text;
 }

@@ -9,22 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "studies/study.h"
+#include "studies/published.h"
 
 namespace cm384::studies {
-
-// One line of hw/published/published.csv.
-struct Figure {
-  std::string id, area, metric, conditions;
-  double value = 0;
-  std::string unit, source;
-  bool calibration = false;  // a parameter was fitted to it; otherwise it is validation
-  bool upper_bound = false;  // published as "below": only more than that is off
-  double tolerance = 0;      // allowed |error|, relative
-  std::string given_by;      // the command whose rows hold the prediction
-};
-
-std::vector<Figure> published_figures();
 
 // What a prediction may use.
 struct ValidationContext {
@@ -51,8 +38,8 @@ std::span<const Predictor> predictors();
 
 struct Comparison {
   Figure figure;
-  std::optional<double> predicted;  // none: not modelled, or not reached
-  bool reached = true;              // false: interrupted before
+  std::optional<double> predicted;  // none: not modelled, or not run
+  bool run = true;                  // false: interrupted before
   double error() const;             // (predicted - published) / published
   bool within() const;              // of a predicted figure
 };

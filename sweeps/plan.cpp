@@ -10,13 +10,13 @@
 #include "hw/error.h"
 #include "hw/nearest_name.h"
 #include "hw/quantity.h"
+#include "hw/toml_file.h"
 #include "report/result_file.h"
-#include "report/toml_file.h"
 
 namespace cm384::sweeps {
 namespace {
 
-using report::TomlFile;
+using hw::TomlFile;
 
 constexpr std::size_t kLargestFile = std::size_t{1} << 20;
 constexpr int kMostValues = 10'000;

@@ -115,6 +115,48 @@ TEST(Command, RowsAsTableJsonAndCsv) {
   EXPECT_EQ(document["complete"], true);
 }
 
+// The golden results have the same run on the machine as it was published, with the figure beside it.
+TEST(Command, NoPublishedFigureBesideAChangedMachine) {
+  const auto row = nlohmann::json::parse(
+      cm384("run dispatch --set ub.link.trunk_latency=300ns --format json").output)["rows"][0];
+  EXPECT_EQ(row["ranks"], 8);
+  EXPECT_TRUE(row["published_us"].is_null());
+  EXPECT_TRUE(row["error"].is_null());
+}
+
+TEST(Command, ValidateRunsWhatIsAskedFor) {
+  expect_refused(cm384("validate --only zzz"), "--only: no figure's id begins with 'zzz'");
+  expect_refused(cm384("validate --only t7-dispach-8"), "did you mean t7-dispatch-8?");
+  const Outcome one = cm384("validate --only s-aiv-startup --format json");
+  ASSERT_EQ(one.code, 0) << one.errors;
+  const auto rows = nlohmann::json::parse(one.output);
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0]["id"], "s-aiv-startup");
+  EXPECT_EQ(rows[0]["status"], "within");
+  // What it says to give the figure does.
+  const std::string given_by = rows[0]["given_by"];
+  const auto result = nlohmann::json::parse(cm384(given_by + " --format json").output);
+  ASSERT_EQ(result["rows"].size(), 1u);
+  EXPECT_EQ(result["rows"][0]["startup_us"], rows[0]["predicted"]);
+}
+
+TEST(Command, WhatAnInterruptionKeptFromRunningWasNotRun) {
+  const Outcome cut = start("timeout --preserve-status -s INT 2", CM384_COMMAND " validate --format json");
+  EXPECT_EQ(cut.code, 130);
+  int not_run = 0;
+  for (const auto& row : nlohmann::json::parse(cut.output)) {
+    const std::string id = row["id"], status = row["status"];
+    if (id.starts_with("t4-")) {
+      EXPECT_EQ(status, "not modelled") << id;
+    } else {
+      EXPECT_NE(status, "not modelled") << id;
+    }
+    EXPECT_EQ(row["predicted"].is_null(), status.starts_with("not ")) << id;
+    not_run += status == "not run" ? 1 : 0;
+  }
+  EXPECT_GT(not_run, 10);
+}
+
 TEST(Command, ColumnsAreChosenByName) {
   EXPECT_EQ(stand_in("run good --columns seed,share").output,
             "    seed     share\n--------  --------\n       1    25.0 %\n");

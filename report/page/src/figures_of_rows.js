@@ -2,11 +2,11 @@
 import { axis, base, legend } from './style.js';
 import { percent, short } from './numbers.js';
 
-function latency(rows) {
+function latency(rows, points) {
   const measured = rows.filter(row => row.latency_us && typeof row.latency_us === 'object');
   if (measured.length < 2) return [];
   const line = (name, field) => ({ name, type: 'line', symbolSize: 7, data: measured.map(row => row.latency_us[field]) });
-  const published = measured.map(row => row.published_us ?? null);
+  const published = measured.map(row => points.find(point => rows[point.row] === row && point.field === 'latency_us.mean')?.published ?? null);
   const series = [line('p50', 'p50'), line('mean', 'mean'), line('p99', 'p99'), line('max', 'max')];
   if (published.some(value => value !== null))
     series.push({ name: 'published', type: 'scatter', symbol: 'diamond', symbolSize: 13, itemStyle: { color: '#1b2733' }, data: published });
@@ -39,11 +39,11 @@ function published(points) {
         return `${point.name}: ${short(point.predicted)} ${point.unit} predicted, ${short(point.published)} ${point.unit} published`;
       } },
       xAxis: axis('predicted / published - 1', { type: 'value', axisLabel: { formatter: value => `${Number((value * 100).toFixed(1))} %` } }),
-      yAxis: { type: 'category', inverse: true, data: points.map(point => point.name), axisLabel: { width: 204, overflow: 'truncate', fontSize: 11 } },
+      yAxis: { type: 'category', inverse: true, data: points.map(point => point.id), axisLabel: { width: 204, overflow: 'truncate', fontSize: 11 } },
       series: [{ type: 'bar', barMaxWidth: 16, data: points.map(point => point.error),
         label: { show: true, position: 'right', formatter: ({ value }) => percent(value) } }] }) }];
 }
 
 export function figuresOfRows({ rows, published: points }) {
-  return [...latency(rows), ...phases(rows), ...published(points)];
+  return [...latency(rows, points), ...phases(rows), ...published(points)];
 }

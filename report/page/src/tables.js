@@ -28,8 +28,8 @@ export function rowsTable(flat) {
 }
 
 export function publishedTable(points) {
-  return table('published-points', [head('figure'), head('predicted', true), head('published', true), head('unit'), head('error', true), head('source')],
-    points.map(point => element('tr', {}, cell(point.name), cell(point.predicted), cell(point.published), cell(point.unit),
+  return table('published-points', [head('id'), head('figure'), head('predicted', true), head('published', true), head('unit'), head('error', true), head('source')],
+    points.map(point => element('tr', {}, cell(point.id), cell(point.name), cell(point.predicted), cell(point.published), cell(point.unit),
       cell(point.error, percent(point.error)), cell(point.source))));
 }
 

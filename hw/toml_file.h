@@ -1,5 +1,5 @@
-// Reading of the TOML files of this room: keys are checked against those that are allowed, and what is wrong
-// ends in one line with file, line and key.
+// Reading of TOML files other than machines: keys are checked against those that are allowed, and what is
+// wrong ends in one line with file, line and key.
 #pragma once
 
 #include <string>
@@ -7,9 +7,8 @@
 #include <vector>
 
 #include "hw/toml.h"
-#include "report/tolerances.h"
 
-namespace cm384::report {
+namespace cm384::hw {
 
 class TomlFile {
  public:
@@ -33,7 +32,4 @@ class TomlFile {
   toml::table root_;
 };
 
-// `relative`, `absolute` and the [[field]] of a file.
-Tolerances take_tolerances(const TomlFile& file);
-
-}  // namespace cm384::report
+}  // namespace cm384::hw

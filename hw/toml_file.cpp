@@ -1,4 +1,4 @@
-#include "report/toml_file.h"
+#include "hw/toml_file.h"
 
 #include <fmt/format.h>
 
@@ -8,10 +8,10 @@
 #include "hw/nearest_name.h"
 #include "hw/toml_guard.h"
 
-namespace cm384::report {
+namespace cm384::hw {
 
 TomlFile::TomlFile(std::string_view text, std::string name) : name_(std::move(name)) {
-  hw::guard_toml(text, name_);
+  guard_toml(text, name_);
   try {
     root_ = toml::parse(text, name_);
   } catch (const toml::parse_error& error) {
@@ -28,9 +28,8 @@ void TomlFile::check_keys(const toml::table& table, const std::vector<std::strin
   for (const auto& [key, node] : table) {
     const std::string name(key.str());
     if (std::ranges::find(allowed, name) == allowed.end())
-      refuse(
-          node, name,
-          fmt::format("no such key{}; allowed: {}", hw::suggestion(name, allowed), fmt::join(allowed, ", ")));
+      refuse(node, name,
+             fmt::format("no such key{}; allowed: {}", suggestion(name, allowed), fmt::join(allowed, ", ")));
   }
 }
 
@@ -69,4 +68,4 @@ std::vector<const toml::table*> TomlFile::tables(std::string_view key) const {
   return found;
 }
 
-}  // namespace cm384::report
+}  // namespace cm384::hw
