@@ -1,4 +1,4 @@
-// The table of studies: one line a subject of `cm384 run`.
+// The table of studies, in the order in which `cm384 run --help` lists them.
 #include <array>
 
 #include "studies/studies.h"
@@ -6,9 +6,8 @@
 namespace cm384::studies {
 
 std::span<const Study> registry() {
-  static const std::array<Study, 10> table{kP2pStudy,    kDispatchStudy, kCombineStudy, kMoeStudy,
-                                           kGemmStudy,   kFfnStudy,      kMlaStudy,     kStreamStudy,
-                                           kSwitchStudy, kKernelStudy};
+  static const std::array table{kP2pStudy, kDispatchStudy, kCombineStudy, kMoeStudy,    kGemmStudy,
+                                kFfnStudy, kMlaStudy,      kStreamStudy,  kSwitchStudy, kKernelStudy};
   return table;
 }
 
