@@ -117,16 +117,22 @@ std::string help_of_study(const Study& study) {
 }
 
 StudyRun::StudyRun(std::span<const Study> all, const Arguments& arguments)
-    : line_(find_study(all, arguments.front())),
+    : arguments_(arguments),
+      line_(find_study(all, arguments.front())),
       given_(studies::parse_options(line_.groups, Arguments(arguments.begin() + 1, arguments.end()),
-                                    line_.study.positional)) {}
+                                    line_.study.positional)) {
+  arguments_.insert(arguments_.begin(), "run");
+}
 
 StudyRun::~StudyRun() = default;
 
 FinishedRun StudyRun::run(const std::function<void(const studies::Row&)>& row_done) {
   const RunOptions& options = line_.run;
   const hw::Machine machine = options.machine.load();
-  studies::RunFacts facts{.study = std::string(line_.study.name), .seed = options.seed.value()};
+  studies::RunFacts facts{.study = std::string(line_.study.name),
+                          .seed = options.seed.value(),
+                          .arguments = arguments_,
+                          .date = studies::date_now()};
   observe::ObserverRequest asked = observers_of(options);
   asked.study = facts.study;
   asked.machine = machine.name;

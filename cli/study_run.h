@@ -73,6 +73,7 @@ class StudyRun {
  private:
   struct Outputs;
 
+  Arguments arguments_;  // of the command line, `run` included
   StudyCommandLine line_;
   studies::Given given_;
   std::unique_ptr<Outputs> outputs_;  // from run() on

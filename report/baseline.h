@@ -29,7 +29,7 @@ struct Baseline {
 Baseline read_baseline(const std::string& folder);
 Baseline parse_baseline(std::string_view text, const std::string& name);
 
-// What is kept of a result: all but `simulator`, one field per line.
+// What is kept of a result: all but `invocation` and `simulator`, one field per line.
 std::string golden_text(const Json& document);
 
 }  // namespace cm384::report

@@ -79,11 +79,8 @@ struct Row {
 
 std::vector<Row> rows_of(const Json& document) {
   std::vector<Row> rows;
-  std::map<std::string, int> seen;
+  std::vector<std::string> keys = row_keys(document);
   for (const Json& row : document["rows"]) {
-    std::string key = row_key(row);
-    const int number = ++seen[key];
-    if (number > 1) key += fmt::format("{}#{}", key.empty() ? "" : " ", number);
     Json measured = Json::object();
     std::size_t skip = conditions_of(row);
     for (const auto& [name, value] : row.items()) {
@@ -93,7 +90,7 @@ std::vector<Row> rows_of(const Json& document) {
         measured[name] = value;
       }
     }
-    rows.push_back({std::move(key), leaves_of(measured)});
+    rows.push_back({std::move(keys[rows.size()]), leaves_of(measured)});
   }
   return rows;
 }
@@ -183,22 +180,38 @@ void add_row(studies::Rows& rows, const std::string& row, const Change& change, 
 
 std::string conditions_text(const Json& row, bool names) {
   std::string text;
-  std::size_t left = conditions_of(row);
-  for (const auto& [name, value] : row.items()) {
-    if (left-- == 0) break;
+  const Json conditions = row_conditions(row);
+  for (const auto& [name, value] : conditions.items())
     text += fmt::format("{}{}{}", text.empty() ? "" : " ", names ? name + '=' : "", plain_text(value));
-  }
   return text;
 }
 
 }  // namespace
 
-std::string row_key(const Json& row) {
-  return conditions_text(row, true);
+Json row_conditions(const Json& row) {
+  Json conditions = Json::object();
+  std::size_t left = conditions_of(row);
+  for (const auto& [name, value] : row.items()) {
+    if (left-- == 0) break;
+    conditions[name] = value;
+  }
+  return conditions;
 }
 
 std::string row_label(const Json& row) {
   return conditions_text(row, false);
+}
+
+std::vector<std::string> row_keys(const Json& document) {
+  std::vector<std::string> keys;
+  std::map<std::string, int> seen;
+  for (const Json& row : document["rows"]) {
+    std::string key = conditions_text(row, true);
+    const int number = ++seen[key];
+    if (number > 1) key += fmt::format("{}#{}", key.empty() ? "" : " ", number);
+    keys.push_back(std::move(key));
+  }
+  return keys;
 }
 
 bool RowComparison::within() const {

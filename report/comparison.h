@@ -2,7 +2,8 @@
 //
 // Rows are matched by their conditions: the texts and numbers they begin with, up to the first field that was
 // measured: one of another kind, or with a unit at the end of its name (`latency_us`). A row without its
-// counterpart is past every tolerance. The object `simulator` (wall time, memory, build) is not looked at.
+// counterpart is past every tolerance. The objects `invocation` (command line, date) and `simulator` (wall
+// time, memory, build) are not looked at.
 #pragma once
 
 #include <optional>
@@ -49,9 +50,12 @@ struct ResultComparison {
 // Throws InputError where they are of different studies.
 ResultComparison compare_results(const Json& before, const Json& after, const Tolerances& tolerances);
 
-// A row's conditions: "ranks=8 path=aiv-direct", and without the names: "8 aiv-direct".
-std::string row_key(const Json& row);
+// A row's conditions: { "ranks": 8, "path": "aiv-direct" }, and without the names: "8 aiv-direct".
+Json row_conditions(const Json& row);
 std::string row_label(const Json& row);
+// What each row of a document is matched by: "ranks=8 path=aiv-direct", with a number behind it where it is
+// not the first of these.
+std::vector<std::string> row_keys(const Json& document);
 
 // One row per change: row, field, before, after, change, allowed, status.
 studies::Rows change_rows(const ResultComparison& comparison);

@@ -24,8 +24,27 @@ Json read_profile(const std::string& path) {
   // Schema 1 did not say which kernel a launch was of.
   if (!profile.is_object() || profile.value("schema", Json()) != 2 || !profile.contains("runs") ||
       !profile["runs"].is_array() || !profile.contains("machine"))
-    throw InputError(fmt::format("{}: is no profile of a run (schema 2); `cm384 run ... --out` makes one", file));
+    throw InputError(
+        fmt::format("{}: is no profile of a run (schema 2); `cm384 run ... --out` makes one", file));
   return profile;
+}
+
+Json run_data(const std::string& path, std::span<const studies::Study> studies) {
+  Json result = read_result(path);
+  Json labels = Json::array(), conditions = Json::array();
+  for (const Json& row : result["rows"]) {
+    labels.push_back(row_label(row));
+    conditions.push_back(row_conditions(row));
+  }
+  Json keys = row_keys(result);
+  Json published = published_points(result, studies);
+  return {{"name", std::filesystem::path(path).lexically_normal().generic_string()},
+          {"result", std::move(result)},
+          {"labels", std::move(labels)},
+          {"keys", std::move(keys)},
+          {"conditions", std::move(conditions)},
+          {"published", std::move(published)},
+          {"profile", read_profile(path)}};
 }
 
 }  // namespace
@@ -40,15 +59,16 @@ std::string page_part(std::string_view name) {
   return *path;
 }
 
-Json page_data(const std::string& path, std::span<const studies::Study> studies) {
-  Json result = read_result(path);
-  Json labels = Json::array();
-  for (const Json& row : result["rows"]) labels.push_back(row_label(row));
-  Json published = published_points(result, studies);
-  return {{"result", std::move(result)},
-          {"labels", std::move(labels)},
-          {"published", std::move(published)},
-          {"profile", read_profile(path)}};
+Json page_data(const std::vector<std::string>& paths, std::span<const studies::Study> studies) {
+  Json runs = Json::array();
+  for (const std::string& path : paths) {
+    runs.push_back(run_data(path, studies));
+    const Json &first = runs.front()["result"]["study"], &other = runs.back()["result"]["study"];
+    if (other != first)
+      throw InputError(fmt::format("{}: is a result of `{}`; allowed: runs of one study, `{}` as {}", path,
+                                   other.get<std::string>(), first.get<std::string>(), paths.front()));
+  }
+  return {{"runs", std::move(runs)}};
 }
 
 std::string to_page(const Json& data) {

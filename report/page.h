@@ -1,4 +1,5 @@
-// `cm384 report`: one HTML page of a finished run, whole in itself, and its figures as files.
+// `cm384 report`: one HTML page of a finished run, or of several side by side, whole in itself, and its
+// figures as files.
 #pragma once
 
 #include <span>
@@ -11,9 +12,10 @@
 
 namespace cm384::report {
 
-// What the page shows: { "result", "labels" of its rows, "published", "profile" or null }, from a run's
-// folder or a result.json. Throws InputError.
-Json page_data(const std::string& path, std::span<const studies::Study> studies);
+// What the page shows: { "runs": [ { "name", "result", "labels", "keys" and "conditions" of its rows,
+// "published", "profile" or null } ] }, each from a run's folder or a result.json. Throws InputError; also
+// where several runs are of different studies.
+Json page_data(const std::vector<std::string>& paths, std::span<const studies::Study> studies);
 
 // Path of a file that the page is made from: page.html, the template with its script, or figures.cjs, which
 // draws figures into files. Throws InputError where it is not built.

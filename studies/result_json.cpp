@@ -1,9 +1,13 @@
 #include "studies/result_json.h"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <sys/resource.h>
 
+#include <charconv>
 #include <cstdio>
+#include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 
@@ -115,10 +119,46 @@ Row row_of(const Json& object) {
   return row;
 }
 
+std::string date_now() {
+  std::time_t now = std::time(nullptr);
+  if (const char* fixed = std::getenv("SOURCE_DATE_EPOCH")) {
+    const std::string_view text = fixed;
+    std::int64_t seconds = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+    constexpr std::int64_t kYear10000 = 253'402'300'800;
+    if (error != std::errc() || end != text.data() + text.size() || seconds < 0 || seconds >= kYear10000)
+      throw InputError(fmt::format("SOURCE_DATE_EPOCH: '{}'; allowed: seconds since 1970", text));
+    now = static_cast<std::time_t>(seconds);
+  }
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now));
+}
+
+std::string shell_command(const std::vector<std::string>& words) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:%@^";
+  std::string command;
+  for (const std::string& word : words) {
+    if (!command.empty()) command += ' ';
+    if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) {
+      command += word;
+      continue;
+    }
+    command += '\'';
+    for (const char c : word) command += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    command += '\'';
+  }
+  return command;
+}
+
 Json to_document(const StudyResult& result, const hw::Machine& machine, const RunFacts& run) {
   Json document;
   document["schema"] = 1;
   document["study"] = run.study;
+  if (!run.arguments.empty()) {
+    std::vector<std::string> words = run.arguments;
+    words.insert(words.begin(), "cm384");
+    document["invocation"] = {{"command", shell_command(words)}, {"date", run.date}};
+  }
   document["machine"] = machine.name;
   document["seed"] = run.seed;
   document["complete"] = result.complete;

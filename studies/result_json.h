@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "hw/json.h"
 #include "hw/machine.h"
@@ -14,7 +15,16 @@ struct RunFacts {
   std::string study;
   std::uint64_t seed = 1;
   double wall_s = 0;
+  std::vector<std::string> arguments{};  // of `cm384`; empty: not known
+  std::string date{};                    // as date_now() gives it
 };
+
+// The time, as "2026-05-04T12:00:00Z"; what SOURCE_DATE_EPOCH says, if it is set. Throws InputError where
+// that is not a number of seconds.
+std::string date_now();
+
+// Words as a shell takes them: those with other than plain characters in quotes.
+std::string shell_command(const std::vector<std::string>& words);
 
 // The stable document, see docs/cli.md.
 Json to_document(const StudyResult& result, const hw::Machine& machine, const RunFacts& run);

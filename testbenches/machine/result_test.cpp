@@ -66,6 +66,27 @@ TEST(Result, DocumentHasTheStableParts) {
   EXPECT_THAT(document["simulator"]["build"]["compiler"].get<std::string>(), HasSubstr("GNU"));
 }
 
+TEST(Result, SaysHowAndWhenItWasMade) {
+  const hw::Machine machine = hw::load_machine("node8");
+  EXPECT_FALSE(to_document({}, machine, {}).contains("invocation"));
+  const Json document = to_document(
+      {}, machine,
+      {.arguments = {"run", "p2p", "--fault", "plane=0,die=*", "a'b"}, .date = "2026-05-04T12:00:00Z"});
+  EXPECT_EQ(document["invocation"].dump(),
+            R"({"command":"cm384 run p2p --fault 'plane=0,die=*' 'a'\\''b'","date":"2026-05-04T12:00:00Z"})");
+}
+
+TEST(Result, TheDateMayBeFixed) {
+  ::setenv("SOURCE_DATE_EPOCH", "951782399", 1);
+  EXPECT_EQ(date_now(), "2000-02-28T23:59:59Z");
+  for (const char* wrong : {"", "now", "-1", "1e9", "253402300800"}) {
+    ::setenv("SOURCE_DATE_EPOCH", wrong, 1);
+    EXPECT_THAT(refusal([] { date_now(); }), HasSubstr("SOURCE_DATE_EPOCH")) << wrong;
+  }
+  ::unsetenv("SOURCE_DATE_EPOCH");
+  EXPECT_THAT(date_now(), ::testing::MatchesRegex("20[0-9-]{8}T[0-9:]{8}Z"));
+}
+
 TEST(Result, InputsAreHashed) {
   const fs::path folder = fs::path(::testing::TempDir()) / "cm384_input_test";
   write_file((folder / "a.jsonl").string(), "a");

@@ -30,6 +30,7 @@ Json sample() {
 TEST(Comparison, OfAResultWithItselfNothingMoved) {
   Json again = sample();
   again["simulator"]["wall_s"] = 99;
+  again["invocation"] = {{"command", "cm384 run dispatch"}, {"date", "2026-05-04T12:00:00Z"}};
   again["inputs"][0]["path"] = "elsewhere/a.jsonl";
   const ResultComparison comparison = compare_results(sample(), again, {});
   EXPECT_EQ(comparison.rows.size(), 2u);

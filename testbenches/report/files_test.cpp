@@ -122,9 +122,9 @@ TEST(ResultFile, DeepAndWideFilesAreRefused) {
   EXPECT_EQ(refusal([&] { parse_result(wide + "}", "r.json"); }), "r.json: has an object of too many fields");
 }
 
-TEST(Golden, HoldsAllButTheSimulator) {
-  const std::string text =
-      golden_text(Json::parse(R"({"schema": 1, "rows": [{"a": 0.1}], "simulator": {"wall_s": 3}})"));
+TEST(Golden, HoldsAllButHowItWasMade) {
+  const std::string text = golden_text(Json::parse(
+      R"({"schema": 1, "invocation": {"date": "2026"}, "rows": [{"a": 0.1}], "simulator": {"wall_s": 3}})"));
   EXPECT_EQ(text, "{\n \"schema\": 1,\n \"rows\": [\n  {\n   \"a\": 0.1\n  }\n ]\n}\n");
 }
 

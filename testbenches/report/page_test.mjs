@@ -7,6 +7,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { sweepOf } from '../../report/page/src/sweep.js';
 
 const [cm384, modules, chromiumPath] = process.argv.slice(2).map(path => resolve(path));
 const { chromium } = createRequire(join(modules, 'x.js'))('playwright-core');
@@ -66,6 +67,18 @@ function testProfileOfFlows() {
   for (const { kernel, phases_us: phases } of fused.launches) assert.equal(phases.length, fused.kernels[kernel].phases.length);
 }
 
+// A line joins rows that differ in one number, and no others.
+function testSweeps() {
+  const rows = list => list.map(conditions => ({ conditions }));
+  const shape = list => sweepOf(rows(list)) && { field: sweepOf(rows(list)).field,
+    series: sweepOf(rows(list)).series.map(({ name, rows: points }) => [name, points.map(({ conditions }) => Object.values(conditions).at(-1))]) };
+  assert.deepEqual(shape([{ path: 'a', bytes: 64 }, { path: 'b', bytes: 64 }, { path: 'b', bytes: 16 }, { path: 'a', bytes: 16 }]),
+    { field: 'bytes', series: [['a', [16, 64]], ['b', [16, 64]]] });
+  assert.deepEqual(shape([{ flow: 'fused', ranks: 8, batch: 4 }, { flow: 'basic', ranks: 8, batch: 4 }]), null, 'no number varies');
+  assert.deepEqual(shape([{ batch: 4, ranks: 8 }, { batch: 4, ranks: 16 }, { batch: 4, ranks: 32 }, { batch: 8, ranks: 8 }]),
+    { field: 'ranks', series: [['batch 4', [8, 16, 32]], ['batch 8', [8]]] });
+}
+
 // Every cell with a number holds a number of the file, and shows it with three digits at least.
 function sameNumbers(cells, values, what) {
   assert.equal(cells.length, values.length, what);
@@ -94,9 +107,18 @@ async function testFigures(page, expected) {
   return figures.map(figure => figure.id);
 }
 
+// The lines of a figure, each as its number of points.
+const linesOf = (page, id) => page.$$eval(`#${id} svg path`, paths => paths.filter(path => path.getAttribute('fill') === 'none' && path.getAttribute('stroke-width') === '2')
+  .map(path => path.getAttribute('d').split(/[MLC]/).length - 1));
+const textsOf = (page, id) => page.$$eval(`#${id} svg text`, texts => texts.map(text => text.textContent));
+
 async function testDispatchPage(page) {
-  const ids = await testFigures(page, ['latency-by-row', 'phases-by-row', 'latency-distribution-dispatch', 'latency-by-rank-dispatch', 'phases-by-rank-dispatch',
+  const ids = await testFigures(page, ['latency-over-ranks', 'bandwidth-over-ranks', 'phases-by-row', 'latency-distribution-dispatch', 'latency-by-rank-dispatch', 'phases-by-rank-dispatch',
     'busy-die', 'busy-links', 'links-die-to-l1-chip', 'links-l1-chip-to-die', 'links-l1-chip-of-node-to-l2-chip', 'links-l2-chip-to-l1-chip-of-node']);
+  const { invocation } = json('dispatch', 'result.json');
+  assert.equal(await page.textContent('#command'), `cm384 ${kDispatch.join(' ')} --out ${join(folder, 'dispatch')}`);
+  assert.ok((await page.textContent('.facts')).includes(invocation.date.replace('T', ' ').replace('Z', ' UTC')) && Math.abs(Date.parse(invocation.date) - Date.now()) < 600e3, invocation.date);
+  assert.equal((await linesOf(page, 'latency-over-ranks')).length, 4);
   sameNumbers(await cellsOf(page, 'rows'), json('dispatch', 'result.json').rows.flatMap(numbersOf), 'rows');
   const changed = await page.$$eval('#parameters tr.changed', lines => lines.map(line => line.textContent));
   assert.equal(changed.length, 2);
@@ -137,14 +159,58 @@ async function testFlowsPage(page) {
 }
 
 async function testP2pPage(page) {
-  await testFigures(page, ['published', 'busy-die', 'links-die-to-l1-chip']);
+  await testFigures(page, ['latency-by-row', 'published', 'busy-die', 'links-die-to-l1-chip']);
   const shown = await page.$$eval('#published-points tbody tr', lines => lines.map(line => [...line.cells].map(cell => cell.dataset.value ?? cell.textContent)));
   const rows = json('p2p', 'result.json').rows;
-  assert.equal(shown.length, rows.length);
-  shown.forEach(([name, predicted, published, , error], index) => {
-    assert.equal(Number(predicted), rows[index].latency_us, name);
+  const ids = ['t1-nn-read-lat-intra', 't1-nn-read-lat-inter', 't1-nn-write-lat-intra', 's-aiv-startup', 't1-nn-write-lat-inter'];
+  assert.deepEqual(shown.map(([id]) => id).sort(), [...ids].sort());
+  for (const [id, name, predicted, published, , error] of shown) {
+    const row = rows.find(({ op, distance }) => id === `t1-nn-${op}-lat-${distance.slice(0, 5)}`) ?? rows.find(({ op, distance }) => op === 'write' && distance === 'intra-node');
+    assert.equal(Number(predicted), id === 's-aiv-startup' ? row.startup_us : row.latency_us, name);
     assert.ok(Math.abs(Number(error) - (predicted / published - 1)) < 1e-12, name);
+  }
+}
+
+// The same on a machine with another link: nothing was published of that.
+async function testChangedPage(page) {
+  await testFigures(page, ['latency-by-row']);
+  assert.equal(await page.$('#published-points'), null);
+  assert.equal(await page.$('#published'), null);
+}
+
+// Sizes on logarithmic axes, one line for each path and operation.
+async function testSizesPage(page) {
+  await testFigures(page, ['latency-over-bytes', 'bandwidth-over-bytes', 'phases-by-row']);
+  for (const id of ['latency-over-bytes', 'bandwidth-over-bytes']) {
+    assert.deepEqual(await linesOf(page, id), [3, 3, 3, 3], id);
+    const texts = await textsOf(page, id);
+    for (const text of ['read sdma', 'write aiv-direct', '64 B', '1 MiB']) assert.ok(texts.includes(text), `${id} has ${text}: ${texts}`);
+    assert.ok(texts.includes('1') && texts.includes('10'), `${id}: a value axis of decades: ${texts}`);
+  }
+}
+
+async function testGemmPage(page) {
+  await testFigures(page, ['pipes']);
+  const texts = await textsOf(page, 'pipes');
+  for (const text of ['busy', 'waiting for a flag', 'other', ...json('gemm', 'result.json').rows[0].pipes.map(({ name }) => name)]) assert.ok(texts.includes(text), `${text} of ${texts}`);
+}
+
+// Two runs: shared axes, and the differences of every field.
+async function testComparisonPage(page) {
+  await testFigures(page, ['latency-over-ranks', 'phases-by-row', 'bandwidth-over-ranks', 'distribution-dispatch-4-ranks-dispatch']);
+  const [first, second] = ['dispatch', 'faster'].map(name => json(name, 'result.json').rows);
+  assert.deepEqual((await linesOf(page, 'latency-over-ranks')).length, 4, 'mean and p99 of each run');
+  const lines = await page.$$eval('#comparison tbody tr', all => all.map(line => [...line.cells].map(cell => cell.dataset.value ?? cell.textContent)));
+  assert.deepEqual(lines.filter(({ length }) => length === 1).flat(), ['ranks=4 path=aiv-direct batch=8', 'ranks=20 path=aiv-direct batch=8']);
+  const mean = lines.filter(([field]) => field === 'latency_us.mean');
+  assert.equal(mean.length, 2);
+  mean.forEach(([, before, after, change], index) => {
+    assert.equal(Number(before), first[index].latency_us.mean);
+    assert.equal(Number(after), second[index].latency_us.mean);
+    assert.ok(Math.abs(parseFloat(change) / 100 - (after / before - 1)) < 6e-4, change);
   });
+  const settings = await page.$$eval('#settings tbody tr', all => all.map(line => [...line.cells].map(cell => cell.textContent)));
+  assert.deepEqual(settings, [['ub.link.bandwidth', '20GB/s', '40GB/s']]);
 }
 
 async function inBrowser(browser, name, width, test) {
@@ -153,7 +219,7 @@ async function inBrowser(browser, name, width, test) {
   page.on('console', message => said.push(message.text()));
   page.on('pageerror', error => said.push(error.message));
   page.on('request', request => { if (!/^(file|data|blob):/.test(request.url())) said.push(`asks for ${request.url()}`); });
-  await page.goto(pathToFileURL(join(folder, name, 'report.html')).href);
+  await page.goto(pathToFileURL(join(folder, name, name === 'comparison' ? 'comparison.html' : 'report.html')).href);
   const result = await test(page);
   assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), width, 'nothing sticks out of the window');
   assert.deepEqual(said, [], `the console stays empty, ${width} wide`);
@@ -166,17 +232,23 @@ function testFigureFiles(ids) {
   command('report', join(folder, 'dispatch'), '--figures', figures, '--png');
   const files = readdirSync(figures);
   for (const id of ids) {
-    const name = ['latency-by-row', 'phases-by-row'].includes(id) ? id : `run1-${id}`;
+    const name = /^(latency|bandwidth)-over-|^phases-by-row$/.test(id) ? id : `run1-${id}`;
     assert.ok(files.includes(`${name}.svg`) && files.includes(`${name}.png`), `${name} is among ${files}`);
     assert.match(readFileSync(join(figures, `${name}.svg`), 'utf8'), /^<svg width="900"/);
   }
 }
 
 try {
+  testSweeps();
   testProfile();
   testProfileOfFlows();
   command('run', 'p2p', '--op', 'read,write', '--target', 'npu', '--volume', '0B', '--out', join(folder, 'p2p'));
-  for (const name of ['dispatch', 'p2p', 'moe']) command('report', join(folder, name));
+    command('run', 'p2p', '--op', 'read', '--target', 'npu', '--volume', '0B', '--set', 'ub.link.bandwidth=20GB/s', '--out', join(folder, 'changed'));
+  command('run', 'p2p', '--path', 'aiv-direct,sdma', '--target', 'npu', '--distance', 'intra-node', '--bytes', '64B,8KiB,1MiB', '--out', join(folder, 'sizes'));
+  command('run', 'gemm', '--groups', '1', '--m', '512', '--n', '512', '--k', '512', '--out', join(folder, 'gemm'));
+  command(...kDispatch.map(word => word.replace('=20GB/s', '=40GB/s')), '--out', join(folder, 'faster'));
+  for (const name of ['dispatch', 'p2p', 'moe', 'changed', 'sizes', 'gemm']) command('report', join(folder, name));
+  command('report', join(folder, 'dispatch'), join(folder, 'faster'), '--to', join(folder, 'comparison', 'comparison.html'));
   assert.ok(existsSync(join(folder, 'dispatch', 'report.html')));
   const browser = await chromium.launch({ executablePath: chromiumPath, args: ['--no-sandbox'] });
   try {
@@ -184,6 +256,12 @@ try {
     await inBrowser(browser, 'dispatch', 420, testDispatchPage);
     await inBrowser(browser, 'p2p', 420, testP2pPage);
     await inBrowser(browser, 'moe', 900, testFlowsPage);
+    await inBrowser(browser, 'changed', 900, testChangedPage);
+    for (const width of [400, 1600]) {
+      await inBrowser(browser, 'sizes', width, testSizesPage);
+      await inBrowser(browser, 'gemm', width, testGemmPage);
+      await inBrowser(browser, 'comparison', width, testComparisonPage);
+    }
     testFigureFiles(ids);
   } finally {
     await browser.close();

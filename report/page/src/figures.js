@@ -2,18 +2,24 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { toSvg } from './drawing.js';
+import { figuresOfComparison } from './figures_of_comparison.js';
 import { figuresOfRows } from './figures_of_rows.js';
 import { figuresOfRun } from './figures_of_run.js';
 import { resultOf } from './result.js';
 
 const kPaperWidth = 900;
 const [data, folder] = process.argv.slice(2);
-const result = resultOf(JSON.parse(readFileSync(data, 'utf8')));
+const results = JSON.parse(readFileSync(data, 'utf8')).runs.map(resultOf);
 const write = (name, figure) => {
   writeFileSync(join(folder, `${name}.svg`), `${toSvg(figure, kPaperWidth)}\n`);
   console.log(`${name}.svg`);
 };
-for (const figure of figuresOfRows(result)) write(figure.id, figure);
-result.runs.forEach((run, index) => {
-  for (const figure of figuresOfRun(run)) write(result.runs.length > 1 ? `run${index}-${figure.id}` : figure.id, figure);
-});
+if (results.length > 1) {
+  for (const figure of figuresOfComparison(results)) write(figure.id, figure);
+} else {
+  const [result] = results;
+  for (const figure of figuresOfRows(result)) write(figure.id, figure);
+  result.runs.forEach((run, index) => {
+    for (const figure of figuresOfRun(run)) write(result.runs.length > 1 ? `run${index}-${figure.id}` : figure.id, figure);
+  });
+}

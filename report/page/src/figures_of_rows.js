@@ -1,49 +1,137 @@
-// Figures of a whole result: one mark a row.
-import { axis, base, legend } from './style.js';
+// Figures of a whole result. A line joins the points of one series; rows without an order are bars.
+import { axis, base, colours, legend, otherStyle } from './style.js';
 import { percent, short } from './numbers.js';
+import { sizeText, spansMuch, sweepOf } from './sweep.js';
 
-function latency(rows, points) {
-  const measured = rows.filter(row => row.latency_us && typeof row.latency_us === 'object');
-  if (measured.length < 2) return [];
-  const line = (name, field) => ({ name, type: 'line', symbolSize: 7, data: measured.map(row => row.latency_us[field]) });
-  const published = measured.map(row => points.find(point => rows[point.row] === row && point.field === 'latency_us.mean')?.published ?? null);
-  const series = [line('p50', 'p50'), line('mean', 'mean'), line('p99', 'p99'), line('max', 'max')];
-  if (published.some(value => value !== null))
-    series.push({ name: 'published', type: 'scatter', symbol: 'diamond', symbolSize: 13, itemStyle: { color: '#1b2733' }, data: published });
-  return [{ id: 'latency-by-row', title: 'Latency, row by row', wide: false, height: 330,
-    note: 'Over ranks and counted iterations.',
-    option: base({ legend: legend(), xAxis: axis('', { type: 'category', data: measured.map(row => row.label) }),
-      yAxis: axis('us', { type: 'value', min: 0, nameGap: 44 }), series }) }];
+const kStatistics = ['p50', 'mean', 'p99', 'max'];
+const at = (row, path) => path.split('.').reduce((value, name) => value?.[name], row);
+const isNumber = value => typeof value === 'number';
+const publishedStyle = { type: 'scatter', symbol: 'diamond', symbolSize: 13, itemStyle: { color: '#1b2733' }, z: 5 };
+
+export const slug = text => text.toLowerCase().replace(/[^a-z0-9]+/g, '-');
+
+// An axis for the swept number.
+export function axisOfSweep(field, values) {
+  const log = spansMuch(values, 8);
+  const bytes = field === 'bytes';
+  return axis(field, { type: log ? 'log' : 'value', ...(log ? { logBase: 2, min: Math.min(...values), max: Math.max(...values) } : { scale: true, minInterval: 1 }),
+    axisLabel: { hideOverlap: true, ...(bytes ? { formatter: sizeText } : {}) } });
 }
 
-function phases(rows) {
-  const measured = rows.filter(row => Array.isArray(row.phases) && row.phases.length);
+export function axisOfValues(unit, values, mayBeLog) {
+  return mayBeLog && spansMuch(values, 20) ? axis(unit, { type: 'log', nameGap: 44, axisLabel: { formatter: value => `${Number(value.toPrecision(3))}` } })
+    : axis(unit, { type: 'value', min: 0, nameGap: 44 });
+}
+
+// Bars lie: what a row is called may be long.
+const kWidestLabel = 136;
+const widthOf = labels => Math.min(kWidestLabel, 8 + 6.2 * Math.max(...labels.map(label => label.length)));
+export function axisOfRows(labels) {
+  return { type: 'category', inverse: true, data: labels, axisLabel: { width: widthOf(labels), overflow: 'break', fontSize: 11, lineHeight: 13, interval: 0 } };
+}
+export const gridOfRows = (labels, more) => ({ left: 14 + widthOf(labels), right: 26, top: 40, bottom: 46, ...more });
+export const heightOfRows = (rows, bars = 1) => 100 + rows * Math.max(34, 14 * bars + 12);
+
+// A quantity of each row: `lines` of it, such as statistics, by the path of their field.
+export function quantity({ id, title, unit, rows, points, lines }) {
+  const measured = rows.filter(row => lines.some(({ path }) => isNumber(at(row, path))));
+  if (measured.length < 2) return [];
+  const values = measured.flatMap(row => lines.map(({ path }) => at(row, path)).filter(isNumber));
+  const published = points.filter(point => measured.includes(rows[point.row]) && lines.some(({ path }) => path === point.field));
+  const sweep = sweepOf(measured);
+  if (!sweep) return [bars({ id, title, unit, rows: measured, all: rows, lines, published })];
+  const x = row => row.conditions[sweep.field];
+  const many = sweep.series.length > 1;
+  const shown = many ? lines.filter(({ name }) => name === 'mean' || name === 'p99' || lines.length === 1) : lines;
+  const series = sweep.series.flatMap((one, index) => shown.map(({ name, path }, number) => ({ name: many ? one.name : name, type: 'line', symbolSize: 7,
+    ...(many ? { itemStyle: { color: colours[index % colours.length] }, lineStyle: { color: colours[index % colours.length], type: number > 0 ? 'dotted' : 'solid' } } : {}),
+    data: one.rows.filter(row => isNumber(at(row, path))).map(row => [x(row), at(row, path)]) })));
+  if (published.length) series.push({ ...publishedStyle, name: 'published', data: published.map(point => [x(rows[point.row]), point.published]) });
+  const xs = measured.map(x);
+  const names = [...new Set(series.map(({ name }) => name))];
+  return [{ id: `${id}-over-${slug(sweep.field)}`, title: `${title} over ${sweep.field}`, wide: false, height: 330 + (names.length > 4 ? 18 * Math.ceil(names.length / 2) : 0),
+    note: many && shown.length > 1 ? 'Over ranks and counted iterations: the mean, and dotted the 99th percentile.' : lines.length > 1 ? 'Over ranks and counted iterations.' : '',
+    option: base({ legend: legend({ show: names.length > 1 }), grid: { left: 64, right: 30, top: names.length > 4 ? 40 + 18 * Math.ceil(names.length / 2) : 40, bottom: 46 },
+      tooltip: { trigger: 'item', confine: true, formatter: ({ seriesName, value }) => `${seriesName ? `${seriesName}: ` : ''}${short(value[1])} ${unit} at ${sweep.field === 'bytes' ? sizeText(value[0]) : value[0]}` },
+      xAxis: axisOfSweep(sweep.field, xs), yAxis: axisOfValues(unit, values, spansMuch(xs, 8)), series }) }];
+}
+
+function bars({ id, title, unit, rows, all, lines, published }) {
+  const series = lines.map(({ name, path }) => ({ name, type: 'bar', barMaxWidth: 14, data: rows.map(row => at(row, path) ?? null) }));
+  if (published.length)
+    series.push({ ...publishedStyle, symbolSize: 10, name: 'published', data: published.map(point => [point.published, rows.indexOf(all[point.row])]) });
+  return { id: `${id}-by-row`, title: `${title}, row by row`, wide: false, height: heightOfRows(rows.length, lines.length),
+    note: lines.length > 1 ? 'Over ranks and counted iterations.' : '',
+    option: base({ legend: legend({ show: series.length > 1 }), grid: gridOfRows(rows.map(row => row.label)), xAxis: axis(unit, { type: 'value', min: 0 }), yAxis: axisOfRows(rows.map(row => row.label)), series }) };
+}
+
+const latencyOf = row => (isNumber(row.latency_us) ? row.latency_us : row.latency_us?.mean);
+
+function latency(rows, points) {
+  const summed = rows.some(row => isNumber(at(row, 'latency_us.mean')));
+  const lines = summed ? kStatistics.map(name => ({ name, path: `latency_us.${name}` })) : [{ name: 'latency', path: 'latency_us' }];
+  return quantity({ id: 'latency', title: 'Latency', unit: 'us', rows, points, lines });
+}
+
+const bandwidth = (rows, points) => quantity({ id: 'bandwidth', title: 'Bandwidth', unit: 'GB/s', rows, points, lines: [{ name: 'bandwidth', path: 'bandwidth_GBps' }] });
+
+// Of a row's latency, what its phases do not account for; noise of adding up is nothing.
+export function unaccounted(row) {
+  const rest = (latencyOf(row) ?? 0) - row.phases.reduce((sum, phase) => sum + phase.mean_us, 0);
+  return rest > 1e-3 * latencyOf(row) ? rest : 0;
+}
+
+export const withPhases = rows => rows.filter(row => Array.isArray(row.phases) && row.phases.length);
+
+export function phases(rows) {
+  const measured = withPhases(rows);
   if (!measured.length) return [];
   const names = [...new Set(measured.flatMap(row => row.phases.map(phase => phase.name)))];
-  const series = names.map(name => ({ name, type: 'bar', stack: 'phases', barMaxWidth: 46,
-    data: measured.map(row => row.phases.find(phase => phase.name === name)?.mean_us ?? 0) }));
-  return [{ id: 'phases-by-row', title: 'Breakdown by phase, row by row', wide: false, height: 330,
-    note: 'Mean of a core over ranks and counted iterations.',
-    option: base({ legend: legend(), xAxis: axis('', { type: 'category', data: measured.map(row => row.label) }),
-      yAxis: axis('us', { type: 'value', nameGap: 44 }), series }) }];
+  const bar = (name, data, style = {}) => ({ name, type: 'bar', stack: 'phases', barMaxWidth: 22, ...style, data });
+  const series = names.map(name => bar(name, measured.map(row => row.phases.find(phase => phase.name === name)?.mean_us ?? 0)));
+  const rest = measured.map(unaccounted);
+  if (rest.some(value => value > 0)) series.push(bar('other', rest, otherStyle));
+  const top = 40 + 18 * Math.floor(series.length / 5);
+  return [{ id: 'phases-by-row', title: 'Breakdown by phase, row by row', wide: measured.length > 8, height: heightOfRows(measured.length) + top - 40,
+    note: rest.some(value => value > 0) ? 'Parts of the mean latency. Other: what no phase accounts for, such as launch and teardown of the blocks.' : 'Parts of the mean latency.',
+    option: base({ legend: legend(), grid: gridOfRows(measured.map(row => row.label), { top }), tooltip: { trigger: 'axis', confine: true, axisPointer: { type: 'shadow' }, valueFormatter: value => `${short(value)} us` },
+      xAxis: axis('us', { type: 'value', min: 0 }), yAxis: axisOfRows(measured.map(row => row.label)), series }) }];
+}
+
+// What the pipes of the cube cores did: a figure a row.
+function pipes(rows) {
+  const measured = rows.filter(row => Array.isArray(row.pipes) && row.pipes.length);
+  return measured.map(row => {
+    const part = (name, value, colour) => ({ name, type: 'bar', stack: 'time', barMaxWidth: 24, itemStyle: { color: colour }, data: row.pipes.map(value) });
+    const waits = index => row.pipes[index].waits_for;
+    const series = [part('busy', pipe => pipe.busy, colours[0]), part('waiting for a flag', pipe => pipe.waiting, colours[1]),
+      part('other', pipe => Math.max(0, 1 - pipe.busy - pipe.waiting), otherStyle.itemStyle.color)];
+    return { id: measured.length > 1 ? `pipes-${slug(row.label)}` : 'pipes', title: measured.length > 1 ? `Pipes of the cube cores: ${row.label}` : 'Pipes of the cube cores', wide: false,
+      height: 100 + 34 * row.pipes.length, note: `Shares of the kernel's time, mean over the cores. Other: idle, with nothing to wait for. ${row.bottleneck ?? ''}`,
+      option: base({ legend: legend(), grid: { left: 64, right: 26, top: 40, bottom: 46 },
+        tooltip: { trigger: 'axis', confine: true, axisPointer: { type: 'shadow' }, formatter: list => list.map(({ marker, seriesName, value, dataIndex }) =>
+          `${marker}${seriesName}${seriesName.startsWith('waiting') && waits(dataIndex) ? `, mostly of ${waits(dataIndex)}` : ''}: ${percent(value)}`).join('<br>') },
+        xAxis: axis('', { type: 'value', max: 1, axisLabel: { formatter: value => percent(value, 0) } }),
+        yAxis: { type: 'category', inverse: true, data: row.pipes.map(pipe => pipe.name) }, series }) };
+  });
 }
 
 function published(points) {
   if (!points.length) return [];
   const height = 90 + 26 * points.length;
   return [{ id: 'published', title: 'Predicted against published', wide: points.length > 6, height,
-    note: 'How far the prediction is from the published figure.',
-    option: base({ grid: { left: 214, right: 60, top: 14, bottom: 46 },
+    note: 'How far the prediction is from the published figure; only figures whose conditions all hold for this run.',
+    option: base({ grid: gridOfRows(points.map(point => point.id), { right: 60, top: 14 }),
       tooltip: { trigger: 'item', confine: true, formatter: ({ dataIndex }) => {
         const point = points[dataIndex];
         return `${point.name}: ${short(point.predicted)} ${point.unit} predicted, ${short(point.published)} ${point.unit} published`;
       } },
-      xAxis: axis('predicted / published - 1', { type: 'value', axisLabel: { formatter: value => `${Number((value * 100).toFixed(1))} %` } }),
-      yAxis: { type: 'category', inverse: true, data: points.map(point => point.id), axisLabel: { width: 204, overflow: 'truncate', fontSize: 11 } },
-      series: [{ type: 'bar', barMaxWidth: 16, data: points.map(point => point.error),
-        label: { show: true, position: 'right', formatter: ({ value }) => percent(value) } }] }) }];
+      xAxis: axis('predicted / published - 1', { type: 'value', axisLabel: { hideOverlap: true, formatter: value => `${Number((value * 100).toFixed(1))} %` } }),
+      yAxis: axisOfRows(points.map(point => point.id)),
+      series: [{ type: 'bar', barMaxWidth: 16, data: points.map(point => ({ value: point.error, label: { position: point.error < 0 ? 'left' : 'right' } })),
+        label: { show: true, formatter: ({ value }) => percent(value) } }] }) }];
 }
 
 export function figuresOfRows({ rows, published: points }) {
-  return [...latency(rows, points), ...phases(rows), ...published(points)];
+  return [...latency(rows, points), ...bandwidth(rows, points), ...phases(rows), ...pipes(rows), ...published(points)];
 }

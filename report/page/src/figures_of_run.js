@@ -2,11 +2,11 @@
 import { axis, base, colours, heat, legend, otherStyle } from './style.js';
 import { percent, percentile, short } from './numbers.js';
 
-const sorted = values => [...values].sort((a, b) => a - b);
+export const sorted = values => [...values].sort((a, b) => a - b);
 const slug = text => text.toLowerCase().replace(/[^a-z0-9]+/g, '-');
 
 // The kernels of a run, each with its own launches: what different kernels take is never put into one figure.
-function kernelsOf(run) {
+export function kernelsOf(run) {
   return run.kernels.map(({ kernel, stage, phases }, index) => {
     const name = [kernel, stage].filter(Boolean).join(' ');
     return { name, id: slug(name), phases, dies: run.dies, launches: run.launches.filter(launch => launch.kernel === index) };

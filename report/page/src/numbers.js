@@ -27,3 +27,12 @@ export function flatten(object, prefix = '') {
   }
   return flat;
 }
+
+// "+2.1 %", "-0.34 %".
+export function change(ratio) {
+  const value = ratio * 100, size = Math.abs(value), sign = value < 0 ? '-' : '+';
+  return size < 0.01 ? `${sign}<0.01 %` : `${sign}${size.toFixed(size < 1 ? 2 : 1)} %`;
+}
+
+// "2026-05-04T12:00:00Z" as people write it.
+export const date = text => text?.replace('T', ' ').replace('Z', ' UTC');

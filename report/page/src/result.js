@@ -2,7 +2,7 @@
 import { flatten } from './numbers.js';
 
 export function resultOf(data) {
-  const rows = data.result.rows.map((row, index) => ({ ...row, label: data.labels[index] }));
-  return { document: data.result, rows, flat: data.result.rows.map(row => flatten(row)), published: data.published,
+  const rows = data.result.rows.map((row, index) => ({ ...row, label: data.labels[index], key: data.keys[index], conditions: data.conditions[index] }));
+  return { name: data.name, document: data.result, rows, flat: data.result.rows.map(row => flatten(row)), published: data.published,
     runs: data.profile?.runs ?? [], machine: data.profile?.machine ?? null };
 }

@@ -1,5 +1,5 @@
 // The page's tables.
-import { percent, short } from './numbers.js';
+import { change, date, percent, short } from './numbers.js';
 
 export function element(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);
@@ -8,10 +8,13 @@ export function element(tag, attributes = {}, ...children) {
   return made;
 }
 
-function cell(value, shown) {
-  if (value === null || value === undefined) return element('td', {}, '–');
+const kShort = 24;  // characters that do not break
+
+function cell(value, shown, numeric = false) {
+  if (value === null || value === undefined) return element('td', numeric ? { class: 'number' } : {}, '–');
   if (typeof value === 'number') return element('td', { class: 'number', 'data-value': value, title: value }, shown ?? short(value));
-  return element('td', {}, typeof value === 'boolean' ? (value ? 'yes' : 'no') : typeof value === 'string' ? value : JSON.stringify(value));
+  const text = typeof value === 'boolean' ? (value ? 'yes' : 'no') : typeof value === 'string' ? value : JSON.stringify(value);
+  return element('td', text.length <= kShort ? { class: 'short' } : {}, text);
 }
 
 function table(id, heads, lines, tall = false) {
@@ -23,8 +26,9 @@ const head = (text, numeric = false) => element('th', numeric ? { class: 'number
 
 export function rowsTable(flat) {
   const columns = [...new Set(flat.flatMap(row => Object.keys(row)))];
-  return table('rows', columns.map(column => head(column, flat.some(row => typeof row[column] === 'number'))),
-    flat.map(row => element('tr', {}, ...columns.map(column => cell(row[column])))));
+  const numeric = columns.map(column => flat.some(row => typeof row[column] === 'number'));
+  return table('rows', columns.map((column, index) => head(column, numeric[index])),
+    flat.map(row => element('tr', {}, ...columns.map((column, index) => cell(row[column], undefined, numeric[index])))), flat.length > 16);
 }
 
 export function publishedTable(points) {
@@ -64,4 +68,60 @@ export function parametersTable(parameters) {
 export function facts(list) {
   return element('dl', { class: 'facts' }, ...list.filter(([, value]) => value !== undefined && value !== null)
     .map(([name, value]) => element('div', {}, element('dt', {}, name), element('dd', {}, String(value)))));
+}
+
+// A line a run: what was run, when, and by which program.
+export function runsTable(results) {
+  return table('runs', [head('run'), head('command'), head('date'), head('machine'), head('parameters changed', true), head('rows', true)],
+    results.map(({ name, document: run, rows }) => element('tr', {}, cell(name), element('td', { class: 'key wrapped' }, run.invocation?.command ?? '\u2013'), cell(date(run.invocation?.date)),
+      cell(run.machine), cell(Object.keys(run.machine_overrides ?? {}).length), cell(rows.length))));
+}
+
+const shownSetting = value => (value === undefined || value === null ? '\u2013' : typeof value === 'string' ? value : JSON.stringify(value));
+
+// Options and parameters of the machine that are not the same in all runs.
+export function settingsTable(results) {
+  const settingsOf = ({ document: run, machine }) => ({ machine: run.machine, seed: run.seed, ...run.parameters, ...run.machine_overrides,
+    ...Object.fromEntries(Object.entries(machine?.parameters ?? {}).map(([key, parameter]) => [key, parameter.value])) });
+  const all = results.map(settingsOf);
+  const names = [...new Set(all.flatMap(Object.keys))].filter(name => new Set(all.map(settings => shownSetting(settings[name]))).size > 1);
+  if (!names.length) return element('p', { class: 'soft', id: 'settings' }, 'Nothing: the same options, the same machine.');
+  return table('settings', [head('option or parameter'), ...results.map(({ name }) => head(name))],
+    names.map(name => element('tr', {}, element('td', { class: 'key' }, name), ...all.map(settings => element('td', {}, shownSetting(settings[name]))))));
+}
+
+function comparisonLine(field, values) {
+  const [first, ...others] = values;
+  const changed = value => {
+    if (typeof first !== 'number' || typeof value !== 'number') return element('td', {}, value === first ? '' : '\u2260');
+    return element('td', { class: 'number change' }, value === first ? '' : first === 0 ? '\u2260' : change(value / first - 1));
+  };
+  return element('tr', { class: others.some(value => value !== first) ? 'differs' : 'same' }, element('td', { class: 'key' }, field), cell(first),
+    ...others.flatMap(value => [cell(value), changed(value)]));
+}
+
+// A line for each field of each row, the runs beside each other, differences from the first.
+export function comparisonTable(results) {
+  const width = 2 * results.length;
+  const groups = [...new Set(results.flatMap(({ rows }) => rows.map(row => row.key)))].map(key => {
+    const flats = results.map(({ rows, flat }) => flat[rows.findIndex(row => row.key === key)] ?? {});
+    const { conditions } = results.flatMap(({ rows }) => rows).find(row => row.key === key);
+    const fields = [...new Set(flats.flatMap(Object.keys))].filter(field => !(field in conditions));
+    return { name: element('tr', { class: 'group' }, element('td', { colspan: width }, key)), lines: fields.map(field => comparisonLine(field, flats.map(flat => flat[field]))) };
+  });
+  const only = element('input', { type: 'checkbox', id: 'only-differences' });
+  only.checked = true;
+  const show = () => {
+    for (const { name, lines } of groups) {
+      for (const line of lines) line.hidden = only.checked && line.className === 'same';
+      name.hidden = lines.every(line => line.hidden);
+    }
+  };
+  only.addEventListener('input', show);
+  show();
+  const [first, ...others] = results;
+  const equal = groups.every(({ name }) => name.hidden) ? [element('p', { class: 'soft' }, 'All rows are equal.')] : [];
+  return element('div', {}, element('div', { class: 'controls' }, element('label', {}, only, ' only what differs')), ...equal,
+    table('comparison', [head('field'), head(first.name, true), ...others.flatMap(({ name }) => [head(name, true), head('change', true)])],
+      groups.flatMap(({ name, lines }) => [name, ...lines]), true));
 }

@@ -1,0 +1,51 @@
+// One finished run.
+import { figuresOfRows } from './figures_of_rows.js';
+import { figuresOfRun, unusedLinks } from './figures_of_run.js';
+import { date } from './numbers.js';
+import { element, facts, optionsTable, parametersTable, publishedTable, rowsTable } from './tables.js';
+import { show } from './view.js';
+
+function runsSection({ runs }) {
+  const place = element('div', { class: 'figures', id: 'run-figures' });
+  const choice = element('select', { id: 'run', 'aria-label': 'machine' }, ...runs.map((run, index) => element('option', { value: index }, run.run)));
+  const idle = element('p', { class: 'soft', id: 'idle-links' });
+  let clear = () => {};
+  const update = () => {
+    clear();
+    const run = runs[Number(choice.value)];
+    clear = show(place, figuresOfRun(run));
+    const unused = unusedLinks(run);
+    idle.textContent = unused.length ? `Links that carried nothing: ${unused.join('; ')}.` : '';
+  };
+  choice.addEventListener('input', update);
+  choice.value = runs.length - 1;
+  return { parts: [element('h2', {}, 'The machine while it ran'), element('div', { class: 'controls' },
+    runs.length > 1 ? element('label', {}, 'run ', choice) : element('span', { class: 'soft' }, runs[0].run)), place, idle], update };
+}
+
+export function buildRun(page, result) {
+  const { document: run } = result;
+  const title = `${run.study} on ${run.machine ?? 'a machine'}`;
+  document.title = `cm384: ${title}`;
+  page.append(element('h1', {}, title));
+  if (run.invocation) page.append(element('p', { class: 'command', id: 'command' }, element('code', {}, run.invocation.command)));
+  if (run.complete === false) page.append(element('p', { class: 'warning' }, 'This run was interrupted; the rows are what was known by then.'));
+  page.append(facts([['date', date(run.invocation?.date)], ['seed', run.seed], ['rows', result.rows.length], ['parameters changed', Object.keys(run.machine_overrides ?? {}).length],
+    ['simulated', run.simulator ? `${run.simulator.simulated_us.toFixed(1)} us` : null], ['program', run.simulator?.build ? `${run.simulator.build.version} ${run.simulator.build.commit}` : null]]));
+  for (const note of run.notes ?? []) page.append(element('p', { class: 'remark' }, note));
+  page.append(element('h2', {}, 'Rows'), rowsTable(result.flat));
+  const overview = element('div', { class: 'figures', id: 'row-figures' });
+  const figures = figuresOfRows(result);
+  if (figures.length) page.append(element('h2', {}, 'Rows in pictures'), overview);
+  show(overview, figures);
+  if (result.published.length) page.append(element('h2', {}, 'Predicted against published'), publishedTable(result.published));
+  if (result.runs.length) {
+    const { parts, update } = runsSection(result);
+    page.append(...parts);
+    update();
+  } else {
+    page.append(element('h2', {}, 'The machine while it ran'), element('p', { class: 'soft' }, 'The folder has no profile.json: nothing was kept beside the rows.'));
+  }
+  page.append(element('h2', {}, 'Options of the run'), optionsTable(run.parameters ?? {}));
+  if (result.machine) page.append(element('h2', {}, 'Machine'), parametersTable(result.machine.parameters));
+}
