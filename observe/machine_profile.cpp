@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
-#include <filesystem>
 
-#include "npu_core/scalar/elf_image.h"
+#include "observe/kernel_name.h"
 
 namespace cm384::observe {
 namespace {
@@ -61,12 +60,6 @@ double ps_a_unit(const sim::Statistic& s, const hw::Machine& machine) {
   const Frequency clock =
       s.name.find(".hbm.") != std::string::npos ? machine.memory.hbm.clock : machine.die.clock;
   return 1e12 / static_cast<double>(clock.hertz);
-}
-
-// "dispatch" of "dispatch.elf (built in)" and of "my/dispatch.elf".
-std::string name_of(const npu::ElfImage& image) {
-  const std::string path = image.path().substr(0, image.path().find(" (built in)"));
-  return std::filesystem::path(path).stem().string();
 }
 
 // MTE instructions, see MteEngine.
@@ -188,7 +181,7 @@ void MachineProfile::name_phases(std::string_view kernel, std::span<const std::s
 }
 
 std::size_t MachineProfile::kernel_of(const npu::LaunchRecord& record) {
-  Kernel kernel{record.image ? name_of(*record.image) : std::string(), {}};
+  Kernel kernel{kernel_name(record), {}};
   if (const auto stage = stages_.find(record.arguments); stage != stages_.end()) kernel.stage = stage->second;
   const auto known = std::ranges::find(kernels_, kernel);
   if (known != kernels_.end()) return static_cast<std::size_t>(known - kernels_.begin());

@@ -46,6 +46,10 @@ void Observers::attach(supernode::Supernode& machine, supernode::RtlChips& chips
   }
 }
 
+void Observers::name_phases(std::string_view kernel, std::span<const std::string_view> names) {
+  if (timeline_) timeline_->name_phases(kernel, names);
+}
+
 void Observers::finish() {
   const auto end = [this](auto&& files) {
     try {

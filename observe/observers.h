@@ -6,7 +6,9 @@
 
 #include <exception>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "observe/timeline.h"
 #include "observe/traffic_recorder.h"
@@ -34,8 +36,8 @@ class Observers {
   // What is asked for.
   const ObserverRequest& request() const { return request_; }
 
-  // What the kernels' phases are called, from 0.
-  void name_phases(std::vector<std::string> names) { request_.shown.phases = std::move(names); }
+  // What a kernel's phases are called, from 0; of the machine that was attached last.
+  void name_phases(std::string_view kernel, std::span<const std::string_view> names);
 
   // A machine begins; before its first launch. Waves of its RTL chips stand beside the wave and end with it.
   void attach(supernode::Supernode& machine, supernode::RtlChips& chips);

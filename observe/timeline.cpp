@@ -6,6 +6,7 @@
 
 #include "firmware/abi/memory_map.h"
 #include "firmware/abi/queue.h"
+#include "observe/kernel_name.h"
 #include "observe/timeline_core.h"
 
 namespace cm384::observe {
@@ -70,8 +71,8 @@ Timeline::Timeline(supernode::Supernode& machine, const std::string& path, Timel
   probes.transaction_completed.attach(this, [](void* self, const npu::TransactionCompleted& t) {
     static_cast<Timeline*>(self)->transaction_completed(t);
   });
-  probes.launch_begun.attach(this, [](void* self, int die, const npu::LaunchRecord&) {
-    static_cast<Timeline*>(self)->launch_begun(die);
+  probes.launch_begun.attach(this, [](void* self, int die, const npu::LaunchRecord& record) {
+    static_cast<Timeline*>(self)->launch_begun(die, record);
   });
   probes.task_ended.attach(this, [](void* self, int die, const npu::TaskRecord& record) {
     static_cast<Timeline*>(self)->task_ended(die, record);
@@ -191,11 +192,24 @@ void Timeline::watch_core(int number, int core) {
 }
 
 // Cube cores come with the first launch that uses one; the first instruction is about to run.
-void Timeline::launch_begun(int number) {
+void Timeline::launch_begun(int number, const npu::LaunchRecord& record) {
   if (!options_.dies.contains(number)) return;
+  kernels_[number] = kernel_name(record);
   const int cores = machine_.die(number).cores(), vector = machine_.parameters().die.aiv;
   if (cores == vector || !named_.emplace(number, kFirstCore + vector * kLanesOfACore).second) return;
   for (int core = vector; core < cores; ++core) watch_core(number, core);
+}
+
+void Timeline::name_phases(std::string_view kernel, std::span<const std::string_view> names) {
+  phases_.insert_or_assign(std::string(kernel), std::vector<std::string>(names.begin(), names.end()));
+}
+
+std::string Timeline::phase_name(int die, int phase) const {
+  const auto kernel = kernels_.find(die);
+  const auto known = kernel == kernels_.end() ? phases_.end() : phases_.find(kernel->second);
+  const auto number = static_cast<std::size_t>(phase);
+  if (known != phases_.end() && number < known->second.size()) return known->second[number];
+  return fmt::format("phase {}", phase);
 }
 
 void Timeline::name_once(int die, int lane, const std::string& name) {
@@ -229,7 +243,8 @@ void Timeline::launch_ended(int die, const npu::LaunchRecord& record) {
   for (const auto& core : cores_) {
     if (core->die() == die) core->end();
   }
-  const std::string name = fmt::format("launch {}", record.launch);
+  const std::string kernel = kernel_name(record);
+  const std::string name = fmt::format("{}{}launch {}", kernel, kernel.empty() ? "" : ", ", record.launch);
   slice(die, kKernels, name, record.first_instruction, record.last_retired,
         fmt::format("\"blocks\":{}", record.blocks));
   slice(die, kTasks, name, record.task_start, record.task_end);

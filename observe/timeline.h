@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -26,7 +27,6 @@ struct TimelineOptions {
   std::set<int> dies;   // empty: the first that takes part
   std::set<int> cores;  // empty: all
   Time from{}, to = Time::never();
-  std::vector<std::string> phases;  // names of the kernels' phases, from 0
 };
 
 class Timeline {
@@ -35,6 +35,8 @@ class Timeline {
   Timeline(supernode::Supernode& machine, const std::string& path, TimelineOptions options);
   ~Timeline();
 
+  // What a kernel's phases are called, from 0; before they are shown.
+  void name_phases(std::string_view kernel, std::span<const std::string_view> names);
   // Links whose packets the timeline shows.
   bool shows(const supernode::LinkName& link) const;
   void finish();
@@ -55,7 +57,9 @@ class Timeline {
   void transaction_begun(const npu::TransactionBegun& t);
   void transaction_completed(const npu::TransactionCompleted& t);
   void watch_core(int die, int core);
-  void launch_begun(int die);
+  void launch_begun(int die, const npu::LaunchRecord& record);
+  // "send", or "phase 1" where the kernel that runs on the die has no name for it.
+  std::string phase_name(int die, int phase) const;
   void launch_ended(int die, const npu::LaunchRecord& record);
   void task_ended(int die, const npu::TaskRecord& record);
   void copy_ended(int die, const npu::SdmaRecord& record);
@@ -82,9 +86,11 @@ class Timeline {
     std::uint64_t address = 0, bytes = 0;
     std::uint8_t engine = 0;
   };
-  std::unordered_map<sim::TransactionId, Write> writes_;  // under way; looked up only
-  std::set<std::pair<int, int>> named_;                   // by die and lane, of those named when used
-  struct Copies {                                         // of a die's SDMA engine
+  std::unordered_map<sim::TransactionId, Write> writes_;                 // under way; looked up only
+  std::map<std::string, std::vector<std::string>, std::less<>> phases_;  // their names, by kernel
+  std::map<int, std::string> kernels_;                                   // that run, by die
+  std::set<std::pair<int, int>> named_;  // by die and lane, of those named when used
+  struct Copies {                        // of a die's SDMA engine
     Timeline* timeline = nullptr;
     int die = 0;
   };

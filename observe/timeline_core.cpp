@@ -178,10 +178,8 @@ void CoreLanes::scalar_polled(std::int64_t from, std::int64_t to) {
 
 void CoreLanes::phase(std::uint32_t number, std::int64_t cycle) {
   if (phase_ >= 0) {
-    const auto& names = out_.options_.phases;
-    const auto known = static_cast<std::size_t>(phase_);
-    out_.slice(die_, lane(kPhase), known < names.size() ? names[known] : fmt::format("phase {}", phase_),
-               clock_.start(phase_since_), clock_.start(cycle));
+    out_.slice(die_, lane(kPhase), out_.phase_name(die_, phase_), clock_.start(phase_since_),
+               clock_.start(cycle));
   }
   phase_ = static_cast<int>(number);
   phase_since_ = cycle;

@@ -5,7 +5,6 @@
 #include <array>
 
 #include "hw/error.h"
-#include "observe/observers.h"
 #include "studies/kernel_phases.h"
 #include "studies/published.h"
 #include "traces/routing.h"
@@ -102,8 +101,6 @@ StudyResult run_operator(const StudyContext& context, const Integers& ranks_aske
                          const DispatchCase& setting, bool kernel_time, const OperatorRows& rows,
                          const MeasureOperator& measure) {
   check_moe_options(context, setting);
-  const auto phases = phases_of_kernel(rows.kernel);
-  if (context.observers != nullptr) context.observers->name_phases({phases.begin(), phases.end()});
   StudyResult result;
   result.input_files = routing_files(setting);
   for_each_ranks(context, ranks_asked, result, [&](int ranks, double from, double to) {

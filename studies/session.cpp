@@ -89,6 +89,7 @@ std::shared_ptr<npu::Program> Session::built_in(std::string_view name) {
   const auto image = firmware::kernel_image(name);
   if (image.empty()) throw InputError(fmt::format("no built-in kernel `{}`", name));
   if (profile_) profile_->name_phases(name, phases_of_kernel(name));
+  if (context_.observers != nullptr) context_.observers->name_phases(name, phases_of_kernel(name));
   return runtime_.load(npu::ElfImage::from_memory(image, fmt::format("{}.elf (built in)", name)));
 }
 

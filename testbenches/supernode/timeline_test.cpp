@@ -14,8 +14,9 @@
 #include "hw/error.h"
 #include "observe/observers.h"
 #include "observe/wave.h"
-#include "studies/dispatch.h"
+#include "studies/combine.h"
 #include "studies/gemm.h"
+#include "studies/kernel_phases.h"
 #include "testbenches/supernode/study_stand.h"
 
 namespace cm384::supernode {
@@ -60,6 +61,7 @@ Json timeline_of(const observe::TimelineOptions& options, const std::string& nam
   run(
       [&](Supernode& machine) {
         timeline = std::make_unique<observe::Timeline>(machine, scratch(name), options);
+        timeline->name_phases("dispatch", studies::phases_of_kernel("dispatch"));
         machine.trace_links([&](const LinkName& link) { return timeline->shows(link); });
       },
       [&] { timeline->finish(); }, batch, cores);
@@ -115,9 +117,40 @@ std::size_t overlaps(const std::vector<Slice>& a, const std::vector<Slice>& b, c
   }));
 }
 
+// A machine that runs dispatch, then combine: each has its own phases.
+TEST(Timeline, PhasesAreThoseOfTheKernelThatRuns) {
+  StudyStand stand;
+  std::unique_ptr<observe::Timeline> timeline;
+  studies::CombineCase setting;
+  setting.ranks = 4;
+  setting.batch = 4;
+  setting.hidden = 512;
+  setting.cores = 4;
+  setting.warmup = 0;
+  setting.iterations = 1;
+  setting.prepare = [&](Supernode& machine) {
+    timeline =
+        std::make_unique<observe::Timeline>(machine, scratch("kernels.json"), observe::TimelineOptions{});
+    for (const char* kernel : {"dispatch", "combine"})
+      timeline->name_phases(kernel, studies::phases_of_kernel(kernel));
+  };
+  studies::SimulatorCounts counts;
+  studies::measure_combine(stand.context(), setting, counts);
+  timeline->finish();
+  const auto lanes = lanes_of(Json::parse(read_compressed(scratch("kernels.json"))), 0);
+  const std::vector<Slice>& kernels = lanes.at("kernels");
+  ASSERT_EQ(kernels.size(), 2u);
+  EXPECT_EQ(kernels[0].name, "dispatch, launch 0");
+  EXPECT_EQ(kernels[1].name, "combine, launch 1");
+  std::set<std::string> of_dispatch, of_combine;
+  for (const Slice& slice : lanes.at("core 0 phase"))
+    (slice.begin < kernels[1].begin ? of_dispatch : of_combine).insert(slice.name);
+  EXPECT_THAT(of_dispatch, ::testing::UnorderedElementsAre("init", "send", "status", "wait", "copy"));
+  EXPECT_THAT(of_combine, ::testing::UnorderedElementsAre("init", "send", "wait", "sum"));
+}
+
 TEST(Timeline, LoadQuantiseAndSendOfSuccessiveTokensOverlap) {
   observe::TimelineOptions options;
-  options.phases = {"init", "send", "status", "wait", "copy"};
   options.cores = {0, 7};
   const Json timeline = timeline_of(options, "pipeline.json", 128, 48);
   const auto lanes = lanes_of(timeline, 0);

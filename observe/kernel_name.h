@@ -1,0 +1,13 @@
+// What the kernel of a launch is called.
+#pragma once
+
+#include <string>
+
+#include "npu_core/die/launch.h"
+
+namespace cm384::observe {
+
+// "dispatch" of "dispatch.elf (built in)" and of "my/dispatch.elf"; empty where nothing is known.
+std::string kernel_name(const npu::LaunchRecord& record);
+
+}  // namespace cm384::observe
