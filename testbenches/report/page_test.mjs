@@ -7,6 +7,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { merged, unaccounted } from '../../report/page/src/figures_of_rows.js';
 import { sweepOf } from '../../report/page/src/sweep.js';
 
 const [cm384, modules, chromiumPath] = process.argv.slice(2).map(path => resolve(path));
@@ -79,6 +80,15 @@ function testSweeps() {
     { field: 'ranks', series: [['batch 4', [8, 16, 32]], ['batch 8', [8]]] });
 }
 
+// Phases of all rows in one order that keeps each row's; what they leave of the latency is other.
+function testPhases() {
+  assert.deepEqual(merged([['dispatch', 'experts', 'combine'], ['pack', 'experts', 'sum']]), ['pack', 'dispatch', 'experts', 'sum', 'combine']);
+  assert.deepEqual(merged([['init', 'send', 'copy'], ['init', 'send', 'counts', 'copy']]), ['init', 'send', 'counts', 'copy']);
+  const row = { latency_us: { mean: 10 }, phases: [{ name: 'a', mean_us: 4 }, { name: 'b', mean_us: 5 }] };
+  assert.equal(unaccounted(row), 1);
+  assert.equal(unaccounted({ ...row, latency_us: 9.0001 }), 0, 'rounding is nothing');
+}
+
 // Every cell with a number holds a number of the file, and shows it with three digits at least.
 function sameNumbers(cells, values, what) {
   assert.equal(cells.length, values.length, what);
@@ -116,7 +126,7 @@ async function testDispatchPage(page) {
   const ids = await testFigures(page, ['latency-over-ranks', 'bandwidth-over-ranks', 'phases-by-row', 'latency-distribution-dispatch', 'latency-by-rank-dispatch', 'phases-by-rank-dispatch',
     'busy-die', 'busy-links', 'links-die-to-l1-chip', 'links-l1-chip-to-die', 'links-l1-chip-of-node-to-l2-chip', 'links-l2-chip-to-l1-chip-of-node']);
   const { invocation } = json('dispatch', 'result.json');
-  assert.equal(await page.textContent('#command'), `cm384 ${kDispatch.join(' ')} --out ${join(folder, 'dispatch')}`);
+  assert.equal(await page.textContent('#command'), `cm384 ${kDispatch.join(' ')} --out ${join(folder, 'dispatch')} --stats ${join(folder, 'stats.json')}`);
   assert.ok((await page.textContent('.facts')).includes(invocation.date.replace('T', ' ').replace('Z', ' UTC')) && Math.abs(Date.parse(invocation.date) - Date.now()) < 600e3, invocation.date);
   assert.equal((await linesOf(page, 'latency-over-ranks')).length, 4);
   sameNumbers(await cellsOf(page, 'rows'), json('dispatch', 'result.json').rows.flatMap(numbersOf), 'rows');
@@ -240,6 +250,7 @@ function testFigureFiles(ids) {
 
 try {
   testSweeps();
+  testPhases();
   testProfile();
   testProfileOfFlows();
   command('run', 'p2p', '--op', 'read,write', '--target', 'npu', '--volume', '0B', '--out', join(folder, 'p2p'));

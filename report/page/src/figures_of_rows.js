@@ -18,8 +18,9 @@ export function axisOfSweep(field, values) {
     axisLabel: { hideOverlap: true, ...(bytes ? { formatter: sizeText } : {}) } });
 }
 
-export function axisOfValues(unit, values, mayBeLog) {
-  return mayBeLog && spansMuch(values, 20) ? axis(unit, { type: 'log', nameGap: 44, axisLabel: { formatter: value => `${Number(value.toPrecision(3))}` } })
+// A logarithmic one where the values span `factor` and more.
+function axisOfValues(unit, values, factor) {
+  return spansMuch(values, factor) ? axis(unit, { type: 'log', nameGap: 44, axisLabel: { formatter: value => `${Number(value.toPrecision(3))}` } })
     : axis(unit, { type: 'value', min: 0, nameGap: 44 });
 }
 
@@ -53,7 +54,7 @@ export function quantity({ id, title, unit, rows, points, lines }) {
     note: many && shown.length > 1 ? 'Over ranks and counted iterations: the mean, and dotted the 99th percentile.' : lines.length > 1 ? 'Over ranks and counted iterations.' : '',
     option: base({ legend: legend({ show: names.length > 1 }), grid: { left: 64, right: 30, top: names.length > 4 ? 40 + 18 * Math.ceil(names.length / 2) : 40, bottom: 46 },
       tooltip: { trigger: 'item', confine: true, formatter: ({ seriesName, value }) => `${seriesName ? `${seriesName}: ` : ''}${short(value[1])} ${unit} at ${sweep.field === 'bytes' ? sizeText(value[0]) : value[0]}` },
-      xAxis: axisOfSweep(sweep.field, xs), yAxis: axisOfValues(unit, values, spansMuch(xs, 8)), series }) }];
+      xAxis: axisOfSweep(sweep.field, xs), yAxis: axisOfValues(unit, values, !spansMuch(xs, 8) ? Infinity : sweep.field === 'bytes' ? 4 : 20), series }) }];
 }
 
 function bars({ id, title, unit, rows, all, lines, published }) {
@@ -83,10 +84,23 @@ export function unaccounted(row) {
 
 export const withPhases = rows => rows.filter(row => Array.isArray(row.phases) && row.phases.length);
 
+// Names of all lists, each list's order kept as far as they agree.
+export function merged(lists) {
+  const all = [];
+  for (const list of lists) {
+    let place = 0;
+    for (const name of list) {
+      if (!all.includes(name)) all.splice(place, 0, name);
+      place = all.indexOf(name) + 1;
+    }
+  }
+  return all;
+}
+
 export function phases(rows) {
   const measured = withPhases(rows);
   if (!measured.length) return [];
-  const names = [...new Set(measured.flatMap(row => row.phases.map(phase => phase.name)))];
+  const names = merged(measured.map(row => row.phases.map(phase => phase.name)));
   const bar = (name, data, style = {}) => ({ name, type: 'bar', stack: 'phases', barMaxWidth: 22, ...style, data });
   const series = names.map(name => bar(name, measured.map(row => row.phases.find(phase => phase.name === name)?.mean_us ?? 0)));
   const rest = measured.map(unaccounted);
@@ -126,7 +140,7 @@ function published(points) {
         const point = points[dataIndex];
         return `${point.name}: ${short(point.predicted)} ${point.unit} predicted, ${short(point.published)} ${point.unit} published`;
       } },
-      xAxis: axis('predicted / published - 1', { type: 'value', axisLabel: { hideOverlap: true, formatter: value => `${Number((value * 100).toFixed(1))} %` } }),
+      xAxis: axis('predicted / published - 1', { type: 'value', boundaryGap: ['14%', '14%'], axisLabel: { formatter: value => `${Number((value * 100).toFixed(1))} %` } }),
       yAxis: axisOfRows(points.map(point => point.id)),
       series: [{ type: 'bar', barMaxWidth: 16, data: points.map(point => ({ value: point.error, label: { position: point.error < 0 ? 'left' : 'right' } })),
         label: { show: true, formatter: ({ value }) => percent(value) } }] }) }];

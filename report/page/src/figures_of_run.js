@@ -36,7 +36,7 @@ function distribution(kernel) {
 
 function byRank(kernel) {
   const ranks = ranksOf(kernel);
-  if (ranks.length < 2 || !kernel.launches.length) return [];
+  if (ranks.filter(values => values.length).length < 2) return [];
   const repeated = ranks.some(values => values.length > 1);
   const series = (name, share) => ({ name, type: 'scatter', symbolSize: ranks.length > 200 ? 4 : 7,
     data: ranks.map(values => (values.length ? percentile(values, share) : null)) });
@@ -49,7 +49,7 @@ function byRank(kernel) {
 
 function phases(kernel) {
   const count = Math.max(0, ...kernel.launches.map(launch => launch.phases_us.length));
-  if (!count || kernel.dies.length < 2) return [];
+  if (!count || new Set(kernel.launches.map(launch => launch.rank)).size < 2) return [];
   const launches = kernel.dies.map((_, rank) => kernel.launches.filter(launch => launch.rank === rank));
   const mean = (list, value) => list.reduce((sum, launch) => sum + value(launch), 0) / Math.max(1, list.length);
   const bar = (name, value, style = {}) => ({ name, type: 'bar', stack: 'phases', barCategoryGap: '10%', ...style, data: launches.map(list => mean(list, value)) });

@@ -31,7 +31,7 @@ export function buildRun(page, result) {
   if (run.invocation) page.append(element('p', { class: 'command', id: 'command' }, element('code', {}, run.invocation.command)));
   if (run.complete === false) page.append(element('p', { class: 'warning' }, 'This run was interrupted; the rows are what was known by then.'));
   page.append(facts([['date', date(run.invocation?.date)], ['seed', run.seed], ['rows', result.rows.length], ['parameters changed', Object.keys(run.machine_overrides ?? {}).length],
-    ['simulated', run.simulator ? `${run.simulator.simulated_us.toFixed(1)} us` : null], ['program', run.simulator?.build ? `${run.simulator.build.version} ${run.simulator.build.commit}` : null]]));
+    ['simulated', run.simulator ? `${run.simulator.simulated_us.toFixed(1)} us` : null], ['program', run.simulator?.build ? `${run.simulator.build.version} ${run.simulator.build.commit.replace('+', ' + ')}` : null]]));
   for (const note of run.notes ?? []) page.append(element('p', { class: 'remark' }, note));
   page.append(element('h2', {}, 'Rows'), rowsTable(result.flat));
   const overview = element('div', { class: 'figures', id: 'row-figures' });
