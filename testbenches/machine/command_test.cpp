@@ -124,6 +124,15 @@ TEST(Command, NoPublishedFigureBesideAChangedMachine) {
   EXPECT_TRUE(row["error"].is_null());
 }
 
+TEST(Command, ValidateSaysWhereTheMachineIsAnotherOne) {
+  EXPECT_EQ(stand_in("validate").errors, "");
+  EXPECT_THAT(
+      stand_in("validate --set die.aiv=40").errors,
+      HasSubstr(
+          "hold for the unchanged machine cloudmatrix384; this is cloudmatrix384, parameters changed: 1"));
+  EXPECT_THAT(stand_in("validate --machine node8").errors, HasSubstr("this is node8"));
+}
+
 TEST(Command, ValidateRunsWhatIsAskedFor) {
   expect_refused(cm384("validate --only zzz"), "--only: no figure's id begins with 'zzz'");
   expect_refused(cm384("validate --only t7-dispach-8"), "did you mean t7-dispatch-8?");
