@@ -12,7 +12,7 @@ namespace cm384::studies {
 
 // Facts of a finished run that the study does not know.
 struct RunFacts {
-  std::string study;
+  std::string study{};
   std::uint64_t seed = 1;
   double wall_s = 0;
   std::vector<std::string> arguments{};  // of `cm384`; empty: not known
