@@ -148,7 +148,12 @@ Json document_of(const sweeps::Plan& plan, const sweeps::SweepResult& result, co
   whole.passed = result.failed == 0;
   whole.input_files = {file};
   const hw::Machine machine = hw::load_machine(std::string(hw::kDefaultMachine));
-  Json document = studies::to_document(whole, machine, {.study = "sweep", .seed = 1, .wall_s = wall_s});
+  Json document = studies::to_document(whole, machine,
+                                       {.study = "sweep",
+                                        .seed = 1,
+                                        .wall_s = wall_s,
+                                        .arguments = {"sweep", file},
+                                        .date = studies::date_now()});
   if (plan.find) document["found"] = studies::to_json(result.found);
   return document;
 }

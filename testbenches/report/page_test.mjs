@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { merged, unaccounted } from '../../report/page/src/figures_of_rows.js';
-import { sweepOf } from '../../report/page/src/sweep.js';
+import { placesOf, quantities, sweepOf } from '../../report/page/src/sweep.js';
 
 const [cm384, modules, chromiumPath] = process.argv.slice(2).map(path => resolve(path));
 const { chromium } = createRequire(join(modules, 'x.js'))('playwright-core');
@@ -70,14 +70,20 @@ function testProfileOfFlows() {
 
 // A line joins rows that differ in one number, and no others.
 function testSweeps() {
-  const rows = list => list.map(conditions => ({ conditions }));
+  const rows = list => placesOf(list).map(places => ({ places }));
   const shape = list => sweepOf(rows(list)) && { field: sweepOf(rows(list)).field,
-    series: sweepOf(rows(list)).series.map(({ name, rows: points }) => [name, points.map(({ conditions }) => Object.values(conditions).at(-1))]) };
+    series: sweepOf(rows(list)).series.map(({ name, rows: points }) => [name, points.map(({ places }) => Object.values(places).at(-1))]) };
   assert.deepEqual(shape([{ path: 'a', bytes: 64 }, { path: 'b', bytes: 64 }, { path: 'b', bytes: 16 }, { path: 'a', bytes: 16 }]),
     { field: 'bytes', series: [['a', [16, 64]], ['b', [16, 64]]] });
   assert.deepEqual(shape([{ flow: 'fused', ranks: 8, batch: 4 }, { flow: 'basic', ranks: 8, batch: 4 }]), null, 'no number varies');
   assert.deepEqual(shape([{ batch: 4, ranks: 8 }, { batch: 4, ranks: 16 }, { batch: 4, ranks: 32 }, { batch: 8, ranks: 8 }]),
     { field: 'ranks', series: [['batch 4', [8, 16, 32]], ['batch 8', [8]]] });
+  // Quantities are numbers, in one unit.
+  assert.deepEqual(shape([{ 'link.latency': '50ns', 'link.rate': '7GB/s' }, { 'link.latency': '50ns', 'link.rate': '500MB/s' },
+    { 'link.latency': '1.5us', 'link.rate': '7GB/s' }, { 'link.latency': '1.5us', 'link.rate': '14GB/s' }]),
+    { field: 'link.rate, GB/s', series: [['link.latency 50 ns', [0.5, 7]], ['link.latency 1500 ns', [7, 14]]] });
+  assert.deepEqual(quantities(['1KiB', '1kB', '2B']), { unit: 'KiB', numbers: [1, 0.9765625, 0.001953125] });
+  for (const texts of [['50ns', '7GB/s'], ['50ns', 'flow'], ['50ns', 50], ['1.8.5 GHz'], []]) assert.equal(quantities(texts), null, texts.join());
 }
 
 // Phases of all rows in one order that keeps each row's; what they leave of the latency is other.

@@ -9,7 +9,7 @@ import { sweepOf } from './sweep.js';
 function rowsOf(results) {
   const keys = [...new Set(results.flatMap(({ rows }) => rows.map(row => row.key)))];
   return keys.flatMap(key => results.flatMap(({ name, rows }) => rows.filter(row => row.key === key)
-    .map(row => ({ ...row, run: name, plain: row.label, label: `${row.label} · ${name}`, conditions: { ...row.conditions, run: name } }))));
+    .map(row => ({ ...row, run: name, plain: row.label, label: `${row.label} · ${name}`, places: { ...row.places, run: name } }))));
 }
 
 // One bar a run for each row.

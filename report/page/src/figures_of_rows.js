@@ -41,7 +41,7 @@ export function quantity({ id, title, unit, rows, points, lines }) {
   const published = points.filter(point => measured.includes(rows[point.row]) && lines.some(({ path }) => path === point.field));
   const sweep = sweepOf(measured);
   if (!sweep) return [bars({ id, title, unit, rows: measured, all: rows, lines, published })];
-  const x = row => row.conditions[sweep.field];
+  const x = row => row.places[sweep.field];
   const many = sweep.series.length > 1;
   const shown = many ? lines.filter(({ name }) => name === 'mean' || name === 'p99' || lines.length === 1) : lines;
   const series = sweep.series.flatMap((one, index) => shown.map(({ name, path }, number) => ({ name: many ? one.name : name, type: 'line', symbolSize: 7,

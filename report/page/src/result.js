@@ -1,8 +1,10 @@
 // What the command put into the page, as the figures and tables take it.
 import { flatten } from './numbers.js';
+import { placesOf } from './sweep.js';
 
 export function resultOf(data) {
-  const rows = data.result.rows.map((row, index) => ({ ...row, label: data.labels[index], key: data.keys[index], conditions: data.conditions[index] }));
+  const places = placesOf(data.conditions);
+  const rows = data.result.rows.map((row, index) => ({ ...row, label: data.labels[index], key: data.keys[index], conditions: data.conditions[index], places: places[index] }));
   return { name: data.name, document: data.result, rows, flat: data.result.rows.map(row => flatten(row)), published: data.published,
     runs: data.profile?.runs ?? [], machine: data.profile?.machine ?? null };
 }
