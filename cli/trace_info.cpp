@@ -72,7 +72,7 @@ std::optional<Json> info_of_traffic(const std::string& path) {
   const auto source = traces::open_traffic(path);
   std::map<std::string, std::uint64_t> kinds;
   std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> operations;
-  std::uint64_t records = 0, dependencies = 0, remote = 0;
+  std::uint64_t records = 0, dependencies = 0, remote = 0, at_recorded_time = 0;
   Time first = Time::never(), last;
   std::map<traces::Unit, std::uint64_t> sources;
   TrafficRecord r;
@@ -80,8 +80,9 @@ std::optional<Json> info_of_traffic(const std::string& path) {
     if (interrupted() != 0) return std::nullopt;
     ++kinds[std::string(traces::name_of(r.kind))];
     dependencies += r.dependencies.size();
+    at_recorded_time += r.at_recorded_time() ? 1 : 0;
     first = std::min(first, r.start);
-    last = std::max(last, r.end);
+    if (r.kind != TrafficRecord::Kind::idle) last = std::max(last, r.end);
     if (!r.moves()) continue;
     auto& [count, bytes] = operations[std::string(traces::name_of(r.operation))];
     ++count;
@@ -95,6 +96,8 @@ std::optional<Json> info_of_traffic(const std::string& path) {
            {"study", source->header().study},
            {"records", records},
            {"dependencies", dependencies},
+           {"at_recorded_time",
+            records == 0 ? 0.0 : static_cast<double>(at_recorded_time) / static_cast<double>(records)},
            {"begin_us", records == 0 ? 0 : first.us()},
            {"end_us", last.us()},
            {"sources", sources.size()},

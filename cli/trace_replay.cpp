@@ -31,13 +31,16 @@ using traces::TrafficRecord;
 
 // What a replay's records come to.
 struct Tally {
-  std::uint64_t transactions = 0, bytes = 0;
+  std::uint64_t transactions = 0, bytes = 0, at_recorded_time = 0;
   Time recorded, replayed;  // end of the last one
   double worst = 0;         // of all: |replayed - recorded| / recorded, ends counted from the start
   std::uint64_t worst_record = 0;
   double latency_us = 0;  // sum, in the replay
 
   void add(std::uint64_t number, const TrafficRecord& r, Time start, Time end) {
+    at_recorded_time += r.at_recorded_time() ? 1 : 0;
+    // The machine is found idle some time after the last thing has happened.
+    if (r.kind == TrafficRecord::Kind::idle) return;
     recorded = std::max(recorded, r.end);
     replayed = std::max(replayed, end);
     if (r.end.ps > 0) {
@@ -63,6 +66,9 @@ constexpr std::array kFields{
     Field{"recorded_us", FieldType::number, "end of the last record, as recorded", true},
     Field{"replayed_us", FieldType::number, "the same in the replay", true},
     Field{"ratio", FieldType::number, "replayed over recorded end", true},
+    Field{"at_recorded_time", FieldType::ratio,
+          "share of the records that begin at their recorded time, because what they waited for is not known",
+          true},
     Field{"worst_error", FieldType::ratio, "largest difference of a record's end, over its recorded end",
           true},
     Field{"worst_record", FieldType::integer, "number of that record"},
@@ -78,6 +84,10 @@ studies::Row row_of(const std::string& mode, std::uint64_t finished, const Tally
           {"recorded_us", tally.recorded.us()},
           {"replayed_us", tally.replayed.us()},
           {"ratio", tally.recorded.ps == 0 ? Value() : Value(tally.replayed.us() / tally.recorded.us())},
+          {"at_recorded_time",
+           mode == "time"  ? 1.0
+           : finished == 0 ? 0.0
+                           : static_cast<double>(tally.at_recorded_time) / static_cast<double>(finished)},
           {"worst_error", tally.worst},
           {"worst_record", tally.worst_record},
           {"latency_us", tally.transactions == 0

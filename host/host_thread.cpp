@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 namespace cm384::host {
 
@@ -18,6 +19,7 @@ std::size_t HostThread::new_task() {
 }
 
 void HostThread::count(const std::shared_ptr<HostBarrier>& barrier) {
+  barrier->counter = this;
   barrier->number = barriers_.size();
   barriers_.push_back(barrier);
 }
@@ -60,6 +62,7 @@ void HostThread::handle(int, const sim::Event& event) {
       return meet(*barriers_[event.argument]);
     case kLeaveBarrier:
       waiting_ = false;
+      done(calls_.front(), event.at, event.at);
       calls_.pop_front();
       --unfinished_;
       die_.progressed();
@@ -96,16 +99,44 @@ void HostThread::next() {
     }
     case HostCall::Kind::barrier: {
       waiting_ = true;
-      HostThread& counter = *call.met->threads.front();
+      HostThread& counter = *call.met->counter;
       counter.die_.queue().push_from(die_.queue(), now + parameters_.message_latency, counter.unit_,
                                      kAtBarrier, call.met->number);
       return;
     }
   }
   if (waiting_) return;
+  done(calls_.front(), now, free_);  // what a function has put behind itself moved the list's entries
   calls_.pop_front();
   --unfinished_;
   if (!calls_.empty()) go_on(free_);
+}
+
+// A call is done with, and still stands in front: what is called meanwhile comes behind it. Functions are not
+// written down, only the calls that they make.
+void HostThread::done(const HostCall& call, Time begin, Time end) {
+  if (worked_off) worked_off(call, begin, end);
+  npu::DieTracer* const tracer = die_.tracer();
+  if (tracer == nullptr || call.kind == HostCall::Kind::function) return;
+  std::vector<std::uint64_t> words;
+  switch (call.kind) {
+    case HostCall::Kind::submit:
+      words.resize(2 + sizeof call.entry / sizeof(std::uint64_t));
+      words[0] = 0;
+      words[1] = call.stream;
+      std::memcpy(&words[2], &call.entry, sizeof call.entry);
+      break;
+    case HostCall::Kind::synchronize:
+      words = {1, call.stream};
+      break;
+    case HostCall::Kind::compute:
+      words = {2, static_cast<std::uint64_t>(call.time.ps)};
+      break;
+    default:
+      words = {3, static_cast<std::uint64_t>(call.met->counter->die_.number()), call.met->number,
+               call.met->expected};
+  }
+  tracer->host(npu::HostPoint::Kind::call, begin, end, words);
 }
 
 // False while the stream's queue is full, as far as the host has seen.
@@ -152,7 +183,7 @@ void HostThread::seen(std::uint32_t number) {
 
 // This thread counts those that have come; the last one's message lets all go.
 void HostThread::meet(HostBarrier& barrier) {
-  if (++barrier.arrived < barrier.threads.size()) return;
+  if (++barrier.arrived < barrier.expected) return;
   for (HostThread* thread : barrier.threads)
     thread->die_.queue().push_from(die_.queue(), die_.now() + parameters_.message_latency, thread->unit_,
                                    kLeaveBarrier);

@@ -32,8 +32,10 @@ struct HostTask {
 
 // Threads that meet; shared by their calls.
 struct HostBarrier {
-  std::vector<class HostThread*> threads;  // the first one counts
+  class HostThread* counter = nullptr;     // counts those that come
   std::size_t number = 0;                  // among those that it counts
+  std::size_t expected = 0;                // threads
+  std::vector<class HostThread*> threads;  // all of them, once the last one comes
   std::size_t arrived = 0;
 };
 
@@ -48,6 +50,7 @@ struct HostCall {
   Time time;                         // compute
   std::function<void()> function;    // function
   std::shared_ptr<HostBarrier> met;  // barrier
+  std::uint64_t record = 0;          // of a replay: the call's
 };
 
 class HostThread final : public supernode::Driver {
@@ -58,6 +61,11 @@ class HostThread final : public supernode::Driver {
   // Appends a call; an idle thread begins it at `at` or when it has done its earlier ones. Inside a function
   // of this thread the calls it makes come before those that stand behind the function.
   void call(HostCall call, Time at);
+  // It has done all its calls.
+  bool idle() const { return calls_.empty() && !armed_; }
+  // Told of every call as it is worked off, with when it began and when the thread may go on; a wait begins
+  // when it is over.
+  std::function<void(const HostCall& call, Time begin, Time end)> worked_off;
   // Makes this thread count those that come to `barrier`.
   void count(const std::shared_ptr<HostBarrier>& barrier);
   // Number of a new task, for a call that submits.
@@ -79,6 +87,7 @@ class HostThread final : public supernode::Driver {
 
   void next();
   void go_on(Time at);
+  void done(const HostCall& call, Time begin, Time end);
   bool submit(const HostCall& call);
   bool drained(std::uint32_t stream) const;
   void seen(std::uint32_t stream);

@@ -21,15 +21,28 @@ TrafficUnits units_of(traces::TrafficSource& source) {
     units.cores = std::max(units.cores, record.core + 1);
     for (const traces::Unit unit : {record.source, record.target})
       (unit.cpu ? units.sockets : units.dies).insert(unit.number);
+    if (!record.of_host()) continue;
+    units.add_host(record);
   }
   return units;
 }
 
+// Where the trace says that the machine was idle, what comes next is given once this one is.
 bool Replay::run() {
-  began_ = machine_.earliest();
-  feed();
-  if (done_) return true;
-  return machine_.run();
+  for (;;) {
+    began_ = machine_.earliest();
+    active_ = -1;
+    if (resting_) {
+      resting_ = false;
+      ++machine_.unfinished();
+      entries_.back().begun = began_;
+      happened(next_ - 1, Kind::completion, began_);
+    }
+    feed();
+    if (done_) return true;
+    if (!machine_.run()) return false;
+    if (done_) return true;
+  }
 }
 
 void Replay::check(const TrafficRecord& r) const {
@@ -57,7 +70,7 @@ void Replay::check(const TrafficRecord& r) const {
 void Replay::feed() {
   retire();
   TrafficRecord record;
-  while (!read_all_ && entries_.size() < options_.window) {
+  while (!read_all_ && !resting_ && entries_.size() < options_.window) {
     if (source_.next(record)) {
       enter(record);
       settle();
@@ -84,6 +97,7 @@ void Replay::enter(TrafficRecord& record) {
   std::swap(e.record, record);
   // Nothing begins before the replay does, whatever the delays.
   e.ready = began_;
+  if (e.record.of_host() && (enter_timeless(number) || (by_own_models() && enter_own(number)))) return;
   if (options_.mode == ReplayOptions::Mode::time || e.record.dependencies.empty()) {
     e.ready = std::max(began_, e.record.start);
   } else {
@@ -107,7 +121,11 @@ void Replay::enter(TrafficRecord& record) {
 void Replay::resolved(std::uint64_t number) {
   Entry& e = entry(number);
   const TrafficRecord& r = e.record;
-  if (r.kind == TrafficRecord::Kind::fill) {
+  if (by_own_models() && r.kind == TrafficRecord::Kind::given) {
+    post(r.source.number, e.ready, kGiven, number);
+  } else if (by_own_models() && r.kind == TrafficRecord::Kind::end && !r.words.empty()) {
+    post(r.source.number, e.ready, kBlockEnds, number);
+  } else if (r.kind == TrafficRecord::Kind::fill) {
     post(r.source.number, e.ready, kFill, number);
   } else if (!r.moves()) {
     e.begun = e.ready;
@@ -189,6 +207,9 @@ void Replay::retire() {
     const std::size_t slot = base_ % traces::kReach;
     if (slot >= past_.size()) past_.resize(slot + 1);
     past_[slot] = e.past;
+    const bool own =
+        e.record.kind == TrafficRecord::Kind::launch || e.record.kind == TrafficRecord::Kind::transfer;
+    if (own && !e.record.words.empty()) expected_.erase(key_of(e.record));
     if (options_.finished) options_.finished(e.record, e.begun, e.past.completed);
     entries_.pop_front();
     ++base_;

@@ -5,16 +5,25 @@
 // trace, one at a time, as the real one does, and everything below it is the machine's own model. A transfer
 // without a core is cut into pieces for all cores of its die and takes no turn in their order.
 //
+// What the trace tells of host threads, streams and kernels (traces/host_words.h) the machine's own models
+// do, by dependency: host threads make the recorded calls, task schedulers work off the entries, their copies
+// go through the SDMA engine's queues. Only the programs are missing: a block ends when what it waited for
+// last has happened.
+//
 // What is held is bounded: records under way, and three times of each of the last traces::kReach records. A
 // dependency between dies takes at least the machine's lookahead.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
+#include <memory>
 #include <set>
 #include <vector>
 
+#include "host/host_thread.h"
 #include "npu_core/pipes/pipe_observer.h"
 #include "supernode/supernode.h"
 #include "traces/traffic.h"
@@ -35,10 +44,13 @@ struct TrafficUnits {
   std::set<int> dies, sockets;
   int cores = 0;  // one more than the highest number of a core
   std::uint64_t records = 0;
+
+  // Those that entries of streams and meetings of host threads name.
+  void add_host(const traces::TrafficRecord& record);
 };
 TrafficUnits units_of(traces::TrafficSource& source);
 
-class Replay final : private supernode::Driver {
+class Replay final : private supernode::Driver, private npu::BlockRunner {
  public:
   // The machine must have all units of the trace. Both outlive the replay.
   Replay(supernode::Supernode& machine, traces::TrafficSource& source, ReplayOptions options);
@@ -50,7 +62,7 @@ class Replay final : private supernode::Driver {
   std::uint64_t finished() const { return base_; }
 
  private:
-  enum What : std::uint32_t { kLane, kFill, kCopy };
+  enum What : std::uint32_t { kLane, kFill, kCopy, kGiven, kCalls, kBlockEnds };
 
   struct Past {  // when a record got how far; never: not yet
     Time issued = Time::never(), arrived = Time::never(), completed = Time::never();
@@ -80,8 +92,30 @@ class Replay final : private supernode::Driver {
     bool armed = false;
   };
   struct CoreObserver;
+  // What the machine's own models do: of a block that begins its launch and number, of a copy its stream and
+  // how many that had before.
+  struct OwnKey {
+    int die = 0;
+    bool copy = false;
+    std::uint64_t of = 0, number = 0;
+    constexpr auto operator<=>(const OwnKey&) const = default;
+  };
+  // How far it got before its record was read.
+  struct Early {
+    Past past;
+    Time begun = Time::never();
+    std::uint64_t arrived = 0;  // bytes
+    Time last_arrival;
+  };
+  // What a transaction's id stands for: its entry, or what is known of one to come.
+  struct Subject {
+    std::uint64_t number = 0;
+    Entry* entry = nullptr;
+    Early* early = nullptr;
+  };
 
   void handle(int die, const sim::Event& event) override;
+  void task_finished(int die, const npu::TaskRecord& record) override;
   void feed();
   void enter(traces::TrafficRecord& record);
   void check(const traces::TrafficRecord& record) const;
@@ -97,11 +131,29 @@ class Replay final : private supernode::Driver {
   void fill(std::uint64_t number, int die, Time now);
   void start_next(int die, std::size_t lane);
   void start_copy(std::uint64_t number, int die);
-  void copy_issued(std::uint64_t number);
+  void copy_issued(sim::TransactionId id);
   void issued(int die, std::size_t lane, Time at);
   void completed(std::uint64_t number, int die, Time at);
   void arrived(std::uint64_t number, int die, std::uint32_t bytes, Time at);
   void retire();
+  // replay_host.cpp: what the machine's own models do
+  static OwnKey key_of(const traces::TrafficRecord& record);
+  Subject subject_of(sim::TransactionId id);
+  bool enter_timeless(std::uint64_t number);
+  bool enter_own(std::uint64_t number);
+  void expect(std::uint64_t number);
+  void begun(sim::TransactionId id, Time at);
+  void make_stream(const traces::TrafficRecord& record);
+  void register_kernel(const traces::TrafficRecord& record);
+  cm384_task task_of(std::uint64_t number, const traces::TrafficRecord& record, std::uint64_t stream) const;
+  void give(std::uint64_t number);
+  void hand_over(std::uint64_t number);
+  void make_call(std::uint64_t number);
+  void worked_off(int die, const HostCall& call, Time begin, Time end);
+  void end_block(std::uint64_t number);
+  void run_block(int die, const npu::BlockStart& block) override;
+  sim::TransactionId copy_begins(int die, std::uint32_t stream) override;
+  bool by_own_models() const { return options_.mode == ReplayOptions::Mode::dependency; }
   Entry& entry(std::uint64_t number) { return entries_[number - base_]; }
   Lane& lane(int die, std::size_t index) { return lanes_[static_cast<std::size_t>(die)][index]; }
 
@@ -114,9 +166,20 @@ class Replay final : private supernode::Driver {
   std::vector<int> next_core_;        // by die: that takes the next piece
   std::deque<Entry> entries_;         // from base_
   std::uint64_t base_ = 0, next_ = 0;
-  std::vector<Past> past_;                     // ring over kReach, grown as the trace goes on
-  std::deque<std::uint64_t> resolved_, told_;  // records to be looked at by settle()
-  int active_ = -1;                            // die whose event is being handled; -1: before the run
+  std::vector<Past> past_;                          // ring over kReach, grown as the trace goes on
+  std::deque<std::uint64_t> resolved_, told_;       // records to be looked at by settle()
+  int active_ = -1;                                 // die whose event is being handled; -1: before the run
+  std::vector<std::unique_ptr<HostThread>> hosts_;  // by die
+  std::vector<std::deque<std::uint64_t>> calls_;    // by die: for a host thread that ran out of them
+  std::map<OwnKey, std::uint64_t> expected_;        // records that the machine's own models bring forth
+  std::map<OwnKey, Early> early_;
+  std::map<std::pair<int, std::uint32_t>, std::uint64_t> copies_;   // begun, by die and stream
+  std::map<OwnKey, std::uint16_t> blocks_;                          // under way: their cores
+  std::map<OwnKey, std::uint64_t> ended_;                           // that end before they begin
+  std::map<std::pair<int, std::uint64_t>, std::uint32_t> kernels_;  // by die and number in the trace
+  std::map<std::array<std::uint64_t, 2>, std::shared_ptr<HostBarrier>> barriers_;  // by who counts, number
+  std::map<int, std::uint64_t> rings_;  // by die: bytes of streams at the end of memory
+  bool resting_ = false;                // all is given until the machine is idle
   bool read_all_ = false, done_ = false;
   Time began_{};
 };

@@ -64,19 +64,45 @@ Replay::Replay(supernode::Supernode& machine, traces::TrafficSource& source, Rep
     units_.resize(static_cast<std::size_t>(die) + 1);
     units_.back() = machine.attach(die, *this);
   }
+  calls_.resize(dies);
+  hosts_.resize(dies);
+  for (const int number : machine.dies()) {
+    npu::Die& die = machine.die(number);
+    die.sdma().issued.attach(
+        this, [](void* self, sim::TransactionId id) { static_cast<Replay*>(self)->copy_issued(id); });
+    if (!by_own_models()) continue;
+    die.stand_in(*this);
+    auto& host = hosts_[static_cast<std::size_t>(number)] = std::make_unique<HostThread>(machine, number);
+    host->worked_off = [this, number](const HostCall& call, Time begin, Time end) {
+      worked_off(number, call, begin, end);
+    };
+  }
   ++machine.unfinished();
   machine.follow_transactions();
   supernode::Probes& probes = machine.probes();
   probes.transaction_begun.attach(this, [](void* self, const npu::TransactionBegun& t) {
-    Entry& e = static_cast<Replay*>(self)->entry((t.id & kReplayNumber) - 1);
-    if (e.begun == Time::never()) e.begun = t.at;
+    static_cast<Replay*>(self)->begun(t.id, t.at);
   });
   probes.transaction_completed.attach(this, [](void* self, const npu::TransactionCompleted& t) {
-    static_cast<Replay*>(self)->completed((t.id & kReplayNumber) - 1, t.die, t.at);
+    auto& replay = *static_cast<Replay*>(self);
+    const Subject subject = replay.subject_of(t.id);
+    if (subject.early != nullptr) {
+      subject.early->past.completed = t.at;
+    } else {
+      replay.completed(subject.number, t.die, t.at);
+    }
   });
   probes.transaction_arrived.attach(
       this, [](void* self, sim::TransactionId id, int target, std::uint32_t bytes, Time at) {
-        static_cast<Replay*>(self)->arrived((id & kReplayNumber) - 1, target, bytes, at);
+        if (id == 0) return;  // a word of a task scheduler
+        auto& replay = *static_cast<Replay*>(self);
+        const Subject subject = replay.subject_of(id);
+        if (subject.early != nullptr) {
+          subject.early->arrived += bytes;
+          subject.early->last_arrival = at;
+        } else {
+          replay.arrived(subject.number, target, bytes, at);
+        }
       });
 }
 
@@ -100,9 +126,6 @@ std::vector<Replay::Lane>& Replay::lanes_of(int number) {
     pipes.add_observer(*observers_.back());
     pipes.forget_values();
   }
-  die.sdma().issued.attach(this, [](void* self, sim::TransactionId id) {
-    static_cast<Replay*>(self)->copy_issued((id & kReplayNumber) - 1);
-  });
   return lanes;
 }
 
@@ -161,7 +184,21 @@ void Replay::handle(int die, const sim::Event& event) {
     fill(event.argument, die, event.at);
     return;
   }
-  if (event.what == kCopy) return start_copy(event.argument, die);
+  switch (static_cast<What>(event.what)) {
+    case kCopy:
+      return start_copy(event.argument, die);
+    case kGiven:
+      return give(event.argument);
+    case kBlockEnds:
+      return end_block(event.argument);
+    case kCalls: {
+      std::deque<std::uint64_t>& late = calls_[static_cast<std::size_t>(die)];
+      for (; !late.empty(); late.pop_front()) make_call(late.front());
+      return;
+    }
+    default:
+      break;
+  }
   const auto index = static_cast<std::size_t>(event.argument);
   lane(die, index).armed = false;
   start_next(die, index);
@@ -189,10 +226,14 @@ void Replay::start_copy(std::uint64_t number, int die) {
                                 (static_cast<sim::TransactionId>(die + 1) << 48) | (number + 1));
 }
 
-void Replay::copy_issued(std::uint64_t number) {
-  Entry& e = entry(number);
-  active_ = e.record.source.number;
-  happened(number, Kind::issue, machine_.die(active_).now());
+void Replay::copy_issued(sim::TransactionId id) {
+  active_ = static_cast<int>(id >> 48) - 1;
+  const Subject subject = subject_of(id);
+  if (subject.early != nullptr) {
+    subject.early->past.issued = machine_.die(active_).now();
+    return;
+  }
+  happened(subject.number, Kind::issue, machine_.die(active_).now());
   settle();
   feed();
 }

@@ -153,6 +153,7 @@ void Runtime::host_barrier(const std::vector<int>& dies) {
   if (dies.empty()) return;
   machine_.use_one_thread();
   const auto met = std::make_shared<HostBarrier>();
+  met->expected = dies.size();
   for (const int die : dies) met->threads.push_back(&host_of(die));
   met->threads.front()->count(met);
   for (const int die : dies) {

@@ -41,9 +41,6 @@ TrafficRecorder::TrafficRecorder(supernode::Supernode& machine, traces::TrafficS
               npu::cube_shape(machine.parameters().cube_core), *this),
       log_([this](std::span<const std::uint64_t> words) { player_.play(words); }) {
   machine.keep_log(log_);
-  machine.probes().launch_given.attach(this, [](void* self, int die, std::uint32_t launch) {
-    static_cast<TrafficRecorder*>(self)->machine_.die(die).tracer()->launch_given(launch);
-  });
 }
 
 void TrafficRecorder::Numbers::grow() {
@@ -112,6 +109,7 @@ void TrafficRecorder::transaction_begun(const npu::TransactionBegun& t) {
   r.bytes = sdma ? t.bytes : t.burst_bytes;
   r.bursts = t.bursts;
   r.stride = t.bursts > 1 ? t.stride : 0;
+  if (t.stream != npu::TransactionBegun::kNoStream) r.words = {t.stream, t.copy_of_stream};
   add(r, t.dependencies, number);
 }
 
@@ -133,42 +131,31 @@ void TrafficRecorder::joined(const npu::JoinedAt& j) {
                                                    : TrafficRecord::Kind::end;
   r.start = r.end = j.at;
   r.source = r.target = {false, static_cast<std::uint16_t>(j.die)};
+  if (j.kind != npu::JoinedAt::Kind::barrier) r.words = {j.launch, j.block};
   add(r, j.dependencies, number);
-  if (j.kind == npu::JoinedAt::Kind::launch) {
-    const auto given = given_.find({j.die, j.launch});
-    if (given != given_.end()) {
-      const Host& host = given->second;
-      if (number - host.number <= traces::kReach)
-        r.dependencies.push_back({host.number, TrafficDependency::Kind::completion, j.at - host.at});
-    }
-  } else if (j.kind == npu::JoinedAt::Kind::end) {
-    given_.erase({j.die, j.launch});
-    ended_.emplace_back(number, j.at);
-  }
   pending(number).complete = true;
   flush();
 }
 
-// The host gives a launch after all ends it has seen: one point that joins them.
-void TrafficRecorder::launch_given(int die, std::uint32_t launch) {
-  if (!ended_.empty()) {
-    const std::uint64_t number = next_;
-    TrafficRecord& r = append(0);
-    r.kind = TrafficRecord::Kind::barrier;
-    r.source = r.target = {false, static_cast<std::uint16_t>(die)};
-    for (const auto& [end, at] : ended_) {
-      r.start = std::max(r.start, at);
-      if (number - end <= traces::kReach)
-        r.dependencies.push_back({end, TrafficDependency::Kind::completion, Time{}});
-    }
-    r.end = r.start;
-    host_ = {number, r.start};
-    host_saw_ends_ = true;
-    ended_.clear();
-    pending(number).complete = true;
-    flush();
+void TrafficRecorder::host_point(const npu::HostPoint& point) {
+  static_assert(static_cast<int>(TrafficRecord::Kind::call) - static_cast<int>(TrafficRecord::Kind::idle) ==
+                static_cast<int>(npu::HostPoint::Kind::call));
+  const std::uint64_t number = next_;
+  TrafficRecord& r = append(0);
+  r.kind = static_cast<TrafficRecord::Kind>(static_cast<int>(TrafficRecord::Kind::idle) +
+                                            static_cast<int>(point.kind));
+  r.start = point.start;
+  r.end = point.end;
+  r.source = r.target = {false, static_cast<std::uint16_t>(point.die)};
+  r.words.assign(point.words.begin(), point.words.end());
+  if (r.kind == TrafficRecord::Kind::idle) {
+    idle_ = number;
+    idle_at_ = r.start;
+  } else if (r.kind == TrafficRecord::Kind::given && number - idle_ <= traces::kReach) {
+    r.dependencies.push_back({idle_, TrafficDependency::Kind::completion, r.start - idle_at_});
   }
-  if (host_saw_ends_) given_[{die, launch}] = host_;
+  pending(number).complete = true;
+  flush();
 }
 
 void TrafficRecorder::flush() {

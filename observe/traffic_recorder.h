@@ -5,8 +5,6 @@
 // simulation only writes a log.
 #pragma once
 
-#include <map>
-#include <utility>
 #include <vector>
 
 #include "npu_core/causality/trace_player.h"
@@ -45,7 +43,7 @@ class TrafficRecorder final : private npu::CausalityListener {
   void transaction_begun(const npu::TransactionBegun& t) override;
   void transaction_completed(const npu::TransactionCompleted& t) override;
   void joined(const npu::JoinedAt& j) override;
-  void launch_given(int die, std::uint32_t launch) override;
+  void host_point(const npu::HostPoint& point) override;
   traces::TrafficRecord& append(sim::TransactionId id);
   void add(traces::TrafficRecord& record, std::span<const npu::Dependency> dependencies,
            std::uint64_t number);
@@ -60,15 +58,9 @@ class TrafficRecorder final : private npu::CausalityListener {
   std::vector<Pending> pending_;  // a ring, a power of two; entries keep their memory
   std::uint64_t written_ = 0;     // to the sink
   std::uint64_t next_ = 0;        // number of the next record
-  // The host gives launches once it has seen others end.
-  std::vector<std::pair<std::uint64_t, Time>> ended_;  // since it gave the last ones
-  struct Host {
-    std::uint64_t number = 0;
-    Time at;
-  };
-  std::map<std::pair<int, std::uint32_t>, Host> given_;  // by die and launch, not begun yet
-  Host host_;
-  bool host_saw_ends_ = false;
+  // The machine was last idle.
+  std::uint64_t idle_ = 0;
+  Time idle_at_;
   npu::TracePlayer player_;
   TraceThread log_;  // the last: its thread uses the others
 };

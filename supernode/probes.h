@@ -42,7 +42,6 @@ struct Probes {
   sim::Probe<const npu::TransactionCompleted&> transaction_completed;
   // Transaction, target die, bytes, time: of writes and atomic adds.
   sim::Probe<sim::TransactionId, int, std::uint32_t, Time> transaction_arrived;
-  sim::Probe<int, std::uint32_t> launch_given;             // by the host: die, number
   sim::Probe<int, const npu::LaunchRecord&> launch_begun;  // die; at the first instruction
   sim::Probe<int, const npu::LaunchRecord&> launch_ended;
   sim::Probe<int, const npu::TaskRecord&> task_ended;  // die; every entry of a stream

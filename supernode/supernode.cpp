@@ -243,9 +243,7 @@ ub::SubPlane& Supernode::plane(int number) const {
 
 std::uint32_t Supernode::launch(int die_number, npu::LaunchRequest request, Time at) {
   ++unfinished_;
-  const std::uint32_t number = die(die_number).launch(std::move(request), at);
-  if (probes_.launch_given) probes_.launch_given(die_number, number);
-  return number;
+  return die(die_number).launch(std::move(request), at);
 }
 
 const npu::LaunchRecord& Supernode::record(int die, std::uint32_t number) const {
@@ -300,6 +298,7 @@ void Supernode::keep_log(npu::TraceLog& log) {
   for (const auto& die : parts_->dies) {
     if (die) die->keep_log(log);
   }
+  log_idle();
 }
 
 void Supernode::trace_transactions() {
@@ -384,6 +383,7 @@ bool Supernode::run() {
     if (control.interrupted != nullptr && *control.interrupted != 0) return false;
     if (options_.progress) options_.progress(now(), counts().events);
   }
+  log_idle();
   return true;
 }
 

@@ -134,6 +134,7 @@ class Supernode final : private npu::DieListener {
   // A registry function for each die, sub-plane, and the sockets.
   std::vector<std::function<void(sim::Statistics&)>> declarations() const;
   void kernel_output(int die, int core, std::string_view text) override;
+  void log_idle() const;
   // Between windows: takes together what workers have by themselves.
   void settle();
   // Calls `tell` now, or where modules run side by side, once they have run: then in the order in which one

@@ -82,4 +82,10 @@ void Supernode::visit_statistics(const std::function<void(const sim::Statistics&
   }
 }
 
+// What is given from now on is given on a machine at rest.
+void Supernode::log_idle() const {
+  npu::DieTracer* const tracer = die(options_.dies.front()).tracer();
+  if (tracer != nullptr) tracer->host(npu::HostPoint::Kind::idle, earliest(), earliest());
+}
+
 }  // namespace cm384::supernode

@@ -5,13 +5,15 @@
 #include <array>
 #include <charconv>
 
+#include "traces/host_words.h"
 #include "traces/traffic_csv.h"
 #include "traces/traffic_file.h"
 
 namespace cm384::traces {
 namespace {
 
-constexpr std::array<std::string_view, 6> kKinds{"transfer", "fill", "compute", "barrier", "launch", "end"};
+constexpr std::array<std::string_view, kTrafficKinds> kKinds{
+    "transfer", "fill", "compute", "barrier", "launch", "end", "idle", "stream", "kernel", "given", "call"};
 constexpr std::array<std::string_view, 4> kOperations{"read", "write", "add-s32", "add-f32"};
 constexpr std::array<std::string_view, 3> kDependencies{"completion", "arrival", "issue"};
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 40;
@@ -58,6 +60,7 @@ std::string fault_of(const TrafficRecord& r, std::uint64_t number) {
   if (r.moves()) {
     if (std::string fault = transfer_fault(r); !fault.empty()) return fault;
   }
+  if (std::string fault = words_fault(r); !fault.empty()) return fault;
   for (const TrafficDependency& d : r.dependencies) {
     if (d.on >= number)
       return fmt::format("dependencies: record {} waits for {}; allowed: earlier ones", number, d.on);
@@ -72,6 +75,8 @@ std::string fault_of(const TrafficRecord& r, std::uint64_t number) {
 
 bool Selection::take(TrafficRecord& record, bool keep) {
   if (kept_.size() <= number_ % kReach) kept_.resize(number_ % kReach + 1);
+  keep = keep && record.kind < TrafficRecord::Kind::idle;
+  record.words.clear();
   if (keep) {
     std::erase_if(record.dependencies, [this](TrafficDependency& d) {
       const std::uint64_t kept = kept_[d.on % kReach];

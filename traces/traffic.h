@@ -18,6 +18,7 @@ namespace cm384::traces {
 // A dependency names a record at most so far back: what a replay keeps of the past is bounded by it.
 inline constexpr std::uint64_t kReach = std::uint64_t{1} << 22;
 inline constexpr std::uint32_t kMostDependencies = 1u << 16;
+inline constexpr std::uint8_t kTrafficKinds = 11;
 inline constexpr std::uint32_t kMostUnits = 2048;  // dies, and CPU sockets, that a trace may name
 
 // A die or a CPU socket.
@@ -44,9 +45,15 @@ struct TrafficRecord {
     transfer,  // one instruction of an MTE or of an SDMA engine
     fill,      // a cache line of a scalar unit, filled or written back
     compute,   // time without traffic
-    barrier,   // of a launch's blocks; takes no time itself, as the next two
-    launch,
-    end,
+    barrier,   // of a launch's blocks; takes no time itself, as all that follow but `call`
+    launch,    // a block of a kernel begins
+    end,       // and ends
+    // What the machine was given from outside (host_words.h).
+    idle,    // nothing was under way; what comes next was given from here on
+    stream,  // was made
+    kernel,  // was made known to a task scheduler
+    given,   // an entry comes to a stream without a call of the host
+    call,    // of a host thread
   };
   // What moves it.
   enum class Engine : std::uint8_t {
@@ -72,7 +79,14 @@ struct TrafficRecord {
   std::uint32_t bursts = 1;
   std::int64_t stride = 0;                      // from burst to burst
   std::vector<TrafficDependency> dependencies;  // none: begins at `start`
+  // Which entry of a stream a copy belongs to, which block of a launch begins or ends, and of kinds from
+  // `idle` on all they are: host_words.h. Empty in traces of versions before 3, and of others.
+  std::vector<std::uint64_t> words;
 
+  // A replay has the machine's own host threads, schedulers and SDMA engines do it.
+  bool of_host() const { return kind >= Kind::idle || !words.empty(); }
+  // It begins when it did, whatever the machine: what it waited for is not known.
+  bool at_recorded_time() const { return dependencies.empty() && !of_host(); }
   bool moves() const { return kind == Kind::transfer || kind == Kind::fill; }
   std::uint64_t total_bytes() const { return bytes * bursts; }
   bool operator==(const TrafficRecord&) const = default;
@@ -114,10 +128,11 @@ std::unique_ptr<TrafficSink> create_traffic(const std::string& path, const Traff
 std::string fault_of(const TrafficRecord& record, std::uint64_t number);
 
 // A part of a trace: takes records in turn, and makes dependencies of those kept point at each other again.
-// What a record waited for that is not kept is forgotten.
+// What a record waited for that is not kept is forgotten, and so are the host and the streams: without their
+// beginning they cannot be followed.
 class Selection {
  public:
-  // `record` as it stands in the part; false where it is not kept.
+  // `record` as it stands in the part; false where it is not kept, as what only the host is.
   bool take(TrafficRecord& record, bool keep);
 
  private:

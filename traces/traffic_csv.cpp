@@ -5,13 +5,14 @@
 #include <charconv>
 
 #include "hw/error.h"
+#include "traces/host_words.h"
 
 namespace cm384::traces {
 namespace {
 
-const std::vector<std::string> kColumns{"id",     "kind",      "start_ps", "end_ps",      "source", "core",
-                                        "target", "operation", "offset",   "bytes",       "bursts", "stride",
-                                        "lane",   "via",       "l2",       "dependencies"};
+const std::vector<std::string> kColumns{"id",     "kind",      "start_ps", "end_ps",       "source", "core",
+                                        "target", "operation", "offset",   "bytes",        "bursts", "stride",
+                                        "lane",   "via",       "l2",       "dependencies", "words"};
 enum Column : std::size_t {
   kId,
   kKind,
@@ -28,7 +29,8 @@ enum Column : std::size_t {
   kLane,
   kVia,
   kL2,
-  kDependencies
+  kDependencies,
+  kWords
 };
 constexpr std::int64_t kMost = std::int64_t{1} << 62;
 
@@ -113,17 +115,32 @@ void TrafficCsvWriter::add(const TrafficRecord& r) {
   for (const TrafficDependency& d : r.dependencies)
     dependencies +=
         fmt::format("{}{}:{}:{}", dependencies.empty() ? "" : " ", d.on, name_of(d.kind), d.delay.ps);
-  file_.write(fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", records_++, name_of(r.kind),
+  file_.write(fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", records_++, name_of(r.kind),
                           r.start.ps, r.end.ps, text_of(r.source), core_text(r), text_of(r.target),
                           name_of(r.operation), r.offset, r.bytes, r.bursts, r.stride, r.lane,
-                          r.by_ub ? "ub" : "", r.allocate ? "yes" : "no", dependencies));
+                          r.by_ub ? "ub" : "", r.allocate ? "yes" : "no", dependencies,
+                          fmt::join(r.words, " ")));
 }
 
 TrafficCsvReader::TrafficCsvReader(const std::string& path) : lines_(path) {
   if (!lines_.next(line_)) lines_.fail("header: the file is empty");
   const auto fields = split_fields(line_);
-  if (!std::equal(fields.begin(), fields.end(), kColumns.begin(), kColumns.end()))
+  words_ = fields.size() != kWords;
+  if (!std::equal(fields.begin(), fields.end(), kColumns.begin(),
+                  words_ ? kColumns.end() : kColumns.end() - 1))
     lines_.fail(fmt::format("header: '{}'; allowed: {}", line_.substr(0, 80), fmt::join(kColumns, ",")));
+}
+
+void TrafficCsvReader::read_words(const FieldReader& fields, TrafficRecord& r) const {
+  r.words.clear();
+  if (!words_ || fields.text(kWords).empty()) return;
+  for (const std::string_view text : split_fields(fields.text(kWords), ' ')) {
+    std::uint64_t word = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), word);
+    if (error != std::errc() || end != text.data() + text.size() || r.words.size() == kMostWords)
+      fields.fail(kWords, fmt::format("up to {} whole numbers, separated by blanks", kMostWords));
+    r.words.push_back(word);
+  }
 }
 
 bool TrafficCsvReader::next(TrafficRecord& r) {
@@ -131,12 +148,12 @@ bool TrafficCsvReader::next(TrafficRecord& r) {
     if (!lines_.next(line_)) return false;
   } while (line_.empty() || line_ == "\r");
   auto parts = split_fields(line_);
-  if (parts.size() != kColumns.size())
-    lines_.fail(fmt::format("line: {} fields; allowed: {}", parts.size(), kColumns.size()));
+  if (const std::size_t wanted = kWords + (words_ ? 1u : 0u); parts.size() != wanted)
+    lines_.fail(fmt::format("line: {} fields; allowed: {}", parts.size(), wanted));
   const FieldReader fields(lines_, std::move(parts), kColumns);
   if (fields.integer(kId, 0, kMost) != static_cast<std::int64_t>(records_))
     fields.fail(kId, fmt::format("{}, the record's number", records_));
-  r.kind = named<TrafficRecord::Kind>(fields, kKind, 6);
+  r.kind = named<TrafficRecord::Kind>(fields, kKind, kTrafficKinds);
   r.start.ps = fields.integer(kStart, 0, kMost);
   r.end.ps = fields.integer(kEnd, 0, kMost);
   r.source = unit_of(fields, kSource);
@@ -159,6 +176,7 @@ bool TrafficCsvReader::next(TrafficRecord& r) {
       r.dependencies.push_back(dependency_of(fields, text));
     }
   }
+  read_words(fields, r);
   if (const std::string fault = fault_of(r, records_); !fault.empty()) lines_.fail(fault);
   ++records_;
   return true;

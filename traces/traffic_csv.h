@@ -1,11 +1,12 @@
 // Traffic traces as CSV, one record per line:
 //
-//     id,kind,start_ps,end_ps,source,core,target,operation,offset,bytes,bursts,stride,lane,via,l2,dependencies
-//     7,transfer,1200,2500,die3,11,die4,write,4096,7680,1,0,0,,yes,2:completion:350 5:arrival:0
+//     id,kind,start_ps,end_ps,source,core,target,operation,offset,bytes,bursts,stride,lane,via,l2,dependencies,words
+//     7,transfer,1200,2500,die3,11,die4,write,4096,7680,1,0,0,,yes,2:completion:350 5:arrival:0,
 //
 // `id` counts from 0. `core` is empty where the die's cores share the transfer, `sdma` for the SDMA engine,
 // 50.fix for the fixpipe of cube core 50; `via` is `ub` where even the
-// sibling die is reached by the Unified Bus.
+// sibling die is reached by the Unified Bus. `words` are those of host_words.h, separated by blanks; files
+// without that column are read as well.
 #pragma once
 
 #include <string>
@@ -34,9 +35,12 @@ class TrafficCsvReader final : public TrafficSource {
   bool next(TrafficRecord& record) override;
 
  private:
+  void read_words(const FieldReader& fields, TrafficRecord& record) const;
+
   LineReader lines_;
   TrafficHeader header_;
   std::string line_;
+  bool words_ = true;  // the file has that column
   std::uint64_t records_ = 0;
 };
 

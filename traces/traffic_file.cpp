@@ -8,12 +8,13 @@
 
 #include "hw/error.h"
 #include "traces/bytes.h"
+#include "traces/host_words.h"
 
 namespace cm384::traces {
 namespace {
 
 constexpr std::string_view kMagic = "CM384TRC", kBlock = "BLK1", kIndex = "IDX1", kEnd = "CM384END";
-constexpr std::uint32_t kVersion = 2;
+constexpr std::uint32_t kVersion = 3;
 constexpr std::size_t kBlockBytes = 256u << 10;       // raw, about
 constexpr std::uint32_t kMostBlockBytes = 16u << 20;  // raw or compressed, that a reader takes
 constexpr std::uint32_t kMostHeaderBytes = 1u << 20;
@@ -27,10 +28,12 @@ std::uint32_t crc_of(std::string_view bytes) {
 }
 
 void encode(const TrafficRecord& r, std::uint64_t number, Time last, std::string& to) {
-  put_varint(to, static_cast<std::uint64_t>(r.kind) | static_cast<std::uint64_t>(r.operation) << 3 |
+  // Four bits of kind, of which the fourth came last.
+  const auto kind = static_cast<std::uint64_t>(r.kind);
+  put_varint(to, (kind & 7) | kind >> 3 << 11 | static_cast<std::uint64_t>(r.operation) << 3 |
                      std::uint64_t{r.by_ub} << 5 | std::uint64_t{r.allocate} << 6 |
                      std::uint64_t{r.source.cpu} << 7 | std::uint64_t{r.moves() && r.target.cpu} << 8 |
-                     static_cast<std::uint64_t>(r.engine) << 9);
+                     static_cast<std::uint64_t>(r.engine) << 9 | std::uint64_t{!r.words.empty()} << 12);
   put_zigzag(to, r.start.ps - last.ps);
   put_varint(to, static_cast<std::uint64_t>(r.end.ps - r.start.ps));
   put_varint(to, r.source.number);
@@ -48,6 +51,9 @@ void encode(const TrafficRecord& r, std::uint64_t number, Time last, std::string
     put_varint(to, (number - d.on) << 2 | static_cast<std::uint64_t>(d.kind));
     put_zigzag(to, d.delay.ps);
   }
+  if (r.words.empty()) return;
+  put_varint(to, r.words.size());
+  for (const std::uint64_t word : r.words) put_varint(to, word);
 }
 
 }  // namespace
@@ -246,14 +252,15 @@ void TrafficFileReader::decode(TrafficRecord& r) {
     fail(block_, fmt::format("block: record {}, byte {} of its data: {}", number_, at_, what));
   };
   const std::uint64_t bits = bytes.varint();
-  if ((bits & 7) > 5 || bits >> 9 > 2) bad("kind: unknown");
-  r.kind = static_cast<TrafficRecord::Kind>(bits & 7);
+  const std::uint64_t kind = (bits & 7) | (bits >> 11 & 1) << 3;
+  if (kind >= kTrafficKinds || (bits >> 9 & 3) > 2 || bits >> 13 != 0) bad("kind: unknown");
+  r.kind = static_cast<TrafficRecord::Kind>(kind);
   r.operation = static_cast<sim::Operation>(bits >> 3 & 3);
   r.by_ub = (bits >> 5 & 1) != 0;
   r.allocate = (bits >> 6 & 1) != 0;
   r.source.cpu = (bits >> 7 & 1) != 0;
   r.target.cpu = (bits >> 8 & 1) != 0;
-  r.engine = static_cast<TrafficRecord::Engine>(bits >> 9);
+  r.engine = static_cast<TrafficRecord::Engine>(bits >> 9 & 3);
   // Sums wrap where a file is damaged; the check below refuses what comes out.
   r.start.ps = static_cast<std::int64_t>(static_cast<std::uint64_t>(last_.ps) +
                                          static_cast<std::uint64_t>(bytes.zigzag()));
@@ -284,6 +291,12 @@ void TrafficFileReader::decode(TrafficRecord& r) {
     const Time delay{bytes.zigzag()};
     if ((back & 3) > 2 || back >> 2 == 0 || back >> 2 > number_) bad("dependencies: out of range");
     r.dependencies.push_back({number_ - (back >> 2), static_cast<TrafficDependency::Kind>(back & 3), delay});
+  }
+  r.words.clear();
+  if ((bits >> 12 & 1) != 0) {
+    const std::uint64_t words = bytes.varint();
+    if (words > kMostWords) bad(fmt::format("words: {} of them; allowed: {}", words, kMostWords));
+    for (std::uint64_t k = 0; k < words && bytes.good(); ++k) r.words.push_back(bytes.varint());
   }
   if (!bytes.good()) bad("ends before the record does");
   if (const std::string fault = fault_of(r, number_); !fault.empty()) bad(fault);

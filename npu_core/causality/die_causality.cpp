@@ -44,7 +44,8 @@ void DieCausality::add_before(const Before& before, Time since, Time now) {
   }
 }
 
-void DieCausality::tell(std::uint16_t core, sim::TransactionId id, const TransactionStart& start, Time now) {
+TransactionBegun DieCausality::told(std::uint16_t core, sim::TransactionId id, const TransactionStart& start,
+                                    Time now) {
   TransactionBegun begun;
   begun.id = id;
   begun.address = start.address;
@@ -59,7 +60,7 @@ void DieCausality::tell(std::uint16_t core, sim::TransactionId id, const Transac
   begun.allocate = start.allocate;
   begun.engine = start.engine;
   begun.dependencies = dependencies_;
-  listener_.transaction_begun(begun);
+  return begun;
 }
 
 void DieCausality::begun(std::uint16_t core, sim::TransactionId id, const TransactionStart& start, bool local,
@@ -73,7 +74,7 @@ void DieCausality::begun(std::uint16_t core, sim::TransactionId id, const Transa
       add_flags(offset + b * static_cast<std::uint64_t>(start.stride), start.burst_bytes,
                 cores_[core].polled(), now);
   }
-  tell(core, id, start, now);
+  listener_.transaction_begun(told(core, id, start, now));
 }
 
 void DieCausality::copy_begun(sim::TransactionId id, const TransactionStart& start, const CopyStart& copy,
@@ -84,15 +85,20 @@ void DieCausality::copy_begun(sim::TransactionId id, const TransactionStart& sta
   if (const auto bell = doorbells_.find(copy.queue); bell != doorbells_.end() && bell->second.on != 0)
     dependencies_.push_back(
         {bell->second.on, bell->second.kind, (now - copy.taken) + (copy.rung - Time{bell->second.at_ps})});
-  if (copy.number != CopyStart::kNoStream) {
-    Stream& stream = streams_[copy.number];
-    add_before(stream.last, stream.turn, now);
-    stream.now.on = id;
+  Stream* const stream = copy.number == CopyStart::kNoStream ? nullptr : &streams_[copy.number];
+  if (stream != nullptr) {
+    add_before(stream->last, stream->turn, now);
+    stream->now.on = id;
   }
   if (local && start.operation == sim::Operation::read)
     add_flags(cm384_gm_offset(start.address), std::min(start.bytes, kMostPolledLines * kLine), false, now);
   copying_[copy.channel] = {id, now, now};
-  tell(kSdmaCore, id, start, now);
+  TransactionBegun begun = told(kSdmaCore, id, start, now);
+  if (stream != nullptr) {
+    begun.stream = copy.number;
+    begun.copy_of_stream = stream->copies++;
+  }
+  listener_.transaction_begun(begun);
 }
 
 void DieCausality::completed(std::uint16_t core, sim::TransactionId id, Time at) {
@@ -127,6 +133,7 @@ void DieCausality::task_ended(std::uint32_t number, Time at) {
   Stream& stream = streams_[number];
   if (stream.now.on != 0) stream.last = stream.now;
   stream.last.free = at;
+  std::erase_if(stream_of_, [number](const auto& launch) { return launch.second == number; });
 }
 
 void DieCausality::filled(sim::TransactionId id, const LocalAccess& access, std::int64_t cycle, Time end) {
@@ -215,15 +222,15 @@ void DieCausality::written_by_device(std::uint64_t offset, sim::TransactionId tr
   last_write_ = {transaction, at.ps, 0, DependencyKind::issue, Cause::Class::foreign};
 }
 
-Moment DieCausality::node(sim::TransactionId id, JoinedAt::Kind kind, std::uint32_t launch, Time at) {
-  listener_.joined({id, die_, kind, launch, at, dependencies_});
+Moment DieCausality::node(sim::TransactionId id, JoinedAt::Kind kind, const Block& block, Time at) {
+  listener_.joined({id, die_, kind, block.launch, block.index, at, dependencies_});
   return {clock_.tick_at_or_after(at), {id, at.ps, 0, DependencyKind::completion, Cause::Class::node}};
 }
 
-void DieCausality::block_begun(sim::TransactionId id, std::uint32_t launch, std::uint16_t core, bool first,
-                               Time at) {
+void DieCausality::block_begun(sim::TransactionId id, std::uint32_t launch, std::uint32_t index,
+                               std::uint16_t core, Time at) {
   dependencies_.clear();
-  if (first && under_way_.empty()) {
+  if (index == 0 && under_way_.empty()) {
     for (auto& of_kind : at_barrier_) {
       for (auto& waiting : of_kind) waiting.clear();
     }
@@ -231,25 +238,20 @@ void DieCausality::block_begun(sim::TransactionId id, std::uint32_t launch, std:
   }
   if (const auto stream = stream_of_.find(launch); stream != stream_of_.end())
     add_before(streams_[stream->second].last, streams_[stream->second].turn, at);
-  under_way_[launch].push_back(core);
-  cores_[core].begin(node(id, JoinedAt::Kind::launch, launch, at));
+  under_way_[core] = {launch, index};
+  cores_[core].begin(node(id, JoinedAt::Kind::launch, {launch, index}, at));
 }
 
-void DieCausality::launch_ended(sim::TransactionId id, std::uint32_t launch, Time at) {
+void DieCausality::block_ended(sim::TransactionId id, std::uint16_t core, Time at) {
   dependencies_.clear();
-  const std::vector<std::uint16_t> cores = std::move(under_way_[launch]);
-  under_way_.erase(launch);
-  std::int64_t last = 0;
-  for (const std::uint16_t core : cores) last = std::max(last, cores_[core].moment().cycle);
-  for (const std::uint16_t core : cores) {
-    const Moment& end = cores_[core].moment();
-    for (const Cause& cause : end.causes())
-      dependencies_.push_back(dependency(cause, cause.slack + last - end.cycle, at));
-  }
-  node(id, JoinedAt::Kind::end, launch, at);
-  if (const auto stream = stream_of_.find(launch); stream != stream_of_.end()) {
-    streams_[stream->second].now = {id, at, at};
-    stream_of_.erase(stream);
+  const Block block = under_way_[core];
+  under_way_.erase(core);
+  add_causes(cores_[core].moment(), at);
+  node(id, JoinedAt::Kind::end, block, at);
+  // What its stream's next entry waits for: the last block to end.
+  if (const auto stream = stream_of_.find(block.launch); stream != stream_of_.end()) {
+    Before& now = streams_[stream->second].now;
+    if (now.on == 0 || now.at <= at) now = {id, at, at};
   }
 }
 
@@ -273,7 +275,7 @@ void DieCausality::barrier(sim::TransactionId id, std::uint32_t flag, bool cube,
       dependencies_.push_back(dependency(causes[c], causes[c].slack + last - waiting[k].cycle, at));
   }
   waiting.erase(waiting.begin(), waiting.begin() + static_cast<std::ptrdiff_t>(count));
-  const Moment all = node(id, JoinedAt::Kind::barrier, 0, at);
+  const Moment all = node(id, JoinedAt::Kind::barrier, {}, at);
   for (const std::uint16_t core : cores) {
     if (of_kind(core)) cores_[core].cross_core_flag(flag, all);
   }

@@ -29,7 +29,7 @@ class CausalityListener {
   virtual void transaction_begun(const TransactionBegun& begun) = 0;
   virtual void transaction_completed(const TransactionCompleted& completed) = 0;
   virtual void joined(const JoinedAt& joined) = 0;
-  virtual void launch_given(int die, std::uint32_t launch) = 0;
+  virtual void host_point(const HostPoint& point) = 0;
 
  protected:
   ~CausalityListener() = default;
@@ -45,9 +45,11 @@ class DieCausality {
   void add_cores(std::size_t count, bool cube);
   PipeObserver& core(std::uint16_t number) { return cores_[number]; }
 
-  // A core is given a block of a launch; `first`: of its blocks. `id` is of the point in time itself.
-  void block_begun(sim::TransactionId id, std::uint32_t launch, std::uint16_t core, bool first, Time at);
-  void launch_ended(sim::TransactionId id, std::uint32_t launch, Time at);
+  // A core is given block `index` of a launch; its last instruction has retired. `id` is of the point in time
+  // itself.
+  void block_begun(sim::TransactionId id, std::uint32_t launch, std::uint32_t index, std::uint16_t core,
+                   Time at);
+  void block_ended(sim::TransactionId id, std::uint16_t core, Time at);
 
   // A transaction whose first request leaves now; of a core, or of the SDMA engine.
   void begun(std::uint16_t core, sim::TransactionId id, const TransactionStart& start, bool local, Time now);
@@ -99,6 +101,10 @@ class DieCausality {
     Before last;  // what its last entry with a transaction or a launch came to
     Before now;   // the entry under way
     Time turn;
+    std::uint32_t copies = 0;
+  };
+  struct Block {
+    std::uint32_t launch = 0, index = 0;
   };
 
   // Until `until` a cause with so much slack lay so far back.
@@ -108,8 +114,8 @@ class DieCausality {
   void add_before(const Before& before, Time since, Time now);
   void add_flags(std::uint64_t offset, std::uint64_t bytes, bool polled, Time now);
   void add_last_writer(sim::TransactionId writer);
-  Moment node(sim::TransactionId id, JoinedAt::Kind kind, std::uint32_t launch, Time at);
-  void tell(std::uint16_t core, sim::TransactionId id, const TransactionStart& start, Time now);
+  Moment node(sim::TransactionId id, JoinedAt::Kind kind, const Block& block, Time at);
+  TransactionBegun told(std::uint16_t core, sim::TransactionId id, const TransactionStart& start, Time now);
 
   int die_;
   Clock clock_;
@@ -121,8 +127,8 @@ class DieCausality {
   LineTable lines_;
   std::array<std::array<std::vector<Moment>, kFlags>, 2> at_barrier_;   // by kind of core
   std::map<std::pair<std::uint16_t, std::uint32_t>, Moment> for_cube_;  // by cube core and flag
-  std::map<std::uint32_t, std::vector<std::uint16_t>> under_way_;       // cores of each launch
-  std::map<std::uint32_t, std::uint32_t> stream_of_;                    // by launch
+  std::map<std::uint16_t, Block> under_way_;                            // by core
+  std::map<std::uint32_t, std::uint32_t> stream_of_;                    // by launch, of those under way
   std::map<std::uint32_t, Stream> streams_;
   std::map<std::uint16_t, Cause> doorbells_;           // by SDMA queue: its last one
   std::map<std::uint16_t, Before> queues_, channels_;  // of the SDMA engine: the last copy

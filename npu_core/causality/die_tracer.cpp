@@ -12,6 +12,12 @@ std::vector<CoreTracer*> DieTracer::add_cores(std::size_t count, bool cube) {
   return made;
 }
 
+void DieTracer::host(HostPoint::Kind kind, Time start, Time end, std::span<const std::uint64_t> words) {
+  std::vector<std::uint64_t> all{static_cast<std::uint64_t>(start.ps), static_cast<std::uint64_t>(end.ps)};
+  all.insert(all.end(), words.begin(), words.end());
+  log_.put_all({TraceEntry::host, 0, die_, 0, static_cast<std::uint16_t>(kind)}, all);
+}
+
 // A core's number fits a bit of one of two words: a die has at most 128.
 void DieTracer::barrier(std::uint32_t flag, bool cube, const std::vector<std::uint16_t>& cores, Time at) {
   std::uint64_t low = 0, high = 0;

@@ -3,11 +3,13 @@
 
 #include <cstdint>
 #include <deque>
+#include <span>
 #include <vector>
 
 #include "npu_core/causality/trace_log.h"
 #include "npu_core/core_socket.h"
 #include "npu_core/device_socket.h"
+#include "npu_core/die/launch.h"
 #include "npu_core/pipes/pipe_observer.h"
 #include "sim/transaction.h"
 
@@ -63,13 +65,13 @@ class DieTracer {
   // The die's next cores are of this kind; returns their observers, which stay where they are.
   std::vector<CoreTracer*> add_cores(std::size_t count, bool cube);
 
-  void block_begun(std::uint32_t launch, std::uint16_t core, bool first, Time at) {
-    put(TraceEntry::block_begun, core, first ? 1 : 0, new_id(), launch, at.ps);
+  // A core is given block `index` of a launch; its last instruction has retired at `at`.
+  void block_begun(std::uint32_t launch, std::uint32_t index, std::uint16_t core, Time at) {
+    put(TraceEntry::block_begun, core, 0, new_id(), launch, index, at.ps);
   }
-  void launch_given(std::uint32_t launch) { put(TraceEntry::launch_given, 0, 0, launch); }
-  void launch_ended(std::uint32_t launch, Time at) {
-    put(TraceEntry::launch_ended, 0, 0, new_id(), launch, at.ps);
-  }
+  void block_ended(std::uint16_t core, Time at) { put(TraceEntry::block_ended, core, 0, new_id(), at.ps); }
+  // What the die's streams and its host thread are given.
+  void host(HostPoint::Kind kind, Time start, Time end, std::span<const std::uint64_t> words = {});
   // A core's transaction, whose first request leaves now. `local`: to the die's own memory.
   void begun(std::uint16_t core, sim::TransactionId id, const TransactionStart& start, bool local, Time now) {
     put(TraceEntry::begun, core, small_of(start, local), id, start.address, start.bytes,

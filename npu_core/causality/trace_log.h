@@ -4,6 +4,7 @@
 // So the simulation pays for a few stores an event, and the order of entries alone decides what comes out.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -28,8 +29,7 @@ struct TraceEntry {
     // A die.
     cores,
     block_begun,
-    launch_given,
-    launch_ended,
+    block_ended,
     begun,
     completed,
     filled,
@@ -50,6 +50,8 @@ struct TraceEntry {
     rung,
     task_begun,
     task_ended,
+    // What it is given from outside: kind, start, end, and words of the kind's own.
+    host,
   };
   Kind kind{};
   std::uint8_t words = 0;
@@ -71,6 +73,13 @@ class TraceLog {
              std::uint64_t{entry.die} << 16 | std::uint64_t{entry.core} << 32 |
              std::uint64_t{entry.small} << 48;
     ((*at_++ = static_cast<std::uint64_t>(words)), ...);
+  }
+  // The same with words that are counted only now: at most 255.
+  void put_all(TraceEntry entry, std::span<const std::uint64_t> words) {
+    if (static_cast<std::size_t>(end_ - at_) < words.size() + 1) turn();
+    *at_++ = std::uint64_t{entry.kind} | std::uint64_t{words.size()} << 8 | std::uint64_t{entry.die} << 16 |
+             std::uint64_t{entry.core} << 32 | std::uint64_t{entry.small} << 48;
+    at_ = std::copy(words.begin(), words.end(), at_);
   }
   static TraceEntry entry_of(std::uint64_t word) {
     return {static_cast<TraceEntry::Kind>(word & 0xff), static_cast<std::uint8_t>(word >> 8),

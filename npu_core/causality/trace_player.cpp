@@ -36,7 +36,11 @@ void TracePlayer::play(std::span<const std::uint64_t> words) {
     if (dies_.size() <= entry.die) dies_.resize(entry.die + std::size_t{1});
     auto& die = dies_[entry.die];
     if (!die) die = std::make_unique<DieCausality>(entry.die, clock_, vector_, cube_, listener_);
-    if (entry.kind <= TraceEntry::polled) {
+    if (entry.kind == TraceEntry::host) {
+      const std::span<const std::uint64_t> rest(w + 2, entry.words - std::size_t{2});
+      listener_.host_point(
+          {entry.die, static_cast<HostPoint::Kind>(entry.small), time_of(w[0]), time_of(w[1]), rest});
+    } else if (entry.kind <= TraceEntry::polled) {
       of_core(entry, w, die->core(entry.core));
     } else if (entry.kind < TraceEntry::first_of_devices) {
       of_die(entry, w, *die);
@@ -86,11 +90,9 @@ void TracePlayer::of_die(const TraceEntry& e, const std::uint64_t* w, DieCausali
     case TraceEntry::cores:
       return die.add_cores(w[0], e.small != 0);
     case TraceEntry::block_begun:
-      return die.block_begun(w[0], low_of(w[1]), e.core, e.small != 0, time_of(w[2]));
-    case TraceEntry::launch_given:
-      return listener_.launch_given(e.die, low_of(w[0]));
-    case TraceEntry::launch_ended:
-      return die.launch_ended(w[0], low_of(w[1]), time_of(w[2]));
+      return die.block_begun(w[0], low_of(w[1]), low_of(w[2]), e.core, time_of(w[3]));
+    case TraceEntry::block_ended:
+      return die.block_ended(w[0], e.core, time_of(w[1]));
     case TraceEntry::begun: {
       TransactionStart start = start_of(e, w);
       start.burst_bytes = static_cast<std::uint32_t>(w[3] >> 32);

@@ -111,6 +111,11 @@ void Devices::launch(LaunchRequest request, std::uint32_t number, Time at) {
   // An entry can only stand behind those that are there before it.
   last_launch_ = std::max(last_launch_, at);
   scheduler_.submit_at(0, task, last_launch_);
+  if (DieTracer* tracer = die_.tracer()) {
+    std::array<std::uint64_t, 1 + CM384_QUEUE_ENTRY_BYTES / 8> words{};
+    std::memcpy(&words[1], &task, sizeof task);
+    tracer->host(HostPoint::Kind::given, last_launch_, last_launch_, words);
+  }
 }
 
 std::uint64_t Devices::doorbell(std::size_t queue) const {
@@ -158,6 +163,7 @@ void Devices::trace() {
     die.tracer()->copy_ended(record.queue, record.channel, record.ended,
                              record.ended + die.parameters().sdma.descriptor_gap);
   });
+  scheduler_.tell_all();
 }
 
 // --- the cores, for the scheduler
@@ -176,7 +182,6 @@ void Devices::kernel_started(const LaunchRecord& record) {
   die_.listener().launch_started(die_.number(), record);
 }
 void Devices::kernel_finished(const LaunchRecord& record) {
-  if (DieTracer* tracer = die_.tracer()) tracer->launch_ended(record.launch, die_.now());
   die_.listener().launch_finished(die_.number(), record);
 }
 void Devices::task_decoded(const TaskRecord& record) {
@@ -186,6 +191,22 @@ void Devices::task_decoded(const TaskRecord& record) {
 void Devices::task_finished(const TaskRecord& record) {
   if (DieTracer* tracer = die_.tracer()) tracer->task_ended(record.stream, record.completed);
   die_.listener().task_finished(die_.number(), record);
+}
+
+void Devices::stream_made(std::uint32_t number, const QueueRing& ring) {
+  DieTracer* const tracer = die_.tracer();
+  if (tracer == nullptr || number == 0) return;  // the default stream is there on every die
+  tracer->host(
+      HostPoint::Kind::stream, die_.now(), die_.now(),
+      std::array<std::uint64_t, 4>{number, ring.entry_offset(0), ring.completions_offset(), ring.depth()});
+}
+
+void Devices::kernel_registered(std::uint32_t number, const LaunchRequest& kernel) {
+  DieTracer* const tracer = die_.tracer();
+  if (tracer == nullptr) return;
+  std::vector<std::uint64_t> words{number, static_cast<std::uint64_t>(kernel.type)};
+  words.insert(words.end(), kernel.cores.begin(), kernel.cores.end());
+  tracer->host(HostPoint::Kind::kernel, die_.now(), die_.now(), words);
 }
 
 void Devices::declare_statistics(sim::Statistics& to, const sim::StatisticPath& at) const {

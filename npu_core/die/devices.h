@@ -90,6 +90,8 @@ class Devices final : private CoreArray {
   void kernel_finished(const LaunchRecord& record) override;
   void task_decoded(const TaskRecord& record) override;
   void task_finished(const TaskRecord& record) override;
+  void stream_made(std::uint32_t number, const QueueRing& ring) override;
+  void kernel_registered(std::uint32_t number, const LaunchRequest& kernel) override;
 
   Die& die_;
   std::uint64_t doorbells_;  // offset of the first one

@@ -89,6 +89,7 @@ std::uint32_t Die::launch(LaunchRequest request, Time at) {
 }
 
 void Die::block_ended(Core& core) {
+  if (tracer_) tracer_->block_ended(core.number(), core.last_retired());
   devices_.scheduler().block_ended(core.number(), core.last_retired(), core.phase_totals());
 }
 
@@ -281,7 +282,8 @@ sim::TransactionId Die::new_transaction(std::uint16_t core, const TransactionSta
 }
 
 sim::TransactionId Die::new_copy(const TransactionStart& start, const CopyStart& copy) {
-  const sim::TransactionId id = new_id();
+  const bool stands_in = runner_ != nullptr && copy.number != CopyStart::kNoStream;
+  const sim::TransactionId id = stands_in ? runner_->copy_begins(number_, copy.number) : new_id();
   if (tracer_) tracer_->copy_begun(id, start, copy, is_local(start.address), now());
   if (follows_) tell_begun(kSdmaCore, id, start);
   return id;

@@ -49,6 +49,18 @@ struct DieOptions {
   bool cube_cores = false;  // from the start; else they come with the first launch that uses one
 };
 
+// Stands in for the programs of a die, for a replay.
+class BlockRunner {
+ public:
+  // The scheduler starts a block; whoever runs it tells the scheduler of its end.
+  virtual void run_block(int die, const BlockStart& block) = 0;
+  // The first request of a stream's copy leaves: the id of its transaction.
+  virtual sim::TransactionId copy_begins(int die, std::uint32_t stream) = 0;
+
+ protected:
+  ~BlockRunner() = default;
+};
+
 class Die final : public CoreSocket, public sim::RemoteClient, public sim::RemoteTarget {
  public:
   // Units of the die's events: cores count from 0; others may use the queue from kFirstForeignUnit on.
@@ -123,6 +135,8 @@ class Die final : public CoreSocket, public sim::RemoteClient, public sim::Remot
   void keep_log(TraceLog& log);
   // From now on tells the listener of transactions and of the arrival of their requests.
   void follow() { follows_ = true; }
+  // From now on blocks are the runner's, and cores run no programs.
+  void stand_in(BlockRunner& runner) { runner_ = &runner; }
 
   // For Core.
   void schedule_scalar(std::uint16_t core, Time at);
@@ -211,6 +225,7 @@ class Die final : public CoreSocket, public sim::RemoteClient, public sim::Remot
   const DieOptions options_;
   sim::TransactionId last_transaction_ = 0;
   bool follows_ = false, traces_ = false;
+  BlockRunner* runner_ = nullptr;
   std::unique_ptr<DieTracer> tracer_;  // while a log is kept
   std::vector<Causes> causes_;         // of each core and of the SDMA engine, while tracing
   Devices devices_;

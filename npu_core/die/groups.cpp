@@ -55,11 +55,12 @@ BlockIdentity Die::identity(const BlockStart& block) {
 }
 
 void Die::start_block(const BlockStart& block) {
+  if (runner_ != nullptr) return runner_->run_block(number_, block);
   // The AIC of a group is the first of it to start.
   if (is_cube(block.core)) group_arrivals_[static_cast<std::size_t>(block.core - parameters_.die.aiv)] = {};
   Core& core = *cores_[block.core];
   core.set_launch(block.launch);
-  if (tracer_) tracer_->block_begun(block.launch, block.core, block.index == 0, now());
+  if (tracer_) tracer_->block_begun(block.launch, block.index, block.core, now());
   core.start_block(block.program, identity(block), now());
 }
 

@@ -87,17 +87,35 @@ struct TransactionBegun {
   bool fill = false;        // a cache line of the scalar unit, filled or written back
   std::uint8_t engine = 0;  // of the core that moves it, by the number of its events
   std::span<const Dependency> dependencies;
+  // Of a copy that a stream's entry asked for: the stream, and how many copies it had before.
+  static constexpr std::uint32_t kNoStream = 0xffffffff;
+  std::uint32_t stream = kNoStream, copy_of_stream = 0;
 };
 
-// A point in a die's time that joins several causes: a barrier of all blocks, or begin and end of a launch.
+// A point in a die's time that joins several causes: a barrier of all blocks, or begin and end of a block.
 struct JoinedAt {
   enum class Kind : std::uint8_t { barrier, launch, end };
   sim::TransactionId id = 0;
   int die = 0;
   Kind kind = Kind::barrier;
-  std::uint32_t launch = 0;  // number of the launch on the die, of the last two kinds
+  std::uint32_t launch = 0, block = 0;  // number of the launch on the die, of the last two kinds
   Time at;
   std::span<const Dependency> dependencies;
+};
+
+// What a die's streams and its host thread are given from outside.
+struct HostPoint {
+  enum class Kind : std::uint8_t {
+    idle,    // nothing is under way on the whole machine; what is given next is given from here on
+    stream,  // made: number, offsets of its entries and of its completions, depth
+    kernel,  // known to the scheduler: number, KernelType, core of block 0, 1, ...
+    given,   // an entry comes to a stream at `start`, without the host's calls: stream, 8 words of the entry
+    call,    // of the host thread, as HostThread says
+  };
+  int die = 0;
+  Kind kind = Kind::idle;
+  Time start, end;
+  std::span<const std::uint64_t> words;
 };
 
 struct TransactionCompleted {

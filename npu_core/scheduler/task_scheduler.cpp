@@ -27,7 +27,9 @@ TaskScheduler::TaskScheduler(const hw::Scheduler& parameters, DeviceSocket& sock
 std::uint32_t TaskScheduler::create_stream(const QueueRing& ring) {
   streams_.emplace_back();
   streams_.back().ring = ring;
-  return static_cast<std::uint32_t>(streams_.size() - 1);
+  const auto number = static_cast<std::uint32_t>(streams_.size() - 1);
+  cores_.stream_made(number, ring);
+  return number;
 }
 
 std::uint32_t TaskScheduler::register_kernel(std::shared_ptr<Program> program,
@@ -37,7 +39,17 @@ std::uint32_t TaskScheduler::register_kernel(std::shared_ptr<Program> program,
       return static_cast<std::uint32_t>(n);
   }
   kernels_.push_back({std::move(program), std::move(cores), type});
-  return static_cast<std::uint32_t>(kernels_.size() - 1);
+  const auto number = static_cast<std::uint32_t>(kernels_.size() - 1);
+  cores_.kernel_registered(number, {nullptr, 0, kernels_.back().cores, type});
+  return number;
+}
+
+void TaskScheduler::tell_all() const {
+  for (std::size_t n = 0; n < streams_.size(); ++n)
+    cores_.stream_made(static_cast<std::uint32_t>(n), streams_[n].ring);
+  for (std::size_t n = 0; n < kernels_.size(); ++n)
+    cores_.kernel_registered(static_cast<std::uint32_t>(n),
+                             {nullptr, 0, kernels_[n].cores, kernels_[n].type});
 }
 
 void TaskScheduler::submit(std::uint32_t stream, const cm384_task& task) {

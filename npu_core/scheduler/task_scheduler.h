@@ -42,6 +42,9 @@ class CoreArray {
   // An entry of a stream is known: its type, number and turn.
   virtual void task_decoded(const TaskRecord& /*record*/) {}
   virtual void task_finished(const TaskRecord& record) = 0;
+  // A stream was made; a kernel has its number.
+  virtual void stream_made(std::uint32_t /*number*/, const QueueRing& /*ring*/) {}
+  virtual void kernel_registered(std::uint32_t /*number*/, const LaunchRequest& /*kernel*/) {}
 
  protected:
   ~CoreArray() = default;
@@ -80,6 +83,10 @@ class TaskScheduler final : public SdmaClient {
   // lowest first.
   std::uint32_t register_kernel(std::shared_ptr<Program> program, std::vector<std::uint16_t> cores,
                                 KernelType type = KernelType::aiv);
+
+  std::size_t streams() const { return streams_.size(); }
+  // Tells the cores of the streams and kernels that there are.
+  void tell_all() const;
 
   // The host's write of an entry and of the doorbell behind it arrive, at the event time. Where the stream is
   // full the entry waits at the door. Requires the stream.
@@ -186,7 +193,7 @@ class TaskScheduler final : public SdmaClient {
   CoreArray& cores_;
   SdmaEngine& sdma_;
   std::size_t sdma_first_;
-  std::vector<Stream> streams_;
+  std::deque<Stream> streams_;  // stay where they are: a new one may come while one is worked at
   std::vector<Registered> kernels_;
   std::deque<Submission> submissions_;  // of submit_at(), by number
   std::uint64_t first_submission_ = 0;

@@ -44,6 +44,8 @@ class QueueRing {
     return entries_ + std::uint64_t{counter % depth_} * CM384_QUEUE_ENTRY_BYTES;
   }
 
+  std::uint64_t completions_offset() const { return completions_; }
+
   // Reads the entry at the head; returns when it is there. False in `plain` where tensor payload stands.
   Time fetch(DeviceSocket& socket, cm384_task& entry, bool& plain) const {
     std::byte bytes[CM384_QUEUE_ENTRY_BYTES] = {};

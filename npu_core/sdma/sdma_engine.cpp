@@ -67,7 +67,8 @@ void SdmaEngine::handle(std::uint32_t what, std::uint64_t argument) {
       return end(argument);
     case kFree:
       channels_[argument].busy = false;
-      return arbitrate();
+      arbitrate();
+      return take_replayed();
   }
 }
 
@@ -167,6 +168,7 @@ void SdmaEngine::finish_if_done(std::size_t number) {
   if (!channel.replayed) return complete(number);
   channel.busy = false;
   take_replayed();
+  arbitrate();
 }
 
 void SdmaEngine::complete(std::size_t number) {

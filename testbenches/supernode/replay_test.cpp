@@ -109,6 +109,46 @@ InMemory record_copies(const hw::Machine& parameters) {
   return trace;
 }
 
+// Two rounds in which host threads, events and notifies hold together what three dies copy.
+InMemory record_streams(const hw::Machine& parameters) {
+  SupernodeOptions options;
+  options.dies = {0, 1, 17};
+  options.sockets = {0};
+  Supernode supernode(parameters, options);
+  InMemory trace;
+  observe::TrafficRecorder recorder(supernode, trace);
+  host::Runtime runtime(supernode);
+  constexpr std::uint64_t kBytes = 20'000;
+  std::map<int, std::uint64_t> buffer;
+  std::map<int, std::array<host::Stream, 2>> streams;
+  for (const int die : options.dies) {
+    buffer[die] = runtime.allocate(die, kBytes);
+    streams[die] = {runtime.create_stream(die), runtime.create_stream(die)};
+  }
+  const std::uint64_t on_socket = runtime.allocate_on_socket(0, kBytes);
+  const host::Event copied = runtime.create_event(0);
+  const host::Notify arrived = runtime.create_notify(17);
+  for (int round = 0; round < 2; ++round) {
+    runtime.host_compute(1, 3_us);
+    runtime.memcpy_async(streams[0][0], buffer[17], buffer[0], kBytes);
+    runtime.record_event(streams[0][0], copied);
+    runtime.stream_wait_event(streams[0][1], copied);
+    runtime.memcpy_async(streams[0][1], on_socket, buffer[0], kBytes / 2);
+    runtime.record_notify(streams[0][1], arrived);
+    runtime.memcpy_async(streams[1][0], buffer[0], buffer[1], kBytes);
+    runtime.record_notify(streams[1][0], arrived);
+    runtime.wait_notify(streams[17][0], arrived, 2);
+    runtime.memcpy_async(streams[17][0], buffer[17], on_socket, kBytes / 4);
+    for (const int die : options.dies) runtime.synchronize_device(die);
+    runtime.host_barrier(options.dies);
+    runtime.host_function(
+        0, [&, from = streams[0][0]] { runtime.memcpy_async(from, buffer[1], buffer[0], kBytes); });
+    EXPECT_TRUE(runtime.wait());
+  }
+  recorder.finish();
+  return trace;
+}
+
 // Start and end of each record in a replay.
 std::vector<std::pair<Time, Time>> spans(InMemory& trace, const hw::Machine& on,
                                          host::ReplayOptions::Mode mode, std::size_t window = 1u << 18) {
@@ -184,6 +224,74 @@ TEST(Replay, SdmaCopiesFollowTheOnesBeforeThem) {
   const double truth = record_copies(slow).end().us();
   EXPECT_GT(truth, 1.5 * trace.end().us());
   EXPECT_NEAR(std::max_element(late.begin(), late.end())->us() / truth, 1, 0.05);
+}
+
+// End of the last copy: the machine is found idle only some time later.
+Time last_copy(const InMemory& trace, const std::vector<Time>& ends) {
+  Time last;
+  for (std::size_t n = 0; n < ends.size(); ++n) {
+    if (trace.records[n].moves()) last = std::max(last, ends[n]);
+  }
+  return last;
+}
+Time last_copy(const InMemory& trace) {
+  std::vector<Time> ends;
+  for (const TrafficRecord& r : trace.records) ends.push_back(r.end);
+  return last_copy(trace, ends);
+}
+
+TEST(Replay, HostThreadsStreamsAndWordsAreTheMachinesOwn) {
+  InMemory trace = record_streams(machine());
+  EXPECT_TRUE(std::ranges::none_of(trace.records, &TrafficRecord::at_recorded_time));
+  EXPECT_EQ(worst_error(trace, replay(trace, machine(), host::ReplayOptions::Mode::dependency)), 0);
+  EXPECT_LT(worst_error(trace, replay(trace, machine(), host::ReplayOptions::Mode::time)), 0.05);
+  const double base = last_copy(trace).us();
+  for (const std::string change :
+       {"host.call=20us", "host.submit_latency=40us", "host.completion_latency=30us",
+        "host.message_latency=40us", "scheduler.entry_latency=20us", "scheduler.completion_latency=20us",
+        "scheduler.queue_depth=2", "scheduler.queue_depth=4096", "sdma.parse_latency=20us",
+        "sdma.bandwidth=2GB/s", "ub.link.bandwidth=2GB/s"}) {
+    const hw::Machine other = machine({change});
+    const Time truth = last_copy(record_streams(other));
+    const Time predicted = last_copy(trace, replay(trace, other, host::ReplayOptions::Mode::dependency));
+    EXPECT_NEAR(predicted.us() / truth.us(), 1, 0.001) << change;
+    const bool moves = change.find("queue_depth") == std::string::npos;
+    EXPECT_TRUE(!moves || truth.us() > 1.02 * base) << change;
+  }
+}
+
+TEST(Replay, FollowsTheHostWithFewRecordsUnderWay) {
+  InMemory trace = record_streams(machine());
+  const auto ends = replay(trace, machine(), host::ReplayOptions::Mode::dependency, 8);
+  EXPECT_NEAR(last_copy(trace, ends).us() / last_copy(trace).us(), 1, 0.05);
+}
+
+TEST(Replay, AHostThatDoesNotFitTheMachineIsRefused) {
+  const auto refusal = [](TrafficRecord record) {
+    InMemory trace;
+    record.source.number = record.target.number = 2;
+    trace.records = {record};
+    try {
+      replay(trace, machine(), host::ReplayOptions::Mode::dependency);
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  using Kind = TrafficRecord::Kind;
+  TrafficRecord record;
+  record.kind = Kind::stream;
+  record.words = {2, 0, 65536, 64};
+  EXPECT_THAT(refusal(record), ::testing::HasSubstr("record 0: words: stream 2; allowed: 1"));
+  record.words = {1, std::uint64_t{1} << 37, 0, 65536};
+  EXPECT_THAT(refusal(record), ::testing::HasSubstr("no memory for a stream"));
+  record.kind = Kind::call;
+  record.words = {0, 7, 11, 0, 0, 0, 0, 0, 0, 0};
+  EXPECT_THAT(refusal(record), ::testing::HasSubstr("die2 has no stream 7"));
+  record.words = {0, 0, 1, 0, 0, 0, 0, 0, 0, 0};
+  EXPECT_THAT(refusal(record), ::testing::HasSubstr("die2 knows no kernel 0"));
+  record.words = {0, 0, 11, 0, 0, 0, 0, 0, 0, 0};
+  EXPECT_THAT(refusal(record), ::testing::HasSubstr("ended with status 1"));
 }
 
 TEST(Replay, ByDependencyTellsWhatTheFirmwareWouldDoOnALinkOfHalfTheBandwidth) {

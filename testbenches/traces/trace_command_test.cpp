@@ -153,8 +153,10 @@ TEST_F(TraceCommand, AnImportKeepsTheSourcesLocality) {
 
   // Leaves that the numbers do not tell: hosts n and n + 16 hang on one.
   std::string links = "nodeId1,portId1,nodeId2,portId2,bandwidth,delay\n";
-  for (int n = 0; n < 32; ++n)
-    links += std::to_string(n) + ",0," + std::to_string(32 + n % 16 / 4) + ",0,400Gbps,20ns\n";
+  for (int n = 0; n < 32; ++n) {
+    const std::string host = std::to_string(n) + ",0", leaf = std::to_string(32 + n % 16 / 4) + ",0";
+    links += (n % 2 == 0 ? host + "," + leaf : leaf + "," + host) + ",400Gbps,20ns\n";
+  }
   write("x.node.csv", "nodeId,nodeType,portNum\n0..31,DEVICE,1\n32..35,SWITCH,16\n");
   write("x.topology.csv", links);
   write("x.fault.csv", "");

@@ -20,6 +20,48 @@ std::string scratch(const std::string& name) {
   return ::testing::TempDir() + "cm384-traffic-" + name;
 }
 
+// What a host does, in turn.
+void add_host(TrafficRecord& r, std::size_t n, Random& random) {
+  using Kind = TrafficRecord::Kind;
+  r.target = r.source;
+  r.end = r.start;
+  const std::uint64_t address = std::uint64_t{1} << 62 | random.below(1u << 30);
+  switch (n / 17 % 8) {
+    case 0:
+      r.kind = Kind::idle;
+      break;
+    case 1:
+      r.kind = Kind::stream;
+      r.words = {1 + random.below(8), 64 * random.below(1u << 20), 64 * random.below(1u << 20), 1024};
+      break;
+    case 2:
+      r.kind = Kind::kernel;
+      r.words = {random.below(8), 1, 48, 49, 3};
+      break;
+    case 3:
+      r.kind = Kind::given;
+      r.words = {0, 1, address, address, 7, 0, 0, 0, ~std::uint64_t{0}};
+      break;
+    case 4:
+      r.kind = Kind::call;
+      r.words = {0, 3, 11, address, address, 4096, 0, 0, 0, 0};
+      break;
+    case 5:
+      r.kind = Kind::call;
+      r.words = {3, random.below(8), 5, 8};
+      break;
+    case 6:
+      r.kind = Kind::end;
+      r.words = {random.below(100), random.below(48)};
+      break;
+    default:
+      r.kind = Kind::transfer;
+      r.engine = TrafficRecord::Engine::sdma;
+      r.bytes = 4096;
+      r.words = {2, random.below(1000)};
+  }
+}
+
 // A trace of all kinds of records, by a generator of its own.
 std::vector<TrafficRecord> make_records(std::size_t count) {
   Random random(7);
@@ -45,6 +87,8 @@ std::vector<TrafficRecord> make_records(std::size_t count) {
       r.operation = static_cast<sim::Operation>(random.below(2));
       r.offset = random.below(std::uint64_t{1} << 36);
       r.bytes = 1 + random.below(std::uint64_t{1} << 24);
+    } else if (n % 17 == 8) {
+      add_host(r, n, random);
     } else if (n % 17 == 9) {
       r.engine = TrafficRecord::Engine::fix;
       r.operation = sim::Operation::write;
@@ -116,6 +160,56 @@ TEST(Traffic, ComesBackFromBothFormatsAsItWent) {
   EXPECT_EQ(open_traffic(path)->header().machine, "node8");
   EXPECT_TRUE(read(write("round.csv", records)) == records);
   EXPECT_FALSE(std::filesystem::exists(path + ".partial"));
+}
+
+// Without what the host does, a file of version 2 differs in its number alone.
+TEST(Traffic, FilesOfOlderVersionsAreRead) {
+  std::vector<TrafficRecord> records;
+  for (TrafficRecord& r : make_records(5'000)) {
+    r.dependencies.clear();
+    if (!r.of_host()) records.push_back(r);
+  }
+  std::string bytes = bytes_of(write("new.trace", records));
+  for (const char version : {'\1', '\2'}) {
+    bytes[8] = version;
+    EXPECT_TRUE(read(write_bytes("old.trace", bytes)) == records) << int{version};
+  }
+  bytes[8] = 4;
+  EXPECT_THAT(refusal_of(write_bytes("old.trace", bytes)), HasSubstr("version: 4; allowed: 1 to 3"));
+  // A CSV without the column of words.
+  EXPECT_EQ(
+      read(write_bytes("old.csv",
+                       "id,kind,start_ps,end_ps,source,core,target,operation,offset,bytes,bursts,stride,lane,"
+                       "via,l2,dependencies\n0,transfer,5,9,die1,3,die2,write,0,64,1,0,0,,yes,\n"))
+          .size(),
+      1u);
+}
+
+TEST(Traffic, WordsThatMakeNoSenseAreRefused) {
+  using Kind = TrafficRecord::Kind;
+  const auto refusal = [](Kind kind, std::vector<std::uint64_t> words) {
+    TrafficRecord r;
+    r.kind = kind;
+    r.words = std::move(words);
+    if (kind == Kind::transfer) {
+      r.engine = TrafficRecord::Engine::sdma;
+      r.bytes = 64;
+    }
+    return fault_of(r, 0);
+  };
+  EXPECT_EQ(refusal(Kind::transfer, {3, 4}), "");
+  EXPECT_THAT(refusal(Kind::transfer, {3}), HasSubstr("words: 1 of them; allowed: 2"));
+  EXPECT_THAT(refusal(Kind::transfer, {1 << 15, 4}), HasSubstr("words: stream 32768"));
+  EXPECT_THAT(refusal(Kind::barrier, {3, 4}), HasSubstr("words: 2 of them; allowed: 0"));
+  EXPECT_THAT(refusal(Kind::launch, {3, 1 << 16}), HasSubstr("words: block"));
+  EXPECT_THAT(refusal(Kind::stream, {1, 64, 65, 8}), HasSubstr("no multiple of 64"));
+  EXPECT_THAT(refusal(Kind::kernel, {1, 3}), HasSubstr("words: type 3"));
+  EXPECT_THAT(refusal(Kind::kernel, {1, 0, 128}), HasSubstr("words: core 128"));
+  EXPECT_THAT(refusal(Kind::call, {}), HasSubstr("words: 0 of them"));
+  EXPECT_THAT(refusal(Kind::call, {4, 0}), HasSubstr("words: 2 of them; allowed: 0"));
+  EXPECT_THAT(refusal(Kind::call, {1, 1 << 15}), HasSubstr("words: stream"));
+  EXPECT_EQ(refusal(Kind::call, {1, 0xffffffff}), "");
+  EXPECT_THAT(refusal(Kind::call, {3, 2048, 0, 1}), HasSubstr("words: die 2048"));
 }
 
 TEST(Traffic, AnEmptyTraceIsGood) {
@@ -201,6 +295,18 @@ TEST(Traffic, ADependencyReachesOnlySoFarBack) {
   r.dependencies = {{5, TrafficDependency::Kind::completion, {}}};
   EXPECT_EQ(fault_of(r, 5 + kReach), "");
   EXPECT_THAT(fault_of(r, 6 + kReach), HasSubstr("reaches back"));
+}
+
+TEST(Traffic, APartForgetsTheHost) {
+  Selection selection;
+  TrafficRecord call, copy;
+  call.kind = TrafficRecord::Kind::call;
+  call.words = {1, 0xffffffff};
+  copy.engine = TrafficRecord::Engine::sdma;
+  copy.words = {1, 0};
+  EXPECT_FALSE(selection.take(call, true));
+  EXPECT_TRUE(selection.take(copy, true));
+  EXPECT_TRUE(copy.at_recorded_time());
 }
 
 TEST(Traffic, APartPointsAtItsOwnRecords) {
