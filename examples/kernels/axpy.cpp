@@ -11,7 +11,8 @@ using namespace AscendC;
 extern "C" void kernel_main(GM_ADDR arguments) {
   constexpr uint32_t kCount = 4096;
   constexpr uint32_t kBytes = kCount * sizeof(float);
-  const uint64_t mine = reinterpret_cast<const cm384_kernel*>(arguments)->scratch + 2 * kBytes * GetBlockIdx();
+  const uint64_t mine =
+      reinterpret_cast<const cm384_kernel*>(arguments)->scratch + 2 * kBytes * GetBlockIdx();
   const auto gx = GlobalAt<float>(mine), gy = GlobalAt<float>(mine + kBytes);
   const LocalTensor<float> x(TPosition::VECIN, 0, kCount), y(TPosition::VECIN, kBytes, kCount);
 

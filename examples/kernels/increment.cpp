@@ -1,5 +1,5 @@
-// Adds 1 to 1,024 integers of each block. docs/debugging.md steps through it, and makes two mistakes on purpose:
-// with MISTAKE=1 it waits for a flag that nobody sets, with MISTAKE=2 the vector unit does not wait for the copy.
+// Adds 1 to 1,024 integers per block; docs/debugging.md steps through it. Mistakes on purpose: MISTAKE=1
+// waits for a flag that nobody sets, and with MISTAKE=2 the vector unit does not wait for the copy.
 #include "firmware/abi/kernel.h"
 #include "kernel_operator.h"
 

@@ -6,6 +6,7 @@
 #include "hw/error.h"
 #include "npu_core/die/die.h"
 #include "npu_core/scalar/gdb_stub.h"
+#include "npu_core/scalar/hart.h"
 
 namespace cm384::npu {
 namespace {
@@ -19,7 +20,8 @@ constexpr std::int64_t kQuantumCycles = 4096;
 Core::Core(std::uint16_t number, Die& die, std::unique_ptr<CorePipes> pipes)
     : number_(number),
       die_(die),
-      scalar_(die.parameters().scalar, *this, static_cast<std::uint32_t>(die.number()) * 128 + number),
+      scalar_(die.parameters().scalar, *this,
+              static_cast<std::uint32_t>(die.number()) * kHartsPerDie + number),
       pipes_(std::move(pipes)) {}
 
 void Core::start_block(const std::shared_ptr<Program>& program, const BlockIdentity& block, Time at) {

@@ -8,6 +8,7 @@
 #include "hw/error.h"
 #include "npu_core/scalar/decode.h"
 #include "npu_core/scalar/float_environment.h"
+#include "npu_core/scalar/hart.h"
 #include "npu_core/scalar/scalar_core.h"
 
 namespace cm384::npu {
@@ -70,8 +71,9 @@ const char* describe_cause(std::uint32_t cause) {
 
 void ScalarCore::trap(std::uint32_t cause, std::uint64_t value) {
   if (state_.mtvec == 0) {
-    throw MachineError(fmt::format("core {}: {} at {}, {} {:#x}, cycle {}", number_, describe_cause(cause),
-                                   location(), cause == 2 ? "encoding" : "address", value, cycle_));
+    throw MachineError(fmt::format("{}: {} at {}, {} {:#x}, cycle {}", hart_name(number_),
+                                   describe_cause(cause), location(), cause == 2 ? "encoding" : "address",
+                                   value, cycle_));
   }
   ++counters_.traps;
   state_.mepc = pc_;

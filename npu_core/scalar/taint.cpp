@@ -4,6 +4,7 @@
 #include "firmware/abi/isa.h"
 #include "hw/error.h"
 #include "npu_core/scalar/decode.h"
+#include "npu_core/scalar/hart.h"
 #include "npu_core/scalar/scalar_core.h"
 
 namespace cm384::npu {
@@ -57,9 +58,9 @@ bool ScalarCore::needs_checks(const Block& block) const {
 
 void ScalarCore::payload_error(const char* what) const {
   throw MachineError(
-      fmt::format("core {}: {} depends on tensor payload, which payload mode control does not "
+      fmt::format("{}: {} depends on tensor payload, which payload mode control does not "
                   "compute, at {}, cycle {}",
-                  number_, what, location(), cycle_));
+                  hart_name(number_), what, location(), cycle_));
 }
 
 bool ScalarCore::value_is_tainted(const Operation& op) const {

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "hw/error.h"
+#include "npu_core/scalar/hart.h"
 #include "testbenches/scalar/surroundings.h"
 
 namespace cm384::npu::testing {
@@ -25,7 +26,8 @@ bool has(const std::string& text, const std::string& part) {
 TEST(Trap, WithoutAHandlerNamesCauseCoreAndSymbol) {
   Bench bench("snippets");
   const std::string illegal = error_of(bench, "illegal_trap");
-  EXPECT_TRUE(has(illegal, "core 7")) << illegal;
+  EXPECT_TRUE(has(illegal, "die 0 core 7: ")) << illegal;
+  EXPECT_EQ(hart_name(3 * 128 + 127), "die 3 core 127");
   EXPECT_TRUE(has(illegal, "illegal instruction")) << illegal;
   EXPECT_TRUE(has(illegal, "illegal_trap+0x4")) << illegal;
   EXPECT_TRUE(has(illegal, "0xffffffff")) << illegal;
