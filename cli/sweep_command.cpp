@@ -11,6 +11,7 @@
 #include "cli/commands.h"
 #include "cli/common_options.h"
 #include "cli/exit_code.h"
+#include "cli/sweep_document.h"
 #include "cli/sweep_progress.h"
 #include "cli/sweep_subject.h"
 #include "hw/error.h"
@@ -46,6 +47,10 @@ struct SweepOptions {
     return out.empty() ? fs::path(file).filename().replace_extension() : fs::path(out);
   }
   std::string store_path() const { return store.empty() ? (folder() / "store.sqlite").string() : store; }
+  SweepFacts facts() const {
+    return {.file = file,
+            .store = fs::absolute(store_path()).lexically_proximate(fs::absolute(folder())).string()};
+  }
 };
 
 struct RunSweepOptions : SweepOptions {
@@ -137,27 +142,6 @@ class Columns {
   std::vector<std::string> shown_;
 };
 
-// The sweep as a result, which `compare`, `report` and scripts read.
-Json document_of(const sweeps::Plan& plan, const sweeps::SweepResult& result, const std::string& file,
-                 double wall_s) {
-  studies::StudyResult whole;
-  whole.parameters.set("study", plan.study);
-  for (const auto& [key, value] : plan.fixed) whole.parameters.set(key, value);
-  whole.rows = result.rows;
-  whole.complete = result.missing == 0;
-  whole.passed = result.failed == 0;
-  whole.input_files = {file};
-  const hw::Machine machine = hw::load_machine(std::string(hw::kDefaultMachine));
-  Json document = studies::to_document(whole, machine,
-                                       {.study = "sweep",
-                                        .seed = 1,
-                                        .wall_s = wall_s,
-                                        .arguments = {"sweep", file},
-                                        .date = studies::date_now()});
-  if (plan.find) document["found"] = studies::to_json(result.found);
-  return document;
-}
-
 void print_found(const sweeps::Plan& plan, const sweeps::SweepResult& result) {
   if (!plan.find) return;
   print_now(fmt::format("\n{} {} with {} {} {}:\n", plan.find->smallest ? "smallest" : "largest",
@@ -204,7 +188,7 @@ int exit_code_of(const sweeps::SweepResult& result) {
 
 // Prints rows as they come, then the rest.
 sweeps::SweepResult print_sweep(OpenSweep& open, sweeps::Runner& runner, const RowOptions& rows,
-                                const std::string& file, bool with_progress) {
+                                SweepFacts facts, bool with_progress) {
   const bool table = rows.format == "table";
   studies::TablePrinter printer(open.columns.fields(),
                                 rows.columns.empty() ? open.columns.shown() : rows.columns);
@@ -221,8 +205,8 @@ sweeps::SweepResult print_sweep(OpenSweep& open, sweeps::Runner& runner, const R
         progress.update(done, known, runner.running(), runner.seconds_per_point());
       });
   progress.clear();
-  if (rows.format == "json")
-    print_now(document_of(open.plan, result, file, progress.seconds()).dump(2) + "\n");
+  facts.wall_s = progress.seconds();
+  if (rows.format == "json") print_now(sweep_document(open.plan, result, facts).dump(2) + "\n");
   if (rows.format == "csv") print_now(studies::to_csv(result.rows));
   if (table) {
     print_found(open.plan, result);
@@ -256,9 +240,10 @@ int run(const Program& program, const RunSweepOptions& options, const studies::G
                                 .retry = options.retry,
                                 .interrupted = &interrupted()});
   const auto begin = std::chrono::steady_clock::now();
-  const sweeps::SweepResult result = print_sweep(open, runner, options.rows, options.file, true);
-  const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - begin;
-  output.write(document_of(open.plan, result, options.file, wall.count()).dump(2) + "\n");
+  SweepFacts facts = options.facts();
+  const sweeps::SweepResult result = print_sweep(open, runner, options.rows, facts, true);
+  facts.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  output.write(sweep_document(open.plan, result, facts).dump(2) + "\n");
   output.finish();
   fmt::print(stderr, "cm384: {}", summary(result, runner.counts()));
   if (interrupted() != 0)
@@ -279,7 +264,7 @@ int results(const Program& program, const ResultsOptions& options, const studies
   OpenSweep open(program, options.file, 1);
   const auto store = existing_store(options);
   sweeps::Runner runner(*store, {.lookup = true});
-  print_sweep(open, runner, options.rows, options.file, false);
+  print_sweep(open, runner, options.rows, options.facts(), false);
   return kDone;
 }
 
