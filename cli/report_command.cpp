@@ -4,6 +4,7 @@
 
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/report_points.h"
 #include "hw/error.h"
 #include "report/page.h"
 #include "sim/output_file.h"
@@ -17,36 +18,46 @@ using studies::Form;
 struct Options {
   studies::Texts run;
   std::string to, figures;
-  bool png = false;
+  bool png = false, points = true;
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
     visit("run", self.run, Form{"DIR|FILE"},
-          "the folder of a run, or its result.json; several of one study are put side by side");
+          "the folder of a run or of a sweep, or its result.json; several runs of one study are put side by "
+          "side");
     visit("to", self.to, Form{"FILE"},
           "the page; default: report.html in the folder, of several runs comparison.html");
     visit("figures", self.figures, Form{"DIR"},
           "write every figure there as SVG instead of the page; requires node");
+    visit("points", self.points,
+          "of a sweep, write a page for each point as well, into the folder points beside the page");
     visit("png", self.png, "and as PNG; requires rsvg-convert", studies::Needs{"figures", {}});
   }
 };
 
+fs::path folder_of(const fs::path& run) {
+  return fs::is_directory(run) ? run : run.parent_path();
+}
+
 fs::path page_of(const Options& options) {
   if (!options.to.empty()) return options.to;
   if (options.run.size() > 1) return "comparison.html";
-  const fs::path run = options.run.front();
-  return (fs::is_directory(run) ? run : run.parent_path()) / "report.html";
+  return folder_of(options.run.front()) / "report.html";
 }
 
-int report_run(const Program& program, const Options& options, const studies::Given&) {
+int report_run(const Program& program, const Options& options, const studies::Given& given) {
   if (options.run.empty()) throw InputError("report: no run given; allowed: folders of runs");
-  const Json data = report::page_data(options.run, program.studies);
+  Json data = report::page_data(options.run, program.studies);
+  const bool sweep = is_sweep(data);
+  if (given.contains("points") && !(sweep && options.figures.empty()))
+    throw InputError("--points: has no effect here; allowed: with the page of a sweep");
   if (!options.figures.empty()) {
     for (const std::string& name : report::write_figures(data, options.figures, options.png))
       fmt::print("{}\n", (fs::path(options.figures) / name).string());
     return kDone;
   }
   const std::string page = page_of(options).string();
+  if (sweep && options.points) write_point_pages(data, folder_of(options.run.front()), page, program.studies);
   write_file(page, report::to_page(data));
   fmt::print("{}\n", page);
   return kDone;
@@ -55,6 +66,7 @@ int report_run(const Program& program, const Options& options, const studies::Gi
 }  // namespace
 
 constinit const Command kReportCommand = make_command<Options, report_run>(
-    "report", "DIR..", "pictures and tables of a finished run, or of several, in one HTML page", "run", -1);
+    "report", "DIR..", "pictures and tables of a finished run, of several, or of a sweep, in one HTML page",
+    "run", -1);
 
 }  // namespace cm384::cli

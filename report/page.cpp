@@ -14,6 +14,14 @@ namespace {
 
 constexpr std::size_t kLargestFile = std::size_t{1} << 30;
 
+void check_profile(const Json& profile, const std::string& name) {
+  // Schema 1 did not say which kernel a launch was of.
+  if (!profile.is_object() || profile.value("schema", Json()) != 2 || !profile.contains("runs") ||
+      !profile["runs"].is_array() || !profile.contains("machine"))
+    throw InputError(
+        fmt::format("{}: is no profile of a run (schema 2); `cm384 run ... --out` makes one", name));
+}
+
 Json read_profile(const std::string& path) {
   const std::filesystem::path folder = std::filesystem::is_directory(path)
                                            ? std::filesystem::path(path)
@@ -21,16 +29,11 @@ Json read_profile(const std::string& path) {
   const std::string file = (folder / "profile.json").string();
   if (!std::filesystem::exists(file)) return nullptr;
   Json profile = parse_json(read_text(file, kLargestFile), file);
-  // Schema 1 did not say which kernel a launch was of.
-  if (!profile.is_object() || profile.value("schema", Json()) != 2 || !profile.contains("runs") ||
-      !profile["runs"].is_array() || !profile.contains("machine"))
-    throw InputError(
-        fmt::format("{}: is no profile of a run (schema 2); `cm384 run ... --out` makes one", file));
+  check_profile(profile, file);
   return profile;
 }
 
-Json run_data(const std::string& path, std::span<const studies::Study> studies) {
-  Json result = read_result(path);
+Json run_data(const std::string& name, Json result, Json profile, std::span<const studies::Study> studies) {
   Json labels = Json::array(), conditions = Json::array();
   for (const Json& row : result["rows"]) {
     labels.push_back(row_label(row));
@@ -38,13 +41,13 @@ Json run_data(const std::string& path, std::span<const studies::Study> studies) 
   }
   Json keys = row_keys(result);
   Json published = published_points(result, studies);
-  return {{"name", std::filesystem::path(path).lexically_normal().generic_string()},
+  return {{"name", name},
           {"result", std::move(result)},
           {"labels", std::move(labels)},
           {"keys", std::move(keys)},
           {"conditions", std::move(conditions)},
           {"published", std::move(published)},
-          {"profile", read_profile(path)}};
+          {"profile", std::move(profile)}};
 }
 
 }  // namespace
@@ -62,7 +65,8 @@ std::string page_part(std::string_view name) {
 Json page_data(const std::vector<std::string>& paths, std::span<const studies::Study> studies) {
   Json runs = Json::array();
   for (const std::string& path : paths) {
-    runs.push_back(run_data(path, studies));
+    runs.push_back(run_data(std::filesystem::path(path).lexically_normal().generic_string(),
+                            read_result(path), read_profile(path), studies));
     const Json &first = runs.front()["result"]["study"], &other = runs.back()["result"]["study"];
     if (other != first)
       throw InputError(fmt::format("{}: is a result of `{}`; allowed: runs of one study, `{}` as {}", path,
@@ -71,9 +75,14 @@ Json page_data(const std::vector<std::string>& paths, std::span<const studies::S
   return {{"runs", std::move(runs)}};
 }
 
-std::string to_page(const Json& data) {
+Json page_data(const std::string& name, Json result, Json profile, std::span<const studies::Study> studies) {
+  if (!profile.is_null()) check_profile(profile, name);
+  return {{"runs", Json::array({run_data(name, std::move(result), std::move(profile), studies)})}};
+}
+
+std::string to_page(const Json& data, std::string_view part) {
   constexpr std::string_view kPlace = "{{DATA}}";
-  std::string page = read_text(page_part("page.html"), kLargestFile);
+  std::string page = read_text(page_part(part), kLargestFile);
   std::string text = data.dump(-1, ' ', true, Json::error_handler_t::replace);
   // Inside a script element nothing may look like markup.
   for (std::size_t at = text.find('<'); at != std::string::npos; at = text.find('<', at))

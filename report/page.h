@@ -1,5 +1,5 @@
-// `cm384 report`: one HTML page of a finished run, or of several side by side, whole in itself, and its
-// figures as files.
+// `cm384 report`: one HTML page of a finished run, of several side by side, or of a sweep, whole in itself,
+// and its figures as files.
 #pragma once
 
 #include <span>
@@ -17,12 +17,17 @@ namespace cm384::report {
 // where several runs are of different studies.
 Json page_data(const std::vector<std::string>& paths, std::span<const studies::Study> studies);
 
-// Path of a file that the page is made from: page.html, the template with its script, or figures.cjs, which
-// draws figures into files. Throws InputError where it is not built.
+// The same of one run whose files are at hand: result.json and profile.json (null: none). Throws InputError,
+// which says `name`.
+Json page_data(const std::string& name, Json result, Json profile, std::span<const studies::Study> studies);
+
+// Path of a file that the page is made from: page.html, the template with its script; part.html, the template
+// without, for pages that share page.js; figures.cjs, which draws figures into files. Throws InputError where
+// it is not built.
 std::string page_part(std::string_view name);
 
-// The page: template, script and data in one text.
-std::string to_page(const Json& data);
+// The page: template, script and data in one text. From part.html it needs page.js beside it.
+std::string to_page(const Json& data, std::string_view part = "page.html");
 
 // Draws every figure into `folder`, as SVG, and with `png` as PNG too; gives the names of the files. Needs
 // node, for PNG also rsvg-convert: throws InputError that says so where they are missing.

@@ -19,7 +19,12 @@ async function bundle(entry, platform) {
 const inScript = text => text.replaceAll('</script', '<\\/script').replaceAll('<!--', '<\\!--');
 const page = readFileSync(join(here, 'page.html'), 'utf8');
 const style = readFileSync(join(here, 'style.css'), 'utf8');
-const script = inScript(await bundle('main.js', 'browser'));
+const script = await bundle('main.js', 'browser');
+const kElement = '<script>{{SCRIPT}}</script>';
+const styled = page.replace('{{STYLE}}', () => style);
 mkdirSync(output, { recursive: true });
-writeFileSync(join(output, 'page.html'), page.replace('{{STYLE}}', () => style).replace('{{SCRIPT}}', () => script));
+writeFileSync(join(output, 'page.html'), styled.replace(kElement, () => `<script>${inScript(script)}</script>`));
+// For pages that stand beside each other, such as those of a sweep's points: the script once.
+writeFileSync(join(output, 'part.html'), styled.replace(kElement, '<script src="page.js"></script>'));
+writeFileSync(join(output, 'page.js'), script);
 writeFileSync(join(output, 'figures.cjs'), await bundle('figures.js', 'node'));

@@ -1,23 +1,38 @@
 // The parts of ECharts that the figures use; what is not named here is not in the page.
 import * as echarts from 'echarts/core';
-import { BarChart, HeatmapChart, LineChart, ScatterChart } from 'echarts/charts';
-import { GridComponent, LegendComponent, MarkAreaComponent, MarkLineComponent, TooltipComponent, VisualMapContinuousComponent } from 'echarts/components';
+import { BarChart, CustomChart, HeatmapChart, LineChart, ScatterChart } from 'echarts/charts';
+import { GridComponent, LegendComponent, MarkAreaComponent, MarkLineComponent, TitleComponent, TooltipComponent, VisualMapContinuousComponent } from 'echarts/components';
 import { SVGRenderer } from 'echarts/renderers';
 
-echarts.use([BarChart, HeatmapChart, LineChart, ScatterChart, GridComponent, LegendComponent, MarkAreaComponent,
-  MarkLineComponent, TooltipComponent, VisualMapContinuousComponent, SVGRenderer]);
+echarts.use([BarChart, CustomChart, HeatmapChart, LineChart, ScatterChart, GridComponent, LegendComponent, MarkAreaComponent,
+  MarkLineComponent, TitleComponent, TooltipComponent, VisualMapContinuousComponent, SVGRenderer]);
 
-// A figure that stays in `element` and follows its width.
+// { height, option } of a figure: the same at any width, or what its `layout` makes of the width.
+export const laidOut = (figure, width) => (figure.layout ? figure.layout(width) : figure);
+
+// A figure that stays in `element` and follows its width. What a point of it links to opens with a click.
 export function draw(element, figure) {
-  const chart = echarts.init(element, null, { renderer: 'svg', height: figure.height });
-  chart.setOption(figure.option);
-  return chart;
+  let width = element.clientWidth, { height, option } = laidOut(figure, width);
+  element.style.height = `${height}px`;
+  const chart = echarts.init(element, null, { renderer: 'svg', width, height });
+  chart.setOption(option);
+  chart.on('click', ({ data }) => { if (data?.link) window.location.href = data.link; });
+  const resize = () => {
+    if (element.clientWidth === width) return;
+    width = element.clientWidth;
+    ({ height, option } = laidOut(figure, width));
+    element.style.height = `${height}px`;
+    chart.resize({ width, height });
+    if (figure.layout) chart.setOption(option, true);
+  };
+  return { resize, dispose: () => chart.dispose() };
 }
 
 // The figure as the text of an SVG file, without a browser.
 export function toSvg(figure, width) {
-  const chart = echarts.init(null, null, { renderer: 'svg', ssr: true, width, height: figure.height });
-  chart.setOption(figure.option);
+  const { height, option } = laidOut(figure, width);
+  const chart = echarts.init(null, null, { renderer: 'svg', ssr: true, width, height });
+  chart.setOption(option);
   const text = chart.renderToSVGString();
   chart.dispose();
   return text;

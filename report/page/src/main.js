@@ -1,13 +1,19 @@
-// The page: tables and figures of one finished run, or of several side by side.
+// The page: tables and figures of one finished run, of several side by side, or of a sweep.
 import { buildComparison } from './page_of_comparison.js';
 import { buildRun } from './page_of_run.js';
-import { resultOf } from './result.js';
+import { buildSweep } from './page_of_sweep.js';
+import { isSweep, resultOf } from './result.js';
+import { element } from './tables.js';
 
 const page = document.getElementById('page');
-const results = JSON.parse(document.getElementById('data').textContent).runs.map(resultOf);
+const data = JSON.parse(document.getElementById('data').textContent);
+const results = data.runs.map(resultOf);
 page.replaceChildren();
-if (results.length === 1) {
-  buildRun(page, results[0]);
-} else {
+if (data.links) page.append(element('nav', { class: 'links' }, ...data.links.map(({ href, text }) => element('a', { href }, text))));
+if (results.length > 1) {
   buildComparison(page, results);
+} else if (isSweep(results[0])) {
+  buildSweep(page, results[0]);
+} else {
+  buildRun(page, results[0]);
 }

@@ -6,5 +6,9 @@ export function resultOf(data) {
   const places = placesOf(data.conditions);
   const rows = data.result.rows.map((row, index) => ({ ...row, label: data.labels[index], key: data.keys[index], conditions: data.conditions[index], places: places[index] }));
   return { name: data.name, document: data.result, rows, flat: data.result.rows.map(row => flatten(row)), published: data.published,
-    runs: data.profile?.runs ?? [], machine: data.profile?.machine ?? null };
+    runs: data.profile?.runs ?? [], machine: data.profile?.machine ?? null,
+    pages: data.pages ?? {}, withoutPages: data.without_pages ?? '' };
 }
+
+// A sweep that says what was swept.
+export const isSweep = result => result.document.study === 'sweep' && Boolean(result.document.sweep);

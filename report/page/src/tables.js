@@ -10,19 +10,19 @@ export function element(tag, attributes = {}, ...children) {
 
 const kShort = 24;  // characters that do not break
 
-function cell(value, shown, numeric = false) {
+export function cell(value, shown, numeric = false) {
   if (value === null || value === undefined) return element('td', numeric ? { class: 'number' } : {}, '–');
   if (typeof value === 'number') return element('td', { class: 'number', 'data-value': value, title: value }, shown ?? short(value));
   const text = typeof value === 'boolean' ? (value ? 'yes' : 'no') : typeof value === 'string' ? value : JSON.stringify(value);
   return element('td', text.length <= kShort ? { class: 'short' } : {}, text);
 }
 
-function table(id, heads, lines, tall = false) {
+export function table(id, heads, lines, tall = false) {
   const made = element('table', { id }, element('thead', {}, element('tr', {}, ...heads)), element('tbody', {}, ...lines));
   return element('div', { class: tall ? 'scroll tall' : 'scroll' }, made);
 }
 
-const head = (text, numeric = false) => element('th', numeric ? { class: 'number' } : {}, text);
+export const head = (text, numeric = false) => element('th', numeric ? { class: 'number' } : {}, text);
 
 export function rowsTable(flat) {
   const columns = [...new Set(flat.flatMap(row => Object.keys(row)))];

@@ -1,5 +1,5 @@
 // Figures on the page: drawn, kept as wide as their place, saved as files.
-import { draw, toSvg } from './drawing.js';
+import { draw, laidOut, toSvg } from './drawing.js';
 import { element } from './tables.js';
 
 const kPaperWidth = 900;
@@ -16,7 +16,7 @@ function saveSvg(figure) {
 function savePng(figure) {
   const picture = new Image();
   picture.onload = () => {
-    const canvas = element('canvas', { width: kPaperWidth * 2, height: figure.height * 2 });
+    const canvas = element('canvas', { width: kPaperWidth * 2, height: laidOut(figure, kPaperWidth).height * 2 });
     const context = canvas.getContext('2d');
     context.fillStyle = '#ffffff';
     context.fillRect(0, 0, canvas.width, canvas.height);
@@ -35,7 +35,7 @@ function button(text, label, action) {
 // Puts figures into `place` and keeps them as wide as it; gives back what removes them.
 export function show(place, figures) {
   const charts = figures.map(figure => {
-    const drawing = element('div', { class: 'drawing', style: `height: ${figure.height}px`, role: 'img', 'aria-label': figure.title });
+    const drawing = element('div', { class: 'drawing', role: 'img', 'aria-label': figure.title });
     place.append(element('figure', { class: figure.wide ? 'figure wide' : 'figure', id: figure.id },
       element('figcaption', {}, element('h3', {}, figure.title), element('span', { class: 'saves' },
         button('SVG', `${figure.title} as SVG`, () => saveSvg(figure)), button('PNG', `${figure.title} as PNG`, () => savePng(figure))), element('p', { class: 'note' }, figure.note)), drawing));

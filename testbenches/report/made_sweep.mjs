@@ -1,0 +1,13 @@
+// Results of sweeps made up for tests.
+
+// A result of a sweep with these rows, one point each.
+export function made(axes, rows, more = {}) {
+  const invocation = { command: 'cm384 sweep made.toml', date: '2026-01-02T03:04:05Z' };
+  const points = rows.map((row, index) => ({ name: String(index + 1).padStart(4, '0'), key: `k${index}`, command: 'cm384 run made', rows: [index] }));
+  const sweep = { name: 'made', study: 'made', design: 'grid', preset: 'cloudmatrix384', axes, changed: [], where: [], metrics: [], costs: [], goals: [], points, ...more };
+  return { schema: 1, study: 'sweep', invocation, machine: 'cloudmatrix384', seed: 1, complete: true, parameters: { study: 'made' }, machine_overrides: {}, rows,
+    sweep, simulator: { wall_s: 0, simulated_us: 0, build: { version: '0', commit: 'c' } } };
+}
+
+export const axis = (key, values, more = {}) => ({ key, values, scale: 'linear', range: false, zip: '', ...more });
+export const published = value => ({ published: { value, from: 'published', source: 'a paper', what: 'a rate' } });
