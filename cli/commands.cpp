@@ -26,6 +26,7 @@ std::span<const Command* const> all_commands() {
       &kSweepStatusCommand,
       &kSweepResultsCommand,
       &kSweepExportCommand,
+      &kSweepTaskCommand,
       &kSweepCommand,  // after those that begin with the same word
       &kReportCommand,
       &kKernelBuildCommand,

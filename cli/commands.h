@@ -16,7 +16,8 @@ extern const Command kMachineListCommand, kMachineShowCommand, kMachineCheckComm
     kMachineStatisticsCommand;
 extern const Command kCompareCommand;
 extern const Command kBaselineCheckCommand, kBaselineUpdateCommand;
-extern const Command kSweepStatusCommand, kSweepResultsCommand, kSweepExportCommand, kSweepCommand;
+extern const Command kSweepStatusCommand, kSweepResultsCommand, kSweepExportCommand, kSweepTaskCommand,
+    kSweepCommand;
 extern const Command kReportCommand;
 extern const Command kKernelBuildCommand;
 extern const Command kTraceInfoCommand, kTraceCheckCommand, kTraceConvertCommand, kTraceCutCommand;

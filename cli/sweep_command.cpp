@@ -13,12 +13,15 @@
 #include "cli/exit_code.h"
 #include "cli/sweep_document.h"
 #include "cli/sweep_progress.h"
+#include "cli/sweep_slurm.h"
 #include "cli/sweep_subject.h"
 #include "hw/error.h"
 #include "sim/output_file.h"
 #include "studies/result_json.h"
 #include "studies/table.h"
 #include "supernode/workers.h"
+#include "sweeps/point_process.h"
+#include "sweeps/runner.h"
 #include "sweeps/sweep.h"
 
 namespace cm384::cli {
@@ -58,16 +61,20 @@ struct RunSweepOptions : SweepOptions {
   int jobs = 0;
   Bytes memory{};
   bool dry_run = false, retry = true;
+  SlurmSweepOptions on_slurm;
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
     SweepOptions::describe(self, visit);
     RowOptions::describe(self.rows, visit);
-    visit("jobs", self.jobs, Range{0, 1024}, "runs at a time; 0: one per core of this host");
+    visit("jobs", self.jobs, Range{0, 1024},
+          "runs at a time; 0: one per core of this host, or as many tasks as Slurm has room for");
     visit("memory", self.memory, Range{0_B, 65536_GiB},
-          "of the host that all runs together may take; 0B: what is free");
+          "of this host that all runs together may take, or of each task of Slurm; 0B: what is free, or "
+          "estimated");
     visit("retry", self.retry, "run points again whose run was killed or could not write its output");
     visit("dry-run", self.dry_run, "print the command of each point that is known beforehand, and run none");
+    SlurmSweepOptions::describe(self.on_slurm, visit);
   }
 };
 
@@ -164,6 +171,7 @@ std::string summary(const sweeps::SweepResult& result, const sweeps::RunnerCount
       fmt::format("{} points: {} from the store, {} run now", result.points, counts.stored, counts.run);
   if (result.failed > 0) text += fmt::format(", {} failed", result.failed);
   if (result.missing > 0) text += fmt::format(", {} missing", result.missing);
+  if (counts.lost > 0) text += fmt::format("; {} submitted again, as their tasks were lost", counts.lost);
   if (counts.requeued > 0)
     text += fmt::format("; {} stopped and run again, as memory ran short", counts.requeued);
   return text + "\n";
@@ -187,7 +195,7 @@ int exit_code_of(const sweeps::SweepResult& result) {
 }
 
 // Prints rows as they come, then the rest.
-sweeps::SweepResult print_sweep(OpenSweep& open, sweeps::Runner& runner, const RowOptions& rows,
+sweeps::SweepResult print_sweep(OpenSweep& open, sweeps::Executor& runner, const RowOptions& rows,
                                 SweepFacts facts, bool with_progress) {
   const bool table = rows.format == "table";
   studies::TablePrinter printer(open.columns.fields(),
@@ -222,23 +230,64 @@ void print_commands(OpenSweep& open) {
   }
 }
 
+// With Slurm as without it, `threads` of the host for each run.
+int threads_of(const RunSweepOptions& options) {
+  if (options.on_slurm.slurm) return options.on_slurm.cpus;
+  const int cores = static_cast<int>(supernode::host_cores());
+  return options.jobs == 0 ? 1 : std::max(1, cores / options.jobs);
+}
+
+sweeps::RunnerOptions here(const RunSweepOptions& options) {
+  const std::string spool = spool_folder(options.folder().string());
+  if (!sweeps::Spool(spool).arrays().empty())
+    throw InputError(fmt::format("{}: Slurm has points of this sweep; --slurm goes on with them", spool));
+  return {.program = sweeps::kThisProgram,
+          .scratch = (options.folder() / "under-way").string(),
+          .jobs = options.jobs == 0 ? static_cast<int>(supernode::host_cores()) : options.jobs,
+          .memory_MB = static_cast<double>(options.memory.count) * 1e-6,
+          .retry = options.retry,
+          .interrupted = &interrupted()};
+}
+
+sweeps::SlurmOptions on_slurm(const RunSweepOptions& options) {
+  sweeps::SlurmOptions slurm = options.on_slurm.checked();
+  slurm.program = this_program();
+  slurm.folder = spool_folder(options.folder().string());
+  slurm.at_a_time = options.jobs;
+  slurm.memory_MB = static_cast<double>(options.memory.count) * 1e-6;
+  slurm.retry = options.retry;
+  slurm.interrupted = &interrupted();
+  slurm.say = [](const std::string& line) {
+    fmt::print(stderr, "{}cm384: {}\n", isatty(STDERR_FILENO) != 0 ? "\r\033[K" : "", line);
+  };
+  return slurm;
+}
+
+// Prints what Slurm still has of an interrupted sweep.
+void print_interrupted(const sweeps::SlurmRunner* slurm) {
+  fmt::print(stderr, "cm384: interrupted; the same command goes on where this one stopped\n");
+  if (slurm == nullptr || slurm->jobs().empty()) return;
+  fmt::print(stderr, "cm384: Slurm goes on with what it has; this ends it: scancel {}\n",
+             fmt::join(slurm->jobs(), " "));
+}
+
 int run(const Program& program, const RunSweepOptions& options, const studies::Given&) {
   const fs::path folder = options.folder();
-  const int cores = static_cast<int>(supernode::host_cores());
-  const int jobs = options.jobs == 0 ? cores : options.jobs;
-  OpenSweep open(program, options.file, std::max(1, cores / jobs));
+  OpenSweep open(program, options.file, threads_of(options));
   if (options.dry_run) {
     print_commands(open);
     return kDone;
   }
+  const bool slurm = options.on_slurm.slurm;
+  const sweeps::SlurmOptions slurm_options = slurm ? on_slurm(options) : sweeps::SlurmOptions{};
+  const auto queue = slurm ? std::make_optional<sweeps::Slurm>() : std::nullopt;
   OutputFile output((folder / "result.json").string());
   sweeps::Store store(options.store_path());
-  sweeps::Runner runner(store, {.program = this_program(),
-                                .scratch = (folder / "under-way").string(),
-                                .jobs = jobs,
-                                .memory_MB = static_cast<double>(options.memory.count) * 1e-6,
-                                .retry = options.retry,
-                                .interrupted = &interrupted()});
+  const std::unique_ptr<sweeps::SlurmRunner> jobs =
+      slurm ? std::make_unique<sweeps::SlurmRunner>(store, *queue, slurm_options) : nullptr;
+  const std::unique_ptr<sweeps::Runner> processes =
+      slurm ? nullptr : std::make_unique<sweeps::Runner>(store, here(options));
+  sweeps::Executor& runner = slurm ? static_cast<sweeps::Executor&>(*jobs) : *processes;
   const auto begin = std::chrono::steady_clock::now();
   SweepFacts facts = options.facts();
   const sweeps::SweepResult result = print_sweep(open, runner, options.rows, facts, true);
@@ -246,8 +295,7 @@ int run(const Program& program, const RunSweepOptions& options, const studies::G
   output.write(sweep_document(open.plan, result, facts).dump(2) + "\n");
   output.finish();
   fmt::print(stderr, "cm384: {}", summary(result, runner.counts()));
-  if (interrupted() != 0)
-    fmt::print(stderr, "cm384: interrupted; the same command goes on where this one stopped\n");
+  if (interrupted() != 0) print_interrupted(jobs.get());
   return exit_code_of(result);
 }
 
@@ -274,6 +322,7 @@ int status(const Program& program, const SweepOptions& options, const studies::G
   const auto store = existing_store(options);
   std::size_t done = 0, failed = 0, under_way = 0, open_points = 0;
   const auto points = sweeps::points_of(open.plan, open.subject);
+  const std::set<std::string> with_slurm = sweeps::Spool(spool_folder(options.folder().string())).keys();
   if (open.plan.find) {
     sweeps::Runner runner(*store, {.lookup = true});
     const sweeps::SweepResult result = sweeps::Sweep(open.plan, open.subject, runner).run();
@@ -287,7 +336,7 @@ int status(const Program& program, const SweepOptions& options, const studies::G
     if (known) {
       ++(known->failed() ? failed : done);
     } else {
-      ++(store->busy(key) ? under_way : open_points);
+      ++(with_slurm.contains(key) || store->busy(key) ? under_way : open_points);
     }
   }
   print_now(fmt::format("{} points: {} done, {} failed, {} under way, {} to do\n", points.size(), done,

@@ -1,25 +1,20 @@
 #include "sweeps/runner.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <thread>
 
 #include "hw/error.h"
-#include "hw/json.h"
+#include "sweeps/point_process.h"
 
 namespace cm384::sweeps {
 namespace {
@@ -48,43 +43,11 @@ double meminfo(std::string_view name) {
   return 0;
 }
 
-double resident_MB(pid_t pid) {
-  std::ifstream file(fmt::format("/proc/{}/statm", pid));
-  double pages = 0;
-  file >> pages >> pages;
-  return pages * static_cast<double>(sysconf(_SC_PAGESIZE)) * 1e-6;
-}
-
-std::string whole_file(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return file ? text.str() : "";
-}
-
-// The last thing that the command said was wrong.
-std::string last_message(const std::string& errors) {
-  static constexpr std::string_view kPrefix = "cm384: ";
-  std::string message;
-  std::istringstream lines(errors);
-  for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with(kPrefix)) message = line.substr(kPrefix.size());
-  }
-  return message;
-}
-
 }  // namespace
 
 struct Runner::Process {
   Waiting waiting;
-  fs::path folder;
-  pid_t pid = -1;
-  double begin = seconds();
-
-  ~Process() {
-    std::error_code ignored;
-    fs::remove_all(folder, ignored);
-  }
+  PointProcess process;
 };
 
 Runner::Runner(Store& store, RunnerOptions options) : store_(store), options_(std::move(options)) {
@@ -104,11 +67,11 @@ Runner::Runner(Store& store, RunnerOptions options) : store_(store), options_(st
 }
 
 Runner::~Runner() {
-  for (const auto& process : running_) kill(process->pid, SIGKILL);
-  for (const auto& process : running_) {
-    waitpid(process->pid, nullptr, 0);
+  for (auto& process : running_) {
+    const std::string key = process->waiting.job.key;
+    process.reset();  // ends it
     try {
-      store_.release(process->waiting.job.key);
+      store_.release(key);
     } catch (const std::exception&) {
       // The claim is void as soon as this process has ended.
     }
@@ -136,7 +99,7 @@ bool Runner::has_room() const {
   if (static_cast<int>(running_.size()) >= options_.jobs || largest_MB_ == 0) return false;
   double used = 0, expected = 0;
   for (const auto& process : running_) {
-    const double now = resident_MB(process->pid);
+    const double now = process->process.resident_MB();
     used += now;
     expected += std::max(now, largest_MB_ * kMargin);
   }
@@ -147,13 +110,11 @@ bool Runner::has_room() const {
 // Too little memory left for what runs: the youngest gives way, and runs again later.
 void Runner::make_room() {
   if (running_.size() < 2 || meminfo("MemAvailable:") > kReserve * meminfo("MemTotal:")) return;
-  Process& youngest = *running_.back();
-  largest_MB_ = std::max(largest_MB_, resident_MB(running_.front()->pid));
-  kill(youngest.pid, SIGKILL);
-  waitpid(youngest.pid, nullptr, 0);
-  store_.release(youngest.waiting.job.key);
-  queue_.push_front(std::move(youngest.waiting));
+  largest_MB_ = std::max(largest_MB_, running_.front()->process.resident_MB());
+  Waiting youngest = std::move(running_.back()->waiting);
   running_.pop_back();
+  store_.release(youngest.job.key);
+  queue_.push_front(std::move(youngest));
   options_.jobs = std::max(1, static_cast<int>(running_.size()));
   ++counts_.requeued;
 }
@@ -171,86 +132,24 @@ std::optional<Runner::Finished> Runner::look_up(Waiting& waiting) {
 }
 
 void Runner::start(Waiting waiting) {
-  auto process = std::make_unique<Process>();
-  process->folder = fs::path(options_.scratch) / fmt::format("{}-{}", getpid(), serial_++);
-  std::error_code failure;
-  fs::create_directories(process->folder, failure);
-  if (failure) {
+  const fs::path folder = fs::path(options_.scratch) / fmt::format("{}-{}", getpid(), serial_++);
+  try {
+    auto process =
+        std::unique_ptr<Process>(new Process{waiting, {options_.program, folder, waiting.job.arguments}});
+    running_.push_back(std::move(process));
+  } catch (const OutputError&) {
     store_.release(waiting.job.key);
-    throw OutputError(fmt::format("{}: cannot be made: {}", process->folder.string(), failure.message()));
+    throw;
   }
-  std::vector<std::string> words{options_.program, "run"};
-  words.insert(words.end(), waiting.job.arguments.begin(), waiting.job.arguments.end());
-  words.insert(words.end(), {"--out", process->folder.string()});
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  const std::string errors = (process->folder / "errors").string();
-  const pid_t parent = getpid();
-  process->pid = fork();
-  if (process->pid == 0) {
-    // A group of its own: an interrupt at the terminal is for the sweep, which ends its points itself.
-    setpgid(0, 0);
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) _exit(127);
-    const int nothing = open("/dev/null", O_RDWR);
-    const int log = open(errors.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
-    dup2(nothing, STDIN_FILENO);
-    dup2(nothing, STDOUT_FILENO);
-    dup2(log >= 0 ? log : nothing, STDERR_FILENO);
-    execv(argv.front(), argv.data());
-    _exit(127);
-  }
-  process->waiting = std::move(waiting);
-  running_.push_back(std::move(process));
-  if (running_.back()->pid < 0) {
-    const int reason = errno;
-    store_.release(running_.back()->waiting.job.key);
-    running_.pop_back();
-    throw OutputError(
-        fmt::format("a process cannot be started: {}", std::generic_category().message(reason)));
-  }
-}
-
-Outcome Runner::outcome_of(Process& process, int status) const {
-  Outcome outcome;
-  outcome.document = whole_file(process.folder / "result.json");
-  outcome.profile = whole_file(process.folder / "profile.json");
-  const std::string said = last_message(whole_file(process.folder / "errors"));
-  if (WIFSIGNALED(status)) {
-    outcome.exit_code = 128 + WTERMSIG(status);
-    outcome.reason = fmt::format("ended by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)));
-  } else {
-    outcome.exit_code = WEXITSTATUS(status);
-    if (outcome.exit_code == 1) {
-      outcome.reason = said.empty() ? "a check failed" : said;
-    } else if (outcome.exit_code != 0) {
-      outcome.reason = said.empty() ? fmt::format("ended with exit code {}", outcome.exit_code) : said;
-    }
-  }
-  if (!outcome.document.empty()) {
-    const Json document = Json::parse(outcome.document, nullptr, false);
-    if (document.is_discarded()) {
-      outcome.document.clear();
-    } else if (document.contains("simulator")) {
-      outcome.wall_s = document["simulator"].value("wall_s", 0.0);
-      outcome.peak_MB = document["simulator"].value("peak_rss_MB", 0.0);
-    }
-  }
-  if (outcome.document.empty() && outcome.exit_code == 0) {
-    outcome.exit_code = 5;
-    outcome.reason = "wrote no result";
-  }
-  return outcome;
 }
 
 std::optional<Runner::Finished> Runner::collect() {
   for (auto process = running_.begin(); process != running_.end(); ++process) {
-    int status = 0;
-    if (waitpid((*process)->pid, &status, WNOHANG) != (*process)->pid) continue;
+    std::optional<Outcome> how = (*process)->process.poll();
+    if (!how) continue;
+    Outcome& outcome = *how;
     std::unique_ptr<Process> ended = std::move(*process);
     running_.erase(process);
-    Outcome outcome = outcome_of(*ended, status);
     const Job& job = ended->waiting.job;
     if (is_interrupted() && outcome.exit_code >= 128) {
       store_.release(job.key);
@@ -258,7 +157,7 @@ std::optional<Runner::Finished> Runner::collect() {
     }
     store_.put(job.key, job.study, fmt::format("{}", fmt::join(job.arguments, " ")), outcome);
     largest_MB_ = std::max(largest_MB_, std::max(outcome.peak_MB, 1.0));
-    wall_s_ += seconds() - ended->begin;
+    wall_s_ += ended->process.age_s();
     ++counts_.run;
     if (outcome.failed()) ++counts_.failed;
     return Finished{ended->waiting.ticket, std::move(outcome)};

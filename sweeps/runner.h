@@ -5,25 +5,16 @@
 #include <csignal>
 #include <cstddef>
 #include <deque>
-#include <functional>
-#include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "sweeps/store.h"
+#include "sweeps/executor.h"
 
 namespace cm384::sweeps {
 
-struct Job {
-  std::string key;  // Subject::identity()
-  std::string study;
-  std::vector<std::string> arguments;  // what follows `cm384 run`
-};
-
 struct RunnerOptions {
-  std::string program{};  // cm384
+  std::string program{};  // cm384, such as kThisProgram
   std::string scratch{};  // folder for what is under way
   int jobs = 1;           // processes at a time
   double memory_MB = 0;   // of all of them together; 0: what the host has free
@@ -32,37 +23,16 @@ struct RunnerOptions {
   const volatile std::sig_atomic_t* interrupted = nullptr;
 };
 
-struct RunnerCounts {
-  std::size_t stored = 0;    // taken from the store
-  std::size_t run = 0;       // by this process
-  std::size_t failed = 0;    // of all of these
-  std::size_t requeued = 0;  // stopped because memory ran short, and run again
-};
-
-class Runner {
+class Runner final : public Executor {
  public:
   // Throws OutputError if there is no writing in `scratch`.
   Runner(Store& store, RunnerOptions options);
-  ~Runner();  // stops what is under way and gives it up
-  Runner(const Runner&) = delete;
-  Runner& operator=(const Runner&) = delete;
+  ~Runner() override;  // stops what is under way and gives it up
 
-  // Adds a point; `ticket` comes back with its outcome.
-  void add(std::size_t ticket, Job job);
-
-  struct Finished {
-    std::size_t ticket = 0;
-    std::optional<Outcome> outcome;  // nothing: missing (with `lookup`)
-  };
-  // The next point to finish; waits for it. Nothing: none is left, or interrupted. `idle` is called a few
-  // times a second while it waits. Throws OutputError.
-  std::optional<Finished> next(const std::function<void()>& idle = {});
-
-  const RunnerCounts& counts() const { return counts_; }
-  std::size_t running() const { return running_.size(); }
-  std::size_t waiting() const { return queue_.size(); }
-  // Mean wall time of the points that this process has run, seconds; 0: none yet.
-  double seconds_per_point() const;
+  void add(std::size_t ticket, Job job) override;
+  std::optional<Finished> next(const std::function<void()>& idle = {}) override;
+  std::size_t running() const override { return running_.size(); }
+  double seconds_per_point() const override;
 
  private:
   struct Waiting {
@@ -73,7 +43,6 @@ class Runner {
 
   void start(Waiting waiting);
   std::optional<Finished> collect();
-  Outcome outcome_of(Process& process, int status) const;
   std::optional<Finished> look_up(Waiting& waiting);
   bool has_room() const;
   void make_room();
@@ -82,7 +51,6 @@ class Runner {
 
   Store& store_;
   RunnerOptions options_;
-  RunnerCounts counts_;
   std::deque<Waiting> queue_;       // not looked at, or to be run
   std::vector<Waiting> elsewhere_;  // another process works on them
   std::vector<std::unique_ptr<Process>> running_;

@@ -11,6 +11,9 @@
 
 namespace cm384::sweeps {
 
+// Exit code of a point that was never run to its end, or not at all; another run may.
+inline constexpr int kNotRun = 255;
+
 struct Outcome {
   int exit_code = 0;
   std::string reason;    // why it failed; empty: it did not

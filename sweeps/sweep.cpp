@@ -35,8 +35,8 @@ struct Sweep::Line {
   }
 };
 
-Sweep::Sweep(const Plan& plan, Subject& subject, Runner& runner)
-    : plan_(plan), subject_(subject), runner_(runner) {}
+Sweep::Sweep(const Plan& plan, Subject& subject, Executor& executor)
+    : plan_(plan), subject_(subject), executor_(executor) {}
 Sweep::~Sweep() = default;
 
 namespace {
@@ -57,12 +57,12 @@ void Sweep::add(Line& line, std::vector<Setting> settings) {
   line.points[at] = &point;
   try {
     const std::vector<Setting> all = plan_.settings(point.settings);
-    point.job = Job{subject_.identity(all), plan_.study, subject_.arguments(all)};
+    point.job = Job{subject_.identity(all), plan_.study, subject_.arguments(all), all};
   } catch (const InputError& error) {
     take(point, Outcome{2, error.what(), "", "", 0, 0});
     return;
   }
-  runner_.add(points_.size() - 1, *point.job);
+  executor_.add(points_.size() - 1, *point.job);
 }
 
 void Sweep::take(Point& point, std::optional<Outcome> outcome) {
@@ -173,7 +173,7 @@ SweepResult Sweep::run(const RowDone& row_done, const Progress& progress) {
     if (progress) progress(ended, points_.size());
   };
   tell();
-  while (auto finished = runner_.next(tell)) {
+  while (auto finished = executor_.next(tell)) {
     take(*points_[finished->ticket], std::move(finished->outcome));
     ++ended;
     tell();

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "studies/row.h"
+#include "sweeps/executor.h"
 #include "sweeps/plan.h"
-#include "sweeps/runner.h"
 
 namespace cm384::sweeps {
 
@@ -30,7 +30,7 @@ class Sweep {
   using Progress = std::function<void(std::size_t done, std::size_t known)>;
   using RowDone = std::function<void(const studies::Row& row)>;
 
-  Sweep(const Plan& plan, Subject& subject, Runner& runner);
+  Sweep(const Plan& plan, Subject& subject, Executor& executor);
   ~Sweep();
   Sweep(const Sweep&) = delete;
   Sweep& operator=(const Sweep&) = delete;
@@ -52,7 +52,7 @@ class Sweep {
 
   const Plan& plan_;
   Subject& subject_;
-  Runner& runner_;
+  Executor& executor_;
   std::vector<std::unique_ptr<Line>> lines_;
   std::vector<std::unique_ptr<Point>> points_;
 };

@@ -1,0 +1,143 @@
+#include "sweeps/point_process.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "hw/error.h"
+#include "hw/json.h"
+
+namespace cm384::sweeps {
+namespace {
+
+namespace fs = std::filesystem;
+
+double seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+std::string whole_file(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return file ? text.str() : "";
+}
+
+// The last thing that the command said was wrong.
+std::string last_message(const std::string& errors) {
+  static constexpr std::string_view kPrefix = "cm384: ";
+  std::string message;
+  std::istringstream lines(errors);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with(kPrefix)) message = line.substr(kPrefix.size());
+  }
+  return message;
+}
+
+}  // namespace
+
+PointProcess::PointProcess(const std::string& program, fs::path folder,
+                           const std::vector<std::string>& arguments)
+    : folder_(std::move(folder)), begin_(seconds()) {
+  std::error_code failure;
+  fs::create_directories(folder_, failure);
+  if (failure) throw OutputError(fmt::format("{}: cannot be made: {}", folder_.string(), failure.message()));
+  std::vector<std::string> words{program, "run"};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  words.insert(words.end(), {"--out", folder_.string()});
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  const std::string errors = (folder_ / "errors").string();
+  const pid_t parent = getpid();
+  pid_ = fork();
+  if (pid_ == 0) {
+    // A group of its own: an interrupt at the terminal is for the sweep, which ends its points itself.
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(127);
+    const int nothing = open("/dev/null", O_RDWR);
+    const int log = open(errors.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    dup2(nothing, STDIN_FILENO);
+    dup2(nothing, STDOUT_FILENO);
+    dup2(log >= 0 ? log : nothing, STDERR_FILENO);
+    execv(argv.front(), argv.data());
+    _exit(127);
+  }
+  if (pid_ < 0) {
+    const int reason = errno;
+    fs::remove_all(folder_, failure);
+    throw OutputError(
+        fmt::format("a process cannot be started: {}", std::generic_category().message(reason)));
+  }
+}
+
+PointProcess::~PointProcess() {
+  if (pid_ > 0) {
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+  std::error_code ignored;
+  fs::remove_all(folder_, ignored);
+}
+
+std::optional<Outcome> PointProcess::poll() {
+  int status = 0;
+  if (waitpid(pid_, &status, WNOHANG) != pid_) return std::nullopt;
+  pid_ = -1;
+  return outcome_of(status);
+}
+
+double PointProcess::resident_MB() const {
+  std::ifstream file(fmt::format("/proc/{}/statm", pid_));
+  double pages = 0;
+  file >> pages >> pages;
+  return pages * static_cast<double>(sysconf(_SC_PAGESIZE)) * 1e-6;
+}
+
+double PointProcess::age_s() const {
+  return seconds() - begin_;
+}
+
+Outcome PointProcess::outcome_of(int status) const {
+  Outcome outcome;
+  outcome.document = whole_file(folder_ / "result.json");
+  outcome.profile = whole_file(folder_ / "profile.json");
+  const std::string said = last_message(whole_file(folder_ / "errors"));
+  if (WIFSIGNALED(status)) {
+    outcome.exit_code = 128 + WTERMSIG(status);
+    outcome.reason = fmt::format("ended by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)));
+  } else {
+    outcome.exit_code = WEXITSTATUS(status);
+    if (outcome.exit_code == 1) {
+      outcome.reason = said.empty() ? "a check failed" : said;
+    } else if (outcome.exit_code != 0) {
+      outcome.reason = said.empty() ? fmt::format("ended with exit code {}", outcome.exit_code) : said;
+    }
+  }
+  if (!outcome.document.empty()) {
+    const Json document = Json::parse(outcome.document, nullptr, false);
+    if (document.is_discarded()) {
+      outcome.document.clear();
+    } else if (document.contains("simulator")) {
+      outcome.wall_s = document["simulator"].value("wall_s", 0.0);
+      outcome.peak_MB = document["simulator"].value("peak_rss_MB", 0.0);
+    }
+  }
+  if (outcome.document.empty() && outcome.exit_code == 0) {
+    outcome.exit_code = 5;
+    outcome.reason = "wrote no result";
+  }
+  return outcome;
+}
+
+}  // namespace cm384::sweeps
