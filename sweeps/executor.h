@@ -15,8 +15,8 @@ namespace cm384::sweeps {
 struct Job {
   std::string key;  // Subject::identity()
   std::string study;
-  std::vector<std::string> arguments;  // what follows `cm384 run`
-  std::vector<Setting> settings{};     // what `key` and `arguments` were made from
+  std::vector<std::string> arguments{};  // what follows `cm384 run`
+  std::vector<Setting> settings{};       // what `key` and `arguments` were made from
 };
 
 struct RunnerCounts {

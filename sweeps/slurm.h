@@ -13,28 +13,28 @@ namespace cm384::sweeps {
 
 // What a job array is submitted with.
 struct Submission {
-  std::string name;    // of the job, which tells it from all others
-  std::string script;  // a file
-  std::string log;     // of a task, with Slurm's patterns
-  std::string folder;  // where the tasks run
+  std::string name{};    // of the job, which tells it from all others
+  std::string script{};  // a file
+  std::string log{};     // of a task, with Slurm's patterns
+  std::string folder{};  // where the tasks run
   int tasks = 1;
   int at_a_time = 0;     // tasks; 0: as many as there is room for
   int cpus = 1;          // of a task
   double memory_MB = 0;  // of a task, 10^6 B; 0: the partition's default
-  std::string limit;     // of a task's time, as Slurm takes it; empty: the partition's default
-  std::string partition;
-  std::string after;                 // a job that has to succeed before; empty: none
-  std::vector<std::string> options;  // further ones; they go before what a sweep cannot do without
+  std::string limit{};   // of a task's time, as Slurm takes it; empty: the partition's default
+  std::string partition{};
+  std::string after{};                 // a job that has to succeed before; empty: none
+  std::vector<std::string> options{};  // further ones; they go before what a sweep cannot do without
 };
 
 // The words of the command that submits it.
 std::vector<std::string> sbatch_words(const Submission& submission);
 
 struct TaskState {
-  std::string job;     // the array's number
-  std::string state;   // such as RUNNING
-  std::string reason;  // such as NodeDown; empty: none
-  std::string nodes;
+  std::string job{};     // the array's number
+  std::string state{};   // such as RUNNING
+  std::string reason{};  // such as NodeDown; empty: none
+  std::string nodes{};
   double memory_MB = 0;  // 0: not known
 
   bool pending() const { return state == "PENDING"; }

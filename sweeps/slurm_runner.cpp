@@ -18,7 +18,7 @@ namespace {
 
 constexpr double kBeat = 10, kCollect = 0.5,
                  kLook = 0.5;  // s between heartbeats, looks at outcomes, at other processes
-constexpr auto kTick = std::chrono::milliseconds(50);
+constexpr auto kTick = std::chrono::milliseconds(20);
 
 double seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -113,7 +113,7 @@ void SlurmRunner::adopt() {
 
 // Moves outcomes into the store.
 void SlurmRunner::collect() {
-  next_collect_ = seconds() + kCollect;
+  next_collect_ = seconds() + std::min(kCollect, options_.poll_s);
   for (const std::string& key : spool_.outcomes()) {
     auto spooled = spool_.read(key);
     if (!spooled) continue;
@@ -330,11 +330,15 @@ void SlurmRunner::send(const Submission& submission) {
 void SlurmRunner::look_elsewhere() {
   if (elsewhere_.empty() || seconds() < next_look_) return;
   next_look_ = seconds() + kLook;
-  const auto free =
-      std::ranges::find_if(elsewhere_, [&](const Point& point) { return !store_.busy(point.job.key); });
-  if (free == elsewhere_.end()) return;
-  queue_.push_front(std::move(*free));
-  elsewhere_.erase(free);
+  std::vector<Point> still;
+  for (Point& point : elsewhere_) {
+    if (store_.busy(point.job.key)) {
+      still.push_back(std::move(point));
+    } else {
+      queue_.push_back(std::move(point));
+    }
+  }
+  elsewhere_ = std::move(still);
 }
 
 std::optional<Executor::Finished> SlurmRunner::next(const std::function<void()>& idle) {
