@@ -239,7 +239,9 @@ Given parse_options(std::span<const OptionGroup> groups, const std::vector<std::
     po::store(po::command_line_parser(arguments).options(options).positional(bare).style(style).run(),
               values);
   } catch (const po::unknown_option& error) {
-    const std::string typed = without_quotes(error.get_option_name());
+    // Boost names "--hiden=7" as a whole.
+    std::string typed = without_quotes(error.get_option_name());
+    typed.resize(std::min(typed.find('='), typed.size()));
     throw InputError(fmt::format("{}: no such option{}", typed, hw::suggestion(typed, long_names(groups))));
   } catch (const po::too_many_positional_options_error&) {
     std::string extra;

@@ -156,6 +156,7 @@ TEST(Options, RefusalsNameOptionFoundAndAllowed) {
   EXPECT_EQ(refusal_of({"--even", "odd"}), "--even: 'odd' is odd; allowed: an even number of letters");
   EXPECT_EQ(refusal_of({"--ops", "read", "--ops", "write"}), "--ops: is given more than once");
   EXPECT_EQ(refusal_of({"--bytse", "1MiB"}), "--bytse: no such option; did you mean --bytes?");
+  EXPECT_EQ(refusal_of({"--bytse=1MiB"}), "--bytse: no such option; did you mean --bytes?");
   EXPECT_EQ(refusal_of({"--byte", "1MiB"}), "--byte: no such option; did you mean --bytes?");
   EXPECT_THAT(refusal_of({"--bytes"}), HasSubstr("--bytes"));
   EXPECT_EQ(refusal_of({"stray"}), "'stray': unexpected argument; allowed: options, which begin with --");
