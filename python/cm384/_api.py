@@ -88,8 +88,9 @@ def run(study: str, *arguments: Path, machine: Optional[Path] = None, set: Optio
 
 def sweep(plan: Union[Path, Mapping[str, Any]], *, out: Optional[Path] = None, store: Optional[Path] = None,
           jobs: Optional[int] = None, memory: Optional[str] = None, retry: Optional[bool] = None,
-          progress: Progress = None) -> pandas.DataFrame:
-    """`cm384 sweep`: runs what the store lacks; a row per row of each point, the axes first.
+          progress: Progress = None, **options: Any) -> pandas.DataFrame:
+    """`cm384 sweep`: runs what the store lacks; a row per row of each point, the axes first. Further options are those of
+    the command, such as slurm=True.
 
     `plan` is a sweep's file, or its content as a dictionary, which is kept in the folder `out` (required then) under the
     folder's name. Axes over quantities are numbers with their unit in the column's name: ub.link.bandwidth_GBps. Points
@@ -114,7 +115,7 @@ def sweep(plan: Union[Path, Mapping[str, Any]], *, out: Optional[Path] = None, s
         file = pathlib.Path(plan)
         folder = pathlib.Path(out) if out is not None else pathlib.Path(file.name).with_suffix("")
     words = ["sweep", os.fspath(file), f"--out={folder}", "--format=json",
-             *words_of({"store": store, "jobs": jobs, "memory": memory, "retry": retry})]
+             *words_of({"store": store, "jobs": jobs, "memory": memory, "retry": retry, **options})]
     ended = call(words, display_of(progress))
     complete = ended.exit_code in (0, _CHECK_FAILED) or ended.interrupted
     rows = frame_of(document_of(ended.output, f"output of `{' '.join(words)}`")) if ended.output.strip() and complete else None
