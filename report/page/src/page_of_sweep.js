@@ -32,7 +32,7 @@ export function buildSweep(page, result) {
   if (run.complete === false) page.append(element('p', { class: 'warning' }, 'This sweep is not complete; `cm384 sweep` goes on with it.'));
   const failed = model.rows.filter(row => row.flat.failed);
   const design = sweep.design === 'grid' ? 'grid' : 'Latin hypercube';
-  page.append(facts([['date', date(run.invocation.date)], ['machine', run.machine], ['design', sweep.find ? `${design}, search` : design], ['points', sweep.points.length], ['rows', model.rows.length],
+  page.append(facts([['date', date(run.invocation.date)], ['machine', run.machine], ['design', sweep.find ? `${design}, search` : design], ['points run', sweep.points.length], ['rows', model.rows.length],
     ['failed', failed.length], ['program', `${run.simulator.build.version} ${run.simulator.build.commit.replace('+', ' + ')}`]]));
   section(page, 'What was swept', axesTable(model), ...(sweep.where.length ? [element('p', { class: 'remark' }, `Only where ${sweep.where.join(', and ')}.`)] : []),
     ...sweep.costs.map(cost => element('p', { class: 'remark' }, `${cost.name} = ${cost.formula}`)));

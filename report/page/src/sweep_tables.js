@@ -24,7 +24,7 @@ export function foundTable({ sweep, found }) {
   const { find } = sweep;
   const columns = [...new Set(found.flatMap(Object.keys))].filter(column => column !== 'failed' || found.some(row => row.failed));
   const what = `The ${find.best} ${find.axis} with ${find.metric} ${'at_most' in find ? `at most ${find.at_most}` : `at least ${find.at_least}`}.`;
-  return [element('p', {}, what), table('found', columns.map(column => head(column)), found.map(row => element('tr', {}, ...columns.map(column => cell(row[column])))))];
+  return [element('p', {}, what), table('found', columns.map(column => head(column, found.some(row => typeof row[column] === 'number'))), found.map(row => element('tr', {}, ...columns.map(column => cell(row[column])))))];
 }
 
 export function failuresTable(model, rows) {
