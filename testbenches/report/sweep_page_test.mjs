@@ -149,6 +149,10 @@ async function testLargePage(page, width, name) {
   for (const id of kFigures[name]) assert.ok(ids.includes(id), `${name}: ${id} of ${ids}`);
   if (name === 'cube') assert.ok(!ids.some(id => id.startsWith('lines-')) && (await page.textContent('#page')).includes('there would be too many'), 'lines that nobody can tell apart are left out, and that is said');
   if (name === 'find') assert.deepEqual(await cells(page, 'found'), [['8', '7.5GB/s', '9.300', '\u2013'], ['16', '\u2013', '\u2013', 'out of reach']]);
+  if (name === 'find') {
+    const diamonds = await page.$$eval('#lines-latency-us-over-ub-link-bandwidth svg path', paths => paths.filter(path => path.getAttribute('stroke') === '#c0455e' && !path.getAttribute('stroke-dasharray')).length);
+    assert.equal(diamonds, 1, 'one of two searches found something');
+  }
   if (name === 'two') assert.equal((await cells(page, 'failures')).length, 1);
   assert.equal(await page.$eval('#points tbody', body => body.rows.length), { two: 200, cube: 216, hypercube: 200, line: 200, find: 10 }[name]);
   assert.match(await page.textContent('#without-pages'), /store.sqlite is not there/);

@@ -66,15 +66,19 @@ function linesOver(model, metric, x) {
   groups.sort(([, [a]], [, [b]]) => order(a).map((place, index) => place - order(b)[index]).find(difference => difference !== 0) ?? 0);
   const all = rows.flatMap(row => [row.flat[metric.path], ...(row => [row?.low, row?.high])(intervalOf(row, metric.path))]).filter(value => typeof value === 'number');
   const target = model.sweep.find?.metric === metric.path ? model.sweep.find.at_most ?? model.sweep.find.at_least : null;
+  const found = target !== null && model.sweep.find.axis === x.key ? model.found.filter(one => typeof one[metric.path] === 'number' && x.of(one) !== null) : [];
   const list = groups.map(([title, own]) => {
     const series = lines(own);
+    const here = found.filter(one => rest.every(dim => dim.of(one) === dim.of(own[0])));
+    if (here.length) series.push({ type: 'scatter', symbol: 'diamond', symbolSize: 14, z: 5, itemStyle: { color: 'transparent', borderColor: '#c0455e', borderWidth: 2 },
+      data: here.map(one => ({ value: [x.of(one), one[metric.path]], note: `found at ${x.text(x.of(one))}` })) });
     if (mark && series.length) series[0].markLine = mark;
     if (target !== null && series.length > 1) series[1].markLine = { silent: true, symbol: 'none', lineStyle: { color: '#c0455e', type: 'dotted', width: 1.5 }, label: { show: false }, data: [{ yAxis: target }] };
     return { title, x: axisOfDimension(x), series };
   });
   const names = colour ? listed(colour.values).map(colour.text) : [];
   const note = [colour ? `A line for each ${colour.label}${colour.values.length > kMostLines ? ', from light to dark' : ''}.` : '', ...[...kinds].map(kind => kIntervals[kind]), words,
-    target !== null ? `Dotted: the target, ${target} ${metric.unit}.` : ''].filter(Boolean).join(' ');
+    target !== null ? `Dotted: the target, ${target} ${metric.unit}.` : '', found.length ? 'Diamonds: what was found.' : ''].filter(Boolean).join(' ');
   return [{ id: slug(`lines-${metric.path}-over-${x.key}`), title: `${titleOf(metric)} over ${x.label}`, wide: list.length > 1, note,
     layout: panels(list, { y: rounded(target === null ? all : [...all, target]), unit: metric.unit, xName: x.label, key: names.length > 1 ? { title: `${colour.label}:`, names } : null,
       option: { tooltip: { trigger: 'item', confine: true, formatter: ({ data }) => `${short(data.value[1])} ${metric.unit}<br>${data.note}` } } }) }];
