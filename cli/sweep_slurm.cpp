@@ -21,18 +21,22 @@ using studies::Form;
 using studies::Range;
 
 std::vector<std::string> checked_words(const std::string& text) {
-  // What a sweep sets itself, or could not work with.
-  static constexpr std::array<std::string_view, 14> kOurs{
-      "--array", "-a",         "--job-name", "-J",     "--output", "-o",          "--chdir",
-      "-D",      "--parsable", "--wrap",     "--wait", "-W",       "--open-mode", "--test-only"};
+  // What the sweep sets itself, has options of its own for, or could not work with.
+  static constexpr std::array<std::string_view, 25> kTaken{
+      "--array",    "-a",         "--chdir",     "-D",           "--cpus-per-task",
+      "-c",         "--clusters", "-M",          "--dependency", "-d",
+      "--job-name", "-J",         "--mem",       "--open-mode",  "--output",
+      "-o",         "--parsable", "--partition", "-p",           "--test-only",
+      "--time",     "-t",         "--wait",      "-W",           "--wrap"};
   std::vector<std::string> words = boost::program_options::split_unix(text);
   for (const std::string& word : words) {
-    for (const std::string_view ours : kOurs) {
+    for (const std::string_view ours : kTaken) {
       const bool is_long = ours.starts_with("--");
       const bool same = is_long ? word.substr(0, word.find('=')) == ours
                                 : word.starts_with(ours) && !word.starts_with("--");
       if (same)
-        throw InputError(fmt::format("--slurm-options: '{}' is for the sweep to set; leave it out", word));
+        throw InputError(fmt::format(
+            "--slurm-options: '{}' is not for here; `cm384 sweep --help` lists what there is instead", word));
     }
   }
   return words;

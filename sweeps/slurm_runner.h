@@ -7,6 +7,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -95,8 +96,10 @@ class SlurmRunner final : public Executor {
   };
 
   void adopt();
+  void look();
   void look(Point point);
   void collect();
+  void take(SpooledOutcome spooled);
   bool is_ready_to_submit() const;
   bool has_estimates() const;
   void submit();
@@ -107,6 +110,7 @@ class SlurmRunner final : public Executor {
   void account(const TaskName& name, const TaskStates& states);
   void lose(const TaskName& name, const TaskState* state);
   void tell_losses();
+  void tell_waits(const TaskStates& states);
   void drop_forgotten(const TaskStates& states);
   void look_elsewhere();
   void give_up(const Point& point, std::string reason);
@@ -132,9 +136,10 @@ class SlurmRunner final : public Executor {
   std::map<std::string, Loss> losses_;     // not told yet, by how they ended
   std::vector<Submission> unsent_;         // what Slurm has not taken yet
   std::deque<Finished> ended_;
-  std::string probes_;   // the array of the points that estimates are made from; empty: none was needed yet
-  bool silent_ = false;  // Slurm does not answer
-  std::size_t running_ = 0;  // tasks
+  std::string probes_;  // the array of the points that estimates are made from; empty: none was needed yet
+  std::set<std::string> told_;  // reasons why tasks wait
+  bool silent_ = false;         // Slurm does not answer
+  std::size_t running_ = 0;     // tasks
   double next_beat_ = 0, next_collect_ = 0, next_poll_ = 0, next_look_ = 0;
 };
 

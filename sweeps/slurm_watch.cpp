@@ -5,7 +5,6 @@
 #include <array>
 #include <chrono>
 #include <cmath>
-#include <set>
 
 #include "hw/error.h"
 #include "sweeps/slurm_runner.h"
@@ -91,6 +90,7 @@ void SlurmRunner::poll() {
   }));
   for (const TaskName& name : names) account(name, *states);
   tell_losses();
+  tell_waits(*states);
   drop_forgotten(*states);
 }
 
@@ -199,6 +199,19 @@ void SlurmRunner::tell_losses() {
     line += " " + what;
     if (loss.again > 0) line += fmt::format("; points submitted again: {}", loss.again);
     say(line);
+  }
+}
+
+// What keeps tasks from running, if it is not that others come first.
+void SlurmRunner::tell_waits(const TaskStates& states) {
+  static constexpr std::array<std::string_view, 6> kUsual{"",           "Priority",  "Resources",
+                                                          "Dependency", "BeginTime", "JobArrayTaskLimit"};
+  for (const auto& [name, task] : tasks_) {
+    const auto state = states.find(name);
+    if (state == states.end() || !state->second.pending()) continue;
+    const std::string& reason = state->second.reason;
+    if (std::ranges::find(kUsual, reason) != kUsual.end() || !told_.insert(reason).second) continue;
+    say(fmt::format("Slurm task {}_{} waits: {}", state->second.job, name.second, reason));
   }
 }
 

@@ -127,19 +127,23 @@ class Statement {
 template <class Database>
 class Transaction {
  public:
-  explicit Transaction(const Database& database) : database_(database) { database.run("BEGIN IMMEDIATE"); }
+  explicit Transaction(const Database& database)
+      : database_(database), part_(sqlite3_get_autocommit(database.handle) == 0) {
+    if (!part_) database.run("BEGIN IMMEDIATE");
+  }
   ~Transaction() {
-    if (!committed_) sqlite3_exec(database_.handle, "ROLLBACK", nullptr, nullptr, nullptr);
+    if (!part_ && !committed_) sqlite3_exec(database_.handle, "ROLLBACK", nullptr, nullptr, nullptr);
   }
   Transaction(const Transaction&) = delete;
   Transaction& operator=(const Transaction&) = delete;
   void commit() {
-    database_.run("COMMIT");
+    if (!part_) database_.run("COMMIT");
     committed_ = true;
   }
 
  private:
   const Database& database_;
+  bool part_;  // of a larger one
   bool committed_ = false;
 };
 
@@ -225,6 +229,12 @@ void Store::put(const std::string& key, const std::string& study, const std::str
             outcome.wall_s, outcome.peak_MB)
       .step();
   Statement(*database_, "DELETE FROM claims WHERE key = ?", key).step();
+  transaction.commit();
+}
+
+void Store::together(const std::function<void()>& work) {
+  Transaction transaction(*database_);
+  work();
   transaction.commit();
 }
 

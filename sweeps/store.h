@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -57,6 +58,8 @@ class Store {
   void release(const std::string& key);
   // Whether some process works on it now.
   bool busy(const std::string& key);
+  // What `work` does with the store takes effect as a whole, and costs one write to the disk.
+  void together(const std::function<void()>& work);
 
  private:
   struct Database;

@@ -64,6 +64,23 @@ TEST_F(StoreTest, WhatWasKilledMayRunAgain) {
   EXPECT_EQ(store.claim("k", true), Store::Claim::taken);
 }
 
+TEST_F(StoreTest, WhatIsDoneTogetherTakesEffectAsAWhole) {
+  Store store(path());
+  const auto both = [&](bool breaks) {
+    store.together([&] {
+      EXPECT_EQ(store.claim("k", false), Store::Claim::taken);
+      store.put("l", "", "", {});
+      if (breaks) throw InputError("broken off");
+    });
+  };
+  EXPECT_THROW(both(true), InputError);
+  EXPECT_FALSE(store.busy("k"));
+  EXPECT_FALSE(store.find("l"));
+  both(false);
+  EXPECT_EQ(in_another_process([&] { return Store(path()).busy("k") && Store(path()).find("l") ? 0 : 1; }),
+            0);
+}
+
 TEST_F(StoreTest, AClaimOfALivingProcessHolds) {
   Store store(path());
   ASSERT_EQ(store.claim("k", false), Store::Claim::taken);
