@@ -113,8 +113,9 @@ TEST(Estimates, AreOfTheLargestPointWithAMargin) {
   EXPECT_EQ(estimates.chunk(1000), 1);
   estimates.learn({139, "ended by signal 11", "", "", 1000, 0});  // it wrote no result
   EXPECT_FALSE(estimates.known());
-  estimates.learn(ended(10, 1000));
   estimates.learn(ended(30, 400));
+  estimates.learn(ended(10, 1000));
+  estimates.learn(ended(20, 300));
   EXPECT_TRUE(estimates.known());
   EXPECT_EQ(estimates.memory_MB(), 1700);  // 1.5 times the largest and 200
   EXPECT_EQ(estimates.mean_s(), 20);
