@@ -59,6 +59,8 @@ std::vector<std::string> SlurmRunner::jobs() const {
     const std::string job = spool_.job_of(name.first);
     if (!job.empty() && std::ranges::find(jobs, job) == jobs.end()) jobs.push_back(job);
   }
+  // As numbers.
+  std::ranges::sort(jobs, {}, [](const std::string& job) { return std::pair(job.size(), job); });
   return jobs;
 }
 
