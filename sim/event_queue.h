@@ -54,7 +54,7 @@ class EventQueue {
         shift_(static_cast<int>(
                    std::bit_width(static_cast<std::uint64_t>(std::max<std::int64_t>(bucket.ps, 1)))) -
                1),
-        head_(kBuckets, kNone) {
+        heads_(kBuckets) {
     assert(source < (1u << (64 - kSequenceBits)) - 1);
   }
 
@@ -135,8 +135,8 @@ class EventQueue {
     for (const Event& e : late_) visit(e);
     const std::int64_t last = std::min(bucket_of(end), open_ + kBuckets - 1);
     for (std::int64_t bucket = open_ + 1; bucket <= last; ++bucket) {
-      for_each_chunk(static_cast<std::size_t>(bucket & kMask), [&](std::uint32_t n) {
-        for (std::uint32_t i = 0; i < links_[n].count; ++i) visit(chunks_[n].events[i]);
+      for_each_chunk(static_cast<std::size_t>(bucket & kMask), [&](std::uint32_t n, std::uint32_t count) {
+        for (std::uint32_t i = 0; i < count; ++i) visit(chunks_[n].events[i]);
       });
     }
   }
@@ -253,22 +253,22 @@ class EventQueue {
 
   void link(std::int64_t bucket, const Event& e) {
     const auto slot = static_cast<std::size_t>(bucket & kMask);
-    std::uint32_t chunk = head_[slot];
-    if (chunk == kNone || links_[chunk].count == kChunk) {
-      const std::uint32_t before = chunk;
+    Head& head = heads_[slot];
+    if (head.chunk == kNone || head.count == kChunk) {
+      std::uint32_t chunk = 0;
       if (free_.empty()) {
         chunk = static_cast<std::uint32_t>(chunks_.size());
         chunks_.emplace_back();
-        links_.emplace_back();
+        next_.push_back(kNone);
       } else {
         chunk = free_.back();
         free_.pop_back();
         if (!free_.empty()) __builtin_prefetch(&chunks_[free_.back()], 1);
       }
-      links_[chunk] = {before, 0};
-      head_[slot] = chunk;
+      next_[chunk] = head.chunk;
+      head = {chunk, 0};
     }
-    chunks_[chunk].events[links_[chunk].count++] = e;
+    chunks_[head.chunk].events[head.count++] = e;
     used_[slot >> 6] |= std::uint64_t{1} << (slot & 63);
   }
 
@@ -308,12 +308,12 @@ class EventQueue {
     }
     const auto slot = static_cast<std::size_t>(open_ & kMask);
     ask_for((slot + 1) & kMask);
-    for_each_chunk(slot, [this](std::uint32_t n) {
+    for_each_chunk(slot, [this](std::uint32_t n, std::uint32_t count) {
       const auto first = chunks_[n].events.begin();
-      sorted_.insert(sorted_.end(), first, first + links_[n].count);
+      sorted_.insert(sorted_.end(), first, first + count);
       free_.push_back(n);
     });
-    head_[slot] = kNone;
+    heads_[slot] = {};
     used_[slot >> 6] &= ~(std::uint64_t{1} << (slot & 63));
     while (!far_.empty() && bucket_of(far_.front().at) < open_ + kBuckets) {
       std::pop_heap(far_.begin(), far_.end(), Later{});
@@ -325,13 +325,17 @@ class EventQueue {
 
   template <class Visit>
   void for_each_chunk(std::size_t slot, Visit&& visit) const {
-    for (std::uint32_t n = head_[slot]; n != kNone; n = links_[n].next) visit(n);
+    const Head& head = heads_[slot];
+    if (head.chunk == kNone) return;
+    visit(head.chunk, head.count);
+    for (std::uint32_t n = next_[head.chunk]; n != kNone; n = next_[n]) visit(n, kChunk);
   }
 
   // Asks the cache for the events of a bucket.
   void ask_for(std::size_t slot) const {
-    for_each_chunk(slot,
-                   [this](std::uint32_t n) { sim::prefetch(&chunks_[n], links_[n].count * sizeof(Event)); });
+    for_each_chunk(slot, [this](std::uint32_t n, std::uint32_t count) {
+      sim::prefetch(&chunks_[n], count * sizeof(Event));
+    });
   }
 
   // The first bucket after open_ that the wheel holds; requires one.
@@ -368,14 +372,15 @@ class EventQueue {
   struct alignas(64) Chunk {
     std::array<Event, kChunk> events;
   };
-  struct Link {
-    std::uint32_t next = kNone;  // chunk of the same bucket, full
-    std::uint32_t count = 0;     // events held
+  // Of a bucket: the chunk that is being filled and what it holds; those behind it are full.
+  struct Head {
+    std::uint32_t chunk = kNone;
+    std::uint32_t count = 0;
   };
   std::vector<Chunk> chunks_;
-  std::vector<Link> links_;                          // of chunks_
+  std::vector<std::uint32_t> next_;                  // of each chunk, the one of its bucket behind it
   std::vector<std::uint32_t> free_;                  // chunks, the last freed last
-  std::vector<std::uint32_t> head_;                  // of each bucket, the chunk that is being filled
+  std::vector<Head> heads_;                          // by bucket
   std::array<std::uint64_t, kBuckets / 64> used_{};  // buckets that hold something
   std::vector<Event> far_;                           // beyond the wheel: a heap
 };

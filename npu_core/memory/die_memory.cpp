@@ -27,9 +27,16 @@ std::int64_t byte_time(Frequency clock, int per_cycle) {
   return (1'000'000 * kSubPerPs + bytes_per_us - 1) / bytes_per_us;
 }
 
-std::uint32_t slice_of(std::uint32_t line, std::uint32_t slices) {
-  const std::uint32_t mixed = (line ^ (line >> 6) ^ (line >> 13) ^ (line >> 19));
-  return mixed % slices;
+std::uint32_t slice_of(std::uint32_t line, const Divider& by_slices) {
+  return by_slices.remainder(line ^ (line >> 6) ^ (line >> 13) ^ (line >> 19));
+}
+
+// Bits set in the mask of a line's sectors.
+std::uint64_t count(std::uint32_t sectors) {
+  static_assert(sizeof(L2Line::valid) == 1);
+  sectors -= sectors >> 1 & 0x55;
+  sectors = (sectors & 0x33) + (sectors >> 2 & 0x33);
+  return (sectors + (sectors >> 4)) & 0xf;
 }
 
 }  // namespace
@@ -41,11 +48,13 @@ DieMemory::DieMemory(const hw::Memory& p)
       sector_bytes_(static_cast<std::uint32_t>(p.l2.sector.count)),
       ports_(static_cast<std::size_t>(p.on_die_network.core_ports + p.on_die_network.external_ports)),
       slice_free_(static_cast<std::size_t>(p.l2.slices)),
+      by_slices_(static_cast<std::uint32_t>(p.l2.slices)),
       l2_(p.l2),
       hbm_(p.hbm) {
   if (!std::has_single_bit(sector_bytes_)) {
     throw InputError("l2: sector = " + std::to_string(sector_bytes_) + " B is no power of two");
   }
+  sector_shift_ = std::countr_zero(sector_bytes_);
   if (p.l2.fetch.count % p.l2.sector.count != 0 || p.l2.line.count % p.l2.fetch.count != 0) {
     throw InputError("l2: fetch = " + std::to_string(p.l2.fetch.count) +
                      " B must be a multiple of sector and divide line");
@@ -73,7 +82,7 @@ Time DieMemory::atomic_add(const MemoryAccess& access) {
 // sector: the data path into the core's buffer moves every one of its words by the same amount.
 bool DieMemory::realigned(Port& port, const MemoryAccess& a) {
   const int direction = a.write ? 1 : 0;
-  if (a.offset != port.run_end[direction]) port.run_realigned[direction] = a.offset % sector_bytes_ != 0;
+  if (a.offset != port.run_end[direction]) port.run_realigned[direction] = (a.offset & (sector_bytes_ - 1)) != 0;
   port.run_end[direction] = a.offset + a.bytes;
   return port.run_realigned[direction];
 }
@@ -87,12 +96,12 @@ Time DieMemory::serve(const MemoryAccess& a, bool atomic) {
 
   const auto line_number = static_cast<std::uint32_t>(a.offset / sim::kRequestBytes);
   const auto begin = static_cast<std::uint32_t>(a.offset % sim::kRequestBytes);
-  const std::uint32_t first = begin / sector_bytes_;
-  const std::uint32_t last = (begin + a.bytes - 1) / sector_bytes_;
-  const std::uint32_t moved = (last - first + 1) * sector_bytes_;
+  const std::uint32_t first = begin >> sector_shift_;
+  const std::uint32_t last = (begin + a.bytes - 1) >> sector_shift_;
+  const std::uint32_t moved = (last - first + 1) << sector_shift_;
 
   // The slice's data path, in order of arrival.
-  SubPs& slice = slice_free_[slice_of(line_number, static_cast<std::uint32_t>(slice_free_.size()))];
+  SubPs& slice = slice_free_[slice_of(line_number, by_slices_)];
   const SubPs slice_start = std::max(slice, sub_ps(a.at + n.request_latency));
   slice = slice_start + moved * slice_byte_;
   Time start = ceil_ps(slice_start);
@@ -108,7 +117,7 @@ Time DieMemory::serve(const MemoryAccess& a, bool atomic) {
     line->free = start + parameters_.l2.line_hold;
   }
 
-  const Target target{line_number, begin, first, last, start, line};
+  Target target{line_number, begin, first, last, start, line};
   const bool hit_in_l2 = line != nullptr && (sectors(target) & ~line->valid) == 0;
   Time done{};
   if (atomic) {
@@ -168,12 +177,12 @@ Time DieMemory::fetch(const Target& t, std::uint32_t missing) {
                    t.start + parameters_.l2.hit_latency);
 }
 
-Time DieMemory::read(const MemoryAccess& a, Target t) {
+Time DieMemory::read(const MemoryAccess& a, Target& t) {
   ++statistics_.reads;
   statistics_.read_bytes += a.bytes;
   const std::uint32_t needed = sectors(t);
   const std::uint32_t missing = needed & ~(t.line != nullptr ? t.line->valid : 0u);
-  const auto misses = static_cast<std::uint64_t>(std::popcount(missing));
+  const auto misses = count(missing);
   statistics_.l2_misses += misses;
   statistics_.l2_hits += t.last - t.first + 1 - misses;
   if (missing == 0) return t.start + parameters_.l2.hit_latency;
@@ -181,9 +190,9 @@ Time DieMemory::read(const MemoryAccess& a, Target t) {
 
   L2Line& line = allocate(a, t);
   // Whole fetch units around what is missing.
-  const auto unit = static_cast<std::uint32_t>(parameters_.l2.fetch.count) / sector_bytes_;
+  const auto unit = static_cast<std::uint32_t>(parameters_.l2.fetch.count) >> sector_shift_;
   std::uint32_t wanted = 0;
-  for (std::uint32_t s = 0; s < sim::kRequestBytes / sector_bytes_; s += unit) {
+  for (std::uint32_t s = 0; s < sim::kRequestBytes >> sector_shift_; s += unit) {
     const std::uint32_t group = ((1u << unit) - 1) << s;
     if ((missing & group) != 0) wanted |= group;
   }
@@ -194,12 +203,12 @@ Time DieMemory::read(const MemoryAccess& a, Target t) {
   return filled;
 }
 
-Time DieMemory::write(const MemoryAccess& a, Target t) {
+Time DieMemory::write(const MemoryAccess& a, Target& t) {
   ++statistics_.writes;
   statistics_.written_bytes += a.bytes;
   const std::uint32_t touched = sectors(t);
   const std::uint32_t present = touched & (t.line != nullptr ? t.line->valid : 0u);
-  const auto hits = static_cast<std::uint64_t>(std::popcount(present));
+  const auto hits = count(present);
   statistics_.l2_hits += hits;
   statistics_.l2_misses += t.last - t.first + 1 - hits;
   if (t.line == nullptr && !a.allocate) {
@@ -209,8 +218,8 @@ Time DieMemory::write(const MemoryAccess& a, Target t) {
 
   // A sector written in part and not present is filled from HBM behind the acknowledgement.
   std::uint32_t partial = 0;
-  if (t.begin % sector_bytes_ != 0) partial |= 1u << t.first;
-  if ((t.begin + a.bytes) % sector_bytes_ != 0) partial |= 1u << t.last;
+  if ((t.begin & (sector_bytes_ - 1)) != 0) partial |= 1u << t.first;
+  if (((t.begin + a.bytes) & (sector_bytes_ - 1)) != 0) partial |= 1u << t.last;
   L2Line& line = allocate(a, t);
   line.free = std::max(line.free, t.start + parameters_.l2.line_hold);
   const std::uint32_t fill = partial & ~present;
@@ -224,7 +233,7 @@ Time DieMemory::write(const MemoryAccess& a, Target t) {
 }
 
 // Adds are done at the slice, in a line that is present.
-Time DieMemory::add(const MemoryAccess& a, Target t) {
+Time DieMemory::add(const MemoryAccess& a, Target& t) {
   MemoryAccess whole = a;
   whole.allocate = true;
   const Time read_done = read(whole, t);

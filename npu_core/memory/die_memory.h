@@ -9,6 +9,7 @@
 
 #include "hw/parameters/memory.h"
 #include "hw/units.h"
+#include "npu_core/memory/divider.h"
 #include "npu_core/memory/hbm_memory.h"
 #include "npu_core/memory/l2_cache.h"
 #include "sim/payload.h"
@@ -93,19 +94,21 @@ class DieMemory {
   std::uint32_t sectors(const Target& target) const;
   L2Line& allocate(const MemoryAccess& access, Target& target);
   Time fetch(const Target& target, std::uint32_t missing);
-  // When the slice has the data, took the write, has added.
-  Time read(const MemoryAccess& access, Target target);
-  Time write(const MemoryAccess& access, Target target);
-  Time add(const MemoryAccess& access, Target target);
+  // When the slice has the data, took the write, has added; the target gets its line where one is made.
+  Time read(const MemoryAccess& access, Target& target);
+  Time write(const MemoryAccess& access, Target& target);
+  Time add(const MemoryAccess& access, Target& target);
 
   hw::Memory parameters_;
   std::uint64_t capacity_;
   int core_ports_;
   std::uint32_t sector_bytes_;
+  int sector_shift_ = 0;  // log2 of it
   Rates rates_;
   SubPs slice_byte_ = 0;
   std::vector<Port> ports_;
   std::vector<SubPs> slice_free_;
+  Divider by_slices_;
   L2Cache l2_;
   HbmMemory hbm_;
   MemoryStatistics statistics_;

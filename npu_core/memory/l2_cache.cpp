@@ -1,5 +1,6 @@
 #include "npu_core/memory/l2_cache.h"
 
+#include <algorithm>
 #include <string>
 
 #include "hw/error.h"
@@ -9,7 +10,8 @@ namespace cm384::npu {
 L2Cache::L2Cache(const hw::L2& parameters)
     : ways_(static_cast<std::uint32_t>(parameters.ways)),
       sets_(
-          static_cast<std::uint32_t>(parameters.capacity.count / (parameters.line.count * parameters.ways))) {
+          static_cast<std::uint32_t>(parameters.capacity.count / (parameters.line.count * parameters.ways))),
+      by_sets_(std::max(sets_, 1u)) {
   if (static_cast<std::int64_t>(sets_) * parameters.line.count * parameters.ways !=
       parameters.capacity.count) {
     throw InputError("l2: capacity " + std::to_string(parameters.capacity.count) +
@@ -35,7 +37,8 @@ L2Cache::~L2Cache() {
 std::uint32_t L2Cache::index_of(std::uint32_t line) const {
   // Each span of one line a set is shifted against the one before, so that regular spacings of cores' regions
   // do not meet in a few sets; neighbouring lines stay in neighbouring sets, which keeps lazy groups few.
-  return (line % sets_ + line / sets_ * kSpanShift) % sets_;
+  const std::uint32_t span = by_sets_.quotient(line);
+  return by_sets_.remainder(line - span * sets_ + span * kSpanShift);
 }
 
 void L2Cache::make(std::uint32_t group) {

@@ -10,6 +10,7 @@
 
 #include "hw/parameters/memory.h"
 #include "hw/units.h"
+#include "npu_core/memory/divider.h"
 
 namespace cm384::npu {
 
@@ -76,6 +77,7 @@ class L2Cache {
 
   std::uint32_t ways_;
   std::uint32_t sets_;
+  Divider by_sets_;
   std::uint64_t first_order_ = 0;  // of an empty set: way 0 is the first to be filled
   std::unique_ptr<Set, Release> set_;
   std::vector<std::uint64_t> made_;  // groups, a bit each

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "npu_core/pipe_instruction.h"
 
@@ -32,31 +33,57 @@ struct alignas(64) Flag {
 };
 static_assert(sizeof(Flag) == 64);
 
-// A place in a pipe's queue. A supernode has some five million of them: one line of the host's cache each.
+// An instruction in a pipe's queue: one line of the host's cache.
 struct alignas(64) QueuedInstruction {
   PipeInstruction instruction;
-  // While the instruction stands in the queue, at which it came; after that, at which it left.
-  std::int64_t cycle = 0;
+  std::int64_t cycle = 0;           // at which it came
   std::uint64_t low = 0, high = 0;  // vector: mask; others: source and destination stride
   bool allocate = true;             // copies: in L2
 };
 static_assert(sizeof(QueuedInstruction) == 64);
 
-// An instruction's place frees when it leaves for execution.
+// An instruction's place frees when it leaves for execution. Pipes run ahead, so that few instructions stand
+// in a queue at a time: these use the same lines of the host's cache again and again, apart from the cycles
+// at which the queue's places became free.
 struct alignas(64) PipeQueue {
-  std::unique_ptr<QueuedInstruction[]> slots;  // ring, made with the first instruction
+  std::unique_ptr<QueuedInstruction[]> slots;  // ring of `room`, a power of two; grows up to the depth
+  std::unique_ptr<std::int64_t[]> freed;       // by place of the queue; made with the first instruction
   std::uint32_t depth = 0;
+  std::uint32_t room = 0;
+  std::uint32_t first = 0, count = 0;  // in slots
+  std::uint32_t place = 0;             // the next instruction's
   std::uint32_t last_pc = 0;
-  std::uint64_t head = 0, tail = 0;
   std::int64_t ready = 0;  // the next instruction starts no earlier
   // Pipes that work by time stamps alone: the unit takes the next piece of work; all results are visible.
   std::int64_t unit_free = 0, unit_complete = 0;
 
-  bool empty() const { return head == tail; }
-  QueuedInstruction& at(std::uint64_t n) { return slots[n % depth]; }
-  const QueuedInstruction& at(std::uint64_t n) const { return slots[n % depth]; }
-  QueuedInstruction& front() { return at(head); }
-  const QueuedInstruction& front() const { return at(head); }
+  bool empty() const { return count == 0; }
+  QueuedInstruction& front() { return slots[first]; }
+  const QueuedInstruction& front() const { return slots[first]; }
+  // Requires room in the queue.
+  QueuedInstruction& append() {
+    if (count == room) grow();
+    if (count == 0) first = 0;
+    if (++place == depth) place = 0;
+    return slots[(first + count++) & (room - 1)];
+  }
+  // The front leaves.
+  void pop(std::int64_t cycle) {
+    freed[place >= count ? place - count : place + depth - count] = cycle;
+    last_pc = front().instruction.pc;
+    first = (first + 1) & (room - 1);
+    --count;
+  }
+
+ private:
+  void grow() {
+    const std::uint32_t larger = room == 0 ? 2 : 2 * room;
+    auto moved = std::make_unique<QueuedInstruction[]>(larger);
+    for (std::uint32_t n = 0; n < count; ++n) moved[n] = slots[(first + n) & (room - 1)];
+    slots = std::move(moved);
+    first = 0;
+    room = larger;
+  }
 };
 static_assert(sizeof(PipeQueue) == 64);
 

@@ -19,7 +19,12 @@ PipeSet::PipeSet(std::uint16_t core_number, const char* core_kind, const HazardS
       depth(queue_depth),
       socket(die),
       clock(core_clock),
-      counted(statistics) {}
+      counted(statistics) {
+  pipe_by_isa.fill(-1);
+  for (std::size_t p = 0; p < space.pipes.size(); ++p) {
+    pipe_by_isa[space.pipes[p].isa] = static_cast<std::int8_t>(p);
+  }
+}
 
 void PipeSet::add_engine(int pipe, MteEngine& made, std::uint32_t event) {
   engine[pipe] = &made;
@@ -92,29 +97,31 @@ IssueAnswer PipeSet::issue_sync(const PipeInstruction& in, std::int64_t cycle) {
 
 IssueAnswer PipeSet::push(int pipe, const PipeInstruction& in, std::int64_t cycle) {
   PipeQueue& q = queue[pipe];
-  if (q.slots == nullptr) {
-    q.slots = std::make_unique<QueuedInstruction[]>(depth);
+  if (q.freed == nullptr) {
+    q.freed = std::make_unique<std::int64_t[]>(depth);
     q.depth = depth;
   }
   parked_pc = in.pc;
-  if (q.tail - q.head >= depth) {
+  if (q.count >= depth) {
     ++counted.queue_full;
     return park(ParkedOn::queue, static_cast<std::uint32_t>(pipe), cycle);
   }
   const std::int64_t from = cycle;
-  QueuedInstruction& slot = q.at(q.tail);
-  const std::int64_t place = slot.cycle;
+  const std::int64_t place = q.freed[q.place];
   if (place > cycle) {
     ++counted.queue_full;
     cycle = place;
   }
   const bool strides = in.instruction_class == CM384_CLASS_MTE || in.instruction_class == CM384_CLASS_CUBE;
-  slot = {in, cycle + 1, strides ? source_stride : mask_low, strides ? destination_stride : mask_high,
-          allocate};
-  ++q.tail;
+  QueuedInstruction& slot = q.append();
+  slot.instruction = in;
+  slot.cycle = cycle + 1;
+  slot.low = strides ? source_stride : mask_low;
+  slot.high = strides ? destination_stride : mask_high;
+  slot.allocate = allocate;
   for (PipeObserver* o : observers) o->pushed(pipe, from, place, cycle + 1);
   if (hazards) hazards->pushed(pipe);
-  if (q.tail - q.head == 1) advance(1u << pipe);
+  if (q.count == 1) advance(1u << pipe);
   return IssueAnswer::at(cycle + 1);
 }
 
@@ -137,7 +144,7 @@ void PipeSet::wake_if_possible() {
   switch (parked_on) {
     case ParkedOn::queue: {
       const PipeQueue& q = queue[parked_operand];
-      if (q.tail - q.head < depth) wake(q.at(q.tail).cycle);
+      if (q.count < depth) wake(q.freed[q.place]);
       return;
     }
     case ParkedOn::flag:

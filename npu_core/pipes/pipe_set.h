@@ -72,7 +72,10 @@ class PipeSet {
   void prefetch_completion(std::uint32_t tag) const;
   std::string waiting_for(const PlaceText& place) const;
   Standstill standstill() const;
-  int pipe_of(std::uint64_t isa_pipe) const;  // -1 for a pipe that this kind of core does not have
+  // -1 for a pipe that this kind of core does not have.
+  int pipe_of(std::uint64_t isa_pipe) const {
+    return isa_pipe < pipe_by_isa.size() ? pipe_by_isa[isa_pipe] : -1;
+  }
   // Number of the flag that a set_flag or wait_flag operand names, (source * pipes + destination) * 8 + id.
   // Throws PipeFault.
   std::uint32_t flag_number(const PipeInstruction& in) const;
@@ -148,6 +151,7 @@ class PipeSet {
   std::uint64_t argument(std::uint64_t low) const { return epoch << 32 | low; }
 
   std::array<int, 3> engine_pipe{};  // by event
+  std::array<std::int8_t, 8> pipe_by_isa{};
   std::uint32_t pending = 0;         // pipes to look at again
   bool allocate = true;
 

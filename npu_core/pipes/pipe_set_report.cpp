@@ -23,13 +23,6 @@ void declare_pipe_statistics(sim::Statistics& to, const sim::StatisticPath& at, 
              "of polling loops that poll elision left out, with their requests to memory", s.skipped_polls);
 }
 
-int PipeSet::pipe_of(std::uint64_t isa_pipe) const {
-  for (int p = 0; p < pipes; ++p) {
-    if (space.pipes[static_cast<std::size_t>(p)].isa == isa_pipe) return p;
-  }
-  return -1;
-}
-
 std::uint32_t PipeSet::flag_number(const PipeInstruction& in) const {
   const int source = pipe_of(in.a & 0xff);
   const int destination = pipe_of(in.a >> 8 & 0xff);
@@ -179,7 +172,7 @@ void PipeSet::prefetch(int stage) const {
     const PipeQueue& q = queue[static_cast<std::size_t>(pipe)];
     if (q.slots == nullptr) continue;
     __builtin_prefetch(&q.front(), 1);
-    sim::prefetch(&q.at(q.tail), 2 * sizeof(QueuedInstruction));
+    __builtin_prefetch(&q.freed[q.place], 1);
   }
   for (const auto& of_pair : flags) {
     if (of_pair) sim::prefetch(of_pair.get(), 2 * sizeof(Flag));

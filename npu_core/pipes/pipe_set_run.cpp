@@ -18,11 +18,7 @@ void PipeSet::advance(std::uint32_t which) {
 }
 
 void PipeSet::leave(int pipe, std::int64_t cycle) {
-  PipeQueue& q = queue[pipe];
-  QueuedInstruction& slot = q.front();
-  slot.cycle = cycle;
-  q.last_pc = slot.instruction.pc;
-  ++q.head;
+  queue[pipe].pop(cycle);
   ++progress;
 }
 

@@ -151,6 +151,7 @@ std::unique_ptr<Block> decode_block(std::uint64_t pc, const CodeSource& source,
     const OperandUse use = operand_use(op);
     block->uses |= use.reads | use.writes;
     block->storage.push_back(op);
+    block->touched.push_back(use.reads | use.writes);
     last_byte = at + length - 1;
     const std::uint64_t op_pc = at;
     at += length;
@@ -171,7 +172,9 @@ std::unique_ptr<Block> decode_block(std::uint64_t pc, const CodeSource& source,
   end.offset = static_cast<std::uint16_t>(block->cost);
   end.pc_halfwords = static_cast<std::uint8_t>((at - pc) / 2);
   block->storage.push_back(end);
+  block->touched.push_back(0);
   block->storage.shrink_to_fit();
+  block->touched.shrink_to_fit();
   block->operations = block->storage.data();
   return block;
 }
@@ -213,7 +216,9 @@ void DecodeCache::clear() {
 
 std::size_t DecodeCache::footprint() const {
   std::size_t bytes = sizeof *this + by_halfword_.size() * sizeof(Block*);
-  for (const auto& block : blocks_) bytes += sizeof(Block) + block->storage.size() * sizeof(Operation);
+  for (const auto& block : blocks_) {
+    bytes += sizeof(Block) + block->storage.size() * (sizeof(Operation) + sizeof(std::uint64_t));
+  }
   return bytes;
 }
 

@@ -79,6 +79,7 @@ struct Block {
   std::vector<Pending> pending;
   const DecodeCache* owner = nullptr;  // edges join blocks of one owner
   std::vector<Operation> storage;
+  std::vector<std::uint64_t> touched;  // by operation: registers that it reads or writes
 };
 
 // Cycles the transition from one block to another waits for results of the first.

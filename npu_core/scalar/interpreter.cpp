@@ -84,7 +84,7 @@ dispatch:
     SYNCHRONISE;
     if (trace_ != nullptr && op->kind != Kind::end && !retrying_) write_trace(*op);
     retrying_ = false;
-    if (taint_ != 0) spread_taint(*op);
+    if ((taint_ & block->touched[static_cast<std::size_t>(op - block->operations)]) != 0) spread_taint(*op);
   }
   goto* kLabels[static_cast<std::size_t>(op->kind)];
 

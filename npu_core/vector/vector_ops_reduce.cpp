@@ -19,26 +19,28 @@ void gather_repeat(const VectorInstruction& v, const UBuffer& u, const VectorOpe
     typename Format::Stored stored[n];
     std::memcpy(stored, u.read(s.at(repeat, p)), sizeof stored);
     const std::uint32_t mask = v.piece_mask(p, n);
+    for (std::uint32_t i = 0; i < n; ++i) out[p * n + i] = Format::load(stored[i]);
+    if (mask == (1u << n) - 1u) continue;
     for (std::uint32_t i = 0; i < n; ++i) {
-      out[p * n + i] = (mask >> i & 1u) != 0 ? Format::load(stored[i]) : neutral;
+      if ((mask >> i & 1u) == 0) out[p * n + i] = neutral;
     }
   }
 }
 
+// Floats in pairs, pairs of pairs and so on; integers wrap, in whatever order.
 template <class Format>
 typename Format::Value sum(typename Format::Value* x, std::uint32_t count) {
   using T = typename Format::Value;
-  for (; count > 1; count /= 2) {
-    for (std::uint32_t i = 0; i < count / 2; ++i) {
-      if constexpr (std::is_floating_point_v<T>) {
-        x[i] = Format::round(x[2 * i] + x[2 * i + 1]);
-      } else {
-        x[i] = static_cast<T>(
-            static_cast<typename Format::Bits>(std::uint32_t(x[2 * i]) + std::uint32_t(x[2 * i + 1])));
-      }
+  if constexpr (!std::is_floating_point_v<T>) {
+    std::uint32_t total = 0;
+    for (std::uint32_t i = 0; i < count; ++i) total += static_cast<std::uint32_t>(x[i]);
+    return static_cast<T>(static_cast<typename Format::Bits>(total));
+  } else {
+    for (; count > 1; count /= 2) {
+      for (std::uint32_t i = 0; i < count / 2; ++i) x[i] = Format::round(x[2 * i] + x[2 * i + 1]);
     }
+    return x[0];
   }
-  return x[0];
 }
 
 // The largest or smallest element, the first of equals; NaN wins. With nothing taking part, index 0.
