@@ -1,7 +1,9 @@
 #include "cli/commands.h"
+#include "sim/host_heap.h"
 
 int main(int count, char** words) {
   using namespace cm384;
+  sim::use_huge_pages();
   cli::watch_signals();
   return cli::run_command_line({studies::registry(), studies::predictors()}, {words + 1, words + count});
 }
