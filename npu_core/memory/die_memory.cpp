@@ -82,7 +82,8 @@ Time DieMemory::atomic_add(const MemoryAccess& access) {
 // sector: the data path into the core's buffer moves every one of its words by the same amount.
 bool DieMemory::realigned(Port& port, const MemoryAccess& a) {
   const int direction = a.write ? 1 : 0;
-  if (a.offset != port.run_end[direction]) port.run_realigned[direction] = (a.offset & (sector_bytes_ - 1)) != 0;
+  if (a.offset != port.run_end[direction])
+    port.run_realigned[direction] = (a.offset & (sector_bytes_ - 1)) != 0;
   port.run_end[direction] = a.offset + a.bytes;
   return port.run_realigned[direction];
 }

@@ -152,7 +152,7 @@ class PipeSet {
 
   std::array<int, 3> engine_pipe{};  // by event
   std::array<std::int8_t, 8> pipe_by_isa{};
-  std::uint32_t pending = 0;         // pipes to look at again
+  std::uint32_t pending = 0;  // pipes to look at again
   bool allocate = true;
 
   std::array<std::unique_ptr<std::array<Flag, 8>>, kMostPipes * kMostPipes> flags;
