@@ -45,6 +45,12 @@ class Core final : public ScalarEnvironment {
     pipes_->prefetch(stage);
   }
 
+  // Of its state, from the begin: what its events touch.
+  std::size_t touched_bytes() const {
+    return static_cast<std::size_t>(reinterpret_cast<const char*>(&phases_) -
+                                    reinterpret_cast<const char*>(this));
+  }
+
   std::uint16_t number() const { return number_; }
   bool busy() const { return busy_; }
   std::uint32_t launch() const { return launch_; }

@@ -87,7 +87,7 @@ class Die final : public CoreSocket, public sim::RemoteClient, public sim::Remot
   static constexpr int kPrefetchStages = 3;
   void prefetch(std::uint32_t core, int stage) const {
     if (stage != 0) return cores_[core]->prefetch(stage);
-    sim::prefetch(cores_[core].get(), sizeof(Core));
+    sim::prefetch(cores_[core].get(), cores_[core]->touched_bytes());
     sim::prefetch(places_[core].pipes, places_[core].bytes);
   }
   void prefetch_engine(std::uint32_t core, std::uint32_t which, int stage) const {

@@ -20,19 +20,23 @@ constexpr std::uint32_t bits(std::uint32_t first, std::uint32_t last) {
 const BackingStore::Page* BackingStore::find(std::uint64_t offset) const {
   if (directory_.empty()) return nullptr;
   const std::uint64_t page = offset / kPageBytes;
-  const auto& leaf = directory_[page / kLeafPages];
+  const auto& leaf = directory_[page / (kGroupPages * kLeafGroups)];
   if (!leaf) return nullptr;
-  const std::uint32_t index = leaf[page % kLeafPages];
+  const auto& group = (*leaf)[page / kGroupPages % kLeafGroups];
+  if (!group) return nullptr;
+  const std::uint32_t index = (*group)[page % kGroupPages];
   return index == 0 ? nullptr : &pages_[index - 1];
 }
 
 BackingStore::Page& BackingStore::touch(std::uint64_t offset) {
-  constexpr std::uint64_t leaf_bytes = std::uint64_t{kLeafPages} * kPageBytes;
+  constexpr std::uint64_t leaf_bytes = std::uint64_t{kLeafGroups} * kGroupPages * kPageBytes;
   if (directory_.empty()) directory_.resize((capacity_ + leaf_bytes - 1) / leaf_bytes);
   const std::uint64_t page = offset / kPageBytes;
-  auto& leaf = directory_[page / kLeafPages];
-  if (!leaf) leaf = std::make_unique<std::uint32_t[]>(kLeafPages);
-  std::uint32_t& index = leaf[page % kLeafPages];
+  auto& leaf = directory_[page / (kGroupPages * kLeafGroups)];
+  if (!leaf) leaf = std::make_unique<Leaf>();
+  auto& group = (*leaf)[page / kGroupPages % kLeafGroups];
+  if (!group) group = std::make_unique<Group>();
+  std::uint32_t& index = (*group)[page % kGroupPages];
   if (index == 0) {
     pages_.emplace_back();
     index = static_cast<std::uint32_t>(pages_.size());
@@ -278,7 +282,11 @@ std::uint64_t BackingStore::footprint() const {
   std::uint64_t bytes = sizeof(*this) + directory_.capacity() * sizeof(directory_[0]) +
                         pages_.capacity() * sizeof(Page) + lines_.footprint() + pairs_.footprint() +
                         last_writers_.capacity() * sizeof(sim::TransactionId);
-  for (const auto& leaf : directory_) bytes += leaf ? kLeafPages * sizeof(std::uint32_t) : 0;
+  for (const auto& leaf : directory_) {
+    if (!leaf) continue;
+    bytes += sizeof(Leaf);
+    for (const auto& group : *leaf) bytes += group ? sizeof(Group) : 0;
+  }
   return bytes;
 }
 

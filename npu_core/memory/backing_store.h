@@ -10,6 +10,7 @@
 // only a plain write of the whole block makes it plain again.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -73,7 +74,8 @@ class BackingStore {
   static constexpr std::uint32_t kLineBytes = sim::kRequestBytes;
   static constexpr std::uint32_t kLinesPerPage = kPageBytes / kLineBytes;
   static constexpr std::uint32_t kBlocksPerLine = kLineBytes / sim::kBlockBytes;
-  static constexpr std::uint32_t kLeafPages = 4096;  // pages a leaf of the directory covers: 16 MiB
+  // Pages that a group covers, 256 KiB, and groups that a leaf of the directory covers, 16 MiB.
+  static constexpr std::uint32_t kGroupPages = 64, kLeafGroups = 64;
   static constexpr std::uint32_t kPairBytes = 2 * sim::kBlockBytes;
 
   // Places of one size, zero when they are handed out first; named by 1 + index.
@@ -123,7 +125,9 @@ class BackingStore {
 
   std::uint64_t capacity_;
   bool keep_last_writer_ = false;
-  std::vector<std::unique_ptr<std::uint32_t[]>> directory_;  // leaves: 1 + index in pages_, 0 untouched
+  using Group = std::array<std::uint32_t, kGroupPages>;  // 1 + index in pages_, 0 untouched
+  using Leaf = std::array<std::unique_ptr<Group>, kLeafGroups>;
+  std::vector<std::unique_ptr<Leaf>> directory_;
   std::vector<Page> pages_;
   Slab lines_{kLineBytes}, pairs_{kPairBytes};
   std::vector<sim::TransactionId> last_writers_;  // by page index and line

@@ -1,6 +1,6 @@
 // A local buffer of a core (UBuffer, L1, L0A, ...), with one payload tag for every 32 B block.
 //
-// Bytes stand in pages of 4 KiB that come into being when plain bytes are first written: a supernode has
+// Bytes stand in pages of 512 B that come into being when plain bytes are first written: a supernode has
 // 36,864 UBuffers (7 GB), most of which hold nothing but tags in payload mode `control`. A page nobody wrote
 // reads as zeros; a payload block's bytes are whatever was there and must be read through load(), which gives
 // the stand-in.
@@ -19,7 +19,7 @@ namespace cm384::npu {
 
 class LocalBuffer {
  public:
-  static constexpr std::uint32_t kPageBytes = 1024;
+  static constexpr std::uint32_t kPageBytes = 512;
 
   // `bytes`: a multiple of 2048.
   explicit LocalBuffer(std::uint32_t bytes)

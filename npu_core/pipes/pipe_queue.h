@@ -21,17 +21,26 @@ struct PipeDescription {
 
 // A flag's sets that nobody has waited for yet. Pipes work out their time stamps ahead of each other, so more
 // than one may be known; that the next one does not come before the wait is checked when the wait is known.
-struct alignas(64) Flag {
+struct Flag {
   static constexpr std::uint32_t kDepth = 4;
-  std::array<std::int64_t, kDepth> cycle{};
-  std::array<std::uint32_t, kDepth> pc{};
-  std::uint8_t first = 0;
-  std::uint8_t count = 0;
-
-  std::int64_t front() const { return cycle[first]; }
-  std::uint32_t second() const { return (first + 1u) % kDepth; }
+  // Of the oldest set.
+  std::int64_t cycle = 0;
+  std::uint32_t pc = 0;
+  std::uint32_t count = 0;  // of sets
 };
-static_assert(sizeof(Flag) == 64);
+static_assert(sizeof(Flag) == 16);
+
+// The flags from one pipe to another.
+struct alignas(64) FlagGroup {
+  std::array<Flag, 8> flags;
+};
+
+// A set of a flag that is still set.
+struct LaterSet {
+  std::uint32_t flag = 0;
+  std::uint32_t pc = 0;
+  std::int64_t cycle = 0;
+};
 
 // An instruction in a pipe's queue: one line of the host's cache.
 struct alignas(64) QueuedInstruction {

@@ -148,7 +148,7 @@ void PipeSet::wake_if_possible() {
       return;
     }
     case ParkedOn::flag:
-      if (flag(parked_operand).count != 0) wake(flag(parked_operand).front());
+      if (flag(parked_operand).count != 0) wake(flag(parked_operand).cycle);
       return;
     case ParkedOn::flag_room:
       if (!flag_full(parked_operand)) wake(parked_cycle);
@@ -184,7 +184,7 @@ IssueAnswer PipeSet::scalar_set(const PipeInstruction& in, std::uint32_t number,
 IssueAnswer PipeSet::scalar_wait(std::uint32_t number, std::int64_t cycle) {
   Flag& f = flag(number);
   if (f.count == 0) return park(ParkedOn::flag, number, cycle);
-  const std::int64_t done = std::max(cycle, f.front());
+  const std::int64_t done = std::max(cycle, f.cycle);
   for (PipeObserver* o : observers) o->scalar_waited_for_flag(number, cycle, done);
   counted.scalar_flag_waits += done > cycle ? 1 : 0;
   consume_flag(number, done, parked_pc);
@@ -257,6 +257,7 @@ void PipeSet::reset() {
   allocate = true;
   pending = 0;
   for (auto& group : flags) group.reset();
+  later_sets.clear();
   cross_count.fill(0);
   cross_cycle.fill(0);
   parked_on = ParkedOn::nothing;

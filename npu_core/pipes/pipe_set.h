@@ -142,6 +142,8 @@ class PipeSet {
   int flag_source(std::uint32_t number) const { return static_cast<int>(number / 8) / pipes; }
   int flag_destination(std::uint32_t number) const { return static_cast<int>(number / 8) % pipes; }
   std::string flag_text(std::uint32_t number) const;
+  // Of a flag with more than one set: the second oldest.
+  std::vector<LaterSet>::iterator second_set(std::uint32_t number);
   void set_flag(std::uint32_t number, std::int64_t cycle, std::uint32_t pc);
   void consume_flag(std::uint32_t number, std::int64_t cycle, std::uint32_t pc);
   void check_flag(std::uint32_t number, Time now);
@@ -155,7 +157,10 @@ class PipeSet {
   std::uint32_t pending = 0;  // pipes to look at again
   bool allocate = true;
 
-  std::array<std::unique_ptr<std::array<Flag, 8>>, kMostPipes * kMostPipes> flags;
+  // By source * pipes + destination; and what was set again before it was waited for, oldest first: seldom
+  // anything.
+  std::array<std::unique_ptr<FlagGroup>, kMostPipes * kMostPipes> flags;
+  std::vector<LaterSet> later_sets;
   std::array<std::uint8_t, 16> cross_count{};
   std::array<std::int64_t, 16> cross_cycle{};
 

@@ -42,15 +42,23 @@ std::string PipeSet::flag_text(std::uint32_t number) const {
 
 Flag& PipeSet::flag(std::uint32_t number) {
   auto& group = flags[number / 8];
-  if (!group) group = std::make_unique<std::array<Flag, 8>>();
-  return (*group)[number % 8];
+  if (!group) group = std::make_unique<FlagGroup>();
+  return group->flags[number % 8];
+}
+
+std::vector<LaterSet>::iterator PipeSet::second_set(std::uint32_t number) {
+  return std::find_if(later_sets.begin(), later_sets.end(),
+                      [number](const LaterSet& set) { return set.flag == number; });
 }
 
 void PipeSet::set_flag(std::uint32_t number, std::int64_t cycle, std::uint32_t pc) {
   Flag& f = flag(number);
-  const std::uint32_t at = (f.first + f.count) % Flag::kDepth;
-  f.cycle[at] = cycle;
-  f.pc[at] = pc;
+  if (f.count == 0) {
+    f.cycle = cycle;
+    f.pc = pc;
+  } else {
+    later_sets.push_back({number, pc, cycle});
+  }
   ++f.count;
   ++counted.flags_set;
   ++progress;
@@ -64,25 +72,29 @@ void PipeSet::set_flag(std::uint32_t number, std::int64_t cycle, std::uint32_t p
 
 void PipeSet::consume_flag(std::uint32_t number, std::int64_t cycle, std::uint32_t pc) {
   Flag& f = flag(number);
-  if (f.count > 1 && f.cycle[f.second()] < cycle) {
-    throw PipeFault(
-        fmt::format("{{}}: sets {} at cycle {}, which is still set: it is waited for at cycle {} ({{}})",
-                    flag_text(number), f.cycle[f.second()], cycle),
-        {f.pc[f.second()], pc});
-  }
   const int source = flag_source(number);
   if (f.count == Flag::kDepth && source != kPipeS) pending |= 1u << source;
-  f.first = static_cast<std::uint8_t>(f.second());
-  --f.count;
+  if (--f.count == 0) return;
+  const auto next = second_set(number);
+  if (next->cycle < cycle) {
+    throw PipeFault(
+        fmt::format("{{}}: sets {} at cycle {}, which is still set: it is waited for at cycle {} ({{}})",
+                    flag_text(number), next->cycle, cycle),
+        {next->pc, pc});
+  }
+  f.cycle = next->cycle;
+  f.pc = next->pc;
+  later_sets.erase(next);
 }
 
 void PipeSet::check_flag(std::uint32_t number, Time now) {
   const Flag& f = flag(number);
-  if (f.count > 1 && f.cycle[f.second()] < tick(now)) {
-    throw PipeFault(fmt::format("{{}}: sets {} at cycle {}, which is still set (by {{}})", flag_text(number),
-                                f.cycle[f.second()]),
-                    {f.pc[f.second()], f.pc[f.first]});
-  }
+  if (f.count < 2) return;
+  const auto next = second_set(number);
+  if (next->cycle >= tick(now)) return;
+  throw PipeFault(
+      fmt::format("{{}}: sets {} at cycle {}, which is still set (by {{}})", flag_text(number), next->cycle),
+      {next->pc, f.pc});
 }
 
 void PipeSet::fire_cross_core(int pipe, std::uint64_t operand, std::int64_t cycle) {
@@ -175,7 +187,7 @@ void PipeSet::prefetch(int stage) const {
     __builtin_prefetch(&q.freed[q.place], 1);
   }
   for (const auto& of_pair : flags) {
-    if (of_pair) sim::prefetch(of_pair.get(), 2 * sizeof(Flag));
+    if (of_pair) __builtin_prefetch(of_pair.get(), 1);
   }
 }
 

@@ -78,7 +78,7 @@ bool PipeSet::wait_flag(int pipe, const QueuedInstruction& entry) {
     hazards->flag_waited(pipe, number);
   }
   const std::int64_t start = std::max(entry.cycle, q.ready);
-  const std::int64_t gone_on = std::max(start + 1, f.front());
+  const std::int64_t gone_on = std::max(start + 1, f.cycle);
   step(PipeStep::Kind::wait_flag, pipe, entry, q.ready, start, gone_on, gone_on - 1);
   q.ready = gone_on;
   const auto waited = static_cast<std::uint64_t>(q.ready - start - 1);
