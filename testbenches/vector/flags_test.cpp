@@ -106,6 +106,17 @@ TEST(Flags, SettingASetFlagIsAnError) {
   EXPECT_TRUE(fine.run({set_flag(kS, kV), wait_flag(kS, kV), nop(), set_flag(kS, kV), wait_flag(kS, kV)}));
 }
 
+TEST(Flags, SetsAheadOfTheirWaitsKeepTheirCycles) {
+  // V works ahead of MTE3 in time stamps: both sets, 100 cycles apart, are known before the first wait.
+  StandIn die;
+  const std::uint64_t gm = cm384_gm_die(kRemote, 0);
+  ASSERT_TRUE(die.run({unary(100), set_flag(kV, kMte3), unary(100), set_flag(kV, kMte3), wait_flag(kV, kMte3),
+                       copy_out(gm, 0, 32), wait_flag(kV, kMte3), copy_out(gm + 4096, 0, 32)}));
+  ASSERT_EQ(die.requests.size(), 2u);
+  EXPECT_EQ(die.clock.tick_at_or_after(die.requests[1].at) - die.clock.tick_at_or_after(die.requests[0].at),
+            100);
+}
+
 TEST(Flags, FlagsThatDoNotExistAreErrors) {
   StandIn die;
   EXPECT_THROW(die.run({set_flag(kV, kV)}), MachineError);
