@@ -28,7 +28,7 @@ using studies::Range;
 using studies::Study;
 
 void check_links(std::string_view text) {
-  observe::parse_link_selection(text);
+  supernode::parse_link_selection(text);
 }
 
 unsigned threads_of(int asked) {
@@ -42,7 +42,7 @@ observe::ObserverRequest observers_of(const RunOptions& options) {
   asked.shown = options.watch.shown();
   asked.wave = options.wave;
   for (const std::string& link : options.wave_links)
-    asked.links.push_back(observe::parse_link_selection(link));
+    asked.links.push_back(supernode::parse_link_selection(link));
   return asked;
 }
 

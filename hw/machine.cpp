@@ -1,6 +1,7 @@
 #include "hw/machine.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <bit>
@@ -20,8 +21,7 @@ namespace {
 constexpr std::int64_t kLargestClockTerm = std::int64_t{1} << 22;
 
 // Limits of a global address (firmware/abi/memory_map.h): a die's or socket's number and the offset in it.
-constexpr int kAddressableDies = 1024;
-constexpr int kAddressableSockets = 256;
+constexpr int kAddressable = 65'535;  // dies and sockets together
 constexpr Bytes kAddressableMemory = 64_GiB;
 
 void check_complete(Machine& machine, const std::string& where) {
@@ -49,15 +49,28 @@ void require(bool holds, const std::string& key, std::int64_t found, std::string
   if (!holds) throw InputError(fmt::format("{}: {} does not fit; allowed: {}", key, found, allowed));
 }
 
+// Which kinds of topology read a parameter that not all of them read.
+const std::map<std::string_view, std::vector<std::string_view>> kParametersOfKinds = {
+    {"l2_switches", {"clos", "clos3"}},
+    {"l3_switches", {"clos3"}},
+    {"groups", {"clos3", "dragonfly"}},
+    {"global_links", {"dragonfly"}},
+    {"shape", {"full-mesh", "torus"}}};
+
 void check_topology(const Machine& machine) {
   const Topology& topology = machine.topology;
   require(topology.dies_per_node % 2 == 0, "topology.dies_per_node", topology.dies_per_node,
           "an even number, a package has two dies");
-  require(topology.dies() <= kAddressableDies, "topology.nodes", topology.nodes,
-          fmt::format("nodes x dies_per_node at most {}, what global addresses hold", kAddressableDies));
-  require(
-      topology.sockets() <= kAddressableSockets, "topology.nodes", topology.nodes,
-      fmt::format("nodes x sockets_per_node at most {}, what global addresses hold", kAddressableSockets));
+  require(std::int64_t{topology.nodes} * (topology.dies_per_node + topology.sockets_per_node) <= kAddressable,
+          "topology.nodes", topology.nodes,
+          fmt::format("dies and sockets together at most {}, what packets can name", kAddressable));
+  for (const auto& [key, kinds] : kParametersOfKinds) {
+    const auto given = machine.provenance.find(fmt::format("topology.{}", key));
+    if (given == machine.provenance.end() || given->second.from != Origin::command_line) continue;
+    if (std::ranges::find(kinds, topology.kind) == kinds.end())
+      throw InputError(fmt::format("--set topology.{}: has no effect with topology.kind={}; allowed with: {}",
+                                   key, topology.kind, fmt::join(kinds, ", ")));
+  }
   require(machine.ub.link.lanes % 2 == 0, "ub.link.lanes", machine.ub.link.lanes, "an even number");
   require(machine.ub.translation.entries % machine.ub.translation.ways == 0, "ub.translation.entries",
           machine.ub.translation.entries, "a multiple of ub.translation.ways");
@@ -181,7 +194,10 @@ void check_machine(const Machine& machine) {
       check_clock(parameter.key, Clock(**frequency), format(**frequency));
     }
   }
-  check_link("ub.link.bandwidth", machine.ub.link.bandwidth);
+  for (int plane = 0; plane < machine.topology.sub_planes; ++plane) {
+    check_link("ub.link.bandwidth", machine.ub.link.die_bandwidth(plane));
+    check_link("ub.link.trunk_rate", machine.ub.link.trunk_bandwidth(plane));
+  }
   check_topology(machine);
   check_memory(machine);
 }

@@ -37,7 +37,7 @@ struct LinkKind {
   std::string_view pattern, from, to;
   std::size_t plane, column;
   int l2;  // -1: there is none
-  enum { die, socket, node } column_is;
+  enum { die, socket, node, chip } column_is;
 };
 constexpr LinkKind kLinkKinds[] = {
     {"die*.ub.port*.busy_ps", "die", "L1 chip", 1, 0, -1, LinkKind::die},
@@ -46,6 +46,11 @@ constexpr LinkKind kLinkKinds[] = {
     {"plane*.l1chip*.to_die*.busy_ps", "L1 chip", "die", 0, 2, -1, LinkKind::die},
     {"socket*.ub.port*.busy_ps", "socket", "L1 chip", 1, 0, -1, LinkKind::socket},
     {"plane*.l1chip*.to_socket*.busy_ps", "L1 chip", "socket", 0, 2, -1, LinkKind::socket},
+    {"plane*.l2chip*.to_l3chip*.busy_ps", "L2 chip", "L3 chip", 0, 1, 2, LinkKind::chip},
+    {"plane*.l3chip*.to_l2chip*.busy_ps", "L3 chip", "L2 chip", 0, 2, 1, LinkKind::chip},
+    {"plane*.chip*.to_chip*.busy_ps", "chip", "chip", 0, 1, 2, LinkKind::chip},
+    {"plane*.chip*.to_die*.busy_ps", "chip", "die", 0, 2, -1, LinkKind::die},
+    {"plane*.chip*.to_socket*.busy_ps", "chip", "socket", 0, 2, -1, LinkKind::socket},
 };
 
 const LinkKind* link_kind(std::string_view pattern) {
@@ -99,7 +104,7 @@ void MachineProfile::take(const sim::Statistics& part, const std::vector<int>& s
       const bool there = kind->column_is == LinkKind::die ? std::ranges::count(dies_, counter.column) != 0
                          : kind->column_is == LinkKind::socket
                              ? std::ranges::count(sockets, counter.column) != 0
-                             : static_cast<bool>(nodes_[counter.owner]);
+                             : kind->column_is == LinkKind::chip || static_cast<bool>(nodes_[counter.owner]);
       if (!there) continue;
     }
     counter.read = s.counter != nullptr ? [at = s.counter] { return *at; } : s.read;

@@ -20,9 +20,9 @@
 namespace cm384::observe {
 
 struct ObserverRequest {
-  std::string record, timeline, wave;         // files; empty: not asked for
-  observe::TimelineOptions shown;             // of the timeline
-  std::vector<observe::LinkSelection> links;  // of the wave
+  std::string record, timeline, wave;           // files; empty: not asked for
+  observe::TimelineOptions shown;               // of the timeline
+  std::vector<supernode::LinkSelection> links;  // of the wave
   std::string study, machine;
 
   bool any() const { return !record.empty() || !timeline.empty() || !wave.empty(); }

@@ -15,21 +15,6 @@ constexpr std::size_t kBuffer = 1u << 20;
 // Modules run in turn, in windows: a change may come so much later than one of a later time.
 constexpr Time kReorder = 10_us;
 
-// "plane0.die3_out": no blanks in a VCD's names.
-std::string signal_name(const supernode::LinkName& link) {
-  switch (link.kind) {
-    case supernode::LinkName::Kind::from_endpoint:
-      return fmt::format("plane{}_from_endpoint{}", link.plane, link.endpoint);
-    case supernode::LinkName::Kind::to_endpoint:
-      return fmt::format("plane{}_to_endpoint{}", link.plane, link.endpoint);
-    case supernode::LinkName::Kind::up:
-      return fmt::format("plane{}_node{}_to_l2_{}", link.plane, link.node, link.l2);
-    case supernode::LinkName::Kind::down:
-      break;
-  }
-  return fmt::format("plane{}_l2_{}_to_node{}", link.plane, link.l2, link.node);
-}
-
 // Short names of printable characters, as the format wants them.
 std::string code_of(std::size_t number) {
   constexpr char kFirst = '!';
@@ -54,39 +39,12 @@ void put_value(std::string& to, const std::string& code, unsigned bits, std::uin
 
 }  // namespace
 
-bool LinkSelection::matches(const supernode::LinkName& link) const {
-  const bool port = link.kind == supernode::LinkName::Kind::from_endpoint ||
-                    link.kind == supernode::LinkName::Kind::to_endpoint;
-  return (die < 0 || (port && link.endpoint == die)) && (plane < 0 || link.plane == plane) &&
-         (node < 0 || link.node == node) && (l2 < 0 || (!port && link.l2 == l2));
-}
-
-LinkSelection parse_link_selection(std::string_view text) {
-  LinkSelection selection;
-  const std::string whole(text);
-  while (!text.empty()) {
-    const std::size_t comma = text.find(',');
-    const std::string_view part = text.substr(0, comma);
-    const std::size_t equal = part.find('=');
-    const std::string_view key = part.substr(0, equal);
-    int* const value = key == "die"     ? &selection.die
-                       : key == "plane" ? &selection.plane
-                       : key == "node"  ? &selection.node
-                       : key == "l2"    ? &selection.l2
-                                        : nullptr;
-    if (value == nullptr || equal == std::string_view::npos)
-      throw InputError(
-          fmt::format("'{}': allowed: die=N, plane=N, node=N, l2=N, separated by commas", whole));
-    *value =
-        static_cast<int>(std::clamp<std::int64_t>(hw::parse_integer(part.substr(equal + 1)), 0, 1 << 20));
-    text = comma == std::string_view::npos ? std::string_view() : text.substr(comma + 1);
-  }
-  return selection;
-}
-
-Wave::Wave(supernode::Supernode& machine, const std::string& path, std::vector<LinkSelection> selected)
+Wave::Wave(supernode::Supernode& machine, const std::string& path,
+           std::vector<supernode::LinkSelection> selected)
     : machine_(machine), selected_(std::move(selected)), file_(path, OutputFile::Compression::by_name) {
-  if (selected_.empty()) selected_.push_back({machine.dies().front(), -1, -1, -1});
+  if (selected_.empty()) selected_.push_back({-1, {{"die", machine.dies().front()}}});
+  for (const supernode::LinkSelection& s : selected_)
+    s.check(machine.plane(0).network(), machine.parameters().topology.sub_planes);
   text_ = "$version cm384 $end\n$timescale 1 ps $end\n$scope module links $end\n";
   machine.visit_links([this](const supernode::LinkName& link) {
     if (shows(link)) declare_link(link);
@@ -94,8 +52,8 @@ Wave::Wave(supernode::Supernode& machine, const std::string& path, std::vector<L
   if (links_.empty()) throw InputError("--wave-links: selects no link of this machine");
   text_ += "$upscope $end\n$scope module dies $end\n";
   for (const int die : machine.dies()) {
-    for (const LinkSelection& s : selected_) {
-      if (s.die == die && !under_way_.contains(die))
+    for (const supernode::LinkSelection& s : selected_) {
+      if (std::ranges::count(s.parts, supernode::LinkName::End{"die", die}) != 0 && !under_way_.contains(die))
         under_way_[die] = declare(fmt::format("die{}_requests_under_way", die), 16);
     }
   }
@@ -108,7 +66,7 @@ Wave::~Wave() = default;
 
 bool Wave::shows(const supernode::LinkName& link) const {
   return std::any_of(selected_.begin(), selected_.end(),
-                     [&link](const LinkSelection& s) { return s.matches(link); });
+                     [&link](const supernode::LinkSelection& s) { return s.matches(link); });
 }
 
 std::size_t Wave::declare(const std::string& name, unsigned bits) {
@@ -119,7 +77,7 @@ std::size_t Wave::declare(const std::string& name, unsigned bits) {
 }
 
 void Wave::declare_link(const supernode::LinkName& link) {
-  const std::string name = signal_name(link);
+  const std::string name = link.signal();
   Link made;
   made.busy = declare(name + "_busy", 1);
   for (int lane = 0; lane < machine_.parameters().ub.link.lanes; ++lane) {
@@ -131,7 +89,7 @@ void Wave::declare_link(const supernode::LinkName& link) {
 
 void Wave::packet(const supernode::LinkPacket& p) {
   if (!shows(p.link)) return;
-  Link& link = links_.at(signal_name(p.link));
+  Link& link = links_.at(p.link.signal());
   change(link.busy, p.start, 1);
   change(link.busy, p.tail, 0);
   change(link.first_lane + p.hop.lane(), p.start, static_cast<std::uint64_t>(std::max(p.free_cells, 0)));

@@ -14,18 +14,11 @@
 
 namespace cm384::observe {
 
-// Links with all of what is named: "die=3", "plane=0,node=1", "plane=0,l2=2". -1: any.
-struct LinkSelection {
-  int die = -1, plane = -1, node = -1, l2 = -1;
-  bool matches(const supernode::LinkName& link) const;
-};
-// Throws InputError.
-LinkSelection parse_link_selection(std::string_view text);
-
 class Wave {
  public:
   // Attaches to a machine before its first launch. No selection: the ports of the first die that takes part.
-  Wave(supernode::Supernode& machine, const std::string& path, std::vector<LinkSelection> selected);
+  Wave(supernode::Supernode& machine, const std::string& path,
+       std::vector<supernode::LinkSelection> selected);
   ~Wave();
 
   bool shows(const supernode::LinkName& link) const;
@@ -56,7 +49,7 @@ class Wave {
   void write_until(Time end);
 
   supernode::Supernode& machine_;
-  std::vector<LinkSelection> selected_;
+  std::vector<supernode::LinkSelection> selected_;
   OutputFile file_;
   std::string text_;
   std::vector<Signal> signals_;

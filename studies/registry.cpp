@@ -6,8 +6,9 @@
 namespace cm384::studies {
 
 std::span<const Study> registry() {
-  static const std::array table{kP2pStudy, kDispatchStudy, kCombineStudy, kMoeStudy,    kGemmStudy,
-                                kFfnStudy, kMlaStudy,      kStreamStudy,  kSwitchStudy, kKernelStudy};
+  static const std::array table{kP2pStudy,    kDispatchStudy, kCombineStudy, kMoeStudy,
+                                kGemmStudy,   kFfnStudy,      kMlaStudy,     kStreamStudy,
+                                kSwitchStudy, kTrafficStudy,  kKernelStudy};
   return table;
 }
 

@@ -15,5 +15,6 @@ extern const Study kMoeStudy;
 extern const Study kP2pStudy;
 extern const Study kStreamStudy;
 extern const Study kSwitchStudy;
+extern const Study kTrafficStudy;
 
 }  // namespace cm384::studies

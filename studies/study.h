@@ -56,10 +56,10 @@ struct FabricOptions {
   Texts fault, rtl;
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
-    visit("fault", self.fault, Form{"LINK,rate=X"},
-          "damage transmissions on a link, both ways, with chance X each: plane=P,node=N,l2=K or "
-          "plane=P,die=D; "
-          "also seed=S, kind=corrupt|lost; may be repeated");
+    visit("fault", self.fault, Form{"LINKS,rate=X"},
+          "damage transmissions on links, both ways, with chance X each: plane=P,node=N,l2=K or die=D or "
+          "all; also "
+          "ber=X, seed=S, kind=corrupt|lost; may be repeated");
     visit("rtl", self.rtl, Form{"CHIP"},
           "run this switch chip as RTL: l1:NODE.PLANE or l2:PLANE.CHIP; may be repeated");
   }

@@ -15,11 +15,13 @@ namespace {
 
 ub::Parameters one_node(const hw::Machine& machine, const SwitchCase& setting) {
   ub::Parameters p{machine.topology, machine.ub, machine.cpu, machine.package_link};
+  p.topology.kind = "clos";
   p.topology.nodes = 1;
   p.topology.dies_per_node = static_cast<int>(setting.ports);
   p.topology.sockets_per_node = 0;
   p.topology.sub_planes = 1;
   p.topology.l2_switches = 1;
+  p.ub.switch_chip.routing = "spray";
   p.ub.link.lanes = static_cast<int>(setting.lanes + setting.lanes % 2);
   return p;
 }
@@ -127,7 +129,7 @@ class Ends {
         const auto port = static_cast<unsigned>(event.argument);
         if (!uplinks_.woken(port, event.at)) return;
         ub::serve(uplinks_, waiting_, port, event.at,
-                  [this](unsigned, unsigned to, ub::Hop hop) { send(to, hop); });
+                  [this](unsigned, unsigned to, unsigned, ub::Hop hop) { send(to, hop); });
         return;
       }
       case kCreate:
@@ -156,8 +158,8 @@ class Ends {
     p.lane = static_cast<std::uint8_t>(lane);
     p.flits = static_cast<std::uint8_t>(flits_);
     if (!blocked(lane)) ++expected_;
-    ub::offer(uplinks_, waiting_, port, 0, ub::Hop(index, p), queue_.now(),
-              [this](unsigned, unsigned link, ub::Hop hop) { send(link, hop); });
+    ub::offer(uplinks_, waiting_, port, lane, 0, ub::Hop(index, p), queue_.now(),
+              [this](unsigned, unsigned link, unsigned, ub::Hop hop) { send(link, hop); });
     if (setting_.offered != 0) plan(port);
   }
 

@@ -43,6 +43,24 @@ unsigned Destinations::other(unsigned input, std::uint64_t random) const {
   return k < input ? k : k + 1;
 }
 
+double Destinations::share(unsigned input, unsigned output) const {
+  if (input == output || !sends(input)) return 0;
+  const double even = 1.0 / (ports_ - 1);
+  switch (pattern_) {
+    case Pattern::uniform:
+      return even;
+    case Pattern::permutation:
+    case Pattern::tornado:
+      return fixed_[input] == output ? 1 : 0;
+    case Pattern::hotspot:
+      if (input == 0) return even;
+      return (1 - 1.0 / kHotOneIn) * even + (output == 0 ? 1.0 / kHotOneIn : 0);
+    case Pattern::incast:
+      return output == 0 ? 1 : 0;
+  }
+  return 0;
+}
+
 unsigned Destinations::pick(unsigned input, std::uint64_t random) const {
   switch (pattern_) {
     case Pattern::uniform:

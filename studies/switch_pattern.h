@@ -26,6 +26,8 @@ class Destinations {
   bool sends(unsigned input) const { return pattern_ != Pattern::incast || input != 0; }
   // The output of a packet from an input that sends, by a random number of 64 bits.
   unsigned pick(unsigned input, std::uint64_t random) const;
+  // The share of an input's packets that goes to an output.
+  double share(unsigned input, unsigned output) const;
 
  private:
   unsigned other(unsigned input, std::uint64_t random) const;

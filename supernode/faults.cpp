@@ -13,8 +13,8 @@ namespace cm384::supernode {
 namespace {
 
 constexpr std::string_view kForm =
-    "plane=P,node=N,l2=K,rate=X or plane=P,die=D,rate=X, with ber=X, of every bit, in place of rate; "
-    "and seed=S, kind=corrupt|lost";
+    "links as in plane=P,node=N,l2=K or die=D or all, and rate=X, or ber=X of every bit, and seed=S, "
+    "kind=corrupt|lost";
 
 int number_of(std::string_view key, std::string_view text) {
   const std::int64_t value = hw::parse_integer(text);
@@ -24,15 +24,7 @@ int number_of(std::string_view key, std::string_view text) {
 }
 
 void set(FaultRequest& request, std::string_view key, std::string_view value) {
-  if (key == "plane") {
-    request.plane = number_of(key, value);
-  } else if (key == "die") {
-    request.die = number_of(key, value);
-  } else if (key == "node") {
-    request.node = number_of(key, value);
-  } else if (key == "l2") {
-    request.l2 = number_of(key, value);
-  } else if (key == "seed") {
+  if (key == "seed") {
     request.seed = static_cast<std::uint64_t>(number_of(key, value));
   } else if (key == "rate" || key == "ber") {
     request.rate = hw::parse_real(value);
@@ -44,7 +36,8 @@ void set(FaultRequest& request, std::string_view key, std::string_view value) {
       throw InputError(fmt::format("kind={} is unknown; allowed: corrupt, lost", value));
     request.damage = value == "lost" ? ub::Damage::lost : ub::Damage::corrupted;
   } else {
-    const std::vector<std::string> keys = {"plane", "die", "node", "l2", "rate", "ber", "seed", "kind"};
+    const std::vector<std::string> keys = {"plane", "die",  "socket", "node", "l1",   "l2",
+                                           "l3",    "chip", "rate",   "ber",  "seed", "kind"};
     throw InputError(fmt::format("'{}': no such key{}; allowed: {}", key,
                                  hw::suggestion(std::string(key), keys), fmt::join(keys, ", ")));
   }
@@ -55,25 +48,28 @@ void set(FaultRequest& request, std::string_view key, std::string_view value) {
 FaultRequest parse_fault(std::string_view text) {
   FaultRequest request;
   std::vector<std::string_view> given;
+  bool named = false;
   for (std::string_view rest = text;;) {
     const std::size_t comma = rest.find(',');
     const std::string_view item = rest.substr(0, comma);
     const std::size_t equals = item.find('=');
-    if (equals == std::string_view::npos)
+    if (equals == std::string_view::npos && item != "all")
       throw InputError(fmt::format("'{}' is not key=value; allowed: {}", item, kForm));
     const std::string_view key = item.substr(0, equals);
     if (std::ranges::find(given, key) != given.end())
       throw InputError(fmt::format("'{}' names {} twice", text, key));
     given.push_back(key);
-    set(request, key, item.substr(equals + 1));
+    if (take_link_item(request.links, item)) {
+      named = true;
+    } else {
+      set(request, key, item.substr(equals + 1));
+    }
     if (comma == std::string_view::npos) break;
     rest.remove_prefix(comma + 1);
   }
-  const bool trunk = request.node >= 0 && request.l2 >= 0 && request.die < 0;
-  const bool port = request.die >= 0 && request.node < 0 && request.l2 < 0;
   const auto rates = std::ranges::count_if(given, [](auto key) { return key == "rate" || key == "ber"; });
-  if (request.plane < 0 || (!trunk && !port) || rates != 1)
-    throw InputError(fmt::format("'{}' does not name one link and a rate; allowed: {}", text, kForm));
+  if (!named || rates != 1)
+    throw InputError(fmt::format("'{}' does not name links and a rate; allowed: {}", text, kForm));
   return request;
 }
 
@@ -83,13 +79,14 @@ Faults::~Faults() {
   }
 }
 
-void Faults::put(ub::SubPlane* plane, ub::LinkBank* ports, unsigned link, const FaultRequest& request) {
+void Faults::put(ub::SubPlane* plane, ub::LinkBank* ports, unsigned link, std::uint64_t place,
+                 const FaultRequest& request) {
   for (const Attached& a : attached_) {
     if (a.plane == plane && a.ports == ports && a.link == link)
       throw InputError("--fault: one link is named twice");
   }
-  // The two directions draw from sequences of their own.
-  const std::uint64_t seed = ub::mix(request.seed ^ ub::mix(link + (plane != nullptr ? 0 : 1'000'000)));
+  // Each direction of each link draws from a sequence of its own.
+  const std::uint64_t seed = ub::mix(request.seed ^ ub::mix(place));
   attached_.push_back({plane, ports, link,
                        std::make_unique<ub::RandomFault>(
                            request.per_bit ? ub::RandomFault::of_bits(request.rate, request.damage, seed)
@@ -100,25 +97,31 @@ void Faults::put(ub::SubPlane* plane, ub::LinkBank* ports, unsigned link, const 
 
 void Faults::attach(const FaultRequest& request) {
   machine_.use_one_thread();  // dice are thrown in the order of transmissions
-  const hw::Topology& topology = machine_.parameters().topology;
-  const auto check = [](const char* what, int value, int count) {
-    if (value >= count)
-      throw InputError(
-          fmt::format("--fault: {} {} does not exist; allowed: 0 to {}", what, value, count - 1));
-  };
-  check("plane", request.plane, topology.sub_planes);
-  ub::SubPlane& plane = machine_.plane(request.plane);
-  if (request.die >= 0) {
-    check("die", request.die, topology.dies());
-    put(nullptr, &machine_.controller(request.die).ports(), static_cast<unsigned>(request.plane), request);
-    put(&plane, nullptr, plane.link_to_endpoint(static_cast<ub::Endpoint>(request.die)), request);
-    return;
+  const int planes = machine_.parameters().topology.sub_planes;
+  try {
+    request.links.check(machine_.plane(0).network(), planes);
+  } catch (const InputError& error) {
+    throw InputError(fmt::format("--fault: {}", error.what()));
   }
-  check("node", request.node, topology.nodes);
-  check("l2", request.l2, topology.l2_switches);
-  const auto node = static_cast<unsigned>(request.node), l2 = static_cast<unsigned>(request.l2);
-  put(&plane, nullptr, plane.link_up(node, l2), request);
-  put(&plane, nullptr, plane.link_down(l2, node), request);
+  for (const LinkName::End& part : request.links.parts) {
+    if (part.part == "die") machine_.controller(part.number);  // takes part
+  }
+  bool found = false;
+  for (int p = 0; p < planes; ++p) {
+    ub::SubPlane& plane = machine_.plane(p);
+    const ub::Network& network = plane.network();
+    for (unsigned link = 0; link < network.links(); ++link) {
+      if (!request.links.matches(name_of_link(network, p, link))) continue;
+      found = true;
+      const std::uint64_t place = static_cast<std::uint64_t>(p) << 40 | link;
+      put(&plane, nullptr, link, place, request);
+      const ub::Network::Link& l = network.link(link);
+      if (l.peer != ub::Network::kNoLink || !machine_.takes_part(l.endpoint)) continue;
+      put(nullptr, &machine_.controller(l.endpoint).ports(), static_cast<unsigned>(p),
+          place | std::uint64_t{1} << 39, request);
+    }
+  }
+  if (!found) throw InputError("--fault: there is no such link");
 }
 
 std::uint64_t Faults::strikes() const {

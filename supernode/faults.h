@@ -1,4 +1,5 @@
-// Faults on links, asked for by text: `plane=0,node=1,l2=3,rate=1e-4` or `die=5,plane=2,rate=1e-4`.
+// Faults on links, asked for by text in the grammar of link_name.h: `plane=0,node=1,l2=3,rate=1e-4`,
+// `die=5,ber=1e-9`, `all,ber=1e-12`.
 #pragma once
 
 #include <memory>
@@ -6,24 +7,22 @@
 #include <string_view>
 #include <vector>
 
+#include "supernode/link_name.h"
 #include "supernode/supernode.h"
 #include "ub_fabric/fault.h"
 
 namespace cm384::supernode {
 
-// Both directions of one link. Either `die` or `node` and `l2` are set; -1: not.
+// Both directions of every link that the selection matches.
 struct FaultRequest {
-  int plane = -1;
-  int die = -1;          // between the die and its L1 chip
-  int node = -1;         // between the L1 chip of the node and
-  int l2 = -1;           // this L2 chip
+  LinkSelection links;
   double rate = 0;       // chance of every transmission to be damaged
   bool per_bit = false;  // the rate is that of every bit
   std::uint64_t seed = 1;
   ub::Damage damage = ub::Damage::corrupted;
 };
 
-// Throws InputError: an unknown or missing key, a value out of range, a link named by neither way or by both.
+// Throws InputError: an unknown or missing key, a value out of range, no link named.
 FaultRequest parse_fault(std::string_view text);
 
 // The faults of a machine; detached when this goes, which must be before the machine.
@@ -34,7 +33,7 @@ class Faults {
   Faults(const Faults&) = delete;
   Faults& operator=(const Faults&) = delete;
 
-  // Throws InputError for a link that does not exist, a die that does not take part, or a link named twice.
+  // Throws InputError for a part that does not exist, a die that does not take part, or a link named twice.
   void attach(const FaultRequest& request);
   // Transmissions damaged so far.
   std::uint64_t strikes() const;
@@ -46,7 +45,8 @@ class Faults {
     unsigned link = 0;
     std::unique_ptr<ub::RandomFault> fault;
   };
-  void put(ub::SubPlane* plane, ub::LinkBank* ports, unsigned link, const FaultRequest& request);
+  void put(ub::SubPlane* plane, ub::LinkBank* ports, unsigned link, std::uint64_t place,
+           const FaultRequest& request);
 
   Supernode& machine_;
   std::vector<Attached> attached_;

@@ -17,9 +17,6 @@ namespace cm384::supernode {
 inline constexpr std::uint32_t kControllerUnit = npu::Die::kFirstForeignUnit;
 inline constexpr std::uint32_t kFirstDriverUnit = kControllerUnit + 1;
 
-// When the windows of dies and sockets begin.
-inline constexpr Time kOuterPhase{};
-
 // The dies of a package with the controllers in their sockets and what drives them: one module, a queue for
 // each die. The dies reach each other over the package link, which may be shorter than a
 // window: they take turns in steps no longer than its latency.

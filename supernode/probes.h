@@ -8,27 +8,13 @@
 //     });
 #pragma once
 
-#include <string>
-
 #include "npu_core/die/launch.h"
 #include "npu_core/scheduler/task_record.h"
 #include "sim/probe.h"
+#include "supernode/link_name.h"
 #include "ub_fabric/fault.h"
 
 namespace cm384::supernode {
-
-// One direction of a link of a sub-plane.
-struct LinkName {
-  enum class Kind : std::uint8_t { from_endpoint, to_endpoint, up, down };
-  Kind kind = Kind::up;
-  int plane = 0;
-  int endpoint = 0;  // of the first two kinds: a die, or dies + socket
-  int node = 0;      // of the L1 chip
-  int l2 = 0;        // of the last two kinds: the L2 chip
-
-  // "plane 2, endpoint 5 to node 0", "plane 2, node 1 to L2 chip 3".
-  std::string text() const;
-};
 
 struct LinkPacket {
   const LinkName& link;

@@ -4,6 +4,7 @@
 
 #include "hw/error.h"
 #include "hw/quantity.h"
+#include "supernode/link_name.h"
 
 namespace cm384::supernode {
 namespace {
@@ -30,22 +31,20 @@ RtlChip parse_rtl_chip(std::string_view text) {
 
 void RtlChips::put(Supernode& machine, const RtlChip& chip) {
   const hw::Machine& m = machine.parameters();
-  const auto check = [](const char* what, int value, int count) {
-    if (value >= count)
-      throw InputError(fmt::format("{} {} does not exist; allowed: 0 to {}", what, value, count - 1));
-  };
-  check("sub-plane", chip.plane, m.topology.sub_planes);
-  check(chip.l1 ? "node" : "L2 chip", chip.number, chip.l1 ? m.topology.nodes : m.topology.l2_switches);
+  if (chip.plane >= m.topology.sub_planes)
+    throw InputError(
+        fmt::format("sub-plane {} does not exist; allowed: 0 to {}", chip.plane, m.topology.sub_planes - 1));
+  const ub::Network& network = machine.plane(chip.plane).network();
+  LinkSelection{chip.plane, {{chip.l1 ? "l1chip" : "l2chip", chip.number}}}.check(network,
+                                                                                  m.topology.sub_planes);
+  const unsigned number = network.chip(chip.l1 ? "l1chip" : "l2chip", static_cast<unsigned>(chip.number));
   for (const Put& other : chips_) {
     if (other.chip.l1 == chip.l1 && other.chip.plane == chip.plane && other.chip.number == chip.number)
       throw InputError("one switch chip is named twice");
   }
-  const int ports = chip.l1 ? m.topology.dies_per_node + m.topology.sockets_per_node + m.topology.l2_switches
-                            : m.topology.nodes;
   chips_.push_back(
-      {chip, ub::make_rtl_switch({m.topology, m.ub, m.cpu, m.package_link}, static_cast<unsigned>(ports))});
-  machine.install(chip.plane, static_cast<unsigned>(chip.l1 ? chip.number : m.topology.nodes + chip.number),
-                  *chips_.back().model);
+      {chip, ub::make_rtl_switch({m.topology, m.ub, m.cpu, m.package_link}, network.ports(number))});
+  machine.install(chip.plane, number, *chips_.back().model);
 }
 
 void RtlChips::write_waves(const std::string& stem) {

@@ -60,10 +60,11 @@ Supernode::Supernode(const hw::Machine& machine, SupernodeOptions options)
   parts_->dies.resize(static_cast<std::size_t>(dies));
   parts_->controllers.resize(static_cast<std::size_t>(dies));
   parts_->drivers.resize(static_cast<std::size_t>(dies));
+  const auto network = ub::Network::of(machine.topology);
   for (int p = 0; p < machine.topology.sub_planes; ++p) {
     const auto index = static_cast<unsigned>(p);
     parts_->planes.push_back(std::make_unique<ub::SubPlane>(index, fabric, parts_->packets, endpoints + index,
-                                                            std::uint64_t{index} + 1));
+                                                            std::uint64_t{index} + 1, network));
     parts_->planes.back()->set_workers(workers);
     parts_->modules.push_back(std::make_unique<SingleModule<ub::SubPlane>>(*parts_->planes.back()));
     parts_->inner->add(*parts_->modules.back());
@@ -114,7 +115,8 @@ Supernode::Supernode(const hw::Machine& machine, SupernodeOptions options)
   }
   if (!options_.sockets.empty()) {
     parts_->sockets = std::make_unique<SocketModule>(
-        fabric, options_.sockets, endpoints + 64, parts_->packets, parts_->payloads,
+        fabric, options_.sockets, endpoints + static_cast<std::uint32_t>(machine.topology.sub_planes),
+        parts_->packets, parts_->payloads,
         parts_->progress.of(static_cast<unsigned>(worker_of.size()) % workers));
     for (auto& controller : parts_->sockets->controllers()) {
       controller->ports().set_workers(workers);
@@ -184,9 +186,7 @@ std::vector<int> Supernode::dies() const {
 }
 
 npu::Die& Supernode::die(int number) const {
-  if (number < 0 || number >= static_cast<int>(parts_->dies.size()) ||
-      !parts_->dies[static_cast<std::size_t>(number)])
-    throw InputError(fmt::format("die {} does not take part in this run", number));
+  if (!takes_part(number)) throw InputError(fmt::format("die {} does not take part in this run", number));
   return *parts_->dies[static_cast<std::size_t>(number)];
 }
 
@@ -388,9 +388,3 @@ bool Supernode::run() {
 }
 
 }  // namespace cm384::supernode
-
-// Debian's libsystemc brings a main() that refers to it; the command has its own main and starts the
-// simulation itself.
-int sc_main(int, char**) {
-  return 0;
-}

@@ -64,6 +64,7 @@ class Supernode final : private npu::DieListener {
   std::vector<int> dies() const;
   // Throws InputError for one that does not take part.
   npu::Die& die(int number) const;
+  bool takes_part(int die) const;
   npu::BackingStore& socket_store(int number) const;
   // Its Unified Bus controller: ports, counters, fault and observer hooks.
   ub::UbController& controller(int die) const;

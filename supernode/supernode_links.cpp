@@ -3,32 +3,24 @@
 
 namespace cm384::supernode {
 
+bool Supernode::takes_part(int die) const {
+  return die >= 0 && die < static_cast<int>(parts_->dies.size()) &&
+         parts_->dies[static_cast<std::size_t>(die)] != nullptr;
+}
+
 // All directions of all links, with what puts an observer on one.
 void Supernode::each_link(const LinkVisitor& visit) const {
   for (int p = 0; p < static_cast<int>(parts_->planes.size()); ++p) {
     ub::SubPlane& sub_plane = plane(p);
-    const ub::ClosShape& shape = sub_plane.shape();
-    const auto of_plane = [&](unsigned link, const LinkName& name) {
-      visit(name, [&sub_plane, link](ub::LinkObserver* tap) { sub_plane.attach_observer(link, tap); });
-    };
-    for (unsigned e = 0; e < shape.endpoints(); ++e) {
-      const auto endpoint = static_cast<ub::Endpoint>(e);
-      of_plane(sub_plane.link_to_endpoint(endpoint), {LinkName::Kind::to_endpoint, p, static_cast<int>(e),
-                                                      static_cast<int>(shape.node(endpoint)), 0});
-    }
-    for (unsigned node = 0; node < shape.nodes(); ++node) {
-      for (unsigned l2 = 0; l2 < shape.l2_switches(); ++l2) {
-        const auto n = static_cast<int>(node), k = static_cast<int>(l2);
-        of_plane(sub_plane.link_up(node, l2), {LinkName::Kind::up, p, 0, n, k});
-        of_plane(sub_plane.link_down(l2, node), {LinkName::Kind::down, p, 0, n, k});
-      }
+    const ub::Network& network = sub_plane.network();
+    for (unsigned link = 0; link < network.links(); ++link) {
+      visit(name_of_link(network, p, link),
+            [&sub_plane, link](ub::LinkObserver* tap) { sub_plane.attach_observer(link, tap); });
     }
     const auto of_port = [&](ub::UbController& controller) {
-      const ub::Endpoint endpoint = controller.endpoint();
-      visit({LinkName::Kind::from_endpoint, p, endpoint, static_cast<int>(shape.node(endpoint)), 0},
-            [&controller, p](ub::LinkObserver* tap) {
-              controller.ports().attach_observer(static_cast<unsigned>(p), tap);
-            });
+      visit(name_of_port(network, p, controller.endpoint()), [&controller, p](ub::LinkObserver* tap) {
+        controller.ports().attach_observer(static_cast<unsigned>(p), tap);
+      });
     };
     for (const auto& controller : parts_->controllers) {
       if (controller) of_port(*controller);

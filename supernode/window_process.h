@@ -22,6 +22,9 @@ namespace cm384::supernode {
 
 class WindowModule;
 
+// When the windows of outer modules begin.
+inline constexpr Time kOuterPhase{};
+
 // State that both phases of one machine share.
 struct RunControl {
   RunControl(unsigned count, unsigned threads) : workers(count, threads), wakes(count) {}

@@ -3,7 +3,7 @@
 namespace cm384::ub {
 
 unsigned SubPlaneChipHost::link(unsigned port) const {
-  return plane_.shape_.input(chip_, port);
+  return plane_.network_->first_link(chip_) + port;
 }
 
 Time SubPlaneChipHost::now() const {
@@ -11,7 +11,7 @@ Time SubPlaneChipHost::now() const {
 }
 
 unsigned SubPlaneChipHost::ports() const {
-  return plane_.shape_.ports();
+  return plane_.network_->ports(chip_);
 }
 
 unsigned SubPlaneChipHost::lanes() const {
@@ -19,7 +19,7 @@ unsigned SubPlaneChipHost::lanes() const {
 }
 
 unsigned SubPlaneChipHost::route(unsigned input, Hop hop) {
-  return plane_.route(chip_, link(input), hop);
+  return plane_.route(chip_, link(input), hop).output - link(0);
 }
 
 Time SubPlaneChipHost::free_at(unsigned output) const {
@@ -35,7 +35,7 @@ bool SubPlaneChipHost::take_credits(unsigned output, Hop hop) {
 }
 
 void SubPlaneChipHost::send(unsigned input, unsigned output, Hop hop) {
-  plane_.send(link(input), link(output), hop);
+  plane_.send(link(input), link(output), hop.lane(), hop);
 }
 
 void SubPlaneChipHost::wake_at(unsigned output, Time at) {

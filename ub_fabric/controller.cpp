@@ -25,7 +25,6 @@ UbController::UbController(const Parameters& parameters, Endpoint self, sim::Eve
       ports_(queue, unit, kPort, static_cast<unsigned>(parameters.topology.sub_planes),
              static_cast<unsigned>(parameters.ub.link.lanes),
              RetryTimes{parameters.ub.link.retry_turnaround, parameters.ub.link.retry_timeout}),
-      plane_clock_(Bytes{kFlitBytes}, parameters.ub.link.bandwidth),
       holds_requests_(holds_requests(limits_)),
       store_(parameters.ub.switch_chip.forwarding == "packet-store"),
       waiting_(static_cast<unsigned>(parameters.topology.sub_planes),
@@ -35,11 +34,15 @@ UbController::UbController(const Parameters& parameters, Endpoint self, sim::Eve
       package_(parameters.package_link) {
   check(parameters);
   const bool socket = self >= parameters.topology.dies();
-  const Clock clock =
-      socket ? Clock(Bytes{kFlitBytes * topology_.sub_planes}, parameters.cpu.bandwidth) : plane_clock_;
-  slow_port_ = clock.start(1024) > plane_clock_.start(1024);
+  const hw::UbLink& link = parameters.ub.link;
   for (unsigned port = 0; port < planes_.size(); ++port) {
-    ports_.connect(port, clock, parameters.ub.link.endpoint_latency, parameters.ub.link.buffer_cells);
+    const Clock of_dies(Bytes{kFlitBytes}, link.die_bandwidth(static_cast<int>(port)));
+    const Clock trunk(Bytes{kFlitBytes}, link.trunk_bandwidth(static_cast<int>(port)));
+    const Clock own = socket ? socket_port_clock(parameters, static_cast<int>(port)) : of_dies;
+    ports_.connect(port, own, link.endpoint_latency, link.buffer_cells);
+    next_links_.push_back(
+        {of_dies, trunk, own.start(1024) > of_dies.start(1024), own.start(1024) > trunk.start(1024)});
+    any_faster_ = any_faster_ || next_links_.back().die_faster || next_links_.back().trunk_faster;
   }
   initiator_[kRead].free_slots = limits_.read_outstanding;
   initiator_[kRead].interval = limits_.read_interval;
@@ -64,6 +67,7 @@ UbController::UbController(const Parameters& parameters, Endpoint self, sim::Eve
 
 void UbController::attach(SubPlane& plane) {
   planes_[plane.index()] = &plane;
+  lane_pairs_ = plane.lane_pairs();
   plane.attach(
       self_, Attachment{&queue_, unit_, kArrival, limits_.read_inbound_latency, limits_.write_inbound_latency,
                         limits_.completion_latency, &ports_, plane.index(), holds_requests_, false});
@@ -137,12 +141,14 @@ UbController::Direction UbController::direction(PacketKind kind) {
 }
 
 void UbController::enqueue(unsigned port, PacketIndex index, Time now) {
-  offer(ports_, waiting_, port, 0, Hop(index, packets_[index]), now,
-        [this, now](unsigned, unsigned to, Hop h) { send(to, h, now); });
+  const Hop hop(index, packets_[index]);
+  offer(ports_, waiting_, port, hop.lane(), 0, hop, now,
+        [this, now](unsigned, unsigned to, unsigned, Hop h) { send(to, h, now); });
 }
 
 void UbController::serve_port(unsigned port, Time now) {
-  ub::serve(ports_, waiting_, port, now, [this, now](unsigned, unsigned to, Hop h) { send(to, h, now); });
+  ub::serve(ports_, waiting_, port, now,
+            [this, now](unsigned, unsigned to, unsigned, Hop h) { send(to, h, now); });
 }
 
 // A packet whose flits come slower than the chip sends them may go on only so early that they never run out.
@@ -152,8 +158,12 @@ void UbController::send(unsigned port, Hop hop, Time now) {
   Time arrival = t.start + latency;
   if (store_) {
     arrival = t.tail + latency;
-  } else if (slow_port_) {
-    arrival = std::max(arrival, t.tail + latency - plane_clock_.start(hop.flits()));
+  } else if (any_faster_) {
+    const Network& network = planes_[port]->network();
+    const bool stays = network.chip_of(hop.destination()) == network.chip_of(self_);
+    const NextLinks& next = next_links_[port];
+    if (stays ? next.die_faster : next.trunk_faster)
+      arrival = std::max(arrival, t.tail + latency - (stays ? next.die : next.trunk).start(hop.flits()));
   }
   planes_[port]->inject(queue_, self_, hop, arrival);
 }

@@ -156,8 +156,14 @@ class UbController final : public sim::RemotePort {
   sim::RemoteClient* client_ = nullptr;
   std::vector<SubPlane*> planes_;
   LinkBank ports_;
-  Clock plane_clock_;
-  bool slow_port_ = false;  // slower than the chips' links
+  // By port: flits of the links to dies and between chips that a packet may take next.
+  struct NextLinks {
+    Clock die, trunk;
+    bool die_faster = false, trunk_faster = false;  // than the port
+  };
+  std::vector<NextLinks> next_links_;
+  bool any_faster_ = false;
+  unsigned lane_pairs_ = 1;  // of a lane class
   bool holds_requests_ = true;
   bool store_ = false;
   Spreading spreading_;

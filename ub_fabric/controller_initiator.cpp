@@ -51,7 +51,7 @@ void UbController::submit(const sim::Request& request) {
   p.flits = static_cast<std::uint8_t>(packet_flits(p.kind, read ? 0 : p.bytes));
   // Even lanes carry requests; lane + 1 carries their responses, which a controller always takes in, so that
   // requests that wait for a busy target never stand in their way.
-  p.lane = static_cast<std::uint8_t>((request.lane + request.core) * 2u % ports_.lanes());
+  p.lane = static_cast<std::uint8_t>((request.lane + request.core) % lane_pairs_ * 2u);
   ++pending_;
   if (read) {
     ++counters_.reads;

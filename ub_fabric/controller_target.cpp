@@ -10,7 +10,8 @@ namespace cm384::ub {
 
 void UbController::arrive(Hop hop, Time now) {
   const PacketIndex index = hop.packet();
-  const Packet& p = packets_[index];
+  Packet& p = packets_[index];
+  p.lane = static_cast<std::uint8_t>(hop.lane());  // it may have changed on the way
   if (is_response(p.kind)) {
     complete(index, now);
     return;
@@ -82,7 +83,7 @@ Time UbController::access(PacketIndex index, Time now) {
       break;
   }
   p.flits = static_cast<std::uint8_t>(packet_flits(p.kind, payload));
-  ++p.lane;
+  p.lane = static_cast<std::uint8_t>(p.lane % (2 * lane_pairs_) + 1);
   return ready;
 }
 

@@ -140,8 +140,7 @@ class LinkBank {
       give_credits(link, lane, cells, at, 0, true);
       return;
     }
-    posted.push_back(Posted{at, static_cast<std::uint16_t>(link), static_cast<std::uint8_t>(lane),
-                            static_cast<std::uint8_t>(cells)});
+    posted.push_back(Posted{at, link, static_cast<std::uint8_t>(lane), static_cast<std::uint8_t>(cells)});
   }
   // Before credits posted by workers beyond 0.
   void set_workers(unsigned workers) { posted_.set_workers(workers); }
@@ -227,7 +226,7 @@ class LinkBank {
   static_assert(sizeof(Lane) == 64);
   struct Posted {
     Time at;
-    std::uint16_t link = 0;
+    std::uint32_t link = 0;
     std::uint8_t lane = 0;
     std::uint8_t cells = 0;
   };
@@ -248,7 +247,7 @@ class LinkBank {
     l.armed_at = at;
     return true;
   }
-  std::uint64_t late_key(unsigned link) const { return std::uint64_t{unit_} << 16 | link; }
+  std::uint64_t late_key(unsigned link) const { return std::uint64_t{unit_} << 24 | link; }
   // `foreign`: another module gives them.
   void give_credits(unsigned link, unsigned lane, int cells, Time at, unsigned stream, bool foreign);
   void collect(std::vector<Posted>& posted);

@@ -7,25 +7,24 @@
 
 namespace cm384::ub {
 
-// A packet of `input` is ready for `output`. `send(input, output, hop)` puts it on the link; its credits are
-// taken.
+// A packet of `input` is ready for `lane` of `output`. `send(input, output, lane, hop)` puts it on the link;
+// its credits are taken. hop.lane() is the lane it came by.
 template <class Send>
-inline void offer(LinkBank& links, VirtualOutputQueues& waiting, unsigned output, unsigned input, Hop hop,
-                  Time now, Send&& send) {
-  const unsigned lane = hop.lane();
+inline void offer(LinkBank& links, VirtualOutputQueues& waiting, unsigned output, unsigned lane,
+                  unsigned input, Hop hop, Time now, Send&& send) {
   const unsigned lanes = waiting.lanes_waiting(output);
   const bool idle = links.accepts_at(output) <= now;
   if (lanes >> lane & 1) {  // the output will wake up for those before it
-    waiting.push(output, input, hop);
+    waiting.push(output, lane, input, hop);
     return;
   }
   // An output that is to wake up at this very moment arbitrates then, after all arrivals of the moment.
   const bool due = lanes != 0 && links.armed_at(output) <= now;
   if (idle && !due && links.take_credits(output, lane, hop.cells(), now)) {
-    send(input, output, hop);
+    send(input, output, lane, hop);
     return;
   }
-  waiting.push(output, input, hop);
+  waiting.push(output, lane, input, hop);
   if (!idle) {
     links.arm(output, links.accepts_at(output));
   } else if (!due) {
@@ -48,7 +47,7 @@ inline void serve(LinkBank& links, VirtualOutputQueues& waiting, unsigned output
     const Hop hop = waiting.front(output, lane, input);
     if (links.take_credits(output, lane, hop.cells(), now)) {
       waiting.pop(output, lane, input);
-      send(input, output, hop);
+      send(input, output, lane, hop);
       if (waiting.lanes_waiting(output) != 0) links.arm(output, links.accepts_at(output));
       return;
     }

@@ -44,8 +44,9 @@ struct alignas(64) Packet {
   sim::TransactionId transaction = 0;  // instruction it belongs to
   Time submitted;                      // when the initiator's controller took it
   sim::Payload payload;                // write and atomic data; read data and old value on the way back
-  PacketIndex next = kNoPacket;        // the queue of a controller it stands in
-  std::uint32_t tag = 0;               // the initiator's own
+  // The queue of a controller it stands in; in a sub-plane: the chip it goes by first, if it makes a detour.
+  PacketIndex next = kNoPacket;
+  std::uint32_t tag = 0;  // the initiator's own
   Endpoint source = 0;
   Endpoint destination = 0;
   std::uint16_t core = 0;   // initiating core
@@ -61,25 +62,33 @@ struct alignas(64) Packet {
 static_assert(sizeof(Packet) == 64);
 
 // What a switch needs of a packet, in the one word an event carries: the record itself is touched at its ends
-// only. At most 2^28 packets, 2^11 endpoints, 63 flits, 8 lanes.
+// only. At most 2^28 packets, 2^16 endpoints, 63 flits, 8 lanes.
 class Hop {
  public:
   constexpr Hop() = default;
   constexpr explicit Hop(std::uint64_t bits) : bits_(bits) {}
   constexpr Hop(PacketIndex index, const Packet& p)
-      : bits_(std::uint64_t{index} | std::uint64_t{p.destination} << 28 | std::uint64_t{p.flits} << 39 |
-              std::uint64_t{p.lane} << 45 | std::uint64_t{p.flow} << 48 |
-              std::uint64_t{static_cast<std::uint8_t>(inbound_class(p.kind))} << 56) {}
+      : bits_(std::uint64_t{index} | std::uint64_t{p.destination} << 28 | std::uint64_t{p.flits} << 44 |
+              std::uint64_t{p.lane} << 50 | std::uint64_t{p.flow} << 53 |
+              std::uint64_t{static_cast<std::uint8_t>(inbound_class(p.kind))} << 61) {}
 
   constexpr std::uint64_t bits() const { return bits_; }
   constexpr PacketIndex packet() const { return static_cast<PacketIndex>(bits_ & 0xfffffff); }
-  constexpr Endpoint destination() const { return static_cast<Endpoint>(bits_ >> 28 & 0x7ff); }
-  constexpr unsigned flits() const { return static_cast<unsigned>(bits_ >> 39 & 0x3f); }
+  constexpr Endpoint destination() const { return static_cast<Endpoint>(bits_ >> 28 & 0xffff); }
+  constexpr unsigned flits() const { return static_cast<unsigned>(bits_ >> 44 & 0x3f); }
   // Credit cells it takes in an input buffer.
   constexpr int cells() const { return static_cast<int>(flits() + 7) / 8; }
-  constexpr unsigned lane() const { return static_cast<unsigned>(bits_ >> 45 & 7); }
-  constexpr unsigned flow() const { return static_cast<unsigned>(bits_ >> 48 & 0xff); }
-  constexpr InboundClass inbound() const { return static_cast<InboundClass>(bits_ >> 56 & 3); }
+  constexpr unsigned lane() const { return static_cast<unsigned>(bits_ >> 50 & 7); }
+  constexpr unsigned flow() const { return static_cast<unsigned>(bits_ >> 53 & 0xff); }
+  constexpr InboundClass inbound() const { return static_cast<InboundClass>(bits_ >> 61 & 3); }
+  // On the first part of a detour: to the chip that Packet::next names.
+  constexpr bool detours() const { return bits_ >> 63 != 0; }
+  constexpr Hop on_detour(bool detours) const {
+    return Hop((bits_ & ~(std::uint64_t{1} << 63)) | std::uint64_t{detours} << 63);
+  }
+  constexpr Hop on_lane(unsigned lane) const {
+    return Hop((bits_ & ~(std::uint64_t{7} << 50)) | std::uint64_t{lane} << 50);
+  }
 
  private:
   std::uint64_t bits_ = 0;

@@ -6,22 +6,11 @@
 #include <bit>
 
 #include "hw/error.h"
+#include "ub_fabric/wire_format.h"
 
 namespace cm384::ub {
 
 void check(const Parameters& p) {
-  const hw::Topology& t = p.topology;
-  const int l1_ports = t.dies_per_node + t.sockets_per_node + t.l2_switches;
-  if (l1_ports > 64) {
-    throw InputError(fmt::format(
-        "topology: an L1 switch chip has {} ports (dies_per_node + sockets_per_node + l2_switches); allowed: "
-        "at most 64",
-        l1_ports));
-  }
-  if (t.endpoints() > 2048) {
-    throw InputError(
-        fmt::format("topology: {} dies and sockets; allowed: at most 2048 endpoints", t.endpoints()));
-  }
   if (p.ub.link.lanes % 2 != 0) {
     throw InputError(fmt::format(
         "ub.link.lanes: {} is odd; allowed: an even number, requests and their responses in pairs",
@@ -36,6 +25,10 @@ void check(const Parameters& p) {
     throw InputError(fmt::format(
         "ub.translation.entries: {} is no multiple of ways ({}); allowed: a multiple", tr.entries, tr.ways));
   }
+}
+
+Clock socket_port_clock(const Parameters& p, int plane) {
+  return {Bytes{kFlitBytes * p.topology.sub_planes}, p.ub.link.of_plane(p.cpu.bandwidth, plane)};
 }
 
 Time lookahead(const Parameters& p) {

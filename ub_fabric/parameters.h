@@ -12,8 +12,11 @@ struct Parameters {
   hw::PackageLink package_link;
 };
 
-// Throws InputError with one line where values do not fit together (ports per chip, odd lanes, page size).
+// Throws InputError with one line where values do not fit together (odd lanes, page size).
 void check(const Parameters& parameters);
+
+// Flits of a CPU socket's port to a sub-plane: its share of the socket's bandwidth.
+Clock socket_port_clock(const Parameters& parameters, int plane);
 
 // Nothing crosses from a die, a CPU socket or a sub-plane to another in less: the width of a window
 // (sim/event_queue.h).

@@ -49,19 +49,23 @@ void SubPlane::declare_statistics(sim::Statistics& to, const sim::StatisticPath&
              [this] { return queue_.handled(); });
   to.declare(at, "injected", "packets", "that entered from dies and sockets", [this] { return injected(); });
   to.declare(at, "delivered", "packets", "that left to dies and sockets", delivered_);
-  for (unsigned n = 0; n < peer_.size(); ++n) {
-    if ((peer_[n] & kToEndpoint) == 0) continue;
-    const unsigned endpoint = peer_[n] & ~kToEndpoint;
-    if (attached_[endpoint].queue == nullptr) continue;
-    const auto chip = at.part("l1chip", chip_of_[n]);
-    links_.declare_statistics(
-        to, endpoint < dies_ ? chip.part("to_die", endpoint) : chip.part("to_socket", endpoint - dies_), n);
-  }
-  for (unsigned node = 0; node < shape_.nodes(); ++node) {
-    for (unsigned l2 = 0; l2 < shape_.l2_switches(); ++l2) {
-      links_.declare_statistics(to, at.part("l1chip", node).part("to_l2chip", l2), link_up(node, l2));
-      links_.declare_statistics(to, at.part("l2chip", l2).part("to_l1chip", node), link_down(l2, node));
+  const auto& chips = network_->layout().chips;
+  for (unsigned n = 0; n < network_->links(); ++n) {
+    const Network::Link& l = network_->link(n);
+    const auto chip = at.part(chips[l.chip].kind, chips[l.chip].number);
+    if (l.peer == Network::kNoLink) {
+      const unsigned dies = network_->layout().dies;
+      if (attached_[l.endpoint].queue == nullptr) continue;
+      links_.declare_statistics(
+          to, l.endpoint < dies ? chip.part("to_die", l.endpoint) : chip.part("to_socket", l.endpoint - dies),
+          n);
+      continue;
     }
+    const unsigned other = network_->link(l.peer).chip;
+    const auto link = chip.part("to_" + chips[other].kind, chips[other].number);
+    // Several cables between two chips count by themselves.
+    const unsigned first = network_->link_between(l.chip, other);
+    links_.declare_statistics(to, n == first ? link : link.part("cable", l.cable), n);
   }
 }
 

@@ -1,68 +1,107 @@
 #include "ub_fabric/sub_plane.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cassert>
 
+#include "hw/error.h"
 #include "ub_fabric/chip_host.h"
 #include "ub_fabric/output_stage.h"
 #include "ub_fabric/wire_format.h"
 
 namespace cm384::ub {
+namespace {
+
+// By output: as many as its chip has ports.
+std::vector<unsigned> inputs_of_outputs(const Network& network) {
+  std::vector<unsigned> inputs;
+  for (unsigned chip = 0; chip < network.chips(); ++chip)
+    inputs.insert(inputs.end(), network.ports(chip), network.ports(chip));
+  return inputs;
+}
+
+// Pairs of lanes of one class of all that ways and routing take.
+unsigned lane_pairs_of(const Network& network, RoutingPolicy routing, int lanes) {
+  if (draws_chips(routing) && !network.layout().detours)
+    throw InputError(
+        "ub.switch.routing: this topology has no detours to draw from; allowed: spray, flow, adaptive, "
+        "minimal");
+  const unsigned classes = network.classes() * (draws_chips(routing) || network.has_detours() ? 2 : 1);
+  const unsigned pairs = static_cast<unsigned>(lanes) / 2 / classes;
+  if (pairs == 0)
+    throw InputError(fmt::format(
+        "ub.link.lanes: {} lanes do not keep this topology and routing free of deadlock; allowed: at "
+        "least {}, {} classes of requests and responses",
+        lanes, 2 * classes, classes));
+  return pairs;
+}
+
+}  // namespace
 
 SubPlane::SubPlane(unsigned index, const Parameters& parameters, PacketPool& packets, std::uint32_t source,
-                   std::uint64_t seed)
+                   std::uint64_t seed, std::shared_ptr<const Network> network)
     : index_(index),
-      dies_(static_cast<unsigned>(parameters.topology.dies())),
-      shape_(parameters.topology),
+      network_(network ? std::move(network) : Network::of(parameters.topology)),
       packets_(packets),
       queue_(source, Time{1024}),
-      links_(queue_, 0, kOutput, shape_.chips() * shape_.ports(),
-             static_cast<unsigned>(parameters.ub.link.lanes),
+      links_(queue_, 0, kOutput, network_->links(), static_cast<unsigned>(parameters.ub.link.lanes),
              RetryTimes{parameters.ub.link.retry_turnaround, parameters.ub.link.retry_timeout}),
-      waiting_(shape_.chips() * shape_.ports(), static_cast<unsigned>(parameters.ub.link.lanes),
-               shape_.ports()),
+      waiting_(inputs_of_outputs(*network_), static_cast<unsigned>(parameters.ub.link.lanes)),
       routing_(routing_policy(parameters.ub.switch_chip.routing)),
+      lane_pairs_(lane_pairs_of(*network_, routing_, parameters.ub.link.lanes)),
+      with_classes_(network_->classes() > 1 || draws_chips(routing_) || network_->has_detours()),
       store_(parameters.ub.switch_chip.forwarding == "packet-store"),
-      pipeline_(parameters.ub.switch_chip.pipeline_latency),
+      seed_(seed),
       endpoint_latency_(parameters.ub.link.endpoint_latency),
       trunk_latency_(parameters.ub.link.trunk_latency),
-      peer_(shape_.chips() * shape_.ports(), 0),
-      upstream_(shape_.chips() * shape_.ports()),
-      turn_(shape_.chips() * shape_.ports(), 0),
-      attached_(shape_.endpoints()),
-      foreign_(shape_.chips(), nullptr) {
+      peer_(network_->links()),
+      upstream_(network_->links()),
+      chip_of_(network_->links()),
+      pipeline_(network_->chips(), parameters.ub.switch_chip.pipeline_latency),
+      turn_(network_->links()),
+      attached_(network_->endpoints()),
+      foreign_(network_->chips(), nullptr) {
   check(parameters);
   const hw::UbLink& link = parameters.ub.link;
-  const Clock flit(Bytes{kFlitBytes}, link.bandwidth);
-  const Clock socket_flit(Bytes{kFlitBytes * parameters.topology.sub_planes}, parameters.cpu.bandwidth);
-  for (unsigned e = 0; e < shape_.endpoints(); ++e) {
-    const auto endpoint = static_cast<Endpoint>(e);
-    const unsigned number = link_to_endpoint(endpoint);
-    const bool socket = static_cast<int>(e) >= parameters.topology.dies();
-    links_.connect(number, socket ? socket_flit : flit, link.endpoint_latency, link.buffer_cells);
-    peer_[number] = kToEndpoint | e;
+  const auto plane = static_cast<int>(index);
+  const Clock of_class[] = {Clock(Bytes{kFlitBytes}, link.die_bandwidth(plane)),
+                            socket_port_clock(parameters, plane),
+                            Clock(Bytes{kFlitBytes}, link.trunk_bandwidth(plane))};
+  die_flit_ = of_class[0];
+  unsigned most_ports = 0;
+  for (unsigned chip = 0; chip < network_->chips(); ++chip)
+    most_ports = std::max(most_ports, network_->ports(chip));
+  slow_trunks_ = of_class[2].start(1024) > of_class[0].start(1024);
+  for (unsigned n = 0; n < network_->links(); ++n) {
+    const Network::Link& l = network_->link(n);
+    const bool trunk = l.peer != Network::kNoLink;
+    links_.connect(n, of_class[static_cast<unsigned>(l.of)],
+                   trunk ? link.trunk_latency : link.endpoint_latency, link.buffer_cells);
+    peer_[n] = trunk ? l.peer : kToEndpoint | l.endpoint;
+    // A port's input has the same number as its output: what leaves by n comes in at its peer.
+    if (trunk) upstream_[l.peer] = Upstream{&links_, n};
+    chip_of_[n] = l.chip;
+    turn_[n] = mix(mix(seed ^ index) + l.chip * most_ports + n - network_->first_link(l.chip));
   }
-  for (unsigned node = 0; node < shape_.nodes(); ++node) {
-    for (unsigned l2 = 0; l2 < shape_.l2_switches(); ++l2) {
-      const unsigned up = link_up(node, l2);
-      const unsigned down = link_down(l2, node);
-      links_.connect(up, flit, link.trunk_latency, link.buffer_cells);
-      links_.connect(down, flit, link.trunk_latency, link.buffer_cells);
-      // A port's input has the same number as its output: what leaves by `up` comes in by `down`.
-      peer_[up] = down;
-      peer_[down] = up;
-      upstream_[down] = Upstream{&links_, up};
-      upstream_[up] = Upstream{&links_, down};
-    }
-  }
-  for (unsigned n = 0; n < shape_.chips() * shape_.ports(); ++n) {
-    chip_of_.push_back(static_cast<std::uint16_t>(n / shape_.ports()));
-    turn_[n] = static_cast<std::uint8_t>(mix(mix(seed ^ index) + n) % shape_.l2_switches());
+  if (!draws_chips(routing_)) return;
+  draws_.resize(network_->links());
+  for (unsigned chip = 0; chip < network_->chips(); ++chip) {
+    if (network_->has_endpoints(chip)) drawn_from_.push_back(chip);
   }
 }
 
 void SubPlane::attach(Endpoint endpoint, const Attachment& attachment) {
   attached_[endpoint] = attachment;
   upstream_[link_to_endpoint(endpoint)] = Upstream{attachment.uplinks, attachment.uplink};
+}
+
+void SubPlane::install(unsigned chip, SwitchChip* model) {
+  if (with_classes_)
+    throw InputError(
+        "a switch chip of another model: packets change lanes in this topology, which it does not do");
+  foreign_[chip] = model;
+  pipeline_[chip] = Time{};
 }
 
 void SubPlane::run_until(Time end) {
@@ -80,7 +119,7 @@ void SubPlane::handle(const sim::Event& event) {
     } else {
       const unsigned chip = chip_of_[event.unit];
       SubPlaneChipHost host(*this, chip);
-      model->arrived(host, event.unit - chip * shape_.ports(), Hop{event.argument});
+      model->arrived(host, event.unit - network_->first_link(chip), Hop{event.argument});
     }
     return;
   }
@@ -91,7 +130,7 @@ void SubPlane::handle(const sim::Event& event) {
     serve_output(output);
   } else {
     SubPlaneChipHost host(*this, chip);
-    foreign_[chip]->woken(host, output - chip * shape_.ports());
+    foreign_[chip]->woken(host, output - network_->first_link(chip));
   }
 }
 
@@ -109,13 +148,16 @@ void SubPlane::prefetch(const sim::Event& event) const {
     __builtin_prefetch(upstream.bank);
   }
   const unsigned chip = chip_of_[event.unit];
-  const unsigned node = shape_.node(hop.destination());
-  const unsigned port = !shape_.is_l1(chip) ? node
-                        : node == chip      ? shape_.endpoint_port(hop.destination())
-                                            : shape_.uplink(turn_[event.unit]);
-  const unsigned output = shape_.input(chip, port);
+  const unsigned destination = network_->chip_of(hop.destination());
+  unsigned output = network_->link_to(hop.destination());
+  if (chip != destination) {
+    const auto ways = network_->ways(chip, destination);
+    if (ways.empty()) return;
+    const std::uint64_t turn = turn_[event.unit];
+    output = network_->first_link(chip) + ways[turn < ways.size() ? turn : 0];
+  }
   links_.prefetch(output, hop.lane());
-  waiting_.prefetch(output, hop.lane(), event.unit - shape_.input(chip, 0));
+  waiting_.prefetch(output, hop.lane());
 }
 
 // The event stands at the end of the chip's pipeline: a packet and all it meets there have the same latency
@@ -123,9 +165,8 @@ void SubPlane::prefetch(const sim::Event& event) const {
 void SubPlane::inject(sim::EventQueue& from, Endpoint endpoint, Hop hop, Time arrival) {
   assert(arrival >= from.now() + endpoint_latency_);
   const unsigned input = link_to_endpoint(endpoint);
-  if (foreign_[chip_of_[input]] == nullptr) arrival += pipeline_;
   ++injected_.mine();
-  queue_.push_from(from, arrival, input, kArrival, hop.bits());
+  queue_.push_from(from, arrival + pipeline_[chip_of_[input]], input, kArrival, hop.bits());
 }
 
 void SubPlane::free_cells(Endpoint endpoint, unsigned lane, int cells, Time at) {
@@ -133,31 +174,108 @@ void SubPlane::free_cells(Endpoint endpoint, unsigned lane, int cells, Time at) 
   links_.post_credits(link, lane, cells, at + links_.latency(link));
 }
 
-unsigned SubPlane::route(unsigned chip, unsigned input, Hop hop) {
-  const unsigned node = shape_.node(hop.destination());
-  if (!shape_.is_l1(chip)) return node;
-  if (node == chip) return shape_.endpoint_port(hop.destination());
-  return shape_.uplink(choose_l2(chip, input, hop));
+SubPlane::Way SubPlane::route(unsigned chip, unsigned input, Hop& hop) {
+  if (with_classes_) [[unlikely]]
+    return route_with_classes(chip, input, hop);
+  const unsigned destination = network_->chip_of(hop.destination());
+  if (chip == destination) return {network_->link_to(hop.destination()), hop.lane()};
+  return {choose(chip, input, hop, network_->ways(chip, destination)), hop.lane()};
 }
 
-unsigned SubPlane::choose_l2(unsigned chip, unsigned input, Hop hop) {
-  if (routing_ == RoutingPolicy::flow) return hop.flow() % shape_.l2_switches();
-  unsigned l2 = turn_[input];
-  if (routing_ == RoutingPolicy::adaptive) l2 = least_occupied(chip, l2, hop.lane());
-  turn_[input] = static_cast<std::uint8_t>(l2 + 1 == shape_.l2_switches() ? 0 : l2 + 1);
-  return l2;
+// A class has lane_pairs_ pairs of lanes; those of a detour's second part come after all of the first. What
+// makes no detour takes the second part's, where there are some, so that it may become one part of a way
+// only.
+SubPlane::Way SubPlane::route_with_classes(unsigned chip, unsigned input, Hop& hop) {
+  const unsigned to_next_class = 2 * lane_pairs_;
+  const bool two_parts = draws_chips(routing_) || network_->has_detours();
+  const bool enters = peer_[input] & kToEndpoint;
+  unsigned from_group = network_->link(input).group;
+  unsigned lane_class = hop.lane() / to_next_class;
+  unsigned base = 0;  // of the classes of the part
+  unsigned destination = network_->chip_of(hop.destination());
+  if (enters && chip != destination) {
+    const unsigned by = detour(chip, input, hop);
+    if (by != Network::kNoLink) {
+      packets_[hop.packet()].next = by;
+      hop = hop.on_detour(true);
+    }
+  }
+  if (hop.detours()) {
+    const unsigned by = packets_[hop.packet()].next;
+    if (chip == by) {
+      hop = hop.on_detour(false);
+      from_group = Layout::kMostGroups;
+      lane_class = base = network_->classes();
+    } else {
+      destination = by;
+    }
+  } else if (two_parts) {
+    base = network_->classes();
+    if (enters) lane_class = base;
+  }
+  if (chip == destination) return {network_->link_to(hop.destination()), hop.lane()};
+  const unsigned output = choose(chip, input, hop, network_->ways(chip, destination));
+  const Turn turn = network_->layout().turns[from_group][network_->link(output).group];
+  lane_class = (turn.keep ? lane_class : base) + turn.add;
+  return {output, lane_class * to_next_class + hop.lane() % to_next_class};
 }
 
-unsigned SubPlane::least_occupied(unsigned chip, unsigned turn, unsigned lane) {
+// Where a packet that enters has to go first: drawn, or because its own way is broken.
+unsigned SubPlane::detour(unsigned chip, unsigned input, Hop hop) {
+  const unsigned destination = network_->chip_of(hop.destination());
+  const unsigned around = network_->has_detours() ? network_->detour(chip, destination) : Network::kNoLink;
+  if (around != Network::kNoLink || !draws_chips(routing_)) return around;
+  const std::uint64_t draw = mix(mix(seed_ ^ index_) + (std::uint64_t{input} << 32 | draws_[input]++));
+  const unsigned by = drawn_from_[draw % drawn_from_.size()];
+  if (by == chip || by == destination) return Network::kNoLink;
+  if (routing_ == RoutingPolicy::valiant) return by;
+  const auto shortest = static_cast<int>(network_->hops(chip, destination));
+  const auto longer = static_cast<int>(network_->hops(chip, by) + network_->hops(by, destination));
+  return queue_towards(chip, destination, hop.lane()) * shortest <=
+                 queue_towards(chip, by, hop.lane()) * longer
+             ? Network::kNoLink
+             : by;
+}
+
+int SubPlane::queue_towards(unsigned chip, unsigned destination, unsigned lane) {
+  const auto ways = network_->ways(chip, destination);
+  const unsigned output = network_->first_link(chip) + ways.front();
+  return waiting_.queued_cells(output) + links_.occupied(output, lane, queue_.now());
+}
+
+unsigned SubPlane::choose(unsigned chip, unsigned input, Hop hop, std::span<const std::uint16_t> ways) {
+  const unsigned first = network_->first_link(chip);
+  const std::size_t count = ways.size();
+  if (count == 1) return first + ways.front();
+  if (count == 0) [[unlikely]]
+    throw MachineError(fmt::format("unified bus: {} does not reach endpoint {} in sub-plane {}",
+                                   network_->layout().chips[chip].text(), hop.destination(), index_));
+  // Chips after the first one mix in their number, so that they do not all pick as the first did.
+  const bool enters = peer_[input] & kToEndpoint;
+  if (routing_ == RoutingPolicy::flow)
+    return first + ways[(enters ? hop.flow() : mix(hop.flow() + (std::uint64_t{chip} << 8))) % count];
+  if (routing_ == RoutingPolicy::minimal)
+    return first +
+           ways[(enters ? hop.destination() : mix(hop.destination() + (std::uint64_t{chip} << 16))) % count];
+  auto turn = static_cast<unsigned>(turn_[input] < count ? turn_[input] : turn_[input] % count);
+  if (routing_ == RoutingPolicy::adaptive || routing_ == RoutingPolicy::ugal)
+    turn = least_occupied(first, ways, turn, hop.lane());
+  turn_[input] = turn + 1 == count ? 0 : turn + 1;
+  return first + ways[turn];
+}
+
+unsigned SubPlane::least_occupied(unsigned first, std::span<const std::uint16_t> ways, unsigned turn,
+                                  unsigned lane) {
+  const auto count = static_cast<unsigned>(ways.size());
   unsigned best = turn;
   int fewest = 0;
-  for (unsigned k = 0; k < shape_.l2_switches(); ++k) {
-    const unsigned l2 = (turn + k) % shape_.l2_switches();
-    const unsigned link = link_up(chip, l2);
+  for (unsigned k = 0; k < count; ++k) {
+    const unsigned way = turn + k < count ? turn + k : turn + k - count;
+    const unsigned link = first + ways[way];
     const int cells = waiting_.queued_cells(link) + links_.occupied(link, lane, queue_.now());
     if (k == 0 || cells < fewest) {
       fewest = cells;
-      best = l2;
+      best = way;
     }
   }
   return best;
@@ -165,25 +283,27 @@ unsigned SubPlane::least_occupied(unsigned chip, unsigned turn, unsigned lane) {
 
 void SubPlane::arrive(unsigned input, Hop hop) {
   const unsigned chip = chip_of_[input];
-  const unsigned first = chip * shape_.ports();
-  const unsigned output = first + route(chip, input, hop);
-  offer(links_, waiting_, output, input - first, hop, queue_.now(),
-        [this, first](unsigned from, unsigned to, Hop h) { send(first + from, to, h); });
+  const unsigned first = network_->first_link(chip);
+  const Way way = route(chip, input, hop);
+  offer(links_, waiting_, way.output, way.lane, input - first, hop, queue_.now(),
+        [this, first](unsigned from, unsigned to, unsigned lane, Hop h) { send(first + from, to, lane, h); });
 }
 
 void SubPlane::serve_output(unsigned output) {
-  const unsigned first = chip_of_[output] * shape_.ports();
+  const unsigned first = network_->first_link(chip_of_[output]);
   serve(links_, waiting_, output, queue_.now(),
-        [this, first](unsigned from, unsigned to, Hop h) { send(first + from, to, h); });
+        [this, first](unsigned from, unsigned to, unsigned lane, Hop h) { send(first + from, to, lane, h); });
 }
 
-void SubPlane::send(unsigned input, unsigned output, Hop hop) {
-  const Transmission t = links_.transmit(output, hop, queue_.now());
+void SubPlane::send(unsigned input, unsigned output, unsigned lane, Hop hop) {
   const Upstream& upstream = upstream_[input];
+  const unsigned lane_of_input = hop.lane();
+  hop = hop.on_lane(lane);
+  const Transmission t = links_.transmit(output, hop, queue_.now());
   if (upstream.bank == &links_) {
-    links_.give_credits(upstream.link, hop.lane(), hop.cells(), t.tail + trunk_latency_);
+    links_.give_credits(upstream.link, lane_of_input, hop.cells(), t.tail + trunk_latency_);
   } else {
-    upstream.bank->post_credits(upstream.link, hop.lane(), hop.cells(), t.tail + endpoint_latency_);
+    upstream.bank->post_credits(upstream.link, lane_of_input, hop.cells(), t.tail + endpoint_latency_);
   }
   const std::uint32_t peer = peer_[output];
   if (peer & kToEndpoint) {
@@ -191,8 +311,11 @@ void SubPlane::send(unsigned input, unsigned output, Hop hop) {
     return;
   }
   Time at = (store_ ? t.tail : t.start) + links_.latency(output);
-  if (foreign_[chip_of_[peer]] == nullptr) at += pipeline_;
-  queue_.push(at, peer, kArrival, hop.bits());
+  // A packet whose flits come slower than the next link sends them goes on only so early that they never run
+  // out.
+  if (slow_trunks_ && !hop.detours() && chip_of_[peer] == network_->chip_of(hop.destination())) [[unlikely]]
+    at = std::max(at, t.tail + links_.latency(output) - die_flit_.start(hop.flits()));
+  queue_.push(at + pipeline_[chip_of_[peer]], peer, kArrival, hop.bits());
 }
 
 void SubPlane::deliver(Endpoint endpoint, unsigned output, Hop hop, Time tail) {

@@ -1,5 +1,6 @@
-// One of the independent sub-planes of the Unified Bus: one L1 switch chip per node, L2 chips above them, and
-// the links between, as one module with its own event queue. Links share nothing between sub-planes.
+// One of the independent sub-planes of the Unified Bus: the switch chips of a topology and the links between,
+// as one module with its own event queue. Links share nothing between sub-planes. It walks the topology's
+// table (topology/network.h) and knows no kind of topology.
 //
 // Transaction-level switch chip: input buffers a (port, virtual lane) with credits, virtual output queues,
 // cut-through or packet-store forwarding, a pipeline latency, and at each output round robin over lanes and
@@ -8,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "hw/units.h"
@@ -17,6 +19,7 @@
 #include "ub_fabric/parameters.h"
 #include "ub_fabric/routing.h"
 #include "ub_fabric/switch_chip.h"
+#include "ub_fabric/topology/network.h"
 #include "ub_fabric/virtual_output_queues.h"
 
 namespace cm384::ub {
@@ -40,9 +43,11 @@ struct Attachment {
 
 class SubPlane {
  public:
-  // `source` numbers its event queue (unique in the machine); `seed` places the turns of the spraying.
+  // `source` numbers its event queue (unique in the machine); `seed` places the turns of the spraying. Planes
+  // may share a network; without one it is that of parameters.topology. Throws InputError where the lanes do
+  // not suffice for the topology and the routing.
   SubPlane(unsigned index, const Parameters& parameters, PacketPool& packets, std::uint32_t source,
-           std::uint64_t seed);
+           std::uint64_t seed, std::shared_ptr<const Network> network = nullptr);
   SubPlane(const SubPlane&) = delete;
   SubPlane& operator=(const SubPlane&) = delete;
 
@@ -61,18 +66,18 @@ class SubPlane {
   // later.
   void free_cells(Endpoint endpoint, unsigned lane, int cells, Time at);
 
-  const ClosShape& shape() const { return shape_; }
-  // Sending ends of all chips; number chip * shape().ports() + port.
+  const Network& network() const { return *network_; }
+  // Sending ends of all chips, numbered as the network does.
   const LinkBank& links() const { return links_; }
-  unsigned link_to_endpoint(Endpoint endpoint) const {
-    return shape_.input(shape_.node(endpoint), shape_.endpoint_port(endpoint));
-  }
-  unsigned link_up(unsigned node, unsigned l2) const { return shape_.input(node, shape_.uplink(l2)); }
-  unsigned link_down(unsigned l2, unsigned node) const { return shape_.input(shape_.nodes() + l2, node); }
+  unsigned link_to_endpoint(Endpoint endpoint) const { return network_->link_to(endpoint); }
+  // Lanes of a class in pairs, one for requests and one for responses: a packet enters by one of the first
+  // class, its response by the next lane.
+  unsigned lane_pairs() const { return lane_pairs_; }
   void attach_fault(unsigned link, LinkFault* fault) { links_.attach_fault(link, fault); }
   void attach_observer(unsigned link, LinkObserver* observer) { links_.attach_observer(link, observer); }
-  // Puts another model in the place of a chip, before the first packet. nullptr: the built-in one.
-  void install(unsigned chip, SwitchChip* model) { foreign_[chip] = model; }
+  // Puts another model in the place of a chip, before the first packet. Throws InputError where packets
+  // change lanes, which such a chip does not.
+  void install(unsigned chip, SwitchChip* model);
 
   // Packets sent by its chips, each link counted (the endpoints' own links: UbController::packet_hops).
   std::uint64_t packet_hops() const { return links_.packets(); }
@@ -100,24 +105,35 @@ class SubPlane {
   }
   void handle(const sim::Event& event);
   void prefetch(const sim::Event& event) const;
-  unsigned route(unsigned chip, unsigned input, Hop hop);
-  unsigned choose_l2(unsigned chip, unsigned input, Hop hop);
-  unsigned least_occupied(unsigned chip, unsigned turn, unsigned lane);
+  // The output for a packet at its input, and the lane there; may set off or end a detour.
+  struct Way {
+    unsigned output = 0;
+    unsigned lane = 0;
+  };
+  Way route(unsigned chip, unsigned input, Hop& hop);
+  Way route_with_classes(unsigned chip, unsigned input, Hop& hop);
+  unsigned choose(unsigned chip, unsigned input, Hop hop, std::span<const std::uint16_t> ways);
+  unsigned least_occupied(unsigned first, std::span<const std::uint16_t> ways, unsigned turn, unsigned lane);
+  unsigned detour(unsigned chip, unsigned input, Hop hop);
+  int queue_towards(unsigned chip, unsigned destination, unsigned lane);
   void arrive(unsigned input, Hop hop);
   void serve_output(unsigned output);
-  void send(unsigned input, unsigned output, Hop hop);
+  void send(unsigned input, unsigned output, unsigned lane, Hop hop);
   void deliver(Endpoint endpoint, unsigned output, Hop hop, Time tail);
 
   unsigned index_;
-  unsigned dies_;
-  ClosShape shape_;
+  std::shared_ptr<const Network> network_;
   PacketPool& packets_;
   sim::EventQueue queue_;
   LinkBank links_;
   VirtualOutputQueues waiting_;
   RoutingPolicy routing_;
+  unsigned lane_pairs_ = 1;
+  bool with_classes_ = false;  // packets change lanes
   bool store_;
-  Time pipeline_;
+  bool slow_trunks_ = false;  // slower than the links to dies
+  Clock die_flit_{Bytes{1}, Bandwidth{1'000'000'000'000}};
+  std::uint64_t seed_;
   Time endpoint_latency_;
   Time trunk_latency_;
   // The other end of output number n: an input number, or kToEndpoint | endpoint.
@@ -128,8 +144,11 @@ class SubPlane {
     std::uint32_t link = 0;
   };
   std::vector<Upstream> upstream_;
-  std::vector<std::uint16_t> chip_of_;  // an input or output number
-  std::vector<std::uint8_t> turn_;      // next L2 chip, an input
+  std::vector<std::uint32_t> chip_of_;  // by input or output number
+  std::vector<Time> pipeline_;          // by chip; none of a chip of another model
+  std::vector<std::uint64_t> turn_;     // by input: next among several ways
+  std::vector<std::uint32_t> draws_;    // by input: chips drawn
+  std::vector<unsigned> drawn_from_;    // chips that a detour may go by
   std::vector<Attachment> attached_;
   std::vector<SwitchChip*> foreign_;  // per chip; nullptr: built in
   sim::PerWorker<std::uint64_t> injected_;

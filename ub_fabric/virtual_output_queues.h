@@ -1,5 +1,5 @@
-// The packets that wait in a sub-plane's switch chips: one queue an (output, lane, input), with request masks
-// and round-robin pointers for the arbiters of the outputs.
+// The packets that wait in a sub-plane's switch chips: one queue per (output, lane, input), with request
+// masks and round-robin pointers for the arbiters of the outputs.
 #pragma once
 
 #include <bit>
@@ -10,35 +10,41 @@
 
 namespace cm384::ub {
 
-// `outputs` outputs of any number of chips; each sees `inputs` (at most 64) inputs.
+// Outputs of any number of chips.
 class VirtualOutputQueues {
  public:
-  VirtualOutputQueues(unsigned outputs, unsigned lanes, unsigned inputs);
+  // Each output sees `inputs` inputs.
+  VirtualOutputQueues(unsigned outputs, unsigned lanes, unsigned inputs)
+      : VirtualOutputQueues(std::vector<unsigned>(outputs, inputs), lanes) {}
+  // Output n sees inputs[n] inputs, at most 4096.
+  VirtualOutputQueues(const std::vector<unsigned>& inputs, unsigned lanes);
 
   // Bit l: somebody waits on lane l of the output.
   unsigned lanes_waiting(unsigned output) const { return state_[output].lanes; }
   int queued_cells(unsigned output) const { return state_[output].cells; }
 
   // Asks the cache for what push() touches.
-  void prefetch(unsigned output, unsigned lane, unsigned input) const {
+  void prefetch(unsigned output, unsigned lane) const {
     __builtin_prefetch(&state_[output], 1);
     __builtin_prefetch(&arbiters_[output * lanes_ + lane], 1);
-    __builtin_prefetch(&last_[(output * lanes_ + lane) * inputs_ + input], 1);
   }
 
-  void push(unsigned output, unsigned input, Hop hop) {
-    const unsigned lane = hop.lane();
+  // A packet of `input` that is to leave by `lane`; that by which it came may be another.
+  void push(unsigned output, unsigned lane, unsigned input, Hop hop) {
     Arbiter& arbiter = arbiters_[output * lanes_ + lane];
-    std::uint32_t& last = last_[(output * lanes_ + lane) * inputs_ + input];
+    std::uint32_t& last = last_[arbiter.first + input];
     const std::uint32_t node = allocate(hop);
-    const std::uint64_t bit = std::uint64_t{1} << input;
-    if (arbiter.requests & bit) {
+    if (last != kNone) {
       nodes_[node].next = nodes_[last].next;
       nodes_[last].next = node;
     } else {
       nodes_[node].next = node;
-      arbiter.requests |= bit;
       state_[output].lanes |= static_cast<std::uint8_t>(1u << lane);
+      if (state_[output].wide) [[unlikely]] {
+        set_wide(arbiter, input);
+      } else {
+        arbiter.requests |= std::uint64_t{1} << input;
+      }
     }
     last = node;
     state_[output].cells += hop.cells();
@@ -53,41 +59,53 @@ class VirtualOutputQueues {
   // The input whose turn it is on a lane with requests.
   unsigned next_input(unsigned output, unsigned lane) const {
     const Arbiter& arbiter = arbiters_[output * lanes_ + lane];
+    if (state_[output].wide) [[unlikely]]
+      return next_wide(arbiter);
     const std::uint64_t after = arbiter.requests >> arbiter.next << arbiter.next;
     return static_cast<unsigned>(std::countr_zero(after != 0 ? after : arbiter.requests));
   }
   Hop front(unsigned output, unsigned lane, unsigned input) const {
-    return nodes_[nodes_[last_[(output * lanes_ + lane) * inputs_ + input]].next].hop;
+    return nodes_[nodes_[last_[arbiters_[output * lanes_ + lane].first + input]].next].hop;
   }
   // Removes the front packet and moves the turns on.
   void pop(unsigned output, unsigned lane, unsigned input) {
     Arbiter& arbiter = arbiters_[output * lanes_ + lane];
-    const std::uint32_t last = last_[(output * lanes_ + lane) * inputs_ + input];
+    std::uint32_t& last = last_[arbiter.first + input];
     const std::uint32_t node = nodes_[last].next;
     State& state = state_[output];
     state.cells -= nodes_[node].hop.cells();
     if (node == last) {
-      arbiter.requests &= ~(std::uint64_t{1} << input);
-      if (arbiter.requests == 0) state.lanes &= static_cast<std::uint8_t>(~(1u << lane));
+      last = kNone;
+      bool none = true;
+      if (state.wide) [[unlikely]] {
+        none = clear_wide(arbiter, input);
+      } else {
+        arbiter.requests &= ~(std::uint64_t{1} << input);
+        none = arbiter.requests == 0;
+      }
+      if (none) state.lanes &= static_cast<std::uint8_t>(~(1u << lane));
     } else {
       nodes_[last].next = nodes_[node].next;
     }
     nodes_[node].next = free_;
     free_ = node;
-    arbiter.next = static_cast<std::uint32_t>(input + 1 == inputs_ ? 0 : input + 1);
+    // Behind the last input nothing is left to find, so the search starts at the first.
+    arbiter.next = state.wide ? input + 1 : (input + 1) & 63;
     state.next_lane = static_cast<std::uint8_t>(lane + 1 == lanes_ ? 0 : lane + 1);
   }
 
  private:
   static constexpr std::uint32_t kNone = 0xffffffff;
   struct Arbiter {
-    std::uint64_t requests = 0;  // bit i: input i waits
+    std::uint64_t requests = 0;  // bit i: input i waits; of a wide one: words_[requests + w] has 64 of them
     std::uint32_t next = 0;      // input whose turn it is
+    std::uint32_t first = 0;     // its place in last_
   };
   struct State {
     std::int32_t cells = 0;
     std::uint8_t lanes = 0;
     std::uint8_t next_lane = 0;
+    bool wide = false;  // more than 64 inputs
   };
   struct Node {
     Hop hop;
@@ -105,12 +123,16 @@ class VirtualOutputQueues {
     nodes_[node].hop = hop;
     return node;
   }
+  // Of a wide arbiter: the first word says which of the others are not 0.
+  void set_wide(const Arbiter& arbiter, unsigned input);
+  bool clear_wide(const Arbiter& arbiter, unsigned input);  // whether nobody waits any more
+  unsigned next_wide(const Arbiter& arbiter) const;
 
   unsigned lanes_;
-  unsigned inputs_;
-  std::vector<State> state_;         // an output
-  std::vector<Arbiter> arbiters_;    // an output and lane
-  std::vector<std::uint32_t> last_;  // an output, lane and input: last node of a ring
+  std::vector<State> state_;         // by output
+  std::vector<Arbiter> arbiters_;    // by output and lane
+  std::vector<std::uint32_t> last_;  // by output, lane and input: last node of a ring
+  std::vector<std::uint64_t> words_;
   std::vector<Node> nodes_;
   std::uint32_t free_ = kNone;
 };

@@ -1,21 +1,33 @@
-// Parameters of the Unified Bus plane: the shape of the Clos, its links and switch chips, the controllers at
-// dies and CPU sockets, and the link between the two dies of a package.
+// Parameters of the Unified Bus plane: its topology, links and switch chips, the controllers at dies and CPU
+// sockets, and the link between the two dies of a package.
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "hw/parameters/describe.h"
 #include "hw/units.h"
 
 namespace cm384::hw {
 
-// Section `topology`.
+// Throws InputError where a text is not "auto" or up to eight lengths such as 4x4x4.
+void check_shape(std::string_view text);
+// Throws InputError where a text is not a list of factors above 0 such as "1,1,0.5".
+void check_rates(std::string_view text);
+
+// Section `topology`. What a kind does with its parameters: docs/topologies.md.
 struct Topology {
+  std::string kind;
   int nodes = 0;
   int dies_per_node = 0;
   int sockets_per_node = 0;
   int sub_planes = 0;
   int l2_switches = 0;
+  int l3_switches = 0;
+  int groups = 0;
+  int global_links = 0;
+  std::string shape;
 
   constexpr int dies() const { return nodes * dies_per_node; }
   constexpr int sockets() const { return nodes * sockets_per_node; }
@@ -26,23 +38,39 @@ struct Topology {
     return endpoint < dies() ? endpoint / dies_per_node : (endpoint - dies()) / sockets_per_node;
   }
 
+  // Chips per dimension, of `shape`.
+  std::vector<int> lengths() const;
+
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
-    visit("nodes", self.nodes, Range{1, 64}, "compute nodes; each has one L1 switch chip per sub-plane");
-    visit("dies_per_node", self.dies_per_node, Range{1, 32},
-          "dies per node, each with one port to every L1 chip");
-    visit("sockets_per_node", self.sockets_per_node, Range{0, 16},
-          "CPU sockets per node, each with one port to every L1 chip");
-    visit("sub_planes", self.sub_planes, Range{1, 8},
+    visit("kind", self.kind, OneOf{{"clos", "clos3", "full-mesh", "torus", "dragonfly"}},
+          "how the switch chips of a sub-plane are joined");
+    visit("nodes", self.nodes, Range{1, 32'768}, "compute nodes");
+    visit("dies_per_node", self.dies_per_node, Range{1, 1'024},
+          "dies per node, each with one port to every sub-plane");
+    visit("sockets_per_node", self.sockets_per_node, Range{0, 64},
+          "CPU sockets per node, each with one port to every sub-plane");
+    visit("sub_planes", self.sub_planes, Range{1, 64},
           "independent sub-planes, which is also the number of ports per die");
-    visit("l2_switches", self.l2_switches, Range{1, 16},
-          "L2 switch chips per sub-plane; every L1 chip has one link to each");
+    visit("l2_switches", self.l2_switches, Range{1, 4'096},
+          "clos: L2 switch chips per sub-plane, each with one link to the L1 chip of every node; clos3: per "
+          "pod");
+    visit("l3_switches", self.l3_switches, Range{1, 4'096},
+          "clos3: L3 switch chips per sub-plane, a multiple of l2_switches");
+    visit("groups", self.groups, Range{1, 32'768}, "clos3: pods; dragonfly: groups; nodes are spread evenly");
+    visit("global_links", self.global_links, Range{1, 1'024}, "dragonfly: links of a chip to other groups");
+    visit(
+        "shape", self.shape, Form{"auto|AxBx...", check_shape},
+        "full-mesh, torus: chips per dimension; auto: two dimensions, as square as can be, with one chip per "
+        "node");
   }
 };
 
 // Section `ub.link`.
 struct UbLink {
   Bandwidth bandwidth;
+  double trunk_rate = 0;
+  std::string plane_rates;
   Time endpoint_latency;
   Time trunk_latency;
   int lanes = 0;
@@ -50,15 +78,29 @@ struct UbLink {
   Time retry_turnaround;
   Time retry_timeout;
 
+  // Of the links of a sub-plane, to dies and between chips. Scaled ones are rounded to 10 MB/s, so that flits
+  // have an exact clock.
+  Bandwidth die_bandwidth(int plane) const;
+  Bandwidth trunk_bandwidth(int plane) const;
+  // Any bandwidth, multiplied with the sub-plane's rate.
+  Bandwidth of_plane(Bandwidth whole, int plane) const;
+  double plane_rate(int plane) const;
+
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
     using namespace cm384::literals;
     visit("bandwidth", self.bandwidth, Range{1_GBps, 400_GBps},
-          "one-way bandwidth of every link except those of CPU sockets");
+          "one-way bandwidth of the links between dies and switch chips");
+    visit("trunk_rate", self.trunk_rate, Range{0.01, 100.0},
+          "bandwidth of a link between switch chips as a multiple of that: 0.5 is a taper of 2:1");
+    visit("plane_rates", self.plane_rates, Form{"R[,R...]", check_rates},
+          "what all bandwidths of a sub-plane are multiplied with, from sub-plane 0 on; the last one holds "
+          "for the "
+          "rest");
     visit("endpoint_latency", self.endpoint_latency, Range{1_ns, 10_us},
           "one-way latency between a port of a die or socket and its L1 chip: serialisers, wire, link layer");
     visit("trunk_latency", self.trunk_latency, Range{1_ns, 10_us},
-          "one-way latency between an L1 and an L2 chip: serialisers, optics, fibre, link layer");
+          "one-way latency between two switch chips: serialisers, optics, fibre, link layer");
     visit("lanes", self.lanes, Range{2, 8},
           "virtual lanes, an even number: even ones carry requests, odd ones their responses");
     visit("buffer_cells", self.buffer_cells, Range{4, 4096},
@@ -85,9 +127,12 @@ struct UbSwitch {
           "latency of a packet's head from input pin to output pin of an idle switch chip");
     visit("forwarding", self.forwarding, OneOf{{"cut-through", "packet-store"}},
           "whether a packet may leave before its tail has arrived");
-    visit("routing", self.routing, OneOf{{"spray", "flow", "adaptive"}},
-          "how an L1 chip picks the L2 chip: round-robin per packet, by hash of the flow, or the least "
-          "occupied");
+    visit("routing", self.routing, OneOf{{"spray", "flow", "adaptive", "minimal", "valiant", "ugal"}},
+          "how a chip picks among shortest ways: round-robin per packet, by hash of the flow, the least "
+          "occupied, or "
+          "always the same for a destination; valiant goes by a chip drawn for each packet, ugal by one "
+          "where the "
+          "shortest way has the longer queue");
   }
 };
 

@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint64_t kUbufferBytes = 192 * 1024;
 
 bool is_global(std::uint64_t address) {
-  return cm384_is_gm(address) && address < 2 * CM384_GM_VIA_UB_BIT;
+  return cm384_is_gm(address) && address < 2 * CM384_GM_BASE;
 }
 bool in_ubuffer(std::uint64_t address) {
   return address - CM384_UBUFFER_BASE < kUbufferBytes;

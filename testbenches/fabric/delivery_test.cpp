@@ -59,8 +59,7 @@ void expect_no_credit_lost(FabricBench& bench, const std::vector<unsigned>& unit
   for (unsigned p = 0; p < bench.planes(); ++p) {
     EXPECT_EQ(bench.plane(p).in_flight(), 0u);
     auto& links = const_cast<LinkBank&>(bench.plane(p).links());
-    const ClosShape& shape = bench.plane(p).shape();
-    for (unsigned link = 0; link < shape.chips() * shape.ports(); ++link) {
+    for (unsigned link = 0; link < bench.plane(p).network().links(); ++link) {
       for (unsigned lane = 0; lane < links.lanes(); ++lane) {
         ASSERT_EQ(links.occupied(link, lane, Time::never()), 0) << "plane " << p << " link " << link;
       }
@@ -110,6 +109,27 @@ INSTANTIATE_TEST_SUITE_P(
         Variant{"SmallestBuffers", {"ub.link.buffer_cells=4"}},
         Variant{"Flow", {"ub.switch.routing=flow", "ub.controller.spreading=flow"}},
         Variant{"Adaptive", {"ub.switch.routing=adaptive", "ub.link.buffer_cells=16"}},
+        Variant{"Clos3",
+                {"topology.kind=clos3", "topology.l2_switches=2", "topology.l3_switches=4",
+                 "ub.link.buffer_cells=8"}},
+        Variant{"FullMesh", {"topology.kind=full-mesh", "topology.shape=6x4x2", "ub.link.buffer_cells=8"}},
+        Variant{"FullMeshValiant",
+                {"topology.kind=full-mesh", "topology.shape=6x4x2", "ub.link.buffer_cells=8",
+                 "ub.link.lanes=4", "ub.switch.routing=valiant", "ub.controller.target_write_interval=20ns"}},
+        Variant{"Torus",
+                {"topology.kind=torus", "topology.shape=6x8", "ub.link.buffer_cells=4", "ub.link.lanes=4"}},
+        Variant{"TorusTwoPairs",
+                {"topology.kind=torus", "topology.shape=6x8", "ub.link.buffer_cells=4", "ub.link.lanes=8"}},
+        Variant{"TorusUgal",
+                {"topology.kind=torus", "topology.shape=6x8", "ub.link.buffer_cells=4", "ub.link.lanes=8",
+                 "ub.switch.routing=ugal"}},
+        Variant{"Dragonfly",
+                {"topology.kind=dragonfly", "topology.groups=4", "topology.global_links=1",
+                 "ub.link.buffer_cells=4", "ub.link.lanes=8", "ub.switch.routing=valiant",
+                 "ub.controller.target_read_interval=30ns"}},
+        Variant{"ManyPorts",
+                {"topology.nodes=3", "topology.dies_per_node=256", "topology.sockets_per_node=64",
+                 "ub.link.buffer_cells=8"}},
         Variant{"PacketStore", {"ub.switch.forwarding=packet-store", "ub.link.buffer_cells=8"}},
         Variant{"SlowTarget",
                 {"ub.controller.target_write_interval=50ns", "ub.controller.target_read_interval=30ns"}},

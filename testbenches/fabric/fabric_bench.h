@@ -21,6 +21,12 @@ namespace cm384::ub {
 // The default machine, with overrides as the command line gives them.
 Parameters machine(const std::vector<std::string>& overrides = {});
 
+// In a Clos: the sending end of an L1 chip towards an L2 chip.
+inline unsigned link_up(const SubPlane& plane, unsigned node, unsigned l2) {
+  const Network& network = plane.network();
+  return network.link_between(network.chip("l1chip", node), network.chip("l2chip", l2));
+}
+
 // Initiator and target at one endpoint.
 class StandIn final : public sim::RemoteClient, public sim::RemoteTarget {
  public:

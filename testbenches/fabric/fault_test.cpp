@@ -55,7 +55,7 @@ TEST(Fault, EverythingArrivesOnceAndInOrder) {
   for (unsigned plane = 0; plane < bench.planes(); ++plane) {
     for (unsigned l2 = 0; l2 < 16; ++l2) {
       faults.push_back(std::make_unique<RandomFault>(0.05, Damage::corrupted, plane * 100 + l2));
-      bench.plane(plane).attach_fault(bench.plane(plane).link_up(0, l2), faults.back().get());
+      bench.plane(plane).attach_fault(link_up(bench.plane(plane), 0, l2), faults.back().get());
     }
     faults.push_back(std::make_unique<RandomFault>(0.02, Damage::lost, plane));
     bench.at(0).controller.ports().attach_fault(plane, faults.back().get());
@@ -78,7 +78,7 @@ TEST(Fault, EverythingArrivesOnceAndInOrder) {
     retransmissions += bench.at(0).controller.ports().counters(plane).retransmissions;
     for (unsigned l2 = 0; l2 < 16; ++l2) {
       retransmissions +=
-          bench.plane(plane).links().counters(bench.plane(plane).link_up(0, l2)).retransmissions;
+          bench.plane(plane).links().counters(link_up(bench.plane(plane), 0, l2)).retransmissions;
     }
   }
   EXPECT_GT(strikes, 250u);

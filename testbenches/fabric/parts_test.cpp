@@ -137,7 +137,7 @@ TEST(LateEvents, ComeAfterAllOthersOfTheirTimeByKey) {
 TEST(VirtualOutputQueues, RoundRobinOverInputsAndLanes) {
   VirtualOutputQueues waiting(2, 4, 36);
   for (PacketIndex i = 0; i < 3; ++i) {
-    for (const unsigned input : {0u, 7u, 35u}) waiting.push(1, input, hop(input * 10 + i, 8, 2));
+    for (const unsigned input : {0u, 7u, 35u}) waiting.push(1, 2, input, hop(input * 10 + i, 8, 2));
   }
   EXPECT_EQ(waiting.lanes_waiting(0), 0u);
   EXPECT_EQ(waiting.lanes_waiting(1), 4u);
@@ -151,13 +151,31 @@ TEST(VirtualOutputQueues, RoundRobinOverInputsAndLanes) {
   }
   EXPECT_EQ(order, (std::vector<PacketIndex>{0, 70, 350, 1, 71, 351, 2, 72, 352}));
   EXPECT_EQ(waiting.queued_cells(1), 0);
-  for (const unsigned lane : {0u, 3u, 0u, 3u}) waiting.push(1, 4, hop(lane, 1, lane));
+  for (const unsigned lane : {0u, 3u, 0u, 3u}) waiting.push(1, lane, 4, hop(lane, 1, lane));
   std::vector<unsigned> lanes;
   while (waiting.lanes_waiting(1) != 0) {
     lanes.push_back(waiting.next_lane(1, waiting.lanes_waiting(1)));
     waiting.pop(1, lanes.back(), 4);
   }
   EXPECT_EQ(lanes, (std::vector<unsigned>{3, 0, 3, 0}));
+}
+
+// As the narrow ones, over several words of requests: 64 and 130 are the first of theirs.
+TEST(VirtualOutputQueues, RoundRobinOverManyInputs) {
+  VirtualOutputQueues waiting(1, 2, 200);
+  for (PacketIndex i = 0; i < 2; ++i) {
+    for (const unsigned input : {3u, 64u, 66u, 130u, 199u})
+      waiting.push(0, 1, input, hop(input * 10 + i, 8, 0));
+  }
+  std::vector<PacketIndex> order;
+  while (waiting.lanes_waiting(0) != 0) {
+    const unsigned input = waiting.next_input(0, 1);
+    order.push_back(waiting.front(0, 1, input).packet());
+    waiting.pop(0, 1, input);
+  }
+  EXPECT_EQ(order, (std::vector<PacketIndex>{30, 640, 660, 1300, 1990, 31, 641, 661, 1301, 1991}));
+  waiting.push(0, 0, 63, hop(1, 1, 0));
+  EXPECT_EQ(waiting.next_input(0, 0), 63u);
 }
 
 // A B A C A: the oldest stays, since it was used again; in the order of their coming it would have gone.
@@ -187,7 +205,7 @@ TEST(OutputStage, AnArrivalDoesNotGoBeforeTheArbiterOfItsMoment) {
   links.connect(0, Clock(Bytes{20}, 28_GBps), 100_ns, 64);
   VirtualOutputQueues waiting(1, 2, 4);
   std::vector<PacketIndex> sent;
-  const auto send = [&](unsigned, unsigned, Hop h) {
+  const auto send = [&](unsigned, unsigned, unsigned, Hop h) {
     sent.push_back(h.packet());
     links.transmit(0, h, queue.now());
   };
@@ -199,7 +217,8 @@ TEST(OutputStage, AnArrivalDoesNotGoBeforeTheArbiterOfItsMoment) {
   queue.push(second, 1, 1, 4);  // on lane 1, at the moment at which the output wakes up for the third
   queue.run_until(1_us, [&](const sim::Event& e) {
     if (e.what == 1) {
-      offer(links, waiting, 0, e.unit, hop(static_cast<PacketIndex>(e.argument), 28, e.unit), e.at, send);
+      offer(links, waiting, 0, e.unit, e.unit, hop(static_cast<PacketIndex>(e.argument), 28, e.unit), e.at,
+            send);
     } else if (links.woken(0, e.at)) {
       serve(links, waiting, 0, e.at, send);
     }
@@ -219,20 +238,6 @@ TEST(SocketDram, AccessesShareOneBus) {
   EXPECT_EQ(dram.access(false, 512, 2_us), 2_us + p.memory_read_latency);
   EXPECT_EQ(dram.accesses(), 5u);
   EXPECT_EQ(dram.bytes(), 5u * 512);
-}
-
-TEST(ClosShape, NumbersOfPorts) {
-  const ClosShape shape(machine().topology);
-  EXPECT_EQ(shape.chips(), 64u);
-  EXPECT_EQ(shape.ports(), 48u);
-  EXPECT_EQ(shape.endpoints(), 960u);
-  EXPECT_EQ(shape.node(767), 47u);
-  EXPECT_EQ(shape.endpoint_port(767), 15u);
-  EXPECT_EQ(shape.node(768), 0u);
-  EXPECT_EQ(shape.endpoint_port(768), 16u);
-  EXPECT_EQ(shape.node(959), 47u);
-  EXPECT_EQ(shape.endpoint_port(959), 19u);
-  EXPECT_EQ(shape.uplink(15), 35u);
 }
 
 TEST(Check, RefusesWhatDoesNotFitTogether) {

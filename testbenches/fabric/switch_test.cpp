@@ -84,7 +84,7 @@ std::vector<std::uint64_t> uplink_packets(const std::string& policy) {
   bench.run();
   std::vector<std::uint64_t> packets;
   for (unsigned l2 = 0; l2 < 16; ++l2) {
-    packets.push_back(bench.plane(0).links().counters(bench.plane(0).link_up(0, l2)).packets);
+    packets.push_back(bench.plane(0).links().counters(link_up(bench.plane(0), 0, l2)).packets);
   }
   return packets;
 }
@@ -114,7 +114,7 @@ TEST(Routing, AdaptiveTakesEqualsInTurn) {
     bench.at(0).request(5_us * i, Operation::write, cm384_gm_die(16, 0), 64, i);
   bench.run();
   for (unsigned l2 = 0; l2 < 16; ++l2)
-    EXPECT_EQ(bench.plane(0).links().counters(bench.plane(0).link_up(0, l2)).packets, 3u) << l2;
+    EXPECT_EQ(bench.plane(0).links().counters(link_up(bench.plane(0), 0, l2)).packets, 3u) << l2;
 }
 
 // With one uplink losing every second packet, adaptive routing goes round it.
@@ -134,12 +134,12 @@ TEST(Routing, AdaptiveAvoidsADamagedUplink) {
     const Parameters p = machine({std::string("ub.switch.routing=") + policy, "ub.link.retry_timeout=1us"});
     FabricBench bench(p, {0, 16});
     AlwaysFaulty fault;
-    bench.plane(0).attach_fault(bench.plane(0).link_up(0, 3), &fault);
+    bench.plane(0).attach_fault(link_up(bench.plane(0), 0, 3), &fault);
     bench.at(0).stream(Operation::write, 512, 60'000, 500,
                        [](std::uint64_t i) { return cm384_gm_die(16, i % 512 * 512); });
     bench.run();
     EXPECT_EQ(bench.at(0).completions, 60'000u);
-    on_bad[policy] = bench.plane(0).links().counters(bench.plane(0).link_up(0, 3)).packets;
+    on_bad[policy] = bench.plane(0).links().counters(link_up(bench.plane(0), 0, 3)).packets;
   }
   EXPECT_LT(on_bad["adaptive"] * 3, on_bad["spray"] * 2);
 }

@@ -160,7 +160,7 @@ TEST(MachineReader, CrossChecks) {
   EXPECT_THAT(refusal_of("[die]\nclock = \"1850000001Hz\"\n"),
               HasSubstr("die.clock: 1850000001Hz gives a tick of"));
   EXPECT_THAT(refusal_of("[topology]\ndies_per_node = 15\n"), HasSubstr("an even number"));
-  EXPECT_THAT(refusal_of("[topology]\nnodes = 64\ndies_per_node = 32\n"), HasSubstr("at most 1024"));
+  EXPECT_THAT(refusal_of("[topology]\nnodes = 32768\ndies_per_node = 4\n"), HasSubstr("at most 65535"));
   EXPECT_THAT(refusal_of("[hbm]\nstacks = 3\n"),
               HasSubstr("hbm.stacks: 3 does not fit; allowed: a power of two"));
   EXPECT_THAT(refusal_of("[on_die_network]\ncore_ports = 8\n"), HasSubstr("at least die.aic + die.aiv"));

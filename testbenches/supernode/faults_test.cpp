@@ -17,15 +17,14 @@ using testing::HasSubstr;
 
 TEST(FaultRequest, IsRead) {
   const FaultRequest trunk = parse_fault("plane=2,node=1,l2=3,rate=1e-4,seed=7,kind=lost");
-  EXPECT_EQ(trunk.plane, 2);
-  EXPECT_EQ(trunk.node, 1);
-  EXPECT_EQ(trunk.l2, 3);
-  EXPECT_EQ(trunk.die, -1);
+  EXPECT_EQ(trunk.links.plane, 2);
+  EXPECT_EQ(trunk.links.parts, (std::vector<LinkName::End>{{"l1chip", 1}, {"l2chip", 3}}));
   EXPECT_EQ(trunk.rate, 1e-4);
   EXPECT_EQ(trunk.seed, 7u);
   EXPECT_EQ(trunk.damage, ub::Damage::lost);
-  const FaultRequest port = parse_fault("die=5,plane=2,rate=0.5");
-  EXPECT_EQ(port.die, 5);
+  const FaultRequest port = parse_fault("die=5,rate=0.5");
+  EXPECT_EQ(port.links.parts, (std::vector<LinkName::End>{{"die", 5}}));
+  EXPECT_EQ(port.links.plane, -1);
   EXPECT_EQ(port.damage, ub::Damage::corrupted);
   EXPECT_FALSE(port.per_bit);
   const FaultRequest bits = parse_fault("die=5,plane=2,ber=1e-6");
@@ -36,9 +35,8 @@ TEST(FaultRequest, IsRead) {
 TEST(FaultRequest, IsRefusedInOneLine) {
   const auto refused = [](const char* text) { return refusal([=] { parse_fault(text); }); };
   EXPECT_THAT(refused(""), HasSubstr("is not key=value"));
-  EXPECT_THAT(refused("plane=0"), HasSubstr("does not name one link and a rate"));
-  EXPECT_THAT(refused("plane=0,node=1,rate=0.1"), HasSubstr("does not name one link"));
-  EXPECT_THAT(refused("plane=0,node=1,l2=0,die=3,rate=0.1"), HasSubstr("does not name one link"));
+  EXPECT_THAT(refused("plane=0"), HasSubstr("does not name links and a rate"));
+  EXPECT_THAT(refused("rate=0.1"), HasSubstr("does not name links"));
   EXPECT_THAT(refused("plane=0,die=3"), HasSubstr("and a rate"));
   EXPECT_THAT(refused("plane=0,die=3,rate=0,ber=0"), HasSubstr("and a rate"));
   EXPECT_THAT(refused("plane=0,die=3,ber=1"), HasSubstr("ber=1 is out of range"));
@@ -57,10 +55,14 @@ TEST(Faults, MustNameALinkOfTheMachine) {
   Faults faults(machine);
   const auto refused = [&](const char* text) { return refusal([&] { faults.attach(parse_fault(text)); }); };
   EXPECT_THAT(refused("plane=7,die=0,rate=0"), HasSubstr("plane 7 does not exist; allowed: 0 to 6"));
-  EXPECT_THAT(refused("plane=0,node=48,l2=0,rate=0"), HasSubstr("node 48 does not exist; allowed: 0 to 47"));
-  EXPECT_THAT(refused("plane=0,node=0,l2=16,rate=0"), HasSubstr("l2 16 does not exist; allowed: 0 to 15"));
+  EXPECT_THAT(refused("plane=0,node=48,l2=0,rate=0"),
+              HasSubstr("l1chip 48 does not exist; allowed: 0 to 47"));
+  EXPECT_THAT(refused("plane=0,node=0,l2=16,rate=0"),
+              HasSubstr("l2chip 16 does not exist; allowed: 0 to 15"));
   EXPECT_THAT(refused("plane=0,die=768,rate=0"), HasSubstr("die 768 does not exist"));
   EXPECT_THAT(refused("plane=0,die=1,rate=0"), HasSubstr("does not take part"));
+  EXPECT_THAT(refused("plane=0,die=0,l2=0,rate=0"), HasSubstr("there is no such link"));
+  EXPECT_THAT(refused("chip=0,rate=0"), HasSubstr("chip: this topology has none"));
   faults.attach(parse_fault("plane=0,die=0,rate=0"));
   EXPECT_THAT(refused("plane=0,die=0,rate=0"), HasSubstr("named twice"));
 }

@@ -320,7 +320,7 @@ TEST(Wave, IsAValueChangeDumpInTheOrderOfTime) {
   run(
       [&](Supernode& machine) {
         wave = std::make_unique<observe::Wave>(machine, scratch("links.vcd"),
-                                               std::vector{observe::parse_link_selection("die=2,plane=1")});
+                                               std::vector{supernode::parse_link_selection("die=2,plane=1")});
         machine.trace_links([&](const LinkName& link) { return wave->shows(link); });
         machine.probes().link_packet.attach(
             &packets, [](void* count, const LinkPacket&) { ++*static_cast<std::uint64_t*>(count); });
@@ -346,20 +346,21 @@ TEST(Wave, IsAValueChangeDumpInTheOrderOfTime) {
     }
   }
   EXPECT_GT(packets, 100u);
-  EXPECT_GT(rises["plane1_from_endpoint2_busy"], 10);
+  EXPECT_GT(rises["plane1_die2_to_l1chip0_busy"], 10);
   EXPECT_LE(
-      static_cast<std::uint64_t>(rises["plane1_from_endpoint2_busy"] + rises["plane1_to_endpoint2_busy"]),
+      static_cast<std::uint64_t>(rises["plane1_die2_to_l1chip0_busy"] + rises["plane1_l1chip0_to_die2_busy"]),
       packets);
 }
 
 TEST(Wave, ASelectionOfLinksIsReadOrRefused) {
-  LinkName port{LinkName::Kind::from_endpoint, 1, 3, 0, 0}, up{LinkName::Kind::up, 1, 0, 2, 5};
-  EXPECT_TRUE(observe::parse_link_selection("die=3").matches(port));
-  EXPECT_FALSE(observe::parse_link_selection("die=3,plane=0").matches(port));
-  EXPECT_FALSE(observe::parse_link_selection("die=3").matches(up));
-  EXPECT_TRUE(observe::parse_link_selection("plane=1,node=2,l2=5").matches(up));
-  EXPECT_THROW(observe::parse_link_selection("dice=3"), InputError);
-  EXPECT_THROW(observe::parse_link_selection("die"), InputError);
+  const LinkName port{LinkName::Kind::from_endpoint, 1, 3, {"die", 3}, {"l1chip", 0}};
+  const LinkName up{LinkName::Kind::trunk, 1, -1, {"l1chip", 2}, {"l2chip", 5}};
+  EXPECT_TRUE(supernode::parse_link_selection("die=3").matches(port));
+  EXPECT_FALSE(supernode::parse_link_selection("die=3,plane=0").matches(port));
+  EXPECT_FALSE(supernode::parse_link_selection("die=3").matches(up));
+  EXPECT_TRUE(supernode::parse_link_selection("plane=1,node=2,l2=5").matches(up));
+  EXPECT_THROW(supernode::parse_link_selection("dice=3"), InputError);
+  EXPECT_THROW(supernode::parse_link_selection("die"), InputError);
 }
 
 }  // namespace

@@ -15,8 +15,9 @@ namespace cm384::ub {
 inline std::vector<std::unique_ptr<RtlSwitch>> put_rtl(FabricBench& bench, const Parameters& p) {
   std::vector<std::unique_ptr<RtlSwitch>> chips;
   for (unsigned plane = 0; plane < bench.planes(); ++plane) {
-    for (const unsigned chip : {0u, 1u, bench.plane(plane).shape().nodes()}) {
-      chips.push_back(make_rtl_switch(p, bench.plane(plane).shape().ports()));
+    const Network& network = bench.plane(plane).network();
+    for (const unsigned chip : {0u, 1u, network.chip("l2chip", 0)}) {
+      chips.push_back(make_rtl_switch(p, network.ports(chip)));
       bench.plane(plane).install(chip, chips.back().get());
     }
   }

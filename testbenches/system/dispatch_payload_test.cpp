@@ -120,7 +120,10 @@ TEST(Dispatch, EveryTokenArrivesOverDamagedLinks) {
       for (int p = 0; p < machine.parameters().topology.sub_planes; ++p) {
         ub::SubPlane& plane = machine.plane(p);
         plane.attach_fault(plane.link_to_endpoint(5), &down);
-        for (unsigned l2 = 0; l2 < 16; ++l2) plane.attach_fault(plane.link_up(1, l2), &up);
+        const ub::Network& network = plane.network();
+        for (unsigned l2 = 0; l2 < 16; ++l2)
+          plane.attach_fault(network.link_between(network.chip("l1chip", 1), network.chip("l2chip", l2)),
+                             &up);
         machine.controller(2).ports().attach_fault(static_cast<unsigned>(p), &out);
       }
     };

@@ -5,7 +5,7 @@ using namespace AscendC;
 
 [[gnu::noinline]] void CopyFromNowhere() {
   const LocalTensor<uint32_t> word(TPosition::VECIN, 0, 8);
-  DataCopy(word, GlobalAt<uint32_t>(0x800000000000 + (uint64_t{800} << 36)), 8);
+  DataCopy(word, GlobalAt<uint32_t>(0x4000000000000000 + (uint64_t{800} << 36)), 8);
   PipeBarrier<PIPE_ALL>();
 }
 

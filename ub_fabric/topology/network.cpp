@@ -1,0 +1,217 @@
+#include "ub_fabric/topology/network.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "hw/error.h"
+#include "ub_fabric/topology/circles.h"
+#include "ub_fabric/topology/kinds.h"
+
+namespace cm384::ub {
+
+std::shared_ptr<const Network> Network::of(const hw::Topology& topology) {
+  return std::make_shared<const Network>(layout_of(topology));
+}
+
+Network::Network(Layout layout, Outage outage) : layout_(std::move(layout)), outage_(std::move(outage)) {
+  chip_out_.resize(chips());
+  cable_out_.resize(layout_.cables.size());
+  endpoint_out_.resize(endpoints());
+  for (const unsigned chip : outage_.chips) chip_out_[chip] = true;
+  for (const unsigned cable : outage_.cables) cable_out_[cable] = true;
+  for (const Endpoint endpoint : outage_.endpoints) endpoint_out_[endpoint] = true;
+  number_links();
+  take_kinds_ways();
+  if (layout_.ways && !outage_.empty()) find_detours();
+  check_for_circles();
+}
+
+void Network::number_links() {
+  unsigned number = 0;
+  for (const ChipName& chip : layout_.chips) {
+    first_.push_back(number);
+    number += chip.ports;
+  }
+  first_.push_back(number);
+  links_.resize(number);
+  column_.assign(chips(), kNoColumn);
+  for (unsigned chip = 0; chip < chips(); ++chip) {
+    for (unsigned n = first_[chip]; n < first_[chip + 1]; ++n) links_[n].chip = chip;
+  }
+  for (unsigned e = 0; e < endpoints(); ++e) {
+    const Seat seat = layout_.endpoints[e];
+    const unsigned n = first_[seat.chip] + seat.port;
+    links_[n].endpoint = static_cast<Endpoint>(e);
+    links_[n].of = e < layout_.dies ? LinkClass::die : LinkClass::socket;
+    links_[n].group = Layout::kMostGroups;
+    chip_of_.push_back(seat.chip);
+    link_to_.push_back(n);
+    if (column_[seat.chip] == kNoColumn) column_[seat.chip] = static_cast<std::uint32_t>(columns_++);
+  }
+  for (std::size_t c = 0; c < layout_.cables.size(); ++c) {
+    const Cable& cable = layout_.cables[c];
+    const unsigned a = first_[cable.a.chip] + cable.a.port, b = first_[cable.b.chip] + cable.b.port;
+    links_[a].peer = b;
+    links_[b].peer = a;
+    links_[a].group = links_[b].group = cable.group;
+    links_[a].cable = links_[b].cable = static_cast<std::uint32_t>(c);
+  }
+}
+
+unsigned Network::chip(std::string_view kind, unsigned number) const {
+  for (unsigned chip = 0; chip < chips(); ++chip) {
+    if (layout_.chips[chip].kind == kind && layout_.chips[chip].number == number) return chip;
+  }
+  return kNoLink;
+}
+
+unsigned Network::link_between(unsigned from, unsigned to) const {
+  for (unsigned n = first_[from]; n < first_[from + 1]; ++n) {
+    if (links_[n].peer != kNoLink && links_[links_[n].peer].chip == to) return n;
+  }
+  return kNoLink;
+}
+
+std::string Network::link_text(unsigned number) const {
+  const Link& l = links_[number];
+  const std::string from = layout_.chips[l.chip].text();
+  if (l.peer != kNoLink) return fmt::format("{} to {}", from, layout_.chips[links_[l.peer].chip].text());
+  return l.endpoint < layout_.dies ? fmt::format("{} to die {}", from, l.endpoint)
+                                   : fmt::format("{} to socket {}", from, l.endpoint - layout_.dies);
+}
+
+bool Network::in_order(const Link& link) const {
+  if (chip_out_[link.chip]) return false;
+  if (link.peer == kNoLink) return !endpoint_out_[link.endpoint];
+  return !cable_out_[link.cable] && !chip_out_[links_[link.peer].chip];
+}
+
+void Network::take_kinds_ways() {
+  ways_.resize(std::size_t{chips()} * columns_);
+  std::vector<unsigned> ports;
+  for (unsigned destination = 0; destination < chips(); ++destination) {
+    if (!has_endpoints(destination)) continue;
+    if (!layout_.ways) {
+      find_shortest(destination);
+      continue;
+    }
+    for (unsigned chip = 0; chip < chips(); ++chip) {
+      if (chip == destination) continue;
+      ports.clear();
+      layout_.ways(chip, destination, ports);
+      std::erase_if(ports, [&](unsigned port) { return !in_order(links_[first_[chip] + port]); });
+      put(chip, destination, ports);
+    }
+  }
+}
+
+// Breadth first from the destination; a way goes to any neighbour that is nearer.
+void Network::find_shortest(unsigned destination) {
+  constexpr unsigned kFar = 0xffffffff;
+  std::vector<unsigned> distance(chips(), kFar), queue;
+  if (!chip_out_[destination]) {
+    distance[destination] = 0;
+    queue.push_back(destination);
+  }
+  for (std::size_t next = 0; next < queue.size(); ++next) {
+    const unsigned chip = queue[next];
+    for (unsigned n = first_[chip]; n < first_[chip + 1]; ++n) {
+      if (links_[n].peer == kNoLink || !in_order(links_[n])) continue;
+      const unsigned other = links_[links_[n].peer].chip;
+      if (distance[other] != kFar) continue;
+      distance[other] = distance[chip] + 1;
+      queue.push_back(other);
+    }
+  }
+  std::vector<unsigned> ports;
+  for (unsigned chip = 0; chip < chips(); ++chip) {
+    if (chip == destination || distance[chip] == kFar) continue;
+    ports.clear();
+    for (unsigned n = first_[chip]; n < first_[chip + 1]; ++n) {
+      if (links_[n].peer == kNoLink || !in_order(links_[n])) continue;
+      if (distance[links_[links_[n].peer].chip] + 1 == distance[chip]) ports.push_back(n - first_[chip]);
+    }
+    put(chip, destination, ports);
+  }
+}
+
+void Network::put(unsigned chip, unsigned destination, const std::vector<unsigned>& ports) {
+  Ways& ways = ways_[std::size_t{chip} * columns_ + column_[destination]];
+  // Lists that a chip has used before are used again: most destinations share few of them.
+  for (std::size_t column = column_[destination]; column-- > 0 && column + 8 > column_[destination];) {
+    const Ways& other = ways_[std::size_t{chip} * columns_ + column];
+    if (other.count != ports.size()) continue;
+    if (std::equal(ports.begin(), ports.end(), ports_.begin() + other.first)) {
+      ways = other;
+      return;
+    }
+  }
+  ways.first = static_cast<std::uint32_t>(ports_.size());
+  ways.count = static_cast<std::uint32_t>(ports.size());
+  for (const unsigned port : ports) ports_.push_back(static_cast<std::uint16_t>(port));
+}
+
+bool Network::arrives(unsigned chip, unsigned destination) const {
+  if (chip_out_[chip] || chip_out_[destination]) return false;
+  for (unsigned left = chips(); chip != destination && left > 0; --left) {
+    const auto ports = ways(chip, destination);
+    if (ports.empty()) return false;
+    // Every way has to arrive: any of them may be taken.
+    for (const std::uint16_t port : ports.subspan(1)) {
+      if (!arrives(links_[links_[first_[chip] + port].peer].chip, destination)) return false;
+    }
+    chip = links_[links_[first_[chip] + ports.front()].peer].chip;
+  }
+  return chip == destination;
+}
+
+void Network::find_detours() {
+  for (unsigned from = 0; from < chips(); ++from) {
+    if (!has_endpoints(from) || chip_out_[from]) continue;
+    for (unsigned to = 0; to < chips(); ++to) {
+      if (from == to || !has_endpoints(to) || chip_out_[to] || arrives(from, to)) continue;
+      for (unsigned k = 1; k < chips(); ++k) {
+        // Detours start at another place for each pair: they share the load.
+        const unsigned by = (from + to + k) % chips();
+        if (by == from || by == to || !has_endpoints(by) || !arrives(from, by) || !arrives(by, to)) continue;
+        detours_.push_back({std::uint64_t{from} << 32 | to, by});
+        break;
+      }
+    }
+  }
+}
+
+unsigned Network::detour(unsigned chip, unsigned destination) const {
+  const std::uint64_t pair = std::uint64_t{chip} << 32 | destination;
+  const auto at = std::ranges::lower_bound(detours_, pair, {}, &Detour::pair);
+  return at != detours_.end() && at->pair == pair ? at->by : kNoLink;
+}
+
+bool Network::reaches(Endpoint from, Endpoint to) const {
+  const unsigned a = chip_of_[from], b = chip_of_[to];
+  if (endpoint_out_[from] || endpoint_out_[to] || chip_out_[a] || chip_out_[b]) return false;
+  return a == b || detour(a, b) != kNoLink || arrives(a, b);
+}
+
+unsigned Network::hops(unsigned chip, unsigned destination) const {
+  unsigned hops = 0;
+  for (; chip != destination; ++hops) {
+    const auto ports = ways(chip, destination);
+    if (ports.empty()) return chips();
+    chip = links_[links_[first_[chip] + ports.front()].peer].chip;
+  }
+  return hops;
+}
+
+void Network::check_for_circles() const {
+  const std::vector<LinkClassOfCircle> circle = find_circle(*this);
+  if (circle.empty()) return;
+  std::string names;
+  for (const LinkClassOfCircle& at : circle)
+    names += fmt::format("{}{} (class {})", names.empty() ? "" : ", ", link_text(at.link), at.lane_class);
+  throw InputError(fmt::format("topology: packets could deadlock in a circle of links: {}", names));
+}
+
+}  // namespace cm384::ub
