@@ -29,13 +29,16 @@ std::vector<double> rates_of(std::string_view text) {
 
 Bandwidth scaled(Bandwidth whole, double rate) {
   if (rate == 1) return whole;
-  constexpr double kStep = 1e7;
-  const double scaled = static_cast<double>(whole.bytes_per_second) * rate;
-  return Bandwidth{std::max<std::int64_t>(1, std::llround(scaled / kStep)) *
-                   static_cast<std::int64_t>(kStep)};
+  return rounded_rate(static_cast<double>(whole.bytes_per_second) * rate);
 }
 
 }  // namespace
+
+Bandwidth rounded_rate(double bytes_per_second) {
+  constexpr double kStep = 1e7;
+  return Bandwidth{std::max<std::int64_t>(1, std::llround(bytes_per_second / kStep)) *
+                   static_cast<std::int64_t>(kStep)};
+}
 
 std::vector<int> Topology::lengths() const {
   std::vector<int> lengths;

@@ -57,6 +57,7 @@ Session::Session(const StudyContext& context, const SessionOptions& options)
       faults_(machine_),
       runtime_(machine_) {
   for (const std::string& text : context.fabric.fault) faults_.attach(parse_fault_option(text));
+  faults_.check_ways();
   for (const std::string& text : context.fabric.rtl) put_rtl_chip(rtl_, machine_, text);
   if (context.profile != nullptr)
     profile_ = std::make_unique<observe::MachineProfile>(machine_, what_, options.dies, options.sockets);

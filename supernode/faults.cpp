@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kForm =
     "links as in plane=P,node=N,l2=K or die=D or all, and rate=X, or ber=X of every bit, and seed=S, "
-    "kind=corrupt|lost";
+    "kind=corrupt|lost; or parts and kind=down; or links and lanes=half|quarter";
 
 int number_of(std::string_view key, std::string_view text) {
   const std::int64_t value = hw::parse_integer(text);
@@ -32,12 +32,17 @@ void set(FaultRequest& request, std::string_view key, std::string_view value) {
     if (!(request.rate >= 0 && request.rate < 1))
       throw InputError(fmt::format("{}={} is out of range; allowed: from 0 to below 1", key, value));
   } else if (key == "kind") {
-    if (value != "corrupt" && value != "lost")
-      throw InputError(fmt::format("kind={} is unknown; allowed: corrupt, lost", value));
+    if (value != "corrupt" && value != "lost" && value != "down")
+      throw InputError(fmt::format("kind={} is unknown; allowed: corrupt, lost, down", value));
     request.damage = value == "lost" ? ub::Damage::lost : ub::Damage::corrupted;
+    request.down = value == "down";
+  } else if (key == "lanes") {
+    if (value != "half" && value != "quarter")
+      throw InputError(fmt::format("lanes={} is unknown; allowed: half, quarter", value));
+    request.width = value == "half" ? 0.5 : 0.25;
   } else {
-    const std::vector<std::string> keys = {"plane", "die",  "socket", "node", "l1",   "l2",
-                                           "l3",    "chip", "rate",   "ber",  "seed", "kind"};
+    const std::vector<std::string> keys = {"plane", "die",  "socket", "node", "l1",   "l2",   "l3",
+                                           "chip",  "rate", "ber",    "seed", "kind", "lanes"};
     throw InputError(fmt::format("'{}': no such key{}; allowed: {}", key,
                                  hw::suggestion(std::string(key), keys), fmt::join(keys, ", ")));
   }
@@ -56,7 +61,8 @@ FaultRequest parse_fault(std::string_view text) {
     if (equals == std::string_view::npos && item != "all")
       throw InputError(fmt::format("'{}' is not key=value; allowed: {}", item, kForm));
     const std::string_view key = item.substr(0, equals);
-    if (std::ranges::find(given, key) != given.end())
+    // Two chips of one kind name the link between them.
+    if (part_of_key(key).empty() && std::ranges::find(given, key) != given.end())
       throw InputError(fmt::format("'{}' names {} twice", text, key));
     given.push_back(key);
     if (take_link_item(request.links, item)) {
@@ -68,7 +74,13 @@ FaultRequest parse_fault(std::string_view text) {
     rest.remove_prefix(comma + 1);
   }
   const auto rates = std::ranges::count_if(given, [](auto key) { return key == "rate" || key == "ber"; });
-  if (!named || rates != 1)
+  const bool has_rate = request.width == 1 && !request.down;
+  if (!has_rate &&
+      (rates != 0 || std::ranges::count(given, "seed") != 0 || (request.down && request.width != 1) ||
+       (request.width != 1 && std::ranges::count(given, "kind") != 0)))
+    throw InputError(
+        fmt::format("'{}': kind=down and lanes=... stand without others; allowed: {}", text, kForm));
+  if (!named || rates != (has_rate ? 1 : 0))
     throw InputError(fmt::format("'{}' does not name links and a rate; allowed: {}", text, kForm));
   return request;
 }
@@ -96,7 +108,6 @@ void Faults::put(ub::SubPlane* plane, ub::LinkBank* ports, unsigned link, std::u
 }
 
 void Faults::attach(const FaultRequest& request) {
-  machine_.use_one_thread();  // dice are thrown in the order of transmissions
   const int planes = machine_.parameters().topology.sub_planes;
   try {
     request.links.check(machine_.plane(0).network(), planes);
@@ -106,6 +117,8 @@ void Faults::attach(const FaultRequest& request) {
   for (const LinkName::End& part : request.links.parts) {
     if (part.part == "die") machine_.controller(part.number);  // takes part
   }
+  if (request.down) return take_out(request.links);
+  if (request.width == 1) machine_.use_one_thread();  // dice are thrown in the order of transmissions
   bool found = false;
   for (int p = 0; p < planes; ++p) {
     ub::SubPlane& plane = machine_.plane(p);
@@ -113,15 +126,79 @@ void Faults::attach(const FaultRequest& request) {
     for (unsigned link = 0; link < network.links(); ++link) {
       if (!request.links.matches(name_of_link(network, p, link))) continue;
       found = true;
+      const ub::Network::Link& l = network.link(link);
+      if (request.width != 1) {
+        if (l.peer == ub::Network::kNoLink || link < l.peer) narrow(p, link, request.width);
+        continue;
+      }
       const std::uint64_t place = static_cast<std::uint64_t>(p) << 40 | link;
       put(&plane, nullptr, link, place, request);
-      const ub::Network::Link& l = network.link(link);
       if (l.peer != ub::Network::kNoLink || !machine_.takes_part(l.endpoint)) continue;
       put(nullptr, &machine_.controller(l.endpoint).ports(), static_cast<unsigned>(p),
           place | std::uint64_t{1} << 39, request);
     }
   }
   if (!found) throw InputError("--fault: there is no such link");
+}
+
+// One chip: the chip. One die or socket: its links. Several parts: the links that touch them all. A sub-plane
+// alone: all its chips.
+void Faults::take_out(const LinkSelection& parts) {
+  if (parts.plane < 0 && parts.parts.empty()) throw InputError("--fault: all cannot be down");
+  bool found = false;
+  for (int p = 0; p < machine_.parameters().topology.sub_planes; ++p) {
+    if (parts.plane >= 0 && parts.plane != p) continue;
+    const ub::Network& network = machine_.plane(p).network();
+    ub::Outage outage = network.outage();
+    const bool chip =
+        parts.parts.size() == 1 && parts.parts[0].part != "die" && parts.parts[0].part != "socket";
+    if (parts.parts.empty()) {
+      for (unsigned c = 0; c < network.chips(); ++c) outage.chips.push_back(c);
+      found = true;
+    } else if (chip) {
+      outage.chips.push_back(network.chip(parts.parts[0].part, static_cast<unsigned>(parts.parts[0].number)));
+      found = true;
+    } else {
+      for (unsigned link = 0; link < network.links(); ++link) {
+        const ub::Network::Link& l = network.link(link);
+        if (!parts.matches(name_of_link(network, p, link))) continue;
+        found = true;
+        if (l.peer == ub::Network::kNoLink) {
+          outage.endpoints.push_back(l.endpoint);
+        } else if (link < l.peer) {
+          outage.cables.push_back(l.cable);
+        }
+      }
+    }
+    machine_.set_network(p, std::make_shared<const ub::Network>(network.layout(), std::move(outage)));
+  }
+  if (!found) throw InputError("--fault: there is no such part");
+  down_ = true;
+}
+
+void Faults::narrow(int plane_number, unsigned link, double width) {
+  ub::SubPlane& plane = machine_.plane(plane_number);
+  plane.narrow(link, width);
+  const ub::Network::Link& l = plane.network().link(link);
+  if (l.peer == ub::Network::kNoLink && machine_.takes_part(l.endpoint))
+    machine_.controller(l.endpoint).narrow(static_cast<unsigned>(plane_number), width);
+}
+
+void Faults::check_ways() const {
+  if (!down_) return;
+  const int planes = machine_.parameters().topology.sub_planes;
+  const std::vector<int> dies = machine_.dies();
+  for (const int a : dies) {
+    for (const int b : dies) {
+      bool reached = a == b || a / 2 == b / 2;
+      const auto from = static_cast<ub::Endpoint>(a), to = static_cast<ub::Endpoint>(b);
+      for (int p = 0; p < planes && !reached; ++p) {
+        const ub::Network& network = machine_.plane(p).network();
+        reached = network.reaches(from, to) && network.reaches(to, from);
+      }
+      if (!reached) throw InputError(fmt::format("--fault: nothing is left between die {} and die {}", a, b));
+    }
+  }
 }
 
 std::uint64_t Faults::strikes() const {

@@ -13,9 +13,11 @@
 
 namespace cm384::supernode {
 
-// Both directions of every link that the selection matches.
+// Both directions of every link that the selection matches; of kind down: the parts themselves.
 struct FaultRequest {
   LinkSelection links;
+  bool down = false;     // out of order from the start
+  double width = 1;      // share of the physical lanes that work
   double rate = 0;       // chance of every transmission to be damaged
   bool per_bit = false;  // the rate is that of every bit
   std::uint64_t seed = 1;
@@ -35,6 +37,9 @@ class Faults {
 
   // Throws InputError for a part that does not exist, a die that does not take part, or a link named twice.
   void attach(const FaultRequest& request);
+  // To be called after the last attach(): throws InputError where parts that are down leave two that take
+  // part without a way.
+  void check_ways() const;
   // Transmissions damaged so far.
   std::uint64_t strikes() const;
 
@@ -48,8 +53,12 @@ class Faults {
   void put(ub::SubPlane* plane, ub::LinkBank* ports, unsigned link, std::uint64_t place,
            const FaultRequest& request);
 
+  void take_out(const LinkSelection& parts);
+  void narrow(int plane, unsigned link, double width);
+
   Supernode& machine_;
   std::vector<Attached> attached_;
+  bool down_ = false;
 };
 
 }  // namespace cm384::supernode

@@ -101,6 +101,9 @@ class Supernode final : private npu::DieListener {
   unsigned threads() const;  // that take part
   // Windows whose modules ran side by side; those with little to do are run by one thread.
   std::uint64_t shared_windows() const;
+  // Another table of a sub-plane's chips and links, with other parts out of order. Before the first launch.
+  // Throws InputError where its detours take more lanes than there are.
+  void set_network(int plane, std::shared_ptr<const ub::Network> network);
   // Puts another model in the place of a switch chip. Before the first launch.
   void install(int plane, unsigned chip, ub::SwitchChip& model);
 

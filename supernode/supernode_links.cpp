@@ -8,6 +8,15 @@ bool Supernode::takes_part(int die) const {
          parts_->dies[static_cast<std::size_t>(die)] != nullptr;
 }
 
+void Supernode::set_network(int number, std::shared_ptr<const ub::Network> network) {
+  plane(number).set_network(std::move(network));
+  for (const auto& controller : parts_->controllers) {
+    if (controller) controller->networks_changed();
+  }
+  if (!parts_->sockets) return;
+  for (const auto& controller : parts_->sockets->controllers()) controller->networks_changed();
+}
+
 // All directions of all links, with what puts an observer on one.
 void Supernode::each_link(const LinkVisitor& visit) const {
   for (int p = 0; p < static_cast<int>(parts_->planes.size()); ++p) {

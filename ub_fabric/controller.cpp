@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cassert>
 
 #include "firmware/abi/memory_map.h"
@@ -67,10 +68,41 @@ UbController::UbController(const Parameters& parameters, Endpoint self, sim::Eve
 
 void UbController::attach(SubPlane& plane) {
   planes_[plane.index()] = &plane;
-  lane_pairs_ = plane.lane_pairs();
   plane.attach(
       self_, Attachment{&queue_, unit_, kArrival, limits_.read_inbound_latency, limits_.write_inbound_latency,
                         limits_.completion_latency, &ports_, plane.index(), holds_requests_, false});
+  if (std::ranges::count(planes_, nullptr) == 0) networks_changed();
+}
+
+void UbController::networks_changed() {
+  lane_pairs_ = ~0u;
+  whole_ = true;
+  for (const SubPlane* plane : planes_) {
+    lane_pairs_ = std::min(lane_pairs_, plane->lane_pairs());
+    whole_ = whole_ && plane->network().outage().empty();
+  }
+  reach_.assign(whole_ ? 0 : planes_.size() * planes_.front()->network().endpoints(), Reach::unknown);
+}
+
+bool UbController::reaches_by(unsigned port, Endpoint destination) const {
+  const Network& network = planes_[port]->network();
+  Reach& reach = reach_[std::size_t{port} * network.endpoints() + destination];
+  if (reach == Reach::unknown)
+    reach =
+        network.reaches(self_, destination) && network.reaches(destination, self_) ? Reach::yes : Reach::no;
+  return reach == Reach::yes;
+}
+
+void UbController::narrow(unsigned port, double width) {
+  const Time own = ports_.clock(port).start(1 << 20);
+  const double rate = kFlitBytes * static_cast<double>(1 << 20) / static_cast<double>(own.ps) * 1e12 * width;
+  const Clock clock(Bytes{kFlitBytes}, hw::rounded_rate(rate));
+  ports_.connect(port, clock, ports_.latency(port),
+                 ports_.occupied(port, 0, Time{}) + ports_.credits(port, 0, Time{}));
+  NextLinks& next = next_links_[port];
+  next.die_faster = clock.start(1024) > next.die.start(1024);
+  next.trunk_faster = clock.start(1024) > next.trunk.start(1024);
+  any_faster_ = any_faster_ || next.die_faster || next.trunk_faster;
 }
 
 void UbController::join(UbController& sibling) {

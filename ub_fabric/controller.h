@@ -51,6 +51,9 @@ class UbController final : public sim::RemotePort {
   void set_client(sim::RemoteClient& client) { client_ = &client; }
   // Connects port plane.index(); every sub-plane once, before the first request.
   void attach(SubPlane& plane);
+  // A sub-plane has another network, or a port part of its physical lanes; before the first request.
+  void networks_changed();
+  void narrow(unsigned port, double width);
   // Joins the controllers of a package's two dies, both ways.
   void join(UbController& sibling);
 
@@ -132,7 +135,10 @@ class UbController final : public sim::RemotePort {
   bool translate(PacketIndex index, Time now);
   void translated(unsigned walk, Time now);
   void choose_port(PacketIndex index, Time now);
-  unsigned least_loaded_port(Time now) const;
+  unsigned least_loaded_port(Time now, Endpoint destination) const;
+  // Whether packets get to an endpoint and back by a port; asked where something is out of order.
+  bool reaches_by(unsigned port, Endpoint destination) const;
+  bool usable(unsigned port, Endpoint destination) const { return whole_ || reaches_by(port, destination); }
   void enqueue(unsigned port, PacketIndex index, Time now);
   void serve_port(unsigned port, Time now);
   void send(unsigned port, Hop hop, Time now);
@@ -163,7 +169,10 @@ class UbController final : public sim::RemotePort {
   };
   std::vector<NextLinks> next_links_;
   bool any_faster_ = false;
-  unsigned lane_pairs_ = 1;  // of a lane class
+  unsigned lane_pairs_ = 1;  // of a lane class: the fewest of all sub-planes
+  bool whole_ = true;        // nothing is out of order
+  enum class Reach : std::uint8_t { unknown, yes, no };
+  mutable std::vector<Reach> reach_;  // by port and endpoint
   bool holds_requests_ = true;
   bool store_ = false;
   Spreading spreading_;

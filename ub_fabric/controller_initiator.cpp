@@ -1,8 +1,11 @@
 // The initiator's half of a controller: from submit() to the port, and the completion.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cassert>
 
 #include "firmware/abi/memory_map.h"
+#include "hw/error.h"
 #include "ub_fabric/controller.h"
 #include "ub_fabric/wire_format.h"
 
@@ -142,23 +145,31 @@ void UbController::translated(unsigned walk, Time now) {
 
 void UbController::choose_port(PacketIndex index, Time now) {
   const auto ports = static_cast<unsigned>(planes_.size());
+  const Endpoint destination = packets_[index].destination;
   unsigned port = turn_;
   if (spreading_ == Spreading::flow) {
     port = packets_[index].flow % ports;
-  } else {
-    if (spreading_ == Spreading::least_loaded) port = least_loaded_port(now);
-    turn_ = port + 1 == ports ? 0 : port + 1;
+  } else if (spreading_ == Spreading::least_loaded) {
+    port = least_loaded_port(now, destination);
   }
+  for (unsigned tried = 0; !usable(port, destination); port = port + 1 == ports ? 0 : port + 1) {
+    if (++tried > ports)
+      throw MachineError(fmt::format("unified bus: endpoint {} does not reach endpoint {} in any sub-plane",
+                                     self_, destination));
+  }
+  if (spreading_ != Spreading::flow) turn_ = port + 1 == ports ? 0 : port + 1;
   packets_[index].plane = static_cast<std::uint8_t>(port);
   enqueue(port, index, now);
 }
 
 // Fewest cells in its queue; among equals the one that is free first, then in turn.
-unsigned UbController::least_loaded_port(Time now) const {
+unsigned UbController::least_loaded_port(Time now, Endpoint destination) const {
   const auto ports = static_cast<unsigned>(planes_.size());
   unsigned best = turn_;
+  for (unsigned k = 0; k < ports && !usable(best, destination); ++k) best = best + 1 == ports ? 0 : best + 1;
   for (unsigned k = 1; k < ports; ++k) {
     const unsigned port = (turn_ + k) % ports;
+    if (!usable(port, destination)) continue;
     const int cells = waiting_.queued_cells(port);
     const int fewest = waiting_.queued_cells(best);
     const Time free = std::max(ports_.free_at(port), now);

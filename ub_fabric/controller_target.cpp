@@ -83,7 +83,8 @@ Time UbController::access(PacketIndex index, Time now) {
       break;
   }
   p.flits = static_cast<std::uint8_t>(packet_flits(p.kind, payload));
-  p.lane = static_cast<std::uint8_t>(p.lane % (2 * lane_pairs_) + 1);
+  const unsigned pairs = p.plane < planes_.size() ? planes_[p.plane]->lane_pairs() : lane_pairs_;
+  p.lane = static_cast<std::uint8_t>(p.lane % (2 * pairs) + 1);
   return ready;
 }
 

@@ -61,24 +61,24 @@ SubPlane::SubPlane(unsigned index, const Parameters& parameters, PacketPool& pac
       pipeline_(network_->chips(), parameters.ub.switch_chip.pipeline_latency),
       turn_(network_->links()),
       attached_(network_->endpoints()),
-      foreign_(network_->chips(), nullptr) {
+      foreign_(network_->chips(), nullptr),
+      link_(parameters.ub.link),
+      slower_(network_->links()),
+      die_flit_(Bytes{kFlitBytes}, link_.die_bandwidth(static_cast<int>(index))),
+      trunk_flit_(Bytes{kFlitBytes}, link_.trunk_bandwidth(static_cast<int>(index))) {
   check(parameters);
-  const hw::UbLink& link = parameters.ub.link;
-  const auto plane = static_cast<int>(index);
-  const Clock of_class[] = {Clock(Bytes{kFlitBytes}, link.die_bandwidth(plane)),
-                            socket_port_clock(parameters, plane),
-                            Clock(Bytes{kFlitBytes}, link.trunk_bandwidth(plane))};
-  die_flit_ = of_class[0];
+  const hw::UbLink& link = link_;
+  const Clock of_class[] = {die_flit_, socket_port_clock(parameters, static_cast<int>(index)), trunk_flit_};
   unsigned most_ports = 0;
   for (unsigned chip = 0; chip < network_->chips(); ++chip)
     most_ports = std::max(most_ports, network_->ports(chip));
-  slow_trunks_ = of_class[2].start(1024) > of_class[0].start(1024);
   for (unsigned n = 0; n < network_->links(); ++n) {
     const Network::Link& l = network_->link(n);
     const bool trunk = l.peer != Network::kNoLink;
     links_.connect(n, of_class[static_cast<unsigned>(l.of)],
                    trunk ? link.trunk_latency : link.endpoint_latency, link.buffer_cells);
     peer_[n] = trunk ? l.peer : kToEndpoint | l.endpoint;
+    if (trunk) compare_rate(n);
     // A port's input has the same number as its output: what leaves by n comes in at its peer.
     if (trunk) upstream_[l.peer] = Upstream{&links_, n};
     chip_of_[n] = l.chip;
@@ -89,6 +89,35 @@ SubPlane::SubPlane(unsigned index, const Parameters& parameters, PacketPool& pac
   for (unsigned chip = 0; chip < network_->chips(); ++chip) {
     if (network_->has_endpoints(chip)) drawn_from_.push_back(chip);
   }
+}
+
+// Sockets' ports are the last of a way: nothing comes after them.
+void SubPlane::compare_rate(unsigned link) {
+  const Time own = links_.clock(link).start(1024);
+  slower_[link] = static_cast<std::uint8_t>((own > die_flit_.start(1024) ? kThanDies : 0) |
+                                            (own > trunk_flit_.start(1024) ? kThanTrunks : 0));
+  any_slower_ = any_slower_ || slower_[link] != 0;
+}
+
+void SubPlane::set_network(std::shared_ptr<const Network> network) {
+  const unsigned pairs = lane_pairs_of(*network, routing_, link_.lanes);
+  network_ = std::move(network);
+  lane_pairs_ = pairs;
+  with_classes_ = network_->classes() > 1 || draws_chips(routing_) || network_->has_detours();
+}
+
+void SubPlane::narrow(unsigned link, double width) {
+  const auto slow_down = [&](unsigned n) {
+    const bool trunk = network_->link(n).peer != Network::kNoLink;
+    const Time own = links_.clock(n).start(1 << 20);
+    const double rate =
+        kFlitBytes * static_cast<double>(1 << 20) / static_cast<double>(own.ps) * 1e12 * width;
+    links_.connect(n, Clock(Bytes{kFlitBytes}, hw::rounded_rate(rate)),
+                   trunk ? link_.trunk_latency : link_.endpoint_latency, link_.buffer_cells);
+    if (trunk) compare_rate(n);
+  };
+  slow_down(link);
+  if (network_->link(link).peer != Network::kNoLink) slow_down(network_->link(link).peer);
 }
 
 void SubPlane::attach(Endpoint endpoint, const Attachment& attachment) {
@@ -313,8 +342,12 @@ void SubPlane::send(unsigned input, unsigned output, unsigned lane, Hop hop) {
   Time at = (store_ ? t.tail : t.start) + links_.latency(output);
   // A packet whose flits come slower than the next link sends them goes on only so early that they never run
   // out.
-  if (slow_trunks_ && !hop.detours() && chip_of_[peer] == network_->chip_of(hop.destination())) [[unlikely]]
-    at = std::max(at, t.tail + links_.latency(output) - die_flit_.start(hop.flits()));
+  if (any_slower_) [[unlikely]] {
+    const bool last = chip_of_[peer] == network_->chip_of(hop.destination());
+    if (slower_[output] & (last ? kThanDies : kThanTrunks))
+      at =
+          std::max(at, t.tail + links_.latency(output) - (last ? die_flit_ : trunk_flit_).start(hop.flits()));
+  }
   queue_.push(at + pipeline_[chip_of_[peer]], peer, kArrival, hop.bits());
 }
 

@@ -75,6 +75,12 @@ class SubPlane {
   unsigned lane_pairs() const { return lane_pairs_; }
   void attach_fault(unsigned link, LinkFault* fault) { links_.attach_fault(link, fault); }
   void attach_observer(unsigned link, LinkObserver* observer) { links_.attach_observer(link, observer); }
+  // Another table of the same chips and links, with other parts out of order; before the first packet. Throws
+  // InputError where its detours take more lanes than there are.
+  void set_network(std::shared_ptr<const Network> network);
+  // A link both ways with part of its physical lanes; before the first packet. The endpoint's own sending end
+  // is its controller's.
+  void narrow(unsigned link, double width);
   // Puts another model in the place of a chip, before the first packet. Throws InputError where packets
   // change lanes, which such a chip does not.
   void install(unsigned chip, SwitchChip* model);
@@ -115,6 +121,7 @@ class SubPlane {
   unsigned choose(unsigned chip, unsigned input, Hop hop, std::span<const std::uint16_t> ways);
   unsigned least_occupied(unsigned first, std::span<const std::uint16_t> ways, unsigned turn, unsigned lane);
   unsigned detour(unsigned chip, unsigned input, Hop hop);
+  void compare_rate(unsigned link);
   int queue_towards(unsigned chip, unsigned destination, unsigned lane);
   void arrive(unsigned input, Hop hop);
   void serve_output(unsigned output);
@@ -131,8 +138,6 @@ class SubPlane {
   unsigned lane_pairs_ = 1;
   bool with_classes_ = false;  // packets change lanes
   bool store_;
-  bool slow_trunks_ = false;  // slower than the links to dies
-  Clock die_flit_{Bytes{1}, Bandwidth{1'000'000'000'000}};
   std::uint64_t seed_;
   Time endpoint_latency_;
   Time trunk_latency_;
@@ -151,6 +156,12 @@ class SubPlane {
   std::vector<unsigned> drawn_from_;    // chips that a detour may go by
   std::vector<Attachment> attached_;
   std::vector<SwitchChip*> foreign_;  // per chip; nullptr: built in
+  hw::UbLink link_;
+  // Whether a link is slower than those to dies, and than those between chips.
+  enum Slower : std::uint8_t { kThanDies = 1, kThanTrunks = 2 };
+  std::vector<std::uint8_t> slower_;
+  bool any_slower_ = false;
+  Clock die_flit_, trunk_flit_;
   sim::PerWorker<std::uint64_t> injected_;
   std::uint64_t delivered_ = 0;
 };

@@ -13,6 +13,9 @@ namespace cm384::hw {
 
 // Throws InputError where a text is not "auto" or up to eight lengths such as 4x4x4.
 void check_shape(std::string_view text);
+// A bandwidth that flits have an exact clock at: to 10 MB/s.
+Bandwidth rounded_rate(double bytes_per_second);
+
 // Throws InputError where a text is not a list of factors above 0 such as "1,1,0.5".
 void check_rates(std::string_view text);
 

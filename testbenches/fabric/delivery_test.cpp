@@ -136,6 +136,42 @@ INSTANTIATE_TEST_SUITE_P(
         Variant{"OneSlot", {"ub.controller.read_outstanding=1", "ub.controller.write_outstanding=1"}}),
     [](const auto& test) { return std::string(test.param.name); });
 
+// Of two planes one lacks chips and links that ways lead by: what comes by the other, or around, comes once.
+TEST(Broken, EverythingArrivesOnceByWhatIsLeft) {
+  for (const bool mesh : {false, true}) {
+    const Parameters p = mesh ? machine({"topology.kind=full-mesh", "topology.shape=6x8",
+                                         "topology.sub_planes=2", "ub.link.lanes=4"})
+                              : machine({"topology.sub_planes=2", "ub.link.buffer_cells=8"});
+    FabricBench bench(p, kUnits);
+    const Network& whole = bench.plane(0).network();
+    Outage outage;
+    if (mesh) {
+      for (unsigned chip = 1; chip < 5; ++chip)
+        outage.cables.push_back(whole.link(whole.link_between(0, chip)).cable);
+      outage.chips = {whole.chip_of(40)};
+    } else {
+      outage.chips = {whole.chip("l2chip", 3), whole.chip_of(40)};
+      outage.endpoints = {2};
+      outage.cables = {whole.link(link_up(bench.plane(0), 0, 5)).cable};
+    }
+    bench.plane(0).set_network(std::make_shared<const Network>(whole.layout(), outage));
+    for (const unsigned u : kUnits) bench.at(u).controller.networks_changed();
+    random_traffic(bench, p, kUnits, 1'500, 3);
+    bench.run();
+    expect_all_done_once(bench, kUnits, 1'500);
+    expect_no_credit_lost(bench, kUnits);
+    for (unsigned n = 0; n < bench.plane(0).network().links(); ++n) {
+      const Network::Link& l = bench.plane(0).network().link(n);
+      const bool out = std::ranges::count(outage.chips, l.chip) != 0 ||
+                       (l.peer != Network::kNoLink && std::ranges::count(outage.cables, l.cable) != 0);
+      if (out) {
+        ASSERT_EQ(bench.plane(0).links().counters(n).packets, 0u) << n;
+      }
+    }
+    EXPECT_GT(bench.plane(0).packet_hops(), 0u);
+  }
+}
+
 // A target without an interval serves each request as it is delivered, and the sub-plane gives its cells back
 // by itself; one with an interval keeps it and gives them back. An interval so short that no two requests of
 // one flow meet in it changes no time.

@@ -27,6 +27,8 @@ TEST(FaultRequest, IsRead) {
   EXPECT_EQ(port.links.plane, -1);
   EXPECT_EQ(port.damage, ub::Damage::corrupted);
   EXPECT_FALSE(port.per_bit);
+  EXPECT_EQ(parse_fault("chip=0,chip=1,kind=down").links.parts,
+            (std::vector<LinkName::End>{{"chip", 0}, {"chip", 1}}));
   const FaultRequest bits = parse_fault("die=5,plane=2,ber=1e-6");
   EXPECT_EQ(bits.rate, 1e-6);
   EXPECT_TRUE(bits.per_bit);
@@ -116,6 +118,43 @@ TEST(Faults, OnATrunkMeetOnlyWhatPasses) {
   EXPECT_GT(outside.totals["plane*.l1chip*.to_l2chip*.retransmissions"], 0);
   EXPECT_GT(outside.totals["plane*.l2chip*.to_l1chip*.retransmissions"], 0);
   EXPECT_EQ(outside.totals["plane*.l1chip*.to_die*.retransmissions"], 0);
+}
+
+double bandwidth(const std::vector<std::string>& faults) {
+  StudyStand stand;
+  stand.fabric.fault = faults;
+  studies::SimulatorCounts counts;
+  const studies::P2pPoint point{
+      .operation = "write", .distance = "inter-node", .bytes = Bytes{4096}, .volume = Bytes{4 << 20}};
+  return studies::measure_p2p(stand.context(), point, counts).bandwidth_GBps;
+}
+
+// 28 flits carry 512 B, at 28 GB/s a port.
+constexpr double kPort = 28 * 512.0 / 560.0;
+
+TEST(Faults, LeaveTheBandwidthOfWhatIsLeft) {
+  const double whole = bandwidth({});
+  EXPECT_GT(whole, 5 * kPort);  // the controller binds
+  const std::vector<std::string> planes = {"plane=0,kind=down", "plane=1,node=0,kind=down",
+                                           "plane=2,node=1,kind=down", "plane=3,die=0,kind=down"};
+  EXPECT_NEAR(bandwidth(planes), 3 * kPort, 0.05 * 3 * kPort);
+  std::vector<std::string> chips = planes;
+  for (int l2 = 1; l2 < 16; ++l2) chips.push_back("l2=" + std::to_string(l2) + ",kind=down");
+  EXPECT_NEAR(bandwidth(chips), 3 * kPort,
+              0.05 * 3 * kPort);  // one L2 chip for each plane is enough for one die
+  EXPECT_NEAR(bandwidth({"die=0,lanes=quarter"}), 7 * kPort / 4, 0.05 * 7 * kPort / 4);
+}
+
+TEST(Faults, TellWhatIsNotReachedAndWhatDoesNotFit) {
+  std::vector<std::string> all;
+  for (int plane = 0; plane < 7; ++plane)
+    all.push_back("plane=" + std::to_string(plane) + ",node=1,kind=down");
+  EXPECT_THAT(refusal([&] { bandwidth(all); }), HasSubstr("nothing is left between die 0 and die 16"));
+  const auto refused = [](const char* text) { return refusal([=] { parse_fault(text); }); };
+  EXPECT_THAT(refused("l2=5,kind=down,rate=0.1"), HasSubstr("stand without others"));
+  EXPECT_THAT(refused("l2=5,lanes=half,ber=0.1"), HasSubstr("stand without others"));
+  EXPECT_THAT(refused("l2=5,lanes=third"), HasSubstr("allowed: half, quarter"));
+  EXPECT_THAT(refusal([&] { bandwidth({"all,kind=down"}); }), HasSubstr("all cannot be down"));
 }
 
 }  // namespace
