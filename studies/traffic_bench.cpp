@@ -37,7 +37,6 @@ class Endpoint final : public sim::RemoteClient, public sim::RemoteTarget {
   ub::UbController& controller() { return controller_; }
   const std::vector<Arrival>& arrivals() const { return arrivals_; }
   const std::vector<TrafficMessage>& messages() const { return messages_; }
-  std::uint64_t completed_bytes() const { return completed_bytes_; }
 
   void begin(std::uint32_t generator) {
     generator_ = generator;
@@ -68,7 +67,6 @@ class Endpoint final : public sim::RemoteClient, public sim::RemoteTarget {
   }
 
   void completed(const sim::Completion& completion, Time at) override {
-    if (at >= setting_.warm_up && at < end_) completed_bytes_ += completion.bytes;
     if (--pending_[completion.tag] == 0) messages_[completion.tag].completed = at;
   }
   Time access(sim::Request& request, sim::Outcome& outcome) override {
@@ -101,7 +99,6 @@ class Endpoint final : public sim::RemoteClient, public sim::RemoteTarget {
   std::vector<TrafficMessage> messages_;
   std::vector<int> pending_;  // requests, by message
   std::vector<Arrival> arrivals_;
-  std::uint64_t completed_bytes_ = 0;
 };
 
 // The dies of a node in one queue: units of the controllers, then those of the generators.
@@ -169,11 +166,20 @@ TrafficReading run_traffic(const hw::Machine& machine, const TrafficCase& settin
       last = std::max(last, a.at);
     }
   }
+  // What is completed while measured was created a little earlier: by the least time that a message takes.
+  Time least = Time::never();
+  for (const Endpoint* die : dies) {
+    for (const TrafficMessage& m : die->messages()) {
+      if (m.completed != Time::never()) least = std::min(least, m.completed - m.created);
+    }
+  }
   std::uint64_t created = 0, completed = 0;
   for (std::size_t d = 0; d < dies.size(); ++d) {
-    completed += dies[d]->completed_bytes();
     for (std::size_t n = 0; n < dies[d]->messages().size(); ++n) {
       TrafficMessage message = dies[d]->messages()[n];
+      if (message.completed != Time::never() && message.completed >= setting.warm_up + least &&
+          message.completed < end + least)
+        completed += static_cast<std::uint64_t>(setting.bytes);
       if (message.created < setting.warm_up) continue;
       created += static_cast<std::uint64_t>(setting.bytes);
       if (message.completed != Time::never())

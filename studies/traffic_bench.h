@@ -34,7 +34,7 @@ struct TrafficMessage {
 struct TrafficReading {
   std::vector<TrafficMessage> messages;  // counted ones, by source and time
   double created_GBps = 0;               // of payload, per die, while measured
-  double accepted_GBps = 0;              // completed then, whenever created
+  double accepted_GBps = 0;  // the same of what was completed; the time is later by the least latency
   std::uint64_t events = 0, packet_hops = 0;
   Time simulated;
   bool complete = true;  // not interrupted

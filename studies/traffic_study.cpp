@@ -54,8 +54,8 @@ constexpr std::array kFields{
     Field{"operation", FieldType::text, "write or read"},
     Field{"message_bytes", FieldType::bytes, "of a message"},
     Field{"load", FieldType::number, "offered, as a share of what a die's ports carry", true},
-    Field{"accepted_load", FieldType::number, "completed while measured, as the same share", true},
     Field{"offered_GBps", FieldType::number, "payload created per die"},
+    Field{"accepted_load", FieldType::number, "completed while measured, as the same share", true},
     Field{"accepted_GBps", FieldType::number, "payload completed per die"},
     Field{"latency_us", FieldType::object,
           "from a message's creation to its last byte at the target (write) or back (read)", true, kLatency},
@@ -88,6 +88,8 @@ class TrafficRows {
     if (context.machine.topology.dies() < 2) throw InputError("run traffic: needs two dies or more");
     if (context.observers != nullptr)
       throw InputError("run traffic: --record, --timeline and --wave show dies at work; here are none");
+    if (context.statistics != nullptr)
+      throw InputError("run traffic: --stats counts what parts of a machine with dies do; here are none");
     if (!options.messages.empty())
       file_ = std::make_unique<OutputFile>(options.messages, OutputFile::Compression::by_name);
     if (file_) file_->write("pattern,load,source,destination,bytes,created_ns,arrived_ns,completed_ns\n");
@@ -111,6 +113,9 @@ class TrafficRows {
           result_.complete = false;
           return;
         }
+        if (reading.messages.empty())
+          throw InputError(
+              "run traffic: no message was created in the time that counts; allowed: a longer --duration");
         add_row(name, load, bounds, reading);
       }
     }
@@ -163,8 +168,8 @@ class TrafficRows {
          {"operation", options_.operation},
          {"message_bytes", options_.bytes.count},
          {"load", load},
-         {"accepted_load", reading.accepted_GBps / bounds.capacity_GBps},
          {"offered_GBps", reading.created_GBps},
+         {"accepted_load", reading.accepted_GBps / bounds.capacity_GBps},
          {"accepted_GBps", reading.accepted_GBps},
          {"latency_us", latencies(summarise(std::move(latency)))},
          {"completion_us", latencies(summarise(std::move(completion)))},
