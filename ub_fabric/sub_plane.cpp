@@ -211,9 +211,8 @@ SubPlane::Way SubPlane::route(unsigned chip, unsigned input, Hop& hop) {
   return {choose(chip, input, hop, network_->ways(chip, destination)), hop.lane()};
 }
 
-// A class has lane_pairs_ pairs of lanes; those of a detour's second part come after all of the first. What
-// makes no detour takes the second part's, where there are some, so that it may become one part of a way
-// only.
+// A class has lane_pairs_ pairs of lanes. Where there are detours, the classes of their second part come
+// after all of the first; packets that make none use those of the second part.
 SubPlane::Way SubPlane::route_with_classes(unsigned chip, unsigned input, Hop& hop) {
   const unsigned to_next_class = 2 * lane_pairs_;
   const bool two_parts = draws_chips(routing_) || network_->has_detours();

@@ -12,7 +12,7 @@ export const slug = text => text.toLowerCase().replace(/[^a-z0-9]+/g, '-');
 
 // An axis for the swept number.
 export function axisOfSweep(field, values) {
-  const log = spansMuch(values, 8);
+  const log = Math.max(...values) > 1 && spansMuch(values, 8); // shares stay as they are
   const bytes = field === 'bytes';
   return axis(field, { type: log ? 'log' : 'value', ...(log ? { logBase: 2, min: Math.min(...values), max: Math.max(...values) } : { scale: true, minInterval: 1 }),
     axisLabel: { hideOverlap: true, ...(bytes ? { formatter: sizeText } : {}) } });
