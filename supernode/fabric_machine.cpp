@@ -8,20 +8,6 @@
 #include "supernode/window_process.h"
 
 namespace cm384::supernode {
-namespace {
-
-template <class Inner>
-class ModuleInWindows final : public WindowModule {
- public:
-  explicit ModuleInWindows(Inner& inner) : WindowModule({&inner.queue()}), inner_(inner) {}
-
- private:
-  void run_window(Time, Time end) override { inner_.run_until(end); }
-  Inner& inner_;
-};
-
-}  // namespace
-
 struct FabricMachine::Parts {
   Parts(const hw::Machine& m, FabricMachineOptions o)
       : machine(m), options(std::move(o)), control(std::max(1u, 4 * options.threads), options.threads) {}
@@ -62,7 +48,7 @@ FabricMachine::FabricMachine(const hw::Machine& machine, FabricMachineOptions op
                                                             parts_->next_source++, parts_->options.seed,
                                                             network));
     parts_->planes.back()->set_workers(workers);
-    parts_->modules.push_back(std::make_unique<ModuleInWindows<ub::SubPlane>>(*parts_->planes.back()));
+    parts_->modules.push_back(std::make_unique<SingleModule<ub::SubPlane>>(*parts_->planes.back()));
     parts_->inner->add(*parts_->modules.back());
   }
 }
@@ -99,7 +85,7 @@ void FabricMachine::connect(ub::UbController& controller) {
 
 void FabricMachine::add(Module& module) {
   parts_->attached.push_back(&module);
-  parts_->modules.push_back(std::make_unique<ModuleInWindows<Module>>(module));
+  parts_->modules.push_back(std::make_unique<SingleModule<Module>>(module));
   parts_->outer->add(*parts_->modules.back());
 }
 

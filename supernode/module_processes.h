@@ -74,15 +74,4 @@ class PackageModule final : public WindowModule {
   Time step_;
 };
 
-// A sub-plane, or the CPU sockets.
-template <class Module>
-class SingleModule final : public WindowModule {
- public:
-  explicit SingleModule(Module& module) : WindowModule({&module.queue()}), module_(module) {}
-
- private:
-  void run_window(Time, Time end) override { module_.run_until(end); }
-  Module& module_;
-};
-
 }  // namespace cm384::supernode

@@ -91,6 +91,17 @@ class WindowModule : public sim::WakeListener {
   bool running_ = false;
 };
 
+// What has one queue and run_until(): a sub-plane, the CPU sockets.
+template <class Module>
+class SingleModule final : public WindowModule {
+ public:
+  explicit SingleModule(Module& module) : WindowModule({&module.queue()}), module_(module) {}
+
+ private:
+  void run_window(Time, Time end) override { module_.run_until(end); }
+  Module& module_;
+};
+
 class WindowProcess final : public sc_core::sc_module {
  public:
   // `phase`: 0 or that of sub-planes, in `control`, and below the window.
