@@ -25,7 +25,6 @@ class Endpoint final : public sim::RemoteClient, public sim::RemoteTarget {
       : setting_(setting),
         die_(die),
         queue_(queue),
-        unit_(unit),
         controller_(machine.parameters(), static_cast<ub::Endpoint>(die), queue, unit, machine.packets(),
                     machine.payloads()),
         end_(setting.warm_up + setting.measured) {
@@ -92,7 +91,7 @@ class Endpoint final : public sim::RemoteClient, public sim::RemoteTarget {
   const TrafficCase& setting_;
   int die_;
   sim::EventQueue& queue_;
-  std::uint32_t unit_, generator_ = 0;
+  std::uint32_t generator_ = 0;
   ub::UbController controller_;
   Time end_;
   std::uint64_t draws_ = 0;

@@ -62,7 +62,6 @@ class LinkLoads {
     }
   }
   double of(unsigned link) const { return of_link_[link]; }
-  void add_to_link(unsigned link, double bytes) { of_link_[link] += bytes; }
 
  private:
   const ub::Network& network_;

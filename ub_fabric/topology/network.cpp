@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
 #include "hw/error.h"
 #include "ub_fabric/topology/circles.h"
