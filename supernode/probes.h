@@ -1,8 +1,8 @@
 // Where tools listen to the whole machine. A probe that nobody listens to costs nothing: transactions are
-// told once Supernode::trace_transactions() was called, packets once trace_links() was, launches always (two
+// told once Supernode::follow_transactions() was called, packets once trace_links() was, launches always (two
 // a launch and die).
 //
-//     supernode.trace_transactions();
+//     supernode.follow_transactions();
 //     supernode.probes().transaction_begun.attach(&recorder, [](void* self, const npu::TransactionBegun& t) {
 //       static_cast<Recorder*>(self)->begin(t);
 //     });

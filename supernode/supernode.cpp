@@ -301,13 +301,6 @@ void Supernode::keep_log(npu::TraceLog& log) {
   log_idle();
 }
 
-void Supernode::trace_transactions() {
-  use_one_thread();
-  for (const auto& die : parts_->dies) {
-    if (die) die->trace();
-  }
-}
-
 void Supernode::kernel_output(int die, int core, std::string_view text) {
   tell(die, [this, die, core, printed = std::string(text)] {
     if (options_.output) {

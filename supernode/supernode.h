@@ -109,12 +109,10 @@ class Supernode final : private npu::DieListener {
 
   // What listeners attach to; see probes.h.
   Probes& probes() { return probes_; }
-  // From now on transactions are told, and the two that each may have waited for.
-  void trace_transactions();
   // From now on all that is needed to find out what each transaction waited for is written into the log.
   // Before the first launch.
   void keep_log(npu::TraceLog& log);
-  // From now on transactions are told without dependencies, and when their requests arrive.
+  // From now on transactions are told, and when their requests arrive.
   void follow_transactions();
   // From now on every packet on every link, or on those chosen, is told. Takes the place of other link
   // observers; a second call does nothing.

@@ -33,66 +33,39 @@ constexpr HazardSpace kSpace{kPipeNames, kBufferNames, kFixpipeAt + kFixpipeByte
 
 }  // namespace
 
-// Missing flags are always reported: what a cube core computes without one would be right here and wrong on
-// the part.
-struct Aic::State final : PipeSet {
-  State(std::uint16_t core_number, const hw::CubeCore& cube, const hw::Mte& mte, const Clock& core_clock,
-        CoreSocket& die);
-
-  bool copies(const PipeInstruction& in) const override {
-    return in.instruction_class == CM384_CLASS_MTE || in.operation == CM384_CUBE_FIX;
-  }
-  void start_work(int pipe, QueuedInstruction& entry) override;
-  MteCopy prepare_copy(int pipe, const QueuedInstruction& entry) override;
-  MteCopy l1_copy(int pipe, const QueuedInstruction& entry);
-  MteCopy fixpipe_copy(const QueuedInstruction& entry);
-  std::int64_t start_load(const PipeInstruction& in, int pipe);
-  std::int64_t start_mmad(const PipeInstruction& in);
-  void touch(int pipe, std::uint32_t offset, std::uint32_t bytes, bool write, std::uint64_t pc) {
-    hazards->access(pipe, offset, bytes, write, pc);
-  }
-
-  const hw::CubeCore parameters;
-  AicStatistics statistics;
-  const MteTiming read_timing, write_timing;
-  MteTiming fix_timing;
-  CubeBuffers buffers;
-  LocalBuffer fix_result{kL0cBytes};  // rows on their way through the fixpipe
-  MteEngine mte2, mte3, fix;
-};
-
-Aic::State::State(std::uint16_t core_number, const hw::CubeCore& cube, const hw::Mte& mte,
-                  const Clock& core_clock, CoreSocket& die)
+Aic::Aic(std::uint16_t core_number, const hw::CubeCore& cube, const hw::Mte& mte, const Clock& core_clock,
+         CoreSocket& die, bool elides_polls)
     : PipeSet(core_number, "a cube core", kSpace, static_cast<std::uint32_t>(cube.queue_depth), core_clock,
-              die, statistics),
-      parameters(cube),
-      read_timing(mte_timing(core_clock, mte.read_instruction_overhead, mte.read_request_interval,
-                             mte.local_read_window, mte.remote_reads)),
-      write_timing(mte_timing(core_clock, mte.write_instruction_overhead, mte.write_request_interval,
-                              mte.local_write_window, mte.remote_writes, mte.remote_partial_write)),
-      fix_timing(mte_timing(core_clock, mte.write_instruction_overhead, 1.0, mte.local_write_window,
-                            mte.remote_writes, mte.remote_partial_write)),
-      mte2(true, core_number, kEngine0, 0, read_timing, die, buffers.l1,
-           {statistics.mte2_busy_ps, statistics.local_requests, statistics.remote_requests,
-            statistics.read_bytes, statistics.window_full, statistics.merged_writes}),
-      mte3(false, core_number, kEngine1, kEngineTags, write_timing, die, buffers.l1,
-           {statistics.mte3_busy_ps, statistics.local_requests, statistics.remote_requests,
-            statistics.mte3_bytes, statistics.window_full, statistics.merged_writes}),
-      fix(false, core_number, kEngine2, 2 * kEngineTags, fix_timing, die, fix_result,
-          {statistics.fix_busy_ps, statistics.local_requests, statistics.remote_requests,
-           statistics.fix_bytes, statistics.window_full, statistics.merged_writes}) {
-  fix_timing.sector_ps = mte_timing(core_clock, 0, 128.0 / cube.fixpipe_bytes_per_cycle, 0_B, 0).interval_ps;
-  add_engine(kCubeMte2, mte2, kEngine0);
-  add_engine(kCubeMte3, mte3, kEngine1);
-  add_engine(kCubeFix, fix, kEngine2);
+              die, statistics_),
+      parameters_(cube),
+      read_timing_(mte_timing(core_clock, mte.read_instruction_overhead, mte.read_request_interval,
+                              mte.local_read_window, mte.remote_reads)),
+      write_timing_(mte_timing(core_clock, mte.write_instruction_overhead, mte.write_request_interval,
+                               mte.local_write_window, mte.remote_writes, mte.remote_partial_write)),
+      fix_timing_(mte_timing(core_clock, mte.write_instruction_overhead, 1.0, mte.local_write_window,
+                             mte.remote_writes, mte.remote_partial_write)),
+      mte2_(true, core_number, kEngine0, 0, read_timing_, die, buffers_.l1,
+            {statistics_.mte2_busy_ps, statistics_.local_requests, statistics_.remote_requests,
+             statistics_.read_bytes, statistics_.window_full, statistics_.merged_writes}),
+      mte3_(false, core_number, kEngine1, kEngineTags, write_timing_, die, buffers_.l1,
+            {statistics_.mte3_busy_ps, statistics_.local_requests, statistics_.remote_requests,
+             statistics_.mte3_bytes, statistics_.window_full, statistics_.merged_writes}),
+      fix_(false, core_number, kEngine2, 2 * kEngineTags, fix_timing_, die, fix_result_,
+           {statistics_.fix_busy_ps, statistics_.local_requests, statistics_.remote_requests,
+            statistics_.fix_bytes, statistics_.window_full, statistics_.merged_writes}) {
+  fix_timing_.sector_ps = mte_timing(core_clock, 0, 128.0 / cube.fixpipe_bytes_per_cycle, 0_B, 0).interval_ps;
+  add_engine(kCubeMte2, mte2_, kEngine0);
+  add_engine(kCubeMte3, mte3_, kEngine1);
+  add_engine(kCubeFix, fix_, kEngine2);
   setup[kCubeMte2] = mte.read_setup;
   setup[kCubeMte3] = setup[kCubeFix] = mte.write_setup;
-  for (int p = 1; p < kCubePipes; ++p) wait_cycles[p] = &statistics.wait_cycles[p];
-  waits = statistics.waits.data();
+  for (int p = 1; p < kCubePipes; ++p) wait_cycles[p] = &statistics_.wait_cycles[p];
+  waits = statistics_.waits.data();
   set_hazards(true);
+  elide_polls = elides_polls;
 }
 
-void Aic::State::start_work(int pipe, QueuedInstruction& entry) {
+void Aic::start_work(int pipe, QueuedInstruction& entry) {
   const PipeInstruction& in = entry.instruction;
   PipeQueue& q = queue[pipe];
   hazards->started(pipe);
@@ -101,53 +74,53 @@ void Aic::State::start_work(int pipe, QueuedInstruction& entry) {
   const std::int64_t start = std::max(entry.cycle, own);
   const std::int64_t cycles = pipe == kCubeM ? start_mmad(in) : start_load(in, pipe);
   q.unit_free = start + cycles;
-  q.unit_complete = std::max(q.unit_complete, q.unit_free + (pipe == kCubeM ? 0 : parameters.load_latency));
+  q.unit_complete = std::max(q.unit_complete, q.unit_free + (pipe == kCubeM ? 0 : parameters_.load_latency));
   step(PipeStep::Kind::work, pipe, entry, own, start, q.unit_free, start);
   q.ready = pipe == kCubeFix ? q.unit_complete : start + 1;
   leave(pipe, start);
 }
 
-std::int64_t Aic::State::start_load(const PipeInstruction& in, int pipe) {
+std::int64_t Aic::start_load(const PipeInstruction& in, int pipe) {
   const CubeLoad load = decode_cube_load(in);
   struct Way {
     std::uint32_t begin;
     int rate;
   };
-  const int table = parameters.table_bytes_per_cycle;
-  const Way ways[] = {{kL0aAt, parameters.l0a_bytes_per_cycle},
-                      {kL0bAt, parameters.l0b_bytes_per_cycle},
-                      {kL0bAt, parameters.l0b_bytes_per_cycle},
+  const int table = parameters_.table_bytes_per_cycle;
+  const Way ways[] = {{kL0aAt, parameters_.l0a_bytes_per_cycle},
+                      {kL0bAt, parameters_.l0b_bytes_per_cycle},
+                      {kL0bAt, parameters_.l0b_bytes_per_cycle},
                       {kBiasAt, table},
                       {kFixpipeAt, table}};
   const Way& way = ways[load.operation];
   touch(pipe, load.l1, load.l1_bytes(), false, in.pc);
   touch(pipe, way.begin + load.destination, load.bytes, true, in.pc);
-  perform(load, buffers);
+  perform(load, buffers_);
   const std::int64_t cycles = (load.bytes + way.rate - 1) / way.rate;
-  ++statistics.loads;
-  statistics.load_cycles += static_cast<std::uint64_t>(cycles);
+  ++statistics_.loads;
+  statistics_.load_cycles += static_cast<std::uint64_t>(cycles);
   return cycles;
 }
 
 // ascend-facts A5: 6 + ceil(m / 16) * ceil(k / c0) * ceil(n / 16).
-std::int64_t Aic::State::start_mmad(const PipeInstruction& in) {
+std::int64_t Aic::start_mmad(const PipeInstruction& in) {
   const Mmad mmad = decode_mmad(in);
   touch(kCubeM, kL0aAt + mmad.l0a, mmad.a_bytes(), false, in.pc);
   touch(kCubeM, kL0bAt + mmad.l0b, mmad.b_bytes(), false, in.pc);
   if (mmad.start == 1) touch(kCubeM, kL0cAt + mmad.l0c, mmad.c_bytes(), false, in.pc);
   if (mmad.start == 2) touch(kCubeM, kBiasAt + mmad.bias, mmad.n * 4, false, in.pc);
   touch(kCubeM, kL0cAt + mmad.l0c, mmad.c_bytes(), true, in.pc);
-  perform(mmad, buffers);
-  const std::int64_t passes = in.type == CM384_CUBE_F32 ? parameters.mmad_f32_passes : 1;
+  perform(mmad, buffers_);
+  const std::int64_t passes = in.type == CM384_CUBE_F32 ? parameters_.mmad_f32_passes : 1;
   const std::int64_t cycles =
-      parameters.mmad_setup + std::int64_t{mmad.m_blocks()} * mmad.k_blocks() * mmad.n_blocks() * passes;
-  ++statistics.mmads;
-  statistics.multiply_adds += std::uint64_t{mmad.m} * mmad.n * mmad.k;
-  statistics.mmad_cycles += static_cast<std::uint64_t>(cycles);
+      parameters_.mmad_setup + std::int64_t{mmad.m_blocks()} * mmad.k_blocks() * mmad.n_blocks() * passes;
+  ++statistics_.mmads;
+  statistics_.multiply_adds += std::uint64_t{mmad.m} * mmad.n * mmad.k;
+  statistics_.mmad_cycles += static_cast<std::uint64_t>(cycles);
   return cycles;
 }
 
-MteCopy Aic::State::prepare_copy(int pipe, const QueuedInstruction& entry) {
+MteCopy Aic::prepare_copy(int pipe, const QueuedInstruction& entry) {
   hazards->begin_access(pipe);
   const MteCopy copy = pipe == kCubeFix ? fixpipe_copy(entry) : l1_copy(pipe, entry);
   if (!cm384_is_gm(copy.gm))
@@ -155,7 +128,7 @@ MteCopy Aic::State::prepare_copy(int pipe, const QueuedInstruction& entry) {
   return copy;
 }
 
-MteCopy Aic::State::l1_copy(int pipe, const QueuedInstruction& entry) {
+MteCopy Aic::l1_copy(int pipe, const QueuedInstruction& entry) {
   const PipeInstruction& in = entry.instruction;
   const bool reads = pipe == kCubeMte2;
   const bool nd2nz = in.operation == CM384_MTE_GM_TO_L1_ND2NZ;
@@ -192,17 +165,17 @@ MteCopy Aic::State::l1_copy(int pipe, const QueuedInstruction& entry) {
                              c.burst_bytes, local));
   c.local = static_cast<std::uint32_t>(local);
   touch(pipe, c.local, static_cast<std::uint32_t>(span), reads, in.pc);
-  ++(reads ? statistics.mte2_instructions : statistics.mte3_instructions);
+  ++(reads ? statistics_.mte2_instructions : statistics_.mte3_instructions);
   return c;
 }
 
-MteCopy Aic::State::fixpipe_copy(const QueuedInstruction& entry) {
+MteCopy Aic::fixpipe_copy(const QueuedInstruction& entry) {
   const PipeInstruction& in = entry.instruction;
   const FixpipeCopy f = decode_fixpipe(in);
   touch(kCubeFix, kL0cAt + f.l0c, f.c_bytes(), false, in.pc);
   if (f.operation == CM384_FIX_S32_TO_F16_VECTOR)
     touch(kCubeFix, kFixpipeAt + f.scales, f.n * 4, false, in.pc);
-  perform(f, buffers, fix_result);
+  perform(f, buffers_, fix_result_);
   const std::uint32_t row_bytes = f.n * f.element_bytes();
   MteCopy c;
   c.gm = in.a;
@@ -213,96 +186,41 @@ MteCopy Aic::State::fixpipe_copy(const QueuedInstruction& entry) {
   c.operation = sim::Operation::write;
   c.allocate = entry.allocate;
   c.pc = in.pc;
-  ++statistics.fix_instructions;
+  ++statistics_.fix_instructions;
   return c;
 }
 
-Aic::Aic(std::uint16_t core, const hw::CubeCore& cube, const hw::Mte& mte, const Clock& core_clock,
-         CoreSocket& socket, bool elide_polls)
-    : state_(std::make_unique<State>(core, cube, mte, core_clock, socket)) {
-  state_->elide_polls = elide_polls;
-}
-Aic::~Aic() = default;
-
 IssueAnswer Aic::issue(const PipeInstruction& in, std::int64_t cycle) {
-  State& s = *state_;
-  s.unpark();
+  unpark();
   switch (in.instruction_class) {
     case CM384_CLASS_SYNC:
-      return s.issue_sync(in, cycle);
+      return issue_sync(in, cycle);
     case CM384_CLASS_MTE:
       if (in.operation < CM384_MTE_GM_TO_L1 || in.operation > CM384_MTE_L1_TO_GM)
         fault(in.pc, "no such MTE operation on a cube core");
-      return s.push(in.operation == CM384_MTE_L1_TO_GM ? kCubeMte3 : kCubeMte2, in, cycle);
+      return push(in.operation == CM384_MTE_L1_TO_GM ? kCubeMte3 : kCubeMte2, in, cycle);
     case CM384_CLASS_CUBE:
       if (in.operation > CM384_CUBE_FIX) fault(in.pc, "no such cube operation");
-      return s.push(in.operation == CM384_CUBE_MMAD                                             ? kCubeM
-                    : in.operation == CM384_CUBE_FIX || in.operation == CM384_CUBE_LOAD_FIXPIPE ? kCubeFix
-                                                                                                : kCubeMte1,
-                    in, cycle);
+      return push(in.operation == CM384_CUBE_MMAD                                             ? kCubeM
+                  : in.operation == CM384_CUBE_FIX || in.operation == CM384_CUBE_LOAD_FIXPIPE ? kCubeFix
+                                                                                              : kCubeMte1,
+                  in, cycle);
     default:
       fault(in.pc, "a cube core has no such class of pipe instructions");
   }
 }
 
-IssueAnswer Aic::drain(std::int64_t cycle) {
-  return state_->wait_all(cycle);
+bool Aic::copies(const PipeInstruction& in) const {
+  return in.instruction_class == CM384_CLASS_MTE || in.operation == CM384_CUBE_FIX;
 }
-void Aic::handle(std::uint32_t what, std::uint64_t argument, Time now) {
-  state_->handle(what, argument, now);
-}
-void Aic::completed(const sim::Completion& completion, Time now) {
-  state_->completed(completion, now);
-}
-void Aic::watched_write(Time at) {
-  state_->watched_write(at);
-}
-void Aic::cross_core_flag(std::uint32_t flag, int count, Time at) {
-  state_->cross_core_flag(flag, count, at);
-}
-void Aic::reset() {
-  state_->reset();
-}
-void Aic::add_observer(PipeObserver& observer) {
-  state_->observers.push_back(&observer);
-}
-void Aic::mark_phase(std::uint32_t phase, std::int64_t cycle) const {
-  for (PipeObserver* o : state_->observers) o->phase(phase, cycle);
-}
-void Aic::copy(int pipe, const MteCopy& copy, Time ready) {
-  state_->engine[pipe]->start(copy, ready);
-}
+
 void Aic::forget_values() {
-  state_->buffers.l1.set_payload(0, kL1Bytes, true);
-  state_->fix_result.set_payload(0, kL0cBytes, true);
-}
-std::string Aic::waiting_for(const PlaceText& place) const {
-  return state_->waiting_for(place);
-}
-Standstill Aic::standstill() const {
-  return state_->standstill();
-}
-Aic::Places Aic::places() const {
-  return state_->places();
-}
-void Aic::prefetch(int stage) const {
-  state_->prefetch(stage);
-}
-void Aic::prefetch_engine(std::uint32_t which, int stage) const {
-  state_->prefetch_engine(which, stage);
-}
-void Aic::prefetch_completion(std::uint32_t tag) const {
-  state_->prefetch_completion(tag);
-}
-CubeBuffers& Aic::buffers() {
-  return state_->buffers;
-}
-const AicStatistics& Aic::statistics() const {
-  return state_->statistics;
+  buffers_.l1.set_payload(0, kL1Bytes, true);
+  fix_result_.set_payload(0, kL0cBytes, true);
 }
 
 void Aic::declare_statistics(sim::Statistics& to, const sim::StatisticPath& at) const {
-  const AicStatistics& s = state_->statistics;
+  const AicStatistics& s = statistics_;
   const auto m = at.part("m"), mte1 = at.part("mte1"), mte2 = at.part("mte2"), fix = at.part("fix"),
              mte3 = at.part("mte3");
   to.declare(m, "instructions", "instructions", "MMADs started", s.mmads);

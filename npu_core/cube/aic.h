@@ -3,13 +3,12 @@
 #pragma once
 
 #include <array>
-#include <memory>
 
 #include "hw/parameters/cube_core.h"
 #include "hw/parameters/vector_core.h"
 #include "npu_core/core_socket.h"
 #include "npu_core/cube/cube_buffers.h"
-#include "npu_core/pipes/core_pipes.h"
+#include "npu_core/pipes/mte_engine.h"
 #include "npu_core/pipes/pipe_set.h"
 
 namespace cm384::npu {
@@ -36,38 +35,40 @@ struct AicStatistics : PipeStatistics {
   std::array<PipeWaits, kCubePipes> waits{};            // idle cycles of those, by the pipe waited for
 };
 
-class Aic final : public CorePipes {
+// Missing flags are always reported: what a cube core computes without one would be right here and wrong on
+// the part.
+class Aic final : public PipeSet {
  public:
-  Aic(std::uint16_t core, const hw::CubeCore& cube, const hw::Mte& mte, const Clock& core_clock,
-      CoreSocket& socket, bool elide_polls);
-  ~Aic() override;
+  Aic(std::uint16_t core_number, const hw::CubeCore& cube, const hw::Mte& mte, const Clock& core_clock,
+      CoreSocket& die, bool elides_polls);
 
   // Instructions of class SYNC, MTE or CUBE.
   IssueAnswer issue(const PipeInstruction& instruction, std::int64_t cycle) override;
-  IssueAnswer drain(std::int64_t cycle) override;
-  void handle(std::uint32_t what, std::uint64_t argument, Time now) override;
-  void completed(const sim::Completion& completion, Time now) override;
-  void watched_write(Time at) override;
-  void cross_core_flag(std::uint32_t flag, int count, Time at) override;
-  void reset() override;
-  void add_observer(PipeObserver& observer) override;
-  void mark_phase(std::uint32_t phase, std::int64_t cycle) const override;
-  void copy(int pipe, const MteCopy& copy, Time ready) override;
   void forget_values() override;
-  std::string waiting_for(const PlaceText& place) const override;
-  Standstill standstill() const override;
-  Places places() const override;
-  void prefetch(int stage) const override;
-  void prefetch_engine(std::uint32_t which, int stage) const override;
-  void prefetch_completion(std::uint32_t tag) const override;
   void declare_statistics(sim::Statistics& to, const sim::StatisticPath& at) const override;
 
-  CubeBuffers& buffers();
-  const AicStatistics& statistics() const;
+  CubeBuffers& buffers() { return buffers_; }
+  const AicStatistics& statistics() const { return statistics_; }
 
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  bool copies(const PipeInstruction& in) const override;
+  void start_work(int pipe, QueuedInstruction& entry) override;
+  MteCopy prepare_copy(int pipe, const QueuedInstruction& entry) override;
+  MteCopy l1_copy(int pipe, const QueuedInstruction& entry);
+  MteCopy fixpipe_copy(const QueuedInstruction& entry);
+  std::int64_t start_load(const PipeInstruction& in, int pipe);
+  std::int64_t start_mmad(const PipeInstruction& in);
+  void touch(int pipe, std::uint32_t offset, std::uint32_t bytes, bool write, std::uint64_t pc) {
+    hazards->access(pipe, offset, bytes, write, pc);
+  }
+
+  const hw::CubeCore parameters_;
+  AicStatistics statistics_;
+  const MteTiming read_timing_, write_timing_;
+  MteTiming fix_timing_;
+  CubeBuffers buffers_;
+  LocalBuffer fix_result_{kL0cBytes};  // rows on their way through the fixpipe
+  MteEngine mte2_, mte3_, fix_;
 };
 
 }  // namespace cm384::npu

@@ -29,7 +29,6 @@ std::uint16_t DevicePort::requester() const {
 Time DevicePort::read(std::uint64_t offset, std::byte* into, std::uint32_t bytes, sim::TagMask& tags,
                       bool allocate) {
   tags = die_.store().read(offset, into, bytes);
-  die_.read_by_device(offset);
   return die_.memory().access({offset, bytes, false, allocate, requester(), now()});
 }
 

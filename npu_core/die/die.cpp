@@ -33,7 +33,7 @@ Die::Die(int number, const DieParameters& parameters, const DieOptions& options,
       watches_(static_cast<std::size_t>(parameters.die.aiv)),
       options_(options),
       devices_(*this) {
-  const auto tables = Aiv::tables(parameters.vector, parameters.mte, clock_);
+  const auto tables = std::make_shared<const AivTables>(parameters.vector, parameters.mte, clock_);
   for (int n = 0; n < parameters.die.aiv; ++n) {
     auto aiv = std::make_unique<Aiv>(static_cast<std::uint16_t>(n), parameters.vector, parameters.mte, clock_,
                                      *this, tables);
@@ -41,7 +41,6 @@ Die::Die(int number, const DieParameters& parameters, const DieOptions& options,
     add_core(std::move(aiv));
   }
   if (options.cube_cores) make_cube_cores();
-  if (options.causality) trace();
 }
 
 Die::~Die() = default;
@@ -188,21 +187,7 @@ void Die::written(std::uint64_t offset, std::uint64_t bytes) {
   devices_.written(offset, bytes);
 }
 
-// What a core writes carries on what it had seen; one that has seen nothing leaves the rest of the line's
-// cause.
-void Die::written_by(const LocalAccess& access) {
-  if (tracer_) tracer_->written(access.core, access.offset, access.bytes, now());
-  if (!traces_) return;
-  if (const auto cause = causes_[access.core].foreign) store_.set_last_writer(access.offset, cause);
-}
-
-void Die::read_by_device(std::uint64_t offset) {
-  if (!traces_) return;
-  if (const auto writer = store_.last_writer(offset)) causes_.back().foreign = writer;
-}
-
 void Die::written_by_device(std::uint64_t offset, std::uint64_t bytes, sim::TransactionId transaction) {
-  if (traces_ && transaction != 0) store_.set_last_writer(offset, transaction);
   if (tracer_) tracer_->written_by_device(offset, transaction, now());
   written(offset, bytes);
 }
@@ -211,14 +196,11 @@ Time Die::access(const LocalAccess& access, std::byte* bytes, sim::TagMask& tags
   check(access);
   if (access.write) {
     store_.write(access.offset, bytes, access.bytes, tags);
-    if (traces_ || tracer_) written_by(access);
+    if (tracer_) tracer_->written(access.core, access.offset, access.bytes, now());
     written(access.offset, access.bytes);
   } else {
     tags = store_.read(access.offset, bytes, access.bytes);
     if (tracer_) tracer_->read(access.core, access.offset);
-    if (traces_) {
-      if (const auto writer = store_.last_writer(access.offset)) causes_[access.core].foreign = writer;
-    }
   }
   return memory_.access({access.offset, access.bytes, access.write, access.allocate, access.core, access.at});
 }
@@ -240,7 +222,7 @@ Time Die::private_access(const LocalAccess& access) {
 Time Die::atomic_add(const LocalAccess& access, const std::byte* bytes, bool floating) {
   check(access);
   store_.atomic_add(access.offset, bytes, access.bytes, 0, floating, nullptr);
-  if (traces_ || tracer_) written_by(access);
+  if (tracer_) tracer_->written(access.core, access.offset, access.bytes, now());
   written(access.offset, access.bytes);
   return memory_.atomic_add({access.offset, access.bytes, true, access.allocate, access.core, access.at});
 }
@@ -253,13 +235,6 @@ void Die::submit(const sim::Request& request) {
     throw MachineError(
         fmt::format("die {}: access to {:#x}, but the die stands alone", number_, request.address));
   port_->submit(request);
-}
-
-void Die::trace() {
-  if (traces_) return;
-  traces_ = follows_ = true;
-  store_.enable_last_writer();
-  causes_.resize(cores_.size() + 1);
 }
 
 void Die::keep_log(TraceLog& log) {
@@ -290,41 +265,26 @@ sim::TransactionId Die::new_copy(const TransactionStart& start, const CopyStart&
 }
 
 void Die::tell_begun(std::uint16_t core, sim::TransactionId id, const TransactionStart& start) {
-  TransactionBegun begun{id,
-                         0,
-                         0,
-                         start.address,
-                         start.bytes,
-                         number_,
-                         core,
-                         start.operation,
-                         now(),
-                         start.burst_bytes,
-                         start.bursts,
-                         start.stride,
-                         start.allocate,
-                         false,
-                         start.engine,
-                         {}};
-  if (traces_) {
-    Causes& causes = causes_of(core);
-    std::erase_if(causes.ahead, [&](const TransactionCompleted& t) {
-      if (t.at > now()) return false;
-      if (causes.previous.at <= t.at) causes.previous = t;
-      return true;
-    });
-    begun.depends_on = causes.foreign;
-    begun.previous = causes.previous.id;
-  }
+  const TransactionBegun begun{id,
+                               start.address,
+                               start.bytes,
+                               number_,
+                               core,
+                               start.operation,
+                               now(),
+                               start.burst_bytes,
+                               start.bursts,
+                               start.stride,
+                               start.allocate,
+                               false,
+                               start.engine,
+                               {}};
   listener_.transaction_begun(begun);
 }
 
 void Die::transaction_completed(std::uint16_t core, sim::TransactionId transaction, Time at) {
   if (tracer_) tracer_->completed(core, transaction, at);
-  if (!follows_) return;
-  const TransactionCompleted done{transaction, number_, core, at};
-  if (traces_) causes_of(core).ahead.push_back(done);
-  listener_.transaction_completed(done);
+  if (follows_) listener_.transaction_completed({transaction, number_, core, at});
 }
 
 void Die::completed(const sim::Completion& completion, Time at) {
@@ -338,7 +298,6 @@ void Die::completed(const sim::Completion& completion, Time at) {
 
 void Die::arrived(const sim::Request& request) {
   if (tracer_) tracer_->arrived(request.transaction, request.address, request.bytes, request.at);
-  if (traces_) store_.set_last_writer(request.address, request.transaction);
   if (follows_) listener_.transaction_arrived(request.transaction, number_, request.bytes, request.at);
 }
 

@@ -45,7 +45,6 @@ struct DieParameters {
 
 struct DieOptions {
   AivOptions aiv;
-  bool causality = false;   // Die::trace() from the start
   bool cube_cores = false;  // from the start; else they come with the first launch that uses one
 };
 
@@ -128,9 +127,6 @@ class Die final : public CoreSocket, public sim::RemoteClient, public sim::Remot
   // launch that all stand still like it; -1: none.
   int stuck_core(Time time) const;
 
-  // From now on tells the listener of transactions and keeps who wrote a line last, to say what they depend
-  // on.
-  void trace();
   // From now on writes into the log what tells who waited for whom. Before the first launch.
   void keep_log(TraceLog& log);
   // From now on tells the listener of transactions and of the arrival of their requests.
@@ -146,7 +142,6 @@ class Die final : public CoreSocket, public sim::RemoteClient, public sim::Remot
   sim::TransactionId new_copy(const TransactionStart& start, const CopyStart& copy);
   void start_block(const BlockStart& block);
   void written(std::uint64_t offset, std::uint64_t bytes);
-  void read_by_device(std::uint64_t offset);
   void written_by_device(std::uint64_t offset, std::uint64_t bytes, sim::TransactionId transaction);
   std::uint64_t private_offset(std::uint16_t core, std::uint64_t address, bool instruction) const;
   Time private_access(const LocalAccess& access);
@@ -182,14 +177,6 @@ class Die final : public CoreSocket, public sim::RemoteClient, public sim::Remot
       0xffff;  // `what` of a core's scalar unit; below it are the Aiv's
   static constexpr std::uint32_t kFlagArrives = 0xfffe;
 
-  // What a core's next transaction may depend on.
-  struct Causes {
-    sim::TransactionId foreign = 0;           // the last one from outside whose data it read
-    TransactionCompleted previous;            // its own last one that was complete
-    std::vector<TransactionCompleted> ahead;  // complete at times to come
-  };
-
-  Causes& causes_of(std::uint16_t core) { return causes_[std::min<std::size_t>(core, cores_.size())]; }
   // The cores a launch names, as numbers of the die: vector cores first, then cube cores.
   std::vector<std::uint16_t> cores_of(const LaunchRequest& request) const;
   void trace_cores(std::size_t first);
@@ -200,7 +187,6 @@ class Die final : public CoreSocket, public sim::RemoteClient, public sim::Remot
   static BlockIdentity identity(const BlockStart& block);
   void make_cube_cores();
   void add_core(std::unique_ptr<CorePipes> pipes);
-  void written_by(const LocalAccess& access);
   void arrived(const sim::Request& request);
   void check(const LocalAccess& access) const;
   int external_port(std::uint64_t offset) const;
@@ -224,10 +210,9 @@ class Die final : public CoreSocket, public sim::RemoteClient, public sim::Remot
   std::vector<Arrivals> group_arrivals_;
   const DieOptions options_;
   sim::TransactionId last_transaction_ = 0;
-  bool follows_ = false, traces_ = false;
+  bool follows_ = false;
   BlockRunner* runner_ = nullptr;
   std::unique_ptr<DieTracer> tracer_;  // while a log is kept
-  std::vector<Causes> causes_;         // of each core and of the SDMA engine, while tracing
   Devices devices_;
 };
 

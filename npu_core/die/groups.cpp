@@ -18,8 +18,6 @@ void Die::make_cube_cores() {
   }
   watches_.resize(cores_.size());
   group_arrivals_.resize(static_cast<std::size_t>(parameters_.die.aic));
-  // The SDMA engine's stands behind those of the cores.
-  if (traces_) causes_.insert(causes_.end() - 1, static_cast<std::size_t>(parameters_.die.aic), Causes{});
   if (tracer_) trace_cores(first);
 }
 

@@ -69,11 +69,6 @@ struct Dependency {
 // request leaves.
 struct TransactionBegun {
   sim::TransactionId id = 0;
-  // Data from outside: the last foreign transaction whose data the core had asked for before. What other
-  // cores of the die wrote carries on what they had seen. 0: none.
-  sim::TransactionId depends_on = 0;
-  // The core's own: the last one that was complete. 0: none.
-  sim::TransactionId previous = 0;
   std::uint64_t address = 0;  // global, of the first byte
   std::uint64_t bytes = 0;    // of the instruction
   int die = 0;
@@ -130,7 +125,7 @@ class DieListener {
  public:
   virtual void launch_started(int /*die*/, const LaunchRecord& /*record*/) {}
   virtual void launch_finished(int die, const LaunchRecord& record) = 0;
-  // Only of a die that traces.
+  // Only of a die that is followed.
   virtual void transaction_begun(const TransactionBegun&) {}
   virtual void transaction_completed(const TransactionCompleted&) {}
   // An entry of a stream has completed.

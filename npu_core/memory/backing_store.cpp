@@ -260,28 +260,11 @@ void BackingStore::clear() {
   pages_.clear();
   lines_.clear();
   pairs_.clear();
-  last_writers_.clear();
-}
-
-void BackingStore::set_last_writer(std::uint64_t offset, sim::TransactionId writer) {
-  if (!keep_last_writer_) return;
-  const auto page = static_cast<std::size_t>(&touch(offset) - pages_.data());
-  if (last_writers_.size() < (page + 1) * kLinesPerPage) last_writers_.resize(pages_.size() * kLinesPerPage);
-  last_writers_[page * kLinesPerPage + (offset % kPageBytes) / kLineBytes] = writer;
-}
-
-sim::TransactionId BackingStore::last_writer(std::uint64_t offset) const {
-  const Page* page = find(offset);
-  if (page == nullptr) return 0;
-  const auto index =
-      static_cast<std::size_t>(page - pages_.data()) * kLinesPerPage + (offset % kPageBytes) / kLineBytes;
-  return index < last_writers_.size() ? last_writers_[index] : 0;
 }
 
 std::uint64_t BackingStore::footprint() const {
   std::uint64_t bytes = sizeof(*this) + directory_.capacity() * sizeof(directory_[0]) +
-                        pages_.capacity() * sizeof(Page) + lines_.footprint() + pairs_.footprint() +
-                        last_writers_.capacity() * sizeof(sim::TransactionId);
+                        pages_.capacity() * sizeof(Page) + lines_.footprint() + pairs_.footprint();
   for (const auto& leaf : directory_) {
     if (!leaf) continue;
     bytes += sizeof(Leaf);

@@ -60,12 +60,6 @@ class BackingStore {
   // Forgets everything: all bytes 0 and plain.
   void clear();
 
-  // Causality for replay by dependency: who wrote a 512 B line last. Costs nothing until enabled.
-  void enable_last_writer() { keep_last_writer_ = true; }
-  void set_last_writer(std::uint64_t offset, sim::TransactionId writer);
-  // 0 when not enabled or never written.
-  sim::TransactionId last_writer(std::uint64_t offset) const;
-
   // Host memory held, in bytes.
   std::uint64_t footprint() const;
 
@@ -124,13 +118,11 @@ class BackingStore {
                      std::uint32_t payload_blocks);
 
   std::uint64_t capacity_;
-  bool keep_last_writer_ = false;
   using Group = std::array<std::uint32_t, kGroupPages>;  // 1 + index in pages_, 0 untouched
   using Leaf = std::array<std::unique_ptr<Group>, kLeafGroups>;
   std::vector<std::unique_ptr<Leaf>> directory_;
   std::vector<Page> pages_;
   Slab lines_{kLineBytes}, pairs_{kPairBytes};
-  std::vector<sim::TransactionId> last_writers_;  // by page index and line
 };
 
 }  // namespace cm384::npu

@@ -61,7 +61,6 @@ struct alignas(64) PipeQueue {
   std::uint32_t room = 0;
   std::uint32_t first = 0, count = 0;  // in slots
   std::uint32_t place = 0;             // the next instruction's
-  std::uint32_t last_pc = 0;
   std::int64_t ready = 0;  // the next instruction starts no earlier
   // Pipes that work by time stamps alone: the unit takes the next piece of work; all results are visible.
   std::int64_t unit_free = 0, unit_complete = 0;
@@ -79,7 +78,6 @@ struct alignas(64) PipeQueue {
   // The front leaves.
   void pop(std::int64_t cycle) {
     freed[place >= count ? place - count : place + depth - count] = cycle;
-    last_pc = front().instruction.pc;
     first = (first + 1) & (room - 1);
     --count;
   }

@@ -56,7 +56,7 @@ IssueAnswer PipeSet::issue_sync(const PipeInstruction& in, std::int64_t cycle) {
     case CM384_PIPE_BARRIER: {
       if (in.a == CM384_PIPE_ALL) {
         parked_pc = in.pc;
-        const IssueAnswer done = wait_all(cycle);
+        const IssueAnswer done = drain(cycle);
         return done.parked ? done : IssueAnswer::at(done.release_cycle + 1);
       }
       const int pipe = pipe_of(in.a);
@@ -135,7 +135,6 @@ IssueAnswer PipeSet::park(ParkedOn why, std::uint32_t operand, std::int64_t cycl
 
 void PipeSet::wake(std::int64_t cycle) {
   parked_on = ParkedOn::nothing;
-  ++progress;
   socket.wake_scalar(core, std::max(cycle, parked_cycle));
 }
 
@@ -164,7 +163,7 @@ void PipeSet::wake_if_possible() {
   }
 }
 
-IssueAnswer PipeSet::wait_all(std::int64_t cycle) {
+IssueAnswer PipeSet::drain(std::int64_t cycle) {
   std::int64_t done = 0;
   if (!idle(done)) return park(ParkedOn::all_pipes, 0, cycle);
   if (hazards) hazards->all_waited();

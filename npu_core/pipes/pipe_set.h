@@ -37,41 +37,40 @@ using PipeWaits = std::array<std::uint64_t, kMostPipes>;
 
 enum class ParkedOn : std::uint8_t { nothing, queue, flag, flag_room, all_pipes, cross_core, poll };
 
-class PipeSet {
+class PipeSet : public CorePipes {
  public:
   // Events. Those of engines come first, in the order in which the core's kind adds them.
   enum Event : std::uint32_t { kEngine0, kEngine1, kEngine2, kFlagCheck, kCrossCoreSet };
-  static constexpr std::uint32_t kEngineTags = CorePipes::kEngineTags;
 
   // `kind`: "a vector core". `pipes`: in the order of their numbers, S first.
   PipeSet(std::uint16_t core_number, const char* kind, const HazardSpace& space, std::uint32_t queue_depth,
           const Clock& core_clock, CoreSocket& die, PipeStatistics& counted);
-  virtual ~PipeSet() = default;
-
   // pipe_set.cpp: what the scalar unit asks for
   // Before each instruction: whatever the scalar unit waited for, it is here again.
   void unpark() { parked_on = ParkedOn::nothing; }
   IssueAnswer issue_sync(const PipeInstruction& in, std::int64_t cycle);
   IssueAnswer push(int pipe, const PipeInstruction& in, std::int64_t cycle);
-  IssueAnswer wait_all(std::int64_t cycle);
-  void watched_write(Time at);
-  void cross_core_flag(std::uint32_t flag, int count, Time at);
-  void reset();
+  IssueAnswer drain(std::int64_t cycle) final;
+  void watched_write(Time at) final;
+  void cross_core_flag(std::uint32_t flag, int count, Time at) final;
+  void reset() final;
+  void copy(int pipe, const MteCopy& copy, Time ready) final { engine[pipe]->start(copy, ready); }
 
   // pipe_set_run.cpp: resolving what is queued
-  void handle(std::uint32_t what, std::uint64_t argument, Time now);
-  void completed(const sim::Completion& completion, Time now);
+  void handle(std::uint32_t what, std::uint64_t argument, Time now) final;
+  void completed(const sim::Completion& completion, Time now) final;
   void advance(std::uint32_t which);
   void leave(int pipe, std::int64_t cycle);
 
   // pipe_set_report.cpp
-  // Ask the host's cache (CorePipes).
-  CorePipes::Places places() const;
-  void prefetch(int stage) const;
-  void prefetch_engine(std::uint32_t which, int stage) const;
-  void prefetch_completion(std::uint32_t tag) const;
-  std::string waiting_for(const PlaceText& place) const;
-  Standstill standstill() const;
+  void add_observer(PipeObserver& observer) final { observers.push_back(&observer); }
+  void mark_phase(std::uint32_t phase, std::int64_t cycle) const final;
+  Places places() const override;
+  void prefetch(int stage) const final;
+  void prefetch_engine(std::uint32_t which, int stage) const final;
+  void prefetch_completion(std::uint32_t tag) const final;
+  std::string waiting_for(const PlaceText& place) const final;
+  Standstill standstill() const final;
   // -1 for a pipe that this kind of core does not have.
   int pipe_of(std::uint64_t isa_pipe) const {
     return isa_pipe < pipe_by_isa.size() ? pipe_by_isa[isa_pipe] : -1;
@@ -103,7 +102,6 @@ class PipeSet {
   PipeWaits* waits = nullptr;                            // of each pipe, where the kind of core counts them
   std::uint64_t mask_low = ~std::uint64_t{0}, mask_high = ~std::uint64_t{0};  // of vector instructions
   std::uint64_t source_stride = 0, destination_stride = 0;
-  std::uint64_t progress = 0;
 
  protected:
   void step(PipeStep::Kind which, int pipe, const QueuedInstruction& q, std::int64_t own, std::int64_t start,

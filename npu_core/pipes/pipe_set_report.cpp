@@ -61,7 +61,6 @@ void PipeSet::set_flag(std::uint32_t number, std::int64_t cycle, std::uint32_t p
   }
   ++f.count;
   ++counted.flags_set;
-  ++progress;
   if (f.count > 1) {
     const Time when = std::max(clock.start(cycle + 1), socket.now());
     socket.schedule(core, when, kFlagCheck, argument(number));
@@ -171,8 +170,12 @@ Standstill PipeSet::standstill() const {
   }
 }
 
+void PipeSet::mark_phase(std::uint32_t phase, std::int64_t cycle) const {
+  for (PipeObserver* o : observers) o->phase(phase, cycle);
+}
+
 CorePipes::Places PipeSet::places() const {
-  CorePipes::Places at{this, sizeof *this, {}};
+  Places at{this, sizeof *this, {}};
   for (std::size_t which = 0; which < engine_pipe.size(); ++which)
     at.engine[which] = engine[engine_pipe[which]];
   return at;
@@ -197,7 +200,7 @@ void PipeSet::prefetch_engine(std::uint32_t which, int stage) const {
 }
 
 void PipeSet::prefetch_completion(std::uint32_t tag) const {
-  const std::uint32_t which = CorePipes::engine_of(tag);
+  const std::uint32_t which = engine_of(tag);
   const MteEngine* const e = which < engine_pipe.size() ? engine[engine_pipe[which]] : nullptr;
   if (e != nullptr) e->prefetch_completion(tag);
 }

@@ -19,7 +19,6 @@ void PipeSet::advance(std::uint32_t which) {
 
 void PipeSet::leave(int pipe, std::int64_t cycle) {
   queue[pipe].pop(cycle);
-  ++progress;
 }
 
 void PipeSet::step(PipeStep::Kind which, int pipe, const QueuedInstruction& q, std::int64_t own,
@@ -110,7 +109,6 @@ void PipeSet::retire(int pipe) {
       fire_cross_core(pipe, m->operand, cycle);
     }
     e.pop_mark();
-    ++progress;
   }
 }
 

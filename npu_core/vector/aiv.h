@@ -3,15 +3,16 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
 
 #include "hw/parameters/vector_core.h"
 #include "hw/units.h"
 #include "npu_core/core_socket.h"
 #include "npu_core/pipe_instruction.h"
-#include "npu_core/pipes/core_pipes.h"
+#include "npu_core/pipes/mte_engine.h"
 #include "npu_core/pipes/pipe_set.h"
 #include "npu_core/vector/ubuffer.h"
+#include "npu_core/vector/vector_pipes.h"
+#include "npu_core/vector/vector_unit.h"
 #include "sim/statistics.h"
 #include "sim/transaction.h"
 
@@ -36,61 +37,51 @@ struct AivOptions {
   bool check_hazards = false;  // a MachineError where pipes meet in the UBuffer without a flag between them
 };
 
-struct AivTables;
+// What follows from the machine description alone: once for all cores of a die.
+struct AivTables {
+  AivTables(const hw::VectorCore& vector, const hw::Mte& mte, const Clock& core_clock);
 
-class Aiv final : public CorePipes {
+  const VectorCostTable costs;
+  const MteTiming read, write;
+};
+
+class Aiv final : public PipeSet {
  public:
   // `tables`: of the same parameters, for cores to share.
-  Aiv(std::uint16_t core, const hw::VectorCore& vector, const hw::Mte& mte, const Clock& core_clock,
-      CoreSocket& socket, std::shared_ptr<const AivTables> tables);
-  Aiv(std::uint16_t core, const hw::VectorCore& vector, const hw::Mte& mte, const Clock& core_clock,
-      CoreSocket& socket)
-      : Aiv(core, vector, mte, core_clock, socket, tables(vector, mte, core_clock)) {}
-  static std::shared_ptr<const AivTables> tables(const hw::VectorCore& vector, const hw::Mte& mte,
-                                                 const Clock& core_clock);
-  ~Aiv() override;
-  Aiv(Aiv&&) noexcept;
+  Aiv(std::uint16_t core_number, const hw::VectorCore& vector, const hw::Mte& mte, const Clock& core_clock,
+      CoreSocket& die, std::shared_ptr<const AivTables> tables);
+  Aiv(std::uint16_t core_number, const hw::VectorCore& vector, const hw::Mte& mte, const Clock& core_clock,
+      CoreSocket& die)
+      : Aiv(core_number, vector, mte, core_clock, die,
+            std::make_shared<const AivTables>(vector, mte, core_clock)) {}
 
   void set_options(const AivOptions& options);
-  void add_observer(PipeObserver& observer) override;
-  void mark_phase(std::uint32_t phase, std::int64_t cycle) const override;
-  void copy(int pipe, const MteCopy& copy, Time ready) override;
-  void forget_values() override;
+  bool checks_hazards() const { return hazards != nullptr; }
 
   // Instructions of class SYNC, MTE, VECTOR, REDUCE or CONVERT.
   IssueAnswer issue(const PipeInstruction& instruction, std::int64_t cycle) override;
-  IssueAnswer drain(std::int64_t cycle) override;
-  void handle(std::uint32_t what, std::uint64_t argument, Time now) override;
-  void completed(const sim::Completion& completion, Time now) override;
-  void watched_write(Time at) override;
-  void cross_core_flag(std::uint32_t flag, int count, Time at) override;
-  void reset() override;
+  void forget_values() override { ubuffer_.set_payload(0, kUBufferBytes, true); }
 
   // Direct access of the scalar unit to its UBuffer (loads and stores at CM384_UBUFFER_BASE).
-  UBuffer& ubuffer();
-  const UBuffer& ubuffer() const;
-  LocalBuffer* scalar_buffer() override { return &ubuffer(); }
+  UBuffer& ubuffer() { return ubuffer_; }
+  const UBuffer& ubuffer() const { return ubuffer_; }
+  LocalBuffer* scalar_buffer() override { return &ubuffer_; }
   void scalar_access(std::uint32_t offset, std::uint32_t bytes, bool write, std::uint64_t pc) override;
 
-  std::string waiting_for(const PlaceText& place) const override;
-  Standstill standstill() const override;
-  bool checks_hazards() const;
-  // pc of the last instruction a pipe (enum cm384_pipe) started; 0 for none.
-  std::uint64_t last_pc(int pipe) const;
-  // Grows by any progress of the core's pipes: for the detection of hangs.
-  std::uint64_t progress() const;
   Places places() const override;
-  void prefetch(int stage) const override;
-  void prefetch_engine(std::uint32_t which, int stage) const override;
-  void prefetch_completion(std::uint32_t tag) const override;
-
-  const AivStatistics& statistics() const;
+  const AivStatistics& statistics() const { return statistics_; }
   void declare_statistics(sim::Statistics& to, const sim::StatisticPath& at) const override;
-  std::uint16_t core() const;
 
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  void start_work(int pipe, QueuedInstruction& entry) override;
+  MteCopy prepare_copy(int pipe, const QueuedInstruction& entry) override;
+  void check_hazards(const VectorInstruction& v);
+  void check_hazards(int pipe, const MteCopy& copy);
+
+  AivStatistics statistics_;
+  const std::shared_ptr<const AivTables> tables_;
+  UBuffer ubuffer_;
+  MteEngine mte2_, mte3_;
 };
 
 }  // namespace cm384::npu

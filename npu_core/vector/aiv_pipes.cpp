@@ -6,7 +6,7 @@
 #include "firmware/abi/isa.h"
 #include "firmware/abi/memory_map.h"
 #include "npu_core/pipes/pipe_fault.h"
-#include "npu_core/vector/aiv_state.h"
+#include "npu_core/vector/aiv.h"
 #include "npu_core/vector/bank_conflicts.h"
 
 namespace cm384::npu {
@@ -55,9 +55,9 @@ MteCopy copy_of(const QueuedInstruction& q) {
 
 }  // namespace
 
-void Aiv::State::start_work(int pipe, QueuedInstruction& entry) {
+void Aiv::start_work(int pipe, QueuedInstruction& entry) {
   const VectorInstruction v = decode_vector(entry.instruction, entry.low, entry.high);
-  const VectorCostTable::Row& row = tables->costs[v.cost];
+  const VectorCostTable::Row& row = tables_->costs[v.cost];
   PipeQueue& q = queue[pipe];
   if (hazards) {
     hazards->started(pipe);
@@ -72,22 +72,22 @@ void Aiv::State::start_work(int pipe, QueuedInstruction& entry) {
   q.unit_complete = std::max(q.unit_complete, q.unit_free + row.tail);
   step(PipeStep::Kind::work, pipe, entry, own, start, q.unit_free, start);
   q.ready = start + 1;
-  perform(v, ubuffer);
-  ++statistics.vector_instructions;
-  statistics.vector_repeats += v.repeats;
-  statistics.vector_busy_cycles += static_cast<std::uint64_t>(cycles);
-  statistics.bank_conflict_cycles += static_cast<std::uint64_t>(conflicts);
+  perform(v, ubuffer_);
+  ++statistics_.vector_instructions;
+  statistics_.vector_repeats += v.repeats;
+  statistics_.vector_busy_cycles += static_cast<std::uint64_t>(cycles);
+  statistics_.bank_conflict_cycles += static_cast<std::uint64_t>(conflicts);
   leave(pipe, start);
 }
 
-MteCopy Aiv::State::prepare_copy(int pipe, const QueuedInstruction& entry) {
+MteCopy Aiv::prepare_copy(int pipe, const QueuedInstruction& entry) {
   const MteCopy copy = copy_of(entry);
   if (hazards) check_hazards(pipe, copy);
-  (pipe == kPipeMte2 ? statistics.mte2_instructions : statistics.mte3_instructions) += 1;
+  (pipe == kPipeMte2 ? statistics_.mte2_instructions : statistics_.mte3_instructions) += 1;
   return copy;
 }
 
-void Aiv::State::check_hazards(const VectorInstruction& v) {
+void Aiv::check_hazards(const VectorInstruction& v) {
   hazards->begin_access(kPipeV);
   const auto check = [&](bool write) {
     return [this, &v, write](std::uint32_t offset, std::uint32_t bytes) {
@@ -97,10 +97,10 @@ void Aiv::State::check_hazards(const VectorInstruction& v) {
   };
   for (const VectorOperand& source : v.sources) source.any_range(check(false));
   if (v.reads_destination) v.destination.any_range(check(false));
-  written_by(v, ubuffer).any_range(check(true));
+  written_by(v, ubuffer_).any_range(check(true));
 }
 
-void Aiv::State::check_hazards(int pipe, const MteCopy& copy) {
+void Aiv::check_hazards(int pipe, const MteCopy& copy) {
   hazards->begin_access(pipe);
   for (std::uint32_t b = 0; b < copy.bursts; ++b) {
     hazards->access(pipe, copy.local + b * copy.local_stride, copy.padded(), pipe == kPipeMte2, copy.pc);

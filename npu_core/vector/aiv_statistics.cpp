@@ -1,10 +1,10 @@
 // What a vector core counts, told to the registry.
-#include "npu_core/vector/aiv_state.h"
+#include "npu_core/vector/aiv.h"
 
 namespace cm384::npu {
 
 void Aiv::declare_statistics(sim::Statistics& to, const sim::StatisticPath& at) const {
-  const AivStatistics& s = state_->statistics;
+  const AivStatistics& s = statistics_;
   const auto vector = at.part("vector"), mte2 = at.part("mte2"), mte3 = at.part("mte3");
   to.declare(vector, "instructions", "instructions", "started by pipe V", s.vector_instructions);
   to.declare(vector, "repeats", "repeats", "of 256 B that those instructions made", s.vector_repeats);

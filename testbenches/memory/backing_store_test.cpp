@@ -235,18 +235,6 @@ TEST(BackingStore, AtomicAddsKeepTags) {
   EXPECT_FALSE(store.has_payload(32, 32));
 }
 
-TEST(BackingStore, LastWriterIsKeptWhenAsked) {
-  BackingStore store(1_GiB);
-  store.set_last_writer(512, 42);
-  EXPECT_EQ(store.last_writer(512), 0u);
-  store.enable_last_writer();
-  store.set_last_writer(512, 42);
-  store.set_last_writer(1 << 24, 43);
-  EXPECT_EQ(store.last_writer(1023), 42u);
-  EXPECT_EQ(store.last_writer(1024), 0u);
-  EXPECT_EQ(store.last_writer(1 << 24), 43u);
-}
-
 TEST(BackingStore, HasPayloadSeesOneBlock) {
   BackingStore store(1_GiB);
   store.mark_payload(100'000, 1);

@@ -1,16 +1,16 @@
-// Transactions as probes tell them: what each depends on, and that telling changes nothing.
+// Transactions as probes tell them, what each waited for as the log tells it, and that neither changes a
+// time.
 #include <gmock/gmock.h>
 
 #include <map>
-#include <set>
 
-#include "firmware/abi/dispatch.h"
 #include "firmware/abi/memory_map.h"
 #include "firmware/abi/p2p.h"
 #include "firmware/embedded.h"
 #include "host/runtime.h"
-#include "studies/dispatch.h"
-#include "testbenches/supernode/study_stand.h"
+#include "npu_core/causality/pipe_shapes.h"
+#include "npu_core/causality/trace_player.h"
+#include "observe/trace_thread.h"
 
 namespace cm384::supernode {
 namespace {
@@ -24,7 +24,7 @@ struct Recorder {
   std::uint64_t packets = 0;
 
   void attach(Supernode& machine) {
-    machine.trace_transactions();
+    machine.follow_transactions();
     machine.trace_links();
     Probes& probes = machine.probes();
     probes.transaction_begun.attach(this, [](void* self, const npu::TransactionBegun& t) {
@@ -50,16 +50,56 @@ struct Recorder {
   static bool leaves(const npu::TransactionBegun& t) { return target(t) != t.die; }
 };
 
+// What the log of a machine says of transactions.
+class Causes final : private npu::CausalityListener {
+ public:
+  explicit Causes(Supernode& machine)
+      : player_(Clock(machine.parameters().die.clock), npu::vector_shape(machine.parameters().vector_core),
+                npu::cube_shape(machine.parameters().cube_core), *this),
+        log_([this](std::span<const std::uint64_t> words) { player_.play(words); }) {
+    machine.keep_log(log_);
+  }
+
+  const npu::TransactionBegun& begun(sim::TransactionId id) {
+    log_.drain();
+    return begun_.at(id);
+  }
+  // The last transaction that is no point within a die and of which `id` waited for the arrival; 0: none.
+  sim::TransactionId arrival(sim::TransactionId id) {
+    log_.drain();
+    sim::TransactionId last = 0;
+    for (const npu::Dependency& d : dependencies_.at(id)) {
+      if (d.kind == npu::DependencyKind::arrival) last = std::max(last, d.on);
+    }
+    return last;
+  }
+
+ private:
+  void transaction_begun(const npu::TransactionBegun& t) override {
+    begun_.emplace(t.id, t);
+    dependencies_[t.id].assign(t.dependencies.begin(), t.dependencies.end());
+  }
+  void transaction_completed(const npu::TransactionCompleted&) override {}
+  void joined(const npu::JoinedAt&) override {}
+  void host_point(const npu::HostPoint&) override {}
+
+  std::map<sim::TransactionId, npu::TransactionBegun> begun_;
+  std::map<sim::TransactionId, std::vector<npu::Dependency>> dependencies_;
+  npu::TracePlayer player_;
+  observe::TraceThread log_;  // the last: its thread uses the others
+};
+
 struct PingPong {
   hw::Machine parameters = hw::load_machine("cloudmatrix384");
   SupernodeOptions options;
   std::unique_ptr<Supernode> machine;
   std::vector<cm384_p2p_result> results;
 
-  explicit PingPong(Recorder* recorder) {
+  explicit PingPong(Recorder* recorder, std::unique_ptr<Causes>* causes = nullptr) {
     options.dies = {0, 16};
     machine = std::make_unique<Supernode>(parameters, options);
     if (recorder != nullptr) recorder->attach(*machine);
+    if (causes != nullptr) *causes = std::make_unique<Causes>(*machine);
     host::Runtime runtime(*machine);
     cm384_p2p ping{};
     ping.mode = CM384_P2P_PING;
@@ -88,7 +128,8 @@ struct PingPong {
 
 TEST(Probes, APingPongIsAChainThatAlternatesBetweenTheDies) {
   Recorder r;
-  const PingPong run(&r);
+  std::unique_ptr<Causes> causes;
+  const PingPong run(&r, &causes);
   // Backwards from the last flag that crossed.
   sim::TransactionId id = 0;
   for (const sim::TransactionId t : r.order) {
@@ -96,71 +137,17 @@ TEST(Probes, APingPongIsAChainThatAlternatesBetweenTheDies) {
   }
   int links = 0;
   for (; id != 0; ++links) {
-    const npu::TransactionBegun& t = r.begun.at(id);
+    const npu::TransactionBegun& t = causes->begun(id);
     EXPECT_TRUE(Recorder::leaves(t));
     EXPECT_EQ(t.bytes, 32u);
     EXPECT_EQ(t.die, links % 2 == 0 ? 16 : 0);
-    if (t.depends_on != 0) {
-      const npu::TransactionBegun& cause = r.begun.at(t.depends_on);
-      EXPECT_EQ(Recorder::target(cause), t.die);
-      EXPECT_LT(cause.at, t.at);
-    }
-    if (t.die == 0) {  // the flag follows the data, which the kernel has waited for
-      const npu::TransactionBegun& data = r.begun.at(t.previous);
-      EXPECT_EQ(data.bytes, 512u);
-      EXPECT_EQ(data.depends_on, t.depends_on);
-      EXPECT_LE(r.completed.at(t.previous), t.at);
-    }
-    id = t.depends_on;
+    id = causes->arrival(id);
+    if (id == 0) continue;
+    const npu::TransactionBegun& cause = causes->begun(id);
+    EXPECT_EQ(Recorder::target(cause), t.die);
+    EXPECT_LT(cause.at, t.at);
   }
   EXPECT_EQ(links, 2 * 6);
-}
-
-// The die's socket driven by hand: core 1 sees a foreign write and tells core 2 through memory.
-TEST(Probes, WhatACoreWritesCarriesOnWhatItHadSeen) {
-  const hw::Machine parameters = hw::load_machine("cloudmatrix384");
-  SupernodeOptions options;
-  options.dies = {0};
-  Supernode machine(parameters, options);
-  Recorder r;
-  r.attach(machine);
-  npu::Die& die = machine.die(0);
-  std::byte bytes[32] = {};
-  sim::TagMask tags = 0;
-  const auto cause = [&](std::uint16_t core) {
-    return r.begun.at(die.new_transaction(core, {0x40, 32, sim::Operation::write})).depends_on;
-  };
-  const auto touch = [&](std::uint16_t core, std::uint64_t offset, bool write) {
-    die.access(npu::LocalAccess{offset, 32, core, write, true, Time{}}, bytes, tags);
-  };
-  sim::Request foreign;
-  foreign.address = 4096;
-  foreign.transaction = 77;
-  foreign.bytes = 32;
-  foreign.operation = sim::Operation::write;
-  foreign.payload.tags = sim::all_tags(32);
-  sim::Outcome outcome{};
-  die.access(foreign, outcome);
-
-  EXPECT_EQ(cause(1), 0u);
-  touch(1, 4096, false);
-  EXPECT_EQ(cause(1), 77u);
-  touch(1, 8192, true);
-  EXPECT_EQ(cause(2), 0u);
-  touch(2, 8192, false);
-  EXPECT_EQ(cause(2), 77u);
-  touch(3, 4096 + 64, true);  // has seen nothing: the rest of the line is still the foreign one's
-  touch(4, 4096, false);
-  EXPECT_EQ(cause(3), 0u);
-  EXPECT_EQ(cause(4), 77u);
-
-  const auto previous = [&] {
-    return r.begun.at(die.new_transaction(5, {0x40, 32, sim::Operation::read})).previous;
-  };
-  EXPECT_EQ(previous(), 0u);
-  die.transaction_completed(5, 100, Time{0});
-  die.transaction_completed(5, 101, Time{1});  // lies ahead
-  EXPECT_EQ(previous(), 100u);
 }
 
 TEST(Probes, EveryTransactionCompletesOnce) {
@@ -179,44 +166,6 @@ TEST(Probes, ChangeNoTime) {
   EXPECT_EQ(traced.results[0].end_cycle, plain.results[0].end_cycle);
   EXPECT_EQ(traced.results[0].sum_cycles, plain.results[0].sum_cycles);
   EXPECT_EQ(traced.machine->counts().events, plain.machine->counts().events);
-}
-
-TEST(Probes, CopyOutOfDispatchDependsOnTheStatusOfPeers) {
-  constexpr int kRanks = 4, kHidden = 64;
-  StudyStand stand;
-  Recorder r;
-  studies::DispatchCase setting;
-  setting.ranks = kRanks;
-  setting.batch = 16;
-  setting.top_k = 2;
-  setting.experts = 8;
-  setting.hidden = kHidden;
-  setting.cores = 4;
-  setting.warmup = 0;
-  setting.iterations = 1;
-  setting.prepare = [&r](Supernode& machine) { r.attach(machine); };
-  studies::SimulatorCounts counts;
-  studies::measure_dispatch(stand.context(), setting, counts);
-
-  // The first row that each core copies out of its rank's window: nothing else reads so many bytes.
-  std::set<std::pair<int, int>> seen;
-  std::map<int, std::set<int>> peers;
-  for (const sim::TransactionId id : r.order) {
-    const npu::TransactionBegun& t = r.begun.at(id);
-    if (t.operation != sim::Operation::read || Recorder::leaves(t) ||
-        t.bytes != cm384_dispatch_transfer_bytes(kHidden) || !seen.emplace(t.die, t.core).second)
-      continue;
-    ASSERT_NE(t.depends_on, 0u) << "die " << t.die << " core " << t.core;
-    const npu::TransactionBegun& status = r.begun.at(t.depends_on);
-    EXPECT_EQ(status.bytes, CM384_STATUS_ENTRY_BYTES);
-    EXPECT_EQ(Recorder::target(status), t.die);
-    EXPECT_NE(status.die, t.die);
-    EXPECT_LT(status.at, t.at);
-    peers[t.die].insert(status.die);
-    // A peer's status in turn stands behind rows that its core had sent.
-    EXPECT_NE(status.previous, 0u);
-  }
-  EXPECT_EQ(peers.size(), static_cast<std::size_t>(kRanks));
 }
 
 }  // namespace

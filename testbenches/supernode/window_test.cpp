@@ -120,7 +120,6 @@ TEST(Windows, WhoLooksOnGetsOneThread) {
     then(machine);
     return machine.threads();
   };
-  EXPECT_EQ(threads_after([](Supernode& m) { m.trace_transactions(); }), 1u);
   EXPECT_EQ(threads_after([](Supernode& m) { m.follow_transactions(); }), 1u);
   EXPECT_EQ(threads_after([](Supernode& m) { m.trace_links(); }), 1u);
   EXPECT_EQ(threads_after([](Supernode& m) { Faults(m).attach(parse_fault("plane=0,die=0,rate=0.1")); }), 1u);
