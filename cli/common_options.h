@@ -17,12 +17,12 @@ struct MachineOptions {
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
     visit("machine", self.machine, studies::Form{"PRESET|FILE"},
-          "the machine; `cm384 machine list` names the presets");
+          "the machine; `cm384 machine list` names the presets; FILE may be a case folder of ns-3-UB");
     visit("set", self.set, studies::Form{"KEY=VALUE"},
           "change one parameter, such as ub.link.bandwidth=28GB/s; may be repeated");
   }
-  // Throws InputError.
-  hw::Machine load() const { return hw::load_machine(machine, set); }
+  // Says on standard error, once, what of the machine's files is not taken. Throws InputError.
+  hw::Machine load() const;
 };
 
 struct SeedOption {

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "hw/content_hash.h"
 #include "hw/error.h"
 #include "hw/nearest_name.h"
-#include "sim/content_hash.h"
 #include "sim/installation.h"
 #include "studies/result_json.h"
 

@@ -8,6 +8,7 @@
 #include "cli/exit_code.h"
 #include "hw/error.h"
 #include "hw/json.h"
+#include "hw/topology_files.h"
 #include "traces/import.h"
 #include "traces/node_placement.h"
 #include "traces/traffic.h"
@@ -75,7 +76,14 @@ void import(const ConvertOptions& options, const std::vector<std::string>& input
   const hw::Machine machine = options.machine.load();
   check_dies(options.onto, machine);
   const hw::Topology& topology = machine.topology;
-  const traces::ImportOptions how{topology.dies(), options.onto, machine.name, topology.dies_per_node};
+  traces::ImportOptions how{topology.dies(), options.onto, machine.name, topology.dies_per_node, {}};
+  const auto is_of_machine = [&](const std::string& input) {
+    std::error_code none;
+    return topology.files &&
+           std::filesystem::equivalent(std::filesystem::absolute(input).parent_path(), topology.file, none);
+  };
+  if (!chakra && options.onto.empty() && is_of_machine(inputs.front()))
+    how.nodes = topology.files->ids_of_dies();
   const auto sink = traces::create_traffic(output, {machine.name, chakra ? "chakra" : "ns-3-UB"});
   const traces::ImportResult result =
       chakra ? traces::import_chakra(inputs, how, *sink) : traces::import_ns3ub(inputs.front(), how, *sink);
@@ -85,9 +93,16 @@ void import(const ConvertOptions& options, const std::vector<std::string>& input
 
 int convert(const Program&, const ConvertOptions& options, const studies::Given& given) {
   if (options.file.size() < 2) throw InputError("trace convert: no output given; allowed: IN... OUT");
-  const std::vector<std::string> inputs(options.file.begin(), options.file.end() - 1);
+  std::vector<std::string> inputs(options.file.begin(), options.file.end() - 1);
   const std::string& output = options.file.back();
   check_output(inputs, output);
+  if (inputs.size() == 1 && hw::is_topology_folder(inputs.front())) {
+    // A case on the machine that it describes.
+    ConvertOptions of_case = options;
+    if (!given.contains("machine")) of_case.machine.machine = inputs.front();
+    import(of_case, {(std::filesystem::path(inputs.front()) / "traffic.csv").string()}, output, false);
+    return kDone;
+  }
   const bool chakra = inputs.front().ends_with(".et");
   if (chakra || (inputs.front().ends_with(".csv") && traces::is_ns3ub(inputs.front()))) {
     import(options, inputs, output, chakra);

@@ -13,6 +13,7 @@
 #include "hw/nearest_name.h"
 #include "hw/parameter_list.h"
 #include "hw/quantity.h"
+#include "hw/topology_files.h"
 
 namespace cm384::hw {
 namespace {
@@ -55,12 +56,15 @@ const std::map<std::string_view, std::vector<std::string_view>> kParametersOfKin
     {"l3_switches", {"clos3"}},
     {"groups", {"clos3", "dragonfly"}},
     {"global_links", {"dragonfly"}},
-    {"shape", {"full-mesh", "torus"}}};
+    {"shape", {"full-mesh", "torus"}},
+    {"file", {"file"}},
+    {"content", {"file"}}};
 
 void check_topology(const Machine& machine) {
   const Topology& topology = machine.topology;
-  require(topology.dies_per_node % 2 == 0, "topology.dies_per_node", topology.dies_per_node,
-          "an even number, a package has two dies");
+  require(topology.dies_per_node % topology.dies_per_package == 0, "topology.dies_per_node",
+          topology.dies_per_node,
+          "a multiple of topology.dies_per_package: an even number where a package has two dies");
   require(std::int64_t{topology.nodes} * (topology.dies_per_node + topology.sockets_per_node) <= kAddressable,
           "topology.nodes", topology.nodes,
           fmt::format("dies and sockets together at most {}, what packets can name", kAddressable));
@@ -113,6 +117,33 @@ std::map<std::string, std::string> differences(Machine& machine, const std::stri
   return keys;
 }
 
+// What the files of a topology hold is part of the machine: their hash is one of its values.
+void take_topology_files(Machine& machine) {
+  Topology& topology = machine.topology;
+  if (topology.kind != "file") return;
+  if (!is_topology_folder(topology.file))
+    throw InputError(
+        fmt::format("topology.file: '{}' is no folder with a node.csv; allowed: one that has nodes and links",
+                    topology.file));
+  topology.files = read_topology_folder(topology.file);
+  if (topology.content != "auto" && topology.content != topology.files->content)
+    throw InputError(fmt::format(
+        "topology.content: the files of {} have changed, their hash is {}; allowed: auto, or this one",
+        topology.file, topology.files->content));
+  topology.content = topology.files->content;
+  machine.provenance["topology.content"] = {Origin::derived, "hash of the files"};
+  const auto agree = [&](std::string_view what, int found, int machine_has, std::string_view key) {
+    if (found == machine_has) return;
+    throw InputError(
+        fmt::format("{}: {} {}, but the machine has {}; allowed: as many as topology.nodes x topology.{}",
+                    topology.files->paths.front(), found, what, machine_has, key));
+  };
+  agree("dies (DEVICE or DIE)", topology.files->dies(), topology.dies(), "dies_per_node");
+  agree("CPU sockets (SOCKET)", topology.files->sockets(), topology.sockets(), "sockets_per_node");
+  machine.files.insert(machine.files.end(), topology.files->paths.begin(), topology.files->paths.end());
+  machine.notes = topology.files->notes;
+}
+
 // A machine is what its values are: they are held against the preset that it stands on, or whose name it
 // bears, and a user's file with other values does not keep the preset's name.
 Machine finish(Machine machine, const std::string& where, const std::vector<std::string>& overrides) {
@@ -122,6 +153,7 @@ Machine finish(Machine machine, const std::string& where, const std::vector<std:
       claims && (machine.name != machine.preset || !differences(machine, machine.preset).empty());
   for (const std::string& assignment : overrides) override_parameter(machine, assignment);
   check_complete(machine, where);
+  take_topology_files(machine);
   check_machine(machine);
   if (!machine.preset.empty()) machine.overrides = differences(machine, machine.preset);
   if (changed) {

@@ -51,7 +51,8 @@ struct Machine {
   // Key to value: what differs from the preset. Of a file on its own: what --set changed.
   std::map<std::string, std::string> overrides;
   std::string preset;  // that all of this stands on, or whose name it bears; empty: a file on its own
-  std::vector<std::string> files;  // the user's files that were read, base first
+  std::vector<std::string> files;  // the user's files that were read, base first; those of a topology last
+  std::vector<std::string> notes;  // what of them is not taken, or taken for something else; for people
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
@@ -72,7 +73,8 @@ struct Machine {
   }
 };
 
-// A machine from a preset's name or a TOML file (anything with a '/' or the ending .toml), with overrides of
+// A machine from a preset's name, a TOML file (anything with a '/' or the ending .toml) or a case folder of
+// ns-3-UB (topology_files.h), with overrides of
 // the form "section.key=value" applied in order. Checked: every parameter has a value of its kind, in its
 // range, and the cross-checks of check_machine hold. Throws InputError: one line, file:line: key: what was
 // found; what is allowed.

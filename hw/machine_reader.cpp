@@ -14,6 +14,7 @@
 #include "hw/quantity.h"
 #include "hw/toml.h"
 #include "hw/toml_guard.h"
+#include "hw/topology_files.h"
 
 namespace cm384::hw {
 namespace {
@@ -156,7 +157,7 @@ class Layer {
     }
     const std::string before = value_text(parameter);
     try {
-      assign(parameter, text_of(parameter, *value));
+      assign(parameter, from_here(parameter.key, text_of(parameter, *value)));
     } catch (const InputError& error) {
       refuse(*value, parameter.key, error.what());
     }
@@ -199,6 +200,12 @@ class Layer {
     refuse(node, field, fmt::format("'{}' is unknown; allowed: {}", text, names));
   }
 
+  // A path that does not start at the root starts where the file is.
+  std::string from_here(std::string_view key, std::string text) const {
+    if (key != kTopologyFile || preset_ || text == "none") return text;
+    return (std::filesystem::path(file_).parent_path() / text).lexically_normal().string();
+  }
+
   // The TOML value as text that assign() takes; refuses the wrong TOML type.
   static std::string text_of(const Parameter& parameter, const toml::node& node) {
     const auto wrong = [&](std::string_view what) {
@@ -230,8 +237,10 @@ class Layer {
 
  public:
   static std::string unknown_machine(const std::string& name) {
-    return fmt::format("'{}' is no preset{}; allowed: {}, or a file (with '/' or ending in .toml)", name,
-                       suggestion(name, preset_names()), fmt::join(preset_names(), ", "));
+    return fmt::format(
+        "'{}' is no preset{}; allowed: {}, or a file (with '/' or ending in .toml), or a case folder of "
+        "ns-3-UB",
+        name, suggestion(name, preset_names()), fmt::join(preset_names(), ", "));
   }
 
   static void read_preset(Machine& machine, const EmbeddedText& preset, int depth) {
@@ -242,6 +251,12 @@ class Layer {
   static void read_user_text(Machine& machine, std::string_view text, const std::string& file, int depth) {
     Layer(machine, file, false, depth).read(text);
     machine.files.push_back(file);
+  }
+
+  // As a file in the folder would; it is none that results could name.
+  static void read_case(Machine& machine, const std::string& folder) {
+    Layer(machine, folder + "node.csv", false, 0).read(machine_of_case(folder));
+    machine.name = std::filesystem::absolute(folder).lexically_normal().parent_path().filename().string();
   }
 
   static void read_user_file(Machine& machine, const std::string& path, int depth) {
@@ -263,6 +278,9 @@ Machine read_layers(const std::string& preset_or_path) {
   Machine machine;
   if (const EmbeddedText* preset = find_preset(preset_or_path)) {
     Layer::read_preset(machine, *preset, 0);
+  } else if (is_topology_folder(preset_or_path)) {
+    const std::filesystem::path folder = std::filesystem::path(preset_or_path) / "";
+    Layer::read_case(machine, folder.string());
   } else if (is_path(preset_or_path)) {
     Layer::read_user_file(machine, preset_or_path, 0);
   } else {

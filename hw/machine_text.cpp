@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "hw/machine.h"
@@ -39,6 +40,9 @@ Provenance provenance_of(const Machine& machine, const std::string& key) {
 
 std::string toml_value(const Parameter& parameter) {
   std::string text = value_text(parameter);
+  // The text may be read again from another place.
+  if (parameter.key == kTopologyFile && text != "none")
+    text = std::filesystem::absolute(text).lexically_normal().string();
   if (is_quoted(parameter)) return toml_string(text);
   const bool real = std::holds_alternative<double*>(parameter.value);
   if (real && text.find_first_of(".e") == std::string::npos) text += ".0";

@@ -65,6 +65,10 @@ void check_shape(std::string_view text) {
         fmt::format("'{}' is no shape; allowed: auto, or one to eight lengths as in 4x4x4", text));
 }
 
+void check_file(std::string_view text) {
+  if (text.empty()) throw InputError("'' is nothing; allowed: a text");
+}
+
 void check_rates(std::string_view text) {
   for (const double rate : rates_of(text)) {
     if (!(rate >= 0.01 && rate <= 100))

@@ -106,9 +106,13 @@ Counterpart find_counterpart(const P2pPoint& point, const hw::Topology& topology
       throw InputError("run p2p: --target cpu needs a machine with CPU sockets");
     found.sockets.push_back(inter ? topology.sockets_per_node : 0);
   } else if (point.target == "sibling-die") {
+    if (topology.dies_per_package < 2)
+      throw InputError("run p2p: --target sibling-die needs a machine with two dies per package");
     found.dies.push_back(1);
   } else {
-    found.dies.push_back(inter ? topology.dies_per_node : 2);
+    if (!inter && topology.dies_per_node <= topology.dies_per_package)
+      throw InputError("run p2p: --distance intra-node needs a machine with two packages per node");
+    found.dies.push_back(inter ? topology.dies_per_node : topology.dies_per_package);
   }
   return found;
 }

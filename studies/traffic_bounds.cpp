@@ -3,19 +3,18 @@
 #include <algorithm>
 #include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/push_relabel_max_flow.hpp>
+#include <cmath>
+#include <limits>
 #include <map>
 #include <vector>
 
+#include "ub_fabric/link_timing.h"
 #include "ub_fabric/routing.h"
 #include "ub_fabric/topology/network.h"
 #include "ub_fabric/wire_format.h"
 
 namespace cm384::studies {
 namespace {
-
-double GBps(Bandwidth bandwidth) {
-  return static_cast<double>(bandwidth.bytes_per_second) / 1e9;
-}
 
 // Bytes on the wire of the requests of a message, and of their responses.
 struct WireBytes {
@@ -112,8 +111,14 @@ std::map<std::pair<unsigned, unsigned>, double> by_any_chip(
   return both;
 }
 
+double rate_of(const Clock& flit) {
+  return ub::kFlitBytes * 1e12 * static_cast<double>(flit.denominator()) /
+         static_cast<double>(flit.numerator());
+}
+
 // The smallest cut between the lower and the upper half of the dies, in MB/s of one plane.
-std::int64_t smallest_cut(const ub::Network& network, unsigned dies, Bandwidth die, Bandwidth trunk) {
+std::int64_t smallest_cut(const ub::Network& network, unsigned dies, const ub::Parameters& parameters,
+                          int plane) {
   using Traits = boost::adjacency_list_traits<boost::vecS, boost::vecS, boost::directedS>;
   using Graph = boost::adjacency_list<
       boost::vecS, boost::vecS, boost::directedS, boost::no_property,
@@ -129,17 +134,17 @@ std::int64_t smallest_cut(const ub::Network& network, unsigned dies, Bandwidth d
     boost::put(boost::edge_reverse, graph, forth, reverse);
     boost::put(boost::edge_reverse, graph, reverse, forth);
   };
-  constexpr std::int64_t kMega = 1'000'000;
+  const auto mega = [](const ub::LinkTiming& timing) { return std::llround(rate_of(timing.flit) / 1e6); };
   for (unsigned n = 0; n < network.links(); ++n) {
     const ub::Network::Link& link = network.link(n);
     if (link.peer != ub::Network::kNoLink) {
       if (n < link.peer)
-        add(link.chip, network.link(link.peer).chip, trunk.bytes_per_second / kMega,
-            trunk.bytes_per_second / kMega);
+        add(link.chip, network.link(link.peer).chip, mega(timing_of_link(parameters, network, n, plane)),
+            mega(timing_of_link(parameters, network, link.peer, plane)));
     } else if (link.endpoint < dies / 2) {
-      add(source, link.chip, die.bytes_per_second / kMega, 0);
+      add(source, link.chip, mega(timing_of_port(parameters, network, link.endpoint, plane)), 0);
     } else if (link.endpoint < dies) {
-      add(link.chip, sink, die.bytes_per_second / kMega, 0);
+      add(link.chip, sink, mega(timing_of_link(parameters, network, n, plane)), 0);
     }
   }
   return boost::push_relabel_max_flow(graph, source, sink);
@@ -154,12 +159,20 @@ TrafficBounds traffic_bounds(const hw::Machine& machine, const Destinations& des
   const auto dies = static_cast<unsigned>(machine.topology.dies());
   const WireBytes wire = wire_bytes(writes, bytes);
   const double data = bytes / std::max(wire.request, wire.response);
+  const ub::Parameters parameters{machine.topology, machine.ub, machine.cpu, machine.package_link};
+  const auto slowest_die = [&](int plane) {
+    double slowest = std::numeric_limits<double>::max();
+    for (unsigned d = 0; d < dies; ++d) {
+      const auto die = static_cast<ub::Endpoint>(d);
+      slowest = std::min({slowest, rate_of(timing_of_port(parameters, *network, die, plane).flit),
+                          rate_of(timing_of_link(parameters, *network, network->link_to(die), plane).flit)});
+    }
+    return slowest;
+  };
   double all_planes = 0;
   for (int plane = 0; plane < machine.topology.sub_planes; ++plane) {
-    const Bandwidth die = machine.ub.link.die_bandwidth(plane);
-    all_planes += GBps(die);
-    bounds.bisection_GBps +=
-        static_cast<double>(smallest_cut(*network, dies, die, machine.ub.link.trunk_bandwidth(plane))) / 1e3;
+    all_planes += slowest_die(plane) / 1e9;
+    bounds.bisection_GBps += static_cast<double>(smallest_cut(*network, dies, parameters, plane)) / 1e3;
   }
   bounds.capacity_GBps = all_planes * data;
   const hw::UbController& controller = machine.ub.controller;
@@ -186,14 +199,22 @@ TrafficBounds traffic_bounds(const hw::Machine& machine, const Destinations& des
     sent[pair.first] += amount;
   }
   for (auto& [destination, sent] : by_destination) loads.add(destination, std::move(sent));
-  // Bytes on the busiest link of each class, for messages of one per die in the time that load 1 takes.
+  // Bytes on the busiest link, for messages of one per die in the time that load 1 takes; rates of links are
+  // counted in that of the slowest die's.
+  const double unit = slowest_die(0);
   double trunk = 0, die = 0;
   for (unsigned n = 0; n < network->links(); ++n) {
-    if (network->link(n).peer != ub::Network::kNoLink) trunk = std::max(trunk, loads.of(n));
+    if (network->link(n).peer == ub::Network::kNoLink || loads.of(n) == 0) continue;
+    trunk = std::max(trunk, loads.of(n) / (rate_of(timing_of_link(parameters, *network, n, 0).flit) / unit));
   }
-  for (unsigned d = 0; d < dies; ++d) die = std::max({die, out[d], in[d]});
+  for (unsigned d = 0; d < dies; ++d) {
+    const auto end = static_cast<ub::Endpoint>(d);
+    die = std::max(
+        {die, out[d] / (rate_of(timing_of_port(parameters, *network, end, 0).flit) / unit),
+         in[d] / (rate_of(timing_of_link(parameters, *network, network->link_to(end), 0).flit) / unit)});
+  }
   const double full = std::max(wire.request, wire.response);
-  const double of_trunk = trunk == 0 ? 1e9 : full / (trunk / machine.ub.link.trunk_rate);
+  const double of_trunk = trunk == 0 ? 1e9 : full / trunk;
   bounds.busiest_link_load = std::min(of_trunk, full / die);
   return bounds;
 }

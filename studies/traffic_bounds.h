@@ -7,7 +7,8 @@
 namespace cm384::studies {
 
 struct TrafficBounds {
-  // Payload that a die could send at most, in GB/s: its ports at their rate, less headers. Load 1.
+  // Payload that a die could send at most, in GB/s: its ports at their rate, of dies that differ the slowest
+  // one's, less headers. Load 1.
   double capacity_GBps = 0;
   // The largest load at which no link has to carry more than it can, if all shortest ways share the packets
   // evenly (the channel load of Dally and Towles), or ways by any chip for routing valiant; negative: routing

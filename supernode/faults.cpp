@@ -190,7 +190,7 @@ void Faults::check_ways() const {
   const std::vector<int> dies = machine_.dies();
   for (const int a : dies) {
     for (const int b : dies) {
-      bool reached = a == b || a / 2 == b / 2;
+      bool reached = a == b || machine_.parameters().topology.in_one_package(a, b);
       const auto from = static_cast<ub::Endpoint>(a), to = static_cast<ub::Endpoint>(b);
       for (int p = 0; p < planes && !reached; ++p) {
         const ub::Network& network = machine_.plane(p).network();

@@ -19,6 +19,21 @@ LinkName::End end_of_chip(const ub::Network& network, unsigned chip) {
   return {network.layout().chips[chip].kind, static_cast<int>(network.layout().chips[chip].number)};
 }
 
+// Chips of files have the numbers of their nodes.
+void require_chip(const ub::Network& network, const LinkName::End& part) {
+  if (network.chip(part.part, static_cast<unsigned>(part.number)) != ub::Network::kNoLink) return;
+  unsigned count = 0, least = ~0u, most = 0;
+  for (const ub::ChipName& chip : network.layout().chips) {
+    if (chip.kind != part.part) continue;
+    ++count;
+    least = std::min(least, chip.number);
+    most = std::max(most, chip.number);
+  }
+  if (count == 0) throw InputError(fmt::format("{}: this topology has none", part.part));
+  throw InputError(fmt::format("{} {} does not exist; allowed: {}{} to {}", part.part, part.number,
+                               most - least + 1 == count ? "" : "some from ", least, most));
+}
+
 }  // namespace
 
 std::string LinkName::text() const {
@@ -57,12 +72,13 @@ void LinkSelection::check(const ub::Network& network, int planes) const {
   if (plane >= 0) require("plane", plane, planes);
   const auto dies = static_cast<int>(network.layout().dies);
   for (const LinkName::End& part : parts) {
-    const int count =
-        part.part == "die" ? dies
-        : part.part == "socket"
-            ? static_cast<int>(network.endpoints()) - dies
-            : static_cast<int>(std::ranges::count(network.layout().chips, part.part, &ub::ChipName::kind));
-    require(part.part, part.number, count);
+    if (part.part == "die") {
+      require("die", part.number, dies);
+    } else if (part.part == "socket") {
+      require("socket", part.number, static_cast<int>(network.endpoints()) - dies);
+    } else {
+      require_chip(network, part);
+    }
   }
 }
 

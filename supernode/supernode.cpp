@@ -12,6 +12,7 @@
 #include "hw/error.h"
 #include "supernode/module_processes.h"
 #include "supernode/supernode_parts.h"
+#include "ub_fabric/link_timing.h"
 
 namespace cm384::supernode {
 namespace {
@@ -22,11 +23,11 @@ ub::Parameters fabric_parameters(const hw::Machine& machine) {
 
 // Several for each thread, so that what a thread has begun when the host takes it off its core is little. No
 // more than there are packages.
-unsigned workers_for(const SupernodeOptions& options) {
+unsigned workers_for(const SupernodeOptions& options, const hw::Topology& topology) {
   constexpr unsigned kPerThread = 4;
   if (options.threads <= 1) return 1;
   std::set<int> packages;
-  for (const int die : options.dies) packages.insert(die / 2);
+  for (const int die : options.dies) packages.insert(die / topology.dies_per_package);
   const auto most = std::min<std::size_t>(packages.size(), sim::kMostWorkers);
   return std::clamp(kPerThread * options.threads, 1u, std::max(1u, static_cast<unsigned>(most)));
 }
@@ -36,7 +37,7 @@ unsigned workers_for(const SupernodeOptions& options) {
 Supernode::Supernode(const hw::Machine& machine, SupernodeOptions options)
     : machine_(machine),
       options_(std::move(options)),
-      parts_(std::make_unique<Parts>(workers_for(options_), options_.threads)) {
+      parts_(std::make_unique<Parts>(workers_for(options_, machine.topology), options_.threads)) {
   const ub::Parameters fabric = fabric_parameters(machine);
   ub::check(fabric);
   RunControl& control = parts_->control;
@@ -52,7 +53,10 @@ Supernode::Supernode(const hw::Machine& machine, SupernodeOptions options)
   parts_->outer = std::make_unique<WindowProcess>("packages", control, kOuterPhase);
   parts_->inner = std::make_unique<WindowProcess>("sub_planes", control, control.plane_phase);
 
-  set_lookahead(machine.ub.switch_chip.pipeline_latency);
+  const auto network = ub::Network::of(machine.topology);
+  endpoint_latency_ = ub::shortest_endpoint_latency(fabric, *network);
+  way_in_ = ub::shortest_way_in(fabric, *network);
+  set_lookahead(way_in_);
 
   const int dies = machine.topology.dies();
   const auto endpoints = static_cast<std::uint32_t>(machine.topology.endpoints());
@@ -60,7 +64,6 @@ Supernode::Supernode(const hw::Machine& machine, SupernodeOptions options)
   parts_->dies.resize(static_cast<std::size_t>(dies));
   parts_->controllers.resize(static_cast<std::size_t>(dies));
   parts_->drivers.resize(static_cast<std::size_t>(dies));
-  const auto network = ub::Network::of(machine.topology);
   for (int p = 0; p < machine.topology.sub_planes; ++p) {
     const auto index = static_cast<unsigned>(p);
     parts_->planes.push_back(std::make_unique<ub::SubPlane>(index, fabric, parts_->packets, endpoints + index,
@@ -72,9 +75,10 @@ Supernode::Supernode(const hw::Machine& machine, SupernodeOptions options)
   const npu::DieParameters die_parameters{machine.die,         machine.scheduler,   machine.sdma,
                                           machine.scalar_core, machine.vector_core, machine.mte,
                                           machine.cube_core,   machine.cube_mte,    machine.memory};
+  const int of_package = machine.topology.dies_per_package;
   std::map<int, unsigned> worker_of;  // a package, in the order in which they become modules
   for (const int number : options_.dies)
-    worker_of.try_emplace(number / 2, static_cast<unsigned>(worker_of.size()) % workers);
+    worker_of.try_emplace(number / of_package, static_cast<unsigned>(worker_of.size()) % workers);
   for (const int number : options_.dies) {
     if (number < 0 || number >= dies)
       throw InputError(fmt::format("die {} does not exist; allowed: 0 to {}", number, dies - 1));
@@ -83,7 +87,7 @@ Supernode::Supernode(const hw::Machine& machine, SupernodeOptions options)
     auto& controller = parts_->controllers[static_cast<std::size_t>(number)];
     die = std::make_unique<npu::Die>(number, die_parameters, options_.die, parts_->payloads,
                                      static_cast<npu::DieListener&>(*this),
-                                     parts_->progress.of(worker_of[number / 2]));
+                                     parts_->progress.of(worker_of[number / of_package]));
     controller = std::make_unique<ub::UbController>(fabric, static_cast<ub::Endpoint>(number), die->queue(),
                                                     kControllerUnit, parts_->packets, parts_->payloads);
     controller->ports().set_workers(workers);
@@ -92,16 +96,17 @@ Supernode::Supernode(const hw::Machine& machine, SupernodeOptions options)
     for (auto& plane : parts_->planes) controller->attach(*plane);
     die->connect(*controller);
     const int sibling = number ^ 1;
-    if (sibling < dies && parts_->controllers[static_cast<std::size_t>(sibling)])
+    if (machine.topology.in_one_package(number, sibling) && sibling < dies &&
+        parts_->controllers[static_cast<std::size_t>(sibling)])
       controller->join(*parts_->controllers[static_cast<std::size_t>(sibling)]);
   }
   std::set<int> packages;
   for (const int number : options_.dies) {
-    if (!packages.insert(number / 2).second) continue;
+    if (!packages.insert(number / of_package).second) continue;
     std::vector<PackageModule::Socketed> socketed;
     for (const int member : {number, number ^ 1}) {
       const auto n = static_cast<std::size_t>(member);
-      if (n < parts_->dies.size() && parts_->dies[n])
+      if (machine.topology.in_one_package(number, member) && n < parts_->dies.size() && parts_->dies[n])
         socketed.push_back({*parts_->dies[n], *parts_->controllers[n], parts_->drivers[n]});
     }
     parts_->modules.push_back(
@@ -162,7 +167,7 @@ void Supernode::settle() {
   // One thread runs packages in the order of the dies given, each of them for a window.
   const auto place = [this](const Parts::Told& t) {
     return std::find_if(options_.dies.begin(), options_.dies.end(),
-                        [&](int die) { return die / 2 == t.die / 2; });
+                        [&](int die) { return machine_.topology.in_one_package(die, t.die); });
   };
   std::ranges::stable_sort(told, {}, place);
   for (const Parts::Told& t : told) t.tell();
@@ -211,11 +216,11 @@ Time Supernode::lookahead() const {
 // the cells of its receive buffer as packets are delivered, which the sub-plane itself knows; where it does
 // not, as where a chip of another model has its own idea of a pipeline, the link alone counts. Back to a die
 // credits take the link alone.
-void Supernode::set_lookahead(Time chip) {
+void Supernode::set_lookahead(Time way_in) {
   const bool held = ub::UbController::holds_requests(machine_.ub.controller) ||
                     (!options_.sockets.empty() && ub::UbController::holds_requests(machine_.cpu.controller));
-  from_plane_ = machine_.ub.link.endpoint_latency;
-  to_plane_ = machine_.ub.link.endpoint_latency + (held ? Time{} : chip);
+  from_plane_ = endpoint_latency_;
+  to_plane_ = held ? endpoint_latency_ : way_in;
   RunControl& control = parts_->control;
   control.window = std::min(lookahead(), options_.window);
   // Shorter windows keep the proportion.
@@ -226,7 +231,7 @@ void Supernode::install(int plane_number, unsigned chip, ub::SwitchChip& model) 
   assert(now() == Time{} && unfinished_ == 0);
   use_one_thread();
   plane(plane_number).install(chip, &model);
-  set_lookahead(Time{});
+  set_lookahead(endpoint_latency_);
 }
 
 ub::UbController& Supernode::controller(int number) const {

@@ -132,7 +132,7 @@ class Supernode final : private npu::DieListener {
   void transaction_arrived(sim::TransactionId id, int target, std::uint32_t bytes, Time at) override;
   // What a packet takes at least from a die to what it meets in a sub-plane, and back; `chip`: of that in the
   // chip.
-  void set_lookahead(Time chip);
+  void set_lookahead(Time way_in);
   // A registry function for each die, sub-plane, and the sockets.
   std::vector<std::function<void(sim::Statistics&)>> declarations() const;
   void kernel_output(int die, int core, std::string_view text) override;
@@ -155,6 +155,8 @@ class Supernode final : private npu::DieListener {
   std::unique_ptr<Parts> parts_;
   std::vector<std::vector<npu::LaunchRecord>> records_;  // by die and launch
   std::atomic<std::size_t> unfinished_ = 0;
+  Time endpoint_latency_,
+      way_in_;  // the shortest of all links to chips, and to the end of the chip's pipeline
   Time to_plane_, from_plane_;
   Time looked_for_stuck_{};
   Probes probes_;

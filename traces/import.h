@@ -16,6 +16,8 @@ struct ImportOptions {
   std::vector<int> onto;  // die of the node met first, second, ...; empty: placed by locality
   std::string machine;    // its name, for errors
   int dies_per_node = 16;
+  // Ids of nodes by die, rising, where the machine is made of the case: each node is its die.
+  std::vector<std::int64_t> nodes;
 };
 
 struct ImportResult {
@@ -29,7 +31,7 @@ struct ImportResult {
 // `traffic.csv` of ns-3-UB. A task begins its delay after all phases it names have finished; a phase has
 // finished when all its tasks have. Priorities become virtual lanes. Nodes of one leaf switch, as node.csv
 // and topology.csv beside it say, or without these neighbours by number, are placed on dies of one node
-// (node_placement.h). Throws InputError.
+// (node_placement.h); on a machine made of the case each node is a die. Throws InputError.
 ImportResult import_ns3ub(const std::string& path, const ImportOptions& options, TrafficSink& sink);
 
 // Chakra execution traces as ASTRA-sim reads them, one file a rank in the order of ranks. Sends are writes to

@@ -4,9 +4,9 @@
 #include <map>
 
 #include "hw/error.h"
+#include "hw/lines.h"
 #include "hw/quantity.h"
 #include "traces/import.h"
-#include "traces/lines.h"
 #include "traces/node_placement.h"
 #include "traces/ns3ub_topology.h"
 #include "traces/record_graph.h"
@@ -90,7 +90,13 @@ class Ns3UbImport {
     std::vector<std::int64_t> met(nodes_.size());
     for (const auto& [node, index] : nodes_) met[static_cast<std::size_t>(index)] = node;
     std::map<std::int64_t, int> die;
-    if (options_.onto.empty()) {
+    if (!options_.nodes.empty()) {
+      const std::vector<std::int64_t>& ids = options_.nodes;
+      for (const std::int64_t node : met)
+        die[node] = static_cast<int>(std::ranges::lower_bound(ids, node) - ids.begin());
+      result.placement = "as the nodes of the machine";
+      result.mapping.assign(die.begin(), die.end());
+    } else if (options_.onto.empty()) {
       const Ns3UbCase beside = read_ns3ub_case(path_);
       NodePlacement placed = place_nodes(met, beside.leaves, options_.dies, options_.dies_per_node);
       result.placement = std::move(placed.rule);
@@ -110,6 +116,7 @@ class Ns3UbImport {
       TrafficRecord& r = graph_.record(n);
       r.source = placed(r.source);
       r.target = placed(r.target);
+      r.by_ub = !options_.nodes.empty() && r.moves();
     }
   }
 
@@ -158,6 +165,8 @@ class Ns3UbImport {
   }
 
   Unit unit_of(std::int64_t node) {
+    if (!options_.nodes.empty() && !std::ranges::binary_search(options_.nodes, node))
+      lines_.fail(fmt::format("node {}: is no DEVICE of {}", node, options_.machine));
     const auto [found, fresh] = nodes_.emplace(node, static_cast<int>(nodes_.size()));
     const auto count = static_cast<int>(nodes_.size());
     const int room = options_.onto.empty() ? options_.dies : static_cast<int>(options_.onto.size());

@@ -6,7 +6,7 @@
 #include <set>
 #include <string_view>
 
-#include "traces/lines.h"
+#include "hw/lines.h"
 
 namespace cm384::traces {
 namespace {

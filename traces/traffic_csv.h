@@ -11,8 +11,8 @@
 
 #include <string>
 
+#include "hw/lines.h"
 #include "sim/output_file.h"
-#include "traces/lines.h"
 #include "traces/traffic.h"
 
 namespace cm384::traces {

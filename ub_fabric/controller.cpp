@@ -14,7 +14,7 @@ namespace cm384::ub {
 
 UbController::UbController(const Parameters& parameters, Endpoint self, sim::EventQueue& queue,
                            std::uint32_t unit, PacketPool& packets, sim::PayloadPool& payloads)
-    : topology_(parameters.topology),
+    : parameters_(parameters),
       limits_(self < parameters.topology.dies() ? parameters.ub.controller : parameters.cpu.controller),
       miss_latency_(parameters.ub.translation.miss_latency),
       self_(self),
@@ -26,6 +26,7 @@ UbController::UbController(const Parameters& parameters, Endpoint self, sim::Eve
       ports_(queue, unit, kPort, static_cast<unsigned>(parameters.topology.sub_planes),
              static_cast<unsigned>(parameters.ub.link.lanes),
              RetryTimes{parameters.ub.link.retry_turnaround, parameters.ub.link.retry_timeout}),
+      next_links_(planes_.size()),
       holds_requests_(holds_requests(limits_)),
       store_(parameters.ub.switch_chip.forwarding == "packet-store"),
       waiting_(static_cast<unsigned>(parameters.topology.sub_planes),
@@ -34,17 +35,6 @@ UbController::UbController(const Parameters& parameters, Endpoint self, sim::Eve
       walks_(static_cast<std::size_t>(parameters.ub.translation.walks)),
       package_(parameters.package_link) {
   check(parameters);
-  const bool socket = self >= parameters.topology.dies();
-  const hw::UbLink& link = parameters.ub.link;
-  for (unsigned port = 0; port < planes_.size(); ++port) {
-    const Clock of_dies(Bytes{kFlitBytes}, link.die_bandwidth(static_cast<int>(port)));
-    const Clock trunk(Bytes{kFlitBytes}, link.trunk_bandwidth(static_cast<int>(port)));
-    const Clock own = socket ? socket_port_clock(parameters, static_cast<int>(port)) : of_dies;
-    ports_.connect(port, own, link.endpoint_latency, link.buffer_cells);
-    next_links_.push_back(
-        {of_dies, trunk, own.start(1024) > of_dies.start(1024), own.start(1024) > trunk.start(1024)});
-    any_faster_ = any_faster_ || next_links_.back().die_faster || next_links_.back().trunk_faster;
-  }
   initiator_[kRead].free_slots = limits_.read_outstanding;
   initiator_[kRead].interval = limits_.read_interval;
   initiator_[kWrite].free_slots = limits_.write_outstanding;
@@ -67,11 +57,27 @@ UbController::UbController(const Parameters& parameters, Endpoint self, sim::Eve
 }
 
 void UbController::attach(SubPlane& plane) {
-  planes_[plane.index()] = &plane;
+  const unsigned port = plane.index();
+  planes_[port] = &plane;
+  const LinkTiming timing = timing_of_port(parameters_, plane.network(), self_, static_cast<int>(port));
+  ports_.connect(port, timing.flit, timing.latency, parameters_.ub.link.buffer_cells);
+  const Clock die(Bytes{kFlitBytes}, parameters_.ub.link.die_bandwidth(static_cast<int>(port)));
+  const Clock trunk(Bytes{kFlitBytes}, parameters_.ub.link.trunk_bandwidth(static_cast<int>(port)));
+  next_links_[port].die = die;
+  next_links_[port].trunk = trunk;
+  compare_rate(port);
   plane.attach(
       self_, Attachment{&queue_, unit_, kArrival, limits_.read_inbound_latency, limits_.write_inbound_latency,
-                        limits_.completion_latency, &ports_, plane.index(), holds_requests_, false});
+                        limits_.completion_latency, &ports_, port, holds_requests_, false});
   if (std::ranges::count(planes_, nullptr) == 0) networks_changed();
+}
+
+void UbController::compare_rate(unsigned port) {
+  NextLinks& next = next_links_[port];
+  next.die_faster = slower(ports_.clock(port), next.die);
+  next.trunk_faster = slower(ports_.clock(port), next.trunk);
+  next.differ = planes_[port]->network().uneven();
+  any_faster_ = any_faster_ || next.die_faster || next.trunk_faster || next.differ;
 }
 
 void UbController::networks_changed() {
@@ -94,15 +100,9 @@ bool UbController::reaches_by(unsigned port, Endpoint destination) const {
 }
 
 void UbController::narrow(unsigned port, double width) {
-  const Time own = ports_.clock(port).start(1 << 20);
-  const double rate = kFlitBytes * static_cast<double>(1 << 20) / static_cast<double>(own.ps) * 1e12 * width;
-  const Clock clock(Bytes{kFlitBytes}, hw::rounded_rate(rate));
-  ports_.connect(port, clock, ports_.latency(port),
-                 ports_.occupied(port, 0, Time{}) + ports_.credits(port, 0, Time{}));
-  NextLinks& next = next_links_[port];
-  next.die_faster = clock.start(1024) > next.die.start(1024);
-  next.trunk_faster = clock.start(1024) > next.trunk.start(1024);
-  any_faster_ = any_faster_ || next.die_faster || next.trunk_faster;
+  ports_.connect(port, narrowed(ports_.clock(port), width), ports_.latency(port),
+                 parameters_.ub.link.buffer_cells);
+  compare_rate(port);
 }
 
 void UbController::join(UbController& sibling) {
@@ -194,7 +194,11 @@ void UbController::send(unsigned port, Hop hop, Time now) {
     const Network& network = planes_[port]->network();
     const bool stays = network.chip_of(hop.destination()) == network.chip_of(self_);
     const NextLinks& next = next_links_[port];
-    if (stays ? next.die_faster : next.trunk_faster)
+    if (next.differ) {
+      const Clock& flit = planes_[port]->next_flit(network.chip_of(self_), hop.destination());
+      if (slower(ports_.clock(port), flit))
+        arrival = std::max(arrival, t.tail + latency - flit.start(hop.flits()));
+    } else if (stays ? next.die_faster : next.trunk_faster)
       arrival = std::max(arrival, t.tail + latency - (stays ? next.die : next.trunk).start(hop.flits()));
   }
   planes_[port]->inject(queue_, self_, hop, arrival);

@@ -140,6 +140,7 @@ class UbController final : public sim::RemotePort {
   bool reaches_by(unsigned port, Endpoint destination) const;
   bool usable(unsigned port, Endpoint destination) const { return whole_ || reaches_by(port, destination); }
   void enqueue(unsigned port, PacketIndex index, Time now);
+  void compare_rate(unsigned port);
   void serve_port(unsigned port, Time now);
   void send(unsigned port, Hop hop, Time now);
   void arrive(Hop hop, Time now);
@@ -150,7 +151,7 @@ class UbController final : public sim::RemotePort {
   void over_package(PacketIndex index, Time now);
   void complete(PacketIndex index, Time now);
 
-  hw::Topology topology_;
+  Parameters parameters_;
   hw::UbController limits_;
   Time miss_latency_;
   Endpoint self_;
@@ -166,6 +167,7 @@ class UbController final : public sim::RemotePort {
   struct NextLinks {
     Clock die, trunk;
     bool die_faster = false, trunk_faster = false;  // than the port
+    bool differ = false;                            // from link to link: the sub-plane knows
   };
   std::vector<NextLinks> next_links_;
   bool any_faster_ = false;

@@ -23,10 +23,11 @@ bool UbController::reaches(std::uint64_t address, Endpoint& endpoint) const {
   if (!cm384_is_gm(address)) return false;
   const std::uint64_t unit = cm384_gm_unit(address);
   const bool cpu = cm384_gm_is_cpu(address);
-  const auto units = static_cast<std::uint64_t>(cpu ? topology_.sockets() : topology_.dies());
+  const auto units =
+      static_cast<std::uint64_t>(cpu ? parameters_.topology.sockets() : parameters_.topology.dies());
   if (unit >= units) return false;
-  endpoint =
-      static_cast<Endpoint>(cpu ? unit + static_cast<std::uint64_t>(topology_.socket_endpoint(0)) : unit);
+  endpoint = static_cast<Endpoint>(
+      cpu ? unit + static_cast<std::uint64_t>(parameters_.topology.socket_endpoint(0)) : unit);
   return endpoint != self_ && planes_.front()->attached(endpoint);
 }
 

@@ -24,6 +24,7 @@ void LinkBank::connect(unsigned link, const Clock& clock, Time latency, int buff
                                     clocks_[index].denominator() != clock.denominator())) {
     ++index;
   }
+  if (index > 0xff) throw InputError("ub.link: links of more than 256 different rates; allowed: fewer");
   if (index == clocks_.size()) clocks_.push_back(clock);
   links_[link].clock = static_cast<std::uint8_t>(index);
   links_[link].latency = latency;

@@ -58,25 +58,25 @@ SubPlane::SubPlane(unsigned index, const Parameters& parameters, PacketPool& pac
       peer_(network_->links()),
       upstream_(network_->links()),
       chip_of_(network_->links()),
-      pipeline_(network_->chips(), parameters.ub.switch_chip.pipeline_latency),
+      uneven_(network_->uneven()),
       turn_(network_->links()),
       attached_(network_->endpoints()),
       foreign_(network_->chips(), nullptr),
-      link_(parameters.ub.link),
+      parameters_(parameters),
       slower_(network_->links()),
-      die_flit_(Bytes{kFlitBytes}, link_.die_bandwidth(static_cast<int>(index))),
-      trunk_flit_(Bytes{kFlitBytes}, link_.trunk_bandwidth(static_cast<int>(index))) {
+      die_flit_(Bytes{kFlitBytes}, parameters.ub.link.die_bandwidth(static_cast<int>(index))),
+      trunk_flit_(Bytes{kFlitBytes}, parameters.ub.link.trunk_bandwidth(static_cast<int>(index))) {
   check(parameters);
-  const hw::UbLink& link = link_;
-  const Clock of_class[] = {die_flit_, socket_port_clock(parameters, static_cast<int>(index)), trunk_flit_};
   unsigned most_ports = 0;
-  for (unsigned chip = 0; chip < network_->chips(); ++chip)
+  for (unsigned chip = 0; chip < network_->chips(); ++chip) {
     most_ports = std::max(most_ports, network_->ports(chip));
+    pipeline_.push_back(pipeline_of(parameters, *network_, chip));
+  }
   for (unsigned n = 0; n < network_->links(); ++n) {
     const Network::Link& l = network_->link(n);
     const bool trunk = l.peer != Network::kNoLink;
-    links_.connect(n, of_class[static_cast<unsigned>(l.of)],
-                   trunk ? link.trunk_latency : link.endpoint_latency, link.buffer_cells);
+    const LinkTiming timing = timing_of_link(parameters, *network_, n, static_cast<int>(index));
+    links_.connect(n, timing.flit, timing.latency, parameters.ub.link.buffer_cells);
     peer_[n] = trunk ? l.peer : kToEndpoint | l.endpoint;
     if (trunk) compare_rate(n);
     // A port's input has the same number as its output: what leaves by n comes in at its peer.
@@ -93,14 +93,14 @@ SubPlane::SubPlane(unsigned index, const Parameters& parameters, PacketPool& pac
 
 // Sockets' ports are the last of a way: nothing comes after them.
 void SubPlane::compare_rate(unsigned link) {
-  const Time own = links_.clock(link).start(1024);
-  slower_[link] = static_cast<std::uint8_t>((own > die_flit_.start(1024) ? kThanDies : 0) |
-                                            (own > trunk_flit_.start(1024) ? kThanTrunks : 0));
-  any_slower_ = any_slower_ || slower_[link] != 0;
+  const Clock& own = links_.clock(link);
+  slower_[link] = static_cast<std::uint8_t>((slower(own, die_flit_) ? kThanDies : 0) |
+                                            (slower(own, trunk_flit_) ? kThanTrunks : 0));
+  any_slower_ = any_slower_ || slower_[link] != 0 || uneven_;
 }
 
 void SubPlane::set_network(std::shared_ptr<const Network> network) {
-  const unsigned pairs = lane_pairs_of(*network, routing_, link_.lanes);
+  const unsigned pairs = lane_pairs_of(*network, routing_, parameters_.ub.link.lanes);
   network_ = std::move(network);
   lane_pairs_ = pairs;
   with_classes_ = network_->classes() > 1 || draws_chips(routing_) || network_->has_detours();
@@ -108,13 +108,8 @@ void SubPlane::set_network(std::shared_ptr<const Network> network) {
 
 void SubPlane::narrow(unsigned link, double width) {
   const auto slow_down = [&](unsigned n) {
-    const bool trunk = network_->link(n).peer != Network::kNoLink;
-    const Time own = links_.clock(n).start(1 << 20);
-    const double rate =
-        kFlitBytes * static_cast<double>(1 << 20) / static_cast<double>(own.ps) * 1e12 * width;
-    links_.connect(n, Clock(Bytes{kFlitBytes}, hw::rounded_rate(rate)),
-                   trunk ? link_.trunk_latency : link_.endpoint_latency, link_.buffer_cells);
-    if (trunk) compare_rate(n);
+    links_.connect(n, narrowed(links_.clock(n), width), links_.latency(n), parameters_.ub.link.buffer_cells);
+    if (network_->link(n).peer != Network::kNoLink) compare_rate(n);
   };
   slow_down(link);
   if (network_->link(link).peer != Network::kNoLink) slow_down(network_->link(link).peer);
@@ -192,7 +187,7 @@ void SubPlane::prefetch(const sim::Event& event) const {
 // The event stands at the end of the chip's pipeline: a packet and all it meets there have the same latency
 // behind them.
 void SubPlane::inject(sim::EventQueue& from, Endpoint endpoint, Hop hop, Time arrival) {
-  assert(arrival >= from.now() + endpoint_latency_);
+  assert(uneven_ || arrival >= from.now() + endpoint_latency_);
   const unsigned input = link_to_endpoint(endpoint);
   ++injected_.mine();
   queue_.push_from(from, arrival + pipeline_[chip_of_[input]], input, kArrival, hop.bits());
@@ -329,25 +324,54 @@ void SubPlane::send(unsigned input, unsigned output, unsigned lane, Hop hop) {
   hop = hop.on_lane(lane);
   const Transmission t = links_.transmit(output, hop, queue_.now());
   if (upstream.bank == &links_) {
-    links_.give_credits(upstream.link, lane_of_input, hop.cells(), t.tail + trunk_latency_);
+    links_.give_credits(upstream.link, lane_of_input, hop.cells(),
+                        t.tail + (uneven_ ? links_.latency(upstream.link) : trunk_latency_));
   } else {
-    upstream.bank->post_credits(upstream.link, lane_of_input, hop.cells(), t.tail + endpoint_latency_);
+    // Back to an endpoint as its packets came.
+    upstream.bank->post_credits(
+        upstream.link, lane_of_input, hop.cells(),
+        t.tail + (uneven_ ? upstream.bank->latency(upstream.link) : endpoint_latency_));
   }
   const std::uint32_t peer = peer_[output];
   if (peer & kToEndpoint) {
     deliver(static_cast<Endpoint>(peer & ~kToEndpoint), output, hop, t.tail + links_.latency(output));
     return;
   }
-  Time at = (store_ ? t.tail : t.start) + links_.latency(output);
-  // A packet whose flits come slower than the next link sends them goes on only so early that they never run
-  // out.
-  if (any_slower_) [[unlikely]] {
-    const bool last = chip_of_[peer] == network_->chip_of(hop.destination());
+  const Time at = (store_ ? t.tail : t.start) + links_.latency(output);
+  queue_.push(any_slower_ ? goes_on_at(output, hop, t, at) : at + pipeline_[chip_of_[peer]], peer, kArrival,
+              hop.bits());
+}
+
+// A packet whose flits come slower than the next link sends them goes on only so early that they never run
+// out.
+Time SubPlane::goes_on_at(unsigned output, Hop hop, const Transmission& t, Time at) const {
+  const unsigned chip = chip_of_[peer_[output]];
+  const bool last = chip == network_->chip_of(hop.destination());
+  const Time tail = t.tail + links_.latency(output);
+  if (!uneven_) {
     if (slower_[output] & (last ? kThanDies : kThanTrunks))
-      at =
-          std::max(at, t.tail + links_.latency(output) - (last ? die_flit_ : trunk_flit_).start(hop.flits()));
+      at = std::max(at, tail - (last ? die_flit_ : trunk_flit_).start(hop.flits()));
+  } else if (const Clock& next = next_flit(chip, hop.destination()); slower(links_.clock(output), next)) {
+    at = std::max(at, tail - next.start(hop.flits()));
   }
-  queue_.push(at + pipeline_[chip_of_[peer]], peer, kArrival, hop.bits());
+  return at + (last && network_->layout().chips[chip].of_die ? Time{} : pipeline_[chip]);
+}
+
+const Clock& SubPlane::next_flit(unsigned chip, Endpoint destination) const {
+  if (!uneven_) return chip == network_->chip_of(destination) ? die_flit_ : trunk_flit_;
+  if (chip == network_->chip_of(destination)) return links_.clock(network_->link_to(destination));
+  const Clock* fastest = nullptr;
+  const auto take = [&](unsigned link) {
+    if (network_->link(link).peer == Network::kNoLink) return;
+    if (fastest == nullptr || slower(*fastest, links_.clock(link))) fastest = &links_.clock(link);
+  };
+  const unsigned first = network_->first_link(chip);
+  if (network_->has_detours()) {
+    for (unsigned link = first; link < first + network_->ports(chip); ++link) take(link);
+  } else {
+    for (const std::uint16_t port : network_->ways(chip, network_->chip_of(destination))) take(first + port);
+  }
+  return fastest == nullptr ? trunk_flit_ : *fastest;
 }
 
 void SubPlane::deliver(Endpoint endpoint, unsigned output, Hop hop, Time tail) {

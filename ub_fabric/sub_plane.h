@@ -15,6 +15,7 @@
 #include "hw/units.h"
 #include "sim/event_queue.h"
 #include "ub_fabric/link.h"
+#include "ub_fabric/link_timing.h"
 #include "ub_fabric/packet.h"
 #include "ub_fabric/parameters.h"
 #include "ub_fabric/routing.h"
@@ -81,6 +82,9 @@ class SubPlane {
   // A link both ways with part of its physical lanes; before the first packet. The endpoint's own sending end
   // is its controller's.
   void narrow(unsigned link, double width);
+  // The fastest flits that a packet for `destination` may go on with from a chip: of all its links between
+  // chips where a detour is not ruled out.
+  const Clock& next_flit(unsigned chip, Endpoint destination) const;
   // Puts another model in the place of a chip, before the first packet. Throws InputError where packets
   // change lanes, which such a chip does not.
   void install(unsigned chip, SwitchChip* model);
@@ -122,6 +126,7 @@ class SubPlane {
   unsigned least_occupied(unsigned first, std::span<const std::uint16_t> ways, unsigned turn, unsigned lane);
   unsigned detour(unsigned chip, unsigned input, Hop hop);
   void compare_rate(unsigned link);
+  Time goes_on_at(unsigned output, Hop hop, const Transmission& t, Time at) const;
   int queue_towards(unsigned chip, unsigned destination, unsigned lane);
   void arrive(unsigned input, Hop hop);
   void serve_output(unsigned output);
@@ -151,12 +156,13 @@ class SubPlane {
   std::vector<Upstream> upstream_;
   std::vector<std::uint32_t> chip_of_;  // by input or output number
   std::vector<Time> pipeline_;          // by chip; none of a chip of another model
+  bool uneven_ = false;                 // links or chips differ from others of their kind
   std::vector<std::uint64_t> turn_;     // by input: next among several ways
   std::vector<std::uint32_t> draws_;    // by input: chips drawn
   std::vector<unsigned> drawn_from_;    // chips that a detour may go by
   std::vector<Attachment> attached_;
   std::vector<SwitchChip*> foreign_;  // per chip; nullptr: built in
-  hw::UbLink link_;
+  Parameters parameters_;
   // Whether a link is slower than those to dies, and than those between chips.
   enum Slower : std::uint8_t { kThanDies = 1, kThanTrunks = 2 };
   std::vector<std::uint8_t> slower_;

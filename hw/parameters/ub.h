@@ -2,6 +2,7 @@
 // sockets, and the link between the two dies of a package.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,19 +12,28 @@
 
 namespace cm384::hw {
 
+struct TopologyFiles;
+
 // Throws InputError where a text is not "auto" or up to eight lengths such as 4x4x4.
 void check_shape(std::string_view text);
 // A bandwidth that flits have an exact clock at: to 10 MB/s.
 Bandwidth rounded_rate(double bytes_per_second);
 
+// Throws InputError where a text is empty.
+void check_file(std::string_view text);
+
 // Throws InputError where a text is not a list of factors above 0 such as "1,1,0.5".
 void check_rates(std::string_view text);
+
+// A parameter that is a path: where it stands in a machine file, it starts from there.
+inline constexpr std::string_view kTopologyFile = "topology.file";
 
 // Section `topology`. What a kind does with its parameters: docs/topologies.md.
 struct Topology {
   std::string kind;
   int nodes = 0;
   int dies_per_node = 0;
+  int dies_per_package = 0;
   int sockets_per_node = 0;
   int sub_planes = 0;
   int l2_switches = 0;
@@ -31,11 +41,17 @@ struct Topology {
   int groups = 0;
   int global_links = 0;
   std::string shape;
+  std::string file;
+  std::string content;
+  std::shared_ptr<const TopologyFiles> files;  // what `file` holds, where the kind is `file`
 
   constexpr int dies() const { return nodes * dies_per_node; }
   constexpr int sockets() const { return nodes * sockets_per_node; }
   // Endpoints of a sub-plane: dies 0.., then sockets dies() + s.
   constexpr int endpoints() const { return dies() + sockets(); }
+  constexpr bool in_one_package(int die, int other) const {
+    return die / dies_per_package == other / dies_per_package;
+  }
   constexpr int socket_endpoint(int socket) const { return dies() + socket; }
   constexpr int node_of(int endpoint) const {
     return endpoint < dies() ? endpoint / dies_per_node : (endpoint - dies()) / sockets_per_node;
@@ -46,11 +62,13 @@ struct Topology {
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
-    visit("kind", self.kind, OneOf{{"clos", "clos3", "full-mesh", "torus", "dragonfly"}},
+    visit("kind", self.kind, OneOf{{"clos", "clos3", "full-mesh", "torus", "dragonfly", "star", "file"}},
           "how the switch chips of a sub-plane are joined");
     visit("nodes", self.nodes, Range{1, 32'768}, "compute nodes");
     visit("dies_per_node", self.dies_per_node, Range{1, 1'024},
           "dies per node, each with one port to every sub-plane");
+    visit("dies_per_package", self.dies_per_package, Range{1, 2},
+          "2: dies 2k and 2k + 1 share a package and its link; 1: every die stands alone");
     visit("sockets_per_node", self.sockets_per_node, Range{0, 64},
           "CPU sockets per node, each with one port to every sub-plane");
     visit("sub_planes", self.sub_planes, Range{1, 64},
@@ -66,6 +84,11 @@ struct Topology {
         "shape", self.shape, Form{"auto|AxBx...", check_shape},
         "full-mesh, torus: chips per dimension; auto: two dimensions, as square as can be, with one chip per "
         "node");
+    visit("file", self.file, Form{"FOLDER", check_file},
+          "file: folder with node.csv, topology.csv and perhaps routing_table.csv, from where the machine "
+          "file is");
+    visit("content", self.content, Form{"auto|HASH", check_file},
+          "file: hash of these files; auto: whatever it is; another than given is refused");
   }
 };
 

@@ -118,13 +118,15 @@ FabricBench::FabricBench(const Parameters& parameters, const std::vector<unsigne
   for (unsigned p = 0; p < static_cast<unsigned>(parameters.topology.sub_planes); ++p) {
     planes_.push_back(std::make_unique<SubPlane>(p, parameters, packets, p + 1, seed));
   }
+  window_ = std::min(window_, shortest_endpoint_latency(parameters, planes_.front()->network()));
   for (const unsigned e : endpoints) {
     index_[e] = units_.size();
     units_.push_back(
         std::make_unique<StandIn>(parameters, static_cast<Endpoint>(e), 100 + e, packets, payloads));
     for (auto& plane : planes_) units_.back()->controller.attach(*plane);
     const auto dies = static_cast<unsigned>(parameters.topology.dies());
-    if (e < dies && e % 2 == 1 && index_[e - 1] < units_.size()) {
+    if (e < dies && e % 2 == 1 && parameters.topology.dies_per_package == 2 &&
+        index_[e - 1] < units_.size()) {
       units_.back()->controller.join(at(e - 1).controller);
     }
   }

@@ -62,6 +62,11 @@ const Kind kKinds[] = {
        a /= 2, b /= 2;
        return ring(a % 4, b % 4, 4) + ring(a / 4 % 2, b / 4 % 2, 2) + ring(a / 8, b / 8, 5);
      }},
+    {"Star",
+     {"topology.kind=star", "topology.nodes=16", "topology.dies_per_node=4"},
+     17,
+     16,
+     [](unsigned a, unsigned b) { return a / 4 == b / 4 ? 0u : 2u; }},
     // Groups of four chips with two links each to others: one link to each of eight other groups.
     {"Dragonfly",
      {"topology.kind=dragonfly", "topology.nodes=36", "topology.dies_per_node=2", "topology.groups=9",

@@ -174,6 +174,55 @@ TEST_F(TraceCommand, AnImportKeepsTheSourcesLocality) {
   expect_refused("convert x.traffic.csv y.trace", "x.node.csv:2: nodeType: 'DEVCE'");
 }
 
+// The shortest that a transfer can take over its slowest link, and what is not taken is said.
+TEST_F(TraceCommand, ACaseReplaysOnTheMachineThatItDescribes) {
+  const std::string folder = CM384_SOURCE_DIR "/examples/cases/triangle";
+  const Outcome converted = done("convert " + folder + " case.trace");
+  EXPECT_THAT(converted.output, HasSubstr("placed as the nodes of the machine: 0 on die 0, 2 on die 2"));
+  EXPECT_THAT(converted.errors, HasSubstr("routing_table.csv: 2 out ports of a higher metric"));
+  EXPECT_EQ(std::count(converted.errors.begin(), converted.errors.end(), '\n'), 1);
+  const Json replayed = json("replay case.trace --format json --machine " + folder);
+  const Json& row = replayed["rows"][0];
+  EXPECT_EQ(row["bytes"], 1048576 + 4096);
+  // 1 MiB at 100 Gbit/s less headers; in front of it delay and the links' latencies, behind it the answer and
+  // the read that waits for its phase.
+  const double serialised = 1048576 / 12.5e3 * 560 / 512;
+  EXPECT_GT(row["replayed_us"], serialised);
+  EXPECT_LT(row["replayed_us"], serialised + 8);
+  bool named = false;
+  for (const Json& input : replayed["inputs"]) named = named || input["path"] == folder + "/topology.csv";
+  EXPECT_TRUE(named);
+  EXPECT_EQ(replayed["machine_overrides"]["topology.kind"], "file");
+}
+
+// Those of others, where they are.
+TEST_F(TraceCommand, RecordedCasesReplayOnTheirOwnMachines) {
+  const char* given = std::getenv("CM384_SHARED");
+  const fs::path cases =
+      fs::path(given != nullptr ? given : CM384_SOURCE_DIR "/../shared") / "traces" / "ns3ub";
+  if (!fs::is_directory(cases)) GTEST_SKIP() << "no ../shared/traces beside the project and no CM384_SHARED";
+  struct Case {
+    const char* name;
+    std::int64_t bytes;
+    double least_us;  // of the bytes at the rate of the narrowest that all of a task's have to pass
+    const char* note;
+  };
+  const Case all[] = {
+      // Two destinations' last hops are two links each.
+      {"2dfm4x4-multipath_a2a", 16384009 + 16384000, 16384009 / 100e3, "transport_channel.csv: not taken"},
+      {"clos_32hosts-4leafs-8spines_pod2pod", 8 * 400000, 400000 / 50e3, "transport_channel.csv: not taken"},
+      {"clos_fault_injection", 409600, 409600 / 50e3, "fault.csv:2: port 0 of node 8 sends at 125MB/s"},
+  };
+  for (const Case& c : all) {
+    const Outcome converted = done("convert " + (cases / c.name).string() + " case.trace");
+    EXPECT_THAT(converted.errors, HasSubstr(c.note));
+    const Json row =
+        json("replay case.trace --format json --machine " + (cases / c.name).string())["rows"][0];
+    EXPECT_EQ(row["bytes"], c.bytes) << c.name;
+    EXPECT_GT(row["replayed_us"], c.least_us) << c.name;
+  }
+}
+
 TEST_F(TraceCommand, AnImportThatNeverEntersTheFabricSaysSo) {
   write("x.csv", std::string(kTraffic) + "0,4,5,4000,URMA_WRITE,7,10ns,0,\n1,5,4,4000,URMA_READ,7,10ns,0,\n");
   EXPECT_THAT(done("convert x.csv x.trace").errors, HasSubstr("warning: no transfer leaves its package"));

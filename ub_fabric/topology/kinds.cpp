@@ -10,7 +10,8 @@ namespace cm384::ub {
 namespace {
 
 constexpr TopologyKind kKinds[] = {
-    {"clos", clos}, {"clos3", clos3}, {"full-mesh", full_mesh}, {"torus", torus}, {"dragonfly", dragonfly},
+    {"clos", clos},           {"clos3", clos3}, {"full-mesh", full_mesh}, {"torus", torus},
+    {"dragonfly", dragonfly}, {"star", star},   {"file", from_files},
 };
 
 }  // namespace

@@ -22,5 +22,7 @@ Layout clos3(const hw::Topology& topology);
 Layout full_mesh(const hw::Topology& topology);
 Layout torus(const hw::Topology& topology);
 Layout dragonfly(const hw::Topology& topology);
+Layout star(const hw::Topology& topology);
+Layout from_files(const hw::Topology& topology);
 
 }  // namespace cm384::ub

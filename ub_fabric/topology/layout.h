@@ -19,6 +19,9 @@ struct ChipName {
   std::string kind;     // "l1chip"
   unsigned number = 0;  // among those of its kind
   unsigned ports = 0;
+  Time pipeline = Time::never();  // never: as the machine says
+  // It is part of a die, whose link to it is inside: what arrives for the die does not take the pipeline.
+  bool of_die = false;
 
   std::string text() const { return kind + std::to_string(number); }
 };
@@ -30,10 +33,18 @@ struct Seat {
   auto operator<=>(const Seat&) const = default;
 };
 
+// A direction of a link, where it has a rate or a latency of its own.
+struct Wire {
+  Bandwidth rate{};              // of sub-planes whose rate is 1; 0: as the machine says
+  Time latency = Time::never();  // never: as the machine says
+  bool own() const { return rate.bytes_per_second != 0 || latency != Time::never(); }
+};
+
 // Both directions between two chips.
 struct Cable {
   Seat a, b;
   std::uint8_t group = 0;  // gives its turns: a dimension, a level
+  Wire from_a{}, from_b{};
 };
 
 // How the lane class of a packet changes at a chip between the link it came by and the one it leaves by: it
@@ -50,6 +61,10 @@ struct Layout {
   std::vector<ChipName> chips;
   std::vector<Seat> endpoints;  // by number: dies, then sockets
   unsigned dies = 0;            // how many of them
+  struct Wires {
+    Wire up, down;  // to the chip, from the chip
+  };
+  std::vector<Wires> endpoint_wires;  // by number; empty: as the machine says
   std::vector<Cable> cables;
   // The ports by which a packet may leave `chip` for `destination`, another chip, in order; none where it
   // does not get there. Empty function: all ports on shortest ways.
@@ -57,6 +72,9 @@ struct Layout {
   unsigned classes = 1;
   // From a cable's group to a cable's group. Packets enter the network with class 0 and turns[kMostGroups].
   std::array<std::array<Turn, kMostGroups>, kMostGroups + 1> turns{};
+  // Where ways could deadlock: a packet's class is the number of cables that it has passed, as many classes
+  // as the longest way takes.
+  bool count_hops = false;
   // A detour by any other chip is a way too: valiant and ugal have something to choose from.
   bool detours = false;
 

@@ -21,9 +21,14 @@ Network::Network(Layout layout, Outage outage) : layout_(std::move(layout)), out
   for (const unsigned chip : outage_.chips) chip_out_[chip] = true;
   for (const unsigned cable : outage_.cables) cable_out_[cable] = true;
   for (const Endpoint endpoint : outage_.endpoints) endpoint_out_[endpoint] = true;
+  if (layout_.count_hops) {
+    layout_.classes = 1;
+    layout_.turns = {};
+  }
   number_links();
   take_kinds_ways();
   if (layout_.ways && !outage_.empty()) find_detours();
+  if (layout_.count_hops && !find_circle(*this).empty()) count_hops();
   check_for_circles();
 }
 
@@ -32,6 +37,7 @@ void Network::number_links() {
   for (const ChipName& chip : layout_.chips) {
     first_.push_back(number);
     number += chip.ports;
+    uneven_ = uneven_ || chip.pipeline != Time::never() || chip.of_die;
   }
   first_.push_back(number);
   links_.resize(number);
@@ -45,6 +51,10 @@ void Network::number_links() {
     links_[n].endpoint = static_cast<Endpoint>(e);
     links_[n].of = e < layout_.dies ? LinkClass::die : LinkClass::socket;
     links_[n].group = Layout::kMostGroups;
+    if (!layout_.endpoint_wires.empty()) {
+      links_[n].wire = layout_.endpoint_wires[e].down;
+      uneven_ = uneven_ || links_[n].wire.own() || layout_.endpoint_wires[e].up.own();
+    }
     chip_of_.push_back(seat.chip);
     link_to_.push_back(n);
     if (column_[seat.chip] == kNoColumn) column_[seat.chip] = static_cast<std::uint32_t>(columns_++);
@@ -56,6 +66,9 @@ void Network::number_links() {
     links_[b].peer = a;
     links_[a].group = links_[b].group = cable.group;
     links_[a].cable = links_[b].cable = static_cast<std::uint32_t>(c);
+    links_[a].wire = cable.from_a;
+    links_[b].wire = cable.from_b;
+    uneven_ = uneven_ || cable.from_a.own() || cable.from_b.own();
   }
 }
 
@@ -202,6 +215,56 @@ unsigned Network::hops(unsigned chip, unsigned destination) const {
     chip = links_[links_[first_[chip] + ports.front()].peer].chip;
   }
   return hops;
+}
+
+// Links of the longest way there from any chip, whatever is taken at each; 0 where ways go round in a circle.
+unsigned Network::longest_way(unsigned destination) const {
+  constexpr unsigned kOpen = 0xffffffff, kUnknown = 0xfffffffe;
+  std::vector<unsigned> length(chips(), kUnknown);
+  length[destination] = 0;
+  std::vector<std::pair<unsigned, std::size_t>> path;  // a chip, the next of its ways
+  unsigned longest = 0;
+  for (unsigned from = 0; from < chips(); ++from) {
+    if (length[from] != kUnknown) continue;
+    length[from] = kOpen;
+    path.assign(1, {from, 0});
+    std::vector<unsigned> farthest{0};
+    while (!path.empty()) {
+      auto& [chip, next] = path.back();
+      const auto ports = ways(chip, destination);
+      if (next == ports.size()) {
+        longest = std::max(longest, length[chip] = farthest.back());
+        farthest.pop_back();
+        path.pop_back();
+        if (!path.empty()) farthest.back() = std::max(farthest.back(), length[chip] + 1);
+        continue;
+      }
+      const unsigned other = links_[links_[first_[chip] + ports[next++]].peer].chip;
+      if (length[other] == kOpen) return 0;
+      if (length[other] != kUnknown) {
+        farthest.back() = std::max(farthest.back(), length[other] + 1);
+        continue;
+      }
+      length[other] = kOpen;
+      path.emplace_back(other, 0);
+      farthest.push_back(0);
+    }
+  }
+  return longest;
+}
+
+void Network::count_hops() {
+  unsigned longest = 0;
+  for (unsigned destination = 0; destination < chips(); ++destination) {
+    if (!has_endpoints(destination)) continue;
+    const unsigned length = longest_way(destination);
+    if (length == 0 && chips() > 1) return;  // the check names the circle
+    longest = std::max(longest, length);
+  }
+  layout_.classes = longest;
+  for (unsigned from = 0; from < Layout::kMostGroups; ++from) {
+    for (unsigned to = 0; to < Layout::kMostGroups; ++to) layout_.turns[from][to] = Turn{true, 1};
+  }
 }
 
 void Network::check_for_circles() const {

@@ -48,8 +48,15 @@ class Network {
     LinkClass of = LinkClass::trunk;
     std::uint8_t group = 0;  // kMostGroups: to an endpoint
     std::uint32_t cable = kNoLink;
+    Wire wire{};  // of this direction
   };
   const Link& link(unsigned number) const { return links_[number]; }
+  // Whether links or chips differ from what the machine says of all of their kind.
+  bool uneven() const { return uneven_; }
+  // From an endpoint to its chip.
+  const Wire& uplink(Endpoint endpoint) const {
+    return layout_.endpoint_wires.empty() ? kEven : layout_.endpoint_wires[endpoint].up;
+  }
   unsigned chip_of(Endpoint endpoint) const { return chip_of_[endpoint]; }
   unsigned link_to(Endpoint endpoint) const { return link_to_[endpoint]; }
   // A chip by name; kNoLink.
@@ -90,11 +97,15 @@ class Network {
   void find_detours();
   bool arrives(unsigned chip, unsigned destination) const;
   void put(unsigned chip, unsigned destination, const std::vector<unsigned>& ports);
+  void count_hops();
+  unsigned longest_way(unsigned destination) const;
   void check_for_circles() const;
+  static constexpr Wire kEven{};
 
   Layout layout_;
   Outage outage_;
   std::vector<bool> chip_out_, cable_out_, endpoint_out_;
+  bool uneven_ = false;
   std::vector<unsigned> first_;
   std::vector<Link> links_;
   std::vector<std::uint32_t> chip_of_, link_to_;  // by endpoint

@@ -1,4 +1,4 @@
-#include "sim/content_hash.h"
+#include "hw/content_hash.h"
 
 #include <fmt/format.h>
 #define XXH_INLINE_ALL

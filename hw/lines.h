@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace cm384::traces {
+namespace cm384 {
 
 class LineReader {
  public:
@@ -46,4 +46,4 @@ class FieldReader {
   const std::vector<std::string>& names_;
 };
 
-}  // namespace cm384::traces
+}  // namespace cm384

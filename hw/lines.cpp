@@ -1,4 +1,4 @@
-#include "traces/lines.h"
+#include "hw/lines.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 
 #include "hw/error.h"
 
-namespace cm384::traces {
+namespace cm384 {
 namespace {
 
 constexpr std::size_t kLongestLine = 4u << 20;
@@ -63,4 +63,4 @@ void FieldReader::fail(std::size_t k, const std::string& allowed) const {
   lines_.fail(fmt::format("{}: '{}'; allowed: {}", names_[k], fields_[k].substr(0, 80), allowed));
 }
 
-}  // namespace cm384::traces
+}  // namespace cm384

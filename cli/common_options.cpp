@@ -1,0 +1,18 @@
+#include "cli/common_options.h"
+
+#include <fmt/format.h>
+
+#include <set>
+
+namespace cm384::cli {
+
+hw::Machine MachineOptions::load() const {
+  static std::set<std::string> said;
+  hw::Machine loaded = hw::load_machine(machine, set);
+  for (const std::string& note : loaded.notes) {
+    if (said.insert(note).second) fmt::print(stderr, "cm384: {}\n", note);
+  }
+  return loaded;
+}
+
+}  // namespace cm384::cli
