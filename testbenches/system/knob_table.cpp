@@ -154,7 +154,7 @@ constexpr Knob kKnobs[] = {
 
     {"topology.nodes", "1", "dispatch strided", "kernel", Way::down},
     {"topology.dies_per_node", "4", "dispatch", "kernel", Way::up},
-    {"topology.dies_per_package", "1", "p2p read npu", "latency", Way::either},
+    {"topology.dies_per_package", "1", "p2p read sibling-die", "latency", Way::refused},
     {"topology.file", "nowhere", "dispatch", "kernel", Way::refused},
     {"topology.content", "xxh3:0", "dispatch", "kernel", Way::refused},
     {"topology.sockets_per_node", "0", "p2p read cpu", "latency", Way::refused},
