@@ -86,8 +86,17 @@ void Replay::feed() {
 }
 
 Time Replay::known(std::uint64_t number, Kind kind) const {
-  const Past& past = number >= base_ ? entries_[number - base_].past : past_[number % traces::kReach];
+  const Past& past = past_of(number);
   return kind == Kind::completion ? past.completed : kind == Kind::arrival ? past.arrived : past.issued;
+}
+
+// When what waits on `die` for a record that got so far may go on. Another die knows no earlier than a packet
+// would tell it: else it would hang on which die ran first in a window.
+Time Replay::released(std::uint64_t number, Kind kind, int die, Time delay) const {
+  const Past& past = past_of(number);
+  const int where = kind == Kind::arrival ? past.target : past.die;
+  const bool here = where == die || where == Past::kEverywhere;
+  return known(number, kind) + (here ? delay : std::max(delay, machine_.lookahead()));
 }
 
 void Replay::enter(TrafficRecord& record) {
@@ -97,13 +106,16 @@ void Replay::enter(TrafficRecord& record) {
   std::swap(e.record, record);
   // Nothing begins before the replay does, whatever the delays.
   e.ready = began_;
+  e.past.die = e.past.target = e.record.source.number;
+  if (e.record.kind == TrafficRecord::Kind::idle) e.past.die = e.past.target = Past::kEverywhere;
+  if (e.record.moves()) e.past.target = e.record.target.cpu ? -1 : e.record.target.number;
   if (e.record.of_host() && (enter_timeless(number) || (by_own_models() && enter_own(number)))) return;
   if (options_.mode == ReplayOptions::Mode::time || e.record.dependencies.empty()) {
     e.ready = std::max(began_, e.record.start);
   } else {
     for (const TrafficDependency& d : e.record.dependencies) {
-      if (const Time at = known(d.on, d.kind); at != Time::never()) {
-        e.ready = std::max(e.ready, at + d.delay);
+      if (known(d.on, d.kind) != Time::never()) {
+        e.ready = std::max(e.ready, released(d.on, d.kind, e.past.die, d.delay));
       } else {
         ++e.unresolved;
         entry(d.on).waiters.push_back({number, d.kind, d.delay});
@@ -167,7 +179,7 @@ void Replay::happened(std::uint64_t number, Kind kind, Time at) {
   (kind == Kind::completion ? past.completed : kind == Kind::arrival ? past.arrived : past.issued) = at;
   // What leaves no arrival, and what takes no time, got everywhere when it was complete.
   if (kind == Kind::completion) {
-    if (past.arrived == Time::never()) past.arrived = at;
+    if (past.arrived == Time::never()) past.arrived = at, past.target = past.die;
     if (!e.record.moves()) past.issued = at;
   }
   if (!e.waiters.empty()) told_.push_back(number);
@@ -189,10 +201,9 @@ void Replay::settle() {
 
 void Replay::tell_waiters(std::uint64_t number) {
   std::erase_if(entry(number).waiters, [&](const Waiter& w) {
-    const Time when = known(number, w.kind);
-    if (when == Time::never()) return false;
+    if (known(number, w.kind) == Time::never()) return false;
     Entry& waiting = entry(w.number);
-    waiting.ready = std::max(waiting.ready, when + w.delay);
+    waiting.ready = std::max(waiting.ready, released(number, w.kind, waiting.past.die, w.delay));
     if (--waiting.unresolved == 0) resolved_.push_back(w.number);
     return true;
   });

@@ -66,6 +66,9 @@ class Replay final : private supernode::Driver, private npu::BlockRunner {
 
   struct Past {  // when a record got how far; never: not yet
     Time issued = Time::never(), arrived = Time::never(), completed = Time::never();
+    // Where it was issued and complete, where it arrived; -1: no die.
+    int die = -1, target = -1;
+    static constexpr int kEverywhere = -2;  // the whole machine was idle
   };
   struct Waiter {
     std::uint64_t number = 0;
@@ -119,7 +122,11 @@ class Replay final : private supernode::Driver, private npu::BlockRunner {
   void feed();
   void enter(traces::TrafficRecord& record);
   void check(const traces::TrafficRecord& record) const;
+  const Past& past_of(std::uint64_t number) const {
+    return number >= base_ ? entries_[number - base_].past : past_[number % traces::kReach];
+  }
   Time known(std::uint64_t number, traces::TrafficDependency::Kind kind) const;
+  Time released(std::uint64_t number, traces::TrafficDependency::Kind kind, int die, Time delay) const;
   void resolved(std::uint64_t number);
   void happened(std::uint64_t number, traces::TrafficDependency::Kind kind, Time at);
   void settle();

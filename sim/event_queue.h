@@ -101,6 +101,16 @@ class EventQueue {
     post(Event{at, late(key), unit, what, argument});
   }
 
+  // What other modules have put down since the owner last ran; a visitor may put it down anew, at the same
+  // time. While neither they nor the owner run.
+  template <class Visit>
+  void each_posted(Visit&& visit) {
+    for (Event& e : inbox_.events) visit(e);
+    for (unsigned n = 0; n < others_; ++n) {
+      for (Event& e : more_[n].events) visit(e);
+    }
+  }
+
   bool empty() const { return size() == 0; }
   std::size_t size() const {
     std::size_t sum = size_ + inbox_.events.size();

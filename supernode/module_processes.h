@@ -33,6 +33,18 @@ class PackageModule final : public WindowModule {
         prefetcher_(parts(dies_), kControllerUnit),
         step_(link_latency) {}
 
+  void hold_credits() override {
+    for (const Socketed& socketed : dies_) socketed.controller.ports().hold_credits();
+  }
+  void exchange(ub::Crossings& crossings) override {
+    for (const Socketed& socketed : dies_) {
+      crossings.events(socketed.die.queue(), [](const sim::Event& e) {
+        return e.unit == kControllerUnit && ub::UbController::brings_packet(e);
+      });
+      crossings.credits(socketed.controller.ports());
+    }
+  }
+
  private:
   static std::vector<sim::EventQueue*> queues(const std::vector<Socketed>& dies) {
     std::vector<sim::EventQueue*> all;

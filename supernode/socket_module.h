@@ -45,6 +45,13 @@ class SocketModule {
   void run_until(Time end) {
     queue_.run_until(end, [this](const sim::Event& e) { controllers_[e.unit]->handle(e); });
   }
+  void hold_credits() {
+    for (auto& controller : controllers_) controller->ports().hold_credits();
+  }
+  void exchange(ub::Crossings& crossings) {
+    crossings.events(queue_, [](const sim::Event& e) { return ub::UbController::brings_packet(e); });
+    for (auto& controller : controllers_) crossings.credits(controller->ports());
+  }
   std::vector<std::unique_ptr<ub::UbController>>& controllers() { return controllers_; }
   // nullptr for a socket that does not take part.
   npu::BackingStore* store(int socket);

@@ -155,6 +155,7 @@ void Supernode::use_one_thread() {
 }
 
 void Supernode::settle() {
+  exchange_crossings();
   RunControl& control = parts_->control;
   parts_->progress.each([&](Time t) { control.last_progress = std::max(control.last_progress, t); });
   parts_->payloads.balance();

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "hw/machine.h"
@@ -104,6 +105,11 @@ class Supernode final : private npu::DieListener {
   // Another table of a sub-plane's chips and links, with other parts out of order. Before the first launch.
   // Throws InputError where its detours take more lanes than there are.
   void set_network(int plane, std::shared_ptr<const ub::Network> network);
+  // From now on all that passes between modules goes into bytes and back between windows; results are the
+  // same, the run is slower. Before the first launch.
+  void serialise_crossings();
+  // Records that did, and their bytes.
+  std::pair<std::uint64_t, std::uint64_t> crossings() const;
   // Puts another model in the place of a switch chip. Before the first launch.
   void install(int plane, unsigned chip, ub::SwitchChip& model);
 
@@ -139,6 +145,7 @@ class Supernode final : private npu::DieListener {
   void log_idle() const;
   // Between windows: takes together what workers have by themselves.
   void settle();
+  void exchange_crossings();
   // Calls `tell` now, or where modules run side by side, once they have run: then in the order in which one
   // thread would have.
   template <class Tell>

@@ -10,6 +10,7 @@
 #include "supernode/supernode.h"
 #include "supernode/window_process.h"
 #include "ub_fabric/controller.h"
+#include "ub_fabric/crossing.h"
 #include "ub_fabric/sub_plane.h"
 
 namespace cm384::supernode {
@@ -42,6 +43,7 @@ struct Supernode::Parts {
   };
   sim::PerWorker<std::vector<Told>> told;
   std::vector<std::unique_ptr<LinkTap>> taps;
+  std::unique_ptr<ub::Crossings> crossings;  // where all go into bytes and back
 };
 
 }  // namespace cm384::supernode

@@ -17,6 +17,7 @@
 #include "sim/event_queue.h"
 #include "sim/worker.h"
 #include "supernode/workers.h"
+#include "ub_fabric/crossing.h"
 
 namespace cm384::supernode {
 
@@ -76,6 +77,11 @@ class WindowModule : public sim::WakeListener {
 
   void wake_at(Time t) final;
 
+  // What other modules have put down for it goes through `crossings`; asked for by hold_credits(), before the
+  // first window.
+  virtual void hold_credits() = 0;
+  virtual void exchange(ub::Crossings& crossings) = 0;
+
  protected:
   // Handles every event of the queues before `end`; all before `begin` are handled.
   virtual void run_window(Time begin, Time end) = 0;
@@ -91,13 +97,23 @@ class WindowModule : public sim::WakeListener {
   bool running_ = false;
 };
 
-// What has one queue and run_until(): a sub-plane, the CPU sockets.
+// What has one queue and run_until(), and hold_credits() and exchange() where crossings are asked for: a
+// sub-plane, the CPU sockets.
 template <class Module>
 class SingleModule final : public WindowModule {
  public:
   explicit SingleModule(Module& module) : WindowModule({&module.queue()}), module_(module) {}
+  void hold_credits() override {
+    if constexpr (kCrosses) module_.hold_credits();
+  }
+  void exchange(ub::Crossings& crossings) override {
+    if constexpr (kCrosses) module_.exchange(crossings);
+  }
 
  private:
+  static constexpr bool kCrosses = requires(Module & module, ub::Crossings& crossings) {
+    module.exchange(crossings);
+  };
   void run_window(Time, Time end) override { module_.run_until(end); }
   Module& module_;
 };

@@ -68,6 +68,8 @@ class UbController final : public sim::RemotePort {
 
   // An event of `unit`.
   void handle(const sim::Event& event);
+  // Whether its argument is the Hop of a packet that another module has sent.
+  static bool brings_packet(const sim::Event& event) { return event.what == kArrival; }
 
   // Asks the host's cache for what handle() will touch, in stages of which each follows what the one before
   // has asked for: 0 the packet; 1 what its target touches, or nothing yet for a completion, which is

@@ -56,17 +56,22 @@ LinkCounters LinkBank::counters(unsigned link) const {
 }
 
 void LinkBank::collect() {
-  posted_.each([this](std::vector<Posted>& posted) { collect(posted); });
+  if (holds_) return;
+  posted_.each([this](std::vector<PostedCredits>& posted) { collect(posted); });
 }
 
-// Wakes nobody: while a lane waits nothing is put down.
-void LinkBank::collect(std::vector<Posted>& posted) {
+void LinkBank::take_up_credits() {
+  posted_.each([this](std::vector<PostedCredits>& posted) { collect(posted, true); });
+}
+
+// Wakes nobody but where they were held: else nothing is put down while a lane waits.
+void LinkBank::collect(std::vector<PostedCredits>& posted, bool foreign) {
   constexpr std::size_t kAhead = 8;
   for (std::size_t i = 0; i < posted.size(); ++i) {
     if (i + kAhead < posted.size()) prefetch_credits(posted[i + kAhead].link, posted[i + kAhead].lane);
     if (i + kAhead / 2 < posted.size())
       prefetch_notes(posted[i + kAhead / 2].link, posted[i + kAhead / 2].lane);
-    give_credits(posted[i].link, posted[i].lane, posted[i].cells, posted[i].at);
+    give_credits(posted[i].link, posted[i].lane, posted[i].cells, posted[i].at, 0, foreign);
   }
   posted.clear();
 }

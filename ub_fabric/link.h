@@ -36,6 +36,14 @@ struct RetryTimes {
   Time timeout;
 };
 
+// Credits that another module gives back.
+struct PostedCredits {
+  Time at;
+  std::uint32_t link = 0;
+  std::uint8_t lane = 0;
+  std::uint8_t cells = 0;
+};
+
 // The sending ends of all links of one owner (a sub-plane's chips, a controller's ports). The owner is woken
 // by events {unit, what, argument = link} of its queue, which come after all others of their time.
 class LinkBank {
@@ -134,17 +142,28 @@ class LinkBank {
   // Only one module does so for a link; those of different workers may do so side by side for different
   // links, while the owner does not run.
   void post_credits(unsigned link, unsigned lane, int cells, Time at) {
-    std::vector<Posted>& posted = posted_.mine();
-    if (awaiting_ != 0 || posted.size() == kPosted) [[unlikely]] {
+    std::vector<PostedCredits>& posted = posted_.mine();
+    if ((awaiting_ != 0 || posted.size() == kPosted) && !holds_) [[unlikely]] {
       collect(posted);
       give_credits(link, lane, cells, at, 0, true);
       return;
     }
-    posted.push_back(Posted{at, link, static_cast<std::uint8_t>(lane), static_cast<std::uint8_t>(cells)});
+    posted.push_back(
+        PostedCredits{at, link, static_cast<std::uint8_t>(lane), static_cast<std::uint8_t>(cells)});
   }
   // Before credits posted by workers beyond 0.
   void set_workers(unsigned workers) { posted_.set_workers(workers); }
   void collect();
+  // From now on credits put down stay so until take_up_credits(); a visitor may put them down anew. While
+  // neither the owner nor the other module runs.
+  void hold_credits() { holds_ = true; }
+  template <class Visit>
+  void each_posted(Visit&& visit) {
+    posted_.each([&](std::vector<PostedCredits>& posted) {
+      for (PostedCredits& credits : posted) visit(credits);
+    });
+  }
+  void take_up_credits();
 
   // The owner wants to be woken at `at` (no later, and not before its queue's time).
   void arm(unsigned link, Time at) {
@@ -224,12 +243,6 @@ class LinkBank {
     std::array<Returning, 2> returning;  // streams
   };
   static_assert(sizeof(Lane) == 64);
-  struct Posted {
-    Time at;
-    std::uint32_t link = 0;
-    std::uint8_t lane = 0;
-    std::uint8_t cells = 0;
-  };
   static constexpr std::size_t kPosted = 4096;
   struct Hooks {
     LinkFault* fault = nullptr;
@@ -250,7 +263,7 @@ class LinkBank {
   std::uint64_t late_key(unsigned link) const { return std::uint64_t{unit_} << 24 | link; }
   // `foreign`: another module gives them.
   void give_credits(unsigned link, unsigned lane, int cells, Time at, unsigned stream, bool foreign);
-  void collect(std::vector<Posted>& posted);
+  void collect(std::vector<PostedCredits>& posted, bool foreign = false);
   void delay_by_faults(unsigned link, Hop hop);
   void observe(unsigned link, Hop hop, const Transmission& t);
   void update_hooked(unsigned link);
@@ -264,7 +277,8 @@ class LinkBank {
   std::vector<Lane> lane_;
   std::uint64_t packets_ = 0;
   unsigned awaiting_ = 0;  // lanes of all links that wait for credits
-  sim::PerWorker<std::vector<Posted>> posted_;
+  sim::PerWorker<std::vector<PostedCredits>> posted_;
+  bool holds_ = false;
   std::vector<Clock> clocks_;
   std::vector<Hooks> hooks_;  // empty until the first attaches
 };

@@ -86,6 +86,10 @@ class Hop {
   constexpr Hop on_detour(bool detours) const {
     return Hop((bits_ & ~(std::uint64_t{1} << 63)) | std::uint64_t{detours} << 63);
   }
+  // The same of a packet that has another place.
+  constexpr Hop of_packet(PacketIndex index) const {
+    return Hop((bits_ & ~std::uint64_t{0xfffffff}) | index);
+  }
   constexpr Hop on_lane(unsigned lane) const {
     return Hop((bits_ & ~(std::uint64_t{7} << 50)) | std::uint64_t{lane} << 50);
   }

@@ -198,6 +198,11 @@ void SubPlane::free_cells(Endpoint endpoint, unsigned lane, int cells, Time at) 
   links_.post_credits(link, lane, cells, at + links_.latency(link));
 }
 
+void SubPlane::exchange(Crossings& crossings) {
+  crossings.events(queue_, [](const sim::Event& event) { return event.what == kArrival; });
+  crossings.credits(links_);
+}
+
 SubPlane::Way SubPlane::route(unsigned chip, unsigned input, Hop& hop) {
   if (with_classes_) [[unlikely]]
     return route_with_classes(chip, input, hop);

@@ -14,6 +14,7 @@
 
 #include "hw/units.h"
 #include "sim/event_queue.h"
+#include "ub_fabric/crossing.h"
 #include "ub_fabric/link.h"
 #include "ub_fabric/link_timing.h"
 #include "ub_fabric/packet.h"
@@ -95,6 +96,10 @@ class SubPlane {
   void declare_statistics(sim::Statistics& to, const sim::StatisticPath& at) const;
   // Packets inside its chips' input buffers or on links between them.
   std::uint64_t in_flight() const { return injected() - delivered_; }
+
+  // What others have put down for it goes through `crossings`, from hold_credits() on.
+  void hold_credits() { links_.hold_credits(); }
+  void exchange(Crossings& crossings);
 
   // Before workers beyond 0 inject or deliver.
   void set_workers(unsigned workers) {

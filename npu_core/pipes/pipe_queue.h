@@ -61,7 +61,7 @@ struct alignas(64) PipeQueue {
   std::uint32_t room = 0;
   std::uint32_t first = 0, count = 0;  // in slots
   std::uint32_t place = 0;             // the next instruction's
-  std::int64_t ready = 0;  // the next instruction starts no earlier
+  std::int64_t ready = 0;              // the next instruction starts no earlier
   // Pipes that work by time stamps alone: the unit takes the next piece of work; all results are visible.
   std::int64_t unit_free = 0, unit_complete = 0;
 

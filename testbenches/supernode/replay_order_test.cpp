@@ -1,0 +1,105 @@
+// A replay is the same whichever die runs first in a window.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "host/replay.h"
+#include "supernode/supernode.h"
+
+namespace cm384::supernode {
+namespace {
+
+using namespace cm384::literals;
+using traces::TrafficDependency;
+using traces::TrafficRecord;
+
+struct InMemory final : traces::TrafficSource {
+  std::vector<TrafficRecord> records;
+  std::size_t at = 0;
+  traces::TrafficHeader head;
+
+  const traces::TrafficHeader& header() const override { return head; }
+  bool next(TrafficRecord& record) override {
+    if (at == records.size()) return false;
+    record = records[at++];
+    return true;
+  }
+};
+
+constexpr int kDies[] = {0, 1, 2, 17};
+
+// Transfers that wait for some of the sixteen before them, on whatever die those were, with hardly any delay.
+InMemory tangle(std::size_t count) {
+  std::mt19937_64 draw(7);
+  InMemory trace;
+  for (std::size_t n = 0; n < count; ++n) {
+    TrafficRecord r;
+    r.operation = draw() % 3 == 0 ? sim::Operation::read : sim::Operation::write;
+    r.source.number = static_cast<std::uint16_t>(kDies[draw() % std::size(kDies)]);
+    r.target.number = static_cast<std::uint16_t>(kDies[draw() % std::size(kDies)]);
+    r.core = static_cast<int>(draw() % 8);
+    r.bytes = 32 * (1 + draw() % 40);
+    r.offset = 4096 * (draw() % 64);
+    for (std::size_t k = 0; k < std::min<std::size_t>(n, 1 + draw() % 3); ++k)
+      r.dependencies.push_back({n - 1 - draw() % std::min<std::size_t>(n, 16),
+                                static_cast<TrafficDependency::Kind>(draw() % 3),
+                                Time{static_cast<std::int64_t>(draw() % 400'000) - 100'000}});
+    trace.records.push_back(r);
+  }
+  return trace;
+}
+
+std::vector<std::pair<Time, Time>> replay(const std::vector<int>& dies, unsigned threads) {
+  static const hw::Machine parameters = hw::load_machine("cloudmatrix384");
+  InMemory trace = tangle(4000);
+  SupernodeOptions options;
+  options.dies = dies;
+  options.threads = threads;
+  options.worth_sharing = 0;
+  Supernode machine(parameters, options);
+  std::vector<std::pair<Time, Time>> times;
+  host::ReplayOptions how;
+  how.finished = [&](const TrafficRecord&, Time start, Time end) { times.emplace_back(start, end); };
+  host::Replay replay(machine, trace, how);
+  EXPECT_TRUE(replay.run());
+  EXPECT_EQ(times.size(), trace.records.size());
+  return times;
+}
+
+TEST(ReplayOrder, OfDiesAndThreadsChangesNothing) {
+  const auto forward = replay({0, 1, 2, 17}, 1);
+  EXPECT_EQ(replay({17, 2, 1, 0}, 1), forward);
+  EXPECT_EQ(replay({2, 17, 0, 1}, 3), forward);
+}
+
+// What another die waits for reaches it no sooner than a packet would; the own one at once.
+TEST(ReplayOrder, ADependencyBetweenDiesTakesTheLookahead) {
+  const hw::Machine parameters = hw::load_machine("cloudmatrix384");
+  for (const Time delay : {Time{}, 100_ns, 2_us}) {
+    InMemory trace;
+    for (const int source : {0, 2, 0}) {
+      TrafficRecord r;
+      r.operation = sim::Operation::write;
+      r.source.number = static_cast<std::uint16_t>(source);
+      r.target.number = 17;
+      r.core = static_cast<int>(trace.records.size());
+      r.bytes = 512;
+      if (!trace.records.empty()) r.dependencies = {{0, TrafficDependency::Kind::completion, delay}};
+      trace.records.push_back(r);
+    }
+    SupernodeOptions options;
+    options.dies = {0, 2, 17};
+    Supernode machine(parameters, options);
+    std::vector<std::pair<Time, Time>> times;
+    host::ReplayOptions how;
+    how.finished = [&](const TrafficRecord&, Time start, Time end) { times.emplace_back(start, end); };
+    host::Replay replay(machine, trace, how);
+    EXPECT_TRUE(replay.run());
+    EXPECT_EQ(times[1].first, times[0].second + std::max(delay, machine.lookahead()));
+    EXPECT_EQ(times[2].first, times[0].second + delay);
+  }
+}
+
+}  // namespace
+}  // namespace cm384::supernode
