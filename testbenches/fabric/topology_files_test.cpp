@@ -146,6 +146,29 @@ TEST(Case, UnloadedLatencyIsTheSumOfItsStages) {
   EXPECT_NEAR(static_cast<double>(bench.at(0).done.at(1).at.ps), static_cast<double>(t.ps), 2);
 }
 
+// Two dies, each on a switch chip: what arrives takes its chip's pipeline too, and links have their own
+// latencies.
+TEST(Files, ADieOnASwitchPaysItsPipelineBothWays) {
+  Folder folder;
+  folder
+      .put("node.csv",
+           "nodeId,nodeType,portNum,forwardDelay\n0..1,DIE,1,\n2,SWITCH,2,30ns\n3,SWITCH,2,50ns\n")
+      .put("topology.csv",
+           std::string(kLinks) + "0,0,2,0,400Gbps,5ns\n1,0,3,0,200Gbps,9ns\n2,1,3,1,100Gbps,20ns\n");
+  const Parameters p = of(folder.load());
+  FabricBench bench(p, {0, 1});
+  const Time at{10'000'123};
+  bench.at(0).request(0_ns, Operation::read, cm384_gm_die(1, 0), 32, 1);
+  bench.at(0).request(at, Operation::write, cm384_gm_die(1, 0x1000), 512, 2);
+  bench.run();
+  const Bandwidth near = mega(50'000), far = mega(25'000), trunk = mega(12'500);
+  Time t = one_way(at, {{near, 5_ns, 30_ns}, {trunk, 20_ns, 50_ns}, {far, 9_ns, {}}}, 28);
+  t += p.ub.controller.write_inbound_latency;
+  t = one_way(t, {{far, 9_ns, 50_ns}, {trunk, 20_ns, 30_ns}, {near, 5_ns, {}}}, 1);
+  t += p.ub.controller.completion_latency;
+  EXPECT_NEAR(static_cast<double>(bench.at(0).done.at(1).at.ps), static_cast<double>(t.ps), 2);
+}
+
 TEST(Case, TheSlowestLinkOfAWayBindsItsRate) {
   const auto rate = [](unsigned from, unsigned to) {
     const Parameters p = of(hw::load_machine(case_folder(), {"ub.controller.write_interval=0ps"}));
