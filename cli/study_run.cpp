@@ -27,10 +27,6 @@ using studies::Needs;
 using studies::Range;
 using studies::Study;
 
-void check_links(std::string_view text) {
-  supernode::parse_link_selection(text);
-}
-
 unsigned threads_of(int asked) {
   return asked == 0 ? supernode::host_cores() : static_cast<unsigned>(asked);
 }
@@ -62,7 +58,7 @@ void RunOptions::describe(Self& self, Visitor&& visit) {
         "signals inside "
         "RTL chips as FST");
   visit(
-      "wave-links", self.wave_links, Form{"die=N|plane=N,node=N,l2=N", check_links},
+      "wave-links", self.wave_links, Form{"die=N|plane=N,node=N,l2=N", check_parts},
       "links that it shows, with all of what is named; may be repeated; default: the ports of the first die",
       Needs{"wave", {}});
   visit("threads", self.threads, Range{0, static_cast<int>(sim::kMostWorkers)},
@@ -80,7 +76,7 @@ struct StudyRun::Outputs {
   observe::Observers observers;
 
   Outputs(const RunOptions& options, observe::ObserverRequest request)
-      : statistics(options.watch.stats_detail), observers(std::move(request)) {
+      : statistics(options.watch.stats_detail, options.watch.parts()), observers(std::move(request)) {
     if (!options.out.empty()) {
       result.emplace(options.out + "/result.json");
       profile_file.emplace(options.out + "/profile.json");

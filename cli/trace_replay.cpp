@@ -136,6 +136,8 @@ struct Outputs {
   }
 
   void attach(supernode::Supernode& supernode, const host::TrafficUnits& units, const Options& options) {
+    observe::StatisticsFile(false, options.watch.parts())
+        .check(supernode.plane(0).network(), supernode.parameters().topology.sub_planes);
     if (profile_file)
       profile = std::make_unique<observe::MachineProfile>(
           supernode, options.trace, std::vector<int>(units.dies.begin(), units.dies.end()),
@@ -157,7 +159,7 @@ struct Outputs {
       put(*profile_file, all.to_document(kStudy, supernode.parameters()), -1);
     }
     if (statistics_file) {
-      observe::StatisticsFile all(options.watch.stats_detail);
+      observe::StatisticsFile all(options.watch.stats_detail, options.watch.parts());
       all.begin(options.trace, supernode.earliest());
       supernode.visit_statistics([&](const sim::Statistics& part) { all.add(part); });
       put(*statistics_file, all.to_document(kStudy), 1);

@@ -4,6 +4,16 @@
 
 namespace cm384::cli {
 
+void check_parts(std::string_view text) {
+  supernode::parse_link_selection(text);
+}
+
+std::vector<supernode::LinkSelection> WatchOptions::parts() const {
+  std::vector<supernode::LinkSelection> chosen;
+  for (const std::string& text : stats_parts) chosen.push_back(supernode::parse_link_selection(text));
+  return chosen;
+}
+
 observe::TimelineOptions WatchOptions::shown() const {
   observe::TimelineOptions shown;
   shown.dies = {timeline_dies.begin(), timeline_dies.end()};

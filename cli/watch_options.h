@@ -2,15 +2,22 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "observe/timeline.h"
 #include "studies/options.h"
+#include "supernode/link_name.h"
 
 namespace cm384::cli {
+
+// Throws InputError for what is no choice of links or parts.
+void check_parts(std::string_view text);
 
 struct WatchOptions {
   std::string stats, timeline;
   bool stats_detail = false;
+  studies::Texts stats_parts;
   studies::Integers timeline_dies, timeline_cores;
   Time timeline_from{}, timeline_to{};
 
@@ -21,6 +28,9 @@ struct WatchOptions {
     using studies::Range;
     visit("stats", self.stats, Form{"FILE"}, "write what every part of the machine counted, as JSON");
     visit("stats-detail", self.stats_detail, "every core, channel and link on its own as well",
+          Needs{"stats", {}});
+    visit("stats-parts", self.stats_parts, Form{"die=N|plane=N,node=N,l2=N", check_parts},
+          "counters of these parts and links alone, with all of what is named; may be repeated",
           Needs{"stats", {}});
     visit("timeline", self.timeline, Form{"FILE"},
           "write Chrome trace JSON for Perfetto, compressed if the name ends in .gz");
@@ -34,6 +44,7 @@ struct WatchOptions {
           Needs{"timeline", {}});
   }
 
+  std::vector<supernode::LinkSelection> parts() const;
   // What the timeline shows. Throws InputError for a reversed window.
   observe::TimelineOptions shown() const;
 };

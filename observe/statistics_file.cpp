@@ -1,6 +1,11 @@
 #include "observe/statistics_file.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <map>
+
+#include "hw/error.h"
 
 namespace cm384::observe {
 namespace {
@@ -33,7 +38,39 @@ void put(const Sums& sums, Json& into) {
   }
 }
 
+// Whether a counter is of all the parts, or of a link that touches them: its name has each of them, and of a
+// sub-plane that or a port to it, as in "plane2.l1chip0.to_l2chip5.packets" and "die5.ub.port2.packets".
+bool meant(const supernode::LinkSelection& selection, std::string_view counter) {
+  const auto has = [&](const std::string& part) {
+    for (std::string_view rest = counter;;) {
+      const std::size_t dot = rest.find('.');
+      const std::string_view segment = rest.substr(0, dot);
+      if (segment == part || (segment.starts_with("to_") && segment.substr(3) == part)) return true;
+      if (dot == std::string_view::npos) return false;
+      rest.remove_prefix(dot + 1);
+    }
+  };
+  return (selection.plane < 0 || has(fmt::format("plane{}", selection.plane)) ||
+          has(fmt::format("port{}", selection.plane))) &&
+         std::ranges::all_of(selection.parts, [&](const supernode::LinkName::End& part) {
+           return has(fmt::format("{}{}", part.part, part.number));
+         });
+}
+
 }  // namespace
+
+void StatisticsFile::check(const ub::Network& network, int planes) const {
+  try {
+    for (const supernode::LinkSelection& selection : chosen_) selection.check(network, planes);
+  } catch (const InputError& error) {
+    throw InputError(fmt::format("--stats-parts: {}", error.what()));
+  }
+}
+
+bool StatisticsFile::shows(std::string_view counter) const {
+  return chosen_.empty() ||
+         std::ranges::any_of(chosen_, [&](const auto& selection) { return meant(selection, counter); });
+}
 
 void StatisticsFile::begin(const std::string& what, Time simulated) {
   Json row = {
@@ -48,6 +85,7 @@ void StatisticsFile::add(const sim::Statistics& part) {
   std::map<std::string, Sums, std::less<>> units;
   std::vector<std::string> order;
   for (const sim::Statistic& s : part.list()) {
+    if (!shows(s.name)) continue;
     const std::uint64_t value = s.value();
     add_to(totals, s.pattern, value);
     const std::string unit = s.name.substr(0, s.name.find('.'));

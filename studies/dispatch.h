@@ -84,6 +84,7 @@ struct DispatchReading {
   std::vector<double> phase_us;           // mean of a core's time in each phase of the kernel
   std::optional<bool> correct;            // payload mode full only
   std::string first_difference;           // where `correct` is false
+  std::uint64_t digest = 0;               // of all that dispatch delivered, with `correct`
   std::vector<npu::LaunchRecord> tasks;   // of counted iterations, in each one of all ranks in order
   std::uint64_t skipped_polls = 0;        // turns of polling loops left out, with their requests
   int batch = 0, top_k = 0, experts = 0;  // effective; a trace sets the last two

@@ -104,6 +104,22 @@ std::string DispatchMemory::compare_rows(const reference::DispatchReference& ref
   return {};
 }
 
+std::uint64_t DispatchMemory::digest(const reference::DispatchReference& reference) const {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  const auto take = [&](std::uint64_t address, std::size_t bytes) {
+    for (const std::uint8_t byte : runtime_.get<std::uint8_t>(address, bytes))
+      hash = (hash ^ byte) * 0x100000001b3;
+  };
+  for (int number = 0; number < case_.placement.ranks; ++number) {
+    const cm384_dispatch& a = arguments(number);
+    const std::size_t rows = reference.rank(number).rows.size();
+    take(a.expand_x, rows * a.hidden);
+    take(a.expand_scales, rows * sizeof(float));
+    take(a.expand_triples, rows * 3 * sizeof(std::int32_t));
+  }
+  return hash;
+}
+
 // The tokens stand right behind the block of arguments.
 void DispatchMemory::allocate(int rank, int die, int cores) {
   const reference::DispatchSizes sizes = reference::dispatch_sizes(case_, rank, cores);

@@ -38,6 +38,8 @@ class DispatchMemory {
   std::string compare(const reference::DispatchReference& reference) const;
   // Rows and scales alone.
   std::string compare_rows(const reference::DispatchReference& reference) const;
+  // Of the rows, scales and triples that all ranks hold, 64-bit FNV-1a.
+  std::uint64_t digest(const reference::DispatchReference& reference) const;
 
  private:
   void allocate(int rank, int die, int cores);

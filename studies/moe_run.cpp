@@ -87,9 +87,11 @@ MoeRun::MoeRun(const StudyContext& context, const DispatchCase& setting, const C
 
 DispatchReading MoeRun::dispatch(double from, double to) {
   const int last_phase = setting_.full_mesh ? int{CM384_FULL_MESH_COPY} : int{CM384_DISPATCH_COPY};
-  return measure({dispatch_kernel(), dispatched_.tasks(), last_phase, [] {},
-                  [this] { return dispatched_.compare(*reference_); }},
-                 from, to);
+  DispatchReading reading = measure({dispatch_kernel(), dispatched_.tasks(), last_phase, [] {},
+                                     [this] { return dispatched_.compare(*reference_); }},
+                                    from, to);
+  if (reading.correct.has_value()) reading.digest = dispatched_.digest(*reference_);
+  return reading;
 }
 
 DispatchReading MoeRun::combine(double from, double to) {

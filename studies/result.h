@@ -21,6 +21,8 @@ struct SimulatorCounts {
   std::uint64_t rtl_cycles = 0;   // clocked by Verilated chips
   std::uint64_t rtl_packets = 0;  // through them
   std::uint64_t damaged = 0;      // transmissions, by faults asked for
+  std::uint64_t lost = 0;         // packets, in parts that went out of order at a time
+  std::uint64_t resent = 0;       // requests, as they or their responses were lost there
 };
 
 struct StudyResult {

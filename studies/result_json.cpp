@@ -45,6 +45,8 @@ Json simulator_object(const StudyResult& result, const RunFacts& run) {
           {"packet_hops", counts.packet_hops},
           {"memory_requests", counts.memory_requests},
           {"damaged_transmissions", counts.damaged},
+          {"lost_packets", counts.lost},
+          {"resent_requests", counts.resent},
           {"threads", counts.threads},
           {"rtl_cycles", counts.rtl_cycles},
           {"rtl_packets", counts.rtl_packets},

@@ -57,10 +57,12 @@ Session::Session(const StudyContext& context, const SessionOptions& options)
       faults_(machine_),
       runtime_(machine_) {
   for (const std::string& text : context.fabric.fault) faults_.attach(parse_fault_option(text));
-  faults_.check_ways();
+  faults_.put_into_effect();
   for (const std::string& text : context.fabric.rtl) put_rtl_chip(rtl_, machine_, text);
   if (context.profile != nullptr)
     profile_ = std::make_unique<observe::MachineProfile>(machine_, what_, options.dies, options.sockets);
+  if (context.statistics != nullptr)
+    context.statistics->check(machine_.plane(0).network(), context.machine.topology.sub_planes);
   if (context.observers != nullptr) context.observers->attach(machine_, rtl_);
   if (context.gdb_port == 0) return;
   debugger_ = std::make_unique<npu::GdbStub>(static_cast<std::uint16_t>(context.gdb_port));
@@ -112,6 +114,8 @@ void Session::count(SimulatorCounts& into) const {
   into.memory_requests += counts.memory_requests;
   into.threads = std::max(into.threads, machine_.threads());
   into.damaged += faults_.strikes();
+  into.lost += counts.lost_packets;
+  into.resent += counts.resent_requests;
   into.rtl_cycles += rtl_.counters().cycles;
   into.rtl_packets += rtl_.counters().packets;
   if (profile_) context_.profile->add(profile_->to_json());

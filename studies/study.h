@@ -59,10 +59,11 @@ struct FabricOptions {
     visit("fault", self.fault, Form{"LINKS,rate=X"},
           "damage transmissions on links, both ways, with chance X each: plane=P,node=N,l2=K or die=D or "
           "all; also "
-          "ber=X, seed=S, kind=corrupt|lost; or kind=down: parts out of order; or lanes=half|quarter; may be "
-          "repeated");
+          "ber=X, seed=S, kind=corrupt|lost; or kind=down: parts out of order; or lanes=half|quarter; these "
+          "two "
+          "also from at=TIME on; may be repeated");
     visit("rtl", self.rtl, Form{"CHIP"},
-          "run this switch chip as RTL: l1:NODE.PLANE or l2:PLANE.CHIP; may be repeated");
+          "run this switch chip as RTL: l1:NODE.PLANE or l2:PLANE.CHIP, or as plane=P,l1=N; may be repeated");
   }
 };
 

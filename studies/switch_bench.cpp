@@ -50,7 +50,7 @@ class Ends {
     for (unsigned port = 0; port < setting.ports; ++port) {
       uplinks_.connect(port, clock_, cable_, parameters.ub.link.buffer_cells);
       plane.attach(static_cast<ub::Endpoint>(port),
-                   {&queue_, 0, kDelivery, Time{}, Time{}, Time{}, &uplinks_, port});
+                   {&queue_, 0, kDelivery, Time{}, Time{}, Time{}, &uplinks_, port, true, true, 0, Time{}});
       if (destinations_.sends(port)) ++sending_;
     }
     warm_up_ = setting.packets / 5;
@@ -149,7 +149,7 @@ class Ends {
     const ub::PacketIndex index = packets_.allocate();
     ub::Packet& p = packets_[index];
     p = ub::Packet{};
-    p.submitted = queue_.now();
+    p.sent = queue_.now();
     p.transaction = created_++;
     p.tag = flows_[flow(port, lane, to)].created++;
     p.source = static_cast<ub::Endpoint>(port);
@@ -196,7 +196,7 @@ class Ends {
     packets_.release(hop.packet());
   }
   void count(const ub::Packet& p, Time left) {
-    latencies_.push_back((left - p.submitted - cable_).ns());
+    latencies_.push_back((left - p.sent - cable_).ns());
     chip_latencies_.push_back((left - Time{static_cast<std::int64_t>(p.address)}).ns());
     lane_sum_ns_[p.lane] += latencies_.back();
     ++lane_count_[p.lane];

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kForm =
     "links as in plane=P,node=N,l2=K or die=D or all, and rate=X, or ber=X of every bit, and seed=S, "
-    "kind=corrupt|lost; or parts and kind=down; or links and lanes=half|quarter";
+    "kind=corrupt|lost; or parts and kind=down; or links and lanes=half|quarter; these two with at=TIME";
 
 int number_of(std::string_view key, std::string_view text) {
   const std::int64_t value = hw::parse_integer(text);
@@ -40,9 +40,14 @@ void set(FaultRequest& request, std::string_view key, std::string_view value) {
     if (value != "half" && value != "quarter")
       throw InputError(fmt::format("lanes={} is unknown; allowed: half, quarter", value));
     request.width = value == "half" ? 0.5 : 0.25;
+  } else if (key == "at") {
+    constexpr Time kLatest{100'000'000'000'000};
+    request.at = hw::parse_time(value);
+    if (request.at < Time{} || request.at > kLatest)
+      throw InputError(fmt::format("at={} is out of range; allowed: 0us to 100s", value));
   } else {
-    const std::vector<std::string> keys = {"plane", "die",  "socket", "node", "l1",   "l2",   "l3",
-                                           "chip",  "rate", "ber",    "seed", "kind", "lanes"};
+    const std::vector<std::string> keys = {"plane", "die",  "socket", "node", "l1",   "l2",    "l3",
+                                           "chip",  "rate", "ber",    "seed", "kind", "lanes", "at"};
     throw InputError(fmt::format("'{}': no such key{}; allowed: {}", key,
                                  hw::suggestion(std::string(key), keys), fmt::join(keys, ", ")));
   }
@@ -80,6 +85,8 @@ FaultRequest parse_fault(std::string_view text) {
        (request.width != 1 && std::ranges::count(given, "kind") != 0)))
     throw InputError(
         fmt::format("'{}': kind=down and lanes=... stand without others; allowed: {}", text, kForm));
+  if (has_rate && std::ranges::count(given, "at") != 0)
+    throw InputError(fmt::format("'{}': at goes with kind=down and lanes; allowed: {}", text, kForm));
   if (!named || rates != (has_rate ? 1 : 0))
     throw InputError(fmt::format("'{}' does not name links and a rate; allowed: {}", text, kForm));
   return request;
@@ -117,7 +124,7 @@ void Faults::attach(const FaultRequest& request) {
   for (const LinkName::End& part : request.links.parts) {
     if (part.part == "die") machine_.controller(part.number);  // takes part
   }
-  if (request.down) return take_out(request.links);
+  if (request.down) return take_out(request.links, request.at);
   if (request.width == 1) machine_.use_one_thread();  // dice are thrown in the order of transmissions
   bool found = false;
   for (int p = 0; p < planes; ++p) {
@@ -128,7 +135,8 @@ void Faults::attach(const FaultRequest& request) {
       found = true;
       const ub::Network::Link& l = network.link(link);
       if (request.width != 1) {
-        if (l.peer == ub::Network::kNoLink || link < l.peer) narrow(p, link, request.width);
+        if (l.peer == ub::Network::kNoLink || link < l.peer)
+          machine_.narrow(p, link, request.width, request.at);
         continue;
       }
       const std::uint64_t place = static_cast<std::uint64_t>(p) << 40 | link;
@@ -143,13 +151,13 @@ void Faults::attach(const FaultRequest& request) {
 
 // One chip: the chip. One die or socket: its links. Several parts: the links that touch them all. A sub-plane
 // alone: all its chips.
-void Faults::take_out(const LinkSelection& parts) {
+void Faults::take_out(const LinkSelection& parts, Time at) {
   if (parts.plane < 0 && parts.parts.empty()) throw InputError("--fault: all cannot be down");
   bool found = false;
   for (int p = 0; p < machine_.parameters().topology.sub_planes; ++p) {
     if (parts.plane >= 0 && parts.plane != p) continue;
     const ub::Network& network = machine_.plane(p).network();
-    ub::Outage outage = network.outage();
+    ub::Outage outage = at == Time{} ? network.outage() : breaks_[at][p];
     const bool chip =
         parts.parts.size() == 1 && parts.parts[0].part != "die" && parts.parts[0].part != "socket";
     if (parts.parts.empty()) {
@@ -170,33 +178,52 @@ void Faults::take_out(const LinkSelection& parts) {
         }
       }
     }
-    machine_.set_network(p, std::make_shared<const ub::Network>(network.layout(), std::move(outage)));
+    if (at == Time{}) {
+      machine_.set_network(p, std::make_shared<const ub::Network>(network.layout(), std::move(outage)));
+    } else {
+      breaks_[at][p] = std::move(outage);
+    }
   }
   if (!found) throw InputError("--fault: there is no such part");
   down_ = true;
 }
 
-void Faults::narrow(int plane_number, unsigned link, double width) {
-  ub::SubPlane& plane = machine_.plane(plane_number);
-  plane.narrow(link, width);
-  const ub::Network::Link& l = plane.network().link(link);
-  if (l.peer == ub::Network::kNoLink && machine_.takes_part(l.endpoint))
-    machine_.controller(l.endpoint).narrow(static_cast<unsigned>(plane_number), width);
+void Faults::put_into_effect() {
+  const int planes = machine_.parameters().topology.sub_planes;
+  std::vector<std::shared_ptr<const ub::Network>> tables;
+  for (int p = 0; p < planes; ++p) tables.push_back(machine_.plane(p).shared_network());
+  if (down_) check_ways(tables, Time{});
+  std::map<int, std::vector<ub::NetworkChange>> changes;
+  for (const auto& [at, outages] : breaks_) {
+    for (const auto& [p, more] : outages) {
+      auto& table = tables[static_cast<std::size_t>(p)];
+      table = std::make_shared<const ub::Network>(table->layout(), table->outage() + more);
+      changes[p].push_back({at, table});
+    }
+    check_ways(tables, at);
+  }
+  for (const auto& [p, of_plane] : changes) machine_.change_networks(p, of_plane);
 }
 
-void Faults::check_ways() const {
-  if (!down_) return;
-  const int planes = machine_.parameters().topology.sub_planes;
+void Faults::check_ways(const std::vector<std::shared_ptr<const ub::Network>>& tables, Time from) const {
+  const hw::Topology& topology = machine_.parameters().topology;
+  const auto reached = [&](int a, int b) {
+    const auto from_a = static_cast<ub::Endpoint>(a), to_b = static_cast<ub::Endpoint>(b);
+    return std::ranges::any_of(tables, [&](const auto& table) {
+      return table->reaches(from_a, to_b) && table->reaches(to_b, from_a);
+    });
+  };
+  const std::string when = from == Time{} ? "" : fmt::format("from {:g} us on ", from.us());
   const std::vector<int> dies = machine_.dies();
   for (const int a : dies) {
     for (const int b : dies) {
-      bool reached = a == b || machine_.parameters().topology.in_one_package(a, b);
-      const auto from = static_cast<ub::Endpoint>(a), to = static_cast<ub::Endpoint>(b);
-      for (int p = 0; p < planes && !reached; ++p) {
-        const ub::Network& network = machine_.plane(p).network();
-        reached = network.reaches(from, to) && network.reaches(to, from);
-      }
-      if (!reached) throw InputError(fmt::format("--fault: nothing is left between die {} and die {}", a, b));
+      if (a != b && !topology.in_one_package(a, b) && !reached(a, b))
+        throw InputError(fmt::format("--fault: {}nothing is left between die {} and die {}", when, a, b));
+    }
+    for (const int socket : machine_.sockets()) {
+      if (!reached(a, topology.socket_endpoint(socket)))
+        throw InputError(
+            fmt::format("--fault: {}nothing is left between die {} and CPU socket {}", when, a, socket));
     }
   }
 }

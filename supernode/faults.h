@@ -1,7 +1,8 @@
 // Faults on links, asked for by text in the grammar of link_name.h: `plane=0,node=1,l2=3,rate=1e-4`,
-// `die=5,ber=1e-9`, `all,ber=1e-12`.
+// `die=5,ber=1e-9`, `all,ber=1e-12`, `plane=3,l2=5,kind=down,at=60us`.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -16,8 +17,9 @@ namespace cm384::supernode {
 // Both directions of every link that the selection matches; of kind down: the parts themselves.
 struct FaultRequest {
   LinkSelection links;
-  bool down = false;     // out of order from the start
+  bool down = false;     // out of order
   double width = 1;      // share of the physical lanes that work
+  Time at;               // from when on, of these two
   double rate = 0;       // chance of every transmission to be damaged
   bool per_bit = false;  // the rate is that of every bit
   std::uint64_t seed = 1;
@@ -37,9 +39,9 @@ class Faults {
 
   // Throws InputError for a part that does not exist, a die that does not take part, or a link named twice.
   void attach(const FaultRequest& request);
-  // To be called after the last attach(): throws InputError where parts that are down leave two that take
-  // part without a way.
-  void check_ways() const;
+  // To be called after the last attach(): makes the tables of what goes out of order at a time. Throws
+  // InputError where parts that are down leave two that take part without a way, then or from the start.
+  void put_into_effect();
   // Transmissions damaged so far.
   std::uint64_t strikes() const;
 
@@ -53,12 +55,14 @@ class Faults {
   void put(ub::SubPlane* plane, ub::LinkBank* ports, unsigned link, std::uint64_t place,
            const FaultRequest& request);
 
-  void take_out(const LinkSelection& parts);
-  void narrow(int plane, unsigned link, double width);
+  void take_out(const LinkSelection& parts, Time at);
+  // `tables`: of all sub-planes, `from` a time on.
+  void check_ways(const std::vector<std::shared_ptr<const ub::Network>>& tables, Time from) const;
 
   Supernode& machine_;
   std::vector<Attached> attached_;
   bool down_ = false;
+  std::map<Time, std::map<int, ub::Outage>> breaks_;  // by time and sub-plane, what goes out of order then
 };
 
 }  // namespace cm384::supernode

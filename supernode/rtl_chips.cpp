@@ -9,17 +9,30 @@
 namespace cm384::supernode {
 namespace {
 
+[[noreturn]] void refuse(std::string_view text) {
+  throw InputError(fmt::format(
+      "'{}' names no switch chip; allowed: l1:NODE.PLANE as in l1:3.2, l2:PLANE.CHIP as in l2:0.5, "
+      "or a sub-plane and a chip as in plane=2,l1=3",
+      text));
+}
+
 int number(std::string_view text, std::string_view whole) {
-  if (text.empty() || text.size() > 4 || text.find_first_not_of("0123456789") != std::string_view::npos) {
-    throw InputError(fmt::format(
-        "'{}' names no switch chip; allowed: l1:NODE.PLANE as in l1:3.2, l2:PLANE.CHIP as in l2:0.5", whole));
-  }
+  if (text.empty() || text.size() > 4 || text.find_first_not_of("0123456789") != std::string_view::npos)
+    refuse(whole);
   return static_cast<int>(hw::parse_integer(text));
+}
+
+RtlChip chip_of(const LinkSelection& selection, std::string_view whole) {
+  if (selection.plane < 0 || selection.parts.size() != 1) refuse(whole);
+  const LinkName::End& part = selection.parts.front();
+  if (part.part != "l1chip" && part.part != "l2chip") refuse(whole);
+  return {part.part == "l1chip", selection.plane, part.number};
 }
 
 }  // namespace
 
 RtlChip parse_rtl_chip(std::string_view text) {
+  if (text.find('=') != std::string_view::npos) return chip_of(parse_link_selection(text), text);
   const std::string_view kind = text.substr(0, 3);
   const std::size_t dot = text.find('.');
   const std::string_view rest = text.size() < 3 ? std::string_view{} : text.substr(3);

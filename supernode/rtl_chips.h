@@ -1,5 +1,5 @@
 // Switch chips of the Clos as RTL, asked for by text: `l1:3.2` is the L1 chip of node 3 in sub-plane 2,
-// `l2:0.5` is L2 chip 5 of sub-plane 0.
+// `l2:0.5` is L2 chip 5 of sub-plane 0. Or in the grammar of link_name.h: `plane=2,l1=3`.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@ struct RtlChip {
   int number = 0;  // node of an L1 chip; L2 chip
 };
 
-// Throws InputError for anything but the two forms.
+// Throws InputError for anything but these forms.
 RtlChip parse_rtl_chip(std::string_view text);
 
 // The RTL chips of a machine. To be put before its first packet; must outlive its last.

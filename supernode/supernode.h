@@ -49,6 +49,8 @@ struct SupernodeCounts {
   std::uint64_t packet_hops = 0;
   std::uint64_t memory_requests = 0;
   std::uint64_t events = 0;
+  std::uint64_t lost_packets = 0;     // in parts that went out of order while the machine ran
+  std::uint64_t resent_requests = 0;  // as they or their responses were lost there
 };
 
 // One at a time in a process: it owns the SystemC simulation.
@@ -63,6 +65,7 @@ class Supernode final : private npu::DieListener {
   const hw::Machine& parameters() const { return machine_; }
   // Those that take part, in order.
   std::vector<int> dies() const;
+  const std::vector<int>& sockets() const { return options_.sockets; }
   // Throws InputError for one that does not take part.
   npu::Die& die(int number) const;
   bool takes_part(int die) const;
@@ -105,6 +108,11 @@ class Supernode final : private npu::DieListener {
   // Another table of a sub-plane's chips and links, with other parts out of order. Before the first launch.
   // Throws InputError where its detours take more lanes than there are.
   void set_network(int plane, std::shared_ptr<const ub::Network> network);
+  // The same while the machine runs: all changes of a sub-plane, in the order of their times, and part of a
+  // link's physical lanes failing. Before the first launch. Throws InputError also where one of the
+  // sub-plane's switch chips is another model.
+  void change_networks(int plane, const std::vector<ub::NetworkChange>& changes);
+  void narrow(int plane, unsigned link, double width, Time at);
   // From now on all that passes between modules goes into bytes and back between windows; results are the
   // same, the run is slower. Before the first launch.
   void serialise_crossings();

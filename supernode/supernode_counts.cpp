@@ -37,10 +37,13 @@ SupernodeCounts Supernode::counts() const {
     counts.events += die->queue().handled();
   }
   for (const auto& controller : parts_->controllers) {
-    if (controller) counts.packet_hops += controller->packet_hops();
+    if (!controller) continue;
+    counts.packet_hops += controller->packet_hops();
+    counts.resent_requests += controller->counters().resent;
   }
   for (const auto& plane : parts_->planes) {
     counts.packet_hops += plane->packet_hops();
+    counts.lost_packets += plane->lost();
     counts.events += plane->queue().handled();
   }
   if (parts_->sockets) {

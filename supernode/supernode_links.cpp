@@ -17,6 +17,34 @@ void Supernode::set_network(int number, std::shared_ptr<const ub::Network> netwo
   for (const auto& controller : parts_->sockets->controllers()) controller->networks_changed();
 }
 
+void Supernode::change_networks(int number, const std::vector<ub::NetworkChange>& changes) {
+  for (const ub::NetworkChange& change : changes) plane(number).change_at(change);
+  const auto tell = [&](ub::UbController& controller) {
+    controller.networks_changed();
+    for (const ub::NetworkChange& change : changes)
+      controller.change_at(static_cast<unsigned>(number), change);
+  };
+  for (const auto& controller : parts_->controllers) {
+    if (controller) tell(*controller);
+  }
+  if (!parts_->sockets) return;
+  for (const auto& controller : parts_->sockets->controllers()) tell(*controller);
+}
+
+void Supernode::narrow(int number, unsigned link, double width, Time at) {
+  ub::SubPlane& sub_plane = plane(number);
+  const ub::Network::Link& l = sub_plane.network().link(link);
+  const bool of_die = l.peer == ub::Network::kNoLink && takes_part(l.endpoint);
+  const auto port = static_cast<unsigned>(number);
+  if (at == Time{}) {
+    sub_plane.narrow(link, width);
+    if (of_die) controller(l.endpoint).narrow(port, width);
+  } else {
+    sub_plane.narrow_at({at, link, width});
+    if (of_die) controller(l.endpoint).narrow_at(at, port, width);
+  }
+}
+
 // All directions of all links, with what puts an observer on one.
 void Supernode::each_link(const LinkVisitor& visit) const {
   for (int p = 0; p < static_cast<int>(parts_->planes.size()); ++p) {

@@ -1,5 +1,7 @@
 #include "ub_fabric/chip_host.h"
 
+#include "hw/error.h"
+
 namespace cm384::ub {
 
 unsigned SubPlaneChipHost::link(unsigned port) const {
@@ -44,6 +46,16 @@ void SubPlaneChipHost::wake_at(unsigned output, Time at) {
 
 void SubPlaneChipHost::await_credits(unsigned output, unsigned lane) {
   plane_.links_.await_credits(link(output), lane);
+}
+
+void SubPlane::install(unsigned chip, SwitchChip* model) {
+  if (with_classes_)
+    throw InputError(
+        "a switch chip of another model: packets change lanes in this topology, which it does not do");
+  if (breaks_ != nullptr)
+    throw InputError("a switch chip of another model: not where parts go out of order at a time");
+  foreign_[chip] = model;
+  pipeline_[chip] = Time{};
 }
 
 }  // namespace cm384::ub

@@ -66,9 +66,9 @@ void UbController::attach(SubPlane& plane) {
   next_links_[port].die = die;
   next_links_[port].trunk = trunk;
   compare_rate(port);
-  plane.attach(
-      self_, Attachment{&queue_, unit_, kArrival, limits_.read_inbound_latency, limits_.write_inbound_latency,
-                        limits_.completion_latency, &ports_, port, holds_requests_, false});
+  plane.attach(self_, Attachment{&queue_, unit_, kArrival, limits_.read_inbound_latency,
+                                 limits_.write_inbound_latency, limits_.completion_latency, &ports_, port,
+                                 holds_requests_, false, kLost, limits_.resend_timeout});
   if (std::ranges::count(planes_, nullptr) == 0) networks_changed();
 }
 
@@ -83,15 +83,17 @@ void UbController::compare_rate(unsigned port) {
 void UbController::networks_changed() {
   lane_pairs_ = ~0u;
   whole_ = true;
+  networks_.clear();
   for (const SubPlane* plane : planes_) {
     lane_pairs_ = std::min(lane_pairs_, plane->lane_pairs());
-    whole_ = whole_ && plane->network().outage().empty();
+    networks_.push_back(plane->shared_network());
+    whole_ = whole_ && networks_.back()->outage().empty();
   }
   reach_.assign(whole_ ? 0 : planes_.size() * planes_.front()->network().endpoints(), Reach::unknown);
 }
 
 bool UbController::reaches_by(unsigned port, Endpoint destination) const {
-  const Network& network = planes_[port]->network();
+  const Network& network = *networks_[port];
   Reach& reach = reach_[std::size_t{port} * network.endpoints() + destination];
   if (reach == Reach::unknown)
     reach =
@@ -100,8 +102,7 @@ bool UbController::reaches_by(unsigned port, Endpoint destination) const {
 }
 
 void UbController::narrow(unsigned port, double width) {
-  ports_.connect(port, narrowed(ports_.clock(port), width), ports_.latency(port),
-                 parameters_.ub.link.buffer_cells);
+  ports_.set_clock(port, narrowed(ports_.clock(port), width), queue_.now());
   compare_rate(port);
 }
 
@@ -112,9 +113,9 @@ void UbController::join(UbController& sibling) {
 
 UbController::Expected UbController::prefetch(const sim::Event& event, int stage) const {
   PacketIndex index = 0;
-  if (event.what == kArrival) {
+  if (brings_packet(event)) {
     index = Hop{event.argument}.packet();
-  } else if (event.what >= kRespond) {
+  } else if (event.what >= kRespond && event.what <= kUnreachable) {
     index = static_cast<PacketIndex>(event.argument);
   } else {
     return {};
@@ -123,10 +124,10 @@ UbController::Expected UbController::prefetch(const sim::Event& event, int stage
   if (stage == 0) {
     __builtin_prefetch(&p, 1);
   } else if (is_response(p.kind)) {
-    if (client_ == nullptr || event.what == kRespond) return {};
+    if (client_ == nullptr || event.what == kRespond || event.what == kLost) return {};
     if (stage == 1) return {p.core, p.tag};
     client_->expect_completion(p.core, p.tag);
-  } else if (stage == 1 && target_ != nullptr) {
+  } else if (stage == 1 && target_ != nullptr && event.what != kLost) {
     target_->expect_access(cm384_gm_offset(p.address));
   }
   return {};
@@ -165,6 +166,15 @@ void UbController::handle(const sim::Event& event) {
     case kUnreachable:
       complete(argument, event.at);
       break;
+    case kLost:
+      resend(Hop{event.argument}.packet(), event.at);
+      break;
+    case kChange:
+      change(static_cast<unsigned>(event.argument >> 32), argument, event.at);
+      break;
+    case kNarrow:
+      narrow(breaks_->narrowings[argument].first, breaks_->narrowings[argument].second);
+      break;
   }
 }
 
@@ -191,7 +201,7 @@ void UbController::send(unsigned port, Hop hop, Time now) {
   if (store_) {
     arrival = t.tail + latency;
   } else if (any_faster_) {
-    const Network& network = planes_[port]->network();
+    const Network& network = *networks_[port];
     const bool stays = network.chip_of(hop.destination()) == network.chip_of(self_);
     const NextLinks& next = next_links_[port];
     if (next.differ) {

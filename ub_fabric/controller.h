@@ -9,6 +9,8 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "hw/units.h"
@@ -36,6 +38,9 @@ struct ControllerCounters {
   std::uint64_t served = 0;  // requests served as target
   std::uint64_t translation_misses = 0;
   std::uint64_t package_requests = 0;  // by the package link
+  std::uint64_t resent = 0;            // requests sent again, as they or their responses were lost
+  std::uint64_t repeated = 0;          // as target: requests answered again
+  std::uint64_t late = 0;              // completed later than the timeout after they were sent, but not lost
 };
 
 class UbController final : public sim::RemotePort {
@@ -54,6 +59,10 @@ class UbController final : public sim::RemotePort {
   // A sub-plane has another network, or a port part of its physical lanes; before the first request.
   void networks_changed();
   void narrow(unsigned port, double width);
+  // The same while the machine runs; after all networks_changed(), changes of a port in the order of their
+  // times.
+  void change_at(unsigned port, const NetworkChange& change);
+  void narrow_at(Time at, unsigned port, double width);
   // Joins the controllers of a package's two dies, both ways.
   void join(UbController& sibling);
 
@@ -69,7 +78,7 @@ class UbController final : public sim::RemotePort {
   // An event of `unit`.
   void handle(const sim::Event& event);
   // Whether its argument is the Hop of a packet that another module has sent.
-  static bool brings_packet(const sim::Event& event) { return event.what == kArrival; }
+  static bool brings_packet(const sim::Event& event) { return event.what == kArrival || event.what == kLost; }
 
   // Asks the host's cache for what handle() will touch, in stages of which each follows what the one before
   // has asked for: 0 the packet; 1 what its target touches, or nothing yet for a completion, which is
@@ -104,6 +113,9 @@ class UbController final : public sim::RemotePort {
     kRespond,      // packet: the target's answer may leave
     kPackage,      // packet: from the sibling
     kUnreachable,  // packet: no such address
+    kLost,         // Hop: a packet that is to be sent again
+    kChange,       // port << 32 | number: its sub-plane has another table
+    kNarrow,       // number
   };
   enum Direction : unsigned { kRead, kWrite };
   enum class Spreading : std::uint8_t { round_robin, least_loaded, flow };
@@ -137,6 +149,11 @@ class UbController final : public sim::RemotePort {
   bool translate(PacketIndex index, Time now);
   void translated(unsigned walk, Time now);
   void choose_port(PacketIndex index, Time now);
+  // The first port from `port` on that leads to an endpoint and back.
+  unsigned usable_port(unsigned port, Endpoint destination) const;
+  void change(unsigned port, unsigned number, Time now);
+  void resend(PacketIndex index, Time now);
+  void enqueue_elsewhere(PacketIndex index, Time now);
   unsigned least_loaded_port(Time now, Endpoint destination) const;
   // Whether packets get to an endpoint and back by a port; asked where something is out of order.
   bool reaches_by(unsigned port, Endpoint destination) const;
@@ -149,6 +166,7 @@ class UbController final : public sim::RemotePort {
   void serve_waiting(Direction d, Time now);
   void serve(Direction d, PacketIndex index, Time now);
   Time access(PacketIndex index, Time now);
+  void make_response(Packet& p) const;
   void respond(PacketIndex index, Time now);
   void over_package(PacketIndex index, Time now);
   void complete(PacketIndex index, Time now);
@@ -164,6 +182,7 @@ class UbController final : public sim::RemotePort {
   sim::RemoteTarget* target_ = nullptr;
   sim::RemoteClient* client_ = nullptr;
   std::vector<SubPlane*> planes_;
+  std::vector<std::shared_ptr<const Network>> networks_;  // of the sub-planes, as known here now
   LinkBank ports_;
   // By port: flits of the links to dies and between chips that a packet may take next.
   struct NextLinks {
@@ -191,6 +210,11 @@ class UbController final : public sim::RemotePort {
   UbController* sibling_ = nullptr;
   ControllerCounters counters_;
   std::uint64_t pending_ = 0;
+  struct Breaks {                                     // what breaks while the machine runs
+    std::vector<std::vector<NetworkChange>> changes;  // by port
+    std::vector<std::pair<unsigned, double>> narrowings;
+  };
+  std::unique_ptr<Breaks> breaks_;
 };
 
 }  // namespace cm384::ub

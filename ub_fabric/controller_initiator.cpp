@@ -10,14 +10,6 @@
 #include "ub_fabric/wire_format.h"
 
 namespace cm384::ub {
-namespace {
-
-PacketKind request_kind(sim::Operation operation) {
-  if (operation == sim::Operation::read) return PacketKind::read_request;
-  return operation == sim::Operation::write ? PacketKind::write_request : PacketKind::atomic_request;
-}
-
-}  // namespace
 
 bool UbController::reaches(std::uint64_t address, Endpoint& endpoint) const {
   if (!cm384_is_gm(address)) return false;
@@ -42,7 +34,6 @@ void UbController::submit(const sim::Request& request) {
   Packet& p = packets_[index];
   p.address = request.address;
   p.transaction = request.transaction;
-  p.submitted = request.at;
   p.payload = request.payload;
   p.tag = request.tag;
   p.source = self_;
@@ -51,6 +42,7 @@ void UbController::submit(const sim::Request& request) {
   p.kind = request_kind(request.operation);
   p.operation = request.operation;
   p.outcome = sim::Outcome::done;
+  p.performed = false;
   const bool read = p.kind == PacketKind::read_request;
   p.flits = static_cast<std::uint8_t>(packet_flits(p.kind, read ? 0 : p.bytes));
   // Even lanes carry requests; lane + 1 carries their responses, which a controller always takes in, so that
@@ -153,14 +145,21 @@ void UbController::choose_port(PacketIndex index, Time now) {
   } else if (spreading_ == Spreading::least_loaded) {
     port = least_loaded_port(now, destination);
   }
+  port = usable_port(port, destination);
+  if (spreading_ != Spreading::flow) turn_ = port + 1 == ports ? 0 : port + 1;
+  packets_[index].plane = static_cast<std::uint8_t>(port);
+  packets_[index].sent = now;
+  enqueue(port, index, now);
+}
+
+unsigned UbController::usable_port(unsigned port, Endpoint destination) const {
+  const auto ports = static_cast<unsigned>(planes_.size());
   for (unsigned tried = 0; !usable(port, destination); port = port + 1 == ports ? 0 : port + 1) {
     if (++tried > ports)
       throw MachineError(fmt::format("unified bus: endpoint {} does not reach endpoint {} in any sub-plane",
                                      self_, destination));
   }
-  if (spreading_ != Spreading::flow) turn_ = port + 1 == ports ? 0 : port + 1;
-  packets_[index].plane = static_cast<std::uint8_t>(port);
-  enqueue(port, index, now);
+  return port;
 }
 
 // Fewest cells in its queue; among equals the one that is free first, then in turn.
@@ -189,6 +188,8 @@ void UbController::complete(PacketIndex index, Time now) {
   completion.payload = p.payload;
   const Direction d = p.operation == sim::Operation::read ? kRead : kWrite;
   const bool by_port = p.plane != kPackagePlane && p.plane != kNowhere;
+  if (breaks_ != nullptr && by_port && now > p.sent + limits_.resend_timeout) [[unlikely]]
+    ++counters_.late;
   if (p.outcome != sim::Outcome::done) {
     ++counters_.faults;
     payloads_.release(completion.payload);

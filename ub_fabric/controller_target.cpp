@@ -46,6 +46,11 @@ void UbController::serve(Direction d, PacketIndex index, Time now) {
 // Performs a request on the own memory and makes its packet the response; returns when that may leave.
 Time UbController::access(PacketIndex index, Time now) {
   Packet& p = packets_[index];
+  if (p.performed) [[unlikely]] {
+    ++counters_.repeated;
+    make_response(p);
+    return now;
+  }
   sim::Request request;
   request.address = cm384_gm_offset(p.address);
   request.at = now;
@@ -66,12 +71,17 @@ Time UbController::access(PacketIndex index, Time now) {
   }
   p.outcome = outcome;
   p.payload = request.payload;
+  make_response(p);
+  return ready;
+}
+
+void UbController::make_response(Packet& p) const {
   std::swap(p.source, p.destination);
   int payload = 0;
   switch (p.kind) {
     case PacketKind::read_request:
       p.kind = PacketKind::read_response;
-      if (outcome == sim::Outcome::done) payload = p.bytes;
+      if (p.outcome == sim::Outcome::done) payload = p.bytes;
       break;
     case PacketKind::atomic_request:
       p.kind = PacketKind::atomic_response;
@@ -85,15 +95,16 @@ Time UbController::access(PacketIndex index, Time now) {
   p.flits = static_cast<std::uint8_t>(packet_flits(p.kind, payload));
   const unsigned pairs = p.plane < planes_.size() ? planes_[p.plane]->lane_pairs() : lane_pairs_;
   p.lane = static_cast<std::uint8_t>(p.lane % (2 * pairs) + 1);
-  return ready;
 }
 
 void UbController::respond(PacketIndex index, Time now) {
   const std::uint8_t plane = packets_[index].plane;
   if (plane == kPackagePlane) {
     over_package(index, now);
-  } else {
+  } else if (usable(plane, packets_[index].destination)) [[likely]] {
     enqueue(plane, index, now);
+  } else {
+    enqueue_elsewhere(index, now);
   }
 }
 

@@ -18,7 +18,7 @@ LinkBank::LinkBank(sim::EventQueue& queue, std::uint32_t unit, std::uint32_t wha
       links_(links),
       lane_(std::size_t{links} * lanes) {}
 
-void LinkBank::connect(unsigned link, const Clock& clock, Time latency, int buffer_cells) {
+std::uint8_t LinkBank::number_of(const Clock& clock) {
   std::size_t index = 0;
   while (index < clocks_.size() && (clocks_[index].numerator() != clock.numerator() ||
                                     clocks_[index].denominator() != clock.denominator())) {
@@ -26,12 +26,36 @@ void LinkBank::connect(unsigned link, const Clock& clock, Time latency, int buff
   }
   if (index > 0xff) throw InputError("ub.link: links of more than 256 different rates; allowed: fewer");
   if (index == clocks_.size()) clocks_.push_back(clock);
-  links_[link].clock = static_cast<std::uint8_t>(index);
+  return static_cast<std::uint8_t>(index);
+}
+
+void LinkBank::connect(unsigned link, const Clock& clock, Time latency, int buffer_cells) {
+  links_[link].clock = number_of(clock);
   links_[link].latency = latency;
   for (unsigned lane = 0; lane < lanes_; ++lane) {
     lane_[link * lanes_ + lane].cells = buffer_cells;
     lane_[link * lanes_ + lane].buffer = buffer_cells;
   }
+}
+
+void LinkBank::set_clock(unsigned link, const Clock& clock, Time now) {
+  Link& l = links_[link];
+  auto slowed = std::ranges::find(slowed_, link, &Slowed::link);
+  const Time busy = this->busy(link);
+  if (slowed == slowed_.end()) slowed = slowed_.insert(slowed_.end(), Slowed{link});
+  slowed->flits = l.flits;
+  slowed->busy = busy;
+  l.clock = number_of(clock);
+  if (l.free_at <= now) return;  // its next packet looks for its tick
+  l.free_tick = clocks_[l.clock].tick_at_or_after(l.free_at);
+  l.free_at = clocks_[l.clock].start(l.free_tick);
+}
+
+Time LinkBank::busy(unsigned link) const {
+  const std::uint64_t flits = links_[link].flits;
+  const auto slowed = std::ranges::find(slowed_, link, &Slowed::link);
+  if (slowed == slowed_.end()) return clock(link).start(static_cast<std::int64_t>(flits));
+  return slowed->busy + clock(link).start(static_cast<std::int64_t>(flits - slowed->flits));
 }
 
 void LinkBank::update_hooked(unsigned link) {

@@ -53,6 +53,10 @@ class LinkBank {
 
   // Sets up link `link`: flit clock, latency, input buffer cells of every lane at its other end.
   void connect(unsigned link, const Clock& clock, Time latency, int buffer_cells);
+  // From `now` on packets are sent by another flit clock; not before the owner's time.
+  void set_clock(unsigned link, const Clock& clock, Time now);
+  // Its other end is out of order: the owner waits for nothing of it any more.
+  void forget(unsigned link) { woken(link, links_[link].armed_at); }
   void attach_fault(unsigned link, LinkFault* fault);           // nullptr detaches
   void attach_observer(unsigned link, LinkObserver* observer);  // nullptr detaches
 
@@ -67,7 +71,7 @@ class LinkBank {
   Time armed_at(unsigned link) const { return links_[link].armed_at; }
   LinkCounters counters(unsigned link) const;
   // Time its flits have taken.
-  Time busy(unsigned link) const { return clock(link).start(static_cast<std::int64_t>(links_[link].flits)); }
+  Time busy(unsigned link) const;
   // Of one link.
   void declare_statistics(sim::Statistics& to, const sim::StatisticPath& at, unsigned link) const;
   // Packets sent over all links, each counted once.
@@ -264,6 +268,7 @@ class LinkBank {
   // `foreign`: another module gives them.
   void give_credits(unsigned link, unsigned lane, int cells, Time at, unsigned stream, bool foreign);
   void collect(std::vector<PostedCredits>& posted, bool foreign = false);
+  std::uint8_t number_of(const Clock& clock);
   void delay_by_faults(unsigned link, Hop hop);
   void observe(unsigned link, Hop hop, const Transmission& t);
   void update_hooked(unsigned link);
@@ -281,6 +286,12 @@ class LinkBank {
   bool holds_ = false;
   std::vector<Clock> clocks_;
   std::vector<Hooks> hooks_;  // empty until the first attaches
+  struct Slowed {             // a link whose clock has changed: what it has sent by others
+    unsigned link = 0;
+    std::uint64_t flits = 0;
+    Time busy;
+  };
+  std::vector<Slowed> slowed_;
 };
 
 }  // namespace cm384::ub

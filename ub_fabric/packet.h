@@ -31,6 +31,11 @@ constexpr bool is_response(PacketKind kind) {
   return kind >= PacketKind::read_response;
 }
 
+constexpr PacketKind request_kind(sim::Operation operation) {
+  if (operation == sim::Operation::read) return PacketKind::read_request;
+  return operation == sim::Operation::write ? PacketKind::write_request : PacketKind::atomic_request;
+}
+
 // What decides the latency inside the receiving controller.
 enum class InboundClass : std::uint8_t { read, write, response };
 constexpr InboundClass inbound_class(PacketKind kind) {
@@ -42,7 +47,7 @@ constexpr InboundClass inbound_class(PacketKind kind) {
 struct alignas(64) Packet {
   std::uint64_t address = 0;           // global address
   sim::TransactionId transaction = 0;  // instruction it belongs to
-  Time submitted;                      // when the initiator's controller took it
+  Time sent;                           // when the initiator's controller chose its port, last
   sim::Payload payload;                // write and atomic data; read data and old value on the way back
   // The queue of a controller it stands in; in a sub-plane: the chip it goes by first, if it makes a detour.
   PacketIndex next = kNoPacket;
@@ -58,6 +63,7 @@ struct alignas(64) Packet {
   std::uint8_t flow = 0;   // hash of what must stay in order: source, destination, core
   sim::Operation operation = sim::Operation::read;
   sim::Outcome outcome = sim::Outcome::done;
+  bool performed = false;  // a request whose response was lost: its target answers it again
 };
 static_assert(sizeof(Packet) == 64);
 

@@ -34,6 +34,14 @@ void UbController::declare_statistics(sim::Statistics& to, const sim::StatisticP
              c.translation_misses);
   to.declare(ub, "package_requests", "requests", "that took the link to the other die of the package",
              c.package_requests);
+  to.declare(ub, "resent", "requests",
+             "sent again, as they or their responses were lost in what went out of order", c.resent);
+  to.declare(ub, "repeated", "requests", "of others that had been performed and were answered again",
+             c.repeated);
+  to.declare(ub, "late", "requests",
+             "not lost, but completed later than ub.controller.resend_timeout after they were sent; counted "
+             "where parts go out of order at a time",
+             c.late);
   to.declare(ub.part("package"), "packets", "packets", "requests and responses sent to the other die",
              [this] { return package_.packets(); });
   to.declare(ub.part("package"), "bytes", "B", "sent to the other die, headers included",
@@ -49,6 +57,9 @@ void SubPlane::declare_statistics(sim::Statistics& to, const sim::StatisticPath&
              [this] { return queue_.handled(); });
   to.declare(at, "injected", "packets", "that entered from dies and sockets", [this] { return injected(); });
   to.declare(at, "delivered", "packets", "that left to dies and sockets", delivered_);
+  to.declare(at, "lost", "packets", "lost in parts that went out of order", [this] { return lost(); });
+  to.declare(at, "rerouted", "packets", "that waited for an output which went out of order and took another",
+             [this] { return rerouted(); });
   const auto& chips = network_->layout().chips;
   for (unsigned n = 0; n < network_->links(); ++n) {
     const Network::Link& l = network_->link(n);

@@ -50,7 +50,8 @@ SubPlane::SubPlane(unsigned index, const Parameters& parameters, PacketPool& pac
       waiting_(inputs_of_outputs(*network_), static_cast<unsigned>(parameters.ub.link.lanes)),
       routing_(routing_policy(parameters.ub.switch_chip.routing)),
       lane_pairs_(lane_pairs_of(*network_, routing_, parameters.ub.link.lanes)),
-      with_classes_(network_->classes() > 1 || draws_chips(routing_) || network_->has_detours()),
+      two_parts_(draws_chips(routing_) || network_->has_detours()),
+      with_classes_(network_->classes() > 1 || two_parts_),
       store_(parameters.ub.switch_chip.forwarding == "packet-store"),
       seed_(seed),
       endpoint_latency_(parameters.ub.link.endpoint_latency),
@@ -91,41 +92,20 @@ SubPlane::SubPlane(unsigned index, const Parameters& parameters, PacketPool& pac
   }
 }
 
-// Sockets' ports are the last of a way: nothing comes after them.
-void SubPlane::compare_rate(unsigned link) {
-  const Clock& own = links_.clock(link);
-  slower_[link] = static_cast<std::uint8_t>((slower(own, die_flit_) ? kThanDies : 0) |
-                                            (slower(own, trunk_flit_) ? kThanTrunks : 0));
-  any_slower_ = any_slower_ || slower_[link] != 0 || uneven_;
-}
-
 void SubPlane::set_network(std::shared_ptr<const Network> network) {
-  const unsigned pairs = lane_pairs_of(*network, routing_, parameters_.ub.link.lanes);
+  allow_for(*network);
   network_ = std::move(network);
-  lane_pairs_ = pairs;
-  with_classes_ = network_->classes() > 1 || draws_chips(routing_) || network_->has_detours();
 }
 
-void SubPlane::narrow(unsigned link, double width) {
-  const auto slow_down = [&](unsigned n) {
-    links_.connect(n, narrowed(links_.clock(n), width), links_.latency(n), parameters_.ub.link.buffer_cells);
-    if (network_->link(n).peer != Network::kNoLink) compare_rate(n);
-  };
-  slow_down(link);
-  if (network_->link(link).peer != Network::kNoLink) slow_down(network_->link(link).peer);
+void SubPlane::allow_for(const Network& network) {
+  lane_pairs_ = std::min(lane_pairs_, lane_pairs_of(network, routing_, parameters_.ub.link.lanes));
+  two_parts_ = two_parts_ || network.has_detours();
+  with_classes_ = with_classes_ || two_parts_ || network.classes() > 1;
 }
 
 void SubPlane::attach(Endpoint endpoint, const Attachment& attachment) {
   attached_[endpoint] = attachment;
   upstream_[link_to_endpoint(endpoint)] = Upstream{attachment.uplinks, attachment.uplink};
-}
-
-void SubPlane::install(unsigned chip, SwitchChip* model) {
-  if (with_classes_)
-    throw InputError(
-        "a switch chip of another model: packets change lanes in this topology, which it does not do");
-  foreign_[chip] = model;
-  pipeline_[chip] = Time{};
 }
 
 void SubPlane::run_until(Time end) {
@@ -147,6 +127,10 @@ void SubPlane::handle(const sim::Event& event) {
     }
     return;
   }
+  if (event.what == kChange) [[unlikely]]
+    return change(breaks_->changes[event.argument]);
+  if (event.what == kNarrow) [[unlikely]]
+    return narrow(breaks_->narrowings[event.argument].link, breaks_->narrowings[event.argument].width);
   const auto output = static_cast<unsigned>(event.argument);
   if (!links_.woken(output, event.at)) return;
   const unsigned chip = chip_of_[output];
@@ -215,7 +199,6 @@ SubPlane::Way SubPlane::route(unsigned chip, unsigned input, Hop& hop) {
 // after all of the first; packets that make none use those of the second part.
 SubPlane::Way SubPlane::route_with_classes(unsigned chip, unsigned input, Hop& hop) {
   const unsigned to_next_class = 2 * lane_pairs_;
-  const bool two_parts = draws_chips(routing_) || network_->has_detours();
   const bool enters = peer_[input] & kToEndpoint;
   unsigned from_group = network_->link(input).group;
   unsigned lane_class = hop.lane() / to_next_class;
@@ -237,7 +220,7 @@ SubPlane::Way SubPlane::route_with_classes(unsigned chip, unsigned input, Hop& h
     } else {
       destination = by;
     }
-  } else if (two_parts) {
+  } else if (two_parts_) {
     base = network_->classes();
     if (enters) lane_class = base;
   }
@@ -256,6 +239,8 @@ unsigned SubPlane::detour(unsigned chip, unsigned input, Hop hop) {
   const std::uint64_t draw = mix(mix(seed_ ^ index_) + (std::uint64_t{input} << 32 | draws_[input]++));
   const unsigned by = drawn_from_[draw % drawn_from_.size()];
   if (by == chip || by == destination) return Network::kNoLink;
+  const bool whole = network_->outage().empty();
+  if (!whole && !(network_->arrives(chip, by) && network_->arrives(by, destination))) return Network::kNoLink;
   if (routing_ == RoutingPolicy::valiant) return by;
   const auto shortest = static_cast<int>(network_->hops(chip, destination));
   const auto longer = static_cast<int>(network_->hops(chip, by) + network_->hops(by, destination));
@@ -310,6 +295,12 @@ unsigned SubPlane::least_occupied(unsigned first, std::span<const std::uint16_t>
 }
 
 void SubPlane::arrive(unsigned input, Hop hop) {
+  if (breaks_ != nullptr && (cut_off(input, hop) || strays(input, hop))) [[unlikely]]
+    return;
+  accept(input, hop);
+}
+
+void SubPlane::accept(unsigned input, Hop hop) {
   const unsigned chip = chip_of_[input];
   const unsigned first = network_->first_link(chip);
   const Way way = route(chip, input, hop);
@@ -323,20 +314,23 @@ void SubPlane::serve_output(unsigned output) {
         [this, first](unsigned from, unsigned to, unsigned lane, Hop h) { send(first + from, to, lane, h); });
 }
 
-void SubPlane::send(unsigned input, unsigned output, unsigned lane, Hop hop) {
+void SubPlane::free_input(unsigned input, unsigned lane, int cells, Time at) {
   const Upstream& upstream = upstream_[input];
+  if (upstream.bank == &links_) {
+    links_.give_credits(upstream.link, lane, cells,
+                        at + (uneven_ ? links_.latency(upstream.link) : trunk_latency_));
+  } else {
+    // Back to an endpoint as its packets came.
+    upstream.bank->post_credits(upstream.link, lane, cells,
+                                at + (uneven_ ? upstream.bank->latency(upstream.link) : endpoint_latency_));
+  }
+}
+
+void SubPlane::send(unsigned input, unsigned output, unsigned lane, Hop hop) {
   const unsigned lane_of_input = hop.lane();
   hop = hop.on_lane(lane);
   const Transmission t = links_.transmit(output, hop, queue_.now());
-  if (upstream.bank == &links_) {
-    links_.give_credits(upstream.link, lane_of_input, hop.cells(),
-                        t.tail + (uneven_ ? links_.latency(upstream.link) : trunk_latency_));
-  } else {
-    // Back to an endpoint as its packets came.
-    upstream.bank->post_credits(
-        upstream.link, lane_of_input, hop.cells(),
-        t.tail + (uneven_ ? upstream.bank->latency(upstream.link) : endpoint_latency_));
-  }
+  free_input(input, lane_of_input, hop.cells(), t.tail);
   const std::uint32_t peer = peer_[output];
   if (peer & kToEndpoint) {
     deliver(static_cast<Endpoint>(peer & ~kToEndpoint), output, hop, t.tail + links_.latency(output));
@@ -382,6 +376,8 @@ const Clock& SubPlane::next_flit(unsigned chip, Endpoint destination) const {
 void SubPlane::deliver(Endpoint endpoint, unsigned output, Hop hop, Time tail) {
   const Attachment& a = attached_[endpoint];
   assert(a.queue != nullptr);
+  if (breaks_ != nullptr && misses(output, hop, tail)) [[unlikely]]
+    return;
   ++delivered_;
   const InboundClass inbound = hop.inbound();
   const Time latency = inbound == InboundClass::response ? a.response_latency

@@ -14,6 +14,7 @@
 
 #include "hw/units.h"
 #include "sim/event_queue.h"
+#include "ub_fabric/breaks.h"
 #include "ub_fabric/crossing.h"
 #include "ub_fabric/link.h"
 #include "ub_fabric/link_timing.h"
@@ -41,6 +42,10 @@ struct Attachment {
   // free_cells(). What does not stay gives its cells back at the delivery.
   bool holds_requests = true;
   bool holds_responses = true;
+  // Packets that were lost come back to their initiator: events {unit, lost, Hop bits}, this long after they
+  // were sent.
+  std::uint32_t lost = 0;
+  Time resend_timeout;
 };
 
 class SubPlane {
@@ -69,6 +74,7 @@ class SubPlane {
   void free_cells(Endpoint endpoint, unsigned lane, int cells, Time at);
 
   const Network& network() const { return *network_; }
+  const std::shared_ptr<const Network>& shared_network() const { return network_; }
   // Sending ends of all chips, numbered as the network does.
   const LinkBank& links() const { return links_; }
   unsigned link_to_endpoint(Endpoint endpoint) const { return network_->link_to(endpoint); }
@@ -86,16 +92,24 @@ class SubPlane {
   // The fastest flits that a packet for `destination` may go on with from a chip: of all its links between
   // chips where a detour is not ruled out.
   const Clock& next_flit(unsigned chip, Endpoint destination) const;
+  // The same while it runs; to be told before the first packet, changes in the order of their times. Throws
+  // InputError also where a chip is another model.
+  void change_at(const NetworkChange& change);
+  void narrow_at(const Narrowing& narrowing);
   // Puts another model in the place of a chip, before the first packet. Throws InputError where packets
   // change lanes, which such a chip does not.
   void install(unsigned chip, SwitchChip* model);
 
+  // Packets lost in what went out of order while it ran.
+  std::uint64_t lost() const { return breaks_ == nullptr ? 0 : breaks_->lost; }
+  // Packets that waited for an output which went out of order, and took another.
+  std::uint64_t rerouted() const { return breaks_ == nullptr ? 0 : breaks_->rerouted; }
   // Packets sent by its chips, each link counted (the endpoints' own links: UbController::packet_hops).
   std::uint64_t packet_hops() const { return links_.packets(); }
   // Of links whose ends take part.
   void declare_statistics(sim::Statistics& to, const sim::StatisticPath& at) const;
   // Packets inside its chips' input buffers or on links between them.
-  std::uint64_t in_flight() const { return injected() - delivered_; }
+  std::uint64_t in_flight() const { return injected() - delivered_ - lost(); }
 
   // What others have put down for it goes through `crossings`, from hold_credits() on.
   void hold_credits() { links_.hold_credits(); }
@@ -110,7 +124,7 @@ class SubPlane {
 
  private:
   friend class SubPlaneChipHost;
-  enum What : std::uint32_t { kArrival, kOutput };
+  enum What : std::uint32_t { kArrival, kOutput, kChange, kNarrow };
   static constexpr std::uint32_t kToEndpoint = 0x80000000;
 
   std::uint64_t injected() const {
@@ -134,9 +148,21 @@ class SubPlane {
   Time goes_on_at(unsigned output, Hop hop, const Transmission& t, Time at) const;
   int queue_towards(unsigned chip, unsigned destination, unsigned lane);
   void arrive(unsigned input, Hop hop);
+  void accept(unsigned input, Hop hop);
   void serve_output(unsigned output);
   void send(unsigned input, unsigned output, unsigned lane, Hop hop);
   void deliver(Endpoint endpoint, unsigned output, Hop hop, Time tail);
+  // Cells of an input buffer come free at `at`.
+  void free_input(unsigned input, unsigned lane, int cells, Time at);
+  // Lanes and classes suffice for a table, too.
+  void allow_for(const Network& network);
+  Breaks& breaks();
+  void change(const NetworkChange& change);
+  bool cut_off(unsigned input, Hop hop);
+  bool strays(unsigned input, Hop hop);
+  bool misses(unsigned output, Hop hop, Time tail);
+  void drop(unsigned input, Hop hop);
+  void lose(Hop hop, Time at);
 
   unsigned index_;
   std::shared_ptr<const Network> network_;
@@ -146,6 +172,7 @@ class SubPlane {
   VirtualOutputQueues waiting_;
   RoutingPolicy routing_;
   unsigned lane_pairs_ = 1;
+  bool two_parts_ = false;     // there are detours
   bool with_classes_ = false;  // packets change lanes
   bool store_;
   std::uint64_t seed_;
@@ -175,6 +202,7 @@ class SubPlane {
   Clock die_flit_, trunk_flit_;
   sim::PerWorker<std::uint64_t> injected_;
   std::uint64_t delivered_ = 0;
+  std::unique_ptr<Breaks> breaks_;  // where something goes out of order while it runs
 };
 
 }  // namespace cm384::ub

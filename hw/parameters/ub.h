@@ -173,6 +173,7 @@ struct UbController {
   Time completion_latency;
   Time target_read_interval;
   Time target_write_interval;
+  Time resend_timeout;
   std::string spreading;
 
   template <class Self, class Visitor>
@@ -195,6 +196,10 @@ struct UbController {
           "minimum time between two read requests served as target");
     visit("target_write_interval", self.target_write_interval, Range{0_ps, 1_us},
           "minimum time between two write or atomic requests served as target");
+    visit(
+        "resend_timeout", self.resend_timeout, Range{1_us, 100_ms},
+        "from a request's last start to its next one, where it or its response was lost in a part that went "
+        "out of order");
     visit(
         "spreading", self.spreading, OneOf{{"round-robin", "least-loaded", "flow"}},
         "how requests are spread over the ports: round-robin, to the shortest queue, or by hash of the flow");

@@ -29,6 +29,9 @@ TEST(FaultRequest, IsRead) {
   EXPECT_FALSE(port.per_bit);
   EXPECT_EQ(parse_fault("chip=0,chip=1,kind=down").links.parts,
             (std::vector<LinkName::End>{{"chip", 0}, {"chip", 1}}));
+  EXPECT_EQ(parse_fault("plane=3,l2=5,kind=down,at=60us").at, Time{60'000'000});
+  EXPECT_EQ(parse_fault("die=0,lanes=half,at=1500ns").at, Time{1'500'000});
+  EXPECT_EQ(parse_fault("die=0,lanes=half").at, Time{});
   const FaultRequest bits = parse_fault("die=5,plane=2,ber=1e-6");
   EXPECT_EQ(bits.rate, 1e-6);
   EXPECT_TRUE(bits.per_bit);
@@ -145,6 +148,24 @@ TEST(Faults, LeaveTheBandwidthOfWhatIsLeft) {
   EXPECT_NEAR(bandwidth({"die=0,lanes=quarter"}), 7 * kPort / 4, 0.05 * 7 * kPort / 4);
 }
 
+// A stream of 4 MiB over chips, links and sub-planes that go out of order in the middle of it: all of it
+// arrives, and the rest goes by what is left.
+TEST(Faults, MayComeInTheMiddleOfAStream) {
+  const double whole = bandwidth({});
+  const double without =
+      bandwidth({"plane=0,kind=down", "plane=1,kind=down", "plane=2,kind=down", "plane=3,kind=down"});
+  for (const std::vector<std::string>& middle :
+       {std::vector<std::string>{"plane=0,node=0,kind=down,at=25us", "plane=1,node=1,kind=down,at=25us",
+                                 "plane=2,die=0,kind=down,at=25us", "plane=3,kind=down,at=25us"},
+        {"plane=0,die=16,kind=down,at=22us", "plane=1,kind=down,at=24us", "plane=2,kind=down,at=26us",
+         "plane=3,kind=down,at=28us"}}) {
+    const double broken = bandwidth(middle);
+    EXPECT_LT(broken, whole);
+    EXPECT_GT(broken, 0.5 * without);  // a timeout is as long as much of the stream
+  }
+  EXPECT_EQ(bandwidth({"plane=0,kind=down,at=0us"}), bandwidth({"plane=0,kind=down"}));
+}
+
 TEST(Faults, TellWhatIsNotReachedAndWhatDoesNotFit) {
   std::vector<std::string> all;
   for (int plane = 0; plane < 7; ++plane)
@@ -153,6 +174,13 @@ TEST(Faults, TellWhatIsNotReachedAndWhatDoesNotFit) {
   const auto refused = [](const char* text) { return refusal([=] { parse_fault(text); }); };
   EXPECT_THAT(refused("l2=5,kind=down,rate=0.1"), HasSubstr("stand without others"));
   EXPECT_THAT(refused("l2=5,lanes=half,ber=0.1"), HasSubstr("stand without others"));
+  EXPECT_THAT(refused("l2=5,rate=0.1,at=60us"), HasSubstr("at goes with kind=down and lanes"));
+  EXPECT_THAT(refused("l2=5,kind=down,at=60"), HasSubstr("60"));
+  EXPECT_THAT(refused("l2=5,kind=down,at=-1us"), HasSubstr("allowed: 0us to 100s"));
+  EXPECT_THAT(refused("l2=5,kind=down,at=101s"), HasSubstr("allowed: 0us to 100s"));
+  all.back() += ",at=40us";
+  EXPECT_THAT(refusal([&] { bandwidth(all); }),
+              HasSubstr("from 40 us on nothing is left between die 0 and die 16"));
   EXPECT_THAT(refused("l2=5,lanes=third"), HasSubstr("allowed: half, quarter"));
   EXPECT_THAT(refusal([&] { bandwidth({"all,kind=down"}); }), HasSubstr("all cannot be down"));
 }

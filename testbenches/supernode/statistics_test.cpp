@@ -8,6 +8,7 @@
 #include "firmware/abi/p2p.h"
 #include "firmware/embedded.h"
 #include "host/runtime.h"
+#include "hw/error.h"
 #include "studies/dispatch.h"
 #include "testbenches/supernode/study_stand.h"
 #include "ub_fabric/wire_format.h"
@@ -142,6 +143,37 @@ TEST(StatisticsFile, HoldsSumsByMachineAndPart) {
                 row["detail"]["die0.aiv1.scalar.instructions"].get<std::uint64_t>(),
             row["parts"]["die0"]["aiv*.scalar.instructions"].get<std::uint64_t>());
   EXPECT_FALSE(row["detail"].contains("die0.aiv5.scalar.instructions"));
+}
+
+// By the same grammar as faults and waves: a link has both its ends in its counters' names.
+TEST(StatisticsFile, MayHoldChosenPartsAlone) {
+  const hw::Machine parameters = hw::load_machine("cloudmatrix384");
+  SupernodeOptions options;
+  options.dies = {0, 16};
+  Supernode machine(parameters, options);
+  write_to(machine, 16, 1, 64 * 1024);
+  const auto shown = [&](const std::vector<const char*>& texts) {
+    std::vector<LinkSelection> chosen;
+    for (const char* text : texts) chosen.push_back(parse_link_selection(text));
+    observe::StatisticsFile file(true, chosen);
+    file.begin("", Time{});
+    machine.visit_statistics([&](const sim::Statistics& part) { file.add(part); });
+    std::set<std::string> parts;  // without the counter
+    const Json document = file.to_document("");
+    for (const auto& [name, value] : document["rows"][0]["detail"].items())
+      parts.insert(name.substr(0, name.rfind('.')));
+    return parts;
+  };
+  EXPECT_EQ(shown({"plane=2,die=0"}), (std::set<std::string>{"die0.ub.port2", "plane2.l1chip0.to_die0"}));
+  const auto trunks = shown({"plane=1,l2=3", "plane=2,die=16"});
+  EXPECT_TRUE(trunks.contains("plane1.l1chip0.to_l2chip3"));
+  EXPECT_TRUE(trunks.contains("plane1.l2chip3.to_l1chip1"));
+  EXPECT_TRUE(trunks.contains("plane2.l1chip1.to_die16"));
+  EXPECT_FALSE(trunks.contains("plane1.l1chip0.to_l2chip4"));
+  EXPECT_EQ(shown({"all"}).size(), shown({}).size());
+  EXPECT_GT(shown({"die=0"}).size(), 10u);
+  const observe::StatisticsFile wrong(false, {parse_link_selection("l2=16")});
+  EXPECT_THROW(wrong.check(machine.plane(0).network(), 7), InputError);
 }
 
 TEST(StatisticsFile, ChangesNoResult) {

@@ -24,8 +24,9 @@ constexpr int kCores = 6;
 
 // Two dies of a package and one of another node write to each other's memory, in a ring: by the package link,
 // by sub-planes, and through their L2 chips. Times of every block, in the order of the ring.
-std::vector<std::uint64_t> ring(Time window, bool reversed, unsigned threads = 1) {
-  const hw::Machine parameters = hw::load_machine("cloudmatrix384");
+std::vector<std::uint64_t> ring(Time window, bool reversed, unsigned threads = 1,
+                                const std::vector<std::string>& overrides = {}) {
+  const hw::Machine parameters = hw::load_machine("cloudmatrix384", overrides);
   const std::vector<int> dies = {0, 1, 16};
   SupernodeOptions options;
   options.dies = dies;
@@ -97,6 +98,26 @@ TEST(Windows, ThreadsChangeNothing) {
   const std::vector<std::uint64_t> one = ring(Time::never(), false);
   EXPECT_EQ(ring(Time::never(), false, 2), one);
   EXPECT_EQ(ring(100_ns, true, 2), one);
+}
+
+// Buffers of as few cells as there may be: senders wait for credits nearly all the time, those that come back
+// in the window before and those of the same one.
+TEST(Windows, StarvedCreditsChangeNothing) {
+  for (const char* held :
+       {"ub.controller.target_write_interval=0ps", "ub.controller.target_write_interval=9ns"}) {
+    const std::vector<std::string> starved = {"ub.link.buffer_cells=4", "ub.link.lanes=2", held};
+    const std::vector<std::uint64_t> one = ring(Time::never(), false, 1, starved);
+    // The second die is the first whose writes leave its package.
+    const auto took = [](const std::vector<std::uint64_t>& times) {
+      return times[2 * kCores + 1] - times[2 * kCores];
+    };
+    EXPECT_GT(took(one), 3 * took(ring(Time::never(), false)));
+    EXPECT_EQ(ring(Time::never(), true, 1, starved), one);
+    for (const Time window : {199_ns, 100_ns, 37_ns})
+      EXPECT_EQ(ring(window, false, 1, starved), one) << window.ps;
+    EXPECT_EQ(ring(Time::never(), false, 2, starved), one);
+    EXPECT_EQ(ring(37_ns, true, 2, starved), one);
+  }
 }
 
 TEST(Windows, NoMoreThreadsThanPackages) {

@@ -1,6 +1,8 @@
 // What takes minutes: every token at full size, and dispatch and combine of EP256 and of the whole supernode.
 #include <gtest/gtest.h>
 
+#include "supernode/faults.h"
+#include "supernode/supernode.h"
 #include "testbenches/system/machine_run.h"
 
 namespace cm384::testing {
@@ -25,6 +27,27 @@ TEST(FullSize, EveryTokenArrives) {
       EXPECT_TRUE(*reading.correct) << ranks << " ranks, " << routing << ": " << reading.first_difference;
     }
   }
+}
+
+// A chip and a link of sub-plane 3 at 60 us, under the first of 64 ranks' two dispatches.
+TEST(FullSize, EveryTokenArrivesOverAChipThatBreaks) {
+  DispatchCase setting = full_size(64);
+  setting.placement = "strided";
+  const DispatchReading whole = run_dispatch(setting);
+  setting.prepare = [](supernode::Supernode& machine) {
+    supernode::Faults faults(machine);
+    faults.attach(supernode::parse_fault("plane=3,node=0,kind=down,at=60us"));
+    faults.put_into_effect();
+  };
+  studies::SimulatorCounts counts, threaded;
+  const DispatchReading broken = run_dispatch(setting, {}, 1, &counts);
+  EXPECT_TRUE(*broken.correct) << broken.first_difference;
+  EXPECT_EQ(broken.digest, whole.digest);
+  EXPECT_GT(counts.lost, 10u);
+  EXPECT_EQ(counts.resent, counts.lost);
+  EXPECT_GT(broken.task_us.mean, whole.task_us.mean);
+  EXPECT_EQ(times_differ(broken, run_dispatch(setting, {}, 1, &threaded, 2)), "");
+  EXPECT_EQ(threaded.lost, counts.lost);
 }
 
 TEST(FullSize, EveryTokenArrivesOfTheWholeRecording) {

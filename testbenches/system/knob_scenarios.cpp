@@ -7,6 +7,7 @@
 #include "host/runtime.h"
 #include "hw/machine.h"
 #include "npu_core/scalar/elf_image.h"
+#include "supernode/faults.h"
 #include "testbenches/system/kernels/cube_knobs.h"
 #include "testbenches/system/kernels/knobs.h"
 #include "testbenches/system/machine_run.h"
@@ -98,6 +99,13 @@ Outputs run_dispatch_scenario(const std::string& kind, const Changes& changes) {
     setting.prepare = [&](supernode::Supernode& machine) {
       for (int p = 0; p < machine.parameters().topology.sub_planes; ++p)
         machine.plane(p).attach_fault(machine.plane(p).link_to_endpoint(5), &fault);
+    };
+  }
+  if (kind == "broken") {
+    setting.prepare = [](supernode::Supernode& machine) {
+      supernode::Faults faults(machine);
+      faults.attach(supernode::parse_fault("plane=3,node=0,kind=down,at=20us"));
+      faults.put_into_effect();
     };
   }
   const studies::DispatchReading reading = run_dispatch(setting, changes);

@@ -187,6 +187,7 @@ constexpr Knob kKnobs[] = {
     {"ub.controller.read_inbound_latency", "300ns", "p2p read npu", "latency", Way::up},
     {"ub.controller.write_inbound_latency", "900ns", "p2p write npu", "latency", Way::up},
     {"ub.controller.completion_latency", "300ns", "p2p read npu", "latency", Way::up},
+    {"ub.controller.resend_timeout", "90us", "dispatch broken", "task", Way::up},
     {"ub.controller.target_read_interval", "10ns", "p2p read npu", "bandwidth", Way::down},
     {"ub.controller.target_write_interval", "10ns", "p2p write npu", "bandwidth", Way::down},
     {"ub.controller.spreading", "flow", "p2p read npu", "bandwidth", Way::down},
@@ -221,6 +222,7 @@ constexpr Exempt kExempt[] = {
     {"cpu.controller.read_interval", kNoSocketInitiates},
     {"cpu.controller.write_interval", kNoSocketInitiates},
     {"cpu.controller.completion_latency", kNoSocketInitiates},
+    {"cpu.controller.resend_timeout", kNoSocketInitiates},
     {"cpu.controller.spreading", kNoSocketInitiates},
 };
 

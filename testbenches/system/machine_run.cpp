@@ -23,9 +23,11 @@ auto measure(const Changes& changes, std::uint64_t seed, Measure&& run) {
 }  // namespace
 
 studies::DispatchReading run_dispatch(const studies::DispatchCase& setting, const Changes& changes,
-                                      std::uint64_t seed, studies::SimulatorCounts* counts) {
-  return measure(changes, seed, [&](const studies::StudyContext& context) {
+                                      std::uint64_t seed, studies::SimulatorCounts* counts,
+                                      unsigned threads) {
+  return measure(changes, seed, [&](studies::StudyContext context) {
     studies::SimulatorCounts own;
+    context.threads = threads;
     return studies::measure_dispatch(context, setting, counts != nullptr ? *counts : own);
   });
 }

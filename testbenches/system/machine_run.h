@@ -19,7 +19,8 @@ namespace cm384::testing {
 using Changes = std::vector<std::string>;  // of the machine, "key=value"
 
 studies::DispatchReading run_dispatch(const studies::DispatchCase& setting, const Changes& changes = {},
-                                      std::uint64_t seed = 1, studies::SimulatorCounts* counts = nullptr);
+                                      std::uint64_t seed = 1, studies::SimulatorCounts* counts = nullptr,
+                                      unsigned threads = 1);
 studies::CombineReading run_combine(const studies::CombineCase& setting, const Changes& changes = {},
                                     std::uint64_t seed = 1);
 studies::MoeReading run_moe(const studies::MoeCase& setting, const Changes& changes = {});

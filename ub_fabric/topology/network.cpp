@@ -10,6 +10,14 @@
 
 namespace cm384::ub {
 
+Outage Outage::operator+(const Outage& more) const {
+  Outage sum = *this;
+  sum.chips.insert(sum.chips.end(), more.chips.begin(), more.chips.end());
+  sum.cables.insert(sum.cables.end(), more.cables.begin(), more.cables.end());
+  sum.endpoints.insert(sum.endpoints.end(), more.endpoints.begin(), more.endpoints.end());
+  return sum;
+}
+
 std::shared_ptr<const Network> Network::of(const hw::Topology& topology) {
   return std::make_shared<const Network>(layout_of(topology));
 }
@@ -94,10 +102,13 @@ std::string Network::link_text(unsigned number) const {
                                    : fmt::format("{} to socket {}", from, l.endpoint - layout_.dies);
 }
 
-bool Network::in_order(const Link& link) const {
-  if (chip_out_[link.chip]) return false;
-  if (link.peer == kNoLink) return !endpoint_out_[link.endpoint];
-  return !cable_out_[link.cable] && !chip_out_[links_[link.peer].chip];
+bool Network::link_in_order(unsigned number) const {
+  const Link& link = links_[number];
+  return link.peer == kNoLink ? !endpoint_out_[link.endpoint] : !cable_out_[link.cable];
+}
+
+bool Network::leads(const Link& link) const {
+  return !chip_out_[link.chip] && !cable_out_[link.cable] && !chip_out_[links_[link.peer].chip];
 }
 
 void Network::take_kinds_ways() {
@@ -113,7 +124,7 @@ void Network::take_kinds_ways() {
       if (chip == destination) continue;
       ports.clear();
       layout_.ways(chip, destination, ports);
-      std::erase_if(ports, [&](unsigned port) { return !in_order(links_[first_[chip] + port]); });
+      std::erase_if(ports, [&](unsigned port) { return !leads(links_[first_[chip] + port]); });
       put(chip, destination, ports);
     }
   }
@@ -130,7 +141,7 @@ void Network::find_shortest(unsigned destination) {
   for (std::size_t next = 0; next < queue.size(); ++next) {
     const unsigned chip = queue[next];
     for (unsigned n = first_[chip]; n < first_[chip + 1]; ++n) {
-      if (links_[n].peer == kNoLink || !in_order(links_[n])) continue;
+      if (links_[n].peer == kNoLink || !leads(links_[n])) continue;
       const unsigned other = links_[links_[n].peer].chip;
       if (distance[other] != kFar) continue;
       distance[other] = distance[chip] + 1;
@@ -142,7 +153,7 @@ void Network::find_shortest(unsigned destination) {
     if (chip == destination || distance[chip] == kFar) continue;
     ports.clear();
     for (unsigned n = first_[chip]; n < first_[chip + 1]; ++n) {
-      if (links_[n].peer == kNoLink || !in_order(links_[n])) continue;
+      if (links_[n].peer == kNoLink || !leads(links_[n])) continue;
       if (distance[links_[links_[n].peer].chip] + 1 == distance[chip]) ports.push_back(n - first_[chip]);
     }
     put(chip, destination, ports);

@@ -21,6 +21,7 @@ struct Outage {
   std::vector<unsigned> cables;     // numbers of Layout::cables
   std::vector<Endpoint> endpoints;  // their links to the chip
   bool empty() const { return chips.empty() && cables.empty() && endpoints.empty(); }
+  Outage operator+(const Outage& more) const;
 };
 
 class Network {
@@ -79,6 +80,11 @@ class Network {
   // Links between chips on a way by ways()' first ports; 0 where chips are the same.
   unsigned hops(unsigned chip, unsigned destination) const;
   bool has_endpoints(unsigned chip) const { return column_[chip] != kNoColumn; }
+  // Whether all ways by ways() from a chip end at another.
+  bool arrives(unsigned chip, unsigned destination) const;
+  bool in_order(unsigned chip) const { return !chip_out_[chip]; }
+  // Of itself, without the chips at its ends.
+  bool link_in_order(unsigned number) const;
 
   // Lane classes that a way takes; detours take as many again, for their second part.
   unsigned classes() const { return layout_.classes; }
@@ -90,12 +96,11 @@ class Network {
     std::uint32_t first = 0;
     std::uint32_t count = 0;
   };
-  bool in_order(const Link& link) const;
+  bool leads(const Link& link) const;  // it and the chips at its ends are in order
   void number_links();
   void find_shortest(unsigned destination);
   void take_kinds_ways();
   void find_detours();
-  bool arrives(unsigned chip, unsigned destination) const;
   void put(unsigned chip, unsigned destination, const std::vector<unsigned>& ports);
   void count_hops();
   unsigned longest_way(unsigned destination) const;
