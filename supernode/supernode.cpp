@@ -159,6 +159,7 @@ void Supernode::settle() {
   RunControl& control = parts_->control;
   parts_->progress.each([&](Time t) { control.last_progress = std::max(control.last_progress, t); });
   parts_->payloads.balance();
+  if (!parts_->foreign.empty()) look_at_foreign();
   std::vector<Parts::Told> told;
   parts_->told.each([&](std::vector<Parts::Told>& by_worker) {
     std::move(by_worker.begin(), by_worker.end(), std::back_inserter(told));
@@ -218,12 +219,19 @@ Time Supernode::lookahead() const {
 // not, as where a chip of another model has its own idea of a pipeline, the link alone counts. Back to a die
 // credits take the link alone.
 void Supernode::set_lookahead(Time way_in) {
+  const bool sockets =
+      !options_.sockets.empty() || std::ranges::any_of(parts_->foreign, [this](ForeignPort* port) {
+        return port->controller().endpoint() >= machine_.topology.dies();
+      });
   const bool held = ub::UbController::holds_requests(machine_.ub.controller) ||
-                    (!options_.sockets.empty() && ub::UbController::holds_requests(machine_.cpu.controller));
+                    (sockets && ub::UbController::holds_requests(machine_.cpu.controller));
+  looked_ahead_ = way_in;
   from_plane_ = endpoint_latency_;
   to_plane_ = held ? endpoint_latency_ : way_in;
   RunControl& control = parts_->control;
   control.window = std::min(lookahead(), options_.window);
+  // A foreign port acts at SystemC's own time, when sub-planes have run to the end of their window.
+  if (!parts_->foreign.empty()) control.window = std::min(control.window, to_plane_ + parts_->foreign_ahead);
   // Shorter windows keep the proportion.
   control.plane_phase = Time{control.window.ps * to_plane_.ps / lookahead().ps};
 }
@@ -319,8 +327,12 @@ void Supernode::kernel_output(int die, int core, std::string_view text) {
 
 void Supernode::advance(Time length) {
   const auto run = [](Time t) {
-    sc_core::sc_start(sc_core::sc_time::from_value(static_cast<sc_dt::uint64>(t.ps)),
-                      sc_core::SC_RUN_TO_TIME);
+    try {
+      sc_core::sc_start(sc_core::sc_time::from_value(static_cast<sc_dt::uint64>(t.ps)),
+                        sc_core::SC_RUN_TO_TIME);
+    } catch (const sc_core::sc_report& report) {  // of a foreign model
+      throw MachineError(fmt::format("SystemC: {}: {}", report.get_msg_type(), report.get_msg()));
+    }
   };
   if (!options_.sample) {
     run(length);
@@ -366,21 +378,15 @@ bool Supernode::run() {
   constexpr Time kSlice{5'000'000};
   // A die's memory counts in 2^-16 ps, in 64 bits.
   constexpr Time kLongestRun{140'000'000'000'000};
-  RunControl& control = parts_->control;
   if (probes_.of_packets_or_transactions()) use_one_thread();
+  if (!parts_->foreign.empty() && now() == Time{}) advance(Time{});  // processes of others begin
   while (unfinished_ > 0) {
     if (!sc_core::sc_pending_activity()) report_hang("nothing is left to happen");
     const Time step = next_step(kSlice);
     if (now() + step > kLongestRun)
       throw MachineError(fmt::format("simulated time would pass {:.0f} s", kLongestRun.us() / 1e6));
     look_for_stuck_cores(step);
-    advance(step);
-    if (control.failure) std::rethrow_exception(std::exchange(control.failure, nullptr));
-    if (control.hung)
-      report_hang(fmt::format("nothing under way has made progress since {:.3f} us (patience {:.0f} us)",
-                              control.last_progress.us(), control.patience.us()));
-    if (control.interrupted != nullptr && *control.interrupted != 0) return false;
-    if (options_.progress) options_.progress(now(), counts().events);
+    if (!this->step(step)) return false;
   }
   log_idle();
   return true;

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <csignal>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <string>
@@ -15,6 +16,7 @@
 #include "sim/payload.h"
 #include "sim/statistics.h"
 #include "supernode/driver.h"
+#include "supernode/foreign_port.h"
 #include "supernode/probes.h"
 #include "ub_fabric/controller.h"
 #include "ub_fabric/sub_plane.h"
@@ -82,6 +84,8 @@ class Supernode final : private npu::DieListener {
   // Runs until all launches have finished. Throws MachineError when the machine hangs; false when
   // interrupted.
   bool run();
+  // The same for so long, whatever has finished: for foreign models that work by themselves.
+  bool run_for(Time length);
 
   SupernodeCounts counts() const;
 
@@ -121,6 +125,25 @@ class Supernode final : private npu::DieListener {
   // Puts another model in the place of a switch chip. Before the first launch.
   void install(int plane, unsigned chip, ub::SwitchChip& model);
 
+  // --- foreign models (supernode_foreign.cpp); doors/ is what a user sees of them.
+
+  // Throws InputError for an endpoint that does not exist or takes part, and once the machine has run.
+  ForeignSurroundings foreign_surroundings(int endpoint);
+  // Joins a port to all sub-planes. It must outlive the runs, or leave().
+  void join(ForeignPort& port);
+  void leave(ForeignPort& port);
+  // All of them handle their events at least so long before SystemC's time has come to them; less than a
+  // link's latency. Windows are as much longer.
+  void set_foreign_lookahead(Time ahead);
+  // That modules run in.
+  Time window() const;
+  // What a packet takes at least from a sub-plane to an endpoint.
+  Time link_lookahead() const { return from_plane_; }
+  // Ends the run, which throws this.
+  void fail(std::exception_ptr failure);
+  // Something happened that counts as progress.
+  void progressed(Time at);
+
   // What listeners attach to; see probes.h.
   Probes& probes() { return probes_; }
   // From now on all that is needed to find out what each transaction waited for is written into the log.
@@ -158,8 +181,11 @@ class Supernode final : private npu::DieListener {
   // thread would have.
   template <class Tell>
   void tell(int die, Tell&& tell);
+  void look_at_foreign();
   // Lets the machine run for so long, less when it stops by itself.
   void advance(Time length);
+  // The same, and throws what stopped it; false when interrupted.
+  bool step(Time length);
   Time next_step(Time slice) const;
   // Throws MachineError. `step`: how far the run is about to go.
   void look_for_stuck_cores(Time step);
@@ -172,7 +198,7 @@ class Supernode final : private npu::DieListener {
   std::atomic<std::size_t> unfinished_ = 0;
   Time endpoint_latency_,
       way_in_;  // the shortest of all links to chips, and to the end of the chip's pipeline
-  Time to_plane_, from_plane_;
+  Time to_plane_, from_plane_, looked_ahead_;
   Time looked_for_stuck_{};
   Probes probes_;
 };

@@ -10,16 +10,20 @@ void Supernode::report_hang(const std::string& why) const {
   constexpr std::size_t kLines = 32;
   std::string lines;
   std::size_t count = 0;
-  for (const auto& die : parts_->dies) {
-    if (!die) continue;
-    std::string report = die->report();
-    for (const Driver* driver : parts_->drivers[static_cast<std::size_t>(die->number())])
-      report += driver->report(die->number());
+  const auto add = [&](const std::string& report) {
     for (std::size_t at = 0; at < report.size();) {
       const std::size_t end = report.find('\n', at);
       if (++count <= kLines) lines += "  " + report.substr(at, end - at) + "\n";
       at = end + 1;
     }
+  };
+  for (const ForeignPort* port : parts_->foreign) add(port->report());
+  for (const auto& die : parts_->dies) {
+    if (!die) continue;
+    std::string report = die->report();
+    for (const Driver* driver : parts_->drivers[static_cast<std::size_t>(die->number())])
+      report += driver->report(die->number());
+    add(report);
   }
   if (count > kLines) lines += fmt::format("  ... and {} more cores\n", count - kLines);
   throw MachineError(fmt::format(
@@ -50,6 +54,10 @@ SupernodeCounts Supernode::counts() const {
     counts.packet_hops += parts_->sockets->packet_hops();
     counts.events += parts_->sockets->queue().handled();
   }
+  for (ForeignPort* port : parts_->foreign) {
+    counts.packet_hops += port->controller().packet_hops();
+    counts.events += port->queue().handled();
+  }
   return counts;
 }
 
@@ -65,6 +73,14 @@ std::vector<std::function<void(sim::Statistics&)>> Supernode::declarations() con
   }
   if (parts_->sockets)
     made.push_back([this](sim::Statistics& to) { parts_->sockets->declare_statistics(to); });
+  for (ForeignPort* port : parts_->foreign) {
+    const std::uint64_t endpoint = port->controller().endpoint();
+    const auto dies = static_cast<std::uint64_t>(machine_.topology.dies());
+    made.push_back([port, at = endpoint < dies ? root.part("die", endpoint)
+                                               : root.part("socket", endpoint - dies)](sim::Statistics& to) {
+      port->controller().declare_statistics(to, at);
+    });
+  }
   for (std::size_t p = 0; p < parts_->planes.size(); ++p) {
     made.push_back([this, p, at = root.part("plane", p)](sim::Statistics& to) {
       parts_->planes[p]->declare_statistics(to, at);

@@ -13,6 +13,7 @@ void Supernode::set_network(int number, std::shared_ptr<const ub::Network> netwo
   for (const auto& controller : parts_->controllers) {
     if (controller) controller->networks_changed();
   }
+  for (ForeignPort* port : parts_->foreign) port->controller().networks_changed();
   if (!parts_->sockets) return;
   for (const auto& controller : parts_->sockets->controllers()) controller->networks_changed();
 }
@@ -27,6 +28,7 @@ void Supernode::change_networks(int number, const std::vector<ub::NetworkChange>
   for (const auto& controller : parts_->controllers) {
     if (controller) tell(*controller);
   }
+  for (ForeignPort* port : parts_->foreign) tell(port->controller());
   if (!parts_->sockets) return;
   for (const auto& controller : parts_->sockets->controllers()) tell(*controller);
 }
@@ -62,6 +64,7 @@ void Supernode::each_link(const LinkVisitor& visit) const {
     for (const auto& controller : parts_->controllers) {
       if (controller) of_port(*controller);
     }
+    for (ForeignPort* port : parts_->foreign) of_port(port->controller());
     if (!parts_->sockets) continue;
     for (const auto& controller : parts_->sockets->controllers()) of_port(*controller);
   }

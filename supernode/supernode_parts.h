@@ -32,6 +32,8 @@ struct Supernode::Parts {
   std::vector<std::vector<Driver*>> drivers;  // by die; the place is the unit
   std::vector<std::unique_ptr<ub::SubPlane>> planes;
   std::unique_ptr<SocketModule> sockets;
+  std::vector<ForeignPort*> foreign;
+  Time foreign_ahead{};
   std::vector<std::unique_ptr<WindowModule>> modules;
   std::unique_ptr<WindowProcess> outer, inner;  // run the modules: dies and sockets, sub-planes
   // Last progress of what runs on a worker.

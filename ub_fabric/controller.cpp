@@ -160,7 +160,7 @@ void UbController::handle(const sim::Event& event) {
       if (is_response(packets_[argument].kind)) {
         complete(argument, event.at);
       } else {
-        queue_.push(access(argument, event.at), unit_, kRespond, argument);
+        access(argument, event.at);
       }
       break;
     case kUnreachable:

@@ -80,6 +80,12 @@ class UbController final : public sim::RemotePort {
   // Whether its argument is the Hop of a packet that another module has sent.
   static bool brings_packet(const sim::Event& event) { return event.what == kArrival || event.what == kLost; }
 
+  // For a target that answers later. Within RemoteTarget::access, which then returns anything: takes the
+  // payload away from the request and gives the number by which answer() knows it. `at`: not before the
+  // queue's present; `payload` as access() leaves it.
+  std::uint32_t defer();
+  void answer(std::uint32_t request, const sim::Payload& payload, sim::Outcome outcome, Time at);
+
   // Asks the host's cache for what handle() will touch, in stages of which each follows what the one before
   // has asked for: 0 the packet; 1 what its target touches, or nothing yet for a completion, which is
   // returned; 2 what that touches.
@@ -165,7 +171,8 @@ class UbController final : public sim::RemotePort {
   void arrive(Hop hop, Time now);
   void serve_waiting(Direction d, Time now);
   void serve(Direction d, PacketIndex index, Time now);
-  Time access(PacketIndex index, Time now);
+  void access(PacketIndex index, Time now);
+  void performed(PacketIndex index, const sim::Payload& payload, sim::Outcome outcome);
   void make_response(Packet& p) const;
   void respond(PacketIndex index, Time now);
   void over_package(PacketIndex index, Time now);
@@ -215,6 +222,8 @@ class UbController final : public sim::RemotePort {
     std::vector<std::pair<unsigned, double>> narrowings;
   };
   std::unique_ptr<Breaks> breaks_;
+  PacketIndex served_ = 0;  // by access() now
+  bool deferred_ = false;
 };
 
 }  // namespace cm384::ub

@@ -40,16 +40,17 @@ void UbController::serve(Direction d, PacketIndex index, Time now) {
   const Packet& p = packets_[index];
   serving_[d].next = now + serving_[d].interval;
   if (holds_requests_) planes_[p.plane]->free_cells(self_, p.lane, Hop(index, p).cells(), now);
-  queue_.push(access(index, now), unit_, kRespond, index);
+  access(index, now);
 }
 
-// Performs a request on the own memory and makes its packet the response; returns when that may leave.
-Time UbController::access(PacketIndex index, Time now) {
+// Performs a request on the own memory and makes its packet the response, to leave when it may.
+void UbController::access(PacketIndex index, Time now) {
   Packet& p = packets_[index];
   if (p.performed) [[unlikely]] {
     ++counters_.repeated;
     make_response(p);
-    return now;
+    queue_.push(now, unit_, kRespond, index);
+    return;
   }
   sim::Request request;
   request.address = cm384_gm_offset(p.address);
@@ -62,17 +63,35 @@ Time UbController::access(PacketIndex index, Time now) {
   request.core = p.core;
   request.payload = p.payload;
   sim::Outcome outcome = sim::Outcome::done;
+  served_ = index;
+  deferred_ = false;
   const Time ready = target_->access(request, outcome);
-  assert(ready >= now);
   ++counters_.served;
-  if (outcome != sim::Outcome::done) {
-    payloads_.release(request.payload);
-    request.payload = sim::Payload{};
-  }
+  if (deferred_) return;
+  assert(ready >= now);
+  performed(index, request.payload, outcome);
+  queue_.push(ready, unit_, kRespond, index);
+}
+
+std::uint32_t UbController::defer() {
+  deferred_ = true;
+  return served_;
+}
+
+void UbController::answer(std::uint32_t request, const sim::Payload& payload, sim::Outcome outcome, Time at) {
+  performed(request, payload, outcome);
+  queue_.push(at, unit_, kRespond, request);
+}
+
+void UbController::performed(PacketIndex index, const sim::Payload& payload, sim::Outcome outcome) {
+  Packet& p = packets_[index];
   p.outcome = outcome;
-  p.payload = request.payload;
+  p.payload = payload;
+  if (outcome != sim::Outcome::done) {
+    payloads_.release(p.payload);
+    p.payload = sim::Payload{};
+  }
   make_response(p);
-  return ready;
 }
 
 void UbController::make_response(Packet& p) const {

@@ -129,6 +129,7 @@ void BackingStore::write_in_line(std::uint64_t offset, const std::byte* from, st
   std::uint32_t tags = page.tags[line];
   tags &= ~(bits(whole_first, whole_last) & ~payload_blocks);
   tags |= payload_blocks & touched;
+  if (!lent_.empty() && tags != 0) take_back(offset);
   page.tags[line] = static_cast<std::uint16_t>(tags);
   const std::uint32_t plain = touched & ~tags;
   if (plain == 0) return;
@@ -236,6 +237,7 @@ void BackingStore::mark_payload(std::uint64_t offset, std::uint64_t bytes) {
   while (bytes != 0) {
     const auto begin = static_cast<std::uint32_t>(offset % kLineBytes);
     const auto piece = static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes, kLineBytes - begin));
+    if (!lent_.empty()) take_back(offset);
     std::uint16_t& tags = touch(offset).tags[(offset % kPageBytes) / kLineBytes];
     tags = static_cast<std::uint16_t>(tags | bits(begin / kBlock, (begin + piece + kBlock - 1) / kBlock));
     offset += piece, bytes -= piece;
@@ -255,7 +257,22 @@ bool BackingStore::has_payload(std::uint64_t offset, std::uint64_t bytes) const 
   return false;
 }
 
+std::byte* BackingStore::lend(std::uint64_t offset) {
+  const std::uint64_t start = offset - offset % kLineBytes;
+  assert(contains(start, kLineBytes));
+  if (has_payload(start, kLineBytes)) return nullptr;
+  lent_.insert(start);
+  return make_room(touch(start).line[start % kPageBytes / kLineBytes], 0, kLineBytes);
+}
+
+void BackingStore::take_back(std::uint64_t offset) {
+  const std::uint64_t start = offset - offset % kLineBytes;
+  if (lent_.erase(start) != 0) taken_back_.push_back(start);
+}
+
 void BackingStore::clear() {
+  taken_back_.insert(taken_back_.end(), lent_.begin(), lent_.end());
+  lent_.clear();
   directory_.clear();
   pages_.clear();
   lines_.clear();

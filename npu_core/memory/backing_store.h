@@ -14,6 +14,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "hw/units.h"
@@ -57,6 +59,11 @@ class BackingStore {
   void mark_payload(std::uint64_t offset, std::uint64_t bytes);
   // True when a block of [offset, offset + bytes) is payload.
   bool has_payload(std::uint64_t offset, std::uint64_t bytes) const;
+  // The 512 B line of `offset` for somebody who reads and writes its bytes without asking (TLM's DMI); null
+  // where a block of it is payload. It stays in its place until a block becomes payload, or clear().
+  std::byte* lend(std::uint64_t offset);
+  // Offsets of lent lines of which a block has become payload since the last call.
+  std::vector<std::uint64_t> taken_back() { return std::exchange(taken_back_, {}); }
   // Forgets everything: all bytes 0 and plain.
   void clear();
 
@@ -109,6 +116,7 @@ class BackingStore {
   };
 
   const Page* find(std::uint64_t offset) const;
+  void take_back(std::uint64_t offset);
   Page& touch(std::uint64_t offset);
   // Of a line: copies out; makes room for bytes that are to be written.
   void copy_out(Place line, std::uint32_t begin, std::byte* into, std::uint32_t bytes) const;
@@ -123,6 +131,8 @@ class BackingStore {
   std::vector<std::unique_ptr<Leaf>> directory_;
   std::vector<Page> pages_;
   Slab lines_{kLineBytes}, pairs_{kPairBytes};
+  std::set<std::uint64_t> lent_;  // offsets of lines
+  std::vector<std::uint64_t> taken_back_;
 };
 
 }  // namespace cm384::npu

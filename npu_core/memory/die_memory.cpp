@@ -161,8 +161,8 @@ L2Line& DieMemory::allocate(const MemoryAccess& a, Target& t) {
     ++statistics_.write_backs;
     const auto low = static_cast<std::uint32_t>(std::countr_zero(victim.dirty));
     const auto count = static_cast<std::uint32_t>(std::popcount(victim.dirty));
-    const Time accepted = hbm_.write(std::uint64_t{victim.line} * sim::kRequestBytes + low * sector_bytes_,
-                                     count * sector_bytes_, t.start + parameters_.l2.hit_latency);
+    const Time accepted = write_hbm(std::uint64_t{victim.line} * sim::kRequestBytes + low * sector_bytes_,
+                                    count * sector_bytes_, t.start + parameters_.l2.hit_latency);
     // The place is free once the victim is in the channel's write queue.
     t.start = std::max(t.start, accepted - parameters_.l2.hit_latency);
   }
@@ -174,8 +174,8 @@ L2Line& DieMemory::allocate(const MemoryAccess& a, Target& t) {
 Time DieMemory::fetch(const Target& t, std::uint32_t missing) {
   const auto low = static_cast<std::uint32_t>(std::countr_zero(missing));
   const auto count = static_cast<std::uint32_t>(std::popcount(missing));
-  return hbm_.read(std::uint64_t{t.number} * sim::kRequestBytes + low * sector_bytes_, count * sector_bytes_,
-                   t.start + parameters_.l2.hit_latency);
+  return read_hbm(std::uint64_t{t.number} * sim::kRequestBytes + low * sector_bytes_, count * sector_bytes_,
+                  t.start + parameters_.l2.hit_latency);
 }
 
 Time DieMemory::read(const MemoryAccess& a, Target& t) {
@@ -213,7 +213,7 @@ Time DieMemory::write(const MemoryAccess& a, Target& t) {
   statistics_.l2_hits += hits;
   statistics_.l2_misses += t.last - t.first + 1 - hits;
   if (t.line == nullptr && !a.allocate) {
-    const Time accepted = hbm_.write(a.offset, a.bytes, t.start + parameters_.l2.hit_latency);
+    const Time accepted = write_hbm(a.offset, a.bytes, t.start + parameters_.l2.hit_latency);
     return std::max(t.start + parameters_.l2.write_latency, accepted);
   }
 

@@ -12,6 +12,7 @@
 #include "npu_core/memory/divider.h"
 #include "npu_core/memory/hbm_memory.h"
 #include "npu_core/memory/l2_cache.h"
+#include "npu_core/memory/memory_behind_l2.h"
 #include "sim/payload.h"
 
 namespace cm384::npu {
@@ -63,8 +64,12 @@ class DieMemory {
   // What HBM has moved, and what L2 still owes it: bytes written and not yet written back. Looks at all of
   // L2.
   std::uint64_t hbm_traffic() const {
-    return hbm_.read_bytes() + hbm_.written_bytes() + l2_.dirty_sectors() * sector_bytes_;
+    const std::uint64_t moved =
+        behind_ != nullptr ? behind_->bytes() : hbm_.read_bytes() + hbm_.written_bytes();
+    return moved + l2_.dirty_sectors() * sector_bytes_;
   }
+  // Puts another model in the place of HBM; before the first access, outlives the last.
+  void replace_hbm(MemoryBehindL2& model) { behind_ = &model; }
   // With those of L2 and HBM.
   void declare_statistics(sim::Statistics& to, const sim::StatisticPath& at) const;
 
@@ -94,6 +99,12 @@ class DieMemory {
   std::uint32_t sectors(const Target& target) const;
   L2Line& allocate(const MemoryAccess& access, Target& target);
   Time fetch(const Target& target, std::uint32_t missing);
+  Time read_hbm(std::uint64_t offset, std::uint32_t bytes, Time at) {
+    return behind_ != nullptr ? behind_->read(offset, bytes, at) : hbm_.read(offset, bytes, at);
+  }
+  Time write_hbm(std::uint64_t offset, std::uint32_t bytes, Time at) {
+    return behind_ != nullptr ? behind_->write(offset, bytes, at) : hbm_.write(offset, bytes, at);
+  }
   // When the slice has the data, took the write, has added; the target gets its line where one is made.
   Time read(const MemoryAccess& access, Target& target);
   Time write(const MemoryAccess& access, Target& target);
@@ -111,6 +122,7 @@ class DieMemory {
   Divider by_slices_;
   L2Cache l2_;
   HbmMemory hbm_;
+  MemoryBehindL2* behind_ = nullptr;  // null: hbm_
   MemoryStatistics statistics_;
 };
 
