@@ -30,6 +30,7 @@ std::span<const Command* const> all_commands() {
       &kSweepCommand,  // after those that begin with the same word
       &kReportCommand,
       &kKernelBuildCommand,
+      &kRtlBuildCommand,
       &kSchemaCommand,
       &kCompletionCommand,
       &kManualCommand,

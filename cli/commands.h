@@ -19,7 +19,7 @@ extern const Command kBaselineCheckCommand, kBaselineUpdateCommand;
 extern const Command kSweepStatusCommand, kSweepResultsCommand, kSweepExportCommand, kSweepTaskCommand,
     kSweepCommand;
 extern const Command kReportCommand;
-extern const Command kKernelBuildCommand;
+extern const Command kKernelBuildCommand, kRtlBuildCommand;
 extern const Command kTraceInfoCommand, kTraceCheckCommand, kTraceConvertCommand, kTraceCutCommand;
 extern const Command kTraceReplayCommand;
 extern const Command kTraceGenerateRoutingCommand, kTraceGenerateTrafficCommand;

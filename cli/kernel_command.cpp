@@ -1,15 +1,12 @@
 // `cm384 kernel build`: a kernel's sources to an image for `cm384 run kernel`, with the headers and the
 // runtime that come with the program, of a build folder or an installed tree.
 #include <fmt/format.h>
-#include <spawn.h>
-#include <sys/wait.h>
 
-#include <cerrno>
 #include <filesystem>
-#include <system_error>
 
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/run_program.h"
 #include "hw/error.h"
 #include "sim/installation.h"
 #include "sim/output_file.h"
@@ -41,25 +38,6 @@ struct BuildOptions {
   }
 };
 
-// Runs a program found on PATH and waits for it; its exit code. Throws InputError if it is not there.
-int run_program(const std::vector<std::string>& words) {
-  std::vector<char*> argv;
-  for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
-  argv.push_back(nullptr);
-  pid_t child = 0;
-  const int error = posix_spawnp(&child, argv[0], nullptr, nullptr, argv.data(), environ);
-  if (error == ENOENT) {
-    throw InputError(
-        fmt::format("{} is not on PATH; Debian's package gcc-riscv64-unknown-elf has it", words.front()));
-  }
-  if (error != 0) throw std::system_error(error, std::generic_category(), words.front());
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0) {
-    if (errno != EINTR) throw std::system_error(errno, std::generic_category(), "waitpid");
-  }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : kInternalError;
-}
-
 int build(const Program&, const BuildOptions& options, const studies::Given&) {
   namespace fs = std::filesystem;
   if (options.source.empty()) throw InputError("kernel build: no source file given");
@@ -84,7 +62,7 @@ int build(const Program&, const BuildOptions& options, const studies::Given&) {
   words.insert(words.end(), options.source.begin(), options.source.end());
   words.insert(words.end(), {"-lgcc", "-o", image.name()});
   if (options.verbose) fmt::print(stderr, "{}\n", fmt::join(words, " "));
-  if (const int code = run_program(words); code != 0)
+  if (const int code = run_program(words, "gcc-riscv64-unknown-elf"); code != 0)
     throw InputError(fmt::format("kernel build: the compiler ended with {}; {} is not made", code, out));
   image.commit();
   return kDone;

@@ -10,6 +10,7 @@
 #include "hw/nearest_name.h"
 #include "sim/installation.h"
 #include "studies/result_json.h"
+#include "supernode/rtl_chips.h"
 
 namespace cm384::cli {
 namespace {
@@ -121,8 +122,12 @@ std::string StudySubject::identity(const std::vector<Setting>& settings) {
   effective(settings);
   Json inputs = effective_->inputs();
   inputs["program"] = program_;
-  if (!effective_->line->fabric.rtl.empty()) {
-    if (const auto chips = find_installed("lib/cm384/libcm384_rtl.so")) inputs["rtl"] = hash_of_file(*chips);
+  for (const std::string& chip : effective_->line->fabric.rtl) {
+    if (const std::string library = supernode::parse_rtl_chip(chip).library; !library.empty()) {
+      inputs["rtl_libraries"].push_back(hash_of_file(library));
+    } else if (const auto chips = find_installed("lib/cm384/libcm384_rtl.so")) {
+      inputs["rtl"] = hash_of_file(*chips);
+    }
   }
   return hash_of(inputs.dump());
 }

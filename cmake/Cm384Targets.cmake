@@ -8,10 +8,10 @@ if(CCACHE)
 endif()
 
 add_library(cm384_flags INTERFACE)
-target_include_directories(cm384_flags INTERFACE ${CMAKE_SOURCE_DIR})
+target_include_directories(cm384_flags INTERFACE $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}> $<INSTALL_INTERFACE:include/cm384>)
+target_compile_features(cm384_flags INTERFACE cxx_std_20)
 # No contraction: results must not depend on whether the machine that builds has fused multiply-add.
-target_compile_options(cm384_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
-                                             -ffp-contract=off)
+target_compile_options(cm384_flags INTERFACE $<BUILD_INTERFACE:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wconversion;-Wno-sign-conversion;-ffp-contract=off>)
 if(CM384_SANITIZE)
   target_compile_options(cm384_flags INTERFACE -fsanitize=${CM384_SANITIZE} -fno-omit-frame-pointer
                                                -fno-sanitize-recover=all)
@@ -24,7 +24,8 @@ find_library(SYSTEMC_LIBRARY systemc)
 if(SYSTEMC_LIBRARY)
   add_library(cm384_systemc INTERFACE)
   target_compile_definitions(cm384_systemc INTERFACE SC_CPLUSPLUS=201703L)
-  target_link_libraries(cm384_systemc INTERFACE ${SYSTEMC_LIBRARY} Threads::Threads)
+  target_link_libraries(cm384_systemc INTERFACE $<BUILD_INTERFACE:${SYSTEMC_LIBRARY}> $<INSTALL_INTERFACE:systemc>
+                                                Threads::Threads)
 endif()
 
 # Precompiled headers: reading the headers of the libraries costs more than compiling our own lines. Sources include

@@ -62,8 +62,10 @@ struct FabricOptions {
           "ber=X, seed=S, kind=corrupt|lost; or kind=down: parts out of order; or lanes=half|quarter; these "
           "two "
           "also from at=TIME on; may be repeated");
-    visit("rtl", self.rtl, Form{"CHIP"},
-          "run this switch chip as RTL: l1:NODE.PLANE or l2:PLANE.CHIP, or as plane=P,l1=N; may be repeated");
+    visit(
+        "rtl", self.rtl, Form{"CHIP[=LIBRARY]"},
+        "run this switch chip as RTL: l1:NODE.PLANE or l2:PLANE.CHIP, or as plane=P,l1=N; with =LIBRARY, or "
+        ",library=LIBRARY, one of your own; may be repeated");
   }
 };
 

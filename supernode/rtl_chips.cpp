@@ -26,12 +26,21 @@ RtlChip chip_of(const LinkSelection& selection, std::string_view whole) {
   if (selection.plane < 0 || selection.parts.size() != 1) refuse(whole);
   const LinkName::End& part = selection.parts.front();
   if (part.part != "l1chip" && part.part != "l2chip") refuse(whole);
-  return {part.part == "l1chip", selection.plane, part.number};
+  return {part.part == "l1chip", selection.plane, part.number, {}};
 }
 
 }  // namespace
 
 RtlChip parse_rtl_chip(std::string_view text) {
+  const bool brief = text.starts_with("l1:") || text.starts_with("l2:");
+  const std::string_view by = brief ? "=" : ",library=";
+  if (const std::size_t end = text.find(by); end != std::string_view::npos) {
+    RtlChip chip = parse_rtl_chip(text.substr(0, end));
+    chip.library = text.substr(end + by.size());
+    if (chip.library.empty())
+      throw InputError(fmt::format("'{}' names no library; `cm384 rtl build` makes one", text));
+    return chip;
+  }
   if (text.find('=') != std::string_view::npos) return chip_of(parse_link_selection(text), text);
   const std::string_view kind = text.substr(0, 3);
   const std::size_t dot = text.find('.');
@@ -39,7 +48,7 @@ RtlChip parse_rtl_chip(std::string_view text) {
   const bool known = (kind == "l1:" || kind == "l2:") && dot != std::string_view::npos;
   const int first = number(known ? rest.substr(0, dot - 3) : std::string_view{}, text);
   const int second = number(text.substr(dot + 1), text);
-  return kind == "l1:" ? RtlChip{true, second, first} : RtlChip{false, first, second};
+  return kind == "l1:" ? RtlChip{true, second, first, {}} : RtlChip{false, first, second, {}};
 }
 
 void RtlChips::put(Supernode& machine, const RtlChip& chip) {
@@ -55,8 +64,8 @@ void RtlChips::put(Supernode& machine, const RtlChip& chip) {
     if (other.chip.l1 == chip.l1 && other.chip.plane == chip.plane && other.chip.number == chip.number)
       throw InputError("one switch chip is named twice");
   }
-  chips_.push_back(
-      {chip, ub::make_rtl_switch({m.topology, m.ub, m.cpu, m.package_link}, network.ports(number))});
+  chips_.push_back({chip, ub::make_rtl_switch({m.topology, m.ub, m.cpu, m.package_link},
+                                              network.ports(number), chip.library)});
   machine.install(chip.plane, number, *chips_.back().model);
 }
 

@@ -1,5 +1,6 @@
 // Switch chips of the Clos as RTL, asked for by text: `l1:3.2` is the L1 chip of node 3 in sub-plane 2,
-// `l2:0.5` is L2 chip 5 of sub-plane 0. Or in the grammar of link_name.h: `plane=2,l1=3`.
+// `l2:0.5` is L2 chip 5 of sub-plane 0. Or in the grammar of link_name.h: `plane=2,l1=3`. With
+// `=LIBRARY` behind the short form, `,library=LIBRARY` behind the other, a chip of a user's own.
 #pragma once
 
 #include <memory>
@@ -15,7 +16,8 @@ namespace cm384::supernode {
 struct RtlChip {
   bool l1 = true;
   int plane = 0;
-  int number = 0;  // node of an L1 chip; L2 chip
+  int number = 0;       // node of an L1 chip; L2 chip
+  std::string library;  // empty: of cm384
 };
 
 // Throws InputError for anything but these forms.

@@ -31,8 +31,10 @@ class RtlSwitch : public SwitchChip {
 // of its links. The RTL is the core of a chip: what ub.switch.pipeline_latency has beyond the RTL's own
 // cycles (serialisers and their coding) stands as a delay before it. Which uplink a packet takes is the
 // routing policy's choice, as for any chip; the label in the packet's header carries it to the RTL's routing
-// table. Throws InputError where the RTL cannot be that chip, or where the library is not there.
-std::unique_ptr<RtlSwitch> make_rtl_switch(const Parameters& parameters, unsigned ports);
+// table. `library`: of chips of a user's own, made by `cm384 rtl build`; empty: those that come with cm384.
+// Throws InputError where the RTL cannot be that chip, or where the library is not there.
+std::unique_ptr<RtlSwitch> make_rtl_switch(const Parameters& parameters, unsigned ports,
+                                           const std::string& library = {});
 
 // What a library of chips exports with C linkage; kChipAbi changes with anything that it shares with the
 // simulator.

@@ -25,7 +25,10 @@ inline constexpr unsigned kFlitBits = 64;
 inline constexpr unsigned kMaxFlits = 32;
 inline constexpr unsigned kCreditBits = 13;
 // From the edge that takes a first flit to the edge that brings it out of an idle chip.
-inline constexpr std::int64_t kCycles = 4;
+#ifndef CM384_CHIP_CYCLES
+#define CM384_CHIP_CYCLES 5
+#endif
+inline constexpr std::int64_t kCycles = CM384_CHIP_CYCLES - 1;
 
 // Fields of a flit: the RTL's header in the first, and in all of them what tells one flit from another.
 constexpr std::uint64_t first_flit(std::uint32_t slot, Hop hop, unsigned label) {
