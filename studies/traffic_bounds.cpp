@@ -127,10 +127,11 @@ std::int64_t smallest_cut(const ub::Network& network, unsigned dies, const ub::P
                                       boost::property<boost::edge_reverse_t, Traits::edge_descriptor>>>>;
   const unsigned source = network.chips(), sink = source + 1;
   Graph graph(sink + 1);
-  const auto add = [&](unsigned a, unsigned b, std::int64_t there, std::int64_t back) {
+  // One way; the algorithm wants a reverse edge without capacity for each.
+  const auto add = [&](unsigned a, unsigned b, std::int64_t rate) {
     const auto forth = boost::add_edge(a, b, graph).first, reverse = boost::add_edge(b, a, graph).first;
-    boost::put(boost::edge_capacity, graph, forth, there);
-    boost::put(boost::edge_capacity, graph, reverse, back);
+    boost::put(boost::edge_capacity, graph, forth, rate);
+    boost::put(boost::edge_capacity, graph, reverse, 0);
     boost::put(boost::edge_reverse, graph, forth, reverse);
     boost::put(boost::edge_reverse, graph, reverse, forth);
   };
@@ -138,13 +139,11 @@ std::int64_t smallest_cut(const ub::Network& network, unsigned dies, const ub::P
   for (unsigned n = 0; n < network.links(); ++n) {
     const ub::Network::Link& link = network.link(n);
     if (link.peer != ub::Network::kNoLink) {
-      if (n < link.peer)
-        add(link.chip, network.link(link.peer).chip, mega(timing_of_link(parameters, network, n, plane)),
-            mega(timing_of_link(parameters, network, link.peer, plane)));
+      add(link.chip, network.link(link.peer).chip, mega(timing_of_link(parameters, network, n, plane)));
     } else if (link.endpoint < dies / 2) {
-      add(source, link.chip, mega(timing_of_port(parameters, network, link.endpoint, plane)), 0);
+      add(source, link.chip, mega(timing_of_port(parameters, network, link.endpoint, plane)));
     } else if (link.endpoint < dies) {
-      add(link.chip, sink, mega(timing_of_link(parameters, network, n, plane)), 0);
+      add(link.chip, sink, mega(timing_of_link(parameters, network, n, plane)));
     }
   }
   return boost::push_relabel_max_flow(graph, source, sink);

@@ -108,6 +108,11 @@ TEST(TrafficBounds, FollowFromTheTable) {
                    8 * 28.0);  // the dies'
   EXPECT_DOUBLE_EQ(bounds({"topology.kind=torus", "topology.shape=8", "ub.link.lanes=4"}).bisection_GBps,
                    2 * 28.0);
+  // Each of four columns has four links between its halves.
+  EXPECT_NEAR(bounds({"topology.kind=full-mesh", "topology.shape=4x4", "topology.nodes=16",
+                      "topology.dies_per_node=1", "topology.dies_per_package=1", "ub.link.trunk_rate=0.1"})
+                  .bisection_GBps,
+              16 * 2.8, 1e-9);
   EXPECT_NEAR(bounds({}, "incast").busiest_link_load, 1.0 / 15, 1e-12);
   const hw::Machine limited = hw::load_machine("cloudmatrix384", {"topology.nodes=2"});
   EXPECT_NEAR(traffic_bounds(limited, Destinations(Pattern::uniform, 32, 1), true, 512).controller_load,
