@@ -18,7 +18,7 @@ from ._program import Call, call
 from ._progress import Display, Progress, display_of
 
 # Options that the command takes several times, where others take a list with commas.
-_REPEATED = ("fault", "rtl", "wave_links")
+_REPEATED = ("fault", "rtl", "stats_parts", "wave_links")
 _CHECK_FAILED, _INTERRUPTED = 1, 130
 
 
