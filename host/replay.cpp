@@ -107,7 +107,13 @@ void Replay::enter(TrafficRecord& record) {
   // Nothing begins before the replay does, whatever the delays.
   e.ready = began_;
   e.past.die = e.past.target = e.record.source.number;
-  if (e.record.kind == TrafficRecord::Kind::idle) e.past.die = e.past.target = Past::kEverywhere;
+  const auto hangs_on_trace = [this](const TrafficDependency& d) {
+    return past_of(d.on).die == Past::kEverywhere;
+  };
+  if (e.record.kind == TrafficRecord::Kind::idle ||
+      (!e.record.moves() && !e.record.of_host() &&
+       std::ranges::all_of(e.record.dependencies, hangs_on_trace)))
+    e.past.die = e.past.target = Past::kEverywhere;
   if (e.record.moves()) e.past.target = e.record.target.cpu ? -1 : e.record.target.number;
   if (e.record.of_host() && (enter_timeless(number) || (by_own_models() && enter_own(number)))) return;
   if (options_.mode == ReplayOptions::Mode::time || e.record.dependencies.empty()) {

@@ -68,7 +68,8 @@ class Replay final : private supernode::Driver, private npu::BlockRunner {
     Time issued = Time::never(), arrived = Time::never(), completed = Time::never();
     // Where it was issued and complete, where it arrived; -1: no die.
     int die = -1, target = -1;
-    static constexpr int kEverywhere = -2;  // the whole machine was idle
+    // The whole machine was idle, or it hangs on the trace alone.
+    static constexpr int kEverywhere = -2;
   };
   struct Waiter {
     std::uint64_t number = 0;
