@@ -115,6 +115,27 @@ TEST(InitiatorDoor, BlockingAndFourPhasesAreEqual) {
   EXPECT_EQ(times(false), times(true));
 }
 
+// 3,000 B from offset 1,000 are seven requests, from offset 1,024 six.
+TEST(InitiatorDoor, CutsAtLinesOfMemory) {
+  Stand stand(taking_part({}));
+  Device device("device", Way::annotates, 10_ns);
+  const int place = stand.doors.socket(40);
+  stand.doors.open_target(place).socket.bind(device.socket);
+  Caller caller("caller",
+                {{1_us, true, stand.doors.address(place, 1'000), 3'000},
+                 {9_us, false, stand.doors.address(place, 1'024), 3'000}},
+                false);
+  for (std::size_t n = 0; n < 3'000; ++n) caller.script[0].data[n] = static_cast<unsigned char>(n * 7);
+  caller.socket.bind(stand.doors.open_initiator(stand.doors.socket(0)).socket);
+  stand.machine.run_for(8_us);
+  EXPECT_EQ(device.asked.size(), 7u);
+  stand.machine.run_for(10_us);
+  EXPECT_EQ(device.asked.size(), 7u + 6u);
+  EXPECT_EQ(caller.finished, 2u);
+  EXPECT_EQ(device.bytes[3'999], static_cast<unsigned char>(2'999 * 7));
+  EXPECT_EQ(caller.script[1].data[0], static_cast<unsigned char>(24 * 7));
+}
+
 // A response is held up by the one before, until its END_RESP.
 TEST(InitiatorDoor, ResponsesFollowEachOthersEnd) {
   Stand stand(taking_part({}, {1}));
