@@ -14,6 +14,15 @@ using traces::TrafficDependency;
 using traces::TrafficRecord;
 using Kind = TrafficDependency::Kind;
 
+namespace {
+
+// What neither moves anything nor is the host's has no place of its own: that of all it waits for.
+bool joins(const TrafficRecord& r) {
+  return !r.moves() && !r.of_host();
+}
+
+}  // namespace
+
 TrafficUnits units_of(traces::TrafficSource& source) {
   TrafficUnits units;
   TrafficRecord record;
@@ -90,13 +99,27 @@ Time Replay::known(std::uint64_t number, Kind kind) const {
   return kind == Kind::completion ? past.completed : kind == Kind::arrival ? past.arrived : past.issued;
 }
 
-// When what waits on `die` for a record that got so far may go on. Another die knows no earlier than a packet
-// would tell it: else it would hang on which die ran first in a window.
-Time Replay::released(std::uint64_t number, Kind kind, int die, Time delay) const {
-  const Past& past = past_of(number);
-  const int where = kind == Kind::arrival ? past.target : past.die;
-  const bool here = where == die || where == Past::kEverywhere;
-  return known(number, kind) + (here ? delay : std::max(delay, machine_.lookahead()));
+int Replay::place_of(const TrafficDependency& on) const {
+  const Past& past = past_of(on.on);
+  return on.kind == Kind::arrival ? past.target : past.die;
+}
+
+int Replay::place_of_joint(const TrafficRecord& joint) const {
+  int place = Past::kEverywhere;
+  for (const TrafficDependency& d : joint.dependencies) {
+    const int where = place_of(d);
+    if (where == Past::kEverywhere || where == place) continue;
+    place = place == Past::kEverywhere ? where : Past::kSeveral;
+  }
+  return place;
+}
+
+// When what waits for a record that got so far may go on. Another die knows no earlier than a packet would
+// tell it: else it would hang on which die ran first in a window.
+Time Replay::released(const TrafficDependency& on, const Entry& waiting) const {
+  const int where = place_of(on);
+  const bool at_once = where == waiting.past.die || where == Past::kEverywhere || joins(waiting.record);
+  return known(on.on, on.kind) + (at_once ? on.delay : std::max(on.delay, machine_.lookahead()));
 }
 
 void Replay::enter(TrafficRecord& record) {
@@ -106,14 +129,10 @@ void Replay::enter(TrafficRecord& record) {
   std::swap(e.record, record);
   // Nothing begins before the replay does, whatever the delays.
   e.ready = began_;
-  e.past.die = e.past.target = e.record.source.number;
-  const auto hangs_on_trace = [this](const TrafficDependency& d) {
-    return past_of(d.on).die == Past::kEverywhere;
-  };
-  if (e.record.kind == TrafficRecord::Kind::idle ||
-      (!e.record.moves() && !e.record.of_host() &&
-       std::ranges::all_of(e.record.dependencies, hangs_on_trace)))
-    e.past.die = e.past.target = Past::kEverywhere;
+  e.past.die = e.record.kind == TrafficRecord::Kind::idle ? Past::kEverywhere
+               : joins(e.record)                          ? place_of_joint(e.record)
+                                                          : e.record.source.number;
+  e.past.target = e.past.die;
   if (e.record.moves()) e.past.target = e.record.target.cpu ? -1 : e.record.target.number;
   if (e.record.of_host() && (enter_timeless(number) || (by_own_models() && enter_own(number)))) return;
   if (options_.mode == ReplayOptions::Mode::time || e.record.dependencies.empty()) {
@@ -121,7 +140,7 @@ void Replay::enter(TrafficRecord& record) {
   } else {
     for (const TrafficDependency& d : e.record.dependencies) {
       if (known(d.on, d.kind) != Time::never()) {
-        e.ready = std::max(e.ready, released(d.on, d.kind, e.past.die, d.delay));
+        e.ready = std::max(e.ready, released(d, e));
       } else {
         ++e.unresolved;
         entry(d.on).waiters.push_back({number, d.kind, d.delay});
@@ -209,7 +228,7 @@ void Replay::tell_waiters(std::uint64_t number) {
   std::erase_if(entry(number).waiters, [&](const Waiter& w) {
     if (known(number, w.kind) == Time::never()) return false;
     Entry& waiting = entry(w.number);
-    waiting.ready = std::max(waiting.ready, released(number, w.kind, waiting.past.die, w.delay));
+    waiting.ready = std::max(waiting.ready, released({number, w.kind, w.delay}, waiting));
     if (--waiting.unresolved == 0) resolved_.push_back(w.number);
     return true;
   });

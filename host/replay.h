@@ -68,8 +68,8 @@ class Replay final : private supernode::Driver, private npu::BlockRunner {
     Time issued = Time::never(), arrived = Time::never(), completed = Time::never();
     // Where it was issued and complete, where it arrived; -1: no die.
     int die = -1, target = -1;
-    // The whole machine was idle, or it hangs on the trace alone.
-    static constexpr int kEverywhere = -2;
+    // The whole machine was idle, or it hangs on the trace alone; on several dies.
+    static constexpr int kEverywhere = -2, kSeveral = -3;
   };
   struct Waiter {
     std::uint64_t number = 0;
@@ -127,7 +127,9 @@ class Replay final : private supernode::Driver, private npu::BlockRunner {
     return number >= base_ ? entries_[number - base_].past : past_[number % traces::kReach];
   }
   Time known(std::uint64_t number, traces::TrafficDependency::Kind kind) const;
-  Time released(std::uint64_t number, traces::TrafficDependency::Kind kind, int die, Time delay) const;
+  int place_of(const traces::TrafficDependency& on) const;
+  int place_of_joint(const traces::TrafficRecord& joint) const;
+  Time released(const traces::TrafficDependency& on, const Entry& waiting) const;
   void resolved(std::uint64_t number);
   void happened(std::uint64_t number, traces::TrafficDependency::Kind kind, Time at);
   void settle();

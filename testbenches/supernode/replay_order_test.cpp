@@ -29,7 +29,8 @@ struct InMemory final : traces::TrafficSource {
 
 constexpr int kDies[] = {0, 1, 2, 17};
 
-// Transfers that wait for some of the sixteen before them, on whatever die those were, with hardly any delay.
+// Transfers, and points in time that join them, that wait for some of the sixteen before them, on whatever
+// die those were, with hardly any delay.
 InMemory tangle(std::size_t count) {
   std::mt19937_64 draw(7);
   InMemory trace;
@@ -45,6 +46,11 @@ InMemory tangle(std::size_t count) {
       r.dependencies.push_back({n - 1 - draw() % std::min<std::size_t>(n, 16),
                                 static_cast<TrafficDependency::Kind>(draw() % 3),
                                 Time{static_cast<std::int64_t>(draw() % 400'000) - 100'000}});
+    if (n % 9 == 8) {
+      r.kind = TrafficRecord::Kind::barrier;
+      r.target = r.source;
+      r.bytes = r.offset = 0;
+    }
     trace.records.push_back(r);
   }
   return trace;
@@ -99,6 +105,39 @@ TEST(ReplayOrder, ADependencyBetweenDiesTakesTheLookahead) {
     EXPECT_EQ(times[1].first, times[0].second + std::max(delay, machine.lookahead()));
     EXPECT_EQ(times[2].first, times[0].second + delay);
   }
+}
+
+// A point that joins dies is on none of them: it takes no time to get there, and the lookahead from there on.
+TEST(ReplayOrder, APhaseThatWaitsForSeveralDiesBeginsALookaheadAfterTheLast) {
+  const hw::Machine parameters = hw::load_machine("cloudmatrix384");
+  InMemory trace;
+  for (const int source : {0, 2, 0, 4, 0}) {
+    TrafficRecord r;
+    r.operation = sim::Operation::write;
+    r.source.number = r.target.number = static_cast<std::uint16_t>(source);
+    if (trace.records.size() == 2) {
+      r.kind = TrafficRecord::Kind::barrier;
+      r.dependencies = {{0, TrafficDependency::Kind::completion, {}},
+                        {1, TrafficDependency::Kind::completion, {}}};
+    } else {
+      r.target.number = 17;
+      r.bytes = trace.records.empty() ? 512 : 8192;
+      if (trace.records.size() > 2) r.dependencies = {{2, TrafficDependency::Kind::completion, {}}};
+    }
+    trace.records.push_back(r);
+  }
+  SupernodeOptions options;
+  options.dies = {0, 2, 4, 17};
+  Supernode machine(parameters, options);
+  std::vector<std::pair<Time, Time>> times;
+  host::ReplayOptions how;
+  how.finished = [&](const TrafficRecord&, Time start, Time end) { times.emplace_back(start, end); };
+  host::Replay replay(machine, trace, how);
+  EXPECT_TRUE(replay.run());
+  EXPECT_GT(times[1].second, times[0].second);
+  EXPECT_EQ(times[2].second, times[1].second);
+  EXPECT_EQ(times[3].first, times[1].second + machine.lookahead());
+  EXPECT_EQ(times[4].first, times[1].second + machine.lookahead());
 }
 
 }  // namespace
