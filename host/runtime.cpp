@@ -10,17 +10,13 @@
 namespace cm384::host {
 namespace {
 
-// Bump allocation in one memory; nothing is freed before the machine goes.
-std::uint64_t take(std::vector<std::uint64_t>& used, int unit, std::uint64_t bytes, std::uint64_t alignment,
+std::uint64_t take(std::vector<MemoryRanges>& given, int unit, std::uint64_t bytes, std::uint64_t alignment,
                    std::uint64_t capacity, const char* what) {
-  if (used.size() <= static_cast<std::size_t>(unit)) used.resize(static_cast<std::size_t>(unit) + 1);
-  std::uint64_t& end = used[static_cast<std::size_t>(unit)];
-  const std::uint64_t start = (end + alignment - 1) / alignment * alignment;
-  if (start > capacity || bytes > capacity - start)
-    throw InputError(fmt::format("memory of {} {} is full: {} B asked for, {} B of {} B in use", what, unit,
-                                 bytes, end, capacity));
-  end = start + bytes;
-  return start;
+  if (given.size() <= static_cast<std::size_t>(unit)) given.resize(static_cast<std::size_t>(unit) + 1);
+  MemoryRanges& ranges = given[static_cast<std::size_t>(unit)];
+  if (const auto start = ranges.take(bytes, alignment, capacity)) return *start;
+  throw InputError(fmt::format("memory of {} {} is full: {} B asked for, {} B of {} B in use", what, unit,
+                               bytes, ranges.used(), capacity));
 }
 
 }  // namespace
@@ -44,13 +40,21 @@ HostThread& Runtime::host_of(int die) const {
 
 std::uint64_t Runtime::allocate(int die, std::uint64_t bytes, std::uint64_t alignment) {
   return cm384_gm_die(static_cast<std::uint64_t>(die),
-                      take(used_, die, bytes, alignment, machine_.die(die).allocatable(), "die"));
+                      take(given_, die, bytes, alignment, machine_.die(die).allocatable(), "die"));
 }
 
 std::uint64_t Runtime::allocate_on_socket(int socket, std::uint64_t bytes, std::uint64_t alignment) {
-  return cm384_gm_cpu(
-      static_cast<std::uint64_t>(socket),
-      take(used_socket_, socket, bytes, alignment, machine_.socket_store(socket).capacity(), "CPU socket"));
+  return cm384_gm_cpu(static_cast<std::uint64_t>(socket),
+                      take(given_on_socket_, socket, bytes, alignment,
+                           machine_.socket_store(socket).capacity(), "CPU socket"));
+}
+
+void Runtime::free(std::uint64_t address) {
+  auto& given = cm384_gm_is_cpu(address) ? given_on_socket_ : given_;
+  const auto unit = static_cast<std::size_t>(cm384_gm_unit(address));
+  const auto range = unit < given.size() ? given[unit].give_back(cm384_gm_offset(address)) : std::nullopt;
+  if (!range) throw InputError(fmt::format("free: {:#x} was not allocated", address));
+  store_of(address).forget(range->begin, range->bytes);
 }
 
 npu::BackingStore& Runtime::store_of(std::uint64_t address) const {
@@ -78,6 +82,16 @@ std::shared_ptr<npu::Program> Runtime::load(std::shared_ptr<const npu::ElfImage>
 LaunchHandle Runtime::launch(int die, const std::shared_ptr<npu::Program>& program, std::uint64_t arguments,
                              std::vector<std::uint16_t> cores, Time at, npu::KernelType type) {
   return {die, machine_.launch(die, {program, arguments, std::move(cores), type}, at)};
+}
+
+LaunchHandle Runtime::launch(Stream stream, npu::LaunchRequest request) {
+  if (stream.number == 0)
+    return {stream.die, machine_.launch(stream.die, std::move(request), earliest_start())};
+  npu::Die& die = machine_.die(stream.die);
+  request.cores = die.prepare(request);
+  const std::uint32_t number = die.new_launch();
+  submit_kernel(stream, std::move(request), 0, number);
+  return {stream.die, number};
 }
 
 std::vector<std::uint16_t> Runtime::first_cores(int count) const {

@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "host/host_thread.h"
+#include "host/memory_ranges.h"
 #include "npu_core/die/launch.h"
 #include "npu_core/scalar/elf_image.h"
 #include "npu_core/scalar/program.h"
@@ -70,6 +71,9 @@ class Runtime {
   // a power of two. Throws InputError when the memory is full.
   std::uint64_t allocate(int die, std::uint64_t bytes, std::uint64_t alignment = 512);
   std::uint64_t allocate_on_socket(int socket, std::uint64_t bytes, std::uint64_t alignment = 512);
+  // Gives back what either of them has given, whose bytes are forgotten. Nothing under way may use it. Throws
+  // InputError for any other address.
+  void free(std::uint64_t address);
 
   void copy_in(std::uint64_t address, std::span<const std::byte> from);
   void copy_out(std::uint64_t address, std::span<std::byte> to) const;
@@ -97,6 +101,11 @@ class Runtime {
   // another.
   LaunchHandle launch(int die, const std::shared_ptr<npu::Program>& program, std::uint64_t arguments,
                       std::vector<std::uint16_t> cores, Time at, npu::KernelType type = npu::KernelType::aiv);
+  // Puts a launch into a stream: a created one, by a call of the host thread, or the default stream, as
+  // above.
+  LaunchHandle launch(Stream stream, npu::LaunchRequest request);
+  // The stream into which launch(die, ...) puts.
+  static Stream default_stream(int die) { return {die, 0}; }
   // The first `count` cores of a die.
   std::vector<std::uint16_t> first_cores(int count) const;
   // From when on a launch may start: after all that was simulated.
@@ -163,8 +172,8 @@ class Runtime {
     std::uint64_t records = 0;  // calls of record_event so far
   };
   TaskHandle submit(Stream stream, const cm384_task& entry);
-  TaskHandle submit_kernel(Stream stream, const std::shared_ptr<npu::Program>& program,
-                           std::uint64_t arguments, std::vector<std::uint16_t> cores, std::uint32_t blocks);
+  TaskHandle submit_kernel(Stream stream, npu::LaunchRequest request, std::uint32_t blocks,
+                           std::uint32_t launch);
   void call(int die, HostCall call);
   void report_errors() const;
 
@@ -175,8 +184,8 @@ class Runtime {
 
   supernode::Supernode& machine_;
   std::vector<std::unique_ptr<HostThread>> hosts_;  // by die
-  std::vector<std::uint64_t> used_;                 // bytes given out, by die
-  std::vector<std::uint64_t> used_socket_;          // by socket
+  std::vector<MemoryRanges> given_;                 // by die
+  std::vector<MemoryRanges> given_on_socket_;       // by socket
   std::vector<EventState> events_;
   int in_function_of_ = -1;  // die whose host thread runs a function
   bool tolerate_errors_ = false;

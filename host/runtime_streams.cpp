@@ -53,29 +53,31 @@ Stream Runtime::create_stream(int die) {
   return {die, scheduler.create_stream(npu::QueueRing(entries, completions, depth))};
 }
 
-TaskHandle Runtime::submit_kernel(Stream stream, const std::shared_ptr<npu::Program>& program,
-                                  std::uint64_t arguments, std::vector<std::uint16_t> cores,
-                                  std::uint32_t blocks) {
-  npu::Die& die = machine_.die(stream.die);
+TaskHandle Runtime::submit_kernel(Stream stream, npu::LaunchRequest request, std::uint32_t blocks,
+                                  std::uint32_t launch) {
   cm384_task entry{};
   entry.type = CM384_TASK_KERNEL;
-  entry.number = die.new_launch();
-  entry.u.kernel.arguments = arguments;
-  entry.u.kernel.kernel = die.scheduler().register_kernel(program, std::move(cores));
+  entry.number = launch;
+  entry.u.kernel.arguments = request.arguments;
+  entry.u.kernel.kernel = machine_.die(stream.die)
+                              .scheduler()
+                              .register_kernel(std::move(request.program), std::move(request.cores),
+                                               request.type, std::move(request.played));
   entry.u.kernel.blocks = blocks;
   return submit(stream, entry);
 }
 
 TaskHandle Runtime::launch_kernel(Stream stream, const std::shared_ptr<npu::Program>& program,
                                   std::uint64_t arguments, std::vector<std::uint16_t> cores) {
-  machine_.die(stream.die).check_cores(cores);
-  return submit_kernel(stream, program, arguments, std::move(cores), 0);
+  npu::Die& die = machine_.die(stream.die);
+  die.check_cores(cores);
+  return submit_kernel(stream, {program, arguments, std::move(cores)}, 0, die.new_launch());
 }
 
 TaskHandle Runtime::launch_kernel(Stream stream, const std::shared_ptr<npu::Program>& program,
                                   std::uint64_t arguments, std::uint32_t blocks) {
   if (blocks == 0) throw InputError(fmt::format("launch on die {}: no blocks", stream.die));
-  return submit_kernel(stream, program, arguments, {}, blocks);
+  return submit_kernel(stream, {program, arguments, {}}, blocks, machine_.die(stream.die).new_launch());
 }
 
 TaskHandle Runtime::memcpy_async(Stream stream, std::uint64_t destination, std::uint64_t source,

@@ -5,6 +5,7 @@
 
 #include "firmware/abi/memory_map.h"
 #include "npu_core/die/die.h"
+#include "npu_core/replay/block_player.h"
 
 namespace cm384::npu {
 
@@ -90,7 +91,8 @@ Devices::Devices(Die& die)
       scheduler_port_(die, kSchedulerUnit, kSchedulerCore),
       sdma_(die.parameters().sdma, sdma_queues(die.parameters()), sdma_port_),
       scheduler_(die.parameters().scheduler, scheduler_port_, *this, sdma_,
-                 static_cast<std::size_t>(die.parameters().die.aiv)) {
+                 static_cast<std::size_t>(die.parameters().die.aiv)),
+      player_(std::make_unique<BlockPlayer>(die, kPlayerUnit)) {
   std::uint64_t at = doorbells_ + kDoorbellBytes;
   for (auto q = static_cast<std::size_t>(die.parameters().die.aiv); q < sdma_.queues(); ++q) {
     sdma_.set_up(q, QueueRing(at, at + kRingBytes, TaskScheduler::kSdmaDepth));
@@ -100,13 +102,15 @@ Devices::Devices(Die& die)
   scheduler_.create_stream(QueueRing(at, at + std::uint64_t{depth} * CM384_QUEUE_ENTRY_BYTES, depth));
 }
 
+Devices::~Devices() = default;
+
 void Devices::launch(LaunchRequest request, std::uint32_t number, Time at) {
   cm384_task task{};
   task.type = CM384_TASK_KERNEL;
   task.number = number;
   task.u.kernel.arguments = request.arguments;
-  task.u.kernel.kernel =
-      scheduler_.register_kernel(std::move(request.program), std::move(request.cores), request.type);
+  task.u.kernel.kernel = scheduler_.register_kernel(std::move(request.program), std::move(request.cores),
+                                                    request.type, std::move(request.played));
   // An entry can only stand behind those that are there before it.
   last_launch_ = std::max(last_launch_, at);
   scheduler_.submit_at(0, task, last_launch_);
@@ -127,6 +131,8 @@ void Devices::handle(const sim::Event& event) {
       return sdma_.handle(event.what, event.argument);
     case kSchedulerUnit:
       return scheduler_.handle(event.what, event.argument);
+    case kPlayerUnit:
+      return player_->handle(event);
     default:
       return rung(event.argument);
   }
@@ -174,7 +180,7 @@ std::size_t Devices::all() const {
   return count() + static_cast<std::size_t>(die_.parameters().die.aic);
 }
 void Devices::start_block(const BlockStart& block) {
-  die_.start_block(block);
+  block.played ? player_->start_block(block) : die_.start_block(block);
 }
 void Devices::kernel_started(const LaunchRecord& record) {
   die_.progressed();

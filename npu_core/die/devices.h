@@ -1,4 +1,5 @@
-// A die's units that are no cores: the SDMA engine and the task scheduler, and what joins them to the die.
+// A die's units that are no cores: the SDMA engine, the task scheduler and the player of recorded launches,
+// and what joins them to the die.
 #pragma once
 
 #include <memory>
@@ -11,6 +12,7 @@
 
 namespace cm384::npu {
 
+class BlockPlayer;
 class Die;
 struct LaunchRequest;
 
@@ -51,6 +53,7 @@ class Devices final : private CoreArray {
   static constexpr std::uint64_t kMemoryBytes = std::uint64_t{16} << 20;
 
   explicit Devices(Die& die);
+  ~Devices();
 
   SdmaEngine& sdma() { return sdma_; }
   TaskScheduler& scheduler() { return scheduler_; }
@@ -78,6 +81,7 @@ class Devices final : private CoreArray {
   static constexpr std::uint32_t kSdmaUnit = 0xff00;  // of the die's events
   static constexpr std::uint32_t kSchedulerUnit = 0xff01;
   static constexpr std::uint32_t kDoorbellUnit = 0xff02;
+  static constexpr std::uint32_t kPlayerUnit = 0xff03;
   static constexpr std::uint16_t kSchedulerCore = 0xff01;
 
   void ring(std::uint64_t offset, std::uint64_t bytes);
@@ -98,6 +102,7 @@ class Devices final : private CoreArray {
   DevicePort sdma_port_, scheduler_port_;
   SdmaEngine sdma_;
   TaskScheduler scheduler_;
+  std::unique_ptr<BlockPlayer> player_;
   Time last_launch_;
 };
 

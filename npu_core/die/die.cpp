@@ -78,13 +78,16 @@ void Die::check_cores(const std::vector<std::uint16_t>& cores) const {
 }
 
 std::uint32_t Die::launch(LaunchRequest request, Time at) {
-  request.cores = cores_of(request);
-  if (request.type != KernelType::aiv) {
-    make_cube_cores();
-  }
+  request.cores = prepare(request);
   const std::uint32_t number = new_launch();
   devices_.launch(std::move(request), number, at);
   return number;
+}
+
+std::vector<std::uint16_t> Die::prepare(const LaunchRequest& request) {
+  std::vector<std::uint16_t> cores = cores_of(request);
+  if (request.type != KernelType::aiv) make_cube_cores();
+  return cores;
 }
 
 void Die::block_ended(Core& core) {

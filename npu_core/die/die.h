@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "firmware/abi/memory_map.h"
 #include "hw/parameters/die.h"
 #include "hw/parameters/memory.h"
 #include "hw/parameters/scalar_core.h"
@@ -97,6 +98,9 @@ class Die final : public CoreSocket, public sim::RemoteClient, public sim::Remot
   // Puts a kernel into the default stream at `at` (not before now()), whose tasks run one after another in
   // the order given. Throws InputError: a core that does not exist or is named twice, no cores.
   std::uint32_t launch(LaunchRequest request, Time at);
+  // Its cores by their numbers of the die, in the order of its blocks; they are there from now on. Throws as
+  // launch().
+  std::vector<std::uint16_t> prepare(const LaunchRequest& request);
   // What launch() throws for these cores.
   void check_cores(const std::vector<std::uint16_t>& cores) const;
   // Number of a kernel that is to be launched by a stream.
@@ -111,6 +115,10 @@ class Die final : public CoreSocket, public sim::RemoteClient, public sim::Remot
   // Bytes the host may allocate: memory less what is set aside for the cores' private memories and the
   // doorbells and queues of the die's own.
   std::uint64_t allocatable() const;
+  // Offset of a core's private memory.
+  std::uint64_t private_begin(std::uint16_t core) const {
+    return private_offset(core, CM384_PRIVATE_BASE, false);
+  }
   DieMemory& memory() { return memory_; }
   Core& core(int n) { return *cores_[static_cast<std::size_t>(n)]; }
   // Vector cores, and cube cores once a launch has used one.

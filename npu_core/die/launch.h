@@ -15,6 +15,7 @@ namespace cm384::npu {
 
 class ElfImage;
 class Program;
+struct PlayedLaunch;
 struct TaskRecord;
 
 inline constexpr int kPhases = 32;
@@ -28,6 +29,7 @@ struct LaunchRequest {
   std::uint64_t arguments = 0;       // GM address that the kernel gets
   std::vector<std::uint16_t> cores;  // of block 0, 1, ...: number of its AIV, of its AIC, of its group
   KernelType type = KernelType::aiv;
+  std::shared_ptr<const PlayedLaunch> played = nullptr;  // in the program's place
 };
 
 // Times of one finished launch on one die.

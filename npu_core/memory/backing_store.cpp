@@ -4,6 +4,7 @@
 #include <bit>
 #include <cassert>
 #include <cstring>
+#include <utility>
 
 namespace cm384::npu {
 namespace {
@@ -268,6 +269,41 @@ std::byte* BackingStore::lend(std::uint64_t offset) {
 void BackingStore::take_back(std::uint64_t offset) {
   const std::uint64_t start = offset - offset % kLineBytes;
   if (lent_.erase(start) != 0) taken_back_.push_back(start);
+}
+
+void BackingStore::forget(std::uint64_t offset, std::uint64_t bytes) {
+  assert(contains(offset, bytes));
+  constexpr std::byte kZeros[kLineBytes] = {};
+  for (const std::uint64_t end = offset + bytes; offset < end;) {
+    if (find(offset) == nullptr) {
+      // On to the next page that may be there.
+      constexpr std::uint64_t group_bytes = std::uint64_t{kGroupPages} * kPageBytes;
+      const std::uint64_t leaf = offset / (kLeafGroups * group_bytes);
+      const std::uint64_t bare = leaf >= directory_.size() || !directory_[leaf] ? kLeafGroups * group_bytes
+                                 : (*directory_[leaf])[offset / group_bytes % kLeafGroups] ? kPageBytes
+                                                                                           : group_bytes;
+      offset = (offset / bare + 1) * bare;
+      continue;
+    }
+    const std::uint64_t next = std::min(end, (offset / kLineBytes + 1) * kLineBytes);
+    if (next - offset < kLineBytes) {
+      write_bytes(offset, kZeros, next - offset);
+    } else {
+      Page& page = touch(offset);
+      const std::size_t line = offset % kPageBytes / kLineBytes;
+      const Place place = page.line[line];
+      page.tags[line] = 0;
+      if (place.place != 0) {
+        Slab& slab = place.whole ? lines_ : pairs_;
+        std::memset(slab.at(place.place), 0, place.whole ? kLineBytes : kPairBytes);
+        if (!lent_.contains(offset)) {  // whoever has a pointer keeps it
+          slab.give_back(place.place);
+          page.line[line] = {};
+        }
+      }
+    }
+    offset = next;
+  }
 }
 
 void BackingStore::clear() {

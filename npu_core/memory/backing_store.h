@@ -64,6 +64,9 @@ class BackingStore {
   std::byte* lend(std::uint64_t offset);
   // Offsets of lent lines of which a block has become payload since the last call.
   std::vector<std::uint64_t> taken_back() { return std::exchange(taken_back_, {}); }
+  // All bytes of [offset, offset + bytes) are 0, and plain but for a block of payload that reaches beyond;
+  // what held them is free for others.
+  void forget(std::uint64_t offset, std::uint64_t bytes);
   // Forgets everything: all bytes 0 and plain.
   void clear();
 

@@ -54,6 +54,11 @@ class DieMemory {
   void prefetch(std::uint64_t offset) const {
     l2_.prefetch(static_cast<std::uint32_t>(offset / sim::kRequestBytes));
   }
+  // The same for two accesses of a run: one that follows soon, and one later.
+  void prefetch_run(std::uint64_t soon, std::uint64_t later) const {
+    if (contains(later, 1)) l2_.prefetch(static_cast<std::uint32_t>(later / sim::kRequestBytes));
+    if (contains(soon, 1)) l2_.prefetch_far(static_cast<std::uint32_t>(soon / sim::kRequestBytes));
+  }
   // When read data or the write's acknowledgement reaches the requester. Requires contains().
   Time access(const MemoryAccess& access);
   // The same for an atomic add at the L2 slice; the answer carries the old value.

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "hw/error.h"
+#include "sim/prefetch.h"
 
 namespace cm384::npu {
 
@@ -60,6 +61,12 @@ L2Cache::Set& L2Cache::set_of(std::uint32_t line) {
 void L2Cache::prefetch(std::uint32_t line) const {
   const std::uint32_t index = index_of(line);
   if (is_made(index / kSetsPerGroup)) __builtin_prefetch(set_.get() + index, 1);
+}
+
+void L2Cache::prefetch_far(std::uint32_t line) const {
+  const std::uint32_t index = index_of(line);
+  if (!is_made(index / kSetsPerGroup)) return;
+  if (const auto* far = set_.get()[index].far.get()) sim::prefetch(far, sizeof *far);
 }
 
 // Moves a way to the front of the order: the nibbles before its own move up by one.

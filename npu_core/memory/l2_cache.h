@@ -41,6 +41,8 @@ class L2Cache {
   L2Line* find(std::uint32_t line);
   // Asks the host's cache for the line's set.
   void prefetch(std::uint32_t line) const;
+  // The same for the ways that do not stand in the set itself, once the set is there.
+  void prefetch_far(std::uint32_t line) const;
   // Takes the least recently used place of the line's set; requires that the call before was find() of the
   // same line and gave null. The new line is empty, free at time 0.
   L2Line& allocate(std::uint32_t line, Victim& victim);

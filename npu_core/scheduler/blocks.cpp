@@ -21,7 +21,8 @@ void TaskScheduler::start_kernel(std::uint32_t number) {
   Kernel& kernel = stream.kernel;
   kernel = Kernel{};
   kernel.blocks = blocks;
-  kernel.request = {registered.program, entry.arguments, registered.cores, registered.type};
+  kernel.request = {registered.program, entry.arguments, registered.cores, registered.type,
+                    registered.played};
   kernel.record.launch = stream.entry.number;
   if (registered.program) kernel.record.image = registered.program->shared_image();
   kernel.record.arguments = entry.arguments;

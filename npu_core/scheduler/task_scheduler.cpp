@@ -33,12 +33,14 @@ std::uint32_t TaskScheduler::create_stream(const QueueRing& ring) {
 }
 
 std::uint32_t TaskScheduler::register_kernel(std::shared_ptr<Program> program,
-                                             std::vector<std::uint16_t> cores, KernelType type) {
+                                             std::vector<std::uint16_t> cores, KernelType type,
+                                             std::shared_ptr<const PlayedLaunch> played) {
   for (std::size_t n = 0; n < kernels_.size(); ++n) {
-    if (kernels_[n].program == program && kernels_[n].cores == cores && kernels_[n].type == type)
+    const Registered& k = kernels_[n];
+    if (k.program == program && k.cores == cores && k.type == type && k.played == played)
       return static_cast<std::uint32_t>(n);
   }
-  kernels_.push_back({std::move(program), std::move(cores), type});
+  kernels_.push_back({std::move(program), std::move(cores), type, std::move(played)});
   const auto number = static_cast<std::uint32_t>(kernels_.size() - 1);
   cores_.kernel_registered(number, {nullptr, 0, kernels_.back().cores, type});
   return number;
@@ -125,7 +127,8 @@ void TaskScheduler::handle(std::uint32_t what, std::uint64_t argument) {
         cores_.kernel_started(kernel.record);
       }
       return cores_.start_block({core, kernel.record.launch, block_of_[core], kernel.blocks,
-                                 kernel.request.arguments, kernel.request.program, kernel.request.type});
+                                 kernel.request.arguments, kernel.request.program, kernel.request.type,
+                                 kernel.request.played});
     }
     case kCoreFree:
       return core_free(static_cast<std::uint16_t>(argument));

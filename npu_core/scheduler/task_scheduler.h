@@ -29,6 +29,7 @@ struct BlockStart {
   std::uint64_t arguments = 0;
   std::shared_ptr<Program> program;
   KernelType type = KernelType::aiv;
+  std::shared_ptr<const PlayedLaunch> played;  // null: the program runs
 };
 
 // What the scheduler sees of the cores, and who is told of its tasks.
@@ -82,7 +83,8 @@ class TaskScheduler final : public SdmaClient {
   // Number that an entry names it by. `cores`: of block 0, 1, ..., in turn; empty: any that is free, the
   // lowest first.
   std::uint32_t register_kernel(std::shared_ptr<Program> program, std::vector<std::uint16_t> cores,
-                                KernelType type = KernelType::aiv);
+                                KernelType type = KernelType::aiv,
+                                std::shared_ptr<const PlayedLaunch> played = nullptr);
 
   std::size_t streams() const { return streams_.size(); }
   // Tells the cores of the streams and kernels that there are.
@@ -157,6 +159,7 @@ class TaskScheduler final : public SdmaClient {
     std::shared_ptr<Program> program;
     std::vector<std::uint16_t> cores;
     KernelType type = KernelType::aiv;
+    std::shared_ptr<const PlayedLaunch> played;
   };
   struct Submission {
     std::uint32_t stream = 0;

@@ -130,6 +130,31 @@ TEST(BackingStore, PartialPlainWriteLeavesPayloadAndWholeOneClearsIt) {
   EXPECT_EQ(store.read(0, out.data(), 64), 0b11u) << "any payload byte makes the block payload";
 }
 
+TEST(BackingStore, ForgetsARangeAndNothingBesideIt) {
+  BackingStore store(1_MiB);
+  std::vector<std::byte> ones(20000, std::byte{1});
+  store.write_bytes(100, ones.data(), ones.size());
+  store.mark_payload(4096, 4096);
+  const std::uint64_t held = store.footprint();
+  store.forget(600, 15000);
+  std::vector<std::byte> back(20200);
+  store.read_bytes(0, back.data(), back.size());
+  for (std::uint64_t n = 0; n < back.size(); ++n)
+    ASSERT_EQ(back[n], n >= 100 && n < 20100 && (n < 600 || n >= 15600) ? std::byte{1} : std::byte{0}) << n;
+  EXPECT_FALSE(store.has_payload(0, 20200));
+  // A line that was lent stays in its place.
+  std::byte* const lent = store.lend(600 * 1024);
+  *lent = std::byte{1};
+  store.forget(600 * 1024, 512);
+  EXPECT_EQ(*lent, std::byte{0});
+  *lent = std::byte{2};
+  store.read_bytes(600 * 1024, back.data(), 1);
+  EXPECT_EQ(back[0], std::byte{2});
+  // What held it is used again.
+  store.write_bytes(512 * 1024, ones.data(), 14000);
+  EXPECT_LT(store.footprint(), held + 14000);
+}
+
 TEST(BackingStore, UnalignedRequestsConvertTagsConservatively) {
   BackingStore store(1_GiB);
   const Line in = filled(2);

@@ -1,0 +1,75 @@
+// Plays recorded launches on a die: blocks that move what they moved in the recording, each transfer once all
+// that it waited for has happened here and the recorded delay has passed. The die's memory is the model
+// itself; engines issue as MteEngine does: an instruction's overhead, an interval between requests, a window
+// of bytes.
+//
+// An event issues an engine's requests of the next 40 ns in one go: the order of two engines' requests may
+// be off by so much.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "npu_core/pipes/mte_engine.h"
+#include "npu_core/replay/recording.h"
+#include "npu_core/scheduler/task_scheduler.h"
+#include "sim/event_queue.h"
+
+namespace cm384::npu {
+
+class Die;
+
+class BlockPlayer {
+ public:
+  // `unit`: of its events in the die's queue.
+  BlockPlayer(Die& die, std::uint32_t unit);
+  ~BlockPlayer();
+
+  // A block of a launch that has a recording begins, at the event time.
+  void start_block(const BlockStart& block);
+  void handle(const sim::Event& event);
+
+ private:
+  enum What : std::uint32_t { kLane, kFill };
+
+  // An engine of a core.
+  struct Lane {
+    const MteTiming* timing = nullptr;
+    const std::uint32_t* next = nullptr;  // its transfers
+    const std::uint32_t* last = nullptr;
+    std::uint16_t core = 0;
+    bool busy = false, armed = false;
+    std::uint32_t done = 0, bursts = 0;  // of the one in hand
+    std::uint64_t burst = 0;             // where its burst begins
+    std::int64_t cursor_ps = 0;          // the next request may leave
+    std::int64_t complete_ps = 0;
+    // Requests outstanding, as in MteEngine: time freed << 3 | size in 128 B.
+    std::vector<std::uint64_t> window;
+    std::uint32_t window_first = 0, window_last = 0;
+    std::int64_t window_bytes = 0, window_freed_ps = 0;
+    std::int64_t issued_ps = 0;  // the last request left
+
+    void grow();
+  };
+  struct Play;
+
+  void happened(Play& play, std::uint32_t step, DependencyKind kind, Time at);
+  void settle(Play& play);
+  void resolved(Play& play, std::uint32_t step);
+  void finished(Play& play, std::uint32_t step, Time issued, Time completed);
+  void arm(Play& play, std::size_t lane, Time at);
+  void run(Play& play, std::size_t lane);
+  bool request(Lane& lane, const Recording::Step& step, std::int64_t until);
+  void fill(Play& play, std::uint32_t step);
+  std::uint64_t offset_of(const Play& play, const Recording::Step& step) const;
+  void start(Play& play, Lane& lane, std::uint32_t step) const;
+
+  Die& die_;
+  std::uint32_t unit_;
+  MteTiming timing_[2][Recording::kEngines];              // of vector and cube cores
+  std::map<std::uint32_t, std::unique_ptr<Play>> plays_;  // by launch
+};
+
+}  // namespace cm384::npu
