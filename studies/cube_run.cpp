@@ -3,11 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <numeric>
 
+#include "host/launch_recorder.h"
+#include "hw/content_hash.h"
 #include "hw/error.h"
+#include "hw/parameter_list.h"
+#include "sim/output_file.h"
 
 namespace cm384::studies {
+
+using operators::Grade;
+
 namespace {
 
 SessionOptions die_0(std::string what, bool full) {
@@ -16,6 +24,63 @@ SessionOptions die_0(std::string what, bool full) {
   options.dies = {0};
   options.what = std::move(what);
   return options;
+}
+
+void place(const Stages& stages, host::DeviceMemory& memory, const CubeSetting& setting,
+           std::function<std::shared_ptr<npu::Program>(std::string_view)> load) {
+  const operators::Site site{memory, std::move(load), operators::cores_from(0, setting.blocks), setting.full};
+  for (const auto& stage : stages.placed) stage->place(site);
+}
+
+// Of the stages' firmware, on a machine of its own.
+host::Recordings record(const StudyContext& context, const CubeSetting& setting, const CubeRun::Make& make) {
+  supernode::SupernodeOptions options;
+  options.dies = {0};
+  options.interrupted = &context.interrupted;
+  supernode::Supernode machine(context.machine, options);
+  host::Runtime runtime(machine);
+  host::LaunchRecorder recorder(machine);
+  host::DeviceMemory memory(runtime, 0);
+  const Stages stages = make();
+  place(stages, memory, setting,
+        [&runtime](std::string_view kernel) { return operators::load_built_in(runtime, kernel); });
+  host::Recordings recordings;
+  for (operators::KernelOperator* stage : stages.run) {
+    stage->enqueue(host::Runtime::default_stream(0));
+    if (!runtime.wait()) break;
+    recordings.push_back(
+        std::make_shared<npu::Recording>(recorder.take(0, stage->request(), memory.regions())));
+  }
+  return recordings;
+}
+
+// What a file of recordings is of: the operators, and all of the machine that times between transfers come
+// from.
+std::string key_of(const hw::Machine& machine, const CubeSetting& setting, const Stages& stages) {
+  std::string key = fmt::format("{} groups", setting.blocks);
+  for (const auto& stage : stages.placed) key += "; " + stage->size();
+  hw::Machine copy = machine;
+  std::string cores;
+  for (const hw::Parameter& parameter : hw::list_parameters(copy)) {
+    const std::string_view section = std::string_view(parameter.key).substr(0, parameter.key.find('.'));
+    constexpr std::array kSections{"die", "scalar_core", "vector_core", "mte", "cube_core", "cube_mte"};
+    if (std::ranges::find(kSections, section) != kSections.end())
+      cores += parameter.key + " = " + hw::value_text(parameter) + "\n";
+  }
+  return key + "; cores " + hash_of(cores);
+}
+
+host::Recordings recordings_of(const StudyContext& context, const CubeSetting& setting,
+                               const CubeRun::Make& make) {
+  if (setting.recording.empty()) return record(context, setting, make);
+  const std::string key = key_of(context.machine, setting, make());
+  if (std::filesystem::exists(setting.recording)) return host::load_recordings(setting.recording, key);
+  OutputFile file(setting.recording);
+  host::Recordings recordings = record(context, setting, make);
+  if (context.interrupted != 0) return recordings;
+  file.write(host::bytes_of(key, recordings));
+  file.finish();
+  return recordings;
 }
 
 constexpr std::array kPipe{
@@ -55,27 +120,48 @@ void CubeReading::compared(std::string difference) {
   correct = first_difference.empty();
 }
 
-CubeRun::CubeRun(const StudyContext& context, std::string what, int blocks, bool full)
-    : session_(context, die_0(std::move(what), full)), blocks_(static_cast<std::size_t>(blocks)) {
-  std::iota(blocks_.begin(), blocks_.end(), std::uint16_t{0});
+CubeRun::CubeRun(const StudyContext& context, std::string what, const CubeSetting& setting, const Make& make)
+    : setting_(setting),
+      recordings_(setting.grade == Grade::replay ? recordings_of(context, setting, make)
+                                                 : host::Recordings()),
+      session_(context, die_0(std::move(what), setting.full)),
+      memory_(session_.runtime(), 0),
+      stages_(make()) {
+  place(stages_, memory_, setting, [this](std::string_view kernel) { return session_.built_in(kernel); });
+  // Recording was interrupted.
+  if (setting.grade == Grade::replay) stages_.run.resize(recordings_.size());
+  for (std::size_t n = 0; n < stages_.run.size(); ++n)
+    stages_.run[n]->run_at(setting.grade, recordings_.empty() ? nullptr : recordings_[n]);
 }
 
-void CubeRun::expect(double operations, bool int8) {
-  const hw::Die& die = session_.machine().parameters().die;
-  const double peak =
-      (int8 ? die.peak_int8_tops : die.peak_bf16_tflops) * static_cast<double>(blocks_.size()) / die.aic;
+std::vector<CubeReading> CubeRun::measure(SimulatorCounts& counts) {
+  std::vector<CubeReading> readings;
+  for (operators::KernelOperator* stage : stages_.run) {
+    CubeReading reading;
+    if (!run(*stage, reading)) break;
+    readings.push_back(std::move(reading));
+  }
+  session_.count(counts);
+  return readings;
+}
+
+void CubeRun::expect(const operators::Work& work) {
   constexpr double kUsual = 0.75;  // of the peak
-  session_.expect(1, {static_cast<std::int64_t>(operations / (peak * kUsual)) + 15'000'000});
+  const Time best =
+      operators::duration_of({work.operations, work.int8}, static_cast<std::size_t>(setting_.blocks),
+                             session_.machine().parameters());
+  const auto share = 1.0 / static_cast<double>(stages_.run.size());
+  session_.expect(share, Time{static_cast<std::int64_t>(static_cast<double>(best.ps) / kUsual) + 15'000'000});
 }
 
-bool CubeRun::launch(const char* kernel, std::uint64_t arguments, npu::KernelType type,
-                     CubeReading& reading) {
-  const auto launch =
-      runtime().launch(0, session_.built_in(kernel), arguments, blocks_, runtime().earliest_start(), type);
-  if (!runtime().wait()) return false;
-  const npu::LaunchRecord& record = runtime().record(launch);
+bool CubeRun::run(operators::KernelOperator& stage, CubeReading& reading) {
+  expect(stage.work());
+  stage.enqueue(host::Runtime::default_stream(0));
+  if (!session_.runtime().wait()) return false;
+  const npu::LaunchRecord& record = stage.record();
   reading.task_us = (record.task_end - record.task_start).us();
   reading.kernel_us = (record.last_retired - record.first_instruction).us();
+  reading.operations = stage.work().operations;
   const Totals now = totals();
   const std::uint64_t hits = now.l2_hits - before_.l2_hits, misses = now.l2_misses - before_.l2_misses;
   reading.hbm_bytes = static_cast<double>(now.hbm_bytes - before_.hbm_bytes);
@@ -83,6 +169,7 @@ bool CubeRun::launch(const char* kernel, std::uint64_t arguments, npu::KernelTyp
       static_cast<double>(hits) / static_cast<double>(std::max<std::uint64_t>(1, hits + misses));
   reading.pipes = shares(before_, now, reading.kernel_us);
   before_ = now;
+  if (setting_.full) reading.compared(stage.check());
   return true;
 }
 
@@ -90,7 +177,7 @@ CubeRun::Totals CubeRun::totals() {
   npu::Die& die = session_.machine().die(0);
   const double cycle_us = 1.0 / (static_cast<double>(die.parameters().die.clock.hertz) / 1e6);
   Totals sum;
-  for (const std::uint16_t n : blocks_) {
+  for (int n = 0; n < setting_.blocks; ++n) {
     const npu::AicStatistics& s = die.aic(n).statistics();
     const double busy[] = {0,
                            static_cast<double>(s.mmad_cycles) * cycle_us,
@@ -115,7 +202,7 @@ CubeRun::Totals CubeRun::totals() {
 
 std::vector<PipeShare> CubeRun::shares(const Totals& from, const Totals& to, double kernel_us) const {
   constexpr const char* kNames[npu::kCubePipes] = {"S", "M", "MTE1", "MTE2", "FIX", "MTE3"};
-  const double whole = kernel_us * static_cast<double>(blocks_.size());
+  const double whole = kernel_us * setting_.blocks;
   std::vector<PipeShare> shares;
   for (std::size_t p = 1; p < npu::kCubePipes; ++p) {
     const double busy = to.busy_us[p] - from.busy_us[p];
@@ -150,10 +237,19 @@ std::vector<Field> with_cube_fields(std::span<const Field> own) {
   return fields;
 }
 
-void check_cores(const StudyContext& context, const CubeOptions& options, const char* study) {
+CubeSetting cube_setting(const StudyContext& context, const CubeOptions& options, const char* study) {
   if (options.cores > context.machine.die.aic)
     throw InputError(
         fmt::format("run {}: --cores {}: a die has {} AICs", study, options.cores, context.machine.die.aic));
+  const Grade grade = operators::grade_of(options.grade);
+  if (grade != Grade::firmware && options.full)
+    throw InputError(fmt::format("run {}: --payload full: values come of --grade firmware alone", study));
+  if (grade != Grade::firmware && (context.observers != nullptr || context.gdb_port != 0))
+    throw InputError(
+        fmt::format("run {}: --record, --timeline, --waves and --gdb look at instructions; allowed: "
+                    "--grade firmware",
+                    study));
+  return {options.cores, options.full, grade, options.recording};
 }
 
 double latency_us(const CubeOptions& options, const CubeReading& reading) {

@@ -4,12 +4,15 @@
 
 #include <array>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "firmware/abi/gemm.h"
+#include "host/recording_file.h"
 #include "npu_core/die/die.h"
+#include "operators/operator.h"
 #include "studies/session.h"
 
 namespace cm384::studies {
@@ -36,28 +39,34 @@ struct CubeReading {
   void compared(std::string difference);
 };
 
+// How such a study runs its operators.
+struct CubeSetting {
+  int blocks = 24;  // groups of an AIC and its AIVs, from the first on
+  bool full = false;
+  operators::Grade grade = operators::Grade::firmware;
+  std::string recording;  // file for grade replay; empty: none
+};
+
+// The operators of a run.
+struct Stages {
+  std::vector<std::unique_ptr<operators::KernelOperator>> placed;  // in this order
+  std::vector<operators::KernelOperator*> run;                     // one after another
+};
+
 // Die 0 of a machine of its own, and the groups of cores 0 .. blocks - 1 of it.
 class CubeRun {
  public:
-  // In payload mode full the vector cores' hazards are checked: two pipes at one place without a flag between
-  // them end the run.
-  CubeRun(const StudyContext& context, std::string what, int blocks, bool full);
+  using Make = std::function<Stages()>;
 
-  host::Runtime& runtime() { return session_.runtime(); }
-  // Address of a block of arguments.
-  template <class Arguments>
-  std::uint64_t put(const Arguments& arguments) {
-    const std::uint64_t block = runtime().allocate(0, sizeof arguments);
-    runtime().put(block, arguments);
-    return block;
-  }
-  // For the progress display: the launch to come makes so many operations, of INT8 or of BF16.
-  void expect(double operations, bool int8);
-  // Runs a kernel of firmware/kernels to its end and puts times, traffic and pipes of this launch alone into
-  // `reading`. False, and nothing read, when the run was interrupted.
-  bool launch(const char* kernel, std::uint64_t arguments, npu::KernelType type, CubeReading& reading);
-  // Adds this run's counters. Called once, at its end.
-  void count(SimulatorCounts& into) const { session_.count(into); }
+  // In payload mode full the vector cores' hazards are checked: two pipes at one place without a flag between
+  // them end the run. For grade replay `make` is called twice: what the operators' firmware moves comes from
+  // the file, or it is recorded first, on a machine of its own, and the file written.
+  CubeRun(const StudyContext& context, std::string what, const CubeSetting& setting, const Make& make);
+
+  const Stages& stages() const { return stages_; }
+  // Runs the stages to their end: what each of them alone took, in the order of Stages::run; those that did
+  // not end, because the run was interrupted, are left out. Called once.
+  std::vector<CubeReading> measure(SimulatorCounts& counts);
 
  private:
   // Sums over the blocks' cube cores and of the die's memory, since construction.
@@ -66,11 +75,16 @@ class CubeRun {
     std::array<npu::PipeWaits, npu::kCubePipes> waits{};
     std::uint64_t hbm_bytes = 0, l2_hits = 0, l2_misses = 0;
   };
+  bool run(operators::KernelOperator& stage, CubeReading& reading);
+  void expect(const operators::Work& work);
   Totals totals();
   std::vector<PipeShare> shares(const Totals& from, const Totals& to, double kernel_us) const;
 
+  CubeSetting setting_;
+  host::Recordings recordings_;
   Session session_;
-  std::vector<std::uint16_t> blocks_;
+  host::DeviceMemory memory_;
+  Stages stages_;
   Totals before_;
 };
 
@@ -84,6 +98,8 @@ struct CubeOptions {
   int cores = 24;
   bool full = false;
   bool kernel_time = false;
+  std::string grade = "firmware";
+  std::string recording;
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
@@ -93,10 +109,18 @@ struct CubeOptions {
     visit(
         "measure", self.kernel_time, Either{"task", "kernel"},
         "latency_us of the whole task as the vendor's profiler reads it, or from first to last instruction");
+    visit(
+        "grade", self.grade, OneOf{{"firmware", "replay", "formula"}},
+        "firmware executes the kernel's instructions; replay moves what they moved once, by the same memory "
+        "model; formula is a duration in closed form from peak rates");
+    visit("recording", self.recording, Form{"FILE"},
+          "what replay moves: read if the file is there, otherwise recorded from firmware and written",
+          Needs{"grade", {"replay"}});
   }
 };
-// Throws InputError, in the name of `study`, if the die has fewer AICs.
-void check_cores(const StudyContext& context, const CubeOptions& options, const char* study);
+// Throws InputError, in the name of `study`, if the die has fewer AICs, or where a grade cannot give what is
+// asked for.
+CubeSetting cube_setting(const StudyContext& context, const CubeOptions& options, const char* study);
 
 // Fields of the rows of all these studies, behind their own.
 std::vector<Field> with_cube_fields(std::span<const Field> own);

@@ -5,52 +5,18 @@
 
 #include <array>
 
-#include "firmware/abi/ffn.h"
-#include "operators/reference/ffn_reference.h"
-#include "studies/gemm_memory.h"
-#include "studies/gemm_tiling.h"
 #include "studies/studies.h"
 
 namespace cm384::studies {
-namespace {
-
-GemmMemory place(host::Runtime& runtime, const reference::GemmCase& gemm, const FfnSetting& setting) {
-  const GemmShape shape{gemm.group_rows, gemm.n, gemm.k, gemm.type,
-                        static_cast<std::uint32_t>(setting.blocks)};
-  return {runtime, gemm, checked_tiling(shape), setting.blocks, true, setting.full};
-}
-
-}  // namespace
-
 CubeReading measure_ffn(const StudyContext& context, const FfnSetting& setting, SimulatorCounts& counts) {
-  const reference::GemmCase gate_up{context.seed, setting.expert_rows, 2 * setting.width, setting.hidden,
-                                    CM384_GEMM_INT8};
-  const reference::GemmCase down{context.seed + 1, setting.expert_rows, setting.hidden, setting.width,
-                                 CM384_GEMM_INT8};
-  CubeRun run(context, fmt::format("ffn, {} experts", setting.expert_rows.size()), setting.blocks,
-              setting.full);
-  host::Runtime& runtime = run.runtime();
-  const GemmMemory first = place(runtime, gate_up, setting), second = place(runtime, down, setting);
-  std::optional<reference::GemmInputs> gate_up_inputs, down_inputs;
-  if (setting.full) {
-    gate_up_inputs = make_gemm_inputs(gate_up);
-    down_inputs = make_gemm_inputs(down);
-    first.put(runtime, *gate_up_inputs);
-    second.put(runtime, *down_inputs);
-  }
-  cm384_ffn arguments{};
-  arguments.gate_up = first.arguments;
-  arguments.down = second.arguments;
-  arguments.width = setting.width;
-  CubeReading reading;
-  reading.operations = 6.0 * static_cast<double>(gate_up.rows()) * setting.hidden * setting.width;
-  run.expect(reading.operations, true);
-  const bool finished = run.launch("ffn", run.put(arguments), npu::KernelType::mix, reading);
-  run.count(counts);
-  if (finished && setting.full)
-    reading.compared(compare_ffn(gate_up, *gate_up_inputs, down, *down_inputs,
-                                 runtime.get<std::uint16_t>(second.arguments.c, down.rows() * down.n)));
-  return reading;
+  CubeRun run(context, fmt::format("ffn, {} experts", setting.expert_rows.size()), setting, [&] {
+    Stages stages;
+    stages.placed.push_back(std::make_unique<operators::Ffn>(setting, context.seed));
+    stages.run = {stages.placed.back().get()};
+    return stages;
+  });
+  const std::vector<CubeReading> readings = run.measure(counts);
+  return readings.empty() ? CubeReading{} : readings.front();
 }
 
 namespace {
@@ -74,14 +40,12 @@ struct Options {
 
 StudyResult run(const StudyContext& context, const Options& options) {
   StudyResult result;
-  check_cores(context, options.cube, "ffn");
   FfnSetting setting;
+  static_cast<CubeSetting&>(setting) = cube_setting(context, options.cube, "ffn");
   setting.expert_rows.assign(static_cast<std::size_t>(options.experts),
                              static_cast<std::uint32_t>(options.rows));
   setting.hidden = static_cast<std::uint32_t>(options.hidden);
   setting.width = static_cast<std::uint32_t>(options.width);
-  setting.blocks = options.cube.cores;
-  setting.full = options.cube.full;
   const CubeReading reading = measure_ffn(context, setting, result.simulator);
   if (context.interrupted != 0) {
     result.complete = false;

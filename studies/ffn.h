@@ -1,18 +1,12 @@
 // The feed-forward network of a die's experts.
 #pragma once
 
-#include <vector>
-
+#include "operators/ffn/ffn.h"
 #include "studies/cube_run.h"
 
 namespace cm384::studies {
 
-struct FfnSetting {
-  std::vector<std::uint32_t> expert_rows;
-  std::uint32_t hidden = 7168, width = 2048;
-  int blocks = 24;
-  bool full = false;
-};
+struct FfnSetting : operators::FfnSetting, CubeSetting {};
 
 CubeReading measure_ffn(const StudyContext& context, const FfnSetting& setting, SimulatorCounts& counts);
 

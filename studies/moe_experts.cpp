@@ -3,19 +3,18 @@
 #include <algorithm>
 #include <numeric>
 
-#include "studies/gemm_memory.h"
+#include "operators/gemm/memory.h"
 
 namespace cm384::studies {
 
 ExpertNetworks::ExpertNetworks(MoeRun& run, std::uint32_t width, int blocks)
     : run_(run), program_(run.session().built_in("ffn")), groups_(static_cast<std::size_t>(blocks)) {
   std::iota(groups_.begin(), groups_.end(), std::uint16_t{0});
-  host::Runtime& runtime = run.session().runtime();
   const auto& ranks = run.dispatched().tasks();
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-    const cm384_ffn ffn = place(static_cast<int>(rank), width);
-    tasks_.push_back({ranks[rank].die, runtime.allocate(ranks[rank].die, sizeof ffn)});
-    runtime.put(tasks_.back().arguments, ffn);
+    host::DeviceMemory& memory = run.memory(static_cast<int>(rank));
+    const cm384_ffn ffn = place(static_cast<int>(rank), memory, width);
+    tasks_.push_back({ranks[rank].die, memory.put(ffn)});
     if (run.full()) put_weights(static_cast<int>(rank), ffn);
   }
   if (!run.full()) return;
@@ -27,13 +26,9 @@ ExpertNetworks::ExpertNetworks(MoeRun& run, std::uint32_t width, int blocks)
       });
 }
 
-cm384_ffn ExpertNetworks::place(int rank, std::uint32_t width) const {
-  host::Runtime& runtime = run_.session().runtime();
+cm384_ffn ExpertNetworks::place(int rank, host::DeviceMemory& memory, std::uint32_t width) const {
+  using operators::GemmShape;
   const cm384_dispatch& d = run_.dispatched().arguments(rank);
-  const int die = run_.dispatched().tasks()[static_cast<std::size_t>(rank)].die;
-  const auto allocate = [&](std::uint64_t bytes) {
-    return runtime.allocate(die, std::max<std::uint64_t>(bytes, 512), 512);
-  };
   const std::uint64_t rows =
       cm384_dispatch_max_rows(d.ranks, d.own_experts, d.max_tokens, d.top_k + d.shared);
   const std::uint64_t tokens = std::uint64_t{d.ranks} * d.batch * (d.top_k + d.shared);
@@ -41,7 +36,7 @@ cm384_ffn ExpertNetworks::place(int rank, std::uint32_t width) const {
                                          static_cast<std::uint32_t>((tokens + d.slots - 1) / d.slots));
   const auto multiplication = [&](std::uint32_t n, std::uint32_t k) {
     const GemmShape shape{share, n, k, CM384_GEMM_INT8, static_cast<std::uint32_t>(groups_.size())};
-    cm384_gemm a = place_gemm(runtime, die, shape, checked_tiling(shape), true, run_.full());
+    cm384_gemm a = place_gemm(memory, shape, checked_tiling(shape), true, run_.full());
     // dispatch leaves 64-bit counts.
     a.group_rows = d.expert_token_nums;
     a.group_row_words = 2;
@@ -52,10 +47,10 @@ cm384_ffn ExpertNetworks::place(int rank, std::uint32_t width) const {
   ffn.gate_up = multiplication(2 * width, d.hidden);
   ffn.gate_up.a = d.expand_x;
   ffn.gate_up.token_scales = d.expand_scales;
-  ffn.gate_up.c = allocate(rows * width * 4);
+  ffn.gate_up.c = memory.allocate_lines(rows * width * 4);
   ffn.down = multiplication(d.hidden, width);
-  ffn.down.a = allocate(rows * width);
-  ffn.down.token_scales = allocate(rows * 4);
+  ffn.down.a = memory.allocate_lines(rows * width);
+  ffn.down.token_scales = memory.allocate_lines(rows * 4);
   ffn.down.c = std::as_const(run_).combined().arguments(rank).expert_x;
   return ffn;
 }
@@ -69,7 +64,7 @@ void ExpertNetworks::put_weights(int rank, const cm384_ffn& ffn) const {
     const std::uint64_t bytes = std::uint64_t{(gemm.n + 15) / 16 * 16} * ((gemm.k + 31) / 32 * 32);
     gemm.groups = 1;
     gemm.b += local * bytes;
-    put_b(runtime, gemm, b);
+    operators::put_b(runtime, gemm, b);
     runtime.put(gemm.channel_scales + local * std::uint64_t{gemm.n} * 4, std::span<const float>(scales));
   };
   for (const cm384_expert_slot& slot : layer.placement.slots) {

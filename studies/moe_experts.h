@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "firmware/abi/ffn.h"
+#include "host/device_memory.h"
 #include "operators/reference/expert_networks.h"
 #include "studies/moe_run.h"
 
@@ -24,7 +25,7 @@ class ExpertNetworks {
   void spoil() const;
 
  private:
-  cm384_ffn place(int rank, std::uint32_t width) const;
+  cm384_ffn place(int rank, host::DeviceMemory& memory, std::uint32_t width) const;
   void put_weights(int rank, const cm384_ffn& ffn) const;
 
   MoeRun& run_;

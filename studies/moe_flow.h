@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "studies/moe.h"
-#include "studies/moe_memory.h"
+#include "studies/moe_run.h"
 
 namespace cm384::studies {
 

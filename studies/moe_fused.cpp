@@ -15,7 +15,7 @@ MoeReading measure_fused_flow(const StudyContext& context, const MoeCase& settin
   MoeRun run(context, setting, &setting, fmt::format("fused flow, {} ranks", setting.ranks), progress_from,
              progress_to);
   host::Runtime& runtime = run.session().runtime();
-  const auto dispatch = run.session().built_in(run.dispatch_kernel()),
+  const auto dispatch = run.session().built_in(run.dispatched().kernel()),
              experts = run.session().built_in("experts"), combine = run.session().built_in("combine");
   const std::vector<RankTask> delays = expert_delays(runtime, run.dispatched().tasks(), setting.expert_time);
   std::optional<ExpertNetworks> networks;

@@ -79,47 +79,44 @@ MoeRun::MoeRun(const StudyContext& context, const DispatchCase& setting, const C
       session_(context, session_options(setting, dies_, sockets_of(sockets, dies_, context.machine.topology),
                                         std::move(what), progress_from, progress_to)),
       cores_(session_.runtime().first_cores(setting.cores)),
-      dispatched_(session_.runtime(), case_, dies_, setting) {
-  if (combine != nullptr) combined_.emplace(session_.runtime(), case_, dispatched_, *combine);
-  if (setting.full) reference_.emplace(case_);
+      memory_(operators::memory_of(session_.runtime(), dies_)),
+      dispatched_(case_, setting.cores, setting.full) {
+  dispatched_.place(memory_);
+  if (combine != nullptr) combined_.emplace(dispatched_, combine_setting(*combine)).place(memory_);
   if (setting.prepare) setting.prepare(session_.machine());
 }
 
 DispatchReading MoeRun::dispatch(double from, double to) {
   const int last_phase = setting_.full_mesh ? int{CM384_FULL_MESH_COPY} : int{CM384_DISPATCH_COPY};
-  DispatchReading reading = measure({dispatch_kernel(), dispatched_.tasks(), last_phase, [] {},
-                                     [this] { return dispatched_.compare(*reference_); }},
-                                    from, to);
-  if (reading.correct.has_value()) reading.digest = dispatched_.digest(*reference_);
+  DispatchReading reading = measure(dispatched_, last_phase, from, to);
+  if (reading.correct.has_value()) reading.digest = dispatched_.digest();
   return reading;
 }
 
 DispatchReading MoeRun::combine(double from, double to) {
-  return measure({"combine", combined_->tasks(), CM384_COMBINE_SUM, [this] { combined_->spoil(); },
-                  [this] { return combined_->compare(); }},
-                 from, to);
+  return measure(*combined_, CM384_COMBINE_SUM, from, to);
 }
 
-DispatchReading MoeRun::measure(const Operator& what, double from, double to) {
+DispatchReading MoeRun::measure(const operators::Collective& what, int last_phase, double from, double to) {
   host::Runtime& runtime = session_.runtime();
-  const auto program = session_.built_in(what.kernel);
+  const auto program = session_.built_in(what.kernel());
   auto reading = begin_reading<DispatchReading>();
   TaskTally tally;
   traces::Random skew(seed_, 1);
   const int rounds = setting_.warmup + setting_.iterations;
   session_.expect((to - from) / rounds, about_an_operator());
   for (int round = 0; round < rounds; ++round) {
-    if (reference_) what.spoil();
+    if (full()) what.spoil();
     if (round == setting_.warmup) session_.begin_counted();
-    const auto launches = launch(what.tasks, program, cores_, skew);
+    const auto launches = launch(what.tasks(), program, cores_, skew);
     if (!runtime.wait()) break;
     session_.done(from + (to - from) * (round + 1) / rounds);
     if (round < setting_.warmup) continue;
     for (const auto& launch : launches) tally.add(runtime.record(launch));
-    if (reference_ && reading.first_difference.empty()) reading.first_difference = what.difference();
+    if (full() && reading.first_difference.empty()) reading.first_difference = what.check();
   }
-  if (reference_) reading.correct = reading.first_difference.empty() && !tally.empty();
-  tally.to(reading, what.last_phase);
+  if (full()) reading.correct = reading.first_difference.empty() && !tally.empty();
+  tally.to(reading, last_phase);
   reading.skipped_polls = skipped_polls();
   return reading;
 }
@@ -144,14 +141,14 @@ Time MoeRun::about_an_operator() const {
 }
 
 std::string MoeRun::difference() const {
-  std::string difference = dispatched_.compare(*reference_);
-  if (difference.empty()) difference = combined_->compare();
+  std::string difference = dispatched_.check();
+  if (difference.empty()) difference = combined_->check();
   return difference;
 }
 
 std::string MoeRun::difference_of_rows() const {
-  std::string difference = dispatched_.compare_rows(*reference_);
-  if (difference.empty()) difference = combined_->compare();
+  std::string difference = dispatched_.check_rows();
+  if (difference.empty()) difference = combined_->check();
   return difference;
 }
 

@@ -3,18 +3,19 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "studies/combine.h"
-#include "studies/moe_memory.h"
+#include "studies/moe_case.h"
 #include "studies/session.h"
 #include "traces/random.h"
 
 namespace cm384::studies {
+
+using operators::RankTask;
 
 // The CPU socket that drives a die.
 int socket_of(int die, const hw::Topology& topology);
@@ -35,9 +36,10 @@ class MoeRun {
 
   // For flows that run the operators in an order of their own.
   Session& session() { return session_; }
-  const DispatchMemory& dispatched() const { return dispatched_; }
-  const CombineMemory& combined() const { return *combined_; }
-  CombineMemory& combined() { return *combined_; }
+  const operators::Dispatch& dispatched() const { return dispatched_; }
+  const operators::Combine& combined() const { return *combined_; }
+  operators::Combine& combined() { return *combined_; }
+  host::DeviceMemory& memory(int rank) { return memory_[static_cast<std::size_t>(rank)]; }
   const std::vector<int>& dies() const { return dies_; }  // of each rank
   const reference::DispatchCase& layer() const { return case_; }
   const std::vector<std::uint16_t>& cores() const { return cores_; }
@@ -52,8 +54,6 @@ class MoeRun {
   // Of quantised rows and sums alone, where no dispatch told what else it delivers.
   std::string difference_of_rows() const;
   bool full() const { return setting_.full; }
-  // The kernel of dispatch that the setting asks for.
-  const char* dispatch_kernel() const { return setting_.full_mesh ? "dispatch_full_mesh" : "dispatch"; }
   // A reading with the effective sizes filled in.
   template <class Reading>
   Reading begin_reading() const {
@@ -66,14 +66,7 @@ class MoeRun {
   }
 
  private:
-  struct Operator {
-    const char* kernel;
-    const std::vector<RankTask>& tasks;
-    int last_phase;
-    std::function<void()> spoil;              // its outputs, so that a call has to write them again
-    std::function<std::string()> difference;  // of its outputs from the reference
-  };
-  DispatchReading measure(const Operator& what, double from, double to);
+  DispatchReading measure(const operators::Collective& what, int last_phase, double from, double to);
   std::uint64_t skipped_polls();
 
   const DispatchCase& setting_;
@@ -82,9 +75,9 @@ class MoeRun {
   reference::DispatchCase case_;
   Session session_;
   std::vector<std::uint16_t> cores_;
-  DispatchMemory dispatched_;
-  std::optional<CombineMemory> combined_;
-  std::optional<reference::DispatchReference> reference_;  // payload mode full
+  operators::RankMemory memory_;
+  operators::Dispatch dispatched_;
+  std::optional<operators::Combine> combined_;
 };
 
 }  // namespace cm384::studies

@@ -98,18 +98,6 @@ GemmInputs make_gemm_inputs(const GemmCase& g) {
           make_scales(traces::Random(g.seed, 4), groups * g.n)};
 }
 
-std::vector<std::byte> to_nz(std::span<const std::byte> matrix, std::uint64_t rows, std::uint64_t row_bytes) {
-  const std::uint64_t height = (rows + 15) / 16 * 16, columns = (row_bytes + 31) / 32;
-  std::vector<std::byte> nz(columns * height * 32);
-  for (std::uint64_t r = 0; r < rows; ++r) {
-    for (std::uint64_t c = 0; c < columns; ++c) {
-      std::memcpy(&nz[(c * height + r) * 32], &matrix[r * row_bytes + c * 32],
-                  std::min<std::uint64_t>(32, row_bytes - c * 32));
-    }
-  }
-  return nz;
-}
-
 std::string compare_gemm(const GemmCase& g, const GemmInputs& inputs, std::span<const std::uint16_t> c) {
   const double products = static_cast<double>(g.rows()) * g.n * g.k;
   const auto step = static_cast<std::uint32_t>(std::max(1.0, std::ceil(products / kMostProducts)));

@@ -26,10 +26,6 @@ struct GemmInputs {
 };
 GemmInputs make_gemm_inputs(const GemmCase& gemm);
 
-// A matrix of `rows` rows of `row_bytes` as NZ: columns of 32 B blocks, each rows rounded up to 16 high;
-// zeros where there is no element.
-std::vector<std::byte> to_nz(std::span<const std::byte> matrix, std::uint64_t rows, std::uint64_t row_bytes);
-
 // Compares C (BF16 bits, row-major) with the reference; empty when equal. INT8 is compared bit for bit. BF16
 // is compared with sums in double precision: an element may be off by 2^-8 of its value and k * 2^-23 of the
 // sum of its products' magnitudes. Of a large case it looks at the first and last row of each group and at

@@ -12,6 +12,16 @@ using studies::CubeReading;
 using studies::FfnSetting;
 using studies::MlaSetting;
 
+MlaSetting setting_of(std::vector<std::uint32_t> kv_lens, std::uint32_t queries, std::uint32_t heads,
+                      int blocks) {
+  MlaSetting setting;
+  setting.kv_lens = std::move(kv_lens);
+  setting.queries = queries;
+  setting.heads = heads;
+  setting.blocks = blocks;
+  return setting;
+}
+
 class MlaValues : public ::testing::TestWithParam<MlaSetting> {};
 
 TEST_P(MlaValues, AreWithinTheirBoundAndTimesDoNotDependOnThem) {
@@ -27,24 +37,24 @@ TEST_P(MlaValues, AreWithinTheirBoundAndTimesDoNotDependOnThem) {
 
 // Lengths that end inside a page and inside a KV block, one token, more and fewer tasks than cores, splits.
 INSTANTIATE_TEST_SUITE_P(Ragged, MlaValues,
-                         ::testing::Values(MlaSetting{{1, 17, 128, 129, 300}, 1, 16, 2},
-                                           MlaSetting{{127, 40}, 2, 32, 2}, MlaSetting{{200}, 1, 128, 1},
-                                           MlaSetting{{700}, 1, 16, 4}, MlaSetting{{500, 261}, 2, 48, 3},
-                                           MlaSetting{{500, 261}, 2, 128, 3},
-                                           MlaSetting{{100, 90, 128, 1, 60}, 1, 112, 1},
-                                           MlaSetting{{900, 333}, 1, 80, 1}));
+                         ::testing::Values(setting_of({1, 17, 128, 129, 300}, 1, 16, 2),
+                                           setting_of({127, 40}, 2, 32, 2), setting_of({200}, 1, 128, 1),
+                                           setting_of({700}, 1, 16, 4), setting_of({500, 261}, 2, 48, 3),
+                                           setting_of({500, 261}, 2, 128, 3),
+                                           setting_of({100, 90, 128, 1, 60}, 1, 112, 1),
+                                           setting_of({900, 333}, 1, 80, 1)));
 
 TEST(Mla, AShareOfTheTokensGoesToEveryCore) {
-  EXPECT_EQ(studies::choose_splits(24, 24, 32), 1u);
-  EXPECT_EQ(studies::choose_splits(96, 24, 32), 1u);
-  EXPECT_EQ(studies::choose_splits(1, 24, 32), 24u);
-  EXPECT_EQ(studies::choose_splits(1, 24, 3), 3u);
-  EXPECT_EQ(studies::choose_splits(25, 24, 1), 1u);
+  EXPECT_EQ(operators::choose_splits(24, 24, 32), 1u);
+  EXPECT_EQ(operators::choose_splits(96, 24, 32), 1u);
+  EXPECT_EQ(operators::choose_splits(1, 24, 32), 24u);
+  EXPECT_EQ(operators::choose_splits(1, 24, 3), 3u);
+  EXPECT_EQ(operators::choose_splits(25, 24, 1), 1u);
   // L1 holds three KV blocks beside queries and probabilities, or two and a third.
-  EXPECT_EQ(studies::choose_blocking(32).block_tokens, 128u);
-  EXPECT_EQ(studies::choose_blocking(32).slots, 6u);
-  EXPECT_EQ(studies::choose_blocking(128).block_tokens, 128u);
-  EXPECT_EQ(studies::choose_blocking(128).slots, 7u);
+  EXPECT_EQ(operators::choose_blocking(32).block_tokens, 128u);
+  EXPECT_EQ(operators::choose_blocking(32).slots, 6u);
+  EXPECT_EQ(operators::choose_blocking(128).block_tokens, 128u);
+  EXPECT_EQ(operators::choose_blocking(128).slots, 7u);
 }
 
 // 32 heads: a core reads HBM at 32 B a cycle and little else; long enough that ends do not matter.
@@ -66,6 +76,15 @@ TEST(Mla, AllHeadsKeepTheMatrixUnitBusyForMoreThanHalfOfTheTime) {
   EXPECT_LT(utilisation, 0.967 * 4352 / 5120) << reading.kernel_us;  // 1.85 of 1.91 GHz
 }
 
+FfnSetting ffn_of(std::vector<std::uint32_t> rows, std::uint32_t hidden, std::uint32_t width, int blocks) {
+  FfnSetting setting;
+  setting.expert_rows = std::move(rows);
+  setting.hidden = hidden;
+  setting.width = width;
+  setting.blocks = blocks;
+  return setting;
+}
+
 class FfnValues : public ::testing::TestWithParam<FfnSetting> {};
 
 TEST_P(FfnValues, AreWithinTheirBoundAndTimesDoNotDependOnThem) {
@@ -79,9 +98,8 @@ TEST_P(FfnValues, AreWithinTheirBoundAndTimesDoNotDependOnThem) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Ragged, FfnValues,
-                         ::testing::Values(FfnSetting{{1}, 256, 64, 2},
-                                           FfnSetting{{17, 0, 1, 70}, 448, 192, 3},
-                                           FfnSetting{{0}, 128, 64, 2}, FfnSetting{{130}, 320, 256, 24}));
+                         ::testing::Values(ffn_of({1}, 256, 64, 2), ffn_of({17, 0, 1, 70}, 448, 192, 3),
+                                           ffn_of({0}, 128, 64, 2), ffn_of({130}, 320, 256, 24)));
 
 }  // namespace
 }  // namespace cm384::testing

@@ -74,9 +74,9 @@ TEST(Gemm, ATileThatDoesNotFitIsRefusedByTheNameOfItsBuffer) {
 
 TEST(Gemm, EveryBufferThatATilingDoesNotFitIsNamed) {
   const std::vector<std::uint32_t> rows{512};
-  const studies::GemmShape shape{rows, 512, 1024, CM384_GEMM_INT8, 24};
-  const cm384_gemm_tiling sound = studies::tiling_of(shape, 128, 152);
-  studies::check_tiling(sound, shape);
+  const operators::GemmShape shape{rows, 512, 1024, CM384_GEMM_INT8, 24};
+  const cm384_gemm_tiling sound = operators::tiling_of(shape, 128, 152);
+  operators::check_tiling(sound, shape);
   const auto refuses = [&](auto change, const char* text) {
     cm384_gemm_tiling tiling = sound;
     change(tiling);

@@ -8,16 +8,16 @@
 
 #include "firmware/embedded.h"
 #include "hw/error.h"
-#include "studies/moe_memory.h"
+#include "studies/moe_case.h"
 #include "testbenches/system/machine_run.h"
 #include "traces/random.h"
 
 namespace cm384::testing {
 namespace {
 
-using studies::CombineMemory;
-using studies::DispatchMemory;
-using studies::RankTask;
+using operators::Combine;
+using operators::Dispatch;
+using operators::RankTask;
 
 constexpr int kRanks = 8;
 
@@ -38,11 +38,12 @@ class Calls {
     setting.routing = "zipf:2.5";  // some ranks have many rows, others next to none
     setting.full = true;
     cases_.push_back(studies::make_moe_case(seed, setting));
-    dispatches_.push_back(std::make_unique<DispatchMemory>(
-        runtime_, cases_.back(), options().dies, setting,
+    dispatches_.push_back(std::make_unique<Dispatch>(
+        cases_.back(), setting.cores, true,
         dispatches_.empty() ? std::vector<cm384_peer>{} : dispatches_.front()->windows()));
-    combines_.push_back(
-        std::make_unique<CombineMemory>(runtime_, cases_.back(), *dispatches_.back(), setting));
+    dispatches_.back()->place(memory_);
+    combines_.push_back(std::make_unique<Combine>(*dispatches_.back(), studies::combine_setting(setting)));
+    combines_.back()->place(memory_);
     return static_cast<int>(cases_.size()) - 1;
   }
   void dispatch(int call) { launch(dispatches_[index(call)]->tasks(), built_in("dispatch")); }
@@ -74,16 +75,15 @@ class Calls {
       return error.what();
     }
     for (std::size_t call = 0; call < cases_.size(); ++call) {
-      const reference::DispatchReference expected(cases_[call]);
-      std::string difference = dispatches_[call]->compare(expected);
-      if (difference.empty() && combined_) difference = combines_[call]->compare();
+      std::string difference = dispatches_[call]->check();
+      if (difference.empty() && combined_) difference = combines_[call]->check();
       if (!difference.empty()) return difference;
     }
     return {};
   }
 
   host::Runtime& runtime() { return runtime_; }
-  CombineMemory& combined(int call) { return *combines_[index(call)]; }
+  Combine& combined(int call) { return *combines_[index(call)]; }
   void leave_out_combine() { combined_ = false; }
 
  private:
@@ -107,10 +107,11 @@ class Calls {
   hw::Machine machine_;
   supernode::Supernode supernode_;
   host::Runtime runtime_{supernode_};
+  operators::RankMemory memory_{operators::memory_of(runtime_, options().dies)};
   std::vector<Time> starts_;
   std::deque<reference::DispatchCase> cases_;  // memories refer to them
-  std::vector<std::unique_ptr<DispatchMemory>> dispatches_;
-  std::vector<std::unique_ptr<CombineMemory>> combines_;
+  std::vector<std::unique_ptr<Dispatch>> dispatches_;
+  std::vector<std::unique_ptr<Combine>> combines_;
   bool combined_ = true;
 };
 

@@ -7,7 +7,7 @@
 
 #include "firmware/abi/gemm.h"
 
-namespace cm384::studies {
+namespace cm384::operators {
 
 struct GemmShape {
   std::span<const std::uint32_t> group_rows;
@@ -29,4 +29,4 @@ void check_tiling(const cm384_gemm_tiling& tiling, const GemmShape& shape);
 // choose_tiling(), checked.
 cm384_gemm_tiling checked_tiling(const GemmShape& shape);
 
-}  // namespace cm384::studies
+}  // namespace cm384::operators

@@ -1,4 +1,4 @@
-#include "studies/gemm_tiling.h"
+#include "operators/gemm/tiling.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 
 #include "hw/error.h"
 
-namespace cm384::studies {
+namespace cm384::operators {
 namespace {
 
 // firmware/abi/isa.h.
@@ -132,4 +132,4 @@ cm384_gemm_tiling checked_tiling(const GemmShape& shape) {
   return tiling;
 }
 
-}  // namespace cm384::studies
+}  // namespace cm384::operators

@@ -1,0 +1,131 @@
+#include "operators/mla/mla.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace cm384::operators {
+namespace {
+
+constexpr std::uint32_t kL1 = 512 * 1024;
+// Of a core (ascend-facts A5, A6).
+constexpr double kFixpipeBytesPerCycle = 64, kHbmBytesPerCycle = 32;
+
+}  // namespace
+
+MlaAttention::MlaAttention(const MlaSetting& setting, std::uint64_t seed)
+    : setting_(setting),
+      // Scores of inputs of magnitude 1 stay within a few units.
+      case_{seed, setting.kv_lens, setting.queries, setting.heads,
+            static_cast<float>(1.0 / std::sqrt(192.0) / 4)},
+      table_(reference::make_page_table(case_)) {}
+
+void MlaAttention::lay_out(const Site& site) {
+  const auto allocate = [&site](std::uint64_t bytes) { return site.memory.allocate(bytes, 4096); };
+  const auto blocks = static_cast<std::uint32_t>(site.cores.size());
+  cm384_mla& a = arguments_;
+  a.batch = case_.batch();
+  a.queries = case_.queries;
+  a.heads = case_.heads;
+  a.table_width = case_.table_width();
+  a.scale = case_.scale;
+  const KvBlocking blocking = choose_blocking(case_.heads);
+  a.block_tokens = blocking.block_tokens;
+  a.chunks = blocking.chunks;
+  a.slots = blocking.slots;
+  const std::uint32_t shortest = *std::min_element(case_.kv_lens.begin(), case_.kv_lens.end());
+  a.splits = choose_splits(a.batch * a.queries, blocks,
+                           std::min(32u, (shortest + a.block_tokens - 1) / a.block_tokens));
+  a.q = allocate(rows() * CM384_MLA_WIDTH * 2);
+  a.kv = allocate(table_.size() * CM384_MLA_PAGE_BYTES);
+  a.page_table = allocate(table_.size() * 4);
+  a.kv_lens = allocate(case_.kv_lens.size() * 4);
+  a.out = allocate(rows() * CM384_MLA_LATENT * 2);
+  a.workspace = allocate(CM384_MLA_WORKSPACE(a) * std::uint64_t{blocks});
+  a.partial_o = allocate(rows() * a.splits * CM384_MLA_LATENT * 4);
+  a.partial_m = allocate(rows() * a.splits * 4);
+  a.partial_l = allocate(rows() * a.splits * 4);
+  runtime().put(a.page_table, std::span<const std::uint32_t>(table_));
+  runtime().put(a.kv_lens, std::span<const std::uint32_t>(case_.kv_lens));
+  if (!site.full) {
+    runtime().mark_payload(a.q, rows() * CM384_MLA_WIDTH * 2);
+    runtime().mark_payload(a.kv, table_.size() * CM384_MLA_PAGE_BYTES);
+    // Not written where the attention does not run.
+    runtime().mark_payload(a.out, rows() * CM384_MLA_LATENT * 2);
+    return;
+  }
+  inputs_ = reference::make_mla_inputs(case_);
+  const auto q = std::span<const std::uint16_t>(inputs_->q);
+  runtime().put(a.kv, std::span<const std::uint16_t>(inputs_->pages));
+  if (!prolog_) runtime().put(a.q, q);
+  // Something to work on: queries are as large as latents.
+  if (still_) runtime().put(a.out, q.first(rows() * CM384_MLA_LATENT));
+}
+
+void MlaAttention::enqueue(host::Stream stream) {
+  if (inputs_ && prolog_) {
+    inputs_->q = runtime().get<std::uint16_t>(arguments_.q, inputs_->q.size());
+    inputs_->pages = runtime().get<std::uint16_t>(arguments_.kv, inputs_->pages.size());
+  }
+  KernelOperator::enqueue(stream);
+}
+
+Work MlaAttention::work() const {
+  double tokens = 0;
+  for (const std::uint32_t length : setting_.kv_lens) {
+    for (std::uint32_t query = 0; query < setting_.queries; ++query) tokens += length + query;
+  }
+  const double q_and_out = static_cast<double>(rows()) * (CM384_MLA_WIDTH + CM384_MLA_LATENT) * 2;
+  return {2.0 * tokens * setting_.heads * (CM384_MLA_WIDTH + CM384_MLA_LATENT), false,
+          cache_bytes() + q_and_out};
+}
+
+double MlaAttention::cache_bytes() const {
+  double tokens = 0;
+  for (const std::uint32_t length : setting_.kv_lens) tokens += length + setting_.queries - 1;
+  return tokens * CM384_MLA_WIDTH * 2;
+}
+
+std::string MlaAttention::size() const {
+  return fmt::format("mla {}, {} queries, {} heads, hidden {}, latent {}", fmt::join(setting_.kv_lens, ","),
+                     setting_.queries, setting_.heads, setting_.hidden, setting_.q_lora);
+}
+
+std::string MlaAttention::check() const {
+  return compare_mla(case_, *inputs_,
+                     runtime().get<std::uint16_t>(arguments_.out, rows() * CM384_MLA_LATENT));
+}
+
+KvBlocking choose_blocking(std::uint32_t heads) {
+  const auto largest = [heads](std::uint32_t chunks, std::uint32_t slots) {
+    cm384_mla a{};
+    a.heads = heads;
+    a.chunks = chunks;
+    a.slots = slots;
+    a.block_tokens = CM384_MLA_PAGE_TOKENS;
+    while (a.block_tokens > 16 && CM384_MLA_L1(a) > kL1) a.block_tokens -= 16;
+    return KvBlocking{a.block_tokens, chunks, slots};
+  };
+  const KvBlocking three = largest(2, 6), two = largest(3, 7);
+  // Cycles of a token: out of the fixpipe, scores and products, FP32; in from HBM.
+  const double fixpipe =
+      heads * (1.0 + double{CM384_MLA_LATENT} / three.block_tokens) * 4 / kFixpipeBytesPerCycle;
+  return fixpipe < CM384_MLA_WIDTH * 2 / kHbmBytesPerCycle ? three : two;
+}
+
+std::uint32_t choose_splits(std::uint32_t pairs, std::uint32_t blocks, std::uint32_t most) {
+  // In whole sequences of the busiest block; to combine costs a thousandth of one a split.
+  const auto cost = [&](std::uint32_t splits) {
+    const std::uint32_t turns = (pairs * splits + blocks - 1) / blocks;
+    return static_cast<double>(turns) / splits + splits / 1000.0;
+  };
+  std::uint32_t best = 1;
+  for (std::uint32_t splits = 2; splits <= most; ++splits) {
+    if (cost(splits) < cost(best)) best = splits;
+  }
+  return best;
+}
+
+}  // namespace cm384::operators

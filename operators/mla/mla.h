@@ -1,0 +1,68 @@
+// A layer's decode attention on one die, as operators: what stands before it, attention over the compressed
+// KV cache, output projection. The first and the last work on the memory of the attention.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "firmware/abi/mla.h"
+#include "operators/operator.h"
+#include "operators/reference/mla_reference.h"
+
+namespace cm384::operators {
+
+struct MlaSetting {
+  std::vector<std::uint32_t> kv_lens;  // a sequence: tokens that query 0 sees, the newest inside
+  std::uint32_t queries = 1;           // 2 with one token of multi-token prediction
+  std::uint32_t heads = 128;
+  std::uint32_t hidden = 7168, q_lora = 1536;  // multiples of 64
+
+  std::uint32_t tokens() const { return static_cast<std::uint32_t>(kv_lens.size()) * queries; }
+};
+
+class MlaAttention final : public KernelOperator {
+ public:
+  MlaAttention(const MlaSetting& setting, std::uint64_t seed);
+
+  // Before place(): its queries and the newest tokens of its cache are another operator's to write; it reads
+  // them back when it is enqueued, which must have run by then. Or nothing of it is to run, and what it would
+  // put out is made up.
+  void follows_prolog() { prolog_ = true; }
+  void stands_still() { still_ = true; }
+
+  const char* kernel() const override { return "mla"; }
+  Work work() const override;
+  std::string size() const override;
+  std::string check() const override;
+  void enqueue(host::Stream stream) override;
+
+  const cm384_mla& arguments() const { return arguments_; }
+  const std::vector<std::uint32_t>& page_table() const { return table_; }
+  double cache_bytes() const;  // each token once
+
+ private:
+  void lay_out(const Site& site) override;
+  std::uint64_t put_arguments(host::DeviceMemory& memory) const override { return memory.put(arguments_); }
+  std::size_t rows() const { return std::size_t{setting_.tokens()} * setting_.heads; }
+
+  MlaSetting setting_;
+  reference::MlaCase case_;
+  std::vector<std::uint32_t> table_;
+  cm384_mla arguments_{};
+  std::optional<reference::MlaInputs> inputs_;
+  bool prolog_ = false, still_ = false;
+};
+
+// How a KV block passes through L1.
+struct KvBlocking {
+  std::uint32_t block_tokens = 0, chunks = 0, slots = 0;  // firmware/abi/mla.h
+};
+// Three KV blocks in L1, so that MTE2 never waits for the vector cores, where such a block is large enough
+// for the fixpipe, which writes a row of products a head and block; else the largest block of which two and a
+// third fit.
+KvBlocking choose_blocking(std::uint32_t heads);
+// Into how many parts every sequence's tokens go, so that the busiest block has the least of them.
+std::uint32_t choose_splits(std::uint32_t pairs, std::uint32_t blocks, std::uint32_t most);
+
+}  // namespace cm384::operators
