@@ -114,12 +114,19 @@ int Replay::place_of_joint(const TrafficRecord& joint) const {
   return place;
 }
 
-// When what waits for a record that got so far may go on. Another die knows no earlier than a packet would
-// tell it: else it would hang on which die ran first in a window.
-Time Replay::released(const TrafficDependency& on, const Entry& waiting) const {
+// What waits for a record that got so far may go on. Another die knows no earlier than a packet would tell
+// it: else it would hang on which die ran first in a window.
+void Replay::release(const TrafficDependency& on, Entry& waiting) const {
+  const Time at = known(on.on, on.kind);
+  const Time told = std::max(at, past_of(on.on).told);
+  waiting.ready = std::max(waiting.ready, at + on.delay);
+  if (joins(waiting.record)) {
+    waiting.past.told = std::max(waiting.past.told, told);
+    return;
+  }
   const int where = place_of(on);
-  const bool at_once = where == waiting.past.die || where == Past::kEverywhere || joins(waiting.record);
-  return known(on.on, on.kind) + (at_once ? on.delay : std::max(on.delay, machine_.lookahead()));
+  if (where != waiting.past.die && where != Past::kEverywhere)
+    waiting.ready = std::max(waiting.ready, told + machine_.lookahead());
 }
 
 void Replay::enter(TrafficRecord& record) {
@@ -140,7 +147,7 @@ void Replay::enter(TrafficRecord& record) {
   } else {
     for (const TrafficDependency& d : e.record.dependencies) {
       if (known(d.on, d.kind) != Time::never()) {
-        e.ready = std::max(e.ready, released(d, e));
+        release(d, e);
       } else {
         ++e.unresolved;
         entry(d.on).waiters.push_back({number, d.kind, d.delay});
@@ -228,7 +235,7 @@ void Replay::tell_waiters(std::uint64_t number) {
   std::erase_if(entry(number).waiters, [&](const Waiter& w) {
     if (known(number, w.kind) == Time::never()) return false;
     Entry& waiting = entry(w.number);
-    waiting.ready = std::max(waiting.ready, released({number, w.kind, w.delay}, waiting));
+    release({number, w.kind, w.delay}, waiting);
     if (--waiting.unresolved == 0) resolved_.push_back(w.number);
     return true;
   });

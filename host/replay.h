@@ -66,6 +66,7 @@ class Replay final : private supernode::Driver, private npu::BlockRunner {
 
   struct Past {  // when a record got how far; never: not yet
     Time issued = Time::never(), arrived = Time::never(), completed = Time::never();
+    Time told{};  // of a point that joins others: when the last of them happened, whatever the delays
     // Where it was issued and complete, where it arrived; -1: no die.
     int die = -1, target = -1;
     // The whole machine was idle, or it hangs on the trace alone; on several dies.
@@ -129,7 +130,7 @@ class Replay final : private supernode::Driver, private npu::BlockRunner {
   Time known(std::uint64_t number, traces::TrafficDependency::Kind kind) const;
   int place_of(const traces::TrafficDependency& on) const;
   int place_of_joint(const traces::TrafficRecord& joint) const;
-  Time released(const traces::TrafficDependency& on, const Entry& waiting) const;
+  void release(const traces::TrafficDependency& on, Entry& waiting) const;
   void resolved(std::uint64_t number);
   void happened(std::uint64_t number, traces::TrafficDependency::Kind kind, Time at);
   void settle();
