@@ -125,6 +125,9 @@ StudyRun::~StudyRun() = default;
 FinishedRun StudyRun::run(const std::function<void(const studies::Row&)>& row_done) {
   const RunOptions& options = line_.run;
   const hw::Machine machine = options.machine.load();
+  if (!machine.accelerator.has_cores() && !line_.study.coreless)
+    throw InputError(fmt::format("run {}: needs cores, and accelerator.kind is {}; allowed: ascend",
+                                 line_.study.name, machine.accelerator.kind));
   studies::RunFacts facts{.study = std::string(line_.study.name),
                           .seed = options.seed.value(),
                           .arguments = arguments_,

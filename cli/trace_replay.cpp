@@ -96,7 +96,7 @@ studies::Row row_of(const std::string& mode, std::uint64_t finished, const Tally
 }
 
 struct Options {
-  std::string trace, mode = "dependency", write, out;
+  std::string trace, mode = "dependency", path = "recorded", write, out;
   int cores = 48;
   WatchOptions watch;
   RowOptions rows;
@@ -107,6 +107,8 @@ struct Options {
     visit("trace", self.trace, Form{"FILE"}, "the trace");
     visit("mode", self.mode, studies::OneOf{{"dependency", "time"}},
           "a transaction waits for those it depended on, or for its recorded time");
+    visit("path", self.path, studies::OneOf{{"recorded", "ub", "rdma"}},
+          "how transfers between dies go: as each record says, or all by the Unified Bus or the RDMA plane");
     visit("cores", self.cores, studies::Range{1, 64}, "cores of a die that share a transfer without a core");
     visit("write", self.write, Form{"FILE"}, "write the trace with the times of the replay");
     visit("out", self.out, Form{"DIR"}, "write result.json there, and what `cm384 report` shows beside it");
@@ -169,28 +171,40 @@ struct Outputs {
   }
 };
 
-supernode::SupernodeOptions machine_options(const host::TrafficUnits& units, const hw::Machine& machine) {
+supernode::SupernodeOptions machine_options(const host::TrafficUnits& units, const hw::Machine& machine,
+                                            bool rdma) {
   supernode::SupernodeOptions made;
   made.dies = {units.dies.begin(), units.dies.end()};
   made.sockets = {units.sockets.begin(), units.sockets.end()};
   made.patience = Time::never();
+  made.rdma = rdma;
   made.die.cube_cores = units.cores > machine.die.aiv;
   made.interrupted = &interrupted();
   return made;
 }
 
-int replay(const Program&, const Options& options, const studies::Given&) {
+int replay(const Program&, const Options& options, const studies::Given& given) {
   if (options.trace.empty()) throw InputError("trace replay: no trace given");
   studies::TablePrinter printer(kFields, options.rows.columns);
   const hw::Machine machine = options.machine.load();
   const auto source = traces::open_traffic(options.trace);
-  Outputs outputs(options, source->header(), machine);
-  ConsoleProgress progress;
   const host::TrafficUnits units = host::units_of(*traces::open_traffic(options.trace));
 
+  if (!machine.accelerator.has_cores() && given.contains("cores"))
+    throw InputError(fmt::format("trace replay: --cores: accelerator.kind is {}, without cores",
+                                 machine.accelerator.kind));
+  if (!machine.accelerator.has_cores() && units.host && options.mode == "dependency")
+    throw InputError(
+        fmt::format("trace replay: {}: host threads, streams and kernels need cores, and accelerator.kind is "
+                    "{}; allowed: --mode time",
+                    options.trace, machine.accelerator.kind));
+
+  Outputs outputs(options, source->header(), machine);
+  ConsoleProgress progress;
   Tally tally;
   std::uint64_t finished = 0;
-  supernode::SupernodeOptions made = machine_options(units, machine);
+  const bool rdma = options.path == "rdma" || (options.path == "recorded" && units.rdma);
+  supernode::SupernodeOptions made = machine_options(units, machine, rdma);
   made.progress = [&](Time simulated, std::uint64_t events) {
     progress.update(
         static_cast<double>(finished) / static_cast<double>(std::max<std::uint64_t>(1, units.records)),
@@ -201,6 +215,9 @@ int replay(const Program&, const Options& options, const studies::Given&) {
   outputs.attach(supernode, units, options);
   host::ReplayOptions how;
   how.mode = options.mode == "time" ? host::ReplayOptions::Mode::time : host::ReplayOptions::Mode::dependency;
+  how.path = options.path == "rdma" ? host::ReplayOptions::Path::rdma
+             : options.path == "ub" ? host::ReplayOptions::Path::ub
+                                    : host::ReplayOptions::Path::recorded;
   how.cores = options.cores;
   how.finished = [&](const TrafficRecord& record, Time start, Time end) {
     tally.add(finished++, record, start, end);

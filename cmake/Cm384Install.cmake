@@ -35,7 +35,7 @@ configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/cm384Config.cmake.in ${c
                               INSTALL_DESTINATION lib/cmake/cm384)
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/cm384ConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${config} ${CMAKE_BINARY_DIR}/cm384ConfigVersion.cmake DESTINATION lib/cmake/cm384 COMPONENT dev)
-foreach(room hw sim firmware ub_fabric npu_core traces supernode doors host)
+foreach(room hw sim firmware ub_fabric rdma_fabric npu_core traces supernode doors host)
   install(DIRECTORY ${CMAKE_SOURCE_DIR}/${room} DESTINATION include/cm384 COMPONENT dev
           FILES_MATCHING PATTERN "*.h" PATTERN "rtl" EXCLUDE)
 endforeach()

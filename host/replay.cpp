@@ -28,6 +28,8 @@ TrafficUnits units_of(traces::TrafficSource& source) {
   TrafficRecord record;
   for (; source.next(record); ++units.records) {
     units.cores = std::max(units.cores, record.core + 1);
+    units.rdma = units.rdma || record.by_rdma;
+    units.host = units.host || record.of_host();
     for (const traces::Unit unit : {record.source, record.target})
       (unit.cpu ? units.sockets : units.dies).insert(unit.number);
     if (!record.of_host()) continue;
@@ -56,13 +58,19 @@ bool Replay::run() {
 
 void Replay::check(const TrafficRecord& r) const {
   const std::uint64_t capacity = r.target.cpu ? machine_.socket_store(r.target.number).capacity()
-                                              : machine_.die(r.target.number).store().capacity();
+                                              : machine_.accelerator(r.target.number).store().capacity();
   const std::int64_t span = r.stride * static_cast<std::int64_t>(r.bursts - 1);
   const std::int64_t low = static_cast<std::int64_t>(r.offset) + std::min<std::int64_t>(span, 0);
   const std::uint64_t high = r.offset + static_cast<std::uint64_t>(std::max<std::int64_t>(span, 0)) + r.bytes;
   if (low < 0 || high > capacity)
     throw InputError(fmt::format("record {}: offset: {} with {} B leaves the memory of {}, {} B", next_,
                                  r.offset, r.total_bytes(), text_of(r.target), capacity));
+  if (!cores_) {
+    if (r.operation != sim::Operation::read && r.operation != sim::Operation::write)
+      throw InputError(fmt::format("record {}: operation: {}; a transfer engine has read and write", next_,
+                                   traces::name_of(r.operation)));
+    return;
+  }
   const npu::Die& die = machine_.die(r.source.number);
   if (r.core >= die.cores())
     throw InputError(
@@ -154,7 +162,7 @@ void Replay::enter(TrafficRecord& record) {
       }
     }
   }
-  if (in_a_lane(e.record))
+  if (cores_ && in_a_lane(e.record))
     lanes_of(e.record.source.number)[lane_index(e.record.core, engine_of(e.record))].pieces.push_back(
         {number, 0, 0});
   e.to_arrive = e.record.total_bytes();
@@ -169,14 +177,14 @@ void Replay::resolved(std::uint64_t number) {
     post(r.source.number, e.ready, kGiven, number);
   } else if (by_own_models() && r.kind == TrafficRecord::Kind::end && !r.words.empty()) {
     post(r.source.number, e.ready, kBlockEnds, number);
-  } else if (r.kind == TrafficRecord::Kind::fill) {
+  } else if (r.kind == TrafficRecord::Kind::fill && cores_) {
     post(r.source.number, e.ready, kFill, number);
   } else if (!r.moves()) {
     e.begun = e.ready;
     e.completed = e.ready + (r.end - r.start);
     happened(number, Kind::completion, e.completed);
-  } else if (r.engine == TrafficRecord::Engine::sdma) {
-    lanes_of(r.source.number);
+  } else if (!cores_ || r.engine == TrafficRecord::Engine::sdma) {
+    if (cores_) lanes_of(r.source.number);
     post(r.source.number, e.ready, kCopy, number);
   } else if (r.core == TrafficRecord::kAnyCore) {
     share_out(number);

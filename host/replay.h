@@ -32,6 +32,8 @@ namespace cm384::host {
 
 struct ReplayOptions {
   enum class Mode { time, dependency } mode = Mode::dependency;
+  // How what moves between dies gets there: as each record says, or all of it by one plane.
+  enum class Path { recorded, ub, rdma } path = Path::recorded;
   int cores = 48;                        // that share a transfer without a core
   std::uint64_t piece_bytes = 16 << 10;  // of such a transfer, at least
   std::size_t window = 1u << 18;         // records under way at most
@@ -44,6 +46,8 @@ struct TrafficUnits {
   std::set<int> dies, sockets;
   int cores = 0;  // one more than the highest number of a core
   std::uint64_t records = 0;
+  bool rdma = false;  // something takes the RDMA plane
+  bool host = false;  // host threads, streams or kernels
 
   // Those that entries of streams and meetings of host threads name.
   void add_host(const traces::TrafficRecord& record);
@@ -139,6 +143,8 @@ class Replay final : private supernode::Driver, private npu::BlockRunner {
   std::vector<Lane>& lanes_of(int die);
   void post(int die, Time at, std::uint32_t what, std::uint64_t argument);
   void arm(int die, std::size_t lane);
+  std::uint64_t by_path(int die, std::uint64_t address) const;
+  std::uint64_t address_of(const traces::TrafficRecord& record) const;
   void fill(std::uint64_t number, int die, Time now);
   void start_next(int die, std::size_t lane);
   void start_copy(std::uint64_t number, int die);
@@ -164,13 +170,14 @@ class Replay final : private supernode::Driver, private npu::BlockRunner {
   void end_block(std::uint64_t number);
   void run_block(int die, const npu::BlockStart& block) override;
   sim::TransactionId copy_begins(int die, std::uint32_t stream) override;
-  bool by_own_models() const { return options_.mode == ReplayOptions::Mode::dependency; }
+  bool by_own_models() const { return cores_ && options_.mode == ReplayOptions::Mode::dependency; }
   Entry& entry(std::uint64_t number) { return entries_[number - base_]; }
   Lane& lane(int die, std::size_t index) { return lanes_[static_cast<std::size_t>(die)][index]; }
 
   supernode::Supernode& machine_;
   traces::TrafficSource& source_;
   ReplayOptions options_;
+  bool cores_;                            // the machine's accelerators have them
   std::vector<std::vector<Lane>> lanes_;  // by die, core and engine
   std::vector<std::unique_ptr<CoreObserver>> observers_;
   std::vector<std::uint32_t> units_;  // by die: of its events

@@ -23,13 +23,8 @@ using EnginePipes = std::array<int, kReplayEngines>;
 constexpr EnginePipes kVectorPipes{npu::kPipeMte2, npu::kPipeMte3, 0};
 constexpr EnginePipes kCubePipes{npu::kCubeMte2, npu::kCubeMte3, npu::kCubeFix};
 
-std::uint64_t address_of(const TrafficRecord& r) {
-  const std::uint64_t base =
-      r.target.cpu ? cm384_gm_cpu(r.target.number, r.offset) : cm384_gm_die(r.target.number, r.offset);
-  return r.by_ub ? base | CM384_GM_VIA_UB_BIT : base;
-}
-
 }  // namespace
+
 // Of all a core tells, a replay needs to know only when a copy has left.
 struct Replay::CoreObserver final : npu::PipeObserver {
   CoreObserver(Replay& to, int die_number, int core_number, const EnginePipes& pipes_of_engines)
@@ -54,7 +49,10 @@ struct Replay::CoreObserver final : npu::PipeObserver {
 };
 
 Replay::Replay(supernode::Supernode& machine, traces::TrafficSource& source, ReplayOptions options)
-    : machine_(machine), source_(source), options_(std::move(options)) {
+    : machine_(machine),
+      source_(source),
+      options_(std::move(options)),
+      cores_(machine.parameters().accelerator.has_cores()) {
   const auto dies = static_cast<std::size_t>(machine.parameters().topology.dies());
   lanes_.resize(dies);
   next_core_.resize(dies, 0);
@@ -67,11 +65,10 @@ Replay::Replay(supernode::Supernode& machine, traces::TrafficSource& source, Rep
   calls_.resize(dies);
   hosts_.resize(dies);
   for (const int number : machine.dies()) {
-    npu::Die& die = machine.die(number);
-    die.sdma().issued.attach(
+    machine.accelerator(number).transfer_issued().attach(
         this, [](void* self, sim::TransactionId id) { static_cast<Replay*>(self)->copy_issued(id); });
     if (!by_own_models()) continue;
-    die.stand_in(*this);
+    machine.die(number).stand_in(*this);
     auto& host = hosts_[static_cast<std::size_t>(number)] = std::make_unique<HostThread>(machine, number);
     host->worked_off = [this, number](const HostCall& call, Time begin, Time end) {
       worked_off(number, call, begin, end);
@@ -158,11 +155,11 @@ void Replay::share_out(std::uint64_t number) {
 
 // An event of a die at `at`, or at the first moment that may still get there from the die that is active.
 void Replay::post(int die, Time at, std::uint32_t what, std::uint64_t argument) {
-  sim::EventQueue& queue = machine_.die(die).queue();
+  sim::EventQueue& queue = machine_.accelerator(die).queue();
   if (active_ == die) {
     queue.push(std::max(at, queue.now()), units_[static_cast<std::size_t>(die)], what, argument);
   } else if (active_ >= 0) {
-    sim::EventQueue& from = machine_.die(active_).queue();
+    sim::EventQueue& from = machine_.accelerator(active_).queue();
     queue.push_from(from, std::max(at, from.now() + machine_.lookahead()),
                     units_[static_cast<std::size_t>(die)], what, argument);
   } else {
@@ -215,25 +212,51 @@ void Replay::fill(std::uint64_t number, int die, Time now) {
   completed(number, die, end);
 }
 
-// A copy of the SDMA engine. Where it lies in the own die's memory is not recorded: as in the other one's.
+// The address of other memory, as a path that was chosen for all reaches it.
+std::uint64_t Replay::by_path(int die, std::uint64_t address) const {
+  if (options_.path == ReplayOptions::Path::recorded || !cm384_is_gm(address)) return address;
+  address &= ~CM384_GM_VIA_RDMA_BIT;
+  const bool other = !cm384_gm_is_cpu(address) && cm384_gm_unit(address) != static_cast<std::uint64_t>(die);
+  if (options_.path != ReplayOptions::Path::rdma || !other) return address;
+  return (address & ~CM384_GM_VIA_UB_BIT) | CM384_GM_VIA_RDMA_BIT;
+}
+
+std::uint64_t Replay::address_of(const TrafficRecord& r) const {
+  const std::uint64_t base =
+      r.target.cpu ? cm384_gm_cpu(r.target.number, r.offset) : cm384_gm_die(r.target.number, r.offset);
+  return by_path(r.source.number,
+                 base | (r.by_ub ? CM384_GM_VIA_UB_BIT : 0) | (r.by_rdma ? CM384_GM_VIA_RDMA_BIT : 0));
+}
+
+// A transfer without a core's engine. Where it lies in the own die's memory is not recorded: as in the other
+// one's. One of several bursts is as many transfers, which begin in their order.
 void Replay::start_copy(std::uint64_t number, int die) {
-  const TrafficRecord& r = entry(number).record;
-  const std::uint64_t own = cm384_gm_die(static_cast<std::uint64_t>(die),
-                                         std::min(r.offset, machine_.die(die).allocatable() - r.bytes));
+  Entry& e = entry(number);
+  const TrafficRecord& r = e.record;
+  npu::Accelerator& accelerator = machine_.accelerator(die);
   const bool reads = r.operation == sim::Operation::read;
-  entry(number).begun = machine_.die(die).now();
-  machine_.die(die).sdma().copy(reads ? address_of(r) : own, reads ? own : address_of(r), r.bytes,
-                                (static_cast<sim::TransactionId>(die + 1) << 48) | (number + 1));
+  e.begun = accelerator.queue().now();
+  e.pieces = r.bursts;
+  const std::uint64_t there = address_of(r);
+  const std::uint64_t own =
+      cm384_gm_die(static_cast<std::uint64_t>(die), std::min(r.offset, accelerator.allocatable() - r.bytes));
+  const sim::TransactionId id = (static_cast<sim::TransactionId>(die + 1) << 48) | (number + 1);
+  for (std::uint32_t burst = 0; burst < r.bursts; ++burst) {
+    const std::uint64_t at = there + static_cast<std::uint64_t>(r.stride) * burst;
+    accelerator.transfer({reads ? at : own, reads ? own : at, r.bytes, id});
+  }
 }
 
 void Replay::copy_issued(sim::TransactionId id) {
   active_ = static_cast<int>(id >> 48) - 1;
   const Subject subject = subject_of(id);
   if (subject.early != nullptr) {
-    subject.early->past.issued = machine_.die(active_).now();
+    subject.early->past.issued = machine_.accelerator(active_).queue().now();
     return;
   }
-  happened(subject.number, Kind::issue, machine_.die(active_).now());
+  Entry& e = entry(subject.number);
+  if (++e.pieces_issued < e.pieces) return;
+  happened(subject.number, Kind::issue, machine_.accelerator(active_).queue().now());
   settle();
   feed();
 }

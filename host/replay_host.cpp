@@ -33,8 +33,9 @@ cm384_task task_in(std::span<const std::uint64_t> words) {
 
 void TrafficUnits::add_host(const TrafficRecord& r) {
   const auto add = [this](std::uint64_t address) {
-    if (cm384_is_gm(address))
-      (cm384_gm_is_cpu(address) ? sockets : dies).insert(static_cast<int>(cm384_gm_unit(address)));
+    if (!cm384_is_gm(address)) return;
+    rdma = rdma || cm384_gm_via_rdma(address);
+    (cm384_gm_is_cpu(address) ? sockets : dies).insert(static_cast<int>(cm384_gm_unit(address)));
   };
   if (r.kind == TrafficRecord::Kind::call && r.words[0] == static_cast<std::uint64_t>(HostCallKind::barrier))
     dies.insert(static_cast<int>(r.words[1]));
@@ -122,6 +123,10 @@ cm384_task Replay::task_of(std::uint64_t number, const TrafficRecord& r, std::ui
   if (stream >= machine_.die(r.source.number).scheduler().streams())
     throw InputError(fmt::format("record {}: words: {} has no stream {}", number, text_of(r.source), stream));
   cm384_task task = task_in(traces::entry_of(r));
+  if (task.type == CM384_TASK_SDMA) {
+    task.u.copy.source = by_path(r.source.number, task.u.copy.source);
+    task.u.copy.destination = by_path(r.source.number, task.u.copy.destination);
+  }
   if (task.type != CM384_TASK_KERNEL) {
     if (r.kind == TrafficRecord::Kind::given)
       throw InputError(

@@ -28,6 +28,7 @@ Runtime::Runtime(supernode::Supernode& machine) : machine_(machine) {
         "host.message_latency: {} ns; allowed: at least {} ns, what a packet takes from die to die",
         message.ns(), machine.lookahead().ns()));
   for (const int die : machine.dies()) {
+    if (!machine.parameters().accelerator.has_cores()) break;  // nothing to drive
     hosts_.resize(static_cast<std::size_t>(die) + 1);
     hosts_.back() = std::make_unique<HostThread>(machine, die);
   }
@@ -40,7 +41,7 @@ HostThread& Runtime::host_of(int die) const {
 
 std::uint64_t Runtime::allocate(int die, std::uint64_t bytes, std::uint64_t alignment) {
   return cm384_gm_die(static_cast<std::uint64_t>(die),
-                      take(given_, die, bytes, alignment, machine_.die(die).allocatable(), "die"));
+                      take(given_, die, bytes, alignment, machine_.accelerator(die).allocatable(), "die"));
 }
 
 std::uint64_t Runtime::allocate_on_socket(int socket, std::uint64_t bytes, std::uint64_t alignment) {
@@ -59,7 +60,7 @@ void Runtime::free(std::uint64_t address) {
 
 npu::BackingStore& Runtime::store_of(std::uint64_t address) const {
   const int unit = static_cast<int>(cm384_gm_unit(address));
-  return cm384_gm_is_cpu(address) ? machine_.socket_store(unit) : machine_.die(unit).store();
+  return cm384_gm_is_cpu(address) ? machine_.socket_store(unit) : machine_.accelerator(unit).store();
 }
 
 void Runtime::copy_in(std::uint64_t address, std::span<const std::byte> from) {
@@ -106,7 +107,7 @@ std::vector<std::uint16_t> Runtime::first_cores(int count) const {
 
 bool Runtime::wait() {
   if (!machine_.run()) return false;
-  if (!tolerate_errors_) report_errors();
+  if (!tolerate_errors_ && !hosts_.empty()) report_errors();
   return true;
 }
 

@@ -61,6 +61,9 @@ struct TaskHandle {
   std::size_t number = 0;
 };
 
+// What joins dies: a copy's requests take one of them.
+enum class Plane : std::uint8_t { unified_bus, rdma };
+
 class Runtime {
  public:
   // One per machine, which outlives its use. Throws InputError where host.message_latency is less than what a
@@ -131,8 +134,10 @@ class Runtime {
                            std::uint64_t arguments, std::uint32_t blocks);
   // By the SDMA engine of the stream's die, between GM addresses of any dies and sockets that take part.
   // Throws InputError for 0 bytes or 4 GiB and more.
-  TaskHandle memcpy_async(Stream stream, std::uint64_t destination, std::uint64_t source,
-                          std::uint64_t bytes);
+  // `plane`: how its requests get to the other die. Throws InputError for one that does not take part, or for
+  // the RDMA plane and a CPU socket, which it does not reach.
+  TaskHandle memcpy_async(Stream stream, std::uint64_t destination, std::uint64_t source, std::uint64_t bytes,
+                          Plane plane = Plane::unified_bus);
 
   Event create_event(int die);
   // Waiters go on when everything before this in `stream` is complete.
@@ -175,6 +180,8 @@ class Runtime {
   TaskHandle submit_kernel(Stream stream, npu::LaunchRequest request, std::uint32_t blocks,
                            std::uint32_t launch);
   void call(int die, HostCall call);
+  // The address that an SDMA engine of `die` takes for one to be reached by `plane`.
+  std::uint64_t by_plane(int die, std::uint64_t address, Plane plane) const;
   void report_errors() const;
 
   npu::BackingStore& store_of(std::uint64_t address) const;

@@ -80,15 +80,24 @@ TaskHandle Runtime::launch_kernel(Stream stream, const std::shared_ptr<npu::Prog
   return submit_kernel(stream, {program, arguments, {}}, blocks, machine_.die(stream.die).new_launch());
 }
 
+std::uint64_t Runtime::by_plane(int die, std::uint64_t address, Plane plane) const {
+  if (plane == Plane::unified_bus) return address;
+  machine_.rdma_interface(die);  // takes part
+  if (cm384_gm_is_cpu(address))
+    throw InputError(fmt::format("copy on die {}: the RDMA plane does not reach CPU sockets", die));
+  return cm384_gm_unit(address) == static_cast<std::uint64_t>(die) ? address
+                                                                   : address | CM384_GM_VIA_RDMA_BIT;
+}
+
 TaskHandle Runtime::memcpy_async(Stream stream, std::uint64_t destination, std::uint64_t source,
-                                 std::uint64_t bytes) {
+                                 std::uint64_t bytes, Plane plane) {
   if (bytes == 0 || bytes > UINT32_MAX)
     throw InputError(fmt::format("copy on die {}: {} B; allowed: 1 B to 4 GiB less 1 B", stream.die, bytes));
   cm384_task entry{};
   entry.type = CM384_TASK_SDMA;
   entry.operation = CM384_SDMA_COPY;
-  entry.u.copy.source = source;
-  entry.u.copy.destination = destination;
+  entry.u.copy.source = by_plane(stream.die, source, plane);
+  entry.u.copy.destination = by_plane(stream.die, destination, plane);
   entry.u.copy.bytes = static_cast<std::uint32_t>(bytes);
   return submit(stream, entry);
 }

@@ -80,6 +80,28 @@ void check_topology(const Machine& machine) {
           machine.ub.translation.entries, "a multiple of ub.translation.ways");
 }
 
+// What only one kind of accelerator has.
+constexpr std::string_view kSectionsOfCores[] = {"die",         "scheduler",      "sdma", "host",
+                                                 "scalar_core", "vector_core",    "mte",  "cube_core",
+                                                 "cube_mte",    "on_die_network", "l2",   "hbm"};
+
+void check_accelerator(const Machine& machine) {
+  const bool cores = machine.accelerator.has_cores();
+  for (const auto& [key, provenance] : machine.provenance) {
+    if (provenance.from != Origin::command_line) continue;
+    const std::string section = key.substr(0, key.find('.'));
+    const bool of_cores = std::ranges::find(kSectionsOfCores, section) != std::end(kSectionsOfCores);
+    if (cores ? section == "transfer_engine" : of_cores)
+      throw InputError(fmt::format("--set {}: has no effect with accelerator.kind={}; allowed with: {}", key,
+                                   machine.accelerator.kind, cores ? "transfer-engine" : "ascend"));
+  }
+  require(std::has_single_bit(static_cast<std::uint64_t>(machine.transfer_engine.request.count)),
+          "transfer_engine.request", machine.transfer_engine.request.count, "a power of two");
+  check_clock("transfer_engine.memory_bandwidth", Clock(1_B, machine.transfer_engine.memory_bandwidth),
+              format(machine.transfer_engine.memory_bandwidth));
+  check_clock("rdma.link_rate", Clock(1_B, machine.rdma.link_rate), format(machine.rdma.link_rate));
+}
+
 void check_memory(const Machine& machine) {
   const Hbm& hbm = machine.memory.hbm;
   require(hbm.capacity <= kAddressableMemory, "hbm.capacity", hbm.capacity.count,
@@ -231,6 +253,7 @@ void check_machine(const Machine& machine) {
     check_link("ub.link.trunk_rate", machine.ub.link.trunk_bandwidth(plane));
   }
   check_topology(machine);
+  check_accelerator(machine);
   check_memory(machine);
 }
 

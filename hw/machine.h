@@ -7,10 +7,12 @@
 #include <string_view>
 #include <vector>
 
+#include "hw/parameters/accelerator.h"
 #include "hw/parameters/cube_core.h"
 #include "hw/parameters/die.h"
 #include "hw/parameters/host.h"
 #include "hw/parameters/memory.h"
+#include "hw/parameters/rdma.h"
 #include "hw/parameters/scalar_core.h"
 #include "hw/parameters/scheduler.h"
 #include "hw/parameters/sdma.h"
@@ -32,6 +34,7 @@ struct Machine {
   std::string name;         // of the preset, or of the file: a changed machine does not keep a preset's name
   std::string description;  // one line
 
+  Accelerator accelerator;
   Die die;
   Scheduler scheduler;
   Sdma sdma;
@@ -46,6 +49,8 @@ struct Machine {
   UnifiedBus ub;
   CpuSocket cpu;
   PackageLink package_link;
+  Rdma rdma;
+  TransferEngine transfer_engine;
 
   std::map<std::string, Provenance> provenance;  // by key such as "hbm.t_rc"; one entry a parameter
   // Key to value: what differs from the preset. Of a file on its own: what --set changed.
@@ -56,6 +61,7 @@ struct Machine {
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
+    visit("accelerator", self.accelerator);
     visit("die", self.die);
     visit("scheduler", self.scheduler);
     visit("sdma", self.sdma);
@@ -70,6 +76,8 @@ struct Machine {
     visit("ub", self.ub);
     visit("cpu", self.cpu);
     visit("package_link", self.package_link);
+    visit("rdma", self.rdma);
+    visit("transfer_engine", self.transfer_engine);
   }
 };
 

@@ -103,7 +103,8 @@ void TrafficRecorder::transaction_begun(const npu::TransactionBegun& t) {
              : t.engine == npu::kFixEngine ? TrafficRecord::Engine::fix
                                            : TrafficRecord::Engine::mte;
   r.target = {cm384_gm_is_cpu(t.address) != 0, static_cast<std::uint16_t>(cm384_gm_unit(t.address))};
-  r.by_ub = (t.address & CM384_GM_VIA_UB_BIT) != 0;
+  r.by_rdma = cm384_gm_via_rdma(t.address) != 0;
+  r.by_ub = !r.by_rdma && (t.address & CM384_GM_VIA_UB_BIT) != 0;
   r.allocate = t.allocate;
   r.offset = cm384_gm_offset(t.address);
   r.bytes = sdma ? t.bytes : t.burst_bytes;

@@ -18,6 +18,7 @@ struct P2pPoint {
   Bytes bytes{512};                     // of one MTE instruction, for latency
   int cores = 48;                       // AIVs that move `volume` each, for bandwidth
   Bytes volume{16 << 20};
+  bool rdma = false;  // by the RDMA plane instead of the Unified Bus; copies and transfers only
 };
 
 struct P2pReading {

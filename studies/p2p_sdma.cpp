@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "firmware/abi/memory_map.h"
 #include "firmware/abi/sdma.h"
 #include "studies/session.h"
 #include "ub_fabric/controller.h"
@@ -14,7 +15,8 @@ namespace {
 // The first request by any port since it was told to wait for it.
 class FirstRequest final : public ub::LinkObserver {
  public:
-  void sent(ub::Hop, Time start, Time, int) override {
+  void sent(ub::Hop, Time start, Time, int) override { sent(start); }
+  void sent(Time start) {
     if (start >= from_ && (at_ == Time{} || start < at_)) at_ = start;
   }
   void wait(Time from) {
@@ -52,23 +54,10 @@ std::vector<Stage> stages_of(const host::HostTask& task, Time port, const hw::Ho
   return stages;
 }
 
-// The buffers of a point at both sides.
-struct Ends {
-  std::uint64_t source = 0, destination = 0;
-};
-Ends allocate_ends(host::Runtime& runtime, const P2pPoint& point, const Counterpart& counterpart) {
-  const auto bytes = static_cast<std::uint64_t>(point.bytes.count);
-  const std::uint64_t own = runtime.allocate(0, bytes);
-  const std::uint64_t other = counterpart.sockets.empty()
-                                  ? runtime.allocate(counterpart.dies.back(), bytes)
-                                  : runtime.allocate_on_socket(counterpart.sockets.front(), bytes);
-  const Ends ends = point.operation == "read" ? Ends{other, own} : Ends{own, other};
-  // Values play no part here, and need not be kept.
-  runtime.mark_payload(ends.source, bytes);
-  return ends;
-}
-
 void observe_ports(Session& session, FirstRequest& first) {
+  if (session.machine().has_rdma())
+    session.machine().rdma_interface(0).request_sent.attach(
+        &first, [](void* self, Time at) { static_cast<FirstRequest*>(self)->sent(at); });
   ub::LinkBank& ports = session.machine().controller(0).ports();
   const int count = session.machine().parameters().topology.sub_planes;
   for (unsigned port = 0; port < static_cast<unsigned>(count); ++port) ports.attach_observer(port, &first);
@@ -91,12 +80,25 @@ SessionOptions session_options(const P2pPoint& point, const Counterpart& counter
   SessionOptions options;
   options.dies = counterpart.dies;
   options.sockets = counterpart.sockets;
-  options.what = fmt::format("p2p sdma by {}, {} {} {}, {} B", submitter, point.operation, point.target,
-                             point.distance, point.bytes.count);
+  options.rdma = point.rdma;
+  options.what = fmt::format("p2p {} by {}, {} {} {}, {} B", point.rdma ? "rdma" : "sdma", submitter,
+                             point.operation, point.target, point.distance, point.bytes.count);
   return options;
 }
 
 }  // namespace
+
+Ends allocate_ends(host::Runtime& runtime, const P2pPoint& point, const Counterpart& counterpart) {
+  const auto bytes = static_cast<std::uint64_t>(point.bytes.count);
+  const std::uint64_t own = runtime.allocate(0, bytes);
+  std::uint64_t other = counterpart.sockets.empty()
+                            ? runtime.allocate(counterpart.dies.back(), bytes)
+                            : runtime.allocate_on_socket(counterpart.sockets.front(), bytes);
+  // Values play no part here, and need not be kept.
+  runtime.mark_payload(point.operation == "read" ? other : own, bytes);
+  if (point.rdma) other |= CM384_GM_VIA_RDMA_BIT;
+  return point.operation == "read" ? Ends{other, own} : Ends{own, other};
+}
 
 SdmaReading measure_sdma(const StudyContext& context, const P2pPoint& point, SimulatorCounts& counts) {
   const Counterpart counterpart = find_counterpart(point, context.machine.topology);
@@ -106,11 +108,12 @@ SdmaReading measure_sdma(const StudyContext& context, const P2pPoint& point, Sim
   const auto [source, destination] = allocate_ends(runtime, point, counterpart);
   FirstRequest first;
   observe_ports(session, first);
+  const host::Plane plane = point.rdma ? host::Plane::rdma : host::Plane::unified_bus;
   const host::Stream stream = runtime.create_stream(0);
-  runtime.memcpy_async(stream, destination, source, std::min<std::uint64_t>(bytes, 64 * 1024));
+  runtime.memcpy_async(stream, destination, source, std::min<std::uint64_t>(bytes, 64 * 1024), plane);
   runtime.synchronize_stream(stream);
   runtime.host_function(0, [&] { first.wait(session.machine().die(0).now()); });
-  const host::TaskHandle copy = runtime.memcpy_async(stream, destination, source, bytes);
+  const host::TaskHandle copy = runtime.memcpy_async(stream, destination, source, bytes, plane);
   runtime.synchronize_stream(stream);
   SdmaReading reading;
   const bool finished = runtime.wait();

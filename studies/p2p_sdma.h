@@ -1,11 +1,19 @@
-// Point to point by the SDMA engine of the initiating die, submitted by its host.
+// Point to point by what moves data on its own: the SDMA engine of the initiating die, submitted by its host
+// or a core, and any accelerator's queue of transfers.
 #pragma once
 
 #include <vector>
 
+#include "host/runtime.h"
 #include "studies/p2p.h"
 
 namespace cm384::studies {
+
+// The buffers of a point at both sides; that of the other one as the point's plane reaches it.
+struct Ends {
+  std::uint64_t source = 0, destination = 0;
+};
+Ends allocate_ends(host::Runtime& runtime, const P2pPoint& point, const Counterpart& counterpart);
 
 struct Stage {
   const char* name;
@@ -27,5 +35,9 @@ SdmaReading measure_sdma(const StudyContext& context, const P2pPoint& point, Sim
 // instead of a copy (point.operation, target and distance play no part).
 SdmaReading measure_core_sdma(const StudyContext& context, const P2pPoint& point, bool prefetch,
                               SimulatorCounts& counts);
+
+// The same by the accelerator's own queue of transfers, without a host or a descriptor: no stages, and the
+// latency is from the transfer's coming to the queue to its end.
+SdmaReading measure_transfer(const StudyContext& context, const P2pPoint& point, SimulatorCounts& counts);
 
 }  // namespace cm384::studies

@@ -21,8 +21,8 @@ constexpr std::array kFields{
     Field{"distance", FieldType::text, "intra-node or inter-node", true},
     Field{"bytes", FieldType::bytes, "moved", true},
     Field{"latency_us", FieldType::number, "from the issue or submission to the completion", true},
-    Field{"startup_us", FieldType::number,
-          "from the same beginning to the first byte at the Unified Bus port", true},
+    Field{"startup_us", FieldType::number, "from the same beginning to the first byte at the die's port",
+          true},
     Field{"bandwidth_GBps", FieldType::number, "of --cores AIVs, or of the copy", true},
     Field{"phases", FieldType::list, "stages of the latency of a copy by SDMA", false, kPhaseParts},
 };
@@ -39,10 +39,12 @@ struct Options {
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
-    visit("path", self.path, OneOf{{"aiv-direct", "sdma"}},
-          "who moves the bytes: the vector cores, or the SDMA engine; both: one row each, and the size from "
-          "which "
-          "SDMA is faster");
+    visit("path", self.path, OneOf{{"aiv-direct", "sdma", "rdma", "transfer"}},
+          "who moves the bytes: vector cores, the SDMA engine, the SDMA engine by the RDMA plane, or the "
+          "accelerator's queue "
+          "of transfers; one row each, and the size from which sdma is faster than aiv-direct. Without "
+          "cores: transfer, and "
+          "rdma, which is then a transfer");
     visit("op", self.operation, OneOf{{"read", "write", "atomic"}}, "operations, one row each");
     visit("target", self.target, OneOf{{"npu", "cpu", "sibling-die"}}, "what is read or written");
     visit("distance", self.distance, OneOf{{"intra-node", "inter-node"}}, "where the target is");
@@ -56,7 +58,7 @@ struct Options {
           Needs{"path", {"aiv-direct"}});
     visit("submit", self.by_core, Either{"host", "core"},
           "who submits a copy: the host to a stream, or a vector core to its own queue",
-          Needs{"path", {"sdma"}});
+          Needs{"path", {"sdma", "rdma"}});
   }
 };
 
@@ -113,15 +115,16 @@ Row direct_row(const StudyContext& context, const Options& options, const P2pPoi
   return row;
 }
 
-Row sdma_row(const StudyContext& context, const Options& options, const P2pPoint& point,
-             SimulatorCounts& counts) {
-  if (point.operation == "atomic")
-    throw InputError("run p2p: --op atomic: SDMA copies; allowed with --path sdma: read, write");
-  const SdmaReading reading = options.by_core ? measure_core_sdma(context, point, false, counts)
-                                              : measure_sdma(context, point, counts);
-  Row row = row_of(point, "sdma");
+Row copy_row(const StudyContext& context, const Options& options, const P2pPoint& point,
+             const std::string& path, SimulatorCounts& counts) {
+  const bool transfer = path == "transfer" || !context.machine.accelerator.has_cores();
+  const SdmaReading reading = transfer          ? measure_transfer(context, point, counts)
+                              : options.by_core ? measure_core_sdma(context, point, false, counts)
+                                                : measure_sdma(context, point, counts);
+  Row row = row_of(point, path);
+  const bool by_port = point.target != "sibling-die" || point.rdma;
   row.set("latency_us", reading.latency_us);
-  row.set("startup_us", point.target == "sibling-die" ? Value() : reading.startup_us);
+  row.set("startup_us", by_port ? Value(reading.startup_us) : Value());
   row.set("bandwidth_GBps", reading.bandwidth_GBps);
   if (reading.stages.empty()) return row;
   Rows phases;
@@ -140,6 +143,7 @@ void note_crossings(StudyResult& result) {
     const std::string kind =
         fmt::format("{}, {}, {}", *row["op"].text(), *row["target"].text(), *row["distance"].text());
     if (kinds.empty() || kinds.back().first != kind) kinds.push_back({kind, {}});
+    if (*row["path"].text() != "sdma" && *row["path"].text() != "aiv-direct") continue;
     auto& sizes = *row["path"].text() == "sdma" ? kinds.back().second.sdma : kinds.back().second.direct;
     sizes[*row["bytes"].integer()] = row["latency_us"].number();
   }
@@ -158,7 +162,37 @@ void note_crossings(StudyResult& result) {
   }
 }
 
-StudyResult run(const StudyContext& context, const Options& options) {
+// Refuses what a path or the machine does not have, before anything runs.
+void check(const hw::Machine& machine, const Options& options) {
+  const auto has = [](const Texts& list, std::string_view name) {
+    return std::ranges::find(list, name) != list.end();
+  };
+  for (const std::string& path : options.path) {
+    if (!machine.accelerator.has_cores() && path != "rdma" && path != "transfer")
+      throw InputError(
+          fmt::format("run p2p: --path {}: accelerator.kind is {}, without cores or descriptors; allowed: "
+                      "transfer, rdma",
+                      path, machine.accelerator.kind));
+    if (path != "aiv-direct" && has(options.operation, "atomic"))
+      throw InputError(
+          fmt::format("run p2p: --op atomic: {} copies; allowed with --path {}: read, write", path, path));
+    if (path == "rdma" && has(options.target, "cpu"))
+      throw InputError(
+          "run p2p: --target cpu: the RDMA plane reaches dies only; allowed with --path rdma: npu, "
+          "sibling-die");
+  }
+  if (options.by_core && !machine.accelerator.has_cores())
+    throw InputError(
+        fmt::format("run p2p: --submit core: accelerator.kind is {}, without cores; allowed: host",
+                    machine.accelerator.kind));
+}
+
+StudyResult run(const StudyContext& context, const Options& asked) {
+  Options options = asked;
+  // What was not asked for.
+  if (std::ranges::find(options.path, "rdma") != options.path.end() && !context.given.contains("target"))
+    options.target = {"npu"};
+  check(context.machine, options);
   StudyResult result;
   const std::vector<P2pPoint> points = points_of(options);
   const double parts = static_cast<double>(points.size() * options.path.size());
@@ -167,8 +201,10 @@ StudyResult run(const StudyContext& context, const Options& options) {
     for (const std::string& path : options.path) {
       PartOfProgress progress(context.progress, done / parts, (done + 1) / parts, result.simulator);
       const StudyContext part = context.with(progress);
-      const Row row = path == "sdma" ? sdma_row(part, options, point, result.simulator)
-                                     : direct_row(part, options, point, result.simulator);
+      P2pPoint by_path = point;
+      by_path.rdma = path == "rdma";
+      const Row row = path == "aiv-direct" ? direct_row(part, options, point, result.simulator)
+                                           : copy_row(part, options, by_path, path, result.simulator);
       ++done;
       if (context.interrupted != 0) {
         result.complete = false;
@@ -183,7 +219,9 @@ StudyResult run(const StudyContext& context, const Options& options) {
 
 }  // namespace
 
-const Study kP2pStudy{"p2p", "latency, start-up and bandwidth between two memories", kFields,
-                      options_of<Options, run>, true};
+const Study kP2pStudy{"p2p",   "latency, start-up and bandwidth between two memories",
+                      kFields, options_of<Options, run>,
+                      true,    {},
+                      true};
 
 }  // namespace cm384::studies

@@ -18,6 +18,7 @@ supernode::SupernodeOptions machine_options(const StudyContext& context, const S
   supernode::SupernodeOptions made;
   made.dies = options.dies;
   made.sockets = options.sockets;
+  made.rdma = options.rdma;
   made.die = options.die;
   made.patience = options.patience;
   made.interrupted = &context.interrupted;

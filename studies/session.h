@@ -20,6 +20,7 @@ namespace cm384::studies {
 struct SessionOptions {
   std::vector<int> dies;
   std::vector<int> sockets;
+  bool rdma = false;  // with the RDMA plane
   npu::DieOptions die;
   Time patience = 5_ms;  // a run without progress for so long ends with a report
   // This run's part of the study's work, for the progress display.

@@ -211,6 +211,8 @@ StudyResult run(const StudyContext& context, const Options& options) {
 }  // namespace
 
 const Study kSwitchStudy{"switch", "one switch chip under load: latency, throughput, fairness; model and RTL",
-                         kFields, options_of<Options, run>};
+                         kFields,  options_of<Options, run>,
+                         false,    {},
+                         true};
 
 }  // namespace cm384::studies

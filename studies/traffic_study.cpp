@@ -200,8 +200,10 @@ StudyResult run(const StudyContext& context, const Options& options) {
 
 }  // namespace
 
-const Study kTrafficStudy{"traffic",
-                          "synthetic traffic over the fabric alone: latency against load, saturation, bounds",
-                          kFields, options_of<Options, run>};
+const Study kTrafficStudy{
+    "traffic", "synthetic traffic over the fabric alone: latency against load, saturation, bounds",
+    kFields,   options_of<Options, run>,
+    false,     {},
+    true};
 
 }  // namespace cm384::studies

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -13,32 +14,34 @@
 
 namespace cm384::supernode {
 
-// Units in the queue of a die: its controller's, then one per driver that is attached to it.
-inline constexpr std::uint32_t kControllerUnit = npu::Die::kFirstForeignUnit;
+// Units in the queue of an accelerator: its controller's, then one per driver that is attached to it.
+inline constexpr std::uint32_t kControllerUnit = npu::Accelerator::kFirstForeignUnit;
 inline constexpr std::uint32_t kFirstDriverUnit = kControllerUnit + 1;
 
-// The dies of a package with the controllers in their sockets and what drives them: one module, a queue for
-// each die. The dies reach each other over the package link, which may be shorter than a
-// window: they take turns in steps no longer than its latency.
+// The accelerators of a package, all of one class, with the controllers in their sockets and what drives
+// them: one module, a queue for each. They reach each other over the package link, which may be shorter than
+// a window: they take turns in steps no longer than its latency. `Part` is the class itself, so that events
+// are plain calls.
+template <class Part>
 class PackageModule final : public WindowModule {
  public:
   struct Socketed {
-    npu::Die& die;
+    Part& part;
     ub::UbController& controller;
     const std::vector<Driver*>& drivers;
   };
-  PackageModule(std::vector<Socketed> dies, Time link_latency)
-      : WindowModule(queues(dies)),
-        dies_(std::move(dies)),
-        prefetcher_(parts(dies_), kControllerUnit),
+  PackageModule(std::vector<Socketed> parts, Time link_latency)
+      : WindowModule(queues(parts)),
+        parts_(std::move(parts)),
+        prefetcher_(prefetched(parts_), kControllerUnit),
         step_(link_latency) {}
 
   void hold_credits() override {
-    for (const Socketed& socketed : dies_) socketed.controller.ports().hold_credits();
+    for (const Socketed& socketed : parts_) socketed.controller.ports().hold_credits();
   }
   void exchange(ub::Crossings& crossings) override {
-    for (const Socketed& socketed : dies_) {
-      crossings.events(socketed.die.queue(), [](const sim::Event& e) {
+    for (const Socketed& socketed : parts_) {
+      crossings.events(socketed.part.queue(), [](const sim::Event& e) {
         return e.unit == kControllerUnit && ub::UbController::brings_packet(e);
       });
       crossings.credits(socketed.controller.ports());
@@ -46,42 +49,44 @@ class PackageModule final : public WindowModule {
   }
 
  private:
-  static std::vector<sim::EventQueue*> queues(const std::vector<Socketed>& dies) {
+  static std::vector<sim::EventQueue*> queues(const std::vector<Socketed>& parts) {
     std::vector<sim::EventQueue*> all;
-    for (const Socketed& socketed : dies) all.push_back(&socketed.die.queue());
+    for (const Socketed& socketed : parts) all.push_back(&socketed.part.queue());
     return all;
   }
   void run_window(Time begin, Time end) override {
-    prefetcher_.ask(end);
-    if (dies_.size() == 1) {
-      run(dies_.front(), end);
+    if constexpr (std::is_same_v<Part, npu::Die>) prefetcher_.ask(end);
+    if (parts_.size() == 1) {
+      run(parts_.front(), end);
       return;
     }
     while (begin < end) {
       begin = std::min(begin + step_, end);
-      for (const Socketed& socketed : dies_) run(socketed, begin);
+      for (const Socketed& socketed : parts_) run(socketed, begin);
     }
   }
   void run(const Socketed& socketed, Time end) {
-    npu::Die& die = socketed.die;
+    Part& part = socketed.part;
     ub::UbController& controller = socketed.controller;
-    die.queue().run_until(end, [&](const sim::Event& e) {
+    part.queue().run_until(end, [&](const sim::Event& e) {
       if (e.unit == kControllerUnit) {
         controller.handle(e);
       } else if (e.unit >= kFirstDriverUnit) {
-        socketed.drivers[e.unit - kFirstDriverUnit]->handle(die.number(), e);
+        socketed.drivers[e.unit - kFirstDriverUnit]->handle(part.number(), e);
       } else {
-        die.handle(e);
+        part.handle(e);
       }
     });
   }
-  static std::vector<Prefetcher::Socketed> parts(const std::vector<Socketed>& dies) {
+  static std::vector<Prefetcher::Socketed> prefetched(const std::vector<Socketed>& parts) {
     std::vector<Prefetcher::Socketed> all;
-    for (const Socketed& socketed : dies) all.push_back({&socketed.die, &socketed.controller});
+    if constexpr (std::is_same_v<Part, npu::Die>) {
+      for (const Socketed& socketed : parts) all.push_back({&socketed.part, &socketed.controller});
+    }
     return all;
   }
 
-  std::vector<Socketed> dies_;
+  std::vector<Socketed> parts_;
   Prefetcher prefetcher_;
   Time step_;
 };

@@ -32,15 +32,13 @@ Time SocketMemory::access(sim::Request& request, sim::Outcome& outcome) {
 }
 
 SocketModule::SocketModule(const ub::Parameters& parameters, const std::vector<int>& sockets,
-                           std::uint32_t source, ub::PacketPool& packets, sim::PayloadPool& payloads,
+                           std::uint32_t source, ub::UnifiedBus& bus, sim::PayloadPool& payloads,
                            Time& last_progress)
     : queue_(source), numbers_(sockets) {
   for (std::size_t n = 0; n < sockets.size(); ++n) {
-    const auto endpoint = static_cast<ub::Endpoint>(parameters.topology.socket_endpoint(sockets[n]));
+    const auto endpoint = static_cast<unsigned>(parameters.topology.socket_endpoint(sockets[n]));
     memories_.push_back(std::make_unique<SocketMemory>(parameters.cpu, payloads, last_progress));
-    controllers_.push_back(std::make_unique<ub::UbController>(
-        parameters, endpoint, queue_, static_cast<std::uint32_t>(n), packets, payloads));
-    controllers_.back()->set_target(*memories_.back());
+    controllers_.push_back(&bus.attach({endpoint, queue_, static_cast<std::uint32_t>(n), *memories_.back()}));
   }
 }
 
@@ -63,12 +61,6 @@ void SocketModule::declare_statistics(sim::Statistics& to) const {
     memories_[n]->declare_statistics(to, at);
     controllers_[n]->declare_statistics(to, at);
   }
-}
-
-std::uint64_t SocketModule::packet_hops() const {
-  std::uint64_t sum = 0;
-  for (const auto& controller : controllers_) sum += controller->packet_hops();
-  return sum;
 }
 
 }  // namespace cm384::supernode

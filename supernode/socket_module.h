@@ -10,8 +10,8 @@
 #include "sim/payload.h"
 #include "sim/statistics.h"
 #include "sim/transaction.h"
-#include "ub_fabric/controller.h"
 #include "ub_fabric/socket_dram.h"
+#include "ub_fabric/unified_bus.h"
 
 namespace cm384::supernode {
 
@@ -38,24 +38,23 @@ class SocketMemory final : public sim::RemoteTarget {
 // All sockets in one queue; unit n of its events is the n-th socket of the list.
 class SocketModule {
  public:
+  // Attaches them to `bus`, which outlives it.
   SocketModule(const ub::Parameters& parameters, const std::vector<int>& sockets, std::uint32_t source,
-               ub::PacketPool& packets, sim::PayloadPool& payloads, Time& last_progress);
+               ub::UnifiedBus& bus, sim::PayloadPool& payloads, Time& last_progress);
 
   sim::EventQueue& queue() { return queue_; }
   void run_until(Time end) {
     queue_.run_until(end, [this](const sim::Event& e) { controllers_[e.unit]->handle(e); });
   }
   void hold_credits() {
-    for (auto& controller : controllers_) controller->ports().hold_credits();
+    for (ub::UbController* controller : controllers_) controller->ports().hold_credits();
   }
   void exchange(ub::Crossings& crossings) {
     crossings.events(queue_, [](const sim::Event& e) { return ub::UbController::brings_packet(e); });
-    for (auto& controller : controllers_) crossings.credits(controller->ports());
+    for (ub::UbController* controller : controllers_) crossings.credits(controller->ports());
   }
-  std::vector<std::unique_ptr<ub::UbController>>& controllers() { return controllers_; }
   // nullptr for a socket that does not take part.
   npu::BackingStore* store(int socket);
-  std::uint64_t packet_hops() const;
   // One registry path a socket: "socket3".
   void declare_statistics(sim::Statistics& to) const;
 
@@ -63,7 +62,7 @@ class SocketModule {
   sim::EventQueue queue_;
   std::vector<int> numbers_;
   std::vector<std::unique_ptr<SocketMemory>> memories_;
-  std::vector<std::unique_ptr<ub::UbController>> controllers_;
+  std::vector<ub::UbController*> controllers_;
 };
 
 }  // namespace cm384::supernode

@@ -5,132 +5,13 @@
 #include <algorithm>
 #include <cassert>
 #include <iterator>
-#include <map>
-#include <set>
 #include <systemc>
 
 #include "hw/error.h"
 #include "supernode/module_processes.h"
 #include "supernode/supernode_parts.h"
-#include "ub_fabric/link_timing.h"
 
 namespace cm384::supernode {
-namespace {
-
-ub::Parameters fabric_parameters(const hw::Machine& machine) {
-  return {machine.topology, machine.ub, machine.cpu, machine.package_link};
-}
-
-// Several for each thread, so that what a thread has begun when the host takes it off its core is little. No
-// more than there are packages.
-unsigned workers_for(const SupernodeOptions& options, const hw::Topology& topology) {
-  constexpr unsigned kPerThread = 4;
-  if (options.threads <= 1) return 1;
-  std::set<int> packages;
-  for (const int die : options.dies) packages.insert(die / topology.dies_per_package);
-  const auto most = std::min<std::size_t>(packages.size(), sim::kMostWorkers);
-  return std::clamp(kPerThread * options.threads, 1u, std::max(1u, static_cast<unsigned>(most)));
-}
-
-}  // namespace
-
-Supernode::Supernode(const hw::Machine& machine, SupernodeOptions options)
-    : machine_(machine),
-      options_(std::move(options)),
-      parts_(std::make_unique<Parts>(workers_for(options_, machine.topology), options_.threads)) {
-  const ub::Parameters fabric = fabric_parameters(machine);
-  ub::check(fabric);
-  RunControl& control = parts_->control;
-  control.patience = options_.patience;
-  control.interrupted = options_.interrupted;
-  control.worth_sharing = options_.worth_sharing;
-  control.settle = [this] { settle(); };
-  const unsigned workers = this->workers();
-  parts_->payloads.set_workers(workers);
-  parts_->packets.set_workers(workers);
-  parts_->progress.set_workers(workers);
-  parts_->told.set_workers(workers);
-  parts_->outer = std::make_unique<WindowProcess>("packages", control, kOuterPhase);
-  parts_->inner = std::make_unique<WindowProcess>("sub_planes", control, control.plane_phase);
-
-  const auto network = ub::Network::of(machine.topology);
-  endpoint_latency_ = ub::shortest_endpoint_latency(fabric, *network);
-  way_in_ = ub::shortest_way_in(fabric, *network);
-  set_lookahead(way_in_);
-
-  const int dies = machine.topology.dies();
-  const auto endpoints = static_cast<std::uint32_t>(machine.topology.endpoints());
-  records_.resize(static_cast<std::size_t>(dies));
-  parts_->dies.resize(static_cast<std::size_t>(dies));
-  parts_->controllers.resize(static_cast<std::size_t>(dies));
-  parts_->drivers.resize(static_cast<std::size_t>(dies));
-  for (int p = 0; p < machine.topology.sub_planes; ++p) {
-    const auto index = static_cast<unsigned>(p);
-    parts_->planes.push_back(std::make_unique<ub::SubPlane>(index, fabric, parts_->packets, endpoints + index,
-                                                            std::uint64_t{index} + 1, network));
-    parts_->planes.back()->set_workers(workers);
-    parts_->modules.push_back(std::make_unique<SingleModule<ub::SubPlane>>(*parts_->planes.back()));
-    parts_->inner->add(*parts_->modules.back());
-  }
-  const npu::DieParameters die_parameters{machine.die,         machine.scheduler,   machine.sdma,
-                                          machine.scalar_core, machine.vector_core, machine.mte,
-                                          machine.cube_core,   machine.cube_mte,    machine.memory};
-  const int of_package = machine.topology.dies_per_package;
-  std::map<int, unsigned> worker_of;  // a package, in the order in which they become modules
-  for (const int number : options_.dies)
-    worker_of.try_emplace(number / of_package, static_cast<unsigned>(worker_of.size()) % workers);
-  for (const int number : options_.dies) {
-    if (number < 0 || number >= dies)
-      throw InputError(fmt::format("die {} does not exist; allowed: 0 to {}", number, dies - 1));
-    auto& die = parts_->dies[static_cast<std::size_t>(number)];
-    if (die) continue;
-    auto& controller = parts_->controllers[static_cast<std::size_t>(number)];
-    die = std::make_unique<npu::Die>(number, die_parameters, options_.die, parts_->payloads,
-                                     static_cast<npu::DieListener&>(*this),
-                                     parts_->progress.of(worker_of[number / of_package]));
-    controller = std::make_unique<ub::UbController>(fabric, static_cast<ub::Endpoint>(number), die->queue(),
-                                                    kControllerUnit, parts_->packets, parts_->payloads);
-    controller->ports().set_workers(workers);
-    controller->set_target(*die);
-    controller->set_client(*die);
-    for (auto& plane : parts_->planes) controller->attach(*plane);
-    die->connect(*controller);
-    const int sibling = number ^ 1;
-    if (machine.topology.in_one_package(number, sibling) && sibling < dies &&
-        parts_->controllers[static_cast<std::size_t>(sibling)])
-      controller->join(*parts_->controllers[static_cast<std::size_t>(sibling)]);
-  }
-  std::set<int> packages;
-  for (const int number : options_.dies) {
-    if (!packages.insert(number / of_package).second) continue;
-    std::vector<PackageModule::Socketed> socketed;
-    for (const int member : {number, number ^ 1}) {
-      const auto n = static_cast<std::size_t>(member);
-      if (machine.topology.in_one_package(number, member) && n < parts_->dies.size() && parts_->dies[n])
-        socketed.push_back({*parts_->dies[n], *parts_->controllers[n], parts_->drivers[n]});
-    }
-    parts_->modules.push_back(
-        std::make_unique<PackageModule>(std::move(socketed), machine.package_link.latency));
-    parts_->outer->add(*parts_->modules.back());
-  }
-  for (const int socket : options_.sockets) {
-    if (socket < 0 || socket >= machine.topology.sockets())
-      throw InputError(fmt::format("CPU socket {} does not exist; allowed: 0 to {}", socket,
-                                   machine.topology.sockets() - 1));
-  }
-  if (!options_.sockets.empty()) {
-    parts_->sockets = std::make_unique<SocketModule>(
-        fabric, options_.sockets, endpoints + static_cast<std::uint32_t>(machine.topology.sub_planes),
-        parts_->packets, parts_->payloads,
-        parts_->progress.of(static_cast<unsigned>(worker_of.size()) % workers));
-    for (auto& controller : parts_->sockets->controllers()) {
-      controller->ports().set_workers(workers);
-      for (auto& plane : parts_->planes) controller->attach(*plane);
-    }
-    parts_->modules.push_back(std::make_unique<SingleModule<SocketModule>>(*parts_->sockets));
-    parts_->outer->add(*parts_->modules.back());
-  }
-}
 
 Supernode::~Supernode() {
   parts_->outer.reset();
@@ -186,15 +67,34 @@ void Supernode::tell(int die, Tell&& tell) {
 
 std::vector<int> Supernode::dies() const {
   std::vector<int> numbers;
-  for (const auto& die : parts_->dies) {
-    if (die) numbers.push_back(die->number());
+  for (const auto& accelerator : parts_->accelerators) {
+    if (accelerator) numbers.push_back(accelerator->number());
   }
   return numbers;
 }
 
 npu::Die& Supernode::die(int number) const {
+  accelerator(number);
+  npu::Die* die = parts_->dies[static_cast<std::size_t>(number)];
+  if (die == nullptr)
+    throw InputError(fmt::format("die {} has no cores: accelerator.kind is {}; allowed here: ascend", number,
+                                 machine_.accelerator.kind));
+  return *die;
+}
+
+bool Supernode::has_rdma() const {
+  return parts_->rdma != nullptr;
+}
+
+rdma::Interface& Supernode::rdma_interface(int number) const {
+  accelerator(number);
+  if (!has_rdma()) throw InputError("the RDMA plane does not take part in this run");
+  return *parts_->rdma->interface(static_cast<std::size_t>(number));
+}
+
+npu::Accelerator& Supernode::accelerator(int number) const {
   if (!takes_part(number)) throw InputError(fmt::format("die {} does not take part in this run", number));
-  return *parts_->dies[static_cast<std::size_t>(number)];
+  return *parts_->accelerators[static_cast<std::size_t>(number)];
 }
 
 npu::BackingStore& Supernode::socket_store(int number) const {
@@ -214,20 +114,14 @@ Time Supernode::lookahead() const {
   return to_plane_ + from_plane_;
 }
 
-// A packet passes a link and its chip before it meets anything there. So soon only where each die gives back
-// the cells of its receive buffer as packets are delivered, which the sub-plane itself knows; where it does
-// not, as where a chip of another model has its own idea of a pipeline, the link alone counts. Back to a die
-// credits take the link alone.
-void Supernode::set_lookahead(Time way_in) {
-  const bool sockets =
-      !options_.sockets.empty() || std::ranges::any_of(parts_->foreign, [this](ForeignPort* port) {
-        return port->controller().endpoint() >= machine_.topology.dies();
-      });
-  const bool held = ub::UbController::holds_requests(machine_.ub.controller) ||
-                    (sockets && ub::UbController::holds_requests(machine_.cpu.controller));
-  looked_ahead_ = way_in;
-  from_plane_ = endpoint_latency_;
-  to_plane_ = held ? endpoint_latency_ : way_in;
+// The shortest of all fabrics.
+void Supernode::set_lookahead() {
+  to_plane_ = from_plane_ = Time::never();
+  for (const sim::Fabric* fabric : parts_->fabrics) {
+    const sim::Fabric::Lookahead ahead = fabric->lookahead();
+    to_plane_ = std::min(to_plane_, ahead.to_module);
+    from_plane_ = std::min(from_plane_, ahead.from_module);
+  }
   RunControl& control = parts_->control;
   control.window = std::min(lookahead(), options_.window);
   // A foreign port acts at SystemC's own time, when sub-planes have run to the end of their window.
@@ -239,20 +133,21 @@ void Supernode::set_lookahead(Time way_in) {
 void Supernode::install(int plane_number, unsigned chip, ub::SwitchChip& model) {
   assert(now() == Time{} && unfinished_ == 0);
   use_one_thread();
-  plane(plane_number).install(chip, &model);
-  set_lookahead(endpoint_latency_);
+  plane(plane_number);  // exists
+  parts_->bus->install(static_cast<std::size_t>(plane_number), chip, model);
+  set_lookahead();
 }
 
 ub::UbController& Supernode::controller(int number) const {
-  die(number);
-  return *parts_->controllers[static_cast<std::size_t>(number)];
+  accelerator(number);
+  return *parts_->bus->controller(static_cast<std::size_t>(number));
 }
 
 ub::SubPlane& Supernode::plane(int number) const {
-  if (number < 0 || number >= static_cast<int>(parts_->planes.size()))
-    throw InputError(
-        fmt::format("sub-plane {} does not exist; allowed: 0 to {}", number, parts_->planes.size() - 1));
-  return *parts_->planes[static_cast<std::size_t>(number)];
+  const int planes = parts_->bus->planes();
+  if (number < 0 || number >= planes)
+    throw InputError(fmt::format("sub-plane {} does not exist; allowed: 0 to {}", number, planes - 1));
+  return parts_->bus->plane(static_cast<std::size_t>(number));
 }
 
 std::uint32_t Supernode::launch(int die_number, npu::LaunchRequest request, Time at) {
@@ -294,7 +189,7 @@ void Supernode::transaction_arrived(sim::TransactionId id, int target, std::uint
 }
 
 std::uint32_t Supernode::attach(int number, Driver& driver) {
-  die(number);
+  accelerator(number);
   std::vector<Driver*>& drivers = parts_->drivers[static_cast<std::size_t>(number)];
   drivers.push_back(&driver);
   return kFirstDriverUnit + static_cast<std::uint32_t>(drivers.size() - 1);
@@ -302,14 +197,14 @@ std::uint32_t Supernode::attach(int number, Driver& driver) {
 
 void Supernode::follow_transactions() {
   use_one_thread();
-  for (const auto& die : parts_->dies) {
-    if (die) die->follow();
+  for (const auto& accelerator : parts_->accelerators) {
+    if (accelerator) accelerator->follow();
   }
 }
 
 void Supernode::keep_log(npu::TraceLog& log) {
   use_one_thread();
-  for (const auto& die : parts_->dies) {
+  for (npu::Die* die : parts_->dies) {
     if (die) die->keep_log(log);
   }
   log_idle();
@@ -365,7 +260,7 @@ void Supernode::look_for_stuck_cores(Time step) {
   const bool long_step = step > patience;
   if (!long_step && now() - looked_for_stuck_ <= patience) return;
   looked_for_stuck_ = now();
-  for (const auto& die : parts_->dies) {
+  for (npu::Die* die : parts_->dies) {
     if (!die) continue;
     if (const int core = die->stuck_core(long_step ? now() : now() - patience); core >= 0)
       report_hang(

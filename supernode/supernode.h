@@ -13,6 +13,7 @@
 #include "hw/machine.h"
 #include "npu_core/die/die.h"
 #include "npu_core/memory/backing_store.h"
+#include "rdma_fabric/interface.h"
 #include "sim/payload.h"
 #include "sim/statistics.h"
 #include "supernode/driver.h"
@@ -26,6 +27,7 @@ namespace cm384::supernode {
 struct SupernodeOptions {
   std::vector<int> dies;     // that take part; others are idle and not built
   std::vector<int> sockets;  // CPU sockets that take part
+  bool rdma = false;         // the RDMA plane takes part
   npu::DieOptions die;
   // A run ends when it has been at work for so long without progress: a write to memory, a copy from
   // elsewhere than the one before, a cross-core flag, a launch that begins. Time in which nothing happens at
@@ -68,10 +70,15 @@ class Supernode final : private npu::DieListener {
   // Those that take part, in order.
   std::vector<int> dies() const;
   const std::vector<int>& sockets() const { return options_.sockets; }
-  // Throws InputError for one that does not take part.
+  // Throws InputError for one that does not take part, or is no Ascend die.
   npu::Die& die(int number) const;
+  // Throws InputError for one that does not take part.
+  npu::Accelerator& accelerator(int number) const;
   bool takes_part(int die) const;
   npu::BackingStore& socket_store(int number) const;
+  // Its interface on the RDMA plane. Throws InputError where the plane does not take part.
+  rdma::Interface& rdma_interface(int die) const;
+  bool has_rdma() const;
   // Its Unified Bus controller: ports, counters, fault and observer hooks.
   ub::UbController& controller(int die) const;
   // Throws InputError for one that does not exist.
@@ -167,9 +174,16 @@ class Supernode final : private npu::DieListener {
   void transaction_begun(const npu::TransactionBegun& transaction) override;
   void transaction_completed(const npu::TransactionCompleted& transaction) override;
   void transaction_arrived(sim::TransactionId id, int target, std::uint32_t bytes, Time at) override;
-  // What a packet takes at least from a die to what it meets in a sub-plane, and back; `chip`: of that in the
-  // chip.
-  void set_lookahead(Time way_in);
+  // How long the windows are, and when those of fabrics' modules begin.
+  void set_lookahead();
+  // supernode_wiring.cpp
+  void add_accelerators();
+  template <class Part>
+  void add_packages(const std::function<std::unique_ptr<Part>(int number, Time& last_progress)>& make);
+  void connect(npu::Accelerator& accelerator);
+  // Of the Unified Bus: those of dies and sockets, then those of foreign models.
+  std::vector<ub::UbController*> all_controllers() const;
+  void add_sockets(const ub::Parameters& fabric);
   // A registry function for each die, sub-plane, and the sockets.
   std::vector<std::function<void(sim::Statistics&)>> declarations() const;
   void kernel_output(int die, int core, std::string_view text) override;
@@ -196,9 +210,7 @@ class Supernode final : private npu::DieListener {
   std::unique_ptr<Parts> parts_;
   std::vector<std::vector<npu::LaunchRecord>> records_;  // by die and launch
   std::atomic<std::size_t> unfinished_ = 0;
-  Time endpoint_latency_,
-      way_in_;  // the shortest of all links to chips, and to the end of the chip's pipeline
-  Time to_plane_, from_plane_, looked_ahead_;
+  Time to_plane_, from_plane_;  // at least, from an accelerator to a module of a fabric and back
   Time looked_for_stuck_{};
   Probes probes_;
 };

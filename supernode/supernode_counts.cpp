@@ -18,11 +18,12 @@ void Supernode::report_hang(const std::string& why) const {
     }
   };
   for (const ForeignPort* port : parts_->foreign) add(port->report());
-  for (const auto& die : parts_->dies) {
-    if (!die) continue;
-    std::string report = die->report();
-    for (const Driver* driver : parts_->drivers[static_cast<std::size_t>(die->number())])
-      report += driver->report(die->number());
+  for (const auto& accelerator : parts_->accelerators) {
+    if (!accelerator) continue;
+    const int number = accelerator->number();
+    std::string report = accelerator->report();
+    for (const Driver* driver : parts_->drivers[static_cast<std::size_t>(number)])
+      report += driver->report(number);
     add(report);
   }
   if (count > kLines) lines += fmt::format("  ... and {} more cores\n", count - kLines);
@@ -33,42 +34,44 @@ void Supernode::report_hang(const std::string& why) const {
 
 SupernodeCounts Supernode::counts() const {
   SupernodeCounts counts;
-  for (const auto& die : parts_->dies) {
-    if (!die) continue;
-    counts.instructions += die->instructions();
-    const auto& memory = die->memory().statistics();
-    counts.memory_requests += memory.reads + memory.writes + memory.atomics;
-    counts.events += die->queue().handled();
+  for (const auto& accelerator : parts_->accelerators) {
+    if (!accelerator) continue;
+    counts.instructions += accelerator->instructions();
+    counts.memory_requests += accelerator->memory_requests();
+    counts.events += accelerator->queue().handled();
   }
-  for (const auto& controller : parts_->controllers) {
+  for (const auto& controller : parts_->bus->controllers()) {
     if (!controller) continue;
     counts.packet_hops += controller->packet_hops();
     counts.resent_requests += controller->counters().resent;
   }
-  for (const auto& plane : parts_->planes) {
-    counts.packet_hops += plane->packet_hops();
-    counts.lost_packets += plane->lost();
-    counts.events += plane->queue().handled();
+  for (int p = 0; p < parts_->bus->planes(); ++p) counts.lost_packets += plane(p).lost();
+  if (has_rdma()) {
+    for (const int number : dies()) counts.packet_hops += rdma_interface(number).packet_hops();
   }
-  if (parts_->sockets) {
-    counts.packet_hops += parts_->sockets->packet_hops();
-    counts.events += parts_->sockets->queue().handled();
+  for (const sim::Fabric* fabric : parts_->fabrics) {
+    for (sim::FabricModule* module : fabric->modules()) {
+      counts.packet_hops += module->packet_hops();
+      counts.events += module->queue().handled();
+    }
   }
   for (ForeignPort* port : parts_->foreign) {
     counts.packet_hops += port->controller().packet_hops();
     counts.events += port->queue().handled();
   }
+  if (parts_->sockets) counts.events += parts_->sockets->queue().handled();
   return counts;
 }
 
 std::vector<std::function<void(sim::Statistics&)>> Supernode::declarations() const {
   std::vector<std::function<void(sim::Statistics&)>> made;
   const sim::StatisticPath root;
-  for (std::size_t n = 0; n < parts_->dies.size(); ++n) {
-    if (!parts_->dies[n]) continue;
+  for (std::size_t n = 0; n < parts_->accelerators.size(); ++n) {
+    if (!parts_->accelerators[n]) continue;
     made.push_back([this, n, at = root.part("die", n)](sim::Statistics& to) {
-      parts_->dies[n]->declare_statistics(to, at);
-      parts_->controllers[n]->declare_statistics(to, at);
+      parts_->accelerators[n]->declare_statistics(to, at);
+      parts_->bus->controller(n)->declare_statistics(to, at);
+      if (parts_->rdma) parts_->rdma->interface(n)->declare_statistics(to, at);
     });
   }
   if (parts_->sockets)
@@ -81,10 +84,9 @@ std::vector<std::function<void(sim::Statistics&)>> Supernode::declarations() con
       port->controller().declare_statistics(to, at);
     });
   }
-  for (std::size_t p = 0; p < parts_->planes.size(); ++p) {
-    made.push_back([this, p, at = root.part("plane", p)](sim::Statistics& to) {
-      parts_->planes[p]->declare_statistics(to, at);
-    });
+  for (const sim::Fabric* fabric : parts_->fabrics) {
+    for (std::size_t n = 0; n < fabric->modules().size(); ++n)
+      made.push_back([fabric, n](sim::Statistics& to) { fabric->declare_statistics(n, to); });
   }
   return made;
 }
@@ -103,6 +105,7 @@ void Supernode::visit_statistics(const std::function<void(const sim::Statistics&
 
 // What is given from now on is given on a machine at rest.
 void Supernode::log_idle() const {
+  if (!machine_.accelerator.has_cores()) return;  // none keeps a log
   npu::DieTracer* const tracer = die(options_.dies.front()).tracer();
   if (tracer != nullptr) tracer->host(npu::HostPoint::Kind::idle, earliest(), earliest());
 }

@@ -7,7 +7,8 @@ namespace cm384::supernode {
 
 void Supernode::serialise_crossings() {
   assert(now() == Time{} && unfinished_ == 0);
-  parts_->crossings = std::make_unique<ub::Crossings>(parts_->packets, parts_->payloads);
+  assert(!has_rdma());  // whose packets do not
+  parts_->crossings = std::make_unique<ub::Crossings>(parts_->bus->packets(), parts_->payloads);
   for (const auto& module : parts_->modules) module->hold_credits();
 }
 

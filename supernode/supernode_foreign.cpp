@@ -14,7 +14,7 @@ ForeignSurroundings Supernode::foreign_surroundings(int endpoint) {
   if (endpoint < 0 || endpoint >= topology.endpoints())
     throw InputError(fmt::format("endpoint {} does not exist; allowed: 0 to {}, dies and then CPU sockets",
                                  endpoint, topology.endpoints() - 1));
-  if (!parts_->planes.empty() && parts_->planes.front()->attached(static_cast<ub::Endpoint>(endpoint))) {
+  if (parts_->bus->plane(0).attached(static_cast<ub::Endpoint>(endpoint))) {
     const bool die = endpoint < topology.dies();
     throw InputError(
         fmt::format("{} {} takes part in this run; a foreign model takes the place of one that does not",
@@ -23,22 +23,21 @@ ForeignSurroundings Supernode::foreign_surroundings(int endpoint) {
   if (now() > Time{} || unfinished_ > 0)
     throw InputError("a foreign model joins a machine before its first launch and before it runs");
   return {{topology, machine_.ub, machine_.cpu, machine_.package_link},
-          parts_->packets,
+          parts_->bus->packets(),
           parts_->payloads,
           static_cast<std::uint32_t>(endpoint)};
 }
 
 void Supernode::join(ForeignPort& port) {
   port.queue().set_workers(workers());
-  port.controller().ports().set_workers(workers());
-  for (auto& plane : parts_->planes) port.controller().attach(*plane);
+  parts_->bus->join(port.controller());
   parts_->foreign.push_back(&port);
   set_foreign_lookahead(Time{});
 }
 
 void Supernode::set_foreign_lookahead(Time ahead) {
   parts_->foreign_ahead = ahead;
-  set_lookahead(looked_ahead_);
+  set_lookahead();
 }
 
 Time Supernode::window() const {

@@ -4,33 +4,32 @@
 namespace cm384::supernode {
 
 bool Supernode::takes_part(int die) const {
-  return die >= 0 && die < static_cast<int>(parts_->dies.size()) &&
-         parts_->dies[static_cast<std::size_t>(die)] != nullptr;
+  return die >= 0 && die < static_cast<int>(parts_->accelerators.size()) &&
+         parts_->accelerators[static_cast<std::size_t>(die)] != nullptr;
 }
 
 void Supernode::set_network(int number, std::shared_ptr<const ub::Network> network) {
-  plane(number).set_network(std::move(network));
-  for (const auto& controller : parts_->controllers) {
-    if (controller) controller->networks_changed();
-  }
+  plane(number);  // exists
+  parts_->bus->set_network(static_cast<std::size_t>(number), std::move(network));
   for (ForeignPort* port : parts_->foreign) port->controller().networks_changed();
-  if (!parts_->sockets) return;
-  for (const auto& controller : parts_->sockets->controllers()) controller->networks_changed();
+}
+
+std::vector<ub::UbController*> Supernode::all_controllers() const {
+  std::vector<ub::UbController*> all;
+  for (const auto& controller : parts_->bus->controllers()) {
+    if (controller) all.push_back(controller.get());
+  }
+  for (ForeignPort* port : parts_->foreign) all.push_back(&port->controller());
+  return all;
 }
 
 void Supernode::change_networks(int number, const std::vector<ub::NetworkChange>& changes) {
   for (const ub::NetworkChange& change : changes) plane(number).change_at(change);
-  const auto tell = [&](ub::UbController& controller) {
-    controller.networks_changed();
+  for (ub::UbController* controller : all_controllers()) {
+    controller->networks_changed();
     for (const ub::NetworkChange& change : changes)
-      controller.change_at(static_cast<unsigned>(number), change);
-  };
-  for (const auto& controller : parts_->controllers) {
-    if (controller) tell(*controller);
+      controller->change_at(static_cast<unsigned>(number), change);
   }
-  for (ForeignPort* port : parts_->foreign) tell(port->controller());
-  if (!parts_->sockets) return;
-  for (const auto& controller : parts_->sockets->controllers()) tell(*controller);
 }
 
 void Supernode::narrow(int number, unsigned link, double width, Time at) {
@@ -49,24 +48,18 @@ void Supernode::narrow(int number, unsigned link, double width, Time at) {
 
 // All directions of all links, with what puts an observer on one.
 void Supernode::each_link(const LinkVisitor& visit) const {
-  for (int p = 0; p < static_cast<int>(parts_->planes.size()); ++p) {
+  for (int p = 0; p < parts_->bus->planes(); ++p) {
     ub::SubPlane& sub_plane = plane(p);
     const ub::Network& network = sub_plane.network();
     for (unsigned link = 0; link < network.links(); ++link) {
       visit(name_of_link(network, p, link),
             [&sub_plane, link](ub::LinkObserver* tap) { sub_plane.attach_observer(link, tap); });
     }
-    const auto of_port = [&](ub::UbController& controller) {
-      visit(name_of_port(network, p, controller.endpoint()), [&controller, p](ub::LinkObserver* tap) {
-        controller.ports().attach_observer(static_cast<unsigned>(p), tap);
+    for (ub::UbController* controller : all_controllers()) {
+      visit(name_of_port(network, p, controller->endpoint()), [controller, p](ub::LinkObserver* tap) {
+        controller->ports().attach_observer(static_cast<unsigned>(p), tap);
       });
-    };
-    for (const auto& controller : parts_->controllers) {
-      if (controller) of_port(*controller);
     }
-    for (ForeignPort* port : parts_->foreign) of_port(port->controller());
-    if (!parts_->sockets) continue;
-    for (const auto& controller : parts_->sockets->controllers()) of_port(*controller);
   }
 }
 

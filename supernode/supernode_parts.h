@@ -5,13 +5,14 @@
 #include <memory>
 #include <vector>
 
+#include "rdma_fabric/rdma_plane.h"
+#include "supernode/plane_ports.h"
 #include "supernode/simulation.h"
 #include "supernode/socket_module.h"
 #include "supernode/supernode.h"
 #include "supernode/window_process.h"
-#include "ub_fabric/controller.h"
 #include "ub_fabric/crossing.h"
-#include "ub_fabric/sub_plane.h"
+#include "ub_fabric/unified_bus.h"
 
 namespace cm384::supernode {
 
@@ -25,12 +26,15 @@ struct Supernode::Parts {
 
   Simulation simulation;
   sim::PayloadPool payloads;
-  ub::PacketPool packets;
   RunControl control;
-  std::vector<std::unique_ptr<npu::Die>> dies;  // by number; empty where it does not take part
-  std::vector<std::unique_ptr<ub::UbController>> controllers;
-  std::vector<std::vector<Driver*>> drivers;  // by die; the place is the unit
-  std::vector<std::unique_ptr<ub::SubPlane>> planes;
+  std::unique_ptr<ub::UnifiedBus> bus;
+  std::unique_ptr<rdma::RdmaPlane> rdma;  // where it takes part
+  std::vector<sim::Fabric*> fabrics;
+  std::vector<std::unique_ptr<npu::Accelerator>>
+      accelerators;                                      // by number; empty where it does not take part
+  std::vector<npu::Die*> dies;                           // those among them that have cores
+  std::vector<std::vector<Driver*>> drivers;             // by accelerator; the place is the unit
+  std::vector<std::unique_ptr<PlanePorts>> plane_ports;  // of those with more than one way out
   std::unique_ptr<SocketModule> sockets;
   std::vector<ForeignPort*> foreign;
   Time foreign_ahead{};

@@ -23,6 +23,8 @@ constexpr int kMostCores = 128;
 constexpr std::int64_t kLatest = std::int64_t{1} << 60;
 
 std::string transfer_fault(const TrafficRecord& r) {
+  if (r.by_rdma && (r.by_ub || r.target.cpu))
+    return "via: the RDMA plane reaches dies only; allowed to a CPU socket: ub";
   if (r.source.cpu) return "source: a CPU socket issues nothing; allowed: a die";
   if (r.core < TrafficRecord::kAnyCore || r.core >= kMostCores)
     return fmt::format("core: {}; allowed: 0 to {}, or none", r.core, kMostCores - 1);

@@ -72,6 +72,7 @@ struct TrafficRecord {
   Engine engine = Engine::mte;
   Unit target;               // the memory that is read or written; the source where nothing moves
   bool by_ub = false;        // by the Unified Bus even to the sibling die
+  bool by_rdma = false;      // by the RDMA plane; not with by_ub
   bool allocate = true;      // in the own die's L2
   std::uint8_t lane = 0;     // virtual lane: priority
   std::uint64_t offset = 0;  // in the target's memory
@@ -92,10 +93,10 @@ struct TrafficRecord {
   bool operator==(const TrafficRecord&) const = default;
 };
 
-// It moves bytes over links of the Unified Bus, not only within a package (dies 2k and 2k + 1).
+// It moves bytes over links of a fabric, not only within a package (dies 2k and 2k + 1).
 inline bool enters_fabric(const TrafficRecord& r) {
   if (!r.moves() || r.target == r.source) return false;
-  return r.by_ub || r.target.cpu || r.target.number / 2 != r.source.number / 2;
+  return r.by_ub || r.by_rdma || r.target.cpu || r.target.number / 2 != r.source.number / 2;
 }
 
 struct TrafficHeader {

@@ -118,8 +118,10 @@ void TrafficCsvWriter::add(const TrafficRecord& r) {
   file_.write(fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", records_++, name_of(r.kind),
                           r.start.ps, r.end.ps, text_of(r.source), core_text(r), text_of(r.target),
                           name_of(r.operation), r.offset, r.bytes, r.bursts, r.stride, r.lane,
-                          r.by_ub ? "ub" : "", r.allocate ? "yes" : "no", dependencies,
-                          fmt::join(r.words, " ")));
+                          r.by_ub     ? "ub"
+                          : r.by_rdma ? "rdma"
+                                      : "",
+                          r.allocate ? "yes" : "no", dependencies, fmt::join(r.words, " ")));
 }
 
 TrafficCsvReader::TrafficCsvReader(const std::string& path) : lines_(path) {
@@ -165,7 +167,10 @@ bool TrafficCsvReader::next(TrafficRecord& r) {
   r.bursts = static_cast<std::uint32_t>(fields.integer(kBursts, 0, 65535));
   r.stride = fields.integer(kStride, -kMost, kMost);
   r.lane = static_cast<std::uint8_t>(fields.integer(kLane, 0, 15));
-  r.by_ub = yes_or_no(fields, kVia, "ub", "");
+  const std::string_view via = fields.text(kVia);
+  if (!via.empty() && via != "ub" && via != "rdma") fields.fail(kVia, "ub, rdma or nothing");
+  r.by_ub = via == "ub";
+  r.by_rdma = via == "rdma";
   r.allocate = yes_or_no(fields, kL2, "yes", "no");
   r.dependencies.clear();
   if (!fields.text(kDependencies).empty()) {

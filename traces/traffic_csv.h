@@ -5,8 +5,8 @@
 //
 // `id` counts from 0. `core` is empty where the die's cores share the transfer, `sdma` for the SDMA engine,
 // 50.fix for the fixpipe of cube core 50; `via` is `ub` where even the
-// sibling die is reached by the Unified Bus. `words` are those of host_words.h, separated by blanks; files
-// without that column are read as well.
+// sibling die is reached by the Unified Bus, `rdma` where the RDMA plane is taken. `words` are those of
+// host_words.h, separated by blanks; files without that column are read as well.
 #pragma once
 
 #include <string>

@@ -33,7 +33,8 @@ void encode(const TrafficRecord& r, std::uint64_t number, Time last, std::string
   put_varint(to, (kind & 7) | kind >> 3 << 11 | static_cast<std::uint64_t>(r.operation) << 3 |
                      std::uint64_t{r.by_ub} << 5 | std::uint64_t{r.allocate} << 6 |
                      std::uint64_t{r.source.cpu} << 7 | std::uint64_t{r.moves() && r.target.cpu} << 8 |
-                     static_cast<std::uint64_t>(r.engine) << 9 | std::uint64_t{!r.words.empty()} << 12);
+                     static_cast<std::uint64_t>(r.engine) << 9 | std::uint64_t{!r.words.empty()} << 12 |
+                     std::uint64_t{r.by_rdma} << 13);
   put_zigzag(to, r.start.ps - last.ps);
   put_varint(to, static_cast<std::uint64_t>(r.end.ps - r.start.ps));
   put_varint(to, r.source.number);
@@ -253,10 +254,11 @@ void TrafficFileReader::decode(TrafficRecord& r) {
   };
   const std::uint64_t bits = bytes.varint();
   const std::uint64_t kind = (bits & 7) | (bits >> 11 & 1) << 3;
-  if (kind >= kTrafficKinds || (bits >> 9 & 3) > 2 || bits >> 13 != 0) bad("kind: unknown");
+  if (kind >= kTrafficKinds || (bits >> 9 & 3) > 2 || bits >> 14 != 0) bad("kind: unknown");
   r.kind = static_cast<TrafficRecord::Kind>(kind);
   r.operation = static_cast<sim::Operation>(bits >> 3 & 3);
   r.by_ub = (bits >> 5 & 1) != 0;
+  r.by_rdma = (bits >> 13 & 1) != 0;
   r.allocate = (bits >> 6 & 1) != 0;
   r.source.cpu = (bits >> 7 & 1) != 0;
   r.target.cpu = (bits >> 8 & 1) != 0;

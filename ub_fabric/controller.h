@@ -15,6 +15,7 @@
 
 #include "hw/units.h"
 #include "sim/event_queue.h"
+#include "sim/fabric.h"
 #include "sim/payload.h"
 #include "sim/transaction.h"
 #include "ub_fabric/link.h"
@@ -43,7 +44,7 @@ struct ControllerCounters {
   std::uint64_t late = 0;              // completed later than the timeout after they were sent, but not lost
 };
 
-class UbController final : public sim::RemotePort {
+class UbController final : public sim::FabricPort {
  public:
   // Sits at `self` in the queue `queue` with events of `unit`. `target` performs what others ask of its
   // memory, `client` is told of completions; both may be set later, before the first event.
@@ -66,7 +67,7 @@ class UbController final : public sim::RemotePort {
   // Joins the controllers of a package's two dies, both ways.
   void join(UbController& sibling);
 
-  // From RemotePort: takes a request at the queue's event time request.at. Its payload moves here.
+  // FabricPort: takes a request at the queue's event time request.at. Its payload moves here.
   // address_fault comes back for an address of no die or socket of this machine, or of the own die.
   void submit(const sim::Request& request) override;
   // Whether requests may wait in the receive buffer for their service. If not, each is served as it is
@@ -76,7 +77,7 @@ class UbController final : public sim::RemotePort {
   }
 
   // An event of `unit`.
-  void handle(const sim::Event& event);
+  void handle(const sim::Event& event) override;
   // Whether its argument is the Hop of a packet that another module has sent.
   static bool brings_packet(const sim::Event& event) { return event.what == kArrival || event.what == kLost; }
 
@@ -101,13 +102,13 @@ class UbController final : public sim::RemotePort {
   // Requests not yet completed, in queues included.
   std::uint64_t pending() const { return pending_; }
   // Packets sent by its ports and, where there is one, its half of the package link.
-  std::uint64_t packet_hops() const { return ports_.packets() + package_.packets(); }
+  std::uint64_t packet_hops() const override { return ports_.packets() + package_.packets(); }
   // Sending ends of its ports, one per sub-plane: counters, busy time, faults, observers.
   LinkBank& ports() { return ports_; }
   const LinkBank& ports() const { return ports_; }
   const PackageLink& package_link() const { return package_; }
   // Of its ports too.
-  void declare_statistics(sim::Statistics& to, const sim::StatisticPath& at) const;
+  void declare_statistics(sim::Statistics& to, const sim::StatisticPath& at) const override;
 
  private:
   enum What : std::uint32_t {

@@ -12,7 +12,8 @@
 namespace cm384::ub {
 
 bool UbController::reaches(std::uint64_t address, Endpoint& endpoint) const {
-  if (!cm384_is_gm(address)) return false;
+  // What names another plane has come here because the machine has none.
+  if (!cm384_is_gm(address) || cm384_gm_via_rdma(address)) return false;
   const std::uint64_t unit = cm384_gm_unit(address);
   const bool cpu = cm384_gm_is_cpu(address);
   const auto units =

@@ -14,6 +14,7 @@
 
 #include "hw/units.h"
 #include "sim/event_queue.h"
+#include "sim/fabric.h"
 #include "ub_fabric/breaks.h"
 #include "ub_fabric/crossing.h"
 #include "ub_fabric/link.h"
@@ -48,7 +49,7 @@ struct Attachment {
   Time resend_timeout;
 };
 
-class SubPlane {
+class SubPlane final : public sim::FabricModule {
  public:
   // `source` numbers its event queue (unique in the machine); `seed` places the turns of the spraying. Planes
   // may share a network; without one it is that of parameters.topology. Throws InputError where the lanes do
@@ -59,9 +60,8 @@ class SubPlane {
   SubPlane& operator=(const SubPlane&) = delete;
 
   unsigned index() const { return index_; }
-  sim::EventQueue& queue() { return queue_; }
-  // Handles all events before `end`.
-  void run_until(Time end);
+  sim::EventQueue& queue() override { return queue_; }
+  void run_until(Time end) override;
 
   // Connects an endpoint; called by its controller. Endpoints without one must not be addressed.
   void attach(Endpoint endpoint, const Attachment& attachment);
@@ -105,7 +105,7 @@ class SubPlane {
   // Packets that waited for an output which went out of order, and took another.
   std::uint64_t rerouted() const { return breaks_ == nullptr ? 0 : breaks_->rerouted; }
   // Packets sent by its chips, each link counted (the endpoints' own links: UbController::packet_hops).
-  std::uint64_t packet_hops() const { return links_.packets(); }
+  std::uint64_t packet_hops() const override { return links_.packets(); }
   // Of links whose ends take part.
   void declare_statistics(sim::Statistics& to, const sim::StatisticPath& at) const;
   // Packets inside its chips' input buffers or on links between them.

@@ -20,6 +20,8 @@
 #define CM384_GM_CPU_BIT UINT64_C(0x2000000000000000) /* set: the DRAM of a CPU socket */
 #define CM384_GM_VIA_UB_BIT \
   UINT64_C(0x1000000000000000) /* set: reach the sibling die over UB, not the package link */
+#define CM384_GM_VIA_RDMA_BIT \
+  UINT64_C(0x0800000000000000) /* set: reach the die by the RDMA plane, not the Unified Bus */
 #define CM384_GM_DIE_SHIFT 36  /* 64 GiB a die */
 #define CM384_GM_CPU_SHIFT 38  /* 256 GiB a socket */
 
@@ -37,10 +39,13 @@ static inline int cm384_is_gm(uint64_t address) {
 static inline int cm384_gm_is_cpu(uint64_t address) {
   return (address & CM384_GM_CPU_BIT) != 0;
 }
+static inline int cm384_gm_via_rdma(uint64_t address) {
+  return (address & CM384_GM_VIA_RDMA_BIT) != 0;
+}
 /* Die (or CPU socket) that a GM address belongs to, and the offset in its memory. */
 static inline uint64_t cm384_gm_unit(uint64_t address) {
-  return cm384_gm_is_cpu(address) ? (address & (CM384_GM_VIA_UB_BIT - 1)) >> CM384_GM_CPU_SHIFT
-                                  : (address & (CM384_GM_VIA_UB_BIT - 1)) >> CM384_GM_DIE_SHIFT;
+  return cm384_gm_is_cpu(address) ? (address & (CM384_GM_VIA_RDMA_BIT - 1)) >> CM384_GM_CPU_SHIFT
+                                  : (address & (CM384_GM_VIA_RDMA_BIT - 1)) >> CM384_GM_DIE_SHIFT;
 }
 static inline uint64_t cm384_gm_offset(uint64_t address) {
   return cm384_gm_is_cpu(address) ? address & ((UINT64_C(1) << CM384_GM_CPU_SHIFT) - 1)

@@ -101,6 +101,15 @@ std::uint64_t Die::instructions() const {
   return sum;
 }
 
+std::uint64_t Die::memory_requests() const {
+  const auto& memory = memory_.statistics();
+  return memory.reads + memory.writes + memory.atomics;
+}
+
+void Die::transfer(const Transfer& transfer) {
+  devices_.sdma().copy(transfer.source, transfer.destination, transfer.bytes, transfer.id);
+}
+
 std::string Die::report() const {
   std::string text;
   for (const auto& core : cores_) {

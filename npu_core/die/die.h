@@ -16,6 +16,7 @@
 #include "hw/parameters/scheduler.h"
 #include "hw/parameters/sdma.h"
 #include "hw/parameters/vector_core.h"
+#include "npu_core/accelerator.h"
 #include "npu_core/causality/die_tracer.h"
 #include "npu_core/core_socket.h"
 #include "npu_core/die/core.h"
@@ -61,26 +62,22 @@ class BlockRunner {
   ~BlockRunner() = default;
 };
 
-class Die final : public CoreSocket, public sim::RemoteClient, public sim::RemoteTarget {
+class Die final : public CoreSocket, public Accelerator {
  public:
-  // Units of the die's events: cores count from 0; others may use the queue from kFirstForeignUnit on.
-  static constexpr std::uint32_t kFirstForeignUnit = 0x10000;
-
   Die(int number, const DieParameters& parameters, const DieOptions& options, sim::PayloadPool& payloads,
       DieListener& listener, Time& last_progress);
   ~Die() override;
 
-  // What leads out of the die; set before the first event.
-  void connect(sim::RemotePort& port) { port_ = &port; }
+  void connect(sim::RemotePort& port) override { port_ = &port; }
 
-  int number() const { return number_; }
+  int number() const override { return number_; }
   const DieParameters& parameters() const { return parameters_; }
   const Clock& clock() const { return clock_; }
-  sim::EventQueue& queue() { return queue_; }
+  sim::EventQueue& queue() override { return queue_; }
   DieListener& listener() { return listener_; }
 
-  // Handles one event of the queue whose unit is below kFirstForeignUnit.
-  void handle(const sim::Event& event);
+  // Units of its events: cores count from 0.
+  void handle(const sim::Event& event) override;
   // Asks the host's cache for what a core's next events will touch, in kPrefetchStages stages of which each
   // follows what the one before has asked for: 0 the core's state, then as CorePipes::prefetch. An event goes
   // to the core and, if its `what` is below CorePipes::kEngines, to that engine.
@@ -109,12 +106,11 @@ class Die final : public CoreSocket, public sim::RemoteClient, public sim::Remot
   SdmaEngine& sdma() { return devices_.sdma(); }
   Devices& devices() { return devices_; }
 
-  // The host's view of memory, without time.
-  BackingStore& store() { return store_; }
+  BackingStore& store() override { return store_; }
   const BackingStore& store() const { return store_; }
-  // Bytes the host may allocate: memory less what is set aside for the cores' private memories and the
+  // Memory less what is set aside for the cores' private memories and the
   // doorbells and queues of the die's own.
-  std::uint64_t allocatable() const;
+  std::uint64_t allocatable() const override;
   // Offset of a core's private memory.
   std::uint64_t private_begin(std::uint16_t core) const {
     return private_offset(core, CM384_PRIVATE_BASE, false);
@@ -126,19 +122,22 @@ class Die final : public CoreSocket, public sim::RemoteClient, public sim::Remot
   bool is_cube(std::uint16_t core) const { return core >= parameters_.die.aiv; }
   // Cube core `n`, which a launch has used.
   Aic& aic(int n) { return core(parameters_.die.aiv + n).aic(); }
-  std::uint64_t instructions() const;
+  std::uint64_t instructions() const override;
+  std::uint64_t memory_requests() const override;
   // Of cores and memory too.
-  void declare_statistics(sim::Statistics& to, const sim::StatisticPath& at) const;
-  // One line a core that has not ended.
-  std::string report() const;
+  void declare_statistics(sim::Statistics& to, const sim::StatisticPath& at) const override;
+  // One line per core that has not ended.
+  std::string report() const override;
   // A core that has stood still since before `time` on what only itself could end, or other blocks of its
   // launch that all stand still like it; -1: none.
   int stuck_core(Time time) const;
 
   // From now on writes into the log what tells who waited for whom. Before the first launch.
   void keep_log(TraceLog& log);
-  // From now on tells the listener of transactions and of the arrival of their requests.
-  void follow() { follows_ = true; }
+  // By the data path of the SDMA engine, without a descriptor.
+  void transfer(const Transfer& transfer) override;
+  sim::Probe<sim::TransactionId>& transfer_issued() override { return devices_.sdma().issued; }
+  void follow() override { follows_ = true; }
   // From now on blocks are the runner's, and cores run no programs.
   void stand_in(BlockRunner& runner) { runner_ = &runner; }
 

@@ -67,9 +67,9 @@ void SdmaEngine::issue() {
   const std::uint64_t source = channel.record.source + channel.issued;
   const std::uint64_t destination = channel.record.destination + channel.issued;
   std::uint64_t bytes = std::min<std::uint64_t>(channel.record.bytes - channel.issued,
-                                                sim::kRequestBytes - source % sim::kRequestBytes);
+                                                request_bytes_ - source % request_bytes_);
   if (channel.entry.operation == CM384_SDMA_COPY)
-    bytes = std::min<std::uint64_t>(bytes, sim::kRequestBytes - destination % sim::kRequestBytes);
+    bytes = std::min<std::uint64_t>(bytes, request_bytes_ - destination % request_bytes_);
   const std::uint32_t slot = new_piece();
   pieces_[slot] = {static_cast<std::uint16_t>(number), static_cast<std::uint16_t>(bytes), source, destination,
                    sim::Payload{}};

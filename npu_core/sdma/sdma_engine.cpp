@@ -9,10 +9,12 @@
 
 namespace cm384::npu {
 
-SdmaEngine::SdmaEngine(const hw::Sdma& parameters, std::size_t queues, DeviceSocket& socket)
+SdmaEngine::SdmaEngine(const hw::Sdma& parameters, std::size_t queues, DeviceSocket& socket,
+                       std::uint32_t request_bytes)
     : parameters_(parameters),
+      request_bytes_(request_bytes),
       interval_{
-          (std::int64_t{sim::kRequestBytes} * 1'000'000'000'000 + parameters.bandwidth.bytes_per_second - 1) /
+          (std::int64_t{request_bytes} * 1'000'000'000'000 + parameters.bandwidth.bytes_per_second - 1) /
           parameters.bandwidth.bytes_per_second},
       socket_(socket),
       queues_(queues),
@@ -74,6 +76,7 @@ void SdmaEngine::handle(std::uint32_t what, std::uint64_t argument) {
 
 // Free channels take ready queues in turn.
 void SdmaEngine::arbitrate() {
+  if (queues_.empty()) return;
   for (std::size_t c = 0; c < channels_.size(); ++c) {
     if (channels_[c].busy) continue;
     std::size_t queue = last_queue_;

@@ -57,7 +57,9 @@ struct SdmaStatistics {
 
 class SdmaEngine {
  public:
-  SdmaEngine(const hw::Sdma& parameters, std::size_t queues, DeviceSocket& socket);
+  // `request_bytes`: of a request at most, a power of two up to 512.
+  SdmaEngine(const hw::Sdma& parameters, std::size_t queues, DeviceSocket& socket,
+             std::uint32_t request_bytes = sim::kRequestBytes);
 
   std::size_t queues() const { return queues_.size(); }
   // Makes a queue. Requires that it has nothing under way.
@@ -139,6 +141,7 @@ class SdmaEngine {
   std::uint32_t new_piece();
 
   hw::Sdma parameters_;
+  std::uint32_t request_bytes_;
   Time interval_;
   DeviceSocket& socket_;
   SdmaClient* client_ = nullptr;

@@ -11,6 +11,7 @@
 #include "testbenches/system/kernels/cube_knobs.h"
 #include "testbenches/system/kernels/knobs.h"
 #include "testbenches/system/machine_run.h"
+#include "testbenches/system/plane_scenarios.h"
 #include "ub_fabric/fault.h"
 
 namespace cm384::testing {
@@ -160,6 +161,8 @@ Outputs run(const std::string& name, const Changes& changes) {
   words >> kind >> a >> b >> c;
   if (kind == "core") return run_core(changes);
   if (kind == "streams") return run_streams(changes);
+  if (kind == "rdma") return run_rdma_scenario(changes);
+  if (kind == "transfer") return run_transfer_scenario(changes);
   if (kind == "cube") return run_cube(changes);
   if (kind == "gemm") return run_gemm_scenario(changes);
   if (kind == "dispatch") return run_dispatch_scenario(a, changes);

@@ -102,6 +102,7 @@ std::vector<TrafficRecord> make_records(std::size_t count) {
       r.core = static_cast<int>(random.below(49)) - 1;
       r.target.cpu = random.below(10) == 0;
       r.by_ub = random.below(10) == 0;
+      r.by_rdma = !r.by_ub && !r.target.cpu && n % 5 == 0;
       r.allocate = random.below(2) == 0;
       r.lane = static_cast<std::uint8_t>(random.below(16));
       r.offset = random.below(std::uint64_t{1} << 36);

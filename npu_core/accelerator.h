@@ -1,0 +1,57 @@
+// The seam between a machine and what computes or moves data in it. The Ascend die is one such part;
+// docs/planes.md says how another one comes in.
+//
+// It has a queue and handles the events of its own units there, owns memory that fabrics reach
+// (RemoteTarget), asks for memory of others by a port (RemoteClient), takes transfers as tasks, and reports.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "npu_core/memory/backing_store.h"
+#include "sim/event_queue.h"
+#include "sim/probe.h"
+#include "sim/statistics.h"
+#include "sim/transaction.h"
+
+namespace cm384::npu {
+
+// A copy between two memories, GM addresses; one of them is the accelerator's own.
+struct Transfer {
+  std::uint64_t source = 0, destination = 0;
+  std::uint64_t bytes = 0;
+  sim::TransactionId id = 0;
+};
+
+class Accelerator : public sim::RemoteClient, public sim::RemoteTarget {
+ public:
+  // Units of its events are below this; others may use the queue from here on.
+  static constexpr std::uint32_t kFirstForeignUnit = 0x10000;
+
+  virtual ~Accelerator() = default;
+  virtual int number() const = 0;
+  virtual sim::EventQueue& queue() = 0;
+  // An event whose unit is below kFirstForeignUnit.
+  virtual void handle(const sim::Event& event) = 0;
+  // What leads out of it; set before the first event.
+  virtual void connect(sim::RemotePort& port) = 0;
+
+  // The host's view of its memory, without time, and how much of it the host may allocate.
+  virtual BackingStore& store() = 0;
+  virtual std::uint64_t allocatable() const = 0;
+
+  // Takes a transfer at an event of its queue; transfers begin in the order of the calls. Its last request's
+  // leaving is told by transfer_issued(), its end to the listener of transactions, once follow() was called.
+  virtual void transfer(const Transfer& transfer) = 0;
+  virtual sim::Probe<sim::TransactionId>& transfer_issued() = 0;
+  // From now on tells the listener of transactions and of the arrival of their requests.
+  virtual void follow() = 0;
+
+  virtual std::uint64_t instructions() const = 0;
+  virtual std::uint64_t memory_requests() const = 0;
+  virtual void declare_statistics(sim::Statistics& to, const sim::StatisticPath& at) const = 0;
+  // One line for each thing that is under way.
+  virtual std::string report() const = 0;
+};
+
+}  // namespace cm384::npu
