@@ -64,7 +64,7 @@ void RunOptions::describe(Self& self, Visitor&& visit) {
   visit("threads", self.threads, Range{0, static_cast<int>(sim::kMostWorkers)},
         "of the host, that run dies and sub-planes side by side; 0: one per core. Rows do not depend on it. "
         "Observers "
-        "(--record, --timeline, --wave, --gdb), --fault and --rtl force one thread");
+        "(--record, --timeline, --wave, --gdb), --fault with rate or ber and --rtl force one thread");
   visit("gdb", self.gdb, Range{0, 65'535}, "TCP port where a debugger may attach to a core; 0: none");
 }
 

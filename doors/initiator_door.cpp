@@ -99,7 +99,8 @@ void InitiatorDoor::b_transport(tlm::tlm_generic_payload& transaction, sc_core::
     return;
   }
   if (sc_core::sc_get_current_process_handle().proc_kind() == sc_core::SC_METHOD_PROC_) {
-    fail("b_transport called from an SC_METHOD, which cannot wait; allowed: an SC_THREAD, or nb_transport_fw");
+    fail(
+        "b_transport called from an SC_METHOD, which cannot wait; allowed: an SC_THREAD, or nb_transport_fw");
     transaction.set_response_status(tlm::TLM_GENERIC_ERROR_RESPONSE);
     return;
   }
@@ -131,9 +132,8 @@ void InitiatorDoor::completed(const sim::Completion& completion, Time at) {
 
 void InitiatorDoor::end(Transfer& transfer, Time at) {
   endpoint_.machine().progressed(at);
-  transfer.transaction->set_response_status(transfer.outcome == sim::Outcome::done
-                                                ? tlm::TLM_OK_RESPONSE
-                                                : tlm::TLM_ADDRESS_ERROR_RESPONSE);
+  transfer.transaction->set_response_status(
+      transfer.outcome == sim::Outcome::done ? tlm::TLM_OK_RESPONSE : tlm::TLM_ADDRESS_ERROR_RESPONSE);
   if (transfer.done) {
     --endpoint_.machine().unfinished();
     transfer.done->notify(to_sc(at - now()));
@@ -199,8 +199,7 @@ void InitiatorDoor::responded(Time at) {
   transfers_.erase(&transaction);
   --endpoint_.machine().unfinished();
   transaction.release();
-  if (!responses_.empty())
-    next_response_.notify(to_sc(std::max(responses_.front().at, at) - now()));
+  if (!responses_.empty()) next_response_.notify(to_sc(std::max(responses_.front().at, at) - now()));
 }
 
 void InitiatorDoor::check(Time now, Time patience) const {
@@ -212,16 +211,15 @@ void InitiatorDoor::check(Time now, Time patience) const {
 std::string InitiatorDoor::report() const {
   std::vector<const Transfer*> oldest_first;
   for (const auto& [transaction, transfer] : transfers_) oldest_first.push_back(&transfer);
-  std::ranges::sort(oldest_first, {}, [](const Transfer* t) {
-    return std::pair(t->begun, t->transaction->get_address());
-  });
+  std::ranges::sort(oldest_first, {},
+                    [](const Transfer* t) { return std::pair(t->begun, t->transaction->get_address()); });
   std::string text;
   for (const Transfer* t : oldest_first) {
-    text += fmt::format("initiator at {}: {} of {} B at {:#x}, since {:.6f} us, {}\n", endpoint_.place(),
-                        t->transaction->is_read() ? "read" : "write", t->transaction->get_data_length(),
-                        t->transaction->get_address(), t->begun.us(),
-                        t->left != 0 ? fmt::format("{} requests not answered", t->left)
-                                     : "its response waits for END_RESP");
+    text += fmt::format(
+        "initiator at {}: {} of {} B at {:#x}, since {:.6f} us, {}\n", endpoint_.place(),
+        t->transaction->is_read() ? "read" : "write", t->transaction->get_data_length(),
+        t->transaction->get_address(), t->begun.us(),
+        t->left != 0 ? fmt::format("{} requests not answered", t->left) : "its response waits for END_RESP");
   }
   if (held_ != 0) text += fmt::format("initiator at {}: its door is held\n", endpoint_.place());
   return text;

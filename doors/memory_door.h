@@ -1,10 +1,11 @@
-// A memory of somebody else's in the place of a die's HBM, behind its L2: its times are the model's, the bytes
-// stay with the die.
+// A memory of somebody else's in the place of a die's HBM, behind its L2: its times are the model's, the
+// bytes stay with the die.
 //
-// L2 asks while the die runs ahead of SystemC's time, so the model is called by b_transport with how far ahead
-// in `delay`, adds its latency, and must not wait. Requests come about in the order of now + delay, at most
-// 512 B each, within a line. A write's answer is when the memory took it. Writes carry the bytes that the die's
-// store holds then (0x3c for tensor payload in mode `control`); what a read brings is not looked at.
+// L2 asks while the die runs ahead of SystemC's time, so the model is called by b_transport with how far
+// ahead in `delay`, adds its latency, and must not wait. Requests come about in the order of now + delay, at
+// most 512 B each, within a line. A write's answer is when the memory took it. Writes carry the bytes that
+// the die's store holds then (0x3c for tensor payload in mode `control`); what a read brings is not looked
+// at.
 #pragma once
 
 #include <tlm_utils/simple_initiator_socket.h>

@@ -58,8 +58,9 @@ bool PlainMemory::get_direct_mem_ptr(tlm::tlm_generic_payload& transaction, tlm:
   dmi.set_start_address(address - within);
   dmi.set_end_address(address - within + sim::kRequestBytes - 1);
   npu::BackingStore* store = store_of(address);
-  std::byte* line =
-      store != nullptr && store->contains(offset - within, sim::kRequestBytes) ? store->lend(offset) : nullptr;
+  std::byte* line = store != nullptr && store->contains(offset - within, sim::kRequestBytes)
+                        ? store->lend(offset)
+                        : nullptr;
   if (line == nullptr) return false;
   dmi.set_dmi_ptr(reinterpret_cast<unsigned char*>(line));
   dmi.allow_read_write();

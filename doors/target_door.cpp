@@ -146,12 +146,11 @@ bool TargetDoor::proceed(Jobs::iterator job, const tlm::tlm_phase& phase, const 
 
 tlm::tlm_sync_enum TargetDoor::nb_transport_bw(tlm::tlm_generic_payload& transaction, tlm::tlm_phase& phase,
                                                sc_core::sc_time& delay) {
-  const auto job =
-      std::ranges::find_if(jobs_, [&](const Job& j) { return j.transaction == &transaction; });
+  const auto job = std::ranges::find_if(jobs_, [&](const Job& j) { return j.transaction == &transaction; });
   if (job == jobs_.end()) {
-    endpoint_.fail(
-        fmt::format("target at {}: phase {} at {:.6f} us for a transaction that is complete or not of this door",
-                    endpoint_.place(), phase_name(phase), now().us()));
+    endpoint_.fail(fmt::format(
+        "target at {}: phase {} at {:.6f} us for a transaction that is complete or not of this door",
+        endpoint_.place(), phase_name(phase), now().us()));
     return tlm::TLM_COMPLETED;
   }
   const bool response = phase == tlm::BEGIN_RESP;
@@ -170,9 +169,10 @@ void TargetDoor::finish(Jobs::iterator job, Time at) {
     return fail(*job, fmt::format("answered after {} ps, later than its declared {} ps", (at - job->due).ps,
                                   options_.latest.ps));
   if (at < endpoint_.horizon())
-    return fail(*job, fmt::format("handed over {} ps before the answer is complete; with a declared latency of "
-                                  "{} ps a model annotates at least {} ps instead of waiting",
-                                  (at - now()).ps, options_.latency.ps, (endpoint_.horizon() - now()).ps));
+    return fail(*job,
+                fmt::format("handed over {} ps before the answer is complete; with a declared latency of "
+                            "{} ps a model annotates at least {} ps instead of waiting",
+                            (at - now()).ps, options_.latency.ps, (endpoint_.horizon() - now()).ps));
   sim::Payload payload;
   const bool done = transaction.get_response_status() == tlm::TLM_OK_RESPONSE;
   if (done && transaction.is_read()) {
@@ -226,9 +226,10 @@ unsigned char* TargetDoor::direct(std::uint64_t offset, bool write, std::uint64_
   if (!granted) return nullptr;
   const std::uint64_t start = dmi.get_start_address(), end = dmi.get_end_address();
   if (start > offset || end < offset || (options_.bytes != 0 && end >= options_.bytes))
-    throw InputError(fmt::format("target at {}: grants direct access to {:#x} to {:#x} when asked for {:#x}; allowed: "
-                                 "what holds that address, within its {} B",
-                                 endpoint_.place(), start, end, offset, options_.bytes));
+    throw InputError(
+        fmt::format("target at {}: grants direct access to {:#x} to {:#x} when asked for {:#x}; allowed: "
+                    "what holds that address, within its {} B",
+                    endpoint_.place(), start, end, offset, options_.bytes));
   bytes = std::min(bytes, end - offset + 1);
   return dmi.get_dmi_ptr() + (offset - start);
 }
@@ -248,8 +249,8 @@ void TargetDoor::copy(std::uint64_t offset, std::byte* bytes, std::uint64_t coun
       if (!write) std::memcpy(bytes, transaction.bytes.data(), piece);
       transaction.release();
       if (moved != piece)
-        throw InputError(fmt::format("target at {}: its debug transport {} {} B of {} B at {:#x}", endpoint_.place(),
-                                     write ? "took" : "gave", moved, piece, offset));
+        throw InputError(fmt::format("target at {}: its debug transport {} {} B of {} B at {:#x}",
+                                     endpoint_.place(), write ? "took" : "gave", moved, piece, offset));
     }
     offset += piece, bytes += piece, count -= piece;
   }

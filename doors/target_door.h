@@ -91,10 +91,10 @@ class TargetDoor final : public sc_core::sc_module {
   ForeignEndpoint& endpoint_;
   TargetOptions options_;
   TransactionPool pool_;
-  Jobs jobs_;                 // in the order in which they come to the model
-  Jobs::iterator next_;       // the first that has not gone to it
-  bool requesting_ = false;   // BEGIN_REQ without END_REQ
-  Time request_free_;         // from when on the next may begin
+  Jobs jobs_;                // in the order in which they come to the model
+  Jobs::iterator next_;      // the first that has not gone to it
+  bool requesting_ = false;  // BEGIN_REQ without END_REQ
+  Time request_free_;        // from when on the next may begin
   std::deque<Caller> callers_;
   sc_core::sc_event due_;
 };

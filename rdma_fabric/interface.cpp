@@ -7,8 +7,8 @@
 
 namespace cm384::rdma {
 
-Interface::Interface(const hw::Rdma& parameters, const sim::Fabric::Seat& seat, LeafSpine& switches, Pools& pools,
-                     sim::PayloadPool& payloads)
+Interface::Interface(const hw::Rdma& parameters, const sim::Fabric::Seat& seat, LeafSpine& switches,
+                     Pools& pools, sim::PayloadPool& payloads)
     : parameters_(parameters),
       byte_(Bytes{1}, parameters.link_rate),
       self_(static_cast<std::uint16_t>(seat.endpoint)),
@@ -180,8 +180,8 @@ void Interface::perform(std::uint32_t index, Time now) {
     ++counters_.served;
     if (piece.outcome != sim::Outcome::done) payloads_.release(request.payload);
     piece.payload = piece.outcome == sim::Outcome::done ? request.payload : sim::Payload{};
-    const bool carries = piece.operation == sim::Operation::read ||
-                         piece.payload.chunk != sim::kNoChunk || piece.payload.tags != 0;
+    const bool carries = piece.operation == sim::Operation::read || piece.payload.chunk != sim::kNoChunk ||
+                         piece.payload.tags != 0;
     if (piece.outcome == sim::Outcome::done && carries) data += piece.bytes;
   }
   packet.response = true;

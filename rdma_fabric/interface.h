@@ -1,10 +1,11 @@
-// A die's network interface on the RDMA plane: the initiator and target end of remote reads, writes and atomics.
+// A die's network interface on the RDMA plane: the initiator and target end of remote reads, writes and
+// atomics.
 //
-// It lives in the die's module. Requests wait in a queue per destination; send_latency after a request came it may
-// leave. When the link is free and not paused, the next answer, or in turn the next destination whose window has room,
-// makes a packet: its first request, and as many behind it as have come, belong to the same transaction, lie one
-// behind the other and fit the MTU. Answers and requests take turns. The target performs all requests of a packet when
-// it has come in and answers with one packet, which acknowledges them.
+// It lives in the die's module. Requests wait in a queue per destination; send_latency after a request came
+// it may leave. When the link is free and not paused, the next answer, or in turn the next destination whose
+// window has room, makes a packet: its first request, and as many behind it as have come, belong to the same
+// transaction, lie one behind the other and fit the MTU. Answers and requests take turns. The target performs
+// all requests of a packet when it has come in and answers with one packet, which acknowledges them.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +24,9 @@
 namespace cm384::rdma {
 
 struct InterfaceCounters {
-  std::uint64_t requests = 0;  // taken by submit()
-  std::uint64_t packets = 0;   // sent, answers included
-  std::uint64_t bytes = 0;     // of those on the wire
+  std::uint64_t requests = 0;                       // taken by submit()
+  std::uint64_t packets = 0;                        // sent, answers included
+  std::uint64_t bytes = 0;                          // of those on the wire
   std::uint64_t bytes_read = 0, bytes_written = 0;  // of completed requests
   std::uint64_t completions = 0, faults = 0;
   std::uint64_t served = 0;     // requests of others
@@ -39,8 +40,8 @@ class Interface final : public sim::FabricPort {
   Interface(const Interface&) = delete;
   Interface& operator=(const Interface&) = delete;
 
-  // Takes a request at the queue's event time request.at. Its payload moves here. address_fault comes back for an
-  // address of no other die on this plane.
+  // Takes a request at the queue's event time request.at. Its payload moves here. address_fault comes back
+  // for an address of no other die on this plane.
   void submit(const sim::Request& request) override;
   void handle(const sim::Event& event) override;
   std::uint64_t packet_hops() const override { return counters_.packets; }

@@ -26,18 +26,18 @@ void check(const hw::Rdma& p) {
                                  p.pause_off.count, p.pause_on.count));
   const Bytes largest{p.mtu.count + std::max(p.header.count, p.response_header.count)};
   if (p.window < p.mtu)
-    throw InputError(
-        fmt::format("rdma.window: {} B does not hold a packet; allowed: at least rdma.mtu, {} B", p.window.count,
-                    p.mtu.count));
-  // What is on its way when the pause begins its own, what its sender puts onto the link until then, and the packets
-  // that either has just begun.
+    throw InputError(fmt::format("rdma.window: {} B does not hold a packet; allowed: at least rdma.mtu, {} B",
+                                 p.window.count, p.mtu.count));
+  // What is on its way when the pause begins its own, what its sender puts onto the link until then, and the
+  // packets that either has just begun.
   const Clock fastest(Bytes{1}, std::max(p.link_rate, p.uplink_rate()));
   const std::int64_t headroom = fastest.ticks(p.link_latency + p.link_latency) + 2 * largest.count;
   if (p.buffer.count < p.pause_on.count + headroom)
-    throw InputError(fmt::format(
-        "rdma.buffer: {} B overflows before a pause works; allowed: at least {} B, rdma.pause_on and two link "
-        "latencies and two packets at the rate of the fastest link",
-        p.buffer.count, p.pause_on.count + headroom));
+    throw InputError(
+        fmt::format("rdma.buffer: {} B overflows before a pause works; allowed: at least {} B, rdma.pause_on "
+                    "and two link "
+                    "latencies and two packets at the rate of the fastest link",
+                    p.buffer.count, p.pause_on.count + headroom));
 }
 
 LeafSpine::LeafSpine(const hw::Rdma& parameters, unsigned dies, Pools& pools, std::uint32_t source)
@@ -73,7 +73,8 @@ LeafSpine::LeafSpine(const hw::Rdma& parameters, unsigned dies, Pools& pools, st
       port.peer = kToDie | (leaf * down + n);
     }
     for (unsigned spine = 0; spine < spines_; ++spine) {
-      const std::uint32_t up = chips_[leaf].first + down + spine, below = chips_[leaves_ + spine].first + leaf;
+      const std::uint32_t up = chips_[leaf].first + down + spine,
+                          below = chips_[leaves_ + spine].first + leaf;
       ports_[up].byte = ports_[below].byte = up_byte;
       ports_[up].peer = below;
       ports_[below].peer = up;
@@ -109,7 +110,8 @@ void LeafSpine::arrive(std::uint32_t input, std::uint32_t packet) {
   port.held += pools_.packets[packet].wire;
   counters_.deepest = std::max(counters_.deepest, static_cast<std::uint64_t>(port.held));
   if (port.held > parameters_.buffer.count)
-    throw MachineError(fmt::format("rdma plane: the buffer of port {} of switch {} overflows", port.local, port.chip));
+    throw MachineError(
+        fmt::format("rdma plane: the buffer of port {} of switch {} overflows", port.local, port.chip));
   if (port.held > parameters_.pause_on.count && !port.pausing) pause(input, true);
   queue_.push(queue_.now() + parameters_.switch_latency, input, kForward, packet);
 }

@@ -1,9 +1,10 @@
 // The switches of the RDMA plane, leaves and spines: one module.
 //
-// A packet is stored whole at each chip; switch_latency later it stands in the queue of its output for its input. An
-// output takes its inputs in turn. Bytes that came in by a port and have not left the chip are counted there: above
-// pause_on the port pauses whoever sends to it, at pause_off it lets it go on; a pause takes link_latency to get there
-// and waits for the packet that is being sent. The buffer holds what comes until then, so nothing is ever dropped.
+// A packet is stored whole at each chip; switch_latency later it stands in the queue of its output for its
+// input. An output takes its inputs in turn. Bytes that came in by a port and have not left the chip are
+// counted there: above pause_on the port pauses whoever sends to it, at pause_off it lets it go on; a pause
+// takes link_latency to get there and waits for the packet that is being sent. The buffer holds what comes
+// until then, so nothing is ever dropped.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +35,8 @@ class LeafSpine final : public sim::FabricModule {
 
   void attach(unsigned die, const Attachment& attachment) { attached_[die] = attachment; }
   bool attached(unsigned die) const { return die < attached_.size() && attached_[die].queue != nullptr; }
-  // A packet whose last byte reaches the die's leaf at `arrival`, at least a link's latency after `from`'s now.
+  // A packet whose last byte reaches the die's leaf at `arrival`, at least a link's latency after `from`'s
+  // now.
   void inject(sim::EventQueue& from, unsigned die, std::uint32_t packet, Time arrival);
 
   sim::EventQueue& queue() override { return queue_; }
@@ -60,10 +62,10 @@ class LeafSpine final : public sim::FabricModule {
     std::uint32_t local = 0;  // number on its chip
     std::uint32_t peer = 0;   // the other end's port, or kToDie | die
     bool sending = false, paused = false;
-    std::uint32_t turn = 0;      // input that is looked at first
-    std::uint32_t waiting = 0;   // packets for it
-    std::int64_t held = 0;       // bytes that came in by it
-    bool pausing = false;        // has paused its sender
+    std::uint32_t turn = 0;        // input that is looked at first
+    std::uint32_t waiting = 0;     // packets for it
+    std::int64_t held = 0;         // bytes that came in by it
+    bool pausing = false;          // has paused its sender
     std::uint32_t next_spine = 0;  // of packets that came in by it, when they are sprayed
   };
   struct Chip {

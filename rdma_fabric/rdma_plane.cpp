@@ -2,9 +2,12 @@
 
 namespace cm384::rdma {
 
-RdmaPlane::RdmaPlane(const hw::Rdma& parameters, unsigned dies, sim::PayloadPool& payloads, std::uint32_t source,
-                     unsigned workers)
-    : parameters_(parameters), payloads_(payloads), switches_(parameters, dies, pools_, source), interfaces_(dies) {
+RdmaPlane::RdmaPlane(const hw::Rdma& parameters, unsigned dies, sim::PayloadPool& payloads,
+                     std::uint32_t source, unsigned workers)
+    : parameters_(parameters),
+      payloads_(payloads),
+      switches_(parameters, dies, pools_, source),
+      interfaces_(dies) {
   pools_.set_workers(workers);
 }
 

@@ -2,31 +2,13 @@
 
 #include <algorithm>
 
+#include "npu_core/memory/perform_request.h"
+
 namespace cm384::supernode {
 
 Time SocketMemory::access(sim::Request& request, sim::Outcome& outcome) {
-  if (!store_.contains(request.address, request.bytes)) {
-    payloads_.release(request.payload);
-    outcome = sim::Outcome::address_fault;
-    return request.at;
-  }
-  outcome = sim::Outcome::done;
-  if (request.operation == sim::Operation::read) {
-    request.payload.chunk = payloads_.allocate();
-    request.payload.tags =
-        store_.read(request.address, payloads_.bytes(request.payload.chunk), request.bytes);
-    if (request.payload.tags == sim::all_tags(request.bytes)) payloads_.release(request.payload);
-    return dram_.access(false, request.bytes, request.at);
-  }
-  const std::byte* bytes =
-      request.payload.chunk == sim::kNoChunk ? nullptr : payloads_.bytes(request.payload.chunk);
-  if (request.operation == sim::Operation::write) {
-    store_.write(request.address, bytes, request.bytes, request.payload.tags);
-  } else {
-    store_.atomic_add(request.address, bytes, request.bytes, request.payload.tags,
-                      request.operation == sim::Operation::atomic_add_f32, nullptr);
-  }
-  payloads_.release(request.payload);
+  if (!npu::perform(store_, payloads_, request, outcome)) return request.at;
+  if (request.operation == sim::Operation::read) return dram_.access(false, request.bytes, request.at);
   last_progress_ = std::max(last_progress_, request.at);
   return dram_.access(true, request.bytes, request.at);
 }

@@ -1,13 +1,14 @@
 // All that passes between modules, as bytes.
 #include <cassert>
 
+#include "hw/error.h"
 #include "supernode/supernode_parts.h"
 
 namespace cm384::supernode {
 
 void Supernode::serialise_crossings() {
   assert(now() == Time{} && unfinished_ == 0);
-  assert(!has_rdma());  // whose packets do not
+  if (has_rdma()) throw InputError("crossings as bytes: not with an RDMA plane, whose packets stay records");
   parts_->crossings = std::make_unique<ub::Crossings>(parts_->bus->packets(), parts_->payloads);
   for (const auto& module : parts_->modules) module->hold_credits();
 }

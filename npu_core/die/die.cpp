@@ -9,6 +9,7 @@
 #include "firmware/abi/isa.h"
 #include "firmware/abi/memory_map.h"
 #include "hw/error.h"
+#include "npu_core/memory/perform_request.h"
 
 namespace cm384::npu {
 namespace {
@@ -320,47 +321,18 @@ int Die::external_port(std::uint64_t offset) const {
 }
 
 Time Die::access(sim::Request& request, sim::Outcome& outcome) {
-  if (!store_.contains(request.address, request.bytes)) {
-    payloads_.release(request.payload);
-    outcome = sim::Outcome::address_fault;
-    return request.at;
-  }
-  outcome = sim::Outcome::done;
-  MemoryAccess access{request.address,
-                      request.bytes,
-                      request.operation != sim::Operation::read,
-                      true,
-                      memory_.external_requester(external_port(request.address)),
-                      request.at};
-  const auto bytes_of = [this](const sim::Payload& payload) {
-    return payload.chunk == sim::kNoChunk ? nullptr : payloads_.bytes(payload.chunk);
-  };
-  switch (request.operation) {
-    case sim::Operation::read: {
-      request.payload.chunk = payloads_.allocate();
-      request.payload.tags =
-          store_.read(request.address, payloads_.bytes(request.payload.chunk), request.bytes);
-      if (request.payload.tags == sim::all_tags(request.bytes)) payloads_.release(request.payload);
-      return memory_.access(access);
-    }
-    case sim::Operation::write: {
-      store_.write(request.address, bytes_of(request.payload), request.bytes, request.payload.tags);
-      payloads_.release(request.payload);
-      if (follows_ || tracer_) arrived(request);
-      written(request.address, request.bytes);
-      return memory_.access(access);
-    }
-    case sim::Operation::atomic_add_s32:
-    case sim::Operation::atomic_add_f32: {
-      store_.atomic_add(request.address, bytes_of(request.payload), request.bytes, request.payload.tags,
-                        request.operation == sim::Operation::atomic_add_f32, nullptr);
-      payloads_.release(request.payload);
-      if (follows_ || tracer_) arrived(request);
-      written(request.address, request.bytes);
-      return memory_.atomic_add(access);
-    }
-  }
-  return request.at;
+  if (!perform(store_, payloads_, request, outcome)) return request.at;
+  const bool reads = request.operation == sim::Operation::read;
+  const MemoryAccess access{request.address,
+                            request.bytes,
+                            !reads,
+                            true,
+                            memory_.external_requester(external_port(request.address)),
+                            request.at};
+  if (reads) return memory_.access(access);
+  if (follows_ || tracer_) arrived(request);
+  written(request.address, request.bytes);
+  return request.operation == sim::Operation::write ? memory_.access(access) : memory_.atomic_add(access);
 }
 
 }  // namespace cm384::npu

@@ -8,6 +8,7 @@
 
 #include "firmware/abi/memory_map.h"
 #include "hw/error.h"
+#include "npu_core/memory/perform_request.h"
 
 namespace cm384::npu {
 namespace {
@@ -62,28 +63,8 @@ void TransferEngine::completed(const sim::Completion& completion, Time) {
 }
 
 Time TransferEngine::access(sim::Request& request, sim::Outcome& outcome) {
-  if (!store_.contains(request.address, request.bytes)) {
-    payloads_.release(request.payload);
-    outcome = sim::Outcome::address_fault;
-    return request.at;
-  }
-  outcome = sim::Outcome::done;
-  if (request.operation == sim::Operation::read) {
-    request.payload.chunk = payloads_.allocate();
-    request.payload.tags =
-        store_.read(request.address, payloads_.bytes(request.payload.chunk), request.bytes);
-    if (request.payload.tags == sim::all_tags(request.bytes)) payloads_.release(request.payload);
-    return memory_.access(false, request.bytes, request.at);
-  }
-  const std::byte* bytes =
-      request.payload.chunk == sim::kNoChunk ? nullptr : payloads_.bytes(request.payload.chunk);
-  if (request.operation == sim::Operation::write) {
-    store_.write(request.address, bytes, request.bytes, request.payload.tags);
-  } else {
-    store_.atomic_add(request.address, bytes, request.bytes, request.payload.tags,
-                      request.operation == sim::Operation::atomic_add_f32, nullptr);
-  }
-  payloads_.release(request.payload);
+  if (!perform(store_, payloads_, request, outcome)) return request.at;
+  if (request.operation == sim::Operation::read) return memory_.access(false, request.bytes, request.at);
   if (follows_) listener_.transaction_arrived(request.transaction, number_, request.bytes, request.at);
   progressed();
   return memory_.access(true, request.bytes, request.at);
