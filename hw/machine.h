@@ -25,9 +25,17 @@ namespace cm384::hw {
 enum class Origin : std::uint8_t { published, derived, calibrated, assumed, user_file, command_line };
 std::string_view to_string(Origin origin);
 
+// Which values would be as plausible as the one that a parameter has, and why. As the reader takes them.
+struct Plausible {
+  std::vector<std::string> values;  // of an interval: its ends, the lower one first; otherwise all of them
+  bool interval = false;            // any value between the two
+  std::string reason;
+};
+
 struct Provenance {
   Origin from = Origin::assumed;
   std::string source;  // a sentence: the publication, the derivation, the figure calibrated to; or file:line
+  Plausible plausible{};  // without values: not stated
 };
 
 struct Machine {

@@ -151,7 +151,7 @@ class Layer {
     if (entry != nullptr) {
       value = entry->get("value");
       if (value == nullptr) refuse(node, parameter.key, "has no `value`; allowed: { value, from, source }");
-      provenance = take_provenance(parameter.key, *entry, provenance);
+      provenance = take_provenance(parameter, *entry, provenance);
     } else if (preset_) {
       refuse(node, parameter.key, "a preset's value needs { value, from, source }");
     }
@@ -161,6 +161,7 @@ class Layer {
     } catch (const InputError& error) {
       refuse(*value, parameter.key, error.what());
     }
+    if (!provenance.plausible.values.empty()) check_plausible(parameter, provenance.plausible, node);
     // A value that was changed beside a source that was not: the source is of the value before.
     const auto known = machine_.provenance.find(parameter.key);
     if (!preset_ && known != machine_.provenance.end() && known->second.from == provenance.from &&
@@ -169,16 +170,25 @@ class Layer {
     machine_.provenance[parameter.key] = provenance;
   }
 
-  Provenance take_provenance(const std::string& key, const toml::table& entry, Provenance provenance) const {
+  Provenance take_provenance(const Parameter& parameter, const toml::table& entry,
+                             Provenance provenance) const {
+    const std::string& key = parameter.key;
     for (const auto& [name, node] : entry) {
       const std::string field = key + "." + std::string(name.str());
       if (name == "value") continue;
-      if (name != "from" && name != "source")
-        refuse(node, field, "no such field; allowed: value, from, source");
+      if (name == "range" || name == "values") {
+        take_plausible(parameter, node, field, provenance.plausible);
+        provenance.plausible.interval = name == "range";
+        continue;
+      }
+      if (name != "from" && name != "source" && name != "why")
+        refuse(node, field, "no such field; allowed: value, from, source, range or values, why");
       if (!node.is_string()) refuse(node, field, "is no string; allowed: a string");
       const std::string& text = node.as_string()->get();
       if (name == "source") {
         provenance.source = text;
+      } else if (name == "why") {
+        provenance.plausible.reason = text;
       } else {
         provenance.from = origin_of(text, node, field);
       }
@@ -187,7 +197,52 @@ class Layer {
     if (!complete && (preset_ || entry.contains("from"))) {
       refuse(entry, key, "says not where it comes from; allowed: { value, from, source }, none empty");
     }
+    if (entry.contains("range") && entry.contains("values"))
+      refuse(entry, key, "has both `range` and `values`; allowed: one of them");
+    if (provenance.plausible.values.empty() != provenance.plausible.reason.empty())
+      refuse(entry, key,
+             "has a range without a reason, or the reverse; allowed: `range` or `values`, and `why`");
     return provenance;
+  }
+
+  void take_plausible(const Parameter& parameter, const toml::node& node, const std::string& field,
+                      Plausible& plausible) const {
+    const toml::array* list = node.as_array();
+    if (list == nullptr || list->empty()) refuse(node, field, "is no list; allowed: a list of values");
+    for (const toml::node& value : *list) {
+      try {
+        plausible.values.push_back(text_of(parameter, value));
+      } catch (const InputError& error) {
+        refuse(value, field, error.what());
+      }
+    }
+  }
+
+  // Each of them is a legal value, and the parameter's own is among them. Leaves the parameter as it was.
+  void check_plausible(const Parameter& parameter, Plausible& plausible, const toml::node& node) const {
+    const std::string own = value_text(parameter);
+    std::vector<double> numbers;
+    for (std::string& text : plausible.values) {
+      try {
+        assign(parameter, text);
+      } catch (const InputError& error) {
+        refuse(node, parameter.key, fmt::format("plausible value {}", error.what()));
+      }
+      text = value_text(parameter);
+      numbers.push_back(number_of(parameter).value_or(0));
+    }
+    assign(parameter, own);
+    if (!plausible.interval) {
+      if (std::ranges::find(plausible.values, own) != plausible.values.end()) return;
+      refuse(node, parameter.key, fmt::format("{} is not among `values`", own));
+    }
+    const auto number = number_of(parameter);
+    if (!number || numbers.size() != 2 || numbers[0] >= numbers[1])
+      refuse(node, parameter.key, "`range` does not fit; allowed: [low, high] of a number or quantity");
+    if (*number < numbers[0] || *number > numbers[1])
+      refuse(
+          node, parameter.key,
+          fmt::format("{} is outside its `range`, {} to {}", own, plausible.values[0], plausible.values[1]));
   }
 
   Origin origin_of(const std::string& text, const toml::node& node, const std::string& field) const {

@@ -1,5 +1,6 @@
 // A machine as text: TOML that can be read again, JSON, the reference page.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -49,6 +50,23 @@ std::string toml_value(const Parameter& parameter) {
   return text;
 }
 
+// `, range = [..], why = ".."` of an entry; empty: nothing is stated.
+std::string toml_plausible(const Parameter& parameter, const Plausible& plausible) {
+  if (plausible.values.empty()) return "";
+  std::string list;
+  for (const std::string& value : plausible.values)
+    list += (list.empty() ? "" : ", ") + (is_quoted(parameter) ? toml_string(value) : value);
+  return fmt::format(", {} = [{}], why = {}", plausible.interval ? "range" : "values", list,
+                     toml_string(plausible.reason));
+}
+
+// "30ns to 75ns: a measurement"
+std::string plausible_text(const Plausible& plausible) {
+  if (plausible.values.empty()) return "";
+  return fmt::format("{}: {}", fmt::join(plausible.values, plausible.interval ? " to " : ", "),
+                     plausible.reason);
+}
+
 // Text inside a Markdown table cell.
 std::string cell(std::string_view text) {
   std::string escaped;
@@ -80,8 +98,9 @@ std::string to_toml(const Machine& machine) {
     for (const Parameter& parameter : parameters) {
       if (section_of(parameter.key) != section) continue;
       const Provenance provenance = provenance_of(machine, parameter.key);
-      text += fmt::format("{} = {{ value = {}, from = \"{}\", source = {} }}\n", name_of(parameter.key),
-                          toml_value(parameter), to_string(provenance.from), toml_string(provenance.source));
+      text += fmt::format("{} = {{ value = {}, from = \"{}\", source = {}{} }}\n", name_of(parameter.key),
+                          toml_value(parameter), to_string(provenance.from), toml_string(provenance.source),
+                          toml_plausible(parameter, provenance.plausible));
     }
   }
   return text;
@@ -102,6 +121,9 @@ std::string to_json(const Machine& machine) {
                            {"source", provenance.source},
                            {"allowed", allowed_text(parameter)},
                            {"what", parameter.sentence}};
+    if (const Plausible& plausible = provenance.plausible; !plausible.values.empty())
+      list[parameter.key][plausible.interval ? "range" : "values"] = plausible.values;
+    if (!provenance.plausible.reason.empty()) list[parameter.key]["why"] = provenance.plausible.reason;
   }
   return document.dump(2) + "\n";
 }
@@ -114,19 +136,22 @@ std::string reference_page(const Machine& machine) {
       "Made by `cm384 machine reference`; values are those of the preset `{}`. Where a value comes from:\n"
       "published (a document states it), derived (arithmetic or scaling, shown), calibrated (fitted to the "
       "figure\n"
-      "named) or assumed. Any of them is changed by `--set section.key=value` or in a file that starts with\n"
-      "`base = \"{}\"`.\n",
+      "named) or assumed. What is calibrated or assumed could as well have another value: `plausible` has "
+      "the\n"
+      "range and its reason ([uncertainty.md](uncertainty.md)). Any parameter is changed by\n"
+      "`--set section.key=value` or in a file that starts with `base = \"{}\"`.\n",
       machine.name, machine.name);
   for (const std::string& section : sections_of(parameters)) {
     text += fmt::format(
-        "\n## {}\n\n| key | value | range | what | from | source |\n| --- | --- | --- | --- | --- | --- |\n",
+        "\n## {}\n\n| key | value | allowed | what | from | source | plausible |\n"
+        "| --- | --- | --- | --- | --- | --- | --- |\n",
         section);
     for (const Parameter& parameter : parameters) {
       if (section_of(parameter.key) != section) continue;
       const Provenance provenance = provenance_of(machine, parameter.key);
-      text += fmt::format("| `{}` | {} | {} | {} | {} | {} |\n", parameter.key, value_text(parameter),
+      text += fmt::format("| `{}` | {} | {} | {} | {} | {} | {} |\n", parameter.key, value_text(parameter),
                           cell(range_text(parameter)), cell(parameter.sentence), to_string(provenance.from),
-                          cell(provenance.source));
+                          cell(provenance.source), cell(plausible_text(provenance.plausible)));
     }
   }
   return text;

@@ -258,6 +258,16 @@ std::string value_text(const Parameter& parameter) {
       parameter.value);
 }
 
+std::optional<double> number_of(const Parameter& parameter) {
+  using Number = std::optional<double>;
+  return std::visit(Overload{[](bool*) { return Number(); }, [](std::string*) { return Number(); },
+                             [](Integers*) { return Number(); }, [](Reals*) { return Number(); },
+                             [](Sizes*) { return Number(); }, [](Texts*) { return Number(); },
+                             [](double* p) { return Number(*p); },
+                             [](auto* p) { return Number(static_cast<double>(detail::whole(*p))); }},
+                    parameter.value);
+}
+
 std::string range_text(const Parameter& parameter) {
   if (!parameter.names.empty()) return fmt::format("{}", fmt::join(parameter.names, ", "));
   if (!parameter.bounded) return "";

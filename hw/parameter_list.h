@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -45,6 +46,8 @@ std::vector<std::string> keys_of(const std::vector<Parameter>& parameters);
 std::string value_text(const Parameter& parameter);
 std::string allowed_text(const Parameter& parameter);
 std::string range_text(const Parameter& parameter);
+// A number, or a quantity in its type's resolution (ps, B, B/s, Hz); nothing of a text, a bool or a list.
+std::optional<double> number_of(const Parameter& parameter);
 // True where the value is written as a string in TOML and JSON (strings and quantities).
 bool is_quoted(const Parameter& parameter);
 

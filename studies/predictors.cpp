@@ -33,6 +33,20 @@ std::vector<Measurement> measurements_of(const Wanted& wanted) {
   return all;
 }
 
+// Of an operator's row, which has both durations; a rate is the same work over either.
+Reading reading_of(const Figure& figure, const Row& row, double predicted) {
+  Reading reading = predicted;
+  if (!row.contains("task_us") || !row.contains("kernel_us")) return reading;
+  const double task = row["task_us"].number(), kernel = row["kernel_us"].number();
+  const Conditions::Settings& options = figure.conditions->options;
+  const bool by_task =
+      std::ranges::find(options, std::pair<std::string, std::string>("measure", "task")) != options.end();
+  const double ratio = figure.unit == "us" ? kernel / task : task / kernel;
+  reading.task = by_task ? predicted : predicted / ratio;
+  reading.kernel = by_task ? predicted * ratio : predicted;
+  return reading;
+}
+
 Predictions predict(const ValidationContext& context, const Wanted& wanted) {
   Predictions predictions;
   SimulatorCounts counts;
@@ -52,7 +66,8 @@ Predictions predict(const ValidationContext& context, const Wanted& wanted) {
     counts.events += result.simulator.events;
     for (const Figure* figure : all[i].figures) {
       for (const Row& row : result.rows) {
-        if (const auto value = figure->conditions->predicted_by(row)) predictions[figure->id] = *value;
+        if (const auto value = figure->conditions->predicted_by(row))
+          predictions[figure->id] = reading_of(*figure, row, *value);
       }
     }
   }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include "hw/embedded_text.h"
@@ -99,9 +100,19 @@ struct Known {
   }
 };
 
+constexpr std::array kRoles = {Role::calibration, Role::selected, Role::validation, Role::bound,
+                               Role::follows};
+
 const Known& known() {
   static const Known made;
   return made;
+}
+
+Role role_of(std::string_view text) {
+  const auto found = std::ranges::find(kRoles, text, [](Role role) { return to_string(role); });
+  if (found == kRoles.end())
+    throw InputError(fmt::format("hw/published/published.csv: '{}' is no role", text));
+  return *found;
 }
 
 std::vector<Figure> read_figures() {
@@ -118,9 +129,9 @@ std::vector<Figure> read_figures() {
                   hw::parse_real(f.at(4)),
                   f.at(5),
                   f.at(6),
-                  f.at(7) == "calibration",
-                  f.at(8) == "below",
-                  hw::parse_real(f.at(9)),
+                  role_of(f.at(7)),
+                  hw::parse_real(f.at(8)),
+                  f.at(9),
                   {},
                   std::string(missing_reason(f.at(0)))};
     const auto conditions = known().measured.find(figure.id);
@@ -202,6 +213,22 @@ bool equal(const Value& one, const Value& other) {
 }
 
 }  // namespace
+
+std::string_view to_string(Role role) {
+  switch (role) {
+    case Role::calibration:
+      return "calibration";
+    case Role::selected:
+      return "selected";
+    case Role::validation:
+      return "validation";
+    case Role::bound:
+      return "bound";
+    case Role::follows:
+      return "follows";
+  }
+  return "";
+}
 
 std::vector<std::string> Conditions::arguments() const {
   std::vector<std::string> words;

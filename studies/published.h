@@ -4,6 +4,7 @@
 // figure only where all of its conditions hold; `cm384 validate` measures it under these.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -37,14 +38,24 @@ struct Conditions {
   std::optional<double> predicted_by(const Row& row) const;
 };
 
+// What agreement with a figure says.
+enum class Role : std::uint8_t {
+  calibration,  // nothing: a parameter was fitted to it
+  selected,     // little: one of several alternatives was chosen after the figure had been seen
+  validation,   // something: nothing was fitted to it or chosen by it
+  bound,        // that the machine does not contradict it: published as "below"
+  follows,      // nothing of its own: it is other figures added up
+};
+std::string_view to_string(Role role);
+
 // One line of hw/published/published.csv.
 struct Figure {
   std::string id, area, metric, stated;  // `stated`: conditions, in the publication's words
   double value = 0;
   std::string unit, source;
-  bool calibration = false;  // a parameter was fitted to it; otherwise it is validation
-  bool upper_bound = false;  // published as "below": only more than that is off
-  double tolerance = 0;      // allowed |error|, relative
+  Role role = Role::validation;
+  double tolerance = 0;  // allowed |error|, relative; of a bound: allowed excess
+  std::string because;   // what was selected, or which figures it follows from
   std::optional<Conditions> conditions;
   std::string missing;  // where there are none: why no run is compared with it
 };

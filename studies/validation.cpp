@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "hw/error.h"
 #include "hw/nearest_name.h"
@@ -13,12 +14,8 @@ namespace {
 
 std::string status_of(const Comparison& comparison) {
   if (!comparison.run) return "not run";
-  if (!comparison.predicted) return "not modelled";
+  if (!comparison.reading) return "not modelled";
   return comparison.within() ? "within" : "off";
-}
-
-std::string_view role_of(const Figure& figure) {
-  return figure.calibration ? "calibration" : "validation";
 }
 
 std::string given_by(const Figure& figure) {
@@ -29,28 +26,44 @@ std::string percent(double ratio) {
   return fmt::format("{:+.1f} %", ratio * 100);
 }
 
-std::string worst_line(const std::vector<Comparison>& comparisons, bool calibration) {
+std::string worst_line(const std::vector<Comparison>& comparisons, Role role) {
   const Comparison* worst = nullptr;
-  const auto size = [](const Comparison& c) { return c.error() < 0 ? -c.error() : c.error(); };
   for (const Comparison& c : comparisons) {
-    if (!c.predicted || c.figure.upper_bound || c.figure.calibration != calibration) continue;
-    if (worst == nullptr || size(c) > size(*worst)) worst = &c;
+    if (!c.reading || c.figure.role != role) continue;
+    if (worst == nullptr || std::abs(c.error()) > std::abs(worst->error())) worst = &c;
   }
-  const std::string_view role = calibration ? "calibration" : "validation";
-  if (worst == nullptr) return fmt::format("No {} figure is modelled yet.\n", role);
-  return fmt::format("The worst {} error is {} ({}).\n", role, percent(worst->error()), worst->figure.id);
+  if (worst == nullptr) return fmt::format("No {} figure is modelled yet.\n", to_string(role));
+  return fmt::format("The worst {} error is {} ({}).\n", to_string(role), percent(worst->error()),
+                     worst->figure.id);
+}
+
+// "2 of 3 validation figures are within their tolerance." for each role that is asked of a machine.
+std::string count_lines(const std::vector<Comparison>& comparisons) {
+  std::string text;
+  for (const Role role : {Role::calibration, Role::selected, Role::validation, Role::bound}) {
+    const auto of_role = [&](const Comparison& c) { return c.reading && c.figure.role == role; };
+    const auto all = std::ranges::count_if(comparisons, of_role);
+    if (all == 0) continue;
+    const auto within =
+        std::ranges::count_if(comparisons, [&](const Comparison& c) { return of_role(c) && c.within(); });
+    text += fmt::format("{}{} {} of {}", text.empty() ? "" : ", ", to_string(role), within, all);
+  }
+  return text.empty() ? "" : fmt::format("Within tolerance: {}.\n", text);
+}
+
+std::string reading_text(const std::optional<double>& value, const Figure& figure) {
+  return value ? fmt::format("{:.4g} {}", *value, figure.unit) : "";
 }
 
 }  // namespace
 
 double Comparison::error() const {
-  return predicted ? (*predicted - figure.value) / figure.value : 0;
+  return reading ? (reading->value - figure.value) / figure.value : 0;
 }
 
 bool Comparison::within() const {
   const double off = error();
-  return predicted &&
-         (figure.upper_bound ? off <= figure.tolerance : off <= figure.tolerance && -off <= figure.tolerance);
+  return reading && off <= figure.tolerance && (figure.role == Role::bound || -off <= figure.tolerance);
 }
 
 std::vector<Comparison> compare_with_published(const ValidationContext& context,
@@ -79,7 +92,7 @@ std::vector<Comparison> compare_with_published(const ValidationContext& context,
     for (Comparison& comparison : comparisons) {
       const auto prediction = predictions.find(comparison.figure.id);
       if (prediction != predictions.end()) {
-        comparison.predicted = prediction->second;
+        comparison.reading = prediction->second;
       } else if (gives(comparison) && context.interrupted != 0) {
         comparison.run = false;
       }
@@ -89,21 +102,26 @@ std::vector<Comparison> compare_with_published(const ValidationContext& context,
 }
 
 bool holds(const std::vector<Comparison>& comparisons) {
-  return std::ranges::all_of(
-      comparisons, [](const Comparison& c) { return c.figure.calibration || !c.predicted || c.within(); });
+  return std::ranges::all_of(comparisons, [](const Comparison& c) {
+    const bool asked = c.figure.role == Role::validation || c.figure.role == Role::bound;
+    return !asked || !c.reading || c.within();
+  });
 }
 
 Rows to_rows(const std::vector<Comparison>& comparisons) {
   Rows rows;
   for (const Comparison& c : comparisons) {
     rows.push_back({{"id", c.figure.id},
-                    {"predicted", c.predicted},
+                    {"predicted", c.reading ? Value(c.reading->value) : Value()},
                     {"published", c.figure.value},
                     {"unit", c.figure.unit},
-                    {"error", c.predicted ? Value(c.error()) : Value()},
+                    {"error", c.reading ? Value(c.error()) : Value()},
                     {"tolerance", c.figure.tolerance},
-                    {"role", role_of(c.figure)},
+                    {"role", to_string(c.figure.role)},
                     {"status", status_of(c)},
+                    {"task", c.reading ? Value(c.reading->task) : Value()},
+                    {"kernel", c.reading ? Value(c.reading->kernel) : Value()},
+                    {"because", c.figure.because},
                     {"given_by", given_by(c.figure)}});
   }
   return rows;
@@ -118,8 +136,15 @@ constexpr std::array kFields{
     Field{"unit", FieldType::text, "of both", true},
     Field{"error", FieldType::ratio, "predicted over published, less 1", true},
     Field{"tolerance", FieldType::ratio, "largest error that is allowed", true},
-    Field{"role", FieldType::text, "calibration: a parameter was fitted to it; otherwise validation", true},
+    Field{"role", FieldType::text,
+          "calibration: a parameter was fitted to it; selected: one of several alternatives was chosen after "
+          "it had been seen; bound: published as a limit; follows: other figures added up; validation: none "
+          "of these",
+          true},
     Field{"status", FieldType::text, "within, off, not modelled, not run", true},
+    Field{"task", FieldType::number, "of an operator: predicted by its task's duration", true},
+    Field{"kernel", FieldType::number, "of an operator: predicted by its kernel's duration alone", true},
+    Field{"because", FieldType::text, "what was selected, or which figures it follows from"},
     Field{"given_by", FieldType::text, "the command whose row holds the prediction, or why there is none"},
 };
 
@@ -130,22 +155,35 @@ constinit const std::span<const Field> kValidationFields = kFields;
 std::string to_markdown(const std::vector<Comparison>& comparisons, const hw::Machine& machine) {
   std::string text = fmt::format(
       "# Validation\n\n"
-      "Made by `cm384 validate --markdown` on the machine `{}`. A figure that a parameter was fitted to is\n"
-      "reported as calibration, never as validation; a figure whose model is not built yet is `not "
-      "modelled`.\n\n",
+      "Made by `cm384 validate --markdown` on the machine `{}`. What agreement with a figure says is its "
+      "role:\n\n"
+      "- calibration: nothing, a parameter was fitted to it\n"
+      "- selected: little, one of several alternatives was chosen after the figure had been seen\n"
+      "- validation: something, nothing was fitted to it or chosen by it\n"
+      "- bound: that the machine does not contradict it, no more\n"
+      "- follows: nothing of its own, it is other figures added up, and is not counted again\n\n"
+      "A figure whose model is not built yet is `not modelled`. Of an operator both readings stand side by "
+      "side:\n"
+      "its task's duration with launch and teardown, and its kernel's alone.\n\n",
       machine.name);
-  text += worst_line(comparisons, false) + worst_line(comparisons, true);
+  text += count_lines(comparisons) + worst_line(comparisons, Role::validation) +
+          worst_line(comparisons, Role::selected) + worst_line(comparisons, Role::calibration);
   text +=
-      "\n| id | figure | conditions | published | predicted | error | tolerance | role | status | source | "
-      "given by |\n"
-      "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n";
+      "\n| id | figure | conditions | published | predicted | error | tolerance | task | kernel | role | "
+      "status | source | given by |\n"
+      "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n";
   for (const Comparison& c : comparisons) {
-    const std::string predicted = c.predicted ? fmt::format("{:.4g} {}", *c.predicted, c.figure.unit) : "";
+    const std::string predicted = c.reading ? reading_text(c.reading->value, c.figure) : "";
     const std::string tolerance =
-        c.figure.upper_bound ? "at most" : fmt::format("{:.0f} %", c.figure.tolerance * 100);
-    text += fmt::format("| `{}` | {} | {} | {} {} | {} | {} | {} | {} | {} | {} | {} |\n", c.figure.id,
-                        c.figure.metric, c.figure.stated, c.figure.value, c.figure.unit, predicted,
-                        c.predicted ? percent(c.error()) : "", tolerance, role_of(c.figure), status_of(c),
+        c.figure.role == Role::bound ? "at most" : fmt::format("{:.0f} %", c.figure.tolerance * 100);
+    const std::string role = c.figure.because.empty()
+                                 ? std::string(to_string(c.figure.role))
+                                 : fmt::format("{}: {}", to_string(c.figure.role), c.figure.because);
+    text += fmt::format("| `{}` | {} | {} | {} {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n",
+                        c.figure.id, c.figure.metric, c.figure.stated, c.figure.value, c.figure.unit,
+                        predicted, c.reading ? percent(c.error()) : "", tolerance,
+                        c.reading ? reading_text(c.reading->task, c.figure) : "",
+                        c.reading ? reading_text(c.reading->kernel, c.figure) : "", role, status_of(c),
                         c.figure.source,
                         c.figure.conditions ? fmt::format("`{}`", given_by(c.figure)) : c.figure.missing);
   }

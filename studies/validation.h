@@ -21,8 +21,15 @@ struct ValidationContext {
   const volatile std::sig_atomic_t& interrupted;
 };
 
-// Predicted value by id, in the figure's unit.
-using Predictions = std::map<std::string, double>;
+// A prediction, in the figure's unit.
+struct Reading {
+  Reading(double v = 0) : value(v) {}  // NOLINT(google-explicit-constructor)
+  double value;
+  // Of an operator: by its task's duration, and by its kernel's alone. `value` is one of the two.
+  std::optional<double> task{}, kernel{};
+};
+// By id.
+using Predictions = std::map<std::string, Reading>;
 
 // Whether a figure is asked for, by its id.
 using Wanted = std::function<bool(std::string_view id)>;
@@ -38,17 +45,17 @@ std::span<const Predictor> predictors();
 
 struct Comparison {
   Figure figure;
-  std::optional<double> predicted;  // none: not modelled, or not run
-  bool run = true;                  // false: interrupted before
-  double error() const;             // (predicted - published) / published
-  bool within() const;              // of a predicted figure
+  std::optional<Reading> reading;  // none: not modelled, or not run
+  bool run = true;                 // false: interrupted before
+  double error() const;            // (predicted - published) / published
+  bool within() const;             // of a predicted figure
 };
 
 // Compares the figures whose id begins with `only` (empty: all). Throws InputError if there is none.
 std::vector<Comparison> compare_with_published(const ValidationContext& context,
                                                std::span<const Predictor> from, std::string_view only = "");
 
-// False where a validation figure is predicted and off by more than its tolerance.
+// False if a validation figure is off by more than its tolerance, or a bound is not met.
 bool holds(const std::vector<Comparison>& comparisons);
 
 // Rows as kValidationFields declares them.

@@ -32,6 +32,30 @@ TEST(Presets, EveryParameterSaysWhereItComesFrom) {
   }
 }
 
+// What nobody has published could as well be something else. Texts of a form of their own are no guesses.
+TEST(Presets, WhatIsAssumedOrCalibratedHasAPlausibleRange) {
+  for (const std::string& name : preset_names()) {
+    Machine machine = load_machine(name);
+    for (const Parameter& parameter : list_parameters(machine)) {
+      const Provenance& provenance = machine.provenance.at(parameter.key);
+      const bool choice = !std::holds_alternative<std::string*>(parameter.value) || !parameter.names.empty();
+      if (!choice || provenance.from < Origin::calibrated) continue;
+      EXPECT_FALSE(provenance.plausible.values.empty()) << name << " " << parameter.key;
+      EXPECT_GT(provenance.plausible.reason.size(), 5u) << name << " " << parameter.key;
+    }
+  }
+}
+
+// Each end alone gives a machine that can be built, unless another kind of machine alone reads the parameter.
+TEST(Presets, EndsOfPlausibleRangesAreMachines) {
+  const Machine preset = load_machine("cloudmatrix384");
+  for (const auto& [key, provenance] : preset.provenance) {
+    if (provenance.plausible.values.size() < 2 || key.starts_with("transfer_engine.")) continue;
+    for (const std::string& value : provenance.plausible.values)
+      EXPECT_NO_THROW(load_machine("cloudmatrix384", {key + "=" + value})) << key << "=" << value;
+  }
+}
+
 TEST(Presets, TheSupernodeIsThePublishedOne) {
   const Machine machine = load_machine("cloudmatrix384");
   EXPECT_EQ(machine.topology.dies(), 768);

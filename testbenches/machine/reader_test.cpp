@@ -77,6 +77,72 @@ TEST(MachineReader, AUsersFileMayStateProvenance) {
   EXPECT_EQ(machine.provenance.at("die.aiv").source, "a die shot");
 }
 
+// `{ value = .., from, source, EXTRA }` for hbm.t_rc.
+std::string refusal_of_range(const std::string& extra) {
+  return refusal_of("[hbm]\nt_rc = { value = \"47ns\", from = \"assumed\", source = \"a guess\", " + extra +
+                    " }\n");
+}
+
+TEST(MachineReader, ARangeComesWithItsReason) {
+  const Machine machine = derived(
+      "[die]\naiv = { value = 40, from = \"assumed\", source = \"s\", range = [40, 48], why = \"yield\" }\n"
+      "[l2]\nfetch = { value = \"128B\", from = \"assumed\", source = \"s\", values = [\"512B\", \"128B\"], "
+      "why = \"a line or a sector\" }\n");
+  const Plausible& aiv = machine.provenance.at("die.aiv").plausible;
+  EXPECT_EQ(aiv.values, (std::vector<std::string>{"40", "48"}));
+  EXPECT_TRUE(aiv.interval);
+  EXPECT_EQ(aiv.reason, "yield");
+  const Plausible& fetch = machine.provenance.at("l2.fetch").plausible;
+  EXPECT_EQ(fetch.values, (std::vector<std::string>{"512B", "128B"}));
+  EXPECT_FALSE(fetch.interval);
+  EXPECT_EQ(machine.die.aiv, 40);
+  EXPECT_EQ(machine.memory.l2.fetch, 128_B);
+}
+
+TEST(MachineReader, ARangeHoldsItsOwnValueInclusive) {
+  EXPECT_EQ(refusal_of_range("range = [\"47.001ns\", \"50ns\"], why = \"w\""),
+            "mine.toml:3: hbm.t_rc: 47ns is outside its `range`, 47001ps to 50ns");
+  EXPECT_THAT(refusal_of_range("range = [\"40ns\", \"46.999ns\"], why = \"w\""), HasSubstr("outside"));
+  for (const char* good :
+       {"range = [\"47ns\", \"50ns\"]", "range = [\"40ns\", \"47ns\"]", "values = [\"1ns\", \"47000ps\"]"}) {
+    EXPECT_NO_THROW(derived(std::string("[hbm]\nt_rc = { value = \"47ns\", from = \"assumed\", source = "
+                                        "\"a guess\", why = \"w\", ") +
+                            good + " }\n"))
+        << good;
+  }
+  EXPECT_THAT(refusal_of_range("values = [\"46ns\", \"48ns\"], why = \"w\""),
+              HasSubstr("47ns is not among `values`"));
+}
+
+TEST(MachineReader, ARangeIsInTheParametersUnits) {
+  EXPECT_THAT(refusal_of_range("range = [40, 50], why = \"w\""), HasSubstr("'40' has no unit"));
+  EXPECT_THAT(refusal_of_range("range = [\"40ns\", \"50GB/s\"], why = \"w\""),
+              HasSubstr("hbm.t_rc: plausible"));
+  EXPECT_THAT(refusal_of_range("range = [\"40ns\", \"1s\"], why = \"w\""), HasSubstr("1s is out of range"));
+  EXPECT_THAT(refusal_of_range("range = [\"50ns\", \"40ns\"], why = \"w\""), HasSubstr("[low, high]"));
+  EXPECT_THAT(refusal_of_range("range = [\"47ns\", \"47ns\"], why = \"w\""), HasSubstr("[low, high]"));
+  EXPECT_THAT(refusal_of_range("range = [\"47ns\"], why = \"w\""), HasSubstr("[low, high]"));
+  EXPECT_THAT(refusal_of_range("range = \"40ns\", why = \"w\""), HasSubstr("hbm.t_rc.range: is no list"));
+  EXPECT_THAT(refusal_of_range("range = [\"40ns\", \"50ns\"]"), HasSubstr("without a reason"));
+  EXPECT_THAT(refusal_of_range("why = \"w\""), HasSubstr("without a reason"));
+  EXPECT_THAT(refusal_of_range("range = [\"40ns\", \"50ns\"], values = [\"47ns\"], why = \"w\""),
+              HasSubstr("allowed: one of them"));
+  EXPECT_THAT(
+      refusal_of("[ub.switch]\nrouting = { value = \"flow\", from = \"assumed\", source = \"s\", range = "
+                 "[\"flow\", \"spray\"], why = \"w\" }\n"),
+      HasSubstr("of a number or quantity"));
+}
+
+// A value of the user's own is no guess any more.
+TEST(MachineReader, AnOverrideHasNoRange) {
+  EXPECT_FALSE(load_machine("cloudmatrix384").provenance.at("l2.hit_latency").plausible.values.empty());
+  EXPECT_TRUE(
+      derived("[l2]\nhit_latency = \"20ns\"\n").provenance.at("l2.hit_latency").plausible.values.empty());
+  EXPECT_TRUE(load_machine("cloudmatrix384", {"l2.hit_latency=20ns"})
+                  .provenance.at("l2.hit_latency")
+                  .plausible.values.empty());
+}
+
 TEST(MachineReader, OverridesComeLast) {
   const Machine machine =
       derived("[die]\naiv = 40\n", {"die.aiv=41", "die.aiv=42", "scheduler.kernel_setup=1us"});
@@ -178,6 +244,7 @@ TEST(MachineReader, ShowReadsBackToTheSameMachine) {
     EXPECT_EQ(to_toml(again), to_toml(parse_machine(to_toml(again), "other.toml")));
     EXPECT_EQ(again.name, "shown");
     EXPECT_EQ(again.provenance.at("die.aiv").from, Origin::command_line);
+    EXPECT_FALSE(again.provenance.at("l2.hit_latency").plausible.values.empty());
     EXPECT_EQ(again.overrides, (std::map<std::string, std::string>{{"die.aiv", "40"}}));
   }
 }

@@ -33,7 +33,8 @@ TEST(Validation, AllPublishedFiguresAreThere) {
   for (const Figure& figure : figures) {
     EXPECT_GT(figure.value, 0) << figure.id;
     EXPECT_NE(figure.conditions.has_value(), !figure.missing.empty()) << figure.id;
-    EXPECT_TRUE(figure.upper_bound || (figure.tolerance >= 0.01 && figure.tolerance <= 0.2)) << figure.id;
+    EXPECT_TRUE(figure.role == Role::bound || (figure.tolerance >= 0.01 && figure.tolerance <= 0.2))
+        << figure.id;
   }
 }
 
@@ -51,16 +52,16 @@ TEST(Validation, NothingModelledNeverPasses) {
 
 TEST(Validation, ToleranceIsTightOnBothSides) {
   static double predicted = 0;
-  static const Predictor table[] = {{{"t7-combine-256"}, [](const ValidationContext&, const Wanted&) {
-                                       return Predictions{{"t7-combine-256", predicted}};
+  static const Predictor table[] = {{{"s-moe"}, [](const ValidationContext&, const Wanted&) {
+                                       return Predictions{{"s-moe-basic", predicted}};
                                      }}};
-  for (const auto& [value, within] : {std::pair{149 * 1.099, true}, std::pair{149 * 1.101, false},
-                                      std::pair{149 * 0.901, true}, std::pair{149 * 0.899, false}}) {
+  for (const auto& [value, within] : {std::pair{800 * 1.149, true}, std::pair{800 * 1.151, false},
+                                      std::pair{800 * 0.851, true}, std::pair{800 * 0.849, false}}) {
     predicted = value;
     const auto all = compare(table);
-    EXPECT_EQ(of(all, "t7-combine-256").within(), within) << value;
+    EXPECT_EQ(of(all, "s-moe-basic").within(), within) << value;
     EXPECT_EQ(holds(all), within) << value;
-    EXPECT_NEAR(of(all, "t7-combine-256").error(), value / 149 - 1, 1e-12);
+    EXPECT_NEAR(of(all, "s-moe-basic").error(), value / 800 - 1, 1e-12);
   }
 }
 
@@ -151,15 +152,63 @@ TEST(Validation, AFigureWithoutAModelIsNoVictimOfAnInterruption) {
     EXPECT_EQ(*row["status"].text(), row["id"].text()->starts_with("t4-") ? "not modelled" : "not run");
 }
 
-TEST(Validation, PageNamesTheWorstError) {
+TEST(Validation, PageNamesTheWorstErrorOfEachRole) {
   static const Predictor table[] = {
-      {{"t7-"}, [](const ValidationContext&, const Wanted&) {
-         return Predictions{{"t7-combine-256", 141.55}, {"t7-combine-8", 119.0}, {"t7-dispatch-8", 100.0}};
+      {{"t7-", "s-moe"}, [](const ValidationContext&, const Wanted&) {
+         return Predictions{{"s-moe-basic", 760.0}, {"t7-combine-8", 119.0},  {"t7-combine-256", 141.55},
+                            {"s-moe-fused", 500.0}, {"t7-dispatch-8", 100.0}, {"t7-dispatch-256", 152.0}};
        }}};
   const std::string page = to_markdown(compare(table), hw::load_machine("cloudmatrix384"));
-  EXPECT_THAT(page, HasSubstr("The worst validation error is -5.0 % (t7-combine-256)."));
+  EXPECT_THAT(page, HasSubstr("The worst validation error is -5.0 % (s-moe-basic)."));
+  EXPECT_THAT(page, HasSubstr("The worst selected error is -5.0 % (t7-combine-256)."));
   EXPECT_THAT(page, HasSubstr("The worst calibration error is -13.8 % (t7-dispatch-8)."));
+  EXPECT_THAT(page, HasSubstr("Within tolerance: calibration 1 of 2, selected 2 of 2, validation 1 of 1."));
   EXPECT_THAT(page, HasSubstr("not modelled"));
+}
+
+// Neither what was chosen by the figure nor what other figures add up to decides the exit code.
+TEST(Validation, OnlyValidationAndBoundsFail) {
+  static std::string id;
+  static const Predictor table[] = {{{""}, [](const ValidationContext&, const Wanted&) {
+                                       return Predictions{{id, 10'000.0}};
+                                     }}};
+  for (const auto& [figure, fails] : {std::pair{"t7-combine-8", false}, std::pair{"s-moe-fused", false},
+                                      std::pair{"s-aiv-startup", true}, std::pair{"s-sdma-startup", true}}) {
+    id = figure;
+    const auto all = compare(table);
+    EXPECT_FALSE(of(all, id).within()) << id;
+    EXPECT_EQ(holds(all), !fails) << id;
+  }
+}
+
+// What follows from others says from which, and is their sum.
+TEST(Validation, WhatFollowsIsTheSumOfOthers) {
+  for (const Figure& figure : published_figures()) {
+    EXPECT_EQ(figure.because.empty(), figure.role == Role::calibration || figure.role == Role::validation)
+        << figure.id;
+    if (figure.role != Role::follows) continue;
+    double sum = 0;
+    for (const Figure& part : published_figures()) {
+      if (figure.because.find(part.id) == std::string::npos) continue;
+      EXPECT_NE(part.role, Role::follows) << part.id;
+      sum += part.value;
+    }
+    EXPECT_NEAR(sum / figure.value, 1, 0.01) << figure.id;
+  }
+}
+
+TEST(Validation, TaskAndKernelStandSideBySide) {
+  static const Predictor table[] = {{{"t7-"}, [](const ValidationContext&, const Wanted&) {
+                                       Reading reading = 119;
+                                       reading.task = 119;
+                                       reading.kernel = 107.5;
+                                       return Predictions{{"t7-combine-8", reading}};
+                                     }}};
+  const auto all = compare(table, "t7-combine-8");
+  const Row row = to_rows(all).front();
+  EXPECT_EQ(row["task"].number(), 119);
+  EXPECT_EQ(row["kernel"].number(), 107.5);
+  EXPECT_THAT(to_markdown(all, hw::load_machine("cloudmatrix384")), HasSubstr("| 119 us | 107.5 us |"));
 }
 
 }  // namespace
