@@ -93,7 +93,7 @@ bool Runner::is_interrupted() const {
   return options_.interrupted != nullptr && *options_.interrupted != 0;
 }
 
-// The first point runs alone: it says what points take.
+// Unless the store has some, the first point runs alone: it says what points take.
 bool Runner::has_room() const {
   if (running_.empty()) return true;
   if (static_cast<int>(running_.size()) >= options_.jobs || largest_MB_ == 0) return false;
@@ -125,6 +125,7 @@ std::optional<Runner::Finished> Runner::look_up(Waiting& waiting) {
       known && (options_.lookup || !(options_.retry && known->worth_another()))) {
     ++counts_.stored;
     if (known->failed()) ++counts_.failed;
+    largest_MB_ = std::max(largest_MB_, known->peak_MB);
     return Finished{waiting.ticket, std::move(known)};
   }
   if (options_.lookup) return Finished{waiting.ticket, std::nullopt};

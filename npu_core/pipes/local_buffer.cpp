@@ -55,6 +55,18 @@ void LocalBuffer::fill_zero(std::uint32_t offset, std::uint32_t bytes) {
   }
 }
 
+void LocalBuffer::fill(std::uint32_t offset, std::uint32_t bytes, std::uint32_t word) {
+  if (word == 0) return fill_zero(offset, bytes);
+  std::array<std::uint32_t, kPageBytes / sizeof word> words;
+  words.fill(word);
+  for (std::uint32_t done = 0; done < bytes;) {
+    const std::uint32_t n = std::min(bytes - done, kPageBytes - offset % kPageBytes);
+    std::memcpy(write(offset), words.data(), n);
+    done += n;
+    offset += n;
+  }
+}
+
 bool LocalBuffer::any(std::uint32_t first, std::uint32_t last) const {
   for (std::uint32_t w = first / 64; w <= last / 64; ++w) {
     if ((payload_[w] & word_mask(w, first, last)) != 0) return true;

@@ -44,6 +44,8 @@ class LocalBuffer {
   void load(std::uint32_t offset, std::byte* to, std::uint32_t bytes) const;
   void store(std::uint32_t offset, const std::byte* from, std::uint32_t bytes);
   void fill_zero(std::uint32_t offset, std::uint32_t bytes);
+  // Repeats a word over a range of whole 32 B blocks.
+  void fill(std::uint32_t offset, std::uint32_t bytes, std::uint32_t word);
 
   // True once any block has been tagged since reset_tags(): in payload mode `full` it stays false.
   bool tagged() const { return tagged_; }

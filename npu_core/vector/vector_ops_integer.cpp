@@ -74,9 +74,22 @@ void run(const VectorInstruction& v, UBuffer& u) {
   }
 }
 
+// Whether it was a copy of the scalar over whole ranges, which is done then.
+bool fill(const VectorInstruction& v, UBuffer& u) {
+  const VectorOperand& d = v.destination;
+  if (v.operation != CM384_VDUP || !v.full_mask() || d.piece_stride != d.piece_bytes) return false;
+  const std::uint32_t word = v.element_bytes() == 4 ? v.scalar : (v.scalar & 0xffff) * 0x10001;
+  d.any_range([&](std::uint32_t offset, std::uint32_t bytes) {
+    u.fill(offset, bytes, word);
+    return false;
+  });
+  return true;
+}
+
 }  // namespace
 
 void execute_integer(const VectorInstruction& v, UBuffer& u) {
+  if (fill(v, u)) return;
   v.element_bytes() == 4 ? run<FormatS32>(v, u) : run<FormatS16>(v, u);
 }
 

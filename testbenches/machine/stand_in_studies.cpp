@@ -84,6 +84,22 @@ StudyResult slow(const StudyContext& context, const Options& options) {
   return good(context, options);
 }
 
+// Fails unless three runs, those that have ended and those under way, meet in `log` within 10 s; the first of
+// all ends at once.
+StudyResult meets(const StudyContext& context, const Options& options) {
+  namespace fs = std::filesystem;
+  fs::create_directories(options.log);
+  const bool first = fs::is_empty(options.log);
+  std::ofstream(fmt::format("{}/{}", options.log, context.seed)) << "here";
+  StudyResult result = good(context, options);
+  const auto there = [&] { return std::distance(fs::directory_iterator(options.log), {}); };
+  for (int i = 0; i < 1000 && !first && there() < 3; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  result.passed = first || there() >= 3;
+  return result;
+}
+
 // A row that its fields do not declare.
 StudyResult undeclared(const StudyContext& context, const Options&) {
   StudyResult result;
@@ -101,6 +117,7 @@ std::span<const Study> stand_in_studies() {
       Study{"broken", "an internal error", kFields, options_of<Options, broken>},
       Study{"endless", "until interrupted", kFields, options_of<Options, endless>},
       Study{"slow", "takes its time", kFields, options_of<Options, slow>},
+      Study{"meets", "several at once", kFields, options_of<Options, meets>},
       Study{"undeclared", "a field that nobody declared", kFields, options_of<Options, undeclared>},
   };
   return table;
