@@ -28,6 +28,9 @@ std::span<const Command* const> all_commands() {
       &kSweepExportCommand,
       &kSweepTaskCommand,
       &kSweepCommand,  // after those that begin with the same word
+      &kSensitivityCommand,
+      &kEnsembleBuildCommand,
+      &kEnsembleCheckCommand,
       &kReportCommand,
       &kKernelBuildCommand,
       &kRtlBuildCommand,

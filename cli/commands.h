@@ -18,6 +18,8 @@ extern const Command kCompareCommand;
 extern const Command kBaselineCheckCommand, kBaselineUpdateCommand;
 extern const Command kSweepStatusCommand, kSweepResultsCommand, kSweepExportCommand, kSweepTaskCommand,
     kSweepCommand;
+extern const Command kSensitivityCommand;
+extern const Command kEnsembleBuildCommand, kEnsembleCheckCommand;
 extern const Command kReportCommand;
 extern const Command kKernelBuildCommand, kRtlBuildCommand;
 extern const Command kTraceInfoCommand, kTraceCheckCommand, kTraceConvertCommand, kTraceCutCommand;

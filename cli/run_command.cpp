@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "cli/commands.h"
+#include "cli/ensemble_run.h"
 #include "cli/exit_code.h"
 #include "cli/study_run.h"
 #include "hw/error.h"
@@ -40,6 +41,7 @@ int run(const Command&, const Program& program, const Arguments& arguments) {
     fmt::print("{}", help_of_study(run.study()));
     return kDone;
   }
+  if (run.line().run.on_ensemble.ensemble > 0) return run_on_ensemble(program, run, arguments);
   const bool table = run.rows().format == "table";
   studies::TablePrinter printer(run.study().fields, run.rows().columns);
   const FinishedRun finished = run.run([&](const studies::Row& row) {

@@ -65,6 +65,7 @@ void RunOptions::describe(Self& self, Visitor&& visit) {
         "of the host, that run dies and sub-planes side by side; 0: one per core. Rows do not depend on it. "
         "Observers "
         "(--record, --timeline, --wave, --gdb), --fault with rate or ber and --rtl force one thread");
+  EnsembleOptions::describe(self.on_ensemble, visit);
   visit("gdb", self.gdb, Range{0, 65'535}, "TCP port where a debugger may attach to a core; 0: none");
 }
 

@@ -9,6 +9,7 @@
 
 #include "cli/command.h"
 #include "cli/common_options.h"
+#include "cli/ensemble_options.h"
 #include "cli/watch_options.h"
 #include "hw/json.h"
 #include "studies/options.h"
@@ -30,6 +31,7 @@ struct RunOptions {
   studies::Texts wave_links;
   int threads = 0;
   int gdb = 0;
+  EnsembleOptions on_ensemble;
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit);  // study_run.cpp
@@ -61,6 +63,8 @@ class StudyRun {
   const studies::Study& study() const { return line_.study; }
   bool wants_help() const { return line_.help.help; }
   const RowOptions& rows() const { return line_.run.rows; }
+  StudyCommandLine& line() { return line_; }
+  const studies::Given& given() const { return given_; }
 
   // Opens every file that is asked for, then runs the study. `row_done` gets each row when it is final. If
   // the machine hangs or faults, hung() has its report and the rows are those before. Throws InputError,

@@ -2,6 +2,7 @@
 
 #include "cli/commands.h"
 #include "cli/common_options.h"
+#include "cli/ensemble_validation.h"
 #include "cli/exit_code.h"
 #include "cli/progress.h"
 #include "studies/result_json.h"
@@ -16,6 +17,7 @@ struct Options {
   RowOptions rows;
   std::string only;
   bool markdown = false;
+  EnsembleOptions on_ensemble;
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
@@ -24,6 +26,7 @@ struct Options {
     visit("only", self.only, studies::Form{"PREFIX"}, "figures whose id begins so, such as t1-");
     RowOptions::describe(self.rows, visit);
     visit("markdown", self.markdown, "the page docs/validation.md instead of rows");
+    EnsembleOptions::describe(self.on_ensemble, visit);
   }
 };
 
@@ -39,6 +42,8 @@ void note_other_machine(const hw::Machine& machine) {
 int validate(const Program& program, const Options& options, const studies::Given&) {
   const hw::Machine machine = options.machine.load();
   note_other_machine(machine);
+  if (options.on_ensemble.ensemble > 0)
+    return validate_on_ensemble(program, options.on_ensemble, options.machine, options.rows, options.only);
   studies::TablePrinter printer(studies::kValidationFields, options.rows.columns);
   std::vector<studies::Comparison> comparisons;
   {

@@ -132,6 +132,40 @@ std::size_t compare_fields(const Fields& before, const Fields& after, const Tole
   return count;
 }
 
+// The values of the members of an ensemble, by row; null: it was run on none.
+const Json* member_values(const Json& document) {
+  const auto ensemble = document.find("ensemble");
+  if (ensemble == document.end() || !ensemble->is_object() || !ensemble->contains("values")) return nullptr;
+  const Json& values = (*ensemble)["values"];
+  return values.is_array() && values.size() == document["rows"].size() ? &values : nullptr;
+}
+
+bool same_members(const Json& before, const Json& after) {
+  const auto names = [](const Json& document) { return document["ensemble"].value("names", Json()); };
+  return names(before).is_array() && names(before) == names(after);
+}
+
+bool is_significant(const Json& before, const Json& after) {
+  std::size_t up = 0, down = 0;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    if (!before[i].is_number() || !after[i].is_number()) continue;
+    const double by = after[i].get<double>() - before[i].get<double>();
+    up += by > 0 ? 1 : 0;
+    down += by < 0 ? 1 : 0;
+  }
+  return std::max(up, down) * 10 >= before.size() * 9;
+}
+
+// `before` and `after`: the members' values of one row, by field.
+void add_significance(std::vector<Change>& changes, const Json& before, const Json& after) {
+  for (Change& change : changes) {
+    if (!before.contains(change.field) || !after.contains(change.field)) continue;
+    const Json &first = before[change.field], &second = after[change.field];
+    if (first.is_array() && second.is_array() && !first.empty() && first.size() == second.size())
+      change.significant = is_significant(first, second);
+  }
+}
+
 // What a run was given. Of its input files only what is in them counts.
 Fields conditions_of_run(const Json& document) {
   Json given = Json::object();
@@ -176,6 +210,7 @@ void add_row(studies::Rows& rows, const std::string& row, const Change& change, 
        {"status", condition       ? "condition"
                   : change.within ? "within"
                                   : "past"}});
+  if (change.significant) rows.back().set("significant", *change.significant);
 }
 
 std::string conditions_text(const Json& row, bool names) {
@@ -249,6 +284,8 @@ ResultComparison compare_results(const Json& before, const Json& after, const To
   compare_fields(facts_of_run(before), facts_of_run(after), tolerances, comparison.whole);
 
   const std::vector<Row> first = rows_of(before), second = rows_of(after);
+  const Json *members = member_values(before), *others = member_values(after);
+  const bool paired = members != nullptr && others != nullptr && same_members(before, after);
   std::map<std::string_view, const Row*> there;
   for (const Row& row : second) there.emplace(row.key, &row);
   for (const Row& row : first) {
@@ -258,6 +295,9 @@ ResultComparison compare_results(const Json& before, const Json& after, const To
     made.in_after = found != there.end();
     if (!made.in_after) continue;
     made.fields = compare_fields(row.fields, found->second->fields, tolerances, made.changes);
+    if (paired)
+      add_significance(made.changes, (*members)[static_cast<std::size_t>(&row - first.data())],
+                       (*others)[static_cast<std::size_t>(found->second - second.data())]);
     there.erase(found);
   }
   for (const Row& row : second) {
@@ -280,6 +320,11 @@ studies::Rows change_rows(const ResultComparison& comparison) {
                       {"allowed", "equal"},
                       {"status", "past"}});
     for (const Change& change : row.changes) add_row(rows, row.key, change, false);
+  }
+  // A column, if any of them has it.
+  const auto has = [](const studies::Row& row) { return row.contains("significant"); };
+  if (std::ranges::any_of(rows, has)) {
+    for (studies::Row& row : rows) row.set("significant", studies::Value(row["significant"]));
   }
   return rows;
 }

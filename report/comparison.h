@@ -22,6 +22,9 @@ struct Change {
   std::optional<double> relative;  // of two numbers, where `before` is not 0
   std::string allowed;
   bool within = false;
+  // Of a number of which both results have the values of the same members of an ensemble: whether at least
+  // nine in ten of them change in the same direction.
+  std::optional<bool> significant{};
 };
 
 struct RowComparison {

@@ -28,6 +28,14 @@ Json type_of(const Field& field) {
   return {};
 }
 
+Json interval(std::string_view what) {
+  return {{"type", "array"},
+          {"items", {{"type", "number"}}},
+          {"minItems", 2},
+          {"maxItems", 2},
+          {"description", what}};
+}
+
 Json object_of(std::span<const Field> fields) {
   Json properties = Json::object();
   for (const Field& field : fields) {
@@ -36,7 +44,19 @@ Json object_of(std::span<const Field> fields) {
     if (const auto unit = unit_of(field.name); !unit.empty()) property["x-unit"] = unit;
     properties[std::string(field.name)] = std::move(property);
   }
+  if (properties.contains("mean"))
+    properties["interval"] = interval("90 % interval of the mean, of a run with --ensemble");
   return {{"type", "object"}, {"properties", std::move(properties)}, {"additionalProperties", false}};
+}
+
+// A row of a study, which a run with --ensemble adds to.
+Json row_of(std::span<const Field> fields) {
+  Json row = object_of(fields);
+  row["properties"]["intervals"] = {
+      {"type", "object"}, {"additionalProperties", interval("90 % interval of a number of the row")}};
+  row["properties"]["ensemble"] = {{"type", "integer"},
+                                   {"description", "members that the intervals are over"}};
+  return row;
 }
 
 }  // namespace
@@ -46,7 +66,7 @@ Json result_schema(std::span<const Study> studies) {
   for (const Study& study : studies) {
     rows_of.push_back(
         {{"if", {{"properties", {{"study", {{"const", study.name}}}}}}},
-         {"then", {{"properties", {{"rows", {{"type", "array"}, {"items", object_of(study.fields)}}}}}}}});
+         {"then", {{"properties", {{"rows", {{"type", "array"}, {"items", row_of(study.fields)}}}}}}}});
   }
   const Json text = {{"type", "string"}}, number = {{"type", "number"}}, whole = {{"type", "integer"}};
   return {
@@ -73,6 +93,7 @@ Json result_schema(std::span<const Study> studies) {
         {"machine_overrides", {{"type", "object"}, {"additionalProperties", text}}},
         {"rows", {{"type", "array"}, {"items", {{"type", "object"}}}}},
         {"notes", {{"type", "array"}, {"items", text}}},
+        {"ensemble", {{"type", "object"}, {"required", {"members", "names", "discrepancy", "values"}}}},
         {"inputs", {{"type", "array"}, {"items", {{"type", "object"}, {"required", {"path", "hash"}}}}}},
         {"simulator",
          {{"type", "object"},

@@ -59,6 +59,34 @@ TEST(Comparison, NamesRowFieldAndAmount) {
   EXPECT_EQ(summary_line(comparison), "dispatch: 2 rows, 10 fields compared: 2 moved, 2 past tolerance");
 }
 
+// A change that holds on nine of ten members, and one that holds on eight.
+TEST(Comparison, AChangeIsSignificantIfItHoldsAcrossMembers) {
+  const auto result = [](double mean, std::vector<double> members, const char* first = "m1") {
+    Json document = sample();
+    document["rows"][0]["latency_us"]["mean"] = mean;
+    document["ensemble"] = {{"names", {first, "m2"}},
+                            {"values", {{{"latency_us.mean", members}}, Json::object()}}};
+    return document;
+  };
+  const std::vector<double> before(10, 100);
+  std::vector<double> nine(10, 105), eight(10, 105);
+  nine[3] = 99;
+  eight[3] = eight[4] = 99;
+  const auto significant = [&](const Json& after) {
+    return compare_results(result(100, before), after, {}).rows[0].changes[0].significant;
+  };
+  EXPECT_EQ(significant(result(105, nine)), true);
+  EXPECT_EQ(significant(result(105, eight)), false);
+  EXPECT_EQ(significant(result(95, std::vector<double>(10, 99))), true);
+  EXPECT_EQ(significant(result(100.5, before)), false);
+  EXPECT_FALSE(significant(result(105, nine, "other")).has_value());
+  EXPECT_FALSE(significant(result(105, {1, 2})).has_value());
+  Json plain = sample();
+  plain["rows"][0]["latency_us"]["mean"] = 105;
+  EXPECT_FALSE(significant(plain).has_value());
+  EXPECT_TRUE(change_rows(compare_results(sample(), plain, {}))[0]["significant"].empty());
+}
+
 // The limit of a tolerance, on both sides.
 TEST(Comparison, ToleranceIsTight) {
   Tolerances tolerances;

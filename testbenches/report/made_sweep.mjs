@@ -11,3 +11,10 @@ export function made(axes, rows, more = {}) {
 
 export const axis = (key, values, more = {}) => ({ key, values, scale: 'linear', range: false, zip: '', ...more });
 export const published = value => ({ published: { value, from: 'published', source: 'a paper', what: 'a rate' } });
+
+// A sensitivity with these rows: [parameter, effect, signed effect, spread, first, total].
+export function madeSensitivity(rows) {
+  return { ...made([], []), study: 'sensitivity', sweep: undefined, notes: ['latency_us.mean is 100 with the machine\u2019s own values'],
+    rows: rows.map(([parameter, effect, signed, spread, first, total]) => ({ parameter, value: '1ns', range: '1ns to 2ns', effect, relative: effect / 100, signed_effect: signed, spread, first, total, from: 'assumed', why: 'w' })),
+    sensitivity: { study: 'made', metric: 'latency_us.mean', own: 100, runs: 90, failed: 0, trajectories: 8, inert: [], refused: [] } };
+}

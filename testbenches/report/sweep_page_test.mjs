@@ -7,7 +7,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { axis, made, published } from './made_sweep.mjs';
+import { axis, made, madeSensitivity, published } from './made_sweep.mjs';
 
 const [cm384, template, modules, chromiumPath] = process.argv.slice(2).map(path => resolve(path));
 const { chromium } = createRequire(join(modules, 'x.js'))('playwright-core');
@@ -158,6 +158,18 @@ async function testLargePage(page, width, name) {
   assert.match(await page.textContent('#without-pages'), /store.sqlite is not there/);
 }
 
+const kSensitivity = madeSensitivity([['l2.line_hold', 30, 30, 2, 0.61, 0.66], ['ub.controller.write_inbound_latency', 20, -18, 25, 0.3, 0.35], ['mte.read_setup', 4, 4, 0, 0.03, 0.03],
+  ...Array.from({ length: 24 }, (_, i) => [`scalar_core.parameter_${i}`, 2 / (i + 1), 2 / (i + 1), 0.5 / (i + 1), null, null]), ['hbm.hash', 0, 0, 0, null, null]]);
+
+async function testSensitivityPage(page, width) {
+  assert.deepEqual((await testReadable(page, `sensitivity, ${width} wide`)).sort(), ['effects', 'spread', 'variance']);
+  assert.equal((await cells(page, 'rows')).length, 28);
+  const effects = await textsOf(page, 'effects');
+  assert.ok(effects.includes('l2.line_hold') && !effects.includes('scalar_core.parameter_20'), 'the largest twenty');
+  assert.ok((await page.textContent('#page')).includes('the largest 20 of 27'));
+  assert.ok((await textsOf(page, 'variance')).includes('mte.read_setup'));
+}
+
 async function inBrowser(browser, path, width, test) {
   const page = await browser.newPage({ viewport: { width, height: 900 } });
   const said = [];
@@ -207,10 +219,14 @@ try {
     writeFileSync(join(folder, 'made', name, 'result.json'), JSON.stringify(document));
     command('report', join('made', name));
   }
+  mkdirSync(join(folder, 'sensitivity'));
+  writeFileSync(join(folder, 'sensitivity', 'result.json'), JSON.stringify(kSensitivity));
+  command('report', 'sensitivity');
   const browser = await chromium.launch({ executablePath: chromiumPath, args: ['--no-sandbox'] });
   try {
     for (const width of [420, 1400]) await inBrowser(browser, ['real', 'report.html'], width, page => testRealPage(page, width));
     await inBrowser(browser, ['real', 'points', '0002.html'], 420, testPointPage);
+    for (const width of [420, 1400]) await inBrowser(browser, ['sensitivity', 'report.html'], width, page => testSensitivityPage(page, width));
     const large = [...['two', 'cube', 'hypercube'].map(name => [name, 420]), ...['two', 'cube', 'line', 'find'].map(name => [name, 1400])];
     for (const [name, width] of large) await inBrowser(browser, ['made', name, 'report.html'], width, page => testLargePage(page, width, name));
   } finally {

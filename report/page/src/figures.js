@@ -5,8 +5,9 @@ import { toSvg } from './drawing.js';
 import { figuresOfComparison } from './figures_of_comparison.js';
 import { figuresOfRows } from './figures_of_rows.js';
 import { figuresOfRun } from './figures_of_run.js';
+import { figuresOfSensitivity } from './figures_of_sensitivity.js';
 import { figuresOfSweep } from './figures_of_sweep.js';
-import { isSweep, resultOf } from './result.js';
+import { isSensitivity, isSweep, resultOf } from './result.js';
 import { sweepModel } from './sweep_model.js';
 
 const kPaperWidth = 900;
@@ -20,6 +21,8 @@ if (results.length > 1) {
   for (const figure of figuresOfComparison(results)) write(figure.id, figure);
 } else if (isSweep(results[0])) {
   for (const figure of figuresOfSweep(sweepModel(results[0]))) write(figure.id, figure);
+} else if (isSensitivity(results[0])) {
+  for (const figure of figuresOfSensitivity(results[0])) write(figure.id, figure);
 } else {
   const [result] = results;
   for (const figure of figuresOfRows(result)) write(figure.id, figure);

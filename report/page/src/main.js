@@ -1,8 +1,9 @@
-// The page: tables and figures of one finished run, of several side by side, or of a sweep.
+// The page: tables and figures of one finished run, of several side by side, of a sweep, or of a sensitivity.
 import { buildComparison } from './page_of_comparison.js';
 import { buildRun } from './page_of_run.js';
+import { buildSensitivity } from './page_of_sensitivity.js';
 import { buildSweep } from './page_of_sweep.js';
-import { isSweep, resultOf } from './result.js';
+import { isSensitivity, isSweep, resultOf } from './result.js';
 import { element } from './tables.js';
 
 const page = document.getElementById('page');
@@ -14,6 +15,8 @@ if (results.length > 1) {
   buildComparison(page, results);
 } else if (isSweep(results[0])) {
   buildSweep(page, results[0]);
+} else if (isSensitivity(results[0])) {
+  buildSensitivity(page, results[0]);
 } else {
   buildRun(page, results[0]);
 }

@@ -12,3 +12,4 @@ export function resultOf(data) {
 
 // A sweep that says what was swept.
 export const isSweep = result => result.document.study === 'sweep' && Boolean(result.document.sweep);
+export const isSensitivity = result => result.document.study === 'sensitivity' && Boolean(result.document.sensitivity);

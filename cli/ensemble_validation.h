@@ -1,0 +1,17 @@
+// Published figures against the intervals of an ensemble: `cm384 validate --ensemble N`.
+#pragma once
+
+#include <string>
+
+#include "cli/command.h"
+#include "cli/common_options.h"
+#include "cli/ensemble_options.h"
+
+namespace cm384::cli {
+
+// Figures whose id begins with `only`. Returns an exit code; 1 if intervals hold too few validation figures,
+// or are too wide. Throws InputError.
+int validate_on_ensemble(const Program& program, const EnsembleOptions& options,
+                         const MachineOptions& machine, const RowOptions& rows, const std::string& only);
+
+}  // namespace cm384::cli
