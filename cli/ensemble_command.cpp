@@ -38,7 +38,9 @@ struct BuildOptions {
     visit("to", self.to, studies::Form{"FILE"}, "the ensemble, as JSON");
     visit("store", self.store, studies::Form{"FILE"}, "results of runs by their content, as of sweeps");
     visit("figures", self.figures, studies::Form{"PREFIX"},
-          "calibration figures that every member gives, whose id begins so; may be repeated; default: all");
+          "calibration figures that every member gives, whose id begins so; may be repeated: a machine that "
+          "misses "
+          "one is not run for those behind it; default: all");
     visit("members", self.members, studies::Range{2, 1000}, "machines wanted, the preset itself among them");
     visit("first", self.first, studies::Range{10, 100'000}, "machines of the first wave");
     visit("batch", self.batch, studies::Range{1, 10'000}, "machines of each further wave");
@@ -64,19 +66,23 @@ struct CheckOptions {
   }
 };
 
-// Calibration figures that a run gives, by the beginnings of their ids.
+// Calibration figures that a run gives, by the beginnings of their ids, in the order of these: what is quick
+// to run comes first.
 std::vector<const studies::Figure*> targets_of(const studies::Texts& prefixes) {
   std::vector<const studies::Figure*> figures;
-  for (const studies::Figure& figure : studies::published_figures()) {
-    const auto begins = [&](const std::string& prefix) { return figure.id.starts_with(prefix); };
-    if (figure.role == studies::Role::calibration && figure.conditions &&
-        (prefixes.empty() || std::ranges::any_of(prefixes, begins)))
-      figures.push_back(&figure);
-  }
-  for (const std::string& prefix : prefixes) {
-    if (std::ranges::none_of(figures, [&](const studies::Figure* f) { return f->id.starts_with(prefix); }))
+  const auto add = [&](std::string_view prefix) {
+    bool found = false;
+    for (const studies::Figure& figure : studies::published_figures()) {
+      if (figure.role != studies::Role::calibration || !figure.conditions || !figure.id.starts_with(prefix))
+        continue;
+      found = true;
+      if (std::ranges::find(figures, &figure) == figures.end()) figures.push_back(&figure);
+    }
+    if (!found)
       throw InputError(fmt::format("--figures {}: no calibration figure that a run gives begins so", prefix));
-  }
+  };
+  for (const std::string& prefix : prefixes) add(prefix);
+  if (prefixes.empty()) add("");
   return figures;
 }
 
