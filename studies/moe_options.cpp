@@ -26,10 +26,6 @@ constexpr std::array kFields{
           "mean from the first instruction of the first block to the last of the last"},
     Field{"bandwidth_GBps", FieldType::number, "top-k x batch x hidden x element size over the mean", true},
     Field{"correct", FieldType::boolean, "bytes equal those of the reference; payload mode full only"},
-    Field{"code_bytes", FieldType::integer, "of the kernel's image"},
-    Field{"fetch_stall_us", FieldType::number,
-          "mean time that a core waited for instructions; --set scalar_core.instruction_fetch=free leaves it "
-          "out"},
     Field{"phases", FieldType::list, "mean time of a core in each phase of the kernel", false, kPhaseParts},
 };
 
@@ -53,8 +49,6 @@ Row to_row(const StudyContext& context, const DispatchCase& setting, const Opera
   const auto names = phases_of_kernel(rows.kernel);
   for (std::size_t p = 0; p < names.size(); ++p)
     phases.push_back({{"name", names[p]}, {"mean_us", reading.phase_us[p]}});
-  row.set("code_bytes", static_cast<std::int64_t>(reading.code_bytes));
-  row.set("fetch_stall_us", reading.fetch_stall_us);
   row.set("phases", phases);
   return row;
 }

@@ -18,7 +18,6 @@ struct OnDieNetwork {
   int l2_read_bytes_per_cycle = 0;
   int write_bytes_per_cycle = 0;
   int realign_bytes_per_cycle = 0;
-  int cube_realign_bytes_per_cycle = 0;
   int external_bytes_per_cycle = 0;
 
   template <class Self, class Visitor>
@@ -38,9 +37,7 @@ struct OnDieNetwork {
     visit("write_bytes_per_cycle", self.write_bytes_per_cycle, Range{1, 1024},
           "rate of a core port for writes");
     visit("realign_bytes_per_cycle", self.realign_bytes_per_cycle, Range{1, 1024},
-          "rate of a vector core's port for contiguous accesses that start inside a sector");
-    visit("cube_realign_bytes_per_cycle", self.cube_realign_bytes_per_cycle, Range{1, 1024},
-          "the same of a cube core's port");
+          "rate of a core port for contiguous accesses that start inside a sector");
     visit("external_bytes_per_cycle", self.external_bytes_per_cycle, Range{1, 4096},
           "rate of an external port, per direction");
   }
@@ -53,8 +50,6 @@ struct L2 {
   int ways = 0;
   int slices = 0;
   Bandwidth slice_bandwidth{};
-  Bytes slice_access{};
-  int misses = 0;
   Time hit_latency{};
   Time write_latency{};
   Time line_hold{};
@@ -73,17 +68,12 @@ struct L2 {
     visit("slices", self.slices, Range{1, 128}, "independent slices; lines are interleaved across them");
     visit("slice_bandwidth", self.slice_bandwidth, Range{1_GBps, 10'000_GBps},
           "bandwidth per slice, reads and writes together");
-    visit("slice_access", self.slice_access, Range{1_B, 512_B},
-          "bytes of a slice's bandwidth that a request takes at least, however few it moves");
-    visit("misses", self.misses, Range{1, 4096},
-          "lines that a slice may wait for from HBM; a further miss holds up the slice");
     visit("hit_latency", self.hit_latency, Range{0_ns, 10_us},
           "from the arrival of a read at its slice to data, or to a detected miss");
     visit("write_latency", self.write_latency, Range{0_ns, 10_us},
           "from the arrival of a write at its slice to its acknowledgement");
     visit("line_hold", self.line_hold, Range{0_ns, 10_us},
-          "time for which one requester holds a line before another requester gets it; who meets a held line "
-          "holds up its slice, who meets one that is on its way from HBM does not");
+          "time for which one requester holds a line before another requester gets it");
     visit("atomic_latency", self.atomic_latency, Range{0_ns, 10_us},
           "extra time per atomic add at its slice");
     visit("fetch", self.fetch, Range{64_B, 512_B},

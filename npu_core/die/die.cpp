@@ -30,7 +30,7 @@ Die::Die(int number, const DieParameters& parameters, const DieOptions& options,
       listener_(listener),
       last_progress_(last_progress),
       store_(parameters.memory.hbm.capacity),
-      memory_(parameters.memory, parameters.die.aiv),
+      memory_(parameters.memory),
       watches_(static_cast<std::size_t>(parameters.die.aiv)),
       options_(options),
       devices_(*this) {
@@ -93,8 +93,7 @@ std::vector<std::uint16_t> Die::prepare(const LaunchRequest& request) {
 
 void Die::block_ended(Core& core) {
   if (tracer_) tracer_->block_ended(core.number(), core.last_retired());
-  devices_.scheduler().block_ended(core.number(), core.last_retired(), core.phase_totals(),
-                                   core.fetch_stall());
+  devices_.scheduler().block_ended(core.number(), core.last_retired(), core.phase_totals());
 }
 
 std::uint64_t Die::instructions() const {

@@ -41,16 +41,13 @@ std::uint64_t count(std::uint32_t sectors) {
 
 }  // namespace
 
-DieMemory::DieMemory(const hw::Memory& p, int vector_ports)
+DieMemory::DieMemory(const hw::Memory& p)
     : parameters_(p),
       capacity_(static_cast<std::uint64_t>(p.hbm.capacity.count)),
       core_ports_(p.on_die_network.core_ports),
-      vector_ports_(vector_ports),
       sector_bytes_(static_cast<std::uint32_t>(p.l2.sector.count)),
-      slice_access_(static_cast<std::uint32_t>(p.l2.slice_access.count)),
-      misses_(static_cast<std::uint32_t>(p.l2.misses)),
       ports_(static_cast<std::size_t>(p.on_die_network.core_ports + p.on_die_network.external_ports)),
-      slices_(static_cast<std::size_t>(p.l2.slices)),
+      slice_free_(static_cast<std::size_t>(p.l2.slices)),
       by_slices_(static_cast<std::uint32_t>(p.l2.slices)),
       l2_(p.l2),
       hbm_(p.hbm) {
@@ -67,7 +64,6 @@ DieMemory::DieMemory(const hw::Memory& p, int vector_ports)
   rates_.l2_read = byte_time(n.clock, n.l2_read_bytes_per_cycle);
   rates_.write = byte_time(n.clock, n.write_bytes_per_cycle);
   rates_.realign = byte_time(n.clock, n.realign_bytes_per_cycle);
-  rates_.cube_realign = byte_time(n.clock, n.cube_realign_bytes_per_cycle);
   rates_.external = byte_time(n.clock, n.external_bytes_per_cycle);
   const std::int64_t per_us = p.l2.slice_bandwidth.bytes_per_second / 1'000'000;
   slice_byte_ = (1'000'000 * kSubPerPs + per_us - 1) / per_us;
@@ -105,11 +101,24 @@ Time DieMemory::serve(const MemoryAccess& a, bool atomic) {
   const std::uint32_t last = (begin + a.bytes - 1) >> sector_shift_;
   const std::uint32_t moved = (last - first + 1) << sector_shift_;
 
-  const std::uint32_t slice = slice_of(line_number, by_slices_);
-  L2Line* line = l2_.find(line_number);
-  const Time start = enter(a, slice, line, moved);
+  // The slice's data path, in order of arrival.
+  SubPs& slice = slice_free_[slice_of(line_number, by_slices_)];
+  const SubPs slice_start = std::max(slice, sub_ps(a.at + n.request_latency));
+  slice = slice_start + moved * slice_byte_;
+  Time start = ceil_ps(slice_start);
 
-  Target target{line_number, begin, first, last, slice, start, line};
+  L2Line* line = l2_.find(line_number);
+  if (line != nullptr) {
+    const Time ready = line->holder == a.requester ? line->free - parameters_.l2.line_hold : line->free;
+    if (ready > start) {
+      if (line->holder != a.requester) ++statistics_.line_waits;
+      start = ready;
+    }
+    line->holder = a.requester;
+    line->free = start + parameters_.l2.line_hold;
+  }
+
+  Target target{line_number, begin, first, last, start, line};
   const bool hit_in_l2 = line != nullptr && (sectors(target) & ~line->valid) == 0;
   Time done{};
   if (atomic) {
@@ -127,7 +136,7 @@ Time DieMemory::serve(const MemoryAccess& a, bool atomic) {
     const bool shifted = realigned(port, a);
     if (shifted) ++statistics_.realigned;
     SubPs rate = a.write ? rates_.write : hit_in_l2 ? rates_.l2_read : rates_.hbm_read;
-    if (shifted) rate = std::max(rate, a.requester < vector_ports_ ? rates_.realign : rates_.cube_realign);
+    if (shifted) rate = std::max(rate, rates_.realign);
     cost = moved * rate;
   } else {
     cost = a.bytes * rates_.external;
@@ -137,34 +146,6 @@ Time DieMemory::serve(const MemoryAccess& a, bool atomic) {
   const Time memory = ceil_ps(sub_ps(done + n.response_latency) + cost);
   const Time at_slice = a.write ? parameters_.l2.write_latency : parameters_.l2.hit_latency;
   return std::max(memory, ceil_ps(port_free) + n.request_latency + at_slice + n.response_latency);
-}
-
-// When the access is served. A slice serves in order of arrival: who meets a line that another requester
-// holds keeps those behind waiting as well. Who meets a line on its way is set aside; such are served one
-// after another once it is there.
-Time DieMemory::enter(const MemoryAccess& a, std::uint32_t number, L2Line* line, std::uint32_t moved) {
-  Slice& slice = slices_[number];
-  const SubPs first = std::max(slice.free, sub_ps(a.at + parameters_.on_die_network.request_latency));
-  const SubPs cost = std::max(moved, slice_access_) * slice_byte_;
-  slice.free = first + cost;
-  Time start = ceil_ps(first);
-  if (line == nullptr) return start;
-
-  const Time hold = parameters_.l2.line_hold;
-  const Time there = line->free - hold;
-  const Time ready = line->holder == a.requester ? there : line->free;
-  if (ready > start) {
-    if (there > start) {
-      ++statistics_.merged;
-    } else {
-      ++statistics_.line_waits;
-      slice.free = sub_ps(ready) + cost;
-    }
-    start = ready;
-  }
-  line->holder = a.requester;
-  line->free = start + hold;
-  return start;
 }
 
 std::uint32_t DieMemory::sectors(const Target& t) const {
@@ -189,29 +170,12 @@ L2Line& DieMemory::allocate(const MemoryAccess& a, Target& t) {
   return line;
 }
 
-// When a detected miss has its place among those of the slice, which waits for it.
-Time DieMemory::place_for_miss(const Target& t) {
-  Slice& slice = slices_[t.slice];
-  const Time detected = t.start + parameters_.l2.hit_latency;
-  const Time taken_until = places_[std::size_t{t.slice} * misses_ + slice.next_miss];
-  if (taken_until <= detected) return detected;
-  ++statistics_.miss_waits;
-  slice.free = std::max(slice.free, sub_ps(taken_until - parameters_.l2.hit_latency));
-  return taken_until;
-}
-
 // Brings the sectors `missing` into the line; returns when they are there.
 Time DieMemory::fetch(const Target& t, std::uint32_t missing) {
   const auto low = static_cast<std::uint32_t>(std::countr_zero(missing));
   const auto count = static_cast<std::uint32_t>(std::popcount(missing));
-  if (places_.empty()) places_.resize(slices_.size() * misses_);
-  const Time from = place_for_miss(t);
-  const Time filled = read_hbm(std::uint64_t{t.number} * sim::kRequestBytes + low * sector_bytes_,
-                               count * sector_bytes_, from);
-  std::uint32_t& place = slices_[t.slice].next_miss;
-  places_[std::size_t{t.slice} * misses_ + place] = filled;
-  place = place + 1 == misses_ ? 0 : place + 1;
-  return filled;
+  return read_hbm(std::uint64_t{t.number} * sim::kRequestBytes + low * sector_bytes_, count * sector_bytes_,
+                  t.start + parameters_.l2.hit_latency);
 }
 
 Time DieMemory::read(const MemoryAccess& a, Target& t) {
