@@ -27,6 +27,7 @@ void print_rest(const StudyRun& run, const FinishedRun& finished) {
     print_now(studies::to_csv(finished.result.rows));
   } else if (!run.hung()) {
     for (const std::string& note : finished.result.notes) print_now(note + "\n");
+    for (const observe::Explanation& why : finished.explanations) print_now("\n" + why.text());
   }
 }
 

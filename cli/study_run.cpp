@@ -37,6 +37,7 @@ observe::ObserverRequest observers_of(const RunOptions& options) {
   asked.timeline = options.watch.timeline;
   asked.shown = options.watch.shown();
   asked.wave = options.wave;
+  asked.explain = options.explain;
   for (const std::string& link : options.wave_links)
     asked.links.push_back(supernode::parse_link_selection(link));
   return asked;
@@ -61,10 +62,16 @@ void RunOptions::describe(Self& self, Visitor&& visit) {
       "wave-links", self.wave_links, Form{"die=N|plane=N,node=N,l2=N", check_parts},
       "links that it shows, with all of what is named; may be repeated; default: the ports of the first die",
       Needs{"wave", {}});
+  visit("explain", self.explain,
+        "say what bound the run: its critical path, its busiest resources, and what each would give at twice "
+        "its speed");
+  visit("explain-check", self.explain_check, "confirm what that predicts by runs with the parameters changed",
+        Needs{"explain", {}});
   visit("threads", self.threads, Range{0, static_cast<int>(sim::kMostWorkers)},
         "of the host, that run dies and sub-planes side by side; 0: one per core. Rows do not depend on it. "
         "Observers "
-        "(--record, --timeline, --wave, --gdb), --fault with rate or ber and --rtl force one thread");
+        "(--explain, --record, --timeline, --wave, --gdb), --fault with rate or ber and --rtl force one "
+        "thread");
   EnsembleOptions::describe(self.on_ensemble, visit);
   visit("gdb", self.gdb, Range{0, 65'535}, "TCP port where a debugger may attach to a core; 0: none");
 }
@@ -123,9 +130,24 @@ StudyRun::StudyRun(std::span<const Study> all, const Arguments& arguments)
 
 StudyRun::~StudyRun() = default;
 
+// They follow the same log and the same links.
+void StudyRun::check_explain() const {
+  const RunOptions& options = line_.run;
+  if (!options.explain) return;
+  for (const auto& [name, given] : {std::pair{"--record", !options.record.empty()},
+                                    {"--timeline", !options.watch.timeline.empty()},
+                                    {"--wave", !options.wave.empty()}}) {
+    if (given) throw InputError(fmt::format("--explain: not together with {}; run twice", name));
+  }
+}
+
 FinishedRun StudyRun::run(const std::function<void(const studies::Row&)>& row_done) {
   const RunOptions& options = line_.run;
+  check_explain();
   const hw::Machine machine = options.machine.load();
+  if (options.explain && !machine.accelerator.has_cores())
+    throw InputError(fmt::format("--explain: needs cores, and accelerator.kind is {}; allowed: ascend",
+                                 machine.accelerator.kind));
   if (!machine.accelerator.has_cores() && !line_.study.coreless)
     throw InputError(fmt::format("run {}: needs cores, and accelerator.kind is {}; allowed: ascend",
                                  line_.study.name, machine.accelerator.kind));
@@ -171,10 +193,58 @@ FinishedRun StudyRun::run(const std::function<void(const studies::Row&)>& row_do
     }
     facts.wall_s = progress.seconds();
   }
+  for (const observe::Explanation& why : outputs_->observers.explanations())
+    finished.explanations.push_back(why);
+  if (options.explain_check && !hung_ && finished.result.complete) check(finished.explanations, machine);
   if (finished.result.parameters.empty())
     finished.result.parameters = studies::effective_options(line_.groups.front().options);
   finished.document = studies::to_document(finished.result, machine, facts);
+  if (!finished.explanations.empty()) {
+    finished.document["explanations"] = Json::array();
+    for (const observe::Explanation& why : finished.explanations)
+      finished.document["explanations"].push_back(why.to_json());
+  }
   return finished;
+}
+
+void StudyRun::check(std::vector<observe::Explanation>& explanations, const hw::Machine& machine) {
+  constexpr std::size_t kMostRuns = 4;
+  constexpr double kNone = 0.005;  // of the span
+  const auto& gains = explanations.front().gains;
+  std::vector<std::size_t> chosen;
+  for (std::size_t k = 0; k < gains.size() && chosen.size() < kMostRuns; ++k) {
+    if (!gains[k].changes.empty() && gains[k].share >= kNone) chosen.push_back(k);
+  }
+  // One that is busy and yet would give nothing.
+  for (const observe::Explanation::Share& busy : explanations.front().busiest) {
+    const auto idle = std::ranges::find_if(gains, [&](const observe::Explanation::Gain& gain) {
+      return observe::text_of(gain.resource).name == busy.name && gain.share < kNone && !gain.changes.empty();
+    });
+    if (idle == gains.end()) continue;
+    chosen.push_back(static_cast<std::size_t>(idle - gains.begin()));
+    break;
+  }
+  for (const std::size_t k : chosen) {
+    hw::Machine changed = machine;
+    for (const std::string& assignment : gains[k].changes) hw::override_parameter(changed, assignment);
+    hw::check_machine(changed);
+    ConsoleProgress progress;
+    observe::ObserverRequest request;
+    request.explain = true;
+    observe::Observers observers(request);
+    studies::StudyContext context{changed, line_.run.seed.value(), progress, interrupted()};
+    context.observers = &observers;
+    context.fabric = line_.fabric;
+    context.given = given_;
+    if (!line_.own->run(context).complete) return;
+    for (std::size_t n = 0; n < explanations.size(); ++n) {
+      const observe::Resource resource = gains[k].resource;
+      const auto gain =
+          std::ranges::find(explanations[n].gains, resource, &observe::Explanation::Gain::resource);
+      gain->measured_us = explanations[n].span_us - observers.explanations().at(n).span_us;
+      gain->checked = true;
+    }
+  }
 }
 
 void StudyRun::write(const FinishedRun& finished) {

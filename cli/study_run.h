@@ -12,6 +12,7 @@
 #include "cli/ensemble_options.h"
 #include "cli/watch_options.h"
 #include "hw/json.h"
+#include "observe/explain/explanation.h"
 #include "studies/options.h"
 
 namespace cm384::cli {
@@ -19,6 +20,7 @@ namespace cm384::cli {
 struct FinishedRun {
   studies::StudyResult result;
   Json document;  // as in result.json
+  std::vector<observe::Explanation> explanations;
 };
 
 // Options of every run.
@@ -32,6 +34,7 @@ struct RunOptions {
   int threads = 0;
   int gdb = 0;
   EnsembleOptions on_ensemble;
+  bool explain = false, explain_check = false;
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit);  // study_run.cpp
@@ -76,6 +79,10 @@ class StudyRun {
 
  private:
   struct Outputs;
+
+  void check_explain() const;
+  // Runs again with each of the largest gains' parameters changed, and once where none is predicted.
+  void check(std::vector<observe::Explanation>& explanations, const hw::Machine& machine);
 
   Arguments arguments_;  // of the command line, `run` included
   StudyCommandLine line_;

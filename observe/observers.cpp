@@ -39,7 +39,9 @@ void Observers::attach(supernode::Supernode& machine, supernode::RtlChips& chips
     wave_ = std::make_unique<observe::Wave>(machine, file, request_.links);
     chips.write_waves(stem_of(file));
   }
-  if (timeline_ || wave_) {
+  if (request_.explain) {
+    explainer_ = std::make_unique<Explainer>(machine);
+  } else if (timeline_ || wave_) {
     machine.trace_links([this](const supernode::LinkName& link) {
       return (timeline_ && timeline_->shows(link)) || (wave_ && wave_->shows(link));
     });
@@ -48,6 +50,10 @@ void Observers::attach(supernode::Supernode& machine, supernode::RtlChips& chips
 
 void Observers::name_phases(std::string_view kernel, std::span<const std::string_view> names) {
   if (timeline_) timeline_->name_phases(kernel, names);
+}
+
+void Observers::begin_counted() {
+  if (explainer_) explainer_->begin_counted();
 }
 
 void Observers::finish() {
@@ -64,6 +70,7 @@ void Observers::finish() {
       trace_->finish();
     });
   }
+  if (explainer_) explanations_.push_back(explainer_->finish());
   if (timeline_) end([this] { timeline_->finish(); });
   if (wave_) {
     end([this] { wave_->finish(); });
@@ -73,6 +80,7 @@ void Observers::finish() {
   trace_.reset();
   timeline_.reset();
   wave_.reset();
+  explainer_.reset();
 }
 
 void Observers::rethrow() const {

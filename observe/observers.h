@@ -1,4 +1,5 @@
-// What watches the machines of a run and writes files beside its result: `--record`, `--timeline`, `--wave`.
+// What watches the machines of a run and writes files beside its result: `--record`, `--timeline`, `--wave`;
+// and what explains it.
 //
 // A study may build several machines, one after another; the first one's file has the name asked for, those
 // after it get a number before its ending: dispatch.trace, dispatch-2.trace.
@@ -10,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "observe/explain/explainer.h"
 #include "observe/timeline.h"
 #include "observe/traffic_recorder.h"
 #include "observe/wave.h"
@@ -24,8 +26,9 @@ struct ObserverRequest {
   observe::TimelineOptions shown;               // of the timeline
   std::vector<supernode::LinkSelection> links;  // of the wave
   std::string study, machine;
+  bool explain = false;
 
-  bool any() const { return !record.empty() || !timeline.empty() || !wave.empty(); }
+  bool any() const { return explain || !record.empty() || !timeline.empty() || !wave.empty(); }
 };
 
 class Observers {
@@ -46,6 +49,10 @@ class Observers {
   void finish();
   // Throws the OutputError of the first file that could not be written, if any.
   void rethrow() const;
+  // What ran before on the machine that was attached last was warm-up.
+  void begin_counted();
+  // Of each machine that has ended.
+  const std::vector<Explanation>& explanations() const { return explanations_; }
   // Whether a machine was ever watched.
   bool used() const { return machines_ > 0; }
 
@@ -56,6 +63,8 @@ class Observers {
   std::unique_ptr<observe::TrafficRecorder> recorder_;
   std::unique_ptr<observe::Timeline> timeline_;
   std::unique_ptr<observe::Wave> wave_;
+  std::unique_ptr<Explainer> explainer_;
+  std::vector<Explanation> explanations_;
   supernode::RtlChips* chips_ = nullptr;
   std::exception_ptr failure_;
 };

@@ -245,10 +245,10 @@ CubeSetting cube_setting(const StudyContext& context, const CubeOptions& options
   if (grade != Grade::firmware && options.full)
     throw InputError(fmt::format("run {}: --payload full: values come of --grade firmware alone", study));
   if (grade != Grade::firmware && (context.observers != nullptr || context.gdb_port != 0))
-    throw InputError(
-        fmt::format("run {}: --record, --timeline, --waves and --gdb look at instructions; allowed: "
-                    "--grade firmware",
-                    study));
+    throw InputError(fmt::format(
+        "run {}: --explain, --record, --timeline, --waves and --gdb look at instructions; allowed: "
+        "--grade firmware",
+        study));
   return {options.cores, options.full, grade, options.recording};
 }
 

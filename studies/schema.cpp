@@ -69,6 +69,8 @@ Json result_schema(std::span<const Study> studies) {
          {"then", {{"properties", {{"rows", {{"type", "array"}, {"items", row_of(study.fields)}}}}}}}});
   }
   const Json text = {{"type", "string"}}, number = {{"type", "number"}}, whole = {{"type", "integer"}};
+  const Json part = {{"type", "object"}, {"properties", {{"name", text}, {"us", number}, {"share", number}}}};
+  const Json list_of_parts = {{"type", "array"}, {"items", part}};
   return {
       {"$schema", "https://json-schema.org/draft/2020-12/schema"},
       {"title", "result.json of cm384"},
@@ -94,6 +96,27 @@ Json result_schema(std::span<const Study> studies) {
         {"rows", {{"type", "array"}, {"items", {{"type", "object"}}}}},
         {"notes", {{"type", "array"}, {"items", text}}},
         {"ensemble", {{"type", "object"}, {"required", {"members", "names", "discrepancy", "values"}}}},
+        {"explanations",
+         {{"type", "array"},
+          {"description", "with --explain: what bound the run, of each machine that the study built"},
+          {"items",
+           {{"type", "object"},
+            {"required", {"span_us", "path", "busiest", "gains"}},
+            {"properties",
+             {{"span_us", number},
+              {"path", list_of_parts},
+              {"busiest", list_of_parts},
+              {"gains",
+               {{"type", "array"},
+                {"items",
+                 {{"type", "object"},
+                  {"required", {"name", "predicted_us", "share", "changes"}},
+                  {"properties",
+                   {{"name", text},
+                    {"predicted_us", number},
+                    {"share", number},
+                    {"changes", {{"type", "array"}, {"items", text}}},
+                    {"measured_us", number}}}}}}}}}}}}},
         {"inputs", {{"type", "array"}, {"items", {{"type", "object"}, {"required", {"path", "hash"}}}}}},
         {"simulator",
          {{"type", "object"},

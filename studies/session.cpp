@@ -103,6 +103,7 @@ void Session::name_stage(std::uint64_t arguments, std::string stage) {
 
 void Session::begin_counted() {
   if (profile_) profile_->begin_counted(machine_.earliest());
+  if (context_.observers != nullptr) context_.observers->begin_counted();
 }
 
 void Session::count(SimulatorCounts& into) const {

@@ -119,9 +119,10 @@ class SwitchRows {
  private:
   // There is no machine here: what can be watched is the RTL.
   void watch(const observe::ObserverRequest& request) {
-    if (!request.record.empty() || !request.timeline.empty() || !request.links.empty())
+    if (request.explain || !request.record.empty() || !request.timeline.empty() || !request.links.empty())
       throw InputError(
-          "run switch: --record, --timeline and --wave-links show a machine; here is one chip only");
+          "run switch: --explain, --record, --timeline and --wave-links show a machine; here is one chip "
+          "only");
     if (std::find(models_.begin(), models_.end(), true) == models_.end())
       throw InputError("run switch: --wave shows the RTL's signals; allowed: with --model rtl or both");
     waves_ = observe::stem_of(request.wave);

@@ -87,7 +87,8 @@ class TrafficRows {
       : context_(context), options_(options), result_(result) {
     if (context.machine.topology.dies() < 2) throw InputError("run traffic: needs two dies or more");
     if (context.observers != nullptr)
-      throw InputError("run traffic: --record, --timeline and --wave show dies at work; here are none");
+      throw InputError(
+          "run traffic: --explain, --record, --timeline and --wave show dies at work; here are none");
     if (context.statistics != nullptr)
       throw InputError("run traffic: --stats counts what parts of a machine with dies do; here are none");
     if (!options.messages.empty())

@@ -202,10 +202,10 @@ void Supernode::follow_transactions() {
   }
 }
 
-void Supernode::keep_log(npu::TraceLog& log) {
+void Supernode::keep_log(npu::TraceLog& log, bool requests) {
   use_one_thread();
   for (npu::Die* die : parts_->dies) {
-    if (die) die->keep_log(log);
+    if (die) die->keep_log(log, requests);
   }
   log_idle();
 }

@@ -155,13 +155,16 @@ class Supernode final : private npu::DieListener {
   Probes& probes() { return probes_; }
   // From now on all that is needed to find out what each transaction waited for is written into the log.
   // Before the first launch.
-  void keep_log(npu::TraceLog& log);
+  // `requests`: every request of a core to memory too, for an explanation.
+  void keep_log(npu::TraceLog& log, bool requests = false);
   // From now on transactions are told, and when their requests arrive.
   void follow_transactions();
   // From now on every packet on every link, or on those chosen, is told. Takes the place of other link
   // observers; a second call does nothing.
   void trace_links(const std::function<bool(const LinkName&)>& chosen = {});
   void visit_links(const std::function<void(const LinkName&)>& visit) const;
+  // Those under way on the Unified Bus, by the index that a hop names.
+  const ub::PacketPool& packets() const;
 
  private:
   struct Parts;

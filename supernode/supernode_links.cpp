@@ -73,6 +73,10 @@ void Supernode::trace_links(const std::function<bool(const LinkName&)>& chosen) 
   });
 }
 
+const ub::PacketPool& Supernode::packets() const {
+  return parts_->bus->packets();
+}
+
 void Supernode::visit_links(const std::function<void(const LinkName&)>& visit) const {
   each_link([&](const LinkName& name, const auto&) { visit(name); });
 }

@@ -7,7 +7,7 @@ std::vector<CoreTracer*> DieTracer::add_cores(std::size_t count, bool cube) {
   std::vector<CoreTracer*> made;
   for (std::size_t n = 0; n < count; ++n) {
     const auto number = static_cast<std::uint16_t>(cores_.size());
-    made.push_back(&cores_.emplace_back(log_, die_, number));
+    made.push_back(&cores_.emplace_back(log_, die_, number, requests_));
   }
   return made;
 }

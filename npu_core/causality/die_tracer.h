@@ -17,8 +17,8 @@ namespace cm384::npu {
 
 class CoreTracer final : public PipeObserver {
  public:
-  CoreTracer(TraceLog& log, int die, std::uint16_t core)
-      : log_(log), die_(static_cast<std::uint16_t>(die)), core_(core) {}
+  CoreTracer(TraceLog& log, int die, std::uint16_t core, bool requests)
+      : log_(log), die_(static_cast<std::uint16_t>(die)), core_(core), requests_(requests) {}
 
   void scalar_parked(std::int64_t cycle) override { put(TraceEntry::parked, 0, cycle); }
   void pushed(int pipe, std::int64_t from, std::int64_t place, std::int64_t arrival) override {
@@ -45,6 +45,9 @@ class CoreTracer final : public PipeObserver {
     put(TraceEntry::waited_all, 0, from, to);
   }
   void scalar_polled(std::int64_t from, std::int64_t to) override { put(TraceEntry::polled, 0, from, to); }
+  void poll_turn(bool first, std::int64_t cycle) override {
+    if (requests_) put(TraceEntry::poll_turn, first ? 1 : 0, cycle);
+  }
 
  private:
   template <class... Words>
@@ -54,13 +57,15 @@ class CoreTracer final : public PipeObserver {
 
   TraceLog& log_;
   std::uint16_t die_, core_;
+  bool requests_;
 };
 
 class DieTracer {
  public:
-  // `last_id` counts the die's transactions: barriers, fills and launches get numbers among them.
-  DieTracer(TraceLog& log, int die, sim::TransactionId& last_id)
-      : log_(log), die_(static_cast<std::uint16_t>(die)), last_id_(last_id) {}
+  // `last_id` counts the die's transactions: barriers, fills and launches get numbers among them. `requests`:
+  // every request is written down as well.
+  DieTracer(TraceLog& log, int die, sim::TransactionId& last_id, bool requests)
+      : log_(log), die_(static_cast<std::uint16_t>(die)), last_id_(last_id), requests_(requests) {}
 
   // The die's next cores are of this kind; returns their observers, which stay where they are.
   std::vector<CoreTracer*> add_cores(std::size_t count, bool cube);
@@ -81,9 +86,29 @@ class DieTracer {
     put(TraceEntry::completed, core, 0, id, at.ps);
   }
   // A cache line of a scalar unit, from now to `end`.
-  void filled(const LocalAccess& access, std::int64_t cycle, Time end) {
-    put(TraceEntry::filled, access.core, access.write ? 1 : 0, new_id(), access.offset, access.bytes,
-        access.at.ps, cycle, end.ps);
+  void filled(const LocalAccess& access, bool instruction, std::int64_t cycle, Time end) {
+    put(TraceEntry::filled, access.core, (access.write ? 1 : 0) | (instruction ? 2 : 0), new_id(),
+        access.offset, access.bytes, access.at.ps, cycle, end.ps);
+  }
+  // With requests: one of a core, or of the SDMA engine, leaves the die; its answer is back; one from outside
+  // comes to memory, and its answer may leave at `ready`; one of a core to its own die, answered at `done`.
+  bool requests() const { return requests_; }
+  void submitted(const sim::Request& r) {
+    if (requests_)
+      put(TraceEntry::submitted, r.core, static_cast<int>(r.operation), r.tag, r.address, r.bytes, r.at.ps);
+  }
+  void answered(const sim::Completion& c, Time at) {
+    if (requests_) put(TraceEntry::answered, c.core, 0, c.tag, at.ps);
+  }
+  void came(const sim::Request& r) {
+    if (requests_)
+      put(TraceEntry::came, r.core, static_cast<int>(r.operation), r.transaction, r.tag, r.bytes, r.at.ps);
+  }
+  void served(Time ready) {
+    if (requests_) put(TraceEntry::served, 0, 0, ready.ps);
+  }
+  void local(const LocalAccess& a, bool missed, Time done) {
+    put(TraceEntry::local, a.core, (a.write ? 1 : 0) | (missed ? 2 : 0), a.offset, a.bytes, a.at.ps, done.ps);
   }
   // A request from outside has written [offset, offset + bytes) of the die's memory.
   void arrived(sim::TransactionId id, std::uint64_t offset, std::uint64_t bytes, Time at) {
@@ -142,6 +167,7 @@ class DieTracer {
   TraceLog& log_;
   std::uint16_t die_;
   sim::TransactionId& last_id_;
+  bool requests_;
   std::deque<CoreTracer> cores_;
 };
 

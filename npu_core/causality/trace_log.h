@@ -52,6 +52,16 @@ struct TraceEntry {
     task_ended,
     // What it is given from outside: kind, start, end, and words of the kind's own.
     host,
+    // Only in a log with requests (DieTracer): for an explanation.
+    first_of_requests,
+    submitted = first_of_requests,
+    answered,
+    came,
+    served,
+    local,
+    poll_turn,
+    hop,
+    counted,
   };
   Kind kind{};
   std::uint8_t words = 0;

@@ -33,6 +33,7 @@ void TracePlayer::play(std::span<const std::uint64_t> words) {
     const TraceEntry entry = TraceLog::entry_of(words[at]);
     const std::uint64_t* const w = &words[at] + 1;
     at += std::size_t{1} + entry.words;
+    if (entry.kind >= TraceEntry::first_of_requests) continue;
     if (dies_.size() <= entry.die) dies_.resize(entry.die + std::size_t{1});
     auto& die = dies_[entry.die];
     if (!die) die = std::make_unique<DieCausality>(entry.die, clock_, vector_, cube_, listener_);
@@ -103,7 +104,7 @@ void TracePlayer::of_die(const TraceEntry& e, const std::uint64_t* w, DieCausali
     case TraceEntry::completed:
       return die.completed(e.core, w[0], time_of(w[1]));
     case TraceEntry::filled: {
-      LocalAccess access{w[1], low_of(w[2]), e.core, e.small != 0, true, time_of(w[3])};
+      LocalAccess access{w[1], low_of(w[2]), e.core, (e.small & 1) != 0, true, time_of(w[3])};
       return die.filled(w[0], access, signed_of(w[4]), time_of(w[5]));
     }
     case TraceEntry::arrived:

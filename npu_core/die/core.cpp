@@ -153,7 +153,7 @@ IssueAnswer Core::fill(std::uint64_t address, FillKind kind, std::int64_t cycle,
     access.offset = die_.private_offset(number_, address, kind == FillKind::instruction);
     done = die_.private_access(access);
   }
-  die_.filled(access, cycle, done);
+  die_.filled(access, kind == FillKind::instruction, cycle, done);
   return IssueAnswer::at(std::max(cycle, die_.clock().tick_at_or_after(done)));
 }
 

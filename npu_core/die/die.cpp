@@ -215,7 +215,18 @@ Time Die::access(const LocalAccess& access, std::byte* bytes, sim::TagMask& tags
     tags = store_.read(access.offset, bytes, access.bytes);
     if (tracer_) tracer_->read(access.core, access.offset);
   }
+  if (tracer_ && tracer_->requests()) [[unlikely]]
+    return traced(access, false);
   return memory_.access({access.offset, access.bytes, access.write, access.allocate, access.core, access.at});
+}
+
+Time Die::traced(const LocalAccess& access, bool atomic) {
+  const MemoryAccess asked{access.offset,   access.bytes, access.write,
+                           access.allocate, access.core,  access.at};
+  const std::uint64_t misses = memory_.statistics().l2_misses;
+  const Time done = atomic ? memory_.atomic_add(asked) : memory_.access(asked);
+  tracer_->local(access, memory_.statistics().l2_misses != misses, done);
+  return done;
 }
 
 void Die::expect(std::uint64_t offset) const {
@@ -237,6 +248,8 @@ Time Die::atomic_add(const LocalAccess& access, const std::byte* bytes, bool flo
   store_.atomic_add(access.offset, bytes, access.bytes, 0, floating, nullptr);
   if (tracer_) tracer_->written(access.core, access.offset, access.bytes, now());
   written(access.offset, access.bytes);
+  if (tracer_ && tracer_->requests()) [[unlikely]]
+    return traced(access, true);
   return memory_.atomic_add({access.offset, access.bytes, true, access.allocate, access.core, access.at});
 }
 
@@ -247,11 +260,12 @@ void Die::submit(const sim::Request& request) {
   if (port_ == nullptr)
     throw MachineError(
         fmt::format("die {}: access to {:#x}, but the die stands alone", number_, request.address));
+  if (tracer_) tracer_->submitted(request);
   port_->submit(request);
 }
 
-void Die::keep_log(TraceLog& log) {
-  tracer_ = std::make_unique<DieTracer>(log, number_, last_transaction_);
+void Die::keep_log(TraceLog& log, bool requests) {
+  tracer_ = std::make_unique<DieTracer>(log, number_, last_transaction_, requests);
   trace_cores(0);
   devices_.trace();
 }
@@ -302,6 +316,7 @@ void Die::transaction_completed(std::uint16_t core, sim::TransactionId transacti
 
 void Die::completed(const sim::Completion& completion, Time at) {
   if (completion.core >= cores_.size()) return devices_.completed(completion);
+  if (tracer_) tracer_->answered(completion, at);
   try {
     cores_[completion.core]->pipes().completed(completion, at);
   } catch (const PipeFault& fault) {
@@ -329,10 +344,15 @@ Time Die::access(sim::Request& request, sim::Outcome& outcome) {
                             true,
                             memory_.external_requester(external_port(request.address)),
                             request.at};
-  if (reads) return memory_.access(access);
-  if (follows_ || tracer_) arrived(request);
-  written(request.address, request.bytes);
-  return request.operation == sim::Operation::write ? memory_.access(access) : memory_.atomic_add(access);
+  if (tracer_) tracer_->came(request);
+  if (!reads) {
+    if (follows_ || tracer_) arrived(request);
+    written(request.address, request.bytes);
+  }
+  const bool adds = !reads && request.operation != sim::Operation::write;
+  const Time ready = adds ? memory_.atomic_add(access) : memory_.access(access);
+  if (tracer_) tracer_->served(ready);
+  return ready;
 }
 
 }  // namespace cm384::npu

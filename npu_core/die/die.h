@@ -133,7 +133,8 @@ class Die final : public CoreSocket, public Accelerator {
   int stuck_core(Time time) const;
 
   // From now on writes into the log what tells who waited for whom. Before the first launch.
-  void keep_log(TraceLog& log);
+  // `requests`: every request as well.
+  void keep_log(TraceLog& log, bool requests);
   // By the data path of the SDMA engine, without a descriptor.
   void transfer(const Transfer& transfer) override;
   sim::Probe<sim::TransactionId>& transfer_issued() override { return devices_.sdma().issued; }
@@ -152,8 +153,8 @@ class Die final : public CoreSocket, public Accelerator {
   void written_by_device(std::uint64_t offset, std::uint64_t bytes, sim::TransactionId transaction);
   std::uint64_t private_offset(std::uint16_t core, std::uint64_t address, bool instruction) const;
   Time private_access(const LocalAccess& access);
-  void filled(const LocalAccess& access, std::int64_t cycle, Time end) {
-    if (tracer_) tracer_->filled(access, cycle, end);
+  void filled(const LocalAccess& access, bool instruction, std::int64_t cycle, Time end) {
+    if (tracer_) tracer_->filled(access, instruction, cycle, end);
   }
   std::uint64_t sys_count(Time at) const;
 
@@ -195,6 +196,8 @@ class Die final : public CoreSocket, public Accelerator {
   void make_cube_cores();
   void add_core(std::unique_ptr<CorePipes> pipes);
   void arrived(const sim::Request& request);
+  // Of a core to memory, told to the tracer.
+  Time traced(const LocalAccess& access, bool atomic);
   void check(const LocalAccess& access) const;
   int external_port(std::uint64_t offset) const;
 

@@ -46,6 +46,8 @@ class PipeObserver {
   virtual void scalar_waited_for_all(std::int64_t from, std::int64_t to) = 0;
   // A write has touched what the scalar unit polls; it reads again from `to` on.
   virtual void scalar_polled(std::int64_t from, std::int64_t to) = 0;
+  // A turn of a polling loop begins; `first`: what it reads has not been polled just before.
+  virtual void poll_turn(bool /*first*/, std::int64_t /*cycle*/) {}
   // The kernel's phase mark.
   virtual void phase(std::uint32_t /*number*/, std::int64_t /*cycle*/) {}
 

@@ -215,7 +215,8 @@ IssueAnswer PipeSet::poll_mark(const PipeInstruction& in, std::int64_t cycle) {
   }
   const std::uint64_t offset = cm384_gm_offset(in.a);
   parked_pc = in.pc;
-  if (!watching || offset != watch_offset || in.b != watch_bytes) {
+  const bool first = !watching || offset != watch_offset || in.b != watch_bytes;
+  if (first) {
     watching = true;
     watch_offset = offset;
     watch_bytes = in.b;
@@ -224,6 +225,7 @@ IssueAnswer PipeSet::poll_mark(const PipeInstruction& in, std::int64_t cycle) {
     poll_period = cycle - mark_cycle;
     return park(ParkedOn::poll, 0, cycle);
   }
+  for (PipeObserver* o : observers) o->poll_turn(first, cycle);
   watched = false;
   mark_cycle = cycle;
   return next;

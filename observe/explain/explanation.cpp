@@ -1,0 +1,117 @@
+#include "observe/explain/explanation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "observe/explain/machine_path.h"
+
+namespace cm384::observe {
+namespace {
+
+constexpr double kLeastShare = 0.005;  // of the path: what has less is not printed
+
+// "vector_core.*.head" also means "vector_core.add.head".
+bool means(std::string_view pattern, std::string_view key) {
+  const std::size_t star = pattern.find('*');
+  if (star == std::string_view::npos) return pattern == key;
+  const std::string_view before = pattern.substr(0, star), after = pattern.substr(star + 1);
+  return key.size() > before.size() + after.size() && key.starts_with(before) && key.ends_with(after);
+}
+
+// A value as text, "3732ps" or "28GB/s", times a factor; whole numbers stay whole.
+std::string scaled(std::string_view value, double factor) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+  const std::string_view unit(end, static_cast<std::size_t>(value.data() + value.size() - end));
+  const bool whole =
+      value.substr(0, static_cast<std::size_t>(end - value.data())).find('.') == std::string_view::npos;
+  number *= factor;
+  if (unit == "ps" || (unit.empty() && whole)) number = std::round(number);
+  return fmt::format("{:.10g}{}", number, unit);
+}
+
+}  // namespace
+
+std::vector<std::string> twice_as_fast(const hw::Machine& machine, Resource resource) {
+  const ResourceText& text = text_of(resource);
+  std::vector<std::string> changes;
+  const auto take = [&](const std::vector<std::string_view>& patterns, double factor) {
+    for (const auto& [key, from] : machine.provenance) {
+      if (std::ranges::none_of(patterns, [&](std::string_view p) { return means(p, key); })) continue;
+      const std::string value = hw::value_of(machine, key);
+      const std::string other = scaled(value, factor);
+      if (other != value) changes.push_back(fmt::format("{}={}", key, other));
+    }
+  };
+  take(text.slower, 0.5);
+  take(text.faster, 2);
+  return changes;
+}
+
+Explanation Explanation::of(const MachinePath& path, const hw::Machine& machine) {
+  Explanation made;
+  const Path& end = path.end();
+  const double span = end.at - path.begun();
+  made.span_us = span / 1e6;
+  for (std::size_t k = 0; k < kParts; ++k) {
+    const double spent = static_cast<double>(end.spent[k]);
+    if (spent > 0) made.path.push_back({name_of(static_cast<Part>(k)), spent / 1e6, spent / span});
+  }
+  std::ranges::stable_sort(made.path, std::greater(), &Share::us);
+  for (const Busy& busy : path.busiest())
+    made.busiest.push_back({text_of(busy.resource).name, busy.share * span / 1e6, busy.share});
+  for (std::size_t k = 1; k < kResources; ++k) {
+    const auto resource = static_cast<Resource>(k);
+    made.gains.push_back(
+        {resource, end.gain[k] / 1e6, end.gain[k] / span, twice_as_fast(machine, resource), 0, false});
+  }
+  std::ranges::stable_sort(made.gains, std::greater(), &Gain::us);
+  return made;
+}
+
+std::string Explanation::text() const {
+  std::string out = fmt::format("critical path, {:.1f} us:", span_us);
+  for (const Share& part : path) {
+    if (part.share >= kLeastShare) out += fmt::format(" {} {:.0f} %,", part.name, part.share * 100);
+  }
+  out.back() = '\n';
+  out += "busiest:";
+  for (std::size_t k = 0; k < std::min<std::size_t>(5, busiest.size()); ++k)
+    out += fmt::format(" {} {:.0f} %,", busiest[k].name, busiest[k].share * 100);
+  out.back() = '\n';
+  out += "twice as fast:";
+  for (const Gain& gain : gains) {
+    if (gain.share < kLeastShare && !gain.checked) continue;
+    out += fmt::format("\n  {:<30} {:>6.1f} us less, {:.1f} %", text_of(gain.resource).name, gain.us,
+                       gain.share * 100);
+    if (gain.checked)
+      out +=
+          fmt::format("; measured {:.1f} us, {:.1f} %", gain.measured_us, gain.measured_us / span_us * 100);
+    if (gain.changes.size() == 1) out += fmt::format("  ({})", gain.changes.front());
+  }
+  return out + "\n";
+}
+
+Json Explanation::to_json() const {
+  const auto shares = [](const std::vector<Share>& list) {
+    Json made = Json::array();
+    for (const Share& s : list) made.push_back({{"name", s.name}, {"us", s.us}, {"share", s.share}});
+    return made;
+  };
+  Json json{{"span_us", span_us}, {"path", shares(path)}, {"busiest", shares(busiest)}};
+  json["gains"] = Json::array();
+  for (const Gain& gain : gains) {
+    Json one{{"name", text_of(gain.resource).name},
+             {"predicted_us", gain.us},
+             {"share", gain.share},
+             {"changes", gain.changes}};
+    if (gain.checked) one["measured_us"] = gain.measured_us;
+    json["gains"].push_back(std::move(one));
+  }
+  return json;
+}
+
+}  // namespace cm384::observe

@@ -1,0 +1,272 @@
+#include "observe/explain/machine_path.h"
+
+#include <algorithm>
+
+#include "firmware/abi/memory_map.h"
+#include "npu_core/die/launch.h"
+
+namespace cm384::observe {
+namespace {
+
+using npu::TraceEntry;
+
+std::int64_t signed_of(std::uint64_t word) {
+  return static_cast<std::int64_t>(word);
+}
+double ps(std::uint64_t word) {
+  return static_cast<double>(signed_of(word));
+}
+std::uint32_t low_of(std::uint64_t word) {
+  return static_cast<std::uint32_t>(word);
+}
+
+constexpr std::uint64_t kMostFlagBytes = 64, kBlock = 32;
+
+}  // namespace
+
+MachinePath::MachinePath(const hw::Machine& machine)
+    : machine_(machine),
+      clock_(machine.die.clock),
+      vector_(machine, false),
+      cube_(machine, true),
+      mapping_(machine.memory.hbm),
+      cycle_(1e12 / static_cast<double>(machine.memory.on_die_network.clock.hertz)),
+      stores_(machine.ub.switch_chip.forwarding == "packet-store") {}
+
+void MachinePath::play(std::span<const std::uint64_t> words) {
+  for (std::size_t at = 0; at < words.size();) {
+    const TraceEntry entry = npu::TraceLog::entry_of(words[at]);
+    const Words w = &words[at] + 1;
+    at += std::size_t{1} + entry.words;
+    if (pending_.any) settle(entry, w);
+    if (entry.kind == TraceEntry::hop) {
+      hop(entry, w);
+      continue;
+    }
+    if (dies_.size() <= entry.die) dies_.resize(entry.die + std::size_t{1});
+    auto& die = dies_[entry.die];
+    if (!die) die = std::make_unique<Die>();
+    if (entry.kind <= TraceEntry::polled || entry.kind == TraceEntry::poll_turn) {
+      of_core(entry, w, *die->cores[entry.core]);
+    } else if (entry.kind == TraceEntry::host) {
+      if (static_cast<npu::HostPoint::Kind>(entry.small) == npu::HostPoint::Kind::idle) idle_ = end_;
+    } else if (entry.kind >= TraceEntry::first_of_requests) {
+      of_requests(entry, w, *die);
+    } else {
+      of_die(entry, w, *die);
+    }
+  }
+}
+
+void MachinePath::of_core(const TraceEntry& e, Words w, CorePath& core) {
+  const int pipe = e.small & 7;
+  switch (e.kind) {
+    case TraceEntry::parked:
+      return core.scalar_parked(signed_of(w[0]));
+    case TraceEntry::pushed:
+      return core.pushed(pipe, signed_of(w[0]), signed_of(w[1]), signed_of(w[2]));
+    case TraceEntry::left: {
+      npu::PipeStep step;
+      step.kind = static_cast<npu::PipeStep::Kind>(e.small >> 3 & 7);
+      step.pipe = pipe;
+      step.flag = e.small >> 6;
+      step.own = signed_of(w[0]);
+      step.start = signed_of(w[1]);
+      step.end = signed_of(w[2]);
+      step.left = signed_of(w[3]);
+      return core.left(step);
+    }
+    case TraceEntry::issued:
+      return core.issued(pipe, signed_of(w[0]));
+    case TraceEntry::flag_set:
+      return core.flag_set(pipe, e.small >> 3, signed_of(w[0]));
+    case TraceEntry::cross_set:
+      return core.cross_core_set(pipe, e.small >> 3 & 7, e.small >> 6, signed_of(w[0]));
+    case TraceEntry::waited_flag:
+      return core.scalar_waited_for_flag(e.small, signed_of(w[0]), signed_of(w[1]));
+    case TraceEntry::waited_cross:
+      return core.scalar_waited_for_cross_core(e.small, signed_of(w[0]), signed_of(w[1]));
+    case TraceEntry::waited_all:
+      return core.scalar_waited_for_all(signed_of(w[0]), signed_of(w[1]));
+    case TraceEntry::poll_turn:
+      return core.poll_turn(e.small != 0, signed_of(w[0]));
+    default:
+      return core.scalar_polled(signed_of(w[0]), signed_of(w[1]));
+  }
+}
+
+void MachinePath::of_die(const TraceEntry& e, Words w, Die& die) {
+  const double flag_latency = static_cast<double>(machine_.die.cross_core_flag_latency.ps);
+  switch (e.kind) {
+    case TraceEntry::cores:
+      for (std::uint64_t n = 0; n < w[0]; ++n) {
+        die.cores.push_back(std::make_unique<CorePath>(clock_, e.small != 0 ? cube_ : vector_));
+        die.is_cube.push_back(e.small != 0);
+      }
+      for (auto& ports : die.ports) ports.resize(die.cores.size());
+      return;
+    case TraceEntry::block_begun:
+      return block_begun(e, w, die);
+    case TraceEntry::block_ended:
+      return block_ended(e, w, die);
+    case TraceEntry::filled: {
+      const auto& n = machine_.memory.on_die_network;
+      const double plain =
+          static_cast<double>((n.request_latency + machine_.memory.l2.hit_latency + n.response_latency).ps);
+      return die.cores[e.core]->filled((e.small & 2) != 0, signed_of(w[4]), ps(w[5]), plain);
+    }
+    case TraceEntry::begun:
+      return first_poll(e, w, die);
+    case TraceEntry::arrived:
+      if (w[2] <= kMostFlagBytes) die.flags[w[1] / kBlock] = die.last_write;
+      return;
+    case TraceEntry::written:
+      die.last_write = die.cores[e.core]->leaving(true);
+      die.last_write.meet(ps(w[2]), Part::other, Resource::none);
+      return;
+    case TraceEntry::poll_woken:
+      return die.cores[e.core]->polled_write(die.last_write);
+    case TraceEntry::barrier_set:
+      die.at_barrier[die.is_cube[e.core] ? 1 : 0][e.small].push_back(
+          die.cores[e.core]->take_cross_core_set(e.small));
+      return;
+    case TraceEntry::barrier:
+      return barrier(e, w, die);
+    case TraceEntry::group_set: {
+      Path path = die.cores[e.core]->take_cross_core_set(e.small);
+      path.add(flag_latency, Part::core_flag, Resource::core_flag);
+      for (std::uint64_t k = 0; k < w[1]; ++k) die.cores[w[0] + k]->cross_core_flag(e.small, path);
+      return;
+    }
+    case TraceEntry::for_cube: {
+      Path& both = die.for_cube[{static_cast<std::uint16_t>(w[0]), e.small}];
+      const Path one = die.cores[e.core]->take_cross_core_set(e.small);
+      both.at == 0 ? void(both = one) : both.join(one);
+      return;
+    }
+    case TraceEntry::reaches_cube: {
+      Path& both = die.for_cube[{e.core, e.small}];
+      both.add(flag_latency, Part::core_flag, Resource::core_flag);
+      die.cores[e.core]->cross_core_flag(e.small, both);
+      both = {};
+      return;
+    }
+    case TraceEntry::task_begun:
+      return task_begun(e, w, die);
+    case TraceEntry::task_ended:
+      return task_ended(w, die);
+    default:
+      return;
+  }
+}
+
+void MachinePath::task_begun(const TraceEntry& e, Words w, Die& die) {
+  const double turn = ps(w[2]);
+  if (begins_) {
+    idle_ = end_ = Path();
+    idle_.at = end_.at = begun_ = turn;
+    begins_ = false;
+  }
+  Stream& stream = die.streams[low_of(w[0])];
+  stream.now = idle_;
+  if (stream.any && stream.last.at >= idle_.at) stream.now = stream.last;
+  stream.now.meet(turn, Part::host, Resource::host);
+  stream.any = true;
+  stream.last = stream.now;
+  if (e.small != 0) die.stream_of[low_of(w[1])] = low_of(w[0]);
+}
+
+void MachinePath::task_ended(Words w, Die& die) {
+  Stream& stream = die.streams[low_of(w[0])];
+  stream.last.meet(ps(w[1]), Part::launch, Resource::launch);
+  end_.join(stream.last);
+}
+
+void MachinePath::block_begun(const TraceEntry& e, Words w, Die& die) {
+  const std::uint32_t launch = low_of(w[1]);
+  die.launch_of[e.core] = launch;
+  Path path = idle_;
+  if (const auto stream = die.stream_of.find(launch); stream != die.stream_of.end())
+    path = die.streams[stream->second].now;
+  path.meet(ps(w[3]), Part::launch, Resource::launch);
+  die.cores[e.core]->begin(path);
+}
+
+void MachinePath::block_ended(const TraceEntry& e, Words w, Die& die) {
+  Path path = die.cores[e.core]->scalar();
+  path.meet(ps(w[1]), Part::scalar, Resource::scalar);
+  const auto stream = die.stream_of.find(die.launch_of[e.core]);
+  if (stream != die.stream_of.end()) {
+    die.streams[stream->second].last.join(path);
+  } else {
+    end_.join(path);
+  }
+}
+
+// The cores are bits of two words.
+void MachinePath::barrier(const TraceEntry& e, Words w, Die& die) {
+  const bool cube = e.core != 0;
+  std::vector<Path>& waiting = die.at_barrier[cube ? 1 : 0][e.small];
+  std::vector<std::uint16_t> cores;
+  for (std::uint16_t core = 0; core < 128; ++core) {
+    if ((w[1 + core / 64] >> core % 64 & 1) != 0 && die.is_cube[core] == cube) cores.push_back(core);
+  }
+  const std::size_t count = std::min(waiting.size(), cores.size());
+  if (count == 0) return;
+  Path all = waiting.front();
+  for (std::size_t k = 1; k < count; ++k) all.join(waiting[k]);
+  waiting.erase(waiting.begin(), waiting.begin() + static_cast<std::ptrdiff_t>(count));
+  all.meet(ps(w[3]), Part::barrier, Resource::barrier);
+  for (const std::uint16_t core : cores) die.cores[core]->cross_core_flag(e.small, all);
+}
+
+// What stands there already when a loop looks for the first time may have been what it would have waited for.
+void MachinePath::first_poll(const TraceEntry& e, Words w, Die& die) {
+  const bool read = (e.small & 3) == 0, local = (e.small & 8) != 0;
+  if (!read || !local || e.core >= die.cores.size() || !die.cores[e.core]->polls_first()) return;
+  const std::uint64_t bursts = low_of(w[3]), burst_bytes = w[3] >> 32;
+  for (std::uint64_t b = 0; b < bursts; ++b) {
+    const std::uint64_t offset = cm384_gm_offset(w[1]) + b * w[4];
+    for (std::uint64_t block = offset / kBlock; block <= (offset + burst_bytes - 1) / kBlock; ++block) {
+      if (const auto flag = die.flags.find(block); flag != die.flags.end())
+        die.cores[e.core]->finds(flag->second);
+    }
+  }
+}
+
+void MachinePath::counted() {
+  begins_ = true;
+  for (auto& die : dies_) {
+    if (die) die->streams.clear();
+  }
+}
+
+std::vector<Busy> MachinePath::busiest() const {
+  const double span = std::max(1.0, end_.at - begun_);
+  std::array<double, kResources> most{};
+  const auto take = [&most](Resource resource, double busy) {
+    double& known = most[static_cast<std::size_t>(resource)];
+    known = std::max(known, busy);
+  };
+  for (const auto& die : dies_) {
+    if (!die) continue;
+    for (std::size_t n = 0; n < die->cores.size(); ++n) {
+      const CoreKind& kind = die->is_cube[n] ? cube_ : vector_;
+      for (int pipe = 1; pipe < kind.shape.pipes; ++pipe)
+        take(kind.units[static_cast<std::size_t>(pipe)].resource, die->cores[n]->busy(pipe));
+      for (const auto& ports : die->ports) take(Resource::port, ports[n].busy);
+    }
+    take(Resource::read_interval, die->controller[0].busy());
+    take(Resource::write_interval, die->controller[1].busy());
+    for (const Station& channel : die->channels) take(Resource::hbm, channel.busy());
+  }
+  for (const auto& [number, link] : links_) take(Resource::link, link.busy());
+  std::vector<Busy> made;
+  for (std::size_t k = 1; k < kResources; ++k) {
+    if (most[k] > 0) made.push_back({static_cast<Resource>(k), most[k] / span});
+  }
+  std::ranges::sort(made, std::greater(), &Busy::share);
+  return made;
+}
+
+}  // namespace cm384::observe
