@@ -39,7 +39,8 @@ std::vector<std::string> twice_as_fast(const hw::Machine& machine, Resource reso
   const ResourceText& text = text_of(resource);
   std::vector<std::string> changes;
   const auto take = [&](const std::vector<std::string_view>& patterns, double factor) {
-    for (const auto& [key, from] : machine.provenance) {
+    for (const auto& parameter : machine.provenance) {
+      const std::string& key = parameter.first;
       if (std::ranges::none_of(patterns, [&](std::string_view p) { return means(p, key); })) continue;
       const std::string value = hw::value_of(machine, key);
       const std::string other = scaled(value, factor);
