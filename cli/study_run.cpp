@@ -195,7 +195,8 @@ FinishedRun StudyRun::run(const std::function<void(const studies::Row&)>& row_do
   }
   for (const observe::Explanation& why : outputs_->observers.explanations())
     finished.explanations.push_back(why);
-  if (options.explain_check && !hung_ && finished.result.complete) check(finished.explanations, machine);
+  if (options.explain_check && !finished.explanations.empty() && finished.result.complete)
+    check(finished.explanations, machine);
   if (finished.result.parameters.empty())
     finished.result.parameters = studies::effective_options(line_.groups.front().options);
   finished.document = studies::to_document(finished.result, machine, facts);
