@@ -31,17 +31,14 @@ double Station::Bins::take(double at, double service) {
 }
 
 // As the mean wait of a queue with one server and a fixed service time.
-double Station::Bins::load(double at) const {
-  constexpr std::int32_t kBefore = 4;  // bins; the one of now goes on
-  constexpr float kLeast = 0.05F, kMost = 0.95F;
-  const auto now = static_cast<std::int32_t>(at / kBin) + 1;
-  float busy = 0;
-  for (std::int32_t bin = now - kBefore; bin < now; ++bin) {
-    const std::size_t place = static_cast<std::uint32_t>(bin) % kBins;
-    if (number[place] == bin) busy += used[place];
-  }
-  const float share = std::clamp(busy / (kBefore * static_cast<float>(kBin)), kLeast, kMost);
-  return static_cast<double>(share / (1 - share));
+double Station::Bins::load(double at, double service) {
+  constexpr double kMemory = 10'000'000;  // ps
+  constexpr double kLeast = 0.05, kMost = 0.95;
+  const double share = std::clamp(recent / kMemory, kLeast, kMost);
+  const double passed = std::clamp(at - latest, 0.0, kMemory);
+  latest = std::max(latest, at);
+  recent += service - recent * passed / kMemory;
+  return share / (1 - share);
 }
 
 void Station::pass(Path& path, double start, double service, Part part, Resource resource, Part otherwise,
@@ -55,13 +52,12 @@ void Station::pass(Path& path, double start, double service, Part part, Resource
   if (used_ && in_turn) path.join(free_);
   path.meet(start, otherwise, slowed_by);
   const double in_order = path.gain[own];
-  const double load = (*bins_)[0].load(start);
-  (*bins_)[0].take(start, service);
+  const double load = (*bins_)[0].load(start, service);
   for (std::size_t k = 1; k < kResources; ++k) {
     if (k == own) continue;
     Bins& bins = (*bins_)[k];
     const double arrival = start - waited - came[k];
-    const double wait = waited * std::clamp(bins.load(arrival) / load, 0.5, 2.0);
+    const double wait = waited * std::clamp(bins.load(arrival, service) / load, 0.5, 2.0);
     path.gain[k] = start - bins.take(arrival + wait, service);
   }
   path.gain[own] = in_turn ? std::min(came[own] + waited, in_order) : came[own] + waited;

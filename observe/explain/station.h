@@ -29,8 +29,9 @@ class Station {
   struct Bins {
     std::array<std::int32_t, kBins> number{};  // of the bin that stands here, from 1
     std::array<float, kBins> used{};           // ps
-    // How long others wait about then, relative to each other.
-    double load(double at) const;
+    double latest = 0, recent = 0;             // ps: of the services before, fading
+    // How long one waits about then, relative to other times; one comes.
+    double load(double at, double service);
     // When a service that could begin at `at` does.
     double take(double at, double service);
   };
