@@ -250,7 +250,7 @@ TEST(Command, AnInterruptedRunWritesWhatItKnows) {
   const fs::path folder = fs::path(::testing::TempDir()) / "cm384_command_test_out";
   fs::remove_all(folder);
   // In the foreground: else the program gets the signal twice, and the second one ends it at once.
-  const Outcome outcome = start("timeout --foreground --preserve-status -s INT 0.5 " CM384_STAND_IN,
+  const Outcome outcome = start("timeout --foreground --preserve-status -s INT 2 " CM384_STAND_IN,
                                 "run endless --out " + folder.string());
   EXPECT_EQ(outcome.code, 130);
   std::ifstream stream(folder / "result.json");
