@@ -42,7 +42,7 @@ void TracePlayer::play(std::span<const std::uint64_t> words) {
       listener_.host_point(
           {entry.die, static_cast<HostPoint::Kind>(entry.small), time_of(w[0]), time_of(w[1]), rest});
     } else if (entry.kind <= TraceEntry::polled) {
-      of_core(entry, w, die->core(entry.core));
+      play_core(entry, w, die->core(entry.core));
     } else if (entry.kind < TraceEntry::first_of_devices) {
       of_die(entry, w, *die);
     } else {
@@ -51,7 +51,7 @@ void TracePlayer::play(std::span<const std::uint64_t> words) {
   }
 }
 
-void TracePlayer::of_core(const TraceEntry& e, const std::uint64_t* w, PipeObserver& core) {
+void play_core(const TraceEntry& e, const std::uint64_t* w, PipeObserver& core) {
   const int pipe = e.small & 7;
   switch (e.kind) {
     case TraceEntry::parked:
@@ -81,6 +81,8 @@ void TracePlayer::of_core(const TraceEntry& e, const std::uint64_t* w, PipeObser
       return core.scalar_waited_for_cross_core(e.small, signed_of(w[0]), signed_of(w[1]));
     case TraceEntry::waited_all:
       return core.scalar_waited_for_all(signed_of(w[0]), signed_of(w[1]));
+    case TraceEntry::poll_turn:
+      return core.poll_turn(e.small != 0, signed_of(w[0]));
     default:
       return core.scalar_polled(signed_of(w[0]), signed_of(w[1]));
   }

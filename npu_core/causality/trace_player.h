@@ -11,6 +11,9 @@
 
 namespace cm384::npu {
 
+// Tells an observer of a core what an entry of its kinds, up to `polled` and `poll_turn`, says.
+void play_core(const TraceEntry& entry, const std::uint64_t* words, PipeObserver& core);
+
 class TracePlayer {
  public:
   // Of all dies alike.
@@ -21,7 +24,6 @@ class TracePlayer {
   void play(std::span<const std::uint64_t> words);
 
  private:
-  static void of_core(const TraceEntry& entry, const std::uint64_t* words, PipeObserver& core);
   void of_die(const TraceEntry& entry, const std::uint64_t* words, DieCausality& die);
   static void of_devices(const TraceEntry& entry, const std::uint64_t* words, DieCausality& die);
   static void barrier(const TraceEntry& entry, const std::uint64_t* words, DieCausality& die);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "firmware/abi/memory_map.h"
+#include "npu_core/causality/trace_player.h"
 #include "npu_core/die/launch.h"
 
 namespace cm384::observe {
@@ -47,7 +48,7 @@ void MachinePath::play(std::span<const std::uint64_t> words) {
     auto& die = dies_[entry.die];
     if (!die) die = std::make_unique<Die>();
     if (entry.kind <= TraceEntry::polled || entry.kind == TraceEntry::poll_turn) {
-      of_core(entry, w, *die->cores[entry.core]);
+      npu::play_core(entry, w, *die->cores[entry.core]);
     } else if (entry.kind == TraceEntry::host) {
       if (static_cast<npu::HostPoint::Kind>(entry.small) == npu::HostPoint::Kind::idle) idle_ = end_;
     } else if (entry.kind >= TraceEntry::first_of_requests) {
@@ -55,43 +56,6 @@ void MachinePath::play(std::span<const std::uint64_t> words) {
     } else {
       of_die(entry, w, *die);
     }
-  }
-}
-
-void MachinePath::of_core(const TraceEntry& e, Words w, CorePath& core) {
-  const int pipe = e.small & 7;
-  switch (e.kind) {
-    case TraceEntry::parked:
-      return core.scalar_parked(signed_of(w[0]));
-    case TraceEntry::pushed:
-      return core.pushed(pipe, signed_of(w[0]), signed_of(w[1]), signed_of(w[2]));
-    case TraceEntry::left: {
-      npu::PipeStep step;
-      step.kind = static_cast<npu::PipeStep::Kind>(e.small >> 3 & 7);
-      step.pipe = pipe;
-      step.flag = e.small >> 6;
-      step.own = signed_of(w[0]);
-      step.start = signed_of(w[1]);
-      step.end = signed_of(w[2]);
-      step.left = signed_of(w[3]);
-      return core.left(step);
-    }
-    case TraceEntry::issued:
-      return core.issued(pipe, signed_of(w[0]));
-    case TraceEntry::flag_set:
-      return core.flag_set(pipe, e.small >> 3, signed_of(w[0]));
-    case TraceEntry::cross_set:
-      return core.cross_core_set(pipe, e.small >> 3 & 7, e.small >> 6, signed_of(w[0]));
-    case TraceEntry::waited_flag:
-      return core.scalar_waited_for_flag(e.small, signed_of(w[0]), signed_of(w[1]));
-    case TraceEntry::waited_cross:
-      return core.scalar_waited_for_cross_core(e.small, signed_of(w[0]), signed_of(w[1]));
-    case TraceEntry::waited_all:
-      return core.scalar_waited_for_all(signed_of(w[0]), signed_of(w[1]));
-    case TraceEntry::poll_turn:
-      return core.poll_turn(e.small != 0, signed_of(w[0]));
-    default:
-      return core.scalar_polled(signed_of(w[0]), signed_of(w[1]));
   }
 }
 

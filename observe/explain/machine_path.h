@@ -75,7 +75,6 @@ class MachinePath {
   };
 
   using Words = const std::uint64_t*;
-  void of_core(const npu::TraceEntry& e, Words w, CorePath& core);
   void of_die(const npu::TraceEntry& e, Words w, Die& die);
   void of_requests(const npu::TraceEntry& e, Words w, Die& die);
   void barrier(const npu::TraceEntry& e, Words w, Die& die);

@@ -6,6 +6,7 @@
 
 #include "host/replay.h"
 #include "supernode/supernode.h"
+#include "testbenches/supernode/in_memory_trace.h"
 
 namespace cm384::supernode {
 namespace {
@@ -14,26 +15,13 @@ using namespace cm384::literals;
 using traces::TrafficDependency;
 using traces::TrafficRecord;
 
-struct InMemory final : traces::TrafficSource {
-  std::vector<TrafficRecord> records;
-  std::size_t at = 0;
-  traces::TrafficHeader head;
-
-  const traces::TrafficHeader& header() const override { return head; }
-  bool next(TrafficRecord& record) override {
-    if (at == records.size()) return false;
-    record = records[at++];
-    return true;
-  }
-};
-
 constexpr int kDies[] = {0, 1, 2, 17};
 
 // Transfers, and points in time that join them, that wait for some of the sixteen before them, on whatever
 // die those were, with hardly any delay.
-InMemory tangle(std::size_t count) {
+InMemoryTrace tangle(std::size_t count) {
   std::mt19937_64 draw(7);
-  InMemory trace;
+  InMemoryTrace trace;
   for (std::size_t n = 0; n < count; ++n) {
     TrafficRecord r;
     r.operation = draw() % 3 == 0 ? sim::Operation::read : sim::Operation::write;
@@ -58,7 +46,7 @@ InMemory tangle(std::size_t count) {
 
 std::vector<std::pair<Time, Time>> replay(const std::vector<int>& dies, unsigned threads) {
   static const hw::Machine parameters = hw::load_machine("cloudmatrix384");
-  InMemory trace = tangle(4000);
+  InMemoryTrace trace = tangle(4000);
   SupernodeOptions options;
   options.dies = dies;
   options.threads = threads;
@@ -83,7 +71,7 @@ TEST(ReplayOrder, OfDiesAndThreadsChangesNothing) {
 TEST(ReplayOrder, ADependencyBetweenDiesTakesTheLookahead) {
   const hw::Machine parameters = hw::load_machine("cloudmatrix384");
   for (const Time delay : {Time{}, 100_ns, 2_us}) {
-    InMemory trace;
+    InMemoryTrace trace;
     for (const int source : {0, 2, 0}) {
       TrafficRecord r;
       r.operation = sim::Operation::write;
@@ -110,7 +98,7 @@ TEST(ReplayOrder, ADependencyBetweenDiesTakesTheLookahead) {
 // A point that joins dies is on none of them: it takes no time to get there, and the lookahead from there on.
 TEST(ReplayOrder, APhaseThatWaitsForSeveralDiesBeginsALookaheadAfterTheLast) {
   const hw::Machine parameters = hw::load_machine("cloudmatrix384");
-  InMemory trace;
+  InMemoryTrace trace;
   for (const int source : {0, 2, 0, 4, 0}) {
     TrafficRecord r;
     r.operation = sim::Operation::write;

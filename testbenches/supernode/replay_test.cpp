@@ -12,6 +12,7 @@
 #include "observe/traffic_recorder.h"
 #include "studies/dispatch.h"
 #include "studies/gemm.h"
+#include "testbenches/supernode/in_memory_trace.h"
 #include "testbenches/supernode/study_stand.h"
 
 namespace cm384::supernode {
@@ -19,17 +20,7 @@ namespace {
 
 using traces::TrafficRecord;
 
-struct InMemory final : traces::TrafficSource, traces::TrafficSink {
-  std::vector<TrafficRecord> records;
-  std::size_t at = 0;
-  traces::TrafficHeader head;
-
-  const traces::TrafficHeader& header() const override { return head; }
-  bool next(TrafficRecord& record) override {
-    if (at == records.size()) return false;
-    record = records[at++];
-    return true;
-  }
+struct InMemory final : InMemoryTrace, traces::TrafficSink {
   void add(const TrafficRecord& record) override {
     EXPECT_EQ(traces::fault_of(record, records.size()), "");
     records.push_back(record);

@@ -6,6 +6,7 @@
 #include "host/replay.h"
 #include "hw/error.h"
 #include "studies/p2p_sdma.h"
+#include "testbenches/supernode/in_memory_trace.h"
 #include "testbenches/supernode/study_stand.h"
 #include "testbenches/system/plane_scenarios.h"
 
@@ -132,21 +133,9 @@ TEST(Runtime, ACopyOverRdmaBringsItsBytes) {
   EXPECT_EQ(supernode.rdma_interface(0).counters().bytes_written, values.size() * 4);
 }
 
-struct InMemory final : traces::TrafficSource {
-  std::vector<TrafficRecord> records;
-  std::size_t at = 0;
-  traces::TrafficHeader head;
-  const traces::TrafficHeader& header() const override { return head; }
-  bool next(TrafficRecord& record) override {
-    if (at == records.size()) return false;
-    record = records[at++];
-    return true;
-  }
-};
-
 // A transfer, time without traffic once it is complete, and a transfer back.
-InMemory ping_pong(bool by_rdma) {
-  InMemory trace;
+InMemoryTrace ping_pong(bool by_rdma) {
+  InMemoryTrace trace;
   for (int n = 0; n < 3; ++n) {
     TrafficRecord r;
     r.source.number = n == 2 ? 2 : 0;
@@ -169,7 +158,7 @@ InMemory ping_pong(bool by_rdma) {
   return trace;
 }
 
-std::vector<Time> ends_of_replay(const hw::Machine& m, InMemory trace, host::ReplayOptions how = {}) {
+std::vector<Time> ends_of_replay(const hw::Machine& m, InMemoryTrace trace, host::ReplayOptions how = {}) {
   supernode::SupernodeOptions options;
   options.dies = {0, 2};
   options.rdma = how.path == host::ReplayOptions::Path::rdma || trace.records.front().by_rdma;
@@ -200,7 +189,7 @@ TEST(Replay, TakesTheRecordsPlaneOrTheOneAskedFor) {
 }
 
 TEST(Replay, BurstsBecomeTransfersOfAnEngineWithoutCores) {
-  InMemory trace = ping_pong(false);
+  InMemoryTrace trace = ping_pong(false);
   trace.records.resize(1);
   TrafficRecord& r = trace.records.front();
   r.core = 3;
