@@ -105,20 +105,22 @@ Time DieMemory::serve(const MemoryAccess& a, bool atomic) {
   SubPs& slice = slice_free_[slice_of(line_number, by_slices_)];
   const SubPs slice_start = std::max(slice, sub_ps(a.at + n.request_latency));
   slice = slice_start + moved * slice_byte_;
-  Time start = ceil_ps(slice_start);
+  const Time start = ceil_ps(slice_start);
 
-  L2Line* line = l2_.find(line_number);
+  Target target{line_number, begin, first, last, start, l2_.find(line_number), nullptr};
+  L2Line* const line = target.line;
   if (line != nullptr) {
-    const Time ready = line->holder == a.requester ? line->free - parameters_.l2.line_hold : line->free;
-    if (ready > start) {
-      if (line->holder != a.requester) ++statistics_.line_waits;
-      start = ready;
+    target.hold = &held_.of(line_number, a.at);
+    HeldLines::Hold& hold = *target.hold;
+    const Time ready = hold.holder == a.requester ? hold.free - parameters_.l2.line_hold : hold.free;
+    if (ready > target.start) {
+      if (hold.holder != a.requester) ++statistics_.line_waits;
+      target.start = ready;
     }
-    line->holder = a.requester;
-    line->free = start + parameters_.l2.line_hold;
+    hold.holder = a.requester;
+    hold.free = target.start + parameters_.l2.line_hold;
   }
 
-  Target target{line_number, begin, first, last, start, line};
   const bool hit_in_l2 = line != nullptr && (sectors(target) & ~line->valid) == 0;
   Time done{};
   if (atomic) {
@@ -156,7 +158,9 @@ L2Line& DieMemory::allocate(const MemoryAccess& a, Target& t) {
   if (t.line != nullptr) return *t.line;
   L2Cache::Victim victim;
   L2Line& line = l2_.allocate(t.number, victim);
-  line.holder = a.requester;
+  t.hold = &held_.of(t.number, a.at);
+  t.hold->holder = a.requester;
+  t.hold->free = Time{};
   if (victim.dirty != 0) {
     ++statistics_.write_backs;
     const auto low = static_cast<std::uint32_t>(std::countr_zero(victim.dirty));
@@ -200,7 +204,7 @@ Time DieMemory::read(const MemoryAccess& a, Target& t) {
   wanted &= ~std::uint32_t{line.valid};
   const Time filled = fetch(t, wanted);
   line.valid = static_cast<std::uint8_t>(line.valid | wanted);
-  line.free = filled - parameters_.l2.hit_latency + parameters_.l2.line_hold;
+  t.hold->free = filled - parameters_.l2.hit_latency + parameters_.l2.line_hold;
   return filled;
 }
 
@@ -222,11 +226,11 @@ Time DieMemory::write(const MemoryAccess& a, Target& t) {
   if ((t.begin & (sector_bytes_ - 1)) != 0) partial |= 1u << t.first;
   if (((t.begin + a.bytes) & (sector_bytes_ - 1)) != 0) partial |= 1u << t.last;
   L2Line& line = allocate(a, t);
-  line.free = std::max(line.free, t.start + parameters_.l2.line_hold);
+  t.hold->free = std::max(t.hold->free, t.start + parameters_.l2.line_hold);
   const std::uint32_t fill = partial & ~present;
   if (fill != 0) {
     const Time filled = fetch(t, fill);
-    line.free = std::max(line.free, filled - parameters_.l2.hit_latency + parameters_.l2.line_hold);
+    t.hold->free = std::max(t.hold->free, filled - parameters_.l2.hit_latency + parameters_.l2.line_hold);
   }
   line.valid = static_cast<std::uint8_t>(line.valid | touched);
   line.dirty = static_cast<std::uint8_t>(line.dirty | touched);
@@ -238,11 +242,10 @@ Time DieMemory::add(const MemoryAccess& a, Target& t) {
   MemoryAccess whole = a;
   whole.allocate = true;
   const Time read_done = read(whole, t);
-  L2Line* line = l2_.find(t.number);
   const std::uint32_t touched = sectors(t);
-  line->dirty = static_cast<std::uint8_t>(line->dirty | touched);
+  t.line->dirty = static_cast<std::uint8_t>(t.line->dirty | touched);
   // The next access of anybody finds the sum.
-  line->free =
+  t.hold->free =
       read_done - parameters_.l2.hit_latency + parameters_.l2.atomic_latency + parameters_.l2.line_hold;
   return read_done + parameters_.l2.atomic_latency;
 }

@@ -11,6 +11,7 @@
 #include "hw/units.h"
 #include "npu_core/memory/divider.h"
 #include "npu_core/memory/hbm_memory.h"
+#include "npu_core/memory/held_lines.h"
 #include "npu_core/memory/l2_cache.h"
 #include "npu_core/memory/memory_behind_l2.h"
 #include "sim/payload.h"
@@ -52,11 +53,13 @@ class DieMemory {
 
   // Asks the host's cache for what an access to `offset` looks at in L2. Requires contains().
   void prefetch(std::uint64_t offset) const {
-    l2_.prefetch(static_cast<std::uint32_t>(offset / sim::kRequestBytes));
+    const auto line = static_cast<std::uint32_t>(offset / sim::kRequestBytes);
+    l2_.prefetch(line);
+    held_.prefetch(line);
   }
   // The same for two accesses of a run: one that follows soon, and one later.
   void prefetch_run(std::uint64_t soon, std::uint64_t later) const {
-    if (contains(later, 1)) l2_.prefetch(static_cast<std::uint32_t>(later / sim::kRequestBytes));
+    if (contains(later, 1)) prefetch(later);
     if (contains(soon, 1)) l2_.prefetch_far(static_cast<std::uint32_t>(soon / sim::kRequestBytes));
   }
   // When read data or the write's acknowledgement reaches the requester. Requires contains().
@@ -97,6 +100,7 @@ class DieMemory {
     std::uint32_t first, last;  // sectors
     Time start;                 // the slice begins with it
     L2Line* line;               // null when absent
+    HeldLines::Hold* hold;      // of the line, if it is there
   };
 
   Time serve(const MemoryAccess& access, bool atomic);
@@ -126,6 +130,7 @@ class DieMemory {
   std::vector<SubPs> slice_free_;
   Divider by_slices_;
   L2Cache l2_;
+  HeldLines held_;
   HbmMemory hbm_;
   MemoryBehindL2* behind_ = nullptr;  // null: hbm_
   MemoryStatistics statistics_;

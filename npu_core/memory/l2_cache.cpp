@@ -66,7 +66,7 @@ void L2Cache::prefetch(std::uint32_t line) const {
 void L2Cache::prefetch_far(std::uint32_t line) const {
   const std::uint32_t index = index_of(line);
   if (!is_made(index / kSetsPerGroup)) return;
-  if (const auto* far = set_.get()[index].far.get()) sim::prefetch(far, sizeof *far);
+  if (const Set& set = set_.get()[index]; set.far != 0) sim::prefetch(&far_of(set), sizeof(Far));
 }
 
 // Moves a way to the front of the order: the nibbles before its own move up by one.
@@ -82,26 +82,29 @@ void L2Cache::touch(Set& set, std::uint32_t way) const {
   set.order = (set.order & ~up_to) | ((set.order & below) << 4) | way;
 }
 
-L2Line& L2Cache::line_of(Set& set, std::uint32_t way) const {
+L2Line& L2Cache::line_of(Set& set, std::uint32_t way) {
   if (way < kNear) return set.near[way];
-  if (!set.far) set.far = std::make_unique<std::array<L2Line, kMaxWays - kNear>>();
-  return (*set.far)[way - kNear];
+  if (set.far == 0) {
+    if (fars_ % kFarPerChunk == 0) far_.push_back(std::make_unique<Far[]>(kFarPerChunk));
+    set.far = ++fars_;
+  }
+  return far_of(set)[way - kNear];
 }
 
 L2Line* L2Cache::find(std::uint32_t line) {
   Set& set = set_of(line);
   last_ = &set;
   for (std::uint32_t way = 0; way < kNear; ++way) {
-    if (set.near[way].tag != line + 1) continue;
+    if (set.near[way].tag() != line + 1) continue;
     touch(set, way);
     return &set.near[way];
   }
-  if (!set.far) return nullptr;
+  if (set.far == 0) return nullptr;
+  Far& far = far_of(set);
   for (std::uint32_t way = kNear; way < kMaxWays; ++way) {
-    L2Line& candidate = (*set.far)[way - kNear];
-    if (candidate.tag != line + 1) continue;
+    if (far[way - kNear].tag() != line + 1) continue;
     touch(set, way);
-    return &candidate;
+    return &far[way - kNear];
   }
   return nullptr;
 }
@@ -111,9 +114,9 @@ L2Line& L2Cache::allocate(std::uint32_t line, Victim& victim) {
   const auto way = static_cast<std::uint32_t>((set.order >> (4 * (ways_ - 1))) & 15);
   L2Line& place = line_of(set, way);
   victim = {};
-  if (place.tag != 0) victim = {place.tag - 1, place.dirty};
+  if (place.tag() != 0) victim = {place.tag() - 1, place.dirty};
   place = {};
-  place.tag = line + 1;
+  place.set_tag(line + 1);
   touch(set, way);
   return place;
 }
@@ -128,7 +131,7 @@ std::uint64_t L2Cache::dirty_sectors() const {
     for (std::uint32_t k = 0; k < kSetsPerGroup; ++k) {
       const Set& set = set_.get()[group * kSetsPerGroup + k];
       add(set.near);
-      if (set.far) add(*set.far);
+      if (set.far != 0) add(far_of(set));
     }
   }
   return sum;

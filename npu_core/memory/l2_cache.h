@@ -14,14 +14,21 @@
 
 namespace cm384::npu {
 
-// One line of L2. Sector masks: bit k is the line's k-th sector.
-struct L2Line {
-  Time free{};            // its hold by `holder` ends; `free - hold` is when the line's data was last ready
-  std::uint32_t tag = 0;  // 1 + line number, 0 empty; L2Cache's own
-  std::uint16_t holder = 0;  // requester that used it last
+// One line of L2: its state of sectors, bit k is the line's k-th. Its holds stand in HeldLines.
+class L2Line {
+ public:
   std::uint8_t valid = 0;
   std::uint8_t dirty = 0;
+
+ private:
+  friend class L2Cache;
+  std::uint32_t tag() const { return std::uint32_t{tag_[1]} << 16 | tag_[0]; }
+  void set_tag(std::uint32_t tag) {
+    tag_ = {static_cast<std::uint16_t>(tag), static_cast<std::uint16_t>(tag >> 16)};
+  }
+  std::array<std::uint16_t, 2> tag_{};  // 1 + line number, 0 empty; in halves, for a size of 6 B
 };
+static_assert(sizeof(L2Line) == 6);
 
 class L2Cache {
  public:
@@ -44,7 +51,7 @@ class L2Cache {
   // The same for the ways that do not stand in the set itself, once the set is there.
   void prefetch_far(std::uint32_t line) const;
   // Takes the least recently used place of the line's set; requires that the call before was find() of the
-  // same line and gave null. The new line is empty, free at time 0.
+  // same line and gave null. The new line is empty.
   L2Line& allocate(std::uint32_t line, Victim& victim);
   // Sectors that a write-back is still owed for; looks at every line.
   std::uint64_t dirty_sectors() const;
@@ -57,13 +64,15 @@ class L2Cache {
   static constexpr std::uint32_t kNear = 3;
 
   // The ways filled first stand in the set itself, the others come into being with their first line: an
-  // operator touches most sets and few ways, and a host's cache line holds what an access needs.
-  struct alignas(64) Set {
+  // operator touches most sets and few ways, and an access needs one line of the host's cache.
+  struct alignas(32) Set {
     std::uint64_t order = 0;  // ways by nibble, least recently used in the highest used
-    std::unique_ptr<std::array<L2Line, kMaxWays - kNear>> far;
+    std::uint32_t far = 0;    // 1 + number of the other ways, 0 before they are needed
     std::array<L2Line, kNear> near{};
   };
-  static_assert(sizeof(Set) == 64);
+  static_assert(sizeof(Set) == 32);
+  using Far = std::array<L2Line, kMaxWays - kNear>;
+  static constexpr std::uint32_t kFarPerChunk = 64;
 
   // Room for all sets, whose pages the host gives when they are touched; sets are made in groups of a page.
   struct Release {
@@ -75,7 +84,10 @@ class L2Cache {
   std::uint32_t index_of(std::uint32_t line) const;
   Set& set_of(std::uint32_t line);
   void touch(Set& set, std::uint32_t way) const;
-  L2Line& line_of(Set& set, std::uint32_t way) const;
+  L2Line& line_of(Set& set, std::uint32_t way);
+  Far& far_of(const Set& set) const {
+    return far_[(set.far - 1) / kFarPerChunk][(set.far - 1) % kFarPerChunk];
+  }
 
   std::uint32_t ways_;
   std::uint32_t sets_;
@@ -83,7 +95,9 @@ class L2Cache {
   std::uint64_t first_order_ = 0;  // of an empty set: way 0 is the first to be filled
   std::unique_ptr<Set, Release> set_;
   std::vector<std::uint64_t> made_;  // groups, a bit each
-  Set* last_ = nullptr;              // of the last find()
+  std::vector<std::unique_ptr<Far[]>> far_;
+  std::uint32_t fars_ = 0;
+  Set* last_ = nullptr;  // of the last find()
 };
 
 }  // namespace cm384::npu

@@ -173,6 +173,18 @@ TEST(DieMemory, PartlyOverlappingHitOfNoAllocateReadUsesTheLine) {
   EXPECT_EQ(memory.statistics().l2_hits, 4u);
 }
 
+// Line numbers that are equal in their lower half, in one set.
+TEST(DieMemory, LinesFarApartAreTwo) {
+  DieMemory memory(small_l2());
+  const std::uint64_t apart = std::uint64_t{1 << 16} * 512;
+  memory.access(at(1_us, 0, 512));
+  memory.access(at(3_us, apart, 512));
+  memory.access(at(5_us, 64 * apart, 512));
+  EXPECT_EQ(memory.statistics().l2_hits, 0u);
+  memory.access(at(7_us, apart, 512));
+  EXPECT_EQ(memory.statistics().l2_hits, 4u);
+}
+
 // Another requester gets a line line_hold after the one before; the same requester need not wait.
 TEST(DieMemory, LineIsHeldAgainstOtherRequesters) {
   const hw::Memory p = testing::preset_memory();

@@ -1,0 +1,38 @@
+// The table of lines that are held, against a map that forgets nothing.
+#include "npu_core/memory/held_lines.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+
+namespace cm384::npu {
+namespace {
+
+TEST(HeldLines, ToldHoldsLastUntilTheirEnd) {
+  std::mt19937_64 draw(1);
+  HeldLines table;
+  std::map<std::uint32_t, HeldLines::Hold> all;
+  int lasting = 0;
+  Time now{};
+  for (int n = 0; n < 200'000; ++n) {
+    now += Time{static_cast<std::int64_t>(draw() % 2)};
+    // Lines next to each other and lines that share many digits.
+    const auto line = static_cast<std::uint32_t>(draw() % 2 == 0 ? draw() % 3'000 : draw() % 500 << 17);
+    HeldLines::Hold& told = table.of(line, now);
+    HeldLines::Hold& known = all[line];
+    if (known.free > now) {
+      ++lasting;
+      ASSERT_EQ(told.free, known.free) << n;
+      ASSERT_EQ(told.holder, known.holder) << n;
+    } else {
+      ASSERT_LE(told.free, now) << n;
+    }
+    known.free = told.free = now + Time{static_cast<std::int64_t>(draw() % 2'000)};
+    known.holder = told.holder = static_cast<std::uint16_t>(draw() % 72);
+  }
+  EXPECT_GT(lasting, 20'000);
+}
+
+}  // namespace
+}  // namespace cm384::npu
