@@ -12,11 +12,12 @@ StudyResult run(const StudyContext& context, const Options& options) {
   CombineCase setting = options.setting;
   const Row more{{"completion", setting.completion}};
   // What is sent is BF16.
-  return run_operator(context, options.ranks, setting, options.kernel_time, {2, "combine", more},
-                      [&](int ranks, SimulatorCounts& counts, double from, double to) {
-                        setting.ranks = ranks;
-                        return measure_combine(context, setting, counts, from, to).combine;
-                      });
+  return run_operator(
+      context, options.ranks, setting, {2, "combine", more, options.kernel_time, options.free_fetch},
+      [&](const StudyContext& on, int ranks, SimulatorCounts& counts, double from, double to) {
+        setting.ranks = ranks;
+        return measure_combine(on, setting, counts, from, to).combine;
+      });
 }
 
 }  // namespace

@@ -82,6 +82,8 @@ struct DispatchReading {
   Summary task_us;  // over ranks and counted iterations
   Summary kernel_us;
   std::vector<double> phase_us;           // mean of a core's time in each phase of the kernel
+  double fetch_stall_us = 0;              // mean of a core's wait for instructions
+  std::uint64_t code_bytes = 0;           // of the kernel's image
   std::optional<bool> correct;            // payload mode full only
   std::string first_difference;           // where `correct` is false
   std::uint64_t digest = 0;               // of all that dispatch delivered, with `correct`

@@ -11,12 +11,13 @@ using Options = MoeOptions<DispatchCase>;
 StudyResult run(const StudyContext& context, const Options& options) {
   DispatchCase setting = options.setting;
   // What is sent is INT8.
-  return run_operator(context, options.ranks, setting, options.kernel_time,
-                      {1, setting.full_mesh ? "dispatch_full_mesh" : "dispatch", {}},
-                      [&](int ranks, SimulatorCounts& counts, double from, double to) {
-                        setting.ranks = ranks;
-                        return measure_dispatch(context, setting, counts, from, to);
-                      });
+  return run_operator(
+      context, options.ranks, setting,
+      {1, setting.full_mesh ? "dispatch_full_mesh" : "dispatch", {}, options.kernel_time, options.free_fetch},
+      [&](const StudyContext& on, int ranks, SimulatorCounts& counts, double from, double to) {
+        setting.ranks = ranks;
+        return measure_dispatch(on, setting, counts, from, to);
+      });
 }
 
 }  // namespace

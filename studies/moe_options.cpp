@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <optional>
 
 #include "hw/error.h"
 #include "studies/kernel_phases.h"
@@ -26,12 +27,19 @@ constexpr std::array kFields{
           "mean from the first instruction of the first block to the last of the last"},
     Field{"bandwidth_GBps", FieldType::number, "top-k x batch x hidden x element size over the mean", true},
     Field{"correct", FieldType::boolean, "bytes equal those of the reference; payload mode full only"},
+    Field{"code_bytes", FieldType::integer, "of the kernel's image"},
+    Field{"fetch_stall_us", FieldType::number, "mean time that a core waited for instructions"},
+    Field{"free_fetch_us", FieldType::number, "mean of latency_us with instruction fetch free of charge"},
     Field{"phases", FieldType::list, "mean time of a core in each phase of the kernel", false, kPhaseParts},
 };
 
+const Summary& chosen_time(const OperatorRows& rows, const DispatchReading& reading) {
+  return rows.kernel_time ? reading.kernel_us : reading.task_us;
+}
+
 Row to_row(const StudyContext& context, const DispatchCase& setting, const OperatorRows& rows, int ranks,
-           const DispatchReading& reading, bool kernel_time) {
-  const Summary& chosen = kernel_time ? reading.kernel_us : reading.task_us;
+           const DispatchReading& reading, std::optional<double> free_fetch_us) {
+  const Summary& chosen = chosen_time(rows, reading);
   Row row;
   row.set("ranks", ranks).set("path", "aiv-direct");
   row.append(rows.more);
@@ -49,12 +57,27 @@ Row to_row(const StudyContext& context, const DispatchCase& setting, const Opera
   const auto names = phases_of_kernel(rows.kernel);
   for (std::size_t p = 0; p < names.size(); ++p)
     phases.push_back({{"name", names[p]}, {"mean_us", reading.phase_us[p]}});
+  row.set("code_bytes", static_cast<std::int64_t>(reading.code_bytes));
+  row.set("fetch_stall_us", reading.fetch_stall_us);
+  row.set("free_fetch_us", free_fetch_us ? Value(*free_fetch_us) : Value());
   row.set("phases", phases);
   return row;
 }
 
 bool is_trace(const DispatchCase& setting) {
   return traces::parse_routing_source(setting.routing).kind == traces::RoutingSource::Kind::kTrace;
+}
+
+// The mean with instruction fetch free of charge; nobody observes that run.
+double mean_with_free_fetch(const StudyContext& context, const OperatorRows& rows,
+                            const std::function<DispatchReading(const StudyContext&)>& measure) {
+  hw::Machine machine = context.machine;
+  machine.scalar_core.instruction_fetch = "free";
+  StudyContext other{machine, context.seed, context.progress, context.interrupted};
+  other.threads = context.threads;
+  other.fabric = context.fabric;
+  other.given = context.given;
+  return chosen_time(rows, measure(other)).mean;
 }
 
 }  // namespace
@@ -98,16 +121,22 @@ void for_each_ranks(const StudyContext& context, const Integers& counts, StudyRe
 }
 
 StudyResult run_operator(const StudyContext& context, const Integers& ranks_asked,
-                         const DispatchCase& setting, bool kernel_time, const OperatorRows& rows,
+                         const DispatchCase& setting, const OperatorRows& rows,
                          const MeasureOperator& measure) {
   check_moe_options(context, setting);
   StudyResult result;
   result.input_files = routing_files(setting);
   for_each_ranks(context, ranks_asked, result, [&](int ranks, double from, double to) {
-    const DispatchReading reading = measure(ranks, result.simulator, from, to);
+    const double half = rows.free_fetch ? (from + to) / 2 : to;
+    const DispatchReading reading = measure(context, ranks, result.simulator, from, half);
     note_short_trace(result, setting, ranks, reading.trace_rows);
+    std::optional<double> free_fetch_us;
+    if (rows.free_fetch && context.interrupted == 0)
+      free_fetch_us = mean_with_free_fetch(context, rows, [&](const StudyContext& other) {
+        return measure(other, ranks, result.simulator, half, to);
+      });
     if (reading.task_us.count != 0)
-      context.finish_row(result, to_row(context, setting, rows, ranks, reading, kernel_time));
+      context.finish_row(result, to_row(context, setting, rows, ranks, reading, free_fetch_us));
     if (!reading.correct || *reading.correct) return;
     result.passed = false;
     result.notes.push_back(fmt::format("{} ranks: {}", ranks, reading.first_difference));

@@ -17,6 +17,7 @@ struct MoeOptions {
   Integers ranks{8};
   Case setting;
   bool kernel_time = false;
+  bool free_fetch = false;
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
@@ -25,6 +26,8 @@ struct MoeOptions {
     visit(
         "measure", self.kernel_time, Either{"task", "kernel"},
         "latency_us of the whole task as the vendor's profiler reads it, or from first to last instruction");
+    visit("free-fetch", self.free_fetch,
+          "run each row a second time with instruction fetch free of charge, and show that time beside it");
   }
 };
 
@@ -37,19 +40,20 @@ void note_short_trace(StudyResult& result, const DispatchCase& setting, int rank
 
 // How one operator is shown.
 struct OperatorRows {
-  int element_bytes;        // of what it sends
-  std::string_view kernel;  // whose phases the rows have
-  Row more;                 // columns of its own, the same in every row
+  int element_bytes;                             // of what it sends
+  std::string_view kernel;                       // whose phases the rows have
+  Row more;                                      // columns of its own, the same in every row
+  bool kernel_time = false, free_fetch = false;  // as MoeOptions
 };
-using MeasureOperator =
-    std::function<DispatchReading(int ranks, SimulatorCounts& counts, double from, double to)>;
+using MeasureOperator = std::function<DispatchReading(const StudyContext& context, int ranks,
+                                                      SimulatorCounts& counts, double from, double to)>;
 
 // The fields of an operator's rows.
 extern const std::span<const Field> kOperatorFields;
 
 // One row for each number of ranks.
 StudyResult run_operator(const StudyContext& context, const Integers& ranks, const DispatchCase& setting,
-                         bool kernel_time, const OperatorRows& rows, const MeasureOperator& measure);
+                         const OperatorRows& rows, const MeasureOperator& measure);
 
 // Calls `run` for each number of ranks, with its part of the study's work, until interrupted.
 void for_each_ranks(const StudyContext& context, const Integers& ranks, StudyResult& result,

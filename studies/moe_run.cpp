@@ -17,6 +17,7 @@ class TaskTally {
     kernels_.push_back((record.last_retired - record.first_instruction).us());
     records_.push_back(record);
     blocks_ += record.blocks;
+    stall_ += record.fetch_stall;
     for (std::size_t p = 0; p < phases_.size(); ++p) phases_[p] += record.phase_total[p];
   }
   bool empty() const { return tasks_.empty(); }
@@ -24,6 +25,8 @@ class TaskTally {
   void to(DispatchReading& reading, int last_phase) {
     reading.task_us = summarise(std::move(tasks_));
     reading.kernel_us = summarise(std::move(kernels_));
+    if (!records_.empty()) reading.code_bytes = records_.front().image->code_bytes();
+    if (blocks_ != 0) reading.fetch_stall_us = stall_.us() / static_cast<double>(blocks_);
     reading.tasks = std::move(records_);
     for (int p = 0; p <= last_phase; ++p)
       reading.phase_us.push_back(
@@ -34,6 +37,7 @@ class TaskTally {
   std::vector<double> tasks_, kernels_;
   std::vector<npu::LaunchRecord> records_;
   std::vector<Time> phases_ = std::vector<Time>(npu::kPhases);
+  Time stall_;
   std::int64_t blocks_ = 0;
 };
 

@@ -8,6 +8,7 @@
 #include <map>
 #include <vector>
 
+#include "ub_fabric/controller.h"
 #include "ub_fabric/link_timing.h"
 #include "ub_fabric/routing.h"
 #include "ub_fabric/topology/network.h"
@@ -149,6 +150,17 @@ std::int64_t smallest_cut(const ub::Network& network, unsigned dies, const ub::P
   return boost::push_relabel_max_flow(graph, source, sink);
 }
 
+// Messages to the die that gets most, for one of each die.
+double most_to_a_die(const Destinations& destinations, unsigned dies) {
+  double most = 0;
+  for (unsigned to = 0; to < dies; ++to) {
+    double sum = 0;
+    for (unsigned from = 0; from < dies; ++from) sum += destinations.share(from, to);
+    most = std::max(most, sum);
+  }
+  return most;
+}
+
 }  // namespace
 
 TrafficBounds traffic_bounds(const hw::Machine& machine, const Destinations& destinations, bool writes,
@@ -175,12 +187,18 @@ TrafficBounds traffic_bounds(const hw::Machine& machine, const Destinations& des
   }
   bounds.capacity_GBps = all_planes * data;
   const hw::UbController& controller = machine.ub.controller;
-  const Time interval = writes ? controller.write_interval : controller.read_interval;
   const auto requests =
       (bytes + static_cast<int>(sim::kRequestBytes) - 1) / static_cast<int>(sim::kRequestBytes);
+  const auto load = [&](Time interval, double share) {
+    if (interval == Time{}) return 1e9;
+    return bytes / (static_cast<double>(requests * interval.ps) / 1e3) / bounds.capacity_GBps / share;
+  };
+  using Controller = ub::UbController;
+  const Time issued = writes ? Controller::write_issue_interval(controller) : controller.read_interval;
+  const Time served =
+      writes ? Controller::write_service_interval(controller) : controller.target_read_interval;
   bounds.controller_load =
-      interval > Time{} ? bytes / (static_cast<double>(requests * interval.ps) / 1e3) / bounds.capacity_GBps
-                        : 1e9;
+      std::min(load(issued, 1), load(served, served == Time{} ? 1 : most_to_a_die(destinations, dies)));
 
   const ub::RoutingPolicy routing = ub::routing_policy(machine.ub.switch_chip.routing);
   if (routing == ub::RoutingPolicy::ugal) {

@@ -14,7 +14,8 @@ struct TrafficBounds {
   // evenly (the channel load of Dally and Towles), or ways by any chip for routing valiant; negative: routing
   // that has no such figure (ugal).
   double busiest_link_load = 0;
-  // The load at which a die's controller can issue no more requests.
+  // The load at which a die's controller can issue, or that of the die that gets most can serve, no more
+  // requests.
   double controller_load = 0;
   // What links carry in one second from the lower half of the dies to the upper half: the smallest cut that
   // parts them, by wire rate, over all sub-planes.

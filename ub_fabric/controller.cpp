@@ -38,9 +38,13 @@ UbController::UbController(const Parameters& parameters, Endpoint self, sim::Eve
   initiator_[kRead].free_slots = limits_.read_outstanding;
   initiator_[kRead].interval = limits_.read_interval;
   initiator_[kWrite].free_slots = limits_.write_outstanding;
-  initiator_[kWrite].interval = limits_.write_interval;
+  initiator_[kWrite].interval = write_issue_interval(limits_);
   serving_[kRead].interval = limits_.target_read_interval;
-  serving_[kWrite].interval = limits_.target_write_interval;
+  serving_[kWrite].interval = write_service_interval(limits_);
+  if (holds_requests_) {
+    serving_[kRead].inbound = limits_.read_inbound_latency;
+    serving_[kWrite].inbound = limits_.write_inbound_latency;
+  }
   if (limits_.spreading == "round-robin") {
     spreading_ = Spreading::round_robin;
   } else if (limits_.spreading == "least-loaded") {
@@ -66,9 +70,10 @@ void UbController::attach(SubPlane& plane) {
   next_links_[port].die = die;
   next_links_[port].trunk = trunk;
   compare_rate(port);
-  plane.attach(self_, Attachment{&queue_, unit_, kArrival, limits_.read_inbound_latency,
-                                 limits_.write_inbound_latency, limits_.completion_latency, &ports_, port,
-                                 holds_requests_, false, kLost, limits_.resend_timeout});
+  const Time read = holds_requests_ ? Time{} : limits_.read_inbound_latency;
+  const Time write = holds_requests_ ? Time{} : limits_.write_inbound_latency;
+  plane.attach(self_, Attachment{&queue_, unit_, kArrival, read, write, limits_.completion_latency, &ports_,
+                                 port, holds_requests_, false, kLost, limits_.resend_timeout});
   if (std::ranges::count(planes_, nullptr) == 0) networks_changed();
 }
 
@@ -155,6 +160,9 @@ void UbController::handle(const sim::Event& event) {
       break;
     case kRespond:
       respond(argument, event.at);
+      break;
+    case kAccess:
+      access(argument, event.at);
       break;
     case kPackage:
       if (is_response(packets_[argument].kind)) {

@@ -4,9 +4,11 @@
 // It lives in its owner's module: its events stand in the owner's queue under one `unit` and come back by
 // handle(). A request passes, in order: the queue of its direction (order of arrival; reads, or writes and
 // atomics), the bound on outstanding requests and the service interval, address translation, a port's lane
-// queue. At the target: inbound latency (in the delivery), service interval, RemoteTarget::access, response.
+// queue. At the target: service interval, inbound latency (in the delivery, where there is no interval),
+// RemoteTarget::access, response.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -70,10 +72,18 @@ class UbController final : public sim::FabricPort {
   // FabricPort: takes a request at the queue's event time request.at. Its payload moves here.
   // address_fault comes back for an address of no die or socket of this machine, or of the own die.
   void submit(const sim::Request& request) override;
+  // Between two writes or atomics that it issues, that it serves.
+  static Time write_issue_interval(const hw::UbController& limits) {
+    return limits.write_limit == "target" ? Time{} : limits.write_interval;
+  }
+  static Time write_service_interval(const hw::UbController& limits) {
+    const Time own = limits.target_write_interval;
+    return limits.write_limit == "initiator" ? own : std::max(own, limits.write_interval);
+  }
   // Whether requests may wait in the receive buffer for their service. If not, each is served as it is
   // delivered.
   static bool holds_requests(const hw::UbController& limits) {
-    return limits.target_read_interval > Time{} || limits.target_write_interval > Time{};
+    return limits.target_read_interval > Time{} || write_service_interval(limits) > Time{};
   }
 
   // An event of `unit`.
@@ -112,12 +122,13 @@ class UbController final : public sim::FabricPort {
 
  private:
   enum What : std::uint32_t {
-    kArrival,      // Hop: a packet from a port, its inbound latency over
+    kArrival,      // Hop: a packet from a port; its inbound latency is over, or follows its service
     kPort,         // link: a port may send again
     kIssue,        // direction
     kTranslated,   // walk
     kServe,        // direction, as target
     kRespond,      // packet: the target's answer may leave
+    kAccess,       // packet: served, its inbound latency over
     kPackage,      // packet: from the sibling
     kUnreachable,  // packet: no such address
     kLost,         // Hop: a packet that is to be sent again
@@ -137,6 +148,7 @@ class UbController final : public sim::FabricPort {
   struct Target {  // a direction
     PacketQueue waiting;
     Time interval;
+    Time inbound;  // from service to access, where requests wait for their service in the receive buffer
     Time next;
     bool armed = false;
   };

@@ -35,12 +35,17 @@ void UbController::serve_waiting(Direction d, Time now) {
   side.armed = true;
 }
 
-// The request leaves the receive buffer when its service starts.
+// The request leaves the receive buffer when its service starts, which then takes its inbound latency.
 void UbController::serve(Direction d, PacketIndex index, Time now) {
   const Packet& p = packets_[index];
   serving_[d].next = now + serving_[d].interval;
   if (holds_requests_) planes_[p.plane]->free_cells(self_, p.lane, Hop(index, p).cells(), now);
-  access(index, now);
+  const Time inbound = serving_[d].inbound;
+  if (inbound > Time{}) {
+    queue_.push(now + inbound, unit_, kAccess, index);
+  } else {
+    access(index, now);
+  }
 }
 
 // Performs a request on the own memory and makes its packet the response, to leave when it may.

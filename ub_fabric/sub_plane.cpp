@@ -386,9 +386,8 @@ void SubPlane::deliver(Endpoint endpoint, unsigned output, Hop hop, Time tail) {
   const Time delivery = tail + latency;
   const bool response = inbound == InboundClass::response;
   if (!(response ? a.holds_responses : a.holds_requests)) {
-    // Reads come in faster than writes and may be delivered before those that were sent ahead of them.
-    links_.give_credits(output, hop.lane(), hop.cells(), delivery + links_.latency(output),
-                        inbound == InboundClass::write ? 1 : 0);
+    // It leaves the receive buffer when it is there as a whole; what it waits for after that holds no cells.
+    links_.give_credits(output, hop.lane(), hop.cells(), tail + links_.latency(output));
   }
   a.queue->push_from(queue_, delivery, a.unit, a.what, hop.bits());
 }

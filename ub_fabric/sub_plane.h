@@ -40,7 +40,7 @@ struct Attachment {
   LinkBank* uplinks = nullptr;  // the endpoint's sending ends: credits come back there
   unsigned uplink = 0;
   // Whether requests, responses stay in the receive buffer after their delivery, until the endpoint calls
-  // free_cells(). What does not stay gives its cells back at the delivery.
+  // free_cells(). What does not stay gives its cells back when its last flit is there.
   bool holds_requests = true;
   bool holds_responses = true;
   // Packets that were lost come back to their initiator: events {unit, lost, Hop bits}, this long after they

@@ -1,6 +1,8 @@
 // The scalar unit of an AI core: latencies in core cycles, caches.
 #pragma once
 
+#include <string>
+
 #include "hw/parameters/describe.h"
 
 namespace cm384::hw {
@@ -18,6 +20,9 @@ struct ScalarCoreParameters {
   Bytes instruction_cache{};
   int instruction_cache_ways = 0;
   Bytes instruction_cache_line{};
+  std::string instruction_cache_relaunch;
+  int instruction_prefetch = 0;
+  std::string instruction_fetch;
   Bytes data_cache{};
   int data_cache_ways = 0;
   Bytes data_cache_line{};
@@ -51,6 +56,15 @@ struct ScalarCoreParameters {
           "ways of the instruction cache, replaced round robin");
     visit("instruction_cache_line", self.instruction_cache_line, Range{64_B, 512_B},
           "line of the instruction cache, a power of two");
+    visit(
+        "instruction_cache_relaunch", self.instruction_cache_relaunch, OneOf{{"kept", "dropped"}},
+        "what a block finds in the instruction cache if its core last ran the same image: what that left, or "
+        "nothing");
+    visit("instruction_prefetch", self.instruction_prefetch, Range{0, 8},
+          "lines after a missing one that are fetched with it");
+    visit("instruction_fetch", self.instruction_fetch, OneOf{{"charged", "free"}},
+          "whether instruction cache misses take time; free shows what a figure owes to code that is not the "
+          "part's");
     visit("data_cache", self.data_cache, Range{1_KiB, 1_MiB}, "size of the write-back data cache");
     visit("data_cache_ways", self.data_cache_ways, Range{1, 16},
           "ways of the data cache, replaced round robin");

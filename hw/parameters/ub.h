@@ -168,6 +168,7 @@ struct UbController {
   int write_outstanding = 0;
   Time read_interval;
   Time write_interval;
+  std::string write_limit;
   Time read_inbound_latency;
   Time write_inbound_latency;
   Time completion_latency;
@@ -186,10 +187,14 @@ struct UbController {
     visit("read_interval", self.read_interval, Range{0_ps, 1_us}, "minimum time between two read requests");
     visit("write_interval", self.write_interval, Range{0_ps, 1_us},
           "minimum time between two write or atomic requests");
+    visit("write_limit", self.write_limit, OneOf{{"initiator", "target", "both"}},
+          "where write_interval holds: for requests that are issued, for those that are served, or for both");
     visit("read_inbound_latency", self.read_inbound_latency, Range{0_ps, 10_us},
           "from the tail of a read request at the target's port to its memory access");
     visit("write_inbound_latency", self.write_inbound_latency, Range{0_ps, 10_us},
-          "from the tail of a write or atomic request at the target's port to its memory access");
+          "from a write's or atomic's tail at the target's port, or from its service where service is "
+          "limited, to "
+          "its memory access");
     visit("completion_latency", self.completion_latency, Range{0_ps, 10_us},
           "from the tail of a response at the initiator's port to the initiator's on-die network");
     visit("target_read_interval", self.target_read_interval, Range{0_ps, 1_us},

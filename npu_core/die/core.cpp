@@ -77,6 +77,10 @@ void Core::wake(std::int64_t cycle) {
   die_.schedule_scalar(number_, std::max(die_.now(), die_.clock().start(cycle)));
 }
 
+Time Core::fetch_stall() const {
+  return die_.clock().start(static_cast<std::int64_t>(scalar_.counters().instruction_stall_cycles));
+}
+
 IssueAnswer Core::pipe(const PipeInstruction& instruction, std::int64_t cycle) {
   if (instruction.instruction_class == CM384_CLASS_SYNC && instruction.operation == CM384_PHASE) {
     mark_phase(static_cast<std::uint32_t>(instruction.a), die_.clock().start(cycle));

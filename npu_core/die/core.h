@@ -66,6 +66,8 @@ class Core final : public ScalarEnvironment {
   std::uint64_t instructions() const { return earlier_instructions_ + scalar_.instructions(); }
   void declare_statistics(sim::Statistics& to, const sim::StatisticPath& at) const;
   const std::array<Time, kPhases>& phase_totals() const { return phases_; }
+  // The block's scalar unit waited for instructions.
+  Time fetch_stall() const;
   Time first_instruction() const { return started_; }
   Time last_retired() const { return ended_; }
   // One line: where the scalar unit stands and what each part waits for.

@@ -93,7 +93,8 @@ std::vector<std::uint16_t> Die::prepare(const LaunchRequest& request) {
 
 void Die::block_ended(Core& core) {
   if (tracer_) tracer_->block_ended(core.number(), core.last_retired());
-  devices_.scheduler().block_ended(core.number(), core.last_retired(), core.phase_totals());
+  devices_.scheduler().block_ended(core.number(), core.last_retired(), core.phase_totals(),
+                                   core.fetch_stall());
 }
 
 std::uint64_t Die::instructions() const {

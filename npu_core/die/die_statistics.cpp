@@ -14,6 +14,10 @@ void Core::declare_statistics(sim::Statistics& to, const sim::StatisticPath& at)
                [this, member] { return earlier_.*member + scalar_.counters().*member; });
   };
   declare("instruction_misses", "lines", "fetched into the instruction cache", &Counters::instruction_misses);
+  declare("instruction_prefetches", "lines", "fetched into it after a missing one",
+          &Counters::instruction_prefetches);
+  declare("instruction_stall_cycles", "cycles", "waited for lines of it",
+          &Counters::instruction_stall_cycles);
   declare("data_misses", "lines", "fetched into the data cache", &Counters::data_misses);
   declare("write_backs", "lines", "written back from the data cache", &Counters::write_backs);
   declare("traps", "traps", "taken", &Counters::traps);

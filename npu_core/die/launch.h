@@ -45,6 +45,7 @@ struct LaunchRecord {
   // Time between a core's phase marks, summed over cores: entry p runs from mark p to the core's next mark or
   // end.
   std::array<Time, kPhases> phase_total{};
+  Time fetch_stall;  // scalar units waited for instructions, summed over cores
   std::uint32_t blocks = 0;
 };
 

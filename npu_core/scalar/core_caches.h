@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "hw/parameters/scalar_core.h"
@@ -86,6 +87,14 @@ struct CoreCaches {
     fetched.fill(CacheTags::kInvalid);
   }
 
+  // The data cache is empty, lines under way have come; what the instruction cache holds stays.
+  void drop_data() {
+    drop_all_shortcuts();
+    data.clear();
+    dirty.assign(dirty.size(), false);
+    under_way.clear();
+  }
+
   Shortcut& shortcut(std::uint64_t address) { return shortcuts[address / Shortcut::kBytes % kShortcuts]; }
   void drop_shortcuts(std::uint64_t address, std::uint64_t bytes) {
     for (std::uint64_t a = address; a < address + bytes; a += Shortcut::kBytes) shortcut(a) = Shortcut{};
@@ -107,6 +116,8 @@ struct CoreCaches {
   // Lines known to be in the instruction cache.
   std::array<std::uint64_t, kFetchShortcuts> fetched{};
   CacheTags instruction;
+  // Lines of the instruction cache that a prefetch still brings, with the cycle at which they are there.
+  std::vector<std::pair<std::uint64_t, std::int64_t>> under_way;
   CacheTags data;
   std::vector<bool> dirty;
   struct GmLine {

@@ -172,6 +172,12 @@ std::optional<std::uint64_t> ElfImage::symbol(std::string_view name) const {
   return std::nullopt;
 }
 
+std::uint64_t ElfImage::code_bytes() const {
+  std::uint64_t sum = 0;
+  for (const Segment& segment : segments_) sum += segment.executable ? segment.bytes : 0;
+  return sum;
+}
+
 std::string ElfImage::symbol_at(std::uint64_t address) const {
   const bool in_text = std::any_of(segments_.begin(), segments_.end(), [&](const Segment& s) {
     return s.executable && address - s.address < s.bytes;

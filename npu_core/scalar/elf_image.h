@@ -41,6 +41,8 @@ class ElfImage {
 
   const std::string& path() const { return path_; }
   std::uint64_t entry() const { return entry_; }
+  // Bytes of its executable segments.
+  std::uint64_t code_bytes() const;
   const std::vector<Segment>& segments() const { return segments_; }
   // Value of a symbol, for example `tohost`.
   std::optional<std::uint64_t> symbol(std::string_view name) const;

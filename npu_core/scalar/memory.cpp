@@ -236,25 +236,65 @@ ScalarCore::Access ScalarCore::clean_range(std::uint64_t address, std::uint64_t 
 }
 
 bool ScalarCore::fetch_lines(std::uint64_t first, std::uint64_t last) {
-  CoreCaches& c = *caches_;
   for (std::uint64_t line = first; line <= last; ++line) {
-    std::uint64_t& shortcut = c.fetched[line % CoreCaches::kFetchShortcuts];
+    std::uint64_t& shortcut = caches_->fetched[line % CoreCaches::kFetchShortcuts];
     if (shortcut == line) continue;
-    if (c.instruction.find(line) == CacheTags::kNone) {
-      const auto bytes = static_cast<std::uint32_t>(parameters_.instruction_cache_line.count);
-      sim::TagMask none = 0;
-      if (ask_fill(line * bytes, FillKind::instruction, nullptr, bytes, none).parked) return false;
-      ++counters_.instruction_misses;
-      const std::uint32_t slot = c.instruction.victim(line);
-      const std::uint64_t old = c.instruction.line(slot);
-      if (old != CacheTags::kInvalid && c.fetched[old % CoreCaches::kFetchShortcuts] == old) {
-        c.fetched[old % CoreCaches::kFetchShortcuts] = CacheTags::kInvalid;
-      }
-      c.instruction.set(slot, line);
-    }
+    if (parameters_.instruction_fetch == "charged" && !fetch_line(line)) return false;
     shortcut = line;
   }
   return true;
+}
+
+// Waits until the line is in the instruction cache; false: parked.
+bool ScalarCore::fetch_line(std::uint64_t line) {
+  CoreCaches& c = *caches_;
+  const std::int64_t asked = cycle_;
+  if (c.instruction.find(line) == CacheTags::kNone) {
+    const auto bytes = static_cast<std::uint32_t>(parameters_.instruction_cache_line.count);
+    sim::TagMask none = 0;
+    if (ask_fill(line * bytes, FillKind::instruction, nullptr, bytes, none).parked) return false;
+    ++counters_.instruction_misses;
+    hold_line(line);
+    prefetch_lines(line, asked);
+  } else if (const auto way =
+                 std::ranges::find(c.under_way, line, &std::pair<std::uint64_t, std::int64_t>::first);
+             way != c.under_way.end()) {
+    cycle_ = std::max(cycle_, way->second);
+    c.under_way.erase(way);
+  }
+  counters_.instruction_stall_cycles += static_cast<std::uint64_t>(cycle_ - asked);
+  return true;
+}
+
+// Asks for the lines after a missing one in the cycle in which it was asked for.
+void ScalarCore::prefetch_lines(std::uint64_t after, std::int64_t asked) {
+  CoreCaches& c = *caches_;
+  const auto bytes = static_cast<std::uint32_t>(parameters_.instruction_cache_line.count);
+  const std::uint64_t last = (program_->text_high() - 1) / bytes;
+  for (std::uint64_t line = after + 1; line <= after + parameters_.instruction_prefetch && line <= last;
+       ++line) {
+    if (c.instruction.find(line) != CacheTags::kNone) continue;
+    sim::TagMask none = 0;
+    const IssueAnswer answer =
+        environment_.fill(line * bytes, FillKind::instruction, asked, nullptr, bytes, none);
+    if (answer.parked) return;
+    ++counters_.instruction_prefetches;
+    hold_line(line);
+    c.under_way.emplace_back(line, answer.release_cycle);
+  }
+  FloatEnvironment::clear();
+}
+
+void ScalarCore::hold_line(std::uint64_t line) {
+  CoreCaches& c = *caches_;
+  const std::uint32_t slot = c.instruction.victim(line);
+  const std::uint64_t old = c.instruction.line(slot);
+  if (old != CacheTags::kInvalid) {
+    if (c.fetched[old % CoreCaches::kFetchShortcuts] == old)
+      c.fetched[old % CoreCaches::kFetchShortcuts] = CacheTags::kInvalid;
+    std::erase_if(c.under_way, [old](const auto& way) { return way.first == old; });
+  }
+  c.instruction.set(slot, line);
 }
 
 bool ScalarCore::read_memory(std::uint64_t address, std::span<std::byte> to) {

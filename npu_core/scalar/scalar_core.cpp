@@ -57,7 +57,11 @@ ScalarCore::~ScalarCore() = default;
 ScalarCore::ScalarCore(ScalarCore&&) noexcept = default;
 
 void ScalarCore::start(std::shared_ptr<Program> program, std::int64_t cycle) {
+  const bool same_code = program == program_ && !text_written_ && own_blocks_ == nullptr;
+  auto caches = same_code && parameters_.instruction_cache_relaunch == "kept" ? std::move(caches_) : nullptr;
   stop();
+  if (caches != nullptr) caches->drop_data();
+  caches_ = std::move(caches);
   program_ = std::move(program);
   memory_.reset(program_.get());
   x_ = {};
@@ -158,6 +162,7 @@ void ScalarCore::decode_privately() {
 
 void ScalarCore::synchronise_code() {
   caches_->instruction.clear();
+  caches_->under_way.clear();
   caches_->fetched.fill(CacheTags::kInvalid);
   if (text_written_ || own_blocks_ != nullptr) decode_privately();
 }

@@ -99,10 +99,13 @@ class ScalarCore {
 
   // Counters since start().
   struct Counters {
-    std::uint64_t instruction_misses = 0, data_misses = 0, write_backs = 0, traps = 0;
+    std::uint64_t instruction_misses = 0, instruction_prefetches = 0, instruction_stall_cycles = 0;
+    std::uint64_t data_misses = 0, write_backs = 0, traps = 0;
 
     Counters& operator+=(const Counters& other) {
       instruction_misses += other.instruction_misses;
+      instruction_prefetches += other.instruction_prefetches;
+      instruction_stall_cycles += other.instruction_stall_cycles;
       data_misses += other.data_misses;
       write_backs += other.write_backs;
       traps += other.traps;
@@ -147,6 +150,9 @@ class ScalarCore {
   Access write_back(std::uint32_t slot);
   Access clean_range(std::uint64_t address, std::uint64_t bytes);
   bool fetch_lines(std::uint64_t first, std::uint64_t last);
+  bool fetch_line(std::uint64_t line);
+  void prefetch_lines(std::uint64_t after, std::int64_t asked);
+  void hold_line(std::uint64_t line);
   void install(std::uint64_t address, std::uint32_t slot);
   std::byte* writable(std::uint64_t address);
   IssueAnswer ask_fill(std::uint64_t address, FillKind kind, std::byte* line, std::uint32_t bytes,

@@ -68,10 +68,12 @@ void TaskScheduler::dispatch() {
   arm_dispatch();
 }
 
-void TaskScheduler::block_ended(std::uint16_t core, Time retired, const std::array<Time, kPhases>& phases) {
+void TaskScheduler::block_ended(std::uint16_t core, Time retired, const std::array<Time, kPhases>& phases,
+                                Time fetch_stall) {
   LaunchRecord& record = kernel_on(core).record;
   record.last_retired = std::max(record.last_retired, retired);
   for (std::size_t p = 0; p < kPhases; ++p) record.phase_total[p] += phases[p];
+  record.fetch_stall += fetch_stall;
   socket_.schedule(std::max(socket_.now(), retired) + parameters_.block_tail, kCoreFree, core);
 }
 

@@ -109,7 +109,8 @@ class TaskScheduler final : public SdmaClient {
     return kernel.dispatched == kernel.blocks;
   }
   // A block's last instruction has retired, at `retired` (not before now()).
-  void block_ended(std::uint16_t core, Time retired, const std::array<Time, kPhases>& phases);
+  void block_ended(std::uint16_t core, Time retired, const std::array<Time, kPhases>& phases,
+                   Time fetch_stall = {});
   // Memory of the own die was written, at the event time.
   void written(std::uint64_t offset, std::uint64_t bytes) {
     if (offset < watched_high_ && offset + bytes > watched_low_) wake(offset, bytes);

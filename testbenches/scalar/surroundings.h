@@ -31,6 +31,9 @@ inline hw::ScalarCoreParameters small_core() {
   p.instruction_cache = Bytes{32768};
   p.instruction_cache_ways = 4;
   p.instruction_cache_line = Bytes{64};
+  p.instruction_cache_relaunch = "kept";
+  p.instruction_prefetch = 0;
+  p.instruction_fetch = "charged";
   p.data_cache = Bytes{32768};
   p.data_cache_ways = 4;
   p.data_cache_line = Bytes{64};
@@ -72,6 +75,8 @@ class Surroundings final : public ScalarEnvironment {
                    std::uint32_t bytes, sim::TagMask& tags) override {
     if (park_fills && parked.insert({address, kind}).second) return IssueAnswer::park();
     parked.erase({address, kind});
+    const bool prefetched = kind == FillKind::instruction && !fills.empty() && fills.back().cycle == cycle &&
+                            fills.back().kind == kind;
     fills.push_back({address, kind, cycle});
     if (line != nullptr) {
       Line& memory = gm[address];
@@ -83,7 +88,8 @@ class Surroundings final : public ScalarEnvironment {
         tags = memory.tags;
       }
     }
-    return IssueAnswer::at(kind == FillKind::write_back ? cycle : cycle + fill_cycles);
+    if (kind == FillKind::write_back) return IssueAnswer::at(cycle);
+    return IssueAnswer::at(cycle + fill_cycles + (prefetched ? prefetch_cycles : 0));
   }
   bool ubuffer_load(std::uint32_t offset, std::uint32_t bytes, std::int64_t, std::byte* to) override {
     std::memcpy(to, ubuffer.data() + offset, bytes);
@@ -108,6 +114,7 @@ class Surroundings final : public ScalarEnvironment {
   std::vector<std::int64_t> pipe_cycles;
   std::set<std::pair<std::uint64_t, FillKind>> parked;
   std::int64_t fill_cycles = 100;
+  std::int64_t prefetch_cycles = 0;  // that lines fetched in the cycle of another take longer
   std::int64_t pipe_wait = 0;
   bool park_fills = false;
   bool park_next = false;

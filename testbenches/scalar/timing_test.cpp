@@ -65,6 +65,68 @@ TEST(Timing, InstructionCacheMissBlocksForItsFill) {
   EXPECT_EQ(bench.core().counters().instruction_misses, 1u);
 }
 
+// A launch of the image that the core ran before finds its code, where a machine keeps it; of another image,
+// not.
+TEST(Timing, ALaunchFindsTheCodeThatIsKept) {
+  for (const bool kept : {true, false}) {
+    hw::ScalarCoreParameters p = small_core();
+    p.instruction_cache_relaunch = kept ? "kept" : "dropped";
+    Bench bench("snippets", p);
+    const std::int64_t fill = bench.surroundings().fill_cycles;
+    EXPECT_EQ(bench.run("eight_adds"), 8 + fill);
+    bench.core().start(bench.program(), bench.core().cycle());
+    EXPECT_EQ(bench.run("eight_adds"), kept ? 8 : 8 + fill);
+    bench.core().start(std::make_shared<Program>(bench.program()->shared_image(), p), bench.core().cycle());
+    EXPECT_EQ(bench.run("eight_adds"), 8 + fill);
+  }
+}
+
+// Lines after a missing one are asked for in its cycle.
+TEST(Timing, PrefetchBringsFollowingLines) {
+  for (const int lines : {0, 1, 3}) {
+    hw::ScalarCoreParameters p = small_core();
+    p.instruction_prefetch = lines;
+    Bench bench("snippets", p);
+    const auto misses = static_cast<std::uint64_t>(4 / (lines + 1));
+    const std::int64_t fill = bench.surroundings().fill_cycles;
+    EXPECT_EQ(bench.run("four_lines"), 63 + static_cast<std::int64_t>(misses) * fill);
+    const auto& fills = bench.surroundings().fills;
+    ASSERT_EQ(fills.size(), 4u);
+    for (std::size_t n = 0; n < fills.size(); ++n) {
+      EXPECT_EQ(fills[n].address, fills[0].address + n * 64);
+      EXPECT_EQ(fills[n].cycle, fills[n - n % static_cast<std::size_t>(lines + 1)].cycle);
+    }
+    const auto& counters = bench.core().counters();
+    EXPECT_EQ(counters.instruction_misses, misses);
+    EXPECT_EQ(counters.instruction_prefetches, 4 - misses);
+    EXPECT_EQ(counters.instruction_stall_cycles, misses * static_cast<std::uint64_t>(fill));
+  }
+}
+
+// Who comes to a line early waits for the rest of its way, once.
+TEST(Timing, APrefetchedLineIsWaitedForUntilItIsThere) {
+  hw::ScalarCoreParameters p = small_core();
+  p.instruction_prefetch = 1;
+  for (const std::int64_t more : {0, 7, 8, 9, 50}) {
+    Bench bench("snippets", p);
+    bench.surroundings().prefetch_cycles = more;
+    const std::int64_t fill = bench.surroundings().fill_cycles;
+    EXPECT_EQ(bench.run("eight_adds"), 8 + fill);
+    EXPECT_EQ(bench.run("after_eight_adds"), 2 + std::max<std::int64_t>(0, more - 8)) << more;
+    EXPECT_EQ(bench.run("after_eight_adds"), 2);
+    EXPECT_EQ(bench.core().counters().instruction_misses, 1u);
+  }
+}
+
+TEST(Timing, FetchFreeOfChargeTakesNoTime) {
+  hw::ScalarCoreParameters p = small_core();
+  p.instruction_fetch = "free";
+  Bench bench("snippets", p);
+  EXPECT_EQ(bench.run("eight_adds"), 8);
+  EXPECT_TRUE(bench.surroundings().fills.empty());
+  EXPECT_EQ(bench.core().counters().instruction_stall_cycles, 0u);
+}
+
 TEST(Timing, DataCacheHoldsItsWaysAndNoMore) {
   Bench bench("snippets");
   const hw::ScalarCoreParameters p = small_core();

@@ -93,6 +93,7 @@ Outputs run_core(const Changes& changes) {
 Outputs run_dispatch_scenario(const std::string& kind, const Changes& changes) {
   studies::DispatchCase setting = small_dispatch(12, 8, 512, 16);
   if (kind == "strided") setting.placement = "strided";
+  if (kind == "twice") setting.warmup = 1;
   if (kind == "nodes") setting.placement = "0,1,2,3,4,5,16,17,18,19,20,21";
   const ub::Damage damage = kind == "lost" ? ub::Damage::lost : ub::Damage::corrupted;
   ub::RandomFault fault(0.05, damage, 3);
@@ -105,7 +106,7 @@ Outputs run_dispatch_scenario(const std::string& kind, const Changes& changes) {
   if (kind == "broken") {
     setting.prepare = [](supernode::Supernode& machine) {
       supernode::Faults faults(machine);
-      faults.attach(supernode::parse_fault("plane=3,node=0,kind=down,at=20us"));
+      faults.attach(supernode::parse_fault("plane=3,node=0,kind=down,at=23us"));
       faults.put_into_effect();
     };
   }

@@ -1,7 +1,11 @@
 // Numbers that studies report, against what they are of.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "studies/dispatch.h"
+#include "studies/published.h"
+#include "studies/result_json.h"
 #include "studies/stream.h"
 #include "testbenches/supernode/study_stand.h"
 
@@ -55,6 +59,31 @@ TEST(Reported, ADispatchCountsItsIterationsAndNoWarmUp) {
   // Blocks start some time apart: a core's phases are within the kernel's time.
   EXPECT_LE(phases, reading.kernel_us.mean);
   EXPECT_GE(phases, 0.8 * reading.kernel_us.mean);
+}
+
+// The time with instruction fetch free of charge is that of such a machine.
+TEST(Reported, TheTimeWithFreeFetchIsBesideTheRows) {
+  const std::vector<std::string> small{"--ranks", "2",         "--batch",   "4",        "--top-k",
+                                       "2",       "--experts", "4",         "--hidden", "64",
+                                       "--cores", "2",         "--measure", "kernel"};
+  for (const std::string_view name : {"dispatch", "combine"}) {
+    const Study& study = *std::ranges::find(registry(), name, &Study::name);
+    const auto row = [&](bool beside, const char* fetch) {
+      supernode::StudyStand stand;
+      stand.machine.scalar_core.instruction_fetch = fetch;
+      std::vector<std::string> arguments = small;
+      if (beside) arguments.emplace_back("--free-fetch");
+      return to_json(StudySettings(study, arguments).run(stand.context()).rows.front());
+    };
+    const Json one = row(true, "charged"), charged = row(false, "charged"), free = row(false, "free");
+    EXPECT_EQ(one["kernel_us"], charged["kernel_us"]) << name;
+    EXPECT_EQ(one["free_fetch_us"], free["kernel_us"]) << name;
+    EXPECT_TRUE(charged["free_fetch_us"].is_null()) << name;
+    EXPECT_LT(one["free_fetch_us"], one["kernel_us"]) << name;
+    EXPECT_GT(one["fetch_stall_us"], 1.0) << name;
+    EXPECT_EQ(free["fetch_stall_us"], 0.0) << name;
+    EXPECT_GT(one["code_bytes"], 2000) << name;
+  }
 }
 
 }  // namespace

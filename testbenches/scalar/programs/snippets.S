@@ -27,6 +27,17 @@ SNIPPET(eight_adds)
   .endr
   ebreak
 
+SNIPPET(after_eight_adds)
+  addi a0, a0, 1
+  addi a0, a0, 1
+  ebreak
+
+SNIPPET(four_lines)
+  .rept 63
+  addi a0, a0, 1
+  .endr
+  ebreak
+
 SNIPPET(load_use)
   la a1, buffer
   ld a0, 0(a1)
