@@ -58,6 +58,7 @@ TaskHandle Runtime::submit_kernel(Stream stream, npu::LaunchRequest request, std
   cm384_task entry{};
   entry.type = CM384_TASK_KERNEL;
   entry.number = launch;
+  if (request.graph) entry.flags |= CM384_TASK_GRAPH;
   entry.u.kernel.arguments = request.arguments;
   entry.u.kernel.kernel = machine_.die(stream.die)
                               .scheduler()

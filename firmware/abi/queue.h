@@ -46,6 +46,7 @@ enum cm384_task_status {
 
 /* flags */
 #define CM384_TASK_WRITE_COMPLETION 1u /* write a completion also when all is well */
+#define CM384_TASK_GRAPH 2u /* a kernel of a captured graph: may be set up while the entry before runs */
 
 /* One submission entry. */
 struct cm384_task {

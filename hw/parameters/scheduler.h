@@ -17,6 +17,10 @@ struct Scheduler {
   Time block_tail{};
   Time kernel_teardown{};
   Time completion_latency{};
+  int graph_lookahead = 0;
+  Time graph_block_head{};
+  Time graph_block_tail{};
+  Bytes graph_preload{};
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
@@ -40,6 +44,15 @@ struct Scheduler {
           "from the release of a kernel's last core to the end of the kernel");
     visit("completion_latency", self.completion_latency, Range{Time{0}, 1_ms},
           "from the end of an entry's work to its completion, when the next entry of the stream is taken");
+    visit(
+        "graph_lookahead", self.graph_lookahead, Range{1, 64},
+        "kernels of a captured graph that are fetched, decoded and set up while one of the same stream runs");
+    visit("graph_block_head", self.graph_block_head, Range{Time{0}, 1_ms},
+          "block_head of a captured graph's kernel, which was set up ahead");
+    visit("graph_block_tail", self.graph_block_tail, Range{Time{0}, 1_ms},
+          "block_tail of a captured graph's kernel, whose teardown overlaps the next task");
+    visit("graph_preload", self.graph_preload, Range{Bytes{0}, 1_MiB},
+          "code of a captured graph's kernel that is in the instruction caches of its cores when it begins");
   }
 };
 

@@ -24,7 +24,8 @@ Core::Core(std::uint16_t number, Die& die, std::unique_ptr<CorePipes> pipes)
               static_cast<std::uint32_t>(die.number()) * kHartsPerDie + number),
       pipes_(std::move(pipes)) {}
 
-void Core::start_block(const std::shared_ptr<Program>& program, const BlockIdentity& block, Time at) {
+void Core::start_block(const std::shared_ptr<Program>& program, const BlockIdentity& block, Time at,
+                       std::uint64_t preloaded) {
   program_ = program;
   block_ = block;
   busy_ = true;
@@ -36,6 +37,7 @@ void Core::start_block(const std::shared_ptr<Program>& program, const BlockIdent
   earlier_instructions_ += scalar_.instructions();
   earlier_ += scalar_.counters();
   scalar_.start(program, die_.clock().tick_at_or_after(at));
+  if (preloaded > 0) scalar_.preload(preloaded);
   run_scalar();
 }
 

@@ -31,7 +31,9 @@ class Core final : public ScalarEnvironment {
 
   // Starts the program as a block of a launch; the first instruction issues at `at`. Caches keep the
   // program's lines when it ran here before.
-  void start_block(const std::shared_ptr<Program>& program, const BlockIdentity& block, Time at);
+  // `preloaded`: bytes of its code that the instruction cache holds.
+  void start_block(const std::shared_ptr<Program>& program, const BlockIdentity& block, Time at,
+                   std::uint64_t preloaded);
   // Runs the scalar unit from event time on until it parks, ends or has run its quantum.
   void run_scalar();
   void wake(std::int64_t cycle);

@@ -108,6 +108,7 @@ void Devices::launch(LaunchRequest request, std::uint32_t number, Time at) {
   cm384_task task{};
   task.type = CM384_TASK_KERNEL;
   task.number = number;
+  if (request.graph) task.flags |= CM384_TASK_GRAPH;
   task.u.kernel.arguments = request.arguments;
   task.u.kernel.kernel = scheduler_.register_kernel(std::move(request.program), std::move(request.cores),
                                                     request.type, std::move(request.played));

@@ -59,7 +59,7 @@ void Die::start_block(const BlockStart& block) {
   Core& core = *cores_[block.core];
   core.set_launch(block.launch);
   if (tracer_) tracer_->block_begun(block.launch, block.index, block.core, now());
-  core.start_block(block.program, identity(block), now());
+  core.start_block(block.program, identity(block), now(), block.preloaded);
 }
 
 void Die::cross_core_set(std::uint16_t core, std::uint32_t mode, std::uint32_t flag) {

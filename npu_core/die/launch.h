@@ -30,6 +30,7 @@ struct LaunchRequest {
   std::vector<std::uint16_t> cores;  // of block 0, 1, ...: number of its AIV, of its AIC, of its group
   KernelType type = KernelType::aiv;
   std::shared_ptr<const PlayedLaunch> played = nullptr;  // in the program's place
+  bool graph = false;  // part of a captured graph: set up while the task before runs
 };
 
 // Times of one finished launch on one die.

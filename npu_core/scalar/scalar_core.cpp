@@ -77,6 +77,15 @@ void ScalarCore::start(std::shared_ptr<Program> program, std::int64_t cycle) {
   if (breakpoints_ != nullptr) decode_privately();
 }
 
+void ScalarCore::preload(std::uint64_t bytes) {
+  if (caches_ == nullptr) caches_ = std::make_unique<CoreCaches>(parameters_);
+  const auto line_bytes = static_cast<std::uint64_t>(parameters_.instruction_cache_line.count);
+  const std::uint64_t low = program_->text_low(), high = std::min(program_->text_high(), low + bytes);
+  for (std::uint64_t line = low / line_bytes; line * line_bytes < high; ++line) {
+    if (caches_->instruction.find(line) == CacheTags::kNone) hold_line(line);
+  }
+}
+
 void ScalarCore::stop() {
   program_.reset();
   memory_.reset(nullptr);

@@ -50,6 +50,8 @@ class ScalarCore {
   // Loads the program and sets the core to its entry: registers zero, sp at the end of private memory, caches
   // empty (dirty GM lines are dropped: firmware cleans them before it exits).
   void start(std::shared_ptr<Program> program, std::int64_t cycle);
+  // After start(): the first bytes of the program's code are in the instruction cache.
+  void preload(std::uint64_t bytes);
   // Drops program, memory and caches.
   void stop();
 

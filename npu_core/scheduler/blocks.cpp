@@ -7,28 +7,41 @@
 
 namespace cm384::npu {
 
-void TaskScheduler::start_kernel(std::uint32_t number) {
+bool TaskScheduler::start_kernel(std::uint32_t number) {
   Stream& stream = streams_[number];
   const auto& entry = stream.entry.u.kernel;
   const std::size_t cores = cores_.all();
-  if (entry.kernel >= kernels_.size()) return done_at(number, socket_.now(), CM384_STATUS_NO_SUCH_KERNEL);
+  const auto refuse = [this, number] {
+    done_at(number, socket_.now(), CM384_STATUS_NO_SUCH_KERNEL);
+    return false;
+  };
+  if (entry.kernel >= kernels_.size()) return refuse();
   const Registered& registered = kernels_[entry.kernel];
   const bool missing = std::any_of(registered.cores.begin(), registered.cores.end(),
                                    [cores](std::uint16_t core) { return core >= cores; });
   const auto blocks = entry.blocks != 0 ? entry.blocks : static_cast<std::uint32_t>(registered.cores.size());
-  if (missing || blocks == 0) return done_at(number, socket_.now(), CM384_STATUS_NO_SUCH_KERNEL);
+  if (missing || blocks == 0) return refuse();
   ++statistics_.kernels;
   Kernel& kernel = stream.kernel;
   kernel = Kernel{};
+  kernel.graph = (stream.entry.flags & CM384_TASK_GRAPH) != 0;
   kernel.blocks = blocks;
   kernel.request = {registered.program, entry.arguments, registered.cores, registered.type,
                     registered.played};
   kernel.record.launch = stream.entry.number;
   if (registered.program) kernel.record.image = registered.program->shared_image();
   kernel.record.arguments = entry.arguments;
-  kernel.record.task_start = stream.record.turn;
   kernel.record.blocks = blocks;
-  socket_.schedule(socket_.now() + parameters_.kernel_setup, kDispatchable, number);
+  return true;
+}
+
+// A kernel is set up. In a captured graph its task begins here, its stages before belong to nobody's time.
+void TaskScheduler::dispatchable(std::uint32_t number) {
+  Stream& stream = streams_[number];
+  if (stream.kernel.graph) stream.record.turn = socket_.now();
+  stream.kernel.record.task_start = stream.record.turn;
+  dispatching_.push_back(number);
+  arm_dispatch();
 }
 
 // Kernels have their blocks dispatched in the order in which they were set up.
@@ -63,18 +76,21 @@ void TaskScheduler::dispatch() {
   ++statistics_.blocks;
   kernel.cores.push_back(static_cast<std::uint16_t>(core));
   next_block_ = socket_.now() + parameters_.block_interval;
-  socket_.schedule(socket_.now() + parameters_.block_head, kBlockStart, core);
+  const Time head = kernel.graph ? parameters_.graph_block_head : parameters_.block_head;
+  socket_.schedule(socket_.now() + head, kBlockStart, core);
   if (kernel.dispatched == kernel.blocks) dispatching_.pop_front();
   arm_dispatch();
 }
 
 void TaskScheduler::block_ended(std::uint16_t core, Time retired, const std::array<Time, kPhases>& phases,
                                 Time fetch_stall) {
-  LaunchRecord& record = kernel_on(core).record;
+  Kernel& kernel = kernel_on(core);
+  LaunchRecord& record = kernel.record;
   record.last_retired = std::max(record.last_retired, retired);
   for (std::size_t p = 0; p < kPhases; ++p) record.phase_total[p] += phases[p];
   record.fetch_stall += fetch_stall;
-  socket_.schedule(std::max(socket_.now(), retired) + parameters_.block_tail, kCoreFree, core);
+  const Time tail = kernel.graph ? parameters_.graph_block_tail : parameters_.block_tail;
+  socket_.schedule(std::max(socket_.now(), retired) + tail, kCoreFree, core);
 }
 
 void TaskScheduler::core_free(std::uint16_t core) {
@@ -82,7 +98,7 @@ void TaskScheduler::core_free(std::uint16_t core) {
   Kernel& kernel = streams_[number].kernel;
   --kernel.running;
   if (kernel.running == 0 && kernel.dispatched == kernel.blocks)
-    done_at(number, socket_.now() + parameters_.kernel_teardown);
+    done_at(number, kernel.graph ? socket_.now() : socket_.now() + parameters_.kernel_teardown);
   arm_dispatch();
 }
 

@@ -102,6 +102,7 @@ void TaskScheduler::handle(std::uint32_t what, std::uint64_t argument) {
     }
     case kPosted:
       streams_[number].ring.ring(streams_[number].ring.tail() + 1);
+      look_ahead(number);
       return make_ready(number);
     case kFetched: {
       Stream& stream = streams_[number];
@@ -114,8 +115,7 @@ void TaskScheduler::handle(std::uint32_t what, std::uint64_t argument) {
     case kDecoded:
       return decoded(number);
     case kDispatchable:
-      dispatching_.push_back(number);
-      return arm_dispatch();
+      return dispatchable(number);
     case kDispatch:
       dispatch_armed_ = false;
       return dispatch();
@@ -126,9 +126,10 @@ void TaskScheduler::handle(std::uint32_t what, std::uint64_t argument) {
         kernel.record.first_instruction = socket_.now();
         cores_.kernel_started(kernel.record);
       }
-      return cores_.start_block({core, kernel.record.launch, block_of_[core], kernel.blocks,
-                                 kernel.request.arguments, kernel.request.program, kernel.request.type,
-                                 kernel.request.played});
+      return cores_.start_block(
+          {core, kernel.record.launch, block_of_[core], kernel.blocks, kernel.request.arguments,
+           kernel.request.program, kernel.request.type, kernel.request.played,
+           kernel.graph ? static_cast<std::uint64_t>(parameters_.graph_preload.count) : 0});
     }
     case kCoreFree:
       return core_free(static_cast<std::uint16_t>(argument));
@@ -142,6 +143,10 @@ void TaskScheduler::handle(std::uint32_t what, std::uint64_t argument) {
       return socket_.schedule(socket_.now() + parameters_.completion_latency, kCompleted, number);
     case kCompleted:
       return complete(number);
+    case kAheadFetched:
+    case kAheadDecoded:
+    case kAheadReady:
+      return handle_ahead(number, what);
   }
 }
 
@@ -182,7 +187,9 @@ void TaskScheduler::decoded(std::uint32_t number) {
   const unsigned type = stream.plain ? stream.entry.type : unsigned{CM384_TASK_NONE};
   switch (type) {
     case CM384_TASK_KERNEL:
-      return start_kernel(number);
+      if (start_kernel(number))
+        socket_.schedule(socket_.now() + parameters_.kernel_setup, kDispatchable, number);
+      return look_ahead(number);
     case CM384_TASK_SDMA:
       return hand_over(number);
     case CM384_TASK_EVENT_RECORD:
@@ -225,8 +232,10 @@ void TaskScheduler::complete(std::uint32_t number) {
   socket_.progressed();
   if (record.type == CM384_TASK_KERNEL && record.status == 0) kernel_completed(stream);
   post(number);
-  release_slot(stream);
-  make_ready(number);
+  if (!take_ahead(number)) {
+    release_slot(stream);
+    make_ready(number);
+  }
   cores_.task_finished(record);
 }
 

@@ -30,6 +30,7 @@ struct BlockStart {
   std::shared_ptr<Program> program;
   KernelType type = KernelType::aiv;
   std::shared_ptr<const PlayedLaunch> played;  // null: the program runs
+  std::uint64_t preloaded = 0;                 // bytes of its code that are in the instruction cache
 };
 
 // What the scheduler sees of the cores, and who is told of its tasks.
@@ -68,6 +69,7 @@ class TaskScheduler final : public SdmaClient {
   struct Kernel {
     LaunchRecord record;
     LaunchRequest request;
+    bool graph = false;
     std::uint32_t blocks = 0, dispatched = 0, running = 0;
     std::vector<std::uint16_t> cores;  // of the blocks dispatched
     // At barriers: sets of each cross-core flag, by vector and by cube cores.
@@ -138,11 +140,26 @@ class TaskScheduler final : public SdmaClient {
     kHandOver,
     kRead,
     kDone,
-    kCompleted
+    kCompleted,
+    kAheadFetched,
+    kAheadDecoded,
+    kAheadReady
   };
   static constexpr std::uint32_t kFree = 0xffffffff;
 
-  enum class State : std::uint8_t { idle, ready, fetching, working, waiting, completing, stalled };
+  enum class State : std::uint8_t { idle, ready, fetching, working, waiting, completing, stalled, preparing };
+  // Kernels of a captured graph behind the entry at the head, which are made ready while it works.
+  struct Ahead {
+    struct Entry {
+      cm384_task task{};
+      Time fetched, decoded;
+    };
+    std::deque<Entry> entries;  // fetched; in order
+    std::uint32_t ready = 0;    // of them, set up
+    bool plain = true;
+    bool fetching = false;
+    bool stopped = false;  // the entry behind them is not one of a graph
+  };
   struct Stream {
     QueueRing ring;
     std::deque<cm384_task> at_the_door;  // for which the ring has no room
@@ -155,6 +172,7 @@ class TaskScheduler final : public SdmaClient {
     TaskRecord record;
     std::uint64_t word = 0;  // of a wait: what was read
     Kernel kernel;
+    Ahead ahead;
   };
   struct Registered {
     std::shared_ptr<Program> program;
@@ -176,6 +194,11 @@ class TaskScheduler final : public SdmaClient {
                std::uint64_t fault = 0);
   void release_slot(Stream& stream);
   void complete(std::uint32_t stream);
+  // graph.cpp: kernels of captured graphs
+  void look_ahead(std::uint32_t stream);
+  void handle_ahead(std::uint32_t stream, std::uint32_t what);
+  bool take_ahead(std::uint32_t stream);
+  void take_ready(std::uint32_t stream);
   // words.cpp: events and notifies
   void record_word(std::uint32_t stream);
   void wait_word(std::uint32_t stream);
@@ -184,7 +207,9 @@ class TaskScheduler final : public SdmaClient {
   void watch_again();
   void wake(std::uint64_t offset, std::uint64_t bytes);
   // blocks.cpp: kernels and copies
-  void start_kernel(std::uint32_t stream);
+  // False where it cannot be: the entry ends with an error.
+  bool start_kernel(std::uint32_t stream);
+  void dispatchable(std::uint32_t stream);
   void arm_dispatch();
   void dispatch();
   std::uint32_t core_for(const Kernel& kernel) const;

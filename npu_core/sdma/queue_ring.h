@@ -46,11 +46,12 @@ class QueueRing {
 
   std::uint64_t completions_offset() const { return completions_; }
 
-  // Reads the entry at the head; returns when it is there. False in `plain` where tensor payload stands.
-  Time fetch(DeviceSocket& socket, cm384_task& entry, bool& plain) const {
+  // Reads the entry at the head, or `ahead` entries behind it; returns when it is there. False in `plain`
+  // where tensor payload stands.
+  Time fetch(DeviceSocket& socket, cm384_task& entry, bool& plain, std::uint32_t ahead = 0) const {
     std::byte bytes[CM384_QUEUE_ENTRY_BYTES] = {};
     sim::TagMask tags = 0;
-    const Time at = socket.read(entry_offset(head_), bytes, sizeof bytes, tags, true);
+    const Time at = socket.read(entry_offset(head_ + ahead), bytes, sizeof bytes, tags, true);
     plain = tags == 0;
     std::memcpy(&entry, bytes, sizeof entry);
     return at;
