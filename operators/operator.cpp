@@ -58,8 +58,9 @@ npu::LaunchRequest KernelOperator::request() {
   if (arguments_ == 0) arguments_ = put_arguments(site_->memory);
   npu::LaunchRequest made;
   made.arguments = arguments_;
-  made.cores = site_->cores;
+  made.cores = cores();
   made.type = type();
+  made.graph = graph_;
   return made;
 }
 

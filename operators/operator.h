@@ -74,6 +74,8 @@ class KernelOperator : public Operator {
 
   // Before the first enqueue(): how it runs. `recording` is for grade replay alone.
   void run_at(Grade grade, std::shared_ptr<const npu::Recording> recording = nullptr);
+  // As part of a captured graph: set up while the task before it in its stream runs. Before enqueue().
+  void launch_in_graph(bool graph) { graph_ = graph; }
   // Of the last enqueue(), once it has run.
   const npu::LaunchRecord& record() const { return site().memory.runtime().record(launch_); }
 
@@ -89,6 +91,8 @@ class KernelOperator : public Operator {
   // Allocates and fills in the memory, all but the block of arguments; puts that.
   virtual void lay_out(const Site& site) = 0;
   virtual std::uint64_t put_arguments(host::DeviceMemory& memory) const = 0;
+  // Of the site's, those that it uses; after lay_out().
+  virtual std::vector<std::uint16_t> cores() const { return site().cores; }
 
   const Site& site() const { return *site_; }
   host::Runtime& runtime() const { return site_->memory.runtime(); }
@@ -97,6 +101,7 @@ class KernelOperator : public Operator {
   std::unique_ptr<Site> site_;
   std::uint64_t arguments_ = 0;
   Grade grade_ = Grade::firmware;
+  bool graph_ = false;
   std::shared_ptr<const npu::Recording> recording_;
   std::shared_ptr<const npu::PlayedLaunch> played_;
   host::LaunchHandle launch_;

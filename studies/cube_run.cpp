@@ -130,8 +130,10 @@ CubeRun::CubeRun(const StudyContext& context, std::string what, const CubeSettin
   place(stages_, memory_, setting, [this](std::string_view kernel) { return session_.built_in(kernel); });
   // Recording was interrupted.
   if (setting.grade == Grade::replay) stages_.run.resize(recordings_.size());
-  for (std::size_t n = 0; n < stages_.run.size(); ++n)
+  for (std::size_t n = 0; n < stages_.run.size(); ++n) {
     stages_.run[n]->run_at(setting.grade, recordings_.empty() ? nullptr : recordings_[n]);
+    stages_.run[n]->launch_in_graph(setting.graph);
+  }
 }
 
 std::vector<CubeReading> CubeRun::measure(SimulatorCounts& counts) {
@@ -249,7 +251,7 @@ CubeSetting cube_setting(const StudyContext& context, const CubeOptions& options
         "run {}: --explain, --record, --timeline, --waves and --gdb look at instructions; allowed: "
         "--grade firmware",
         study));
-  return {options.cores, options.full, grade, options.recording};
+  return {options.cores, options.full, grade, options.recording, options.graph};
 }
 
 double latency_us(const CubeOptions& options, const CubeReading& reading) {

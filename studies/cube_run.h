@@ -45,6 +45,7 @@ struct CubeSetting {
   bool full = false;
   operators::Grade grade = operators::Grade::firmware;
   std::string recording;  // file for grade replay; empty: none
+  bool graph = false;     // launched from a captured graph
 };
 
 // The operators of a run.
@@ -100,12 +101,15 @@ struct CubeOptions {
   bool kernel_time = false;
   std::string grade = "firmware";
   std::string recording;
+  bool graph = false;
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
     visit("cores", self.cores, Range{1, 64}, "AICs, each with its two AIVs");
     visit("payload", self.full, Either{"control", "full"},
           "full computes every value and compares it with the host's; control moves tags of payload");
+    visit("launch", self.graph, Either{"single", "graph"},
+          "single: set-up begins when the task has its turn; graph: it was set up while the task before ran");
     visit(
         "measure", self.kernel_time, Either{"task", "kernel"},
         "latency_us of the whole task as the vendor's profiler reads it, or from first to last instruction");

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <numeric>
 
 #include "hw/error.h"
 #include "studies/studies.h"
@@ -105,6 +106,14 @@ GemmSetting setting_of(const StudyContext& context, const Options& options) {
   return setting;
 }
 
+// Of A, B and C, each once.
+double operand_bytes(const GemmSetting& setting) {
+  const double rows = std::accumulate(setting.group_rows.begin(), setting.group_rows.end(), 0.0);
+  const double groups = static_cast<double>(setting.group_rows.size());
+  const double element = setting.type == CM384_GEMM_INT8 ? 1 : 2;
+  return (rows + groups * setting.n) * setting.k * element + rows * setting.n * 2;
+}
+
 StudyResult run(const StudyContext& context, const Options& options) {
   StudyResult result;
   const GemmSetting setting = setting_of(context, options);
@@ -115,6 +124,7 @@ StudyResult run(const StudyContext& context, const Options& options) {
   }
   const Row row{{"groups", setting.group_rows.size()},
                 {"dtype", options.type},
+                {"operand_GBps", operand_bytes(setting) / (latency_us(options.cube, reading) * 1e3)},
                 {"tile", fmt::format("{}x{}", reading.tiling.tile_m, reading.tiling.tile_n)}};
   add_row(context, options.cube, result, row, reading, setting.type);
   return result;
@@ -123,6 +133,7 @@ StudyResult run(const StudyContext& context, const Options& options) {
 constexpr std::array kFields{
     Field{"groups", FieldType::integer, "groups, each with a B of its own", true},
     Field{"dtype", FieldType::text, "of A and B", true},
+    Field{"operand_GBps", FieldType::number, "bytes of A, B and C, each once, over the latency"},
     Field{"tile", FieldType::text, "rows x columns of C that a cube core works on", true},
 };
 

@@ -7,8 +7,8 @@ namespace cm384::studies {
 
 std::span<const Study> registry() {
   static const std::array table{kP2pStudy,    kDispatchStudy, kCombineStudy, kMoeStudy,
-                                kGemmStudy,   kFfnStudy,      kMlaStudy,     kStreamStudy,
-                                kSwitchStudy, kTrafficStudy,  kKernelStudy};
+                                kGemmStudy,   kFfnStudy,      kMlaStudy,     kOpStudy,
+                                kStreamStudy, kSwitchStudy,   kTrafficStudy, kKernelStudy};
   return table;
 }
 

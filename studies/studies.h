@@ -12,6 +12,7 @@ extern const Study kGemmStudy;
 extern const Study kKernelStudy;
 extern const Study kMlaStudy;
 extern const Study kMoeStudy;
+extern const Study kOpStudy;
 extern const Study kP2pStudy;
 extern const Study kStreamStudy;
 extern const Study kSwitchStudy;

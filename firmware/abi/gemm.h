@@ -13,7 +13,8 @@
 
 #include <stdint.h>
 
-enum cm384_gemm_type { CM384_GEMM_INT8 = 0, CM384_GEMM_BF16 = 1 };
+/* BF16_PARTS: BF16 whose C stays FP32. */
+enum cm384_gemm_type { CM384_GEMM_INT8 = 0, CM384_GEMM_BF16 = 1, CM384_GEMM_BF16_PARTS = 2 };
 
 /* How the work is cut. Bytes of k count along rows of A and B. */
 struct cm384_gemm_tiling {
@@ -42,6 +43,15 @@ struct cm384_gemm {
   uint32_t b_nz;             /* 1: B is NZ */
   uint32_t group_row_words;
   struct cm384_gemm_tiling tiling;
+};
+
+/* Arguments of kernel `split_gemm`: k in parts that are the groups of `gemm`, of type BF16_PARTS, each with
+ * its part of the rows of A (a_group) and of B, and with a C of its own (c_group); the vector cores sum them.
+ */
+struct cm384_split_gemm {
+  struct cm384_gemm gemm;
+  uint64_t c;        /* GM: BF16, dense */
+  uint64_t elements; /* of C */
 };
 
 /* Columns of a tile in the workspace and in the UBuffer. */

@@ -150,6 +150,11 @@ class CubeGemm {
       if (last) CrossCoreSetFlag<2, PIPE_FIX>(static_cast<uint16_t>(kWorkspaceFull + slot));
     } else {
       const uint64_t column = tile.column + part.column;
+      if (a_.type == CM384_GEMM_BF16_PARTS) {
+        Fixpipe<CM384_FIX_KEEP>(a_.c + tile.group * a_.c_group + tile.row * a_.c_pitch + column * 4, l0c,
+                                tile.rows, part.columns, a_.c_pitch);
+        return SetFlag<HardEvent::FIX_M>(part.place);
+      }
       Fixpipe<CM384_FIX_F32_TO_BF16>(a_.c + tile.group * a_.c_group + tile.row * a_.c_pitch + column * 2, l0c,
                                      tile.rows, part.columns, a_.c_pitch);
     }

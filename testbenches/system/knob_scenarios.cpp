@@ -7,6 +7,7 @@
 #include "host/runtime.h"
 #include "hw/machine.h"
 #include "npu_core/scalar/elf_image.h"
+#include "operators/rows/rows.h"
 #include "supernode/faults.h"
 #include "testbenches/system/kernels/cube_knobs.h"
 #include "testbenches/system/kernels/knobs.h"
@@ -47,6 +48,15 @@ Outputs run_cube(const Changes& changes) {
   const auto words = runtime.get<std::uint64_t>(arguments.scratch, CM384_CUBE_KNOB_SECTIONS);
   for (std::size_t i = 0; i < words.size(); ++i) outputs[kCubeSections[i]] = static_cast<double>(words[i]);
   return outputs;
+}
+
+// Kernels of one row in a graph, which take less time than their set-up.
+Outputs run_graph_scenario(const Changes& changes) {
+  const studies::OpReading reading = run_operator(
+      {.groups = 1, .graph = true, .iterations = 8, .warmup = 0},
+      [] { return std::make_unique<operators::Rows>(reference::RowCase{.rows = 1, .width = 64}, 2); },
+      changes);
+  return {{"task", reading.task_us}, {"chain", reading.pace_us}};
 }
 
 Outputs run_gemm_scenario(const Changes& changes) {
@@ -162,6 +172,7 @@ Outputs run(const std::string& name, const Changes& changes) {
   words >> kind >> a >> b >> c;
   if (kind == "core") return run_core(changes);
   if (kind == "streams") return run_streams(changes);
+  if (kind == "graph") return run_graph_scenario(changes);
   if (kind == "rdma") return run_rdma_scenario(changes);
   if (kind == "transfer") return run_transfer_scenario(changes);
   if (kind == "cube") return run_cube(changes);

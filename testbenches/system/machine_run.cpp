@@ -61,6 +61,22 @@ studies::CubeReading run_ffn(const studies::FfnSetting& setting, const Changes& 
   });
 }
 
+studies::OpReading run_operator(const studies::OpSetting& setting, const studies::MakeOperator& make,
+                                const Changes& changes) {
+  return measure(changes, 1, [&](const studies::StudyContext& context) {
+    studies::SimulatorCounts counts;
+    return studies::run_operator_alone(context, "operator", setting, make, counts).value();
+  });
+}
+
+studies::OpReading run_collective(const studies::OpSetting& setting, int ranks,
+                                  const studies::MakeCollective& make, const Changes& changes) {
+  return measure(changes, 1, [&](const studies::StudyContext& context) {
+    studies::SimulatorCounts counts;
+    return studies::run_collective(context, "collective", setting, ranks, make, counts).value();
+  });
+}
+
 studies::MlaReading run_mla(const studies::MlaSetting& setting, const Changes& changes) {
   return measure(changes, 1, [&](const studies::StudyContext& context) {
     studies::SimulatorCounts counts;

@@ -10,6 +10,7 @@
 #include "studies/gemm.h"
 #include "studies/mla.h"
 #include "studies/moe.h"
+#include "studies/op_run.h"
 #include "studies/p2p.h"
 #include "studies/p2p_sdma.h"
 #include "studies/stream.h"
@@ -26,6 +27,10 @@ studies::CombineReading run_combine(const studies::CombineCase& setting, const C
 studies::MoeReading run_moe(const studies::MoeCase& setting, const Changes& changes = {});
 studies::GemmReading run_gemm(const studies::GemmSetting& setting, const Changes& changes = {});
 studies::CubeReading run_ffn(const studies::FfnSetting& setting, const Changes& changes = {});
+studies::OpReading run_operator(const studies::OpSetting& setting, const studies::MakeOperator& make,
+                                const Changes& changes = {});
+studies::OpReading run_collective(const studies::OpSetting& setting, int ranks,
+                                  const studies::MakeCollective& make, const Changes& changes = {});
 studies::MlaReading run_mla(const studies::MlaSetting& setting, const Changes& changes = {});
 studies::P2pReading run_p2p(const studies::P2pPoint& point, const Changes& changes = {});
 enum class SdmaBy { host, core, core_prefetch };

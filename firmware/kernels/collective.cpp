@@ -1,0 +1,192 @@
+// All-gather, reduce-scatter and all-reduce by AIV-Direct. Arguments, flags: firmware/abi/collective.h.
+#include "firmware/abi/collective.h"
+
+#include "row_pipeline.h"
+
+using namespace AscendC;
+
+namespace {
+
+constexpr uint32_t kChunk = 16 * 1024;  // bytes in the UBuffer at a time
+constexpr uint32_t kFlag = CM384_COLLECTIVE_FLAG;
+// UBuffer: the flag that is sent, flags that are read, then buffers.
+constexpr uint32_t kOwnFlag = 0, kReadFlags = 512, kBuffers = 4096;
+
+struct Bytes {
+  uint64_t first, last;
+};
+
+// Share `index` of `count` of a range, in whole requests of memory.
+Bytes Slice(Bytes of, uint32_t count, uint32_t index) {
+  const Range lines = Share(static_cast<uint32_t>((of.last - of.first + 511) / 512), count, index);
+  const uint64_t first = of.first + lines.first * 512ull, last = of.first + lines.last * 512ull;
+  return {first < of.last ? first : of.last, last < of.last ? last : of.last};
+}
+
+class Collective {
+ public:
+  explicit Collective(const cm384_collective& a)
+      : a_(a),
+        block_(static_cast<uint32_t>(GetBlockIdx())),
+        blocks_(static_cast<uint32_t>(GetBlockNum())),
+        slices_(blocks_ / a.ranks),
+        slice_(block_ / a.ranks),
+        turn_(block_ - slice_ * a.ranks),
+        peers_(reinterpret_cast<const cm384_collective_peer*>(a.peers)) {
+    LocalTensor<uint32_t>(kOwnFlag).SetValue(0, a.launch);
+    SetFlag<HardEvent::S_MTE3>(0);
+    WaitFlag<HardEvent::S_MTE3>(0);
+  }
+
+  void AllGather() {
+    if (slice_ >= slices_) return;
+    const uint32_t peer = Peer(turn_);
+    const Bytes part = Slice({0, a_.bytes}, slices_, slice_);
+    if (peer != a_.rank) {
+      if (slice_ == 0) Signal(peer, a_.rank);
+      Await(peer, 1);
+    }
+    Copy(a_.out + peer * a_.bytes, peers_[peer].in, part);
+    PipeBarrier<PIPE_ALL>();
+    if (peer == a_.rank) return;
+    Signal(peer, Done(slice_, a_.rank));
+    Await(Done(slice_, peer), 1);
+  }
+
+  void ReduceScatter() {
+    if (slice_ >= slices_) return;
+    const uint32_t peer = Peer(turn_);
+    const Bytes part = Slice({0, a_.bytes}, slices_, slice_);
+    if (peer != a_.rank) {
+      Copy(peers_[peer].window + a_.rank * a_.bytes, peers_[a_.rank].in + peer * a_.bytes, part);
+      PipeBarrier<PIPE_ALL>();
+    }
+    Signal(peer, Done(slice_, a_.rank));
+    Await(Done(slice_, 0), a_.ranks);
+    Sum sum{*this, Slice(part, a_.ranks, turn_), 0, &Collective::Arrived};
+    sum.Run();
+  }
+
+  void AllReduce() {
+    if (block_ < a_.ranks) Signal(Peer(block_), a_.rank);
+    Await(0, a_.ranks);
+    Sum sum{*this, Slice({0, a_.bytes}, blocks_, block_), block_ % a_.ranks, &Collective::Input};
+    sum.Run();
+    SyncAll();
+    if (block_ >= a_.ranks) return;
+    Signal(Peer(block_), Done(0, a_.rank));
+    Await(Done(0, Peer(block_)), 1);
+  }
+
+ private:
+  // Every rank begins with another one.
+  uint32_t Peer(uint32_t turn) const {
+    const uint32_t peer = a_.rank + turn;
+    return peer < a_.ranks ? peer : peer - a_.ranks;
+  }
+  uint32_t Done(uint32_t slice, uint32_t rank) const {
+    return CM384_COLLECTIVE_RANKS + slice * a_.ranks + rank;
+  }
+  uint64_t Arrived(uint32_t rank) const {
+    return rank == a_.rank ? peers_[rank].in + rank * a_.bytes : peers_[a_.rank].window + rank * a_.bytes;
+  }
+  uint64_t Input(uint32_t rank) const { return peers_[rank].in; }
+
+  void Signal(uint32_t peer, uint32_t flag) const {
+    DataCopy(GlobalAt<uint32_t>(peers_[peer].flags + flag * kFlag), LocalTensor<uint32_t>(kOwnFlag), 8);
+  }
+  // Polls until `count` own flags from `flag` on say this launch, or a later one.
+  void Await(uint32_t flag, uint32_t count) const {
+    const uint64_t address = peers_[a_.rank].flags + flag * kFlag;
+    const LocalTensor<uint32_t> words(kReadFlags);
+    for (;;) {
+      SetFlag<HardEvent::S_MTE2>(0);
+      WaitFlag<HardEvent::S_MTE2>(0);
+      DataCopy(words, GlobalAt<uint32_t>(address), count * kFlag / 4);
+      SetFlag<HardEvent::MTE2_S>(0);
+      WaitFlag<HardEvent::MTE2_S>(0);
+      uint32_t arrived = 0;
+      for (uint32_t n = 0; n < count; ++n) arrived += words.GetValue(n * kFlag / 4) >= a_.launch ? 1 : 0;
+      if (arrived == count) break;
+      PollMark(address, count * kFlag);
+    }
+    PollEnd(address);
+  }
+
+  void Copy(uint64_t to, uint64_t from, Bytes part) const {
+    for (int b = 0; b < 2; ++b) SetFlag<HardEvent::MTE3_MTE2>(b);
+    int b = 0;
+    for (uint64_t at = part.first; at < part.last; at += kChunk, b ^= 1) {
+      const uint64_t left = part.last - at, bytes = left < kChunk ? left : kChunk;
+      const uint32_t buffer = kBuffers + static_cast<uint32_t>(b) * kChunk;
+      WaitFlag<HardEvent::MTE3_MTE2>(b);
+      CopyBursts<CM384_MTE_GM_TO_UB>(buffer, from + at, bytes);
+      SetFlag<HardEvent::MTE2_MTE3>(b);
+      WaitFlag<HardEvent::MTE2_MTE3>(b);
+      CopyBursts<CM384_MTE_UB_TO_GM>(to + at, buffer, bytes);
+      SetFlag<HardEvent::MTE3_MTE2>(b);
+    }
+    for (b = 0; b < 2; ++b) WaitFlag<HardEvent::MTE3_MTE2>(b);
+  }
+
+  // Of all ranks' values of a portion: item n is chunk n / ranks of the n % ranks-th rank from `begin` on.
+  struct Sum {
+    const Collective& of;
+    Bytes portion;
+    uint32_t begin;
+    uint64_t (Collective::*from)(uint32_t) const;
+
+    void Run() {
+      const uint64_t bytes = portion.last - portion.first;
+      RunRows(*this, {0, static_cast<uint32_t>((bytes + kChunk - 1) / kChunk) * of.a_.ranks}, 2);
+    }
+    void Load(uint32_t item, uint32_t b) {
+      const uint32_t chunk = item / of.a_.ranks, turn = item - chunk * of.a_.ranks + begin;
+      const uint32_t rank = turn < of.a_.ranks ? turn : turn - of.a_.ranks;
+      LoadBf16(In(b), (of.*from)(rank) + First(chunk), 0, Count(chunk));
+    }
+    void Compute(uint32_t item, uint32_t b) {
+      const uint32_t chunk = item / of.a_.ranks, turn = item - chunk * of.a_.ranks, count = Count(chunk);
+      const LocalTensor<float> all(kSum), one(kOne);
+      PipeBarrier<PIPE_V>();
+      if (turn == 0) {
+        Widen(all, In(b), count);
+      } else {
+        Widen(one, In(b), count);
+        PipeBarrier<PIPE_V>();
+        Add(all, all, one, static_cast<int>(count));
+      }
+      if (turn + 1 < of.a_.ranks) return;
+      PipeBarrier<PIPE_V>();
+      Narrow(Out(b), all, count);
+    }
+    void Store(uint32_t item, uint32_t b) {
+      const uint32_t chunk = item / of.a_.ranks;
+      if (item + 1 == (chunk + 1) * of.a_.ranks) StoreBf16(of.a_.out + First(chunk), 0, Out(b), Count(chunk));
+    }
+
+    static constexpr uint32_t kSum = kBuffers + 4 * kChunk, kOne = kSum + 2 * kChunk;
+    static uint32_t In(uint32_t b) { return kBuffers + b * kChunk; }
+    static uint32_t Out(uint32_t b) { return kBuffers + (2 + b) * kChunk; }
+    uint64_t First(uint32_t chunk) const { return portion.first + static_cast<uint64_t>(chunk) * kChunk; }
+    uint32_t Count(uint32_t chunk) const {
+      const uint64_t left = portion.last - First(chunk);
+      return static_cast<uint32_t>(left < kChunk ? left : kChunk) / 2;
+    }
+  };
+
+  const cm384_collective& a_;
+  const uint32_t block_, blocks_;
+  const uint32_t slices_, slice_, turn_;  // blocks for each peer
+  const cm384_collective_peer* peers_;
+};
+
+}  // namespace
+
+extern "C" void kernel_main(GM_ADDR address) {
+  const cm384_collective& a = *reinterpret_cast<const cm384_collective*>(address);
+  Collective collective(a);
+  if (a.kind == CM384_ALL_GATHER) return collective.AllGather();
+  if (a.kind == CM384_REDUCE_SCATTER) return collective.ReduceScatter();
+  collective.AllReduce();
+}

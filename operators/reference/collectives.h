@@ -1,0 +1,30 @@
+// All-gather, reduce-scatter and all-reduce: inputs from a seed, and what every rank must hold.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace cm384::reference {
+
+enum class CollectiveKind : std::uint8_t { all_gather, reduce_scatter, all_reduce };
+
+struct CollectiveCase {
+  CollectiveKind kind = CollectiveKind::all_gather;
+  int ranks = 2;
+  std::uint64_t bytes = 1024;  // of a part; of all-reduce, of all: BF16
+  std::uint64_t seed = 1;
+
+  // Elements of a rank's input and of its output.
+  std::uint64_t in() const;
+  std::uint64_t out() const;
+};
+
+std::vector<std::uint16_t> make_collective_input(const CollectiveCase& collective, int rank);
+// What `rank` holds: the first difference; empty: none. Gathered values are the same bits, sums within 2^-8
+// and the rounding of FP32 sums of their terms' magnitudes.
+std::string compare_collective(const CollectiveCase& collective, int rank,
+                               std::span<const std::uint16_t> out);
+
+}  // namespace cm384::reference

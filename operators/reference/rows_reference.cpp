@@ -1,0 +1,169 @@
+#include "operators/reference/rows_reference.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "traces/random.h"
+
+namespace cm384::reference {
+namespace {
+
+double of_bf16(std::uint16_t bits) {
+  return double{std::bit_cast<float>(std::uint32_t{bits} << 16)};
+}
+
+// Signs, magnitudes from 1/8 to 2, spread over their exponents.
+std::vector<std::uint16_t> values(std::uint64_t seed, std::uint64_t stream, std::uint64_t count) {
+  traces::Random random(seed, stream);
+  std::vector<std::uint16_t> made(count);
+  for (std::uint16_t& v : made) {
+    const auto bits = static_cast<std::uint32_t>(random.next());
+    v = static_cast<std::uint16_t>((bits & 1) << 15 | (124 + (bits >> 1 & 3)) << 7 | (bits >> 3 & 0x7f));
+  }
+  return made;
+}
+
+std::vector<float> numbers(std::uint64_t seed, std::uint64_t stream, std::uint64_t count, float from,
+                           float to) {
+  traces::Random random(seed, stream);
+  std::vector<float> made(count);
+  for (float& v : made) v = from + (to - from) * static_cast<float>(random.below(1U << 20)) * 0x1p-20f;
+  return made;
+}
+
+std::string differs(std::uint64_t row, std::uint64_t column, double got, double wanted) {
+  return fmt::format("row {} column {}: {} instead of {}", row, column, got, wanted);
+}
+bool near(double got, double wanted, double bound) {
+  return std::fabs(got - wanted) <= bound;
+}
+
+// BF16 values against exact ones of a row.
+std::string compare_bf16(std::uint64_t row, std::span<const std::uint16_t> got,
+                         std::span<const double> wanted) {
+  for (std::size_t j = 0; j < wanted.size(); ++j) {
+    if (!near(of_bf16(got[j]), wanted[j], std::fabs(wanted[j]) * 0x1p-8 + 1e-30))
+      return differs(row, j, of_bf16(got[j]), wanted[j]);
+  }
+  return {};
+}
+
+class Rows {
+ public:
+  Rows(const RowCase& of, const RowInputs& in, const RowOutputs& out) : case_(of), in_(in), out_(out) {}
+
+  std::string row(std::uint64_t r) const {
+    switch (case_.operation) {
+      case RowOperation::add:
+        return compare_bf16(r, part(out_.values, r), sum(r));
+      case RowOperation::rms_norm:
+        return rms_norm(r);
+      case RowOperation::quantise:
+      case RowOperation::static_quantise:
+        return quantise(r);
+      case RowOperation::swiglu:
+        return swiglu(r);
+      case RowOperation::softmax:
+        return softmax(r);
+    }
+    return {};
+  }
+
+ private:
+  template <class T>
+  std::span<const T> part(const std::vector<T>& all, std::uint64_t r, std::uint64_t width) const {
+    return std::span(all).subspan(r * width, width);
+  }
+  template <class T>
+  std::span<const T> part(const std::vector<T>& all, std::uint64_t r) const {
+    return part(all, r, case_.width);
+  }
+
+  std::vector<double> sum(std::uint64_t r) const {
+    std::vector<double> sums(case_.width);
+    const auto x = part(in_.x, r), y = part(in_.y, r);
+    for (std::size_t j = 0; j < sums.size(); ++j) sums[j] = of_bf16(x[j]) + of_bf16(y[j]);
+    return sums;
+  }
+
+  std::string rms_norm(std::uint64_t r) const {
+    std::vector<double> row = sum(r);
+    if (auto text = compare_bf16(r, part(out_.sums, r), row); !text.empty()) return "sum, " + text;
+    double squares = 0;
+    for (const double v : row) squares += v * v;
+    const double factor = 1 / std::sqrt(squares / case_.width + case_.epsilon);
+    for (std::size_t j = 0; j < row.size(); ++j) row[j] *= factor * of_bf16(in_.gamma[j]);
+    return compare_bf16(r, part(out_.values, r), row);
+  }
+
+  std::string quantise(std::uint64_t r) const {
+    const auto x = part(in_.x, r);
+    const auto got = part(out_.integers, r);
+    double maximum = 0;
+    for (const std::uint16_t v : x) maximum = std::max(maximum, std::fabs(of_bf16(v)));
+    const bool dynamic = case_.operation == RowOperation::quantise;
+    for (std::size_t j = 0; j < x.size(); ++j) {
+      const double factor = dynamic ? 127 / maximum : double{in_.factors[j]};
+      const double wanted = std::clamp(of_bf16(x[j]) * factor, -128.0, 127.0);
+      if (!near(got[j], wanted, 0.5 + 127 * 0x1p-22)) return differs(r, j, got[j], wanted);
+    }
+    if (dynamic && !near(out_.scales[r], maximum / 127, maximum / 127 * 0x1p-22))
+      return "scale, " + differs(r, 0, out_.scales[r], maximum / 127);
+    return {};
+  }
+
+  std::string swiglu(std::uint64_t r) const {
+    const auto x = part(in_.x, r);
+    std::vector<double> wanted(case_.width / 2);
+    for (std::size_t j = 0; j < wanted.size(); ++j) {
+      const double gate = of_bf16(x[j]);
+      wanted[j] = gate / (1 + std::exp(-gate)) * of_bf16(x[wanted.size() + j]);
+    }
+    return compare_bf16(r, part(out_.values, r, wanted.size()), wanted);
+  }
+
+  std::string softmax(std::uint64_t r) const {
+    const auto logits = part(in_.logits, r), got = part(out_.shares, r);
+    const double maximum = *std::ranges::max_element(logits);
+    double all = 0;
+    for (const float v : logits) all += std::exp(v - maximum);
+    for (std::size_t j = 0; j < logits.size(); ++j) {
+      const double wanted = std::exp(logits[j] - maximum) / all;
+      if (!near(got[j], wanted, wanted * 0x1p-16)) return differs(r, j, got[j], wanted);
+    }
+    return {};
+  }
+
+  const RowCase& case_;
+  const RowInputs& in_;
+  const RowOutputs& out_;
+};
+
+}  // namespace
+
+RowInputs make_row_inputs(const RowCase& c) {
+  RowInputs in;
+  if (c.operation == RowOperation::softmax) {
+    in.logits = numbers(c.seed, 1, c.elements(), -12, 12);
+    return in;
+  }
+  in.x = values(c.seed, 1, c.elements());
+  if (c.operation == RowOperation::add || c.operation == RowOperation::rms_norm)
+    in.y = values(c.seed, 2, c.elements());
+  if (c.operation == RowOperation::rms_norm) in.gamma = values(c.seed, 3, c.width);
+  if (c.operation == RowOperation::static_quantise) in.factors = numbers(c.seed, 4, c.width, 20, 90);
+  return in;
+}
+
+std::string compare_rows(const RowCase& row_case, const RowInputs& inputs, const RowOutputs& outputs) {
+  const Rows rows(row_case, inputs, outputs);
+  for (std::uint64_t r = 0; r < row_case.rows; ++r) {
+    if (std::string text = rows.row(r); !text.empty()) return text;
+  }
+  return {};
+}
+
+}  // namespace cm384::reference

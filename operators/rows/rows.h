@@ -1,0 +1,42 @@
+// Operators that work on rows of a matrix one by one, on a die's vector cores: sum, norm, quantisation,
+// SwiGLU, softmax.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "firmware/abi/rows.h"
+#include "operators/operator.h"
+#include "operators/reference/rows_reference.h"
+
+namespace cm384::operators {
+
+class Rows final : public KernelOperator {
+ public:
+  // `buffers`: each way, 1 or 2.
+  explicit Rows(const reference::RowCase& row_case, std::uint32_t buffers)
+      : case_(row_case), buffers_(buffers) {}
+
+  const char* kernel() const override;
+  npu::KernelType type() const override { return npu::KernelType::aiv; }
+  Work work() const override;
+  std::string size() const override;
+  std::string check() const override;
+
+ private:
+  void lay_out(const Site& site) override;
+  std::uint64_t put_arguments(host::DeviceMemory& memory) const override { return memory.put(arguments_); }
+  std::vector<std::uint16_t> cores() const override;
+  std::uint32_t out_width() const;
+  std::uint64_t ubuffer() const;
+  void put_inputs();
+
+  reference::RowCase case_;
+  std::uint32_t buffers_;
+  cm384_rows arguments_{};
+  std::optional<reference::RowInputs> inputs_;
+};
+
+}  // namespace cm384::operators

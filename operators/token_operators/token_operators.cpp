@@ -1,0 +1,119 @@
+#include "operators/token_operators/token_operators.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "hw/error.h"
+
+namespace cm384::operators {
+namespace {
+
+constexpr std::uint64_t kRope = CM384_ROPE_WIDTH, kLatent = 512, kAngles = 512;
+
+}  // namespace
+
+std::vector<std::uint16_t> TokenOperator::cores() const {
+  std::vector<std::uint16_t> cores = site().cores;
+  cores.resize(std::min<std::size_t>(cores.size(), tokens()));
+  return cores;
+}
+
+std::uint64_t TokenOperator::input(const Site& site, std::uint64_t bytes) {
+  const std::uint64_t at = site.memory.allocate_lines(bytes);
+  if (!site.full) runtime().mark_payload(at, bytes);
+  return at;
+}
+
+void Gate::lay_out(const Site& site) {
+  if (case_.experts % 64 != 0 || case_.experts > CM384_GATE_EXPERTS)
+    throw InputError(fmt::format("gate: {} experts; allowed: multiples of 64 up to {}", case_.experts,
+                                 CM384_GATE_EXPERTS));
+  cm384_gate& a = arguments_;
+  a.tokens = case_.tokens;
+  a.experts = case_.experts;
+  a.top_groups = std::min(case_.top_groups, case_.experts / CM384_GATE_GROUP);
+  a.scale = static_cast<float>(case_.scale);
+  a.logits = input(site, std::uint64_t{case_.tokens} * case_.experts * 4);
+  a.bias = input(site, case_.experts * 4ull);
+  a.weights = site.memory.allocate_lines(case_.tokens * 32ull);
+  a.ids = site.memory.allocate_lines(case_.tokens * 32ull);
+  if (!site.full) return;
+  inputs_ = reference::make_gate_inputs(case_);
+  put(a.logits, inputs_->logits);
+  put(a.bias, inputs_->bias);
+}
+Work Gate::work() const {
+  return {0, false, case_.tokens * (case_.experts * 4.0 + 64)};
+}
+std::string Gate::size() const {
+  return fmt::format("gate {} x {}", case_.tokens, case_.experts);
+}
+std::string Gate::check() const {
+  const std::size_t places = std::size_t{case_.tokens} * CM384_GATE_TOP_K;
+  return reference::compare_gate(case_, *inputs_, runtime().get<float>(arguments_.weights, places),
+                                 runtime().get<std::int32_t>(arguments_.ids, places));
+}
+
+void InterleaveRope::lay_out(const Site& site) {
+  if (case_.heads % 2 != 0 || case_.heads > CM384_ROPE_HEADS)
+    throw InputError(
+        fmt::format("rope: {} heads; allowed: even numbers up to {}", case_.heads, CM384_ROPE_HEADS));
+  const std::uint64_t bytes = std::uint64_t{case_.tokens} * case_.heads * kRope * 2;
+  cm384_interleave_rope& a = arguments_;
+  a.tokens = case_.tokens;
+  a.heads = case_.heads;
+  a.x = input(site, bytes);
+  a.angles = input(site, case_.tokens * kAngles);
+  a.out = site.memory.allocate_lines(bytes);
+  if (!site.full) return;
+  inputs_ = reference::make_rope_inputs(case_);
+  put(a.x, inputs_->x);
+  put(a.angles, inputs_->angles);
+}
+Work InterleaveRope::work() const {
+  return {0, false, case_.tokens * (case_.heads * kRope * 4.0 + kAngles)};
+}
+std::string InterleaveRope::size() const {
+  return fmt::format("rope {} x {}", case_.tokens, case_.heads);
+}
+std::string InterleaveRope::check() const {
+  return reference::compare_rope(
+      case_, *inputs_,
+      runtime().get<std::uint16_t>(arguments_.out, std::size_t{case_.tokens} * case_.heads * kRope));
+}
+
+void KvNormRope::lay_out(const Site& site) {
+  if (case_.tokens > case_.slots)
+    throw InputError(fmt::format("kv-norm-rope: {} tokens; allowed: as many as the cache has slots, {}",
+                                 case_.tokens, case_.slots));
+  cm384_kv_norm_rope& a = arguments_;
+  a.tokens = case_.tokens;
+  a.epsilon = static_cast<float>(case_.epsilon);
+  a.kv = input(site, case_.tokens * (kLatent + kRope) * 2);
+  a.gamma = input(site, kLatent * 2);
+  a.angles = input(site, case_.tokens * kAngles);
+  a.slots = site.memory.allocate_lines(case_.tokens * 4ull);
+  a.latents = site.memory.allocate_lines(case_.slots * kLatent * 2);
+  a.keys = site.memory.allocate_lines(case_.slots * kRope * 2);
+  const reference::KvInputs made = reference::make_kv_inputs(case_);
+  put(a.slots, made.slots);
+  if (!site.full) return;
+  inputs_ = made;
+  put(a.kv, made.kv);
+  put(a.gamma, made.gamma);
+  put(a.angles, made.angles);
+}
+Work KvNormRope::work() const {
+  return {0, false, case_.tokens * ((kLatent + kRope) * 4.0 + kAngles)};
+}
+std::string KvNormRope::size() const {
+  return fmt::format("kv-norm-rope {}", case_.tokens);
+}
+std::string KvNormRope::check() const {
+  return reference::compare_kv(case_, *inputs_,
+                               runtime().get<std::uint16_t>(arguments_.latents, case_.slots * kLatent),
+                               runtime().get<std::uint16_t>(arguments_.keys, case_.slots * kRope));
+}
+
+}  // namespace cm384::operators

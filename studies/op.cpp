@@ -1,0 +1,135 @@
+// `cm384 run op NAME`: one small operator on a die, or among a few of them.
+#include <fmt/format.h>
+
+#include <array>
+
+#include "hw/error.h"
+#include "studies/op_cases.h"
+#include "studies/studies.h"
+
+namespace cm384::studies {
+namespace {
+
+void check_shape(std::string_view text) {
+  parse_shape(text);
+}
+
+struct Options {
+  std::string name = "add";
+  std::string shape = "256x7168";
+  std::string type = "bf16";
+  std::string layout = "nz";
+  int split_k = 1;
+  bool graph = false;
+  int groups = 24;
+  int buffers = 1;
+  int iterations = 1;
+  int warmup = 1;
+  bool full = false;
+  bool kernel_time = false;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    visit("name", self.name, OneOf{op_names()},
+          "the operator; rms-norm is of the sum with a residual, quantise has a scale per row, "
+          "static-quantise one per column, softmax is of floats");
+    visit("shape", self.shape, Form{"MxN", check_shape},
+          "rows x columns of the input; matmul: M x N x K; batch-matmul: groups x M x N x K; gate: tokens x "
+          "experts; rope: tokens x heads; kv-norm-rope: tokens; among ranks: ranks x bytes");
+    visit("dtype", self.type, OneOf{{"bf16", "int8"}},
+          "of a product's A and B; int8 comes out as BF16, scaled per row and per column",
+          Needs{"name", product_names()});
+    visit("b-layout", self.layout, OneOf{{"nz", "nd"}}, "of a product's B in memory: fractals, or rows of k",
+          Needs{"name", product_names()});
+    visit("split-k", self.split_k, Range{1, 64},
+          "parts of a product's K, which cores without a tile of their own take; the vector cores sum them",
+          Needs{"name", product_names()});
+    visit("launch", self.graph, Either{"single", "graph"},
+          "single: set-up begins when the task has its turn; graph: it was set up while the task before ran");
+    visit("cores", self.groups, Range{1, 64}, "AICs, each with its two AIVs, that the operator may use");
+    visit("buffers", self.buffers, Range{1, 2},
+          "each way: with 2 the next row is loaded while one is computed",
+          Needs{"name", {"rms-norm", "quantise", "static-quantise", "swiglu", "softmax"}});
+    visit("iterations", self.iterations, Range{1, 1000},
+          "counted launches, one after another, each with operands of its own");
+    visit("warmup", self.warmup, Range{0, 1000},
+          "launches before them, which bring the kernel's code into L2");
+    visit("payload", self.full, Either{"control", "full"},
+          "full computes every value and compares it with the host's; control moves tags of payload");
+    visit(
+        "measure", self.kernel_time, Either{"task", "kernel"},
+        "latency_us of the whole task as the vendor's profiler reads it, or from first to last instruction");
+  }
+};
+
+std::optional<OpReading> measure(const StudyContext& context, const Options& options,
+                                 SimulatorCounts& counts) {
+  const OpRequest request{options.name,    options.shape,   options.type, options.layout,
+                          options.split_k, options.buffers, context.seed};
+  const OpSetting setting{options.groups, options.graph, options.iterations, options.warmup, options.full};
+  const std::string what = fmt::format("{} {}", options.name, options.shape);
+  if (!is_collective(options.name))
+    return run_operator_alone(context, what, setting, operator_of(request), counts);
+  const int ranks = ranks_of(request), dies = context.machine.topology.dies();
+  const MakeCollective make = collective_of(request, 2 * options.groups, options.full);
+  if (ranks > dies)
+    throw InputError(fmt::format("run op {}: {} ranks: the machine has {} dies", options.name, ranks, dies));
+  return run_collective(context, what, setting, ranks, make, counts);
+}
+
+StudyResult run(const StudyContext& context, const Options& options) {
+  if (options.groups > context.machine.die.aic)
+    throw InputError(
+        fmt::format("run op: --cores {}: a die has {} AICs", options.groups, context.machine.die.aic));
+  StudyResult result;
+  const auto reading = measure(context, options, result.simulator);
+  if (!reading) {
+    result.complete = false;
+    return result;
+  }
+  const double latency = options.kernel_time ? reading->kernel_us : reading->task_us;
+  context.finish_row(result, {{"name", options.name},
+                              {"shape", options.shape},
+                              {"launch", options.graph ? "graph" : "single"},
+                              {"latency_us", latency},
+                              {"task_us", reading->task_us},
+                              {"kernel_us", reading->kernel_us},
+                              {"pace_us", reading->pace_us},
+                              {"blocks", reading->blocks},
+                              {"hbm_bytes", static_cast<std::uint64_t>(reading->hbm_bytes)},
+                              {"hbm_GBps", reading->hbm_bytes / (latency * 1e3)},
+                              {"bottleneck", reading->bottleneck},
+                              {"correct", reading->correct}});
+  if (reading->correct && !*reading->correct) {
+    result.passed = false;
+    result.notes.push_back(reading->first_difference);
+  }
+  return result;
+}
+
+constexpr std::array kFields{
+    Field{"name", FieldType::text, "of the operator", true},
+    Field{"shape", FieldType::text, "as asked for", true},
+    Field{"launch", FieldType::text, "single, or graph", true},
+    Field{"latency_us", FieldType::number, "mean of one launch, as --measure chooses", true},
+    Field{"task_us", FieldType::number, "task duration, launch and teardown of the blocks inside", true},
+    Field{"kernel_us", FieldType::number,
+          "from the first instruction of the first block to the last of the last", true},
+    Field{"pace_us", FieldType::number,
+          "from the begin of the first counted launch to the end of the last, over their number"},
+    Field{"blocks", FieldType::integer, "of a launch"},
+    Field{"hbm_bytes", FieldType::integer,
+          "to and from a die's HBM per launch; what stays in L2 is not among them", true},
+    Field{"hbm_GBps", FieldType::number, "these over the latency"},
+    Field{"bottleneck", FieldType::text,
+          "the unit with work for the largest share of the task, mean over the cores, or the launch", true},
+    Field{"correct", FieldType::boolean, "values equal those of the reference; payload mode full only"},
+};
+
+}  // namespace
+
+const Study kOpStudy{"op",    "one small operator, launched singly or from a captured graph",
+                     kFields, options_of<Options, run>,
+                     false,   "name"};
+
+}  // namespace cm384::studies

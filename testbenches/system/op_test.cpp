@@ -1,0 +1,133 @@
+// Small operators on a die: values of each against a reference in double precision, the same times in both
+// payload modes and launches as the scheduler has them, refusals.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "hw/error.h"
+#include "operators/rows/rows.h"
+#include "studies/op_cases.h"
+#include "testbenches/system/machine_run.h"
+
+namespace cm384::testing {
+namespace {
+
+using operators::Rows;
+using reference::RowCase;
+using reference::RowOperation;
+using studies::OpReading;
+using studies::OpSetting;
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+OpReading run_rows(const RowCase& row_case, std::uint32_t buffers, OpSetting setting,
+                   const Changes& changes = {}) {
+  return run_operator(
+      setting, [&] { return std::make_unique<Rows>(row_case, buffers); }, changes);
+}
+
+struct Case {
+  RowCase rows;
+  std::uint32_t buffers;
+  int groups;
+};
+
+class RowValues : public ::testing::TestWithParam<Case> {};
+
+TEST_P(RowValues, AreTheReferencesAndTimesDoNotDependOnThem) {
+  const Case& c = GetParam();
+  OpSetting setting{.groups = c.groups, .graph = true, .iterations = 2, .warmup = 0, .full = true};
+  const OpReading full = run_rows(c.rows, c.buffers, setting);
+  EXPECT_TRUE(full.correct && *full.correct) << full.first_difference;
+  setting.full = false;
+  const OpReading control = run_rows(c.rows, c.buffers, setting);
+  EXPECT_EQ(full.task_us, control.task_us);
+  EXPECT_EQ(full.kernel_us, control.kernel_us);
+  EXPECT_EQ(full.hbm_bytes, control.hbm_bytes);
+}
+
+INSTANTIATE_TEST_SUITE_P(Operations, RowValues,
+                         ::testing::Values(Case{{RowOperation::add, 3, 4160}, 2, 1},
+                                           Case{{RowOperation::add, 1, 64}, 1, 2},
+                                           Case{{RowOperation::rms_norm, 5, 1344}, 1, 1},
+                                           Case{{RowOperation::rms_norm, 3, 64}, 2, 2},
+                                           Case{{RowOperation::quantise, 5, 7168}, 1, 1},
+                                           Case{{RowOperation::quantise, 3, 64}, 2, 1},
+                                           Case{{RowOperation::static_quantise, 3, 960}, 2, 1},
+                                           Case{{RowOperation::swiglu, 3, 4096}, 1, 1},
+                                           Case{{RowOperation::softmax, 3, 17984}, 1, 1},
+                                           Case{{RowOperation::softmax, 1, 64}, 2, 1}));
+
+// By name, as the command asks for them; each also in a second launch of the same kernel.
+class NamedOperator : public ::testing::TestWithParam<studies::OpRequest> {};
+
+TEST_P(NamedOperator, GivesTheReferencesValuesInTheSameTime) {
+  const studies::OpRequest& request = GetParam();
+  OpSetting setting{.groups = 2, .graph = true, .iterations = 2, .warmup = 1, .full = true};
+  const auto run = [&] {
+    if (!studies::is_collective(request.name)) return run_operator(setting, studies::operator_of(request));
+    return run_collective(setting, studies::ranks_of(request),
+                          studies::collective_of(request, 2 * setting.groups, setting.full));
+  };
+  const OpReading full = run();
+  EXPECT_TRUE(full.correct && *full.correct) << full.first_difference;
+  setting.full = false;
+  const OpReading control = run();
+  EXPECT_EQ(full.task_us, control.task_us);
+  EXPECT_EQ(full.kernel_us, control.kernel_us);
+}
+
+studies::OpRequest named(std::string name, std::string shape, std::string type = "bf16",
+                         std::string layout = "nz", int split_k = 1) {
+  return {.name = std::move(name),
+          .shape = std::move(shape),
+          .type = std::move(type),
+          .layout = std::move(layout),
+          .split_k = split_k};
+}
+
+INSTANTIATE_TEST_SUITE_P(All, NamedOperator,
+                         ::testing::Values(named("matmul", "3x72x160"), named("matmul", "17x48x96", "int8"),
+                                           named("batch-matmul", "3x5x64x48", "bf16", "nd"),
+                                           named("matmul", "5x200x768", "bf16", "nz", 4),
+                                           named("gate", "9x256"), named("gate", "2x64"),
+                                           named("rope", "5x16"), named("rope", "2x128"),
+                                           named("kv-norm-rope", "9"), named("all-gather", "4x70016"),
+                                           named("reduce-scatter", "3x100000"),
+                                           named("all-reduce", "4x40000"), named("all-gather", "2x32")));
+
+// What a launch adds to its kernel, by the parameters of the scheduler.
+TEST(Op, AGraphLaunchAddsItsHeadTailAndCompletion) {
+  const RowCase row{RowOperation::quantise, 1, 2048};
+  const Changes changes{"scheduler.graph_block_head=700ns", "scheduler.graph_block_tail=300ns",
+                        "scheduler.completion_latency=100ns", "scalar_core.instruction_fetch=free"};
+  const OpReading graph = run_rows(row, 1, {.groups = 24, .graph = true, .iterations = 3}, changes);
+  EXPECT_EQ(graph.blocks, 1u);
+  EXPECT_NEAR(graph.task_us - graph.kernel_us, 1.1, 1e-5);
+  EXPECT_NEAR(graph.pace_us, graph.task_us, 1e-5);
+  const OpReading single = run_rows(row, 1, {.groups = 24, .iterations = 3}, changes);
+  EXPECT_GT(single.task_us - single.kernel_us, 11);
+  EXPECT_NEAR(single.kernel_us, graph.kernel_us, 0.1);
+}
+
+// The copies overlap: two buffers are faster than one, and no slower than the longer of copy and compute.
+TEST(Op, TwoBuffersOverlapCopiesWithTheVectorUnit) {
+  const RowCase rows{RowOperation::swiglu, 16, 4096};
+  const OpSetting setting{.groups = 1, .graph = true};
+  EXPECT_LT(run_rows(rows, 2, setting).kernel_us, run_rows(rows, 1, setting).kernel_us * 0.8);
+}
+
+TEST(Op, RowsThatDoNotFitAreRefused) {
+  EXPECT_THAT(
+      [] {
+        run_rows({RowOperation::add, 2, 100}, 1, {.groups = 1});
+      },
+      ThrowsMessage<InputError>(HasSubstr("add: rows of 100 elements; allowed: multiples of 64")));
+  EXPECT_THAT(
+      [] {
+        run_rows({RowOperation::rms_norm, 2, 16384}, 1, {.groups = 1});
+      },
+      ThrowsMessage<InputError>(HasSubstr("of the UBuffer with 1 buffers; allowed: 196608 B")));
+}
+
+}  // namespace
+}  // namespace cm384::testing
