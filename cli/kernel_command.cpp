@@ -8,6 +8,7 @@
 #include "cli/exit_code.h"
 #include "cli/run_program.h"
 #include "hw/error.h"
+#include "npu_core/scalar/elf_image.h"
 #include "sim/installation.h"
 #include "sim/output_file.h"
 
@@ -27,7 +28,8 @@ struct BuildOptions {
   static void describe(Self& self, Visitor&& visit) {
     using hw::Letter;
     using studies::Form;
-    visit("source", self.source, Form{"FILE"}, "C++ sources of one kernel; one of them has kernel_main");
+    visit("source", self.source, Form{"FILE"},
+          "C++ sources of one kernel: one of them has a function marked __global__, or kernel_main");
     visit("out", self.out, Form{"FILE"}, "the image; if not set, the first source's name with .elf",
           Letter{'o'});
     visit("include", self.include, Form{"DIR"}, "where to look for headers; several times", Letter{'I'});
@@ -37,6 +39,29 @@ struct BuildOptions {
     visit("verbose", self.verbose, "print the compiler's command line", Letter{'v'});
   }
 };
+
+// Throws InputError unless there is one kernel in the image.
+void check_kernel(const std::string& made, const std::string& out) {
+  const auto image = npu::ElfImage::read(made);
+  const auto begin = image->symbol("cm384_entry_begin"), end = image->symbol("cm384_entry_end");
+  const std::vector<std::string> marked = image->functions(begin.value_or(0), end.value_or(0));
+  if (marked.size() > 1)
+    throw InputError(
+        fmt::format("kernel build: {} functions are marked __global__ ({}); {} is not made: one kernel an "
+                    "image",
+                    marked.size(), fmt::join(marked, ", "), out));
+  const bool own_main = image->symbol("kernel_main") != image->symbol("cm384_weak_main");
+  if (marked.empty() == !own_main) {
+    if (own_main)
+      throw InputError(
+          fmt::format("kernel build: there are a kernel_main and {}, which is marked __global__; {} is not "
+                      "made: one kernel an "
+                      "image",
+                      marked.front(), out));
+    throw InputError(fmt::format(
+        "kernel build: no function is marked __global__, and there is no kernel_main; {} is not made", out));
+  }
+}
 
 int build(const Program&, const BuildOptions& options, const studies::Given&) {
   namespace fs = std::filesystem;
@@ -54,16 +79,20 @@ int build(const Program&, const BuildOptions& options, const studies::Given&) {
   NamedOutput image(out);
 
   std::vector<std::string> words{kCompiler, fmt::format("@{}/kernel.flags", folder.string()),
-                                 "-O" + options.optimise, "-I" + home, "-I" + folder.string()};
+                                 "-O" + options.optimise, "-I" + home, "-I" + folder.string(),
+                                 "-I" + (folder / "standard").string(),
+                                 // UBuffer offsets are pointers to kernels as Ascend C writes them: 0 is one.
+                                 "-fno-delete-null-pointer-checks", "-D__DAV_C220_VEC__"};
   for (const std::string& name : options.include) words.push_back("-I" + name);
   for (const std::string& name : options.define) words.push_back("-D" + name);
   words.insert(words.end(), {"-T", (folder / "kernel.ld").string(), (folder / "start.cpp").string(),
                              (folder / "memory.cpp").string()});
   words.insert(words.end(), options.source.begin(), options.source.end());
-  words.insert(words.end(), {"-lgcc", "-o", image.name()});
+  words.insert(words.end(), {(folder / "arguments.cpp").string(), "-lgcc", "-o", image.name()});
   if (options.verbose) fmt::print(stderr, "{}\n", fmt::join(words, " "));
   if (const int code = run_program(words, "gcc-riscv64-unknown-elf"); code != 0)
     throw InputError(fmt::format("kernel build: the compiler ended with {}; {} is not made", code, out));
+  check_kernel(image.name(), out);
   image.commit();
   return kDone;
 }

@@ -97,7 +97,7 @@ int completion(const Program& program, const NoOptions&, const studies::Given&) 
   return kDone;
 }
 
-// Text in a manual page: what begins a request or an escape does not.
+// Text in a manual page: what begins a request or an escape does not; a line may end after a |.
 std::string roff(std::string_view text) {
   std::string made;
   for (const char c : text) {
@@ -105,6 +105,8 @@ std::string roff(std::string_view text) {
       made += "\\e";
     } else if (c == '-') {
       made += "\\-";
+    } else if (c == '|') {
+      made += "|\\:";
     } else if ((c == '.' || c == '\'') && made.empty()) {
       made += fmt::format("\\&{}", c);
     } else {

@@ -119,6 +119,9 @@ StudyResult run_bare_metal_program(const StudyContext& context, const Options& a
 StudyResult run(const StudyContext& context, const Options& options) {
   if (options.elf.empty()) throw InputError("run kernel: no --elf FILE: an RV64 ELF linked at 0x80000000");
   const auto image = npu::ElfImage::read(options.elf);
+  if (image->takes_arguments())
+    throw InputError(
+        fmt::format("{}: a kernel with arguments: `cm384 run program` passes them", options.elf));
   if (image->symbol("tohost")) return run_bare_metal_program(context, options);
   if (context.given.contains("max-instructions"))
     throw InputError(

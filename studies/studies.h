@@ -10,6 +10,7 @@ extern const Study kDispatchStudy;
 extern const Study kFfnStudy;
 extern const Study kGemmStudy;
 extern const Study kKernelStudy;
+extern const Study kProgramStudy;
 extern const Study kMlaStudy;
 extern const Study kMoeStudy;
 extern const Study kOpStudy;

@@ -84,7 +84,15 @@ enum cm384_sync {
   /* rs1 = 0/1: whether later MTE2 reads and MTE3 writes allocate in L2 (reset: 1). */
   CM384_SET_L2_ALLOCATE = 9,
   /* rs1 = phase number (0..31): the study's phase marker; no time. The table of names is the kernel's. */
-  CM384_PHASE = 10
+  CM384_PHASE = 10,
+  /* rs1 = what later copies from the local buffer to GM do at the target (enum cm384_atomic; reset:
+     CM384_ATOMIC_NONE). */
+  CM384_SET_ATOMIC = 11
+};
+enum cm384_atomic {
+  CM384_ATOMIC_NONE = 0,    /* write */
+  CM384_ATOMIC_ADD_S32 = 1, /* as CM384_MTE_UB_TO_GM_ADD_S32 */
+  CM384_ATOMIC_ADD_F32 = 2
 };
 
 /* CM384_CLASS_MTE: operation (rd). rs1 = destination, rs2 = source, rs3 = burst bytes (bits 31:0, 1 or more)
@@ -259,8 +267,8 @@ enum cm384_reduce {
 /* CM384_CLASS_CONVERT: operation (rd). funct2 = rounding (used where the result has fewer bits or is
    integral; else ignored). A repeat covers 64 elements on both sides: 8 blocks of a 4 B type, 4 of a 2 B
    type, 2 of a 1 B type; strides count 32 B blocks of the respective type, so contiguous means repeat strides
-   8 / 4 / 2. Mask bits 0..63 are used. Source 1 is not used. Each repeat reads all of its source before it
-   writes. */
+   8 / 4 / 2. Mask bits 0..63 are used. rs2: 0, or a rounding beyond the four of funct2 (CM384_ROUND,
+   CM384_ODD), which is then not used. Each repeat reads all of its source before it writes. */
 enum cm384_convert {
   CM384_BF16_TO_F32 = 0,
   CM384_F32_TO_BF16 = 1, /* NaN stays NaN (quiet); overflow by the rounding: infinity or the largest value */
@@ -280,7 +288,9 @@ enum cm384_rounding {
   CM384_RINT = 0 /* nearest, ties to even */,
   CM384_FLOOR = 1,
   CM384_CEIL = 2,
-  CM384_TRUNC = 3
+  CM384_TRUNC = 3,
+  CM384_ROUND = 4, /* nearest, ties away from zero */
+  CM384_ODD = 5    /* what is lost makes the last place odd (von Neumann) */
 };
 
 /* Custom CSRs, read only. */

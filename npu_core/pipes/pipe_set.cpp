@@ -86,6 +86,10 @@ IssueAnswer PipeSet::issue_sync(const PipeInstruction& in, std::int64_t cycle) {
     case CM384_SET_L2_ALLOCATE:
       allocate = (in.a & 1) != 0;
       return next;
+    case CM384_SET_ATOMIC:
+      if (in.a > CM384_ATOMIC_ADD_F32) fault(in.pc, "no such atomic mode");
+      atomic = static_cast<std::uint8_t>(in.a);
+      return next;
     case CM384_DCCI:
       return next;
     case CM384_PHASE:
@@ -256,6 +260,7 @@ void PipeSet::reset() {
   mask_low = mask_high = ~std::uint64_t{0};
   source_stride = destination_stride = 0;
   allocate = true;
+  atomic = CM384_ATOMIC_NONE;
   pending = 0;
   for (auto& group : flags) group.reset();
   later_sets.clear();

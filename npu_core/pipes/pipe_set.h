@@ -116,6 +116,7 @@ class PipeSet : public CorePipes {
   // The copy an instruction of a pipe with an engine makes, checked; its hazards reported.
   virtual MteCopy prepare_copy(int pipe, const QueuedInstruction& entry) = 0;
 
+  std::uint8_t atomic_mode() const { return atomic; }  // enum cm384_atomic
   std::int64_t tick(Time t) const { return clock.tick_at_or_after(t); }
 
  private:
@@ -154,6 +155,7 @@ class PipeSet : public CorePipes {
   std::array<std::int8_t, 8> pipe_by_isa{};
   std::uint32_t pending = 0;  // pipes to look at again
   bool allocate = true;
+  std::uint8_t atomic = 0;  // enum cm384_atomic
 
   // By source * pipes + destination; and what was set again before it was waited for, oldest first: seldom
   // anything.

@@ -121,4 +121,28 @@ std::optional<SourcePlace> DebugInfo::place_of(std::uint64_t address) const {
   return {};
 }
 
+std::optional<std::vector<std::string>> DebugInfo::parameters_at(std::uint64_t address) const {
+  if (handles_->dwarf == nullptr) return {};
+  Dwarf_CU* unit = nullptr;
+  Dwarf_Die die, function, parameter;
+  while (dwarf_get_units(handles_->dwarf, unit, &unit, nullptr, nullptr, &die, nullptr) == 0) {
+    if (dwarf_haspc(&die, address) != 1 || dwarf_child(&die, &function) != 0) continue;
+    do {
+      Dwarf_Addr begin = 0;
+      if (dwarf_tag(&function) != DW_TAG_subprogram || dwarf_lowpc(&function, &begin) != 0 ||
+          begin != address)
+        continue;
+      std::vector<std::string> names;
+      for (int more = dwarf_child(&function, &parameter); more == 0;
+           more = dwarf_siblingof(&parameter, &parameter)) {
+        if (dwarf_tag(&parameter) != DW_TAG_formal_parameter) continue;
+        const char* name = dwarf_diename(&parameter);
+        names.emplace_back(name == nullptr ? "" : name);
+      }
+      return names;
+    } while (dwarf_siblingof(&function, &function) == 0);
+  }
+  return {};
+}
+
 }  // namespace cm384::npu

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace cm384::npu {
 
@@ -30,6 +31,8 @@ class DebugInfo {
   // Where the program's author wrote it: of functions that were inlined into each other, the innermost one
   // outside the kernel runtime (firmware/runtime). Not for two threads at a time.
   std::optional<SourcePlace> place_of(std::uint64_t address) const;
+  // Names of the parameters of the function that begins at an address. Not for two threads at a time.
+  std::optional<std::vector<std::string>> parameters_at(std::uint64_t address) const;
 
  private:
   struct Handles;

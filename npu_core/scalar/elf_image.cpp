@@ -195,6 +195,23 @@ std::string ElfImage::symbol_at(std::uint64_t address) const {
   return "?";
 }
 
+std::vector<std::string> ElfImage::functions(std::uint64_t begin, std::uint64_t end) const {
+  std::vector<std::string> names;
+  for (const Symbol& s : symbols_) {
+    // With a point in its name: a part or a copy that the compiler has made.
+    if (s.code && s.bytes != 0 && s.address >= begin && s.address < end &&
+        s.name.find('.') == std::string::npos)
+      names.push_back(s.name);
+  }
+  return names;
+}
+
+std::optional<std::vector<std::string>> ElfImage::kernel_parameters() const {
+  const std::lock_guard lock(asking_);
+  if (debug_info_ == nullptr) debug_info_ = std::make_unique<DebugInfo>(file_);
+  return debug_info_->parameters_at(symbol("cm384_entry_begin").value_or(0));
+}
+
 std::optional<SourcePlace> ElfImage::place_of(std::uint64_t address) const {
   const std::lock_guard lock(asking_);
   if (debug_info_ == nullptr) debug_info_ = std::make_unique<DebugInfo>(file_);

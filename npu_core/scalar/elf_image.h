@@ -46,6 +46,13 @@ class ElfImage {
   const std::vector<Segment>& segments() const { return segments_; }
   // Value of a symbol, for example `tohost`.
   std::optional<std::uint64_t> symbol(std::string_view name) const;
+  // Whether its kernel is a function marked __global__, called with struct cm384_program.
+  bool takes_arguments() const { return symbol("cm384_entry_begin") != symbol("cm384_entry_end"); }
+  // Names of that function's parameters, by the file's debug information; nothing where it has none. For any
+  // thread.
+  std::optional<std::vector<std::string>> kernel_parameters() const;
+  // Functions in the range [begin, end), by address.
+  std::vector<std::string> functions(std::uint64_t begin, std::uint64_t end) const;
   // "name+0x1c" of the function (or label) that holds the address; "?" when there is none.
   std::string symbol_at(std::uint64_t address) const;
   // By the file's debug information; nothing where it has none. For any thread.

@@ -14,9 +14,6 @@ constexpr std::uint64_t kUbufferBytes = 192 * 1024;
 bool is_global(std::uint64_t address) {
   return cm384_is_gm(address) && address < 2 * CM384_GM_BASE;
 }
-bool in_ubuffer(std::uint64_t address) {
-  return address - CM384_UBUFFER_BASE < kUbufferBytes;
-}
 
 sim::TagMask blocks_of(std::uint64_t in_line, std::uint64_t bytes) {
   const std::uint64_t first = in_line / sim::kBlockBytes, last = (in_line + bytes - 1) / sim::kBlockBytes;
@@ -24,6 +21,12 @@ sim::TagMask blocks_of(std::uint64_t in_line, std::uint64_t bytes) {
 }
 
 }  // namespace
+
+std::uint64_t ScalarCore::ubuffer_offset(std::uint64_t address) const {
+  const std::uint64_t offset = address - CM384_UBUFFER_BASE;
+  const bool low = offset >= kUbufferBytes && program_ != nullptr && program_->ubuffer_at_zero();
+  return low ? address : offset;
+}
 
 void ScalarCore::collect_float_flags() {
   state_.float_flags = static_cast<std::uint8_t>(state_.float_flags | FloatEnvironment::flags());
@@ -103,9 +106,8 @@ void ScalarCore::install(std::uint64_t address, std::uint32_t slot) {
 
 ScalarCore::Access ScalarCore::load_piece(std::uint64_t address, unsigned bytes, std::byte* to, bool& tainted,
                                           FillKind kind) {
-  if (in_ubuffer(address) && in_ubuffer(address + bytes - 1)) {
-    const auto offset = static_cast<std::uint32_t>(address - CM384_UBUFFER_BASE);
-    const bool payload = environment_.ubuffer_load(offset, bytes, cycle_, to);
+  if (const std::uint64_t at = ubuffer_offset(address); at < kUbufferBytes && at + bytes <= kUbufferBytes) {
+    const bool payload = environment_.ubuffer_load(static_cast<std::uint32_t>(at), bytes, cycle_, to);
     cycle_ += parameters_.ubuffer_load;
     if (payload) {
       std::fill_n(to, bytes, sim::kStandIn);
@@ -139,9 +141,8 @@ ScalarCore::Access ScalarCore::load_piece(std::uint64_t address, unsigned bytes,
 
 ScalarCore::Access ScalarCore::store_piece(std::uint64_t address, unsigned bytes, const std::byte* from,
                                            bool tainted) {
-  if (in_ubuffer(address) && in_ubuffer(address + bytes - 1)) {
-    const auto offset = static_cast<std::uint32_t>(address - CM384_UBUFFER_BASE);
-    environment_.ubuffer_store(offset, bytes, cycle_, from, tainted);
+  if (const std::uint64_t at = ubuffer_offset(address); at < kUbufferBytes && at + bytes <= kUbufferBytes) {
+    environment_.ubuffer_store(static_cast<std::uint32_t>(at), bytes, cycle_, from, tainted);
     cycle_ += parameters_.ubuffer_store;
     return Access::done;
   }
@@ -300,8 +301,8 @@ void ScalarCore::hold_line(std::uint64_t line) {
 bool ScalarCore::read_memory(std::uint64_t address, std::span<std::byte> to) {
   for (std::size_t i = 0; i < to.size(); ++i) {
     const std::uint64_t at = address + i;
-    if (in_ubuffer(at)) {
-      if (environment_.ubuffer_load(static_cast<std::uint32_t>(at - CM384_UBUFFER_BASE), 1, cycle_, &to[i])) {
+    if (const std::uint64_t local = ubuffer_offset(at); local < kUbufferBytes) {
+      if (environment_.ubuffer_load(static_cast<std::uint32_t>(local), 1, cycle_, &to[i])) {
         to[i] = sim::kStandIn;
       }
     } else if (PrivateMemory::contains(at) && program_ != nullptr) {
@@ -323,9 +324,8 @@ bool ScalarCore::write_memory(std::uint64_t address, std::span<const std::byte> 
   if (program_ == nullptr) return false;
   for (std::size_t i = 0; i < from.size(); ++i) {
     const std::uint64_t at = address + i;
-    if (in_ubuffer(at)) {
-      environment_.ubuffer_store(static_cast<std::uint32_t>(at - CM384_UBUFFER_BASE), 1, cycle_, &from[i],
-                                 false);
+    if (const std::uint64_t local = ubuffer_offset(at); local < kUbufferBytes) {
+      environment_.ubuffer_store(static_cast<std::uint32_t>(local), 1, cycle_, &from[i], false);
     } else if (PrivateMemory::contains(at)) {
       *writable(at) = from[i];
       memory_.set_taint(at, 1, false);

@@ -19,6 +19,7 @@ Program::Program(std::shared_ptr<const ElfImage> image, const hw::ScalarCorePara
       parameters_(parameters),
       pages_(PrivateMemory::kPages, &kZeros),
       text_(PrivateMemory::kPages, false) {
+  ubuffer_at_zero_ = image_->takes_arguments();
   std::vector<PageBytes*> writable(PrivateMemory::kPages, nullptr);
   for (const ElfImage::Segment& segment : image_->segments()) {
     std::size_t done = 0;

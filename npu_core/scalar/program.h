@@ -36,6 +36,9 @@ class Program {
   bool is_text(std::size_t index) const { return text_[index]; }
   DecodeCache& blocks() { return *blocks_[sim::worker()]; }
   const hw::ScalarCoreParameters& parameters() const { return parameters_; }
+  // Whether plain loads and stores below 192 KiB reach the UBuffer too: in images with a function marked
+  // __global__, as Ascend C kernels take UBuffer offsets for pointers.
+  bool ubuffer_at_zero() const { return ubuffer_at_zero_; }
   // Executable addresses of the image, [low, high).
   std::uint64_t text_low() const { return text_low_; }
   std::uint64_t text_high() const { return text_high_; }
@@ -46,6 +49,7 @@ class Program {
   std::vector<std::unique_ptr<PageBytes>> owned_;
   std::vector<const PageBytes*> pages_;
   std::vector<bool> text_;
+  bool ubuffer_at_zero_ = false;
   std::uint64_t text_low_ = 0, text_high_ = 0;
   std::vector<std::unique_ptr<DecodeCache>> blocks_;  // by worker
 };

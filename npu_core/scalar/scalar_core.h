@@ -147,6 +147,8 @@ class ScalarCore {
   Access load(std::uint64_t address, unsigned bytes, std::uint64_t& value, bool& tainted, FillKind kind);
   Access store(std::uint64_t address, unsigned bytes, std::uint64_t value, bool tainted);
   Access store_piece(std::uint64_t address, unsigned bytes, const std::byte* from, bool tainted);
+  // Offset in the UBuffer that an address means; beyond its size: none.
+  std::uint64_t ubuffer_offset(std::uint64_t address) const;
   Access load_piece(std::uint64_t address, unsigned bytes, std::byte* to, bool& tainted, FillKind kind);
   Access touch_line(std::uint64_t address, FillKind kind, std::uint32_t& slot);
   Access write_back(std::uint32_t slot);

@@ -56,7 +56,15 @@ IssueAnswer Aiv::issue(const PipeInstruction& in, std::int64_t cycle) {
       return issue_sync(in, cycle);
     case CM384_CLASS_MTE:
       if (in.operation > CM384_MTE_UB_TO_GM_ADD_F32) fault(in.pc, "no such MTE operation on a vector core");
-      return push(in.operation == CM384_MTE_GM_TO_UB ? kPipeMte2 : kPipeMte3, in, cycle);
+      if (in.operation == CM384_MTE_GM_TO_UB) return push(kPipeMte2, in, cycle);
+      if (atomic_mode() != CM384_ATOMIC_NONE) [[unlikely]] {
+        PipeInstruction adds = in;
+        if (in.operation == CM384_MTE_UB_TO_GM)
+          adds.operation =
+              atomic_mode() == CM384_ATOMIC_ADD_S32 ? CM384_MTE_UB_TO_GM_ADD_S32 : CM384_MTE_UB_TO_GM_ADD_F32;
+        return push(kPipeMte3, adds, cycle);
+      }
+      return push(kPipeMte3, in, cycle);
     case CM384_CLASS_VECTOR:
     case CM384_CLASS_REDUCE:
     case CM384_CLASS_CONVERT:

@@ -1,5 +1,7 @@
 #include "npu_core/vector/numeric.h"
 
+#include <algorithm>
+
 namespace cm384::npu {
 
 std::uint16_t f32_to_f16(float x, Rounding mode) {
@@ -10,10 +12,11 @@ std::uint16_t f32_to_f16(float x, Rounding mode) {
   const std::uint32_t a = u & 0x7fffffffu;
   if (a == 0x7f800000u) return static_cast<std::uint16_t>(sign | 0x7c00u);
   if (a >= (143u << 23)) {  // beyond FP16: infinity or the largest value, by the direction
-    return static_cast<std::uint16_t>(sign | (rounds_up(0, 1, 1, negative, mode) ? 0x7c00u : 0x7bffu));
+    return static_cast<std::uint16_t>(sign | (rounds_up(1, 1, 1, negative, mode) ? 0x7c00u : 0x7bffu));
   }
   std::uint32_t kept = 0;
   std::uint32_t rest = 0;
+  std::uint32_t halfway = 0x1000u;
   if (a >= (113u << 23)) {
     kept = (a - (112u << 23)) >> 13;
     rest = a & 0x1fffu;
@@ -23,22 +26,22 @@ std::uint16_t f32_to_f16(float x, Rounding mode) {
     const std::uint32_t shift = 126u - (exponent != 0 ? exponent : 1u);
     kept = shift > 31 ? 0 : mantissa >> shift;
     rest = shift > 31 ? mantissa : mantissa & ((1u << shift) - 1u);
+    halfway = 1u << std::min(shift - 1u, 31u);
   }
-  return static_cast<std::uint16_t>(sign | (kept + (rounds_up(kept, rest, 0, negative, mode) ? 1u : 0u)));
+  return static_cast<std::uint16_t>(sign |
+                                    (kept + (rounds_up(kept, rest, halfway, negative, mode) ? 1u : 0u)));
 }
 
 float s32_to_f32(std::int32_t v, Rounding mode) {
-  const float nearest = static_cast<float>(v);
-  if (mode == Rounding::nearest_even) return nearest;
-  const double exact = v;
-  const double got = nearest;
-  if (got == exact) return nearest;
-  const bool grew = (got > exact) == (v > 0);  // the magnitude was rounded up
-  const bool wants_larger = mode == Rounding::ceil ? v > 0 : mode == Rounding::floor && v < 0;
-  const auto bits = std::bit_cast<std::uint32_t>(nearest);
-  if (grew && !wants_larger) return std::bit_cast<float>(bits - 1);
-  if (!grew && wants_larger) return std::bit_cast<float>(bits + 1);
-  return nearest;
+  const std::uint32_t magnitude = v < 0 ? 0u - static_cast<std::uint32_t>(v) : static_cast<std::uint32_t>(v);
+  constexpr int kDigits = std::numeric_limits<float>::digits;
+  const int lost = std::bit_width(magnitude) - kDigits;
+  if (mode == Rounding::nearest_even || lost <= 0) return static_cast<float>(v);
+  const std::uint32_t kept = magnitude >> lost;
+  const std::uint32_t rest = magnitude & ((1u << lost) - 1u);
+  const std::uint32_t rounded = kept + (rounds_up(kept, rest, 1u << (lost - 1), v < 0, mode) ? 1u : 0u);
+  const float result = static_cast<float>(rounded) * static_cast<float>(1u << lost);
+  return v < 0 ? -result : result;
 }
 
 float exp_f32(float x) {

@@ -1,4 +1,4 @@
-// Number formats of the vector unit: conversions among FP32, BF16, FP16 and integers in all four roundings,
+// Number formats of the vector unit: conversions among FP32, BF16, FP16 and integers in all six roundings,
 // and exp and ln. Bit-exact on every machine: integer arithmetic and IEEE basic operations only. FP16 and
 // BF16 values are carried as their bits. Also used by the host's reference computations.
 #pragma once
@@ -10,7 +10,14 @@
 namespace cm384::npu {
 
 // As enum cm384_rounding.
-enum class Rounding : std::uint8_t { nearest_even = 0, floor = 1, ceil = 2, truncate = 3 };
+enum class Rounding : std::uint8_t {
+  nearest_even = 0,
+  floor = 1,
+  ceil = 2,
+  truncate = 3,
+  nearest_away = 4,
+  to_odd = 5
+};
 
 inline bool is_nan(float x) {
   return x != x;
@@ -32,6 +39,10 @@ inline bool rounds_up(std::uint32_t kept, std::uint32_t rest, std::uint32_t half
       return !negative && rest != 0;
     case Rounding::truncate:
       return false;
+    case Rounding::nearest_away:
+      return rest >= halfway;
+    case Rounding::to_odd:
+      return rest != 0 && (kept & 1) == 0;
   }
   return false;
 }
@@ -96,9 +107,13 @@ inline float round_integral_nearest(float x) {
 inline float round_integral(float x, Rounding mode) {
   if (mode == Rounding::nearest_even) return round_integral_nearest(x);
   if (!(with_sign_of(x, 1.0f) < 8388608.0f)) return x;
-  float t = static_cast<float>(static_cast<std::int32_t>(x));
+  const auto whole = static_cast<std::int32_t>(x);
+  float t = static_cast<float>(whole);
   if (mode == Rounding::floor && t > x) t -= 1.0f;
   if (mode == Rounding::ceil && t < x) t += 1.0f;
+  const float outwards = with_sign_of(1.0f, x);
+  if (mode == Rounding::nearest_away && with_sign_of(x - t, 1.0f) >= 0.5f) t += outwards;
+  if (mode == Rounding::to_odd && t != x && (whole & 1) == 0) t += outwards;
   return with_sign_of(t, x);
 }
 // An integral value to an integer, saturating; NaN gives 0.

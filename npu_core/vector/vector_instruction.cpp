@@ -133,6 +133,10 @@ VectorInstruction decode_vector(const PipeInstruction& in, std::uint64_t mask_lo
 
   if (in.instruction_class == CM384_CLASS_CONVERT) {
     if (in.operation >= std::size(kConvert)) fault(in.pc, "no such conversion");
+    if (in.b != 0) {
+      if (in.b != CM384_ROUND && in.b != CM384_ODD) fault(in.pc, "no such rounding");
+      v.type = static_cast<std::uint8_t>(in.b);
+    }
     const ConvertSizes sizes = kConvert[in.operation];
     v.cost = VectorCost::cast;
     v.destination = blocks(to, 2 * sizes.destination, s.destination_block, s.destination_repeat, s.repeats);

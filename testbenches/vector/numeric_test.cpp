@@ -11,7 +11,8 @@
 namespace cm384::npu {
 namespace {
 
-const Rounding kModes[] = {Rounding::nearest_even, Rounding::floor, Rounding::ceil, Rounding::truncate};
+const Rounding kModes[] = {Rounding::nearest_even, Rounding::floor,        Rounding::ceil,
+                           Rounding::truncate,     Rounding::nearest_away, Rounding::to_odd};
 
 double value_of_f16(std::uint16_t v) {
   const int exponent = v >> 10 & 31;
@@ -41,9 +42,11 @@ std::uint16_t reference_round(float x, Rounding mode, std::uint16_t infinity, Va
     const bool up = mode == Rounding::nearest_even
                         ? magnitude - below > above - magnitude ||
                               (magnitude - below == above - magnitude && (low & 1) != 0)
-                    : mode == Rounding::floor ? negative
-                    : mode == Rounding::ceil  ? !negative
-                                              : false;
+                    : mode == Rounding::floor        ? negative
+                    : mode == Rounding::ceil         ? !negative
+                    : mode == Rounding::nearest_away ? magnitude - below >= above - magnitude
+                    : mode == Rounding::to_odd       ? (low & 1) == 0
+                                                     : false;
     if (up) result = high;
   }
   return static_cast<std::uint16_t>(result | (negative ? 0x8000u : 0u));
@@ -147,6 +150,12 @@ double rounded(double x, Rounding mode) {
       return std::floor(x);
     case Rounding::ceil:
       return std::ceil(x);
+    case Rounding::nearest_away:
+      return std::round(x);
+    case Rounding::to_odd: {
+      const double cut = std::trunc(x);
+      return cut == x || std::fmod(cut, 2) != 0 ? cut : cut + std::copysign(1.0, x);
+    }
     default:
       return std::trunc(x);
   }
@@ -182,6 +191,10 @@ TEST(Numeric, IntegersToFloats) {
     ASSERT_GE(up, exact);
     ASSERT_TRUE(down == up ? down == exact : std::nextafterf(down, up) == up) << v;
     ASSERT_EQ(s32_to_f32(v, Rounding::truncate), v > 0 ? down : up);
+    const bool tie = exact - down == up - exact, low = exact - down < up - exact;
+    ASSERT_EQ(s32_to_f32(v, Rounding::nearest_away), tie ? (v > 0 ? up : down) : low ? down : up) << v;
+    const bool odd = (std::bit_cast<std::uint32_t>(down) & 1) != 0;
+    ASSERT_EQ(s32_to_f32(v, Rounding::to_odd), down == up || odd ? down : up) << v;
   }
   EXPECT_EQ(s32_to_f16(70000, Rounding::nearest_even), 0x7c00);
   EXPECT_EQ(s32_to_f16(70000, Rounding::truncate), 0x7bff);

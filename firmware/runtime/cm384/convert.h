@@ -1,6 +1,7 @@
 // Cast between element types (pipe V).
 #pragma once
 
+#include "cm384/system.h"
 #include "cm384/vector.h"
 
 namespace AscendC {
@@ -41,8 +42,9 @@ CM384_INLINE void CastRounding(const LocalTensor<Dst>& dst, const LocalTensor<Sr
   static_assert(kOperation >= 0, "the vector unit has no conversion between these types");
   constexpr uint32_t kElements = 64;  // of a repeat, whatever the types
   ForCount(count, kElements, [&](uint32_t first, uint32_t repeats) {
-    cm384::pipe_instruction<CM384_CLASS_CONVERT, kOperation, Rounding>(
-        OffsetPair(dst.GetPhyAddr(first), src.GetPhyAddr(first)), 0,
+    constexpr bool kFurther = Rounding > CM384_TRUNC;
+    cm384::pipe_instruction<CM384_CLASS_CONVERT, kOperation, kFurther ? 0 : Rounding>(
+        OffsetPair(dst.GetPhyAddr(first), src.GetPhyAddr(first)), kFurther ? Rounding : 0,
         RepeatConfig(repeats, 1, 1, 0, kElements * sizeof(Dst) / 32, kElements * sizeof(Src) / 32, 0));
   });
 }
@@ -56,9 +58,18 @@ CM384_INLINE void Cast(const LocalTensor<Dst>& dst, const LocalTensor<Src>& src,
       return CastRounding<Dst, Src, CM384_CEIL>(dst, src, count);
     case RoundMode::CAST_TRUNC:
       return CastRounding<Dst, Src, CM384_TRUNC>(dst, src, count);
+    case RoundMode::CAST_ROUND:
+      return CastRounding<Dst, Src, CM384_ROUND>(dst, src, count);
+    case RoundMode::CAST_ODD:
+      return CastRounding<Dst, Src, CM384_ODD>(dst, src, count);
     default:
       return CastRounding<Dst, Src, CM384_RINT>(dst, src, count);
   }
+}
+
+// The factor of casts from int32_t to half. 1 is the only one there is: the machine has no scaling cast.
+CM384_INLINE void SetDeqScale(half scale) {
+  if (scale.bits != half(1).bits) Abort("SetDeqScale: casts are not scaled; the only factor is 1");
 }
 
 }  // namespace AscendC

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cm384/sync.h"
+#include "cm384/system.h"
 
 namespace AscendC {
 
@@ -21,7 +22,8 @@ struct DataCopyExtParams {
   uint32_t dstStride = 0;
   uint32_t rsv = 0;
 };
-// The model pads with zeros on the right; other paddings do not exist yet.
+// The model pads with zeros on the right, up to 32 B; a kernel that asks for other padding ends with a
+// message.
 template <typename T>
 struct DataCopyPadExtParams {
   bool isPad = false;
@@ -68,7 +70,8 @@ CM384_INLINE void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src
 }
 template <typename T>
 CM384_INLINE void DataCopyPad(const LocalTensor<T>& dst, const GlobalTensor<T>& src,
-                              const DataCopyExtParams& p, const DataCopyPadExtParams<T>& = {}) {
+                              const DataCopyExtParams& p, const DataCopyPadExtParams<T>& pad = {}) {
+  if (pad.isPad) Abort("DataCopyPad: padding with values is not modelled: docs/ascend-c.md");
   CopyBursts<CM384_MTE_GM_TO_UB>(dst.GetPhyAddr(), src.address(), p.blockLen, p.blockCount,
                                  static_cast<uint64_t>(p.blockLen) + p.srcStride,
                                  PaddedBurst(p.blockLen) + p.dstStride * 32ull, src.allocate());
@@ -80,6 +83,36 @@ CM384_INLINE void DataCopyPad(const GlobalTensor<T>& dst, const LocalTensor<T>& 
                                  PaddedBurst(p.blockLen) + p.srcStride * 32ull,
                                  static_cast<uint64_t>(p.blockLen) + p.dstStride, dst.allocate());
 }
+// The older form, lengths in bytes too. A list in braces means the other one.
+template <typename T, typename Params>
+requires(is_same_v<Params, DataCopyParams>) CM384_INLINE
+    void DataCopyPad(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const Params& p) {
+  DataCopyPad(dst, src, DataCopyExtParams{p.blockCount, p.blockLen, p.srcStride, p.dstStride, 0});
+}
+
+// What later copies to GM do at the target, until SetAtomicNone().
+template <typename T>
+CM384_INLINE void SetAtomicAdd() {
+  if constexpr (is_same_v<T, int32_t> || is_same_v<T, float>) {
+    cm384::pipe_instruction<CM384_CLASS_SYNC, CM384_SET_ATOMIC>(is_same_v<T, float> ? CM384_ATOMIC_ADD_F32
+                                                                                    : CM384_ATOMIC_ADD_S32);
+  } else {
+    Abort("SetAtomicAdd: copies add int32_t and float only: docs/ascend-c.md");
+  }
+}
+// Not in the machine: a kernel that gets there ends with this message.
+template <typename T>
+CM384_INLINE void SetAtomicMax() {
+  Abort("SetAtomicMax: copies that take the larger value are not modelled: docs/ascend-c.md");
+}
+template <typename T>
+CM384_INLINE void SetAtomicMin() {
+  Abort("SetAtomicMin: copies that take the smaller value are not modelled: docs/ascend-c.md");
+}
+CM384_INLINE void SetAtomicNone() {
+  cm384::pipe_instruction<CM384_CLASS_SYNC, CM384_SET_ATOMIC>(CM384_ATOMIC_NONE);
+}
+
 // Adds at the target, element by element (int32 or float); `count` elements.
 template <typename T>
 CM384_INLINE void DataCopyAtomicAdd(const GlobalTensor<T>& dst, const LocalTensor<T>& src, uint32_t count) {

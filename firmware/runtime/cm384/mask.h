@@ -26,6 +26,11 @@ CM384_INLINE void ResetMask() {
   cm384::pipe_instruction<CM384_CLASS_SYNC, CM384_SET_MASK>(~uint64_t{0}, ~uint64_t{0});
 }
 
+// A mask that is given as bits, low word first.
+CM384_INLINE void SetMaskBits(const uint64_t mask[]) {
+  cm384::pipe_instruction<CM384_CLASS_SYNC, CM384_SET_MASK>(mask[0], mask[1]);
+}
+
 // Strides in 32 B blocks.
 struct UnaryRepeatParams {
   uint16_t dstBlkStride = 1;

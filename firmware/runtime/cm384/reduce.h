@@ -1,6 +1,7 @@
 // Reductions (pipe V), built from the unit's one-result-a-repeat instructions as on the part.
 #pragma once
 
+#include "cm384/system.h"
 #include "cm384/vector.h"
 
 namespace AscendC {
@@ -82,6 +83,26 @@ template <typename T>
 CM384_INLINE void ReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<T>& work,
                             int32_t count) {
   ReduceLevels<CM384_VCADD>(dst, src, work, static_cast<uint32_t>(count));
+}
+// Over the first `mask` elements of each repeat: a tree within a repeat, then a tree over the repeats.
+template <typename T>
+CM384_INLINE void ReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<T>& work,
+                            int32_t mask, int32_t repeatTime, int32_t srcRepStride) {
+  WholeReduceSum(work, src, mask, repeatTime, 1, 1, srcRepStride);
+  PipeBarrier<PIPE_V>();
+  ReduceSum(dst, work, work, repeatTime);
+}
+// A row each of `outter`, `inner` elements from one to the next (a multiple of 32 B), sums its first n.
+struct SumParams {
+  uint32_t outter = 1;
+  uint32_t inner = 0;
+  uint32_t n = 0;
+};
+template <typename T>
+CM384_INLINE void Sum(const LocalTensor<T>& dst, const LocalTensor<T>& src, const SumParams& p) {
+  if (p.n > kRepeatElements<T>) Abort("Sum: rows of more than 256 B: docs/ascend-c.md");
+  WholeReduceSum(dst, src, static_cast<int32_t>(p.n), static_cast<int32_t>(p.outter), 1, 1,
+                 static_cast<int32_t>(p.inner * sizeof(T) / ONE_BLK_SIZE));
 }
 template <typename T>
 CM384_INLINE void ReduceMax(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<T>& work,

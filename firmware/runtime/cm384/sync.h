@@ -16,6 +16,11 @@ CM384_INLINE void WaitFlag(int32_t id) {
   cm384::pipe_instruction<CM384_CLASS_SYNC, CM384_WAIT_FLAG>(static_cast<uint64_t>(E) |
                                                              static_cast<uint64_t>(id) << 16);
 }
+// The same of an event that is known at run time.
+CM384_INLINE void WaitFlagOf(HardEvent event, int32_t id) {
+  cm384::pipe_instruction<CM384_CLASS_SYNC, CM384_WAIT_FLAG>(static_cast<uint64_t>(event) |
+                                                             static_cast<uint64_t>(id) << 16);
+}
 template <pipe_t P>
 CM384_INLINE void PipeBarrier() {
   cm384::pipe_instruction<CM384_CLASS_SYNC, CM384_PIPE_BARRIER>(P);

@@ -5,15 +5,26 @@
 
 namespace AscendC {
 
+// What may be set and is not kept: a tensor of this machine does not know its position.
+struct NotKept {
+  template <typename T>
+  CM384_INLINE constexpr void operator=(const T&) const {}
+};
+// Where a tensor stands in the core's local memory.
+struct TBuffAddr {
+  uint32_t bufferAddr = 0;                   // offset
+  [[no_unique_address]] NotKept logicPos{};  // TPosition
+};
+
 template <typename T>
 class LocalTensor {
  public:
   using PrimType = T;
   LocalTensor() = default;
   // `address`: offset in the UBuffer, a multiple of 32 B for vector and MTE use. `count`: elements.
-  CM384_INLINE LocalTensor(TPosition, uint32_t address, uint32_t count) : address_(address), count_(count) {}
+  CM384_INLINE LocalTensor(TPosition, uint32_t address, uint32_t count) : address_{address}, count_(count) {}
   CM384_INLINE explicit LocalTensor(uint32_t address, uint32_t count = 0)
-      : address_(address), count_(count) {}
+      : address_{address}, count_(count) {}
 
   // Plain scalar load and store. They order with the pipes by flags alone.
   CM384_INLINE T GetValue(uint32_t index) const { return data()[index]; }
@@ -21,23 +32,25 @@ class LocalTensor {
   CM384_INLINE void SetValue(uint32_t index, U value) const {
     data()[index] = static_cast<T>(value);
   }
-  CM384_INLINE T operator()(uint32_t index) const { return GetValue(index); }
+  CM384_INLINE T& operator()(uint32_t index) const { return data()[index]; }
   CM384_INLINE LocalTensor operator[](uint32_t offset) const {
-    return LocalTensor(address_ + offset * static_cast<uint32_t>(sizeof(T)), count_ - offset);
+    return LocalTensor(address_.bufferAddr + offset * static_cast<uint32_t>(sizeof(T)), count_ - offset);
   }
   template <typename U>
   CM384_INLINE LocalTensor<U> ReinterpretCast() const {
-    return LocalTensor<U>(address_, static_cast<uint32_t>(count_ * sizeof(T) / sizeof(U)));
+    return LocalTensor<U>(address_.bufferAddr, static_cast<uint32_t>(count_ * sizeof(T) / sizeof(U)));
   }
   CM384_INLINE uint32_t GetSize() const { return count_; }
   CM384_INLINE void SetSize(uint32_t count) { count_ = count; }
-  CM384_INLINE uint64_t GetPhyAddr() const { return address_; }
-  CM384_INLINE uint64_t GetPhyAddr(uint32_t offset) const { return address_ + offset * sizeof(T); }
+  CM384_INLINE uint64_t GetPhyAddr() const { return address_.bufferAddr; }
+  CM384_INLINE uint64_t GetPhyAddr(uint32_t offset) const { return address_.bufferAddr + offset * sizeof(T); }
+  CM384_INLINE void SetAddr(const TBuffAddr& address) { address_ = address; }
+
+  TBuffAddr address_;  // public, as kernels set it
 
  private:
-  CM384_INLINE T* data() const { return reinterpret_cast<T*>(CM384_UBUFFER_BASE + address_); }
+  CM384_INLINE T* data() const { return reinterpret_cast<T*>(CM384_UBUFFER_BASE + address_.bufferAddr); }
 
-  uint32_t address_ = 0;
   uint32_t count_ = 0;
 };
 
@@ -53,7 +66,7 @@ class GlobalTensor {
   // DataCacheCleanAndInvalid.
   CM384_INLINE T GetValue(uint64_t index) const { return reinterpret_cast<const T*>(address_)[index]; }
   CM384_INLINE void SetValue(uint64_t index, T value) const { reinterpret_cast<T*>(address_)[index] = value; }
-  CM384_INLINE T operator()(uint64_t index) const { return GetValue(index); }
+  CM384_INLINE T& operator()(uint64_t index) const { return reinterpret_cast<T*>(address_)[index]; }
   CM384_INLINE GlobalTensor operator[](uint64_t offset) const {
     GlobalTensor part = *this;
     part.address_ += offset * sizeof(T);

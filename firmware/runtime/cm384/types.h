@@ -7,16 +7,63 @@
 #define __aicore__
 #define __gm__
 #define __ubuf__
-#define __global__
+#define __global__ __attribute__((section(".text.entry"), used))
 using GM_ADDR = __gm__ uint8_t*;
 
-// Storage of 16-bit floats; the scalar unit has no arithmetic on them.
+// 16-bit floats. The scalar unit has no arithmetic on them: conversions to and from float are code, to
+// nearest even.
 struct half {
   uint16_t bits;
+  half() = default;
+  template <typename Number>
+  requires(!__is_class(Number)) CM384_INLINE constexpr half(Number value)
+      : bits(from_float(static_cast<float>(value))) {}
+  CM384_INLINE constexpr operator float() const { return to_float(bits); }
+
+ private:
+  static constexpr uint16_t from_float(float value);
+  static constexpr float to_float(uint16_t bits);
 };
 struct bfloat16_t {
   uint16_t bits;
+  bfloat16_t() = default;
+  template <typename Number>
+  requires(!__is_class(Number)) CM384_INLINE constexpr bfloat16_t(Number value)
+      : bits(from_float(static_cast<float>(value))) {}
+  CM384_INLINE constexpr operator float() const {
+    return __builtin_bit_cast(float, static_cast<uint32_t>(bits) << 16);
+  }
+
+ private:
+  static constexpr uint16_t from_float(float value) {
+    const auto u = __builtin_bit_cast(uint32_t, value);
+    if ((u & 0x7fffffffu) > 0x7f800000u) return static_cast<uint16_t>(u >> 16 | 0x40u);
+    return static_cast<uint16_t>((u + 0x7fffu + (u >> 16 & 1u)) >> 16);
+  }
 };
+using float16_t = half;
+
+constexpr uint16_t half::from_float(float value) {
+  const auto u = __builtin_bit_cast(uint32_t, value);
+  const uint32_t sign = u >> 16 & 0x8000u, a = u & 0x7fffffffu;
+  if (a > 0x7f800000u) return static_cast<uint16_t>(sign | 0x7e00u);
+  if (a >= 0x477ff000u) return static_cast<uint16_t>(sign | 0x7c00u);  // 65,520 and more
+  const uint32_t exponent = a >> 23;
+  if (exponent >= 113)
+    return static_cast<uint16_t>(sign | (a - (112u << 23) + 0xfffu + (a >> 13 & 1u)) >> 13);
+  if (exponent < 102) return static_cast<uint16_t>(sign);
+  const uint32_t shift = 126u - exponent, mantissa = (a & 0x7fffffu) | 0x800000u;
+  const uint32_t kept = mantissa >> shift, rest = mantissa & ((1u << shift) - 1u),
+                 middle = 1u << (shift - 1u);
+  return static_cast<uint16_t>(sign | (kept + (rest > middle || (rest == middle && (kept & 1u)) ? 1u : 0u)));
+}
+constexpr float half::to_float(uint16_t bits) {
+  const uint32_t sign = static_cast<uint32_t>(bits & 0x8000u) << 16, magnitude = bits & 0x7fffu;
+  if (magnitude >= 0x7c00u) return __builtin_bit_cast(float, sign | 0x7f800000u | (magnitude & 0x3ffu) << 13);
+  if (magnitude >= 0x400u) return __builtin_bit_cast(float, sign | ((magnitude << 13) + (112u << 23)));
+  const float small = static_cast<float>(magnitude) * 0x1p-24f;
+  return sign != 0 ? -small : small;
+}
 
 enum pipe_t {
   PIPE_S = CM384_PIPE_S,
@@ -60,16 +107,30 @@ enum class HardEvent {
   FIX_MTE2 = PIPE_FIX | PIPE_MTE2 << 8
 };
 
-enum class TPosition { GM, VECIN, VECOUT, VECCALC };
+enum class TPosition : uint8_t {
+  GM,
+  A1,
+  A2,
+  B1,
+  B2,
+  C1,
+  C2,
+  CO1,
+  CO2,
+  VECIN,
+  VECOUT,
+  VECCALC,
+  LCM = VECCALC,
+  SPM,
+  SHM = SPM,
+  TSCM,
+  C2PIPE2GM,
+  C2PIPE2LOCAL,
+  MAX
+};
 using QuePosition = TPosition;
 
-enum class RoundMode {
-  CAST_NONE = CM384_RINT,
-  CAST_RINT = CM384_RINT,
-  CAST_FLOOR = CM384_FLOOR,
-  CAST_CEIL = CM384_CEIL,
-  CAST_TRUNC = CM384_TRUNC
-};
+enum class RoundMode { CAST_NONE, CAST_RINT, CAST_FLOOR, CAST_CEIL, CAST_ROUND, CAST_TRUNC, CAST_ODD };
 enum class CMPMODE { LT, GT, EQ, LE, GE, NE };
 enum class SELMODE { VSEL_CMPMASK_SPR, VSEL_TENSOR_SCALAR_MODE, VSEL_TENSOR_TENSOR_MODE };
 enum class MaskMode : uint8_t { NORMAL, COUNTER };

@@ -128,4 +128,20 @@ CM384_INLINE void Duplicate(const LocalTensor<T>& dst, S scalar, uint64_t mask, 
                           {dstBlockStride, dstBlockStride, dstRepeatStride, dstRepeatStride});
 }
 
+template <typename T, typename S>
+CM384_INLINE void Duplicate(const LocalTensor<T>& dst, S scalar, const uint64_t mask[], uint8_t repeatTime,
+                            uint16_t dstBlockStride, uint8_t dstRepeatStride) {
+  SetMaskBits(mask);
+  Duplicate(dst, scalar, kRepeatElements<T>, repeatTime, dstBlockStride, dstRepeatStride);
+  ResetMask();
+}
+
+// UBuffer to UBuffer, on pipe V; whole 32 B blocks.
+template <typename T>
+CM384_INLINE void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& src, uint32_t count) {
+  const uint32_t halves = static_cast<uint32_t>((count * sizeof(T) + ONE_BLK_SIZE - 1) / ONE_BLK_SIZE * 16);
+  Copy(dst.template ReinterpretCast<uint16_t>(), src.template ReinterpretCast<uint16_t>(),
+       static_cast<int32_t>(halves));
+}
+
 }  // namespace AscendC

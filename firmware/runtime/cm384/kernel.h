@@ -1,0 +1,85 @@
+// A kernel's frame as Ascend C spells it: kind, tiling, communication context, small helpers.
+#pragma once
+
+#include "cm384/sync.h"
+#include "firmware/abi/program.h"
+
+#define ASCEND_IS_AIV (cm384::read_csr<CM384_CSR_CORE_KIND>() == 0)
+#define ASCEND_IS_AIC (cm384::read_csr<CM384_CSR_CORE_KIND>() == 1)
+
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+// Values of ORIG_DTYPE_*: any that differ.
+#define DT_FLOAT 0
+#define DT_FLOAT16 1
+#define DT_INT8 2
+#define DT_INT32 3
+#define DT_UINT8 4
+#define DT_INT16 6
+#define DT_UINT16 7
+#define DT_UINT32 8
+#define DT_INT64 9
+#define DT_UINT64 10
+#define DT_DOUBLE 11
+#define DT_BOOL 12
+#define DT_BF16 27
+
+#define REGISTER_TILING_DEFAULT(Struct) using Cm384TilingDefault [[maybe_unused]] = Struct
+#define GET_TILING_DATA_WITH_STRUCT(Struct, name, address) \
+  Struct name;                                             \
+  AscendC::CopyTiling(&name, address, sizeof(Struct))
+#define GET_TILING_DATA(name, address) GET_TILING_DATA_WITH_STRUCT(Cm384TilingDefault, name, address)
+#define TILING_KEY_IS(key) (AscendC::LaunchOfProgram()->tiling_key == static_cast<uint64_t>(key))
+#define KERNEL_TASK_TYPE_DEFAULT(type)
+#define KERNEL_TASK_TYPE(key, type)
+
+// Of the tiling data of communication kernels: their host side fills them, kernels do not look inside.
+struct Mc2InitTiling {
+  uint8_t reserved[64];
+};
+struct Mc2CcTiling {
+  uint8_t reserved[280];
+};
+
+namespace AscendC {
+
+CM384_INLINE const cm384_program* LaunchOfProgram() {
+  return reinterpret_cast<const cm384_program*>(cm384::read_csr<CM384_CSR_ARGUMENTS>());
+}
+// Tiling data is the host's: scalar loads through the data cache.
+inline void CopyTiling(void* to, GM_ADDR from, uint32_t bytes) {
+  auto* out = static_cast<uint8_t*>(to);
+  uint32_t done = 0;
+  for (; done + 4 <= bytes; done += 4)
+    __builtin_memcpy(out + done, __builtin_assume_aligned(from + done, 4), 4);
+  for (; done < bytes; ++done) out[done] = from[done];
+}
+
+inline constexpr uint32_t HCCL_GROUP_ID_0 = 0;
+// What the host has laid out for the kernel's communication group; ends the run where there is none.
+template <uint32_t group>
+CM384_INLINE __gm__ uint8_t* GetHcclContext() {
+  static_assert(group < CM384_PROGRAM_CONTEXTS);
+  return reinterpret_cast<uint8_t*>(LaunchOfProgram()->context[group]);
+}
+enum HcclServerType { HCCL_SERVER_TYPE_AICPU = 0 };
+// The host drives nothing here: kernels that call its members do not compile.
+template <HcclServerType = HCCL_SERVER_TYPE_AICPU>
+class Hccl {};
+
+// Quotient, rounded up.
+template <typename A, typename B>
+CM384_INLINE constexpr auto Ceil(A value, B by) {
+  return (value + by - 1) / by;
+}
+
+}  // namespace AscendC
+
+// Names of the layer below Ascend C that kernels use beside it.
+CM384_INLINE constexpr uint64_t get_imm(uint64_t value) {
+  return value;
+}
+CM384_INLINE void pipe_barrier(pipe_t pipe) {
+  cm384::pipe_instruction<CM384_CLASS_SYNC, CM384_PIPE_BARRIER>(pipe);
+}

@@ -1,0 +1,240 @@
+// The objects that hand out the UBuffer and its flags: TPipe, TBuf, TQue, TQueBind, TQueSync.
+//
+// A queue's buffer goes round: AllocTensor takes a free one, EnQue says that it is full, DeQue takes it over,
+// FreeTensor says that it is free. Which pipes wait for each other follows from the queue's positions: VECIN
+// is filled by MTE2 and emptied by V, VECOUT filled by V and emptied by MTE3; a bind of both is filled by
+// MTE2 and emptied by MTE3. The flags come from the same eight ids a pair of pipes as those of SetFlag.
+#pragma once
+
+#include "cm384/sync.h"
+#include "cm384/system.h"
+
+namespace AscendC {
+
+using TEventID = int8_t;
+
+class TPipe {
+ public:
+  static constexpr uint32_t kBuffers = 64;  // of a kernel, as on the part
+  struct Buffer {
+    uint32_t address = 0, bytes = 0;
+    TEventID full = -1, free = -1;  // ids of flags that are set and not yet waited for
+    bool taken = false;
+    HardEvent on_free{};  // the flag of `free`
+  };
+
+  CM384_INLINE TPipe() { current = this; }
+  CM384_INLINE ~TPipe() { Destroy(); }
+  CM384_INLINE void Init() { Reset(); }
+  // Takes all buffers back, after their last users.
+  inline void Reset() {
+    for (uint32_t n = 0; n < buffers_; ++n) WaitFree(buffer_[n]);
+    buffers_ = next_ = 0;
+  }
+  CM384_INLINE void Destroy() { Reset(); }
+
+  // `bytes` of each of `num` buffers, rounded up to 32 B.
+  template <typename Queue>
+  CM384_INLINE bool InitBuffer(Queue& queue, uint8_t num, uint32_t bytes) {
+    queue.Place(buffer_ + Take(num, bytes), num);
+    return true;
+  }
+  template <typename Buf>
+  CM384_INLINE bool InitBuffer(Buf& buf, uint32_t bytes) {
+    const Buffer& taken = buffer_[Take(1, bytes)];
+    buf.Place(taken.address, taken.bytes);
+    return true;
+  }
+
+  // An id that stays taken until it is released; one that is free now.
+  CM384_INLINE TEventID AllocEventID(HardEvent event) {
+    const TEventID id = FetchEventID(event);
+    taken_[Pair(event)] |= static_cast<uint8_t>(1u << id);
+    return id;
+  }
+  template <HardEvent E>
+  CM384_INLINE TEventID AllocEventID() {
+    return AllocEventID(E);
+  }
+  CM384_INLINE void ReleaseEventID(HardEvent event, TEventID id) {
+    taken_[Pair(event)] &= static_cast<uint8_t>(~(1u << id));
+  }
+  template <HardEvent E>
+  CM384_INLINE void ReleaseEventID(TEventID id) {
+    ReleaseEventID(E, id);
+  }
+  inline TEventID FetchEventID(HardEvent event) {
+    const uint32_t taken = taken_[Pair(event)];
+    for (TEventID id = 0; id < 8; ++id) {
+      if ((taken >> id & 1u) == 0) return id;
+    }
+    Abort("TPipe: all 8 event ids of a pair of pipes are taken");
+  }
+  template <HardEvent E>
+  CM384_INLINE TEventID FetchEventID() {
+    return FetchEventID(E);
+  }
+
+  inline static TPipe* current = nullptr;
+
+ private:
+  template <TPosition, TPosition, int32_t>
+  friend class TQueBind;
+  static constexpr uint32_t kPipes = 16;
+  CM384_INLINE static uint32_t Pair(HardEvent event) {
+    const auto e = static_cast<uint32_t>(event);
+    return (e & 0xf) * kPipes + (e >> 8 & 0xf);
+  }
+  inline uint32_t Take(uint32_t num, uint32_t bytes) {
+    const uint32_t each = (bytes + ONE_BLK_SIZE - 1) / ONE_BLK_SIZE * ONE_BLK_SIZE, first = buffers_;
+    if (buffers_ + num > kBuffers) Abort("TPipe: more than 64 buffers");
+    if (next_ + num * each > kUBufferBytes) Abort("TPipe: the buffers take more than the UBuffer's 192 KiB");
+    for (uint32_t n = 0; n < num; ++n, next_ += each) {
+      Buffer& buffer = buffer_[buffers_++];
+      buffer = Buffer{};
+      buffer.address = next_;
+      buffer.bytes = each;
+    }
+    return first;
+  }
+  inline void WaitFree(Buffer& buffer) {
+    if (buffer.free < 0) return;
+    WaitFlagOf(buffer.on_free, buffer.free);
+    ReleaseEventID(buffer.on_free, buffer.free);
+    buffer.free = -1;
+  }
+
+  Buffer buffer_[kBuffers];
+  uint32_t buffers_ = 0, next_ = 0;
+  uint8_t taken_[kPipes * kPipes] = {};  // ids, by pair of pipes
+};
+
+// One place in the UBuffer.
+template <TPosition position = TPosition::VECCALC>
+class TBuf {
+ public:
+  template <typename T>
+  CM384_INLINE LocalTensor<T> Get() const {
+    return LocalTensor<T>(position, address_, bytes_ / static_cast<uint32_t>(sizeof(T)));
+  }
+  template <typename T>
+  CM384_INLINE LocalTensor<T> Get(uint32_t count) const {
+    return LocalTensor<T>(position, address_, count);
+  }
+  // `count` elements from `offset` bytes on.
+  template <typename T>
+  CM384_INLINE LocalTensor<T> GetWithOffset(uint32_t count, uint32_t offset) const {
+    return LocalTensor<T>(position, address_ + offset, count);
+  }
+  template <typename T>
+  CM384_INLINE LocalTensor<T> AllocTensor() const {
+    return Get<T>();
+  }
+  template <typename T>
+  CM384_INLINE void FreeTensor(const LocalTensor<T>&) const {}
+  CM384_INLINE uint32_t GetBufLen() const { return bytes_; }
+  CM384_INLINE void Place(uint32_t address, uint32_t bytes) {
+    address_ = address;
+    bytes_ = bytes;
+  }
+
+ private:
+  uint32_t address_ = 0, bytes_ = 0;
+};
+
+template <TPosition source, TPosition destination, int32_t depth>
+class TQueBind {
+ public:
+  static_assert((source == TPosition::VECIN || source == TPosition::VECOUT) &&
+                    (destination == TPosition::VECIN || destination == TPosition::VECOUT),
+                "queues are of VECIN and VECOUT: docs/ascend-c.md");
+
+  template <typename T>
+  inline LocalTensor<T> AllocTensor() {
+    for (uint32_t n = 0; n < count_; ++n) {
+      TPipe::Buffer& buffer = first_[next_];
+      next_ = next_ + 1 == count_ ? 0 : next_ + 1;
+      if (buffer.taken) continue;
+      TPipe::current->WaitFree(buffer);
+      buffer.taken = true;
+      return LocalTensor<T>(source, buffer.address, buffer.bytes / static_cast<uint32_t>(sizeof(T)));
+    }
+    Abort("AllocTensor: the queue has no free buffer");
+  }
+  template <typename T>
+  inline bool EnQue(const LocalTensor<T>& tensor) {
+    TPipe::Buffer& buffer = BufferOf(static_cast<uint32_t>(tensor.GetPhyAddr()));
+    buffer.full = TPipe::current->AllocEventID(kFull);
+    SetFlag<kFull>(buffer.full);
+    if (waiting_ == kMost) Abort("EnQue: the queue is full");
+    queue_[(begin_ + waiting_++) % kMost] = static_cast<uint8_t>(&buffer - first_);
+    return true;
+  }
+  template <typename T>
+  inline LocalTensor<T> DeQue() {
+    if (waiting_ == 0) Abort("DeQue: the queue is empty");
+    TPipe::Buffer& buffer = first_[queue_[begin_]];
+    begin_ = (begin_ + 1) % kMost;
+    --waiting_;
+    WaitFlag<kFull>(buffer.full);
+    TPipe::current->ReleaseEventID(kFull, buffer.full);
+    buffer.full = -1;
+    return LocalTensor<T>(destination, buffer.address, buffer.bytes / static_cast<uint32_t>(sizeof(T)));
+  }
+  template <typename T>
+  inline void FreeTensor(const LocalTensor<T>& tensor) {
+    TPipe::Buffer& buffer = BufferOf(static_cast<uint32_t>(tensor.GetPhyAddr()));
+    buffer.taken = false;
+    buffer.free = TPipe::current->AllocEventID(kFree);
+    buffer.on_free = kFree;
+    SetFlag<kFree>(buffer.free);
+  }
+  CM384_INLINE bool VacantInQue() const { return waiting_ < count_; }
+  CM384_INLINE bool HasTensorInQue() const { return waiting_ != 0; }
+  CM384_INLINE int32_t GetTensorCountInQue() const { return static_cast<int32_t>(waiting_); }
+  inline void FreeAllEvent() {
+    for (uint32_t n = 0; n < count_; ++n) TPipe::current->WaitFree(first_[n]);
+  }
+  CM384_INLINE void Place(TPipe::Buffer* first, uint32_t count) {
+    first_ = first;
+    count_ = count;
+    next_ = begin_ = waiting_ = 0;
+  }
+
+ private:
+  static constexpr uint32_t kMost = 8;
+  static constexpr uint32_t kFiller = source == TPosition::VECIN ? PIPE_MTE2 : PIPE_V;
+  static constexpr uint32_t kEmptier = destination == TPosition::VECOUT ? PIPE_MTE3 : PIPE_V;
+  static constexpr HardEvent kFull = static_cast<HardEvent>(kFiller | kEmptier << 8);
+  static constexpr HardEvent kFree = static_cast<HardEvent>(kEmptier | kFiller << 8);
+
+  inline TPipe::Buffer& BufferOf(uint32_t address) const {
+    for (uint32_t n = 0; n < count_; ++n) {
+      if (address - first_[n].address < first_[n].bytes) return first_[n];
+    }
+    Abort("a tensor goes to a queue that it does not come from");
+  }
+
+  TPipe::Buffer* first_ = nullptr;
+  uint32_t count_ = 0, next_ = 0, begin_ = 0, waiting_ = 0;
+  uint8_t queue_[kMost] = {};
+};
+template <TPosition position, int32_t depth>
+class TQue : public TQueBind<position, position, depth> {};
+
+// A flag between two pipes as an object.
+template <pipe_t source, pipe_t destination>
+class TQueSync {
+ public:
+  CM384_INLINE void SetFlag(TEventID id) { AscendC::SetFlag<kEvent>(id); }
+  CM384_INLINE void WaitFlag(TEventID id) { AscendC::WaitFlag<kEvent>(id); }
+
+ private:
+  static constexpr HardEvent kEvent = static_cast<HardEvent>(source | destination << 8);
+};
+
+}  // namespace AscendC
+
+CM384_INLINE AscendC::TPipe* GetTPipePtr() {
+  return AscendC::TPipe::current;
+}

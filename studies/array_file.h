@@ -1,0 +1,38 @@
+// Arrays in files: NumPy's .npy of versions 1 to 3 in C order, and raw bytes, little endian.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cm384::studies {
+
+enum class ElementType : std::uint8_t { i8, u8, i16, u16, i32, u32, i64, u64, f16, bf16, f32, f64 };
+
+// "i8" .. "f64"; nothing for another name.
+std::optional<ElementType> element_type(std::string_view name);
+std::string_view name_of(ElementType type);
+std::size_t bytes_of(ElementType type);
+bool is_float(ElementType type);
+// Element `index` of an array as a number; 64-bit integers beyond 2^53 lose digits.
+double number_at(std::span<const std::byte> array, ElementType type, std::size_t index);
+// Writes a number there, rounded to the type (floats to nearest even, integers cut off).
+void put_number(std::span<std::byte> array, ElementType type, std::size_t index, double value);
+
+struct Array {
+  ElementType type{};
+  std::vector<std::uint64_t> shape;
+  std::vector<std::byte> bytes;
+};
+
+// Throws InputError, one line that names the file: missing, not .npy, Fortran order, another element type,
+// shorter or longer than its shape says. NumPy has no bf16: u16 stands for its bits.
+Array read_npy(const std::string& path);
+std::string npy_text(ElementType type, std::span<const std::uint64_t> shape,
+                     std::span<const std::byte> bytes);
+
+}  // namespace cm384::studies

@@ -1,0 +1,85 @@
+#include "studies/program_data.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <random>
+
+#include "hw/error.h"
+
+namespace cm384::studies {
+namespace {
+
+// NumPy has no bf16: its bits come as u16.
+bool holds(const Array& array, ElementType type) {
+  return array.type == type || (array.type == ElementType::u16 && type == ElementType::bf16);
+}
+InputError wrong_type(const std::string& path, const Array& array, const ProgramBuffer& buffer) {
+  return InputError(fmt::format("{}: elements of type {}, {} has {}", path, name_of(array.type), buffer.name,
+                                name_of(buffer.type)));
+}
+
+std::vector<std::byte> file_content(const ProgramBuffer& buffer, const std::string& path) {
+  std::vector<std::byte> bytes;
+  if (path.ends_with(".npy")) {
+    Array array = read_npy(path);
+    if (!holds(array, buffer.type)) throw wrong_type(path, array, buffer);
+    bytes = std::move(array.bytes);
+  } else {
+    std::error_code error;
+    const auto size = std::filesystem::file_size(path, error);
+    std::ifstream in(path, std::ios::binary);
+    if (error || !in) throw InputError(fmt::format("{}: cannot be read", path));
+    bytes.resize(std::min<std::uintmax_t>(size, buffer.bytes() + 1));
+    in.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  }
+  if (bytes.size() != buffer.bytes())
+    throw InputError(fmt::format("{}: its size is not the {} B of {}", path, buffer.bytes(), buffer.name));
+  return bytes;
+}
+
+}  // namespace
+
+std::vector<std::byte> content_of(const ProgramFile& program, const ProgramBuffer& buffer, int rank) {
+  if (const auto* file = std::get_if<ProgramBuffer::File>(&buffer.fill))
+    return file_content(buffer, program.input(file->path, rank));
+  std::vector<std::byte> bytes(buffer.bytes());
+  const std::uint64_t count = buffer.count();
+  const auto put = [&](std::uint64_t n, double value) { put_number(bytes, buffer.type, n, value); };
+  if (const auto* value = std::get_if<RankValue>(&buffer.fill)) {
+    const double number = value->real(rank, program.ranks());
+    for (std::uint64_t n = 0; n < count; ++n) put(n, number);
+  } else if (const auto* range = std::get_if<ProgramBuffer::Range>(&buffer.fill)) {
+    for (std::uint64_t n = 0; n < count; ++n) put(n, range->first + range->step * static_cast<double>(n));
+  } else {
+    const auto& random = std::get<ProgramBuffer::Random>(buffer.fill);
+    std::seed_seq seed{random.seed & 0xffffffff, random.seed >> 32, static_cast<std::uint64_t>(rank)};
+    std::mt19937_64 draw(seed);
+    // The library's distributions may differ from one to the next.
+    const double span = random.high - random.low + (is_float(buffer.type) ? 0 : 1);
+    for (std::uint64_t n = 0; n < count; ++n) {
+      const double value = random.low + static_cast<double>(draw() >> 11) * 0x1p-53 * span;
+      put(n, is_float(buffer.type) ? value : std::floor(value));
+    }
+  }
+  return bytes;
+}
+
+Array expected_array(const ProgramFile& program, const std::string& path, int rank,
+                     const ProgramCheck& check) {
+  const ProgramBuffer& buffer = program.buffers[check.buffer];
+  const std::string name = program.input(path, rank);
+  Array array = read_npy(name);
+  const std::uint64_t count = array.bytes.size() / bytes_of(array.type);
+  if (count < check.count)
+    throw InputError(
+        fmt::format("{}: {} elements; the check of {} looks at {}", name, count, buffer.name, check.count));
+  if (holds(array, buffer.type)) array.type = buffer.type;
+  if (!check.relative && array.type != buffer.type) throw wrong_type(name, array, buffer);
+  return array;
+}
+
+}  // namespace cm384::studies
