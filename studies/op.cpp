@@ -70,11 +70,11 @@ std::optional<OpReading> measure(const StudyContext& context, const Options& opt
   const std::string what = fmt::format("{} {}", options.name, options.shape);
   if (!is_collective(options.name))
     return run_operator_alone(context, what, setting, operator_of(request), counts);
-  const int ranks = ranks_of(request), dies = context.machine.topology.dies();
-  const MakeCollective make = collective_of(request, 2 * options.groups, options.full);
-  if (ranks > dies)
-    throw InputError(fmt::format("run op {}: {} ranks: the machine has {} dies", options.name, ranks, dies));
-  return run_collective(context, what, setting, ranks, make, counts);
+  const CollectiveRun collective = collective_of(request, 2 * options.groups, options.full);
+  if (collective.ranks > context.machine.topology.dies())
+    throw InputError(fmt::format("run op {}: {} ranks: the machine has {} dies", options.name,
+                                 collective.ranks, context.machine.topology.dies()));
+  return run_collective(context, what, setting, collective, counts);
 }
 
 StudyResult run(const StudyContext& context, const Options& options) {

@@ -153,7 +153,7 @@ MakeOperator operator_of(const OpRequest& request) {
   return [rows, buffers] { return std::make_unique<operators::Rows>(rows, buffers); };
 }
 
-MakeCollective collective_of(const OpRequest& request, int cores, bool full) {
+CollectiveRun collective_of(const OpRequest& request, int cores, bool full) {
   const std::vector<std::uint32_t> shape = shape_of(request);
   reference::CollectiveCase made;
   made.kind =
@@ -165,7 +165,12 @@ MakeCollective collective_of(const OpRequest& request, int cores, bool full) {
     refuse(request,
            fmt::format("2 to {} ranks, one or more of a die's AIVs for each; bytes in multiples of 32",
                        std::min(cores, 48)));
-  return [made, cores, full] { return std::make_unique<operators::RankCollective>(made, cores, full); };
+  // A block moves 4 KiB or more, where there is so much.
+  const auto most = static_cast<std::uint64_t>(cores / made.ranks);
+  const auto slices = static_cast<int>(std::clamp<std::uint64_t>(made.bytes / 4096, 1, most));
+  const int used = slices * made.ranks;
+  return {made.ranks, used,
+          [made, used, full] { return std::make_unique<operators::RankCollective>(made, used, full); }};
 }
 
 }  // namespace cm384::studies

@@ -28,6 +28,6 @@ bool is_collective(std::string_view name);
 int ranks_of(const OpRequest& request);
 // Throw InputError, with the operator's name, where the shape does not suit it.
 MakeOperator operator_of(const OpRequest& request);
-MakeCollective collective_of(const OpRequest& request, int cores, bool full);
+CollectiveRun collective_of(const OpRequest& request, int cores, bool full);
 
 }  // namespace cm384::studies

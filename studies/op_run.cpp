@@ -109,8 +109,9 @@ std::optional<OpReading> run_operator_alone(const StudyContext& context, const s
 }
 
 std::optional<OpReading> run_collective(const StudyContext& context, const std::string& what,
-                                        const OpSetting& setting, int ranks, const MakeCollective& make,
+                                        const OpSetting& setting, const CollectiveRun& collective,
                                         SimulatorCounts& counts) {
+  const int ranks = collective.ranks;
   SessionOptions options;
   options.die.aiv.check_hazards = setting.full;
   for (int rank = 0; rank < ranks; ++rank) options.dies.push_back(rank);
@@ -120,14 +121,14 @@ std::optional<OpReading> run_collective(const StudyContext& context, const std::
   operators::RankMemory memory = operators::memory_of(runtime, options.dies);
   std::vector<std::unique_ptr<operators::Collective>> placed;
   std::vector<host::LaunchHandle> launches;
-  const auto program = session.built_in(make()->kernel());
+  const auto program = session.built_in(collective.make()->kernel());
   const auto enqueue = [&](int times) {
     launches.clear();
     for (int n = 0; n < times; ++n) {
-      placed.push_back(make());
+      placed.push_back(collective.make());
       placed.back()->place(memory);
       for (const operators::RankTask& task : placed.back()->tasks()) {
-        npu::LaunchRequest request{program, task.arguments, runtime.first_cores(2 * setting.groups)};
+        npu::LaunchRequest request{program, task.arguments, runtime.first_cores(collective.cores)};
         request.graph = setting.graph;
         launches.push_back(runtime.launch(host::Runtime::default_stream(task.die), std::move(request)));
       }

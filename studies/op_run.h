@@ -32,9 +32,12 @@ struct OpReading {
 };
 
 // Over ranks, one per die, from die 0 on; means over ranks and iterations.
-using MakeCollective = std::function<std::unique_ptr<operators::Collective>()>;
+struct CollectiveRun {
+  int ranks = 2, cores = 48;  // AIVs of each die
+  std::function<std::unique_ptr<operators::Collective>()> make;
+};
 std::optional<OpReading> run_collective(const StudyContext& context, const std::string& what,
-                                        const OpSetting& setting, int ranks, const MakeCollective& make,
+                                        const OpSetting& setting, const CollectiveRun& collective,
                                         SimulatorCounts& counts);
 
 using MakeOperator = std::function<std::unique_ptr<operators::KernelOperator>()>;

@@ -1,14 +1,14 @@
 /* Arguments of kernel `collective`: all-gather, reduce-scatter and all-reduce among ranks, one launch of AIVs
  * on each. Plain C. All ranks have the same numbers of ranks, bytes and blocks.
  *
- *   all-gather      out, of every rank: the parts of rank 0, 1, ... Each block reads a slice of one peer's
- * part. reduce-scatter  out: the sum of what all ranks have for this one. Each block writes a slice to one
- * peer's window; then what has arrived is summed in order of ranks. all-reduce      out: the sum over all
- * ranks. Every rank reads all, so it is for what is small. Block b begins with rank b: all ranks sum a
- * portion in the same order.
+ *   all-gather      out, of every rank: the parts of rank 0, 1, ... Each block writes a slice to one peer
+ *   reduce-scatter  out: the sum of what all ranks have for this one. Each block writes a slice to one peer's
+ *                   window; then what has arrived is summed
+ *   all-reduce      out: the sum over all ranks. As reduce-scatter, but every rank is sent all: for what is
+ * small
  *
- * Sums are BF16, added up in FP32, rounded once. Ranks tell each other by flags: words of 32 B that hold the
- * number of the launch.
+ * Sums are BF16, added up in FP32 in order of ranks, rounded once. Ranks tell each other by flags: words of
+ * 32 B that hold the number of the launch.
  */
 #ifndef CM384_ABI_COLLECTIVE_H
 #define CM384_ABI_COLLECTIVE_H
@@ -25,17 +25,17 @@ enum cm384_collective_kind { CM384_ALL_GATHER = 0, CM384_REDUCE_SCATTER = 1, CM3
 /* Addresses of a rank, as others see them. */
 struct cm384_collective_peer {
   uint64_t in;     /* GM: part (all-gather), parts of rank 0, 1, ... (reduce-scatter), all (all-reduce) */
-  uint64_t window; /* GM: reduce-scatter: a part from each rank */
+  uint64_t window; /* GM: what comes from rank 0, 1, ...; of all-gather it is `out` */
   uint64_t flags;  /* GM: CM384_COLLECTIVE_FLAGS bytes, zero before the first launch */
 };
 
 struct cm384_collective {
-  uint64_t peers; /* GM: cm384_collective_peer of each rank */
   uint64_t out;   /* GM */
   uint64_t bytes; /* of a part; of all-reduce, of all. A multiple of 32 */
   uint32_t ranks, rank;
-  uint32_t kind;   /* cm384_collective_kind */
-  uint32_t launch; /* number of the launch: 1, 2, ... */
+  uint32_t kind;                                              /* cm384_collective_kind */
+  uint32_t launch;                                            /* number of the launch: 1, 2, ... */
+  struct cm384_collective_peer peers[CM384_COLLECTIVE_RANKS]; /* the first `ranks` */
 };
 
 #endif

@@ -9,8 +9,9 @@ namespace {
 
 constexpr uint32_t kChunk = 16 * 1024;  // bytes in the UBuffer at a time
 constexpr uint32_t kFlag = CM384_COLLECTIVE_FLAG;
-// UBuffer: the flag that is sent, flags that are read, then buffers.
-constexpr uint32_t kOwnFlag = 0, kReadFlags = 512, kBuffers = 4096;
+// UBuffer: the flag that is sent, flags that are read, the arguments, then buffers.
+constexpr uint32_t kOwnFlag = 0, kReadFlags = 512, kArguments = 2560, kBuffers = 4096;
+static_assert(kArguments + sizeof(cm384_collective) <= kBuffers);
 
 struct Bytes {
   uint64_t first, last;
@@ -32,50 +33,39 @@ class Collective {
         slices_(blocks_ / a.ranks),
         slice_(block_ / a.ranks),
         turn_(block_ - slice_ * a.ranks),
-        peers_(reinterpret_cast<const cm384_collective_peer*>(a.peers)) {
+        peers_(a.peers) {
     LocalTensor<uint32_t>(kOwnFlag).SetValue(0, a.launch);
     SetFlag<HardEvent::S_MTE3>(0);
     WaitFlag<HardEvent::S_MTE3>(0);
   }
 
+  // Each block writes a slice to one peer, once that is ready, and waits for the same slice of the peer's.
   void AllGather() {
     if (slice_ >= slices_) return;
     const uint32_t peer = Peer(turn_);
     const Bytes part = Slice({0, a_.bytes}, slices_, slice_);
-    if (peer != a_.rank) {
-      if (slice_ == 0) Signal(peer, a_.rank);
-      Await(peer, 1);
-    }
-    Copy(a_.out + peer * a_.bytes, peers_[peer].in, part);
+    if (slice_ == 0) Signal(peer, a_.rank);
+    Await(peer, 1);
+    Copy(peers_[peer].window + a_.rank * a_.bytes, peers_[a_.rank].in, part);
     PipeBarrier<PIPE_ALL>();
-    if (peer == a_.rank) return;
     Signal(peer, Done(slice_, a_.rank));
     Await(Done(slice_, peer), 1);
   }
 
-  void ReduceScatter() {
+  // Each block writes a slice of what it has for one peer to the peer's window. When that slice has come from
+  // all ranks, the blocks that wrote it sum a portion each.
+  void Reduce() {
     if (slice_ >= slices_) return;
     const uint32_t peer = Peer(turn_);
     const Bytes part = Slice({0, a_.bytes}, slices_, slice_);
     if (peer != a_.rank) {
-      Copy(peers_[peer].window + a_.rank * a_.bytes, peers_[a_.rank].in + peer * a_.bytes, part);
+      Copy(peers_[peer].window + a_.rank * a_.bytes, peers_[a_.rank].in + For(peer), part);
       PipeBarrier<PIPE_ALL>();
     }
     Signal(peer, Done(slice_, a_.rank));
     Await(Done(slice_, 0), a_.ranks);
-    Sum sum{*this, Slice(part, a_.ranks, turn_), 0, &Collective::Arrived};
+    Sum sum{*this, Slice(part, a_.ranks, turn_)};
     sum.Run();
-  }
-
-  void AllReduce() {
-    if (block_ < a_.ranks) Signal(Peer(block_), a_.rank);
-    Await(0, a_.ranks);
-    Sum sum{*this, Slice({0, a_.bytes}, blocks_, block_), block_ % a_.ranks, &Collective::Input};
-    sum.Run();
-    SyncAll();
-    if (block_ >= a_.ranks) return;
-    Signal(Peer(block_), Done(0, a_.rank));
-    Await(Done(0, Peer(block_)), 1);
   }
 
  private:
@@ -87,10 +77,11 @@ class Collective {
   uint32_t Done(uint32_t slice, uint32_t rank) const {
     return CM384_COLLECTIVE_RANKS + slice * a_.ranks + rank;
   }
+  // Where a rank's input has what it has for `peer`.
+  uint64_t For(uint32_t peer) const { return a_.kind == CM384_REDUCE_SCATTER ? peer * a_.bytes : 0; }
   uint64_t Arrived(uint32_t rank) const {
-    return rank == a_.rank ? peers_[rank].in + rank * a_.bytes : peers_[a_.rank].window + rank * a_.bytes;
+    return rank == a_.rank ? peers_[rank].in + For(rank) : peers_[a_.rank].window + rank * a_.bytes;
   }
-  uint64_t Input(uint32_t rank) const { return peers_[rank].in; }
 
   void Signal(uint32_t peer, uint32_t flag) const {
     DataCopy(GlobalAt<uint32_t>(peers_[peer].flags + flag * kFlag), LocalTensor<uint32_t>(kOwnFlag), 8);
@@ -129,34 +120,31 @@ class Collective {
     for (b = 0; b < 2; ++b) WaitFlag<HardEvent::MTE3_MTE2>(b);
   }
 
-  // Of all ranks' values of a portion: item n is chunk n / ranks of the n % ranks-th rank from `begin` on.
+  // Of all ranks' values of a portion, in their order: item n is chunk n / ranks of rank n % ranks.
   struct Sum {
     const Collective& of;
     Bytes portion;
-    uint32_t begin;
-    uint64_t (Collective::*from)(uint32_t) const;
 
     void Run() {
       const uint64_t bytes = portion.last - portion.first;
       RunRows(*this, {0, static_cast<uint32_t>((bytes + kChunk - 1) / kChunk) * of.a_.ranks}, 2);
     }
     void Load(uint32_t item, uint32_t b) {
-      const uint32_t chunk = item / of.a_.ranks, turn = item - chunk * of.a_.ranks + begin;
-      const uint32_t rank = turn < of.a_.ranks ? turn : turn - of.a_.ranks;
-      LoadBf16(In(b), (of.*from)(rank) + First(chunk), 0, Count(chunk));
+      const uint32_t chunk = item / of.a_.ranks;
+      LoadBf16(In(b), of.Arrived(item - chunk * of.a_.ranks) + First(chunk), 0, Count(chunk));
     }
     void Compute(uint32_t item, uint32_t b) {
-      const uint32_t chunk = item / of.a_.ranks, turn = item - chunk * of.a_.ranks, count = Count(chunk);
+      const uint32_t chunk = item / of.a_.ranks, rank = item - chunk * of.a_.ranks, count = Count(chunk);
       const LocalTensor<float> all(kSum), one(kOne);
       PipeBarrier<PIPE_V>();
-      if (turn == 0) {
+      if (rank == 0) {
         Widen(all, In(b), count);
       } else {
         Widen(one, In(b), count);
         PipeBarrier<PIPE_V>();
         Add(all, all, one, static_cast<int>(count));
       }
-      if (turn + 1 < of.a_.ranks) return;
+      if (rank + 1 < of.a_.ranks) return;
       PipeBarrier<PIPE_V>();
       Narrow(Out(b), all, count);
     }
@@ -183,10 +171,14 @@ class Collective {
 
 }  // namespace
 
+// All cores begin with the arguments: one copy of them instead of a miss for each line of the data cache.
 extern "C" void kernel_main(GM_ADDR address) {
-  const cm384_collective& a = *reinterpret_cast<const cm384_collective*>(address);
+  DataCopy(LocalTensor<uint8_t>(kArguments), GlobalAt<uint8_t>(reinterpret_cast<uint64_t>(address)),
+           sizeof(cm384_collective));
+  SetFlag<HardEvent::MTE2_S>(1);
+  WaitFlag<HardEvent::MTE2_S>(1);
+  const auto& a = *reinterpret_cast<const cm384_collective*>(CM384_UBUFFER_BASE + kArguments);
   Collective collective(a);
   if (a.kind == CM384_ALL_GATHER) return collective.AllGather();
-  if (a.kind == CM384_REDUCE_SCATTER) return collective.ReduceScatter();
-  collective.AllReduce();
+  collective.Reduce();
 }

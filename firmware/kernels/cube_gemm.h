@@ -52,7 +52,8 @@ class CubeGemm {
   // The next piece of k of the tile that is loaded to the next buffer of L1.
   void LoadPiece() {
     using namespace AscendC;
-    const uint32_t slot = static_cast<uint32_t>(loads_ % t_.l1_buffers);
+    const uint32_t slot = load_slot_;
+    load_slot_ = Next(slot, t_.l1_buffers);
     const uint32_t l1 = slot * slot_bytes_;
     const uint32_t left = row_bytes_ - load_k_, bytes = left < t_.l1_k ? left : t_.l1_k;
     WaitFlag<HardEvent::MTE1_MTE2>(static_cast<int>(slot));
@@ -85,25 +86,31 @@ class CubeGemm {
     int place;
   };
   Part PartOf(const Tile& tile, uint32_t number) const {
-    const uint32_t column = number * t_.part_n, left = tile.columns - column;
-    return {column, left < t_.part_n ? left : t_.part_n, static_cast<int>((used_ + number) % t_.places)};
+    const uint32_t column = number * t_.part_n, left = tile.columns - column, place = used_ + number;
+    return {column, left < t_.part_n ? left : t_.part_n,
+            static_cast<int>(place < t_.places ? place : place - t_.places)};
+  }
+  // The next of `count` places that are taken in turn.
+  static CM384_INLINE uint32_t Next(uint32_t place, uint32_t count) {
+    return place + 1 < count ? place + 1 : 0;
   }
 
   void Compute(const Tile& tile) {
     const uint32_t parts = (tile.columns + t_.part_n - 1) / t_.part_n;
-    for (uint32_t k = 0; k < row_bytes_; k += t_.l1_k, ++pieces_) {
+    for (uint32_t k = 0; k < row_bytes_; k += t_.l1_k, ++pieces_, slot_ = Next(slot_, t_.l1_buffers)) {
       while (loading_ && loads_ < pieces_ + t_.l1_buffers) LoadPiece();
       const uint32_t left = row_bytes_ - k;
       ComputePiece(tile, parts, k == 0, left <= t_.l1_k, left < t_.l1_k ? left : t_.l1_k);
     }
     used_ += parts;
+    if (used_ >= t_.places) used_ -= t_.places;
     ++tiles_;
   }
 
   // The products of what one buffer of L1 holds; after a tile's last one its parts go out.
   void ComputePiece(const Tile& tile, uint32_t parts, bool first, bool last, uint32_t bytes) {
     using namespace AscendC;
-    const uint32_t slot = static_cast<uint32_t>(pieces_ % t_.l1_buffers);
+    const uint32_t slot = slot_;
     WaitFlag<HardEvent::MTE2_MTE1>(static_cast<int>(slot));
     for (uint32_t number = 0; number < parts; ++number) {
       const Part part = PartOf(tile, number);
@@ -172,7 +179,8 @@ class CubeGemm {
   uint64_t loads_ = 0;   // pieces loaded
   uint64_t pieces_ = 0;  // pieces computed
   uint64_t tiles_ = 0;
-  uint64_t used_ = 0;  // places of L0C taken by the tiles before
+  uint32_t load_slot_ = 0, slot_ = 0;  // buffers of L1 of the next pieces
+  uint32_t used_ = 0;                  // the place in L0C of the tile's first part
   uint32_t steps_ = 0;
 };
 

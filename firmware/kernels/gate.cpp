@@ -36,20 +36,25 @@ class Gate {
     value_ = Vector(places.Take(256));
   }
 
-  // Once: biases, and the experts' numbers, which the scalar unit writes.
+  // Once: biases, and the experts' numbers: eight by the scalar unit, then twice as many each time.
   void Open() {
     DataCopy(bias_, GlobalAt<float>(a_.bias), experts_);
-    for (uint32_t n = 0; n < 64; ++n) numbers_.SetValue(n, static_cast<float>(n));
+    SetFlag<HardEvent::MTE2_V>(2);
+    for (uint32_t n = 0; n < 8; ++n) numbers_.SetValue(n, static_cast<float>(n));
     SetFlag<HardEvent::S_V>(1);
     WaitFlag<HardEvent::S_V>(1);
-    for (uint32_t q = 1; q < repeats_; ++q) Adds(numbers_[q * 64], numbers_, static_cast<float>(q * 64), 64);
-    SetFlag<HardEvent::MTE2_V>(2);
-    WaitFlag<HardEvent::MTE2_V>(2);
+    for (uint32_t n = 8; n < experts_; n *= 2) {
+      PipeBarrier<PIPE_V>();
+      Adds(numbers_[n], numbers_, static_cast<float>(n),
+           static_cast<int>(n < experts_ - n ? n : experts_ - n));
+    }
   }
   void Load(uint32_t token, uint32_t b) {
     DataCopy(in_[b], GlobalAt<float>(a_.logits + static_cast<uint64_t>(token) * experts_ * 4), experts_);
   }
   void Compute(uint32_t, uint32_t b) {
+    if (first_) WaitFlag<HardEvent::MTE2_V>(2);
+    first_ = false;
     Scores(in_[b]);
     ChooseGroups();
     for (uint32_t k = 0; k < kTopK; ++k) Choose(k);
@@ -176,6 +181,7 @@ class Gate {
 
   const cm384_gate& a_;
   const uint32_t experts_, repeats_;
+  bool first_ = true;
   Vector in_[2], weights_[2], bias_, numbers_, keys_, work_, hot_, lanes_, most_, second_, chosen_, spread_,
       value_, products_;
   LocalTensor<int32_t> ids_[2];

@@ -20,8 +20,9 @@ class Places {
 };
 
 // For each item: op.Load(item, b) on MTE2, op.Compute(item, b) on V, op.Store(item, b) on MTE3, with buffer
-// b. A buffer is used again when the pipe that reads it is through with it. Uses the flags 0 and 1 of V_MTE2,
-// MTE2_V, MTE3_V and V_MTE3.
+// b. With two buffers one is used again when the pipe that reads it is through with it. With one nothing
+// overlaps: an item is loaded when the one before has left. Uses the flags 0 and 1 of V_MTE2, MTE2_V, MTE3_V
+// and V_MTE3.
 template <class Op>
 CM384_INLINE void RunRows(Op& op, Range items, uint32_t buffers) {
   using namespace AscendC;
@@ -36,6 +37,7 @@ CM384_INLINE void RunRows(Op& op, Range items, uint32_t buffers) {
     // With two buffers the copy of the next item is under way before this one is computed.
     for (; loaded < items.last && loaded < item + buffers; ++loaded, into = next(into)) {
       WaitFlag<HardEvent::V_MTE2>(static_cast<int>(into));
+      if (buffers == 1 && loaded != items.first) WaitFlag<HardEvent::MTE3_MTE2>(0);
       op.Load(loaded, into);
       SetFlag<HardEvent::MTE2_V>(static_cast<int>(into));
     }
@@ -47,6 +49,7 @@ CM384_INLINE void RunRows(Op& op, Range items, uint32_t buffers) {
     WaitFlag<HardEvent::V_MTE3>(static_cast<int>(b));
     op.Store(item, b);
     SetFlag<HardEvent::MTE3_V>(static_cast<int>(b));
+    if (buffers == 1 && item + 1 != items.last) SetFlag<HardEvent::MTE3_MTE2>(0);
     b = next(b);
   }
   for (uint32_t buffer = 0; buffer < buffers; ++buffer) {

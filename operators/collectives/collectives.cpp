@@ -22,9 +22,10 @@ void RankCollective::place(RankMemory& memory) {
     host::DeviceMemory& own = memory[static_cast<std::size_t>(rank)];
     cm384_collective_peer peer{};
     peer.in = own.allocate_lines(case_.in() * 2);
-    if (case_.kind == reference::CollectiveKind::reduce_scatter) peer.window = own.allocate_lines(part);
     peer.flags = own.allocate(CM384_COLLECTIVE_FLAGS);
     outputs_.push_back(own.allocate_lines(case_.out() * 2));
+    const bool gather = case_.kind == reference::CollectiveKind::all_gather;
+    peer.window = gather ? outputs_.back() : own.allocate_lines(part);
     if (full_) {
       const std::vector<std::uint16_t> values = reference::make_collective_input(case_, rank);
       runtime_->put(peer.in, std::span<const std::uint16_t>(values));
@@ -36,8 +37,7 @@ void RankCollective::place(RankMemory& memory) {
   for (int rank = 0; rank < case_.ranks; ++rank) {
     host::DeviceMemory& own = memory[static_cast<std::size_t>(rank)];
     cm384_collective a{};
-    a.peers = own.allocate(peers.size() * sizeof(cm384_collective_peer));
-    runtime_->put(a.peers, std::span<const cm384_collective_peer>(peers));
+    std::ranges::copy(peers, std::begin(a.peers));
     a.out = outputs_[static_cast<std::size_t>(rank)];
     a.bytes = case_.bytes;
     a.ranks = static_cast<std::uint32_t>(case_.ranks);

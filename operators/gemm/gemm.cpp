@@ -17,6 +17,16 @@ void Gemm::lay_out(const Site& site) {
   put_inputs(runtime(), arguments_, *inputs_);
 }
 
+// The groups' rows stand right behind, in the last line of the arguments as far as there is room.
+std::uint64_t Gemm::put_arguments(host::DeviceMemory& memory) const {
+  cm384_gemm a = arguments_;
+  const std::uint64_t at = memory.allocate(sizeof a + case_.group_rows.size() * 4);
+  a.group_rows = at + sizeof a;
+  memory.runtime().put(at, a);
+  memory.runtime().put(a.group_rows, std::span<const std::uint32_t>(case_.group_rows));
+  return at;
+}
+
 Work Gemm::work() const {
   const double rows = static_cast<double>(case_.rows()), element = case_.element_bytes();
   const double groups = static_cast<double>(setting_.group_rows.size());

@@ -15,7 +15,7 @@ constexpr std::uint32_t kL1 = 512 * 1024, kL0 = 64 * 1024, kL0c = 128 * 1024, kU
 // Bytes of k: L0A and L0B hold two steps of up to 256 rows; a row of A and B comes in whole requests of
 // memory.
 constexpr std::uint32_t kL0K = 256, kL1K = 512;
-constexpr std::uint32_t kMostL1Buffers = 4, kMostPlaces = 4;
+constexpr std::uint32_t kMostL1K = 4096, kMostL1Buffers = 4, kMostPlaces = 4;
 constexpr std::uint32_t kMostTileM = 128, kMostTileN = 512;  // that choose_tiling() looks at
 
 std::uint32_t up(std::uint32_t value, std::uint32_t to) {
@@ -48,9 +48,13 @@ double cycles(const GemmShape& shape, const cm384_gemm_tiling& t) {
   const double exposed = t.places >= 2 * t.parts ? 0
                          : t.places > t.parts    ? fixpipe / (2 * t.parts)
                                                  : fixpipe / t.parts + kFixpipeLatency;
+  // The scalar unit's instructions: of a tile, of a piece of k in L1, of a step in L0.
+  constexpr double kTileIssue = 600, kPieceIssue = 120, kStepIssue = 70;
+  const double pieces = std::ceil(row / t.l1_k), steps = std::ceil(row / t.l0_k) * t.parts;
+  const double issue = pieces * kPieceIssue + steps * kStepIssue;
   const std::uint64_t rounds = (tiles_of(shape, t.tile_m, t.tile_n) + shape.blocks - 1) / shape.blocks;
   // The first piece of k has nothing to hide behind.
-  return static_cast<double>(rounds) * std::max({matrix + exposed, load, fixpipe}) +
+  return static_cast<double>(rounds) * (std::max({matrix + exposed, load, fixpipe, issue}) + kTileIssue) +
          load * std::min(1.0, t.l1_k / row);
 }
 
@@ -86,8 +90,12 @@ cm384_gemm_tiling tiling_of(const GemmShape& shape, std::uint32_t tile_m, std::u
   t.part_n = up((tile_n + t.parts - 1) / t.parts, 16);
   t.places = std::clamp(kL0c / (up(tile_m, 16) * t.part_n * 4), t.parts, kMostPlaces);
   t.l0_k = kL0K;
+  // Small tiles take more of k at a time: fewer instructions for the scalar unit.
+  const std::uint32_t row = up(shape.k * shape.element_bytes(), 32), lines = up(tile_m, 16) + up(tile_n, 16);
+  while (t.l1_k < std::min(row, kMostL1K) && 2 * t.l1_k * lines * kMostL1Buffers <= kL1) t.l1_k *= 2;
+  while (2 * t.l0_k <= t.l1_k && std::max(up(tile_m, 16), t.part_n) * 2 * t.l0_k <= kL0 / 2) t.l0_k *= 2;
   while (t.l0_k > 32 && std::max(up(tile_m, 16), t.part_n) * t.l0_k > kL0 / 2) t.l0_k /= 2;
-  t.l1_buffers = std::clamp(kL1 / ((up(tile_m, 16) + up(tile_n, 16)) * kL1K), 1u, kMostL1Buffers);
+  t.l1_buffers = std::clamp(kL1 / (lines * t.l1_k), 1u, kMostL1Buffers);
   // Blocks that work at one time form about a square of tiles: A and B are each shared by as many.
   t.band = std::max(1u, static_cast<std::uint32_t>(std::lround(std::sqrt(shape.blocks))));
   t.vector_rows = std::min(up((tile_m + 1) / 2, 8), 248u);

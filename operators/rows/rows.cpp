@@ -12,17 +12,17 @@ namespace {
 using reference::RowOperation;
 
 constexpr std::uint64_t kUBuffer = 192 * 1024;  // firmware/abi/isa.h
-// Elements of a sum or a softmax that a core takes at a time.
-constexpr std::uint32_t kMostChunk = 8192, kLeastChunk = 1024;
+constexpr std::uint64_t kSpare = 1024;          // of it, for single values
+constexpr std::uint32_t kLeastChunk = 1024;     // elements of a sum or a softmax that a core takes at a time
 
 std::uint32_t up(std::uint64_t value, std::uint32_t to) {
   return static_cast<std::uint32_t>((value + to - 1) / to * to);
 }
 
-// Equal parts of at most kMostChunk.
-std::uint32_t chunk_of(std::uint64_t elements) {
-  const std::uint64_t chunks = (elements + kMostChunk - 1) / kMostChunk;
-  return std::clamp(up((elements + chunks - 1) / chunks, 64), kLeastChunk, kMostChunk);
+// Equal parts of at most `most`.
+std::uint32_t chunk_of(std::uint64_t elements, std::uint32_t most) {
+  const std::uint64_t chunks = (elements + most - 1) / most;
+  return std::clamp(up((elements + chunks - 1) / chunks, 64), kLeastChunk, most);
 }
 
 struct Form {
@@ -95,14 +95,18 @@ void Rows::lay_out(const Site& site) {
   a.buffers = buffers_;
   a.epsilon = static_cast<float>(case_.epsilon);
   a.flags = case_.operation == RowOperation::static_quantise ? CM384_ROWS_STATIC : 0;
+  // As much as fits.
+  const Form& form = form_of(case_.operation);
+  const auto most =
+      static_cast<std::uint32_t>((kUBuffer - kSpare) / (form.buffered * buffers_ + form.shared) / 64 * 64);
   a.chunk = chunk_of(case_.operation == RowOperation::add
                          ? std::max<std::uint64_t>(1, case_.elements() / site.cores.size())
-                         : case_.width);
+                         : case_.width,
+                     most);
   if (ubuffer() > kUBuffer)
     throw InputError(
         fmt::format("{}: a row of {} elements takes {} B of the UBuffer with {} buffers; allowed: {} B",
                     form_of(case_.operation).name, case_.width, ubuffer(), buffers_, kUBuffer));
-  const Form& form = form_of(case_.operation);
   const std::uint64_t elements = case_.elements();
   const bool two = case_.operation == RowOperation::add || case_.operation == RowOperation::rms_norm;
   const auto take = [&](std::uint64_t bytes, bool input) {

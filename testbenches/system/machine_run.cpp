@@ -69,11 +69,11 @@ studies::OpReading run_operator(const studies::OpSetting& setting, const studies
   });
 }
 
-studies::OpReading run_collective(const studies::OpSetting& setting, int ranks,
-                                  const studies::MakeCollective& make, const Changes& changes) {
+studies::OpReading run_collective(const studies::OpSetting& setting, const studies::CollectiveRun& collective,
+                                  const Changes& changes) {
   return measure(changes, 1, [&](const studies::StudyContext& context) {
     studies::SimulatorCounts counts;
-    return studies::run_collective(context, "collective", setting, ranks, make, counts).value();
+    return studies::run_collective(context, "collective", setting, collective, counts).value();
   });
 }
 

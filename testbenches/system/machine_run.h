@@ -29,8 +29,8 @@ studies::GemmReading run_gemm(const studies::GemmSetting& setting, const Changes
 studies::CubeReading run_ffn(const studies::FfnSetting& setting, const Changes& changes = {});
 studies::OpReading run_operator(const studies::OpSetting& setting, const studies::MakeOperator& make,
                                 const Changes& changes = {});
-studies::OpReading run_collective(const studies::OpSetting& setting, int ranks,
-                                  const studies::MakeCollective& make, const Changes& changes = {});
+studies::OpReading run_collective(const studies::OpSetting& setting, const studies::CollectiveRun& collective,
+                                  const Changes& changes = {});
 studies::MlaReading run_mla(const studies::MlaSetting& setting, const Changes& changes = {});
 studies::P2pReading run_p2p(const studies::P2pPoint& point, const Changes& changes = {});
 enum class SdmaBy { host, core, core_prefetch };

@@ -65,8 +65,7 @@ TEST_P(NamedOperator, GivesTheReferencesValuesInTheSameTime) {
   OpSetting setting{.groups = 2, .graph = true, .iterations = 2, .warmup = 1, .full = true};
   const auto run = [&] {
     if (!studies::is_collective(request.name)) return run_operator(setting, studies::operator_of(request));
-    return run_collective(setting, studies::ranks_of(request),
-                          studies::collective_of(request, 2 * setting.groups, setting.full));
+    return run_collective(setting, studies::collective_of(request, 2 * setting.groups, setting.full));
   };
   const OpReading full = run();
   EXPECT_TRUE(full.correct && *full.correct) << full.first_difference;
