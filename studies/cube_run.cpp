@@ -93,6 +93,10 @@ constexpr std::array kFields{
     Field{"latency_us", FieldType::number, "of one launch, as --measure chooses", true},
     Field{"compute_utilisation", FieldType::ratio, "operations per second over the die's published peak",
           true},
+    Field{"cube_utilisation", FieldType::ratio,
+          "operations per second over what the die's cube cores can do at their clock", true},
+    Field{"peak_TOPS", FieldType::number, "published peak of the die, what compute_utilisation is of"},
+    Field{"cube_peak_TOPS", FieldType::number, "of the die's cube cores, what cube_utilisation is of"},
     Field{"hbm_GBps", FieldType::number, "bytes to and from HBM over the latency", true},
     Field{"l2_hit_rate", FieldType::ratio, "hits over all requests to L2", true},
     Field{"bottleneck", FieldType::text, "the busiest pipe", true},
@@ -223,6 +227,11 @@ double cube_peak(const hw::Machine& machine, cm384_gemm_type type) {
   return (type == CM384_GEMM_INT8 ? machine.die.peak_int8_tops : machine.die.peak_bf16_tflops) * 1e12;
 }
 
+double cubes_peak(const hw::Machine& machine, cm384_gemm_type type) {
+  const double products = type == CM384_GEMM_INT8 ? 16. * 16 * 32 : 16. * 16 * 16;
+  return 2 * products * machine.die.aic * static_cast<double>(machine.die.clock.hertz);
+}
+
 std::string bottleneck(const std::vector<PipeShare>& pipes) {
   const auto busiest = std::max_element(
       pipes.begin(), pipes.end(), [](const PipeShare& x, const PipeShare& y) { return x.busy < y.busy; });
@@ -262,7 +271,10 @@ void add_row(const StudyContext& context, const CubeOptions& options, StudyResul
              const CubeReading& reading, cm384_gemm_type type) {
   const double latency = latency_us(options, reading);
   row.set("latency_us", latency);
-  row.set("compute_utilisation", reading.operations / (latency * 1e-6) / cube_peak(context.machine, type));
+  const double rate = reading.operations / (latency * 1e-6);
+  const double peak = cube_peak(context.machine, type), cubes = cubes_peak(context.machine, type);
+  row.set("compute_utilisation", rate / peak).set("cube_utilisation", rate / cubes);
+  row.set("peak_TOPS", peak / 1e12).set("cube_peak_TOPS", cubes / 1e12);
   row.set("hbm_GBps", reading.hbm_bytes / (latency * 1e3));
   row.set("l2_hit_rate", reading.l2_hit_rate);
   row.set("bottleneck", bottleneck(reading.pipes));

@@ -89,8 +89,10 @@ class CubeRun {
   Totals before_;
 };
 
-// Peak of a die in operations per second.
+// Published peak of a die in operations per second.
 double cube_peak(const hw::Machine& machine, cm384_gemm_type type);
+// The same of its cube cores as modelled: 16 x 16 x 32 B of products a core and cycle (ascend-facts A5).
+double cubes_peak(const hw::Machine& machine, cm384_gemm_type type);
 // "MTE2: busy 93 %, waits for MTE1 4 %": the busiest pipe.
 std::string bottleneck(const std::vector<PipeShare>& pipes);
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "studies/dispatch.h"
 #include "studies/published.h"
@@ -83,6 +84,27 @@ TEST(Reported, TheTimeWithFreeFetchIsBesideTheRows) {
     EXPECT_GT(one["fetch_stall_us"], 1.0) << name;
     EXPECT_EQ(free["fetch_stall_us"], 0.0) << name;
     EXPECT_GT(one["code_bytes"], 2000) << name;
+  }
+}
+
+// Of the published peak, and of what 24 cube cores do at 1.85 GHz.
+TEST(Reported, UtilisationNamesBothPeaks) {
+  const Study& study = *std::ranges::find(registry(), "gemm", &Study::name);
+  const auto row = [&](const char* type) {
+    supernode::StudyStand stand;
+    return to_json(
+        StudySettings(study, {"--groups", "1", "--m", "128", "--n", "256", "--k", "256", "--dtype", type})
+            .run(stand.context())
+            .rows.front());
+  };
+  for (const auto& [type, published, modelled] :
+       {std::tuple{"int8", 752.0, 727.4496}, std::tuple{"bf16", 376.0, 363.7248}}) {
+    const Json one = row(type);
+    EXPECT_EQ(one["peak_TOPS"], published) << type;
+    EXPECT_NEAR(one["cube_peak_TOPS"].get<double>(), modelled, 1e-3) << type;
+    const double rate = 2e-6 * 128 * 256 * 256 / one["latency_us"].get<double>();
+    EXPECT_NEAR(one["compute_utilisation"].get<double>() * published, rate, 1e-9) << type;
+    EXPECT_NEAR(one["cube_utilisation"].get<double>() * modelled, rate, 1e-5) << type;
   }
 }
 
