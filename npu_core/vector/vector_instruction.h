@@ -109,8 +109,7 @@ struct VectorInstruction {
   bool element_on(std::uint32_t i) const {
     return ((i < 64 ? mask_low >> i : mask_high >> (i - 64)) & 1u) != 0;
   }
-
- private:
+  // Elements of a repeat that the mask has bits for.
   std::uint32_t elements_masked() const;
 };
 

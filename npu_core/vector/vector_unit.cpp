@@ -22,12 +22,30 @@ bool gathers_payload(const VectorInstruction& v, const UBuffer& u) {
   return false;
 }
 
-bool reads_payload(const VectorInstruction& v, const UBuffer& u) {
-  const auto payload = [&u](std::uint32_t offset, std::uint32_t bytes) { return u.payload(offset, bytes); };
-  for (const VectorOperand& source : v.sources) {
-    if (source.any_range(payload)) return true;
+// Whether blocks of an operand that have an element under the mask are payload.
+bool masked_payload(const VectorInstruction& v, const VectorOperand& operand, const UBuffer& u) {
+  const std::uint32_t elements = v.elements_masked() / operand.pieces;
+  for (std::uint32_t p = 0; p < operand.pieces; ++p) {
+    bool on = false;
+    for (std::uint32_t e = 0; e < elements; ++e) on = on || v.element_on(p * elements + e);
+    for (std::uint32_t r = 0; on && r < operand.repeats; ++r) {
+      if (u.payload(operand.at(r, p), operand.piece_bytes)) return true;
+    }
   }
-  if (v.reads_destination && v.destination.any_range(payload)) return true;
+  return false;
+}
+
+bool reads_payload(const VectorInstruction& v, const UBuffer& u) {
+  const auto payload = [&](const VectorOperand& operand) {
+    if (!v.full_mask() && operand.piece_bytes == sim::kBlockBytes && operand.pieces > 1)
+      return masked_payload(v, operand, u);
+    return operand.any_range(
+        [&u](std::uint32_t offset, std::uint32_t bytes) { return u.payload(offset, bytes); });
+  };
+  for (const VectorOperand& source : v.sources) {
+    if (payload(source)) return true;
+  }
+  if (v.reads_destination && payload(v.destination)) return true;
   return v.cost == VectorCost::gather && gathers_payload(v, u);
 }
 

@@ -141,5 +141,16 @@ TEST(Payload, UnalignedReadsShiftTags) {
   EXPECT_FALSE(u.payload(96, 160));
 }
 
+// Blocks that no element of the mask lies in are not read: what stands there does not matter.
+TEST(Payload, WhatIsMaskedOffIsNotRead) {
+  for (const std::uint64_t elements : {8, 9}) {
+    StandIn die;
+    die.aiv.ubuffer().set_payload(0x20, 0xe0, true);
+    ASSERT_TRUE(die.run({sync(CM384_SET_MASK, (std::uint64_t{1} << elements) - 1, 0),
+                         vector(CM384_CLASS_REDUCE, CM384_VCADD, CM384_F32, 0x1000, 0, 0, 1)}));
+    EXPECT_EQ(die.aiv.ubuffer().payload(0x1000, 4), elements == 9);
+  }
+}
+
 }  // namespace
 }  // namespace cm384::npu::testing
