@@ -105,8 +105,8 @@ std::string roff(std::string_view text) {
       made += "\\e";
     } else if (c == '-') {
       made += "\\-";
-    } else if (c == '|') {
-      made += "|\\:";
+    } else if (c == '|' || c == ',') {
+      made += fmt::format("{}\\:", c);  // a line may end here
     } else if ((c == '.' || c == '\'') && made.empty()) {
       made += fmt::format("\\&{}", c);
     } else {
@@ -126,7 +126,8 @@ void print_options(const std::vector<hw::Parameter>& options) {
 }
 
 int manual(const Program& program, const NoOptions&, const studies::Given&) {
-  fmt::print(".TH CM384 1\n.SH NAME\ncm384 \\- emulator of the CloudMatrix384 supernode\n.SH SYNOPSIS\n");
+  fmt::print(
+      ".TH CM384 1\n.ad l\n.SH NAME\ncm384 \\- emulator of the CloudMatrix384 supernode\n.SH SYNOPSIS\n");
   for (const Command* command : all_commands())
     fmt::print("{}\n.br\n", roff(fmt::format("{} [options]", command->usage())));
   fmt::print(

@@ -1,4 +1,5 @@
-// Streaming read of a matrix in GM by all cores of the launch: the data-copy measurements of ascend-facts A6.
+// Streaming read of a matrix in GM by all cores of the launch, vector cores to their UBuffer or cube cores to
+// L1 (ND2NZ): the data-copy measurements of ascend-facts A6.
 // Arguments and results: firmware/abi/stream.h.
 #include "firmware/abi/stream.h"
 
@@ -7,8 +8,6 @@
 using namespace AscendC;
 
 namespace {
-
-constexpr uint32_t kResult = CM384_STREAM_BUFFER_BYTES;
 
 // Fills the buffers in turn; waits before one is used again where the launch asks for it.
 class BufferRing {
@@ -50,65 +49,88 @@ class BufferRing {
   uint32_t next_ = 0, limit_ = 0;  // free part of the current buffer
 };
 
-struct Count {
-  uint64_t bytes = 0, instructions = 0;
-};
-
-// Rows [first, last) of the matrix. The loop over the whole blocks of a row is a few instructions long: at
-// 128 B a copy the issue of copies is what is measured.
-Count ReadRows(const cm384_stream& a, uint64_t first, uint64_t last) {
-  BufferRing ring(a);
-  Count count;
+// Bytes [from, to) of the rows from `row` on that an instruction takes. The loop over whole blocks is a few
+// instructions long, in registers of its own: at 128 B a copy the issue of copies is what is measured.
+template <bool kCube>
+[[gnu::noinline]] void ReadGroup(const cm384_stream& a, BufferRing& buffers, uint64_t row, uint64_t last,
+                                 uint64_t from, uint64_t to) {
+  BufferRing ring = buffers;
   const uint64_t block = a.block_bytes, pitch = a.pitch;
-  const uint64_t whole = a.row_bytes / block * block, rest = a.row_bytes - whole;
-  for (uint64_t row = first; row < last; row += a.block_count) {
-    const uint64_t rows = last - row < a.block_count ? last - row : a.block_count;
-    uint64_t from = a.source + row * pitch;
-    const uint64_t end = from + whole, padded = PaddedBurst(block);
-    const auto step = static_cast<uint32_t>(padded * rows);
-    for (; from < end; from += block) {
-      CopyBursts<CM384_MTE_GM_TO_UB>(ring.place(step), from, block, rows, pitch, padded);
+  const uint64_t rows = last - row < a.block_count ? last - row : a.block_count;
+  const uint64_t column = (rows + 15) / 16 * 16 * ONE_BLK_SIZE;
+  const uint64_t whole = (to - from) / block, rest = to - from - whole * block;
+  const auto copy = [&](uint64_t at, uint64_t bytes, uint64_t padded, uint32_t step)
+      __attribute__((always_inline)) {
+    if constexpr (kCube) {
+      CopyNd2Nz(ring.place(step), at, rows, bytes, pitch, column);
+    } else {
+      CopyBursts<CM384_MTE_GM_TO_UB>(ring.place(step), at, bytes, rows, pitch, padded);
     }
-    if (rest != 0) {
-      CopyBursts<CM384_MTE_GM_TO_UB>(ring.place(static_cast<uint32_t>(PaddedBurst(rest) * rows)), from, rest,
-                                     rows, pitch, PaddedBurst(rest));
-    }
-    count.bytes += a.row_bytes * rows;
-    count.instructions += whole / block + (rest != 0 ? 1 : 0);
+  };
+  uint64_t at = a.source + row * pitch + from;
+  const uint64_t end = at + whole * block, padded = PaddedBurst(block);
+  const auto step = static_cast<uint32_t>(padded * rows);
+  for (; at < end; at += block) copy(at, block, padded, step);
+  if (rest != 0) copy(at, rest, PaddedBurst(rest), static_cast<uint32_t>(PaddedBurst(rest) * rows));
+  buffers = ring;
+}
+
+// Rows [first, last) of the matrix, beginning at instruction `skip` and ending before it.
+template <bool kCube>
+void ReadRows(const cm384_stream& a, uint64_t first, uint64_t last, uint64_t skip) {
+  BufferRing ring(a);
+  const uint64_t columns = (a.row_bytes + a.block_bytes - 1) / a.block_bytes;
+  const uint64_t groups = (last - first + a.block_count - 1) / a.block_count;
+  const uint64_t begin = skip / columns % (groups == 0 ? 1 : groups), from = skip % columns * a.block_bytes;
+  // One turn more than groups where the first one is begun in its middle.
+  for (uint64_t n = 0; n < groups + (from != 0 ? 1 : 0); ++n) {
+    const uint64_t group = (begin + n) % groups;
+    ReadGroup<kCube>(a, ring, first + group * a.block_count, last, n == 0 ? from : 0,
+                     n == groups ? from : a.row_bytes);
   }
   ring.drain();
-  return count;
+}
+
+template <bool kCube>
+void Run(const cm384_stream& a) {
+  const uint64_t block = GetBlockIdx(), blocks = a.shared != 0 ? 1 : GetBlockNum();
+  const uint64_t part_rows = a.rows / a.parts;
+  const uint64_t groups = (part_rows + a.block_count - 1) / a.block_count;
+  const uint64_t share = groups / blocks, more = groups % blocks;
+  const uint64_t mine = a.shared != 0 ? 0 : block;
+  const uint64_t begin = (mine * share + (mine < more ? mine : more)) * a.block_count;
+  const uint64_t first = begin < part_rows ? begin : part_rows;
+  const uint64_t end = begin + (share + (mine < more ? 1 : 0)) * a.block_count;
+  const uint64_t last = end < part_rows ? end : part_rows;
+  const uint64_t skip = a.shared == CM384_STREAM_ROTATED ? block : 0;
+
+  SyncAll();
+  const uint64_t start = GetCoreCycle();
+  for (uint64_t part = 0; part < a.parts; ++part) {
+    for (uint32_t pass = 0; pass < a.passes; ++pass)
+      ReadRows<kCube>(a, part * part_rows + first, part * part_rows + last, skip);
+  }
+  const uint64_t columns = (a.row_bytes + a.block_bytes - 1) / a.block_bytes;
+  const uint64_t times = static_cast<uint64_t>(a.parts) * a.passes;
+  const uint64_t values[4] = {start, GetCoreCycle(), (last - first) * a.row_bytes * times,
+                              (share + (mine < more ? 1 : 0)) * columns * times};
+  auto* const result = reinterpret_cast<uint64_t*>(a.results + block * CM384_STREAM_RESULT_STRIDE);
+  for (uint32_t i = 0; i < 4; ++i) result[i] = values[i];
+  dcci(a.results + block * CM384_STREAM_RESULT_STRIDE, sizeof values);
 }
 
 }  // namespace
 
 extern "C" void kernel_main(GM_ADDR address) {
   const cm384_stream a = *reinterpret_cast<const cm384_stream*>(address);
-  if (a.buffers == 0 || a.buffers > 8 || a.block_bytes == 0 || a.block_count == 0 ||
+  if (a.buffers == 0 || a.buffers > 8 || a.block_bytes == 0 || a.block_count == 0 || a.parts == 0 ||
       a.block_count * PaddedBurst(a.block_bytes) > a.buffer_bytes || a.buffer_bytes % 32 != 0 ||
       static_cast<uint64_t>(a.buffers) * a.buffer_bytes > CM384_STREAM_BUFFER_BYTES) {
-    Abort("stream: the buffers do not fit the UBuffer");
+    Abort("stream: the buffers do not fit");
   }
-  const uint64_t block = GetBlockIdx(), blocks = GetBlockNum();
-  const uint64_t groups = (a.rows + a.block_count - 1) / a.block_count;
-  const uint64_t share = groups / blocks, more = groups % blocks;
-  const uint64_t group = block * share + (block < more ? block : more);
-  const uint64_t first = group * a.block_count;
-  const uint64_t end = (group + share + (block < more ? 1 : 0)) * a.block_count;
-  const uint64_t last = end < a.rows ? end : a.rows;
-
-  SyncAll();
-  const uint64_t start = GetCoreCycle();
-  Count count;
-  for (uint32_t pass = 0; pass < a.passes; ++pass) {
-    const Count now = ReadRows(a, first, last);
-    count.bytes += now.bytes;
-    count.instructions += now.instructions;
+  if (ASCEND_IS_AIC) {
+    Run<true>(a);
+  } else {
+    Run<false>(a);
   }
-  const uint64_t values[4] = {start, GetCoreCycle(), count.bytes, count.instructions};
-  const LocalTensor<uint64_t> record(kResult, 4);
-  for (uint32_t i = 0; i < 4; ++i) record.SetValue(i, values[i]);
-  SetFlag<HardEvent::S_MTE3>(EVENT_ID0);
-  WaitFlag<HardEvent::S_MTE3>(EVENT_ID0);
-  DataCopy(GlobalAt<uint64_t>(a.results + block * CM384_STREAM_RESULT_STRIDE), record, 4);
 }

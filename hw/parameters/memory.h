@@ -18,6 +18,7 @@ struct OnDieNetwork {
   int l2_read_bytes_per_cycle = 0;
   int write_bytes_per_cycle = 0;
   int realign_bytes_per_cycle = 0;
+  int cube_realign_bytes_per_cycle = 0;
   int external_bytes_per_cycle = 0;
 
   template <class Self, class Visitor>
@@ -37,7 +38,9 @@ struct OnDieNetwork {
     visit("write_bytes_per_cycle", self.write_bytes_per_cycle, Range{1, 1024},
           "rate of a core port for writes");
     visit("realign_bytes_per_cycle", self.realign_bytes_per_cycle, Range{1, 1024},
-          "rate of a core port for contiguous accesses that start inside a sector");
+          "rate of a vector core's port for contiguous accesses that start inside a sector");
+    visit("cube_realign_bytes_per_cycle", self.cube_realign_bytes_per_cycle, Range{1, 1024},
+          "the same of a cube core's port");
     visit("external_bytes_per_cycle", self.external_bytes_per_cycle, Range{1, 4096},
           "rate of an external port, per direction");
   }
@@ -50,9 +53,12 @@ struct L2 {
   int ways = 0;
   int slices = 0;
   Bandwidth slice_bandwidth{};
+  Bytes slice_access{};
+  int misses = 0;
   Time hit_latency{};
   Time write_latency{};
   Time line_hold{};
+  Time whole_line_hold{};
   Time atomic_latency{};
   Bytes fetch{};
 
@@ -68,12 +74,19 @@ struct L2 {
     visit("slices", self.slices, Range{1, 128}, "independent slices; lines are interleaved across them");
     visit("slice_bandwidth", self.slice_bandwidth, Range{1_GBps, 10'000_GBps},
           "bandwidth per slice, reads and writes together");
+    visit("slice_access", self.slice_access, Range{1_B, 512_B},
+          "bytes of a slice's bandwidth that a request takes at least, however few it moves");
+    visit("misses", self.misses, Range{1, 4096},
+          "lines that a slice may wait for from HBM; a further miss holds up the slice");
     visit("hit_latency", self.hit_latency, Range{0_ns, 10_us},
           "from the arrival of a read at its slice to data, or to a detected miss");
     visit("write_latency", self.write_latency, Range{0_ns, 10_us},
           "from the arrival of a write at its slice to its acknowledgement");
     visit("line_hold", self.line_hold, Range{0_ns, 10_us},
-          "time for which one requester holds a line before another requester gets it");
+          "time for which a request for a part of a line holds the line before another requester gets it; "
+          "who meets a held line holds up its slice, who meets one that is on its way from HBM does not");
+    visit("whole_line_hold", self.whole_line_hold, Range{0_ns, 10_us},
+          "the same of a request for all of a line");
     visit("atomic_latency", self.atomic_latency, Range{0_ns, 10_us},
           "extra time per atomic add at its slice");
     visit("fetch", self.fetch, Range{64_B, 512_B},
@@ -94,6 +107,7 @@ struct Hbm {
   Frequency clock{};
   Time controller_latency{};
   int write_queue = 0;
+  int reorder_window = 0;
   std::string refresh;
   Time t_rcd_read{};
   Time t_rcd_write{};
@@ -136,6 +150,8 @@ struct Hbm {
     visit(
         "write_queue", self.write_queue, Range{1, 64},
         "writes of up to a line that a pseudo-channel collects before it turns its bus around to drain them");
+    visit("reorder_window", self.reorder_window, Range{1, 64},
+          "requests of up to a line that a later one may go before where it keeps none of them waiting");
     visit("refresh", self.refresh, OneOf{{"per-bank", "all-bank", "off"}}, "how rows are refreshed");
     visit("t_rcd_read", self.t_rcd_read, delay, "ACT to RD of one bank");
     visit("t_rcd_write", self.t_rcd_write, delay, "ACT to WR of one bank");

@@ -30,7 +30,7 @@ Die::Die(int number, const DieParameters& parameters, const DieOptions& options,
       listener_(listener),
       last_progress_(last_progress),
       store_(parameters.memory.hbm.capacity),
-      memory_(parameters.memory),
+      memory_(parameters.memory, parameters.die.aiv),
       watches_(static_cast<std::size_t>(parameters.die.aiv)),
       options_(options),
       devices_(*this) {

@@ -41,13 +41,16 @@ std::uint64_t count(std::uint32_t sectors) {
 
 }  // namespace
 
-DieMemory::DieMemory(const hw::Memory& p)
+DieMemory::DieMemory(const hw::Memory& p, int vector_ports)
     : parameters_(p),
       capacity_(static_cast<std::uint64_t>(p.hbm.capacity.count)),
       core_ports_(p.on_die_network.core_ports),
+      vector_ports_(vector_ports),
       sector_bytes_(static_cast<std::uint32_t>(p.l2.sector.count)),
+      slice_access_(static_cast<std::uint32_t>(p.l2.slice_access.count)),
+      misses_(static_cast<std::uint32_t>(p.l2.misses)),
       ports_(static_cast<std::size_t>(p.on_die_network.core_ports + p.on_die_network.external_ports)),
-      slice_free_(static_cast<std::size_t>(p.l2.slices)),
+      slices_(static_cast<std::size_t>(p.l2.slices)),
       by_slices_(static_cast<std::uint32_t>(p.l2.slices)),
       l2_(p.l2),
       hbm_(p.hbm) {
@@ -64,6 +67,7 @@ DieMemory::DieMemory(const hw::Memory& p)
   rates_.l2_read = byte_time(n.clock, n.l2_read_bytes_per_cycle);
   rates_.write = byte_time(n.clock, n.write_bytes_per_cycle);
   rates_.realign = byte_time(n.clock, n.realign_bytes_per_cycle);
+  rates_.cube_realign = byte_time(n.clock, n.cube_realign_bytes_per_cycle);
   rates_.external = byte_time(n.clock, n.external_bytes_per_cycle);
   const std::int64_t per_us = p.l2.slice_bandwidth.bytes_per_second / 1'000'000;
   slice_byte_ = (1'000'000 * kSubPerPs + per_us - 1) / per_us;
@@ -101,26 +105,10 @@ Time DieMemory::serve(const MemoryAccess& a, bool atomic) {
   const std::uint32_t last = (begin + a.bytes - 1) >> sector_shift_;
   const std::uint32_t moved = (last - first + 1) << sector_shift_;
 
-  // The slice's data path, in order of arrival.
-  SubPs& slice = slice_free_[slice_of(line_number, by_slices_)];
-  const SubPs slice_start = std::max(slice, sub_ps(a.at + n.request_latency));
-  slice = slice_start + moved * slice_byte_;
-  const Time start = ceil_ps(slice_start);
-
-  Target target{line_number, begin, first, last, start, l2_.find(line_number), nullptr};
-  L2Line* const line = target.line;
-  if (line != nullptr) {
-    target.hold = &held_.of(line_number, a.at);
-    HeldLines::Hold& hold = *target.hold;
-    const Time ready = hold.holder == a.requester ? hold.free - parameters_.l2.line_hold : hold.free;
-    if (ready > target.start) {
-      if (hold.holder != a.requester) ++statistics_.line_waits;
-      target.start = ready;
-    }
-    hold.holder = a.requester;
-    hold.free = target.start + parameters_.l2.line_hold;
-  }
-
+  Target target{line_number, begin, first, last, slice_of(line_number, by_slices_)};
+  target.line = l2_.find(line_number);
+  enter(a, target, moved);
+  const L2Line* const line = target.line;
   const bool hit_in_l2 = line != nullptr && (sectors(target) & ~line->valid) == 0;
   Time done{};
   if (atomic) {
@@ -138,7 +126,7 @@ Time DieMemory::serve(const MemoryAccess& a, bool atomic) {
     const bool shifted = realigned(port, a);
     if (shifted) ++statistics_.realigned;
     SubPs rate = a.write ? rates_.write : hit_in_l2 ? rates_.l2_read : rates_.hbm_read;
-    if (shifted) rate = std::max(rate, rates_.realign);
+    if (shifted) rate = std::max(rate, a.requester < vector_ports_ ? rates_.realign : rates_.cube_realign);
     cost = moved * rate;
   } else {
     cost = a.bytes * rates_.external;
@@ -150,6 +138,38 @@ Time DieMemory::serve(const MemoryAccess& a, bool atomic) {
   return std::max(memory, ceil_ps(port_free) + n.request_latency + at_slice + n.response_latency);
 }
 
+// When the access is served. A slice serves in order of arrival: who meets a line that another requester
+// holds keeps those behind waiting as well. Who meets a line on its way is set aside; such are served one
+// after another once it is there.
+void DieMemory::enter(const MemoryAccess& a, Target& t, std::uint32_t moved) {
+  Slice& slice = slices_[t.slice];
+  const SubPs first = std::max(slice.free, sub_ps(a.at + parameters_.on_die_network.request_latency));
+  const SubPs cost = (a.write ? moved : std::max(moved, slice_access_)) * slice_byte_;
+  slice.free = first + cost;
+  t.start = ceil_ps(first);
+  if (t.line == nullptr) return;
+
+  t.hold = &held_.of(t.number, a.at);
+  const Time there = t.hold->free - hold_time(*t.hold);
+  const Time ready = t.hold->holder == a.requester ? there : t.hold->free;
+  if (ready > t.start) {
+    if (there > t.start) {
+      ++statistics_.merged;
+    } else {
+      ++statistics_.line_waits;
+      slice.free = sub_ps(ready) + cost;
+    }
+    t.start = ready;
+  }
+  take_hold(a, t);
+  hold_until(t, t.start);
+}
+
+void DieMemory::take_hold(const MemoryAccess& a, const Target& t) {
+  t.hold->holder = a.requester;
+  t.hold->whole = a.bytes == sim::kRequestBytes;
+}
+
 std::uint32_t DieMemory::sectors(const Target& t) const {
   return ((1u << (t.last + 1)) - 1) & ~((1u << t.first) - 1);
 }
@@ -159,7 +179,7 @@ L2Line& DieMemory::allocate(const MemoryAccess& a, Target& t) {
   L2Cache::Victim victim;
   L2Line& line = l2_.allocate(t.number, victim);
   t.hold = &held_.of(t.number, a.at);
-  t.hold->holder = a.requester;
+  take_hold(a, t);
   t.hold->free = Time{};
   if (victim.dirty != 0) {
     ++statistics_.write_backs;
@@ -174,12 +194,29 @@ L2Line& DieMemory::allocate(const MemoryAccess& a, Target& t) {
   return line;
 }
 
+// When a detected miss has its place among those of the slice, which waits for it.
+Time DieMemory::place_for_miss(const Target& t) {
+  Slice& slice = slices_[t.slice];
+  const Time detected = t.start + parameters_.l2.hit_latency;
+  const Time taken_until = places_[std::size_t{t.slice} * misses_ + slice.next_miss];
+  if (taken_until <= detected) return detected;
+  ++statistics_.miss_waits;
+  slice.free = std::max(slice.free, sub_ps(taken_until - parameters_.l2.hit_latency));
+  return taken_until;
+}
+
 // Brings the sectors `missing` into the line; returns when they are there.
 Time DieMemory::fetch(const Target& t, std::uint32_t missing) {
   const auto low = static_cast<std::uint32_t>(std::countr_zero(missing));
   const auto count = static_cast<std::uint32_t>(std::popcount(missing));
-  return read_hbm(std::uint64_t{t.number} * sim::kRequestBytes + low * sector_bytes_, count * sector_bytes_,
-                  t.start + parameters_.l2.hit_latency);
+  if (places_.empty()) places_.resize(slices_.size() * misses_);
+  const Time from = place_for_miss(t);
+  const Time filled = read_hbm(std::uint64_t{t.number} * sim::kRequestBytes + low * sector_bytes_,
+                               count * sector_bytes_, from);
+  std::uint32_t& place = slices_[t.slice].next_miss;
+  places_[std::size_t{t.slice} * misses_ + place] = filled;
+  place = place + 1 == misses_ ? 0 : place + 1;
+  return filled;
 }
 
 Time DieMemory::read(const MemoryAccess& a, Target& t) {
@@ -204,7 +241,7 @@ Time DieMemory::read(const MemoryAccess& a, Target& t) {
   wanted &= ~std::uint32_t{line.valid};
   const Time filled = fetch(t, wanted);
   line.valid = static_cast<std::uint8_t>(line.valid | wanted);
-  t.hold->free = filled - parameters_.l2.hit_latency + parameters_.l2.line_hold;
+  hold_until(t, filled - parameters_.l2.hit_latency);
   return filled;
 }
 
@@ -226,11 +263,11 @@ Time DieMemory::write(const MemoryAccess& a, Target& t) {
   if ((t.begin & (sector_bytes_ - 1)) != 0) partial |= 1u << t.first;
   if (((t.begin + a.bytes) & (sector_bytes_ - 1)) != 0) partial |= 1u << t.last;
   L2Line& line = allocate(a, t);
-  t.hold->free = std::max(t.hold->free, t.start + parameters_.l2.line_hold);
+  hold_until(t, std::max(t.hold->free - hold_time(*t.hold), t.start));
   const std::uint32_t fill = partial & ~present;
   if (fill != 0) {
     const Time filled = fetch(t, fill);
-    t.hold->free = std::max(t.hold->free, filled - parameters_.l2.hit_latency + parameters_.l2.line_hold);
+    hold_until(t, std::max(t.start, filled - parameters_.l2.hit_latency));
   }
   line.valid = static_cast<std::uint8_t>(line.valid | touched);
   line.dirty = static_cast<std::uint8_t>(line.dirty | touched);
@@ -245,8 +282,7 @@ Time DieMemory::add(const MemoryAccess& a, Target& t) {
   const std::uint32_t touched = sectors(t);
   t.line->dirty = static_cast<std::uint8_t>(t.line->dirty | touched);
   // The next access of anybody finds the sum.
-  t.hold->free =
-      read_done - parameters_.l2.hit_latency + parameters_.l2.atomic_latency + parameters_.l2.line_hold;
+  hold_until(t, read_done - parameters_.l2.hit_latency + parameters_.l2.atomic_latency);
   return read_done + parameters_.l2.atomic_latency;
 }
 

@@ -36,13 +36,18 @@ struct MemoryStatistics {
   std::uint64_t l2_hits = 0, l2_misses = 0;  // sectors, as the part's own counters count 128 B requests
   std::uint64_t write_backs = 0;             // dirty lines evicted
   std::uint64_t line_waits = 0;              // accesses that waited for another requester's hold of a line
+  std::uint64_t merged = 0;                  // accesses that met a line on its way from HBM
+  std::uint64_t miss_waits = 0;              // misses that waited for one of their slice's places
   std::uint64_t realigned = 0;               // requests of runs that start inside a sector
 };
 
 class DieMemory {
  public:
-  // Throws InputError when the parameters do not fit each other.
-  explicit DieMemory(const hw::Memory& parameters);
+  static constexpr int kAllPorts = 1 << 16;
+
+  // The first `vector_ports` core ports are those of vector cores. Throws InputError when the parameters do
+  // not fit each other.
+  explicit DieMemory(const hw::Memory& parameters, int vector_ports = kAllPorts);
 
   std::uint64_t capacity() const { return capacity_; }
   bool contains(std::uint64_t offset, std::uint64_t bytes) const {
@@ -90,7 +95,11 @@ class DieMemory {
     bool run_realigned[2] = {};
   };
   struct Rates {
-    SubPs hbm_read = 0, l2_read = 0, write = 0, realign = 0, external = 0;
+    SubPs hbm_read = 0, l2_read = 0, write = 0, realign = 0, cube_realign = 0, external = 0;
+  };
+  struct Slice {
+    SubPs free = 0;               // its data path
+    std::uint32_t next_miss = 0;  // the place that the next miss takes, the longest taken one
   };
 
   // One access on its way through L2.
@@ -98,15 +107,25 @@ class DieMemory {
     std::uint32_t number;       // of the 512 B line
     std::uint32_t begin;        // first byte within the line
     std::uint32_t first, last;  // sectors
-    Time start;                 // the slice begins with it
-    L2Line* line;               // null when absent
-    HeldLines::Hold* hold;      // of the line, if it is there
+    std::uint32_t slice;
+    Time start{};                     // the slice begins with it
+    L2Line* line = nullptr;           // null when absent
+    HeldLines::Hold* hold = nullptr;  // of the line, if it is there
   };
 
   Time serve(const MemoryAccess& access, bool atomic);
   bool realigned(Port& port, const MemoryAccess& access);
   std::uint32_t sectors(const Target& target) const;
   L2Line& allocate(const MemoryAccess& access, Target& target);
+  void enter(const MemoryAccess& access, Target& target, std::uint32_t moved);
+  static void take_hold(const MemoryAccess& access, const Target& target);
+  Time hold_time(const HeldLines::Hold& hold) const {
+    return hold.whole ? parameters_.l2.whole_line_hold : parameters_.l2.line_hold;
+  }
+  void hold_until(const Target& target, Time served) const {
+    target.hold->free = served + hold_time(*target.hold);
+  }
+  Time place_for_miss(const Target& target);
   Time fetch(const Target& target, std::uint32_t missing);
   Time read_hbm(std::uint64_t offset, std::uint32_t bytes, Time at) {
     return behind_ != nullptr ? behind_->read(offset, bytes, at) : hbm_.read(offset, bytes, at);
@@ -121,13 +140,16 @@ class DieMemory {
 
   hw::Memory parameters_;
   std::uint64_t capacity_;
-  int core_ports_;
+  int core_ports_, vector_ports_;
   std::uint32_t sector_bytes_;
   int sector_shift_ = 0;  // log2 of it
   Rates rates_;
   SubPs slice_byte_ = 0;
+  std::uint32_t slice_access_;  // bytes
+  std::uint32_t misses_;        // places a slice
   std::vector<Port> ports_;
-  std::vector<SubPs> slice_free_;
+  std::vector<Slice> slices_;
+  std::vector<Time> places_;  // by slice, for its misses: when the line is there
   Divider by_slices_;
   L2Cache l2_;
   HeldLines held_;

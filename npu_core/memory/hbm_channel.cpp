@@ -29,16 +29,20 @@ HbmTiming::HbmTiming(const hw::Hbm& p) {
   groups = static_cast<std::uint32_t>(p.bank_groups);
   banks = static_cast<std::uint32_t>(p.bank_groups * p.banks_per_group);
   train_banks = static_cast<std::uint32_t>(p.train_bank_groups);
+  window = static_cast<std::uint32_t>(p.reorder_window);
 }
 
 std::int64_t HbmTiming::step(std::uint32_t banks_in_train) const {
   return std::max(ccd_s, (ccd_l + banks_in_train - 1) / banks_in_train);
 }
 
-HbmChannel::HbmChannel(const HbmTiming& t, std::uint32_t number) : banks_(t.banks) {
+HbmChannel::HbmChannel(const HbmTiming& t, std::uint32_t number)
+    : banks_(t.banks),
+      activates_(std::max(t.window, kLeastActivates), kLongAgo),
+      activate_groups_(activates_.size()),
+      gaps_(t.window) {
   group_read_.fill(kLongAgo);
   group_write_.fill(kLongAgo);
-  activates_.fill(kLongAgo);
   for (std::uint32_t b = 0; b < t.banks; ++b) {
     Bank& bank = banks_[b];
     bank.activate = bank.precharge_ready = bank.activate_ready = kLongAgo;
@@ -58,7 +62,7 @@ void HbmChannel::refresh(const HbmTiming& t, Bank& bank, std::int64_t at) {
   const std::int64_t done = start + t.rfc;
   if (bank.row >= 0 || done > at) ++statistics_.refreshes_met;
   bank.activate_ready = std::max(bank.activate_ready, done);
-  bank.row = -1;
+  bank.row = bank.row_before = -1;
   bank.next_refresh += t.refi;
 }
 
@@ -106,26 +110,28 @@ std::int64_t HbmChannel::after_tail(const HbmTiming& t, const Train& train, std:
   return bound + (ready - bound + slot - 1) / slot * slot;
 }
 
-// Distance that keeps a train clear of both neighbours of a gap. Trains that use all their bank groups
-// equally begin and end so that tCCD_S is enough; for others the bank groups that meet are not known.
-std::int64_t HbmChannel::clearance(const HbmTiming& t, const Gap& gap, const Train& train) {
-  return gap.even && even(train) ? t.ccd_s : t.ccd_l;
+// Distance that keeps two trains clear of each other. Those that use their bank groups in turn begin and end
+// so that tCCD_S is enough.
+std::int64_t HbmChannel::clearance(const HbmTiming& t, std::uint8_t one, std::uint8_t other) {
+  const bool clear = one == kInTurn || other == kInTurn ? one == other : one != other;
+  return clear && one != kUnknown && other != kUnknown ? t.ccd_s : t.ccd_l;
 }
 
-bool HbmChannel::even(const Train& train) {
-  return train.banks > 1 && train.bursts % train.banks == 0;
+std::uint8_t HbmChannel::edge(const HbmTiming& t, const Train& train) {
+  if (train.banks == 1) return static_cast<std::uint8_t>(train.bank % t.groups);
+  return train.bursts % train.banks == 0 ? kInTurn : kUnknown;
 }
 
 // The gap in which the train can start first, or -1; `column` becomes where.
 int HbmChannel::find_gap(const HbmTiming& t, const Train& train, std::int64_t ready, std::int64_t span,
                          std::int64_t& column) const {
+  const std::uint8_t own = edge(t, train);
   int best = -1;
-  for (std::uint32_t g = 0; g < kGaps; ++g) {
+  for (std::size_t g = 0; g < gaps_.size(); ++g) {
     const Gap& gap = gaps_[g];
-    if (gap.write != train.write || ready + span >= gap.to) continue;
-    const std::int64_t clear = clearance(t, gap, train);
-    const std::int64_t start = std::max(gap.from + clear, ready);
-    if (start + span + clear > gap.to || (best >= 0 && start >= column)) continue;
+    if (gap.write != train.write || ready + span >= gap.to || in_order_ - gap.before > t.window) continue;
+    const std::int64_t start = std::max(gap.from + clearance(t, gap.edge_from, own), ready);
+    if (start + span + clearance(t, own, gap.edge_to) > gap.to || (best >= 0 && start >= column)) continue;
     best = static_cast<int>(g);
     column = start;
   }
@@ -134,62 +140,75 @@ int HbmChannel::find_gap(const HbmTiming& t, const Train& train, std::int64_t re
 
 // Keeps a gap in the place of one that is over by cycle `at`, or of the smallest.
 void HbmChannel::leave_gap(const Gap& gap, std::int64_t at) {
-  Gap* worst = &gaps_[0];
+  if (gaps_.empty()) return;
+  Gap* worst = gaps_.data();
   std::int64_t least = INT64_MAX;
   for (Gap& g : gaps_) {
-    const std::int64_t left = g.to - std::max(g.from, at);
+    const std::int64_t left = in_order_ - g.before > gaps_.size() ? -1 : g.to - std::max(g.from, at);
     if (left < least) {
       least = left;
       worst = &g;
     }
+    if (least <= 0) break;
   }
   if (gap.to - gap.from > least) *worst = gap;
 }
 
-void HbmChannel::take_gap(const Train& train, int index, std::int64_t column, std::int64_t span,
-                          std::int64_t at) {
-  const Gap gap = gaps_[static_cast<std::size_t>(index)];
-  const bool all_even = gap.even && even(train);
+void HbmChannel::finish(const HbmTiming& t, const Train& train, std::int64_t column, std::int64_t span,
+                        Schedule& result) {
+  ++(train.write ? statistics_.writes : statistics_.reads);
+  statistics_.busy_cycles += train.bursts * t.ccd_s;
+  result.column = column;
+  result.data_end = column + span + (train.write ? t.write_latency : t.read_latency) + t.ccd_s;
+}
+
+void HbmChannel::take_gap(const HbmTiming& t, const Train& train, int index, std::int64_t column,
+                          std::int64_t span, std::int64_t at) {
+  Gap before = gaps_[static_cast<std::size_t>(index)], after = before;
+  ++statistics_.backfills;
   gaps_[static_cast<std::size_t>(index)] = {};
-  leave_gap({gap.from, column, gap.write, all_even}, at);
-  leave_gap({column + span, gap.to, gap.write, all_even}, at);
+  before.to = column;
+  after.from = column + span;
+  before.edge_to = after.edge_from = edge(t, train);
+  leave_gap(before, at);
+  leave_gap(after, at);
 }
 
 // Places an ACT at or after `want` among those already placed, some of which may be later.
 std::int64_t HbmChannel::place_activate(const HbmTiming& t, std::int64_t want, std::uint32_t group) {
+  const auto placed = static_cast<std::uint32_t>(activates_.size());
   const auto spacing = [&](std::uint32_t i) { return activate_groups_[i] == group ? t.rrd_l : t.rrd_s; };
-  if (want >= activates_[kActivates - 1]) {  // the common case: after all others
-    std::int64_t last = std::max(want, activates_[kActivates - 4] + t.faw);
-    for (std::uint32_t i = kActivates - 3; i < kActivates; ++i)
-      last = std::max(last, activates_[i] + spacing(i));
-    for (std::uint32_t i = 1; i < kActivates; ++i) {
+  if (want >= activates_[placed - 1]) {  // the common case: after all others
+    std::int64_t last = std::max(want, activates_[placed - 4] + t.faw);
+    for (std::uint32_t i = placed - 3; i < placed; ++i) last = std::max(last, activates_[i] + spacing(i));
+    for (std::uint32_t i = 1; i < placed; ++i) {
       activates_[i - 1] = activates_[i];
       activate_groups_[i - 1] = activate_groups_[i];
     }
-    activates_[kActivates - 1] = last;
-    activate_groups_[kActivates - 1] = static_cast<std::uint8_t>(group);
+    activates_[placed - 1] = last;
+    activate_groups_[placed - 1] = static_cast<std::uint8_t>(group);
     return last;
   }
   std::int64_t x = std::max(want, activates_[0]);
   std::uint32_t place = 0;
   for (bool moved = true; moved;) {
     moved = false;
-    for (std::uint32_t i = 0; i < kActivates; ++i) {
+    for (std::uint32_t i = 0; i < placed; ++i) {
       if (x < activates_[i] + spacing(i) && x > activates_[i] - spacing(i)) {
         x = activates_[i] + spacing(i);
         moved = true;
       }
     }
     place = 0;
-    while (place < kActivates && activates_[place] <= x) ++place;
+    while (place < placed && activates_[place] <= x) ++place;
     // Any five ACTs in a row span at least tFAW.
     if (place >= 4 && x < activates_[place - 4] + t.faw) {
       x = activates_[place - 4] + t.faw;
       moved = true;
-    } else if (place < kActivates) {
+    } else if (place < placed) {
       for (std::uint32_t before = 0; before < 4; ++before) {  // ACTs of the window that precede x
         const std::uint32_t last = place + 3 - before;
-        if (last < place || last >= kActivates || before > place) continue;
+        if (last < place || last >= placed || before > place) continue;
         const std::int64_t first = before == 0 ? x : activates_[place - before];
         if (activates_[last] - first < t.faw) {
           x = activates_[place] + spacing(place);
@@ -233,6 +252,9 @@ std::int64_t HbmChannel::open_rows(const HbmTiming& t, const Train& train, std::
     // trains.
     ready = std::max(ready, column - t.row_cycle());
     const std::int64_t activate = place_activate(t, ready, (train.bank + i) % t.groups);
+    bank.row_before = bank.row;
+    bank.opened = bank.activate;
+    bank.closes = activate - t.rp;
     bank.row = train.row;
     bank.activate = activate;
     bank.activate_ready = activate + t.rc;
@@ -247,11 +269,11 @@ void HbmChannel::commit_columns(const HbmTiming& t, const Train& train, std::int
                                 std::int64_t step, bool in_gap, std::int64_t at) {
   const std::int64_t span = (train.bursts - 1) * step;
   if (!in_gap) {
-    const bool is_even = even(train);
-    const Gap gap{std::max(last_column_, at - t.ccd_l), column, train.write, is_even && last_was_even_};
+    const std::uint8_t own = edge(t, train);
+    const Gap gap{std::max(last_column_, at - t.ccd_l), column, train.write, last_edge_, own, in_order_++};
     if (train.write == last_was_write_ && gap.to - gap.from > t.ccd_l * 2) leave_gap(gap, at);
     last_was_write_ = train.write;
-    last_was_even_ = is_even;
+    last_edge_ = own;
     last_column_ = column + span;
     (train.write ? last_write_ : last_read_) = last_column_;
   }
@@ -265,6 +287,29 @@ void HbmChannel::commit_columns(const HbmTiming& t, const Train& train, std::int
   }
 }
 
+// Whether the train's rows are all still open behind what has been scheduled since, and a gap of the bus has
+// room for it before the first of them closes; the train then has it.
+bool HbmChannel::hit_before_close(const HbmTiming& t, std::int64_t at, const Train& train, std::int64_t step,
+                                  Schedule& result) {
+  const std::int64_t span = (train.bursts - 1) * step;
+  const std::int64_t rcd = train.write ? t.rcd_write : t.rcd_read;
+  std::int64_t ready = at, last = INT64_MAX;
+  for (std::uint32_t i = 0; i < train.banks; ++i) {
+    const Bank& bank = banks_[train.bank + i];
+    if (bank.row_before != train.row || bank.row == train.row) return false;
+    last = std::min(last, bank.closes - (train.write ? t.write_latency + t.ccd_s + t.wr : t.rtp));
+    ready = std::max(ready, bank.opened + rcd - i * step);
+  }
+  std::int64_t column = 0;
+  if (ready + span > last) return false;
+  const int gap = find_gap(t, train, ready, span, column);
+  if (gap < 0 || column + span > last) return false;
+  statistics_.row_hits += train.banks;
+  take_gap(t, train, gap, column, span, at);
+  finish(t, train, column, span, result);
+  return true;
+}
+
 HbmChannel::Schedule HbmChannel::schedule(const HbmTiming& t, std::int64_t at, const Train& train) {
   const std::int64_t step = t.step(train.banks);
   const std::int64_t span = (train.bursts - 1) * step;
@@ -275,6 +320,7 @@ HbmChannel::Schedule HbmChannel::schedule(const HbmTiming& t, std::int64_t at, c
     Bank& bank = banks_[train.bank + i];
     if (at >= bank.next_refresh) refresh(t, bank, at);
   }
+  if (hit_before_close(t, at, train, step, result)) return result;
   // A refresh that falls due before the train's turn comes first and moves its turn; twice at most, since a
   // turn is far shorter than the refresh interval.
   for (int pass = 0; pass < 3; ++pass) {
@@ -293,23 +339,17 @@ HbmChannel::Schedule HbmChannel::schedule(const HbmTiming& t, std::int64_t at, c
   }
   const std::int64_t wanted = column;
   column = open_rows(t, train, at, wanted, step, result);
-  if (gap >= 0 && column != wanted) {
-    // The ACTs came later than the gap asked for.
-    const Gap& g = gaps_[static_cast<std::size_t>(gap)];
-    if (column + span + clearance(t, g, train) > g.to) {
-      gap = -1;
-      column = std::max(column, tail_bound(t, train, step));
-    }
+  if (column != wanted) {
+    // The ACTs came later than was asked for: another gap may be next, or the tail.
+    const std::int64_t ready = column;
+    gap = find_gap(t, train, ready, span, column);
+    if (gap < 0) column = std::max(ready, tail_bound(t, train, step));
   }
   if (gap >= 0) {
-    take_gap(train, gap, column, span, at);
-    ++statistics_.backfills;
+    take_gap(t, train, gap, column, span, at);
   }
   commit_columns(t, train, column, step, gap >= 0, at);
-  ++(train.write ? statistics_.writes : statistics_.reads);
-  statistics_.busy_cycles += train.bursts * t.ccd_s;
-  result.column = column;
-  result.data_end = column + span + (train.write ? t.write_latency : t.read_latency) + t.ccd_s;
+  finish(t, train, column, span, result);
   return result;
 }
 

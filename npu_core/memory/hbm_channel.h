@@ -24,6 +24,7 @@ struct HbmTiming {
   bool all_bank;           // refresh of all banks at once
   std::uint32_t groups, banks;
   std::uint32_t train_banks;
+  std::uint32_t window;  // trains that a later one may go before
 
   // From one burst of a train to the next.
   std::int64_t step(std::uint32_t banks_in_train) const;
@@ -60,7 +61,8 @@ class HbmChannel {
   HbmChannel(const HbmTiming& timing, std::uint32_t number);
 
   // Reserves the train's commands at or after cycle `at`. Calls come in about the order of `at`; a train goes
-  // before earlier ones only into bus time that they leave idle.
+  // before at most `window` earlier ones, into bus time that they leave idle: its rows may be ready first, or
+  // still be open until an earlier train closes them.
   Schedule schedule(const HbmTiming& timing, std::int64_t at, const Train& train);
 
   // Cycle of the last column command of the last train in order.
@@ -74,15 +76,20 @@ class HbmChannel {
     std::int64_t activate_ready = 0;
     std::int64_t next_refresh = 0;
     std::int64_t row = -1;  // -1 closed
+    // The row that was open before, until it is closed for the present one.
+    std::int64_t row_before = -1;
+    std::int64_t opened = 0, closes = 0;
   };
   // Idle time between the column commands of two trains of one direction.
   struct Gap {
     std::int64_t from = 0, to = 0;  // last column command before, first after
     bool write = false;
-    bool even = false;  // both neighbours use their bank groups equally
+    std::uint8_t edge_from = 0, edge_to = 0;  // of the trains before and after it
+    std::uint64_t before = 0;                 // the train after it, counted
   };
-  static constexpr std::uint32_t kGaps = 6;
-  static constexpr std::uint32_t kActivates = 8;
+  // How a train begins and ends: a bank group alone, its bank groups in turn, or not known.
+  static constexpr std::uint8_t kInTurn = 0xfe, kUnknown = 0xff;
+  static constexpr std::uint32_t kLeastActivates = 8;
   static constexpr std::int64_t kLongAgo = -(std::int64_t{1} << 40);
 
   void refresh(const HbmTiming& timing, Bank& bank, std::int64_t at);
@@ -91,28 +98,33 @@ class HbmChannel {
   std::int64_t tail_bound(const HbmTiming& timing, const Train& train, std::int64_t step) const;
   std::int64_t after_tail(const HbmTiming& timing, const Train& train, std::int64_t at, std::int64_t ready,
                           std::int64_t step) const;
-  static bool even(const Train& train);
-  static std::int64_t clearance(const HbmTiming& timing, const Gap& gap, const Train& train);
+  static std::uint8_t edge(const HbmTiming& timing, const Train& train);
+  static std::int64_t clearance(const HbmTiming& timing, std::uint8_t one, std::uint8_t other);
   int find_gap(const HbmTiming& timing, const Train& train, std::int64_t ready, std::int64_t span,
                std::int64_t& column) const;
-  void take_gap(const Train& train, int index, std::int64_t column, std::int64_t span, std::int64_t at);
+  void take_gap(const HbmTiming& timing, const Train& train, int index, std::int64_t column,
+                std::int64_t span, std::int64_t at);
   void leave_gap(const Gap& gap, std::int64_t at);
   std::int64_t place_activate(const HbmTiming& timing, std::int64_t want, std::uint32_t group);
   std::int64_t open_rows(const HbmTiming& timing, const Train& train, std::int64_t at, std::int64_t column,
                          std::int64_t step, Schedule& result);
-  void take_gap(const HbmTiming& timing, int index, std::int64_t column, std::int64_t span);
-  void leave_gap(const Gap& gap);
+  void finish(const HbmTiming& timing, const Train& train, std::int64_t column, std::int64_t span,
+              Schedule& result);
+  bool hit_before_close(const HbmTiming& timing, std::int64_t at, const Train& train, std::int64_t step,
+                        Schedule& result);
   void commit_columns(const HbmTiming& timing, const Train& train, std::int64_t column, std::int64_t step,
                       bool in_gap, std::int64_t at);
 
   std::vector<Bank> banks_;
   std::int64_t last_column_ = kLongAgo;
   std::int64_t last_read_ = kLongAgo, last_write_ = kLongAgo;
-  bool last_was_write_ = false, last_was_even_ = false;
+  bool last_was_write_ = false;
+  std::uint8_t last_edge_ = kUnknown;
   std::array<std::int64_t, 8> group_read_{}, group_write_{};  // last RD, WR of a bank group
-  std::array<std::int64_t, kActivates> activates_{};          // the latest ACTs, sorted
-  std::array<std::uint8_t, kActivates> activate_groups_{};
-  std::array<Gap, kGaps> gaps_{};
+  std::vector<std::int64_t> activates_;                       // the latest ACTs, sorted
+  std::vector<std::uint8_t> activate_groups_;
+  std::vector<Gap> gaps_;
+  std::uint64_t in_order_ = 0;  // trains placed behind all others
   HbmChannelStatistics statistics_;
 };
 

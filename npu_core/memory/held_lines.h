@@ -16,6 +16,7 @@ class HeldLines {
     Time free{};               // it ends; `free - hold` is when the line's data was last ready
     std::uint32_t key = 0;     // 1 + line number, 0 empty; HeldLines's own
     std::uint16_t holder = 0;  // requester that used it last
+    bool whole = false;        // and asked for all of it
   };
 
   // The hold of a line, which has ended at time 0 if none is known; until the next call. `now` never falls

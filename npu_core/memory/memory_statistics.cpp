@@ -57,6 +57,9 @@ void DieMemory::declare_statistics(sim::Statistics& to, const sim::StatisticPath
   to.declare(l2, "write_backs", "lines", "evicted dirty", s.write_backs);
   to.declare(l2, "line_waits", "requests", "that waited for another requester's hold of a line",
              s.line_waits);
+  to.declare(l2, "merged", "requests", "that met a line on its way from HBM", s.merged);
+  to.declare(l2, "miss_waits", "requests", "that missed while their slice waited for as many lines as it can",
+             s.miss_waits);
   hbm_.declare_statistics(to, at.part("hbm"));
 }
 

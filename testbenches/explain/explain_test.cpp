@@ -53,7 +53,7 @@ void p2p_write(const studies::StudyContext& context) {
 void stream(const studies::StudyContext& context) {
   studies::SimulatorCounts counts;
   studies::StreamShape shape = studies::stream_shapes()[2];
-  shape.rows = 2048;
+  shape.rows = 3072;  // 64 for each core
   studies::measure_stream(context, shape, 48, 1, false, counts);
 }
 

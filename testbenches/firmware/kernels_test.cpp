@@ -136,6 +136,7 @@ TEST_F(Kernels, StreamReadsEveryByteOnceWithBuffersThatWrap) {
     a.buffer_bytes = 16 * 1024;
     a.buffers = 2;
     a.passes = 2;
+    a.parts = 1;
     a.source = runtime.allocate(0, s.rows * s.row_bytes);
     a.results = runtime.allocate(0, 6 * CM384_STREAM_RESULT_STRIDE);
     launch("stream", 0, a, 6);

@@ -154,14 +154,15 @@ TEST(Validation, AFigureWithoutAModelIsNoVictimOfAnInterruption) {
 
 TEST(Validation, PageNamesTheWorstErrorOfEachRole) {
   static const Predictor table[] = {
-      {{"t7-", "s-moe"}, [](const ValidationContext&, const Wanted&) {
-         return Predictions{{"s-moe-basic", 760.0}, {"t7-combine-8", 119.0},  {"t7-combine-256", 141.55},
-                            {"s-moe-fused", 500.0}, {"t7-dispatch-8", 100.0}, {"t7-dispatch-256", 152.0}};
+      {{"t1-nn-read-bw", "t7-", "s-moe"}, [](const ValidationContext&, const Wanted&) {
+         return Predictions{{"s-moe-basic", 760.0},         {"t7-combine-8", 119.0},
+                            {"t7-combine-256", 141.55},     {"s-moe-fused", 500.0},
+                            {"t1-nn-read-bw-inter", 150.0}, {"t1-nn-read-bw-intra", 167.0}};
        }}};
   const std::string page = to_markdown(compare(table), hw::load_machine("cloudmatrix384"));
   EXPECT_THAT(page, HasSubstr("The worst validation error is -5.0 % (s-moe-basic)."));
   EXPECT_THAT(page, HasSubstr("The worst selected error is -5.0 % (t7-combine-256)."));
-  EXPECT_THAT(page, HasSubstr("The worst calibration error is -13.8 % (t7-dispatch-8)."));
+  EXPECT_THAT(page, HasSubstr("The worst calibration error is -8.5 % (t1-nn-read-bw-inter)."));
   EXPECT_THAT(page, HasSubstr("Within tolerance: calibration 1 of 2, selected 2 of 2, validation 1 of 1."));
   EXPECT_THAT(page, HasSubstr("not modelled"));
 }

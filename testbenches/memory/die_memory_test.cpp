@@ -203,6 +203,133 @@ TEST(DieMemory, LineIsHeldAgainstOtherRequesters) {
   EXPECT_LE(second_at(slice, 0), slice + alone + 1_ns);
 }
 
+// Lines of the preset's slice 0, counted: two of them meet at one slice.
+std::uint64_t line_of_slice(const hw::Memory& p, std::uint32_t wanted) {
+  std::uint32_t seen = 0;
+  for (std::uint64_t line = 0;; ++line) {
+    const auto l = static_cast<std::uint32_t>(line);
+    const std::uint32_t folded = l ^ (l >> 6) ^ (l >> 13) ^ (l >> 19);
+    if (folded % static_cast<std::uint32_t>(p.l2.slices) == 0 && seen++ == wanted) return line * 512;
+  }
+}
+
+// From the arrival of one request at a slice until the next may be served.
+Time slice_time(const hw::Memory& p, std::int64_t bytes) {
+  const double ps =
+      static_cast<double>(bytes) * 1e12 / static_cast<double>(p.l2.slice_bandwidth.bytes_per_second);
+  return Time{static_cast<std::int64_t>(ps) + 1};
+}
+
+// Whoever comes behind a request for a held line waits with it; at another slice nobody does.
+TEST(DieMemory, AHeldLineHoldsUpItsSlice) {
+  const hw::Memory p = testing::preset_memory();
+  const std::uint64_t held = line_of_slice(p, 0), behind = line_of_slice(p, 1);
+  const auto third = [&](Time gap, std::uint64_t offset) {
+    DieMemory memory(p);
+    Time now = 1_us;
+    for (const std::uint64_t line : {held, behind, behind + 512}) memory.access(at(now += 1_us, line, 512));
+    now += 1_us;
+    memory.access(at(now, held, 128, false, 0));
+    memory.access(at(now + 5_ns, held, 128, false, 1));
+    return memory.access(at(now + gap, offset, 512, false, 2)) - now;
+  };
+  const Time free = p.l2.line_hold + slice_time(p, 512);
+  const Time alone = third(1_us, behind) - 1_us;
+  EXPECT_LE(third(6_ns, behind), free + alone + 1_ps);
+  EXPECT_GE(third(6_ns, behind), free + alone - 1_ps);
+  EXPECT_EQ(third(free - 2_ps, behind), third(6_ns, behind));
+  EXPECT_EQ(third(free + 1_ps, behind), free + 1_ps + alone);
+  EXPECT_EQ(third(6_ns, behind + 512), 6_ns + alone);
+}
+
+// A line that comes from HBM keeps nobody else waiting; those who want it get it one after another.
+TEST(DieMemory, RequestsForALineOnItsWayAreSetAside) {
+  const hw::Memory p = testing::preset_memory();
+  const std::uint64_t missing = line_of_slice(p, 0), present = line_of_slice(p, 1);
+  DieMemory memory(p);
+  memory.access(at(1_us, present, 512));
+  const Time hit = memory.access(at(2_us, present, 512)) - 2_us;
+  const Time miss = memory.access(at(3_us, missing, 128, false, 0));
+  const auto in = [](std::int64_t ns) { return 3_us + Time{ns * 1000}; };
+  const Time same = memory.access(at(in(10), missing, 128, false, 0));
+  const Time second = memory.access(at(in(20), missing, 128, false, 1));
+  const Time third = memory.access(at(in(30), missing, 128, false, 2));
+  EXPECT_EQ(memory.access(at(in(40), present, 512, false, 3)), in(40) + hit);
+  EXPECT_EQ(memory.statistics().merged, 3u);
+  EXPECT_EQ(second - same, p.l2.line_hold);
+  EXPECT_EQ(third - second, p.l2.line_hold);
+  // The first fetches at the rate of HBM, the others find the line in L2.
+  EXPECT_LT(same, miss);
+  EXPECT_EQ(memory.hbm().total().reads, 2u);
+}
+
+// What holds a line is the request before: one for all of the line holds it for a time of its own.
+TEST(DieMemory, RequestsForAWholeLineHoldItForATimeOfTheirOwn) {
+  hw::Memory p = testing::preset_memory();
+  for (const Time whole : {0_ns, 7_ns}) {
+    p.l2.whole_line_hold = whole;
+    const auto wait = [&](std::uint32_t first, std::uint32_t second) {
+      DieMemory memory(p);
+      memory.access(at(1_us, 0, 512));
+      const Time alone = memory.access(at(2_us, 0, second, false, 1)) - 2_us;
+      memory.access(at(3_us, 0, first, false, 0));
+      return memory.access(at(3_us, 0, second, false, 1)) - 3_us - alone;
+    };
+    const Time served = slice_time(p, 512);
+    for (const std::uint32_t second : {128u, 512u}) {
+      EXPECT_EQ(wait(128, second), p.l2.line_hold) << second;
+      EXPECT_LE(wait(512, second), std::max(whole, served)) << second;
+      EXPECT_GE(wait(512, second), std::max(whole, served) - 1_ps) << second;
+    }
+  }
+}
+
+// A read takes its slice as long as so many bytes do, a write as long as its sectors.
+TEST(DieMemory, AReadTakesItsSliceAtLeastSoLong) {
+  hw::Memory p = testing::preset_memory();
+  for (const Bytes least : {128_B, 256_B, 512_B}) {
+    p.l2.slice_access = least;
+    for (const bool write : {false, true}) {
+      for (const std::uint32_t bytes : {128u, 512u}) {
+        DieMemory memory(p);
+        const std::uint64_t first = line_of_slice(p, 0), second = line_of_slice(p, 1);
+        memory.access(at(1_us, first, 512));
+        memory.access(at(2_us, second, 512));
+        const Time alone = memory.access(at(3_us, second, bytes, false, 1)) - 3_us;
+        memory.access(at(4_us, first, bytes, write, 0));
+        const Time wait = memory.access(at(4_us, second, bytes, false, 1)) - 4_us - alone,
+                   expected = slice_time(p, std::max<std::int64_t>(write ? 0 : least.count, bytes));
+        EXPECT_LE(wait, expected + 1_ps) << bytes << " of " << least.count;
+        EXPECT_GE(wait, expected - 1_ps) << bytes << " of " << least.count;
+      }
+    }
+  }
+}
+
+// With n places, miss n + 1 of a slice begins when the line of the first is there.
+TEST(DieMemory, ASliceWaitsForSoManyLines) {
+  hw::Memory p = testing::preset_memory();
+  for (const int places : {1, 2, 4}) {
+    p.l2.misses = places;
+    DieMemory memory(p);
+    const Time alone = memory.access(at(1_us, line_of_slice(p, 20), 512)) - 1_us;
+    Time first{}, last{};
+    for (int i = 0; i <= places; ++i) {
+      last = memory.access(at(5_us, line_of_slice(p, static_cast<std::uint32_t>(i)), 512, false,
+                              static_cast<std::uint16_t>(i)));
+      if (i == 0) first = last;
+      EXPECT_EQ(memory.statistics().miss_waits, i == places ? 1u : 0u) << places;
+      if (i < places) EXPECT_LT(last - 5_us, alone + 60_ns);
+    }
+    // The last fetch begins when the first one ends, and may find its row open.
+    const Time port{512 / 32 * 541};
+    const Time fetch = first - 5_us - p.on_die_network.request_latency - p.l2.hit_latency -
+                       p.on_die_network.response_latency - port;
+    EXPECT_GE(last - first, fetch - p.hbm.t_rcd_read - p.hbm.t_rrd_s) << places;
+    EXPECT_LE(last - first, fetch + 1_ns) << places;
+  }
+}
+
 TEST(DieMemory, AtomicAddsOfOneLineFollowEachOther) {
   const hw::Memory p = testing::preset_memory();
   DieMemory memory(p);

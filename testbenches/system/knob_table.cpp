@@ -112,6 +112,7 @@ constexpr Knob kKnobs[] = {
     {"on_die_network.l2_read_bytes_per_cycle", "2", "core", "memory", Way::up},
     {"on_die_network.write_bytes_per_cycle", "2", "core", "writes", Way::up},
     {"on_die_network.realign_bytes_per_cycle", "1", "stream unaligned", "kernel", Way::up},
+    {"on_die_network.cube_realign_bytes_per_cycle", "1", "stream l1-unaligned", "kernel", Way::up},
     {"on_die_network.external_bytes_per_cycle", "4", "p2p read npu", "bandwidth", Way::down},
 
     {"l2.capacity", "1MiB", "core", "memory", Way::up},
@@ -119,9 +120,12 @@ constexpr Knob kKnobs[] = {
     {"l2.ways", "1", "core", "memory", Way::either, kSmallL2},
     {"l2.slices", "1", "core", "memory", Way::up},
     {"l2.slice_bandwidth", "2GB/s", "core", "memory", Way::up},
+    {"l2.slice_access", "128B", "core", "memory", Way::down, "l2.slice_bandwidth=20GB/s"},
+    {"l2.misses", "1", "stream 64x2048", "bandwidth", Way::down},
     {"l2.hit_latency", "500ns", "core", "memory", Way::up},
     {"l2.write_latency", "1us", "core", "write", Way::up},
     {"l2.line_hold", "1us", "core", "memory", Way::up},
+    {"l2.whole_line_hold", "10us", "dispatch", "kernel", Way::up},
     {"l2.atomic_latency", "2us", "core", "memory", Way::up},
     {"l2.fetch", "128B", "core", "memory", Way::either, kSmallL2},
 
@@ -137,6 +141,7 @@ constexpr Knob kKnobs[] = {
     {"hbm.hash", "false", "core", "memory", Way::up, kSmallL2},
     {"hbm.clock", "400MHz", "core", "memory", Way::up, kSmallL2},
     {"hbm.controller_latency", "1us", "core", "memory", Way::up},
+    {"hbm.reorder_window", "1", "stream 64x128", "kernel", Way::up, "hbm.stacks=1"},
     {"hbm.write_queue", "1", "core", "memory", Way::either, kSmallL2},
     {"hbm.refresh", "off", "stream 64x2048", "bandwidth", Way::up},
     {"hbm.t_rcd_read", "200ns", "core", "memory", Way::up, kSmallL2},

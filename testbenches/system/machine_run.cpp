@@ -112,7 +112,7 @@ studies::StreamReading run_stream(const std::string& name, const Changes& change
     studies::SimulatorCounts counts;
     for (studies::StreamShape shape : studies::stream_shapes()) {
       if (shape.name != name) continue;
-      shape.rows = static_cast<std::uint64_t>(static_cast<double>(shape.rows) * share);
+      if (shape.shared == 0) shape.rows = static_cast<std::uint64_t>(static_cast<double>(shape.rows) * share);
       return studies::measure_stream(context, shape, cores, 1, false, counts);
     }
     return studies::StreamReading{};
