@@ -51,6 +51,7 @@ struct StudySubject::Effective {
     for (const auto& [key, value] : options.entries()) {
       if (const std::string* text = value.text()) add_file(*text);
     }
+    for (const std::string& path : line->own->inputs()) add_file(path);
     for (const std::string& path : machine.files) add_file(path);
     for (const hw::Parameter& parameter : hw::list_parameters(machine))
       parameters[parameter.key] = hw::value_text(parameter);

@@ -30,6 +30,10 @@ struct Options {
   bool check_hazards = false;
   Time patience = 5_ms;
 
+  std::vector<std::string> inputs() const {
+    return file.empty() ? std::vector<std::string>{} : read_program(file).inputs();
+  }
+
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
     visit("file", self.file, Form{"FILE"}, "the program: TOML with buffers, launches and checks");
@@ -283,18 +287,18 @@ StudyResult run(const StudyContext& context, const Options& options) {
   const ProgramFile program = read_program(options.file);
   StudyResult result;
   result.input_files.push_back(options.file);
-  for (const ProgramLaunch& launch : program.launches) {
-    const std::string path = program.input(launch.kernel, 0);
-    if (std::ranges::find(result.input_files, path) == result.input_files.end())
-      result.input_files.push_back(path);
-  }
+  for (std::string& path : program.inputs()) result.input_files.push_back(std::move(path));
+  const bool control = options.payload == "control";
+  if (control && std::ranges::none_of(program.buffers, &ProgramBuffer::payload))
+    throw InputError(fmt::format("--payload control: has no effect, as no buffer of {} is marked as payload",
+                                 options.file));
   SessionOptions session_options;
   session_options.dies = program.dies;
   session_options.die.aiv.check_hazards = options.check_hazards;
   session_options.patience = options.patience;
   session_options.what = fmt::format("program {}", options.file);
   Session session(context, session_options);
-  ProgramRun run(program, session, options.payload == "control");
+  ProgramRun run(program, session, control);
   // What is wrong with inputs and outputs is known before the work.
   for (const ProgramCheck& check : program.checks) {
     if (const auto* file = std::get_if<ProgramBuffer::File>(&check.expected)) {
@@ -312,7 +316,6 @@ StudyResult run(const StudyContext& context, const Options& options) {
 
   for (std::size_t n = 0; n < program.launches.size(); ++n) context.finish_row(result, run.row(n));
   for (const ProgramResult& saved : program.results) run.save(saved);
-  const bool control = options.payload == "control";
   std::size_t held = 0;
   for (const ProgramCheck& check : program.checks) {
     if (control && program.buffers[check.buffer].payload) {

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <numeric>
 #include <random>
 
 #include "hw/error.h"
@@ -80,6 +82,54 @@ Array expected_array(const ProgramFile& program, const std::string& path, int ra
   if (holds(array, buffer.type)) array.type = buffer.type;
   if (!check.relative && array.type != buffer.type) throw wrong_type(name, array, buffer);
   return array;
+}
+
+double RankValue::real(int rank, int ranks) const {
+  if (const auto* value = std::get_if<double>(&value_)) return *value;
+  if (const auto* list = std::get_if<std::vector<double>>(&value_))
+    return (*list)[static_cast<std::size_t>(rank)];
+  return static_cast<double>(whole(rank, ranks));
+}
+std::int64_t RankValue::whole(int rank, int ranks) const {
+  if (const auto* value = std::get_if<std::int64_t>(&value_)) return *value;
+  if (const auto* name = std::get_if<Name>(&value_)) return *name == Name::rank ? rank : ranks;
+  return std::get<std::vector<std::int64_t>>(value_)[static_cast<std::size_t>(rank)];
+}
+bool RankValue::is_whole() const {
+  return !std::holds_alternative<double>(value_) && !std::holds_alternative<std::vector<double>>(value_);
+}
+
+std::uint64_t ProgramBuffer::count() const {
+  return std::accumulate(shape.begin(), shape.end(), std::uint64_t{1}, std::multiplies<>());
+}
+
+std::string path_of_rank(std::string_view path, int rank) {
+  constexpr std::string_view kRank = "{rank}";
+  std::string text(path);
+  for (std::size_t at = text.find(kRank); at != std::string::npos; at = text.find(kRank))
+    text.replace(at, kRank.size(), std::to_string(rank));
+  return text;
+}
+std::string ProgramFile::input(std::string_view path, int rank) const {
+  return (std::filesystem::path(folder) / path_of_rank(path, rank)).string();
+}
+
+std::vector<std::string> ProgramFile::inputs() const {
+  std::vector<std::string> paths;
+  const auto take = [&](std::string_view path) {
+    for (int rank = 0; rank < ranks(); ++rank) {
+      if (std::string name = input(path, rank); std::ranges::find(paths, name) == paths.end())
+        paths.push_back(std::move(name));
+    }
+  };
+  for (const ProgramLaunch& launch : launches) take(launch.kernel);
+  for (const ProgramBuffer& buffer : buffers) {
+    if (const auto* file = std::get_if<ProgramBuffer::File>(&buffer.fill)) take(file->path);
+  }
+  for (const ProgramCheck& check : checks) {
+    if (const auto* file = std::get_if<ProgramBuffer::File>(&check.expected)) take(file->path);
+  }
+  return paths;
 }
 
 }  // namespace cm384::studies

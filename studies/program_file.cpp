@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -149,8 +150,34 @@ class Reader {
     if (const toml::node* fill = table.get("fill")) {
       buffer.filled = true;
       take_fill(*fill, buffer);
+      const auto count = static_cast<double>(buffer.count());
+      if (const auto* value = std::get_if<RankValue>(&buffer.fill))
+        check_fits(*fill, "fill", buffer.type, *value);
+      if (const auto* range = std::get_if<ProgramBuffer::Range>(&buffer.fill)) {
+        check_fits(*fill, "range", buffer.type, range->first);
+        check_fits(*fill, "range", buffer.type, range->first + range->step * (count - 1));
+      }
+      if (const auto* random = std::get_if<ProgramBuffer::Random>(&buffer.fill)) {
+        check_fits(*fill, "low", buffer.type, random->low);
+        check_fits(*fill, "high", buffer.type, random->high);
+      }
     }
     program_.buffers.push_back(std::move(buffer));
+  }
+  // A number that an integer type cannot hold.
+  void check_fits(const toml::node& node, std::string_view key, ElementType type, double value) const {
+    if (is_float(type)) return;
+    const int bits = static_cast<int>(8 * bytes_of(type));
+    const bool has_sign = name_of(type).front() == 'i';
+    const double low = has_sign ? -std::ldexp(1.0, bits - 1) : 0,
+                 high = std::ldexp(1.0, has_sign ? bits - 1 : bits);
+    if (!(value >= low && value < high))
+      file_.refuse(node, key, fmt::format("{} does not fit {}", value, name_of(type)));
+  }
+  void check_fits(const toml::node& node, std::string_view key, ElementType type,
+                  const RankValue& value) const {
+    for (int rank = 0; rank < program_.ranks(); ++rank)
+      check_fits(node, key, type, value.real(rank, program_.ranks()));
   }
   void take_fill(const toml::node& node, ProgramBuffer& buffer) const {
     if (!node.is_table()) {
@@ -238,7 +265,9 @@ class Reader {
         if (*found != ElementType::u64) file_.refuse(value, kind, "an address takes u64");
         field.value = pointer(*value.as_table());
       } else {
-        field.value = rank_value(value, kind);
+        const RankValue number = rank_value(value, kind);
+        check_fits(value, kind, *found, number);
+        field.value = number;
       }
       made.fields.push_back(std::move(field));
       made.bytes += bytes;
@@ -348,36 +377,6 @@ class Reader {
 };
 
 }  // namespace
-
-double RankValue::real(int rank, int ranks) const {
-  if (const auto* value = std::get_if<double>(&value_)) return *value;
-  if (const auto* list = std::get_if<std::vector<double>>(&value_))
-    return (*list)[static_cast<std::size_t>(rank)];
-  return static_cast<double>(whole(rank, ranks));
-}
-std::int64_t RankValue::whole(int rank, int ranks) const {
-  if (const auto* value = std::get_if<std::int64_t>(&value_)) return *value;
-  if (const auto* name = std::get_if<Name>(&value_)) return *name == Name::rank ? rank : ranks;
-  return std::get<std::vector<std::int64_t>>(value_)[static_cast<std::size_t>(rank)];
-}
-bool RankValue::is_whole() const {
-  return !std::holds_alternative<double>(value_) && !std::holds_alternative<std::vector<double>>(value_);
-}
-
-std::uint64_t ProgramBuffer::count() const {
-  return std::accumulate(shape.begin(), shape.end(), std::uint64_t{1}, std::multiplies<>());
-}
-
-std::string path_of_rank(std::string_view path, int rank) {
-  constexpr std::string_view kRank = "{rank}";
-  std::string text(path);
-  for (std::size_t at = text.find(kRank); at != std::string::npos; at = text.find(kRank))
-    text.replace(at, kRank.size(), std::to_string(rank));
-  return text;
-}
-std::string ProgramFile::input(std::string_view path, int rank) const {
-  return (std::filesystem::path(folder) / path_of_rank(path, rank)).string();
-}
 
 ProgramFile read_program(const std::string& path) {
   std::ifstream file(path, std::ios::binary);

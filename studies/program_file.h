@@ -112,6 +112,8 @@ struct ProgramFile {
 
   int ranks() const { return static_cast<int>(dies.size()); }
   std::string input(std::string_view path, int rank) const;
+  // Kernels, and what buffers and checks take from files.
+  std::vector<std::string> inputs() const;
 };
 // The path of a rank's file: {rank} replaced.
 std::string path_of_rank(std::string_view path, int rank);

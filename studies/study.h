@@ -106,6 +106,8 @@ class StudyOptions {
   virtual ~StudyOptions() = default;
   virtual std::vector<hw::Parameter> list() = 0;
   virtual StudyResult run(const StudyContext& context) const = 0;
+  // Files that a run reads beside those that options name; for the names of a sweep's points.
+  virtual std::vector<std::string> inputs() const { return {}; }
 };
 
 struct Study {
@@ -125,6 +127,10 @@ std::unique_ptr<StudyOptions> options_of() {
    public:
     std::vector<hw::Parameter> list() override { return list_options(options_); }
     StudyResult run(const StudyContext& context) const override { return Run(context, options_); }
+    std::vector<std::string> inputs() const override {
+      if constexpr (requires { options_.inputs(); }) return options_.inputs();
+      return {};
+    }
 
    private:
     Options options_;

@@ -2,19 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <bit>
 #include <cmath>
 
+#include "operators/reference/values.h"
 #include "traces/random.h"
 
 namespace cm384::reference {
-namespace {
-
-double of_bf16(std::uint16_t bits) {
-  return double{std::bit_cast<float>(std::uint32_t{bits} << 16)};
-}
-
-}  // namespace
+namespace {}  // namespace
 
 std::uint64_t CollectiveCase::in() const {
   const std::uint64_t part = bytes / 2;

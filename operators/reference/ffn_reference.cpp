@@ -3,15 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
+
+#include "operators/reference/values.h"
 
 namespace cm384::reference {
 namespace {
-
-double of_bf16(std::uint16_t bits) {
-  return double{std::bit_cast<float>(std::uint32_t{bits} << 16)};
-}
 
 std::int32_t dot(const std::byte* x, const std::byte* y, std::uint32_t k) {
   std::int32_t sum = 0;

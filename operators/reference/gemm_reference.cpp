@@ -8,6 +8,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "operators/reference/values.h"
 #include "traces/random.h"
 
 namespace cm384::reference {
@@ -19,10 +20,6 @@ std::uint16_t bf16_of(float x) {
   const auto u = std::bit_cast<std::uint32_t>(x);
   return static_cast<std::uint16_t>((u + 0x7fff + (u >> 16 & 1)) >> 16);
 }
-double of_bf16(std::uint16_t bits) {
-  return double{std::bit_cast<float>(std::uint32_t{bits} << 16)};
-}
-
 std::vector<std::byte> make_matrix(traces::Random random, std::uint64_t elements, cm384_gemm_type type) {
   std::vector<std::byte> matrix(elements * (type == CM384_GEMM_INT8 ? 1 : 2));
   if (type == CM384_GEMM_INT8) {

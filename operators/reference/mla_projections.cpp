@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <bit>
 #include <cmath>
 
+#include "operators/reference/values.h"
 #include "traces/random.h"
 
 namespace cm384::reference {
@@ -13,10 +13,6 @@ namespace {
 constexpr double kHalfStep = 0x1p-8;  // of BF16, of a value
 constexpr double kRopeBase = 10000;   // DeepSeek-V3's, before any stretching of positions
 constexpr std::uint32_t kHalf = CM384_MLA_ROPE / 2;
-
-double of_bf16(std::uint16_t bits) {
-  return double{std::bit_cast<float>(std::uint32_t{bits} << 16)};
-}
 
 // Both signs, magnitudes from 2^-3 to 2 times 2^-shift.
 std::vector<std::uint16_t> elements(traces::Random random, std::uint64_t count, std::uint32_t shift = 0) {

@@ -3,18 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <numeric>
 
+#include "operators/reference/values.h"
 #include "traces/random.h"
 
 namespace cm384::reference {
 namespace {
-
-double of_bf16(std::uint16_t bits) {
-  return double{std::bit_cast<float>(std::uint32_t{bits} << 16)};
-}
 
 // Sign, magnitudes from 2^-3 to 2.
 std::uint16_t element(traces::Random& random) {

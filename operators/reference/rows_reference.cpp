@@ -3,36 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
-#include "traces/random.h"
+#include "operators/reference/values.h"
 
 namespace cm384::reference {
 namespace {
-
-double of_bf16(std::uint16_t bits) {
-  return double{std::bit_cast<float>(std::uint32_t{bits} << 16)};
-}
-
-// Signs, magnitudes from 1/8 to 2, spread over their exponents.
-std::vector<std::uint16_t> values(std::uint64_t seed, std::uint64_t stream, std::uint64_t count) {
-  traces::Random random(seed, stream);
-  std::vector<std::uint16_t> made(count);
-  for (std::uint16_t& v : made) {
-    const auto bits = static_cast<std::uint32_t>(random.next());
-    v = static_cast<std::uint16_t>((bits & 1) << 15 | (124 + (bits >> 1 & 3)) << 7 | (bits >> 3 & 0x7f));
-  }
-  return made;
-}
-
-std::vector<float> numbers(std::uint64_t seed, std::uint64_t stream, std::uint64_t count, float from,
-                           float to) {
-  traces::Random random(seed, stream);
-  std::vector<float> made(count);
-  for (float& v : made) v = from + (to - from) * static_cast<float>(random.below(1U << 20)) * 0x1p-20f;
-  return made;
-}
 
 std::string differs(std::uint64_t row, std::uint64_t column, double got, double wanted) {
   return fmt::format("row {} column {}: {} instead of {}", row, column, got, wanted);
@@ -147,14 +123,14 @@ class Rows {
 RowInputs make_row_inputs(const RowCase& c) {
   RowInputs in;
   if (c.operation == RowOperation::softmax) {
-    in.logits = numbers(c.seed, 1, c.elements(), -12, 12);
+    in.logits = draw_floats(c.seed, 1, c.elements(), -12, 12);
     return in;
   }
-  in.x = values(c.seed, 1, c.elements());
+  in.x = draw_bf16(c.seed, 1, c.elements());
   if (c.operation == RowOperation::add || c.operation == RowOperation::rms_norm)
-    in.y = values(c.seed, 2, c.elements());
-  if (c.operation == RowOperation::rms_norm) in.gamma = values(c.seed, 3, c.width);
-  if (c.operation == RowOperation::static_quantise) in.factors = numbers(c.seed, 4, c.width, 20, 90);
+    in.y = draw_bf16(c.seed, 2, c.elements());
+  if (c.operation == RowOperation::rms_norm) in.gamma = draw_bf16(c.seed, 3, c.width);
+  if (c.operation == RowOperation::static_quantise) in.factors = draw_floats(c.seed, 4, c.width, 20, 90);
   return in;
 }
 

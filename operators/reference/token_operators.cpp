@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <numeric>
 #include <set>
 
+#include "operators/reference/values.h"
 #include "traces/random.h"
 
 namespace cm384::reference {
@@ -15,28 +15,6 @@ namespace {
 
 constexpr std::size_t kTopK = 8, kGroup = 32, kRope = 64, kLatent = 512;
 constexpr double kNear = 0x1p-13;
-
-double of_bf16(std::uint16_t bits) {
-  return double{std::bit_cast<float>(std::uint32_t{bits} << 16)};
-}
-
-std::vector<std::uint16_t> values(std::uint64_t seed, std::uint64_t stream, std::uint64_t count) {
-  traces::Random random(seed, stream);
-  std::vector<std::uint16_t> made(count);
-  for (std::uint16_t& v : made) {
-    const auto bits = static_cast<std::uint32_t>(random.next());
-    v = static_cast<std::uint16_t>((bits & 1) << 15 | (124 + (bits >> 1 & 3)) << 7 | (bits >> 3 & 0x7f));
-  }
-  return made;
-}
-
-std::vector<float> numbers(std::uint64_t seed, std::uint64_t stream, std::uint64_t count, float from,
-                           float to) {
-  traces::Random random(seed, stream);
-  std::vector<float> made(count);
-  for (float& v : made) v = from + (to - from) * static_cast<float>(random.below(1U << 20)) * 0x1p-20f;
-  return made;
-}
 
 // Positions below 8192; frequencies of a base of 10000.
 std::vector<float> make_angles(std::uint64_t seed, std::uint32_t tokens) {
@@ -120,8 +98,8 @@ std::string compare_token(const GateCase& gate, const GateInputs& inputs, std::s
 }  // namespace
 
 GateInputs make_gate_inputs(const GateCase& gate) {
-  return {numbers(gate.seed, 1, std::uint64_t{gate.tokens} * gate.experts, -4, 4),
-          numbers(gate.seed, 2, gate.experts, -0.1f, 0.1f)};
+  return {draw_floats(gate.seed, 1, std::uint64_t{gate.tokens} * gate.experts, -4, 4),
+          draw_floats(gate.seed, 2, gate.experts, -0.1f, 0.1f)};
 }
 
 std::string compare_gate(const GateCase& gate, const GateInputs& inputs, std::span<const float> weights,
@@ -135,7 +113,7 @@ std::string compare_gate(const GateCase& gate, const GateInputs& inputs, std::sp
 }
 
 RopeInputs make_rope_inputs(const RopeCase& rope) {
-  return {values(rope.seed, 1, std::uint64_t{rope.tokens} * rope.heads * kRope),
+  return {draw_bf16(rope.seed, 1, std::uint64_t{rope.tokens} * rope.heads * kRope),
           make_angles(rope.seed, rope.tokens)};
 }
 
@@ -151,8 +129,9 @@ std::string compare_rope(const RopeCase& rope, const RopeInputs& inputs, std::sp
 }
 
 KvInputs make_kv_inputs(const KvCase& kv) {
-  KvInputs in{values(kv.seed, 1, std::uint64_t{kv.tokens} * (kLatent + kRope)), values(kv.seed, 2, kLatent),
-              make_angles(kv.seed, kv.tokens), std::vector<std::uint32_t>(kv.slots)};
+  KvInputs in{draw_bf16(kv.seed, 1, std::uint64_t{kv.tokens} * (kLatent + kRope)),
+              draw_bf16(kv.seed, 2, kLatent), make_angles(kv.seed, kv.tokens),
+              std::vector<std::uint32_t>(kv.slots)};
   std::iota(in.slots.begin(), in.slots.end(), 0U);
   traces::Random random(kv.seed, 3);
   for (std::size_t n = 0; n < kv.tokens; ++n)
