@@ -38,7 +38,8 @@ struct BuildOptions {
     visit("to", self.to, studies::Form{"FILE"}, "the ensemble, as JSON");
     visit("store", self.store, studies::Form{"FILE"}, "results of runs by their content, as of sweeps");
     visit("figures", self.figures, studies::Form{"PREFIX"},
-          "calibration figures that every member gives, whose id begins so; may be repeated: a machine that "
+          "calibration and selected figures that every member gives, whose id begins so; may be repeated: a "
+          "machine that "
           "misses "
           "one is not run for those behind it; default: all");
     visit("members", self.members, studies::Range{2, 1000}, "machines wanted, the preset itself among them");
@@ -66,20 +67,21 @@ struct CheckOptions {
   }
 };
 
-// Calibration figures that a run gives, by the beginnings of their ids, in the order of these: what is quick
-// to run comes first.
+// Figures that a run gives and that were used to choose the machine, calibration and selected, by the
+// beginnings of their ids, in the order of these: what is quick to run comes first.
 std::vector<const studies::Figure*> targets_of(const studies::Texts& prefixes) {
   std::vector<const studies::Figure*> figures;
   const auto add = [&](std::string_view prefix) {
     bool found = false;
     for (const studies::Figure& figure : studies::published_figures()) {
-      if (figure.role != studies::Role::calibration || !figure.conditions || !figure.id.starts_with(prefix))
-        continue;
+      const bool chose = figure.role == studies::Role::calibration || figure.role == studies::Role::selected;
+      if (!chose || !figure.conditions || !figure.id.starts_with(prefix)) continue;
       found = true;
       if (std::ranges::find(figures, &figure) == figures.end()) figures.push_back(&figure);
     }
     if (!found)
-      throw InputError(fmt::format("--figures {}: no calibration figure that a run gives begins so", prefix));
+      throw InputError(
+          fmt::format("--figures {}: no calibration or selected figure that a run gives begins so", prefix));
   };
   for (const std::string& prefix : prefixes) add(prefix);
   if (prefixes.empty()) add("");
