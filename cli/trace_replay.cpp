@@ -10,6 +10,7 @@
 #include "cli/common_options.h"
 #include "cli/exit_code.h"
 #include "cli/progress.h"
+#include "cli/replay_messages.h"
 #include "cli/watch_options.h"
 #include "host/replay.h"
 #include "hw/error.h"
@@ -96,7 +97,7 @@ studies::Row row_of(const std::string& mode, std::uint64_t finished, const Tally
 }
 
 struct Options {
-  std::string trace, mode = "dependency", path = "recorded", write, out;
+  std::string trace, mode = "dependency", path = "recorded", write, messages, out;
   int cores = 48;
   WatchOptions watch;
   RowOptions rows;
@@ -111,6 +112,10 @@ struct Options {
           "how transfers between dies go: as each record says, or all by the Unified Bus or the RDMA plane");
     visit("cores", self.cores, studies::Range{1, 64}, "cores of a die that share a transfer without a core");
     visit("write", self.write, Form{"FILE"}, "write the trace with the times of the replay");
+    visit("messages", self.messages, Form{"FILE"},
+          "write a line for each transfer to other memory: its times, its slowdown, and by what it was held "
+          "up; "
+          "compressed if the name ends in .gz");
     visit("out", self.out, Form{"DIR"}, "write result.json there, and what `cm384 report` shows beside it");
     WatchOptions::describe(self.watch, visit);
     RowOptions::describe(self.rows, visit);
@@ -126,6 +131,7 @@ struct Outputs {
   std::unique_ptr<traces::TrafficSink> sink;
   std::unique_ptr<observe::MachineProfile> profile;
   std::unique_ptr<observe::Timeline> timeline;
+  std::unique_ptr<ReplayMessages> messages;
 
   Outputs(const Options& options, const traces::TrafficHeader& recorded, const hw::Machine& machine) {
     if (!options.out.empty()) {
@@ -134,10 +140,16 @@ struct Outputs {
     }
     if (!options.watch.stats.empty())
       statistics_file.emplace(options.watch.stats, OutputFile::Compression::by_name);
+    if (!options.messages.empty()) messages = std::make_unique<ReplayMessages>(options.messages);
     if (!options.write.empty()) sink = traces::create_traffic(options.write, {machine.name, recorded.study});
   }
 
-  void attach(supernode::Supernode& supernode, const host::TrafficUnits& units, const Options& options) {
+  void attach(supernode::Supernode& supernode, const host::TrafficUnits& units, const Options& options,
+              host::ReplayOptions& how) {
+    if (messages) {
+      messages->attach(supernode, how);
+      how.message = [this](const host::ReplayedMessage& message) { messages->add(message); };
+    }
     observe::StatisticsFile(false, options.watch.parts())
         .check(supernode.plane(0).network(), supernode.parameters().topology.sub_planes);
     if (profile_file)
@@ -167,6 +179,7 @@ struct Outputs {
       put(*statistics_file, all.to_document(kStudy), 1);
     }
     if (timeline) timeline->finish();
+    if (messages) messages->finish();
     if (sink) sink->finish();
   }
 };
@@ -193,6 +206,9 @@ int replay(const Program&, const Options& options, const studies::Given& given) 
   if (!machine.accelerator.has_cores() && given.contains("cores"))
     throw InputError(fmt::format("trace replay: --cores: accelerator.kind is {}, without cores",
                                  machine.accelerator.kind));
+  if (!machine.accelerator.has_cores() && !options.messages.empty())
+    throw InputError(fmt::format("trace replay: --messages: accelerator.kind is {}; allowed: one with cores",
+                                 machine.accelerator.kind));
   if (!machine.accelerator.has_cores() && units.host && options.mode == "dependency")
     throw InputError(
         fmt::format("trace replay: {}: host threads, streams and kernels need cores, and accelerator.kind is "
@@ -212,13 +228,13 @@ int replay(const Program&, const Options& options, const studies::Given& given) 
   };
   if (outputs.profile_file) made.sample = [&](Time now) { outputs.profile->sample(now); };
   supernode::Supernode supernode(machine, made);
-  outputs.attach(supernode, units, options);
   host::ReplayOptions how;
   how.mode = options.mode == "time" ? host::ReplayOptions::Mode::time : host::ReplayOptions::Mode::dependency;
   how.path = options.path == "rdma" ? host::ReplayOptions::Path::rdma
              : options.path == "ub" ? host::ReplayOptions::Path::ub
                                     : host::ReplayOptions::Path::recorded;
-  how.cores = options.cores;
+  how.cores = std::min(options.cores, machine.die.aiv);
+  outputs.attach(supernode, units, options, how);
   how.finished = [&](const TrafficRecord& record, Time start, Time end) {
     tally.add(finished++, record, start, end);
     if (!outputs.sink) return;
@@ -240,11 +256,13 @@ int replay(const Program&, const Options& options, const studies::Given& given) 
   const supernode::SupernodeCounts counts = supernode.counts();
   result.simulator = {supernode.earliest(), counts.instructions,    counts.packet_hops,
                       counts.events,        counts.memory_requests, 0};
-  const Json document = studies::to_document(result, machine, {kStudy, 1, progress.seconds()});
+  Json document = studies::to_document(result, machine, {kStudy, 1, progress.seconds()});
+  if (outputs.messages) document["messages"] = outputs.messages->summary();
   const std::string& format = options.rows.format;
   print_now(format == "json"  ? document.dump(2) + "\n"
             : format == "csv" ? studies::to_csv(result.rows)
                               : printer.add(result.rows.front()));
+  if (outputs.messages && format == "table") print_now(text_of_messages(document["messages"]));
   outputs.finish(supernode, options, document);
   return result.complete ? kDone : kInterrupted;
 }

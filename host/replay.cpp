@@ -261,6 +261,11 @@ void Replay::retire() {
     const bool own =
         e.record.kind == TrafficRecord::Kind::launch || e.record.kind == TrafficRecord::Kind::transfer;
     if (own && !e.record.words.empty()) expected_.erase(key_of(e.record));
+    if (options_.message && e.record.kind == TrafficRecord::Kind::transfer) {
+      // A stream's copy has its turn when its stream says so.
+      const Time ready = by_own_models() && e.record.of_host() ? e.begun : std::min(e.ready, e.begun);
+      options_.message({base_, e.record, transaction_of(e.record, base_), ready, e.begun, e.past.completed});
+    }
     if (options_.finished) options_.finished(e.record, e.begun, e.past.completed);
     entries_.pop_front();
     ++base_;

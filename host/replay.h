@@ -30,6 +30,14 @@
 
 namespace cm384::host {
 
+struct ReplayedMessage {
+  std::uint64_t number = 0;  // of the record
+  const traces::TrafficRecord& recorded;
+  sim::TransactionId transaction = 0;
+  // All it waited for has happened, or its recorded time; its first request leaves; the last is answered.
+  Time ready, start, end;
+};
+
 struct ReplayOptions {
   enum class Mode { time, dependency } mode = Mode::dependency;
   // How what moves between dies gets there: as each record says, or all of it by one plane.
@@ -39,6 +47,8 @@ struct ReplayOptions {
   std::size_t window = 1u << 18;         // records under way at most
   // A record is finished: with the times of the replay, in the order of the trace.
   std::function<void(const traces::TrafficRecord& recorded, Time start, Time end)> finished;
+  // The same of transfers, before that, for who follows their packets.
+  std::function<void(const ReplayedMessage&)> message;
 };
 
 // Units that a trace names, found by reading it once.
@@ -155,6 +165,7 @@ class Replay final : private supernode::Driver, private npu::BlockRunner {
   void retire();
   // replay_host.cpp: what the machine's own models do
   static OwnKey key_of(const traces::TrafficRecord& record);
+  sim::TransactionId transaction_of(const traces::TrafficRecord& record, std::uint64_t number) const;
   Subject subject_of(sim::TransactionId id);
   bool enter_timeless(std::uint64_t number);
   bool enter_own(std::uint64_t number);

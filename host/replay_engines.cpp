@@ -17,8 +17,6 @@ using Kind = traces::TrafficDependency::Kind;
 
 namespace {
 
-constexpr std::uint32_t kChunk = 64u << 10;  // of a piece that is larger than a UBuffer
-
 using EnginePipes = std::array<int, kReplayEngines>;
 constexpr EnginePipes kVectorPipes{npu::kPipeMte2, npu::kPipeMte3, 0};
 constexpr EnginePipes kCubePipes{npu::kCubeMte2, npu::kCubeMte3, npu::kCubeFix};
@@ -132,10 +130,7 @@ void Replay::share_out(std::uint64_t number) {
   Entry& e = entry(number);
   const int die = e.record.source.number;
   const std::uint64_t bytes = e.record.bytes;
-  const auto cores = static_cast<std::uint64_t>(options_.cores);
-  std::uint64_t share = std::max(options_.piece_bytes, (bytes + cores - 1) / cores);
-  const std::uint64_t grain = share > kChunk ? kChunk : sim::kRequestBytes;
-  share = (share + grain - 1) / grain * grain;
+  const std::uint64_t share = share_of_core(bytes, options_.cores, options_.piece_bytes);
   e.pieces = 0;
   for (std::uint64_t offset = 0; offset < bytes;) {
     const std::uint64_t end = std::min(bytes, offset + share);
@@ -144,7 +139,7 @@ void Replay::share_out(std::uint64_t number) {
     core = (core + 1) % options_.cores;
     while (offset < end) {
       std::uint64_t piece = end - offset;
-      if (piece > kChunk) piece -= piece % kChunk;
+      if (piece > kReplayChunk) piece -= piece % kReplayChunk;
       lanes_of(die)[index].pieces.push_back({number, offset, piece});
       offset += piece;
       ++e.pieces;
@@ -278,9 +273,9 @@ void Replay::start_next(int die, std::size_t index) {
   copy.burst_bytes = static_cast<std::uint32_t>(r.bytes);
   copy.gm_stride = r.stride;
   if (piece.bytes != 0) {
-    copy.bursts = static_cast<std::uint32_t>((piece.bytes + kChunk - 1) / kChunk);
-    copy.burst_bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(piece.bytes, kChunk));
-    copy.gm_stride = kChunk;
+    copy.bursts = static_cast<std::uint32_t>((piece.bytes + kReplayChunk - 1) / kReplayChunk);
+    copy.burst_bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(piece.bytes, kReplayChunk));
+    copy.gm_stride = kReplayChunk;
   }
   l.pieces.pop_front();
   l.current = piece.number + 1;

@@ -54,6 +54,12 @@ Replay::OwnKey Replay::key_of(const TrafficRecord& r) {
   return {r.source.number, r.kind == TrafficRecord::Kind::transfer, r.words[0], r.words[1]};
 }
 
+sim::TransactionId Replay::transaction_of(const TrafficRecord& r, std::uint64_t number) const {
+  const sim::TransactionId die = static_cast<sim::TransactionId>(r.source.number + 1) << 48;
+  if (!by_own_models() || r.words.empty()) return die | (number + 1);
+  return die | kOwn | r.words[0] << kCopyBits | r.words[1];
+}
+
 // --- what the trace gives
 
 // True for what has no time of its own: a stream and a kernel are there before they are needed.

@@ -276,5 +276,46 @@ TEST_F(TraceCommand, EveryColumnOfAReplayIsDocumented) {
   EXPECT_GE(count, 10);
 }
 
+// Fields of a line.
+std::vector<std::string> fields_of(const std::string& line) {
+  std::vector<std::string> fields;
+  std::istringstream stream(line);
+  for (std::string field; std::getline(stream, field, ',');) fields.push_back(field);
+  return fields;
+}
+
+TEST_F(TraceCommand, MessagesAreAsManyAsTransfersToOtherMemoryAndTheirPartsTheirWhole) {
+  done("generate traffic a.trace --dies 18 --transfers 2000 --pattern uniform");
+  const Json plain = json("replay a.trace --format json");
+  const Json told = json("replay a.trace --format json --messages m.csv --out out");
+  EXPECT_EQ(plain["rows"], told["rows"]);
+  std::istringstream lines(read("m.csv"));
+  std::string line;
+  std::getline(lines, line);
+  const std::vector<std::string> names = fields_of(line);
+  const auto column = [&](const std::string& name) {
+    return static_cast<std::size_t>(std::ranges::find(names, name) - names.begin());
+  };
+  int count = 0;
+  double slowest = 0;
+  for (; std::getline(lines, line); ++count) {
+    const std::vector<std::string> fields = fields_of(line);
+    ASSERT_EQ(fields.size(), names.size());
+    EXPECT_NE(fields[column("source")], fields[column("target")]);
+    long long sum = 0;
+    for (std::size_t n = column("source_queue_ps"); n < names.size(); ++n) sum += std::stoll(fields[n]);
+    EXPECT_EQ(sum, std::stoll(fields[column("end_ps")]) - std::stoll(fields[column("ready_ps")]));
+    slowest = std::max(slowest, std::stod(fields[column("slowdown")]));
+  }
+  const Json& messages = told["messages"];
+  EXPECT_EQ(messages["count"], count);
+  EXPECT_NEAR(messages["slowdown"]["max"].get<double>(), slowest, 1e-3);
+  EXPECT_EQ(Json::parse(read("out/result.json"))["messages"], messages);
+  EXPECT_THAT(done("replay a.trace --messages m.csv").output, HasSubstr("p99.99"));
+
+  expect_refused("replay a.trace --messages m.csv --set accelerator.kind=transfer-engine",
+                 "--messages: accelerator.kind is transfer-engine; allowed: one with cores");
+}
+
 }  // namespace
 }  // namespace cm384
