@@ -61,6 +61,7 @@ struct Options {
   std::string stage = "attention";
   int hidden = 7168;
   int q_lora = 1536;
+  bool int8 = false;
   CubeOptions cube;
 
   template <class Self, class Visitor>
@@ -78,6 +79,9 @@ struct Options {
           Needs{"stage", {"prolog", "output", "all"}});
     visit("q-lora", self.q_lora, Range{64, 8192, 64}, "elements of the queries' latent",
           Needs{"stage", {"prolog", "all"}});
+    visit("projections", self.int8, Either{"bf16", "int8"},
+          "type of the products with hidden and q-lora, with a scale per token and column for int8",
+          Needs{"stage", {"prolog", "output", "all"}});
     CubeOptions::describe(self.cube, visit);
   }
 };
@@ -90,6 +94,7 @@ MlaSetting setting_of(const StudyContext& context, const Options& options) {
   setting.heads = static_cast<std::uint32_t>(options.heads);
   setting.hidden = static_cast<std::uint32_t>(options.hidden);
   setting.q_lora = static_cast<std::uint32_t>(options.q_lora);
+  setting.int8 = options.int8;
   const std::string& stage = options.stage;
   setting.prolog = stage == "prolog" || stage == "all";
   setting.attention = stage == "attention" || stage == "all";

@@ -1,5 +1,6 @@
-/* Arguments of kernel `mla_prolog`: what stands before decode attention (mla.h) in a layer, BF16, with the
- * key projection absorbed into the queries. Plain C.
+/* Arguments of kernel `mla_prolog`: what stands before decode attention (mla.h) in a layer, with the key
+ * projection absorbed into the queries. `down` and `up` are both BF16, or both INT8: norms then give INT8 with
+ * a scale per token, and sums are scaled to BF16. All else is BF16. Plain C.
  *
  *   x' = norm(x)                                    rows of hidden
  *   latents = x' * down: q_lora for the queries, 512 for the cache, 64 to be rotated for the cache
@@ -29,8 +30,8 @@ struct cm384_mla_prolog {
   uint64_t rope;  /* GM: float, tokens x 128: cosines of elements 0 .. 63, sines, those of 0 .. 31 negated */
   uint64_t slots; /* GM: uint32_t per token, where it goes in the cache: page * 128 + place in the page */
   uint64_t kv;    /* GM: pages */
-  struct cm384_gemm down;   /* a: x', written by the AIVs; c: latents */
-  struct cm384_gemm up;     /* a: normed latents of the queries, written by the AIVs; c: queries */
+  struct cm384_gemm down;   /* a and token_scales: x', written by the AIVs; c: latents */
+  struct cm384_gemm up;     /* a and token_scales: normed latents of the queries, the same; c: queries */
   struct cm384_gemm absorb; /* a group a head; a: queries; c: out */
   uint32_t tokens;
   uint32_t hidden; /* a multiple of 64, at most 8192 */

@@ -2,6 +2,7 @@
 #include "firmware/abi/mla_prolog.h"
 
 #include "cube_gemm.h"
+#include "dequantise.h"
 #include "kernel_operator.h"
 #include "rms_norm.h"
 #include "rope.h"
@@ -15,15 +16,28 @@ namespace {
 constexpr uint32_t kHeadsAtOnce = 16;
 constexpr uint64_t kColumnBytes = CM384_MLA_PAGE_TOKENS * 32;  // of a page: one 32 B block of every token
 
+bool IsInt8(const cm384_gemm& a) {
+  return a.type == CM384_GEMM_INT8;
+}
+
+// The row at `from`, normed, as row `t` of what a projection multiplies.
+CM384_INLINE void NormTo(RmsNorm& norm, uint64_t from, const cm384_gemm& to, uint32_t t) {
+  const uint64_t row = to.a + t * to.a_pitch;
+  if (!IsInt8(to))
+    return norm.Row(from, [&](uint32_t at) {
+      DataCopy(GlobalAt<bfloat16_t>(row), LocalTensor<bfloat16_t>(at, to.k), to.k);
+    });
+  norm.QuantisedRow(from, [&](uint32_t at, uint32_t scale) {
+    DataCopy(GlobalAt<int8_t>(row), LocalTensor<int8_t>(at, to.k), to.k);
+    DataCopyPad(GlobalAt<float>(to.token_scales + t * 4ull), LocalTensor<float>(scale, 8), {1, 4, 0, 0, 0});
+  });
+}
+
 void NormInput(const cm384_mla_prolog& a, Range tokens) {
   RmsNorm norm(a.hidden, 0, 0, a.epsilon);
   norm.Open(a.gamma_x);
-  for (uint32_t t = tokens.first; t < tokens.last; ++t) {
-    const uint64_t row = static_cast<uint64_t>(t) * a.hidden * 2;
-    norm.Row(a.x + row, [&](uint32_t from) {
-      DataCopy(GlobalAt<bfloat16_t>(a.down.a + row), LocalTensor<bfloat16_t>(from, a.hidden), a.hidden);
-    });
-  }
+  for (uint32_t t = tokens.first; t < tokens.last; ++t)
+    NormTo(norm, a.x + static_cast<uint64_t>(t) * a.hidden * 2, a.down, t);
   norm.Close();
 }
 
@@ -44,10 +58,7 @@ void NormLatents(const cm384_mla_prolog& a, Range tokens) {
       CopyBursts<CM384_MTE_UB_TO_GM>(cached + element / 16 * kColumnBytes, from, 32, elements / 16, 32,
                                      kColumnBytes);
     };
-    query.Row(latents, [&](uint32_t from) {
-      DataCopy(GlobalAt<bfloat16_t>(a.up.a + t * a.up.a_pitch), LocalTensor<bfloat16_t>(from, a.q_lora),
-               a.q_lora);
-    });
+    NormTo(query, latents, a.up, t);
     key.Row(latents + a.q_lora * 2, [&](uint32_t from) { cache(from, 0, CM384_MLA_LATENT); });
     rope.Rows(latents + (a.q_lora + CM384_MLA_LATENT) * 2, CM384_MLA_ROPE * 2, a.rope + t * 512ull,
               [&](uint32_t from) { cache(from, CM384_MLA_LATENT, CM384_MLA_ROPE); });
@@ -77,12 +88,23 @@ void RotateQueries(const cm384_mla_prolog& a, uint32_t core, uint32_t cores) {
 
 void RunCube(const cm384_mla_prolog& a, uint32_t block, uint32_t blocks) {
   WaitForVectors();
-  RunCubeGemm<bfloat16_t>(a.down, block, blocks);
-  CubesDone();
-  WaitForVectors();
-  RunCubeGemm<bfloat16_t>(a.up, block, blocks);
-  MeetCubes();
+  if (IsInt8(a.down)) {
+    RunCubeGemm<int8_t>(a.down, block, blocks);
+    WaitForVectors();
+    RunCubeGemm<int8_t>(a.up, block, blocks);
+    WaitForVectors();
+  } else {
+    RunCubeGemm<bfloat16_t>(a.down, block, blocks);
+    CubesDone();
+    WaitForVectors();
+    RunCubeGemm<bfloat16_t>(a.up, block, blocks);
+    MeetCubes();
+  }
   RunCubeGemm<bfloat16_t>(a.absorb, block, blocks);
+}
+
+[[gnu::noinline]] void Dequantise(const cm384_gemm& a, uint32_t group, uint32_t groups) {
+  Dequantiser(a, group, static_cast<uint32_t>(GetSubBlockIdx())).Run(TileWalker(a, group, groups));
 }
 
 }  // namespace
@@ -94,9 +116,19 @@ extern "C" void kernel_main(GM_ADDR address) {
   const Range tokens = Share(a.tokens, 2 * blocks, block);
   NormInput(a, tokens);
   VectorsDone();
-  WaitForCubes();
+  if (IsInt8(a.down)) {
+    Dequantise(a.down, block / 2, blocks);
+    SyncAll();
+  } else {
+    WaitForCubes();
+  }
   NormLatents(a, tokens);
   VectorsDone();
-  PassCubes();
+  if (IsInt8(a.up)) {
+    Dequantise(a.up, block / 2, blocks);
+    VectorsDone();
+  } else {
+    PassCubes();
+  }
   RotateQueries(a, block, 2 * blocks);
 }

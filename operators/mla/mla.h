@@ -17,6 +17,7 @@ struct MlaSetting {
   std::uint32_t queries = 1;           // 2 with one token of multi-token prediction
   std::uint32_t heads = 128;
   std::uint32_t hidden = 7168, q_lora = 1536;  // multiples of 64
+  bool int8 = false;  // projections from and to hidden and q_lora; those of each head are BF16
 
   std::uint32_t tokens() const { return static_cast<std::uint32_t>(kv_lens.size()) * queries; }
 };

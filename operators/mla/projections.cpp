@@ -13,18 +13,21 @@ constexpr std::uint32_t kCompared = 5;  // tokens of a large case, about
 
 // A projection of all tokens, `groups` times with weights of their own; A and C are filled in by the caller.
 cm384_gemm place_projection(const Site& site, std::uint32_t tokens, std::uint32_t groups, std::uint32_t n,
-                            std::uint32_t k) {
+                            std::uint32_t k, bool int8) {
   const std::vector<std::uint32_t> rows(groups, tokens);
-  const GemmShape shape{rows, n, k, CM384_GEMM_BF16, static_cast<std::uint32_t>(site.cores.size())};
+  const GemmShape shape{rows, n, k, int8 ? CM384_GEMM_INT8 : CM384_GEMM_BF16,
+                        static_cast<std::uint32_t>(site.cores.size())};
   cm384_gemm gemm = place_gemm(site.memory, shape, checked_tiling(shape), true, site.full);
   gemm.group_rows = site.memory.allocate_lines(4);
   gemm.group_row_words = 0;  // all groups have all tokens
   site.memory.runtime().put(gemm.group_rows, tokens);
+  if (int8) gemm.token_scales = site.memory.allocate_lines(tokens * 4ull);
   return gemm;
 }
 
-void put_weights(host::Runtime& runtime, const cm384_gemm& gemm, const std::vector<std::uint16_t>& b) {
-  put_b(runtime, gemm, std::as_bytes(std::span(b)));
+void put_weights(host::Runtime& runtime, const cm384_gemm& gemm, const reference::ProjectionWeights& b) {
+  put_b(runtime, gemm, b.bytes());
+  runtime.put(gemm.channel_scales, std::span<const float>(b.scales));
 }
 
 // Of some projections one after another: weights from HBM, `others` bytes beside.
@@ -33,13 +36,13 @@ Work work_of(std::initializer_list<const cm384_gemm*> gemms, std::uint32_t token
   for (const cm384_gemm* gemm : gemms) {
     const double weights = static_cast<double>(gemm->groups) * gemm->n * gemm->k;
     work.operations += 2.0 * tokens * weights;
-    work.bytes += 2.0 * weights;
+    work.bytes += (gemm->type == CM384_GEMM_INT8 ? 1.0 : 2.0) * weights;
   }
   return work;
 }
 
 reference::ProjectionCase projections_of(std::uint64_t seed, const MlaSetting& setting) {
-  return {seed, setting.tokens(), setting.hidden, setting.q_lora, setting.heads};
+  return {seed, setting.tokens(), setting.hidden, setting.q_lora, setting.heads, setting.int8};
 }
 
 template <class Compare>
@@ -96,8 +99,8 @@ void MlaProlog::allocate(const Site& site) {
     if (!site.full) runtime().mark_payload(address, bytes);
     return address;
   };
-  const auto projection = [&](std::uint32_t groups, std::uint32_t n, std::uint32_t k) {
-    return place_projection(site, setting_.tokens(), groups, n, k);
+  const auto projection = [&](std::uint32_t groups, std::uint32_t n, std::uint32_t k, bool int8) {
+    return place_projection(site, setting_.tokens(), groups, n, k, int8);
   };
   cm384_mla_prolog& a = arguments_;
   a.tokens = setting_.tokens();
@@ -111,9 +114,9 @@ void MlaProlog::allocate(const Site& site) {
   a.gamma_kv = tensor(CM384_MLA_LATENT * 2);
   a.rope = lines(a.tokens * 512ull);
   a.slots = lines(a.tokens * 4ull);
-  a.down = projection(1, CM384_MLA_LATENTS(a.q_lora), a.hidden);
-  a.up = projection(1, a.heads * CM384_MLA_HEAD, a.q_lora);
-  a.absorb = projection(a.heads, CM384_MLA_LATENT, CM384_MLA_NOPE);
+  a.down = projection(1, CM384_MLA_LATENTS(a.q_lora), a.hidden, setting_.int8);
+  a.up = projection(1, a.heads * CM384_MLA_HEAD, a.q_lora, setting_.int8);
+  a.absorb = projection(a.heads, CM384_MLA_LATENT, CM384_MLA_NOPE, false);
   a.down.a = lines(a.tokens * a.down.a_pitch);
   a.down.c = lines(a.tokens * a.down.c_pitch);
   a.up.a = lines(a.tokens * a.up.a_pitch);
@@ -159,14 +162,15 @@ void MlaOutput::lay_out(const Site& site) {
   const std::uint32_t tokens = setting_.tokens(), values = setting_.heads * CM384_MLA_VALUE;
   cm384_gemm& value = arguments_.value;
   cm384_gemm& out = arguments_.out;
-  value = place_projection(site, tokens, setting_.heads, CM384_MLA_VALUE, CM384_MLA_LATENT);
-  out = place_projection(site, tokens, 1, setting_.hidden, values);
+  value = place_projection(site, tokens, setting_.heads, CM384_MLA_VALUE, CM384_MLA_LATENT, false);
+  out = place_projection(site, tokens, 1, setting_.hidden, values, setting_.int8);
   value.a = attention_.arguments().out;
   value.a_group = CM384_MLA_LATENT * 2;
   value.a_pitch = setting_.heads * value.a_group;
-  value.c = out.a = site.memory.allocate_lines(tokens * out.a_pitch);
   value.c_group = CM384_MLA_VALUE * 2;
-  value.c_pitch = out.a_pitch;
+  value.c_pitch = values * 2ull;
+  value.c = out.a = site.memory.allocate_lines(tokens * value.c_pitch);
+  if (setting_.int8) out.a = site.memory.allocate_lines(tokens * out.a_pitch);
   out.c = site.memory.allocate_lines(tokens * out.c_pitch);
   if (!site.full) return;
   weights_ = reference::make_output_weights(case_);

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "operators/reference/values.h"
 #include "traces/random.h"
@@ -25,8 +27,19 @@ std::vector<std::uint16_t> elements(traces::Random random, std::uint64_t count, 
   return made;
 }
 // So large that the sums of k products are about as large as what is multiplied.
-std::vector<std::uint16_t> weights(traces::Random random, std::uint64_t n, std::uint32_t k) {
-  return elements(random, n * k, static_cast<std::uint32_t>(std::lround(std::log2(k) / 2)));
+ProjectionWeights weights(traces::Random random, std::uint64_t n, std::uint32_t k, bool int8) {
+  ProjectionWeights made;
+  if (!int8) {
+    made.bf16 = elements(random, n * k, static_cast<std::uint32_t>(std::lround(std::log2(k) / 2)));
+    return made;
+  }
+  made.int8.resize(n * k);
+  for (auto& w : made.int8) w = static_cast<std::int8_t>(static_cast<int>(random.below(255)) - 127);
+  // Uniform integers to 127 have a standard deviation of 73.6; scales differ by up to a half.
+  for (std::uint64_t row = 0; row < n; ++row)
+    made.scales.push_back(static_cast<float>((0.75 + static_cast<double>(random.below(64)) / 128) /
+                                             (73.6 * std::sqrt(double{k}))));
+  return made;
 }
 
 // A value with the variance that the roundings so far give it.
@@ -45,14 +58,18 @@ Estimates exact(std::span<const std::uint16_t> bits) {
   return made;
 }
 
-// Rows of `weights` times x.
-Estimates multiply(std::span<const Estimate> x, std::span<const std::uint16_t> weights) {
+// Rows `first` .. `first` + `rows` of `weights` times x.
+Estimates multiply(std::span<const Estimate> x, const ProjectionWeights& weights, std::size_t first,
+                   std::size_t rows) {
   const std::size_t k = x.size();
-  Estimates made(weights.size() / k);
-  for (std::size_t row = 0; row < made.size(); ++row) {
+  Estimates made(rows);
+  for (std::size_t row = 0; row < rows; ++row) {
     double sum = 0, variance = 0, squares = 0;
     for (std::size_t i = 0; i < k; ++i) {
-      const double w = of_bf16(weights[row * k + i]), product = w * x[i].value;
+      const std::size_t at = (first + row) * k + i;
+      const double w = weights.int8.empty() ? of_bf16(weights.bf16[at])
+                                            : weights.int8[at] * double{weights.scales[first + row]};
+      const double product = w * x[i].value;
       sum += product;
       squares += product * product;
       variance += w * w * x[i].variance;
@@ -64,6 +81,15 @@ Estimates multiply(std::span<const Estimate> x, std::span<const std::uint16_t> w
 
 Estimates round_all(Estimates x) {
   for (Estimate& e : x) e = rounded(e);
+  return x;
+}
+
+// As what an INT8 projection reads, or a BF16 one.
+Estimates to_project(Estimates x, bool int8) {
+  if (!int8) return round_all(std::move(x));
+  double largest = 0;
+  for (const Estimate& e : x) largest = std::max(largest, std::fabs(e.value));
+  for (Estimate& e : x) e.variance += largest * largest / (127.0 * 127 * 12);
   return x;
 }
 
@@ -121,9 +147,9 @@ PrologInputs make_prolog_inputs(const ProjectionCase& layer, std::span<const std
           elements(random(21), layer.hidden),
           elements(random(22), layer.q_lora),
           elements(random(23), CM384_MLA_LATENT),
-          weights(random(24), latents, layer.hidden),
-          weights(random(25), std::uint64_t{heads} * CM384_MLA_HEAD, layer.q_lora),
-          weights(random(26), std::uint64_t{heads} * CM384_MLA_LATENT, CM384_MLA_NOPE),
+          weights(random(24), latents, layer.hidden, layer.int8),
+          weights(random(25), std::uint64_t{heads} * CM384_MLA_HEAD, layer.q_lora, layer.int8),
+          weights(random(26), std::uint64_t{heads} * CM384_MLA_LATENT, CM384_MLA_NOPE, false),
           make_rope(positions)};
 }
 
@@ -132,7 +158,8 @@ std::string compare_prolog(const ProjectionCase& layer, const PrologInputs& in, 
   const std::size_t hidden = layer.hidden, q_lora = layer.q_lora;
   const auto angles = std::span(in.rope).subspan(token * 128ull, 128);
   const Estimates x = exact(std::span(in.x).subspan(token * hidden, hidden));
-  const Estimates latents = round_all(multiply(round_all(norm(x, in.gamma_x)), in.down));
+  const Estimates latents = round_all(
+      multiply(to_project(norm(x, in.gamma_x), layer.int8), in.down, 0, CM384_MLA_LATENTS(layer.q_lora)));
   const auto all = std::span(latents);
   std::string difference = compare("cached latent", norm(all.subspan(q_lora, CM384_MLA_LATENT), in.gamma_kv),
                                    out.cached.first(CM384_MLA_LATENT));
@@ -140,15 +167,16 @@ std::string compare_prolog(const ProjectionCase& layer, const PrologInputs& in, 
     difference = compare("cached rope", rotate(all.subspan(q_lora + CM384_MLA_LATENT), angles),
                          out.cached.subspan(CM384_MLA_LATENT));
   if (!difference.empty()) return difference;
-  const Estimates queries = round_all(multiply(round_all(norm(all.first(q_lora), in.gamma_q)), in.up));
-  constexpr std::size_t kAbsorb = std::size_t{CM384_MLA_LATENT} * CM384_MLA_NOPE;
+  const Estimates queries =
+      round_all(multiply(to_project(norm(all.first(q_lora), in.gamma_q), layer.int8), in.up, 0,
+                         std::size_t{layer.heads} * CM384_MLA_HEAD));
   for (std::uint32_t head = 0; head < layer.heads; ++head) {
     const auto own = std::span(queries).subspan(head * CM384_MLA_HEAD, CM384_MLA_HEAD);
     const auto got = out.queries.subspan(head * CM384_MLA_WIDTH, CM384_MLA_WIDTH);
-    difference =
-        compare("query latent",
-                multiply(own.first(CM384_MLA_NOPE), std::span(in.absorb).subspan(head * kAbsorb, kAbsorb)),
-                got.first(CM384_MLA_LATENT));
+    difference = compare("query latent",
+                         multiply(own.first(CM384_MLA_NOPE), in.absorb,
+                                  std::size_t{head} * CM384_MLA_LATENT, CM384_MLA_LATENT),
+                         got.first(CM384_MLA_LATENT));
     if (difference.empty())
       difference =
           compare("query rope", rotate(own.subspan(CM384_MLA_NOPE), angles), got.subspan(CM384_MLA_LATENT));
@@ -159,21 +187,21 @@ std::string compare_prolog(const ProjectionCase& layer, const PrologInputs& in, 
 
 OutputWeights make_output_weights(const ProjectionCase& layer) {
   const std::uint32_t values = layer.heads * CM384_MLA_VALUE;
-  return {weights(traces::Random(layer.seed, 27), values, CM384_MLA_LATENT),
-          weights(traces::Random(layer.seed, 28), layer.hidden, values)};
+  return {weights(traces::Random(layer.seed, 27), values, CM384_MLA_LATENT, false),
+          weights(traces::Random(layer.seed, 28), layer.hidden, values, layer.int8)};
 }
 
 std::string compare_output(const ProjectionCase& layer, const OutputWeights& weights,
                            std::span<const std::uint16_t> latents, std::span<const std::uint16_t> out) {
-  constexpr std::size_t kValue = std::size_t{CM384_MLA_VALUE} * CM384_MLA_LATENT;
   Estimates values;
   for (std::uint32_t head = 0; head < layer.heads; ++head) {
-    const Estimates own =
-        round_all(multiply(exact(latents.subspan(std::size_t{head} * CM384_MLA_LATENT, CM384_MLA_LATENT)),
-                           std::span(weights.value).subspan(head * kValue, kValue)));
+    const Estimates own = round_all(
+        multiply(exact(latents.subspan(std::size_t{head} * CM384_MLA_LATENT, CM384_MLA_LATENT)), weights.value,
+                 std::size_t{head} * CM384_MLA_VALUE, CM384_MLA_VALUE));
     values.insert(values.end(), own.begin(), own.end());
   }
-  return compare("output", multiply(values, weights.out), out);
+  if (layer.int8) values = to_project(std::move(values), true);
+  return compare("output", multiply(values, weights.out, 0, layer.hidden), out);
 }
 
 }  // namespace cm384::reference

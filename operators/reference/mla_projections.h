@@ -4,7 +4,8 @@
 // Bounds of an element: 2^-8 of its value (and a fiftieth of that) for its own rounding to BF16, and eight
 // standard deviations of what the roundings before make of it, where the rounding of a value x to BF16 has
 // the variance (2^-8 x)^2 / 3, roundings are independent, and a sum of k products p in FP32 has k 2^-48 of
-// the sum of their squares.
+// the sum of their squares. The rounding to INT8 of a row whose largest magnitude is m has the variance
+// (m / 127)^2 / 12.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +21,26 @@ namespace cm384::reference {
 struct ProjectionCase {
   std::uint64_t seed = 1;
   std::uint32_t tokens = 1, hidden = 7168, q_lora = 1536, heads = 128;
+  bool int8 = false;  // down, up, and the output projection
+};
+
+// Rows of k weights: BF16 bits, or INT8 with a scale per row.
+struct ProjectionWeights {
+  std::vector<std::uint16_t> bf16;
+  std::vector<std::int8_t> int8;
+  std::vector<float> scales;
+
+  std::span<const std::byte> bytes() const {
+    return int8.empty() ? std::as_bytes(std::span(bf16)) : std::as_bytes(std::span(int8));
+  }
 };
 
 inline constexpr float kNormEpsilon = 1e-6f;
 
-// All BF16 bits but the angles. Weights are n rows of k per group.
+// BF16 bits but for the angles. Weights are n rows of k per group.
 struct PrologInputs {
   std::vector<std::uint16_t> x, gamma_x, gamma_q, gamma_kv;
-  std::vector<std::uint16_t> down, up, absorb;
+  ProjectionWeights down, up, absorb;
   std::vector<float> rope;  // as cm384_mla_prolog has it
 };
 // `positions`: of each token in its sequence.
@@ -44,7 +57,7 @@ std::string compare_prolog(const ProjectionCase& layer, const PrologInputs& in, 
                            const PrologOutput& out);
 
 struct OutputWeights {
-  std::vector<std::uint16_t> value, out;  // heads x 128 rows of 512; hidden rows of heads x 128
+  ProjectionWeights value, out;  // heads x 128 rows of 512; hidden rows of heads x 128
 };
 OutputWeights make_output_weights(const ProjectionCase& layer);
 // One token from its `latents` [heads][512] to its row of hidden.

@@ -15,11 +15,12 @@ using studies::MlaSetting;
 using ::testing::HasSubstr;
 
 MlaSetting layer(std::vector<std::uint32_t> kv_lens, std::uint32_t queries, std::uint32_t heads, int blocks,
-                 std::uint32_t hidden, std::uint32_t q_lora) {
+                 std::uint32_t hidden, std::uint32_t q_lora, bool int8 = false) {
   MlaSetting setting{std::move(kv_lens), queries, heads, blocks};
   setting.prolog = setting.output = true;
   setting.hidden = hidden;
   setting.q_lora = q_lora;
+  setting.int8 = int8;
   return setting;
 }
 
@@ -50,7 +51,10 @@ INSTANTIATE_TEST_SUITE_P(Ragged, MlaLayer,
                          ::testing::Values(layer({1}, 1, 16, 2, 320, 64),
                                            layer({128, 129, 1, 300, 77}, 1, 48, 3, 192, 192),
                                            layer({128, 40, 127}, 2, 32, 2, 448, 320),
-                                           layer(std::vector<std::uint32_t>(70, 20), 2, 16, 4, 128, 128)));
+                                           layer(std::vector<std::uint32_t>(70, 20), 2, 16, 4, 128, 128),
+                                           layer({1}, 1, 16, 2, 320, 64, true),
+                                           layer({128, 129, 1, 300, 77}, 1, 48, 3, 192, 192, true),
+                                           layer(std::vector<std::uint32_t>(40, 9), 2, 128, 4, 128, 128, true)));
 
 TEST(MlaStage, RunsAlone) {
   MlaSetting setting = layer({90, 33}, 1, 16, 2, 256, 128);
@@ -78,6 +82,11 @@ TEST(MlaStage, ReadsTheWeightsOnce) {
   EXPECT_LT(reading.prolog.hbm_bytes, 1.5 * prolog);
   EXPECT_GT(reading.output.hbm_bytes, output);
   EXPECT_LT(reading.output.hbm_bytes, 1.2 * output);
+  // INT8: half of what is no head's.
+  setting.int8 = true;
+  const MlaReading half = run_mla(setting);
+  EXPECT_NEAR(reading.prolog.hbm_bytes - half.prolog.hbm_bytes, 7168.0 * 2112 + 1536 * 128 * 192, 8e6);
+  EXPECT_NEAR(reading.output.hbm_bytes - half.output.hbm_bytes, 128.0 * 128 * 7168, 8e6);
 }
 
 // What the bounds are worth: results of other inputs, and of one element that is some steps off, are out of
@@ -90,7 +99,10 @@ TEST(ProjectionReference, TellsWrongValues) {
   const std::vector<std::uint32_t> at{5}, next{6};
   const auto in = make_prolog_inputs(one, at);
   EXPECT_NE(in.rope, make_prolog_inputs(one, next).rope);
-  EXPECT_NE(in.down, make_prolog_inputs(other, at).down);
+  EXPECT_NE(in.down.bf16, make_prolog_inputs(other, at).down.bf16);
+  reference::ProjectionCase int8 = one;
+  int8.int8 = true;
+  EXPECT_THAT(compare_output(int8, make_output_weights(int8), latents, zeros), HasSubstr("output element 0"));
   const std::vector<std::uint16_t> queries(16 * 576, 0), cached(576, 0);
   EXPECT_THAT(compare_prolog(one, in, 0, {queries, cached}), HasSubstr("cached latent element"));
 }
