@@ -32,28 +32,6 @@ void place(const Stages& stages, host::DeviceMemory& memory, const CubeSetting& 
   for (const auto& stage : stages.placed) stage->place(site);
 }
 
-// Of the stages' firmware, on a machine of its own.
-host::Recordings record(const StudyContext& context, const CubeSetting& setting, const CubeRun::Make& make) {
-  supernode::SupernodeOptions options;
-  options.dies = {0};
-  options.interrupted = &context.interrupted;
-  supernode::Supernode machine(context.machine, options);
-  host::Runtime runtime(machine);
-  host::LaunchRecorder recorder(machine);
-  host::DeviceMemory memory(runtime, 0);
-  const Stages stages = make();
-  place(stages, memory, setting,
-        [&runtime](std::string_view kernel) { return operators::load_built_in(runtime, kernel); });
-  host::Recordings recordings;
-  for (operators::KernelOperator* stage : stages.run) {
-    stage->enqueue(host::Runtime::default_stream(0));
-    if (!runtime.wait()) break;
-    recordings.push_back(
-        std::make_shared<npu::Recording>(recorder.take(0, stage->request(), memory.regions())));
-  }
-  return recordings;
-}
-
 // What a file of recordings is of: the operators, and all of the machine that times between transfers come
 // from.
 std::string key_of(const hw::Machine& machine, const CubeSetting& setting, const Stages& stages) {
@@ -72,11 +50,11 @@ std::string key_of(const hw::Machine& machine, const CubeSetting& setting, const
 
 host::Recordings recordings_of(const StudyContext& context, const CubeSetting& setting,
                                const CubeRun::Make& make) {
-  if (setting.recording.empty()) return record(context, setting, make);
+  if (setting.recording.empty()) return record_stages(context, setting, make);
   const std::string key = key_of(context.machine, setting, make());
   if (std::filesystem::exists(setting.recording)) return host::load_recordings(setting.recording, key);
   OutputFile file(setting.recording);
-  host::Recordings recordings = record(context, setting, make);
+  host::Recordings recordings = record_stages(context, setting, make);
   if (context.interrupted != 0) return recordings;
   file.write(host::bytes_of(key, recordings));
   file.finish();
@@ -118,6 +96,28 @@ Rows rows_of(const std::vector<PipeShare>& pipes) {
 }
 
 }  // namespace
+
+host::Recordings record_stages(const StudyContext& context, const CubeSetting& setting,
+                               const CubeRun::Make& make) {
+  supernode::SupernodeOptions options;
+  options.dies = {0};
+  options.interrupted = &context.interrupted;
+  supernode::Supernode machine(context.machine, options);
+  host::Runtime runtime(machine);
+  host::LaunchRecorder recorder(machine);
+  host::DeviceMemory memory(runtime, 0);
+  const Stages stages = make();
+  place(stages, memory, setting,
+        [&runtime](std::string_view kernel) { return operators::load_built_in(runtime, kernel); });
+  host::Recordings recordings;
+  for (operators::KernelOperator* stage : stages.run) {
+    stage->enqueue(host::Runtime::default_stream(0));
+    if (!runtime.wait()) break;
+    recordings.push_back(
+        std::make_shared<npu::Recording>(recorder.take(0, stage->request(), memory.regions())));
+  }
+  return recordings;
+}
 
 void CubeReading::compared(std::string difference) {
   first_difference = std::move(difference);

@@ -89,6 +89,11 @@ class CubeRun {
   Totals before_;
 };
 
+// Of the stages' firmware, one after another on groups 0 .. blocks - 1 of a machine of its own; fewer where
+// the run was interrupted.
+host::Recordings record_stages(const StudyContext& context, const CubeSetting& setting,
+                               const CubeRun::Make& make);
+
 // Published peak of a die in operations per second.
 double cube_peak(const hw::Machine& machine, cm384_gemm_type type);
 // The same of its cube cores as modelled: 16 x 16 x 32 B of products a core and cycle (ascend-facts A5).

@@ -1,21 +1,26 @@
 #include "studies/moe_experts.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "operators/gemm/memory.h"
 
 namespace cm384::studies {
 
-ExpertNetworks::ExpertNetworks(MoeRun& run, std::uint32_t width, int blocks)
-    : run_(run), program_(run.session().built_in("ffn")), groups_(static_cast<std::size_t>(blocks)) {
-  std::iota(groups_.begin(), groups_.end(), std::uint16_t{0});
-  const auto& ranks = run.dispatched().tasks();
-  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-    host::DeviceMemory& memory = run.memory(static_cast<int>(rank));
-    const cm384_ffn ffn = place(static_cast<int>(rank), memory, width);
-    tasks_.push_back({ranks[rank].die, memory.put(ffn)});
-    if (run.full()) put_weights(static_cast<int>(rank), ffn);
+ExpertNetworks::ExpertNetworks(MoeRun& run, std::uint32_t width, int blocks) : run_(run) {
+  const auto load = [&run](std::string_view kernel) { return run.session().built_in(kernel); };
+  for (std::size_t rank = 0; rank < run.dispatched().tasks().size(); ++rank) {
+    const int number = static_cast<int>(rank);
+    const cm384_dispatch& d = run.dispatched().arguments(number);
+    const std::uint64_t tokens = std::uint64_t{d.ranks} * d.batch * (d.top_k + d.shared);
+    operators::ExpertFfnSetting setting;
+    setting.tile_rows = static_cast<std::uint32_t>((tokens + d.slots - 1) / d.slots);
+    setting.expert_rows.assign(d.own_experts, setting.tile_rows);
+    setting.hidden = d.hidden;
+    setting.width = width;
+    networks_.push_back(std::make_unique<operators::ExpertFfn>(std::move(setting)));
+    networks_.back()->stand_between(d, std::as_const(run).combined().arguments(number));
+    networks_.back()->place({run.memory(number), load, operators::cores_from(0, blocks), run.full()});
+    if (run.full()) put_weights(number, networks_.back()->arguments());
   }
   if (!run.full()) return;
   expected_ = std::make_shared<reference::ExpertNetworkOutputs>(run.layer(), width);
@@ -24,35 +29,6 @@ ExpertNetworks::ExpertNetworks(MoeRun& run, std::uint32_t width, int blocks)
         const auto made = expected->row(row);
         std::copy(made.begin(), made.end(), out.begin());
       });
-}
-
-cm384_ffn ExpertNetworks::place(int rank, host::DeviceMemory& memory, std::uint32_t width) const {
-  using operators::GemmShape;
-  const cm384_dispatch& d = run_.dispatched().arguments(rank);
-  const std::uint64_t rows =
-      cm384_dispatch_max_rows(d.ranks, d.own_experts, d.max_tokens, d.top_k + d.shared);
-  const std::uint64_t tokens = std::uint64_t{d.ranks} * d.batch * (d.top_k + d.shared);
-  const std::vector<std::uint32_t> share(d.own_experts,
-                                         static_cast<std::uint32_t>((tokens + d.slots - 1) / d.slots));
-  const auto multiplication = [&](std::uint32_t n, std::uint32_t k) {
-    const GemmShape shape{share, n, k, CM384_GEMM_INT8, static_cast<std::uint32_t>(groups_.size())};
-    cm384_gemm a = place_gemm(memory, shape, checked_tiling(shape), true, run_.full());
-    // dispatch leaves 64-bit counts.
-    a.group_rows = d.expert_token_nums;
-    a.group_row_words = 2;
-    return a;
-  };
-  cm384_ffn ffn{};
-  ffn.width = width;
-  ffn.gate_up = multiplication(2 * width, d.hidden);
-  ffn.gate_up.a = d.expand_x;
-  ffn.gate_up.token_scales = d.expand_scales;
-  ffn.gate_up.c = memory.allocate_lines(rows * width * 4);
-  ffn.down = multiplication(d.hidden, width);
-  ffn.down.a = memory.allocate_lines(rows * width);
-  ffn.down.token_scales = memory.allocate_lines(rows * 4);
-  ffn.down.c = std::as_const(run_).combined().arguments(rank).expert_x;
-  return ffn;
 }
 
 void ExpertNetworks::put_weights(int rank, const cm384_ffn& ffn) const {
@@ -79,8 +55,11 @@ void ExpertNetworks::put_weights(int rank, const cm384_ffn& ffn) const {
 std::vector<host::LaunchHandle> ExpertNetworks::launch() {
   host::Runtime& runtime = run_.session().runtime();
   std::vector<host::LaunchHandle> launches;
-  for (const RankTask& task : tasks_) {
-    launches.push_back(runtime.launch(task.die, program_, task.arguments, groups_, runtime.earliest_start(),
+  for (std::size_t rank = 0; rank < networks_.size(); ++rank) {
+    operators::ExpertFfn& network = *networks_[rank];
+    const npu::LaunchRequest request = network.request();
+    launches.push_back(runtime.launch(run_.dies()[rank], run_.session().built_in(network.kernel()),
+                                      request.arguments, request.cores, runtime.earliest_start(),
                                       npu::KernelType::mix));
   }
   return launches;

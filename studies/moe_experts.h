@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "firmware/abi/ffn.h"
 #include "host/device_memory.h"
+#include "operators/ffn/expert_ffn.h"
 #include "operators/reference/expert_networks.h"
 #include "studies/moe_run.h"
 
@@ -25,13 +25,10 @@ class ExpertNetworks {
   void spoil() const;
 
  private:
-  cm384_ffn place(int rank, host::DeviceMemory& memory, std::uint32_t width) const;
   void put_weights(int rank, const cm384_ffn& ffn) const;
 
   MoeRun& run_;
-  std::shared_ptr<npu::Program> program_;
-  std::vector<std::uint16_t> groups_;
-  std::vector<RankTask> tasks_;
+  std::vector<std::unique_ptr<operators::ExpertFfn>> networks_;  // of each rank
   std::shared_ptr<reference::ExpertNetworkOutputs> expected_;
 };
 

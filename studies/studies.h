@@ -6,10 +6,12 @@
 namespace cm384::studies {
 
 extern const Study kCombineStudy;
+extern const Study kDecodeStudy;
 extern const Study kDispatchStudy;
 extern const Study kFfnStudy;
 extern const Study kGemmStudy;
 extern const Study kKernelStudy;
+extern const Study kLayerStudy;
 extern const Study kProgramStudy;
 extern const Study kMlaStudy;
 extern const Study kMoeStudy;

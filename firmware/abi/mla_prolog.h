@@ -1,6 +1,6 @@
 /* Arguments of kernel `mla_prolog`: what stands before decode attention (mla.h) in a layer, with the key
- * projection absorbed into the queries. `down` and `up` are both BF16, or both INT8: norms then give INT8 with
- * a scale per token, and sums are scaled to BF16. All else is BF16. Plain C.
+ * projection absorbed into the queries. `down` and `up` are both BF16, or both INT8: norms then give INT8
+ * with a scale per token, and sums are scaled to BF16. All else is BF16. Plain C.
  *
  *   x' = norm(x)                                    rows of hidden
  *   latents = x' * down: q_lora for the queries, 512 for the cache, 64 to be rotated for the cache

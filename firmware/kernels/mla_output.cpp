@@ -58,5 +58,6 @@ extern "C" void kernel_main(GM_ADDR address) {
   WaitForCubes();
   QuantiseValues(a, Share(*reinterpret_cast<const uint32_t*>(a.out.group_rows), 2 * blocks, block));
   VectorsDone();
-  Dequantiser(a.out, block / 2, static_cast<uint32_t>(GetSubBlockIdx())).Run(TileWalker(a.out, block / 2, blocks));
+  Dequantiser(a.out, block / 2, static_cast<uint32_t>(GetSubBlockIdx()))
+      .Run(TileWalker(a.out, block / 2, blocks));
 }

@@ -18,6 +18,13 @@ constexpr std::uint32_t bits(std::uint32_t first, std::uint32_t last) {
 
 }  // namespace
 
+const BackingStore::Page BackingStore::kPlain{};
+const BackingStore::Page BackingStore::kPayload = [] {
+  Page page;
+  std::ranges::fill(page.tags, std::uint16_t{0xffff});
+  return page;
+}();
+
 const BackingStore::Page* BackingStore::find(std::uint64_t offset) const {
   if (directory_.empty()) return nullptr;
   const std::uint64_t page = offset / kPageBytes;
@@ -26,10 +33,11 @@ const BackingStore::Page* BackingStore::find(std::uint64_t offset) const {
   const auto& group = (*leaf)[page / kGroupPages % kLeafGroups];
   if (!group) return nullptr;
   const std::uint32_t index = (*group)[page % kGroupPages];
+  if (index == kPayloadPage) return &kPayload;
   return index == 0 ? nullptr : &pages_[index - 1];
 }
 
-BackingStore::Page& BackingStore::touch(std::uint64_t offset) {
+std::uint32_t& BackingStore::index_of(std::uint64_t offset) {
   constexpr std::uint64_t leaf_bytes = std::uint64_t{kLeafGroups} * kGroupPages * kPageBytes;
   if (directory_.empty()) directory_.resize((capacity_ + leaf_bytes - 1) / leaf_bytes);
   const std::uint64_t page = offset / kPageBytes;
@@ -37,12 +45,28 @@ BackingStore::Page& BackingStore::touch(std::uint64_t offset) {
   if (!leaf) leaf = std::make_unique<Leaf>();
   auto& group = (*leaf)[page / kGroupPages % kLeafGroups];
   if (!group) group = std::make_unique<Group>();
-  std::uint32_t& index = (*group)[page % kGroupPages];
-  if (index == 0) {
-    pages_.emplace_back();
+  return (*group)[page % kGroupPages];
+}
+
+BackingStore::Page& BackingStore::page_at(std::uint32_t& index) {
+  if (index != 0 && index != kPayloadPage) return pages_[index - 1];
+  const Page& fresh = index == 0 ? kPlain : kPayload;
+  if (free_pages_.empty()) {
+    pages_.push_back(fresh);
     index = static_cast<std::uint32_t>(pages_.size());
+  } else {
+    index = free_pages_.back();
+    free_pages_.pop_back();
+    pages_[index - 1] = fresh;
   }
   return pages_[index - 1];
+}
+
+void BackingStore::give_back_if_payload(std::uint32_t& index) {
+  const Page& page = pages_[index - 1];
+  if (std::memcmp(&page, &kPayload, sizeof page) != 0) return;
+  free_pages_.push_back(index);
+  index = kPayloadPage;
 }
 
 std::uint32_t BackingStore::Slab::take() {
@@ -126,7 +150,9 @@ void BackingStore::write_in_line(std::uint64_t offset, const std::byte* from, st
   const std::uint32_t touched = bits(begin / kBlock, (begin + bytes + kBlock - 1) / kBlock);
   const std::uint32_t whole_first = (begin + kBlock - 1) / kBlock;
   const std::uint32_t whole_last = std::max((begin + bytes) / kBlock, whole_first);
-  Page& page = touch(offset);
+  std::uint32_t& index = index_of(offset);
+  if (index == kPayloadPage && (bits(whole_first, whole_last) & ~payload_blocks) == 0) return;
+  Page& page = page_at(index);
   std::uint32_t tags = page.tags[line];
   tags &= ~(bits(whole_first, whole_last) & ~payload_blocks);
   tags |= payload_blocks & touched;
@@ -238,9 +264,17 @@ void BackingStore::mark_payload(std::uint64_t offset, std::uint64_t bytes) {
   while (bytes != 0) {
     const auto begin = static_cast<std::uint32_t>(offset % kLineBytes);
     const auto piece = static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes, kLineBytes - begin));
+    std::uint32_t& index = index_of(offset);
+    if (index == 0 && offset % kPageBytes == 0 && bytes >= kPageBytes) index = kPayloadPage;
+    if (index == kPayloadPage) {
+      const std::uint64_t rest = std::min(bytes, kPageBytes - offset % kPageBytes);
+      offset += rest, bytes -= rest;
+      continue;
+    }
     if (!lent_.empty()) take_back(offset);
-    std::uint16_t& tags = touch(offset).tags[(offset % kPageBytes) / kLineBytes];
+    std::uint16_t& tags = page_at(index).tags[(offset % kPageBytes) / kLineBytes];
     tags = static_cast<std::uint16_t>(tags | bits(begin / kBlock, (begin + piece + kBlock - 1) / kBlock));
+    if (tags == 0xffff) give_back_if_payload(index);
     offset += piece, bytes -= piece;
   }
 }
@@ -285,6 +319,12 @@ void BackingStore::forget(std::uint64_t offset, std::uint64_t bytes) {
       offset = (offset / bare + 1) * bare;
       continue;
     }
+    if (std::uint32_t& index = index_of(offset);
+        index == kPayloadPage && offset % kPageBytes == 0 && end - offset >= kPageBytes) {
+      index = 0;
+      offset += kPageBytes;
+      continue;
+    }
     const std::uint64_t next = std::min(end, (offset / kLineBytes + 1) * kLineBytes);
     if (next - offset < kLineBytes) {
       write_bytes(offset, kZeros, next - offset);
@@ -311,13 +351,15 @@ void BackingStore::clear() {
   lent_.clear();
   directory_.clear();
   pages_.clear();
+  free_pages_.clear();
   lines_.clear();
   pairs_.clear();
 }
 
 std::uint64_t BackingStore::footprint() const {
   std::uint64_t bytes = sizeof(*this) + directory_.capacity() * sizeof(directory_[0]) +
-                        pages_.capacity() * sizeof(Page) + lines_.footprint() + pairs_.footprint();
+                        pages_.capacity() * sizeof(Page) +
+                        free_pages_.capacity() * sizeof(free_pages_[0]) + lines_.footprint() + pairs_.footprint();
   for (const auto& leaf : directory_) {
     if (!leaf) continue;
     bytes += sizeof(Leaf);

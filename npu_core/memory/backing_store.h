@@ -118,9 +118,19 @@ class BackingStore {
     Place line[kLinesPerPage] = {};
   };
 
+  // The index of a page that is payload as a whole and has no place of its own; what stands for such a page
+  // and for one that nobody wrote.
+  static constexpr std::uint32_t kPayloadPage = UINT32_MAX;
+  static const Page kPayload, kPlain;
+
   const Page* find(std::uint64_t offset) const;
   void take_back(std::uint64_t offset);
-  Page& touch(std::uint64_t offset);
+  // After a line of the page became payload: its place is free for another page where all of it is.
+  void give_back_if_payload(std::uint32_t& index);
+  // The page's index in its group, which is made.
+  std::uint32_t& index_of(std::uint64_t offset);
+  Page& page_at(std::uint32_t& index);
+  Page& touch(std::uint64_t offset) { return page_at(index_of(offset)); }
   // Of a line: copies out; makes room for bytes that are to be written.
   void copy_out(Place line, std::uint32_t begin, std::byte* into, std::uint32_t bytes) const;
   std::byte* make_room(Place& line, std::uint32_t begin, std::uint32_t bytes);
@@ -133,6 +143,7 @@ class BackingStore {
   using Leaf = std::array<std::unique_ptr<Group>, kLeafGroups>;
   std::vector<std::unique_ptr<Leaf>> directory_;
   std::vector<Page> pages_;
+  std::vector<std::uint32_t> free_pages_;  // indices
   Slab lines_{kLineBytes}, pairs_{kPairBytes};
   std::set<std::uint64_t> lent_;  // offsets of lines
   std::vector<std::uint64_t> taken_back_;

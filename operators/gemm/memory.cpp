@@ -42,8 +42,8 @@ cm384_gemm place_gemm(host::DeviceMemory& memory, const GemmShape& shape, const 
   const std::uint64_t b_bytes =
       a.groups * (b_nz ? (shape.n + 15ull) / 16 * 16 * ((a.a_pitch + 31) / 32 * 32) : shape.n * a.a_pitch);
   const std::uint64_t scale_bytes = shape.type == CM384_GEMM_INT8 ? std::uint64_t{a.groups} * shape.n * 4 : 0;
-  a.b = memory.allocate_lines(b_bytes);
-  a.channel_scales = memory.allocate_lines(scale_bytes);
+  a.b = memory.allocate_weights(b_bytes);
+  a.channel_scales = memory.allocate_weights(scale_bytes);
   a.workspace = memory.allocate_lines(CM384_GEMM_WORKSPACE(tiling) * shape.blocks);
   if (full) return a;
   memory.runtime().mark_payload(a.b, b_bytes);

@@ -18,7 +18,9 @@ class MlaProlog final : public KernelOperator {
 
   const char* kernel() const override { return "mla_prolog"; }
   Work work() const override;
-  std::string size() const override { return attention_.size() + (setting_.int8 ? ", prolog int8" : ", prolog"); }
+  std::string size() const override {
+    return attention_.size() + (setting_.int8 ? ", prolog int8" : ", prolog");
+  }
   // The first and last token and some between.
   std::string check() const override;
 
@@ -43,7 +45,9 @@ class MlaOutput final : public KernelOperator {
 
   const char* kernel() const override { return "mla_output"; }
   Work work() const override;
-  std::string size() const override { return attention_.size() + (setting_.int8 ? ", output int8" : ", output"); }
+  std::string size() const override {
+    return attention_.size() + (setting_.int8 ? ", output int8" : ", output");
+  }
   std::string check() const override;
 
  private:

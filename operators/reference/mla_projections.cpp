@@ -167,15 +167,14 @@ std::string compare_prolog(const ProjectionCase& layer, const PrologInputs& in, 
     difference = compare("cached rope", rotate(all.subspan(q_lora + CM384_MLA_LATENT), angles),
                          out.cached.subspan(CM384_MLA_LATENT));
   if (!difference.empty()) return difference;
-  const Estimates queries =
-      round_all(multiply(to_project(norm(all.first(q_lora), in.gamma_q), layer.int8), in.up, 0,
-                         std::size_t{layer.heads} * CM384_MLA_HEAD));
+  const Estimates queries = round_all(multiply(to_project(norm(all.first(q_lora), in.gamma_q), layer.int8),
+                                               in.up, 0, std::size_t{layer.heads} * CM384_MLA_HEAD));
   for (std::uint32_t head = 0; head < layer.heads; ++head) {
     const auto own = std::span(queries).subspan(head * CM384_MLA_HEAD, CM384_MLA_HEAD);
     const auto got = out.queries.subspan(head * CM384_MLA_WIDTH, CM384_MLA_WIDTH);
     difference = compare("query latent",
-                         multiply(own.first(CM384_MLA_NOPE), in.absorb,
-                                  std::size_t{head} * CM384_MLA_LATENT, CM384_MLA_LATENT),
+                         multiply(own.first(CM384_MLA_NOPE), in.absorb, std::size_t{head} * CM384_MLA_LATENT,
+                                  CM384_MLA_LATENT),
                          got.first(CM384_MLA_LATENT));
     if (difference.empty())
       difference =
@@ -195,9 +194,9 @@ std::string compare_output(const ProjectionCase& layer, const OutputWeights& wei
                            std::span<const std::uint16_t> latents, std::span<const std::uint16_t> out) {
   Estimates values;
   for (std::uint32_t head = 0; head < layer.heads; ++head) {
-    const Estimates own = round_all(
-        multiply(exact(latents.subspan(std::size_t{head} * CM384_MLA_LATENT, CM384_MLA_LATENT)), weights.value,
-                 std::size_t{head} * CM384_MLA_VALUE, CM384_MLA_VALUE));
+    const Estimates own =
+        round_all(multiply(exact(latents.subspan(std::size_t{head} * CM384_MLA_LATENT, CM384_MLA_LATENT)),
+                           weights.value, std::size_t{head} * CM384_MLA_VALUE, CM384_MLA_VALUE));
     values.insert(values.end(), own.begin(), own.end());
   }
   if (layer.int8) values = to_project(std::move(values), true);

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstring>
 #include <map>
+#include <random>
 
 namespace cm384::npu {
 namespace {
@@ -75,6 +76,47 @@ TEST(BackingStore, PayloadCostsTagsOnly) {
   const Line in{};
   store.write(0, in.data(), 512, 0);
   EXPECT_GT(store.footprint(), tags_only);
+}
+
+TEST(BackingStore, WholePagesOfPayloadCostTheirEntries) {
+  BackingStore store(64_GiB);
+  store.mark_payload(0, 64 << 20);
+  EXPECT_LT(store.footprint(), (64u << 20) / 600);
+  const std::uint64_t held = store.footprint();
+  store.write(12345 * 512, nullptr, 512, sim::all_tags(512));
+  EXPECT_EQ(store.footprint(), held) << "payload over payload";
+}
+
+// Made payload by pages or line by line: the same afterwards, whatever is written, read and forgotten.
+TEST(BackingStore, PayloadByPagesIsPayloadByLines) {
+  constexpr std::uint64_t kBytes = 64 * 1024;
+  BackingStore pages(1_MiB), lines(1_MiB);
+  pages.mark_payload(1000, kBytes - 1500);
+  for (std::uint64_t at = 1000; at < kBytes - 500; at = (at / 512 + 1) * 512)
+    lines.mark_payload(at, std::min<std::uint64_t>(512 - at % 512, kBytes - 500 - at));
+  std::mt19937_64 random(1);
+  for (int turn = 0; turn < 4000; ++turn) {
+    const auto bytes = static_cast<std::uint32_t>(1 + random() % 512);
+    const std::uint64_t at = random() % (kBytes - 512);
+    const Line in = filled(turn % 200);
+    const auto tags = static_cast<sim::TagMask>(random() & random() & sim::all_tags(bytes));
+    Line a{}, b{};
+    switch (random() % 4) {
+      case 0:
+        pages.write(at, in.data(), bytes, tags), lines.write(at, in.data(), bytes, tags);
+        break;
+      case 1:
+        pages.mark_payload(at, bytes * 16 % (kBytes - at)),
+            lines.mark_payload(at, bytes * 16 % (kBytes - at));
+        break;
+      case 2:
+        pages.forget(at, bytes * 20 % (kBytes - at)), lines.forget(at, bytes * 20 % (kBytes - at));
+        break;
+      default:
+        ASSERT_EQ(pages.read(at, a.data(), bytes), lines.read(at, b.data(), bytes)) << turn;
+        ASSERT_EQ(a, b) << turn;
+    }
+  }
 }
 
 // A few plain bytes in a line cost no whole line.

@@ -47,14 +47,14 @@ TEST_P(MlaLayer, IsWithinItsBoundsStageAfterStage) {
 
 // One token; more and fewer tokens than vector cores and than rows of a tile; newest tokens that begin a page
 // and that end one; two queries whose tokens fall on two pages.
-INSTANTIATE_TEST_SUITE_P(Ragged, MlaLayer,
-                         ::testing::Values(layer({1}, 1, 16, 2, 320, 64),
-                                           layer({128, 129, 1, 300, 77}, 1, 48, 3, 192, 192),
-                                           layer({128, 40, 127}, 2, 32, 2, 448, 320),
-                                           layer(std::vector<std::uint32_t>(70, 20), 2, 16, 4, 128, 128),
-                                           layer({1}, 1, 16, 2, 320, 64, true),
-                                           layer({128, 129, 1, 300, 77}, 1, 48, 3, 192, 192, true),
-                                           layer(std::vector<std::uint32_t>(40, 9), 2, 128, 4, 128, 128, true)));
+INSTANTIATE_TEST_SUITE_P(
+    Ragged, MlaLayer,
+    ::testing::Values(layer({1}, 1, 16, 2, 320, 64), layer({128, 129, 1, 300, 77}, 1, 48, 3, 192, 192),
+                      layer({128, 40, 127}, 2, 32, 2, 448, 320),
+                      layer(std::vector<std::uint32_t>(70, 20), 2, 16, 4, 128, 128),
+                      layer({1}, 1, 16, 2, 320, 64, true),
+                      layer({128, 129, 1, 300, 77}, 1, 48, 3, 192, 192, true),
+                      layer(std::vector<std::uint32_t>(40, 9), 2, 128, 4, 128, 128, true)));
 
 TEST(MlaStage, RunsAlone) {
   MlaSetting setting = layer({90, 33}, 1, 16, 2, 256, 128);

@@ -1,0 +1,60 @@
+// A decode step: dense layers, MoE layers, the layer that predicts a further token, heads, sampling,
+// launches; each measured on the machine, and added up as they follow one another.
+#pragma once
+
+#include <string>
+
+#include "studies/layer.h"
+
+namespace cm384::studies {
+
+struct DecodeOptions {
+  LayerOptions layer;
+  double acceptance = 0.7;
+  int dense_layers = 3, moe_layers = 58;
+  int dense_width = 18432;
+  int vocabulary = 129280;
+  std::string launch = "pipelined";
+  Time graph_launch{700'000'000};
+  std::string measured;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    LayerOptions::describe(self.layer, visit);
+    visit("acceptance", self.acceptance, Range{0.0, 1.0}, "share of predicted further tokens that are right");
+    visit("dense-layers", self.dense_layers, Range{0, 1000},
+          "layers whose feed-forward network is not of experts");
+    visit("moe-layers", self.moe_layers, Range{1, 1000}, "layers with experts");
+    visit("dense-width", self.dense_width, Range{64, 65536, 64},
+          "elements between the products of a dense layer");
+    visit("vocabulary", self.vocabulary, Range{64, 1'000'000, 64}, "words that the heads choose among");
+    visit("launch", self.launch, OneOf{{"pipelined", "cpu"}},
+          "of the graphs of a step, one and one for each predicted token: prepared while the one before "
+          "runs, or by the "
+          "CPU when that has ended");
+    visit("graph-launch", self.graph_launch, Range{Time{}, 1_s}, "of one graph by the CPU",
+          Needs{"launch", {"cpu"}});
+    visit("measured", self.measured, Form{"FILE"},
+          "times of the parts: read if the file is there, otherwise measured and written");
+  }
+};
+
+// Times of what a step is made of, in microseconds.
+struct DecodeParts {
+  double layer = 0, first_layer = 0;  // among many alike; with nothing before or behind it
+  double attention_half = 0, experts_half = 0, dispatch = 0;
+  double dense_attention = 0, dense_network = 0;  // of a dense layer, all cores and the whole batch
+  double head = 0;                                // norm, product with the vocabulary, softmax
+  double mtp_projection = 0, mtp_head = 0;
+};
+
+// Bytes of the weights and of the cache that a die holds.
+struct DecodeMemory {
+  double weights = 0, cache = 0, request = 0;  // request: of one in the cache
+};
+DecodeMemory memory_of(const DecodeOptions& options, int shared_copies);
+
+// How `parts` slices are summed in pairs: slices of each addition.
+std::vector<int> additions_of(int slices);
+
+}  // namespace cm384::studies

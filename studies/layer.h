@@ -1,0 +1,84 @@
+// Options of a decode layer, and what they come to.
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "studies/layer_run.h"
+#include "studies/options.h"
+#include "studies/study.h"
+
+namespace cm384::studies {
+
+// How long the cached sequences are.
+struct Lengths {
+  int low = 0, high = 0;  // drawn evenly from low .. high; 0: all have the mean
+  bool fixed() const { return low == 0; }
+};
+// Of "fixed" or "uniform:LOW:HIGH". Throws InputError.
+Lengths parse_lengths(std::string_view text);
+inline void check_lengths(std::string_view text) {
+  parse_lengths(text);
+}
+
+struct LayerOptions {
+  int ranks = 320;
+  int batch = 96;
+  int kv = 4096;
+  std::string kv_lengths = "fixed";
+  int kv_sets = 4;
+  int mtp = 1;
+  int microbatches = 2;
+  std::string split = "16/32,8/16";
+  int layers = 3;
+  int detail = 0;
+  std::string routing = "uniform";
+  int experts = 256;
+  int shared_copies = -1;
+  int hidden = 7168, q_lora = 1536, heads = 128, width = 2048;
+  bool int8 = true;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    visit("ranks", self.ranks, Range{2, 768}, "dies that take part, one rank each");
+    visit("batch", self.batch, Range{2, 1024, 2}, "requests per NPU of two dies");
+    visit("kv", self.kv, Range{1, 1'000'000}, "mean tokens of a request in the cache");
+    visit("kv-lengths", self.kv_lengths, Form{"fixed|uniform:LOW:HIGH", check_lengths},
+          "lengths of the cached sequences: all --kv, or drawn evenly for each request of each die");
+    visit("kv-sets", self.kv_sets, Range{2, 64},
+          "drawn lengths: sets of them that dies have, the longest die's among them");
+    visit("mtp", self.mtp, Range{0, 1}, "tokens predicted beyond the next one: each is a further query");
+    visit("microbatches", self.microbatches, Range{1, 2}, "2: two streams of a die swap them; 1: one stream");
+    visit("split", self.split, Form{"AIC/AIV,AIC/AIV"}, "cores of the stream with attention and of the other",
+          Needs{"microbatches", {"2"}});
+    visit("layers", self.layers, Range{2, 64}, "that run one after another; the last one is shown");
+    visit("detail-dies", self.detail, Range{0, 768},
+          "dies whose attention and experts run as firmware, replay on the others; 0: up to 16 ranks all, "
+          "else one");
+    visit("routing", self.routing, Form{"uniform|zipf:S|trace:FILE", check_routing},
+          "which experts tokens choose, drawn anew for each layer");
+    visit("experts", self.experts, Range{64, 512, 64}, "routed experts");
+    visit("shared-copies", self.shared_copies, Range{-1, 256},
+          "ranks that hold the shared expert; -1: 32 at 320 ranks, otherwise a ninth of them");
+    visit("hidden", self.hidden, Range{64, 8192, 64}, "elements of a token");
+    visit("q-lora", self.q_lora, Range{64, 8192, 64}, "elements of the queries' latent");
+    visit("heads", self.heads, Range{16, 128, 16}, "query heads");
+    visit("width", self.width, Range{64, 4096, 64}, "elements between the products of an expert");
+    visit("projections", self.int8, Either{"bf16", "int8"},
+          "type of attention's products with hidden and q-lora");
+  }
+};
+
+// Throws InputError for what does not fit the machine or each other.
+LayerSetting layer_setting(const StudyContext& context, const LayerOptions& options);
+
+// "16/32,8/16": groups of an AIC and two AIVs, one stream's behind the other's. Throws InputError.
+std::array<CoreShare, 2> parse_split(std::string_view text, int aic);
+// Ranks that hold the shared expert where nobody says.
+int default_shared_copies(int ranks);
+// Draws the lengths of `requests` per rank and sorts ranks into `sets` of them by their sums.
+void draw_lengths(LayerSetting& setting, const Lengths& lengths, int mean, int requests, int sets,
+                  std::uint64_t seed);
+
+}  // namespace cm384::studies

@@ -1,0 +1,57 @@
+// Consecutive decode layers on all ranks, each with microbatches that two streams of a die swap: one has
+// attention, the other gate, dispatch, experts and combine. What belongs to a microbatch follows itself
+// through both streams; nothing else orders them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "operators/mla/mla.h"
+#include "studies/confidence.h"
+#include "studies/dispatch.h"
+#include "studies/layer_half.h"
+
+namespace cm384::studies {
+
+// Lengths of the cached sequences of a rank, by microbatch.
+using RankLengths = std::vector<std::vector<std::uint32_t>>;
+
+struct LayerSetting {
+  DispatchCase moe;  // batch: tokens of a microbatch and rank; cores: AIVs of the second stream
+  operators::MlaSetting attention;  // of a microbatch; lengths come from `lengths`
+  std::uint32_t width = 2048;       // of an expert
+  int microbatches = 2, layers = 3;
+  // Of the stream with attention and of that with the experts. With one microbatch there is one stream.
+  std::array<CoreShare, 2> cores{};
+  std::vector<RankLengths> lengths;  // some sets of them
+  std::vector<int> lengths_of;       // by rank: which one it has
+  int detail = 1;  // ranks whose attention and experts run as firmware; on the others they are replayed
+};
+
+struct LayerStage {
+  std::string name;
+  int stream = 0;
+  Summary task_us;  // over ranks and microbatches
+};
+
+// Of the last layer, as one among many alike.
+struct LayerReading {
+  std::vector<LayerStage> stages;  // in the order of a microbatch
+  // By half: from its first task's start to its last one's end; its stream's time without a task.
+  std::array<Summary, 2> half_us, idle_us;
+  Summary layer_us;                    // over ranks: from the end of the layer before to its own
+  double first_us = 0;                 // the first layer, from its first task to its end, mean over ranks
+  double rows_mean = 0, rows_max = 0;  // that dispatch brings to a rank
+  std::uint64_t hbm_bytes = 0;         // in all layers, on a rank in detail
+  int recordings = 0;
+};
+
+// Runs it on a machine of its own, and firmware for the recordings on others. Empty stages: interrupted.
+LayerReading measure_layer(const StudyContext& context, const LayerSetting& setting, SimulatorCounts& counts);
+
+// Number n of `detail` ranks among `ranks`, spread evenly.
+int detail_rank(int n, int detail, int ranks);
+
+}  // namespace cm384::studies
