@@ -173,7 +173,7 @@ StudyResult run(const StudyContext& context, const LayerOptions& options) {
     result.complete = false;
     return result;
   }
-  const auto add = [&](Row own) {
+  const auto add = [&](const Row& own) {
     Row row{{"ranks", options.ranks}, {"batch", options.batch}, {"kv", options.kv}};
     row.append(own);
     row.set("share", own["mean_us"].number() / reading.layer_us.mean);

@@ -191,6 +191,13 @@ class LayerRun {
   }
   std::size_t microbatches() const { return static_cast<std::size_t>(setting_.microbatches); }
 
+  // One for all launches of a kernel.
+  std::shared_ptr<npu::Program> program(std::string_view kernel) {
+    std::shared_ptr<npu::Program>& loaded = programs_[std::string(kernel)];
+    if (!loaded) loaded = session_.built_in(kernel);
+    return loaded;
+  }
+
   // Dispatch and combine of a part.
   void route(Part& part, const reference::DispatchCase& layer) {
     std::vector<cm384_peer> windows;
@@ -207,7 +214,7 @@ class LayerRun {
     const std::size_t microbatch = number % microbatches();
     const Part& first = parts_[number - microbatch];
     const bool lends = microbatch != 0;
-    const LoadKernel load = [this](std::string_view kernel) { return session_.built_in(kernel); };
+    const LoadKernel load = [this](std::string_view kernel) { return program(kernel); };
     host::Runtime& runtime = session_.runtime();
     part.attention.push_back(std::make_unique<AttentionHalf>(
         runtime, dies_[rank], plan_.attention_of(rank, microbatch), plan_.context.seed, load,
@@ -224,7 +231,7 @@ class LayerRun {
   }
 
   host::LaunchHandle launch(host::Stream stream, const operators::Collective& what, std::size_t rank) {
-    npu::LaunchRequest request{session_.built_in(what.kernel()), what.tasks()[rank].arguments,
+    npu::LaunchRequest request{program(what.kernel()), what.tasks()[rank].arguments,
                                setting_.cores[1].aivs()};
     request.graph = true;
     return session_.runtime().launch(stream, std::move(request));
@@ -271,6 +278,7 @@ class LayerRun {
   const LayerSetting& setting_;
   std::vector<int> dies_;
   Session session_;
+  std::map<std::string, std::shared_ptr<npu::Program>> programs_;
   operators::RankMemory memory_;
   std::deque<Part> parts_;  // by layer and microbatch; operators refer to them
 };

@@ -358,8 +358,8 @@ void BackingStore::clear() {
 
 std::uint64_t BackingStore::footprint() const {
   std::uint64_t bytes = sizeof(*this) + directory_.capacity() * sizeof(directory_[0]) +
-                        pages_.capacity() * sizeof(Page) +
-                        free_pages_.capacity() * sizeof(free_pages_[0]) + lines_.footprint() + pairs_.footprint();
+                        pages_.capacity() * sizeof(Page) + free_pages_.capacity() * sizeof(free_pages_[0]) +
+                        lines_.footprint() + pairs_.footprint();
   for (const auto& leaf : directory_) {
     if (!leaf) continue;
     bytes += sizeof(Leaf);

@@ -38,7 +38,7 @@ ProjectionWeights weights(traces::Random random, std::uint64_t n, std::uint32_t 
   // Uniform integers to 127 have a standard deviation of 73.6; scales differ by up to a half.
   for (std::uint64_t row = 0; row < n; ++row)
     made.scales.push_back(static_cast<float>((0.75 + static_cast<double>(random.below(64)) / 128) /
-                                             (73.6 * std::sqrt(double{k}))));
+                                             (73.6 * std::sqrt(static_cast<double>(k)))));
   return made;
 }
 
