@@ -22,7 +22,8 @@ extern const Command kSensitivityCommand;
 extern const Command kEnsembleBuildCommand, kEnsembleCheckCommand;
 extern const Command kReportCommand;
 extern const Command kKernelBuildCommand, kRtlBuildCommand;
-extern const Command kTraceInfoCommand, kTraceCheckCommand, kTraceConvertCommand, kTraceCutCommand;
+extern const Command kTraceInfoCommand, kTraceCheckCommand, kTraceConvertCommand, kTraceCutCommand,
+    kTraceShapeCommand, kTraceFromRoutingCommand, kTraceFromTimelineCommand;
 extern const Command kTraceReplayCommand;
 extern const Command kTraceGenerateRoutingCommand, kTraceGenerateTrafficCommand;
 extern const Command kSchemaCommand, kCompletionCommand, kManualCommand, kDoctorCommand;

@@ -33,6 +33,7 @@ struct ConvertOptions {
   std::string format = "table";
   MachineOptions machine;
   studies::Integers onto;
+  studies::Texts collective;
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
@@ -43,6 +44,11 @@ struct ConvertOptions {
           "dies for the nodes or ranks of a foreign trace, in the order in which they are met; default: "
           "nodes of "
           "one leaf switch on one node");
+    visit("collective", self.collective, Form{"KIND=ALGORITHM"},
+          "how Chakra's collectives are written out: all-reduce, all-gather and reduce-scatter by direct, "
+          "ring, halving or "
+          "hierarchical, all-to-all by direct, bruck or hierarchical, all-gather by bruck as well; default: "
+          "direct");
   }
 };
 
@@ -70,23 +76,34 @@ void print_import(const traces::ImportResult& result, const std::string& output,
 }
 
 // Foreign traces name nodes or ranks: they are put onto dies of a machine that has as many.
+enum class Format { chakra, ns3ub, messages };
 void import(const ConvertOptions& options, const std::vector<std::string>& inputs, const std::string& output,
-            bool chakra) {
-  if (!chakra && inputs.size() > 1) throw InputError("trace convert: more than one traffic.csv");
+            Format format) {
+  const bool chakra = format == Format::chakra;
+  if (!chakra && inputs.size() > 1) throw InputError("trace convert: more than one .csv");
   const hw::Machine machine = options.machine.load();
   check_dies(options.onto, machine);
   const hw::Topology& topology = machine.topology;
-  traces::ImportOptions how{topology.dies(), options.onto, machine.name, topology.dies_per_node, {}};
+  traces::ImportOptions how{topology.dies(), options.onto, machine.name, topology.dies_per_node, {}, {}};
+  for (const std::string& choice : options.collective) traces::parse_collective(choice, how.collectives);
+  if (!chakra && !options.collective.empty())
+    throw InputError("--collective: has an effect only on Chakra's .et");
   const auto is_of_machine = [&](const std::string& input) {
     std::error_code none;
     return topology.files &&
            std::filesystem::equivalent(std::filesystem::absolute(input).parent_path(), topology.file, none);
   };
-  if (!chakra && options.onto.empty() && is_of_machine(inputs.front()))
+  if (format == Format::ns3ub && options.onto.empty() && is_of_machine(inputs.front()))
     how.nodes = topology.files->ids_of_dies();
-  const auto sink = traces::create_traffic(output, {machine.name, chakra ? "chakra" : "ns-3-UB"});
-  const traces::ImportResult result =
-      chakra ? traces::import_chakra(inputs, how, *sink) : traces::import_ns3ub(inputs.front(), how, *sink);
+  const auto sink = traces::create_traffic(output, {machine.name,
+                                                    chakra                    ? "chakra"
+                                                    : format == Format::ns3ub ? "ns-3-UB"
+                                                                              : "messages",
+                                                    {}});
+  const traces::ImportResult result = chakra ? traces::import_chakra(inputs, how, *sink)
+                                      : format == Format::ns3ub
+                                          ? traces::import_ns3ub(inputs.front(), how, *sink)
+                                          : traces::import_messages(inputs.front(), how, *sink);
   sink->finish();
   print_import(result, output, options.format == "json");
 }
@@ -100,16 +117,21 @@ int convert(const Program&, const ConvertOptions& options, const studies::Given&
     // A case on the machine that it describes.
     ConvertOptions of_case = options;
     if (!given.contains("machine")) of_case.machine.machine = inputs.front();
-    import(of_case, {(std::filesystem::path(inputs.front()) / "traffic.csv").string()}, output, false);
+    import(of_case, {(std::filesystem::path(inputs.front()) / "traffic.csv").string()}, output,
+           Format::ns3ub);
     return kDone;
   }
   const bool chakra = inputs.front().ends_with(".et");
-  if (chakra || (inputs.front().ends_with(".csv") && traces::is_ns3ub(inputs.front()))) {
-    import(options, inputs, output, chakra);
+  const bool csv = inputs.front().ends_with(".csv");
+  if (chakra || (csv && (traces::is_ns3ub(inputs.front()) || traces::is_message_list(inputs.front())))) {
+    import(options, inputs, output,
+           chakra                             ? Format::chakra
+           : traces::is_ns3ub(inputs.front()) ? Format::ns3ub
+                                              : Format::messages);
     return kDone;
   }
   if (inputs.size() > 1) throw InputError("trace convert: several inputs; allowed for Chakra's .et only");
-  for (const char* name : {"onto", "machine", "set"}) {
+  for (const char* name : {"onto", "machine", "set", "collective"}) {
     if (given.contains(name))
       throw InputError(fmt::format("--{}: has an effect only on foreign traces", name));
   }

@@ -1,5 +1,6 @@
 // `cm384 trace info` and `check`: what a trace of traffic or of routing holds, and whether it is good.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -9,6 +10,7 @@
 #include "cli/exit_code.h"
 #include "hw/error.h"
 #include "hw/json.h"
+#include "observe/messages/trace_reading.h"
 #include "traces/recognise.h"
 #include "traces/routing.h"
 #include "traces/traffic.h"
@@ -75,9 +77,11 @@ std::optional<Json> info_of_traffic(const std::string& path) {
   std::uint64_t records = 0, dependencies = 0, remote = 0, at_recorded_time = 0;
   Time first = Time::never(), last;
   std::map<traces::Unit, std::uint64_t> sources;
+  observe::TraceReading reading;
   TrafficRecord r;
   for (; source->next(r); ++records) {
     if (interrupted() != 0) return std::nullopt;
+    reading.add(r);
     ++kinds[std::string(traces::name_of(r.kind))];
     dependencies += r.dependencies.size();
     at_recorded_time += r.at_recorded_time() ? 1 : 0;
@@ -94,6 +98,7 @@ std::optional<Json> info_of_traffic(const std::string& path) {
            {"holds", "traffic"},
            {"machine", source->header().machine},
            {"study", source->header().study},
+           {"shaped", fmt::format("{}", fmt::join(source->header().shaped, "; "))},
            {"records", records},
            {"dependencies", dependencies},
            {"at_recorded_time",
@@ -105,6 +110,7 @@ std::optional<Json> info_of_traffic(const std::string& path) {
   for (const auto& [kind, count] : kinds) all["kinds"][kind] = count;
   for (const auto& [operation, sum] : operations)
     all["operations"][operation] = {{"transactions", sum.first}, {"bytes", sum.second}};
+  all.update(reading.to_json());
   return all;
 }
 
@@ -119,7 +125,11 @@ int info(const Program&, const InfoOptions& options, const studies::Given&) {
     return kDone;
   }
   for (const auto& [key, value] : all->items()) {
-    if (!value.is_object()) {
+    if (value.is_array()) {
+      for (const Json& line : value) fmt::print("{:<22}{}\n", key, line.get<std::string>());
+      continue;
+    }
+    if (!value.is_object() || key.ends_with("_us")) {
       fmt::print("{:<22}{}\n", key, value.is_string() ? value.get<std::string>() : value.dump());
       continue;
     }

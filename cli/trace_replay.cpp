@@ -141,7 +141,8 @@ struct Outputs {
     if (!options.watch.stats.empty())
       statistics_file.emplace(options.watch.stats, OutputFile::Compression::by_name);
     if (!options.messages.empty()) messages = std::make_unique<ReplayMessages>(options.messages);
-    if (!options.write.empty()) sink = traces::create_traffic(options.write, {machine.name, recorded.study});
+    if (!options.write.empty())
+      sink = traces::create_traffic(options.write, {machine.name, recorded.study, recorded.shaped});
   }
 
   void attach(supernode::Supernode& supernode, const host::TrafficUnits& units, const Options& options,

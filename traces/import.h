@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "traces/collectives.h"
 #include "traces/traffic.h"
 
 namespace cm384::traces {
@@ -18,6 +19,7 @@ struct ImportOptions {
   int dies_per_node = 16;
   // Ids of nodes by die, rising, where the machine is made of the case: each node is its die.
   std::vector<std::int64_t> nodes;
+  CollectiveChoice collectives;  // Chakra: how they are written out
 };
 
 struct ImportResult {
@@ -36,10 +38,17 @@ ImportResult import_ns3ub(const std::string& path, const ImportOptions& options,
 
 // Chakra execution traces as ASTRA-sim reads them, one file a rank in the order of ranks. Sends are writes to
 // the receiver's memory; a receive waits for the send with its source, destination and tag, in order. The
-// k-th collective of all ranks is one: every rank writes its part to every other one directly, in two rounds
-// for an all-reduce. Throws InputError naming file, offset and field.
+// k-th collective of all ranks is one, written out as the options say (collectives.h); those they do not name
+// go directly between all pairs. Throws InputError naming file, offset and field.
 ImportResult import_chakra(const std::vector<std::string>& paths, const ImportOptions& options,
                            TrafficSink& sink);
+
+// A line a message: source, target, bytes, and as the header names them start_us, operation, after (numbers
+// of earlier messages, from 0, that have to arrive first), delay_us. Throws InputError naming file, line and
+// field.
+ImportResult import_messages(const std::string& path, const ImportOptions& options, TrafficSink& sink);
+// True for a file whose header is one of these.
+bool is_message_list(const std::string& path);
 
 // True for a file that begins as the ns-3-UB format does.
 bool is_ns3ub(const std::string& path);

@@ -1,20 +1,18 @@
 #include <fmt/format.h>
 
 #include <deque>
-#include <fstream>
 #include <map>
 #include <optional>
 #include <tuple>
 
 #include "hw/error.h"
-#include "traces/chakra.pb.h"
+#include "traces/chakra_reader.h"
 #include "traces/import.h"
 #include "traces/record_graph.h"
 
 namespace cm384::traces {
 namespace {
 
-constexpr std::uint64_t kMostMessage = std::uint64_t{64} << 20;
 constexpr std::int64_t kMostBytes = std::int64_t{16} << 30;
 constexpr std::uint64_t kMostDuration = std::uint64_t{1} << 40;  // us
 
@@ -39,74 +37,6 @@ enum Collective : std::int64_t {
   kReduceScatterBlock,
   kBarrier
 };
-
-// The messages of a file: each behind its length.
-class MessageReader {
- public:
-  explicit MessageReader(const std::string& path) : path_(path), stream_(path, std::ios::binary) {
-    if (!stream_) throw InputError(fmt::format("{}: cannot be opened", path));
-    stream_.seekg(0, std::ios::end);
-    size_ = static_cast<std::uint64_t>(stream_.tellg());
-    stream_.seekg(0);
-  }
-  // False at the end.
-  bool next(google::protobuf::MessageLite& message, const char* what) {
-    begin_ = offset_;
-    if (offset_ == size_) return false;
-    std::uint64_t length = 0;
-    for (unsigned shift = 0;; shift += 7) {
-      const int byte = stream_.get();
-      if (byte < 0 || shift > 28) fail(fmt::format("{}: length: no whole number", what));
-      ++offset_;
-      length |= static_cast<std::uint64_t>(byte & 0x7f) << shift;
-      if (byte < 0x80) break;
-    }
-    if (length > size_ - offset_ || length > kMostMessage)
-      fail(fmt::format("{}: length: {} B; the file has {} B left", what, length, size_ - offset_));
-    bytes_.resize(length);
-    stream_.read(bytes_.data(), static_cast<std::streamsize>(length));
-    offset_ += length;
-    if (!message.ParseFromString(bytes_)) fail(fmt::format("{}: no such protobuf message", what));
-    return true;
-  }
-  [[noreturn]] void fail(const std::string& what) const {
-    throw InputError(fmt::format("{}: offset {}: {}", path_, begin_, what));
-  }
-  std::string where() const { return fmt::format("{}: offset {}", path_, begin_); }
-
- private:
-  std::string path_;
-  std::ifstream stream_;
-  std::uint64_t size_ = 0, offset_ = 0, begin_ = 0;
-  std::string bytes_;
-};
-
-std::optional<std::int64_t> integer_of(const chakra::Attribute& a) {
-  switch (a.value_case()) {
-    case chakra::Attribute::kInt32Val:
-      return a.int32_val();
-    case chakra::Attribute::kInt64Val:
-      return a.int64_val();
-    case chakra::Attribute::kUint32Val:
-      return a.uint32_val();
-    case chakra::Attribute::kUint64Val:
-      return a.uint64_val() <= static_cast<std::uint64_t>(INT64_MAX)
-                 ? std::optional(static_cast<std::int64_t>(a.uint64_val()))
-                 : std::nullopt;
-    case chakra::Attribute::kSint32Val:
-      return a.sint32_val();
-    case chakra::Attribute::kSint64Val:
-      return a.sint64_val();
-    case chakra::Attribute::kFixed32Val:
-      return a.fixed32_val();
-    case chakra::Attribute::kSfixed32Val:
-      return a.sfixed32_val();
-    case chakra::Attribute::kSfixed64Val:
-      return a.sfixed64_val();
-    default:
-      return std::nullopt;
-  }
-}
 
 // A node's two ends in the graph: what its own dependencies lead to, and what stands for it being finished.
 struct Ends {
@@ -183,13 +113,13 @@ class ChakraImport {
   }
 
   void read(const std::string& path, int rank) {
-    MessageReader reader(path);
+    ChakraReader reader(path);
     chakra::GlobalMetadata metadata;
     if (!reader.next(metadata, "metadata")) reader.fail("metadata: the file is empty");
     for (chakra::Node node; reader.next(node, "node");) take(reader, node, rank);
   }
 
-  std::int64_t attribute(const MessageReader& reader, const chakra::Node& node, const char* name,
+  std::int64_t attribute(const ChakraReader& reader, const chakra::Node& node, const char* name,
                          std::int64_t low, std::int64_t high,
                          std::optional<std::int64_t> missing = {}) const {
     for (const chakra::Attribute& a : node.attributes()) {
@@ -204,7 +134,7 @@ class ChakraImport {
     reader.fail(fmt::format("node {}: {}: is missing", node.id(), name));
   }
 
-  void take(const MessageReader& reader, const chakra::Node& node, int rank) {
+  void take(const ChakraReader& reader, const chakra::Node& node, int rank) {
     const auto last = static_cast<std::int64_t>(nodes_.size()) - 1;
     Ends ends;
     switch (node.type()) {
@@ -331,6 +261,7 @@ class ChakraImport {
       begin.push_back(of_rank[k].begin);
       end.push_back(of_rank[k].end);
     }
+    if (const auto kind = chosen(first.type)) return expand(k, *kind, begin, end);
     const int rounds = first.type == kAllReduce ? 2 : 1;
     for (int round = 0; round < rounds; ++round) {
       std::vector<std::uint64_t> done;
@@ -355,6 +286,35 @@ class ChakraImport {
       }
       begin = done;
     }
+  }
+
+  // The kind of a collective that is to be written out by another algorithm than all pairs at once.
+  std::optional<CollectiveKind> chosen(std::int64_t type) const {
+    std::optional<CollectiveKind> kind;
+    if (type == kAllReduce) kind = CollectiveKind::all_reduce;
+    if (type == kAllToAll) kind = CollectiveKind::all_to_all;
+    if (type == kAllGather) kind = CollectiveKind::all_gather;
+    if (type == kReduceScatter || type == kReduceScatterBlock) kind = CollectiveKind::reduce_scatter;
+    if (kind && options_.collectives[*kind] == CollectiveAlgorithm::direct) kind.reset();
+    return kind;
+  }
+
+  void expand(std::size_t k, CollectiveKind kind, std::vector<std::uint64_t> ready,
+              const std::vector<std::uint64_t>& end) {
+    const Part first = collectives_.front()[k];
+    std::vector<int> node;
+    for (std::size_t rank = 0; rank < collectives_.size(); ++rank) {
+      const Part& part = collectives_[rank][k];
+      if (part.bytes != first.bytes)
+        throw InputError(
+            fmt::format("{}: comm_size: {}, but {} on rank 0; allowed by {}: the same on all ranks",
+                        part.where, part.bytes, first.bytes, name_of(options_.collectives[kind])));
+      node.push_back(unit(static_cast<int>(rank)).number / options_.dies_per_node);
+    }
+    const auto rounds = collective_rounds(kind, options_.collectives[kind], first.bytes, node);
+    add_collective(graph_, rounds, std::move(ready), end,
+                   {[this](const CollectiveSend& s) { return transfer(s.from, s.to, s.bytes); },
+                    [this](int rank) { return point(rank); }, first.where});
   }
 
   const ImportOptions& options_;

@@ -118,7 +118,7 @@ std::unique_ptr<TrafficSource> open_traffic(const std::string& path) {
 }
 
 std::unique_ptr<TrafficSink> create_traffic(const std::string& path, const TrafficHeader& header) {
-  if (path.ends_with(".csv")) return std::make_unique<TrafficCsvWriter>(path);
+  if (path.ends_with(".csv")) return std::make_unique<TrafficCsvWriter>(path, header);
   return std::make_unique<TrafficFileWriter>(path, header);
 }
 

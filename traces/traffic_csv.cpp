@@ -33,6 +33,7 @@ enum Column : std::size_t {
   kWords
 };
 constexpr std::int64_t kMost = std::int64_t{1} << 62;
+constexpr std::string_view kShaped = "# shaped: ";
 
 // The value whose name the field holds, among the first `count` of an enumeration.
 template <class Enum>
@@ -104,7 +105,8 @@ void read_core(const FieldReader& fields, TrafficRecord& r) {
 
 }  // namespace
 
-TrafficCsvWriter::TrafficCsvWriter(const std::string& path) : file_(path) {
+TrafficCsvWriter::TrafficCsvWriter(const std::string& path, const TrafficHeader& header) : file_(path) {
+  for (const std::string& line : header.shaped) file_.write(fmt::format("{}{}\n", kShaped, line));
   file_.write(fmt::format("{}\n", fmt::join(kColumns, ",")));
 }
 
@@ -126,6 +128,10 @@ void TrafficCsvWriter::add(const TrafficRecord& r) {
 
 TrafficCsvReader::TrafficCsvReader(const std::string& path) : lines_(path) {
   if (!lines_.next(line_)) lines_.fail("header: the file is empty");
+  while (line_.starts_with(kShaped)) {
+    header_.shaped.push_back(line_.substr(kShaped.size()));
+    if (!lines_.next(line_)) lines_.fail("header: is missing");
+  }
   const auto fields = split_fields(line_);
   words_ = fields.size() != kWords;
   if (!std::equal(fields.begin(), fields.end(), kColumns.begin(),

@@ -6,7 +6,8 @@
 // `id` counts from 0. `core` is empty where the die's cores share the transfer, `sdma` for the SDMA engine,
 // 50.fix for the fixpipe of cube core 50; `via` is `ub` where even the
 // sibling die is reached by the Unified Bus, `rdma` where the RDMA plane is taken. `words` are those of
-// host_words.h, separated by blanks; files without that column are read as well.
+// host_words.h, separated by blanks; files without that column are read as well. Before the header a shaped
+// trace has lines "# shaped: ..." that say what was done to it.
 #pragma once
 
 #include <string>
@@ -19,7 +20,7 @@ namespace cm384::traces {
 
 class TrafficCsvWriter final : public TrafficSink {
  public:
-  explicit TrafficCsvWriter(const std::string& path);
+  explicit TrafficCsvWriter(const std::string& path, const TrafficHeader& header = {});
   void add(const TrafficRecord& record) override;
   void finish() override { file_.finish(); }
 

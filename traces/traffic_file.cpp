@@ -60,8 +60,9 @@ void encode(const TrafficRecord& r, std::uint64_t number, Time last, std::string
 }  // namespace
 
 TrafficFileWriter::TrafficFileWriter(const std::string& path, const TrafficHeader& header) : file_(path) {
-  const std::string json =
-      nlohmann::ordered_json{{"machine", header.machine}, {"study", header.study}}.dump();
+  nlohmann::ordered_json told{{"machine", header.machine}, {"study", header.study}};
+  if (!header.shaped.empty()) told["shaped"] = header.shaped;
+  const std::string json = told.dump();
   std::string head(kMagic);
   put_word(head, kVersion);
   put_word(head, static_cast<std::uint32_t>(json.size()));
@@ -161,7 +162,11 @@ void TrafficFileReader::read_header() {
   if (word_at<std::uint32_t>(read(4, "header"), 0) != crc_of(json)) fail(16, "header: its CRC does not fit");
   const auto parsed = nlohmann::json::parse(json, nullptr, false);
   if (!parsed.is_object()) fail(16, "header: no JSON object");
-  header_ = {parsed.value("machine", ""), parsed.value("study", "")};
+  header_ = {parsed.value("machine", ""), parsed.value("study", ""), {}};
+  if (const auto shaped = parsed.find("shaped"); shaped != parsed.end() && shaped->is_array()) {
+    for (const auto& line : *shaped)
+      header_.shaped.push_back(line.is_string() ? line.get<std::string>() : line.dump());
+  }
 }
 
 bool TrafficFileReader::read_block() {

@@ -57,7 +57,7 @@ TEST(TrafficIndex, FindsTheFirstOfRecordsOfOneTime) {
   const std::string path = ::testing::TempDir() + "cm384-index-of-one-time.trace";
   constexpr std::uint64_t kBefore = 100, kRecords = 60'000;
   {
-    const auto sink = create_traffic(path, {"node8", "test"});
+    const auto sink = create_traffic(path, {"node8", "test", {}});
     TrafficRecord record;
     record.bytes = 64;
     for (std::uint64_t n = 0; n < kRecords; ++n) {

@@ -121,7 +121,7 @@ std::vector<TrafficRecord> make_records(std::size_t count) {
 
 std::string write(const std::string& name, const std::vector<TrafficRecord>& records) {
   const std::string path = scratch(name);
-  const auto sink = create_traffic(path, {"node8", "test"});
+  const auto sink = create_traffic(path, {"node8", "test", {}});
   for (const TrafficRecord& r : records) sink->add(r);
   sink->finish();
   return path;

@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { toSvg } from './drawing.js';
 import { figuresOfComparison } from './figures_of_comparison.js';
+import { figuresOfMessages } from './figures_of_messages.js';
 import { figuresOfRows } from './figures_of_rows.js';
 import { figuresOfRun } from './figures_of_run.js';
 import { figuresOfSensitivity } from './figures_of_sensitivity.js';
@@ -18,14 +19,14 @@ const write = (name, figure) => {
   console.log(`${name}.svg`);
 };
 if (results.length > 1) {
-  for (const figure of figuresOfComparison(results)) write(figure.id, figure);
+  for (const figure of [...figuresOfComparison(results), ...figuresOfMessages(results)]) write(figure.id, figure);
 } else if (isSweep(results[0])) {
   for (const figure of figuresOfSweep(sweepModel(results[0]))) write(figure.id, figure);
 } else if (isSensitivity(results[0])) {
   for (const figure of figuresOfSensitivity(results[0])) write(figure.id, figure);
 } else {
   const [result] = results;
-  for (const figure of figuresOfRows(result)) write(figure.id, figure);
+  for (const figure of [...figuresOfRows(result), ...figuresOfMessages([result])]) write(figure.id, figure);
   result.runs.forEach((run, index) => {
     for (const figure of figuresOfRun(run)) write(result.runs.length > 1 ? `run${index}-${figure.id}` : figure.id, figure);
   });

@@ -1,8 +1,9 @@
 // One finished run.
+import { figuresOfMessages, messageNote, messageRows } from './figures_of_messages.js';
 import { figuresOfRows } from './figures_of_rows.js';
 import { figuresOfRun, unusedLinks } from './figures_of_run.js';
 import { date } from './numbers.js';
-import { element, facts, optionsTable, parametersTable, publishedTable, rowsTable } from './tables.js';
+import { element, facts, messagesTable, optionsTable, parametersTable, publishedTable, rowsTable } from './tables.js';
 import { show } from './view.js';
 
 function runsSection({ runs }) {
@@ -23,6 +24,15 @@ function runsSection({ runs }) {
     runs.length > 1 ? element('label', {}, 'run ', choice) : element('span', { class: 'soft' }, runs[0].run)), place, idle], update };
 }
 
+// Percentiles and pictures of a replay's messages; nothing of other runs.
+export function messagesSection(results) {
+  const rows = messageRows(results);
+  if (!rows.length) return [];
+  const place = element('div', { class: 'figures', id: 'message-figures' });
+  show(place, figuresOfMessages(results));
+  return [element('h2', {}, 'Messages to other memory'), messagesTable(rows), element('p', { class: 'soft' }, messageNote), place];
+}
+
 export function buildRun(page, result) {
   const { document: run } = result;
   const title = `${run.study} on ${run.machine ?? 'a machine'}`;
@@ -38,6 +48,7 @@ export function buildRun(page, result) {
   const figures = figuresOfRows(result);
   if (figures.length) page.append(element('h2', {}, 'Rows in pictures'), overview);
   show(overview, figures);
+  page.append(...messagesSection([result]));
   if (result.published.length) page.append(element('h2', {}, 'Predicted against published'), publishedTable(result.published));
   if (result.runs.length) {
     const { parts, update } = runsSection(result);

@@ -31,6 +31,12 @@ export function rowsTable(flat) {
     flat.map(row => element('tr', {}, ...columns.map((column, index) => cell(row[column], undefined, numeric[index])))), flat.length > 16);
 }
 
+export function messagesTable(rows) {
+  const columns = Object.keys(rows[0]), numeric = columns.map(column => column !== 'run' && column !== 'of');
+  return table('messages', columns.map((column, index) => head(column, numeric[index])),
+    rows.map(row => element('tr', {}, ...columns.map((column, index) => cell(row[column], undefined, numeric[index])))));
+}
+
 export function publishedTable(points) {
   return table('published-points', [head('id'), head('figure'), head('predicted', true), head('published', true), head('unit'), head('error', true), head('source')],
     points.map(point => element('tr', {}, cell(point.id), cell(point.name), cell(point.predicted), cell(point.published), cell(point.unit),

@@ -1,0 +1,187 @@
+// Traffic out of other things: a list of messages, a routing, a profiler's timelines; and each broken one
+// refused.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+
+#include "hw/error.h"
+#include "traces/import_timeline.h"
+#include "traces/routing_traffic.h"
+
+namespace cm384::traces {
+namespace {
+
+using namespace cm384::literals;
+using ::testing::HasSubstr;
+using Kind = TrafficRecord::Kind;
+using Wait = TrafficDependency::Kind;
+
+struct Collected final : TrafficSink {
+  std::vector<TrafficRecord> records;
+  void add(const TrafficRecord& record) override {
+    EXPECT_EQ(fault_of(record, records.size()), "");
+    records.push_back(record);
+  }
+  void finish() override {}
+};
+
+std::string file(const std::string& name, const std::string& text) {
+  const std::string path = ::testing::TempDir() + "cm384-sources-" + name;
+  std::ofstream(path, std::ios::binary) << text;
+  return path;
+}
+
+template <class What>
+std::string refusal(What&& what) {
+  try {
+    what();
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+const ImportOptions kOptions{16, {}, "small", 8, {}, {}};
+
+TEST(MessageList, SaysWhoSendsWhatWhenAndAfterWhat) {
+  Collected made;
+  const std::string path = file("list.csv",
+                                "source,target,bytes,start_us,after,delay_us,operation\n0,9,4096,1.5,,,\n9,0,"
+                                "100,0,0,2.25,read\n1,2,7,0,0 1,,write\n");
+  EXPECT_TRUE(is_message_list(path));
+  const ImportResult result = import_messages(path, kOptions, made);
+  ASSERT_EQ(made.records.size(), 3u);
+  EXPECT_EQ(result.mapping.size(), 4u);
+  EXPECT_EQ(made.records[0].start, 1500_ns);
+  EXPECT_EQ(made.records[0].target.number, 9);
+  EXPECT_EQ(made.records[1].operation, sim::Operation::read);
+  EXPECT_EQ(made.records[1].dependencies[0], (TrafficDependency{0, Wait::arrival, 2250_ns}));
+  EXPECT_EQ(made.records[2].dependencies.size(), 2u);
+}
+
+TEST(MessageList, RefusesBrokenOnesByLine) {
+  const auto read = [](const std::string& text) {
+    return refusal([&] {
+      Collected made;
+      import_messages(file("broken.csv", text), kOptions, made);
+    });
+  };
+  EXPECT_THAT(read("source,target\n0,1\n"), HasSubstr("header: bytes is missing"));
+  EXPECT_THAT(read("source,target,bytes,size\n"),
+              HasSubstr("header: 'size'; allowed, once each: source, target"));
+  EXPECT_THAT(read("source,target,bytes\n"), HasSubstr("line: no message"));
+  EXPECT_THAT(read("source,target,bytes\n0,1\n"), HasSubstr(":2: line: 2 fields; allowed: 3"));
+  EXPECT_THAT(read("source,target,bytes\n0,1,0\n"), HasSubstr(":2: bytes"));
+  EXPECT_THAT(read("source,target,bytes\n0,16,1\n"), HasSubstr(":2: target"));
+  EXPECT_THAT(read("source,target,bytes,after\n0,1,1,0\n"), HasSubstr(":2: after"));
+  EXPECT_THAT(read("source,target,bytes,start_us\n0,1,1,soon\n"), HasSubstr(":2: start_us"));
+  EXPECT_THAT(read("source,target,bytes,operation\n0,1,1,add\n"), HasSubstr(":2: operation"));
+}
+
+// Four experts on two ranks; tokens 0, 1 of rank 0, 2, 3 of rank 1.
+TEST(RoutingTraffic, SendsEachTokenOnceToARankAndBack) {
+  Routing routing{2, 4, {0, 1, 0, 3, 0, 2, 2, 3}};
+  RoutingTraffic how;
+  how.ranks = 2;
+  how.batch = 2;
+  how.expert_time = 5_us;
+  Collected made;
+  const RoutingTrafficResult result = write_routing_traffic(routing, how, made);
+  // Token 0 stays, token 1 goes to both, token 2 to both, token 3 stays.
+  EXPECT_EQ(result.local, 4u);
+  EXPECT_EQ(result.messages, 4u);
+  std::map<std::uint64_t, int> sizes;
+  for (const TrafficRecord& r : made.records) {
+    if (r.moves()) ++sizes[r.bytes];
+  }
+  EXPECT_EQ(sizes, (std::map<std::uint64_t, int>{{7680, 2}, {14336, 2}}));
+  // An answer waits for all that its rank got, and its experts.
+  const auto answer = std::ranges::find(made.records, 14336u, &TrafficRecord::bytes);
+  ASSERT_NE(answer, made.records.end());
+  EXPECT_EQ(answer->dependencies[0].delay, 5_us);
+  EXPECT_EQ(made.records[answer->dependencies[0].on].kind, Kind::barrier);
+  EXPECT_EQ(made.records[answer->dependencies[0].on].dependencies[0].kind, Wait::arrival);
+  // The second step waits for the first.
+  how.steps = 2;
+  Collected more;
+  EXPECT_EQ(write_routing_traffic(routing, how, more).messages, 8u);
+  EXPECT_FALSE(more.records[made.records.size()].dependencies.empty());
+  // Experts elsewhere: all on rank 1.
+  how.steps = 1;
+  how.rank_of_expert = {1, 1, 1, 1};
+  Collected skewed;
+  EXPECT_EQ(write_routing_traffic(routing, how, skewed).messages, 4u);
+  EXPECT_EQ(refusal([&] {
+              how.rank_of_expert.clear();
+              how.ranks = 5;
+              write_routing_traffic(routing, how, skewed);
+            }),
+            "--ranks: 5; allowed: at most 4, the experts of the routing");
+  const auto placed = [&](const std::string& text) {
+    return refusal([&] { expert_ranks_from_file(file("experts.csv", text), 2, 4); });
+  };
+  EXPECT_EQ(placed("expert,rank\n1,3\n0,0\n"), "");
+  EXPECT_THAT(placed("expert,rank\n1,3\n"), HasSubstr("expert 0 is missing"));
+  EXPECT_THAT(placed("expert,rank\n1,4\n"), HasSubstr(":2: rank"));
+  EXPECT_THAT(placed("expert\n"), HasSubstr("header: allowed: expert,rank"));
+}
+
+std::string events(const std::string& list) {
+  return "{\"traceEvents\":[" + list + "]}";
+}
+
+TEST(Timeline, TakesOperatorsAsTimeAndCollectivesAsMessages) {
+  const std::string rank0 = file("rank0.json", events(R"({"ph":"M","name":"process_name"},
+      {"ph":"X","name":"MatMul","ts":"100.0","dur":20.5},
+      {"ph":"X","name":"hcom_allReduce__7","ts":130,"dur":9},
+      {"ph":"X","name":"Add","ts":140,"dur":10})"));
+  const std::string rank1 = file("rank1.json", events(R"({"ph":"X","name":"MatMul","ts":105,"dur":5},
+      {"ph":"X","name":"hcom_allReduce__9","ts":120,"dur":19})"));
+  const std::string named = file("names.csv", "name,collective,bytes\nhcom_allReduce,all-reduce,4096\n");
+  Collected made;
+  const ImportResult result = import_timelines({rank0, rank1}, timeline_messages(named), kOptions, made);
+  EXPECT_EQ(result.records, made.records.size());
+  Time computed[2];
+  std::uint64_t bytes = 0;
+  for (const TrafficRecord& r : made.records) {
+    if (r.kind == Kind::compute) computed[r.source.number] += r.end - r.start;
+    if (r.moves()) bytes += r.bytes;
+  }
+  // From the first event of all to the collective, and behind it; what lies between is computed, too.
+  EXPECT_EQ(computed[0], 30_us + 11_us);
+  EXPECT_EQ(computed[1], 20_us);
+  EXPECT_EQ(bytes, 2 * 2 * 2048u);  // two rounds of half the vector each way
+}
+
+TEST(Timeline, RefusesBrokenOnesByEvent) {
+  const auto read = [](const std::string& text, const std::string& other = "") {
+    return refusal([&] {
+      Collected made;
+      std::vector<std::string> paths{file("broken0.json", text)};
+      if (!other.empty()) paths.push_back(file("broken1.json", other));
+      import_timelines(paths, {{"hcom", CollectiveKind::all_reduce, 64}}, kOptions, made);
+    });
+  };
+  const std::string good = events(R"({"ph":"X","name":"hcom","ts":0,"dur":1})");
+  EXPECT_THAT(read("{"), HasSubstr("no JSON"));
+  EXPECT_THAT(read("{}"), HasSubstr("no list of events"));
+  EXPECT_THAT(read("[]"), HasSubstr("no events with"));
+  EXPECT_THAT(read(events("7")), HasSubstr("event 0: allowed: an object"));
+  EXPECT_THAT(read(events(R"({"ph":"X","name":"a","ts":0})")), HasSubstr("event 0: dur: allowed: a number"));
+  EXPECT_THAT(read(events(R"({"ph":"X","name":"a","ts":-3,"dur":1})")),
+              HasSubstr("event 0: ts: -3; allowed: 0 or more"));
+  EXPECT_THAT(read(events(R"({"ph":"X","ts":0,"dur":1})")), HasSubstr("event 0: name"));
+  EXPECT_THAT(read(good, events(R"({"ph":"X","name":"a","ts":0,"dur":1})")),
+              HasSubstr("0 collectives, 1 in"));
+  const auto named = [](const std::string& text) {
+    return refusal([&] { timeline_messages(file("bad.csv", text)); });
+  };
+  EXPECT_THAT(named("name,bytes\n"), HasSubstr("header: allowed: name,collective,bytes"));
+  EXPECT_THAT(named("name,collective,bytes\nhcom,send,4\n"), HasSubstr(":2: collective"));
+  EXPECT_THAT(named("name,collective,bytes\nhcom,all-reduce,0\n"), HasSubstr(":2: bytes"));
+}
+
+}  // namespace
+}  // namespace cm384::traces

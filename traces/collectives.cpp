@@ -1,0 +1,229 @@
+#include "traces/collectives.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <map>
+
+#include "hw/error.h"
+
+namespace cm384::traces {
+namespace {
+
+using Kind = CollectiveKind;
+using Algorithm = CollectiveAlgorithm;
+using Rounds = std::vector<CollectiveRound>;
+
+constexpr std::array<std::string_view, kCollectiveKinds> kKinds{"all-reduce", "all-to-all", "all-gather",
+                                                                "reduce-scatter"};
+constexpr std::array<std::string_view, 5> kAlgorithms{"direct", "ring", "halving", "bruck", "hierarchical"};
+
+bool takes(Kind kind, Algorithm algorithm) {
+  switch (algorithm) {
+    case Algorithm::ring:
+    case Algorithm::halving:
+      return kind != Kind::all_to_all;
+    case Algorithm::bruck:
+      return kind == Kind::all_to_all || kind == Kind::all_gather;
+    default:
+      return true;
+  }
+}
+
+// Each of `members` sends every other one `bytes`, not all to the same one at the same time.
+void pairs(CollectiveRound& round, std::span<const int> members, std::int64_t bytes) {
+  const std::size_t n = members.size();
+  for (std::size_t from = 0; from < n; ++from) {
+    for (std::size_t step = 1; step < n; ++step)
+      round.push_back({members[from], members[(from + step) % n], bytes});
+  }
+}
+
+class Schedule {
+ public:
+  Schedule(Kind kind, std::int64_t bytes, std::span<const int> group)
+      : kind_(kind),
+        ranks_(static_cast<int>(group.size())),
+        part_(std::max<std::int64_t>(1, bytes / ranks_)),
+        group_(group) {}
+
+  Rounds direct() const {
+    std::vector<int> all;
+    for (int rank = 0; rank < ranks_; ++rank) all.push_back(rank);
+    CollectiveRound round;
+    pairs(round, all, part_);
+    return reduces_and_gathers() ? Rounds{round, round} : Rounds{round};
+  }
+
+  Rounds ring() const {
+    Rounds rounds;
+    for (int n = 0; n < (reduces_and_gathers() ? 2 : 1) * (ranks_ - 1); ++n) {
+      CollectiveRound& round = rounds.emplace_back();
+      for (int rank = 0; rank < ranks_; ++rank) round.push_back({rank, (rank + 1) % ranks_, part_});
+    }
+    return rounds;
+  }
+
+  Rounds halving() const {
+    if (!std::has_single_bit(static_cast<unsigned>(ranks_)))
+      throw InputError(
+          fmt::format("--collective {}=halving: {} ranks; allowed: a power of two", name_of(kind_), ranks_));
+    Rounds halves, doubles;
+    for (int distance = ranks_ / 2; distance > 0; distance /= 2) {
+      CollectiveRound round;
+      for (int rank = 0; rank < ranks_; ++rank) round.push_back({rank, rank ^ distance, part_ * distance});
+      halves.push_back(round);
+      doubles.insert(doubles.begin(), round);
+    }
+    if (kind_ == Kind::reduce_scatter) return halves;
+    if (kind_ == Kind::all_gather) return doubles;
+    halves.insert(halves.end(), doubles.begin(), doubles.end());
+    return halves;
+  }
+
+  // All-to-all: in round k blocks whose distance has bit k go on by 2^k. All-gather: what is there doubles.
+  Rounds bruck() const {
+    Rounds rounds;
+    for (int distance = 1; distance < ranks_; distance *= 2) {
+      int blocks = 0;
+      if (kind_ == Kind::all_gather) {
+        blocks = std::min(distance, ranks_ - distance);
+      } else {
+        for (int n = 0; n < ranks_; ++n) blocks += (n & distance) != 0 ? 1 : 0;
+      }
+      CollectiveRound& round = rounds.emplace_back();
+      for (int rank = 0; rank < ranks_; ++rank)
+        round.push_back({rank, (rank + ranks_ - distance) % ranks_, part_ * blocks});
+    }
+    return rounds;
+  }
+
+  // Nodes and places in them: a rank talks to those of its node, and to those of its place in other nodes.
+  Rounds hierarchical() const {
+    std::map<int, std::vector<int>> nodes;
+    for (int rank = 0; rank < ranks_; ++rank) nodes[group_[static_cast<std::size_t>(rank)]].push_back(rank);
+    const std::size_t places = nodes.begin()->second.size();
+    for (const auto& [node, members] : nodes) {
+      if (members.size() != places)
+        throw InputError(fmt::format(
+            "--collective {}=hierarchical: {} ranks on one node and {} on another; allowed: as many on each",
+            name_of(kind_), places, members.size()));
+    }
+    const auto count = static_cast<std::int64_t>(nodes.size());
+    const auto within = [&](std::int64_t bytes) {
+      CollectiveRound round;
+      for (const auto& [node, members] : nodes) pairs(round, members, bytes);
+      return round;
+    };
+    const auto between = [&](std::int64_t bytes) {
+      CollectiveRound round;
+      for (std::size_t place = 0; place < places; ++place) {
+        std::vector<int> peers;
+        for (const auto& [node, members] : nodes) peers.push_back(members[place]);
+        pairs(round, peers, bytes);
+      }
+      return round;
+    };
+    const auto local = static_cast<std::int64_t>(places);
+    switch (kind_) {
+      case Kind::all_reduce:
+        return {within(part_ * count), between(part_), between(part_), within(part_ * count)};
+      case Kind::all_to_all:
+        return {within(part_ * count), between(part_ * local)};
+      case Kind::all_gather:
+        return {between(part_), within(part_ * count)};
+      case Kind::reduce_scatter:
+        break;
+    }
+    return {within(part_ * count), between(part_)};
+  }
+
+ private:
+  bool reduces_and_gathers() const { return kind_ == Kind::all_reduce; }
+
+  Kind kind_;
+  int ranks_;
+  std::int64_t part_;
+  std::span<const int> group_;
+};
+
+}  // namespace
+
+std::string_view name_of(CollectiveKind kind) {
+  return kKinds.at(static_cast<std::size_t>(kind));
+}
+std::string_view name_of(CollectiveAlgorithm algorithm) {
+  return kAlgorithms.at(static_cast<std::size_t>(algorithm));
+}
+
+void parse_collective(std::string_view text, CollectiveChoice& choice) {
+  const std::size_t equals = text.find('=');
+  const auto kind = std::ranges::find(kKinds, text.substr(0, equals));
+  if (equals == std::string_view::npos || kind == kKinds.end())
+    throw InputError(
+        fmt::format("--collective: '{}'; allowed: {}, each with =ALGORITHM", text, fmt::join(kKinds, ", ")));
+  const auto of = static_cast<Kind>(kind - kKinds.begin());
+  std::string allowed;
+  for (std::size_t n = 0; n < kAlgorithms.size(); ++n) {
+    const auto algorithm = static_cast<Algorithm>(n);
+    if (!takes(of, algorithm)) continue;
+    if (text.substr(equals + 1) == kAlgorithms[n]) {
+      choice.of[static_cast<int>(of)] = algorithm;
+      return;
+    }
+    allowed += fmt::format("{}{}", allowed.empty() ? "" : ", ", kAlgorithms[n]);
+  }
+  throw InputError(
+      fmt::format("--collective: '{}'; allowed of {}: {}", text.substr(equals + 1), *kind, allowed));
+}
+
+std::vector<CollectiveRound> collective_rounds(CollectiveKind kind, CollectiveAlgorithm algorithm,
+                                               std::int64_t bytes, std::span<const int> group) {
+  if (group.size() < 2) return {};
+  const Schedule schedule(kind, bytes, group);
+  std::vector<CollectiveRound> rounds;
+  switch (algorithm) {
+    case Algorithm::direct:
+      return schedule.direct();
+    case Algorithm::ring:
+      return schedule.ring();
+    case Algorithm::halving:
+      return schedule.halving();
+    case Algorithm::bruck:
+      return schedule.bruck();
+    case Algorithm::hierarchical:
+      break;
+  }
+  rounds = schedule.hierarchical();
+  std::erase_if(rounds, [](const CollectiveRound& round) { return round.empty(); });
+  return rounds;
+}
+
+void add_collective(RecordGraph& graph, const std::vector<CollectiveRound>& rounds,
+                    std::vector<std::uint64_t> ready, const std::vector<std::uint64_t>& end,
+                    const CollectiveRecords& records) {
+  using Dependency = TrafficDependency::Kind;
+  for (const CollectiveRound& round : rounds) {
+    std::map<int, std::vector<std::uint64_t>> got;
+    for (const CollectiveSend& send : round) {
+      const auto from = static_cast<std::size_t>(send.from);
+      const std::uint64_t record = graph.add(records.transfer(send), records.where);
+      graph.wait(record, {ready[from], Dependency::completion, {}});
+      graph.wait(end[from], {record, Dependency::completion, {}});
+      got[send.to].push_back(record);
+    }
+    for (const auto& [rank, arrivals] : got) {
+      std::uint64_t& before = ready[static_cast<std::size_t>(rank)];
+      const std::uint64_t all = graph.add(records.point(rank), records.where);
+      graph.wait(all, {before, Dependency::completion, {}});
+      for (const std::uint64_t record : arrivals) graph.wait(all, {record, Dependency::arrival, {}});
+      before = all;
+    }
+  }
+  for (std::size_t rank = 0; rank < ready.size(); ++rank)
+    graph.wait(end[rank], {ready[rank], Dependency::completion, {}});
+}
+
+}  // namespace cm384::traces
