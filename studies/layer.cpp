@@ -129,6 +129,7 @@ LayerSetting layer_setting(const StudyContext& context, const LayerOptions& opti
   setting.moe.experts = options.experts;
   setting.moe.hidden = options.hidden;
   setting.moe.routing = options.routing;
+  setting.moe.full_mesh = options.full_mesh;
   setting.moe.shared_copies =
       options.shared_copies >= 0 ? options.shared_copies : default_shared_copies(options.ranks);
   setting.attention.queries = static_cast<std::uint32_t>(tokens);

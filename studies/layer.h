@@ -37,7 +37,7 @@ struct LayerOptions {
   int experts = 256;
   int shared_copies = -1;
   int hidden = 7168, q_lora = 1536, heads = 128, width = 2048;
-  bool int8 = true;
+  bool int8 = true, full_mesh = false;
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
@@ -65,6 +65,8 @@ struct LayerOptions {
     visit("q-lora", self.q_lora, Range{64, 8192, 64}, "elements of the queries' latent");
     visit("heads", self.heads, Range{16, 128, 16}, "query heads");
     visit("width", self.width, Range{64, 4096, 64}, "elements between the products of an expert");
+    visit("variant", self.full_mesh, Either{"status", "full-mesh"},
+          "dispatch with flags and counts after a barrier, or with flags inside the rows' 512 B blocks");
     visit("projections", self.int8, Either{"bf16", "int8"},
           "type of attention's products with hidden and q-lora");
   }

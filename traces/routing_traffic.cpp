@@ -53,7 +53,8 @@ class Layer {
         std::set<int> to;
         for (int k = 0; k < routing_.top_k; ++k)
           to.insert(rank_of_[static_cast<std::size_t>(
-              rows[rank][static_cast<std::size_t>(token * routing_.top_k + k)])]);
+              rows[rank][static_cast<std::size_t>(token) * static_cast<std::size_t>(routing_.top_k) +
+                         static_cast<std::size_t>(k)])]);
         for (const int expert_rank : to) {
           if (expert_rank == static_cast<int>(rank)) {
             ++result_.local;

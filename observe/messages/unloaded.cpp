@@ -126,7 +126,8 @@ std::optional<Time> UnloadedTime::of(const TrafficRecord& r, std::uint64_t share
                                                 read ? mte.read_request_interval : mte.write_request_interval,
                                                 Bytes{512}, read ? mte.remote_reads : mte.remote_writes);
   // Between two requests of all engines together, as seen by one of them.
-  const auto n = static_cast<double>((r.bytes + share - 1) / share);
+  const auto requests = (r.bytes + share - 1) / share;
+  const auto n = static_cast<double>(requests);
   double interval = static_cast<double>(timing.interval_ps);
   if (by_package(r)) return Time{std::llround(package_ps(r, all, interval))};
 
