@@ -78,11 +78,11 @@ int build(const Program&, const BuildOptions& options, const studies::Given&) {
   // Found out before the compiler runs; the file is replaced when the image is whole.
   NamedOutput image(out);
 
-  std::vector<std::string> words{kCompiler, fmt::format("@{}/kernel.flags", folder.string()),
-                                 "-O" + options.optimise, "-I" + home, "-I" + folder.string(),
-                                 "-I" + (folder / "standard").string(),
-                                 // UBuffer offsets are pointers to kernels as Ascend C writes them: 0 is one.
-                                 "-fno-delete-null-pointer-checks", "-D__DAV_C220_VEC__"};
+  std::vector<std::string> words{
+      kCompiler, fmt::format("@{}/kernel.flags", folder.string()), "-O" + options.optimise, "-I" + home,
+      "-I" + folder.string(), "-I" + (folder / "standard").string(),
+      // UBuffer offsets are pointers to kernels as Ascend C writes them: 0 is one.
+      "-fno-delete-null-pointer-checks", "-D__DAV_C220_VEC__", "-DCM384_MASK_MODES"};
   for (const std::string& name : options.include) words.push_back("-I" + name);
   for (const std::string& name : options.define) words.push_back("-D" + name);
   words.insert(words.end(), {"-T", (folder / "kernel.ld").string(), (folder / "start.cpp").string(),
@@ -91,7 +91,10 @@ int build(const Program&, const BuildOptions& options, const studies::Given&) {
   words.insert(words.end(), {(folder / "arguments.cpp").string(), "-lgcc", "-o", image.name()});
   if (options.verbose) fmt::print(stderr, "{}\n", fmt::join(words, " "));
   if (const int code = run_program(words, "gcc-riscv64-unknown-elf"); code != 0)
-    throw InputError(fmt::format("kernel build: the compiler ended with {}; {} is not made", code, out));
+    throw InputError(
+        fmt::format("kernel build: the compiler ended with {}; {} is not made; which calls there are: "
+                    "docs/ascend-c.md",
+                    code, out));
   check_kernel(image.name(), out);
   image.commit();
   return kDone;

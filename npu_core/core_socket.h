@@ -54,7 +54,7 @@ class CoreSocket {
   // The core has begun something it had not just done before: for the detection of hangs.
   virtual void progressed() {}
   // Atomic add on the die's own memory, elements of 4 B, otherwise as write.
-  virtual Time atomic_add(const LocalAccess& access, const std::byte* bytes, bool floating) = 0;
+  virtual Time atomic_add(const LocalAccess& access, const std::byte* bytes, sim::Operation operation) = 0;
 
   // To memory outside the die: the completion comes back through the core's completed().
   virtual void submit(const sim::Request& request) = 0;

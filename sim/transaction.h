@@ -12,7 +12,12 @@ namespace cm384::sim {
 // Unique in a run: initiating unit (die or socket number) in the top 16 bits, sequence below. 0 is "none".
 using TransactionId = std::uint64_t;
 
+// Atomics: enum cm384_atomic's modes (firmware/abi/isa.h) follow each other from atomic_add_s32 on.
 enum class Operation : std::uint8_t { read, write, atomic_add_s32, atomic_add_f32 };
+// What traces tell apart: an atomic of another type or kind counts as atomic_add_f32.
+constexpr Operation kind_of(Operation operation) {
+  return operation > Operation::atomic_add_f32 ? Operation::atomic_add_f32 : operation;
+}
 
 enum class Outcome : std::uint8_t { done, address_fault };
 

@@ -94,7 +94,7 @@ std::string_view name_of(TrafficRecord::Kind kind) {
   return kKinds.at(static_cast<std::size_t>(kind));
 }
 std::string_view name_of(sim::Operation operation) {
-  return kOperations.at(static_cast<std::size_t>(operation));
+  return kOperations.at(static_cast<std::size_t>(sim::kind_of(operation)));
 }
 std::string_view name_of(TrafficDependency::Kind kind) {
   return kDependencies.at(static_cast<std::size_t>(kind));

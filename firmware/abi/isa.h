@@ -85,14 +85,28 @@ enum cm384_sync {
   CM384_SET_L2_ALLOCATE = 9,
   /* rs1 = phase number (0..31): the study's phase marker; no time. The table of names is the kernel's. */
   CM384_PHASE = 10,
-  /* rs1 = what later copies from the local buffer to GM do at the target (enum cm384_atomic; reset:
+  /* rs1 = what later copies from the UBuffer to GM do at the target (enum cm384_atomic; reset:
      CM384_ATOMIC_NONE). */
-  CM384_SET_ATOMIC = 11
+  CM384_SET_ATOMIC = 11,
+  /* Padding of later copies from GM to the UBuffer: rs1 = bytes before each burst (7:0, at most 32) | bytes
+     after it (15:8, at most 32) | size of an element (23:16: 1, 2 or 4) | its value << 32. A burst then takes
+     the three together, rounded up to 32 B, all but the burst filled with the value. rs1 = 0 (reset): none,
+     the rounding is filled with zeros. */
+  CM384_SET_PADDING = 12
 };
+/* Sums wrap (integers) or are rounded to nearest even (FP16 and BF16 from FP32). A larger or smaller float is
+   that of the vector unit's MAX and MIN. */
 enum cm384_atomic {
   CM384_ATOMIC_NONE = 0,    /* write */
   CM384_ATOMIC_ADD_S32 = 1, /* as CM384_MTE_UB_TO_GM_ADD_S32 */
-  CM384_ATOMIC_ADD_F32 = 2
+  CM384_ATOMIC_ADD_F32 = 2,
+  CM384_ATOMIC_ADD_S16 = 3,
+  CM384_ATOMIC_ADD_S8 = 4,
+  CM384_ATOMIC_ADD_F16 = 5,
+  CM384_ATOMIC_ADD_BF16 = 6,
+  CM384_ATOMIC_MAX_S32 = 7, /* the types in the same order */
+  CM384_ATOMIC_MIN_S32 = 13,
+  CM384_ATOMIC_MODES = 19
 };
 
 /* CM384_CLASS_MTE: operation (rd). rs1 = destination, rs2 = source, rs3 = burst bytes (bits 31:0, 1 or more)
@@ -165,9 +179,9 @@ enum cm384_type { CM384_F32 = 0, CM384_F16 = 1, CM384_S32 = 2, CM384_S16 = 3 };
      rs1 = destination offset | source-0 offset << 32
      rs2 = source-1 offset, or the scalar (element bits in the low half; a 2 B type uses the low 16 bits) for
            the operations that end in S, for DUP and for AXPY
-     rs3 = repeats (7:0, 1..255) | destination block stride (15:8) | source-0 block stride (23:16) |
-           source-1 block stride (31:24) | destination repeat stride (39:32) | source-0 repeat stride (47:40)
-   | source-1 repeat stride (55:48)
+     rs3 = repeats (7:0; 0: nothing is done) | destination block stride (15:8) | source-0 block stride (23:16)
+   | source-1 block stride (31:24) | destination repeat stride (39:32) | source-0 repeat stride (47:40) |
+   source-1 repeat stride (55:48)
 
    Strides count 32 B blocks; block stride 1 and repeat stride 8 mean contiguous. A repeat covers 8 blocks.
    Repeats take effect one after another: repeat i + 1 reads what repeat i wrote (so a destination and
@@ -209,19 +223,24 @@ enum cm384_vector {
   CM384_VMADD = 22, /* destination = source-0 * source-1 + destination */
   CM384_VAXPY = 23, /* destination = source-0 * scalar + destination */
   CM384_VSHLS = 24, /* integer shifts by scalar; by the width or more: 0, or the sign for SHRS */
-  CM384_VSHRS = 25  /* arithmetic */
+  CM384_VSHRS = 25, /* arithmetic */
+  CM384_VSHRU = 26, /* the same of unsigned integers: zeros come in; by the width or more: 0 */
+  CM384_VINDEX = 27 /* destination element i of repeat r = scalar + r * elements of a repeat + i */
 };
 
 /* CM384_CLASS_REDUCE. Masked-off elements take no part in reductions; a sum of nothing is 0, a maximum of
    nothing the lowest value of the type (-inf), a minimum the highest. Sums are made pairwise: neighbours
    first, then neighbouring pairs, and so on, a masked-off element counting as +0; FP16 sums round after each
-   addition. */
+   addition and stop at 65,504 on either side. */
 enum cm384_reduce {
   /* One result element a repeat, written at destination + repeat index * destination repeat stride, where
      here the destination (a multiple of the element size) and its repeat stride count elements; the
      destination block stride is not used. With rs2 = 1 VCMAX/VCMIN write {value, index} pairs: two elements
      of the type, the index (lowest of equals; 0 when nothing takes part) as an integer of the same size. A
-     maximum or minimum with a NaN in it is NaN, its index that of the first NaN. */
+     maximum or minimum with a NaN in it is NaN, its index that of the first NaN. rs2 = 2: one pair over all
+     repeats, the index counted through all of them; 3: {index, value}; 4: the index alone; 5: one value over
+     all repeats. VCADD with rs2 = 1: one sum, the repeats' added one after another. With these three, bits
+     31:8 of rs2 may hold a count: so many elements, contiguous, whatever repeats, strides and mask say. */
   CM384_VCADD = 0,
   CM384_VCMAX = 1,
   CM384_VCMIN = 2,
@@ -252,23 +271,41 @@ enum cm384_reduce {
   CM384_VSEL = 18,
   /* Gather mask: copies the selected elements of source 0, of all repeats one after another, contiguously to
      the destination. rs2 low half = pattern 1..7 (1: even, 2: odd, 3..6: element 0..3 of each 4, 7: all) or
-     0: packed bits at the UBuffer offset in rs2's high half, repeat after repeat. The vector mask and the
-     destination strides are not used. */
+     0: packed bits at the UBuffer offset in rs2's high half, repeat after repeat; 8: the same, those of a
+     repeat at multiples of source 1's repeat stride. Bits 31:8 of rs2: 0, or how many elements each repeat
+     has, which may be more than 256 B. The vector mask and the destination strides are not used. */
   CM384_VGATHER_MASK = 19,
   /* Broadcast: element i of source 0 fills block i of the destination; 8 elements a repeat, taken
      contiguously (source strides and the vector mask are not used; source 0 is a multiple of the element
      size). */
   CM384_VBRCB = 20,
-  /* destination element i = the 4 B element at UBuffer offset (source 0's int32 element i) + rs2 low half;
-     offsets are multiples of 4. Types F32 and S32. */
-  CM384_VGATHER = 21
+  /* destination element i = the element at UBuffer offset (source 0's int32 element i) + rs2 low half;
+     offsets are multiples of the element's size. Types of 2 B: source 0 takes 16 blocks a repeat. */
+  CM384_VGATHER = 21,
+  /* As VSEL, source 1 being the scalar in rs2's low half. */
+  CM384_VSELS = 22,
+  /* Sums of neighbours: half as many results as elements, 128 B a repeat; the destination (a multiple of 32)
+     repeat stride counts these. A result is written where one of its two elements takes part. */
+  CM384_VCPADD = 23,
+  /* Sorts each 32 elements of source 0 (F32 or F16) by value, largest first, equals in their order, NaN as
+     larger than all: destination = structures of 8 B {value (F16: then 2 B of 0), source 1's 4 B element}.
+     Everything is contiguous; block and repeat strides and the vector mask are not used. */
+  CM384_VSORT32 = 24,
+  /* Merges up to four lists of such structures, each sorted, equals by list. rs1 as above, source 0 the first
+     list. rs2 = the others' offsets, 20 bits each, from bit 0. rs3 = lengths, 12 bits each, from bit 0 (a
+     length of 0: no such list). Lists are multiples of 8, the destination of 32. */
+  CM384_VMERGE = 25,
+  /* 16 x 16 elements of 2 B, rows of 32 B: destination = its transpose. One repeat; neither strides nor the
+     vector mask are used. The operands are the same or lie apart. */
+  CM384_VTRANSPOSE = 26
 };
 
 /* CM384_CLASS_CONVERT: operation (rd). funct2 = rounding (used where the result has fewer bits or is
    integral; else ignored). A repeat covers 64 elements on both sides: 8 blocks of a 4 B type, 4 of a 2 B
    type, 2 of a 1 B type; strides count 32 B blocks of the respective type, so contiguous means repeat strides
-   8 / 4 / 2. Mask bits 0..63 are used. rs2: 0, or a rounding beyond the four of funct2 (CM384_ROUND,
-   CM384_ODD), which is then not used. Each repeat reads all of its source before it writes. */
+   8 / 4 / 2. Mask bits 0..63 are used. With a type of 8 B on one side it covers 32 elements. rs2 low half: 0,
+   or a rounding beyond the four of funct2 (CM384_ROUND, CM384_ODD), which is then not used. Each repeat reads
+   all of its source before it writes. */
 enum cm384_convert {
   CM384_BF16_TO_F32 = 0,
   CM384_F32_TO_BF16 = 1, /* NaN stays NaN (quiet); overflow by the rounding: infinity or the largest value */
@@ -276,13 +313,26 @@ enum cm384_convert {
   CM384_F32_TO_F16 = 3, /* as F32_TO_BF16 */
   CM384_F32_TO_S32 = 4, /* saturating; NaN gives 0 */
   CM384_S32_TO_F32 = 5,
-  CM384_S32_TO_F16 = 6, /* overflow by the rounding: RINT gives infinity */
-  CM384_F16_TO_S8 = 7,  /* saturating; NaN gives 0 */
+  /* Overflow by the rounding: RINT gives infinity. rs2 high half: 0, or F32 bits of a factor: the integer, as
+     F32, times the factor is what is rounded. */
+  CM384_S32_TO_F16 = 6,
+  CM384_F16_TO_S8 = 7, /* saturating; NaN gives 0 */
   CM384_S8_TO_F16 = 8,
   CM384_F32_TO_F32 = 9,  /* round to an integral value */
   CM384_F16_TO_S32 = 10, /* saturating; NaN gives 0 */
   CM384_S32_TO_S16 = 11, /* saturating */
-  CM384_S16_TO_S32 = 12
+  CM384_S16_TO_S32 = 12,
+  CM384_F16_TO_U8 = 13, /* saturating; NaN gives 0 */
+  CM384_U8_TO_F16 = 14,
+  CM384_F32_TO_S16 = 15, /* saturating; NaN gives 0 */
+  CM384_F16_TO_S16 = 16, /* saturating; NaN gives 0 */
+  CM384_S16_TO_F16 = 17,
+  CM384_BF16_TO_S32 = 18, /* saturating; NaN gives 0 */
+  CM384_F32_TO_S64 = 19,  /* saturating; NaN gives 0 */
+  CM384_S64_TO_F32 = 20,
+  CM384_S32_TO_S64 = 21,
+  CM384_S64_TO_S32 = 22, /* saturating */
+  CM384_S16_TO_F32 = 23
 };
 enum cm384_rounding {
   CM384_RINT = 0 /* nearest, ties to even */,

@@ -163,8 +163,8 @@ class AllToAll {
   // The sum of all counts; what fills the messages up is 0.
   uint32_t RowsArrived() const {
     Sync<HardEvent::MTE2_V>(EVENT_ID2);
-    ReduceSum(At<int32_t>(l_.scalars + kSum), At<int32_t>(l_.counts), At<int32_t>(l_.cells),
-              static_cast<int32_t>(a_.ranks * a_.message_bytes / 4));
+    TreeSum(At<int32_t>(l_.scalars + kSum), At<int32_t>(l_.counts), At<int32_t>(l_.cells),
+            static_cast<int32_t>(a_.ranks * a_.message_bytes / 4));
     Sync<HardEvent::V_S>(EVENT_ID0);
     return At<uint32_t>(l_.scalars + kSum).GetValue(0);
   }

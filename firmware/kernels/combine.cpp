@@ -174,7 +174,7 @@ class Combine {
   float SumOfStatus(uint32_t words) const {
     SetFlag<HardEvent::MTE2_V>(EVENT_ID2);
     WaitFlag<HardEvent::MTE2_V>(EVENT_ID2);
-    ReduceSum(Scalar<float>(kSum), At<float>(l_.status), Scalar<float>(kWork), static_cast<int32_t>(words));
+    TreeSum(Scalar<float>(kSum), At<float>(l_.status), Scalar<float>(kWork), static_cast<int32_t>(words));
     SetFlag<HardEvent::V_S>(EVENT_ID0);
     WaitFlag<HardEvent::V_S>(EVENT_ID0);
     return Scalar<float>(kSum).GetValue(0);

@@ -21,7 +21,7 @@ CM384_INLINE uint32_t CountEqual(const AscendC::LocalTensor<int32_t>& values,
   PipeBarrier<PIPE_V>();
   Mins(work1, work0, 1, n);
   PipeBarrier<PIPE_V>();
-  ReduceSum(sum, work1, work0, n);  // how many are another
+  TreeSum(sum, work1, work0, n);  // how many are another
   SetFlag<HardEvent::V_S>(EVENT_ID0);
   WaitFlag<HardEvent::V_S>(EVENT_ID0);
   return count - static_cast<uint32_t>(sum.GetValue(0));

@@ -255,7 +255,7 @@ class Dispatch {
       WaitFlag<HardEvent::MTE2_V>(EVENT_ID0);
       WholeReduceSum(partial, At<float>(l_.entries), 1, static_cast<int32_t>(n), 1, 1, 1);
       PipeBarrier<PIPE_V>();
-      ReduceSum(sum, partial, Scalar<float>(kWork), static_cast<int32_t>(n));
+      TreeSum(sum, partial, Scalar<float>(kWork), static_cast<int32_t>(n));
       SetFlag<HardEvent::V_S>(EVENT_ID0);
       WaitFlag<HardEvent::V_S>(EVENT_ID0);
       if (sum.GetValue(0) == static_cast<float>(n)) return;
@@ -306,7 +306,7 @@ class Dispatch {
     GatherMask(gathered, sums, 3, false, 0, {1, static_cast<uint16_t>((block_ + 7) / 8), 8, 0},
                gathered_count);
     PipeBarrier<PIPE_V>();
-    ReduceSum(Scalar<uint32_t>(kSum), gathered, Scalar<uint32_t>(kWork), static_cast<int32_t>(2 * block_));
+    TreeSum(Scalar<uint32_t>(kSum), gathered, Scalar<uint32_t>(kWork), static_cast<int32_t>(2 * block_));
     SetFlag<HardEvent::V_S>(EVENT_ID0);
     WaitFlag<HardEvent::V_S>(EVENT_ID0);
     return Scalar<uint32_t>(kSum).GetValue(0);
@@ -339,8 +339,8 @@ class Dispatch {
     WaitFlag<HardEvent::MTE2_V>(EVENT_ID0);
     const auto sums = At<uint32_t>(l_.token_sums);
     for (uint32_t local = 0; local < a_.own_experts; ++local) {
-      ReduceSum(sums[local], At<uint32_t>(l_.token_counts + local * l_.count_row_bytes),
-                Scalar<uint32_t>(kWork), static_cast<int32_t>(a_.ranks));
+      TreeSum(sums[local], At<uint32_t>(l_.token_counts + local * l_.count_row_bytes),
+              Scalar<uint32_t>(kWork), static_cast<int32_t>(a_.ranks));
       if (a_.ranks > 64) PipeBarrier<PIPE_V>();  // the partial sums are used again
     }
     SetFlag<HardEvent::V_S>(EVENT_ID0);

@@ -294,7 +294,7 @@ class FullMesh {
       Sync<HardEvent::MTE2_V>(EVENT_ID0);
       WholeReduceSum(partial, At<float>(into), 1, static_cast<int32_t>(n), 1, 1, 1);
       PipeBarrier<PIPE_V>();
-      ReduceSum(sum, partial, Scalar<float>(kWork), static_cast<int32_t>(n));
+      TreeSum(sum, partial, Scalar<float>(kWork), static_cast<int32_t>(n));
       Sync<HardEvent::V_S>(EVENT_ID0);
       if (sum.GetValue(0) == static_cast<float>(n)) return;
       PollMark(address, static_cast<uint64_t>(n) * stride);

@@ -126,7 +126,7 @@ class RmsNorm {
     Mul(At(work_), At(row_), At(row_), count);
     PipeBarrier<PIPE_V>();
     const AscendC::LocalTensor<float> sum(sum_, 8);
-    ReduceSum(sum, At(work_), AscendC::LocalTensor<float>(partial_, 256), count);
+    TreeSum(sum, At(work_), AscendC::LocalTensor<float>(partial_, 256), count);
     SetFlag<HardEvent::V_S>(0);
     WaitFlag<HardEvent::V_S>(0);
     const float factor = 1.0f / Root(sum.GetValue(0) / static_cast<float>(width_) + epsilon_);

@@ -65,8 +65,8 @@ CM384_INLINE void Fold(const AscendC::LocalTensor<float>& values, uint32_t count
   AscendC::PipeBarrier<PIPE_V>();
   for (uint32_t from = 64; from < count;) {
     const uint32_t left = (count - from) / 64, now = left < 255 ? left : 255;
-    AscendC::BinaryRepeat<Operation>(values, values, values[from], uint64_t{64}, static_cast<uint8_t>(now),
-                                     {1, 1, 1, 0, 0, 8});
+    AscendC::BinaryRepeat<Operation, CM384_F32, true>(values, values, values[from], uint64_t{64},
+                                                      static_cast<uint8_t>(now), {1, 1, 1, 0, 0, 8});
     from += now * 64;
     AscendC::PipeBarrier<PIPE_V>();
   }

@@ -79,8 +79,8 @@ class Softmax {
   CM384_INLINE void Gather(const LocalTensor<float>& in, uint32_t count) {
     for (uint32_t from = 0; from < count;) {
       const uint32_t left = (count - from) / 64, now = left < 255 ? left : 255;
-      BinaryRepeat<Operation>(lanes_, lanes_, in[from], uint64_t{64}, static_cast<uint8_t>(now),
-                              {1, 1, 1, 0, 0, 8});
+      BinaryRepeat<Operation, CM384_F32, true>(lanes_, lanes_, in[from], uint64_t{64},
+                                               static_cast<uint8_t>(now), {1, 1, 1, 0, 0, 8});
       from += now * 64;
       PipeBarrier<PIPE_V>();
     }

@@ -95,14 +95,16 @@ class DieTracer {
   bool requests() const { return requests_; }
   void submitted(const sim::Request& r) {
     if (requests_)
-      put(TraceEntry::submitted, r.core, static_cast<int>(r.operation), r.tag, r.address, r.bytes, r.at.ps);
+      put(TraceEntry::submitted, r.core, static_cast<int>(kind_of(r.operation)), r.tag, r.address, r.bytes,
+          r.at.ps);
   }
   void answered(const sim::Completion& c, Time at) {
     if (requests_) put(TraceEntry::answered, c.core, 0, c.tag, at.ps);
   }
   void came(const sim::Request& r) {
     if (requests_)
-      put(TraceEntry::came, r.core, static_cast<int>(r.operation), r.transaction, r.tag, r.bytes, r.at.ps);
+      put(TraceEntry::came, r.core, static_cast<int>(kind_of(r.operation)), r.transaction, r.tag, r.bytes,
+          r.at.ps);
   }
   void served(Time ready) {
     if (requests_) put(TraceEntry::served, 0, 0, ready.ps);
@@ -160,7 +162,8 @@ class DieTracer {
     log_.put({kind, 0, die_, core, static_cast<std::uint16_t>(small)}, words...);
   }
   static int small_of(const TransactionStart& start, bool local) {
-    return static_cast<int>(start.operation) | (start.allocate ? 4 : 0) | (local ? 8 : 0) | start.engine << 4;
+    return static_cast<int>(kind_of(start.operation)) | (start.allocate ? 4 : 0) | (local ? 8 : 0) |
+           start.engine << 4;
   }
   sim::TransactionId new_id() { return (std::uint64_t{die_} + 1) << 48 | ++last_id_; }
 

@@ -198,6 +198,7 @@ IssueAnswer Aic::issue(const PipeInstruction& in, std::int64_t cycle) {
     case CM384_CLASS_MTE:
       if (in.operation < CM384_MTE_GM_TO_L1 || in.operation > CM384_MTE_L1_TO_GM)
         fault(in.pc, "no such MTE operation on a cube core");
+      if (atomic_mode() != CM384_ATOMIC_NONE) fault(in.pc, "cube cores have no atomic copies");
       return push(in.operation == CM384_MTE_L1_TO_GM ? kCubeMte3 : kCubeMte2, in, cycle);
     case CM384_CLASS_CUBE:
       if (in.operation > CM384_CUBE_FIX) fault(in.pc, "no such cube operation");

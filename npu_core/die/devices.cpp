@@ -43,7 +43,7 @@ Time DevicePort::write(std::uint64_t offset, const std::byte* from, std::uint32_
 Time DevicePort::add(std::uint64_t offset, std::uint32_t value) {
   std::array<std::byte, sizeof value> bytes{};
   std::memcpy(bytes.data(), &value, sizeof value);
-  die_.store().atomic_add(offset, bytes.data(), sizeof value, 0, false, nullptr);
+  die_.store().atomic_add(offset, bytes.data(), sizeof value, 0, sim::Operation::atomic_add_s32, nullptr);
   die_.written_by_device(offset, sizeof value, 0);
   return die_.memory().atomic_add({offset, sizeof value, true, true, requester(), now()});
 }

@@ -244,9 +244,9 @@ Time Die::private_access(const LocalAccess& access) {
   return memory_.access({access.offset, access.bytes, access.write, access.allocate, access.core, access.at});
 }
 
-Time Die::atomic_add(const LocalAccess& access, const std::byte* bytes, bool floating) {
+Time Die::atomic_add(const LocalAccess& access, const std::byte* bytes, sim::Operation operation) {
   check(access);
-  store_.atomic_add(access.offset, bytes, access.bytes, 0, floating, nullptr);
+  store_.atomic_add(access.offset, bytes, access.bytes, 0, operation, nullptr);
   if (tracer_) tracer_->written(access.core, access.offset, access.bytes, now());
   written(access.offset, access.bytes);
   if (tracer_ && tracer_->requests()) [[unlikely]]

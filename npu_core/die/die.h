@@ -165,7 +165,7 @@ class Die final : public CoreSocket, public Accelerator {
   Time access(const LocalAccess& access, std::byte* bytes, sim::TagMask& tags) override;
   void expect(std::uint64_t offset) const override;
   void progressed() override { last_progress_ = std::max(last_progress_, now()); }
-  Time atomic_add(const LocalAccess& access, const std::byte* bytes, bool floating) override;
+  Time atomic_add(const LocalAccess& access, const std::byte* bytes, sim::Operation operation) override;
   void submit(const sim::Request& request) override;
   sim::PayloadPool& payloads() override { return payloads_; }
   sim::TransactionId new_transaction(std::uint16_t core, const TransactionStart& start) override;

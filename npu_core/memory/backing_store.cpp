@@ -6,6 +6,8 @@
 #include <cstring>
 #include <utility>
 
+#include "npu_core/memory/atomic.h"
+
 namespace cm384::npu {
 namespace {
 
@@ -214,28 +216,16 @@ void BackingStore::write(std::uint64_t offset, const std::byte* from, std::uint3
 }
 
 sim::TagMask BackingStore::atomic_add(std::uint64_t offset, const std::byte* operand, std::uint32_t bytes,
-                                      sim::TagMask tags, bool floating, std::byte* old) {
-  assert(offset % 4 == 0 && bytes % 4 == 0 && bytes <= sim::kRequestBytes);
+                                      sim::TagMask tags, sim::Operation operation, std::byte* old) {
+  const Atomic atomic = atomic_of(operation);
+  assert(offset % atomic.element_bytes == 0 && bytes % atomic.element_bytes == 0 &&
+         bytes <= sim::kRequestBytes);
   std::byte before[sim::kRequestBytes];
   const sim::TagMask before_tags = read(offset, before, bytes);
   if (old != nullptr) std::memcpy(old, before, bytes);
-  std::byte sum[sim::kRequestBytes];
-  for (std::uint32_t i = 0; i < bytes && operand != nullptr; i += 4) {
-    if (floating) {
-      float a, b;
-      std::memcpy(&a, before + i, 4);
-      std::memcpy(&b, operand + i, 4);
-      a += b;
-      std::memcpy(sum + i, &a, 4);
-    } else {
-      std::uint32_t a, b;
-      std::memcpy(&a, before + i, 4);
-      std::memcpy(&b, operand + i, 4);
-      a += b;
-      std::memcpy(sum + i, &a, 4);
-    }
-  }
-  write(offset, sum, bytes, tags | before_tags);
+  std::byte after[sim::kRequestBytes];
+  if (operand != nullptr) atomic.apply(before, operand, after, bytes);
+  write(offset, after, bytes, tags | before_tags);
   return before_tags;
 }
 

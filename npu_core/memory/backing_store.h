@@ -41,11 +41,11 @@ class BackingStore {
   // `from` may be null when every block is tagged.
   void write(std::uint64_t offset, const std::byte* from, std::uint32_t bytes, sim::TagMask tags);
 
-  // Adds `bytes / 4` elements of s32 (wrapping) or f32 to memory, at most 512 B, offset a multiple of 4. An
-  // element that is payload on either side leaves payload. `old` (may be null) gets what was there before;
-  // returns its tags.
+  // Adds elements to memory, or takes the larger or smaller ones, by an atomic operation: at most 512 B,
+  // offset and bytes multiples of its element. One that is payload on either side leaves payload. `old` (may
+  // be null) gets what was there before; returns its tags.
   sim::TagMask atomic_add(std::uint64_t offset, const std::byte* operand, std::uint32_t bytes,
-                          sim::TagMask tags, bool floating, std::byte* old);
+                          sim::TagMask tags, sim::Operation operation, std::byte* old);
 
   // Asks the host's cache for the tags at `offset`.
   void prefetch(std::uint64_t offset) const {

@@ -28,8 +28,7 @@ inline bool perform(BackingStore& store, sim::PayloadPool& payloads, sim::Reques
   if (request.operation == sim::Operation::write) {
     store.write(request.address, bytes, request.bytes, payload.tags);
   } else {
-    store.atomic_add(request.address, bytes, request.bytes, payload.tags,
-                     request.operation == sim::Operation::atomic_add_f32, nullptr);
+    store.atomic_add(request.address, bytes, request.bytes, payload.tags, request.operation, nullptr);
   }
   payloads.release(payload);
   return true;

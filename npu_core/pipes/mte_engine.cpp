@@ -109,15 +109,23 @@ void MteEngine::begin_burst() {
 // What arrives decides what is payload.
 void MteEngine::prepare_burst() {
   if (copy_.block_stride == sim::kBlockBytes)
-    return buffer_.set_payload(copy_.local, copy_.burst_bytes, false);
+    return buffer_.set_payload(copy_.local, copy_.pad_left + copy_.burst_bytes + copy_.pad_right, false);
   if (!buffer_.tagged()) return;
   for (std::uint32_t b = 0; b < copy_.padded() / sim::kBlockBytes; ++b) {
     buffer_.set_payload(copy_.local + b * copy_.block_stride, sim::kBlockBytes, false);
   }
 }
 
-// The last block of a burst is filled up with zeros.
+// The last block of a burst is filled up with zeros, or what stands around it with a value.
 void MteEngine::pad_burst() {
+  if (copy_.pad_size != 0) [[unlikely]] {
+    const auto fill = [this](std::uint32_t begin, std::uint32_t end) {
+      for (std::uint32_t at = begin; at < end; at += copy_.pad_size)
+        buffer_.store(copy_.local + at, reinterpret_cast<const std::byte*>(&copy_.pad_value), copy_.pad_size);
+    };
+    fill(0, copy_.pad_left);
+    return fill(copy_.pad_left + copy_.burst_bytes, copy_.padded());
+  }
   const std::uint32_t padding = copy_.padded() - copy_.burst_bytes;
   if (padding == 0) return;
   const std::uint32_t last = copy_.padded() / sim::kBlockBytes - 1;
@@ -126,7 +134,8 @@ void MteEngine::pad_burst() {
 
 // Where the planned request's first byte goes or comes from.
 std::uint32_t MteEngine::local_place() const {
-  return copy_.local + done_ / sim::kBlockBytes * copy_.block_stride + done_ % sim::kBlockBytes;
+  return copy_.local + copy_.pad_left + done_ / sim::kBlockBytes * copy_.block_stride +
+         done_ % sim::kBlockBytes;
 }
 
 void MteEngine::plan_piece() {
@@ -218,7 +227,7 @@ void MteEngine::local_request(Time now) {
     if (add) {
       // There is nothing to add where the addends are payload without values.
       if (tags != 0) std::memset(buffer, 0, piece_);
-      done = socket_.atomic_add(access, buffer, copy_.operation == sim::Operation::atomic_add_f32);
+      done = socket_.atomic_add(access, buffer, copy_.operation);
     } else {
       done = socket_.access(access, buffer, tags);
     }

@@ -58,11 +58,14 @@ struct MteCopy {
   sim::Operation operation = sim::Operation::read;
   bool allocate = true;
   std::uint8_t lane = 0;
+  // Bytes around each burst in the local buffer, filled with elements of `pad_size` bytes (0: none).
+  std::uint8_t pad_left = 0, pad_right = 0, pad_size = 0;
+  std::uint32_t pad_value = 0;
   std::uint64_t pc = 0;
   sim::TransactionId transaction = 0;  // its id, where a trace gives it
 
   std::uint32_t padded() const {
-    return (burst_bytes + sim::kBlockBytes - 1) / sim::kBlockBytes * sim::kBlockBytes;
+    return (pad_left + burst_bytes + pad_right + sim::kBlockBytes - 1) / sim::kBlockBytes * sim::kBlockBytes;
   }
 };
 

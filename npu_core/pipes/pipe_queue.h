@@ -48,6 +48,9 @@ struct alignas(64) QueuedInstruction {
   std::int64_t cycle = 0;           // at which it came
   std::uint64_t low = 0, high = 0;  // vector: mask; others: source and destination stride
   bool allocate = true;             // copies: in L2
+  // Copies from GM: bytes around a burst, and the elements they are filled with.
+  std::uint8_t pad_left = 0, pad_right = 0, pad_size = 0;
+  std::uint32_t pad_value = 0;
 };
 static_assert(sizeof(QueuedInstruction) == 64);
 

@@ -87,9 +87,16 @@ IssueAnswer PipeSet::issue_sync(const PipeInstruction& in, std::int64_t cycle) {
       allocate = (in.a & 1) != 0;
       return next;
     case CM384_SET_ATOMIC:
-      if (in.a > CM384_ATOMIC_ADD_F32) fault(in.pc, "no such atomic mode");
+      if (in.a >= CM384_ATOMIC_MODES) fault(in.pc, "no such atomic mode");
       atomic = static_cast<std::uint8_t>(in.a);
       return next;
+    case CM384_SET_PADDING: {
+      const std::uint64_t size = in.a >> 16 & 0xff;
+      if ((in.a & 0xff) > 32 || (in.a >> 8 & 0xff) > 32 || size == 3 || size > 4)
+        fault(in.pc, "padding: at most 32 B on either side, elements of 1, 2 or 4 B");
+      padding = in.a;
+      return next;
+    }
     case CM384_DCCI:
       return next;
     case CM384_PHASE:
@@ -123,6 +130,12 @@ IssueAnswer PipeSet::push(int pipe, const PipeInstruction& in, std::int64_t cycl
   slot.low = strides ? source_stride : mask_low;
   slot.high = strides ? destination_stride : mask_high;
   slot.allocate = allocate;
+  slot.pad_size = static_cast<std::uint8_t>(padding >> 16);
+  if (slot.pad_size != 0) [[unlikely]] {
+    slot.pad_left = static_cast<std::uint8_t>(padding);
+    slot.pad_right = static_cast<std::uint8_t>(padding >> 8);
+    slot.pad_value = static_cast<std::uint32_t>(padding >> 32);
+  }
   for (PipeObserver* o : observers) o->pushed(pipe, from, place, cycle + 1);
   if (hazards) hazards->pushed(pipe);
   if (q.count == 1) advance(1u << pipe);
@@ -261,6 +274,7 @@ void PipeSet::reset() {
   source_stride = destination_stride = 0;
   allocate = true;
   atomic = CM384_ATOMIC_NONE;
+  padding = 0;
   pending = 0;
   for (auto& group : flags) group.reset();
   later_sets.clear();

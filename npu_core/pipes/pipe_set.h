@@ -155,7 +155,8 @@ class PipeSet : public CorePipes {
   std::array<std::int8_t, 8> pipe_by_isa{};
   std::uint32_t pending = 0;  // pipes to look at again
   bool allocate = true;
-  std::uint8_t atomic = 0;  // enum cm384_atomic
+  std::uint8_t atomic = 0;    // enum cm384_atomic
+  std::uint64_t padding = 0;  // as CM384_SET_PADDING has it
 
   // By source * pipes + destination; and what was set again before it was waited for, oldest first: seldom
   // anything.

@@ -97,7 +97,7 @@ Time TransferEngine::write(std::uint64_t offset, const std::byte* from, std::uin
 Time TransferEngine::add(std::uint64_t offset, std::uint32_t value) {
   std::array<std::byte, sizeof value> bytes{};
   std::memcpy(bytes.data(), &value, sizeof value);
-  store_.atomic_add(offset, bytes.data(), sizeof value, 0, false, nullptr);
+  store_.atomic_add(offset, bytes.data(), sizeof value, 0, sim::Operation::atomic_add_s32, nullptr);
   return memory_.access(true, sizeof value, now());
 }
 

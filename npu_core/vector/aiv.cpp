@@ -60,14 +60,16 @@ IssueAnswer Aiv::issue(const PipeInstruction& in, std::int64_t cycle) {
       if (atomic_mode() != CM384_ATOMIC_NONE) [[unlikely]] {
         PipeInstruction adds = in;
         if (in.operation == CM384_MTE_UB_TO_GM)
-          adds.operation =
-              atomic_mode() == CM384_ATOMIC_ADD_S32 ? CM384_MTE_UB_TO_GM_ADD_S32 : CM384_MTE_UB_TO_GM_ADD_F32;
+          adds.operation = static_cast<std::uint8_t>(CM384_MTE_UB_TO_GM + atomic_mode());
         return push(kPipeMte3, adds, cycle);
       }
       return push(kPipeMte3, in, cycle);
     case CM384_CLASS_VECTOR:
     case CM384_CLASS_REDUCE:
     case CM384_CLASS_CONVERT:
+      // No repeats: nothing to do.
+      if ((in.c & 0xff) == 0 && !(in.instruction_class == CM384_CLASS_REDUCE && in.operation == CM384_VMERGE))
+        return IssueAnswer::at(cycle + 1);
       return push(kPipeV, in, cycle);
     default:
       fault(in.pc, "a vector core has no such class of pipe instructions");

@@ -5,6 +5,7 @@
 
 #include "firmware/abi/isa.h"
 #include "firmware/abi/memory_map.h"
+#include "npu_core/memory/atomic.h"
 #include "npu_core/pipes/pipe_fault.h"
 #include "npu_core/vector/aiv.h"
 #include "npu_core/vector/bank_conflicts.h"
@@ -25,9 +26,16 @@ MteCopy copy_of(const QueuedInstruction& q) {
   c.bursts = static_cast<std::uint32_t>(in.c >> 32);
   c.allocate = q.allocate;
   c.pc = in.pc;
-  constexpr sim::Operation kOperations[] = {sim::Operation::read, sim::Operation::write,
-                                            sim::Operation::atomic_add_s32, sim::Operation::atomic_add_f32};
-  c.operation = kOperations[in.operation];
+  // An atomic mode stands in the operation's number (Aiv::issue), as in that of sim::Operation.
+  c.operation = static_cast<sim::Operation>(in.operation);
+  static_assert(static_cast<int>(sim::Operation::write) == CM384_MTE_UB_TO_GM &&
+                static_cast<int>(sim::Operation::atomic_add_f32) == CM384_MTE_UB_TO_GM_ADD_F32);
+  if (reads && q.pad_size != 0) [[unlikely]] {
+    c.pad_left = q.pad_left;
+    c.pad_right = q.pad_right;
+    c.pad_size = q.pad_size;
+    c.pad_value = q.pad_value;
+  }
   if (!cm384_is_gm(gm)) {
     fault(in.pc, fmt::format("copy with {:#x}, which is no global address", gm));
   }
@@ -37,8 +45,10 @@ MteCopy copy_of(const QueuedInstruction& q) {
   if (local % sim::kBlockBytes != 0 || (c.bursts > 1 && local_stride % sim::kBlockBytes != 0)) {
     fault(in.pc, "copy: UBuffer offset and stride must be multiples of 32");
   }
-  if (in.operation >= CM384_MTE_UB_TO_GM_ADD_S32 && (gm % 4 != 0 || c.burst_bytes % 4 != 0)) {
-    fault(in.pc, "atomic add: address and burst must be multiples of 4");
+  if (in.operation >= CM384_MTE_UB_TO_GM_ADD_S32) {
+    const std::uint32_t element = atomic_element_bytes(c.operation);
+    if (gm % element != 0 || c.burst_bytes % element != 0)
+      fault(in.pc, fmt::format("atomic copy: address and burst must be multiples of {}", element));
   }
   if (c.bursts > 1) {
     c.gm_stride = static_cast<std::int64_t>(gm_stride);

@@ -44,6 +44,21 @@ float s32_to_f32(std::int32_t v, Rounding mode) {
   return v < 0 ? -result : result;
 }
 
+float s64_to_f32(std::int64_t v, Rounding mode) {
+  const std::uint64_t magnitude = v < 0 ? 0u - static_cast<std::uint64_t>(v) : static_cast<std::uint64_t>(v);
+  constexpr int kDigits = std::numeric_limits<float>::digits;
+  const int lost = std::bit_width(magnitude) - kDigits;
+  if (mode == Rounding::nearest_even || lost <= 0) return static_cast<float>(v);
+  // What is cut counts as none, below half, half, above half.
+  const auto kept = static_cast<std::uint32_t>(magnitude >> lost);
+  const std::uint64_t rest = magnitude & ((std::uint64_t{1} << lost) - 1),
+                      half = std::uint64_t{1} << (lost - 1);
+  const std::uint32_t part = rest == 0 ? 0 : rest < half ? 1 : rest == half ? 2 : 3;
+  const std::uint32_t rounded = kept + (rounds_up(kept, part, 2, v < 0, mode) ? 1u : 0u);
+  const float result = static_cast<float>(rounded) * static_cast<float>(std::uint64_t{1} << lost);
+  return v < 0 ? -result : result;
+}
+
 float exp_f32(float x) {
   if (is_nan(x)) return x;
   if (x > 89.0f) return std::numeric_limits<float>::infinity();

@@ -135,6 +135,7 @@ inline std::int8_t f16_to_s8(std::uint16_t v, Rounding mode) {
   return integral_to_s8(round_integral(f16_to_f32(v), mode));
 }
 float s32_to_f32(std::int32_t v, Rounding mode);
+float s64_to_f32(std::int64_t v, Rounding mode);
 inline std::uint16_t s32_to_f16(std::int32_t v, Rounding mode) {
   // Integers that FP32 does not hold exactly are far beyond FP16's range.
   return f32_to_f16(static_cast<float>(v), mode);

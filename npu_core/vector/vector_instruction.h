@@ -39,6 +39,9 @@ enum class VectorCost : std::uint8_t {
   gather_mask,
   broadcast,
   gather,
+  sort,
+  merge,
+  transpose,
   count
 };
 
@@ -88,10 +91,11 @@ struct VectorInstruction {
   bool reads_destination = false;  // MADD, AXPY
   bool uses_mask = true;
   std::uint32_t repeats = 0;
-  std::uint32_t scalar = 0;  // low half of rs2
+  std::uint32_t scalar = 0;   // low half of rs2
+  std::uint32_t further = 0;  // high half
   std::uint64_t mask_low = ~std::uint64_t{0}, mask_high = ~std::uint64_t{0};
   VectorOperand destination;
-  std::array<VectorOperand, 3> sources;  // 0, 1, and packed bits of select and gather mask
+  std::array<VectorOperand, 4> sources;  // 0, 1, packed bits of select and gather mask; lists of a merge
   std::uint64_t pc = 0;
 
   std::uint32_t element_bytes() const { return type < 2 ? (type == 0 ? 4 : 2) : (type == 2 ? 4 : 2); }
@@ -109,6 +113,11 @@ struct VectorInstruction {
   bool element_on(std::uint32_t i) const {
     return ((i < 64 ? mask_low >> i : mask_high >> (i - 64)) & 1u) != 0;
   }
+  // What a gather mask does with each repeat: a pattern, and how many elements it looks at.
+  std::uint32_t pattern() const { return scalar & 7; }
+  std::uint32_t looked_at() const { return scalar >> 8 == 0 ? elements() : scalar >> 8; }
+  // What a maximum, minimum or sum writes.
+  std::uint32_t form() const { return scalar & 0xff; }
   // Elements of a repeat that the mask has bits for.
   std::uint32_t elements_masked() const;
 };
@@ -122,5 +131,7 @@ struct ConvertSizes {
   std::uint32_t source, destination;
 };
 ConvertSizes convert_sizes(std::uint8_t operation);
+// Elements of a repeat: 64, or 32 where one side has 8 B.
+std::uint32_t convert_elements(std::uint8_t operation);
 
 }  // namespace cm384::npu

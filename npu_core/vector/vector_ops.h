@@ -11,8 +11,11 @@ void execute_float(const VectorInstruction& instruction, UBuffer& ubuffer);    /
 void execute_integer(const VectorInstruction& instruction, UBuffer& ubuffer);  // class VECTOR, S32 and S16
 void execute_convert(const VectorInstruction& instruction, UBuffer& ubuffer);  // class CONVERT
 void execute_reduce(const VectorInstruction& instruction, UBuffer& ubuffer);   // reductions, compare
-// VSEL, VGATHER_MASK, VBRCB, VGATHER. Throws PipeFault where a data-dependent address leaves the UBuffer.
+// VSEL, VSELS, VGATHER_MASK, VBRCB, VGATHER. Throws PipeFault where a data-dependent address leaves the
+// UBuffer.
 void execute_select(const VectorInstruction& instruction, UBuffer& ubuffer);
+
+void execute_sort(const VectorInstruction& instruction, UBuffer& ubuffer);  // VSORT32, VMERGE, VTRANSPOSE
 
 // How many elements VGATHER_MASK selects.
 std::uint32_t selected_elements(const VectorInstruction& instruction, const UBuffer& ubuffer);

@@ -95,6 +95,19 @@ void compute_range(UBuffer& ubuffer, std::uint32_t d, std::uint32_t s0, std::uin
   }
 }
 
+// scalar + index, destination elements numbered through all repeats.
+template <class Format, class F>
+void for_each_index(const VectorInstruction& v, UBuffer& ubuffer, const F& f) {
+  constexpr std::uint32_t n = kBlockElements<Format>;
+  for (std::uint32_t r = 0; r < v.repeats; ++r) {
+    for (std::uint32_t i = 0; i < 8 * n; ++i) {
+      if (!v.element_on(i)) continue;
+      const typename Format::Stored value = Format::store(f(r * 8 * n + i));
+      std::memcpy(ubuffer.write(v.destination.at(r, i / n)) + i % n * sizeof value, &value, sizeof value);
+    }
+  }
+}
+
 template <class Format, class F>
 void for_each_element(const VectorInstruction& v, UBuffer& ubuffer, const F& f) {
   constexpr std::uint32_t n = kBlockElements<Format>;

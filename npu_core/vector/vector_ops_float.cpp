@@ -54,6 +54,8 @@ void run(const VectorInstruction& v, UBuffer& u) {
       return each([](float a, float b, float d) { return Format::round(a * b) + d; });
     case CM384_VAXPY:
       return each([s](float a, float, float d) { return Format::round(a * s) + d; });
+    case CM384_VINDEX:
+      return for_each_index<Format>(v, u, [s](std::uint32_t i) { return s + static_cast<float>(i); });
     default:
       fault(v.pc, "no such floating-point vector operation");
   }

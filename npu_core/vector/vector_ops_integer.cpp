@@ -69,6 +69,12 @@ void run(const VectorInstruction& v, UBuffer& u) {
       const std::uint32_t by = std::min(v.scalar, kWidth - 1);
       return each([by](T a, T, T) { return static_cast<T>(a >> by); });
     }
+    case CM384_VSHRU: {
+      const std::uint32_t by = v.scalar;
+      return each([by](T a, T, T) { return by >= kWidth ? T{0} : static_cast<T>(Bits(a) >> by); });
+    }
+    case CM384_VINDEX:
+      return for_each_index<Format>(v, u, [=](std::uint32_t i) { return add(s, static_cast<T>(i)); });
     default:
       fault(v.pc, "no such integer vector operation");
   }

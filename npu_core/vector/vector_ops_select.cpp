@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 
@@ -13,14 +15,15 @@ struct Bits {
   bool operator[](std::uint32_t i) const { return (word[i / 64] >> (i % 64) & 1u) != 0; }
 };
 
-Bits bits_of(const VectorInstruction& v, const UBuffer& u, std::uint32_t repeat) {
+Bits bits_of(const VectorInstruction& v, const UBuffer& u, std::uint32_t repeat, std::uint32_t chunk = 0) {
   Bits bits;
-  u.load(v.sources[2].at(repeat, 0), reinterpret_cast<std::byte*>(bits.word), v.elements() / 8);
+  const std::uint32_t at = v.sources[2].at(repeat, 0) + chunk * v.elements() / 8;
+  u.load(at, reinterpret_cast<std::byte*>(bits.word), v.elements() / 8);
   return bits;
 }
 
-// Which elements of a repeat the gather mask selects.
-Bits selection(const VectorInstruction& v, const UBuffer& u, std::uint32_t repeat) {
+// Which elements of a repeat the gather mask selects, of as many as other instructions' repeats have.
+Bits selection(const VectorInstruction& v, const UBuffer& u, std::uint32_t repeat, std::uint32_t chunk) {
   constexpr std::uint64_t kPattern[8] = {0,
                                          0x5555555555555555u,
                                          0xaaaaaaaaaaaaaaaau,
@@ -29,9 +32,18 @@ Bits selection(const VectorInstruction& v, const UBuffer& u, std::uint32_t repea
                                          0x4444444444444444u,
                                          0x8888888888888888u,
                                          0xffffffffffffffffu};
-  if (v.scalar == 0) return bits_of(v, u, repeat);
-  const std::uint64_t word = kPattern[v.scalar];
-  return {{word, v.elements() > 64 ? word : 0}};
+  Bits bits;
+  if (v.pattern() == 0) {
+    bits = bits_of(v, u, repeat, chunk);
+  } else {
+    const std::uint64_t word = kPattern[v.pattern()];
+    bits = {{word, v.elements() > 64 ? word : 0}};
+  }
+  const std::uint32_t n = v.looked_at() - chunk * v.elements();
+  if (n < 64) bits.word[0] &= (std::uint64_t{1} << n) - 1;
+  if (n <= 64) bits.word[1] = 0;
+  if (n > 64 && n < 128) bits.word[1] &= (std::uint64_t{1} << (n - 64)) - 1;
+  return bits;
 }
 
 std::uint32_t element_offset(const VectorInstruction& v, const VectorOperand& operand, std::uint32_t repeat,
@@ -51,9 +63,12 @@ void select(const VectorInstruction& v, UBuffer& u) {
     const Bits bits = bits_of(v, u, r);
     for (std::uint32_t i = 0; i < v.elements(); ++i) {
       if (!v.element_on(i)) continue;
+      const std::uint32_t to = element_offset(v, v.destination, r, i);
       const VectorOperand& from = bits[i] ? v.sources[0] : v.sources[1];
-      copy_element(u, element_offset(v, v.destination, r, i), element_offset(v, from, r, i),
-                   v.element_bytes());
+      if (from.used())
+        copy_element(u, to, element_offset(v, from, r, i), v.element_bytes());
+      else
+        std::memcpy(u.write(to), &v.scalar, v.element_bytes());
     }
   }
 }
@@ -66,12 +81,14 @@ void gather_mask(const VectorInstruction& v, UBuffer& u) {
     fault(v.pc, "gather mask: the result leaves the UBuffer (192 KiB)");
   }
   std::uint32_t to = v.destination.offset;
-  for (std::uint32_t r = 0; r < v.repeats; ++r) {
-    const Bits bits = selection(v, u, r);
-    for (std::uint32_t i = 0; i < v.elements(); ++i) {
-      if (!bits[i]) continue;
-      copy_element(u, to, element_offset(v, v.sources[0], r, i), size);
-      to += size;
+  for (std::uint32_t r = 0; r < v.sources[0].repeats; ++r) {
+    for (std::uint32_t c = 0; c * v.elements() < v.looked_at(); ++c) {
+      const Bits bits = selection(v, u, r, c);
+      for (std::uint32_t i = 0; i < v.elements(); ++i) {
+        if (!bits[i]) continue;
+        copy_element(u, to, element_offset(v, v.sources[0], r, c * v.elements() + i), size);
+        to += size;
+      }
     }
   }
 }
@@ -94,12 +111,13 @@ void gather(const VectorInstruction& v, UBuffer& u) {
     for (std::uint32_t i = 0; i < v.elements(); ++i) {
       if (!v.element_on(i)) continue;
       std::uint32_t index = 0;
-      std::memcpy(&index, u.read(element_offset(v, v.sources[0], r, i)), sizeof index);
+      std::memcpy(&index, u.read(v.sources[0].at(r, i / 8) + i % 8 * 4), sizeof index);
       const std::uint64_t from = std::uint64_t{index} + v.scalar;
-      if (from % 4 != 0 || from + 4 > kUBufferBytes) {
-        fault(v.pc, "gather: an offset leaves the UBuffer or is not a multiple of 4");
+      const std::uint32_t size = v.element_bytes();
+      if (from % size != 0 || from + size > kUBufferBytes) {
+        fault(v.pc, fmt::format("gather: an offset leaves the UBuffer or is not a multiple of {}", size));
       }
-      copy_element(u, element_offset(v, v.destination, r, i), static_cast<std::uint32_t>(from), 4);
+      copy_element(u, element_offset(v, v.destination, r, i), static_cast<std::uint32_t>(from), size);
     }
   }
 }
@@ -108,8 +126,9 @@ void gather(const VectorInstruction& v, UBuffer& u) {
 
 std::uint32_t selected_elements(const VectorInstruction& v, const UBuffer& u) {
   std::uint32_t count = 0;
-  for (std::uint32_t r = 0; r < v.repeats; ++r) {
-    const Bits bits = selection(v, u, r);
+  for (std::uint32_t n = 0; n < v.repeats; ++n) {
+    const std::uint32_t chunks = v.repeats / v.sources[0].repeats;
+    const Bits bits = selection(v, u, n / chunks, n % chunks);
     count += static_cast<std::uint32_t>(std::popcount(bits.word[0]) + std::popcount(bits.word[1]));
   }
   return count;
@@ -118,6 +137,7 @@ std::uint32_t selected_elements(const VectorInstruction& v, const UBuffer& u) {
 void execute_select(const VectorInstruction& v, UBuffer& u) {
   switch (v.operation) {
     case CM384_VSEL:
+    case CM384_VSELS:
       return select(v, u);
     case CM384_VGATHER_MASK:
       return gather_mask(v, u);

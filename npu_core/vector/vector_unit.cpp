@@ -16,7 +16,8 @@ bool gathers_payload(const VectorInstruction& v, const UBuffer& u) {
       std::uint32_t index = 0;
       std::memcpy(&index, u.read(v.sources[0].at(r, i / 8) + i % 8 * 4), sizeof index);
       const std::uint64_t from = std::uint64_t{index} + v.scalar;
-      if (from + 4 <= kUBufferBytes && u.payload(static_cast<std::uint32_t>(from), 4)) return true;
+      if (from + 4 <= kUBufferBytes && u.payload(static_cast<std::uint32_t>(from), v.element_bytes()))
+        return true;
     }
   }
   return false;
@@ -70,7 +71,9 @@ void execute(const VectorInstruction& v, UBuffer& u) {
     case CM384_CLASS_CONVERT:
       return execute_convert(v, u);
     case CM384_CLASS_REDUCE:
-      return v.operation >= CM384_VSEL ? execute_select(v, u) : execute_reduce(v, u);
+      if (v.operation >= CM384_VSORT32) return execute_sort(v, u);
+      return v.operation >= CM384_VSEL && v.operation != CM384_VCPADD ? execute_select(v, u)
+                                                                      : execute_reduce(v, u);
     default:
       break;
   }
@@ -83,7 +86,7 @@ void execute(const VectorInstruction& v, UBuffer& u) {
 
 VectorOperand written_by(const VectorInstruction& v, const UBuffer& u) {
   VectorOperand d = v.destination;
-  if (v.cost == VectorCost::gather_mask && v.scalar == 0) {
+  if (v.cost == VectorCost::gather_mask && v.pattern() == 0) {
     const std::uint32_t bytes = selected_elements(v, u) * v.element_bytes();
     if (bytes == 0) return {};
     d = {d.offset, 1, std::min(bytes, kUBufferBytes - d.offset), 0, 0, 1};
@@ -94,10 +97,11 @@ VectorOperand written_by(const VectorInstruction& v, const UBuffer& u) {
 
 VectorCostTable::VectorCostTable(const hw::VectorCore& p) {
   const hw::VectorTiming* in_order[] = {
-      &p.add,     &p.mul,      &p.adds,   &p.muls,        &p.max,        &p.maxs,      &p.div,
-      &p.unary,   &p.exp,      &p.ln,     &p.sqrt,        &p.rsqrt,      &p.logic,     &p.copy,
-      &p.madd,    &p.shift,    &p.cast,   &p.reduce_add,  &p.reduce_max, &p.group_add, &p.group_max,
-      &p.compare, &p.compares, &p.select, &p.gather_mask, &p.broadcast,  &p.gather};
+      &p.add, &p.mul, &p.adds, &p.muls, &p.max, &p.maxs, &p.div, &p.unary, &p.exp, &p.ln, &p.sqrt, &p.rsqrt,
+      &p.logic, &p.copy, &p.madd, &p.shift, &p.cast, &p.reduce_add, &p.reduce_max, &p.group_add, &p.group_max,
+      &p.compare, &p.compares, &p.select, &p.gather_mask, &p.broadcast, &p.gather,
+      // No figure of these is known: as slow as what goes element by element.
+      &p.gather, &p.gather, &p.gather};
   static_assert(std::size(in_order) == static_cast<std::size_t>(VectorCost::count));
   for (std::size_t i = 0; i < rows.size(); ++i) {
     rows[i] = {in_order[i]->head, static_cast<std::int32_t>(in_order[i]->slope * 100.0 + 0.5),

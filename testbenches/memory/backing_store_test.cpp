@@ -276,16 +276,18 @@ TEST(BackingStore, AtomicAddReturnsTheOldValue) {
   const std::array<std::int32_t, 3> start{5, -1, 2147483647}, add{7, 1, 1};
   store.write_bytes(100, reinterpret_cast<const std::byte*>(start.data()), 12);
   std::array<std::int32_t, 3> old{}, now{};
-  EXPECT_EQ(store.atomic_add(100, reinterpret_cast<const std::byte*>(add.data()), 12, 0, false,
-                             reinterpret_cast<std::byte*>(old.data())),
+  EXPECT_EQ(store.atomic_add(100, reinterpret_cast<const std::byte*>(add.data()), 12, 0,
+                             sim::Operation::atomic_add_s32, reinterpret_cast<std::byte*>(old.data())),
             0u);
   store.read_bytes(100, reinterpret_cast<std::byte*>(now.data()), 12);
   EXPECT_EQ(old, start);
   EXPECT_EQ(now, (std::array<std::int32_t, 3>{12, 0, -2147483647 - 1}));
   const float one = 1.5f;
   float sum = 0;
-  store.atomic_add(512, reinterpret_cast<const std::byte*>(&one), 4, 0, true, nullptr);
-  store.atomic_add(512, reinterpret_cast<const std::byte*>(&one), 4, 0, true, nullptr);
+  store.atomic_add(512, reinterpret_cast<const std::byte*>(&one), 4, 0, sim::Operation::atomic_add_f32,
+                   nullptr);
+  store.atomic_add(512, reinterpret_cast<const std::byte*>(&one), 4, 0, sim::Operation::atomic_add_f32,
+                   nullptr);
   store.read_bytes(512, reinterpret_cast<std::byte*>(&sum), 4);
   EXPECT_EQ(sum, 3.0f);
 }
@@ -295,9 +297,11 @@ TEST(BackingStore, AtomicAddsKeepTags) {
   BackingStore store(1_GiB);
   const std::array<std::int32_t, 8> add{1, 1, 1, 1, 1, 1, 1, 1};
   store.mark_payload(0, 32);
-  EXPECT_EQ(store.atomic_add(0, reinterpret_cast<const std::byte*>(add.data()), 32, 0, false, nullptr), 1u);
+  EXPECT_EQ(store.atomic_add(0, reinterpret_cast<const std::byte*>(add.data()), 32, 0,
+                             sim::Operation::atomic_add_s32, nullptr),
+            1u);
   EXPECT_TRUE(store.has_payload(0, 32));
-  EXPECT_EQ(store.atomic_add(64, nullptr, 32, 1, false, nullptr), 0u);
+  EXPECT_EQ(store.atomic_add(64, nullptr, 32, 1, sim::Operation::atomic_add_s32, nullptr), 0u);
   EXPECT_TRUE(store.has_payload(64, 32));
   EXPECT_FALSE(store.has_payload(32, 32));
 }

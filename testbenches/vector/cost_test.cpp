@@ -103,8 +103,8 @@ TEST(VectorCost, ConflictsLengthenTheInstruction) {
 TEST(VectorCost, EveryCostParameterMovesTheTime) {
   // One instruction of each row of the table, in the order of VectorCost.
   const auto reduce = [](int operation) {
-    return vector(CM384_CLASS_REDUCE, operation, CM384_F32, kA, kB, operation == CM384_VGATHER_MASK ? 1 : kC,
-                  4, {1, 1, 1, 8, 8, 8});
+    const std::uint32_t operand = operation == CM384_VGATHER_MASK ? 1 : operation <= CM384_VCMIN ? 0 : kC;
+    return vector(CM384_CLASS_REDUCE, operation, CM384_F32, kA, kB, operand, 4, {1, 1, 1, 8, 8, 8});
   };
   const auto integer = [](int operation) {
     return vector(CM384_CLASS_VECTOR, operation, CM384_S32, kA, kB, kC, 4);

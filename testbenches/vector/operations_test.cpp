@@ -333,8 +333,8 @@ TEST(VectorOperations, WhatTheIsaDoesNotDefineIsAnErrorThatNamesThePc) {
   EXPECT_EQ(error_of(make(CM384_CLASS_VECTOR, CM384_VADD, CM384_F32, s, 0)), "");
   EXPECT_NE(error_of(make(CM384_CLASS_VECTOR, CM384_VEXP, CM384_S32, s, 0)).find("0x80001234"),
             std::string::npos);
-  EXPECT_NE(error_of(make(CM384_CLASS_VECTOR, 26, CM384_F32, s, 0)), "");
-  EXPECT_NE(error_of(make(CM384_CLASS_CONVERT, 13, 0, s, 0)), "");
+  EXPECT_NE(error_of(make(CM384_CLASS_VECTOR, 28, CM384_F32, s, 0)), "");
+  EXPECT_NE(error_of(make(CM384_CLASS_CONVERT, 24, 0, s, 0)), "");
   EXPECT_NE(error_of(make(CM384_CLASS_VECTOR, CM384_VADD, CM384_F32, s, 4)), "");  // misaligned source 1
   s.destination = kUBufferBytes - 9 * 256;
   EXPECT_EQ(error_of(make(CM384_CLASS_VECTOR, CM384_VABS, CM384_F32, s, 0)), "");

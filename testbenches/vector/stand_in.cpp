@@ -179,10 +179,10 @@ Time StandIn::access(const LocalAccess& a, std::byte* bytes, sim::TagMask& tags)
   return a.at + (a.write ? write_latency : read_latency);
 }
 
-Time StandIn::atomic_add(const LocalAccess& a, const std::byte* bytes, bool floating) {
+Time StandIn::atomic_add(const LocalAccess& a, const std::byte* bytes, sim::Operation operation) {
   if (record) accesses.push_back(a);
   for (std::uint32_t i = 0; i < a.bytes; i += 4) {
-    if (floating) {
+    if (operation == sim::Operation::atomic_add_f32) {
       float x = 0, y = 0;
       std::memcpy(&x, &memory[a.offset + i], 4);
       std::memcpy(&y, bytes + i, 4);

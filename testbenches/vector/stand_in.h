@@ -68,7 +68,7 @@ class StandIn : public CoreSocket {
   void schedule(std::uint16_t core, Time at, std::uint32_t what, std::uint64_t argument) override;
   bool is_local(std::uint64_t address) const override { return cm384_gm_unit(address) == kLocal; }
   Time access(const LocalAccess& access, std::byte* bytes, sim::TagMask& tags) override;
-  Time atomic_add(const LocalAccess& access, const std::byte* bytes, bool floating) override;
+  Time atomic_add(const LocalAccess& access, const std::byte* bytes, sim::Operation operation) override;
   void submit(const sim::Request& request) override;
   sim::PayloadPool& payloads() override { return pool_; }
   sim::TransactionId new_transaction(std::uint16_t, const TransactionStart&) override {

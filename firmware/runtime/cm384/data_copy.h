@@ -3,6 +3,7 @@
 
 #include "cm384/sync.h"
 #include "cm384/system.h"
+#include "cm384/vector.h"
 
 namespace AscendC {
 
@@ -22,14 +23,22 @@ struct DataCopyExtParams {
   uint32_t dstStride = 0;
   uint32_t rsv = 0;
 };
-// The model pads with zeros on the right, up to 32 B; a kernel that asks for other padding ends with a
-// message.
+// Without isPad a burst is filled up to 32 B with zeros (the part repeats its first element); with it the
+// value stands left and right of it and fills it up. Paddings count elements, at most 32 B each.
 template <typename T>
 struct DataCopyPadExtParams {
   bool isPad = false;
   uint8_t leftPadding = 0;
   uint8_t rightPadding = 0;
   T paddingValue{};
+};
+
+// Of the older form; types assumed.
+struct DataCopyPadParams {
+  bool isPad = false;
+  uint8_t leftPadding = 0;
+  uint8_t rightPadding = 0;
+  uint64_t paddingValue = 0;
 };
 
 CM384_INLINE uint64_t PaddedBurst(uint64_t bytes) {
@@ -71,7 +80,21 @@ CM384_INLINE void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src
 template <typename T>
 CM384_INLINE void DataCopyPad(const LocalTensor<T>& dst, const GlobalTensor<T>& src,
                               const DataCopyExtParams& p, const DataCopyPadExtParams<T>& pad = {}) {
-  if (pad.isPad) Abort("DataCopyPad: padding with values is not modelled: docs/ascend-c.md");
+  if (pad.isPad) {
+    static_assert(sizeof(T) <= 4 || sizeof(T) == 8);
+    if (sizeof(T) == 8) Abort("DataCopyPad: isPad with elements of 8 B: docs/ascend-c.md");
+    const uint64_t left = pad.leftPadding * sizeof(T), right = pad.rightPadding * sizeof(T);
+    uint32_t value = 0;
+    __builtin_memcpy(&value, &pad.paddingValue, sizeof(T) < 4 ? sizeof(T) : 4);
+    cm384::pipe_instruction<CM384_CLASS_SYNC, CM384_SET_PADDING>(left | right << 8 | sizeof(T) << 16 |
+                                                                 static_cast<uint64_t>(value) << 32);
+    CopyBursts<CM384_MTE_GM_TO_UB>(dst.GetPhyAddr(), src.address(), p.blockLen, p.blockCount,
+                                   static_cast<uint64_t>(p.blockLen) + p.srcStride,
+                                   PaddedBurst(left + p.blockLen + right) + p.dstStride * 32ull,
+                                   src.allocate());
+    cm384::pipe_instruction<CM384_CLASS_SYNC, CM384_SET_PADDING>(0);
+    return;
+  }
   CopyBursts<CM384_MTE_GM_TO_UB>(dst.GetPhyAddr(), src.address(), p.blockLen, p.blockCount,
                                  static_cast<uint64_t>(p.blockLen) + p.srcStride,
                                  PaddedBurst(p.blockLen) + p.dstStride * 32ull, src.allocate());
@@ -83,6 +106,15 @@ CM384_INLINE void DataCopyPad(const GlobalTensor<T>& dst, const LocalTensor<T>& 
                                  PaddedBurst(p.blockLen) + p.srcStride * 32ull,
                                  static_cast<uint64_t>(p.blockLen) + p.dstStride, dst.allocate());
 }
+// UBuffer to UBuffer, on pipe V: blocks of 32 B, gaps from the end of one to the start of the next.
+template <typename T>
+CM384_INLINE void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& src, const DataCopyParams& p) {
+  for (uint32_t block = 0; block < p.blockCount; ++block) {
+    DataCopy(dst[block * (p.blockLen + p.dstStride) * (ONE_BLK_SIZE / sizeof(T))],
+             src[block * (p.blockLen + p.srcStride) * (ONE_BLK_SIZE / sizeof(T))],
+             static_cast<uint32_t>(p.blockLen * ONE_BLK_SIZE / sizeof(T)));
+  }
+}
 // The older form, lengths in bytes too. A list in braces means the other one.
 template <typename T, typename Params>
 requires(is_same_v<Params, DataCopyParams>) CM384_INLINE
@@ -90,24 +122,49 @@ requires(is_same_v<Params, DataCopyParams>) CM384_INLINE
   DataCopyPad(dst, src, DataCopyExtParams{p.blockCount, p.blockLen, p.srcStride, p.dstStride, 0});
 }
 
-// What later copies to GM do at the target, until SetAtomicNone().
+template <typename T, typename Params>
+requires(is_same_v<Params, DataCopyParams>) CM384_INLINE
+    void DataCopyPad(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const Params& p,
+                     const DataCopyPadParams& pad) {
+  DataCopyPadExtParams<T> ext{pad.isPad, pad.leftPadding, pad.rightPadding, {}};
+  __builtin_memcpy(&ext.paddingValue, &pad.paddingValue, sizeof(T));
+  DataCopyPad(dst, src, DataCopyExtParams{p.blockCount, p.blockLen, p.srcStride, p.dstStride, 0}, ext);
+}
+
+// What later copies to GM do at the target, until SetAtomicNone(). The mode of an element type is the first
+// one's plus its place.
+template <typename T>
+inline constexpr int kAtomicType = -1;
+template <>
+inline constexpr int kAtomicType<int32_t> = 0;
+template <>
+inline constexpr int kAtomicType<float> = 1;
+template <>
+inline constexpr int kAtomicType<int16_t> = 2;
+template <>
+inline constexpr int kAtomicType<int8_t> = 3;
+template <>
+inline constexpr int kAtomicType<half> = 4;
+template <>
+inline constexpr int kAtomicType<bfloat16_t> = 5;
+template <int first, typename T>
+CM384_INLINE void SetAtomicMode() {
+  static_assert(kAtomicType<T> >= 0,
+                "SetAtomicAdd, SetAtomicMax, SetAtomicMin: for float, half, bfloat16_t, int32_t, int16_t, "
+                "int8_t: docs/ascend-c.md");
+  cm384::pipe_instruction<CM384_CLASS_SYNC, CM384_SET_ATOMIC>(static_cast<uint64_t>(first + kAtomicType<T>));
+}
 template <typename T>
 CM384_INLINE void SetAtomicAdd() {
-  if constexpr (is_same_v<T, int32_t> || is_same_v<T, float>) {
-    cm384::pipe_instruction<CM384_CLASS_SYNC, CM384_SET_ATOMIC>(is_same_v<T, float> ? CM384_ATOMIC_ADD_F32
-                                                                                    : CM384_ATOMIC_ADD_S32);
-  } else {
-    Abort("SetAtomicAdd: copies add int32_t and float only: docs/ascend-c.md");
-  }
+  SetAtomicMode<CM384_ATOMIC_ADD_S32, T>();
 }
-// Not in the machine: a kernel that gets there ends with this message.
 template <typename T>
 CM384_INLINE void SetAtomicMax() {
-  Abort("SetAtomicMax: copies that take the larger value are not modelled: docs/ascend-c.md");
+  SetAtomicMode<CM384_ATOMIC_MAX_S32, T>();
 }
 template <typename T>
 CM384_INLINE void SetAtomicMin() {
-  Abort("SetAtomicMin: copies that take the smaller value are not modelled: docs/ascend-c.md");
+  SetAtomicMode<CM384_ATOMIC_MIN_S32, T>();
 }
 CM384_INLINE void SetAtomicNone() {
   cm384::pipe_instruction<CM384_CLASS_SYNC, CM384_SET_ATOMIC>(CM384_ATOMIC_NONE);

@@ -1,6 +1,7 @@
 // A kernel's frame as Ascend C spells it: kind, tiling, communication context, small helpers.
 #pragma once
 
+#include "cm384/print.h"
 #include "cm384/sync.h"
 #include "firmware/abi/program.h"
 
@@ -31,6 +32,14 @@
   AscendC::CopyTiling(&name, address, sizeof(Struct))
 #define GET_TILING_DATA(name, address) GET_TILING_DATA_WITH_STRUCT(Cm384TilingDefault, name, address)
 #define TILING_KEY_IS(key) (AscendC::LaunchOfProgram()->tiling_key == static_cast<uint64_t>(key))
+#define GET_TILING_DATA_PTR_WITH_STRUCT(Struct, name, address) \
+  Struct cm384_##name;                                         \
+  AscendC::CopyTiling(&cm384_##name, address, sizeof(Struct)); \
+  __tiling_data_ptr__ Struct* name = &cm384_##name
+#define GET_TILING_DATA_MEMBER(...) \
+  static_assert(false, "GET_TILING_DATA_MEMBER: not there: docs/ascend-c.md")
+#define __tiling_data_ptr__
+#define REGISTER_TILING_FOR_TILINGKEY(expression, Struct)
 #define KERNEL_TASK_TYPE_DEFAULT(type)
 #define KERNEL_TASK_TYPE(key, type)
 
@@ -68,17 +77,79 @@ enum HcclServerType { HCCL_SERVER_TYPE_AICPU = 0 };
 template <HcclServerType = HCCL_SERVER_TYPE_AICPU>
 class Hccl {};
 
-// Quotient, rounded up.
-template <typename A, typename B>
-CM384_INLINE constexpr auto Ceil(A value, B by) {
+// Quotient, rounded up. Like the two below it gives way to a function of the kernel's own.
+template <typename A, typename B, typename... None>
+CM384_INLINE constexpr auto Ceil(A value, B by, None...) {
+  static_assert(sizeof...(None) == 0);
   return (value + by - 1) / by;
 }
+template <typename A, typename B, typename... None>
+CM384_INLINE constexpr auto min(A a, B b, None...) {
+  static_assert(sizeof...(None) == 0);
+  return a < b ? a : b;
+}
+template <typename A, typename B, typename... None>
+CM384_INLINE constexpr auto max(A a, B b, None...) {
+  static_assert(sizeof...(None) == 0);
+  return a > b ? a : b;
+}
+
+// Kinds of cores. Images of `kernel build` are of vector cores.
+inline constexpr int AIC = 1, AIV = 2, MIX = 3;
+inline constexpr int g_coreType = AIV;
+CM384_INLINE constexpr int64_t GetSubBlockNum() {
+  return 1;
+}
+CM384_INLINE constexpr int64_t GetTaskRatio() {
+  return 1;
+}
+CM384_INLINE constexpr int64_t GetTaskRation() {
+  return 1;
+}
+CM384_INLINE GM_ADDR GetUserWorkspace(GM_ADDR workspace) {
+  return workspace;
+}
+// Nothing is dumped.
+template <typename Tensor>
+CM384_INLINE void DumpTensor(const Tensor&, uint32_t, uint32_t) {}
+template <typename Tensor>
+CM384_INLINE void DumpAccChkPoint(const Tensor&, uint32_t, uint32_t, uint32_t) {}
 
 }  // namespace AscendC
+
+// An assertion that does not hold ends the run.
+#define CM384_TEXT_OF(x) CM384_TEXT_OF_(x)
+#define CM384_TEXT_OF_(x) #x
+#ifndef assert
+#define assert(condition, ...) \
+  ((condition) ? (void)0 : AscendC::Abort(__FILE__ ":" CM384_TEXT_OF(__LINE__) ": not so: " #condition))
+#endif
+#define ascendc_assert(...) assert(__VA_ARGS__)
+#define ASCENDC_ASSERT(condition, ...) assert(condition)
 
 // Names of the layer below Ascend C that kernels use beside it.
 CM384_INLINE constexpr uint64_t get_imm(uint64_t value) {
   return value;
+}
+enum dcci_cache_line { SINGLE_CACHE_LINE, ENTIRE_DATA_CACHE };
+enum dcci_target { CACHELINE_ALL, CACHELINE_UB, CACHELINE_OUT, CACHELINE_ATOMIC };
+CM384_INLINE void dcci(const volatile void* address, dcci_cache_line whole, dcci_target = CACHELINE_OUT) {
+  AscendC::dcci(reinterpret_cast<uint64_t>(address), whole == SINGLE_CACHE_LINE ? 1 : 0);
+}
+enum mem_dsb_t { DSB_ALL, DSB_DDR, DSB_UB, DSB_SEQ };
+CM384_INLINE void dsb(mem_dsb_t) {
+  asm volatile("fence" : : : "memory");
+}
+CM384_INLINE void icache_preload(int64_t) {}
+CM384_INLINE void set_flag(pipe_t source, pipe_t destination, int32_t id) {
+  cm384::pipe_instruction<CM384_CLASS_SYNC, CM384_SET_FLAG>(static_cast<uint64_t>(source) |
+                                                            static_cast<uint64_t>(destination) << 8 |
+                                                            static_cast<uint64_t>(id) << 16);
+}
+CM384_INLINE void wait_flag(pipe_t source, pipe_t destination, int32_t id) {
+  cm384::pipe_instruction<CM384_CLASS_SYNC, CM384_WAIT_FLAG>(static_cast<uint64_t>(source) |
+                                                             static_cast<uint64_t>(destination) << 8 |
+                                                             static_cast<uint64_t>(id) << 16);
 }
 CM384_INLINE void pipe_barrier(pipe_t pipe) {
   cm384::pipe_instruction<CM384_CLASS_SYNC, CM384_PIPE_BARRIER>(pipe);

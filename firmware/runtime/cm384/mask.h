@@ -5,22 +5,52 @@
 
 namespace AscendC {
 
-// Bit i: element i of every repeat takes part.
+// Counter mode: a mask is the number of elements of the whole call. The machine has masks of bits alone, so
+// calls in this mode are made of whole repeats and one under a mask. Each source of a kernel has its own
+// mode; one that never asks for it pays nothing. `cm384 kernel build` has it, this project's kernels do
+// without.
+#ifdef CM384_MASK_MODES
+static bool cm384_counter_mode = false;
+static uint32_t cm384_counter = 0;
+CM384_INLINE void SetMaskCount() {
+  cm384_counter_mode = true;
+}
+CM384_INLINE void SetMaskNorm() {
+  cm384_counter_mode = false;
+}
+CM384_INLINE void SetCounter(uint64_t count) {
+  cm384_counter = static_cast<uint32_t>(count);
+}
+#else
+inline constexpr bool cm384_counter_mode = false;
+inline constexpr uint32_t cm384_counter = 0;
+CM384_INLINE void SetCounter(uint64_t) {}
+#endif
+// The mask of a call that is told not to set one.
+inline constexpr uint64_t MASK_PLACEHOLDER = 0;
+
+// Bit i: element i of every repeat takes part. In counter mode: maskLow elements.
 template <typename T, MaskMode mode = MaskMode::NORMAL>
 CM384_INLINE void SetVectorMask(uint64_t maskHigh, uint64_t maskLow) {
-  static_assert(mode == MaskMode::NORMAL, "there is no counter mode");
-  cm384::pipe_instruction<CM384_CLASS_SYNC, CM384_SET_MASK>(maskLow, maskHigh);
+  if constexpr (mode == MaskMode::COUNTER) {
+    SetCounter(maskLow);
+  } else {
+    cm384::pipe_instruction<CM384_CLASS_SYNC, CM384_SET_MASK>(maskLow, maskHigh);
+  }
 }
 // The first `count` elements of every repeat.
-CM384_INLINE void SetMaskCount(uint32_t count) {
+CM384_INLINE void SetMaskFirst(uint32_t count) {
   const uint64_t low = count >= 64 ? ~uint64_t{0} : (uint64_t{1} << count) - 1;
   const uint64_t high = count >= 128 ? ~uint64_t{0} : count > 64 ? (uint64_t{1} << (count - 64)) - 1 : 0;
   cm384::pipe_instruction<CM384_CLASS_SYNC, CM384_SET_MASK>(low, high);
 }
 template <typename T, MaskMode mode = MaskMode::NORMAL>
 CM384_INLINE void SetVectorMask(int32_t count) {
-  static_assert(mode == MaskMode::NORMAL, "there is no counter mode");
-  SetMaskCount(static_cast<uint32_t>(count));
+  if constexpr (mode == MaskMode::COUNTER) {
+    SetCounter(static_cast<uint64_t>(count));
+  } else {
+    SetMaskFirst(static_cast<uint32_t>(count));
+  }
 }
 CM384_INLINE void ResetMask() {
   cm384::pipe_instruction<CM384_CLASS_SYNC, CM384_SET_MASK>(~uint64_t{0}, ~uint64_t{0});
@@ -31,20 +61,44 @@ CM384_INLINE void SetMaskBits(const uint64_t mask[]) {
   cm384::pipe_instruction<CM384_CLASS_SYNC, CM384_SET_MASK>(mask[0], mask[1]);
 }
 
-// Strides in 32 B blocks.
+// Strides in 32 B blocks. The fields that Ascend C reserves are there and not looked at.
 struct UnaryRepeatParams {
+  CM384_INLINE constexpr UnaryRepeatParams() {}
+  CM384_INLINE constexpr UnaryRepeatParams(uint16_t dstBlk, uint16_t srcBlk, uint8_t dstRep, uint8_t srcRep,
+                                           bool half = false)
+      : dstBlkStride(dstBlk),
+        srcBlkStride(srcBlk),
+        dstRepStride(dstRep),
+        srcRepStride(srcRep),
+        halfBlock(half) {}
+  uint32_t blockNumber = 8;
   uint16_t dstBlkStride = 1;
   uint16_t srcBlkStride = 1;
   uint8_t dstRepStride = 8;
   uint8_t srcRepStride = 8;
+  bool repeatStrideMode = false;
+  bool strideSizeMode = false;
+  bool halfBlock = false;
 };
 struct BinaryRepeatParams {
+  CM384_INLINE constexpr BinaryRepeatParams() {}
+  CM384_INLINE constexpr BinaryRepeatParams(uint8_t dstBlk, uint8_t src0Blk, uint8_t src1Blk, uint8_t dstRep,
+                                            uint8_t src0Rep, uint8_t src1Rep)
+      : dstBlkStride(dstBlk),
+        src0BlkStride(src0Blk),
+        src1BlkStride(src1Blk),
+        dstRepStride(dstRep),
+        src0RepStride(src0Rep),
+        src1RepStride(src1Rep) {}
+  uint32_t blockNumber = 8;
   uint8_t dstBlkStride = 1;
   uint8_t src0BlkStride = 1;
   uint8_t src1BlkStride = 1;
   uint8_t dstRepStride = 8;
   uint8_t src0RepStride = 8;
   uint8_t src1RepStride = 8;
+  bool repeatStrideMode = false;
+  bool strideSizeMode = false;
 };
 
 // rs3 of vector, reduce and convert instructions.
@@ -74,10 +128,44 @@ CM384_INLINE void ForCount(uint32_t count, uint32_t per_repeat, Emit emit) {
     repeats -= now;
   }
   if (first < count) {
-    SetMaskCount(count - first);
+    SetMaskFirst(count - first);
     emit(first, 1);
     ResetMask();
   }
 }
+
+// Whether a call may set its mask and no more: what this project's kernels are measured with.
+#ifdef CM384_MASK_MODES
+inline constexpr bool kMaskModes = true;
+#else
+inline constexpr bool kMaskModes = false;
+#endif
+template <bool isSetMask, typename Mask>
+inline constexpr bool kPlainMask = isSetMask && !kMaskModes && is_same_v<Mask, uint64_t>;
+
+// emit(first repeat, repeats) under a mask of the first `mask` elements of each repeat of `per_repeat`; in
+// counter mode of `mask` elements in all. isSetMask false: under the mask that is set.
+template <bool isSetMask, typename Emit>
+CM384_INLINE void ForMask(uint64_t mask, uint32_t repeats, uint32_t per_repeat, Emit emit) {
+  if (cm384_counter_mode) {
+    return ForCount(isSetMask ? static_cast<uint32_t>(mask) : cm384_counter, per_repeat,
+                    [&](uint32_t first, uint32_t now) { emit(first / per_repeat, now); });
+  }
+  const bool masked = isSetMask && mask < per_repeat;
+  if (masked) SetMaskFirst(static_cast<uint32_t>(mask));
+  emit(0, repeats);
+  if (masked) ResetMask();
+}
+// The same under a mask of bits.
+template <bool isSetMask, typename Emit>
+CM384_INLINE void ForMask(const uint64_t mask[], uint32_t repeats, uint32_t per_repeat, Emit emit) {
+  if (!isSetMask || cm384_counter_mode) return ForMask<isSetMask>(mask[0], repeats, per_repeat, emit);
+  SetMaskBits(mask);
+  emit(0, repeats);
+  ResetMask();
+}
+// Either form of a mask.
+template <typename Mask>
+concept MaskForm = ConvertsTo<Mask, uint64_t> || ConvertsTo<Mask, const uint64_t*>;
 
 }  // namespace AscendC

@@ -145,9 +145,11 @@ class TBuf {
 template <TPosition source, TPosition destination, int32_t depth>
 class TQueBind {
  public:
-  static_assert((source == TPosition::VECIN || source == TPosition::VECOUT) &&
-                    (destination == TPosition::VECIN || destination == TPosition::VECOUT),
-                "queues are of VECIN and VECOUT: docs/ascend-c.md");
+  static constexpr bool IsVector(TPosition p) {
+    return p == TPosition::VECIN || p == TPosition::VECOUT || p == TPosition::VECCALC;
+  }
+  static_assert(IsVector(source) && IsVector(destination),
+                "queues are of VECIN, VECOUT and VECCALC: docs/ascend-c.md");
 
   template <typename T>
   inline LocalTensor<T> AllocTensor() {
@@ -162,10 +164,29 @@ class TQueBind {
     Abort("AllocTensor: the queue has no free buffer");
   }
   template <typename T>
+  CM384_INLINE void AllocTensor(LocalTensor<T>& tensor) {
+    tensor = AllocTensor<T>();
+  }
+  // Of a bind: from which to which position, in both of which it stands.
+  template <TPosition, TPosition, typename T>
+  CM384_INLINE bool EnQue(const LocalTensor<T>& tensor) {
+    return EnQue(tensor);
+  }
+  template <TPosition, TPosition, typename T>
+  CM384_INLINE LocalTensor<T> DeQue() {
+    return DeQue<T>();
+  }
+  template <typename T>
+  CM384_INLINE void DeQue(LocalTensor<T>& tensor) {
+    tensor = DeQue<T>();
+  }
+  template <typename T>
   inline bool EnQue(const LocalTensor<T>& tensor) {
     TPipe::Buffer& buffer = BufferOf(static_cast<uint32_t>(tensor.GetPhyAddr()));
-    buffer.full = TPipe::current->AllocEventID(kFull);
-    SetFlag<kFull>(buffer.full);
+    if constexpr (kFiller != kEmptier) {
+      buffer.full = TPipe::current->AllocEventID(kFull);
+      SetFlag<kFull>(buffer.full);
+    }
     if (waiting_ == kMost) Abort("EnQue: the queue is full");
     queue_[(begin_ + waiting_++) % kMost] = static_cast<uint8_t>(&buffer - first_);
     return true;
@@ -176,20 +197,31 @@ class TQueBind {
     TPipe::Buffer& buffer = first_[queue_[begin_]];
     begin_ = (begin_ + 1) % kMost;
     --waiting_;
-    WaitFlag<kFull>(buffer.full);
-    TPipe::current->ReleaseEventID(kFull, buffer.full);
-    buffer.full = -1;
+    if constexpr (kFiller == kEmptier) {
+      PipeBarrier<PIPE_V>();
+    } else {
+      WaitFlag<kFull>(buffer.full);
+      TPipe::current->ReleaseEventID(kFull, buffer.full);
+      buffer.full = -1;
+    }
     return LocalTensor<T>(destination, buffer.address, buffer.bytes / static_cast<uint32_t>(sizeof(T)));
   }
   template <typename T>
   inline void FreeTensor(const LocalTensor<T>& tensor) {
     TPipe::Buffer& buffer = BufferOf(static_cast<uint32_t>(tensor.GetPhyAddr()));
     buffer.taken = false;
+    if constexpr (kFiller == kEmptier) return PipeBarrier<PIPE_V>();
     buffer.free = TPipe::current->AllocEventID(kFree);
     buffer.on_free = kFree;
     SetFlag<kFree>(buffer.free);
   }
   CM384_INLINE bool VacantInQue() const { return waiting_ < count_; }
+  CM384_INLINE bool HasIdleBuffer() const {
+    for (uint32_t n = 0; n < count_; ++n) {
+      if (!first_[n].taken) return true;
+    }
+    return false;
+  }
   CM384_INLINE bool HasTensorInQue() const { return waiting_ != 0; }
   CM384_INLINE int32_t GetTensorCountInQue() const { return static_cast<int32_t>(waiting_); }
   inline void FreeAllEvent() {

@@ -1,6 +1,7 @@
 // Flags, barriers, cross-core flags, data cache.
 #pragma once
 
+#include "cm384/system.h"
 #include "cm384/tensor.h"
 
 namespace AscendC {
@@ -37,6 +38,10 @@ CM384_INLINE void CrossCoreSetFlag(uint16_t flagId) {
 CM384_INLINE void CrossCoreWaitFlag(uint16_t flagId) {
   cm384::pipe_instruction<CM384_CLASS_SYNC, CM384_CROSS_CORE_WAIT>(flagId);
 }
+template <uint8_t modeId, pipe_t P = PIPE_S>
+CM384_INLINE void CrossCoreWaitFlag(uint16_t flagId) {
+  CrossCoreWaitFlag(flagId);
+}
 
 // All-core barrier: returns when every AIV of the launch on this die has come here and its earlier pipe work,
 // remote acknowledgements inside, is complete. Flag 14, set on MTE3, as on the part.
@@ -45,6 +50,15 @@ CM384_INLINE void SyncAll() {
   PipeBarrier<PIPE_ALL>();
   CrossCoreSetFlag<0, PIPE_MTE3>(14);
   CrossCoreWaitFlag(14);
+}
+
+// The barrier by words in GM is the same one here, of all cores alone: the tensors are not used.
+template <bool isAIVOnly = true>
+CM384_INLINE void SyncAll(const GlobalTensor<int32_t>&, const LocalTensor<int32_t>&, int32_t usedCores = 0) {
+  static_assert(isAIVOnly, "SyncAll with tensors is of vector cores: docs/ascend-c.md");
+  if (usedCores != 0 && usedCores != static_cast<int32_t>(cm384::read_csr<CM384_CSR_BLOCK_COUNT>()))
+    Abort("SyncAll: of all cores alone: docs/ascend-c.md");
+  SyncAll<true>();
 }
 
 // Cleans and invalidates the scalar data cache over [address, address + bytes); 0 bytes: all of it.

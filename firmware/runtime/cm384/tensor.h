@@ -76,7 +76,10 @@ class GlobalTensor {
   CM384_INLINE __gm__ T* GetPhyAddr() const { return reinterpret_cast<T*>(address_); }
   CM384_INLINE uint64_t address() const { return address_; }
   // Whether copies of this tensor allocate in L2.
-  CM384_INLINE void SetL2CacheHint(CacheMode mode) { allocate_ = mode == CacheMode::CACHE_MODE_NORMAL; }
+  template <CacheRwMode = CacheRwMode::RW>
+  CM384_INLINE void SetL2CacheHint(CacheMode mode) {
+    allocate_ = mode == CacheMode::CACHE_MODE_NORMAL;
+  }
   CM384_INLINE bool allocate() const { return allocate_; }
 
  private:

@@ -104,7 +104,12 @@ enum class HardEvent {
   M_FIX = PIPE_M | PIPE_FIX << 8,
   FIX_M = PIPE_FIX | PIPE_M << 8,
   FIX_S = PIPE_FIX | PIPE_S << 8,
-  FIX_MTE2 = PIPE_FIX | PIPE_MTE2 << 8
+  FIX_MTE2 = PIPE_FIX | PIPE_MTE2 << 8,
+  MTE2_FIX = PIPE_MTE2 | PIPE_FIX << 8,
+  FIX_MTE3 = PIPE_FIX | PIPE_MTE3 << 8,
+  MTE3_MTE1 = PIPE_MTE3 | PIPE_MTE1 << 8,
+  MTE1_MTE3 = PIPE_MTE1 | PIPE_MTE3 << 8,
+  M_S = PIPE_M | PIPE_S << 8
 };
 
 enum class TPosition : uint8_t {
@@ -135,6 +140,7 @@ enum class CMPMODE { LT, GT, EQ, LE, GE, NE };
 enum class SELMODE { VSEL_CMPMASK_SPR, VSEL_TENSOR_SCALAR_MODE, VSEL_TENSOR_TENSOR_MODE };
 enum class MaskMode : uint8_t { NORMAL, COUNTER };
 enum class ReduceOrder { ORDER_VALUE_INDEX, ORDER_INDEX_VALUE, ORDER_ONLY_VALUE, ORDER_ONLY_INDEX };
+enum class CacheRwMode { READ = 1, WRITE = 2, RW = 3 };
 enum class CacheMode { CACHE_MODE_DISABLE = 0, CACHE_MODE_NORMAL = 1 };
 
 inline constexpr uint32_t ONE_BLK_SIZE = 32;           // bytes of a DataBlock
@@ -146,6 +152,11 @@ template <typename T, typename U>
 inline constexpr bool is_same_v = false;
 template <typename T>
 inline constexpr bool is_same_v<T, T> = true;
+
+template <typename From, typename To>
+concept ConvertsTo = requires(From from, void (*take)(To)) {
+  take(from);
+};
 
 // funct2 of vector instructions.
 template <typename T>
@@ -162,6 +173,12 @@ template <>
 inline constexpr int kElementType<int16_t> = CM384_S16;
 template <>
 inline constexpr int kElementType<uint16_t> = CM384_S16;
+
+// The same for operations that move bits alone: any type of 2 or 4 B.
+template <typename T>
+inline constexpr int kBitsType = kElementType<T> >= 0 ? kElementType<T>
+                                 : sizeof(T) == 2     ? CM384_S16
+                                                      : -1;
 
 // The bits of an element, as scalar operands carry them.
 CM384_INLINE uint64_t scalar_bits(float value) {
@@ -182,6 +199,9 @@ CM384_INLINE uint64_t scalar_bits(uint16_t value) {
   return value;
 }
 CM384_INLINE uint64_t scalar_bits(half value) {
+  return value.bits;
+}
+CM384_INLINE uint64_t scalar_bits(bfloat16_t value) {
   return value.bits;
 }
 
