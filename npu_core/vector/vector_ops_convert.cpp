@@ -61,7 +61,8 @@ To to_integer(float x, Rounding mode) {
   if (is_nan(r)) return 0;
   // The largest value may round up as a float, to a power of two that is too large by 1.
   constexpr auto kLow = static_cast<float>(std::numeric_limits<To>::min());
-  constexpr auto kEnd = 2.0f * static_cast<float>(std::numeric_limits<To>::max() / 2 + 1);
+  constexpr To kHalf = std::numeric_limits<To>::max() / 2 + 1;
+  constexpr auto kEnd = 2.0f * static_cast<float>(kHalf);
   if (r < kLow) return std::numeric_limits<To>::min();
   if (r >= kEnd) return std::numeric_limits<To>::max();
   return static_cast<To>(r);

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include <stdint.h>
+#include <cstdint>
 
 #define ASCENDC_FORMS(FORM)                                                                                \
   FORM(Add, binary, "Add(dst, src0, src1, ...)")                                                           \
