@@ -17,8 +17,7 @@ namespace cm384::supernode {
 namespace {
 
 // Writes `bytes` by each of `cores` cores of die 0 to another die, in instructions of 16 KiB.
-void write_to(Supernode& machine, int target, int cores, std::uint64_t bytes) {
-  host::Runtime runtime(machine);
+void write_to(host::Runtime& runtime, int target, int cores, std::uint64_t bytes) {
   cm384_p2p a{};
   a.mode = CM384_P2P_WRITE;
   a.buffers = 4;
@@ -42,7 +41,8 @@ TEST(Statistics, OfARemoteWriteAreWhatTheClosedFormSays) {
   SupernodeOptions options;
   options.dies = {0, 16};  // two nodes
   Supernode machine(parameters, options);
-  write_to(machine, 16, kCores, kBytes);
+  host::Runtime runtime(machine);
+  write_to(runtime, 16, kCores, kBytes);
   sim::Statistics all;
   machine.declare_statistics(all);
 
@@ -81,8 +81,9 @@ TEST(Statistics, TotalsAreWhatStudiesReport) {
   options.dies = {0, 1, 16};
   options.sockets = {2};
   Supernode machine(parameters, options);
-  write_to(machine, 16, 2, 32768);
-  write_to(machine, 1, 2, 32768);  // by the package link; a second launch on the same cores
+  host::Runtime runtime(machine);
+  write_to(runtime, 16, 2, 32768);
+  write_to(runtime, 1, 2, 32768);  // by the package link; a second launch on the same cores
   sim::Statistics all;
   machine.declare_statistics(all);
   const SupernodeCounts counts = machine.counts();
@@ -104,9 +105,10 @@ TEST(Statistics, InstructionsAreOfAllLaunches) {
   SupernodeOptions options;
   options.dies = {0, 2};
   Supernode machine(parameters, options);
-  write_to(machine, 2, 1, 32768);
+  host::Runtime runtime(machine);
+  write_to(runtime, 2, 1, 32768);
   const std::uint64_t once = machine.counts().instructions;
-  write_to(machine, 2, 1, 32768);
+  write_to(runtime, 2, 1, 32768);
   EXPECT_NEAR(static_cast<double>(machine.counts().instructions), 2.0 * static_cast<double>(once),
               0.1 * static_cast<double>(once));
 }
@@ -151,7 +153,8 @@ TEST(StatisticsFile, MayHoldChosenPartsAlone) {
   SupernodeOptions options;
   options.dies = {0, 16};
   Supernode machine(parameters, options);
-  write_to(machine, 16, 1, 64 * 1024);
+  host::Runtime runtime(machine);
+  write_to(runtime, 16, 1, 64 * 1024);
   const auto shown = [&](const std::vector<const char*>& texts) {
     std::vector<LinkSelection> chosen;
     for (const char* text : texts) chosen.push_back(parse_link_selection(text));
