@@ -141,6 +141,7 @@ int build(const Program& program, const BuildOptions& options, const studies::Gi
   ensemble.machine = options.machine.machine;
   const studies::BuildInfo& info = studies::build_info();
   ensemble.build = fmt::format("{} {}", info.version, info.commit);
+  ensemble.model = info.model;
   ensemble.ranges = uncertainty::ranges_fingerprint(hw::load_machine(ensemble.machine));
   ensemble.discrepancy = options.discrepancy;
   ensemble.command = fmt::format(

@@ -9,8 +9,18 @@ else()
     string(APPEND commit "+changes")
   endif()
 endif()
+# What the model gives: the project's golden results, which every commit that changes a result changes.
+file(GLOB golden ${SOURCE}/testbenches/golden/*.json)
+list(SORT golden)
+set(hashes "")
+foreach(file IN LISTS golden)
+  file(SHA256 ${file} hash)
+  string(APPEND hashes ${hash})
+endforeach()
+string(SHA256 model "${hashes}")
+string(SUBSTRING ${model} 0 12 model)
 set(text
-    "#include \"studies/build_info.h\"\n\nnamespace cm384::studies {\n\nconst BuildInfo& build_info() {\n  static constexpr BuildInfo info{\"${VERSION}\", \"${commit}\", \"${COMPILER}\", \"${BUILD_TYPE}\", \"${SANITIZERS}\"};\n  return info;\n}\n\n}  // namespace cm384::studies\n"
+    "#include \"studies/build_info.h\"\n\nnamespace cm384::studies {\n\nconst BuildInfo& build_info() {\n  static constexpr BuildInfo info{\"${VERSION}\", \"${commit}\", \"${COMPILER}\", \"${BUILD_TYPE}\", \"${SANITIZERS}\", \"${model}\"};\n  return info;\n}\n\n}  // namespace cm384::studies\n"
 )
 set(before "")
 if(EXISTS ${OUTPUT})

@@ -11,6 +11,7 @@ struct BuildInfo {
   std::string_view compiler;    // "GNU 12.2.0"
   std::string_view build_type;  // "Release"
   std::string_view sanitizers;  // empty: none
+  std::string_view model;       // fingerprint of the golden results: a commit that changes no result keeps it
 };
 
 const BuildInfo& build_info();

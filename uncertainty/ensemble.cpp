@@ -98,6 +98,7 @@ Ensemble read_ensemble(const std::string& path) {
     ensemble.machine = document.at("machine").get<std::string>();
     ensemble.command = document.at("command").get<std::string>();
     ensemble.build = document.at("build").get<std::string>();
+    ensemble.model = document.at("model").get<std::string>();
     ensemble.ranges = document.at("ranges").get<std::string>();
     ensemble.discrepancy = document.at("discrepancy").get<double>();
     for (const Json& entry : document.at("members")) {
@@ -129,6 +130,7 @@ std::string to_text(const Ensemble& ensemble) {
               {"machine", ensemble.machine},
               {"command", ensemble.command},
               {"build", ensemble.build},
+              {"model", ensemble.model},
               {"ranges", ensemble.ranges},
               {"discrepancy", ensemble.discrepancy},
               {"members", std::move(members)}}
@@ -142,9 +144,11 @@ std::vector<std::string> doubts_of(const Ensemble& ensemble) {
     doubts.emplace_back(
         "values or plausible ranges of the machine have changed since the ensemble was made; `cm384 ensemble "
         "check` says which members still hold");
-  const studies::BuildInfo& build = studies::build_info();
-  if (const std::string now = fmt::format("{} {}", build.version, build.commit); ensemble.build != now)
-    doubts.push_back(fmt::format("the ensemble was made by {}, this is {}", ensemble.build, now));
+  if (ensemble.model != studies::build_info().model)
+    doubts.push_back(fmt::format(
+        "golden results have changed since the ensemble was made by {}; `cm384 ensemble check` says which "
+        "members still hold",
+        ensemble.build));
   return doubts;
 }
 

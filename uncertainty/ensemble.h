@@ -22,6 +22,7 @@ struct Ensemble {
   std::string machine;  // the preset that the members stand on
   std::string command;  // that made it
   std::string build;    // that ran it: version and commit
+  std::string model;    // fingerprint of that build's golden results
   std::string ranges;   // ranges_fingerprint() of the machine then
   // What the model may be off by whatever its parameters, as a share of a value: intervals are wider by it.
   double discrepancy = 0;

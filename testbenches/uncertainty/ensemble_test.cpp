@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "studies/build_info.h"
 #include "testbenches/machine/refusal.h"
 #include "uncertainty/coverage.h"
 
@@ -25,9 +26,13 @@ class EnsembleFile : public ::testing::Test {
     return path;
   }
   static Ensemble two() {
-    Ensemble ensemble{"node8",     "cm384 ensemble build",
-                      "0.1.0 abc", ranges_fingerprint(hw::load_machine("node8")),
-                      0.03,        {}};
+    Ensemble ensemble{"node8",
+                      "cm384 ensemble build",
+                      "0.1.0 abc",
+                      std::string(studies::build_info().model),
+                      ranges_fingerprint(hw::load_machine("node8")),
+                      0.03,
+                      {}};
     ensemble.members.push_back({"node8", {}, {{"t1-nn-read-lat-intra", 1.195}}});
     ensemble.members.push_back(
         {"m001", {{"l2.hit_latency", "50ns"}, {"hbm.write_queue", "17"}}, {{"t1-nn-read-lat-intra", 1.2}}});
@@ -57,8 +62,11 @@ TEST_F(EnsembleFile, MembersThatNoLongerFitAreNamed) {
 }
 
 TEST_F(EnsembleFile, SaysWhatHasChanged) {
-  EXPECT_THAT(doubts_of(two()), ::testing::ElementsAre(HasSubstr("made by 0.1.0 abc")));
+  EXPECT_THAT(doubts_of(two()), ::testing::IsEmpty());
   Ensemble ensemble = two();
+  ensemble.model = "0123";
+  EXPECT_THAT(doubts_of(ensemble), ::testing::ElementsAre(HasSubstr("made by 0.1.0 abc")));
+  ensemble = two();
   ensemble.ranges = "xxh3:0";
   EXPECT_THAT(doubts_of(ensemble), ::testing::Contains(HasSubstr("have changed since")));
   EXPECT_NE(ranges_fingerprint(hw::load_machine("node8")),
