@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 
@@ -125,6 +127,26 @@ struct Options {
 
 constexpr const char* kStudy = "trace replay";
 
+// The trace is not replaced by what is told of it, and of two outputs none is lost.
+void check_outputs(const Options& o) {
+  namespace fs = std::filesystem;
+  const auto file = [](const fs::path& path) { return fs::weakly_canonical(fs::absolute(path)); };
+  std::map<fs::path, std::string> taken{{file(o.trace), "the trace"}};
+  if (!o.out.empty()) {
+    for (const char* name : {"result.json", "profile.json"})
+      taken.emplace(file(fs::path(o.out) / name), "written by --out");
+  }
+  const std::pair<const char*, const std::string&> named[]{
+      {"messages", o.messages}, {"stats", o.watch.stats}, {"timeline", o.watch.timeline}, {"write", o.write}};
+  for (const auto& [option, path] : named) {
+    if (path.empty() || (fs::exists(path) && !fs::is_regular_file(path))) continue;
+    // A trace may be replaced by what it is replayed as.
+    const auto [at, free] = taken.emplace(file(path), fmt::format("written by --{}", option));
+    if (!free && !(at->second == "the trace" && option == std::string_view("write")))
+      throw InputError(fmt::format("--{}: {} is {}", option, path, at->second));
+  }
+}
+
 // Files that are open from before the replay on; they get their names after the row is printed.
 struct Outputs {
   std::optional<OutputFile> result, profile_file, statistics_file;
@@ -199,6 +221,7 @@ supernode::SupernodeOptions machine_options(const host::TrafficUnits& units, con
 
 int replay(const Program&, const Options& options, const studies::Given& given) {
   if (options.trace.empty()) throw InputError("trace replay: no trace given");
+  check_outputs(options);
   studies::TablePrinter printer(kFields, options.rows.columns);
   const hw::Machine machine = options.machine.load();
   const auto source = traces::open_traffic(options.trace);

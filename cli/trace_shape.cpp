@@ -217,7 +217,7 @@ int shape(const Program&, const ShapeOptions& o, const studies::Given& given) {
     const auto open = [path = job.path] { return traces::open_traffic(path); };
     auto made = std::make_unique<traces::ShapedTrace>(
         open, job.rank_of,
-        traces::ShapeOptions{job.dies, job.kept, o.scale_compute, o.scale_bytes, o.rate, o.repeat,
+        traces::ShapeOptions{job.path, job.dies, job.kept, o.scale_compute, o.scale_bytes, o.rate, o.repeat,
                              job.offset});
     if (n == 0) header = made->header();
     if (n != 0)

@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "hw/error.h"
+#include "hw/input_file.h"
 
 namespace cm384 {
 namespace {
@@ -20,8 +21,9 @@ std::string_view without_blanks(std::string_view text) {
 
 }  // namespace
 
-LineReader::LineReader(const std::string& path) : path_(path), stream_(path, std::ios::binary) {
-  if (!stream_) throw InputError(fmt::format("{}: cannot be opened", path));
+LineReader::LineReader(const std::string& path) : path_(path), stream_(open_input(path)) {
+  // A byte order mark, with which some tools begin a text, is no part of its first field.
+  if (stream_.peek() == 0xef) stream_.ignore(3);
 }
 
 bool LineReader::next(std::string& line) {

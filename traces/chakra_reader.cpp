@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "hw/error.h"
+#include "hw/input_file.h"
 
 namespace cm384::traces {
 namespace {
@@ -11,8 +12,7 @@ constexpr std::uint64_t kMostMessage = std::uint64_t{64} << 20;
 
 }  // namespace
 
-ChakraReader::ChakraReader(const std::string& path) : path_(path), stream_(path, std::ios::binary) {
-  if (!stream_) throw InputError(fmt::format("{}: cannot be opened", path));
+ChakraReader::ChakraReader(const std::string& path) : path_(path), stream_(open_input(path)) {
   stream_.seekg(0, std::ios::end);
   size_ = static_cast<std::uint64_t>(stream_.tellg());
   stream_.seekg(0);

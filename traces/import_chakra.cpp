@@ -7,8 +7,7 @@
 
 #include "hw/error.h"
 #include "traces/chakra_reader.h"
-#include "traces/import.h"
-#include "traces/record_graph.h"
+#include "traces/imported_ranks.h"
 
 namespace cm384::traces {
 namespace {
@@ -52,15 +51,11 @@ struct PendingEdges {
 
 class ChakraImport {
  public:
-  ChakraImport(const std::vector<std::string>& paths, const ImportOptions& options) : options_(options) {
-    const auto ranks = static_cast<int>(paths.size());
-    const int room = options.onto.empty() ? options.dies : static_cast<int>(options.onto.size());
-    if (ranks > room)
-      throw InputError(fmt::format("{}: {} ranks, but {} has {} dies to put them on", paths.front(), ranks,
-                                   options.machine.empty() ? "the machine" : options.machine, room));
+  ChakraImport(const std::vector<std::string>& paths, const ImportOptions& options)
+      : options_(options), ranks_(paths.size(), paths.front(), options) {
     nodes_.resize(paths.size());
     collectives_.resize(paths.size());
-    for (int rank = 0; rank < ranks; ++rank) read(paths[static_cast<std::size_t>(rank)], rank);
+    for (std::size_t rank = 0; rank < paths.size(); ++rank) read(paths[rank], static_cast<int>(rank));
   }
 
   ImportResult write(TrafficSink& sink) {
@@ -76,16 +71,10 @@ class ChakraImport {
         }
       }
     }
-    ImportResult result;
-    result.placement = options_.onto.empty() ? "by rank" : "as --onto says, in the order of the files";
-    for (std::size_t rank = 0; rank < nodes_.size(); ++rank)
-      result.mapping.emplace_back(static_cast<std::int64_t>(rank), unit(static_cast<int>(rank)).number);
+    ImportResult result = ranks_.write(graph_, sink);
     if (without_time_ != 0)
       result.notes.push_back(
           fmt::format("{} compute and memory nodes carry no duration and take no time", without_time_));
-    const Written written = graph_.write(sink);
-    result.records = written.records;
-    note_locality(written, result);
     return result;
   }
 
@@ -100,17 +89,6 @@ class ChakraImport {
     std::uint64_t begin = 0, end = 0;
     std::string where;
   };
-
-  Unit unit(int rank) const {
-    return {false, static_cast<std::uint16_t>(
-                       options_.onto.empty() ? rank : options_.onto[static_cast<std::size_t>(rank)])};
-  }
-  TrafficRecord point(int rank) const {
-    TrafficRecord r;
-    r.kind = TrafficRecord::Kind::barrier;
-    r.source = r.target = unit(rank);
-    return r;
-  }
 
   void read(const std::string& path, int rank) {
     ChakraReader reader(path);
@@ -142,7 +120,7 @@ class ChakraImport {
       case kLoad:
       case kStore:
       case kCompute: {
-        TrafficRecord r = point(rank);
+        TrafficRecord r = ranks_.point(rank);
         r.kind = TrafficRecord::Kind::compute;
         if (node.duration_us() > kMostDuration)
           reader.fail(fmt::format("node {}: duration: {} us; allowed: {}", node.id(), node.duration_us(),
@@ -159,7 +137,8 @@ class ChakraImport {
                            bytes = attribute(reader, node, "comm_size", 1, kMostBytes);
         if (from != rank)
           reader.fail(fmt::format("node {}: comm_src: {} in the file of rank {}", node.id(), from, rank));
-        ends.begin = ends.end = graph_.add(transfer(rank, static_cast<int>(to), bytes), reader.where());
+        ends.begin = ends.end =
+            graph_.add(ranks_.transfer(rank, static_cast<int>(to), bytes), reader.where());
         sends_[{from, to, tag}].push_back({ends.end, reader.where()});
         break;
       }
@@ -169,7 +148,7 @@ class ChakraImport {
                            tag = attribute(reader, node, "comm_tag", INT32_MIN, INT32_MAX);
         if (to != rank)
           reader.fail(fmt::format("node {}: comm_dst: {} in the file of rank {}", node.id(), to, rank));
-        ends.begin = ends.end = graph_.add(point(rank), reader.where());
+        ends.begin = ends.end = graph_.add(ranks_.point(rank), reader.where());
         receives_[{from, to, tag}].push_back({ends.end, reader.where()});
         break;
       }
@@ -178,8 +157,8 @@ class ChakraImport {
         part.type = attribute(reader, node, "comm_type", kAllReduce, kBarrier);
         part.bytes = part.type == kBarrier ? 0 : attribute(reader, node, "comm_size", 1, kMostBytes);
         part.where = reader.where();
-        part.begin = ends.begin = graph_.add(point(rank), reader.where());
-        part.end = ends.end = graph_.add(point(rank), reader.where());
+        part.begin = ends.begin = graph_.add(ranks_.point(rank), reader.where());
+        part.end = ends.end = graph_.add(ranks_.point(rank), reader.where());
         collectives_[static_cast<std::size_t>(rank)].push_back(part);
         break;
       }
@@ -192,17 +171,6 @@ class ChakraImport {
     for (const std::uint64_t id : node.control_dependencies()) edges.on.push_back(id);
     for (const std::uint64_t id : node.data_dependencies()) edges.on.push_back(id);
     edges_[rank].push_back(std::move(edges));
-  }
-
-  TrafficRecord transfer(int from, int to, std::int64_t bytes) {
-    TrafficRecord r;
-    r.operation = sim::Operation::write;
-    r.source = unit(from);
-    r.target = unit(to);
-    r.core = TrafficRecord::kAnyCore;
-    r.bytes = static_cast<std::uint64_t>(bytes);
-    r.offset = placing_.take(r.target.number, r.bytes);
-    return r;
   }
 
   void match_messages() {
@@ -267,7 +235,7 @@ class ChakraImport {
       std::vector<std::uint64_t> done;
       for (std::size_t rank = 0; rank < ranks; ++rank)
         done.push_back(round + 1 == rounds ? end[rank]
-                                           : graph_.add(point(static_cast<int>(rank)), first.where));
+                                           : graph_.add(ranks_.point(static_cast<int>(rank)), first.where));
       for (std::size_t from = 0; from < ranks; ++from) {
         graph_.wait(done[from], {begin[from], TrafficDependency::Kind::completion, {}});
         for (std::size_t step = 1; step < ranks; ++step) {
@@ -278,7 +246,7 @@ class ChakraImport {
             graph_.wait(done[to], {begin[from], TrafficDependency::Kind::completion, {}});
           if (bytes == 0) continue;
           const std::uint64_t record =
-              graph_.add(transfer(static_cast<int>(from), static_cast<int>(to), bytes), first.where);
+              graph_.add(ranks_.transfer(static_cast<int>(from), static_cast<int>(to), bytes), first.where);
           graph_.wait(record, {begin[from], TrafficDependency::Kind::completion, {}});
           graph_.wait(done[from], {record, TrafficDependency::Kind::completion, {}});
           graph_.wait(done[to], {record, TrafficDependency::Kind::arrival, {}});
@@ -302,24 +270,18 @@ class ChakraImport {
   void expand(std::size_t k, CollectiveKind kind, std::vector<std::uint64_t> ready,
               const std::vector<std::uint64_t>& end) {
     const Part first = collectives_.front()[k];
-    std::vector<int> node;
-    for (std::size_t rank = 0; rank < collectives_.size(); ++rank) {
-      const Part& part = collectives_[rank][k];
-      if (part.bytes != first.bytes)
-        throw InputError(
-            fmt::format("{}: comm_size: {}, but {} on rank 0; allowed by {}: the same on all ranks",
-                        part.where, part.bytes, first.bytes, name_of(options_.collectives[kind])));
-      node.push_back(unit(static_cast<int>(rank)).number / options_.dies_per_node);
+    for (const auto& of_rank : collectives_) {
+      if (of_rank[k].bytes != first.bytes)
+        throw InputError(fmt::format(
+            "{}: comm_size: {}, but {} on rank 0; allowed by {}: the same on all ranks", of_rank[k].where,
+            of_rank[k].bytes, first.bytes, name_of(options_.collectives[kind])));
     }
-    const auto rounds = collective_rounds(kind, options_.collectives[kind], first.bytes, node);
-    add_collective(graph_, rounds, std::move(ready), end,
-                   {[this](const CollectiveSend& s) { return transfer(s.from, s.to, s.bytes); },
-                    [this](int rank) { return point(rank); }, first.where});
+    ranks_.add(graph_, kind, first.bytes, std::move(ready), end, first.where);
   }
 
   const ImportOptions& options_;
+  ImportedRanks ranks_;
   RecordGraph graph_;
-  Placing placing_;
   std::vector<std::map<std::uint64_t, Ends>> nodes_;  // by rank and id
   std::map<int, std::vector<PendingEdges>> edges_;    // by rank
   std::vector<std::vector<Part>> collectives_;        // by rank, in order

@@ -114,7 +114,10 @@ ImportResult import_messages(const std::string& path, const ImportOptions& optio
         columns.has(6) && !fields.text(columns[6]).empty() ? microseconds(fields, columns[6]) : Time{};
     const std::uint64_t number = graph.size();
     graph.add(r, fmt::format("{}:{}", path, lines.number()));
-    if (!columns.has(5) || fields.text(columns[5]).empty()) continue;
+    if (!columns.has(5) || fields.text(columns[5]).empty()) {
+      if (delay != Time{}) fields.fail(columns[6], "a delay after messages, which this line does not name");
+      continue;
+    }
     for (const std::string_view text : split_fields(fields.text(columns[5]), ' ')) {
       std::uint64_t on = 0;
       const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), on);

@@ -3,36 +3,59 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "hw/error.h"
+#include "hw/input_file.h"
 #include "hw/lines.h"
-#include "traces/record_graph.h"
+#include "traces/imported_ranks.h"
 
 namespace cm384::traces {
 namespace {
 
 using nlohmann::json;
 
+using Us = long double;  // profilers count from 1970: 51 bits before the point
+
 struct Event {
   std::string name;
-  double begin_us = 0, end_us = 0;
+  Us begin_us = 0, end_us = 0;
   const TimelineMessage* message = nullptr;
   std::size_t number = 0;  // in the file
 };
 
+constexpr Us kMostUs = 1e16, kLongestUs = 1e12;
+
+// The vendor's profiler writes times as text, so that no digit is lost.
+Us microseconds(const json& event, const char* name, const std::string& where) {
+  const json value = event.value(name, json());
+  Us found = -1;
+  if (value.is_string()) {
+    const auto text = value.get<std::string>();
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), found);
+    if (error != std::errc() || end != text.data() + text.size()) found = -1;
+  } else if (value.is_number()) {
+    found = static_cast<Us>(value.get<double>());
+  }
+  if (!(found >= 0 && found <= kMostUs))
+    throw InputError(fmt::format("{}: {}: {}; allowed: microseconds from 0 to {:g}", where, name,
+                                 value.is_primitive() ? value.dump().substr(0, 40) : "no number", kMostUs));
+  return found;
+}
+
 std::vector<Event> read_events(const std::string& path, const std::vector<TimelineMessage>& messages) {
-  std::ifstream stream(path);
-  if (!stream) throw InputError(fmt::format("{}: cannot be opened", path));
+  std::ifstream stream = open_input(path);
   json document;
   try {
     document = json::parse(stream);
-  } catch (const json::exception&) {
-    throw InputError(fmt::format(
-        "{}: no JSON; allowed: a Chrome trace, a list of events or an object with traceEvents", path));
+  } catch (const json::parse_error& error) {
+    throw InputError(
+        fmt::format("{}: offset {}: no JSON; allowed: a Chrome trace, a list of events or an object "
+                    "with traceEvents",
+                    path, error.byte - 1));
   }
   const json* list = &document;
   if (document.is_object() && document.contains("traceEvents")) list = &document["traceEvents"];
@@ -41,25 +64,13 @@ std::vector<Event> read_events(const std::string& path, const std::vector<Timeli
   std::vector<Event> events;
   for (std::size_t n = 0; n < list->size(); ++n) {
     const json& e = (*list)[n];
-    if (!e.is_object()) throw InputError(fmt::format("{}: event {}: allowed: an object", path, n));
+    const std::string where = fmt::format("{}: event {}", path, n);
+    if (!e.is_object()) throw InputError(fmt::format("{}: allowed: an object", where));
     if (e.value("ph", json()) != "X") continue;
-    const auto number = [&](const char* name) {
-      const json value = e.value(name, json());
-      double found = 0;
-      // The vendor's profiler writes times as text, so that no digit is lost.
-      try {
-        found = value.is_string() ? std::stod(value.get<std::string>()) : value.get<double>();
-      } catch (const std::exception&) {
-        throw InputError(fmt::format("{}: event {}: {}: allowed: a number of microseconds", path, n, name));
-      }
-      if (!std::isfinite(found) || found < 0)
-        throw InputError(fmt::format("{}: event {}: {}: {}; allowed: 0 or more", path, n, name, found));
-      return found;
-    };
     const json name = e.value("name", json());
-    if (!name.is_string()) throw InputError(fmt::format("{}: event {}: name: allowed: a text", path, n));
-    Event event{name.get<std::string>(), number("ts"), 0, nullptr, n};
-    event.end_us = event.begin_us + number("dur");
+    if (!name.is_string()) throw InputError(fmt::format("{}: name: allowed: a text", where));
+    Event event{name.get<std::string>(), microseconds(e, "ts", where), 0, nullptr, n};
+    event.end_us = event.begin_us + microseconds(e, "dur", where);
     for (const TimelineMessage& m : messages) {
       if (event.name.starts_with(m.prefix)) event.message = &m;
     }
@@ -74,39 +85,33 @@ class TimelineImport {
  public:
   TimelineImport(const std::vector<std::string>& paths, const std::vector<TimelineMessage>& messages,
                  const ImportOptions& options)
-      : paths_(paths), options_(options) {
-    const std::size_t room =
-        options.onto.empty() ? static_cast<std::size_t>(options.dies) : options.onto.size();
-    if (paths.size() > room)
-      throw InputError(fmt::format("{}: {} ranks, but {} has {} dies to put them on", paths.front(),
-                                   paths.size(), options.machine, room));
-    double first = 1e300;
-    for (const std::string& path : paths) {
-      ranks_.push_back(read_events(path, messages));
-      first = std::min(first, ranks_.back().front().begin_us);
+      : paths_(paths), ranks_(paths.size(), paths.front(), options) {
+    for (const std::string& path : paths) events_.push_back(read_events(path, messages));
+    origin_us_ = events_.front().front().begin_us;
+    for (const auto& of_rank : events_) origin_us_ = std::min(origin_us_, of_rank.front().begin_us);
+    for (std::size_t rank = 0; rank < paths.size(); ++rank) {
+      for (const Event& event : events_[rank]) {
+        if (event.end_us - origin_us_ > kLongestUs)
+          throw InputError(
+              fmt::format("{}: event {}: ends {:g} us after the first event of all; allowed: {:g}",
+                          paths[rank], event.number, event.end_us - origin_us_, kLongestUs));
+      }
     }
-    origin_us_ = first;
   }
 
   ImportResult write(TrafficSink& sink) {
     std::vector<std::vector<Meeting>> meetings;
-    for (std::size_t rank = 0; rank < ranks_.size(); ++rank)
+    for (std::size_t rank = 0; rank < ranks_.count(); ++rank)
       meetings.push_back(line_up(static_cast<int>(rank)));
-    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+    for (std::size_t rank = 0; rank < ranks_.count(); ++rank) {
       if (meetings[rank].size() != meetings[0].size())
         throw InputError(fmt::format("{}: {} collectives, {} in {}; allowed: the same on all ranks",
                                      paths_[rank], meetings[rank].size(), meetings[0].size(), paths_[0]));
     }
     for (std::size_t k = 0; k < meetings[0].size(); ++k) meet(meetings, k);
-    ImportResult result;
-    result.placement = options_.onto.empty() ? "by rank" : "as --onto says, in the order of the files";
-    for (std::size_t rank = 0; rank < ranks_.size(); ++rank)
-      result.mapping.emplace_back(static_cast<std::int64_t>(rank), unit(static_cast<int>(rank)).number);
+    ImportResult result = ranks_.write(graph_, sink);
     if (meetings[0].empty())
-      result.notes.emplace_back("warning: no operator moves anything: --messages names none that is there");
-    const Written written = graph_.write(sink);
-    result.records = written.records;
-    note_locality(written, result);
+      result.notes = {"warning: no operator moves anything: --messages names none that is there"};
     return result;
   }
 
@@ -116,41 +121,31 @@ class TimelineImport {
     std::uint64_t begin = 0, end = 0;
   };
 
-  Unit unit(int rank) const {
-    return {false, static_cast<std::uint16_t>(
-                       options_.onto.empty() ? rank : options_.onto[static_cast<std::size_t>(rank)])};
-  }
-  TrafficRecord point(int rank) const {
-    TrafficRecord r;
-    r.kind = TrafficRecord::Kind::barrier;
-    r.source = r.target = unit(rank);
-    return r;
-  }
-
   // A rank's time from one collective to the next, computing.
   std::vector<Meeting> line_up(int rank) {
     std::vector<Meeting> meetings;
     const std::string& path = paths_[static_cast<std::size_t>(rank)];
     std::optional<std::uint64_t> last;
-    double now = origin_us_;
-    const auto compute_until = [&](double at) {
+    Us now = origin_us_;
+    const auto compute_until = [&](Us at) {
       if (at <= now && last) return;
-      TrafficRecord r = point(rank);
+      TrafficRecord r = ranks_.point(rank);
       r.kind = TrafficRecord::Kind::compute;
-      r.end = Time{std::llround(std::max(0.0, at - now) * 1e6)};
+      r.end = Time{std::llround(std::max<Us>(0, at - now) * 1e6L)};
       const std::uint64_t record = graph_.add(r, path);
       if (last) graph_.wait(record, {*last, TrafficDependency::Kind::completion, {}});
       last = record;
       now = std::max(now, at);
     };
-    for (const Event& event : ranks_[static_cast<std::size_t>(rank)]) {
+    for (const Event& event : events_[static_cast<std::size_t>(rank)]) {
       if (event.message == nullptr) {
         compute_until(event.end_us);
         continue;
       }
       compute_until(event.begin_us);
       const std::string where = fmt::format("{}: event {}", path, event.number);
-      const Meeting meeting{&event, graph_.add(point(rank), where), graph_.add(point(rank), where)};
+      const Meeting meeting{&event, graph_.add(ranks_.point(rank), where),
+                            graph_.add(ranks_.point(rank), where)};
       graph_.wait(meeting.begin, {*last, TrafficDependency::Kind::completion, {}});
       meetings.push_back(meeting);
       last = meeting.end;
@@ -162,8 +157,7 @@ class TimelineImport {
   void meet(const std::vector<std::vector<Meeting>>& meetings, std::size_t k) {
     const TimelineMessage& message = *meetings[0][k].event->message;
     std::vector<std::uint64_t> ready, end;
-    std::vector<int> node;
-    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+    for (std::size_t rank = 0; rank < ranks_.count(); ++rank) {
       const Meeting& m = meetings[rank][k];
       if (m.event->message != &message)
         throw InputError(
@@ -171,29 +165,15 @@ class TimelineImport {
                         paths_[rank], m.event->number, m.event->name, meetings[0][k].event->name));
       ready.push_back(m.begin);
       end.push_back(m.end);
-      node.push_back(unit(static_cast<int>(rank)).number / options_.dies_per_node);
     }
-    const auto transfer = [this](const CollectiveSend& send) {
-      TrafficRecord r;
-      r.operation = sim::Operation::write;
-      r.source = unit(send.from);
-      r.target = unit(send.to);
-      r.core = TrafficRecord::kAnyCore;
-      r.bytes = static_cast<std::uint64_t>(send.bytes);
-      r.offset = placing_.take(r.target.number, r.bytes);
-      return r;
-    };
-    add_collective(graph_,
-                   collective_rounds(message.kind, options_.collectives[message.kind], message.bytes, node),
-                   ready, end, {transfer, [this](int rank) { return point(rank); }, paths_[0]});
+    ranks_.add(graph_, message.kind, message.bytes, ready, end, paths_[0]);
   }
 
   const std::vector<std::string>& paths_;
-  const ImportOptions& options_;
-  std::vector<std::vector<Event>> ranks_;
-  double origin_us_ = 0;
+  ImportedRanks ranks_;
+  std::vector<std::vector<Event>> events_;  // by rank
+  Us origin_us_ = 0;
   RecordGraph graph_;
-  Placing placing_;
 };
 
 }  // namespace

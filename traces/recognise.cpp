@@ -1,18 +1,14 @@
 #include "traces/recognise.h"
 
-#include <fmt/format.h>
-
-#include <fstream>
 #include <string_view>
 
-#include "hw/error.h"
+#include "hw/input_file.h"
 #include "traces/import.h"
 
 namespace cm384::traces {
 
 TraceKind recognise(const std::string& path) {
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream) throw InputError(fmt::format("{}: cannot be opened", path));
+  std::ifstream stream = open_input(path);
   std::string head(4096, '\0');
   stream.read(head.data(), static_cast<std::streamsize>(head.size()));
   head.resize(static_cast<std::size_t>(stream.gcount()));

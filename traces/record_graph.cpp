@@ -72,9 +72,12 @@ Written RecordGraph::write(TrafficSink& sink) const {
 }
 
 void note_locality(const Written& written, ImportResult& result) {
-  if (written.transfers == 0 || written.through_fabric != 0) return;
+  if (written.through_fabric != 0) return;
   result.notes.emplace_back(
-      "warning: no transfer leaves its package, so nothing enters the fabric; --onto places nodes elsewhere");
+      written.transfers == 0
+          ? "warning: nothing is moved: a replay of it takes time without traffic alone"
+          : "warning: no transfer leaves its package, so nothing enters the fabric; --onto "
+            "places nodes elsewhere");
 }
 
 std::uint64_t Placing::take(std::uint16_t unit, std::uint64_t bytes) {

@@ -48,7 +48,8 @@ class RecordGraph {
   std::vector<Node> nodes_;
 };
 
-// Warns if no transfer leaves its package: a placement that loses the locality of the source.
+// Warns if nothing moves, or no transfer leaves its package: a placement that loses the locality of the
+// source.
 void note_locality(const Written& written, ImportResult& result);
 
 // Where the transfers of an imported trace lie in a unit's memory: one behind the other, from the start again

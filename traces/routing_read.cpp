@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "hw/error.h"
+#include "hw/input_file.h"
 #include "traces/routing.h"
 
 namespace cm384::traces {
@@ -137,8 +138,7 @@ Routing read_routing(std::istream& in, const std::string& name, const RoutingRea
 }
 
 Routing read_routing(const std::string& path, const RoutingReadOptions& options) {
-  std::ifstream in(path);
-  if (!in) throw InputError(fmt::format("{}: cannot be opened", path));
+  std::ifstream in = open_input(path);
   return read_routing(in, path, options);
 }
 

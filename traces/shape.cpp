@@ -57,7 +57,7 @@ void ShapedTrace::put(TrafficRecord r) {
   last_ones_.emplace(written_, r.end);
   last_end_ = std::max(last_end_, r.end);
   if (const std::string fault = fault_of(r, written_); !fault.empty())
-    throw InputError(fmt::format("record {}: {}", read_, fault));
+    throw InputError(fmt::format("{}: record {}: {}", options_.name, read_ - 1, fault));
   ++written_;
   ready_.push_back(std::move(r));
   if (last_ones_.size() < kMostLastOnes) return;
@@ -138,7 +138,8 @@ void ShapedTrace::take(TrafficRecord& r) {
   for (const TrafficDependency& d : r.dependencies) {
     if (written_ - d.on > kReach)
       throw InputError(
-          fmt::format("record {}: waits for one too far back for a shaped trace; allowed: {}", old, kReach));
+          fmt::format("{}: record {}: waits for one too far back for a shaped trace; allowed: {}",
+                      options_.name, old, kReach));
   }
   forgotten_ += waited && r.dependencies.empty() ? 1 : 0;
   if (r.dependencies.empty()) begin_by_itself(r);

@@ -20,6 +20,7 @@
 namespace cm384::traces {
 
 struct ShapeOptions {
+  std::string name;        // of the trace, for errors
   std::vector<int> dies;   // of ranks 0, 1, ...; a rank is a die of the trace, in the order of their numbers
   std::vector<int> ranks;  // that are kept, by number; empty: all
   double compute = 1;      // factor of durations without traffic and of delays after what was waited for

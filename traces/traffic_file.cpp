@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "hw/error.h"
+#include "hw/input_file.h"
 #include "traces/bytes.h"
 #include "traces/host_words.h"
 
@@ -123,8 +124,7 @@ void TrafficFileWriter::finish() {
 
 // --- reading
 
-TrafficFileReader::TrafficFileReader(const std::string& path) : path_(path), stream_(path, std::ios::binary) {
-  if (!stream_) throw InputError(fmt::format("{}: cannot be opened", path));
+TrafficFileReader::TrafficFileReader(const std::string& path) : path_(path), stream_(open_input(path)) {
   read_header();
 }
 

@@ -9,7 +9,7 @@
 #include <numeric>
 #include <set>
 
-#include "hw/error.h"
+#include "testbenches/machine/refusal.h"
 #include "testbenches/supernode/in_memory_trace.h"
 #include "traces/random.h"
 #include "traces/rank_map.h"
@@ -227,27 +227,19 @@ TEST(RankMap, MinCutIsNearTheBestOfAll) {
 }
 
 TEST(RankMap, RefusesWhatDoesNotFit) {
-  const auto message = [](auto&& what) {
-    try {
-      what();
-    } catch (const InputError& error) {
-      return std::string(error.what());
-    }
-    return std::string();
-  };
   const DieRoom room{16, 8, 2, 4, 4};
   EXPECT_EQ(linear_dies(3, room), (std::vector<int>{4, 8, 12}));
-  EXPECT_THAT(message([&] { linear_dies(4, room); }), ::testing::HasSubstr("the last one would be die 16"));
-  EXPECT_THAT(message([&] { random_dies(13, room, 1); }),
+  EXPECT_THAT(refusal([&] { linear_dies(4, room); }), ::testing::HasSubstr("the last one would be die 16"));
+  EXPECT_THAT(refusal([&] { random_dies(13, room, 1); }),
               ::testing::HasSubstr("13 ranks; the machine has 12 dies"));
   const auto drawn = random_dies(12, room, 1);
   EXPECT_EQ(std::set<int>(drawn.begin(), drawn.end()).size(), 12u);
   const std::string path = ::testing::TempDir() + "cm384-map.csv";
   const auto from_file = [&](const std::string& text) {
     std::ofstream(path) << text;
-    return message([&] { dies_from_file(path, 2, room); });
+    return refusal([&] { dies_from_file(path, 2, room); });
   };
-  EXPECT_EQ(from_file("rank,die\n1,3\n0,9\n"), "");
+  EXPECT_EQ(from_file("rank,die\n1,3\n0,9\n"), "(accepted)");
   EXPECT_THAT(from_file("rank,node\n"), ::testing::HasSubstr("header: allowed: rank,die"));
   EXPECT_THAT(from_file("rank,die\n0,3\n0,4\n"), ::testing::HasSubstr(":3: rank"));
   EXPECT_THAT(from_file("rank,die\n0,3\n1,3\n"), ::testing::HasSubstr(":3: die"));

@@ -1,12 +1,13 @@
 // Traffic out of other things: a list of messages, a routing, a profiler's timelines; and each broken one
 // refused.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
 #include <fstream>
 #include <map>
 
-#include "hw/error.h"
+#include "testbenches/machine/refusal.h"
 #include "traces/import_timeline.h"
 #include "traces/routing_traffic.h"
 
@@ -31,16 +32,6 @@ std::string file(const std::string& name, const std::string& text) {
   const std::string path = ::testing::TempDir() + "cm384-sources-" + name;
   std::ofstream(path, std::ios::binary) << text;
   return path;
-}
-
-template <class What>
-std::string refusal(What&& what) {
-  try {
-    what();
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
 }
 
 const ImportOptions kOptions{16, {}, "small", 8, {}, {}};
@@ -78,6 +69,10 @@ TEST(MessageList, RefusesBrokenOnesByLine) {
   EXPECT_THAT(read("source,target,bytes,after\n0,1,1,0\n"), HasSubstr(":2: after"));
   EXPECT_THAT(read("source,target,bytes,start_us\n0,1,1,soon\n"), HasSubstr(":2: start_us"));
   EXPECT_THAT(read("source,target,bytes,operation\n0,1,1,add\n"), HasSubstr(":2: operation"));
+  EXPECT_THAT(read("source,target,bytes,delay_us\n0,1,1,3\n"),
+              HasSubstr(":2: delay_us: '3'; allowed: a delay after messages, which this line does not name"));
+  EXPECT_THAT(read("source,target,bytes\n0,1,-5\n"), HasSubstr(":2: bytes: '-5'"));
+  EXPECT_EQ(read("\xef\xbb\xbfsource,target,bytes\r\n0,1,1\r\n"), "(accepted)");
 }
 
 // Four experts on two ranks; tokens 0, 1 of rank 0, 2, 3 of rank 1.
@@ -122,7 +117,7 @@ TEST(RoutingTraffic, SendsEachTokenOnceToARankAndBack) {
   const auto placed = [&](const std::string& text) {
     return refusal([&] { expert_ranks_from_file(file("experts.csv", text), 2, 4); });
   };
-  EXPECT_EQ(placed("expert,rank\n1,3\n0,0\n"), "");
+  EXPECT_EQ(placed("expert,rank\n1,3\n0,0\n"), "(accepted)");
   EXPECT_THAT(placed("expert,rank\n1,3\n"), HasSubstr("expert 0 is missing"));
   EXPECT_THAT(placed("expert,rank\n1,4\n"), HasSubstr(":2: rank"));
   EXPECT_THAT(placed("expert\n"), HasSubstr("header: allowed: expert,rank"));
@@ -155,6 +150,21 @@ TEST(Timeline, TakesOperatorsAsTimeAndCollectivesAsMessages) {
   EXPECT_EQ(bytes, 2 * 2 * 2048u);  // two rounds of half the vector each way
 }
 
+// Microseconds since 1970 as text: what a double would lose is a quarter of one.
+TEST(Timeline, LosesNoDigitsOfLongTimes) {
+  const std::string rank0 =
+      file("long0.json", events(R"({"ph":"X","name":"a","ts":"1700000000000000.125","dur":1},
+      {"ph":"X","name":"b","ts":"1700000000000003.375","dur":"0.5"})"));
+  Collected made;
+  const ImportResult result = import_timelines({rank0}, {}, kOptions, made);
+  EXPECT_EQ(result.notes,
+            std::vector<std::string>{"warning: no operator moves anything: --messages names none "
+                                     "that is there"});
+  Time computed;
+  for (const TrafficRecord& r : made.records) computed += r.end - r.start;
+  EXPECT_NEAR(computed.us(), 3.75, 2e-4);
+}
+
 TEST(Timeline, RefusesBrokenOnesByEvent) {
   const auto read = [](const std::string& text, const std::string& other = "") {
     return refusal([&] {
@@ -165,14 +175,20 @@ TEST(Timeline, RefusesBrokenOnesByEvent) {
     });
   };
   const std::string good = events(R"({"ph":"X","name":"hcom","ts":0,"dur":1})");
-  EXPECT_THAT(read("{"), HasSubstr("no JSON"));
+  EXPECT_THAT(read("{\"a\":"), HasSubstr("broken0.json: offset 5: no JSON"));
   EXPECT_THAT(read("{}"), HasSubstr("no list of events"));
   EXPECT_THAT(read("[]"), HasSubstr("no events with"));
   EXPECT_THAT(read(events("7")), HasSubstr("event 0: allowed: an object"));
-  EXPECT_THAT(read(events(R"({"ph":"X","name":"a","ts":0})")), HasSubstr("event 0: dur: allowed: a number"));
+  EXPECT_THAT(read(events(R"({"ph":"X","name":"a","ts":0})")),
+              HasSubstr("event 0: dur: null; allowed: microseconds from 0 to 1e+16"));
   EXPECT_THAT(read(events(R"({"ph":"X","name":"a","ts":-3,"dur":1})")),
-              HasSubstr("event 0: ts: -3; allowed: 0 or more"));
+              HasSubstr("event 0: ts: -3; allowed: microseconds"));
   EXPECT_THAT(read(events(R"({"ph":"X","ts":0,"dur":1})")), HasSubstr("event 0: name"));
+  for (const char* ts : {"12abc", "", " 1", "nan", "-1"})
+    EXPECT_THAT(read(events(fmt::format(R"({{"ph":"X","name":"a","ts":"{}","dur":1}})", ts))),
+                HasSubstr("event 0: ts"));
+  EXPECT_THAT(read(events(R"({"ph":"X","name":"a","ts":0,"dur":1e13})")),
+              HasSubstr("event 0: ends 1e+13 us after the first event of all; allowed: 1e+12"));
   EXPECT_THAT(read(good, events(R"({"ph":"X","name":"a","ts":0,"dur":1})")),
               HasSubstr("0 collectives, 1 in"));
   const auto named = [](const std::string& text) {

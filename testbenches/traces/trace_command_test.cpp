@@ -1,14 +1,7 @@
 // `cm384 trace` as a user starts it: files that are their own input, windows without records, both kinds of
 // traces, imports that keep locality, and what a replay writes.
-#include <gmock/gmock.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include "testbenches/traces/trace_command.h"
 
-#include <array>
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 namespace cm384 {
@@ -18,60 +11,6 @@ namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using Json = nlohmann::json;
-
-class TraceCommand : public ::testing::Test {
- protected:
-  TraceCommand() { fs::create_directories(folder_); }
-  ~TraceCommand() override { fs::remove_all(folder_); }
-
-  struct Outcome {
-    int code = -1;
-    std::string output, errors;
-  };
-  Outcome start(const std::string& arguments) const {
-    Outcome outcome;
-    const std::string command =
-        "cd " + folder_.string() + " && " CM384_COMMAND " trace " + arguments + " 2>errors";
-    FILE* pipe = popen(command.c_str(), "r");
-    std::array<char, 4096> block{};
-    while (const std::size_t n = fread(block.data(), 1, block.size(), pipe))
-      outcome.output.append(block.data(), n);
-    const int status = pclose(pipe);
-    outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    outcome.errors = read("errors");
-    return outcome;
-  }
-  Outcome done(const std::string& arguments) const {
-    Outcome outcome = start(arguments);
-    EXPECT_EQ(outcome.code, 0) << arguments << "\n" << outcome.errors;
-    return outcome;
-  }
-  void expect_refused(const std::string& arguments, const std::string& message) const {
-    const Outcome outcome = start(arguments);
-    EXPECT_EQ(outcome.code, 2) << arguments << outcome.output;
-    EXPECT_THAT(outcome.errors, HasSubstr(message)) << arguments;
-    EXPECT_EQ(std::count(outcome.errors.begin(), outcome.errors.end(), '\n'), 1) << outcome.errors;
-  }
-  Json json(const std::string& arguments) const { return Json::parse(done(arguments).output); }
-
-  fs::path at(const std::string& name) const { return folder_ / name; }
-  std::string read(const std::string& name) const {
-    std::ifstream stream(at(name), std::ios::binary);
-    return {std::istreambuf_iterator<char>(stream), {}};
-  }
-  void write(const std::string& name, const std::string& text) const {
-    std::ofstream(at(name), std::ios::binary) << text;
-  }
-  std::vector<std::string> files() const {
-    std::vector<std::string> names;
-    for (const auto& entry : fs::directory_iterator(folder_)) names.push_back(entry.path().filename());
-    std::ranges::sort(names);
-    return names;
-  }
-
- private:
-  fs::path folder_ = fs::path(::testing::TempDir()) / ("cm384_trace_" + std::to_string(getpid()));
-};
 
 TEST_F(TraceCommand, CutsAndConvertsAFileIntoItself) {
   for (const std::string name : {"a.trace", "a.csv"}) {
@@ -315,62 +254,6 @@ TEST_F(TraceCommand, MessagesAreAsManyAsTransfersToOtherMemoryAndTheirPartsTheir
 
   expect_refused("replay a.trace --messages m.csv --set accelerator.kind=transfer-engine",
                  "--messages: accelerator.kind is transfer-engine; allowed: one with cores");
-}
-
-TEST_F(TraceCommand, ShapesAndSaysWhatItDid) {
-  done("generate traffic a.trace --dies 8 --transfers 400 --chained");
-  done("shape a.trace a.trace both.trace --offset 0us,2us");
-  const Json both = json("info both.trace --format json");
-  EXPECT_EQ(both["records"], 800);
-  EXPECT_EQ(both["sources"], 16);
-  EXPECT_EQ(both["shaped"], "of a.trace, dies linear from 0; of a.trace, dies linear from 8, 2 us later");
-  // Shaped once more, and as CSV: the header tells both steps.
-  done("shape both.trace b.csv --ranks 0,1,2,3 --map strided --stride 16 --scale-bytes 2");
-  EXPECT_THAT(read("b.csv"), ::testing::StartsWith("# shaped: of a.trace, dies linear from 0\n"));
-  EXPECT_THAT(read("b.csv"),
-              HasSubstr("# shaped: of both.trace, 4 of 16 ranks, dies strided from 0 by 16, bytes x 2\nid,"));
-  done("check b.csv");
-  EXPECT_EQ(json("replay b.csv --format json")["rows"][0]["records"],
-            json("info b.csv --format json")["records"]);
-  done("shape a.trace cut.trace --map min-cut --first-die 32");
-  done("shape a.trace drawn.trace --map random --seed 4");
-
-  expect_refused("shape a.trace", "no output given; allowed: IN... OUT");
-  expect_refused("shape a.trace a.trace", "a.trace is both input and output");
-  expect_refused("shape a.trace x.trace --ranks 8", "--ranks: 8; a.trace has 0 to 7");
-  expect_refused("shape a.trace x.trace --ranks 1,1", "--ranks: names one twice");
-  expect_refused("shape a.trace x.trace --stride 2", "--stride: has no effect with this --map");
-  expect_refused("shape a.trace x.trace --map strided --stride 200", "the machine has 0 to 767");
-  expect_refused("shape a.trace both.trace x.trace --first-die 0,4",
-                 "--map: die 4 goes to a.trace and to both.trace");
-  expect_refused("shape a.trace x.trace --offset 1us,2us",
-                 "--offset: 2 values; allowed: one for each of 1 jobs");
-  expect_refused("shape a.trace x.trace --map nowhere.csv", "nowhere.csv");
-  expect_refused("shape a.trace x.trace --scale-bytes 2000", "bytes: 1024000; allowed: 1 to");
-  EXPECT_FALSE(fs::exists(at("x.trace")));
-}
-
-TEST_F(TraceCommand, MakesTrafficOfListsRoutingsAndTimelines) {
-  write("list.csv", "source,target,bytes\n0,16,4096\n16,0,100\n");
-  done("convert list.csv list.trace");
-  EXPECT_EQ(json("info list.trace --format json")["message_us"]["count"], 2);
-  done("generate routing r.jsonl --rows 64 --top-k 2 --experts 16");
-  done("from-routing r.jsonl r.trace --ranks 4 --batch 16 --expert-time 3us");
-  const Json info = json("info r.trace --format json");
-  EXPECT_GT(info["after_polls"], 0.0);
-  EXPECT_EQ(json("replay r.trace --format json")["rows"][0]["records"], info["records"]);
-  write("0.json", R"([{"ph":"X","name":"MatMul","ts":0,"dur":5},{"ph":"X","name":"hcom_1","ts":6,"dur":2}])");
-  write("1.json", R"([{"ph":"X","name":"MatMul","ts":1,"dur":5},{"ph":"X","name":"hcom_2","ts":6,"dur":2}])");
-  write("names.csv", "name,collective,bytes\nhcom,all-gather,65536\n");
-  done("from-timeline 0.json 1.json t.trace --messages names.csv --onto 0,16 --collective all-gather=ring");
-  EXPECT_EQ(json("info t.trace --format json")["message_us"]["count"], 2);
-
-  expect_refused("from-timeline 0.json t.trace", "--messages is missing");
-  expect_refused("from-routing r.jsonl x.trace --ranks 17", "--ranks: 17; allowed: at most 16");
-  expect_refused("from-routing list.csv x.trace", "list.csv");
-  expect_refused("convert list.csv x.trace --collective all-reduce=ring",
-                 "--collective: has an effect only on Chakra");
-  expect_refused("convert list.csv x.trace --set topology.nodes=1", "numbers below 16");
 }
 
 }  // namespace
