@@ -85,8 +85,8 @@ int build(const Program&, const BuildOptions& options, const studies::Given&) {
       "-fno-delete-null-pointer-checks", "-D__DAV_C220_VEC__", "-DCM384_MASK_MODES"};
   for (const std::string& name : options.include) words.push_back("-I" + name);
   for (const std::string& name : options.define) words.push_back("-D" + name);
-  words.insert(words.end(), {"-T", (folder / "kernel.ld").string(), (folder / "start.cpp").string(),
-                             (folder / "memory.cpp").string()});
+  words.insert(words.end(), {"-Wl,--no-warn-rwx-segments", "-T", (folder / "kernel.ld").string(),
+                             (folder / "start.cpp").string(), (folder / "memory.cpp").string()});
   words.insert(words.end(), options.source.begin(), options.source.end());
   words.insert(words.end(), {(folder / "arguments.cpp").string(), "-lgcc", "-o", image.name()});
   if (options.verbose) fmt::print(stderr, "{}\n", fmt::join(words, " "));
@@ -96,7 +96,9 @@ int build(const Program&, const BuildOptions& options, const studies::Given&) {
                     "docs/ascend-c.md",
                     code, out));
   check_kernel(image.name(), out);
+  const std::uint64_t code = npu::ElfImage::read(image.name())->code_bytes();
   image.commit();
+  fmt::print("{}: {} B of code\n", out, code);
   return kDone;
 }
 

@@ -75,6 +75,10 @@ void Runtime::mark_payload(std::uint64_t address, std::uint64_t bytes) {
   store_of(address).mark_payload(cm384_gm_offset(address), bytes);
 }
 
+bool Runtime::holds_payload(std::uint64_t address, std::uint64_t bytes) const {
+  return store_of(address).has_payload(cm384_gm_offset(address), bytes);
+}
+
 std::shared_ptr<npu::Program> Runtime::load(std::shared_ptr<const npu::ElfImage> image) {
   return std::make_shared<npu::Program>(std::move(image), machine_.parameters().scalar_core,
                                         machine_.workers());

@@ -96,6 +96,8 @@ class Runtime {
   }
   // Makes the range tensor payload: its bytes are not kept (payload mode `control`).
   void mark_payload(std::uint64_t address, std::uint64_t bytes);
+  // Whether a part of the range is payload.
+  bool holds_payload(std::uint64_t address, std::uint64_t bytes) const;
 
   // A program for the cores of this machine, shared by all launches of it.
   std::shared_ptr<npu::Program> load(std::shared_ptr<const npu::ElfImage> image);

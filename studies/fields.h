@@ -29,6 +29,7 @@ struct Field {
   std::string_view sentence;
   bool column = false;  // of the table, unless --columns says otherwise
   std::span<const Field> parts{};
+  std::size_t width = 0;  // of a column of text whose first row may be short
 };
 
 // Parts of fields that several studies have: of a summary (confidence.h), of each phase in a list.

@@ -4,16 +4,13 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <cerrno>
-#include <cstdio>
-#include <memory>
 #include <optional>
-#include <system_error>
 
 #include "hw/error.h"
 #include "npu_core/scalar/bare_metal.h"
 #include "npu_core/scalar/elf_image.h"
 #include "npu_core/scalar/gdb_stub.h"
+#include "studies/instruction_trace.h"
 #include "studies/session.h"
 #include "studies/studies.h"
 
@@ -63,39 +60,13 @@ constexpr std::array kFields{
     Field{"cycles", FieldType::integer, "of the scalar unit"},
 };
 
-struct FileCloser {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-};
-using File = std::unique_ptr<std::FILE, FileCloser>;
-
-// The file of --trace; null if none was asked for. It is written in place: what a kernel that hangs did is
-// what one wants to see.
-File open_trace(const Options& options) {
-  if (options.trace.empty()) return {};
-  File file(std::fopen(options.trace.c_str(), "w"));
-  if (!file)
-    throw OutputError(fmt::format("--trace: {}: cannot be written: {}", options.trace,
-                                  std::generic_category().message(errno)));
-  return file;
-}
-
-// Ends the file of --trace. Throws OutputError if not all of it could be written.
-void close_trace(File& file, const Options& options) {
-  if (!file) return;
-  errno = 0;
-  const bool good = std::ferror(file.get()) == 0;
-  if (std::fclose(file.release()) == 0 && good) return;
-  throw OutputError(fmt::format("--trace: {}: cannot be written: {}", options.trace,
-                                std::generic_category().message(errno != 0 ? errno : ENOSPC)));
-}
-
 // A program that ends by writing `tohost`: one scalar unit alone, without pipes and dies.
 StudyResult run_bare_metal_program(const StudyContext& context, const Options& asked) {
-  File trace = open_trace(asked);
+  InstructionTrace trace(asked.trace);
   npu::BareMetalOptions options;
   options.most_instructions = static_cast<std::uint64_t>(asked.most_instructions);
   options.console = stderr;
-  options.trace = trace.get();
+  options.trace = trace.file();
   std::optional<npu::GdbStub> debugger;
   if (context.gdb_port != 0) {
     debugger.emplace(static_cast<std::uint16_t>(context.gdb_port));
@@ -103,7 +74,7 @@ StudyResult run_bare_metal_program(const StudyContext& context, const Options& a
   }
   const npu::BareMetalResult outcome = npu::run_bare_metal(asked.elf, context.machine.scalar_core, options);
   StudyResult result;
-  close_trace(trace, asked);
+  trace.close();
   result.input_files.push_back(asked.elf);
   result.passed = outcome.passed;
   result.simulator.instructions = outcome.instructions;
@@ -145,9 +116,9 @@ StudyResult run(const StudyContext& context, const Options& options) {
   const std::uint64_t block = runtime.allocate(options.die, sizeof arguments);
   runtime.put(block, arguments);
 
-  File trace = open_trace(options);
+  InstructionTrace trace(options.trace);
   // One die alone: its package is one module.
-  if (trace) session.machine().die(options.die).core(0).scalar().set_trace(trace.get());
+  if (trace.file() != nullptr) session.machine().die(options.die).core(0).scalar().set_trace(trace.file());
   const auto cores = runtime.first_cores(options.cores);
   const auto launch =
       runtime.launch(options.die, runtime.load(image), block, cores, runtime.earliest_start());
@@ -161,7 +132,7 @@ StudyResult run(const StudyContext& context, const Options& options) {
                               {"kernel_us", (record.last_retired - record.first_instruction).us()},
                               {"task_us", (record.task_end - record.task_start).us()},
                               {"instructions", result.simulator.instructions}});
-  close_trace(trace, options);
+  trace.close();
   return result;
 }
 

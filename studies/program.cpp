@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -15,7 +16,9 @@
 #include "firmware/abi/communication.h"
 #include "hw/error.h"
 #include "npu_core/scalar/elf_image.h"
+#include "observe/observers.h"
 #include "sim/output_file.h"
+#include "studies/instruction_trace.h"
 #include "studies/program_data.h"
 #include "studies/program_file.h"
 #include "studies/session.h"
@@ -27,6 +30,7 @@ namespace {
 struct Options {
   std::string file;
   std::string payload = "full";
+  std::string trace;
   bool check_hazards = false;
   Time patience = 5_ms;
 
@@ -39,6 +43,8 @@ struct Options {
     visit("file", self.file, Form{"FILE"}, "the program: TOML with buffers, launches and checks");
     visit("payload", self.payload, OneOf{{"control", "full"}},
           "keep all bytes, or leave out those of buffers that the file marks as payload");
+    visit("trace", self.trace, Form{"FILE"},
+          "write an instruction trace of the first vector core of rank 0, one line per instruction");
     visit("check-hazards", self.check_hazards,
           "end with a report where pipes touch the UBuffer without a flag that orders them");
     visit(
@@ -49,7 +55,7 @@ struct Options {
 };
 
 constexpr std::array kFields{
-    Field{"launch", FieldType::text, "of the file", true},
+    Field{"launch", FieldType::text, "of the file", true, {}, 20},
     Field{"ranks", FieldType::integer, "that take part", true},
     Field{"blocks", FieldType::integer, "a rank", true},
     Field{"kernel_us", FieldType::number,
@@ -57,8 +63,13 @@ constexpr std::array kFields{
     Field{"longest_kernel_us", FieldType::number, "the longest", true},
     Field{"task_us", FieldType::number, "task duration, launch and teardown of the blocks inside", true},
     Field{"longest_task_us", FieldType::number, "the longest"},
+    Field{"code_bytes", FieldType::bytes, "instructions of the kernel's image"},
     Field{"end_us", FieldType::number, "when the last rank's task ends, from the beginning of the run", true},
 };
+
+// Behind each buffer: nobody has business there.
+constexpr std::uint64_t kGuard = 4 << 10;
+constexpr std::byte kUntouched{0xa5};
 
 class ProgramRun {
  public:
@@ -105,7 +116,34 @@ class ProgramRun {
             {"longest_kernel_us", longest_kernel},
             {"task_us", task / ranks},
             {"longest_task_us", longest_task},
+            {"code_bytes", programs_.at(launch.kernel)->image().code_bytes()},
             {"end_us", end.us()}};
+  }
+
+  // A line on who wrote behind the end of a buffer, up to kGuard; nothing: nobody did. A block of 32 B that
+  // the buffer shares does not count.
+  std::optional<std::string> written_outside() const {
+    for (std::size_t n = 0; n < program_.buffers.size(); ++n) {
+      const std::uint64_t end = (program_.buffers[n].bytes() + 31) / 32 * 32;
+      std::vector<std::byte> behind(program_.buffers[n].bytes() + kGuard - end);
+      for (int rank = 0; rank < program_.ranks(); ++rank) {
+        runtime_.copy_out(address(n, rank) + end, behind);
+        const auto first = std::ranges::find_if(behind, [](std::byte b) { return b != kUntouched; });
+        if (first == behind.end()) continue;
+        return fmt::format(
+            "written outside: rank {}, {} B behind the end of {}", rank,
+            first - behind.begin() + static_cast<std::ptrdiff_t>(end - program_.buffers[n].bytes()),
+            program_.buffers[n].name);
+      }
+    }
+    return {};
+  }
+
+  // Whether what is checked is payload without bytes, at any rank.
+  bool holds_payload(const ProgramCheck& check) const {
+    return std::ranges::any_of(addresses_[check.buffer], [&](std::uint64_t at) {
+      return runtime_.holds_payload(at, check.count * bytes_of(program_.buffers[check.buffer].type));
+    });
   }
 
   // A line on what does not hold; nothing: all of it does.
@@ -175,7 +213,8 @@ class ProgramRun {
     auto& places = addresses_.emplace_back();
     const bool payload = control_ && buffer.payload;
     for (int rank = 0; rank < program_.ranks(); ++rank) {
-      places.push_back(runtime_.allocate(die(rank), buffer.bytes()));
+      places.push_back(runtime_.allocate(die(rank), buffer.bytes() + kGuard));
+      runtime_.copy_in(places.back() + buffer.bytes(), std::vector(kGuard, kUntouched));
       if (buffer.filled && !payload) runtime_.copy_in(places.back(), content_of(program_, buffer, rank));
       if (payload) runtime_.mark_payload(places.back(), buffer.bytes());
     }
@@ -308,17 +347,26 @@ StudyResult run(const StudyContext& context, const Options& options) {
   for (const ProgramResult& saved : program.results) {
     for (int rank = 0; rank < program.ranks(); ++rank) const OutputFile probe(path_of_rank(saved.path, rank));
   }
+  for (const ProgramLaunch& launch : program.launches) {
+    const std::vector<std::string_view> phases(launch.phases.begin(), launch.phases.end());
+    const std::string kernel = std::filesystem::path(launch.kernel).stem().string();
+    if (context.observers != nullptr && !phases.empty()) context.observers->name_phases(kernel, phases);
+  }
+  InstructionTrace trace(options.trace);
+  if (trace.file() != nullptr)
+    session.machine().die(program.dies.front()).core(0).scalar().set_trace(trace.file());
   run.prepare();
   run.launch();
   result.complete = session.runtime().wait();
   session.count(result.simulator);
+  trace.close();
   if (!result.complete) return result;
 
   for (std::size_t n = 0; n < program.launches.size(); ++n) context.finish_row(result, run.row(n));
   for (const ProgramResult& saved : program.results) run.save(saved);
   std::size_t held = 0;
   for (const ProgramCheck& check : program.checks) {
-    if (control && program.buffers[check.buffer].payload) {
+    if (control && run.holds_payload(check)) {
       result.notes.push_back(
           fmt::format("check of {}: left out, its bytes are payload", program.buffers[check.buffer].name));
       continue;
@@ -329,6 +377,10 @@ StudyResult run(const StudyContext& context, const Options& options) {
     } else {
       ++held;
     }
+  }
+  if (auto outside = run.written_outside()) {
+    result.passed = false;
+    result.notes.push_back(std::move(*outside));
   }
   if (!program.checks.empty())
     result.notes.push_back(fmt::format("{} of {} checks hold", held, program.checks.size()));

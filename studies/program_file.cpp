@@ -14,6 +14,7 @@
 #include "hw/error.h"
 #include "hw/nearest_name.h"
 #include "hw/toml_file.h"
+#include "npu_core/die/launch.h"
 
 namespace cm384::studies {
 namespace {
@@ -291,7 +292,7 @@ class Reader {
   }
 
   void take_launch(const toml::table& table) {
-    file_.check_keys(table, {"name", "kernel", "blocks", "arguments", "ranks", "tiling_key"});
+    file_.check_keys(table, {"name", "kernel", "blocks", "arguments", "ranks", "tiling_key", "phases"});
     ProgramLaunch launch;
     launch.kernel = file_.text(table, "kernel");
     launch.name = table.get("name") != nullptr ? file_.text(table, "name")
@@ -305,6 +306,14 @@ class Reader {
         file_.refuse(*ranks, "ranks", "allowed: a list of ranks");
       for (const toml::node& rank : *ranks->as_array())
         launch.takes_part[static_cast<std::size_t>(whole(rank, "ranks", 0, program_.ranks() - 1))] = true;
+    }
+    if (const toml::node* phases = table.get("phases")) {
+      if (!phases->is_array() || phases->as_array()->size() > npu::kPhases)
+        file_.refuse(*phases, "phases", fmt::format("allowed: a list of at most {} names", npu::kPhases));
+      for (const toml::node& phase : *phases->as_array()) {
+        if (!phase.is_string()) file_.refuse(phase, "phases", "allowed: names");
+        launch.phases.push_back(*phase.value<std::string>());
+      }
     }
     if (const toml::node* arguments = table.get("arguments")) {
       if (!arguments->is_array() || arguments->as_array()->size() > CM384_PROGRAM_ARGUMENTS)

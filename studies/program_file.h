@@ -87,6 +87,7 @@ struct ProgramLaunch {
   std::vector<std::variant<RankValue, ProgramPointer, Table, Struct>> arguments;
   std::vector<bool> takes_part;  // by rank
   std::uint64_t tiling_key = 0;
+  std::vector<std::string> phases;  // what the kernel's phases are called, from 0
 };
 
 struct ProgramCheck {

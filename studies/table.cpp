@@ -141,7 +141,8 @@ void TablePrinter::begin(const Row& flat) {
     const FieldType type = column.field == nullptr ? FieldType::text : column.field->type;
     column.right = type == FieldType::integer || type == FieldType::number || type == FieldType::ratio ||
                    type == FieldType::bytes;
-    column.width = std::max(column.name.size(), cell_text(flat[column.name], column.field).size());
+    column.width = std::max({column.name.size(), cell_text(flat[column.name], column.field).size(),
+                             column.field == nullptr ? 0 : column.field->width});
     if (type != FieldType::text && type != FieldType::boolean) column.width = std::max(column.width, kNumber);
   }
 }

@@ -1,11 +1,13 @@
 #!/usr/bin/python3
 """The four kernels of openEuler umdk's "normal" MoE communication, in sequence on many dies, every byte checked.
 
-    moe_normal.py KERNELS OUT [--ranks 8] [--tokens 64] [--hidden 7168] [--type bf16|int8] [--cm384 cm384]
+    moe_normal.py KERNELS OUT [--ranks 8] [--tokens 64] [--hidden 7168] [--type bf16|int8]
+                  [--payload full|control] [--cm384 cm384] [... options of cm384 run program]
 
 KERNELS is their folder (dispatch_layout, notify_dispatch, moe_dispatch_normal, moe_combine_normal, utils beside each
 other, as umdk has them; MIT licence, not part of this project). OUT gets the images, the inputs, what is expected,
 and program.toml. Tokens choose 8 of 256 experts at random; expected counts, offsets, rows and sums are computed here.
+With --payload control tokens have no values: counts, offsets and rows are checked, at the same simulated time.
 """
 import argparse
 import pathlib
@@ -15,7 +17,6 @@ import sys
 import numpy as np
 
 EXPERTS, TOP_K = 256, 8
-WINDOW = 600 << 20  # bytes that the kernels' tiling data state
 UBUFFER = 196352
 
 
@@ -63,10 +64,12 @@ def make_inputs(args, out):
         triples = np.concatenate(triples)
         rows.append(len(triples))
         save("triples", triples.ravel(), np.int32)
-        x = draw.integers(-8, 9, (args.tokens, args.hidden)).astype(np.float32) / 8
         weights = draw.random((args.tokens, TOP_K)).astype(np.float32)
-        save("x", bf16(x), np.uint16)
         save("weights", weights, np.float32)
+        if args.payload == "control":
+            continue
+        x = draw.integers(-8, 9, (args.tokens, args.hidden)).astype(np.float32) / 8
+        save("x", bf16(x), np.uint16)
         save("y", bf16(x * weights.sum(axis=1, dtype=np.float64)[:, None]), np.uint16)
     return min(rows), max(rows)
 
@@ -103,11 +106,13 @@ class Program:
 
 def write_program(args, fewest, most):
     p = Program(args.ranks)
-    tokens, quantised = args.tokens, args.type == "int8"
+    tokens, quantised, values = args.tokens, args.type == "int8", args.payload == "full"
+    # In each half of the window the rows of combine, a state, the rows of dispatch; notify's part before both.
+    window = 2 * (tokens * TOP_K * 2 * (args.hidden * 2 + 1024) + (4 << 20))
     for name, kind, shape in [("topk", "i64", [tokens, TOP_K]), ("ids", "i32", [tokens, TOP_K]),
                               ("weights", "f32", [tokens, TOP_K])]:
         p.buffer(name, kind, shape, fill=True)
-    p.buffer("x", "bf16", [tokens, args.hidden], fill=True, payload=True)
+    p.buffer("x", "bf16", [tokens, args.hidden], fill=values, payload=True)
     for name, kind, shape in [("per_rank", "i32", args.ranks), ("per_expert", "i32", EXPERTS),
                               ("in_rank", "i32", [tokens, args.ranks]), ("notify", "i32", [48, EXPERTS]),
                               ("index", "i32", [tokens, TOP_K]), ("send", "i32", 3 * EXPERTS),
@@ -115,7 +120,7 @@ def write_program(args, fewest, most):
                               ("recv_count", "i32", EXPERTS), ("recv_offset", "i32", EXPERTS), ("max_bs", "i32", 16),
                               ("per_own_expert", "i64", EXPERTS // args.ranks), ("scales", "f32", most),
                               ("triples", "i32", 3 * most), ("statistics", "i32", 512), ("workspace", "u8", 16 << 20),
-                              ("window", "u8", 1 << 30), ("window_exp", "u8", 4 << 20)]:
+                              ("window", "u8", window + (204 << 20)), ("window_exp", "u8", 4 << 20)]:
         p.buffer(name, kind, shape)
     p.buffer("out", "i8" if quantised else "bf16", [most, args.hidden], payload=True)
     p.buffer("y", "bf16", [tokens, args.hidden], payload=True)
@@ -126,10 +131,10 @@ def write_program(args, fewest, most):
              ("u64", UBUFFER))
     p.struct("dispatched", *two, ranks, ("u32", 1), rank, ("u32", 0), ("u32", EXPERTS),
              ("u32", 2 if quantised else 0), ("u32", tokens * args.ranks), ("u32", tokens), ("u32", TOP_K),
-             ("u32", args.hidden), ("u32", 48), ("bytes", 4), ("u64", UBUFFER), ("u64", WINDOW))
+             ("u32", args.hidden), ("u32", 48), ("bytes", 4), ("u64", UBUFFER), ("u64", window))
     p.struct("combined", *two, ranks, ("u32", 1), rank, ("u32", 0), ("u32", 0), ("u32", EXPERTS),
              ("u32", EXPERTS // args.ranks), ("u32", tokens * args.ranks), ("u32", tokens), ("u32", TOP_K),
-             ("u32", args.hidden), ("u32", 48), ("u64", UBUFFER), ("u64", WINDOW), ("bytes", 12))
+             ("u32", args.hidden), ("u32", 48), ("u64", UBUFFER), ("u64", window), ("bytes", 12))
     p.lines += ["[[context]]", 'window_in = "window"', 'window_exp = "window_exp"']
     p.launch("dispatch_layout", 23, "topk", "per_rank", "per_expert", "in_rank", "notify", "index", "workspace", "layout")
     p.launch("notify_dispatch", 23, "send", "per_expert", "send_offset", "recv", "total", "recv_count", "recv_offset",
@@ -144,7 +149,8 @@ def write_program(args, fewest, most):
     if not quantised:
         p.launch("moe_combine_normal", 0, "out", "triples", "recv_count", "weights", "recv_count", "y", "statistics",
                  "workspace", "combined")
-        p.check("y", close=True)
+        if values:
+            p.check("y", close=True)
     return "\n".join(p.lines) + "\n"
 
 
@@ -157,7 +163,8 @@ def main():
     parser.add_argument("--hidden", type=int, default=7168)
     parser.add_argument("--type", choices=["bf16", "int8"], default="bf16")
     parser.add_argument("--cm384", default="cm384")
-    args = parser.parse_args()
+    parser.add_argument("--payload", choices=["full", "control"], default="full")
+    args, options = parser.parse_known_args()
     args.out.mkdir(parents=True, exist_ok=True)
     sent = {"bf16": ("BF16", "bfloat16_t"), "int8": ("INT8", "int8_t")}[args.type]
     for kernel in ["dispatch_layout", "notify_dispatch", "moe_dispatch_normal", "moe_combine_normal"]:
@@ -170,7 +177,8 @@ def main():
                         "-o", args.out / f"{kernel}.elf"], check=True, stderr=subprocess.DEVNULL)
     fewest, most = make_inputs(args, args.out)
     (args.out / "program.toml").write_text(write_program(args, fewest, most), encoding="utf-8")
-    sys.exit(subprocess.run([args.cm384, "run", "program", args.out / "program.toml"]).returncode)
+    sys.exit(subprocess.run([args.cm384, "run", "program", args.out / "program.toml", "--payload", args.payload,
+                             *options]).returncode)
 
 
 if __name__ == "__main__":

@@ -183,7 +183,7 @@ void Core::ubuffer_store(std::uint32_t offset, std::uint32_t bytes, std::int64_t
   LocalBuffer& buffer = scalar_buffer();
   pipes_->scalar_access(offset, bytes, true, scalar_.pc());
   buffer.store(offset, from, bytes);
-  if (payload) buffer.set_payload(offset, bytes, true);
+  payload ? buffer.set_payload(offset, bytes, true) : buffer.set_plain(offset, bytes);
 }
 
 std::uint64_t Core::csr(std::uint32_t number, std::int64_t cycle) {

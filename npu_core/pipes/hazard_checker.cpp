@@ -21,14 +21,14 @@ void HazardChecker::join(int pipe, const VectorClock& other) {
 }
 
 void HazardChecker::pushed(int pipe) {
-  queue_[pipe].push_back(clock_[kPipeS]);
+  queue_[pipe].push_back({clock_[kPipeS], scalar_drained_});
 }
 
 void HazardChecker::started(int pipe) {
-  VectorClock at_push = queue_[pipe].front();
+  auto [at_push, drained] = queue_[pipe].front();
   queue_[pipe].pop_front();
   scalar_before_[pipe] = at_push[kPipeS];
-  at_push[kPipeS] = 0;  // scalar stores are ordered by flags alone
+  at_push[kPipeS] = drained;  // scalar stores are ordered by flags and barriers of all pipes
   join(pipe, at_push);
 }
 
@@ -43,6 +43,7 @@ void HazardChecker::flag_waited(int destination, std::uint32_t flag) {
 
 void HazardChecker::all_waited() {
   for (int p = 0; p < pipes_; ++p) join(kPipeS, clock_[p]);
+  scalar_drained_ = clock_[kPipeS][kPipeS];
 }
 
 void HazardChecker::access(int pipe, std::uint32_t offset, std::uint32_t bytes, bool write,

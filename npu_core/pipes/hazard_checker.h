@@ -3,7 +3,8 @@
 // Vector clocks among the pipes of a core: each pipe numbers its accesses and knows, for every other pipe,
 // the last access that is ordered before what it does next. set_flag carries the clock of its source,
 // wait_flag joins it to its destination's. An instruction also knows what the scalar unit had waited for when
-// it was pushed, and the scalar loads before it; scalar stores need a flag, as on the part.
+// it was pushed, and the scalar loads before it; scalar stores need a flag or a barrier of all pipes, as on
+// the part.
 #pragma once
 
 #include <array>
@@ -65,8 +66,13 @@ class HazardChecker {
   int pipes_;
   std::array<VectorClock, kMostPipes> clock_{};
   std::array<std::uint32_t, kMostPipes>
-      scalar_before_{};  // scalar accesses before the pipe's running instruction
-  std::array<std::deque<VectorClock>, kMostPipes> queue_;
+      scalar_before_{};               // scalar accesses before the pipe's running instruction
+  std::uint32_t scalar_drained_ = 0;  // scalar accesses before the scalar unit last waited for all pipes
+  struct Pushed {
+    VectorClock scalar;
+    std::uint32_t drained;
+  };
+  std::array<std::deque<Pushed>, kMostPipes> queue_;
   std::vector<std::deque<VectorClock>> flags_;
   std::vector<Block> blocks_;
 };

@@ -14,6 +14,16 @@ std::uint64_t word_mask(std::uint32_t word, std::uint32_t first, std::uint32_t l
   return from & to;
 }
 
+// Of the block that holds `offset`, the bytes of [offset, end) that lie in it: bit k stands for byte k.
+std::uint32_t bytes_in_block(std::uint32_t offset, std::uint32_t end) {
+  const std::uint32_t first = offset % sim::kBlockBytes;
+  const std::uint32_t count = std::min(end - offset, sim::kBlockBytes - first);
+  return static_cast<std::uint32_t>(((std::uint64_t{1} << count) - 1) << first);
+}
+std::uint32_t block_end(std::uint32_t offset) {
+  return (offset / sim::kBlockBytes + 1) * sim::kBlockBytes;
+}
+
 }  // namespace
 
 const LocalBuffer::Page& LocalBuffer::zero_page() {
@@ -31,8 +41,14 @@ void LocalBuffer::load(std::uint32_t offset, std::byte* to, std::uint32_t bytes)
   }
   if (bytes == 0 || !payload(begin, bytes)) return;
   for (std::uint32_t at = begin; at < begin + bytes;) {
-    const std::uint32_t end = std::min(begin + bytes, (at / sim::kBlockBytes + 1) * sim::kBlockBytes);
-    if (payload(at, end - at)) std::memset(to + (at - begin), int(sim::kStandIn), end - at);
+    const std::uint32_t end = std::min(begin + bytes, block_end(at));
+    const std::uint32_t block = at / sim::kBlockBytes;
+    if (any(block, block)) {
+      const std::uint32_t plain = plain_bytes(block);
+      for (; at < end; ++at) {
+        if ((plain >> at % sim::kBlockBytes & 1u) == 0) to[at - begin] = sim::kStandIn;
+      }
+    }
     at = end;
   }
 }
@@ -74,11 +90,47 @@ bool LocalBuffer::any(std::uint32_t first, std::uint32_t last) const {
   return false;
 }
 
+std::uint32_t LocalBuffer::plain_bytes(std::uint32_t block) const {
+  const auto part = std::ranges::lower_bound(parts_, block, {}, &Part::block);
+  return part != parts_.end() && part->block == block ? part->plain : 0;
+}
+
+bool LocalBuffer::any_byte(std::uint32_t offset, std::uint32_t bytes) const {
+  const std::uint32_t end = offset + bytes;
+  for (std::uint32_t at = offset; at < end; at = block_end(at)) {
+    const std::uint32_t block = at / sim::kBlockBytes;
+    if (any(block, block) && (bytes_in_block(at, end) & ~plain_bytes(block)) != 0) return true;
+  }
+  return false;
+}
+
+void LocalBuffer::make_plain(std::uint32_t offset, std::uint32_t bytes) {
+  const std::uint32_t end = offset + bytes;
+  const std::uint32_t first = (offset + sim::kBlockBytes - 1) / sim::kBlockBytes * sim::kBlockBytes;
+  const std::uint32_t last = end / sim::kBlockBytes * sim::kBlockBytes;
+  if (first < last) set_payload(first, last - first, false);
+  if (offset < first) make_part_plain(offset, std::min(end, first) - offset);
+  if (last < end && last >= first) make_part_plain(last, end - last);
+}
+
+void LocalBuffer::make_part_plain(std::uint32_t offset, std::uint32_t bytes) {
+  const std::uint32_t block = offset / sim::kBlockBytes;
+  if (!any(block, block)) return;
+  auto part = std::ranges::lower_bound(parts_, block, {}, &Part::block);
+  if (part == parts_.end() || part->block != block) part = parts_.insert(part, {block, 0});
+  part->plain |= bytes_in_block(offset, offset + bytes);
+  if (part->plain == UINT32_MAX) set_payload(offset, bytes, false);
+}
+
 void LocalBuffer::set_payload(std::uint32_t offset, std::uint32_t bytes, bool payload) {
   if (bytes == 0 || (!payload && !tagged_)) return;
   tagged_ = true;
   const std::uint32_t first = offset / sim::kBlockBytes;
   const std::uint32_t last = (offset + bytes - 1) / sim::kBlockBytes;
+  if (!parts_.empty()) {
+    const auto from = std::ranges::lower_bound(parts_, first, {}, &Part::block);
+    parts_.erase(from, std::ranges::upper_bound(from, parts_.end(), last, {}, &Part::block));
+  }
   for (std::uint32_t w = first / 64; w <= last / 64; ++w) {
     const std::uint64_t mask = word_mask(w, first, last);
     payload_[w] = payload ? payload_[w] | mask : payload_[w] & ~mask;
@@ -96,7 +148,14 @@ sim::TagMask LocalBuffer::tags(std::uint32_t offset, std::uint32_t bytes) const 
   const std::uint32_t blocks = (offset + bytes - 1) / sim::kBlockBytes - first + 1;
   bits &= (std::uint64_t{1} << blocks) - 1;
   if (offset % sim::kBlockBytes != 0) bits |= bits >> 1;
-  return static_cast<sim::TagMask>(bits) & sim::all_tags(bytes);
+  auto mask = static_cast<sim::TagMask>(bits) & sim::all_tags(bytes);
+  if (mask == 0 || parts_.empty()) return mask;
+  for (std::uint32_t k = 0; k * sim::kBlockBytes < bytes; ++k) {
+    const std::uint32_t at = k * sim::kBlockBytes;
+    if ((mask >> k & 1u) != 0 && !any_byte(offset + at, std::min(sim::kBlockBytes, bytes - at)))
+      mask &= ~(sim::TagMask{1} << k);
+  }
+  return mask;
 }
 
 void LocalBuffer::add_tags(std::uint32_t offset, std::uint32_t bytes, sim::TagMask tags) {
@@ -114,6 +173,7 @@ void LocalBuffer::add_tags(std::uint32_t offset, std::uint32_t bytes, sim::TagMa
 
 void LocalBuffer::reset_tags() {
   std::fill(payload_.begin(), payload_.end(), 0);
+  parts_.clear();
   tagged_ = false;
 }
 

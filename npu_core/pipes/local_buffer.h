@@ -3,7 +3,8 @@
 // Bytes stand in pages of 512 B that come into being when plain bytes are first written: a supernode has
 // 36,864 UBuffers (7 GB), most of which hold nothing but tags in payload mode `control`. A page nobody wrote
 // reads as zeros; a payload block's bytes are whatever was there and must be read through load(), which gives
-// the stand-in.
+// the stand-in. Where plain bytes are written into a part of a payload block, that part is plain until the
+// block becomes payload again.
 #pragma once
 
 #include <array>
@@ -49,12 +50,17 @@ class LocalBuffer {
 
   // True once any block has been tagged since reset_tags(): in payload mode `full` it stays false.
   bool tagged() const { return tagged_; }
-  // Whether any block that [offset, offset + bytes) touches is payload. bytes > 0.
+  // Whether any byte of [offset, offset + bytes) is payload. bytes > 0.
   bool payload(std::uint32_t offset, std::uint32_t bytes) const {
-    return tagged_ && any(offset / sim::kBlockBytes, (offset + bytes - 1) / sim::kBlockBytes);
+    return tagged_ && any(offset / sim::kBlockBytes, (offset + bytes - 1) / sim::kBlockBytes) &&
+           (parts_.empty() || any_byte(offset, bytes));
   }
   // Makes every block the range touches payload (or plain).
   void set_payload(std::uint32_t offset, std::uint32_t bytes, bool payload);
+  // Plain bytes have been written: other bytes of the blocks at both ends stay what they are.
+  void set_plain(std::uint32_t offset, std::uint32_t bytes) {
+    if (tagged_ && bytes != 0) make_plain(offset, bytes);
+  }
   // Tags of the 32 B pieces of [offset, offset + bytes), counted from `offset`; bytes <= 512.
   sim::TagMask tags(std::uint32_t offset, std::uint32_t bytes) const;
   // Adds tags of 32 B pieces counted from `offset` to the blocks they fall on.
@@ -74,11 +80,20 @@ class LocalBuffer {
  private:
   using Page = std::array<std::byte, kPageBytes>;
   static const Page& zero_page();
+  // A payload block of which some bytes are plain: bit k stands for byte k.
+  struct Part {
+    std::uint32_t block, plain;
+  };
   bool any(std::uint32_t first, std::uint32_t last) const;
+  bool any_byte(std::uint32_t offset, std::uint32_t bytes) const;
+  std::uint32_t plain_bytes(std::uint32_t block) const;
+  void make_plain(std::uint32_t offset, std::uint32_t bytes);
+  void make_part_plain(std::uint32_t offset, std::uint32_t bytes);
 
   std::uint32_t bytes_;
   std::vector<std::unique_ptr<Page>> pages_;
   std::vector<std::uint64_t> payload_;
+  std::vector<Part> parts_;  // in order of blocks
   bool tagged_ = false;
 };
 

@@ -30,7 +30,12 @@ bool masked_payload(const VectorInstruction& v, const VectorOperand& operand, co
     bool on = false;
     for (std::uint32_t e = 0; e < elements; ++e) on = on || v.element_on(p * elements + e);
     for (std::uint32_t r = 0; on && r < operand.repeats; ++r) {
-      if (u.payload(operand.at(r, p), operand.piece_bytes)) return true;
+      if (!u.payload(operand.at(r, p), operand.piece_bytes)) continue;
+      // Of a block that is payload in a part, only that part matters.
+      const std::uint32_t size = operand.piece_bytes / elements;
+      for (std::uint32_t e = 0; e < elements; ++e) {
+        if (v.element_on(p * elements + e) && u.payload(operand.at(r, p) + e * size, size)) return true;
+      }
     }
   }
   return false;
@@ -57,13 +62,21 @@ void tag_payload(const VectorInstruction& v, UBuffer& u) {
   });
 }
 
-void clear_whole_blocks(const VectorInstruction& v, UBuffer& u) {
-  written_by(v, u).any_range([&u](std::uint32_t offset, std::uint32_t bytes) {
-    const std::uint32_t begin = (offset + sim::kBlockBytes - 1) / sim::kBlockBytes * sim::kBlockBytes;
-    const std::uint32_t end = (offset + bytes) / sim::kBlockBytes * sim::kBlockBytes;
-    if (end > begin) u.set_payload(begin, end - begin, false);
-    return false;
-  });
+// What a vector instruction writes from plain sources. Results in whole blocks keep what is masked off.
+void set_plain(const VectorInstruction& v, UBuffer& u) {
+  const VectorOperand d = written_by(v, u);
+  if (v.full_mask() || d.piece_bytes != sim::kBlockBytes || d.pieces <= 1) {
+    d.any_range([&u](std::uint32_t offset, std::uint32_t bytes) {
+      u.set_plain(offset, bytes);
+      return false;
+    });
+    return;
+  }
+  const std::uint32_t elements = v.elements_masked() / d.pieces, size = d.piece_bytes / elements;
+  for (std::uint32_t i = 0; i < v.elements_masked(); ++i) {
+    for (std::uint32_t r = 0; v.element_on(i) && r < d.repeats; ++r)
+      u.set_plain(d.at(r, i / elements) + i % elements * size, size);
+  }
 }
 
 void execute(const VectorInstruction& v, UBuffer& u) {
@@ -116,7 +129,7 @@ std::int64_t occupancy(const VectorCostTable::Row& row, std::uint32_t repeats, s
 void perform(const VectorInstruction& v, UBuffer& u) {
   if (u.tagged()) {
     if (reads_payload(v, u)) return tag_payload(v, u);
-    if (v.full_mask()) clear_whole_blocks(v, u);
+    set_plain(v, u);
   }
   execute(v, u);
 }

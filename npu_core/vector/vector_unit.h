@@ -29,8 +29,8 @@ std::int64_t occupancy(const VectorCostTable::Row& row, std::uint32_t repeats, s
 // Where the result goes: the destination, or what a gather mask with bits in the UBuffer selects of it.
 VectorOperand written_by(const VectorInstruction& instruction, const UBuffer& ubuffer);
 
-// Performs the instruction: computes its values, or only tags its destination where a source is payload. A
-// destination block that is only partly written and holds payload stays payload.
+// Performs the instruction: computes its values, or only tags its destination where a source is payload. Of a
+// destination block that holds payload and is partly written the rest stays payload.
 void perform(const VectorInstruction& instruction, UBuffer& ubuffer);
 
 }  // namespace cm384::npu

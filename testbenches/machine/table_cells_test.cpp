@@ -31,5 +31,14 @@ TEST(TableCells, ShowSizesSharesAndNumbers) {
   EXPECT_EQ(cells((1 << 20) - 1024, 0, -100), "1023 KiB 0.0 % -100.0");
 }
 
+TEST(TableCells, AWidthIsGivenWhereTheFirstRowIsShort) {
+  static constexpr std::array kNamed{Field{"name", FieldType::text, "of it", true, {}, 6},
+                                     Field{"mean_us", FieldType::number, "mean", true}};
+  TablePrinter printer(kNamed, "");
+  EXPECT_EQ(printer.add({{"name", "a"}, {"mean_us", 10.0}}),
+            "name     mean_us\n------  --------\na          10.00\n");
+  EXPECT_EQ(printer.add({{"name", "longer"}, {"mean_us", 10.0}}), "longer     10.00\n");
+}
+
 }  // namespace
 }  // namespace cm384::studies

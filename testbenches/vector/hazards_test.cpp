@@ -94,6 +94,8 @@ TEST(Hazards, ScalarAccesses) {
   scalar({work(0x1000, 0)}, false, {work(0x1000, 0)});
   scalar({}, true, {set_flag(kS, kV), wait_flag(kS, kV), work(0x2000, 0x1000)});
   EXPECT_THROW(scalar({}, true, {work(0x2000, 0x1000)}), MachineError);
+  scalar({}, true, {barrier(CM384_PIPE_ALL), work(0x2000, 0x1000)});
+  EXPECT_THROW(scalar({barrier(CM384_PIPE_ALL)}, true, {work(0x2000, 0x1000)}), MachineError);
   EXPECT_THROW(scalar({}, true, {out(0x1000)}), MachineError);
   Checked unfinished;
   unfinished.aiv.issue(work(0x1000, 0), 0);

@@ -89,12 +89,61 @@ TEST(Payload, PlainDataMakesBlocksPlainAgain) {
   EXPECT_TRUE(u.payload(0x1100, 1));
 }
 
-TEST(Payload, PartlyWrittenBlocksStayPayload) {
+TEST(Payload, OfPartlyWrittenBlocksTheRestStaysPayload) {
   StandIn die;
   die.aiv.ubuffer().set_payload(0x1000, 256, true);
-  ASSERT_TRUE(die.run(
-      {sync(CM384_SET_MASK, 1, 0), vector(CM384_CLASS_VECTOR, CM384_VDUP, CM384_S32, 0x1000, 0, 7, 1)}));
-  EXPECT_TRUE(die.aiv.ubuffer().payload(0x1000, 1));
+  die.aiv.ubuffer().set_payload(0x2000, 32, true);
+  ASSERT_TRUE(
+      die.run({sync(CM384_SET_MASK, 5, 0), vector(CM384_CLASS_VECTOR, CM384_VDUP, CM384_S32, 0x1000, 0, 7, 1),
+               vector(CM384_CLASS_REDUCE, CM384_VCADD, CM384_S32, 0x2004, 0x1000, 0, 1),
+               barrier(CM384_PIPE_ALL), copy_out(cm384_gm_die(kLocal, 0x40000), 0x2000, 32)}));
+  UBuffer& u = die.aiv.ubuffer();
+  for (std::uint32_t element = 0; element < 64; ++element)
+    EXPECT_EQ(u.payload(0x1000 + 4 * element, 4), element != 0 && element != 2) << element;
+  EXPECT_TRUE(u.payload(0x2000, 4));
+  EXPECT_FALSE(u.payload(0x2004, 4));
+  EXPECT_TRUE(die.tagged[0x40000 / 32]);
+  std::uint32_t words[3];
+  u.load(0x2000, reinterpret_cast<std::byte*>(words), sizeof words);
+  EXPECT_EQ(words[0], 0x3c3c3c3cu);
+  EXPECT_EQ(words[1], 14u);  // 7 + 7: what is masked off is not read
+  EXPECT_EQ(words[2], 0x3c3c3c3cu);
+}
+
+// Against a tag for every byte.
+TEST(Payload, PartsOfBlocksAgreeWithSingleBytes) {
+  UBuffer u;
+  constexpr std::uint32_t kArea = 1024;
+  std::vector<bool> model(kArea);
+  std::mt19937 random(5);
+  for (int turn = 0; turn < 20000; ++turn) {
+    const auto offset = static_cast<std::uint32_t>(random() % (kArea - 512));
+    const std::uint32_t bytes = 1 + static_cast<std::uint32_t>(random()) % (turn % 4 == 0 ? 300 : 24);
+    const std::uint32_t kind = static_cast<std::uint32_t>(random()) % 8;
+    if (kind < 2) {
+      u.set_payload(offset, bytes, kind == 0);
+      for (std::uint32_t b = offset / 32 * 32; b < (offset + bytes + 31) / 32 * 32; ++b) model[b] = kind == 0;
+    } else {
+      u.set_plain(offset, bytes);
+      std::fill(model.begin() + offset, model.begin() + offset + bytes, false);
+    }
+    const auto from = static_cast<std::uint32_t>(random() % (kArea - 512));
+    const std::uint32_t count = 1 + static_cast<std::uint32_t>(random()) % 512;
+    sim::TagMask expected = 0;
+    std::vector<std::byte> bytes_read(count);
+    u.load(from, bytes_read.data(), count);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      if (model[from + i]) expected |= 1u << (i / 32);
+      ASSERT_EQ(bytes_read[i] == sim::kStandIn, model[from + i]);
+    }
+    ASSERT_EQ(u.payload(from, count), expected != 0);
+    const sim::TagMask got = u.tags(from, count);
+    ASSERT_EQ(got & expected, expected);
+    ASSERT_EQ(got == 0, expected == 0);
+    if (from % 32 == 0) {
+      ASSERT_EQ(got, expected);
+    }
+  }
 }
 
 TEST(Payload, BitRangesAgreeWithSingleBlocks) {

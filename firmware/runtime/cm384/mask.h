@@ -101,10 +101,19 @@ struct BinaryRepeatParams {
   bool strideSizeMode = false;
 };
 
+// The instructions have 8 bits for a stride, and for how many repeats there are.
+CM384_INLINE constexpr uint32_t FitsInstruction(uint32_t strides) {
+#ifdef CM384_MASK_MODES
+  if (strides > 0xff) Abort("more than 255 repeats, or a stride above 255 blocks: docs/ascend-c.md");
+#endif
+  return strides;
+}
 // rs3 of vector, reduce and convert instructions.
 CM384_INLINE constexpr uint64_t RepeatConfig(uint32_t repeats, uint32_t dst_block, uint32_t src0_block,
                                              uint32_t src1_block, uint32_t dst_repeat, uint32_t src0_repeat,
                                              uint32_t src1_repeat) {
+  FitsInstruction(repeats | dst_block | src0_block | src1_block);
+  if (repeats > 1) FitsInstruction(dst_repeat | src0_repeat | src1_repeat);
   return static_cast<uint64_t>(repeats & 0xff) | static_cast<uint64_t>(dst_block & 0xff) << 8 |
          static_cast<uint64_t>(src0_block & 0xff) << 16 | static_cast<uint64_t>(src1_block & 0xff) << 24 |
          static_cast<uint64_t>(dst_repeat & 0xff) << 32 | static_cast<uint64_t>(src0_repeat & 0xff) << 40 |

@@ -75,8 +75,8 @@ CM384_INLINE void CompareScalar(const LocalTensor<U>& dst, const LocalTensor<T>&
                                 Mask mask, uint8_t repeatTime, const UnaryRepeatParams& p) {
   CM384_TYPES(CompareScalar, kElementType);
   const uint64_t bits = scalar_bits(static_cast<T>(scalar));
-  const BinaryRepeatParams strides{1, static_cast<uint8_t>(p.srcBlkStride), 0, p.dstRepStride, p.srcRepStride,
-                                   0};
+  const BinaryRepeatParams strides{
+      1, static_cast<uint8_t>(FitsInstruction(p.srcBlkStride)), 0, p.dstRepStride, p.srcRepStride, 0};
   CM384_MODES(CM384_REPEATS, CM384_VCMPS_, dst.GetPhyAddr(), src0, bits, 0, mask, repeatTime, strides)
 }
 #undef CM384_MODES

@@ -146,7 +146,8 @@ struct CopyRepeatParams {
   uint16_t dstRepeatSize = 8;
   uint16_t srcRepeatSize = 8;
   CM384_INLINE constexpr operator UnaryRepeatParams() const {
-    return {dstStride, srcStride, static_cast<uint8_t>(dstRepeatSize), static_cast<uint8_t>(srcRepeatSize)};
+    return {dstStride, srcStride, static_cast<uint8_t>(FitsInstruction(dstRepeatSize)),
+            static_cast<uint8_t>(FitsInstruction(srcRepeatSize))};
   }
 };
 template <typename T, bool isSetMask = true>
