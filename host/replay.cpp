@@ -16,7 +16,7 @@ using Kind = TrafficDependency::Kind;
 
 namespace {
 
-// What neither moves anything nor is the host's has no place of its own: that of all it waits for.
+// What neither moves anything nor is the host's has no place of its own: that of what it waits for.
 bool joins(const TrafficRecord& r) {
   return !r.moves() && !r.of_host();
 }
@@ -112,29 +112,31 @@ int Replay::place_of(const TrafficDependency& on) const {
   return on.kind == Kind::arrival ? past.target : past.die;
 }
 
-int Replay::place_of_joint(const TrafficRecord& joint) const {
-  int place = Past::kEverywhere;
-  for (const TrafficDependency& d : joint.dependencies) {
-    const int where = place_of(d);
-    if (where == Past::kEverywhere || where == place) continue;
-    place = place == Past::kEverywhere ? where : Past::kSeveral;
-  }
-  return place;
+void Replay::join(const TrafficDependency& on, Past& joint) const {
+  const Past& past = past_of(on.on);
+  const Time at = std::max(known(on.on, on.kind), past.told);
+  const int where = place_of(on);
+  if (where == Past::kEverywhere) return;
+  if (joint.die != where && joint.die != Past::kEverywhere)
+    joint.told_elsewhere = std::max(joint.told_elsewhere, std::min(joint.told, at));
+  if (joint.die == Past::kEverywhere || at > joint.told) joint.die = where;
+  joint.told = std::max(joint.told, at);
+  joint.told_elsewhere = std::max(joint.told_elsewhere, past.told_elsewhere);
 }
 
 // What waits for a record that got so far may go on. Another die knows no earlier than a packet would tell
 // it: else it would hang on which die ran first in a window.
 void Replay::release(const TrafficDependency& on, Entry& waiting) const {
   const Time at = known(on.on, on.kind);
-  const Time told = std::max(at, past_of(on.on).told);
   waiting.ready = std::max(waiting.ready, at + on.delay);
-  if (joins(waiting.record)) {
-    waiting.past.told = std::max(waiting.past.told, told);
-    return;
-  }
+  if (joins(waiting.record)) return join(on, waiting.past);
   const int where = place_of(on);
-  if (where != waiting.past.die && where != Past::kEverywhere)
-    waiting.ready = std::max(waiting.ready, told + machine_.lookahead());
+  if (where == Past::kEverywhere) return;
+  const Past& past = past_of(on.on);
+  if (where != waiting.past.die)
+    waiting.ready = std::max(waiting.ready, std::max(at, past.told) + machine_.lookahead());
+  else if (past.told_elsewhere != Time{})
+    waiting.ready = std::max(waiting.ready, past.told_elsewhere + machine_.lookahead());
 }
 
 void Replay::enter(TrafficRecord& record) {
@@ -144,9 +146,8 @@ void Replay::enter(TrafficRecord& record) {
   std::swap(e.record, record);
   // Nothing begins before the replay does, whatever the delays.
   e.ready = began_;
-  e.past.die = e.record.kind == TrafficRecord::Kind::idle ? Past::kEverywhere
-               : joins(e.record)                          ? place_of_joint(e.record)
-                                                          : e.record.source.number;
+  e.past.die = e.record.kind == TrafficRecord::Kind::idle || joins(e.record) ? Past::kEverywhere
+                                                                             : e.record.source.number;
   e.past.target = e.past.die;
   if (e.record.moves()) e.past.target = e.record.target.cpu ? -1 : e.record.target.number;
   if (e.record.of_host() && (enter_timeless(number) || (by_own_models() && enter_own(number)))) return;

@@ -80,11 +80,12 @@ class Replay final : private supernode::Driver, private npu::BlockRunner {
 
   struct Past {  // when a record got how far; never: not yet
     Time issued = Time::never(), arrived = Time::never(), completed = Time::never();
-    Time told{};  // of a point that joins others: when the last of them happened, whatever the delays
     // Where it was issued and complete, where it arrived; -1: no die.
     int die = -1, target = -1;
-    // The whole machine was idle, or it hangs on the trace alone; on several dies.
-    static constexpr int kEverywhere = -2, kSeveral = -3;
+    static constexpr int kEverywhere = -2;  // the whole machine was idle, or it hangs on the trace alone
+    // Of a point that joins others, whatever the delays: when the last of them happened, on `die`, and the
+    // last of those that happened elsewhere.
+    Time told{}, told_elsewhere{};
   };
   struct Waiter {
     std::uint64_t number = 0;
@@ -143,7 +144,7 @@ class Replay final : private supernode::Driver, private npu::BlockRunner {
   }
   Time known(std::uint64_t number, traces::TrafficDependency::Kind kind) const;
   int place_of(const traces::TrafficDependency& on) const;
-  int place_of_joint(const traces::TrafficRecord& joint) const;
+  void join(const traces::TrafficDependency& on, Past& joint) const;
   void release(const traces::TrafficDependency& on, Entry& waiting) const;
   void resolved(std::uint64_t number);
   void happened(std::uint64_t number, traces::TrafficDependency::Kind kind, Time at);

@@ -95,22 +95,28 @@ TEST(ReplayOrder, ADependencyBetweenDiesTakesTheLookahead) {
   }
 }
 
-// A point that joins dies is on none of them: it takes no time to get there, and the lookahead from there on.
-TEST(ReplayOrder, APhaseThatWaitsForSeveralDiesBeginsALookaheadAfterTheLast) {
+// A point that joins dies: who is on the die of the last one waits for the lookahead of the others alone.
+TEST(ReplayOrder, APhaseThatWaitsForSeveralDiesBeginsALookaheadAfterTheLastElsewhere) {
   const hw::Machine parameters = hw::load_machine("cloudmatrix384");
   InMemoryTrace trace;
-  for (const int source : {0, 2, 0, 4, 0}) {
+  // The last: on the die of the one that ends last, behind a point of that die.
+  for (const int source : {0, 2, 0, 4, 0, 2, 2, 2}) {
     TrafficRecord r;
     r.operation = sim::Operation::write;
     r.source.number = r.target.number = static_cast<std::uint16_t>(source);
-    if (trace.records.size() == 2) {
+    r.core = static_cast<int>(trace.records.size());
+    if (trace.records.size() == 6) {
+      r.kind = TrafficRecord::Kind::barrier;
+      r.dependencies = {{2, TrafficDependency::Kind::completion, 1_us}};
+    } else if (trace.records.size() == 2) {
       r.kind = TrafficRecord::Kind::barrier;
       r.dependencies = {{0, TrafficDependency::Kind::completion, {}},
                         {1, TrafficDependency::Kind::completion, {}}};
     } else {
       r.target.number = 17;
-      r.bytes = trace.records.empty() ? 512 : 8192;
-      if (trace.records.size() > 2) r.dependencies = {{2, TrafficDependency::Kind::completion, {}}};
+      r.bytes = trace.records.empty() ? 512 : 65536;
+      if (trace.records.size() > 2)
+        r.dependencies = {{trace.records.size() == 7 ? 6u : 2u, TrafficDependency::Kind::completion, {}}};
     }
     trace.records.push_back(r);
   }
@@ -126,6 +132,10 @@ TEST(ReplayOrder, APhaseThatWaitsForSeveralDiesBeginsALookaheadAfterTheLast) {
   EXPECT_EQ(times[2].second, times[1].second);
   EXPECT_EQ(times[3].first, times[1].second + machine.lookahead());
   EXPECT_EQ(times[4].first, times[1].second + machine.lookahead());
+  EXPECT_GT(times[1].second, times[0].second + machine.lookahead());
+  EXPECT_EQ(times[5].first, times[1].second);
+  EXPECT_EQ(times[6].second, times[1].second + 1_us);
+  EXPECT_EQ(times[7].first, times[1].second + 1_us);
 }
 
 }  // namespace

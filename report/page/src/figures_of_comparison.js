@@ -45,6 +45,8 @@ function distributions(results) {
 }
 
 export function figuresOfComparison(results) {
+  // What replays move is their traces' size; their messages have pictures of their own.
+  if (results.every(({ document }) => document.messages)) return distributions(results);
   const rows = rowsOf(results);
   const summed = rows.some(row => typeof row.latency_us?.mean === 'number');
   const mean = row => (typeof row.latency_us === 'number' ? row.latency_us : row.latency_us?.mean);

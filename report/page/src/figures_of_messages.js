@@ -22,19 +22,22 @@ function tails(runs) {
     const p = (messages, name) => short(messages[field][name].value);
     return { id: `tail-of-${what}`, title: `Tail of the messages' ${what}`, wide: false, height: 360,
       note: `Share of messages that take longer. ${runs.map(({ name, messages }) => `${runs.length > 1 ? `${name}: ` : ''}p50 ${p(messages, 'p50')}, p99 ${p(messages, 'p99')}, p99.9 ${p(messages, 'p99.9')}, max ${short(messages[field].max)}`).join('; ')}.`,
-      option: base({ legend: legend({ show: runs.length > 1 }), grid: { left: 64, right: 30, top: 40, bottom: 46 },
+      option: base({ legend: legend({ show: runs.length > 1 }), grid: { left: 80, right: 30, top: 40, bottom: 46 },
         tooltip: { trigger: 'item', confine: true, formatter: ({ seriesName, value }) => `${seriesName}: ${powerText(value[1])} take longer than ${short(value[0])} ${unit}` },
         xAxis: axis(unit, { type: 'value', scale: true }), yAxis: axis('', { type: 'log', min: 10 ** Math.floor(Math.log10(lowest)), max: 1, axisLabel: { formatter: powerText } }), series }) };
   });
 }
 
+// A line through groups that follow each other; none across those without messages.
+const points = (rows, { of, end }, share) => rows.flatMap((row, index) => [...(end && index > 0 && end(rows[index - 1]) < of(row) ? [[of(row), null]] : []), [of(row), row.slowdown[share]]]);
+
 // Median and 99th percentile of groups along an axis.
 function along(runs, { id, title, group, x, note }) {
-  const points = runs.map(({ name, messages }) => ({ name, rows: messages[group].filter(row => row.slowdown.count > 0) }));
-  if (points.every(({ rows }) => rows.length < 2)) return [];
-  const series = points.flatMap(({ name, rows }, index) => [['p50', 'solid'], ['p99', 'dotted']].map(([share, type]) => ({ name: runs.length > 1 ? `${name}, ${share}` : share,
+  const groups = runs.map(({ name, messages }) => ({ name, rows: messages[group].filter(row => row.slowdown.count > 0) }));
+  if (groups.every(({ rows }) => rows.length < 2)) return [];
+  const series = groups.flatMap(({ name, rows }, index) => [['p50', 'solid'], ['p99', 'dotted']].map(([share, type]) => ({ name: runs.length > 1 ? `${name}, ${share}` : share,
     type: 'line', symbolSize: 6, itemStyle: { color: colours[runs.length > 1 ? index % colours.length : share === 'p50' ? 0 : 1] },
-    lineStyle: { type: runs.length > 1 ? type : 'solid' }, data: rows.map(row => [x.of(row), row.slowdown[share]]) })));
+    lineStyle: { type: runs.length > 1 ? type : 'solid' }, data: points(rows, x, share) })));
   return [{ id, title, wide: false, height: 330 + (runs.length > 2 ? 18 * runs.length : 0), note,
     option: base({ legend: legend(), grid: { left: 64, right: 30, top: runs.length > 2 ? 40 + 18 * runs.length : 40, bottom: 46 },
       tooltip: { trigger: 'item', confine: true, formatter: ({ seriesName, value }) => `${seriesName}: ${short(value[1])} at ${x.text(value[0])}` },
@@ -44,7 +47,7 @@ function along(runs, { id, title, group, x, note }) {
 const bySize = runs => along(runs, { id: 'slowdown-by-size', title: 'Slowdown by size', group: 'by_size', note: 'Sizes in powers of two; median and 99th percentile of each.',
   x: { of: row => row.from_bytes, text: sizeText, axis: axis('bytes', { type: 'log', logBase: 2, axisLabel: { formatter: sizeText } }) } });
 const byTime = runs => along(runs, { id: 'slowdown-by-time', title: 'Slowdown over time', group: 'by_time', note: 'By when a message was ready to leave; median and 99th percentile of each slice of time.',
-  x: { of: row => row.from_us, text: value => `${short(value)} us`, axis: axis('us', { type: 'value' }) } });
+  x: { of: row => row.from_us, end: row => row.to_us, text: value => `${short(value)} us`, axis: axis('us', { type: 'value' }) } });
 
 function causes(runs) {
   const names = Object.keys(kCauses).filter(name => runs.some(({ messages }) => messages.causes.some(cause => cause.name === name && cause.us > 0)));
