@@ -77,10 +77,11 @@ studies::Rows rows_of(const std::vector<Coverage>& families) {
 }  // namespace
 
 int validate_on_ensemble(const Program& program, const EnsembleOptions& options,
-                         const MachineOptions& machine, const RowOptions& rows, const std::string& only) {
+                         const MachineOptions& machine, const RowOptions& rows, const std::string& only,
+                         bool with_long) {
   std::vector<const Figure*> figures;
   for (const Figure& figure : studies::published_figures()) {
-    if (figure.conditions && figure.id.starts_with(only)) figures.push_back(&figure);
+    if (studies::is_run(figure, only, with_long)) figures.push_back(&figure);
   }
   if (figures.empty()) throw InputError(fmt::format("--only {}: no figure that a run gives begins so", only));
   const uncertainty::Ensemble ensemble = ensemble_of(options, machine.load());

@@ -12,6 +12,7 @@ namespace cm384::cli {
 // Figures whose id begins with `only`. Returns an exit code; 1 if intervals hold too few validation figures,
 // or are too wide. Throws InputError.
 int validate_on_ensemble(const Program& program, const EnsembleOptions& options,
-                         const MachineOptions& machine, const RowOptions& rows, const std::string& only);
+                         const MachineOptions& machine, const RowOptions& rows, const std::string& only,
+                         bool with_long);
 
 }  // namespace cm384::cli

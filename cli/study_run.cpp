@@ -204,6 +204,11 @@ FinishedRun StudyRun::run(const std::function<void(const studies::Row&)>& row_do
     finished.document["explanations"] = Json::array();
     for (const observe::Explanation& why : finished.explanations)
       finished.document["explanations"].push_back(why.to_json());
+    // A machine for each row, or one for all.
+    Json& rows = finished.document["rows"];
+    const std::size_t machines = finished.explanations.size();
+    for (std::size_t n = 0; n < rows.size() && (machines == 1 || machines == rows.size()); ++n)
+      rows[n]["explain"] = finished.explanations[machines == 1 ? 0 : n].of_row();
   }
   return finished;
 }

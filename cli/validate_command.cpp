@@ -16,7 +16,7 @@ struct Options {
   SeedOption seed;
   RowOptions rows;
   std::string only;
-  bool markdown = false;
+  bool markdown = false, with_long = false;
   EnsembleOptions on_ensemble;
 
   template <class Self, class Visitor>
@@ -24,6 +24,9 @@ struct Options {
     MachineOptions::describe(self.machine, visit);
     SeedOption::describe(self.seed, visit);
     visit("only", self.only, studies::Form{"PREFIX"}, "figures whose id begins so, such as t1-");
+    visit("long", self.with_long,
+          "figures too whose runs take half an hour; without it they are left out unless --only names one in "
+          "full");
     RowOptions::describe(self.rows, visit);
     visit("markdown", self.markdown, "the page docs/validation.md instead of rows");
     EnsembleOptions::describe(self.on_ensemble, visit);
@@ -43,7 +46,8 @@ int validate(const Program& program, const Options& options, const studies::Give
   const hw::Machine machine = options.machine.load();
   note_other_machine(machine);
   if (options.on_ensemble.ensemble > 0)
-    return validate_on_ensemble(program, options.on_ensemble, options.machine, options.rows, options.only);
+    return validate_on_ensemble(program, options.on_ensemble, options.machine, options.rows, options.only,
+                                options.with_long);
   studies::TablePrinter printer(studies::kValidationFields, options.rows.columns);
   std::vector<studies::Comparison> comparisons;
   {
@@ -52,7 +56,7 @@ int validate(const Program& program, const Options& options, const studies::Give
                                                    .seed = options.seed.value(),
                                                    .progress = progress,
                                                    .interrupted = interrupted()},
-                                                  program.predictors, options.only);
+                                                  program.predictors, options.only, options.with_long);
   }
   const studies::Rows rows = studies::to_rows(comparisons);
   if (options.markdown) {

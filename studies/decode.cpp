@@ -2,7 +2,9 @@
 #include "studies/decode.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 
 #include "hw/error.h"
@@ -18,8 +20,11 @@ DecodeMemory memory_of(const DecodeOptions& options, int shared_copies) {
   const double layers = options.dense_layers + options.moe_layers + o.mtp;
   const double attention = element * (hidden * (q_lora + 576) + q_lora * heads * 192 + heads * 128 * hidden) +
                            2 * 2 * heads * 128 * 512;
-  const reference::ExpertPlacement placement = reference::place_experts(o.ranks, o.experts, shared_copies);
-  const double experts = 3.0 * placement.local_experts * hidden * o.width;
+  const int filled = o.experts + shared_copies + std::max(0, o.redundant);
+  const int slots = o.by_load || o.redundant >= 0
+                        ? (filled + o.ranks - 1) / o.ranks
+                        : reference::place_experts(o.ranks, o.experts, shared_copies).local_experts;
+  const double experts = 3.0 * slots * hidden * o.width;
   DecodeMemory memory;
   memory.weights = layers * attention + (options.moe_layers + o.mtp) * experts +
                    3.0 * options.dense_layers * hidden * options.dense_width +
@@ -46,24 +51,17 @@ void check_memory(const StudyContext& context, const DecodeOptions& options, int
                     room / 1e9, 2 * static_cast<int>((room - memory.weights) / memory.request)));
 }
 
-StudyResult run(const StudyContext& context, const DecodeOptions& options) {
-  StudyResult result;
+// A part of a step.
+struct Line {
+  const char* name;
+  double count, each_us;
+  double us() const { return count * each_us; }
+};
+
+std::optional<Row> step_row(const StudyContext& context, const DecodeOptions& options, StudyResult& result) {
   const LayerOptions& o = options.layer;
-  const LayerSetting setting = layer_setting(context, o);
-  check_memory(context, options, setting.moe.shared_copies);
-  if (o.mtp == 0 && context.given.contains("acceptance"))
-    throw InputError("run decode: --acceptance: has an effect only with --mtp 1");
   const auto parts = decode_parts(context, options, result);
-  if (!parts) {
-    result.complete = false;
-    return result;
-  }
-  const bool by_cpu = options.launch == "cpu";
-  const double graphs = 1 + o.mtp;
-  struct Line {
-    const char* part;
-    double count, each_us;
-  };
+  if (!parts) return {};
   const std::array lines{
       Line{"dense layers", 1.0 * options.dense_layers, parts->dense_attention + parts->dense_network},
       Line{"first MoE layer", 1, parts->first_layer},
@@ -71,46 +69,88 @@ StudyResult run(const StudyContext& context, const DecodeOptions& options) {
       Line{"head", 1, parts->head},
       Line{"MTP layer", 1.0 * o.mtp, parts->mtp_projection + parts->first_layer},
       Line{"MTP head", 1.0 * o.mtp, parts->mtp_head},
-      Line{"launch", by_cpu ? graphs : 0, options.graph_launch.us()},
+      Line{"launch", options.launch == "cpu" ? 1.0 + o.mtp : 0.0, options.graph_launch.us()},
   };
   double step = 0;
-  for (const Line& line : lines) step += line.count * line.each_us;
-  const double tokens = 1 + options.acceptance * o.mtp, tpot_ms = step / tokens / 1000;
-  const auto row = [&](const char* part) {
-    return Row{{"ranks", o.ranks}, {"batch", o.batch}, {"kv", o.kv}, {"mtp", o.mtp}, {"part", part}};
-  };
+  for (const Line& line : lines) step += line.us();
+  Rows shown;
+  std::vector<std::string> words;
   for (const Line& line : lines) {
     if (line.count == 0) continue;
-    Row made = row(line.part);
-    made.set("count", static_cast<std::int64_t>(line.count)).set("each_us", line.each_us);
-    made.set("total_ms", line.count * line.each_us / 1000).set("share", line.count * line.each_us / step);
-    context.finish_row(result, std::move(made));
+    shown.push_back({{"name", line.name},
+                     {"ms", line.us() / 1000},
+                     {"count", static_cast<std::int64_t>(line.count)},
+                     {"each_us", line.each_us},
+                     {"share", line.us() / step}});
+    words.push_back(fmt::format("{} {:.2f}", line.name, line.us() / 1000));
   }
-  Row whole = row("step");
-  whole.set("count", 1).set("each_us", step).set("total_ms", step / 1000).set("share", 1.0);
-  whole.set("tpot_ms", tpot_ms).set("tokens_per_second", o.batch * 1000 / tpot_ms);
-  whole.set("attention_half_us", parts->attention_half).set("experts_half_us", parts->experts_half);
-  const double dispatches = static_cast<double>(o.microbatches) * (options.moe_layers + o.mtp);
-  whole.set("dispatch_share", dispatches * parts->dispatch / step);
-  context.finish_row(result, std::move(whole));
+  const double acceptance = o.mtp == 0 ? 0 : options.acceptance;
+  const double tpot_ms = step / (1 + acceptance * o.mtp) / 1000;
+  const KernelShares shares = shares_of(*parts);
+  result.notes.push_back(fmt::format("batch {}, ms of the step: {}", o.batch, fmt::join(words, ", ")));
+  Row row{{"ranks", o.ranks}, {"batch", o.batch}, {"kv", o.kv}, {"mtp", o.mtp}, {"acceptance", acceptance}};
+  row.set("microbatches", parts->microbatches).set("split", parts->split);
+  row.set("step_ms", step / 1000).set("tpot_ms", tpot_ms).set("tokens_s_npu", o.batch * 1000 / tpot_ms);
+  row.set("layer_us", parts->layer);
+  row.set("attention_half_us", parts->attention_half).set("experts_half_us", parts->experts_half);
+  row.set("slower_half_us", std::max(parts->attention_half, parts->experts_half));
+  row.set("mtp_ms", o.mtp * (parts->mtp_projection + parts->first_layer + parts->mtp_head) / 1000);
+  row.set("products_share", shares.products).set("dispatch_share", shares.dispatch);
+  row.set("parts", std::move(shown));
+  return row;
+}
+
+StudyResult run(const StudyContext& context, const DecodeOptions& all) {
+  StudyResult result;
+  if (all.layer.mtp == 0 && context.given.contains("acceptance"))
+    throw InputError("run decode: --acceptance: has an effect only with --mtp 1");
+  std::vector<DecodeOptions> steps;
+  for (const int batch : all.batch) {
+    DecodeOptions& options = steps.emplace_back(all);
+    options.layer.batch = batch;
+    check_memory(context, options, layer_settings(context, options.layer).front().moe.shared_copies);
+  }
+  for (std::size_t n = 0; n < steps.size(); ++n) {
+    const auto part = [&](std::size_t done) {
+      return static_cast<double>(done) / static_cast<double>(steps.size());
+    };
+    PartOfProgress progress(context.progress, part(n), part(n + 1), result.simulator);
+    auto row = step_row(context.with(progress), steps[n], result);
+    if (!row) {
+      result.complete = false;
+      return result;
+    }
+    context.finish_row(result, std::move(*row));
+  }
   return result;
 }
 
+constexpr std::array kPartFields{
+    Field{"name", FieldType::text, "of the part"},        Field{"ms", FieldType::number, "of all of them"},
+    Field{"count", FieldType::integer, "how many of it"}, Field{"each_us", FieldType::number, "of one"},
+    Field{"share", FieldType::ratio, "of the step"},
+};
 constexpr std::array kFields{
     Field{"ranks", FieldType::integer, "dies that take part, one rank each", true},
     Field{"batch", FieldType::integer, "requests per NPU of two dies", true},
     Field{"kv", FieldType::integer, "mean tokens of a request in the cache", true},
     Field{"mtp", FieldType::integer, "tokens predicted beyond the next one"},
-    Field{"part", FieldType::text, "of the step; the last row is the whole step", true},
-    Field{"count", FieldType::integer, "how many of it", true},
-    Field{"each_us", FieldType::number, "of one", true},
-    Field{"total_ms", FieldType::number, "of all", true},
-    Field{"share", FieldType::ratio, "of the step", true},
+    Field{"acceptance", FieldType::ratio, "of these"},
+    Field{"microbatches", FieldType::integer, "parts of a die's batch"},
+    Field{"split", FieldType::text, "AIC/AIV of attention and of the experts", true},
+    Field{"step_ms", FieldType::number, "the step", true},
     Field{"tpot_ms", FieldType::number, "time per output token: the step over 1 + acceptance", true},
-    Field{"tokens_per_second", FieldType::number, "per NPU: batch over tpot_ms", true},
+    Field{"tokens_s_npu", FieldType::number, "tokens a second per NPU: batch over tpot_ms", true},
+    Field{"layer_us", FieldType::number, "of a layer with experts among many alike", true},
     Field{"attention_half_us", FieldType::number, "of a microbatch and layer: prolog to output projection"},
     Field{"experts_half_us", FieldType::number, "of a microbatch and layer: norm and gate to combine"},
-    Field{"dispatch_share", FieldType::ratio, "of all dispatches, one after another, in the step"},
+    Field{"slower_half_us", FieldType::number, "the longer of both halves"},
+    Field{"mtp_ms", FieldType::number, "of the layer and the head that predict a further token"},
+    Field{
+        "products_share", FieldType::ratio,
+        "of a layer's kernel time that is of kernels that are mostly INT8 products: prolog, output, experts"},
+    Field{"dispatch_share", FieldType::ratio, "of a layer's kernel time that is dispatch"},
+    Field{"parts", FieldType::list, "of the step", false, kPartFields},
 };
 
 }  // namespace

@@ -3,13 +3,16 @@
 #pragma once
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "studies/layer.h"
 
 namespace cm384::studies {
 
 struct DecodeOptions {
-  LayerOptions layer;
+  Integers batch{96};
+  LayerOptions layer;  // its batch: the one of the step in hand
   double acceptance = 0.7;
   int dense_layers = 3, moe_layers = 58;
   int dense_width = 18432;
@@ -20,6 +23,7 @@ struct DecodeOptions {
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
+    visit("batch", self.batch, Range{2, 1024}, "requests per NPU of two dies; one row each");
     LayerOptions::describe(self.layer, visit);
     visit("acceptance", self.acceptance, Range{0.0, 1.0}, "share of predicted further tokens that are right");
     visit("dense-layers", self.dense_layers, Range{0, 1000},
@@ -35,18 +39,28 @@ struct DecodeOptions {
     visit("graph-launch", self.graph_launch, Range{Time{}, 1_s}, "of one graph by the CPU",
           Needs{"launch", {"cpu"}});
     visit("measured", self.measured, Form{"FILE"},
-          "times of the parts: read if the file is there, otherwise measured and written");
+          "times of the parts, of several machines and sizes: what it has is not measured again, what it has "
+          "not is added");
   }
 };
 
 // Times of what a step is made of, in microseconds.
 struct DecodeParts {
   double layer = 0, first_layer = 0;  // among many alike; with nothing before or behind it
-  double attention_half = 0, experts_half = 0, dispatch = 0;
+  double attention_half = 0, experts_half = 0;
+  std::vector<std::pair<std::string, double>> kernels;  // tasks of a microbatch and layer
+  int microbatches = 0;
+  std::string split;
   double dense_attention = 0, dense_network = 0;  // of a dense layer, all cores and the whole batch
   double head = 0;                                // norm, product with the vocabulary, softmax
   double mtp_projection = 0, mtp_head = 0;
 };
+
+// What kernels of a layer take of all its kernels' time: those that are mostly INT8 products, and dispatch.
+struct KernelShares {
+  double products = 0, dispatch = 0;
+};
+KernelShares shares_of(const DecodeParts& parts);
 
 // Bytes of the weights and of the cache that a die holds.
 struct DecodeMemory {

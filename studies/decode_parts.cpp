@@ -18,13 +18,12 @@
 namespace cm384::studies {
 namespace {
 
-constexpr std::string_view kFormat = "cm384-decode-parts-1";
-constexpr std::array<std::pair<const char*, double DecodeParts::*>, 10> kParts{{
+constexpr std::string_view kFormat = "cm384-decode-parts-2";
+constexpr std::array<std::pair<const char*, double DecodeParts::*>, 9> kParts{{
     {"layer_us", &DecodeParts::layer},
     {"first_layer_us", &DecodeParts::first_layer},
     {"attention_half_us", &DecodeParts::attention_half},
     {"experts_half_us", &DecodeParts::experts_half},
-    {"dispatch_us", &DecodeParts::dispatch},
     {"dense_attention_us", &DecodeParts::dense_attention},
     {"dense_network_us", &DecodeParts::dense_network},
     {"head_us", &DecodeParts::head},
@@ -34,11 +33,11 @@ constexpr std::array<std::pair<const char*, double DecodeParts::*>, 10> kParts{{
 
 // The machine, and the options that parts depend on.
 std::string key_of(const StudyContext& context, const DecodeOptions& options) {
-  std::string text = fmt::format("seed {}\n", context.seed);
+  std::string text = fmt::format("seed {}\nbatch {}\n", context.seed, options.layer.batch);
   DecodeOptions copy = options;
   for (const hw::Parameter& option : list_options(copy)) {
-    constexpr std::array kOthers{"acceptance", "dense-layers", "moe-layers",
-                                 "launch",     "graph-launch", "measured"};
+    constexpr std::array kOthers{"batch",  "acceptance",   "dense-layers", "moe-layers",
+                                 "launch", "graph-launch", "measured"};
     if (std::ranges::find(kOthers, option.key) == kOthers.end())
       text += option.key + " = " + hw::value_text(option) + "\n";
   }
@@ -48,28 +47,38 @@ std::string key_of(const StudyContext& context, const DecodeOptions& options) {
   return hash_of(text);
 }
 
-DecodeParts load(const std::string& path, const std::string& key) {
+// A file of parts, by their key.
+Json load_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  const Json json = Json::parse(file, nullptr, false);
-  if (!json.is_object() || json.value("format", Json()) != kFormat)
-    throw InputError(fmt::format("--measured {}: no parts of a decode step", path));
-  if (json.value("key", Json()) != key)
-    throw InputError(fmt::format("--measured {}: of another machine, seed or options", path));
+  Json json = Json::parse(file, nullptr, false);
+  if (!json.is_object() || json.value("format", Json()) != kFormat || !json.contains("steps") ||
+      !json["steps"].is_object())
+    throw InputError(fmt::format("--measured {}: no parts of decode steps", path));
+  return json;
+}
+
+DecodeParts read(const Json& json, const std::string& path) {
   DecodeParts parts;
-  for (const auto& [name, member] : kParts) {
-    const auto found = json.find(name);
-    if (found == json.end() || !found->is_number())
-      throw InputError(fmt::format("--measured {}: {} is missing", path, name));
-    parts.*member = found->get<double>();
+  try {
+    for (const auto& [name, member] : kParts) parts.*member = json.at(name).get<double>();
+    for (const auto& kernel : json.at("kernels_us"))
+      parts.kernels.emplace_back(kernel.at("name").get<std::string>(), kernel.at("mean_us").get<double>());
+    parts.microbatches = json.at("microbatches").get<int>();
+    parts.split = json.at("split").get<std::string>();
+  } catch (const Json::exception& error) {
+    throw InputError(fmt::format("--measured {}: {}", path, error.what()));
   }
   return parts;
 }
 
-void save(OutputFile& file, const std::string& key, const DecodeParts& parts) {
-  Json json{{"format", kFormat}, {"key", key}};
+Json to_json(const DecodeOptions& options, const DecodeParts& parts) {
+  Json json{{"ranks", options.layer.ranks}, {"batch", options.layer.batch},
+            {"kv", options.layer.kv},       {"microbatches", parts.microbatches},
+            {"split", parts.split},         {"kernels_us", Json::array()}};
   for (const auto& [name, member] : kParts) json[name] = parts.*member;
-  file.write(json.dump(1) + "\n");
-  file.finish();
+  for (const auto& [name, us] : parts.kernels)
+    json["kernels_us"].push_back({{"name", name}, {"mean_us", us}});
+  return json;
 }
 
 // Single operators on all cores of a die, in a captured graph.
@@ -151,30 +160,46 @@ std::vector<int> additions_of(int slices) {
   return made;
 }
 
+KernelShares shares_of(const DecodeParts& parts) {
+  constexpr std::array<std::string_view, 3> kProducts{"prolog", "output", "experts"};
+  double sum = 0, products = 0, dispatch = 0;
+  for (const auto& [name, us] : parts.kernels) {
+    sum += us;
+    if (std::ranges::find(kProducts, name) != kProducts.end()) products += us;
+    if (name == "dispatch") dispatch += us;
+  }
+  return {products / sum, dispatch / sum};
+}
+
 std::optional<DecodeParts> decode_parts(const StudyContext& context, const DecodeOptions& options,
                                         StudyResult& result) {
-  const LayerSetting setting = layer_setting(context, options.layer);
+  const std::vector<LayerSetting> settings = layer_settings(context, options.layer);
   const std::string key = key_of(context, options);
   const bool kept = !options.measured.empty();
-  if (kept && std::filesystem::exists(options.measured)) return load(options.measured, key);
+  Json all{{"format", kFormat}, {"steps", Json::object()}};
+  if (kept && std::filesystem::exists(options.measured)) all = load_file(options.measured);
+  if (const auto found = all["steps"].find(key); found != all["steps"].end())
+    return read(*found, options.measured);
   std::optional<OutputFile> file;
   if (kept) file.emplace(options.measured);
-  const LayerReading layer = measure_layer(context, setting, result.simulator);
+  ChosenLayer chosen = measure_fastest(context, settings, result.simulator);
+  const LayerReading& layer = chosen.reading;
   if (layer.stages.empty()) return {};
+  if (!chosen.tried.empty()) result.notes.push_back(chosen.tried);
   DecodeParts parts;
   parts.layer = layer.layer_us.mean;
   parts.first_layer = layer.first_us;
   parts.attention_half = layer.half_us[0].mean;
   parts.experts_half = layer.half_us[1].mean;
-  for (const LayerStage& stage : layer.stages) {
-    if (stage.name == "dispatch") parts.dispatch = stage.task_us.mean;
-  }
+  parts.microbatches = chosen.setting.microbatches;
+  parts.split = split_text(chosen.setting);
+  for (const LayerStage& stage : layer.stages) parts.kernels.emplace_back(stage.name, stage.task_us.mean);
   Alone alone(context, result);
   const LayerOptions& o = options.layer;
   const int requests = o.batch / 2, tokens = requests * (1 + o.mtp);
   const auto rows = static_cast<std::uint64_t>(tokens);
   if (options.dense_layers > 0) {
-    parts.dense_attention = alone.attention(setting) + alone.row_operator("rms-norm", rows, o.hidden);
+    parts.dense_attention = alone.attention(chosen.setting) + alone.row_operator("rms-norm", rows, o.hidden);
     parts.dense_network = alone.network(std::max(1, options.dense_width / o.width), tokens, o);
   }
   parts.head = head_of(alone, options, tokens);
@@ -184,7 +209,11 @@ std::optional<DecodeParts> decode_parts(const StudyContext& context, const Decod
     parts.mtp_head = head_of(alone, options, requests);
   }
   if (alone.interrupted() || context.interrupted != 0) return {};
-  if (file) save(*file, key, parts);
+  if (file) {
+    all["steps"][key] = to_json(options, parts);
+    file->write(all.dump(1) + "\n");
+    file->finish();
+  }
   return parts;
 }
 

@@ -28,6 +28,8 @@ struct DispatchCase {
   int experts = 256;
   int hidden = 7168;
   int shared_copies = -1;
+  int redundant = -1;
+  bool by_load = false;
   int cores = 48;
   bool full_mesh = false;
   int warmup = 1;
@@ -53,6 +55,11 @@ struct DispatchCase {
     visit("shared-copies", self.shared_copies, Range{-1, 256},
           "ranks that hold the shared expert, the ninth message of every token; -1: 32 at 320 ranks, "
           "otherwise none");
+    visit("redundant", self.redundant, Range{-1, 1024},
+          "further copies of routed experts; -1: as many as fill the slots of all ranks");
+    visit(
+        "balance", self.by_load, Either{"even", "eplb"},
+        "experts on ranks in order, or copied and packed by the load that another draw of the routing shows");
     visit("cores", self.cores, Range{1, 64}, "AIVs per rank");
     visit("iterations", self.iterations, Range{1, 1000}, "iterations that count");
     visit("warmup", self.warmup, Range{0, 1000}, "iterations before them that do not count");

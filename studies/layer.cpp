@@ -2,6 +2,7 @@
 #include "studies/layer.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -108,119 +109,230 @@ void draw_lengths(LayerSetting& setting, const Lengths& lengths, int mean, int r
   }
 }
 
-LayerSetting layer_setting(const StudyContext& context, const LayerOptions& options) {
-  const int dies = context.machine.topology.dies();
-  if (options.ranks > dies)
-    throw InputError(fmt::format("--ranks {}: the machine has {} dies", options.ranks, dies));
+namespace {
+
+constexpr std::array kMicrobatches{1, 2};
+
+// How the cores of a die may be shared, from even to three quarters for attention.
+std::vector<std::string> splits_of(const std::string& split, int aic) {
+  if (split != "auto") return {split};
+  std::vector<std::string> made;
+  for (const int parts : {6, 7, 8, 9}) {
+    const int own = aic * parts / 12;
+    if (own > 0 && own < aic)
+      made.push_back(fmt::format("{}/{},{}/{}", own, 2 * own, aic - own, 2 * (aic - own)));
+  }
+  return made;
+}
+
+LayerSetting setting_of(const StudyContext& context, const LayerOptions& options, int microbatches,
+                        const std::string& split) {
   const int requests = options.batch / 2, tokens = 1 + options.mtp;
-  if (options.batch % 2 != 0 || requests < options.microbatches)
-    throw InputError(
-        fmt::format("--batch {}: allowed: even numbers, at least {} with {} microbatches: an NPU is two dies",
-                    options.batch, 2 * options.microbatches, options.microbatches));
-  if (requests % options.microbatches != 0)
+  if (requests < microbatches || requests % microbatches != 0)
     throw InputError(fmt::format("--batch {}: {} requests a die do not divide into {} microbatches",
-                                 options.batch, requests, options.microbatches));
+                                 options.batch, requests, microbatches));
   LayerSetting setting;
-  setting.microbatches = options.microbatches;
+  setting.microbatches = microbatches;
   setting.layers = options.layers;
   setting.width = static_cast<std::uint32_t>(options.width);
   setting.moe.ranks = options.ranks;
-  setting.moe.batch = requests / options.microbatches * tokens;
+  setting.moe.batch = requests / microbatches * tokens;
   setting.moe.experts = options.experts;
   setting.moe.hidden = options.hidden;
   setting.moe.routing = options.routing;
   setting.moe.full_mesh = options.full_mesh;
   setting.moe.shared_copies =
       options.shared_copies >= 0 ? options.shared_copies : default_shared_copies(options.ranks);
+  setting.moe.redundant = options.redundant;
+  setting.moe.by_load = options.by_load;
   setting.attention.queries = static_cast<std::uint32_t>(tokens);
   setting.attention.heads = static_cast<std::uint32_t>(options.heads);
   setting.attention.hidden = static_cast<std::uint32_t>(options.hidden);
   setting.attention.q_lora = static_cast<std::uint32_t>(options.q_lora);
   setting.attention.int8 = options.int8;
   const int aic = context.machine.die.aic;
-  setting.cores = options.microbatches == 1 ? std::array{CoreShare{0, aic}, CoreShare{0, aic}}
-                                            : parse_split(options.split, aic);
+  setting.cores =
+      microbatches == 1 ? std::array{CoreShare{0, aic}, CoreShare{0, aic}} : parse_split(split, aic);
   setting.moe.cores = 2 * setting.cores[1].count;
   setting.detail = options.detail == 0 ? (options.ranks <= 16 ? options.ranks : 1)
                                        : std::min(options.detail, options.ranks);
-  if (setting.detail < options.ranks && (context.observers != nullptr || context.gdb_port != 0))
+  draw_lengths(setting, parse_lengths(options.kv_lengths), options.kv, requests, options.kv_sets,
+               context.seed);
+  return setting;
+}
+
+}  // namespace
+
+std::vector<LayerSetting> layer_settings(const StudyContext& context, const LayerOptions& options) {
+  const int dies = context.machine.topology.dies(), requests = options.batch / 2;
+  if (options.ranks > dies)
+    throw InputError(fmt::format("--ranks {}: the machine has {} dies", options.ranks, dies));
+  if (options.batch < 2 || options.batch % 2 != 0)
     throw InputError(
-        "run layer: --explain, --record, --timeline, --waves and --gdb look at instructions; allowed: "
-        "--detail-dies as many as --ranks");
-  const double kv = 1.0 * requests * options.kv * kTokenBytes * options.layers;
+        fmt::format("--batch {}: allowed: even numbers from 2: an NPU is two dies", options.batch));
+  const double request = 1.0 * options.kv * kTokenBytes * options.layers, kv = requests * request;
   const double room = static_cast<double>(context.machine.memory.hbm.capacity.count);
   if (kv > room)
     throw InputError(
         fmt::format("--batch {} --kv {}: the KV cache of {} layers takes {:.1f} GB of the die's {:.1f} GB; "
                     "{} requests a NPU would fit",
                     options.batch, options.kv, options.layers, kv / 1e9, room / 1e9,
-                    static_cast<int>(room / (options.kv * kTokenBytes * options.layers)) * 2));
-  draw_lengths(setting, parse_lengths(options.kv_lengths), options.kv, requests, options.kv_sets,
-               context.seed);
-  return setting;
+                    static_cast<int>(room / request) * 2));
+  const bool best = options.microbatches == "best";
+  std::vector<LayerSetting> settings;
+  for (const int microbatches : kMicrobatches) {
+    if (!best && options.microbatches != fmt::format("{}", microbatches)) continue;
+    if (best && requests % microbatches != 0) continue;
+    const auto splits =
+        microbatches == 1 ? std::vector<std::string>{""} : splits_of(options.split, context.machine.die.aic);
+    for (const std::string& split : splits)
+      settings.push_back(setting_of(context, options, microbatches, split));
+  }
+  if (settings.front().detail < options.ranks && (context.observers != nullptr || context.gdb_port != 0))
+    throw InputError(
+        "run layer: --explain, --record, --timeline, --waves and --gdb look at instructions; allowed: "
+        "--detail-dies as many as --ranks");
+  return settings;
+}
+
+std::string split_text(const LayerSetting& setting) {
+  const auto cores = [](const CoreShare& own) { return fmt::format("{}/{}", own.count, 2 * own.count); };
+  return setting.microbatches == 1 ? cores(setting.cores[0])
+                                   : fmt::format("{},{}", cores(setting.cores[0]), cores(setting.cores[1]));
+}
+
+ChosenLayer measure_fastest(const StudyContext& context, std::vector<LayerSetting> settings,
+                            SimulatorCounts& counts) {
+  ChosenLayer best;
+  std::vector<std::string> tried;
+  for (std::size_t n = 0; n < settings.size(); ++n) {
+    const auto part = [&](std::size_t done) {
+      return static_cast<double>(done) / static_cast<double>(settings.size());
+    };
+    PartOfProgress progress(context.progress, part(n), part(n + 1), counts);
+    StudyContext own = context.with(progress);
+    LayerReading reading = measure_layer(own, settings[n], counts);
+    if (reading.stages.empty()) return {};
+    tried.push_back(fmt::format("{} {:.1f} us", split_text(settings[n]), reading.layer_us.mean));
+    if (n == 0 || reading.layer_us.mean < best.reading.layer_us.mean) {
+      best.setting = std::move(settings[n]);
+      best.reading = std::move(reading);
+    }
+  }
+  if (tried.size() > 1) best.tried = fmt::format("layers of each split: {}", fmt::join(tried, ", "));
+  return best;
 }
 
 namespace {
 
-Row summary_row(const char* part, int stream, const Summary& us) {
-  return {{"part", part}, {"stream", stream}, {"mean_us", us.mean}, {"min_us", us.min}, {"max_us", us.max}};
+struct Options {
+  LayerOptions layer;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    visit("batch", self.layer.batch, Range{2, 1024, 2}, "requests per NPU of two dies");
+    LayerOptions::describe(self.layer, visit);
+  }
+};
+
+// A stream of a die in the last layer, and a line about it.
+Row stream_row(const LayerSetting& setting, const LayerReading& reading, int stream, std::string& line) {
+  const bool alone = setting.microbatches == 1;
+  const bool replayed = setting.detail < setting.moe.ranks;
+  Rows operators;
+  double busy = 0;
+  std::vector<std::string> words;
+  for (const LayerStage& stage : reading.stages) {
+    if (stage.stream != stream) continue;
+    const bool local = stage.stream_of_two == 0 || stage.name == "experts";
+    operators.push_back({{"name", stage.name},
+                         {"mean_us", stage.task_us.mean},
+                         {"min_us", stage.task_us.min},
+                         {"max_us", stage.task_us.max},
+                         {"grade", local && replayed ? "replay" : "firmware"}});
+    busy += setting.microbatches * stage.task_us.mean;
+    words.push_back(fmt::format("{} {:.1f}", stage.name, stage.task_us.mean));
+  }
+  const char* name = alone ? "all" : stream == 0 ? "attention" : "experts";
+  const auto half = static_cast<std::size_t>(stream);
+  Row row{{"name", name}, {"busy_us", busy}, {"idle_us", reading.layer_us.mean - busy}};
+  if (!alone) row.set("half_us", reading.half_us[half].mean).set("half_max_us", reading.half_us[half].max);
+  row.set("operators", std::move(operators));
+  line = fmt::format("stream {}: busy {:.1f} us of {:.1f}; us of a microbatch: {}", name, busy,
+                     reading.layer_us.mean, fmt::join(words, ", "));
+  return row;
 }
 
-StudyResult run(const StudyContext& context, const LayerOptions& options) {
+StudyResult run(const StudyContext& context, const Options& all) {
   StudyResult result;
-  const LayerSetting setting = layer_setting(context, options);
-  const LayerReading reading = measure_layer(context, setting, result.simulator);
+  const LayerOptions& options = all.layer;
+  const ChosenLayer chosen = measure_fastest(context, layer_settings(context, options), result.simulator);
+  const LayerReading& reading = chosen.reading;
+  const LayerSetting& setting = chosen.setting;
   if (reading.stages.empty()) {
     result.complete = false;
     return result;
   }
-  const auto add = [&](const Row& own) {
-    Row row{{"ranks", options.ranks}, {"batch", options.batch}, {"kv", options.kv}};
-    row.append(own);
-    row.set("share", own["mean_us"].number() / reading.layer_us.mean);
-    row.set("layers", options.layers)
-        .set("microbatches", options.microbatches)
-        .set("detail_dies", setting.detail);
-    context.finish_row(result, std::move(row));
-  };
-  for (const LayerStage& stage : reading.stages)
-    add(summary_row(stage.name.c_str(), stage.stream, stage.task_us));
-  const int second = options.microbatches == 1 ? 0 : 1;
-  add(summary_row("attention half", 0, reading.half_us[0]));
-  add(summary_row("experts half", second, reading.half_us[1]));
-  add(summary_row("attention idle", 0, reading.idle_us[0]));
-  add(summary_row("experts idle", second, reading.idle_us[1]));
-  add(summary_row("layer", 0, reading.layer_us));
+  Rows streams;
+  for (int stream = 0; stream < setting.microbatches; ++stream) {
+    std::string line;
+    streams.push_back(stream_row(setting, reading, stream, line));
+    result.notes.push_back(std::move(line));
+  }
+  Row row{{"ranks", options.ranks}, {"batch", options.batch}, {"kv", options.kv}, {"mtp", options.mtp}};
+  row.set("microbatches", setting.microbatches).set("split", split_text(setting));
+  row.set("layer_us", reading.layer_us.mean).set("layer_max_us", reading.layer_us.max);
+  row.set("attention_half_us", reading.half_us[0].mean).set("experts_half_us", reading.half_us[1].mean);
+  row.set("rows_mean", reading.rows_mean).set("rows_max", reading.rows_max);
+  row.set("layers", options.layers).set("detail_dies", setting.detail).set("streams", std::move(streams));
+  context.finish_row(result, std::move(row));
+  if (!chosen.tried.empty()) result.notes.push_back(chosen.tried);
   result.notes.push_back(
       fmt::format("{} tokens per microbatch and die; {:.0f} rows per rank, at most {:.0f}; {} of {} dies in "
-                  "detail, the others "
-                  "replay {} recordings",
+                  "detail, the others replay {} recordings",
                   setting.moe.batch, reading.rows_mean, reading.rows_max, setting.detail, options.ranks,
                   reading.recordings));
   return result;
 }
 
+constexpr std::array kOperatorFields{
+    Field{"name", FieldType::text, "of the kernel"},
+    Field{"mean_us", FieldType::number, "its task, mean over ranks and microbatches"},
+    Field{"min_us", FieldType::number, "smallest"},
+    Field{"max_us", FieldType::number, "largest"},
+    Field{"grade", FieldType::text, "firmware on all dies, or replay on those not in detail"},
+};
+constexpr std::array kStreamFields{
+    Field{"name", FieldType::text, "attention, experts; all: of one microbatch"},
+    Field{"busy_us", FieldType::number, "tasks of all microbatches in the layer"},
+    Field{"idle_us", FieldType::number,
+          "the layer's time without a task: waiting for the other stream or ranks"},
+    Field{"half_us", FieldType::number, "of a microbatch, from its first task to its last; mean"},
+    Field{"half_max_us", FieldType::number, "largest"},
+    Field{"operators", FieldType::list, "in the order of a microbatch", false, kOperatorFields},
+};
 constexpr std::array kFields{
     Field{"ranks", FieldType::integer, "dies that take part, one rank each", true},
     Field{"batch", FieldType::integer, "requests per NPU of two dies", true},
     Field{"kv", FieldType::integer, "mean tokens of a request in the cache", true},
-    Field{"part", FieldType::text,
-          "an operator's task; a half, from its first task to its last; a stream's "
-          "time without a task; the whole layer",
+    Field{"mtp", FieldType::integer, "tokens predicted beyond the next one"},
+    Field{"microbatches", FieldType::integer, "parts of a die's batch", true},
+    Field{"split", FieldType::text, "AIC/AIV of attention and of the experts", true},
+    Field{"layer_us", FieldType::number, "from the end of the layer before to its own, mean over ranks",
           true},
-    Field{"stream", FieldType::integer, "of the die: 0 has attention, 1 the experts", true},
-    Field{"mean_us", FieldType::number, "mean over ranks and microbatches", true},
-    Field{"min_us", FieldType::number, "smallest", true},
-    Field{"max_us", FieldType::number, "largest", true},
-    Field{"share", FieldType::ratio, "of the layer's time, which has each part once per microbatch", true},
+    Field{"layer_max_us", FieldType::number, "largest"},
+    Field{"attention_half_us", FieldType::number, "of a microbatch: prolog to output projection", true},
+    Field{"experts_half_us", FieldType::number, "of a microbatch: norm and gate to combine", true},
+    Field{"rows_mean", FieldType::number, "that dispatch brings to a rank in a microbatch"},
+    Field{"rows_max", FieldType::number, "largest"},
     Field{"layers", FieldType::integer, "that ran one after another; the last one is shown"},
-    Field{"microbatches", FieldType::integer, "parts of a die's batch"},
     Field{"detail_dies", FieldType::integer, "whose attention and experts ran as firmware"},
+    Field{"streams", FieldType::list, "of a die", false, kStreamFields},
 };
 
 }  // namespace
 
 const Study kLayerStudy{"layer", "decode layers on all ranks: two streams swap two microbatches", kFields,
-                        options_of<LayerOptions, run>};
+                        options_of<Options, run>};
 
 }  // namespace cm384::studies

@@ -22,36 +22,40 @@ inline void check_lengths(std::string_view text) {
   parse_lengths(text);
 }
 
+// What layers are alike in; `batch` is an option of the studies.
 struct LayerOptions {
   int ranks = 320;
-  int batch = 96;
+  int batch = 96;  // requests per NPU of two dies
   int kv = 4096;
   std::string kv_lengths = "fixed";
   int kv_sets = 4;
   int mtp = 1;
-  int microbatches = 2;
+  std::string microbatches = "2";
   std::string split = "16/32,8/16";
   int layers = 3;
   int detail = 0;
   std::string routing = "uniform";
   int experts = 256;
   int shared_copies = -1;
+  int redundant = -1;
+  bool by_load = false;
   int hidden = 7168, q_lora = 1536, heads = 128, width = 2048;
   bool int8 = true, full_mesh = false;
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
     visit("ranks", self.ranks, Range{2, 768}, "dies that take part, one rank each");
-    visit("batch", self.batch, Range{2, 1024, 2}, "requests per NPU of two dies");
     visit("kv", self.kv, Range{1, 1'000'000}, "mean tokens of a request in the cache");
     visit("kv-lengths", self.kv_lengths, Form{"fixed|uniform:LOW:HIGH", check_lengths},
           "lengths of the cached sequences: all --kv, or drawn evenly for each request of each die");
     visit("kv-sets", self.kv_sets, Range{2, 64},
           "drawn lengths: sets of them that dies have, the longest die's among them");
     visit("mtp", self.mtp, Range{0, 1}, "tokens predicted beyond the next one: each is a further query");
-    visit("microbatches", self.microbatches, Range{1, 2}, "2: two streams of a die swap them; 1: one stream");
-    visit("split", self.split, Form{"AIC/AIV,AIC/AIV"}, "cores of the stream with attention and of the other",
-          Needs{"microbatches", {"2"}});
+    visit("microbatches", self.microbatches, OneOf{{"1", "2", "best"}},
+          "2: two streams of a die swap them; 1: one stream; best: the faster of both, by running both");
+    visit("split", self.split, Form{"AIC/AIV,AIC/AIV|auto"},
+          "cores of the stream with attention and of the other; auto: the fastest of four, by running them",
+          Needs{"microbatches", {"2", "best"}});
     visit("layers", self.layers, Range{2, 64}, "that run one after another; the last one is shown");
     visit("detail-dies", self.detail, Range{0, 768},
           "dies whose attention and experts run as firmware, replay on the others; 0: up to 16 ranks all, "
@@ -61,6 +65,11 @@ struct LayerOptions {
     visit("experts", self.experts, Range{64, 512, 64}, "routed experts");
     visit("shared-copies", self.shared_copies, Range{-1, 256},
           "ranks that hold the shared expert; -1: 32 at 320 ranks, otherwise a ninth of them");
+    visit("redundant", self.redundant, Range{-1, 1024},
+          "further copies of routed experts; -1: as many as fill the slots of all ranks");
+    visit(
+        "balance", self.by_load, Either{"even", "eplb"},
+        "experts on ranks in order, or copied and packed by the load that another draw of the routing shows");
     visit("hidden", self.hidden, Range{64, 8192, 64}, "elements of a token");
     visit("q-lora", self.q_lora, Range{64, 8192, 64}, "elements of the queries' latent");
     visit("heads", self.heads, Range{16, 128, 16}, "query heads");
@@ -72,8 +81,20 @@ struct LayerOptions {
   }
 };
 
-// Throws InputError for what does not fit the machine or each other.
-LayerSetting layer_setting(const StudyContext& context, const LayerOptions& options);
+// What the options name: one setting, or those that `best` and `auto` choose among. Throws InputError for
+// what does not fit the machine or each other.
+std::vector<LayerSetting> layer_settings(const StudyContext& context, const LayerOptions& options);
+
+// The fastest of these settings, and what it gave. Empty stages: interrupted.
+struct ChosenLayer {
+  LayerSetting setting;
+  LayerReading reading;
+  std::string tried;  // for people, where there was a choice: each setting's time of a layer
+};
+ChosenLayer measure_fastest(const StudyContext& context, std::vector<LayerSetting> settings,
+                            SimulatorCounts& counts);
+// "16/32,8/16", or the cores of the one stream.
+std::string split_text(const LayerSetting& setting);
 
 // "16/32,8/16": groups of an AIC and two AIVs, one stream's behind the other's. Throws InputError.
 std::array<CoreShare, 2> parse_split(std::string_view text, int aic);

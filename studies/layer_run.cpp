@@ -64,7 +64,7 @@ struct Plan {
         std::ranges::sort(own, std::greater());
         std::vector<double>& profile = profiles[static_cast<int>(own.size())];
         profile.resize(own.size());
-        for (std::size_t n = 0; n < own.size(); ++n) profile[n] += own[n];
+        for (std::size_t k = 0; k < own.size(); ++k) profile[k] += own[k];
       }
     }
   }
@@ -313,9 +313,11 @@ LayerReading LayerRun::read(SimulatorCounts& counts) {
     reading.first_us += (end_of(microbatches() - 1, rank) - record(parts_[0], rank, 0).task_start).us() /
                         static_cast<double>(dies_.size());
   }
-  for (std::size_t stage = 0; stage < kNames.size(); ++stage)
-    reading.stages.push_back({kNames[stage], stage < AttentionHalf::kStages || microbatches() == 1 ? 0 : 1,
-                              summarise(std::move(tasks[stage]))});
+  for (std::size_t stage = 0; stage < kNames.size(); ++stage) {
+    const int half = stage < AttentionHalf::kStages ? 0 : 1;
+    reading.stages.push_back(
+        {kNames[stage], microbatches() == 1 ? 0 : half, half, summarise(std::move(tasks[stage]))});
+  }
   for (std::size_t half = 0; half < 2; ++half) {
     reading.half_us[half] = summarise(std::move(halves[half]));
     reading.idle_us[half] = summarise(std::move(idle[half]));

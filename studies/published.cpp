@@ -73,11 +73,12 @@ struct Known {
   }
 
   void take_measured(const hw::TomlFile& file, const toml::table& table) {
-    file.check_keys(table, {"study", "field", "scale", "options", "at_least", "any", "figures"});
+    file.check_keys(table, {"study", "takes", "field", "scale", "options", "at_least", "any", "figures"});
     Conditions shared;
     shared.machine = file.text(file.root(), "machine");
     shared.study = file.text(table, "study");
     shared.field = file.text(table, "field");
+    if (table.contains("takes")) shared.takes = file.text(table, "takes");
     shared.scale = file.real(table, "scale", 1);
     shared.options = settings_of(file, table, "options");
     shared.at_least = settings_of(file, table, "at_least");
@@ -260,6 +261,11 @@ std::optional<double> Conditions::predicted_by(const Row& measured) const {
 const std::vector<Figure>& published_figures() {
   static const std::vector<Figure> figures = read_figures();
   return figures;
+}
+
+bool is_run(const Figure& figure, std::string_view only, bool with_long) {
+  return figure.conditions && figure.id.starts_with(only) &&
+         (with_long || figure.conditions->takes.empty() || figure.id == only);
 }
 
 std::string_view missing_reason(std::string_view id) {

@@ -24,6 +24,7 @@ struct Conditions {
 
   std::string machine;  // unchanged
   std::string study;
+  std::string takes;  // so long that validation leaves it out unless asked; empty: it does not
   std::string field;  // of the row that predicts the figure, flattened
   double scale = 1;   // the figure's unit per the field's
   Row row;            // fields that this row has
@@ -59,6 +60,10 @@ struct Figure {
   std::optional<Conditions> conditions;
   std::string missing;  // where there are none: why no run is compared with it
 };
+
+// Whether validation runs what gives the figure: if its id begins with `only`, and what takes long only if it
+// is named in full, or all such are wanted.
+bool is_run(const Figure& figure, std::string_view only, bool with_long);
 
 // All of them. Throws InputError where the files are not as they should be.
 const std::vector<Figure>& published_figures();

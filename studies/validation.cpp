@@ -14,12 +14,15 @@ namespace {
 
 std::string status_of(const Comparison& comparison) {
   if (!comparison.run) return "not run";
+  if (comparison.left_out) return "left out";
   if (!comparison.reading) return "not modelled";
   return comparison.within() ? "within" : "off";
 }
 
 std::string given_by(const Figure& figure) {
-  return figure.conditions ? figure.conditions->command() : figure.missing;
+  if (!figure.conditions) return figure.missing;
+  const std::string& takes = figure.conditions->takes;
+  return figure.conditions->command() + (takes.empty() ? "" : fmt::format(" ({}: --long)", takes));
 }
 
 std::string percent(double ratio) {
@@ -67,24 +70,28 @@ bool Comparison::within() const {
 }
 
 std::vector<Comparison> compare_with_published(const ValidationContext& context,
-                                               std::span<const Predictor> from, std::string_view only) {
+                                               std::span<const Predictor> from, std::string_view only,
+                                               bool with_long) {
   std::vector<Comparison> comparisons;
   std::vector<std::string> ids;
   for (const Figure& figure : published_figures()) {
     ids.push_back(figure.id);
-    if (figure.id.starts_with(only)) comparisons.push_back({figure, std::nullopt});
+    if (!figure.id.starts_with(only)) continue;
+    comparisons.push_back({figure, std::nullopt});
+    comparisons.back().left_out = figure.conditions && !is_run(figure, only, with_long);
   }
   if (comparisons.empty())
     throw InputError(fmt::format("--only: no figure's id begins with '{}'{}; allowed: {}", only,
                                  hw::suggestion(only, ids), fmt::join(ids, ", ")));
   const auto wanted = [&](std::string_view id) {
-    return std::ranges::any_of(comparisons, [&](const Comparison& c) { return c.figure.id == id; });
+    return std::ranges::any_of(comparisons,
+                               [&](const Comparison& c) { return c.figure.id == id && !c.left_out; });
   };
   for (const Predictor& predictor : from) {
     const auto gives = [&](const Comparison& c) {
-      return c.figure.conditions && std::ranges::any_of(predictor.prefixes, [&](std::string_view prefix) {
-               return c.figure.id.starts_with(prefix);
-             });
+      return c.figure.conditions && !c.left_out &&
+             std::ranges::any_of(predictor.prefixes,
+                                 [&](std::string_view prefix) { return c.figure.id.starts_with(prefix); });
     };
     if (std::ranges::none_of(comparisons, gives)) continue;
     Predictions predictions;
@@ -141,7 +148,7 @@ constexpr std::array kFields{
           "it had been seen; bound: published as a limit; follows: other figures added up; validation: none "
           "of these",
           true},
-    Field{"status", FieldType::text, "within, off, not modelled, not run", true},
+    Field{"status", FieldType::text, "within, off, not modelled, left out, not run", true},
     Field{"task", FieldType::number, "of an operator: predicted by its task's duration", true},
     Field{"kernel", FieldType::number, "of an operator: predicted by its kernel's duration alone", true},
     Field{"because", FieldType::text, "what was selected, or which figures it follows from"},
@@ -162,7 +169,8 @@ std::string to_markdown(const std::vector<Comparison>& comparisons, const hw::Ma
       "- validation: something, nothing was fitted to it or chosen by it\n"
       "- bound: that the machine does not contradict it, no more\n"
       "- follows: nothing of its own, it is other figures added up, and is not counted again\n\n"
-      "A figure whose model is not built yet is `not modelled`. Of an operator both readings stand side by "
+      "A figure whose model is not built yet is `not modelled`; one that takes half an hour is `left out`\n"
+      "unless `--long` or `--only` with its whole id asks for it. Of an operator both readings stand side by "
       "side:\n"
       "its task's duration with launch and teardown, and its kernel's alone.\n\n",
       machine.name);

@@ -48,13 +48,16 @@ struct Comparison {
   Figure figure;
   std::optional<Reading> reading;  // none: not modelled, or not run
   bool run = true;                 // false: interrupted before
+  bool left_out = false;           // it takes long, and nobody asked for it
   double error() const;            // (predicted - published) / published
   bool within() const;             // of a predicted figure
 };
 
-// Compares the figures whose id begins with `only` (empty: all). Throws InputError if there is none.
+// Compares the figures whose id begins with `only` (empty: all); those that take long as is_run() says.
+// Throws InputError if there is none.
 std::vector<Comparison> compare_with_published(const ValidationContext& context,
-                                               std::span<const Predictor> from, std::string_view only = "");
+                                               std::span<const Predictor> from, std::string_view only = "",
+                                               bool with_long = false);
 
 // False if a validation figure is off by more than its tolerance, or a bound is not met.
 bool holds(const std::vector<Comparison>& comparisons);

@@ -115,4 +115,17 @@ Json Explanation::to_json() const {
   return json;
 }
 
+Json Explanation::of_row() const {
+  const auto shares = [](const std::vector<Share>& list) {
+    Json made = Json::array();
+    for (const Share& s : list) made.push_back({{"resource", s.name}, {"share", s.share}});
+    return made;
+  };
+  Json json{{"critical_path", shares(path)}, {"busy", shares(busiest)}, {"what_if", Json::array()}};
+  for (const Gain& gain : gains)
+    json["what_if"].push_back(
+        {{"resource", text_of(gain.resource).name}, {"factor", 2}, {"predicted_us", span_us - gain.us}});
+  return json;
+}
+
 }  // namespace cm384::observe

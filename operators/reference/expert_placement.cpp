@@ -8,7 +8,7 @@
 
 namespace cm384::reference {
 
-ExpertPlacement place_experts(int ranks, int experts, int shared_copies) {
+ExpertPlacement empty_placement(int ranks, int experts, int shared_copies) {
   if (ranks < 1) throw InputError(fmt::format("ranks: {}; allowed is 1 or more", ranks));
   if (experts < 1) throw InputError(fmt::format("experts: {}; allowed is 1 or more", experts));
   if (shared_copies < 0 || shared_copies >= ranks) {
@@ -20,7 +20,22 @@ ExpertPlacement place_experts(int ranks, int experts, int shared_copies) {
   p.experts = experts;
   p.shared = shared_copies > 0 ? 1 : 0;
   p.own_experts.assign(static_cast<std::size_t>(ranks), 0);
+  return p;
+}
 
+void count_slots(ExpertPlacement& placement) {
+  placement.local_experts = *std::ranges::max_element(placement.own_experts);
+  const auto entries =
+      static_cast<unsigned>(placement.local_experts) * static_cast<unsigned>(placement.ranks);
+  if (entries > CM384_STATUS_MAX_ENTRIES) {
+    throw InputError(
+        fmt::format("{} experts on {} ranks need {} status entries per rank; the status window has {}",
+                    placement.experts, placement.ranks, entries, CM384_STATUS_MAX_ENTRIES));
+  }
+}
+
+ExpertPlacement place_experts(int ranks, int experts, int shared_copies) {
+  ExpertPlacement p = empty_placement(ranks, experts, shared_copies);
   const int routed_ranks = ranks - shared_copies;
   const auto add = [&p](int rank, int expert, int copy) {
     int& own = p.own_experts[static_cast<std::size_t>(rank)];
@@ -50,13 +65,7 @@ ExpertPlacement place_experts(int ranks, int experts, int shared_copies) {
     open(shared_copies);
     for (int copy = 0; copy < shared_copies; ++copy) add(copy, experts, copy);
   }
-  p.local_experts = *std::max_element(p.own_experts.begin(), p.own_experts.end());
-  const auto entries = static_cast<unsigned>(p.local_experts) * static_cast<unsigned>(ranks);
-  if (entries > CM384_STATUS_MAX_ENTRIES) {
-    throw InputError(
-        fmt::format("{} experts on {} ranks need {} status entries per rank; the status window has {}",
-                    experts, ranks, entries, CM384_STATUS_MAX_ENTRIES));
-  }
+  count_slots(p);
   return p;
 }
 

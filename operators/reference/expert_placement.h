@@ -37,4 +37,8 @@ struct ExpertPlacement {
 // window has.
 ExpertPlacement place_experts(int ranks, int experts, int shared_copies = 0);
 
+// For those that place: checks the numbers; notes the most slots of a rank. Both throw as above.
+ExpertPlacement empty_placement(int ranks, int experts, int shared_copies);
+void count_slots(ExpertPlacement& placement);
+
 }  // namespace cm384::reference

@@ -211,6 +211,27 @@ async function testGemmPage(page) {
   for (const text of ['busy', 'waiting for a flag', 'other', ...json('gemm', 'result.json').rows[0].pipes.map(({ name }) => name)]) assert.ok(texts.includes(text), `${text} of ${texts}`);
 }
 
+// What bound the run, of each machine.
+async function testExplanation(page) {
+  await testFigures(page, ['critical-path', 'twice-as-fast']);
+  const [{ path, gains }] = json('explained', 'result.json').explanations;
+  const texts = await textsOf(page, 'critical-path');
+  for (const { name } of path.slice(0, 2)) assert.ok(texts.includes(name), `${name} of ${texts}`);
+  assert.ok((await textsOf(page, 'twice-as-fast')).includes(gains[0].name));
+}
+
+// Decode steps: their parts, the curve with its objectives; and the streams of a layer.
+async function testDecodePage(page) {
+  await testFigures(page, ['step-by-part', 'tpot-over-batch']);
+  const texts = await textsOf(page, 'step-by-part');
+  for (const { name } of json('decode', 'result.json').rows[0].parts) assert.ok(texts.includes(name), `${name} of ${texts}`);
+}
+async function testLayerPage(page) {
+  await testFigures(page, ['streams']);
+  const texts = await textsOf(page, 'streams');
+  for (const text of ['attention', 'experts', 'dispatch', 'combine', 'idle']) assert.ok(texts.includes(text), `${text} of ${texts}`);
+}
+
 // Two runs: shared axes, and the differences of every field.
 async function testComparisonPage(page) {
   await testFigures(page, ['latency-over-ranks', 'phases-by-row', 'bandwidth-over-ranks', 'distribution-dispatch-4-ranks-dispatch']);
@@ -264,7 +285,11 @@ try {
   command('run', 'p2p', '--path', 'aiv-direct,sdma', '--target', 'npu', '--distance', 'intra-node', '--bytes', '64B,8KiB,1MiB', '--out', join(folder, 'sizes'));
   command('run', 'gemm', '--groups', '1', '--m', '512', '--n', '512', '--k', '512', '--out', join(folder, 'gemm'));
   command(...kDispatch.map(word => word.replace('=20GB/s', '=40GB/s')), '--out', join(folder, 'faster'));
-  for (const name of ['dispatch', 'p2p', 'moe', 'changed', 'sizes', 'gemm']) command('report', join(folder, name));
+  command('run', 'op', 'rms-norm', '--shape', '48x7168', '--explain', '--explain-check', '--out', join(folder, 'explained'));
+  const kLayer = ['--ranks', '4', '--experts', '64', '--layers', '2', '--hidden', '256', '--q-lora', '128', '--heads', '16', '--width', '64', '--kv', '256'];
+  command('run', 'layer', ...kLayer, '--batch', '8', '--out', join(folder, 'layer'));
+  command('run', 'decode', ...kLayer, '--batch', '4,8,16', '--dense-width', '128', '--vocabulary', '1024', '--out', join(folder, 'decode'));
+  for (const name of ['dispatch', 'p2p', 'moe', 'changed', 'sizes', 'gemm', 'explained', 'layer', 'decode']) command('report', join(folder, name));
   command('report', join(folder, 'dispatch'), join(folder, 'faster'), '--to', join(folder, 'comparison', 'comparison.html'));
   assert.ok(existsSync(join(folder, 'dispatch', 'report.html')));
   const browser = await chromium.launch({ executablePath: chromiumPath, args: ['--no-sandbox'] });
@@ -274,6 +299,9 @@ try {
     await inBrowser(browser, 'p2p', 420, testP2pPage);
     await inBrowser(browser, 'moe', 900, testFlowsPage);
     await inBrowser(browser, 'changed', 900, testChangedPage);
+    await inBrowser(browser, 'explained', 900, testExplanation);
+    await inBrowser(browser, 'decode', 900, testDecodePage);
+    await inBrowser(browser, 'layer', 420, testLayerPage);
     for (const width of [400, 1600]) {
       await inBrowser(browser, 'sizes', width, testSizesPage);
       await inBrowser(browser, 'gemm', width, testGemmPage);

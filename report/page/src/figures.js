@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { toSvg } from './drawing.js';
 import { figuresOfComparison } from './figures_of_comparison.js';
+import { figuresOfExplanation } from './figures_of_explanation.js';
 import { figuresOfMessages } from './figures_of_messages.js';
 import { figuresOfRows } from './figures_of_rows.js';
 import { figuresOfRun } from './figures_of_run.js';
@@ -26,7 +27,7 @@ if (results.length > 1) {
   for (const figure of figuresOfSensitivity(results[0])) write(figure.id, figure);
 } else {
   const [result] = results;
-  for (const figure of [...figuresOfRows(result), ...figuresOfMessages([result])]) write(figure.id, figure);
+  for (const figure of [...figuresOfRows(result), ...figuresOfExplanation(result), ...figuresOfMessages([result])]) write(figure.id, figure);
   result.runs.forEach((run, index) => {
     for (const figure of figuresOfRun(run)) write(result.runs.length > 1 ? `run${index}-${figure.id}` : figure.id, figure);
   });

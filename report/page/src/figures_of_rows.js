@@ -112,6 +112,43 @@ export function phases(rows) {
       xAxis: axis('us', { type: 'value', min: 0 }), yAxis: axisOfRows(measured.map(row => row.label)), series }) }];
 }
 
+// A bar a row, of parts that follow one another.
+export function stacked({ id, title, unit, note, labels, names, value, more = [] }) {
+  const series = names.map(name => ({ name, type: 'bar', stack: 'parts', barMaxWidth: 22, ...(name === 'idle' ? otherStyle : {}), data: labels.map((_, index) => value(index, name)) }));
+  const top = 40 + 18 * Math.floor((series.length + more.length) / 5);
+  return { id, title, wide: labels.length > 8, height: heightOfRows(labels.length) + top - 40, note,
+    option: base({ legend: legend(), grid: gridOfRows(labels, { top }), tooltip: { trigger: 'axis', confine: true, axisPointer: { type: 'shadow' }, valueFormatter: number => `${short(number)} ${unit}` },
+      xAxis: axis(unit, { type: 'value', min: 0 }), yAxis: axisOfRows(labels), series: [...series, ...more] }) };
+}
+
+// Of decode steps: parts of the time per token, and that time over what was swept, with the objectives services have.
+const kObjectives = [15, 30, 50];
+function steps(rows, points) {
+  const measured = rows.filter(row => isNumber(row.tpot_ms) && Array.isArray(row.parts));
+  if (!measured.length) return [];
+  const published = points.filter(point => point.field === 'tpot_ms' && measured.includes(rows[point.row]));
+  const more = published.length ? [{ ...publishedStyle, name: 'published', data: published.map(point => [point.published, measured.indexOf(rows[point.row])]) }] : [];
+  const parts = stacked({ id: 'step-by-part', title: 'Time per output token by part of the step', unit: 'ms', more, labels: measured.map(row => row.label),
+    note: 'Each part over the tokens that a step gives.', names: merged(measured.map(row => row.parts.map(part => part.name))),
+    value: (index, name) => (measured[index].parts.find(part => part.name === name)?.ms ?? 0) * measured[index].tpot_ms / measured[index].step_ms });
+  const curve = quantity({ id: 'tpot', title: 'Time per output token', unit: 'ms', rows, points, lines: [{ name: 'time per output token', path: 'tpot_ms' }] })
+    .filter(figure => !figure.id.endsWith('by-row'));
+  for (const figure of curve) {
+    const line = figure.option.series[0];
+    line.markLine = { symbol: 'none', silent: true, lineStyle: { type: 'dashed', color: '#8a96a3' }, label: { position: 'insideEndTop', formatter: '{c} ms' }, data: kObjectives.map(yAxis => ({ yAxis })) };
+    figure.note = 'Dashed: objectives of 15, 30 and 50 ms.';
+  }
+  return [parts, ...curve];
+}
+
+// Of decode layers: what each stream of a die does in one, both microbatches together.
+function streams(rows) {
+  return rows.filter(row => Array.isArray(row.streams) && row.streams.length).map((row, _, all) => stacked({
+    id: all.length > 1 ? `streams-${slug(row.label)}` : 'streams', title: all.length > 1 ? `Streams of a die: ${row.label}` : 'Streams of a die in a layer', unit: 'us', labels: row.streams.map(stream => stream.name),
+    note: 'Tasks of all microbatches, one after another; idle: waiting for the other stream or for other ranks.', names: [...row.streams.flatMap(stream => stream.operators.map(({ name }) => name)), 'idle'],
+    value: (index, name) => (name === 'idle' ? Math.max(0, row.streams[index].idle_us) : (row.streams[index].operators.find(one => one.name === name)?.mean_us ?? 0) * row.microbatches) }));
+}
+
 // What the pipes of the cube cores did: a figure a row.
 function pipes(rows) {
   const measured = rows.filter(row => Array.isArray(row.pipes) && row.pipes.length);
@@ -147,5 +184,5 @@ function published(points) {
 }
 
 export function figuresOfRows({ rows, published: points }) {
-  return [...latency(rows, points), ...bandwidth(rows, points), ...phases(rows), ...pipes(rows), ...published(points)];
+  return [...latency(rows, points), ...bandwidth(rows, points), ...phases(rows), ...steps(rows, points), ...streams(rows), ...pipes(rows), ...published(points)];
 }

@@ -1,4 +1,5 @@
 // One finished run.
+import { figuresOfExplanation } from './figures_of_explanation.js';
 import { figuresOfMessages, messageNote, messageRows } from './figures_of_messages.js';
 import { figuresOfRows } from './figures_of_rows.js';
 import { figuresOfRun, unusedLinks } from './figures_of_run.js';
@@ -48,6 +49,12 @@ export function buildRun(page, result) {
   const figures = figuresOfRows(result);
   if (figures.length) page.append(element('h2', {}, 'Rows in pictures'), overview);
   show(overview, figures);
+  const why = figuresOfExplanation(result);
+  if (why.length) {
+    const place = element('div', { class: 'figures', id: 'explanation-figures' });
+    page.append(element('h2', {}, 'What bound the run'), place);
+    show(place, why);
+  }
   page.append(...messagesSection([result]));
   if (result.published.length) page.append(element('h2', {}, 'Predicted against published'), publishedTable(result.published));
   if (result.runs.length) {
