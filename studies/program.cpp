@@ -16,7 +16,6 @@
 #include "firmware/abi/communication.h"
 #include "hw/error.h"
 #include "npu_core/scalar/elf_image.h"
-#include "observe/observers.h"
 #include "sim/output_file.h"
 #include "studies/instruction_trace.h"
 #include "studies/program_data.h"
@@ -32,6 +31,7 @@ struct Options {
   std::string payload = "full";
   std::string trace;
   bool check_hazards = false;
+  bool real_polling = false;
   Time patience = 5_ms;
 
   std::vector<std::string> inputs() const {
@@ -47,6 +47,7 @@ struct Options {
           "write an instruction trace of the first vector core of rank 0, one line per instruction");
     visit("check-hazards", self.check_hazards,
           "end with a report where pipes touch the UBuffer without a flag that orders them");
+    visit("real-polling", self.real_polling, "run every turn of loops that poll");
     visit(
         "patience", self.patience, Range{1_us, 1000_s},
         "simulated time of work without a copy from elsewhere, a write or a launch after which the run ends "
@@ -334,6 +335,7 @@ StudyResult run(const StudyContext& context, const Options& options) {
   SessionOptions session_options;
   session_options.dies = program.dies;
   session_options.die.aiv.check_hazards = options.check_hazards;
+  session_options.die.aiv.elide_polls = !options.real_polling;
   session_options.patience = options.patience;
   session_options.what = fmt::format("program {}", options.file);
   Session session(context, session_options);
@@ -349,8 +351,7 @@ StudyResult run(const StudyContext& context, const Options& options) {
   }
   for (const ProgramLaunch& launch : program.launches) {
     const std::vector<std::string_view> phases(launch.phases.begin(), launch.phases.end());
-    const std::string kernel = std::filesystem::path(launch.kernel).stem().string();
-    if (context.observers != nullptr && !phases.empty()) context.observers->name_phases(kernel, phases);
+    if (!phases.empty()) session.name_phases(std::filesystem::path(launch.kernel).stem().string(), phases);
   }
   InstructionTrace trace(options.trace);
   if (trace.file() != nullptr)

@@ -92,9 +92,13 @@ void Session::done(double fraction) {
 std::shared_ptr<npu::Program> Session::built_in(std::string_view name) {
   const auto image = firmware::kernel_image(name);
   if (image.empty()) throw InputError(fmt::format("no built-in kernel `{}`", name));
-  if (profile_) profile_->name_phases(name, phases_of_kernel(name));
-  if (context_.observers != nullptr) context_.observers->name_phases(name, phases_of_kernel(name));
+  name_phases(name, phases_of_kernel(name));
   return runtime_.load(npu::ElfImage::from_memory(image, fmt::format("{}.elf (built in)", name)));
+}
+
+void Session::name_phases(std::string_view kernel, std::span<const std::string_view> phases) {
+  if (profile_) profile_->name_phases(kernel, phases);
+  if (context_.observers != nullptr) context_.observers->name_phases(kernel, phases);
 }
 
 void Session::name_stage(std::uint64_t arguments, std::string stage) {

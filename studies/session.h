@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -43,6 +44,8 @@ class Session {
   host::Runtime& runtime() { return runtime_; }
   // A kernel of firmware/kernels.
   std::shared_ptr<npu::Program> built_in(std::string_view name);
+  // What a kernel's phases are called, from 0, by the name of its image without folder and ending.
+  void name_phases(std::string_view kernel, std::span<const std::string_view> phases);
   // For the profile: launches that get this block of arguments are a stage of their kernel's.
   void name_stage(std::uint64_t arguments, std::string stage);
   // Share of this session's work that is done, 0 to 1.

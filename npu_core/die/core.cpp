@@ -22,7 +22,9 @@ Core::Core(std::uint16_t number, Die& die, std::unique_ptr<CorePipes> pipes)
       die_(die),
       scalar_(die.parameters().scalar, *this,
               static_cast<std::uint32_t>(die.number()) * kHartsPerDie + number),
-      pipes_(std::move(pipes)) {}
+      pipes_(std::move(pipes)) {
+  if (pipes_->scalar_buffer() != nullptr) finder_ = std::make_unique<PollFinder>(scalar_, aiv());
+}
 
 void Core::start_block(const std::shared_ptr<Program>& program, const BlockIdentity& block, Time at,
                        std::uint64_t preloaded) {
@@ -34,6 +36,7 @@ void Core::start_block(const std::shared_ptr<Program>& program, const BlockIdent
   phase_ = -1;
   phases_.fill(Time{});
   pipes_->reset();
+  if (finder_ != nullptr) finder_->forget();
   earlier_instructions_ += scalar_.instructions();
   earlier_ += scalar_.counters();
   scalar_.start(program, die_.clock().tick_at_or_after(at));
@@ -89,6 +92,9 @@ IssueAnswer Core::pipe(const PipeInstruction& instruction, std::int64_t cycle) {
     pipes_->mark_phase(static_cast<std::uint32_t>(instruction.a), cycle);
     return IssueAnswer::at(cycle);
   }
+  if (instruction.instruction_class == CM384_CLASS_MTE && finder_ != nullptr &&
+      finder_->parks(instruction, cycle))
+    return IssueAnswer::park();
   return pipes_->issue(instruction, cycle);
 }
 

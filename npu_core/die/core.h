@@ -7,6 +7,7 @@
 
 #include "npu_core/cube/aic.h"
 #include "npu_core/die/launch.h"
+#include "npu_core/die/poll_finder.h"
 #include "npu_core/scalar/environment.h"
 #include "npu_core/scalar/scalar_core.h"
 #include "npu_core/vector/aiv.h"
@@ -98,6 +99,7 @@ class Core final : public ScalarEnvironment {
   Die& die_;
   ScalarCore scalar_;
   std::unique_ptr<CorePipes> pipes_;
+  std::unique_ptr<PollFinder> finder_;  // of a vector core
   GdbStub* debugger_ = nullptr;
   BlockIdentity block_;
   std::shared_ptr<Program> program_;

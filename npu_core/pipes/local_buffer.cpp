@@ -1,6 +1,9 @@
 #include "npu_core/pipes/local_buffer.h"
 
 #include <algorithm>
+#include <bit>
+#include <functional>
+#include <string_view>
 
 namespace cm384::npu {
 namespace {
@@ -125,6 +128,9 @@ void LocalBuffer::make_part_plain(std::uint32_t offset, std::uint32_t bytes) {
 void LocalBuffer::set_payload(std::uint32_t offset, std::uint32_t bytes, bool payload) {
   if (bytes == 0 || (!payload && !tagged_)) return;
   tagged_ = true;
+  if (noted_ != nullptr) [[unlikely]] {
+    for (std::uint32_t at = offset / kPageBytes * kPageBytes; at < offset + bytes; at += kPageBytes) note(at);
+  }
   const std::uint32_t first = offset / sim::kBlockBytes;
   const std::uint32_t last = (offset + bytes - 1) / sim::kBlockBytes;
   if (!parts_.empty()) {
@@ -169,6 +175,22 @@ void LocalBuffer::add_tags(std::uint32_t offset, std::uint32_t bytes, sim::TagMa
     const std::uint32_t begin = k * sim::kBlockBytes;
     set_payload(offset + begin, std::min(sim::kBlockBytes, bytes - begin), true);
   }
+}
+
+std::uint64_t LocalBuffer::digest(const Pages& pages) const {
+  std::uint64_t sum = 0;
+  for (std::size_t word = 0; word < pages.size(); ++word) {
+    for (std::uint64_t left = pages[word]; left != 0; left &= left - 1) {
+      const auto page =
+          static_cast<std::uint32_t>(64 * word) + static_cast<std::uint32_t>(std::countr_zero(left));
+      std::array<char, kPageBytes> bytes;
+      load(page * kPageBytes, reinterpret_cast<std::byte*>(bytes.data()), kPageBytes);
+      const std::uint64_t of_page = std::hash<std::string_view>{}({bytes.data(), bytes.size()});
+      // Where it stands matters.
+      sum = std::rotl(sum, 7) ^ (of_page + tags(page * kPageBytes, kPageBytes));
+    }
+  }
+  return sum;
 }
 
 void LocalBuffer::reset_tags() {

@@ -30,6 +30,11 @@ class LocalBuffer {
 
   std::uint32_t bytes() const { return bytes_; }
 
+  // Which pages have been written, for whoever looks for loops that change nothing.
+  using Pages = std::array<std::uint64_t, 6>;       // bit k: page k of the UBuffer
+  void note_writes(Pages* into) { noted_ = into; }  // null: no more
+  std::uint64_t digest(const Pages& pages) const;   // of what they hold
+
   // Bytes of one page for reading or writing; a range handed out this way ends at the page's end.
   const std::byte* read(std::uint32_t offset) const {
     const auto& page = pages_[offset / kPageBytes];
@@ -38,6 +43,8 @@ class LocalBuffer {
   std::byte* write(std::uint32_t offset) {
     auto& page = pages_[offset / kPageBytes];
     if (!page) page = std::make_unique<Page>();
+    if (noted_ != nullptr) [[unlikely]]
+      note(offset);
     return page->data() + offset % kPageBytes;
   }
 
@@ -84,6 +91,10 @@ class LocalBuffer {
   struct Part {
     std::uint32_t block, plain;
   };
+  void note(std::uint32_t offset) {
+    const std::uint32_t page = offset / kPageBytes;
+    (*noted_)[page / 64] |= std::uint64_t{1} << page % 64;
+  }
   bool any(std::uint32_t first, std::uint32_t last) const;
   bool any_byte(std::uint32_t offset, std::uint32_t bytes) const;
   std::uint32_t plain_bytes(std::uint32_t block) const;
@@ -94,6 +105,7 @@ class LocalBuffer {
   std::vector<std::unique_ptr<Page>> pages_;
   std::vector<std::uint64_t> payload_;
   std::vector<Part> parts_;  // in order of blocks
+  Pages* noted_ = nullptr;
   bool tagged_ = false;
 };
 

@@ -226,19 +226,13 @@ IssueAnswer PipeSet::poll_mark(const PipeInstruction& in, std::int64_t cycle) {
   const IssueAnswer next = IssueAnswer::at(cycle + 1);
   if (!elide_polls || !cm384_is_gm(in.a) || !socket.is_local(in.a)) return next;
   if (in.b == 0) {  // the loop is left: the way to the next one is no turn
-    if (watching) socket.watch(core, 0, 0);
-    watching = watched = false;
+    end_polling();
     return next;
   }
   const std::uint64_t offset = cm384_gm_offset(in.a);
   parked_pc = in.pc;
-  const bool first = !watching || offset != watch_offset || in.b != watch_bytes;
-  if (first) {
-    watching = true;
-    watch_offset = offset;
-    watch_bytes = in.b;
-    socket.watch(core, offset, in.b);
-  } else if (!watched && cycle > mark_cycle) {
+  const bool first = watch(offset, in.b);
+  if (!first && !watched && cycle > mark_cycle) {
     poll_period = cycle - mark_cycle;
     return park(ParkedOn::poll, 0, cycle);
   }
@@ -246,6 +240,21 @@ IssueAnswer PipeSet::poll_mark(const PipeInstruction& in, std::int64_t cycle) {
   watched = false;
   mark_cycle = cycle;
   return next;
+}
+
+// True where it was not watched before.
+bool PipeSet::watch(std::uint64_t offset, std::uint64_t bytes) {
+  if (watching && offset == watch_offset && bytes == watch_bytes) return false;
+  watching = true;
+  watch_offset = offset;
+  watch_bytes = bytes;
+  socket.watch(core, offset, bytes);
+  return true;
+}
+
+void PipeSet::end_polling() {
+  if (watching) socket.watch(core, 0, 0);
+  watching = watched = false;
 }
 
 void PipeSet::watched_write(Time at) {
@@ -281,8 +290,7 @@ void PipeSet::reset() {
   cross_count.fill(0);
   cross_cycle.fill(0);
   parked_on = ParkedOn::nothing;
-  if (watching) socket.watch(core, 0, 0);
-  watching = watched = false;
+  end_polling();
   for (MteEngine* e : engine) {
     if (e != nullptr) e->reset();
   }

@@ -53,6 +53,20 @@ class PipeSet : public CorePipes {
   IssueAnswer drain(std::int64_t cycle) final;
   void watched_write(Time at) final;
   void cross_core_flag(std::uint32_t flag, int count, Time at) final;
+
+  // pipe_set_poll.cpp: loops that poll without a mark
+  // The copy reads the die's own memory, which may be watched for it.
+  bool can_watch(const PipeInstruction& copy) const;
+  // Nothing is under way.
+  bool settled();
+  // Of the state that instructions leave behind in the pipes.
+  std::uint64_t digest() const;
+  // The copy begins a turn of such a loop; what it reads is watched from here on.
+  void begin_poll_turn(const PipeInstruction& copy, std::int64_t cycle);
+  bool poll_input_written() const { return watched; }
+  // The turns that would follow do what the last one did, until what is watched is written.
+  void park_polling(const PipeInstruction& copy, std::int64_t cycle);
+  void end_polling();
   void reset() final;
   void copy(int pipe, const MteCopy& copy, Time ready) final { engine[pipe]->start(copy, ready); }
 
@@ -124,6 +138,7 @@ class PipeSet : public CorePipes {
   IssueAnswer scalar_set(const PipeInstruction& in, std::uint32_t flag_number, std::int64_t cycle);
   IssueAnswer cross_core_wait(const PipeInstruction& in, std::int64_t cycle);
   IssueAnswer poll_mark(const PipeInstruction& in, std::int64_t cycle);
+  bool watch(std::uint64_t offset, std::uint64_t bytes);
   IssueAnswer park(ParkedOn why, std::uint32_t operand, std::int64_t cycle);
   void wake(std::int64_t cycle);
   void wake_if_possible();

@@ -2,8 +2,7 @@
 //
 // `base` is the local time at which offset 0 of the current block lies: an operation issues at base + its
 // offset. What is not known when the block is decoded (a miss, a UBuffer access, a pipe instruction that
-// waits) moves base. kChecked adds the two things that are off nearly always, payload taint and the trace;
-// both variants take the same time.
+// waits) moves base. kChecked adds what is off nearly always: payload taint, the trace, watched turns.
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -82,7 +81,7 @@ enter:
 dispatch:
   if constexpr (kChecked) {
     SYNCHRONISE;
-    if (trace_ != nullptr && op->kind != Kind::end && !retrying_) write_trace(*op);
+    if (op->kind != Kind::end && !retrying_) look_at(*op);
     retrying_ = false;
     if ((taint_ & block->touched[static_cast<std::size_t>(op - block->operations)]) != 0) spread_taint(*op);
   }
@@ -249,6 +248,7 @@ slow_store : {
     access = pipe(*op);
     base = cycle_ - op->offset;
     if (access != Access::done) goto no_access;
+    if (!kChecked && turn_ != nullptr) goto change_variant;
     DISPATCH_NEXT;
   }
   OP(dcci) {

@@ -9,6 +9,7 @@
 #include "npu_core/scalar/core_caches.h"
 #include "npu_core/scalar/decode.h"
 #include "npu_core/scalar/float_environment.h"
+#include "npu_core/scalar/turn.h"
 #include "sim/prefetch.h"
 
 namespace cm384::npu {
@@ -71,6 +72,7 @@ void ScalarCore::start(std::shared_ptr<Program> program, std::int64_t cycle) {
   cycle_ = cycle;
   instructions_ = 0;
   taint_ = 0;
+  turn_.reset();
   state_ = MachineState{};
   counters_ = Counters{};
   ended_ = text_written_ = stored_ = at_breakpoint_ = false;
@@ -108,7 +110,8 @@ Stop ScalarCore::run(std::int64_t limit_cycle) {
     do {
       switch_ = false;
       // Where the core does not stand within a block, the next one's entry decides.
-      const bool checked = parked_block_ != nullptr ? needs_checks(*parked_block_) : trace_ != nullptr;
+      const bool checked =
+          parked_block_ != nullptr ? needs_checks(*parked_block_) : trace_ != nullptr || turn_ != nullptr;
       stop = checked ? interpret<true>(limit_cycle) : interpret<false>(limit_cycle);
     } while (switch_);
   }

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,6 +29,7 @@ namespace cm384::npu {
 
 struct Block;
 struct Operation;
+struct Turn;
 class DecodeCache;
 struct CoreCaches;
 
@@ -96,6 +98,13 @@ class ScalarCore {
   void set_debugged(bool on) { debugged_ = on; }
   // run() returns Stop::stored after a store that touches the 8 bytes at the (aligned) address.
   void watch_word(std::uint64_t address);
+  // For loops that poll (npu_core/die/poll_finder.h). From a pipe instruction on, in which it is called, a
+  // turn is watched: `timed` are registers, as OperandUse has them, that come from a counter of time.
+  void begin_turn(std::uint64_t timed);
+  // At the same instruction again: nothing when the turn did what it would do once more, or left registers or
+  // private memory changed; else the registers that come from a counter now.
+  std::optional<std::uint64_t> end_turn();
+  void forget_turn();
   // One line an instruction: cycle, core, pc, symbol, encoding, disassembly. Null: off, at no cost.
   void set_trace(std::FILE* file) { trace_ = file; }
 
@@ -184,6 +193,14 @@ class ScalarCore {
   bool value_is_tainted(const Operation& op) const;
   [[noreturn]] void payload_error(const char* what) const;
 
+  // turn.cpp
+  void watch_operation(const Operation& op);
+  // What the checked variant does besides: the trace, and a turn that is watched.
+  void look_at(const Operation& op) {
+    if (trace_ != nullptr) write_trace(op);
+    if (turn_ != nullptr) watch_operation(op);
+  }
+
   // trace.cpp
   void write_trace(const Operation& op);
 
@@ -213,6 +230,7 @@ class ScalarCore {
   std::unique_ptr<std::vector<std::uint64_t>> breakpoints_;
   std::unique_ptr<Block> single_;
   std::FILE* trace_ = nullptr;
+  std::unique_ptr<Turn> turn_;
   std::uint64_t watched_ = 0;
   Counters counters_;
   bool ended_ = false;

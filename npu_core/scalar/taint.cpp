@@ -53,7 +53,7 @@ bool raises_flags(Kind kind) {
 }  // namespace
 
 bool ScalarCore::needs_checks(const Block& block) const {
-  return trace_ != nullptr || (taint_ & block.uses) != 0;
+  return trace_ != nullptr || turn_ != nullptr || (taint_ & block.uses) != 0;
 }
 
 void ScalarCore::payload_error(const char* what) const {

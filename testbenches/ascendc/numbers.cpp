@@ -69,70 +69,57 @@ Real to_type(Real x, std::uint32_t type, std::uint32_t mode) {
   }
 }
 
-Real load(const std::uint8_t* at, std::uint32_t type) {
-  const auto as = [at]<class T>(T x) {
-    std::memcpy(&x, at, sizeof x);
-    return static_cast<Real>(x);
-  };
+namespace {
+
+// Calls with a value of the C++ type that stands for a type of the machine; BF16 has none.
+template <class Visit>
+auto with_type(std::uint32_t type, Visit&& visit) {
   switch (type) {
     case kF32:
-      return as(float{});
+      return visit(float{});
     case kF16:
-      return as(_Float16{});
-    case kBF16: {
-      std::uint8_t wide[4] = {0, 0, at[0], at[1]};
-      float x;
-      std::memcpy(&x, wide, 4);
-      return x;
-    }
+      return visit(_Float16{});
     case kS32:
-      return as(std::int32_t{});
+      return visit(std::int32_t{});
     case kU32:
-      return as(std::uint32_t{});
+      return visit(std::uint32_t{});
     case kS16:
-      return as(std::int16_t{});
+      return visit(std::int16_t{});
     case kU16:
-      return as(std::uint16_t{});
+      return visit(std::uint16_t{});
     case kS8:
-      return as(std::int8_t{});
+      return visit(std::int8_t{});
     case kU8:
-      return as(std::uint8_t{});
+      return visit(std::uint8_t{});
     default:
-      return as(std::int64_t{});
+      return visit(std::int64_t{});
   }
+}
+
+}  // namespace
+
+Real load(const std::uint8_t* at, std::uint32_t type) {
+  if (type == kBF16) {
+    const std::uint8_t wide[4] = {0, 0, at[0], at[1]};
+    return load(wide, kF32);
+  }
+  return with_type(type, [at](auto x) {
+    std::memcpy(&x, at, sizeof x);
+    return static_cast<Real>(x);
+  });
 }
 // A value that the type has.
 void store(std::uint8_t* at, std::uint32_t type, Real value) {
-  const auto as = [at, value]<class T>(T x) {
-    x = static_cast<T>(value);
-    std::memcpy(at, &x, sizeof x);
-  };
-  switch (type) {
-    case kF32:
-      return as(float{});
-    case kF16:
-      return as(_Float16{});
-    case kBF16: {
-      const auto x = static_cast<float>(value);
-      std::memcpy(at, reinterpret_cast<const char*>(&x) + 2, 2);
-      if (std::isnan(x)) at[0] |= 0x40;
-      return;
-    }
-    case kS32:
-      return as(std::int32_t{});
-    case kU32:
-      return as(std::uint32_t{});
-    case kS16:
-      return as(std::int16_t{});
-    case kU16:
-      return as(std::uint16_t{});
-    case kS8:
-      return as(std::int8_t{});
-    case kU8:
-      return as(std::uint8_t{});
-    default:
-      return as(std::int64_t{});
+  if (type == kBF16) {
+    const auto x = static_cast<float>(value);
+    std::memcpy(at, reinterpret_cast<const char*>(&x) + 2, 2);
+    if (std::isnan(x)) at[0] |= 0x40;
+    return;
   }
+  with_type(type, [at, value](auto x) {
+    x = static_cast<decltype(x)>(value);
+    std::memcpy(at, &x, sizeof x);
+  });
 }
 Real held(Real x, std::uint32_t type) {
   if (floating(type)) {
