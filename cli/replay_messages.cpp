@@ -33,6 +33,10 @@ void ReplayMessages::attach(supernode::Supernode& machine, const host::ReplayOpt
   piece_bytes_ = how.piece_bytes;
 }
 
+void ReplayMessages::leave_out(const host::ReplayedMessage& m) {
+  if (m.recorded.target != m.recorded.source) times_->take(m.transaction, m.ready, m.start, m.end);
+}
+
 void ReplayMessages::add(const host::ReplayedMessage& m) {
   const TrafficRecord& recorded = m.recorded;
   if (recorded.target == recorded.source) return;

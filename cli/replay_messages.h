@@ -20,6 +20,8 @@ class ReplayMessages {
   void attach(supernode::Supernode& machine, const host::ReplayOptions& how);
   // A transfer has ended.
   void add(const host::ReplayedMessage& message);
+  // Of a message that is not told of.
+  void leave_out(const host::ReplayedMessage& message);
   Json summary() const { return summary_.to_json(); }
   void finish();
 

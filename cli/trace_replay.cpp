@@ -13,6 +13,7 @@
 #include "cli/exit_code.h"
 #include "cli/progress.h"
 #include "cli/replay_messages.h"
+#include "cli/replay_sample.h"
 #include "cli/watch_options.h"
 #include "host/replay.h"
 #include "hw/error.h"
@@ -66,7 +67,7 @@ constexpr std::array kFields{
     Field{"records", FieldType::integer, "of the trace that were replayed", true},
     Field{"transactions", FieldType::integer, "records that move bytes", true},
     Field{"bytes", FieldType::bytes, "moved by them", true},
-    Field{"recorded_us", FieldType::number, "end of the last record, as recorded", true},
+    Field{"recorded_us", FieldType::number, "end of the last record, as recorded; not of a sample", true},
     Field{"replayed_us", FieldType::number, "the same in the replay", true},
     Field{"ratio", FieldType::number, "replayed over recorded end", true},
     Field{"at_recorded_time", FieldType::ratio,
@@ -78,21 +79,23 @@ constexpr std::array kFields{
     Field{"latency_us", FieldType::number, "mean latency of a transaction in the replay"},
 };
 
-studies::Row row_of(const std::string& mode, std::uint64_t finished, const Tally& tally) {
+// Of a sample nothing is known of when all of it ends.
+studies::Row row_of(const std::string& mode, std::uint64_t finished, const Tally& tally, bool sample) {
   using studies::Value;
+  const auto of_all = [sample](auto value) { return sample ? Value() : Value(value); };
   return {{"mode", mode},
           {"records", finished},
           {"transactions", tally.transactions},
           {"bytes", tally.bytes},
-          {"recorded_us", tally.recorded.us()},
-          {"replayed_us", tally.replayed.us()},
-          {"ratio", tally.recorded.ps == 0 ? Value() : Value(tally.replayed.us() / tally.recorded.us())},
+          {"recorded_us", of_all(tally.recorded.us())},
+          {"replayed_us", of_all(tally.replayed.us())},
+          {"ratio", tally.recorded.ps == 0 ? Value() : of_all(tally.replayed.us() / tally.recorded.us())},
           {"at_recorded_time",
            mode == "time"  ? 1.0
            : finished == 0 ? 0.0
                            : static_cast<double>(tally.at_recorded_time) / static_cast<double>(finished)},
-          {"worst_error", tally.worst},
-          {"worst_record", tally.worst_record},
+          {"worst_error", of_all(tally.worst)},
+          {"worst_record", of_all(tally.worst_record)},
           {"latency_us", tally.transactions == 0
                              ? Value()
                              : Value(tally.latency_us / static_cast<double>(tally.transactions))}};
@@ -101,6 +104,7 @@ studies::Row row_of(const std::string& mode, std::uint64_t finished, const Tally
 struct Options {
   std::string trace, mode = "dependency", path = "recorded", write, messages, out;
   int cores = 48;
+  SamplingOptions sampling;
   WatchOptions watch;
   RowOptions rows;
   MachineOptions machine;
@@ -118,6 +122,7 @@ struct Options {
           "write a line for each transfer to other memory: its times, its slowdown, and by what it was held "
           "up; "
           "compressed if the name ends in .gz");
+    SamplingOptions::describe(self.sampling, visit);
     visit("out", self.out, Form{"DIR"}, "write result.json there, and what `cm384 report` shows beside it");
     WatchOptions::describe(self.watch, visit);
     RowOptions::describe(self.rows, visit);
@@ -169,10 +174,7 @@ struct Outputs {
 
   void attach(supernode::Supernode& supernode, const host::TrafficUnits& units, const Options& options,
               host::ReplayOptions& how) {
-    if (messages) {
-      messages->attach(supernode, how);
-      how.message = [this](const host::ReplayedMessage& message) { messages->add(message); };
-    }
+    if (messages) messages->attach(supernode, how);
     observe::StatisticsFile(false, options.watch.parts())
         .check(supernode.plane(0).network(), supernode.parameters().topology.sub_planes);
     if (profile_file)
@@ -224,8 +226,17 @@ int replay(const Program&, const Options& options, const studies::Given& given) 
   check_outputs(options);
   studies::TablePrinter printer(kFields, options.rows.columns);
   const hw::Machine machine = options.machine.load();
-  const auto source = traces::open_traffic(options.trace);
-  const host::TrafficUnits units = host::units_of(*traces::open_traffic(options.trace));
+  const bool sampled = options.sampling.sample != 0;
+  if (sampled && !options.write.empty())
+    throw InputError("trace replay: --write: not together with --sample; allowed: the whole trace");
+  if (!sampled && given.contains("seed"))
+    throw InputError("trace replay: --seed: has an effect only with --sample");
+  std::optional<ReplaySample> sample;
+  if (sampled) sample.emplace(options.trace, options.sampling);
+  const auto whole = sample ? nullptr : traces::open_traffic(options.trace);
+  traces::TrafficSource& source = sample ? sample->open() : *whole;
+  const host::TrafficUnits units =
+      sample ? sample->units() : host::units_of(*traces::open_traffic(options.trace));
 
   if (!machine.accelerator.has_cores() && given.contains("cores"))
     throw InputError(fmt::format("trace replay: --cores: accelerator.kind is {}, without cores",
@@ -239,7 +250,7 @@ int replay(const Program&, const Options& options, const studies::Given& given) 
                     "{}; allowed: --mode time",
                     options.trace, machine.accelerator.kind));
 
-  Outputs outputs(options, source->header(), machine);
+  Outputs outputs(options, source.header(), machine);
   ConsoleProgress progress;
   Tally tally;
   std::uint64_t finished = 0;
@@ -259,33 +270,44 @@ int replay(const Program&, const Options& options, const studies::Given& given) 
                                     : host::ReplayOptions::Path::recorded;
   how.cores = std::min(options.cores, machine.die.aiv);
   outputs.attach(supernode, units, options, how);
+  if (sample || outputs.messages) {
+    how.message = [&](host::ReplayedMessage message) {
+      const bool told = !sample || sample->message(message);
+      if (!outputs.messages) return;
+      told ? outputs.messages->add(message) : outputs.messages->leave_out(message);
+    };
+  }
   how.finished = [&](const TrafficRecord& record, Time start, Time end) {
     tally.add(finished++, record, start, end);
+    if (sample) sample->finished(start);
     if (!outputs.sink) return;
     TrafficRecord replayed = record;
     replayed.start = start;
     replayed.end = end;
     outputs.sink->add(replayed);
   };
-  host::Replay replay(supernode, *source, how);
+  host::Replay replay(supernode, source, how);
   studies::StudyResult result;
   result.complete = replay.run();
   progress.clear();
 
   Options described = options;
   result.parameters = studies::effective_options(studies::list_options(described));
-  result.rows.push_back(row_of(options.mode, finished, tally));
+  result.rows.push_back(row_of(options.mode, finished, tally, sampled));
   studies::check_row(result.rows.back(), kFields);
   result.input_files.push_back(options.trace);
   const supernode::SupernodeCounts counts = supernode.counts();
   result.simulator = {supernode.earliest(), counts.instructions,    counts.packet_hops,
                       counts.events,        counts.memory_requests, 0};
   Json document = studies::to_document(result, machine, {kStudy, 1, progress.seconds()});
+  document["simulator"]["records_per_s"] = static_cast<double>(finished) / progress.seconds();
+  if (sample && result.complete) document["sample"] = sample->result();
   if (outputs.messages) document["messages"] = outputs.messages->summary();
   const std::string& format = options.rows.format;
   print_now(format == "json"  ? document.dump(2) + "\n"
             : format == "csv" ? studies::to_csv(result.rows)
                               : printer.add(result.rows.front()));
+  if (format == "table" && document.contains("sample")) print_now(text_of_sample(document["sample"]));
   if (outputs.messages && format == "table") print_now(text_of_messages(document["messages"]));
   outputs.finish(supernode, options, document);
   return result.complete ? kDone : kInterrupted;

@@ -50,7 +50,7 @@ std::uint64_t ShapedTrace::bytes_of(const TrafficRecord& r) const {
       std::max<std::int64_t>(1, std::llround(static_cast<double>(r.bytes) * options_.bytes)));
 }
 
-void ShapedTrace::put(TrafficRecord r) {
+void ShapedTrace::put(TrafficRecord r, bool from_source) {
   for (const TrafficDependency& d : r.dependencies) {
     if (d.kind == TrafficDependency::Kind::completion) last_ones_.erase(d.on);
   }
@@ -59,13 +59,13 @@ void ShapedTrace::put(TrafficRecord r) {
   if (const std::string fault = fault_of(r, written_); !fault.empty())
     throw InputError(fmt::format("{}: record {}: {}", options_.name, read_ - 1, fault));
   ++written_;
-  ready_.push_back(std::move(r));
+  ready_.push_back({std::move(r), from_source});
   if (last_ones_.size() < kMostLastOnes) return;
   // Few points stand for many.
   std::vector<std::uint64_t> all;
   for (const auto& [number, end] : last_ones_) all.push_back(number);
   std::ranges::sort(all);
-  join(all, Time{}, last_end_, ready_.back().source);
+  join(all, Time{}, last_end_, ready_.back().record.source);
 }
 
 ShapedTrace::Joint ShapedTrace::join(const std::vector<std::uint64_t>& on, Time delay, Time at, Unit unit) {
@@ -76,7 +76,7 @@ ShapedTrace::Joint ShapedTrace::join(const std::vector<std::uint64_t>& on, Time 
   for (const std::uint64_t number : on)
     r.dependencies.push_back({number, TrafficDependency::Kind::completion, delay});
   const std::uint64_t number = written_;
-  put(std::move(r));
+  put(std::move(r), false);
   return {number, at, true};
 }
 
@@ -150,7 +150,7 @@ void ShapedTrace::take(TrafficRecord& r) {
     of_die.ended.push_back(written_);
     of_die.at = std::max(of_die.at, r.end);
   }
-  put(std::move(r));
+  put(std::move(r), true);
 }
 
 bool ShapedTrace::next(TrafficRecord& record) {
@@ -167,7 +167,8 @@ bool ShapedTrace::next(TrafficRecord& record) {
     read_ = 0;
     number_.clear();
   }
-  record = std::move(ready_.front());
+  record = std::move(ready_.front().record);
+  from_source_ = ready_.front().from_source;
   ready_.pop_front();
   return true;
 }

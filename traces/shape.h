@@ -39,6 +39,8 @@ class ShapedTrace final : public TrafficSource {
 
   const TrafficHeader& header() const override { return source_->header(); }
   bool next(TrafficRecord& record) override;
+  // Of the record given last: it is one of the trace, not a point that joins others.
+  bool from_source() const { return from_source_; }
   // Waits for records that were left out.
   std::uint64_t forgotten() const { return forgotten_; }
 
@@ -51,7 +53,7 @@ class ShapedTrace final : public TrafficSource {
   void take(TrafficRecord& record);
   bool keeps(const TrafficRecord& record) const;
   void pause(Time at);
-  void put(TrafficRecord record);
+  void put(TrafficRecord record, bool from_source);
   Joint join(const std::vector<std::uint64_t>& on, Time delay, Time at, Unit unit);
   void begin_by_itself(TrafficRecord& record);
   Time scaled(Time time) const;
@@ -67,7 +69,12 @@ class ShapedTrace final : public TrafficSource {
   Time shift_{}, last_end_{};
   std::uint64_t read_ = 0, written_ = 0, forgotten_ = 0;
   std::vector<std::uint64_t> number_;  // ring over kReach: 1 + number here, 0: left out
-  std::deque<TrafficRecord> ready_;
+  struct Ready {
+    TrafficRecord record;
+    bool from_source = false;
+  };
+  std::deque<Ready> ready_;
+  bool from_source_ = false;
   std::unordered_map<std::uint64_t, Time> last_ones_;  // that nothing waits for yet, with their ends
   Joint pause_;                                        // all before it has ended
   struct Kernels {                                     // of a die

@@ -212,6 +212,15 @@ void TrafficFileReader::check_index() {
 }
 
 std::uint64_t TrafficFileReader::seek(Time start) {
+  return seek_last([start](const BlockEntry& block) { return block.start_ps < start.ps; });
+}
+
+std::uint64_t TrafficFileReader::seek_record(std::uint64_t record) {
+  return seek_last([record](const BlockEntry& block) { return block.first <= record; });
+}
+
+// To the last of the blocks up to the first that is not wanted; to the first one at least.
+std::uint64_t TrafficFileReader::seek_last(const std::function<bool(const BlockEntry&)>& wanted) {
   stream_.clear();
   stream_.seekg(-16, std::ios::end);
   offset_ = static_cast<std::uint64_t>(stream_.tellg());
@@ -222,20 +231,21 @@ std::uint64_t TrafficFileReader::seek(Time start) {
   block_ = offset_ = index;
   const std::string head = read(12, "index");
   if (!head.starts_with(kIndex)) fail(index, "index: the file has none");
-  std::uint64_t offset = index, first = 0;
+  BlockEntry found{index, 0, 0};
   for (std::uint32_t k = 0; k < word_at<std::uint32_t>(head, 4); ++k) {
     const std::string entry = read(kIndexEntry, "index");
-    if (k != 0 && word_at<std::uint64_t>(entry, 16) >= static_cast<std::uint64_t>(start.ps)) break;
-    offset = word_at<std::uint64_t>(entry, 0);
-    first = word_at<std::uint64_t>(entry, 8);
+    const BlockEntry block{word_at<std::uint64_t>(entry, 0), word_at<std::uint64_t>(entry, 8),
+                           static_cast<std::int64_t>(word_at<std::uint64_t>(entry, 16))};
+    if (k != 0 && !wanted(block)) break;
+    found = block;
   }
-  if (offset > index) fail(index, "index: points behind itself");
-  stream_.seekg(static_cast<std::streamoff>(offset));
-  offset_ = offset;
+  if (found.offset > index) fail(index, "index: points behind itself");
+  stream_.seekg(static_cast<std::streamoff>(found.offset));
+  offset_ = found.offset;
   raw_.clear();
   at_ = left_ = 0;
   ended_ = false;
-  return number_ = first;
+  return number_ = found.first;
 }
 
 bool TrafficFileReader::next(TrafficRecord& record) {

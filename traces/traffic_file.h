@@ -12,6 +12,7 @@
 #pragma once
 
 #include <fstream>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,6 +22,12 @@
 
 namespace cm384::traces {
 
+// A block in the index.
+struct BlockEntry {
+  std::uint64_t offset = 0, first = 0;  // in the file; number of its first record
+  std::int64_t start_ps = 0;            // of that record
+};
+
 class TrafficFileWriter final : public TrafficSink {
  public:
   TrafficFileWriter(const std::string& path, const TrafficHeader& header);
@@ -28,10 +35,6 @@ class TrafficFileWriter final : public TrafficSink {
   void finish() override;
 
  private:
-  struct BlockEntry {
-    std::uint64_t offset = 0, first = 0;
-    std::int64_t start_ps = 0;
-  };
   void end_block();
 
   OutputFile file_;
@@ -50,9 +53,12 @@ class TrafficFileReader final : public TrafficSource {
   // Goes on at the last block that starts before `start`; returns the number of its first record. Throws
   // InputError for a file without an index.
   std::uint64_t seek(Time start);
+  // The same at the block that holds a record.
+  std::uint64_t seek_record(std::uint64_t record);
   std::uint64_t number() const { return number_; }  // of the next record
 
  private:
+  std::uint64_t seek_last(const std::function<bool(const BlockEntry&)>& wanted);
   [[noreturn]] void fail(std::uint64_t offset, const std::string& what) const;
   std::string read(std::size_t bytes, const char* what);
   void read_header();

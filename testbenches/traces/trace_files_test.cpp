@@ -63,6 +63,67 @@ TEST_F(TraceCommand, LeavesNothingHalfWritten) {
   EXPECT_EQ(files(), before);
 }
 
+// Bursts of all dies at once, so that what messages meet differs from window to window.
+TEST_F(TraceCommand, ASampleHoldsWhatTheWholeReplaySays) {
+  std::string list = "source,target,bytes,start_us\n";
+  for (int n = 0; n < 24'000; ++n) {
+    const int burst = n / 60, source = n % 6, target = 16 * (n / 6 % 2) + 6 + n / 12 % 3;
+    list += std::to_string(source) + ',' + std::to_string(target) + ',' + std::to_string(256 << burst % 5) +
+            ',' + std::to_string(4 * burst + n % 60 * 0.02) + '\n';
+  }
+  write("list.csv", list);
+  done("convert list.csv a.trace");
+  const Json whole = json("replay a.trace --messages m.csv --format json")["messages"]["latency_us"];
+  int held = 0, tails = 0;
+  for (int seed = 1; seed <= 6; ++seed) {
+    const Json all = json("replay a.trace --sample 20 --window 150 --warm-up 150 --format json --seed " +
+                          std::to_string(seed));
+    const Json& sample = all["sample"];
+    EXPECT_EQ(sample["latency_us"]["count"], 20 * 150);  // every record is a message
+    EXPECT_EQ(sample["measured_records"], 20 * 150);
+    // And a pause between two runs.
+    EXPECT_NEAR(sample["replayed_records"].get<int>(), all["rows"][0]["records"].get<int>(), 20);
+    EXPECT_TRUE(all["rows"][0]["replayed_us"].is_null());
+    const auto holds = [&sample](const char* what, double value) {
+      const Json& of = sample["latency_us"][what];
+      return of["low"] <= value && value <= of["high"] ? 1 : 0;
+    };
+    held += holds("mean", whole["mean"]);
+    tails += holds("p90", whole["p90"]["value"]);
+    const double width = sample["latency_us"]["mean"]["high"].get<double>() -
+                         sample["latency_us"]["mean"]["low"].get<double>();
+    EXPECT_LT(width, 0.4 * whole["mean"].get<double>());
+  }
+  EXPECT_GE(held, 5);
+  EXPECT_GE(tails, 5);
+  const std::string text =
+      done("replay a.trace --sample 20 --window 150 --warm-up 150 --messages s.csv").output;
+  EXPECT_THAT(text, HasSubstr("20 windows of 150 records, 12 % of the trace"));
+  // Lines of what is measured, with numbers of the trace.
+  const std::string lines = read("s.csv");
+  EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 1 + 20 * 150);
+  EXPECT_GT(std::stoi(lines.substr(lines.rfind('\n', lines.size() - 2) + 1)), 22'000);
+
+  expect_refused("replay a.trace --sample 20 --window 150 --warm-up 1000", "are more than the trace's 24000");
+  expect_refused("replay a.trace --sample 20 --window 150 --warm-up 5",
+                 "--warm-up: 5 records, which pass within");
+  expect_refused("replay a.trace --sample 20 --write x.trace", "--write: not together with --sample");
+  expect_refused("replay a.trace --seed 3", "--seed: has an effect only with --sample");
+  expect_refused("replay a.trace --window 3", "--window");
+  done("generate traffic chain.trace --dies 4 --transfers 5000 --chained");
+  expect_refused("replay chain.trace --sample 20 --window 20 --warm-up 1",
+                 "waited only for what was before these");
+  write(
+      "local.csv", "source,target,bytes\n" + [] {
+        std::string own;
+        for (int n = 0; n < 200; ++n) own += "3,3,512\n";
+        return own;
+      }());
+  done("convert local.csv local.trace");
+  expect_refused("replay local.trace --sample 4 --window 10 --warm-up 5",
+                 "--sample: 0 of 4 windows have messages to other memory");
+}
+
 TEST_F(TraceCommand, ShapesAndSaysWhatItDid) {
   done("generate traffic a.trace --dies 8 --transfers 400 --chained");
   done("shape a.trace a.trace both.trace --offset 0us,2us");

@@ -261,6 +261,11 @@ TEST(Traffic, TheIndexFindsATime) {
   TrafficRecord r;
   ASSERT_TRUE(reader.next(r));
   EXPECT_TRUE(r == records[first]);
+  // The same block by its first record, the one before it by the record before.
+  EXPECT_EQ(reader.seek_record(first), first);
+  ASSERT_TRUE(reader.next(r));
+  EXPECT_TRUE(r == records[first]);
+  EXPECT_LT(reader.seek_record(first - 1), first);
 }
 
 TEST(Traffic, ACsvLineIsRefusedByLineAndField) {
