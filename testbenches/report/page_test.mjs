@@ -250,13 +250,36 @@ async function testComparisonPage(page) {
   assert.deepEqual(settings, [['ub.link.bandwidth', '20GB/s', '40GB/s']]);
 }
 
+// A replay's messages: every picture, and the table's means are those of the file.
+async function testMessagesPage(page) {
+  await testFigures(page, ['tail-of-latency', 'tail-of-slowdown', 'causes', 'slowdown-by-size', 'slowdown-by-time', 'pairs']);
+  const { messages } = json('replay', 'result.json');
+  const values = await page.$$eval('#messages td[data-value]', cells => cells.map(cell => Number(cell.dataset.value)));
+  for (const of of [messages.latency_us, messages.slowdown])
+    for (const value of [of.mean, of.max]) assert.ok(values.includes(value), `${value} is among ${values}`);
+  const causes = await textsOf(page, 'causes');
+  for (const text of ['issue', 'links to chips', 'links between chips', 'target']) assert.ok(causes.includes(text), `${text} of ${causes}`);
+  // Two bursts with nothing between: no line joins them.
+  const bursts = messages.by_time.filter((slice, index) => index > 0 && slice.from_us > messages.by_time[index - 1].to_us).length;
+  assert.equal(bursts, 1);
+  const moves = await page.$$eval('#slowdown-by-time svg path', paths => paths.filter(path => path.getAttribute('fill') === 'none' && path.getAttribute('stroke-width') === '2')
+    .map(path => path.getAttribute('d').split('M').length - 1));
+  assert.deepEqual(moves, [2, 2]);
+}
+
+async function testReplaysPage(page) {
+  const ids = await testFigures(page, ['tail-of-latency', 'tail-of-slowdown', 'causes', 'slowdown-by-size', 'slowdown-by-time', 'pairs-0', 'pairs-1']);
+  assert.ok(!ids.some(id => id.includes('-over-')), ids.join());
+  assert.equal((await linesOf(page, 'tail-of-latency')).length, 2);
+}
+
 async function inBrowser(browser, name, width, test) {
   const page = await browser.newPage({ viewport: { width, height: 900 } });
   const said = [];
   page.on('console', message => said.push(message.text()));
   page.on('pageerror', error => said.push(error.message));
   page.on('request', request => { if (!/^(file|data|blob):/.test(request.url())) said.push(`asks for ${request.url()}`); });
-  await page.goto(pathToFileURL(join(folder, name, name === 'comparison' ? 'comparison.html' : 'report.html')).href);
+  await page.goto(pathToFileURL(join(folder, name, ['comparison', 'replays'].includes(name) ? 'comparison.html' : 'report.html')).href);
   const result = await test(page);
   assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), width, 'nothing sticks out of the window');
   assert.deepEqual(said, [], `the console stays empty, ${width} wide`);
@@ -289,7 +312,13 @@ try {
   const kLayer = ['--ranks', '4', '--experts', '64', '--layers', '2', '--hidden', '256', '--q-lora', '128', '--heads', '16', '--width', '64', '--kv', '256'];
   command('run', 'layer', ...kLayer, '--batch', '8', '--out', join(folder, 'layer'));
   command('run', 'decode', ...kLayer, '--batch', '4,8,16', '--dense-width', '128', '--vocabulary', '1024', '--out', join(folder, 'decode'));
-  for (const name of ['dispatch', 'p2p', 'moe', 'changed', 'sizes', 'gemm', 'explained', 'layer', 'decode']) command('report', join(folder, name));
+  for (const [name, bytes, first] of [['small', '512B', []], ['large', '8KiB', ['--chained']]])
+    command('trace', 'generate', 'traffic', join(folder, `${name}.trace`), '--dies', '20', '--transfers', '600', '--bytes', bytes, '--interval', '50ns', ...first);
+  command('trace', 'shape', join(folder, 'small.trace'), join(folder, 'large.trace'), join(folder, 'job.trace'), '--map', 'linear', '--offset', '0us,60us');
+  command('trace', 'replay', join(folder, 'job.trace'), '--messages', join(folder, 'm.csv'), '--out', join(folder, 'replay'));
+  command('trace', 'replay', join(folder, 'job.trace'), '--messages', join(folder, 'm.csv'), '--out', join(folder, 'narrow'), '--set', 'ub.link.bandwidth=7GB/s');
+  command('report', join(folder, 'replay'), join(folder, 'narrow'), '--to', join(folder, 'replays', 'comparison.html'));
+  for (const name of ['dispatch', 'p2p', 'moe', 'changed', 'sizes', 'gemm', 'explained', 'layer', 'decode', 'replay']) command('report', join(folder, name));
   command('report', join(folder, 'dispatch'), join(folder, 'faster'), '--to', join(folder, 'comparison', 'comparison.html'));
   assert.ok(existsSync(join(folder, 'dispatch', 'report.html')));
   const browser = await chromium.launch({ executablePath: chromiumPath, args: ['--no-sandbox'] });
@@ -306,6 +335,8 @@ try {
       await inBrowser(browser, 'sizes', width, testSizesPage);
       await inBrowser(browser, 'gemm', width, testGemmPage);
       await inBrowser(browser, 'comparison', width, testComparisonPage);
+      await inBrowser(browser, 'replay', width, testMessagesPage);
+      await inBrowser(browser, 'replays', width, testReplaysPage);
     }
     testFigureFiles(ids);
   } finally {
