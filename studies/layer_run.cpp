@@ -96,8 +96,8 @@ struct Plan {
   }
 
   // `all` rows over so many experts, as unevenly as experts of a rank have them on the average.
-  std::vector<std::uint32_t> dealt_out(int experts, std::uint32_t all) const {
-    const std::vector<double>& profile = profiles.at(experts);
+  std::vector<std::uint32_t> dealt_out(int slots, std::uint32_t all) const {
+    const std::vector<double>& profile = profiles.at(slots);
     const double sum = std::accumulate(profile.begin(), profile.end(), 0.0);
     std::vector<std::uint32_t> made;
     double before = 0;

@@ -102,7 +102,7 @@ inline bool enters_fabric(const TrafficRecord& r) {
 struct TrafficHeader {
   std::string machine;  // recorded on; empty: unknown
   std::string study;
-  std::vector<std::string> shaped;  // what was done to it, a line for each job and step; empty: as recorded
+  std::vector<std::string> shaped{};  // what was done to it, a line for each job and step; empty: as recorded
 };
 
 // Records in turn. Memory does not grow with the length of the trace.
