@@ -210,6 +210,8 @@ std::optional<DecodeParts> decode_parts(const StudyContext& context, const Decod
   }
   if (alone.interrupted() || context.interrupted != 0) return {};
   if (file) {
+    // What other runs have added meanwhile stays.
+    if (std::filesystem::exists(options.measured)) all = load_file(options.measured);
     all["steps"][key] = to_json(options, parts);
     file->write(all.dump(1) + "\n");
     file->finish();

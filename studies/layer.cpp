@@ -243,8 +243,8 @@ Row stream_row(const LayerSetting& setting, const LayerReading& reading, int str
   double busy = 0;
   std::vector<std::string> words;
   for (const LayerStage& stage : reading.stages) {
-    if (stage.stream != stream) continue;
-    const bool local = stage.stream_of_two == 0 || stage.name == "experts";
+    if (!alone && stage.half != stream) continue;
+    const bool local = stage.half == 0 || stage.name == "experts";
     operators.push_back({{"name", stage.name},
                          {"mean_us", stage.task_us.mean},
                          {"min_us", stage.task_us.min},

@@ -315,8 +315,7 @@ LayerReading LayerRun::read(SimulatorCounts& counts) {
   }
   for (std::size_t stage = 0; stage < kNames.size(); ++stage) {
     const int half = stage < AttentionHalf::kStages ? 0 : 1;
-    reading.stages.push_back(
-        {kNames[stage], microbatches() == 1 ? 0 : half, half, summarise(std::move(tasks[stage]))});
+    reading.stages.push_back({kNames[stage], half, summarise(std::move(tasks[stage]))});
   }
   for (std::size_t half = 0; half < 2; ++half) {
     reading.half_us[half] = summarise(std::move(halves[half]));

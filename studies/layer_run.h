@@ -32,9 +32,8 @@ struct LayerSetting {
 
 struct LayerStage {
   std::string name;
-  int stream = 0;         // of the die's streams, one or two
-  int stream_of_two = 0;  // 0: belongs to attention, 1: to the experts
-  Summary task_us;        // over ranks and microbatches
+  int half = 0;     // 0: of attention, 1: of the experts
+  Summary task_us;  // over ranks and microbatches
 };
 
 // Of the last layer, as one among many alike.

@@ -77,7 +77,7 @@ struct Known {
     Conditions shared;
     shared.machine = file.text(file.root(), "machine");
     shared.study = file.text(table, "study");
-    shared.field = file.text(table, "field");
+    if (table.contains("field")) shared.field = file.text(table, "field");
     if (table.contains("takes")) shared.takes = file.text(table, "takes");
     shared.scale = file.real(table, "scale", 1);
     shared.options = settings_of(file, table, "options");
@@ -88,8 +88,11 @@ struct Known {
     for (const toml::node& node : *figures) {
       const toml::table* figure = node.as_table();
       if (figure == nullptr) file.refuse(node, "figures", "allowed: { id, row }");
-      file.check_keys(*figure, {"id", "row"});
+      file.check_keys(*figure, {"id", "row", "field", "scale"});
       Conditions conditions = shared;
+      conditions.field = figure->contains("field") ? file.text(*figure, "field") : shared.field;
+      conditions.scale = file.real(*figure, "scale", shared.scale);
+      if (conditions.field.empty()) file.refuse(*figure, "field", "is missing");
       if (const toml::table* row = (*figure)["row"].as_table()) {
         for (const auto& [name, value] : *row)
           conditions.row.set(name.str(), value.is_integer() ? Value(value.as_integer()->get())
@@ -134,9 +137,11 @@ std::vector<Figure> read_figures() {
                   hw::parse_real(f.at(8)),
                   f.at(9),
                   {},
-                  std::string(missing_reason(f.at(0)))};
+                  {}};
     const auto conditions = known().measured.find(figure.id);
     if (conditions != known().measured.end()) figure.conditions = conditions->second;
+    const auto reason = known().missing.find(figure.id);
+    if (reason != known().missing.end()) figure.missing = reason->second;
     if (!figure.conditions && figure.missing.empty())
       throw InputError(fmt::format("hw/published/conditions.toml: {}: is missing", figure.id));
     figures.push_back(std::move(figure));
@@ -266,11 +271,6 @@ const std::vector<Figure>& published_figures() {
 bool is_run(const Figure& figure, std::string_view only, bool with_long) {
   return figure.conditions && figure.id.starts_with(only) &&
          (with_long || figure.conditions->takes.empty() || figure.id == only);
-}
-
-std::string_view missing_reason(std::string_view id) {
-  const auto found = known().missing.find(id);
-  return found == known().missing.end() ? std::string_view() : found->second;
 }
 
 StudySettings::StudySettings(const Study& study, const std::vector<std::string>& arguments)

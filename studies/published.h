@@ -68,10 +68,6 @@ bool is_run(const Figure& figure, std::string_view only, bool with_long);
 // All of them. Throws InputError where the files are not as they should be.
 const std::vector<Figure>& published_figures();
 
-// Why a figure of the literature is compared with no run, whether or not it stands in published.csv; empty:
-// there is no such reason.
-std::string_view missing_reason(std::string_view id);
-
 // A study's own options, read as `cm384 run` reads them.
 class StudySettings {
  public:

@@ -1,12 +1,12 @@
 // The command as a user starts it: exit codes, one line a mistake, files.
 #include <gmock/gmock.h>
-#include <sys/wait.h>
 
-#include <array>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+
+#include "testbenches/machine/outcome.h"
 
 namespace cm384 {
 namespace {
@@ -15,23 +15,8 @@ namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-struct Outcome {
-  int code = -1;
-  std::string output, errors;
-};
-
 Outcome start(const std::string& program, const std::string& arguments) {
-  const std::string errors = ::testing::TempDir() + "cm384_command_test.err";
-  Outcome outcome;
-  FILE* pipe = popen((program + " " + arguments + " 2>" + errors).c_str(), "r");
-  std::array<char, 4096> block{};
-  while (const std::size_t n = fread(block.data(), 1, block.size(), pipe))
-    outcome.output.append(block.data(), n);
-  const int status = pclose(pipe);
-  outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  std::ifstream stream(errors);
-  outcome.errors.assign(std::istreambuf_iterator<char>(stream), {});
-  return outcome;
+  return run_command(program + " " + arguments, ::testing::TempDir() + "cm384_command_test.err");
 }
 
 Outcome cm384(const std::string& arguments) {

@@ -1,13 +1,12 @@
 // `cm384 compare` and `cm384 baseline` as a CI system starts them.
 #include <gmock/gmock.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
+
+#include "testbenches/machine/outcome.h"
 
 namespace cm384 {
 namespace {
@@ -20,22 +19,8 @@ class CompareCommand : public ::testing::Test {
   CompareCommand() { fs::create_directories(folder_); }
   ~CompareCommand() override { fs::remove_all(folder_); }
 
-  struct Outcome {
-    int code = -1;
-    std::string output, errors;
-  };
-
   Outcome start(const std::string& arguments) const {
-    const std::string errors = path("errors");
-    Outcome outcome;
-    FILE* pipe = popen((CM384_STAND_IN " " + arguments + " 2>" + errors).c_str(), "r");
-    std::array<char, 4096> block{};
-    while (const std::size_t n = fread(block.data(), 1, block.size(), pipe))
-      outcome.output.append(block.data(), n);
-    const int status = pclose(pipe);
-    outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    outcome.errors = read("errors");
-    return outcome;
+    return run_command(CM384_STAND_IN " " + arguments, path("errors"));
   }
   void expect_refused(const std::string& arguments, const std::string& message) const {
     const Outcome outcome = start(arguments);

@@ -1,13 +1,13 @@
 // Whatever is wrong: one clear line (or the hang report) and the exit code of the contract.
 #include <gmock/gmock.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
+
+#include "testbenches/machine/outcome.h"
 
 namespace cm384 {
 namespace {
@@ -15,11 +15,6 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-struct Outcome {
-  int code = -1;
-  std::string output, errors;
-};
 
 // A folder of this process's own, gone at its end.
 const fs::path& folder() {
@@ -33,17 +28,7 @@ const fs::path& folder() {
 }
 
 Outcome cm384(const std::string& arguments) {
-  const std::string errors = (folder() / "errors").string();
-  Outcome outcome;
-  FILE* pipe = popen((CM384_COMMAND " " + arguments + " 2>" + errors).c_str(), "r");
-  std::array<char, 4096> block{};
-  while (const std::size_t n = fread(block.data(), 1, block.size(), pipe))
-    outcome.output.append(block.data(), n);
-  const int status = pclose(pipe);
-  outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  std::ifstream stream(errors);
-  outcome.errors.assign(std::istreambuf_iterator<char>(stream), {});
-  return outcome;
+  return run_command(CM384_COMMAND " " + arguments, (folder() / "errors").string());
 }
 
 void expect_refused(const std::string& arguments, const std::vector<std::string>& parts) {

@@ -2,17 +2,16 @@
 #pragma once
 
 #include <gmock/gmock.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
+
+#include "testbenches/machine/outcome.h"
 
 namespace cm384 {
 
@@ -21,22 +20,9 @@ class TraceCommand : public ::testing::Test {
   TraceCommand() { std::filesystem::create_directories(folder_); }
   ~TraceCommand() override { std::filesystem::remove_all(folder_); }
 
-  struct Outcome {
-    int code = -1;
-    std::string output, errors;
-  };
   Outcome start(const std::string& arguments) const {
-    Outcome outcome;
-    const std::string command =
-        "cd " + folder_.string() + " && " CM384_COMMAND " trace " + arguments + " 2>errors";
-    FILE* pipe = popen(command.c_str(), "r");
-    std::array<char, 4096> block{};
-    while (const std::size_t n = fread(block.data(), 1, block.size(), pipe))
-      outcome.output.append(block.data(), n);
-    const int status = pclose(pipe);
-    outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    outcome.errors = read("errors");
-    return outcome;
+    const std::string folder = folder_.string();
+    return run_command("cd " + folder + " && " CM384_COMMAND " trace " + arguments, folder + "/errors");
   }
   Outcome done(const std::string& arguments) const {
     Outcome outcome = start(arguments);
