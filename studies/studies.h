@@ -5,6 +5,7 @@
 
 namespace cm384::studies {
 
+extern const Study kBalanceStudy;
 extern const Study kCombineStudy;
 extern const Study kDecodeStudy;
 extern const Study kDispatchStudy;
