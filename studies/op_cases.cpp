@@ -7,6 +7,7 @@
 #include <charconv>
 
 #include "hw/error.h"
+#include "operators/attention/attention.h"
 #include "operators/collectives/collectives.h"
 #include "operators/gemm/gemm.h"
 #include "operators/gemm/split.h"
@@ -37,6 +38,7 @@ constexpr std::array kNamed{
     Named{"gate", 2, "tokens x experts, such as 1x256"},
     Named{"rope", 2, "tokens x heads, such as 5x16"},
     Named{"kv-norm-rope", 1, "tokens, such as 5"},
+    Named{"flash-attention", 3, "sequences x heads x tokens of each, such as 4x4x1024"},
     Named{"all-gather", 2, "ranks x bytes of a rank's part, such as 16x3801088"},
     Named{"reduce-scatter", 2, "ranks x bytes of a rank's part, such as 16x3801088"},
     Named{"all-reduce", 2, "ranks x bytes, such as 16x163840"},
@@ -146,6 +148,11 @@ MakeOperator operator_of(const OpRequest& request) {
   if (request.name == "kv-norm-rope") {
     const reference::KvCase kv{.tokens = shape[0], .slots = std::max(128U, shape[0]), .seed = request.seed};
     return [kv] { return std::make_unique<operators::KvNormRope>(kv); };
+  }
+  if (request.name == "flash-attention") {
+    const reference::AttentionCase attention{
+        .seed = request.seed, .sequences = shape[0], .heads = shape[1], .length = shape[2]};
+    return [attention] { return std::make_unique<operators::FlashAttention>(attention); };
   }
   reference::RowCase rows{.rows = shape[0], .width = shape[1], .seed = request.seed};
   rows.operation = std::ranges::find(kRows, request.name, &decltype(kRows)::value_type::first)->second;

@@ -3,10 +3,7 @@
 #pragma once
 
 #include "firmware/abi/mla.h"
-#include "kernel_operator.h"
-
-// What an AIC and its AIVs tell each other, each once an item.
-inline constexpr uint16_t kScoresReady = 0, kProbabilitiesReady = 1, kProductsReady = 2;
+#include "online_softmax.h"
 
 struct MlaItem {
   uint32_t pair;  // batch number * queries + query

@@ -84,15 +84,16 @@ studies::OpRequest named(std::string name, std::string shape, std::string type =
           .split_k = split_k};
 }
 
-INSTANTIATE_TEST_SUITE_P(All, NamedOperator,
-                         ::testing::Values(named("matmul", "3x72x160"), named("matmul", "17x48x96", "int8"),
-                                           named("batch-matmul", "3x5x64x48", "bf16", "nd"),
-                                           named("matmul", "5x200x768", "bf16", "nz", 4),
-                                           named("gate", "9x256"), named("gate", "2x64"),
-                                           named("rope", "5x16"), named("rope", "2x128"),
-                                           named("kv-norm-rope", "9"), named("all-gather", "4x70016"),
-                                           named("reduce-scatter", "3x100000"),
-                                           named("all-reduce", "4x40000"), named("all-gather", "2x32")));
+INSTANTIATE_TEST_SUITE_P(
+    All, NamedOperator,
+    ::testing::Values(named("matmul", "3x72x160"), named("matmul", "17x48x96", "int8"),
+                      named("batch-matmul", "3x5x64x48", "bf16", "nd"),
+                      named("matmul", "5x200x768", "bf16", "nz", 4), named("gate", "9x256"),
+                      named("gate", "2x64"), named("rope", "5x16"), named("rope", "2x128"),
+                      named("kv-norm-rope", "9"), named("flash-attention", "1x1x16"),
+                      named("flash-attention", "2x3x272"), named("flash-attention", "1x1x656"),
+                      named("all-gather", "4x70016"), named("reduce-scatter", "3x100000"),
+                      named("all-reduce", "4x40000"), named("all-gather", "2x32")));
 
 // What a launch adds to its kernel, by the parameters of the scheduler.
 TEST(Op, AGraphLaunchAddsItsHeadTailAndCompletion) {
@@ -106,6 +107,23 @@ TEST(Op, AGraphLaunchAddsItsHeadTailAndCompletion) {
   const OpReading single = run_rows(row, 1, {.groups = 24, .iterations = 3}, changes);
   EXPECT_GT(single.task_us - single.kernel_us, 11);
   EXPECT_NEAR(single.kernel_us, graph.kernel_us, 0.1);
+}
+
+// Tiles of queries that see most keys come first, so that cores end together: of 8 tiles with 1 to 8 blocks
+// of keys one of two cores has 20 blocks, the other 16. A core is no faster than its cube unit multiplies,
+// and at most four times slower.
+TEST(Op, AttentionOfAPrefillIsDealtOutEvenly) {
+  const auto time = [](int groups) {
+    return run_operator({.groups = groups, .graph = true, .warmup = 0},
+                        studies::operator_of({.name = "flash-attention", .shape = "1x1x1024"}))
+        .kernel_us;
+  };
+  const double one = time(1), two = time(2);
+  EXPECT_LT(two, 0.65 * one);
+  // 128 x 128 x (192 + 128) in blocks of 16: cycles of a block of keys.
+  const double cube = 36 * (8 * 8 * 12 + 8 * 8 * 8) / 1850.0;
+  EXPECT_GT(one, cube);
+  EXPECT_LT(one, 4 * cube);
 }
 
 // The copies overlap: two buffers are faster than one, and no slower than the longer of copy and compute.

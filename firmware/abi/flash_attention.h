@@ -1,0 +1,39 @@
+/* Arguments of kernel `flash_attention`: attention of a prefill over keys and values of each head, causal:
+ * token t of a sequence sees tokens 0 .. t of it. Scores of a head = (its query of 192) . (key of 192) *
+ * scale, its output = the softmax-weighted sum of the values of 128. BF16 in and out. Plain C.
+ *
+ * A block is a group of cores (MIX). The AIC multiplies, its two AIVs have half of a tile's rows each. Work
+ * items are blocks of keys of a task, a task is (sequence, head, tile of queries); the tiles with the most
+ * keys come first.
+ */
+#ifndef CM384_ABI_FLASH_ATTENTION_H
+#define CM384_ABI_FLASH_ATTENTION_H
+
+#include <stdint.h>
+
+#define CM384_FLASH_KEY 192u   /* elements of a query and of a key of a head */
+#define CM384_FLASH_VALUE 128u /* of a value, and of a row of the output */
+#define CM384_FLASH_TILE 128u  /* queries at a time, and keys */
+
+struct cm384_flash_attention {
+  uint64_t q;         /* GM: tokens x heads x 192; a tile behind the last token is read, too */
+  uint64_t k;         /* GM: tokens x heads x 192 */
+  uint64_t v;         /* GM: tokens x heads x 128 */
+  uint64_t out;       /* GM: tokens x heads x 128 */
+  uint64_t workspace; /* GM: CM384_FLASH_WORKSPACE a block */
+  uint32_t sequences, heads;
+  uint32_t length;       /* tokens of each sequence, a multiple of 16 */
+  uint32_t block_tokens; /* CM384_FLASH_TILE */
+  float scale;
+  uint32_t reserved;
+};
+
+/* Scores, probabilities and products: three of each. */
+#define CM384_FLASH_TURNS 3u
+#define CM384_FLASH_SCORES (CM384_FLASH_TILE * CM384_FLASH_TILE * 4u)
+#define CM384_FLASH_PROBABILITIES (CM384_FLASH_TILE * CM384_FLASH_TILE * 2u)
+#define CM384_FLASH_PRODUCTS (CM384_FLASH_TILE * CM384_FLASH_VALUE * 4u)
+#define CM384_FLASH_WORKSPACE \
+  (CM384_FLASH_TURNS * (CM384_FLASH_SCORES + CM384_FLASH_PROBABILITIES + CM384_FLASH_PRODUCTS))
+
+#endif
