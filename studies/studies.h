@@ -9,6 +9,7 @@ extern const Study kBalanceStudy;
 extern const Study kCombineStudy;
 extern const Study kDecodeStudy;
 extern const Study kDispatchStudy;
+extern const Study kEmsStudy;
 extern const Study kFfnStudy;
 extern const Study kGemmStudy;
 extern const Study kKernelStudy;

@@ -1,0 +1,113 @@
+// The elastic memory service as a data structure ([P] 4.4): blocks of cached contexts by the hash of their
+// prefix, each once, spread over servers by consistent hashing; each server keeps the least recently used out
+// of its DRAM, and what leaves DRAM goes to its SSD until it is the least recently used there.
+//
+// A block is used where all blocks before it in its prompt are there: the last ones of a prompt are touched
+// first, so that a prefix outlives what stands on it.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+namespace cm384::service {
+
+// Which server has a key: the next point on a ring of 64-bit numbers. A server that joins or leaves moves
+// only the keys that it gains or had.
+class HashRing {
+ public:
+  // `points` of each server; more of them spread keys more evenly.
+  explicit HashRing(int servers, int points = 256);
+  int server_of(std::uint64_t key) const;
+  void remove(int server);  // not the last one
+
+ private:
+  struct Point {
+    std::uint64_t at;
+    int server;
+  };
+  std::vector<Point> points_;
+};
+
+// A key of a tenant's own: two tenants with equal tokens have blocks of their own.
+std::uint64_t key_of_tenant(std::uint32_t tenant, std::uint64_t key);
+
+enum class Tier : std::uint8_t { dram, ssd, none };
+
+// Blocks of one server.
+class TieredCache {
+ public:
+  TieredCache(std::int64_t dram_blocks, std::int64_t ssd_blocks)
+      : dram_room_(dram_blocks), ssd_room_(ssd_blocks) {}
+
+  Tier tier_of(std::uint64_t key) const;
+  // The block is the most recently used of DRAM now, from wherever it was. True: it was new.
+  bool touch(std::uint64_t key);
+  std::int64_t dram_blocks() const { return static_cast<std::int64_t>(dram_.size()); }
+  std::int64_t ssd_blocks() const { return static_cast<std::int64_t>(ssd_.size()); }
+  std::int64_t dropped() const { return dropped_; }    // blocks that left the SSD
+  std::int64_t demoted() const { return demoted_; }    // blocks that went from DRAM to the SSD
+  std::int64_t promoted() const { return promoted_; }  // and back
+  void clear();
+
+ private:
+  using Order = std::list<std::uint64_t>;  // most recently used first
+  struct Place {
+    Order::iterator at;
+    bool in_dram = true;
+  };
+  void make_room();
+
+  std::int64_t dram_room_, ssd_room_;
+  Order dram_, ssd_;
+  std::unordered_map<std::uint64_t, Place> places_;
+  std::int64_t dropped_ = 0, demoted_ = 0, promoted_ = 0;
+};
+
+struct PoolSizes {
+  int servers = 1;
+  std::int64_t dram_blocks = 0, ssd_blocks = 0;  // of all servers together, evenly
+};
+
+struct PrefixHits {
+  std::int64_t dram = 0, ssd = 0;  // blocks at the front of the prompt that are there
+  std::int64_t all() const { return dram + ssd; }
+};
+
+struct PoolCounts {
+  std::int64_t asked = 0, dram_hits = 0, ssd_hits = 0, written = 0, kept_once = 0;  // blocks
+};
+
+class BlockPool {
+ public:
+  explicit BlockPool(const PoolSizes& sizes);
+
+  // Blocks at the front of a prompt that are there, and touches them.
+  PrefixHits read(std::span<const std::uint64_t> keys, std::uint32_t tenant = 0);
+  // All blocks of a prompt, once they have been computed. Those that are there already are kept once.
+  void write(std::span<const std::uint64_t> keys, std::uint32_t tenant = 0);
+  void lose_server(int server);  // with all that it had
+
+  const PoolCounts& counts() const { return counts_; }
+  std::int64_t dram_blocks() const;
+  std::int64_t ssd_blocks() const;
+  std::int64_t demoted() const;
+  std::int64_t promoted() const;
+  std::int64_t dropped() const;
+  std::span<const TieredCache> servers() const { return servers_; }
+  const HashRing& ring() const { return ring_; }
+
+ private:
+  std::int64_t sum(std::int64_t (TieredCache::*count)() const) const;
+  TieredCache& server_of(std::uint64_t key) {
+    return servers_[static_cast<std::size_t>(ring_.server_of(key))];
+  }
+
+  HashRing ring_;
+  std::vector<TieredCache> servers_;
+  PoolCounts counts_;
+};
+
+}  // namespace cm384::service

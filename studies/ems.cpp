@@ -1,0 +1,170 @@
+// `cm384 run ems`: the elastic memory service by itself, without a service in front of it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "hw/error.h"
+#include "service/block_pool.h"
+#include "studies/ems_read.h"
+#include "studies/request_options.h"
+#include "studies/studies.h"
+
+namespace cm384::studies {
+namespace {
+
+// Of a token in the cache of 61 layers: 576 elements of BF16 each ([P] 4.3.3).
+constexpr std::int64_t kTokenBytes = 576 * 2 * 61;
+
+struct Options {
+  RequestOptions requests;
+  Sizes dram{1024_GiB, 4096_GiB, 16384_GiB};
+  Bytes evs{};
+  int servers = 0;
+  int tenants = 1;
+  Integers readers;
+  Vpc vpc;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    RequestOptions::describe(self.requests, visit);
+    constexpr Bytes kMost{std::int64_t{1} << 60};
+    visit("dram", self.dram, Range{0_B, kMost}, "of all servers together for blocks; one row each");
+    visit("evs", self.evs, Range{0_B, kMost}, "SSD of all servers together, for blocks that leave DRAM");
+    visit("servers", self.servers, Range{0, 100'000}, "that blocks are hashed to; 0: one per CPU socket");
+    visit("tenants", self.tenants, Range{1, 1'000'000},
+          "that sessions or requests belong to in turn; none reads another's blocks");
+    visit("readers", self.readers, Range{1, 768},
+          "dies that read a block each at the same time, through the Unified Bus and the VPC; two rows each");
+    visit("vpc-rate", self.vpc.rate, Range{1_GBps, 1000_GBps},
+          "of a node's cards on the VPC plane ([P] 3.3: 400 Gbit/s)");
+    visit("vpc-share", self.vpc.share, Range{0.01, 1.0},
+          "of that rate that copies get: assumed, not published");
+    visit("vpc-latency", self.vpc.latency, Range{Time{}, 1_s},
+          "of a read on the VPC plane: assumed, not published");
+  }
+};
+
+Row hits_row(const Options& options, const service::RequestTrace& trace, int servers, Bytes dram) {
+  const std::int64_t block_bytes = kTokenBytes * trace.block_tokens;
+  service::BlockPool pool({servers, dram.count / block_bytes, options.evs.count / block_bytes});
+  std::int64_t tokens = 0, cached = 0;
+  for (const service::Request& request : trace.requests) {
+    const auto keys = trace.blocks_of(request);
+    const auto tenant = request.session % static_cast<std::uint32_t>(options.tenants);
+    const service::PrefixHits hits = pool.read(keys, tenant);
+    pool.write(keys, tenant);
+    tokens += request.prompt;
+    // The last token is computed in any case: the first of the answer comes of it.
+    cached += std::min<std::int64_t>(hits.all() * trace.block_tokens, request.prompt - 1);
+  }
+  const service::PoolCounts& counts = pool.counts();
+  const auto share = [&](std::int64_t blocks) {
+    return counts.asked == 0 ? 0 : static_cast<double>(blocks) / static_cast<double>(counts.asked);
+  };
+  Row row{{"kind", "hits"}, {"dram", dram.count}, {"evs", options.evs.count}, {"servers", servers}};
+  row.set("requests", trace.requests.size()).set("blocks", counts.asked);
+  row.set("hit_rate", Row{{"dram", share(counts.dram_hits)},
+                          {"evs", share(counts.ssd_hits)},
+                          {"all", share(counts.dram_hits + counts.ssd_hits)}});
+  row.set("token_share", static_cast<double>(cached) / static_cast<double>(tokens));
+  row.set("written", counts.written).set("kept_once", counts.kept_once);
+  row.set("demoted", pool.demoted()).set("promoted", pool.promoted()).set("dropped", pool.dropped());
+  return row;
+}
+
+Row read_row(const char* path, int readers, Bytes bytes, const std::vector<double>& latency_us) {
+  const Summary summary = summarise(latency_us);
+  return {{"kind", "read"},
+          {"path", path},
+          {"readers", readers},
+          {"bytes", bytes.count},
+          {"latency_us", to_row(summary)},
+          {"bandwidth_GBps", static_cast<double>(bytes.count) / (summary.mean * 1e3)}};
+}
+
+void add_reads(const StudyContext& context, const Options& options, StudyResult& result) {
+  if (options.readers.empty()) return;
+  const Bytes bytes{kTokenBytes * options.requests.block};
+  const hw::Topology& topology = context.machine.topology;
+  for (std::size_t k = 0; k < options.readers.size(); ++k) {
+    const int readers = options.readers[k];
+    const auto part = [&](std::size_t done) {
+      return static_cast<double>(done) / static_cast<double>(options.readers.size());
+    };
+    PartOfProgress progress(context.progress, part(k), part(k + 1), result.simulator);
+    const BlockReads reads = measure_block_reads(context.with(progress), readers, bytes, result.simulator);
+    if (reads.latency_us.empty()) {
+      result.complete = false;
+      return;
+    }
+    Row row = read_row("ub", readers, bytes, reads.latency_us);
+    row.set("servers", reads.servers).set("most_at_a_server", reads.most_at_a_server);
+    context.finish_row(result, std::move(row));
+    // Readers are spread over the nodes.
+    const int of_a_node = (readers + topology.nodes - 1) / topology.nodes;
+    context.finish_row(result, read_row("vpc", readers, bytes, {vpc_read_us(options.vpc, of_a_node, bytes)}));
+  }
+  result.notes.push_back(fmt::format(
+      "rows of vpc are a formula: latency + bytes / ({:.0f} GB/s x {:.2f} / readers of a node); the share is "
+      "an assumption",
+      static_cast<double>(options.vpc.rate.bytes_per_second) * 1e-9, options.vpc.share));
+}
+
+StudyResult run(const StudyContext& context, const Options& options) {
+  StudyResult result;
+  if (!options.requests.requests.empty() || options.requests.reuse > 0) {
+    const service::RequestTrace trace = options.requests.load(context, "ems", context.seed);
+    if (trace.keys.empty())
+      throw InputError(
+          fmt::format("run ems: --requests {}: its requests have no blocks (hash_ids or input_tok_ids of a "
+                      "whole block) that a cache could have",
+                      options.requests.requests));
+    if (!options.requests.requests.empty()) result.input_files.push_back(options.requests.requests);
+    result.notes.push_back(RequestOptions::note_of(trace));
+    const hw::Topology& topology = context.machine.topology;
+    const int sockets = std::max(1, topology.nodes * topology.sockets_per_node);
+    for (const Bytes dram : options.dram)
+      context.finish_row(result,
+                         hits_row(options, trace, options.servers == 0 ? sockets : options.servers, dram));
+  } else if (options.readers.empty()) {
+    throw InputError("run ems: allowed: --requests FILE, --reuse SHARE or --readers N, or several of them");
+  }
+  add_reads(context, options, result);
+  return result;
+}
+
+constexpr std::array kRates{
+    Field{"dram", FieldType::ratio, "from DRAM", true},
+    Field{"evs", FieldType::ratio, "from SSD", true},
+    Field{"all", FieldType::ratio, "from either", true},
+};
+constexpr std::array kFields{
+    Field{"kind", FieldType::text, "hits of requests, or reads of blocks", true},
+    Field{"path", FieldType::text, "of reads: ub is simulated, vpc a formula", true, {}, 4},
+    Field{"readers", FieldType::integer, "dies that read at the same time", true},
+    Field{"dram", FieldType::bytes, "for blocks, of all servers", true},
+    Field{"evs", FieldType::bytes, "SSD behind it", true},
+    Field{"servers", FieldType::integer, "that blocks are hashed to; of reads: that have one of them", true},
+    Field{"most_at_a_server", FieldType::integer, "readers of one server"},
+    Field{"requests", FieldType::integer, "whose blocks were asked for"},
+    Field{"blocks", FieldType::integer, "asked for"},
+    Field{"hit_rate", FieldType::object, "blocks found behind nothing but found ones, of those asked for",
+          true, kRates},
+    Field{"token_share", FieldType::ratio, "tokens of prompts that need not be computed"},
+    Field{"written", FieldType::integer, "blocks that were new"},
+    Field{"kept_once", FieldType::integer, "blocks computed that were there already"},
+    Field{"demoted", FieldType::integer, "blocks from DRAM to SSD"},
+    Field{"promoted", FieldType::integer, "blocks from SSD to DRAM"},
+    Field{"dropped", FieldType::integer, "blocks that left the SSD, or DRAM without one"},
+    Field{"bytes", FieldType::bytes, "of a block", true},
+    Field{"latency_us", FieldType::object, "of a block's read by 48 AIVs, over readers", true, kSummaryParts},
+    Field{"bandwidth_GBps", FieldType::number, "of a reader", true},
+};
+
+}  // namespace
+
+const Study kEmsStudy{"ems", "the memory service of cached contexts: hits of requests, reads of blocks",
+                      kFields, options_of<Options, run>, true};
+
+}  // namespace cm384::studies

@@ -1,0 +1,194 @@
+// Pools of cached contexts. The oracle of hits is the stack distance (Mattson et al. 1970): with least
+// recently used replacement a block is there where fewer other blocks than there is room for were used since.
+#include "service/block_pool.h"
+
+#include <gmock/gmock.h>
+
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "service/requests.h"
+#include "testbenches/service/file_of.h"
+#include "traces/random.h"
+
+namespace cm384::service {
+namespace {
+
+// Distances by a tree over the times of last use (Olken 1981).
+class StackDistances {
+ public:
+  explicit StackDistances(std::size_t uses) : tree_(uses + 2) {}
+
+  // Different blocks used since this one, itself included; 0: never used.
+  std::int64_t of(std::uint64_t key) const {
+    const auto last = last_.find(key);
+    return last == last_.end() ? 0 : below(now_ + 1) - below(last->second);
+  }
+  void use(std::uint64_t key) {
+    const auto last = last_.find(key);
+    if (last != last_.end()) add(last->second, -1);
+    add(last_[key] = ++now_, 1);
+  }
+
+ private:
+  void add(std::size_t at, std::int64_t by) {
+    for (++at; at < tree_.size(); at += at & (0 - at)) tree_[at] += by;
+  }
+  std::int64_t below(std::size_t at) const {  // in [0, at)
+    std::int64_t sum = 0;
+    for (; at > 0; at -= at & (0 - at)) sum += tree_[at];
+    return sum;
+  }
+  std::vector<std::int64_t> tree_;
+  std::map<std::uint64_t, std::size_t> last_;
+  std::size_t now_ = 0;
+};
+
+PrefixHits oracle(const RequestTrace& trace, std::int64_t dram, std::int64_t ssd) {
+  StackDistances distances(trace.keys.size());
+  PrefixHits hits;
+  for (const Request& request : trace.requests) {
+    const auto keys = trace.blocks_of(request);
+    for (const std::uint64_t key : keys) {
+      const std::int64_t distance = distances.of(key);
+      if (distance == 0 || distance > dram + ssd) break;
+      ++(distance <= dram ? hits.dram : hits.ssd);
+    }
+    for (std::size_t k = keys.size(); k-- > 0;) distances.use(keys[k]);
+  }
+  return hits;
+}
+
+PrefixHits hits_of(const RequestTrace& trace, const PoolSizes& sizes) {
+  BlockPool pool(sizes);
+  for (const Request& request : trace.requests) {
+    pool.read(trace.blocks_of(request));
+    pool.write(trace.blocks_of(request));
+    EXPECT_LE(pool.dram_blocks(), sizes.dram_blocks);
+    EXPECT_LE(pool.ssd_blocks(), sizes.ssd_blocks);
+  }
+  const PoolCounts& counts = pool.counts();
+  // Each block is counted once on each side, and what was written is there or was dropped.
+  EXPECT_EQ(counts.written + counts.kept_once, counts.asked);
+  EXPECT_EQ(counts.written, pool.dram_blocks() + pool.ssd_blocks() + pool.dropped());
+  EXPECT_EQ(pool.demoted() - pool.promoted() - pool.dropped(), pool.ssd_blocks());
+  return {counts.dram_hits, counts.ssd_hits};
+}
+
+// Conversations that grow and come back.
+RequestTrace conversations(int requests) {
+  traces::Random random(7);
+  RequestTrace trace;
+  std::vector<std::vector<std::uint64_t>> open(40);
+  std::uint64_t fresh = 0;
+  for (int k = 0; k < requests; ++k) {
+    auto& one = open[random.below(open.size())];
+    if (one.size() > 30) one.resize(random.below(20));
+    for (std::uint64_t more = 1 + random.below(4); more > 0; --more) one.push_back(fresh++);
+    Request& request = trace.requests.emplace_back();
+    request.first_block = static_cast<std::uint32_t>(trace.keys.size());
+    request.blocks = static_cast<std::uint32_t>(one.size());
+    trace.keys.insert(trace.keys.end(), one.begin(), one.end());
+  }
+  return trace;
+}
+
+void expect_hits_of_oracle(const RequestTrace& trace, std::int64_t dram, std::int64_t ssd) {
+  const PrefixHits found = hits_of(trace, {1, dram, ssd}), expected = oracle(trace, dram, ssd);
+  EXPECT_EQ(found.dram, expected.dram) << dram << " " << ssd;
+  EXPECT_EQ(found.ssd, expected.ssd) << dram << " " << ssd;
+}
+
+TEST(BlockPool, HitsWhatStackDistancesSay) {
+  const RequestTrace trace = conversations(3000);
+  for (const std::int64_t dram : {0, 1, 5, 100, 333, 1000, 1'000'000}) {
+    expect_hits_of_oracle(trace, dram, 0);
+    expect_hits_of_oracle(trace, dram, 300);
+  }
+  EXPECT_GT(oracle(trace, 100, 300).ssd, 1000);
+}
+
+TEST(BlockPool, OfServersHitsWhatStackDistancesOfEachSay) {
+  const RequestTrace trace = conversations(2000);
+  const PoolSizes sizes{5, 250, 100};
+  const HashRing ring(sizes.servers);
+  std::vector<StackDistances> distances(5, StackDistances(trace.keys.size()));
+  PrefixHits expected;
+  for (const Request& request : trace.requests) {
+    const auto keys = trace.blocks_of(request);
+    for (const std::uint64_t key : keys) {
+      const std::int64_t distance = distances[static_cast<std::size_t>(ring.server_of(key))].of(key);
+      if (distance == 0 || distance > 70) break;
+      ++(distance <= 50 ? expected.dram : expected.ssd);
+    }
+    for (std::size_t k = keys.size(); k-- > 0;)
+      distances[static_cast<std::size_t>(ring.server_of(keys[k]))].use(keys[k]);
+  }
+  const PrefixHits found = hits_of(trace, sizes);
+  EXPECT_EQ(found.dram, expected.dram);
+  EXPECT_EQ(found.ssd, expected.ssd);
+  EXPECT_GT(found.ssd, 100);
+}
+
+TEST(BlockPool, KeepsAPrefixLongerThanWhatStandsOnIt) {
+  BlockPool pool({1, 3, 0});
+  const std::vector<std::uint64_t> one{1, 2, 3}, other{9};
+  pool.write(one);
+  pool.write(other);
+  EXPECT_EQ(pool.read(one).all(), 2);
+}
+
+TEST(BlockPool, TenantsDoNotReadEachOthersBlocks) {
+  BlockPool pool({4, 100, 0});
+  const std::vector<std::uint64_t> keys{1, 2, 3};
+  pool.write(keys, 1);
+  EXPECT_EQ(pool.read(keys, 2).all(), 0);
+  EXPECT_EQ(pool.read(keys, 0).all(), 0);
+  EXPECT_EQ(pool.read(keys, 1).all(), 3);
+  pool.write(keys, 2);
+  EXPECT_EQ(pool.dram_blocks(), 6);
+}
+
+TEST(BlockPool, LosesWhatAServerHadAndGoesOn) {
+  BlockPool pool({4, 400, 0});
+  std::vector<std::uint64_t> keys(200);
+  std::iota(keys.begin(), keys.end(), 0);
+  pool.write(keys);
+  const std::int64_t there = pool.dram_blocks();
+  const std::int64_t lost = pool.servers()[2].dram_blocks();
+  pool.lose_server(2);
+  EXPECT_EQ(pool.dram_blocks(), there - lost);
+  pool.write(keys);
+  EXPECT_EQ(pool.servers()[2].dram_blocks(), 0);
+}
+
+TEST(HashRing, SpreadsKeysAndMovesOnlyThoseOfAServerThatLeaves) {
+  HashRing ring(32);
+  std::vector<int> before(32'000), count(32);
+  for (std::size_t k = 0; k < before.size(); ++k)
+    ++count[static_cast<std::size_t>(before[k] = ring.server_of(k))];
+  // Of 1,000 each: arcs of 256 points spread by a sixteenth, keys by a thirtieth.
+  for (const int keys : count) EXPECT_NEAR(keys, 1000, 300);
+  ring.remove(7);
+  for (std::size_t k = 0; k < before.size(); ++k) {
+    if (before[k] == 7) {
+      EXPECT_NE(ring.server_of(k), 7);
+    } else {
+      EXPECT_EQ(ring.server_of(k), before[k]);
+    }
+  }
+}
+
+TEST(RecordedRequests, HitAsStackDistancesSay) {
+  const auto folder = recorded_requests(CM384_SOURCE_DIR);
+  if (folder.empty()) GTEST_SKIP() << "no ../shared/traces beside the project and no CM384_SHARED";
+  for (const char* file :
+       {"mooncake_fast25_conversation_head.jsonl", "mooncake_fast25_synthetic_head.jsonl"}) {
+    const RequestTrace trace = read_requests((folder / file).string());
+    for (const std::int64_t dram : {1000, 10'000, 1'000'000}) expect_hits_of_oracle(trace, dram, 20'000);
+  }
+}
+
+}  // namespace
+}  // namespace cm384::service
