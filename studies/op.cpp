@@ -32,7 +32,7 @@ struct Options {
   static void describe(Self& self, Visitor&& visit) {
     visit("name", self.name, OneOf{op_names()},
           "the operator; rms-norm is of the sum with a residual, quantise has a scale per row, "
-          "static-quantise one per column, softmax is of floats");
+          "static-quantise one per column, softmax and sort are of floats");
     visit("shape", self.shape, Form{"MxN", check_shape},
           "rows x columns of the input; matmul: M x N x K; batch-matmul: groups x M x N x K; gate: tokens x "
           "experts; rope: tokens x heads; kv-norm-rope: tokens; flash-attention: sequences x heads x tokens; "
@@ -51,7 +51,7 @@ struct Options {
     visit("cores", self.groups, Range{1, 64}, "AICs, each with its two AIVs, that the operator may use");
     visit("buffers", self.buffers, Range{1, 2},
           "each way: with 2 the next row is loaded while one is computed",
-          Needs{"name", {"rms-norm", "quantise", "static-quantise", "swiglu", "softmax"}});
+          Needs{"name", {"rms-norm", "quantise", "static-quantise", "swiglu", "softmax", "sort"}});
     visit("iterations", self.iterations, Range{1, 1000},
           "counted launches, one after another, each with operands of its own");
     visit("warmup", self.warmup, Range{0, 1000},

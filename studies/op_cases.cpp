@@ -35,6 +35,7 @@ constexpr std::array kNamed{
     Named{"static-quantise", 2, "rows x columns, such as 256x7168"},
     Named{"swiglu", 2, "rows x columns, such as 256x4096"},
     Named{"softmax", 2, "rows x columns, such as 16x151936"},
+    Named{"sort", 2, "rows x columns, such as 16x151936"},
     Named{"gate", 2, "tokens x experts, such as 1x256"},
     Named{"rope", 2, "tokens x heads, such as 5x16"},
     Named{"kv-norm-rope", 1, "tokens, such as 5"},
@@ -43,13 +44,14 @@ constexpr std::array kNamed{
     Named{"reduce-scatter", 2, "ranks x bytes of a rank's part, such as 16x3801088"},
     Named{"all-reduce", 2, "ranks x bytes, such as 16x163840"},
 };
-constexpr std::array<std::pair<std::string_view, RowOperation>, 6> kRows{
+constexpr std::array<std::pair<std::string_view, RowOperation>, 7> kRows{
     {{"add", RowOperation::add},
      {"rms-norm", RowOperation::rms_norm},
      {"quantise", RowOperation::quantise},
      {"static-quantise", RowOperation::static_quantise},
      {"swiglu", RowOperation::swiglu},
-     {"softmax", RowOperation::softmax}}};
+     {"softmax", RowOperation::softmax},
+     {"sort", RowOperation::sort}}};
 constexpr std::array<std::pair<std::string_view, CollectiveKind>, 3> kCollectives{
     {{"all-gather", CollectiveKind::all_gather},
      {"reduce-scatter", CollectiveKind::reduce_scatter},

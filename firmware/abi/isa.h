@@ -228,6 +228,8 @@ enum cm384_vector {
   CM384_VINDEX = 27 /* destination element i of repeat r = scalar + r * elements of a repeat + i */
 };
 
+#define CM384_MERGE_STOPS (1ull << 48) /* VMERGE, rs3 */
+
 /* CM384_CLASS_REDUCE. Masked-off elements take no part in reductions; a sum of nothing is 0, a maximum of
    nothing the lowest value of the type (-inf), a minimum the highest. Sums are made pairwise: neighbours
    first, then neighbouring pairs, and so on, a masked-off element counting as +0; FP16 sums round after each
@@ -293,7 +295,8 @@ enum cm384_reduce {
   CM384_VSORT32 = 24,
   /* Merges up to four lists of such structures, each sorted, equals by list. rs1 as above, source 0 the first
      list. rs2 = the others' offsets, 20 bits each, from bit 0. rs3 = lengths, 12 bits each, from bit 0 (a
-     length of 0: no such list). Lists are multiples of 8, the destination of 32. */
+     length of 0: no such list). Lists are multiples of 8, the destination of 32. rs3 bit 48: the merge stops
+     when one of its lists is used up; CM384_CSR_MERGED then tells how much it has taken of each. */
   CM384_VMERGE = 25,
   /* 16 x 16 elements of 2 B, rows of 32 B: destination = its transpose. One repeat; neither strides nor the
      vector mask are used. The operands are the same or lie apart. */
@@ -354,6 +357,9 @@ enum cm384_rounding {
 #define CM384_CSR_DIE 0xcc6       /* die number in the supernode */
 #define CM384_CSR_CORE_KIND 0xcc7 /* 0: AIV, 1: AIC */
 #define CM384_CSR_SUB_BLOCK 0xcc8 /* an AIV's number in its group, in a launch that also has AICs; else 0 */
+/* Of the last VMERGE that may stop: structures taken of each list, 16 bits each, from bit 0. Written as the
+   UBuffer is: a flag from V to S comes before. */
+#define CM384_CSR_MERGED 0xcc9
 
 /* Host calls: funct7. */
 enum cm384_host_call {

@@ -28,7 +28,7 @@ struct VectorCore {
   int queue_depth = 0;
   VectorTiming add, mul, adds, muls, max, maxs, div, unary, exp, ln, sqrt, rsqrt, logic, copy, madd, shift;
   VectorTiming cast, reduce_add, reduce_max, group_add, group_max, compare, compares, select, gather_mask;
-  VectorTiming broadcast, gather;
+  VectorTiming broadcast, gather, merge;
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
@@ -60,7 +60,8 @@ struct VectorCore {
     visit("select", self.select);            // VSEL
     visit("gather_mask", self.gather_mask);  // VGATHER_MASK
     visit("broadcast", self.broadcast);      // VBRCB
-    visit("gather", self.gather);            // VGATHER
+    visit("gather", self.gather);            // VGATHER, VSORT32, VTRANSPOSE
+    visit("merge", self.merge);              // VMERGE: a repeat is 32 structures that come out
   }
 };
 

@@ -208,6 +208,8 @@ std::uint64_t Core::csr(std::uint32_t number, std::int64_t cycle) {
       return die_.is_cube(number_) ? 1 : 0;
     case CM384_CSR_SUB_BLOCK:
       return block_.sub_block;
+    case CM384_CSR_MERGED:
+      return pipes_->merged(scalar_.pc());
     case CM384_CSR_DIE:
       return static_cast<std::uint64_t>(die_.number());
     default:

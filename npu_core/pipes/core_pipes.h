@@ -79,6 +79,9 @@ class CorePipes {
   virtual void scalar_access(std::uint32_t /*offset*/, std::uint32_t /*bytes*/, bool /*write*/,
                              std::uint64_t /*pc*/) {}
 
+  // CM384_CSR_MERGED, read by the instruction at `pc`. 0 where there is no vector unit.
+  virtual std::uint64_t merged(std::uint64_t /*pc*/) { return 0; }
+
   // For hang reports: one line per pipe that waits ("MTE2 waits for flag V->MTE2 id 3 since 12.345 us,
   // Compute at hello.cpp:42, pc 0x80000124"), empty when nothing waits.
   virtual std::string waiting_for(const PlaceText& place) const = 0;

@@ -113,6 +113,7 @@ bool ScalarCore::read_csr(std::uint32_t number, std::uint64_t& value) {
     case CM384_CSR_DIE:
     case CM384_CSR_CORE_KIND:
     case CM384_CSR_SUB_BLOCK:
+    case CM384_CSR_MERGED:
       return read_environment_csr(number, value);
     default:
       value = 0;

@@ -9,8 +9,9 @@ namespace {
 
 constexpr PipeDescription kDescriptions[kPipes] = {
     {"S", CM384_PIPE_S}, {"V", CM384_PIPE_V}, {"MTE2", CM384_PIPE_MTE2}, {"MTE3", CM384_PIPE_MTE3}};
-constexpr HazardSpace::Buffer kBuffers[] = {{"the UBuffer", 0}};
-constexpr HazardSpace kSpace{kDescriptions, kBuffers, kUBufferBytes, sim::kBlockBytes};
+// The counts of a merge as one more block.
+constexpr HazardSpace::Buffer kBuffers[] = {{"the UBuffer", 0}, {"the counts of a merge", kUBufferBytes}};
+constexpr HazardSpace kSpace{kDescriptions, kBuffers, kUBufferBytes + sim::kBlockBytes, sim::kBlockBytes};
 
 }  // namespace
 
@@ -82,6 +83,11 @@ Aiv::Places Aiv::places() const {
   at.bytes =
       static_cast<std::size_t>(reinterpret_cast<const char*>(&mte2_) - reinterpret_cast<const char*>(this));
   return at;
+}
+
+std::uint64_t Aiv::merged(std::uint64_t pc) {
+  scalar_access(kUBufferBytes, sim::kBlockBytes, false, pc);
+  return merged_;
 }
 
 void Aiv::scalar_access(std::uint32_t offset, std::uint32_t bytes, bool write, std::uint64_t pc) {

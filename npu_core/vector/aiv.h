@@ -68,6 +68,8 @@ class Aiv final : public PipeSet {
   LocalBuffer* scalar_buffer() override { return &ubuffer_; }
   void scalar_access(std::uint32_t offset, std::uint32_t bytes, bool write, std::uint64_t pc) override;
 
+  std::uint64_t merged(std::uint64_t pc) override;
+
   Places places() const override;
   const AivStatistics& statistics() const { return statistics_; }
   void declare_statistics(sim::Statistics& to, const sim::StatisticPath& at) const override;
@@ -79,6 +81,7 @@ class Aiv final : public PipeSet {
   void check_hazards(int pipe, const MteCopy& copy);
 
   AivStatistics statistics_;
+  std::uint64_t merged_ = 0;  // as CM384_CSR_MERGED has it
   const std::shared_ptr<const AivTables> tables_;
   UBuffer ubuffer_;
   MteEngine mte2_, mte3_;

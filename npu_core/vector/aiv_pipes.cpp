@@ -9,6 +9,7 @@
 #include "npu_core/pipes/pipe_fault.h"
 #include "npu_core/vector/aiv.h"
 #include "npu_core/vector/bank_conflicts.h"
+#include "npu_core/vector/vector_ops.h"
 
 namespace cm384::npu {
 namespace {
@@ -66,13 +67,15 @@ MteCopy copy_of(const QueuedInstruction& q) {
 }  // namespace
 
 void Aiv::start_work(int pipe, QueuedInstruction& entry) {
-  const VectorInstruction v = decode_vector(entry.instruction, entry.low, entry.high);
+  VectorInstruction v = decode_vector(entry.instruction, entry.low, entry.high);
   const VectorCostTable::Row& row = tables_->costs[v.cost];
   PipeQueue& q = queue[pipe];
   if (hazards) {
     hazards->started(pipe);
     check_hazards(v);
   }
+  if (v.stops) [[unlikely]]
+    merged_ = cut_merge(v, ubuffer_);
   // The head overlaps with what the unit still works on: it is paid in full by an empty pipe alone.
   const std::int64_t own = std::max(q.ready, q.unit_free - row.head);
   const std::int64_t start = std::max(entry.cycle, own);
@@ -108,6 +111,7 @@ void Aiv::check_hazards(const VectorInstruction& v) {
   for (const VectorOperand& source : v.sources) source.any_range(check(false));
   if (v.reads_destination) v.destination.any_range(check(false));
   written_by(v, ubuffer_).any_range(check(true));
+  if (v.stops) check(true)(kUBufferBytes, sim::kBlockBytes);
 }
 
 void Aiv::check_hazards(int pipe, const MteCopy& copy) {

@@ -10,12 +10,14 @@ namespace {
 constexpr std::uint32_t kGroups = 16;
 constexpr std::uint32_t kBankSpan = 64 * 1024;  // bytes after which the same group starts with its next bank
 
-// Most pieces of one repeat that fall into one group.
+constexpr std::uint32_t kTogether = 8;  // blocks that are accessed at a time: a counted operand has more
+
+// Most pieces accessed together that fall into one group.
 std::int64_t most_in_a_group(const VectorOperand& operand) {
   const std::uint32_t stride = operand.piece_stride / sim::kBlockBytes % kGroups;
   if (operand.piece_stride == 0) return 1;  // one row, read once for all
   const std::uint32_t groups = stride == 0 ? 1 : kGroups / (stride & (0u - stride));
-  return (operand.pieces + groups - 1) / groups;
+  return (std::min(operand.pieces, kTogether) + groups - 1) / groups;
 }
 
 std::uint32_t groups_of(const VectorOperand& operand, std::uint32_t repeat) {

@@ -166,6 +166,7 @@ void decode_merge(VectorInstruction& v, const PipeInstruction& in) {
     all += bytes;
   }
   if (all == 0) fault(v.pc, "merge of no lists");
+  v.stops = (in.c & CM384_MERGE_STOPS) != 0;
   v.repeats = (all + 255) / 256;
   v.destination = packed(static_cast<std::uint32_t>(in.a), all, all, 1);
   check(v.destination, sim::kBlockBytes, "destination", v.pc);

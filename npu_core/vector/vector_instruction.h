@@ -90,6 +90,7 @@ struct VectorInstruction {
   VectorCost cost = VectorCost::count;
   bool reads_destination = false;  // MADD, AXPY
   bool uses_mask = true;
+  bool stops = false;  // a merge: when one of its lists is used up
   std::uint32_t repeats = 0;
   std::uint32_t scalar = 0;   // low half of rs2
   std::uint32_t further = 0;  // high half

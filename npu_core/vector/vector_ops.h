@@ -17,6 +17,10 @@ void execute_select(const VectorInstruction& instruction, UBuffer& ubuffer);
 
 void execute_sort(const VectorInstruction& instruction, UBuffer& ubuffer);  // VSORT32, VMERGE, VTRANSPOSE
 
+// Cuts a merge that stops to what it takes of its lists, and returns that as CM384_CSR_MERGED has it. Throws
+// PipeFault where a list is payload: nothing says where it would stop.
+std::uint64_t cut_merge(VectorInstruction& instruction, const UBuffer& ubuffer);
+
 // How many elements VGATHER_MASK selects.
 std::uint32_t selected_elements(const VectorInstruction& instruction, const UBuffer& ubuffer);
 

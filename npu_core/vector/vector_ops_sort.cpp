@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "firmware/abi/isa.h"
+#include "npu_core/pipes/pipe_fault.h"
 #include "npu_core/vector/numeric.h"
 #include "npu_core/vector/vector_ops.h"
 
@@ -53,6 +54,12 @@ void merge(const VectorInstruction& v, UBuffer& u) {
   u.store(v.destination.offset, reinterpret_cast<const std::byte*>(all.data()), v.destination.piece_bytes);
 }
 
+Structure structure(const VectorOperand& list, std::uint32_t number, const UBuffer& u) {
+  Structure s;
+  u.load(list.offset + number * sizeof s, reinterpret_cast<std::byte*>(&s), sizeof s);
+  return s;
+}
+
 void transpose(const VectorInstruction& v, UBuffer& u) {
   std::array<std::array<std::uint16_t, 16>, 16> from, to;
   u.load(v.sources[0].offset, reinterpret_cast<std::byte*>(from.data()), sizeof from);
@@ -63,6 +70,38 @@ void transpose(const VectorInstruction& v, UBuffer& u) {
 }
 
 }  // namespace
+
+std::uint64_t cut_merge(VectorInstruction& v, const UBuffer& u) {
+  std::array<std::uint32_t, 4> taken{};
+  std::array<Structure, 4> next;
+  const auto length = [&v](std::size_t list) { return v.sources[list].piece_bytes / sizeof(Structure); };
+  for (std::size_t list = 0; list < 4; ++list) {
+    const VectorOperand& operand = v.sources[list];
+    if (!operand.used()) continue;
+    if (u.tagged() && u.payload(operand.offset, operand.piece_bytes))
+      fault(v.pc, "merge that stops when a list is used up: the lists are payload without values");
+    next[list] = structure(operand, 0, u);
+  }
+  for (std::size_t first = 4;; first = 4) {
+    for (std::size_t list = 0; list < 4; ++list) {
+      if (v.sources[list].used() && (first == 4 || before(v, next[list], next[first]))) first = list;
+    }
+    if (++taken[first] == length(first)) break;
+    next[first] = structure(v.sources[first], taken[first], u);
+  }
+  std::uint64_t counts = 0;
+  std::uint32_t all = 0;
+  for (std::size_t list = 0; list < 4; ++list) {
+    VectorOperand& operand = v.sources[list];
+    operand.piece_bytes = operand.piece_stride = operand.repeat_stride = taken[list] * sizeof(Structure);
+    if (taken[list] == 0) operand = {};
+    all += operand.piece_bytes;
+    counts |= std::uint64_t{taken[list]} << 16 * list;
+  }
+  v.destination.piece_bytes = v.destination.piece_stride = v.destination.repeat_stride = all;
+  v.repeats = (all + 255) / 256;
+  return counts;
+}
 
 void execute_sort(const VectorInstruction& v, UBuffer& u) {
   switch (v.operation) {

@@ -113,8 +113,8 @@ VectorCostTable::VectorCostTable(const hw::VectorCore& p) {
       &p.add, &p.mul, &p.adds, &p.muls, &p.max, &p.maxs, &p.div, &p.unary, &p.exp, &p.ln, &p.sqrt, &p.rsqrt,
       &p.logic, &p.copy, &p.madd, &p.shift, &p.cast, &p.reduce_add, &p.reduce_max, &p.group_add, &p.group_max,
       &p.compare, &p.compares, &p.select, &p.gather_mask, &p.broadcast, &p.gather,
-      // No figure of these is known: as slow as what goes element by element.
-      &p.gather, &p.gather, &p.gather};
+      // No figure of sorting 32 and of transposing is known: as slow as what goes element by element.
+      &p.gather, &p.merge, &p.gather};
   static_assert(std::size(in_order) == static_cast<std::size_t>(VectorCost::count));
   for (std::size_t i = 0; i < rows.size(); ++i) {
     rows[i] = {in_order[i]->head, static_cast<std::int32_t>(in_order[i]->slope * 100.0 + 0.5),

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "operators/reference/values.h"
 
@@ -44,6 +45,8 @@ class Rows {
         return swiglu(r);
       case RowOperation::softmax:
         return softmax(r);
+      case RowOperation::sort:
+        return sort(r);
     }
     return {};
   }
@@ -113,6 +116,19 @@ class Rows {
     return {};
   }
 
+  std::string sort(std::uint64_t r) const {
+    const auto logits = part(in_.logits, r), got = part(out_.sorted, r);
+    const auto columns = part(out_.columns, r);
+    std::vector<std::uint32_t> wanted(case_.width);
+    std::iota(wanted.begin(), wanted.end(), 0U);
+    std::ranges::stable_sort(wanted, [&](auto a, auto b) { return logits[a] > logits[b]; });
+    for (std::size_t j = 0; j < wanted.size(); ++j) {
+      if (columns[j] != wanted[j]) return "columns, " + differs(r, j, columns[j], wanted[j]);
+      if (got[j] != logits[wanted[j]]) return differs(r, j, got[j], logits[wanted[j]]);
+    }
+    return {};
+  }
+
   const RowCase& case_;
   const RowInputs& in_;
   const RowOutputs& out_;
@@ -124,6 +140,12 @@ RowInputs make_row_inputs(const RowCase& c) {
   RowInputs in;
   if (c.operation == RowOperation::softmax) {
     in.logits = draw_floats(c.seed, 1, c.elements(), -12, 12);
+    return in;
+  }
+  if (c.operation == RowOperation::sort) {
+    in.logits = draw_floats(c.seed, 1, c.elements(), -12, 12);
+    // Some that are equal.
+    for (std::size_t j = 0; j < in.logits.size(); j += 4) in.logits[j] = std::round(in.logits[j]);
     return in;
   }
   in.x = draw_bf16(c.seed, 1, c.elements());

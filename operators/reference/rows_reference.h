@@ -9,7 +9,7 @@
 
 namespace cm384::reference {
 
-enum class RowOperation : std::uint8_t { add, rms_norm, quantise, static_quantise, swiglu, softmax };
+enum class RowOperation : std::uint8_t { add, rms_norm, quantise, static_quantise, swiglu, softmax, sort };
 
 struct RowCase {
   RowOperation operation = RowOperation::add;
@@ -32,10 +32,12 @@ RowInputs make_row_inputs(const RowCase& row_case);
 struct RowOutputs {
   std::vector<std::uint16_t> values, sums;  // BF16: out0, out1
   std::vector<std::int8_t> integers;
-  std::vector<float> scales, shares;
+  std::vector<float> scales, shares, sorted;
+  std::vector<std::uint32_t> columns;  // of `sorted`
 };
 // The first difference; empty: none. BF16 values are within 2^-8 of the exact ones, integers within half a
-// step and what the rounding of factor and product can add, scales within 2^-22, shares within 2^-16.
+// step and what the rounding of factor and product can add, scales within 2^-22, shares within 2^-16, what
+// is sorted as std::stable_sort has it.
 std::string compare_rows(const RowCase& row_case, const RowInputs& inputs, const RowOutputs& outputs);
 
 }  // namespace cm384::reference

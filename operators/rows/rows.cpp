@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
 #include "hw/error.h"
 
@@ -13,7 +14,7 @@ using reference::RowOperation;
 
 constexpr std::uint64_t kUBuffer = 192 * 1024;  // firmware/abi/isa.h
 constexpr std::uint64_t kSpare = 1024;          // of it, for single values
-constexpr std::uint32_t kLeastChunk = 1024;     // elements of a sum or a softmax that a core takes at a time
+constexpr std::uint32_t kLeastChunk = 1024;     // elements of add, softmax, sort that a core takes at a time
 
 std::uint32_t up(std::uint64_t value, std::uint32_t to) {
   return static_cast<std::uint32_t>((value + to - 1) / to * to);
@@ -23,6 +24,11 @@ std::uint32_t up(std::uint64_t value, std::uint32_t to) {
 std::uint32_t chunk_of(std::uint64_t elements, std::uint32_t most) {
   const std::uint64_t chunks = (elements + most - 1) / most;
   return std::clamp(up((elements + chunks - 1) / chunks, 64), kLeastChunk, most);
+}
+
+bool by_chunk(RowOperation operation) {
+  return operation == RowOperation::add || operation == RowOperation::softmax ||
+         operation == RowOperation::sort;
 }
 
 struct Form {
@@ -39,6 +45,7 @@ const Form& form_of(RowOperation operation) {
       {"quantise_rows", "static-quantise", 2, 1, 3, 12},
       {"swiglu_rows", "swiglu", 2, 1, 6, 12},
       {"softmax", "softmax", 4, 4, 8, 0},
+      {"sort_rows", "sort", 4, 8, 12, 12},
   };
   return kForms[static_cast<std::size_t>(operation)];
 }
@@ -55,9 +62,8 @@ std::uint32_t Rows::out_width() const {
 
 std::uint64_t Rows::ubuffer() const {
   const Form& form = form_of(case_.operation);
-  const bool by_chunk = case_.operation == RowOperation::add || case_.operation == RowOperation::softmax;
   return (form.buffered * std::uint64_t{buffers_} + form.shared) *
-             (by_chunk ? arguments_.chunk : out_width()) +
+             (by_chunk(case_.operation) ? arguments_.chunk : out_width()) +
          1024;
 }
 
@@ -71,21 +77,32 @@ Work Rows::work() const {
                          : case_.operation == RowOperation::static_quantise ? case_.width * 4.0
                                                                             : 0;
   return {0, false, static_cast<double>(case_.elements()) * (form.in + form.out) + columns,
-          case_.operation == RowOperation::softmax ? 3 : 1};
+          case_.operation == RowOperation::softmax ? 3
+          : case_.operation == RowOperation::sort  ? 2
+                                                   : 1};
+}
+
+// Cores that sort a row together.
+std::uint32_t Rows::parts(std::size_t cores) const {
+  return std::max<std::uint32_t>(
+      1, std::min(static_cast<std::uint32_t>(cores) / case_.rows, case_.width / kLeastChunk));
 }
 
 // A row, or a chunk, is one core's; where there are fewer the other cores are left out.
 std::vector<std::uint16_t> Rows::cores() const {
   std::vector<std::uint16_t> cores = site().cores;
-  const std::uint64_t items = case_.operation == RowOperation::add
-                                  ? (case_.elements() + arguments_.chunk - 1) / arguments_.chunk
-                                  : case_.rows;
+  const std::uint64_t items =
+      case_.operation == RowOperation::add    ? (case_.elements() + arguments_.chunk - 1) / arguments_.chunk
+      : case_.operation == RowOperation::sort ? std::uint64_t{case_.rows} * parts(cores.size())
+                                              : case_.rows;
   cores.resize(std::min<std::uint64_t>(cores.size(), items));
   return cores;
 }
 
 void Rows::lay_out(const Site& site) {
-  const std::uint32_t unit = case_.operation == RowOperation::swiglu ? 128 : 64;
+  const std::uint32_t unit = case_.operation == RowOperation::swiglu ? 128
+                             : case_.operation == RowOperation::sort ? 1
+                                                                     : 64;
   if (case_.width % unit != 0)
     throw InputError(fmt::format("{}: rows of {} elements; allowed: multiples of {}",
                                  form_of(case_.operation).name, case_.width, unit));
@@ -101,8 +118,13 @@ void Rows::lay_out(const Site& site) {
       static_cast<std::uint32_t>((kUBuffer - kSpare) / (form.buffered * buffers_ + form.shared) / 64 * 64);
   a.chunk = chunk_of(case_.operation == RowOperation::add
                          ? std::max<std::uint64_t>(1, case_.elements() / site.cores.size())
+                     : case_.operation == RowOperation::sort
+                         ? (case_.width + parts(site.cores.size()) - 1) / parts(site.cores.size())
                          : case_.width,
                      most);
+  if (case_.operation == RowOperation::sort && case_.width / a.chunk >= CM384_SORT_RUNS)
+    throw InputError(fmt::format("sort: rows of {} elements; allowed: up to {}", case_.width,
+                                 a.chunk * CM384_SORT_RUNS - 1));
   if (ubuffer() > kUBuffer)
     throw InputError(
         fmt::format("{}: a row of {} elements takes {} B of the UBuffer with {} buffers; allowed: {} B",
@@ -111,17 +133,24 @@ void Rows::lay_out(const Site& site) {
   const bool two = case_.operation == RowOperation::add || case_.operation == RowOperation::rms_norm;
   const auto take = [&](std::uint64_t bytes, bool input) {
     const std::uint64_t at = site.memory.allocate_lines(bytes);
-    if (input && !site.full) runtime().mark_payload(at, bytes);
+    if (input && !site.full && case_.operation != RowOperation::sort) runtime().mark_payload(at, bytes);
     return at;
   };
   a.in[0] = take(two ? elements * 2 : elements * form.in, true);
   if (two) a.in[1] = take(elements * 2, true);
   if (case_.operation == RowOperation::static_quantise) a.in[1] = take(case_.width * 4ull, true);
   if (case_.operation == RowOperation::rms_norm) a.in[2] = take(case_.width * 2ull, true);
-  a.out[0] = take(case_.operation == RowOperation::rms_norm ? elements * 2 : elements * form.out, false);
+  if (case_.operation != RowOperation::sort)
+    a.out[0] = take(case_.operation == RowOperation::rms_norm ? elements * 2 : elements * form.out, false);
   if (case_.operation == RowOperation::rms_norm) a.out[1] = take(elements * 2, false);
   if (case_.operation == RowOperation::quantise) a.out[1] = take(case_.rows * 4ull, false);
-  if (site.full) put_inputs();
+  if (case_.operation == RowOperation::sort) {
+    a.out[0] = take(elements * 4, false);
+    a.out[1] = take(elements * 4, false);
+    for (std::uint64_t& room : std::span(a.in).subspan(1)) room = take(elements * 8, false);
+  }
+  // The course of a sort depends on its values.
+  if (site.full || case_.operation == RowOperation::sort) put_inputs();
 }
 
 void Rows::put_inputs() {
@@ -155,6 +184,10 @@ std::string Rows::check() const {
       break;
     case RowOperation::softmax:
       out.shares = runtime().get<float>(arguments_.out[0], elements);
+      break;
+    case RowOperation::sort:
+      out.sorted = runtime().get<float>(arguments_.out[0], elements);
+      out.columns = runtime().get<std::uint32_t>(arguments_.out[1], elements);
       break;
   }
   return reference::compare_rows(case_, *inputs_, out);

@@ -1,5 +1,5 @@
 // Operators that work on rows of a matrix one by one, on a die's vector cores: sum, norm, quantisation,
-// SwiGLU, softmax.
+// SwiGLU, softmax, sort.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +29,7 @@ class Rows final : public KernelOperator {
   void lay_out(const Site& site) override;
   std::uint64_t put_arguments(host::DeviceMemory& memory) const override { return memory.put(arguments_); }
   std::vector<std::uint16_t> cores() const override;
+  std::uint32_t parts(std::size_t cores) const;
   std::uint32_t out_width() const;
   std::uint64_t ubuffer() const;
   void put_inputs();

@@ -304,6 +304,10 @@ void DoSort() {
     return Sort<T, true>(Area<T>(0), scores, Area<uint32_t>(2), Area<T>(3), static_cast<int32_t>(c->repeat));
   Sort<T, false>(Area<T>(0), scores, Area<uint32_t>(2), Area<T>(3), static_cast<int32_t>(c->repeat));
 }
+// What a merge with suspension has taken of its lists, 16 bits each.
+void Keep(const uint32_t (&taken)[4]) {
+  for (int n = 3; n >= 0; --n) kept = kept << 16 | taken[n];
+}
 // Four sorted lists of up to 32 stand in the third area; of them so many, by the bits of `mode`.
 template <typename T>
 void DoMrgSort() {
@@ -316,9 +320,18 @@ void DoMrgSort() {
   for (int n = 0; n < 4; ++n) lengths[n] = static_cast<uint16_t>(c->extra[n]);
   if (c->variant == kCount) {
     uint32_t sorted[4];
-    return MrgSort(Area<T>(0), from, lengths, sorted, static_cast<uint16_t>(c->mode), 1);
+    if (c->extra[4] == 0)
+      return MrgSort(Area<T>(0), from, lengths, sorted, static_cast<uint16_t>(c->mode), 1);
+    MrgSort<T, true>(Area<T>(0), from, lengths, sorted, static_cast<uint16_t>(c->mode), 1);
+    return Keep(sorted);
   }
-  MrgSort(Area<T>(0), from, MrgSort4Info(lengths, false, static_cast<uint16_t>(c->mode), 1));
+  MrgSort(Area<T>(0), from, MrgSort4Info(lengths, c->extra[4] != 0, static_cast<uint16_t>(c->mode), 1));
+  if (c->extra[4] == 0) return;
+  SetFlag<HardEvent::V_S>(EVENT_ID0);
+  WaitFlag<HardEvent::V_S>(EVENT_ID0);
+  uint16_t taken[4];
+  GetMrgSortResult(taken[0], taken[1], taken[2], taken[3]);
+  Keep({taken[0], taken[1], taken[2], taken[3]});
 }
 template <typename T>
 void DoExtract() {

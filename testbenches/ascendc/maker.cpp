@@ -267,6 +267,7 @@ Case Maker::make(std::uint32_t form, std::uint32_t n) {
       c.row[1] = c.type == kF32 ? of({0, 1, 2, 48, 49}) : of({12, 13, 50, 51});
       c.row[2] = row_of(kU32, draw);
       for (int list = 0; list < 4; ++list) c.extra[list] = one(1, 32);
+      c.extra[4] = turn / 2 % 2;
       break;
     case copy:
       c.variant =

@@ -184,15 +184,25 @@ void Work::sorting() {
   } else if (c.form == kSort && c.mode != 0) {
     give(take(0, c.repeat * 32), 0);
   } else if (c.form == kMrgSort) {
-    std::vector<One> all;
+    // With the list each comes from.
+    std::vector<std::pair<One, std::uint32_t>> all;
     for (std::uint32_t list = 0; list < 4; ++list) {
       if ((c.mode >> list & 1) == 0) continue;
       auto one = take(list * 32, 32);
       one.resize(c.extra[list]);
-      all.insert(all.end(), one.begin(), one.end());
+      for (const One& each : one) all.emplace_back(each, list);
     }
-    std::stable_sort(all.begin(), all.end(), first);
-    give(all, 0);
+    std::stable_sort(all.begin(), all.end(),
+                     [&](const auto& p, const auto& q) { return first(p.first, q.first); });
+    // With suspension up to the end of a list.
+    std::vector<One> merged;
+    std::uint32_t taken[4] = {};
+    for (const auto& [one, list] : all) {
+      merged.push_back(one);
+      if (++taken[list] == c.extra[list] && c.extra[4] != 0) break;
+    }
+    give(merged, 0);
+    for (std::size_t list = 4; c.extra[4] != 0 && list-- > 0;) out.kept = out.kept << 16 | taken[list];
   } else {
     for (std::uint32_t r = 0; r < c.repeat; ++r) give(take(r * 32, 32), r * std::size_t{256});
   }

@@ -269,11 +269,11 @@ constexpr Exempt kExempt[] = {
     {"cpu.controller.spreading", kNoSocketInitiates},
 };
 
-constexpr std::array<std::string_view, 27> kVectorRows{
+constexpr std::array<std::string_view, 28> kVectorRows{
     "add",     "mul",      "adds",   "muls",        "max",        "maxs",      "div",
     "unary",   "exp",      "ln",     "sqrt",        "rsqrt",      "logic",     "copy",
     "madd",    "shift",    "cast",   "reduce_add",  "reduce_max", "group_add", "group_max",
-    "compare", "compares", "select", "gather_mask", "broadcast",  "gather"};
+    "compare", "compares", "select", "gather_mask", "broadcast",  "gather",    "merge"};
 
 }  // namespace
 

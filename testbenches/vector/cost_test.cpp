@@ -40,6 +40,29 @@ TEST(VectorCost, FittedTotals) {
             21 + 46);
 }
 
+// Lists of so many structures from kB on, 0x1000 apart.
+PipeInstruction merge(std::uint64_t stops, const std::array<std::uint64_t, 4>& lengths) {
+  std::uint64_t others = 0, all = stops;
+  for (std::size_t list = 0; list < 4; ++list) {
+    if (list > 0) others |= (kB + list * 0x1000) << 20 * (list - 1);
+    all |= lengths[list] << 12 * list;
+  }
+  PipeInstruction i = vector(CM384_CLASS_REDUCE, CM384_VMERGE, CM384_F32, kA, kB, 0, 0);
+  i.b = others;
+  i.c = all;
+  return i;
+}
+
+TEST(VectorCost, AMergeTakesWhatComesOutOfIt) {
+  // ascend-facts A4: 78 rep + 20, a repeat being four lists of 32; a quarter of that for each 32 structures.
+  EXPECT_EQ(alone(merge(0, {32, 32, 32, 32})), 78 + 20);
+  EXPECT_EQ(alone(merge(0, {512, 512, 512, 512})), 16 * 78 + 20);
+  EXPECT_EQ(alone(merge(0, {1, 0, 0, 0})), 20 + 20);  // 19.5, rounded up
+  EXPECT_EQ(alone(merge(0, {33, 0, 0, 0})), 39 + 20);
+  // All are equal, so the first list is used up before anything of the others is taken.
+  EXPECT_EQ(alone(merge(CM384_MERGE_STOPS, {64, 512, 512, 512})), 39 + 20);
+}
+
 TEST(VectorCost, HeadIsPaidByAnEmptyPipeAndTailOnce) {
   // Three in a row: one head, three slopes, the last one's tail.
   StandIn die;
@@ -83,6 +106,14 @@ TEST(VectorCost, BankConflictsOfOneOperand) {
   EXPECT_EQ(conflicts(CM384_VABS, kA, kB, 0, 3, {16, 1, 1, 128, 8, 8}), 21);    // writes
   EXPECT_EQ(conflicts(CM384_VABS, kA, kB, 0, 1, {16, 16, 1, 128, 128, 8}), 7);  // reads and writes overlap
   EXPECT_EQ(conflicts(CM384_VADD, kA, kB, kC, 2, {1, 16, 8, 8, 128, 64}), 2 * (7 + 3));
+}
+
+// A counted operand is read 256 B at a time, however long it is.
+TEST(VectorCost, NoBankConflictsOfACount) {
+  const auto odd = vector(CM384_CLASS_REDUCE, CM384_VGATHER_MASK, CM384_F32, kA, kB, 2 | 2048 << 8, 1);
+  EXPECT_EQ(alone(odd), 14 + 32 * 14 + 20);
+  const auto sum = vector(CM384_CLASS_REDUCE, CM384_VCADD, CM384_F32, kA, kB, 1 | 2048 << 8, 1);
+  EXPECT_EQ(alone(sum), 14 + 32 * 7 + 32);
 }
 
 TEST(VectorCost, ReadsAndWritesInOneBank) {
@@ -135,14 +166,15 @@ TEST(VectorCost, EveryCostParameterMovesTheTime) {
                                   reduce(CM384_VSEL),
                                   reduce(CM384_VGATHER_MASK),
                                   reduce(CM384_VBRCB),
-                                  vector(CM384_CLASS_REDUCE, CM384_VGATHER, CM384_F32, kA, kB, 0, 4)};
+                                  vector(CM384_CLASS_REDUCE, CM384_VGATHER, CM384_F32, kA, kB, 0, 4),
+                                  merge(0, {32, 32, 32, 32})};
   hw::VectorCore base = vector_parameters();
   hw::VectorTiming* const parameters[] = {
       &base.add,         &base.mul,       &base.adds,      &base.muls,    &base.max,      &base.maxs,
       &base.div,         &base.unary,     &base.exp,       &base.ln,      &base.sqrt,     &base.rsqrt,
       &base.logic,       &base.copy,      &base.madd,      &base.shift,   &base.cast,     &base.reduce_add,
       &base.reduce_max,  &base.group_add, &base.group_max, &base.compare, &base.compares, &base.select,
-      &base.gather_mask, &base.broadcast, &base.gather};
+      &base.gather_mask, &base.broadcast, &base.gather,    &base.merge};
   for (std::size_t i = 0; i < std::size(parameters); ++i) {
     const auto time = [&](hw::VectorTiming with) {
       const hw::VectorTiming kept = *parameters[i];

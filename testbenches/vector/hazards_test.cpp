@@ -82,6 +82,19 @@ TEST(Hazards, OrderPassesOnThroughAThirdPipe) {
       {in(0), set_flag(kMte2, kV), wait_flag(kMte2, kV), set_flag(kV, kMte3), wait_flag(kV, kMte3), out(0)}));
 }
 
+// What a merge that stops has taken is read after a flag.
+TEST(Hazards, CountsOfAMerge) {
+  PipeInstruction merge = vector(CM384_CLASS_REDUCE, CM384_VMERGE, CM384_F32, 0x1000, 0, 0x2000, 0);
+  merge.c = CM384_MERGE_STOPS | 3 | 5 << 12;
+  Checked die;
+  EXPECT_TRUE(die.run({merge, set_flag(kV, kS), wait_flag(kV, kS)}));
+  EXPECT_EQ(die.aiv.merged(0xabc), 3u);  // all are zero: the first list's come first
+  Checked early;
+  early.aiv.issue(merge, 0);
+  EXPECT_THAT([&] { early.aiv.merged(0xabc); },
+              ThrowsMessage<MachineError>(HasSubstr("the counts of a merge")));
+}
+
 TEST(Hazards, ScalarAccesses) {
   const auto scalar = [](const std::vector<PipeInstruction>& before, bool write,
                          const std::vector<PipeInstruction>& after) {

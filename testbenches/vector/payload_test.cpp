@@ -52,6 +52,19 @@ TEST(Payload, TimesAreTheSameInBothModes) {
   EXPECT_EQ(control.payloads().in_use(), 0u);
 }
 
+// Where a merge stops depends on the values.
+TEST(Payload, AMergeThatStopsNeedsValues) {
+  PipeInstruction merge = vector(CM384_CLASS_REDUCE, CM384_VMERGE, CM384_F32, 0x1000, 0, 0x2000, 0);
+  merge.c = 32 | 32 << 12;
+  StandIn plain, stopping;
+  plain.aiv.forget_values();
+  EXPECT_TRUE(plain.run({merge}));
+  merge.c |= CM384_MERGE_STOPS;
+  EXPECT_TRUE(StandIn{}.run({merge}));
+  stopping.aiv.forget_values();
+  EXPECT_THROW(stopping.run({merge}), MachineError);
+}
+
 TEST(Payload, TagsFollowTheData) {
   StandIn die;
   mark_payload(die.tagged, 0, 14336);

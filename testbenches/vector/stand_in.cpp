@@ -53,6 +53,7 @@ hw::VectorCore vector_parameters() {
   p.gather_mask = {14, 14, 20};
   p.broadcast = {14, 1, 18};
   p.gather = {14, 2, 10};
+  p.merge = {10, 19.5, 10};
   return p;
 }
 

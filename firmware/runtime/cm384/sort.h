@@ -36,36 +36,53 @@ struct MrgSort4Info {
   uint16_t validBit = 0xf;
   uint16_t repeatTimes = 1;
 };
-// Up to four sorted lists to one; of equals those of the earlier list come first.
+// Up to four sorted lists to one; of equals those of the earlier list come first. `stops`: 0, or
+// CM384_MERGE_STOPS.
 template <typename T>
 CM384_INLINE void MergeLists(const LocalTensor<T>& dst, const MrgSortSrcList<T>& from,
-                             const uint16_t lengths[4], uint16_t valid) {
+                             const uint16_t lengths[4], uint16_t valid, uint64_t stops = 0) {
   const auto length = [&](uint32_t list) {
     return (valid >> list & 1) != 0 ? static_cast<uint64_t>(lengths[list]) << 12 * list : 0;
   };
   cm384::pipe_instruction<CM384_CLASS_REDUCE, CM384_VMERGE, kElementType<T>>(
       OffsetPair(dst.GetPhyAddr(), from.src1.GetPhyAddr()),
       from.src2.GetPhyAddr() | from.src3.GetPhyAddr() << 20 | from.src4.GetPhyAddr() << 40,
-      length(0) | length(1) | length(2) | length(3));
+      length(0) | length(1) | length(2) | length(3) | stops);
+}
+// How much the last merge with suspension has taken of each list; a flag from V to S comes before.
+CM384_INLINE void GetMrgSortResult(uint16_t& mrgSortList1, uint16_t& mrgSortList2, uint16_t& mrgSortList3,
+                                   uint16_t& mrgSortList4) {
+  const uint64_t taken = cm384::read_csr<CM384_CSR_MERGED>();
+  mrgSortList1 = static_cast<uint16_t>(taken);
+  mrgSortList2 = static_cast<uint16_t>(taken >> 16);
+  mrgSortList3 = static_cast<uint16_t>(taken >> 32);
+  mrgSortList4 = static_cast<uint16_t>(taken >> 48);
 }
 template <typename T>
 CM384_INLINE void MrgSort(const LocalTensor<T>& dst, const MrgSortSrcList<T>& from,
                           const MrgSort4Info& info) {
   CM384_SORT_TYPES(MrgSort);
-  if (info.ifExhaustedSuspension || info.repeatTimes > 1)
-    Abort("MrgSort: suspension and repeats are not modelled: docs/ascend-c.md");
-  MergeLists(dst, from, info.elementLengths, info.validBit);
+  if (info.repeatTimes > 1) Abort("MrgSort: repeats are not modelled: docs/ascend-c.md");
+  MergeLists(dst, from, info.elementLengths, info.validBit,
+             info.ifExhaustedSuspension ? CM384_MERGE_STOPS : 0);
 }
+// With suspension the scalar unit waits for all pipes, for what `sortedNum` then says.
 template <typename T, bool isExhaustedSuspension = false>
 CM384_INLINE void MrgSort(const LocalTensor<T>& dst, const MrgSortSrcList<T>& from,
                           const uint16_t elementCountList[4], uint32_t sortedNum[4], uint16_t validBit,
                           int32_t repeatTime) {
   CM384_SORT_TYPES(MrgSort);
-  static_assert(!isExhaustedSuspension, "MrgSort: suspension is not modelled: docs/ascend-c.md");
   if (repeatTime > 1) Abort("MrgSort: repeats are not modelled: docs/ascend-c.md");
+  MergeLists(dst, from, elementCountList, validBit, isExhaustedSuspension ? CM384_MERGE_STOPS : 0);
+  uint16_t taken[4];
+  if constexpr (isExhaustedSuspension) {
+    PipeBarrier<PIPE_ALL>();
+    GetMrgSortResult(taken[0], taken[1], taken[2], taken[3]);
+  }
   for (uint32_t list = 0; list < 4; ++list)
-    sortedNum[list] = (validBit >> list & 1) != 0 ? elementCountList[list] : 0;
-  MergeLists(dst, from, elementCountList, validBit);
+    sortedNum[list] = isExhaustedSuspension         ? taken[list]
+                      : (validBit >> list & 1) != 0 ? elementCountList[list]
+                                                    : 0;
 }
 
 // On this part sorting takes the scores as they are.

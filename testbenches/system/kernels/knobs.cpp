@@ -61,6 +61,10 @@ void VectorSections() {
   OneVector<CM384_CLASS_REDUCE, CM384_VGATHER_MASK>(24, 1);
   OneVector<CM384_CLASS_REDUCE, CM384_VBRCB>(25, 0);
   OneVector<CM384_CLASS_REDUCE, CM384_VGATHER>(26, 0x10000);
+  Start();
+  cm384::pipe_instruction<CM384_CLASS_REDUCE, CM384_VMERGE, CM384_F32>(OffsetPair(0, 0x8000), 0x10000,
+                                                                       32 | 32 << 12);
+  StopDrained(CM384_KNOB_VECTOR + 27);
 }
 
 #define CM384_REPEAT(text) \
