@@ -1,4 +1,6 @@
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -11,6 +13,7 @@
 #include "cli/exit_code.h"
 #include "hw/error.h"
 #include "hw/nearest_name.h"
+#include "sim/peers.h"
 #include "studies/build_info.h"
 
 namespace cm384::cli {
@@ -123,6 +126,9 @@ int doctor(const Program&, const NoOptions&, const studies::Given&) {
   fmt::print(
       "This program runs by itself. `./dev doctor` in the source tree says what building it, and building\n"
       "firmware for it, still needs, and which command installs that.\n");
+  const std::string why = sim::why_no_mpi();
+  fmt::print("MPI: {}\n",
+             why.empty() ? "`mpirun -n N cm384 run ...` simulates one machine by N processes" : why);
   return kDone;
 }
 
@@ -146,6 +152,26 @@ void check_standard_output() {
         fmt::format("standard output: cannot be written: {}", std::generic_category().message(output_error)));
 }
 
+// Where messages go: standard error, also of a process that is not the first of several and prints nothing
+// else.
+std::FILE* errors = stderr;
+
+// Those that mpirun has started, for a study; the first prints.
+void join_peers(const Arguments& arguments) {
+  sim::join_peers(interrupted_flag);
+  if (!sim::peers().several()) return;
+  if (sim::peers().self() != 0) {
+    errors = fdopen(dup(STDERR_FILENO), "w");
+    const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    dup2(nowhere, STDOUT_FILENO);
+    dup2(nowhere, STDERR_FILENO);
+    close(nowhere);
+  }
+  if (arguments.empty() || arguments.front() != "run")
+    throw InputError(
+        "mpirun: several processes simulate one machine of `cm384 run`; allowed: mpirun ... cm384 run STUDY");
+}
+
 }  // namespace
 
 constinit const Command kDoctorCommand = make_command<NoOptions, doctor>(
@@ -159,7 +185,7 @@ void print_now(std::string_view text) {
 }
 
 const volatile std::sig_atomic_t& interrupted() {
-  return interrupted_flag;
+  return sim::peers().several() ? sim::peers().interrupted() : interrupted_flag;
 }
 
 void watch_signals() {
@@ -167,36 +193,46 @@ void watch_signals() {
   std::signal(SIGTERM, on_signal);
 }
 
-int run_command_line(const Program& program, const Arguments& arguments) {
-  const auto report = [](std::string_view message) {
-    std::fflush(stdout);
-    std::fprintf(stderr, "cm384: %.*s\n", static_cast<int>(message.size()), message.data());
-  };
+namespace {
+
+struct Outcome {
+  int code = kDone;
+  std::string message;  // for standard error; empty: none
+  bool lost = false;    // another process that simulates the machine has ended
+};
+
+Outcome outcome_of(const Program& program, const Arguments& arguments) {
   try {
+    join_peers(arguments);
     const int code = dispatch(program, arguments);
     check_standard_output();
-    return code;
+    return {code, {}};
   } catch (const InputError& error) {
-    report(printable(error.what()));
-    return kBadInput;
+    return {kBadInput, printable(error.what())};
   } catch (const OutputError& error) {
-    report(printable(error.what()));
-    return kOutputFailed;
+    return {kOutputFailed, printable(error.what())};
   } catch (const MachineError& error) {
-    report(error.what());
-    return kMachineHung;
+    return {kMachineHung, error.what()};
+  } catch (const sim::PeerLost& error) {
+    return {kInternalError, error.what(), true};
   } catch (const std::system_error& error) {
     // fmt throws this where standard output takes no more.
-    if (std::ferror(stdout) == 0) {
-      report(fmt::format("internal error: {}", error.what()));
-      return kInternalError;
-    }
-    report(fmt::format("standard output: cannot be written: {}", error.code().message()));
-    return kOutputFailed;
+    if (std::ferror(stdout) == 0) return {kInternalError, fmt::format("internal error: {}", error.what())};
+    return {kOutputFailed, fmt::format("standard output: cannot be written: {}", error.code().message())};
   } catch (const std::exception& error) {
-    report(fmt::format("internal error: {}", error.what()));
-    return kInternalError;
+    return {kInternalError, fmt::format("internal error: {}", error.what())};
   }
+}
+
+}  // namespace
+
+int run_command_line(const Program& program, const Arguments& arguments) {
+  const Outcome outcome = outcome_of(program, arguments);
+  sim::peers().end(outcome.code, outcome.lost, [&] {
+    std::fflush(stdout);
+    if (!outcome.message.empty()) fmt::print(errors, "cm384: {}\n", outcome.message);
+  });
+  return outcome.code;
 }
 
 }  // namespace cm384::cli

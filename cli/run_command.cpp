@@ -5,6 +5,7 @@
 #include "cli/exit_code.h"
 #include "cli/study_run.h"
 #include "hw/error.h"
+#include "sim/peers.h"
 #include "studies/table.h"
 
 namespace cm384::cli {
@@ -42,7 +43,8 @@ int run(const Command&, const Program& program, const Arguments& arguments) {
     fmt::print("{}", help_of_study(run.study()));
     return kDone;
   }
-  if (run.line().run.on_ensemble.ensemble > 0) return run_on_ensemble(program, run, arguments);
+  if (run.line().run.on_ensemble.ensemble > 0 && !sim::peers().several())
+    return run_on_ensemble(program, run, arguments);
   const bool table = run.rows().format == "table";
   studies::TablePrinter printer(run.study().fields, run.rows().columns);
   const FinishedRun finished = run.run([&](const studies::Row& row) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include "cli/commands.h"
@@ -14,6 +15,7 @@
 #include "observe/profile.h"
 #include "observe/statistics_file.h"
 #include "sim/output_file.h"
+#include "sim/peers.h"
 #include "sim/worker.h"
 #include "studies/published.h"
 #include "studies/result_json.h"
@@ -28,7 +30,39 @@ using studies::Range;
 using studies::Study;
 
 unsigned threads_of(int asked) {
-  return asked == 0 ? supernode::host_cores() : static_cast<unsigned>(asked);
+  if (asked != 0) return static_cast<unsigned>(asked);
+  return std::max(1u, supernode::host_cores() / sim::peers().on_this_host());
+}
+
+// Studies whose machine several processes can simulate, and what they cannot do there (docs/scale.md).
+void check_processes(std::string_view study, const RunOptions& options,
+                     const studies::FabricOptions& fabric) {
+  constexpr std::array kStudies{"dispatch", "combine", "moe", "traffic"};
+  if (std::ranges::find(kStudies, study) == kStudies.end())
+    sim::peers().needs_one(fmt::format("run {}", study));
+  for (const auto& [name, given] : {std::pair{"--explain", options.explain},
+                                    {"--record", !options.record.empty()},
+                                    {"--timeline", !options.watch.timeline.empty()},
+                                    {"--wave", !options.wave.empty()},
+                                    {"--gdb", options.gdb != 0},
+                                    {"--ensemble", options.on_ensemble.ensemble > 0},
+                                    {"--rtl", !fabric.rtl.empty()}}) {
+    if (given) sim::peers().needs_one(name);
+  }
+}
+
+// The first of several processes opens outputs; where it cannot, none goes on.
+template <class Open>
+void open_together(Open&& open) {
+  std::exception_ptr failure;
+  try {
+    open();
+  } catch (const OutputError&) {
+    failure = std::current_exception();
+  }
+  const bool failed = sim::peers().sum(failure ? 1 : 0) != 0;
+  if (failure) std::rethrow_exception(failure);
+  if (failed) throw OutputError("an output of the first process cannot be written");
 }
 
 observe::ObserverRequest observers_of(const RunOptions& options) {
@@ -87,7 +121,8 @@ struct StudyRun::Outputs {
       : statistics(options.watch.stats_detail, options.watch.parts()), observers(std::move(request)) {
     if (!options.out.empty()) {
       result.emplace(options.out + "/result.json");
-      profile_file.emplace(options.out + "/profile.json");
+      // Over several processes nobody sees all of the machine as it runs.
+      if (!sim::peers().several()) profile_file.emplace(options.out + "/profile.json");
     }
     const std::string& stats = options.watch.stats;
     if (!stats.empty()) statistics_file.emplace(stats, OutputFile::Compression::by_name);
@@ -144,6 +179,7 @@ void StudyRun::check_explain() const {
 FinishedRun StudyRun::run(const std::function<void(const studies::Row&)>& row_done) {
   const RunOptions& options = line_.run;
   check_explain();
+  check_processes(line_.study.name, options, line_.fabric);
   const hw::Machine machine = options.machine.load();
   if (options.explain && !machine.accelerator.has_cores())
     throw InputError(fmt::format("--explain: needs cores, and accelerator.kind is {}; allowed: ascend",
@@ -159,7 +195,7 @@ FinishedRun StudyRun::run(const std::function<void(const studies::Row&)>& row_do
   asked.study = facts.study;
   asked.machine = machine.name;
   const bool watched = asked.any();
-  outputs_ = std::make_unique<Outputs>(options, std::move(asked));
+  open_together([&] { outputs_ = std::make_unique<Outputs>(options, std::move(asked)); });
   FinishedRun finished;
   {
     ConsoleProgress progress;

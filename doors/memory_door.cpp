@@ -7,6 +7,7 @@
 #include "doors/phase_name.h"
 #include "doors/time.h"
 #include "hw/error.h"
+#include "sim/peers.h"
 
 namespace cm384::doors {
 
@@ -14,6 +15,7 @@ MemoryDoor::MemoryDoor(const sc_core::sc_module_name& name, supernode::Supernode
                        const MemoryOptions& options)
     : sc_module(name), socket("socket"), die_(machine.die(die)), options_(options) {
   // The model is called from within the die's window.
+  sim::peers().needs_one("foreign models");
   machine.use_one_thread();
   die_.memory().replace_hbm(*this);
 }

@@ -9,6 +9,7 @@
 #include "npu_core/cube/aic.h"
 #include "npu_core/pipes/mte_engine.h"
 #include "npu_core/vector/vector_pipes.h"
+#include "sim/peers.h"
 
 namespace cm384::host {
 
@@ -55,6 +56,7 @@ Replay::Replay(supernode::Supernode& machine, traces::TrafficSource& source, Rep
   lanes_.resize(dies);
   next_core_.resize(dies, 0);
   options_.cores = std::min(options_.cores, machine.parameters().die.aiv);
+  sim::peers().needs_one("a replay");
   machine.use_one_thread();
   for (const int die : machine.dies()) {
     units_.resize(static_cast<std::size_t>(die) + 1);

@@ -6,6 +6,8 @@
 
 #include "firmware/abi/memory_map.h"
 #include "hw/error.h"
+#include "sim/peers.h"
+#include "supernode/ownership.h"
 
 namespace cm384::host {
 namespace {
@@ -17,6 +19,12 @@ std::uint64_t take(std::vector<MemoryRanges>& given, int unit, std::uint64_t byt
   if (const auto start = ranges.take(bytes, alignment, capacity)) return *start;
   throw InputError(fmt::format("memory of {} {} is full: {} B asked for, {} B of {} B in use", what, unit,
                                bytes, ranges.used(), capacity));
+}
+
+// Of several processes, the one that has its bytes. All call for a copy out of memory, and get it.
+unsigned owner_of(std::uint64_t address) {
+  return cm384_gm_is_cpu(address) ? supernode::owner_of_sockets()
+                                  : supernode::owner_of_die(static_cast<int>(cm384_gm_unit(address)));
 }
 
 }  // namespace
@@ -64,19 +72,25 @@ npu::BackingStore& Runtime::store_of(std::uint64_t address) const {
 }
 
 void Runtime::copy_in(std::uint64_t address, std::span<const std::byte> from) {
+  if (!supernode::owned(owner_of(address))) return;
   store_of(address).write_bytes(cm384_gm_offset(address), from.data(), from.size());
 }
 
 void Runtime::copy_out(std::uint64_t address, std::span<std::byte> to) const {
-  store_of(address).read_bytes(cm384_gm_offset(address), to.data(), to.size());
+  const unsigned owner = owner_of(address);
+  if (supernode::owned(owner)) store_of(address).read_bytes(cm384_gm_offset(address), to.data(), to.size());
+  sim::peers().broadcast(owner, to);
 }
 
 void Runtime::mark_payload(std::uint64_t address, std::uint64_t bytes) {
+  if (!supernode::owned(owner_of(address))) return;
   store_of(address).mark_payload(cm384_gm_offset(address), bytes);
 }
 
 bool Runtime::holds_payload(std::uint64_t address, std::uint64_t bytes) const {
-  return store_of(address).has_payload(cm384_gm_offset(address), bytes);
+  std::uint8_t held = store_of(address).has_payload(cm384_gm_offset(address), bytes) ? 1 : 0;
+  sim::peers().broadcast(owner_of(address), std::as_writable_bytes(std::span(&held, 1)));
+  return held != 0;
 }
 
 std::shared_ptr<npu::Program> Runtime::load(std::shared_ptr<const npu::ElfImage> image) {

@@ -4,6 +4,7 @@
 #include "firmware/abi/memory_map.h"
 #include "host/runtime.h"
 #include "hw/error.h"
+#include "sim/peers.h"
 
 namespace cm384::host {
 namespace {
@@ -26,6 +27,7 @@ const char* status_text(std::uint32_t status) {
 }  // namespace
 
 void Runtime::call(int die, HostCall call) {
+  sim::peers().needs_one("streams and calls of host threads");
   HostThread& host = host_of(die);
   if (in_function_of_ >= 0 && in_function_of_ != die)
     throw std::logic_error(

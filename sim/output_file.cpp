@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "hw/error.h"
+#include "sim/peers.h"
 
 namespace cm384 {
 namespace {
@@ -19,6 +20,12 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kBuffer = std::size_t{1} << 18;
 constexpr mode_t kMode = 0666;  // less the umask
+
+// Of several processes that simulate one machine, the first writes what all know.
+bool written_here() {
+  return sim::peers().self() == 0;
+}
+constexpr const char* kNowhere = "/dev/null";
 
 [[noreturn]] void fail(const std::string& path, int error) {
   throw OutputError(fmt::format("{}: cannot be written: {}", path, std::generic_category().message(error)));
@@ -144,7 +151,7 @@ struct OutputFile::Open {
 };
 
 OutputFile::OutputFile(const std::string& path, Compression compression)
-    : open_(std::make_unique<Open>(path)) {
+    : open_(std::make_unique<Open>(written_here() ? path : kNowhere)) {
   if (compression == Compression::none || !path.ends_with(".gz")) return;
   // Level 1: the simulation waits for it. zlib closes the file it is given.
   const int own = fcntl(open_->fd, F_DUPFD_CLOEXEC, 0);
@@ -169,6 +176,7 @@ void OutputFile::finish() {
 }
 
 NamedOutput::NamedOutput(const std::string& path) : path_(path) {
+  if (!written_here()) throw OutputError(fmt::format("{}: written by the first process alone", path));
   const int fd = make_temporary(target_of(path), name_);
   if (fd < 0) fail(path, errno);
   close(fd);

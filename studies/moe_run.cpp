@@ -5,6 +5,7 @@
 
 #include "firmware/abi/dispatch_full_mesh.h"
 #include "host/placement.h"
+#include "sim/peers.h"
 
 namespace cm384::studies {
 namespace {
@@ -162,7 +163,7 @@ std::uint64_t MoeRun::skipped_polls() {
     npu::Die& die = session_.machine().die(number);
     for (int core = 0; core < die.cores(); ++core) sum += die.core(core).aiv().statistics().skipped_polls;
   }
-  return sum;
+  return sim::peers().sum(sum);
 }
 
 }  // namespace cm384::studies

@@ -7,11 +7,13 @@
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
 
 #include "hw/error.h"
+#include "sim/peers.h"
 #include "studies/build_info.h"
 
 namespace cm384::studies {
@@ -34,6 +36,27 @@ double peak_rss_megabytes() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   return static_cast<double>(usage.ru_maxrss) * 1024e-6;
+}
+
+// What each of several processes took; all of them come here.
+Json processes_array() {
+  struct Process {
+    double peak_rss_MB, exchange_s, exchanged_MB;
+    std::uint64_t exchanges;
+  };
+  const sim::Peers::Cost& cost = sim::peers().cost();
+  const Process mine{peak_rss_megabytes(), cost.seconds, static_cast<double>(cost.bytes) / 1e6,
+                     cost.exchanges};
+  Json processes = Json::array();
+  for (const sim::Blob& blob : sim::peers().all(std::as_bytes(std::span(&mine, 1)))) {
+    Process process{};
+    std::memcpy(&process, blob.data(), sizeof process);
+    processes.push_back({{"peak_rss_MB", process.peak_rss_MB},
+                         {"exchange_s", process.exchange_s},
+                         {"exchanges", process.exchanges},
+                         {"exchanged_MB", process.exchanged_MB}});
+  }
+  return processes;
 }
 
 Json simulator_object(const StudyResult& result, const RunFacts& run) {
@@ -171,6 +194,7 @@ Json to_document(const StudyResult& result, const hw::Machine& machine, const Ru
   if (!result.notes.empty()) document["notes"] = result.notes;
   document["inputs"] = inputs_object(result, machine);
   document["simulator"] = simulator_object(result, run);
+  if (sim::peers().several()) document["simulator"]["processes"] = processes_array();
   return document;
 }
 

@@ -7,6 +7,7 @@
 #include "observe/observers.h"
 #include "observe/profile.h"
 #include "observe/statistics_file.h"
+#include "sim/peers.h"
 #include "studies/kernel_phases.h"
 
 namespace cm384::studies {
@@ -66,6 +67,7 @@ Session::Session(const StudyContext& context, const SessionOptions& options)
     context.statistics->check(machine_.plane(0).network(), context.machine.topology.sub_planes);
   if (context.observers != nullptr) context.observers->attach(machine_, rtl_);
   if (context.gdb_port == 0) return;
+  sim::peers().needs_one("--gdb");
   debugger_ = std::make_unique<npu::GdbStub>(static_cast<std::uint16_t>(context.gdb_port));
   machine_.use_one_thread();
   machine_.die(options.dies.front()).core(0).attach_debugger(*debugger_);

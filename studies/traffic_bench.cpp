@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "firmware/abi/memory_map.h"
+#include "sim/peers.h"
 #include "supernode/fabric_machine.h"
 #include "ub_fabric/controller.h"
 
@@ -36,9 +37,15 @@ class Endpoint final : public sim::RemoteClient, public sim::RemoteTarget {
   ub::UbController& controller() { return controller_; }
   const std::vector<Arrival>& arrivals() const { return arrivals_; }
   const std::vector<TrafficMessage>& messages() const { return messages_; }
+  // What the process that simulates it has seen.
+  void learn_from(unsigned owner) {
+    messages_ = sim::peers().list_from(owner, std::span<const TrafficMessage>(messages_));
+    arrivals_ = sim::peers().list_from(owner, std::span<const Arrival>(arrivals_));
+  }
 
-  void begin(std::uint32_t generator) {
+  void begin(std::uint32_t generator, bool owned) {
     generator_ = generator;
+    if (!owned) return;
     if (setting_.destinations->sends(static_cast<unsigned>(die_))) plan(Time{});
   }
   // An event of the generator: the next message.
@@ -103,14 +110,14 @@ class Endpoint final : public sim::RemoteClient, public sim::RemoteTarget {
 // The dies of a node in one queue: units of the controllers, then those of the generators.
 class Node final : public supernode::FabricMachine::Module {
  public:
-  Node(int first, int count, const TrafficCase& setting, supernode::FabricMachine& machine)
+  Node(int first, int count, const TrafficCase& setting, supernode::FabricMachine& machine, bool owned)
       : queue_(machine.next_source()) {
     for (int n = 0; n < count; ++n)
       dies_.push_back(
           std::make_unique<Endpoint>(first + n, setting, machine, queue_, static_cast<std::uint32_t>(n)));
     machine.add(*this);
     for (std::uint32_t n = 0; n < dies_.size(); ++n)
-      dies_[n]->begin(static_cast<std::uint32_t>(dies_.size()) + n);
+      dies_[n]->begin(static_cast<std::uint32_t>(dies_.size()) + n, owned);
   }
 
   sim::EventQueue& queue() override { return queue_; }
@@ -122,6 +129,13 @@ class Node final : public supernode::FabricMachine::Module {
         dies_[event.unit - dies_.size()]->create();
       }
     });
+  }
+  void hold_credits() override {
+    for (const auto& die : dies_) die->controller().ports().hold_credits();
+  }
+  void exchange(ub::Crossings& crossings) override {
+    crossings.events(queue_, [](const sim::Event& e) { return ub::UbController::brings_packet(e); });
+    for (const auto& die : dies_) crossings.credits(die->controller().ports());
   }
   const std::vector<std::unique_ptr<Endpoint>>& dies() const { return dies_; }
 
@@ -138,20 +152,26 @@ TrafficReading run_traffic(const hw::Machine& machine, const TrafficCase& settin
                                   {setting.threads, setting.seed, setting.interrupted, setting.progress});
   std::vector<std::unique_ptr<Node>> nodes;
   for (int node = 0; node < topology.nodes; ++node)
-    nodes.push_back(
-        std::make_unique<Node>(node * topology.dies_per_node, topology.dies_per_node, setting, fabric));
+    nodes.push_back(std::make_unique<Node>(
+        node * topology.dies_per_node, topology.dies_per_node, setting, fabric,
+        fabric.owner(static_cast<std::size_t>(node), static_cast<std::size_t>(topology.nodes)) ==
+            sim::peers().self()));
   TrafficReading reading;
   const Time end = setting.warm_up + setting.measured;
   reading.complete = fabric.run_until(end);
   const auto waiting = [&] {
-    return std::ranges::any_of(nodes, [](const auto& node) {
+    const bool here = std::ranges::any_of(nodes, [](const auto& node) {
       return std::ranges::any_of(node->dies(),
                                  [](const auto& die) { return die->controller().pending() != 0; });
     });
+    return sim::peers().sum(here ? 1 : 0) != 0;
   };
   for (Time reached = end; reading.complete && reached < end + setting.drain && waiting();) {
     reached += std::max(Time{1'000'000}, Time{setting.drain.ps / 20});
     reading.complete = fabric.run_until(reached);
+  }
+  for (std::size_t n = 0; sim::peers().several() && n < nodes.size(); ++n) {
+    for (const auto& die : nodes[n]->dies()) die->learn_from(fabric.owner(n, nodes.size()));
   }
   std::vector<const Endpoint*> dies;
   for (const auto& node : nodes) {
@@ -194,6 +214,8 @@ TrafficReading run_traffic(const hw::Machine& machine, const TrafficCase& settin
   for (const auto& node : nodes) {
     for (const auto& die : node->dies()) reading.packet_hops += die->controller().packet_hops();
   }
+  reading.events = sim::peers().sum(reading.events);
+  reading.packet_hops = sim::peers().sum(reading.packet_hops);
   reading.simulated = fabric.now();
   return reading;
 }

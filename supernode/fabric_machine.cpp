@@ -1,9 +1,12 @@
 #include "supernode/fabric_machine.h"
 
 #include <algorithm>
+#include <atomic>
 #include <systemc>
 #include <utility>
 
+#include "sim/peers.h"
+#include "supernode/peer_exchange.h"
 #include "supernode/simulation.h"
 #include "supernode/window_process.h"
 #include "ub_fabric/link_timing.h"
@@ -24,6 +27,9 @@ struct FabricMachine::Parts {
   std::vector<Module*> attached;
   std::unique_ptr<WindowProcess> outer, inner;
   std::uint32_t next_source = 0;
+  // Where several processes simulate it. Nobody waits for an end: runs are as long as asked for.
+  std::unique_ptr<PeerExchange> peers;
+  std::atomic<std::size_t> unfinished = 0;
 };
 
 FabricMachine::FabricMachine(const hw::Machine& machine, FabricMachineOptions options)
@@ -96,13 +102,39 @@ Time FabricMachine::now() const {
 
 std::uint64_t FabricMachine::events() const {
   std::uint64_t sum = 0;
-  for (const auto& plane : parts_->planes) sum += plane->queue().handled();
-  for (Module* module : parts_->attached) sum += module->queue().handled();
+  const unsigned self = sim::peers().self();
+  for (std::size_t n = 0; n < parts_->planes.size(); ++n) {
+    if (n % sim::peers().count() == self) sum += parts_->planes[n]->queue().handled();
+  }
+  for (std::size_t n = 0; n < parts_->attached.size(); ++n) {
+    if (owner(n, parts_->attached.size()) == self) sum += parts_->attached[n]->queue().handled();
+  }
   return sum;
+}
+
+unsigned FabricMachine::owner(std::size_t n, std::size_t count) {
+  return static_cast<unsigned>(n * sim::peers().count() / count);
+}
+
+// Modules in blocks, sub-planes in turn.
+void FabricMachine::join_peers() {
+  if (!sim::peers().several() || parts_->peers) return;
+  const unsigned count = sim::peers().count();
+  parts_->peers =
+      std::make_unique<PeerExchange>(parts_->control, parts_->unfinished, parts_->packets, parts_->payloads);
+  parts_->peers->add(*parts_->outer);
+  parts_->peers->add(*parts_->inner);
+  const std::size_t planes = parts_->planes.size(), attached = parts_->attached.size();
+  for (std::size_t n = 0; n < parts_->modules.size(); ++n)
+    parts_->peers->add(*parts_->modules[n],
+                       n < planes ? static_cast<unsigned>(n) % count : owner(n - planes, attached));
+  parts_->control.peers = parts_->peers.get();
 }
 
 bool FabricMachine::run_until(Time end) {
   constexpr Time kSlice{5'000'000};
+  join_peers();
+  if (parts_->peers) parts_->peers->meet();
   while (now() < end) {
     const Time step = std::min(kSlice, end - now());
     sc_core::sc_start(sc_core::sc_time::from_value(static_cast<sc_dt::uint64>(step.ps)),

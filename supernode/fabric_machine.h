@@ -9,6 +9,7 @@
 #include "hw/machine.h"
 #include "sim/payload.h"
 #include "ub_fabric/controller.h"
+#include "ub_fabric/crossing.h"
 #include "ub_fabric/sub_plane.h"
 
 namespace cm384::supernode {
@@ -29,6 +30,9 @@ class FabricMachine {
     virtual sim::EventQueue& queue() = 0;
     // Handles every event before `end`.
     virtual void run_until(Time end) = 0;
+    // As a WindowModule's, where the machine is simulated by several processes.
+    virtual void hold_credits() {}
+    virtual void exchange(ub::Crossings&) {}
 
    protected:
     ~Module() = default;
@@ -50,14 +54,17 @@ class FabricMachine {
   // Gives a controller what it needs of the machine: sub-planes and workers.
   void connect(ub::UbController& controller);
   void add(Module& module);
+  // Which of several processes simulates the n-th module that is added, of `count`; its events count there.
+  static unsigned owner(std::size_t n, std::size_t count);
 
   // Runs until `end`; false when interrupted. Rethrows what a module threw.
   bool run_until(Time end);
   Time now() const;
-  std::uint64_t events() const;
+  std::uint64_t events() const;  // of this process
 
  private:
   struct Parts;
+  void join_peers();
   std::unique_ptr<Parts> parts_;
 };
 

@@ -7,6 +7,7 @@
 #include "hw/error.h"
 #include "hw/nearest_name.h"
 #include "hw/quantity.h"
+#include "sim/peers.h"
 #include "ub_fabric/sub_plane.h"
 
 namespace cm384::supernode {
@@ -125,7 +126,10 @@ void Faults::attach(const FaultRequest& request) {
     if (part.part == "die") machine_.controller(part.number);  // takes part
   }
   if (request.down) return take_out(request.links, request.at);
-  if (request.width == 1) machine_.use_one_thread();  // dice are thrown in the order of transmissions
+  if (request.width == 1) {  // dice are thrown in the order of transmissions
+    sim::peers().needs_one("--fault with rate or ber");
+    machine_.use_one_thread();
+  }
   bool found = false;
   for (int p = 0; p < planes; ++p) {
     ub::SubPlane& plane = machine_.plane(p);

@@ -8,6 +8,7 @@
 #include <systemc>
 
 #include "hw/error.h"
+#include "npu_core/scalar/program.h"
 #include "supernode/module_processes.h"
 #include "supernode/supernode_parts.h"
 
@@ -131,6 +132,7 @@ void Supernode::set_lookahead() {
 }
 
 void Supernode::install(int plane_number, unsigned chip, ub::SwitchChip& model) {
+  sim::peers().needs_one("a switch chip of another model");
   assert(now() == Time{} && unfinished_ == 0);
   use_one_thread();
   plane(plane_number);  // exists
@@ -151,6 +153,11 @@ ub::SubPlane& Supernode::plane(int number) const {
 }
 
 std::uint32_t Supernode::launch(int die_number, npu::LaunchRequest request, Time at) {
+  if (!owned(owner_of_die(die_number))) {
+    const std::uint32_t number = die(die_number).new_launch();
+    if (request.program) parts_->images[{die_number, number}] = request.program->shared_image();
+    return number;
+  }
   ++unfinished_;
   return die(die_number).launch(std::move(request), at);
 }
@@ -196,6 +203,7 @@ std::uint32_t Supernode::attach(int number, Driver& driver) {
 }
 
 void Supernode::follow_transactions() {
+  sim::peers().needs_one("following transactions");
   use_one_thread();
   for (const auto& accelerator : parts_->accelerators) {
     if (accelerator) accelerator->follow();
@@ -203,6 +211,7 @@ void Supernode::follow_transactions() {
 }
 
 void Supernode::keep_log(npu::TraceLog& log, bool requests) {
+  sim::peers().needs_one("a log of transactions");
   use_one_thread();
   for (npu::Die* die : parts_->dies) {
     if (die) die->keep_log(log, requests);
@@ -211,6 +220,12 @@ void Supernode::keep_log(npu::TraceLog& log, bool requests) {
 }
 
 void Supernode::kernel_output(int die, int core, std::string_view text) {
+  if (parts_->peers) {
+    const auto place = std::ranges::find(options_.dies, die) - options_.dies.begin();
+    parts_->printed.mine().push_back(
+        {parts_->control.reached, static_cast<std::size_t>(place), die, core, std::string(text)});
+    return;
+  }
   tell(die, [this, die, core, printed = std::string(text)] {
     if (options_.output) {
       options_.output(die, core, printed);
@@ -260,12 +275,17 @@ void Supernode::look_for_stuck_cores(Time step) {
   const bool long_step = step > patience;
   if (!long_step && now() - looked_for_stuck_ <= patience) return;
   looked_for_stuck_ = now();
+  constexpr std::uint64_t kNone = UINT64_MAX, kCores = 1 << 16;
+  std::uint64_t first = kNone;  // die and core
   for (npu::Die* die : parts_->dies) {
-    if (!die) continue;
+    if (!die || first != kNone) continue;
     if (const int core = die->stuck_core(long_step ? now() : now() - patience); core >= 0)
-      report_hang(
-          fmt::format("nothing under way can end what core {} of die {} waits for", core, die->number()));
+      first = static_cast<std::uint64_t>(die->number()) * kCores + static_cast<std::uint64_t>(core);
   }
+  first = sim::peers().least(first);
+  if (first != kNone)
+    report_hang(fmt::format("nothing under way can end what core {} of die {} waits for", first % kCores,
+                            first / kCores));
 }
 
 bool Supernode::run() {
@@ -275,7 +295,8 @@ bool Supernode::run() {
   constexpr Time kLongestRun{140'000'000'000'000};
   if (probes_.of_packets_or_transactions()) use_one_thread();
   if (!parts_->foreign.empty() && now() == Time{}) advance(Time{});  // processes of others begin
-  while (unfinished_ > 0) {
+  parts_->begin_run();
+  while (parts_->anything_unfinished(unfinished_)) {
     if (!sc_core::sc_pending_activity()) report_hang("nothing is left to happen");
     const Time step = next_step(kSlice);
     if (now() + step > kLongestRun)
@@ -284,6 +305,7 @@ bool Supernode::run() {
     if (!this->step(step)) return false;
   }
   log_idle();
+  if (parts_->peers) parts_->share_records(records_);
   return true;
 }
 

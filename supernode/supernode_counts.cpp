@@ -24,42 +24,53 @@ void Supernode::report_hang(const std::string& why) const {
     std::string report = accelerator->report();
     for (const Driver* driver : parts_->drivers[static_cast<std::size_t>(number)])
       report += driver->report(number);
-    add(report);
+    add(of_owner(owner_of_die(number), report));
   }
   if (count > kLines) lines += fmt::format("  ... and {} more cores\n", count - kLines);
   throw MachineError(fmt::format(
       "the simulated machine hangs at {:.3f} us: {}; {} launches and calls of the host have not finished\n{}",
-      now().us(), why, unfinished_.load(), lines));
+      now().us(), why, parts_->peers ? parts_->peers->unfinished() : unfinished_.load(), lines));
 }
 
+// Over all processes: all call it.
 SupernodeCounts Supernode::counts() const {
+  SupernodeCounts counts = parts_->own_counts();
+  for (std::uint64_t* count : {&counts.instructions, &counts.packet_hops, &counts.memory_requests,
+                               &counts.events, &counts.lost_packets, &counts.resent_requests})
+    *count = sim::peers().sum(*count);
+  return counts;
+}
+
+SupernodeCounts Supernode::Parts::own_counts() const {
   SupernodeCounts counts;
-  for (const auto& accelerator : parts_->accelerators) {
-    if (!accelerator) continue;
+  for (const auto& accelerator : accelerators) {
+    if (!accelerator || !owned(owner_of_die(accelerator->number()))) continue;
     counts.instructions += accelerator->instructions();
     counts.memory_requests += accelerator->memory_requests();
     counts.events += accelerator->queue().handled();
   }
-  for (const auto& controller : parts_->bus->controllers()) {
+  for (const auto& controller : bus->controllers()) {
     if (!controller) continue;
     counts.packet_hops += controller->packet_hops();
     counts.resent_requests += controller->counters().resent;
   }
-  for (int p = 0; p < parts_->bus->planes(); ++p) counts.lost_packets += plane(p).lost();
-  if (has_rdma()) {
-    for (const int number : dies()) counts.packet_hops += rdma_interface(number).packet_hops();
+  for (int p = 0; p < bus->planes(); ++p)
+    counts.lost_packets += bus->plane(static_cast<std::size_t>(p)).lost();
+  for (std::size_t n = 0; rdma && n < accelerators.size(); ++n) {
+    if (accelerators[n]) counts.packet_hops += rdma->interface(n)->packet_hops();
   }
-  for (const sim::Fabric* fabric : parts_->fabrics) {
-    for (sim::FabricModule* module : fabric->modules()) {
-      counts.packet_hops += module->packet_hops();
-      counts.events += module->queue().handled();
+  for (const sim::Fabric* fabric : fabrics) {
+    for (std::size_t n = 0; n < fabric->modules().size(); ++n) {
+      if (!owned(owner_of_plane(n))) continue;
+      counts.packet_hops += fabric->modules()[n]->packet_hops();
+      counts.events += fabric->modules()[n]->queue().handled();
     }
   }
-  for (ForeignPort* port : parts_->foreign) {
+  for (ForeignPort* port : foreign) {
     counts.packet_hops += port->controller().packet_hops();
     counts.events += port->queue().handled();
   }
-  if (parts_->sockets) counts.events += parts_->sockets->queue().handled();
+  if (sockets && owned(owner_of_sockets())) counts.events += sockets->queue().handled();
   return counts;
 }
 
@@ -96,10 +107,19 @@ void Supernode::declare_statistics(sim::Statistics& to) const {
 }
 
 void Supernode::visit_statistics(const std::function<void(const sim::Statistics&)>& visit) const {
-  for (const auto& declare : declarations()) {
+  const auto parts = declarations();
+  const std::vector<int> numbers = dies();
+  const std::size_t planes = parts.size() - parts_->bus->modules().size();
+  for (std::size_t n = 0; n < parts.size(); ++n) {
     sim::Statistics part;
-    declare(part);
-    visit(part);
+    parts[n](part);
+    if (!parts_->peers) {
+      visit(part);
+    } else if (n < numbers.size()) {
+      visit_values(owner_of_die(numbers[n]), part, visit);
+    } else {
+      visit_values(n < planes ? owner_of_sockets() : owner_of_plane(n - planes), part, visit);
+    }
   }
 }
 

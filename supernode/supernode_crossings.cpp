@@ -8,6 +8,7 @@ namespace cm384::supernode {
 
 void Supernode::serialise_crossings() {
   assert(now() == Time{} && unfinished_ == 0);
+  sim::peers().needs_one("crossings as bytes");
   if (has_rdma()) throw InputError("crossings as bytes: not with an RDMA plane, whose packets stay records");
   parts_->crossings = std::make_unique<ub::Crossings>(parts_->bus->packets(), parts_->payloads);
   for (const auto& module : parts_->modules) module->hold_credits();

@@ -29,6 +29,7 @@ ForeignSurroundings Supernode::foreign_surroundings(int endpoint) {
 }
 
 void Supernode::join(ForeignPort& port) {
+  sim::peers().needs_one("foreign models");
   port.queue().set_workers(workers());
   parts_->bus->join(port.controller());
   parts_->foreign.push_back(&port);
@@ -66,13 +67,20 @@ void Supernode::look_at_foreign() {
 bool Supernode::step(Time length) {
   RunControl& control = parts_->control;
   advance(length);
+  for (const Parts::Printed& printed : parts_->take_printed()) {
+    if (options_.output) {
+      options_.output(printed.die, printed.core, printed.text);
+    } else {
+      fmt::print(stderr, "{}", printed.text);
+    }
+  }
   if (control.failure) std::rethrow_exception(std::exchange(control.failure, nullptr));
   if (control.hung)
     report_hang(fmt::format("nothing under way has made progress since {:.3f} us (patience {:.0f} us)",
                             control.last_progress.us(), control.patience.us()));
   if (control.interrupted != nullptr && *control.interrupted != 0) return false;
   for (const ForeignPort* port : parts_->foreign) port->check(now());
-  if (options_.progress) options_.progress(now(), counts().events);
+  if (options_.progress) options_.progress(now(), parts_->own_counts().events);
   return true;
 }
 

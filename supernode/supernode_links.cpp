@@ -65,6 +65,7 @@ void Supernode::each_link(const LinkVisitor& visit) const {
 
 void Supernode::trace_links(const std::function<bool(const LinkName&)>& chosen) {
   if (!parts_->taps.empty()) return;
+  sim::peers().needs_one("a trace of links");
   use_one_thread();
   each_link([&](const LinkName& name, const std::function<void(ub::LinkObserver*)>& attach) {
     if (chosen && !chosen(name)) return;

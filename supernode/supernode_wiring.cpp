@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "hw/error.h"
 #include "npu_core/transfer_engine/transfer_engine.h"
@@ -17,22 +16,12 @@ ub::Parameters fabric_parameters(const hw::Machine& machine) {
   return {machine.topology, machine.ub, machine.cpu, machine.package_link};
 }
 
-// First dies of the packages that take part, in the order in which they become modules.
-std::vector<int> packages_of(const SupernodeOptions& options, const hw::Topology& topology) {
-  std::vector<int> packages;
-  std::set<int> known;
-  for (const int die : options.dies) {
-    if (known.insert(die / topology.dies_per_package).second) packages.push_back(die);
-  }
-  return packages;
-}
-
 // Several for each thread, so that what a thread has begun when the host takes it off its core is little. No
 // more than there are packages.
 unsigned workers_for(const SupernodeOptions& options, const hw::Topology& topology) {
   constexpr unsigned kPerThread = 4;
   if (options.threads <= 1) return 1;
-  const auto most = std::min<std::size_t>(packages_of(options, topology).size(), sim::kMostWorkers);
+  const auto most = std::min<std::size_t>(packages_of(options.dies, topology).size(), sim::kMostWorkers);
   return std::clamp(kPerThread * options.threads, 1u, std::max(1u, static_cast<unsigned>(most)));
 }
 
@@ -50,6 +39,8 @@ Supernode::Supernode(const hw::Machine& machine, SupernodeOptions options)
   parts_->payloads.set_workers(workers());
   parts_->progress.set_workers(workers());
   parts_->told.set_workers(workers());
+  parts_->printed.set_workers(workers());
+  set_owners(packages_of(options_.dies, machine.topology), machine.topology);
   parts_->outer = std::make_unique<WindowProcess>("packages", control, kOuterPhase);
   parts_->inner = std::make_unique<WindowProcess>("sub_planes", control, control.plane_phase);
 
@@ -76,6 +67,9 @@ Supernode::Supernode(const hw::Machine& machine, SupernodeOptions options)
   add_accelerators();
   add_sockets(fabric);
   set_lookahead();
+  if (!sim::peers().several()) return;
+  if (options_.rdma) sim::peers().needs_one("the RDMA plane");
+  parts_->join_peers(packages_of(options_.dies, machine.topology), unfinished_);
 }
 
 void Supernode::add_accelerators() {
@@ -98,11 +92,19 @@ void Supernode::add_accelerators() {
     });
     return;
   }
-  const npu::DieParameters parameters{m.die, m.scheduler, m.sdma,     m.scalar_core, m.vector_core,
-                                      m.mte, m.cube_core, m.cube_mte, m.memory};
+  // One that another process simulates needs no cores here.
+  parts_->die_elsewhere = m.die;
+  parts_->die_elsewhere.aiv = parts_->die_elsewhere.aic = 0;
+  const auto parameters_of = [&m](const hw::Die& die) {
+    return npu::DieParameters{die,   m.scheduler, m.sdma,     m.scalar_core, m.vector_core,
+                              m.mte, m.cube_core, m.cube_mte, m.memory};
+  };
+  const npu::DieParameters parameters = parameters_of(m.die),
+                           elsewhere = parameters_of(parts_->die_elsewhere);
   add_packages<npu::Die>([&](int number, Time& last_progress) {
-    auto die = std::make_unique<npu::Die>(number, parameters, options_.die, parts_->payloads, listener,
-                                          last_progress);
+    const bool here = owned(owner_of_die(number));
+    auto die = std::make_unique<npu::Die>(number, here ? parameters : elsewhere, options_.die,
+                                          parts_->payloads, listener, last_progress);
     parts_->dies[static_cast<std::size_t>(number)] = die.get();
     return die;
   });
@@ -113,7 +115,7 @@ template <class Part>
 void Supernode::add_packages(
     const std::function<std::unique_ptr<Part>(int number, Time& last_progress)>& make) {
   const hw::Topology& topology = machine_.topology;
-  const std::vector<int> packages = packages_of(options_, topology);
+  const std::vector<int> packages = packages_of(options_.dies, topology);
   std::map<int, unsigned> worker_of;  // a package: modules are given to workers in turn
   for (const int number : packages)
     worker_of.emplace(number / topology.dies_per_package,
@@ -162,7 +164,7 @@ void Supernode::add_sockets(const ub::Parameters& fabric) {
   if (options_.sockets.empty()) return;
   const auto source =
       static_cast<std::uint32_t>(machine_.topology.endpoints() + machine_.topology.sub_planes);
-  const auto worker = static_cast<unsigned>(packages_of(options_, machine_.topology).size()) % workers();
+  const auto worker = static_cast<unsigned>(packages_of(options_.dies, machine_.topology).size()) % workers();
   parts_->sockets = std::make_unique<SocketModule>(fabric, options_.sockets, source, *parts_->bus,
                                                    parts_->payloads, parts_->progress.of(worker));
   parts_->modules.push_back(std::make_unique<SingleModule<SocketModule>>(*parts_->sockets));

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "supernode/peer_exchange.h"
+
 namespace cm384::supernode {
 namespace {
 
@@ -23,6 +25,18 @@ bool RunControl::out_of_patience(Time now) {
 
 void WindowModule::wake_at(Time t) {
   if (!running_ && process_ != nullptr) process_->wake(*this, t);
+}
+
+void WindowModule::drop_posted() {
+  for (sim::EventQueue* queue : queues_) {
+    bool any = false;
+    queue->each_posted([&](sim::Event& event) {
+      event.at = Time{};
+      any = true;
+    });
+    if (any) queue->run_until(Time{1}, [](const sim::Event&) {});
+  }
+  process_->next_[number_] = Time::never();
 }
 
 Time WindowModule::next_time() const {
@@ -79,7 +93,16 @@ void WindowProcess::note(const RunControl::Wake& wake) {
   Time& next = next_[wake.module->number_];
   if (wake.at >= next) return;
   next = wake.at;
-  arm(wake.at);
+  if (control_.peers == nullptr) arm(wake.at);
+}
+
+void WindowProcess::agree_on_next(Time t) {
+  agreed_ = t;
+  arm(t);
+}
+
+void WindowProcess::arm_next() {
+  arm(control_.peers == nullptr ? earliest() : agreed_);
 }
 
 void WindowProcess::arm(Time t) {
@@ -97,20 +120,32 @@ void WindowProcess::step() {
   if (control_.failure || control_.hung) return;
   if (control_.out_of_patience(now)) control_.hung = true;
   if (control_.hung || (control_.interrupted != nullptr && *control_.interrupted != 0)) {
-    arm(*std::min_element(next_.begin(), next_.end()));
+    arm_next();
     sc_core::sc_pause();
     return;
   }
   const Time begin = window_start(now);
   if (phase_ == Time{}) control_.reached = std::max(control_.reached, begin + control_.window);
   run_modules(begin, begin + control_.window);
-  arm(*std::min_element(next_.begin(), next_.end()));
   const auto failed = std::find_if(failures_.begin(), failures_.end(),
                                    [](const std::exception_ptr& thrown) { return thrown != nullptr; });
-  if (failed == failures_.end()) return;
-  // SystemC would turn it into a report of its own; the run rethrows it as it is.
-  control_.failure = std::exchange(*failed, nullptr);
-  sc_core::sc_pause();
+  if (failed != failures_.end()) {
+    // SystemC would turn it into a report of its own; the run rethrows it as it is.
+    control_.failure = std::exchange(*failed, nullptr);
+    control_.failed_module = static_cast<std::uint64_t>(failed - failures_.begin());
+  }
+  if (control_.peers != nullptr) meet();
+  arm_next();
+  if (control_.failure) sc_core::sc_pause();
+}
+
+void WindowProcess::meet() {
+  try {
+    control_.peers->meet();
+  } catch (...) {
+    control_.failure = std::current_exception();
+    control_.apart = true;
+  }
 }
 
 void WindowProcess::run_modules(Time begin, Time end) {

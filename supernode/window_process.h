@@ -8,6 +8,7 @@
 // side on several of the host's threads.
 #pragma once
 
+#include <algorithm>
 #include <csignal>
 #include <exception>
 #include <functional>
@@ -21,6 +22,7 @@
 
 namespace cm384::supernode {
 
+class PeerExchange;
 class WindowModule;
 
 // When the windows of outer modules begin.
@@ -45,11 +47,14 @@ struct RunControl {
   const volatile std::sig_atomic_t* interrupted = nullptr;
   // The first exception a module threw, by the order of modules; SystemC must not see it.
   std::exception_ptr failure;
+  std::uint64_t failed_module = 0;  // who threw it, by its number in its phase
+  bool apart = false;               // it is no failure of which the other processes know
 
   Workers workers;
   std::uint64_t worth_sharing = 0;  // events of a window
   bool one_thread = false;          // all modules run on the thread of the run
   std::function<void()> settle;     // called between windows, while no module runs
+  PeerExchange* peers = nullptr;    // where other processes own modules of the same machine
 
   struct Wake {
     WindowModule* module;
@@ -76,6 +81,11 @@ class WindowModule : public sim::WakeListener {
   WindowModule& operator=(const WindowModule&) = delete;
 
   void wake_at(Time t) final;
+  WindowProcess* process() const { return process_; }
+  // All it has.
+  const std::vector<sim::EventQueue*>& queues() const { return queues_; }
+  // Throws away what others have put down, of a module that runs elsewhere.
+  void drop_posted();
 
   // What other modules have put down for it goes through `crossings`; asked for by hold_credits(), before the
   // first window.
@@ -125,16 +135,24 @@ class WindowProcess final : public sc_core::sc_module {
   // Modules are given to workers in turn. They must outlive the process.
   void add(WindowModule& module);
 
+  // Time of the earliest event of its modules, as far as this process knows.
+  Time earliest() const { return *std::min_element(next_.begin(), next_.end()); }
+  // Start of the window that `t` lies in; negative in the first one of a phase.
+  Time window_start(Time t) const;
+  // The same of all processes; the next window is that in which it lies.
+  void agree_on_next(Time t);
+
  private:
   friend class WindowModule;
   void step();
+  void meet();
   void run_modules(Time begin, Time end);
   void run_module(std::size_t number, Time begin, Time end);
   void wake(WindowModule& module, Time t);
   void note(const RunControl::Wake& wake);
   void arm(Time t);
-  // Start of the window that `t` lies in; negative in the first one of a phase.
-  Time window_start(Time t) const;
+  // For what comes next; where there are others, once all have met.
+  void arm_next();
 
   RunControl& control_;
   const Time& phase_;
@@ -147,7 +165,8 @@ class WindowProcess final : public sc_core::sc_module {
   sim::PerWorker<std::uint64_t> handled_;      // events of this window
   std::uint64_t last_handled_ = 0;             // events of the window before
   sc_core::sc_event wake_;
-  Time armed_ = Time::never();  // start of the window the event is notified for
+  Time armed_ = Time::never();   // start of the window the event is notified for
+  Time agreed_ = Time::never();  // earliest event of all processes
 };
 
 }  // namespace cm384::supernode

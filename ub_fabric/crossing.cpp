@@ -4,16 +4,20 @@
 #include <cassert>
 
 #include "hw/error.h"
+#include "ub_fabric/crossing_carrier.h"
 
 namespace cm384::ub {
 namespace {
 
-enum class Kind : std::uint8_t { event, packet, credit };
+enum class Kind : std::uint8_t { event, packet, credit, no_more_credits };
 
-// What a record leaves behind while it is in bytes.
-constexpr std::uint64_t kGone = 0xdeadbeefdeadbeef;
+CrossingCarrier* carrier = nullptr;
 
 }  // namespace
+
+void set_carrier(CrossingCarrier* to) {
+  carrier = to;
+}
 
 void Crossings::pack(sim::Event& event, bool packet) {
   ++records_;
@@ -31,10 +35,11 @@ void Crossings::pack(sim::Event& event, bool packet) {
     }
     packets_.release(index);
   }
-  event = {event.at, kGone, 0, 0, kGone};
+  event = {event.at, kDeparted, 0, 0, kDeparted};
 }
 
 void Crossings::unpack(sim::Event& event) {
+  if (carrier != nullptr && event.order != kDeparted) return;  // of this process
   Kind kind{};
   take(kind);
   take(event);
@@ -51,20 +56,30 @@ void Crossings::unpack(sim::Event& event) {
 }
 
 void Crossings::credits(LinkBank& links) {
-  links.each_posted([this](PostedCredits& credits) {
-    if (packing_) {
+  if (packing_) {
+    links.each_posted([this](PostedCredits& credits) {
       ++records_;
       put(Kind::credit);
       put(credits);
+      if (carrier != nullptr) carrier->earliest_credits = std::min(carrier->earliest_credits, credits.at);
       credits = {};
-      return;
-    }
+    });
+    put(Kind::no_more_credits);
+    if (carrier != nullptr) links.take_up_credits();  // of none of its cells
+    return;
+  }
+  const auto next = [this](PostedCredits& credits) {
     Kind kind{};
     take(kind);
-    if (kind != Kind::credit) throw MachineError("crossings: an event where credits should stand");
-    take(credits);
-  });
-  if (!packing_) links.take_up_credits();
+    if (kind != Kind::credit && kind != Kind::no_more_credits)
+      throw MachineError("crossings: an event where credits should stand");
+    if (kind == Kind::credit) take(credits);
+    return kind == Kind::credit;
+  };
+  if (carrier == nullptr) links.each_posted([&](PostedCredits& credits) { next(credits); });
+  for (PostedCredits credits; next(credits);)
+    links.post_credits(credits.link, credits.lane, credits.cells, credits.at);
+  if (carrier == nullptr) links.take_up_credits();
 }
 
 void Crossings::take(std::span<std::byte> to) {
@@ -75,6 +90,7 @@ void Crossings::take(std::span<std::byte> to) {
 
 void Crossings::turn() {
   packing_ = false;
+  if (carrier != nullptr) carrier->turned(bytes_);
 }
 
 void Crossings::clear() {
