@@ -11,7 +11,9 @@ struct EmbeddedText {
   std::string_view text;
 };
 
-std::span<const EmbeddedText> embedded_presets();    // hw/presets/*.toml
-std::span<const EmbeddedText> embedded_published();  // hw/published/*
+std::span<const EmbeddedText> embedded_presets();      // hw/presets/*.toml
+std::span<const EmbeddedText> embedded_published();    // hw/published/*
+std::span<const EmbeddedText> embedded_library();      // hw/library/*.json
+std::span<const EmbeddedText> embedded_deployments();  // service/deployments/*.toml
 
 }  // namespace cm384::hw

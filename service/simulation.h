@@ -1,0 +1,87 @@
+// A service under a trace of requests, event by event: prompts wait for a prefill instance, which takes them
+// in batches and reads what is cached; contexts go over the RDMA plane to a die of a decode instance that has
+// room for them; all dies of an instance step together, and a request takes as many steps as its predicted
+// tokens are lucky.
+//
+// The first token of an answer comes out of prefill. A die is given a request when the whole of its context,
+// answer included, fits. Equal requests, deployment and seed give equal results.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "service/block_pool.h"
+#include "service/deployment.h"
+#include "service/library.h"
+#include "service/requests.h"
+
+namespace cm384::service {
+
+// What became of a request. Points of time count from the first arrival.
+struct Served {
+  Time arrival{}, prefill_start{}, first_token{}, transferred{}, done{};
+  std::int32_t cached_dram = 0, cached_evs = 0;  // tokens
+  std::int32_t steps = 0;
+  std::int16_t instance = -1;  // of prefill
+  std::int16_t die = -1;       // of decode, over all instances; -1: one token only
+
+  double ttft_ms() const { return (first_token - arrival).us() * 1e-3; }
+  double e2e_ms() const { return (done - arrival).us() * 1e-3; }
+  double queue_ms() const { return (prefill_start - arrival).us() * 1e-3; }
+  // 0 for an answer of one token.
+  double tpot_ms(std::int32_t output) const {
+    return output > 1 ? (done - first_token).us() * 1e-3 / (output - 1) : 0;
+  }
+};
+
+// The service at a moment.
+struct Occupancy {
+  Time at{};
+  std::int32_t waiting = 0, prefill_busy = 0, transferring = 0, decoding = 0, waiting_decode = 0;
+  double kv_share = 0;  // of the room of all dies that is promised to requests
+  std::int64_t dram_blocks = 0, evs_blocks = 0;
+};
+
+// An instance of prefill, or with `prefill` false the decode instance, is away from `at` for `duration`: its
+// batch is lost and its prompts wait again; a decode instance loses its contexts, and its requests start
+// anew.
+struct Outage {
+  bool prefill = true;
+  int instance = 0;
+  Time at{}, duration{};
+};
+
+struct ServiceOptions {
+  std::uint64_t seed = 1;
+  int tenants = 1;
+  Time sample{};  // distance of occupancies; 0: none
+  bool allow_extrapolation = false;
+  Bandwidth rdma{25'000'000'000};  // of a die's link
+  Time rdma_latency{};
+  std::vector<Outage> outages;
+};
+
+struct ServiceResult {
+  std::vector<Served> served;  // by number of the request
+  std::vector<Occupancy> occupancy;
+  Time end{};
+  double request_seconds = 0;                    // integral of requests that have arrived and are not done
+  double prefill_busy_s = 0, decode_busy_s = 0;  // over instances
+  double rdma_busy_s = 0;                        // over receiving links
+  std::array<double, 4> evidence_s{};            // busy time by Evidence
+  double worst_error = 0;                        // of an interpolated time, by leaving points out
+  std::int64_t steps = 0, batches = 0, prompt_tokens = 0, computed_tokens = 0, output_tokens = 0,
+               restarted = 0;
+  double batch_sum = 0;  // of requests over steps
+  PoolCounts cache;
+  double kv_peak = 0;  // of a die's room
+};
+
+// Throws InputError for a request that no die could hold, for an outage of an instance that is not there, and
+// where a time is needed that the library has not measured, unless extrapolation is allowed.
+void check_service(const RequestTrace& trace, const Deployment& deployment, const ServiceOptions& options);
+ServiceResult serve(const RequestTrace& trace, const Deployment& deployment, const Library& library,
+                    const ServiceOptions& options);
+
+}  // namespace cm384::service
