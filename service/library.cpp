@@ -120,9 +120,9 @@ Json list_of(const std::vector<Point>& points) {
 using Points = std::vector<std::pair<double, double>>;
 MonotoneCurve curve_of(Points points) {
   std::ranges::stable_sort(points, {}, &std::pair<double, double>::first);
-  const auto equal = std::ranges::unique(points, {}, &std::pair<double, double>::first);
-  points.erase(equal.begin(), equal.end());
-  return MonotoneCurve(std::move(points));
+  const auto equal = [](const auto& one, const auto& other) { return one.first == other.first; };
+  points.erase(std::unique(points.begin(), points.end(), equal), points.end());
+  return MonotoneCurve(points);
 }
 
 std::vector<DecodePoint> steps_of(const Library& library, int ranks, int mtp) {
@@ -214,7 +214,7 @@ double DecodeSteps::least_kv() const {
 double DecodeSteps::attention_us(double sequences, double kv, bool& inside) const {
   Points points;
   for (const Row& row : rows_) points.emplace_back(row.sequences, row.us(kv));
-  const MonotoneCurve curve(std::move(points));
+  const MonotoneCurve curve(points);
   inside = inside && curve.has(sequences);
   // The tokens must be within what was measured with at least as many sequences.
   const auto above = std::ranges::find_if(

@@ -7,7 +7,7 @@
 namespace cm384::service {
 
 // Boost's pchip takes four points and more; its pieces take any two.
-MonotoneCurve::MonotoneCurve(std::vector<std::pair<double, double>> points) {
+MonotoneCurve::MonotoneCurve(const std::vector<std::pair<double, double>>& points) {
   if (points.empty()) throw std::invalid_argument("a curve without points");
   for (const auto& [x, y] : points) {
     if (!x_.empty() && !(x > x_.back())) throw std::invalid_argument("points of a curve do not rise");

@@ -11,7 +11,7 @@ namespace cm384::service {
 class MonotoneCurve {
  public:
   // Points by rising x, at least one. Throws std::invalid_argument otherwise.
-  explicit MonotoneCurve(std::vector<std::pair<double, double>> points);
+  explicit MonotoneCurve(const std::vector<std::pair<double, double>>& points);
 
   double low() const { return x_.front(); }
   double high() const { return x_.back(); }

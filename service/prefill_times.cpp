@@ -12,11 +12,11 @@ PrefillTimes::PrefillTimes(const Deployment& deployment, const Library& library)
     points.emplace_back(static_cast<double>(point.tokens) * pool_.npus, point.latency_ms);
   }
   std::ranges::sort(points);
-  const auto equal = std::ranges::unique(points, {}, &std::pair<double, double>::first);
-  points.erase(equal.begin(), equal.end());
+  const auto equal = [](const auto& one, const auto& other) { return one.first == other.first; };
+  points.erase(std::unique(points.begin(), points.end(), equal), points.end());
   if (points.empty()) return;
   error_ = leave_one_out_error(points);
-  measured_.emplace(std::move(points));
+  measured_.emplace(points);
 }
 
 StepTime PrefillTimes::of(const PrefillWork& work) const {

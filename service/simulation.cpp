@@ -310,7 +310,7 @@ class Service {
       for (const std::uint32_t k : again) served(k).transferred = {};
     }
     std::ranges::sort(again);
-    again.erase(std::ranges::unique(again).begin(), again.end());
+    again.erase(std::unique(again.begin(), again.end()), again.end());
     for (const std::uint32_t k : again) result_.output_tokens -= served(k).first_token == Time{} ? 0 : 1;
     for (const std::uint32_t k : again) served(k).die = -1;
     waiting_.insert(waiting_.begin(), again.begin(), again.end());
