@@ -11,9 +11,9 @@
 #include "hw/json.h"
 #include "hw/parameter_list.h"
 #include "sim/output_file.h"
+#include "studies/alone.h"
 #include "studies/ffn.h"
 #include "studies/mla.h"
-#include "studies/op_cases.h"
 
 namespace cm384::studies {
 namespace {
@@ -81,32 +81,20 @@ Json to_json(const DecodeOptions& options, const DecodeParts& parts) {
   return json;
 }
 
-// Single operators on all cores of a die, in a captured graph.
-class Alone {
+class DecodeOperators : public Alone {
  public:
-  Alone(const StudyContext& context, StudyResult& result) : context_(context), result_(result) {}
+  using Alone::Alone;
 
-  bool interrupted() const { return interrupted_; }
-  double row_operator(const char* name, std::uint64_t rows, int width) {
-    return one({.name = name, .shape = fmt::format("{}x{}", rows, width)});
-  }
-  double product(int groups, int m, int n, int k, const char* type, const char* layout) {
-    OpRequest request{
-        .name = groups == 1 ? "matmul" : "batch-matmul", .shape = {}, .type = type, .layout = layout};
-    request.shape =
-        groups == 1 ? fmt::format("{}x{}x{}", m, n, k) : fmt::format("{}x{}x{}x{}", groups, m, n, k);
-    return one(request);
-  }
   double attention(const LayerSetting& layer) {
     MlaSetting setting;
     static_cast<operators::MlaSetting&>(setting) = layer.attention;
     setting.kv_lens.clear();
     for (const auto& part : layer.lengths.front())
       setting.kv_lens.insert(setting.kv_lens.end(), part.begin(), part.end());
-    setting.blocks = context_.machine.die.aic;
+    setting.blocks = context().machine.die.aic;
     setting.graph = true;
     setting.prolog = setting.output = true;
-    const MlaReading reading = measure_mla(context_, setting, result_.simulator);
+    const MlaReading reading = measure_mla(context(), setting, counts());
     return reading.prolog.task_us + reading.attention.task_us + reading.output.task_us;
   }
   // Slices of a wide network as experts that all have every token.
@@ -115,29 +103,14 @@ class Alone {
     setting.expert_rows.assign(static_cast<std::size_t>(slices), static_cast<std::uint32_t>(tokens));
     setting.hidden = static_cast<std::uint32_t>(layer.hidden);
     setting.width = static_cast<std::uint32_t>(layer.width);
-    setting.blocks = context_.machine.die.aic;
+    setting.blocks = context().machine.die.aic;
     setting.graph = true;
-    double us = measure_ffn(context_, setting, result_.simulator).task_us;
+    double us = measure_ffn(context(), setting, counts()).task_us;
     for (const int sums : additions_of(slices))
       us += row_operator("add", static_cast<std::uint64_t>(sums) * static_cast<std::uint64_t>(tokens),
                          layer.hidden);
     return us;
   }
-
- private:
-  double one(const OpRequest& request) {
-    OpSetting setting;
-    setting.groups = context_.machine.die.aic;
-    setting.graph = true;
-    const auto reading = run_operator_alone(context_, fmt::format("{} {}", request.name, request.shape),
-                                            setting, operator_of(request), result_.simulator);
-    interrupted_ = interrupted_ || !reading;
-    return reading ? reading->task_us : 0;
-  }
-
-  const StudyContext& context_;
-  StudyResult& result_;
-  bool interrupted_ = false;
 };
 
 // Norm, product, softmax.
@@ -194,7 +167,7 @@ std::optional<DecodeParts> decode_parts(const StudyContext& context, const Decod
   parts.microbatches = chosen.setting.microbatches;
   parts.split = split_text(chosen.setting);
   for (const LayerStage& stage : layer.stages) parts.kernels.emplace_back(stage.name, stage.task_us.mean);
-  Alone alone(context, result);
+  DecodeOperators alone(context, result);
   const LayerOptions& o = options.layer;
   const int requests = o.batch / 2, tokens = requests * (1 + o.mtp);
   const auto rows = static_cast<std::uint64_t>(tokens);

@@ -14,6 +14,7 @@ extern const Study kFfnStudy;
 extern const Study kGemmStudy;
 extern const Study kKernelStudy;
 extern const Study kLayerStudy;
+extern const Study kPrefillStudy;
 extern const Study kProgramStudy;
 extern const Study kMlaStudy;
 extern const Study kMoeStudy;

@@ -10,6 +10,8 @@ namespace cm384::operators {
 namespace {
 
 constexpr std::uint64_t kRope = CM384_ROPE_WIDTH, kLatent = 512, kAngles = 512;
+// Heads of two tokens that the UBuffer holds: 1,536 B each, and angles.
+constexpr std::uint32_t kMostHeads = 126;
 
 }  // namespace
 
@@ -60,16 +62,24 @@ void InterleaveRope::lay_out(const Site& site) {
     throw InputError(
         fmt::format("rope: {} heads; allowed: even numbers up to {}", case_.heads, CM384_ROPE_HEADS));
   const std::uint64_t bytes = std::uint64_t{case_.tokens} * case_.heads * kRope * 2;
+  // More heads than a core holds are so many tokens with fewer of them, each with the token's angles.
+  std::uint32_t parts = 1;
+  while (case_.heads > kMostHeads * parts || case_.heads % (2 * parts) != 0) ++parts;
   cm384_interleave_rope& a = arguments_;
-  a.tokens = case_.tokens;
-  a.heads = case_.heads;
+  a.tokens = case_.tokens * parts;
+  a.heads = case_.heads / parts;
   a.x = input(site, bytes);
-  a.angles = input(site, case_.tokens * kAngles);
+  a.angles = input(site, a.tokens * kAngles);
   a.out = site.memory.allocate_lines(bytes);
   if (!site.full) return;
   inputs_ = reference::make_rope_inputs(case_);
   put(a.x, inputs_->x);
-  put(a.angles, inputs_->angles);
+  std::vector<float> angles;
+  for (std::size_t token = 0; token < a.tokens; ++token) {
+    const auto own = inputs_->angles.begin() + static_cast<std::ptrdiff_t>(token / parts * (kAngles / 4));
+    angles.insert(angles.end(), own, own + static_cast<std::ptrdiff_t>(kAngles / 4));
+  }
+  put(a.angles, angles);
 }
 Work InterleaveRope::work() const {
   return {0, false, case_.tokens * (case_.heads * kRope * 4.0 + kAngles)};

@@ -90,7 +90,7 @@ INSTANTIATE_TEST_SUITE_P(
                       named("batch-matmul", "3x5x64x48", "bf16", "nd"),
                       named("matmul", "5x200x768", "bf16", "nz", 4), named("gate", "9x256"),
                       named("gate", "2x64"), named("rope", "5x16"), named("rope", "2x128"),
-                      named("kv-norm-rope", "9"), named("flash-attention", "1x1x16"),
+                      named("rope", "9x128"), named("kv-norm-rope", "9"), named("flash-attention", "1x1x16"),
                       named("flash-attention", "2x3x272"), named("flash-attention", "1x1x656"),
                       named("all-gather", "4x70016"), named("reduce-scatter", "3x100000"),
                       named("all-reduce", "4x40000"), named("all-gather", "2x32")));
