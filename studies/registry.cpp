@@ -8,8 +8,8 @@ namespace cm384::studies {
 std::span<const Study> registry() {
   static const std::array table{kP2pStudy,     kDispatchStudy, kCombineStudy, kMoeStudy,    kGemmStudy,
                                 kFfnStudy,     kMlaStudy,      kLayerStudy,   kDecodeStudy, kPrefillStudy,
-                                kBalanceStudy, kEmsStudy,      kOpStudy,      kStreamStudy, kSwitchStudy,
-                                kTrafficStudy, kKernelStudy,   kProgramStudy};
+                                kBalanceStudy, kEmsStudy,      kServeStudy,   kOpStudy,     kStreamStudy,
+                                kSwitchStudy,  kTrafficStudy,  kKernelStudy,  kProgramStudy};
   return table;
 }
 
