@@ -14,6 +14,7 @@ struct OnDieNetwork {
   int external_ports = 0;
   Time request_latency{};
   Time response_latency{};
+  Time hop_latency{};
   int hbm_read_bytes_per_cycle = 0;
   int l2_read_bytes_per_cycle = 0;
   int write_bytes_per_cycle = 0;
@@ -31,6 +32,10 @@ struct OnDieNetwork {
           "ports for the Unified Bus controller and SDMA; requester ids follow those of the cores");
     visit("request_latency", self.request_latency, Range{0_ns, 10_us}, "from a port to an L2 slice");
     visit("response_latency", self.response_latency, Range{0_ns, 10_us}, "from an L2 slice to a port");
+    visit(
+        "hop_latency", self.hop_latency, Range{0_ns, 1_us},
+        "added to both for each slice by which the way from a port to a slice is longer than the mean way of "
+        "cores: slices stand in a row, cores are spread along it, external ports stand at its end");
     visit("hbm_read_bytes_per_cycle", self.hbm_read_bytes_per_cycle, Range{1, 1024},
           "rate of a core port for reads that miss in L2");
     visit("l2_read_bytes_per_cycle", self.l2_read_bytes_per_cycle, Range{1, 1024},

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "firmware/abi/isa.h"
 #include "hw/error.h"
 #include "npu_core/die/die.h"
@@ -34,6 +36,7 @@ void Core::start_block(const std::shared_ptr<Program>& program, const BlockIdent
   waiting_ = false;
   started_ = at;
   phase_ = -1;
+  acts_at_.reset();
   phases_.fill(Time{});
   pipes_->reset();
   if (finder_ != nullptr) finder_->forget();
@@ -154,19 +157,52 @@ IssueAnswer Core::fill(std::uint64_t address, FillKind kind, std::int64_t cycle,
   const bool write = kind == FillKind::write_back;
   LocalAccess access{0, bytes, number_, write, true, die_.now()};
   Time done;
-  if (cm384_is_gm(address)) {
-    if (!die_.is_local(address))
-      throw MachineError(
-          fmt::format("die {} core {}: the scalar unit reaches only its own die's memory, not {:#x}; {}",
-                      die_.number(), number_, address, scalar_.location()));
-    access.offset = cm384_gm_offset(address);
-    done = die_.access(access, line, tags);
-  } else {
+  if (!cm384_is_gm(address)) {
     access.offset = die_.private_offset(number_, address, kind == FillKind::instruction);
     done = die_.private_access(access);
+  } else {
+    access.offset = local_offset(address);
+    if (write) return act(access, false, cycle, [&] { die_.write(access, line, tags); });
+    done = die_.access(access, line, tags);
   }
   die_.filled(access, kind == FillKind::instruction, cycle, done);
   return IssueAnswer::at(std::max(cycle, die_.clock().tick_at_or_after(done)));
+}
+
+// What others see of a write happens when it is complete: the scalar unit, which waits for that, comes back
+// then.
+template <class Action>
+IssueAnswer Core::act(const LocalAccess& access, bool atomic, std::int64_t cycle, const Action& action) {
+  if (!acts_at_) {
+    acts_at_ = die_.scalar_write(access, atomic);
+    die_.filled(access, false, cycle, *acts_at_);
+    if (*acts_at_ > die_.now()) {
+      die_.schedule_scalar(number_, *acts_at_);
+      return IssueAnswer::park();
+    }
+  }
+  action();
+  return IssueAnswer::at(std::max(cycle, die_.clock().tick_at_or_after(*std::exchange(acts_at_, {}))));
+}
+
+// Of an address in global memory.
+std::uint64_t Core::local_offset(std::uint64_t address) const {
+  if (!die_.is_local(address))
+    throw MachineError(
+        fmt::format("die {} core {}: the scalar unit reaches only its own die's memory, not {:#x}; {}",
+                    die_.number(), number_, address, scalar_.location()));
+  return cm384_gm_offset(address);
+}
+
+IssueAnswer Core::atomic(std::uint64_t address, const AtomicUpdate& update, std::int64_t cycle,
+                         std::uint64_t& old, bool& payload) {
+  const Time at = die_.clock().start(cycle);
+  if (at > die_.now()) {
+    die_.schedule_scalar(number_, at);
+    return IssueAnswer::park();
+  }
+  const LocalAccess access{local_offset(address), update.bytes, number_, true, true, die_.now()};
+  return act(access, true, cycle, [&] { old = die_.atomic_update(access, update, payload); });
 }
 
 LocalBuffer& Core::scalar_buffer() {

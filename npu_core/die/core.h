@@ -3,6 +3,7 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "npu_core/cube/aic.h"
@@ -83,6 +84,8 @@ class Core final : public ScalarEnvironment {
                         std::uint64_t& result) override;
   IssueAnswer fill(std::uint64_t address, FillKind kind, std::int64_t cycle, std::byte* line,
                    std::uint32_t bytes, sim::TagMask& tags) override;
+  IssueAnswer atomic(std::uint64_t address, const AtomicUpdate& update, std::int64_t cycle,
+                     std::uint64_t& old, bool& payload) override;
   bool ubuffer_load(std::uint32_t offset, std::uint32_t bytes, std::int64_t cycle, std::byte* to) override;
   void ubuffer_store(std::uint32_t offset, std::uint32_t bytes, std::int64_t cycle, const std::byte* from,
                      bool payload) override;
@@ -90,6 +93,9 @@ class Core final : public ScalarEnvironment {
 
  private:
   LocalBuffer& scalar_buffer();
+  std::uint64_t local_offset(std::uint64_t address) const;
+  template <class Action>
+  IssueAnswer act(const LocalAccess& access, bool atomic, std::int64_t cycle, const Action& action);
   void mark_phase(std::uint32_t phase, Time at);
   std::string text_at(std::uint64_t address, std::uint64_t bytes) const;
   std::string place_text(std::uint64_t pc) const;
@@ -104,6 +110,7 @@ class Core final : public ScalarEnvironment {
   BlockIdentity block_;
   std::shared_ptr<Program> program_;
   std::uint32_t launch_ = 0;
+  std::optional<Time> acts_at_;  // the write to GM or AMO that the scalar unit waits for
   // Of the launches before this one: the scalar unit counts from its start.
   std::uint64_t earlier_instructions_ = 0;
   ScalarCore::Counters earlier_;

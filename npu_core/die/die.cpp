@@ -209,16 +209,17 @@ void Die::written_by_device(std::uint64_t offset, std::uint64_t bytes, sim::Tran
 Time Die::access(const LocalAccess& access, std::byte* bytes, sim::TagMask& tags) {
   check(access);
   if (access.write) {
-    store_.write(access.offset, bytes, access.bytes, tags);
-    if (tracer_) tracer_->written(access.core, access.offset, access.bytes, now());
-    written(access.offset, access.bytes);
+    write(access, bytes, tags);
   } else {
     tags = store_.read(access.offset, bytes, access.bytes);
     if (tracer_) tracer_->read(access.core, access.offset);
   }
-  if (tracer_ && tracer_->requests()) [[unlikely]]
-    return traced(access, false);
-  return memory_.access({access.offset, access.bytes, access.write, access.allocate, access.core, access.at});
+  return timed(access, false);
+}
+
+Time Die::scalar_write(const LocalAccess& access, bool atomic) {
+  check(access);
+  return timed(access, atomic);
 }
 
 Time Die::traced(const LocalAccess& access, bool atomic) {
@@ -244,14 +245,44 @@ Time Die::private_access(const LocalAccess& access) {
   return memory_.access({access.offset, access.bytes, access.write, access.allocate, access.core, access.at});
 }
 
+std::uint64_t Die::atomic_update(const LocalAccess& access, const AtomicUpdate& update, bool& payload) {
+  std::uint64_t old = 0;
+  std::byte bytes[sizeof old] = {};
+  payload = store_.read(access.offset, bytes, access.bytes) != 0;
+  if (tracer_) tracer_->read(access.core, access.offset);
+  if (!payload) {
+    std::memcpy(&old, bytes, sizeof old);
+    const std::uint64_t value = update(old);
+    std::memcpy(bytes, &value, sizeof value);
+    store_.write(access.offset, bytes, access.bytes, update.payload ? 1 : 0);
+  }
+  written_by_core(access);
+  return old;
+}
+
+void Die::write(const LocalAccess& access, const std::byte* bytes, sim::TagMask tags) {
+  store_.write(access.offset, bytes, access.bytes, tags);
+  written_by_core(access);
+}
+
+void Die::written_by_core(const LocalAccess& access) {
+  if (tracer_) tracer_->written(access.core, access.offset, access.bytes, now());
+  written(access.offset, access.bytes);
+}
+
 Time Die::atomic_add(const LocalAccess& access, const std::byte* bytes, sim::Operation operation) {
   check(access);
   store_.atomic_add(access.offset, bytes, access.bytes, 0, operation, nullptr);
-  if (tracer_) tracer_->written(access.core, access.offset, access.bytes, now());
-  written(access.offset, access.bytes);
+  written_by_core(access);
+  return timed(access, true);
+}
+
+Time Die::timed(const LocalAccess& access, bool atomic) {
   if (tracer_ && tracer_->requests()) [[unlikely]]
-    return traced(access, true);
-  return memory_.atomic_add({access.offset, access.bytes, true, access.allocate, access.core, access.at});
+    return traced(access, atomic);
+  const MemoryAccess asked{access.offset,   access.bytes, access.write,
+                           access.allocate, access.core,  access.at};
+  return atomic ? memory_.atomic_add(asked) : memory_.access(asked);
 }
 
 // --- the socket

@@ -153,6 +153,11 @@ class Die final : public CoreSocket, public Accelerator {
   void written_by_device(std::uint64_t offset, std::uint64_t bytes, sim::TransactionId transaction);
   std::uint64_t private_offset(std::uint16_t core, std::uint64_t address, bool instruction) const;
   Time private_access(const LocalAccess& access);
+  // Writes and AMOs of scalar units: when they act in memory; then what they do there. Of payload an AMO
+  // leaves the bytes as they are. Returns what was there before.
+  Time scalar_write(const LocalAccess& access, bool atomic);
+  void write(const LocalAccess& access, const std::byte* bytes, sim::TagMask tags);
+  std::uint64_t atomic_update(const LocalAccess& access, const AtomicUpdate& update, bool& payload);
   void filled(const LocalAccess& access, bool instruction, std::int64_t cycle, Time end) {
     if (tracer_) tracer_->filled(access, instruction, cycle, end);
   }
@@ -198,6 +203,8 @@ class Die final : public CoreSocket, public Accelerator {
   void arrived(const sim::Request& request);
   // Of a core to memory, told to the tracer.
   Time traced(const LocalAccess& access, bool atomic);
+  Time timed(const LocalAccess& access, bool atomic);
+  void written_by_core(const LocalAccess& access);
   void check(const LocalAccess& access) const;
   int external_port(std::uint64_t offset) const;
 

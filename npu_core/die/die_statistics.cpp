@@ -21,6 +21,10 @@ void Core::declare_statistics(sim::Statistics& to, const sim::StatisticPath& at)
   declare("data_misses", "lines", "fetched into the data cache", &Counters::data_misses);
   declare("write_backs", "lines", "written back from the data cache", &Counters::write_backs);
   declare("traps", "traps", "taken", &Counters::traps);
+  declare("atomics", "requests", "AMOs on global memory", &Counters::atomics);
+  declare("dirty_at_end", "lines",
+          "of global memory that blocks ended with dirty: what they stored there is lost",
+          &Counters::dirty_at_end);
   pipes_->declare_statistics(to, at);
 }
 

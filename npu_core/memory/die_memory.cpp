@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 #include <cassert>
+#include <cmath>
+#include <cstdlib>
 #include <string>
 
 #include "hw/error.h"
@@ -63,6 +65,11 @@ DieMemory::DieMemory(const hw::Memory& p, int vector_ports)
                      " B must be a multiple of sector and divide line");
   }
   const hw::OnDieNetwork& n = p.on_die_network;
+  mean_way_ = Time{std::llround(static_cast<double>(n.hop_latency.ps) * mean_way())};
+  if (mean_way_ > std::min(n.request_latency, n.response_latency))
+    throw InputError("on_die_network: hop_latency = " + std::to_string(n.hop_latency.ps) +
+                     " ps makes a mean way of " + std::to_string(mean_way_.ps) +
+                     " ps, longer than request_latency or response_latency");
   rates_.hbm_read = byte_time(n.clock, n.hbm_read_bytes_per_cycle);
   rates_.l2_read = byte_time(n.clock, n.l2_read_bytes_per_cycle);
   rates_.write = byte_time(n.clock, n.write_bytes_per_cycle);
@@ -71,6 +78,30 @@ DieMemory::DieMemory(const hw::Memory& p, int vector_ports)
   rates_.external = byte_time(n.clock, n.external_bytes_per_cycle);
   const std::int64_t per_us = p.l2.slice_bandwidth.bytes_per_second / 1'000'000;
   slice_byte_ = (1'000'000 * kSubPerPs + per_us - 1) / per_us;
+}
+
+// Where a port stands in the row of slices.
+int DieMemory::place(std::uint32_t requester) const {
+  const int slices = parameters_.l2.slices;
+  return requester < static_cast<std::uint32_t>(core_ports_)
+             ? static_cast<int>(requester) * slices / core_ports_
+             : slices - 1;
+}
+
+// Slices between cores and slices, on average.
+double DieMemory::mean_way() const {
+  std::int64_t all = 0;
+  for (int port = 0; port < core_ports_; ++port) {
+    for (int slice = 0; slice < parameters_.l2.slices; ++slice)
+      all += std::abs(place(static_cast<std::uint32_t>(port)) - slice);
+  }
+  return static_cast<double>(all) / core_ports_ / parameters_.l2.slices;
+}
+
+Time DieMemory::further(std::uint32_t requester, std::uint32_t slice) const {
+  const Time hop = parameters_.on_die_network.hop_latency;
+  if (hop == Time{}) return {};
+  return hop * std::abs(place(requester) - static_cast<int>(slice)) - mean_way_;
 }
 
 Time DieMemory::access(const MemoryAccess& access) {
@@ -133,9 +164,11 @@ Time DieMemory::serve(const MemoryAccess& a, bool atomic) {
   }
   SubPs& port_free = a.write ? port.write_free : port.read_free;
   port_free = std::max(port_free, sub_ps(a.at)) + cost;
-  const Time memory = ceil_ps(sub_ps(done + n.response_latency) + cost);
+  const Time away = further(a.requester, target.slice);
+  const Time memory = ceil_ps(sub_ps(done + n.response_latency + away) + cost);
   const Time at_slice = a.write ? parameters_.l2.write_latency : parameters_.l2.hit_latency;
-  return std::max(memory, ceil_ps(port_free) + n.request_latency + at_slice + n.response_latency);
+  return std::max(memory,
+                  ceil_ps(port_free) + n.request_latency + at_slice + n.response_latency + away + away);
 }
 
 // When the access is served. A slice serves in order of arrival: who meets a line that another requester
@@ -143,7 +176,8 @@ Time DieMemory::serve(const MemoryAccess& a, bool atomic) {
 // after another once it is there.
 void DieMemory::enter(const MemoryAccess& a, Target& t, std::uint32_t moved) {
   Slice& slice = slices_[t.slice];
-  const SubPs first = std::max(slice.free, sub_ps(a.at + parameters_.on_die_network.request_latency));
+  const Time way = parameters_.on_die_network.request_latency + further(a.requester, t.slice);
+  const SubPs first = std::max(slice.free, sub_ps(a.at + way));
   const SubPs cost = (a.write ? moved : std::max(moved, slice_access_)) * slice_byte_;
   slice.free = first + cost;
   t.start = ceil_ps(first);

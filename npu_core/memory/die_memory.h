@@ -114,6 +114,10 @@ class DieMemory {
   };
 
   Time serve(const MemoryAccess& access, bool atomic);
+  int place(std::uint32_t requester) const;
+  double mean_way() const;
+  // One way, beyond the mean one.
+  Time further(std::uint32_t requester, std::uint32_t slice) const;
   bool realigned(Port& port, const MemoryAccess& access);
   std::uint32_t sectors(const Target& target) const;
   L2Line& allocate(const MemoryAccess& access, Target& target);
@@ -147,6 +151,7 @@ class DieMemory {
   SubPs slice_byte_ = 0;
   std::uint32_t slice_access_;  // bytes
   std::uint32_t misses_;        // places a slice
+  Time mean_way_;               // of cores, of what hops add
   std::vector<Port> ports_;
   std::vector<Slice> slices_;
   std::vector<Time> places_;  // by slice, for its misses: when the line is there

@@ -51,6 +51,11 @@ class BareSurroundings final : public ScalarEnvironment {
     return IssueAnswer::at(
         cycle + (kind == FillKind::write_back ? options_.write_back_cycles : options_.fill_cycles));
   }
+  IssueAnswer atomic(std::uint64_t address, const AtomicUpdate&, std::int64_t, std::uint64_t&,
+                     bool&) override {
+    throw MachineError(fmt::format("atomic on global memory {:#x} at {}: a bare-metal run has none", address,
+                                   core_->location()));
+  }
   bool ubuffer_load(std::uint32_t offset, std::uint32_t bytes, std::int64_t, std::byte* to) override {
     std::memcpy(to, ubuffer_.data() + offset, bytes);
     return false;

@@ -23,6 +23,16 @@ enum class FillKind : std::uint8_t {
   write_back    // a dirty line leaves the data cache: eviction or clean (CM384_DCCI)
 };
 
+// What an AMO makes of a word or double word in memory.
+struct AtomicUpdate {
+  std::uint32_t function = 0;  // bits 31..27 of its encoding
+  std::uint32_t bytes = 4;     // 4 or 8
+  std::uint64_t operand = 0;
+  bool payload = false;  // of the operand: what is written is payload
+
+  std::uint64_t operator()(std::uint64_t old) const;
+};
+
 class ScalarEnvironment {
  public:
   // A custom-1 instruction other than CM384_DCCI, which the scalar unit does itself. The next instruction
@@ -41,6 +51,12 @@ class ScalarEnvironment {
   // The transfer takes place in the call that is not parked. Throws MachineError where there is no memory.
   virtual IssueAnswer fill(std::uint64_t address, FillKind kind, std::int64_t cycle, std::byte* line,
                            std::uint32_t bytes, sim::TagMask& tags) = 0;
+
+  // Performs `update` on aligned global memory in one moment, at the memory: `old` becomes what was there,
+  // and `payload` whether that was payload, which then stays. The unit goes on at release_cycle, when the old
+  // value is there.
+  virtual IssueAnswer atomic(std::uint64_t address, const AtomicUpdate& update, std::int64_t cycle,
+                             std::uint64_t& old, bool& payload) = 0;
 
   // These two must not compute in floating point: the program's accrued flags are the host's meanwhile.
   // Scalar loads and stores in the UBuffer window; [offset, offset + bytes) lies inside, bytes is 1, 2, 4, 8.

@@ -11,10 +11,6 @@ namespace {
 
 constexpr std::uint64_t kUbufferBytes = 192 * 1024;
 
-bool is_global(std::uint64_t address) {
-  return cm384_is_gm(address) && address < 2 * CM384_GM_BASE;
-}
-
 sim::TagMask blocks_of(std::uint64_t in_line, std::uint64_t bytes) {
   const std::uint64_t first = in_line / sim::kBlockBytes, last = (in_line + bytes - 1) / sim::kBlockBytes;
   return static_cast<sim::TagMask>(((std::uint64_t{2} << last) - 1) & ~((std::uint64_t{1} << first) - 1));
@@ -234,6 +230,35 @@ ScalarCore::Access ScalarCore::clean_range(std::uint64_t address, std::uint64_t 
   cycle_ += static_cast<std::int64_t>(std::min<std::uint64_t>(lines, c.data.slots())) *
             parameters_.cache_clean_line;
   return Access::done;
+}
+
+// What the own cache has of the line goes to memory first, and is dropped.
+ScalarCore::Access ScalarCore::amo_in_memory(std::uint64_t address, const AtomicUpdate& update,
+                                             std::uint64_t& old, bool& tainted) {
+  CoreCaches& c = *caches_;
+  const std::uint32_t slot = c.data.find(address / c.line_bytes);
+  if (slot != CacheTags::kNone) {
+    if (c.dirty[slot] && write_back(slot) == Access::parked) return Access::parked;
+    c.drop_shortcuts(address / c.line_bytes * c.line_bytes, c.line_bytes);
+    c.data.set(slot, CacheTags::kInvalid);
+  }
+  collect_float_flags();
+  const IssueAnswer answer = environment_.atomic(address, update, cycle_, old, tainted);
+  FloatEnvironment::clear();
+  if (answer.parked) return Access::parked;
+  ++counters_.atomics;
+  cycle_ = std::max(cycle_, answer.release_cycle);
+  if (tainted) std::memset(&old, static_cast<int>(sim::kStandIn), update.bytes);
+  return Access::done;
+}
+
+std::uint64_t ScalarCore::dirty_global_lines() const {
+  std::uint64_t lines = 0;
+  const CoreCaches& c = *caches_;
+  for (std::uint32_t slot = 0; slot < c.data.slots(); ++slot)
+    lines += c.dirty[slot] && c.data.line(slot) != CacheTags::kInvalid &&
+             is_global(c.data.line(slot) * c.line_bytes);
+  return lines;
 }
 
 bool ScalarCore::fetch_lines(std::uint64_t first, std::uint64_t last) {

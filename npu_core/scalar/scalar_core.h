@@ -6,7 +6,9 @@
 //
 // Memory: private memory (copy on write from the shared image) and GM go through the write-back data cache;
 // its GM lines hold data of their own and are not coherent with the pipes (CM384_DCCI cleans and
-// invalidates). AMOs and LR/SC complete in the cache, on GM too: they are atomic for this core alone.
+// invalidates). What leaves it is in memory, for all to see, when its write is complete; the unit waits for
+// that, so that a fence has nothing left to order. AMOs on GM are performed in memory in the same way; a line
+// of the own cache is cleaned and dropped first. LR/SC, and AMOs on private memory, complete in the cache.
 #pragma once
 
 #include <array>
@@ -19,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "firmware/abi/memory_map.h"
 #include "hw/parameters/scalar_core.h"
 #include "npu_core/scalar/environment.h"
 #include "npu_core/scalar/machine_state.h"
@@ -50,7 +53,7 @@ class ScalarCore {
   ScalarCore(ScalarCore&&) noexcept;
 
   // Loads the program and sets the core to its entry: registers zero, sp at the end of private memory, caches
-  // empty (dirty GM lines are dropped: firmware cleans them before it exits).
+  // empty (dirty GM lines are dropped: firmware cleans them before it exits; dirty_at_end counts them).
   void start(std::shared_ptr<Program> program, std::int64_t cycle);
   // After start(): the first bytes of the program's code are in the instruction cache.
   void preload(std::uint64_t bytes);
@@ -112,6 +115,9 @@ class ScalarCore {
   struct Counters {
     std::uint64_t instruction_misses = 0, instruction_prefetches = 0, instruction_stall_cycles = 0;
     std::uint64_t data_misses = 0, write_backs = 0, traps = 0;
+    std::uint64_t atomics = 0;  // on GM
+    std::uint64_t dirty_at_end =
+        0;  // GM lines that the program has not cleaned: what it stored there is lost
 
     Counters& operator+=(const Counters& other) {
       instruction_misses += other.instruction_misses;
@@ -120,6 +126,8 @@ class ScalarCore {
       data_misses += other.data_misses;
       write_backs += other.write_backs;
       traps += other.traps;
+      atomics += other.atomics;
+      dirty_at_end += other.dirty_at_end;
       return *this;
     }
   };
@@ -173,6 +181,9 @@ class ScalarCore {
 
   // system.cpp
   Access amo(const Operation& op);
+  Access amo_in_memory(std::uint64_t address, const AtomicUpdate& update, std::uint64_t& old, bool& tainted);
+  std::uint64_t dirty_global_lines() const;
+  static bool is_global(std::uint64_t address) { return cm384_is_gm(address) && address < 2 * CM384_GM_BASE; }
   Access pipe(const Operation& op);
   Access host_call(const Operation& op);
   void trap(std::uint32_t cause, std::uint64_t value);

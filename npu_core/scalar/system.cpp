@@ -95,6 +95,11 @@ void ScalarCore::return_from_trap() {
   cycle_ += 1 + parameters_.trap;
 }
 
+std::uint64_t AtomicUpdate::operator()(std::uint64_t old) const {
+  return bytes == 4 ? static_cast<std::uint32_t>(combine<std::int32_t, std::uint32_t>(function, old, operand))
+                    : combine<std::int64_t, std::uint64_t>(function, old, operand);
+}
+
 ScalarCore::Access ScalarCore::amo(const Operation& op) {
   const std::uint32_t raw = raw_of(op), function = raw >> 27;
   const bool word = ((raw >> 12) & 7) == 2;
@@ -123,15 +128,19 @@ ScalarCore::Access ScalarCore::amo(const Operation& op) {
   }
   std::uint64_t old = 0;
   bool tainted = false;
-  Access access = load(address, bytes, old, tainted, is_load_reserved ? FillKind::load : FillKind::store);
-  if (access != Access::done) return access;
-  if (is_load_reserved) {
-    state_.reservation = granule;
-  } else {
-    const std::uint64_t value = word ? combine<std::int32_t, std::uint32_t>(function, old, x_[op.rs2])
-                                     : combine<std::int64_t, std::uint64_t>(function, old, x_[op.rs2]);
-    access = store(address, bytes, value, operand_tainted || (tainted && function != 1));
+  const AtomicUpdate update{function, bytes, x_[op.rs2], operand_tainted};
+  if (!is_load_reserved && is_global(address)) {
+    const Access access = amo_in_memory(address, update, old, tainted);
     if (access != Access::done) return access;
+  } else {
+    Access access = load(address, bytes, old, tainted, is_load_reserved ? FillKind::load : FillKind::store);
+    if (access != Access::done) return access;
+    if (is_load_reserved) {
+      state_.reservation = granule;
+    } else {
+      access = store(address, bytes, update(old), operand_tainted || (tainted && function != 1));
+      if (access != Access::done) return access;
+    }
   }
   x_[op.rd] = word ? sign_extend_word(old) : old;
   taint_ = tainted ? taint_ | result_bit : taint_ & ~result_bit;
@@ -168,6 +177,7 @@ ScalarCore::Access ScalarCore::host_call(const Operation& op) {
   cycle_ = std::max(cycle_, answer.release_cycle - 1);
   x_[op.rd] = result;
   ended_ = number == CM384_HOST_EXIT;
+  if (ended_) counters_.dirty_at_end = dirty_global_lines();
   return Access::done;
 }
 

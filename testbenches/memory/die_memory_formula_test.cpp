@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "hw/error.h"
 #include "npu_core/memory/die_memory.h"
 #include "testbenches/memory/preset.h"
 
@@ -49,6 +50,43 @@ TEST(MemoryFormula, UnloadedLatencies) {
     EXPECT_GE(write, 170);
     EXPECT_LE(write, 300);
   }
+}
+
+// A way is longer or shorter than the mean one by what its port and its slice are apart.
+TEST(MemoryFormula, LatencyByPortAndSlice) {
+  hw::Memory p = testing::preset_memory();
+  const int cores = p.on_die_network.core_ports, slices = p.l2.slices;
+  const auto place = [&](int port) { return port < cores ? port * slices / cores : slices - 1; };
+  const auto hit = [](const hw::Memory& parameters, int port, int slice) {
+    DieMemory memory(parameters);
+    // The first lines lie in the slices of their numbers.
+    MemoryAccess a;
+    a.offset = static_cast<std::uint64_t>(slice) * 512;
+    a.bytes = 512;
+    a.requester = static_cast<std::uint16_t>(port);
+    a.at = 1_us;
+    memory.access(a);
+    a.at = 3_us;
+    return memory.access(a) - a.at;
+  };
+  double mean = 0;
+  for (int port = 0; port < cores; ++port) {
+    for (int slice = 0; slice < slices; ++slice) mean += std::abs(place(port) - slice);
+  }
+  mean *= 1000.0 / cores / slices;
+  hw::Memory apart = p;
+  apart.on_die_network.hop_latency = 1_ns;
+  std::int64_t sum = 0;
+  for (const int port : {0, 1, cores / 2, cores - 1, cores}) {
+    for (int slice = 0; slice < slices; slice += 5) {
+      const std::int64_t further = (hit(apart, port, slice) - hit(p, port, slice)).ps;
+      EXPECT_NEAR(static_cast<double>(further), 2 * (1000.0 * std::abs(place(port) - slice) - mean), 2);
+      sum += further;
+    }
+  }
+  EXPECT_NE(sum, 0);
+  apart.on_die_network.hop_latency = 1_us;
+  EXPECT_THROW(DieMemory{apart}, InputError);
 }
 
 // Reads consecutive lines of one pseudo-channel, `ahead` outstanding; bytes per second.

@@ -55,6 +55,7 @@ hw::Memory base() {
   p.l2.misses = 16;       // few enough to be taken
   p.l2.slice_access = 128_B;
   p.l2.whole_line_hold = 3_ns;
+  p.on_die_network.hop_latency = 100_ps;
   p.hbm.reorder_window = 1;
   return p;
 }

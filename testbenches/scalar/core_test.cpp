@@ -134,6 +134,59 @@ TEST(DataCache, StoresReachGlobalMemoryWhenCleanedOrEvicted) {
   EXPECT_EQ(bench.core().x(10), 1u);
 }
 
+// AMOs on GM act where all can see it, on what is there by then.
+TEST(Atomic, ActsInMemory) {
+  for (const bool park : {false, true}) {
+    Bench bench("snippets");
+    bench.surroundings().park_fills = park;
+    const std::uint64_t address = cm384_gm_die(3, 0x10000);
+    auto& line = bench.surroundings().gm[address].bytes;
+    const auto run = [&](const char* snippet, std::uint64_t at, std::uint64_t operand) {
+      bench.core().set_x(11, at);
+      bench.core().set_x(10, operand);
+      bench.core().set_x(12, operand);
+      const std::int64_t cycles = bench.run(snippet);
+      return std::pair{bench.core().x(10), cycles};
+    };
+    line[8] = std::byte{5};
+    EXPECT_EQ(run("load_word", address + 8, 0).first, 5u);  // now in the cache
+    line[8] = std::byte{7};                                 // another core, or a pipe
+    EXPECT_EQ(run("store_word", address + 16, 0x20).first, 0x20u);
+    EXPECT_EQ(run("add_to_double", address + 8, 10).first, 5u) << "what the own line had was cleaned first";
+    EXPECT_EQ(line[8], std::byte{15});
+    EXPECT_EQ(line[16], std::byte{0x20});
+    line[8] = std::byte{40};
+    const auto [old, cycles] = run("add_to_double", address + 8, 2);
+    EXPECT_EQ(old, 40u);
+    EXPECT_EQ(cycles, 1 + bench.surroundings().fill_cycles);
+    EXPECT_EQ(line[8], std::byte{42});
+    EXPECT_EQ(run("load_word", address + 8, 0).first, 42u);
+    // The upper half of the double word stays; the word is sign-extended.
+    std::fill_n(&line[24], 8, std::byte{0xff});
+    EXPECT_EQ(run("largest_of_word", address + 24, 3).first, ~std::uint64_t{0});
+    EXPECT_EQ(line[24], std::byte{3});
+    EXPECT_EQ(line[28], std::byte{0xff});
+    EXPECT_EQ(bench.core().counters().atomics, 3u);
+  }
+}
+
+TEST(DataCache, CountsLinesThatAProgramEndsWithDirty) {
+  for (const bool clean : {false, true}) {
+    Bench bench("snippets");
+    bench.core().set_x(10, 1);
+    for (const std::uint64_t address :
+         {cm384_gm_die(3, 0x10000), cm384_gm_die(3, 0x20000), bench.address("buffer")}) {
+      bench.core().set_x(11, address);
+      bench.run("store_word");
+    }
+    bench.core().set_x(11, cm384_gm_die(3, 0x10000));
+    bench.core().set_x(12, clean ? 0 : 8);
+    bench.run("clean_range");
+    bench.run("exit_three");
+    EXPECT_EQ(bench.core().counters().dirty_at_end, clean ? 0u : 1u);
+  }
+}
+
 TEST(PrivateMemory, IsEachCoresOwnAndCopiedWhenWritten) {
   Bench bench("snippets");
   Surroundings other_surroundings;

@@ -91,6 +91,19 @@ class Surroundings final : public ScalarEnvironment {
     if (kind == FillKind::write_back) return IssueAnswer::at(cycle);
     return IssueAnswer::at(cycle + fill_cycles + (prefetched ? prefetch_cycles : 0));
   }
+  IssueAnswer atomic(std::uint64_t address, const AtomicUpdate& update, std::int64_t cycle,
+                     std::uint64_t& old, bool& payload) override {
+    if (park_fills && parked.insert({address, FillKind::store}).second) return IssueAnswer::park();
+    parked.erase({address, FillKind::store});
+    Line& memory = gm[address / 64 * 64];
+    std::byte* const word = &memory.bytes[address % 64];
+    payload = (memory.tags >> address % 64 / 32 & 1) != 0;
+    std::memcpy(&old, word, update.bytes);
+    const std::uint64_t value = update(old);
+    if (!payload) std::memcpy(word, &value, update.bytes);
+    if (update.payload) memory.tags |= sim::TagMask{1} << address % 64 / 32;
+    return IssueAnswer::at(cycle + fill_cycles);
+  }
   bool ubuffer_load(std::uint32_t offset, std::uint32_t bytes, std::int64_t, std::byte* to) override {
     std::memcpy(to, ubuffer.data() + offset, bytes);
     return ubuffer_tags.contains(offset / 32) || ubuffer_tags.contains((offset + bytes - 1) / 32);

@@ -108,6 +108,7 @@ constexpr Knob kKnobs[] = {
      "on_die_network.external_bytes_per_cycle=16"},
     {"on_die_network.request_latency", "500ns", "core", "read", Way::up},
     {"on_die_network.response_latency", "500ns", "core", "read", Way::up},
+    {"on_die_network.hop_latency", "5ns", "core", "read", Way::either},
     {"on_die_network.hbm_read_bytes_per_cycle", "2", "core", "reads", Way::up},
     {"on_die_network.l2_read_bytes_per_cycle", "2", "core", "memory", Way::up},
     {"on_die_network.write_bytes_per_cycle", "2", "core", "writes", Way::up},

@@ -124,6 +124,14 @@ SNIPPET(store_word)
   sd a0, 0(a1)
   ebreak
 
+SNIPPET(add_to_double)
+  amoadd.d a0, a2, (a1)
+  ebreak
+
+SNIPPET(largest_of_word)
+  amomax.w a0, a2, (a1)
+  ebreak
+
 SNIPPET(load_across_lines)
   ld a0, 60(a1)
   ebreak
