@@ -3,7 +3,6 @@
 #include "firmware/abi/program.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -15,7 +14,6 @@
 
 #include "firmware/abi/communication.h"
 #include "hw/error.h"
-#include "npu_core/scalar/elf_image.h"
 #include "sim/output_file.h"
 #include "studies/instruction_trace.h"
 #include "studies/program_data.h"
@@ -89,8 +87,10 @@ class ProgramRun {
       auto& handles = launched_.emplace_back();
       for (int rank = 0; rank < program_.ranks(); ++rank) {
         if (!launch.takes_part[static_cast<std::size_t>(rank)]) continue;
-        handles.push_back(runtime_.launch(die(rank), programs_.at(launch.kernel), arguments(launch, rank),
-                                          runtime_.first_cores(launch.blocks), runtime_.earliest_start()));
+        const auto& program = programs_.at(launch.kernel);
+        const npu::KernelType type = kernel_type(program->image(), launch.tiling_key);
+        handles.push_back(runtime_.launch(die(rank), program, arguments(launch, rank, type),
+                                          cores_of(session_, launch, type), runtime_.earliest_start(), type));
       }
     }
   }
@@ -196,16 +196,7 @@ class ProgramRun {
   }
 
   void load(const ProgramLaunch& launch) {
-    const std::string path = program_.input(launch.kernel, 0);
-    const auto image = npu::ElfImage::read(path);
-    if (!image->takes_arguments())
-      throw InputError(
-          fmt::format("{}: has no function marked __global__; `cm384 run kernel` runs it", path));
-    const auto parameters = image->kernel_parameters();
-    if (parameters && parameters->size() != launch.arguments.size())
-      throw InputError(fmt::format("{}: takes {} arguments ({}); launch {} gives {}", path,
-                                   parameters->size(), fmt::join(*parameters, ", "), launch.name,
-                                   launch.arguments.size()));
+    const auto image = read_kernel(program_.input(launch.kernel, 0), launch);
     auto& program = programs_[launch.kernel];
     if (program == nullptr) program = runtime_.load(image);
   }
@@ -287,7 +278,7 @@ class ProgramRun {
     }
   }
 
-  std::uint64_t arguments(const ProgramLaunch& launch, int rank) {
+  std::uint64_t arguments(const ProgramLaunch& launch, int rank, npu::KernelType type) {
     cm384_program block{};
     std::size_t n = 0;
     for (const auto& argument : launch.arguments) {
@@ -307,6 +298,10 @@ class ProgramRun {
     for (const auto& [index, places] : contexts_)
       block.context[index] = places[static_cast<std::size_t>(rank)];
     block.tiling_key = launch.tiling_key;
+    block.vector_cores = vector_cores(type);
+    if (type == npu::KernelType::mix)
+      block.group_space =
+          runtime_.allocate(die(rank), static_cast<std::uint64_t>(launch.blocks) * CM384_PROGRAM_GROUP_SPACE);
     const std::uint64_t at = runtime_.allocate(die(rank), sizeof block);
     runtime_.put(at, block);
     return at;

@@ -1,6 +1,7 @@
 #include "studies/program_data.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -10,6 +11,7 @@
 #include <numeric>
 #include <random>
 
+#include "firmware/abi/program.h"
 #include "hw/error.h"
 
 namespace cm384::studies {
@@ -41,6 +43,26 @@ std::vector<std::byte> file_content(const ProgramBuffer& buffer, const std::stri
   if (bytes.size() != buffer.bytes())
     throw InputError(fmt::format("{}: its size is not the {} B of {}", path, buffer.bytes(), buffer.name));
   return bytes;
+}
+
+constexpr const char* kSymbol = "cm384_kernel_type";
+
+npu::KernelType type_of(const std::string& path, std::uint64_t value) {
+  switch (value) {
+    case CM384_KERNEL_AIV_ONLY:
+    case CM384_KERNEL_MIX_AIV_1_0:
+      return npu::KernelType::aiv;
+    case CM384_KERNEL_AIC_ONLY:
+    case CM384_KERNEL_MIX_AIC_1_0:
+      return npu::KernelType::aic;
+    case CM384_KERNEL_MIX_AIC_1_2:
+      return npu::KernelType::mix;
+    default:
+      throw InputError(
+          fmt::format("{}: its KERNEL_TASK_TYPE is number {}; there are AIV_ONLY, AIC_ONLY, MIX_AIV_1_0, "
+                      "MIX_AIC_1_0 and MIX_AIC_1_2: docs/ascend-c.md",
+                      path, value));
+  }
 }
 
 }  // namespace
@@ -130,6 +152,45 @@ std::vector<std::string> ProgramFile::inputs() const {
     if (const auto* file = std::get_if<ProgramBuffer::File>(&check.expected)) take(file->path);
   }
   return paths;
+}
+
+npu::KernelType kernel_type(const npu::ElfImage& image, std::uint64_t tiling_key) {
+  const auto of_key = image.symbol(fmt::format("{}_{}", kSymbol, tiling_key));
+  return type_of(image.path(), of_key.value_or(image.symbol(kSymbol).value_or(CM384_KERNEL_AIV_ONLY)));
+}
+
+std::vector<npu::KernelType> kernel_types(const npu::ElfImage& image, const std::string& name) {
+  std::vector<npu::KernelType> types;
+  for (const auto& [key, value] : image.symbols(kSymbol)) types.push_back(type_of(name, value));
+  return types;
+}
+
+std::uint64_t vector_cores(npu::KernelType type) {
+  return type == npu::KernelType::mix ? 2 : type == npu::KernelType::aiv ? 1 : 0;
+}
+
+std::shared_ptr<const npu::ElfImage> read_kernel(const std::string& path, const ProgramLaunch& launch) {
+  auto image = npu::ElfImage::read(path);
+  if (!image->takes_arguments())
+    throw InputError(fmt::format("{}: has no function marked __global__; `cm384 run kernel` runs it", path));
+  const auto parameters = image->kernel_parameters();
+  if (parameters && parameters->size() != launch.arguments.size())
+    throw InputError(fmt::format("{}: takes {} arguments ({}); launch {} gives {}", path, parameters->size(),
+                                 fmt::join(*parameters, ", "), launch.name, launch.arguments.size()));
+  return image;
+}
+
+std::vector<std::uint16_t> cores_of(Session& session, const ProgramLaunch& launch, npu::KernelType type) {
+  if (type == npu::KernelType::aiv) return session.runtime().first_cores(launch.blocks);
+  const hw::Die& die = session.machine().parameters().die;
+  const int available = type == npu::KernelType::aic ? die.aic : std::min(die.aic, die.aiv / 2);
+  if (launch.blocks > available)
+    throw InputError(fmt::format("launch {}: blocks: {}, but a die has {} {}", launch.name, launch.blocks,
+                                 available,
+                                 type == npu::KernelType::aic ? "AICs" : "groups of an AIC and two AIVs"));
+  std::vector<std::uint16_t> cores(static_cast<std::size_t>(launch.blocks));
+  std::iota(cores.begin(), cores.end(), std::uint16_t{0});
+  return cores;
 }
 
 }  // namespace cm384::studies

@@ -1,11 +1,16 @@
-// What the buffers of a program hold before it runs, and what checks expect afterwards.
+// What the buffers of a program hold before it runs, what checks expect afterwards, and which kernels its
+// launches start on which cores.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "npu_core/scalar/elf_image.h"
 #include "studies/program_file.h"
+#include "studies/session.h"
 
 namespace cm384::studies {
 
@@ -14,5 +19,21 @@ std::vector<std::byte> content_of(const ProgramFile& program, const ProgramBuffe
 // The array that a check compares a rank's buffer with. Throws InputError where it does not fit.
 Array expected_array(const ProgramFile& program, const std::string& path, int rank,
                      const ProgramCheck& check);
+
+// What a launch of a kernel with this tiling key starts. Throws InputError for a kind that cannot be
+// launched.
+npu::KernelType kernel_type(const npu::ElfImage& image, std::uint64_t tiling_key);
+// All that launches of it may start; `name` stands for the image in what is thrown.
+std::vector<npu::KernelType> kernel_types(const npu::ElfImage& image, const std::string& name);
+
+// Vector cores of a block.
+std::uint64_t vector_cores(npu::KernelType type);
+
+// The image of a launch. Throws InputError where it is no kernel with so many arguments.
+std::shared_ptr<const npu::ElfImage> read_kernel(const std::string& path, const ProgramLaunch& launch);
+
+// The first cores or groups of a die, as many as the launch has blocks. Throws InputError where a die has
+// fewer.
+std::vector<std::uint16_t> cores_of(Session& session, const ProgramLaunch& launch, npu::KernelType type);
 
 }  // namespace cm384::studies

@@ -133,9 +133,10 @@ enum cm384_cube_type { CM384_CUBE_S8 = 0, CM384_CUBE_F16 = 1, CM384_CUBE_BF16 = 
 
 /* Sizes: L1 512 KiB, L0A and L0B 64 KiB, L0C 128 KiB, bias table 1 KiB, fixpipe buffer 2 KiB. A fractal is 16
    rows of 32 B, 512 B, row after row; c0 is the elements of 32 B. In L1 a matrix of r rows stands in NZ:
-   column after column of 32 B blocks, a column r rounded up to 16 rows high. L0A holds A (m rows, k columns),
-   L0B the transpose of B (n rows, k columns), both as fractals: fractal (i, j) of block row i and block
-   column j at (i * columns + j) * 512. L0C holds C in 16 x 16 elements of 4 B: block column after block
+   column after column of 32 B blocks, a column r rounded up to 16 rows high. L0A holds A (m rows, k columns)
+   as fractals: fractal (i, j) of block row i and block column j at (i * columns + j) * 512. L0B holds the
+   transpose of B (n rows, k columns), its fractals the other way round, at (j * rows + i) * 512: all of n for
+   the first c0 of k, then for the next. L0C holds C in 16 x 16 elements of 4 B: block column after block
    column, each of m rounded up to 16 rows of 64 B. */
 enum cm384_cube {
   /* Pipe MTE1. rs1 = destination offset in L0A (L0B), multiple of 512 | L1 offset, multiple of 32, << 32. rs2
@@ -158,17 +159,31 @@ enum cm384_cube {
      each sum rounded to nearest even. */
   CM384_CUBE_MMAD = 5,
   /* Pipe FIX: C to GM. rs1 = GM address. rs2 = L0C offset | scale (F32 bits) << 32. rs3 = m (15:0) | n
-     (31:16) | operation (39:32, cm384_fixpipe) | relu << 40 | NZ << 41 | row offset into the fixpipe buffer
-     << 48. Row r of C goes to GM + r * destination stride. With NZ, column of blocks b of m rows of 32 B goes
-     to GM + b * destination stride. C's block columns are m rounded up to 16 rows high. */
-  CM384_CUBE_FIX = 6
+     (31:16) | operation (39:32, cm384_fixpipe) | relu << 40 | NZ << 41 | wide << 42 | scales of 8 B << 43 |
+     offset into the fixpipe buffer << 48. Row r of C goes to GM + r * destination stride. With NZ, column of
+     blocks b of m rows of 32 B (wide: of 64 B) goes to GM + b * destination stride. C's block columns are the
+     source stride in bytes apart (a multiple of 1024), where it is 0 m rounded up to 16 rows. A scale of 8 B
+     is F32 in its low half. An atomic mode holds for the rows as for copies. */
+  CM384_CUBE_FIX = 6,
+  /* Pipe MTE1: fractal by fractal from L1 to L0A, L0B. rs1 = destination | L1 offset << 32, as LOAD_A. rs2 =
+     bytes from step to step in L1 (31:0, signed, a multiple of 32) | in L0 (63:32, a multiple of 512). rs3 =
+     steps (15:0) | transpose << 16 | bytes from the first to the second fractal of a step in L0, << 32. A
+     step is a fractal; where it is transposed, a square: a fractal of elements of 2 B, of the others two
+     that follow each other in L1 (1 B: one below the other, 4 B: one beside the other, before and after). */
+  CM384_CUBE_LOAD_2D_A = 7,
+  CM384_CUBE_LOAD_2D_B = 8
 };
 enum cm384_fixpipe {
-  CM384_FIX_KEEP = 0,             /* F32 or S32 as it is */
-  CM384_FIX_F32_TO_F16 = 1,       /* nearest even; overflow gives infinity */
-  CM384_FIX_F32_TO_BF16 = 2,      /* nearest even */
-  CM384_FIX_S32_TO_F16 = 3,       /* times the scale in rs2, in F32, then nearest even */
-  CM384_FIX_S32_TO_F16_VECTOR = 4 /* times the column's scale in the fixpipe buffer */
+  CM384_FIX_KEEP = 0,              /* F32 or S32 as it is */
+  CM384_FIX_F32_TO_F16 = 1,        /* nearest even; overflow gives infinity */
+  CM384_FIX_F32_TO_BF16 = 2,       /* nearest even */
+  CM384_FIX_S32_TO_F16 = 3,        /* times the scale in rs2, in F32, then nearest even */
+  CM384_FIX_S32_TO_F16_VECTOR = 4, /* times the column's scale in the fixpipe buffer */
+  /* To 8 bit: times the scale in F32, then nearest even; what does not fit becomes the nearest that does. */
+  CM384_FIX_F32_TO_S8 = 5,
+  CM384_FIX_F32_TO_S8_VECTOR = 6,
+  CM384_FIX_S32_TO_S8 = 7,
+  CM384_FIX_S32_TO_S8_VECTOR = 8
 };
 
 /* funct2 of CM384_CLASS_VECTOR and CM384_CLASS_REDUCE: element type. A repeat is 256 B: 64 elements of 4 B,

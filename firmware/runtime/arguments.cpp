@@ -3,7 +3,23 @@
 // many as it has. Weak: a kernel with a kernel_main of its own gets its argument block itself.
 #include <stddef.h>
 
+#include "firmware/abi/isa.h"
 #include "firmware/abi/program.h"
+
+// In an image of both kinds of cores a core calls the kernel of its kind.
+#ifdef CM384_KERNEL_OF_BOTH
+#define CM384_TEXT(x) CM384_TEXT_(x)
+#define CM384_TEXT_(x) #x
+#define CM384_CALL_KERNEL \
+  "csrr t1, " CM384_TEXT(CM384_CSR_CORE_KIND) "\n" \
+  "  beqz t1, 1f\n"                                 \
+  "  call cm384_aic_entry\n"                        \
+  "  j 2f\n"                                        \
+  "1: call cm384_entry_begin\n"                     \
+  "2:"
+#else
+#define CM384_CALL_KERNEL "call cm384_entry_begin"
+#endif
 
 static_assert(CM384_PROGRAM_ARGUMENTS == 24 && offsetof(cm384_program, argument) == 0, "written out below");
 
@@ -29,7 +45,7 @@ cm384_weak_main:
   ld a5, 40(t0)
   ld a6, 48(t0)
   ld a7, 56(t0)
-  call cm384_entry_begin
+  )" CM384_CALL_KERNEL R"(
   ld ra, 128(sp)
   addi sp, sp, 144
   ret

@@ -9,6 +9,7 @@
 #include "cm384/print.h"
 #include "cm384/reduce.h"
 #include "cm384/refused.h"
+#include "cm384/scan.h"
 #include "cm384/select.h"
 #include "cm384/sort.h"
 #include "cm384/sync.h"

@@ -7,6 +7,7 @@
 #include "firmware/abi/isa.h"
 #include "firmware/abi/memory_map.h"
 #include "npu_core/cube/cube_unit.h"
+#include "npu_core/memory/atomic.h"
 #include "npu_core/pipes/pipe_fault.h"
 
 namespace cm384::npu {
@@ -30,6 +31,21 @@ constexpr HazardSpace::Buffer kBufferNames[] = {{"L1", 0},
                                                 {"the fixpipe buffer", kFixpipeAt}};
 // A fractal is the grain: buffers are laid out in whole ones.
 constexpr HazardSpace kSpace{kPipeNames, kBufferNames, kFixpipeAt + kFixpipeBytes, kFractalBytes};
+
+// Operations from here on: CM384_CUBE_FIX or CM384_MTE_L1_TO_GM with an atomic mode, which is added.
+constexpr std::uint8_t kAtomic = 64;
+
+sim::Operation written_as(const PipeInstruction& in) {
+  if (in.operation < kAtomic) return sim::Operation::write;
+  return static_cast<sim::Operation>(static_cast<int>(sim::Operation::write) + in.operation - kAtomic);
+}
+
+void check_atomic(const MteCopy& copy) {
+  if (copy.operation < sim::Operation::atomic_add_s32) return;
+  const std::uint32_t element = atomic_element_bytes(copy.operation);
+  if (copy.gm % element != 0 || copy.burst_bytes % element != 0)
+    fault(copy.pc, fmt::format("atomic copy: address and burst must be multiples of {}", element));
+}
 
 }  // namespace
 
@@ -72,7 +88,9 @@ void Aic::start_work(int pipe, QueuedInstruction& entry) {
   hazards->begin_access(pipe);
   const std::int64_t own = std::max(q.ready, q.unit_free);
   const std::int64_t start = std::max(entry.cycle, own);
-  const std::int64_t cycles = pipe == kCubeM ? start_mmad(in) : start_load(in, pipe);
+  const std::int64_t cycles = pipe == kCubeM                        ? start_mmad(in)
+                              : in.operation < CM384_CUBE_LOAD_2D_A ? start_load(in, pipe)
+                                                                    : start_fractals(in);
   q.unit_free = start + cycles;
   q.unit_complete = std::max(q.unit_complete, q.unit_free + (pipe == kCubeM ? 0 : parameters_.load_latency));
   step(PipeStep::Kind::work, pipe, entry, own, start, q.unit_free, start);
@@ -96,7 +114,24 @@ std::int64_t Aic::start_load(const PipeInstruction& in, int pipe) {
   touch(pipe, load.l1, load.l1_bytes(), false, in.pc);
   touch(pipe, way.begin + load.destination, load.bytes, true, in.pc);
   perform(load, buffers_);
-  const std::int64_t cycles = (load.bytes + way.rate - 1) / way.rate;
+  return load_cycles(load.bytes, way.rate);
+}
+
+std::int64_t Aic::start_fractals(const PipeInstruction& in) {
+  const FractalLoad load = decode_fractal_load(in);
+  const std::uint32_t to = load.to_a ? kL0aAt : kL0bAt;
+  for (std::uint32_t step = 0; step < load.steps; ++step) {
+    touch(kCubeMte1, load.from(step), load.fractals * kFractalBytes, false, in.pc);
+    for (std::uint32_t n = 0; n < load.fractals; ++n)
+      touch(kCubeMte1, to + load.to(step, n), kFractalBytes, true, in.pc);
+  }
+  perform(load, buffers_);
+  return load_cycles(load.bytes(),
+                     load.to_a ? parameters_.l0a_bytes_per_cycle : parameters_.l0b_bytes_per_cycle);
+}
+
+std::int64_t Aic::load_cycles(std::uint32_t bytes, int rate) {
+  const std::int64_t cycles = (bytes + rate - 1) / rate;
   ++statistics_.loads;
   statistics_.load_cycles += static_cast<std::uint64_t>(cycles);
   return cycles;
@@ -140,7 +175,7 @@ MteCopy Aic::l1_copy(int pipe, const QueuedInstruction& entry) {
   c.bursts = static_cast<std::uint32_t>(in.c >> 32);
   c.allocate = entry.allocate;
   c.pc = in.pc;
-  c.operation = reads ? sim::Operation::read : sim::Operation::write;
+  c.operation = reads ? sim::Operation::read : written_as(in);
   if (c.burst_bytes == 0 || c.burst_bytes > kL1Bytes || c.bursts == 0 || c.bursts > 65535)
     fault(in.pc, "copy of 0 bytes, of more than L1, or of 0 or more than 65535 bursts");
   if (local % sim::kBlockBytes != 0 || (c.bursts > 1 && local_stride % sim::kBlockBytes != 0))
@@ -164,6 +199,7 @@ MteCopy Aic::l1_copy(int pipe, const QueuedInstruction& entry) {
     fault(in.pc, fmt::format("copy of {} x {} B at L1 offset {:#x} leaves L1 (512 KiB)", c.bursts,
                              c.burst_bytes, local));
   c.local = static_cast<std::uint32_t>(local);
+  check_atomic(c);
   touch(pipe, c.local, static_cast<std::uint32_t>(span), reads, in.pc);
   ++(reads ? statistics_.mte2_instructions : statistics_.mte3_instructions);
   return c;
@@ -171,21 +207,21 @@ MteCopy Aic::l1_copy(int pipe, const QueuedInstruction& entry) {
 
 MteCopy Aic::fixpipe_copy(const QueuedInstruction& entry) {
   const PipeInstruction& in = entry.instruction;
-  const FixpipeCopy f = decode_fixpipe(in);
+  const FixpipeCopy f = decode_fixpipe(in, entry.low);
   touch(kCubeFix, kL0cAt + f.l0c, f.c_bytes(), false, in.pc);
-  if (f.operation == CM384_FIX_S32_TO_F16_VECTOR)
-    touch(kCubeFix, kFixpipeAt + f.scales, f.n * 4, false, in.pc);
+  if (f.vector()) touch(kCubeFix, kFixpipeAt + f.scales, f.n * f.scale_bytes, false, in.pc);
   perform(f, buffers_, fix_result_);
   const std::uint32_t row_bytes = f.n * f.element_bytes();
   MteCopy c;
   c.gm = in.a;
-  c.burst_bytes = f.nz ? f.m * sim::kBlockBytes : row_bytes;
-  c.bursts = f.nz ? blocks_of(row_bytes, sim::kBlockBytes) : f.m;
+  c.burst_bytes = f.nz ? f.m * f.nz_row : row_bytes;
+  c.bursts = f.nz ? blocks_of(row_bytes, f.nz_row) : f.m;
   c.gm_stride = static_cast<std::int64_t>(entry.high);
   c.local_stride = c.padded();
-  c.operation = sim::Operation::write;
+  c.operation = written_as(in);
   c.allocate = entry.allocate;
   c.pc = in.pc;
+  check_atomic(c);
   ++statistics_.fix_instructions;
   return c;
 }
@@ -198,21 +234,31 @@ IssueAnswer Aic::issue(const PipeInstruction& in, std::int64_t cycle) {
     case CM384_CLASS_MTE:
       if (in.operation < CM384_MTE_GM_TO_L1 || in.operation > CM384_MTE_L1_TO_GM)
         fault(in.pc, "no such MTE operation on a cube core");
-      if (atomic_mode() != CM384_ATOMIC_NONE) fault(in.pc, "cube cores have no atomic copies");
-      return push(in.operation == CM384_MTE_L1_TO_GM ? kCubeMte3 : kCubeMte2, in, cycle);
+      if (in.operation == CM384_MTE_L1_TO_GM) return push(kCubeMte3, with_mode(in), cycle);
+      return push(kCubeMte2, in, cycle);
     case CM384_CLASS_CUBE:
-      if (in.operation > CM384_CUBE_FIX) fault(in.pc, "no such cube operation");
-      return push(in.operation == CM384_CUBE_MMAD                                             ? kCubeM
-                  : in.operation == CM384_CUBE_FIX || in.operation == CM384_CUBE_LOAD_FIXPIPE ? kCubeFix
-                                                                                              : kCubeMte1,
+      if (in.operation > CM384_CUBE_LOAD_2D_B) fault(in.pc, "no such cube operation");
+      if (in.operation == CM384_CUBE_FIX) return push(kCubeFix, with_mode(in), cycle);
+      return push(in.operation == CM384_CUBE_MMAD           ? kCubeM
+                  : in.operation == CM384_CUBE_LOAD_FIXPIPE ? kCubeFix
+                                                            : kCubeMte1,
                   in, cycle);
     default:
       fault(in.pc, "a cube core has no such class of pipe instructions");
   }
 }
 
+// Of an instruction in the queue: where it writes to memory, the atomic mode it was issued under stands in
+// its number.
+PipeInstruction Aic::with_mode(const PipeInstruction& in) const {
+  if (atomic_mode() == CM384_ATOMIC_NONE) return in;
+  PipeInstruction adds = in;
+  adds.operation = static_cast<std::uint8_t>(kAtomic + atomic_mode());
+  return adds;
+}
+
 bool Aic::copies(const PipeInstruction& in) const {
-  return in.instruction_class == CM384_CLASS_MTE || in.operation == CM384_CUBE_FIX;
+  return in.instruction_class == CM384_CLASS_MTE || in.operation == CM384_CUBE_FIX || in.operation >= kAtomic;
 }
 
 void Aic::forget_values() {

@@ -57,7 +57,10 @@ class Aic final : public PipeSet {
   MteCopy l1_copy(int pipe, const QueuedInstruction& entry);
   MteCopy fixpipe_copy(const QueuedInstruction& entry);
   std::int64_t start_load(const PipeInstruction& in, int pipe);
+  std::int64_t start_fractals(const PipeInstruction& in);
+  std::int64_t load_cycles(std::uint32_t bytes, int rate);
   std::int64_t start_mmad(const PipeInstruction& in);
+  PipeInstruction with_mode(const PipeInstruction& in) const;
   void touch(int pipe, std::uint32_t offset, std::uint32_t bytes, bool write, std::uint64_t pc) {
     hazards->access(pipe, offset, bytes, write, pc);
   }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 
 #include "firmware/abi/isa.h"
@@ -96,6 +97,35 @@ CubeLoad decode_cube_load(const PipeInstruction& in) {
   return load;
 }
 
+FractalLoad decode_fractal_load(const PipeInstruction& in) {
+  FractalLoad load;
+  load.to_a = in.operation == CM384_CUBE_LOAD_2D_A;
+  load.type = in.type;
+  load.destination = low(in.a);
+  load.l1 = high(in.a);
+  load.l1_step = static_cast<std::int32_t>(low(in.b));
+  load.l0_step = high(in.b);
+  load.steps = field(in.c, 0, 16);
+  load.transpose = field(in.c, 16, 1) != 0;
+  load.second = high(in.c);
+  load.fractals = load.transpose && cube_element_bytes(in.type) != 2 ? 2 : 1;
+  if (load.steps == 0) refuse(in.pc, "cube load of 0 fractals");
+  const char* const l0 = load.to_a ? "L0A" : "L0B";
+  // Steps go in one direction: what holds of the first and the last one holds of all.
+  for (const std::uint32_t step : {0u, load.steps - 1}) {
+    const std::int64_t from = std::int64_t{load.l1} + std::int64_t{load.l1_step} * step;
+    if (from < 0) refuse(in.pc, "cube load: step {} begins {} B before L1", step, -from);
+    fits(in.pc, "cube load", "L1", static_cast<std::uint64_t>(from), load.fractals * kFractalBytes, kL1Bytes,
+         sim::kBlockBytes);
+    for (std::uint32_t n = 0; n < load.fractals; ++n)
+      fits(in.pc, "cube load", l0,
+           std::uint64_t{load.destination} + std::uint64_t{load.l0_step} * step +
+               std::uint64_t{load.second} * n,
+           kFractalBytes, load.to_a ? kL0aBytes : kL0bBytes, kFractalBytes);
+  }
+  return load;
+}
+
 Mmad decode_mmad(const PipeInstruction& in) {
   Mmad mmad;
   mmad.type = in.type;
@@ -124,11 +154,16 @@ Mmad decode_mmad(const PipeInstruction& in) {
   return mmad;
 }
 
-std::uint32_t FixpipeCopy::element_bytes() const {
-  return operation == CM384_FIX_KEEP ? 4 : 2;
+bool FixpipeCopy::vector() const {
+  return operation == CM384_FIX_S32_TO_F16_VECTOR || operation == CM384_FIX_F32_TO_S8_VECTOR ||
+         operation == CM384_FIX_S32_TO_S8_VECTOR;
 }
 
-FixpipeCopy decode_fixpipe(const PipeInstruction& in) {
+std::uint32_t FixpipeCopy::element_bytes() const {
+  return operation == CM384_FIX_KEEP ? 4 : operation >= CM384_FIX_F32_TO_S8 ? 1 : 2;
+}
+
+FixpipeCopy decode_fixpipe(const PipeInstruction& in, std::uint64_t column_bytes) {
   FixpipeCopy copy;
   copy.l0c = low(in.b);
   copy.scale = std::bit_cast<float>(high(in.b));
@@ -137,15 +172,22 @@ FixpipeCopy decode_fixpipe(const PipeInstruction& in) {
   copy.operation = static_cast<std::uint8_t>(field(in.c, 32, 8));
   copy.relu = field(in.c, 40, 1) != 0;
   copy.nz = field(in.c, 41, 1) != 0;
+  copy.nz_row = sim::kBlockBytes << field(in.c, 42, 1);
+  copy.scale_bytes = 4u << field(in.c, 43, 1);
   copy.scales = field(in.c, 48, 16);
   if (copy.m == 0 || copy.n == 0) refuse(in.pc, "fixpipe of m {} n {}", copy.m, copy.n);
-  if (copy.operation > CM384_FIX_S32_TO_F16_VECTOR)
+  if (copy.operation > CM384_FIX_S32_TO_S8_VECTOR)
     refuse(in.pc, "fixpipe has no operation {}", copy.operation);
+  const std::uint32_t height = blocks_of(copy.m, kFractalRows) * kAccumulatorFractal;
+  copy.column_bytes = column_bytes == 0 ? height : low(std::min<std::uint64_t>(column_bytes, kL0cBytes));
+  if (copy.column_bytes % kAccumulatorFractal != 0)
+    refuse(in.pc, "fixpipe: the stride in L0C must be a multiple of {}", kAccumulatorFractal);
   const std::uint64_t bytes =
-      std::uint64_t{blocks_of(copy.m, kFractalRows)} * blocks_of(copy.n, kFractalRows) * kAccumulatorFractal;
+      (blocks_of(copy.n, kFractalRows) - 1) * std::uint64_t{copy.column_bytes} + height;
   fits(in.pc, "fixpipe", "L0C", copy.l0c, bytes, kL0cBytes, kAccumulatorFractal);
-  if (copy.operation == CM384_FIX_S32_TO_F16_VECTOR)
-    fits(in.pc, "fixpipe", "the fixpipe buffer", copy.scales, copy.n * 4, kFixpipeBytes, sim::kBlockBytes);
+  if (copy.vector())
+    fits(in.pc, "fixpipe", "the fixpipe buffer", copy.scales, copy.n * copy.scale_bytes, kFixpipeBytes,
+         sim::kBlockBytes);
   return copy;
 }
 

@@ -23,6 +23,24 @@ struct CubeLoad {
   std::uint32_t l1_bytes() const;
 };
 
+// Single fractals, or transposed squares, from L1 to L0A or L0B.
+struct FractalLoad {
+  bool to_a = false, transpose = false;
+  std::uint8_t type = 0;
+  std::uint32_t destination = 0, l1 = 0;
+  std::int32_t l1_step = 0;  // bytes from step to step
+  std::uint32_t l0_step = 0;
+  std::uint32_t second = 0;  // in L0, of a step's second fractal from its first
+  std::uint32_t steps = 0;
+  std::uint32_t fractals = 1;  // of a step
+
+  std::uint32_t from(std::uint32_t step) const { return l1 + static_cast<std::uint32_t>(l1_step) * step; }
+  std::uint32_t to(std::uint32_t step, std::uint32_t fractal) const {
+    return destination + l0_step * step + second * fractal;
+  }
+  std::uint32_t bytes() const { return steps * fractals * kFractalBytes; }
+};
+
 struct Mmad {
   std::uint8_t type = 0;
   std::uint32_t l0a = 0, l0b = 0, l0c = 0, bias = 0;
@@ -43,11 +61,15 @@ struct FixpipeCopy {
   std::uint8_t operation = 0;  // cm384_fixpipe
   bool relu = false, nz = false;
   float scale = 0;
-  std::uint32_t scales = 0;  // offset of column 0's in the fixpipe buffer
+  std::uint32_t scales = 0;        // offset of column 0's in the fixpipe buffer
+  std::uint32_t scale_bytes = 4;   // from a column's to the next one's
+  std::uint32_t nz_row = 0;        // bytes of a row of a column of blocks, with NZ
+  std::uint32_t column_bytes = 0;  // in L0C, from one column of blocks to the next
 
+  bool vector() const;  // a scale for each column
   std::uint32_t element_bytes() const;
   std::uint32_t c_bytes() const {
-    return blocks_of(m, kFractalRows) * blocks_of(n, kFractalRows) * kAccumulatorFractal;
+    return (blocks_of(n, kFractalRows) - 1) * column_bytes + blocks_of(m, kFractalRows) * kAccumulatorFractal;
   }
 };
 
@@ -56,7 +78,9 @@ std::uint32_t cube_element_bytes(std::uint8_t type);
 
 // Each throws PipeFault, naming the buffer, for what does not fit or the ISA does not define.
 CubeLoad decode_cube_load(const PipeInstruction& in);
+FractalLoad decode_fractal_load(const PipeInstruction& in);
 Mmad decode_mmad(const PipeInstruction& in);
-FixpipeCopy decode_fixpipe(const PipeInstruction& in);
+// `column_bytes`: the instruction's source stride.
+FixpipeCopy decode_fixpipe(const PipeInstruction& in, std::uint64_t column_bytes = 0);
 
 }  // namespace cm384::npu

@@ -1,6 +1,7 @@
 #include "npu_core/cube/cube_unit.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <vector>
 
@@ -45,14 +46,17 @@ float element(const std::byte* block, std::uint8_t type, std::uint32_t i) {
   return type == CM384_CUBE_F16 ? f16_to_f32(bits) : bf16_to_f32(bits);
 }
 
-// Rows of fractals to plain rows of `columns` elements: at(row, column) = element.
+enum class Order : std::uint8_t { rows, columns };  // of fractals: L0A, L0B
+
+// Fractals to plain rows: put(row, block column, 32 B).
 template <class Put>
-void unpack(const LocalBuffer& buffer, std::uint32_t offset, std::uint32_t block_rows,
+void unpack(const LocalBuffer& buffer, std::uint32_t offset, Order order, std::uint32_t block_rows,
             std::uint32_t block_columns, Put&& put) {
   Fractal fractal;
   for (std::uint32_t i = 0; i < block_rows; ++i) {
     for (std::uint32_t j = 0; j < block_columns; ++j) {
-      buffer.load(offset + (i * block_columns + j) * kFractalBytes, fractal.data(), kFractalBytes);
+      const std::uint32_t place = order == Order::rows ? i * block_columns + j : j * block_rows + i;
+      buffer.load(offset + place * kFractalBytes, fractal.data(), kFractalBytes);
       for (std::uint32_t r = 0; r < kFractalRows; ++r) {
         put(i * kFractalRows + r, j, &fractal[r * sim::kBlockBytes]);
       }
@@ -100,11 +104,11 @@ class Accumulator {
 };
 
 // 8-bit elements widened, so that the compiler multiplies and adds pairs of them at once.
-std::vector<std::int16_t> widened(const LocalBuffer& buffer, std::uint32_t offset, std::uint32_t block_rows,
-                                  const Mmad& mmad) {
+std::vector<std::int16_t> widened(const LocalBuffer& buffer, std::uint32_t offset, Order order,
+                                  std::uint32_t block_rows, const Mmad& mmad) {
   const std::uint32_t columns = mmad.k_blocks() * sim::kBlockBytes;
   std::vector<std::int16_t> rows(std::size_t{block_rows} * kFractalRows * columns);
-  unpack(buffer, offset, block_rows, mmad.k_blocks(),
+  unpack(buffer, offset, order, block_rows, mmad.k_blocks(),
          [&](std::uint32_t row, std::uint32_t block, const std::byte* bytes) {
            std::int16_t* to = &rows[std::size_t{row} * columns + block * sim::kBlockBytes];
            // Past k there is nothing to multiply, whatever the buffer holds.
@@ -116,8 +120,8 @@ std::vector<std::int16_t> widened(const LocalBuffer& buffer, std::uint32_t offse
 
 void multiply_integers(const Mmad& mmad, CubeBuffers& buffers) {
   const std::uint32_t columns = mmad.k_blocks() * sim::kBlockBytes;
-  const auto a = widened(buffers.l0a, mmad.l0a, mmad.m_blocks(), mmad);
-  const auto b = widened(buffers.l0b, mmad.l0b, mmad.n_blocks(), mmad);
+  const auto a = widened(buffers.l0a, mmad.l0a, Order::rows, mmad.m_blocks(), mmad);
+  const auto b = widened(buffers.l0b, mmad.l0b, Order::columns, mmad.n_blocks(), mmad);
   Accumulator<std::uint32_t> c(mmad, buffers);
   for (std::uint32_t r = 0; r < mmad.m; ++r) {
     const std::int16_t* x = &a[std::size_t{r} * columns];
@@ -138,12 +142,12 @@ void multiply_floats(const Mmad& mmad, CubeBuffers& buffers) {
   const std::uint32_t width = c.width();
   std::vector<float> a(std::size_t{mmad.m_blocks()} * kFractalRows * columns);
   std::vector<float> b(std::size_t{columns} * width);  // k rows of n
-  unpack(buffers.l0a, mmad.l0a, mmad.m_blocks(), mmad.k_blocks(),
+  unpack(buffers.l0a, mmad.l0a, Order::rows, mmad.m_blocks(), mmad.k_blocks(),
          [&](std::uint32_t row, std::uint32_t block, const std::byte* bytes) {
            for (std::uint32_t i = 0; i < c0; ++i)
              a[std::size_t{row} * columns + block * c0 + i] = element(bytes, mmad.type, i);
          });
-  unpack(buffers.l0b, mmad.l0b, mmad.n_blocks(), mmad.k_blocks(),
+  unpack(buffers.l0b, mmad.l0b, Order::columns, mmad.n_blocks(), mmad.k_blocks(),
          [&](std::uint32_t row, std::uint32_t block, const std::byte* bytes) {
            for (std::uint32_t i = 0; i < c0; ++i)
              b[std::size_t{block * c0 + i} * width + row] = element(bytes, mmad.type, i);
@@ -178,8 +182,34 @@ void perform(const CubeLoad& load, CubeBuffers& buffers) {
       buffers.l1.load(load.l1 + column * load.column_stride + row * kFractalBytes, fractal.data(),
                       kFractalBytes);
       if (load.transposed()) transpose(fractal, turned);
-      to.store(load.destination + (i * load.block_columns + j) * kFractalBytes,
-               load.transposed() ? turned.data() : fractal.data(), kFractalBytes);
+      const std::uint32_t place =
+          load.operation == CM384_CUBE_LOAD_A ? i * load.block_columns + j : j * load.block_rows + i;
+      to.store(load.destination + place * kFractalBytes, load.transposed() ? turned.data() : fractal.data(),
+               kFractalBytes);
+    }
+  }
+}
+
+void perform(const FractalLoad& load, CubeBuffers& buffers) {
+  LocalBuffer& to = load.to_a ? buffers.l0a : buffers.l0b;
+  const std::uint32_t size = cube_element_bytes(load.type), square = load.fractals * kFractalBytes;
+  // A square of `side` elements stands as rows of 32 B; elements of 4 B as the left half, then the right one.
+  const std::uint32_t side = size == 1 ? 32 : kFractalRows;
+  const auto place = [&](std::uint32_t row, std::uint32_t column) {
+    return size == 4 ? column / 8 * kFractalBytes + row * sim::kBlockBytes + column % 8 * 4
+                     : row * sim::kBlockBytes + column * size;
+  };
+  std::array<std::byte, 2 * kFractalBytes> from, turned;
+  for (std::uint32_t step = 0; step < load.steps; ++step) {
+    const bool payload = buffers.l1.payload(load.from(step), square);
+    if (!payload) buffers.l1.load(load.from(step), from.data(), square);
+    for (std::uint32_t r = 0; load.transpose && !payload && r < side; ++r) {
+      for (std::uint32_t c = 0; c < side; ++c) std::memcpy(&turned[place(c, r)], &from[place(r, c)], size);
+    }
+    for (std::uint32_t n = 0; n < load.fractals; ++n) {
+      to.set_payload(load.to(step, n), kFractalBytes, payload);
+      if (payload) continue;
+      to.store(load.to(step, n), (load.transpose ? turned : from).data() + n * kFractalBytes, kFractalBytes);
     }
   }
 }

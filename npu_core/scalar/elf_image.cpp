@@ -172,6 +172,14 @@ std::optional<std::uint64_t> ElfImage::symbol(std::string_view name) const {
   return std::nullopt;
 }
 
+std::vector<std::pair<std::string, std::uint64_t>> ElfImage::symbols(std::string_view prefix) const {
+  std::vector<std::pair<std::string, std::uint64_t>> found;
+  for (const Symbol& s : symbols_) {
+    if (s.name.starts_with(prefix)) found.emplace_back(s.name.substr(prefix.size()), s.address);
+  }
+  return found;
+}
+
 std::uint64_t ElfImage::code_bytes() const {
   std::uint64_t sum = 0;
   for (const Segment& segment : segments_) sum += segment.executable ? segment.bytes : 0;

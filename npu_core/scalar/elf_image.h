@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 struct Elf;  // libelf's
@@ -46,6 +47,8 @@ class ElfImage {
   const std::vector<Segment>& segments() const { return segments_; }
   // Value of a symbol, for example `tohost`.
   std::optional<std::uint64_t> symbol(std::string_view name) const;
+  // Symbols whose names begin so: the rest of the name, and the value.
+  std::vector<std::pair<std::string, std::uint64_t>> symbols(std::string_view prefix) const;
   // Whether its kernel is a function marked __global__, called with struct cm384_program.
   bool takes_arguments() const { return symbol("cm384_entry_begin") != symbol("cm384_entry_end"); }
   // Names of that function's parameters, by the file's debug information; nothing where it has none. For any

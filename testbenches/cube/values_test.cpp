@@ -195,7 +195,8 @@ TEST(Values, WhatDoesNotFitIsRefusedByName) {
           decode_cube_load);
   refuses(cube(CM384_CUBE_LOAD_B, CM384_CUBE_S8, std::uint64_t{kL1Bytes} << 32, 512, 1 | 1 << 16), "L1",
           decode_cube_load);
-  refuses(cube(CM384_CUBE_FIX, 0, 0, 512, 16 | 16 << 16), "L0C offset", decode_fixpipe);
+  refuses(cube(CM384_CUBE_FIX, 0, 0, 512, 16 | 16 << 16), "L0C offset",
+          [](const PipeInstruction& in) { return decode_fixpipe(in); });
 }
 
 }  // namespace

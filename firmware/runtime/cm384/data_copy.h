@@ -5,6 +5,15 @@
 #include "cm384/system.h"
 #include "cm384/vector.h"
 
+namespace cm384 {
+// Plain copies reach the local memory that the core has: the UBuffer, or L1.
+#ifdef __DAV_C220_CUBE__
+inline constexpr int kCopyIn = CM384_MTE_GM_TO_L1, kCopyOut = CM384_MTE_L1_TO_GM;
+#else
+inline constexpr int kCopyIn = CM384_MTE_GM_TO_UB, kCopyOut = CM384_MTE_UB_TO_GM;
+#endif
+}  // namespace cm384
+
 namespace AscendC {
 
 // Lengths and gaps in 32 B blocks; gaps are from the end of a burst to the start of the next.
@@ -59,23 +68,23 @@ CM384_INLINE void CopyBursts(uint64_t destination, uint64_t source, uint64_t byt
 
 template <typename T>
 CM384_INLINE void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, uint32_t count) {
-  CopyBursts<CM384_MTE_GM_TO_UB>(dst.GetPhyAddr(), src.address(), count * sizeof(T), 1, 0, 0, src.allocate());
+  CopyBursts<cm384::kCopyIn>(dst.GetPhyAddr(), src.address(), count * sizeof(T), 1, 0, 0, src.allocate());
 }
 template <typename T>
 CM384_INLINE void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src, uint32_t count) {
-  CopyBursts<CM384_MTE_UB_TO_GM>(dst.address(), src.GetPhyAddr(), count * sizeof(T), 1, 0, 0, dst.allocate());
+  CopyBursts<cm384::kCopyOut>(dst.address(), src.GetPhyAddr(), count * sizeof(T), 1, 0, 0, dst.allocate());
 }
 template <typename T>
 CM384_INLINE void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const DataCopyParams& p) {
-  CopyBursts<CM384_MTE_GM_TO_UB>(dst.GetPhyAddr(), src.address(), p.blockLen * 32u, p.blockCount,
-                                 (p.blockLen + p.srcStride) * 32u, (p.blockLen + p.dstStride) * 32u,
-                                 src.allocate());
+  CopyBursts<cm384::kCopyIn>(dst.GetPhyAddr(), src.address(), p.blockLen * 32u, p.blockCount,
+                             (p.blockLen + p.srcStride) * 32u, (p.blockLen + p.dstStride) * 32u,
+                             src.allocate());
 }
 template <typename T>
 CM384_INLINE void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const DataCopyParams& p) {
-  CopyBursts<CM384_MTE_UB_TO_GM>(dst.address(), src.GetPhyAddr(), p.blockLen * 32u, p.blockCount,
-                                 (p.blockLen + p.srcStride) * 32u, (p.blockLen + p.dstStride) * 32u,
-                                 dst.allocate());
+  CopyBursts<cm384::kCopyOut>(dst.address(), src.GetPhyAddr(), p.blockLen * 32u, p.blockCount,
+                              (p.blockLen + p.srcStride) * 32u, (p.blockLen + p.dstStride) * 32u,
+                              dst.allocate());
 }
 template <typename T>
 CM384_INLINE void DataCopyPad(const LocalTensor<T>& dst, const GlobalTensor<T>& src,
@@ -106,9 +115,31 @@ CM384_INLINE void DataCopyPad(const GlobalTensor<T>& dst, const LocalTensor<T>& 
                                  PaddedBurst(p.blockLen) + p.srcStride * 32ull,
                                  static_cast<uint64_t>(p.blockLen) + p.dstStride, dst.allocate());
 }
+#ifdef __DAV_C220_CUBE__
+// C1 to the bias table, in blocks of 64 B, or to the fixpipe's buffer, of 128 B; gaps of the source in 32 B.
+template <typename T>
+CM384_INLINE void CopyToTable(const LocalTensor<T>& dst, const LocalTensor<T>& src, const DataCopyParams& p) {
+  const bool bias = dst.GetPosition() == TPosition::C2;
+  if (!bias && dst.GetPosition() != TPosition::C2PIPE2GM)
+    Abort("DataCopy: between local buffers from C1 to C2 and C2PIPE2GM alone: docs/ascend-c.md");
+  const uint64_t unit = bias ? 64 : 128, bytes = p.blockLen * unit;
+  for (uint32_t block = 0; block < p.blockCount; ++block) {
+    const uint64_t to = dst.GetPhyAddr() + block * (bytes + p.dstStride * unit);
+    const uint64_t from = src.GetPhyAddr() + block * (bytes + p.srcStride * 32u);
+    if (bias) {
+      cm384::pipe_instruction<CM384_CLASS_CUBE, CM384_CUBE_LOAD_BIAS>(to | from << 32, 0, bytes);
+    } else {
+      cm384::pipe_instruction<CM384_CLASS_CUBE, CM384_CUBE_LOAD_FIXPIPE>(to | from << 32, 0, bytes);
+    }
+  }
+}
+#endif
 // UBuffer to UBuffer, on pipe V: blocks of 32 B, gaps from the end of one to the start of the next.
 template <typename T>
 CM384_INLINE void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& src, const DataCopyParams& p) {
+#ifdef __DAV_C220_CUBE__
+  return CopyToTable(dst, src, p);
+#endif
   for (uint32_t block = 0; block < p.blockCount; ++block) {
     DataCopy(dst[block * (p.blockLen + p.dstStride) * (ONE_BLK_SIZE / sizeof(T))],
              src[block * (p.blockLen + p.srcStride) * (ONE_BLK_SIZE / sizeof(T))],

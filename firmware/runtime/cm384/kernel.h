@@ -3,10 +3,19 @@
 
 #include "cm384/print.h"
 #include "cm384/sync.h"
-#include "firmware/abi/program.h"
+#include "firmware/abi/communication.h"
 
+// Which kind of core this is. A kernel is built for each kind; one image of both asks the core.
+#if defined(__DAV_C220_CUBE__)
+#define ASCEND_IS_AIV (false)
+#define ASCEND_IS_AIC (true)
+#elif defined(__DAV_C220_VEC__)
+#define ASCEND_IS_AIV (true)
+#define ASCEND_IS_AIC (false)
+#else
 #define ASCEND_IS_AIV (cm384::read_csr<CM384_CSR_CORE_KIND>() == 0)
 #define ASCEND_IS_AIC (cm384::read_csr<CM384_CSR_CORE_KIND>() == 1)
+#endif
 
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
@@ -40,8 +49,26 @@
   static_assert(false, "GET_TILING_DATA_MEMBER: not there: docs/ascend-c.md")
 #define __tiling_data_ptr__
 #define REGISTER_TILING_FOR_TILINGKEY(expression, Struct)
-#define KERNEL_TASK_TYPE_DEFAULT(type)
-#define KERNEL_TASK_TYPE(key, type)
+// What a launch of the kernel starts, as symbols of the image: `kernel build` and `run program` read them.
+#define KERNEL_TASK_TYPE_DEFAULT(type) \
+  asm volatile(".globl cm384_kernel_type\n\t.set cm384_kernel_type, %0" : : "i"(static_cast<int>(type)))
+#define KERNEL_TASK_TYPE(key, type)                                           \
+  asm volatile(".globl cm384_kernel_type_%0\n\t.set cm384_kernel_type_%0, %1" \
+               :                                                              \
+               : "i"(static_cast<unsigned long>(key)), "i"(static_cast<int>(type)))
+enum KernelMetaType {
+  KERNEL_TYPE_AIV_ONLY,
+  KERNEL_TYPE_AIC_ONLY,
+  KERNEL_TYPE_MIX_AIV_1_0,
+  KERNEL_TYPE_MIX_AIC_1_0,
+  KERNEL_TYPE_MIX_AIC_1_1,
+  KERNEL_TYPE_MIX_AIC_1_2,
+  KERNEL_TYPE_AICORE,
+  KERNEL_TYPE_VECTORCORE,
+  KERNEL_TYPE_MIX_AICORE,
+  KERNEL_TYPE_MIX_VECTOR_CORE,
+  KERNEL_TYPE_MAX
+};
 
 // Of the tiling data of communication kernels: their host side fills them, kernels do not look inside.
 struct Mc2InitTiling {
@@ -53,9 +80,6 @@ struct Mc2CcTiling {
 
 namespace AscendC {
 
-CM384_INLINE const cm384_program* LaunchOfProgram() {
-  return reinterpret_cast<const cm384_program*>(cm384::read_csr<CM384_CSR_ARGUMENTS>());
-}
 // Tiling data is the host's: scalar loads through the data cache.
 inline void CopyTiling(void* to, GM_ADDR from, uint32_t bytes) {
   auto* out = static_cast<uint8_t*>(to);
@@ -73,9 +97,34 @@ CM384_INLINE __gm__ uint8_t* GetHcclContext() {
   return reinterpret_cast<uint8_t*>(LaunchOfProgram()->context[group]);
 }
 enum HcclServerType { HCCL_SERVER_TYPE_AICPU = 0 };
-// The host drives nothing here: kernels that call its members do not compile.
+// The windows of a group's ranks. The host drives no collectives here: kernels that call them do not compile.
 template <HcclServerType = HCCL_SERVER_TYPE_AICPU>
-class Hccl {};
+class Hccl {
+ public:
+  CM384_INLINE void Init(GM_ADDR context, __gm__ void* = nullptr) {
+    group_ = reinterpret_cast<const uint8_t*>(context);
+  }
+  CM384_INLINE void InitV2(GM_ADDR context, const void*) { Init(context); }
+  CM384_INLINE uint32_t GetRankId() const { return Head()->rank; }
+  CM384_INLINE uint32_t GetRankDim() const { return Head()->ranks; }
+  CM384_INLINE GM_ADDR GetWindowsInAddr(uint32_t rank) const {
+    return reinterpret_cast<GM_ADDR>(rank == GetRankId() ? Head()->window_in : Other(rank)->window_in);
+  }
+  CM384_INLINE GM_ADDR GetWindowsOutAddr(uint32_t rank) const {
+    return reinterpret_cast<GM_ADDR>(rank == GetRankId() ? Head()->window_out : Other(rank)->window_out);
+  }
+
+ private:
+  CM384_INLINE const cm384_group_head* Head() const {
+    return reinterpret_cast<const cm384_group_head*>(group_);
+  }
+  CM384_INLINE const cm384_group_rank* Other(uint32_t rank) const {
+    const auto* table = reinterpret_cast<const cm384_group_entry*>(group_ + CM384_GROUP_TABLE);
+    return reinterpret_cast<const cm384_group_rank*>(table[rank].device);
+  }
+
+  const uint8_t* group_ = nullptr;
+};
 
 // Quotient, rounded up. Like the two below it gives way to a function of the kernel's own.
 template <typename A, typename B, typename... None>
@@ -94,17 +143,22 @@ CM384_INLINE constexpr auto max(A a, B b, None...) {
   return a > b ? a : b;
 }
 
-// Kinds of cores. Images of `kernel build` are of vector cores.
+// Kinds of cores.
 inline constexpr int AIC = 1, AIV = 2, MIX = 3;
+#ifdef __DAV_C220_CUBE__
+inline constexpr int g_coreType = AIC;
+#else
 inline constexpr int g_coreType = AIV;
-CM384_INLINE constexpr int64_t GetSubBlockNum() {
-  return 1;
+#endif
+// Vector cores of a block, on a vector core; 1 on a cube core.
+CM384_INLINE int64_t GetTaskRatio() {
+  return g_coreType == AIC ? 1 : static_cast<int64_t>(LaunchOfProgram()->vector_cores);
 }
-CM384_INLINE constexpr int64_t GetTaskRatio() {
-  return 1;
+CM384_INLINE int64_t GetTaskRation() {
+  return GetTaskRatio();
 }
-CM384_INLINE constexpr int64_t GetTaskRation() {
-  return 1;
+CM384_INLINE int64_t GetSubBlockNum() {
+  return GetTaskRatio();
 }
 CM384_INLINE GM_ADDR GetUserWorkspace(GM_ADDR workspace) {
   return workspace;

@@ -1,11 +1,14 @@
-// The objects that hand out the UBuffer and its flags: TPipe, TBuf, TQue, TQueBind, TQueSync.
+// The objects that hand out the UBuffer, a cube core's buffers, and their flags: TPipe, TBuf, TQue, TQueBind,
+// TQueSync.
 //
 // A queue's buffer goes round: AllocTensor takes a free one, EnQue says that it is full, DeQue takes it over,
 // FreeTensor says that it is free. Which pipes wait for each other follows from the queue's positions: VECIN
 // is filled by MTE2 and emptied by V, VECOUT filled by V and emptied by MTE3; a bind of both is filled by
-// MTE2 and emptied by MTE3. The flags come from the same eight ids a pair of pipes as those of SetFlag.
+// MTE2 and emptied by MTE3; A1 and B1 by MTE2 and MTE1, A2 and B2 by MTE1 and M, CO1 by M and FIX. The flags
+// come from the same eight ids a pair of pipes as those of SetFlag.
 #pragma once
 
+#include "cm384/position.h"
 #include "cm384/sync.h"
 #include "cm384/system.h"
 
@@ -15,7 +18,7 @@ using TEventID = int8_t;
 
 class TPipe {
  public:
-  static constexpr uint32_t kBuffers = 64;  // of a kernel, as on the part
+  static constexpr uint32_t kMostBuffers = 64;  // of a kernel, as on the part
   struct Buffer {
     uint32_t address = 0, bytes = 0;
     TEventID full = -1, free = -1;  // ids of flags that are set and not yet waited for
@@ -29,19 +32,20 @@ class TPipe {
   // Takes all buffers back, after their last users.
   inline void Reset() {
     for (uint32_t n = 0; n < buffers_; ++n) WaitFree(buffer_[n]);
-    buffers_ = next_ = 0;
+    buffers_ = 0;
+    for (uint32_t& next : next_) next = 0;
   }
   CM384_INLINE void Destroy() { Reset(); }
 
   // `bytes` of each of `num` buffers, rounded up to 32 B.
   template <typename Queue>
   CM384_INLINE bool InitBuffer(Queue& queue, uint8_t num, uint32_t bytes) {
-    queue.Place(buffer_ + Take(num, bytes), num);
+    queue.Place(buffer_ + Take<Queue::kBuffer>(num, bytes), num);
     return true;
   }
   template <typename Buf>
   CM384_INLINE bool InitBuffer(Buf& buf, uint32_t bytes) {
-    const Buffer& taken = buffer_[Take(1, bytes)];
+    const Buffer& taken = buffer_[Take<Buf::kBuffer>(1, bytes)];
     buf.Place(taken.address, taken.bytes);
     return true;
   }
@@ -85,14 +89,15 @@ class TPipe {
     const auto e = static_cast<uint32_t>(event);
     return (e & 0xf) * kPipes + (e >> 8 & 0xf);
   }
+  template <int of>
   inline uint32_t Take(uint32_t num, uint32_t bytes) {
     const uint32_t each = (bytes + ONE_BLK_SIZE - 1) / ONE_BLK_SIZE * ONE_BLK_SIZE, first = buffers_;
-    if (buffers_ + num > kBuffers) Abort("TPipe: more than 64 buffers");
-    if (next_ + num * each > kUBufferBytes) Abort("TPipe: the buffers take more than the UBuffer's 192 KiB");
-    for (uint32_t n = 0; n < num; ++n, next_ += each) {
+    if (buffers_ + num > kMostBuffers) Abort("TPipe: more than 64 buffers");
+    if (next_[of] + num * each > cm384::kBufferSizes[of].bytes) Abort(cm384::kBufferSizes[of].full);
+    for (uint32_t n = 0; n < num; ++n, next_[of] += each) {
       Buffer& buffer = buffer_[buffers_++];
       buffer = Buffer{};
-      buffer.address = next_;
+      buffer.address = next_[of];
       buffer.bytes = each;
     }
     return first;
@@ -104,15 +109,18 @@ class TPipe {
     buffer.free = -1;
   }
 
-  Buffer buffer_[kBuffers];
-  uint32_t buffers_ = 0, next_ = 0;
+  Buffer buffer_[kMostBuffers];
+  uint32_t buffers_ = 0, next_[cm384::kBuffers] = {};
   uint8_t taken_[kPipes * kPipes] = {};  // ids, by pair of pipes
 };
 
-// One place in the UBuffer.
+// One place in a buffer.
 template <TPosition position = TPosition::VECCALC>
 class TBuf {
  public:
+  static constexpr int kBuffer = cm384::LocalBufferOf(position);
+  static_assert(kBuffer != cm384::kNoBuffer, "TBuf: of a position that has a local buffer: docs/ascend-c.md");
+
   template <typename T>
   CM384_INLINE LocalTensor<T> Get() const {
     return LocalTensor<T>(position, address_, bytes_ / static_cast<uint32_t>(sizeof(T)));
@@ -145,11 +153,9 @@ class TBuf {
 template <TPosition source, TPosition destination, int32_t depth>
 class TQueBind {
  public:
-  static constexpr bool IsVector(TPosition p) {
-    return p == TPosition::VECIN || p == TPosition::VECOUT || p == TPosition::VECCALC;
-  }
-  static_assert(IsVector(source) && IsVector(destination),
-                "queues are of VECIN, VECOUT and VECCALC: docs/ascend-c.md");
+  static constexpr int kBuffer = cm384::LocalBufferOf(source);
+  static_assert(kBuffer != cm384::kNoBuffer && kBuffer == cm384::LocalBufferOf(destination),
+                "queues are of one of a core's local buffers: docs/ascend-c.md");
 
   template <typename T>
   inline LocalTensor<T> AllocTensor() {
@@ -235,8 +241,8 @@ class TQueBind {
 
  private:
   static constexpr uint32_t kMost = 8;
-  static constexpr uint32_t kFiller = source == TPosition::VECIN ? PIPE_MTE2 : PIPE_V;
-  static constexpr uint32_t kEmptier = destination == TPosition::VECOUT ? PIPE_MTE3 : PIPE_V;
+  static constexpr uint32_t kFiller = cm384::FillerOf(source);
+  static constexpr uint32_t kEmptier = cm384::EmptierOf(destination);
   static constexpr HardEvent kFull = static_cast<HardEvent>(kFiller | kEmptier << 8);
   static constexpr HardEvent kFree = static_cast<HardEvent>(kEmptier | kFiller << 8);
 

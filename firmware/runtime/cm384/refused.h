@@ -2,6 +2,8 @@
 // calls docs/ascend-c.md lists as supported.
 #pragma once
 
+#include "cm384/mask.h"
+
 namespace AscendC {
 
 #define CM384_REFUSED(Name)                                                           \
@@ -9,7 +11,6 @@ namespace AscendC {
   inline void Name(const Arguments&...) {                                             \
     static_assert(sizeof...(Arguments) > 100, #Name ": not there: docs/ascend-c.md"); \
   }
-CM384_REFUSED(CumSum)
 CM384_REFUSED(Ceils)
 CM384_REFUSED(BroadCast)
 CM384_REFUSED(TransDataTo5HD)
@@ -37,11 +38,6 @@ CM384_REFUSED(SetCmpMask)
 CM384_REFUSED(SetPadValue)
 CM384_REFUSED(Gatherb)
 CM384_REFUSED(GatherRepeat)
-CM384_REFUSED(IBSet)
-CM384_REFUSED(IBWait)
-CM384_REFUSED(InitDetermineComputeWorkspace)
-CM384_REFUSED(WaitPreBlock)
-CM384_REFUSED(NotifyNextBlock)
 CM384_REFUSED(SetAtomicType)
 CM384_REFUSED(LoadDataWithSparse)
 CM384_REFUSED(MmadWithSparse)
@@ -54,5 +50,19 @@ CM384_REFUSED(BroadCastVecToMM)
 CM384_REFUSED(InitConstValue)
 CM384_REFUSED(DataCachePreload)
 #undef CM384_REFUSED
+
+template <typename T, typename Mask>
+inline void Compare(const LocalTensor<T>&, const LocalTensor<T>&, CMPMODE, Mask, const BinaryRepeatParams&) {
+  static_assert(sizeof(T) == 0, "Compare: to a tensor alone: docs/ascend-c.md");
+}
+
+#define CM384_REFUSED_TYPE(Name)                                          \
+  template <typename T>                                                   \
+  struct Name {                                                           \
+    static_assert(sizeof(T) == 0, #Name ": not there: docs/ascend-c.md"); \
+  }
+CM384_REFUSED_TYPE(LoadData3DParamsV1);
+CM384_REFUSED_TYPE(LoadData3DParamsV2);
+#undef CM384_REFUSED_TYPE
 
 }  // namespace AscendC

@@ -45,11 +45,26 @@ CM384_INLINE void CrossCoreWaitFlag(uint16_t flagId) {
 
 // All-core barrier: returns when every AIV of the launch on this die has come here and its earlier pipe work,
 // remote acknowledgements inside, is complete. Flag 14, set on MTE3, as on the part.
+// On a cube core it is of all AICs. With isAIVOnly false also between the two kinds, where a launch has both:
+// each AIC hears from its AIVs, and answers once all AICs have.
 template <bool isAIVOnly = true>
 CM384_INLINE void SyncAll() {
   PipeBarrier<PIPE_ALL>();
+#ifdef __DAV_C220_CUBE__
+  const bool both = !isAIVOnly && LaunchOfProgram()->vector_cores == 2;
+  if (both) CrossCoreWaitFlag(12);
+  CrossCoreSetFlag<0, PIPE_FIX>(14);
+  CrossCoreWaitFlag(14);
+  if (both) CrossCoreSetFlag<2, PIPE_FIX>(13);
+#else
   CrossCoreSetFlag<0, PIPE_MTE3>(14);
   CrossCoreWaitFlag(14);
+  if constexpr (!isAIVOnly) {
+    if (LaunchOfProgram()->vector_cores == 1) return;
+    CrossCoreSetFlag<2, PIPE_MTE3>(12);
+    CrossCoreWaitFlag(13);
+  }
+#endif
 }
 
 // The barrier by words in GM is the same one here, of all cores alone: the tensors are not used.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cm384/types.h"
+#include "firmware/abi/program.h"
 
 namespace AscendC {
 
@@ -10,6 +11,10 @@ CM384_INLINE int64_t GetBlockIdx() {
 }
 CM384_INLINE int64_t GetBlockNum() {
   return static_cast<int64_t>(cm384::read_csr<CM384_CSR_BLOCK_COUNT>());
+}
+// The launch's argument block, of kernels that are functions marked __global__.
+CM384_INLINE const cm384_program* LaunchOfProgram() {
+  return reinterpret_cast<const cm384_program*>(cm384::read_csr<CM384_CSR_ARGUMENTS>());
 }
 // 50 MHz counter, as on the part.
 CM384_INLINE int64_t GetSystemCycle() {

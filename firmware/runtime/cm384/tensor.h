@@ -1,19 +1,39 @@
-// LocalTensor: a range of the core's UBuffer. GlobalTensor: a range of global memory.
+// LocalTensor: a range of the core's UBuffer, in images of cube cores of the buffer that its position names.
+// GlobalTensor: a range of global memory.
 #pragma once
 
 #include "cm384/types.h"
 
 namespace AscendC {
 
-// What may be set and is not kept: a tensor of this machine does not know its position.
-struct NotKept {
+// A tensor's TPosition. Tensors of vector cores have one buffer and do not keep it.
+#ifdef __DAV_C220_CUBE__
+class LogicPosition {
+ public:
+  LogicPosition() = default;
+  CM384_INLINE constexpr LogicPosition(TPosition position) : position_(position) {}
+  template <typename T>
+  CM384_INLINE constexpr void operator=(const T& position) {
+    position_ = static_cast<TPosition>(position);
+  }
+  CM384_INLINE constexpr TPosition Get() const { return position_; }
+
+ private:
+  TPosition position_ = TPosition::VECCALC;
+};
+#else
+struct LogicPosition {
+  LogicPosition() = default;
+  CM384_INLINE constexpr LogicPosition(TPosition) {}
   template <typename T>
   CM384_INLINE constexpr void operator=(const T&) const {}
+  CM384_INLINE static constexpr TPosition Get() { return TPosition::VECCALC; }
 };
+#endif
 // Where a tensor stands in the core's local memory.
 struct TBuffAddr {
-  uint32_t bufferAddr = 0;                   // offset
-  [[no_unique_address]] NotKept logicPos{};  // TPosition
+  uint32_t bufferAddr = 0;  // offset
+  [[no_unique_address]] LogicPosition logicPos{};
 };
 
 template <typename T>
@@ -22,7 +42,8 @@ class LocalTensor {
   using PrimType = T;
   LocalTensor() = default;
   // `address`: offset in the UBuffer, a multiple of 32 B for vector and MTE use. `count`: elements.
-  CM384_INLINE LocalTensor(TPosition, uint32_t address, uint32_t count) : address_{address}, count_(count) {}
+  CM384_INLINE LocalTensor(TPosition position, uint32_t address, uint32_t count)
+      : address_{address, position}, count_(count) {}
   CM384_INLINE explicit LocalTensor(uint32_t address, uint32_t count = 0)
       : address_{address}, count_(count) {}
 
@@ -34,16 +55,19 @@ class LocalTensor {
   }
   CM384_INLINE T& operator()(uint32_t index) const { return data()[index]; }
   CM384_INLINE LocalTensor operator[](uint32_t offset) const {
-    return LocalTensor(address_.bufferAddr + offset * static_cast<uint32_t>(sizeof(T)), count_ - offset);
+    return LocalTensor(GetPosition(), address_.bufferAddr + offset * static_cast<uint32_t>(sizeof(T)),
+                       count_ - offset);
   }
   template <typename U>
   CM384_INLINE LocalTensor<U> ReinterpretCast() const {
-    return LocalTensor<U>(address_.bufferAddr, static_cast<uint32_t>(count_ * sizeof(T) / sizeof(U)));
+    return LocalTensor<U>(GetPosition(), address_.bufferAddr,
+                          static_cast<uint32_t>(count_ * sizeof(T) / sizeof(U)));
   }
   CM384_INLINE uint32_t GetSize() const { return count_; }
   CM384_INLINE void SetSize(uint32_t count) { count_ = count; }
   CM384_INLINE uint64_t GetPhyAddr() const { return address_.bufferAddr; }
   CM384_INLINE uint64_t GetPhyAddr(uint32_t offset) const { return address_.bufferAddr + offset * sizeof(T); }
+  CM384_INLINE TPosition GetPosition() const { return address_.logicPos.Get(); }
   CM384_INLINE void SetAddr(const TBuffAddr& address) { address_ = address; }
 
   TBuffAddr address_;  // public, as kernels set it
@@ -96,9 +120,9 @@ CM384_INLINE GlobalTensor<T> GlobalAt(uint64_t address) {
   return tensor;
 }
 
-enum class Hardware { GM, UB };
+enum class Hardware { GM, UB, L1, L0A, L0B, L0C, BIAS, FIXBUF };
 
-// Hands out the UBuffer from its start, in order, 32 B aligned.
+// Hands out a buffer from its start, in order, 32 B aligned.
 template <Hardware H = Hardware::UB>
 class LocalMemAllocator {
  public:
@@ -117,10 +141,17 @@ class LocalMemAllocator {
   CM384_INLINE uint32_t GetCurAddr() const { return next_; }
 
  private:
-  static_assert(H == Hardware::UB, "a vector core has the UBuffer alone");
+  static_assert(H != Hardware::GM, "LocalMemAllocator: of local memory");
+  static constexpr TPosition kPosition = H == Hardware::L1       ? TPosition::A1
+                                         : H == Hardware::L0A    ? TPosition::A2
+                                         : H == Hardware::L0B    ? TPosition::B2
+                                         : H == Hardware::L0C    ? TPosition::CO1
+                                         : H == Hardware::BIAS   ? TPosition::C2
+                                         : H == Hardware::FIXBUF ? TPosition::C2PIPE2GM
+                                                                 : TPosition::VECCALC;
   template <typename T>
   CM384_INLINE LocalTensor<T> Take(uint32_t count) {
-    const LocalTensor<T> tensor(next_, count);
+    const LocalTensor<T> tensor(kPosition, next_, count);
     next_ += (count * static_cast<uint32_t>(sizeof(T)) + ONE_BLK_SIZE - 1) / ONE_BLK_SIZE * ONE_BLK_SIZE;
     return tensor;
   }

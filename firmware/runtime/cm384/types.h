@@ -109,6 +109,11 @@ enum class HardEvent {
   FIX_MTE3 = PIPE_FIX | PIPE_MTE3 << 8,
   MTE3_MTE1 = PIPE_MTE3 | PIPE_MTE1 << 8,
   MTE1_MTE3 = PIPE_MTE1 | PIPE_MTE3 << 8,
+  MTE1_V = PIPE_MTE1 | PIPE_V << 8,
+  V_MTE1 = PIPE_V | PIPE_MTE1 << 8,
+  M_V = PIPE_M | PIPE_V << 8,
+  V_M = PIPE_V | PIPE_M << 8,
+  MTE2_M = PIPE_MTE2 | PIPE_M << 8,
   M_S = PIPE_M | PIPE_S << 8
 };
 

@@ -2,3 +2,4 @@
 #pragma once
 
 #include "cm384/kernel.h"
+#include "cm384/matmul_types.h"

@@ -1,0 +1,240 @@
+// Matmul<>: a matrix product of tensors in memory as one object. On a vector core of a group it gives jobs to
+// the group's cube core, which serves both vector cores until both have ended; on a cube core without vector
+// cores it works itself.
+#pragma once
+
+#include "cm384/matmul_cube.h"
+
+namespace AscendC {
+
+template <class A, class B, class C, class Bias = C, const auto& config = CFG_NORM>
+class Matmul {
+  using T = typename A::T;
+  using Result = typename C::T;
+  static_assert(A::format == CubeFormat::ND && B::format == CubeFormat::ND && C::format == CubeFormat::ND &&
+                    A::pos == TPosition::GM && B::pos == TPosition::GM && Bias::pos == TPosition::GM,
+                "Matmul: operands row by row in memory: docs/ascend-c.md");
+  static_assert(is_same_v<T, typename B::T> && kCubeType<T> >= 0 &&
+                    (is_same_v<T, int8_t> ? is_same_v<Result, int32_t>
+                                          : is_same_v<Result, float> || is_same_v<Result, half> ||
+                                                is_same_v<Result, bfloat16_t>),
+                "Matmul: int8_t gives int32_t; half, bfloat16_t and float give float, half or bfloat16_t: "
+                "docs/ascend-c.md");
+
+ public:
+  Matmul() = default;
+  CM384_INLINE ~Matmul() { End(); }
+
+  inline void Init(const TCubeTiling* tiling, TPipe* pipe = nullptr) {
+    tiling_ = tiling;
+    pipe_ = pipe == nullptr ? TPipe::current : pipe;
+    SetOrgShape(tiling->M, tiling->N, tiling->Ka, tiling->Kb);
+    SetSingleShape(tiling->singleCoreM, tiling->singleCoreN, tiling->singleCoreK);
+  }
+  // Of the whole matrices; of this core's part.
+  CM384_INLINE void SetOrgShape(int m, int n, int k) { SetOrgShape(m, n, k, k); }
+  CM384_INLINE void SetOrgShape(int m, int n, int ka, int kb) {
+    whole_m_ = m;
+    whole_n_ = n;
+    whole_ka_ = ka;
+    whole_kb_ = kb;
+  }
+  CM384_INLINE void SetSingleShape(int m, int n, int k) {
+    m_ = m;
+    n_ = n;
+    k_ = k;
+    Restart();
+  }
+  CM384_INLINE void SetTail(int m = -1, int n = -1, int k = -1) {
+    SetSingleShape(m < 0 ? m_ : m, n < 0 ? n_ : n, k < 0 ? k_ : k);
+  }
+  CM384_INLINE void SetTensorA(const GlobalTensor<T>& a, bool transposed = A::isTrans) {
+    a_ = a.address();
+    transposed_a_ = transposed;
+    Restart();
+  }
+  CM384_INLINE void SetTensorB(const GlobalTensor<T>& b, bool transposed = B::isTrans) {
+    b_ = b.address();
+    transposed_b_ = transposed;
+    Restart();
+  }
+  CM384_INLINE void SetBias(const GlobalTensor<typename Bias::T>& bias) {
+    static_assert(sizeof(typename Bias::T) == 4, "Matmul: a bias of float or int32_t: docs/ascend-c.md");
+    bias_ = bias.address();
+  }
+  CM384_INLINE void DisableBias() { bias_ = 0; }
+  CM384_INLINE void ClearBias() { bias_ = 0; }
+
+  // All of C: its tensor begins at this core's part.
+  template <bool sync = true>
+  inline void IterateAll(const GlobalTensor<Result>& c, uint8_t enAtomic = 0) {
+    Do(a_, b_, c.address(), bias_, m_, n_, whole_n_, enAtomic);
+  }
+  // Tile after tile: true while there is one, which GetTensorC then gives.
+  template <bool sync = true>
+  inline bool Iterate(bool enPartialSum = false) {
+    if (enPartialSum) Abort("Matmul: enPartialSum: docs/ascend-c.md");
+    const int down = (m_ + tiling_->baseM - 1) / tiling_->baseM,
+              across = (n_ + tiling_->baseN - 1) / tiling_->baseN;
+    if (served_ || tile_ + 1 >= down * across) return false;
+    ++tile_;
+    row_ = (tiling_->iterateOrder == 0 ? tile_ % down : tile_ / across) * tiling_->baseM;
+    column_ = (tiling_->iterateOrder == 0 ? tile_ / down : tile_ % across) * tiling_->baseN;
+    return true;
+  }
+  template <bool sync = true>
+  inline void GetTensorC(const GlobalTensor<Result>& c, uint8_t enAtomic = 0,
+                         bool enSequentialWrite = false) {
+    const uint64_t place = enSequentialWrite ? 0 : static_cast<uint64_t>(row_) * whole_n_ + column_;
+    OfTile(c.address() + place * sizeof(Result), enSequentialWrite ? tiling_->baseN : whole_n_, enAtomic);
+  }
+  // To the UBuffer, rows of baseN elements.
+  template <bool sync = true>
+  inline void GetTensorC(const LocalTensor<Result>& c, uint8_t enAtomic = 0, bool = false) {
+    if (served_) return;
+    if (enAtomic != 0 || g_coreType == AIC)
+      Abort("Matmul: GetTensorC to the UBuffer of a vector core, as it is");
+    const uint64_t tile = reinterpret_cast<uint64_t>(Space()->tile[GetSubBlock()]);
+    OfTile(tile, tiling_->baseN, 0);
+    const int rows = m_ - row_ < tiling_->baseM ? m_ - row_ : tiling_->baseM;
+    DataCopy(c, GlobalAt<Result>(tile), static_cast<uint32_t>(rows * tiling_->baseN));
+    PipeBarrier<PIPE_ALL>();
+  }
+  // No more jobs of this core.
+  inline void End() {
+    if (ended_ || tiling_ == nullptr || OfCubeCores()) return;
+    ended_ = true;
+    cm384::MatmulJob job{};
+    job.flags = cm384::kQuits;
+    Ask(job);
+  }
+
+  // The cube core of a group: jobs of both vector cores until both have ended.
+  inline void Serve(TPipe* pipe) {
+    served_ = ended_ = true;
+    cm384::MatmulSpace* const space = Space();
+    const uint64_t jobs = reinterpret_cast<uint64_t>(space->job);
+    uint8_t seen[2] = {};
+    for (uint32_t running = 2; running != 0;) {
+      bool found = false;
+      dcci(jobs, sizeof space->job);
+      for (uint32_t n = 0; n < 2; ++n) {
+        const cm384::MatmulJob job = space->job[n];
+        if (job.sequence == seen[n]) continue;
+        seen[n] = job.sequence;
+        found = true;
+        if ((job.flags & cm384::kQuits) != 0) {
+          --running;
+          continue;
+        }
+        cube_.Run(*pipe, job);
+        PipeBarrier<PIPE_ALL>();
+        space->done[n].sequence = job.sequence;
+        dcci(reinterpret_cast<uint64_t>(&space->done[n]), sizeof space->done[n]);
+      }
+      if (!found && running != 0) PollMark(jobs, sizeof space->job);
+    }
+  }
+
+ private:
+  static CM384_INLINE bool OfCubeCores() { return LaunchOfProgram()->vector_cores == 0; }
+  static CM384_INLINE uint32_t GetSubBlock() {
+    return static_cast<uint32_t>(cm384::read_csr<CM384_CSR_SUB_BLOCK>());
+  }
+  static CM384_INLINE cm384::MatmulSpace* Space() {
+    const uint64_t group = static_cast<uint64_t>(GetBlockIdx()) / (g_coreType == AIC ? 1 : 2);
+    return reinterpret_cast<cm384::MatmulSpace*>(LaunchOfProgram()->group_space) + group;
+  }
+  CM384_INLINE void Restart() { tile_ = -1; }
+
+  inline void OfTile(uint64_t c, int pitch, uint8_t atomic) {
+    const uint64_t of_a = transposed_a_ ? row_ : static_cast<uint64_t>(row_) * whole_ka_;
+    const uint64_t of_b = transposed_b_ ? static_cast<uint64_t>(column_) * whole_kb_ : column_;
+    const int rows = m_ - row_ < tiling_->baseM ? m_ - row_ : tiling_->baseM;
+    const int columns = n_ - column_ < tiling_->baseN ? n_ - column_ : tiling_->baseN;
+    Do(a_ + of_a * sizeof(T), b_ + of_b * sizeof(T), c, bias_ == 0 ? 0 : bias_ + column_ * 4ull, rows,
+       columns, pitch, atomic);
+  }
+  inline void Do(uint64_t a, uint64_t b, uint64_t c, uint64_t bias, int m, int n, int pitch, uint8_t atomic) {
+    if (served_) return;
+    if (atomic > 1) Abort("Matmul: enAtomic is 0 or 1: docs/ascend-c.md");
+    cm384::MatmulJob job{};
+    job.a = a;
+    job.b = b;
+    job.c = c;
+    job.bias = bias;
+    job.m = static_cast<uint32_t>(m);
+    job.n = static_cast<uint32_t>(n);
+    job.k = static_cast<uint32_t>(k_);
+    job.a_pitch = static_cast<uint32_t>(transposed_a_ ? whole_m_ : whole_ka_);
+    job.b_pitch = static_cast<uint32_t>(transposed_b_ ? whole_kb_ : whole_n_);
+    job.c_pitch = static_cast<uint32_t>(pitch);
+    job.base_m = static_cast<uint16_t>(tiling_->baseM);
+    job.base_n = static_cast<uint16_t>(tiling_->baseN);
+    job.base_k = static_cast<uint16_t>(tiling_->baseK);
+    job.flags =
+        static_cast<uint8_t>((transposed_a_ ? cm384::kTransposedA : 0) |
+                             (transposed_b_ ? cm384::kTransposedB : 0) | (atomic != 0 ? cm384::kAddsToC : 0));
+    if constexpr (g_coreType == AIC) {
+      cube_.Run(*pipe_, job);
+      PipeBarrier<PIPE_ALL>();
+    } else {
+      Ask(job);
+      Wait();
+    }
+  }
+  // What this core has written before is in memory first.
+  inline void Ask(cm384::MatmulJob& job) {
+    PipeBarrier<PIPE_ALL>();
+    if (++sequence_ == 0) ++sequence_;
+    job.sequence = sequence_;
+    cm384::MatmulJob* const place = &Space()->job[GetSubBlock()];
+    *place = job;
+    dcci(reinterpret_cast<uint64_t>(place), sizeof *place);
+  }
+  inline void Wait() {
+    auto* const done = &Space()->done[GetSubBlock()];
+    const uint64_t at = reinterpret_cast<uint64_t>(done);
+    for (;;) {
+      dcci(at, sizeof *done);
+      if (*const_cast<volatile uint32_t*>(&done->sequence) == sequence_) return;
+      PollMark(at, sizeof *done);
+    }
+  }
+
+  const TCubeTiling* tiling_ = nullptr;
+  TPipe* pipe_ = nullptr;
+  uint64_t a_ = 0, b_ = 0, bias_ = 0;
+  int whole_m_ = 0, whole_n_ = 0, whole_ka_ = 0, whole_kb_ = 0, m_ = 0, n_ = 0, k_ = 0;
+  int tile_ = -1, row_ = 0, column_ = 0;
+  bool transposed_a_ = A::isTrans, transposed_b_ = B::isTrans, served_ = false, ended_ = false;
+  uint8_t sequence_ = 0;
+  cm384::MatmulCube<T, Result> cube_;
+};
+
+// True on the cube core of a group, which has served then and is done.
+template <class Object>
+inline bool RegisterMatmul(TPipe* pipe, Object& object, const TCubeTiling* tiling = nullptr) {
+  if (g_coreType == AIC && LaunchOfProgram()->vector_cores == 2) {
+    object.Serve(pipe);
+    return true;
+  }
+  if (tiling != nullptr) object.Init(tiling, pipe);
+  return false;
+}
+CM384_INLINE __gm__ uint8_t* GetSysWorkSpacePtr() {
+  return reinterpret_cast<uint8_t*>(LaunchOfProgram()->group_space);
+}
+CM384_INLINE void SetSysWorkspace(GM_ADDR) {}
+
+}  // namespace AscendC
+
+// One object a kernel. On the cube core of a group the function that registers it returns once all has been
+// served.
+#define REGIST_MATMUL_OBJ(pipe, workspace, ...) \
+  if (AscendC::RegisterMatmul(pipe, __VA_ARGS__)) return
+
+// Where kernels look for the object, too.
+namespace matmul {
+using namespace AscendC;
+}
