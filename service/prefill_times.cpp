@@ -14,7 +14,7 @@ PrefillTimes::PrefillTimes(const Deployment& deployment, const Library& library)
   std::ranges::sort(points);
   const auto equal = [](const auto& one, const auto& other) { return one.first == other.first; };
   points.erase(std::unique(points.begin(), points.end(), equal), points.end());
-  if (points.empty()) return;
+  if (points.size() < 2) return;  // one says nothing of other batches
   error_ = leave_one_out_error(points);
   measured_.emplace(points);
 }

@@ -18,7 +18,7 @@ struct PrefillWork {
   }
 };
 
-// Measured batches of the library where it has those of the instance's dies; otherwise the deployment's
+// Measured batches of the library where it has two of the instance's dies; otherwise the deployment's
 // batch_time. Either way the share of attention goes with pairs and the rest with tokens, above the least
 // time.
 class PrefillTimes {
