@@ -93,7 +93,7 @@ void check_memory(const StudyContext& context, const Options& o, const Share& sh
   const double attention =
       hidden * (o.q_lora + 576) + o.q_lora * heads * 192 + 512 * heads * 256 + heads * 128 * hidden;
   const int redundant = o.redundant >= 0 ? o.redundant : o.ranks;
-  const double slots = static_cast<double>((o.experts + redundant + o.ranks - 1) / o.ranks + 1);
+  const int slots = (o.experts + redundant + o.ranks - 1) / o.ranks + 1;
   const double weights = layers * attention + o.moe_layers * slots * 3 * hidden * o.width +
                          3.0 * o.dense_layers * hidden * o.dense_width + 2 * 2 * hidden * o.vocabulary;
   const double token = layers * 2 * 576 + std::max(heads * 2 * (192 + 192 + 128 + 128), 9 * hidden * 3);
