@@ -9,11 +9,11 @@
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/run_program.h"
+#include "host/kernel_kind.h"
 #include "hw/error.h"
 #include "npu_core/scalar/elf_image.h"
 #include "sim/installation.h"
 #include "sim/output_file.h"
-#include "studies/program_data.h"
 
 namespace cm384::cli {
 namespace {
@@ -178,7 +178,7 @@ struct Kinds {
 // it, calls of cube cores that a vector core would make do: then `type` becomes what they say.
 Kinds kinds_of(const std::string& made, const std::string& out, std::string& type) {
   const auto image = npu::ElfImage::read(made);
-  std::vector<npu::KernelType> types = studies::kernel_types(*image, out);
+  std::vector<npu::KernelType> types = host::kernel_types(*image, out);
   if (types.empty() && image->symbol("cm384_uses_cube")) type = "aic";
   if (type == "aic") return {.cube = true};
   // Keys for which nothing is said.

@@ -28,7 +28,7 @@ struct Options {
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
     RequestOptions::describe(self.requests, visit);
-    constexpr Bytes kMost{std::int64_t{1} << 60};
+    constexpr Bytes kMost{std::int64_t{512} << 50};  // 512 PiB
     visit("dram", self.dram, Range{0_B, kMost}, "of all servers together for blocks; one row each");
     visit("evs", self.evs, Range{0_B, kMost}, "SSD of all servers together, for blocks that leave DRAM");
     visit("servers", self.servers, Range{0, 100'000}, "that blocks are hashed to; 0: one per CPU socket");

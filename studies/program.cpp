@@ -13,6 +13,7 @@
 #include <optional>
 
 #include "firmware/abi/communication.h"
+#include "host/kernel_kind.h"
 #include "hw/error.h"
 #include "sim/output_file.h"
 #include "studies/instruction_trace.h"
@@ -88,7 +89,7 @@ class ProgramRun {
       for (int rank = 0; rank < program_.ranks(); ++rank) {
         if (!launch.takes_part[static_cast<std::size_t>(rank)]) continue;
         const auto& program = programs_.at(launch.kernel);
-        const npu::KernelType type = kernel_type(program->image(), launch.tiling_key);
+        const npu::KernelType type = host::kernel_type(program->image(), launch.tiling_key);
         handles.push_back(runtime_.launch(die(rank), program, arguments(launch, rank, type),
                                           cores_of(session_, launch, type), runtime_.earliest_start(), type));
       }
@@ -298,7 +299,7 @@ class ProgramRun {
     for (const auto& [index, places] : contexts_)
       block.context[index] = places[static_cast<std::size_t>(rank)];
     block.tiling_key = launch.tiling_key;
-    block.vector_cores = vector_cores(type);
+    block.vector_cores = host::vector_cores(type);
     if (type == npu::KernelType::mix)
       block.group_space =
           runtime_.allocate(die(rank), static_cast<std::uint64_t>(launch.blocks) * CM384_PROGRAM_GROUP_SPACE);

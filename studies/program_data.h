@@ -20,15 +20,6 @@ std::vector<std::byte> content_of(const ProgramFile& program, const ProgramBuffe
 Array expected_array(const ProgramFile& program, const std::string& path, int rank,
                      const ProgramCheck& check);
 
-// What a launch of a kernel with this tiling key starts. Throws InputError for a kind that cannot be
-// launched.
-npu::KernelType kernel_type(const npu::ElfImage& image, std::uint64_t tiling_key);
-// All that launches of it may start; `name` stands for the image in what is thrown.
-std::vector<npu::KernelType> kernel_types(const npu::ElfImage& image, const std::string& name);
-
-// Vector cores of a block.
-std::uint64_t vector_cores(npu::KernelType type);
-
 // The image of a launch. Throws InputError where it is no kernel with so many arguments.
 std::shared_ptr<const npu::ElfImage> read_kernel(const std::string& path, const ProgramLaunch& launch);
 

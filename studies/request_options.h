@@ -24,7 +24,7 @@ struct RequestOptions {
           "arrivals as a Poisson process");
     visit("rate", self.rate, Range{0.0, 1e6},
           "requests per second; recorded ones are moved together or apart. 0: as recorded, or 10");
-    visit("duration", self.duration, Range{Time{}, 8'000'000_s},
+    visit("duration", self.duration, Range{Time{}, 604'800_s},
           "of the requests, recorded ones repeated or cut; 0s: once as recorded, or 60s");
     constexpr Form kLengths{"fixed:N|uniform:LOW:HIGH|lognormal:MEDIAN:SIGMA",
                             service::check_length_distribution};
