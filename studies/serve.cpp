@@ -1,6 +1,7 @@
 // `cm384 run serve`: a service under recorded or drawn requests.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <optional>
 
@@ -9,6 +10,7 @@
 #include "hw/quantity.h"
 #include "service/simulation.h"
 #include "sim/output_file.h"
+#include "studies/build_info.h"
 #include "studies/serve_options.h"
 #include "studies/serve_report.h"
 #include "studies/studies.h"
@@ -42,7 +44,7 @@ class Runs {
     if (library_.machine() != context.machine.name || !context.machine.overrides.empty())
       throw InputError(fmt::format(
           "run serve: the library {} was measured on {}, not on {}{}; allowed: --library with times "
-          "of this machine (cm384 library measure)",
+          "of this machine, in the form of hw/library/cloudmatrix384.json",
           options.library, library_.machine(), context.machine.name,
           context.machine.overrides.empty() ? "" : " with changes"));
     for (const std::string& text : options.outage) service_.outages.push_back(outage_of(text));
@@ -52,6 +54,7 @@ class Runs {
     service_.rdma_latency = context.machine.rdma.link_latency * 2 + context.machine.rdma.switch_latency;
   }
 
+  const service::Library& library() const { return library_; }
   const service::Deployment& deployment() const { return deployment_; }
   service::RequestTrace trace(std::uint64_t seed, double rate) const {
     RequestOptions requests = options_.requests;
@@ -102,7 +105,7 @@ void note_of_deployment(const service::Deployment& deployment, const Row& row, S
   result.notes.push_back(
       fmt::format("{}: prefill is busy {:.0f} % of the time, decode {:.0f} % with {:.0f} of {:.0f} slots: {}",
                   deployment.name, prefill * 100, decode * 100, requests, slots,
-                  prefill > requests / slots ? "prefill binds" : "decode binds"));
+                  prefill > requests / slots ? "prefill would fill up first" : "decode would fill up first"));
   const auto source = [&](const char* key) {
     const auto found = deployment.sources.find(key);
     return found == deployment.sources.end() ? std::string() : found->second.from + ": " + found->second.text;
@@ -113,6 +116,24 @@ void note_of_deployment(const service::Deployment& deployment, const Row& row, S
       "cost: {} NPUs x {} an hour ({}); energy: {} W an NPU ({}); over output tokens, idle NPUs included",
       deployment.npus(), deployment.prices.npu_hour, source("prices.npu_hour"), deployment.prices.npu_watt,
       source("prices.npu_watt")));
+}
+
+// Of points that another commit's model gave; one that changes no golden result keeps the model.
+void note_of_library(const service::Library& library, StudyResult& result) {
+  std::size_t points = 0, others = 0;
+  const auto count = [&](const auto& list) {
+    points += list.size();
+    others += static_cast<std::size_t>(
+        std::ranges::count_if(list, [](const auto& point) { return point.model != build_info().model; }));
+  };
+  count(library.decode());
+  count(library.attention());
+  count(library.prefill());
+  if (others > 0)
+    result.notes.push_back(
+        fmt::format("{} of {} points of the library were measured before golden results changed; their "
+                    "commands stand in it",
+                    others, points));
 }
 
 StudyResult run(const StudyContext& context, const ServeOptions& options) {
@@ -145,6 +166,7 @@ StudyResult run(const StudyContext& context, const ServeOptions& options) {
     row.set("slo_share", options.slo_share).set("slo_rate_rps", rate);
   }
   note_of_deployment(runs.deployment(), row, result);
+  note_of_library(runs.library(), result);
   context.finish_row(result, std::move(row));
   return result;
 }
