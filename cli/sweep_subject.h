@@ -13,6 +13,8 @@ class StudySubject final : public sweeps::Subject {
   // `threads`: of the host for each run, unless the sweep sets them.
   StudySubject(std::span<const studies::Study> all, int threads);
   ~StudySubject() override;
+  // Points are named by this instead of by the program: what another program with it gives is the same.
+  void stand_on(std::string basis) { program_ = std::move(basis); }
 
   void choose(const std::string& study) override;
   std::span<const studies::Field> fields() const override;
@@ -29,7 +31,7 @@ class StudySubject final : public sweeps::Subject {
   int threads_;
   const studies::Study* study_ = nullptr;
   hw::Machine machine_;
-  std::string program_;                   // hash of this program
+  std::string program_;                   // hash of this program, or what points stand on
   std::unique_ptr<Effective> effective_;  // of the settings that were asked for last
 };
 

@@ -14,6 +14,7 @@ struct EmbeddedText {
 std::span<const EmbeddedText> embedded_presets();      // hw/presets/*.toml
 std::span<const EmbeddedText> embedded_published();    // hw/published/*
 std::span<const EmbeddedText> embedded_library();      // hw/library/*.json
+std::span<const EmbeddedText> embedded_grids();        // hw/library/*.toml
 std::span<const EmbeddedText> embedded_deployments();  // service/deployments/*.toml
 
 }  // namespace cm384::hw

@@ -56,9 +56,9 @@ std::string TomlFile::text(const toml::table& table, std::string_view key) const
   return node->as_string()->get();
 }
 
-std::vector<const toml::table*> TomlFile::tables(std::string_view key) const {
+std::vector<const toml::table*> TomlFile::tables(const toml::table& table, std::string_view key) const {
   std::vector<const toml::table*> found;
-  const toml::node* node = root_.get(key);
+  const toml::node* node = table.get(key);
   if (node == nullptr) return found;
   if (!node->is_array()) refuse(*node, key, fmt::format("is no list; allowed: [[{}]]", key));
   for (const toml::node& entry : *node->as_array()) {

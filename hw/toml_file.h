@@ -24,8 +24,9 @@ class TomlFile {
   double real(const toml::table& table, std::string_view key, double fallback) const;
   bool boolean(const toml::table& table, std::string_view key, bool fallback) const;
   std::string text(const toml::table& table, std::string_view key) const;  // required
-  // The tables of [[key]]; none where it is not given.
-  std::vector<const toml::table*> tables(std::string_view key) const;
+  // The tables of [[key]], in the file or in one of its tables; none where it is not given.
+  std::vector<const toml::table*> tables(std::string_view key) const { return tables(root_, key); }
+  std::vector<const toml::table*> tables(const toml::table& table, std::string_view key) const;
 
  private:
   std::string name_;

@@ -1,6 +1,7 @@
 #include "service/library.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <fstream>
@@ -17,48 +18,43 @@ namespace {
 
 constexpr std::string_view kFormat = "cm384-library-1";
 
-// A field of a point, both ways.
+// The fields of a point, both ways; of numbers that may be missing, 0 is not written.
+enum class Needed : bool { no, yes };
+
 template <class Point, class Visit>
-void each_field(Point& point, Visit&& visit) requires requires {
-  point.step_ms;
-}
-{
-  visit("ranks", point.ranks);
-  visit("batch", point.batch);
-  visit("kv", point.kv);
-  visit("mtp", point.mtp);
-  visit("microbatches", point.microbatches);
-  visit("layers_alike", point.layers_alike);
-  visit("layers_alone", point.layers_alone);
-  visit("step_ms", point.step_ms);
-  visit("attention_half_us", point.attention_half_us);
-  visit("experts_half_us", point.experts_half_us);
-  visit("command", point.command);
-  visit("model", point.model);
-}
-template <class Point, class Visit>
-void each_field(Point& point, Visit&& visit) requires requires {
-  point.sequences;
-}
-{
-  visit("sequences", point.sequences);
-  visit("kv", point.kv);
-  visit("mtp", point.mtp);
-  visit("us", point.us);
-  visit("command", point.command);
-  visit("model", point.model);
-}
-template <class Point, class Visit>
-void each_field(Point& point, Visit&& visit) requires requires {
-  point.latency_ms;
-}
-{
-  visit("ranks", point.ranks);
-  visit("tokens", point.tokens);
-  visit("prompt", point.prompt);
-  visit("latency_ms", point.latency_ms);
-  visit("command", point.command);
-  visit("model", point.model);
+void each_field(Point& point, Visit&& visit) {
+  constexpr auto kYes = Needed::yes, kNo = Needed::no;
+  if constexpr (requires { point.step_ms; }) {
+    visit("ranks", point.ranks, kYes);
+    visit("batch", point.batch, kYes);
+    visit("kv", point.kv, kYes);
+    visit("mtp", point.mtp, kYes);
+    visit("microbatches", point.microbatches, kYes);
+    visit("layers_alike", point.layers_alike, kYes);
+    visit("layers_alone", point.layers_alone, kYes);
+    visit("step_ms", point.step_ms, kYes);
+    visit("layer_us", point.layer_us, kNo);
+    visit("attention_half_us", point.attention_half_us, kYes);
+    visit("experts_half_us", point.experts_half_us, kYes);
+  } else if constexpr (requires { point.sequences; }) {
+    visit("sequences", point.sequences, kYes);
+    visit("kv", point.kv, kYes);
+    visit("mtp", point.mtp, kYes);
+    visit("us", point.us, kYes);
+  } else if constexpr (requires { point.latency_ms; }) {
+    visit("ranks", point.ranks, kYes);
+    visit("tokens", point.tokens, kYes);
+    visit("prompt", point.prompt, kYes);
+    visit("latency_ms", point.latency_ms, kYes);
+  } else {
+    visit("study", point.study, kYes);
+    visit("at", point.at, kYes);
+    visit("metric", point.metric, kYes);
+    visit("values", point.values, kYes);
+  }
+  visit("seconds", point.seconds, kNo);
+  visit("command", point.command, kYes);
+  visit("model", point.model, kYes);
 }
 
 class Reader {
@@ -78,42 +74,80 @@ class Reader {
     if (!list->is_array()) throw InputError(fmt::format("{}: {}: is no list", name_, kind));
     for (std::size_t k = 0; k < list->size(); ++k) {
       Point point;
-      each_field(point, [&](const char* field, auto& value) { take((*list)[k], kind, k, field, value); });
+      each_field(point, [&](const char* field, auto& value, Needed needed) {
+        take((*list)[k], {kind, k, field}, value, needed);
+      });
       library.add(std::move(point));
     }
   }
 
  private:
+  struct Place {
+    const char* kind;
+    std::size_t k;
+    const char* field;
+  };
+  [[noreturn]] void refuse(const Place& place, std::string_view what) const {
+    throw InputError(fmt::format("{}: {}[{}]: {}: {}", name_, place.kind, place.k, place.field, what));
+  }
   template <class T>
-  void take(const Json& point, const char* kind, std::size_t k, const char* field, T& value) const {
-    const auto found = point.is_object() ? point.find(field) : point.end();
-    const auto refuse = [&](const char* what) {
-      throw InputError(fmt::format("{}: {}[{}]: {}: {}", name_, kind, k, field, what));
-    };
-    if (!point.is_object() || found == point.end()) refuse("is missing");
-    if constexpr (std::is_same_v<T, std::string>) {
-      if (!found->is_string()) refuse("allowed: a text");
-    } else {
-      if (!found->is_number() ||
-          !(found->template get<double>() >= 0 && found->template get<double>() < 1e9) ||
-          (std::is_same_v<T, int> && !found->is_number_integer()))
-        refuse("allowed: a number, 0 or more");
+  void take(const Json& point, const Place& place, T& value, Needed needed) const {
+    const auto found = point.is_object() ? point.find(place.field) : point.end();
+    if (point.is_object() && found != point.end()) return read(*found, place, value);
+    if (needed == Needed::yes) refuse(place, "is missing");
+  }
+  template <class T>
+  void read(const Json& json, const Place& place, std::vector<std::pair<std::string, T>>& values) const {
+    if (!json.is_object()) refuse(place, "allowed: names with their values");
+    for (const auto& [name, value] : json.items()) {
+      if (std::is_same_v<T, std::string> ? !value.is_string() : !value.is_number())
+        refuse(place, "allowed: names with their values");
+      values.emplace_back(name, value.template get<T>());
     }
-    value = found->template get<T>();
+  }
+  void read(const Json& json, const Place& place, std::string& value) const {
+    if (!json.is_string()) refuse(place, "allowed: a text");
+    value = json.get<std::string>();
+  }
+  template <class T>
+  requires std::is_arithmetic_v<T>
+  void read(const Json& json, const Place& place, T& value) const {
+    if (!json.is_number() || !(json.get<double>() >= 0 && json.get<double>() < 1e18) ||
+        (std::is_same_v<T, int> && (!json.is_number_integer() || json.get<double>() >= 1e9)))
+      refuse(place, "allowed: a number, 0 or more");
+    value = json.get<T>();
   }
 
   std::string name_;
   Json json_;
 };
 
+template <class T>
+Json to_json(const T& value) {
+  return value;
+}
+template <class T>
+Json to_json(const std::vector<std::pair<std::string, T>>& values) {
+  Json json = Json::object();
+  for (const auto& [name, value] : values) json[name] = value;
+  return json;
+}
+
+// A line for each point.
 template <class Point>
-Json list_of(const std::vector<Point>& points) {
-  Json list = Json::array();
+std::string list_text(const char* kind, const std::vector<Point>& points) {
+  std::vector<std::string> lines;
   for (const Point& point : points) {
-    Json& one = list.emplace_back(Json::object());
-    each_field(point, [&](const char* field, const auto& value) { one[field] = value; });
+    Json one = Json::object();
+    each_field(point, [&](const char* field, const auto& value, Needed needed) {
+      if constexpr (std::is_arithmetic_v<std::remove_cvref_t<decltype(value)>>) {
+        if (needed == Needed::no && value == 0) return;
+      }
+      one[field] = to_json(value);
+    });
+    lines.push_back("\n  " + one.dump());
   }
-  return list;
+  return fmt::format(" \"{}\": [{}{}]", kind, fmt::join(lines, ","), lines.empty() ? "" : "\n ");
 }
 
 // By x, the last of equals.
@@ -162,6 +196,7 @@ Library Library::parse(std::string_view text, const std::string& name) {
   reader.points<DecodePoint>("decode", library);
   reader.points<AttentionPoint>("attention", library);
   reader.points<PrefillPoint>("prefill", library);
+  reader.points<OperatorPoint>("operators", library);
   return library;
 }
 
@@ -174,12 +209,9 @@ Library Library::load(const std::string& name_or_path) {
 }
 
 std::string Library::text() const {
-  const Json json{{"format", kFormat},
-                  {"machine", machine_},
-                  {"decode", list_of(decode_)},
-                  {"attention", list_of(attention_)},
-                  {"prefill", list_of(prefill_)}};
-  return json.dump(1) + "\n";
+  return fmt::format("{{\n \"format\": \"{}\",\n \"machine\": {},\n{},\n{},\n{},\n{}\n}}\n", kFormat,
+                     Json(machine_).dump(), list_text("decode", decode_), list_text("attention", attention_),
+                     list_text("prefill", prefill_), list_text("operators", operators_));
 }
 
 DecodeSteps::DecodeSteps(const Library& library, int ranks, int mtp)

@@ -1,5 +1,5 @@
-// Times that the machine itself took, kept for what is made of them: decode steps and decode attention on a
-// die.
+// Times that the machine itself took, kept for what is made of them: decode steps, decode attention on a die,
+// batches of prompts, and any other operators.
 //
 // A step of `batch` requests per NPU with `kv` cached tokens each is that of the measured batches at the
 // tokens they were measured with, plus what attention takes more or less at `kv`: in layers of two streams
@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "service/monotone.h"
@@ -27,18 +28,30 @@ struct DecodePoint {
       layers_alone = 0;  // in two streams; dense, first and predicting ones, which overlap nothing
   double step_ms = 0, attention_half_us = 0, experts_half_us = 0;
   std::string command, model;  // fingerprint of the golden results when it was measured
+  double seconds = 0;          // that the measurement took of one core of the host; 0: not known
+  double layer_us = 0;         // of a layer in two streams; 0: not known
 };
 // Attention of a microbatch on its stream's cores of one die.
 struct AttentionPoint {
   int sequences = 0, kv = 0, mtp = 0;
   double us = 0;
   std::string command, model;
+  double seconds = 0;
 };
 // A batch of prompts on one instance, as `run prefill` gives it.
 struct PrefillPoint {
   int ranks = 0, tokens = 0, prompt = 0;  // tokens per NPU
   double latency_ms = 0;
   std::string command, model;
+  double seconds = 0;
+};
+// A row of any other study: its numbers, by name as tables have them, percentiles and intervals included.
+struct OperatorPoint {
+  std::string study, metric;                            // metric: the value that its curves are of
+  std::vector<std::pair<std::string, std::string>> at;  // options, in their order
+  std::vector<std::pair<std::string, double>> values;
+  std::string command, model;
+  double seconds = 0;
 };
 
 struct StepTime {
@@ -58,11 +71,13 @@ class Library {
   const std::vector<DecodePoint>& decode() const { return decode_; }
   const std::vector<AttentionPoint>& attention() const { return attention_; }
   const std::vector<PrefillPoint>& prefill() const { return prefill_; }
+  const std::vector<OperatorPoint>& operators() const { return operators_; }
   std::string text() const;  // as parse() takes it
 
   void add(DecodePoint point) { decode_.push_back(std::move(point)); }
   void add(AttentionPoint point) { attention_.push_back(std::move(point)); }
   void add(PrefillPoint point) { prefill_.push_back(std::move(point)); }
+  void add(OperatorPoint point) { operators_.push_back(std::move(point)); }
   explicit Library(std::string machine) : machine_(std::move(machine)) {}
 
  private:
@@ -70,6 +85,7 @@ class Library {
   std::vector<DecodePoint> decode_;
   std::vector<AttentionPoint> attention_;
   std::vector<PrefillPoint> prefill_;
+  std::vector<OperatorPoint> operators_;
 };
 
 // Steps of one deployment, out of a library.

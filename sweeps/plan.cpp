@@ -21,22 +21,20 @@ using hw::TomlFile;
 constexpr std::size_t kLargestFile = std::size_t{1} << 20;
 constexpr int kMostValues = 10'000;
 
-// Reads one file; what a method refuses names file, line and key.
+// Reads the plan that a file or one of its tables is; what a method refuses names file, line and key.
 class Reader {
  public:
-  Reader(std::string_view text, const std::string& file, Subject& subject)
-      : file_(text, file), subject_(subject) {
-    plan_.name = std::filesystem::path(file).stem().string();
-  }
+  Reader(const TomlFile& file, const toml::table& root, Subject& subject)
+      : file_(file), root_(root), subject_(subject) {}
 
-  Plan read() {
-    const toml::table& root = file_.root();
-    file_.check_keys(root, {"study", "metrics", "options", "axis", "design", "points", "seed", "where",
-                            "cost", "find", "pareto"});
+  Plan read(const std::string& name, const std::vector<std::string>& keys) {
+    const toml::table& root = root_;
+    plan_.name = name;
+    file_.check_keys(root, keys);
     plan_.study = file_.text(root, "study");
     guarded(root, "study", [&] { subject_.choose(plan_.study); });
     if (const toml::node* options = root.get("options")) take_fixed(*options);
-    for (const toml::table* axis : file_.tables("axis")) take_axis(*axis);
+    for (const toml::table* axis : file_.tables(root, "axis")) take_axis(*axis);
     take_design(root);
     take_conditions(root);
     for (const std::string& metric : texts(root, "metrics")) {
@@ -67,8 +65,10 @@ class Reader {
     if (const auto* real = node.as_floating_point()) return hw::format(real->get());
     if (const auto* list = node.as_array()) {
       std::string joined;
-      for (const toml::node& element : *list)
-        joined += (joined.empty() ? "" : ",") + value_text(element, key);
+      for (const toml::node& element : *list) {
+        if (!joined.empty()) joined += ',';
+        joined += value_text(element, key);
+      }
       return joined;
     }
     file_.refuse(node, key, "allowed: a text, a number, true, false, or a list of such");
@@ -229,7 +229,7 @@ class Reader {
       guarded(*root.get("where"), "where", [&] { plan_.conditions.emplace_back(text); });
       check_names(*root.get("where"), "where", plan_.conditions.back());
     }
-    for (const toml::table* table : file_.tables("cost")) {
+    for (const toml::table* table : file_.tables(root, "cost")) {
       file_.check_keys(*table, {"name", "formula"});
       const std::string name = file_.text(*table, "name");
       const std::string formula = file_.text(*table, "formula");
@@ -239,7 +239,7 @@ class Reader {
   }
 
   void take_goals(const toml::table& root) {
-    for (const toml::table* table : file_.tables("pareto")) {
+    for (const toml::table* table : file_.tables(root, "pareto")) {
       file_.check_keys(*table, {"metric", "best"});
       check_metric(*table, "metric", file_.text(*table, "metric"));
       plan_.pareto.push_back(
@@ -278,10 +278,21 @@ class Reader {
     plan_.find = find;
   }
 
-  TomlFile file_;
+  const TomlFile& file_;
+  const toml::table& root_;
   Subject& subject_;
   Plan plan_;
 };
+
+// All parts of a grid are of one machine, which the grid names.
+void check_one_machine(const TomlFile& file, const toml::table& part, const Plan& plan) {
+  const auto check = [&](const std::string& key) {
+    if (key == "machine" || key.find('.') != std::string::npos)
+      file.refuse(part, key, "is of the machine; allowed: `machine` of the whole grid, a preset or a file");
+  };
+  for (const Setting& setting : plan.fixed) check(setting.first);
+  for (const Axis& axis : plan.axes) check(axis.key);
+}
 
 }  // namespace
 
@@ -297,11 +308,36 @@ std::vector<Setting> Plan::settings(const std::vector<Setting>& point) const {
 }
 
 Plan parse_plan(std::string_view text, const std::string& file, Subject& subject) {
-  return Reader(text, file, subject).read();
+  const TomlFile toml(text, file);
+  return Reader(toml, toml.root(), subject)
+      .read(std::filesystem::path(file).stem().string(),
+            {"study", "metrics", "options", "axis", "design", "points", "seed", "where", "cost", "find",
+             "pareto"});
 }
 
 Plan read_plan(const std::string& file, Subject& subject) {
   return parse_plan(report::read_text(file, kLargestFile), file, subject);
+}
+
+Grid parse_grid(std::string_view text, const std::string& file, Subject& subject) {
+  const TomlFile toml(text, file);
+  toml.check_keys(toml.root(), {"machine", "part"});
+  Grid grid;
+  if (toml.root().get("machine") != nullptr) grid.machine = toml.text(toml.root(), "machine");
+  for (const toml::table* part : toml.tables("part")) {
+    Plan plan = Reader(toml, *part, subject)
+                    .read(fmt::format("part {}", grid.parts.size() + 1),
+                          {"study", "metrics", "options", "axis", "where"});
+    check_one_machine(toml, *part, plan);
+    if (!grid.machine.empty()) plan.fixed.emplace_back("machine", grid.machine);
+    grid.parts.push_back(std::move(plan));
+  }
+  if (grid.parts.empty()) toml.refuse(toml.root(), "part", "none is given; allowed: [[part]]");
+  return grid;
+}
+
+Grid read_grid(const std::string& file, Subject& subject) {
+  return parse_grid(report::read_text(file, kLargestFile), file, subject);
 }
 
 }  // namespace cm384::sweeps

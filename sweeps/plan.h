@@ -93,6 +93,15 @@ class Subject {
 Plan parse_plan(std::string_view text, const std::string& file, Subject& subject);
 Plan read_plan(const std::string& file, Subject& subject);
 
+// Plans in one file, [[part]] each, over the same machine: what a library is measured over.
+struct Grid {
+  std::string machine;  // empty: the default one
+  std::vector<Plan> parts;
+};
+// Throws InputError: one line with file, line and key.
+Grid parse_grid(std::string_view text, const std::string& file, Subject& subject);
+Grid read_grid(const std::string& file, Subject& subject);
+
 // The points of the plan in the order of its file: the last axis changes fastest. The axis of `find` stays
 // out. Points that a condition leaves out are not there.
 std::vector<std::vector<Setting>> points_of(const Plan& plan, Subject& subject);

@@ -147,5 +147,31 @@ TEST(Plan, MistakesNameFileLineAndKey) {
               HasSubstr("formula: 'ranks *'"));
 }
 
+TEST(Grid, IsOfPartsOverOneMachine) {
+  StandInSubject subject;
+  const std::string part = "[[part]]\nstudy = \"dispatch\"\noptions = { load = 0.25 }\n";
+  const std::string axis = "[[part.axis]]\nkey = \"ranks\"\nvalues = [8, 16]\n";
+  const Grid grid = parse_grid("machine = \"m.toml\"\n" + part + axis + part + axis, "g.toml", subject);
+  EXPECT_EQ(grid.machine, "m.toml");
+  ASSERT_THAT(grid.parts, SizeIs(2));
+  EXPECT_EQ(grid.parts[1].study, "dispatch");
+  EXPECT_THAT(grid.parts[1].fixed, ElementsAre(Setting("load", "0.25"), Setting("machine", "m.toml")));
+  EXPECT_THAT(points_of(grid.parts[1], subject), SizeIs(2));
+  const auto refused = [&](const std::string& text) {
+    try {
+      parse_grid(text, "g.toml", subject);
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string("accepted");
+  };
+  EXPECT_THAT(refused("machine = \"m\"\n"), HasSubstr("g.toml:1: part: none is given"));
+  EXPECT_THAT(refused("study = \"dispatch\"\n" + axis), HasSubstr("g.toml:1: study: no such key"));
+  EXPECT_THAT(refused(part), HasSubstr("g.toml:1: axis: none is given"));
+  EXPECT_THAT(refused(part + axis + "[part.find]\n"), HasSubstr("g.toml:7: find: no such key"));
+  EXPECT_THAT(refused(part + "[[part.axis]]\nkey = \"link.latency\"\nvalues = [\"1us\"]\n"),
+              HasSubstr("g.toml:1: link.latency: is of the machine"));
+}
+
 }  // namespace
 }  // namespace cm384::sweeps

@@ -1,0 +1,118 @@
+#include "service/library_points.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include "service/monotone.h"
+
+namespace cm384::service {
+namespace {
+
+Coordinates coordinates(const std::vector<std::pair<std::string, int>>& numbers) {
+  Coordinates at;
+  for (const auto& [name, number] : numbers) at.emplace_back(name, std::to_string(number));
+  return at;
+}
+
+LibraryPoint general(const DecodePoint& p) {
+  LibraryPoint point{"decode",
+                     coordinates({{"ranks", p.ranks}, {"kv", p.kv}, {"mtp", p.mtp}, {"batch", p.batch}}),
+                     {{"step_ms", p.step_ms},
+                      {"attention_half_us", p.attention_half_us},
+                      {"experts_half_us", p.experts_half_us}},
+                     p.command,
+                     p.model,
+                     p.seconds};
+  if (p.layer_us > 0) point.values.emplace_back("layer_us", p.layer_us);
+  return point;
+}
+LibraryPoint general(const AttentionPoint& p) {
+  return {"attention",    coordinates({{"mtp", p.mtp}, {"sequences", p.sequences}, {"kv", p.kv}}),
+          {{"us", p.us}}, p.command,
+          p.model,        p.seconds};
+}
+LibraryPoint general(const PrefillPoint& p) {
+  return {"prefill",
+          coordinates({{"ranks", p.ranks}, {"prompt", p.prompt}, {"tokens", p.tokens}}),
+          {{"latency_ms", p.latency_ms}},
+          p.command,
+          p.model,
+          p.seconds};
+}
+LibraryPoint general(const OperatorPoint& p) {
+  LibraryPoint point{p.study, p.at, p.values, p.command, p.model, p.seconds};
+  const auto first = std::ranges::find(point.values, p.metric, &std::pair<std::string, double>::first);
+  if (first != point.values.end()) std::rotate(point.values.begin(), first, first + 1);
+  return point;
+}
+
+std::optional<double> number_of(const std::string& text) {
+  double value = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (read.ec != std::errc() || read.ptr != text.data() + text.size()) return {};
+  return value;
+}
+
+// The curve through `points` that a point's coordinate `k` moves along.
+LibraryCurve curve_through(const std::vector<LibraryPoint>& points, const LibraryPoint& point,
+                           std::size_t k) {
+  LibraryCurve curve{point.kind, point.values.front().first, point.at, point.at[k].first, {}};
+  curve.at.erase(curve.at.begin() + static_cast<std::ptrdiff_t>(k));
+  for (const LibraryPoint& other : points) {
+    if (other.kind != point.kind || other.at.size() != point.at.size() || other.at[k].first != curve.over)
+      continue;
+    Coordinates rest = other.at;
+    rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(k));
+    const auto x = number_of(other.at[k].second);
+    if (rest == curve.at && x && !other.values.empty())
+      curve.points.emplace_back(*x, other.values.front().second);
+  }
+  std::ranges::stable_sort(curve.points, {}, &std::pair<double, double>::first);
+  const auto same = [](const auto& one, const auto& other) { return one.first == other.first; };
+  curve.points.erase(std::unique(curve.points.begin(), curve.points.end(), same), curve.points.end());
+  return curve;
+}
+
+}  // namespace
+
+std::string text_of(const Coordinates& at) {
+  std::string text;
+  for (const auto& [name, value] : at) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, value);
+  return text;
+}
+
+std::vector<LibraryPoint> points_of(const Library& library) {
+  std::vector<LibraryPoint> points;
+  const auto take = [&](const auto& list) {
+    for (const auto& point : list) points.push_back(general(point));
+  };
+  take(library.decode());
+  take(library.attention());
+  take(library.prefill());
+  take(library.operators());
+  return points;
+}
+
+double LibraryCurve::leave_one_out() const {
+  return leave_one_out_error(points);
+}
+
+std::vector<LibraryCurve> curves_of(const std::vector<LibraryPoint>& points) {
+  std::vector<LibraryCurve> curves;
+  for (const LibraryPoint& point : points) {
+    if (point.values.empty()) continue;
+    for (std::size_t k = point.at.size(); k-- > 0;) {
+      LibraryCurve curve = curve_through(points, point, k);
+      const bool known = std::ranges::any_of(curves, [&](const LibraryCurve& other) {
+        return other.kind == curve.kind && other.over == curve.over && other.at == curve.at;
+      });
+      if (!known && curve.points.size() > 1) curves.push_back(std::move(curve));
+    }
+  }
+  return curves;
+}
+
+}  // namespace cm384::service
