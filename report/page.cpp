@@ -5,6 +5,8 @@
 #include <filesystem>
 
 #include "hw/error.h"
+#include "hw/lines.h"
+#include "hw/quantity.h"
 #include "report/comparison.h"
 #include "report/published.h"
 #include "sim/installation.h"
@@ -22,15 +24,56 @@ void check_profile(const Json& profile, const std::string& name) {
         fmt::format("{}: is no profile of a run (schema 2); `cm384 run ... --out` makes one", name));
 }
 
+std::filesystem::path folder_of(const std::string& path) {
+  return std::filesystem::is_directory(path) ? std::filesystem::path(path)
+                                             : std::filesystem::path(path).parent_path();
+}
+
 Json read_profile(const std::string& path) {
-  const std::filesystem::path folder = std::filesystem::is_directory(path)
-                                           ? std::filesystem::path(path)
-                                           : std::filesystem::path(path).parent_path();
-  const std::string file = (folder / "profile.json").string();
+  const std::string file = (folder_of(path) / "profile.json").string();
   if (!std::filesystem::exists(file)) return nullptr;
   Json profile = parse_json(read_text(file, kLargestFile), file);
   check_profile(profile, file);
   return profile;
+}
+
+// Samples of a service, by column: occupancy.csv that stands beside result.json, of a further row with its
+// number.
+Json read_occupancy(const std::string& path) {
+  if (!std::filesystem::exists(path)) return nullptr;
+  LineReader lines(path);
+  std::string line;
+  if (!lines.next(line)) lines.fail("is empty");
+  std::vector<std::string> names;
+  for (const std::string_view name : split_fields(line)) names.emplace_back(name);
+  Json columns = Json::object();
+  while (lines.next(line)) {
+    const auto fields = split_fields(line);
+    if (fields.size() != names.size())
+      lines.fail(fmt::format("has {} fields; allowed: {}", fields.size(), names.size()));
+    for (std::size_t k = 0; k < names.size(); ++k) {
+      try {
+        columns[names[k]].push_back(hw::parse_real(fields[k]));
+      } catch (const InputError&) {
+        lines.fail(fmt::format("{}: '{}'; allowed: a number", names[k], fields[k]));
+      }
+    }
+  }
+  for (const char* name : {"at_s", "waiting", "prefill_busy", "transferring", "waiting_decode", "decoding",
+                           "kv_share", "dram_blocks", "evs_blocks"})
+    if (!columns.contains(name)) lines.fail(fmt::format("{}: is missing", name));
+  return columns;
+}
+
+Json occupancies(const std::string& path, std::size_t rows) {
+  const std::filesystem::path folder = folder_of(path);
+  Json all = Json::array();
+  bool any = false;
+  for (std::size_t k = 0; k < rows; ++k) {
+    const std::string name = k == 0 ? "occupancy.csv" : fmt::format("occupancy-{}.csv", k + 1);
+    any = !all.emplace_back(read_occupancy((folder / name).string())).is_null() || any;
+  }
+  return any ? all : Json::array();
 }
 
 Json run_data(const std::string& name, Json result, Json profile, std::span<const studies::Study> studies) {
@@ -67,6 +110,8 @@ Json page_data(const std::vector<std::string>& paths, std::span<const studies::S
   for (const std::string& path : paths) {
     runs.push_back(run_data(std::filesystem::path(path).lexically_normal().generic_string(),
                             read_result(path), read_profile(path), studies));
+    if (runs.back()["result"]["study"] == "serve")
+      runs.back()["occupancy"] = occupancies(path, runs.back()["result"]["rows"].size());
     const Json &first = runs.front()["result"]["study"], &other = runs.back()["result"]["study"];
     if (other != first)
       throw InputError(fmt::format("{}: is a result of `{}`; allowed: runs of one study, `{}` as {}", path,

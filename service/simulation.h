@@ -15,16 +15,18 @@
 #include "service/deployment.h"
 #include "service/library.h"
 #include "service/requests.h"
+#include "service/service_watch.h"
 
 namespace cm384::service {
 
 // What became of a request. Points of time count from the first arrival.
 struct Served {
-  Time arrival{}, prefill_start{}, first_token{}, transferred{}, done{};
+  Time arrival{}, prefill_start{}, first_token{}, transfer_start{}, transferred{}, done{};
   std::int32_t cached_dram = 0, cached_evs = 0;  // tokens
   std::int32_t steps = 0;
+  std::int32_t die = -1;       // of decode, over all instances; -1: one token only
   std::int16_t instance = -1;  // of prefill
-  std::int16_t die = -1;       // of decode, over all instances; -1: one token only
+  std::int16_t restarts = 0;   // after faults; times are of the last attempt
 
   double ttft_ms() const { return (first_token - arrival).us() * 1e-3; }
   double e2e_ms() const { return (done - arrival).us() * 1e-3; }
@@ -60,6 +62,7 @@ struct ServiceOptions {
   Bandwidth rdma{25'000'000'000};  // of a die's link
   Time rdma_latency{};
   std::vector<Outage> outages;
+  ServiceWatch watch;  // empty: nobody looks
 };
 
 struct ServiceResult {

@@ -18,6 +18,7 @@ constexpr std::int64_t kTokenBytes = 576 * 2 * 61;
 
 struct Options {
   RequestOptions requests;
+  double rate = 0;
   Sizes dram{1024_GiB, 4096_GiB, 16384_GiB};
   Bytes evs{};
   int servers = 0;
@@ -28,6 +29,7 @@ struct Options {
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
     RequestOptions::describe(self.requests, visit);
+    visit("rate", self.rate, RequestOptions::kRates, RequestOptions::kRateText);
     constexpr Bytes kMost{std::int64_t{512} << 50};  // 512 PiB
     visit("dram", self.dram, Range{0_B, kMost}, "of all servers together for blocks; one row each");
     visit("evs", self.evs, Range{0_B, kMost}, "SSD of all servers together, for blocks that leave DRAM");
@@ -114,7 +116,7 @@ void add_reads(const StudyContext& context, const Options& options, StudyResult&
 StudyResult run(const StudyContext& context, const Options& options) {
   StudyResult result;
   if (!options.requests.requests.empty() || options.requests.reuse > 0) {
-    const service::RequestTrace trace = options.requests.load(context, "ems", context.seed);
+    const service::RequestTrace trace = options.requests.load(context, "ems", context.seed, options.rate);
     if (trace.keys.empty())
       throw InputError(
           fmt::format("run ems: --requests {}: its requests have no blocks (hash_ids or input_tok_ids of a "

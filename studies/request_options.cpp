@@ -7,7 +7,7 @@
 namespace cm384::studies {
 
 service::RequestTrace RequestOptions::load(const StudyContext& context, std::string_view study,
-                                           std::uint64_t seed) const {
+                                           std::uint64_t seed, double rate) const {
   if (requests.empty()) {
     service::DrawnRequests drawn;
     drawn.rate = rate == 0 ? 10 : rate;

@@ -10,7 +10,6 @@ namespace cm384::studies {
 
 struct RequestOptions {
   std::string requests;
-  double rate = 0;
   Time duration{};
   std::string prompt = "fixed:4096", output = "fixed:256";
   double reuse = 0;
@@ -22,8 +21,6 @@ struct RequestOptions {
           "requests that were recorded: Azure, BurstGPT, Mooncake, ServeGen or LLMServingSim; otherwise they "
           "are drawn, "
           "arrivals as a Poisson process");
-    visit("rate", self.rate, Range{0.0, 1e6},
-          "requests per second; recorded ones are moved together or apart. 0: as recorded, or 10");
     visit("duration", self.duration, Range{Time{}, 604'800_s},
           "of the requests, recorded ones repeated or cut; 0s: once as recorded, or 60s");
     constexpr Form kLengths{"fixed:N|uniform:LOW:HIGH|lognormal:MEDIAN:SIGMA",
@@ -36,8 +33,14 @@ struct RequestOptions {
           "tokens of a cached block, where the requests do not say: drawn ones, and ids of tokens");
   }
 
-  // Throws InputError for a file that cannot be read, and for options of drawn requests beside it.
-  service::RequestTrace load(const StudyContext& context, std::string_view study, std::uint64_t seed) const;
+  static constexpr Range kRates{0.0, 1e6};
+  static constexpr std::string_view kRateText =
+      "requests per second; recorded ones are moved together or apart. 0: as recorded, or 10";
+
+  // At `rate` per second; 0: as recorded, or 10. Throws InputError for a file that cannot be read, and for
+  // options of drawn requests beside it.
+  service::RequestTrace load(const StudyContext& context, std::string_view study, std::uint64_t seed,
+                             double rate) const;
   // For StudyResult::notes: how many requests of which format, how long they are, what was left out.
   static std::string note_of(const service::RequestTrace& trace);
 };

@@ -5,107 +5,27 @@
 #include <array>
 #include <optional>
 
-#include "hw/error.h"
-#include "hw/lines.h"
-#include "hw/quantity.h"
-#include "service/simulation.h"
+#include "observe/observers.h"
 #include "sim/output_file.h"
 #include "studies/build_info.h"
-#include "studies/serve_options.h"
-#include "studies/serve_report.h"
+#include "studies/serve_runs.h"
+#include "studies/serve_timeline.h"
 #include "studies/studies.h"
 
 namespace cm384::studies {
 namespace {
 
-// "prefill:2:60s:30s".
-service::Outage outage_of(const std::string& text) {
-  const auto parts = split_fields(text, ':');
-  try {
-    if (parts.size() != 4 || (parts[0] != "prefill" && parts[0] != "decode")) throw InputError("");
-    service::Outage outage{parts[0] == "prefill", static_cast<int>(hw::parse_integer(parts[1])),
-                           hw::parse_time(parts[2]), hw::parse_time(parts[3])};
-    if (outage.instance < 0 || outage.at < Time{} || outage.duration < Time{}) throw InputError("");
-    return outage;
-  } catch (const InputError&) {
-    throw InputError(fmt::format(
-        "run serve: --outage {}: allowed: POOL:INSTANCE:AT:DURATION such as prefill:2:60s:30s", text));
-  }
-}
-
-class Runs {
- public:
-  Runs(const StudyContext& context, const ServeOptions& options)
-      : context_(context),
-        options_(options),
-        deployment_(service::load_deployment(options.deployment, options.deploy)),
-        library_(service::Library::load(options.library)),
-        objectives_{options.slo_ttft, options.slo_tpot} {
-    if (library_.machine() != context.machine.name || !context.machine.overrides.empty())
-      throw InputError(fmt::format(
-          "run serve: the library {} was measured on {}, not on {}{}; allowed: --library with times "
-          "of this machine, in the form of hw/library/cloudmatrix384.json",
-          options.library, library_.machine(), context.machine.name,
-          context.machine.overrides.empty() ? "" : " with changes"));
-    for (const std::string& text : options.outage) service_.outages.push_back(outage_of(text));
-    service_.tenants = options.tenants;
-    service_.allow_extrapolation = options.allow_extrapolation;
-    service_.rdma = context.machine.rdma.link_rate;
-    service_.rdma_latency = context.machine.rdma.link_latency * 2 + context.machine.rdma.switch_latency;
-  }
-
-  const service::Library& library() const { return library_; }
-  const service::Deployment& deployment() const { return deployment_; }
-  service::RequestTrace trace(std::uint64_t seed, double rate) const {
-    RequestOptions requests = options_.requests;
-    if (rate > 0) requests.rate = rate;
-    return requests.load(context_, "serve", seed);
-  }
-  service::ServiceResult run(const service::RequestTrace& trace, std::uint64_t seed, bool sampled) const {
-    service::ServiceOptions options = service_;
-    options.seed = seed;
-    if (sampled) options.sample = {std::max<std::int64_t>(1, trace.requests.back().arrival.ps / 300)};
-    return service::serve(trace, deployment_, library_, options);
-  }
-  Row row(const service::RequestTrace& trace, const service::ServiceResult& result) const {
-    return service_row(trace, deployment_, result, objectives_);
-  }
-  double share_at(double rate) const {
-    const service::RequestTrace requests = trace(context_.seed, rate);
-    return share_that_meets(requests, run(requests, context_.seed, false), objectives_);
-  }
-
- private:
-  const StudyContext& context_;
-  const ServeOptions& options_;
-  service::Deployment deployment_;
-  service::Library library_;
-  Objectives objectives_;
-  service::ServiceOptions service_;
-};
-
-// The largest rate at which `share` of the requests meet the objectives, to a hundredth; 0: not even a tiny
-// one.
-std::optional<double> largest_rate(const StudyContext& context, const Runs& runs, double share, double from) {
-  constexpr double kNear = 1.01;
-  double good = 0, bad = 0, rate = from;
-  for (int tries = 0; tries < 40 && (bad == 0 || good == 0 || bad / good > kNear); ++tries) {
-    if (context.interrupted != 0) return {};
-    (runs.share_at(rate) >= share ? good : bad) = rate;
-    rate = bad == 0 ? rate * 2 : good == 0 ? rate / 2 : (good + bad) / 2;
-    if (good == 0 && rate < 1e-3) break;
-  }
-  return good;
-}
-
 void note_of_deployment(const service::Deployment& deployment, const Row& row, StudyResult& result) {
   const double prefill = row["prefill_busy"].number(), decode = row["decode_busy"].number();
   const double requests = row["decode_requests"].number();
   const double slots = deployment.decode.instances * deployment.decode.npus * deployment.decode.batch;
-  result.notes.push_back(
-      fmt::format("{}: prefill is busy {:.0f} % of the time, decode {:.0f} % with {:.0f} of {:.0f} slots: {}",
-                  deployment.name, prefill * 100, decode * 100, requests, slots,
-                  prefill > requests / slots ? "prefill would fill up first" : "decode would fill up first"));
+  result.notes.push_back(fmt::format(
+      "{} {}: prefill is busy {:.0f} % of the time, decode {:.0f} % with {:.0f} of {:.0f} slots: {}",
+      deployment.name, *row["pools"].text(), prefill * 100, decode * 100, requests, slots,
+      prefill > requests / slots ? "prefill would fill up first" : "decode would fill up first"));
+}
+
+void note_of_parameters(const service::Deployment& deployment, StudyResult& result) {
   const auto source = [&](const char* key) {
     const auto found = deployment.sources.find(key);
     return found == deployment.sources.end() ? std::string() : found->second.from + ": " + found->second.text;
@@ -113,8 +33,8 @@ void note_of_deployment(const service::Deployment& deployment, const Row& row, S
   result.notes.push_back("prefill is no simulation here but a parameter (" + source("prefill.batch_time") +
                          ")");
   result.notes.push_back(fmt::format(
-      "cost: {} NPUs x {} an hour ({}); energy: {} W an NPU ({}); over output tokens, idle NPUs included",
-      deployment.npus(), deployment.prices.npu_hour, source("prices.npu_hour"), deployment.prices.npu_watt,
+      "cost: all NPUs x {} an hour ({}); energy: {} W an NPU ({}); over output tokens, idle NPUs included",
+      deployment.prices.npu_hour, source("prices.npu_hour"), deployment.prices.npu_watt,
       source("prices.npu_watt")));
 }
 
@@ -136,39 +56,101 @@ void note_of_library(const service::Library& library, StudyResult& result) {
                     others, points));
 }
 
-StudyResult run(const StudyContext& context, const ServeOptions& options) {
-  StudyResult result;
-  const Runs runs(context, options);
-  if (!options.requests.requests.empty()) result.input_files.push_back(options.requests.requests);
-  std::vector<Row> rows;
-  for (int k = 0; k < options.seeds; ++k) {
-    if (context.interrupted != 0) {
-      result.complete = false;
-      return result;
+// Files of one row; those of further ones have its number.
+std::string file_of(const StudyContext& context, const char* name, std::size_t row) {
+  return row == 0 ? fmt::format("{}/{}.csv", context.out_folder, name)
+                  : fmt::format("{}/{}-{}.csv", context.out_folder, name, row + 1);
+}
+
+// Rows, and what is written beside them.
+class Table {
+ public:
+  Table(const StudyContext& context, const ServeOptions& options)
+      : context_(context), options_(options), runs_(context, options) {
+    if (context.observers != nullptr)
+      timeline_.emplace(context.observers->request().timeline, context.observers->request().shown,
+                        options.timeline_requests);
+  }
+
+  StudyResult make() {
+    if (!options_.requests.requests.empty()) result_.input_files.push_back(options_.requests.requests);
+    for (const service::Deployment& deployment : runs_.deployments()) {
+      if (!add(deployment)) {
+        result_.complete = false;
+        break;
+      }
     }
-    const std::uint64_t seed = context.seed + static_cast<std::uint64_t>(k);
-    const service::RequestTrace trace = runs.trace(seed, 0);
-    const bool first = k == 0, written = first && !context.out_folder.empty();
-    const service::ServiceResult served = runs.run(trace, seed, written);
-    rows.push_back(runs.row(trace, served));
-    if (first) result.notes.push_back(RequestOptions::note_of(trace));
-    result.simulator.simulated += served.end;
+    note_of_parameters(runs_.deployments().front(), result_);
+    note_of_library(runs_.library(), result_);
+    return std::move(result_);
+  }
+
+ private:
+  // False: interrupted.
+  bool add(const service::Deployment& deployment) {
+    std::optional<ServeRuns::LargestRate> largest;
+    if (options_.find_rate && !(largest = runs_.largest_rate(deployment))) return false;
+    for (std::size_t k = 0; k < runs_.rates().size(); ++k) {
+      std::optional<Row> row = mean_of_seeds(deployment, runs_.rates()[k]);
+      if (!row) return false;
+      if (largest) {
+        row->set("slo_share", options_.slo_share).set("slo_rate_rps", largest->rate);
+        if (k == 0) row->set("search", largest->tried);
+      }
+      if (k == 0) note_of_deployment(deployment, *row, result_);
+      context_.finish_row(result_, std::move(*row));
+    }
+    return true;
+  }
+
+  std::optional<Row> mean_of_seeds(const service::Deployment& deployment, double rate) {
+    std::vector<Row> rows;
+    for (int k = 0; k < options_.seeds; ++k) {
+      if (context_.interrupted != 0) return {};
+      rows.push_back(one(deployment, rate, k));
+      const auto all =
+          static_cast<double>(runs_.deployments().size() * runs_.rates().size()) * options_.seeds;
+      const auto done = static_cast<double>(result_.rows.size()) * options_.seeds + k + 1;
+      context_.progress.update(done / all, result_.simulator.simulated, 0);
+    }
+    Row row{{"pools", fmt::format("{}:{}", deployment.prefill.instances, deployment.decode.instances)},
+            {"rate", rate}};
+    row.append(mean_row(rows));
+    row.set("npus", deployment.npus());
+    return row;
+  }
+
+  Row one(const service::Deployment& deployment, double rate, int k) {
+    const std::uint64_t seed = context_.seed + static_cast<std::uint64_t>(k);
+    const service::RequestTrace trace = runs_.trace(seed, rate);
+    const std::size_t number = result_.rows.size();
+    const bool written = k == 0 && !context_.out_folder.empty(), drawn = k == 0 && number == 0 && timeline_;
+    service::ServiceWatch watch;
+    if (drawn) watch = [this](const service::Activity& activity) { timeline_->add(activity); };
+    const service::ServiceResult served = runs_.run(deployment, trace, seed, written, std::move(watch));
+    if (k == 0 && number < runs_.rates().size()) result_.notes.push_back(RequestOptions::note_of(trace));
+    result_.simulator.simulated += served.end;
     if (written) {
-      write_file(context.out_folder + "/requests.csv", requests_csv(trace, served));
-      write_file(context.out_folder + "/occupancy.csv", occupancy_csv(served));
+      write_file(file_of(context_, "requests", number), requests_csv(trace, served));
+      write_file(file_of(context_, "occupancy", number), occupancy_csv(served));
     }
-    context.progress.update(static_cast<double>(k + 1) / options.seeds, result.simulator.simulated, 0);
+    if (drawn)
+      result_.notes.push_back(fmt::format("the timeline shows {} of {} requests{}",
+                                          timeline_->finish(trace, served, deployment), trace.requests.size(),
+                                          several() ? ", of the first row" : ""));
+    return runs_.row(deployment, trace, served);
   }
-  Row row = mean_row(rows);
-  if (options.find_rate) {
-    const auto rate = largest_rate(context, runs, options.slo_share, std::max(0.1, row["rate_rps"].number()));
-    if (!rate) result.complete = false;
-    row.set("slo_share", options.slo_share).set("slo_rate_rps", rate);
-  }
-  note_of_deployment(runs.deployment(), row, result);
-  note_of_library(runs.library(), result);
-  context.finish_row(result, std::move(row));
-  return result;
+  bool several() const { return runs_.deployments().size() * runs_.rates().size() > 1; }
+
+  const StudyContext& context_;
+  const ServeOptions& options_;
+  ServeRuns runs_;
+  std::optional<ServeTimeline> timeline_;
+  StudyResult result_;
+};
+
+StudyResult run(const StudyContext& context, const ServeOptions& options) {
+  return Table(context, options).make();
 }
 
 constexpr std::array kTimes{
@@ -178,6 +160,17 @@ constexpr std::array kTimes{
     Field{"p90", FieldType::number, "90th percentile"},
     Field{"p95", FieldType::number, "95th percentile"},
     Field{"p99", FieldType::number, "99th percentile, the nearest rank: a value that a request had", true},
+};
+constexpr std::array kSearchTimes{
+    Field{"p50", FieldType::number, "median"},
+    Field{"p90", FieldType::number, "90th percentile"},
+    Field{"p99", FieldType::number, "99th percentile"},
+};
+constexpr std::array kSearch{
+    Field{"rate", FieldType::number, "that was tried, per second"},
+    Field{"goodput_share", FieldType::ratio, "of the requests that meet both objectives"},
+    Field{"ttft_ms", FieldType::object, "from arrival to the first token", false, kSearchTimes},
+    Field{"tpot_ms", FieldType::object, "per further token", false, kSearchTimes},
 };
 constexpr std::array kTiers{
     Field{"dram", FieldType::ratio, "found in DRAM", true},
@@ -190,6 +183,9 @@ constexpr std::array kEvidence{
     Field{"parameter", FieldType::ratio, "of the deployment: nothing that was simulated"},
 };
 constexpr std::array kFields{
+    Field{"pools", FieldType::text, "instances of prefill and of decode", true},
+    Field{"rate", FieldType::number, "asked for, per second; 0: as recorded"},
+    Field{"npus", FieldType::integer, "of both pools"},
     Field{"requests", FieldType::integer, "served", true},
     Field{"rate_rps", FieldType::number, "at which they came, per second", true},
     Field{"end_s", FieldType::number, "from the first arrival to the last answer's end"},
@@ -204,6 +200,7 @@ constexpr std::array kFields{
     Field{"goodput_share", FieldType::ratio, "of the requests that do", true},
     Field{"slo_share", FieldType::ratio, "of the requests that must, with --slo"},
     Field{"slo_rate_rps", FieldType::number, "largest rate at which so many do", true},
+    Field{"search", FieldType::list, "rates that were tried for it", false, kSearch},
     Field{"tokens_s", FieldType::number, "output tokens per second"},
     Field{"tokens_s_npu", FieldType::number, "the same per NPU of both pools", true},
     Field{"prompt_tokens_s_npu", FieldType::number,

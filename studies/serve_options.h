@@ -10,8 +10,10 @@ namespace cm384::studies {
 
 struct ServeOptions {
   RequestOptions requests;
+  Reals rate;
   std::string deployment = std::string(service::kPublishedDeployment);
   Texts deploy;
+  int npus = 0;
   std::string library = "cloudmatrix384";
   bool allow_extrapolation = false;
   double slo_ttft = 2000, slo_tpot = 50;
@@ -20,15 +22,22 @@ struct ServeOptions {
   int seeds = 1;
   int tenants = 1;
   Texts outage;
+  int timeline_requests = 200;
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
     RequestOptions::describe(self.requests, visit);
+    visit("rate", self.rate, RequestOptions::kRates,
+          "requests per second, one row each; recorded ones are moved together or apart. 0: as recorded, or "
+          "10");
     visit(
         "deployment", self.deployment, Form{"NAME|FILE"},
         "who serves, as TOML; cloudmatrix-infer: six prefill instances of 16 NPUs to one of decode with 160");
     visit("deploy", self.deploy, Form{"KEY=VALUE"},
           "change of the deployment, such as decode.batch=64; may be repeated");
+    visit("npus", self.npus, Range{0, 100'000},
+          "divide so many into instances of prefill and decode in every way that has both, one row each; 0: "
+          "as the deployment says");
     visit("library", self.library, Form{"NAME|FILE"}, "measured times that steps are made of");
     visit("allow-extrapolation", self.allow_extrapolation, "take times outside of what was measured");
     visit("slo-ttft", self.slo_ttft, Range{0.001, 1e9}, "objective for the time to the first token, ms");
@@ -43,6 +52,9 @@ struct ServeOptions {
           "that sessions belong to in turn; none reads another's blocks");
     visit("outage", self.outage, Form{"POOL:INSTANCE:AT:DURATION"},
           "an instance of prefill or decode is away, such as prefill:2:60s:30s; may be repeated");
+    visit("timeline-requests", self.timeline_requests, Range{1, 10'000},
+          "requests that the timeline shows, in the order of arrival from --timeline-from on",
+          Needs{"timeline", {}});
   }
 };
 

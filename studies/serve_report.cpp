@@ -113,7 +113,7 @@ Row service_row(const service::RequestTrace& trace, const service::Deployment& d
                 const service::ServiceResult& result, const Objectives& objectives) {
   const double end = seconds(result.end), share = share_that_meets(trace, result, objectives);
   const auto count = static_cast<double>(trace.requests.size());
-  Row row{{"requests", trace.requests.size()}, {"rate_rps", service::rate_of(trace)}, {"end_s", end}};
+  Row row{{"end_s", end}, {"requests", trace.requests.size()}, {"rate_rps", service::rate_of(trace)}};
   set_times(row, trace, result);
   row.set("goodput_rps", share * count / end).set("goodput_share", share);
   const auto tokens = static_cast<double>(result.output_tokens);
@@ -148,20 +148,30 @@ Row mean_row(std::span<const Row> rows) {
   return made;
 }
 
+Row search_point(double rate, const Row& row) {
+  Row point{{"rate", rate}, {"goodput_share", row["goodput_share"]}};
+  for (const char* times : {"ttft_ms", "tpot_ms"}) {
+    const Row* of = row[times].row();
+    if (of->empty()) continue;
+    point.set(times, Row{{"p50", (*of)["p50"]}, {"p90", (*of)["p90"]}, {"p99", (*of)["p99"]}});
+  }
+  return point;
+}
+
 std::string requests_csv(const service::RequestTrace& trace, const service::ServiceResult& result) {
   std::string text =
       "request,arrival_s,prompt,output,prefill_instance,decode_die,queue_ms,ttft_ms,transfer_ms,tpot_ms,e2e_"
       "ms,steps,"
-      "cached_dram,cached_evs\n";
+      "cached_dram,cached_evs,restarts\n";
   auto out = std::back_inserter(text);
   for (std::size_t k = 0; k < result.served.size(); ++k) {
     const service::Request& request = trace.requests[k];
     const service::Served& served = result.served[k];
     const double transfer = request.output > 1 ? (served.transferred - served.first_token).us() * 1e-3 : 0;
-    fmt::format_to(out, "{},{:.6f},{},{},{},{},{:.3f},{:.3f},{:.3f},{:.3f},{:.3f},{},{},{}\n", k,
+    fmt::format_to(out, "{},{:.6f},{},{},{},{},{:.3f},{:.3f},{:.3f},{:.3f},{:.3f},{},{},{},{}\n", k,
                    seconds(served.arrival), request.prompt, request.output, served.instance, served.die,
                    served.queue_ms(), served.ttft_ms(), transfer, served.tpot_ms(request.output),
-                   served.e2e_ms(), served.steps, served.cached_dram, served.cached_evs);
+                   served.e2e_ms(), served.steps, served.cached_dram, served.cached_evs, served.restarts);
   }
   return text;
 }

@@ -24,6 +24,9 @@ Row service_row(const service::RequestTrace& trace, const service::Deployment& d
 // Rows of equal fields as one: each number its mean over them, and `ci95` beside the mean of each time.
 Row mean_row(std::span<const Row> rows);
 
+// One point of a search for the largest rate, as it stands in a row's `search`.
+Row search_point(double rate, const Row& row);
+
 // A line per request, and a line per moment.
 std::string requests_csv(const service::RequestTrace& trace, const service::ServiceResult& result);
 std::string occupancy_csv(const service::ServiceResult& result);

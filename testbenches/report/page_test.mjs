@@ -232,6 +232,25 @@ async function testLayerPage(page) {
   for (const text of ['attention', 'experts', 'dispatch', 'combine', 'idle']) assert.ok(texts.includes(text), `${text} of ${texts}`);
 }
 
+// A service: latency and goodput over the rates of its rows and of its search, by pools, and what was busy when.
+async function testServicePage(page) {
+  await testFigures(page, ['ttft-over-rate', 'tpot-over-rate', 'good-over-rate', 'goodput-by-pools', 'occupancy']);
+  const { rows } = json('service', 'result.json');
+  assert.deepEqual(rows.map(({ pools, rate }) => [pools, rate]), [['14:1', 20], ['14:1', 40], ['4:2', 20], ['4:2', 40]]);
+  const tried = ({ search }) => [...new Set([...search.map(({ rate }) => rate), 20, 40])].length;
+  const drawn = await linesOf(page, 'ttft-over-rate');
+  assert.equal(drawn.length, 4, 'p50 and p99 of two deployments');
+  // Points that fall together on the screen are drawn once.
+  [rows[0], rows[0], rows[2], rows[2]].forEach((row, index) => assert.ok(drawn[index] <= tried(row) && drawn[index] >= tried(row) - 3, `${drawn} of ${tried(row)}`));
+  assert.ok((await textsOf(page, 'ttft-over-rate')).includes('objective 500 ms'));
+  const pools = await textsOf(page, 'goodput-by-pools');
+  for (const text of ['14:1', '4:2', 'largest rate, 90 % meet both', 'goodput at 20 per second']) assert.ok(pools.includes(text), `${text} of ${pools}`);
+  const lines = () => page.$$eval('#occupancy svg path', paths => paths.map(path => path.getAttribute('d')).join());
+  const first = await lines();
+  await page.selectOption('#row', '3');
+  assert.notEqual(await lines(), first, 'another row has other lines');
+}
+
 // Two runs: shared axes, and the differences of every field.
 async function testComparisonPage(page) {
   await testFigures(page, ['latency-over-ranks', 'phases-by-row', 'bandwidth-over-ranks', 'distribution-dispatch-4-ranks-dispatch']);
@@ -318,7 +337,8 @@ try {
   command('trace', 'replay', join(folder, 'job.trace'), '--messages', join(folder, 'm.csv'), '--out', join(folder, 'replay'));
   command('trace', 'replay', join(folder, 'job.trace'), '--messages', join(folder, 'm.csv'), '--out', join(folder, 'narrow'), '--set', 'ub.link.bandwidth=7GB/s');
   command('report', join(folder, 'replay'), join(folder, 'narrow'), '--to', join(folder, 'replays', 'comparison.html'));
-  for (const name of ['dispatch', 'p2p', 'moe', 'changed', 'sizes', 'gemm', 'explained', 'layer', 'decode', 'replay']) command('report', join(folder, name));
+  command('run', 'serve', '--rate', '20,40', '--duration', '20s', '--npus', '384', '--slo', '--slo-ttft', '500', '--reuse', '0.5', '--out', join(folder, 'service'));
+  for (const name of ['service', 'dispatch', 'p2p', 'moe', 'changed', 'sizes', 'gemm', 'explained', 'layer', 'decode', 'replay']) command('report', join(folder, name));
   command('report', join(folder, 'dispatch'), join(folder, 'faster'), '--to', join(folder, 'comparison', 'comparison.html'));
   assert.ok(existsSync(join(folder, 'dispatch', 'report.html')));
   const browser = await chromium.launch({ executablePath: chromiumPath, args: ['--no-sandbox'] });
@@ -331,6 +351,8 @@ try {
     await inBrowser(browser, 'explained', 900, testExplanation);
     await inBrowser(browser, 'decode', 900, testDecodePage);
     await inBrowser(browser, 'layer', 420, testLayerPage);
+    await inBrowser(browser, 'service', 420, testServicePage);
+    await inBrowser(browser, 'service', 1400, testServicePage);
     for (const width of [400, 1600]) {
       await inBrowser(browser, 'sizes', width, testSizesPage);
       await inBrowser(browser, 'gemm', width, testGemmPage);

@@ -7,6 +7,7 @@ import { figuresOfExplanation } from './figures_of_explanation.js';
 import { figuresOfMessages } from './figures_of_messages.js';
 import { figuresOfRows } from './figures_of_rows.js';
 import { figuresOfRun } from './figures_of_run.js';
+import { figuresOfOccupancy, figuresOfService } from './figures_of_service.js';
 import { figuresOfSensitivity } from './figures_of_sensitivity.js';
 import { figuresOfSweep } from './figures_of_sweep.js';
 import { isSensitivity, isSweep, resultOf } from './result.js';
@@ -20,14 +21,17 @@ const write = (name, figure) => {
   console.log(`${name}.svg`);
 };
 if (results.length > 1) {
-  for (const figure of [...figuresOfComparison(results), ...figuresOfMessages(results)]) write(figure.id, figure);
+  for (const figure of [...figuresOfComparison(results), ...figuresOfService(results), ...figuresOfMessages(results)]) write(figure.id, figure);
 } else if (isSweep(results[0])) {
   for (const figure of figuresOfSweep(sweepModel(results[0]))) write(figure.id, figure);
 } else if (isSensitivity(results[0])) {
   for (const figure of figuresOfSensitivity(results[0])) write(figure.id, figure);
 } else {
   const [result] = results;
-  for (const figure of [...figuresOfRows(result), ...figuresOfExplanation(result), ...figuresOfMessages([result])]) write(figure.id, figure);
+  for (const figure of [...figuresOfRows(result), ...figuresOfService([result]), ...figuresOfExplanation(result), ...figuresOfMessages([result])]) write(figure.id, figure);
+  result.occupancy.forEach((occupancy, index) => {
+    for (const figure of figuresOfOccupancy(occupancy)) write(result.occupancy.length > 1 ? `row${index}-${figure.id}` : figure.id, figure);
+  });
   result.runs.forEach((run, index) => {
     for (const figure of figuresOfRun(run)) write(result.runs.length > 1 ? `run${index}-${figure.id}` : figure.id, figure);
   });

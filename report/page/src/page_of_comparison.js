@@ -1,5 +1,6 @@
 // Several runs of one study, side by side.
 import { figuresOfComparison } from './figures_of_comparison.js';
+import { figuresOfService } from './figures_of_service.js';
 import { messagesSection } from './page_of_run.js';
 import { comparisonTable, element, runsTable, settingsTable } from './tables.js';
 import { show } from './view.js';
@@ -10,6 +11,6 @@ export function buildComparison(page, results) {
   const overview = element('div', { class: 'figures', id: 'row-figures' });
   page.append(element('h1', {}, title), runsTable(results), element('h2', {}, 'What differs between the runs'), settingsTable(results),
     element('h2', {}, 'Rows'), comparisonTable(results), element('h2', {}, 'Rows in pictures'), overview);
-  show(overview, figuresOfComparison(results));
+  show(overview, [...figuresOfComparison(results), ...figuresOfService(results)]);
   page.append(...messagesSection(results));
 }

@@ -2,6 +2,7 @@
 import { figuresOfExplanation } from './figures_of_explanation.js';
 import { figuresOfMessages, messageNote, messageRows } from './figures_of_messages.js';
 import { figuresOfRows } from './figures_of_rows.js';
+import { figuresOfOccupancy, figuresOfService } from './figures_of_service.js';
 import { figuresOfRun, unusedLinks } from './figures_of_run.js';
 import { date } from './numbers.js';
 import { element, facts, messagesTable, optionsTable, parametersTable, publishedTable, rowsTable } from './tables.js';
@@ -25,6 +26,19 @@ function runsSection({ runs }) {
     runs.length > 1 ? element('label', {}, 'run ', choice) : element('span', { class: 'soft' }, runs[0].run)), place, idle], update };
 }
 
+// A service's pools over time, of one row at a time.
+function occupancySection({ occupancy, rows }) {
+  const place = element('div', { class: 'figures', id: 'occupancy-figures' });
+  const choice = element('select', { id: 'row', 'aria-label': 'row' }, ...rows.map((row, index) => element('option', { value: index }, row.label)));
+  let clear = () => {};
+  const update = () => {
+    clear();
+    clear = show(place, figuresOfOccupancy(occupancy[Number(choice.value)]));
+  };
+  choice.addEventListener('input', update);
+  return { parts: [element('h2', {}, 'The service while it ran'), ...(rows.length > 1 ? [element('div', { class: 'controls' }, element('label', {}, 'pools and rate ', choice))] : []), place], update };
+}
+
 // Percentiles and pictures of a replay's messages; nothing of other runs.
 export function messagesSection(results) {
   const rows = messageRows(results);
@@ -46,7 +60,7 @@ export function buildRun(page, result) {
   for (const note of run.notes ?? []) page.append(element('p', { class: 'remark' }, note));
   page.append(element('h2', {}, 'Rows'), rowsTable(result.flat));
   const overview = element('div', { class: 'figures', id: 'row-figures' });
-  const figures = figuresOfRows(result);
+  const figures = [...figuresOfRows(result), ...figuresOfService([result])];
   if (figures.length) page.append(element('h2', {}, 'Rows in pictures'), overview);
   show(overview, figures);
   const why = figuresOfExplanation(result);
@@ -57,8 +71,8 @@ export function buildRun(page, result) {
   }
   page.append(...messagesSection([result]));
   if (result.published.length) page.append(element('h2', {}, 'Predicted against published'), publishedTable(result.published));
-  if (result.runs.length) {
-    const { parts, update } = runsSection(result);
+  if (result.runs.length || result.occupancy.length) {
+    const { parts, update } = result.runs.length ? runsSection(result) : occupancySection(result);
     page.append(...parts);
     update();
   } else {

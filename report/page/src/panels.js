@@ -20,7 +20,7 @@ export function rounded(values, factor = 20) {
 const numberLabel = value => `${Number(value.toPrecision(4))}`;
 
 // 1, 2 and 5 of each decade between.
-function logMarks(low, high) {
+export function logMarks(low, high) {
   const decades = Array.from({ length: Math.ceil(Math.log10(high)) - Math.floor(Math.log10(low)) + 1 }, (_, i) => 10 ** (Math.floor(Math.log10(low)) + i));
   return decades.flatMap(decade => [1, 2, 5].map(part => Number((part * decade).toPrecision(12)))).filter(value => value >= low && value <= high);
 }

@@ -1,0 +1,214 @@
+#include "service/service.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "hw/error.h"
+
+namespace cm384::service {
+
+Service::Service(const RequestTrace& trace, const Deployment& deployment, const Library& library,
+                 const ServiceOptions& options)
+    : trace_(trace),
+      deployment_(deployment),
+      options_(options),
+      prefill_times_(deployment, library),
+      steps_(library, deployment.decode_dies(), deployment.decode.mtp),
+      pool_({deployment.cache.servers, blocks_of(deployment.cache.dram), blocks_of(deployment.cache.evs)}),
+      prefill_(static_cast<std::size_t>(deployment.prefill.instances)),
+      stepping_(static_cast<std::size_t>(deployment.decode.instances)) {
+  for (int k = 0; k < deployment.decode.instances; ++k)
+    decode_.emplace_back(deployment.decode, options.seed, k);
+  result_.served.resize(trace.requests.size());
+  followers_.reserve(trace.requests.size());
+}
+
+ServiceResult Service::run() {
+  for (std::size_t k = 0; k < trace_.requests.size(); ++k) {
+    const Request& request = trace_.requests[k];
+    if (request.follows >= 0) followers_.emplace(request.follows, static_cast<std::uint32_t>(k));
+  }
+  next_arrival();
+  for (std::size_t k = 0; k < options_.outages.size(); ++k)
+    push(options_.outages[k].at, Kind::outage, static_cast<std::uint32_t>(k));
+  if (options_.sample > Time{}) push({}, Kind::sample, 0);
+  while (!events_.empty()) {
+    const Event event = events_.next();
+    if (event.kind == Kind::sample && in_system_ == 0 && arrivals_ == trace_.requests.size()) continue;
+    result_.request_seconds += static_cast<double>(in_system_) * seconds(event.at - now_);
+    now_ = event.at;
+    take(event);
+  }
+  result_.end = last_done_;
+  result_.cache = pool_.counts();
+  return std::move(result_);
+}
+
+std::int64_t Service::blocks_of(Bytes bytes) const {
+  const std::int64_t tokens = std::max(1, trace_.block_tokens);
+  return bytes.count / (tokens * deployment_.decode.token.count);
+}
+
+// Arrivals are taken from the trace one after another; those that follow others come when these have ended.
+void Service::next_arrival() {
+  while (next_ < trace_.requests.size() && trace_.requests[next_].follows >= 0) ++next_;
+  if (next_ == trace_.requests.size()) return;
+  push(trace_.requests[next_].arrival, Kind::arrival, static_cast<std::uint32_t>(next_));
+  ++next_;
+}
+
+void Service::take(const Event& event) {
+  switch (event.kind) {
+    case Kind::arrival:
+      arrive(event.subject);
+      break;
+    case Kind::prefill_done:
+      if (event.epoch == prefill_[event.subject].epoch) prefill_done(event.subject);
+      break;
+    case Kind::transferred:
+      transferred(event.subject, event.epoch);
+      break;
+    case Kind::step_done:
+      if (event.epoch == decode_[event.subject].epoch()) step_done(event.subject);
+      break;
+    case Kind::outage:
+      go_away(options_.outages[event.subject], event.subject);
+      break;
+    case Kind::back:
+      come_back(options_.outages[event.subject]);
+      break;
+    case Kind::sample:
+      sample();
+      break;
+  }
+}
+
+void Service::arrive(std::uint32_t k) {
+  served(k).arrival = now_;
+  ++in_system_;
+  ++arrivals_;
+  waiting_.push_back(k);
+  if (request(k).follows < 0) next_arrival();
+  for (std::uint32_t i = 0; i < prefill_.size(); ++i) start_prefill(i);
+}
+
+// First come, first served; of a prompt that is longer than a batch the whole takes several batches' time.
+void Service::start_prefill(std::uint32_t i) {
+  PrefillInstance& instance = prefill_[i];
+  if (instance.busy || instance.away || waiting_.empty()) return;
+  PrefillWork work;
+  double read_ms = 0;
+  instance.batch.clear();
+  while (!waiting_.empty()) {
+    const std::uint32_t k = waiting_.front();
+    const Request& r = request(k);
+    if (!instance.batch.empty() && work.tokens + r.prompt > deployment_.prefill.batch_tokens) break;
+    waiting_.pop_front();
+    Served& s = served(k);
+    s.prefill_start = now_;
+    s.instance = static_cast<std::int16_t>(i);
+    read_ms += look_up(r, s);
+    const double cached = s.cached_dram + s.cached_evs;
+    work.add(r.prompt - cached, cached);
+    result_.prompt_tokens += r.prompt;
+    instance.batch.push_back(k);
+  }
+  result_.computed_tokens += static_cast<std::int64_t>(work.tokens);
+  const StepTime time = prefill_times_.of(work);
+  count(time, "a batch of prompts", work.tokens, 0);
+  if (read_ms > 0) read_ms += deployment_.cache.latency.us() * 1e-3;
+  const Time span = of_ms(time.ms + read_ms);
+  result_.prefill_busy_s += seconds(span);
+  ++result_.batches;
+  instance.busy = true;
+  instance.begin = now_;
+  instance.end = now_ + span;
+  instance.tokens = static_cast<std::int64_t>(work.tokens);
+  push(instance.end, Kind::prefill_done, i, instance.epoch);
+}
+
+// A lost batch was busy until now only.
+void Service::end_batch(std::uint32_t i, bool lost) {
+  PrefillInstance& instance = prefill_[i];
+  instance.busy = false;
+  result_.prefill_busy_s -= seconds(instance.end - now_);
+  Activity activity{Activity::Kind::batch, true, static_cast<int>(i)};
+  activity.begin = instance.begin;
+  activity.end = now_;
+  activity.requests = static_cast<int>(instance.batch.size());
+  activity.tokens = instance.tokens;
+  activity.lost = lost;
+  tell(activity);
+}
+
+// Time to read what is cached, ms.
+double Service::look_up(const Request& r, Served& s) {
+  s.cached_dram = s.cached_evs = 0;
+  if (!deployment_.cache.on || r.blocks == 0) return 0;
+  const PrefixHits hits = pool_.read(trace_.blocks_of(r), tenant_of(r));
+  // The last token is computed in any case: the answer's first comes of it.
+  const auto most = static_cast<std::int64_t>(r.prompt) - 1;
+  s.cached_dram = static_cast<std::int32_t>(std::min(hits.dram * trace_.block_tokens, most));
+  s.cached_evs = static_cast<std::int32_t>(std::min(hits.ssd * trace_.block_tokens, most - s.cached_dram));
+  const auto token = static_cast<double>(deployment_.decode.token.count);
+  return (s.cached_dram * token / static_cast<double>(deployment_.cache.dram_rate.bytes_per_second) +
+          s.cached_evs * token / static_cast<double>(deployment_.cache.evs_rate.bytes_per_second)) *
+         1e3;
+}
+
+void Service::prefill_done(std::uint32_t i) {
+  PrefillInstance& instance = prefill_[i];
+  end_batch(i, false);
+  for (const std::uint32_t k : instance.batch) {
+    const Request& r = request(k);
+    served(k).first_token = now_;
+    ++result_.output_tokens;
+    // Written behind the batch, by whoever has time: no one waits for it.
+    if (deployment_.cache.on && r.blocks > 0) pool_.write(trace_.blocks_of(r), tenant_of(r));
+    if (r.output == 1) {
+      done(k);
+    } else {
+      ready_.push_back(k);
+    }
+  }
+  instance.batch.clear();
+  admit();
+  start_prefill(i);
+}
+
+void Service::done(std::uint32_t k) {
+  served(k).done = last_done_ = now_;
+  --in_system_;
+  const auto [from, to] = followers_.equal_range(static_cast<std::int32_t>(k));
+  for (auto it = from; it != to; ++it) push(now_ + request(it->second).arrival, Kind::arrival, it->second);
+}
+
+void Service::sample() {
+  Occupancy o;
+  o.at = now_;
+  o.waiting = static_cast<std::int32_t>(waiting_.size());
+  o.waiting_decode = static_cast<std::int32_t>(ready_.size());
+  o.transferring = transferring_;
+  for (const PrefillInstance& instance : prefill_) o.prefill_busy += instance.busy ? 1 : 0;
+  for (const DecodeInstance& decode : decode_) {
+    o.decoding += decode.requests();
+    o.kv_share += decode.kv_share() / static_cast<double>(decode_.size());
+  }
+  o.dram_blocks = pool_.dram_blocks();
+  o.evs_blocks = pool_.ssd_blocks();
+  result_.occupancy.push_back(o);
+  push(now_ + options_.sample, Kind::sample, 0);
+}
+
+void Service::count(const StepTime& time, const char* what, double first, double second) {
+  if (time.evidence == Evidence::extrapolated && !options_.allow_extrapolation)
+    throw InputError(
+        fmt::format("{} ({:.0f}, {:.0f} tokens of context) is outside of what the library has measured; "
+                    "allowed: requests within it, or --allow-extrapolation",
+                    what, first, second));
+  result_.evidence_s[static_cast<std::size_t>(time.evidence)] += time.ms * 1e-3;
+  result_.worst_error = std::max(result_.worst_error, time.error);
+}
+
+}  // namespace cm384::service

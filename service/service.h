@@ -1,0 +1,107 @@
+// The service that serve() runs (service/simulation.h): its state, and what happens at each kind of event.
+#pragma once
+
+#include <cmath>
+#include <deque>
+#include <unordered_map>
+
+#include "service/decode_instance.h"
+#include "service/event_line.h"
+#include "service/prefill_times.h"
+#include "service/simulation.h"
+
+namespace cm384::service {
+
+inline Time of_ms(double ms) {
+  return {std::llround(ms * 1e9)};
+}
+inline double seconds(Time time) {
+  return time.us() * 1e-6;
+}
+
+class Service {
+ public:
+  Service(const RequestTrace& trace, const Deployment& deployment, const Library& library,
+          const ServiceOptions& options);
+  ServiceResult run();
+
+ private:
+  using Kind = Event::Kind;
+  struct PrefillInstance {
+    bool busy = false, away = false;
+    std::uint32_t epoch = 0;
+    std::vector<std::uint32_t> batch;  // prompts that end with it
+    std::vector<Time> link_free;       // of each die's RDMA link
+    Time begin{}, end{};               // of the batch
+    std::int64_t tokens = 0;           // that it computes
+  };
+  struct Step {  // under way
+    Time begin{}, end{};
+    DecodeInstance::Load load;
+    int requests = 0;
+  };
+
+  // Requests and prefill: service.cpp.
+  void next_arrival();
+  void take(const Event& event);
+  void arrive(std::uint32_t k);
+  void start_prefill(std::uint32_t i);
+  double look_up(const Request& r, Served& s);
+  void prefill_done(std::uint32_t i);
+  void done(std::uint32_t k);
+  void sample();
+  void count(const StepTime& time, const char* what, double first, double second);
+  void end_batch(std::uint32_t i, bool lost);
+
+  // Decode: service_decode.cpp.
+  void admit();
+  void transfer(std::uint32_t k, int instance, int die, std::int64_t bytes);
+  void transferred(std::uint32_t k, std::uint32_t epoch);
+  void start_step(std::uint32_t i);
+  const StepTime& step_time(const DecodeInstance::Load& load);
+  void step_done(std::uint32_t i);
+  void end_step(std::uint32_t i, bool lost);
+  void tell(const Activity& activity) const {
+    if (options_.watch) options_.watch(activity);
+  }
+
+  // What goes wrong: service_faults.cpp.
+  void go_away(const Outage& outage, std::uint32_t number);
+  void come_back(const Outage& outage);
+  void start_anew(std::vector<std::uint32_t> requests);
+
+  void push(Time at, Kind kind, std::uint32_t subject, std::uint32_t epoch = 0) {
+    events_.push(at, kind, subject, epoch);
+  }
+  std::int64_t blocks_of(Bytes bytes) const;
+  const Request& request(std::uint32_t k) const { return trace_.requests[k]; }
+  Served& served(std::uint32_t k) { return result_.served[k]; }
+  std::uint32_t served_count() const { return static_cast<std::uint32_t>(result_.served.size()); }
+  std::uint32_t tenant_of(const Request& r) const {
+    return r.session % static_cast<std::uint32_t>(options_.tenants);
+  }
+  std::int64_t context_of(const Request& r) const {  // bytes, answer included
+    return static_cast<std::int64_t>(r.prompt + r.output) * deployment_.decode.token.count;
+  }
+
+  const RequestTrace& trace_;
+  const Deployment& deployment_;
+  const ServiceOptions& options_;
+  PrefillTimes prefill_times_;
+  DecodeSteps steps_;
+  BlockPool pool_;
+  std::vector<PrefillInstance> prefill_;
+  std::vector<DecodeInstance> decode_;
+  std::vector<Step> stepping_;  // by decode instance
+  EventLine events_;
+  Time now_{}, last_done_{};
+  std::size_t next_ = 0, arrivals_ = 0;
+  std::int64_t in_system_ = 0;
+  std::int32_t transferring_ = 0;
+  std::deque<std::uint32_t> waiting_, ready_;
+  std::unordered_multimap<std::int32_t, std::uint32_t> followers_;
+  std::unordered_map<std::uint64_t, StepTime> known_steps_;
+  ServiceResult result_;
+};
+
+}  // namespace cm384::service

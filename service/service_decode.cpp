@@ -1,0 +1,113 @@
+#include <algorithm>
+
+#include "service/service.h"
+
+namespace cm384::service {
+
+// Contexts go to dies that have a slot and room, in the order in which they were made.
+void Service::admit() {
+  while (!ready_.empty()) {
+    const std::uint32_t k = ready_.front();
+    const Request& r = request(k);
+    const std::int64_t bytes = context_of(r);
+    int chosen = -1;
+    std::int64_t least = INT64_MAX;
+    int die = -1;
+    for (std::size_t d = 0; d < decode_.size(); ++d) {
+      const auto [candidate, load] = decode_[d].best_die(bytes);
+      if (candidate >= 0 && load < least) {
+        chosen = static_cast<int>(d);
+        die = candidate;
+        least = load;
+      }
+    }
+    if (chosen < 0) return;
+    ready_.pop_front();
+    transfer(k, chosen, die, bytes);
+  }
+}
+
+// By the published mapping a die of decode asks one die of each prefill instance; both links take one
+// context at a time.
+void Service::transfer(std::uint32_t k, int instance, int die, std::int64_t bytes) {
+  DecodeInstance& decode = decode_[static_cast<std::size_t>(instance)];
+  const double peak = decode.reserve(die, bytes);
+  result_.kv_peak = std::max(result_.kv_peak, peak);
+  PrefillInstance& from = prefill_[static_cast<std::size_t>(served(k).instance)];
+  const int senders = 2 * deployment_.prefill.npus, group = std::max(1, decode.dies() / senders);
+  from.link_free.resize(static_cast<std::size_t>(senders));
+  Time& sender = from.link_free[static_cast<std::size_t>(std::min(die / group, senders - 1))];
+  Time& receiver = decode.link_free(die);
+  const double sent =
+      static_cast<double>(request(k).prompt) * static_cast<double>(deployment_.decode.token.count);
+  const Time span = of_ms(sent / static_cast<double>(options_.rdma.bytes_per_second) * 1e3);
+  const Time end = std::max({now_, sender, receiver}) + span;
+  sender = receiver = end;
+  served(k).transfer_start = end - span;
+  Activity activity{Activity::Kind::transfer, false, instance, die, end - span, end};
+  activity.request = k;
+  tell(activity);
+  result_.rdma_busy_s += seconds(span);
+  served(k).die = instance * decode.dies() + die;
+  served(k).steps = decode.steps_for(request(k).output - 1, k);
+  ++transferring_;
+  push(end + options_.rdma_latency, Kind::transferred, k, decode.epoch());
+}
+
+void Service::transferred(std::uint32_t k, std::uint32_t epoch) {
+  --transferring_;
+  if (served(k).die < 0) return;
+  const auto i = static_cast<std::uint32_t>(served(k).die / decode_[0].dies());
+  if (epoch != decode_[i].epoch()) return;  // to an instance that is gone: it waits again
+  served(k).transferred = now_;
+  const Request& r = request(k);
+  decode_[i].join({k, served(k).die % decode_[i].dies(), r.prompt, r.output - 1, served(k).steps});
+  start_step(i);
+}
+
+void Service::start_step(std::uint32_t i) {
+  DecodeInstance& decode = decode_[i];
+  if (decode.stepping() || decode.away() || !decode.begin_step()) return;
+  const DecodeInstance::Load load = decode.load(steps_.least_batch(), steps_.least_kv());
+  const StepTime time = step_time(load);
+  count(time, "a decode step", load.batch, load.kv);
+  const Time span = of_ms(time.ms) + deployment_.decode.bubble;
+  result_.decode_busy_s += seconds(span);
+  result_.batch_sum += static_cast<double>(decode.requests());
+  ++result_.steps;
+  stepping_[i] = {now_, now_ + span, load, decode.requests()};
+  push(now_ + span, Kind::step_done, i, decode.epoch());
+}
+
+// A lost step was busy until now only.
+void Service::end_step(std::uint32_t i, bool lost) {
+  const Step& step = stepping_[i];
+  result_.decode_busy_s -= seconds(step.end - now_);
+  Activity activity{Activity::Kind::step, false, static_cast<int>(i), 0, step.begin, now_};
+  activity.requests = step.requests;
+  activity.tokens = step.load.kv;
+  activity.lost = lost;
+  tell(activity);
+}
+
+const StepTime& Service::step_time(const DecodeInstance::Load& load) {
+  const std::uint64_t key =
+      static_cast<std::uint64_t>(load.batch) << 32 | static_cast<std::uint32_t>(load.kv);
+  const auto [found, is_new] = known_steps_.try_emplace(key);
+  if (is_new) found->second = steps_.at(load.batch, load.kv);
+  return found->second;
+}
+
+void Service::step_done(std::uint32_t i) {
+  end_step(i, false);
+  for (const DecodeInstance::Active& ended : decode_[i].end_step()) {
+    result_.output_tokens += ended.tokens;
+    const Request& r = request(ended.request);
+    decode_[i].release(ended.die, context_of(r));
+    done(ended.request);
+  }
+  admit();
+  start_step(i);
+}
+
+}  // namespace cm384::service
