@@ -229,6 +229,8 @@ FinishedRun StudyRun::run(const std::function<void(const studies::Row&)>& row_do
     }
     facts.wall_s = progress.seconds();
   }
+  if (!line_.fabric.rtl.empty() && finished.result.complete && finished.result.simulator.rtl_packets == 0)
+    finished.result.notes.emplace_back("--rtl: no packet passed through it");
   for (const observe::Explanation& why : outputs_->observers.explanations())
     finished.explanations.push_back(why);
   if (options.explain_check && !finished.explanations.empty() && finished.result.complete)
