@@ -135,7 +135,8 @@ TEST(Command, ValidateRunsWhatIsAskedFor) {
 }
 
 TEST(Command, WhatAnInterruptionKeptFromRunningWasNotRun) {
-  const Outcome cut = start("timeout --foreground --preserve-status -s INT 2", CM384_COMMAND " validate --format json");
+  const Outcome cut =
+      start("timeout --foreground --preserve-status -s INT 2", CM384_COMMAND " validate --format json");
   EXPECT_EQ(cut.code, 130);
   int not_run = 0;
   for (const auto& row : nlohmann::json::parse(cut.output)) {
