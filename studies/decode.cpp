@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "hw/error.h"
 #include "operators/reference/expert_placement.h"
@@ -14,10 +15,12 @@
 
 namespace cm384::studies {
 
-DecodeMemory memory_of(const DecodeOptions& options, int shared_copies) {
+DecodeMemory memory_of(const DecodeOptions& options, int shared_copies, std::uint64_t tokens) {
   const LayerOptions& o = options.layer;
   const double hidden = o.hidden, heads = o.heads, q_lora = o.q_lora, element = o.int8 ? 1 : 2;
-  const double layers = options.dense_layers + options.moe_layers + o.mtp;
+  // One layer predicts all further tokens, one after another.
+  const double predictors = std::min(o.mtp, 1),
+               layers = options.dense_layers + options.moe_layers + predictors;
   const double attention = element * (hidden * (q_lora + 576) + q_lora * heads * 192 + heads * 128 * hidden) +
                            2 * 2 * heads * 128 * 512;
   const int filled = o.experts + shared_copies + std::max(0, o.redundant);
@@ -26,18 +29,18 @@ DecodeMemory memory_of(const DecodeOptions& options, int shared_copies) {
                         : reference::place_experts(o.ranks, o.experts, shared_copies).local_experts;
   const double experts = 3.0 * slots * hidden * o.width;
   DecodeMemory memory;
-  memory.weights = layers * attention + (options.moe_layers + o.mtp) * experts +
+  memory.weights = layers * attention + (options.moe_layers + predictors) * experts +
                    3.0 * options.dense_layers * hidden * options.dense_width +
                    2 * 2 * hidden * options.vocabulary;
   memory.request = layers * o.kv * 2.0 * 576;
-  memory.cache = memory.request * o.batch / 2;
+  memory.cache = layers * static_cast<double>(tokens) * 2.0 * 576;
   return memory;
 }
 
 namespace {
 
-void check_memory(const StudyContext& context, const DecodeOptions& options, int shared_copies) {
-  const DecodeMemory memory = memory_of(options, shared_copies);
+void check_memory(const StudyContext& context, const DecodeOptions& options, const LayerSetting& setting) {
+  const DecodeMemory memory = memory_of(options, setting.moe.shared_copies, fullest_die(setting));
   const double room = static_cast<double>(context.machine.memory.hbm.capacity.count);
   if (memory.weights > room)
     throw InputError(fmt::format("run decode: --ranks {}: weights of {:.1f} GB do not fit a die's {:.1f} GB",
@@ -85,7 +88,10 @@ std::optional<Row> step_row(const StudyContext& context, const DecodeOptions& op
     words.push_back(fmt::format("{} {:.2f}", line.name, line.us() / 1000));
   }
   const double acceptance = o.mtp == 0 ? 0 : options.acceptance;
-  const double tpot_ms = step / (1 + acceptance * o.mtp) / 1000;
+  // A predicted token counts where the one before it was right, too.
+  double tokens = 1;
+  for (int k = 1; k <= o.mtp; ++k) tokens += std::pow(acceptance, k);
+  const double tpot_ms = step / tokens / 1000;
   const KernelShares shares = shares_of(*parts);
   result.notes.push_back(fmt::format("batch {}, ms of the step: {}", o.batch, fmt::join(words, ", ")));
   Row row{{"ranks", o.ranks}, {"batch", o.batch}, {"kv", o.kv}, {"mtp", o.mtp}, {"acceptance", acceptance}};
@@ -103,12 +109,14 @@ std::optional<Row> step_row(const StudyContext& context, const DecodeOptions& op
 StudyResult run(const StudyContext& context, const DecodeOptions& all) {
   StudyResult result;
   if (all.layer.mtp == 0 && context.given.contains("acceptance"))
-    throw InputError("run decode: --acceptance: has an effect only with --mtp 1");
+    throw InputError("run decode: --acceptance: has an effect only with --mtp 1 or 2");
   std::vector<DecodeOptions> steps;
+  const LayerOptions layer = with_lengths(context, all.layer, result);
   for (const int batch : all.batch) {
     DecodeOptions& options = steps.emplace_back(all);
+    options.layer = layer;
     options.layer.batch = batch;
-    check_memory(context, options, layer_settings(context, options.layer).front().moe.shared_copies);
+    check_memory(context, options, layer_settings(context, options.layer).front());
   }
   for (std::size_t n = 0; n < steps.size(); ++n) {
     const auto part = [&](std::size_t done) {

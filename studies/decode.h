@@ -66,7 +66,8 @@ KernelShares shares_of(const DecodeParts& parts);
 struct DecodeMemory {
   double weights = 0, cache = 0, request = 0;  // request: of one in the cache
 };
-DecodeMemory memory_of(const DecodeOptions& options, int shared_copies);
+// `tokens`: in the cache of the die that has most.
+DecodeMemory memory_of(const DecodeOptions& options, int shared_copies, std::uint64_t tokens);
 
 // How `parts` slices are summed in pairs: slices of each addition.
 std::vector<int> additions_of(int slices);

@@ -32,7 +32,8 @@ constexpr std::array<std::pair<const char*, double DecodeParts::*>, 9> kParts{{
 }};
 
 // The machine, and the options that parts depend on.
-std::string key_of(const StudyContext& context, const DecodeOptions& options) {
+std::string key_of(const StudyContext& context, const DecodeOptions& options,
+                   const std::vector<std::string>& inputs) {
   std::string text = fmt::format("seed {}\nbatch {}\n", context.seed, options.layer.batch);
   DecodeOptions copy = options;
   for (const hw::Parameter& option : list_options(copy)) {
@@ -41,6 +42,7 @@ std::string key_of(const StudyContext& context, const DecodeOptions& options) {
     if (std::ranges::find(kOthers, option.key) == kOthers.end())
       text += option.key + " = " + hw::value_text(option) + "\n";
   }
+  for (const std::string& path : inputs) text += hash_of_file(path) + "\n";
   hw::Machine machine = context.machine;
   for (const hw::Parameter& parameter : hw::list_parameters(machine))
     text += parameter.key + " = " + hw::value_text(parameter) + "\n";
@@ -147,7 +149,7 @@ KernelShares shares_of(const DecodeParts& parts) {
 std::optional<DecodeParts> decode_parts(const StudyContext& context, const DecodeOptions& options,
                                         StudyResult& result) {
   const std::vector<LayerSetting> settings = layer_settings(context, options.layer);
-  const std::string key = key_of(context, options);
+  const std::string key = key_of(context, options, result.input_files);
   const bool kept = !options.measured.empty();
   Json all{{"format", kFormat}, {"steps", Json::object()}};
   if (kept && std::filesystem::exists(options.measured)) all = load_file(options.measured);

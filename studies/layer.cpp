@@ -7,9 +7,11 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <numeric>
 
 #include "hw/error.h"
+#include "studies/moe_options.h"
 #include "studies/studies.h"
 #include "traces/random.h"
 
@@ -27,19 +29,6 @@ std::optional<int> number_of(std::string_view text) {
 }
 
 }  // namespace
-
-Lengths parse_lengths(std::string_view text) {
-  Lengths made;
-  if (text == "fixed") return made;
-  const std::size_t first = text.find(':'), second = text.find(':', first + 1);
-  if (text.substr(0, first) == "uniform" && second != std::string_view::npos) {
-    const auto low = number_of(text.substr(first + 1, second - first - 1)),
-               high = number_of(text.substr(second + 1));
-    if (low && high && *low >= 1 && *low <= *high && *high <= 1'000'000) return {*low, *high};
-  }
-  throw InputError(
-      fmt::format("{}; allowed: fixed, or uniform:LOW:HIGH with 1 <= LOW <= HIGH <= 1000000", text));
-}
 
 std::array<CoreShare, 2> parse_split(std::string_view text, int aic) {
   const auto refuse = [&]() -> std::array<CoreShare, 2> {
@@ -63,50 +52,30 @@ std::array<CoreShare, 2> parse_split(std::string_view text, int aic) {
   return {CoreShare{0, groups[0]}, CoreShare{groups[0], groups[1]}};
 }
 
-int default_shared_copies(int ranks) {
-  return ranks == 320 ? 32 : std::max(1, ranks / 9);
+std::uint64_t fullest_die(const LayerSetting& setting) {
+  std::uint64_t most = 0;
+  for (const RankLengths& rank : setting.lengths) {
+    std::uint64_t sum = 0;
+    for (const auto& part : rank) sum = std::accumulate(part.begin(), part.end(), sum);
+    most = std::max(most, sum);
+  }
+  return most;
 }
 
-void draw_lengths(LayerSetting& setting, const Lengths& lengths, int mean, int requests, int sets,
-                  std::uint64_t seed) {
-  const auto ranks = static_cast<std::size_t>(setting.moe.ranks);
-  const auto one_rank = [&](std::size_t rank) {
-    traces::Random random(seed, 1000 + rank);
-    RankLengths made(static_cast<std::size_t>(setting.microbatches));
-    for (int n = 0; n < requests; ++n) {
-      const int length = lengths.fixed()
-                             ? mean
-                             : lengths.low + static_cast<int>(random.below(
-                                                 static_cast<std::uint64_t>(lengths.high - lengths.low) + 1));
-      made[static_cast<std::size_t>(n * setting.microbatches / requests)].push_back(
-          static_cast<std::uint32_t>(length));
-    }
-    return made;
-  };
-  setting.lengths_of.assign(ranks, 0);
-  if (lengths.fixed()) {
-    setting.lengths = {one_rank(0)};
-    return;
-  }
-  std::vector<RankLengths> all;
-  std::vector<std::pair<std::uint64_t, std::size_t>> order;
-  for (std::size_t rank = 0; rank < ranks; ++rank) {
-    all.push_back(one_rank(rank));
-    std::uint64_t sum = 0;
-    for (const auto& part : all.back()) sum = std::accumulate(part.begin(), part.end(), sum);
-    order.emplace_back(sum, rank);
-  }
-  std::ranges::sort(order);
-  // The last set is that of the longest alone; the others are middle ones of as many ranks each.
-  const std::size_t count = std::min<std::size_t>(static_cast<std::size_t>(sets), ranks);
-  for (std::size_t set = 0; set < count; ++set) {
-    const bool longest = set + 1 == count;
-    const std::size_t shared = ranks - 1, parts = std::max<std::size_t>(1, count - 1);
-    const std::size_t from = longest ? ranks - 1 : shared * set / parts,
-                      to = longest ? ranks : shared * (set + 1) / parts;
-    setting.lengths.push_back(all[order[(from + to) / 2].second]);
-    for (std::size_t n = from; n < to; ++n) setting.lengths_of[order[n].second] = static_cast<int>(set);
-  }
+LayerOptions with_lengths(const StudyContext& context, LayerOptions options, StudyResult& result) {
+  for (const std::string& path : routing_files(options.routing)) result.input_files.push_back(path);
+  const Lengths lengths = parse_lengths(options.kv_lengths);
+  if (lengths.kind == Lengths::Kind::fixed) return options;
+  if (!lengths.path.empty()) result.input_files.push_back(lengths.path);
+  options.kv = static_cast<int>(std::lround(LengthDraw(lengths, options.kv).mean()));
+  if (context.given.contains("kv"))
+    result.notes.push_back(
+        fmt::format("--kv has no effect: {} has a mean of {} tokens", options.kv_lengths, options.kv));
+  return options;
+}
+
+int default_shared_copies(int ranks) {
+  return ranks == 320 ? 32 : std::max(1, ranks / 9);
 }
 
 namespace {
@@ -161,6 +130,17 @@ LayerSetting setting_of(const StudyContext& context, const LayerOptions& options
   return setting;
 }
 
+void check_memory(const StudyContext& context, const LayerOptions& options, const LayerSetting& setting) {
+  const double token = kTokenBytes * options.layers, kv = static_cast<double>(fullest_die(setting)) * token;
+  const double room = static_cast<double>(context.machine.memory.hbm.capacity.count);
+  if (kv > room)
+    throw InputError(
+        fmt::format("--batch {} --kv {}: the KV cache of {} layers takes {:.1f} GB of the die's {:.1f} GB; "
+                    "{} requests a NPU would fit",
+                    options.batch, options.kv, options.layers, kv / 1e9, room / 1e9,
+                    static_cast<int>(room / token / options.kv) * 2));
+}
+
 }  // namespace
 
 std::vector<LayerSetting> layer_settings(const StudyContext& context, const LayerOptions& options) {
@@ -170,14 +150,6 @@ std::vector<LayerSetting> layer_settings(const StudyContext& context, const Laye
   if (options.batch < 2 || options.batch % 2 != 0)
     throw InputError(
         fmt::format("--batch {}: allowed: even numbers from 2: an NPU is two dies", options.batch));
-  const double request = 1.0 * options.kv * kTokenBytes * options.layers, kv = requests * request;
-  const double room = static_cast<double>(context.machine.memory.hbm.capacity.count);
-  if (kv > room)
-    throw InputError(
-        fmt::format("--batch {} --kv {}: the KV cache of {} layers takes {:.1f} GB of the die's {:.1f} GB; "
-                    "{} requests a NPU would fit",
-                    options.batch, options.kv, options.layers, kv / 1e9, room / 1e9,
-                    static_cast<int>(room / request) * 2));
   const bool best = options.microbatches == "best";
   std::vector<LayerSetting> settings;
   for (const int microbatches : kMicrobatches) {
@@ -188,6 +160,7 @@ std::vector<LayerSetting> layer_settings(const StudyContext& context, const Laye
     for (const std::string& split : splits)
       settings.push_back(setting_of(context, options, microbatches, split));
   }
+  check_memory(context, options, settings.front());
   if (settings.front().detail < options.ranks && (context.observers != nullptr || context.gdb_port != 0))
     throw InputError(
         "run layer: --explain, --record, --timeline, --waves and --gdb look at instructions; allowed: "
@@ -265,7 +238,7 @@ Row stream_row(const LayerSetting& setting, const LayerReading& reading, int str
 
 StudyResult run(const StudyContext& context, const Options& all) {
   StudyResult result;
-  const LayerOptions& options = all.layer;
+  const LayerOptions options = with_lengths(context, all.layer, result);
   const ChosenLayer chosen = measure_fastest(context, layer_settings(context, options), result.simulator);
   const LayerReading& reading = chosen.reading;
   const LayerSetting& setting = chosen.setting;

@@ -6,21 +6,11 @@
 #include <string_view>
 
 #include "studies/layer_run.h"
+#include "studies/lengths.h"
 #include "studies/options.h"
 #include "studies/study.h"
 
 namespace cm384::studies {
-
-// How long the cached sequences are.
-struct Lengths {
-  int low = 0, high = 0;  // drawn evenly from low .. high; 0: all have the mean
-  bool fixed() const { return low == 0; }
-};
-// Of "fixed" or "uniform:LOW:HIGH". Throws InputError.
-Lengths parse_lengths(std::string_view text);
-inline void check_lengths(std::string_view text) {
-  parse_lengths(text);
-}
 
 // What layers are alike in; `batch` is an option of the studies.
 struct LayerOptions {
@@ -46,11 +36,13 @@ struct LayerOptions {
   static void describe(Self& self, Visitor&& visit) {
     visit("ranks", self.ranks, Range{2, 768}, "dies that take part, one rank each");
     visit("kv", self.kv, Range{1, 1'000'000}, "mean tokens of a request in the cache");
-    visit("kv-lengths", self.kv_lengths, Form{"fixed|uniform:LOW:HIGH", check_lengths},
-          "lengths of the cached sequences: all --kv, or drawn evenly for each request of each die");
+    visit("kv-lengths", self.kv_lengths, Form{"fixed|uniform:LOW:HIGH|requests:FILE", check_lengths},
+          "lengths of the cached sequences: all --kv, or drawn for each request of each die, evenly or from "
+          "the "
+          "steps of recorded requests");
     visit("kv-sets", self.kv_sets, Range{2, 64},
           "drawn lengths: sets of them that dies have, the longest die's among them");
-    visit("mtp", self.mtp, Range{0, 1}, "tokens predicted beyond the next one: each is a further query");
+    visit("mtp", self.mtp, Range{0, 2}, "tokens predicted beyond the next one: each is a further query");
     visit("microbatches", self.microbatches, OneOf{{"1", "2", "best"}},
           "2: two streams of a die swap them; 1: one stream; best: the faster of both, by running both");
     visit("split", self.split, Form{"AIC/AIV,AIC/AIV|auto"},
@@ -81,6 +73,11 @@ struct LayerOptions {
   }
 };
 
+// The options with the mean of drawn lengths as `kv`. The result gets the files that are read, and a note
+// where
+// --kv has no effect.
+LayerOptions with_lengths(const StudyContext& context, LayerOptions options, StudyResult& result);
+
 // What the options name: one setting, or those that `best` and `auto` choose among. Throws InputError for
 // what does not fit the machine or each other.
 std::vector<LayerSetting> layer_settings(const StudyContext& context, const LayerOptions& options);
@@ -98,10 +95,8 @@ std::string split_text(const LayerSetting& setting);
 
 // "16/32,8/16": groups of an AIC and two AIVs, one stream's behind the other's. Throws InputError.
 std::array<CoreShare, 2> parse_split(std::string_view text, int aic);
+// Tokens in the cache of the die that has most.
+std::uint64_t fullest_die(const LayerSetting& setting);
 // Ranks that hold the shared expert where nobody says.
 int default_shared_copies(int ranks);
-// Draws the lengths of `requests` per rank and sorts ranks into `sets` of them by their sums.
-void draw_lengths(LayerSetting& setting, const Lengths& lengths, int mean, int requests, int sets,
-                  std::uint64_t seed);
-
 }  // namespace cm384::studies

@@ -69,7 +69,7 @@ struct Options {
     visit("batch", self.batch, Range{1, 4096}, "sequences");
     visit("kv-len", self.kv_len, Range{1, 1'000'000},
           "tokens of a sequence in the cache, the newest included");
-    visit("mtp", self.mtp, Range{0, 1}, "tokens predicted beyond the next one: each is a further query");
+    visit("mtp", self.mtp, Range{0, 2}, "tokens predicted beyond the next one: each is a further query");
     visit("heads", self.heads, Range{16, 128, 16}, "query heads");
     visit("stage", self.stage, OneOf{{"attention", "prolog", "output", "all"}},
           "prolog: norms, projections, rotation; attention over the cache; output: values and output "

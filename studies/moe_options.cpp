@@ -94,8 +94,8 @@ void check_moe_options(const StudyContext& context, const DispatchCase& setting)
   }
 }
 
-std::vector<std::string> routing_files(const DispatchCase& setting) {
-  const auto source = traces::parse_routing_source(setting.routing);
+std::vector<std::string> routing_files(const std::string& routing) {
+  const auto source = traces::parse_routing_source(routing);
   if (source.kind != traces::RoutingSource::Kind::kTrace) return {};
   return {source.path};
 }
@@ -125,7 +125,7 @@ StudyResult run_operator(const StudyContext& context, const Integers& ranks_aske
                          const MeasureOperator& measure) {
   check_moe_options(context, setting);
   StudyResult result;
-  result.input_files = routing_files(setting);
+  result.input_files = routing_files(setting.routing);
   for_each_ranks(context, ranks_asked, result, [&](int ranks, double from, double to) {
     const double half = rows.free_fetch ? (from + to) / 2 : to;
     const DispatchReading reading = measure(context, ranks, result.simulator, from, half);

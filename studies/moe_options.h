@@ -34,7 +34,7 @@ struct MoeOptions {
 // Throws InputError for options that have no effect beside a routing trace, or without one.
 void check_moe_options(const StudyContext& context, const DispatchCase& setting);
 // The trace that the routing is read from, if it is one.
-std::vector<std::string> routing_files(const DispatchCase& setting);
+std::vector<std::string> routing_files(const std::string& routing);
 // Says in the result's notes, once, that a routing trace is shorter than what is taken from it.
 void note_short_trace(StudyResult& result, const DispatchCase& setting, int ranks, std::int64_t trace_rows);
 

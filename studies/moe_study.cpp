@@ -60,7 +60,7 @@ StudyResult run(const StudyContext& context, const Options& options) {
   check(context, options);
   MoeCase setting = options.setting;
   StudyResult result;
-  result.input_files = routing_files(setting);
+  result.input_files = routing_files(setting.routing);
   for_each_ranks(context, options.ranks, result, [&](int ranks, double from, double to) {
     setting.ranks = ranks;
     for (std::size_t i = 0; i < options.flow.size() && context.interrupted == 0; ++i) {

@@ -38,8 +38,9 @@ TEST_P(MlaValues, AreWithinTheirBoundAndTimesDoNotDependOnThem) {
 // Lengths that end inside a page and inside a KV block, one token, more and fewer tasks than cores, splits.
 INSTANTIATE_TEST_SUITE_P(Ragged, MlaValues,
                          ::testing::Values(setting_of({1, 17, 128, 129, 300}, 1, 16, 2),
-                                           setting_of({127, 40}, 2, 32, 2), setting_of({200}, 1, 128, 1),
-                                           setting_of({700}, 1, 16, 4), setting_of({500, 261}, 2, 48, 3),
+                                           setting_of({127, 40}, 2, 32, 2), setting_of({126, 40}, 3, 32, 2),
+                                           setting_of({200}, 1, 128, 1), setting_of({700}, 1, 16, 4),
+                                           setting_of({500, 261}, 2, 48, 3),
                                            setting_of({500, 261}, 2, 128, 3),
                                            setting_of({100, 90, 128, 1, 60}, 1, 112, 1),
                                            setting_of({900, 333}, 1, 80, 1)));

@@ -51,6 +51,7 @@ INSTANTIATE_TEST_SUITE_P(
     Ragged, MlaLayer,
     ::testing::Values(layer({1}, 1, 16, 2, 320, 64), layer({128, 129, 1, 300, 77}, 1, 48, 3, 192, 192),
                       layer({128, 40, 127}, 2, 32, 2, 448, 320),
+                      layer({126, 40, 127}, 3, 32, 2, 192, 192, true),
                       layer(std::vector<std::uint32_t>(70, 20), 2, 16, 4, 128, 128),
                       layer({1}, 1, 16, 2, 320, 64, true),
                       layer({128, 129, 1, 300, 77}, 1, 48, 3, 192, 192, true),
