@@ -21,10 +21,11 @@ double DecodeInstance::kv_share() const {
 }
 
 std::pair<int, std::int64_t> DecodeInstance::best_die(std::int64_t bytes) const {
-  if (away_) return {-1, 0};
+  if (away() || closed_) return {-1, 0};
   int best = -1;
   for (int d = 0; d < dies(); ++d) {
     const Die& die = dies_[static_cast<std::size_t>(d)];
+    if (die.lost) continue;
     if (die.promised >= pool_.batch / 2 || die.bytes + bytes > pool_.kv_room.count) continue;
     if (best < 0) {
       best = d;
@@ -110,17 +111,71 @@ std::vector<DecodeInstance::Active> DecodeInstance::end_step() {
   return ended;
 }
 
-std::vector<std::uint32_t> DecodeInstance::lose_all() {
-  std::vector<std::uint32_t> lost;
-  for (; !leaving_.empty(); leaving_.pop()) lost.push_back(leaving_.top().active.request);
-  for (const Active& active : joining_) lost.push_back(active.request);
+// Tokens come evenly over its steps.
+DecodeInstance::Lost DecodeInstance::lost_of(const Active& active, std::int64_t last_step) const {
+  const std::int64_t made = active.steps - (last_step - step_);
+  return {active.request, active.tokens * made / active.steps};
+}
+
+std::vector<DecodeInstance::Lost> DecodeInstance::lose_all() {
+  std::vector<Lost> lost;
+  for (; !leaving_.empty(); leaving_.pop())
+    lost.push_back(lost_of(leaving_.top().active, leaving_.top().step));
+  for (const Active& active : joining_) lost.push_back({active.request, 0});
   joining_.clear();
-  for (Die& die : dies_) die = {};
+  for (Die& die : dies_) {
+    const bool was_lost = die.lost;
+    die = {};
+    die.lost = was_lost;
+  }
   requests_ = 0;
   stepping_ = false;
-  away_ = true;
+  ++away_;
   ++epoch_;
   return lost;
+}
+
+std::vector<DecodeInstance::Lost> DecodeInstance::lose_die(int number) {
+  std::vector<Lost> lost;
+  std::priority_queue<Leaving> others;
+  for (; !leaving_.empty(); leaving_.pop()) {
+    const Leaving& leaving = leaving_.top();
+    if (leaving.active.die != number) {
+      others.push(leaving);
+      continue;
+    }
+    lost.push_back(lost_of(leaving.active, leaving.step));
+    --requests_;
+  }
+  leaving_ = std::move(others);
+  std::erase_if(joining_, [&](const Active& active) {
+    if (active.die == number) lost.push_back({active.request, 0});
+    return active.die == number;
+  });
+  dies_[static_cast<std::size_t>(number)] = {};
+  dies_[static_cast<std::size_t>(number)].lost = true;
+  stepping_ = false;
+  ++epoch_;
+  return lost;
+}
+
+int DecodeInstance::idlest() const {
+  int best = -1;
+  for (int d = 0; d < dies(); ++d) {
+    const Die& die = dies_[static_cast<std::size_t>(d)];
+    if (!die.lost && (best < 0 || die.promised < dies_[static_cast<std::size_t>(best)].promised)) best = d;
+  }
+  return best;
+}
+
+void DecodeInstance::pause() {
+  ++paused_;
+  stepping_ = false;
+  ++epoch_;
+}
+
+bool DecodeInstance::empty() const {
+  return std::ranges::all_of(dies_, [](const Die& die) { return die.promised == 0; });
 }
 
 }  // namespace cm384::service

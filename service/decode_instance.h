@@ -29,7 +29,9 @@ class DecodeInstance {
   int dies() const { return static_cast<int>(dies_.size()); }
   int requests() const { return requests_; }
   bool stepping() const { return stepping_; }
-  bool away() const { return away_; }
+  bool away() const { return away_ > 0; }
+  // Neither away nor paused.
+  bool runs() const { return away_ == 0 && paused_ == 0; }
   std::uint32_t epoch() const { return epoch_; }  // another one after an outage
   double kv_share() const;
 
@@ -47,9 +49,25 @@ class DecodeInstance {
   Load load(int least_batch, double least_kv) const;
   // Those that had their last step.
   std::vector<Active> end_step();
+  struct Lost {
+    std::uint32_t request = 0;
+    std::int64_t tokens = 0;  // that it had been given here
+  };
   // An outage: the requests that were here.
-  std::vector<std::uint32_t> lose_all();
-  void come_back() { away_ = false; }
+  std::vector<Lost> lose_all();
+  void come_back() { --away_; }
+  // A die is lost for good, with its requests; the step under way does not count.
+  std::vector<Lost> lose_die(int die);
+  bool lost(int die) const { return dies_[static_cast<std::size_t>(die)].lost; }
+  // The die with the fewest requests that is not lost.
+  int idlest() const;
+  void pause();
+  void resume() { --paused_; }
+  // It takes no further requests.
+  void close() { closed_ = true; }
+  bool closed() const { return closed_; }
+  // Nobody is here or on the way.
+  bool empty() const;
 
  private:
   static constexpr int kFraction = 20;  // bits behind the point of a rate of tokens
@@ -58,7 +76,10 @@ class DecodeInstance {
     std::int64_t bytes = 0;
     std::int64_t base = 0, rate = 0;  // tokens in the cache are base + rate x step, in fractions
     Time link_free{};
+    bool lost = false;
   };
+  Lost lost_of(const Active& active, std::int64_t last_step) const;
+
   struct Leaving {
     std::int64_t step;
     std::uint64_t order;
@@ -75,7 +96,8 @@ class DecodeInstance {
   std::int64_t step_ = 0;
   std::uint64_t order_ = 0;
   int requests_ = 0;
-  bool stepping_ = false, away_ = false;
+  bool stepping_ = false, closed_ = false;
+  int away_ = 0, paused_ = 0;
   std::uint32_t epoch_;  // of no other instance
 };
 

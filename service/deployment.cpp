@@ -36,7 +36,8 @@ void read(Deployment& deployment, std::string_view text, const std::string& name
   const std::vector<std::string> keys = hw::keys_of(parameters);
   for (const auto& [section, node] : file.root()) {
     if (!node.is_table())
-      file.refuse(node, section.str(), "allowed: sections [prefill], [decode], [cache], [prices]");
+      file.refuse(node, section.str(),
+                  "allowed: sections [prefill], [decode], [cache], [recovery], [prices]");
     for (const auto& [short_key, entry] : *node.as_table()) {
       const std::string key = fmt::format("{}.{}", section.str(), short_key.str());
       const auto found = std::ranges::find(parameters, key, &hw::Parameter::key);

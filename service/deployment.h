@@ -39,7 +39,8 @@ struct DecodePool {
   int instances = 1, npus = 160, batch = 96, mtp = 1, graph_step = 8;
   double acceptance = 0.7;
   Bytes kv_room{}, token{70'272};
-  Time bubble{};
+  Time bubble{}, renew_time{};
+  int renew_every = 0;
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
@@ -55,6 +56,9 @@ struct DecodePool {
     visit("kv_room", self.kv_room, Range{1_MiB, 1024_GiB}, "of a die's memory, for contexts");
     visit("token", self.token, Range{1_B, 16_MiB}, "context of a token");
     visit("bubble", self.bubble, Range{Time{}, 1_s}, "between two steps");
+    visit("renew_every", self.renew_every, Range{0, 1'000'000},
+          "steps between two placements of the experts; 0: they stay");
+    visit("renew_time", self.renew_time, Range{Time{}, 1000_s}, "that an instance stands still for one");
   }
 };
 
@@ -80,6 +84,25 @@ struct ContextCache {
   }
 };
 
+// After faults (service/faults.h).
+struct RecoveryTimes {
+  Time degrade{}, role_switch{}, restart{};
+  double plane_step = 1, plane_batch = 1;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    using hw::Range;
+    visit("degrade", self.degrade, Range{Time{}, 10'000_s},
+          "pause of an instance that goes on without a die whose experts have another copy");
+    visit("role_switch", self.role_switch, Range{Time{}, 10'000_s},
+          "pause where another die takes its experts; and what an instance that changes its pool takes");
+    visit("restart", self.restart, Range{Time{}, 10'000_s}, "of an instance");
+    visit("plane_step", self.plane_step, Range{1.0, 100.0}, "times as long is a step for each plane lost");
+    visit("plane_batch", self.plane_batch, Range{1.0, 100.0},
+          "times as long is a batch of prompts for each plane lost");
+  }
+};
+
 struct Prices {
   double npu_hour = 0;
   double npu_watt = 0;
@@ -97,6 +120,7 @@ struct Deployment {
   PrefillPool prefill;
   DecodePool decode;
   ContextCache cache;
+  RecoveryTimes recovery;
   Prices prices;
   struct Source {
     std::string from, text;
@@ -111,6 +135,7 @@ struct Deployment {
     visit("prefill", self.prefill);
     visit("decode", self.decode);
     visit("cache", self.cache);
+    visit("recovery", self.recovery);
     visit("prices", self.prices);
   }
 };

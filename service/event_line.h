@@ -9,7 +9,22 @@
 namespace cm384::service {
 
 struct Event {
-  enum class Kind : std::uint8_t { arrival, prefill_done, transferred, step_done, outage, back, sample };
+  enum class Kind : std::uint8_t {
+    arrival,
+    prefill_done,
+    transferred,
+    step_done,
+    outage,
+    back,
+    die_lost,
+    resume_prefill,
+    resume_decode,
+    plane_lost,
+    plane_back,
+    role_switch,
+    role_taken,
+    sample
+  };
   Time at{};
   std::uint64_t order = 0;
   Kind kind = Kind::arrival;

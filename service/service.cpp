@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "hw/error.h"
 
@@ -29,9 +30,8 @@ ServiceResult Service::run() {
     const Request& request = trace_.requests[k];
     if (request.follows >= 0) followers_.emplace(request.follows, static_cast<std::uint32_t>(k));
   }
+  plan_faults();
   next_arrival();
-  for (std::size_t k = 0; k < options_.outages.size(); ++k)
-    push(options_.outages[k].at, Kind::outage, static_cast<std::uint32_t>(k));
   if (options_.sample > Time{}) push({}, Kind::sample, 0);
   while (!events_.empty()) {
     const Event event = events_.next();
@@ -40,7 +40,9 @@ ServiceResult Service::run() {
     now_ = event.at;
     take(event);
   }
+  if (in_system_ != 0) throw std::logic_error(fmt::format("{} requests never ended", in_system_));
   result_.end = last_done_;
+  sum_pools();
   result_.cache = pool_.counts();
   return std::move(result_);
 }
@@ -73,10 +75,29 @@ void Service::take(const Event& event) {
       if (event.epoch == decode_[event.subject].epoch()) step_done(event.subject);
       break;
     case Kind::outage:
-      go_away(options_.outages[event.subject], event.subject);
+      go_away(options_.faults.outages[event.subject], event.subject);
       break;
     case Kind::back:
-      come_back(options_.outages[event.subject]);
+      come_back(options_.faults.outages[event.subject]);
+      break;
+    case Kind::die_lost:
+      lose_die(options_.faults.dies[event.subject]);
+      break;
+    case Kind::resume_prefill:
+    case Kind::resume_decode:
+      resume(event.kind == Kind::resume_prefill, event.subject, event.epoch != 0);
+      break;
+    case Kind::plane_lost:
+      lose_plane(options_.faults.planes[event.subject], event.subject);
+      break;
+    case Kind::plane_back:
+      find_plane(options_.faults.planes[event.subject]);
+      break;
+    case Kind::role_switch:
+      switch_roles(options_.faults.switches[event.subject]);
+      break;
+    case Kind::role_taken:
+      take_role(leaving_[event.subject]);
       break;
     case Kind::sample:
       sample();
@@ -96,7 +117,8 @@ void Service::arrive(std::uint32_t k) {
 // First come, first served; of a prompt that is longer than a batch the whole takes several batches' time.
 void Service::start_prefill(std::uint32_t i) {
   PrefillInstance& instance = prefill_[i];
-  if (instance.busy || instance.away || waiting_.empty()) return;
+  if (instance.busy || instance.closed || instance.away > 0 || instance.paused > 0 || waiting_.empty())
+    return;
   PrefillWork work;
   double read_ms = 0;
   instance.batch.clear();
@@ -118,7 +140,11 @@ void Service::start_prefill(std::uint32_t i) {
   const StepTime time = prefill_times_.of(work);
   count(time, "a batch of prompts", work.tokens, 0);
   if (read_ms > 0) read_ms += deployment_.cache.latency.us() * 1e-3;
-  const Time span = of_ms(time.ms + read_ms);
+  const int dies = 2 * deployment_.prefill.npus;
+  const double slower = std::pow(deployment_.recovery.plane_batch, static_cast<double>(planes_.size())) *
+                        dies / (dies - instance.lost_dies);
+  result_.evidence_s[static_cast<std::size_t>(Evidence::parameter)] += time.ms * (slower - 1) * 1e-3;
+  const Time span = of_ms(time.ms * slower + read_ms);
   result_.prefill_busy_s += seconds(span);
   ++result_.batches;
   instance.busy = true;
@@ -169,12 +195,14 @@ void Service::prefill_done(std::uint32_t i) {
     if (r.output == 1) {
       done(k);
     } else {
+      ++instance.held;
       ready_.push_back(k);
     }
   }
   instance.batch.clear();
   admit();
   start_prefill(i);
+  leave_prefill(i);
 }
 
 void Service::done(std::uint32_t k) {
@@ -190,6 +218,7 @@ void Service::sample() {
   o.waiting = static_cast<std::int32_t>(waiting_.size());
   o.waiting_decode = static_cast<std::int32_t>(ready_.size());
   o.transferring = transferring_;
+  o.out_of_order = broken_;
   for (const PrefillInstance& instance : prefill_) o.prefill_busy += instance.busy ? 1 : 0;
   for (const DecodeInstance& decode : decode_) {
     o.decoding += decode.requests();

@@ -28,7 +28,10 @@ class Service {
  private:
   using Kind = Event::Kind;
   struct PrefillInstance {
-    bool busy = false, away = false;
+    bool busy = false, closed = false;  // closed: it takes no further batches
+    int away = 0, paused = 0, lost_dies = 0;
+    int held = 0;                         // contexts that have not been sent
+    Time since{}, until = Time::never();  // of its belonging to the pool
     std::uint32_t epoch = 0;
     std::vector<std::uint32_t> batch;  // prompts that end with it
     std::vector<Time> link_free;       // of each die's RDMA link
@@ -39,6 +42,13 @@ class Service {
     Time begin{}, end{};
     DecodeInstance::Load load;
     int requests = 0;
+    std::int64_t count = 0;  // of steps so far
+    Time since{}, until = Time::never();
+  };
+  // Instances that change their pool together.
+  struct Leaving {
+    bool prefill = true;
+    int open = 0;  // that are not done yet
   };
 
   // Requests and prefill: service.cpp.
@@ -56,7 +66,7 @@ class Service {
   // Decode: service_decode.cpp.
   void admit();
   void transfer(std::uint32_t k, int instance, int die, std::int64_t bytes);
-  void transferred(std::uint32_t k, std::uint32_t epoch);
+  void transferred(std::uint32_t k, std::uint32_t attempt);
   void start_step(std::uint32_t i);
   const StepTime& step_time(const DecodeInstance::Load& load);
   void step_done(std::uint32_t i);
@@ -68,7 +78,24 @@ class Service {
   // What goes wrong: service_faults.cpp.
   void go_away(const Outage& outage, std::uint32_t number);
   void come_back(const Outage& outage);
-  void start_anew(std::vector<std::uint32_t> requests);
+  void start_anew(std::vector<DecodeInstance::Lost> requests);
+  void lose_prefill_work(std::uint32_t i, bool contexts);
+  std::vector<DecodeInstance::Lost> on_the_way_to(std::uint32_t decode, int die) const;
+  void lose_die(const DieFault& fault);
+  void pause(bool prefill, std::uint32_t i, Time span, bool restart);
+  void resume(bool prefill, std::uint32_t i, bool restart);
+  void lose_plane(const PlaneFault& fault, std::uint32_t number);
+  void find_plane(const PlaneFault& fault);
+  void plan_faults();
+  void broken(int change);  // so many more parts are out of order
+
+  // Instances that change their pool: service_roles.cpp.
+  void switch_roles(const RoleSwitch& change);
+  void leave_prefill(std::uint32_t i);
+  void leave_decode(std::uint32_t i);
+  void left(std::size_t group);
+  void take_role(const Leaving& group);
+  void sum_pools();
 
   void push(Time at, Kind kind, std::uint32_t subject, std::uint32_t epoch = 0) {
     events_.push(at, kind, subject, epoch);
@@ -98,6 +125,12 @@ class Service {
   std::size_t next_ = 0, arrivals_ = 0;
   std::int64_t in_system_ = 0;
   std::int32_t transferring_ = 0;
+  std::vector<int> planes_;  // that are lost
+  int broken_ = 0;
+  Time broken_since_{};
+  std::vector<std::pair<Time, Time>> degraded_;
+  std::vector<Leaving> leaving_;
+  std::unordered_map<std::uint32_t, std::size_t> prefill_leaves_, decode_leaves_;  // with which group
   std::deque<std::uint32_t> waiting_, ready_;
   std::unordered_multimap<std::int32_t, std::uint32_t> followers_;
   std::unordered_map<std::uint64_t, StepTime> known_steps_;

@@ -51,31 +51,45 @@ void Service::transfer(std::uint32_t k, int instance, int die, std::int64_t byte
   served(k).die = instance * decode.dies() + die;
   served(k).steps = decode.steps_for(request(k).output - 1, k);
   ++transferring_;
-  push(end + options_.rdma_latency, Kind::transferred, k, decode.epoch());
+  push(end + options_.rdma_latency, Kind::transferred, k, static_cast<std::uint32_t>(served(k).restarts));
 }
 
-void Service::transferred(std::uint32_t k, std::uint32_t epoch) {
+void Service::transferred(std::uint32_t k, std::uint32_t attempt) {
   --transferring_;
-  if (served(k).die < 0) return;
+  if (attempt != static_cast<std::uint32_t>(served(k).restarts)) return;  // it was lost meanwhile
   const auto i = static_cast<std::uint32_t>(served(k).die / decode_[0].dies());
-  if (epoch != decode_[i].epoch()) return;  // to an instance that is gone: it waits again
   served(k).transferred = now_;
   const Request& r = request(k);
   decode_[i].join({k, served(k).die % decode_[i].dies(), r.prompt, r.output - 1, served(k).steps});
   start_step(i);
+  const auto from = static_cast<std::uint32_t>(served(k).instance);
+  --prefill_[from].held;
+  leave_prefill(from);
 }
 
 void Service::start_step(std::uint32_t i) {
   DecodeInstance& decode = decode_[i];
-  if (decode.stepping() || decode.away() || !decode.begin_step()) return;
+  if (decode.stepping() || !decode.runs() || !decode.begin_step()) return;
   const DecodeInstance::Load load = decode.load(steps_.least_batch(), steps_.least_kv());
   const StepTime time = step_time(load);
   count(time, "a decode step", load.batch, load.kv);
-  const Time span = of_ms(time.ms) + deployment_.decode.bubble;
+  const double slower = std::pow(deployment_.recovery.plane_step, static_cast<double>(planes_.size()));
+  Time more = of_ms(time.ms * (slower - 1));
+  const int every = deployment_.decode.renew_every;
+  if (every > 0 && ++stepping_[i].count % every == 0) {
+    more += deployment_.decode.renew_time;
+    ++result_.renewals;
+  }
+  result_.evidence_s[static_cast<std::size_t>(Evidence::parameter)] += seconds(more);
+  const Time span = of_ms(time.ms) + more + deployment_.decode.bubble;
   result_.decode_busy_s += seconds(span);
   result_.batch_sum += static_cast<double>(decode.requests());
   ++result_.steps;
-  stepping_[i] = {now_, now_ + span, load, decode.requests()};
+  Step& step = stepping_[i];
+  step.begin = now_;
+  step.end = now_ + span;
+  step.load = load;
+  step.requests = decode.requests();
   push(now_ + span, Kind::step_done, i, decode.epoch());
 }
 
@@ -108,6 +122,7 @@ void Service::step_done(std::uint32_t i) {
   }
   admit();
   start_step(i);
+  leave_decode(i);
 }
 
 }  // namespace cm384::service

@@ -13,6 +13,7 @@
 
 #include "service/block_pool.h"
 #include "service/deployment.h"
+#include "service/faults.h"
 #include "service/library.h"
 #include "service/requests.h"
 #include "service/service_watch.h"
@@ -43,15 +44,7 @@ struct Occupancy {
   std::int32_t waiting = 0, prefill_busy = 0, transferring = 0, decoding = 0, waiting_decode = 0;
   double kv_share = 0;  // of the room of all dies that is promised to requests
   std::int64_t dram_blocks = 0, evs_blocks = 0;
-};
-
-// An instance of prefill, or with `prefill` false the decode instance, is away from `at` for `duration`: its
-// batch is lost and its prompts wait again; a decode instance loses its contexts, and its requests start
-// anew.
-struct Outage {
-  bool prefill = true;
-  int instance = 0;
-  Time at{}, duration{};
+  std::int32_t out_of_order = 0;  // instances away or paused, dies and planes lost
 };
 
 struct ServiceOptions {
@@ -61,7 +54,7 @@ struct ServiceOptions {
   bool allow_extrapolation = false;
   Bandwidth rdma{25'000'000'000};  // of a die's link
   Time rdma_latency{};
-  std::vector<Outage> outages;
+  Faults faults;
   ServiceWatch watch;  // empty: nobody looks
 };
 
@@ -75,13 +68,16 @@ struct ServiceResult {
   std::array<double, 4> evidence_s{};            // busy time by Evidence
   double worst_error = 0;                        // of an interpolated time, by leaving points out
   std::int64_t steps = 0, batches = 0, prompt_tokens = 0, computed_tokens = 0, output_tokens = 0,
-               restarted = 0;
-  double batch_sum = 0;  // of requests over steps
+               restarted = 0, renewals = 0, role_switches = 0;
+  std::int64_t lost_prompt_tokens = 0, lost_output_tokens = 0;  // computed, and lost by faults
+  double degraded_s = 0;                         // with anything out of order, until the last answer
+  double prefill_pool_s = 0, decode_pool_s = 0;  // instances x time that they belong to the pool
+  double batch_sum = 0;                          // of requests over steps
   PoolCounts cache;
   double kv_peak = 0;  // of a die's room
 };
 
-// Throws InputError for a request that no die could hold, for an outage of an instance that is not there, and
+// Throws InputError for a request that no die could hold, for faults of what is not there, and
 // where a time is needed that the library has not measured, unless extrapolation is allowed.
 void check_service(const RequestTrace& trace, const Deployment& deployment, const ServiceOptions& options);
 ServiceResult serve(const RequestTrace& trace, const Deployment& deployment, const Library& library,

@@ -1,9 +1,93 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
 #include "hw/error.h"
 #include "service/simulation.h"
 
 namespace cm384::service {
+namespace {
+
+std::string name_of(bool prefill, int instance) {
+  return fmt::format("{} instance {}", prefill ? "prefill" : "decode", instance);
+}
+
+// Instances that a switch makes are not known by number here: only those of the deployment can be named.
+void check_instance(const Deployment& deployment, const char* option, bool prefill, int instance) {
+  const int most = prefill ? deployment.prefill.instances : deployment.decode.instances;
+  if (instance >= most)
+    throw InputError(fmt::format("{}: {}: the deployment has {}", option, name_of(prefill, instance), most));
+}
+
+// What is to go wrong with an instance that has left its pool by then would not be noticed.
+void check_not_left(const Faults& faults, const char* option, bool prefill, int instance, Time at) {
+  for (const RoleSwitch& change : faults.switches) {
+    if (change.prefill == prefill && change.first <= instance && instance <= change.last && change.at <= at)
+      throw InputError(fmt::format("{}: {}: --switch takes it out of its pool before", option,
+                                   name_of(prefill, instance)));
+  }
+}
+
+void check_dies(const Deployment& deployment, const Faults& faults) {
+  std::map<std::pair<bool, int>, int> lost;
+  std::set<std::tuple<bool, int, int>> named;
+  for (const DieFault& fault : faults.dies) {
+    check_instance(deployment, "--fault", fault.prefill, fault.instance);
+    check_not_left(faults, "--fault", fault.prefill, fault.instance, fault.at);
+    const int dies = 2 * (fault.prefill ? deployment.prefill.npus : deployment.decode.npus);
+    const std::string name = name_of(fault.prefill, fault.instance);
+    if (fault.die >= dies)
+      throw InputError(fmt::format("--fault: die {} of {}: it has {}", fault.die, name, dies));
+    if (!named.emplace(fault.prefill, fault.instance, fault.die).second)
+      throw InputError(fmt::format("--fault: die {} of {} is lost twice", fault.die, name));
+    int& count = lost[{fault.prefill, fault.instance}];
+    count += fault.recovery == Recovery::role_switch ? 2 : 1;
+    if (count >= dies) throw InputError(fmt::format("--fault: {}: all its {} dies are lost", name, dies));
+  }
+}
+
+void check_switches(const Deployment& deployment, const Faults& faults) {
+  const int ratio = deployment.decode.npus / deployment.prefill.npus;
+  std::set<std::pair<bool, int>> named;
+  for (const RoleSwitch& change : faults.switches) {
+    check_instance(deployment, "--switch", change.prefill, change.last);
+    if (ratio * deployment.prefill.npus != deployment.decode.npus)
+      throw InputError(fmt::format("--switch: an instance of decode has {} NPUs, which is no multiple of {}",
+                                   deployment.decode.npus, deployment.prefill.npus));
+    const int count = change.last - change.first + 1;
+    if (count != (change.prefill ? ratio : 1))
+      throw InputError(fmt::format(
+          "--switch: {} {} instance(s); allowed: {}, which have the NPUs of an instance of decode", count,
+          change.prefill ? "prefill" : "decode", change.prefill ? ratio : 1));
+    for (int k = change.first; k <= change.last; ++k)
+      if (!named.emplace(change.prefill, k).second)
+        throw InputError(fmt::format("--switch: {} changes its pool twice", name_of(change.prefill, k)));
+  }
+  for (const bool prefill : {true, false}) {
+    const auto gone = std::ranges::count(named, prefill, &std::pair<bool, int>::first);
+    if (gone > 0 && gone >= (prefill ? deployment.prefill.instances : deployment.decode.instances))
+      throw InputError(fmt::format("--switch: leaves nobody in {}", prefill ? "prefill" : "decode"));
+  }
+}
+
+// Each plane is down once at a time.
+void check_planes(const Faults& faults) {
+  for (std::size_t k = 0; k < faults.planes.size(); ++k) {
+    for (std::size_t other = 0; other < k; ++other) {
+      const PlaneFault &one = faults.planes[k], &two = faults.planes[other];
+      const auto end = [](const PlaneFault& f) {
+        return f.duration == Time{} ? Time::never() : f.at + f.duration;
+      };
+      if (one.plane == two.plane && one.at < end(two) && two.at < end(one))
+        throw InputError(fmt::format("--fault: plane {} is lost while it is lost", one.plane));
+    }
+  }
+}
+
+}  // namespace
 
 void check_service(const RequestTrace& trace, const Deployment& deployment, const ServiceOptions& options) {
   for (std::size_t k = 0; k < trace.requests.size(); ++k) {
@@ -16,12 +100,14 @@ void check_service(const RequestTrace& trace, const Deployment& deployment, cons
           "(decode.kv_room)",
           k, r.prompt, r.output, bytes * 1e-9, static_cast<double>(deployment.decode.kv_room.count) * 1e-9));
   }
-  for (const Outage& outage : options.outages) {
-    const int most = outage.prefill ? deployment.prefill.instances : deployment.decode.instances;
-    if (outage.instance >= most)
-      throw InputError(fmt::format("--outage: {} instance {}: the deployment has {}",
-                                   outage.prefill ? "prefill" : "decode", outage.instance, most));
+  const Faults& faults = options.faults;
+  for (const Outage& outage : faults.outages) {
+    check_instance(deployment, "--outage", outage.prefill, outage.instance);
+    check_not_left(faults, "--outage", outage.prefill, outage.instance, outage.at);
   }
+  check_dies(deployment, faults);
+  check_planes(faults);
+  check_switches(deployment, faults);
 }
 
 }  // namespace cm384::service

@@ -217,7 +217,13 @@ constexpr std::array kFields{
     Field{"interpolation_error", FieldType::ratio, "worst of the library's curves, by leaving points out"},
     Field{"cost_per_million", FieldType::number, "price of all NPUs over a million output tokens"},
     Field{"joule_per_token", FieldType::number, "energy of all NPUs over output tokens"},
-    Field{"restarted", FieldType::integer, "requests that an outage sent back"},
+    Field{"restarted", FieldType::integer, "requests that a fault sent back, each time"},
+    Field{"lost_prompt_tokens", FieldType::integer,
+          "of prompts, computed or begun, whose request was sent back"},
+    Field{"lost_output_tokens", FieldType::integer, "given to these before, and made again"},
+    Field{"degraded_s", FieldType::number, "with an instance away or paused, or a die or plane lost"},
+    Field{"role_switches", FieldType::integer, "of instances between the pools"},
+    Field{"renewals", FieldType::integer, "of the placement of experts, over instances of decode"},
 };
 
 }  // namespace

@@ -21,7 +21,7 @@ struct ServeOptions {
   double slo_share = 0.9;
   int seeds = 1;
   int tenants = 1;
-  Texts outage;
+  Texts outage, fault, role_switch;
   int timeline_requests = 200;
 
   template <class Self, class Visitor>
@@ -52,6 +52,12 @@ struct ServeOptions {
           "that sessions belong to in turn; none reads another's blocks");
     visit("outage", self.outage, Form{"POOL:INSTANCE:AT:DURATION"},
           "an instance of prefill or decode is away, such as prefill:2:60s:30s; may be repeated");
+    visit("fault", self.fault, Form{"die=POOL:INSTANCE:DIE,at=TIME|plane=P,at=TIME"},
+          "a die is lost for good, with recovery=degrade|switch|restart, or a sub-plane of the Unified Bus, "
+          "with for=TIME or for good; may be repeated");
+    visit("switch", self.role_switch, Form{"POOL:INSTANCE:POOL@TIME"},
+          "instances serve in the other pool from then on, such as decode:1:prefill@600s or "
+          "prefill:0-9:decode@600s; may be repeated");
     visit("timeline-requests", self.timeline_requests, Range{1, 10'000},
           "requests that the timeline shows, in the order of arrival from --timeline-from on",
           Needs{"timeline", {}});

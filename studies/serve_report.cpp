@@ -118,13 +118,12 @@ Row service_row(const service::RequestTrace& trace, const service::Deployment& d
   row.set("goodput_rps", share * count / end).set("goodput_share", share);
   const auto tokens = static_cast<double>(result.output_tokens);
   row.set("tokens_s", tokens / end).set("tokens_s_npu", tokens / end / deployment.npus());
-  const int prefill = deployment.prefill.instances, decode = deployment.decode.instances;
   row.set("prompt_tokens_s_npu",
-          static_cast<double>(result.prompt_tokens) / end / (prefill * deployment.prefill.npus));
-  row.set("decode_tokens_s_npu", tokens / end / (decode * deployment.decode.npus));
-  row.set("prefill_busy", result.prefill_busy_s / end / prefill);
-  row.set("decode_busy", result.decode_busy_s / end / decode);
-  row.set("rdma_busy", result.rdma_busy_s / end / (decode * deployment.decode_dies()));
+          static_cast<double>(result.prompt_tokens) / (result.prefill_pool_s * deployment.prefill.npus));
+  row.set("decode_tokens_s_npu", tokens / (result.decode_pool_s * deployment.decode.npus));
+  row.set("prefill_busy", result.prefill_busy_s / result.prefill_pool_s);
+  row.set("decode_busy", result.decode_busy_s / result.decode_pool_s);
+  row.set("rdma_busy", result.rdma_busy_s / (result.decode_pool_s * deployment.decode_dies()));
   row.set("decode_requests", result.steps == 0 ? 0 : result.batch_sum / static_cast<double>(result.steps));
   row.set("kv_peak", result.kv_peak);
   const auto asked = static_cast<double>(std::max<std::int64_t>(1, result.cache.asked));
@@ -134,7 +133,12 @@ Row service_row(const service::RequestTrace& trace, const service::Deployment& d
                                  static_cast<double>(std::max<std::int64_t>(1, result.prompt_tokens)));
   set_evidence(row, result);
   set_costs(row, deployment, result);
-  row.set("restarted", result.restarted);
+  row.set("restarted", result.restarted)
+      .set("lost_prompt_tokens", result.lost_prompt_tokens)
+      .set("lost_output_tokens", result.lost_output_tokens)
+      .set("degraded_s", result.degraded_s)
+      .set("role_switches", result.role_switches)
+      .set("renewals", result.renewals);
   return row;
 }
 
@@ -178,11 +182,13 @@ std::string requests_csv(const service::RequestTrace& trace, const service::Serv
 
 std::string occupancy_csv(const service::ServiceResult& result) {
   std::string text =
-      "at_s,waiting,prefill_busy,transferring,waiting_decode,decoding,kv_share,dram_blocks,evs_blocks\n";
+      "at_s,waiting,prefill_busy,transferring,waiting_decode,decoding,kv_share,dram_blocks,evs_blocks,"
+      "out_of_order\n";
   auto out = std::back_inserter(text);
   for (const service::Occupancy& o : result.occupancy)
-    fmt::format_to(out, "{:.3f},{},{},{},{},{},{:.4f},{},{}\n", seconds(o.at), o.waiting, o.prefill_busy,
-                   o.transferring, o.waiting_decode, o.decoding, o.kv_share, o.dram_blocks, o.evs_blocks);
+    fmt::format_to(out, "{:.3f},{},{},{},{},{},{:.4f},{},{},{}\n", seconds(o.at), o.waiting, o.prefill_busy,
+                   o.transferring, o.waiting_decode, o.decoding, o.kv_share, o.dram_blocks, o.evs_blocks,
+                   o.out_of_order);
   return text;
 }
 

@@ -6,29 +6,13 @@
 #include <map>
 
 #include "hw/error.h"
-#include "hw/lines.h"
-#include "hw/quantity.h"
 #include "observe/observers.h"
+#include "studies/serve_faults.h"
 
 namespace cm384::studies {
 namespace {
 
 constexpr std::size_t kMostRates = 100;
-
-// "prefill:2:60s:30s".
-service::Outage outage_of(const std::string& text) {
-  const auto parts = split_fields(text, ':');
-  try {
-    if (parts.size() != 4 || (parts[0] != "prefill" && parts[0] != "decode")) throw InputError("");
-    service::Outage outage{parts[0] == "prefill", static_cast<int>(hw::parse_integer(parts[1])),
-                           hw::parse_time(parts[2]), hw::parse_time(parts[3])};
-    if (outage.instance < 0 || outage.at < Time{} || outage.duration < Time{}) throw InputError("");
-    return outage;
-  } catch (const InputError&) {
-    throw InputError(fmt::format(
-        "run serve: --outage {}: allowed: POOL:INSTANCE:AT:DURATION such as prefill:2:60s:30s", text));
-  }
-}
 
 // Every number of decode instances that leaves room for one of prefill; what is left over serves nobody.
 std::vector<service::Deployment> divisions(const service::Deployment& deployment,
@@ -83,7 +67,7 @@ ServeRuns::ServeRuns(const StudyContext& context, const ServeOptions& options)
     throw InputError(fmt::format("run serve: --rate: {} rates; allowed: at most {}, such as 100,200,300",
                                  rates_.size(), kMostRates));
   if (rates_.empty()) rates_.push_back(0);
-  for (const std::string& text : options.outage) service_.outages.push_back(outage_of(text));
+  service_.faults = serve_faults(options, context.machine.topology.sub_planes);
   service_.tenants = options.tenants;
   service_.allow_extrapolation = options.allow_extrapolation;
   service_.rdma = context.machine.rdma.link_rate;

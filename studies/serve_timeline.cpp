@@ -98,6 +98,7 @@ int ServeTimeline::finish(const service::RequestTrace& trace, const service::Ser
     if (result.served[k].arrival >= from_ && result.served[k].arrival < to_) shown.push_back(k);
   std::ranges::stable_sort(shown, {}, [&](std::uint32_t k) { return result.served[k].arrival; });
   shown.resize(std::min(shown.size(), static_cast<std::size_t>(requests_)));
+  std::ranges::stable_sort(activities_, {}, &Activity::begin);
   // Instances are shown for as long as the last of these is there.
   Time last = from_;
   for (const std::uint32_t k : shown) last = std::max(last, result.served[k].done);

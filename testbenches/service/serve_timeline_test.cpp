@@ -39,7 +39,7 @@ class ServeTimelineTest : public ::testing::Test {
                              ".json";
     ServeTimeline timeline(path, window, requests);
     service::ServiceOptions options;
-    options.outages.push_back({true, 0, 3_s, 1_s});
+    options.faults.outages.push_back({true, 0, 3_s, 1_s});
     options.watch = [&](const service::Activity& activity) { timeline.add(activity); };
     result_ = service::serve(trace_, service::small_deployment(), service::small_library(), options);
     const int shown = timeline.finish(trace_, result_, service::small_deployment());

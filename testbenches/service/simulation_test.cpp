@@ -206,7 +206,7 @@ TEST(Service, GoesOnWithoutAnInstance) {
   const ServiceResult whole = serve(trace, small_deployment(), small_library(), {});
   for (const bool prefill : {true, false}) {
     ServiceOptions options;
-    options.outages.push_back({prefill, 0, 5_s, 4_s});
+    options.faults.outages.push_back({prefill, 0, 5_s, 4_s});
     const ServiceResult result = serve(trace, small_deployment(), small_library(), options);
     EXPECT_GT(result.restarted, 0);
     EXPECT_EQ(result.output_tokens, outputs);
@@ -219,7 +219,7 @@ TEST(Service, GoesOnWithoutAnInstance) {
     EXPECT_GT(after, before);
   }
   ServiceOptions wrong;
-  wrong.outages.push_back({true, 2, 5_s, 4_s});
+  wrong.faults.outages.push_back({true, 2, 5_s, 4_s});
   EXPECT_THROW(serve(trace, small_deployment(), small_library(), wrong), InputError);
 }
 

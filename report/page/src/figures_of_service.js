@@ -124,7 +124,8 @@ export function figuresOfOccupancy(occupancy) {
     { title: 'Prefill instances that are busy', lines: [{ name: 'busy', values: smooth(occupancy.prefill_busy), colour: 2 }] },
     { title: 'Requests that decode', whole: true, lines: [line('decoding', 'decoding', 3)] },
     { title: 'Room for contexts that is promised', share: true, lines: [line('promised', 'kv_share', 5)] },
-    ...(blocks.length ? [{ title: 'Blocks of cached contexts', whole: true, lines: blocks }] : [])];
+    ...(blocks.length ? [{ title: 'Blocks of cached contexts', whole: true, lines: blocks }] : []),
+    ...(occupancy.out_of_order?.some(value => value > 0) ? [{ title: 'Out of order: instances away or paused, dies and planes lost', whole: true, lines: [line('out of order', 'out_of_order', 4)] }] : [])];
   return [stackedOverTime(occupancy.at_s, panels, { id: 'occupancy', title: 'Pools and tiers over time',
     note: `Sampled every ${short(occupancy.at_s[1] - occupancy.at_s[0])} s; busy instances as the mean of ${2 * kSmooth + 1} samples.` })];
 }
