@@ -6,6 +6,7 @@
 
 #include "hw/error.h"
 #include "service/block_pool.h"
+#include "studies/ems_model.h"
 #include "studies/ems_read.h"
 #include "studies/request_options.h"
 #include "studies/studies.h"
@@ -25,6 +26,7 @@ struct Options {
   int tenants = 1;
   Integers readers;
   Vpc vpc;
+  ModelCache model;
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
@@ -44,6 +46,7 @@ struct Options {
           "of that rate that copies get: assumed, not published");
     visit("vpc-latency", self.vpc.latency, Range{Time{}, 1_s},
           "of a read on the VPC plane: assumed, not published");
+    ModelCache::describe(self.model, visit);
   }
 };
 
@@ -129,10 +132,12 @@ StudyResult run(const StudyContext& context, const Options& options) {
     for (const Bytes dram : options.dram)
       context.finish_row(result,
                          hits_row(options, trace, options.servers == 0 ? sockets : options.servers, dram));
-  } else if (options.readers.empty()) {
-    throw InputError("run ems: allowed: --requests FILE, --reuse SHARE or --readers N, or several of them");
+  } else if (options.readers.empty() && options.model.weights.count == 0) {
+    throw InputError(
+        "run ems: allowed: --requests FILE, --reuse SHARE, --readers N or --model SIZE, or several of them");
   }
   add_reads(context, options, result);
+  add_model_rows(context, options.model, result);
   return result;
 }
 
@@ -142,8 +147,15 @@ constexpr std::array kRates{
     Field{"all", FieldType::ratio, "from either", true},
 };
 constexpr std::array kFields{
-    Field{"kind", FieldType::text, "hits of requests, or reads of blocks", true},
-    Field{"path", FieldType::text, "of reads: ub is simulated, vpc a formula", true, {}, 4},
+    Field{"kind", FieldType::text, "hits of requests, reads of blocks, or starts with a model", true},
+    Field{"path",
+          FieldType::text,
+          "of reads: ub is simulated, vpc a formula; of models: obs, from the store each; obs-ems, into DRAM "
+          "for all; "
+          "ems, from DRAM",
+          true,
+          {},
+          7},
     Field{"readers", FieldType::integer, "dies that read at the same time", true},
     Field{"dram", FieldType::bytes, "for blocks, of all servers", true},
     Field{"evs", FieldType::bytes, "SSD behind it", true},
@@ -159,7 +171,9 @@ constexpr std::array kFields{
     Field{"demoted", FieldType::integer, "blocks from DRAM to SSD"},
     Field{"promoted", FieldType::integer, "blocks from SSD to DRAM"},
     Field{"dropped", FieldType::integer, "blocks that left the SSD, or DRAM without one"},
-    Field{"bytes", FieldType::bytes, "of a block", true},
+    Field{"instances", FieldType::integer, "that start with a model"},
+    Field{"bytes", FieldType::bytes, "of a block, or of a model", true},
+    Field{"start_s", FieldType::number, "until the last of these has its weights", true},
     Field{"latency_us", FieldType::object, "of a block's read by 48 AIVs, over readers", true, kSummaryParts},
     Field{"bandwidth_GBps", FieldType::number, "of a reader", true},
 };

@@ -54,6 +54,36 @@ class Faulty : public ::testing::Test {
   ServiceResult result_;
 };
 
+// Four contexts at a time: a die of prefill sends to two of decode, one context after the other.
+TEST_F(Faulty, ContextsQueueOnTheLinksOfBothSides) {
+  RequestTrace trace = one_request();
+  trace.requests[0].prompt = 250;
+  trace.requests.resize(4, trace.requests[0]);
+  deployment_.prefill.instances = 1;
+  deployment_.prefill.batch_tokens = 2000;
+  // The first is a batch of its own, and done when the other three end together.
+  result_ = serve(trace, deployment_, small_library(), options_);
+  const auto sent = [&](int k) {
+    const Served& s = result_.served[static_cast<std::size_t>(k)];
+    return std::pair(s.die, (s.transferred - s.first_token).us());
+  };
+  EXPECT_EQ(sent(0), std::pair(0, 253.0));
+  EXPECT_EQ(sent(1), std::pair(0, 253.0));
+  EXPECT_EQ(sent(2), std::pair(1, 503.0));
+  EXPECT_EQ(sent(3), std::pair(2, 253.0));
+  // Into one die, from two instances: the link there takes one after the other.
+  deployment_.prefill.instances = 2;
+  deployment_.decode.npus = 2;
+  trace.requests.resize(2);
+  trace.requests[0].arrival = trace.requests[1].arrival = {};
+  options_.faults.dies = {{false, 0, 1, {}, Recovery::degrade},
+                          {false, 0, 2, {}, Recovery::degrade},
+                          {false, 0, 3, {}, Recovery::degrade}};
+  result_ = serve(trace, deployment_, small_library(), options_);
+  EXPECT_EQ(sent(0), std::pair(0, 253.0));
+  EXPECT_EQ(sent(1), std::pair(0, 503.0));
+}
+
 TEST_F(Faulty, ALostDieStopsTheOthersForAPause) {
   // In the middle of the second step, which is made again after the pause.
   const double at = kReady + 1.5 * step_ms();
