@@ -34,12 +34,10 @@ unsigned threads_of(int asked) {
   return std::max(1u, supernode::host_cores() / sim::peers().on_this_host());
 }
 
-// Studies whose machine several processes can simulate, and what they cannot do there (docs/scale.md).
+// What several processes cannot do (docs/scale.md).
 void check_processes(std::string_view study, const RunOptions& options,
                      const studies::FabricOptions& fabric) {
-  constexpr std::array kStudies{"dispatch", "combine", "moe", "traffic"};
-  if (std::ranges::find(kStudies, study) == kStudies.end())
-    sim::peers().needs_one(fmt::format("run {}", study));
+  if (!runs_over_processes(study)) sim::peers().needs_one(fmt::format("run {}", study));
   for (const auto& [name, given] : {std::pair{"--explain", options.explain},
                                     {"--record", !options.record.empty()},
                                     {"--timeline", !options.watch.timeline.empty()},
@@ -48,6 +46,24 @@ void check_processes(std::string_view study, const RunOptions& options,
                                     {"--ensemble", options.on_ensemble.ensemble > 0},
                                     {"--rtl", !fabric.rtl.empty()}}) {
     if (given) sim::peers().needs_one(name);
+  }
+}
+
+// Links, chips and messages have names of one supernode.
+void check_supernodes(const Study& study, const hw::Machine& machine, const RunOptions& options,
+                      const studies::FabricOptions& fabric) {
+  if (machine.topology.supernodes == 1) return;
+  if (!study.supernodes)
+    throw InputError(fmt::format("run {}: topology.supernodes is {}, and it runs on one; allowed: 1",
+                                 study.name, machine.topology.supernodes));
+  for (const auto& [name, given] : {std::pair{"--explain", options.explain},
+                                    {"--record", !options.record.empty()},
+                                    {"--timeline", !options.watch.timeline.empty()},
+                                    {"--wave", !options.wave.empty()},
+                                    {"--fault", !fabric.fault.empty()},
+                                    {"--rtl", !fabric.rtl.empty()}}) {
+    if (given)
+      throw InputError(fmt::format("{}: not with several supernodes; allowed: topology.supernodes=1", name));
   }
 }
 
@@ -82,6 +98,8 @@ observe::ObserverRequest observers_of(const RunOptions& options) {
 template <class Self, class Visitor>
 void RunOptions::describe(Self& self, Visitor&& visit) {
   MachineOptions::describe(self.machine, visit);
+  visit("supernodes", self.supernodes, Range{0, 1024},
+        "supernodes that the RDMA plane joins, as --set topology.supernodes; 0: as the machine says");
   SeedOption::describe(self.seed, visit);
   visit("out", self.out, Form{"DIR"}, "write result.json there, and what `cm384 report` shows beside it");
   RowOptions::describe(self.rows, visit);
@@ -110,6 +128,10 @@ void RunOptions::describe(Self& self, Visitor&& visit) {
   visit("gdb", self.gdb, Range{0, 65'535}, "TCP port where a debugger may attach to a core; 0: none");
 }
 
+void RunOptions::settle() {
+  if (supernodes > 0) machine.set.push_back(fmt::format("topology.supernodes={}", supernodes));
+}
+
 // Files that are open from before the simulation on.
 struct StudyRun::Outputs {
   std::optional<OutputFile> result, profile_file, statistics_file;
@@ -128,6 +150,11 @@ struct StudyRun::Outputs {
     if (!stats.empty()) statistics_file.emplace(stats, OutputFile::Compression::by_name);
   }
 };
+
+bool runs_over_processes(std::string_view study) {
+  constexpr std::array<std::string_view, 5> kStudies{"dispatch", "combine", "moe", "traffic", "p2p"};
+  return std::ranges::find(kStudies, study) != kStudies.end();
+}
 
 const Study& find_study(std::span<const Study> all, const std::string& name) {
   const auto study = std::ranges::find(all, name, &Study::name);
@@ -160,6 +187,7 @@ StudyRun::StudyRun(std::span<const Study> all, const Arguments& arguments)
       line_(find_study(all, arguments.front())),
       given_(studies::parse_options(line_.groups, Arguments(arguments.begin() + 1, arguments.end()),
                                     line_.study.positional)) {
+  line_.run.settle();
   arguments_.insert(arguments_.begin(), "run");
 }
 
@@ -181,6 +209,7 @@ FinishedRun StudyRun::run(const std::function<void(const studies::Row&)>& row_do
   check_explain();
   check_processes(line_.study.name, options, line_.fabric);
   const hw::Machine machine = options.machine.load();
+  check_supernodes(line_.study, machine, options, line_.fabric);
   if (options.explain && !machine.accelerator.has_cores())
     throw InputError(fmt::format("--explain: needs cores, and accelerator.kind is {}; allowed: ascend",
                                  machine.accelerator.kind));

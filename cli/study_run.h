@@ -35,6 +35,10 @@ struct RunOptions {
   int gdb = 0;
   EnsembleOptions on_ensemble;
   bool explain = false, explain_check = false;
+  int supernodes = 0;
+
+  // To be called once they are parsed: an option that stands for a parameter of the machine becomes one.
+  void settle();
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit);  // study_run.cpp
@@ -54,6 +58,9 @@ class StudyCommandLine {
   HelpOption help;
   std::vector<studies::OptionGroup> groups;
 };
+
+// Whether several processes of MPI can simulate the study's machine.
+bool runs_over_processes(std::string_view study);
 
 class StudyRun {
  public:

@@ -104,6 +104,7 @@ const StudySubject::Effective& StudySubject::effective(const std::vector<Setting
   fresh->line = std::make_unique<StudyCommandLine>(*study_);
   const Arguments words = arguments(settings);
   studies::parse_options(fresh->line->groups, Arguments(words.begin() + 1, words.end()), study_->positional);
+  fresh->line->run.settle();
   fresh->machine = fresh->line->run.machine.load();
   effective_ = std::move(fresh);
   return *effective_;

@@ -72,6 +72,9 @@ class HostThread final : public supernode::Driver {
   std::size_t new_task();
   const HostTask& task(std::size_t number) const { return tasks_[number]; }
   std::size_t tasks() const { return tasks_.size(); }
+  // What became of them where another process has worked them off (sim/peers.h).
+  void take_tasks(std::vector<HostTask> tasks) { tasks_ = std::move(tasks); }
+  const std::vector<HostTask>& all_tasks() const { return tasks_; }
 
   void handle(int die, const sim::Event& event) override;
   void task_finished(int die, const npu::TaskRecord& record) override;

@@ -71,4 +71,24 @@ std::vector<int> place_ranks(std::string_view policy, int ranks, int dies, int d
   return listed(policy, ranks, dies);
 }
 
+std::vector<int> place_ranks(std::string_view policy, int ranks, const hw::Topology& topology,
+                             std::uint64_t seed) {
+  const int supernodes = topology.supernodes;
+  const bool list = !policy.empty() && policy.front() >= '0' && policy.front() <= '9';
+  if (supernodes == 1 || list)
+    return place_ranks(policy, ranks, topology.dies(), topology.dies_per_node, seed);
+  if (ranks % supernodes != 0)
+    throw InputError(
+        fmt::format("--ranks: {} ranks do not spread evenly over {} supernodes; allowed: a "
+                    "multiple of {}, or --placement with a list of dies",
+                    ranks, supernodes, supernodes));
+  const int dies = topology.one_supernode().dies();
+  std::vector<int> placed;
+  for (int s = 0; s < supernodes; ++s) {
+    for (const int die : place_ranks(policy, ranks / supernodes, dies, topology.dies_per_node, seed))
+      placed.push_back(s * dies + die);
+  }
+  return placed;
+}
+
 }  // namespace cm384::host

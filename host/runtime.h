@@ -13,7 +13,8 @@
 // Each die has one host thread, as each rank has one process. Calls about a stream, an event or a die are
 // that thread's: they are put down in order when they are made and worked off in simulated time by wait(),
 // side by side with the threads of other dies. synchronize_stream() holds that thread, not the caller: what
-// depends on values that only the run brings forth goes into host_function().
+// depends on values that only the run brings forth goes into host_function(). Where several processes
+// simulate the machine, a function runs in that one which owns its die.
 #pragma once
 
 #include <cstddef>
@@ -136,10 +137,13 @@ class Runtime {
                            std::uint64_t arguments, std::uint32_t blocks);
   // By the SDMA engine of the stream's die, between GM addresses of any dies and sockets that take part.
   // Throws InputError for 0 bytes or 4 GiB and more.
-  // `plane`: how its requests get to the other die. Throws InputError for one that does not take part, or for
-  // the RDMA plane and a CPU socket, which it does not reach.
+  // `plane`: how its requests get to the other die. Throws InputError for one that does not take part or does
+  // not get there: the RDMA plane to a CPU socket, the Unified Bus to another supernode.
   TaskHandle memcpy_async(Stream stream, std::uint64_t destination, std::uint64_t source, std::uint64_t bytes,
                           Plane plane = Plane::unified_bus);
+
+  // What cores and engines of `die` take for `address`: by the RDMA plane where that is in another supernode.
+  std::uint64_t reached_from(int die, std::uint64_t address) const;
 
   Event create_event(int die);
   // Waiters go on when everything before this in `stream` is complete.
@@ -183,8 +187,11 @@ class Runtime {
                            std::uint32_t launch);
   void call(int die, HostCall call);
   // The address that an SDMA engine of `die` takes for one to be reached by `plane`.
+  bool elsewhere(int die, std::uint64_t address) const;
   std::uint64_t by_plane(int die, std::uint64_t address, Plane plane) const;
   void report_errors() const;
+  // Of several processes all get to know what the owners of dies know.
+  void share_tasks();
 
   npu::BackingStore& store_of(std::uint64_t address) const;
 

@@ -5,6 +5,7 @@
 #include "host/runtime.h"
 #include "hw/error.h"
 #include "sim/peers.h"
+#include "supernode/ownership.h"
 
 namespace cm384::host {
 namespace {
@@ -27,12 +28,19 @@ const char* status_text(std::uint32_t status) {
 }  // namespace
 
 void Runtime::call(int die, HostCall call) {
-  sim::peers().needs_one("streams and calls of host threads");
   HostThread& host = host_of(die);
   if (in_function_of_ >= 0 && in_function_of_ != die)
     throw std::logic_error(
         fmt::format("a function of die {}'s host thread made a call about die {}", in_function_of_, die));
-  host.call(std::move(call), machine_.earliest());
+  if (supernode::owned(supernode::owner_of_die(die))) host.call(std::move(call), machine_.earliest());
+}
+
+void Runtime::share_tasks() {
+  for (const int die : machine_.dies()) {
+    HostThread& host = host_of(die);
+    if (host.tasks() == 0) continue;  // in none of the processes
+    host.take_tasks(sim::peers().list_from(supernode::owner_of_die(die), std::span(host.all_tasks())));
+  }
 }
 
 TaskHandle Runtime::submit(Stream stream, const cm384_task& entry) {
@@ -57,6 +65,7 @@ Stream Runtime::create_stream(int die) {
 
 TaskHandle Runtime::submit_kernel(Stream stream, npu::LaunchRequest request, std::uint32_t blocks,
                                   std::uint32_t launch) {
+  sim::peers().needs_one("kernels in streams");
   cm384_task entry{};
   entry.type = CM384_TASK_KERNEL;
   entry.number = launch;
@@ -83,8 +92,29 @@ TaskHandle Runtime::launch_kernel(Stream stream, const std::shared_ptr<npu::Prog
   return submit_kernel(stream, {program, arguments, {}}, blocks, machine_.die(stream.die).new_launch());
 }
 
+// In another supernode.
+bool Runtime::elsewhere(int die, std::uint64_t address) const {
+  const hw::Topology& topology = machine_.parameters().topology;
+  if (topology.supernodes == 1 || cm384_gm_via_rdma(address)) return false;
+  const auto unit = static_cast<int>(cm384_gm_unit(address));
+  const int there =
+      cm384_gm_is_cpu(address) ? unit / topology.one_supernode().sockets() : topology.supernode_of(unit);
+  return there != topology.supernode_of(die);
+}
+
+std::uint64_t Runtime::reached_from(int die, std::uint64_t address) const {
+  return elsewhere(die, address) ? by_plane(die, address, Plane::rdma) : address;
+}
+
 std::uint64_t Runtime::by_plane(int die, std::uint64_t address, Plane plane) const {
-  if (plane == Plane::unified_bus) return address;
+  if (plane == Plane::unified_bus) {
+    if (elsewhere(die, address))
+      throw InputError(
+          fmt::format("copy on die {}: the Unified Bus does not reach {} {}, which is in another "
+                      "supernode; allowed: the RDMA plane, to dies",
+                      die, cm384_gm_is_cpu(address) ? "CPU socket" : "die", cm384_gm_unit(address)));
+    return address;
+  }
   machine_.rdma_interface(die);  // takes part
   if (cm384_gm_is_cpu(address))
     throw InputError(fmt::format("copy on die {}: the RDMA plane does not reach CPU sockets", die));
@@ -199,17 +229,18 @@ void Runtime::host_function(int die, std::function<void()> function) {
 
 std::uint64_t Runtime::create_sdma_queue(int die, std::uint16_t core, std::uint32_t depth) {
   npu::Die& d = machine_.die(die);
-  if (core >= d.cores())
+  const hw::Die& parameters = machine_.parameters().die;  // one of another process has no cores
+  if (core >= parameters.aiv + parameters.aic)
     throw InputError(fmt::format("SDMA queue of die {}: core {} does not exist; allowed: 0 to {}", die, core,
-                                 d.cores() - 1));
+                                 parameters.aiv + parameters.aic - 1));
   cm384_queue queue{};
   queue.depth = depth;
   const std::uint64_t bytes = std::uint64_t{queue.depth} * CM384_QUEUE_ENTRY_BYTES;
   queue.entries = allocate(die, bytes);
   queue.completions = allocate(die, bytes);
   queue.doorbell = d.devices().doorbell(core);
-  d.sdma().set_up(
-      core, npu::QueueRing(cm384_gm_offset(queue.entries), cm384_gm_offset(queue.completions), queue.depth));
+  const npu::QueueRing ring(cm384_gm_offset(queue.entries), cm384_gm_offset(queue.completions), queue.depth);
+  if (supernode::owned(supernode::owner_of_die(die))) d.sdma().set_up(core, ring);
   const std::uint64_t address = allocate(die, sizeof queue);
   put(address, queue);
   return address;

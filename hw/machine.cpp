@@ -65,9 +65,13 @@ void check_topology(const Machine& machine) {
   require(topology.dies_per_node % topology.dies_per_package == 0, "topology.dies_per_node",
           topology.dies_per_node,
           "a multiple of topology.dies_per_package: an even number where a package has two dies");
-  require(std::int64_t{topology.nodes} * (topology.dies_per_node + topology.sockets_per_node) <= kAddressable,
-          "topology.nodes", topology.nodes,
+  const std::int64_t units =
+      std::int64_t{topology.nodes} * (topology.dies_per_node + topology.sockets_per_node);
+  require(units <= kAddressable, "topology.nodes", topology.nodes,
           fmt::format("dies and sockets together at most {}, what packets can name", kAddressable));
+  require(units * topology.supernodes <= kAddressable, "topology.supernodes", topology.supernodes,
+          fmt::format("at most {}, so that there are no more than {} dies and sockets, what packets can name",
+                      kAddressable / units, kAddressable));
   for (const auto& [key, kinds] : kParametersOfKinds) {
     const auto given = machine.provenance.find(fmt::format("topology.{}", key));
     if (given == machine.provenance.end() || given->second.from != Origin::command_line) continue;
@@ -100,6 +104,7 @@ void check_accelerator(const Machine& machine) {
   check_clock("transfer_engine.memory_bandwidth", Clock(1_B, machine.transfer_engine.memory_bandwidth),
               format(machine.transfer_engine.memory_bandwidth));
   check_clock("rdma.link_rate", Clock(1_B, machine.rdma.link_rate), format(machine.rdma.link_rate));
+  check_clock("rdma.core_rate", Clock(1_B, machine.rdma.core_rate), format(machine.rdma.core_rate));
 }
 
 void check_memory(const Machine& machine) {
@@ -160,8 +165,9 @@ void take_topology_files(Machine& machine) {
         fmt::format("{}: {} {}, but the machine has {}; allowed: as many as topology.nodes x topology.{}",
                     topology.files->paths.front(), found, what, machine_has, key));
   };
-  agree("dies (DEVICE or DIE)", topology.files->dies(), topology.dies(), "dies_per_node");
-  agree("CPU sockets (SOCKET)", topology.files->sockets(), topology.sockets(), "sockets_per_node");
+  agree("dies (DEVICE or DIE)", topology.files->dies(), topology.one_supernode().dies(), "dies_per_node");
+  agree("CPU sockets (SOCKET)", topology.files->sockets(), topology.one_supernode().sockets(),
+        "sockets_per_node");
   machine.files.insert(machine.files.end(), topology.files->paths.begin(), topology.files->paths.end());
   machine.notes = topology.files->notes;
 }

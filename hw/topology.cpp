@@ -40,6 +40,12 @@ Bandwidth rounded_rate(double bytes_per_second) {
                    static_cast<std::int64_t>(kStep)};
 }
 
+Topology Topology::one_supernode() const {
+  Topology one = *this;
+  one.supernodes = 1;
+  return one;
+}
+
 std::vector<int> Topology::lengths() const {
   std::vector<int> lengths;
   if (shape == "auto") {

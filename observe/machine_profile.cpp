@@ -78,7 +78,7 @@ MachineProfile::MachineProfile(supernode::Supernode& machine, std::string what, 
                                const std::vector<int>& sockets)
     : machine_(machine), what_(std::move(what)), dies_(std::move(dies)) {
   const hw::Topology& topology = machine.parameters().topology;
-  nodes_.resize(static_cast<std::size_t>(topology.nodes));
+  nodes_.resize(static_cast<std::size_t>(topology.supernodes) * static_cast<std::size_t>(topology.nodes));
   for (const int die : dies_) nodes_[static_cast<std::size_t>(die / topology.dies_per_node)] = true;
   for (const int socket : sockets)
     nodes_[static_cast<std::size_t>(socket / topology.sockets_per_node)] = true;
@@ -96,6 +96,8 @@ void MachineProfile::take(const sim::Statistics& part, const std::vector<int>& s
     Counter counter;
     counter.owner = static_cast<std::size_t>(numbers.front());
     if (const LinkKind* kind = link_kind(s.pattern)) {
+      // Names of sub-planes' links are those of one supernode.
+      if (machine_.parameters().topology.supernodes > 1) continue;
       counter.plane = numbers[kind->plane];
       counter.column = numbers[kind->column];
       counter.l2 = kind->l2 < 0 ? -1 : numbers[static_cast<std::size_t>(kind->l2)];

@@ -44,6 +44,8 @@ class Interface final : public sim::FabricPort {
   // for an address of no other die on this plane.
   void submit(const sim::Request& request) override;
   void handle(const sim::Event& event) override;
+  // Whether an event's argument is a packet that the switches have sent.
+  static bool brings_packet(const sim::Event& event) { return event.what == kArrived; }
   std::uint64_t packet_hops() const override { return counters_.packets; }
   void declare_statistics(sim::Statistics& to, const sim::StatisticPath& at) const override;
 

@@ -2,11 +2,11 @@
 
 namespace cm384::rdma {
 
-RdmaPlane::RdmaPlane(const hw::Rdma& parameters, unsigned dies, sim::PayloadPool& payloads,
-                     std::uint32_t source, unsigned workers)
+RdmaPlane::RdmaPlane(const hw::Rdma& parameters, unsigned dies, unsigned supernodes,
+                     sim::PayloadPool& payloads, std::uint32_t source, unsigned workers)
     : parameters_(parameters),
       payloads_(payloads),
-      switches_(parameters, dies, pools_, source),
+      switches_(parameters, dies, supernodes, pools_, source),
       interfaces_(dies) {
   pools_.set_workers(workers);
 }

@@ -13,20 +13,24 @@
 
 namespace cm384::rdma {
 
-class RdmaPlane final : public sim::Fabric {
+class RdmaPlane final : public sim::Fabric, public sim::PacketPacker {
  public:
-  // `source` numbers its module's queue. Throws InputError where values do not fit together.
-  RdmaPlane(const hw::Rdma& parameters, unsigned dies, sim::PayloadPool& payloads, std::uint32_t source,
-            unsigned workers);
+  // `dies`: of all supernodes. `source` numbers its module's queue. Throws InputError where values do not fit
+  // together.
+  RdmaPlane(const hw::Rdma& parameters, unsigned dies, unsigned supernodes, sim::PayloadPool& payloads,
+            std::uint32_t source, unsigned workers);
 
   Interface& attach(const Seat& seat) override;
   Lookahead lookahead() const override { return {parameters_.link_latency, parameters_.link_latency}; }
   std::span<sim::FabricModule* const> modules() const override { return {&module_, 1}; }
   void declare_statistics(std::size_t module, sim::Statistics& to) const override;
 
+  void pack(std::uint64_t argument, std::vector<std::byte>& to) override;
+  std::uint64_t unpack(std::span<const std::byte>& from) override;
+
   // nullptr: the die does not take part.
   Interface* interface(std::size_t die) const { return interfaces_[die].get(); }
-  const LeafSpine& switches() const { return switches_; }
+  LeafSpine& switches() { return switches_; }
 
  private:
   hw::Rdma parameters_;

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "hw/units.h"
 #include "sim/event_queue.h"
@@ -39,6 +40,19 @@ class FabricModule {
 
  protected:
   ~FabricModule() = default;
+};
+
+// Packets that go into bytes and back, as they do between processes that simulate one machine.
+class PacketPacker {
+ public:
+  // Appends the packet that an event's argument names, with its payload; it leaves its pool.
+  virtual void pack(std::uint64_t argument, std::vector<std::byte>& to) = 0;
+  // Takes off what pack() has put in front, and returns what names the packet here. Throws MachineError where
+  // too little is left.
+  virtual std::uint64_t unpack(std::span<const std::byte>& from) = 0;
+
+ protected:
+  ~PacketPacker() = default;
 };
 
 class Fabric {

@@ -22,7 +22,13 @@ StudyResult run(const StudyContext& context, const Options& options) {
 
 }  // namespace
 
-const Study kDispatchStudy{"dispatch", "FusedDispatch by AIV-Direct over many ranks", kOperatorFields,
-                           options_of<Options, run>, true};
+const Study kDispatchStudy{"dispatch",
+                           "FusedDispatch by AIV-Direct over many ranks",
+                           kOperatorFields,
+                           options_of<Options, run>,
+                           true,
+                           {},
+                           false,
+                           true};
 
 }  // namespace cm384::studies

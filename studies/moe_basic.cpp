@@ -9,6 +9,7 @@
 
 #include "firmware/abi/all_to_all.h"
 #include "hw/error.h"
+#include "sim/peers.h"
 #include "studies/moe_flow.h"
 #include "studies/moe_run.h"
 
@@ -271,6 +272,9 @@ class BasicFlow {
 
 MoeReading measure_basic_flow(const StudyContext& context, const MoeCase& setting, SimulatorCounts& counts,
                               double progress_from, double progress_to) {
+  if (context.machine.topology.supernodes > 1)
+    throw InputError("run moe --flow basic: not over several supernodes; allowed: --flow fused");
+  sim::peers().needs_one("run moe --flow basic");  // its host threads share what they have counted
   MoeRun run(context, setting, &setting, fmt::format("basic flow, {} ranks", setting.ranks), progress_from,
              progress_to, true);
   BasicFlow flow(run, setting, context.machine.topology, context.machine.sdma.channels);

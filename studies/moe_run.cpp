@@ -42,12 +42,24 @@ class TaskTally {
   std::int64_t blocks_ = 0;
 };
 
+std::vector<int> sockets_of(bool wanted, const std::vector<int>& dies, const hw::Topology& topology) {
+  std::set<int> sockets;
+  for (const int die : dies) {
+    if (wanted) sockets.insert(socket_of(die, topology));
+  }
+  return {sockets.begin(), sockets.end()};
+}
+
 SessionOptions session_options(const DispatchCase& setting, const std::vector<int>& dies,
-                               std::vector<int> sockets, std::string what, double progress_from,
-                               double progress_to) {
+                               const hw::Topology& topology, bool sockets, std::string what,
+                               double progress_from, double progress_to) {
   SessionOptions options;
   options.dies = dies;
-  options.sockets = std::move(sockets);
+  options.sockets = sockets_of(sockets, dies, topology);
+  const auto elsewhere = [&](int die) {
+    return topology.supernode_of(die) != topology.supernode_of(dies.front());
+  };
+  options.rdma = std::ranges::any_of(dies, elsewhere);
   if (setting.reverse_modules) std::reverse(options.dies.begin(), options.dies.end());
   options.die.aiv.elide_polls = !setting.real_polling;
   options.die.aiv.check_hazards = checks_hazards(setting);
@@ -57,14 +69,6 @@ SessionOptions session_options(const DispatchCase& setting, const std::vector<in
   options.progress_to = progress_to;
   options.what = std::move(what);
   return options;
-}
-
-std::vector<int> sockets_of(bool wanted, const std::vector<int>& dies, const hw::Topology& topology) {
-  std::set<int> sockets;
-  for (const int die : dies) {
-    if (wanted) sockets.insert(socket_of(die, topology));
-  }
-  return {sockets.begin(), sockets.end()};
 }
 
 }  // namespace
@@ -78,11 +82,10 @@ MoeRun::MoeRun(const StudyContext& context, const DispatchCase& setting, const C
                std::string what, double progress_from, double progress_to, bool sockets)
     : setting_(setting),
       seed_(context.seed),
-      dies_(host::place_ranks(setting.placement, setting.ranks, context.machine.topology.dies(),
-                              context.machine.topology.dies_per_node, context.seed)),
+      dies_(host::place_ranks(setting.placement, setting.ranks, context.machine.topology, context.seed)),
       case_(make_moe_case(context.seed, setting)),
-      session_(context, session_options(setting, dies_, sockets_of(sockets, dies_, context.machine.topology),
-                                        std::move(what), progress_from, progress_to)),
+      session_(context, session_options(setting, dies_, context.machine.topology, sockets, std::move(what),
+                                        progress_from, progress_to)),
       cores_(session_.runtime().first_cores(setting.cores)),
       memory_(operators::memory_of(session_.runtime(), dies_)),
       dispatched_(case_, setting.cores, setting.full) {

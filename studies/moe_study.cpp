@@ -81,7 +81,9 @@ StudyResult run(const StudyContext& context, const Options& options) {
 
 }  // namespace
 
-const Study kMoeStudy{"moe", "a layer's token distribution: fused operators, or three all-to-alls", kFields,
-                      options_of<Options, run>, true};
+const Study kMoeStudy{"moe",   "a layer's token distribution: fused operators, or three all-to-alls",
+                      kFields, options_of<Options, run>,
+                      true,    {},
+                      false,   true};
 
 }  // namespace cm384::studies

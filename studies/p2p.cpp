@@ -72,7 +72,7 @@ Measured run_kernel(const StudyContext& context, const P2pPoint& point, int core
   runtime.wait();
   session.count(counts);
   Measured measured;
-  measured.last_request = last_request.at();
+  measured.last_request = of_die(0, last_request.at());
   for (int core = 0; core < cores; ++core) {
     measured.results.push_back(
         runtime
@@ -98,6 +98,12 @@ Time span_of(const Measured& measured, const Clock& clock) {
 
 Counterpart find_counterpart(const P2pPoint& point, const hw::Topology& topology) {
   Counterpart found;
+  if (point.distance == "inter-supernode") {  // at the same place
+    if (topology.supernodes < 2)
+      throw InputError("run p2p: --distance inter-supernode needs --supernodes 2 or more");
+    found.dies.push_back(topology.one_supernode().dies());
+    return found;
+  }
   const bool inter = point.distance == "inter-node";
   if (inter && topology.nodes < 2)
     throw InputError("run p2p: --distance inter-node needs a machine of at least two nodes");

@@ -2,11 +2,14 @@
 // paper).
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
 #include "hw/units.h"
+#include "sim/peers.h"
 #include "studies/study.h"
+#include "supernode/ownership.h"
 
 namespace cm384::studies {
 
@@ -14,7 +17,7 @@ namespace cm384::studies {
 struct P2pPoint {
   std::string operation = "read";       // read, write, atomic
   std::string target = "npu";           // npu, cpu, sibling-die
-  std::string distance = "intra-node";  // intra-node, inter-node
+  std::string distance = "intra-node";  // intra-node, inter-node, inter-supernode
   Bytes bytes{512};                     // of one MTE instruction, for latency
   int cores = 48;                       // AIVs that move `volume` each, for bandwidth
   Bytes volume{16 << 20};
@@ -34,6 +37,12 @@ struct Counterpart {
 };
 // Throws InputError where the machine has none.
 Counterpart find_counterpart(const P2pPoint& point, const hw::Topology& topology);
+
+// What was seen on a die: of several processes the one that simulates it has seen it.
+template <class Seen>
+Seen of_die(int die, const Seen& seen) {
+  return sim::peers().list_from(supernode::owner_of_die(die), std::span(&seen, 1)).front();
+}
 
 // Runs the point on a machine of its own, counters added to `counts`.
 P2pReading measure_p2p(const StudyContext& context, const P2pPoint& point, SimulatorCounts& counts);

@@ -121,10 +121,11 @@ SdmaReading measure_sdma(const StudyContext& context, const P2pPoint& point, Sim
   if (!finished) return reading;
   const host::HostTask& task = runtime.task(copy);
   reading.latency_us = (task.seen - task.called).us();
-  if (first.at() != Time{}) reading.startup_us = (first.at() - task.called).us();
+  const Time port = of_die(0, first.at());
+  if (port != Time{}) reading.startup_us = (port - task.called).us();
   reading.bandwidth_GBps =
       static_cast<double>(bytes) / ((task.record.copy.last_ack - task.record.copy.translated).us() * 1e3);
-  reading.stages = stages_of(task, first.at(), context.machine.host);
+  reading.stages = stages_of(task, port, context.machine.host);
   return reading;
 }
 
@@ -168,10 +169,13 @@ SdmaReading measure_core_sdma(const StudyContext& context, const P2pPoint& point
   const Clock clock(context.machine.die.clock);
   const Time start = clock.start(static_cast<std::int64_t>(result.start_cycle));
   reading.latency_us = (clock.start(static_cast<std::int64_t>(result.end_cycle)) - start).us();
-  if (copies.first.at() != Time{}) reading.startup_us = (copies.first.at() - start).us();
-  const std::size_t entries = copies.records.size() / (arguments.warmup + std::size_t{1}) - 1;
-  const npu::SdmaRecord& begun = copies.records[copies.records.size() - 1 - entries];
-  const npu::SdmaRecord& ended = copies.records[copies.records.size() - 2];
+  const Time port = of_die(0, copies.first.at());
+  if (port != Time{}) reading.startup_us = (port - start).us();
+  const std::vector<npu::SdmaRecord> records =
+      sim::peers().list_from(supernode::owner_of_die(0), std::span(std::as_const(copies.records)));
+  const std::size_t entries = records.size() / (arguments.warmup + std::size_t{1}) - 1;
+  const npu::SdmaRecord& begun = records[records.size() - 1 - entries];
+  const npu::SdmaRecord& ended = records[records.size() - 2];
   reading.bandwidth_GBps =
       static_cast<double>(arguments.bytes) / ((ended.last_ack - begun.translated).us() * 1e3);
   return reading;

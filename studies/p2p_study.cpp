@@ -18,7 +18,7 @@ constexpr std::array kFields{
     Field{"op", FieldType::text, "read, write, atomic", true},
     Field{"path", FieldType::text, "who moves the bytes", true},
     Field{"target", FieldType::text, "what is read or written: npu, cpu, sibling-die", true},
-    Field{"distance", FieldType::text, "intra-node or inter-node", true},
+    Field{"distance", FieldType::text, "intra-node, inter-node or inter-supernode", true},
     Field{"bytes", FieldType::bytes, "moved", true},
     Field{"latency_us", FieldType::number, "from the issue or submission to the completion", true},
     Field{"startup_us", FieldType::number, "from the same beginning to the first byte at the die's port",
@@ -47,7 +47,9 @@ struct Options {
           "rdma, which is then a transfer");
     visit("op", self.operation, OneOf{{"read", "write", "atomic"}}, "operations, one row each");
     visit("target", self.target, OneOf{{"npu", "cpu", "sibling-die"}}, "what is read or written");
-    visit("distance", self.distance, OneOf{{"intra-node", "inter-node"}}, "where the target is");
+    visit("distance", self.distance, OneOf{{"intra-node", "inter-node", "inter-supernode"}},
+          "where the target is; inter-supernode: the die of the same place in the next supernode, by --path "
+          "rdma; the only one by default where there are several");
     visit("bytes", self.bytes, Range{4_B, 1_GiB, 4_B},
           "bytes moved, one row each; FROM..TO doubles. One size of at most 184 KiB by aiv-direct: latency "
           "of one "
@@ -71,7 +73,7 @@ std::vector<P2pPoint> points_of(const Options& options) {
   for (const auto& target : options.target) {
     for (const auto& operation : options.operation) {
       for (const auto& distance : options.distance) {
-        if (target == "sibling-die" && distance == "inter-node") continue;
+        if (target == "sibling-die" && distance != "intra-node") continue;
         point.target = target;
         point.operation = operation;
         point.distance = distance;
@@ -181,6 +183,16 @@ void check(const hw::Machine& machine, const Options& options) {
           "run p2p: --target cpu: the RDMA plane reaches dies only; allowed with --path rdma: npu, "
           "sibling-die");
   }
+  const bool far = has(options.distance, "inter-supernode");
+  for (const std::string& path : options.path) {
+    if (far && path != "rdma")
+      throw InputError(
+          fmt::format("run p2p: --path {}: only the RDMA plane joins supernodes; allowed with --distance "
+                      "inter-supernode: rdma",
+                      path));
+  }
+  if (far && !has(options.target, "npu"))
+    throw InputError("run p2p: --distance inter-supernode goes to a die; allowed with it: --target npu");
   if (options.by_core && !machine.accelerator.has_cores())
     throw InputError(
         fmt::format("run p2p: --submit core: accelerator.kind is {}, without cores; allowed: host",
@@ -192,6 +204,8 @@ StudyResult run(const StudyContext& context, const Options& asked) {
   // What was not asked for.
   if (std::ranges::find(options.path, "rdma") != options.path.end() && !context.given.contains("target"))
     options.target = {"npu"};
+  if (context.machine.topology.supernodes > 1 && !context.given.contains("distance"))
+    options.distance = {"inter-supernode"};
   check(context.machine, options);
   StudyResult result;
   const std::vector<P2pPoint> points = points_of(options);
@@ -222,6 +236,6 @@ StudyResult run(const StudyContext& context, const Options& asked) {
 const Study kP2pStudy{"p2p",   "latency, start-up and bandwidth between two memories",
                       kFields, options_of<Options, run>,
                       true,    {},
-                      true};
+                      true,    true};
 
 }  // namespace cm384::studies

@@ -64,7 +64,7 @@ Session::Session(const StudyContext& context, const SessionOptions& options)
   if (context.profile != nullptr)
     profile_ = std::make_unique<observe::MachineProfile>(machine_, what_, options.dies, options.sockets);
   if (context.statistics != nullptr)
-    context.statistics->check(machine_.plane(0).network(), context.machine.topology.sub_planes);
+    context.statistics->check(machine_.plane(0).network(), context.machine.topology.planes());
   if (context.observers != nullptr) context.observers->attach(machine_, rtl_);
   if (context.gdb_port == 0) return;
   sim::peers().needs_one("--gdb");

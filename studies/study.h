@@ -118,6 +118,7 @@ struct Study {
   bool fabric = false;               // has --fault and --rtl
   std::string_view positional = {};  // name of the option that a bare argument fills (`run kernel my.elf`)
   bool coreless = false;             // runs on accelerators without cores as well
+  bool supernodes = false;           // runs on several supernodes as well
 };
 
 // For Study::options, of a struct with describe() and a function.

@@ -13,6 +13,8 @@ namespace cm384::supernode {
 class Driver {
  public:
   virtual void handle(int die, const sim::Event& event) = 0;
+  // Whether the event's argument is a packet that another module has sent.
+  virtual bool brings_packet(const sim::Event& /*event*/) const { return false; }
   // An entry of one of the die's streams has ended.
   virtual void task_finished(int /*die*/, const npu::TaskRecord& /*record*/) {}
   // For the report of a machine that hangs: empty, or lines that say what it waits for.

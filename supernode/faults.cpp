@@ -117,6 +117,8 @@ void Faults::put(ub::SubPlane* plane, ub::LinkBank* ports, unsigned link, std::u
 
 void Faults::attach(const FaultRequest& request) {
   const int planes = machine_.parameters().topology.sub_planes;
+  if (machine_.parameters().topology.supernodes > 1)
+    throw InputError("--fault: not in a machine of several supernodes");
   try {
     request.links.check(machine_.plane(0).network(), planes);
   } catch (const InputError& error) {

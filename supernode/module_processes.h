@@ -41,8 +41,12 @@ class PackageModule final : public WindowModule {
   }
   void exchange(ub::Crossings& crossings) override {
     for (const Socketed& socketed : parts_) {
-      crossings.events(socketed.part.queue(), [](const sim::Event& e) {
-        return e.unit == kControllerUnit && ub::UbController::brings_packet(e);
+      crossings.events(socketed.part.queue(), [&](const sim::Event& e) {
+        if (e.unit == kControllerUnit)
+          return ub::UbController::brings_packet(e) ? ub::Brings::hop : ub::Brings::nothing;
+        const bool packet =
+            e.unit >= kFirstDriverUnit && socketed.drivers[e.unit - kFirstDriverUnit]->brings_packet(e);
+        return packet ? ub::Brings::other_packet : ub::Brings::nothing;
       });
       crossings.credits(socketed.controller.ports());
     }

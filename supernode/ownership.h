@@ -10,7 +10,8 @@
 
 namespace cm384::supernode {
 
-// Of the machine that is made: packages, by their first dies, go to processes in blocks.
+// Of the machine that is made: packages, by their first dies, go to processes in blocks. The sub-planes of a
+// supernode go in turn to those that own dies of it; where there is only one supernode, to all.
 void set_owners(const std::vector<int>& packages, const hw::Topology& topology);
 
 unsigned owner_of_die(int die);
@@ -18,9 +19,10 @@ unsigned owner_of_die(int die);
 inline unsigned owner_of_sockets() {
   return sim::peers().count() - 1;
 }
-// In turn.
-inline unsigned owner_of_plane(std::size_t plane) {
-  return static_cast<unsigned>(plane % sim::peers().count());
+unsigned owner_of_plane(std::size_t plane);
+// The switches of the RDMA plane.
+inline unsigned owner_of_rdma() {
+  return 0;
 }
 inline bool owned(unsigned owner) {
   return owner == sim::peers().self();

@@ -62,13 +62,7 @@ std::exception_ptr failure_of(const std::string& text) {
 
 PeerExchange::PeerExchange(RunControl& control, const std::atomic<std::size_t>& unfinished,
                            ub::PacketPool& packets, sim::PayloadPool& payloads)
-    : control_(control), unfinished_(unfinished), crossings_(packets, payloads) {
-  ub::set_carrier(&carrier_);
-}
-
-PeerExchange::~PeerExchange() {
-  ub::set_carrier(nullptr);
-}
+    : control_(control), unfinished_(unfinished), crossings_(packets, payloads, &carrier_) {}
 
 void PeerExchange::add(WindowModule& module, unsigned owner) {
   modules_.push_back({&module, owner, module.process() == phases_[0] ? 0u : 1u});

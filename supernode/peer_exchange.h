@@ -24,10 +24,11 @@ class PeerExchange {
   // `unfinished`: what this process waits for.
   PeerExchange(RunControl& control, const std::atomic<std::size_t>& unfinished, ub::PacketPool& packets,
                sim::PayloadPool& payloads);
-  ~PeerExchange();
   PeerExchange(const PeerExchange&) = delete;
   PeerExchange& operator=(const PeerExchange&) = delete;
 
+  // Packets of another fabric go along.
+  void take_along(sim::PacketPacker& others) { crossings_.take_along(others); }
   // First the one whose modules have phase 0, then the other.
   void add(WindowProcess& process) { phases_.push_back(&process); }
   // Every module of the machine, in the same order in all processes, before the first meet(). What others put

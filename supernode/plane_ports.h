@@ -2,6 +2,7 @@
 #pragma once
 
 #include "firmware/abi/memory_map.h"
+#include "rdma_fabric/interface.h"
 #include "sim/fabric.h"
 #include "supernode/driver.h"
 
@@ -22,6 +23,7 @@ class PlanePorts final : public sim::RemotePort, public Driver {
     }
   }
   void handle(int, const sim::Event& event) override { rdma_->handle(event); }
+  bool brings_packet(const sim::Event& event) const override { return rdma::Interface::brings_packet(event); }
 
  private:
   sim::RemotePort& bus_;

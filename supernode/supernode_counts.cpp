@@ -61,7 +61,7 @@ SupernodeCounts Supernode::Parts::own_counts() const {
   }
   for (const sim::Fabric* fabric : fabrics) {
     for (std::size_t n = 0; n < fabric->modules().size(); ++n) {
-      if (!owned(owner_of_plane(n))) continue;
+      if (!owned(owner_of_module(*fabric, n))) continue;
       counts.packet_hops += fabric->modules()[n]->packet_hops();
       counts.events += fabric->modules()[n]->queue().handled();
     }
@@ -109,7 +109,12 @@ void Supernode::declare_statistics(sim::Statistics& to) const {
 void Supernode::visit_statistics(const std::function<void(const sim::Statistics&)>& visit) const {
   const auto parts = declarations();
   const std::vector<int> numbers = dies();
-  const std::size_t planes = parts.size() - parts_->bus->modules().size();
+  std::vector<unsigned> owners;  // of fabrics' modules, which come last
+  for (const sim::Fabric* fabric : parts_->fabrics) {
+    for (std::size_t n = 0; n < fabric->modules().size(); ++n)
+      owners.push_back(parts_->owner_of_module(*fabric, n));
+  }
+  const std::size_t others = parts.size() - owners.size();
   for (std::size_t n = 0; n < parts.size(); ++n) {
     sim::Statistics part;
     parts[n](part);
@@ -118,7 +123,7 @@ void Supernode::visit_statistics(const std::function<void(const sim::Statistics&
     } else if (n < numbers.size()) {
       visit_values(owner_of_die(numbers[n]), part, visit);
     } else {
-      visit_values(n < planes ? owner_of_sockets() : owner_of_plane(n - planes), part, visit);
+      visit_values(n < others ? owner_of_sockets() : owners[n - others], part, visit);
     }
   }
 }

@@ -1,7 +1,6 @@
 // All that passes between modules, as bytes.
 #include <cassert>
 
-#include "hw/error.h"
 #include "supernode/supernode_parts.h"
 
 namespace cm384::supernode {
@@ -9,8 +8,8 @@ namespace cm384::supernode {
 void Supernode::serialise_crossings() {
   assert(now() == Time{} && unfinished_ == 0);
   sim::peers().needs_one("crossings as bytes");
-  if (has_rdma()) throw InputError("crossings as bytes: not with an RDMA plane, whose packets stay records");
   parts_->crossings = std::make_unique<ub::Crossings>(parts_->bus->packets(), parts_->payloads);
+  if (has_rdma()) parts_->crossings->take_along(*parts_->rdma);
   for (const auto& module : parts_->modules) module->hold_credits();
 }
 

@@ -11,6 +11,7 @@ namespace cm384::supernode {
 
 ForeignSurroundings Supernode::foreign_surroundings(int endpoint) {
   const hw::Topology& topology = machine_.topology;
+  if (topology.supernodes > 1) throw InputError("foreign models: not in a machine of several supernodes");
   if (endpoint < 0 || endpoint >= topology.endpoints())
     throw InputError(fmt::format("endpoint {} does not exist; allowed: 0 to {}, dies and then CPU sockets",
                                  endpoint, topology.endpoints() - 1));

@@ -1,4 +1,5 @@
 // The links of a supernode by name, and what listens to them.
+#include "hw/error.h"
 #include "supernode/supernode_parts.h"
 
 namespace cm384::supernode {
@@ -48,6 +49,8 @@ void Supernode::narrow(int number, unsigned link, double width, Time at) {
 
 // All directions of all links, with what puts an observer on one.
 void Supernode::each_link(const LinkVisitor& visit) const {
+  if (machine_.topology.supernodes > 1)
+    throw InputError("links by their names: not in a machine of several supernodes");
   for (int p = 0; p < parts_->bus->planes(); ++p) {
     ub::SubPlane& sub_plane = plane(p);
     const ub::Network& network = sub_plane.network();

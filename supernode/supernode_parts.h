@@ -12,6 +12,7 @@
 #include "supernode/ownership.h"
 #include "supernode/peer_exchange.h"
 #include "supernode/plane_ports.h"
+#include "supernode/rdma_module.h"
 #include "supernode/simulation.h"
 #include "supernode/socket_module.h"
 #include "supernode/supernode.h"
@@ -42,6 +43,7 @@ struct Supernode::Parts {
   RunControl control;
   std::unique_ptr<ub::UnifiedBus> bus;
   std::unique_ptr<rdma::RdmaPlane> rdma;  // where it takes part
+  std::unique_ptr<RdmaModule> rdma_module;
   std::vector<sim::Fabric*> fabrics;
   std::vector<std::unique_ptr<npu::Accelerator>>
       accelerators;                                      // by number; empty where it does not take part
@@ -78,6 +80,9 @@ struct Supernode::Parts {
   void share_records(std::vector<std::vector<npu::LaunchRecord>>& records);
   // Of what this process owns.
   SupernodeCounts own_counts() const;
+  unsigned owner_of_module(const sim::Fabric& fabric, std::size_t number) const {
+    return &fabric == bus.get() ? owner_of_plane(number) : owner_of_rdma();
+  }
   std::unique_ptr<WindowProcess> outer, inner;  // run the modules: dies and sockets, sub-planes
   // Last progress of what runs on a worker.
   sim::PerWorker<Time> progress;

@@ -13,7 +13,8 @@
 namespace cm384::supernode {
 namespace {
 
-std::vector<unsigned> owners;  // by die; empty: all are of this process
+std::vector<unsigned> owners;        // by die; empty: all are of this process
+std::vector<unsigned> plane_owners;  // by sub-plane
 
 // A LaunchRecord without its image.
 struct SentRecord {
@@ -68,15 +69,30 @@ void declare(sim::Statistics& to, const std::string& name, const std::string& pa
 
 void set_owners(const std::vector<int>& packages, const hw::Topology& topology) {
   owners.clear();
+  plane_owners.clear();
   if (!sim::peers().several()) return;
   owners.resize(static_cast<std::size_t>(topology.dies()));
+  std::vector<std::set<unsigned>> of_supernode(static_cast<std::size_t>(topology.supernodes));
   for (std::size_t n = 0; n < packages.size(); ++n) {
     for (const int die : {packages[n], packages[n] ^ 1}) {
       if (topology.in_one_package(packages[n], die))
         owners[static_cast<std::size_t>(die)] =
             static_cast<unsigned>(n * sim::peers().count() / packages.size());
     }
+    of_supernode[static_cast<std::size_t>(topology.supernode_of(packages[n]))].insert(
+        owner_of_die(packages[n]));
   }
+  for (int plane = 0; plane < topology.planes(); ++plane) {
+    const auto& own = of_supernode[static_cast<std::size_t>(plane / topology.sub_planes)];
+    const auto turn = static_cast<unsigned>(plane % topology.sub_planes);
+    const bool all = topology.supernodes == 1 || own.empty();
+    plane_owners.push_back(all ? turn % sim::peers().count()
+                               : *std::next(own.begin(), static_cast<std::ptrdiff_t>(turn % own.size())));
+  }
+}
+
+unsigned owner_of_plane(std::size_t plane) {
+  return plane_owners.empty() ? 0 : plane_owners.at(plane);
 }
 
 unsigned owner_of_die(int die) {
@@ -123,11 +139,13 @@ void Supernode::Parts::join_peers(const std::vector<int>& packages,
   peers = std::make_unique<PeerExchange>(control, unfinished, bus->packets(), payloads);
   peers->add(*outer);
   peers->add(*inner);
-  const auto planes = static_cast<std::size_t>(bus->planes());
+  if (rdma) peers->take_along(*rdma);
+  const auto planes = static_cast<std::size_t>(bus->planes()), inner_ones = planes + (rdma ? 1 : 0);
   for (std::size_t n = 0; n < modules.size(); ++n) {
-    const unsigned owner = n < planes                     ? owner_of_plane(n)
-                           : n - planes < packages.size() ? owner_of_die(packages[n - planes])
-                                                          : owner_of_sockets();
+    const unsigned owner = n < planes                         ? owner_of_plane(n)
+                           : n < inner_ones                   ? owner_of_rdma()
+                           : n - inner_ones < packages.size() ? owner_of_die(packages[n - inner_ones])
+                                                              : owner_of_sockets();
     peers->add(*modules[n], owner);
   }
   control.peers = peers.get();

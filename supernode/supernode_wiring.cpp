@@ -55,20 +55,19 @@ Supernode::Supernode(const hw::Machine& machine, SupernodeOptions options)
     parts_->inner->add(*parts_->modules.back());
   }
   if (options_.rdma) {
-    const auto source = endpoints + static_cast<std::uint32_t>(machine.topology.sub_planes) + 1;
+    const auto source = endpoints + static_cast<std::uint32_t>(machine.topology.planes()) + 1;
     parts_->rdma = std::make_unique<rdma::RdmaPlane>(
-        machine.rdma, static_cast<unsigned>(machine.topology.dies()), parts_->payloads, source, workers());
+        machine.rdma, static_cast<unsigned>(machine.topology.dies()),
+        static_cast<unsigned>(machine.topology.supernodes), parts_->payloads, source, workers());
     parts_->fabrics.push_back(parts_->rdma.get());
-    for (sim::FabricModule* module : parts_->rdma->modules()) {
-      parts_->modules.push_back(std::make_unique<SingleModule<sim::FabricModule>>(*module));
-      parts_->inner->add(*parts_->modules.back());
-    }
+    parts_->rdma_module = std::make_unique<RdmaModule>(parts_->rdma->switches());
+    parts_->modules.push_back(std::make_unique<SingleModule<RdmaModule>>(*parts_->rdma_module));
+    parts_->inner->add(*parts_->modules.back());
   }
   add_accelerators();
   add_sockets(fabric);
   set_lookahead();
   if (!sim::peers().several()) return;
-  if (options_.rdma) sim::peers().needs_one("the RDMA plane");
   parts_->join_peers(packages_of(options_.dies, machine.topology), unfinished_);
 }
 
@@ -162,8 +161,7 @@ void Supernode::add_sockets(const ub::Parameters& fabric) {
       throw InputError(fmt::format("CPU socket {} does not exist; allowed: 0 to {}", socket, sockets - 1));
   }
   if (options_.sockets.empty()) return;
-  const auto source =
-      static_cast<std::uint32_t>(machine_.topology.endpoints() + machine_.topology.sub_planes);
+  const auto source = static_cast<std::uint32_t>(machine_.topology.endpoints() + machine_.topology.planes());
   const auto worker = static_cast<unsigned>(packages_of(options_.dies, machine_.topology).size()) % workers();
   parts_->sockets = std::make_unique<SocketModule>(fabric, options_.sockets, source, *parts_->bus,
                                                    parts_->payloads, parts_->progress.of(worker));

@@ -70,7 +70,8 @@ class UbController final : public sim::FabricPort {
   void join(UbController& sibling);
 
   // FabricPort: takes a request at the queue's event time request.at. Its payload moves here.
-  // address_fault comes back for an address of no die or socket of this machine, or of the own die.
+  // address_fault comes back for an address of no die or socket of this machine, or of the own die. Throws
+  // MachineError for one of another supernode.
   void submit(const sim::Request& request) override;
   // Between two writes or atomics that it issues, that it serves.
   static Time write_issue_interval(const hw::UbController& limits) {
@@ -107,6 +108,7 @@ class UbController final : public sim::FabricPort {
   static constexpr std::uint32_t kNobody = 0xffffffff;
   Expected prefetch(const sim::Event& event, int stage) const;
 
+  // In its supernode.
   Endpoint endpoint() const { return self_; }
   const ControllerCounters& counters() const { return counters_; }
   // Requests not yet completed, in queues included.
@@ -162,6 +164,7 @@ class UbController final : public sim::FabricPort {
 
   static Direction direction(PacketKind kind);
   bool reaches(std::uint64_t address, Endpoint& endpoint) const;
+  [[noreturn]] void refuse(std::uint64_t address) const;
   bool by_package(Endpoint destination, std::uint64_t address) const;
   void start(PacketIndex index, Time now);
   void issue(Direction d, Time now);

@@ -14,14 +14,31 @@ namespace cm384::ub {
 bool UbController::reaches(std::uint64_t address, Endpoint& endpoint) const {
   // What names another plane has come here because the machine has none.
   if (!cm384_is_gm(address) || cm384_gm_via_rdma(address)) return false;
-  const std::uint64_t unit = cm384_gm_unit(address);
   const bool cpu = cm384_gm_is_cpu(address);
+  // Wraps for one of a supernode before.
+  const std::uint64_t unit =
+      cm384_gm_unit(address) -
+      static_cast<std::uint64_t>(cpu ? parameters_.first_socket : parameters_.first_die);
   const auto units =
       static_cast<std::uint64_t>(cpu ? parameters_.topology.sockets() : parameters_.topology.dies());
-  if (unit >= units) return false;
+  if (unit >= units) {
+    if (cm384_gm_unit(address) < units * static_cast<std::uint64_t>(parameters_.supernodes)) refuse(address);
+    return false;
+  }
   endpoint = static_cast<Endpoint>(
       cpu ? unit + static_cast<std::uint64_t>(parameters_.topology.socket_endpoint(0)) : unit);
   return endpoint != self_ && planes_.front()->attached(endpoint);
+}
+
+void UbController::refuse(std::uint64_t address) const {
+  const int dies = parameters_.topology.dies();
+  const bool die = self_ < dies;
+  throw MachineError(
+      fmt::format("unified bus: {} {} asks for {} {}, which is in another supernode; only the RDMA plane "
+                  "joins them, and dies alone",
+                  die ? "die" : "CPU socket",
+                  die ? self_ + parameters_.first_die : self_ - dies + parameters_.first_socket,
+                  cm384_gm_is_cpu(address) ? "CPU socket" : "die", cm384_gm_unit(address)));
 }
 
 bool UbController::by_package(Endpoint destination, std::uint64_t address) const {

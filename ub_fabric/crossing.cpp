@@ -9,42 +9,56 @@
 namespace cm384::ub {
 namespace {
 
-enum class Kind : std::uint8_t { event, packet, credit, no_more_credits };
-
-CrossingCarrier* carrier = nullptr;
+enum class Kind : std::uint8_t { event, hop, other_packet, credit, no_more_credits };
 
 }  // namespace
 
-void set_carrier(CrossingCarrier* to) {
-  carrier = to;
-}
-
-void Crossings::pack(sim::Event& event, bool packet) {
+void Crossings::pack(sim::Event& event, Brings brings) {
   ++records_;
-  put(packet ? Kind::packet : Kind::event);
-  put(event);
-  if (packet) {
-    const PacketIndex index = Hop{event.argument}.packet();
-    Packet& p = packets_[index];
-    const bool has_bytes = p.payload.chunk != sim::kNoChunk;
-    put(p);
-    if (has_bytes) {
-      const std::byte* const chunk = payloads_.bytes(p.payload.chunk);
-      bytes_.insert(bytes_.end(), chunk, chunk + p.bytes);
-      payloads_.release(p.payload);
-    }
-    packets_.release(index);
+  switch (brings) {
+    case Brings::nothing:
+      put(Kind::event);
+      put(event);
+      break;
+    case Brings::hop:
+      put(Kind::hop);
+      put(event);
+      pack_packet(Hop{event.argument}.packet());
+      break;
+    case Brings::other_packet:
+      put(Kind::other_packet);
+      put(event);
+      others_->pack(event.argument, bytes_);
+      break;
   }
   event = {event.at, kDeparted, 0, 0, kDeparted};
 }
 
+void Crossings::pack_packet(PacketIndex index) {
+  Packet& p = packets_[index];
+  const bool has_bytes = p.payload.chunk != sim::kNoChunk;
+  put(p);
+  if (has_bytes) {
+    const std::byte* const chunk = payloads_.bytes(p.payload.chunk);
+    bytes_.insert(bytes_.end(), chunk, chunk + p.bytes);
+    payloads_.release(p.payload);
+  }
+  packets_.release(index);
+}
+
 void Crossings::unpack(sim::Event& event) {
-  if (carrier != nullptr && event.order != kDeparted) return;  // of this process
+  if (carrier_ != nullptr && event.order != kDeparted) return;  // of this process
   Kind kind{};
   take(kind);
   take(event);
   if (kind == Kind::event) return;
-  if (kind != Kind::packet) throw MachineError("crossings: credits where an event should stand");
+  if (kind == Kind::other_packet) {
+    std::span<const std::byte> left = std::span(bytes_).subspan(taken_);
+    event.argument = others_->unpack(left);
+    taken_ = bytes_.size() - left.size();
+    return;
+  }
+  if (kind != Kind::hop) throw MachineError("crossings: credits where an event should stand");
   const PacketIndex index = packets_.allocate();
   Packet& p = packets_[index];
   take(p);
@@ -61,11 +75,11 @@ void Crossings::credits(LinkBank& links) {
       ++records_;
       put(Kind::credit);
       put(credits);
-      if (carrier != nullptr) carrier->earliest_credits = std::min(carrier->earliest_credits, credits.at);
+      if (carrier_ != nullptr) carrier_->earliest_credits = std::min(carrier_->earliest_credits, credits.at);
       credits = {};
     });
     put(Kind::no_more_credits);
-    if (carrier != nullptr) links.take_up_credits();  // of none of its cells
+    if (carrier_ != nullptr) links.take_up_credits();  // of none of its cells
     return;
   }
   const auto next = [this](PostedCredits& credits) {
@@ -76,10 +90,10 @@ void Crossings::credits(LinkBank& links) {
     if (kind == Kind::credit) take(credits);
     return kind == Kind::credit;
   };
-  if (carrier == nullptr) links.each_posted([&](PostedCredits& credits) { next(credits); });
+  if (carrier_ == nullptr) links.each_posted([&](PostedCredits& credits) { next(credits); });
   for (PostedCredits credits; next(credits);)
     links.post_credits(credits.link, credits.lane, credits.cells, credits.at);
-  if (carrier == nullptr) links.take_up_credits();
+  if (carrier_ == nullptr) links.take_up_credits();
 }
 
 void Crossings::take(std::span<std::byte> to) {
@@ -90,7 +104,7 @@ void Crossings::take(std::span<std::byte> to) {
 
 void Crossings::turn() {
   packing_ = false;
-  if (carrier != nullptr) carrier->turned(bytes_);
+  if (carrier_ != nullptr) carrier_->turned(bytes_);
 }
 
 void Crossings::clear() {

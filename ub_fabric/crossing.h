@@ -11,24 +11,35 @@
 #include <vector>
 
 #include "sim/event_queue.h"
+#include "sim/fabric.h"
 #include "sim/payload.h"
 #include "ub_fabric/link.h"
 #include "ub_fabric/packet.h"
 
 namespace cm384::ub {
 
+struct CrossingCarrier;
+
+// What an event's argument names: a packet of the Unified Bus, or of another fabric.
+enum class Brings : std::uint8_t { nothing, hop, other_packet };
+
 class Crossings {
  public:
-  Crossings(PacketPool& packets, sim::PayloadPool& payloads) : packets_(packets), payloads_(payloads) {}
+  // `carrier`: takes what is packed to other processes and brings theirs; nullptr: it comes back to where it
+  // was.
+  Crossings(PacketPool& packets, sim::PayloadPool& payloads, CrossingCarrier* carrier = nullptr)
+      : packets_(packets), payloads_(payloads), carrier_(carrier) {}
+  // Those of another fabric cross too.
+  void take_along(sim::PacketPacker& others) { others_ = &others; }
 
   // Between two windows every receiver calls these twice in the same order, before and after turn(): first
   // all that was put down goes into bytes, packets with their payload, and leaves the pools; then it comes
-  // back. `carries_packet(event)`: the event's argument is a Hop.
-  template <class CarriesPacket>
-  void events(sim::EventQueue& queue, CarriesPacket&& carries_packet) {
+  // back. `brings(event)`: Brings, or whether it is a hop.
+  template <class WhatItBrings>
+  void events(sim::EventQueue& queue, WhatItBrings&& brings) {
     queue.each_posted([&](sim::Event& event) {
       if (packing_) {
-        pack(event, carries_packet(event));
+        pack(event, static_cast<Brings>(brings(event)));
       } else {
         unpack(event);
       }
@@ -45,7 +56,8 @@ class Crossings {
   std::uint64_t bytes() const { return total_bytes_ + bytes_.size(); }
 
  private:
-  void pack(sim::Event& event, bool packet);
+  void pack(sim::Event& event, Brings brings);
+  void pack_packet(PacketIndex index);
   void unpack(sim::Event& event);
   template <class T>
   void put(const T& record) {
@@ -62,6 +74,8 @@ class Crossings {
 
   PacketPool& packets_;
   sim::PayloadPool& payloads_;
+  CrossingCarrier* carrier_;
+  sim::PacketPacker* others_ = nullptr;
   bool packing_ = true;
   std::vector<std::byte> bytes_;
   std::size_t taken_ = 0;

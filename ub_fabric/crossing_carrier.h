@@ -15,14 +15,12 @@ namespace cm384::ub {
 // arrives.
 inline constexpr std::uint64_t kDeparted = UINT64_MAX;
 
+// With one, credits that are packed are gone, and those unpacked are put down as another module would;
+// without, they come back to where they were, as events do.
 struct CrossingCarrier {
   // Called by Crossings::turn() with what was packed: takes it away, or puts there what is to be unpacked.
   std::function<void(std::vector<std::byte>&)> turned;
   Time earliest_credits = Time::never();  // that departed
 };
-
-// From now on credits that are packed are gone, and those unpacked are put down as another module would;
-// nullptr: they come back to where they were, as events do.
-void set_carrier(CrossingCarrier* carrier);
 
 }  // namespace cm384::ub

@@ -1,4 +1,5 @@
-// What the fabric is built from: the four sections of a machine that describe it.
+// What the fabric is built from: the four sections of a machine that describe it, and which supernode's it
+// is.
 #pragma once
 
 #include "hw/parameters/ub.h"
@@ -10,6 +11,9 @@ struct Parameters {
   hw::UnifiedBus ub;
   hw::CpuSocket cpu;
   hw::PackageLink package_link;
+  // Of several supernodes the one whose Unified Bus this is: its dies and CPU sockets are numbered from here
+  // on, and `topology` is of it alone.
+  int supernodes = 1, first_die = 0, first_socket = 0;
 };
 
 // Throws InputError with one line where values do not fit together (odd lanes, page size).

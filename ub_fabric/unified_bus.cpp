@@ -6,42 +6,62 @@ namespace cm384::ub {
 
 UnifiedBus::UnifiedBus(const Parameters& parameters, sim::PayloadPool& payloads, std::uint32_t first_source,
                        unsigned workers)
-    : parameters_(parameters), payloads_(payloads), workers_(workers) {
+    : topology_(parameters.topology), payloads_(payloads), workers_(workers) {
   check(parameters);
   packets_.set_workers(workers);
-  controllers_.resize(static_cast<std::size_t>(parameters.topology.endpoints()));
-  const auto network = Network::of(parameters.topology);
-  endpoint_latency_ = shortest_endpoint_latency(parameters_, *network);
-  way_in_ = shortest_way_in(parameters_, *network);
-  for (unsigned p = 0; p < static_cast<unsigned>(parameters.topology.sub_planes); ++p) {
-    planes_.push_back(std::make_unique<SubPlane>(p, parameters_, packets_, first_source + p,
-                                                 std::uint64_t{p} + 1, network));
-    planes_.back()->set_workers(workers);
-    modules_.push_back(planes_.back().get());
+  controllers_.resize(static_cast<std::size_t>(topology_.endpoints()));
+  Parameters one = parameters;
+  one.topology = topology_.one_supernode();
+  one.supernodes = topology_.supernodes;
+  const auto network = Network::of(one.topology);
+  endpoint_latency_ = shortest_endpoint_latency(one, *network);
+  way_in_ = shortest_way_in(one, *network);
+  for (int supernode = 0; supernode < topology_.supernodes; ++supernode) {
+    one.first_die = supernode * one.topology.dies();
+    one.first_socket = supernode * one.topology.sockets();
+    parameters_.push_back(one);
+    for (unsigned p = 0; p < static_cast<unsigned>(one.topology.sub_planes); ++p) {
+      const auto number = static_cast<std::uint32_t>(planes_.size());
+      planes_.push_back(std::make_unique<SubPlane>(p, parameters_.back(), packets_, first_source + number,
+                                                   std::uint64_t{number} + 1, network));
+      planes_.back()->set_workers(workers);
+      modules_.push_back(planes_.back().get());
+    }
   }
 }
 
 UbController& UnifiedBus::attach(const Seat& seat) {
+  const int number = static_cast<int>(seat.endpoint), dies = topology_.dies();
+  const hw::Topology& one = parameters_.front().topology;
+  const bool die = number < dies;
+  const int supernode = die ? number / one.dies() : (number - dies) / one.sockets();
+  const Parameters& parameters = parameters_[static_cast<std::size_t>(supernode)];
+  const int place =
+      die ? number - parameters.first_die : one.socket_endpoint(number - dies - parameters.first_socket);
   auto& controller = controllers_[seat.endpoint];
-  controller = std::make_unique<UbController>(parameters_, static_cast<Endpoint>(seat.endpoint), seat.queue,
-                                              seat.unit, packets_, payloads_);
+  controller = std::make_unique<UbController>(parameters, static_cast<Endpoint>(place), seat.queue, seat.unit,
+                                              packets_, payloads_);
   controller->set_target(seat.target);
   if (seat.client != nullptr) controller->set_client(*seat.client);
-  join(*controller);
-  const auto dies = static_cast<unsigned>(parameters_.topology.dies());
-  const unsigned sibling = seat.endpoint ^ 1;
-  const bool together =
-      parameters_.topology.in_one_package(static_cast<int>(seat.endpoint), static_cast<int>(sibling));
-  if (together && seat.endpoint < dies && sibling < dies && controllers_[sibling])
-    controller->join(*controllers_[sibling]);
+  join(*controller, static_cast<std::size_t>(supernode * one.sub_planes));
+  const int sibling = number ^ 1;
+  if (die && sibling < dies && topology_.in_one_package(number, sibling) &&
+      controllers_[static_cast<std::size_t>(sibling)])
+    controller->join(*controllers_[static_cast<std::size_t>(sibling)]);
   return *controller;
 }
 
 void UnifiedBus::join(UbController& controller) {
+  join(controller, 0);
+}
+
+void UnifiedBus::join(UbController& controller, std::size_t first_plane) {
+  const Parameters& parameters = parameters_.front();  // limits are the same in all
   controller.ports().set_workers(workers_);
-  for (auto& plane : planes_) controller.attach(*plane);
-  const bool die = controller.endpoint() < parameters_.topology.dies();
-  const hw::UbController& limits = die ? parameters_.ub.controller : parameters_.cpu.controller;
+  for (std::size_t p = 0; p < static_cast<std::size_t>(topology_.sub_planes); ++p)
+    controller.attach(*planes_[first_plane + p]);
+  const bool die = controller.endpoint() < parameters.topology.dies();
+  const hw::UbController& limits = die ? parameters.ub.controller : parameters.cpu.controller;
   holds_requests_ = holds_requests_ || UbController::holds_requests(limits);
 }
 

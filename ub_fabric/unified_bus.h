@@ -1,4 +1,6 @@
-// The Unified Bus behind the seam of fabrics: all sub-planes and the controllers of those who sit at them.
+// The Unified Bus behind the seam of fabrics: all sub-planes and the controllers of those who sit at them. Of
+// several supernodes each has sub-planes of its own, which know its dies and sockets alone; endpoints and
+// sub-planes are numbered through here.
 #pragma once
 
 #include <memory>
@@ -23,13 +25,14 @@ class UnifiedBus final : public sim::Fabric {
 
   // Joins the two dies of a package as well.
   UbController& attach(const Seat& seat) override;
-  // The same of a controller that its owner made, and keeps.
+  // The same of a controller that its owner made, and keeps; in the first supernode.
   void join(UbController& controller);
   Lookahead lookahead() const override;
   std::span<sim::FabricModule* const> modules() const override { return modules_; }
   void declare_statistics(std::size_t module, sim::Statistics& to) const override;
 
   PacketPool& packets() { return packets_; }
+  // Of all supernodes.
   int planes() const { return static_cast<int>(planes_.size()); }
   SubPlane& plane(std::size_t number) const { return *planes_[number]; }
   // nullptr: nobody sits there.
@@ -43,7 +46,10 @@ class UnifiedBus final : public sim::Fabric {
   void install(std::size_t plane, unsigned chip, SwitchChip& model);
 
  private:
-  Parameters parameters_;
+  void join(UbController& controller, std::size_t first_plane);
+
+  hw::Topology topology_;               // of all supernodes
+  std::vector<Parameters> parameters_;  // of each
   sim::PayloadPool& payloads_;
   PacketPool packets_;
   unsigned workers_;

@@ -1,4 +1,5 @@
-// The RDMA plane: RoCE from each die to a leaf switch, leaves to spines, loss-free by pause.
+// The RDMA plane: RoCE from each die to a leaf switch, leaves to spines, spines of several supernodes to core
+// switches, loss-free by pause.
 #pragma once
 
 #include <string>
@@ -14,6 +15,9 @@ struct Rdma {
   int dies_per_leaf = 0;
   int spines = 0;
   double oversubscription = 0;
+  int core_links = 0;
+  Bandwidth core_rate{};
+  Time core_latency{};
   std::string routing;
   Bytes buffer{};
   Bytes pause_on{};
@@ -35,13 +39,21 @@ struct Rdma {
           "of any link of the plane: cable, transceivers and error correction");
     visit("switch_latency", self.switch_latency, Range{Time{0}, 1_ms},
           "of a leaf or a spine, from a packet's last byte in until it may leave; packets are stored whole");
-    visit("dies_per_leaf", self.dies_per_leaf, Range{1, 1024}, "consecutive dies at one leaf switch");
-    visit("spines", self.spines, Range{1, 256},
-          "spine switches; each leaf has one link to each; unused where one leaf has all dies");
+    visit("dies_per_leaf", self.dies_per_leaf, Range{1, 1024},
+          "consecutive dies of a supernode at one leaf switch");
+    visit(
+        "spines", self.spines, Range{1, 256},
+        "spine switches of a supernode; each leaf has one link to each; unused where one leaf has all dies");
     visit("oversubscription", self.oversubscription, Range{0.25, 64.0},
           "what a leaf's dies can send over what its links to spines carry");
+    visit("core_links", self.core_links, Range{1, 256},
+          "links of a spine to core switches, one each; a core switch joins the spines of one number of all "
+          "supernodes. Unused where topology.supernodes is 1, as the other two");
+    visit("core_rate", self.core_rate, Range{1_GBps, 1000_GBps}, "one way of each of these links");
+    visit("core_latency", self.core_latency, Range{1_ns, 1_ms},
+          "of each of them: cable, transceivers and error correction");
     visit("routing", self.routing, OneOf{{"flow", "spray"}},
-          "how a leaf chooses a spine: by a hash of source and destination, or in turn packet by packet");
+          "how a switch chooses a way up: by a hash of source and destination, or in turn packet by packet");
     visit("buffer", self.buffer, Range{4_KiB, 1_GiB},
           "of a switch port, for packets that came in by it and have not left the switch");
     visit("pause_on", self.pause_on, Range{1_B, 1_GiB}, "bytes in it above which the port pauses its sender");

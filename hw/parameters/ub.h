@@ -31,6 +31,7 @@ inline constexpr std::string_view kTopologyFile = "topology.file";
 // Section `topology`. What a kind does with its parameters: docs/topologies.md.
 struct Topology {
   std::string kind;
+  int supernodes = 1;
   int nodes = 0;
   int dies_per_node = 0;
   int dies_per_package = 0;
@@ -45,9 +46,14 @@ struct Topology {
   std::string content;
   std::shared_ptr<const TopologyFiles> files;  // what `file` holds, where the kind is `file`
 
-  constexpr int dies() const { return nodes * dies_per_node; }
-  constexpr int sockets() const { return nodes * sockets_per_node; }
-  // Endpoints of a sub-plane: dies 0.., then sockets dies() + s.
+  // Of all supernodes, numbered through.
+  constexpr int dies() const { return supernodes * nodes * dies_per_node; }
+  constexpr int sockets() const { return supernodes * nodes * sockets_per_node; }
+  constexpr int planes() const { return supernodes * sub_planes; }
+  constexpr int supernode_of(int die) const { return die / (nodes * dies_per_node); }
+  // One of them alone: what its Unified Bus joins.
+  Topology one_supernode() const;
+  // Dies 0.., then sockets dies() + s; of one supernode: endpoints of a sub-plane.
   constexpr int endpoints() const { return dies() + sockets(); }
   constexpr bool in_one_package(int die, int other) const {
     return die / dies_per_package == other / dies_per_package;
@@ -64,7 +70,11 @@ struct Topology {
   static void describe(Self& self, Visitor&& visit) {
     visit("kind", self.kind, OneOf{{"clos", "clos3", "full-mesh", "torus", "dragonfly", "star", "file"}},
           "how the switch chips of a sub-plane are joined");
-    visit("nodes", self.nodes, Range{1, 32'768}, "compute nodes");
+    visit("supernodes", self.supernodes, Range{1, 1'024},
+          "supernodes, each with a Unified Bus of its own, joined by the RDMA plane alone; dies, CPU sockets "
+          "and "
+          "sub-planes are numbered through");
+    visit("nodes", self.nodes, Range{1, 32'768}, "compute nodes of a supernode");
     visit("dies_per_node", self.dies_per_node, Range{1, 1'024},
           "dies per node, each with one port to every sub-plane");
     visit("dies_per_package", self.dies_per_package, Range{1, 2},

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "firmware/abi/memory_map.h"
 #include "npu_core/pipes/mte_engine.h"
 #include "npu_core/pipes/pipe_fault.h"
 
@@ -45,10 +46,10 @@ void MteEngine::remote_request(Time now) {
   submit_remote(slot, sim::Operation::read, now);
 }
 
-// The planned request does.
+// The planned request does. By the RDMA plane a write is of any number of bytes.
 bool MteEngine::merges() const {
   return timing_.merges && copy_.operation == sim::Operation::write &&
-         (request_address_ | piece_) % sim::kBlockBytes != 0;
+         cm384_gm_via_rdma(request_address_) == 0 && (request_address_ | piece_) % sim::kBlockBytes != 0;
 }
 
 bool MteEngine::remote_waits() const {

@@ -25,7 +25,11 @@ void Dispatch::place(RankMemory& memory) {
       does_not_fit("dispatch", case_);
   }
   for (std::size_t rank = 0; rank < memory.size(); ++rank) {
-    runtime_->put(arguments_[rank].peers, std::span<const cm384_peer>(windows_));
+    const int die = memory[rank].die();
+    std::vector<cm384_peer> peers = windows_;
+    for (cm384_peer& peer : peers)
+      peer = {runtime_->reached_from(die, peer.window), runtime_->reached_from(die, peer.status)};
+    runtime_->put(arguments_[rank].peers, std::span<const cm384_peer>(peers));
     fill(static_cast<int>(rank));
   }
   if (full_) expected_.emplace(case_);

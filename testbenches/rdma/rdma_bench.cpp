@@ -96,7 +96,8 @@ void StandIn::run_until(Time end) {
 
 RdmaBench::RdmaBench(const std::vector<unsigned>& dies, const std::vector<std::string>& overrides)
     : machine(hw::load_machine("cloudmatrix384", overrides)),
-      plane(machine.rdma, static_cast<unsigned>(machine.topology.dies()), payloads, kPlaneSource, 1) {
+      plane(machine.rdma, static_cast<unsigned>(machine.topology.dies()),
+            static_cast<unsigned>(machine.topology.supernodes), payloads, kPlaneSource, 1) {
   for (const unsigned die : dies) dies_.emplace(die, std::make_unique<StandIn>(plane, die, payloads));
 }
 

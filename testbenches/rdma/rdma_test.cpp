@@ -19,11 +19,15 @@ Time wire(std::int64_t bytes, std::int64_t rate) {
   return {(bytes * 1'000'000'000'000 + rate - 1) / rate};
 }
 
+enum class Over { leaf, spine, core };
+
 // A packet from the moment it may leave until the other interface has taken it in, stored at each switch.
-Time way(const hw::Rdma& p, std::int64_t bytes, bool spine) {
+Time way(const hw::Rdma& p, std::int64_t bytes, Over over) {
   const std::int64_t die = p.link_rate.bytes_per_second, up = die * p.dies_per_leaf / p.spines;
   Time sum = wire(bytes, die) + p.link_latency + p.switch_latency;
-  if (spine) sum += (wire(bytes, up) + p.link_latency + p.switch_latency) * 2;
+  if (over != Over::leaf) sum += (wire(bytes, up) + p.link_latency + p.switch_latency) * 2;
+  if (over == Over::core)
+    sum += (wire(bytes, p.core_rate.bytes_per_second) + p.core_latency + p.switch_latency) * 2;
   return sum + wire(bytes, die) + p.link_latency + p.receive_latency;
 }
 
@@ -37,7 +41,7 @@ class Unloaded : public testing::TestWithParam<Case> {};
 
 TEST_P(Unloaded, IsTheSumOfItsStages) {
   const Case& c = GetParam();
-  RdmaBench bench({0, c.target});
+  RdmaBench bench({0, c.target}, {"topology.supernodes=2"});
   const hw::Rdma& p = bench.machine.rdma;
   bench.at(c.target).read_latency = kRead;
   bench.at(c.target).write_latency = kWrite;
@@ -45,14 +49,16 @@ TEST_P(Unloaded, IsTheSumOfItsStages) {
   bench.at(0).request(at, c.operation, cm384_gm_die(c.target, 4096), c.bytes, 7);
   bench.run();
   ASSERT_EQ(bench.at(0).done.size(), 1u);
-  const bool spine = c.target >= static_cast<unsigned>(p.dies_per_leaf),
-             read = c.operation == Operation::read;
-  const Time there = at + p.send_latency + way(p, p.header.count + (read ? 0 : c.bytes), spine);
+  const Over over = c.target >= 768                                      ? Over::core
+                    : c.target >= static_cast<unsigned>(p.dies_per_leaf) ? Over::spine
+                                                                         : Over::leaf;
+  const bool read = c.operation == Operation::read;
+  const Time there = at + p.send_latency + way(p, p.header.count + (read ? 0 : c.bytes), over);
   EXPECT_EQ(bench.at(c.target).accesses.at(0).ps, there.ps);
   const Time back =
-      there + (read ? kRead : kWrite) + way(p, p.response_header.count + (read ? c.bytes : 0), spine);
+      there + (read ? kRead : kWrite) + way(p, p.response_header.count + (read ? c.bytes : 0), over);
   EXPECT_EQ(bench.at(0).done[0].at.ps, back.ps);
-  EXPECT_EQ(bench.plane.switches().packet_hops(), spine ? 6u : 2u);
+  EXPECT_EQ(bench.plane.switches().packet_hops(), over == Over::core ? 10u : over == Over::spine ? 6u : 2u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Paths, Unloaded,
@@ -61,7 +67,9 @@ INSTANTIATE_TEST_SUITE_P(Paths, Unloaded,
                                          Case{"WriteSpine", Operation::write, 700, 512},
                                          Case{"ReadLeaf", Operation::read, 5, 512},
                                          Case{"ReadSpine", Operation::read, 700, 512},
-                                         Case{"AtomicSpine", Operation::atomic_add_s32, 700, 4}),
+                                         Case{"AtomicSpine", Operation::atomic_add_s32, 700, 4},
+                                         Case{"WriteCore", Operation::write, 768, 512},
+                                         Case{"ReadCore", Operation::read, 1500, 512}),
                          [](const auto& test) { return std::string(test.param.name); });
 
 // GB/s of a stream of writes or reads that the link alone bounds.
@@ -92,13 +100,30 @@ TEST(Bandwidth, PeakIsTheLinksLessHeaders) {
 
 // A window of one packet is one packet a round trip.
 TEST(Bandwidth, WindowBindsIt) {
-  RdmaBench bench({0, 5}, {"rdma.window=4KiB"});
-  const hw::Rdma& p = bench.machine.rdma;
-  bench.at(0).stream(Operation::write, cm384_gm_die(5, 0), 8192, 2048);
-  bench.run();
-  const Time round = way(p, 4096 + p.header.count, false) + way(p, p.response_header.count, false);
-  const double expected = 4096 / (round.us() * 1e3);
-  EXPECT_NEAR(8192.0 * 512 / (bench.at(0).last_done.us() * 1e3), expected, expected * 0.01);
+  for (const auto& [target, over] : {std::pair{5u, Over::leaf}, {700u, Over::spine}, {900u, Over::core}}) {
+    RdmaBench bench({0, target}, {"rdma.window=4KiB", "topology.supernodes=2"});
+    const hw::Rdma& p = bench.machine.rdma;
+    bench.at(0).stream(Operation::write, cm384_gm_die(target, 0), 8192, 2048);
+    bench.run();
+    const Time round = way(p, 4096 + p.header.count, over) + way(p, p.response_header.count, over);
+    const double expected = 4096 / (round.us() * 1e3);
+    EXPECT_NEAR(8192.0 * 512 / (bench.at(0).last_done.us() * 1e3), expected, expected * 0.01) << target;
+  }
+}
+
+// The links to core switches bind what goes between supernodes, and that alone; flows spread over them.
+TEST(Bandwidth, LinksToCoreSwitchesBindIt) {
+  const auto of = [](std::vector<std::string> changes, unsigned target) {
+    changes.emplace_back("topology.supernodes=2");
+    return bandwidth(Operation::write, changes, target);
+  };
+  const double slow = 5.0 * 4096 / (4096 + 98), peak = slow * 5;
+  EXPECT_NEAR(of({"rdma.core_rate=5GB/s"}, 900), slow, slow * 0.02);
+  EXPECT_NEAR(of({"rdma.core_rate=5GB/s"}, 700), peak, peak * 0.03);
+  EXPECT_NEAR(of({}, 900), peak, peak * 0.05);  // of 340 us a round trip takes 12
+  EXPECT_LT(of({}, 900), peak);
+  // In turn over twelve links.
+  EXPECT_NEAR(of({"rdma.core_rate=5GB/s", "rdma.routing=spray"}, 900), peak, peak * 0.05);
 }
 
 // Many to one: nothing is lost, and the senders get the same share.
@@ -148,10 +173,26 @@ TEST(Incast, OverSpinesLosesNothing) {
   EXPECT_EQ(bench.payloads.in_use(), 0u);
 }
 
+// From two other supernodes over one core switch of each spine.
+TEST(Incast, OverCoreSwitchesLosesNothing) {
+  const std::vector<unsigned> senders{768, 800, 1000, 1535, 1536, 1700, 2000, 2303};
+  std::vector<unsigned> all{0};
+  all.insert(all.end(), senders.begin(), senders.end());
+  RdmaBench bench(
+      all, {"rdma.window=4MiB", "rdma.core_links=1", "rdma.core_rate=10GB/s", "topology.supernodes=3"});
+  EXPECT_EQ(bench.plane.switches().cores(), 16u);
+  for (const unsigned die : senders)
+    bench.at(die).stream(Operation::write, cm384_gm_die(0, std::uint64_t{die} << 24), 4096, 4096);
+  bench.run();
+  for (const unsigned die : senders) EXPECT_EQ(bench.at(die).bytes_done, 4096u * 512) << die;
+  EXPECT_GT(bench.plane.switches().pauses(), 0u);
+  EXPECT_EQ(bench.payloads.in_use(), 0u);
+}
+
 TEST(Delivery, BringsTheBytesThatWereWritten) {
-  RdmaBench bench({0, 9, 100});
+  RdmaBench bench({0, 9, 1100}, {"topology.supernodes=2"});
   for (std::uint32_t n = 0; n < 64; ++n) {
-    const unsigned target = n % 2 == 0 ? 9 : 100;
+    const unsigned target = n % 2 == 0 ? 9 : 1100;
     bench.at(0).request(Time{n}, Operation::write, cm384_gm_die(target, n * 512), 512, n, 1);
     bench.at(0).request(100_us + Time{n}, Operation::read, cm384_gm_die(target, n * 512), 512, 1000 + n, 2);
   }
@@ -178,12 +219,12 @@ TEST(Packets, TakeAlongWhatHasCome) {
   const hw::Rdma p = hw::load_machine("cloudmatrix384").rdma;
   const std::int64_t alone = p.header.count + 512;
   const Time first_sent = 1_us + p.send_latency;
-  EXPECT_EQ(second_access(0_ns, 1, 512), first_sent + way(p, alone + 512, false));
-  const Time behind = first_sent + wire(alone, p.link_rate.bytes_per_second) + way(p, alone, false);
+  EXPECT_EQ(second_access(0_ns, 1, 512), first_sent + way(p, alone + 512, Over::leaf));
+  const Time behind = first_sent + wire(alone, p.link_rate.bytes_per_second) + way(p, alone, Over::leaf);
   EXPECT_EQ(second_access(0_ns, 2, 512), behind);
   EXPECT_EQ(second_access(0_ns, 1, 1024), behind);
   EXPECT_EQ(second_access(1_ns, 1, 512), behind);
-  EXPECT_EQ(second_access(1_us, 1, 512), first_sent + 1_us + way(p, alone, false));
+  EXPECT_EQ(second_access(1_us, 1, 512), first_sent + 1_us + way(p, alone, Over::leaf));
 }
 
 TEST(Delivery, NamesWhatIsNotThere) {

@@ -165,6 +165,7 @@ constexpr Knob kKnobs[] = {
     {"hbm.t_rfc_bank", "500ns", "stream 64x2048", "bandwidth", Way::down},
     {"hbm.t_rfc_all", "2us", "stream 64x2048", "bandwidth", Way::down, "hbm.refresh=all-bank"},
 
+    {"topology.supernodes", "2", "rdma", "apart", Way::up},
     {"topology.nodes", "1", "dispatch strided", "kernel", Way::down},
     {"topology.dies_per_node", "4", "dispatch", "kernel", Way::up},
     {"topology.dies_per_package", "1", "p2p read sibling-die", "latency", Way::refused},
@@ -235,6 +236,10 @@ constexpr Knob kKnobs[] = {
     {"rdma.dies_per_leaf", "16", "rdma", "near", Way::up},
     {"rdma.spines", "32", "rdma", "far", Way::up},
     {"rdma.oversubscription", "8", "rdma", "far-write", Way::down},
+    {"rdma.core_links", "1", "rdma", "apart-write", Way::down,
+     "topology.supernodes=2 rdma.core_rate=1GB/s rdma.routing=spray rdma.spines=8"},
+    {"rdma.core_rate", "10GB/s", "rdma", "apart-write", Way::down, "topology.supernodes=2"},
+    {"rdma.core_latency", "1650ns", "rdma", "apart", Way::up, "topology.supernodes=2"},
     {"rdma.routing", "spray", "rdma", "far-write", Way::up, "rdma.oversubscription=8"},
     {"rdma.buffer", "64KiB", "rdma", "near", Way::refused},
     {"rdma.pause_on", "32KiB", "rdma", "paused", Way::up, "rdma.pause_off=16KiB"},

@@ -9,7 +9,8 @@ namespace cm384::testing {
 std::map<std::string, double> run_rdma_scenario(const std::vector<std::string>& changes) {
   const hw::Machine machine = hw::load_machine(std::string(hw::kDefaultMachine), changes);
   supernode::SupernodeOptions options;
-  options.dies = {0, 2, 40, 700};
+  const int last = machine.topology.dies() - 1;
+  options.dies = {0, 2, 40, 700, last};
   options.rdma = true;
   supernode::Supernode supernode(machine, options);
   host::Runtime runtime(supernode);
@@ -30,6 +31,8 @@ std::map<std::string, double> run_rdma_scenario(const std::vector<std::string>& 
     runtime.memcpy_async(streams[die], memory[2] + static_cast<std::uint64_t>(die), memory[die], kLong,
                          host::Plane::rdma);
   runtime.wait();
+  const auto apart = copy(0, last, 4096), apart_write = copy(0, last, kLong);
+  runtime.wait();
   const auto span = [&](host::TaskHandle task) {
     const npu::SdmaRecord& r = runtime.task(task).record.copy;
     return (r.last_ack - r.translated).us();
@@ -43,6 +46,8 @@ std::map<std::string, double> run_rdma_scenario(const std::vector<std::string>& 
           {"write", bytes / span(write)},
           {"read", bytes / span(read)},
           {"far-write", bytes / span(far_write)},
+          {"apart", span(apart)},
+          {"apart-write", bytes / span(apart_write)},
           {"paused", paused}};
 }
 

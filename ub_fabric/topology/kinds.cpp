@@ -24,7 +24,7 @@ Layout layout_of(const hw::Topology& topology) {
   const auto* kind = std::ranges::find(kKinds, topology.kind, &TopologyKind::name);
   if (kind == std::end(kKinds))
     throw InputError(fmt::format("topology.kind: \"{}\" is unknown", topology.kind));
-  return kind->layout(topology);
+  return kind->layout(topology.one_supernode());
 }
 
 }  // namespace cm384::ub
