@@ -17,6 +17,7 @@
 #include "cli/sweep_subject.h"
 #include "hw/error.h"
 #include "sim/output_file.h"
+#include "sim/peers.h"
 #include "studies/result_json.h"
 #include "studies/table.h"
 #include "supernode/workers.h"
@@ -186,8 +187,20 @@ struct OpenSweep {
   OpenSweep(const Program& program, const std::string& file, int threads)
       : subject(program.studies, threads),
         plan(sweeps::read_plan(file, subject)),
-        columns(plan, subject.fields()) {}
+        columns(plan, subject.fields()) {
+    subject.set_threads(std::max(1, threads / plan.ranks_per_point));
+  }
 };
+
+// Before anything is made.
+void check_processes(const sweeps::Plan& plan) {
+  if (plan.ranks_per_point == 1) return;
+  if (!runs_over_processes(plan.study))
+    throw InputError(
+        fmt::format("ranks_per_point: run {} is not for several processes of MPI; allowed: 1", plan.study));
+  if (const std::string why = sim::why_no_mpi(); !why.empty())
+    throw InputError(fmt::format("ranks_per_point: {}", why));
+}
 
 int exit_code_of(const sweeps::SweepResult& result) {
   if (interrupted() != 0) return kInterrupted;
@@ -237,20 +250,23 @@ int threads_of(const RunSweepOptions& options) {
   return options.jobs == 0 ? 1 : std::max(1, cores / options.jobs);
 }
 
-sweeps::RunnerOptions here(const RunSweepOptions& options) {
+sweeps::RunnerOptions here(const RunSweepOptions& options, int processes) {
   const std::string spool = spool_folder(options.folder().string());
   if (!sweeps::Spool(spool).arrays().empty())
     throw InputError(fmt::format("{}: Slurm has points of this sweep; --slurm goes on with them", spool));
   return {.program = sweeps::kThisProgram,
           .scratch = (options.folder() / "under-way").string(),
-          .jobs = options.jobs == 0 ? static_cast<int>(supernode::host_cores()) : options.jobs,
+          .jobs = options.jobs == 0 ? std::max(1, static_cast<int>(supernode::host_cores()) / processes)
+                                    : options.jobs,
+          .processes = processes,
           .memory_MB = static_cast<double>(options.memory.count) * 1e-6,
           .retry = options.retry,
           .interrupted = &interrupted()};
 }
 
-sweeps::SlurmOptions on_slurm(const RunSweepOptions& options) {
+sweeps::SlurmOptions on_slurm(const RunSweepOptions& options, int processes) {
   sweeps::SlurmOptions slurm = options.on_slurm.checked();
+  slurm.processes = processes;
   slurm.program = this_program();
   slurm.folder = spool_folder(options.folder().string());
   slurm.at_a_time = options.jobs;
@@ -278,15 +294,17 @@ int run(const Program& program, const RunSweepOptions& options, const studies::G
     print_commands(open);
     return kDone;
   }
+  check_processes(open.plan);
   const bool slurm = options.on_slurm.slurm;
-  const sweeps::SlurmOptions slurm_options = slurm ? on_slurm(options) : sweeps::SlurmOptions{};
+  const int ranks = open.plan.ranks_per_point;
+  const sweeps::SlurmOptions slurm_options = slurm ? on_slurm(options, ranks) : sweeps::SlurmOptions{};
   const auto queue = slurm ? std::make_optional<sweeps::Slurm>() : std::nullopt;
   OutputFile output((folder / "result.json").string());
   sweeps::Store store(options.store_path());
   const std::unique_ptr<sweeps::SlurmRunner> jobs =
       slurm ? std::make_unique<sweeps::SlurmRunner>(store, *queue, slurm_options) : nullptr;
   const std::unique_ptr<sweeps::Runner> processes =
-      slurm ? nullptr : std::make_unique<sweeps::Runner>(store, here(options));
+      slurm ? nullptr : std::make_unique<sweeps::Runner>(store, here(options, ranks));
   sweeps::Executor& runner = slurm ? static_cast<sweeps::Executor&>(*jobs) : *processes;
   const auto begin = std::chrono::steady_clock::now();
   SweepFacts facts = options.facts();

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <boost/program_options/parsers.hpp>
 #include <csignal>
@@ -44,22 +45,24 @@ std::vector<std::string> checked_words(const std::string& text) {
 
 struct TaskOptions {
   std::string array;
-  int task = 0, cpus = 1;
+  int task = 0, cpus = 1, processes = 1;
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
     visit("array", self.array, Form{"DIR"}, "folder of a job array, which `cm384 sweep --slurm` has made");
     visit("task", self.task, Range{0, 1'000'000}, "of the array");
     visit("cpus", self.cpus, Range{1, 1024}, "threads of its runs");
+    visit("processes", self.processes, Range{1, 1024}, "of MPI, that share them in each run");
   }
 };
 
 int run_task(const Program& program, const TaskOptions& options, const studies::Given&) {
   if (options.array.empty()) throw InputError("sweep task: no folder given; allowed: that of a job array");
   const fs::path array = fs::absolute(options.array).lexically_normal();
-  StudySubject subject(program.studies, options.cpus);
-  const sweeps::TaskReport report = sweeps::run_task(
-      sweeps::Spool(array.parent_path()), array.filename().string(), options.task, subject, interrupted());
+  StudySubject subject(program.studies, std::max(1, options.cpus / options.processes));
+  const sweeps::TaskReport report =
+      sweeps::run_task(sweeps::Spool(array.parent_path()), array.filename().string(), options.task, subject,
+                       interrupted(), options.processes);
   if (report.end == sweeps::TaskEnd::done) return kDone;
   if (report.end == sweeps::TaskEnd::interrupted) return kInterrupted;
   fmt::print(stderr, "cm384: {}\n", report.reason);

@@ -12,6 +12,7 @@ class StudySubject final : public sweeps::Subject {
  public:
   // `threads`: of the host for each run, unless the sweep sets them.
   StudySubject(std::span<const studies::Study> all, int threads);
+  void set_threads(int threads) { threads_ = threads; }
   ~StudySubject() override;
   // Points are named by this instead of by the program: what another program with it gives is the same.
   void stand_on(std::string basis) { program_ = std::move(basis); }

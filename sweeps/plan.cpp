@@ -41,6 +41,8 @@ class Reader {
       check_metric(*root.get("metrics"), "metrics", metric);
       plan_.metrics.push_back(metric);
     }
+    if (root.get("ranks_per_point") != nullptr)
+      plan_.ranks_per_point = whole(root, "ranks_per_point", 1, 1024);
     take_goals(root);
     if (plan_.axes.empty()) file_.refuse(root, "axis", "none is given; allowed: [[axis]]");
     return std::move(plan_);
@@ -311,8 +313,8 @@ Plan parse_plan(std::string_view text, const std::string& file, Subject& subject
   const TomlFile toml(text, file);
   return Reader(toml, toml.root(), subject)
       .read(std::filesystem::path(file).stem().string(),
-            {"study", "metrics", "options", "axis", "design", "points", "seed", "where", "cost", "find",
-             "pareto"});
+            {"study", "metrics", "ranks_per_point", "options", "axis", "design", "points", "seed", "where",
+             "cost", "find", "pareto"});
 }
 
 Plan read_plan(const std::string& file, Subject& subject) {

@@ -56,6 +56,7 @@ struct Plan {
   std::string study;
   std::vector<Setting> fixed;
   std::vector<std::string> metrics;  // columns of the table; empty: those of the study
+  int ranks_per_point = 1;           // processes of MPI that simulate a point
   std::vector<Axis> axes;
   Design design = Design::grid;
   int points = 0;         // of a Latin hypercube

@@ -32,6 +32,26 @@ std::string whole_file(const fs::path& path) {
   return file ? text.str() : "";
 }
 
+// In memory, of a process and those that it has started.
+double pages_of(pid_t process) {
+  std::ifstream file(fmt::format("/proc/{}/statm", process));
+  double pages = 0;
+  file >> pages >> pages;
+  std::ifstream children(fmt::format("/proc/{0}/task/{0}/children", process));
+  for (pid_t child = 0; children >> child;) pages += pages_of(child);
+  return pages;
+}
+
+// A launcher ends what it has started when it is asked to end, and is given this long for it.
+bool ended_by_launcher(pid_t launcher) {
+  constexpr double kPatience = 5;
+  kill(launcher, SIGTERM);
+  for (const double begin = seconds(); seconds() < begin + kPatience; usleep(10'000)) {
+    if (waitpid(launcher, nullptr, WNOHANG) == launcher) return true;
+  }
+  return false;
+}
+
 // The last thing that the command said was wrong.
 std::string last_message(const std::string& errors) {
   static constexpr std::string_view kPrefix = "cm384: ";
@@ -45,13 +65,31 @@ std::string last_message(const std::string& errors) {
 
 }  // namespace
 
+std::vector<std::string> mpirun(int processes) {
+  if (processes == 1) return {};
+  std::vector<std::string> words{"mpirun", "--quiet", "--oversubscribe"};
+  if (geteuid() == 0) words.emplace_back("--allow-run-as-root");
+  words.insert(words.end(), {"-n", std::to_string(processes)});
+  return words;
+}
+
+std::vector<std::string> srun(int processes) {
+  if (processes == 1) return {};
+  return {"srun",      "--quiet",      "--mpi=pmix",           "--nodes=1", "--overcommit",
+          "--overlap", "--input=none", "--kill-on-bad-exit=1", "--ntasks",  std::to_string(processes)};
+}
+
 PointProcess::PointProcess(const std::string& program, fs::path folder,
-                           const std::vector<std::string>& arguments)
-    : folder_(std::move(folder)), begin_(seconds()) {
+                           const std::vector<std::string>& arguments,
+                           const std::vector<std::string>& launcher)
+    : folder_(std::move(folder)), launched_(!launcher.empty()), begin_(seconds()) {
   std::error_code failure;
   fs::create_directories(folder_, failure);
   if (failure) throw OutputError(fmt::format("{}: cannot be made: {}", folder_.string(), failure.message()));
-  std::vector<std::string> words{program, "run"};
+  std::vector<std::string> words = launcher;
+  // A launcher would be /proc/self/exe itself.
+  words.push_back(launched_ && fs::is_symlink(program) ? fs::read_symlink(program).string() : program);
+  words.emplace_back("run");
   words.insert(words.end(), arguments.begin(), arguments.end());
   words.insert(words.end(), {"--out", folder_.string()});
   std::vector<char*> argv;
@@ -70,7 +108,8 @@ PointProcess::PointProcess(const std::string& program, fs::path folder,
     dup2(nothing, STDIN_FILENO);
     dup2(nothing, STDOUT_FILENO);
     dup2(log >= 0 ? log : nothing, STDERR_FILENO);
-    execv(argv.front(), argv.data());
+    execvp(argv.front(), argv.data());
+    dprintf(STDERR_FILENO, "cm384: %s: %s\n", argv.front(), strerror(errno));
     _exit(127);
   }
   if (pid_ < 0) {
@@ -83,8 +122,10 @@ PointProcess::PointProcess(const std::string& program, fs::path folder,
 
 PointProcess::~PointProcess() {
   if (pid_ > 0) {
-    kill(pid_, SIGKILL);
-    waitpid(pid_, nullptr, 0);
+    if (!launched_ || !ended_by_launcher(pid_)) {
+      kill(pid_, SIGKILL);
+      waitpid(pid_, nullptr, 0);
+    }
   }
   std::error_code ignored;
   fs::remove_all(folder_, ignored);
@@ -98,10 +139,7 @@ std::optional<Outcome> PointProcess::poll() {
 }
 
 double PointProcess::resident_MB() const {
-  std::ifstream file(fmt::format("/proc/{}/statm", pid_));
-  double pages = 0;
-  file >> pages >> pages;
-  return pages * static_cast<double>(sysconf(_SC_PAGESIZE)) * 1e-6;
+  return pages_of(pid_) * static_cast<double>(sysconf(_SC_PAGESIZE)) * 1e-6;
 }
 
 double PointProcess::age_s() const {
@@ -131,6 +169,9 @@ Outcome PointProcess::outcome_of(int status) const {
     } else if (document.contains("simulator")) {
       outcome.wall_s = document["simulator"].value("wall_s", 0.0);
       outcome.peak_MB = document["simulator"].value("peak_rss_MB", 0.0);
+      const Json processes = document["simulator"].value("processes", Json::array());
+      if (!processes.empty()) outcome.peak_MB = 0;
+      for (const Json& process : processes) outcome.peak_MB += process.value("peak_rss_MB", 0.0);
     }
   }
   if (outcome.document.empty() && outcome.exit_code == 0) {

@@ -1,4 +1,5 @@
-// A point as a process of its own: `cm384 run` with an output folder that lives as long as this object.
+// A point as a process of its own, or several that a launcher of MPI starts: `cm384 run` with an output
+// folder that lives as long as this object.
 #pragma once
 
 #include <sys/types.h>
@@ -14,15 +15,17 @@ namespace cm384::sweeps {
 
 class PointProcess {
  public:
-  // `arguments`: what follows `cm384 run`. Makes `folder`. Throws OutputError.
+  // `arguments`: what follows `cm384 run`; `launcher`: what stands before it, or nothing. Makes `folder`.
+  // Throws OutputError.
   PointProcess(const std::string& program, std::filesystem::path folder,
-               const std::vector<std::string>& arguments);
+               const std::vector<std::string>& arguments, const std::vector<std::string>& launcher = {});
   ~PointProcess();  // ends it if it is under way
   PointProcess(const PointProcess&) = delete;
   PointProcess& operator=(const PointProcess&) = delete;
 
   // How it ended; nothing: it has not. Once only.
   std::optional<Outcome> poll();
+  // Of all its processes on this host.
   double resident_MB() const;
   double age_s() const;
 
@@ -30,9 +33,15 @@ class PointProcess {
   Outcome outcome_of(int status) const;
 
   std::filesystem::path folder_;
+  bool launched_;
   pid_t pid_ = -1;
   double begin_;
 };
+
+// Starts so many processes of MPI on this host; nothing for one.
+std::vector<std::string> mpirun(int processes);
+// The same within a job of Slurm, on its node, by Slurm's own launcher.
+std::vector<std::string> srun(int processes);
 
 // This program, also when its file has been replaced since it was started.
 inline constexpr const char* kThisProgram = "/proc/self/exe";

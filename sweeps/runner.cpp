@@ -135,8 +135,8 @@ std::optional<Runner::Finished> Runner::look_up(Waiting& waiting) {
 void Runner::start(Waiting waiting) {
   const fs::path folder = fs::path(options_.scratch) / fmt::format("{}-{}", getpid(), serial_++);
   try {
-    auto process =
-        std::unique_ptr<Process>(new Process{waiting, {options_.program, folder, waiting.job.arguments}});
+    auto process = std::unique_ptr<Process>(
+        new Process{waiting, {options_.program, folder, waiting.job.arguments, mpirun(options_.processes)}});
     running_.push_back(std::move(process));
   } catch (const OutputError&) {
     store_.release(waiting.job.key);

@@ -16,7 +16,8 @@ namespace cm384::sweeps {
 struct RunnerOptions {
   std::string program{};  // cm384, such as kThisProgram
   std::string scratch{};  // folder for what is under way
-  int jobs = 1;           // processes at a time
+  int jobs = 1;           // points at a time
+  int processes = 1;      // of a point, by mpirun
   double memory_MB = 0;   // of all of them together; 0: what the host has free
   bool lookup = false;    // run nothing: what the store lacks is missing
   bool retry = true;      // points that failed for a reason that may have gone

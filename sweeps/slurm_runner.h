@@ -25,6 +25,7 @@ struct SlurmOptions {
   std::string after{};                // a job that has to succeed before; empty: none
   int chunk = 0;                      // points of a task; 0: as the estimates say
   int cpus = 1;                       // of a task
+  int processes = 1;                  // of a point
   int at_a_time = 0;                  // tasks; 0: as many as Slurm has room for
   double memory_MB = 0;               // of a task; 0: as the estimates say
   std::string limit{};                // of a task's time, as Slurm takes it; empty: as the estimates say
@@ -144,6 +145,6 @@ class SlurmRunner final : public Executor {
 };
 
 // The batch script of an array.
-std::string script_text(const std::string& program, const std::string& array_folder, int cpus);
+std::string script_text(const std::string& program, const std::string& array_folder, int cpus, int processes);
 
 }  // namespace cm384::sweeps

@@ -30,12 +30,14 @@ bool is_passing(const std::string& refusal) {
 
 }  // namespace
 
-std::string script_text(const std::string& program, const std::string& array_folder, int cpus) {
+std::string script_text(const std::string& program, const std::string& array_folder, int cpus,
+                        int processes) {
   return fmt::format(
       "#!/bin/bash\n"
       "# Points of a sweep, a chunk for each task of the array.\n"
-      "exec {} --task \"$SLURM_ARRAY_TASK_ID\" --cpus {}\n",
-      studies::shell_command({program, "sweep", "task", array_folder}), cpus);
+      "exec {} --task \"$SLURM_ARRAY_TASK_ID\" --cpus {}{}\n",
+      studies::shell_command({program, "sweep", "task", array_folder}), cpus,
+      processes == 1 ? "" : fmt::format(" --processes {}", processes));
 }
 
 bool SlurmRunner::is_unsent(const std::string& array) const {
@@ -116,7 +118,7 @@ void SlurmRunner::submit(std::vector<Point> points, double memory_MB, int minute
         task.open.emplace(key, std::move(point));
       }
     }
-    spool_.add(name, spooled, script_text(options_.program, folder, options_.cpus));
+    spool_.add(name, spooled, script_text(options_.program, folder, options_.cpus, options_.processes));
     send({.name = name,
           .script = folder + "/script",
           .log = folder + "/task-%a.log",

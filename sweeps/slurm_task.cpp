@@ -37,7 +37,7 @@ std::string changed(const Job& job, Subject& subject) {
 }  // namespace
 
 TaskReport run_task(const Spool& spool, const std::string& array, int task, Subject& subject,
-                    const volatile std::sig_atomic_t& interrupted) {
+                    const volatile std::sig_atomic_t& interrupted, int processes) {
   if (!std::filesystem::is_directory(spool.folder()))
     throw InputError(
         fmt::format("{}: not there on {}; the sweep's folder has to be on a file system that all nodes share",
@@ -55,7 +55,7 @@ TaskReport run_task(const Spool& spool, const std::string& array, int task, Subj
     } else {
       PointProcess process(kThisProgram,
                            spool.array(array) / fmt::format("point-{}-{}-{}", task, host_name(), getpid()),
-                           subject.arguments(job.settings));
+                           subject.arguments(job.settings), srun(processes));
       while (!(outcome = process.poll()) && interrupted == 0) std::this_thread::sleep_for(kTick);
     }
     if (interrupted != 0) return {TaskEnd::interrupted, ""};

@@ -43,9 +43,10 @@ TEST(Slurm, WhatASweepNeedsComesAfterWhatAUserSays) {
 
 TEST(Slurm, AScriptHoldsAnyPath) {
   EXPECT_EQ(
-      script_text("/opt/it's/cm384", "/a b/slurm/x", 2),
+      script_text("/opt/it's/cm384", "/a b/slurm/x", 2, 1),
       "#!/bin/bash\n# Points of a sweep, a chunk for each task of the array.\n"
       "exec '/opt/it'\\''s/cm384' sweep task '/a b/slurm/x' --task \"$SLURM_ARRAY_TASK_ID\" --cpus 2\n");
+  EXPECT_THAT(script_text("cm384", "/x", 4, 2), testing::EndsWith(" --cpus 4 --processes 2\n"));
 }
 
 TEST(Slurm, ReadsTasks) {
