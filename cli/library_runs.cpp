@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <boost/program_options/parsers.hpp>
 #include <cmath>
 
 #include "firmware/embedded.h"
@@ -81,7 +80,7 @@ bool has_points_of_its_own(std::string_view study) {
 }
 
 PointRuns::Request request_of(const std::string& command) {
-  const std::vector<std::string> words = boost::program_options::split_unix(command);
+  const std::vector<std::string> words = studies::shell_words(command);
   const auto refuse = [&] {
     throw InputError(
         fmt::format("'{}': is no command of a point; allowed: cm384 run STUDY --OPTION VALUE ..", command));

@@ -94,6 +94,16 @@ DecodeInstance::Load DecodeInstance::load(int least_batch, double least_kv) cons
   return load;
 }
 
+std::vector<std::vector<std::int32_t>> DecodeInstance::lengths() const {
+  std::vector<std::vector<std::int32_t>> by_die(dies_.size());
+  for (auto left = leaving_; !left.empty(); left.pop()) {
+    const Leaving& one = left.top();
+    by_die[static_cast<std::size_t>(one.active.die)].push_back(
+        static_cast<std::int32_t>((one.base + one.rate * step_) >> kFraction));
+  }
+  return by_die;
+}
+
 std::vector<DecodeInstance::Active> DecodeInstance::end_step() {
   ++step_;
   stepping_ = false;

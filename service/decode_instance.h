@@ -47,6 +47,8 @@ class DecodeInstance {
   // False: there is nobody to step for.
   bool begin_step();
   Load load(int least_batch, double least_kv) const;
+  // Of a step that has begun, by die: tokens of each of its requests.
+  std::vector<std::vector<std::int32_t>> lengths() const;
   // Those that had their last step.
   std::vector<Active> end_step();
   struct Lost {

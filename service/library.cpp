@@ -217,14 +217,18 @@ std::string Library::text() const {
 DecodeSteps::DecodeSteps(const Library& library, int ranks, int mtp)
     : step_(by_batch(steps_of(library, ranks, mtp), &DecodePoint::step_ms)),
       attention_half_(by_batch(steps_of(library, ranks, mtp), &DecodePoint::attention_half_us)),
-      experts_half_(by_batch(steps_of(library, ranks, mtp), &DecodePoint::experts_half_us)) {
+      experts_half_(by_batch(steps_of(library, ranks, mtp), &DecodePoint::experts_half_us)),
+      layer_(by_batch(steps_of(library, ranks, mtp), &DecodePoint::layer_us)) {
   const std::vector<DecodePoint> steps = steps_of(library, ranks, mtp);
   kv_ = steps.front().kv;
   microbatches_ = steps.front().microbatches;
   layers_alike_ = steps.front().layers_alike;
   layers_alone_ = steps.front().layers_alone;
   Points by_size;
-  for (const DecodePoint& step : steps) by_size.emplace_back(step.batch, step.step_ms);
+  for (const DecodePoint& step : steps) {
+    by_size.emplace_back(step.batch, step.step_ms);
+    layers_known_ = layers_known_ && step.layer_us > 0;
+  }
   std::ranges::sort(by_size);
   step_error_ = leave_one_out_error(by_size);
   std::map<int, Points> attention;
@@ -255,6 +259,22 @@ double DecodeSteps::attention_us(double sequences, double kv, bool& inside) cons
   return curve(sequences);
 }
 
+DecodeSteps::More DecodeSteps::more_at(double batch, double kv) const {
+  More more;
+  const double sequences = batch / 2 / microbatches_;
+  more.attention = attention_us(sequences, kv, more.inside) - attention_us(sequences, kv_, more.inside);
+  const double attention = attention_half_(batch), experts = experts_half_(batch);
+  more.half = std::max(attention + more.attention, experts) - std::max(attention, experts);
+  return more;
+}
+
+double DecodeSteps::layer_us(double batch, double kv) const {
+  if (!layers_known_)
+    throw InputError("the library has no times of layers; `cm384 library measure` makes one that has");
+  if (kv == kv_ || rows_.empty()) return layer_(batch);
+  return layer_(batch) + microbatches_ * more_at(batch, kv).half;
+}
+
 StepTime DecodeSteps::at(double batch, double kv) const {
   StepTime time{step_(batch)};
   if (!step_.has(batch))
@@ -263,13 +283,9 @@ StepTime DecodeSteps::at(double batch, double kv) const {
     time = {time.ms, Evidence::interpolated, step_error_};
   if (kv == kv_) return time;
   if (rows_.empty()) return {time.ms, Evidence::extrapolated, 0};
-  bool inside = true;
-  const double sequences = batch / 2 / microbatches_;
-  const double more = attention_us(sequences, kv, inside) - attention_us(sequences, kv_, inside);
-  const double attention = attention_half_(batch), experts = experts_half_(batch);
-  const double half = std::max(attention + more, experts) - std::max(attention, experts);
-  time.ms += microbatches_ * (layers_alike_ * half + layers_alone_ * more) * 1e-3;
-  if (!inside) {
+  const More more = more_at(batch, kv);
+  time.ms += microbatches_ * (layers_alike_ * more.half + layers_alone_ * more.attention) * 1e-3;
+  if (!more.inside) {
     time.evidence = Evidence::extrapolated;
   } else if (time.evidence == Evidence::measured) {
     time.evidence = Evidence::interpolated;

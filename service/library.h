@@ -96,6 +96,8 @@ class DecodeSteps {
 
   // `batch` requests per NPU, `kv` tokens of each.
   StepTime at(double batch, double kv) const;
+  // Of that step, a layer in two streams, us. Throws InputError where the library has no layers.
+  double layer_us(double batch, double kv) const;
   int least_batch() const { return static_cast<int>(step_.low()); }
   int most_batch() const { return static_cast<int>(step_.high()); }
   double least_kv() const;
@@ -107,10 +109,17 @@ class DecodeSteps {
     MonotoneCurve us;
   };
   double attention_us(double sequences, double kv, bool& inside) const;
+  // What `kv` tokens add to attention of a microbatch, us, and to the longer half of a layer.
+  struct More {
+    double attention = 0, half = 0;
+    bool inside = true;
+  };
+  More more_at(double batch, double kv) const;
 
-  MonotoneCurve step_, attention_half_, experts_half_;
+  MonotoneCurve step_, attention_half_, experts_half_, layer_;
   double kv_ = 0;  // of the measured steps
   int microbatches_ = 2, layers_alike_ = 0, layers_alone_ = 0;
+  bool layers_known_ = true;
   double step_error_ = 0, attention_error_ = 0;
   std::vector<Row> rows_;
 };

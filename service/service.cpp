@@ -18,7 +18,8 @@ Service::Service(const RequestTrace& trace, const Deployment& deployment, const 
       steps_(library, deployment.decode_dies(), deployment.decode.mtp),
       pool_({deployment.cache.servers, blocks_of(deployment.cache.dram), blocks_of(deployment.cache.evs)}),
       prefill_(static_cast<std::size_t>(deployment.prefill.instances)),
-      stepping_(static_cast<std::size_t>(deployment.decode.instances)) {
+      stepping_(static_cast<std::size_t>(deployment.decode.instances)),
+      step_samples_(options.step_samples, options.seed) {
   for (int k = 0; k < deployment.decode.instances; ++k)
     decode_.emplace_back(deployment.decode, options.seed, k);
   result_.served.resize(trace.requests.size());
@@ -44,6 +45,7 @@ ServiceResult Service::run() {
   result_.end = last_done_;
   sum_pools();
   result_.cache = pool_.counts();
+  result_.steps_drawn = step_samples_.take();
   return std::move(result_);
 }
 

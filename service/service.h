@@ -9,6 +9,7 @@
 #include "service/event_line.h"
 #include "service/prefill_times.h"
 #include "service/simulation.h"
+#include "service/step_samples.h"
 
 namespace cm384::service {
 
@@ -120,6 +121,7 @@ class Service {
   std::vector<PrefillInstance> prefill_;
   std::vector<DecodeInstance> decode_;
   std::vector<Step> stepping_;  // by decode instance
+  StepSamples step_samples_;
   EventLine events_;
   Time now_{}, last_done_{};
   std::size_t next_ = 0, arrivals_ = 0;

@@ -17,6 +17,7 @@
 #include "service/library.h"
 #include "service/requests.h"
 #include "service/service_watch.h"
+#include "service/step_samples.h"
 
 namespace cm384::service {
 
@@ -52,6 +53,7 @@ struct ServiceOptions {
   int tenants = 1;
   Time sample{};  // distance of occupancies; 0: none
   bool allow_extrapolation = false;
+  int step_samples = 0;            // steps of decode that are drawn
   Bandwidth rdma{25'000'000'000};  // of a die's link
   Time rdma_latency{};
   Faults faults;
@@ -61,6 +63,7 @@ struct ServiceOptions {
 struct ServiceResult {
   std::vector<Served> served;  // by number of the request
   std::vector<Occupancy> occupancy;
+  std::vector<StepSample> steps_drawn;
   Time end{};
   double request_seconds = 0;                    // integral of requests that have arrived and are not done
   double prefill_busy_s = 0, decode_busy_s = 0;  // over instances

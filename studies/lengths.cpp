@@ -92,17 +92,24 @@ void draw_lengths(LayerSetting& setting, const Lengths& lengths, int fixed, int 
       made[static_cast<std::size_t>(n * setting.microbatches / requests)].push_back(draw.draw(random));
     return made;
   };
-  setting.lengths_of.assign(ranks, 0);
   if (lengths.kind == Lengths::Kind::fixed) {
+    setting.lengths_of.assign(ranks, 0);
     setting.lengths = {one_rank(0)};
     return;
   }
   std::vector<RankLengths> all;
+  for (std::size_t rank = 0; rank < ranks; ++rank) all.push_back(one_rank(rank));
+  share_lengths(setting, all, sets);
+}
+
+void share_lengths(LayerSetting& setting, const std::vector<RankLengths>& all, int sets) {
+  const std::size_t ranks = all.size();
+  setting.lengths.clear();
+  setting.lengths_of.assign(ranks, 0);
   std::vector<std::pair<std::uint64_t, std::size_t>> order;
   for (std::size_t rank = 0; rank < ranks; ++rank) {
-    all.push_back(one_rank(rank));
     std::uint64_t sum = 0;
-    for (const auto& part : all.back()) sum = std::accumulate(part.begin(), part.end(), sum);
+    for (const auto& part : all[rank]) sum = std::accumulate(part.begin(), part.end(), sum);
     order.emplace_back(sum, rank);
   }
   std::ranges::sort(order);

@@ -43,5 +43,7 @@ class LengthDraw {
 // Draws the lengths of `requests` per rank and sorts ranks into `sets` of them by their sums.
 void draw_lengths(LayerSetting& setting, const Lengths& lengths, int fixed, int requests, int sets,
                   std::uint64_t seed);
+// Gives each rank its lengths; where there are fewer `sets` than ranks, those of the set that it is in.
+void share_lengths(LayerSetting& setting, const std::vector<RankLengths>& of_ranks, int sets);
 
 }  // namespace cm384::studies

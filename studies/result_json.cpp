@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
+#include <boost/program_options/parsers.hpp>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
@@ -173,6 +174,10 @@ std::string shell_command(const std::vector<std::string>& words) {
     command += '\'';
   }
   return command;
+}
+
+std::vector<std::string> shell_words(const std::string& command) {
+  return boost::program_options::split_unix(command);
 }
 
 Json to_document(const StudyResult& result, const hw::Machine& machine, const RunFacts& run) {

@@ -25,6 +25,8 @@ std::string date_now();
 
 // Words as a shell takes them: those with other than plain characters in quotes.
 std::string shell_command(const std::vector<std::string>& words);
+// The other way.
+std::vector<std::string> shell_words(const std::string& command);
 
 // The stable document, see docs/cli.md.
 Json to_document(const StudyResult& result, const hw::Machine& machine, const RunFacts& run);

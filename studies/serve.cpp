@@ -8,6 +8,7 @@
 #include "observe/observers.h"
 #include "sim/output_file.h"
 #include "studies/build_info.h"
+#include "studies/serve_audit.h"
 #include "studies/serve_runs.h"
 #include "studies/serve_timeline.h"
 #include "studies/studies.h"
@@ -70,12 +71,14 @@ class Table {
     if (context.observers != nullptr)
       timeline_.emplace(context.observers->request().timeline, context.observers->request().shown,
                         options.timeline_requests);
+    for (const service::Deployment& deployment : runs_.deployments())
+      if (options.audit > 0) audits_.emplace_back(context, runs_.library(), deployment);
   }
 
   StudyResult make() {
     if (!options_.requests.requests.empty()) result_.input_files.push_back(options_.requests.requests);
-    for (const service::Deployment& deployment : runs_.deployments()) {
-      if (!add(deployment)) {
+    for (std::size_t k = 0; k < runs_.deployments().size(); ++k) {
+      if (!add(runs_.deployments()[k], audits_.empty() ? nullptr : &audits_[k])) {
         result_.complete = false;
         break;
       }
@@ -87,7 +90,7 @@ class Table {
 
  private:
   // False: interrupted.
-  bool add(const service::Deployment& deployment) {
+  bool add(const service::Deployment& deployment, const ServeAudit* audit) {
     std::optional<ServeRuns::LargestRate> largest;
     if (options_.find_rate && !(largest = runs_.largest_rate(deployment))) return false;
     for (std::size_t k = 0; k < runs_.rates().size(); ++k) {
@@ -97,6 +100,7 @@ class Table {
         row->set("slo_share", options_.slo_share).set("slo_rate_rps", largest->rate);
         if (k == 0) row->set("search", largest->tried);
       }
+      if (audit != nullptr && !audit->add_to(*row, context_, steps_drawn_, result_)) return false;
       if (k == 0) note_of_deployment(deployment, *row, result_);
       context_.finish_row(result_, std::move(*row));
     }
@@ -129,6 +133,7 @@ class Table {
     if (drawn) watch = [this](const service::Activity& activity) { timeline_->add(activity); };
     const service::ServiceResult served = runs_.run(deployment, trace, seed, written, std::move(watch));
     if (k == 0 && number < runs_.rates().size()) result_.notes.push_back(RequestOptions::note_of(trace));
+    if (k == 0) steps_drawn_ = served.steps_drawn;
     result_.simulator.simulated += served.end;
     if (written) {
       write_file(file_of(context_, "requests", number), requests_csv(trace, served));
@@ -146,6 +151,8 @@ class Table {
   const ServeOptions& options_;
   ServeRuns runs_;
   std::optional<ServeTimeline> timeline_;
+  std::vector<ServeAudit> audits_;  // by deployment
+  std::vector<service::StepSample> steps_drawn_;
   StudyResult result_;
 };
 
@@ -224,6 +231,9 @@ constexpr std::array kFields{
     Field{"degraded_s", FieldType::number, "with an instance away or paused, or a die or plane lost"},
     Field{"role_switches", FieldType::integer, "of instances between the pools"},
     Field{"renewals", FieldType::integer, "of the placement of experts, over instances of decode"},
+    Field{"audit_worst", FieldType::ratio, "largest difference of an audited step, with --audit"},
+    Field{"audit_mean", FieldType::ratio, "mean of them, signs left out"},
+    Field{"audit", FieldType::list, "audited steps", false, kAuditFields},
 };
 
 }  // namespace

@@ -23,6 +23,7 @@ struct ServeOptions {
   int tenants = 1;
   Texts outage, fault, role_switch;
   int timeline_requests = 200;
+  int audit = 0;
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
@@ -61,6 +62,10 @@ struct ServeOptions {
     visit("timeline-requests", self.timeline_requests, Range{1, 10'000},
           "requests that the timeline shows, in the order of arrival from --timeline-from on",
           Needs{"timeline", {}});
+    visit("audit", self.audit, Range{0, 1000},
+          "steps, drawn by the seed, of which a decode layer is simulated on the machine and compared with "
+          "what "
+          "the library gave; what that takes is said before");
   }
 };
 

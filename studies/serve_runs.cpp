@@ -84,6 +84,7 @@ service::ServiceResult ServeRuns::run(const service::Deployment& deployment,
   service::ServiceOptions options = service_;
   options.seed = seed;
   options.watch = std::move(watch);
+  if (seed == context_.seed) options.step_samples = options_.audit;
   if (sampled) options.sample = {std::max<std::int64_t>(1, trace.requests.back().arrival.ps / 300)};
   return service::serve(trace, deployment, library_, options);
 }
