@@ -1,0 +1,30 @@
+// Recorded requests of every format: anything ends in good requests or an InputError. The first byte chooses
+// how long blocks of token ids are.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+
+#include "hw/error.h"
+#include "service/requests.h"
+#include "testbenches/fuzz/memory_file.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace cm384;
+  static fuzz::MemoryFile file;
+  if (size == 0) return 0;
+  file.fill(data + 1, size - 1);
+  try {
+    const service::RequestTrace trace = service::read_requests(file.path(), 1 + data[0]);
+    for (std::size_t k = 0; k < trace.requests.size(); ++k) {
+      const service::Request& request = trace.requests[k];
+      const bool good = request.prompt >= 1 && request.prompt <= service::kMostTokens &&
+                        request.output >= 1 && request.output <= service::kMostTokens &&
+                        request.arrival >= Time{} &&
+                        std::size_t{request.first_block} + request.blocks <= trace.keys.size() &&
+                        request.follows < static_cast<std::int32_t>(k);
+      if (!good) std::abort();
+    }
+  } catch (const InputError&) {
+  }
+  return 0;
+}
