@@ -229,10 +229,10 @@ void Runtime::host_function(int die, std::function<void()> function) {
 
 std::uint64_t Runtime::create_sdma_queue(int die, std::uint16_t core, std::uint32_t depth) {
   npu::Die& d = machine_.die(die);
-  const hw::Die& parameters = machine_.parameters().die;  // one of another process has no cores
-  if (core >= parameters.aiv + parameters.aic)
-    throw InputError(fmt::format("SDMA queue of die {}: core {} does not exist; allowed: 0 to {}", die, core,
-                                 parameters.aiv + parameters.aic - 1));
+  const int cores = machine_.parameters().die.aiv;  // a die of another process has none here
+  if (core >= cores)
+    throw InputError(
+        fmt::format("SDMA queue of die {}: core {} does not exist; allowed: 0 to {}", die, core, cores - 1));
   cm384_queue queue{};
   queue.depth = depth;
   const std::uint64_t bytes = std::uint64_t{queue.depth} * CM384_QUEUE_ENTRY_BYTES;
