@@ -43,7 +43,7 @@ UbController& UnifiedBus::attach(const Seat& seat) {
                                               packets_, payloads_);
   controller->set_target(seat.target);
   if (seat.client != nullptr) controller->set_client(*seat.client);
-  join(*controller, static_cast<std::size_t>(supernode * one.sub_planes));
+  join(*controller, static_cast<std::size_t>(supernode) * static_cast<std::size_t>(one.sub_planes));
   const int sibling = number ^ 1;
   if (die && sibling < dies && topology_.in_one_package(number, sibling) &&
       controllers_[static_cast<std::size_t>(sibling)])
