@@ -70,8 +70,10 @@ std::optional<Row> step_row(const StudyContext& context, const DecodeOptions& op
       Line{"first MoE layer", 1, parts->first_layer},
       Line{"MoE layers", options.moe_layers - 1.0, parts->layer},
       Line{"head", 1, parts->head},
+      Line{"sampling", 1, parts->sampling},
       Line{"MTP layer", 1.0 * o.mtp, parts->mtp_projection + parts->first_layer},
       Line{"MTP head", 1.0 * o.mtp, parts->mtp_head},
+      Line{"MTP sampling", 1.0 * o.mtp, parts->mtp_sampling},
       Line{"launch", options.launch == "cpu" ? 1.0 + o.mtp : 0.0, options.graph_launch.us()},
   };
   double step = 0;
@@ -100,7 +102,9 @@ std::optional<Row> step_row(const StudyContext& context, const DecodeOptions& op
   row.set("layer_us", parts->layer);
   row.set("attention_half_us", parts->attention_half).set("experts_half_us", parts->experts_half);
   row.set("slower_half_us", std::max(parts->attention_half, parts->experts_half));
-  row.set("mtp_ms", o.mtp * (parts->mtp_projection + parts->first_layer + parts->mtp_head) / 1000);
+  row.set(
+      "mtp_ms",
+      o.mtp * (parts->mtp_projection + parts->first_layer + parts->mtp_head + parts->mtp_sampling) / 1000);
   row.set("products_share", shares.products).set("dispatch_share", shares.dispatch);
   row.set("parts", std::move(shown));
   return row;
@@ -153,7 +157,8 @@ constexpr std::array kFields{
     Field{"attention_half_us", FieldType::number, "of a microbatch and layer: prolog to output projection"},
     Field{"experts_half_us", FieldType::number, "of a microbatch and layer: norm and gate to combine"},
     Field{"slower_half_us", FieldType::number, "the longer of both halves"},
-    Field{"mtp_ms", FieldType::number, "of the layer and the head that predict a further token"},
+    Field{"mtp_ms", FieldType::number,
+          "of the layer, the head and the choice of words that predict a further token"},
     Field{
         "products_share", FieldType::ratio,
         "of a layer's kernel time that is of kernels that are mostly INT8 products: prolog, output, experts"},

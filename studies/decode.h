@@ -17,6 +17,8 @@ struct DecodeOptions {
   int dense_layers = 3, moe_layers = 58;
   int dense_width = 18432;
   int vocabulary = 129280;
+  int top_k = 50;
+  double top_p = 0.95;
   std::string launch = "pipelined";
   Time graph_launch{700'000'000};
   std::string measured;
@@ -32,6 +34,8 @@ struct DecodeOptions {
     visit("dense-width", self.dense_width, Range{64, 65536, 64},
           "elements between the products of a dense layer");
     visit("vocabulary", self.vocabulary, Range{64, 1'000'000, 64}, "words that the heads choose among");
+    visit("top-k", self.top_k, Range{1, 256}, "words of a token that one is chosen among, the likeliest");
+    visit("top-p", self.top_p, Range{0.0, 1.0}, "of these the fewest whose shares sum up to this");
     visit("launch", self.launch, OneOf{{"pipelined", "cpu"}},
           "of the graphs of a step, one and one for each predicted token: prepared while the one before "
           "runs, or by the "
@@ -54,6 +58,7 @@ struct DecodeParts {
   double dense_attention = 0, dense_network = 0;  // of a dense layer, all cores and the whole batch
   double head = 0;                                // norm, product with the vocabulary, softmax
   double mtp_projection = 0, mtp_head = 0;
+  double sampling = 0, mtp_sampling = 0;  // words chosen: of all tokens, of a predicted one of each request
 };
 
 // What kernels of a layer take of all its kernels' time: those that are mostly INT8 products, and dispatch.

@@ -3,22 +3,19 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <filesystem>
-#include <fstream>
 
 #include "hw/content_hash.h"
 #include "hw/error.h"
 #include "hw/json.h"
 #include "hw/parameter_list.h"
-#include "sim/output_file.h"
 #include "studies/alone.h"
 #include "studies/ffn.h"
 #include "studies/mla.h"
+#include "studies/parts_file.h"
 
 namespace cm384::studies {
 namespace {
 
-constexpr std::string_view kFormat = "cm384-decode-parts-2";
 constexpr std::array<std::pair<const char*, double DecodeParts::*>, 9> kParts{{
     {"layer_us", &DecodeParts::layer},
     {"first_layer_us", &DecodeParts::first_layer},
@@ -37,26 +34,13 @@ std::string key_of(const StudyContext& context, const DecodeOptions& options,
   std::string text = fmt::format("seed {}\nbatch {}\n", context.seed, options.layer.batch);
   DecodeOptions copy = options;
   for (const hw::Parameter& option : list_options(copy)) {
-    constexpr std::array kOthers{"batch",  "acceptance",   "dense-layers", "moe-layers",
-                                 "launch", "graph-launch", "measured"};
+    constexpr std::array kOthers{"batch",        "acceptance", "dense-layers", "moe-layers", "launch",
+                                 "graph-launch", "measured",   "top-k",        "top-p"};
     if (std::ranges::find(kOthers, option.key) == kOthers.end())
       text += option.key + " = " + hw::value_text(option) + "\n";
   }
   for (const std::string& path : inputs) text += hash_of_file(path) + "\n";
-  hw::Machine machine = context.machine;
-  for (const hw::Parameter& parameter : hw::list_parameters(machine))
-    text += parameter.key + " = " + hw::value_text(parameter) + "\n";
-  return hash_of(text);
-}
-
-// A file of parts, by their key.
-Json load_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  Json json = Json::parse(file, nullptr, false);
-  if (!json.is_object() || json.value("format", Json()) != kFormat || !json.contains("steps") ||
-      !json["steps"].is_object())
-    throw InputError(fmt::format("--measured {}: no parts of decode steps", path));
-  return json;
+  return hash_of(text + machine_text(context.machine));
 }
 
 DecodeParts read(const Json& json, const std::string& path) {
@@ -124,39 +108,32 @@ double head_of(Alone& alone, const DecodeOptions& options, int tokens) {
          alone.row_operator("softmax", static_cast<std::uint64_t>(tokens), options.vocabulary);
 }
 
-}  // namespace
-
-std::vector<int> additions_of(int slices) {
-  std::vector<int> made;
-  while (slices > 1) {
-    made.push_back(slices / 2);
-    slices -= slices / 2;
-  }
-  return made;
+// The key of an operator by itself.
+std::string key_of(const StudyContext& context, const OpRequest& request) {
+  return hash_of(
+      fmt::format("seed {}\n{} {} {}\n", context.seed, request.name, request.shape, request.top_p) +
+      machine_text(context.machine));
 }
 
-KernelShares shares_of(const DecodeParts& parts) {
-  constexpr std::array<std::string_view, 3> kProducts{"prolog", "output", "experts"};
-  double sum = 0, products = 0, dispatch = 0;
-  for (const auto& [name, us] : parts.kernels) {
-    sum += us;
-    if (std::ranges::find(kProducts, name) != kProducts.end()) products += us;
-    if (name == "dispatch") dispatch += us;
-  }
-  return {products / sum, dispatch / sum};
+// Words chosen for so many rows; measured where the file has it not.
+double sampling_of(Alone& alone, const StudyContext& context, const DecodeOptions& options, int rows,
+                   PartsFile& file) {
+  OpRequest request{.name = "sample",
+                    .shape = fmt::format("{}x{}x{}", rows, options.vocabulary, options.top_k)};
+  request.top_p = options.top_p;
+  const std::string key = key_of(context, request);
+  const Json* found = file.find(PartsFile::Section::alone, key);
+  if (found != nullptr && found->contains("us") && found->at("us").is_number())
+    return found->at("us").get<double>();
+  file.open();
+  const double us = alone.one(request);
+  file.add(PartsFile::Section::alone, key, {{"name", request.name}, {"shape", request.shape}, {"us", us}});
+  return us;
 }
 
-std::optional<DecodeParts> decode_parts(const StudyContext& context, const DecodeOptions& options,
-                                        StudyResult& result) {
-  const std::vector<LayerSetting> settings = layer_settings(context, options.layer);
-  const std::string key = key_of(context, options, result.input_files);
-  const bool kept = !options.measured.empty();
-  Json all{{"format", kFormat}, {"steps", Json::object()}};
-  if (kept && std::filesystem::exists(options.measured)) all = load_file(options.measured);
-  if (const auto found = all["steps"].find(key); found != all["steps"].end())
-    return read(*found, options.measured);
-  std::optional<OutputFile> file;
-  if (kept) file.emplace(options.measured);
+// All but what stands by itself. Empty: interrupted.
+std::optional<DecodeParts> measure_parts(const StudyContext& context, const DecodeOptions& options,
+                                         const std::vector<LayerSetting>& settings, StudyResult& result) {
   ChosenLayer chosen = measure_fastest(context, settings, result.simulator);
   const LayerReading& layer = chosen.reading;
   if (layer.stages.empty()) return {};
@@ -184,13 +161,51 @@ std::optional<DecodeParts> decode_parts(const StudyContext& context, const Decod
     parts.mtp_head = head_of(alone, options, requests);
   }
   if (alone.interrupted() || context.interrupted != 0) return {};
-  if (file) {
-    // What other runs have added meanwhile stays.
-    if (std::filesystem::exists(options.measured)) all = load_file(options.measured);
-    all["steps"][key] = to_json(options, parts);
-    file->write(all.dump(1) + "\n");
-    file->finish();
+  return parts;
+}
+
+}  // namespace
+
+std::vector<int> additions_of(int slices) {
+  std::vector<int> made;
+  while (slices > 1) {
+    made.push_back(slices / 2);
+    slices -= slices / 2;
   }
+  return made;
+}
+
+KernelShares shares_of(const DecodeParts& parts) {
+  constexpr std::array<std::string_view, 3> kProducts{"prolog", "output", "experts"};
+  double sum = 0, products = 0, dispatch = 0;
+  for (const auto& [name, us] : parts.kernels) {
+    sum += us;
+    if (std::ranges::find(kProducts, name) != kProducts.end()) products += us;
+    if (name == "dispatch") dispatch += us;
+  }
+  return {products / sum, dispatch / sum};
+}
+
+std::optional<DecodeParts> decode_parts(const StudyContext& context, const DecodeOptions& options,
+                                        StudyResult& result) {
+  const std::vector<LayerSetting> settings = layer_settings(context, options.layer);
+  const std::string key = key_of(context, options, result.input_files);
+  PartsFile file(options.measured);
+  std::optional<DecodeParts> parts;
+  if (const Json* found = file.find(PartsFile::Section::steps, key)) {
+    parts = read(*found, options.measured);
+  } else {
+    file.open();
+    parts = measure_parts(context, options, settings, result);
+    if (!parts) return {};
+    file.add(PartsFile::Section::steps, key, to_json(options, *parts));
+  }
+  Alone alone(context, result);
+  const int requests = options.layer.batch / 2, mtp = options.layer.mtp;
+  parts->sampling = sampling_of(alone, context, options, requests * (1 + mtp), file);
+  if (mtp > 0) parts->mtp_sampling = sampling_of(alone, context, options, requests, file);
+  if (alone.interrupted() || context.interrupted != 0) return {};
+  file.write();
   return parts;
 }
 

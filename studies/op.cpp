@@ -23,6 +23,7 @@ struct Options {
   bool graph = false;
   int groups = 24;
   int buffers = 1;
+  double top_p = 0.95;
   int iterations = 1;
   int warmup = 1;
   bool full = false;
@@ -32,10 +33,11 @@ struct Options {
   static void describe(Self& self, Visitor&& visit) {
     visit("name", self.name, OneOf{op_names()},
           "the operator; rms-norm is of the sum with a residual, quantise has a scale per row, "
-          "static-quantise one per column, softmax and sort are of floats");
+          "static-quantise one per column, softmax, sort and sample are of floats");
     visit("shape", self.shape, Form{"MxN", check_shape},
           "rows x columns of the input; matmul: M x N x K; batch-matmul: groups x M x N x K; gate: tokens x "
-          "experts; rope: tokens x heads; kv-norm-rope: tokens; flash-attention: sequences x heads x tokens; "
+          "experts; rope: tokens x heads; sample: rows x words x largest that are kept; kv-norm-rope: "
+          "tokens; flash-attention: sequences x heads x tokens; "
           "among "
           "ranks: ranks x bytes");
     visit("dtype", self.type, OneOf{{"bf16", "int8"}},
@@ -52,6 +54,8 @@ struct Options {
     visit("buffers", self.buffers, Range{1, 2},
           "each way: with 2 the next row is loaded while one is computed",
           Needs{"name", {"rms-norm", "quantise", "static-quantise", "swiglu", "softmax", "sort"}});
+    visit("top-p", self.top_p, Range{0.0, 1.0},
+          "of the largest that are kept, the fewest whose shares sum up to this", Needs{"name", {"sample"}});
     visit("iterations", self.iterations, Range{1, 1000},
           "counted launches, one after another, each with operands of its own");
     visit("warmup", self.warmup, Range{0, 1000},
@@ -66,8 +70,8 @@ struct Options {
 
 std::optional<OpReading> measure(const StudyContext& context, const Options& options,
                                  SimulatorCounts& counts) {
-  const OpRequest request{options.name,    options.shape,   options.type, options.layout,
-                          options.split_k, options.buffers, context.seed};
+  const OpRequest request{options.name,    options.shape,   options.type,  options.layout,
+                          options.split_k, options.buffers, options.top_p, context.seed};
   const OpSetting setting{options.groups, options.graph, options.iterations, options.warmup, options.full};
   const std::string what = fmt::format("{} {}", options.name, options.shape);
   if (!is_collective(options.name))

@@ -12,6 +12,7 @@
 #include "operators/gemm/gemm.h"
 #include "operators/gemm/split.h"
 #include "operators/rows/rows.h"
+#include "operators/sampling/sampling.h"
 #include "operators/token_operators/token_operators.h"
 
 namespace cm384::studies {
@@ -36,6 +37,7 @@ constexpr std::array kNamed{
     Named{"swiglu", 2, "rows x columns, such as 256x4096"},
     Named{"softmax", 2, "rows x columns, such as 16x151936"},
     Named{"sort", 2, "rows x columns, such as 16x151936"},
+    Named{"sample", 3, "rows x words x largest that are kept, such as 96x129280x50"},
     Named{"gate", 2, "tokens x experts, such as 1x256"},
     Named{"rope", 2, "tokens x heads, such as 5x16"},
     Named{"kv-norm-rope", 1, "tokens, such as 5"},
@@ -139,6 +141,11 @@ MakeOperator operator_of(const OpRequest& request) {
   if (request.name == "matmul" || request.name == "batch-matmul") return product(request, shape);
   if (std::ranges::any_of(shape, [](std::uint32_t size) { return size > 1'000'000; }))
     refuse(request, "sizes up to 1000000");
+  if (request.name == "sample") {
+    const reference::SampleCase sample{
+        .rows = shape[0], .width = shape[1], .top_k = shape[2], .top_p = request.top_p, .seed = request.seed};
+    return [sample] { return std::make_unique<operators::Sampling>(sample); };
+  }
   if (request.name == "gate") {
     const reference::GateCase gate{.tokens = shape[0], .experts = shape[1], .seed = request.seed};
     return [gate] { return std::make_unique<operators::Gate>(gate); };

@@ -15,6 +15,7 @@ struct OpRequest {
   std::string layout = "nz";  // of a product's B
   int split_k = 1;            // parts of a product's k
   int buffers = 1;            // of operators that take whole rows
+  double top_p = 0.95;        // sample: of what is kept at least this sum
   std::uint64_t seed = 1;
 };
 

@@ -26,8 +26,8 @@ TEST(Images, AreNamed) {
               testing::ElementsAre("add", "add_rms_norm", "all_to_all", "collective", "combine", "dispatch",
                                    "dispatch_full_mesh", "experts", "ffn", "flash_attention", "gate", "gemm",
                                    "hello", "interleave_rope", "kv_norm_rope", "mla", "mla_output",
-                                   "mla_prolog", "p2p", "quantise_rows", "sdma", "softmax", "sort_rows",
-                                   "split_gemm", "stream", "swiglu_rows"));
+                                   "mla_prolog", "p2p", "quantise_rows", "sample", "sdma", "softmax",
+                                   "sort_rows", "split_gemm", "stream", "swiglu_rows"));
   EXPECT_TRUE(kernel_image("dispach").empty());
 }
 

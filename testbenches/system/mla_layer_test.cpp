@@ -16,7 +16,11 @@ using ::testing::HasSubstr;
 
 MlaSetting layer(std::vector<std::uint32_t> kv_lens, std::uint32_t queries, std::uint32_t heads, int blocks,
                  std::uint32_t hidden, std::uint32_t q_lora, bool int8 = false) {
-  MlaSetting setting{std::move(kv_lens), queries, heads, blocks};
+  MlaSetting setting;
+  setting.kv_lens = std::move(kv_lens);
+  setting.queries = queries;
+  setting.heads = heads;
+  setting.blocks = blocks;
   setting.prolog = setting.output = true;
   setting.hidden = hidden;
   setting.q_lora = q_lora;
