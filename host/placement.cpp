@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <numeric>
 #include <random>
 
 #include "hw/error.h"
+#include "hw/number.h"
 
 namespace cm384::host {
 namespace {
@@ -33,13 +33,13 @@ std::vector<int> listed(std::string_view text, int ranks, int dies) {
   std::vector<bool> taken(static_cast<std::size_t>(dies), false);
   while (!text.empty()) {
     const std::string_view item = text.substr(0, text.find(','));
-    int die = -1;
-    const auto [end, error] = std::from_chars(item.data(), item.data() + item.size(), die);
-    if (error != std::errc{} || end != item.data() + item.size())
+    const auto number = hw::number_of<int>(item);
+    if (!number)
       throw InputError(
           fmt::format("--placement: `{}` is no policy and no die number; allowed: linear, strided, random, "
                       "or a list of dies",
                       item));
+    const int die = *number;
     if (die < 0 || die >= dies)
       throw InputError(fmt::format("--placement: die {} is out of range; allowed: 0 to {}", die, dies - 1));
     if (taken[static_cast<std::size_t>(die)])

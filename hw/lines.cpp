@@ -2,10 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-
 #include "hw/error.h"
 #include "hw/input_file.h"
+#include "hw/number.h"
 
 namespace cm384 {
 namespace {
@@ -53,12 +52,10 @@ std::vector<std::string_view> split_fields(std::string_view line, char separator
 }
 
 std::int64_t FieldReader::integer(std::size_t k, std::int64_t low, std::int64_t high) const {
-  std::int64_t value = 0;
-  const std::string_view text = fields_[k];
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < low || value > high)
+  const auto value = hw::number_of<std::int64_t>(fields_[k]);
+  if (!value || *value < low || *value > high)
     fail(k, fmt::format("a whole number from {} to {}", low, high));
-  return value;
+  return *value;
 }
 
 void FieldReader::fail(std::size_t k, const std::string& allowed) const {

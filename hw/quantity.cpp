@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <limits>
 #include <span>
 
 #include "hw/error.h"
+#include "hw/number.h"
 
 namespace cm384::hw {
 namespace {
@@ -167,23 +167,18 @@ Frequency parse_frequency(std::string_view text) {
 
 std::int64_t parse_integer(std::string_view text) {
   const std::string_view body = trim(text);
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(body.data(), body.data() + body.size(), value);
-  if (body.empty() || error != std::errc{} || end != body.data() + body.size()) {
+  const auto value = number_of<std::int64_t>(body);
+  if (!value)
     throw InputError(fmt::format("'{}' is not a whole number; allowed: a whole number such as 16", text));
-  }
-  return value;
+  return *value;
 }
 
 double parse_real(std::string_view text) {
   const std::string_view body = trim(text);
-  double value = 0;
-  const auto [end, error] = std::from_chars(body.data(), body.data() + body.size(), value);
-  const bool finite = value - value == 0;  // no NaN, no infinity
-  if (body.empty() || error != std::errc{} || end != body.data() + body.size() || !finite) {
+  const auto value = number_of<double>(body);
+  if (!value || !std::isfinite(*value))
     throw InputError(fmt::format("'{}' is not a number; allowed: a number such as 0.7", text));
-  }
-  return value;
+  return *value;
 }
 
 bool parse_bool(std::string_view text) {

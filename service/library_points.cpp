@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 
+#include "hw/number.h"
 #include "service/monotone.h"
 
 namespace cm384::service {
@@ -49,13 +49,6 @@ LibraryPoint general(const OperatorPoint& p) {
   return point;
 }
 
-std::optional<double> number_of(const std::string& text) {
-  double value = 0;
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (read.ec != std::errc() || read.ptr != text.data() + text.size()) return {};
-  return value;
-}
-
 // The curve through `points` that a point's coordinate `k` moves along.
 LibraryCurve curve_through(const std::vector<LibraryPoint>& points, const LibraryPoint& point,
                            std::size_t k) {
@@ -66,7 +59,7 @@ LibraryCurve curve_through(const std::vector<LibraryPoint>& points, const Librar
       continue;
     Coordinates rest = other.at;
     rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(k));
-    const auto x = number_of(other.at[k].second);
+    const auto x = hw::number_of<double>(other.at[k].second);
     if (rest == curve.at && x && !other.values.empty())
       curve.points.emplace_back(*x, other.values.front().second);
   }

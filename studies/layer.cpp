@@ -6,11 +6,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <numeric>
 
 #include "hw/error.h"
+#include "hw/number.h"
 #include "studies/moe_options.h"
 #include "studies/studies.h"
 #include "traces/random.h"
@@ -20,13 +20,6 @@ namespace {
 
 // Bytes of the cache of a token and layer; of a layer's weights on a rank.
 constexpr double kTokenBytes = 2.0 * (512 + 64);
-
-std::optional<int> number_of(std::string_view text) {
-  int value = 0;
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (read.ec != std::errc() || read.ptr != text.data() + text.size()) return {};
-  return value;
-}
 
 }  // namespace
 
@@ -44,7 +37,8 @@ std::array<CoreShare, 2> parse_split(std::string_view text, int aic) {
   for (std::size_t n = 0; n < 2; ++n) {
     const std::size_t slash = words[n].find('/');
     if (slash == std::string_view::npos) return refuse();
-    const auto cubes = number_of(words[n].substr(0, slash)), vectors = number_of(words[n].substr(slash + 1));
+    const auto cubes = hw::number_of<int>(words[n].substr(0, slash)),
+               vectors = hw::number_of<int>(words[n].substr(slash + 1));
     if (!cubes || !vectors || *cubes < 1 || *vectors != 2 * *cubes) return refuse();
     groups[n] = *cubes;
   }

@@ -3,24 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <numeric>
 #include <optional>
 
 #include "hw/error.h"
+#include "hw/number.h"
 #include "service/requests.h"
 
 namespace cm384::studies {
 namespace {
 
 constexpr int kMostTokens = 1'000'000;
-
-std::optional<int> number_of(std::string_view text) {
-  int value = 0;
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (read.ec != std::errc() || read.ptr != text.data() + text.size()) return {};
-  return value;
-}
 
 }  // namespace
 
@@ -31,8 +24,8 @@ Lengths parse_lengths(std::string_view text) {
   if (first != std::string_view::npos && text.substr(0, first) == "requests" && first + 1 < text.size())
     return {Kind::requests, 0, 0, std::string(text.substr(first + 1))};
   if (text.substr(0, first) == "uniform" && second != std::string_view::npos) {
-    const auto low = number_of(text.substr(first + 1, second - first - 1)),
-               high = number_of(text.substr(second + 1));
+    const auto low = hw::number_of<int>(text.substr(first + 1, second - first - 1)),
+               high = hw::number_of<int>(text.substr(second + 1));
     if (low && high && *low >= 1 && *low <= *high && *high <= kMostTokens)
       return {Kind::uniform, *low, *high, {}};
   }

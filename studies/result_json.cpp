@@ -5,7 +5,6 @@
 #include <sys/resource.h>
 
 #include <boost/program_options/parsers.hpp>
-#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -14,6 +13,7 @@
 #include <fstream>
 
 #include "hw/error.h"
+#include "hw/number.h"
 #include "sim/peers.h"
 #include "studies/build_info.h"
 
@@ -149,12 +149,11 @@ std::string date_now() {
   std::time_t now = std::time(nullptr);
   if (const char* fixed = std::getenv("SOURCE_DATE_EPOCH")) {
     const std::string_view text = fixed;
-    std::int64_t seconds = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+    const auto seconds = hw::number_of<std::int64_t>(text);
     constexpr std::int64_t kYear10000 = 253'402'300'800;
-    if (error != std::errc() || end != text.data() + text.size() || seconds < 0 || seconds >= kYear10000)
+    if (!seconds || *seconds < 0 || *seconds >= kYear10000)
       throw InputError(fmt::format("SOURCE_DATE_EPOCH: '{}'; allowed: seconds since 1970", text));
-    now = static_cast<std::time_t>(seconds);
+    now = static_cast<std::time_t>(*seconds);
   }
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now));
 }

@@ -23,7 +23,7 @@ struct ValidationContext {
 
 // A prediction, in the figure's unit.
 struct Reading {
-  // Most predictors give one number, and return it as it is.
+  // Not explicit: most predictors give one number, and return it as it is.
   Reading(double v = 0) : value(v) {}  // NOLINT(google-explicit-constructor)
   double value;
   // Of an operator: by its task's duration, and by its kernel's alone. `value` is one of the two.

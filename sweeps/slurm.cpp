@@ -7,13 +7,13 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <memory>
 #include <sstream>
 
 #include "hw/error.h"
+#include "hw/number.h"
 
 namespace cm384::sweeps {
 namespace {
@@ -51,12 +51,8 @@ std::vector<std::string> split(std::string_view text, char separator) {
 }
 
 std::optional<std::int64_t> whole_number(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size() || value < 0 ||
-      value > 1'000'000)
-    return std::nullopt;
-  return value;
+  const auto value = hw::number_of<std::int64_t>(text);
+  return value && *value >= 0 && *value <= 1'000'000 ? value : std::nullopt;
 }
 
 // "500M", "1.5G"; in MB of 10^6 B. 0: something else.

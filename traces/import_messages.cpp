@@ -3,11 +3,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 
 #include "hw/error.h"
 #include "hw/lines.h"
+#include "hw/number.h"
 #include "traces/import.h"
 #include "traces/record_graph.h"
 
@@ -47,12 +47,10 @@ class Columns {
 };
 
 Time microseconds(const FieldReader& fields, std::size_t column) {
-  const std::string_view text = fields.text(column);
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !(value >= 0 && value <= kMostUs))
+  const auto value = hw::number_of<double>(fields.text(column));
+  if (!value || !(*value >= 0 && *value <= kMostUs))
     fields.fail(column, fmt::format("microseconds from 0 to {:g}", kMostUs));
-  return Time{static_cast<std::int64_t>(value * 1e6 + 0.5)};
+  return Time{static_cast<std::int64_t>(*value * 1e6 + 0.5)};
 }
 
 sim::Operation operation(const FieldReader& fields, std::size_t column) {
@@ -119,12 +117,11 @@ ImportResult import_messages(const std::string& path, const ImportOptions& optio
       continue;
     }
     for (const std::string_view text : split_fields(fields.text(columns[5]), ' ')) {
-      std::uint64_t on = 0;
-      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), on);
-      if (error != std::errc() || end != text.data() + text.size() || on >= number)
+      const auto on = hw::number_of<std::uint64_t>(text);
+      if (!on || *on >= number)
         fields.fail(columns[5], fmt::format("numbers of earlier messages, 0 to {}, separated by blanks",
                                             number == 0 ? 0 : number - 1));
-      graph.wait(number, {on, TrafficDependency::Kind::arrival, delay});
+      graph.wait(number, {*on, TrafficDependency::Kind::arrival, delay});
     }
   }
   if (graph.size() == 0) lines.fail("line: no message");

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -11,6 +10,7 @@
 #include "hw/error.h"
 #include "hw/input_file.h"
 #include "hw/lines.h"
+#include "hw/number.h"
 #include "traces/imported_ranks.h"
 
 namespace cm384::traces {
@@ -34,9 +34,7 @@ Us microseconds(const json& event, const char* name, const std::string& where) {
   const json value = event.value(name, json());
   Us found = -1;
   if (value.is_string()) {
-    const auto text = value.get<std::string>();
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), found);
-    if (error != std::errc() || end != text.data() + text.size()) found = -1;
+    found = hw::number_of<Us>(value.get_ref<const std::string&>()).value_or(-1);
   } else if (value.is_number()) {
     found = static_cast<Us>(value.get<double>());
   }

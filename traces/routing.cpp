@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <cassert>
-#include <charconv>
 
 #include "hw/error.h"
+#include "hw/number.h"
 
 namespace cm384::traces {
 
@@ -25,12 +25,8 @@ RoutingSource parse_routing_source(std::string_view text) {
   constexpr std::string_view kAllowed = "allowed are uniform, zipf:EXPONENT (0 to 10) and trace:FILE";
   if (text == "uniform") return {};
   if (text.starts_with("zipf:")) {
-    const std::string_view number = text.substr(5);
-    double exponent = 0;
-    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), exponent);
-    if (error == std::errc() && end == number.data() + number.size() && exponent >= 0 && exponent <= 10) {
-      return {RoutingSource::Kind::kZipf, exponent, {}};
-    }
+    const auto exponent = hw::number_of<double>(text.substr(5));
+    if (exponent && *exponent >= 0 && *exponent <= 10) return {RoutingSource::Kind::kZipf, *exponent, {}};
   } else if (text.starts_with("trace:") && text.size() > 6) {
     return {RoutingSource::Kind::kTrace, 0, std::string(text.substr(6))};
   }

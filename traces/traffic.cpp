@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <charconv>
 
+#include "hw/number.h"
 #include "traces/host_words.h"
 #include "traces/traffic_csv.h"
 #include "traces/traffic_file.h"
@@ -108,8 +108,9 @@ bool parse_unit(std::string_view text, Unit& unit) {
   if (!text.starts_with("die") && !text.starts_with("cpu")) return false;
   unit.cpu = text.starts_with("cpu");
   text.remove_prefix(3);
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), unit.number);
-  return error == std::errc() && end == text.data() + text.size();
+  const auto number = hw::number_of<decltype(unit.number)>(text);
+  unit.number = number.value_or(unit.number);
+  return number.has_value();
 }
 
 std::unique_ptr<TrafficSource> open_traffic(const std::string& path) {

@@ -2,9 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
+#include <type_traits>
 
 #include "hw/error.h"
+#include "hw/number.h"
 #include "traces/host_words.h"
 
 namespace cm384::traces {
@@ -64,9 +65,9 @@ TrafficDependency dependency_of(const FieldReader& fields, std::string_view text
       "ID:KIND:DELAY_PS, separated by blanks; KIND completion, arrival, issue";
   const auto parts = split_fields(text, ':');
   const auto number = [&](std::string_view part, auto& value) {
-    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), value);
-    if (error != std::errc() || end != part.data() + part.size())
-      fields.fail(kDependencies, std::string(kAllowed));
+    const auto read = hw::number_of<std::remove_reference_t<decltype(value)>>(part);
+    if (!read) fields.fail(kDependencies, std::string(kAllowed));
+    value = *read;
   };
   TrafficDependency d;
   if (parts.size() != 3) fields.fail(kDependencies, std::string(kAllowed));
@@ -98,9 +99,9 @@ void read_core(const FieldReader& fields, TrafficRecord& r) {
   r.core = text.empty() ? TrafficRecord::kAnyCore : 0;
   if (text.empty() || text == kSdma) return;
   if (r.engine == TrafficRecord::Engine::fix) text.remove_suffix(kFix.size());
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), r.core);
-  if (error != std::errc() || end != text.data() + text.size() || r.core < 0)
-    fields.fail(kCore, "a core's number, as it is or with .fix; sdma; nothing");
+  const auto core = hw::number_of<decltype(r.core)>(text);
+  if (!core || *core < 0) fields.fail(kCore, "a core's number, as it is or with .fix; sdma; nothing");
+  r.core = *core;
 }
 
 }  // namespace
@@ -143,11 +144,10 @@ void TrafficCsvReader::read_words(const FieldReader& fields, TrafficRecord& r) c
   r.words.clear();
   if (!words_ || fields.text(kWords).empty()) return;
   for (const std::string_view text : split_fields(fields.text(kWords), ' ')) {
-    std::uint64_t word = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), word);
-    if (error != std::errc() || end != text.data() + text.size() || r.words.size() == kMostWords)
+    const auto word = hw::number_of<std::uint64_t>(text);
+    if (!word || r.words.size() == kMostWords)
       fields.fail(kWords, fmt::format("up to {} whole numbers, separated by blanks", kMostWords));
-    r.words.push_back(word);
+    r.words.push_back(*word);
   }
 }
 

@@ -23,10 +23,7 @@ L2Cache::L2Cache(const hw::L2& parameters)
     const std::uint64_t way = position < ways_ ? ways_ - 1 - position : position;
     first_order_ |= way << (4 * position);
   }
-  const std::uint32_t groups = (sets_ + kSetsPerGroup - 1) / kSetsPerGroup;
-  made_.resize((groups + 63) / 64);
-  set_.reset(static_cast<Set*>(
-      ::operator new (std::size_t{groups} * kSetsPerGroup * sizeof(Set), std::align_val_t{alignof(Set)})));
+  made_.resize((groups() + 63) / 64);
 }
 
 L2Cache::~L2Cache() {
@@ -43,6 +40,10 @@ std::uint32_t L2Cache::index_of(std::uint32_t line) const {
 }
 
 void L2Cache::make(std::uint32_t group) {
+  if (!set_) {
+    set_.reset(static_cast<Set*>(::operator new (std::size_t{groups()} * kSetsPerGroup * sizeof(Set),
+                                                 std::align_val_t{alignof(Set)})));
+  }
   Set* const first = set_.get() + std::size_t{group} * kSetsPerGroup;
   for (std::uint32_t k = 0; k < kSetsPerGroup; ++k) {
     Set* const set = ::new (static_cast<void*>(first + k)) Set;

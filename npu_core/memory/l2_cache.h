@@ -74,10 +74,12 @@ class L2Cache {
   using Far = std::array<L2Line, kMaxWays - kNear>;
   static constexpr std::uint32_t kFarPerChunk = 64;
 
-  // Room for all sets, whose pages the host gives when they are touched; sets are made in groups of a page.
+  // Room for all sets, taken with the first one made: in huge pages, untouched room of an idle die would be
+  // resident beside what its neighbours touch. Sets are made in groups of a page.
   struct Release {
     void operator()(Set* sets) const { ::operator delete (sets, std::align_val_t{alignof(Set)}); }
   };
+  std::uint32_t groups() const { return (sets_ + kSetsPerGroup - 1) / kSetsPerGroup; }
   bool is_made(std::uint32_t group) const { return made_[group / 64] >> (group % 64) & 1; }
   void make(std::uint32_t group);
 

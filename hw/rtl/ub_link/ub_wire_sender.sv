@@ -44,7 +44,7 @@ module ub_wire_sender #(
 
   logic [FlitBits-1:0] control;
   logic [29:0] crc_head;
-  // A control block ends with its flit: there is nothing behind it to go on with.
+  // A control block ends with its flit, so that only the CRC at the head is used: the one behind the flit stays unused.
   /* verilator lint_off UNUSEDSIGNAL */
   logic [29:0] crc_all;
   /* verilator lint_on UNUSEDSIGNAL */
