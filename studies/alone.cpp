@@ -17,13 +17,16 @@ double Alone::product(int groups, int m, int n, int k, const char* type, const c
 }
 
 double Alone::one(const OpRequest& request) {
+  return one(fmt::format("{} {}", request.name, request.shape), operator_of(request));
+}
+
+double Alone::one(const std::string& what, const MakeOperator& make) {
   if (interrupted_) return 0;
   OpSetting setting;
   setting.groups = context_.machine.die.aic;
   setting.graph = true;
   setting.warmup = warmup_;
-  const auto reading = run_operator_alone(context_, fmt::format("{} {}", request.name, request.shape),
-                                          setting, operator_of(request), result_.simulator);
+  const auto reading = run_operator_alone(context_, what, setting, make, result_.simulator);
   interrupted_ = !reading;
   return reading ? reading->task_us : 0;
 }

@@ -23,6 +23,8 @@ class Alone {
   // m x n x k, of each group. `type` bf16 or int8, `layout` nz or nd.
   double product(int groups, int m, int n, int k, const char* type, const char* layout);
   double one(const OpRequest& request);
+  // Of any operator; `what` it is, for the file of statistics.
+  double one(const std::string& what, const MakeOperator& make);
 
  protected:
   const StudyContext& context() const { return context_; }

@@ -169,7 +169,8 @@ std::string to_markdown(const std::vector<Comparison>& comparisons, const hw::Ma
       "- validation: something, nothing was fitted to it or chosen by it\n"
       "- bound: that the machine does not contradict it, no more\n"
       "- follows: nothing of its own, it is other figures added up, and is not counted again\n\n"
-      "A figure whose model is not built yet is `not modelled`; one that takes half an hour is `left out`\n"
+      "A figure whose model is not built yet is `not modelled`; one that takes five minutes or more is `left "
+      "out`\n"
       "unless `--long` or `--only` with its whole id asks for it. Of an operator both readings stand side by "
       "side:\n"
       "its task's duration with launch and teardown, and its kernel's alone.\n\n",

@@ -77,6 +77,13 @@ studies::OpReading run_collective(const studies::OpSetting& setting, const studi
   });
 }
 
+studies::Summary run_exchange(const studies::ExchangeCase& exchange, const Changes& changes) {
+  return measure(changes, 1, [&](const studies::StudyContext& context) {
+    studies::SimulatorCounts counts;
+    return studies::measure_exchange(context, "exchange", exchange, counts);
+  });
+}
+
 studies::MlaReading run_mla(const studies::MlaSetting& setting, const Changes& changes) {
   return measure(changes, 1, [&](const studies::StudyContext& context) {
     studies::SimulatorCounts counts;

@@ -6,6 +6,7 @@
 
 #include "studies/combine.h"
 #include "studies/dispatch.h"
+#include "studies/exchange.h"
 #include "studies/ffn.h"
 #include "studies/gemm.h"
 #include "studies/mla.h"
@@ -31,6 +32,7 @@ studies::OpReading run_operator(const studies::OpSetting& setting, const studies
                                 const Changes& changes = {});
 studies::OpReading run_collective(const studies::OpSetting& setting, const studies::CollectiveRun& collective,
                                   const Changes& changes = {});
+studies::Summary run_exchange(const studies::ExchangeCase& exchange, const Changes& changes = {});
 studies::MlaReading run_mla(const studies::MlaSetting& setting, const Changes& changes = {});
 studies::P2pReading run_p2p(const studies::P2pPoint& point, const Changes& changes = {});
 enum class SdmaBy { host, core, core_prefetch };

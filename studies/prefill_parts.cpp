@@ -1,0 +1,318 @@
+#include "studies/prefill_parts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include "hw/error.h"
+#include "operators/all_to_all/step.h"
+#include "studies/alone.h"
+#include "studies/combine.h"
+#include "studies/exchange.h"
+#include "studies/ffn.h"
+#include "studies/moe_case.h"
+#include "studies/prefill_schedule.h"
+
+namespace cm384::studies {
+namespace {
+
+using Of = PrefillPart::Of;
+constexpr unsigned kCores = kCubeUnit | kVectorUnit;
+// Of the latents of keys and of their part that is rotated; of a head's queries, keys and values.
+constexpr int kLatent = 512, kRotated = 64, kQuery = 192, kValue = 128;
+// Behind a row in INT8: its scale.
+constexpr int kScaleBytes = 64;
+
+class Layer {
+ public:
+  Layer(const StudyContext& context, const PrefillOptions& o, const PrefillShare& share, StudyResult& result)
+      : context_(context), o_(o), share_(share), result_(result) {}
+
+  std::vector<PrefillPart> measure() {
+    attention();
+    experts();
+    if (o_.dense_layers > 0) dense();
+    head();
+    return stopped() ? std::vector<PrefillPart>{} : std::move(parts_);
+  }
+
+ private:
+  static constexpr int kSteps = 32;  // that the progress counts, about
+
+  bool stopped() const { return stopped_ || context_.interrupted != 0; }
+  // A part of the layer, measured by `measure(context)`.
+  template <class Measure>
+  double take(Measure&& measure) {
+    if (stopped()) return 0;
+    const double from = std::min(1.0, static_cast<double>(step_) / kSteps);
+    ++step_;
+    PartOfProgress progress(context_.progress, from, std::min(1.0, from + 1.0 / kSteps), result_.simulator);
+    const StudyContext context = context_.with(progress);
+    return measure(context);
+  }
+  template <class Run>
+  void alone(Of of, const char* name, unsigned units, Run&& run) {
+    const double us = take([&](const StudyContext& context) {
+      Alone operators(context, result_, 0);
+      const double taken = run(operators);
+      stopped_ = stopped_ || operators.interrupted();
+      return taken;
+    });
+    parts_.push_back({name, of, us, units});
+  }
+  void rows(Of of, const char* name, const char* which, std::uint64_t tokens, int width) {
+    alone(of, name, kVectorUnit, [&](Alone& a) { return a.row_operator(which, tokens, width); });
+  }
+  void product(Of of, const char* name, std::uint64_t tokens, int n, int k, const char* type = "int8") {
+    const bool dequantises = std::string_view(type) == "int8";
+    alone(of, name, dequantises ? kCores : unsigned{kCubeUnit},
+          [&](Alone& a) { return a.product(1, static_cast<int>(tokens), n, k, type, "nz"); });
+  }
+  // Between all ranks by SDMA, in pieces of which one stands for its like.
+  void exchange(Of of, const char* name, int pieces, const ExchangeCase& piece) {
+    const double us = take([&](const StudyContext& context) {
+      const Summary read =
+          measure_exchange(context, fmt::format("{}, {} ranks", name, o_.ranks), piece, result_.simulator);
+      stopped_ = stopped_ || read.count == 0;
+      return read.mean;
+    });
+    parts_.push_back({name, of, pieces * us, kFabricUnit});
+  }
+  std::uint64_t tokens() const { return static_cast<std::uint64_t>(share_.tokens); }
+  static int pieces_of(int tokens, int most) { return (tokens + most - 1) / most; }
+  // The same bytes of each token to every rank.
+  void exchange_tokens(Of of, const char* name, std::uint64_t bytes) {
+    const int pieces = pieces_of(share_.tokens, o_.sdma_chunk);
+    const std::uint64_t piece =
+        (tokens() + static_cast<std::uint64_t>(pieces) - 1) / static_cast<std::uint64_t>(pieces);
+    exchange(of, name, pieces, ExchangeCase::even(o_.ranks, piece * bytes));
+  }
+
+  // The tokens whose queries, keys and values a die makes, and of how many heads.
+  std::uint64_t attended() const {
+    return o_.by_heads ? tokens() * static_cast<std::uint64_t>(o_.ranks) : tokens();
+  }
+  int heads() const { return o_.by_heads ? o_.heads / o_.ranks : o_.heads; }
+
+  void attention() {
+    constexpr Of of = Of::attention;
+    rows(of, "norm", "rms-norm", tokens(), o_.hidden);
+    rows(of, "quantise", "quantise", tokens(), o_.hidden);
+    product(of, "down projection", tokens(), o_.q_lora + kLatent + kRotated, o_.hidden);
+    rows(of, "norm of the queries' latent", "rms-norm", tokens(), o_.q_lora);
+    alone(of, "norm, rotation and cache of keys", kVectorUnit, [&](Alone& a) {
+      return a.one({.name = "kv-norm-rope", .shape = fmt::format("{}", share_.tokens)});
+    });
+    const std::uint64_t quantised = o_.int8_latents ? tokens() : attended();
+    if (o_.by_heads && !o_.int8_latents) gather();
+    rows(of, "quantise the queries' latent", "quantise", quantised, o_.q_lora);
+    if (o_.int8_latents) {
+      rows(of, "quantise the keys' latent", "quantise", quantised, kLatent);
+      gather();
+    }
+    product(of, "queries", attended(), heads() * kQuery, o_.q_lora);
+    if (!o_.int8_latents) rows(of, "quantise the keys' latent", "quantise", quantised, kLatent);
+    product(of, "keys and values", attended(), heads() * 2 * kValue, kLatent);
+    alone(of, "rotation of queries", kVectorUnit, [&](Alone& a) {
+      return a.one({.name = "rope", .shape = fmt::format("{}x{}", attended(), heads())});
+    });
+    alone(of, "attention", kCores, [&](Alone& a) {
+      return a.one(
+          {.name = "flash-attention", .shape = fmt::format("{}x{}x{}", share_.prompts, heads(), o_.prompt)});
+    });
+    if (o_.by_heads) exchange_tokens(of, "all-to-all of outputs", std::uint64_t(heads()) * kValue * 2);
+    rows(of, "quantise the output", "quantise", tokens(), o_.heads * kValue);
+    product(of, "output projection", tokens(), o_.hidden, o_.heads * kValue);
+  }
+  // A token's latents: BF16, or INT8 with a scale each, the rotated part of the keys in BF16 anyway.
+  void gather() {
+    const int bytes =
+        o_.int8_latents ? o_.q_lora + kLatent + 2 * 4 + 2 * kRotated : 2 * (o_.q_lora + kLatent + kRotated);
+    exchange_tokens(Of::attention, "all-gather of latents", static_cast<std::uint64_t>(bytes));
+  }
+
+  void experts() {
+    constexpr Of of = Of::moe;
+    rows(of, "norm", "rms-norm", tokens(), o_.hidden);
+    product(of, "gate's product", tokens(), o_.experts, o_.hidden, "bf16");
+    alone(of, "gate", kVectorUnit, [&](Alone& a) {
+      return a.one({.name = "gate", .shape = fmt::format("{}x{}", share_.tokens, o_.experts)});
+    });
+    if (o_.sdma) {
+      to_experts();
+      network(of, "experts", rows_of_fullest_rank());
+      from_experts();
+    } else {
+      aiv_direct();
+      network(of, "experts", rows_of_fullest_rank());
+    }
+  }
+
+  DispatchCase moe_case(int batch) const {
+    DispatchCase made;
+    made.ranks = o_.ranks;
+    made.batch = batch;
+    made.experts = o_.experts;
+    made.hidden = o_.hidden;
+    made.shared_copies = 0;  // every rank has its own
+    made.redundant = o_.redundant >= 0 ? o_.redundant : o_.ranks;
+    made.by_load = o_.by_load;
+    made.cores = context_.machine.die.aiv;
+    made.routing = o_.routing;
+    return made;
+  }
+  // Rows that ranks have for each other's experts.
+  static std::vector<std::vector<std::uint64_t>> rows_between(const reference::DispatchCase& layer) {
+    const std::size_t ranks = layer.expert_ids.size();
+    std::vector<std::vector<std::uint64_t>> rows(ranks, std::vector<std::uint64_t>(ranks));
+    for (std::size_t source = 0; source < ranks; ++source) {
+      for (const std::int32_t expert : layer.expert_ids[source])
+        ++rows[source][layer.placement.slot_of(expert, static_cast<int>(source)).rank];
+    }
+    return rows;
+  }
+  // The kernels of decode, which take as many tokens as fit their windows; one chunk among its like stands
+  // for all.
+  void aiv_direct() {
+    const int chunks = pieces_of(share_.tokens, o_.chunk);
+    take([&](const StudyContext& context) {
+      CombineCase setting;
+      static_cast<DispatchCase&>(setting) = moe_case((share_.tokens + chunks - 1) / chunks);
+      const CombineReading reading = measure_combine(context, setting, result_.simulator);
+      stopped_ = stopped_ || reading.combine.task_us.count == 0;
+      constexpr unsigned kUnits = kVectorUnit | kFabricUnit;
+      parts_.push_back({"dispatch", Of::moe, chunks * reading.dispatch.task_us.mean, kUnits});
+      parts_.push_back({"combine", Of::moe, chunks * reading.combine.task_us.mean, kUnits});
+      return 0.0;
+    });
+  }
+
+  // A step of the kernel between the copies, on the rank with most rows; rows of so many elements of BF16.
+  void step(const char* name, cm384_all_to_all_step step, int elements) {
+    const int chunks = pieces_of(share_.tokens, o_.chunk);
+    reference::DispatchCase layer =
+        make_moe_case(context_.seed, moe_case((share_.tokens + chunks - 1) / chunks));
+    const auto between = rows_between(layer);
+    std::vector<std::uint64_t> arrived(between.size());
+    for (const auto& sent : between) {
+      for (std::size_t rank = 0; rank < sent.size(); ++rank) arrived[rank] += sent[rank];
+    }
+    const int rank = static_cast<int>(std::ranges::max_element(arrived) - arrived.begin());
+    layer.hidden = elements;
+    alone(Of::moe, name, kVectorUnit, [&](Alone& a) {
+      return chunks *
+             a.one(name, [&] { return std::make_unique<operators::AllToAllStep>(step, layer, rank); });
+    });
+  }
+  void exchange_rows(const char* name, std::uint64_t row_bytes, bool back) {
+    const int pieces = pieces_of(share_.tokens, o_.sdma_chunk);
+    const auto rows =
+        rows_between(make_moe_case(context_.seed, moe_case((share_.tokens + pieces - 1) / pieces)));
+    ExchangeCase piece{rows};
+    for (std::size_t source = 0; source < rows.size(); ++source) {
+      for (std::size_t target = 0; target < rows.size(); ++target)
+        piece.bytes[source][target] = (back ? rows[target][source] : rows[source][target]) * row_bytes;
+    }
+    exchange(Of::moe, name, pieces, piece);
+  }
+  // Rows in INT8, each behind the other with its scale. Kernels copy them as elements of BF16.
+  void to_experts() {
+    const int row_bytes = o_.hidden + kScaleBytes;
+    rows(Of::moe, "quantise", "quantise", tokens(), o_.hidden);
+    step("rows to the order of ranks", CM384_STEP_PACK, row_bytes / 2);
+    const int chunks = pieces_of(share_.tokens, o_.chunk);
+    exchange(Of::moe, "counts", 1,
+             ExchangeCase::even(o_.ranks, std::uint64_t(chunks) * cm384_all_to_all_message_bytes(
+                                                                      static_cast<std::uint64_t>(slots()))));
+    exchange_rows("dispatch", static_cast<std::uint64_t>(row_bytes), false);
+    step("rows to the order of experts", CM384_STEP_UNSORT, row_bytes / 2);
+  }
+  void from_experts() {
+    step("outputs to the order of ranks", CM384_STEP_UNSORT, o_.hidden);
+    exchange_rows("combine", 2 * static_cast<std::uint64_t>(o_.hidden), true);
+    step("weighted sum", CM384_STEP_SUM, o_.hidden);
+  }
+  int slots() const { return (o_.experts + moe_case(1).redundant + o_.ranks - 1) / o_.ranks; }
+
+  // Of each of its experts, the shared one last.
+  std::vector<std::uint32_t> rows_of_fullest_rank() const {
+    const reference::DispatchCase layer = make_moe_case(context_.seed, moe_case(share_.tokens));
+    std::vector<std::vector<std::uint32_t>> of(static_cast<std::size_t>(o_.ranks));
+    for (std::size_t rank = 0; rank < of.size(); ++rank)
+      of[rank].resize(static_cast<std::size_t>(layer.placement.own_experts[rank]));
+    for (std::size_t source = 0; source < of.size(); ++source) {
+      for (const std::int32_t expert : layer.expert_ids[source]) {
+        const cm384_expert_slot& slot = layer.placement.slot_of(expert, static_cast<int>(source));
+        ++of[slot.rank][slot.local];
+      }
+    }
+    auto fullest = *std::ranges::max_element(of, {}, [](const std::vector<std::uint32_t>& own) {
+      return std::accumulate(own.begin(), own.end(), 0u);
+    });
+    std::erase(fullest, 0u);
+    fullest.push_back(static_cast<std::uint32_t>(share_.tokens));
+    return fullest;
+  }
+  void network(Of of, const char* name, const std::vector<std::uint32_t>& expert_rows) {
+    const double us = take([&](const StudyContext& context) {
+      FfnSetting setting;
+      setting.expert_rows = expert_rows;
+      setting.hidden = static_cast<std::uint32_t>(o_.hidden);
+      setting.width = static_cast<std::uint32_t>(o_.width);
+      setting.blocks = context.machine.die.aic;
+      setting.graph = true;
+      return measure_ffn(context, setting, result_.simulator).task_us;
+    });
+    parts_.push_back({name, of, us, kCores});
+  }
+
+  // Slices of a wide network as experts that all have every token, added to the first.
+  void dense() {
+    rows(Of::dense, "norm", "rms-norm", tokens(), o_.hidden);
+    const int slices = std::max(1, o_.dense_width / o_.width);
+    network(Of::dense, "network",
+            std::vector<std::uint32_t>(static_cast<std::size_t>(slices),
+                                       static_cast<std::uint32_t>(share_.tokens)));
+    alone(Of::dense, "sum of its slices", kVectorUnit,
+          [&](Alone& a) { return (slices - 1) * a.row_operator("add", tokens(), o_.hidden); });
+  }
+  // Of each prompt's last token.
+  void head() {
+    const double us = take([&](const StudyContext& context) {
+      Alone a(context, result_);
+      const auto prompts = static_cast<std::uint64_t>(share_.last);
+      const int parts = (o_.vocabulary + 65535) / 65536;
+      const double taken =
+          a.row_operator("rms-norm", prompts, o_.hidden) +
+          a.product(parts, share_.last, o_.vocabulary / parts / 8 * 8, o_.hidden, "bf16", "nd") +
+          a.row_operator("softmax", prompts, o_.vocabulary);
+      stopped_ = stopped_ || a.interrupted();
+      return taken;
+    });
+    parts_.push_back({"head", Of::head, us, kCores});
+  }
+
+  const StudyContext& context_;
+  const PrefillOptions& o_;
+  const PrefillShare share_;
+  StudyResult& result_;
+  std::vector<PrefillPart> parts_;
+  int step_ = 0;
+  bool stopped_ = false;
+};
+
+}  // namespace
+
+std::string_view name_of(PrefillPart::Of of) {
+  constexpr std::array<std::string_view, 4> kNames{"attention", "experts", "dense network", "head"};
+  return kNames[static_cast<std::size_t>(of)];
+}
+
+std::vector<PrefillPart> measure_prefill(const StudyContext& context, const PrefillOptions& options,
+                                         const PrefillShare& share, StudyResult& result) {
+  return Layer(context, options, share, result).measure();
+}
+
+}  // namespace cm384::studies

@@ -1,0 +1,34 @@
+// The parts of a batch of prompts: each operator of a die by itself, exchanges and collectives on all ranks.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "studies/prefill_options.h"
+#include "studies/study.h"
+
+namespace cm384::studies {
+
+struct PrefillPart {
+  // Where it belongs.
+  enum class Of : std::uint8_t { attention, moe, dense, head };
+  std::string name;
+  Of of = Of::attention;
+  double us = 0;       // in a layer
+  unsigned units = 0;  // PrefillUnits that it takes
+};
+std::string_view name_of(PrefillPart::Of of);
+
+// What a microbatch has on a die.
+struct PrefillShare {
+  int tokens = 0;
+  int prompts = 0;  // whole ones whose attention the die computes, of all its heads or of some
+  int last = 0;     // prompts whose last tokens it has, at most
+};
+// In the order of a layer, the head last. Empty: interrupted.
+std::vector<PrefillPart> measure_prefill(const StudyContext& context, const PrefillOptions& options,
+                                         const PrefillShare& share, StudyResult& result);
+
+}  // namespace cm384::studies

@@ -1,0 +1,130 @@
+// What a prefill's parts are measured by, and how two microbatches share a die: exchanges by SDMA against
+// what a die can write, tables of a step against what its kernel counts, a composed schedule against its
+// rules and closed forms.
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "operators/all_to_all/step.h"
+#include "operators/reference/expert_placement.h"
+#include "studies/exchange.h"
+#include "studies/moe_case.h"
+#include "studies/prefill_schedule.h"
+#include "testbenches/system/machine_run.h"
+#include "traces/random.h"
+
+namespace cm384::testing {
+namespace {
+
+using studies::ends_of;
+using studies::ExchangeCase;
+using studies::kCubeUnit;
+using studies::kFabricUnit;
+using studies::kVectorUnit;
+using studies::PlannedPart;
+using Chains = std::vector<std::vector<PlannedPart>>;
+
+TEST(Schedule, PartsOfOneMicrobatchFollowOneAnother) {
+  const auto ends = ends_of({{{3, kCubeUnit}, {5, kFabricUnit}, {2, kCubeUnit}}});
+  EXPECT_EQ(ends, (std::vector<std::vector<double>>{{3, 8, 10}}));
+}
+
+// Layers of a part on cores and one on the fabric, from two microbatches: the larger of both twice, or both
+// in turn where neither fills its unit.
+TEST(Schedule, TwoMicrobatchesHideWhatIsShorter) {
+  constexpr int kLayers = 20;
+  for (const auto& [cores, fabric] : {std::pair{7.0, 3.0}, {3.0, 7.0}, {5.0, 5.0}}) {
+    std::vector<PlannedPart> chain;
+    for (int layer = 0; layer < kLayers; ++layer) {
+      chain.push_back({cores, kCubeUnit | kVectorUnit});
+      chain.push_back({fabric, kFabricUnit});
+    }
+    const auto ends = ends_of({chain, chain});
+    EXPECT_DOUBLE_EQ((ends[1].back() - ends[1][1]) / (kLayers - 1), 2 * std::max(cores, fabric));
+  }
+}
+
+TEST(Schedule, TheOneThatHasWaitedLongestIsNext) {
+  // Both wait for the cube cores that the first has until 10; the third chain has waited longer.
+  const auto ends =
+      ends_of({{{10, kCubeUnit}}, {{6, kVectorUnit}, {1, kCubeUnit}}, {{4, kFabricUnit}, {1, kCubeUnit}}});
+  EXPECT_EQ(ends[2].back(), 11);
+  EXPECT_EQ(ends[1].back(), 12);
+}
+
+// Nothing shares a unit, and no part that could run waits.
+TEST(Schedule, UnitsAreOneParts) {
+  traces::Random random(7, 1);
+  for (int round = 0; round < 50; ++round) {
+    Chains chains(2);
+    for (auto& chain : chains) {
+      for (int n = 0; n < 30; ++n)
+        chain.push_back(
+            {1.0 + static_cast<double>(random.below(9)), 1 + static_cast<unsigned>(random.below(7))});
+    }
+    const auto ends = ends_of(chains);
+    const auto start = [&](std::size_t m, std::size_t n) { return ends[m][n] - chains[m][n].us; };
+    double before = 0;
+    for (std::size_t n = 0; n < 30; ++n) {
+      bool ends_something = start(0, n) == before;
+      for (std::size_t k = 0; k < 30; ++k) {
+        const bool shares = (chains[0][n].units & chains[1][k].units) != 0;
+        EXPECT_TRUE(!shares || ends[1][k] <= start(0, n) || ends[0][n] <= start(1, k));
+        ends_something = ends_something || (shares && ends[1][k] == start(0, n));
+      }
+      EXPECT_TRUE(ends_something);
+      before = ends[0][n];
+    }
+  }
+}
+
+double exchange_us(const ExchangeCase& exchange) {
+  return run_exchange(exchange).max;
+}
+
+// A die writes to others at table 1's rate, but for its sibling, which has a link of its own.
+TEST(Exchange, IsAsLongAsADieWrites) {
+  constexpr std::uint64_t kBytes = 4 << 20;
+  constexpr double kWrites = 137.2e3;  // bytes a microsecond
+  const double four = exchange_us(ExchangeCase::even(4, kBytes));
+  EXPECT_GT(four, 2 * kBytes / kWrites * 0.99);
+  EXPECT_LT(four, 2 * kBytes / kWrites * 1.1);
+  const double twice = exchange_us(ExchangeCase::even(4, 2 * kBytes));
+  EXPECT_NEAR(twice - four, four, 0.1 * four);
+}
+
+// Bytes that end within a line cost no more than the line.
+TEST(Exchange, BeginsWhatGoesToARankOnALine) {
+  constexpr std::uint64_t kBytes = 1 << 20;
+  const double whole = exchange_us(ExchangeCase::even(3, kBytes));
+  EXPECT_NEAR(exchange_us(ExchangeCase::even(3, kBytes - 480)), whole, 0.01 * whole);
+}
+
+TEST(Exchange, TheRankWithMostBinds) {
+  constexpr std::uint64_t kBytes = 1 << 20;
+  ExchangeCase uneven = ExchangeCase::even(4, kBytes);
+  const double even = exchange_us(uneven);
+  for (std::size_t source = 0; source < 4; ++source) uneven.bytes[source][2] = 4 * kBytes;
+  const studies::Summary to_one = run_exchange(uneven);
+  EXPECT_GT(to_one.max, 2.5 * even);
+  ExchangeCase none = ExchangeCase::even(3, 0);
+  none.bytes[0][1] = kBytes;
+  const studies::Summary one = run_exchange(none);
+  EXPECT_GT(one.p50, 5);  // of sender and receiver; the third has nothing to do
+  EXPECT_EQ(one.min, 0);
+}
+
+TEST(Steps, PackCountsAndOrdersAsTheTablesOfAllRanksSay) {
+  for (const int rank : {0, 3}) {
+    studies::DispatchCase setting = small_dispatch(4, 24, 256, 6);
+    setting.redundant = 4;
+    const reference::DispatchCase layer = studies::make_moe_case(3, setting);
+    studies::OpSetting op{.groups = 3, .graph = true, .full = true};
+    const studies::OpReading reading = run_operator(
+        op, [&] { return std::make_unique<operators::AllToAllStep>(CM384_STEP_PACK, layer, rank); });
+    EXPECT_TRUE(reading.correct && *reading.correct) << reading.first_difference;
+  }
+}
+
+}  // namespace
+}  // namespace cm384::testing
