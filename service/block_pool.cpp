@@ -35,7 +35,7 @@ Tier TieredCache::tier_of(std::uint64_t key) const {
   return place->second.in_dram ? Tier::dram : Tier::ssd;
 }
 
-bool TieredCache::touch(std::uint64_t key) {
+bool TieredCache::touch(std::uint64_t key, std::vector<std::uint64_t>* left) {
   const auto [place, is_new] = places_.try_emplace(key);
   if (is_new) {
     dram_.push_front(key);
@@ -44,11 +44,19 @@ bool TieredCache::touch(std::uint64_t key) {
     dram_.splice(dram_.begin(), place->second.in_dram ? dram_ : ssd_, place->second.at);
   }
   place->second = {dram_.begin(), true};
-  make_room();
+  make_room(left);
   return is_new;
 }
 
-void TieredCache::make_room() {
+bool TieredCache::remove(std::uint64_t key) {
+  const auto place = places_.find(key);
+  if (place == places_.end()) return false;
+  (place->second.in_dram ? dram_ : ssd_).erase(place->second.at);
+  places_.erase(place);
+  return true;
+}
+
+void TieredCache::make_room(std::vector<std::uint64_t>* left) {
   while (dram_blocks() > dram_room_) {
     const auto last = std::prev(dram_.end());
     ssd_.splice(ssd_.begin(), dram_, last);
@@ -56,6 +64,7 @@ void TieredCache::make_room() {
     ++demoted_;
   }
   while (ssd_blocks() > ssd_room_) {
+    if (left != nullptr) left->push_back(ssd_.back());
     places_.erase(ssd_.back());
     ssd_.pop_back();
     ++dropped_;
@@ -68,7 +77,8 @@ void TieredCache::clear() {
   places_.clear();
 }
 
-BlockPool::BlockPool(const PoolSizes& sizes) : ring_(sizes.servers) {
+BlockPool::BlockPool(const PoolSizes& sizes)
+    : ring_(sizes.servers), store_(sizes.store_blocks, 0), has_store_(sizes.store_blocks > 0) {
   const auto share = [&](std::int64_t blocks, int server) {
     return blocks / sizes.servers + (server < blocks % sizes.servers ? 1 : 0);
   };
@@ -81,25 +91,43 @@ PrefixHits BlockPool::read(std::span<const std::uint64_t> keys, std::uint32_t te
   std::size_t there = 0;
   for (; there < keys.size(); ++there) {
     const std::uint64_t key = key_of_tenant(tenant, keys[there]);
-    const Tier tier = server_of(key).tier_of(key);
+    const Tier tier = tier_of(key);
     if (tier == Tier::none) break;
-    ++(tier == Tier::dram ? hits.dram : hits.ssd);
+    ++(tier == Tier::dram ? hits.dram : tier == Tier::ssd ? hits.ssd : hits.store);
   }
   for (std::size_t k = there; k-- > 0;) {
     const std::uint64_t key = key_of_tenant(tenant, keys[k]);
-    server_of(key).touch(key);
+    touch(key);
   }
   counts_.asked += static_cast<std::int64_t>(keys.size());
   counts_.dram_hits += hits.dram;
   counts_.ssd_hits += hits.ssd;
+  counts_.store_hits += hits.store;
   return hits;
 }
 
 void BlockPool::write(std::span<const std::uint64_t> keys, std::uint32_t tenant) {
   for (std::size_t k = keys.size(); k-- > 0;) {
     const std::uint64_t key = key_of_tenant(tenant, keys[k]);
-    ++(server_of(key).touch(key) ? counts_.written : counts_.kept_once);
+    ++(touch(key) ? counts_.written : counts_.kept_once);
   }
+}
+
+Tier BlockPool::tier_of(std::uint64_t key) {
+  const Tier tier = server_of(key).tier_of(key);
+  return tier == Tier::none && has_store_ && store_.tier_of(key) != Tier::none ? Tier::store : tier;
+}
+
+// True: the block was nowhere.
+bool BlockPool::touch(std::uint64_t key) {
+  if (!has_store_) return server_of(key).touch(key);
+  const bool kept = store_.remove(key);
+  restored_ += kept ? 1 : 0;
+  left_.clear();
+  const bool is_new = server_of(key).touch(key, &left_);
+  for (const std::uint64_t block : left_) store_.touch(block);
+  stored_ += static_cast<std::int64_t>(left_.size());
+  return is_new && !kept;
 }
 
 void BlockPool::lose_server(int server) {
@@ -126,7 +154,7 @@ std::int64_t BlockPool::promoted() const {
   return sum(&TieredCache::promoted);
 }
 std::int64_t BlockPool::dropped() const {
-  return sum(&TieredCache::dropped);
+  return has_store_ ? store_.dropped() : sum(&TieredCache::dropped);
 }
 
 }  // namespace cm384::service

@@ -1,6 +1,8 @@
 // The elastic memory service as a data structure ([P] 4.4): blocks of cached contexts by the hash of their
 // prefix, each once, spread over servers by consistent hashing; each server keeps the least recently used out
-// of its DRAM, and what leaves DRAM goes to its SSD until it is the least recently used there.
+// of its DRAM, and what leaves DRAM goes to its SSD until it is the least recently used there. Behind all
+// servers there may be an object store, which takes what leaves their SSDs. A block is in one place at a
+// time.
 //
 // A block is used where all blocks before it in its prompt are there: the last ones of a prompt are touched
 // first, so that a prefix outlives what stands on it.
@@ -34,7 +36,7 @@ class HashRing {
 // A key of a tenant's own: two tenants with equal tokens have blocks of their own.
 std::uint64_t key_of_tenant(std::uint32_t tenant, std::uint64_t key);
 
-enum class Tier : std::uint8_t { dram, ssd, none };
+enum class Tier : std::uint8_t { dram, ssd, store, none };
 
 // Blocks of one server.
 class TieredCache {
@@ -43,8 +45,11 @@ class TieredCache {
       : dram_room_(dram_blocks), ssd_room_(ssd_blocks) {}
 
   Tier tier_of(std::uint64_t key) const;
-  // The block is the most recently used of DRAM now, from wherever it was. True: it was new.
-  bool touch(std::uint64_t key);
+  // The block is the most recently used of DRAM now, from wherever it was. True: it was new. `left`: takes
+  // the blocks that have no room here any more.
+  bool touch(std::uint64_t key, std::vector<std::uint64_t>* left = nullptr);
+  // True: it was there.
+  bool remove(std::uint64_t key);
   std::int64_t dram_blocks() const { return static_cast<std::int64_t>(dram_.size()); }
   std::int64_t ssd_blocks() const { return static_cast<std::int64_t>(ssd_.size()); }
   std::int64_t dropped() const { return dropped_; }    // blocks that left the SSD
@@ -58,7 +63,7 @@ class TieredCache {
     Order::iterator at;
     bool in_dram = true;
   };
-  void make_room();
+  void make_room(std::vector<std::uint64_t>* left);
 
   std::int64_t dram_room_, ssd_room_;
   Order dram_, ssd_;
@@ -69,15 +74,16 @@ class TieredCache {
 struct PoolSizes {
   int servers = 1;
   std::int64_t dram_blocks = 0, ssd_blocks = 0;  // of all servers together, evenly
+  std::int64_t store_blocks = 0;                 // of the object store
 };
 
 struct PrefixHits {
-  std::int64_t dram = 0, ssd = 0;  // blocks at the front of the prompt that are there
-  std::int64_t all() const { return dram + ssd; }
+  std::int64_t dram = 0, ssd = 0, store = 0;  // blocks at the front of the prompt that are there
+  std::int64_t all() const { return dram + ssd + store; }
 };
 
 struct PoolCounts {
-  std::int64_t asked = 0, dram_hits = 0, ssd_hits = 0, written = 0, kept_once = 0;  // blocks
+  std::int64_t asked = 0, dram_hits = 0, ssd_hits = 0, store_hits = 0, written = 0, kept_once = 0;  // blocks
 };
 
 class BlockPool {
@@ -88,25 +94,34 @@ class BlockPool {
   PrefixHits read(std::span<const std::uint64_t> keys, std::uint32_t tenant = 0);
   // All blocks of a prompt, once they have been computed. Those that are there already are kept once.
   void write(std::span<const std::uint64_t> keys, std::uint32_t tenant = 0);
-  void lose_server(int server);  // with all that it had
+  void lose_server(int server);  // with all that it had; the object store keeps its own
 
   const PoolCounts& counts() const { return counts_; }
   std::int64_t dram_blocks() const;
   std::int64_t ssd_blocks() const;
+  std::int64_t store_blocks() const { return store_.dram_blocks(); }
   std::int64_t demoted() const;
   std::int64_t promoted() const;
-  std::int64_t dropped() const;
+  std::int64_t stored() const { return stored_; }      // blocks from an SSD to the object store
+  std::int64_t restored() const { return restored_; }  // and back to DRAM
+  std::int64_t dropped() const;                        // that left the last tier
   std::span<const TieredCache> servers() const { return servers_; }
   const HashRing& ring() const { return ring_; }
 
  private:
   std::int64_t sum(std::int64_t (TieredCache::*count)() const) const;
+  Tier tier_of(std::uint64_t key);
+  bool touch(std::uint64_t key);
   TieredCache& server_of(std::uint64_t key) {
     return servers_[static_cast<std::size_t>(ring_.server_of(key))];
   }
 
   HashRing ring_;
   std::vector<TieredCache> servers_;
+  TieredCache store_;  // of one tier
+  bool has_store_;
+  std::vector<std::uint64_t> left_;
+  std::int64_t stored_ = 0, restored_ = 0;
   PoolCounts counts_;
 };
 

@@ -65,9 +65,9 @@ struct DecodePool {
 struct ContextCache {
   bool on = true;
   int servers = 192;
-  Bytes dram{}, evs{};
-  Bandwidth dram_rate{}, evs_rate{};
-  Time latency{};
+  Bytes dram{}, evs{}, obs{};
+  Bandwidth dram_rate{}, evs_rate{}, obs_rate{};
+  Time latency{}, obs_latency{};
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
@@ -81,6 +81,12 @@ struct ContextCache {
     visit("evs_rate", self.evs_rate, Range{Bandwidth{1'000'000}, Bandwidth{1'000'000'000'000'000}},
           "the same of blocks on SSD");
     visit("latency", self.latency, Range{Time{}, 1_s}, "of a batch's reads");
+    visit("obs", self.obs, Range{0_B, Bytes{std::int64_t{1} << 60}},
+          "object store behind all servers, for blocks that leave the SSDs; 0: none");
+    visit("obs_rate", self.obs_rate, Range{Bandwidth{1'000'000}, Bandwidth{1'000'000'000'000'000}},
+          "at which an instance reads blocks from the object store");
+    visit("obs_latency", self.obs_latency, Range{Time{}, 100_s},
+          "of a batch's reads from it, besides `latency`");
   }
 };
 

@@ -16,7 +16,8 @@ Service::Service(const RequestTrace& trace, const Deployment& deployment, const 
       options_(options),
       prefill_times_(deployment, library),
       steps_(library, deployment.decode_dies(), deployment.decode.mtp),
-      pool_({deployment.cache.servers, blocks_of(deployment.cache.dram), blocks_of(deployment.cache.evs)}),
+      pool_({deployment.cache.servers, blocks_of(deployment.cache.dram), blocks_of(deployment.cache.evs),
+             blocks_of(deployment.cache.obs)}),
       prefill_(static_cast<std::size_t>(deployment.prefill.instances)),
       stepping_(static_cast<std::size_t>(deployment.decode.instances)),
       step_samples_(options.step_samples, options.seed) {
@@ -123,6 +124,7 @@ void Service::start_prefill(std::uint32_t i) {
     return;
   PrefillWork work;
   double read_ms = 0;
+  bool from_store = false;
   instance.batch.clear();
   while (!waiting_.empty()) {
     const std::uint32_t k = waiting_.front();
@@ -133,7 +135,8 @@ void Service::start_prefill(std::uint32_t i) {
     s.prefill_start = now_;
     s.instance = static_cast<std::int16_t>(i);
     read_ms += look_up(r, s);
-    const double cached = s.cached_dram + s.cached_evs;
+    const double cached = s.cached();
+    from_store = from_store || s.cached_obs > 0;
     work.add(r.prompt - cached, cached);
     result_.prompt_tokens += r.prompt;
     instance.batch.push_back(k);
@@ -142,6 +145,7 @@ void Service::start_prefill(std::uint32_t i) {
   const StepTime time = prefill_times_.of(work);
   count(time, "a batch of prompts", work.tokens, 0);
   if (read_ms > 0) read_ms += deployment_.cache.latency.us() * 1e-3;
+  if (from_store) read_ms += deployment_.cache.obs_latency.us() * 1e-3;
   const int dies = 2 * deployment_.prefill.npus;
   const double slower = std::pow(deployment_.recovery.plane_batch, static_cast<double>(planes_.size())) *
                         dies / (dies - instance.lost_dies);
@@ -172,17 +176,25 @@ void Service::end_batch(std::uint32_t i, bool lost) {
 
 // Time to read what is cached, ms.
 double Service::look_up(const Request& r, Served& s) {
-  s.cached_dram = s.cached_evs = 0;
+  s.cached_dram = s.cached_evs = s.cached_obs = 0;
   if (!deployment_.cache.on || r.blocks == 0) return 0;
+  const ContextCache& cache = deployment_.cache;
   const PrefixHits hits = pool_.read(trace_.blocks_of(r), tenant_of(r));
   // The last token is computed in any case: the answer's first comes of it.
-  const auto most = static_cast<std::int64_t>(r.prompt) - 1;
-  s.cached_dram = static_cast<std::int32_t>(std::min(hits.dram * trace_.block_tokens, most));
-  s.cached_evs = static_cast<std::int32_t>(std::min(hits.ssd * trace_.block_tokens, most - s.cached_dram));
-  const auto token = static_cast<double>(deployment_.decode.token.count);
-  return (s.cached_dram * token / static_cast<double>(deployment_.cache.dram_rate.bytes_per_second) +
-          s.cached_evs * token / static_cast<double>(deployment_.cache.evs_rate.bytes_per_second)) *
-         1e3;
+  auto most = static_cast<std::int64_t>(r.prompt) - 1;
+  double ms = 0;
+  const auto take = [&](std::int64_t blocks, const Bandwidth& rate) {
+    const std::int64_t tokens = std::min(blocks * trace_.block_tokens, most);
+    most -= tokens;
+    if (tokens > 0)
+      ms += static_cast<double>(tokens * deployment_.decode.token.count) /
+            static_cast<double>(rate.bytes_per_second) * 1e3;
+    return static_cast<std::int32_t>(tokens);
+  };
+  s.cached_dram = take(hits.dram, cache.dram_rate);
+  s.cached_evs = take(hits.ssd, cache.evs_rate);
+  s.cached_obs = take(hits.store, cache.obs_rate);
+  return ms;
 }
 
 void Service::prefill_done(std::uint32_t i) {
@@ -228,6 +240,7 @@ void Service::sample() {
   }
   o.dram_blocks = pool_.dram_blocks();
   o.evs_blocks = pool_.ssd_blocks();
+  o.obs_blocks = pool_.store_blocks();
   result_.occupancy.push_back(o);
   push(now_ + options_.sample, Kind::sample, 0);
 }

@@ -69,7 +69,7 @@ void Service::start_anew(std::vector<Lost> again) {
     Served& s = served(lost.request);
     const Request& r = request(lost.request);
     numbers.push_back(lost.request);
-    result_.lost_prompt_tokens += r.prompt - s.cached_dram - s.cached_evs;
+    result_.lost_prompt_tokens += r.prompt - s.cached();
     if (s.first_token != Time{}) {
       --result_.output_tokens;
       result_.lost_output_tokens += 1 + lost.tokens;

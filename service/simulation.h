@@ -24,12 +24,13 @@ namespace cm384::service {
 // What became of a request. Points of time count from the first arrival.
 struct Served {
   Time arrival{}, prefill_start{}, first_token{}, transfer_start{}, transferred{}, done{};
-  std::int32_t cached_dram = 0, cached_evs = 0;  // tokens
+  std::int32_t cached_dram = 0, cached_evs = 0, cached_obs = 0;  // tokens
   std::int32_t steps = 0;
   std::int32_t die = -1;       // of decode, over all instances; -1: one token only
   std::int16_t instance = -1;  // of prefill
   std::int16_t restarts = 0;   // after faults; times are of the last attempt
 
+  std::int32_t cached() const { return cached_dram + cached_evs + cached_obs; }
   double ttft_ms() const { return (first_token - arrival).us() * 1e-3; }
   double e2e_ms() const { return (done - arrival).us() * 1e-3; }
   double queue_ms() const { return (prefill_start - arrival).us() * 1e-3; }
@@ -44,7 +45,7 @@ struct Occupancy {
   Time at{};
   std::int32_t waiting = 0, prefill_busy = 0, transferring = 0, decoding = 0, waiting_decode = 0;
   double kv_share = 0;  // of the room of all dies that is promised to requests
-  std::int64_t dram_blocks = 0, evs_blocks = 0;
+  std::int64_t dram_blocks = 0, evs_blocks = 0, obs_blocks = 0;
   std::int32_t out_of_order = 0;  // instances away or paused, dies and planes lost
 };
 

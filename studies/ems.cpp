@@ -21,7 +21,7 @@ struct Options {
   RequestOptions requests;
   double rate = 0;
   Sizes dram{1024_GiB, 4096_GiB, 16384_GiB};
-  Bytes evs{};
+  Bytes evs{}, obs{};
   int servers = 0;
   int tenants = 1;
   Integers readers;
@@ -35,6 +35,8 @@ struct Options {
     constexpr Bytes kMost{std::int64_t{512} << 50};  // 512 PiB
     visit("dram", self.dram, Range{0_B, kMost}, "of all servers together for blocks; one row each");
     visit("evs", self.evs, Range{0_B, kMost}, "SSD of all servers together, for blocks that leave DRAM");
+    visit("obs", self.obs, Range{0_B, kMost},
+          "object store behind all servers, for blocks that leave the SSDs");
     visit("servers", self.servers, Range{0, 100'000}, "that blocks are hashed to; 0: one per CPU socket");
     visit("tenants", self.tenants, Range{1, 1'000'000},
           "that sessions or requests belong to in turn; none reads another's blocks");
@@ -52,7 +54,8 @@ struct Options {
 
 Row hits_row(const Options& options, const service::RequestTrace& trace, int servers, Bytes dram) {
   const std::int64_t block_bytes = kTokenBytes * trace.block_tokens;
-  service::BlockPool pool({servers, dram.count / block_bytes, options.evs.count / block_bytes});
+  service::BlockPool pool(
+      {servers, dram.count / block_bytes, options.evs.count / block_bytes, options.obs.count / block_bytes});
   std::int64_t tokens = 0, cached = 0;
   for (const service::Request& request : trace.requests) {
     const auto keys = trace.blocks_of(request);
@@ -67,14 +70,17 @@ Row hits_row(const Options& options, const service::RequestTrace& trace, int ser
   const auto share = [&](std::int64_t blocks) {
     return counts.asked == 0 ? 0 : static_cast<double>(blocks) / static_cast<double>(counts.asked);
   };
-  Row row{{"kind", "hits"}, {"dram", dram.count}, {"evs", options.evs.count}, {"servers", servers}};
+  Row row{{"kind", "hits"}, {"dram", dram.count}, {"evs", options.evs.count}};
+  row.set("obs", options.obs.count).set("servers", servers);
   row.set("requests", trace.requests.size()).set("blocks", counts.asked);
   row.set("hit_rate", Row{{"dram", share(counts.dram_hits)},
                           {"evs", share(counts.ssd_hits)},
-                          {"all", share(counts.dram_hits + counts.ssd_hits)}});
+                          {"obs", share(counts.store_hits)},
+                          {"all", share(counts.dram_hits + counts.ssd_hits + counts.store_hits)}});
   row.set("token_share", static_cast<double>(cached) / static_cast<double>(tokens));
   row.set("written", counts.written).set("kept_once", counts.kept_once);
-  row.set("demoted", pool.demoted()).set("promoted", pool.promoted()).set("dropped", pool.dropped());
+  row.set("demoted", pool.demoted()).set("promoted", pool.promoted());
+  row.set("stored", pool.stored()).set("restored", pool.restored()).set("dropped", pool.dropped());
   return row;
 }
 
@@ -144,7 +150,8 @@ StudyResult run(const StudyContext& context, const Options& options) {
 constexpr std::array kRates{
     Field{"dram", FieldType::ratio, "from DRAM", true},
     Field{"evs", FieldType::ratio, "from SSD", true},
-    Field{"all", FieldType::ratio, "from either", true},
+    Field{"obs", FieldType::ratio, "from the object store", true},
+    Field{"all", FieldType::ratio, "from any of them", true},
 };
 constexpr std::array kFields{
     Field{"kind", FieldType::text, "hits of requests, reads of blocks, or starts with a model", true},
@@ -159,6 +166,7 @@ constexpr std::array kFields{
     Field{"readers", FieldType::integer, "dies that read at the same time", true},
     Field{"dram", FieldType::bytes, "for blocks, of all servers", true},
     Field{"evs", FieldType::bytes, "SSD behind it", true},
+    Field{"obs", FieldType::bytes, "object store behind that", true},
     Field{"servers", FieldType::integer, "that blocks are hashed to; of reads: that have one of them", true},
     Field{"most_at_a_server", FieldType::integer, "readers of one server"},
     Field{"requests", FieldType::integer, "whose blocks were asked for"},
@@ -170,7 +178,9 @@ constexpr std::array kFields{
     Field{"kept_once", FieldType::integer, "blocks computed that were there already"},
     Field{"demoted", FieldType::integer, "blocks from DRAM to SSD"},
     Field{"promoted", FieldType::integer, "blocks from SSD to DRAM"},
-    Field{"dropped", FieldType::integer, "blocks that left the SSD, or DRAM without one"},
+    Field{"stored", FieldType::integer, "blocks from SSD, or from DRAM without one, to the object store"},
+    Field{"restored", FieldType::integer, "blocks from there to DRAM"},
+    Field{"dropped", FieldType::integer, "blocks that left the last tier"},
     Field{"instances", FieldType::integer, "that start with a model"},
     Field{"bytes", FieldType::bytes, "of a block, or of a model", true},
     Field{"start_s", FieldType::number, "until the last of these has its weights", true},

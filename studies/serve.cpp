@@ -182,6 +182,7 @@ constexpr std::array kSearch{
 constexpr std::array kTiers{
     Field{"dram", FieldType::ratio, "found in DRAM", true},
     Field{"evs", FieldType::ratio, "found on SSD"},
+    Field{"obs", FieldType::ratio, "found in the object store"},
 };
 constexpr std::array kEvidence{
     Field{"measured", FieldType::ratio, "points of the library"},

@@ -128,7 +128,8 @@ Row service_row(const service::RequestTrace& trace, const service::Deployment& d
   row.set("kv_peak", result.kv_peak);
   const auto asked = static_cast<double>(std::max<std::int64_t>(1, result.cache.asked));
   row.set("hit_rate", Row{{"dram", static_cast<double>(result.cache.dram_hits) / asked},
-                          {"evs", static_cast<double>(result.cache.ssd_hits) / asked}});
+                          {"evs", static_cast<double>(result.cache.ssd_hits) / asked},
+                          {"obs", static_cast<double>(result.cache.store_hits) / asked}});
   row.set("token_share", 1 - static_cast<double>(result.computed_tokens) /
                                  static_cast<double>(std::max<std::int64_t>(1, result.prompt_tokens)));
   set_evidence(row, result);
@@ -166,29 +167,31 @@ std::string requests_csv(const service::RequestTrace& trace, const service::Serv
   std::string text =
       "request,arrival_s,prompt,output,prefill_instance,decode_die,queue_ms,ttft_ms,transfer_ms,tpot_ms,e2e_"
       "ms,steps,"
-      "cached_dram,cached_evs,restarts\n";
+      "cached_dram,cached_evs,cached_obs,restarts\n";
   auto out = std::back_inserter(text);
   for (std::size_t k = 0; k < result.served.size(); ++k) {
     const service::Request& request = trace.requests[k];
     const service::Served& served = result.served[k];
     const double transfer = request.output > 1 ? (served.transferred - served.first_token).us() * 1e-3 : 0;
-    fmt::format_to(out, "{},{:.6f},{},{},{},{},{:.3f},{:.3f},{:.3f},{:.3f},{:.3f},{},{},{},{}\n", k,
+    fmt::format_to(out, "{},{:.6f},{},{},{},{},{:.3f},{:.3f},{:.3f},{:.3f},{:.3f},{},{},{},{},{}\n", k,
                    seconds(served.arrival), request.prompt, request.output, served.instance, served.die,
                    served.queue_ms(), served.ttft_ms(), transfer, served.tpot_ms(request.output),
-                   served.e2e_ms(), served.steps, served.cached_dram, served.cached_evs, served.restarts);
+                   served.e2e_ms(), served.steps, served.cached_dram, served.cached_evs, served.cached_obs,
+                   served.restarts);
   }
   return text;
 }
 
 std::string occupancy_csv(const service::ServiceResult& result) {
   std::string text =
-      "at_s,waiting,prefill_busy,transferring,waiting_decode,decoding,kv_share,dram_blocks,evs_blocks,"
+      "at_s,waiting,prefill_busy,transferring,waiting_decode,decoding,kv_share,dram_blocks,evs_blocks,obs_"
+      "blocks,"
       "out_of_order\n";
   auto out = std::back_inserter(text);
   for (const service::Occupancy& o : result.occupancy)
-    fmt::format_to(out, "{:.3f},{},{},{},{},{},{:.4f},{},{},{}\n", seconds(o.at), o.waiting, o.prefill_busy,
-                   o.transferring, o.waiting_decode, o.decoding, o.kv_share, o.dram_blocks, o.evs_blocks,
-                   o.out_of_order);
+    fmt::format_to(out, "{:.3f},{},{},{},{},{},{:.4f},{},{},{},{}\n", seconds(o.at), o.waiting,
+                   o.prefill_busy, o.transferring, o.waiting_decode, o.decoding, o.kv_share, o.dram_blocks,
+                   o.evs_blocks, o.obs_blocks, o.out_of_order);
   return text;
 }
 

@@ -56,9 +56,8 @@ void ServeTimeline::slice(int pid, int tid, std::string_view name, Time begin, T
 void ServeTimeline::request(std::uint32_t k, const service::Request& request, const service::Served& served) {
   const int tid = static_cast<int>(k);
   lane(kRequests, tid, fmt::format("request {}", k));
-  const std::string size =
-      fmt::format(R"("prompt":{},"output":{},"cached":{},"restarts":{})", request.prompt, request.output,
-                  served.cached_dram + served.cached_evs, served.restarts);
+  const std::string size = fmt::format(R"("prompt":{},"output":{},"cached":{},"restarts":{})", request.prompt,
+                                       request.output, served.cached(), served.restarts);
   slice(kRequests, tid, served.restarts > 0 ? "queue, lost attempts" : "queue", served.arrival,
         served.prefill_start, size);
   slice(kRequests, tid, "prefill", served.prefill_start, served.first_token,

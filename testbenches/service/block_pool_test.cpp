@@ -4,6 +4,8 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <array>
 #include <map>
 #include <numeric>
 #include <set>
@@ -45,15 +47,15 @@ class StackDistances {
   std::size_t now_ = 0;
 };
 
-PrefixHits oracle(const RequestTrace& trace, std::int64_t dram, std::int64_t ssd) {
+PrefixHits oracle(const RequestTrace& trace, std::int64_t dram, std::int64_t ssd, std::int64_t store = 0) {
   StackDistances distances(trace.keys.size());
   PrefixHits hits;
   for (const Request& request : trace.requests) {
     const auto keys = trace.blocks_of(request);
     for (const std::uint64_t key : keys) {
       const std::int64_t distance = distances.of(key);
-      if (distance == 0 || distance > dram + ssd) break;
-      ++(distance <= dram ? hits.dram : hits.ssd);
+      if (distance == 0 || distance > dram + ssd + store) break;
+      ++(distance <= dram ? hits.dram : distance <= dram + ssd ? hits.ssd : hits.store);
     }
     for (std::size_t k = keys.size(); k-- > 0;) distances.use(keys[k]);
   }
@@ -67,13 +69,18 @@ PrefixHits hits_of(const RequestTrace& trace, const PoolSizes& sizes) {
     pool.write(trace.blocks_of(request));
     EXPECT_LE(pool.dram_blocks(), sizes.dram_blocks);
     EXPECT_LE(pool.ssd_blocks(), sizes.ssd_blocks);
+    EXPECT_LE(pool.store_blocks(), sizes.store_blocks);
   }
   const PoolCounts& counts = pool.counts();
   // Each block is counted once on each side, and what was written is there or was dropped.
   EXPECT_EQ(counts.written + counts.kept_once, counts.asked);
-  EXPECT_EQ(counts.written, pool.dram_blocks() + pool.ssd_blocks() + pool.dropped());
-  EXPECT_EQ(pool.demoted() - pool.promoted() - pool.dropped(), pool.ssd_blocks());
-  return {counts.dram_hits, counts.ssd_hits};
+  EXPECT_EQ(counts.written, pool.dram_blocks() + pool.ssd_blocks() + pool.store_blocks() + pool.dropped());
+  const std::int64_t left_ssd = sizes.store_blocks > 0 ? pool.stored() : pool.dropped();
+  EXPECT_EQ(pool.demoted() - pool.promoted() - left_ssd, pool.ssd_blocks());
+  if (sizes.store_blocks > 0) {
+    EXPECT_EQ(pool.stored() - pool.restored() - pool.dropped(), pool.store_blocks());
+  }
+  return {counts.dram_hits, counts.ssd_hits, counts.store_hits};
 }
 
 // Conversations that grow and come back.
@@ -94,10 +101,12 @@ RequestTrace conversations(int requests) {
   return trace;
 }
 
-void expect_hits_of_oracle(const RequestTrace& trace, std::int64_t dram, std::int64_t ssd) {
-  const PrefixHits found = hits_of(trace, {1, dram, ssd}), expected = oracle(trace, dram, ssd);
-  EXPECT_EQ(found.dram, expected.dram) << dram << " " << ssd;
-  EXPECT_EQ(found.ssd, expected.ssd) << dram << " " << ssd;
+void expect_hits_of_oracle(const RequestTrace& trace, std::int64_t dram, std::int64_t ssd,
+                           std::int64_t store = 0) {
+  const PrefixHits found = hits_of(trace, {1, dram, ssd, store}), expected = oracle(trace, dram, ssd, store);
+  EXPECT_EQ(found.dram, expected.dram) << dram << " " << ssd << " " << store;
+  EXPECT_EQ(found.ssd, expected.ssd) << dram << " " << ssd << " " << store;
+  EXPECT_EQ(found.store, expected.store) << dram << " " << ssd << " " << store;
 }
 
 TEST(BlockPool, HitsWhatStackDistancesSay) {
@@ -105,7 +114,10 @@ TEST(BlockPool, HitsWhatStackDistancesSay) {
   for (const std::int64_t dram : {0, 1, 5, 100, 333, 1000, 1'000'000}) {
     expect_hits_of_oracle(trace, dram, 0);
     expect_hits_of_oracle(trace, dram, 300);
+    expect_hits_of_oracle(trace, dram, 0, 250);
+    expect_hits_of_oracle(trace, dram, 200, 150);
   }
+  EXPECT_GT(oracle(trace, 100, 100, 200).store, 1000);
   EXPECT_GT(oracle(trace, 100, 300).ssd, 1000);
 }
 
@@ -129,6 +141,78 @@ TEST(BlockPool, OfServersHitsWhatStackDistancesOfEachSay) {
   EXPECT_EQ(found.dram, expected.dram);
   EXPECT_EQ(found.ssd, expected.ssd);
   EXPECT_GT(found.ssd, 100);
+}
+
+// Lists of keys, most recently used first, searched from end to end.
+class Shelves {
+ public:
+  Shelves(const HashRing& ring, std::size_t servers, std::size_t dram, std::size_t ssd, std::size_t store)
+      : ring_(ring),
+        servers_(servers, std::vector<std::vector<std::uint64_t>>(2)),
+        rooms_{dram, ssd, store} {}
+
+  // 0 DRAM, 1 SSD, 2 the store, 3 nowhere.
+  int where(std::uint64_t key) {
+    const auto& own = servers_[static_cast<std::size_t>(ring_.server_of(key))];
+    return has(own[0], key) ? 0 : has(own[1], key) ? 1 : has(store_, key) ? 2 : 3;
+  }
+  void use(std::uint64_t key) {
+    auto& own = servers_[static_cast<std::size_t>(ring_.server_of(key))];
+    for (auto* shelf : {&own[0], &own[1], &store_}) std::erase(*shelf, key);
+    std::uint64_t pushed = key;
+    for (auto* shelf : {&own[0], &own[1], &store_}) {
+      shelf->insert(shelf->begin(), pushed);
+      if (shelf->size() <= rooms_[shelf == &own[0] ? 0 : shelf == &own[1] ? 1 : 2]) return;
+      pushed = shelf->back();
+      shelf->pop_back();
+    }
+  }
+
+ private:
+  static bool has(const std::vector<std::uint64_t>& shelf, std::uint64_t key) {
+    return std::ranges::find(shelf, key) != shelf.end();
+  }
+  const HashRing& ring_;
+  std::vector<std::vector<std::vector<std::uint64_t>>> servers_;
+  std::vector<std::uint64_t> store_;
+  std::array<std::size_t, 3> rooms_;
+};
+
+TEST(BlockPool, OfServersSharesAnObjectStore) {
+  const RequestTrace trace = conversations(1500);
+  const PoolSizes sizes{4, 120, 80, 150};
+  const HashRing ring(sizes.servers);
+  Shelves shelves(ring, 4, 30, 20, 150);
+  std::array<std::int64_t, 3> expected{};
+  for (const Request& request : trace.requests) {
+    const auto keys = trace.blocks_of(request);
+    std::size_t there = 0;
+    for (; there < keys.size() && shelves.where(keys[there]) < 3; ++there)
+      ++expected[static_cast<std::size_t>(shelves.where(keys[there]))];
+    // What is read is used, then all that is written: in the store's order servers meet.
+    for (const std::size_t count : {there, keys.size()}) {
+      for (std::size_t k = count; k-- > 0;) shelves.use(keys[k]);
+    }
+  }
+  const PrefixHits found = hits_of(trace, sizes);
+  EXPECT_EQ(found.dram, expected[0]);
+  EXPECT_EQ(found.ssd, expected[1]);
+  EXPECT_EQ(found.store, expected[2]);
+  EXPECT_GT(found.store, 500);
+}
+
+// What the store had is there for the server that has the key now.
+TEST(BlockPool, TheObjectStoreOutlivesAServer) {
+  BlockPool pool({2, 2, 0, 100});
+  std::vector<std::uint64_t> keys(50);
+  std::iota(keys.begin(), keys.end(), 0);
+  pool.write(keys);
+  EXPECT_EQ(pool.store_blocks(), 48);
+  pool.lose_server(1);
+  std::int64_t there = 0;
+  for (const std::uint64_t key : keys) there += pool.read(std::array{key}).all();
+  EXPECT_EQ(there, 49);
+  EXPECT_EQ(pool.restored(), pool.counts().store_hits);
 }
 
 TEST(BlockPool, KeepsAPrefixLongerThanWhatStandsOnIt) {
@@ -186,7 +270,10 @@ TEST(RecordedRequests, HitAsStackDistancesSay) {
   for (const char* file :
        {"mooncake_fast25_conversation_head.jsonl", "mooncake_fast25_synthetic_head.jsonl"}) {
     const RequestTrace trace = read_requests((folder / file).string());
-    for (const std::int64_t dram : {1000, 10'000, 1'000'000}) expect_hits_of_oracle(trace, dram, 20'000);
+    for (const std::int64_t dram : {1000, 10'000, 1'000'000}) {
+      expect_hits_of_oracle(trace, dram, 20'000);
+      expect_hits_of_oracle(trace, dram, 5'000, 10'000);
+    }
   }
 }
 

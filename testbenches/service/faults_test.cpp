@@ -226,7 +226,7 @@ TEST_F(Faulty, LosesNoRequestUnderAllOfIt) {
     const Served& s = result.served[k];
     EXPECT_GT(s.done, s.arrival);
     outputs += trace.requests[k].output;
-    computed += trace.requests[k].prompt - s.cached_dram - s.cached_evs;
+    computed += trace.requests[k].prompt - s.cached();
     restarts += s.restarts;
     e2e_s += s.e2e_ms() * 1e-3;
   }

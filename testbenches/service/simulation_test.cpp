@@ -57,6 +57,34 @@ TEST(Service, TakesOneRequestAsLongAsItsPartsTake) {
   EXPECT_DOUBLE_EQ(result.rdma_busy_s, 0.0005);
 }
 
+// Two equal prompts of five blocks, where each tier in turn is the only one that has room.
+TEST(Service, ReadsWhatIsCachedAtTheRateOfItsTier) {
+  RequestTrace trace = one(500, 1);
+  trace.block_tokens = 100;
+  trace.keys = {1, 2, 3, 4, 5};
+  trace.requests[0].blocks = 5;
+  trace.requests.push_back(trace.requests[0]);
+  trace.requests[1].arrival = 1_s;
+  Deployment deployment = small_deployment();
+  deployment.cache.on = true;
+  deployment.cache.dram_rate = Bandwidth{10'000'000};
+  deployment.cache.evs_rate = Bandwidth{4'000'000};
+  deployment.cache.obs_rate = Bandwidth{1'000'000};
+  deployment.cache.latency = 2_ms;
+  deployment.cache.obs_latency = 30_ms;
+  constexpr Bytes kRoom{500'000};
+  const auto ttft = [&] { return serve(trace, deployment, small_library(), {}).served[1].ttft_ms(); };
+  EXPECT_DOUBLE_EQ(ttft(), 50);
+  deployment.cache.dram = kRoom;
+  EXPECT_NEAR(ttft(), 0.1 + 49.9 + 2, 1e-6);
+  deployment.cache.dram = {};
+  deployment.cache.evs = kRoom;
+  EXPECT_NEAR(ttft(), 0.1 + 499 / 4.0 + 2, 1e-6);
+  deployment.cache.evs = {};
+  deployment.cache.obs = kRoom;
+  EXPECT_NEAR(ttft(), 0.1 + 499 + 2 + 30, 1e-6);
+}
+
 TEST(Service, EndsWithTheFirstTokenWhereThereIsNoOther) {
   const ServiceResult result = serve(one(500, 1), small_deployment(), small_library(), {});
   EXPECT_EQ(result.served[0].e2e_ms(), 50);
@@ -87,7 +115,7 @@ TEST(Service, KeepsLittlesLawAndEveryToken) {
     e2e_s += s.e2e_ms() * 1e-3;
     prompts += r.prompt;
     outputs += r.output;
-    cached += s.cached_dram + s.cached_evs;
+    cached += s.cached();
     EXPECT_EQ(s.arrival, r.arrival);
     EXPECT_LE(s.arrival, s.prefill_start);
     EXPECT_LT(s.prefill_start, s.first_token);

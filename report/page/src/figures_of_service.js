@@ -119,7 +119,7 @@ const smooth = values => values.map((_, index) => {
 export function figuresOfOccupancy(occupancy) {
   if (!occupancy || occupancy.at_s.length < 2) return [];
   const line = (name, field, colour) => ({ name, values: occupancy[field], colour });
-  const blocks = [line('in DRAM', 'dram_blocks', 0), line('on SSD', 'evs_blocks', 1)].filter(({ values }) => values.some(value => value > 0));
+  const blocks = [line('in DRAM', 'dram_blocks', 0), line('on SSD', 'evs_blocks', 1), ...(occupancy.obs_blocks ? [line('in the object store', 'obs_blocks', 2)] : [])].filter(({ values }) => values.some(value => value > 0));
   const panels = [{ title: 'Requests on their way', whole: true, lines: [line('waiting for prefill', 'waiting', 0), line('in transfer', 'transferring', 1), line('waiting for decode', 'waiting_decode', 4)] },
     { title: 'Prefill instances that are busy', lines: [{ name: 'busy', values: smooth(occupancy.prefill_busy), colour: 2 }] },
     { title: 'Requests that decode', whole: true, lines: [line('decoding', 'decoding', 3)] },
