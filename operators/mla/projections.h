@@ -23,6 +23,7 @@ class MlaProlog final : public KernelOperator {
   }
   // The first and last token and some between.
   std::string check() const override;
+  const cm384_mla_prolog& arguments() const { return arguments_; }
 
  private:
   void lay_out(const Site& site) override;
@@ -49,6 +50,7 @@ class MlaOutput final : public KernelOperator {
     return attention_.size() + (setting_.int8 ? ", output int8" : ", output");
   }
   std::string check() const override;
+  const cm384_mla_output& arguments() const { return arguments_; }
 
  private:
   void lay_out(const Site& site) override;

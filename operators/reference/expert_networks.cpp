@@ -57,7 +57,10 @@ std::vector<std::uint16_t> multiply(std::span<const std::int8_t> x, float scale,
   return out;
 }
 
-std::vector<std::uint16_t> run(const NetworkWeights& weights, std::span<const std::int8_t> x, float scale) {
+}  // namespace
+
+std::vector<std::uint16_t> network_output(const NetworkWeights& weights, std::span<const std::int8_t> x,
+                                          float scale) {
   const std::vector<std::uint16_t> both = multiply(x, scale, weights.gate_up, weights.gate_up_scales);
   const std::size_t width = both.size() / 2;
   std::vector<float> active(width);
@@ -69,8 +72,6 @@ std::vector<std::uint16_t> run(const NetworkWeights& weights, std::span<const st
   const float active_scale = quantise_values(active, quantised);
   return multiply(quantised, active_scale, weights.down, weights.down_scales);
 }
-
-}  // namespace
 
 NetworkWeights make_network_weights(std::uint64_t seed, int expert, std::uint32_t hidden,
                                     std::uint32_t width) {
@@ -106,7 +107,7 @@ ExpertNetworkOutputs::ExpertNetworkOutputs(const DispatchCase& dispatch, std::ui
     for (const ArrivedRow& row : of_expert[expert]) {
       make_token(dispatch.seed, row.source, row.token, token);
       const float scale = quantise_row(token, quantised);
-      const auto out = run(weights, quantised, scale);
+      const auto out = network_output(weights, quantised, scale);
       std::copy(out.begin(), out.end(), rows_.begin() + static_cast<std::ptrdiff_t>(place(row)));
     }
   }

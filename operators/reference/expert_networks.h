@@ -24,6 +24,10 @@ struct NetworkWeights {
 NetworkWeights make_network_weights(std::uint64_t seed, int expert, std::uint32_t hidden,
                                     std::uint32_t width);
 
+// What a network makes of a row and its scale, [hidden].
+std::vector<std::uint16_t> network_output(const NetworkWeights& weights, std::span<const std::int8_t> x,
+                                          float scale);
+
 // What all experts make of all rows of a dispatch.
 class ExpertNetworkOutputs {
  public:
