@@ -183,7 +183,7 @@ TEST(Published, EveryFigureOfTheLiteratureIsThere) {
   std::map<std::string, double> ours;
   for (const Figure& figure : published_figures()) {
     EXPECT_NE(figure.conditions.has_value(), !figure.missing.empty()) << figure.id;
-    ours[figure.id] = figure.value;
+    if (!figure.id.starts_with("a6-")) ours[figure.id] = figure.value;  // of ascend-facts, no published.csv
   }
   std::ifstream file(path);
   std::string line;
