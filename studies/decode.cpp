@@ -7,10 +7,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 
 #include "hw/error.h"
+#include "observe/observers.h"
 #include "operators/reference/expert_placement.h"
 #include "studies/decode_parts.h"
+#include "studies/layer_lanes.h"
 #include "studies/studies.h"
 
 namespace cm384::studies {
@@ -61,19 +64,17 @@ struct Line {
   double us() const { return count * each_us; }
 };
 
-std::optional<Row> step_row(const StudyContext& context, const DecodeOptions& options, StudyResult& result) {
+Row step_row(const DecodeOptions& options, const DecodeParts& parts, StudyResult& result) {
   const LayerOptions& o = options.layer;
-  const auto parts = decode_parts(context, options, result);
-  if (!parts) return {};
   const std::array lines{
-      Line{"dense layers", 1.0 * options.dense_layers, parts->dense_attention + parts->dense_network},
-      Line{"first MoE layer", 1, parts->first_layer},
-      Line{"MoE layers", options.moe_layers - 1.0, parts->layer},
-      Line{"head", 1, parts->head},
-      Line{"sampling", 1, parts->sampling},
-      Line{"MTP layer", 1.0 * o.mtp, parts->mtp_projection + parts->first_layer},
-      Line{"MTP head", 1.0 * o.mtp, parts->mtp_head},
-      Line{"MTP sampling", 1.0 * o.mtp, parts->mtp_sampling},
+      Line{"dense layers", 1.0 * options.dense_layers, parts.dense_attention + parts.dense_network},
+      Line{"first MoE layer", 1, parts.first_layer},
+      Line{"MoE layers", options.moe_layers - 1.0, parts.layer},
+      Line{"head", 1, parts.head},
+      Line{"sampling", 1, parts.sampling},
+      Line{"MTP layer", 1.0 * o.mtp, parts.mtp_projection + parts.first_layer},
+      Line{"MTP head", 1.0 * o.mtp, parts.mtp_head},
+      Line{"MTP sampling", 1.0 * o.mtp, parts.mtp_sampling},
       Line{"launch", options.launch == "cpu" ? 1.0 + o.mtp : 0.0, options.graph_launch.us()},
   };
   double step = 0;
@@ -94,20 +95,33 @@ std::optional<Row> step_row(const StudyContext& context, const DecodeOptions& op
   double tokens = 1;
   for (int k = 1; k <= o.mtp; ++k) tokens += std::pow(acceptance, k);
   const double tpot_ms = step / tokens / 1000;
-  const KernelShares shares = shares_of(*parts);
+  const KernelShares shares = shares_of(parts);
   result.notes.push_back(fmt::format("batch {}, ms of the step: {}", o.batch, fmt::join(words, ", ")));
   Row row{{"ranks", o.ranks}, {"batch", o.batch}, {"kv", o.kv}, {"mtp", o.mtp}, {"acceptance", acceptance}};
-  row.set("microbatches", parts->microbatches).set("split", parts->split);
+  row.set("microbatches", parts.microbatches).set("split", parts.split);
   row.set("step_ms", step / 1000).set("tpot_ms", tpot_ms).set("tokens_s_npu", o.batch * 1000 / tpot_ms);
-  row.set("layer_us", parts->layer);
-  row.set("attention_half_us", parts->attention_half).set("experts_half_us", parts->experts_half);
-  row.set("slower_half_us", std::max(parts->attention_half, parts->experts_half));
-  row.set(
-      "mtp_ms",
-      o.mtp * (parts->mtp_projection + parts->first_layer + parts->mtp_head + parts->mtp_sampling) / 1000);
+  row.set("layer_us", parts.layer);
+  row.set("attention_half_us", parts.attention_half).set("experts_half_us", parts.experts_half);
+  row.set("slower_half_us", std::max(parts.attention_half, parts.experts_half));
+  row.set("mtp_ms",
+          o.mtp * (parts.mtp_projection + parts.first_layer + parts.mtp_head + parts.mtp_sampling) / 1000);
   row.set("products_share", shares.products).set("dispatch_share", shares.dispatch);
   row.set("parts", std::move(shown));
+  if (!parts.kernels_of_layers.empty()) row.set("kernels", rows_of(parts.kernels_of_layers));
   return row;
+}
+
+// The timeline of a step, which no machine's is: then `context` has no observers. Throws where more is asked
+// for.
+std::optional<LaneTimeline> open_timeline(StudyContext& context) {
+  if (context.observers == nullptr || context.observers->request().timeline.empty()) return {};
+  if (!wants_lanes(context))
+    throw InputError(
+        "run decode: --timeline shows a step; allowed: without --explain, --record, --wave, --timeline-dies "
+        "and --timeline-cores");
+  const observe::ObserverRequest& asked = context.observers->request();
+  context.observers = nullptr;
+  return std::optional<LaneTimeline>(std::in_place, asked.timeline, asked.shown);
 }
 
 StudyResult run(const StudyContext& context, const DecodeOptions& all) {
@@ -122,18 +136,27 @@ StudyResult run(const StudyContext& context, const DecodeOptions& all) {
     options.layer.batch = batch;
     check_memory(context, options, layer_settings(context, options.layer).front());
   }
+  StudyContext own = context;
+  std::optional<LaneTimeline> timeline = open_timeline(own);
   for (std::size_t n = 0; n < steps.size(); ++n) {
     const auto part = [&](std::size_t done) {
       return static_cast<double>(done) / static_cast<double>(steps.size());
     };
     PartOfProgress progress(context.progress, part(n), part(n + 1), result.simulator);
-    auto row = step_row(context.with(progress), steps[n], result);
-    if (!row) {
+    const auto parts = decode_parts(own.with(progress), steps[n], result);
+    if (!parts) {
       result.complete = false;
       return result;
     }
-    context.finish_row(result, std::move(*row));
+    context.finish_row(result, step_row(steps[n], *parts, result));
+    if (!timeline) continue;
+    write_lanes(*timeline, static_cast<int>(n) + 1, steps[n], *parts);
+    if (parts->kernels_of_layers.empty())
+      result.notes.push_back(
+          fmt::format("the timeline has no kernels of batch {}: --measured {} was written without them",
+                      steps[n].layer.batch, steps[n].measured));
   }
+  if (timeline) timeline->finish();
   return result;
 }
 
@@ -164,6 +187,8 @@ constexpr std::array kFields{
         "of a layer's kernel time that is of kernels that are mostly INT8 products: prolog, output, experts"},
     Field{"dispatch_share", FieldType::ratio, "of a layer's kernel time that is dispatch"},
     Field{"parts", FieldType::list, "of the step", false, kPartFields},
+    Field{"kernels", FieldType::list, "of a rank in detail, in the layers with experts that ran", false,
+          kLayerKernelFields},
 };
 
 }  // namespace

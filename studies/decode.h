@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "studies/layer.h"
+#include "studies/layer_run.h"
 
 namespace cm384::studies {
 
@@ -53,6 +54,7 @@ struct DecodeParts {
   double layer = 0, first_layer = 0;  // among many alike; with nothing before or behind it
   double attention_half = 0, experts_half = 0;
   std::vector<std::pair<std::string, double>> kernels;  // tasks of a microbatch and layer
+  std::vector<LayerKernel> kernels_of_layers;  // of a rank; empty: of a file from before they were kept
   int microbatches = 0;
   std::string split;
   double dense_attention = 0, dense_network = 0;  // of a dense layer, all cores and the whole batch

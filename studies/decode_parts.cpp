@@ -10,8 +10,10 @@
 #include "hw/parameter_list.h"
 #include "studies/alone.h"
 #include "studies/ffn.h"
+#include "studies/layer_lanes.h"
 #include "studies/mla.h"
 #include "studies/parts_file.h"
+#include "studies/result_json.h"
 
 namespace cm384::studies {
 namespace {
@@ -49,6 +51,10 @@ DecodeParts read(const Json& json, const std::string& path) {
     for (const auto& [name, member] : kParts) parts.*member = json.at(name).get<double>();
     for (const auto& kernel : json.at("kernels_us"))
       parts.kernels.emplace_back(kernel.at("name").get<std::string>(), kernel.at("mean_us").get<double>());
+    for (const auto& k : json.value("kernels", Json::array()))
+      parts.kernels_of_layers.push_back({k.at("layer").get<int>(), k.at("microbatch").get<int>(),
+                                         k.at("stream").get<int>(), k.at("name").get<std::string>(),
+                                         k.at("start_us").get<double>(), k.at("end_us").get<double>()});
     parts.microbatches = json.at("microbatches").get<int>();
     parts.split = json.at("split").get<std::string>();
   } catch (const Json::exception& error) {
@@ -64,6 +70,7 @@ Json to_json(const DecodeOptions& options, const DecodeParts& parts) {
   for (const auto& [name, member] : kParts) json[name] = parts.*member;
   for (const auto& [name, us] : parts.kernels)
     json["kernels_us"].push_back({{"name", name}, {"mean_us", us}});
+  json["kernels"] = studies::to_json(rows_of(parts.kernels_of_layers));
   return json;
 }
 
@@ -145,6 +152,7 @@ std::optional<DecodeParts> measure_parts(const StudyContext& context, const Deco
   parts.experts_half = layer.half_us[1].mean;
   parts.microbatches = chosen.setting.microbatches;
   parts.split = split_text(chosen.setting);
+  parts.kernels_of_layers = layer.kernels;
   for (const LayerStage& stage : layer.stages) parts.kernels.emplace_back(stage.name, stage.task_us.mean);
   DecodeOperators alone(context, result);
   const LayerOptions& o = options.layer;

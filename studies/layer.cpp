@@ -8,9 +8,12 @@
 #include <array>
 #include <cmath>
 #include <numeric>
+#include <optional>
 
 #include "hw/error.h"
 #include "hw/number.h"
+#include "observe/observers.h"
+#include "studies/layer_lanes.h"
 #include "studies/moe_options.h"
 #include "studies/studies.h"
 #include "traces/random.h"
@@ -155,10 +158,11 @@ std::vector<LayerSetting> layer_settings(const StudyContext& context, const Laye
       settings.push_back(setting_of(context, options, microbatches, split));
   }
   check_memory(context, options, settings.front());
-  if (settings.front().detail < options.ranks && (context.observers != nullptr || context.gdb_port != 0))
+  const bool looks = (context.observers != nullptr && !wants_lanes(context)) || context.gdb_port != 0;
+  if (settings.front().detail < options.ranks && looks)
     throw InputError(
-        "run layer: --explain, --record, --timeline, --waves and --gdb look at instructions; allowed: "
-        "--detail-dies as many as --ranks");
+        "run layer: --explain, --record, --timeline-dies, --timeline-cores, --wave and --gdb look at "
+        "instructions; allowed: --detail-dies as many as --ranks");
   return settings;
 }
 
@@ -233,7 +237,15 @@ Row stream_row(const LayerSetting& setting, const LayerReading& reading, int str
 StudyResult run(const StudyContext& context, const Options& all) {
   StudyResult result;
   const LayerOptions options = with_lengths(context, all.layer, result);
-  const ChosenLayer chosen = measure_fastest(context, layer_settings(context, options), result.simulator);
+  std::vector<LayerSetting> settings = layer_settings(context, options);
+  // With all dies in detail the timeline is a machine's, which has its streams.
+  StudyContext own = context;
+  std::optional<LaneTimeline> timeline;
+  if (wants_lanes(context) && settings.front().detail < options.ranks) {
+    timeline.emplace(context.observers->request().timeline, context.observers->request().shown);
+    own.observers = nullptr;
+  }
+  const ChosenLayer chosen = measure_fastest(own, std::move(settings), result.simulator);
   const LayerReading& reading = chosen.reading;
   const LayerSetting& setting = chosen.setting;
   if (reading.stages.empty()) {
@@ -252,6 +264,12 @@ StudyResult run(const StudyContext& context, const Options& all) {
   row.set("attention_half_us", reading.half_us[0].mean).set("experts_half_us", reading.half_us[1].mean);
   row.set("rows_mean", reading.rows_mean).set("rows_max", reading.rows_max);
   row.set("layers", options.layers).set("detail_dies", setting.detail).set("streams", std::move(streams));
+  row.set("kernels_rank", reading.kernels_rank).set("kernels", rows_of(reading.kernels));
+  if (timeline) {
+    write_lanes(*timeline, reading, setting.microbatches);
+    timeline->finish();
+    result.notes.push_back(fmt::format("the timeline has the streams of rank {}", reading.kernels_rank));
+  }
   context.finish_row(result, std::move(row));
   if (!chosen.tried.empty()) result.notes.push_back(chosen.tried);
   result.notes.push_back(
@@ -295,6 +313,8 @@ constexpr std::array kFields{
     Field{"layers", FieldType::integer, "that ran one after another; the last one is shown"},
     Field{"detail_dies", FieldType::integer, "whose attention and experts ran as firmware"},
     Field{"streams", FieldType::list, "of a die", false, kStreamFields},
+    Field{"kernels_rank", FieldType::integer, "whose kernels are listed: the first in detail"},
+    Field{"kernels", FieldType::list, "of that rank, in all layers that ran", false, kLayerKernelFields},
 };
 
 }  // namespace

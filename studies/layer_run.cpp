@@ -274,6 +274,22 @@ class LayerRun {
     return part.experts[rank]->record(stage == kExperts ? ExpertHalf::kBefore : own);
   }
 
+  // What a rank's streams did.
+  std::vector<LayerKernel> kernels_of(std::size_t rank) {
+    const Time start = record(parts_.front(), rank, 0).task_start;
+    std::vector<LayerKernel> kernels;
+    for (std::size_t number = 0; number < parts_.size(); ++number) {
+      for (std::size_t stage = 0; stage < kNames.size(); ++stage) {
+        const npu::LaunchRecord& r = record(parts_[number], rank, stage);
+        kernels.push_back({static_cast<int>(number / microbatches()),
+                           static_cast<int>(number % microbatches()),
+                           microbatches() > 1 && stage >= AttentionHalf::kStages ? 1 : 0, kNames[stage],
+                           (r.task_start - start).us(), (r.task_end - start).us()});
+      }
+    }
+    return kernels;
+  }
+
   const Plan& plan_;
   const LayerSetting& setting_;
   std::vector<int> dies_;
@@ -332,7 +348,10 @@ LayerReading LayerRun::read(SimulatorCounts& counts) {
   reading.rows_mean = rows / static_cast<double>(microbatches() * dies_.size());
   reading.recordings =
       static_cast<int>(plan_.attention.size() * AttentionHalf::kStages + plan_.experts.size());
-  npu::Die& detailed = session_.machine().die(dies_[static_cast<std::size_t>(*plan_.detail.begin())]);
+  reading.kernels_rank = *plan_.detail.begin();
+  const auto detailed_rank = static_cast<std::size_t>(reading.kernels_rank);
+  reading.kernels = kernels_of(detailed_rank);
+  npu::Die& detailed = session_.machine().die(dies_[detailed_rank]);
   reading.hbm_bytes = detailed.memory().hbm_traffic();
   session_.count(counts);
   return reading;

@@ -36,6 +36,14 @@ struct LayerStage {
   Summary task_us;  // over ranks and microbatches
 };
 
+// A kernel on one rank. Times from the start of the first layer.
+struct LayerKernel {
+  int layer = 0, microbatch = 0;
+  int stream = 0;  // of attention and of the experts; with one microbatch 0 has both
+  std::string name;
+  double start_us = 0, end_us = 0;  // of its task
+};
+
 // Of the last layer, as one among many alike.
 struct LayerReading {
   std::vector<LayerStage> stages;  // in the order of a microbatch
@@ -46,6 +54,9 @@ struct LayerReading {
   double rows_mean = 0, rows_max = 0;  // that dispatch brings to a rank
   std::uint64_t hbm_bytes = 0;         // in all layers, on a rank in detail
   int recordings = 0;
+  int kernels_rank = 0;  // the first in detail
+  std::vector<LayerKernel>
+      kernels;  // of that rank in all layers, in the order they were given to its streams
 };
 
 // Runs it on a machine of its own, and firmware for the recordings on others. Empty stages: interrupted.

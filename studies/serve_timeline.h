@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "observe/timeline.h"
 #include "service/simulation.h"
+#include "studies/lane_timeline.h"
 
 namespace cm384::studies {
 
@@ -24,20 +24,12 @@ class ServeTimeline {
  private:
   enum Process : int { kRequests = 1, kPrefill, kLinks, kDecode };
 
-  void process(int pid, std::string_view name);
-  void lane(int pid, int tid, std::string_view name);
-  void slice(int pid, int tid, std::string_view name, Time begin, Time end,
-             const std::string& arguments = {});
-  void event(const std::string& text);
   void request(std::uint32_t k, const service::Request& request, const service::Served& served);
   void activity(const service::Activity& activity);
 
-  OutputFile file_;
-  Time from_, to_;
+  LaneTimeline lanes_;
   int requests_;
   std::vector<service::Activity> activities_;
-  std::string text_;
-  bool first_ = true;
 };
 
 }  // namespace cm384::studies

@@ -222,12 +222,14 @@ async function testExplanation(page) {
 
 // Decode steps: their parts, the curve with its objectives; and the streams of a layer.
 async function testDecodePage(page) {
-  await testFigures(page, ['step-by-part', 'tpot-over-batch']);
+  await testFigures(page, ['step-by-part', 'tpot-over-batch', ...json('decode', 'result.json').rows.map(({ batch }) => `lanes-batch-${batch}`)]);
   const texts = await textsOf(page, 'step-by-part');
   for (const { name } of json('decode', 'result.json').rows[0].parts) assert.ok(texts.includes(name), `${name} of ${texts}`);
 }
 async function testLayerPage(page) {
-  await testFigures(page, ['streams']);
+  await testFigures(page, ['streams', 'lanes']);
+  const drawn = await textsOf(page, 'lanes');
+  for (const text of ['attention', 'experts', 'prolog', 'combine', 'layer 0', 'layer 1']) assert.ok(drawn.includes(text), `${text} of ${drawn}`);
   const texts = await textsOf(page, 'streams');
   for (const text of ['attention', 'experts', 'dispatch', 'combine', 'idle']) assert.ok(texts.includes(text), `${text} of ${texts}`);
 }

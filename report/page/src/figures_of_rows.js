@@ -149,6 +149,28 @@ function streams(rows) {
     value: (index, name) => (name === 'idle' ? Math.max(0, row.streams[index].idle_us) : (row.streams[index].operators.find(one => one.name === name)?.mean_us ?? 0) * row.microbatches) }));
 }
 
+// Of decode layers: each kernel of a rank in its stream, pale those of odd microbatches.
+function lanes(rows) {
+  return rows.filter(row => Array.isArray(row.kernels) && row.kernels.length).map((row, _, all) => {
+    const names = [...new Set(row.kernels.map(({ name }) => name))], labels = row.microbatches === 1 ? ['all'] : ['attention', 'experts'];
+    const last = new Map();
+    for (const { layer, end_us } of row.kernels) last.set(layer, Math.max(last.get(layer) ?? 0, end_us));
+    const renderItem = (_, api) => {
+      const [from, y] = api.coord([api.value(0), api.value(2)]), [to] = api.coord([api.value(1), api.value(2)]), height = 0.62 * api.size([0, 1])[1];
+      return { type: 'rect', shape: { x: from, y: y - height / 2, width: Math.max(0.5, to - from), height }, style: { fill: api.visual('color'), opacity: api.value(3) % 2 === 0 ? 1 : 0.5 } };
+    };
+    const series = names.map((name, index) => ({ name, type: 'custom', renderItem, encode: { x: [0, 1], y: 2 }, itemStyle: { color: colours[index % colours.length] },
+      data: row.kernels.filter(kernel => kernel.name === name).map(({ start_us, end_us, stream, microbatch, layer }) => [start_us, end_us, stream, microbatch, layer]) }));
+    series[0].markLine = { symbol: 'none', silent: true, lineStyle: { type: 'dashed', color: '#5f6b76' }, label: { position: 'start', formatter: ({ dataIndex }) => `layer ${[...last.keys()][dataIndex]}`, fontSize: 11 },
+      data: [...last.values()].map(xAxis => ({ xAxis })) };
+    const top = 56 + 18 * Math.floor(names.length / 5);
+    return { id: all.length > 1 ? `lanes-batch-${row.batch}` : 'lanes', title: `Streams of a die, kernel by kernel${all.length > 1 ? `: batch ${row.batch}` : ''}`, wide: true, height: top + 60 * labels.length + 46,
+      note: 'One rank, all layers that ran. Pale: the second microbatch. Dashed: where a layer ends.',
+      option: base({ legend: legend(), grid: gridOfRows(labels, { top }), xAxis: axis('us', { type: 'value', min: 0 }), yAxis: axisOfRows(labels), series,
+        tooltip: { trigger: 'item', confine: true, formatter: ({ seriesName, value }) => `${seriesName}, layer ${value[4]}, microbatch ${value[3]}: ${short(value[1] - value[0])} us from ${short(value[0])} us` } }) };
+  });
+}
+
 // What the pipes of the cube cores did: a figure a row.
 function pipes(rows) {
   const measured = rows.filter(row => Array.isArray(row.pipes) && row.pipes.length);
@@ -184,5 +206,5 @@ function published(points) {
 }
 
 export function figuresOfRows({ rows, published: points }) {
-  return [...latency(rows, points), ...bandwidth(rows, points), ...phases(rows), ...steps(rows, points), ...streams(rows), ...pipes(rows), ...published(points)];
+  return [...latency(rows, points), ...bandwidth(rows, points), ...phases(rows), ...steps(rows, points), ...streams(rows), ...lanes(rows), ...pipes(rows), ...published(points)];
 }
