@@ -50,6 +50,14 @@ service::PrefillPoint prefill_point(const Json& row) {
   point.tokens = row.at("tokens").get<int>();
   point.prompt = row.at("prompt").get<int>();
   point.latency_ms = row.at("latency_ms").get<double>();
+  // Parts of two microbatches overlap: attention is then its share of all of them.
+  double attention = 0, all = 0;
+  for (const Json& part : row.at("parts")) {
+    const double ms = part.at("ms").get<double>();
+    all += ms;
+    if (part.at("name") == "attention") attention += ms;
+  }
+  if (all > 0) point.attention_ms = point.latency_ms * attention / all;
   return point;
 }
 

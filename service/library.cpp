@@ -46,6 +46,7 @@ void each_field(Point& point, Visit&& visit) {
     visit("tokens", point.tokens, kYes);
     visit("prompt", point.prompt, kYes);
     visit("latency_ms", point.latency_ms, kYes);
+    visit("attention_ms", point.attention_ms, kNo);
   } else {
     visit("study", point.study, kYes);
     visit("at", point.at, kYes);

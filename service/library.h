@@ -42,6 +42,7 @@ struct AttentionPoint {
 struct PrefillPoint {
   int ranks = 0, tokens = 0, prompt = 0;  // tokens per NPU
   double latency_ms = 0;
+  double attention_ms = 0;  // of that; 0: not known
   std::string command, model;
   double seconds = 0;
 };

@@ -35,12 +35,14 @@ LibraryPoint general(const AttentionPoint& p) {
           p.model,        p.seconds};
 }
 LibraryPoint general(const PrefillPoint& p) {
-  return {"prefill",
-          coordinates({{"ranks", p.ranks}, {"prompt", p.prompt}, {"tokens", p.tokens}}),
-          {{"latency_ms", p.latency_ms}},
-          p.command,
-          p.model,
-          p.seconds};
+  LibraryPoint point{"prefill",
+                     coordinates({{"ranks", p.ranks}, {"prompt", p.prompt}, {"tokens", p.tokens}}),
+                     {{"latency_ms", p.latency_ms}},
+                     p.command,
+                     p.model,
+                     p.seconds};
+  if (p.attention_ms > 0) point.values.emplace_back("attention_ms", p.attention_ms);
+  return point;
 }
 LibraryPoint general(const OperatorPoint& p) {
   LibraryPoint point{p.study, p.at, p.values, p.command, p.model, p.seconds};

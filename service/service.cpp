@@ -143,7 +143,7 @@ void Service::start_prefill(std::uint32_t i) {
   }
   result_.computed_tokens += static_cast<std::int64_t>(work.tokens);
   const StepTime time = prefill_times_.of(work);
-  count(time, "a batch of prompts", work.tokens, 0);
+  count(time, "a batch of prompts ({:.0f} tokens, {:.0f} pairs of attention)", work.tokens, work.pairs);
   if (read_ms > 0) read_ms += deployment_.cache.latency.us() * 1e-3;
   if (from_store) read_ms += deployment_.cache.obs_latency.us() * 1e-3;
   const int dies = 2 * deployment_.prefill.npus;
@@ -247,10 +247,9 @@ void Service::sample() {
 
 void Service::count(const StepTime& time, const char* what, double first, double second) {
   if (time.evidence == Evidence::extrapolated && !options_.allow_extrapolation)
-    throw InputError(
-        fmt::format("{} ({:.0f}, {:.0f} tokens of context) is outside of what the library has measured; "
-                    "allowed: requests within it, or --allow-extrapolation",
-                    what, first, second));
+    throw InputError(fmt::format(fmt::runtime(what), first, second) +
+                     " is outside of what the library has measured; allowed: requests within it, or "
+                     "--allow-extrapolation");
   result_.evidence_s[static_cast<std::size_t>(time.evidence)] += time.ms * 1e-3;
   result_.worst_error = std::max(result_.worst_error, time.error);
 }

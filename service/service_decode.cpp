@@ -72,7 +72,7 @@ void Service::start_step(std::uint32_t i) {
   if (decode.stepping() || !decode.runs() || !decode.begin_step()) return;
   const DecodeInstance::Load load = decode.load(steps_.least_batch(), steps_.least_kv());
   const StepTime time = step_time(load);
-  count(time, "a decode step", load.batch, load.kv);
+  count(time, "a decode step ({:.0f}, {:.0f} tokens of context)", load.batch, load.kv);
   step_samples_.see(now_, static_cast<int>(i), decode, load);
   const double slower = std::pow(deployment_.recovery.plane_step, static_cast<double>(planes_.size()));
   Time more = of_ms(time.ms * (slower - 1));

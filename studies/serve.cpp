@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "observe/observers.h"
+#include "service/prefill_times.h"
 #include "sim/output_file.h"
 #include "studies/build_info.h"
 #include "studies/serve_audit.h"
@@ -26,13 +27,15 @@ void note_of_deployment(const service::Deployment& deployment, const Row& row, S
       prefill > requests / slots ? "prefill would fill up first" : "decode would fill up first"));
 }
 
-void note_of_parameters(const service::Deployment& deployment, StudyResult& result) {
+void note_of_parameters(const service::Deployment& deployment, const service::Library& library,
+                        StudyResult& result) {
   const auto source = [&](const char* key) {
     const auto found = deployment.sources.find(key);
     return found == deployment.sources.end() ? std::string() : found->second.from + ": " + found->second.text;
   };
-  result.notes.push_back("prefill is no simulation here but a parameter (" + source("prefill.batch_time") +
-                         ")");
+  if (!service::PrefillTimes(deployment, library).measured())
+    result.notes.push_back("prefill is no simulation here but a parameter (" + source("prefill.batch_time") +
+                           ")");
   result.notes.push_back(fmt::format(
       "cost: all NPUs x {} an hour ({}); energy: {} W an NPU ({}); over output tokens, idle NPUs included",
       deployment.prices.npu_hour, source("prices.npu_hour"), deployment.prices.npu_watt,
@@ -83,7 +86,7 @@ class Table {
         break;
       }
     }
-    note_of_parameters(runs_.deployments().front(), result_);
+    note_of_parameters(runs_.deployments().front(), runs_.library(), result_);
     note_of_library(runs_.library(), result_);
     return std::move(result_);
   }

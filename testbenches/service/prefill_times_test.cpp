@@ -1,0 +1,135 @@
+// Batches of prompts between measured ones, against values reckoned by hand.
+#include "service/prefill_times.h"
+
+#include <gmock/gmock.h>
+
+#include "hw/error.h"
+#include "service/simulation.h"
+#include "testbenches/service/small_service.h"
+
+namespace cm384::service {
+namespace {
+
+using ::testing::HasSubstr;
+
+// One NPU, so that an instance's tokens are a point's. Rest: 10, 14, 30 ms for 100, 200, 400 tokens;
+// attention: 1, 2, 4, 24 ms for 500, 1,000, 2,000, 20,000 pairs.
+Library with_prefill() {
+  Library library = small_library();
+  const auto add = [&](int tokens, int prompt, double latency_ms, double attention_ms) {
+    PrefillPoint point;
+    point.ranks = 2;
+    point.tokens = tokens;
+    point.prompt = prompt;
+    point.latency_ms = latency_ms;
+    point.attention_ms = attention_ms;
+    library.add(point);
+  };
+  add(400, 10, 34, 4);
+  add(100, 10, 11, 1);
+  add(200, 10, 16, 2);
+  add(400, 100, 54, 24);
+  return library;
+}
+
+TEST(PrefillTimes, AreAttentionByPairsAndTheRestByTokens) {
+  const PrefillTimes times(small_deployment(), with_prefill());
+  ASSERT_TRUE(times.measured());
+  const auto expect = [&](double tokens, double pairs, double ms, Evidence evidence) {
+    const StepTime time = times.of({tokens, pairs});
+    EXPECT_NEAR(time.ms, ms, 1e-6) << tokens << ", " << pairs;
+    EXPECT_EQ(time.evidence, evidence) << tokens << ", " << pairs;
+  };
+  expect(100, 500, 11, Evidence::measured);
+  expect(400, 20'000, 54, Evidence::measured);
+  expect(200, 2000, 14 + 4, Evidence::interpolated);
+  expect(100, 20'000, 10 + 24, Evidence::interpolated);
+  // Half-way from 200 to 400 tokens: (14 + 30) / 2 + 200 / 8 x (slope at 200 - slope at 400), with slopes
+  // 900 / (500 / 0.04 + 400 / 0.08) and 0.08.
+  expect(300, 2000, 22 + 25 * (900 / 17500.0 - 0.08) + 4, Evidence::interpolated);
+  // Less than the least measured is a batch of that.
+  expect(1, 0.5, 11, Evidence::measured);
+  expect(1, 2000, 14, Evidence::interpolated);
+  expect(500, 2000, 30 + 100 * 0.08 + 4, Evidence::extrapolated);
+  expect(100, 20'018, 10 + 24 + 0.02, Evidence::extrapolated);
+}
+
+TEST(PrefillTimes, CarryOnByHowMuchABatchIsMissedWithoutIt) {
+  const PrefillTimes times(small_deployment(), with_prefill());
+  // Worst is that of 200 tokens. Rest without it: 10 + 20 / 3. Attention without 1,000 pairs, a third of the
+  // way from 500 to 2,000 (slopes 0.002 and 0.00155378): (20 x 1 + 4 x 3 + 7 x 4 - 2 x 2.33067) / 27.
+  EXPECT_NEAR(times.of({200, 2000}).error, (10 + 20.0 / 3 + 2.049580) / 16 - 1, 1e-6);
+  EXPECT_EQ(times.of({100, 500}).error, 0);
+}
+
+TEST(PrefillTimes, NeverFallWithTokensOrPairs) {
+  Library library = with_prefill();
+  PrefillPoint odd = library.prefill().front();  // one that took less than smaller ones, twice measured
+  odd.tokens = 800;
+  odd.latency_ms = 20;
+  odd.attention_ms = 3;
+  library.add(odd);
+  const PrefillTimes times(small_deployment(), library);
+  for (double tokens = 1; tokens < 1000; tokens += 13) {
+    for (double pairs = 1; pairs < 25'000; pairs += 230) {
+      const double ms = times.of({tokens, pairs}).ms;
+      EXPECT_GE(times.of({tokens + 13, pairs}).ms, ms - 1e-9) << tokens << ", " << pairs;
+      EXPECT_GE(times.of({tokens, pairs + 230}).ms, ms - 1e-9) << tokens << ", " << pairs;
+    }
+  }
+  // A point that curves do not go through is no measured one any more: rest 17 of the odd one stays at 30.
+  EXPECT_EQ(times.of({800, 4000}).evidence, Evidence::interpolated);
+  EXPECT_GE(times.of({800, 4000}).error, 0.5);
+}
+
+TEST(PrefillTimes, OfOtherInstancesOrOfOneBatchAreAParameter) {
+  Deployment other = small_deployment();
+  other.prefill.npus = 2;
+  EXPECT_FALSE(PrefillTimes(other, with_prefill()).measured());
+  Library one = small_library();
+  one.add(with_prefill().prefill().front());
+  const PrefillTimes times(small_deployment(), one);
+  EXPECT_FALSE(times.measured());
+  EXPECT_EQ(times.of({500, 5}).evidence, Evidence::parameter);
+  EXPECT_DOUBLE_EQ(times.of({500, 5}).ms, 50);
+}
+
+TEST(PrefillTimes, OfLibrariesWithoutAttentionHaveTheShareOfTheDeployment) {
+  Library library = small_library();
+  const Library measured = with_prefill();
+  for (PrefillPoint point : measured.prefill()) {
+    point.attention_ms = 0;
+    library.add(point);
+  }
+  Deployment deployment = small_deployment();
+  deployment.prefill.attention_share = 0.25;
+  // 11 ms at 100 tokens, 8.5 ms of 34 at 2,000 pairs.
+  EXPECT_NEAR(PrefillTimes(deployment, library).of({100, 2000}).ms, 11 * 0.75 + 8.5, 1e-9);
+}
+
+TEST(PrefillTimes, OutsideOfWhatWasMeasuredEndTheRunUnlessAllowed) {
+  RequestTrace trace;
+  trace.requests.resize(1);
+  trace.requests[0].prompt = 401;
+  trace.requests[0].output = 1;
+  ServiceOptions options;
+  try {
+    serve(trace, small_deployment(), with_prefill(), options);
+    ADD_FAILURE() << "nothing is refused";
+  } catch (const InputError& error) {
+    EXPECT_THAT(error.what(),
+                HasSubstr("a batch of prompts (401 tokens, 80400 pairs of attention) is outside of what"));
+  }
+  options.allow_extrapolation = true;
+  EXPECT_GT(serve(trace, small_deployment(), with_prefill(), options)
+                .evidence_s[static_cast<std::size_t>(Evidence::extrapolated)],
+            0);
+  trace.requests[0].prompt = 200;  // 20,000 pairs
+  options.allow_extrapolation = false;
+  const ServiceResult served = serve(trace, small_deployment(), with_prefill(), options);
+  EXPECT_NEAR(served.served[0].ttft_ms(), 14 + 24, 1e-6);
+  EXPECT_GT(served.worst_error, 0.1);
+}
+
+}  // namespace
+}  // namespace cm384::service
