@@ -120,29 +120,6 @@ class Steps {
   const traces::Routing& routing_;
 };
 
-// Which experts stand on each rank, the shared one left out.
-std::vector<std::vector<std::uint32_t>> experts_on(const ExpertPlacement& placement) {
-  std::vector<std::vector<std::uint32_t>> on(static_cast<std::size_t>(placement.ranks));
-  for (std::uint32_t e = 0; e < static_cast<std::uint32_t>(placement.experts); ++e) {
-    const cm384_expert_copies& own = placement.copies[e];
-    for (std::uint32_t c = 0; c < own.copies; ++c) on[placement.slots[own.first + c].rank].push_back(e);
-  }
-  return on;
-}
-
-// The most copies that a rank of the second placement has and had not in the first.
-std::size_t most_new(const ExpertPlacement& before, const ExpertPlacement& after) {
-  const auto had = experts_on(before), has = experts_on(after);
-  std::size_t most = 0;
-  for (std::size_t rank = 0; rank < has.size(); ++rank) {
-    const auto fresh = std::ranges::count_if(has[rank], [&](std::uint32_t expert) {
-      return std::ranges::find(had[rank], expert) == had[rank].end();
-    });
-    most = std::max(most, static_cast<std::size_t>(fresh));
-  }
-  return most;
-}
-
 struct Outcome {
   std::vector<double> imbalance;  // of each step that counts
   std::vector<double> moved;      // at each renewal among them
@@ -186,7 +163,7 @@ class BalanceRows {
     for (int step = 0; step < o_.steps; ++step) {
       if (renew > 0 && step > 0 && step % renew == 0) {
         ExpertPlacement next = place(steps_.loads(step - renew, step));
-        if (step >= first_) made.moved.push_back(static_cast<double>(most_new(placement, next)));
+        if (step >= first_) made.moved.push_back(static_cast<double>(reference::new_copies(placement, next)));
         placement = std::move(next);
       }
       if (step >= first_) made.imbalance.push_back(reference::imbalance(steps_.rank_rows(step, placement)));

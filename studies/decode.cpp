@@ -40,6 +40,14 @@ DecodeMemory memory_of(const DecodeOptions& options, int shared_copies, std::uin
   return memory;
 }
 
+double renewal_us(const DecodeOptions& options, const DecodeParts& parts) {
+  const LayerOptions& o = options.layer;
+  if (o.renew == 0) return 0;
+  const double layers = options.moe_layers + std::min(o.mtp, 1), bytes = 3.0 * o.hidden * o.width;
+  return layers * parts.new_copies * bytes / static_cast<double>(options.renew_rate.bytes_per_second) * 1e6 /
+         o.renew;
+}
+
 namespace {
 
 void check_memory(const StudyContext& context, const DecodeOptions& options, const LayerSetting& setting) {
@@ -66,6 +74,7 @@ struct Line {
 
 Row step_row(const DecodeOptions& options, const DecodeParts& parts, StudyResult& result) {
   const LayerOptions& o = options.layer;
+  const double renewed = o.renew > 0 ? options.moe_layers + std::min(o.mtp, 1) : 0;  // layers
   const std::array lines{
       Line{"dense layers", 1.0 * options.dense_layers, parts.dense_attention + parts.dense_network},
       Line{"first MoE layer", 1, parts.first_layer},
@@ -76,6 +85,8 @@ Row step_row(const DecodeOptions& options, const DecodeParts& parts, StudyResult
       Line{"MTP head", 1.0 * o.mtp, parts.mtp_head},
       Line{"MTP sampling", 1.0 * o.mtp, parts.mtp_sampling},
       Line{"launch", options.launch == "cpu" ? 1.0 + o.mtp : 0.0, options.graph_launch.us()},
+      // Each renewal holds one step of `renew` up.
+      Line{"renewal", renewed, renewed > 0 ? renewal_us(options, parts) / renewed : 0},
   };
   double step = 0;
   for (const Line& line : lines) step += line.us();

@@ -22,6 +22,7 @@ struct DecodeOptions {
   double top_p = 0.95;
   std::string launch = "pipelined";
   Time graph_launch{700'000'000};
+  Bandwidth renew_rate = 53_GBps;
   std::string measured;
 
   template <class Self, class Visitor>
@@ -43,6 +44,9 @@ struct DecodeOptions {
           "CPU when that has ended");
     visit("graph-launch", self.graph_launch, Range{Time{}, 1_s}, "of one graph by the CPU",
           Needs{"launch", {"cpu"}});
+    visit("renew-rate", self.renew_rate, Range{1_GBps, 1000_GBps},
+          "at which a die loads experts at a renewal, all dies at once, while steps wait",
+          Needs{"renew", {}});
     visit("measured", self.measured, Form{"FILE"},
           "times of the parts, of several machines and sizes: what it has is not measured again, what it has "
           "not is added");
@@ -60,8 +64,12 @@ struct DecodeParts {
   double dense_attention = 0, dense_network = 0;  // of a dense layer, all cores and the whole batch
   double head = 0;                                // norm, product with the vocabulary, softmax
   double mtp_projection = 0, mtp_head = 0;
+  double new_copies = 0;                  // that a rank loads per layer at a renewal
   double sampling = 0, mtp_sampling = 0;  // words chosen: of all tokens, of a predicted one of each request
 };
+
+// What a renewal of the placement adds to each step.
+double renewal_us(const DecodeOptions& options, const DecodeParts& parts);
 
 // What kernels of a layer take of all its kernels' time: those that are mostly INT8 products, and dispatch.
 struct KernelShares {

@@ -36,11 +36,15 @@ std::string key_of(const StudyContext& context, const DecodeOptions& options,
   std::string text = fmt::format("seed {}\nbatch {}\n", context.seed, options.layer.batch);
   DecodeOptions copy = options;
   for (const hw::Parameter& option : list_options(copy)) {
-    constexpr std::array kOthers{"batch",        "acceptance", "dense-layers", "moe-layers", "launch",
-                                 "graph-launch", "measured",   "top-k",        "top-p"};
+    constexpr std::array kOthers{"batch",  "acceptance",   "dense-layers", "moe-layers",
+                                 "launch", "graph-launch", "measured",     "top-k",
+                                 "top-p",  "renew-rate",   "renew",        "drift"};
     if (std::ranges::find(kOthers, option.key) == kOthers.end())
       text += option.key + " = " + hw::value_text(option) + "\n";
   }
+  // Said only where it changes something: keys of what was measured before these options stay.
+  if (options.layer.renew > 0)
+    text += fmt::format("renew = {}\ndrift = {}\n", options.layer.renew, options.layer.drift);
   for (const std::string& path : inputs) text += hash_of_file(path) + "\n";
   return hash_of(text + machine_text(context.machine));
 }
@@ -55,6 +59,7 @@ DecodeParts read(const Json& json, const std::string& path) {
       parts.kernels_of_layers.push_back({k.at("layer").get<int>(), k.at("microbatch").get<int>(),
                                          k.at("stream").get<int>(), k.at("name").get<std::string>(),
                                          k.at("start_us").get<double>(), k.at("end_us").get<double>()});
+    parts.new_copies = json.value("new_copies", 0.0);
     parts.microbatches = json.at("microbatches").get<int>();
     parts.split = json.at("split").get<std::string>();
   } catch (const Json::exception& error) {
@@ -68,6 +73,7 @@ Json to_json(const DecodeOptions& options, const DecodeParts& parts) {
             {"kv", options.layer.kv},       {"microbatches", parts.microbatches},
             {"split", parts.split},         {"kernels_us", Json::array()}};
   for (const auto& [name, member] : kParts) json[name] = parts.*member;
+  if (options.layer.renew > 0) json["new_copies"] = parts.new_copies;
   for (const auto& [name, us] : parts.kernels)
     json["kernels_us"].push_back({{"name", name}, {"mean_us", us}});
   json["kernels"] = studies::to_json(rows_of(parts.kernels_of_layers));
@@ -150,6 +156,7 @@ std::optional<DecodeParts> measure_parts(const StudyContext& context, const Deco
   parts.first_layer = layer.first_us;
   parts.attention_half = layer.half_us[0].mean;
   parts.experts_half = layer.half_us[1].mean;
+  parts.new_copies = layer.new_copies;
   parts.microbatches = chosen.setting.microbatches;
   parts.split = split_text(chosen.setting);
   parts.kernels_of_layers = layer.kernels;

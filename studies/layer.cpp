@@ -111,6 +111,7 @@ LayerSetting setting_of(const StudyContext& context, const LayerOptions& options
       options.shared_copies >= 0 ? options.shared_copies : default_shared_copies(options.ranks);
   setting.moe.redundant = options.redundant;
   setting.moe.by_load = options.by_load;
+  setting.renewal = {options.renew, options.drift};
   setting.attention.queries = static_cast<std::uint32_t>(tokens);
   setting.attention.heads = static_cast<std::uint32_t>(options.heads);
   setting.attention.hidden = static_cast<std::uint32_t>(options.hidden);
@@ -147,6 +148,10 @@ std::vector<LayerSetting> layer_settings(const StudyContext& context, const Laye
   if (options.batch < 2 || options.batch % 2 != 0)
     throw InputError(
         fmt::format("--batch {}: allowed: even numbers from 2: an NPU is two dies", options.batch));
+  if (options.drift > 0 && options.renew == 0)
+    throw InputError("--drift: has an effect only with --renew of at least 1");
+  if (options.drift > 0 && !options.routing.starts_with("zipf:"))
+    throw InputError("--drift: has an effect only with --routing zipf:S");
   const bool best = options.microbatches == "best";
   std::vector<LayerSetting> settings;
   for (const int microbatches : kMicrobatches) {
@@ -263,6 +268,7 @@ StudyResult run(const StudyContext& context, const Options& all) {
   row.set("layer_us", reading.layer_us.mean).set("layer_max_us", reading.layer_us.max);
   row.set("attention_half_us", reading.half_us[0].mean).set("experts_half_us", reading.half_us[1].mean);
   row.set("rows_mean", reading.rows_mean).set("rows_max", reading.rows_max);
+  if (options.renew > 0) row.set("new_copies", reading.new_copies);
   row.set("layers", options.layers).set("detail_dies", setting.detail).set("streams", std::move(streams));
   row.set("kernels_rank", reading.kernels_rank).set("kernels", rows_of(reading.kernels));
   if (timeline) {
@@ -310,6 +316,8 @@ constexpr std::array kFields{
     Field{"experts_half_us", FieldType::number, "of a microbatch: norm and gate to combine", true},
     Field{"rows_mean", FieldType::number, "that dispatch brings to a rank in a microbatch"},
     Field{"rows_max", FieldType::number, "largest"},
+    Field{"new_copies", FieldType::number,
+          "with --renew: most experts that a rank loads at a renewal, mean over layers"},
     Field{"layers", FieldType::integer, "that ran one after another; the last one is shown"},
     Field{"detail_dies", FieldType::integer, "whose attention and experts ran as firmware"},
     Field{"streams", FieldType::list, "of a die", false, kStreamFields},

@@ -29,6 +29,7 @@ struct LayerOptions {
   int shared_copies = -1;
   int redundant = -1;
   bool by_load = false;
+  int renew = 0, drift = 0;
   int hidden = 7168, q_lora = 1536, heads = 128, width = 2048;
   bool int8 = true, full_mesh = false;
 
@@ -62,6 +63,12 @@ struct LayerOptions {
     visit(
         "balance", self.by_load, Either{"even", "eplb"},
         "experts on ranks in order, or copied and packed by the load that another draw of the routing shows");
+    visit("renew", self.renew, Range{0, 256},
+          "steps between placements, each by the load of so many steps before; the step shown is half-way "
+          "to the next one. 0: one placement",
+          Needs{"balance", {"eplb"}});
+    visit("drift", self.drift, Range{0, 1000},
+          "steps after which zipf's weights move on by one expert; 0: they stay", Needs{"renew", {}});
     visit("hidden", self.hidden, Range{64, 8192, 64}, "elements of a token");
     visit("q-lora", self.q_lora, Range{64, 8192, 64}, "elements of the queries' latent");
     visit("heads", self.heads, Range{16, 128, 16}, "query heads");

@@ -103,6 +103,7 @@ std::vector<StepSlice> lanes_of_step(const DecodeOptions& options, const DecodeP
     step.part("MTP head", parts.mtp_head);
     step.part("MTP sampling", parts.mtp_sampling);
   }
+  step.part("renewal", renewal_us(options, parts));
   return step.take();
 }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <deque>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <numeric>
@@ -13,7 +14,6 @@
 #include <set>
 
 #include "host/placement.h"
-#include "studies/moe_case.h"
 #include "studies/session.h"
 #include "traces/random.h"
 
@@ -49,6 +49,7 @@ struct Plan {
   const LayerSetting& setting;
   std::set<int> detail;
   std::deque<reference::DispatchCase> layers;    // by layer and microbatch
+  double new_copies = 0;                         // at a renewal, mean over layers
   std::vector<std::vector<std::uint32_t>> rows;  // of each, by rank
   std::map<int, std::vector<double>> profiles;   // by experts of a rank: their rows, falling, over all ranks
   std::map<std::pair<int, int>, host::Recordings> attention;          // by set of lengths and microbatch
@@ -57,9 +58,18 @@ struct Plan {
   Plan(const StudyContext& of, const LayerSetting& what) : context(of), setting(what) {
     for (int n = 0; n < setting.detail; ++n) detail.insert(detail_rank(n, setting.detail, setting.moe.ranks));
     for (int n = 0; n < setting.layers * setting.microbatches; ++n) {
-      layers.push_back(make_moe_case(traces::mix(context.seed + static_cast<std::uint64_t>(n)), setting.moe));
+      const std::uint64_t seed = traces::mix(context.seed + static_cast<std::uint64_t>(n));
+      if (setting.renewal.every == 0) {
+        layers.push_back(make_moe_case(seed, setting.moe));
+      } else if (n % setting.microbatches == 0) {
+        RenewedLayer layer = make_renewed_layer(seed, setting.moe, setting.microbatches, setting.renewal);
+        new_copies += static_cast<double>(layer.new_copies) / setting.layers;
+        std::ranges::move(layer.parts, std::back_inserter(layers));
+      }
+    }
+    for (const reference::DispatchCase& layer : layers) {
       rows.emplace_back();
-      for (std::vector<std::uint32_t>& own : rows_of(layers.back())) {
+      for (std::vector<std::uint32_t>& own : rows_of(layer)) {
         rows.back().push_back(std::accumulate(own.begin(), own.end(), 0U));
         std::ranges::sort(own, std::greater());
         std::vector<double>& profile = profiles[static_cast<int>(own.size())];
@@ -346,6 +356,7 @@ LayerReading LayerRun::read(SimulatorCounts& counts) {
     }
   }
   reading.rows_mean = rows / static_cast<double>(microbatches() * dies_.size());
+  reading.new_copies = plan_.new_copies;
   reading.recordings =
       static_cast<int>(plan_.attention.size() * AttentionHalf::kStages + plan_.experts.size());
   reading.kernels_rank = *plan_.detail.begin();

@@ -12,6 +12,7 @@
 #include "studies/confidence.h"
 #include "studies/dispatch.h"
 #include "studies/layer_half.h"
+#include "studies/moe_case.h"
 
 namespace cm384::studies {
 
@@ -21,6 +22,7 @@ using RankLengths = std::vector<std::vector<std::uint32_t>>;
 struct LayerSetting {
   DispatchCase moe;  // batch: tokens of a microbatch and rank; cores: AIVs of the second stream
   operators::MlaSetting attention;  // of a microbatch; lengths come from `lengths`
+  Renewal renewal;                  // with moe.by_load
   std::uint32_t width = 2048;       // of an expert
   int microbatches = 2, layers = 3;
   // Of the stream with attention and of that with the experts. With one microbatch there is one stream.
@@ -52,6 +54,7 @@ struct LayerReading {
   Summary layer_us;                    // over ranks: from the end of the layer before to its own
   double first_us = 0;                 // the first layer, from its first task to its end, mean over ranks
   double rows_mean = 0, rows_max = 0;  // that dispatch brings to a rank
+  double new_copies = 0;               // most that a rank loads at a renewal, mean over layers
   std::uint64_t hbm_bytes = 0;         // in all layers, on a rank in detail
   int recordings = 0;
   int kernels_rank = 0;  // the first in detail

@@ -133,6 +133,32 @@ std::vector<double> rank_loads(const ExpertPlacement& placement, std::span<const
   return made;
 }
 
+namespace {
+
+// Which experts stand on each rank, the shared one left out.
+std::vector<std::vector<std::uint32_t>> experts_on(const ExpertPlacement& placement) {
+  std::vector<std::vector<std::uint32_t>> on(static_cast<std::size_t>(placement.ranks));
+  for (std::uint32_t e = 0; e < static_cast<std::uint32_t>(placement.experts); ++e) {
+    const cm384_expert_copies& own = placement.copies[e];
+    for (std::uint32_t c = 0; c < own.copies; ++c) on[placement.slots[own.first + c].rank].push_back(e);
+  }
+  return on;
+}
+
+}  // namespace
+
+std::size_t new_copies(const ExpertPlacement& before, const ExpertPlacement& after) {
+  const auto had = experts_on(before), has = experts_on(after);
+  std::size_t most = 0;
+  for (std::size_t rank = 0; rank < has.size(); ++rank) {
+    const auto fresh = std::ranges::count_if(has[rank], [&](std::uint32_t expert) {
+      return std::ranges::find(had[rank], expert) == had[rank].end();
+    });
+    most = std::max(most, static_cast<std::size_t>(fresh));
+  }
+  return most;
+}
+
 double imbalance(std::span<const double> rank_loads) {
   const double sum = std::accumulate(rank_loads.begin(), rank_loads.end(), 0.0);
   return sum > 0 ? *std::ranges::max_element(rank_loads) * static_cast<double>(rank_loads.size()) / sum : 1;

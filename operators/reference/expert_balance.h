@@ -2,6 +2,7 @@
 // load balancer (EPLB) as DeepSeek published it, without its grouping by nodes.
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <vector>
 
@@ -28,5 +29,8 @@ std::vector<double> rank_loads(const ExpertPlacement& placement, std::span<const
                                double shared_load);
 // The largest over the mean; 1 where there is no load.
 double imbalance(std::span<const double> rank_loads);
+
+// The most copies of routed experts that a rank has in the second placement and had not in the first.
+std::size_t new_copies(const ExpertPlacement& before, const ExpertPlacement& after);
 
 }  // namespace cm384::reference

@@ -149,6 +149,14 @@ TEST(PlacementByLoad, BalancesWhatOnePlaceEachDoesNot) {
   EXPECT_EQ(imbalance(std::vector<double>{0, 0}), 1);
 }
 
+TEST(PlacementByLoad, CountsWhatARankHasToLoad) {
+  // Falling loads go to ranks there and back: 0 3 | 1 2.
+  const ExpertPlacement before = place_by_load(2, std::vector<double>{8, 4, 2, 1}, 0, 0, 0);
+  EXPECT_EQ(new_copies(before, before), 0u);
+  EXPECT_EQ(new_copies(before, place_by_load(2, std::vector<double>{8, 4, 1, 2}, 0, 0, 0)), 1u);
+  EXPECT_EQ(new_copies(before, place_by_load(2, std::vector<double>{4, 8, 1, 2}, 0, 0, 0)), 2u);
+}
+
 TEST(PlacementByLoad, RefusesWhatCannotBe) {
   EXPECT_EQ(free_slots(320, 256, 32), 32);
   EXPECT_EQ(free_slots(288, 256, 32), 0);
