@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <compare>
 #include <numeric>
+#include <random>
+#include <tuple>
 
 namespace cm384::uncertainty {
 namespace {
@@ -14,6 +15,11 @@ constexpr std::size_t kMostFactors = 8;  // of a surrogate
 constexpr double kLeastGain = 0.01;      // of the variance, that another factor has to explain
 constexpr double kHopeless = 3;          // an implausibility that no further target makes up for
 constexpr std::size_t kHeldBack = 5;     // every fifth run checks a surrogate
+// Of subset simulation: draws that walk and their steps at each level; coordinates that a step moves, on
+// average.
+constexpr std::size_t kWalkers = 200;
+constexpr int kMostLevels = 12, kSteps = 5;
+constexpr double kMoved = 4;
 
 double mean_of(const Point& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
@@ -83,34 +89,93 @@ bool all_hold(const std::vector<Target>& targets, const Point& figures) {
   return true;
 }
 
+// A draw, how implausible the worst of its figures is, and how far the worst prediction is off, in
+// tolerances.
+struct Draw {
+  Point point;
+  double implausible = 1, off = 1;  // at least 1: what is better needs no order
+};
+
+bool comes_before(const Draw& one, const Draw& other) {
+  return std::tie(one.implausible, one.off) < std::tie(other.implausible, other.off);
+}
+
+class Judge {
+ public:
+  Judge(const std::vector<Target>& targets, const std::vector<Known>& known, double discrepancy)
+      : targets_(targets), discrepancy_(discrepancy) {
+    for (const Known& one : known) surrogates_.emplace_back(one.points, one.values);
+  }
+
+  // Figures after one that is more implausible than `hopeless` are not looked at.
+  Draw of(Point point, double hopeless) const {
+    Draw draw{std::move(point)};
+    for (std::size_t t = 0; t < targets_.size() && draw.implausible <= hopeless; ++t) {
+      const Target& target = targets_[t];
+      const double predicted = surrogates_[t].at(draw.point);
+      draw.implausible =
+          std::max(draw.implausible, implausibility(target, predicted, surrogates_[t].error(), discrepancy_));
+      draw.off = std::max(draw.off,
+                          std::abs(predicted - target.value) / (target.tolerance * std::abs(target.value)));
+    }
+    return draw;
+  }
+
+ private:
+  const std::vector<Target>& targets_;
+  double discrepancy_;
+  std::vector<FigureSurrogate> surrogates_;
+};
+
+// In [0, 1).
+double uniform(std::mt19937_64& random) {
+  return static_cast<double>(random() >> 11) * 0x1p-53;
+}
+
+// Subset simulation (Au and Beck 2001) of the region that no surrogate calls implausible, where hardly one
+// draw in `draws` finds it: the best of them set a level and walk below it, each step with some coordinates
+// drawn anew over their whole range, so that they spread evenly over what is below the level; the best of
+// these set the next one.
+void close_in(std::vector<Draw>& draws, const Judge& judge, std::size_t wanted, std::mt19937_64& random) {
+  for (int level = 0; level < kMostLevels; ++level) {
+    std::ranges::stable_sort(draws, comes_before);
+    const Draw& last = draws[std::min(wanted, draws.size()) - 1];
+    if (last.implausible <= 1 && last.off <= 1) return;
+    std::vector<Draw> walkers(draws.begin(),
+                              draws.begin() + static_cast<std::ptrdiff_t>(std::min(kWalkers, draws.size())));
+    const Draw allowed = walkers.back();
+    draws = walkers;
+    for (int step = 0; step < kSteps; ++step) {
+      for (Draw& walker : walkers) {
+        Point moved = walker.point;
+        const double share = std::min(1.0, kMoved / static_cast<double>(moved.size()));
+        for (double& coordinate : moved) {
+          if (uniform(random) < share) coordinate = uniform(random);
+        }
+        Draw next = judge.of(std::move(moved), allowed.implausible);
+        if (!comes_before(allowed, next)) walker = std::move(next);
+      }
+      draws.insert(draws.end(), walkers.begin(), walkers.end());
+    }
+  }
+}
+
 // Draws that no surrogate calls implausible, first those whose figures are predicted within their tolerance,
 // as they come; if there are too few, those that come nearest.
-Points worth_running(const std::vector<Target>& targets, const std::vector<Known>& known, const Points& draws,
-                     const MatchingOptions& options) {
-  std::vector<FigureSurrogate> surrogates;
-  for (const Known& one : known) surrogates.emplace_back(one.points, one.values);
-  struct Draw {
-    double implausible = 1, off = 1;  // at least 1: what is better needs no order
-    std::size_t index = 0;
-    auto operator<=>(const Draw&) const = default;
-  };
-  std::vector<Draw> ranked;
-  for (std::size_t i = 0; i < draws.size(); ++i) {
-    Draw draw{1, 1, i};
-    for (std::size_t t = 0; t < targets.size() && draw.implausible < kHopeless; ++t) {
-      const double predicted = surrogates[t].at(draws[i]);
-      draw.implausible =
-          std::max(draw.implausible,
-                   implausibility(targets[t], predicted, surrogates[t].error(), options.discrepancy));
-      draw.off = std::max(draw.off, std::abs(predicted - targets[t].value) /
-                                        (targets[t].tolerance * std::abs(targets[t].value)));
-    }
-    ranked.push_back(draw);
-  }
-  std::ranges::sort(ranked);
+Points worth_running(const std::vector<Target>& targets, const std::vector<Known>& known,
+                     const Points& points, const MatchingOptions& options, std::mt19937_64& random) {
+  const Judge judge(targets, known, options.discrepancy);
+  std::vector<Draw> draws;
+  for (const Point& point : points) draws.push_back(judge.of(point, kHopeless));
+  close_in(draws, judge, options.batch, random);
+  // Walkers that have gone farthest stand last.
+  std::ranges::reverse(draws);
+  std::ranges::stable_sort(draws, comes_before);
   Points chosen;
-  for (std::size_t i = 0; i < std::min(options.batch, ranked.size()); ++i)
-    chosen.push_back(draws[ranked[i].index]);
+  for (const Draw& draw : draws) {
+    if (chosen.size() == options.batch) break;
+    if (std::ranges::find(chosen, draw.point) == chosen.end()) chosen.push_back(draw.point);
+  }
   return chosen;
 }
 
@@ -168,12 +233,13 @@ Matching match(std::size_t unknowns, const std::vector<Target>& targets, const F
   const auto enough_known = [&] {
     return std::ranges::all_of(known, [](const Known& one) { return one.points.size() >= 10; });
   };
+  std::mt19937_64 random(options.seed);
   const Points first = statistics().latin_hypercube(unknowns, options.first, options.seed);
   take(first, model(first, false));
   for (std::size_t wave = 1; wave <= options.waves; ++wave) {
     if (matching.members.size() >= options.members || cancelled() || !enough_known()) break;
     const Points draws = statistics().latin_hypercube(unknowns, options.candidates, options.seed + wave);
-    const Points points = worth_running(targets, known, draws, options);
+    const Points points = worth_running(targets, known, draws, options, random);
     take(points, model(points, true));
   }
   return matching;

@@ -56,6 +56,47 @@ TEST(History, EveryMemberGivesEveryFigure) {
   EXPECT_GT(high, 0.8);
 }
 
+// Three targets of three unknowns each: by chance one draw in some thousand gives all, so that of 300
+// candidates a wave hardly one does.
+TEST(History, ClosesInOnWhatNoDrawFinds) {
+  constexpr std::size_t kUnknowns = 40, kFigures = 3;
+  const std::vector<Target> targets(kFigures, Target{"sum", 10, 0.02});
+  std::size_t runs = 0;
+  const auto all = [&](const Point& x) {
+    Point figures;
+    for (std::size_t t = 0; t < kFigures; ++t)
+      figures.push_back(8.4 + 2 * x[3 * t] + x[3 * t + 1] * x[3 * t + 2] + 0.2 * x[t]);
+    return figures;
+  };
+  const auto model = [&](const Points& points, bool) {
+    Points figures;
+    for (const Point& point : points) figures.push_back(all(point));
+    runs += points.size();
+    return figures;
+  };
+  const Matching matching =
+      match(kUnknowns, targets, model,
+            {.members = 24, .first = 96, .batch = 24, .waves = 5, .candidates = 300}, [] { return false; });
+  ASSERT_EQ(matching.members.size(), 24u) << matching.log.back();
+  double low = 1, high = 0, nearest = 1e9;
+  for (std::size_t m = 0; m < 24; ++m) {
+    for (std::size_t t = 0; t < kFigures; ++t) EXPECT_TRUE(targets[t].holds(all(matching.members[m])[t]));
+    low = std::min(low, matching.members[m][35]);
+    high = std::max(high, matching.members[m][35]);
+    for (std::size_t other = 0; other < m; ++other) {
+      double square = 0;
+      for (std::size_t f = 0; f < kUnknowns; ++f)
+        square += std::pow(matching.members[m][f] - matching.members[other][f], 2);
+      nearest = std::min(nearest, std::sqrt(square));
+    }
+  }
+  // Members are no copies of each other, and what has no part in the figures keeps its range.
+  EXPECT_GT(nearest, 0.2);
+  EXPECT_LT(low, 0.2);
+  EXPECT_GT(high, 0.8);
+  EXPECT_LT(runs, 220u);
+}
+
 TEST(History, TheSameSeedGivesTheSameMembers) {
   const MatchingOptions options{.members = 4, .first = 40, .batch = 10, .waves = 3, .candidates = 500};
   Counted model;
