@@ -13,6 +13,7 @@
 #include "studies/build_info.h"
 #include "studies/result_json.h"
 #include "studies/table.h"
+#include "uncertainty/chains.h"
 #include "uncertainty/history.h"
 
 namespace cm384::cli {
@@ -29,7 +30,7 @@ struct BuildOptions {
   SeedOption seed;
   std::string to = "ensemble.json", store = "ensemble.sqlite";
   studies::Texts figures;
-  int members = 24, first = 128, batch = 32, waves = 12, jobs = 0;
+  int members = 24, steps = 60, first = 128, batch = 32, waves = 12, jobs = 0;
   double discrepancy = 0.03;
 
   template <class Self, class Visitor>
@@ -43,9 +44,12 @@ struct BuildOptions {
           "misses "
           "one is not run for those behind it; default: all");
     visit("members", self.members, studies::Range{2, 1000}, "machines wanted, the preset itself among them");
-    visit("first", self.first, studies::Range{10, 100'000}, "machines of the first wave");
-    visit("batch", self.batch, studies::Range{1, 10'000}, "machines of each further wave");
-    visit("waves", self.waves, studies::Range{0, 1000}, "at most, after the first");
+    visit("steps", self.steps, studies::Range{1, 100'000},
+          "moves that each member's chain proposes; more go on where fewer ended");
+    visit("first", self.first, studies::Range{10, 100'000},
+          "machines drawn at first, where the machine itself misses a figure and another is looked for");
+    visit("batch", self.batch, studies::Range{1, 10'000}, "machines of each further wave of that search");
+    visit("waves", self.waves, studies::Range{0, 1000}, "of it at most, after the first");
     visit("discrepancy", self.discrepancy, studies::Range{0.0, 0.5},
           "what the model may be off by whatever its parameters, as a share of a value");
     visit("jobs", self.jobs, studies::Range{0, 1024}, "runs at a time; 0: one per core of this host");
@@ -119,6 +123,7 @@ int build(const Program& program, const BuildOptions& options, const studies::Gi
   const auto overrides_at = [&](const uncertainty::Point& point) {
     Settings settings = set;
     for (std::size_t i = 0; i < unknowns.size(); ++i) {
+      if (point[i] == unknowns[i].own_place()) continue;
       if (std::string value = unknowns[i].at(point[i]); value != unknowns[i].own)
         settings.emplace_back(unknowns[i].key, std::move(value));
     }
@@ -145,9 +150,9 @@ int build(const Program& program, const BuildOptions& options, const studies::Gi
   ensemble.ranges = uncertainty::ranges_fingerprint(hw::load_machine(ensemble.machine));
   ensemble.discrepancy = options.discrepancy;
   ensemble.command = fmt::format(
-      "cm384 ensemble build --machine {} --members {} --first {} --batch {} --waves {} "
-      "--discrepancy {} --seed {}",
-      options.machine.machine, options.members, options.first, options.batch, options.waves,
+      "cm384 ensemble build --machine {} --members {} --steps {} --first {} --batch {} "
+      "--waves {} --discrepancy {} --seed {}",
+      options.machine.machine, options.members, options.steps, options.first, options.batch, options.waves,
       options.discrepancy, options.seed.seed);
   for (const std::string& change : options.machine.set) ensemble.command += " --set " + change;
   for (const std::string& prefix : options.figures) ensemble.command += " --figures " + prefix;
@@ -164,22 +169,41 @@ int build(const Program& program, const BuildOptions& options, const studies::Gi
                ensemble.machine, targets[f].id, own[f], targets[f].value);
   }
   add(ensemble.machine, set, own);
+  // The chains begin at the machine itself, or at others if it misses a figure.
+  const auto cancelled = [&] { return runs.points.interrupted(); };
+  const auto report = [&](const std::string& line) {
+    runs.progress.clear();
+    print_now(line + "\n");
+  };
+  uncertainty::Points from, from_figures;
+  if (!cancelled() && uncertainty::all_hold(targets, own)) {
+    from.emplace_back();
+    for (const Unknown& unknown : unknowns) from.back().push_back(unknown.own_place());
+    from_figures = {own};
+  } else if (!cancelled()) {
+    uncertainty::Matching found = uncertainty::match(unknowns.size(), targets, model,
+                                                     {.members = 1,
+                                                      .first = static_cast<std::size_t>(options.first),
+                                                      .batch = static_cast<std::size_t>(options.batch),
+                                                      .waves = static_cast<std::size_t>(options.waves),
+                                                      .discrepancy = options.discrepancy,
+                                                      .seed = options.seed.value()},
+                                                     report, cancelled);
+    from = std::move(found.members);
+    from_figures = std::move(found.figures);
+  }
   uncertainty::Matching matching;
-  if (!runs.points.interrupted())
-    matching = uncertainty::match(unknowns.size(), targets, model,
-                                  {.members = static_cast<std::size_t>(options.members) - 1,
-                                   .first = static_cast<std::size_t>(options.first),
-                                   .batch = static_cast<std::size_t>(options.batch),
-                                   .waves = static_cast<std::size_t>(options.waves),
-                                   .discrepancy = options.discrepancy,
-                                   .seed = options.seed.value()},
-                                  [&] { return runs.points.interrupted(); });
+  if (!from.empty())
+    matching = uncertainty::walk(from, from_figures, targets, model,
+                                 {.chains = static_cast<std::size_t>(options.members) - 1,
+                                  .steps = static_cast<std::size_t>(options.steps),
+                                  .seed = options.seed.value()},
+                                 report, cancelled);
   runs.progress.clear();
-  if (runs.points.interrupted()) {
+  if (cancelled()) {
     fmt::print(stderr, "cm384: interrupted; the same command goes on where this one stopped\n");
     return kInterrupted;
   }
-  for (const std::string& line : matching.log) print_now(line + "\n");
   for (std::size_t i = 0; i < matching.members.size(); ++i)
     add(fmt::format("m{:03}", i + 1), overrides_at(matching.members[i]), matching.figures[i]);
   output.write(uncertainty::to_text(ensemble));

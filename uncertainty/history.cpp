@@ -8,6 +8,8 @@
 #include <random>
 #include <tuple>
 
+#include "uncertainty/uniform.h"
+
 namespace cm384::uncertainty {
 namespace {
 
@@ -82,13 +84,6 @@ struct Known {
   Point values;
 };
 
-bool all_hold(const std::vector<Target>& targets, const Point& figures) {
-  for (std::size_t t = 0; t < targets.size(); ++t) {
-    if (!targets[t].holds(figures[t])) return false;
-  }
-  return true;
-}
-
 // A draw, how implausible the worst of its figures is, and how far the worst prediction is off, in
 // tolerances.
 struct Draw {
@@ -126,11 +121,6 @@ class Judge {
   double discrepancy_;
   std::vector<FigureSurrogate> surrogates_;
 };
-
-// In [0, 1).
-double uniform(std::mt19937_64& random) {
-  return static_cast<double>(random() >> 11) * 0x1p-53;
-}
 
 // Subset simulation (Au and Beck 2001) of the region that no surrogate calls implausible, where hardly one
 // draw in `draws` finds it: the best of them set a level and walk below it, each step with some coordinates
@@ -185,6 +175,13 @@ bool Target::holds(double predicted) const {
   return std::abs(predicted - value) <= tolerance * std::abs(value);
 }
 
+bool all_hold(const std::vector<Target>& targets, const Point& figures) {
+  for (std::size_t t = 0; t < targets.size(); ++t) {
+    if (!targets[t].holds(figures[t])) return false;
+  }
+  return true;
+}
+
 double implausibility(const Target& target, double predicted, double surrogate_error, double discrepancy) {
   const double size = std::abs(target.value);
   const double known = std::hypot(target.tolerance * size, discrepancy * size, surrogate_error);
@@ -211,7 +208,8 @@ double FigureSurrogate::at(const Point& point) const {
 }
 
 Matching match(std::size_t unknowns, const std::vector<Target>& targets, const FigureModel& model,
-               const MatchingOptions& options, const std::function<bool()>& cancelled) {
+               const MatchingOptions& options, const std::function<void(const std::string&)>& report,
+               const std::function<bool()>& cancelled) {
   Matching matching;
   std::vector<Known> known(targets.size());
   const auto take = [&](const Points& points, const Points& figures) {
@@ -229,6 +227,7 @@ Matching match(std::size_t unknowns, const std::vector<Target>& targets, const F
     }
     matching.log.push_back(fmt::format("wave {}: {} machines run, {} kept, {} in all", matching.log.size(),
                                        points.size(), kept, matching.members.size()));
+    report(matching.log.back());
   };
   const auto enough_known = [&] {
     return std::ranges::all_of(known, [](const Known& one) { return one.points.size() >= 10; });

@@ -21,6 +21,7 @@ struct Target {
   double value = 0, tolerance = 0;  // the tolerance is relative
   bool holds(double predicted) const;
 };
+bool all_hold(const std::vector<Target>& targets, const Point& figures);
 
 // The figures at points of the unit cube, a dimension per unknown, in the order of the targets; NaN where a
 // run failed. Later targets may be left out (NaN) of points that miss an earlier one, if `stop_early`.
@@ -42,9 +43,11 @@ struct Matching {
   std::vector<std::string> log;  // a line per wave, for people
 };
 
-// `cancelled` is asked after each wave; what is known then is returned.
+// `report` is given a line per wave as it ends; `cancelled` is asked after each; what is known then is
+// returned.
 Matching match(std::size_t unknowns, const std::vector<Target>& targets, const FigureModel& model,
-               const MatchingOptions& options, const std::function<bool()>& cancelled);
+               const MatchingOptions& options, const std::function<void(const std::string&)>& report,
+               const std::function<bool()>& cancelled);
 
 // Of a target, from the runs so far: a surrogate over the few factors that explain it.
 class FigureSurrogate {

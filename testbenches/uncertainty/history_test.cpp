@@ -36,9 +36,10 @@ struct Counted {
 
 TEST(History, EveryMemberGivesEveryFigure) {
   Counted model;
-  const Matching matching =
-      match(20, kTargets, std::ref(model),
-            {.members = 24, .first = 60, .batch = 20, .waves = 6, .candidates = 4000}, [] { return false; });
+  const Matching matching = match(
+      20, kTargets, std::ref(model),
+      {.members = 24, .first = 60, .batch = 20, .waves = 6, .candidates = 4000}, [](const std::string&) {},
+      [] { return false; });
   ASSERT_EQ(matching.members.size(), 24u);
   for (std::size_t m = 0; m < 24; ++m) {
     EXPECT_EQ(figures_of(matching.members[m]), matching.figures[m]);
@@ -74,9 +75,9 @@ TEST(History, ClosesInOnWhatNoDrawFinds) {
     runs += points.size();
     return figures;
   };
-  const Matching matching =
-      match(kUnknowns, targets, model,
-            {.members = 24, .first = 96, .batch = 24, .waves = 5, .candidates = 300}, [] { return false; });
+  const Matching matching = match(
+      kUnknowns, targets, model, {.members = 24, .first = 96, .batch = 24, .waves = 5, .candidates = 300},
+      [](const std::string&) {}, [] { return false; });
   ASSERT_EQ(matching.members.size(), 24u) << matching.log.back();
   double low = 1, high = 0, nearest = 1e9;
   for (std::size_t m = 0; m < 24; ++m) {
@@ -100,23 +101,31 @@ TEST(History, ClosesInOnWhatNoDrawFinds) {
 TEST(History, TheSameSeedGivesTheSameMembers) {
   const MatchingOptions options{.members = 4, .first = 40, .batch = 10, .waves = 3, .candidates = 500};
   Counted model;
-  const Matching one = match(20, kTargets, std::ref(model), options, [] { return false; });
-  EXPECT_EQ(one.members, match(20, kTargets, std::ref(model), options, [] { return false; }).members);
+  const Matching one = match(
+      20, kTargets, std::ref(model), options, [](const std::string&) {}, [] { return false; });
+  EXPECT_EQ(one.members,
+            match(
+                20, kTargets, std::ref(model), options, [](const std::string&) {}, [] { return false; })
+                .members);
   MatchingOptions other = options;
   other.seed = 2;
-  EXPECT_NE(one.members, match(20, kTargets, std::ref(model), other, [] { return false; }).members);
+  EXPECT_NE(one.members,
+            match(
+                20, kTargets, std::ref(model), other, [](const std::string&) {}, [] { return false; })
+                .members);
 }
 
 TEST(History, EndsWithWhatThereIs) {
   const auto never = [](const Points& points, bool) { return Points(points.size(), Point{5, 5}); };
-  const Matching none =
-      match(3, kTargets, never, {.members = 2, .first = 20, .batch = 5, .waves = 2, .candidates = 50},
-            [] { return false; });
+  const Matching none = match(
+      3, kTargets, never, {.members = 2, .first = 20, .batch = 5, .waves = 2, .candidates = 50},
+      [](const std::string&) {}, [] { return false; });
   EXPECT_TRUE(none.members.empty());
   EXPECT_EQ(none.log.size(), 3u);
   Counted model;
-  const Matching cancelled =
-      match(20, kTargets, std::ref(model), {.members = 24, .first = 40, .waves = 6}, [] { return true; });
+  const Matching cancelled = match(
+      20, kTargets, std::ref(model), {.members = 24, .first = 40, .waves = 6}, [](const std::string&) {},
+      [] { return true; });
   EXPECT_EQ(model.runs, 40u);
   EXPECT_EQ(cancelled.log.size(), 1u);
 }
