@@ -32,7 +32,7 @@ struct cm384_mla {
   uint32_t batch, queries;
   uint32_t heads; /* a multiple of 16, at most 128 */
   uint32_t table_width;
-  uint32_t splits;       /* of a sequence's tokens; 1..32, at most the KV blocks of the shortest one */
+  uint32_t splits;       /* 1..32, parts of a sequence's tokens; of one with fewer KV blocks one part each */
   uint32_t block_tokens; /* a KV block, a multiple of 16, at most 128 */
   uint32_t chunks;       /* of a KV block: 2 or 3 */
   uint32_t slots;        /* for chunks in L1, taken in turn: more than 2 KV blocks, at most 7 */

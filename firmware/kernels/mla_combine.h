@@ -32,13 +32,14 @@ class MlaCombine {
   void One(uint32_t pair, uint32_t head) {
     using namespace AscendC;
     const uint64_t first = static_cast<uint64_t>(pair) * a_.splits * a_.heads + head;
-    CopyBursts<CM384_MTE_GM_TO_UB>(kMaxima, a_.partial_m + first * 4, 32, a_.splits, a_.heads * 4, 32);
-    CopyBursts<CM384_MTE_GM_TO_UB>(kTotals, a_.partial_l + first * 4, 32, a_.splits, a_.heads * 4, 32);
+    const uint32_t parts = MlaPair(a_, pair).parts;
+    CopyBursts<CM384_MTE_GM_TO_UB>(kMaxima, a_.partial_m + first * 4, 32, parts, a_.heads * 4, 32);
+    CopyBursts<CM384_MTE_GM_TO_UB>(kTotals, a_.partial_l + first * 4, 32, parts, a_.heads * 4, 32);
     PipeBarrier<PIPE_ALL>();
-    Weigh();
+    Weigh(parts);
     const Vector sum = At(kSum, kRows * CM384_MLA_LATENT), part = At(kPart, kRows * CM384_MLA_LATENT);
     const Vector spread = At(kSpread, 64);
-    for (uint32_t s = 0; s < a_.splits; ++s) {
+    for (uint32_t s = 0; s < parts; ++s) {
       DataCopy(part,
                GlobalAt<float>(a_.partial_o + (first + static_cast<uint64_t>(s) * a_.heads) * kRowBytes),
                kRows * CM384_MLA_LATENT);
@@ -68,17 +69,17 @@ class MlaCombine {
   }
 
   // Weight of a split: exp(its maximum - the largest); total: the weighted sum of the sums.
-  void Weigh() {
+  void Weigh(uint32_t parts) {
     using namespace AscendC;
     const Vector largest = At(kLargest, kRows), total = At(kTotal, kRows);
     const auto count = static_cast<int>(kRows);
     Adds(largest, At(kMaxima, kRows), 0.0f, count);
-    for (uint32_t s = 1; s < a_.splits; ++s) {
+    for (uint32_t s = 1; s < parts; ++s) {
       PipeBarrier<PIPE_V>();
       Max(largest, largest, At(kMaxima + s * 32, kRows), count);
     }
     PipeBarrier<PIPE_V>();
-    for (uint32_t s = 0; s < a_.splits; ++s) {
+    for (uint32_t s = 0; s < parts; ++s) {
       const Vector weight = At(kWeights + s * 32, kRows), part = At(kTotals + s * 32, kRows);
       Sub(weight, At(kMaxima + s * 32, kRows), largest, count);
       PipeBarrier<PIPE_V>();

@@ -13,42 +13,57 @@ struct MlaItem {
   bool first, last;       // of its task
 };
 
+// Tokens that a pair sees, their KV blocks, and the parts into which these go: no part is empty.
+struct MlaPair {
+  CM384_INLINE MlaPair(const cm384_mla& a, uint32_t pair)
+      : batch(pair / a.queries),
+        tokens(reinterpret_cast<const uint32_t*>(a.kv_lens)[batch] + (pair - batch * a.queries)),
+        blocks((tokens + a.block_tokens - 1) / a.block_tokens),
+        parts(blocks < a.splits ? blocks : a.splits) {}
+  uint32_t batch, tokens, blocks, parts;
+};
+
+// Tasks are the parts of all pairs, one behind the other, dealt out to the blocks of the launch in turn.
 class MlaWalker {
  public:
-  MlaWalker(const cm384_mla& a, uint32_t block, uint32_t blocks) : a_(a), task_(block), step_(blocks) {
+  MlaWalker(const cm384_mla& a, uint32_t block, uint32_t blocks)
+      : a_(a), pairs_(a.batch * a.queries), step_(blocks), split_(block), of_(a, 0) {
     Enter();
   }
 
   bool Next(MlaItem& item) {
-    if (task_ >= Tasks()) return false;
-    item.pair = task_ / a_.splits;
-    item.split = task_ - item.pair * a_.splits;
-    item.batch = item.pair / a_.queries;
+    if (pair_ >= pairs_) return false;
+    item.pair = pair_;
+    item.split = split_;
+    item.batch = of_.batch;
     item.token = block_ * a_.block_tokens;
-    item.count = tokens_ - item.token < a_.block_tokens ? tokens_ - item.token : a_.block_tokens;
+    item.count = of_.tokens - item.token < a_.block_tokens ? of_.tokens - item.token : a_.block_tokens;
     item.first = block_ == first_;
     item.last = ++block_ == end_;
     if (item.last) {
-      task_ += step_;
+      split_ += step_;
       Enter();
     }
     return true;
   }
 
  private:
-  uint32_t Tasks() const { return a_.batch * a_.queries * a_.splits; }
+  // To the pair that has the task.
   void Enter() {
-    if (task_ >= Tasks()) return;
-    const uint32_t pair = task_ / a_.splits, split = task_ - pair * a_.splits, batch = pair / a_.queries;
-    tokens_ = reinterpret_cast<const uint32_t*>(a_.kv_lens)[batch] + (pair - batch * a_.queries);
-    const uint32_t all = (tokens_ + a_.block_tokens - 1) / a_.block_tokens;
-    first_ = block_ = split * all / a_.splits;
-    end_ = (split + 1) * all / a_.splits;
+    while (split_ >= of_.parts) {
+      split_ -= of_.parts;
+      if (++pair_ >= pairs_) return;
+      of_ = MlaPair(a_, pair_);
+    }
+    first_ = block_ = split_ * of_.blocks / of_.parts;
+    end_ = (split_ + 1) * of_.blocks / of_.parts;
   }
 
   const cm384_mla& a_;
-  uint32_t task_, step_;
-  uint32_t tokens_ = 0, first_ = 0, block_ = 0, end_ = 0;  // of the task: KV blocks
+  uint32_t pairs_, step_;
+  uint32_t pair_ = 0, split_;
+  MlaPair of_;
+  uint32_t first_ = 0, block_ = 0, end_ = 0;  // of the task: KV blocks
 };
 
 // Where a block keeps what its cores hand each other, taken in turn: two scores and probabilities, three

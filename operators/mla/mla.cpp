@@ -10,8 +10,11 @@ namespace cm384::operators {
 namespace {
 
 constexpr std::uint32_t kL1 = 512 * 1024;
+constexpr std::uint32_t kMostSplits = 32;
 // Of a core (ascend-facts A5, A6).
 constexpr double kFixpipeBytesPerCycle = 64, kHbmBytesPerCycle = 32;
+// Of a small read of memory by a vector core, about (ascend-facts A6).
+constexpr double kReadLatencyCycles = 700;
 
 }  // namespace
 
@@ -35,9 +38,16 @@ void MlaAttention::lay_out(const Site& site) {
   a.block_tokens = blocking.block_tokens;
   a.chunks = blocking.chunks;
   a.slots = blocking.slots;
-  const std::uint32_t shortest = *std::min_element(case_.kv_lens.begin(), case_.kv_lens.end());
-  a.splits = choose_splits(a.batch * a.queries, blocks,
-                           std::min(32u, (shortest + a.block_tokens - 1) / a.block_tokens));
+  std::vector<std::uint32_t> kv_blocks;
+  for (const std::uint32_t length : case_.kv_lens) {
+    for (std::uint32_t query = 0; query < a.queries; ++query)
+      kv_blocks.push_back((length + query + a.block_tokens - 1) / a.block_tokens);
+  }
+  const auto [shortest, longest] = std::ranges::minmax(kv_blocks);
+  a.splits =
+      longest <= shortest + 1
+          ? even_splits(a.batch * a.queries, blocks, shortest)
+          : choose_splits(kv_blocks, blocks, kv_cycles(a.batch * a.queries, a.heads, a.block_tokens, blocks));
   a.q = allocate(rows() * CM384_MLA_WIDTH * 2);
   a.kv = allocate(table_.size() * CM384_MLA_PAGE_BYTES);
   a.page_table = allocate(table_.size() * 4);
@@ -115,17 +125,55 @@ KvBlocking choose_blocking(std::uint32_t heads) {
   return fixpipe < CM384_MLA_WIDTH * 2 / kHbmBytesPerCycle ? three : two;
 }
 
-std::uint32_t choose_splits(std::uint32_t pairs, std::uint32_t blocks, std::uint32_t most) {
+std::uint32_t even_splits(std::uint32_t pairs, std::uint32_t blocks, std::uint32_t kv_blocks) {
   // In whole sequences of the busiest block; to combine costs a thousandth of one a split.
   const auto cost = [&](std::uint32_t splits) {
     const std::uint32_t turns = (pairs * splits + blocks - 1) / blocks;
     return static_cast<double>(turns) / splits + splits / 1000.0;
   };
   std::uint32_t best = 1;
-  for (std::uint32_t splits = 2; splits <= most; ++splits) {
+  for (std::uint32_t splits = 2; splits <= std::min(kMostSplits, kv_blocks); ++splits) {
     if (cost(splits) < cost(best)) best = splits;
   }
   return best;
+}
+
+std::uint32_t choose_splits(std::span<const std::uint32_t> kv_blocks, std::uint32_t blocks,
+                            const KvCycles& cycles) {
+  std::vector<double> loads(blocks);
+  const std::uint32_t longest = std::ranges::max(kv_blocks);
+  // Cycles of the busiest block, tasks dealt out in turn, and of combining the parts of the longest sequence.
+  const auto cost = [&](std::uint32_t splits) {
+    std::ranges::fill(loads, 0.0);
+    std::size_t task = 0;
+    for (const std::uint32_t all : kv_blocks) {
+      const std::uint32_t parts = std::min(all, splits);
+      for (std::uint32_t part = 0; part < parts; ++part) {
+        const std::uint32_t own = (part + 1) * all / parts - part * all / parts;
+        loads[task++ % blocks] += own * cycles.block + (splits > 1 ? cycles.part : 0);
+      }
+    }
+    const double combined = splits > 1 ? std::min(splits, longest) * cycles.combined : 0;
+    return std::ranges::max(loads) + combined;
+  };
+  std::uint32_t best = 1;
+  double least = cost(1);
+  for (std::uint32_t splits = 2; splits <= std::min(kMostSplits, longest); ++splits) {
+    const double one = cost(splits);
+    if (one < least) best = splits, least = one;
+  }
+  return best;
+}
+
+KvCycles kv_cycles(std::uint32_t pairs, std::uint32_t heads, std::uint32_t block_tokens,
+                   std::uint32_t blocks) {
+  const double fixpipe = heads * (block_tokens + double{CM384_MLA_LATENT}) * 4 / kFixpipeBytesPerCycle;
+  const double read = block_tokens * CM384_MLA_WIDTH * 2 / kHbmBytesPerCycle;
+  constexpr std::uint32_t kVectorCores = 2, kHeads = 8;  // at a time, as kernel mla combines them
+  const std::uint32_t units = pairs * (heads / kHeads), cores = kVectorCores * blocks;
+  const double head = CM384_MLA_LATENT * 4 / kHbmBytesPerCycle;
+  return {std::max(fixpipe, read), heads * head / kVectorCores,
+          (units + cores - 1) / cores * (kReadLatencyCycles + kHeads * head)};
 }
 
 }  // namespace cm384::operators

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "firmware/abi/mla.h"
@@ -63,7 +64,21 @@ struct KvBlocking {
 // for the fixpipe, which writes a row of products a head and block; else the largest block of which two and a
 // third fit.
 KvBlocking choose_blocking(std::uint32_t heads);
-// Into how many parts every sequence's tokens go, so that the busiest block has the least of them.
-std::uint32_t choose_splits(std::uint32_t pairs, std::uint32_t blocks, std::uint32_t most);
+// Cycles of a core, at least: of a block of the launch for a KV block (scores and products out of the
+// fixpipe, or the block in from HBM) and for a part of a sequence that its two vector cores write; of all
+// vector cores for one part of each of `pairs` sequences and queries, which they combine eight heads at a
+// time.
+struct KvCycles {
+  double block = 0, part = 0, combined = 0;
+};
+KvCycles kv_cycles(std::uint32_t pairs, std::uint32_t heads, std::uint32_t block_tokens,
+                   std::uint32_t blocks);
+// Into how many parts the tokens of each sequence go, so that it takes least. `kv_blocks`: of each task
+// before it is cut; one with fewer KV blocks than parts has one part each.
+std::uint32_t choose_splits(std::span<const std::uint32_t> kv_blocks, std::uint32_t blocks,
+                            const KvCycles& cycles);
+// The same of `pairs` sequences and queries of one length, by turns alone: the rule of all published figures
+// and ensembles. With few heads it cuts finer than cycles would have it.
+std::uint32_t even_splits(std::uint32_t pairs, std::uint32_t blocks, std::uint32_t kv_blocks);
 
 }  // namespace cm384::operators

@@ -36,21 +36,36 @@ TEST_P(MlaValues, AreWithinTheirBoundAndTimesDoNotDependOnThem) {
 }
 
 // Lengths that end inside a page and inside a KV block, one token, more and fewer tasks than cores, splits.
-INSTANTIATE_TEST_SUITE_P(Ragged, MlaValues,
-                         ::testing::Values(setting_of({1, 17, 128, 129, 300}, 1, 16, 2),
-                                           setting_of({127, 40}, 2, 32, 2), setting_of({126, 40}, 3, 32, 2),
-                                           setting_of({200}, 1, 128, 1), setting_of({700}, 1, 16, 4),
-                                           setting_of({500, 261}, 2, 48, 3),
-                                           setting_of({500, 261}, 2, 128, 3),
-                                           setting_of({100, 90, 128, 1, 60}, 1, 112, 1),
-                                           setting_of({900, 333}, 1, 80, 1)));
+INSTANTIATE_TEST_SUITE_P(
+    Ragged, MlaValues,
+    ::testing::Values(setting_of({1, 17, 128, 129, 300}, 1, 16, 2), setting_of({127, 40}, 2, 32, 2),
+                      setting_of({126, 40}, 3, 32, 2), setting_of({200}, 1, 128, 1),
+                      setting_of({700}, 1, 16, 4), setting_of({500, 261}, 2, 48, 3),
+                      setting_of({500, 261}, 2, 128, 3), setting_of({100, 90, 128, 1, 60}, 1, 112, 1),
+                      setting_of({900, 333}, 1, 80, 1), setting_of({1, 1500, 1, 129}, 2, 16, 4),
+                      setting_of({1, 1, 700}, 1, 32, 3)));
 
 TEST(Mla, AShareOfTheTokensGoesToEveryCore) {
-  EXPECT_EQ(operators::choose_splits(24, 24, 32), 1u);
-  EXPECT_EQ(operators::choose_splits(96, 24, 32), 1u);
-  EXPECT_EQ(operators::choose_splits(1, 24, 32), 24u);
-  EXPECT_EQ(operators::choose_splits(1, 24, 3), 3u);
-  EXPECT_EQ(operators::choose_splits(25, 24, 1), 1u);
+  EXPECT_EQ(operators::even_splits(24, 24, 32), 1u);
+  EXPECT_EQ(operators::even_splits(96, 24, 32), 1u);
+  EXPECT_EQ(operators::even_splits(1, 24, 32), 24u);
+  EXPECT_EQ(operators::even_splits(1, 24, 3), 3u);
+  EXPECT_EQ(operators::even_splits(25, 24, 1), 1u);
+  // A part costs a tenth of a KV block.
+  const auto splits = [](std::vector<std::uint32_t> kv_blocks, std::uint32_t blocks) {
+    return operators::choose_splits(kv_blocks, blocks, {10, 1, 0});
+  };
+  // Two whole sequences of 24 KV blocks on one block are 480; 25 times 12 parts are 13 turns at most: 273.
+  EXPECT_EQ(splits(std::vector<std::uint32_t>(25, 24), 24), 12u);
+  // Parts of two KV blocks; as one has two with 31 as well, fewer are as good.
+  EXPECT_EQ(splits({32, 1}, 32), 16u);
+  EXPECT_EQ(splits({31, 1}, 32), 31u);
+  // What it costs to write parts, and to combine them.
+  const std::vector<std::uint32_t> two{2, 2};
+  EXPECT_EQ(operators::choose_splits(two, 4, {10, 11, 0}), 1u);
+  EXPECT_EQ(operators::choose_splits(two, 4, {10, 9, 0}), 2u);
+  EXPECT_EQ(operators::choose_splits(two, 4, {10, 0, 6}), 1u);
+  EXPECT_EQ(operators::choose_splits(two, 4, {10, 0, 4}), 2u);
   // L1 holds three KV blocks beside queries and probabilities, or two and a third.
   EXPECT_EQ(operators::choose_blocking(32).block_tokens, 128u);
   EXPECT_EQ(operators::choose_blocking(32).slots, 6u);
