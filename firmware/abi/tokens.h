@@ -1,4 +1,5 @@
-/* Arguments of the kernels that treat tokens one by one: `gate`, `interleave_rope`, `kv_norm_rope`. Plain C.
+/* Arguments of the kernels that treat tokens one by one: `gate`, `interleave_rope`, `rope_tiles`,
+ * `kv_norm_rope`. Plain C.
  * Blocks are AIVs; each takes whole tokens.
  *
  *   gate             scores = sigmoid(logits); chosen by scores + bias: of groups of 32 experts the
@@ -35,6 +36,7 @@ struct cm384_interleave_rope {
   uint64_t x, out; /* GM: BF16, tokens x heads x 64 */
   uint64_t angles; /* GM: float, tokens x 128: cosines of angle 0 .. 31, twice; sines of them, twice */
   uint32_t tokens, heads;
+  uint32_t tile; /* rope_tiles: tokens in the UBuffer at a time; they have up to 255 heads together */
 };
 
 struct cm384_kv_norm_rope {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "operators/reference/quantise.h"
 #include "operators/reference/values.h"
 
 namespace cm384::reference {
@@ -81,17 +82,19 @@ class Rows {
   std::string quantise(std::uint64_t r) const {
     const auto x = part(in_.x, r);
     const auto got = part(out_.integers, r);
-    double maximum = 0;
-    for (const std::uint16_t v : x) maximum = std::max(maximum, std::fabs(of_bf16(v)));
-    const bool dynamic = case_.operation == RowOperation::quantise;
-    for (std::size_t j = 0; j < x.size(); ++j) {
-      const double factor = dynamic ? 127 / maximum : double{in_.factors[j]};
-      const double wanted = std::clamp(of_bf16(x[j]) * factor, -128.0, 127.0);
-      if (!near(got[j], wanted, 0.5 + 127 * 0x1p-22)) return differs(r, j, got[j], wanted);
+    if (case_.operation == RowOperation::static_quantise) {
+      for (std::size_t j = 0; j < x.size(); ++j) {
+        const double wanted = std::clamp(of_bf16(x[j]) * in_.factors[j], -128.0, 127.0);
+        if (!near(got[j], wanted, 0.5 + 127 * 0x1p-22)) return differs(r, j, got[j], wanted);
+      }
+      return {};
     }
-    if (dynamic && !near(out_.scales[r], maximum / 127, maximum / 127 * 0x1p-22))
-      return "scale, " + differs(r, 0, out_.scales[r], maximum / 127);
-    return {};
+    std::vector<std::int8_t> wanted(x.size());
+    const float scale = quantise_row(x, wanted);
+    for (std::size_t j = 0; j < x.size(); ++j) {
+      if (got[j] != wanted[j]) return differs(r, j, got[j], wanted[j]);
+    }
+    return out_.scales[r] == scale ? "" : "scale, " + differs(r, 0, out_.scales[r], scale);
   }
 
   std::string swiglu(std::uint64_t r) const {

@@ -35,9 +35,9 @@ struct RowOutputs {
   std::vector<float> scales, shares, sorted;
   std::vector<std::uint32_t> columns;  // of `sorted`
 };
-// The first difference; empty: none. BF16 values are within 2^-8 of the exact ones, integers within half a
-// step and what the rounding of factor and product can add, scales within 2^-22, shares within 2^-16, what
-// is sorted as std::stable_sort has it.
+// The first difference; empty: none. BF16 values are within 2^-8 of the exact ones, shares within 2^-16.
+// What a scale per row quantises is that of quantise.h to the bit; by one per column, integers are within
+// half a step and what the rounding of the product can add. What is sorted is as std::stable_sort has it.
 std::string compare_rows(const RowCase& row_case, const RowInputs& inputs, const RowOutputs& outputs);
 
 }  // namespace cm384::reference

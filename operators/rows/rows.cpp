@@ -15,6 +15,9 @@ using reference::RowOperation;
 constexpr std::uint64_t kUBuffer = 192 * 1024;  // firmware/abi/isa.h
 constexpr std::uint64_t kSpare = 1024;          // of it, for single values
 constexpr std::uint32_t kLeastChunk = 1024;     // elements of add, softmax, sort that a core takes at a time
+constexpr std::uint64_t kMostRepeats = 255;     // of a vector instruction
+constexpr std::uint64_t kSingles = 1024;        // as quantise_tiles has it: bytes for a float of each row
+constexpr std::uint64_t kScaleBlock = 8;        // scales in a block of 32 B
 
 std::uint32_t up(std::uint64_t value, std::uint32_t to) {
   return static_cast<std::uint32_t>((value + to - 1) / to * to);
@@ -52,8 +55,20 @@ const Form& form_of(RowOperation operation) {
 
 }  // namespace
 
+std::uint32_t rows_of_tile(const reference::RowCase& row_case, std::uint32_t buffers, std::size_t cores) {
+  const bool by_column = row_case.operation == RowOperation::static_quantise;
+  if ((row_case.operation != RowOperation::quantise && !by_column) || row_case.rows <= cores) return 1;
+  const std::uint64_t width = row_case.width;
+  // Input and integers for each buffer; values twice as floats, an eighth of them once more, and a factor
+  // that fills a block. Beside them areas of single floats: scales, factors, two constants.
+  const std::uint64_t each = width * 3 * buffers + width * 8 + width / 2 + 32;
+  const std::uint64_t room = kUBuffer - (buffers + 3) * kSingles - (by_column ? width * 4 : 0);
+  const std::uint64_t fit = std::min(room / each, kMostRepeats) / kScaleBlock * kScaleBlock;
+  return fit == 0 ? 1 : static_cast<std::uint32_t>(fit);
+}
+
 const char* Rows::kernel() const {
-  return form_of(case_.operation).kernel;
+  return tile_ > 1 ? "quantise_tiles" : form_of(case_.operation).kernel;
 }
 
 std::uint32_t Rows::out_width() const {
@@ -125,7 +140,9 @@ void Rows::lay_out(const Site& site) {
   if (case_.operation == RowOperation::sort && case_.width / a.chunk >= CM384_SORT_RUNS)
     throw InputError(fmt::format("sort: rows of {} elements; allowed: up to {}", case_.width,
                                  a.chunk * CM384_SORT_RUNS - 1));
-  if (ubuffer() > kUBuffer)
+  tile_ = rows_of_tile(case_, buffers_, site.cores.size());
+  if (tile_ > 1) a.chunk = tile_ * case_.width;
+  if (tile_ == 1 && ubuffer() > kUBuffer)
     throw InputError(
         fmt::format("{}: a row of {} elements takes {} B of the UBuffer with {} buffers; allowed: {} B",
                     form_of(case_.operation).name, case_.width, ubuffer(), buffers_, kUBuffer));

@@ -13,6 +13,10 @@
 
 namespace cm384::operators {
 
+// Rows that a core quantises at a time, in one tile: as many as fit the UBuffer, in whole blocks of eight
+// scales. 1: one by one, where eight do not fit, where a core has one row at most, and of other operations.
+std::uint32_t rows_of_tile(const reference::RowCase& row_case, std::uint32_t buffers, std::size_t cores);
+
 class Rows final : public KernelOperator {
  public:
   // `buffers`: each way, 1 or 2.
@@ -36,6 +40,7 @@ class Rows final : public KernelOperator {
 
   reference::RowCase case_;
   std::uint32_t buffers_;
+  std::uint32_t tile_ = 1;  // rows_of_tile
   cm384_rows arguments_{};
   std::optional<reference::RowInputs> inputs_;
 };

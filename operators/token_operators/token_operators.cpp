@@ -12,8 +12,17 @@ namespace {
 constexpr std::uint64_t kRope = CM384_ROPE_WIDTH, kLatent = 512, kAngles = 512;
 // Heads of two tokens that the UBuffer holds: 1,536 B each, and angles.
 constexpr std::uint32_t kMostHeads = 126;
+constexpr std::uint64_t kUBuffer = 192 * 1024;  // firmware/abi/isa.h
 
 }  // namespace
+
+std::uint32_t tokens_of_tile(std::uint32_t tokens, std::uint32_t heads, std::size_t cores) {
+  if (tokens <= cores) return 1;
+  // Two buffers of angles, and of BF16 each way; four areas of floats. Behind them what masks leave out. Two
+  // tokens that fit are no further apart than an instruction's stride.
+  const std::uint64_t each = 2 * kAngles + heads * kRope * (2 * 2 * 2 + 4 * 4);
+  return static_cast<std::uint32_t>(std::max<std::uint64_t>(1, (kUBuffer - 1024) / each));
+}
 
 std::vector<std::uint16_t> TokenOperator::cores() const {
   std::vector<std::uint16_t> cores = site().cores;
@@ -68,6 +77,7 @@ void InterleaveRope::lay_out(const Site& site) {
   cm384_interleave_rope& a = arguments_;
   a.tokens = case_.tokens * parts;
   a.heads = case_.heads / parts;
+  a.tile = tokens_of_tile(a.tokens, a.heads, site.cores.size());
   a.x = input(site, bytes);
   a.angles = input(site, a.tokens * kAngles);
   a.out = site.memory.allocate_lines(bytes);

@@ -47,10 +47,14 @@ class Gate final : public TokenOperator {
   std::optional<reference::GateInputs> inputs_;
 };
 
+// Tokens of so many heads that a core rotates at a time: as many as fit the UBuffer. 1: one by one, where two
+// do not fit, and where a core has one token at most.
+std::uint32_t tokens_of_tile(std::uint32_t tokens, std::uint32_t heads, std::size_t cores);
+
 class InterleaveRope final : public TokenOperator {
  public:
   explicit InterleaveRope(const reference::RopeCase& rope) : case_(rope) {}
-  const char* kernel() const override { return "interleave_rope"; }
+  const char* kernel() const override { return arguments_.tile > 1 ? "rope_tiles" : "interleave_rope"; }
   Work work() const override;
   std::string size() const override;
   std::string check() const override;

@@ -9,6 +9,7 @@
 #include "operators/reference/gemm_reference.h"
 #include "operators/reference/mla_reference.h"
 #include "operators/reference/quantise.h"
+#include "operators/reference/rows_reference.h"
 
 namespace cm384::reference {
 namespace {
@@ -41,6 +42,25 @@ TEST(Quantised, TiesGoToEven) {
   std::vector<std::int8_t> out(row.size());
   EXPECT_EQ(quantise_values(row, out), 1.0f);
   EXPECT_EQ(out, (std::vector<std::int8_t>{127, 0, 2, 2, 0, -2, -126}));
+}
+
+TEST(Quantised, RowsAreComparedToTheBit) {
+  const RowCase c{RowOperation::quantise, 3, 64};
+  const RowInputs inputs = make_row_inputs(c);
+  RowOutputs out;
+  out.integers.resize(c.elements());
+  for (std::size_t row = 0; row < c.rows; ++row) {
+    const std::size_t first = row * c.width;
+    out.scales.push_back(quantise_row(std::span(inputs.x).subspan(first, c.width),
+                                      std::span(out.integers).subspan(first, c.width)));
+  }
+  EXPECT_EQ(compare_rows(c, inputs, out), "");
+  RowOutputs wrong = out;
+  wrong.integers[130] = static_cast<std::int8_t>(wrong.integers[130] ^ 1);
+  EXPECT_EQ(compare_rows(c, inputs, wrong).find("row 2 column 2: "), 0u);
+  wrong = out;
+  wrong.scales[1] = std::nextafter(wrong.scales[1], 1.0f);
+  EXPECT_EQ(compare_rows(c, inputs, wrong).find("scale, row 1 "), 0u);
 }
 
 double element(const GemmCase& g, const std::vector<std::byte>& matrix, std::uint64_t at) {

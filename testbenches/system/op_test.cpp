@@ -5,6 +5,7 @@
 
 #include "hw/error.h"
 #include "operators/rows/rows.h"
+#include "operators/token_operators/token_operators.h"
 #include "studies/op_cases.h"
 #include "testbenches/system/machine_run.h"
 
@@ -45,17 +46,17 @@ TEST_P(RowValues, AreTheReferencesAndTimesDoNotDependOnThem) {
   EXPECT_EQ(full.hbm_bytes, control.hbm_bytes);
 }
 
-INSTANTIATE_TEST_SUITE_P(Operations, RowValues,
-                         ::testing::Values(Case{{RowOperation::add, 3, 4160}, 2, 1},
-                                           Case{{RowOperation::add, 1, 64}, 1, 2},
-                                           Case{{RowOperation::rms_norm, 5, 1344}, 1, 1},
-                                           Case{{RowOperation::rms_norm, 3, 64}, 2, 2},
-                                           Case{{RowOperation::quantise, 5, 7168}, 1, 1},
-                                           Case{{RowOperation::quantise, 3, 64}, 2, 1},
-                                           Case{{RowOperation::static_quantise, 3, 960}, 2, 1},
-                                           Case{{RowOperation::swiglu, 3, 4096}, 1, 1},
-                                           Case{{RowOperation::softmax, 3, 17984}, 1, 1},
-                                           Case{{RowOperation::softmax, 1, 64}, 2, 1}));
+INSTANTIATE_TEST_SUITE_P(
+    Operations, RowValues,
+    ::testing::Values(
+        Case{{RowOperation::add, 3, 4160}, 2, 1}, Case{{RowOperation::add, 1, 64}, 1, 2},
+        Case{{RowOperation::rms_norm, 5, 1344}, 1, 1}, Case{{RowOperation::rms_norm, 3, 64}, 2, 2},
+        Case{{RowOperation::quantise, 5, 7168}, 1, 1}, Case{{RowOperation::quantise, 3, 64}, 2, 1},
+        Case{{RowOperation::quantise, 2, 64}, 1, 1}, Case{{RowOperation::quantise, 1, 1536}, 1, 1},
+        Case{{RowOperation::quantise, 37, 1536}, 1, 1}, Case{{RowOperation::quantise, 101, 576}, 2, 1},
+        Case{{RowOperation::quantise, 501, 64}, 1, 1}, Case{{RowOperation::static_quantise, 37, 1344}, 2, 1},
+        Case{{RowOperation::static_quantise, 3, 960}, 2, 1}, Case{{RowOperation::swiglu, 3, 4096}, 1, 1},
+        Case{{RowOperation::softmax, 3, 17984}, 1, 1}, Case{{RowOperation::softmax, 1, 64}, 2, 1}));
 
 // By name, as the command asks for them; each also in a second launch of the same kernel.
 class NamedOperator : public ::testing::TestWithParam<studies::OpRequest> {};
@@ -90,7 +91,8 @@ INSTANTIATE_TEST_SUITE_P(
                       named("batch-matmul", "3x5x64x48", "bf16", "nd"),
                       named("matmul", "5x200x768", "bf16", "nz", 4), named("gate", "9x256"),
                       named("gate", "2x64"), named("rope", "5x16"), named("rope", "2x128"),
-                      named("rope", "9x128"), named("kv-norm-rope", "9"), named("flash-attention", "1x1x16"),
+                      named("rope", "9x128"), named("rope", "150x4"), named("rope", "501x2"),
+                      named("rope", "9x60"), named("kv-norm-rope", "9"), named("flash-attention", "1x1x16"),
                       named("flash-attention", "2x3x272"), named("flash-attention", "1x1x656"),
                       named("all-gather", "4x70016"), named("reduce-scatter", "3x100000"),
                       named("all-reduce", "4x40000"), named("all-gather", "2x32")));
@@ -131,6 +133,52 @@ TEST(Op, TwoBuffersOverlapCopiesWithTheVectorUnit) {
   const RowCase rows{RowOperation::swiglu, 16, 4096};
   const OpSetting setting{.groups = 1, .graph = true};
   EXPECT_LT(run_rows(rows, 2, setting).kernel_us, run_rows(rows, 1, setting).kernel_us * 0.8);
+}
+
+// Short rows alone go several to a tile: whole blocks of scales that fit the UBuffer, where a core has more
+// than one row. The widths of the published figures go row by row.
+TEST(Op, RowsOfATileAreAsManyAsFit) {
+  const auto tile = [](std::uint32_t rows, std::uint32_t width, std::uint32_t buffers = 1,
+                       RowOperation operation = RowOperation::quantise) {
+    return operators::rows_of_tile({operation, rows, width}, buffers, 48);
+  };
+  EXPECT_EQ(tile(49, 2048), 8u);  // 8 x 2048 x 11.5 B, and a block for each factor, beside 4 KiB
+  EXPECT_EQ(tile(49, 2112), 1u);
+  EXPECT_EQ(tile(49, 1600, 2), 8u);
+  EXPECT_EQ(tile(49, 1664, 2), 1u);
+  EXPECT_EQ(tile(48, 1536), 1u);
+  EXPECT_EQ(tile(49, 1536), 8u);
+  EXPECT_EQ(tile(49, 512), 32u);
+  EXPECT_EQ(tile(49, 64), 248u);
+  EXPECT_EQ(tile(256, 7168), 1u);
+  EXPECT_EQ(tile(49, 1984, 1, RowOperation::static_quantise), 8u);
+  EXPECT_EQ(tile(49, 2048, 1, RowOperation::static_quantise), 1u);
+  EXPECT_EQ(tile(49, 512, 1, RowOperation::rms_norm), 1u);
+}
+
+TEST(Op, TokensOfATileAreAsManyAsFit) {
+  const auto tile = [](std::uint32_t tokens, std::uint32_t heads) {
+    return operators::tokens_of_tile(tokens, heads, 48);
+  };
+  EXPECT_EQ(tile(48, 4), 1u);
+  EXPECT_EQ(tile(49, 4), 27u);  // 27 x (4 x 1,536 + 1,024) B beside 1 KiB
+  EXPECT_EQ(tile(49, 2), 47u);
+  EXPECT_EQ(tile(49, 62), 2u);
+  EXPECT_EQ(tile(49, 64), 1u);
+}
+
+// A row in a tile takes no longer than the vector unit's work on it, casts, magnitude, maximum and product of
+// 24 repeats, and its two copies: nothing is started for it alone.
+TEST(Op, ShortRowsCostWhatTheVectorUnitAndCopiesTake) {
+  const auto time = [](std::uint32_t rows) {
+    return run_rows({RowOperation::quantise, rows, 1536}, 1, {.groups = 1, .graph = true, .warmup = 0})
+        .kernel_us;
+  };
+  const double each = (time(256) - time(32)) / 112;  // of a core's rows
+  constexpr double kVector = 24 * (4 * 2 + 1 + 1 + 2.3) / 1850.0;
+  constexpr double kCopies = 1536 * 3 / 50e3;  // a lone core at 50 GB/s or more
+  EXPECT_GT(each, kVector);
+  EXPECT_LT(each, 1.5 * (kVector + kCopies));
 }
 
 TEST(Op, RowsThatDoNotFitAreRefused) {
