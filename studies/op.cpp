@@ -37,9 +37,8 @@ struct Options {
     visit("shape", self.shape, Form{"MxN", check_shape},
           "rows x columns of the input; matmul: M x N x K; batch-matmul: groups x M x N x K; gate: tokens x "
           "experts; rope: tokens x heads; sample: rows x words x largest that are kept; kv-norm-rope: "
-          "tokens; flash-attention: sequences x heads x tokens; "
-          "among "
-          "ranks: ranks x bytes");
+          "tokens; flash-attention: sequences x heads x tokens, x cached ones of these; among ranks: ranks x "
+          "bytes");
     visit("dtype", self.type, OneOf{{"bf16", "int8"}},
           "of a product's A and B; int8 comes out as BF16, scaled per row and per column",
           Needs{"name", product_names()});

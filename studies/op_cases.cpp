@@ -26,6 +26,7 @@ struct Named {
   std::string_view name;
   std::size_t sizes;
   std::string_view shape;
+  std::size_t optional = 0;  // further ones
 };
 constexpr std::array kNamed{
     Named{"matmul", 3, "M x N x K, such as 16x3200x5120"},
@@ -41,7 +42,8 @@ constexpr std::array kNamed{
     Named{"gate", 2, "tokens x experts, such as 1x256"},
     Named{"rope", 2, "tokens x heads, such as 5x16"},
     Named{"kv-norm-rope", 1, "tokens, such as 5"},
-    Named{"flash-attention", 3, "sequences x heads x tokens of each, such as 4x4x1024"},
+    Named{"flash-attention", 3,
+          "sequences x heads x tokens of each, such as 4x4x1024; of these cached, such as 4x4x1024x512", 1},
     Named{"all-gather", 2, "ranks x bytes of a rank's part, such as 16x3801088"},
     Named{"reduce-scatter", 2, "ranks x bytes of a rank's part, such as 16x3801088"},
     Named{"all-reduce", 2, "ranks x bytes, such as 16x163840"},
@@ -66,7 +68,7 @@ constexpr std::array<std::pair<std::string_view, CollectiveKind>, 3> kCollective
 std::vector<std::uint32_t> shape_of(const OpRequest& request) {
   const Named& named = *std::ranges::find(kNamed, request.name, &Named::name);
   std::vector<std::uint32_t> shape = parse_shape(request.shape);
-  if (shape.size() != named.sizes) refuse(request, named.shape);
+  if (shape.size() < named.sizes || shape.size() > named.sizes + named.optional) refuse(request, named.shape);
   return shape;
 }
 
@@ -159,8 +161,11 @@ MakeOperator operator_of(const OpRequest& request) {
     return [kv] { return std::make_unique<operators::KvNormRope>(kv); };
   }
   if (request.name == "flash-attention") {
-    const reference::AttentionCase attention{
-        .seed = request.seed, .sequences = shape[0], .heads = shape[1], .length = shape[2]};
+    const reference::AttentionCase attention{.seed = request.seed,
+                                             .sequences = shape[0],
+                                             .heads = shape[1],
+                                             .length = shape[2],
+                                             .cached = shape.size() > 3 ? shape[3] : 0};
     return [attention] { return std::make_unique<operators::FlashAttention>(attention); };
   }
   reference::RowCase rows{.rows = shape[0], .width = shape[1], .seed = request.seed};

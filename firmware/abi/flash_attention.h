@@ -1,5 +1,6 @@
 /* Arguments of kernel `flash_attention`: attention of a prefill over keys and values of each head, causal:
- * token t of a sequence sees tokens 0 .. t of it. Scores of a head = (its query of 192) . (key of 192) *
+ * token t of a sequence sees tokens 0 .. t of it. Tokens before `cached` have keys and values, but no output.
+ * Scores of a head = (its query of 192) . (key of 192) *
  * scale, its output = the softmax-weighted sum of the values of 128. BF16 in and out. Plain C.
  *
  * A block is a group of cores (MIX). The AIC multiplies, its two AIVs have half of a tile's rows each. Work
@@ -25,7 +26,7 @@ struct cm384_flash_attention {
   uint32_t length;       /* tokens of each sequence, a multiple of 16 */
   uint32_t block_tokens; /* CM384_FLASH_TILE */
   float scale;
-  uint32_t reserved;
+  uint32_t cached; /* tokens of each sequence, a multiple of CM384_FLASH_TILE, fewer than `length` */
 };
 
 /* Scores, probabilities and products: three of each. */

@@ -16,12 +16,13 @@ class FlashWalker {
   FlashWalker(const cm384_flash_attention& a, uint32_t block, uint32_t blocks)
       : a_(a),
         tiles_((a.length + CM384_FLASH_TILE - 1) / CM384_FLASH_TILE),
+        ranks_(tiles_ - a.cached / CM384_FLASH_TILE),
         heads_(a.sequences * a.heads),
         task_(block),
         step_(blocks) {}
 
   bool Next(FlashItem& item) {
-    if (task_ >= heads_ * tiles_) return false;
+    if (task_ >= heads_ * ranks_) return false;
     const uint32_t rank = task_ / heads_, pair = task_ - rank * heads_;
     item.sequence = pair / a_.heads;
     item.head = pair - item.sequence * a_.heads;
@@ -41,7 +42,7 @@ class FlashWalker {
 
  private:
   const cm384_flash_attention& a_;
-  const uint32_t tiles_, heads_;  // heads: of all sequences
+  const uint32_t tiles_, ranks_, heads_;  // of a sequence; of these, with output; of all sequences
   uint32_t task_, step_, block_ = 0;
 };
 

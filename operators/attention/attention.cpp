@@ -14,12 +14,15 @@ FlashAttention::FlashAttention(const reference::AttentionCase& attention) : case
   if (case_.length % 16 != 0)
     throw InputError(
         fmt::format("flash-attention: sequences of {} tokens; allowed: multiples of 16", case_.length));
+  if (case_.cached % CM384_FLASH_TILE != 0 || case_.cached >= case_.length)
+    throw InputError(fmt::format("flash-attention: {} of {} tokens cached; allowed: multiples of {}, not all",
+                                 case_.cached, case_.length, CM384_FLASH_TILE));
   case_.scale = static_cast<float>(1 / std::sqrt(double{CM384_FLASH_KEY}));
 }
 
 std::uint64_t FlashAttention::tasks() const {
   return std::uint64_t{case_.sequences} * case_.heads *
-         ((case_.length + CM384_FLASH_TILE - 1) / CM384_FLASH_TILE);
+         ((case_.length - case_.cached + CM384_FLASH_TILE - 1) / CM384_FLASH_TILE);
 }
 
 // A tile of a head is one block's; where there are fewer the other cores are left out.
@@ -35,6 +38,7 @@ void FlashAttention::lay_out(const Site& site) {
   a.sequences = case_.sequences;
   a.heads = case_.heads;
   a.length = case_.length;
+  a.cached = case_.cached;
   a.block_tokens = CM384_FLASH_TILE;
   a.scale = case_.scale;
   // The last tile of queries is read as a whole.
@@ -58,13 +62,15 @@ void FlashAttention::lay_out(const Site& site) {
 }
 
 Work FlashAttention::work() const {
-  const double pairs = case_.length * (case_.length + 1.0) / 2 * case_.sequences * case_.heads;
-  const double bytes = static_cast<double>(rows()) * 2 * (2 * CM384_FLASH_KEY + 2 * CM384_FLASH_VALUE);
+  const double all = case_.length, cached = case_.cached, heads = 1.0 * case_.sequences * case_.heads;
+  const double pairs = (all * (all + 1) - cached * (cached + 1)) / 2 * heads;
+  const double bytes = ((all - cached) + all) * heads * 2 * (CM384_FLASH_KEY + CM384_FLASH_VALUE);
   return {2 * pairs * (CM384_FLASH_KEY + CM384_FLASH_VALUE), false, bytes};
 }
 
 std::string FlashAttention::size() const {
-  return fmt::format("flash-attention {} x {} heads x {}", case_.sequences, case_.heads, case_.length);
+  return fmt::format("flash-attention {} x {} heads x {}{}", case_.sequences, case_.heads, case_.length,
+                     case_.cached > 0 ? fmt::format(", {} cached", case_.cached) : "");
 }
 
 std::string FlashAttention::check() const {

@@ -68,7 +68,7 @@ std::string compare_attention(const AttentionCase& c, const AttentionInputs& in,
   for (std::uint32_t sequence = 0; sequence < c.sequences; ++sequence) {
     for (std::uint32_t head = 0; head < c.heads; ++head) {
       const Head values = head_of(c, in, sequence, head);
-      for (std::uint32_t token = 0; token < c.length; ++token) {
+      for (std::uint32_t token = c.cached; token < c.length; ++token) {
         row_of(c, values, token, wanted, bound);
         const std::uint64_t row = (std::uint64_t{sequence} * c.length + token) * c.heads + head;
         for (std::uint32_t e = 0; e < kValue; ++e) {

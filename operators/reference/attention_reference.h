@@ -11,6 +11,7 @@ namespace cm384::reference {
 struct AttentionCase {
   std::uint64_t seed = 1;
   std::uint32_t sequences = 1, heads = 1, length = 16;  // tokens of each sequence
+  std::uint32_t cached = 0;                             // of these, the first ones: without output
   float scale = 0;
 
   std::uint64_t tokens() const { return std::uint64_t{sequences} * length; }

@@ -93,7 +93,8 @@ INSTANTIATE_TEST_SUITE_P(
                       named("gate", "2x64"), named("rope", "5x16"), named("rope", "2x128"),
                       named("rope", "9x128"), named("rope", "150x4"), named("rope", "501x2"),
                       named("rope", "9x60"), named("kv-norm-rope", "9"), named("flash-attention", "1x1x16"),
-                      named("flash-attention", "2x3x272"), named("flash-attention", "1x1x656"),
+                      named("flash-attention", "2x3x272"), named("flash-attention", "2x2x400x128"),
+                      named("flash-attention", "1x3x512x384"), named("flash-attention", "1x1x656"),
                       named("all-gather", "4x70016"), named("reduce-scatter", "3x100000"),
                       named("all-reduce", "4x40000"), named("all-gather", "2x32")));
 
@@ -126,6 +127,18 @@ TEST(Op, AttentionOfAPrefillIsDealtOutEvenly) {
   const double cube = 36 * (8 * 8 * 12 + 8 * 8 * 8) / 1850.0;
   EXPECT_GT(one, cube);
   EXPECT_LT(one, 4 * cube);
+}
+
+// Behind 1,024 cached tokens eight tiles of queries see 9 to 16 blocks of keys, 100 of 136.
+TEST(Op, CachedTokensOfAnAttentionHaveKeysButNoQueries) {
+  const auto time = [](const char* shape) {
+    return run_operator({.groups = 1, .graph = true, .warmup = 0},
+                        studies::operator_of({.name = "flash-attention", .shape = shape}))
+        .kernel_us;
+  };
+  EXPECT_NEAR(time("1x2x2048x1024") / time("1x2x2048"), 100 / 136.0, 0.02);
+  EXPECT_THROW(time("1x1x1024x500"), InputError);
+  EXPECT_THROW(time("1x1x1024x1024"), InputError);
 }
 
 // The copies overlap: two buffers are faster than one, and no slower than the longer of copy and compute.
