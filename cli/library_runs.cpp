@@ -44,20 +44,30 @@ service::AttentionPoint attention_point(const Json& row) {
   return point;
 }
 
-service::PrefillPoint prefill_point(const Json& row) {
+service::PrefillPoint prefill_point(const Json& row, const Json& parameters) {
   service::PrefillPoint point;
   point.ranks = row.at("ranks").get<int>();
   point.tokens = row.at("tokens").get<int>();
   point.prompt = row.at("prompt").get<int>();
+  point.cached = row.at("cached").get<int>();
+  point.microbatches = row.at("microbatches").get<int>();
+  const auto option = [&](const char* name) { return parameters.at(name).get<std::string>(); };
+  point.way = option("attention") + ", " + option("path");
+  if (option("attention") == "sp-tp-sp") point.way += ", " + option("latents");
   point.latency_ms = row.at("latency_ms").get<double>();
   // Parts of two microbatches overlap: attention is then its share of all of them.
-  double attention = 0, all = 0;
+  double attention = 0, context = 0, read = 0, all = 0;
   for (const Json& part : row.at("parts")) {
     const double ms = part.at("ms").get<double>();
     all += ms;
+    context += ms * part.at("context").get<double>();
     if (part.at("name") == "attention") attention += ms;
+    if (part.at("of") == "cache") read += ms;
   }
-  if (all > 0) point.attention_ms = point.latency_ms * attention / all;
+  if (all <= 0) return point;
+  point.attention_ms = point.latency_ms * attention / all;
+  point.context_ms = point.latency_ms * context / all;
+  point.read_ms = point.latency_ms * read / all;
   return point;
 }
 
@@ -138,7 +148,7 @@ void add_point(Library& library, const PointRuns::Request& request, const std::s
     } else if (request.study == "mla") {
       add(attention_point(rows[0]));
     } else if (request.study == "prefill") {
-      add(prefill_point(rows[0]));
+      add(prefill_point(rows[0], document.at("parameters")));
     } else {
       add(operator_point(rows[0], request, metric));
     }

@@ -16,12 +16,15 @@ struct PrefillPool {
   int batch_tokens = 262'144, timed_tokens = 262'144, timed_prompt = 4096;
   Time batch_time{}, least_time{};
   double attention_share = 0;
+  int microbatches = 1;
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
     using hw::Range;
     visit("instances", self.instances, Range{1, 1000}, "that take batches of prompts");
     visit("npus", self.npus, Range{1, 384}, "of an instance");
+    visit("microbatches", self.microbatches, Range{1, 2},
+          "of a batch of two prompts or more at most, where the library has measured them");
     visit("batch_tokens", self.batch_tokens, Range{1, 100'000'000},
           "of a batch at most; a longer prompt takes several");
     visit("timed_tokens", self.timed_tokens, Range{1, 100'000'000}, "of the batch that takes batch_time");

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view kFormat = "cm384-library-1";
 
-// The fields of a point, both ways; of numbers that may be missing, 0 is not written.
+// The fields of a point, both ways; of those that may be missing, 0 and an empty text are not written.
 enum class Needed : bool { no, yes };
 
 template <class Point, class Visit>
@@ -45,8 +45,13 @@ void each_field(Point& point, Visit&& visit) {
     visit("ranks", point.ranks, kYes);
     visit("tokens", point.tokens, kYes);
     visit("prompt", point.prompt, kYes);
+    visit("cached", point.cached, kNo);
+    visit("microbatches", point.microbatches, kNo);
+    visit("way", point.way, kNo);
     visit("latency_ms", point.latency_ms, kYes);
     visit("attention_ms", point.attention_ms, kNo);
+    visit("context_ms", point.context_ms, kNo);
+    visit("read_ms", point.read_ms, kNo);
   } else {
     visit("study", point.study, kYes);
     visit("at", point.at, kYes);
@@ -141,9 +146,7 @@ std::string list_text(const char* kind, const std::vector<Point>& points) {
   for (const Point& point : points) {
     Json one = Json::object();
     each_field(point, [&](const char* field, const auto& value, Needed needed) {
-      if constexpr (std::is_arithmetic_v<std::remove_cvref_t<decltype(value)>>) {
-        if (needed == Needed::no && value == 0) return;
-      }
+      if (needed == Needed::no && value == std::remove_cvref_t<decltype(value)>{}) return;
       one[field] = to_json(value);
     });
     lines.push_back("\n  " + one.dump());

@@ -41,8 +41,13 @@ struct AttentionPoint {
 // A batch of prompts on one instance, as `run prefill` gives it.
 struct PrefillPoint {
   int ranks = 0, tokens = 0, prompt = 0;  // tokens per NPU
+  int cached = 0;                         // tokens of each prompt, of `prompt`
+  int microbatches = 1;
+  std::string way;  // its options of attention, path and latents; empty: not known
   double latency_ms = 0;
   double attention_ms = 0;  // of that; 0: not known
+  double context_ms = 0;    // of that, what goes with all tokens, cached ones too: their keys and values
+  double read_ms = 0;       // of that, reading what is cached
   std::string command, model;
   double seconds = 0;
 };

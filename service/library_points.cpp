@@ -35,13 +35,20 @@ LibraryPoint general(const AttentionPoint& p) {
           p.model,        p.seconds};
 }
 LibraryPoint general(const PrefillPoint& p) {
-  LibraryPoint point{"prefill",
-                     coordinates({{"ranks", p.ranks}, {"prompt", p.prompt}, {"tokens", p.tokens}}),
-                     {{"latency_ms", p.latency_ms}},
-                     p.command,
-                     p.model,
-                     p.seconds};
-  if (p.attention_ms > 0) point.values.emplace_back("attention_ms", p.attention_ms);
+  LibraryPoint point{
+      "prefill",
+      coordinates({{"ranks", p.ranks}, {"microbatches", p.microbatches}, {"prompt", p.prompt}}),
+      {{"latency_ms", p.latency_ms}},
+      p.command,
+      p.model,
+      p.seconds};
+  if (!p.way.empty()) point.at.insert(point.at.begin() + 1, {"way", p.way});
+  if (p.cached > 0) point.at.emplace_back("cached", std::to_string(p.cached));
+  point.at.emplace_back("tokens", std::to_string(p.tokens));
+  for (const auto& [name, ms] : {std::pair{"attention_ms", p.attention_ms},
+                                 std::pair{"context_ms", p.context_ms}, std::pair{"read_ms", p.read_ms}}) {
+    if (ms > 0) point.values.emplace_back(name, ms);
+  }
   return point;
 }
 LibraryPoint general(const OperatorPoint& p) {

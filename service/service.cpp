@@ -142,7 +142,7 @@ void Service::start_prefill(std::uint32_t i) {
     instance.batch.push_back(k);
   }
   result_.computed_tokens += static_cast<std::int64_t>(work.tokens);
-  const StepTime time = prefill_times_.of(work);
+  const StepTime time = prefill_times_.of(work, static_cast<int>(instance.batch.size()));
   count(time, "a batch of prompts ({:.0f} tokens, {:.0f} pairs of attention)", work.tokens, work.pairs);
   if (read_ms > 0) read_ms += deployment_.cache.latency.us() * 1e-3;
   if (from_store) read_ms += deployment_.cache.obs_latency.us() * 1e-3;

@@ -36,7 +36,7 @@ TEST(PrefillTimes, AreAttentionByPairsAndTheRestByTokens) {
   const PrefillTimes times(small_deployment(), with_prefill());
   ASSERT_TRUE(times.measured());
   const auto expect = [&](double tokens, double pairs, double ms, Evidence evidence) {
-    const StepTime time = times.of({tokens, pairs});
+    const StepTime time = times.of({tokens, pairs, tokens});
     EXPECT_NEAR(time.ms, ms, 1e-6) << tokens << ", " << pairs;
     EXPECT_EQ(time.evidence, evidence) << tokens << ", " << pairs;
   };
@@ -80,6 +80,69 @@ TEST(PrefillTimes, NeverFallWithTokensOrPairs) {
   // A point that curves do not go through is no measured one any more: rest 17 of the odd one stays at 30.
   EXPECT_EQ(times.of({800, 4000}).evidence, Evidence::interpolated);
   EXPECT_GE(times.of({800, 4000}).error, 0.5);
+}
+
+// Keys and values of cached tokens are made again: 1, 2, 4 ms for 100, 200, 400 tokens of context.
+TEST(PrefillTimes, CachedTokensCostTheirKeysAndValues) {
+  Library library = small_library();
+  const auto add = [&](int tokens, int cached, double latency_ms, double context_ms, double read_ms) {
+    PrefillPoint point;
+    point.ranks = 2;
+    point.tokens = tokens;
+    point.prompt = 100;
+    point.cached = cached;
+    point.latency_ms = latency_ms;
+    point.attention_ms = tokens / 100.0;
+    point.context_ms = context_ms;
+    point.read_ms = read_ms;
+    library.add(point);
+  };
+  add(100, 0, 10 + 1 + 1, 1, 0);
+  add(200, 0, 14 + 2 + 2, 2, 0);
+  add(400, 0, 30 + 4 + 4, 4, 0);
+  add(200, 50, 10 + 2 + 2 + 7, 2, 7);  // 100 new tokens behind 100 cached ones, which 7 ms read
+  const PrefillTimes times(small_deployment(), library);
+  PrefillWork half;
+  half.add(50, 50);
+  half.add(50, 50);
+  EXPECT_DOUBLE_EQ(half.context, 200);
+  EXPECT_DOUBLE_EQ(half.pairs, 2 * 50 * 75);
+  // 7,500 pairs took 2 ms, between 1 ms for 5,000 and 2 ms for 10,000: as much as what is measured there.
+  EXPECT_NEAR(times.of(half).ms, 10 + 2 + 2, 1e-9);
+  EXPECT_EQ(times.of(half).evidence, Evidence::measured);
+  EXPECT_NEAR(times.of({100, 5000, 400}).ms - times.of({100, 5000, 200}).ms, 4 - 2, 1e-9);
+  EXPECT_EQ(times.of({100, 5000, 401}).evidence, Evidence::extrapolated);
+}
+
+// With two microbatches 9, 16, 44 ms for what takes 11, 16, 54 with one.
+TEST(PrefillTimes, TwoPromptsAreDealtOutOverMicrobatchesWhereThatIsFaster) {
+  Library library = with_prefill();
+  const Library measured = with_prefill();
+  for (PrefillPoint point : measured.prefill()) {
+    point.microbatches = 2;
+    point.latency_ms *= 0.8;
+    library.add(point);
+  }
+  Deployment deployment = small_deployment();
+  deployment.prefill.microbatches = 1;
+  EXPECT_NEAR(PrefillTimes(deployment, library).of({400, 20'000}, 2).ms, 54, 1e-9);
+  deployment.prefill.microbatches = 2;
+  const PrefillTimes times(deployment, library);
+  EXPECT_NEAR(times.of({400, 20'000}, 2).ms, 0.8 * 54, 1e-9);
+  EXPECT_NEAR(times.of({400, 20'000}, 1).ms, 54, 1e-9);
+}
+
+TEST(PrefillTimes, OfSeveralWaysAreRefused) {
+  Library library = with_prefill();
+  PrefillPoint other = library.prefill().front();
+  other.way = "sp-tp-sp, sdma, int8";
+  library.add(other);
+  try {
+    PrefillTimes(small_deployment(), library);
+    ADD_FAILURE() << "nothing is refused";
+  } catch (const InputError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("were measured in several ways"));
+  }
 }
 
 TEST(PrefillTimes, OfOtherInstancesOrOfOneBatchAreAParameter) {
