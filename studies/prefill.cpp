@@ -1,6 +1,7 @@
 // `cm384 run prefill`: a batch of prompts on an instance whose dies share the experts. Each operator is
 // measured on the machine: those of a die on one, exchanges on all. They follow one another; where two
-// microbatches share the dies, how they do is composed of these times (prefill_schedule.h).
+// microbatches share the dies, how they do is composed of these times and of what exchanges and kernels
+// measured side by side take from each other (prefill_schedule.h, prefill_overlap.h).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,8 +10,7 @@
 #include <optional>
 
 #include "hw/error.h"
-#include "studies/prefill_parts.h"
-#include "studies/prefill_schedule.h"
+#include "studies/prefill_overlap.h"
 #include "studies/studies.h"
 
 namespace cm384::studies {
@@ -92,7 +92,7 @@ Chain chain_of(const PrefillOptions& o, const std::vector<PrefillPart>& parts) {
   Chain made;
   const auto add = [&](Of of) {
     for (const PrefillPart& part : parts) {
-      if (part.of == of) made.parts.push_back({part.us, part.units});
+      if (part.of == of) made.parts.push_back({part.us, part.units, part.kind});
     }
   };
   for (int layer = 0; layer < o.dense_layers + o.moe_layers; ++layer) {
@@ -105,13 +105,10 @@ Chain chain_of(const PrefillOptions& o, const std::vector<PrefillPart>& parts) {
 }
 
 // A layer is the mean distance of the ends of those with experts, for both microbatches.
-Batch side_by_side(const PrefillOptions& o, const std::vector<PrefillPart>& parts, int microbatches) {
-  const Chain chain = chain_of(o, parts);
-  const auto ends =
-      ends_of(std::vector<std::vector<PlannedPart>>(static_cast<std::size_t>(microbatches), chain.parts));
+Batch side_by_side(const PrefillOptions& o, const Chain& chain, const Schedule& schedule) {
   const auto end = [&](std::size_t part) {
     double last = 0;
-    for (const auto& own : ends) last = std::max(last, own[part - 1]);
+    for (const auto& own : schedule.ends) last = std::max(last, own[part - 1]);
     return last;
   };
   const auto layer_end = [&](int layer) {
@@ -127,11 +124,12 @@ Batch side_by_side(const PrefillOptions& o, const std::vector<PrefillPart>& part
 }
 
 // Of each unit, the share of the time that it is taken.
-double busy(const PrefillOptions& o, const std::vector<PrefillPart>& parts, int microbatches, unsigned unit,
-            double all_us) {
+double busy(const Chain& chain, const Schedule& schedule, unsigned unit, double all_us) {
   double us = 0;
-  for (const PrefillPart& part : parts) {
-    if ((part.units & unit) != 0) us += part.us * count_of(o, part.of) * microbatches;
+  for (std::size_t m = 0; m < schedule.ends.size(); ++m) {
+    for (std::size_t n = 0; n < chain.parts.size(); ++n) {
+      if ((chain.parts[n].units & unit) != 0) us += schedule.ends[m][n] - schedule.starts[m][n];
+    }
   }
   return us / all_us;
 }
@@ -150,6 +148,18 @@ Rows shown(const PrefillOptions& o, const std::vector<PrefillPart>& parts, int m
   return rows;
 }
 
+Rows shown(const std::vector<PrefillOverlap>& overlaps) {
+  Rows rows;
+  for (const auto& [kind, measured] : overlaps) {
+    rows.push_back({{"name", name_of(kind)},
+                    {"operator_us", measured.operator_us},
+                    {"exchange_us", measured.exchange_us},
+                    {"operator_slowdown", measured.operator_slowdown},
+                    {"exchange_slowdown", measured.exchange_slowdown}});
+  }
+  return rows;
+}
+
 StudyResult run(const StudyContext& context, const PrefillOptions& o) {
   std::vector<PrefillShare> shares;
   for (const int microbatches : o.microbatches) {
@@ -164,13 +174,23 @@ StudyResult run(const StudyContext& context, const PrefillOptions& o) {
     const auto part = [&](std::size_t k) {
       return static_cast<double>(k) / static_cast<double>(shares.size());
     };
-    PartOfProgress progress(context.progress, part(n), part(n + 1), result.simulator);
+    // Exchanges beside kernels take about as long as a third of all that is measured.
+    const double alone = microbatches > 1 ? part(n) + (part(n + 1) - part(n)) * 2 / 3 : part(n + 1);
+    PartOfProgress progress(context.progress, part(n), alone, result.simulator);
     const std::vector<PrefillPart> parts = measure_prefill(context.with(progress), o, shares[n], result);
-    if (parts.empty()) {
+    std::vector<PrefillOverlap> overlaps;
+    if (microbatches > 1 && !parts.empty()) {
+      PartOfProgress beside(context.progress, alone, part(n + 1), result.simulator);
+      overlaps = measure_prefill_overlaps(context.with(beside), o.ranks, parts, result);
+    }
+    if (parts.empty() || context.interrupted != 0) {
       result.complete = false;
       return result;
     }
-    const Batch batch = microbatches == 1 ? in_turn(o, parts) : side_by_side(o, parts, microbatches);
+    const Chain chain = chain_of(o, parts);
+    const Schedule schedule =
+        schedule_of(std::vector(static_cast<std::size_t>(microbatches), chain.parts), slowdowns_of(overlaps));
+    const Batch batch = microbatches == 1 ? in_turn(o, parts) : side_by_side(o, chain, schedule);
     if (microbatches == 1) one = batch;
     Row row{{"ranks", o.ranks},
             {"tokens", o.tokens},
@@ -182,11 +202,12 @@ StudyResult run(const StudyContext& context, const PrefillOptions& o) {
             {"tokens_s_npu", o.tokens / (batch.all_us / 1e6)}};
     if (one && microbatches > 1)
       row.set("gain", one->all_us / batch.all_us - 1).set("layer_gain", 1 - batch.layer_us / one->layer_us);
-    const auto share = [&](unsigned unit) { return busy(o, parts, microbatches, unit, batch.all_us); };
+    const auto share = [&](unsigned unit) { return busy(chain, schedule, unit, batch.all_us); };
     row.set("cubes_share", share(kCubeUnit));
     row.set("vectors_share", share(kVectorUnit));
     row.set("fabric_share", share(kFabricUnit));
     row.set("parts", shown(o, parts, microbatches, batch.all_us));
+    if (microbatches > 1) row.set("overlaps", shown(overlaps));
     context.finish_row(result, std::move(row));
   }
   return result;
@@ -199,6 +220,13 @@ constexpr std::array kPartFields{
     Field{"count", FieldType::integer, "of layers that have it, times microbatches"},
     Field{"ms", FieldType::number, "in all of them"},
     Field{"share", FieldType::ratio, "of the batch's time; with two microbatches parts overlap"},
+};
+constexpr std::array kOverlapFields{
+    Field{"name", FieldType::text, "what the operators are"},
+    Field{"operator_us", FieldType::number, "of those of a layer, cut short, alone"},
+    Field{"exchange_us", FieldType::number, "of one between all ranks, alone"},
+    Field{"operator_slowdown", FieldType::number, "how many times as long they take while the exchange runs"},
+    Field{"exchange_slowdown", FieldType::number, "how many times as long the exchange takes while they run"},
 };
 constexpr std::array kFields{
     Field{"ranks", FieldType::integer, "dies of the instance", true},
@@ -216,6 +244,8 @@ constexpr std::array kFields{
     Field{"vectors_share", FieldType::ratio, "in which parts have the vector cores"},
     Field{"fabric_share", FieldType::ratio, "in which parts have the way to other dies"},
     Field{"parts", FieldType::list, "of the batch, in the order of a layer", false, kPartFields},
+    Field{"overlaps", FieldType::list,
+          "with two microbatches: operators of each kind beside an exchange by SDMA", false, kOverlapFields},
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <numeric>
 
 #include "hw/error.h"
@@ -13,7 +14,6 @@
 #include "studies/exchange.h"
 #include "studies/ffn.h"
 #include "studies/moe_case.h"
-#include "studies/prefill_schedule.h"
 
 namespace cm384::studies {
 namespace {
@@ -53,22 +53,36 @@ class Layer {
     return measure(context);
   }
   template <class Run>
-  void alone(Of of, const char* name, unsigned units, Run&& run) {
-    const double us = take([&](const StudyContext& context) {
+  double alone(Run&& run) {
+    return take([&](const StudyContext& context) {
       Alone operators(context, result_, 0);
       const double taken = run(operators);
       stopped_ = stopped_ || operators.interrupted();
       return taken;
     });
-    parts_.push_back({name, of, us, units});
+  }
+  // An operator as `run op` has it: `request` of so much of its items, in pieces of `unit`, heads or rows.
+  template <class Request>
+  void one(Of of, const char* name, PartKind kind, unsigned units, std::uint64_t items, Request&& request,
+           std::uint64_t unit = 1) {
+    const double us = alone([&](Alone& a) { return a.one(request(items)); });
+    parts_.push_back({name, of, us, units, kind, [=](double share) {
+                        const auto pieces = std::ceil(share * static_cast<double>(items) / unit);
+                        const std::uint64_t some = static_cast<std::uint64_t>(std::max(1.0, pieces)) * unit;
+                        return Sequence{operator_of(request(std::min(items, some)))};
+                      }});
   }
   void rows(Of of, const char* name, const char* which, std::uint64_t tokens, int width) {
-    alone(of, name, kVectorUnit, [&](Alone& a) { return a.row_operator(which, tokens, width); });
+    one(of, name, PartKind::rows, kVectorUnit, tokens, [=](std::uint64_t some) {
+      return OpRequest{.name = which, .shape = fmt::format("{}x{}", some, width)};
+    });
   }
   void product(Of of, const char* name, std::uint64_t tokens, int n, int k, const char* type = "int8") {
     const bool dequantises = std::string_view(type) == "int8";
-    alone(of, name, dequantises ? kCores : unsigned{kCubeUnit},
-          [&](Alone& a) { return a.product(1, static_cast<int>(tokens), n, k, type, "nz"); });
+    const auto request = [=](std::uint64_t some) {
+      return OpRequest{.name = "matmul", .shape = fmt::format("{}x{}x{}", some, n, k), .type = type};
+    };
+    one(of, name, PartKind::product, dequantises ? kCores : unsigned{kCubeUnit}, tokens, request, 16);
   }
   // Between all ranks by SDMA, in pieces of which one stands for its like.
   void exchange(Of of, const char* name, int pieces, const ExchangeCase& piece) {
@@ -78,7 +92,7 @@ class Layer {
       stopped_ = stopped_ || read.count == 0;
       return read.mean;
     });
-    parts_.push_back({name, of, pieces * us, kFabricUnit});
+    parts_.push_back({name, of, pieces * us, kFabricUnit, PartKind::exchange, {}});
   }
   std::uint64_t tokens() const { return static_cast<std::uint64_t>(share_.tokens); }
   static int pieces_of(int tokens, int most) { return (tokens + most - 1) / most; }
@@ -102,9 +116,10 @@ class Layer {
     rows(of, "quantise", "quantise", tokens(), o_.hidden);
     product(of, "down projection", tokens(), o_.q_lora + kLatent + kRotated, o_.hidden);
     rows(of, "norm of the queries' latent", "rms-norm", tokens(), o_.q_lora);
-    alone(of, "norm, rotation and cache of keys", kVectorUnit, [&](Alone& a) {
-      return a.one({.name = "kv-norm-rope", .shape = fmt::format("{}", share_.tokens)});
-    });
+    one(of, "norm, rotation and cache of keys", PartKind::rows, kVectorUnit, tokens(),
+        [](std::uint64_t some) {
+          return OpRequest{.name = "kv-norm-rope", .shape = fmt::format("{}", some)};
+        });
     const std::uint64_t quantised = o_.int8_latents ? tokens() : attended();
     if (o_.by_heads && !o_.int8_latents) gather();
     rows(of, "quantise the queries' latent", "quantise", quantised, o_.q_lora);
@@ -115,13 +130,17 @@ class Layer {
     product(of, "queries", attended(), heads() * kQuery, o_.q_lora);
     if (!o_.int8_latents) rows(of, "quantise the keys' latent", "quantise", quantised, kLatent);
     product(of, "keys and values", attended(), heads() * 2 * kValue, kLatent);
-    alone(of, "rotation of queries", kVectorUnit, [&](Alone& a) {
-      return a.one({.name = "rope", .shape = fmt::format("{}x{}", attended(), heads())});
-    });
-    alone(of, "attention", kCores, [&](Alone& a) {
-      return a.one(
-          {.name = "flash-attention", .shape = fmt::format("{}x{}x{}", share_.prompts, heads(), o_.prompt)});
-    });
+    one(of, "rotation of queries", PartKind::rows, kVectorUnit, attended(),
+        [heads = heads()](std::uint64_t some) {
+          return OpRequest{.name = "rope", .shape = fmt::format("{}x{}", some, heads)};
+        });
+    const auto all = static_cast<std::uint64_t>(share_.prompts) * static_cast<std::uint64_t>(heads());
+    one(of, "attention", PartKind::attention, kCores, all,
+        [heads = static_cast<std::uint64_t>(heads()), prompt = o_.prompt](std::uint64_t some) {
+          return OpRequest{
+              .name = "flash-attention",
+              .shape = fmt::format("{}x{}x{}", (some + heads - 1) / heads, std::min(some, heads), prompt)};
+        });
     if (o_.by_heads) exchange_tokens(of, "all-to-all of outputs", std::uint64_t(heads()) * kValue * 2);
     rows(of, "quantise the output", "quantise", tokens(), o_.heads * kValue);
     product(of, "output projection", tokens(), o_.hidden, o_.heads * kValue);
@@ -137,8 +156,8 @@ class Layer {
     constexpr Of of = Of::moe;
     rows(of, "norm", "rms-norm", tokens(), o_.hidden);
     product(of, "gate's product", tokens(), o_.experts, o_.hidden, "bf16");
-    alone(of, "gate", kVectorUnit, [&](Alone& a) {
-      return a.one({.name = "gate", .shape = fmt::format("{}x{}", share_.tokens, o_.experts)});
+    one(of, "gate", PartKind::rows, kVectorUnit, tokens(), [experts = o_.experts](std::uint64_t some) {
+      return OpRequest{.name = "gate", .shape = fmt::format("{}x{}", some, experts)};
     });
     if (o_.sdma) {
       to_experts();
@@ -183,8 +202,10 @@ class Layer {
       const CombineReading reading = measure_combine(context, setting, result_.simulator);
       stopped_ = stopped_ || reading.combine.task_us.count == 0;
       constexpr unsigned kUnits = kVectorUnit | kFabricUnit;
-      parts_.push_back({"dispatch", Of::moe, chunks * reading.dispatch.task_us.mean, kUnits});
-      parts_.push_back({"combine", Of::moe, chunks * reading.combine.task_us.mean, kUnits});
+      parts_.push_back(
+          {"dispatch", Of::moe, chunks * reading.dispatch.task_us.mean, kUnits, PartKind::rows, {}});
+      parts_.push_back(
+          {"combine", Of::moe, chunks * reading.combine.task_us.mean, kUnits, PartKind::rows, {}});
       return 0.0;
     });
   }
@@ -201,10 +222,12 @@ class Layer {
     }
     const int rank = static_cast<int>(std::ranges::max_element(arrived) - arrived.begin());
     layer.hidden = elements;
-    alone(Of::moe, name, kVectorUnit, [&](Alone& a) {
-      return chunks *
-             a.one(name, [&] { return std::make_unique<operators::AllToAllStep>(step, layer, rank); });
-    });
+    const MakeOperator make = [=] { return std::make_unique<operators::AllToAllStep>(step, layer, rank); };
+    const double us = chunks * alone([&](Alone& a) { return a.one(name, make); });
+    parts_.push_back({name, Of::moe, us, kVectorUnit, PartKind::rows, [=](double share) {
+                        return Sequence(static_cast<std::size_t>(std::max(1.0, std::round(share * chunks))),
+                                        make);
+                      }});
   }
   void exchange_rows(const char* name, std::uint64_t row_bytes, bool back) {
     const int pieces = pieces_of(share_.tokens, o_.sdma_chunk);
@@ -265,7 +288,15 @@ class Layer {
       setting.graph = true;
       return measure_ffn(context, setting, result_.simulator).task_us;
     });
-    parts_.push_back({name, of, us, kCores});
+    parts_.push_back({name, of, us, kCores, PartKind::network,
+                      [expert = one_expert(expert_rows.front())](double) { return expert; }});
+  }
+
+  // Fewer rows of an expert would make more of its weights.
+  Sequence one_expert(std::uint32_t rows) const {
+    const operators::FfnSetting setting{
+        {rows}, static_cast<std::uint32_t>(o_.hidden), static_cast<std::uint32_t>(o_.width)};
+    return {[setting, seed = context_.seed] { return std::make_unique<operators::Ffn>(setting, seed); }};
   }
 
   // Slices of a wide network as experts that all have every token, added to the first.
@@ -275,8 +306,9 @@ class Layer {
     network(Of::dense, "network",
             std::vector<std::uint32_t>(static_cast<std::size_t>(slices),
                                        static_cast<std::uint32_t>(share_.tokens)));
-    alone(Of::dense, "sum of its slices", kVectorUnit,
-          [&](Alone& a) { return (slices - 1) * a.row_operator("add", tokens(), o_.hidden); });
+    const double us =
+        (slices - 1) * alone([&](Alone& a) { return a.row_operator("add", tokens(), o_.hidden); });
+    parts_.push_back({"sum of its slices", Of::dense, us, kVectorUnit, PartKind::rows, {}});
   }
   // Of each prompt's last token.
   void head() {
@@ -291,7 +323,7 @@ class Layer {
       stopped_ = stopped_ || a.interrupted();
       return taken;
     });
-    parts_.push_back({"head", Of::head, us, kCores});
+    parts_.push_back({"head", Of::head, us, kCores, PartKind::product, {}});
   }
 
   const StudyContext& context_;

@@ -2,11 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "studies/overlap.h"
 #include "studies/prefill_options.h"
+#include "studies/prefill_schedule.h"
 #include "studies/study.h"
 
 namespace cm384::studies {
@@ -18,6 +21,9 @@ struct PrefillPart {
   Of of = Of::attention;
   double us = 0;       // in a layer
   unsigned units = 0;  // PrefillUnits that it takes
+  PartKind kind = PartKind::product;
+  // Operators of a die that take about `share` of its time, in the same way. None: not cut, or an exchange.
+  std::function<Sequence(double share)> cut;
 };
 std::string_view name_of(PrefillPart::Of of);
 

@@ -84,6 +84,13 @@ studies::Summary run_exchange(const studies::ExchangeCase& exchange, const Chang
   });
 }
 
+studies::Overlap run_overlap(int ranks, const studies::Sequence& sequence, const Changes& changes) {
+  return measure(changes, 1, [&](const studies::StudyContext& context) {
+    studies::SimulatorCounts counts;
+    return studies::measure_overlap(context, "overlap", ranks, sequence, counts).value();
+  });
+}
+
 studies::MlaReading run_mla(const studies::MlaSetting& setting, const Changes& changes) {
   return measure(changes, 1, [&](const studies::StudyContext& context) {
     studies::SimulatorCounts counts;

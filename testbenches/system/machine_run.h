@@ -12,6 +12,7 @@
 #include "studies/mla.h"
 #include "studies/moe.h"
 #include "studies/op_run.h"
+#include "studies/overlap.h"
 #include "studies/p2p.h"
 #include "studies/p2p_sdma.h"
 #include "studies/stream.h"
@@ -33,6 +34,7 @@ studies::OpReading run_operator(const studies::OpSetting& setting, const studies
 studies::OpReading run_collective(const studies::OpSetting& setting, const studies::CollectiveRun& collective,
                                   const Changes& changes = {});
 studies::Summary run_exchange(const studies::ExchangeCase& exchange, const Changes& changes = {});
+studies::Overlap run_overlap(int ranks, const studies::Sequence& sequence, const Changes& changes = {});
 studies::MlaReading run_mla(const studies::MlaSetting& setting, const Changes& changes = {});
 studies::P2pReading run_p2p(const studies::P2pPoint& point, const Changes& changes = {});
 enum class SdmaBy { host, core, core_prefetch };

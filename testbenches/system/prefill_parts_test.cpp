@@ -1,6 +1,6 @@
 // What a prefill's parts are measured by, and how two microbatches share a die: exchanges by SDMA against
-// what a die can write, tables of a step against what its kernel counts, a composed schedule against its
-// rules and closed forms.
+// what a die can write and beside a kernel, tables of a step against what its kernel counts, a composed
+// schedule against its rules and closed forms.
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -9,6 +9,7 @@
 #include "operators/reference/expert_placement.h"
 #include "studies/exchange.h"
 #include "studies/moe_case.h"
+#include "studies/op_cases.h"
 #include "studies/prefill_schedule.h"
 #include "testbenches/system/machine_run.h"
 #include "traces/random.h"
@@ -16,17 +17,23 @@
 namespace cm384::testing {
 namespace {
 
-using studies::ends_of;
 using studies::ExchangeCase;
 using studies::kCubeUnit;
 using studies::kFabricUnit;
 using studies::kVectorUnit;
+using studies::PartKind;
 using studies::PlannedPart;
+using studies::Slowdowns;
 using Chains = std::vector<std::vector<PlannedPart>>;
+using Times = std::vector<std::vector<double>>;
+
+Times ends_of(const Chains& chains, const Slowdowns& slowdowns = {}) {
+  return studies::schedule_of(chains, slowdowns).ends;
+}
 
 TEST(Schedule, PartsOfOneMicrobatchFollowOneAnother) {
   const auto ends = ends_of({{{3, kCubeUnit}, {5, kFabricUnit}, {2, kCubeUnit}}});
-  EXPECT_EQ(ends, (std::vector<std::vector<double>>{{3, 8, 10}}));
+  EXPECT_EQ(ends, (Times{{3, 8, 10}}));
 }
 
 // Layers of a part on cores and one on the fabric, from two microbatches: the larger of both twice, or both
@@ -76,6 +83,60 @@ TEST(Schedule, UnitsAreOneParts) {
       before = ends[0][n];
     }
   }
+}
+
+PlannedPart kernel(double us) {
+  return {us, kCubeUnit | kVectorUnit, PartKind::attention};
+}
+PlannedPart copies(double us) {
+  return {us, kFabricUnit, PartKind::exchange};
+}
+Slowdowns of_each_other(double of_kernel, double of_copies) {
+  Slowdowns made;
+  made.set(PartKind::attention, PartKind::exchange, of_kernel);
+  made.set(PartKind::exchange, PartKind::attention, of_copies);
+  return made;
+}
+
+// Two that halve each other's rate take twice, as if one after the other; alone they take what they take.
+TEST(Schedule, PartsAtHalfRateTakeTwice) {
+  EXPECT_EQ(ends_of({{kernel(5)}, {copies(5)}}, of_each_other(2, 2)), (Times{{10}, {10}}));
+  EXPECT_EQ(ends_of({{kernel(5)}, {kernel(5)}}, of_each_other(2, 2)), (Times{{5}, {10}}));
+  EXPECT_EQ(ends_of({{kernel(5), copies(5)}}, of_each_other(2, 2)), (Times{{5, 10}}));
+}
+
+// Kernels of 4 and 6 take twice as long beside copies of 12 and 1, which take half as long again. The first
+// kernel ends at 8; the copies, 18 at their slow rate, at 18, when 5 of the second kernel are done; the last
+// copies at 19.5, when 0.75 more are; the rest of it runs alone.
+TEST(Schedule, WhatIsLeftRunsAtTheRateOfWhatIsBesideIt) {
+  const studies::Schedule made =
+      studies::schedule_of({{kernel(4), kernel(6)}, {copies(12), copies(1)}}, of_each_other(2, 1.5));
+  EXPECT_EQ(made.starts, (Times{{0, 8}, {0, 18}}));
+  EXPECT_EQ(made.ends, (Times{{8, 19.75}, {18, 19.5}}));
+}
+
+// Of its time alone a part has done what it had not to do when the other was through.
+TEST(Overlap, AsMuchSlowerAsTheTimeTogetherSays) {
+  EXPECT_EQ(studies::slowdown_while_both(10, 10, 4), 1);
+  EXPECT_EQ(studies::slowdown_while_both(10, 20, 20), 2);
+  EXPECT_EQ(studies::slowdown_while_both(10, 15, 10), 2);  // 5 done in 10, 5 alone
+  EXPECT_EQ(studies::slowdown_while_both(10, 12, 0), 1);
+}
+
+// Rows by a norm and an exchange: 0.8 TB/s and 0.27 TB/s of a die's memory. HBM has room for both; at a
+// quarter of its rate it has not, and both wait.
+TEST(Overlap, SharesMemoryThatIsShort) {
+  const auto overlap = [](const Changes& changes) {
+    return run_overlap(2, {studies::operator_of({.name = "rms-norm", .shape = "1024x7168"})}, changes);
+  };
+  const studies::Overlap whole = overlap({}), quarter = overlap({"hbm.stacks=1"});
+  for (const double slowdown : {whole.operator_slowdown, whole.exchange_slowdown}) {
+    EXPECT_GT(slowdown, 0.98);
+    EXPECT_LT(slowdown, 1.15);
+  }
+  EXPECT_GT(quarter.operator_slowdown, 1.5);
+  EXPECT_GT(quarter.exchange_slowdown, 1.15);
+  EXPECT_NEAR(whole.exchange_us, whole.operator_us, 0.3 * whole.operator_us);
 }
 
 double exchange_us(const ExchangeCase& exchange) {
