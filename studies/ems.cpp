@@ -135,6 +135,9 @@ void add_reads(const StudyContext& context, const Options& options, StudyResult&
          {"outward", reads.outward}});
     if (!result.complete) return;
   }
+  if (options.vpc.first_tier() != vpc::Tier::dram)
+    result.notes.push_back(
+        fmt::format("no rows of ub: its kernel reads DRAM, and the blocks are on {}", options.vpc.tier));
   result.notes.push_back(fmt::format(
       "rows of vpc are simulated with {:.0f} GB/s x {:.2f} of a node's card each way; the share and all "
       "latencies of the plane are assumptions",
