@@ -8,8 +8,10 @@
 #include "service/block_pool.h"
 #include "studies/ems_model.h"
 #include "studies/ems_read.h"
+#include "studies/ems_vpc.h"
 #include "studies/request_options.h"
 #include "studies/studies.h"
+#include "vpc_fabric/vpc_plane.h"
 
 namespace cm384::studies {
 namespace {
@@ -25,7 +27,8 @@ struct Options {
   int servers = 0;
   int tenants = 1;
   Integers readers;
-  Vpc vpc;
+  int reader_nodes = 0;
+  vpc::Parameters vpc;
   ModelCache model;
 
   template <class Self, class Visitor>
@@ -41,13 +44,10 @@ struct Options {
     visit("tenants", self.tenants, Range{1, 1'000'000},
           "that sessions or requests belong to in turn; none reads another's blocks");
     visit("readers", self.readers, Range{1, 768},
-          "dies that read a block each at the same time, through the Unified Bus and the VPC; two rows each");
-    visit("vpc-rate", self.vpc.rate, Range{1_GBps, 1000_GBps},
-          "of a node's cards on the VPC plane ([P] 3.3: 400 Gbit/s)");
-    visit("vpc-share", self.vpc.share, Range{0.01, 1.0},
-          "of that rate that copies get: assumed, not published");
-    visit("vpc-latency", self.vpc.latency, Range{Time{}, 1_s},
-          "of a read on the VPC plane: assumed, not published");
+          "dies that read a block each at the same time, through the Unified Bus and the VPC; a row each");
+    visit("reader-nodes", self.reader_nodes, Range{0, 48},
+          "first nodes of the machine that readers are on; 0: all", Needs{"readers", {}});
+    vpc::Parameters::describe(self.vpc, visit);
     ModelCache::describe(self.model, visit);
   }
 };
@@ -84,41 +84,63 @@ Row hits_row(const Options& options, const service::RequestTrace& trace, int ser
   return row;
 }
 
-Row read_row(const char* path, int readers, Bytes bytes, const std::vector<double>& latency_us) {
+Row read_row(const char* path, const std::string& tier, int readers, Bytes bytes,
+             const std::vector<double>& latency_us) {
   const Summary summary = summarise(latency_us);
   return {{"kind", "read"},
           {"path", path},
           {"readers", readers},
+          {"tier", tier},
           {"bytes", bytes.count},
+          {"simulated", true},
           {"latency_us", to_row(summary)},
           {"bandwidth_GBps", static_cast<double>(bytes.count) / (summary.mean * 1e3)}};
 }
 
 void add_reads(const StudyContext& context, const Options& options, StudyResult& result) {
   if (options.readers.empty()) return;
+  vpc::check(options.vpc);
   const Bytes bytes{kTokenBytes * options.requests.block};
-  const hw::Topology& topology = context.machine.topology;
   for (std::size_t k = 0; k < options.readers.size(); ++k) {
     const int readers = options.readers[k];
-    const auto part = [&](std::size_t done) {
-      return static_cast<double>(done) / static_cast<double>(options.readers.size());
+    const auto part = [&](double done) {
+      return (static_cast<double>(k) + done) / static_cast<double>(options.readers.size());
     };
-    PartOfProgress progress(context.progress, part(k), part(k + 1), result.simulator);
-    const BlockReads reads = measure_block_reads(context.with(progress), readers, bytes, result.simulator);
-    if (reads.latency_us.empty()) {
-      result.complete = false;
-      return;
+    // The kernel that reads over the Unified Bus reads DRAM.
+    const bool bus = options.vpc.first_tier() == vpc::Tier::dram;
+    const double vpc_from = bus ? 0.9 : 0;  // by what the two take
+    const BlockPlaces places = place_block_reads(context, readers, options.reader_nodes);
+    const auto add = [&](const char* path, const std::vector<double>& latency_us, const Row& more) {
+      if (latency_us.empty()) {
+        result.complete = false;
+        return;
+      }
+      Row row = read_row(path, options.vpc.tier, readers, bytes, latency_us);
+      row.set("servers", places.servers).set("most_at_a_server", places.most_at_a_server);
+      row.append(more);
+      context.finish_row(result, std::move(row));
+    };
+    if (bus) {
+      PartOfProgress progress(context.progress, part(0), part(vpc_from), result.simulator);
+      add("ub", measure_block_reads(context.with(progress), places, bytes, result.simulator), {});
+      if (!result.complete) return;
     }
-    Row row = read_row("ub", readers, bytes, reads.latency_us);
-    row.set("servers", reads.servers).set("most_at_a_server", reads.most_at_a_server);
-    context.finish_row(result, std::move(row));
-    // Readers are spread over the nodes.
-    const int of_a_node = (readers + topology.nodes - 1) / topology.nodes;
-    context.finish_row(result, read_row("vpc", readers, bytes, {vpc_read_us(options.vpc, of_a_node, bytes)}));
+    PartOfProgress progress(context.progress, part(vpc_from), part(1), result.simulator);
+    const VpcReads reads =
+        measure_vpc_reads(context.with(progress), options.vpc, places, bytes, result.simulator);
+    add("vpc", reads.latency_us,
+        {{"readers_of_a_card", reads.readers_of_a_card},
+         {"blocks_of_a_card", reads.blocks_of_a_card},
+         {"inward", reads.inward},
+         {"outward", reads.outward}});
+    if (!result.complete) return;
   }
+  if (options.vpc.first_tier() != vpc::Tier::dram)
+    result.notes.push_back(
+        fmt::format("no rows of ub: its kernel reads DRAM, and the blocks are on {}", options.vpc.tier));
   result.notes.push_back(fmt::format(
-      "rows of vpc are a formula: latency + bytes / ({:.0f} GB/s x {:.2f} / readers of a node); the share is "
-      "an assumption",
+      "rows of vpc are simulated with {:.0f} GB/s x {:.2f} of a node's card each way; the share and all "
+      "latencies of the plane are assumptions",
       static_cast<double>(options.vpc.rate.bytes_per_second) * 1e-9, options.vpc.share));
 }
 
@@ -157,18 +179,22 @@ constexpr std::array kFields{
     Field{"kind", FieldType::text, "hits of requests, reads of blocks, or starts with a model", true},
     Field{"path",
           FieldType::text,
-          "of reads: ub is simulated, vpc a formula; of models: obs, from the store each; obs-ems, into DRAM "
+          "of reads: ub or vpc; of models, by a formula: obs, from the store each; obs-ems, into DRAM "
           "for all; "
           "ems, from DRAM",
           true,
           {},
           7},
     Field{"readers", FieldType::integer, "dies that read at the same time", true},
+    Field{"tier", FieldType::text, "of reads: where the blocks were", true, {}, 4},
+    Field{"simulated", FieldType::boolean, "packet by packet, not a formula"},
     Field{"dram", FieldType::bytes, "for blocks, of all servers", true},
     Field{"evs", FieldType::bytes, "SSD behind it", true},
     Field{"obs", FieldType::bytes, "object store behind that", true},
     Field{"servers", FieldType::integer, "that blocks are hashed to; of reads: that have one of them", true},
     Field{"most_at_a_server", FieldType::integer, "readers of one server"},
+    Field{"readers_of_a_card", FieldType::integer, "at most: dies of one node that read"},
+    Field{"blocks_of_a_card", FieldType::integer, "at most: that the sockets of one node serve"},
     Field{"requests", FieldType::integer, "whose blocks were asked for"},
     Field{"blocks", FieldType::integer, "asked for"},
     Field{"hit_rate", FieldType::object, "blocks found behind nothing but found ones, of those asked for",
@@ -184,8 +210,11 @@ constexpr std::array kFields{
     Field{"instances", FieldType::integer, "that start with a model"},
     Field{"bytes", FieldType::bytes, "of a block, or of a model", true},
     Field{"start_s", FieldType::number, "until the last of these has its weights", true},
-    Field{"latency_us", FieldType::object, "of a block's read by 48 AIVs, over readers", true, kSummaryParts},
+    Field{"latency_us", FieldType::object, "of a block's read, over readers; on ub by 48 AIVs each", true,
+          kSummaryParts},
     Field{"bandwidth_GBps", FieldType::number, "of a reader", true},
+    Field{"inward", FieldType::ratio, "share of the time in which the busiest card took in packets", true},
+    Field{"outward", FieldType::ratio, "share of the time in which the busiest card sent packets", true},
 };
 
 }  // namespace

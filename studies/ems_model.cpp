@@ -33,6 +33,7 @@ void add_model_rows(const StudyContext& context, const ModelCache& model, StudyR
                                    {"path", path},
                                    {"instances", model.instances},
                                    {"bytes", model.weights.count},
+                                   {"simulated", false},
                                    {"start_s", start_s}});
   };
   add("obs", start_without_cache_s(model));

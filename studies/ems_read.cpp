@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "firmware/abi/p2p.h"
 #include "hw/error.h"
@@ -29,31 +30,44 @@ double span_us(host::Runtime& runtime, std::uint64_t results, const Clock& clock
 
 }  // namespace
 
-BlockReads measure_block_reads(const StudyContext& context, int readers, Bytes bytes,
-                               SimulatorCounts& counts) {
+BlockPlaces place_block_reads(const StudyContext& context, int readers, int nodes) {
   const hw::Topology& topology = context.machine.topology;
   const int sockets = topology.nodes * topology.sockets_per_node,
-            dies = topology.nodes * topology.dies_per_node;
+            dies = (nodes == 0 ? topology.nodes : nodes) * topology.dies_per_node;
   if (sockets == 0) throw InputError("run ems: --readers needs a machine with CPU sockets");
+  if (nodes > topology.nodes)
+    throw InputError(
+        fmt::format("run ems: --reader-nodes {}: the machine has {} nodes", nodes, topology.nodes));
   if (readers > dies)
-    throw InputError(fmt::format("run ems: --readers {}: the machine has {} dies", readers, dies));
+    throw InputError(fmt::format("run ems: --readers {}: {} {} dies", readers,
+                                 nodes == 0 ? "the machine has" : "the nodes of --reader-nodes have", dies));
   const service::HashRing ring(sockets);
   std::map<int, int> readers_of;  // socket
-  SessionOptions options;
-  std::vector<int> socket_of;
+  BlockPlaces places;
   for (int reader = 0; reader < readers; ++reader) {
-    options.dies.push_back(reader * (dies / readers));
-    socket_of.push_back(ring.server_of(context.seed * 100'003 + static_cast<std::uint64_t>(reader)));
-    ++readers_of[socket_of.back()];
+    places.dies.push_back(reader * (dies / readers));
+    places.sockets.push_back(ring.server_of(context.seed * 100'003 + static_cast<std::uint64_t>(reader)));
+    ++readers_of[places.sockets.back()];
   }
-  for (const auto& [socket, count] : readers_of) options.sockets.push_back(socket);
-  options.what = fmt::format("{} readers of {} B", readers, bytes.count);
+  places.servers = static_cast<int>(readers_of.size());
+  for (const auto& [socket, count] : readers_of)
+    places.most_at_a_server = std::max(places.most_at_a_server, count);
+  return places;
+}
+
+std::vector<double> measure_block_reads(const StudyContext& context, const BlockPlaces& places, Bytes bytes,
+                                        SimulatorCounts& counts) {
+  SessionOptions options;
+  options.dies = places.dies;
+  const std::set<int> sockets(places.sockets.begin(), places.sockets.end());
+  options.sockets.assign(sockets.begin(), sockets.end());
+  options.what = fmt::format("{} readers of {} B", places.dies.size(), bytes.count);
   Session session(context, options);
   auto& runtime = session.runtime();
   const auto program = session.built_in("p2p");
   std::vector<std::uint64_t> results;
-  for (std::size_t reader = 0; reader < socket_of.size(); ++reader) {
-    const int die = options.dies[reader];
+  for (std::size_t reader = 0; reader < places.dies.size(); ++reader) {
+    const int die = places.dies[reader];
     cm384_p2p arguments{};
     arguments.mode = CM384_P2P_READ;
     arguments.buffers = kBuffers;
@@ -63,7 +77,7 @@ BlockReads measure_block_reads(const StudyContext& context, int readers, Bytes b
     arguments.bytes = (static_cast<std::uint64_t>(bytes.count) + kCores * 512 - 1) / (kCores * 512) * 512;
     arguments.target_stride = arguments.bytes;
     const std::uint64_t span = arguments.bytes * kCores;
-    arguments.target = runtime.allocate_on_socket(socket_of[reader], span);
+    arguments.target = runtime.allocate_on_socket(places.sockets[reader], span);
     runtime.mark_payload(arguments.target, span);
     arguments.results = runtime.allocate(die, std::uint64_t{kCores} * CM384_P2P_RESULT_STRIDE);
     results.push_back(arguments.results);
@@ -73,19 +87,11 @@ BlockReads measure_block_reads(const StudyContext& context, int readers, Bytes b
   }
   runtime.wait();
   session.count(counts);
-  BlockReads reads;
-  if (context.interrupted != 0) return reads;
+  std::vector<double> latency_us;
+  if (context.interrupted != 0) return latency_us;
   const Clock clock(context.machine.die.clock);
-  for (const std::uint64_t result : results) reads.latency_us.push_back(span_us(runtime, result, clock));
-  reads.servers = static_cast<int>(readers_of.size());
-  for (const auto& [socket, count] : readers_of)
-    reads.most_at_a_server = std::max(reads.most_at_a_server, count);
-  return reads;
-}
-
-double vpc_read_us(const Vpc& vpc, int readers_of_a_node, Bytes bytes) {
-  const double rate = static_cast<double>(vpc.rate.bytes_per_second) * vpc.share / readers_of_a_node;
-  return vpc.latency.us() + static_cast<double>(bytes.count) / rate * 1e6;
+  for (const std::uint64_t result : results) latency_us.push_back(span_us(runtime, result, clock));
+  return latency_us;
 }
 
 }  // namespace cm384::studies

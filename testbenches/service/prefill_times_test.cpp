@@ -121,6 +121,7 @@ TEST(PrefillTimes, TwoPromptsAreDealtOutOverMicrobatchesWhereThatIsFaster) {
   for (PrefillPoint point : measured.prefill()) {
     point.microbatches = 2;
     point.latency_ms *= 0.8;
+    point.attention_ms *= 0.8;
     library.add(point);
   }
   Deployment deployment = small_deployment();
