@@ -32,10 +32,19 @@ PrefillShare share_of(const PrefillOptions& o, int microbatches) {
                     "allowed: multiples of {}",
                     o.tokens, o.prompt, microbatches, microbatches > 1 ? "es" : "",
                     o.by_heads ? "a microbatch" : "a die", unit));
-  const int tokens = o.tokens / 2 / microbatches;
-  if (!o.by_heads) return {tokens, tokens / o.prompt, tokens / o.prompt};
-  const auto prompts = static_cast<int>(static_cast<long>(tokens) * o.ranks / o.prompt);
-  return {tokens, prompts, (prompts + o.ranks - 1) / o.ranks};
+  if (o.cached >= o.prompt)
+    throw InputError(
+        fmt::format("run prefill: --cached {}: allowed: less than --prompt {}", o.cached, o.prompt));
+  const int all = o.tokens / 2 / microbatches;
+  const std::int64_t cached = std::int64_t{all} * o.cached;
+  if (cached % o.prompt != 0)
+    throw InputError(fmt::format(
+        "run prefill: --cached {}: {} of {} tokens do not divide over {} ranks; allowed: multiples of {}",
+        o.cached, o.cached, o.prompt, o.ranks, std::lcm(128, among)));
+  const int read = static_cast<int>(cached / o.prompt), tokens = all - read;
+  if (!o.by_heads) return {tokens, read, all / o.prompt, all / o.prompt};
+  const auto prompts = static_cast<int>(static_cast<long>(all) * o.ranks / o.prompt);
+  return {tokens, read, prompts, (prompts + o.ranks - 1) / o.ranks};
 }
 
 // The bytes that a die must hold at least: weights of all layers, the cache, and the largest activations of a
@@ -69,17 +78,17 @@ struct Batch {
 };
 
 int count_of(const PrefillOptions& o, Of of) {
-  if (of == Of::head) return 1;
+  if (of == Of::head || of == Of::cache) return 1;
   return of == Of::dense ? o.dense_layers : of == Of::moe ? o.moe_layers : o.moe_layers + o.dense_layers;
 }
 
 Batch in_turn(const PrefillOptions& o, const std::vector<PrefillPart>& parts) {
-  std::array<double, 4> sums{};
+  std::array<double, 5> sums{};
   for (const PrefillPart& part : parts) sums[static_cast<std::size_t>(part.of)] += part.us;
   Batch made;
   made.layer_us = sums[0] + sums[1];
   made.dense_us = o.dense_layers > 0 ? sums[0] + sums[2] : 0;
-  made.all_us = o.moe_layers * made.layer_us + o.dense_layers * made.dense_us + sums[3];
+  made.all_us = o.moe_layers * made.layer_us + o.dense_layers * made.dense_us + sums[3] + sums[4];
   return made;
 }
 
@@ -95,6 +104,7 @@ Chain chain_of(const PrefillOptions& o, const std::vector<PrefillPart>& parts) {
       if (part.of == of) made.parts.push_back({part.us, part.units, part.kind});
     }
   };
+  add(Of::cache);
   for (int layer = 0; layer < o.dense_layers + o.moe_layers; ++layer) {
     add(Of::attention);
     add(layer < o.dense_layers ? Of::dense : Of::moe);
@@ -143,7 +153,8 @@ Rows shown(const PrefillOptions& o, const std::vector<PrefillPart>& parts, int m
                     {"each_us", part.us},
                     {"count", count},
                     {"ms", part.us * count / 1000},
-                    {"share", part.us * count / all_us}});
+                    {"share", part.us * count / all_us},
+                    {"context", part.context}});
   }
   return rows;
 }
@@ -195,6 +206,7 @@ StudyResult run(const StudyContext& context, const PrefillOptions& o) {
     Row row{{"ranks", o.ranks},
             {"tokens", o.tokens},
             {"prompt", o.prompt},
+            {"cached", o.cached},
             {"microbatches", microbatches},
             {"latency_ms", batch.all_us / 1000},
             {"layer_us", batch.layer_us},
@@ -215,11 +227,12 @@ StudyResult run(const StudyContext& context, const PrefillOptions& o) {
 
 constexpr std::array kPartFields{
     Field{"name", FieldType::text, "of the part"},
-    Field{"of", FieldType::text, "attention, experts, dense network or head"},
+    Field{"of", FieldType::text, "attention, experts, dense network, head or cache"},
     Field{"each_us", FieldType::number, "in a layer, of a microbatch"},
     Field{"count", FieldType::integer, "of layers that have it, times microbatches"},
     Field{"ms", FieldType::number, "in all of them"},
     Field{"share", FieldType::ratio, "of the batch's time; with two microbatches parts overlap"},
+    Field{"context", FieldType::ratio, "of its time, what cached tokens take as new ones do"},
 };
 constexpr std::array kOverlapFields{
     Field{"name", FieldType::text, "what the operators are"},
@@ -232,11 +245,12 @@ constexpr std::array kFields{
     Field{"ranks", FieldType::integer, "dies of the instance", true},
     Field{"tokens", FieldType::integer, "of the batch per NPU of two dies", true},
     Field{"prompt", FieldType::integer, "tokens of a prompt", true},
+    Field{"cached", FieldType::integer, "of these, read and not computed", true},
     Field{"microbatches", FieldType::integer, "that share the dies", true},
     Field{"latency_ms", FieldType::number, "of the batch: all layers and the head", true},
     Field{"layer_us", FieldType::number, "of a layer with experts, all microbatches", true},
     Field{"dense_layer_us", FieldType::number, "of one without", true},
-    Field{"tokens_s_npu", FieldType::number, "tokens a second per NPU", true},
+    Field{"tokens_s_npu", FieldType::number, "tokens a second per NPU, cached or not", true},
     Field{"gain", FieldType::ratio, "more tokens a second than with one microbatch, where that was run",
           true},
     Field{"layer_gain", FieldType::ratio, "less time of a layer than with one microbatch", true},

@@ -14,6 +14,7 @@ struct PrefillOptions {
   int ranks = 32;
   int tokens = 16384;
   int prompt = 4096;
+  int cached = 0;
   bool by_heads = false;
   bool int8_latents = false;
   bool sdma = false;
@@ -32,6 +33,10 @@ struct PrefillOptions {
     visit("tokens", self.tokens, Range{32, 1'000'000}, "of a batch, per NPU of two dies");
     visit("prompt", self.prompt, Range{16, 1'000'000, 16},
           "tokens of each prompt; a die has whole ones where attention is data parallel");
+    visit("cached", self.cached, Range{0, 999'936, 128},
+          "first tokens of each prompt that the memory service has: their latents are read, keys and values "
+          "made "
+          "of them, nothing else computed");
     visit("attention", self.by_heads, Either{"data-parallel", "sp-tp-sp"},
           "data-parallel: a die has all heads of whole prompts; sp-tp-sp: projections of its own tokens, "
           "attention of some heads of all tokens, with an all-gather and an all-to-all between");

@@ -11,6 +11,7 @@
 #include "operators/all_to_all/step.h"
 #include "studies/alone.h"
 #include "studies/combine.h"
+#include "studies/ems_read.h"
 #include "studies/exchange.h"
 #include "studies/ffn.h"
 #include "studies/moe_case.h"
@@ -35,6 +36,7 @@ class Layer {
     experts();
     if (o_.dense_layers > 0) dense();
     head();
+    if (o_.cached > 0) read_cached();
     return stopped() ? std::vector<PrefillPart>{} : std::move(parts_);
   }
 
@@ -66,8 +68,9 @@ class Layer {
   void one(Of of, const char* name, PartKind kind, unsigned units, std::uint64_t items, Request&& request,
            std::uint64_t unit = 1) {
     const double us = alone([&](Alone& a) { return a.one(request(items)); });
-    parts_.push_back({name, of, us, units, kind, [=](double share) {
-                        const auto pieces = std::ceil(share * static_cast<double>(items) / unit);
+    parts_.push_back({name, of, us, units, kind, 0, [=](double share) {
+                        const auto pieces =
+                            std::ceil(share * static_cast<double>(items) / static_cast<double>(unit));
                         const std::uint64_t some = static_cast<std::uint64_t>(std::max(1.0, pieces)) * unit;
                         return Sequence{operator_of(request(std::min(items, some)))};
                       }});
@@ -92,21 +95,28 @@ class Layer {
       stopped_ = stopped_ || read.count == 0;
       return read.mean;
     });
-    parts_.push_back({name, of, pieces * us, kFabricUnit, PartKind::exchange, {}});
+    parts_.push_back({name, of, pieces * us, kFabricUnit, PartKind::exchange, 0, {}});
   }
   std::uint64_t tokens() const { return static_cast<std::uint64_t>(share_.tokens); }
+  std::uint64_t cached() const { return static_cast<std::uint64_t>(share_.cached); }
   static int pieces_of(int tokens, int most) { return (tokens + most - 1) / most; }
   // The same bytes of each token to every rank.
-  void exchange_tokens(Of of, const char* name, std::uint64_t bytes) {
-    const int pieces = pieces_of(share_.tokens, o_.sdma_chunk);
+  void exchange_tokens(Of of, const char* name, std::uint64_t tokens, std::uint64_t bytes) {
+    const int pieces = pieces_of(static_cast<int>(tokens), o_.sdma_chunk);
     const std::uint64_t piece =
-        (tokens() + static_cast<std::uint64_t>(pieces) - 1) / static_cast<std::uint64_t>(pieces);
+        (tokens + static_cast<std::uint64_t>(pieces) - 1) / static_cast<std::uint64_t>(pieces);
     exchange(of, name, pieces, ExchangeCase::even(o_.ranks, piece * bytes));
   }
 
-  // The tokens whose queries, keys and values a die makes, and of how many heads.
-  std::uint64_t attended() const {
-    return o_.by_heads ? tokens() * static_cast<std::uint64_t>(o_.ranks) : tokens();
+  // The tokens whose queries a die makes, those whose keys and values, and of how many heads.
+  std::uint64_t spread(std::uint64_t tokens) const {
+    return o_.by_heads ? tokens * static_cast<std::uint64_t>(o_.ranks) : tokens;
+  }
+  std::uint64_t attended() const { return spread(tokens()); }
+  std::uint64_t context() const { return spread(tokens() + cached()); }
+  // The last part, or so much of it, goes with cached tokens as with new ones.
+  void of_context(double share = 1) {
+    if (!parts_.empty()) parts_.back().context = share;
   }
   int heads() const { return o_.by_heads ? o_.heads / o_.ranks : o_.heads; }
 
@@ -120,36 +130,49 @@ class Layer {
         [](std::uint64_t some) {
           return OpRequest{.name = "kv-norm-rope", .shape = fmt::format("{}", some)};
         });
-    const std::uint64_t quantised = o_.int8_latents ? tokens() : attended();
     if (o_.by_heads && !o_.int8_latents) gather();
-    rows(of, "quantise the queries' latent", "quantise", quantised, o_.q_lora);
+    rows(of, "quantise the queries' latent", "quantise", o_.int8_latents ? tokens() : attended(), o_.q_lora);
     if (o_.int8_latents) {
-      rows(of, "quantise the keys' latent", "quantise", quantised, kLatent);
+      rows(of, "quantise the keys' latent", "quantise", tokens() + cached(), kLatent);
+      of_context();
       gather();
     }
     product(of, "queries", attended(), heads() * kQuery, o_.q_lora);
-    if (!o_.int8_latents) rows(of, "quantise the keys' latent", "quantise", quantised, kLatent);
-    product(of, "keys and values", attended(), heads() * 2 * kValue, kLatent);
+    if (!o_.int8_latents) {
+      rows(of, "quantise the keys' latent", "quantise", context(), kLatent);
+      of_context();
+    }
+    product(of, "keys and values", context(), heads() * 2 * kValue, kLatent);
+    of_context();
     one(of, "rotation of queries", PartKind::rows, kVectorUnit, attended(),
         [heads = heads()](std::uint64_t some) {
           return OpRequest{.name = "rope", .shape = fmt::format("{}x{}", some, heads)};
         });
     const auto all = static_cast<std::uint64_t>(share_.prompts) * static_cast<std::uint64_t>(heads());
     one(of, "attention", PartKind::attention, kCores, all,
-        [heads = static_cast<std::uint64_t>(heads()), prompt = o_.prompt](std::uint64_t some) {
+        [heads = static_cast<std::uint64_t>(heads()),
+         tokens = o_.cached > 0 ? fmt::format("{}x{}", o_.prompt, o_.cached)
+                                : fmt::format("{}", o_.prompt)](std::uint64_t some) {
           return OpRequest{
               .name = "flash-attention",
-              .shape = fmt::format("{}x{}x{}", (some + heads - 1) / heads, std::min(some, heads), prompt)};
+              .shape = fmt::format("{}x{}x{}", (some + heads - 1) / heads, std::min(some, heads), tokens)};
         });
-    if (o_.by_heads) exchange_tokens(of, "all-to-all of outputs", std::uint64_t(heads()) * kValue * 2);
+    if (o_.by_heads)
+      exchange_tokens(of, "all-to-all of outputs", tokens(), std::uint64_t(heads()) * kValue * 2);
     rows(of, "quantise the output", "quantise", tokens(), o_.heads * kValue);
     product(of, "output projection", tokens(), o_.hidden, o_.heads * kValue);
   }
-  // A token's latents: BF16, or INT8 with a scale each, the rotated part of the keys in BF16 anyway.
+  // A token's latents: BF16, or INT8 with a scale each, the rotated part of the keys in BF16 anyway. Of a
+  // cached one those of keys alone.
   void gather() {
-    const int bytes =
-        o_.int8_latents ? o_.q_lora + kLatent + 2 * 4 + 2 * kRotated : 2 * (o_.q_lora + kLatent + kRotated);
-    exchange_tokens(Of::attention, "all-gather of latents", static_cast<std::uint64_t>(bytes));
+    const int scale = o_.int8_latents ? 4 : 0, element = o_.int8_latents ? 1 : 2;
+    const int keys = kLatent * element + scale + 2 * kRotated, bytes = o_.q_lora * element + scale + keys;
+    exchange_tokens(Of::attention, "all-gather of latents", tokens(), static_cast<std::uint64_t>(bytes));
+    of_context(static_cast<double>(keys) / bytes);
+    if (share_.cached == 0) return;
+    exchange_tokens(Of::attention, "all-gather of cached latents", cached(),
+                    static_cast<std::uint64_t>(keys));
+    of_context();
   }
 
   void experts() {
@@ -203,9 +226,9 @@ class Layer {
       stopped_ = stopped_ || reading.combine.task_us.count == 0;
       constexpr unsigned kUnits = kVectorUnit | kFabricUnit;
       parts_.push_back(
-          {"dispatch", Of::moe, chunks * reading.dispatch.task_us.mean, kUnits, PartKind::rows, {}});
+          {"dispatch", Of::moe, chunks * reading.dispatch.task_us.mean, kUnits, PartKind::rows, 0, {}});
       parts_.push_back(
-          {"combine", Of::moe, chunks * reading.combine.task_us.mean, kUnits, PartKind::rows, {}});
+          {"combine", Of::moe, chunks * reading.combine.task_us.mean, kUnits, PartKind::rows, 0, {}});
       return 0.0;
     });
   }
@@ -224,7 +247,7 @@ class Layer {
     layer.hidden = elements;
     const MakeOperator make = [=] { return std::make_unique<operators::AllToAllStep>(step, layer, rank); };
     const double us = chunks * alone([&](Alone& a) { return a.one(name, make); });
-    parts_.push_back({name, Of::moe, us, kVectorUnit, PartKind::rows, [=](double share) {
+    parts_.push_back({name, Of::moe, us, kVectorUnit, PartKind::rows, 0, [=](double share) {
                         return Sequence(static_cast<std::size_t>(std::max(1.0, std::round(share * chunks))),
                                         make);
                       }});
@@ -288,7 +311,7 @@ class Layer {
       setting.graph = true;
       return measure_ffn(context, setting, result_.simulator).task_us;
     });
-    parts_.push_back({name, of, us, kCores, PartKind::network,
+    parts_.push_back({name, of, us, kCores, PartKind::network, 0,
                       [expert = one_expert(expert_rows.front())](double) { return expert; }});
   }
 
@@ -308,7 +331,7 @@ class Layer {
                                        static_cast<std::uint32_t>(share_.tokens)));
     const double us =
         (slices - 1) * alone([&](Alone& a) { return a.row_operator("add", tokens(), o_.hidden); });
-    parts_.push_back({"sum of its slices", Of::dense, us, kVectorUnit, PartKind::rows, {}});
+    parts_.push_back({"sum of its slices", Of::dense, us, kVectorUnit, PartKind::rows, 0, {}});
   }
   // Of each prompt's last token.
   void head() {
@@ -323,7 +346,27 @@ class Layer {
       stopped_ = stopped_ || a.interrupted();
       return taken;
     });
-    parts_.push_back({"head", Of::head, us, kCores, PartKind::product, {}});
+    parts_.push_back({"head", Of::head, us, kCores, PartKind::product, 0, {}});
+  }
+
+  // Each die reads its share of cached tokens, all layers of them, from the sockets that the ring of the
+  // memory service gives it, in blocks, all dies at a time. One block stands for its like.
+  void read_cached() {
+    const double us = take([&](const StudyContext& context) {
+      constexpr int kBlock = 512;  // tokens
+      const int blocks = pieces_of(share_.cached, kBlock), layers = o_.dense_layers + o_.moe_layers;
+      const Bytes bytes{std::int64_t{share_.cached} * layers * (kLatent + kRotated) * 2 / blocks};
+      const int nodes = pieces_of(o_.ranks, context.machine.topology.dies_per_node);
+      const std::vector<double> read =
+          measure_block_reads(context, place_block_reads(context, o_.ranks, nodes), bytes, result_.simulator);
+      stopped_ = stopped_ || read.empty();
+      if (read.empty()) return 0.0;
+      // A server that two dies ask for one block has others' turns to make up for it.
+      const double mean = std::accumulate(read.begin(), read.end(), 0.0) / static_cast<double>(read.size());
+      return std::max(blocks * mean, std::ranges::max(read));
+    });
+    parts_.push_back(
+        {"read of cached latents", Of::cache, us, kVectorUnit | kFabricUnit, PartKind::rows, 0, {}});
   }
 
   const StudyContext& context_;
@@ -338,7 +381,7 @@ class Layer {
 }  // namespace
 
 std::string_view name_of(PrefillPart::Of of) {
-  constexpr std::array<std::string_view, 4> kNames{"attention", "experts", "dense network", "head"};
+  constexpr std::array<std::string_view, 5> kNames{"attention", "experts", "dense network", "head", "cache"};
   return kNames[static_cast<std::size_t>(of)];
 }
 
