@@ -9,6 +9,7 @@
 
 #include "hw/error.h"
 #include "service/context_links.h"
+#include "studies/serve_runs.h"
 #include "studies/transfer_run.h"
 #include "testbenches/supernode/study_stand.h"
 
@@ -221,6 +222,24 @@ TEST(Transfer, HoldsTheServicesClosedForm) {
   double last = 0;
   for (const PlannedContext& context : shared.plan) last = std::max(last, context.closed.us());
   EXPECT_NEAR(last, shared.last_us(), shared.last_us() * 0.025);
+}
+
+// A request by itself in the published deployment, and its context on the simulated plane.
+TEST(Transfer, IsWhatARequestOfTheServiceWaitsFor) {
+  supernode::StudyStand stand;
+  const StudyContext context = stand.context();
+  ServeOptions options;
+  options.allow_extrapolation = true;
+  const ServeRuns runs(context, options);
+  service::RequestTrace trace;
+  trace.requests.resize(1);
+  trace.requests[0].prompt = 1024;
+  trace.requests[0].output = 8;
+  const service::Served served = runs.run(runs.deployments().front(), trace, 1, false).served.front();
+  const double waits = (served.transferred - served.first_token).us();
+  const Outcome made = outcome_of(small(1, 1, "fixed:1024"));
+  EXPECT_NEAR(waits, made.plan[0].closed.us(), 0.001);
+  EXPECT_NEAR(waits, made.there_us(0), made.there_us(0) * 0.025);
 }
 
 TEST(Transfer, ContextsOfOneSenderLeaveOneAfterAnother) {
