@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "service/context_links.h"
 #include "service/service.h"
 
 namespace cm384::service {
@@ -34,20 +35,17 @@ void Service::transfer(std::uint32_t k, int instance, int die, std::int64_t byte
   const double peak = decode.reserve(die, bytes);
   result_.kv_peak = std::max(result_.kv_peak, peak);
   PrefillInstance& from = prefill_[static_cast<std::size_t>(served(k).instance)];
-  const int senders = 2 * deployment_.prefill.npus, group = std::max(1, decode.dies() / senders);
-  from.link_free.resize(static_cast<std::size_t>(senders));
-  Time& sender = from.link_free[static_cast<std::size_t>(std::min(die / group, senders - 1))];
-  Time& receiver = decode.link_free(die);
+  const ContextMapping mapping{2 * deployment_.prefill.npus, 1, decode.dies()};
+  from.link_free.resize(static_cast<std::size_t>(mapping.prefill_tp));
+  Time& sender = from.link_free[static_cast<std::size_t>(mapping.prefill_rank(die))];
   const double sent =
       static_cast<double>(request(k).prompt) * static_cast<double>(deployment_.decode.token.count);
-  const Time span = of_ms(sent / static_cast<double>(options_.rdma.bytes_per_second) * 1e3);
-  const Time end = std::max({now_, sender, receiver}) + span;
-  sender = receiver = end;
-  served(k).transfer_start = end - span;
-  Activity activity{Activity::Kind::transfer, false, instance, die, end - span, end};
+  const auto [begin, end] = take_links(now_, sent, options_.rdma, sender, decode.link_free(die));
+  served(k).transfer_start = begin;
+  Activity activity{Activity::Kind::transfer, false, instance, die, begin, end};
   activity.request = k;
   tell(activity);
-  result_.rdma_busy_s += seconds(span);
+  result_.rdma_busy_s += seconds(end - begin);
   served(k).die = instance * decode.dies() + die;
   served(k).steps = decode.steps_for(request(k).output - 1, k);
   ++transferring_;

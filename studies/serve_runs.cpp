@@ -7,6 +7,7 @@
 
 #include "hw/error.h"
 #include "observe/observers.h"
+#include "service/context_links.h"
 #include "studies/serve_faults.h"
 
 namespace cm384::studies {
@@ -70,8 +71,8 @@ ServeRuns::ServeRuns(const StudyContext& context, const ServeOptions& options)
   service_.faults = serve_faults(options, context.machine.topology.sub_planes);
   service_.tenants = options.tenants;
   service_.allow_extrapolation = options.allow_extrapolation;
-  service_.rdma = context.machine.rdma.link_rate;
-  service_.rdma_latency = context.machine.rdma.link_latency * 2 + context.machine.rdma.switch_latency;
+  service_.rdma = service::payload_rate(context.machine.rdma);
+  service_.rdma_latency = service::write_latency(context.machine.rdma);
 }
 
 service::RequestTrace ServeRuns::trace(std::uint64_t seed, double rate) const {

@@ -24,5 +24,6 @@ extern const Study kServeStudy;
 extern const Study kStreamStudy;
 extern const Study kSwitchStudy;
 extern const Study kTrafficStudy;
+extern const Study kTransferStudy;
 
 }  // namespace cm384::studies
