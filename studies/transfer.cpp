@@ -137,8 +137,8 @@ Row row_of(const StudyContext& context, const TransferSetting& setting,
 }
 
 void add_notes(const TransferSetting& setting, StudyResult& result) {
-  result.notes.push_back(fmt::format(
-      "queue_us: until the first bytes of a context may leave; closed_us: what run serve would use"));
+  result.notes.push_back(
+      "queue_us: until a context's first bytes may leave; closed_error: of the closed form of run serve");
   if (setting.beside_dies > 0)
     result.notes.push_back(
         fmt::format("attention runs on {} of the receiving dies; counted are launches within a transfer to "
