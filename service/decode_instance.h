@@ -44,6 +44,8 @@ class DecodeInstance {
   std::int32_t steps_for(std::int32_t tokens, std::uint32_t request) const;
 
   void join(const Active& active) { joining_.push_back(active); }
+  // Who takes part from the next step on.
+  const std::vector<Active>& joining() const { return joining_; }
   // False: there is nobody to step for.
   bool begin_step();
   Load load(int least_batch, double least_kv) const;

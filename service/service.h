@@ -43,7 +43,9 @@ class Service {
     Time begin{}, end{};
     DecodeInstance::Load load;
     int requests = 0;
-    std::int64_t count = 0;  // of steps so far
+    std::vector<std::uint32_t> joined;  // of these, for their first step
+    Time last_end{};                    // of the step before
+    std::int64_t count = 0;             // of steps so far
     Time since{}, until = Time::never();
   };
   // Instances that change their pool together.
@@ -72,6 +74,7 @@ class Service {
   const StepTime& step_time(const DecodeInstance::Load& load);
   void step_done(std::uint32_t i);
   void end_step(std::uint32_t i, bool lost);
+  void count_gaps(Step& step);
   void tell(const Activity& activity) const {
     if (options_.watch) options_.watch(activity);
   }

@@ -67,7 +67,10 @@ void Service::transferred(std::uint32_t k, std::uint32_t attempt) {
 
 void Service::start_step(std::uint32_t i) {
   DecodeInstance& decode = decode_[i];
-  if (decode.stepping() || !decode.runs() || !decode.begin_step()) return;
+  if (decode.stepping() || !decode.runs()) return;
+  // Those of a step that was lost and begins again have joined before.
+  for (const DecodeInstance::Active& active : decode.joining()) stepping_[i].joined.push_back(active.request);
+  if (!decode.begin_step()) return;
   const DecodeInstance::Load load = decode.load(steps_.least_batch(), steps_.least_kv());
   const StepTime time = step_time(load);
   count(time, "a decode step ({:.0f}, {:.0f} tokens of context)", load.batch, load.kv);
@@ -111,8 +114,20 @@ const StepTime& Service::step_time(const DecodeInstance::Load& load) {
   return found->second;
 }
 
+void Service::count_gaps(Step& step) {
+  const auto count = [&](Time from, std::size_t requests) {
+    if (requests > 0)
+      result_.gaps.push_back({(now_ - from).us() * 1e-3, static_cast<std::int32_t>(requests)});
+  };
+  for (const std::uint32_t k : step.joined) count(served(k).first_token, 1);
+  count(step.last_end, static_cast<std::size_t>(step.requests) - step.joined.size());
+  step.joined.clear();
+  step.last_end = now_;
+}
+
 void Service::step_done(std::uint32_t i) {
   end_step(i, false);
+  count_gaps(stepping_[i]);
   for (const DecodeInstance::Active& ended : decode_[i].end_step()) {
     result_.output_tokens += ended.tokens;
     const Request& r = request(ended.request);

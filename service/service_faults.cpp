@@ -76,6 +76,8 @@ void Service::start_anew(std::vector<Lost> again) {
       if (s.transferred == Time{}) --prefill_[static_cast<std::size_t>(s.instance)].held;
     }
     s.first_token = s.transfer_start = s.transferred = {};
+    if (s.die >= 0)
+      std::erase(stepping_[static_cast<std::size_t>(s.die / decode_[0].dies())].joined, lost.request);
     s.die = -1;
     ++s.restarts;
   }

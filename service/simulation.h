@@ -61,10 +61,18 @@ struct ServiceOptions {
   ServiceWatch watch;  // empty: nobody looks
 };
 
+// A wait between two deliveries of tokens, of so many answers: a step brings each of its requests what it has
+// found, the first one after what prefill, transfer and a place took.
+struct TokenGap {
+  double ms = 0;
+  std::int32_t requests = 0;
+};
+
 struct ServiceResult {
   std::vector<Served> served;  // by number of the request
   std::vector<Occupancy> occupancy;
   std::vector<StepSample> steps_drawn;
+  std::vector<TokenGap> gaps;
   Time end{};
   double request_seconds = 0;                    // integral of requests that have arrived and are not done
   double prefill_busy_s = 0, decode_busy_s = 0;  // over instances

@@ -202,6 +202,10 @@ constexpr std::array kFields{
     Field{"end_s", FieldType::number, "from the first arrival to the last answer's end"},
     Field{"ttft_ms", FieldType::object, "from arrival to the first token, which prefill makes", true, kTimes},
     Field{"tpot_ms", FieldType::object, "from there to the end, per further token", true, kTimes},
+    Field{
+        "itl_ms", FieldType::object,
+        "between two deliveries of tokens, the first of which prefill makes: over all steps of all requests",
+        false, kTimes},
     Field{"e2e_ms", FieldType::object, "from arrival to the end", false, kTimes},
     Field{"queue_ms", FieldType::object, "from arrival to the beginning of its batch of prompts", false,
           kTimes},

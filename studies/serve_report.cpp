@@ -16,21 +16,27 @@ double seconds(Time time) {
   return time.us() * 1e-6;
 }
 
-// By the nearest rank: values that a request had.
-Row percentiles(std::vector<double> values) {
+// By the nearest rank: values that a request had, each so many times.
+Row percentiles(std::vector<service::TokenGap> values) {
   if (values.empty()) return {};
-  std::ranges::sort(values);
+  std::ranges::sort(values, {}, &service::TokenGap::ms);
+  double sum = 0, all = 0;
+  for (const auto& [ms, requests] : values) sum += ms * requests, all += requests;
   const auto at = [&](double share) {
-    const auto rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(values.size())));
-    return values[std::clamp<std::size_t>(rank, 1, values.size()) - 1];
+    double left = std::ceil(share * all);
+    for (const auto& [ms, requests] : values) {
+      left -= requests;
+      if (left <= 0) return ms;
+    }
+    return values.back().ms;
   };
-  double sum = 0;
-  for (const double value : values) sum += value;
-  return {{"mean", sum / static_cast<double>(values.size())},
-          {"p50", at(0.5)},
-          {"p90", at(0.9)},
-          {"p95", at(0.95)},
-          {"p99", at(0.99)}};
+  return {{"mean", sum / all}, {"p50", at(0.5)}, {"p90", at(0.9)}, {"p95", at(0.95)}, {"p99", at(0.99)}};
+}
+
+Row percentiles(const std::vector<double>& values) {
+  std::vector<service::TokenGap> once;
+  for (const double value : values) once.push_back({value, 1});
+  return percentiles(std::move(once));
 }
 
 bool meets(const service::Request& request, const service::Served& served, const Objectives& objectives) {
@@ -49,9 +55,10 @@ void set_times(Row& row, const service::RequestTrace& trace, const service::Serv
       transfer.push_back((served.transferred - served.first_token).us() * 1e-3);
     }
   }
-  row.set("ttft_ms", percentiles(std::move(ttft))).set("tpot_ms", percentiles(std::move(tpot)));
-  row.set("e2e_ms", percentiles(std::move(e2e))).set("queue_ms", percentiles(std::move(queue)));
-  row.set("transfer_ms", percentiles(std::move(transfer)));
+  row.set("ttft_ms", percentiles(ttft)).set("tpot_ms", percentiles(tpot));
+  row.set("itl_ms", percentiles(result.gaps));
+  row.set("e2e_ms", percentiles(e2e)).set("queue_ms", percentiles(queue));
+  row.set("transfer_ms", percentiles(transfer));
 }
 
 void set_evidence(Row& row, const service::ServiceResult& result) {

@@ -233,6 +233,15 @@ TEST_F(Faulty, LosesNoRequestUnderAllOfIt) {
   EXPECT_EQ(result.output_tokens, outputs);
   EXPECT_EQ(result.computed_tokens, computed + result.lost_prompt_tokens);
   EXPECT_EQ(result.restarted, restarts);
+  // Whoever is lost has no step any more: of each answer the last attempt's steps at least.
+  std::int64_t gaps = 0, last_steps = 0;
+  for (const TokenGap& gap : result.gaps) {
+    EXPECT_GT(gap.ms, 0);
+    EXPECT_GT(gap.requests, 0);
+    gaps += gap.requests;
+  }
+  for (const Served& s : result.served) last_steps += s.steps;
+  EXPECT_GT(gaps, last_steps);
   EXPECT_GT(restarts, 10);
   EXPECT_NEAR(result.request_seconds, e2e_s, e2e_s * 1e-9);
   EXPECT_EQ(result.role_switches, 2);

@@ -53,6 +53,9 @@ TEST(Service, TakesOneRequestAsLongAsItsPartsTake) {
   EXPECT_NEAR(served.e2e_ms(), 50.503 + 4 * first, 1e-6);
   EXPECT_NEAR(served.tpot_ms(9), (0.503 + 4 * first) / 8, 1e-6);
   EXPECT_EQ(result.steps, 4);
+  ASSERT_EQ(result.gaps.size(), 4u);
+  EXPECT_NEAR(result.gaps[0].ms, 0.503 + first, 1e-6);
+  EXPECT_NEAR(result.gaps[1].ms, first, 1e-6);
   EXPECT_EQ(result.output_tokens, 9);
   EXPECT_DOUBLE_EQ(result.rdma_busy_s, 0.0005);
 }
@@ -127,6 +130,19 @@ TEST(Service, KeepsLittlesLawAndEveryToken) {
   }
   // Requests in the service on the average are the rate times the time in it.
   EXPECT_NEAR(result.request_seconds, e2e_s, e2e_s * 1e-9);
+  // Gaps of an answer are one behind the other from its first token to its end, one per step.
+  double answered_s = 0, gaps_s = 0;
+  std::int64_t steps = 0, gaps = 0;
+  for (const Served& s : result.served) {
+    answered_s += (s.done - s.first_token).us() * 1e-6;
+    steps += s.steps;
+  }
+  for (const TokenGap& gap : result.gaps) {
+    gaps_s += gap.ms * 1e-3 * gap.requests;
+    gaps += gap.requests;
+  }
+  EXPECT_NEAR(gaps_s, answered_s, answered_s * 1e-9);
+  EXPECT_EQ(gaps, steps);
   EXPECT_EQ(result.prompt_tokens, prompts);
   EXPECT_EQ(result.output_tokens, outputs);
   EXPECT_EQ(result.computed_tokens + cached, prompts);
