@@ -63,7 +63,7 @@ class Layer {
       return taken;
     });
   }
-  // An operator as `run op` has it: `request` of so much of its items, in pieces of `unit`, heads or rows.
+  // An operator as `run op` has it: `request` of so many of its items, in pieces of `unit`.
   template <class Request>
   void one(Of of, const char* name, PartKind kind, unsigned units, std::uint64_t items, Request&& request,
            std::uint64_t unit = 1) {
@@ -85,7 +85,9 @@ class Layer {
     const auto request = [=](std::uint64_t some) {
       return OpRequest{.name = "matmul", .shape = fmt::format("{}x{}x{}", some, n, k), .type = type};
     };
-    one(of, name, PartKind::product, dequantises ? kCores : unsigned{kCubeUnit}, tokens, request, 16);
+    // Fewer rows would make more of its weights: they would be read as fast as HBM gives them.
+    constexpr std::uint64_t kLeastRows = 2048;
+    one(of, name, PartKind::product, dequantises ? kCores : unsigned{kCubeUnit}, tokens, request, kLeastRows);
   }
   // Between all ranks by SDMA, in pieces of which one stands for its like.
   void exchange(Of of, const char* name, int pieces, const ExchangeCase& piece) {
