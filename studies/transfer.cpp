@@ -137,7 +137,7 @@ Row row_of(const StudyContext& context, const TransferSetting& setting,
 }
 
 void add_notes(const TransferSetting& setting, StudyResult& result) {
-  result.notes.push_back(
+  result.notes.emplace_back(
       "queue_us: until a context's first bytes may leave; closed_error: of the closed form of run serve");
   if (setting.beside_dies > 0)
     result.notes.push_back(
