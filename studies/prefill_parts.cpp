@@ -85,9 +85,9 @@ class Layer {
     const auto request = [=](std::uint64_t some) {
       return OpRequest{.name = "matmul", .shape = fmt::format("{}x{}x{}", some, n, k), .type = type};
     };
-    // Fewer rows would make more of its weights: they would be read as fast as HBM gives them.
-    constexpr std::uint64_t kLeastRows = 2048;
-    one(of, name, PartKind::product, dequantises ? kCores : unsigned{kCubeUnit}, tokens, request, kLeastRows);
+    // Those of a die's own tokens stay whole: with fewer rows other parts of the operands stay in L2.
+    one(of, name, PartKind::product, dequantises ? kCores : unsigned{kCubeUnit}, tokens, request,
+        static_cast<std::uint64_t>(share_.tokens));
   }
   // Between all ranks by SDMA, in pieces of which one stands for its like.
   void exchange(Of of, const char* name, int pieces, const ExchangeCase& piece) {
