@@ -26,7 +26,7 @@ struct PrefillPool {
     visit("microbatches", self.microbatches, Range{1, 2},
           "of a batch of two prompts or more at most, where the library has measured them");
     visit("batch_tokens", self.batch_tokens, Range{1, 100'000'000},
-          "of a batch at most; a longer prompt takes several");
+          "of a batch at most, cached ones too; a longer prompt is a batch of its own");
     visit("timed_tokens", self.timed_tokens, Range{1, 100'000'000}, "of the batch that takes batch_time");
     visit("timed_prompt", self.timed_prompt, Range{1, 1'000'000}, "of each of its prompts");
     visit("batch_time", self.batch_time, Range{Time{}, 1000_s},

@@ -129,7 +129,7 @@ void Service::start_prefill(std::uint32_t i) {
   while (!waiting_.empty()) {
     const std::uint32_t k = waiting_.front();
     const Request& r = request(k);
-    if (!instance.batch.empty() && work.tokens + r.prompt > deployment_.prefill.batch_tokens) break;
+    if (!instance.batch.empty() && work.context + r.prompt > deployment_.prefill.batch_tokens) break;
     waiting_.pop_front();
     Served& s = served(k);
     s.prefill_start = now_;

@@ -73,16 +73,17 @@ TEST(Mla, AShareOfTheTokensGoesToEveryCore) {
   EXPECT_EQ(operators::choose_blocking(128).slots, 7u);
 }
 
-// A long context beside slots that are all but empty takes about as long as the same tokens spread evenly; as
-// one part of its own, on one of 16 blocks, it took 5.6 times as long.
+// A long context beside slots that are all but empty takes about as long as the same tokens spread evenly, and
+// what its parts cost. Its 65 KV blocks on one block of the launch, 5,120 cycles of the fixpipe each, are 180 us.
 TEST(Mla, ALongSequenceAmongShortOnesIsSpreadOverAllBlocks) {
   const auto time = [](std::vector<std::uint32_t> kv_lens) {
     return run_mla(setting_of(std::move(kv_lens), 2, 128, 16)).attention.kernel_us;
   };
   const double even = time(std::vector<std::uint32_t>(8, 1025));
   const double uneven = time({8193, 1, 1, 1, 1, 1, 1, 1});
-  EXPECT_LT(uneven, 1.35 * even) << even;
+  EXPECT_LT(uneven, 1.5 * even) << even;
   EXPECT_GT(uneven, 0.9 * even) << even;
+  EXPECT_LT(uneven, 0.5 * 65 * 5120 / 1850.0);
 }
 
 // 32 heads: a core reads HBM at 32 B a cycle and little else; long enough that ends do not matter.
