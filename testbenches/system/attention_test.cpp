@@ -73,8 +73,9 @@ TEST(Mla, AShareOfTheTokensGoesToEveryCore) {
   EXPECT_EQ(operators::choose_blocking(128).slots, 7u);
 }
 
-// A long context beside slots that are all but empty takes about as long as the same tokens spread evenly, and
-// what its parts cost. Its 65 KV blocks on one block of the launch, 5,120 cycles of the fixpipe each, are 180 us.
+// A long context beside slots that are all but empty takes about as long as the same tokens spread evenly,
+// and what its parts cost. Its 65 KV blocks on one block of the launch, 5,120 cycles of the fixpipe each, are
+// 180 us.
 TEST(Mla, ALongSequenceAmongShortOnesIsSpreadOverAllBlocks) {
   const auto time = [](std::vector<std::uint32_t> kv_lens) {
     return run_mla(setting_of(std::move(kv_lens), 2, 128, 16)).attention.kernel_us;
