@@ -9,9 +9,19 @@ const here = dirname(fileURLToPath(import.meta.url));
 const esbuild = createRequire(join(modules, 'x.js'))('esbuild');
 
 async function bundle(entry, platform) {
-  const built = await esbuild.build({ entryPoints: [join(here, 'src', entry)], bundle: true, minify: true, write: false, platform,
-    format: platform === 'node' ? 'cjs' : 'iife', target: platform === 'node' ? 'node18' : 'es2020', nodePaths: [modules], charset: 'ascii',
-    legalComments: 'eof', define: { 'process.env.NODE_ENV': '"production"' } });
+  const built = await esbuild.build({
+    entryPoints: [join(here, 'src', entry)],
+    bundle: true,
+    minify: true,
+    write: false,
+    platform,
+    format: platform === 'node' ? 'cjs' : 'iife',
+    target: platform === 'node' ? 'node18' : 'es2020',
+    nodePaths: [modules],
+    charset: 'ascii',
+    legalComments: 'eof',
+    define: { 'process.env.NODE_ENV': '"production"' },
+  });
   return built.outputFiles[0].text;
 }
 
@@ -23,7 +33,10 @@ const script = await bundle('main.js', 'browser');
 const kElement = '<script>{{SCRIPT}}</script>';
 const styled = page.replace('{{STYLE}}', () => style);
 mkdirSync(output, { recursive: true });
-writeFileSync(join(output, 'page.html'), styled.replace(kElement, () => `<script>${inScript(script)}</script>`));
+writeFileSync(
+  join(output, 'page.html'),
+  styled.replace(kElement, () => `<script>${inScript(script)}</script>`),
+);
 // For pages that stand beside each other, such as those of a sweep's points: the script once.
 writeFileSync(join(output, 'part.html'), styled.replace(kElement, '<script src="page.js"></script>'));
 writeFileSync(join(output, 'page.js'), script);

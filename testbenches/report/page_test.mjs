@@ -16,8 +16,24 @@ const folder = mkdtempSync(join(tmpdir(), 'cm384-page-'));
 const command = (...words) => execFileSync(cm384, words, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
 const json = (...path) => JSON.parse(readFileSync(join(folder, ...path), 'utf8'));
 
-const kDispatch = ['run', 'dispatch', '--ranks', '4,20', '--batch', '8', '--hidden', '512', '--cores', '8', '--iterations', '2',
-  '--set', 'ub.link.bandwidth=20GB/s', '--set', 'die.aiv=40'];
+const kDispatch = [
+  'run',
+  'dispatch',
+  '--ranks',
+  '4,20',
+  '--batch',
+  '8',
+  '--hidden',
+  '512',
+  '--cores',
+  '8',
+  '--iterations',
+  '2',
+  '--set',
+  'ub.link.bandwidth=20GB/s',
+  '--set',
+  'die.aiv=40',
+];
 
 function testProfile() {
   const stats = join(folder, 'stats.json');
@@ -35,31 +51,67 @@ function testProfile() {
     assert.ok(Math.abs(mean / row.latency_us.mean - 1) < 1e-9, 'latencies are those of the row');
     const { totals } = json('stats.json').rows[index];
     for (const { counter, parts, mean: shares, highest } of run.busy) {
-      assert.ok(shares.every((share, at) => share <= highest[at] + 1e-4 && highest[at] <= 1.0001), `${counter} is at most 1`);
+      assert.ok(
+        shares.every((share, at) => share <= highest[at] + 1e-4 && highest[at] <= 1.0001),
+        `${counter} is at most 1`,
+      );
       // All time that was counted is in one of the samples; each is rounded to 1e-4.
       if (!counter.startsWith('die')) continue;
       const clock = counter.includes('.hbm.') ? machine.parameters['hbm.clock'].value : machine.parameters['die.clock'].value;
       const unit = counter.endsWith('_ps') ? 1e-6 : 1e-3 / parseFloat(clock);
       const sampled = shares.reduce((sum, share) => sum + share, 0) * parts * run.interval_us;
-      assert.ok(Math.abs(sampled - totals[counter] * unit) <= 0.5e-4 * parts * shares.length * run.interval_us + 1e-6 * sampled,
-        `${counter}: ${sampled} us sampled, ${totals[counter] * unit} us counted`);
+      assert.ok(
+        Math.abs(sampled - totals[counter] * unit) <= 0.5e-4 * parts * shares.length * run.interval_us + 1e-6 * sampled,
+        `${counter}: ${sampled} us sampled, ${totals[counter] * unit} us counted`,
+      );
     }
   });
 }
 
-const kMoe = ['run', 'moe', '--flow', 'fused,basic', '--ranks', '4', '--batch', '8', '--hidden', '512', '--experts', '16', '--top-k', '4', '--cores', '8',
-  '--iterations', '2', '--expert-time', '5us'];
+const kMoe = [
+  'run',
+  'moe',
+  '--flow',
+  'fused,basic',
+  '--ranks',
+  '4',
+  '--batch',
+  '8',
+  '--hidden',
+  '512',
+  '--experts',
+  '16',
+  '--top-k',
+  '4',
+  '--cores',
+  '8',
+  '--iterations',
+  '2',
+  '--expert-time',
+  '5us',
+];
 const kernelName = ({ kernel, stage }) => [kernel, stage].filter(Boolean).join(' ');
 
 // Every launch says which kernel it was of: the row's latency can be put together from them.
 function testProfileOfFlows() {
   command(...kMoe, '--out', join(folder, 'moe'));
   const [fused, basic] = json('moe', 'profile.json').runs;
-  assert.deepEqual(fused.kernels, [{ kernel: 'dispatch', stage: '', phases: ['init', 'send', 'status', 'wait', 'copy'] }, { kernel: 'experts', stage: '', phases: [] },
-    { kernel: 'combine', stage: '', phases: ['init', 'send', 'wait', 'sum'] }]);
-  assert.deepEqual(basic.kernels.map(kernelName), ['all_to_all pack', 'all_to_all quantise', 'experts', 'all_to_all unsort', 'all_to_all sum']);
+  assert.deepEqual(fused.kernels, [
+    { kernel: 'dispatch', stage: '', phases: ['init', 'send', 'status', 'wait', 'copy'] },
+    { kernel: 'experts', stage: '', phases: [] },
+    { kernel: 'combine', stage: '', phases: ['init', 'send', 'wait', 'sum'] },
+  ]);
+  assert.deepEqual(basic.kernels.map(kernelName), [
+    'all_to_all pack',
+    'all_to_all quantise',
+    'experts',
+    'all_to_all unsort',
+    'all_to_all sum',
+  ]);
   for (const run of [fused, basic])
-    run.kernels.forEach((kernel, index) => assert.equal(run.launches.filter(launch => launch.kernel === index).length, 4 * 2, kernelName(kernel)));
+    run.kernels.forEach((kernel, index) =>
+      assert.equal(run.launches.filter(launch => launch.kernel === index).length, 4 * 2, kernelName(kernel)),
+    );
   const of = (kernel, rank) => fused.launches.filter(launch => launch.kernel === kernel && launch.rank === rank);
   const spans = [0, 1, 2, 3].flatMap(rank => of(2, rank).map((last, round) => last.start_us + last.task_us - of(0, rank)[round].start_us));
   const mean = spans.reduce((sum, span) => sum + span, 0) / spans.length;
@@ -71,26 +123,93 @@ function testProfileOfFlows() {
 // A line joins rows that differ in one number, and no others.
 function testSweeps() {
   const rows = list => placesOf(list).map(places => ({ places }));
-  const shape = list => sweepOf(rows(list)) && { field: sweepOf(rows(list)).field,
-    series: sweepOf(rows(list)).series.map(({ name, rows: points }) => [name, points.map(({ places }) => Object.values(places).at(-1))]) };
-  assert.deepEqual(shape([{ path: 'a', bytes: 64 }, { path: 'b', bytes: 64 }, { path: 'b', bytes: 16 }, { path: 'a', bytes: 16 }]),
-    { field: 'bytes', series: [['a', [16, 64]], ['b', [16, 64]]] });
-  assert.deepEqual(shape([{ flow: 'fused', ranks: 8, batch: 4 }, { flow: 'basic', ranks: 8, batch: 4 }]), null, 'no number varies');
-  assert.deepEqual(shape([{ batch: 4, ranks: 8 }, { batch: 4, ranks: 16 }, { batch: 4, ranks: 32 }, { batch: 8, ranks: 8 }]),
-    { field: 'ranks', series: [['batch 4', [8, 16, 32]], ['batch 8', [8]]] });
+  const shape = list =>
+    sweepOf(rows(list)) && {
+      field: sweepOf(rows(list)).field,
+      series: sweepOf(rows(list)).series.map(({ name, rows: points }) => [name, points.map(({ places }) => Object.values(places).at(-1))]),
+    };
+  assert.deepEqual(
+    shape([
+      { path: 'a', bytes: 64 },
+      { path: 'b', bytes: 64 },
+      { path: 'b', bytes: 16 },
+      { path: 'a', bytes: 16 },
+    ]),
+    {
+      field: 'bytes',
+      series: [
+        ['a', [16, 64]],
+        ['b', [16, 64]],
+      ],
+    },
+  );
+  assert.deepEqual(
+    shape([
+      { flow: 'fused', ranks: 8, batch: 4 },
+      { flow: 'basic', ranks: 8, batch: 4 },
+    ]),
+    null,
+    'no number varies',
+  );
+  assert.deepEqual(
+    shape([
+      { batch: 4, ranks: 8 },
+      { batch: 4, ranks: 16 },
+      { batch: 4, ranks: 32 },
+      { batch: 8, ranks: 8 },
+    ]),
+    {
+      field: 'ranks',
+      series: [
+        ['batch 4', [8, 16, 32]],
+        ['batch 8', [8]],
+      ],
+    },
+  );
   // Quantities are numbers, in one unit.
-  assert.deepEqual(shape([{ 'link.latency': '50ns', 'link.rate': '7GB/s' }, { 'link.latency': '50ns', 'link.rate': '500MB/s' },
-    { 'link.latency': '1.5us', 'link.rate': '7GB/s' }, { 'link.latency': '1.5us', 'link.rate': '14GB/s' }]),
-    { field: 'link.rate, GB/s', series: [['link.latency 50 ns', [0.5, 7]], ['link.latency 1500 ns', [7, 14]]] });
+  assert.deepEqual(
+    shape([
+      { 'link.latency': '50ns', 'link.rate': '7GB/s' },
+      { 'link.latency': '50ns', 'link.rate': '500MB/s' },
+      { 'link.latency': '1.5us', 'link.rate': '7GB/s' },
+      { 'link.latency': '1.5us', 'link.rate': '14GB/s' },
+    ]),
+    {
+      field: 'link.rate, GB/s',
+      series: [
+        ['link.latency 50 ns', [0.5, 7]],
+        ['link.latency 1500 ns', [7, 14]],
+      ],
+    },
+  );
   assert.deepEqual(quantities(['1KiB', '1kB', '2B']), { unit: 'KiB', numbers: [1, 0.9765625, 0.001953125] });
-  for (const texts of [['50ns', '7GB/s'], ['50ns', 'flow'], ['50ns', 50], ['1.8.5 GHz'], []]) assert.equal(quantities(texts), null, texts.join());
+  for (const texts of [['50ns', '7GB/s'], ['50ns', 'flow'], ['50ns', 50], ['1.8.5 GHz'], []])
+    assert.equal(quantities(texts), null, texts.join());
 }
 
 // Phases of all rows in one order that keeps each row's; what they leave of the latency is other.
 function testPhases() {
-  assert.deepEqual(merged([['dispatch', 'experts', 'combine'], ['pack', 'experts', 'sum']]), ['pack', 'dispatch', 'experts', 'sum', 'combine']);
-  assert.deepEqual(merged([['init', 'send', 'copy'], ['init', 'send', 'counts', 'copy']]), ['init', 'send', 'counts', 'copy']);
-  const row = { latency_us: { mean: 10 }, phases: [{ name: 'a', mean_us: 4 }, { name: 'b', mean_us: 5 }] };
+  assert.deepEqual(
+    merged([
+      ['dispatch', 'experts', 'combine'],
+      ['pack', 'experts', 'sum'],
+    ]),
+    ['pack', 'dispatch', 'experts', 'sum', 'combine'],
+  );
+  assert.deepEqual(
+    merged([
+      ['init', 'send', 'copy'],
+      ['init', 'send', 'counts', 'copy'],
+    ]),
+    ['init', 'send', 'counts', 'copy'],
+  );
+  const row = {
+    latency_us: { mean: 10 },
+    phases: [
+      { name: 'a', mean_us: 4 },
+      { name: 'b', mean_us: 5 },
+    ],
+  };
   assert.equal(unaccounted(row), 1);
   assert.equal(unaccounted({ ...row, latency_us: 9.0001 }), 0, 'rounding is nothing');
 }
@@ -109,13 +228,22 @@ function numbersOf(value) {
   return value && typeof value === 'object' ? Object.values(value).flatMap(numbersOf) : [];
 }
 
-const cellsOf = (page, table) => page.$$eval(`#${table} td[data-value]`, cells => cells.map(cell => ({ exact: Number(cell.dataset.value), shown: cell.textContent })));
+const cellsOf = (page, table) =>
+  page.$$eval(`#${table} td[data-value]`, cells => cells.map(cell => ({ exact: Number(cell.dataset.value), shown: cell.textContent })));
 
 async function testFigures(page, expected) {
-  const figures = await page.$$eval('.figure', list => list.map(figure => ({ id: figure.id,
-    shapes: figure.querySelectorAll('svg path, svg rect, svg circle').length,
-    fits: figure.querySelector('svg').getBoundingClientRect().width <= figure.getBoundingClientRect().width })));
-  for (const id of expected) assert.ok(figures.some(figure => figure.id === id), `figure ${id} is there`);
+  const figures = await page.$$eval('.figure', list =>
+    list.map(figure => ({
+      id: figure.id,
+      shapes: figure.querySelectorAll('svg path, svg rect, svg circle').length,
+      fits: figure.querySelector('svg').getBoundingClientRect().width <= figure.getBoundingClientRect().width,
+    })),
+  );
+  for (const id of expected)
+    assert.ok(
+      figures.some(figure => figure.id === id),
+      `figure ${id} is there`,
+    );
   for (const { id, shapes, fits } of figures) {
     assert.ok(shapes > 8, `${id} is drawn: ${shapes} shapes`);
     assert.ok(fits, `${id} is no wider than its frame`);
@@ -124,22 +252,51 @@ async function testFigures(page, expected) {
 }
 
 // The lines of a figure, each as its number of points.
-const linesOf = (page, id) => page.$$eval(`#${id} svg path`, paths => paths.filter(path => path.getAttribute('fill') === 'none' && path.getAttribute('stroke-width') === '2')
-  .map(path => path.getAttribute('d').split(/[MLC]/).length - 1));
+const linesOf = (page, id) =>
+  page.$$eval(`#${id} svg path`, paths =>
+    paths
+      .filter(path => path.getAttribute('fill') === 'none' && path.getAttribute('stroke-width') === '2')
+      .map(path => path.getAttribute('d').split(/[MLC]/).length - 1),
+  );
 const textsOf = (page, id) => page.$$eval(`#${id} svg text`, texts => texts.map(text => text.textContent));
 
 async function testDispatchPage(page) {
-  const ids = await testFigures(page, ['latency-over-ranks', 'bandwidth-over-ranks', 'phases-by-row', 'latency-distribution-dispatch', 'latency-by-rank-dispatch', 'phases-by-rank-dispatch',
-    'busy-die', 'busy-links', 'links-die-to-l1-chip', 'links-l1-chip-to-die', 'links-l1-chip-of-node-to-l2-chip', 'links-l2-chip-to-l1-chip-of-node']);
+  const ids = await testFigures(page, [
+    'latency-over-ranks',
+    'bandwidth-over-ranks',
+    'phases-by-row',
+    'latency-distribution-dispatch',
+    'latency-by-rank-dispatch',
+    'phases-by-rank-dispatch',
+    'busy-die',
+    'busy-links',
+    'links-die-to-l1-chip',
+    'links-l1-chip-to-die',
+    'links-l1-chip-of-node-to-l2-chip',
+    'links-l2-chip-to-l1-chip-of-node',
+  ]);
   const { invocation } = json('dispatch', 'result.json');
-  assert.equal(await page.textContent('#command'), `cm384 ${kDispatch.join(' ')} --out ${join(folder, 'dispatch')} --stats ${join(folder, 'stats.json')}`);
-  assert.ok((await page.textContent('.facts')).includes(invocation.date.replace('T', ' ').replace('Z', ' UTC')) && Math.abs(Date.parse(invocation.date) - Date.now()) < 600e3, invocation.date);
+  assert.equal(
+    await page.textContent('#command'),
+    `cm384 ${kDispatch.join(' ')} --out ${join(folder, 'dispatch')} --stats ${join(folder, 'stats.json')}`,
+  );
+  assert.ok(
+    (await page.textContent('.facts')).includes(invocation.date.replace('T', ' ').replace('Z', ' UTC')) &&
+      Math.abs(Date.parse(invocation.date) - Date.now()) < 600e3,
+    invocation.date,
+  );
   assert.equal((await linesOf(page, 'latency-over-ranks')).length, 4);
   sameNumbers(await cellsOf(page, 'rows'), json('dispatch', 'result.json').rows.flatMap(numbersOf), 'rows');
   const changed = await page.$$eval('#parameters tr.changed', lines => lines.map(line => line.textContent));
   assert.equal(changed.length, 2);
-  assert.ok(changed.some(line => line.includes('die.aiv40command line') && line.includes('in the preset 48 (published')), changed.join());
-  assert.equal(await page.$$eval('#parameters tbody tr', lines => lines.length), Object.keys(json('dispatch', 'profile.json').machine.parameters).length);
+  assert.ok(
+    changed.some(line => line.includes('die.aiv40command line') && line.includes('in the preset 48 (published')),
+    changed.join(),
+  );
+  assert.equal(
+    await page.$$eval('#parameters tbody tr', lines => lines.length),
+    Object.keys(json('dispatch', 'profile.json').machine.parameters).length,
+  );
   // The other machine of the run: 4 ranks are one node, so that no trunk carries anything.
   await page.selectOption('#run', '0');
   const fewer = await testFigures(page, ['links-die-to-l1-chip']);
@@ -157,12 +314,20 @@ async function testFlowsPage(page) {
   for (const [number, run] of runs.entries()) {
     await page.selectOption('#run', String(number));
     await testFigures(page, []);
-    const shown = await page.$$eval('.figure', list => list.map(figure => ({ id: figure.id, note: figure.querySelector('.note').textContent,
-      text: [...figure.querySelectorAll('svg text')].map(text => text.textContent) })));
+    const shown = await page.$$eval('.figure', list =>
+      list.map(figure => ({
+        id: figure.id,
+        note: figure.querySelector('.note').textContent,
+        text: [...figure.querySelectorAll('svg text')].map(text => text.textContent),
+      })),
+    );
     const kind = name => shown.filter(({ id }) => id.startsWith(name));
     assert.equal(kind('latency-distribution').length, run.kernels.length);
     assert.equal(kind('latency-by-rank').length, run.kernels.length);
-    assert.deepEqual(kind('phases-by-rank').map(({ id }) => id), run.kernels.filter(({ phases }) => phases.length).map(({ kernel }) => `phases-by-rank-${kernel}`));
+    assert.deepEqual(
+      kind('phases-by-rank').map(({ id }) => id),
+      run.kernels.filter(({ phases }) => phases.length).map(({ kernel }) => `phases-by-rank-${kernel}`),
+    );
     run.kernels.forEach((kernel, index) => {
       const times = run.launches.filter(launch => launch.kernel === index).map(launch => launch.task_us);
       const { note } = shown.find(({ id }) => id === `latency-distribution-${kernelName(kernel).replace(/[ _]/g, '-')}`);
@@ -176,12 +341,16 @@ async function testFlowsPage(page) {
 
 async function testP2pPage(page) {
   await testFigures(page, ['latency-by-row', 'published', 'busy-die', 'links-die-to-l1-chip']);
-  const shown = await page.$$eval('#published-points tbody tr', lines => lines.map(line => [...line.cells].map(cell => cell.dataset.value ?? cell.textContent)));
+  const shown = await page.$$eval('#published-points tbody tr', lines =>
+    lines.map(line => [...line.cells].map(cell => cell.dataset.value ?? cell.textContent)),
+  );
   const rows = json('p2p', 'result.json').rows;
   const ids = ['t1-nn-read-lat-intra', 't1-nn-read-lat-inter', 't1-nn-write-lat-intra', 's-aiv-startup', 't1-nn-write-lat-inter'];
   assert.deepEqual(shown.map(([id]) => id).sort(), [...ids].sort());
   for (const [id, name, predicted, published, , error] of shown) {
-    const row = rows.find(({ op, distance }) => id === `t1-nn-${op}-lat-${distance.slice(0, 5)}`) ?? rows.find(({ op, distance }) => op === 'write' && distance === 'intra-node');
+    const row =
+      rows.find(({ op, distance }) => id === `t1-nn-${op}-lat-${distance.slice(0, 5)}`) ??
+      rows.find(({ op, distance }) => op === 'write' && distance === 'intra-node');
     assert.equal(Number(predicted), id === 's-aiv-startup' ? row.startup_us : row.latency_us, name);
     assert.ok(Math.abs(Number(error) - (predicted / published - 1)) < 1e-12, name);
   }
@@ -208,7 +377,8 @@ async function testSizesPage(page) {
 async function testGemmPage(page) {
   await testFigures(page, ['pipes']);
   const texts = await textsOf(page, 'pipes');
-  for (const text of ['busy', 'waiting for a flag', 'other', ...json('gemm', 'result.json').rows[0].pipes.map(({ name }) => name)]) assert.ok(texts.includes(text), `${text} of ${texts}`);
+  for (const text of ['busy', 'waiting for a flag', 'other', ...json('gemm', 'result.json').rows[0].pipes.map(({ name }) => name)])
+    assert.ok(texts.includes(text), `${text} of ${texts}`);
 }
 
 // What bound the run, of each machine.
@@ -222,14 +392,19 @@ async function testExplanation(page) {
 
 // Decode steps: their parts, the curve with its objectives; and the streams of a layer.
 async function testDecodePage(page) {
-  await testFigures(page, ['step-by-part', 'tpot-over-batch', ...json('decode', 'result.json').rows.map(({ batch }) => `lanes-batch-${batch}`)]);
+  await testFigures(page, [
+    'step-by-part',
+    'tpot-over-batch',
+    ...json('decode', 'result.json').rows.map(({ batch }) => `lanes-batch-${batch}`),
+  ]);
   const texts = await textsOf(page, 'step-by-part');
   for (const { name } of json('decode', 'result.json').rows[0].parts) assert.ok(texts.includes(name), `${name} of ${texts}`);
 }
 async function testLayerPage(page) {
   await testFigures(page, ['streams', 'lanes']);
   const drawn = await textsOf(page, 'lanes');
-  for (const text of ['attention', 'experts', 'prolog', 'combine', 'layer 0', 'layer 1']) assert.ok(drawn.includes(text), `${text} of ${drawn}`);
+  for (const text of ['attention', 'experts', 'prolog', 'combine', 'layer 0', 'layer 1'])
+    assert.ok(drawn.includes(text), `${text} of ${drawn}`);
   const texts = await textsOf(page, 'streams');
   for (const text of ['attention', 'experts', 'dispatch', 'combine', 'idle']) assert.ok(texts.includes(text), `${text} of ${texts}`);
 }
@@ -238,15 +413,26 @@ async function testLayerPage(page) {
 async function testServicePage(page) {
   await testFigures(page, ['ttft-over-rate', 'tpot-over-rate', 'good-over-rate', 'goodput-by-pools', 'occupancy']);
   const { rows } = json('service', 'result.json');
-  assert.deepEqual(rows.map(({ pools, rate }) => [pools, rate]), [['14:1', 20], ['14:1', 40], ['4:2', 20], ['4:2', 40]]);
+  assert.deepEqual(
+    rows.map(({ pools, rate }) => [pools, rate]),
+    [
+      ['14:1', 20],
+      ['14:1', 40],
+      ['4:2', 20],
+      ['4:2', 40],
+    ],
+  );
   const tried = ({ search }) => [...new Set([...search.map(({ rate }) => rate), 20, 40])].length;
   const drawn = await linesOf(page, 'ttft-over-rate');
   assert.equal(drawn.length, 4, 'p50 and p99 of two deployments');
   // Points that fall together on the screen are drawn once.
-  [rows[0], rows[0], rows[2], rows[2]].forEach((row, index) => assert.ok(drawn[index] <= tried(row) && drawn[index] >= tried(row) - 3, `${drawn} of ${tried(row)}`));
+  [rows[0], rows[0], rows[2], rows[2]].forEach((row, index) =>
+    assert.ok(drawn[index] <= tried(row) && drawn[index] >= tried(row) - 3, `${drawn} of ${tried(row)}`),
+  );
   assert.ok((await textsOf(page, 'ttft-over-rate')).includes('objective 500 ms'));
   const pools = await textsOf(page, 'goodput-by-pools');
-  for (const text of ['14:1', '4:2', 'largest rate, 90 % meet both', 'goodput at 20 per second']) assert.ok(pools.includes(text), `${text} of ${pools}`);
+  for (const text of ['14:1', '4:2', 'largest rate, 90 % meet both', 'goodput at 20 per second'])
+    assert.ok(pools.includes(text), `${text} of ${pools}`);
   const lines = () => page.$$eval('#occupancy svg path', paths => paths.map(path => path.getAttribute('d')).join());
   const first = await lines();
   await page.selectOption('#row', '3');
@@ -258,8 +444,13 @@ async function testComparisonPage(page) {
   await testFigures(page, ['latency-over-ranks', 'phases-by-row', 'bandwidth-over-ranks', 'distribution-dispatch-4-ranks-dispatch']);
   const [first, second] = ['dispatch', 'faster'].map(name => json(name, 'result.json').rows);
   assert.deepEqual((await linesOf(page, 'latency-over-ranks')).length, 4, 'mean and p99 of each run');
-  const lines = await page.$$eval('#comparison tbody tr', all => all.map(line => [...line.cells].map(cell => cell.dataset.value ?? cell.textContent)));
-  assert.deepEqual(lines.filter(({ length }) => length === 1).flat(), ['ranks=4 path=aiv-direct batch=8', 'ranks=20 path=aiv-direct batch=8']);
+  const lines = await page.$$eval('#comparison tbody tr', all =>
+    all.map(line => [...line.cells].map(cell => cell.dataset.value ?? cell.textContent)),
+  );
+  assert.deepEqual(lines.filter(({ length }) => length === 1).flat(), [
+    'ranks=4 path=aiv-direct batch=8',
+    'ranks=20 path=aiv-direct batch=8',
+  ]);
   const mean = lines.filter(([field]) => field === 'latency_us.mean');
   assert.equal(mean.length, 2);
   mean.forEach(([, before, after, change], index) => {
@@ -283,13 +474,24 @@ async function testMessagesPage(page) {
   // Two bursts with nothing between: no line joins them.
   const bursts = messages.by_time.filter((slice, index) => index > 0 && slice.from_us > messages.by_time[index - 1].to_us).length;
   assert.equal(bursts, 1);
-  const moves = await page.$$eval('#slowdown-by-time svg path', paths => paths.filter(path => path.getAttribute('fill') === 'none' && path.getAttribute('stroke-width') === '2')
-    .map(path => path.getAttribute('d').split('M').length - 1));
+  const moves = await page.$$eval('#slowdown-by-time svg path', paths =>
+    paths
+      .filter(path => path.getAttribute('fill') === 'none' && path.getAttribute('stroke-width') === '2')
+      .map(path => path.getAttribute('d').split('M').length - 1),
+  );
   assert.deepEqual(moves, [2, 2]);
 }
 
 async function testReplaysPage(page) {
-  const ids = await testFigures(page, ['tail-of-latency', 'tail-of-slowdown', 'causes', 'slowdown-by-size', 'slowdown-by-time', 'pairs-0', 'pairs-1']);
+  const ids = await testFigures(page, [
+    'tail-of-latency',
+    'tail-of-slowdown',
+    'causes',
+    'slowdown-by-size',
+    'slowdown-by-time',
+    'pairs-0',
+    'pairs-1',
+  ]);
   assert.ok(!ids.some(id => id.includes('-over-')), ids.join());
   assert.equal((await linesOf(page, 'tail-of-latency')).length, 2);
 }
@@ -299,7 +501,9 @@ async function inBrowser(browser, name, width, test) {
   const said = [];
   page.on('console', message => said.push(message.text()));
   page.on('pageerror', error => said.push(error.message));
-  page.on('request', request => { if (!/^(file|data|blob):/.test(request.url())) said.push(`asks for ${request.url()}`); });
+  page.on('request', request => {
+    if (!/^(file|data|blob):/.test(request.url())) said.push(`asks for ${request.url()}`);
+  });
   await page.goto(pathToFileURL(join(folder, name, ['comparison', 'replays'].includes(name) ? 'comparison.html' : 'report.html')).href);
   const result = await test(page);
   assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), width, 'nothing sticks out of the window');
@@ -325,22 +529,119 @@ try {
   testProfile();
   testProfileOfFlows();
   command('run', 'p2p', '--op', 'read,write', '--target', 'npu', '--volume', '0B', '--out', join(folder, 'p2p'));
-    command('run', 'p2p', '--op', 'read', '--target', 'npu', '--volume', '0B', '--set', 'ub.link.bandwidth=20GB/s', '--out', join(folder, 'changed'));
-  command('run', 'p2p', '--path', 'aiv-direct,sdma', '--target', 'npu', '--distance', 'intra-node', '--bytes', '64B,8KiB,1MiB', '--out', join(folder, 'sizes'));
+  command(
+    'run',
+    'p2p',
+    '--op',
+    'read',
+    '--target',
+    'npu',
+    '--volume',
+    '0B',
+    '--set',
+    'ub.link.bandwidth=20GB/s',
+    '--out',
+    join(folder, 'changed'),
+  );
+  command(
+    'run',
+    'p2p',
+    '--path',
+    'aiv-direct,sdma',
+    '--target',
+    'npu',
+    '--distance',
+    'intra-node',
+    '--bytes',
+    '64B,8KiB,1MiB',
+    '--out',
+    join(folder, 'sizes'),
+  );
   command('run', 'gemm', '--groups', '1', '--m', '512', '--n', '512', '--k', '512', '--out', join(folder, 'gemm'));
   command(...kDispatch.map(word => word.replace('=20GB/s', '=40GB/s')), '--out', join(folder, 'faster'));
   command('run', 'op', 'rms-norm', '--shape', '48x7168', '--explain', '--explain-check', '--out', join(folder, 'explained'));
-  const kLayer = ['--ranks', '4', '--experts', '64', '--layers', '2', '--hidden', '256', '--q-lora', '128', '--heads', '16', '--width', '64', '--kv', '256'];
+  const kLayer = [
+    '--ranks',
+    '4',
+    '--experts',
+    '64',
+    '--layers',
+    '2',
+    '--hidden',
+    '256',
+    '--q-lora',
+    '128',
+    '--heads',
+    '16',
+    '--width',
+    '64',
+    '--kv',
+    '256',
+  ];
   command('run', 'layer', ...kLayer, '--batch', '8', '--out', join(folder, 'layer'));
   command('run', 'decode', ...kLayer, '--batch', '4,8,16', '--dense-width', '128', '--vocabulary', '1024', '--out', join(folder, 'decode'));
-  for (const [name, bytes, first] of [['small', '512B', []], ['large', '8KiB', ['--chained']]])
-    command('trace', 'generate', 'traffic', join(folder, `${name}.trace`), '--dies', '20', '--transfers', '600', '--bytes', bytes, '--interval', '50ns', ...first);
-  command('trace', 'shape', join(folder, 'small.trace'), join(folder, 'large.trace'), join(folder, 'job.trace'), '--map', 'linear', '--offset', '0us,60us');
+  for (const [name, bytes, first] of [
+    ['small', '512B', []],
+    ['large', '8KiB', ['--chained']],
+  ])
+    command(
+      'trace',
+      'generate',
+      'traffic',
+      join(folder, `${name}.trace`),
+      '--dies',
+      '20',
+      '--transfers',
+      '600',
+      '--bytes',
+      bytes,
+      '--interval',
+      '50ns',
+      ...first,
+    );
+  command(
+    'trace',
+    'shape',
+    join(folder, 'small.trace'),
+    join(folder, 'large.trace'),
+    join(folder, 'job.trace'),
+    '--map',
+    'linear',
+    '--offset',
+    '0us,60us',
+  );
   command('trace', 'replay', join(folder, 'job.trace'), '--messages', join(folder, 'm.csv'), '--out', join(folder, 'replay'));
-  command('trace', 'replay', join(folder, 'job.trace'), '--messages', join(folder, 'm.csv'), '--out', join(folder, 'narrow'), '--set', 'ub.link.bandwidth=7GB/s');
+  command(
+    'trace',
+    'replay',
+    join(folder, 'job.trace'),
+    '--messages',
+    join(folder, 'm.csv'),
+    '--out',
+    join(folder, 'narrow'),
+    '--set',
+    'ub.link.bandwidth=7GB/s',
+  );
   command('report', join(folder, 'replay'), join(folder, 'narrow'), '--to', join(folder, 'replays', 'comparison.html'));
-  command('run', 'serve', '--rate', '20,40', '--duration', '20s', '--npus', '384', '--slo', '--slo-ttft', '500', '--reuse', '0.5', '--out', join(folder, 'service'));
-  for (const name of ['service', 'dispatch', 'p2p', 'moe', 'changed', 'sizes', 'gemm', 'explained', 'layer', 'decode', 'replay']) command('report', join(folder, name));
+  command(
+    'run',
+    'serve',
+    '--rate',
+    '20,40',
+    '--duration',
+    '20s',
+    '--npus',
+    '384',
+    '--slo',
+    '--slo-ttft',
+    '500',
+    '--reuse',
+    '0.5',
+    '--out',
+    join(folder, 'service'),
+  );
+  for (const name of ['service', 'dispatch', 'p2p', 'moe', 'changed', 'sizes', 'gemm', 'explained', 'layer', 'decode', 'replay'])
+    command('report', join(folder, name));
   command('report', join(folder, 'dispatch'), join(folder, 'faster'), '--to', join(folder, 'comparison', 'comparison.html'));
   assert.ok(existsSync(join(folder, 'dispatch', 'report.html')));
   const browser = await chromium.launch({ executablePath: chromiumPath, args: ['--no-sandbox'] });

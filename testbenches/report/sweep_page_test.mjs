@@ -43,14 +43,28 @@ const cells = (page, table) => page.$$eval(`#${table} tbody tr`, lines => lines.
 
 // No text on another, nothing outside: pictures can be read at this width.
 async function testReadable(page, what) {
-  const figures = await page.$$eval('.figure', list => list.map(figure => {
-    const frame = figure.querySelector('svg').getBoundingClientRect();
-    const texts = [...figure.querySelectorAll('svg text')].map(text => ({ text: text.textContent, box: text.getBoundingClientRect() })).filter(({ box }) => box.width > 0);
-    const outside = texts.filter(({ box }) => box.left < frame.left - 1 || box.right > frame.right + 1 || box.top < frame.top - 1 || box.bottom > frame.bottom + 1).map(({ text }) => text);
-    const over = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 2 && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 3;
-    const clashes = texts.flatMap((a, index) => texts.slice(index + 1).filter(b => over(a.box, b.box)).map(b => `${a.text} | ${b.text}`));
-    return { id: figure.id, shapes: figure.querySelectorAll('svg path').length, outside, clashes };
-  }));
+  const figures = await page.$$eval('.figure', list =>
+    list.map(figure => {
+      const frame = figure.querySelector('svg').getBoundingClientRect();
+      const texts = [...figure.querySelectorAll('svg text')]
+        .map(text => ({ text: text.textContent, box: text.getBoundingClientRect() }))
+        .filter(({ box }) => box.width > 0);
+      const outside = texts
+        .filter(
+          ({ box }) => box.left < frame.left - 1 || box.right > frame.right + 1 || box.top < frame.top - 1 || box.bottom > frame.bottom + 1,
+        )
+        .map(({ text }) => text);
+      const over = (a, b) =>
+        Math.min(a.right, b.right) - Math.max(a.left, b.left) > 2 && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 3;
+      const clashes = texts.flatMap((a, index) =>
+        texts
+          .slice(index + 1)
+          .filter(b => over(a.box, b.box))
+          .map(b => `${a.text} | ${b.text}`),
+      );
+      return { id: figure.id, shapes: figure.querySelectorAll('svg path').length, outside, clashes };
+    }),
+  );
   for (const { id, shapes, outside, clashes } of figures) {
     assert.ok(shapes > 8, `${what}: ${id} is drawn`);
     assert.deepEqual(clashes, [], `${what}: ${id}: texts lie on each other`);
@@ -63,36 +77,62 @@ const textsOf = (page, id) => page.$$eval(`#${id} svg text`, texts => texts.map(
 
 async function testRealPage(page, width) {
   const ids = await testReadable(page, width);
-  for (const id of ['effects-latency-us', 'lines-latency-us-over-ub-link-bandwidth', 'lines-latency-us-over-bytes', 'map-latency-us-over-ub-link-bandwidth-and-bytes', 'pareto-latency-us-and-bandwidth-gbps'])
+  for (const id of [
+    'effects-latency-us',
+    'lines-latency-us-over-ub-link-bandwidth',
+    'lines-latency-us-over-bytes',
+    'map-latency-us-over-ub-link-bandwidth-and-bytes',
+    'pareto-latency-us-and-bandwidth-gbps',
+  ])
     assert.ok(ids.includes(id), `${id} of ${ids}`);
   const result = JSON.parse(readFileSync(join(folder, 'real', 'result.json'), 'utf8'));
   const axes = await cells(page, 'axes');
-  assert.deepEqual(axes.map(line => [line[0], line[1], line[2], line[3]]),
-    [['ub.link.bandwidth', 'axis', '14GB/s, 28GB/s, 56GB/s', '28GB/s'], ['bytes', 'axis', '512B, 4KiB, 2TiB', '\u2013'], ['ub.link.endpoint_latency', 'every point', '150ns', '100ns']]);
+  assert.deepEqual(
+    axes.map(line => [line[0], line[1], line[2], line[3]]),
+    [
+      ['ub.link.bandwidth', 'axis', '14GB/s, 28GB/s, 56GB/s', '28GB/s'],
+      ['bytes', 'axis', '512B, 4KiB, 2TiB', '\u2013'],
+      ['ub.link.endpoint_latency', 'every point', '150ns', '100ns'],
+    ],
+  );
   assert.deepEqual(await page.$$eval('#axes tr.changed', lines => lines.length), 2);
   const failures = await cells(page, 'failures');
-  assert.deepEqual(failures.map(line => line.slice(0, 3)), ['14GB/s', '28GB/s', '56GB/s'].map(rate => ['\u2013', rate, '2TiB']));
+  assert.deepEqual(
+    failures.map(line => line.slice(0, 3)),
+    ['14GB/s', '28GB/s', '56GB/s'].map(rate => ['\u2013', rate, '2TiB']),
+  );
   assert.match(failures[0][3], /--bytes: 2TiB is out of range/);
   // Every row, its numbers, and a way to its point: two rows of one run lead to one page.
   const links = await page.$$eval('#points tbody tr', lines => lines.map(line => line.querySelector('a')?.getAttribute('href') ?? null));
-  assert.deepEqual(links, [1, 2, 3, 4, 5, 6].flatMap((run, index) => [...Array(2).fill(`points/000${run}.html`), ...(index % 2 ? [null] : [])]));
+  assert.deepEqual(
+    links,
+    [1, 2, 3, 4, 5, 6].flatMap((run, index) => [...Array(2).fill(`points/000${run}.html`), ...(index % 2 ? [null] : [])]),
+  );
   for (const link of links.filter(Boolean)) assert.ok(existsSync(join(folder, 'real', link)), link);
   const latencies = await page.$$eval('#points td[data-value]', list => list.map(cell => Number(cell.dataset.value)));
   for (const row of result.rows.filter(one => !one.failed)) assert.ok(latencies.includes(row.latency_us));
   // Sorted by latency, both ways; failed rows stay last.
   const column = (await page.$$eval('#points th', heads => heads.map(head => head.textContent))).indexOf('latency_us');
-  const order = async () => (await cells(page, 'points')).map(line => line[column]).filter(text => text !== '\u2013').map(Number);
+  const order = async () =>
+    (await cells(page, 'points'))
+      .map(line => line[column])
+      .filter(text => text !== '\u2013')
+      .map(Number);
   const head = page.locator('#points th').nth(column);
   await head.click();
   const up = await order();
-  assert.deepEqual(up, [...up].sort((a, b) => a - b));
+  assert.deepEqual(
+    up,
+    [...up].sort((a, b) => a - b),
+  );
   await head.click();
   assert.deepEqual(await order(), [...up].reverse());
   assert.equal((await cells(page, 'points')).at(-1)[column], '\u2013');
   await page.check('#every-field');
   assert.ok((await page.$$eval('#points th', heads => heads.map(one => one.textContent))).includes('startup_us'));
   // The mean over read and write, as the map has it.
-  const of = (rate, bytes) => result.rows.filter(row => row['ub.link.bandwidth'] === rate && row.bytes === bytes).map(row => row.latency_us);
+  const of = (rate, bytes) =>
+    result.rows.filter(row => row['ub.link.bandwidth'] === rate && row.bytes === bytes).map(row => row.latency_us);
   const texts = await textsOf(page, 'map-latency-us-over-ub-link-bandwidth-and-bytes');
   for (const rate of ['14GB/s', '56GB/s'])
     for (const bytes of [512, 4096]) {
@@ -108,7 +148,11 @@ async function testRealPage(page, width) {
 async function testPointPage(page) {
   assert.equal(await page.textContent('h1'), 'p2p on cloudmatrix384');
   const links = await page.$$eval('.links a', list => list.map(link => [link.textContent, link.getAttribute('href')]));
-  assert.deepEqual(links, [['sweep real', '../report.html'], ['previous point', '0001.html'], ['next point', '0003.html']]);
+  assert.deepEqual(links, [
+    ['sweep real', '../report.html'],
+    ['previous point', '0001.html'],
+    ['next point', '0003.html'],
+  ]);
   assert.equal((await cells(page, 'rows')).length, 2);
   assert.ok(await page.$('#busy-die'), 'with what the run recorded');
 }
@@ -116,29 +160,106 @@ async function testPointPage(page) {
 // 200 points of each kind of design.
 const spread = (index, factor) => (index * factor) % 1;
 function largeSweeps() {
-  const rates = Array.from({ length: 10 }, (_, i) => `${7 + 5 * i}GB/s`), sizes = Array.from({ length: 20 }, (_, i) => `${i + 1}KiB`);
-  const two = made([axis('ub.link.bandwidth', rates, published('28GB/s')), axis('hbm.size', sizes)],
-    rates.flatMap((rate, i) => sizes.map((size, j) => ({ 'ub.link.bandwidth': rate, 'hbm.size': size, latency_us: { mean: 100 / (i + 1) + j, ci95: 1 }, failed: i === 3 && j === 4 ? 'hung' : null }))));
+  const rates = Array.from({ length: 10 }, (_, i) => `${7 + 5 * i}GB/s`),
+    sizes = Array.from({ length: 20 }, (_, i) => `${i + 1}KiB`);
+  const two = made(
+    [axis('ub.link.bandwidth', rates, published('28GB/s')), axis('hbm.size', sizes)],
+    rates.flatMap((rate, i) =>
+      sizes.map((size, j) => ({
+        'ub.link.bandwidth': rate,
+        'hbm.size': size,
+        latency_us: { mean: 100 / (i + 1) + j, ci95: 1 },
+        failed: i === 3 && j === 4 ? 'hung' : null,
+      })),
+    ),
+  );
   const routings = ['flow', 'spray', 'hash'];
   const names = ['ub.link.bandwidth', 'ub.switch.endpoint_latency', 'memory.hbm.t_ccd', 'die.clock'];
-  const cube = made([axis(names[0], ['14GB/s', '28GB/s'], published('28GB/s')), axis(names[1], ['50ns', '100ns', '150ns', '200ns'], published('100ns')), axis(names[2], ['1ns', '2ns', '3ns'], published('2ns')),
-    axis('ub.switch.routing', routings), axis('ranks', ['8', '64', '256'])],
-    Array.from({ length: 216 }, (_, i) => ({ [names[0]]: `${14 * (1 + i % 2)}GB/s`, [names[1]]: `${50 * (1 + Math.floor(i / 2) % 4)}ns`, [names[2]]: `${1 + Math.floor(i / 8) % 3}ns`, 'ub.switch.routing': routings[Math.floor(i / 24) % 3],
-      ranks: [8, 64, 256][Math.floor(i / 72)], latency_us: { mean: 10 + i, interval: [9 + i, 14 + i] } })));
-  const hypercube = made(names.map((key, k) => axis(key, [['7GB/s', '56GB/s'], ['50ns', '400ns'], ['1ns', '4ns'], ['1GHz', '2GHz']][k], { range: true, scale: k === 0 ? 'logarithmic' : 'linear' })),
-    Array.from({ length: 200 }, (_, i) => ({ [names[0]]: `${(7 * 8 ** spread(i, 0.618)).toFixed(2)}GB/s`, [names[1]]: `${(50 + 350 * spread(i, 0.7548)).toFixed(1)}ns`, [names[2]]: `${(1 + 3 * spread(i, 0.5698)).toFixed(2)}ns`,
-      [names[3]]: `${(1 + spread(i, 0.8191)).toFixed(3)}GHz`, latency_us: { mean: 100 - 60 * spread(i, 0.618) + 5 * spread(i, 0.8191) }, cost: spread(i, 0.618), pareto: i % 40 === 0 })),
-    { design: 'latin-hypercube', goals: [{ metric: 'latency_us.mean', best: 'smallest' }, { metric: 'cost', best: 'smallest' }], costs: [{ name: 'cost', formula: 'a' }] });
-  const line = made([axis('ub.link.bandwidth', Array.from({ length: 200 }, (_, i) => `${i + 1}GB/s`))], Array.from({ length: 200 }, (_, i) => ({ 'ub.link.bandwidth': `${i + 1}GB/s`, latency_us: 1000 / (i + 1) })));
-  const find = { ...made([axis('ranks', ['8', '16']), axis('ub.link.bandwidth', ['1GB/s', '56GB/s'], { range: true })],
-    [8, 16].flatMap(ranks => [1, 7.5, 9.62, 14, 56].map(rate => ({ ranks, 'ub.link.bandwidth': `${rate}GB/s`, latency_us: ranks + 10 / rate }))),
-    { find: { axis: 'ub.link.bandwidth', metric: 'latency_us', at_most: 12, best: 'smallest' } }), found: [{ ranks: 8, 'ub.link.bandwidth': '7.5GB/s', latency_us: 9.3 }, { ranks: 16, 'ub.link.bandwidth': null, latency_us: null, failed: 'out of reach' }] };
+  const cube = made(
+    [
+      axis(names[0], ['14GB/s', '28GB/s'], published('28GB/s')),
+      axis(names[1], ['50ns', '100ns', '150ns', '200ns'], published('100ns')),
+      axis(names[2], ['1ns', '2ns', '3ns'], published('2ns')),
+      axis('ub.switch.routing', routings),
+      axis('ranks', ['8', '64', '256']),
+    ],
+    Array.from({ length: 216 }, (_, i) => ({
+      [names[0]]: `${14 * (1 + (i % 2))}GB/s`,
+      [names[1]]: `${50 * (1 + (Math.floor(i / 2) % 4))}ns`,
+      [names[2]]: `${1 + (Math.floor(i / 8) % 3)}ns`,
+      'ub.switch.routing': routings[Math.floor(i / 24) % 3],
+      ranks: [8, 64, 256][Math.floor(i / 72)],
+      latency_us: { mean: 10 + i, interval: [9 + i, 14 + i] },
+    })),
+  );
+  const hypercube = made(
+    names.map((key, k) =>
+      axis(
+        key,
+        [
+          ['7GB/s', '56GB/s'],
+          ['50ns', '400ns'],
+          ['1ns', '4ns'],
+          ['1GHz', '2GHz'],
+        ][k],
+        { range: true, scale: k === 0 ? 'logarithmic' : 'linear' },
+      ),
+    ),
+    Array.from({ length: 200 }, (_, i) => ({
+      [names[0]]: `${(7 * 8 ** spread(i, 0.618)).toFixed(2)}GB/s`,
+      [names[1]]: `${(50 + 350 * spread(i, 0.7548)).toFixed(1)}ns`,
+      [names[2]]: `${(1 + 3 * spread(i, 0.5698)).toFixed(2)}ns`,
+      [names[3]]: `${(1 + spread(i, 0.8191)).toFixed(3)}GHz`,
+      latency_us: { mean: 100 - 60 * spread(i, 0.618) + 5 * spread(i, 0.8191) },
+      cost: spread(i, 0.618),
+      pareto: i % 40 === 0,
+    })),
+    {
+      design: 'latin-hypercube',
+      goals: [
+        { metric: 'latency_us.mean', best: 'smallest' },
+        { metric: 'cost', best: 'smallest' },
+      ],
+      costs: [{ name: 'cost', formula: 'a' }],
+    },
+  );
+  const line = made(
+    [
+      axis(
+        'ub.link.bandwidth',
+        Array.from({ length: 200 }, (_, i) => `${i + 1}GB/s`),
+      ),
+    ],
+    Array.from({ length: 200 }, (_, i) => ({ 'ub.link.bandwidth': `${i + 1}GB/s`, latency_us: 1000 / (i + 1) })),
+  );
+  const find = {
+    ...made(
+      [axis('ranks', ['8', '16']), axis('ub.link.bandwidth', ['1GB/s', '56GB/s'], { range: true })],
+      [8, 16].flatMap(ranks =>
+        [1, 7.5, 9.62, 14, 56].map(rate => ({ ranks, 'ub.link.bandwidth': `${rate}GB/s`, latency_us: ranks + 10 / rate })),
+      ),
+      { find: { axis: 'ub.link.bandwidth', metric: 'latency_us', at_most: 12, best: 'smallest' } },
+    ),
+    found: [
+      { ranks: 8, 'ub.link.bandwidth': '7.5GB/s', latency_us: 9.3 },
+      { ranks: 16, 'ub.link.bandwidth': null, latency_us: null, failed: 'out of reach' },
+    ],
+  };
   return { two, cube, hypercube, line, find };
 }
 
 const kFigures = {
-  two: ['effects-latency-us-mean', 'lines-latency-us-mean-over-ub-link-bandwidth', 'lines-latency-us-mean-over-hbm-size', 'map-latency-us-mean-over-hbm-size-and-ub-link-bandwidth'],
-  cube: ['effects-latency-us-mean', 'map-latency-us-mean-over-ub-switch-endpoint-latency-and-ranks', 'map-latency-us-mean-over-memory-hbm-t-ccd-and-ranks'],
+  two: [
+    'effects-latency-us-mean',
+    'lines-latency-us-mean-over-ub-link-bandwidth',
+    'lines-latency-us-mean-over-hbm-size',
+    'map-latency-us-mean-over-hbm-size-and-ub-link-bandwidth',
+  ],
+  cube: [
+    'effects-latency-us-mean',
+    'map-latency-us-mean-over-ub-switch-endpoint-latency-and-ranks',
+    'map-latency-us-mean-over-memory-hbm-t-ccd-and-ranks',
+  ],
   hypercube: ['effects-latency-us-mean', 'pareto-latency-us-mean-and-cost', 'map-latency-us-mean-over-ub-link-bandwidth-and-die-clock'],
   line: ['lines-latency-us-over-ub-link-bandwidth'],
   find: ['lines-latency-us-over-ub-link-bandwidth'],
@@ -147,19 +268,38 @@ const kFigures = {
 async function testLargePage(page, width, name) {
   const ids = await testReadable(page, `${name}, ${width} wide`);
   for (const id of kFigures[name]) assert.ok(ids.includes(id), `${name}: ${id} of ${ids}`);
-  if (name === 'cube') assert.ok(!ids.some(id => id.startsWith('lines-')) && (await page.textContent('#page')).includes('there would be too many'), 'lines that nobody can tell apart are left out, and that is said');
-  if (name === 'find') assert.deepEqual(await cells(page, 'found'), [['8', '7.5GB/s', '9.300', '\u2013'], ['16', '\u2013', '\u2013', 'out of reach']]);
+  if (name === 'cube')
+    assert.ok(
+      !ids.some(id => id.startsWith('lines-')) && (await page.textContent('#page')).includes('there would be too many'),
+      'lines that nobody can tell apart are left out, and that is said',
+    );
+  if (name === 'find')
+    assert.deepEqual(await cells(page, 'found'), [
+      ['8', '7.5GB/s', '9.300', '\u2013'],
+      ['16', '\u2013', '\u2013', 'out of reach'],
+    ]);
   if (name === 'find') {
-    const diamonds = await page.$$eval('#lines-latency-us-over-ub-link-bandwidth svg path', paths => paths.filter(path => path.getAttribute('stroke') === '#c0455e' && !path.getAttribute('stroke-dasharray')).length);
+    const diamonds = await page.$$eval(
+      '#lines-latency-us-over-ub-link-bandwidth svg path',
+      paths => paths.filter(path => path.getAttribute('stroke') === '#c0455e' && !path.getAttribute('stroke-dasharray')).length,
+    );
     assert.equal(diamonds, 1, 'one of two searches found something');
   }
   if (name === 'two') assert.equal((await cells(page, 'failures')).length, 1);
-  assert.equal(await page.$eval('#points tbody', body => body.rows.length), { two: 200, cube: 216, hypercube: 200, line: 200, find: 10 }[name]);
+  assert.equal(
+    await page.$eval('#points tbody', body => body.rows.length),
+    { two: 200, cube: 216, hypercube: 200, line: 200, find: 10 }[name],
+  );
   assert.match(await page.textContent('#without-pages'), /store.sqlite is not there/);
 }
 
-const kSensitivity = madeSensitivity([['l2.line_hold', 30, 30, 2, 0.61, 0.66], ['ub.controller.write_inbound_latency', 20, -18, 25, 0.3, 0.35], ['mte.read_setup', 4, 4, 0, 0.03, 0.03],
-  ...Array.from({ length: 24 }, (_, i) => [`scalar_core.parameter_${i}`, 2 / (i + 1), 2 / (i + 1), 0.5 / (i + 1), null, null]), ['hbm.hash', 0, 0, 0, null, null]]);
+const kSensitivity = madeSensitivity([
+  ['l2.line_hold', 30, 30, 2, 0.61, 0.66],
+  ['ub.controller.write_inbound_latency', 20, -18, 25, 0.3, 0.35],
+  ['mte.read_setup', 4, 4, 0, 0.03, 0.03],
+  ...Array.from({ length: 24 }, (_, i) => [`scalar_core.parameter_${i}`, 2 / (i + 1), 2 / (i + 1), 0.5 / (i + 1), null, null]),
+  ['hbm.hash', 0, 0, 0, null, null],
+]);
 
 async function testSensitivityPage(page, width) {
   assert.deepEqual((await testReadable(page, `sensitivity, ${width} wide`)).sort(), ['effects', 'spread', 'variance']);
@@ -175,7 +315,9 @@ async function inBrowser(browser, path, width, test) {
   const said = [];
   page.on('console', message => said.push(message.text()));
   page.on('pageerror', error => said.push(error.message));
-  page.on('request', request => { if (!/^(file|data|blob):/.test(request.url())) said.push(`asks for ${request.url()}`); });
+  page.on('request', request => {
+    if (!/^(file|data|blob):/.test(request.url())) said.push(`asks for ${request.url()}`);
+  });
   await page.goto(pathToFileURL(join(folder, ...path)).href);
   await test(page);
   assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), width, `${path}: nothing sticks out of the window`);
@@ -186,7 +328,12 @@ async function inBrowser(browser, path, width, test) {
 function testFiles() {
   command('report', 'real', '--figures', 'figures', '--png');
   const files = readdirSync(join(folder, 'figures'));
-  for (const name of ['effects-latency-us', 'effects-bandwidth-gbps', 'map-latency-us-over-ub-link-bandwidth-and-bytes', 'pareto-latency-us-and-bandwidth-gbps'])
+  for (const name of [
+    'effects-latency-us',
+    'effects-bandwidth-gbps',
+    'map-latency-us-over-ub-link-bandwidth-and-bytes',
+    'pareto-latency-us-and-bandwidth-gbps',
+  ])
     assert.ok(files.includes(`${name}.svg`) && files.includes(`${name}.png`), `${name} of ${files}`);
 }
 
@@ -201,7 +348,10 @@ function testLinks() {
   renameSync(join(folder, 'real', 'store.sqlite'), join(folder, 'elsewhere.sqlite'));
   command('report', 'real', '--to', 'lonely/page.html');
   assert.deepEqual(pageData('lonely/page.html').runs[0].pages, {});
-  assert.deepEqual(refused('report', 'made/line', '--figures', 'figures', '--points'), [2, 'cm384: --points: has no effect here; allowed: with the page of a sweep']);
+  assert.deepEqual(refused('report', 'made/line', '--figures', 'figures', '--points'), [
+    2,
+    'cm384: --points: has no effect here; allowed: with the page of a sweep',
+  ]);
   const document = largeSweeps().line;
   document.sweep.points[0].name = '../../outside';
   mkdirSync(join(folder, 'bad'));
@@ -226,9 +376,11 @@ try {
   try {
     for (const width of [420, 1400]) await inBrowser(browser, ['real', 'report.html'], width, page => testRealPage(page, width));
     await inBrowser(browser, ['real', 'points', '0002.html'], 420, testPointPage);
-    for (const width of [420, 1400]) await inBrowser(browser, ['sensitivity', 'report.html'], width, page => testSensitivityPage(page, width));
+    for (const width of [420, 1400])
+      await inBrowser(browser, ['sensitivity', 'report.html'], width, page => testSensitivityPage(page, width));
     const large = [...['two', 'cube', 'hypercube'].map(name => [name, 420]), ...['two', 'cube', 'line', 'find'].map(name => [name, 1400])];
-    for (const [name, width] of large) await inBrowser(browser, ['made', name, 'report.html'], width, page => testLargePage(page, width, name));
+    for (const [name, width] of large)
+      await inBrowser(browser, ['made', name, 'report.html'], width, page => testLargePage(page, width, name));
   } finally {
     await browser.close();
   }

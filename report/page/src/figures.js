@@ -21,14 +21,21 @@ const write = (name, figure) => {
   console.log(`${name}.svg`);
 };
 if (results.length > 1) {
-  for (const figure of [...figuresOfComparison(results), ...figuresOfService(results), ...figuresOfMessages(results)]) write(figure.id, figure);
+  for (const figure of [...figuresOfComparison(results), ...figuresOfService(results), ...figuresOfMessages(results)])
+    write(figure.id, figure);
 } else if (isSweep(results[0])) {
   for (const figure of figuresOfSweep(sweepModel(results[0]))) write(figure.id, figure);
 } else if (isSensitivity(results[0])) {
   for (const figure of figuresOfSensitivity(results[0])) write(figure.id, figure);
 } else {
   const [result] = results;
-  for (const figure of [...figuresOfRows(result), ...figuresOfService([result]), ...figuresOfExplanation(result), ...figuresOfMessages([result])]) write(figure.id, figure);
+  for (const figure of [
+    ...figuresOfRows(result),
+    ...figuresOfService([result]),
+    ...figuresOfExplanation(result),
+    ...figuresOfMessages([result]),
+  ])
+    write(figure.id, figure);
   result.occupancy.forEach((occupancy, index) => {
     for (const figure of figuresOfOccupancy(occupancy)) write(result.occupancy.length > 1 ? `row${index}-${figure.id}` : figure.id, figure);
   });

@@ -9,18 +9,57 @@ export function figuresOfExplanation({ document, rows }) {
   const all = document.explanations ?? [];
   if (!all.length) return [];
   const labels = all.map((_, index) => (all.length === rows.length ? rows[index].label : `machine ${index + 1}`));
-  const path = stacked({ id: 'critical-path', title: 'What the time was spent on', unit: 'us', labels, names: merged(all.map(one => one.path.map(({ name }) => name))),
-    note: 'The critical path: the chain of events each of which had to wait for the one before.', value: (index, name) => all[index].path.find(part => part.name === name)?.us ?? 0 });
+  const path = stacked({
+    id: 'critical-path',
+    title: 'What the time was spent on',
+    unit: 'us',
+    labels,
+    names: merged(all.map(one => one.path.map(({ name }) => name))),
+    note: 'The critical path: the chain of events each of which had to wait for the one before.',
+    value: (index, name) => all[index].path.find(part => part.name === name)?.us ?? 0,
+  });
   const names = merged(all.map(one => one.gains.filter(gain => gain.share >= kLeastGain).map(({ name }) => name)));
   if (!names.length) return [path];
   const gain = (one, name) => one.gains.find(part => part.name === name);
   const series = all.flatMap((one, index) => [
-    { name: all.length > 1 ? labels[index] : 'predicted', type: 'bar', barMaxWidth: 14, data: names.map(name => gain(one, name)?.predicted_us ?? 0) },
+    {
+      name: all.length > 1 ? labels[index] : 'predicted',
+      type: 'bar',
+      barMaxWidth: 14,
+      data: names.map(name => gain(one, name)?.predicted_us ?? 0),
+    },
     ...(one.gains.some(part => 'measured_us' in part)
-      ? [{ name: all.length > 1 ? `${labels[index]}, measured` : 'measured', type: 'bar', barMaxWidth: 14, data: names.map(name => gain(one, name)?.measured_us ?? null) }] : [])]);
-  return [path, { id: 'twice-as-fast', title: 'Twice as fast: time less', wide: false, height: heightOfRows(names.length, series.length),
-    note: 'By how much the end would come earlier with one resource twice as fast.',
-    option: base({ legend: legend({ show: series.length > 1 }), grid: gridOfRows(names), tooltip: { trigger: 'item', confine: true, formatter: ({ seriesName, value, dataIndex }) =>
-      `${names[dataIndex]}, ${seriesName}: ${short(value)} us, ${percent(value / all[0].span_us)} of the first span` },
-    xAxis: axis('us', { type: 'value' }), yAxis: axisOfRows(names), series }) }];
+      ? [
+          {
+            name: all.length > 1 ? `${labels[index]}, measured` : 'measured',
+            type: 'bar',
+            barMaxWidth: 14,
+            data: names.map(name => gain(one, name)?.measured_us ?? null),
+          },
+        ]
+      : []),
+  ]);
+  return [
+    path,
+    {
+      id: 'twice-as-fast',
+      title: 'Twice as fast: time less',
+      wide: false,
+      height: heightOfRows(names.length, series.length),
+      note: 'By how much the end would come earlier with one resource twice as fast.',
+      option: base({
+        legend: legend({ show: series.length > 1 }),
+        grid: gridOfRows(names),
+        tooltip: {
+          trigger: 'item',
+          confine: true,
+          formatter: ({ seriesName, value, dataIndex }) =>
+            `${names[dataIndex]}, ${seriesName}: ${short(value)} us, ${percent(value / all[0].span_us)} of the first span`,
+        },
+        xAxis: axis('us', { type: 'value' }),
+        yAxis: axisOfRows(names),
+        series,
+      }),
+    },
+  ];
 }

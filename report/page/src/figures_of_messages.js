@@ -5,93 +5,239 @@ import { axis, base, colours, heat, legend } from './style.js';
 import { sizeText } from './sweep.js';
 
 const kDashed = ['solid', 'dashed', 'dotted'];
-const kTails = [['latency_us', 'latency', 'us'], ['slowdown', 'slowdown', 'times the unloaded time']];
-const kCauses = { source_queue: 'queue at source', issue: 'issue', uplink: 'links to chips', trunk: 'links between chips', downlink: 'links from chips',
-  credits: 'credits', target: 'target', answer: 'answer', other: 'package, RDMA' };
+const kTails = [
+  ['latency_us', 'latency', 'us'],
+  ['slowdown', 'slowdown', 'times the unloaded time'],
+];
+const kCauses = {
+  source_queue: 'queue at source',
+  issue: 'issue',
+  uplink: 'links to chips',
+  trunk: 'links between chips',
+  downlink: 'links from chips',
+  credits: 'credits',
+  target: 'target',
+  answer: 'answer',
+  other: 'package, RDMA',
+};
 
-const told = results => results.filter(({ document }) => document.messages?.count > 0)
-  .map(({ name, document }) => ({ name, messages: document.messages }));
+const told = results =>
+  results.filter(({ document }) => document.messages?.count > 0).map(({ name, document }) => ({ name, messages: document.messages }));
 
 const powerText = value => (value >= 1e-6 ? `${Number((value * 100).toPrecision(2))} %` : value.toExponential(0));
 
 function tails(runs) {
-  return kTails.filter(([field]) => runs.every(({ messages }) => messages[field].count > 1)).map(([field, what, unit]) => {
-    const series = runs.map(({ name, messages }, index) => ({ name, type: 'line', step: 'start', showSymbol: false, itemStyle: { color: colours[index % colours.length] },
-      lineStyle: { width: 2, type: kDashed[Math.floor(index / colours.length) % kDashed.length] }, data: messages.tail[field] }));
-    const lowest = Math.min(...series.flatMap(({ data }) => data.map(([, above]) => above)));
-    const p = (messages, name) => short(messages[field][name].value);
-    return { id: `tail-of-${what}`, title: `Tail of the messages' ${what}`, wide: false, height: 360,
-      note: `Share of messages that take longer. ${runs.map(({ name, messages }) => `${runs.length > 1 ? `${name}: ` : ''}p50 ${p(messages, 'p50')}, p99 ${p(messages, 'p99')}, p99.9 ${p(messages, 'p99.9')}, max ${short(messages[field].max)}`).join('; ')}.`,
-      option: base({ legend: legend({ show: runs.length > 1 }), grid: { left: 80, right: 30, top: 40, bottom: 46 },
-        tooltip: { trigger: 'item', confine: true, formatter: ({ seriesName, value }) => `${seriesName}: ${powerText(value[1])} take longer than ${short(value[0])} ${unit}` },
-        xAxis: axis(unit, { type: 'value', scale: true }), yAxis: axis('', { type: 'log', min: 10 ** Math.floor(Math.log10(lowest)), max: 1, axisLabel: { formatter: powerText } }), series }) };
-  });
+  return kTails
+    .filter(([field]) => runs.every(({ messages }) => messages[field].count > 1))
+    .map(([field, what, unit]) => {
+      const series = runs.map(({ name, messages }, index) => ({
+        name,
+        type: 'line',
+        step: 'start',
+        showSymbol: false,
+        itemStyle: { color: colours[index % colours.length] },
+        lineStyle: { width: 2, type: kDashed[Math.floor(index / colours.length) % kDashed.length] },
+        data: messages.tail[field],
+      }));
+      const lowest = Math.min(...series.flatMap(({ data }) => data.map(([, above]) => above)));
+      const p = (messages, name) => short(messages[field][name].value);
+      return {
+        id: `tail-of-${what}`,
+        title: `Tail of the messages' ${what}`,
+        wide: false,
+        height: 360,
+        note: `Share of messages that take longer. ${runs.map(({ name, messages }) => `${runs.length > 1 ? `${name}: ` : ''}p50 ${p(messages, 'p50')}, p99 ${p(messages, 'p99')}, p99.9 ${p(messages, 'p99.9')}, max ${short(messages[field].max)}`).join('; ')}.`,
+        option: base({
+          legend: legend({ show: runs.length > 1 }),
+          grid: { left: 80, right: 30, top: 40, bottom: 46 },
+          tooltip: {
+            trigger: 'item',
+            confine: true,
+            formatter: ({ seriesName, value }) => `${seriesName}: ${powerText(value[1])} take longer than ${short(value[0])} ${unit}`,
+          },
+          xAxis: axis(unit, { type: 'value', scale: true }),
+          yAxis: axis('', { type: 'log', min: 10 ** Math.floor(Math.log10(lowest)), max: 1, axisLabel: { formatter: powerText } }),
+          series,
+        }),
+      };
+    });
 }
 
 // A line through groups that follow each other; none across those without messages.
-const points = (rows, { of, end }, share) => rows.flatMap((row, index) => [...(end && index > 0 && end(rows[index - 1]) < of(row) ? [[of(row), null]] : []), [of(row), row.slowdown[share]]]);
+const points = (rows, { of, end }, share) =>
+  rows.flatMap((row, index) => [
+    ...(end && index > 0 && end(rows[index - 1]) < of(row) ? [[of(row), null]] : []),
+    [of(row), row.slowdown[share]],
+  ]);
 
 // Median and 99th percentile of groups along an axis.
 function along(runs, { id, title, group, x, note }) {
   const groups = runs.map(({ name, messages }) => ({ name, rows: messages[group].filter(row => row.slowdown.count > 0) }));
   if (groups.every(({ rows }) => rows.length < 2)) return [];
-  const series = groups.flatMap(({ name, rows }, index) => [['p50', 'solid'], ['p99', 'dotted']].map(([share, type]) => ({ name: runs.length > 1 ? `${name}, ${share}` : share,
-    type: 'line', symbolSize: 6, itemStyle: { color: colours[runs.length > 1 ? index % colours.length : share === 'p50' ? 0 : 1] },
-    lineStyle: { type: runs.length > 1 ? type : 'solid' }, data: points(rows, x, share) })));
-  return [{ id, title, wide: false, height: 330 + (runs.length > 2 ? 18 * runs.length : 0), note,
-    option: base({ legend: legend(), grid: { left: 64, right: 30, top: runs.length > 2 ? 40 + 18 * runs.length : 40, bottom: 46 },
-      tooltip: { trigger: 'item', confine: true, formatter: ({ seriesName, value }) => `${seriesName}: ${short(value[1])} at ${x.text(value[0])}` },
-      xAxis: x.axis, yAxis: axis('slowdown', { type: 'value', scale: true, nameGap: 44 }), series }) }];
+  const series = groups.flatMap(({ name, rows }, index) =>
+    [
+      ['p50', 'solid'],
+      ['p99', 'dotted'],
+    ].map(([share, type]) => ({
+      name: runs.length > 1 ? `${name}, ${share}` : share,
+      type: 'line',
+      symbolSize: 6,
+      itemStyle: { color: colours[runs.length > 1 ? index % colours.length : share === 'p50' ? 0 : 1] },
+      lineStyle: { type: runs.length > 1 ? type : 'solid' },
+      data: points(rows, x, share),
+    })),
+  );
+  return [
+    {
+      id,
+      title,
+      wide: false,
+      height: 330 + (runs.length > 2 ? 18 * runs.length : 0),
+      note,
+      option: base({
+        legend: legend(),
+        grid: { left: 64, right: 30, top: runs.length > 2 ? 40 + 18 * runs.length : 40, bottom: 46 },
+        tooltip: {
+          trigger: 'item',
+          confine: true,
+          formatter: ({ seriesName, value }) => `${seriesName}: ${short(value[1])} at ${x.text(value[0])}`,
+        },
+        xAxis: x.axis,
+        yAxis: axis('slowdown', { type: 'value', scale: true, nameGap: 44 }),
+        series,
+      }),
+    },
+  ];
 }
 
-const bySize = runs => along(runs, { id: 'slowdown-by-size', title: 'Slowdown by size', group: 'by_size', note: 'Sizes in powers of two; median and 99th percentile of each.',
-  x: { of: row => row.from_bytes, text: sizeText, axis: axis('bytes', { type: 'log', logBase: 2, axisLabel: { formatter: sizeText } }) } });
-const byTime = runs => along(runs, { id: 'slowdown-by-time', title: 'Slowdown over time', group: 'by_time', note: 'By when a message was ready to leave; median and 99th percentile of each slice of time.',
-  x: { of: row => row.from_us, end: row => row.to_us, text: value => `${short(value)} us`, axis: axis('us', { type: 'value' }) } });
+const bySize = runs =>
+  along(runs, {
+    id: 'slowdown-by-size',
+    title: 'Slowdown by size',
+    group: 'by_size',
+    note: 'Sizes in powers of two; median and 99th percentile of each.',
+    x: { of: row => row.from_bytes, text: sizeText, axis: axis('bytes', { type: 'log', logBase: 2, axisLabel: { formatter: sizeText } }) },
+  });
+const byTime = runs =>
+  along(runs, {
+    id: 'slowdown-by-time',
+    title: 'Slowdown over time',
+    group: 'by_time',
+    note: 'By when a message was ready to leave; median and 99th percentile of each slice of time.',
+    x: { of: row => row.from_us, end: row => row.to_us, text: value => `${short(value)} us`, axis: axis('us', { type: 'value' }) },
+  });
 
 function causes(runs) {
-  const names = Object.keys(kCauses).filter(name => runs.some(({ messages }) => messages.causes.some(cause => cause.name === name && cause.us > 0)));
+  const names = Object.keys(kCauses).filter(name =>
+    runs.some(({ messages }) => messages.causes.some(cause => cause.name === name && cause.us > 0)),
+  );
   const labels = names.map(name => kCauses[name]);
   const mean = ({ messages }, name) => messages.causes.find(cause => cause.name === name).us / messages.count;
-  return [{ id: 'causes', title: 'What the time of a message was spent on', wide: false, height: heightOfRows(labels.length, runs.length), note: 'Mean over all messages to other memory, along the way of the request that was answered last.',
-    option: base({ legend: legend({ show: runs.length > 1 }), grid: gridOfRows(labels), tooltip: { trigger: 'axis', confine: true, axisPointer: { type: 'shadow' }, valueFormatter: value => `${short(value)} us` },
-      xAxis: axis('us', { type: 'value', min: 0 }), yAxis: axisOfRows(labels),
-      series: runs.map((run, index) => ({ name: run.name, type: 'bar', barMaxWidth: 14, itemStyle: { color: colours[index % colours.length] }, data: names.map(name => mean(run, name)) })) }) }];
+  return [
+    {
+      id: 'causes',
+      title: 'What the time of a message was spent on',
+      wide: false,
+      height: heightOfRows(labels.length, runs.length),
+      note: 'Mean over all messages to other memory, along the way of the request that was answered last.',
+      option: base({
+        legend: legend({ show: runs.length > 1 }),
+        grid: gridOfRows(labels),
+        tooltip: { trigger: 'axis', confine: true, axisPointer: { type: 'shadow' }, valueFormatter: value => `${short(value)} us` },
+        xAxis: axis('us', { type: 'value', min: 0 }),
+        yAxis: axisOfRows(labels),
+        series: runs.map((run, index) => ({
+          name: run.name,
+          type: 'bar',
+          barMaxWidth: 14,
+          itemStyle: { color: colours[index % colours.length] },
+          data: names.map(name => mean(run, name)),
+        })),
+      }),
+    },
+  ];
 }
 
 // Units in the order of their numbers, dies before sockets.
-const unitOrder = (a, b) => a.replace(/\d+/, '').localeCompare(b.replace(/\d+/, '')) * -1 || Number(a.replace(/\D+/, '')) - Number(b.replace(/\D+/, ''));
+const unitOrder = (a, b) =>
+  a.replace(/\d+/, '').localeCompare(b.replace(/\d+/, '')) * -1 || Number(a.replace(/\D+/, '')) - Number(b.replace(/\D+/, ''));
 
 function pairs({ name, messages }, suffix) {
   const shown = messages.pairs.filter(pair => pair.slowdown !== null);
   if (shown.length < 2) return [];
-  const sources = [...new Set(shown.map(pair => pair.source))].sort(unitOrder), targets = [...new Set(shown.map(pair => pair.target))].sort(unitOrder);
+  const sources = [...new Set(shown.map(pair => pair.source))].sort(unitOrder),
+    targets = [...new Set(shown.map(pair => pair.target))].sort(unitOrder);
   const cells = shown.map(pair => [targets.indexOf(pair.target), sources.indexOf(pair.source), pair.slowdown, pair.count]);
-  const most = Math.max(...shown.map(pair => pair.slowdown)), least = Math.min(1, ...shown.map(pair => pair.slowdown));
+  const most = Math.max(...shown.map(pair => pair.slowdown)),
+    least = Math.min(1, ...shown.map(pair => pair.slowdown));
   const worst = shown.reduce((one, pair) => (pair.slowdown > one.slowdown ? pair : one));
-  return [{ id: `pairs${suffix}`, title: `Slowdown by pair${suffix ? `: ${name}` : ''}`, wide: targets.length > 64, height: 110 + Math.max(160, sources.length * (sources.length > 32 ? 10 : 18)),
-    note: `Mean of each pair's messages. The slowest: ${worst.source} to ${worst.target}, ${short(worst.slowdown)} times.`,
-    option: base({ tooltip: { trigger: 'item', confine: true, formatter: ({ value: [x, y, slowdown, count] }) => `${sources[y]} to ${targets[x]}: ${short(slowdown)}, ${count} messages` },
-      grid: { left: 74, right: 84, top: 12, bottom: 46 }, xAxis: axis('to', { type: 'category', data: targets, splitLine: { show: false } }),
-      yAxis: axis('from', { type: 'category', data: sources, inverse: true, nameGap: 50, splitLine: { show: false } }),
-      visualMap: { min: least, max: most, calculable: false, orient: 'vertical', right: 0, top: 'middle', itemHeight: 100, itemWidth: 12, dimension: 2, inRange: { color: heat }, text: [short(most), short(least)] },
-      series: [{ type: 'heatmap', data: cells, itemStyle: { borderColor: '#fff', borderWidth: sources.length > 64 ? 0 : 1 } }] }) }];
+  return [
+    {
+      id: `pairs${suffix}`,
+      title: `Slowdown by pair${suffix ? `: ${name}` : ''}`,
+      wide: targets.length > 64,
+      height: 110 + Math.max(160, sources.length * (sources.length > 32 ? 10 : 18)),
+      note: `Mean of each pair's messages. The slowest: ${worst.source} to ${worst.target}, ${short(worst.slowdown)} times.`,
+      option: base({
+        tooltip: {
+          trigger: 'item',
+          confine: true,
+          formatter: ({ value: [x, y, slowdown, count] }) => `${sources[y]} to ${targets[x]}: ${short(slowdown)}, ${count} messages`,
+        },
+        grid: { left: 74, right: 84, top: 12, bottom: 46 },
+        xAxis: axis('to', { type: 'category', data: targets, splitLine: { show: false } }),
+        yAxis: axis('from', { type: 'category', data: sources, inverse: true, nameGap: 50, splitLine: { show: false } }),
+        visualMap: {
+          min: least,
+          max: most,
+          calculable: false,
+          orient: 'vertical',
+          right: 0,
+          top: 'middle',
+          itemHeight: 100,
+          itemWidth: 12,
+          dimension: 2,
+          inRange: { color: heat },
+          text: [short(most), short(least)],
+        },
+        series: [{ type: 'heatmap', data: cells, itemStyle: { borderColor: '#fff', borderWidth: sources.length > 64 ? 0 : 1 } }],
+      }),
+    },
+  ];
 }
 
 // Of one replay, or of several in the same axes.
 export function figuresOfMessages(results) {
   const runs = told(results);
   if (!runs.length) return [];
-  return [...tails(runs), ...causes(runs), ...bySize(runs), ...byTime(runs), ...runs.flatMap((run, index) => pairs(run, runs.length > 1 ? `-${index}` : ''))];
+  return [
+    ...tails(runs),
+    ...causes(runs),
+    ...bySize(runs),
+    ...byTime(runs),
+    ...runs.flatMap((run, index) => pairs(run, runs.length > 1 ? `-${index}` : '')),
+  ];
 }
 
 // The percentiles as rows of a table.
 export function messageRows(results) {
-  return told(results).flatMap(({ name, messages }) => ['latency_us', 'slowdown'].filter(field => messages[field].count > 0).map(field => {
-    const of = messages[field], cell = share => `${short(of[share].value)} (${of[share].low === null ? '-' : short(of[share].low)} to ${of[share].high === null ? '-' : short(of[share].high)})`;
-    return { ...(results.length > 1 ? { run: name } : {}), of: field === 'slowdown' ? 'slowdown' : 'latency, us', messages: of.count, mean: of.mean,
-      ...Object.fromEntries(['p50', 'p90', 'p99', 'p99.9', 'p99.99'].map(share => [share, cell(share)])), max: of.max };
-  }));
+  return told(results).flatMap(({ name, messages }) =>
+    ['latency_us', 'slowdown']
+      .filter(field => messages[field].count > 0)
+      .map(field => {
+        const of = messages[field],
+          cell = share =>
+            `${short(of[share].value)} (${of[share].low === null ? '-' : short(of[share].low)} to ${of[share].high === null ? '-' : short(of[share].high)})`;
+        return {
+          ...(results.length > 1 ? { run: name } : {}),
+          of: field === 'slowdown' ? 'slowdown' : 'latency, us',
+          messages: of.count,
+          mean: of.mean,
+          ...Object.fromEntries(['p50', 'p90', 'p99', 'p99.9', 'p99.99'].map(share => [share, cell(share)])),
+          max: of.max,
+        };
+      }),
+  );
 }
 
 export const messageNote = 'In brackets: the 95 % confidence interval, messages taken as independent; - where there are too few.';

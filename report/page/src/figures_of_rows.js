@@ -14,13 +14,17 @@ export const slug = text => text.toLowerCase().replace(/[^a-z0-9]+/g, '-');
 export function axisOfSweep(field, values) {
   const log = Math.max(...values) > 1 && spansMuch(values, 8); // shares stay as they are
   const bytes = field === 'bytes';
-  return axis(field, { type: log ? 'log' : 'value', ...(log ? { logBase: 2, min: Math.min(...values), max: Math.max(...values) } : { scale: true, minInterval: 1 }),
-    axisLabel: { hideOverlap: true, ...(bytes ? { formatter: sizeText } : {}) } });
+  return axis(field, {
+    type: log ? 'log' : 'value',
+    ...(log ? { logBase: 2, min: Math.min(...values), max: Math.max(...values) } : { scale: true, minInterval: 1 }),
+    axisLabel: { hideOverlap: true, ...(bytes ? { formatter: sizeText } : {}) },
+  });
 }
 
 // A logarithmic one where the values span `factor` and more.
 function axisOfValues(unit, values, factor) {
-  return spansMuch(values, factor) ? axis(unit, { type: 'log', nameGap: 44, axisLabel: { formatter: value => `${Number(value.toPrecision(3))}` } })
+  return spansMuch(values, factor)
+    ? axis(unit, { type: 'log', nameGap: 44, axisLabel: { formatter: value => `${Number(value.toPrecision(3))}` } })
     : axis(unit, { type: 'value', min: 0, nameGap: 44 });
 }
 
@@ -28,7 +32,12 @@ function axisOfValues(unit, values, factor) {
 const kWidestLabel = 136;
 const widthOf = labels => Math.min(kWidestLabel, 8 + 6.2 * Math.max(...labels.map(label => label.length)));
 export function axisOfRows(labels) {
-  return { type: 'category', inverse: true, data: labels, axisLabel: { width: widthOf(labels), overflow: 'break', fontSize: 11, lineHeight: 13, interval: 0 } };
+  return {
+    type: 'category',
+    inverse: true,
+    data: labels,
+    axisLabel: { width: widthOf(labels), overflow: 'break', fontSize: 11, lineHeight: 13, interval: 0 },
+  };
 }
 export const gridOfRows = (labels, more) => ({ left: 14 + widthOf(labels), right: 26, top: 40, bottom: 46, ...more });
 export const heightOfRows = (rows, bars = 1) => 100 + rows * Math.max(34, 14 * bars + 12);
@@ -44,26 +53,76 @@ export function quantity({ id, title, unit, rows, points, lines }) {
   const x = row => row.places[sweep.field];
   const many = sweep.series.length > 1;
   const shown = many ? lines.filter(({ name }) => name === 'mean' || name === 'p99' || lines.length === 1) : lines;
-  const series = sweep.series.flatMap((one, index) => shown.map(({ name, path }, number) => ({ name: many ? one.name : name, type: 'line', symbolSize: 7,
-    ...(many ? { itemStyle: { color: colours[index % colours.length] }, lineStyle: { color: colours[index % colours.length], type: number > 0 ? 'dotted' : 'solid' } } : {}),
-    data: one.rows.filter(row => isNumber(at(row, path))).map(row => [x(row), at(row, path)]) })));
-  if (published.length) series.push({ ...publishedStyle, name: 'published', data: published.map(point => [x(rows[point.row]), point.published]) });
+  const series = sweep.series.flatMap((one, index) =>
+    shown.map(({ name, path }, number) => ({
+      name: many ? one.name : name,
+      type: 'line',
+      symbolSize: 7,
+      ...(many
+        ? {
+            itemStyle: { color: colours[index % colours.length] },
+            lineStyle: { color: colours[index % colours.length], type: number > 0 ? 'dotted' : 'solid' },
+          }
+        : {}),
+      data: one.rows.filter(row => isNumber(at(row, path))).map(row => [x(row), at(row, path)]),
+    })),
+  );
+  if (published.length)
+    series.push({ ...publishedStyle, name: 'published', data: published.map(point => [x(rows[point.row]), point.published]) });
   const xs = measured.map(x);
   const names = [...new Set(series.map(({ name }) => name))];
-  return [{ id: `${id}-over-${slug(sweep.field)}`, title: `${title} over ${sweep.field}`, wide: false, height: 330 + (names.length > 4 ? 18 * Math.ceil(names.length / 2) : 0),
-    note: many && shown.length > 1 ? 'Over ranks and counted iterations: the mean, and dotted the 99th percentile.' : lines.length > 1 ? 'Over ranks and counted iterations.' : '',
-    option: base({ legend: legend({ show: names.length > 1 }), grid: { left: 64, right: 30, top: names.length > 4 ? 40 + 18 * Math.ceil(names.length / 2) : 40, bottom: 46 },
-      tooltip: { trigger: 'item', confine: true, formatter: ({ seriesName, value }) => `${seriesName ? `${seriesName}: ` : ''}${short(value[1])} ${unit} at ${sweep.field === 'bytes' ? sizeText(value[0]) : value[0]}` },
-      xAxis: axisOfSweep(sweep.field, xs), yAxis: axisOfValues(unit, values, !spansMuch(xs, 8) ? Infinity : sweep.field === 'bytes' ? 4 : 20), series }) }];
+  return [
+    {
+      id: `${id}-over-${slug(sweep.field)}`,
+      title: `${title} over ${sweep.field}`,
+      wide: false,
+      height: 330 + (names.length > 4 ? 18 * Math.ceil(names.length / 2) : 0),
+      note:
+        many && shown.length > 1
+          ? 'Over ranks and counted iterations: the mean, and dotted the 99th percentile.'
+          : lines.length > 1
+            ? 'Over ranks and counted iterations.'
+            : '',
+      option: base({
+        legend: legend({ show: names.length > 1 }),
+        grid: { left: 64, right: 30, top: names.length > 4 ? 40 + 18 * Math.ceil(names.length / 2) : 40, bottom: 46 },
+        tooltip: {
+          trigger: 'item',
+          confine: true,
+          formatter: ({ seriesName, value }) =>
+            `${seriesName ? `${seriesName}: ` : ''}${short(value[1])} ${unit} at ${sweep.field === 'bytes' ? sizeText(value[0]) : value[0]}`,
+        },
+        xAxis: axisOfSweep(sweep.field, xs),
+        yAxis: axisOfValues(unit, values, !spansMuch(xs, 8) ? Infinity : sweep.field === 'bytes' ? 4 : 20),
+        series,
+      }),
+    },
+  ];
 }
 
 function bars({ id, title, unit, rows, all, lines, published }) {
   const series = lines.map(({ name, path }) => ({ name, type: 'bar', barMaxWidth: 14, data: rows.map(row => at(row, path) ?? null) }));
   if (published.length)
-    series.push({ ...publishedStyle, symbolSize: 10, name: 'published', data: published.map(point => [point.published, rows.indexOf(all[point.row])]) });
-  return { id: `${id}-by-row`, title: `${title}, row by row`, wide: false, height: heightOfRows(rows.length, lines.length),
+    series.push({
+      ...publishedStyle,
+      symbolSize: 10,
+      name: 'published',
+      data: published.map(point => [point.published, rows.indexOf(all[point.row])]),
+    });
+  return {
+    id: `${id}-by-row`,
+    title: `${title}, row by row`,
+    wide: false,
+    height: heightOfRows(rows.length, lines.length),
     note: lines.length > 1 ? 'Over ranks and counted iterations.' : '',
-    option: base({ legend: legend({ show: series.length > 1 }), grid: gridOfRows(rows.map(row => row.label)), xAxis: axis(unit, { type: 'value', min: 0 }), yAxis: axisOfRows(rows.map(row => row.label)), series }) };
+    option: base({
+      legend: legend({ show: series.length > 1 }),
+      grid: gridOfRows(rows.map(row => row.label)),
+      xAxis: axis(unit, { type: 'value', min: 0 }),
+      yAxis: axisOfRows(rows.map(row => row.label)),
+      series,
+    }),
+  };
 }
 
 const latencyOf = row => (isNumber(row.latency_us) ? row.latency_us : row.latency_us?.mean);
@@ -74,7 +133,8 @@ function latency(rows, points) {
   return quantity({ id: 'latency', title: 'Latency', unit: 'us', rows, points, lines });
 }
 
-const bandwidth = (rows, points) => quantity({ id: 'bandwidth', title: 'Bandwidth', unit: 'GB/s', rows, points, lines: [{ name: 'bandwidth', path: 'bandwidth_GBps' }] });
+const bandwidth = (rows, points) =>
+  quantity({ id: 'bandwidth', title: 'Bandwidth', unit: 'GB/s', rows, points, lines: [{ name: 'bandwidth', path: 'bandwidth_GBps' }] });
 
 // Of a row's latency, what its phases do not account for; noise of adding up is nothing.
 export function unaccounted(row) {
@@ -102,23 +162,65 @@ export function phases(rows) {
   if (!measured.length) return [];
   const names = merged(measured.map(row => row.phases.map(phase => phase.name)));
   const bar = (name, data, style = {}) => ({ name, type: 'bar', stack: 'phases', barMaxWidth: 22, ...style, data });
-  const series = names.map(name => bar(name, measured.map(row => row.phases.find(phase => phase.name === name)?.mean_us ?? 0)));
+  const series = names.map(name =>
+    bar(
+      name,
+      measured.map(row => row.phases.find(phase => phase.name === name)?.mean_us ?? 0),
+    ),
+  );
   const rest = measured.map(unaccounted);
   if (rest.some(value => value > 0)) series.push(bar('other', rest, otherStyle));
   const top = 40 + 18 * Math.floor(series.length / 5);
-  return [{ id: 'phases-by-row', title: 'Breakdown by phase, row by row', wide: measured.length > 8, height: heightOfRows(measured.length) + top - 40,
-    note: rest.some(value => value > 0) ? 'Parts of the mean latency. Other: what no phase accounts for, such as launch and teardown of the blocks.' : 'Parts of the mean latency.',
-    option: base({ legend: legend(), grid: gridOfRows(measured.map(row => row.label), { top }), tooltip: { trigger: 'axis', confine: true, axisPointer: { type: 'shadow' }, valueFormatter: value => `${short(value)} us` },
-      xAxis: axis('us', { type: 'value', min: 0 }), yAxis: axisOfRows(measured.map(row => row.label)), series }) }];
+  return [
+    {
+      id: 'phases-by-row',
+      title: 'Breakdown by phase, row by row',
+      wide: measured.length > 8,
+      height: heightOfRows(measured.length) + top - 40,
+      note: rest.some(value => value > 0)
+        ? 'Parts of the mean latency. Other: what no phase accounts for, such as launch and teardown of the blocks.'
+        : 'Parts of the mean latency.',
+      option: base({
+        legend: legend(),
+        grid: gridOfRows(
+          measured.map(row => row.label),
+          { top },
+        ),
+        tooltip: { trigger: 'axis', confine: true, axisPointer: { type: 'shadow' }, valueFormatter: value => `${short(value)} us` },
+        xAxis: axis('us', { type: 'value', min: 0 }),
+        yAxis: axisOfRows(measured.map(row => row.label)),
+        series,
+      }),
+    },
+  ];
 }
 
 // A bar a row, of parts that follow one another.
 export function stacked({ id, title, unit, note, labels, names, value, more = [] }) {
-  const series = names.map(name => ({ name, type: 'bar', stack: 'parts', barMaxWidth: 22, ...(name === 'idle' ? otherStyle : {}), data: labels.map((_, index) => value(index, name)) }));
+  const series = names.map(name => ({
+    name,
+    type: 'bar',
+    stack: 'parts',
+    barMaxWidth: 22,
+    ...(name === 'idle' ? otherStyle : {}),
+    data: labels.map((_, index) => value(index, name)),
+  }));
   const top = 40 + 18 * Math.floor((series.length + more.length) / 5);
-  return { id, title, wide: labels.length > 8, height: heightOfRows(labels.length) + top - 40, note,
-    option: base({ legend: legend(), grid: gridOfRows(labels, { top }), tooltip: { trigger: 'axis', confine: true, axisPointer: { type: 'shadow' }, valueFormatter: number => `${short(number)} ${unit}` },
-      xAxis: axis(unit, { type: 'value', min: 0 }), yAxis: axisOfRows(labels), series: [...series, ...more] }) };
+  return {
+    id,
+    title,
+    wide: labels.length > 8,
+    height: heightOfRows(labels.length) + top - 40,
+    note,
+    option: base({
+      legend: legend(),
+      grid: gridOfRows(labels, { top }),
+      tooltip: { trigger: 'axis', confine: true, axisPointer: { type: 'shadow' }, valueFormatter: number => `${short(number)} ${unit}` },
+      xAxis: axis(unit, { type: 'value', min: 0 }),
+      yAxis: axisOfRows(labels),
+      series: [...series, ...more],
+    }),
+  };
 }
 
 // Of decode steps: parts of the time per token, and that time over what was swept, with the objectives services have.
@@ -127,15 +229,37 @@ function steps(rows, points) {
   const measured = rows.filter(row => isNumber(row.tpot_ms) && Array.isArray(row.parts));
   if (!measured.length) return [];
   const published = points.filter(point => point.field === 'tpot_ms' && measured.includes(rows[point.row]));
-  const more = published.length ? [{ ...publishedStyle, name: 'published', data: published.map(point => [point.published, measured.indexOf(rows[point.row])]) }] : [];
-  const parts = stacked({ id: 'step-by-part', title: 'Time per output token by part of the step', unit: 'ms', more, labels: measured.map(row => row.label),
-    note: 'Each part over the tokens that a step gives.', names: merged(measured.map(row => row.parts.map(part => part.name))),
-    value: (index, name) => (measured[index].parts.find(part => part.name === name)?.ms ?? 0) * measured[index].tpot_ms / measured[index].step_ms });
-  const curve = quantity({ id: 'tpot', title: 'Time per output token', unit: 'ms', rows, points, lines: [{ name: 'time per output token', path: 'tpot_ms' }] })
-    .filter(figure => !figure.id.endsWith('by-row'));
+  const more = published.length
+    ? [{ ...publishedStyle, name: 'published', data: published.map(point => [point.published, measured.indexOf(rows[point.row])]) }]
+    : [];
+  const parts = stacked({
+    id: 'step-by-part',
+    title: 'Time per output token by part of the step',
+    unit: 'ms',
+    more,
+    labels: measured.map(row => row.label),
+    note: 'Each part over the tokens that a step gives.',
+    names: merged(measured.map(row => row.parts.map(part => part.name))),
+    value: (index, name) =>
+      ((measured[index].parts.find(part => part.name === name)?.ms ?? 0) * measured[index].tpot_ms) / measured[index].step_ms,
+  });
+  const curve = quantity({
+    id: 'tpot',
+    title: 'Time per output token',
+    unit: 'ms',
+    rows,
+    points,
+    lines: [{ name: 'time per output token', path: 'tpot_ms' }],
+  }).filter(figure => !figure.id.endsWith('by-row'));
   for (const figure of curve) {
     const line = figure.option.series[0];
-    line.markLine = { symbol: 'none', silent: true, lineStyle: { type: 'dashed', color: '#8a96a3' }, label: { position: 'insideEndTop', formatter: '{c} ms' }, data: kObjectives.map(yAxis => ({ yAxis })) };
+    line.markLine = {
+      symbol: 'none',
+      silent: true,
+      lineStyle: { type: 'dashed', color: '#8a96a3' },
+      label: { position: 'insideEndTop', formatter: '{c} ms' },
+      data: kObjectives.map(yAxis => ({ yAxis })),
+    };
     figure.note = 'Dashed: objectives of 15, 30 and 50 ms.';
   }
   return [parts, ...curve];
@@ -143,68 +267,182 @@ function steps(rows, points) {
 
 // Of decode layers: what each stream of a die does in one, both microbatches together.
 function streams(rows) {
-  return rows.filter(row => Array.isArray(row.streams) && row.streams.length).map((row, _, all) => stacked({
-    id: all.length > 1 ? `streams-${slug(row.label)}` : 'streams', title: all.length > 1 ? `Streams of a die: ${row.label}` : 'Streams of a die in a layer', unit: 'us', labels: row.streams.map(stream => stream.name),
-    note: 'Tasks of all microbatches, one after another; idle: waiting for the other stream or for other ranks.', names: [...row.streams.flatMap(stream => stream.operators.map(({ name }) => name)), 'idle'],
-    value: (index, name) => (name === 'idle' ? Math.max(0, row.streams[index].idle_us) : (row.streams[index].operators.find(one => one.name === name)?.mean_us ?? 0) * row.microbatches) }));
+  return rows
+    .filter(row => Array.isArray(row.streams) && row.streams.length)
+    .map((row, _, all) =>
+      stacked({
+        id: all.length > 1 ? `streams-${slug(row.label)}` : 'streams',
+        title: all.length > 1 ? `Streams of a die: ${row.label}` : 'Streams of a die in a layer',
+        unit: 'us',
+        labels: row.streams.map(stream => stream.name),
+        note: 'Tasks of all microbatches, one after another; idle: waiting for the other stream or for other ranks.',
+        names: [...row.streams.flatMap(stream => stream.operators.map(({ name }) => name)), 'idle'],
+        value: (index, name) =>
+          name === 'idle'
+            ? Math.max(0, row.streams[index].idle_us)
+            : (row.streams[index].operators.find(one => one.name === name)?.mean_us ?? 0) * row.microbatches,
+      }),
+    );
 }
 
 // Of decode layers: each kernel of a rank in its stream, pale those of odd microbatches.
 function lanes(rows) {
-  return rows.filter(row => Array.isArray(row.kernels) && row.kernels.length).map((row, _, all) => {
-    const names = [...new Set(row.kernels.map(({ name }) => name))], labels = row.microbatches === 1 ? ['all'] : ['attention', 'experts'];
-    const last = new Map();
-    for (const { layer, end_us } of row.kernels) last.set(layer, Math.max(last.get(layer) ?? 0, end_us));
-    const renderItem = (_, api) => {
-      const [from, y] = api.coord([api.value(0), api.value(2)]), [to] = api.coord([api.value(1), api.value(2)]), height = 0.62 * api.size([0, 1])[1];
-      return { type: 'rect', shape: { x: from, y: y - height / 2, width: Math.max(0.5, to - from), height }, style: { fill: api.visual('color'), opacity: api.value(3) % 2 === 0 ? 1 : 0.5 } };
-    };
-    const series = names.map((name, index) => ({ name, type: 'custom', renderItem, encode: { x: [0, 1], y: 2 }, itemStyle: { color: colours[index % colours.length] },
-      data: row.kernels.filter(kernel => kernel.name === name).map(({ start_us, end_us, stream, microbatch, layer }) => [start_us, end_us, stream, microbatch, layer]) }));
-    series[0].markLine = { symbol: 'none', silent: true, lineStyle: { type: 'dashed', color: '#5f6b76' }, label: { position: 'start', formatter: ({ dataIndex }) => `layer ${[...last.keys()][dataIndex]}`, fontSize: 11 },
-      data: [...last.values()].map(xAxis => ({ xAxis })) };
-    const top = 56 + 18 * Math.floor(names.length / 5);
-    return { id: all.length > 1 ? `lanes-batch-${row.batch}` : 'lanes', title: `Streams of a die, kernel by kernel${all.length > 1 ? `: batch ${row.batch}` : ''}`, wide: true, height: top + 60 * labels.length + 46,
-      note: 'One rank, all layers that ran. Pale: the second microbatch. Dashed: where a layer ends.',
-      option: base({ legend: legend(), grid: gridOfRows(labels, { top }), xAxis: axis('us', { type: 'value', min: 0 }), yAxis: axisOfRows(labels), series,
-        tooltip: { trigger: 'item', confine: true, formatter: ({ seriesName, value }) => `${seriesName}, layer ${value[4]}, microbatch ${value[3]}: ${short(value[1] - value[0])} us from ${short(value[0])} us` } }) };
-  });
+  return rows
+    .filter(row => Array.isArray(row.kernels) && row.kernels.length)
+    .map((row, _, all) => {
+      const names = [...new Set(row.kernels.map(({ name }) => name))],
+        labels = row.microbatches === 1 ? ['all'] : ['attention', 'experts'];
+      const last = new Map();
+      for (const { layer, end_us } of row.kernels) last.set(layer, Math.max(last.get(layer) ?? 0, end_us));
+      const renderItem = (_, api) => {
+        const [from, y] = api.coord([api.value(0), api.value(2)]),
+          [to] = api.coord([api.value(1), api.value(2)]),
+          height = 0.62 * api.size([0, 1])[1];
+        return {
+          type: 'rect',
+          shape: { x: from, y: y - height / 2, width: Math.max(0.5, to - from), height },
+          style: { fill: api.visual('color'), opacity: api.value(3) % 2 === 0 ? 1 : 0.5 },
+        };
+      };
+      const series = names.map((name, index) => ({
+        name,
+        type: 'custom',
+        renderItem,
+        encode: { x: [0, 1], y: 2 },
+        itemStyle: { color: colours[index % colours.length] },
+        data: row.kernels
+          .filter(kernel => kernel.name === name)
+          .map(({ start_us, end_us, stream, microbatch, layer }) => [start_us, end_us, stream, microbatch, layer]),
+      }));
+      series[0].markLine = {
+        symbol: 'none',
+        silent: true,
+        lineStyle: { type: 'dashed', color: '#5f6b76' },
+        label: { position: 'start', formatter: ({ dataIndex }) => `layer ${[...last.keys()][dataIndex]}`, fontSize: 11 },
+        data: [...last.values()].map(xAxis => ({ xAxis })),
+      };
+      const top = 56 + 18 * Math.floor(names.length / 5);
+      return {
+        id: all.length > 1 ? `lanes-batch-${row.batch}` : 'lanes',
+        title: `Streams of a die, kernel by kernel${all.length > 1 ? `: batch ${row.batch}` : ''}`,
+        wide: true,
+        height: top + 60 * labels.length + 46,
+        note: 'One rank, all layers that ran. Pale: the second microbatch. Dashed: where a layer ends.',
+        option: base({
+          legend: legend(),
+          grid: gridOfRows(labels, { top }),
+          xAxis: axis('us', { type: 'value', min: 0 }),
+          yAxis: axisOfRows(labels),
+          series,
+          tooltip: {
+            trigger: 'item',
+            confine: true,
+            formatter: ({ seriesName, value }) =>
+              `${seriesName}, layer ${value[4]}, microbatch ${value[3]}: ${short(value[1] - value[0])} us from ${short(value[0])} us`,
+          },
+        }),
+      };
+    });
 }
 
 // What the pipes of the cube cores did: a figure a row.
 function pipes(rows) {
   const measured = rows.filter(row => Array.isArray(row.pipes) && row.pipes.length);
   return measured.map(row => {
-    const part = (name, value, colour) => ({ name, type: 'bar', stack: 'time', barMaxWidth: 24, itemStyle: { color: colour }, data: row.pipes.map(value) });
+    const part = (name, value, colour) => ({
+      name,
+      type: 'bar',
+      stack: 'time',
+      barMaxWidth: 24,
+      itemStyle: { color: colour },
+      data: row.pipes.map(value),
+    });
     const waits = index => row.pipes[index].waits_for;
-    const series = [part('busy', pipe => pipe.busy, colours[0]), part('waiting for a flag', pipe => pipe.waiting, colours[1]),
-      part('other', pipe => Math.max(0, 1 - pipe.busy - pipe.waiting), otherStyle.itemStyle.color)];
-    return { id: measured.length > 1 ? `pipes-${slug(row.label)}` : 'pipes', title: measured.length > 1 ? `Pipes of the cube cores: ${row.label}` : 'Pipes of the cube cores', wide: false,
-      height: 100 + 34 * row.pipes.length, note: `Shares of the kernel's time, mean over the cores. Other: idle, with nothing to wait for. ${row.bottleneck ?? ''}`,
-      option: base({ legend: legend(), grid: { left: 64, right: 26, top: 40, bottom: 46 },
-        tooltip: { trigger: 'axis', confine: true, axisPointer: { type: 'shadow' }, formatter: list => list.map(({ marker, seriesName, value, dataIndex }) =>
-          `${marker}${seriesName}${seriesName.startsWith('waiting') && waits(dataIndex) ? `, mostly of ${waits(dataIndex)}` : ''}: ${percent(value)}`).join('<br>') },
+    const series = [
+      part('busy', pipe => pipe.busy, colours[0]),
+      part('waiting for a flag', pipe => pipe.waiting, colours[1]),
+      part('other', pipe => Math.max(0, 1 - pipe.busy - pipe.waiting), otherStyle.itemStyle.color),
+    ];
+    return {
+      id: measured.length > 1 ? `pipes-${slug(row.label)}` : 'pipes',
+      title: measured.length > 1 ? `Pipes of the cube cores: ${row.label}` : 'Pipes of the cube cores',
+      wide: false,
+      height: 100 + 34 * row.pipes.length,
+      note: `Shares of the kernel's time, mean over the cores. Other: idle, with nothing to wait for. ${row.bottleneck ?? ''}`,
+      option: base({
+        legend: legend(),
+        grid: { left: 64, right: 26, top: 40, bottom: 46 },
+        tooltip: {
+          trigger: 'axis',
+          confine: true,
+          axisPointer: { type: 'shadow' },
+          formatter: list =>
+            list
+              .map(
+                ({ marker, seriesName, value, dataIndex }) =>
+                  `${marker}${seriesName}${seriesName.startsWith('waiting') && waits(dataIndex) ? `, mostly of ${waits(dataIndex)}` : ''}: ${percent(value)}`,
+              )
+              .join('<br>'),
+        },
         xAxis: axis('', { type: 'value', max: 1, axisLabel: { formatter: value => percent(value, 0) } }),
-        yAxis: { type: 'category', inverse: true, data: row.pipes.map(pipe => pipe.name) }, series }) };
+        yAxis: { type: 'category', inverse: true, data: row.pipes.map(pipe => pipe.name) },
+        series,
+      }),
+    };
   });
 }
 
 function published(points) {
   if (!points.length) return [];
   const height = 90 + 26 * points.length;
-  return [{ id: 'published', title: 'Predicted against published', wide: points.length > 6, height,
-    note: 'How far the prediction is from the published figure; only figures whose conditions all hold for this run.',
-    option: base({ grid: gridOfRows(points.map(point => point.id), { right: 60, top: 14 }),
-      tooltip: { trigger: 'item', confine: true, formatter: ({ dataIndex }) => {
-        const point = points[dataIndex];
-        return `${point.name}: ${short(point.predicted)} ${point.unit} predicted, ${short(point.published)} ${point.unit} published`;
-      } },
-      xAxis: axis('predicted / published - 1', { type: 'value', boundaryGap: ['14%', '14%'], axisLabel: { formatter: value => `${Number((value * 100).toFixed(1))} %` } }),
-      yAxis: axisOfRows(points.map(point => point.id)),
-      series: [{ type: 'bar', barMaxWidth: 16, data: points.map(point => ({ value: point.error, label: { position: point.error < 0 ? 'left' : 'right' } })),
-        label: { show: true, formatter: ({ value }) => percent(value) } }] }) }];
+  return [
+    {
+      id: 'published',
+      title: 'Predicted against published',
+      wide: points.length > 6,
+      height,
+      note: 'How far the prediction is from the published figure; only figures whose conditions all hold for this run.',
+      option: base({
+        grid: gridOfRows(
+          points.map(point => point.id),
+          { right: 60, top: 14 },
+        ),
+        tooltip: {
+          trigger: 'item',
+          confine: true,
+          formatter: ({ dataIndex }) => {
+            const point = points[dataIndex];
+            return `${point.name}: ${short(point.predicted)} ${point.unit} predicted, ${short(point.published)} ${point.unit} published`;
+          },
+        },
+        xAxis: axis('predicted / published - 1', {
+          type: 'value',
+          boundaryGap: ['14%', '14%'],
+          axisLabel: { formatter: value => `${Number((value * 100).toFixed(1))} %` },
+        }),
+        yAxis: axisOfRows(points.map(point => point.id)),
+        series: [
+          {
+            type: 'bar',
+            barMaxWidth: 16,
+            data: points.map(point => ({ value: point.error, label: { position: point.error < 0 ? 'left' : 'right' } })),
+            label: { show: true, formatter: ({ value }) => percent(value) },
+          },
+        ],
+      }),
+    },
+  ];
 }
 
 export function figuresOfRows({ rows, published: points }) {
-  return [...latency(rows, points), ...bandwidth(rows, points), ...phases(rows), ...steps(rows, points), ...streams(rows), ...lanes(rows), ...pipes(rows), ...published(points)];
+  return [
+    ...latency(rows, points),
+    ...bandwidth(rows, points),
+    ...phases(rows),
+    ...steps(rows, points),
+    ...streams(rows),
+    ...lanes(rows),
+    ...pipes(rows),
+    ...published(points),
+  ];
 }

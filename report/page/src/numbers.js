@@ -30,7 +30,9 @@ export function flatten(object, prefix = '') {
 
 // "+2.1 %", "-0.34 %".
 export function change(ratio) {
-  const value = ratio * 100, size = Math.abs(value), sign = value < 0 ? '-' : '+';
+  const value = ratio * 100,
+    size = Math.abs(value),
+    sign = value < 0 ? '-' : '+';
   return size < 0.01 ? `${sign}<0.01 %` : `${sign}${size.toFixed(size < 1 ? 2 : 1)} %`;
 }
 

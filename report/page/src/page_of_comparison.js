@@ -9,8 +9,16 @@ export function buildComparison(page, results) {
   const title = `${results[0].document.study}: ${results.length} runs`;
   document.title = `cm384: ${title}`;
   const overview = element('div', { class: 'figures', id: 'row-figures' });
-  page.append(element('h1', {}, title), runsTable(results), element('h2', {}, 'What differs between the runs'), settingsTable(results),
-    element('h2', {}, 'Rows'), comparisonTable(results), element('h2', {}, 'Rows in pictures'), overview);
+  page.append(
+    element('h1', {}, title),
+    runsTable(results),
+    element('h2', {}, 'What differs between the runs'),
+    settingsTable(results),
+    element('h2', {}, 'Rows'),
+    comparisonTable(results),
+    element('h2', {}, 'Rows in pictures'),
+    overview,
+  );
   show(overview, [...figuresOfComparison(results), ...figuresOfService(results)]);
   page.append(...messagesSection(results));
 }

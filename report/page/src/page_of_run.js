@@ -10,7 +10,11 @@ import { show } from './view.js';
 
 function runsSection({ runs }) {
   const place = element('div', { class: 'figures', id: 'run-figures' });
-  const choice = element('select', { id: 'run', 'aria-label': 'machine' }, ...runs.map((run, index) => element('option', { value: index }, run.run)));
+  const choice = element(
+    'select',
+    { id: 'run', 'aria-label': 'machine' },
+    ...runs.map((run, index) => element('option', { value: index }, run.run)),
+  );
   const idle = element('p', { class: 'soft', id: 'idle-links' });
   let clear = () => {};
   const update = () => {
@@ -22,21 +26,43 @@ function runsSection({ runs }) {
   };
   choice.addEventListener('input', update);
   choice.value = runs.length - 1;
-  return { parts: [element('h2', {}, 'The machine while it ran'), element('div', { class: 'controls' },
-    runs.length > 1 ? element('label', {}, 'run ', choice) : element('span', { class: 'soft' }, runs[0].run)), place, idle], update };
+  return {
+    parts: [
+      element('h2', {}, 'The machine while it ran'),
+      element(
+        'div',
+        { class: 'controls' },
+        runs.length > 1 ? element('label', {}, 'run ', choice) : element('span', { class: 'soft' }, runs[0].run),
+      ),
+      place,
+      idle,
+    ],
+    update,
+  };
 }
 
 // A service's pools over time, of one row at a time.
 function occupancySection({ occupancy, rows }) {
   const place = element('div', { class: 'figures', id: 'occupancy-figures' });
-  const choice = element('select', { id: 'row', 'aria-label': 'row' }, ...rows.map((row, index) => element('option', { value: index }, row.label)));
+  const choice = element(
+    'select',
+    { id: 'row', 'aria-label': 'row' },
+    ...rows.map((row, index) => element('option', { value: index }, row.label)),
+  );
   let clear = () => {};
   const update = () => {
     clear();
     clear = show(place, figuresOfOccupancy(occupancy[Number(choice.value)]));
   };
   choice.addEventListener('input', update);
-  return { parts: [element('h2', {}, 'The service while it ran'), ...(rows.length > 1 ? [element('div', { class: 'controls' }, element('label', {}, 'pools and rate ', choice))] : []), place], update };
+  return {
+    parts: [
+      element('h2', {}, 'The service while it ran'),
+      ...(rows.length > 1 ? [element('div', { class: 'controls' }, element('label', {}, 'pools and rate ', choice))] : []),
+      place,
+    ],
+    update,
+  };
 }
 
 // Percentiles and pictures of a replay's messages; nothing of other runs.
@@ -54,9 +80,18 @@ export function buildRun(page, result) {
   document.title = `cm384: ${title}`;
   page.append(element('h1', {}, title));
   if (run.invocation) page.append(element('p', { class: 'command', id: 'command' }, element('code', {}, run.invocation.command)));
-  if (run.complete === false) page.append(element('p', { class: 'warning' }, 'This run was interrupted; the rows are what was known by then.'));
-  page.append(facts([['date', date(run.invocation?.date)], ['seed', run.seed], ['rows', result.rows.length], ['parameters changed', Object.keys(run.machine_overrides ?? {}).length],
-    ['simulated', run.simulator ? `${run.simulator.simulated_us.toFixed(1)} us` : null], ['program', run.simulator?.build ? `${run.simulator.build.version} ${run.simulator.build.commit.replace('+', ' + ')}` : null]]));
+  if (run.complete === false)
+    page.append(element('p', { class: 'warning' }, 'This run was interrupted; the rows are what was known by then.'));
+  page.append(
+    facts([
+      ['date', date(run.invocation?.date)],
+      ['seed', run.seed],
+      ['rows', result.rows.length],
+      ['parameters changed', Object.keys(run.machine_overrides ?? {}).length],
+      ['simulated', run.simulator ? `${run.simulator.simulated_us.toFixed(1)} us` : null],
+      ['program', run.simulator?.build ? `${run.simulator.build.version} ${run.simulator.build.commit.replace('+', ' + ')}` : null],
+    ]),
+  );
   for (const note of run.notes ?? []) page.append(element('p', { class: 'remark' }, note));
   page.append(element('h2', {}, 'Rows'), rowsTable(result.flat));
   const overview = element('div', { class: 'figures', id: 'row-figures' });
@@ -76,7 +111,10 @@ export function buildRun(page, result) {
     page.append(...parts);
     update();
   } else {
-    page.append(element('h2', {}, 'The machine while it ran'), element('p', { class: 'soft' }, 'The folder has no profile.json: nothing was kept beside the rows.'));
+    page.append(
+      element('h2', {}, 'The machine while it ran'),
+      element('p', { class: 'soft' }, 'The folder has no profile.json: nothing was kept beside the rows.'),
+    );
   }
   page.append(element('h2', {}, 'Options of the run'), optionsTable(run.parameters ?? {}));
   if (result.machine) page.append(element('h2', {}, 'Machine'), parametersTable(result.machine.parameters));

@@ -4,10 +4,25 @@ import { placesOf } from './sweep.js';
 
 export function resultOf(data) {
   const places = placesOf(data.conditions);
-  const rows = data.result.rows.map((row, index) => ({ ...row, label: data.labels[index], key: data.keys[index], conditions: data.conditions[index], places: places[index] }));
-  return { name: data.name, document: data.result, rows, occupancy: data.occupancy ?? [], flat: data.result.rows.map(({ explain: _drawn, search: _tried, ...row }) => flatten(row)), published: data.published,
-    runs: data.profile?.runs ?? [], machine: data.profile?.machine ?? null,
-    pages: data.pages ?? {}, withoutPages: data.without_pages ?? '' };
+  const rows = data.result.rows.map((row, index) => ({
+    ...row,
+    label: data.labels[index],
+    key: data.keys[index],
+    conditions: data.conditions[index],
+    places: places[index],
+  }));
+  return {
+    name: data.name,
+    document: data.result,
+    rows,
+    occupancy: data.occupancy ?? [],
+    flat: data.result.rows.map(({ explain: _drawn, search: _tried, ...row }) => flatten(row)),
+    published: data.published,
+    runs: data.profile?.runs ?? [],
+    machine: data.profile?.machine ?? null,
+    pages: data.pages ?? {},
+    withoutPages: data.without_pages ?? '',
+  };
 }
 
 // A sweep that says what was swept.

@@ -1,6 +1,20 @@
 // What all figures have in common.
-export const colours = ['#1f6fb2', '#d9822b', '#2e8b57', '#8a5cb8', '#c0455e', '#5f6b76', '#0fa3a3', '#b58a00', '#7a4b2a', '#3d4fc4',
-  '#e377a2', '#7fb77e', '#a3c4e8', '#555b2f'];
+export const colours = [
+  '#1f6fb2',
+  '#d9822b',
+  '#2e8b57',
+  '#8a5cb8',
+  '#c0455e',
+  '#5f6b76',
+  '#0fa3a3',
+  '#b58a00',
+  '#7a4b2a',
+  '#3d4fc4',
+  '#e377a2',
+  '#7fb77e',
+  '#a3c4e8',
+  '#555b2f',
+];
 export const heat = ['#f3f6fa', '#bcd7ec', '#5ba3d0', '#1f6fb2', '#0b2f5c'];
 
 const text = { color: '#1b2733', fontSize: 12, fontFamily: 'system-ui, Roboto, DejaVu Sans, sans-serif' };
@@ -9,13 +23,26 @@ const text = { color: '#1b2733', fontSize: 12, fontFamily: 'system-ui, Roboto, D
 export const otherStyle = { itemStyle: { color: '#c9d2dc' } };
 
 export function axis(name, more = {}) {
-  return { name, nameLocation: 'middle', nameGap: 28, axisLine: { show: true }, splitLine: { lineStyle: { color: '#e6ebf0' } }, ...more,
-    axisLabel: { hideOverlap: true, ...more.axisLabel } };
+  return {
+    name,
+    nameLocation: 'middle',
+    nameGap: 28,
+    axisLine: { show: true },
+    splitLine: { lineStyle: { color: '#e6ebf0' } },
+    ...more,
+    axisLabel: { hideOverlap: true, ...more.axisLabel },
+  };
 }
 
 export function base(option) {
-  return { animation: false, color: colours, textStyle: text, tooltip: { trigger: 'axis', confine: true },
-    grid: { left: 64, right: 22, top: 40, bottom: 46 }, ...option };
+  return {
+    animation: false,
+    color: colours,
+    textStyle: text,
+    tooltip: { trigger: 'axis', confine: true },
+    grid: { left: 64, right: 22, top: 40, bottom: 46 },
+    ...option,
+  };
 }
 
 export const legend = more => ({ top: 0, left: 0, right: 0, type: 'plain', icon: 'roundRect', itemHeight: 8, itemWidth: 14, ...more });

@@ -51,7 +51,10 @@ export function sweepOf(rows) {
   const field = numbers.reduce((best, other) => (count(other) >= count(best) ? other : best));
   const groups = new Map();
   for (const row of rows) {
-    const name = varying.filter(other => other !== field).map(other => (typeof row.places[other] === 'number' ? named(other, row.places[other]) : row.places[other])).join(' ');
+    const name = varying
+      .filter(other => other !== field)
+      .map(other => (typeof row.places[other] === 'number' ? named(other, row.places[other]) : row.places[other]))
+      .join(' ');
     if (!groups.has(name)) groups.set(name, []);
     groups.get(name).push(row);
   }

@@ -27,14 +27,23 @@ function dimensionOf(key, rows, axis) {
   const unit = measured?.unit ?? '';
   // Bytes that the rows have as plain numbers; those of failed points are as the command line had them.
   const size = numeric && !measured && /^[0-9.]+[KMGT]?i?B$/.test(axis?.values?.[0] ?? (key === 'bytes' ? '1B' : ''));
-  const number = value => (typeof value === 'number' ? value : quantities([`1${size ? 'B' : unit}`, value])?.numbers[1] ?? null);
+  const number = value => (typeof value === 'number' ? value : (quantities([`1${size ? 'B' : unit}`, value])?.numbers[1] ?? null));
   const listed = numeric ? [] : (axis?.values ?? []).filter(value => raw.includes(value));
   const values = numeric ? distinct(raw.map(number)).sort((a, b) => a - b) : distinct([...listed, ...raw].map(String));
   const plain = value => (!numeric ? value : size ? sizeText(value) : `${round(value)}`);
-  return { key, unit, numeric, label: unit ? `${key}, ${unit}` : key, values,
+  return {
+    key,
+    unit,
+    numeric,
+    label: unit ? `${key}, ${unit}` : key,
+    values,
     log: numeric && (axis?.scale === 'logarithmic' ? spansMuch(values, 2) : !axis?.range && values.length > 2 && spansMuch(values, 8)),
-    of: row => (numeric ? number(row[key]) : String(row[key])), plain, text: value => (unit ? `${plain(value)} ${unit}` : plain(value)),
-    published: was === null ? null : numeric ? number(was) : String(was), with: [] };
+    of: row => (numeric ? number(row[key]) : String(row[key])),
+    plain,
+    text: value => (unit ? `${plain(value)} ${unit}` : plain(value)),
+    published: was === null ? null : numeric ? number(was) : String(was),
+    with: [],
+  };
 }
 
 // What rows of one point differ in: conditions that the study adds, such as `op`.
@@ -56,7 +65,13 @@ function dimensionsOf(rows, axes) {
       dims[index].follows = true;
     }
   });
-  const inner = innerKeys(rows, axes).map(key => dimensionOf(key, rows.filter(row => key in row), null));
+  const inner = innerKeys(rows, axes).map(key =>
+    dimensionOf(
+      key,
+      rows.filter(row => key in row),
+      null,
+    ),
+  );
   const all = [...dims.filter(dim => !dim.follows), ...inner].filter(dim => dim.values.length > 1);
   for (const dim of all) if (dim.with.length) dim.label += ` (with ${dim.with.join(', ')})`;
   return all;
@@ -74,12 +89,19 @@ export function intervalOf(row, path) {
 
 function metricsOf(sweep, good) {
   const flat = good.map(row => row.flat);
-  const wanted = distinct([...sweep.metrics, ...sweep.goals.map(goal => goal.metric), ...(sweep.find ? [sweep.find.metric] : [])])
-    .filter(path => !sweep.costs.some(cost => cost.name === path));
+  const wanted = distinct([...sweep.metrics, ...sweep.goals.map(goal => goal.metric), ...(sweep.find ? [sweep.find.metric] : [])]).filter(
+    path => !sweep.costs.some(cost => cost.name === path),
+  );
   const fields = distinct(flat.flatMap(Object.keys));
   const axes = sweep.axes.map(axis => axis.key);
-  const found = fields.filter(path => !axes.includes(path) && !sweep.costs.some(cost => cost.name === path) && !kNoMetric.test(path)
-    && !good.some(row => path in row.conditions) && distinct(flat.map(row => row[path]).filter(isNumber)).length > 1);
+  const found = fields.filter(
+    path =>
+      !axes.includes(path) &&
+      !sweep.costs.some(cost => cost.name === path) &&
+      !kNoMetric.test(path) &&
+      !good.some(row => path in row.conditions) &&
+      distinct(flat.map(row => row[path]).filter(isNumber)).length > 1,
+  );
   const paths = sweep.metrics.length ? wanted : distinct([...wanted, ...found.slice(0, kMostMetrics)]);
   return paths.filter(path => flat.some(row => isNumber(row[path]))).map(path => ({ path, unit: unitOf(path) }));
 }
@@ -91,14 +113,24 @@ export function sweepModel(result) {
   const points = new Map(sweep.points.flatMap(point => point.rows.map(row => [row, point])));
   const rows = result.rows.map((row, index) => {
     const point = points.get(index) ?? null;
-    return { ...row, index, flat: result.flat[index], point, page: point ? result.pages?.[point.name] ?? null : null };
+    return { ...row, index, flat: result.flat[index], point, page: point ? (result.pages?.[point.name] ?? null) : null };
   });
   const good = rows.filter(row => !row.flat.failed);
   const all = dimensionsOf(good, sweep.axes);
-  const repeats = all.length > 1 ? all.find(dim => dim.key === 'seed' && dim.values.length > 1) ?? null : null;
+  const repeats = all.length > 1 ? (all.find(dim => dim.key === 'seed' && dim.values.length > 1) ?? null) : null;
   const dims = all.filter(dim => dim !== repeats);
-  return { name: sweep.name, study: sweep.study, sweep, rows, good, dims, repeats, metrics: metricsOf(sweep, good),
-    sampled: sweep.design !== 'grid', found: result.document.found ?? null };
+  return {
+    name: sweep.name,
+    study: sweep.study,
+    sweep,
+    rows,
+    good,
+    dims,
+    repeats,
+    metrics: metricsOf(sweep, good),
+    sampled: sweep.design !== 'grid',
+    found: result.document.found ?? null,
+  };
 }
 
 export const mean = values => values.reduce((sum, value) => sum + value, 0) / values.length;
@@ -117,4 +149,8 @@ export function grouped(rows, key) {
 export const withMetric = (model, metric) => model.good.filter(row => isNumber(row.flat[metric.path]));
 
 // "latency_us.mean" for people: as it stands, without its unit.
-export const nameOf = metric => metric.path.replace(`_${metric.unit.replace('/s', 'ps')}`, '').replaceAll('_', ' ').replaceAll('.', ', ');
+export const nameOf = metric =>
+  metric.path
+    .replace(`_${metric.unit.replace('/s', 'ps')}`, '')
+    .replaceAll('_', ' ')
+    .replaceAll('.', ', ');

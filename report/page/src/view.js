@@ -36,9 +36,25 @@ function button(text, label, action) {
 export function show(place, figures) {
   const charts = figures.map(figure => {
     const drawing = element('div', { class: 'drawing', role: 'img', 'aria-label': figure.title });
-    place.append(element('figure', { class: figure.wide ? 'figure wide' : 'figure', id: figure.id },
-      element('figcaption', {}, element('h3', {}, figure.title), element('span', { class: 'saves' },
-        button('SVG', `${figure.title} as SVG`, () => saveSvg(figure)), button('PNG', `${figure.title} as PNG`, () => savePng(figure))), element('p', { class: 'note' }, figure.note)), drawing));
+    place.append(
+      element(
+        'figure',
+        { class: figure.wide ? 'figure wide' : 'figure', id: figure.id },
+        element(
+          'figcaption',
+          {},
+          element('h3', {}, figure.title),
+          element(
+            'span',
+            { class: 'saves' },
+            button('SVG', `${figure.title} as SVG`, () => saveSvg(figure)),
+            button('PNG', `${figure.title} as PNG`, () => savePng(figure)),
+          ),
+          element('p', { class: 'note' }, figure.note),
+        ),
+        drawing,
+      ),
+    );
     return draw(drawing, figure);
   });
   const observer = new ResizeObserver(() => charts.forEach(chart => chart.resize()));
