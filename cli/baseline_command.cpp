@@ -35,7 +35,7 @@ struct UpdateOptions {
   }
 };
 
-struct CheckOptions : UpdateOptions {
+struct BaselineCheckOptions : UpdateOptions {
   std::string junit;
 
   template <class Self, class Visitor>
@@ -72,7 +72,7 @@ void print_changes(const std::string& name, const report::ResultComparison& comp
   std::fflush(stdout);
 }
 
-int check(const Program& program, const CheckOptions& options, const studies::Given&) {
+int check(const Program& program, const BaselineCheckOptions& options, const studies::Given&) {
   const fs::path folder = options.path();
   const report::Baseline baseline = report::read_baseline(folder.string());
   std::optional<OutputFile> junit;
@@ -121,7 +121,7 @@ int update(const Program& program, const UpdateOptions& options, const studies::
 
 }  // namespace
 
-constinit const Command kBaselineCheckCommand = make_command<CheckOptions, check>(
+constinit const Command kBaselineCheckCommand = make_command<BaselineCheckOptions, check>(
     "baseline check", "DIR", "runs what DIR/baseline.toml names, against the results in DIR", "folder");
 constinit const Command kBaselineUpdateCommand =
     make_command<UpdateOptions, update>("baseline update", "DIR", "renews those results", "folder");

@@ -40,6 +40,12 @@ struct Command {
   }
 };
 
+// Of a command that has no options of its own.
+struct NoOptions {
+  template <class Self, class Visitor>
+  static void describe(Self&, Visitor&&) {}
+};
+
 struct HelpOption {
   bool help = false;
   template <class Self, class Visitor>

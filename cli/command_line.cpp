@@ -116,11 +116,6 @@ int dispatch(const Program& program, const Arguments& arguments) {
       fmt::format("{}: incomplete; allowed next: {}", typed, fmt::join(next_words(prefix), ", ")));
 }
 
-struct NoOptions {
-  template <class Self, class Visitor>
-  static void describe(Self&, Visitor&&) {}
-};
-
 int doctor(const Program&, const NoOptions&, const studies::Given&) {
   print_version();
   fmt::print(

@@ -15,7 +15,7 @@ namespace {
 using report::ResultComparison;
 using studies::Form;
 
-struct Options {
+struct CompareOptions {
   studies::Texts result;
   std::string tolerance, junit;
   bool same_conditions = false;
@@ -44,7 +44,7 @@ void print_changes(const ResultComparison& comparison, const std::string& format
   }
 }
 
-int compare(const Program&, const Options& options, const studies::Given&) {
+int compare(const Program&, const CompareOptions& options, const studies::Given&) {
   if (options.result.size() != 2) throw InputError("compare: takes two results: files or folders of runs");
   report::Tolerances tolerances;
   if (!options.tolerance.empty()) tolerances = report::read_tolerances(options.tolerance);
@@ -59,7 +59,7 @@ int compare(const Program&, const Options& options, const studies::Given&) {
 
 }  // namespace
 
-constinit const Command kCompareCommand = make_command<Options, compare>(
+constinit const Command kCompareCommand = make_command<CompareOptions, compare>(
     "compare", "A B", "what moved from one result to another, and whether it may", "result", 2);
 
 }  // namespace cm384::cli

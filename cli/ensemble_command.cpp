@@ -25,7 +25,7 @@ using uncertainty::Ensemble;
 using uncertainty::Member;
 using uncertainty::Unknown;
 
-struct BuildOptions {
+struct EnsembleBuildOptions {
   MachineOptions machine;
   SeedOption seed;
   std::string to = "ensemble.json", store = "ensemble.sqlite";
@@ -57,7 +57,7 @@ struct BuildOptions {
   }
 };
 
-struct CheckOptions {
+struct EnsembleCheckOptions {
   std::string file, store = "ensemble.sqlite";
   int jobs = 0;
   RowOptions rows;
@@ -98,7 +98,7 @@ ManyRunsOptions with_jobs(int jobs) {
   return options;
 }
 
-int build(const Program& program, const BuildOptions& options, const studies::Given& given) {
+int build(const Program& program, const EnsembleBuildOptions& options, const studies::Given& given) {
   const hw::Machine machine = options.machine.load();
   const std::vector<const studies::Figure*> figures = targets_of(options.figures);
   std::vector<Unknown> unknowns = uncertainty::unknowns_of(machine);
@@ -221,7 +221,7 @@ constexpr std::array kCheckFields{
     Field{"moved", FieldType::ratio, "largest change of a figure since the ensemble was made", true},
 };
 
-int check(const Program& program, const CheckOptions& options, const studies::Given&) {
+int check(const Program& program, const EnsembleCheckOptions& options, const studies::Given&) {
   if (options.file.empty()) throw InputError("ensemble check: no file given; allowed: an ensemble");
   const Ensemble ensemble = uncertainty::read_ensemble(options.file);
   for (const std::string& doubt : uncertainty::doubts_of(ensemble)) fmt::print(stderr, "cm384: {}\n", doubt);
@@ -277,9 +277,9 @@ int check(const Program& program, const CheckOptions& options, const studies::Gi
 
 }  // namespace
 
-constinit const Command kEnsembleBuildCommand = make_command<BuildOptions, build>(
+constinit const Command kEnsembleBuildCommand = make_command<EnsembleBuildOptions, build>(
     "ensemble build", "", "machines that differ in what nobody knows and give every calibration figure");
-constinit const Command kEnsembleCheckCommand = make_command<CheckOptions, check>(
+constinit const Command kEnsembleCheckCommand = make_command<EnsembleCheckOptions, check>(
     "ensemble check", "FILE", "which members of an ensemble still give the calibration figures", "file");
 
 }  // namespace cm384::cli

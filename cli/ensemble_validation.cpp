@@ -25,7 +25,7 @@ using studies::Figure;
 using uncertainty::Coverage;
 using uncertainty::ScoredFigure;
 
-constexpr std::array kFields{
+constexpr std::array kEnsembleValidationFields{
     Field{"id", FieldType::text, "of the published figure", true},
     Field{"family", FieldType::text, "that it is counted in", true},
     Field{"role", FieldType::text, "as of `validate`", true},
@@ -118,7 +118,7 @@ int validate_on_ensemble(const Program& program, const EnsembleOptions& options,
   } else if (rows.format == "csv") {
     print_now(studies::to_csv(rows_of(scored)));
   } else {
-    studies::TablePrinter printer(kFields, rows.columns);
+    studies::TablePrinter printer(kEnsembleValidationFields, rows.columns);
     for (const studies::Row& row : rows_of(scored)) print_now(printer.add(row));
     print_now(fmt::format("\n90 % intervals over {} machines, {} % of discrepancy included:\n",
                           ensemble.members.size(), ensemble.discrepancy * 100));

@@ -28,7 +28,7 @@ struct Type {
 };
 constexpr Type kTypes[] = {{"source", nullptr}, {"aiv", "0"}, {"aic", "1"}, {"mix", "5"}};
 
-struct BuildOptions {
+struct KernelBuildOptions {
   studies::Texts source;
   std::string out;
   studies::Texts include, define;
@@ -84,7 +84,8 @@ enum class CoreKind : std::uint8_t { vector, cube };
 // The compiler and what it makes of a kernel.
 class Build {
  public:
-  Build(const BuildOptions& options, std::filesystem::path runtime, std::string out, const std::string& type)
+  Build(const KernelBuildOptions& options, std::filesystem::path runtime, std::string out,
+        const std::string& type)
       : options_(options), runtime_(std::move(runtime)), out_(std::move(out)), type_(type) {}
 
   // One image of cores of a kind.
@@ -165,7 +166,7 @@ class Build {
                       code, out_));
   }
 
-  const BuildOptions& options_;
+  const KernelBuildOptions& options_;
   const std::filesystem::path runtime_;
   const std::string out_;
   const std::string& type_;  // as --type
@@ -188,7 +189,7 @@ Kinds kinds_of(const std::string& made, const std::string& out, std::string& typ
   return {mix || has(npu::KernelType::aiv), mix || has(npu::KernelType::aic)};
 }
 
-int build(const Program&, const BuildOptions& options, const studies::Given&) {
+int build(const Program&, const KernelBuildOptions& options, const studies::Given&) {
   namespace fs = std::filesystem;
   if (options.source.empty()) throw InputError("kernel build: no source file given");
   for (const std::string& source : options.source) {
@@ -217,7 +218,7 @@ int build(const Program&, const BuildOptions& options, const studies::Given&) {
 
 }  // namespace
 
-constinit const Command kKernelBuildCommand = make_command<BuildOptions, build>(
+constinit const Command kKernelBuildCommand = make_command<KernelBuildOptions, build>(
     "kernel build", "SOURCE.. [-o OUT]", "compile a kernel for `cm384 run kernel`", "source", -1);
 
 }  // namespace cm384::cli

@@ -26,7 +26,7 @@ using studies::Field;
 using studies::FieldType;
 using studies::Range;
 
-struct Options {
+struct LibraryCheckOptions {
   std::string library = std::string(hw::kDefaultMachine);
   int sample = 5;
   SeedOption seed;
@@ -49,7 +49,7 @@ struct Options {
   }
 };
 
-constexpr std::array kFields{
+constexpr std::array kLibraryCheckFields{
     Field{"kind", FieldType::text, "decode, attention, prefill, or a study", true, {}, 9},
     Field{"at", FieldType::text, "its coordinates", true, {}, 40},
     Field{"metric", FieldType::text, "what was measured", true, {}, 17},
@@ -134,8 +134,8 @@ studies::Rows compare(const LibraryPoint& point, const PointRuns::Request& reque
   return rows;
 }
 
-int check(const Program& program, const Options& options, const studies::Given&) {
-  studies::TablePrinter printer(kFields, options.rows.columns);
+int check(const Program& program, const LibraryCheckOptions& options, const studies::Given&) {
+  studies::TablePrinter printer(kLibraryCheckFields, options.rows.columns);
   const service::Library library = service::Library::load(options.library);
   const std::vector<LibraryPoint> points =
       drawn(affordable(service::points_of(library), options.budget), options.sample, options.seed.value());
@@ -178,7 +178,7 @@ int check(const Program& program, const Options& options, const studies::Given&)
 
 }  // namespace
 
-constinit const Command kLibraryCheckCommand = make_command<Options, check>(
+constinit const Command kLibraryCheckCommand = make_command<LibraryCheckOptions, check>(
     "library check", "[NAME|FILE]", "runs some points of a library again", "library");
 
 }  // namespace cm384::cli

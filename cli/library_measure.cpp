@@ -18,7 +18,7 @@
 namespace cm384::cli {
 namespace {
 
-struct Options {
+struct LibraryMeasureOptions {
   std::string grid = std::string(hw::kDefaultMachine);
   std::string out, store;
   int jobs = 0;
@@ -119,7 +119,7 @@ std::string duration(double seconds) {
 }
 
 // What is to be done, before it is.
-void tell_cost(const std::vector<Point>& points, const Options& options, sweeps::Store& store,
+void tell_cost(const std::vector<Point>& points, const LibraryMeasureOptions& options, sweeps::Store& store,
                StudySubject& subject) {
   std::map<std::string, double> times;
   for (const hw::EmbeddedText& known : hw::embedded_library())
@@ -143,7 +143,7 @@ void tell_cost(const std::vector<Point>& points, const Options& options, sweeps:
   fmt::print(stderr, "cm384: {}\n", text);
 }
 
-int measure(const Program& program, const Options& options, const studies::Given&) {
+int measure(const Program& program, const LibraryMeasureOptions& options, const studies::Given&) {
   StudySubject subject(program.studies, options.runs().threads());
   subject.stand_on(model_and_kernels());
   const sweeps::Grid grid = grid_of(options.grid, subject);
@@ -192,7 +192,7 @@ int measure(const Program& program, const Options& options, const studies::Given
 
 }  // namespace
 
-constinit const Command kLibraryMeasureCommand = make_command<Options, measure>(
+constinit const Command kLibraryMeasureCommand = make_command<LibraryMeasureOptions, measure>(
     "library measure", "[GRID]", "runs a grid of studies and makes a library of it", "grid");
 
 }  // namespace cm384::cli

@@ -20,7 +20,7 @@ using studies::FieldType;
 using studies::Row;
 using studies::Rows;
 
-struct Options {
+struct LibraryShowOptions {
   std::string library = std::string(hw::kDefaultMachine);
   RowOptions rows;
 
@@ -86,7 +86,7 @@ Row row_of(const service::LibraryCurve& curve) {
   return row;
 }
 
-int show(const Program&, const Options& options, const studies::Given&) {
+int show(const Program&, const LibraryShowOptions& options, const studies::Given&) {
   studies::TablePrinter printer(kPointFields, options.rows.columns), curve_printer(kCurveFields, "");
   const service::Library library = service::Library::load(options.library);
   const std::vector<service::LibraryPoint> measured = service::points_of(library);
@@ -117,7 +117,7 @@ int show(const Program&, const Options& options, const studies::Given&) {
 
 }  // namespace
 
-constinit const Command kLibraryShowCommand = make_command<Options, show>(
+constinit const Command kLibraryShowCommand = make_command<LibraryShowOptions, show>(
     "library show", "[NAME|FILE]", "measured times that the service stands on, and its curves", "library");
 
 }  // namespace cm384::cli

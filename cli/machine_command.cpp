@@ -8,11 +8,6 @@
 namespace cm384::cli {
 namespace {
 
-struct NoOptions {
-  template <class Self, class Visitor>
-  static void describe(Self&, Visitor&&) {}
-};
-
 struct ShowOptions {
   MachineOptions machine;
   bool json = false;

@@ -10,11 +10,6 @@
 namespace cm384::cli {
 namespace {
 
-struct NoOptions {
-  template <class Self, class Visitor>
-  static void describe(Self&, Visitor&&) {}
-};
-
 int schema(const Program& program, const NoOptions&, const studies::Given&) {
   fmt::print("{}\n", studies::result_schema(program.studies).dump(2));
   return kDone;

@@ -10,7 +10,7 @@ namespace cm384::cli {
 namespace {
 
 constexpr double kSilence = 2.0;  // seconds
-constexpr double kBarPeriod = 0.2, kLinePeriod = 10.0;
+constexpr double kBarPeriod = 0.2, kProgressLinePeriod = 10.0;
 constexpr int kBarWidth = 30;
 
 std::string time_left(double fraction, double seconds) {
@@ -45,7 +45,7 @@ double ConsoleProgress::seconds() const {
 void ConsoleProgress::update(double fraction, Time simulated, std::uint64_t events) {
   const double now = seconds();
   if (now < next_) return;
-  next_ = now + (terminal_ ? kBarPeriod : kLinePeriod);
+  next_ = now + (terminal_ ? kBarPeriod : kProgressLinePeriod);
   const std::string state = fmt::format("{:.1f} us simulated, {:.2f} M events/s{}", simulated.us(),
                                         static_cast<double>(events) * 1e-6 / now, time_left(fraction, now));
   if (terminal_) {

@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 using studies::Form;
 
-struct Options {
+struct ReportOptions {
   studies::Texts run;
   std::string to, figures;
   bool png = false, points = true;
@@ -39,13 +39,13 @@ fs::path folder_of(const fs::path& run) {
   return fs::is_directory(run) ? run : run.parent_path();
 }
 
-fs::path page_of(const Options& options) {
+fs::path page_of(const ReportOptions& options) {
   if (!options.to.empty()) return options.to;
   if (options.run.size() > 1) return "comparison.html";
   return folder_of(options.run.front()) / "report.html";
 }
 
-int report_run(const Program& program, const Options& options, const studies::Given& given) {
+int report_run(const Program& program, const ReportOptions& options, const studies::Given& given) {
   if (options.run.empty()) throw InputError("report: no run given; allowed: folders of runs");
   Json data = report::page_data(options.run, program.studies);
   const bool sweep = is_sweep(data);
@@ -65,7 +65,7 @@ int report_run(const Program& program, const Options& options, const studies::Gi
 
 }  // namespace
 
-constinit const Command kReportCommand = make_command<Options, report_run>(
+constinit const Command kReportCommand = make_command<ReportOptions, report_run>(
     "report", "DIR..", "pictures and tables of a finished run, of several, or of a sweep, in one HTML page",
     "run", -1);
 

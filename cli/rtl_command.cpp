@@ -22,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 using Words = std::vector<std::string>;
 
-struct BuildOptions {
+struct RtlBuildOptions {
   studies::Texts source;
   std::string out = "switch.so";
   std::string top = "ub_switch";
@@ -75,7 +75,7 @@ class Folder {
 
 class Builder {
  public:
-  explicit Builder(const BuildOptions& options) : options_(options) {
+  explicit Builder(const RtlBuildOptions& options) : options_(options) {
     const std::string header = installed("include/cm384/ub_fabric/own_chip_library.cpp");
     include_ = fs::path(header).parent_path().parent_path();
     runtime_ = installed("lib/cm384/libcm384_verilated_runtime.a");
@@ -212,13 +212,13 @@ class Builder {
     return all;
   }
 
-  const BuildOptions& options_;
+  const RtlBuildOptions& options_;
   Folder folder_;
   fs::path include_;
   std::string runtime_, sim_, verilator_;
 };
 
-int build(const Program&, const BuildOptions& options, const studies::Given&) {
+int build(const Program&, const RtlBuildOptions& options, const studies::Given&) {
   if (options.source.empty()) throw InputError("rtl build: no source file given");
   for (const std::string& source : options.source) {
     if (!fs::is_regular_file(source)) throw InputError(fmt::format("{}: no such file", source));
@@ -236,7 +236,7 @@ int build(const Program&, const BuildOptions& options, const studies::Given&) {
 
 }  // namespace
 
-constinit const Command kRtlBuildCommand = make_command<BuildOptions, build>(
+constinit const Command kRtlBuildCommand = make_command<RtlBuildOptions, build>(
     "rtl build", "SOURCE.. [-o LIBRARY]", "a switch chip of your own for `--rtl CHIP=LIBRARY`", "source", -1);
 
 }  // namespace cm384::cli

@@ -21,7 +21,7 @@ using studies::FieldType;
 using uncertainty::Sensitivity;
 using uncertainty::Unknown;
 
-struct Options : ManyRunsOptions {
+struct SensitivityOptions : ManyRunsOptions {
   std::string metric;
   studies::Texts parameters;
   int trajectories = 8, keep = 8, samples = 96;
@@ -43,7 +43,7 @@ struct Options : ManyRunsOptions {
   }
 };
 
-constexpr std::array kFields{
+constexpr std::array kSensitivityFields{
     Field{"parameter", FieldType::text, "of the machine", true},
     Field{"value", FieldType::text, "in the machine", true},
     Field{"range", FieldType::text, "what is as plausible", true},
@@ -129,7 +129,7 @@ std::vector<std::string> notes_of(const std::vector<Unknown>& unknowns, const Se
 }
 
 int sensitivity(const Command& self, const Program& program, const Arguments& arguments) {
-  Options options;
+  SensitivityOptions options;
   HelpOption help;
   studies::OptionGroup own{fmt::format("options of `{}`", self.name), studies::list_options(options)};
   for (const hw::Parameter& option : studies::list_options(help)) own.options.push_back(option);
@@ -210,7 +210,7 @@ int sensitivity(const Command& self, const Program& program, const Arguments& ar
   if (options.rows.format == "json") print_now(document.dump(2) + "\n");
   if (options.rows.format == "csv") print_now(studies::to_csv(result.rows));
   if (options.rows.format == "table") {
-    studies::TablePrinter printer(kFields, options.rows.columns);
+    studies::TablePrinter printer(kSensitivityFields, options.rows.columns);
     for (const studies::Row& row : result.rows) print_now(printer.add(row));
     for (const std::string& note : result.notes) print_now(note + "\n");
   }
@@ -226,7 +226,7 @@ constinit const Command kSensitivityCommand{"sensitivity",
                                             "which unknown parameters of the machine move a result",
                                             "",
                                             0,
-                                            detail::describe_command<Options>,
+                                            detail::describe_command<SensitivityOptions>,
                                             sensitivity};
 
 }  // namespace cm384::cli

@@ -8,7 +8,7 @@
 namespace cm384::cli {
 namespace {
 
-constexpr double kTerminalPeriod = 0.5, kLinePeriod = 30;  // s
+constexpr double kTerminalPeriod = 0.5, kSweepProgressLinePeriod = 30;  // s
 
 std::string time_left(std::size_t points, std::size_t at_a_time, double each_s) {
   if (each_s == 0 || at_a_time == 0) return "";
@@ -35,7 +35,7 @@ void SweepProgress::clear() {
 void SweepProgress::update(std::size_t done, std::size_t known, std::size_t running, double each_s) {
   const double now = seconds();
   if (!shown_ || now < next_) return;
-  next_ = now + (terminal_ ? kTerminalPeriod : kLinePeriod);
+  next_ = now + (terminal_ ? kTerminalPeriod : kSweepProgressLinePeriod);
   const std::string state = fmt::format("{} of {} points, {} running{}", done, known, running,
                                         time_left(known - done, running, each_s));
   if (terminal_) {

@@ -23,7 +23,7 @@ void check_output(const std::string& input, const std::string& output) {
     throw InputError(fmt::format("{} is both input and output", input));
 }
 
-struct RoutingOptions {
+struct TraceFromRoutingOptions {
   studies::Texts file;
   int ranks = 8, batch = 128, steps = 1, cores = 48;
   Bytes dispatch_bytes = Bytes{7680}, combine_bytes = Bytes{14336};
@@ -47,7 +47,7 @@ struct RoutingOptions {
   }
 };
 
-int from_routing(const Program&, const RoutingOptions& o, const studies::Given&) {
+int from_routing(const Program&, const TraceFromRoutingOptions& o, const studies::Given&) {
   if (o.file.size() != 2)
     throw InputError(fmt::format("trace from-routing: {} files given; allowed: ROUTING OUT", o.file.size()));
   check_output(o.file[0], o.file[1]);
@@ -119,7 +119,7 @@ int from_timeline(const Program&, const TimelineOptions& o, const studies::Given
 
 }  // namespace
 
-constinit const Command kTraceFromRoutingCommand = make_command<RoutingOptions, from_routing>(
+constinit const Command kTraceFromRoutingCommand = make_command<TraceFromRoutingOptions, from_routing>(
     "trace from-routing", "ROUTING OUT",
     "dispatch and combine messages of an MoE layer from a recorded routing", "file", -1);
 constinit const Command kTraceFromTimelineCommand = make_command<TimelineOptions, from_timeline>(

@@ -36,7 +36,7 @@ struct CommonOptions {
   }
 };
 
-struct RoutingOptions {
+struct TraceGenerateRoutingOptions {
   std::string pattern = "uniform";
   int rows = 32768, top_k = 8, experts = 256, groups = 8, top_groups = 4, period = 4096;
   double exponent = 1, share = 0.5;
@@ -64,7 +64,7 @@ struct RoutingOptions {
   }
 };
 
-int routing(const Program&, const RoutingOptions& o, const studies::Given&) {
+int routing(const Program&, const TraceGenerateRoutingOptions& o, const studies::Given&) {
   const std::string& file = o.common.path("routing");
   const std::uint64_t seed = o.common.seed.value();
   const traces::Routing made =
@@ -144,7 +144,7 @@ int traffic(const Program&, const TrafficOptions& options, const studies::Given&
 
 }  // namespace
 
-constinit const Command kTraceGenerateRoutingCommand = make_command<RoutingOptions, routing>(
+constinit const Command kTraceGenerateRoutingCommand = make_command<TraceGenerateRoutingOptions, routing>(
     "trace generate routing", "OUT", "a routing trace by rule and seed", "file");
 constinit const Command kTraceGenerateTrafficCommand = make_command<TrafficOptions, traffic>(
     "trace generate traffic", "OUT", "a traffic trace by rule and seed", "file");

@@ -138,7 +138,7 @@ int info(const Program&, const InfoOptions& options, const studies::Given&) {
   return kDone;
 }
 
-struct CheckOptions {
+struct TraceInfoCheckOptions {
   studies::Texts file;
 
   template <class Self, class Visitor>
@@ -147,7 +147,7 @@ struct CheckOptions {
   }
 };
 
-int check(const Program&, const CheckOptions& options, const studies::Given&) {
+int check(const Program&, const TraceInfoCheckOptions& options, const studies::Given&) {
   if (options.file.empty()) throw InputError("trace check: no file given");
   for (const std::string& path : options.file) {
     if (is_routing(path)) {
@@ -171,7 +171,7 @@ int check(const Program&, const CheckOptions& options, const studies::Given&) {
 
 constinit const Command kTraceInfoCommand = make_command<InfoOptions, info>(
     "trace info", "FILE", "what a trace of traffic or of routing holds", "file", -1);
-constinit const Command kTraceCheckCommand = make_command<CheckOptions, check>(
+constinit const Command kTraceCheckCommand = make_command<TraceInfoCheckOptions, check>(
     "trace check", "FILE...",
     "whether traces of traffic or of routing are good; names file, line or offset, and field", "file", -1);
 

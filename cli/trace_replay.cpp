@@ -62,7 +62,7 @@ struct Tally {
   }
 };
 
-constexpr std::array kFields{
+constexpr std::array kTraceReplayFields{
     Field{"mode", FieldType::text, "what a transaction waits for", true},
     Field{"records", FieldType::integer, "of the trace that were replayed", true},
     Field{"transactions", FieldType::integer, "records that move bytes", true},
@@ -101,7 +101,7 @@ studies::Row row_of(const std::string& mode, std::uint64_t finished, const Tally
                              : Value(tally.latency_us / static_cast<double>(tally.transactions))}};
 }
 
-struct Options {
+struct TraceReplayOptions {
   std::string trace, mode = "dependency", path = "recorded", write, messages, out;
   int cores = 48;
   SamplingOptions sampling;
@@ -133,7 +133,7 @@ struct Options {
 constexpr const char* kStudy = "trace replay";
 
 // The trace is not replaced by what is told of it, and of two outputs none is lost.
-void check_outputs(const Options& o) {
+void check_outputs(const TraceReplayOptions& o) {
   namespace fs = std::filesystem;
   const auto file = [](const fs::path& path) { return fs::weakly_canonical(fs::absolute(path)); };
   std::map<fs::path, std::string> taken{{file(o.trace), "the trace"}};
@@ -160,7 +160,8 @@ struct Outputs {
   std::unique_ptr<observe::Timeline> timeline;
   std::unique_ptr<ReplayMessages> messages;
 
-  Outputs(const Options& options, const traces::TrafficHeader& recorded, const hw::Machine& machine) {
+  Outputs(const TraceReplayOptions& options, const traces::TrafficHeader& recorded,
+          const hw::Machine& machine) {
     if (!options.out.empty()) {
       result.emplace(options.out + "/result.json");
       profile_file.emplace(options.out + "/profile.json");
@@ -172,8 +173,8 @@ struct Outputs {
       sink = traces::create_traffic(options.write, {machine.name, recorded.study, recorded.shaped});
   }
 
-  void attach(supernode::Supernode& supernode, const host::TrafficUnits& units, const Options& options,
-              host::ReplayOptions& how) {
+  void attach(supernode::Supernode& supernode, const host::TrafficUnits& units,
+              const TraceReplayOptions& options, host::ReplayOptions& how) {
     if (messages) messages->attach(supernode, how);
     observe::StatisticsFile(false, options.watch.parts())
         .check(supernode.plane(0).network(), supernode.parameters().topology.sub_planes);
@@ -186,7 +187,7 @@ struct Outputs {
     supernode.trace_links([this](const supernode::LinkName& link) { return timeline->shows(link); });
   }
 
-  void finish(supernode::Supernode& supernode, const Options& options, const Json& document) {
+  void finish(supernode::Supernode& supernode, const TraceReplayOptions& options, const Json& document) {
     const auto put = [](OutputFile& file, const Json& json, int indent) {
       file.write(json.dump(indent) + "\n");
       file.finish();
@@ -221,10 +222,10 @@ supernode::SupernodeOptions machine_options(const host::TrafficUnits& units, con
   return made;
 }
 
-int replay(const Program&, const Options& options, const studies::Given& given) {
+int replay(const Program&, const TraceReplayOptions& options, const studies::Given& given) {
   if (options.trace.empty()) throw InputError("trace replay: no trace given");
   check_outputs(options);
-  studies::TablePrinter printer(kFields, options.rows.columns);
+  studies::TablePrinter printer(kTraceReplayFields, options.rows.columns);
   const hw::Machine machine = options.machine.load();
   const bool sampled = options.sampling.sample != 0;
   if (sampled && !options.write.empty())
@@ -291,10 +292,10 @@ int replay(const Program&, const Options& options, const studies::Given& given) 
   result.complete = replay.run();
   progress.clear();
 
-  Options described = options;
+  TraceReplayOptions described = options;
   result.parameters = studies::effective_options(studies::list_options(described));
   result.rows.push_back(row_of(options.mode, finished, tally, sampled));
-  studies::check_row(result.rows.back(), kFields);
+  studies::check_row(result.rows.back(), kTraceReplayFields);
   result.input_files.push_back(options.trace);
   const supernode::SupernodeCounts counts = supernode.counts();
   result.simulator = {supernode.earliest(), counts.instructions,    counts.packet_hops,
@@ -315,7 +316,7 @@ int replay(const Program&, const Options& options, const studies::Given& given) 
 
 }  // namespace
 
-constinit const Command kTraceReplayCommand =
-    make_command<Options, replay>("trace replay", "FILE", "run a traffic trace on a machine", "trace");
+constinit const Command kTraceReplayCommand = make_command<TraceReplayOptions, replay>(
+    "trace replay", "FILE", "run a traffic trace on a machine", "trace");
 
 }  // namespace cm384::cli

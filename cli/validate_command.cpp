@@ -11,7 +11,7 @@
 namespace cm384::cli {
 namespace {
 
-struct Options {
+struct ValidateOptions {
   MachineOptions machine;
   SeedOption seed;
   RowOptions rows;
@@ -42,7 +42,7 @@ void note_other_machine(const hw::Machine& machine) {
              hw::kDefaultMachine, machine.name, machine.overrides.size());
 }
 
-int validate(const Program& program, const Options& options, const studies::Given&) {
+int validate(const Program& program, const ValidateOptions& options, const studies::Given&) {
   const hw::Machine machine = options.machine.load();
   note_other_machine(machine);
   if (options.on_ensemble.ensemble > 0)
@@ -75,6 +75,6 @@ int validate(const Program& program, const Options& options, const studies::Give
 }  // namespace
 
 constinit const Command kValidateCommand =
-    make_command<Options, validate>("validate", "", "predicted against published, figure by figure");
+    make_command<ValidateOptions, validate>("validate", "", "predicted against published, figure by figure");
 
 }  // namespace cm384::cli

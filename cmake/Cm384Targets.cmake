@@ -62,6 +62,12 @@ function(cm384_use_pch name kind)
   endif()
 endfunction()
 
+# Unity builds: the sources of a library are compiled several at a time, which costs a third of the processor time. Names
+# in anonymous namespaces must differ within a library. CM384_UNITY=OFF compiles each source by itself, for working long in
+# one library; `./dev verify` does, so that sources keep including what they use.
+option(CM384_UNITY "compile the sources of a library several at a time" ON)
+set(CM384_UNITY_SOURCES 12 CACHE STRING "how many at a time")
+
 # cm384_library(NAME SOURCES ... [LINK ...] [PCH models|json|none]): a static library of one room or part.
 function(cm384_library name)
   cmake_parse_arguments(arg "" "PCH" "SOURCES;LINK" ${ARGN})
@@ -71,6 +77,7 @@ function(cm384_library name)
     set(arg_PCH models)
   endif()
   cm384_use_pch(${name} ${arg_PCH})
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ${CM384_UNITY} UNITY_BUILD_BATCH_SIZE ${CM384_UNITY_SOURCES})
 endfunction()
 
 # Of a build type that optimises.

@@ -34,24 +34,24 @@ constexpr Unit kRates[] = {
 constexpr std::size_t kRatesWritten = 5;  // bytes only, powers of 1000
 constexpr Unit kFrequencies[] = {{"Hz", 1}, {"kHz", kKilo}, {"MHz", kMega}, {"GHz", kGiga}};
 
-struct Kind {
+struct QuantityKind {
   std::string_view noun;     // "a time"
   std::string_view example;  // "47.5ns"
   std::string_view resolution;
   std::span<const Unit> units;
 };
-constexpr Kind kTime{"a time", "47.5ns", "1 ps", kTimes};
-constexpr Kind kSize{"a size", "7.5KiB", "1 B", kSizes};
-constexpr Kind kRate{"a bandwidth", "28GB/s", "1 B/s", kRates};
-constexpr Kind kFrequency{"a frequency", "1.85GHz", "1 Hz", kFrequencies};
+constexpr QuantityKind kTime{"a time", "47.5ns", "1 ps", kTimes};
+constexpr QuantityKind kSize{"a size", "7.5KiB", "1 B", kSizes};
+constexpr QuantityKind kRate{"a bandwidth", "28GB/s", "1 B/s", kRates};
+constexpr QuantityKind kFrequency{"a frequency", "1.85GHz", "1 Hz", kFrequencies};
 
-std::string unit_list(const Kind& kind) {
+std::string unit_list(const QuantityKind& kind) {
   std::string names;
   for (const Unit& unit : kind.units) names += fmt::format("{}{}", names.empty() ? "" : ", ", unit.name);
   return names;
 }
 
-[[noreturn]] void refuse(std::string_view text, std::string_view why, const Kind& kind) {
+[[noreturn]] void refuse(std::string_view text, std::string_view why, const QuantityKind& kind) {
   throw InputError(fmt::format("'{}' {}; allowed: {} such as {} (units: {})", text, why, kind.noun,
                                kind.example, unit_list(kind)));
 }
@@ -74,7 +74,7 @@ struct Decimal {
   bool found = false;
 };
 
-Decimal take_decimal(std::string_view& rest, std::string_view text, const Kind& kind) {
+Decimal take_decimal(std::string_view& rest, std::string_view text, const QuantityKind& kind) {
   Decimal number;
   if (!rest.empty() && (rest.front() == '-' || rest.front() == '+')) {
     number.negative = rest.front() == '-';
@@ -99,7 +99,7 @@ Decimal take_decimal(std::string_view& rest, std::string_view text, const Kind& 
   return number;
 }
 
-std::int64_t parse(std::string_view text, const Kind& kind) {
+std::int64_t parse(std::string_view text, const QuantityKind& kind) {
   std::string_view rest = trim(text);
   const Decimal number = take_decimal(rest, text, kind);
   if (!number.found) refuse(text, fmt::format("is not {}", kind.noun), kind);

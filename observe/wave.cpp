@@ -11,7 +11,7 @@
 namespace cm384::observe {
 namespace {
 
-constexpr std::size_t kBuffer = 1u << 20;
+constexpr std::size_t kTextBuffer = 1u << 20;
 // Modules run in turn, in windows: a change may come so much later than one of a later time.
 constexpr Time kReorder = 10_us;
 
@@ -127,7 +127,7 @@ void Wave::write_until(Time end) {
       put_value(text_, signal.code, signal.bits, value);
     }
   }
-  if (text_.size() < kBuffer) return;
+  if (text_.size() < kTextBuffer) return;
   file_.write(text_);
   text_.clear();
 }

@@ -11,7 +11,7 @@
 namespace cm384::report {
 namespace {
 
-constexpr std::size_t kLargestFile = std::size_t{1} << 20;
+constexpr std::size_t kLargestBaseline = std::size_t{1} << 20;
 
 bool is_file_name(std::string_view name) {
   return std::ranges::all_of(name, [](char c) {
@@ -48,7 +48,7 @@ Baseline parse_baseline(std::string_view text, const std::string& name) {
 
 Baseline read_baseline(const std::string& folder) {
   const std::string path = (std::filesystem::path(folder) / "baseline.toml").string();
-  return parse_baseline(read_text(path, kLargestFile), path);
+  return parse_baseline(read_text(path, kLargestBaseline), path);
 }
 
 std::string golden_text(const Json& document) {

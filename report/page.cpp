@@ -14,7 +14,7 @@
 namespace cm384::report {
 namespace {
 
-constexpr std::size_t kLargestFile = std::size_t{1} << 30;
+constexpr std::size_t kLargestPart = std::size_t{1} << 30;
 
 void check_profile(const Json& profile, const std::string& name) {
   // Schema 1 did not say which kernel a launch was of.
@@ -32,7 +32,7 @@ std::filesystem::path folder_of(const std::string& path) {
 Json read_profile(const std::string& path) {
   const std::string file = (folder_of(path) / "profile.json").string();
   if (!std::filesystem::exists(file)) return nullptr;
-  Json profile = parse_json(read_text(file, kLargestFile), file);
+  Json profile = parse_json(read_text(file, kLargestPart), file);
   check_profile(profile, file);
   return profile;
 }
@@ -127,7 +127,7 @@ Json page_data(const std::string& name, Json result, Json profile, std::span<con
 
 std::string to_page(const Json& data, std::string_view part) {
   constexpr std::string_view kPlace = "{{DATA}}";
-  std::string page = read_text(page_part(part), kLargestFile);
+  std::string page = read_text(page_part(part), kLargestPart);
   std::string text = data.dump(-1, ' ', true, Json::error_handler_t::replace);
   // Inside a script element nothing may look like markup.
   for (std::size_t at = text.find('<'); at != std::string::npos; at = text.find('<', at))

@@ -10,7 +10,7 @@
 namespace cm384::report {
 namespace {
 
-constexpr std::size_t kLargestFile = std::size_t{1} << 20;
+constexpr std::size_t kLargestTolerances = std::size_t{1} << 20;
 
 Tolerance::Direction direction_of(const hw::TomlFile& file, const toml::table& table) {
   const toml::node* node = table.get("direction");
@@ -91,7 +91,7 @@ Tolerances parse_tolerances(std::string_view text, const std::string& name) {
 }
 
 Tolerances read_tolerances(const std::string& path) {
-  return parse_tolerances(read_text(path, kLargestFile), path);
+  return parse_tolerances(read_text(path, kLargestTolerances), path);
 }
 
 }  // namespace cm384::report

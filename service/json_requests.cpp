@@ -20,9 +20,9 @@ std::string brief(const Json& value) {
   return value.dump(-1, ' ', true, Json::error_handler_t::replace).substr(0, 60);
 }
 
-class Reader {
+class JsonRequestsReader {
  public:
-  Reader(LineReader& lines, int block_tokens, const char* format)
+  JsonRequestsReader(LineReader& lines, int block_tokens, const char* format)
       : lines_(lines), builder_(lines, format), block_tokens_(block_tokens) {}
 
   void line(const std::string& text) {
@@ -147,7 +147,7 @@ const char* format_of(const std::string& line) {
 }  // namespace
 
 RequestTrace read_json_requests(LineReader& lines, std::string line, int block_tokens) {
-  Reader reader(lines, block_tokens, format_of(line));
+  JsonRequestsReader reader(lines, block_tokens, format_of(line));
   do {
     reader.line(line);
   } while (lines.next(line));

@@ -63,9 +63,9 @@ void each_field(Point& point, Visit&& visit) {
   visit("model", point.model, kYes);
 }
 
-class Reader {
+class LibraryReader {
  public:
-  Reader(std::string_view text, const std::string& name)
+  LibraryReader(std::string_view text, const std::string& name)
       : name_(name), json_(Json::parse(text, nullptr, false)) {
     if (!json_.is_object() || json_.value("format", Json()) != kFormat || !json_.contains("machine") ||
         !json_["machine"].is_string())
@@ -195,7 +195,7 @@ std::string_view to_string(Evidence evidence) {
 }
 
 Library Library::parse(std::string_view text, const std::string& name) {
-  const Reader reader(text, name);
+  const LibraryReader reader(text, name);
   Library library(reader.machine());
   reader.points<DecodePoint>("decode", library);
   reader.points<AttentionPoint>("attention", library);

@@ -18,7 +18,7 @@ namespace {
 using reference::ExpertPlacement;
 using traces::RoutingSource;
 
-struct Options {
+struct BalanceOptions {
   int ranks = 320;
   int tokens = 96;
   int experts = 256;
@@ -57,7 +57,7 @@ struct Options {
   }
 };
 
-traces::Routing make_routing(const Options& o, std::uint64_t seed, const Given& given) {
+traces::Routing make_routing(const BalanceOptions& o, std::uint64_t seed, const Given& given) {
   const RoutingSource source = traces::parse_routing_source(o.routing);
   const std::int64_t step = std::int64_t{o.ranks} * o.tokens, rows = step * o.steps;
   if (o.drift > 0 && source.kind != RoutingSource::Kind::kZipf)
@@ -80,7 +80,7 @@ traces::Routing make_routing(const Options& o, std::uint64_t seed, const Given& 
   return traces::read_routing(source.path);
 }
 
-int shared_copies_of(const Options& o) {
+int shared_copies_of(const BalanceOptions& o) {
   if (o.shared_copies >= 0) return o.shared_copies;
   return o.ranks == 320 ? 32 : o.ranks / 9;
 }
@@ -88,7 +88,7 @@ int shared_copies_of(const Options& o) {
 // Tokens that each source rank sends to each expert in a step.
 class Steps {
  public:
-  Steps(const Options& o, const traces::Routing& routing) : o_(o), routing_(routing) {}
+  Steps(const BalanceOptions& o, const traces::Routing& routing) : o_(o), routing_(routing) {}
 
   // Of each expert over the steps [first, last).
   std::vector<double> loads(int first, int last) const {
@@ -116,7 +116,7 @@ class Steps {
       visit(static_cast<int>(row % step / o_.tokens), routing_.row(row % routing_.rows()));
   }
 
-  const Options& o_;
+  const BalanceOptions& o_;
   const traces::Routing& routing_;
 };
 
@@ -127,7 +127,7 @@ struct Outcome {
 
 class BalanceRows {
  public:
-  BalanceRows(const Options& o, const traces::Routing& routing)
+  BalanceRows(const BalanceOptions& o, const traces::Routing& routing)
       : o_(o),
         steps_(o, routing),
         experts_(routing.experts),
@@ -177,13 +177,13 @@ class BalanceRows {
   // The load of the hottest expert over the mean, all steps that count together.
   double hottest() const { return reference::imbalance(steps_.loads(first_, o_.steps)); }
 
-  const Options& o_;
+  const BalanceOptions& o_;
   Steps steps_;
   int experts_, top_k_, shared_, redundant_;
   int first_;
 };
 
-StudyResult run(const StudyContext& context, const Options& options) {
+StudyResult run(const StudyContext& context, const BalanceOptions& options) {
   StudyResult result;
   result.input_files = options.inputs();
   const traces::Routing routing = make_routing(options, context.seed, context.given);
@@ -203,7 +203,7 @@ StudyResult run(const StudyContext& context, const Options& options) {
   return result;
 }
 
-constexpr std::array kFields{
+constexpr std::array kBalanceFields{
     Field{"ranks", FieldType::integer, "dies that take part, one rank each", true},
     Field{"experts", FieldType::integer, "routed experts"},
     Field{"redundant", FieldType::integer, "further copies of them", true},
@@ -220,6 +220,6 @@ constexpr std::array kFields{
 
 const Study kBalanceStudy{"balance",
                           "how evenly experts load their ranks, and what renewing their placement wins",
-                          kFields, options_of<Options, run>};
+                          kBalanceFields, options_of<BalanceOptions, run>};
 
 }  // namespace cm384::studies

@@ -6,9 +6,9 @@
 namespace cm384::studies {
 namespace {
 
-using Options = MoeOptions<CombineCase>;
+using CombineOptions = MoeOptions<CombineCase>;
 
-StudyResult run(const StudyContext& context, const Options& options) {
+StudyResult run(const StudyContext& context, const CombineOptions& options) {
   CombineCase setting = options.setting;
   const Row more{{"completion", setting.completion}};
   // What is sent is BF16.
@@ -25,7 +25,7 @@ StudyResult run(const StudyContext& context, const Options& options) {
 const Study kCombineStudy{"combine",
                           "FusedCombine by AIV-Direct over many ranks",
                           kOperatorFields,
-                          options_of<Options, run>,
+                          options_of<CombineOptions, run>,
                           true,
                           {},
                           false,

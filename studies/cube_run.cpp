@@ -67,7 +67,7 @@ constexpr std::array kPipe{
     Field{"waiting", FieldType::ratio, "share in which it waits for a flag"},
     Field{"waits_for", FieldType::text, "the pipe that it waited for longest"},
 };
-constexpr std::array kFields{
+constexpr std::array kCubeRunFields{
     Field{"latency_us", FieldType::number, "of one launch, as --measure chooses", true},
     Field{"compute_utilisation", FieldType::ratio, "operations per second over the die's published peak",
           true},
@@ -244,7 +244,7 @@ std::string bottleneck(const std::vector<PipeShare>& pipes) {
 
 std::vector<Field> with_cube_fields(std::span<const Field> own) {
   std::vector<Field> fields(own.begin(), own.end());
-  fields.insert(fields.end(), kFields.begin(), kFields.end());
+  fields.insert(fields.end(), kCubeRunFields.begin(), kCubeRunFields.end());
   return fields;
 }
 

@@ -171,12 +171,12 @@ StudyResult run(const StudyContext& context, const DecodeOptions& all) {
   return result;
 }
 
-constexpr std::array kPartFields{
+constexpr std::array kDecodePartFields{
     Field{"name", FieldType::text, "of the part"},        Field{"ms", FieldType::number, "of all of them"},
     Field{"count", FieldType::integer, "how many of it"}, Field{"each_us", FieldType::number, "of one"},
     Field{"share", FieldType::ratio, "of the step"},
 };
-constexpr std::array kFields{
+constexpr std::array kDecodeFields{
     Field{"ranks", FieldType::integer, "dies that take part, one rank each", true},
     Field{"batch", FieldType::integer, "requests per NPU of two dies", true},
     Field{"kv", FieldType::integer, "mean tokens of a request in the cache", true},
@@ -197,14 +197,14 @@ constexpr std::array kFields{
         "products_share", FieldType::ratio,
         "of a layer's kernel time that is of kernels that are mostly INT8 products: prolog, output, experts"},
     Field{"dispatch_share", FieldType::ratio, "of a layer's kernel time that is dispatch"},
-    Field{"parts", FieldType::list, "of the step", false, kPartFields},
+    Field{"parts", FieldType::list, "of the step", false, kDecodePartFields},
     Field{"kernels", FieldType::list, "of a rank in detail, in the layers with experts that ran", false,
           kLayerKernelFields},
 };
 
 }  // namespace
 
-const Study kDecodeStudy{"decode", "a decode step and the time per output token", kFields,
+const Study kDecodeStudy{"decode", "a decode step and the time per output token", kDecodeFields,
                          options_of<DecodeOptions, run>};
 
 }  // namespace cm384::studies

@@ -6,9 +6,9 @@
 namespace cm384::studies {
 namespace {
 
-using Options = MoeOptions<DispatchCase>;
+using DispatchOptions = MoeOptions<DispatchCase>;
 
-StudyResult run(const StudyContext& context, const Options& options) {
+StudyResult run(const StudyContext& context, const DispatchOptions& options) {
   DispatchCase setting = options.setting;
   // What is sent is INT8.
   return run_operator(
@@ -25,7 +25,7 @@ StudyResult run(const StudyContext& context, const Options& options) {
 const Study kDispatchStudy{"dispatch",
                            "FusedDispatch by AIV-Direct over many ranks",
                            kOperatorFields,
-                           options_of<Options, run>,
+                           options_of<DispatchOptions, run>,
                            true,
                            {},
                            false,

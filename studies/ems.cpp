@@ -17,9 +17,9 @@ namespace cm384::studies {
 namespace {
 
 // Of a token in the cache of 61 layers: 576 elements of BF16 each ([P] 4.3.3).
-constexpr std::int64_t kTokenBytes = 576 * 2 * 61;
+constexpr std::int64_t kContextTokenBytes = 576 * 2 * 61;
 
-struct Options {
+struct EmsOptions {
   RequestOptions requests;
   double rate = 0;
   Sizes dram{1024_GiB, 4096_GiB, 16384_GiB};
@@ -52,8 +52,8 @@ struct Options {
   }
 };
 
-Row hits_row(const Options& options, const service::RequestTrace& trace, int servers, Bytes dram) {
-  const std::int64_t block_bytes = kTokenBytes * trace.block_tokens;
+Row hits_row(const EmsOptions& options, const service::RequestTrace& trace, int servers, Bytes dram) {
+  const std::int64_t block_bytes = kContextTokenBytes * trace.block_tokens;
   service::BlockPool pool(
       {servers, dram.count / block_bytes, options.evs.count / block_bytes, options.obs.count / block_bytes});
   std::int64_t tokens = 0, cached = 0;
@@ -97,10 +97,10 @@ Row read_row(const char* path, const std::string& tier, int readers, Bytes bytes
           {"bandwidth_GBps", static_cast<double>(bytes.count) / (summary.mean * 1e3)}};
 }
 
-void add_reads(const StudyContext& context, const Options& options, StudyResult& result) {
+void add_reads(const StudyContext& context, const EmsOptions& options, StudyResult& result) {
   if (options.readers.empty()) return;
   vpc::check(options.vpc);
-  const Bytes bytes{kTokenBytes * options.requests.block};
+  const Bytes bytes{kContextTokenBytes * options.requests.block};
   for (std::size_t k = 0; k < options.readers.size(); ++k) {
     const int readers = options.readers[k];
     const auto part = [&](double done) {
@@ -144,7 +144,7 @@ void add_reads(const StudyContext& context, const Options& options, StudyResult&
       static_cast<double>(options.vpc.rate.bytes_per_second) * 1e-9, options.vpc.share));
 }
 
-StudyResult run(const StudyContext& context, const Options& options) {
+StudyResult run(const StudyContext& context, const EmsOptions& options) {
   StudyResult result;
   if (!options.requests.requests.empty() || options.requests.reuse > 0) {
     const service::RequestTrace trace = options.requests.load(context, "ems", context.seed, options.rate);
@@ -175,7 +175,7 @@ constexpr std::array kRates{
     Field{"obs", FieldType::ratio, "from the object store", true},
     Field{"all", FieldType::ratio, "from any of them", true},
 };
-constexpr std::array kFields{
+constexpr std::array kEmsFields{
     Field{"kind", FieldType::text, "hits of requests, reads of blocks, or starts with a model", true},
     Field{"path",
           FieldType::text,
@@ -220,6 +220,6 @@ constexpr std::array kFields{
 }  // namespace
 
 const Study kEmsStudy{"ems", "the memory service of cached contexts: hits of requests, reads of blocks",
-                      kFields, options_of<Options, run>, true};
+                      kEmsFields, options_of<EmsOptions, run>, true};
 
 }  // namespace cm384::studies

@@ -12,14 +12,14 @@
 namespace cm384::studies {
 namespace {
 
-constexpr std::uint32_t kChunk = 16 * 1024;
-constexpr std::uint32_t kBuffers = 8;
-constexpr int kCores = 48;
+constexpr std::uint32_t kReadChunk = 16 * 1024;
+constexpr std::uint32_t kReadBuffers = 8;
+constexpr int kReadingCores = 48;
 
 // What a die's cores took together.
 double span_us(host::Runtime& runtime, std::uint64_t results, const Clock& clock) {
   std::uint64_t start = UINT64_MAX, end = 0;
-  for (std::uint64_t core = 0; core < kCores; ++core) {
+  for (std::uint64_t core = 0; core < kReadingCores; ++core) {
     const auto one = runtime.get<cm384_p2p_result>(results + core * CM384_P2P_RESULT_STRIDE, 1).front();
     start = std::min(start, one.start_cycle);
     end = std::max(end, one.end_cycle);
@@ -70,20 +70,21 @@ std::vector<double> measure_block_reads(const StudyContext& context, const Block
     const int die = places.dies[reader];
     cm384_p2p arguments{};
     arguments.mode = CM384_P2P_READ;
-    arguments.buffers = kBuffers;
-    arguments.chunk_bytes = kChunk;
+    arguments.buffers = kReadBuffers;
+    arguments.chunk_bytes = kReadChunk;
     arguments.pattern = 1;
     arguments.warmup = 0;
-    arguments.bytes = (static_cast<std::uint64_t>(bytes.count) + kCores * 512 - 1) / (kCores * 512) * 512;
+    arguments.bytes =
+        (static_cast<std::uint64_t>(bytes.count) + kReadingCores * 512 - 1) / (kReadingCores * 512) * 512;
     arguments.target_stride = arguments.bytes;
-    const std::uint64_t span = arguments.bytes * kCores;
+    const std::uint64_t span = arguments.bytes * kReadingCores;
     arguments.target = runtime.allocate_on_socket(places.sockets[reader], span);
     runtime.mark_payload(arguments.target, span);
-    arguments.results = runtime.allocate(die, std::uint64_t{kCores} * CM384_P2P_RESULT_STRIDE);
+    arguments.results = runtime.allocate(die, std::uint64_t{kReadingCores} * CM384_P2P_RESULT_STRIDE);
     results.push_back(arguments.results);
     const std::uint64_t block = runtime.allocate(die, sizeof arguments);
     runtime.put(block, arguments);
-    runtime.launch(die, program, block, runtime.first_cores(kCores), runtime.earliest_start());
+    runtime.launch(die, program, block, runtime.first_cores(kReadingCores), runtime.earliest_start());
   }
   runtime.wait();
   session.count(counts);

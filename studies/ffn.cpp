@@ -21,7 +21,7 @@ CubeReading measure_ffn(const StudyContext& context, const FfnSetting& setting, 
 
 namespace {
 
-struct Options {
+struct FfnOptions {
   int experts = 1;
   int rows = 1024;
   int hidden = 7168;
@@ -38,7 +38,7 @@ struct Options {
   }
 };
 
-StudyResult run(const StudyContext& context, const Options& options) {
+StudyResult run(const StudyContext& context, const FfnOptions& options) {
   StudyResult result;
   FfnSetting setting;
   static_cast<CubeSetting&>(setting) = cube_setting(context, options.cube, "ffn");
@@ -56,19 +56,19 @@ StudyResult run(const StudyContext& context, const Options& options) {
   return result;
 }
 
-constexpr std::array kFields{
+constexpr std::array kFfnFields{
     Field{"experts", FieldType::integer, "experts on the die", true},
     Field{"rows", FieldType::integer, "tokens per expert", true},
 };
 
-std::span<const Field> fields() {
-  static const std::vector<Field> all = with_cube_fields(kFields);
+std::span<const Field> ffn_fields() {
+  static const std::vector<Field> all = with_cube_fields(kFfnFields);
   return all;
 }
 
 }  // namespace
 
 const Study kFfnStudy{"ffn", "feed-forward network of a die's experts, on its cube and vector cores",
-                      fields(), options_of<Options, run>};
+                      ffn_fields(), options_of<FfnOptions, run>};
 
 }  // namespace cm384::studies

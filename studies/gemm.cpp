@@ -38,7 +38,7 @@ void check_tile(std::string_view text) {
   parse_tile(text);
 }
 
-struct Options {
+struct GemmOptions {
   int groups = 4;
   int m = 7168;
   Integers m_list;
@@ -85,7 +85,7 @@ GemmReading measure_gemm(const StudyContext& context, const GemmSetting& setting
 
 namespace {
 
-GemmSetting setting_of(const StudyContext& context, const Options& options) {
+GemmSetting setting_of(const StudyContext& context, const GemmOptions& options) {
   for (const char* name : {"groups", "m"}) {
     if (!options.m_list.empty() && context.given.contains(name))
       throw InputError(fmt::format("--{}: --m-list takes its place; allowed: one of both", name));
@@ -114,7 +114,7 @@ double operand_bytes(const GemmSetting& setting) {
   return (rows + groups * setting.n) * setting.k * element + rows * setting.n * 2;
 }
 
-StudyResult run(const StudyContext& context, const Options& options) {
+StudyResult run(const StudyContext& context, const GemmOptions& options) {
   StudyResult result;
   const GemmSetting setting = setting_of(context, options);
   const GemmReading reading = measure_gemm(context, setting, result.simulator);
@@ -130,21 +130,21 @@ StudyResult run(const StudyContext& context, const Options& options) {
   return result;
 }
 
-constexpr std::array kFields{
+constexpr std::array kGemmFields{
     Field{"groups", FieldType::integer, "groups, each with a B of its own", true},
     Field{"dtype", FieldType::text, "of A and B", true},
     Field{"operand_GBps", FieldType::number, "bytes of A, B and C, each once, over the latency"},
     Field{"tile", FieldType::text, "rows x columns of C that a cube core works on", true},
 };
 
-std::span<const Field> fields() {
-  static const std::vector<Field> all = with_cube_fields(kFields);
+std::span<const Field> gemm_fields() {
+  static const std::vector<Field> all = with_cube_fields(kGemmFields);
   return all;
 }
 
 }  // namespace
 
-const Study kGemmStudy{"gemm", "grouped matrix multiplication on the cube cores of a die", fields(),
-                       options_of<Options, run>};
+const Study kGemmStudy{"gemm", "grouped matrix multiplication on the cube cores of a die", gemm_fields(),
+                       options_of<GemmOptions, run>};
 
 }  // namespace cm384::studies

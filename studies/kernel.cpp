@@ -17,7 +17,7 @@
 namespace cm384::studies {
 namespace {
 
-struct Options {
+struct KernelOptions {
   std::string elf;
   int cores = 1;
   int die = 0;
@@ -48,7 +48,7 @@ struct Options {
   }
 };
 
-constexpr std::array kFields{
+constexpr std::array kKernelFields{
     Field{"kernel", FieldType::text, "the ELF", true},
     Field{"cores", FieldType::integer, "AIVs it ran on", true},
     Field{"kernel_us", FieldType::number,
@@ -61,7 +61,7 @@ constexpr std::array kFields{
 };
 
 // A program that ends by writing `tohost`: one scalar unit alone, without pipes and dies.
-StudyResult run_bare_metal_program(const StudyContext& context, const Options& asked) {
+StudyResult run_bare_metal_program(const StudyContext& context, const KernelOptions& asked) {
   InstructionTrace trace(asked.trace);
   npu::BareMetalOptions options;
   options.most_instructions = static_cast<std::uint64_t>(asked.most_instructions);
@@ -87,7 +87,7 @@ StudyResult run_bare_metal_program(const StudyContext& context, const Options& a
   return result;
 }
 
-StudyResult run(const StudyContext& context, const Options& options) {
+StudyResult run(const StudyContext& context, const KernelOptions& options) {
   if (options.elf.empty()) throw InputError("run kernel: no --elf FILE: an RV64 ELF linked at 0x80000000");
   const auto image = npu::ElfImage::read(options.elf);
   if (image->takes_arguments())
@@ -138,8 +138,8 @@ StudyResult run(const StudyContext& context, const Options& options) {
 
 }  // namespace
 
-const Study kKernelStudy{"kernel", "one kernel ELF on the cores of a die, or a bare-metal test program",
-                         kFields,  options_of<Options, run>,
-                         false,    "elf"};
+const Study kKernelStudy{"kernel",      "one kernel ELF on the cores of a die, or a bare-metal test program",
+                         kKernelFields, options_of<KernelOptions, run>,
+                         false,         "elf"};
 
 }  // namespace cm384::studies

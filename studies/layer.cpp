@@ -22,7 +22,7 @@ namespace cm384::studies {
 namespace {
 
 // Bytes of the cache of a token and layer; of a layer's weights on a rank.
-constexpr double kTokenBytes = 2.0 * (512 + 64);
+constexpr double kLatentTokenBytes = 2.0 * (512 + 64);
 
 }  // namespace
 
@@ -129,7 +129,8 @@ LayerSetting setting_of(const StudyContext& context, const LayerOptions& options
 }
 
 void check_memory(const StudyContext& context, const LayerOptions& options, const LayerSetting& setting) {
-  const double token = kTokenBytes * options.layers, kv = static_cast<double>(fullest_die(setting)) * token;
+  const double token = kLatentTokenBytes * options.layers,
+               kv = static_cast<double>(fullest_die(setting)) * token;
   const double room = static_cast<double>(context.machine.memory.hbm.capacity.count);
   if (kv > room)
     throw InputError(
@@ -201,7 +202,7 @@ ChosenLayer measure_fastest(const StudyContext& context, std::vector<LayerSettin
 
 namespace {
 
-struct Options {
+struct LayerStudyOptions {
   LayerOptions layer;
 
   template <class Self, class Visitor>
@@ -239,7 +240,7 @@ Row stream_row(const LayerSetting& setting, const LayerReading& reading, int str
   return row;
 }
 
-StudyResult run(const StudyContext& context, const Options& all) {
+StudyResult run(const StudyContext& context, const LayerStudyOptions& all) {
   StudyResult result;
   const LayerOptions options = with_lengths(context, all.layer, result);
   std::vector<LayerSetting> settings = layer_settings(context, options);
@@ -302,7 +303,7 @@ constexpr std::array kStreamFields{
     Field{"half_max_us", FieldType::number, "largest"},
     Field{"operators", FieldType::list, "in the order of a microbatch", false, kOperatorFields},
 };
-constexpr std::array kFields{
+constexpr std::array kLayerFields{
     Field{"ranks", FieldType::integer, "dies that take part, one rank each", true},
     Field{"batch", FieldType::integer, "requests per NPU of two dies", true},
     Field{"kv", FieldType::integer, "mean tokens of a request in the cache", true},
@@ -327,7 +328,7 @@ constexpr std::array kFields{
 
 }  // namespace
 
-const Study kLayerStudy{"layer", "decode layers on all ranks: two streams swap two microbatches", kFields,
-                        options_of<Options, run>};
+const Study kLayerStudy{"layer", "decode layers on all ranks: two streams swap two microbatches",
+                        kLayerFields, options_of<LayerStudyOptions, run>};
 
 }  // namespace cm384::studies

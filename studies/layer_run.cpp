@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::array kNames{"prolog", "attention", "output",  "norm",   "gate_product",
                             "gate",   "dispatch",  "experts", "combine"};
-constexpr std::size_t kDispatch = 6, kExperts = 7, kCombine = 8;
+constexpr std::size_t kDispatchPlace = 6, kExpertsPlace = 7, kCombinePlace = 8;
 // Rows of replayed experts, in steps of these.
 constexpr std::uint32_t kRowStep = 32;
 
@@ -278,10 +278,10 @@ class LayerRun {
   const npu::LaunchRecord& record(const Part& part, std::size_t rank, std::size_t stage) {
     if (stage < AttentionHalf::kStages) return part.attention[rank]->record(stage);
     const host::Runtime& runtime = session_.runtime();
-    if (stage == kDispatch) return runtime.record(part.dispatched[rank]);
-    if (stage == kCombine) return runtime.record(part.combined[rank]);
+    if (stage == kDispatchPlace) return runtime.record(part.dispatched[rank]);
+    if (stage == kCombinePlace) return runtime.record(part.combined[rank]);
     const std::size_t own = stage - AttentionHalf::kStages;
-    return part.experts[rank]->record(stage == kExperts ? ExpertHalf::kBefore : own);
+    return part.experts[rank]->record(stage == kExpertsPlace ? ExpertHalf::kBefore : own);
   }
 
   // What a rank's streams did.
@@ -316,7 +316,7 @@ LayerReading LayerRun::read(SimulatorCounts& counts) {
   std::vector<double> layers;
   LayerReading reading;
   const auto end_of = [&](std::size_t part, std::size_t rank) {
-    return record(parts_[part], rank, kCombine).task_end;
+    return record(parts_[part], rank, kCombinePlace).task_end;
   };
   for (std::size_t rank = 0; rank < dies_.size(); ++rank) {
     std::array<double, 2> busy{};
@@ -331,7 +331,7 @@ LayerReading LayerRun::read(SimulatorCounts& counts) {
       const auto from = [&](std::size_t stage) { return record(parts_[n], rank, stage).task_start; };
       const auto to = [&](std::size_t stage) { return record(parts_[n], rank, stage).task_end; };
       halves[0].push_back((to(AttentionHalf::kStages - 1) - from(0)).us());
-      halves[1].push_back((to(kCombine) - from(AttentionHalf::kStages)).us());
+      halves[1].push_back((to(kCombinePlace) - from(AttentionHalf::kStages)).us());
     }
     const double layer = (end_of(parts_.size() - 1, rank) - end_of(last - 1, rank)).us();
     layers.push_back(layer);

@@ -53,7 +53,7 @@ MlaReading measure_mla(const StudyContext& context, const MlaSetting& setting, S
 
 namespace {
 
-struct Options {
+struct MlaOptions {
   int batch = 96;
   int kv_len = 4096;
   int mtp = 0;
@@ -86,7 +86,7 @@ struct Options {
   }
 };
 
-MlaSetting setting_of(const StudyContext& context, const Options& options) {
+MlaSetting setting_of(const StudyContext& context, const MlaOptions& options) {
   MlaSetting setting;
   static_cast<CubeSetting&>(setting) = cube_setting(context, options.cube, "mla");
   setting.kv_lens.assign(static_cast<std::size_t>(options.batch), static_cast<std::uint32_t>(options.kv_len));
@@ -102,7 +102,7 @@ MlaSetting setting_of(const StudyContext& context, const Options& options) {
   return setting;
 }
 
-StudyResult run(const StudyContext& context, const Options& options) {
+StudyResult run(const StudyContext& context, const MlaOptions& options) {
   StudyResult result;
   const MlaSetting setting = setting_of(context, options);
   const MlaReading reading = measure_mla(context, setting, result.simulator);
@@ -128,7 +128,7 @@ StudyResult run(const StudyContext& context, const Options& options) {
   return result;
 }
 
-constexpr std::array kFields{
+constexpr std::array kMlaFields{
     Field{"stage", FieldType::text, "prolog, attention or output", true},
     Field{"batch", FieldType::integer, "sequences", true},
     Field{"kv_len", FieldType::integer, "tokens of a sequence in the cache", true},
@@ -139,14 +139,14 @@ constexpr std::array kFields{
     Field{"splits", FieldType::integer, "parts that a sequence's cache is cut into"},
 };
 
-std::span<const Field> fields() {
-  static const std::vector<Field> all = with_cube_fields(kFields);
+std::span<const Field> mla_fields() {
+  static const std::vector<Field> all = with_cube_fields(kMlaFields);
   return all;
 }
 
 }  // namespace
 
-const Study kMlaStudy{"mla", "decode attention over the compressed KV cache, on the cores of a die", fields(),
-                      options_of<Options, run>};
+const Study kMlaStudy{"mla", "decode attention over the compressed KV cache, on the cores of a die",
+                      mla_fields(), options_of<MlaOptions, run>};
 
 }  // namespace cm384::studies

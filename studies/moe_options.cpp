@@ -13,7 +13,7 @@
 namespace cm384::studies {
 namespace {
 
-constexpr std::array kFields{
+constexpr std::array kDispatchFields{
     Field{"ranks", FieldType::integer, "dies that take part, one rank each", true},
     Field{"path", FieldType::text, "what carries the rows"},
     Field{"completion", FieldType::text, "how a row of combine says that it has arrived"},
@@ -82,7 +82,7 @@ double mean_with_free_fetch(const StudyContext& context, const OperatorRows& row
 
 }  // namespace
 
-constinit const std::span<const Field> kOperatorFields = kFields;
+constinit const std::span<const Field> kOperatorFields = kDispatchFields;
 
 void check_moe_options(const StudyContext& context, const DispatchCase& setting) {
   const bool trace = is_trace(setting);

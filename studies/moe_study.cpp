@@ -12,7 +12,7 @@
 namespace cm384::studies {
 namespace {
 
-constexpr std::array kFields{
+constexpr std::array kMoeFields{
     Field{"flow", FieldType::text, "fused operators, or three all-to-alls", true},
     Field{"ranks", FieldType::integer, "dies that take part, one rank each", true},
     Field{"batch", FieldType::integer, "tokens per rank", true},
@@ -22,7 +22,7 @@ constexpr std::array kFields{
     Field{"phases", FieldType::list, "parts of the mean latency, one after the other", false, kPhaseParts},
 };
 
-struct Options {
+struct MoeFlowOptions {
   Texts flow{"fused"};
   Integers ranks{8};
   MoeCase setting;
@@ -45,7 +45,7 @@ Row to_row(const MoeCase& setting, const MoeReading& reading) {
           {"correct", reading.correct}, {"phases", phases}};
 }
 
-void check(const StudyContext& context, const Options& options) {
+void check(const StudyContext& context, const MoeFlowOptions& options) {
   const MoeCase& setting = options.setting;
   check_moe_options(context, setting);
   if (!setting.expert_network) return;
@@ -56,7 +56,7 @@ void check(const StudyContext& context, const Options& options) {
                                  context.machine.die.aic));
 }
 
-StudyResult run(const StudyContext& context, const Options& options) {
+StudyResult run(const StudyContext& context, const MoeFlowOptions& options) {
   check(context, options);
   MoeCase setting = options.setting;
   StudyResult result;
@@ -81,9 +81,9 @@ StudyResult run(const StudyContext& context, const Options& options) {
 
 }  // namespace
 
-const Study kMoeStudy{"moe",   "a layer's token distribution: fused operators, or three all-to-alls",
-                      kFields, options_of<Options, run>,
-                      true,    {},
-                      false,   true};
+const Study kMoeStudy{"moe",      "a layer's token distribution: fused operators, or three all-to-alls",
+                      kMoeFields, options_of<MoeFlowOptions, run>,
+                      true,       {},
+                      false,      true};
 
 }  // namespace cm384::studies

@@ -14,7 +14,7 @@ void check_shape(std::string_view text) {
   parse_shape(text);
 }
 
-struct Options {
+struct OpOptions {
   std::string name = "add";
   std::string shape = "256x7168";
   std::string type = "bf16";
@@ -67,7 +67,7 @@ struct Options {
   }
 };
 
-std::optional<OpReading> measure(const StudyContext& context, const Options& options,
+std::optional<OpReading> measure(const StudyContext& context, const OpOptions& options,
                                  SimulatorCounts& counts) {
   const OpRequest request{options.name,    options.shape,   options.type,  options.layout,
                           options.split_k, options.buffers, options.top_p, context.seed};
@@ -82,7 +82,7 @@ std::optional<OpReading> measure(const StudyContext& context, const Options& opt
   return run_collective(context, what, setting, collective, counts);
 }
 
-StudyResult run(const StudyContext& context, const Options& options) {
+StudyResult run(const StudyContext& context, const OpOptions& options) {
   if (options.groups > context.machine.die.aic)
     throw InputError(
         fmt::format("run op: --cores {}: a die has {} AICs", options.groups, context.machine.die.aic));
@@ -112,7 +112,7 @@ StudyResult run(const StudyContext& context, const Options& options) {
   return result;
 }
 
-constexpr std::array kFields{
+constexpr std::array kOpFields{
     Field{"name", FieldType::text, "of the operator", true},
     Field{"shape", FieldType::text, "as asked for", true},
     Field{"launch", FieldType::text, "single, or graph", true},
@@ -133,8 +133,8 @@ constexpr std::array kFields{
 
 }  // namespace
 
-const Study kOpStudy{"op",    "one small operator, launched singly or from a captured graph",
-                     kFields, options_of<Options, run>,
-                     false,   "name"};
+const Study kOpStudy{"op",      "one small operator, launched singly or from a captured graph",
+                     kOpFields, options_of<OpOptions, run>,
+                     false,     "name"};
 
 }  // namespace cm384::studies

@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::uint32_t kWarmup = 4;  // instructions: translations and instruction cache get warm
 constexpr std::uint32_t kSamples = 16;
-constexpr std::uint32_t kChunk = 16 * 1024;
-constexpr std::uint32_t kBuffers = 8;
+constexpr std::uint32_t kCopyChunk = 16 * 1024;
+constexpr std::uint32_t kCopyBuffers = 8;
 
 // Remembers when the last request left by any port.
 class LastRequest final : public ub::LinkObserver {
@@ -137,8 +137,9 @@ P2pReading measure_p2p(const StudyContext& context, const P2pPoint& point, Simul
     reading.startup_us = (one.last_request - clock.start(static_cast<std::int64_t>(r.last_issue_cycle))).us();
   if (point.volume.count == 0) return reading;
 
-  const Measured many = run_kernel(context, point, point.cores,
-                                   static_cast<std::uint64_t>(point.volume.count), kChunk, kBuffers, counts);
+  const Measured many =
+      run_kernel(context, point, point.cores, static_cast<std::uint64_t>(point.volume.count), kCopyChunk,
+                 kCopyBuffers, counts);
   const Time span = span_of(many, clock);
   if (span > Time{})
     reading.bandwidth_GBps = static_cast<double>(point.volume.count) * point.cores / (span.us() * 1e3);
@@ -151,8 +152,8 @@ double measure_shared_p2p(const StudyContext& context, const P2pPoint& point, Si
                              (static_cast<std::uint64_t>(point.cores) * 512) * 512;
   const auto cores = static_cast<int>((bytes + each - 1) / each);
   const std::uint64_t share = std::min(each, bytes);
-  const auto chunk = static_cast<std::uint32_t>(std::min<std::uint64_t>(kChunk, (share + 31) / 32 * 32));
-  const Measured measured = run_kernel(context, point, cores, share, chunk, kBuffers, counts);
+  const auto chunk = static_cast<std::uint32_t>(std::min<std::uint64_t>(kCopyChunk, (share + 31) / 32 * 32));
+  const Measured measured = run_kernel(context, point, cores, share, chunk, kCopyBuffers, counts);
   return span_of(measured, Clock(context.machine.die.clock)).us();
 }
 

@@ -14,7 +14,7 @@
 namespace cm384::studies {
 namespace {
 
-constexpr std::array kFields{
+constexpr std::array kP2pFields{
     Field{"op", FieldType::text, "read, write, atomic", true},
     Field{"path", FieldType::text, "who moves the bytes", true},
     Field{"target", FieldType::text, "what is read or written: npu, cpu, sibling-die", true},
@@ -27,7 +27,7 @@ constexpr std::array kFields{
     Field{"phases", FieldType::list, "stages of the latency of a copy by SDMA", false, kPhaseParts},
 };
 
-struct Options {
+struct P2pOptions {
   Texts path{"aiv-direct"};
   Texts operation{"read", "write"};
   Texts target{"npu", "cpu"};
@@ -65,7 +65,7 @@ struct Options {
 };
 
 // The points of the options, sizes innermost.
-std::vector<P2pPoint> points_of(const Options& options) {
+std::vector<P2pPoint> points_of(const P2pOptions& options) {
   P2pPoint point;
   point.cores = options.cores;
   point.volume = options.volume;
@@ -95,7 +95,7 @@ Row row_of(const P2pPoint& point, const std::string& path) {
           {"bytes", point.bytes.count}};
 }
 
-Row direct_row(const StudyContext& context, const Options& options, const P2pPoint& point,
+Row direct_row(const StudyContext& context, const P2pOptions& options, const P2pPoint& point,
                SimulatorCounts& counts) {
   Row row = row_of(point, "aiv-direct");
   const bool sibling = point.target == "sibling-die";
@@ -117,7 +117,7 @@ Row direct_row(const StudyContext& context, const Options& options, const P2pPoi
   return row;
 }
 
-Row copy_row(const StudyContext& context, const Options& options, const P2pPoint& point,
+Row copy_row(const StudyContext& context, const P2pOptions& options, const P2pPoint& point,
              const std::string& path, SimulatorCounts& counts) {
   const bool transfer = path == "transfer" || !context.machine.accelerator.has_cores();
   const SdmaReading reading = transfer          ? measure_transfer(context, point, counts)
@@ -165,7 +165,7 @@ void note_crossings(StudyResult& result) {
 }
 
 // Refuses what a path or the machine does not have, before anything runs.
-void check(const hw::Machine& machine, const Options& options) {
+void check(const hw::Machine& machine, const P2pOptions& options) {
   const auto has = [](const Texts& list, std::string_view name) {
     return std::ranges::find(list, name) != list.end();
   };
@@ -199,8 +199,8 @@ void check(const hw::Machine& machine, const Options& options) {
                     machine.accelerator.kind));
 }
 
-StudyResult run(const StudyContext& context, const Options& asked) {
-  Options options = asked;
+StudyResult run(const StudyContext& context, const P2pOptions& asked) {
+  P2pOptions options = asked;
   // What was not asked for.
   if (std::ranges::find(options.path, "rdma") != options.path.end() && !context.given.contains("target"))
     options.target = {"npu"};
@@ -233,9 +233,9 @@ StudyResult run(const StudyContext& context, const Options& asked) {
 
 }  // namespace
 
-const Study kP2pStudy{"p2p",   "latency, start-up and bandwidth between two memories",
-                      kFields, options_of<Options, run>,
-                      true,    {},
-                      true,    true};
+const Study kP2pStudy{"p2p",      "latency, start-up and bandwidth between two memories",
+                      kP2pFields, options_of<P2pOptions, run>,
+                      true,       {},
+                      true,       true};
 
 }  // namespace cm384::studies

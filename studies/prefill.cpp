@@ -16,8 +16,6 @@
 namespace cm384::studies {
 namespace {
 
-using Of = PrefillPart::Of;
-
 // Throws InputError where prompts are not whole or heads cannot be dealt out.
 PrefillShare share_of(const PrefillOptions& o, int microbatches) {
   if (o.by_heads && o.heads % o.ranks != 0)
@@ -77,9 +75,11 @@ struct Batch {
   double all_us = 0, layer_us = 0, dense_us = 0;
 };
 
-int count_of(const PrefillOptions& o, Of of) {
-  if (of == Of::head || of == Of::cache) return 1;
-  return of == Of::dense ? o.dense_layers : of == Of::moe ? o.moe_layers : o.moe_layers + o.dense_layers;
+int count_of(const PrefillOptions& o, PrefillPart::Of of) {
+  if (of == PrefillPart::Of::head || of == PrefillPart::Of::cache) return 1;
+  return of == PrefillPart::Of::dense ? o.dense_layers
+         : of == PrefillPart::Of::moe ? o.moe_layers
+                                      : o.moe_layers + o.dense_layers;
 }
 
 Batch in_turn(const PrefillOptions& o, const std::vector<PrefillPart>& parts) {
@@ -99,18 +99,18 @@ struct Chain {
 };
 Chain chain_of(const PrefillOptions& o, const std::vector<PrefillPart>& parts) {
   Chain made;
-  const auto add = [&](Of of) {
+  const auto add = [&](PrefillPart::Of of) {
     for (const PrefillPart& part : parts) {
       if (part.of == of) made.parts.push_back({part.us, part.units, part.kind});
     }
   };
-  add(Of::cache);
+  add(PrefillPart::Of::cache);
   for (int layer = 0; layer < o.dense_layers + o.moe_layers; ++layer) {
-    add(Of::attention);
-    add(layer < o.dense_layers ? Of::dense : Of::moe);
+    add(PrefillPart::Of::attention);
+    add(layer < o.dense_layers ? PrefillPart::Of::dense : PrefillPart::Of::moe);
     made.layers.push_back(made.parts.size());
   }
-  add(Of::head);
+  add(PrefillPart::Of::head);
   return made;
 }
 
@@ -225,7 +225,7 @@ StudyResult run(const StudyContext& context, const PrefillOptions& o) {
   return result;
 }
 
-constexpr std::array kPartFields{
+constexpr std::array kPrefillPartFields{
     Field{"name", FieldType::text, "of the part"},
     Field{"of", FieldType::text, "attention, experts, dense network, head or cache"},
     Field{"each_us", FieldType::number, "in a layer, of a microbatch"},
@@ -241,7 +241,7 @@ constexpr std::array kOverlapFields{
     Field{"operator_slowdown", FieldType::number, "how many times as long they take while the exchange runs"},
     Field{"exchange_slowdown", FieldType::number, "how many times as long the exchange takes while they run"},
 };
-constexpr std::array kFields{
+constexpr std::array kPrefillFields{
     Field{"ranks", FieldType::integer, "dies of the instance", true},
     Field{"tokens", FieldType::integer, "of the batch per NPU of two dies", true},
     Field{"prompt", FieldType::integer, "tokens of a prompt", true},
@@ -257,14 +257,14 @@ constexpr std::array kFields{
     Field{"cubes_share", FieldType::ratio, "of the batch's time in which parts have the cube cores"},
     Field{"vectors_share", FieldType::ratio, "in which parts have the vector cores"},
     Field{"fabric_share", FieldType::ratio, "in which parts have the way to other dies"},
-    Field{"parts", FieldType::list, "of the batch, in the order of a layer", false, kPartFields},
+    Field{"parts", FieldType::list, "of the batch, in the order of a layer", false, kPrefillPartFields},
     Field{"overlaps", FieldType::list,
           "with two microbatches: operators of each kind beside an exchange by SDMA", false, kOverlapFields},
 };
 
 }  // namespace
 
-const Study kPrefillStudy{"prefill", "a batch of prompts: its layers, operator by operator", kFields,
+const Study kPrefillStudy{"prefill", "a batch of prompts: its layers, operator by operator", kPrefillFields,
                           options_of<PrefillOptions, run>};
 
 }  // namespace cm384::studies

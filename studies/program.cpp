@@ -25,7 +25,7 @@
 namespace cm384::studies {
 namespace {
 
-struct Options {
+struct ProgramOptions {
   std::string file;
   std::string payload = "full";
   std::string trace;
@@ -54,7 +54,7 @@ struct Options {
   }
 };
 
-constexpr std::array kFields{
+constexpr std::array kProgramFields{
     Field{"launch", FieldType::text, "of the file", true, {}, 20},
     Field{"ranks", FieldType::integer, "that take part", true},
     Field{"blocks", FieldType::integer, "a rank", true},
@@ -318,7 +318,7 @@ class ProgramRun {
   std::vector<std::vector<host::LaunchHandle>> launched_;  // by launch
 };
 
-StudyResult run(const StudyContext& context, const Options& options) {
+StudyResult run(const StudyContext& context, const ProgramOptions& options) {
   if (options.file.empty()) throw InputError("run program: no FILE: a program in TOML");
   const ProgramFile program = read_program(options.file);
   StudyResult result;
@@ -387,8 +387,8 @@ StudyResult run(const StudyContext& context, const Options& options) {
 }  // namespace
 
 const Study kProgramStudy{
-    "program", "kernels of your own on many dies, with buffers, launches and checks from a file",
-    kFields,   options_of<Options, run>,
-    true,      "file"};
+    "program",      "kernels of your own on many dies, with buffers, launches and checks from a file",
+    kProgramFields, options_of<ProgramOptions, run>,
+    true,           "file"};
 
 }  // namespace cm384::studies

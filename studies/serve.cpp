@@ -163,7 +163,7 @@ StudyResult run(const StudyContext& context, const ServeOptions& options) {
   return Table(context, options).make();
 }
 
-constexpr std::array kTimes{
+constexpr std::array kServeTimes{
     Field{"mean", FieldType::number, "mean"},
     Field{"ci95", FieldType::number, "half-width of the 95 % confidence interval of the mean over seeds"},
     Field{"p50", FieldType::number, "median", true},
@@ -193,24 +193,25 @@ constexpr std::array kEvidence{
     Field{"extrapolated", FieldType::ratio, "outside of them"},
     Field{"parameter", FieldType::ratio, "of the deployment: nothing that was simulated"},
 };
-constexpr std::array kFields{
+constexpr std::array kServeFields{
     Field{"pools", FieldType::text, "instances of prefill and of decode", true},
     Field{"rate", FieldType::number, "asked for, per second; 0: as recorded"},
     Field{"npus", FieldType::integer, "of both pools"},
     Field{"requests", FieldType::integer, "served", true},
     Field{"rate_rps", FieldType::number, "at which they came, per second", true},
     Field{"end_s", FieldType::number, "from the first arrival to the last answer's end"},
-    Field{"ttft_ms", FieldType::object, "from arrival to the first token, which prefill makes", true, kTimes},
-    Field{"tpot_ms", FieldType::object, "from there to the end, per further token", true, kTimes},
+    Field{"ttft_ms", FieldType::object, "from arrival to the first token, which prefill makes", true,
+          kServeTimes},
+    Field{"tpot_ms", FieldType::object, "from there to the end, per further token", true, kServeTimes},
     Field{
         "itl_ms", FieldType::object,
         "between two deliveries of tokens, the first of which prefill makes: over all steps of all requests",
-        false, kTimes},
-    Field{"e2e_ms", FieldType::object, "from arrival to the end", false, kTimes},
+        false, kServeTimes},
+    Field{"e2e_ms", FieldType::object, "from arrival to the end", false, kServeTimes},
     Field{"queue_ms", FieldType::object, "from arrival to the beginning of its batch of prompts", false,
-          kTimes},
+          kServeTimes},
     Field{"transfer_ms", FieldType::object, "from the first token until decode has the context", false,
-          kTimes},
+          kServeTimes},
     Field{"goodput_rps", FieldType::number, "requests per second that meet both objectives", true},
     Field{"goodput_share", FieldType::ratio, "of the requests that do", true},
     Field{"slo_share", FieldType::ratio, "of the requests that must, with --slo"},
@@ -248,6 +249,6 @@ constexpr std::array kFields{
 
 const Study kServeStudy{"serve",
                         "a service: prefill, decode and cached contexts under recorded or drawn requests",
-                        kFields, options_of<ServeOptions, run>};
+                        kServeFields, options_of<ServeOptions, run>};
 
 }  // namespace cm384::studies

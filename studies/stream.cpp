@@ -107,7 +107,7 @@ Texts names() {
   return names;
 }
 
-struct Options {
+struct StreamOptions {
   Texts shape = names();
   int cores = 48;
   int passes = 1;
@@ -131,7 +131,7 @@ struct Options {
   }
 };
 
-constexpr std::array kFields{
+constexpr std::array kStreamFields{
     Field{"shape", FieldType::text, "rows x bytes of an instruction, and who reads what", true},
     Field{"cores", FieldType::integer, "that read: AIVs, of l1 shapes AICs", true},
     Field{"kernel_us", FieldType::number, "from the first core's start to the last one's end", true},
@@ -142,7 +142,7 @@ constexpr std::array kFields{
     Field{"l2_hit_rate", FieldType::ratio, "hits over all requests to L2", true},
 };
 
-StudyResult run(const StudyContext& context, const Options& options) {
+StudyResult run(const StudyContext& context, const StreamOptions& options) {
   StudyResult result;
   for (std::size_t i = 0; i < options.shape.size(); ++i) {
     const std::string& name = options.shape[i];
@@ -173,7 +173,7 @@ StudyResult run(const StudyContext& context, const Options& options) {
 
 }  // namespace
 
-const Study kStreamStudy{"stream", "streaming reads of a die's memory by its cores", kFields,
-                         options_of<Options, run>};
+const Study kStreamStudy{"stream", "streaming reads of a die's memory by its cores", kStreamFields,
+                         options_of<StreamOptions, run>};
 
 }  // namespace cm384::studies

@@ -15,7 +15,7 @@ namespace {
 // Packets for one measurement of the saturation throughput.
 constexpr std::uint64_t kSaturationPackets = 40'000;
 
-struct Options {
+struct SwitchOptions {
   std::string model = "tlm";
   Texts patterns{"uniform"};
   Reals loads{0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9};
@@ -42,7 +42,7 @@ struct Options {
   }
 };
 
-constexpr std::array kLatency{
+constexpr std::array kSwitchLatency{
     Field{"mean", FieldType::number, "mean", true},
     Field{"p50", FieldType::number, "median"},
     Field{"p99", FieldType::number, "99th percentile", true},
@@ -52,15 +52,15 @@ constexpr std::array kDifference{
     Field{"p50", FieldType::ratio, "of the medians"},
     Field{"p99", FieldType::ratio, "of the 99th percentiles", true},
 };
-constexpr std::array kFields{
+constexpr std::array kSwitchFields{
     Field{"model", FieldType::text, "tlm or rtl", true},
     Field{"pattern", FieldType::text, "where packets go", true},
     Field{"ports", FieldType::integer, "of the chip"},
     Field{"lanes", FieldType::integer, "virtual lanes"},
     Field{"load", FieldType::number, "offered, as a share of the saturation throughput", true},
     Field{"latency_ns", FieldType::object,
-          "of a packet from its creation to its last flit's leaving the chip", true, kLatency},
-    Field{"chip_latency_ns", FieldType::object, "of that, from its head at the chip", false, kLatency},
+          "of a packet from its creation to its last flit's leaving the chip", true, kSwitchLatency},
+    Field{"chip_latency_ns", FieldType::object, "of that, from its head at the chip", false, kSwitchLatency},
     Field{"throughput", FieldType::number, "flits delivered, as a share of what all links carry", true},
     Field{"saturation", FieldType::number, "throughput under as much load as goes", true},
     Field{"jain", FieldType::number, "Jain's fairness index over the ports that send"},
@@ -81,7 +81,7 @@ Row difference(const Summary& of, const Summary& to) {
 
 class SwitchRows {
  public:
-  SwitchRows(const StudyContext& context, const Options& options, StudyResult& result)
+  SwitchRows(const StudyContext& context, const SwitchOptions& options, StudyResult& result)
       : context_(context), options_(options), result_(result) {
     if (options.model != "rtl") models_.push_back(false);
     if (options.model != "tlm") models_.push_back(true);
@@ -195,7 +195,7 @@ class SwitchRows {
   }
 
   const StudyContext& context_;
-  const Options& options_;
+  const SwitchOptions& options_;
   StudyResult& result_;
   SwitchCase setting_;
   std::vector<bool> models_;  // RTL?
@@ -203,7 +203,7 @@ class SwitchRows {
   double done_ = 0, work_ = 1;
 };
 
-StudyResult run(const StudyContext& context, const Options& options) {
+StudyResult run(const StudyContext& context, const SwitchOptions& options) {
   StudyResult result;
   SwitchRows(context, options, result).run();
   return result;
@@ -211,9 +211,10 @@ StudyResult run(const StudyContext& context, const Options& options) {
 
 }  // namespace
 
-const Study kSwitchStudy{"switch", "one switch chip under load: latency, throughput, fairness; model and RTL",
-                         kFields,  options_of<Options, run>,
-                         false,    {},
-                         true};
+const Study kSwitchStudy{
+    "switch",      "one switch chip under load: latency, throughput, fairness; model and RTL",
+    kSwitchFields, options_of<SwitchOptions, run>,
+    false,         {},
+    true};
 
 }  // namespace cm384::studies

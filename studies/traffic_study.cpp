@@ -16,7 +16,7 @@ namespace {
 
 using namespace cm384::literals;
 
-struct Options {
+struct TrafficOptions {
   Texts patterns{"uniform"};
   Reals loads{0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9};
   std::string operation = "write";
@@ -41,13 +41,13 @@ struct Options {
   }
 };
 
-constexpr std::array kLatency{
+constexpr std::array kTrafficLatency{
     Field{"mean", FieldType::number, "mean", true},
     Field{"p50", FieldType::number, "median"},
     Field{"p99", FieldType::number, "99th percentile", true},
     Field{"max", FieldType::number, "largest"},
 };
-constexpr std::array kFields{
+constexpr std::array kTrafficFields{
     Field{"topology", FieldType::text, "kind", true},
     Field{"dies", FieldType::integer, "that send and receive"},
     Field{"pattern", FieldType::text, "where messages go", true},
@@ -58,9 +58,10 @@ constexpr std::array kFields{
     Field{"accepted_load", FieldType::number, "completed while measured, as the same share", true},
     Field{"accepted_GBps", FieldType::number, "payload completed per die"},
     Field{"latency_us", FieldType::object,
-          "from a message's creation to its last byte at the target (write) or back (read)", true, kLatency},
+          "from a message's creation to its last byte at the target (write) or back (read)", true,
+          kTrafficLatency},
     Field{"completion_us", FieldType::object, "from a message's creation to its last response", false,
-          kLatency},
+          kTrafficLatency},
     Field{"saturated", FieldType::boolean,
           "less than 97 % of what was offered completed meanwhile, or messages were left when the run ended; "
           "latencies "
@@ -77,13 +78,13 @@ constexpr std::array kFields{
           "one way, by wire rate, from the lower half of the dies to the upper half: the smallest cut"},
 };
 
-Row latencies(const Summary& s) {
+Row row_of(const Summary& s) {
   return {{"mean", s.mean}, {"p50", s.p50}, {"p99", s.p99}, {"max", s.max}};
 }
 
 class TrafficRows {
  public:
-  TrafficRows(const StudyContext& context, const Options& options, StudyResult& result)
+  TrafficRows(const StudyContext& context, const TrafficOptions& options, StudyResult& result)
       : context_(context), options_(options), result_(result) {
     if (context.machine.topology.dies() < 2) throw InputError("run traffic: needs two dies or more");
     if (context.observers != nullptr)
@@ -172,8 +173,8 @@ class TrafficRows {
          {"offered_GBps", reading.created_GBps},
          {"accepted_load", reading.accepted_GBps / bounds.capacity_GBps},
          {"accepted_GBps", reading.accepted_GBps},
-         {"latency_us", latencies(summarise(std::move(latency)))},
-         {"completion_us", latencies(summarise(std::move(completion)))},
+         {"latency_us", row_of(summarise(std::move(latency)))},
+         {"completion_us", row_of(summarise(std::move(completion)))},
          {"saturated", saturated},
          {"unfinished", unfinished},
          {"messages", static_cast<std::int64_t>(reading.messages.size())},
@@ -188,12 +189,12 @@ class TrafficRows {
   }
 
   const StudyContext& context_;
-  const Options& options_;
+  const TrafficOptions& options_;
   StudyResult& result_;
   std::unique_ptr<OutputFile> file_;
 };
 
-StudyResult run(const StudyContext& context, const Options& options) {
+StudyResult run(const StudyContext& context, const TrafficOptions& options) {
   StudyResult result;
   TrafficRows(context, options, result).run();
   return result;
@@ -201,10 +202,12 @@ StudyResult run(const StudyContext& context, const Options& options) {
 
 }  // namespace
 
-const Study kTrafficStudy{
-    "traffic", "synthetic traffic over the fabric alone: latency against load, saturation, bounds",
-    kFields,   options_of<Options, run>,
-    false,     {},
-    true};
+const Study kTrafficStudy{"traffic",
+                          "synthetic traffic over the fabric alone: latency against load, saturation, bounds",
+                          kTrafficFields,
+                          options_of<TrafficOptions, run>,
+                          false,
+                          {},
+                          true};
 
 }  // namespace cm384::studies

@@ -23,7 +23,7 @@ void check_prompt(std::string_view text) {
   service::check_length_distribution(length_of(text));
 }
 
-struct Options {
+struct TransferOptions {
   TransferSetting setting;
   Integers prefill{1}, requests{16};
   std::string prompt = "4096";
@@ -148,7 +148,7 @@ void add_notes(const TransferSetting& setting, StudyResult& result) {
                         : *(*result.rows.back()["beside"].row())["dies"].integer()));
 }
 
-StudyResult run(const StudyContext& context, const Options& options) {
+StudyResult run(const StudyContext& context, const TransferOptions& options) {
   if (options.beside == "mla" && context.machine.die.aic < kBesideGroups)
     throw InputError(fmt::format("run transfer: --beside mla: it runs on {} AICs, and a die has {}",
                                  kBesideGroups, context.machine.die.aic));
@@ -181,7 +181,7 @@ StudyResult run(const StudyContext& context, const Options& options) {
   return result;
 }
 
-constexpr std::array kTimes{
+constexpr std::array kTransferTimes{
     Field{"mean", FieldType::number, "mean", true},
     Field{"p50", FieldType::number, "median"},
     Field{"p90", FieldType::number, "90th percentile, the nearest rank above"},
@@ -211,7 +211,7 @@ constexpr std::array kBeside{
     Field{"beside_us", FieldType::number, "beside them, mean"},
     Field{"disturbance", FieldType::ratio, "how much longer that is", true},
 };
-constexpr std::array kFields{
+constexpr std::array kTransferFields{
     Field{"prefill", FieldType::integer, "instances", true},
     Field{"requests", FieldType::integer, "contexts of all instances", true},
     Field{"mover", FieldType::text, "whose SDMA engines move the bytes: prefill, decode"},
@@ -221,12 +221,12 @@ constexpr std::array kFields{
     Field{"arrived", FieldType::integer,
           "contexts whose first and last bytes are there; the run fails where some are not"},
     Field{"latency_us", FieldType::object, "of a context, from the end of the batch until it is there", true,
-          kTimes},
+          kTransferTimes},
     Field{"queue_us", FieldType::object, "of that, until its first bytes may leave", true, kMean},
     Field{"transfer_us", FieldType::object, "the rest: its own transfer", false, kMean},
     Field{"incast", FieldType::integer, "contexts under way to a die at a time, at most", true},
     Field{"fan_out", FieldType::integer, "contexts under way from a die at a time, at most"},
-    Field{"closed_us", FieldType::object, "latency by the closed form of run serve", false, kTimes},
+    Field{"closed_us", FieldType::object, "latency by the closed form of run serve", false, kTransferTimes},
     Field{"closed_error", FieldType::object, "of the closed form against what was simulated", true, kErrors},
     Field{"sending", FieldType::object,
           "payload that links of prefill carry until the last context is there, over what they could", false,
@@ -238,7 +238,7 @@ constexpr std::array kFields{
 
 }  // namespace
 
-const Study kTransferStudy{"transfer", "contexts from prefill to decode over the RDMA plane", kFields,
-                           options_of<Options, run>, true};
+const Study kTransferStudy{"transfer", "contexts from prefill to decode over the RDMA plane", kTransferFields,
+                           options_of<TransferOptions, run>, true};
 
 }  // namespace cm384::studies

@@ -136,7 +136,7 @@ Rows to_rows(const std::vector<Comparison>& comparisons) {
 
 namespace {
 
-constexpr std::array kFields{
+constexpr std::array kAllValidationFields{
     Field{"id", FieldType::text, "of the published figure", true},
     Field{"predicted", FieldType::number, "by this machine; empty: not modelled or not run", true},
     Field{"published", FieldType::number, "in the same unit", true},
@@ -157,7 +157,7 @@ constexpr std::array kFields{
 
 }  // namespace
 
-constinit const std::span<const Field> kValidationFields = kFields;
+constinit const std::span<const Field> kValidationFields = kAllValidationFields;
 
 std::string to_markdown(const std::vector<Comparison>& comparisons, const hw::Machine& machine) {
   std::string text = fmt::format(

@@ -15,15 +15,12 @@
 
 #include "hw/error.h"
 #include "hw/json.h"
+#include "sweeps/wall_clock.h"
 
 namespace cm384::sweeps {
 namespace {
 
 namespace fs = std::filesystem;
-
-double seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 std::string whole_file(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);

@@ -15,20 +15,15 @@
 
 #include "hw/error.h"
 #include "sweeps/point_process.h"
+#include "sweeps/wall_clock.h"
 
 namespace cm384::sweeps {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double kBeat = 10, kLook = 0.5;  // s between heartbeats, between looks at other processes' points
-constexpr auto kTick = std::chrono::milliseconds(20);
 constexpr double kReserve = 0.05;  // of the host's memory, below which the youngest process makes room
 constexpr double kMargin = 1.2;    // of the largest point so far, that the next one is expected to take
-
-double seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 // A line of /proc/meminfo in MB (10^6 B).
 double meminfo(std::string_view name) {
@@ -169,7 +164,7 @@ std::optional<Runner::Finished> Runner::collect() {
 void Runner::beat() {
   if (running_.empty() || seconds() < next_beat_) return;
   store_.beat();
-  next_beat_ = seconds() + kBeat;
+  next_beat_ = seconds() + kHeartbeat_s;
 }
 
 std::optional<Runner::Finished> Runner::next(const std::function<void()>& idle) {
@@ -179,7 +174,7 @@ std::optional<Runner::Finished> Runner::next(const std::function<void()>& idle) 
     make_room();
     // Points that another process has: finished by now, or given up.
     if (seconds() >= next_look_ && !elsewhere_.empty()) {
-      next_look_ = seconds() + kLook;
+      next_look_ = seconds() + kLook_s;
       for (auto waiting = elsewhere_.begin(); waiting != elsewhere_.end(); ++waiting) {
         if (store_.busy(waiting->job.key)) continue;
         queue_.push_front(std::move(*waiting));

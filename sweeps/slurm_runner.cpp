@@ -8,19 +8,13 @@
 #include <thread>
 
 #include "hw/error.h"
+#include "sweeps/wall_clock.h"
 
 namespace cm384::sweeps {
 namespace {
 
-constexpr double kBeat = 10, kCollect = 0.5,
-                 kLook = 0.5;           // s between heartbeats, looks at outcomes, at other processes
+constexpr double kCollect_s = 0.5;      // between looks at outcomes
 constexpr std::size_t kTogether = 200;  // points in one transaction
-constexpr auto kTick = std::chrono::milliseconds(20);
-
-double seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
 }  // namespace
 
 SlurmRunner::SlurmRunner(Store& store, Slurm slurm, SlurmOptions options)
@@ -90,7 +84,7 @@ void SlurmRunner::adopt() {
 
 // Moves outcomes into the store: a file goes when the store has what it holds.
 void SlurmRunner::collect() {
-  next_collect_ = seconds() + std::min(kCollect, options_.poll_s);
+  next_collect_ = seconds() + std::min(kCollect_s, options_.poll_s);
   const std::vector<std::string> keys = spool_.outcomes();
   for (std::size_t begin = 0; begin < keys.size(); begin += kTogether) {
     std::vector<SpooledOutcome> outcomes;
@@ -201,7 +195,7 @@ void SlurmRunner::look(Point point) {
 
 void SlurmRunner::look_elsewhere() {
   if (elsewhere_.empty() || seconds() < next_look_) return;
-  next_look_ = seconds() + kLook;
+  next_look_ = seconds() + kLook_s;
   std::vector<Point> still;
   for (Point& point : elsewhere_) {
     if (store_.busy(point.job.key)) {
@@ -217,7 +211,7 @@ std::optional<Executor::Finished> SlurmRunner::next(const std::function<void()>&
   while (options_.interrupted == nullptr || *options_.interrupted == 0) {
     if (seconds() >= next_beat_) {
       store_.beat();
-      next_beat_ = seconds() + kBeat;
+      next_beat_ = seconds() + kHeartbeat_s;
     }
     if (seconds() >= next_collect_) collect();
     if (ended_.empty() && !queue_.empty()) look();

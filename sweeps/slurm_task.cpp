@@ -11,11 +11,10 @@
 
 #include "hw/error.h"
 #include "sweeps/point_process.h"
+#include "sweeps/wall_clock.h"
 
 namespace cm384::sweeps {
 namespace {
-
-constexpr auto kTick = std::chrono::milliseconds(20);
 
 std::string host_name() {
   std::array<char, 256> name{};

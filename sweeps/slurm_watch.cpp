@@ -8,6 +8,7 @@
 
 #include "hw/error.h"
 #include "sweeps/slurm_runner.h"
+#include "sweeps/wall_clock.h"
 
 namespace cm384::sweeps {
 namespace {
@@ -17,17 +18,13 @@ namespace {
 constexpr int kLosses = 3, kLossesFromOutside = 10;
 // Looks at the queue for which the outcome of a task that ended well may be on its way through a network file
 // system.
-constexpr double kPatience = 3;
+constexpr double kSlurmWatchPatience = 3;
 constexpr double kUntoldMemory_MB = 4000;  // of a task for which Slurm tells none
 
 constexpr double kMemoryMargin = 1.5, kMemoryFloor_MB = 200;
 constexpr double kTimeMargin = 3, kTimeFloor_s = 10;
 constexpr double kTaskSeconds = 300;  // of work that a task is to have
 constexpr std::size_t kTasks = 32;    // so many at least, where there are points for them
-
-double seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 bool from_outside(const TaskState* state) {
   static constexpr std::array<std::string_view, 4> kStates{"BOOT_FAIL", "NODE_FAIL", "PREEMPTED", "REVOKED"};
@@ -125,7 +122,7 @@ void SlurmRunner::account(const TaskName& name, const TaskStates& states) {
     return;
   }
   const bool well = state != nullptr && state->state == "COMPLETED";
-  if (well && seconds() - task.gone_since < kPatience * options_.poll_s) return;
+  if (well && seconds() - task.gone_since < kSlurmWatchPatience * options_.poll_s) return;
   collect();
   if (tasks_.contains(name)) lose(name, state);
 }

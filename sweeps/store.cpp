@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kApplication = 0x434d3834;  // "CM84": tells our files from other databases
 constexpr int kVersion = 1;
-constexpr int kPatience = 60'000;       // ms that a statement waits for another process's transaction
+constexpr int kStorePatience = 60'000;  // ms that a statement waits for another process's transaction
 constexpr std::int64_t kSilence = 120;  // s after which a claim of another host is void
 
 constexpr const char* kTables = R"(
@@ -168,7 +168,7 @@ Store::Store(const std::string& path) : database_(std::make_unique<Database>()) 
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
   database.check(
       sqlite3_open_v2(path.c_str(), &database.handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr));
-  sqlite3_busy_timeout(database.handle, kPatience);
+  sqlite3_busy_timeout(database.handle, kStorePatience);
   // A rollback journal: the write-ahead log does not work across hosts.
   database.run("PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL");
   Transaction transaction(database);

@@ -12,7 +12,6 @@
 namespace cm384::traces {
 namespace {
 
-using Kind = CollectiveKind;
 using Algorithm = CollectiveAlgorithm;
 using Rounds = std::vector<CollectiveRound>;
 
@@ -20,13 +19,13 @@ constexpr std::array<std::string_view, kCollectiveKinds> kKinds{"all-reduce", "a
                                                                 "reduce-scatter"};
 constexpr std::array<std::string_view, 5> kAlgorithms{"direct", "ring", "halving", "bruck", "hierarchical"};
 
-bool takes(Kind kind, Algorithm algorithm) {
+bool takes(CollectiveKind kind, Algorithm algorithm) {
   switch (algorithm) {
     case Algorithm::ring:
     case Algorithm::halving:
-      return kind != Kind::all_to_all;
+      return kind != CollectiveKind::all_to_all;
     case Algorithm::bruck:
-      return kind == Kind::all_to_all || kind == Kind::all_gather;
+      return kind == CollectiveKind::all_to_all || kind == CollectiveKind::all_gather;
     default:
       return true;
   }
@@ -43,7 +42,7 @@ void pairs(CollectiveRound& round, std::span<const int> members, std::int64_t by
 
 class Schedule {
  public:
-  Schedule(Kind kind, std::int64_t bytes, std::span<const int> group)
+  Schedule(CollectiveKind kind, std::int64_t bytes, std::span<const int> group)
       : kind_(kind),
         ranks_(static_cast<int>(group.size())),
         part_(std::max<std::int64_t>(1, bytes / ranks_)),
@@ -77,8 +76,8 @@ class Schedule {
       halves.push_back(round);
       doubles.insert(doubles.begin(), round);
     }
-    if (kind_ == Kind::reduce_scatter) return halves;
-    if (kind_ == Kind::all_gather) return doubles;
+    if (kind_ == CollectiveKind::reduce_scatter) return halves;
+    if (kind_ == CollectiveKind::all_gather) return doubles;
     halves.insert(halves.end(), doubles.begin(), doubles.end());
     return halves;
   }
@@ -88,7 +87,7 @@ class Schedule {
     Rounds rounds;
     for (int distance = 1; distance < ranks_; distance *= 2) {
       int blocks = 0;
-      if (kind_ == Kind::all_gather) {
+      if (kind_ == CollectiveKind::all_gather) {
         blocks = std::min(distance, ranks_ - distance);
       } else {
         for (int n = 0; n < ranks_; ++n) blocks += (n & distance) != 0 ? 1 : 0;
@@ -128,22 +127,22 @@ class Schedule {
     };
     const auto local = static_cast<std::int64_t>(places);
     switch (kind_) {
-      case Kind::all_reduce:
+      case CollectiveKind::all_reduce:
         return {within(part_ * count), between(part_), between(part_), within(part_ * count)};
-      case Kind::all_to_all:
+      case CollectiveKind::all_to_all:
         return {within(part_ * count), between(part_ * local)};
-      case Kind::all_gather:
+      case CollectiveKind::all_gather:
         return {between(part_), within(part_ * count)};
-      case Kind::reduce_scatter:
+      case CollectiveKind::reduce_scatter:
         break;
     }
     return {within(part_ * count), between(part_)};
   }
 
  private:
-  bool reduces_and_gathers() const { return kind_ == Kind::all_reduce; }
+  bool reduces_and_gathers() const { return kind_ == CollectiveKind::all_reduce; }
 
-  Kind kind_;
+  CollectiveKind kind_;
   int ranks_;
   std::int64_t part_;
   std::span<const int> group_;
@@ -164,7 +163,7 @@ void parse_collective(std::string_view text, CollectiveChoice& choice) {
   if (equals == std::string_view::npos || kind == kKinds.end())
     throw InputError(
         fmt::format("--collective: '{}'; allowed: {}, each with =ALGORITHM", text, fmt::join(kKinds, ", ")));
-  const auto of = static_cast<Kind>(kind - kKinds.begin());
+  const auto of = static_cast<CollectiveKind>(kind - kKinds.begin());
   std::string allowed;
   for (std::size_t n = 0; n < kAlgorithms.size(); ++n) {
     const auto algorithm = static_cast<Algorithm>(n);

@@ -12,7 +12,6 @@
 namespace cm384::traces {
 namespace {
 
-constexpr std::int64_t kMostBytes = std::int64_t{16} << 30;
 constexpr std::uint64_t kMostDuration = std::uint64_t{1} << 40;  // us
 
 enum NodeType : int {
@@ -134,7 +133,7 @@ class ChakraImport {
         const std::int64_t from = attribute(reader, node, "comm_src", 0, last, rank),
                            to = attribute(reader, node, "comm_dst", 0, last),
                            tag = attribute(reader, node, "comm_tag", INT32_MIN, INT32_MAX),
-                           bytes = attribute(reader, node, "comm_size", 1, kMostBytes);
+                           bytes = attribute(reader, node, "comm_size", 1, kMostImportedBytes);
         if (from != rank)
           reader.fail(fmt::format("node {}: comm_src: {} in the file of rank {}", node.id(), from, rank));
         ends.begin = ends.end =
@@ -155,7 +154,7 @@ class ChakraImport {
       case kCollective: {
         Part part;
         part.type = attribute(reader, node, "comm_type", kAllReduce, kBarrier);
-        part.bytes = part.type == kBarrier ? 0 : attribute(reader, node, "comm_size", 1, kMostBytes);
+        part.bytes = part.type == kBarrier ? 0 : attribute(reader, node, "comm_size", 1, kMostImportedBytes);
         part.where = reader.where();
         part.begin = ends.begin = graph_.add(ranks_.point(rank), reader.where());
         part.end = ends.end = graph_.add(ranks_.point(rank), reader.where());

@@ -18,7 +18,6 @@ const std::vector<std::string> kAll{"source",    "target", "bytes",   "start_us"
                                     "operation", "after",  "delay_us"};
 constexpr std::size_t kRequired = 3;
 constexpr std::int64_t kMostRank = 65535;
-constexpr std::int64_t kMostBytes = std::int64_t{16} << 30;
 constexpr double kMostUs = 1e9;
 
 // Which field holds each of kAll.
@@ -104,7 +103,7 @@ ImportResult import_messages(const std::string& path, const ImportOptions& optio
     r.source.number = static_cast<std::uint16_t>(die_of(fields, 0));
     r.target.number = static_cast<std::uint16_t>(die_of(fields, 1));
     r.core = TrafficRecord::kAnyCore;
-    r.bytes = static_cast<std::uint64_t>(fields.integer(columns[2], 1, kMostBytes));
+    r.bytes = static_cast<std::uint64_t>(fields.integer(columns[2], 1, kMostImportedBytes));
     r.operation = columns.has(4) ? operation(fields, columns[4]) : sim::Operation::write;
     r.offset = placing.take(r.target.number, r.bytes);
     if (columns.has(3)) r.start = r.end = microseconds(fields, columns[3]);

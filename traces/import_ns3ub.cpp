@@ -28,7 +28,6 @@ enum Column : std::size_t {
 };
 const std::vector<std::string> kNames{"taskId",   "sourceNode", "destNode", "dataSize(Byte)", "opType",
                                       "priority", "delay",      "phaseId",  "dependOnPhases"};
-constexpr std::int64_t kMostBytes = std::int64_t{16} << 30;
 constexpr std::int64_t kMostNumber = std::int64_t{1} << 40;
 
 bool is_header(const std::vector<std::string_view>& fields) {
@@ -130,7 +129,7 @@ class Ns3UbImport {
     TrafficRecord r;
     r.source = unit_of(fields.integer(kSource, 0, kMostNumber));
     r.target = unit_of(fields.integer(kTarget, 0, kMostNumber));
-    r.bytes = static_cast<std::uint64_t>(fields.integer(kBytes, 1, kMostBytes));
+    r.bytes = static_cast<std::uint64_t>(fields.integer(kBytes, 1, kMostImportedBytes));
     r.operation = operation_of(fields);
     r.lane = static_cast<std::uint8_t>(fields.integer(kPriority, 0, 15));
     r.core = TrafficRecord::kAnyCore;

@@ -27,7 +27,7 @@ struct Event {
   std::size_t number = 0;  // in the file
 };
 
-constexpr Us kMostUs = 1e16, kLongestUs = 1e12;
+constexpr Us kMostTimestampUs = 1e16, kLongestUs = 1e12;
 
 // The vendor's profiler writes times as text, so that no digit is lost.
 Us microseconds(const json& event, const char* name, const std::string& where) {
@@ -38,9 +38,10 @@ Us microseconds(const json& event, const char* name, const std::string& where) {
   } else if (value.is_number()) {
     found = static_cast<Us>(value.get<double>());
   }
-  if (!(found >= 0 && found <= kMostUs))
+  if (!(found >= 0 && found <= kMostTimestampUs))
     throw InputError(fmt::format("{}: {}: {}; allowed: microseconds from 0 to {:g}", where, name,
-                                 value.is_primitive() ? value.dump().substr(0, 40) : "no number", kMostUs));
+                                 value.is_primitive() ? value.dump().substr(0, 40) : "no number",
+                                 kMostTimestampUs));
   return found;
 }
 

@@ -10,6 +10,9 @@
 
 namespace cm384::traces {
 
+// The largest transfer or collective that an import takes, in bytes.
+constexpr std::int64_t kMostImportedBytes = std::int64_t{16} << 30;
+
 class ImportedRanks {
  public:
   // `first`: file of rank 0. The options outlive it. Throws InputError for more ranks than dies.

@@ -11,7 +11,7 @@
 namespace cm384::traces {
 namespace {
 
-constexpr std::int64_t kMostNumber = std::int64_t{1} << 40;
+constexpr std::int64_t kMostDevice = std::int64_t{1} << 40;
 constexpr std::int64_t kMostSwitches = 1 << 20;  // of one line
 constexpr std::string_view kTraffic = "traffic.csv";
 
@@ -46,7 +46,7 @@ std::set<std::int64_t> switches_of(const std::string& path) {
     const std::size_t dots = id.find("..");
     const std::vector<std::string> name{kNodeColumns[0]};
     const auto number = [&](std::string_view text) {
-      return FieldReader(lines, {text}, name).integer(0, 0, kMostNumber);
+      return FieldReader(lines, {text}, name).integer(0, 0, kMostDevice);
     };
     const std::int64_t first = number(id.substr(0, dots));
     const std::int64_t last = dots == std::string_view::npos ? first : number(id.substr(dots + 2));
@@ -71,7 +71,7 @@ Ns3UbCase read_ns3ub_case(const std::string& traffic) {
   if (!exists("node.csv") || !exists("topology.csv")) return found;
   const std::set<std::int64_t> switches = switches_of(stem + "node.csv");
   read_lines(stem + "topology.csv", kLinkColumns, [&](const LineReader&, const FieldReader& fields) {
-    std::int64_t device = fields.integer(0, 0, kMostNumber), other = fields.integer(2, 0, kMostNumber);
+    std::int64_t device = fields.integer(0, 0, kMostDevice), other = fields.integer(2, 0, kMostDevice);
     if (switches.contains(device)) std::swap(device, other);
     if (switches.contains(device) || !switches.contains(other)) return;
     const auto [known, fresh] = found.leaves.emplace(device, other);

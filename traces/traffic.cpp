@@ -16,7 +16,7 @@ constexpr std::array<std::string_view, kTrafficKinds> kKinds{
     "transfer", "fill", "compute", "barrier", "launch", "end", "idle", "stream", "kernel", "given", "call"};
 constexpr std::array<std::string_view, 4> kOperations{"read", "write", "add-s32", "add-f32"};
 constexpr std::array<std::string_view, 3> kDependencies{"completion", "arrival", "issue"};
-constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 40;
+constexpr std::uint64_t kMostTransferBytes = std::uint64_t{1} << 40;
 constexpr std::uint64_t kBurstBytes = 512u << 10;  // the largest local buffer of a core: L1
 constexpr std::uint64_t kMemory = std::uint64_t{1} << 38;
 constexpr int kMostCores = 128;
@@ -33,7 +33,7 @@ std::string transfer_fault(const TrafficRecord& r) {
     return "core: an SDMA copy has none, and one burst; allowed: 0";
   if (r.engine == TrafficRecord::Engine::fix && (r.core < 0 || r.operation == sim::Operation::read))
     return "core: a fixpipe only writes, from a core of its own";
-  const std::uint64_t most = sdma || r.core == TrafficRecord::kAnyCore ? kMostBytes : kBurstBytes;
+  const std::uint64_t most = sdma || r.core == TrafficRecord::kAnyCore ? kMostTransferBytes : kBurstBytes;
   if (r.bytes == 0 || r.bytes > most) return fmt::format("bytes: {}; allowed: 1 to {}", r.bytes, most);
   if (r.bursts == 0 || r.bursts > 65535) return fmt::format("bursts: {}; allowed: 1 to 65535", r.bursts);
   if (r.kind == TrafficRecord::Kind::fill &&

@@ -18,7 +18,7 @@ enum Column : std::size_t {
   kId,
   kKind,
   kStart,
-  kEnd,
+  kEndColumn,
   kSource,
   kCore,
   kTarget,
@@ -30,7 +30,7 @@ enum Column : std::size_t {
   kLane,
   kVia,
   kL2,
-  kDependencies,
+  kDependenciesColumn,
   kWords
 };
 constexpr std::int64_t kMost = std::int64_t{1} << 62;
@@ -66,11 +66,11 @@ TrafficDependency dependency_of(const FieldReader& fields, std::string_view text
   const auto parts = split_fields(text, ':');
   const auto number = [&](std::string_view part, auto& value) {
     const auto read = hw::number_of<std::remove_reference_t<decltype(value)>>(part);
-    if (!read) fields.fail(kDependencies, std::string(kAllowed));
+    if (!read) fields.fail(kDependenciesColumn, std::string(kAllowed));
     value = *read;
   };
   TrafficDependency d;
-  if (parts.size() != 3) fields.fail(kDependencies, std::string(kAllowed));
+  if (parts.size() != 3) fields.fail(kDependenciesColumn, std::string(kAllowed));
   number(parts[0], d.on);
   number(parts[2], d.delay.ps);
   bool known = false;
@@ -79,7 +79,7 @@ TrafficDependency dependency_of(const FieldReader& fields, std::string_view text
     d.kind = static_cast<TrafficDependency::Kind>(k);
     known = true;
   }
-  if (!known) fields.fail(kDependencies, std::string(kAllowed));
+  if (!known) fields.fail(kDependenciesColumn, std::string(kAllowed));
   return d;
 }
 
@@ -163,7 +163,7 @@ bool TrafficCsvReader::next(TrafficRecord& r) {
     fields.fail(kId, fmt::format("{}, the record's number", records_));
   r.kind = named<TrafficRecord::Kind>(fields, kKind, kTrafficKinds);
   r.start.ps = fields.integer(kStart, 0, kMost);
-  r.end.ps = fields.integer(kEnd, 0, kMost);
+  r.end.ps = fields.integer(kEndColumn, 0, kMost);
   r.source = unit_of(fields, kSource);
   read_core(fields, r);
   r.target = unit_of(fields, kTarget);
@@ -179,11 +179,11 @@ bool TrafficCsvReader::next(TrafficRecord& r) {
   r.by_rdma = via == "rdma";
   r.allocate = yes_or_no(fields, kL2, "yes", "no");
   r.dependencies.clear();
-  if (!fields.text(kDependencies).empty()) {
-    for (const std::string_view text : split_fields(fields.text(kDependencies), ' ')) {
+  if (!fields.text(kDependenciesColumn).empty()) {
+    for (const std::string_view text : split_fields(fields.text(kDependenciesColumn), ' ')) {
       if (text.empty()) continue;
       if (r.dependencies.size() == kMostDependencies)
-        fields.fail(kDependencies, fmt::format("{} of them", kMostDependencies));
+        fields.fail(kDependenciesColumn, fmt::format("{} of them", kMostDependencies));
       r.dependencies.push_back(dependency_of(fields, text));
     }
   }

@@ -83,7 +83,7 @@ static inline struct cm384_all_to_all_layout cm384_all_to_all_ubuffer(const stru
   return l;
 }
 static inline int cm384_all_to_all_fits(const struct cm384_all_to_all* a, uint64_t blocks) {
-  return cm384_all_to_all_ubuffer(a, blocks).end <= 192 * 1024;
+  return cm384_all_to_all_ubuffer(a, blocks).end <= CM384_UBUFFER_BYTES;
 }
 
 #endif

@@ -85,7 +85,7 @@ static inline struct cm384_combine_layout cm384_combine_ubuffer(const struct cm3
   return l;
 }
 static inline int cm384_combine_fits(const struct cm384_combine* a, uint64_t blocks) {
-  return cm384_combine_ubuffer(a, blocks).end <= 192 * 1024;
+  return cm384_combine_ubuffer(a, blocks).end <= CM384_UBUFFER_BYTES;
 }
 
 #endif

@@ -14,6 +14,8 @@
 
 #include <stdint.h>
 
+#include "firmware/abi/memory_map.h"
+
 #define CM384_STATUS_BYTES (1024u * 1024u)
 #define CM384_STATUS_HALF_BYTES (500u * 1024u)
 #define CM384_STATUS_COMBINE_OFFSET (64u * 1024u) /* in a half; dispatch entries stand before it */
@@ -177,7 +179,7 @@ static inline struct cm384_dispatch_layout cm384_dispatch_ubuffer(const struct c
   return l;
 }
 static inline int cm384_dispatch_fits(const struct cm384_dispatch* a, uint64_t blocks) {
-  return cm384_dispatch_ubuffer(a, blocks).end <= 192 * 1024;
+  return cm384_dispatch_ubuffer(a, blocks).end <= CM384_UBUFFER_BYTES;
 }
 
 #endif

@@ -98,7 +98,7 @@ static inline struct cm384_full_mesh_layout cm384_full_mesh_ubuffer(const struct
   return l;
 }
 static inline int cm384_full_mesh_fits(const struct cm384_dispatch* a, uint64_t blocks) {
-  return cm384_full_mesh_ubuffer(a, blocks).end <= 192 * 1024;
+  return cm384_full_mesh_ubuffer(a, blocks).end <= CM384_UBUFFER_BYTES;
 }
 
 #endif

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #define CM384_UBUFFER_BASE UINT64_C(0x10000000)
+#define CM384_UBUFFER_BYTES (192u * 1024u)
 
 #define CM384_PRIVATE_BASE UINT64_C(0x80000000)
 #define CM384_PRIVATE_BYTES UINT64_C(0x01000000) /* 16 MiB; the stack grows down from the end */

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "firmware/abi/isa.h"
+#include "firmware/abi/memory_map.h"
 #include "hw/error.h"
 #include "npu_core/scalar/gdb_stub.h"
 #include "npu_core/scalar/scalar_core.h"
@@ -18,7 +19,8 @@ namespace {
 // Memory of fixed latency, a UBuffer, no pipes and no GM.
 class BareSurroundings final : public ScalarEnvironment {
  public:
-  explicit BareSurroundings(const BareMetalOptions& options) : options_(options), ubuffer_(192 * 1024) {}
+  explicit BareSurroundings(const BareMetalOptions& options)
+      : options_(options), ubuffer_(CM384_UBUFFER_BYTES) {}
   void attach(ScalarCore& core) { core_ = &core; }
   std::uint64_t exit_status() const { return exit_status_; }
 

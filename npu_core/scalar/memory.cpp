@@ -2,14 +2,13 @@
 #include <algorithm>
 #include <cstring>
 
+#include "firmware/abi/memory_map.h"
 #include "npu_core/scalar/core_caches.h"
 #include "npu_core/scalar/float_environment.h"
 #include "npu_core/scalar/scalar_core.h"
 
 namespace cm384::npu {
 namespace {
-
-constexpr std::uint64_t kUbufferBytes = 192 * 1024;
 
 sim::TagMask blocks_of(std::uint64_t in_line, std::uint64_t bytes) {
   const std::uint64_t first = in_line / sim::kBlockBytes, last = (in_line + bytes - 1) / sim::kBlockBytes;
@@ -20,7 +19,7 @@ sim::TagMask blocks_of(std::uint64_t in_line, std::uint64_t bytes) {
 
 std::uint64_t ScalarCore::ubuffer_offset(std::uint64_t address) const {
   const std::uint64_t offset = address - CM384_UBUFFER_BASE;
-  const bool low = offset >= kUbufferBytes && program_ != nullptr && program_->ubuffer_at_zero();
+  const bool low = offset >= CM384_UBUFFER_BYTES && program_ != nullptr && program_->ubuffer_at_zero();
   return low ? address : offset;
 }
 
@@ -102,7 +101,8 @@ void ScalarCore::install(std::uint64_t address, std::uint32_t slot) {
 
 ScalarCore::Access ScalarCore::load_piece(std::uint64_t address, unsigned bytes, std::byte* to, bool& tainted,
                                           FillKind kind) {
-  if (const std::uint64_t at = ubuffer_offset(address); at < kUbufferBytes && at + bytes <= kUbufferBytes) {
+  if (const std::uint64_t at = ubuffer_offset(address);
+      at < CM384_UBUFFER_BYTES && at + bytes <= CM384_UBUFFER_BYTES) {
     const bool payload = environment_.ubuffer_load(static_cast<std::uint32_t>(at), bytes, cycle_, to);
     cycle_ += parameters_.ubuffer_load;
     if (payload) {
@@ -137,7 +137,8 @@ ScalarCore::Access ScalarCore::load_piece(std::uint64_t address, unsigned bytes,
 
 ScalarCore::Access ScalarCore::store_piece(std::uint64_t address, unsigned bytes, const std::byte* from,
                                            bool tainted) {
-  if (const std::uint64_t at = ubuffer_offset(address); at < kUbufferBytes && at + bytes <= kUbufferBytes) {
+  if (const std::uint64_t at = ubuffer_offset(address);
+      at < CM384_UBUFFER_BYTES && at + bytes <= CM384_UBUFFER_BYTES) {
     environment_.ubuffer_store(static_cast<std::uint32_t>(at), bytes, cycle_, from, tainted);
     cycle_ += parameters_.ubuffer_store;
     return Access::done;
@@ -326,7 +327,7 @@ void ScalarCore::hold_line(std::uint64_t line) {
 bool ScalarCore::read_memory(std::uint64_t address, std::span<std::byte> to) {
   for (std::size_t i = 0; i < to.size(); ++i) {
     const std::uint64_t at = address + i;
-    if (const std::uint64_t local = ubuffer_offset(at); local < kUbufferBytes) {
+    if (const std::uint64_t local = ubuffer_offset(at); local < CM384_UBUFFER_BYTES) {
       if (environment_.ubuffer_load(static_cast<std::uint32_t>(local), 1, cycle_, &to[i])) {
         to[i] = sim::kStandIn;
       }
@@ -349,7 +350,7 @@ bool ScalarCore::write_memory(std::uint64_t address, std::span<const std::byte> 
   if (program_ == nullptr) return false;
   for (std::size_t i = 0; i < from.size(); ++i) {
     const std::uint64_t at = address + i;
-    if (const std::uint64_t local = ubuffer_offset(at); local < kUbufferBytes) {
+    if (const std::uint64_t local = ubuffer_offset(at); local < CM384_UBUFFER_BYTES) {
       environment_.ubuffer_store(static_cast<std::uint32_t>(local), 1, cycle_, &from[i], false);
     } else if (PrivateMemory::contains(at)) {
       *writable(at) = from[i];

@@ -58,7 +58,7 @@ void copy_element(UBuffer& u, std::uint32_t to, std::uint32_t from, std::uint32_
   std::memcpy(u.write(to), value, size);
 }
 
-void select(const VectorInstruction& v, UBuffer& u) {
+void vsel(const VectorInstruction& v, UBuffer& u) {
   for (std::uint32_t r = 0; r < v.repeats; ++r) {
     const Bits bits = bits_of(v, u, r);
     for (std::uint32_t i = 0; i < v.elements(); ++i) {
@@ -73,7 +73,7 @@ void select(const VectorInstruction& v, UBuffer& u) {
   }
 }
 
-void gather_mask(const VectorInstruction& v, UBuffer& u) {
+void vgather_mask(const VectorInstruction& v, UBuffer& u) {
   const std::uint32_t size = v.element_bytes();
   if (v.destination.offset % sim::kBlockBytes != 0)
     fault(v.pc, "gather mask: destination is not 32 B aligned");
@@ -93,7 +93,7 @@ void gather_mask(const VectorInstruction& v, UBuffer& u) {
   }
 }
 
-void broadcast(const VectorInstruction& v, UBuffer& u) {
+void vbrcb(const VectorInstruction& v, UBuffer& u) {
   const std::uint32_t size = v.element_bytes();
   for (std::uint32_t r = 0; r < v.repeats; ++r) {
     std::byte from[8 * 4];
@@ -106,7 +106,7 @@ void broadcast(const VectorInstruction& v, UBuffer& u) {
   }
 }
 
-void gather(const VectorInstruction& v, UBuffer& u) {
+void vgather(const VectorInstruction& v, UBuffer& u) {
   for (std::uint32_t r = 0; r < v.repeats; ++r) {
     for (std::uint32_t i = 0; i < v.elements(); ++i) {
       if (!v.element_on(i)) continue;
@@ -138,13 +138,13 @@ void execute_select(const VectorInstruction& v, UBuffer& u) {
   switch (v.operation) {
     case CM384_VSEL:
     case CM384_VSELS:
-      return select(v, u);
+      return vsel(v, u);
     case CM384_VGATHER_MASK:
-      return gather_mask(v, u);
+      return vgather_mask(v, u);
     case CM384_VBRCB:
-      return broadcast(v, u);
+      return vbrcb(v, u);
     case CM384_VGATHER:
-      return gather(v, u);
+      return vgather(v, u);
     default:
       fault(v.pc, "no such selection");
   }

@@ -27,7 +27,7 @@ bool before(const VectorInstruction& v, const Structure& a, const Structure& b) 
   return x > y;
 }
 
-void sort(const VectorInstruction& v, UBuffer& u) {
+void vsort32(const VectorInstruction& v, UBuffer& u) {
   const std::uint32_t size = v.element_bytes();
   for (std::uint32_t r = 0; r < v.repeats; ++r) {
     std::array<Structure, 32> all;
@@ -40,7 +40,7 @@ void sort(const VectorInstruction& v, UBuffer& u) {
   }
 }
 
-void merge(const VectorInstruction& v, UBuffer& u) {
+void vmerge(const VectorInstruction& v, UBuffer& u) {
   std::vector<Structure> all(v.destination.piece_bytes / sizeof(Structure));
   std::size_t done = 0;
   for (const VectorOperand& list : v.sources) {
@@ -60,7 +60,7 @@ Structure structure(const VectorOperand& list, std::uint32_t number, const UBuff
   return s;
 }
 
-void transpose(const VectorInstruction& v, UBuffer& u) {
+void vtranspose(const VectorInstruction& v, UBuffer& u) {
   std::array<std::array<std::uint16_t, 16>, 16> from, to;
   u.load(v.sources[0].offset, reinterpret_cast<std::byte*>(from.data()), sizeof from);
   for (std::size_t row = 0; row < 16; ++row) {
@@ -106,11 +106,11 @@ std::uint64_t cut_merge(VectorInstruction& v, const UBuffer& u) {
 void execute_sort(const VectorInstruction& v, UBuffer& u) {
   switch (v.operation) {
     case CM384_VSORT32:
-      return sort(v, u);
+      return vsort32(v, u);
     case CM384_VMERGE:
-      return merge(v, u);
+      return vmerge(v, u);
     default:
-      return transpose(v, u);
+      return vtranspose(v, u);
   }
 }
 

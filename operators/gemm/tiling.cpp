@@ -5,13 +5,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "firmware/abi/memory_map.h"
 #include "hw/error.h"
 
 namespace cm384::operators {
 namespace {
 
 // firmware/abi/isa.h.
-constexpr std::uint32_t kL1 = 512 * 1024, kL0 = 64 * 1024, kL0c = 128 * 1024, kUBuffer = 192 * 1024;
+constexpr std::uint32_t kL1 = 512 * 1024, kL0 = 64 * 1024, kL0c = 128 * 1024;
 // Bytes of k: L0A and L0B hold two steps of up to 256 rows; a row of A and B comes in whole requests of
 // memory.
 constexpr std::uint32_t kL0K = 256, kL1K = 512;
@@ -69,7 +70,7 @@ std::string misfit(const cm384_gemm_tiling& t, const GemmShape& shape) {
                  {"half of L0B", part * t.l0_k, kL0 / 2},
                  {"L0C", m * part * 4 * t.places, kL0c},
                  {"L1", (m + n) * t.l1_k * t.l1_buffers, kL1},
-                 {"the UBuffer", int8 ? CM384_GEMM_UBUFFER(t) : 0, kUBuffer}};
+                 {"the UBuffer", int8 ? CM384_GEMM_UBUFFER(t) : 0, CM384_UBUFFER_BYTES}};
   for (const auto& b : buffers) {
     if (b.bytes > b.limit)
       return fmt::format("tile {}x{}: {} would hold {} B; allowed: {} B", t.tile_m, t.tile_n, b.what, b.bytes,
@@ -99,7 +100,7 @@ cm384_gemm_tiling tiling_of(const GemmShape& shape, std::uint32_t tile_m, std::u
   // Blocks that work at one time form about a square of tiles: A and B are each shared by as many.
   t.band = std::max(1u, static_cast<std::uint32_t>(std::lround(std::sqrt(shape.blocks))));
   t.vector_rows = std::min(up((tile_m + 1) / 2, 8), 248u);
-  while (t.vector_rows > 8 && CM384_GEMM_UBUFFER(t) > kUBuffer) t.vector_rows -= 8;
+  while (t.vector_rows > 8 && CM384_GEMM_UBUFFER(t) > CM384_UBUFFER_BYTES) t.vector_rows -= 8;
   return t;
 }
 

@@ -15,10 +15,6 @@ namespace {
 // Streams of random numbers beside those of the tokens.
 constexpr std::uint64_t kScaleSeed = 0x5ca1e5, kSharedSeed = 0x54a3ed;
 
-std::size_t index(int value) {
-  return static_cast<std::size_t>(value);
-}
-
 // A power of two and six bits: exact.
 float gain_of(int expert) {
   return 1.0f + static_cast<float>(expert % 64) / 64.0f;

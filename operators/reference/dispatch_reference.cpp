@@ -11,9 +11,6 @@
 namespace cm384::reference {
 
 namespace {
-std::size_t index(int value) {
-  return static_cast<std::size_t>(value);
-}
 std::uint32_t word(std::size_t value) {
   return static_cast<std::uint32_t>(value);
 }

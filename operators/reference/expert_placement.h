@@ -11,11 +11,17 @@
 // 256 routed experts, 32 redundant copies.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "firmware/abi/dispatch.h"
 
 namespace cm384::reference {
+
+// A rank's, token's or expert's number as the index of a container.
+inline std::size_t index(int number) {
+  return static_cast<std::size_t>(number);
+}
 
 struct ExpertPlacement {
   int ranks = 0;

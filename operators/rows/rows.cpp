@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <span>
 
+#include "firmware/abi/memory_map.h"
 #include "hw/error.h"
 
 namespace cm384::operators {
@@ -12,12 +13,11 @@ namespace {
 
 using reference::RowOperation;
 
-constexpr std::uint64_t kUBuffer = 192 * 1024;  // firmware/abi/isa.h
-constexpr std::uint64_t kSpare = 1024;          // of it, for single values
-constexpr std::uint32_t kLeastChunk = 1024;     // elements of add, softmax, sort that a core takes at a time
-constexpr std::uint64_t kMostRepeats = 255;     // of a vector instruction
-constexpr std::uint64_t kSingles = 1024;        // as quantise_tiles has it: bytes for a float of each row
-constexpr std::uint64_t kScaleBlock = 8;        // scales in a block of 32 B
+constexpr std::uint64_t kSpare = 1024;       // of it, for single values
+constexpr std::uint32_t kLeastChunk = 1024;  // elements of add, softmax, sort that a core takes at a time
+constexpr std::uint64_t kMostRepeats = 255;  // of a vector instruction
+constexpr std::uint64_t kSingles = 1024;     // as quantise_tiles has it: bytes for a float of each row
+constexpr std::uint64_t kScaleBlock = 8;     // scales in a block of 32 B
 
 std::uint32_t up(std::uint64_t value, std::uint32_t to) {
   return static_cast<std::uint32_t>((value + to - 1) / to * to);
@@ -62,7 +62,7 @@ std::uint32_t rows_of_tile(const reference::RowCase& row_case, std::uint32_t buf
   // Input and integers for each buffer; values twice as floats, an eighth of them once more, and a factor
   // that fills a block. Beside them areas of single floats: scales, factors, two constants.
   const std::uint64_t each = width * 3 * buffers + width * 8 + width / 2 + 32;
-  const std::uint64_t room = kUBuffer - (buffers + 3) * kSingles - (by_column ? width * 4 : 0);
+  const std::uint64_t room = CM384_UBUFFER_BYTES - (buffers + 3) * kSingles - (by_column ? width * 4 : 0);
   const std::uint64_t fit = std::min(room / each, kMostRepeats) / kScaleBlock * kScaleBlock;
   return fit == 0 ? 1 : static_cast<std::uint32_t>(fit);
 }
@@ -129,8 +129,8 @@ void Rows::lay_out(const Site& site) {
   a.flags = case_.operation == RowOperation::static_quantise ? CM384_ROWS_STATIC : 0;
   // As much as fits.
   const Form& form = form_of(case_.operation);
-  const auto most =
-      static_cast<std::uint32_t>((kUBuffer - kSpare) / (form.buffered * buffers_ + form.shared) / 64 * 64);
+  const auto most = static_cast<std::uint32_t>((CM384_UBUFFER_BYTES - kSpare) /
+                                               (form.buffered * buffers_ + form.shared) / 64 * 64);
   a.chunk = chunk_of(case_.operation == RowOperation::add
                          ? std::max<std::uint64_t>(1, case_.elements() / site.cores.size())
                      : case_.operation == RowOperation::sort
@@ -142,10 +142,10 @@ void Rows::lay_out(const Site& site) {
                                  a.chunk * CM384_SORT_RUNS - 1));
   tile_ = rows_of_tile(case_, buffers_, site.cores.size());
   if (tile_ > 1) a.chunk = tile_ * case_.width;
-  if (tile_ == 1 && ubuffer() > kUBuffer)
+  if (tile_ == 1 && ubuffer() > CM384_UBUFFER_BYTES)
     throw InputError(
         fmt::format("{}: a row of {} elements takes {} B of the UBuffer with {} buffers; allowed: {} B",
-                    form_of(case_.operation).name, case_.width, ubuffer(), buffers_, kUBuffer));
+                    form_of(case_.operation).name, case_.width, ubuffer(), buffers_, CM384_UBUFFER_BYTES));
   const std::uint64_t elements = case_.elements();
   const bool two = case_.operation == RowOperation::add || case_.operation == RowOperation::rms_norm;
   const auto take = [&](std::uint64_t bytes, bool input) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "firmware/abi/memory_map.h"
 #include "hw/error.h"
 
 namespace cm384::operators {
@@ -12,7 +13,6 @@ namespace {
 constexpr std::uint64_t kRope = CM384_ROPE_WIDTH, kLatent = 512, kAngles = 512;
 // Heads of two tokens that the UBuffer holds: 1,536 B each, and angles.
 constexpr std::uint32_t kMostHeads = 126;
-constexpr std::uint64_t kUBuffer = 192 * 1024;  // firmware/abi/isa.h
 
 }  // namespace
 
@@ -21,7 +21,7 @@ std::uint32_t tokens_of_tile(std::uint32_t tokens, std::uint32_t heads, std::siz
   // Two buffers of angles, and of BF16 each way; four areas of floats. Behind them what masks leave out. Two
   // tokens that fit are no further apart than an instruction's stride.
   const std::uint64_t each = 2 * kAngles + heads * kRope * (2 * 2 * 2 + 4 * 4);
-  return static_cast<std::uint32_t>(std::max<std::uint64_t>(1, (kUBuffer - 1024) / each));
+  return static_cast<std::uint32_t>(std::max<std::uint64_t>(1, (CM384_UBUFFER_BYTES - 1024) / each));
 }
 
 std::vector<std::uint16_t> TokenOperator::cores() const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cm384/instruction.h"
+#include "firmware/abi/memory_map.h"
 
 // Ascend C's qualifiers: GM and UBuffer addresses are plain addresses here.
 #define __aicore__
@@ -151,7 +152,7 @@ enum class CacheMode { CACHE_MODE_DISABLE = 0, CACHE_MODE_NORMAL = 1 };
 inline constexpr uint32_t ONE_BLK_SIZE = 32;           // bytes of a DataBlock
 inline constexpr uint32_t ONE_REPEAT_BYTE_SIZE = 256;  // bytes of a repeat
 inline constexpr uint32_t MAX_REPEAT_TIMES = 255;
-inline constexpr uint32_t kUBufferBytes = 192 * 1024;
+inline constexpr uint32_t kUBufferBytes = CM384_UBUFFER_BYTES;
 
 template <typename T, typename U>
 inline constexpr bool is_same_v = false;
