@@ -19,6 +19,7 @@
 namespace cm384::studies {
 namespace {
 
+using Of = PrefillPart::Of;
 constexpr unsigned kAllUnits = kCubeUnit | kVectorUnit;
 // Of the latents of keys and of their part that is rotated; of a head's queries, keys and values.
 constexpr int kLatent = 512, kRotated = 64, kQuery = 192, kValue = 128;
@@ -64,8 +65,8 @@ class Layer {
   }
   // An operator as `run op` has it: `request` of so many of its items, in pieces of `unit`.
   template <class Request>
-  void one(PrefillPart::Of of, const char* name, PartKind kind, unsigned units, std::uint64_t items,
-           Request&& request, std::uint64_t unit = 1) {
+  void one(Of of, const char* name, PartKind kind, unsigned units, std::uint64_t items, Request&& request,
+           std::uint64_t unit = 1) {
     const double us = alone([&](Alone& a) { return a.one(request(items)); });
     parts_.push_back({name, of, us, units, kind, 0, [=](double share) {
                         const auto pieces =
@@ -74,13 +75,12 @@ class Layer {
                         return Sequence{operator_of(request(std::min(items, some)))};
                       }});
   }
-  void rows(PrefillPart::Of of, const char* name, const char* which, std::uint64_t tokens, int width) {
+  void rows(Of of, const char* name, const char* which, std::uint64_t tokens, int width) {
     one(of, name, PartKind::rows, kVectorUnit, tokens, [=](std::uint64_t some) {
       return OpRequest{.name = which, .shape = fmt::format("{}x{}", some, width)};
     });
   }
-  void product(PrefillPart::Of of, const char* name, std::uint64_t tokens, int n, int k,
-               const char* type = "int8") {
+  void product(Of of, const char* name, std::uint64_t tokens, int n, int k, const char* type = "int8") {
     const bool dequantises = std::string_view(type) == "int8";
     const auto request = [=](std::uint64_t some) {
       return OpRequest{.name = "matmul", .shape = fmt::format("{}x{}x{}", some, n, k), .type = type};
@@ -90,7 +90,7 @@ class Layer {
         static_cast<std::uint64_t>(share_.tokens));
   }
   // Between all ranks by SDMA, in pieces of which one stands for its like.
-  void exchange(PrefillPart::Of of, const char* name, int pieces, const ExchangeCase& piece) {
+  void exchange(Of of, const char* name, int pieces, const ExchangeCase& piece) {
     const double us = take([&](const StudyContext& context) {
       const Summary read =
           measure_exchange(context, fmt::format("{}, {} ranks", name, o_.ranks), piece, result_.simulator);
@@ -103,7 +103,7 @@ class Layer {
   std::uint64_t cached() const { return static_cast<std::uint64_t>(share_.cached); }
   static int pieces_of(int tokens, int most) { return (tokens + most - 1) / most; }
   // The same bytes of each token to every rank.
-  void exchange_tokens(PrefillPart::Of of, const char* name, std::uint64_t tokens, std::uint64_t bytes) {
+  void exchange_tokens(Of of, const char* name, std::uint64_t tokens, std::uint64_t bytes) {
     const int pieces = pieces_of(static_cast<int>(tokens), o_.sdma_chunk);
     const std::uint64_t piece =
         (tokens + static_cast<std::uint64_t>(pieces) - 1) / static_cast<std::uint64_t>(pieces);
@@ -123,7 +123,7 @@ class Layer {
   int heads() const { return o_.by_heads ? o_.heads / o_.ranks : o_.heads; }
 
   void attention() {
-    constexpr PrefillPart::Of of = PrefillPart::Of::attention;
+    constexpr Of of = Of::attention;
     rows(of, "norm", "rms-norm", tokens(), o_.hidden);
     rows(of, "quantise", "quantise", tokens(), o_.hidden);
     product(of, "down projection", tokens(), o_.q_lora + kLatent + kRotated, o_.hidden);
@@ -169,17 +169,16 @@ class Layer {
   void gather() {
     const int scale = o_.int8_latents ? 4 : 0, element = o_.int8_latents ? 1 : 2;
     const int keys = kLatent * element + scale + 2 * kRotated, bytes = o_.q_lora * element + scale + keys;
-    exchange_tokens(PrefillPart::Of::attention, "all-gather of latents", tokens(),
-                    static_cast<std::uint64_t>(bytes));
+    exchange_tokens(Of::attention, "all-gather of latents", tokens(), static_cast<std::uint64_t>(bytes));
     of_context(static_cast<double>(keys) / bytes);
     if (share_.cached == 0) return;
-    exchange_tokens(PrefillPart::Of::attention, "all-gather of cached latents", cached(),
+    exchange_tokens(Of::attention, "all-gather of cached latents", cached(),
                     static_cast<std::uint64_t>(keys));
     of_context();
   }
 
   void experts() {
-    constexpr PrefillPart::Of of = PrefillPart::Of::moe;
+    constexpr Of of = Of::moe;
     rows(of, "norm", "rms-norm", tokens(), o_.hidden);
     product(of, "gate's product", tokens(), o_.experts, o_.hidden, "bf16");
     one(of, "gate", PartKind::rows, kVectorUnit, tokens(), [experts = o_.experts](std::uint64_t some) {
@@ -228,20 +227,10 @@ class Layer {
       const CombineReading reading = measure_combine(context, setting, result_.simulator);
       stopped_ = stopped_ || reading.combine.task_us.count == 0;
       constexpr unsigned kUnits = kVectorUnit | kFabricUnit;
-      parts_.push_back({"dispatch",
-                        PrefillPart::Of::moe,
-                        chunks * reading.dispatch.task_us.mean,
-                        kUnits,
-                        PartKind::rows,
-                        0,
-                        {}});
-      parts_.push_back({"combine",
-                        PrefillPart::Of::moe,
-                        chunks * reading.combine.task_us.mean,
-                        kUnits,
-                        PartKind::rows,
-                        0,
-                        {}});
+      parts_.push_back(
+          {"dispatch", Of::moe, chunks * reading.dispatch.task_us.mean, kUnits, PartKind::rows, 0, {}});
+      parts_.push_back(
+          {"combine", Of::moe, chunks * reading.combine.task_us.mean, kUnits, PartKind::rows, 0, {}});
       return 0.0;
     });
   }
@@ -260,7 +249,7 @@ class Layer {
     layer.hidden = elements;
     const MakeOperator make = [=] { return std::make_unique<operators::AllToAllStep>(step, layer, rank); };
     const double us = chunks * alone([&](Alone& a) { return a.one(name, make); });
-    parts_.push_back({name, PrefillPart::Of::moe, us, kVectorUnit, PartKind::rows, 0, [=](double share) {
+    parts_.push_back({name, Of::moe, us, kVectorUnit, PartKind::rows, 0, [=](double share) {
                         return Sequence(static_cast<std::size_t>(std::max(1.0, std::round(share * chunks))),
                                         make);
                       }});
@@ -274,15 +263,15 @@ class Layer {
       for (std::size_t target = 0; target < rows.size(); ++target)
         piece.bytes[source][target] = (back ? rows[target][source] : rows[source][target]) * row_bytes;
     }
-    exchange(PrefillPart::Of::moe, name, pieces, piece);
+    exchange(Of::moe, name, pieces, piece);
   }
   // Rows in INT8, each behind the other with its scale. Kernels copy them as elements of BF16.
   void to_experts() {
     const int row_bytes = o_.hidden + kScaleBytes;
-    rows(PrefillPart::Of::moe, "quantise", "quantise", tokens(), o_.hidden);
+    rows(Of::moe, "quantise", "quantise", tokens(), o_.hidden);
     step("rows to the order of ranks", CM384_STEP_PACK, row_bytes / 2);
     const int chunks = pieces_of(share_.tokens, o_.chunk);
-    exchange(PrefillPart::Of::moe, "counts", 1,
+    exchange(Of::moe, "counts", 1,
              ExchangeCase::even(o_.ranks, std::uint64_t(chunks) * cm384_all_to_all_message_bytes(
                                                                       static_cast<std::uint64_t>(slots()))));
     exchange_rows("dispatch", static_cast<std::uint64_t>(row_bytes), false);
@@ -314,7 +303,7 @@ class Layer {
     fullest.push_back(static_cast<std::uint32_t>(share_.tokens));
     return fullest;
   }
-  void network(PrefillPart::Of of, const char* name, const std::vector<std::uint32_t>& expert_rows) {
+  void network(Of of, const char* name, const std::vector<std::uint32_t>& expert_rows) {
     const double us = take([&](const StudyContext& context) {
       FfnSetting setting;
       setting.expert_rows = expert_rows;
@@ -337,14 +326,14 @@ class Layer {
 
   // Slices of a wide network as experts that all have every token, added to the first.
   void dense() {
-    rows(PrefillPart::Of::dense, "norm", "rms-norm", tokens(), o_.hidden);
+    rows(Of::dense, "norm", "rms-norm", tokens(), o_.hidden);
     const int slices = std::max(1, o_.dense_width / o_.width);
-    network(PrefillPart::Of::dense, "network",
+    network(Of::dense, "network",
             std::vector<std::uint32_t>(static_cast<std::size_t>(slices),
                                        static_cast<std::uint32_t>(share_.tokens)));
     const double us =
         (slices - 1) * alone([&](Alone& a) { return a.row_operator("add", tokens(), o_.hidden); });
-    parts_.push_back({"sum of its slices", PrefillPart::Of::dense, us, kVectorUnit, PartKind::rows, 0, {}});
+    parts_.push_back({"sum of its slices", Of::dense, us, kVectorUnit, PartKind::rows, 0, {}});
   }
   // Of each prompt's last token.
   void head() {
@@ -359,7 +348,7 @@ class Layer {
       stopped_ = stopped_ || a.interrupted();
       return taken;
     });
-    parts_.push_back({"head", PrefillPart::Of::head, us, kAllUnits, PartKind::product, 0, {}});
+    parts_.push_back({"head", Of::head, us, kAllUnits, PartKind::product, 0, {}});
   }
 
   // Each die reads its share of cached tokens, all layers of them, from the sockets that the ring of the
@@ -378,13 +367,8 @@ class Layer {
       const double mean = std::accumulate(read.begin(), read.end(), 0.0) / static_cast<double>(read.size());
       return std::max(blocks * mean, std::ranges::max(read));
     });
-    parts_.push_back({"read of cached latents",
-                      PrefillPart::Of::cache,
-                      us,
-                      kVectorUnit | kFabricUnit,
-                      PartKind::rows,
-                      0,
-                      {}});
+    parts_.push_back(
+        {"read of cached latents", Of::cache, us, kVectorUnit | kFabricUnit, PartKind::rows, 0, {}});
   }
 
   const StudyContext& context_;
