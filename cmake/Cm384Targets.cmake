@@ -63,21 +63,56 @@ function(cm384_use_pch name kind)
 endfunction()
 
 # Unity builds: the sources of a library are compiled several at a time, which costs a third of the processor time. Names
-# in anonymous namespaces must differ within a library. CM384_UNITY=OFF compiles each source by itself, for working long in
-# one library; `./dev verify` does, so that sources keep including what they use.
+# in anonymous namespaces must differ within a library. CM384_UNITY=OFF compiles each source by itself: for working long in
+# one library, and for clang-tidy, which wants a command for each source.
 option(CM384_UNITY "compile the sources of a library several at a time" ON)
-set(CM384_UNITY_SOURCES 12 CACHE STRING "how many at a time")
+set(unity_sources 12)
+
+# Sets VARIABLE to what to compile for these sources of the calling folder: those of a property COMPILE_OPTIONS or
+# OBJECT_DEPENDS by themselves. CMake's own unity files name their parts by absolute paths, so that checkouts in different
+# folders could not share objects.
+function(cm384_unity variable name)
+  set(result)
+  set(parts)
+  foreach(source IN LISTS ARGN)
+    get_source_file_property(options ${source} COMPILE_OPTIONS)
+    get_source_file_property(needs ${source} OBJECT_DEPENDS)
+    cmake_path(IS_ABSOLUTE source absolute)
+    if(absolute OR options OR needs)
+      list(APPEND result ${source})
+    else()
+      list(APPEND parts ${source})
+    endif()
+  endforeach()
+  cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${CMAKE_SOURCE_DIR} OUTPUT_VARIABLE folder)
+  list(LENGTH parts count)
+  set(first 0)
+  while(first LESS count)
+    list(SUBLIST parts ${first} ${unity_sources} batch)
+    set(text "")
+    foreach(source IN LISTS batch)
+      string(APPEND text "#include \"${folder}/${source}\"\n")
+    endforeach()
+    set(file ${CMAKE_CURRENT_BINARY_DIR}/${name}.unity/${first}.cpp)
+    file(CONFIGURE OUTPUT ${file} CONTENT "${text}" @ONLY)
+    list(APPEND result ${file})
+    math(EXPR first "${first} + ${unity_sources}")
+  endwhile()
+  set(${variable} ${result} PARENT_SCOPE)
+endfunction()
 
 # cm384_library(NAME SOURCES ... [LINK ...] [PCH models|json|none]): a static library of one room or part.
 function(cm384_library name)
   cmake_parse_arguments(arg "" "PCH" "SOURCES;LINK" ${ARGN})
+  if(CM384_UNITY)
+    cm384_unity(arg_SOURCES ${name} ${arg_SOURCES})
+  endif()
   add_library(${name} STATIC ${arg_SOURCES})
   target_link_libraries(${name} PUBLIC cm384_flags ${arg_LINK})
   if(NOT arg_PCH)
     set(arg_PCH models)
   endif()
   cm384_use_pch(${name} ${arg_PCH})
-  set_target_properties(${name} PROPERTIES UNITY_BUILD ${CM384_UNITY} UNITY_BUILD_BATCH_SIZE ${CM384_UNITY_SOURCES})
 endfunction()
 
 # Of a build type that optimises.
