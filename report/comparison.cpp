@@ -213,11 +213,11 @@ void add_row(studies::Rows& rows, const std::string& row, const Change& change, 
   if (change.significant) rows.back().set("significant", *change.significant);
 }
 
-std::string conditions_text(const Json& row, bool names) {
+std::string conditions_text(const Json& row) {
   std::string text;
   const Json conditions = row_conditions(row);
   for (const auto& [name, value] : conditions.items())
-    text += fmt::format("{}{}{}", text.empty() ? "" : " ", names ? name + '=' : "", plain_text(value));
+    text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, plain_text(value));
   return text;
 }
 
@@ -233,15 +233,11 @@ Json row_conditions(const Json& row) {
   return conditions;
 }
 
-std::string row_label(const Json& row) {
-  return conditions_text(row, false);
-}
-
 std::vector<std::string> row_keys(const Json& document) {
   std::vector<std::string> keys;
   std::map<std::string, int> seen;
   for (const Json& row : document["rows"]) {
-    std::string key = conditions_text(row, true);
+    std::string key = conditions_text(row);
     const int number = ++seen[key];
     if (number > 1) key += fmt::format("{}#{}", key.empty() ? "" : " ", number);
     keys.push_back(std::move(key));

@@ -53,9 +53,8 @@ struct ResultComparison {
 // Throws InputError where they are of different studies.
 ResultComparison compare_results(const Json& before, const Json& after, const Tolerances& tolerances);
 
-// A row's conditions: { "ranks": 8, "path": "aiv-direct" }, and without the names: "8 aiv-direct".
+// A row's conditions: { "ranks": 8, "path": "aiv-direct" }.
 Json row_conditions(const Json& row);
-std::string row_label(const Json& row);
 // What each row of a document is matched by: "ranks=8 path=aiv-direct", with a number behind it where it is
 // not the first of these.
 std::vector<std::string> row_keys(const Json& document);

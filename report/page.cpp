@@ -77,16 +77,12 @@ Json occupancies(const std::string& path, std::size_t rows) {
 }
 
 Json run_data(const std::string& name, Json result, Json profile, std::span<const studies::Study> studies) {
-  Json labels = Json::array(), conditions = Json::array();
-  for (const Json& row : result["rows"]) {
-    labels.push_back(row_label(row));
-    conditions.push_back(row_conditions(row));
-  }
+  Json conditions = Json::array();
+  for (const Json& row : result["rows"]) conditions.push_back(row_conditions(row));
   Json keys = row_keys(result);
   Json published = published_points(result, studies);
   return {{"name", name},
           {"result", std::move(result)},
-          {"labels", std::move(labels)},
           {"keys", std::move(keys)},
           {"conditions", std::move(conditions)},
           {"published", std::move(published)},

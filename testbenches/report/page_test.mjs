@@ -7,6 +7,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { testEveryWidth } from './readable.mjs';
 import { merged, unaccounted } from '../../report/page/src/figures_of_rows.js';
 import { placesOf, quantities, sweepOf } from '../../report/page/src/sweep.js';
 
@@ -506,6 +507,8 @@ async function inBrowser(browser, name, width, test) {
   });
   await page.goto(pathToFileURL(join(folder, name, ['comparison', 'replays'].includes(name) ? 'comparison.html' : 'report.html')).href);
   const result = await test(page);
+  await testEveryWidth(page, name);
+  await page.setViewportSize({ width, height: 900 });
   assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), width, 'nothing sticks out of the window');
   assert.deepEqual(said, [], `the console stays empty, ${width} wide`);
   await page.close();

@@ -1,5 +1,5 @@
 // Figures of a whole result. A line joins the points of one series; rows without an order are bars.
-import { axis, base, colours, legend, otherStyle } from './style.js';
+import { axis, base, colours, kDotted, legend, otherStyle } from './style.js';
 import { percent, short } from './numbers.js';
 import { sizeText, spansMuch, sweepOf } from './sweep.js';
 
@@ -16,7 +16,9 @@ export function axisOfSweep(field, values) {
   const bytes = field === 'bytes';
   return axis(field, {
     type: log ? 'log' : 'value',
-    ...(log ? { logBase: 2, min: Math.min(...values), max: Math.max(...values) } : { scale: true, minInterval: 1 }),
+    ...(log
+      ? { logBase: 2, min: Math.min(...values), max: Math.max(...values) }
+      : { scale: true, ...(values.every(Number.isInteger) ? { minInterval: 1 } : {}) }),
     axisLabel: { hideOverlap: true, ...(bytes ? { formatter: sizeText } : {}) },
   });
 }
@@ -42,14 +44,18 @@ export function axisOfRows(labels) {
 export const gridOfRows = (labels, more) => ({ left: 14 + widthOf(labels), right: 26, top: 40, bottom: 46, ...more });
 export const heightOfRows = (rows, bars = 1) => 100 + rows * Math.max(34, 14 * bars + 12);
 
-// A quantity of each row: `lines` of it, such as statistics, by the path of their field.
-export function quantity({ id, title, unit, rows, points, lines }) {
+// What a study's statistics of a latency are taken over.
+const kOver = { traffic: 'messages that count', transfer: 'contexts', ems: 'readers' };
+export const overOf = study => kOver[study] ?? 'ranks and counted iterations';
+
+// A quantity of each row: `lines` of it, such as statistics, by the path of their field, taken `over` something.
+export function quantity({ id, title, unit, rows, points, lines, over }) {
   const measured = rows.filter(row => lines.some(({ path }) => isNumber(at(row, path))));
   if (measured.length < 2) return [];
   const values = measured.flatMap(row => lines.map(({ path }) => at(row, path)).filter(isNumber));
   const published = points.filter(point => measured.includes(rows[point.row]) && lines.some(({ path }) => path === point.field));
   const sweep = sweepOf(measured);
-  if (!sweep) return [bars({ id, title, unit, rows: measured, all: rows, lines, published })];
+  if (!sweep) return [bars({ id, title, unit, rows: measured, all: rows, lines, published, over })];
   const x = row => row.places[sweep.field];
   const many = sweep.series.length > 1;
   const shown = many ? lines.filter(({ name }) => name === 'mean' || name === 'p99' || lines.length === 1) : lines;
@@ -61,7 +67,7 @@ export function quantity({ id, title, unit, rows, points, lines }) {
       ...(many
         ? {
             itemStyle: { color: colours[index % colours.length] },
-            lineStyle: { color: colours[index % colours.length], type: number > 0 ? 'dotted' : 'solid' },
+            lineStyle: { color: colours[index % colours.length], type: number > 0 ? kDotted : 'solid' },
           }
         : {}),
       data: one.rows.filter(row => isNumber(at(row, path))).map(row => [x(row), at(row, path)]),
@@ -77,12 +83,7 @@ export function quantity({ id, title, unit, rows, points, lines }) {
       title: `${title} over ${sweep.field}`,
       wide: false,
       height: 330 + (names.length > 4 ? 18 * Math.ceil(names.length / 2) : 0),
-      note:
-        many && shown.length > 1
-          ? 'Over ranks and counted iterations: the mean, and dotted the 99th percentile.'
-          : lines.length > 1
-            ? 'Over ranks and counted iterations.'
-            : '',
+      note: many && shown.length > 1 ? `Over ${over}: the mean, and dotted the 99th percentile.` : lines.length > 1 ? `Over ${over}.` : '',
       option: base({
         legend: legend({ show: names.length > 1 }),
         grid: { left: 64, right: 30, top: names.length > 4 ? 40 + 18 * Math.ceil(names.length / 2) : 40, bottom: 46 },
@@ -100,7 +101,7 @@ export function quantity({ id, title, unit, rows, points, lines }) {
   ];
 }
 
-function bars({ id, title, unit, rows, all, lines, published }) {
+function bars({ id, title, unit, rows, all, lines, published, over }) {
   const series = lines.map(({ name, path }) => ({ name, type: 'bar', barMaxWidth: 14, data: rows.map(row => at(row, path) ?? null) }));
   if (published.length)
     series.push({
@@ -114,7 +115,7 @@ function bars({ id, title, unit, rows, all, lines, published }) {
     title: `${title}, row by row`,
     wide: false,
     height: heightOfRows(rows.length, lines.length),
-    note: lines.length > 1 ? 'Over ranks and counted iterations.' : '',
+    note: lines.length > 1 ? `Over ${over}.` : '',
     option: base({
       legend: legend({ show: series.length > 1 }),
       grid: gridOfRows(rows.map(row => row.label)),
@@ -127,10 +128,10 @@ function bars({ id, title, unit, rows, all, lines, published }) {
 
 const latencyOf = row => (isNumber(row.latency_us) ? row.latency_us : row.latency_us?.mean);
 
-function latency(rows, points) {
+function latency(rows, points, over) {
   const summed = rows.some(row => isNumber(at(row, 'latency_us.mean')));
   const lines = summed ? kStatistics.map(name => ({ name, path: `latency_us.${name}` })) : [{ name: 'latency', path: 'latency_us' }];
-  return quantity({ id: 'latency', title: 'Latency', unit: 'us', rows, points, lines });
+  return quantity({ id: 'latency', title: 'Latency', unit: 'us', rows, points, lines, over });
 }
 
 const bandwidth = (rows, points) =>
@@ -392,51 +393,54 @@ function pipes(rows) {
   });
 }
 
+const kNumber = 56; // pixels
 function published(points) {
   if (!points.length) return [];
-  const height = 90 + 26 * points.length;
+  const height = 90 + 26 * points.length,
+    labels = points.map(point => point.id);
+  // For the number behind a bar.
+  const room = width => `${Math.ceil((100 * kNumber) / Math.max(kNumber, width - widthOf(labels) - 74 - 2 * kNumber))}%`;
   return [
     {
       id: 'published',
       title: 'Predicted against published',
       wide: points.length > 6,
-      height,
       note: 'How far the prediction is from the published figure; only figures whose conditions all hold for this run.',
-      option: base({
-        grid: gridOfRows(
-          points.map(point => point.id),
-          { right: 60, top: 14 },
-        ),
-        tooltip: {
-          trigger: 'item',
-          confine: true,
-          formatter: ({ dataIndex }) => {
-            const point = points[dataIndex];
-            return `${point.name}: ${short(point.predicted)} ${point.unit} predicted, ${short(point.published)} ${point.unit} published`;
+      layout: width => ({
+        height,
+        option: base({
+          grid: gridOfRows(labels, { right: 60, top: 14 }),
+          tooltip: {
+            trigger: 'item',
+            confine: true,
+            formatter: ({ dataIndex }) => {
+              const point = points[dataIndex];
+              return `${point.name}: ${short(point.predicted)} ${point.unit} predicted, ${short(point.published)} ${point.unit} published`;
+            },
           },
-        },
-        xAxis: axis('predicted / published - 1', {
-          type: 'value',
-          boundaryGap: ['14%', '14%'],
-          axisLabel: { formatter: value => `${Number((value * 100).toFixed(1))} %` },
+          xAxis: axis('predicted / published - 1', {
+            type: 'value',
+            boundaryGap: [room(width), room(width)],
+            axisLabel: { formatter: value => `${Number((value * 100).toFixed(1))} %` },
+          }),
+          yAxis: axisOfRows(labels),
+          series: [
+            {
+              type: 'bar',
+              barMaxWidth: 16,
+              data: points.map(point => ({ value: point.error, label: { position: point.error < 0 ? 'left' : 'right' } })),
+              label: { show: true, formatter: ({ value }) => percent(value) },
+            },
+          ],
         }),
-        yAxis: axisOfRows(points.map(point => point.id)),
-        series: [
-          {
-            type: 'bar',
-            barMaxWidth: 16,
-            data: points.map(point => ({ value: point.error, label: { position: point.error < 0 ? 'left' : 'right' } })),
-            label: { show: true, formatter: ({ value }) => percent(value) },
-          },
-        ],
       }),
     },
   ];
 }
 
-export function figuresOfRows({ rows, published: points }) {
+export function figuresOfRows({ document, rows, published: points }) {
   return [
-    ...latency(rows, points),
+    ...latency(rows, points, overOf(document.study)),
     ...bandwidth(rows, points),
     ...phases(rows),
     ...steps(rows, points),
