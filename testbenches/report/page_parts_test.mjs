@@ -64,7 +64,7 @@ function testPlaces() {
   const places = placesOfUnits(dies(100));
   const cells = cellsOfPairs(
     [
-      { source: 'die0', target: 'die2', slowdown: 2, count: 1 },
+      { source: 'die0', target: 'die2', slowdown: 2, count: 2 },
       { source: 'die1', target: 'die3', slowdown: 6, count: 3 },
       { source: 'die4', target: 'die0', slowdown: 1, count: 5 },
     ],
@@ -72,7 +72,7 @@ function testPlaces() {
     places,
   );
   assert.deepEqual(cells, [
-    [1, 0, 5, 4],
+    [1, 0, 4.4, 5],
     [0, 2, 1, 5],
   ]);
 }
