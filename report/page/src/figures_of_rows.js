@@ -1,6 +1,7 @@
 // Figures of a whole result. A line joins the points of one series; rows without an order are bars.
 import { axis, base, colours, kDotted, legend, otherStyle } from './style.js';
 import { percent, short } from './numbers.js';
+import { legendTop } from './panels.js';
 import { sizeText, spansMuch, sweepOf } from './sweep.js';
 
 const kStatistics = ['p50', 'mean', 'p99', 'max'];
@@ -49,7 +50,7 @@ const kOver = { traffic: 'messages that count', transfer: 'contexts', ems: 'read
 export const overOf = study => kOver[study] ?? 'ranks and counted iterations';
 
 // A quantity of each row: `lines` of it, such as statistics, by the path of their field, taken `over` something.
-export function quantity({ id, title, unit, rows, points, lines, over }) {
+export function quantity({ id, title, unit, rows, points, lines, over, markLine }) {
   const measured = rows.filter(row => lines.some(({ path }) => isNumber(at(row, path))));
   if (measured.length < 2) return [];
   const values = measured.flatMap(row => lines.map(({ path }) => at(row, path)).filter(isNumber));
@@ -73,6 +74,7 @@ export function quantity({ id, title, unit, rows, points, lines, over }) {
       data: one.rows.filter(row => isNumber(at(row, path))).map(row => [x(row), at(row, path)]),
     })),
   );
+  if (markLine) series[0].markLine = markLine;
   if (published.length)
     series.push({ ...publishedStyle, name: 'published', data: published.map(point => [x(rows[point.row]), point.published]) });
   const xs = measured.map(x);
@@ -82,21 +84,26 @@ export function quantity({ id, title, unit, rows, points, lines, over }) {
       id: `${id}-over-${slug(sweep.field)}`,
       title: `${title} over ${sweep.field}`,
       wide: false,
-      height: 330 + (names.length > 4 ? 18 * Math.ceil(names.length / 2) : 0),
       note: many && shown.length > 1 ? `Over ${over}: the mean, and dotted the 99th percentile.` : lines.length > 1 ? `Over ${over}.` : '',
-      option: base({
-        legend: legend({ show: names.length > 1 }),
-        grid: { left: 64, right: 30, top: names.length > 4 ? 40 + 18 * Math.ceil(names.length / 2) : 40, bottom: 46 },
-        tooltip: {
-          trigger: 'item',
-          confine: true,
-          formatter: ({ seriesName, value }) =>
-            `${seriesName ? `${seriesName}: ` : ''}${short(value[1])} ${unit} at ${sweep.field === 'bytes' ? sizeText(value[0]) : value[0]}`,
-        },
-        xAxis: axisOfSweep(sweep.field, xs),
-        yAxis: axisOfValues(unit, values, !spansMuch(xs, 8) ? Infinity : sweep.field === 'bytes' ? 4 : 20),
-        series,
-      }),
+      layout: width => {
+        const top = legendTop(names, width);
+        return {
+          height: 290 + top,
+          option: base({
+            legend: legend({ show: names.length > 1 }),
+            grid: { left: 64, right: 30, top, bottom: 46 },
+            tooltip: {
+              trigger: 'item',
+              confine: true,
+              formatter: ({ seriesName, value }) =>
+                `${seriesName ? `${seriesName}: ` : ''}${short(value[1])} ${unit} at ${sweep.field === 'bytes' ? sizeText(value[0]) : value[0]}`,
+            },
+            xAxis: axisOfSweep(sweep.field, xs),
+            yAxis: axisOfValues(unit, values, !spansMuch(xs, 8) ? Infinity : sweep.field === 'bytes' ? 4 : 20),
+            series,
+          }),
+        };
+      },
     },
   ];
 }
@@ -244,6 +251,11 @@ function steps(rows, points) {
     value: (index, name) =>
       ((measured[index].parts.find(part => part.name === name)?.ms ?? 0) * measured[index].tpot_ms) / measured[index].step_ms,
   });
+  const highest = Math.max(...measured.map(row => row.tpot_ms));
+  const objectives = kObjectives.filter(value => value <= highest);
+  const words = objectives.length
+    ? `Dashed: ${objectives.length > 1 ? 'objectives' : 'the objective'} of ${objectives.join(', ')} ms.`
+    : '';
   const curve = quantity({
     id: 'tpot',
     title: 'Time per output token',
@@ -251,18 +263,15 @@ function steps(rows, points) {
     rows,
     points,
     lines: [{ name: 'time per output token', path: 'tpot_ms' }],
-  }).filter(figure => !figure.id.endsWith('by-row'));
-  for (const figure of curve) {
-    const line = figure.option.series[0];
-    line.markLine = {
+    markLine: {
       symbol: 'none',
       silent: true,
       lineStyle: { type: 'dashed', color: '#8a96a3' },
       label: { position: 'insideEndTop', formatter: '{c} ms' },
-      data: kObjectives.map(yAxis => ({ yAxis })),
-    };
-    figure.note = 'Dashed: objectives of 15, 30 and 50 ms.';
-  }
+      data: objectives.map(yAxis => ({ yAxis })),
+    },
+  }).filter(figure => !figure.id.endsWith('by-row'));
+  for (const figure of curve) figure.note = words;
   return [parts, ...curve];
 }
 
@@ -447,6 +456,6 @@ export function figuresOfRows({ document, rows, published: points }) {
     ...streams(rows),
     ...lanes(rows),
     ...pipes(rows),
-    ...published(points),
+    ...published(points.filter(({ bound }) => !bound)),
   ];
 }
