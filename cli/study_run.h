@@ -32,7 +32,9 @@ struct RunOptions {
   std::string out, record, wave;
   studies::Texts wave_links;
   int threads = 0;
+  Time time_limit{};
   int gdb = 0;
+  std::string gdb_at;
   EnsembleOptions on_ensemble;
   bool explain = false, explain_check = false;
   int supernodes = 0;

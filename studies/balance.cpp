@@ -204,10 +204,10 @@ StudyResult run(const StudyContext& context, const BalanceOptions& options) {
 }
 
 constexpr std::array kBalanceFields{
-    Field{"ranks", FieldType::integer, "dies that take part, one rank each", true},
-    Field{"experts", FieldType::integer, "routed experts"},
-    Field{"redundant", FieldType::integer, "further copies of them", true},
-    Field{"renew", FieldType::integer, "steps between placements by load; 0: none", true},
+    Field{"ranks", FieldType::integer, "dies that take part, one rank each", true}.as_condition(),
+    Field{"experts", FieldType::integer, "routed experts"}.as_condition(),
+    Field{"redundant", FieldType::integer, "further copies of them", true}.as_condition(),
+    Field{"renew", FieldType::integer, "steps between placements by load; 0: none", true}.as_condition(),
     Field{"steps", FieldType::integer, "that count"},
     Field{"imbalance", FieldType::object, "rows of the fullest rank over the mean of all, over steps", true,
           kSummaryParts},

@@ -57,8 +57,8 @@ StudyResult run(const StudyContext& context, const FfnOptions& options) {
 }
 
 constexpr std::array kFfnFields{
-    Field{"experts", FieldType::integer, "experts on the die", true},
-    Field{"rows", FieldType::integer, "tokens per expert", true},
+    Field{"experts", FieldType::integer, "experts on the die", true}.as_condition(),
+    Field{"rows", FieldType::integer, "tokens per expert", true}.as_condition(),
 };
 
 std::span<const Field> ffn_fields() {

@@ -13,9 +13,9 @@ namespace cm384::studies {
 namespace {
 
 constexpr std::array kMoeFields{
-    Field{"flow", FieldType::text, "fused operators, or three all-to-alls", true},
-    Field{"ranks", FieldType::integer, "dies that take part, one rank each", true},
-    Field{"batch", FieldType::integer, "tokens per rank", true},
+    Field{"flow", FieldType::text, "fused operators, or three all-to-alls", true}.as_condition(),
+    Field{"ranks", FieldType::integer, "dies that take part, one rank each", true}.as_condition(),
+    Field{"batch", FieldType::integer, "tokens per rank", true}.as_condition(),
     Field{"latency_us", FieldType::object,
           "of a rank, from the start of its first task to the end of its last", true, kSummaryParts},
     Field{"correct", FieldType::boolean, "bytes equal those of the reference; payload mode full only", true},

@@ -113,9 +113,9 @@ StudyResult run(const StudyContext& context, const OpOptions& options) {
 }
 
 constexpr std::array kOpFields{
-    Field{"name", FieldType::text, "of the operator", true},
-    Field{"shape", FieldType::text, "as asked for", true},
-    Field{"launch", FieldType::text, "single, or graph", true},
+    Field{"name", FieldType::text, "of the operator", true}.as_condition(),
+    Field{"shape", FieldType::text, "as asked for", true}.as_condition(),
+    Field{"launch", FieldType::text, "single, or graph", true}.as_condition(),
     Field{"latency_us", FieldType::number, "mean of one launch, as --measure chooses", true},
     Field{"task_us", FieldType::number, "task duration, launch and teardown of the blocks inside", true},
     Field{"kernel_us", FieldType::number,

@@ -15,11 +15,11 @@ namespace cm384::studies {
 namespace {
 
 constexpr std::array kP2pFields{
-    Field{"op", FieldType::text, "read, write, atomic", true},
-    Field{"path", FieldType::text, "who moves the bytes", true},
-    Field{"target", FieldType::text, "what is read or written: npu, cpu, sibling-die", true},
-    Field{"distance", FieldType::text, "intra-node, inter-node or inter-supernode", true},
-    Field{"bytes", FieldType::bytes, "moved", true},
+    Field{"op", FieldType::text, "read, write, atomic", true}.as_condition(),
+    Field{"path", FieldType::text, "who moves the bytes", true}.as_condition(),
+    Field{"target", FieldType::text, "what is read or written: npu, cpu, sibling-die", true}.as_condition(),
+    Field{"distance", FieldType::text, "intra-node, inter-node or inter-supernode", true}.as_condition(),
+    Field{"bytes", FieldType::bytes, "moved", true}.as_condition(),
     Field{"latency_us", FieldType::number, "from the issue or submission to the completion", true},
     Field{"startup_us", FieldType::number, "from the same beginning to the first byte at the die's port",
           true},

@@ -41,6 +41,7 @@ Json object_of(std::span<const Field> fields) {
   for (const Field& field : fields) {
     Json property = type_of(field);
     property["description"] = field.sentence;
+    property["role"] = field.role == FieldRole::condition ? "condition" : "measure";
     if (const auto unit = unit_of(field.name); !unit.empty()) property["x-unit"] = unit;
     properties[std::string(field.name)] = std::move(property);
   }
@@ -94,6 +95,15 @@ Json result_schema(std::span<const Study> studies) {
         {"parameters", {{"type", "object"}, {"description", "every effective option of the study"}}},
         {"machine_overrides", {{"type", "object"}, {"additionalProperties", text}}},
         {"rows", {{"type", "array"}, {"items", {{"type", "object"}}}}},
+        {"conditions",
+         {{"type", "array"},
+          {"items", text},
+          {"description", "fields that say what a row is of; all others were measured"}}},
+        {"stopped",
+         {{"type", "object"},
+          {"description", "of a run whose simulated machine did not come to its end"},
+          {"required", {"kind", "report"}},
+          {"properties", {{"kind", {{"enum", {"hang", "fault", "time limit"}}}}, {"report", text}}}}},
         {"notes", {{"type", "array"}, {"items", text}}},
         {"ensemble", {{"type", "object"}, {"required", {"members", "names", "discrepancy", "values"}}}},
         {"explanations",

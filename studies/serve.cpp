@@ -194,8 +194,8 @@ constexpr std::array kEvidence{
     Field{"parameter", FieldType::ratio, "of the deployment: nothing that was simulated"},
 };
 constexpr std::array kServeFields{
-    Field{"pools", FieldType::text, "instances of prefill and of decode", true},
-    Field{"rate", FieldType::number, "asked for, per second; 0: as recorded"},
+    Field{"pools", FieldType::text, "instances of prefill and of decode", true}.as_condition(),
+    Field{"rate", FieldType::number, "asked for, per second; 0: as recorded"}.as_condition(),
     Field{"npus", FieldType::integer, "of both pools"},
     Field{"requests", FieldType::integer, "served", true},
     Field{"rate_rps", FieldType::number, "at which they came, per second", true},

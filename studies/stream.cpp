@@ -132,8 +132,9 @@ struct StreamOptions {
 };
 
 constexpr std::array kStreamFields{
-    Field{"shape", FieldType::text, "rows x bytes of an instruction, and who reads what", true},
-    Field{"cores", FieldType::integer, "that read: AIVs, of l1 shapes AICs", true},
+    Field{"shape", FieldType::text, "rows x bytes of an instruction, and who reads what", true}
+        .as_condition(),
+    Field{"cores", FieldType::integer, "that read: AIVs, of l1 shapes AICs", true}.as_condition(),
     Field{"kernel_us", FieldType::number, "from the first core's start to the last one's end", true},
     Field{"task_us", FieldType::number, "task duration, launch and teardown of the blocks inside", true},
     Field{"bandwidth_TBps", FieldType::number, "bytes over kernel_us", true},

@@ -87,11 +87,16 @@ struct StudyContext {
   // Of these options and this machine; null: nothing is shown beside the rows.
   const PublishedFigures* published = nullptr;
   std::function<void(const Row&)> row_done{};  // called with each row when it is final; empty: nobody asked
+  Time time_limit = Time::never();             // simulated, of each machine that the study builds
+  // Where the debugger waits, with gdb_port: a core of a die that takes part (-1: the first of them), or
+  // whichever core faults first.
+  int gdb_die = -1, gdb_core = 0;
+  bool gdb_at_fault = false;
 
   // The same with another display of its progress.
   StudyContext with(Progress& other) const {
-    return {machine, seed,      other,   interrupted, gdb_port, out_folder, statistics,
-            profile, observers, threads, fabric,      given,    published,  row_done};
+    return {machine, seed,   other, interrupted, gdb_port, out_folder, statistics, profile,  observers,
+            threads, fabric, given, published,   row_done, time_limit, gdb_die,    gdb_core, gdb_at_fault};
   }
   // Adds a row that is final.
   void finish_row(StudyResult& result, Row row) const {

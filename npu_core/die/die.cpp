@@ -50,6 +50,7 @@ void Die::add_core(std::unique_ptr<CorePipes> pipes) {
   places_.push_back(pipes->places());
   cores_.push_back(
       std::make_unique<Core>(static_cast<std::uint16_t>(cores_.size()), *this, std::move(pipes)));
+  if (debugger_ != nullptr) attach_debugger(*debugger_, debugged_core_);
 }
 
 std::uint64_t Die::allocatable() const {

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "hw/error.h"
+#include "sim/hang.h"
 
 namespace cm384::studies {
 namespace {
@@ -33,10 +34,10 @@ struct Options {
 };
 
 constexpr std::array kFields{
-    Field{"bytes", FieldType::integer, "of a message", true},
-    Field{"program", FieldType::text, "the positional argument", true},
-    Field{"aiv", FieldType::integer, "AIVs of a die", true},
-    Field{"seed", FieldType::integer, "of the run", true},
+    Field{"bytes", FieldType::integer, "of a message", true}.as_condition(),
+    Field{"program", FieldType::text, "the positional argument", true}.as_condition(),
+    Field{"aiv", FieldType::integer, "AIVs of a die", true}.as_condition(),
+    Field{"seed", FieldType::integer, "of the run", true}.as_condition(),
     Field{"share", FieldType::ratio, "of nothing in particular"},
 };
 
@@ -58,7 +59,7 @@ StudyResult failed(const StudyContext& context, const Options& options) {
 
 StudyResult hung(const StudyContext& context, const Options& options) {
   good(context, options);
-  throw MachineError("no progress for 5 ms of simulated time\n  die 0 aiv 3 waits for flag 7");
+  throw sim::MachineHang("no progress for 5 ms of simulated time\n  die 0 aiv 3 waits for flag 7");
 }
 
 StudyResult broken(const StudyContext&, const Options&) {
