@@ -19,7 +19,7 @@ constexpr std::string_view kParts[] = {
     "hbm.stacks",  "hbm.pseudo_channels",  "hbm.burst", "hbm.clock", "hbm.t_ccd_s",
     "hbm.t_ccd_l", "hbm.train_bank_groups"};
 
-bool same(Bandwidth one, Bandwidth other) {
+bool nearly_equal(Bandwidth one, Bandwidth other) {
   const auto a = static_cast<double>(one.bytes_per_second), b = static_cast<double>(other.bytes_per_second);
   return std::abs(a - b) <= kSame * std::max(a, b);
 }
@@ -29,7 +29,7 @@ std::int64_t bytes_of_bursts(const Hbm& hbm) {
 }
 
 // A span of so many cycles, rounded down: Clock::ticks() makes the same cycles of it again.
-Time span_of(std::int64_t cycles, Frequency clock) {
+Time time_of_cycles(std::int64_t cycles, Frequency clock) {
   __extension__ using Wide = __int128;
   return {static_cast<std::int64_t>(static_cast<Wide>(cycles) * 1'000'000'000'000 / clock.hertz)};
 }
@@ -62,7 +62,7 @@ class Settling {
     }
     if (hbm_.clock.hertz == 0) return;  // incomplete, which is found later
     const Bandwidth peak = hbm_peak(hbm_);
-    if (!same(peak, wanted)) {
+    if (!nearly_equal(peak, wanted)) {
       hbm_.bandwidth = peak;
       if (knob)
         note(fmt::format("{} = {}: {} gives {}", kKnob, format(wanted), binding(hbm_), format(peak)));
@@ -114,12 +114,12 @@ class Settling {
       cycles = std::max<std::int64_t>(1, static_cast<std::int64_t>((full + rate - 1) / rate));
     }
     if (!own("hbm.t_ccd_s")) {
-      hbm_.t_ccd_s = span_of(cycles, hbm_.clock);
+      hbm_.t_ccd_s = time_of_cycles(cycles, hbm_.clock);
       follows("hbm.t_ccd_s");
     }
     if (!own("hbm.t_ccd_l")) {
       const std::int64_t longer = std::max(before, Clock(before_.clock).ticks(before_.t_ccd_l));
-      hbm_.t_ccd_l = span_of(cycles * longer / before, hbm_.clock);
+      hbm_.t_ccd_l = time_of_cycles(cycles * longer / before, hbm_.clock);
       follows("hbm.t_ccd_l");
     }
   }

@@ -114,8 +114,8 @@ struct UbLink {
   Time retry_turnaround;
   Time retry_timeout;
 
-  // Of the links of a sub-plane, to dies and between chips. Scaled ones are rounded to 10 MB/s, so that flits
-  // have an exact clock.
+  // Of the links of a sub-plane, to dies and between chips. Scaled ones are rounded to
+  // 1 B/s.
   Bandwidth die_bandwidth(int plane) const;
   Bandwidth trunk_bandwidth(int plane) const;
   // Any bandwidth, multiplied with the sub-plane's rate.
