@@ -34,13 +34,13 @@ Time time_of_cycles(std::int64_t cycles, Frequency clock) {
   return {static_cast<std::int64_t>(static_cast<Wide>(cycles) * 1'000'000'000'000 / clock.hertz)};
 }
 
-// "hbm.t_ccd_s, 2 cycles of hbm.clock a burst"
+// "hbm.t_ccd_s of 1.25ns (in cycles of hbm.clock, 1.6GHz: 2)"
 std::string binding(const Hbm& hbm) {
   const std::int64_t cycles = burst_cycles(hbm), shortest = Clock(hbm.clock).ticks(hbm.t_ccd_s);
   if (cycles > std::max<std::int64_t>(shortest, 1))
     return fmt::format("hbm.t_ccd_l, {} over {} bank groups", format(hbm.t_ccd_l), hbm.train_bank_groups);
-  return fmt::format("hbm.t_ccd_s of {}, {} cycles of hbm.clock, {}", format(hbm.t_ccd_s), cycles,
-                     format(hbm.clock));
+  return fmt::format("hbm.t_ccd_s of {} (in cycles of hbm.clock, {}: {})", format(hbm.t_ccd_s),
+                     format(hbm.clock), cycles);
 }
 
 class Settling {

@@ -35,8 +35,9 @@ CollectiveAlgorithm choose_algorithm(const reference::CollectiveCase& collective
   if (collective.ranks > std::min(cores, int{CM384_COLLECTIVE_RANKS})) return CollectiveAlgorithm::rounds;
   if (collective.kind != CollectiveKind::all_reduce) return CollectiveAlgorithm::direct;
   const double leaving = static_cast<double>(collective.bytes) * (collective.ranks - 1) / write_rate(machine);
-  // A further exchange: what is written, acknowledged; a flag; and the poll that finds it.
-  const Time exchange = round_trip(machine, collective.ranks > machine.topology.dies_per_node) * 2;
+  // A further exchange, of about three round trips: what is written is acknowledged, flags follow, polls find
+  // them.
+  const Time exchange = round_trip(machine, collective.ranks > machine.topology.dies_per_node) * 3;
   const double in_two = 2 * leaving / collective.ranks + static_cast<double>(exchange.ps) * 1e-12;
   return leaving <= in_two ? CollectiveAlgorithm::direct : CollectiveAlgorithm::rounds;
 }
