@@ -235,6 +235,7 @@ FinishedRun StudyRun::run(const std::function<void(const studies::Row&)>& row_do
   if (!machine.accelerator.has_cores() && !line_.study.coreless)
     throw InputError(fmt::format("run {}: needs cores, and accelerator.kind is {}; allowed: ascend",
                                  line_.study.name, machine.accelerator.kind));
+  line_.own->settle(machine);
   studies::RunFacts facts{.study = std::string(line_.study.name),
                           .seed = options.seed.value(),
                           .arguments = arguments_,
@@ -327,7 +328,7 @@ void StudyRun::check(std::vector<observe::Explanation>& explanations, const hw::
   }
   for (const std::size_t k : chosen) {
     hw::Machine changed = machine;
-    for (const std::string& assignment : gains[k].changes) hw::override_parameter(changed, assignment);
+    hw::override_parameters(changed, gains[k].changes);
     hw::check_machine(changed);
     ConsoleProgress progress;
     observe::ObserverRequest request;

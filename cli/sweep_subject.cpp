@@ -33,6 +33,13 @@ std::vector<hw::Parameter> options_of(StudyCommandLine& line) {
   return options;
 }
 
+// By its name, or the one that it had before.
+std::vector<hw::Parameter>::const_iterator find_named(const std::vector<hw::Parameter>& known,
+                                                      const std::string& key) {
+  return std::ranges::find_if(known,
+                              [&](const hw::Parameter& one) { return one.key == key || one.alias == key; });
+}
+
 }  // namespace
 
 // What a run with some settings would be.
@@ -78,7 +85,7 @@ sweeps::Scale StudySubject::scale(const std::string& key) {
   StudyCommandLine line(*study_);
   const std::vector<hw::Parameter> known =
       of_the_machine(key) ? hw::list_parameters(machine_) : options_of(line);
-  const auto found = std::ranges::find(known, key, &hw::Parameter::key);
+  const auto found = find_named(known, key);
   if (found != known.end()) return sweeps::Scale(*found);
   throw InputError(fmt::format("'{}': no such {}{}", key,
                                of_the_machine(key)
@@ -106,6 +113,7 @@ const StudySubject::Effective& StudySubject::effective(const std::vector<Setting
   studies::parse_options(fresh->line->groups, Arguments(words.begin() + 1, words.end()), study_->positional);
   fresh->line->run.settle();
   fresh->machine = fresh->line->run.machine.load();
+  fresh->line->own->settle(fresh->machine);
   effective_ = std::move(fresh);
   return *effective_;
 }
@@ -113,9 +121,8 @@ const StudySubject::Effective& StudySubject::effective(const std::vector<Setting
 std::string StudySubject::value(const std::vector<Setting>& settings, const std::string& key) {
   const Effective& run = effective(settings);
   if (of_the_machine(key)) return hw::value_of(run.machine, key);
-  for (const hw::Parameter& option : options_of(*run.line)) {
-    if (option.key == key) return hw::value_text(option);
-  }
+  const std::vector<hw::Parameter> known = options_of(*run.line);
+  if (const auto option = find_named(known, key); option != known.end()) return hw::value_text(*option);
   throw InputError(fmt::format("'{}': no such option", key));
 }
 

@@ -213,7 +213,7 @@ constexpr std::array kEmsFields{
     Field{"instances", FieldType::integer, "that start with a model"}.as_condition(),
     Field{"bytes", FieldType::bytes, "of a block, or of a model", true}.as_condition(),
     Field{"start_s", FieldType::number, "until the last of these has its weights", true},
-    Field{"latency_us", FieldType::object, "of a block's read, over readers; on ub by 48 AIVs each", true,
+    Field{"latency_us", FieldType::object, "of a block's read, over readers; on ub by all AIVs of each", true,
           kSummaryParts},
     Field{"bandwidth_GBps", FieldType::number, "of a reader", true},
     Field{"inward", FieldType::ratio, "share of the time in which the busiest card took in packets", true},

@@ -36,6 +36,7 @@ struct FfnOptions {
     visit("width", self.width, Range{64, 4096, 64}, "elements between the two multiplications");
     CubeOptions::describe(self.cube, visit);
   }
+  void settle(const hw::Machine& machine) { cube.settle(machine); }
 };
 
 StudyResult run(const StudyContext& context, const FfnOptions& options) {

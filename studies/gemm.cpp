@@ -62,6 +62,7 @@ struct GemmOptions {
     visit("tile", self.tile, Form{"auto|MxN", check_tile}, "tile of C that a cube core works on");
     CubeOptions::describe(self.cube, visit);
   }
+  void settle(const hw::Machine& machine) { cube.settle(machine); }
 };
 
 }  // namespace

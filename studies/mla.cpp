@@ -84,6 +84,7 @@ struct MlaOptions {
           Needs{"stage", {"prolog", "output", "all"}});
     CubeOptions::describe(self.cube, visit);
   }
+  void settle(const hw::Machine& machine) { cube.settle(machine); }
 };
 
 MlaSetting setting_of(const StudyContext& context, const MlaOptions& options) {

@@ -88,7 +88,7 @@ void check_moe_options(const StudyContext& context, const DispatchCase& setting)
   const bool trace = is_trace(setting);
   if (setting.drop_repeats && !trace)
     throw InputError("--drop-repeats: has an effect only with --routing trace:FILE");
-  for (const char* name : {"top-k", "experts"}) {
+  for (const char* name : {"experts-per-token", "experts"}) {
     if (trace && context.given.contains(name))
       throw InputError(fmt::format("--{}: the trace of --routing sets it; allowed: one of both", name));
   }

@@ -51,9 +51,9 @@ void check(const StudyContext& context, const MoeFlowOptions& options) {
   if (!setting.expert_network) return;
   if (std::ranges::any_of(options.flow, [](const std::string& flow) { return flow != "fused"; }))
     throw InputError("run moe: --experts-compute firmware: allowed: --flow fused");
-  if (setting.expert_cores > context.machine.die.aic)
-    throw InputError(fmt::format("run moe: --expert-cores {}: a die has {} AICs", setting.expert_cores,
-                                 context.machine.die.aic));
+  if (setting.expert_cores > context.machine.die.groups())
+    throw InputError(fmt::format("run moe: --expert-cores {}: a die has {} AICs with two AIVs each",
+                                 setting.expert_cores, context.machine.die.groups()));
 }
 
 StudyResult run(const StudyContext& context, const MoeFlowOptions& options) {

@@ -33,7 +33,7 @@ struct P2pOptions {
   Texts target{"npu", "cpu"};
   Texts distance{"intra-node", "inter-node"};
   Sizes bytes{512_B};
-  int cores = 48;
+  int cores = 0;
   Bytes volume = 16_MiB;
   bool by_core = false;
 
@@ -54,7 +54,8 @@ struct P2pOptions {
           "bytes moved, one row each; FROM..TO doubles. One size of at most 184 KiB by aiv-direct: latency "
           "of one "
           "instruction of one core; otherwise --cores share them");
-    visit("cores", self.cores, Range{1, 64}, "AIVs that move data together", Needs{"path", {"aiv-direct"}});
+    visit("cores", self.cores, Range{0, 64}, "AIVs that move data together; 0: all of the die",
+          Needs{"path", {"aiv-direct"}});
     visit("volume", self.volume, Range{0_B, 4_GiB, 16_KiB},
           "bytes that each of them moves for aiv-direct's bandwidth; 0B: not measured",
           Needs{"path", {"aiv-direct"}});
@@ -62,6 +63,7 @@ struct P2pOptions {
           "who submits a copy: the host to a stream, or a vector core to its own queue",
           Needs{"path", {"sdma", "rdma"}});
   }
+  void settle(const hw::Machine& machine) { all_if_zero(cores, machine.die.aiv); }
 };
 
 // The points of the options, sizes innermost.

@@ -110,6 +110,9 @@ class StudyOptions {
  public:
   virtual ~StudyOptions() = default;
   virtual std::vector<hw::Parameter> list() = 0;
+  // Gives options that stand for "what the machine has" their values on this machine. run() does it by
+  // itself; results and names of a sweep's points have the values too.
+  virtual void settle(const hw::Machine& machine) = 0;
   virtual StudyResult run(const StudyContext& context) const = 0;
   // Files that a run reads beside those that options name; for the names of a sweep's points.
   virtual std::vector<std::string> inputs() const { return {}; }
@@ -126,13 +129,21 @@ struct Study {
   bool supernodes = false;           // runs on several supernodes as well
 };
 
-// For Study::options, of a struct with describe() and a function.
+// For Study::options, of a struct with describe(), with or without settle(const hw::Machine&), and a
+// function.
 template <class Options, StudyResult (*Run)(const StudyContext&, const Options&)>
 std::unique_ptr<StudyOptions> options_of() {
   class Held final : public StudyOptions {
    public:
     std::vector<hw::Parameter> list() override { return list_options(options_); }
-    StudyResult run(const StudyContext& context) const override { return Run(context, options_); }
+    void settle(const hw::Machine& machine) override {
+      if constexpr (requires { options_.settle(machine); }) options_.settle(machine);
+    }
+    StudyResult run(const StudyContext& context) const override {
+      Held own = *this;
+      own.settle(context.machine);
+      return Run(context, own.options_);
+    }
     std::vector<std::string> inputs() const override {
       if constexpr (requires { options_.inputs(); }) return options_.inputs();
       return {};

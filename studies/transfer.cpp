@@ -149,9 +149,8 @@ void add_notes(const TransferSetting& setting, StudyResult& result) {
 }
 
 StudyResult run(const StudyContext& context, const TransferOptions& options) {
-  if (options.beside == "mla" && context.machine.die.aic < kBesideGroups)
-    throw InputError(fmt::format("run transfer: --beside mla: it runs on {} AICs, and a die has {}",
-                                 kBesideGroups, context.machine.die.aic));
+  if (options.beside == "mla" && beside_groups(context.machine.die) < 1)
+    throw InputError("run transfer: --beside mla: needs AICs with two AIVs each, and a die has none");
   StudyResult result;
   std::vector<std::pair<TransferSetting, std::vector<PlannedContext>>> plans;
   for (const int prefill : options.prefill) {

@@ -46,8 +46,8 @@ Time pipeline_of(const Parameters& parameters, const Network& network, unsigned 
 }
 
 Clock narrowed(const Clock& flit, double width) {
-  const double rate =
-      kFlitBytes * static_cast<double>(1 << 20) / static_cast<double>(flit.start(1 << 20).ps) * 1e12 * width;
+  const double rate = kFlitBytes * 1e12 * static_cast<double>(flit.denominator()) /
+                      static_cast<double>(flit.numerator()) * width;
   return {Bytes{kFlitBytes}, hw::rounded_rate(rate)};
 }
 

@@ -19,7 +19,7 @@ LinkTiming timing_of_port(const Parameters& parameters, const Network& network, 
 // Of a chip, for packets that go on to another one or come from an endpoint.
 Time pipeline_of(const Parameters& parameters, const Network& network, unsigned chip);
 
-// Flits of a link of which a share of its physical lanes works, to 10 MB/s.
+// Flits of a link of which a share of its physical lanes works.
 Clock narrowed(const Clock& flit, double width);
 // Whether flits of one clock take longer than those of another.
 inline bool slower(const Clock& one, const Clock& other) {

@@ -212,7 +212,7 @@ class Die final : public CoreSocket, public Accelerator {
 
   int number_;
   DieParameters parameters_;
-  Clock clock_;
+  Clock clock_, sys_clock_;
   sim::EventQueue queue_;
   sim::PayloadPool& payloads_;
   DieListener& listener_;

@@ -223,13 +223,21 @@ TEST(MachineReader, AMissingFileOrKeyIsNamed) {
 }
 
 TEST(MachineReader, CrossChecks) {
-  EXPECT_THAT(refusal_of("[die]\nclock = \"1850000001Hz\"\n"),
-              HasSubstr("die.clock: 1850000001Hz gives a tick of"));
   EXPECT_THAT(refusal_of("[topology]\ndies_per_node = 15\n"), HasSubstr("an even number"));
   EXPECT_THAT(refusal_of("[topology]\nnodes = 32768\ndies_per_node = 4\n"), HasSubstr("at most 65535"));
-  EXPECT_THAT(refusal_of("[hbm]\nstacks = 3\n"),
-              HasSubstr("hbm.stacks: 3 does not fit; allowed: a power of two"));
+  EXPECT_THAT(refusal_of("[hbm]\npseudo_channels = 3\n"),
+              HasSubstr("hbm.pseudo_channels: 3 does not fit; allowed: a power of two"));
   EXPECT_THAT(refusal_of("[on_die_network]\ncore_ports = 8\n"), HasSubstr("at least die.aic + die.aiv"));
+}
+
+// Clock counts ticks of any rate exactly: none has to be round.
+TEST(MachineReader, RatesNeedNotBeRound) {
+  const Machine machine =
+      load_machine("cloudmatrix384",
+                   {"ub.link.bandwidth=56.001GB/s", "die.clock=1850000001Hz", "ub.link.plane_rates=0.3333"});
+  EXPECT_EQ(Clock(20_B, machine.ub.link.bandwidth).start(56'001'000'000 / 20), 1_s);
+  EXPECT_EQ(Clock(machine.die.clock).start(1'850'000'001), 1_s);
+  EXPECT_EQ(machine.ub.link.die_bandwidth(0).bytes_per_second, 18'665'133'300);
 }
 
 TEST(MachineReader, ShowReadsBackToTheSameMachine) {

@@ -108,7 +108,7 @@ TEST(Formula, IsThePeakOfTheCoresOrOfHbm) {
   const Time trip = duration_of({}, 12, machine);
   EXPECT_GT(trip, Time{});
   const Time computing = duration_of({operations, true, 1}, 12, machine) - trip;
-  EXPECT_NEAR(computing.us(), operations / (machine.die.peak_int8_tops * 1e6) * 2, 1e-5);
+  EXPECT_NEAR(computing.us(), operations / (hw::peaks_of(machine).int8_tops * 1e6) * 2, 1e-5);
   const Time moving = duration_of({1, true, 1e9}, 12, machine) - trip;
   EXPECT_NEAR(moving.us(), 1e9 / static_cast<double>(hw::peaks_of(machine).hbm.bytes_per_second) * 1e6, 1e-5);
   EXPECT_EQ(duration_of({0, true, 0, 3}, 12, machine).ps, trip.ps * 3);
