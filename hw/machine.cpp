@@ -266,8 +266,10 @@ void check_machine(const Machine& machine) {
 Peaks peaks_of(const Machine& machine) {
   const Hbm& hbm = machine.memory.hbm;
   const std::int64_t burst_bytes = hbm.stacks * hbm.pseudo_channels * hbm.burst.count;
-  return {.unified_bus = {machine.topology.sub_planes * machine.ub.link.bandwidth.bytes_per_second},
-          .hbm = {burst_bytes * 1'000'000'000'000 / hbm.t_ccd_s.ps}};
+  Bandwidth unified_bus;
+  for (int plane = 0; plane < machine.topology.sub_planes; ++plane)
+    unified_bus.bytes_per_second += machine.ub.link.die_bandwidth(plane).bytes_per_second;
+  return {.unified_bus = unified_bus, .hbm = {burst_bytes * 1'000'000'000'000 / hbm.t_ccd_s.ps}};
 }
 
 std::string value_of(const Machine& machine, std::string_view key) {
