@@ -28,7 +28,7 @@ UnloadedTime::UnloadedTime(const supernode::Supernode& machine)
     : supernode_(machine),
       machine_(machine.parameters()),
       store_(machine_.ub.switch_chip.forwarding == "packet-store"),
-      round_robin_(machine_.ub.controller.spreading == "round-robin") {}
+      spreading_(machine_.ub.controller.spreading) {}
 
 int UnloadedTime::supernode_of(traces::Unit unit) const {
   const hw::Topology one = machine_.topology.one_supernode();
@@ -58,6 +58,13 @@ const UnloadedTime::Ways& UnloadedTime::ways(const TrafficRecord& r, bool back) 
   return all;
 }
 
+// A link with `before` others before it.
+void UnloadedTime::take_busiest(Way& w, double flit_ps, int before) {
+  if (flit_ps <= w.busiest_ps) return;
+  w.busiest_ps = flit_ps;
+  w.buffers = before;
+}
+
 UnloadedTime::Way UnloadedTime::way(const ub::SubPlane& plane, ub::Endpoint from, ub::Endpoint to) const {
   const ub::Network& network = plane.network();
   Way w;
@@ -67,11 +74,12 @@ UnloadedTime::Way UnloadedTime::way(const ub::SubPlane& plane, ub::Endpoint from
     const double flit = period_ps(link.flit);
     w.latency_ps += ps(link.latency);
     w.flit_ps = std::max(w.flit_ps, flit);
-    w.busiest_ps = std::max(w.busiest_ps, flit);
+    take_busiest(w, flit, w.links);
     ++w.links;
   };
   const ub::LinkTiming& port = plane.timings().of_port(from);
   end_link(port);
+  w.port_ps = period_ps(port.flit);
   if (store_) w.stored_ps += period_ps(port.flit);
   const unsigned by = network.detour(first, last);
   if (by != ub::Network::kNoLink) pass_chips(w, plane, first, by);
@@ -130,7 +138,7 @@ void UnloadedTime::pass_chips(Way& w, const ub::SubPlane& plane, unsigned from, 
     const double part = chips[*chip].load / static_cast<double>(network.ways(*chip, to).size());
     others(*chip, [&](const ub::LinkTiming& link, unsigned next) {
       chips[next].load += part;
-      w.busiest_ps = std::max(w.busiest_ps, part * period_ps(link.flit));
+      take_busiest(w, part * period_ps(link.flit), w.links - chips[*chip].links);
     });
   }
 }
@@ -217,34 +225,48 @@ double UnloadedTime::planes_ps(const TrafficRecord& r, const Requests& all, cons
   };
   const double elsewhere = ps(read ? other.read_inbound_latency : other.write_inbound_latency) +
                            memory_ps(r, all.last) + ps(own.completion_latency);
+  // Of a request and its answer; between two on the port, and at the slowest place; what waits on the way to
+  // that.
   struct Plane {
-    double one, interval;
+    double one, port, slowest, waiting;
   };
   std::vector<Plane> planes;
-  double per_ps = 0, slowest = 0;  // requests of all planes together; between two of the slowest
+  const double engines = std::ceil(static_cast<double>(all.count) / static_cast<double>(most.count));
+  const double lane_pairs = supernode_.plane(0).lane_pairs();
   for (std::size_t p = 0; p < there.size(); ++p) {
     if (there[p].links == 0 || back[p].links == 0) continue;
+    const int out = flits(all.mean(), false), in = flits(all.mean(), true);
+    const double cells = there[p].buffers * machine_.ub.link.buffer_cells * std::min(engines, lane_pairs);
     planes.push_back(
         {over(there[p], flits(all.last, false)) + over(back[p], flits(all.last, true)) + elsewhere,
-         std::max(flits(all.mean(), false) * there[p].busiest_ps,
-                  flits(all.mean(), true) * back[p].busiest_ps)});
-    per_ps += 1 / planes.back().interval;
-    slowest = std::max(slowest, planes.back().interval);
+         out * there[p].port_ps, std::max(out * there[p].busiest_ps, in * back[p].busiest_ps),
+         cells / ((out + 7) / 8)});  // as Hop::cells()
   }
   if (planes.empty()) return 0;
   std::ranges::sort(planes, {}, &Plane::one);
+  const auto count = static_cast<double>(all.count), width = static_cast<double>(planes.size());
+  double by_ports = 0, by_ways = 0;  // requests per ps where each sub-plane does what it can
+  for (const Plane& plane : planes) {
+    by_ports += 1 / plane.port;
+    by_ways += 1 / plane.slowest;
+  }
   const auto outstanding = static_cast<double>(read ? own.read_outstanding : own.write_outstanding);
   const Place issue{ps(read ? own.read_interval : ub::UbController::write_issue_interval(own)), outstanding};
   const Place service{
       ps(read ? other.target_read_interval : ub::UbController::write_service_interval(other))};
-  const Place ports{round_robin_ ? slowest / static_cast<double>(planes.size()) : 1 / per_ps, Place::kAny,
-                    planes.size()};
-  double whole = longest(planes.front().one, engine, all, most, {issue, service, ports, ports_of(r, all)});
-  // In turn each sub-plane gets as many, the slowest too.
-  if (round_robin_ && all.count < planes.size()) return std::max(whole, planes[all.count - 1].one);
+  double whole = longest(planes.front().one, engine, all, most,
+                         {issue, service, Place{1 / by_ways, Place::kAny, planes.size()}, ports_of(r, all)});
+  if (spreading_ == "flow") return whole;
+  // Requests go by all ports in turn, unless the queue of a slower one keeps them away; from a port whose way
+  // is slow further on only once what waits there has filled the buffers up to that place.
+  const bool in_turn = read || spreading_ == "round-robin";
   for (const Plane& plane : planes) {
-    if (round_robin_)
-      whole = std::max(whole, train(plane.one, Place{plane.interval}, all.count / planes.size()));
+    const double share = 1 / plane.slowest / by_ways;
+    const double part =
+        in_turn ? count / width
+                : std::min(count / plane.port / by_ports, count * share + plane.waiting * (1 - share));
+    if (part < 1) continue;
+    whole = std::max(whole, train(plane.one, Place{plane.slowest}, static_cast<std::uint64_t>(part)));
   }
   return whole;
 }

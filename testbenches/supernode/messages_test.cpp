@@ -162,7 +162,8 @@ std::vector<double> slowdowns(const std::vector<std::pair<int, int>>& pairs,
 void expect_none(const std::vector<double>& slow) {
   for (std::size_t n = 0; n < slow.size(); ++n) {
     EXPECT_GE(slow[n], 0.9995) << n;
-    EXPECT_LE(slow[n], 1.02) << n;
+    EXPECT_LE(slow[n], 1.05) << n;
+    std::printf("slow %zu %.4f\n", n, slow[n]);
   }
 }
 
