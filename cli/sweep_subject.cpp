@@ -40,6 +40,16 @@ std::vector<hw::Parameter>::const_iterator find_named(const std::vector<hw::Para
                               [&](const hw::Parameter& one) { return one.key == key || one.alias == key; });
 }
 
+// What in an option's text may be a file: all of it, or what follows a word and a mark (`trace:FILE`,
+// `l1:0.0=LIBRARY`, `plane=0,l1=0,library=LIBRARY`). What is none by this name is no file.
+std::vector<std::string> paths_in(const std::string& text) {
+  std::vector<std::string> paths{text};
+  for (std::size_t at = text.find_first_of(":=,"); at != std::string::npos;
+       at = text.find_first_of(":=,", at + 1))
+    paths.push_back(text.substr(at + 1));
+  return paths;
+}
+
 }  // namespace
 
 // What a run with some settings would be.
@@ -54,10 +64,15 @@ struct StudySubject::Effective {
     const auto add_file = [&](const std::string& path) {
       if (fs::is_regular_file(path)) files[path] = hash_of_file(path);
     };
-    const studies::Row options = studies::effective_options(line->groups.front().options);
-    for (const auto& [key, value] : options.entries()) {
-      if (const std::string* text = value.text()) add_file(*text);
+    const auto add_files_of = [&](const std::string& text) {
+      for (const std::string& path : paths_in(text)) add_file(path);
+    };
+    for (const hw::Parameter& option : line->groups.front().options) {
+      if (const auto* text = std::get_if<std::string*>(&option.value)) add_files_of(**text);
+      if (const auto* texts = std::get_if<hw::Texts*>(&option.value))
+        std::ranges::for_each(**texts, add_files_of);
     }
+    const studies::Row options = studies::effective_options(line->groups.front().options);
     for (const std::string& path : line->own->inputs()) add_file(path);
     for (const std::string& path : machine.files) add_file(path);
     for (const hw::Parameter& parameter : hw::list_parameters(machine))
@@ -132,11 +147,8 @@ std::string StudySubject::identity(const std::vector<Setting>& settings) {
   Json inputs = effective_->inputs();
   inputs["program"] = program_;
   for (const std::string& chip : effective_->line->fabric.rtl) {
-    if (const std::string library = supernode::parse_rtl_chip(chip).library; !library.empty()) {
-      inputs["rtl_libraries"].push_back(hash_of_file(library));
-    } else if (const auto chips = find_installed("lib/cm384/libcm384_rtl.so")) {
-      inputs["rtl"] = hash_of_file(*chips);
-    }
+    if (!supernode::parse_rtl_chip(chip).library.empty()) continue;
+    if (const auto chips = find_installed("lib/cm384/libcm384_rtl.so")) inputs["rtl"] = hash_of_file(*chips);
   }
   return hash_of(inputs.dump());
 }

@@ -250,7 +250,10 @@ Peaks peaks_of(const Machine& machine) {
     return 2e-12 * macs_per_cycle * machine.die.aic * static_cast<double>(machine.die.clock.hertz);
   };
   const MacsPerCycle& macs = machine.cube_core.macs_per_cycle;
-  return {.unified_bus = {machine.topology.sub_planes * machine.ub.link.bandwidth.bytes_per_second},
+  Bandwidth unified_bus;
+  for (int plane = 0; plane < machine.topology.sub_planes; ++plane)
+    unified_bus.bytes_per_second += machine.ub.link.die_bandwidth(plane).bytes_per_second;
+  return {.unified_bus = unified_bus,
           .hbm = hbm_peak(machine.memory.hbm),
           .int8_tops = cubes(macs.int8),
           .bf16_tflops = cubes(macs.bf16),

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <optional>
 
 #include "hw/error.h"
@@ -15,6 +14,7 @@
 #include "studies/decode_parts.h"
 #include "studies/layer_lanes.h"
 #include "studies/studies.h"
+#include "traces/fixed_math.h"
 
 namespace cm384::studies {
 
@@ -104,7 +104,7 @@ Row step_row(const DecodeOptions& options, const DecodeParts& parts, StudyResult
   const double acceptance = o.mtp == 0 ? 0 : options.acceptance;
   // A predicted token counts where the one before it was right, too.
   double tokens = 1;
-  for (int k = 1; k <= o.mtp; ++k) tokens += std::pow(acceptance, k);
+  for (int k = 1; k <= o.mtp; ++k) tokens += traces::power(acceptance, static_cast<unsigned>(k));
   const double tpot_ms = step / tokens / 1000;
   const KernelShares shares = shares_of(parts);
   result.notes.push_back(fmt::format("batch {}, ms of the step: {}", o.batch, fmt::join(words, ", ")));

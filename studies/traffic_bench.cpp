@@ -1,12 +1,12 @@
 #include "studies/traffic_bench.h"
 
 #include <algorithm>
-#include <cmath>
 #include <memory>
 
 #include "firmware/abi/memory_map.h"
 #include "sim/peers.h"
 #include "supernode/fabric_machine.h"
+#include "traces/fixed_math.h"
 #include "ub_fabric/controller.h"
 
 namespace cm384::studies {
@@ -91,7 +91,7 @@ class Endpoint final : public sim::RemoteClient, public sim::RemoteTarget {
     const double uniform =
         (static_cast<double>(draw() >> 11) + 0.5) / static_cast<double>(std::uint64_t{1} << 53);
     const double mean_ps = setting_.bytes / setting_.offered_GBps * 1e3;
-    const Time next = now + Time{static_cast<std::int64_t>(-std::log(uniform) * mean_ps) + 1};
+    const Time next = now + Time{static_cast<std::int64_t>(-traces::natural_log(uniform) * mean_ps) + 1};
     if (next < end_) queue_.push(next, generator_, 0);
   }
 

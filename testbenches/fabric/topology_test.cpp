@@ -281,6 +281,31 @@ TEST(Outage, DetoursAndSaysWhatIsNotReached) {
   EXPECT_TRUE(apart.reaches(2, 5));
 }
 
+TEST(LinkTimings, AreThoseOfThePlaneItsTrunksAndItsFaults) {
+  const Parameters p = machine({"ub.link.plane_rates=1,0.5", "ub.link.trunk_rate=0.25", "topology.nodes=2"});
+  const auto network = Network::of(p.topology);
+  LinkTimings slow(p, *network, 1);
+  const auto rate = [](const Clock& flit) {
+    return 20e3 / static_cast<double>(flit.start(1'000'000).ps) * 1e6;
+  };
+  const unsigned down = network->link_to(3), up = network->link_between(0, network->chip("l2chip", 2));
+  EXPECT_NEAR(rate(LinkTimings(p, *network, 0).of_link(down).flit), 28, 1e-3);
+  EXPECT_NEAR(rate(slow.of_link(down).flit), 14, 1e-3);
+  EXPECT_NEAR(rate(slow.of_port(3).flit), 14, 1e-3);
+  EXPECT_NEAR(rate(slow.of_link(up).flit), 3.5, 1e-3);
+  EXPECT_NEAR(rate(slow.of_chip(0).flit), 14, 1e-3);
+  EXPECT_NEAR(rate(slow.of_chip(network->chip("l2chip", 0)).flit), 3.5, 1e-3);
+  EXPECT_EQ(slow.of_chip(0).pipeline, p.ub.switch_chip.pipeline_latency);
+  EXPECT_EQ(slow.shortest_endpoint_latency(), p.ub.link.endpoint_latency);
+  EXPECT_EQ(slow.shortest_way_in(), p.ub.link.endpoint_latency + p.ub.switch_chip.pipeline_latency);
+  slow.narrow_link(down, 0.5);
+  slow.narrow_port(3, 0.25);
+  EXPECT_NEAR(rate(slow.of_link(down).flit), 7, 1e-3);
+  EXPECT_NEAR(rate(slow.of_port(3).flit), 3.5, 1e-3);
+  EXPECT_NEAR(rate(slow.of_port(2).flit), 14, 1e-3);
+  EXPECT_NEAR(rate(slow.of_chip(0).flit), 14, 1e-3);  // the chip itself is whole
+}
+
 TEST(PlaneRates, HoldForAPlane) {
   const Parameters p = machine({"ub.link.plane_rates=1,0.5"});
   EXPECT_EQ(p.ub.link.die_bandwidth(0), 28_GBps);

@@ -83,6 +83,7 @@ TEST(Presets, Node8IsOneNodeOfIt) {
 TEST(Presets, PeaksAreTheStatedOnes) {
   const Peaks peaks = peaks_of(load_machine("cloudmatrix384"));
   EXPECT_EQ(peaks.unified_bus, 196_GBps);
+  EXPECT_EQ(peaks_of(load_machine("cloudmatrix384", {"ub.link.plane_rates=0.5,1"})).unified_bus, 182_GBps);
   EXPECT_EQ(peaks.hbm.bytes_per_second, 1'638'400'000'000);
   const Machine next = load_machine("cloudmatrix384-920c");
   EXPECT_EQ(peaks_of(next).hbm, 2000_GBps);  // 4.0 TB/s a package

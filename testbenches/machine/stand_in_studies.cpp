@@ -19,6 +19,7 @@ namespace {
 struct Options {
   Bytes bytes = 7680_B;
   std::string program;
+  Texts part;
   bool deep = false;
   int depth = 1;
   std::string log;
@@ -27,6 +28,7 @@ struct Options {
   static void describe(Self& self, Visitor&& visit) {
     visit("bytes", self.bytes, Range{1_B, 1_MiB}, "bytes of a message");
     visit("program", self.program, Form{"FILE"}, "a positional argument");
+    visit("part", self.part, Form{"PART[=FILE]"}, "may be repeated");
     visit("deep", self.deep, "a flag");
     visit("depth", self.depth, Range{1, 9}, "of the flag", Needs{"deep", {}});
     visit("log", self.log, Form{"DIR"}, "where `slow` leaves a file for each run");
