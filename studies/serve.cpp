@@ -48,7 +48,7 @@ void note_of_library(const service::Library& library, StudyResult& result) {
   const auto count = [&](const auto& list) {
     points += list.size();
     others += static_cast<std::size_t>(
-        std::ranges::count_if(list, [](const auto& point) { return point.model != build_info().model; }));
+        std::ranges::count_if(list, [](const auto& point) { return !is_same_model(point.model); }));
   };
   count(library.decode());
   count(library.attention());
