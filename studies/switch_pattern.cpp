@@ -23,26 +23,26 @@ std::vector<unsigned> random_cycle(unsigned ports, std::uint64_t seed) {
   return to;
 }
 
-[[noreturn]] void refuse(std::string_view name, unsigned ports, std::string_view allowed) {
+[[noreturn]] void refuse_pattern(std::string_view name, unsigned ports, std::string_view allowed) {
   throw InputError(
       fmt::format("--pattern {}: is not defined for {} senders; allowed: {} of them", name, ports, allowed));
 }
 
 unsigned transposed(unsigned input, unsigned ports) {
   const auto side = static_cast<unsigned>(std::lround(std::sqrt(static_cast<double>(ports))));
-  if (side * side != ports) refuse("transpose", ports, "a square number");
+  if (side * side != ports) refuse_pattern("transpose", ports, "a square number");
   return input % side * side + input / side;
 }
 
 unsigned bits_reversed(unsigned input, unsigned ports) {
-  if (!std::has_single_bit(ports)) refuse("bitrev", ports, "a power of two");
+  if (!std::has_single_bit(ports)) refuse_pattern("bitrev", ports, "a power of two");
   unsigned output = 0;
   for (unsigned bit = 1; bit < ports; bit *= 2) output = output * 2 + (input & bit ? 1 : 0);
   return output;
 }
 
 unsigned shuffled(unsigned input, unsigned ports) {
-  if (ports % 2 != 0) refuse("shuffle", ports, "an even number");
+  if (ports % 2 != 0) refuse_pattern("shuffle", ports, "an even number");
   return input + 1 == ports ? input : static_cast<unsigned>(std::uint64_t{2} * input % (ports - 1));
 }
 
