@@ -87,16 +87,17 @@ TEST(Traffic, AcceptsWhatTheBusiestLinkCarriesAndLessBeyond) {
   EXPECT_NEAR(below.accepted_GBps, below.created_GBps, 0.03 * below.created_GBps);
   EXPECT_FALSE(below.saturated());
   EXPECT_TRUE(run(m, "tornado", 1.2 * full).saturated());
-  // Half way round the die's number, three chips from even dies and four from odd ones, which with minimal
-  // routing all go up: a link up carries the writes of 3 + 4 dies and four acknowledgements. Beyond it
+  // Half way round by the die's number: three chips from even dies and four from odd ones, whose messages all
+  // go up with minimal routing, and their acknowledgements down. Beyond what a link up carries of 3 + 4 dies
   // arbiters in turn give the ring a third of each link, two dies the rest; of what a link carries, 1 of 3.5
   // leaves at the next chip, and the others have to fit into the third.
   const hw::Machine up =
       machine({"topology.kind=torus", "topology.shape=8", "ub.link.lanes=4", "ub.switch.routing=minimal"});
   const Destinations by_number(pattern("tornado"), 16, 1);
-  const double bound = 28.0 / (28 * 7 + 4) * bounds.capacity_GBps;
-  TrafficCase setting{.destinations = &by_number, .offered_GBps = 2 * bound, .warm_up = 50_us, .windows = 1};
-  setting.measured = 40_us;
+  const double bound = 1.0 / 7 * bounds.capacity_GBps;
+  TrafficCase setting{
+      .destinations = &by_number, .offered_GBps = 1.5 * bound, .warm_up = 200_us, .windows = 1};
+  setting.measured = 200_us;
   const TrafficReading above = run_traffic(up, setting);
   const double carried = (1.0 / 3) / (1 - 1 / 3.5) * bound;
   EXPECT_NEAR(above.accepted_GBps, carried, 0.03 * carried);
