@@ -20,9 +20,13 @@ std::string_view name_of(Part part) {
       "HBM",
       "controller write interval",
       "controller read interval",
-      "link bandwidth",
+      "die link bandwidth",
+      "socket link bandwidth",
+      "trunk bandwidth",
+      "credit return",
       "wire and switch latency",
       "controller latency",
+      "controller target interval",
       "package link",
       "waiting in the fabric",
       "barrier",
@@ -74,6 +78,10 @@ const ResourceText& text_of(Resource resource) {
       {"controller write interval", {"ub.controller.write_interval"}, {}},
       {"controller read interval", {"ub.controller.read_interval"}, {}},
       {"link bandwidth", {}, {"ub.link.bandwidth"}},
+      {"die link bandwidth", {"ub.link.trunk_rate"}, {"ub.link.bandwidth"}},
+      {"socket link bandwidth", {}, {"cpu.bandwidth"}},
+      {"trunk bandwidth", {}, {"ub.link.trunk_rate"}},
+      {"link buffers", {}, {"ub.link.buffer_cells"}},
       {"wire and switch latency",
        {"ub.link.endpoint_latency", "ub.link.trunk_latency", "ub.switch.pipeline_latency"},
        {}},
@@ -81,11 +89,27 @@ const ResourceText& text_of(Resource resource) {
        {"ub.controller.read_inbound_latency", "ub.controller.write_inbound_latency",
         "ub.controller.completion_latency"},
        {}},
+      {"controller target interval",
+       {"ub.controller.target_read_interval", "ub.controller.target_write_interval"},
+       {}},
       {"package link", {"package_link.latency"}, {"package_link.bandwidth"}},
       {"barrier", {"die.sync_all_latency"}, {}},
       {"cross-core flag", {"die.cross_core_flag_latency"}, {}},
   }};
   return texts[static_cast<std::size_t>(resource)];
+}
+
+Resource resource_of(Part part) {
+  static constexpr std::array<Resource, kParts> kResourceOf{
+      Resource::host,           Resource::launch,    Resource::scalar,          Resource::fetch,
+      Resource::l2,             Resource::vector,    Resource::cube,            Resource::l0_load,
+      Resource::fixpipe,        Resource::copy_issue, Resource::l2,             Resource::port,
+      Resource::none,           Resource::hbm,       Resource::write_interval,  Resource::read_interval,
+      Resource::die_link,       Resource::socket_link, Resource::trunk,         Resource::buffers,
+      Resource::wire,           Resource::inbound,   Resource::target_interval, Resource::package,
+      Resource::none,           Resource::barrier,   Resource::core_flag,       Resource::none,
+      Resource::none,           Resource::none};
+  return kResourceOf[static_cast<std::size_t>(part)];
 }
 
 }  // namespace cm384::observe
