@@ -55,7 +55,7 @@ LinkName name_of_link(const ub::Network& network, int plane, unsigned number) {
   if (link.peer == ub::Network::kNoLink)
     return {LinkName::Kind::to_endpoint, plane, link.endpoint, from, end_of(network, link.endpoint),
             static_cast<int>(number)};
-  return {LinkName::Kind::trunk, plane, -1, from, end_of_chip(network, network.link(link.peer).chip),
+  return {LinkName::Kind::trunk,   plane, -1, from, end_of_chip(network, network.link(link.peer).chip),
           static_cast<int>(number)};
 }
 

@@ -23,7 +23,8 @@ double Calendar::take_late(double at, double service) {
   if (first_ < last_ && at < gaps_[first_].begin) {
     const auto last = static_cast<std::int32_t>(gaps_[first_].begin / kBin) + 1;
     const auto first = static_cast<std::int32_t>(std::max(at, 0.0) / kBin) + 1;
-    for (auto n = std::max(first, last - static_cast<std::int32_t>(kBins) + 1); n <= last && service > 0; ++n) {
+    for (auto n = std::max(first, last - static_cast<std::int32_t>(kBins) + 1); n <= last && service > 0;
+         ++n) {
       const std::size_t place = static_cast<std::uint32_t>(n) % kBins;
       if (bin_[place] != n || idle_[place] <= 0) continue;
       idle_[place] -=
@@ -81,8 +82,8 @@ void Calendar::add(const Gap& gap) {
 
 void Calendar::forget(const Gap& gap) {
   const auto last = static_cast<std::int32_t>(gap.end / kBin) + 1;
-  const auto first = std::max(static_cast<std::int32_t>(gap.begin / kBin) + 1,
-                              last - static_cast<std::int32_t>(kBins) + 1);
+  const auto first =
+      std::max(static_cast<std::int32_t>(gap.begin / kBin) + 1, last - static_cast<std::int32_t>(kBins) + 1);
   for (std::int32_t n = first; n <= last; ++n) {
     const std::size_t place = static_cast<std::uint32_t>(n) % kBins;
     if (bin_[place] > n) continue;

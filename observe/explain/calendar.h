@@ -31,7 +31,7 @@ class Calendar {
 
   double free_ = 0;  // when all that it has taken is served
   std::array<Gap, 2 * kGaps> gaps_{};
-  std::size_t first_ = 0, last_ = 0;     // of gaps_, in order of time
+  std::size_t first_ = 0, last_ = 0;       // of gaps_, in order of time
   std::array<std::int32_t, kBins> bin_{};  // the number of the microsecond that stands here, from 1
   std::array<float, kBins> idle_{};        // ps
 };

@@ -16,10 +16,11 @@ struct ExplainedHop {
     const ub::Packet& p = packets[sent.hop.packet()];
     const bool response = ub::is_response(p.kind);
     const std::uint64_t initiator = response ? p.destination : p.source;
-    log.put({npu::TraceEntry::hop, 0, static_cast<std::uint16_t>(sent.hop.cells()),
-             static_cast<std::uint16_t>(sent.hop.lane()), static_cast<std::uint16_t>(response ? kResponse : 0)},
-            ExplainedLink::number_of(sent.link), initiator << 48 | std::uint64_t{p.core} << 32 | p.tag,
-            sent.start.ps, sent.tail.ps);
+    log.put(
+        {npu::TraceEntry::hop, 0, static_cast<std::uint16_t>(sent.hop.cells()),
+         static_cast<std::uint16_t>(sent.hop.lane()), static_cast<std::uint16_t>(response ? kResponse : 0)},
+        ExplainedLink::number_of(sent.link), initiator << 48 | std::uint64_t{p.core} << 32 | p.tag,
+        sent.start.ps, sent.tail.ps);
   }
 };
 

@@ -178,7 +178,10 @@ Json Explanation::to_json() const {
     for (const Share& s : list) made.push_back({{"name", s.name}, {"us", s.us}, {"share", s.share}});
     return made;
   };
-  Json json{{"span_us", span_us}, {"followed_us", followed_us}, {"path", shares(path)}, {"busiest", shares(busiest)}};
+  Json json{{"span_us", span_us},
+            {"followed_us", followed_us},
+            {"path", shares(path)},
+            {"busiest", shares(busiest)}};
   json["gains"] = Json::array();
   for (const Gain& gain : gains) {
     Json one{{"name", text_of(gain.resource).name},

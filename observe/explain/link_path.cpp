@@ -41,9 +41,9 @@ void ExplainedLink::put_all(npu::TraceLog& log, const supernode::Supernode& mach
     const int flags = (to_endpoint ? kToEndpoint : 0) | (from_endpoint ? kFromEndpoint : 0) |
                       (to_endpoint && network.layout().chips[link.chip].of_die ? kInsideDie : 0) |
                       (wire.rate.bytes_per_second != 0 ? kOwnRate : 0);
-    log.put({npu::TraceEntry::link, 0, 0, static_cast<std::uint16_t>(link.of),
-             static_cast<std::uint16_t>(flags)},
-            number_of(name), timing.latency.ps, pipeline.ps);
+    log.put(
+        {npu::TraceEntry::link, 0, 0, static_cast<std::uint16_t>(link.of), static_cast<std::uint16_t>(flags)},
+        number_of(name), timing.latency.ps, pipeline.ps);
   });
 }
 

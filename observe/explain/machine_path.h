@@ -62,7 +62,7 @@ class MachinePath {
     std::vector<std::unique_ptr<CorePath>> cores;
     std::vector<bool> is_cube;
     std::array<Server, 2> controller, target;  // by direction: reads, writes
-    std::array<std::vector<Port>, 2> ports;     // of cores, by direction
+    std::array<std::vector<Port>, 2> ports;    // of cores, by direction
     std::vector<Station> channels;
     double least_miss = 1e18;  // ps that a miss took on top of a hit
     Path last_write;

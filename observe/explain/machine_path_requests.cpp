@@ -200,15 +200,17 @@ void MachinePath::served(Words w, Die& die) {
   path.add(all - plain, Part::contention, Resource::none);
 }
 
-// From the link that its packet has left by to the one that it leaves by now. A packet whose flits come slower
-// than they go on waits for the rest; a stored one for all.
+// From the link that its packet has left by to the one that it leaves by now. A packet whose flits come
+// slower than they go on waits for the rest; a stored one for all.
 void MachinePath::came_over(Token& token, const LinkPath& next, double service) const {
   const LinkPath& link = *token.link;
   Path& path = token.path;
   path.add(link.latency, Part::wire, Resource::wire);
   const bool past_chip = !next.inside_die || link.from_endpoint;
   if (past_chip) path.add(next.pipeline, Part::wire, Resource::wire);
-  const auto late = [this](double first, double then) { return stores_ ? first : std::max(0.0, first - then); };
+  const auto late = [this](double first, double then) {
+    return stores_ ? first : std::max(0.0, first - then);
+  };
   const double rest = late(token.service, service);
   if (rest == 0 && token.service <= service / 2) return;
   for (std::size_t k = 0; k < kResources; ++k)
@@ -258,8 +260,8 @@ void MachinePath::hop(const TraceEntry& e, Words w) {
   if (held) return_credits(*t, t->path);
   t->link = nullptr;
   t->path.add(ps_of(response   ? limits.completion_latency
-                 : t->write ? limits.write_inbound_latency
-                            : limits.read_inbound_latency),
+                    : t->write ? limits.write_inbound_latency
+                               : limits.read_inbound_latency),
               Part::inbound, Resource::inbound);
 }
 

@@ -100,15 +100,36 @@ const ResourceText& text_of(Resource resource) {
 }
 
 Resource resource_of(Part part) {
-  static constexpr std::array<Resource, kParts> kResourceOf{
-      Resource::host,           Resource::launch,    Resource::scalar,          Resource::fetch,
-      Resource::l2,             Resource::vector,    Resource::cube,            Resource::l0_load,
-      Resource::fixpipe,        Resource::copy_issue, Resource::l2,             Resource::port,
-      Resource::none,           Resource::hbm,       Resource::write_interval,  Resource::read_interval,
-      Resource::die_link,       Resource::socket_link, Resource::trunk,         Resource::buffers,
-      Resource::wire,           Resource::inbound,   Resource::target_interval, Resource::package,
-      Resource::none,           Resource::barrier,   Resource::core_flag,       Resource::none,
-      Resource::none,           Resource::none};
+  static constexpr std::array<Resource, kParts> kResourceOf{Resource::host,
+                                                            Resource::launch,
+                                                            Resource::scalar,
+                                                            Resource::fetch,
+                                                            Resource::l2,
+                                                            Resource::vector,
+                                                            Resource::cube,
+                                                            Resource::l0_load,
+                                                            Resource::fixpipe,
+                                                            Resource::copy_issue,
+                                                            Resource::l2,
+                                                            Resource::port,
+                                                            Resource::none,
+                                                            Resource::hbm,
+                                                            Resource::write_interval,
+                                                            Resource::read_interval,
+                                                            Resource::die_link,
+                                                            Resource::socket_link,
+                                                            Resource::trunk,
+                                                            Resource::buffers,
+                                                            Resource::wire,
+                                                            Resource::inbound,
+                                                            Resource::target_interval,
+                                                            Resource::package,
+                                                            Resource::none,
+                                                            Resource::barrier,
+                                                            Resource::core_flag,
+                                                            Resource::none,
+                                                            Resource::none,
+                                                            Resource::none};
   return kResourceOf[static_cast<std::size_t>(part)];
 }
 

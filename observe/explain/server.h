@@ -16,7 +16,9 @@ struct Served {
   Resource by = Resource::none, too = Resource::none;
 
   double halved(double ps, std::size_t resource) const {
-    const auto is = [resource](Resource r) { return r != Resource::none && static_cast<std::size_t>(r) == resource; };
+    const auto is = [resource](Resource r) {
+      return r != Resource::none && static_cast<std::size_t>(r) == resource;
+    };
     return is(by) || is(too) ? ps / 2 : ps;
   }
 };

@@ -1,5 +1,5 @@
-// An HBM channel, as paths meet it: it serves one after another, but how long depends on rows and banks, which
-// the log does not have.
+// An HBM channel, as paths meet it: it serves one after another, but how long depends on rows and banks,
+// which the log does not have.
 //
 // At half its own service time what it serves keeps its order. Where something else is twice as fast, cores
 // come in another order: a request then waits as long as it did, longer where the server is busier then, and

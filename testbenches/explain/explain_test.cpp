@@ -155,7 +155,8 @@ TEST(Predictions, TriesTheFirstOfThePath) {
   EXPECT_EQ(why.to_check(), (std::vector<std::size_t>{0, 2, 3}));
   why.gains[5].share = 0.01;
   EXPECT_EQ(why.to_check(), (std::vector<std::size_t>{5, 0, 2, 3}));
-  why.busiest = {{"launch and teardown", 50, 0.5, Resource::launch}, {"HBM bandwidth", 40, 0.4, Resource::hbm}};
+  why.busiest = {{"launch and teardown", 50, 0.5, Resource::launch},
+                 {"HBM bandwidth", 40, 0.4, Resource::hbm}};
   EXPECT_EQ(why.to_check(), (std::vector<std::size_t>{5, 0, 2, 3, 4}));
 }
 

@@ -66,8 +66,8 @@ inline Explanation check_predictions(const Run& run, const std::vector<std::stri
     gain.measured_us = why.span_us - explained(run, set, gain.changes).span_us;
     gain.checked = true;
     const std::string line =
-        fmt::format("| {} | {:.1f} | {} | {}{:.1f} | {:.1f} |\n", name, why.span_us, text_of(gain.resource).name,
-                    gain.at_least ? "at least " : "", gain.us, gain.measured_us);
+        fmt::format("| {} | {:.1f} | {} | {}{:.1f} | {:.1f} |\n", name, why.span_us,
+                    text_of(gain.resource).name, gain.at_least ? "at least " : "", gain.us, gain.measured_us);
     if (table != nullptr) *table += line;
     const double allowed = std::max(kFifth * std::abs(gain.measured_us), kLeast * why.span_us);
     EXPECT_LE(gain.us, gain.measured_us + allowed) << line;

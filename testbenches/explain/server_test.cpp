@@ -32,15 +32,15 @@ TEST(Calendar, ServesInOrder) {
   EXPECT_EQ(calendar.take(120, 10), 130);
 }
 
-TEST(Calendar, WhoComesEarlierTakesIdleTimeThatIsLongEnough) {
+TEST(Calendar, WhoComesEarlierTakesTheIdleTimesFromThenOn) {
   Calendar calendar;
   calendar.take(0, 10);
-  calendar.take(19, 10);  // idle from 10 to 19
-  calendar.take(40, 10);  // and from 29 to 40
-  EXPECT_EQ(calendar.take(5, 9), 10);
-  EXPECT_EQ(calendar.take(5, 9), 29);   // the first is full
-  EXPECT_EQ(calendar.take(30, 2), 38);  // up to its last moment
-  EXPECT_EQ(calendar.take(30, 1), 50);
+  calendar.take(19, 10);                // idle from 10 to 19
+  calendar.take(40, 10);                // and from 29 to 40
+  EXPECT_EQ(calendar.take(5, 12), 10);  // all of the first, 3 of the second
+  EXPECT_EQ(calendar.take(5, 1), 32);
+  EXPECT_EQ(calendar.take(39, 4), 39);  // one moment of the second, three behind the last
+  EXPECT_EQ(calendar.take(39, 1), 53);
 }
 
 TEST(Calendar, KeepsWhatIsLeftOnBothSides) {
@@ -52,20 +52,47 @@ TEST(Calendar, KeepsWhatIsLeftOnBothSides) {
   EXPECT_EQ(calendar.take(0, 1), 110);
 }
 
-// Begins that are not before they may, of services that do not overlap: in any order within the latest gaps.
+// In order: begins that are not before they may, of services that do not overlap.
 TEST(Calendar, NeverServesTwoAtOnce) {
   std::mt19937 random(1);
   Calendar calendar;
   std::vector<std::pair<double, double>> served;
   for (int n = 0; n < 2000; ++n) {
-    const double at = n * 30.0 - static_cast<double>(random() % 200);
+    const double at = n * 30.0 + static_cast<double>(random() % 10);
     const double service = 1 + static_cast<double>(random() % 25);
-    const double begin = calendar.take(std::max(0.0, at), service);
+    const double begin = calendar.take(at, service);
     EXPECT_GE(begin, at);
     served.emplace_back(begin, begin + service);
   }
   std::ranges::sort(served);
   for (std::size_t n = 1; n < served.size(); ++n) EXPECT_GE(served[n].first, served[n - 1].second);
+}
+
+// Many that come late, in the middle of idle times, more than are known exactly: what is left before and
+// after them is given to others. A server that is busy for a third of the time hardly lets anybody wait.
+TEST(Calendar, LosesNoTime) {
+  std::mt19937 random(1);
+  Calendar calendar;
+  double waited = 0;
+  const int kMany = 20'000;
+  for (int n = 0; n < kMany; ++n) {
+    const double at = n * 12'000.0 - static_cast<double>(random() % 6'000'000);  // up to 500 services back
+    if (at < 0) continue;
+    waited += calendar.take(at, 4'000) - at;
+  }
+  EXPECT_LT(waited / kMany, 4'000);
+}
+
+// Of a server that is always busy nobody gets a moment twice.
+TEST(Calendar, IsFullWhereItIsSaturated) {
+  std::mt19937 random(1);
+  Calendar calendar;
+  double last = 0;
+  const int kMany = 20'000;
+  for (int n = 0; n < kMany; ++n)
+    last = std::max(last, calendar.take(n * 2'000.0 + static_cast<double>(random() % 3'000'000), 4'000));
+  EXPECT_GE(last, 4'000.0 * (kMany - 1));
+  EXPECT_LE(last, 4'000.0 * kMany + 3'000'000);
 }
 
 // Far back, beyond what is known exactly: no microsecond is given more than it has.
@@ -157,9 +184,9 @@ TEST(Credits, ABufferLetsOutWhatItHoldsInALoop) {
   Path last;
   for (int n = 0; n < 400; ++n) last = loop.send(16, 320);
   EXPECT_EQ(last.at, 99 * 320 + 30);
-  EXPECT_NEAR(last.time(Resource::buffers), 49 * 320 + 70, 1e-6);      // eight a loop
-  EXPECT_NEAR(last.time(Resource::wire), 99 * 160 + 30, 1e-6);         // half the loop
-  EXPECT_NEAR(last.time(Resource::die_link), 99 * 320 + 15, 1e-6);     // nothing
+  EXPECT_NEAR(last.time(Resource::buffers), 49 * 320 + 70, 1e-6);   // eight a loop
+  EXPECT_NEAR(last.time(Resource::wire), 99 * 160 + 30, 1e-6);      // half the loop
+  EXPECT_NEAR(last.time(Resource::die_link), 99 * 320 + 15, 1e-6);  // nothing
   EXPECT_NEAR(spent(last, Part::credit), 99 * 320, 1e-6);
   EXPECT_NEAR(loop.credits.held(), 400 * 4 * 320, 1e-6);
 }
