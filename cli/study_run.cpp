@@ -310,23 +310,8 @@ FinishedRun StudyRun::run(const std::function<void(const studies::Row&)>& row_do
 }
 
 void StudyRun::check(std::vector<observe::Explanation>& explanations, const hw::Machine& machine) {
-  constexpr std::size_t kMostRuns = 4;
-  constexpr double kNone = 0.005;  // of the span
   const auto& gains = explanations.front().gains;
-  std::vector<std::size_t> chosen;
-  for (std::size_t k = 0; k < gains.size() && chosen.size() < kMostRuns; ++k) {
-    if (!gains[k].changes.empty() && gains[k].share >= kNone) chosen.push_back(k);
-  }
-  // One that is busy and yet would give nothing.
-  for (const observe::Explanation::Share& busy : explanations.front().busiest) {
-    const auto idle = std::ranges::find_if(gains, [&](const observe::Explanation::Gain& gain) {
-      return observe::text_of(gain.resource).name == busy.name && gain.share < kNone && !gain.changes.empty();
-    });
-    if (idle == gains.end()) continue;
-    chosen.push_back(static_cast<std::size_t>(idle - gains.begin()));
-    break;
-  }
-  for (const std::size_t k : chosen) {
+  for (const std::size_t k : explanations.front().to_check()) {
     hw::Machine changed = machine;
     hw::override_parameters(changed, gains[k].changes);
     hw::check_machine(changed);
