@@ -18,11 +18,12 @@ GdbPlace parse_gdb_place(std::string_view text) {
     const std::string_view part = text.substr(at, end - at);
     const std::size_t equals = part.find('=');
     const std::string_view name = part.substr(0, equals);
-    const auto value =
-        equals == std::string_view::npos ? std::nullopt : hw::number_of<int>(part.substr(equals + 1));
-    if ((name != "die" && name != "core") || !value || *value < 0)
+    // Below 0: no number.
+    const int value =
+        equals == std::string_view::npos ? -1 : hw::number_of<int>(part.substr(equals + 1)).value_or(-1);
+    if ((name != "die" && name != "core") || value < 0)
       throw InputError(fmt::format("'{}'; allowed: die=D,core=C, or fault", text));
-    (name == "die" ? place.die : place.core) = *value;
+    (name == "die" ? place.die : place.core) = value;
     at = end + 1;
   }
   return place;

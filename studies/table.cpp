@@ -39,11 +39,11 @@ std::string real_text(double value) {
 
 // Sizes to about four digits: 7.5KiB, 1.25MiB.
 std::string size_text(std::int64_t bytes) {
-  constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  constexpr const char* kSizeUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
   double value = static_cast<double>(bytes);
   std::size_t unit = 0;
-  for (; std::abs(value) >= 1024 && unit + 1 < std::size(kUnits); ++unit) value /= 1024;
-  return fmt::format("{:.4g} {}", value, kUnits[unit]);
+  for (; std::abs(value) >= 1024 && unit + 1 < std::size(kSizeUnits); ++unit) value /= 1024;
+  return fmt::format("{:.4g} {}", value, kSizeUnits[unit]);
 }
 
 std::string list_text(const Values& values);

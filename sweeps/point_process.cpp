@@ -15,7 +15,7 @@
 
 #include "hw/error.h"
 #include "hw/json.h"
-#include "sweeps/wall_clock.h"
+#include "sweeps/host.h"
 
 namespace cm384::sweeps {
 namespace {

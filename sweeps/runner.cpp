@@ -14,8 +14,8 @@
 #include <thread>
 
 #include "hw/error.h"
+#include "sweeps/host.h"
 #include "sweeps/point_process.h"
-#include "sweeps/wall_clock.h"
 
 namespace cm384::sweeps {
 namespace {

@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "hw/error.h"
-#include "sweeps/wall_clock.h"
+#include "sweeps/host.h"
 
 namespace cm384::sweeps {
 namespace {

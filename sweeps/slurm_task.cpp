@@ -10,17 +10,11 @@
 #include <thread>
 
 #include "hw/error.h"
+#include "sweeps/host.h"
 #include "sweeps/point_process.h"
-#include "sweeps/wall_clock.h"
 
 namespace cm384::sweeps {
 namespace {
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  gethostname(name.data(), name.size() - 1);
-  return name.data();
-}
 
 // Why the point is not the one that was submitted; empty: it is.
 std::string changed(const Job& job, Subject& subject) {

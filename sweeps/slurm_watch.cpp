@@ -7,8 +7,8 @@
 #include <cmath>
 
 #include "hw/error.h"
+#include "sweeps/host.h"
 #include "sweeps/slurm_runner.h"
-#include "sweeps/wall_clock.h"
 
 namespace cm384::sweeps {
 namespace {

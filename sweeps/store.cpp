@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "sweeps/database.h"
+#include "sweeps/host.h"
 
 namespace cm384::sweeps {
 namespace {
@@ -27,14 +28,8 @@ constexpr const char* kTables = R"(
 )";
 
 std::int64_t seconds_now() {
-  using namespace std::chrono;
-  return duration_cast<seconds>(system_clock::now().time_since_epoch()).count();
-}
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  gethostname(name.data(), name.size() - 1);
-  return name.data();
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::seconds>(now).count();
 }
 
 // When a process began, in ticks since boot: tells it from a later one of the same number. 0: none.

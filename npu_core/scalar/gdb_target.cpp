@@ -8,7 +8,7 @@ namespace cm384::npu {
 namespace {
 
 std::string describe() {
-  static constexpr const char* kX[] = {"zero", "ra", "sp", "gp", "tp",  "t0",  "t1", "t2", "fp", "s1", "a0",
+  static constexpr const char* kNames[] = {"zero", "ra", "sp", "gp", "tp",  "t0",  "t1", "t2", "fp", "s1", "a0",
                                        "a1",   "a2", "a3", "a4", "a5",  "a6",  "a7", "s2", "s3", "s4", "s5",
                                        "s6",   "s7", "s8", "s9", "s10", "s11", "t3", "t4", "t5", "t6"};
   static constexpr const char* kF[] = {"ft0", "ft1", "ft2",  "ft3",  "ft4", "ft5", "ft6",  "ft7",
@@ -18,7 +18,7 @@ std::string describe() {
   std::string out =
       "<?xml version=\"1.0\"?><!DOCTYPE target SYSTEM \"gdb-target.dtd\"><target version=\"1.0\">"
       "<architecture>riscv:rv64</architecture><feature name=\"org.gnu.gdb.riscv.cpu\">";
-  for (const char* name : kX) {
+  for (const char* name : kNames) {
     out += fmt::format("<reg name=\"{}\" bitsize=\"64\" type=\"int\"/>", name);
   }
   out +=

@@ -1,7 +1,11 @@
-// The host's clock, and how often those who run many points look around.
+// The host: its name, its clock, and how often those who run many points look around.
 #pragma once
 
+#include <unistd.h>
+
+#include <array>
 #include <chrono>
+#include <string>
 
 namespace cm384::sweeps {
 
@@ -12,6 +16,13 @@ inline constexpr auto kTick = std::chrono::milliseconds(20);
 // Seconds from an arbitrary start; never goes backwards.
 inline double seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// As gethostname() has it.
+inline std::string host_name() {
+  std::array<char, 256> name{};
+  gethostname(name.data(), name.size() - 1);
+  return name.data();
 }
 
 }  // namespace cm384::sweeps
