@@ -62,7 +62,7 @@ Json fresh_result(std::span<const studies::Study> all, const report::BaselineRun
   if (study.wants_help()) throw InputError(fmt::format("baseline run {}: asks for --help", run.name));
   const FinishedRun finished = study.run();
   study.write(finished);
-  if (study.hung()) throw MachineError(*study.hung());
+  study.rethrow();
   return report::parse_result(report::golden_text(finished.document), run.name);
 }
 

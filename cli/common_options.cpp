@@ -4,13 +4,15 @@
 
 #include <set>
 
+#include "hw/standard_error.h"
+
 namespace cm384::cli {
 
 hw::Machine MachineOptions::load() const {
   static std::set<std::string> said;
   hw::Machine loaded = hw::load_machine(machine, set);
   for (const std::string& note : loaded.notes) {
-    if (said.insert(note).second) fmt::print(stderr, "cm384: {}\n", note);
+    if (said.insert(note).second) print_error("cm384: {}\n", note);
   }
   return loaded;
 }

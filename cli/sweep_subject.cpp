@@ -8,6 +8,8 @@
 #include "hw/content_hash.h"
 #include "hw/error.h"
 #include "hw/nearest_name.h"
+#include "hw/standard_error.h"
+#include "hw/topology_kinds.h"
 #include "sim/installation.h"
 #include "studies/result_json.h"
 #include "supernode/rtl_chips.h"
@@ -87,9 +89,23 @@ sweeps::Scale StudySubject::scale(const std::string& key) {
                                hw::suggestion(key, hw::keys_of(known))));
 }
 
+std::vector<Setting> StudySubject::with_effect(const std::vector<Setting>& settings) {
+  const auto kind = std::ranges::find(settings, "topology.kind", &Setting::first);
+  if (kind == settings.end()) return settings;
+  std::vector<Setting> kept;
+  for (const Setting& setting : settings) {
+    if (hw::counts_with_topology(setting.first, kind->second)) {
+      kept.push_back(setting);
+    } else if (said_.insert(setting.first + kind->second).second) {
+      print_error("cm384: {}: has no effect at points with topology.kind={}\n", setting.first, kind->second);
+    }
+  }
+  return kept;
+}
+
 std::vector<std::string> StudySubject::arguments(const std::vector<Setting>& settings) {
   std::vector<std::string> words{std::string(study_->name)};
-  for (const auto& [key, value] : settings)
+  for (const auto& [key, value] : with_effect(settings))
     words.push_back(of_the_machine(key) ? fmt::format("--set={}={}", key, value)
                                         : fmt::format("--{}={}", key, value));
   if (std::ranges::find(settings, "threads", &Setting::first) == settings.end())

@@ -12,6 +12,7 @@
 #include "hw/machine_reader.h"
 #include "hw/nearest_name.h"
 #include "hw/parameter_list.h"
+#include "hw/topology_kinds.h"
 #include "hw/quantity.h"
 #include "hw/topology_files.h"
 
@@ -59,6 +60,19 @@ const std::map<std::string_view, std::vector<std::string_view>> kParametersOfKin
     {"shape", {"full-mesh", "torus"}},
     {"file", {"file"}},
     {"content", {"file"}}};
+
+}  // namespace
+
+bool counts_with_topology(std::string_view key, std::string_view kind) {
+  constexpr std::string_view kSection = "topology.";
+  if (!key.starts_with(kSection)) return true;
+  for (const auto& [name, kinds] : kParametersOfKinds) {
+    if (key.substr(kSection.size()) == name) return std::ranges::find(kinds, kind) != kinds.end();
+  }
+  return true;
+}
+
+namespace {
 
 void check_topology(const Machine& machine) {
   const Topology& topology = machine.topology;
@@ -109,6 +123,7 @@ void check_accelerator(const Machine& machine) {
 
 void check_memory(const Machine& machine) {
   const Hbm& hbm = machine.memory.hbm;
+  require(hbm.t_ccd_s >= Time{1}, "hbm.t_ccd_s", hbm.t_ccd_s.ps, "1ps or more: a burst takes time");
   require(hbm.capacity <= kAddressableMemory, "hbm.capacity", hbm.capacity.count,
           "at most 64GiB, what global addresses hold per die");
   require(machine.die.aic + machine.die.aiv <= machine.memory.on_die_network.core_ports,

@@ -22,6 +22,9 @@ namespace {
 
 // FNV-1a, 64 bit: tells whether an input is the same file, nothing more.
 std::string hash_of_file(const std::string& path) {
+  // A pipe gives its content once.
+  std::error_code none;
+  if (!std::filesystem::is_regular_file(path, none)) return "none: not a file";
   std::ifstream stream(path, std::ios::binary);
   std::uint64_t hash = 0xcbf29ce484222325u;
   char block[1 << 16];
