@@ -16,6 +16,7 @@ std::span<const Command* const> all_commands() {
       &kCompareCommand,
       &kBaselineCheckCommand,
       &kBaselineUpdateCommand,
+      &kBaselineHistoryCommand,
       &kTraceInfoCommand,
       &kTraceCheckCommand,
       &kTraceConvertCommand,

@@ -15,7 +15,7 @@ extern const Command kValidateCommand;
 extern const Command kMachineListCommand, kMachineShowCommand, kMachineCheckCommand, kMachineReferenceCommand,
     kMachineStatisticsCommand;
 extern const Command kCompareCommand;
-extern const Command kBaselineCheckCommand, kBaselineUpdateCommand;
+extern const Command kBaselineCheckCommand, kBaselineUpdateCommand, kBaselineHistoryCommand;
 extern const Command kSweepStatusCommand, kSweepResultsCommand, kSweepExportCommand, kSweepTaskCommand,
     kSweepCommand;
 extern const Command kSensitivityCommand;

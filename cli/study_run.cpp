@@ -9,6 +9,7 @@
 
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/gdb_place.h"
 #include "cli/progress.h"
 #include "hw/error.h"
 #include "hw/nearest_name.h"
@@ -16,6 +17,7 @@
 #include "observe/observers.h"
 #include "observe/profile.h"
 #include "observe/statistics_file.h"
+#include "sim/hang.h"
 #include "sim/output_file.h"
 #include "sim/peers.h"
 #include "sim/worker.h"
@@ -90,6 +92,14 @@ void keep_rows(studies::StudyResult& result, const studies::Rows& known, std::st
   result.notes.emplace_back(why.substr(0, why.find('\n')));
 }
 
+// Why the simulated machine did not come to its end.
+Json stopped_by(const MachineError& error) {
+  const char* kind = "fault";
+  if (dynamic_cast<const sim::MachineHang*>(&error) != nullptr) kind = "hang";
+  if (dynamic_cast<const sim::TimeLimitReached*>(&error) != nullptr) kind = "time limit";
+  return {{"kind", kind}, {"report", error.what()}};
+}
+
 observe::ObserverRequest observers_of(const RunOptions& options) {
   observe::ObserverRequest asked;
   asked.record = options.record;
@@ -133,8 +143,17 @@ void RunOptions::describe(Self& self, Visitor&& visit) {
         "Observers "
         "(--explain, --record, --timeline, --wave, --gdb), --fault with rate or ber and --rtl force one "
         "thread");
+  visit(
+      "time-limit", self.time_limit, Range{0_ps, 140_s},
+      "simulated time, of each machine that the study builds, after which the run ends with a report of what "
+      "has not finished; 0ps: none");
   EnsembleOptions::describe(self.on_ensemble, visit);
   visit("gdb", self.gdb, Range{0, 65'535}, "TCP port where a debugger may attach to a core; 0: none");
+  visit("gdb-at", self.gdb_at,
+        Form{"die=D,core=C|fault", [](std::string_view text) { parse_gdb_place(text); }},
+        "which core waits for it before its first instruction: default die and core 0 of those that run; or "
+        "fault: the first that faults, where it faults",
+        Needs{"gdb", {}});
 }
 
 void RunOptions::settle() {
@@ -225,6 +244,7 @@ FinishedRun StudyRun::run(const std::function<void(const studies::Row&)>& row_do
   if (!machine.accelerator.has_cores() && !line_.study.coreless)
     throw InputError(fmt::format("run {}: needs cores, and accelerator.kind is {}; allowed: ascend",
                                  line_.study.name, machine.accelerator.kind));
+  line_.own->settle(machine);
   studies::RunFacts facts{.study = std::string(line_.study.name),
                           .seed = options.seed.value(),
                           .arguments = arguments_,
@@ -236,11 +256,16 @@ FinishedRun StudyRun::run(const std::function<void(const studies::Row&)>& row_do
   open_together([&] { outputs_ = std::make_unique<Outputs>(options, std::move(asked)); });
   if (RunFiles* files = RunFiles::current()) files->begin_work();
   FinishedRun finished;
+  Json stopped;  // null: the machine came to its end
   {
     ConsoleProgress progress;
     studies::Rows known;  // of a run that hangs
     studies::StudyContext context{machine, facts.seed, progress, interrupted()};
     context.gdb_port = options.gdb;
+    const GdbPlace place = parse_gdb_place(options.gdb_at);
+    context.gdb_at_fault = place.at_fault;
+    context.gdb_die = place.die;
+    context.gdb_core = place.core;
     context.out_folder = options.out;
     if (outputs_->statistics_file) context.statistics = &outputs_->statistics;
     if (outputs_->profile_file) context.profile = &outputs_->profile;
@@ -258,10 +283,12 @@ FinishedRun StudyRun::run(const std::function<void(const studies::Row&)>& row_do
       progress.clear();
       if (row_done) row_done(row);
     };
+    if (options.time_limit > Time{}) context.time_limit = options.time_limit;
     try {
       finished.result = line_.own->run(context);
     } catch (const MachineError& error) {
       hung_ = error.what();
+      stopped = stopped_by(error);
       keep_rows(finished.result, known, *hung_);
     } catch (const std::exception& error) {
       // Rows that are there are written; what ended the run is told after them.
@@ -280,6 +307,8 @@ FinishedRun StudyRun::run(const std::function<void(const studies::Row&)>& row_do
   if (finished.result.parameters.empty())
     finished.result.parameters = studies::effective_options(line_.groups.front().options);
   finished.document = studies::to_document(finished.result, machine, facts);
+  finished.document["conditions"] = studies::condition_names(line_.study.fields);
+  if (!stopped.is_null()) finished.document["stopped"] = stopped;
   if (!finished.explanations.empty()) {
     finished.document["explanations"] = Json::array();
     for (const observe::Explanation& why : finished.explanations)
@@ -294,25 +323,10 @@ FinishedRun StudyRun::run(const std::function<void(const studies::Row&)>& row_do
 }
 
 void StudyRun::check(std::vector<observe::Explanation>& explanations, const hw::Machine& machine) {
-  constexpr std::size_t kMostRuns = 4;
-  constexpr double kNone = 0.005;  // of the span
   const auto& gains = explanations.front().gains;
-  std::vector<std::size_t> chosen;
-  for (std::size_t k = 0; k < gains.size() && chosen.size() < kMostRuns; ++k) {
-    if (!gains[k].changes.empty() && gains[k].share >= kNone) chosen.push_back(k);
-  }
-  // One that is busy and yet would give nothing.
-  for (const observe::Explanation::Share& busy : explanations.front().busiest) {
-    const auto idle = std::ranges::find_if(gains, [&](const observe::Explanation::Gain& gain) {
-      return observe::text_of(gain.resource).name == busy.name && gain.share < kNone && !gain.changes.empty();
-    });
-    if (idle == gains.end()) continue;
-    chosen.push_back(static_cast<std::size_t>(idle - gains.begin()));
-    break;
-  }
-  for (const std::size_t k : chosen) {
+  for (const std::size_t k : explanations.front().to_check()) {
     hw::Machine changed = machine;
-    for (const std::string& assignment : gains[k].changes) hw::override_parameter(changed, assignment);
+    hw::override_parameters(changed, gains[k].changes);
     hw::check_machine(changed);
     ConsoleProgress progress;
     observe::ObserverRequest request;

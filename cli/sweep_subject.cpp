@@ -8,8 +8,6 @@
 #include "hw/content_hash.h"
 #include "hw/error.h"
 #include "hw/nearest_name.h"
-#include "hw/standard_error.h"
-#include "hw/topology_kinds.h"
 #include "sim/installation.h"
 #include "studies/result_json.h"
 #include "supernode/rtl_chips.h"
@@ -35,6 +33,23 @@ std::vector<hw::Parameter> options_of(StudyCommandLine& line) {
   return options;
 }
 
+// By its name, or the one that it had before.
+std::vector<hw::Parameter>::const_iterator find_named(const std::vector<hw::Parameter>& known,
+                                                      const std::string& key) {
+  return std::ranges::find_if(known,
+                              [&](const hw::Parameter& one) { return one.key == key || one.alias == key; });
+}
+
+// What in an option's text may be a file: all of it, or what follows a word and a mark (`trace:FILE`,
+// `l1:0.0=LIBRARY`, `plane=0,l1=0,library=LIBRARY`). What is none by this name is no file.
+std::vector<std::string> paths_in(const std::string& text) {
+  std::vector<std::string> paths{text};
+  for (std::size_t at = text.find_first_of(":=,"); at != std::string::npos;
+       at = text.find_first_of(":=,", at + 1))
+    paths.push_back(text.substr(at + 1));
+  return paths;
+}
+
 }  // namespace
 
 // What a run with some settings would be.
@@ -49,10 +64,15 @@ struct StudySubject::Effective {
     const auto add_file = [&](const std::string& path) {
       if (fs::is_regular_file(path)) files[path] = hash_of_file(path);
     };
-    const studies::Row options = studies::effective_options(line->groups.front().options);
-    for (const auto& [key, value] : options.entries()) {
-      if (const std::string* text = value.text()) add_file(*text);
+    const auto add_files_of = [&](const std::string& text) {
+      for (const std::string& path : paths_in(text)) add_file(path);
+    };
+    for (const hw::Parameter& option : line->groups.front().options) {
+      if (const auto* text = std::get_if<std::string*>(&option.value)) add_files_of(**text);
+      if (const auto* texts = std::get_if<hw::Texts*>(&option.value))
+        std::ranges::for_each(**texts, add_files_of);
     }
+    const studies::Row options = studies::effective_options(line->groups.front().options);
     for (const std::string& path : line->own->inputs()) add_file(path);
     for (const std::string& path : machine.files) add_file(path);
     for (const hw::Parameter& parameter : hw::list_parameters(machine))
@@ -80,7 +100,7 @@ sweeps::Scale StudySubject::scale(const std::string& key) {
   StudyCommandLine line(*study_);
   const std::vector<hw::Parameter> known =
       of_the_machine(key) ? hw::list_parameters(machine_) : options_of(line);
-  const auto found = std::ranges::find(known, key, &hw::Parameter::key);
+  const auto found = find_named(known, key);
   if (found != known.end()) return sweeps::Scale(*found);
   throw InputError(fmt::format("'{}': no such {}{}", key,
                                of_the_machine(key)
@@ -89,25 +109,16 @@ sweeps::Scale StudySubject::scale(const std::string& key) {
                                hw::suggestion(key, hw::keys_of(known))));
 }
 
-std::vector<Setting> StudySubject::with_effect(const std::vector<Setting>& settings) {
-  const auto kind = std::ranges::find(settings, "topology.kind", &Setting::first);
-  if (kind == settings.end()) return settings;
-  std::vector<Setting> kept;
-  for (const Setting& setting : settings) {
-    if (hw::counts_with_topology(setting.first, kind->second)) {
-      kept.push_back(setting);
-    } else if (said_.insert(setting.first + kind->second).second) {
-      print_error("cm384: {}: has no effect at points with topology.kind={}\n", setting.first, kind->second);
-    }
-  }
-  return kept;
-}
-
 std::vector<std::string> StudySubject::arguments(const std::vector<Setting>& settings) {
   std::vector<std::string> words{std::string(study_->name)};
-  for (const auto& [key, value] : with_effect(settings))
-    words.push_back(of_the_machine(key) ? fmt::format("--set={}={}", key, value)
-                                        : fmt::format("--{}={}", key, value));
+  // A sweep over kinds of topology has parameters that not all of them read.
+  const bool names_kind = std::ranges::find(settings, "topology.kind", &Setting::first) != settings.end();
+  for (const auto& [key, value] : settings) {
+    const bool where_used = names_kind && key.starts_with("topology.");
+    words.push_back(of_the_machine(key)
+                        ? fmt::format("--{}={}={}", where_used ? "set-where-used" : "set", key, value)
+                        : fmt::format("--{}={}", key, value));
+  }
   if (std::ranges::find(settings, "threads", &Setting::first) == settings.end())
     words.push_back(fmt::format("--threads={}", threads_));
   return words;
@@ -122,6 +133,7 @@ const StudySubject::Effective& StudySubject::effective(const std::vector<Setting
   studies::parse_options(fresh->line->groups, Arguments(words.begin() + 1, words.end()), study_->positional);
   fresh->line->run.settle();
   fresh->machine = fresh->line->run.machine.load();
+  fresh->line->own->settle(fresh->machine);
   effective_ = std::move(fresh);
   return *effective_;
 }
@@ -129,9 +141,8 @@ const StudySubject::Effective& StudySubject::effective(const std::vector<Setting
 std::string StudySubject::value(const std::vector<Setting>& settings, const std::string& key) {
   const Effective& run = effective(settings);
   if (of_the_machine(key)) return hw::value_of(run.machine, key);
-  for (const hw::Parameter& option : options_of(*run.line)) {
-    if (option.key == key) return hw::value_text(option);
-  }
+  const std::vector<hw::Parameter> known = options_of(*run.line);
+  if (const auto option = find_named(known, key); option != known.end()) return hw::value_text(*option);
   throw InputError(fmt::format("'{}': no such option", key));
 }
 
@@ -141,11 +152,8 @@ std::string StudySubject::identity(const std::vector<Setting>& settings) {
   Json inputs = effective_->inputs();
   inputs["program"] = program_;
   for (const std::string& chip : effective_->line->fabric.rtl) {
-    if (const std::string library = supernode::parse_rtl_chip(chip).library; !library.empty()) {
-      inputs["rtl_libraries"].push_back(hash_of_file(library));
-    } else if (const auto chips = find_installed("lib/cm384/libcm384_rtl.so")) {
-      inputs["rtl"] = hash_of_file(*chips);
-    }
+    if (!supernode::parse_rtl_chip(chip).library.empty()) continue;
+    if (const auto chips = find_installed("lib/cm384/libcm384_rtl.so")) inputs["rtl"] = hash_of_file(*chips);
   }
   return hash_of(inputs.dump());
 }

@@ -26,16 +26,12 @@ class StudySubject final : public sweeps::Subject {
 
  private:
   struct Effective;
-  // Without parameters of topologies of another kind than the one that the settings name: where a sweep goes
-  // over kinds, they are of the points that have them. Said once on standard error.
-  std::vector<sweeps::Setting> with_effect(const std::vector<sweeps::Setting>& settings);
   const Effective& effective(const std::vector<sweeps::Setting>& settings);
 
   std::span<const studies::Study> all_;
   int threads_;
   const studies::Study* study_ = nullptr;
   hw::Machine machine_;
-  std::set<std::string> said_;            // what has no effect with which kind
   std::string program_;                   // hash of this program, or what points stand on
   std::unique_ptr<Effective> effective_;  // of the settings that were asked for last
 };

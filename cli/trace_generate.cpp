@@ -50,7 +50,7 @@ struct TraceGenerateRoutingOptions {
           "zipf "
           "whose hot experts change");
     visit("rows", self.rows, Range{1, 100'000'000}, "tokens");
-    visit("top-k", self.top_k, Range{1, 64}, "experts per token");
+    visit("experts-per-token", self.top_k, Range{1, 64}, "routed experts per token", Alias{"top-k"});
     visit("experts", self.experts, Range{1, 65536}, "experts");
     visit("exponent", self.exponent, Range{0.0, 10.0}, "of zipf and drift",
           Needs{"pattern", {"zipf", "drift"}});
@@ -92,7 +92,7 @@ struct TrafficOptions {
   static void describe(Self& self, Visitor&& visit) {
     visit("pattern", self.pattern, OneOf{{"uniform", "ring", "transpose"}},
           "target of each transfer: any other die, the next one, or the one half round");
-    visit("dies", self.dies, Range{2, 768}, "dies, from 0");
+    visit("dies", self.dies, Range{2, studies::kMostRanks}, "dies, from 0");
     visit("cores", self.cores, Range{1, 64}, "cores of a die that take turns");
     visit("transfers", self.transfers, Range{1, 2'000'000'000}, "in all");
     visit("bytes", self.bytes, Range{1_B, 128_KiB}, "of a transfer");

@@ -63,7 +63,7 @@ struct Tally {
 };
 
 constexpr std::array kTraceReplayFields{
-    Field{"mode", FieldType::text, "what a transaction waits for", true},
+    Field{"mode", FieldType::text, "what a transaction waits for", true}.as_condition(),
     Field{"records", FieldType::integer, "of the trace that were replayed", true},
     Field{"transactions", FieldType::integer, "records that move bytes", true},
     Field{"bytes", FieldType::bytes, "moved by them", true},
@@ -103,7 +103,7 @@ studies::Row row_of(const std::string& mode, std::uint64_t finished, const Tally
 
 struct TraceReplayOptions {
   std::string trace, mode = "dependency", path = "recorded", write, messages, out;
-  int cores = 48;
+  int cores = 0;
   SamplingOptions sampling;
   WatchOptions watch;
   RowOptions rows;
@@ -116,7 +116,8 @@ struct TraceReplayOptions {
           "a transaction waits for those it depended on, or for its recorded time");
     visit("path", self.path, studies::OneOf{{"recorded", "ub", "rdma"}},
           "how transfers between dies go: as each record says, or all by the Unified Bus or the RDMA plane");
-    visit("cores", self.cores, studies::Range{1, 64}, "cores of a die that share a transfer without a core");
+    visit("cores", self.cores, studies::Range{0, 64},
+          "cores of a die that share a transfer without a core; 0: all its AIVs");
     visit("write", self.write, Form{"FILE"}, "write the trace with the times of the replay");
     visit("messages", self.messages, Form{"FILE"},
           "write a line for each transfer to other memory: its times, its slowdown, and by what it was held "
@@ -222,11 +223,13 @@ supernode::SupernodeOptions machine_options(const host::TrafficUnits& units, con
   return made;
 }
 
-int replay(const Program&, const TraceReplayOptions& options, const studies::Given& given) {
+int replay(const Program&, const TraceReplayOptions& asked, const studies::Given& given) {
+  TraceReplayOptions options = asked;
   if (options.trace.empty()) throw InputError("trace replay: no trace given");
   check_outputs(options);
   studies::TablePrinter printer(kTraceReplayFields, options.rows.columns);
   const hw::Machine machine = options.machine.load();
+  studies::all_if_zero(options.cores, machine.die.aiv);
   const bool sampled = options.sampling.sample != 0;
   if (sampled && !options.write.empty())
     throw InputError("trace replay: --write: not together with --sample; allowed: the whole trace");
@@ -301,6 +304,7 @@ int replay(const Program&, const TraceReplayOptions& options, const studies::Giv
   result.simulator = {supernode.earliest(), counts.instructions,    counts.packet_hops,
                       counts.events,        counts.memory_requests, 0};
   Json document = studies::to_document(result, machine, {kStudy, 1, progress.seconds()});
+  document["conditions"] = studies::condition_names(kTraceReplayFields);
   document["simulator"]["records_per_s"] = static_cast<double>(finished) / progress.seconds();
   if (sample && result.complete) document["sample"] = sample->result();
   if (outputs.messages) document["messages"] = outputs.messages->summary();

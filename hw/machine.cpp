@@ -6,21 +6,19 @@
 #include <algorithm>
 #include <bit>
 #include <filesystem>
+#include <set>
 
 #include "hw/embedded_text.h"
 #include "hw/error.h"
+#include "hw/hbm_bandwidth.h"
 #include "hw/machine_reader.h"
 #include "hw/nearest_name.h"
 #include "hw/parameter_list.h"
-#include "hw/topology_kinds.h"
 #include "hw/quantity.h"
 #include "hw/topology_files.h"
 
 namespace cm384::hw {
 namespace {
-
-// Bound of Clock: products of ticks below 2^40 and these stay inside 63 bits.
-constexpr std::int64_t kLargestClockTerm = std::int64_t{1} << 22;
 
 // Limits of a global address (firmware/abi/memory_map.h): a die's or socket's number and the offset in it.
 constexpr int kAddressable = 65'535;  // dies and sockets together
@@ -34,19 +32,6 @@ void check_complete(Machine& machine, const std::string& where) {
   }
 }
 
-void check_clock(const std::string& key, const Clock& clock, const std::string& found) {
-  if (clock.numerator() < kLargestClockTerm && clock.denominator() < kLargestClockTerm) return;
-  throw InputError(fmt::format(
-      "{}: {} gives a tick of {}/{} ps, which cycles cannot be counted in exactly; allowed: a rounder "
-      "value (both terms below 2^22)",
-      key, found, clock.numerator(), clock.denominator()));
-}
-
-// A link counts its time in flits.
-void check_link(const std::string& key, Bandwidth bandwidth) {
-  check_clock(key, Clock(20_B, bandwidth), format(bandwidth));
-}
-
 void require(bool holds, const std::string& key, std::int64_t found, std::string_view allowed) {
   if (!holds) throw InputError(fmt::format("{}: {} does not fit; allowed: {}", key, found, allowed));
 }
@@ -57,22 +42,56 @@ const std::map<std::string_view, std::vector<std::string_view>> kParametersOfKin
     {"l3_switches", {"clos3"}},
     {"groups", {"clos3", "dragonfly"}},
     {"global_links", {"dragonfly"}},
-    {"shape", {"full-mesh", "torus"}},
+    {"shape", {"full-mesh", "mesh", "torus"}},
     {"file", {"file"}},
     {"content", {"file"}}};
 
-}  // namespace
+// What only one kind of accelerator has.
+constexpr std::string_view kSectionsOfCores[] = {"die",         "scheduler",      "sdma", "host",
+                                                 "scalar_core", "vector_core",    "mte",  "cube_core",
+                                                 "cube_mte",    "on_die_network", "l2",   "hbm"};
 
-bool counts_with_topology(std::string_view key, std::string_view kind) {
-  constexpr std::string_view kSection = "topology.";
-  if (!key.starts_with(kSection)) return true;
-  for (const auto& [name, kinds] : kParametersOfKinds) {
-    if (key.substr(kSection.size()) == name) return std::ranges::find(kinds, kind) != kinds.end();
+// Why a parameter has no effect with the machine's kinds of topology and accelerator; empty: it has one.
+std::string without_effect(const Machine& machine, const std::string& key) {
+  const std::string section = key.substr(0, key.find('.'));
+  if (section == "topology") {
+    const auto of_kinds = kParametersOfKinds.find(std::string_view(key).substr(section.size() + 1));
+    if (of_kinds == kParametersOfKinds.end()) return {};
+    const auto& kinds = of_kinds->second;
+    if (std::ranges::find(kinds, machine.topology.kind) != kinds.end()) return {};
+    return fmt::format("has no effect with topology.kind={}; allowed with: {}", machine.topology.kind,
+                       fmt::join(kinds, ", "));
   }
-  return true;
+  const bool cores = machine.accelerator.has_cores();
+  const bool of_cores = std::ranges::find(kSectionsOfCores, section) != std::end(kSectionsOfCores);
+  if (cores ? section != "transfer_engine" : !of_cores) return {};
+  return fmt::format("has no effect with accelerator.kind={}; allowed with: {}", machine.accelerator.kind,
+                     cores ? "transfer-engine" : "ascend");
 }
 
-namespace {
+void check_effects(const Machine& machine) {
+  for (const auto& [key, provenance] : machine.provenance) {
+    if (provenance.from != Origin::command_line) continue;
+    if (const std::string why = without_effect(machine, key); !why.empty())
+      throw InputError(fmt::format("--set {}: {}", key, why));
+  }
+}
+
+// Sets what has an effect, and notes what has none. Which it is depends on kinds that may be set here, too.
+void override_where_used(Machine& machine, const std::vector<std::string>& assignments) {
+  Machine all = machine;
+  for (const std::string& assignment : assignments) override_parameter(all, assignment);
+  std::vector<std::string> used;
+  for (const std::string& assignment : assignments) {
+    const std::string key = assignment.substr(0, assignment.find('='));
+    if (const std::string why = without_effect(all, key); why.empty()) {
+      used.push_back(assignment);
+    } else {
+      machine.notes.push_back(fmt::format("{}: {}", assignment, why));
+    }
+  }
+  override_parameters(machine, used);
+}
 
 void check_topology(const Machine& machine) {
   const Topology& topology = machine.topology;
@@ -86,39 +105,14 @@ void check_topology(const Machine& machine) {
   require(units * topology.supernodes <= kAddressable, "topology.supernodes", topology.supernodes,
           fmt::format("at most {}, so that there are no more than {} dies and sockets, what packets can name",
                       kAddressable / units, kAddressable));
-  for (const auto& [key, kinds] : kParametersOfKinds) {
-    const auto given = machine.provenance.find(fmt::format("topology.{}", key));
-    if (given == machine.provenance.end() || given->second.from != Origin::command_line) continue;
-    if (std::ranges::find(kinds, topology.kind) == kinds.end())
-      throw InputError(fmt::format("--set topology.{}: has no effect with topology.kind={}; allowed with: {}",
-                                   key, topology.kind, fmt::join(kinds, ", ")));
-  }
   require(machine.ub.link.lanes % 2 == 0, "ub.link.lanes", machine.ub.link.lanes, "an even number");
   require(machine.ub.translation.entries % machine.ub.translation.ways == 0, "ub.translation.entries",
           machine.ub.translation.entries, "a multiple of ub.translation.ways");
 }
 
-// What only one kind of accelerator has.
-constexpr std::string_view kSectionsOfCores[] = {"die",         "scheduler",      "sdma", "host",
-                                                 "scalar_core", "vector_core",    "mte",  "cube_core",
-                                                 "cube_mte",    "on_die_network", "l2",   "hbm"};
-
 void check_accelerator(const Machine& machine) {
-  const bool cores = machine.accelerator.has_cores();
-  for (const auto& [key, provenance] : machine.provenance) {
-    if (provenance.from != Origin::command_line) continue;
-    const std::string section = key.substr(0, key.find('.'));
-    const bool of_cores = std::ranges::find(kSectionsOfCores, section) != std::end(kSectionsOfCores);
-    if (cores ? section == "transfer_engine" : of_cores)
-      throw InputError(fmt::format("--set {}: has no effect with accelerator.kind={}; allowed with: {}", key,
-                                   machine.accelerator.kind, cores ? "transfer-engine" : "ascend"));
-  }
   require(std::has_single_bit(static_cast<std::uint64_t>(machine.transfer_engine.request.count)),
           "transfer_engine.request", machine.transfer_engine.request.count, "a power of two");
-  check_clock("transfer_engine.memory_bandwidth", Clock(1_B, machine.transfer_engine.memory_bandwidth),
-              format(machine.transfer_engine.memory_bandwidth));
-  check_clock("rdma.link_rate", Clock(1_B, machine.rdma.link_rate), format(machine.rdma.link_rate));
-  check_clock("rdma.core_rate", Clock(1_B, machine.rdma.core_rate), format(machine.rdma.core_rate));
 }
 
 void check_memory(const Machine& machine) {
@@ -132,7 +126,6 @@ void check_memory(const Machine& machine) {
   const auto power = [](const std::string& key, std::int64_t value) {
     require(std::has_single_bit(static_cast<std::uint64_t>(value)), key, value, "a power of two");
   };
-  power("hbm.stacks", hbm.stacks);
   power("hbm.pseudo_channels", hbm.pseudo_channels);
   power("hbm.bank_groups", hbm.bank_groups);
   power("hbm.banks_per_group", hbm.banks_per_group);
@@ -184,17 +177,19 @@ void take_topology_files(Machine& machine) {
   agree("CPU sockets (SOCKET)", topology.files->sockets(), topology.one_supernode().sockets(),
         "sockets_per_node");
   machine.files.insert(machine.files.end(), topology.files->paths.begin(), topology.files->paths.end());
-  machine.notes = topology.files->notes;
+  machine.notes.insert(machine.notes.end(), topology.files->notes.begin(), topology.files->notes.end());
 }
 
 // A machine is what its values are: they are held against the preset that it stands on, or whose name it
 // bears, and a user's file with other values does not keep the preset's name.
-Machine finish(Machine machine, const std::string& where, const std::vector<std::string>& overrides) {
+Machine finish(Machine machine, const std::string& where, const std::vector<std::string>& overrides,
+               const std::vector<std::string>& where_used) {
   const bool claims = is_preset(machine.name) && !machine.files.empty();
   if (claims && machine.preset.empty()) machine.preset = machine.name;
   const bool changed =
       claims && (machine.name != machine.preset || !differences(machine, machine.preset).empty());
-  for (const std::string& assignment : overrides) override_parameter(machine, assignment);
+  override_parameters(machine, overrides);
+  override_where_used(machine, where_used);
   check_complete(machine, where);
   take_topology_files(machine);
   check_machine(machine);
@@ -226,13 +221,14 @@ std::string_view to_string(Origin origin) {
   return "";
 }
 
-Machine load_machine(const std::string& preset_or_path, const std::vector<std::string>& overrides) {
-  return finish(read_layers(preset_or_path), preset_or_path, overrides);
+Machine load_machine(const std::string& preset_or_path, const std::vector<std::string>& overrides,
+                     const std::vector<std::string>& where_used) {
+  return finish(read_layers(preset_or_path), preset_or_path, overrides, where_used);
 }
 
 Machine parse_machine(std::string_view text, const std::string& name,
                       const std::vector<std::string>& overrides) {
-  return finish(read_layers_of_text(text, name), name, overrides);
+  return finish(read_layers_of_text(text, name), name, overrides, {});
 }
 
 std::vector<std::string> preset_names() {
@@ -251,7 +247,8 @@ void override_parameter(Machine& machine, std::string_view assignment) {
   const std::vector<Parameter> parameters = list_parameters(machine);
   const auto parameter = std::ranges::find(parameters, key, &Parameter::key);
   if (parameter == parameters.end()) {
-    throw InputError(fmt::format("--set {}: no such parameter{}", key, suggestion(key, keys_of(parameters))));
+    throw InputError(
+        fmt::format("--set {}: no such parameter{}", key, unknown_key(key, keys_of(parameters))));
   }
   try {
     assign(*parameter, assignment.substr(equals + 1));
@@ -262,27 +259,36 @@ void override_parameter(Machine& machine, std::string_view assignment) {
   machine.overrides[key] = value_text(*parameter);
 }
 
+void override_parameters(Machine& machine, const std::vector<std::string>& assignments) {
+  const Machine before = machine;
+  std::set<std::string, std::less<>> given;
+  for (const std::string& assignment : assignments) {
+    override_parameter(machine, assignment);
+    given.insert(assignment.substr(0, assignment.find('=')));
+  }
+  settle_hbm(machine, before, given);
+}
+
 void check_machine(const Machine& machine) {
-  Machine copy = machine;  // the list wants a machine it could write to
-  for (const Parameter& parameter : list_parameters(copy)) {
-    if (Frequency* const* frequency = std::get_if<Frequency*>(&parameter.value)) {
-      check_clock(parameter.key, Clock(**frequency), format(**frequency));
-    }
-  }
-  for (int plane = 0; plane < machine.topology.sub_planes; ++plane) {
-    check_link("ub.link.bandwidth", machine.ub.link.die_bandwidth(plane));
-    check_link("ub.link.trunk_rate", machine.ub.link.trunk_bandwidth(plane));
-  }
+  check_effects(machine);
   check_topology(machine);
   check_accelerator(machine);
   check_memory(machine);
 }
 
 Peaks peaks_of(const Machine& machine) {
-  const Hbm& hbm = machine.memory.hbm;
-  const std::int64_t burst_bytes = hbm.stacks * hbm.pseudo_channels * hbm.burst.count;
-  return {.unified_bus = {machine.topology.sub_planes * machine.ub.link.bandwidth.bytes_per_second},
-          .hbm = {burst_bytes * 1'000'000'000'000 / hbm.t_ccd_s.ps}};
+  const auto cubes = [&](int macs_per_cycle) {
+    return 2e-12 * macs_per_cycle * machine.die.aic * static_cast<double>(machine.die.clock.hertz);
+  };
+  const MacsPerCycle& macs = machine.cube_core.macs_per_cycle;
+  Bandwidth unified_bus;
+  for (int plane = 0; plane < machine.topology.sub_planes; ++plane)
+    unified_bus.bytes_per_second += machine.ub.link.die_bandwidth(plane).bytes_per_second;
+  return {.unified_bus = unified_bus,
+          .hbm = hbm_peak(machine.memory.hbm),
+          .int8_tops = cubes(macs.int8),
+          .bf16_tflops = cubes(macs.bf16),
+          .fp32_tflops = cubes(macs.fp32)};
 }
 
 std::string value_of(const Machine& machine, std::string_view key) {

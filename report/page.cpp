@@ -78,9 +78,9 @@ Json occupancies(const std::string& path, std::size_t rows) {
 
 Json run_data(const std::string& name, Json result, Json profile, std::span<const studies::Study> studies) {
   Json labels = Json::array(), conditions = Json::array();
-  for (const Json& row : result["rows"]) {
-    labels.push_back(row_label(row));
-    conditions.push_back(row_conditions(row));
+  for (Json& of_row : row_conditions(result)) {
+    labels.push_back(row_label(of_row));
+    conditions.push_back(std::move(of_row));
   }
   Json keys = row_keys(result);
   Json published = published_points(result, studies);

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <deque>
+#include <map>
 #include <optional>
 #include <unordered_map>
 
@@ -143,7 +144,7 @@ class Service {
   std::deque<std::uint32_t> waiting_, ready_;
   // The first that waits, where a batch had no room for it: it has looked up what is cached, in so many ms.
   std::optional<std::pair<std::uint32_t, double>> held_over_;
-  std::unordered_multimap<std::int32_t, std::uint32_t> followers_;
+  std::multimap<std::int32_t, std::uint32_t> followers_;  // of a request, in the order of the trace
   std::unordered_map<std::uint64_t, StepTime> known_steps_;
   ServiceResult result_;
 };

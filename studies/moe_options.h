@@ -21,7 +21,7 @@ struct MoeOptions {
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
-    visit("ranks", self.ranks, Range{1, 768}, "ranks, one per die; one row each");
+    visit("ranks", self.ranks, Range{1, kMostRanks}, "ranks, one per die; one row each");
     Case::describe(self.setting, visit);
     visit(
         "measure", self.kernel_time, Either{"task", "kernel"},
@@ -29,6 +29,7 @@ struct MoeOptions {
     visit("free-fetch", self.free_fetch,
           "run each row a second time with instruction fetch free of charge, and show that time beside it");
   }
+  void settle(const hw::Machine& machine) { setting.settle(machine); }
 };
 
 // Throws InputError for options that have no effect beside a routing trace, or without one.

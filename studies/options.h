@@ -26,6 +26,7 @@
 
 namespace cm384::studies {
 
+using hw::Alias;
 using hw::Either;
 using hw::Form;
 using hw::Integers;
@@ -35,6 +36,10 @@ using hw::Range;
 using hw::Reals;
 using hw::Sizes;
 using hw::Texts;
+
+// Dies that a machine has at most, and so ranks that take part: as many as packets can name. How many a
+// machine and an operator take is checked where they are placed.
+inline constexpr int kMostRanks = 65'535;
 
 // Options under one heading of the help.
 struct OptionGroup {
@@ -48,6 +53,11 @@ std::vector<hw::Parameter> list_options(Options& options) {
   std::vector<hw::Parameter> list;
   Options::describe(options, hw::detail::Lister(list));
   return list;
+}
+
+// Of settle(): an option of 0 stands for all that the machine has.
+inline void all_if_zero(int& option, int all) {
+  if (option == 0) option = all;
 }
 
 // Which options the command line named.

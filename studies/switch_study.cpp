@@ -30,7 +30,7 @@ struct SwitchOptions {
     visit("model", self.model, OneOf{{"tlm", "rtl", "both"}},
           "transaction-level chip, RTL, or both and the difference");
     visit("pattern", self.patterns, OneOf{{pattern_names().begin(), pattern_names().end()}},
-          "where packets go; hotspot: a fifth to port 0; tornado: half way round");
+          "where packets go; hotspot: a fifth to port 0; tornado: half way round; permutation: randperm");
     visit("load", self.loads, Range{0.01, 1.0},
           "as a share of the model's own saturation throughput; FROM..TO goes in steps of 0.1");
     visit("ports", self.ports, Range{2, 48}, "of the chip");
@@ -53,11 +53,11 @@ constexpr std::array kDifference{
     Field{"p99", FieldType::ratio, "of the 99th percentiles", true},
 };
 constexpr std::array kSwitchFields{
-    Field{"model", FieldType::text, "tlm or rtl", true},
-    Field{"pattern", FieldType::text, "where packets go", true},
-    Field{"ports", FieldType::integer, "of the chip"},
-    Field{"lanes", FieldType::integer, "virtual lanes"},
-    Field{"load", FieldType::number, "offered, as a share of the saturation throughput", true},
+    Field{"model", FieldType::text, "tlm or rtl", true}.as_condition(),
+    Field{"pattern", FieldType::text, "where packets go", true}.as_condition(),
+    Field{"ports", FieldType::integer, "of the chip"}.as_condition(),
+    Field{"lanes", FieldType::integer, "virtual lanes"}.as_condition(),
+    Field{"load", FieldType::number, "offered, as a share of the saturation throughput", true}.as_condition(),
     Field{"latency_ns", FieldType::object,
           "of a packet from its creation to its last flit's leaving the chip", true, kSwitchLatency},
     Field{"chip_latency_ns", FieldType::object, "of that, from its head at the chip", false, kSwitchLatency},

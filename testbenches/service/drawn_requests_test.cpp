@@ -130,12 +130,12 @@ TEST(RequestsAtARate, AreRepeatedWithBlocksOfTheirOwn) {
 TEST(DrawnRequests, AreRefusedWhereTheyWouldFillTheMemory) {
   DrawnRequests wanted;
   wanted.rate = 1000;
-  wanted.duration = Time{100'000 * kPsPerSecond};
+  wanted.duration = 100'000_s;
   wanted.prompt = "fixed:100";
   wanted.output = "fixed:10";
   EXPECT_THROW(draw_requests(wanted), InputError);
   RequestTrace often = three();
-  EXPECT_THROW(at_rate(often, 1000, Time{100'000 * kPsPerSecond}), InputError);
+  EXPECT_THROW(at_rate(often, 1000, 100'000_s), InputError);
 }
 
 }  // namespace
