@@ -210,7 +210,7 @@ void GdbStub::faulted(ScalarCore& core, std::string_view report) {
   if (attached_) {
     send(stopped_by_);
   } else if (at_fault_) {
-    fmt::print(stderr, "{}\n", report);
+    print_error("{}\n", report);
     accept_debugger();
     if (done_) return;
     core.set_debugged(true);
