@@ -1,4 +1,4 @@
-// FST by the writer that comes with Verilator, GTKWave's own.
+// FST by the writer that comes with Verilator, which is GTKWave's own.
 #include "observe/fst_wave_file.h"
 
 #include <fmt/format.h>
