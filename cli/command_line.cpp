@@ -7,12 +7,18 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
+#include <new>
+#include <stdexcept>
 #include <system_error>
 
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "hw/error.h"
+#include "hw/json.h"
 #include "hw/nearest_name.h"
+#include "hw/run_files.h"
+#include "sim/output_file.h"
 #include "sim/peers.h"
 #include "studies/build_info.h"
 
@@ -21,10 +27,22 @@ namespace {
 
 volatile std::sig_atomic_t interrupted_flag = 0;
 
-extern "C" void on_signal(int signal) {
-  interrupted_flag = 1;
-  std::signal(signal, SIG_DFL);
+// Whether anybody looks at the flag, so that a signal need not end the program itself.
+volatile std::sig_atomic_t polled = 0;
+
+extern "C" void on_signal(int) {
+  if (polled != 0 && interrupted_flag == 0) {
+    interrupted_flag = 1;
+    return;
+  }
+  remove_unfinished_outputs();
+  constexpr std::string_view kMessage = "cm384: interrupted\n";
+  if (write(STDERR_FILENO, kMessage.data(), kMessage.size()) < 0) _exit(kInterrupted);
+  _exit(kInterrupted);
 }
+
+// A handler and not SIG_IGN, which programs that are started would inherit.
+extern "C" void on_refused_output(int) {}
 
 constexpr std::string_view kEnd =
     "\nQuantities carry units (7.5KiB, 28GB/s, 47.5ns, 1.85GHz). Every command knows --help. Results go to\n"
@@ -134,6 +152,21 @@ std::string printable(std::string message) {
   return message;
 }
 
+bool is_utf8(const std::string& text) {
+  try {
+    return !Json(text).dump().empty();
+  } catch (const Json::type_error&) {
+    return false;
+  }
+}
+
+// Results quote the arguments, and JSON knows no other text.
+void check_text(const Arguments& arguments) {
+  for (const std::string& word : arguments) {
+    if (!is_utf8(word)) throw InputError(fmt::format("'{}': is no UTF-8; allowed: names in UTF-8", word));
+  }
+}
+
 // The first reason for which standard output took no more; 0: none.
 int output_error = 0;
 
@@ -180,12 +213,22 @@ void print_now(std::string_view text) {
 }
 
 const volatile std::sig_atomic_t& interrupted() {
+  polled = 1;
   return sim::peers().several() ? sim::peers().interrupted() : interrupted_flag;
 }
 
 void watch_signals() {
-  std::signal(SIGINT, on_signal);
-  std::signal(SIGTERM, on_signal);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    if (std::signal(signal, on_signal) == SIG_IGN) std::signal(signal, SIG_IGN);
+  }
+  for (const int signal : {SIGPIPE, SIGXFSZ}) std::signal(signal, on_refused_output);
+}
+
+void open_standard_streams() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    // The lowest number that is free is this one. What is written to a file that is open to be read fails.
+    if (fcntl(fd, F_GETFD) < 0) open("/dev/null", O_RDONLY);
+  }
 }
 
 namespace {
@@ -198,6 +241,8 @@ struct Outcome {
 
 Outcome outcome_of(const Program& program, const Arguments& arguments) {
   try {
+    check_text(arguments);
+    const RunFiles files;
     join_peers(arguments);
     const int code = dispatch(program, arguments);
     check_standard_output();
@@ -210,10 +255,17 @@ Outcome outcome_of(const Program& program, const Arguments& arguments) {
     return {kMachineHung, error.what()};
   } catch (const sim::PeerLost& error) {
     return {kInternalError, error.what(), true};
+  } catch (const std::filesystem::filesystem_error& error) {
+    const std::string path = error.path1().string();
+    return {kBadInput, printable(fmt::format("{}: {}", path, error.code().message()))};
   } catch (const std::system_error& error) {
     // fmt throws this where standard output takes no more.
     if (std::ferror(stdout) == 0) return {kInternalError, fmt::format("internal error: {}", error.what())};
     return {kOutputFailed, fmt::format("standard output: cannot be written: {}", error.code().message())};
+  } catch (const std::bad_alloc&) {
+    return {kBadInput, "takes more memory than this process can have; allowed: a smaller case"};
+  } catch (const std::length_error&) {
+    return {kBadInput, "takes more memory than this process can have; allowed: a smaller case"};
   } catch (const std::exception& error) {
     return {kInternalError, fmt::format("internal error: {}", error.what())};
   }
@@ -225,7 +277,10 @@ int run_command_line(const Program& program, const Arguments& arguments) {
   const Outcome outcome = outcome_of(program, arguments);
   sim::peers().end(outcome.code, outcome.lost, [&] {
     std::fflush(stdout);
-    if (!outcome.message.empty()) fmt::print(errors, "cm384: {}\n", outcome.message);
+    if (outcome.message.empty()) return;
+    const std::string line = fmt::format("cm384: {}\n", outcome.message);
+    std::fwrite(line.data(), 1, line.size(), errors);
+    std::fflush(errors);
   });
   return outcome.code;
 }

@@ -40,8 +40,13 @@ int run_command_line(const Program& program, const Arguments& arguments);
 // code 5.
 void print_now(std::string_view text);
 
-// Not 0 after SIGINT or SIGTERM; a second signal ends the program at once.
+// Not 0 after SIGINT, SIGTERM or SIGHUP; who asks for it ends soon after. Before anybody has asked, and at
+// the second signal, a signal ends the program at once, with exit code 130 and no half file.
 const volatile std::sig_atomic_t& interrupted();
+// Of signals that parents have ignored (nohup), nothing is heard. An output that takes no more (a pipe that
+// nobody reads, a file at its limit) is an error of that output, not the end of the program.
 void watch_signals();
+// Streams that are closed become such as take nothing: no file of the run gets their number.
+void open_standard_streams();
 
 }  // namespace cm384::cli

@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "hw/standard_error.h"
 #include "ub_fabric/topology/fit.h"
 
 namespace cm384::cli {
@@ -13,7 +14,7 @@ hw::Machine MachineOptions::load() const {
   hw::Machine loaded = hw::load_machine(machine, set, set_where_used);
   ub::fit_to_topology(loaded);
   for (const std::string& note : loaded.notes) {
-    if (said.insert(note).second) fmt::print(stderr, "cm384: {}\n", note);
+    if (said.insert(note).second) print_error("cm384: {}\n", note);
   }
   return loaded;
 }

@@ -9,12 +9,14 @@
 #include "cli/figure_runs.h"
 #include "cli/many_runs.h"
 #include "hw/error.h"
+#include "hw/standard_error.h"
 #include "sim/output_file.h"
 #include "studies/build_info.h"
 #include "studies/result_json.h"
 #include "studies/table.h"
 #include "uncertainty/chains.h"
 #include "uncertainty/history.h"
+#include "uncertainty/statistics.h"
 
 namespace cm384::cli {
 namespace {
@@ -113,6 +115,7 @@ int build(const Program& program, const EnsembleBuildOptions& options, const stu
       return true;
     }
   });
+  uncertainty::statistics();  // what it takes is known before the runs, not after them
   OutputFile output(options.to);
   ManyRuns runs(program, with_jobs(options.jobs), options.store);
   FigureRuns figure_runs(figures, runs.points);
@@ -165,8 +168,8 @@ int build(const Program& program, const EnsembleBuildOptions& options, const stu
   for (std::size_t f = 0; f < figures.size() && !runs.points.interrupted(); ++f) {
     if (targets[f].holds(own[f])) continue;
     runs.progress.clear();
-    fmt::print(stderr, "cm384: {} itself gives {} as {:.5g}, published {}: outside its tolerance\n",
-               ensemble.machine, targets[f].id, own[f], targets[f].value);
+    print_error("cm384: {} itself gives {} as {:.5g}, published {}: outside its tolerance\n",
+                ensemble.machine, targets[f].id, own[f], targets[f].value);
   }
   add(ensemble.machine, set, own);
   // The chains begin at the machine itself, or at others if it misses a figure.
@@ -201,7 +204,7 @@ int build(const Program& program, const EnsembleBuildOptions& options, const stu
                                  report, cancelled);
   runs.progress.clear();
   if (cancelled()) {
-    fmt::print(stderr, "cm384: interrupted; the same command goes on where this one stopped\n");
+    print_error("cm384: interrupted; the same command goes on where this one stopped\n");
     return kInterrupted;
   }
   for (std::size_t i = 0; i < matching.members.size(); ++i)
@@ -224,7 +227,7 @@ constexpr std::array kCheckFields{
 int check(const Program& program, const EnsembleCheckOptions& options, const studies::Given&) {
   if (options.file.empty()) throw InputError("ensemble check: no file given; allowed: an ensemble");
   const Ensemble ensemble = uncertainty::read_ensemble(options.file);
-  for (const std::string& doubt : uncertainty::doubts_of(ensemble)) fmt::print(stderr, "cm384: {}\n", doubt);
+  for (const std::string& doubt : uncertainty::doubts_of(ensemble)) print_error("cm384: {}\n", doubt);
   std::vector<const studies::Figure*> figures;
   for (const auto& [id, value] : ensemble.members.front().figures) {
     const auto known = std::ranges::find(studies::published_figures(), id, &studies::Figure::id);

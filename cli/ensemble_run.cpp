@@ -9,6 +9,7 @@
 #include "cli/exit_code.h"
 #include "cli/many_runs.h"
 #include "hw/error.h"
+#include "hw/standard_error.h"
 #include "sim/installation.h"
 #include "sim/output_file.h"
 #include "studies/result_json.h"
@@ -100,7 +101,7 @@ uncertainty::Ensemble ensemble_of(const EnsembleOptions& options, const hw::Mach
   if (wanted > ensemble.members.size())
     throw InputError(fmt::format("--ensemble {}: {} has {} members", wanted, path, ensemble.members.size()));
   ensemble.members.resize(wanted);
-  for (const std::string& doubt : uncertainty::doubts_of(ensemble)) fmt::print(stderr, "cm384: {}\n", doubt);
+  for (const std::string& doubt : uncertainty::doubts_of(ensemble)) print_error("cm384: {}\n", doubt);
   return ensemble;
 }
 
@@ -132,7 +133,7 @@ int run_on_ensemble(const Program& program, StudyRun& run, const Arguments& argu
   const auto runs = many.points.run(requests);
   many.progress.clear();
   if (many.points.interrupted()) {
-    fmt::print(stderr, "cm384: interrupted; the same command goes on where this one stopped\n");
+    print_error("cm384: interrupted; the same command goes on where this one stopped\n");
     return kInterrupted;
   }
   if (!runs.front().failed.empty()) throw InputError(runs.front().failed);
@@ -146,7 +147,7 @@ int run_on_ensemble(const Program& program, StudyRun& run, const Arguments& argu
       continue;
     }
     failed = true;
-    fmt::print(stderr, "cm384: member {} is left out: {}\n", ensemble.members[i - 1].name, runs[i].failed);
+    print_error("cm384: member {} is left out: {}\n", ensemble.members[i - 1].name, runs[i].failed);
   }
   if (members.empty()) throw InputError("--ensemble: the run fails on every member");
 

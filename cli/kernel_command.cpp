@@ -11,6 +11,7 @@
 #include "cli/run_program.h"
 #include "host/kernel_kind.h"
 #include "hw/error.h"
+#include "hw/standard_error.h"
 #include "npu_core/scalar/elf_image.h"
 #include "sim/installation.h"
 #include "sim/output_file.h"
@@ -158,7 +159,7 @@ class Build {
       throw InputError(fmt::format("kernel build: {} ended with {}; {} is not made", kObjcopy, code, out_));
   }
   void run(const std::vector<std::string>& words) const {
-    if (options_.verbose) fmt::print(stderr, "{}\n", fmt::join(words, " "));
+    if (options_.verbose) print_error("{}\n", fmt::join(words, " "));
     if (const int code = run_program(words, "gcc-riscv64-unknown-elf"); code != 0)
       throw InputError(
           fmt::format("kernel build: the compiler ended with {}; {} is not made; which calls there are: "

@@ -12,6 +12,7 @@
 #include "cli/library_runs.h"
 #include "cli/many_runs.h"
 #include "hw/error.h"
+#include "hw/standard_error.h"
 #include "service/library_points.h"
 #include "studies/build_info.h"
 #include "studies/result_json.h"
@@ -84,8 +85,8 @@ std::vector<LibraryPoint> affordable(std::vector<LibraryPoint> points, double bu
   if (budget <= 0) return points;
   std::erase_if(points, [&](const LibraryPoint& point) {
     if (point.seconds > 0 && point.seconds <= budget) return false;
-    fmt::print(stderr, "cm384: left out: {} ({})\n", point.command,
-               point.seconds > 0 ? fmt::format("took {:.0f} s", point.seconds) : "its time is not recorded");
+    print_error("cm384: left out: {} ({})\n", point.command,
+                point.seconds > 0 ? fmt::format("took {:.0f} s", point.seconds) : "its time is not recorded");
     return true;
   });
   return points;
@@ -166,13 +167,13 @@ int check(const Program& program, const LibraryCheckOptions& options, const stud
       if (options.rows.format == "table") print_now(printer.add(row));
       rows.push_back(std::move(row));
     }
-    if (!ended[k].failed.empty()) fmt::print(stderr, "cm384: {}: {}\n", points[k].command, ended[k].failed);
+    if (!ended[k].failed.empty()) print_error("cm384: {}: {}\n", points[k].command, ended[k].failed);
   }
   if (options.rows.format == "json") print_now(studies::to_json(rows).dump(2) + "\n");
   if (options.rows.format == "csv") print_now(studies::to_csv(rows));
   good = good && worst <= options.tolerance;
-  fmt::print(stderr, "cm384: {} of {} points run again; the worst value differs by {:.2f} %, {} % allowed\n",
-             points.size(), service::points_of(library).size(), worst * 100, options.tolerance * 100);
+  print_error("cm384: {} of {} points run again; the worst value differs by {:.2f} %, {} % allowed\n",
+              points.size(), service::points_of(library).size(), worst * 100, options.tolerance * 100);
   return good ? kDone : kCheckFailed;
 }
 

@@ -12,6 +12,7 @@
 #include "cli/many_runs.h"
 #include "hw/embedded_text.h"
 #include "hw/error.h"
+#include "hw/standard_error.h"
 #include "service/library_points.h"
 #include "sim/output_file.h"
 
@@ -140,7 +141,7 @@ void tell_cost(const std::vector<Point>& points, const LibraryMeasureOptions& op
   std::string text = fmt::format("{} points, {} of them in the store", points.size(), stored);
   if (seconds > 0) text += fmt::format("; the others took {} of one core before", duration(seconds));
   if (unknown > 0) text += fmt::format("; how long {} take is not known", unknown);
-  fmt::print(stderr, "cm384: {}\n", text);
+  print_error("cm384: {}\n", text);
 }
 
 int measure(const Program& program, const LibraryMeasureOptions& options, const studies::Given&) {
@@ -166,7 +167,7 @@ int measure(const Program& program, const LibraryMeasureOptions& options, const 
   const std::vector<uncertainty::PointRun> runs = many.points.run(requests);
   many.progress.clear();
   if (many.points.interrupted()) {
-    fmt::print(stderr, "cm384: interrupted; the same command goes on where this one stopped\n");
+    print_error("cm384: interrupted; the same command goes on where this one stopped\n");
     return kInterrupted;
   }
   std::size_t failed = 0;
@@ -175,18 +176,16 @@ int measure(const Program& program, const LibraryMeasureOptions& options, const 
       add_point(library, points[k].request, points[k].metric, Json::parse(runs[k].document));
     } else {
       ++failed;
-      fmt::print(stderr, "cm384: {}: {}\n", command_of(points[k].request), runs[k].failed);
+      print_error("cm384: {}: {}\n", command_of(points[k].request), runs[k].failed);
     }
   }
   if (failed > 0) {
-    fmt::print(stderr, "cm384: {} is not written: {} of {} points failed\n", options.out, failed,
-               points.size());
+    print_error("cm384: {} is not written: {} of {} points failed\n", options.out, failed, points.size());
     return kCheckFailed;
   }
   output.write(library.text());
   output.finish();
-  fmt::print(stderr, "cm384: {}: {} points, {} run now\n", options.out, points.size(),
-             many.runner.counts().run);
+  print_error("cm384: {}: {} points, {} run now\n", options.out, points.size(), many.runner.counts().run);
   return kDone;
 }
 

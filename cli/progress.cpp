@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "hw/standard_error.h"
+
 namespace cm384::cli {
 namespace {
 
@@ -33,8 +35,7 @@ ConsoleProgress::~ConsoleProgress() {
 
 void ConsoleProgress::clear() {
   if (!drawn_ || !terminal_) return;
-  fmt::print(stderr, "\r\033[K");
-  std::fflush(stderr);
+  print_error("\r\033[K");
   drawn_ = false;
 }
 
@@ -49,11 +50,9 @@ void ConsoleProgress::update(double fraction, Time simulated, std::uint64_t even
   const std::string state = fmt::format("{:.1f} us simulated, {:.2f} M events/s{}", simulated.us(),
                                         static_cast<double>(events) * 1e-6 / now, time_left(fraction, now));
   if (terminal_) {
-    fmt::print(stderr, "\r{}{}\033[K", fraction >= 0 ? bar(fraction) : "", state);
-    std::fflush(stderr);
+    print_error("\r{}{}\033[K", fraction >= 0 ? bar(fraction) : "", state);
   } else {
-    fmt::print(stderr, "cm384: {}{}\n", fraction >= 0 ? fmt::format("{:.0f} %, ", fraction * 100) : "",
-               state);
+    print_error("cm384: {}{}\n", fraction >= 0 ? fmt::format("{:.0f} %, ", fraction * 100) : "", state);
   }
   drawn_ = true;
 }

@@ -12,6 +12,7 @@
 #include "cli/exit_code.h"
 #include "cli/run_program.h"
 #include "hw/error.h"
+#include "hw/standard_error.h"
 #include "hw/toml_file.h"
 #include "sim/installation.h"
 #include "sim/output_file.h"
@@ -113,7 +114,7 @@ class Builder {
 
  private:
   void run(const Words& words, std::string_view package) {
-    if (options_.verbose) fmt::print(stderr, "{}\n", fmt::join(words, " "));
+    if (options_.verbose) print_error("{}\n", fmt::join(words, " "));
     if (const int code = run_program(words, package); code != 0)
       throw InputError(fmt::format("rtl build: {} ended with {}; {} is not made",
                                    words.front() == "env" ? "verilator" : words.front(), code, options_.out));
@@ -208,7 +209,7 @@ class Builder {
       fmt::print("{} {}\n", shown ? "shown " : "FAILED", plan.text(*point, "what"));
       all = all && shown;
     }
-    if (!all) fmt::print(stderr, "{}", text);
+    if (!all) print_error("{}", text);
     return all;
   }
 

@@ -5,6 +5,7 @@
 #include "cli/exit_code.h"
 #include "cli/study_run.h"
 #include "hw/error.h"
+#include "hw/standard_error.h"
 #include "sim/peers.h"
 #include "studies/table.h"
 
@@ -52,9 +53,9 @@ int run(const Command&, const Program& program, const Arguments& arguments) {
   });
   print_rest(run, finished);
   run.write(finished);
-  if (run.hung()) throw MachineError(*run.hung());
+  run.rethrow();
   const int code = exit_code_of(finished.result);
-  if (code == kInterrupted) fmt::print(stderr, "cm384: interrupted; the rows are what is known so far\n");
+  if (code == kInterrupted) print_error("cm384: interrupted; the rows are what is known so far\n");
   return code;
 }
 

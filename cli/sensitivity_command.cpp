@@ -8,10 +8,12 @@
 #include "cli/exit_code.h"
 #include "cli/many_runs.h"
 #include "hw/error.h"
+#include "hw/standard_error.h"
 #include "sim/output_file.h"
 #include "studies/result_json.h"
 #include "studies/table.h"
 #include "uncertainty/sensitivity.h"
+#include "uncertainty/statistics.h"
 
 namespace cm384::cli {
 namespace {
@@ -154,6 +156,10 @@ int sensitivity(const Command& self, const Program& program, const Arguments& ar
   const std::string folder = options.out.empty() ? "sensitivity-" + study : options.out;
   const Settings fixed = settings_of(line.groups.front(), given, options.machine, options.seed);
 
+  // Known before hours of runs, not after them.
+  if (studies::find_field(line.study.fields, metric) == nullptr)
+    throw InputError(fmt::format("--metric {}: the rows of `run {}` have no such number", metric, study));
+  if (options.keep >= 2) uncertainty::statistics();
   OutputFile output(folder + "/result.json");
   ManyRuns many(program, options, options.store_path(folder));
   many.subject.choose(study);
@@ -182,7 +188,7 @@ int sensitivity(const Command& self, const Program& program, const Arguments& ar
                                           [&] { return many.points.interrupted(); });
   many.progress.clear();
   if (!found) {
-    fmt::print(stderr, "cm384: interrupted; the same command goes on where this one stopped\n");
+    print_error("cm384: interrupted; the same command goes on where this one stopped\n");
     return kInterrupted;
   }
   studies::StudyResult result;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <set>
 
 #include "cli/commands.h"
@@ -12,6 +13,7 @@
 #include "cli/progress.h"
 #include "hw/error.h"
 #include "hw/nearest_name.h"
+#include "hw/run_files.h"
 #include "observe/observers.h"
 #include "observe/profile.h"
 #include "observe/statistics_file.h"
@@ -83,6 +85,13 @@ void open_together(Open&& open) {
   if (failed) throw OutputError("an output of the first process cannot be written");
 }
 
+// Of a run that has ended before its end: the rows until then, and why, in a line.
+void keep_rows(studies::StudyResult& result, const studies::Rows& known, std::string_view why) {
+  result.rows = known;
+  result.complete = false;
+  result.notes.emplace_back(why.substr(0, why.find('\n')));
+}
+
 // Why the simulated machine did not come to its end.
 Json stopped_by(const MachineError& error) {
   const char* kind = "fault";
@@ -117,9 +126,9 @@ void RunOptions::describe(Self& self, Visitor&& visit) {
   visit("record", self.record, Form{"FILE"},
         "record every transaction: a traffic trace for `cm384 trace`, as CSV if the name ends in .csv");
   visit("wave", self.wave, Form{"FILE"},
-        "write link signals as VCD for GTKWave, compressed if the name ends in .gz, and beside it the "
-        "signals inside "
-        "RTL chips as FST");
+        "write link signals for GTKWave, as FST if the name ends in .fst, otherwise as VCD, compressed if it "
+        "ends in "
+        ".gz; and beside it the signals inside RTL chips as FST");
   visit(
       "wave-links", self.wave_links, Form{"die=N|plane=N,node=N,l2=N", check_parts},
       "links that it shows, with all of what is named; may be repeated; default: the ports of the first die",
@@ -245,6 +254,7 @@ FinishedRun StudyRun::run(const std::function<void(const studies::Row&)>& row_do
   asked.machine = machine.name;
   const bool watched = asked.any();
   open_together([&] { outputs_ = std::make_unique<Outputs>(options, std::move(asked)); });
+  if (RunFiles* files = RunFiles::current()) files->begin_work();
   FinishedRun finished;
   Json stopped;  // null: the machine came to its end
   {
@@ -279,9 +289,12 @@ FinishedRun StudyRun::run(const std::function<void(const studies::Row&)>& row_do
     } catch (const MachineError& error) {
       hung_ = error.what();
       stopped = stopped_by(error);
-      finished.result.rows = known;
-      finished.result.complete = false;
-      finished.result.notes.push_back(hung_->substr(0, hung_->find('\n')));
+      keep_rows(finished.result, known, *hung_);
+    } catch (const std::exception& error) {
+      // Rows that are there are written; what ended the run is told after them.
+      if (known.empty()) throw;
+      failure_ = std::current_exception();
+      keep_rows(finished.result, known, error.what());
     }
     facts.wall_s = progress.seconds();
   }
@@ -340,6 +353,11 @@ void StudyRun::write(const FinishedRun& finished) {
     outputs.result->write(finished.document.dump(2) + "\n");
     outputs.result->finish();
   }
+  // Of an older run in the folder: what this one has not made is not its own.
+  if (outputs.profile_file && outputs.profile.empty()) {
+    std::error_code none;
+    std::filesystem::remove(line_.run.out + "/profile.json", none);
+  }
   if (outputs.profile_file && !outputs.profile.empty()) {
     const hw::Machine machine = line_.run.machine.load();
     outputs.profile_file->write(outputs.profile.to_document(std::string(line_.study.name), machine).dump() +
@@ -352,6 +370,11 @@ void StudyRun::write(const FinishedRun& finished) {
     outputs.statistics_file->finish();
   }
   outputs.observers.rethrow();
+}
+
+void StudyRun::rethrow() const {
+  if (hung_) throw MachineError(*hung_);
+  if (failure_) std::rethrow_exception(failure_);
 }
 
 int exit_code_of(const studies::StudyResult& result) {

@@ -1,6 +1,7 @@
 // One run of a study from its command line: what `cm384 run` and `cm384 baseline` share.
 #pragma once
 
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -79,12 +80,15 @@ class StudyRun {
   const studies::Given& given() const { return given_; }
 
   // Opens every file that is asked for, then runs the study. `row_done` gets each row when it is final. If
-  // the machine hangs or faults, hung() has its report and the rows are those before. Throws InputError,
-  // OutputError.
+  // the machine hangs or faults, hung() has its report and the rows are those before; of anything else that
+  // ends the run after its first row, rethrow() has the error. Throws InputError, OutputError.
   FinishedRun run(const std::function<void(const studies::Row&)>& row_done = {});
   // Puts the files under their names, result.json first. Throws OutputError that names the first that failed.
   void write(const FinishedRun& finished);
   const std::optional<std::string>& hung() const { return hung_; }
+  // Throws what has ended the run after its first row, MachineError of a machine that hangs included; to be
+  // called when the rows are written.
+  void rethrow() const;
 
  private:
   struct Outputs;
@@ -98,6 +102,7 @@ class StudyRun {
   studies::Given given_;
   std::unique_ptr<Outputs> outputs_;  // from run() on
   std::optional<std::string> hung_;
+  std::exception_ptr failure_;
 };
 
 // The help of a study.

@@ -16,6 +16,7 @@
 #include "cli/sweep_slurm.h"
 #include "cli/sweep_subject.h"
 #include "hw/error.h"
+#include "hw/standard_error.h"
 #include "sim/output_file.h"
 #include "sim/peers.h"
 #include "studies/result_json.h"
@@ -276,17 +277,17 @@ sweeps::SlurmOptions on_slurm(const RunSweepOptions& options, int processes) {
   slurm.retry = options.retry;
   slurm.interrupted = &interrupted();
   slurm.say = [](const std::string& line) {
-    fmt::print(stderr, "{}cm384: {}\n", isatty(STDERR_FILENO) != 0 ? "\r\033[K" : "", line);
+    print_error("{}cm384: {}\n", isatty(STDERR_FILENO) != 0 ? "\r\033[K" : "", line);
   };
   return slurm;
 }
 
 // Prints what Slurm still has of an interrupted sweep.
 void print_interrupted(const sweeps::SlurmRunner* slurm) {
-  fmt::print(stderr, "cm384: interrupted; the same command goes on where this one stopped\n");
+  print_error("cm384: interrupted; the same command goes on where this one stopped\n");
   if (slurm == nullptr || slurm->jobs().empty()) return;
-  fmt::print(stderr, "cm384: Slurm goes on with what it has; this ends it: scancel {}\n",
-             fmt::join(slurm->jobs(), " "));
+  print_error("cm384: Slurm goes on with what it has; this ends it: scancel {}\n",
+              fmt::join(slurm->jobs(), " "));
 }
 
 int run(const Program& program, const RunSweepOptions& options, const studies::Given&) {
@@ -315,7 +316,7 @@ int run(const Program& program, const RunSweepOptions& options, const studies::G
   facts.conditions = studies::condition_names(open.columns.fields());
   output.write(sweep_document(open.plan, result, facts).dump(2) + "\n");
   output.finish();
-  fmt::print(stderr, "cm384: {}", summary(result, runner.counts()));
+  print_error("cm384: {}", summary(result, runner.counts()));
   if (interrupted() != 0) print_interrupted(jobs.get());
   return exit_code_of(result);
 }

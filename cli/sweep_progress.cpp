@@ -5,6 +5,8 @@
 
 #include <cstdio>
 
+#include "hw/standard_error.h"
+
 namespace cm384::cli {
 namespace {
 
@@ -27,8 +29,7 @@ double SweepProgress::seconds() const {
 
 void SweepProgress::clear() {
   if (!drawn_ || !terminal_) return;
-  fmt::print(stderr, "\r\033[K");
-  std::fflush(stderr);
+  print_error("\r\033[K");
   drawn_ = false;
 }
 
@@ -39,10 +40,9 @@ void SweepProgress::update(std::size_t done, std::size_t known, std::size_t runn
   const std::string state = fmt::format("{} of {} points, {} running{}", done, known, running,
                                         time_left(known - done, running, each_s));
   if (terminal_) {
-    fmt::print(stderr, "\r{}\033[K", state);
-    std::fflush(stderr);
+    print_error("\r{}\033[K", state);
   } else {
-    fmt::print(stderr, "cm384: {}\n", state);
+    print_error("cm384: {}\n", state);
   }
   drawn_ = true;
 }

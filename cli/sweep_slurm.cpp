@@ -12,6 +12,7 @@
 #include "cli/exit_code.h"
 #include "cli/sweep_subject.h"
 #include "hw/error.h"
+#include "hw/standard_error.h"
 #include "sweeps/slurm_task.h"
 
 namespace cm384::cli {
@@ -65,7 +66,7 @@ int run_task(const Program& program, const TaskOptions& options, const studies::
                        interrupted(), options.processes);
   if (report.end == sweeps::TaskEnd::done) return kDone;
   if (report.end == sweeps::TaskEnd::interrupted) return kInterrupted;
-  fmt::print(stderr, "cm384: {}\n", report.reason);
+  print_error("cm384: {}\n", report.reason);
   return 128 + SIGKILL;
 }
 

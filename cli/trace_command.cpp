@@ -8,6 +8,7 @@
 #include "cli/exit_code.h"
 #include "hw/error.h"
 #include "hw/json.h"
+#include "hw/standard_error.h"
 #include "hw/topology_files.h"
 #include "traces/import.h"
 #include "traces/node_placement.h"
@@ -62,7 +63,7 @@ void check_output(const std::vector<std::string>& inputs, const std::string& out
 }
 
 void print_import(const traces::ImportResult& result, const std::string& output, bool json) {
-  for (const std::string& note : result.notes) fmt::print(stderr, "cm384: {}\n", note);
+  for (const std::string& note : result.notes) print_error("cm384: {}\n", note);
   if (!json) {
     fmt::print("{}: {} records\nplaced {}: {}\n", output, result.records, result.placement,
                traces::text_of(result.mapping));
@@ -191,7 +192,7 @@ int cut(const Program&, const CutOptions& options, const studies::Given& given) 
     }
   } catch (const InputError& error) {
     if (!options.salvage) throw;
-    fmt::print(stderr, "cm384: {}\n", error.what());
+    print_error("cm384: {}\n", error.what());
   }
   if (kept == 0 && read != 0)
     throw InputError(

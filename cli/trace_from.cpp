@@ -7,6 +7,7 @@
 #include "cli/common_options.h"
 #include "cli/exit_code.h"
 #include "hw/error.h"
+#include "hw/standard_error.h"
 #include "traces/import_timeline.h"
 #include "traces/node_placement.h"
 #include "traces/routing_traffic.h"
@@ -111,7 +112,7 @@ int from_timeline(const Program&, const TimelineOptions& o, const studies::Given
   const auto sink = traces::create_traffic(o.file.back(), {machine.name, "timeline", {}});
   const traces::ImportResult result = traces::import_timelines(inputs, messages, how, *sink);
   sink->finish();
-  for (const std::string& note : result.notes) fmt::print(stderr, "cm384: {}\n", note);
+  for (const std::string& note : result.notes) print_error("cm384: {}\n", note);
   fmt::print("{}: {} records\nplaced {}: {}\n", o.file.back(), result.records, result.placement,
              traces::text_of(result.mapping));
   return kDone;

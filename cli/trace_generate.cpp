@@ -8,6 +8,7 @@
 #include "cli/exit_code.h"
 #include "cli/progress.h"
 #include "hw/error.h"
+#include "hw/standard_error.h"
 #include "traces/random.h"
 #include "traces/routing.h"
 #include "traces/traffic.h"
@@ -138,7 +139,7 @@ int traffic(const Program&, const TrafficOptions& options, const studies::Given&
   sink->finish();
   fmt::print("{}: {} transfers\n", options.common.file, written);
   if (written == count) return kDone;
-  fmt::print(stderr, "cm384: interrupted; the trace is good, but shorter than asked for\n");
+  print_error("cm384: interrupted; the trace is good, but shorter than asked for\n");
   return kInterrupted;
 }
 

@@ -11,6 +11,7 @@
 #include "hw/error.h"
 #include "hw/lines.h"
 #include "hw/quantity.h"
+#include "hw/standard_error.h"
 #include "traces/rank_map.h"
 #include "traces/shape.h"
 
@@ -114,9 +115,9 @@ void place(Job& job, const ShapeOptions& options, const std::string& rule, const
                                       job.kept[static_cast<std::size_t>(b)]));
     }
     dies = traces::min_cut_dies(kept, room);
-    fmt::print(stderr, "cm384: {}: {:.3g} B between nodes; linear: {:.3g} B\n", job.path,
-               traces::cut_between_nodes(kept, dies, room),
-               traces::cut_between_nodes(kept, traces::linear_dies(count, room), room));
+    print_error("cm384: {}: {:.3g} B between nodes; linear: {:.3g} B\n", job.path,
+                traces::cut_between_nodes(kept, dies, room),
+                traces::cut_between_nodes(kept, traces::linear_dies(count, room), room));
   } else {
     dies = traces::dies_from_file(rule, count, room);
   }

@@ -5,6 +5,7 @@
 #include "cli/ensemble_validation.h"
 #include "cli/exit_code.h"
 #include "cli/progress.h"
+#include "hw/standard_error.h"
 #include "studies/result_json.h"
 #include "studies/table.h"
 
@@ -36,10 +37,10 @@ struct ValidateOptions {
 // Who tunes a machine wants to see how far it is off; the figures are still those of another one.
 void note_other_machine(const hw::Machine& machine) {
   if (machine.name == hw::kDefaultMachine && machine.overrides.empty()) return;
-  fmt::print(stderr,
-             "cm384: the published figures hold for the unchanged machine {}; this is {}, "
-             "parameters changed: {}\n",
-             hw::kDefaultMachine, machine.name, machine.overrides.size());
+  print_error(
+      "cm384: the published figures hold for the unchanged machine {}; this is {}, "
+      "parameters changed: {}\n",
+      hw::kDefaultMachine, machine.name, machine.overrides.size());
 }
 
 int validate(const Program& program, const ValidateOptions& options, const studies::Given&) {

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
+#include "hw/content_hash.h"
 #include "hw/error.h"
+#include "hw/input_file.h"
 #include "sim/payload.h"
 
 namespace cm384::host {
@@ -15,7 +17,10 @@ namespace {
 using npu::Recording;
 using Step = Recording::Step;
 
-constexpr const char* kFormat = "cm384 recording 1";
+constexpr const char* kFormat = "cm384 recording 2";
+constexpr const char* kUnchecked = "cm384 recording 1";  // without a checksum
+
+constexpr std::size_t kLargestRecording = std::size_t{8} << 30;
 
 // As it stands in a file.
 struct PackedWait {
@@ -78,7 +83,8 @@ Recordings recordings_in(std::istream& file, const std::string& key) {
   std::string line;
   std::getline(file, line);
   const auto header = nlohmann::json::parse(line);
-  if (header.at("format") != kFormat) throw InputError(fmt::format("allowed: {}", kFormat));
+  if (header.at("format") != kFormat && header.at("format") != kUnchecked)
+    throw InputError(fmt::format("allowed: {}", kFormat));
   if (header.at("key") != key)
     throw InputError(fmt::format("recorded of {}; this run is {}", header.at("key").get<std::string>(), key));
   Recordings recordings;
@@ -117,12 +123,26 @@ std::string bytes_of(const std::string& key, const Recordings& recordings) {
     append(arrays, recording->steps);
     append(arrays, waits);
   }
-  return header.dump() + "\n" + arrays;
+  std::string bytes = header.dump() + "\n" + arrays;
+  return bytes + hash_of(bytes);
 }
 
-Recordings load_recordings(const std::string& path, const std::string& key) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw InputError(fmt::format("{}: cannot be read", path));
+Recordings load_recordings(const std::string& path, const std::string& key, bool* checked) {
+  std::string bytes = read_input(path, kLargestRecording);
+  const std::string_view begin(bytes.data(), std::min(bytes.find('\n'), bytes.size()));
+  const bool old = begin.find(kUnchecked) != std::string_view::npos;
+  if (checked != nullptr) *checked = !old;
+  if (!old) {
+    const std::size_t length = hash_of("").size(), end = bytes.size() - std::min(length, bytes.size());
+    const std::string stated = bytes.substr(end);
+    bytes.resize(end);
+    if (stated != hash_of(bytes))
+      throw InputError(fmt::format(
+          "{}: no recording, or damaged: its checksum does not fit; allowed: as it was written, or no file "
+          "there, so that it is recorded anew",
+          path));
+  }
+  std::istringstream file(std::move(bytes));
   try {
     return recordings_in(file, key);
   } catch (const nlohmann::json::exception&) {

@@ -1,5 +1,6 @@
 // Recordings of launches in a file: a line of JSON with `format`, `key` and how long the arrays are that
-// follow it: for each launch its steps and waits, little-endian.
+// follow it: for each launch its steps and waits, little-endian; then a checksum over all of that, which
+// those of format 1 have not.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +17,9 @@ using Recordings = std::vector<std::shared_ptr<const npu::Recording>>;
 
 // The content of a file; `key` says what was recorded.
 std::string bytes_of(const std::string& key, const Recordings& recordings);
-// Throws InputError naming the file: not readable, no recording, or of another key.
-Recordings load_recordings(const std::string& path, const std::string& key);
+// Throws InputError naming the file: not readable, no recording, damaged, or of another key. `checked`:
+// whether it has a checksum.
+Recordings load_recordings(const std::string& path, const std::string& key, bool* checked = nullptr);
 
 // Throws InputError where a launch on so many cores, whose memory has regions of so many bytes, cannot play
 // it.

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cerrno>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <system_error>
@@ -26,6 +27,11 @@ std::string hash_of(std::string_view bytes) {
 }
 
 std::string hash_of_file(const std::string& path) {
+  // A pipe gives its content once, and who reads it first has it.
+  std::error_code none;
+  if (const auto type = std::filesystem::status(path, none).type();
+      type == std::filesystem::file_type::fifo || type == std::filesystem::file_type::character)
+    return "none: not a file";
   errno = 0;
   std::ifstream stream(path, std::ios::binary);
   const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(XXH3_createState(), XXH3_freeState);

@@ -9,7 +9,7 @@ namespace cm384 {
 
 // "xxh3:" and 32 hexadecimal digits.
 std::string hash_of(std::string_view bytes);
-// Of a file's content. Throws InputError with the system's reason.
+// Of a file's content; "none: not a file" of a pipe or terminal. Throws InputError with the system's reason.
 std::string hash_of_file(const std::string& path);
 
 }  // namespace cm384

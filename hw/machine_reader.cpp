@@ -11,6 +11,7 @@
 #include "hw/embedded_text.h"
 #include "hw/error.h"
 #include "hw/hbm_bandwidth.h"
+#include "hw/input_file.h"
 #include "hw/nearest_name.h"
 #include "hw/parameter_list.h"
 #include "hw/quantity.h"
@@ -39,18 +40,10 @@ bool is_path(std::string_view text) {
 }
 
 std::string read_file(const std::string& path) {
-  if (std::filesystem::is_directory(path)) {
-    throw InputError(fmt::format("{}: is a folder; allowed: a machine file (TOML)", path));
-  }
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream) throw InputError(fmt::format("{}: no such machine file, or not readable", path));
-  std::string text(kLargestFile + 1, '\0');
-  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(stream.gcount()));
-  if (text.size() > kLargestFile)
-    throw InputError(
-        fmt::format("{}: is larger than {} KiB; is it a machine file?", path, kLargestFile >> 10));
-  return text;
+  std::error_code none;
+  if (std::filesystem::status(path, none).type() == std::filesystem::file_type::not_found)
+    throw InputError(fmt::format("{}: no such machine file", path));
+  return read_input(path, kLargestFile);
 }
 
 // One TOML text on its way into a machine.

@@ -20,7 +20,7 @@ std::string numbered(const std::string& path, int number) {
 
 Observers::Observers(ObserverRequest request) : request_(std::move(request)) {
   for (const std::string& path : {request_.record, request_.timeline, request_.wave}) {
-    if (!path.empty()) const OutputFile tried(path);
+    if (!path.empty()) OutputFile::try_open(path);
   }
 }
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 
 #include "hw/error.h"
 #include "hw/quantity.h"
@@ -11,53 +10,32 @@
 namespace cm384::observe {
 namespace {
 
-constexpr std::size_t kTextBuffer = 1u << 20;
 // Modules run in turn, in windows: a change may come so much later than one of a later time.
 constexpr Time kReorder = 10_us;
-
-// Short names of printable characters, as the format wants them.
-std::string code_of(std::size_t number) {
-  constexpr char kFirst = '!';
-  constexpr std::size_t kCodes = 94;
-  std::string code;
-  do {
-    code.push_back(static_cast<char>(kFirst + number % kCodes));
-    number /= kCodes;
-  } while (number != 0);
-  return code;
-}
-
-void put_value(std::string& to, const std::string& code, unsigned bits, std::uint64_t value) {
-  if (bits == 1) {
-    to += value != 0 ? '1' : '0';
-  } else {
-    fmt::format_to(std::back_inserter(to), "b{:b} ", value);
-  }
-  to += code;
-  to += '\n';
-}
 
 }  // namespace
 
 Wave::Wave(supernode::Supernode& machine, const std::string& path,
            std::vector<supernode::LinkSelection> selected)
-    : machine_(machine), selected_(std::move(selected)), file_(path, OutputFile::Compression::by_name) {
+    : machine_(machine), selected_(std::move(selected)), file_(WaveFile::create(path)) {
   if (selected_.empty()) selected_.push_back({-1, {{"die", machine.dies().front()}}});
   for (const supernode::LinkSelection& s : selected_)
     s.check(machine.plane(0).network(), machine.parameters().topology.sub_planes);
-  text_ = "$version cm384 $end\n$timescale 1 ps $end\n$scope module links $end\n";
+  file_->begin_scope("links");
   machine.visit_links([this](const supernode::LinkName& link) {
     if (shows(link)) declare_link(link);
   });
   if (links_.empty()) throw InputError("--wave-links: selects no link of this machine");
-  text_ += "$upscope $end\n$scope module dies $end\n";
+  file_->end_scope();
+  file_->begin_scope("dies");
   for (const int die : machine.dies()) {
     for (const supernode::LinkSelection& s : selected_) {
       if (std::ranges::count(s.parts, supernode::LinkName::End{"die", die}) != 0 && !under_way_.contains(die))
         under_way_[die] = declare(fmt::format("die{}_requests_under_way", die), 16);
     }
   }
-  text_ += "$upscope $end\n$enddefinitions $end\n";
+  file_->end_scope();
+  file_->end_declarations();
   machine.probes().link_packet.attach(
       this, [](void* self, const supernode::LinkPacket& p) { static_cast<Wave*>(self)->packet(p); });
 }
@@ -70,10 +48,8 @@ bool Wave::shows(const supernode::LinkName& link) const {
 }
 
 std::size_t Wave::declare(const std::string& name, unsigned bits) {
-  signals_.push_back({code_of(signals_.size()), bits});
-  text_ += fmt::format("$var {} {} {} {} $end\n", bits == 1 ? "wire" : "integer", bits, signals_.back().code,
-                       name);
-  return signals_.size() - 1;
+  signals_.push_back({bits});
+  return file_->add_signal(name, bits);
 }
 
 void Wave::declare_link(const supernode::LinkName& link) {
@@ -117,25 +93,18 @@ void Wave::write_until(Time end) {
       value = signals_[c.signal].bits == 1 ? value | c.value : c.value;
       changes_.pop();
     }
-    bool stamped = false;
     for (const auto& [number, value] : now) {
       Signal& signal = signals_[number];
       if (signal.value == value) continue;
-      if (!stamped) fmt::format_to(std::back_inserter(text_), "#{}\n", at.ps);
-      stamped = true;
       signal.value = value;
-      put_value(text_, signal.code, signal.bits, value);
+      file_->change(at, number, value);
     }
   }
-  if (text_.size() < kTextBuffer) return;
-  file_.write(text_);
-  text_.clear();
 }
 
 void Wave::finish() {
   write_until(Time::never());
-  file_.write(text_);
-  file_.finish();
+  file_->finish();
 }
 
 }  // namespace cm384::observe

@@ -1,15 +1,16 @@
-// Signals of the model as a value change dump (VCD, IEEE 1364), which GTKWave reads: of chosen links whether
+// Signals of the model in a file for GTKWave (wave_file.h): of chosen links whether
 // they are busy and how many credits each lane has left, and of dies how many requests are under way.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <queue>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "sim/output_file.h"
+#include "observe/wave_file.h"
 #include "supernode/supernode.h"
 
 namespace cm384::observe {
@@ -26,7 +27,6 @@ class Wave {
 
  private:
   struct Signal {
-    std::string code;  // in the file
     unsigned bits = 1;
     std::uint64_t value = ~std::uint64_t{0};
   };
@@ -50,8 +50,7 @@ class Wave {
 
   supernode::Supernode& machine_;
   std::vector<supernode::LinkSelection> selected_;
-  OutputFile file_;
-  std::string text_;
+  std::unique_ptr<WaveFile> file_;
   std::vector<Signal> signals_;
   std::map<std::string, Link> links_;     // by name
   std::map<int, std::size_t> under_way_;  // by die

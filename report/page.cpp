@@ -108,8 +108,11 @@ std::string page_part(std::string_view name) {
 Json page_data(const std::vector<std::string>& paths, std::span<const studies::Study> studies) {
   Json runs = Json::array();
   for (const std::string& path : paths) {
+    Json result = read_result(path), profile = read_profile(path);
+    // Of another run in the same folder: not this one's.
+    if (!profile.is_null() && profile.value("study", Json()) != result["study"]) profile = nullptr;
     runs.push_back(run_data(std::filesystem::path(path).lexically_normal().generic_string(),
-                            read_result(path), read_profile(path), studies));
+                            std::move(result), std::move(profile), studies));
     if (runs.back()["result"]["study"] == "serve")
       runs.back()["occupancy"] = occupancies(path, runs.back()["result"]["rows"].size());
     const Json &first = runs.front()["result"]["study"], &other = runs.back()["result"]["study"];

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <fstream>
 
 #include "hw/error.h"
+#include "hw/input_file.h"
 
 namespace cm384::report {
 namespace {
@@ -27,18 +27,7 @@ void require(bool good, const std::string& name, std::string_view what) {
 }  // namespace
 
 std::string read_text(const std::string& path, std::size_t limit) {
-  std::error_code error;
-  if (std::filesystem::is_directory(path, error))
-    throw InputError(fmt::format("{}: is a folder; allowed: a file", path));
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream) throw InputError(fmt::format("{}: no such file, or not readable", path));
-  std::string text;
-  char block[1 << 16];
-  while (stream.read(block, sizeof block) || stream.gcount() > 0) {
-    text.append(block, static_cast<std::size_t>(stream.gcount()));
-    if (text.size() > limit) throw InputError(fmt::format("{}: is larger than {} MB", path, limit >> 20));
-  }
-  return text;
+  return read_input(path, limit);
 }
 
 Json parse_json(std::string_view text, const std::string& name) {

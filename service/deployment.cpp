@@ -82,8 +82,7 @@ Deployment load_deployment(const std::string& name_or_path, const std::vector<st
       throw InputError(fmt::format(
           "deployment {}: no such deployment; allowed: {}, or a file (with '/' or ending in .toml)",
           name_or_path, fmt::join(deployment_names(), ", ")));
-    std::ifstream stream = open_input(name_or_path);
-    read(deployment, std::string(std::istreambuf_iterator<char>(stream), {}), name_or_path);
+    read(deployment, read_input(name_or_path, kLargestText), name_or_path);
   }
   deployment.name = name_or_path;
   std::vector<hw::Parameter> parameters = parameters_of(deployment);

@@ -59,16 +59,31 @@ void check_length_distribution(std::string_view text) {
   LengthDistribution{text};
 }
 
+namespace {
+
+void check_size(double requests, std::size_t keys, const std::string& of) {
+  if (requests < static_cast<double>(kMostRequests) && keys < kMostKeys) return;
+  throw InputError(fmt::format("{} makes more than {} requests, or {} blocks of them; allowed: less", of,
+                               kMostRequests, kMostKeys));
+}
+
+}  // namespace
+
 RequestTrace draw_requests(const DrawnRequests& drawn) {
   traces::Random times(drawn.seed, 1), lengths(drawn.seed, 2);
   const LengthDistribution prompt(drawn.prompt), output(drawn.output);
   RequestTrace trace;
   trace.format = "drawn";
   trace.block_tokens = drawn.block_tokens;
+  const double seconds_of_trace = drawn.duration.us() * 1e-6;
+  const std::string name =
+      fmt::format("a rate of {:g} per second for {:.0f} s", drawn.rate, seconds_of_trace);
+  check_size(drawn.rate * seconds_of_trace, 0, name);
   std::uint64_t unique = 1u << 20;  // above the keys that are common
   for (double seconds = 0;
        seconds * static_cast<double>(kPsPerSecond) <= static_cast<double>(drawn.duration.ps);
        seconds -= traces::natural_log(1 - times.real()) / drawn.rate) {
+    check_size(static_cast<double>(trace.requests.size()), trace.keys.size(), name);
     Request& request = trace.requests.emplace_back();
     request.arrival = {std::llround(seconds * static_cast<double>(kPsPerSecond))};
     request.prompt = prompt.draw(lengths);
@@ -114,6 +129,8 @@ RequestTrace at_rate(const RequestTrace& trace, double rate, Time duration) {
     const std::int64_t begin = std::llround(period * static_cast<double>(pass));
     if (pass > 0 && (duration == Time{} || begin > duration.ps)) return made;
     const auto base = static_cast<std::int32_t>(made.requests.size());
+    check_size(static_cast<double>(made.requests.size()), made.keys.size(),
+               fmt::format("the trace, repeated for {:.0f} s,", duration.us() * 1e-6));
     const std::uint64_t salt = pass == 0 ? 0 : traces::mix(static_cast<std::uint64_t>(pass));
     const auto shift = static_cast<std::uint32_t>(made.keys.size());
     if (pass > 0)

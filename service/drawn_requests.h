@@ -24,6 +24,9 @@ class LengthDistribution {
 // For Form.
 void check_length_distribution(std::string_view text);
 
+// Of a trace in memory: some GB.
+inline constexpr std::size_t kMostRequests = 20'000'000, kMostKeys = 200'000'000;
+
 struct DrawnRequests {
   double rate = 1;  // requests a second
   Time duration{};  // from the first on

@@ -22,8 +22,7 @@ struct Event {
     plane_lost,
     plane_back,
     role_switch,
-    role_taken,
-    sample
+    role_taken
   };
   Time at{};
   std::uint64_t order = 0;

@@ -4,19 +4,18 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <map>
 
 #include "hw/embedded_text.h"
 #include "hw/error.h"
 #include "hw/input_file.h"
 #include "hw/json.h"
+#include "hw/sealed_json.h"
 
 namespace cm384::service {
 namespace {
 
-constexpr std::string_view kFormat = "cm384-library-1";
+constexpr std::string_view kFormat = "cm384-library-2", kUnchecked = "cm384-library-1";
 
 // The fields of a point, both ways; of those that may be missing, 0 and an empty text are not written.
 enum class Needed : bool { no, yes };
@@ -67,10 +66,14 @@ class LibraryReader {
  public:
   LibraryReader(std::string_view text, const std::string& name)
       : name_(name), json_(Json::parse(text, nullptr, false)) {
-    if (!json_.is_object() || json_.value("format", Json()) != kFormat || !json_.contains("machine") ||
+    const Json format = json_.is_object() ? json_.value("format", Json()) : Json();
+    if ((format != kFormat && format != kUnchecked) || !json_.contains("machine") ||
         !json_["machine"].is_string())
       throw InputError(fmt::format("{}: is no library of measured times ({})", name, kFormat));
+    if (!has_good_checksum(json_, name) && format == kFormat)
+      throw InputError(fmt::format("{}: has no checksum; allowed without one: {}", name, kUnchecked));
   }
+  bool checked() const { return json_.contains(kChecksum); }
   std::string machine() const { return json_["machine"].get<std::string>(); }
 
   template <class Point>
@@ -156,11 +159,14 @@ std::string list_text(const char* kind, const std::vector<Point>& points) {
 
 // By x, the last of equals.
 using Points = std::vector<std::pair<double, double>>;
-MonotoneCurve curve_of(Points points) {
+Points by_x(Points points) {
   std::ranges::stable_sort(points, {}, &std::pair<double, double>::first);
   const auto equal = [](const auto& one, const auto& other) { return one.first == other.first; };
   points.erase(std::unique(points.begin(), points.end(), equal), points.end());
-  return MonotoneCurve(points);
+  return points;
+}
+MonotoneCurve curve_of(Points points) {
+  return MonotoneCurve(by_x(std::move(points)));
 }
 
 std::vector<DecodePoint> steps_of(const Library& library, int ranks, int mtp) {
@@ -197,6 +203,7 @@ std::string_view to_string(Evidence evidence) {
 Library Library::parse(std::string_view text, const std::string& name) {
   const LibraryReader reader(text, name);
   Library library(reader.machine());
+  library.checked_ = reader.checked();
   reader.points<DecodePoint>("decode", library);
   reader.points<AttentionPoint>("attention", library);
   reader.points<PrefillPoint>("prefill", library);
@@ -206,16 +213,20 @@ Library Library::parse(std::string_view text, const std::string& name) {
 
 Library Library::load(const std::string& name_or_path) {
   for (const hw::EmbeddedText& known : hw::embedded_library())
-    if (known.name == name_or_path) return parse(known.text, std::string(known.name) + ".json");
-  std::ifstream file = open_input(name_or_path);
-  const std::string text(std::istreambuf_iterator<char>(file), {});
-  return parse(text, name_or_path);
+    if (known.name == name_or_path) {
+      Library library = parse(known.text, std::string(known.name) + ".json");
+      library.checked_ = true;  // as the program is
+      return library;
+    }
+  return parse(read_input(name_or_path), name_or_path);
 }
 
 std::string Library::text() const {
-  return fmt::format("{{\n \"format\": \"{}\",\n \"machine\": {},\n{},\n{},\n{},\n{}\n}}\n", kFormat,
-                     Json(machine_).dump(), list_text("decode", decode_), list_text("attention", attention_),
-                     list_text("prefill", prefill_), list_text("operators", operators_));
+  const std::string all =
+      fmt::format("{{\n \"format\": \"{}\",\n \"machine\": {},\n{},\n{},\n{},\n{}", kFormat,
+                  Json(machine_).dump(), list_text("decode", decode_), list_text("attention", attention_),
+                  list_text("prefill", prefill_), list_text("operators", operators_));
+  return fmt::format("{},\n \"{}\": \"{}\"\n}}\n", all, kChecksum, checksum_of(Json::parse(all + "}")));
 }
 
 DecodeSteps::DecodeSteps(const Library& library, int ranks, int mtp)
@@ -233,15 +244,14 @@ DecodeSteps::DecodeSteps(const Library& library, int ranks, int mtp)
     by_size.emplace_back(step.batch, step.step_ms);
     layers_known_ = layers_known_ && step.layer_us > 0;
   }
-  std::ranges::sort(by_size);
-  step_error_ = leave_one_out_error(by_size);
+  step_error_ = leave_one_out_error(by_x(std::move(by_size)));
   std::map<int, Points> attention;
   for (const AttentionPoint& point : library.attention())
     if (point.mtp == mtp) attention[point.sequences].emplace_back(point.kv, point.us);
   for (auto& [sequences, points] : attention) {
-    std::ranges::sort(points);
+    points = by_x(std::move(points));
     attention_error_ = std::max(attention_error_, leave_one_out_error(points));
-    rows_.push_back({static_cast<double>(sequences), curve_of(points)});
+    rows_.push_back({static_cast<double>(sequences), MonotoneCurve(points)});
   }
 }
 

@@ -68,12 +68,15 @@ struct StepTime {
 
 class Library {
  public:
-  // "cm384-library-1", JSON. Throws InputError: name: what was found.
+  // "cm384-library-2", JSON with a checksum, or "cm384-library-1", which has none. Throws InputError: name:
+  // what was found.
   static Library parse(std::string_view text, const std::string& name);
   // The name of a machine that comes with one, or a file.
   static Library load(const std::string& name_or_path);
 
   const std::string& machine() const { return machine_; }
+  // Whether a checksum, or the program that it comes with, says that it is as it was measured.
+  bool checked() const { return checked_; }
   const std::vector<DecodePoint>& decode() const { return decode_; }
   const std::vector<AttentionPoint>& attention() const { return attention_; }
   const std::vector<PrefillPoint>& prefill() const { return prefill_; }
@@ -88,6 +91,7 @@ class Library {
 
  private:
   std::string machine_;
+  bool checked_ = false;
   std::vector<DecodePoint> decode_;
   std::vector<AttentionPoint> attention_;
   std::vector<PrefillPoint> prefill_;

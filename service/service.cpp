@@ -34,10 +34,14 @@ ServiceResult Service::run() {
   }
   plan_faults();
   next_arrival();
-  if (options_.sample > Time{}) push({}, Kind::sample, 0);
+  sample_every_ = options_.sample;
   while (!events_.empty()) {
+    if (options_.interrupted != nullptr && *options_.interrupted != 0) {
+      result_.complete = false;
+      return std::move(result_);
+    }
     const Event event = events_.next();
-    if (event.kind == Kind::sample && in_system_ == 0 && arrivals_ == trace_.requests.size()) continue;
+    sample_until(event.at);
     result_.request_seconds += static_cast<double>(in_system_) * seconds(event.at - now_);
     now_ = event.at;
     take(event);
@@ -102,9 +106,6 @@ void Service::take(const Event& event) {
     case Kind::role_taken:
       take_role(leaving_[event.subject]);
       break;
-    case Kind::sample:
-      sample();
-      break;
   }
 }
 
@@ -117,7 +118,9 @@ void Service::arrive(std::uint32_t k) {
   for (std::uint32_t i = 0; i < prefill_.size(); ++i) start_prefill(i);
 }
 
-// First come, first served; of a prompt that is longer than a batch the whole takes several batches' time.
+// First come, first served; of a prompt that is longer than a batch the whole takes several batches' time. A
+// batch is no larger than what the library has measured; the prompt that it has no room for opens the next
+// one.
 void Service::start_prefill(std::uint32_t i) {
   PrefillInstance& instance = prefill_[i];
   if (instance.busy || instance.closed || instance.away > 0 || instance.paused > 0 || waiting_.empty())
@@ -130,14 +133,23 @@ void Service::start_prefill(std::uint32_t i) {
     const std::uint32_t k = waiting_.front();
     const Request& r = request(k);
     if (!instance.batch.empty() && work.context + r.prompt > deployment_.prefill.batch_tokens) break;
-    waiting_.pop_front();
     Served& s = served(k);
+    const double own_read_ms = held_over_ && held_over_->first == k ? held_over_->second : look_up(r, s);
+    held_over_.reset();
+    const double cached = s.cached();
+    PrefillWork with_it = work;
+    with_it.add(r.prompt - cached, cached);
+    if (!instance.batch.empty() && is_beyond(with_it, static_cast<int>(instance.batch.size()) + 1)) {
+      held_over_ = {k, own_read_ms};
+      ++result_.cut_batches;
+      break;
+    }
+    waiting_.pop_front();
     s.prefill_start = now_;
     s.instance = static_cast<std::int16_t>(i);
-    read_ms += look_up(r, s);
-    const double cached = s.cached();
+    read_ms += own_read_ms;
     from_store = from_store || s.cached_obs > 0;
-    work.add(r.prompt - cached, cached);
+    work = with_it;
     result_.prompt_tokens += r.prompt;
     instance.batch.push_back(k);
   }
@@ -159,6 +171,11 @@ void Service::start_prefill(std::uint32_t i) {
   instance.end = now_ + span;
   instance.tokens = static_cast<std::int64_t>(work.tokens);
   push(instance.end, Kind::prefill_done, i, instance.epoch);
+}
+
+// Whether a batch would take a time that is not to be had.
+bool Service::is_beyond(const PrefillWork& work, int prompts) const {
+  return !options_.allow_extrapolation && prefill_times_.of(work, prompts).evidence == Evidence::extrapolated;
 }
 
 // A lost batch was busy until now only.
@@ -227,9 +244,24 @@ void Service::done(std::uint32_t k) {
   for (auto it = from; it != to; ++it) push(now_ + request(it->second).arrival, Kind::arrival, it->second);
 }
 
-void Service::sample() {
+// Nothing changes between two events: samples are taken when the later one is known. Of more than fit, every
+// other one is dropped, and from then on half as many are taken.
+void Service::sample_until(Time end) {
+  if (sample_every_ == Time{} || (in_system_ == 0 && arrivals_ == trace_.requests.size())) return;
+  for (; next_sample_ < end; next_sample_ += sample_every_) {
+    std::vector<Occupancy>& kept = result_.occupancy;
+    if (kept.size() == kMostOccupancies) {
+      for (std::size_t k = 0; k < kept.size() / 2; ++k) kept[k] = kept[2 * k];
+      kept.resize(kept.size() / 2);
+      sample_every_ += sample_every_;
+    }
+    kept.push_back(occupancy());
+  }
+}
+
+Occupancy Service::occupancy() const {
   Occupancy o;
-  o.at = now_;
+  o.at = next_sample_;
   o.waiting = static_cast<std::int32_t>(waiting_.size());
   o.waiting_decode = static_cast<std::int32_t>(ready_.size());
   o.transferring = transferring_;
@@ -242,8 +274,7 @@ void Service::sample() {
   o.dram_blocks = pool_.dram_blocks();
   o.evs_blocks = pool_.ssd_blocks();
   o.obs_blocks = pool_.store_blocks();
-  result_.occupancy.push_back(o);
-  push(now_ + options_.sample, Kind::sample, 0);
+  return o;
 }
 
 void Service::count(const StepTime& time, const char* what, double first, double second) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <deque>
 #include <map>
+#include <optional>
 #include <unordered_map>
 
 #include "service/decode_instance.h"
@@ -61,9 +62,11 @@ class Service {
   void arrive(std::uint32_t k);
   void start_prefill(std::uint32_t i);
   double look_up(const Request& r, Served& s);
+  bool is_beyond(const PrefillWork& work, int prompts) const;
   void prefill_done(std::uint32_t i);
   void done(std::uint32_t k);
-  void sample();
+  void sample_until(Time end);
+  Occupancy occupancy() const;
   void count(const StepTime& time, const char* what, double first, double second);
   void end_batch(std::uint32_t i, bool lost);
 
@@ -128,6 +131,7 @@ class Service {
   StepSamples step_samples_;
   EventLine events_;
   Time now_{}, last_done_{};
+  Time sample_every_{}, next_sample_{};
   std::size_t next_ = 0, arrivals_ = 0;
   std::int64_t in_system_ = 0;
   std::int32_t transferring_ = 0;
@@ -138,6 +142,8 @@ class Service {
   std::vector<Leaving> leaving_;
   std::unordered_map<std::uint32_t, std::size_t> prefill_leaves_, decode_leaves_;  // with which group
   std::deque<std::uint32_t> waiting_, ready_;
+  // The first that waits, where a batch had no room for it: it has looked up what is cached, in so many ms.
+  std::optional<std::pair<std::uint32_t, double>> held_over_;
   std::multimap<std::int32_t, std::uint32_t> followers_;  // of a request, in the order of the trace
   std::unordered_map<std::uint64_t, StepTime> known_steps_;
   ServiceResult result_;

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <array>
+#include <csignal>
 #include <cstdint>
 #include <vector>
 
@@ -49,16 +50,20 @@ struct Occupancy {
   std::int32_t out_of_order = 0;  // instances away or paused, dies and planes lost
 };
 
+// That are kept of a run: an even number.
+inline constexpr std::size_t kMostOccupancies = 1024;
+
 struct ServiceOptions {
   std::uint64_t seed = 1;
   int tenants = 1;
-  Time sample{};  // distance of occupancies; 0: none
+  Time sample{};  // distance of occupancies, doubled each time that there are kMostOccupancies; 0: none
   bool allow_extrapolation = false;
   int step_samples = 0;            // steps of decode that are drawn
   Bandwidth rdma{25'000'000'000};  // of a die's link
   Time rdma_latency{};
   Faults faults;
-  ServiceWatch watch;  // empty: nobody looks
+  ServiceWatch watch;                                       // empty: nobody looks
+  const volatile std::sig_atomic_t* interrupted = nullptr;  // not 0: the run ends at the next event
 };
 
 // A wait between two deliveries of tokens, of so many answers: a step brings each of its requests what it has
@@ -69,6 +74,7 @@ struct TokenGap {
 };
 
 struct ServiceResult {
+  bool complete = true;        // false: interrupted, and nothing here is of the whole
   std::vector<Served> served;  // by number of the request
   std::vector<Occupancy> occupancy;
   std::vector<StepSample> steps_drawn;
@@ -81,6 +87,8 @@ struct ServiceResult {
   double worst_error = 0;                        // of an interpolated time, by leaving points out
   std::int64_t steps = 0, batches = 0, prompt_tokens = 0, computed_tokens = 0, output_tokens = 0,
                restarted = 0, renewals = 0, role_switches = 0;
+  std::int64_t cut_batches =
+      0;  // of prompts, that more was waiting for and the library has measured no larger ones
   std::int64_t lost_prompt_tokens = 0, lost_output_tokens = 0;  // computed, and lost by faults
   double degraded_s = 0;                         // with anything out of order, until the last answer
   double prefill_pool_s = 0, decode_pool_s = 0;  // instances x time that they belong to the pool
@@ -89,9 +97,11 @@ struct ServiceResult {
   double kv_peak = 0;  // of a die's room
 };
 
-// Throws InputError for a request that no die could hold, for faults of what is not there, and
-// where a time is needed that the library has not measured, unless extrapolation is allowed.
-void check_service(const RequestTrace& trace, const Deployment& deployment, const ServiceOptions& options);
+// Throws InputError for a request that no die could hold or whose prompt alone the library has no time for,
+// for faults of what is not there, and where a time is needed that the library has not measured, unless
+// extrapolation is allowed.
+void check_service(const RequestTrace& trace, const Deployment& deployment, const Library& library,
+                   const ServiceOptions& options);
 ServiceResult serve(const RequestTrace& trace, const Deployment& deployment, const Library& library,
                     const ServiceOptions& options);
 

@@ -4,8 +4,10 @@
 #include <map>
 #include <set>
 #include <tuple>
+#include <unordered_set>
 
 #include "hw/error.h"
+#include "service/prefill_times.h"
 #include "service/simulation.h"
 
 namespace cm384::service {
@@ -87,9 +89,39 @@ void check_planes(const Faults& faults) {
   }
 }
 
+// A prompt for which the library has no time even where all is cached that can be: what requests before it
+// have brought. Of a follower nobody knows when it comes, so that with followers everything can be.
+void check_prompts(const RequestTrace& trace, const Deployment& deployment, const Library& library) {
+  const PrefillTimes times(deployment, library);
+  if (!times.measured()) return;
+  std::unordered_set<std::uint64_t> known;
+  if (std::ranges::any_of(trace.requests, [](const Request& r) { return r.follows >= 0; }))
+    known.insert(trace.keys.begin(), trace.keys.end());
+  for (std::size_t k = 0; k < trace.requests.size(); ++k) {
+    const Request& r = trace.requests[k];
+    std::int64_t cached = 0;
+    if (deployment.cache.on) {
+      const auto keys = trace.blocks_of(r);
+      const auto unknown =
+          std::ranges::find_if(keys, [&](std::uint64_t key) { return !known.contains(key); });
+      cached = std::min<std::int64_t>((unknown - keys.begin()) * trace.block_tokens, r.prompt - 1);
+      known.insert(unknown, keys.end());
+    }
+    PrefillWork work;
+    work.add(static_cast<double>(r.prompt - cached), static_cast<double>(cached));
+    if (times.of(work).evidence == Evidence::extrapolated)
+      throw InputError(
+          fmt::format("request {}: a prompt of {} tokens, of which at most {} can be cached, is outside of "
+                      "what the library has "
+                      "measured; allowed: requests within it, or --allow-extrapolation",
+                      k, r.prompt, cached));
+  }
+}
+
 }  // namespace
 
-void check_service(const RequestTrace& trace, const Deployment& deployment, const ServiceOptions& options) {
+void check_service(const RequestTrace& trace, const Deployment& deployment, const Library& library,
+                   const ServiceOptions& options) {
   for (std::size_t k = 0; k < trace.requests.size(); ++k) {
     const Request& r = trace.requests[k];
     const double bytes =
@@ -100,6 +132,7 @@ void check_service(const RequestTrace& trace, const Deployment& deployment, cons
           "(decode.kv_room)",
           k, r.prompt, r.output, bytes * 1e-9, static_cast<double>(deployment.decode.kv_room.count) * 1e-9));
   }
+  if (!options.allow_extrapolation) check_prompts(trace, deployment, library);
   const Faults& faults = options.faults;
   for (const Outage& outage : faults.outages) {
     check_instance(deployment, "--outage", outage.prefill, outage.instance);

@@ -6,7 +6,12 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include <array>
+#include <atomic>
 #include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <system_error>
 
@@ -40,7 +45,9 @@ std::string target_of(const std::string& path) {
   if (path.empty()) throw OutputError("'': cannot be written: an empty name");
   std::error_code error;
   fs::path target = path;
-  for (int links = 0; links < 40 && fs::is_symlink(target, error); ++links) {
+  constexpr int kMostLinks = 40;
+  for (int links = 0; fs::is_symlink(target, error); ++links) {
+    if (links == kMostLinks) fail(path, ELOOP);
     const fs::path to = fs::read_symlink(target, error);
     if (error) break;
     target = to.is_absolute() ? to : folder_of(target) / to;
@@ -51,15 +58,57 @@ std::string target_of(const std::string& path) {
   return target.string();
 }
 
+// Files under a name of their own, which a signal's handler can walk through: a name is whole before it
+// stands here.
+constexpr std::size_t kMostUnfinished = 64;
+std::array<std::atomic<char*>, kMostUnfinished> unfinished{};
+
+void add_unfinished(const std::string& name) {
+  char* const copy = strdup(name.c_str());
+  for (std::atomic<char*>& place : unfinished) {
+    char* free = nullptr;
+    if (place.compare_exchange_strong(free, copy)) return;
+  }
+  std::free(copy);
+}
+void drop_unfinished(const std::string& name) {
+  for (std::atomic<char*>& place : unfinished) {
+    char* const there = place;
+    if (there == nullptr || name != there) continue;
+    place = nullptr;
+    std::free(there);
+    return;
+  }
+}
+
 // A name of its own beside the target, and the open file.
 int make_temporary(const std::string& target, std::string& name) {
-  name = target + ".XXXXXX";
-  const int fd = mkostemp(name.data(), O_CLOEXEC);
-  if (fd < 0) return fd;
-  const mode_t mask = umask(0);
-  umask(mask);
-  fchmod(fd, kMode & ~mask);
-  return fd;
+  static std::atomic<unsigned> serial = 0;
+  constexpr int kAttempts = 1000;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    name = fmt::format("{}.{}-{}", target, getpid(), serial++);
+    const int fd = open(name.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, kMode);
+    if (fd >= 0) add_unfinished(name);
+    if (fd >= 0 || errno != EEXIST) return fd;
+  }
+  return -1;
+}
+
+// 1 or 2 where the name is that of the stream, as the system has it for every process.
+int standard_stream(const std::string& path) {
+  for (const int fd : {STDOUT_FILENO, STDERR_FILENO}) {
+    const char* const name = fd == STDOUT_FILENO ? "/dev/stdout" : "/dev/stderr";
+    if (path == name || path == fmt::format("/dev/fd/{}", fd) || path == fmt::format("/proc/self/fd/{}", fd))
+      return fd;
+  }
+  return -1;
+}
+
+void claim(const std::string& path, const std::string& target, RunFiles::Use use) {
+  if (RunFiles* files = RunFiles::current()) files->add_output(path, target, use);
+}
+void forget_inode(const std::string& target) {
+  if (RunFiles* files = RunFiles::current()) files->forget_inode(target);
 }
 
 bool is_device_or_pipe(const std::string& target) {
@@ -77,7 +126,16 @@ struct OutputFile::Open {
   std::string buffer;
   int error = 0;  // the first failure
 
-  explicit Open(const std::string& given) : path(given), target(target_of(given)) {
+  Open(const std::string& given, RunFiles::Use use) : path(given) {
+    if (const int stream = standard_stream(path); stream >= 0) {
+      direct = true;
+      std::fflush(stream == STDOUT_FILENO ? stdout : stderr);
+      fd = fcntl(stream, F_DUPFD_CLOEXEC, 0);
+      if (fd < 0) fail(path, errno);
+      return;
+    }
+    target = target_of(path);
+    claim(path, target, use);
     direct = is_device_or_pipe(target);
     if (direct) {
       fd = open(target.c_str(), O_WRONLY | O_CLOEXEC);
@@ -94,7 +152,9 @@ struct OutputFile::Open {
   ~Open() {
     if (gzip != nullptr) gzclose(gzip);
     if (fd >= 0) close(fd);
-    if (!temporary.empty()) unlink(temporary.c_str());
+    if (temporary.empty()) return;
+    unlink(temporary.c_str());
+    drop_unfinished(temporary);
   }
 
   void put(const char* bytes, std::size_t count) {
@@ -128,7 +188,9 @@ struct OutputFile::Open {
     if (temporary.empty()) give_name();
     close_file();
     if (rename(temporary.c_str(), target.c_str()) != 0) fail(path, errno);
+    drop_unfinished(temporary);
     temporary.clear();
+    forget_inode(target);
   }
   // The file without a name gets one of its own; only a rename replaces what is there in one step.
   void give_name() {
@@ -137,6 +199,7 @@ struct OutputFile::Open {
       const std::string name = fmt::format("{}.{}-{}", target, getpid(), attempt);
       if (linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0) {
         temporary = name;
+        add_unfinished(name);
         return;
       }
       if (errno != EEXIST) fail(path, errno);
@@ -150,8 +213,8 @@ struct OutputFile::Open {
   }
 };
 
-OutputFile::OutputFile(const std::string& path, Compression compression)
-    : open_(std::make_unique<Open>(written_here() ? path : kNowhere)) {
+OutputFile::OutputFile(const std::string& path, Compression compression, RunFiles::Use use)
+    : open_(std::make_unique<Open>(written_here() ? path : kNowhere, use)) {
   if (compression == Compression::none || !path.ends_with(".gz")) return;
   // Level 1: the simulation waits for it. zlib closes the file it is given.
   const int own = fcntl(open_->fd, F_DUPFD_CLOEXEC, 0);
@@ -175,24 +238,34 @@ void OutputFile::finish() {
   open->finish();
 }
 
-NamedOutput::NamedOutput(const std::string& path) : path_(path) {
+NamedOutput::NamedOutput(const std::string& path, RunFiles::Use use) : path_(path) {
   if (!written_here()) throw OutputError(fmt::format("{}: written by the first process alone", path));
-  const int fd = make_temporary(target_of(path), name_);
+  const std::string target = target_of(path);
+  claim(path, target, use);
+  const int fd = make_temporary(target, name_);
   if (fd < 0) fail(path, errno);
   close(fd);
 }
 
 NamedOutput::~NamedOutput() {
   if (!committed_) unlink(name_.c_str());
+  drop_unfinished(name_);
 }
 
 void NamedOutput::commit() {
-  if (rename(name_.c_str(), target_of(path_).c_str()) != 0) fail(path_, errno);
+  const std::string target = target_of(path_);
+  if (rename(name_.c_str(), target.c_str()) != 0) fail(path_, errno);
+  forget_inode(target);
   committed_ = true;
 }
 
-void write_file(const std::string& path, std::string_view content) {
-  OutputFile file(path);
+void remove_unfinished_outputs() {
+  for (std::atomic<char*>& place : unfinished)
+    if (char* const name = place) unlink(name);
+}
+
+void write_file(const std::string& path, std::string_view content, RunFiles::Use use) {
+  OutputFile file(path, OutputFile::Compression::none, use);
   file.write(content);
   file.finish();
 }

@@ -2,8 +2,10 @@
 //
 // What is written first stands in a file without a name in the same folder (O_TMPFILE), or where the file
 // system knows none, under a name of its own; finish() gives it the name asked for. So a run that dies leaves
-// nothing behind, and of two runs with one name the last to finish wins, whole. A device or pipe
-// (`/dev/stdout`) is written to directly; of a symbolic link, the file it points to is replaced.
+// nothing behind, and of two runs with one name the last to finish wins, whole. A device or pipe is written
+// to directly; of a symbolic link, the file it points to is replaced. `/dev/stdout` and `/dev/stderr` are
+// written to behind what was printed there, wherever a shell has them go. Within a run every output is a file
+// of its own (hw/run_files.h).
 #pragma once
 
 #include <cstdint>
@@ -11,14 +13,22 @@
 #include <string>
 #include <string_view>
 
+#include "hw/run_files.h"
+
 namespace cm384 {
 
 class OutputFile {
  public:
   enum class Compression : std::uint8_t { none, by_name };  // by_name: gzip where the name ends in .gz
 
-  // Opens it; missing folders are made. Throws OutputError with the system's reason.
-  explicit OutputFile(const std::string& path, Compression compression = Compression::none);
+  // Opens it; missing folders are made. Throws OutputError with the system's reason, and InputError where the
+  // run reads the file or writes it already.
+  explicit OutputFile(const std::string& path, Compression compression = Compression::none,
+                      RunFiles::Use use = RunFiles::Use::written);
+  // Finds out, before the work, whether it could be opened; throws as that would.
+  static void try_open(const std::string& path) {
+    const OutputFile tried(path, Compression::none, RunFiles::Use::tried);
+  }
   ~OutputFile();  // what was not finished is dropped
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
@@ -38,8 +48,8 @@ class OutputFile {
 // The same for a library that opens files by name itself: it writes to name(), then commit() renames.
 class NamedOutput {
  public:
-  // Throws OutputError where no file can be made there.
-  explicit NamedOutput(const std::string& path);
+  // Throws OutputError where no file can be made there, and InputError as OutputFile does.
+  explicit NamedOutput(const std::string& path, RunFiles::Use use = RunFiles::Use::written);
   ~NamedOutput();  // removes name() where it was not committed
   NamedOutput(const NamedOutput&) = delete;
   NamedOutput& operator=(const NamedOutput&) = delete;
@@ -53,7 +63,11 @@ class NamedOutput {
   bool committed_ = false;
 };
 
-// A whole file at once. Throws OutputError.
-void write_file(const std::string& path, std::string_view content);
+// A whole file at once. Throws as OutputFile does.
+void write_file(const std::string& path, std::string_view content,
+                RunFiles::Use use = RunFiles::Use::written);
+// Removes what is under its own name for the time being, as a signal ends the program: may be called by a
+// signal's handler, and by nothing else.
+void remove_unfinished_outputs();
 
 }  // namespace cm384

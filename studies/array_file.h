@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 namespace cm384::studies {
@@ -18,10 +19,18 @@ std::optional<ElementType> element_type(std::string_view name);
 std::string_view name_of(ElementType type);
 std::size_t bytes_of(ElementType type);
 bool is_float(ElementType type);
-// Element `index` of an array as a number; 64-bit integers beyond 2^53 lose digits.
-double number_at(std::span<const std::byte> array, ElementType type, std::size_t index);
-// Writes a number there, rounded to the type (floats to nearest even, integers cut off).
-void put_number(std::span<std::byte> array, ElementType type, std::size_t index, double value);
+// A number with all of its digits: integers are never rounded to a double.
+using Number = std::variant<std::int64_t, std::uint64_t, double>;
+double to_double(const Number& number);
+double distance(const Number& one, const Number& other);  // 0: equal
+bool is_equal(const Number& one, const Number& other);    // as numbers, whatever they are held as
+bool fits(const Number& number, ElementType type);        // floats: always
+std::string text_of(const Number& number);                // of a double nine digits
+
+// Element `index` of an array.
+Number number_at(std::span<const std::byte> array, ElementType type, std::size_t index);
+// Writes a number that fits there, rounded to the type (floats to nearest even, integers cut off).
+void put_number(std::span<std::byte> array, ElementType type, std::size_t index, const Number& value);
 
 struct Array {
   ElementType type{};

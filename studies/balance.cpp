@@ -63,6 +63,12 @@ traces::Routing make_routing(const BalanceOptions& o, std::uint64_t seed, const 
   const std::int64_t step = std::int64_t{o.ranks} * o.tokens, rows = step * o.steps;
   if (o.drift > 0 && source.kind != RoutingSource::Kind::kZipf)
     throw InputError("run balance: --drift: has an effect only with --routing zipf:S");
+  constexpr std::int64_t kMostChoices = std::int64_t{1} << 30;  // 4 GiB of them
+  if (source.kind != RoutingSource::Kind::kTrace && rows > kMostChoices / o.top_k)
+    throw InputError(
+        fmt::format("run balance: {} ranks x {} tokens x {} steps x {} experts are {:.3g} choices; allowed: "
+                    "at most {}, in memory",
+                    o.ranks, o.tokens, o.steps, o.top_k, static_cast<double>(rows) * o.top_k, kMostChoices));
   switch (source.kind) {
     case RoutingSource::Kind::kUniform:
       return traces::uniform_routing(rows, o.top_k, o.experts, seed);

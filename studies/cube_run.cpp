@@ -6,10 +6,12 @@
 #include <filesystem>
 #include <numeric>
 
+#include "firmware/embedded.h"
 #include "host/launch_recorder.h"
 #include "hw/content_hash.h"
 #include "hw/error.h"
 #include "hw/parameter_list.h"
+#include "hw/standard_error.h"
 #include "sim/output_file.h"
 
 namespace cm384::studies {
@@ -37,6 +39,12 @@ void place(const Stages& stages, host::DeviceMemory& memory, const CubeSetting& 
 std::string key_of(const hw::Machine& machine, const CubeSetting& setting, const Stages& stages) {
   std::string key = fmt::format("{} groups", setting.blocks);
   for (const auto& stage : stages.placed) key += "; " + stage->size();
+  std::string kernels;
+  for (const operators::KernelOperator* stage : stages.run) {
+    const auto image = firmware::kernel_image(stage->kernel());
+    kernels += hash_of({reinterpret_cast<const char*>(image.data()), image.size()});
+  }
+  key += "; kernels " + hash_of(kernels);
   hw::Machine copy = machine;
   std::string cores;
   for (const hw::Parameter& parameter : hw::list_parameters(copy)) {
@@ -52,7 +60,15 @@ host::Recordings recordings_of(const StudyContext& context, const CubeSetting& s
                                const CubeRun::Make& make) {
   if (setting.recording.empty()) return record_stages(context, setting, make);
   const std::string key = key_of(context.machine, setting, make());
-  if (std::filesystem::exists(setting.recording)) return host::load_recordings(setting.recording, key);
+  if (std::filesystem::exists(setting.recording)) {
+    bool checked = true;
+    host::Recordings recordings = host::load_recordings(setting.recording, key, &checked);
+    if (!checked)
+      print_error(
+          "cm384: {}: has no checksum, as recordings of earlier versions: whether it is whole is not known\n",
+          setting.recording);
+    return recordings;
+  }
   OutputFile file(setting.recording);
   host::Recordings recordings = record_stages(context, setting, make);
   if (context.interrupted != 0) return recordings;

@@ -62,7 +62,11 @@ class Semantic final : public po::value_semantic {
     try {
       if (tokens.empty()) return hw::assign(option_, "true");
       if (first && is_composing()) std::get<Texts*>(option_.value)->clear();
-      for (const std::string& token : tokens) hw::assign(option_, token);
+      for (const std::string& token : tokens) {
+        // An empty text would count as none; who means none leaves the option out.
+        if (token.empty()) throw InputError(fmt::format("an empty value; allowed: {}", value_name(option_)));
+        hw::assign(option_, token);
+      }
     } catch (const InputError& error) {
       throw BadValue(error.what());
     }

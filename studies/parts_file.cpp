@@ -3,15 +3,17 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <fstream>
 
 #include "hw/error.h"
+#include "hw/input_file.h"
 #include "hw/parameter_list.h"
+#include "hw/sealed_json.h"
+#include "hw/standard_error.h"
 
 namespace cm384::studies {
 namespace {
 
-constexpr std::string_view kFormat = "cm384-decode-parts-2";
+constexpr std::string_view kFormat = "cm384-decode-parts-3", kUnchecked = "cm384-decode-parts-2";
 
 const char* name_of(PartsFile::Section section) {
   return section == PartsFile::Section::steps ? "steps" : "alone";
@@ -23,12 +25,19 @@ Json empty_file() {
 
 Json load(const std::string& path) {
   if (path.empty() || !std::filesystem::exists(path)) return empty_file();
-  std::ifstream file(path, std::ios::binary);
-  Json json = Json::parse(file, nullptr, false);
+  Json json = Json::parse(read_input(path), nullptr, false);
   const auto is_object = [&](const char* name) { return json.contains(name) && json[name].is_object(); };
-  if (!json.is_object() || json.value("format", Json()) != kFormat || !is_object("steps") ||
+  const Json format = json.is_object() ? json.value("format", Json()) : Json();
+  if ((format != kFormat && format != kUnchecked) || !is_object("steps") ||
       (json.contains("alone") && !is_object("alone")))
     throw InputError(fmt::format("--measured {}: no parts of decode steps", path));
+  if (!has_good_checksum(json, path)) {
+    if (format == kFormat) throw InputError(fmt::format("--measured {}: has no checksum", path));
+    print_error(
+        "cm384: {}: has no checksum, as files of earlier versions: whether it is whole is not known\n", path);
+  }
+  json["format"] = kFormat;
+  json.erase(kChecksum);
   return json;
 }
 
@@ -44,7 +53,7 @@ const Json* PartsFile::find(Section section, const std::string& key) const {
 }
 
 void PartsFile::open() {
-  if (!path_.empty() && !file_) file_.emplace(path_);
+  if (!path_.empty() && !file_) file_.emplace(path_, OutputFile::Compression::none, RunFiles::Use::renewed);
 }
 
 void PartsFile::add(Section section, const std::string& key, Json value) {
@@ -55,7 +64,9 @@ void PartsFile::write() {
   if (!file_) return;
   all_ = load(path_);
   all_.merge_patch(added_);
-  file_->write(all_.dump(1) + "\n");
+  Json sealed = all_;
+  sealed[kChecksum] = checksum_of(all_);
+  file_->write(sealed.dump(1) + "\n");
   file_->finish();
   file_.reset();
 }

@@ -163,17 +163,19 @@ class ProgramRun {
       if (const auto* from = std::get_if<ProgramBuffer::File>(&check.expected))
         file = expected_array(program_, from->path, rank, check);
       for (std::uint64_t n = 0; n < check.count; ++n) {
-        const double got = number_at(found, buffer.type, n);
-        const double wanted = file ? number_at(file->bytes, file->type, n)
-                                   : std::get<RankValue>(check.expected).real(rank, program_.ranks());
+        const Number got = number_at(found, buffer.type, n);
+        const Number wanted = file ? number_at(file->bytes, file->type, n)
+                                   : std::get<RankValue>(check.expected).number(rank, program_.ranks());
         const bool same =
-            check.relative ? std::abs(got - wanted) <= *check.absolute + *check.relative * std::abs(wanted)
-            : file         ? std::memcmp(found.data() + n * bytes_of(buffer.type),
-                                         file->bytes.data() + n * bytes_of(buffer.type), bytes_of(buffer.type)) == 0
-                           : got == wanted;
+            check.relative
+                ? distance(got, wanted) <= *check.absolute + *check.relative * std::abs(to_double(wanted))
+            : file ? std::memcmp(found.data() + n * bytes_of(buffer.type),
+                                 file->bytes.data() + n * bytes_of(buffer.type), bytes_of(buffer.type)) == 0
+                   : is_equal(got, wanted);
         if (same) continue;
         if (wrong++ == 0)
-          first = fmt::format("rank {}, element {} is {:.9g}, expected {:.9g}", rank, n, got, wanted);
+          first =
+              fmt::format("rank {}, element {} is {}, expected {}", rank, n, text_of(got), text_of(wanted));
       }
     }
     if (wrong == 0) return {};
@@ -233,13 +235,9 @@ class ProgramRun {
           std::memcpy(at.data(), &pointer, sizeof pointer);
         } else if (const auto& value = std::get<RankValue>(field.value); value.is_whole()) {
           const std::int64_t whole = value.whole(rank, program_.ranks());
-          if (is_float(field.type)) {
-            put_number(at, field.type, 0, static_cast<double>(whole));
-          } else {
-            std::memcpy(at.data(), &whole, at.size());
-          }
+          put_number(at, field.type, 0, whole);
         } else {
-          put_number(at, field.type, 0, value.real(rank, program_.ranks()));
+          put_number(at, field.type, 0, value.number(rank, program_.ranks()));
         }
       }
       places.push_back(runtime_.allocate(die(rank), bytes.size()));
@@ -348,7 +346,7 @@ StudyResult run(const StudyContext& context, const ProgramOptions& options) {
     }
   }
   for (const ProgramResult& saved : program.results) {
-    for (int rank = 0; rank < program.ranks(); ++rank) const OutputFile probe(path_of_rank(saved.path, rank));
+    for (int rank = 0; rank < program.ranks(); ++rank) OutputFile::try_open(path_of_rank(saved.path, rank));
   }
   for (const ProgramLaunch& launch : program.launches) {
     const std::vector<std::string_view> phases(launch.phases.begin(), launch.phases.end());

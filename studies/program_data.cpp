@@ -6,12 +6,13 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <numeric>
 #include <random>
+#include <utility>
 
 #include "hw/error.h"
+#include "hw/input_file.h"
 
 namespace cm384::studies {
 namespace {
@@ -32,12 +33,9 @@ std::vector<std::byte> file_content(const ProgramBuffer& buffer, const std::stri
     if (!holds(array, buffer.type)) throw wrong_type(path, array, buffer);
     bytes = std::move(array.bytes);
   } else {
-    std::error_code error;
-    const auto size = std::filesystem::file_size(path, error);
-    std::ifstream in(path, std::ios::binary);
-    if (error || !in) throw InputError(fmt::format("{}: cannot be read", path));
-    bytes.resize(std::min<std::uintmax_t>(size, buffer.bytes() + 1));
-    in.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+    const std::string text = read_input(path, buffer.bytes() + 1);
+    const auto* const first = reinterpret_cast<const std::byte*>(text.data());
+    bytes.assign(first, first + text.size());
   }
   if (bytes.size() != buffer.bytes())
     throw InputError(fmt::format("{}: its size is not the {} B of {}", path, buffer.bytes(), buffer.name));
@@ -51,12 +49,12 @@ std::vector<std::byte> content_of(const ProgramFile& program, const ProgramBuffe
     return file_content(buffer, program.input(file->path, rank));
   std::vector<std::byte> bytes(buffer.bytes());
   const std::uint64_t count = buffer.count();
-  const auto put = [&](std::uint64_t n, double value) { put_number(bytes, buffer.type, n, value); };
+  const auto put = [&](std::uint64_t n, const Number& value) { put_number(bytes, buffer.type, n, value); };
   if (const auto* value = std::get_if<RankValue>(&buffer.fill)) {
-    const double number = value->real(rank, program.ranks());
+    const Number number = value->number(rank, program.ranks());
     for (std::uint64_t n = 0; n < count; ++n) put(n, number);
   } else if (const auto* range = std::get_if<ProgramBuffer::Range>(&buffer.fill)) {
-    for (std::uint64_t n = 0; n < count; ++n) put(n, range->first + range->step * static_cast<double>(n));
+    for (std::uint64_t n = 0; n < count; ++n) put(n, range->at(n));
   } else {
     const auto& random = std::get<ProgramBuffer::Random>(buffer.fill);
     std::seed_seq seed{random.seed & 0xffffffff, random.seed >> 32, static_cast<std::uint64_t>(rank)};
@@ -64,8 +62,8 @@ std::vector<std::byte> content_of(const ProgramFile& program, const ProgramBuffe
     // The library's distributions may differ from one to the next.
     const double span = random.high - random.low + (is_float(buffer.type) ? 0 : 1);
     for (std::uint64_t n = 0; n < count; ++n) {
-      const double value = random.low + static_cast<double>(draw() >> 11) * 0x1p-53 * span;
-      put(n, is_float(buffer.type) ? value : std::floor(value));
+      const double drawn = random.low + static_cast<double>(draw() >> 11) * 0x1p-53 * span;
+      put(n, is_float(buffer.type) ? drawn : std::min(std::floor(drawn), random.high));
     }
   }
   return bytes;
@@ -85,11 +83,21 @@ Array expected_array(const ProgramFile& program, const std::string& path, int ra
   return array;
 }
 
-double RankValue::real(int rank, int ranks) const {
+Number RankValue::number(int rank, int ranks) const {
   if (const auto* value = std::get_if<double>(&value_)) return *value;
   if (const auto* list = std::get_if<std::vector<double>>(&value_))
     return (*list)[static_cast<std::size_t>(rank)];
-  return static_cast<double>(whole(rank, ranks));
+  return whole(rank, ranks);
+}
+Number ProgramBuffer::Range::at(std::uint64_t n) const {
+  const auto* const from = std::get_if<std::int64_t>(&first);
+  if (from == nullptr) return to_double(first) + to_double(step) * static_cast<double>(n);
+  std::int64_t way = 0, value = 0;
+  if (!std::in_range<std::int64_t>(n) ||
+      __builtin_mul_overflow(std::get<std::int64_t>(step), static_cast<std::int64_t>(n), &way) ||
+      __builtin_add_overflow(*from, way, &value))
+    throw InputError(fmt::format("range: element {} is beyond 64 bits", n));
+  return value;
 }
 std::int64_t RankValue::whole(int rank, int ranks) const {
   if (const auto* value = std::get_if<std::int64_t>(&value_)) return *value;

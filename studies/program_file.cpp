@@ -12,6 +12,7 @@
 
 #include "firmware/abi/program.h"
 #include "hw/error.h"
+#include "hw/input_file.h"
 #include "hw/nearest_name.h"
 #include "hw/toml_file.h"
 #include "npu_core/die/launch.h"
@@ -150,12 +151,15 @@ class Reader {
     if (const toml::node* fill = table.get("fill")) {
       buffer.filled = true;
       take_fill(*fill, buffer);
-      const auto count = static_cast<double>(buffer.count());
       if (const auto* value = std::get_if<RankValue>(&buffer.fill))
         check_fits(*fill, "fill", buffer.type, *value);
       if (const auto* range = std::get_if<ProgramBuffer::Range>(&buffer.fill)) {
         check_fits(*fill, "range", buffer.type, range->first);
-        check_fits(*fill, "range", buffer.type, range->first + range->step * (count - 1));
+        try {
+          check_fits(*fill, "range", buffer.type, range->at(buffer.count() - 1));
+        } catch (const InputError& error) {
+          file_.refuse(*fill, "range", error.what());
+        }
       }
       if (const auto* random = std::get_if<ProgramBuffer::Random>(&buffer.fill)) {
         check_fits(*fill, "low", buffer.type, random->low);
@@ -165,19 +169,14 @@ class Reader {
     program_.buffers.push_back(std::move(buffer));
   }
   // A number that an integer type cannot hold.
-  void check_fits(const toml::node& node, std::string_view key, ElementType type, double value) const {
-    if (is_float(type)) return;
-    const int bits = static_cast<int>(8 * bytes_of(type));
-    const bool has_sign = name_of(type).front() == 'i';
-    const double low = has_sign ? -std::ldexp(1.0, bits - 1) : 0,
-                 high = std::ldexp(1.0, has_sign ? bits - 1 : bits);
-    if (!(value >= low && value < high))
-      file_.refuse(node, key, fmt::format("{} does not fit {}", value, name_of(type)));
+  void check_fits(const toml::node& node, std::string_view key, ElementType type, const Number& value) const {
+    if (!fits(value, type))
+      file_.refuse(node, key, fmt::format("{} does not fit {}", text_of(value), name_of(type)));
   }
   void check_fits(const toml::node& node, std::string_view key, ElementType type,
                   const RankValue& value) const {
     for (int rank = 0; rank < program_.ranks(); ++rank)
-      check_fits(node, key, type, value.real(rank, program_.ranks()));
+      check_fits(node, key, type, value.number(rank, program_.ranks()));
   }
   void take_fill(const toml::node& node, ProgramBuffer& buffer) const {
     if (!node.is_table()) {
@@ -193,7 +192,13 @@ class Reader {
       const toml::array* range = table.get("range")->as_array();
       if (range == nullptr || range->size() != 2 || !range->is_homogeneous() || !(*range)[0].is_number())
         file_.refuse(node, "range", "allowed: [first, step]");
-      buffer.fill = ProgramBuffer::Range{*(*range)[0].value<double>(), *(*range)[1].value<double>()};
+      const bool whole = (*range)[0].is_integer() && !is_float(buffer.type);
+      if (whole) {
+        buffer.fill =
+            ProgramBuffer::Range{*(*range)[0].value<std::int64_t>(), *(*range)[1].value<std::int64_t>()};
+      } else {
+        buffer.fill = ProgramBuffer::Range{*(*range)[0].value<double>(), *(*range)[1].value<double>()};
+      }
     } else {
       file_.check_keys(table, {"random", "low", "high", "seed"});
       if (file_.text(table, "random") != "uniform")
@@ -387,10 +392,7 @@ class Reader {
 }  // namespace
 
 ProgramFile read_program(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file || std::filesystem::is_directory(path)) throw InputError(fmt::format("{}: cannot be read", path));
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  return Reader(text, path).program();
+  return Reader(read_input(path, kLargestText), path).program();
 }
 
 }  // namespace cm384::studies

@@ -20,7 +20,7 @@ class RankValue {
   using Any = std::variant<std::int64_t, double, Name, std::vector<std::int64_t>, std::vector<double>>;
   RankValue() = default;
   explicit RankValue(Any value) : value_(std::move(value)) {}
-  double real(int rank, int ranks) const;
+  Number number(int rank, int ranks) const;
   std::int64_t whole(int rank, int ranks) const;  // of what is_whole()
   bool is_whole() const;
 
@@ -30,7 +30,8 @@ class RankValue {
 
 struct ProgramBuffer {
   struct Range {
-    double first = 0, step = 1;
+    Number first = std::int64_t{0}, step = std::int64_t{1};  // both integers or both doubles
+    Number at(std::uint64_t n) const;                        // throws InputError beyond 64 bits
   };
   // Uniform: floats in [low, high), integers from low to high.
   struct Random {

@@ -44,6 +44,8 @@ void note_of_parameters(const service::Deployment& deployment, const service::Li
 
 // Of points that another commit's model gave; one that changes no golden result keeps the model.
 void note_of_library(const service::Library& library, StudyResult& result) {
+  if (!library.checked())
+    result.notes.emplace_back("the library has no checksum: whether it is as it was measured is not known");
   std::size_t points = 0, others = 0;
   const auto count = [&](const auto& list) {
     points += list.size();
@@ -114,7 +116,9 @@ class Table {
     std::vector<Row> rows;
     for (int k = 0; k < options_.seeds; ++k) {
       if (context_.interrupted != 0) return {};
-      rows.push_back(one(deployment, rate, k));
+      std::optional<Row> row = one(deployment, rate, k);
+      if (!row) return {};
+      rows.push_back(std::move(*row));
       const auto all =
           static_cast<double>(runs_.deployments().size() * runs_.rates().size()) * options_.seeds;
       const auto done = static_cast<double>(result_.rows.size()) * options_.seeds + k + 1;
@@ -127,7 +131,8 @@ class Table {
     return row;
   }
 
-  Row one(const service::Deployment& deployment, double rate, int k) {
+  // Empty: interrupted.
+  std::optional<Row> one(const service::Deployment& deployment, double rate, int k) {
     const std::uint64_t seed = context_.seed + static_cast<std::uint64_t>(k);
     const service::RequestTrace trace = runs_.trace(seed, rate);
     const std::size_t number = result_.rows.size();
@@ -135,7 +140,13 @@ class Table {
     service::ServiceWatch watch;
     if (drawn) watch = [this](const service::Activity& activity) { timeline_->add(activity); };
     const service::ServiceResult served = runs_.run(deployment, trace, seed, written, std::move(watch));
+    if (!served.complete) return {};
     if (k == 0 && number < runs_.rates().size()) result_.notes.push_back(RequestOptions::note_of(trace));
+    if (k == 0 && served.cut_batches > 0)
+      result_.notes.push_back(fmt::format(
+          "{} of {} batches of prompts are smaller than the deployment allows: the library has measured "
+          "no larger ones",
+          served.cut_batches, served.batches));
     if (k == 0) steps_drawn_ = served.steps_drawn;
     result_.simulator.simulated += served.end;
     if (written) {

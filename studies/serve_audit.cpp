@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "hw/error.h"
+#include "hw/standard_error.h"
 #include "studies/decode.h"
 #include "studies/result_json.h"
 #include "traces/random.h"
@@ -152,7 +153,7 @@ std::optional<Rows> ServeAudit::run(const StudyContext& context, std::span<const
 
 bool ServeAudit::add_to(Row& row, const StudyContext& context, std::span<const service::StepSample> samples,
                         StudyResult& result) const {
-  fmt::print(stderr, "cm384: {}; the machine: {}\n", cost(samples), grade());
+  print_error("cm384: {}; the machine: {}\n", cost(samples), grade());
   auto steps = run(context, samples, result);
   if (!steps) return false;
   double worst = 0, sum = 0;

@@ -190,11 +190,12 @@ std::string requests_csv(const service::RequestTrace& trace, const service::Serv
     const service::Request& request = trace.requests[k];
     const service::Served& served = result.served[k];
     const double transfer = request.output > 1 ? (served.transferred - served.first_token).us() * 1e-3 : 0;
-    fmt::format_to(out, "{},{:.6f},{},{},{},{},{:.3f},{:.3f},{:.3f},{:.3f},{:.3f},{},{},{},{},{}\n", k,
+    const bool steps = request.output > 1;  // an answer of one token has no time per further token
+    const std::string tpot = steps ? fmt::format("{:.3f}", served.tpot_ms(request.output)) : "";
+    fmt::format_to(out, "{},{:.6f},{},{},{},{},{:.3f},{:.3f},{:.3f},{},{:.3f},{},{},{},{},{}\n", k,
                    seconds(served.arrival), request.prompt, request.output, served.instance, served.die,
-                   served.queue_ms(), served.ttft_ms(), transfer, served.tpot_ms(request.output),
-                   served.e2e_ms(), served.steps, served.cached_dram, served.cached_evs, served.cached_obs,
-                   served.restarts);
+                   served.queue_ms(), served.ttft_ms(), transfer, tpot, served.e2e_ms(), served.steps,
+                   served.cached_dram, served.cached_evs, served.cached_obs, served.restarts);
   }
   return text;
 }

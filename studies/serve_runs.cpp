@@ -85,6 +85,7 @@ service::ServiceResult ServeRuns::run(const service::Deployment& deployment,
   service::ServiceOptions options = service_;
   options.seed = seed;
   options.watch = std::move(watch);
+  options.interrupted = &context_.interrupted;
   if (seed == context_.seed) options.step_samples = options_.audit;
   if (sampled) options.sample = {std::max<std::int64_t>(1, trace.requests.back().arrival.ps / 300)};
   return service::serve(trace, deployment, library_, options);
@@ -104,7 +105,9 @@ std::optional<ServeRuns::LargestRate> ServeRuns::largest_rate(const service::Dep
   for (int tries = 0; tries < 40 && (bad == 0 || good == 0 || bad / good > kNear); ++tries) {
     if (context_.interrupted != 0) return {};
     const service::RequestTrace requests = trace(context_.seed, rate);
-    const Row found = row(deployment, requests, run(deployment, requests, context_.seed, false));
+    const service::ServiceResult result = run(deployment, requests, context_.seed, false);
+    if (!result.complete) return {};
+    const Row found = row(deployment, requests, result);
     tried.emplace(rate, search_point(rate, found));
     (found["goodput_share"].number() >= options_.slo_share ? good : bad) = rate;
     rate = bad == 0 ? rate * 2 : good == 0 ? rate / 2 : (good + bad) / 2;

@@ -24,6 +24,7 @@ class ServeRuns {
 
   service::RequestTrace trace(std::uint64_t seed, double rate) const;
   // `sampled`: with occupancies.
+  // Not complete where it was interrupted.
   service::ServiceResult run(const service::Deployment& deployment, const service::RequestTrace& trace,
                              std::uint64_t seed, bool sampled, service::ServiceWatch watch = {}) const;
   Row row(const service::Deployment& deployment, const service::RequestTrace& trace,

@@ -8,6 +8,7 @@
 #include <systemc>
 
 #include "hw/error.h"
+#include "hw/standard_error.h"
 #include "npu_core/scalar/program.h"
 #include "supernode/module_processes.h"
 #include "supernode/supernode_parts.h"
@@ -230,7 +231,7 @@ void Supernode::kernel_output(int die, int core, std::string_view text) {
     if (options_.output) {
       options_.output(die, core, printed);
     } else {
-      fmt::print(stderr, "{}", printed);
+      write_standard_error(printed);
     }
   });
 }

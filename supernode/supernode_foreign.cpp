@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "hw/error.h"
+#include "hw/standard_error.h"
 #include "supernode/supernode_parts.h"
 
 namespace cm384::supernode {
@@ -72,7 +73,7 @@ bool Supernode::step(Time length) {
     if (options_.output) {
       options_.output(printed.die, printed.core, printed.text);
     } else {
-      fmt::print(stderr, "{}", printed.text);
+      write_standard_error(printed.text);
     }
   }
   if (control.failure) std::rethrow_exception(std::exchange(control.failure, nullptr));

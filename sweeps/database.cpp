@@ -33,6 +33,10 @@ Database::Database(const std::string& path, const Kind& kind) : path_(path), wha
       run(fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", kind.application, kind.version)
               .c_str());
     }
+    if (kind.upgrade != nullptr && pragma("PRAGMA user_version") == kind.version - 1) {
+      run(kind.upgrade);
+      run(fmt::format("PRAGMA user_version = {}", kind.version).c_str());
+    }
     if (const int version = pragma("PRAGMA user_version"); version != kind.version)
       throw InputError(
           fmt::format("{}: is a {} of version {}; allowed: {}", path, kind.what, version, kind.version));

@@ -14,11 +14,12 @@ namespace cm384::sweeps {
 class Database {
  public:
   struct Kind {
-    int application;       // tells files of this kind from other databases
-    int version;           // of the tables
-    const char* what;      // "store of results", for messages
-    const char* tables;    // statements that make them
-    bool may_make = true;  // where there is no such file
+    int application;                // tells files of this kind from other databases
+    int version;                    // of the tables
+    const char* what;               // "store of results", for messages
+    const char* tables;             // statements that make them
+    bool may_make = true;           // where there is no such file
+    const char* upgrade = nullptr;  // statements that make them of those of the version before; none: refused
   };
 
   // Throws OutputError with the system's reason, InputError if the file is of another kind or version.

@@ -44,6 +44,23 @@ int read_quantity(const char* at, int* position, double* value) {
   return 0;
 }
 
+// muParser would take "ranks = 64" for an assignment, whose value is 64. Texts in quotes are skipped.
+void check_assignments(const std::string& text) {
+  char quote = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (quote != 0 || text[i] == '"' || text[i] == '\'') {
+      quote = quote == 0 ? text[i] : text[i] == quote ? '\0' : quote;
+      continue;
+    }
+    if (text[i] != '=') continue;
+    const bool compares = (i > 0 && std::string_view("<>!").find(text[i - 1]) != std::string_view::npos) ||
+                          (i + 1 < text.size() && text[i + 1] == '=');
+    if (!compares)
+      throw InputError(fmt::format("'{}': = would change a value; allowed: == to compare", text));
+    if (text[i + 1] == '=') ++i;
+  }
+}
+
 }  // namespace
 
 struct Expression::Parser {
@@ -53,6 +70,7 @@ struct Expression::Parser {
 };
 
 Expression::Expression(const std::string& text) : text_(text), parser_(std::make_unique<Parser>()) {
+  check_assignments(text);
   // Texts in quotes become numbers before muParser sees them.
   std::string prepared;
   for (std::size_t i = 0; i < text.size(); ++i) {

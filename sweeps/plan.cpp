@@ -165,6 +165,7 @@ class Reader {
       file_.refuse(node, "values", "allowed: a list of values");
     for (const toml::node& element : *node.as_array()) {
       std::string text = value_text(element, "values");
+      // Of axes that advance together each point has another one's value with it.
       if (axis.zip.empty() && std::ranges::find(axis.values, text) != axis.values.end())
         file_.refuse(element, axis.key, fmt::format("{} stands twice", text));
       axis.values.push_back(std::move(text));
@@ -247,6 +248,20 @@ class Reader {
     for (const std::string& name : expression.names()) guarded(node, key, [&] { subject_.scale(name); });
   }
 
+  // A column of its own: not the name of an axis, another cost, or a field of the rows.
+  void check_cost_name(const toml::table& table, const std::string& name) const {
+    const toml::node& node = *table.get("name");
+    const auto taken = [&](std::string_view by) {
+      file_.refuse(node, "name",
+                   fmt::format("'{}' is the name of {} already; allowed: another one", name, by));
+    };
+    if (plan_.axis(name) != nullptr) taken("an axis");
+    if (std::ranges::find(plan_.costs, name, &Cost::name) != plan_.costs.end()) taken("a cost");
+    if (studies::find_field(subject_.fields(), name) != nullptr) taken("a field of the rows");
+    for (const char* own : {"failed", "pareto"})
+      if (name == own) taken("a column of sweeps");
+  }
+
   void take_conditions(const toml::table& root) {
     for (const std::string& text : texts(root, "where")) {
       guarded(*root.get("where"), "where", [&] { plan_.conditions.emplace_back(text); });
@@ -256,6 +271,7 @@ class Reader {
       file_.check_keys(*table, {"name", "formula"});
       const std::string name = file_.text(*table, "name");
       const std::string formula = file_.text(*table, "formula");
+      check_cost_name(*table, name);
       guarded(*table, "formula", [&] { plan_.costs.push_back({name, Expression(formula)}); });
       check_names(*table, "formula", plan_.costs.back().formula);
     }

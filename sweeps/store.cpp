@@ -9,6 +9,8 @@
 #include <functional>
 #include <sstream>
 
+#include "hw/content_hash.h"
+#include "hw/json.h"
 #include "sweeps/database.h"
 #include "sweeps/host.h"
 
@@ -21,7 +23,8 @@ constexpr const char* kTables = R"(
   CREATE TABLE results(
     key TEXT PRIMARY KEY, study TEXT NOT NULL, arguments TEXT NOT NULL,
     exit_code INTEGER NOT NULL, reason TEXT NOT NULL, document TEXT NOT NULL, profile TEXT NOT NULL,
-    wall_s REAL NOT NULL, peak_MB REAL NOT NULL, finished TEXT NOT NULL) WITHOUT ROWID;
+    wall_s REAL NOT NULL, peak_MB REAL NOT NULL, finished TEXT NOT NULL,
+    checksum TEXT NOT NULL DEFAULT '') WITHOUT ROWID;
   CREATE TABLE claims(
     key TEXT PRIMARY KEY, host TEXT NOT NULL, pid INTEGER NOT NULL, started INTEGER NOT NULL,
     beat INTEGER NOT NULL) WITHOUT ROWID;
@@ -30,6 +33,19 @@ constexpr const char* kTables = R"(
 std::int64_t seconds_now() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   return std::chrono::duration_cast<std::chrono::seconds>(now).count();
+}
+
+// What a row says, and of which point: rows are not exchanged either.
+std::string checksum_of(const std::string& key, const Outcome& outcome) {
+  return hash_of(fmt::format("{}\n{}\n{}\n{}\n{}", key, outcome.exit_code, outcome.reason,
+                             hash_of(outcome.document), hash_of(outcome.profile)));
+}
+
+// Of a row that has no checksum: a result has rows.
+bool is_whole(const Outcome& outcome) {
+  if (outcome.failed() && outcome.document.empty()) return true;
+  const Json document = Json::parse(outcome.document, nullptr, false);
+  return document.is_object() && document.contains("rows") && document["rows"].is_array();
 }
 
 // When a process began, in ticks since boot: tells it from a later one of the same number. 0: none.
@@ -53,8 +69,12 @@ bool Outcome::worth_another() const {
 
 struct Store::Database : sweeps::Database {
   explicit Database(const std::string& path)
-      : sweeps::Database(
-            path, {.application = 0x434d3834, .version = 1, .what = "store of results", .tables = kTables}) {}
+      : sweeps::Database(path,
+                         {.application = 0x434d3834,
+                          .version = 2,
+                          .what = "store of results",
+                          .tables = kTables,
+                          .upgrade = "ALTER TABLE results ADD COLUMN checksum TEXT NOT NULL DEFAULT ''"}) {}
 
   std::string host = host_name();
   std::int64_t pid = getpid(), started = start_of(getpid());
@@ -80,12 +100,16 @@ const std::string& Store::path() const {
 }
 
 std::optional<Outcome> Store::find(const std::string& key) {
-  Statement row(*database_,
-                "SELECT exit_code, reason, document, profile, wall_s, peak_MB FROM results WHERE key = ?",
-                key);
+  Statement row(
+      *database_,
+      "SELECT exit_code, reason, document, profile, wall_s, peak_MB, checksum FROM results WHERE key = ?",
+      key);
   if (!row.step()) return std::nullopt;
-  return Outcome{
+  Outcome outcome{
       static_cast<int>(row.integer(0)), row.text(1), row.text(2), row.text(3), row.real(4), row.real(5)};
+  const std::string stated = row.text(6);
+  const bool good = stated.empty() ? is_whole(outcome) : stated == checksum_of(key, outcome);
+  return good ? std::optional(std::move(outcome)) : std::nullopt;
 }
 
 bool Store::busy(const std::string& key) {
@@ -113,9 +137,10 @@ void Store::beat() {
 void Store::put(const std::string& key, const std::string& study, const std::string& arguments,
                 const Outcome& outcome) {
   Transaction transaction(*database_);
-  Statement(*database_, "INSERT OR REPLACE INTO results VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, datetime('now'))",
-            key, study, arguments, outcome.exit_code, outcome.reason, outcome.document, outcome.profile,
-            outcome.wall_s, outcome.peak_MB)
+  Statement(*database_,
+            "INSERT OR REPLACE INTO results VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, datetime('now'), ?)", key,
+            study, arguments, outcome.exit_code, outcome.reason, outcome.document, outcome.profile,
+            outcome.wall_s, outcome.peak_MB, checksum_of(key, outcome))
       .step();
   Statement(*database_, "DELETE FROM claims WHERE key = ?", key).step();
   transaction.commit();

@@ -6,6 +6,7 @@
 
 #include "hw/error.h"
 #include "hw/json.h"
+#include "hw/number.h"
 #include "studies/fields.h"
 #include "studies/result_json.h"
 #include "sweeps/search.h"
@@ -42,6 +43,9 @@ Sweep::~Sweep() = default;
 namespace {
 
 Value cell(const Axis& axis, const std::string& text) {
+  if (axis.scale.whole()) {
+    if (const auto whole = hw::number_of<std::int64_t>(text)) return *whole;
+  }
   const auto number = axis.scale.plain() ? axis.scale.number(text) : std::nullopt;
   if (!number) return text;
   return axis.scale.whole() ? Value(static_cast<std::int64_t>(*number)) : Value(*number);

@@ -132,7 +132,15 @@ class Reader {
 
 Routing read_routing(std::istream& in, const std::string& name, const RoutingReadOptions& options) {
   Reader reader(name, options);
-  for (std::string text; std::getline(in, text);) reader.line(text);
+  constexpr std::size_t kLongestLine = 4u << 20;
+  std::string text;
+  for (int c = in.get(); c >= 0; c = in.get()) {
+    if (c != '\n') text.push_back(static_cast<char>(c));
+    if (text.size() > kLongestLine) throw InputError(fmt::format("{}: a line of more than 4 MiB", name));
+    if (c != '\n' && in.peek() >= 0) continue;
+    reader.line(text);
+    text.clear();
+  }
   if (in.bad()) throw InputError(fmt::format("{}: reading failed", name));
   return reader.take();
 }

@@ -232,13 +232,18 @@ std::uint64_t TrafficFileReader::seek_last(const std::function<bool(const BlockE
   const std::string head = read(12, "index");
   if (!head.starts_with(kIndex)) fail(index, "index: the file has none");
   BlockEntry found{index, 0, 0};
+  boost::crc_32_type crc;
+  bool passed = false;
   for (std::uint32_t k = 0; k < word_at<std::uint32_t>(head, 4); ++k) {
     const std::string entry = read(kIndexEntry, "index");
+    crc.process_bytes(entry.data(), entry.size());
+    if (passed) continue;
     const BlockEntry block{word_at<std::uint64_t>(entry, 0), word_at<std::uint64_t>(entry, 8),
                            static_cast<std::int64_t>(word_at<std::uint64_t>(entry, 16))};
-    if (k != 0 && !wanted(block)) break;
-    found = block;
+    passed = k != 0 && !wanted(block);
+    if (!passed) found = block;
   }
+  if (crc.checksum() != word_at<std::uint32_t>(head, 8)) fail(index + 8, "index: its CRC does not fit");
   if (found.offset > index) fail(index, "index: points behind itself");
   stream_.seekg(static_cast<std::streamoff>(found.offset));
   offset_ = found.offset;

@@ -4,25 +4,28 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 
 #include "hw/content_hash.h"
 #include "hw/error.h"
+#include "hw/input_file.h"
+#include "hw/sealed_json.h"
 #include "studies/build_info.h"
 #include "uncertainty/unknowns.h"
 
 namespace cm384::uncertainty {
 namespace {
 
-constexpr double kTail = 0.05;  // of a 90 % interval
+constexpr int kSchema = 2, kUnchecked = 1;  // 1: without a checksum
+constexpr double kTail = 0.05;              // of a 90 % interval
 
 Json parse(const std::string& path) {
-  std::ifstream stream(path);
-  if (!stream) throw InputError(fmt::format("{}: no such ensemble, or not readable", path));
-  Json document = Json::parse(stream, nullptr, false);
-  if (!document.is_object() || document.value("schema", 0) != 1 || !document.contains("members") ||
+  Json document = Json::parse(read_input(path), nullptr, false);
+  const Json schema = document.is_object() ? document.value("schema", Json()) : Json();
+  if ((schema != kSchema && schema != kUnchecked) || !document.contains("members") ||
       !document["members"].is_array() || document["members"].empty())
     throw InputError(fmt::format("{}: is no ensemble; `cm384 ensemble build` makes one", path));
+  if (!has_good_checksum(document, path) && schema == kSchema)
+    throw InputError(fmt::format("{}: has no checksum; allowed without one: schema {}", path, kUnchecked));
   return document;
 }
 
@@ -100,6 +103,7 @@ Ensemble read_ensemble(const std::string& path) {
     ensemble.build = document.at("build").get<std::string>();
     ensemble.model = document.at("model").get<std::string>();
     ensemble.ranges = document.at("ranges").get<std::string>();
+    ensemble.checked = document.contains(kChecksum);
     ensemble.discrepancy = document.at("discrepancy").get<double>();
     for (const Json& entry : document.at("members")) {
       Member& member = ensemble.members.emplace_back();
@@ -126,20 +130,22 @@ std::string to_text(const Ensemble& ensemble) {
     for (const auto& [id, value] : member.figures) figures[id] = value;
     members.push_back({{"name", member.name}, {"overrides", overrides}, {"figures", figures}});
   }
-  return Json{{"schema", 1},
-              {"machine", ensemble.machine},
-              {"command", ensemble.command},
-              {"build", ensemble.build},
-              {"model", ensemble.model},
-              {"ranges", ensemble.ranges},
-              {"discrepancy", ensemble.discrepancy},
-              {"members", std::move(members)}}
-             .dump(1) +
-         "\n";
+  Json document{{"schema", kSchema},
+                {"machine", ensemble.machine},
+                {"command", ensemble.command},
+                {"build", ensemble.build},
+                {"model", ensemble.model},
+                {"ranges", ensemble.ranges},
+                {"discrepancy", ensemble.discrepancy},
+                {"members", std::move(members)}};
+  document[kChecksum] = checksum_of(document);
+  return document.dump(1) + "\n";
 }
 
 std::vector<std::string> doubts_of(const Ensemble& ensemble) {
   std::vector<std::string> doubts;
+  if (!ensemble.checked)
+    doubts.emplace_back("the ensemble has no checksum: whether it is as it was made is not known");
   if (ensemble.ranges != ranges_fingerprint(hw::load_machine(ensemble.machine)))
     doubts.emplace_back(
         "values or plausible ranges of the machine have changed since the ensemble was made; `cm384 ensemble "

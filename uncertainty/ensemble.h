@@ -24,6 +24,7 @@ struct Ensemble {
   std::string build;    // that ran it: version and commit
   std::string model;    // fingerprint of that build's golden results
   std::string ranges;   // ranges_fingerprint() of the machine then
+  bool checked = true;  // false: of an earlier version, without a checksum
   // What the model may be off by whatever its parameters, as a share of a value: intervals are wider by it.
   double discrepancy = 0;
   std::vector<Member> members;  // the machine itself first

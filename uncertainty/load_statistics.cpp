@@ -13,7 +13,7 @@ Statistics* load() {
   if (!path)
     throw InputError(
         "statistics: libcm384_statistics.so is not there; in the source tree `./dev build release "
-        "cm384_statistics` makes it");
+        "cm384_statistics` installs OpenTURNS and makes it");
   // Sums over several threads would round differently from host to host.
   setenv("OPENBLAS_NUM_THREADS", "1", 0);
   void* const library = dlopen(path->c_str(), RTLD_NOW | RTLD_LOCAL);

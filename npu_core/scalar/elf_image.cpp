@@ -11,6 +11,7 @@
 
 #include "firmware/abi/memory_map.h"
 #include "hw/error.h"
+#include "hw/input_file.h"
 #include "npu_core/scalar/debug_info.h"
 
 namespace cm384::npu {
@@ -24,6 +25,7 @@ constexpr std::size_t kLongestName = 512;
 class ElfFile {
  public:
   explicit ElfFile(const std::string& path) {
+    open_input(path);  // refuses what is no file
     file_ = open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (file_ < 0) throw InputError(fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));
     elf_version(EV_CURRENT);

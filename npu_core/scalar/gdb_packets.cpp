@@ -1,5 +1,6 @@
 // The packet layer of the GDB remote protocol: $payload#checksum, acknowledged by '+'.
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <array>
@@ -8,10 +9,19 @@
 #include "npu_core/scalar/gdb_stub.h"
 
 namespace cm384::npu {
+namespace {
+
+// A debugger keeps to the 4 KiB that it is told; whoever sends more is none.
+constexpr std::size_t kLongestPacket = 64u << 10;
+
+}  // namespace
 
 int GdbStub::read_byte() {
   if (input_at_ == input_.size()) {
     std::array<char, 4096> buffer;
+    // A signal ends the wait, as a lost connection does.
+    pollfd waiting{connection_, POLLIN, 0};
+    if (poll(&waiting, 1, -1) <= 0) return -1;
     const ssize_t got = recv(connection_, buffer.data(), buffer.size(), 0);
     if (got <= 0) return -1;
     input_.assign(buffer.data(), static_cast<std::size_t>(got));
@@ -28,6 +38,7 @@ bool GdbStub::receive(std::string& packet) {
     packet.clear();
     unsigned sum = 0;
     for (c = read_byte(); c >= 0 && c != '#'; c = read_byte()) {
+      if (packet.size() == kLongestPacket) return false;
       packet += static_cast<char>(c);
       sum += static_cast<unsigned>(c);
     }

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "hw/error.h"
+#include "hw/standard_error.h"
 #include "npu_core/scalar/gdb_target.h"
 
 namespace cm384::npu {
@@ -114,8 +115,10 @@ GdbStub::~GdbStub() {
 }
 
 void GdbStub::accept_debugger() {
-  fmt::print(stderr, "waiting for a debugger: target remote 127.0.0.1:{}\n", port_);
-  connection_ = accept(listener_, nullptr, nullptr);
+  print_error("waiting for a debugger: target remote 127.0.0.1:{}\n", port_);
+  // A signal ends the wait, and the program runs on without a debugger to where it looks at the interruption.
+  pollfd waiting{listener_, POLLIN, 0};
+  if (poll(&waiting, 1, -1) > 0) connection_ = accept(listener_, nullptr, nullptr);
   const int on = 1;
   setsockopt(connection_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   attached_ = connection_ >= 0;
@@ -207,7 +210,7 @@ void GdbStub::faulted(ScalarCore& core, std::string_view report) {
   if (attached_) {
     send(stopped_by_);
   } else if (at_fault_) {
-    fmt::print(stderr, "{}\n", report);
+    print_error("{}\n", report);
     accept_debugger();
     if (done_) return;
     core.set_debugged(true);

@@ -162,6 +162,12 @@ TEST(Options, RefusalsNameOptionFoundAndAllowed) {
   EXPECT_EQ(refusal_of({"stray"}), "'stray': unexpected argument; allowed: options, which begin with --");
 }
 
+TEST(Options, EmptyValuesAreNone) {
+  EXPECT_EQ(refusal_of({"--elf", ""}), "--elf: an empty value; allowed: FILE");
+  EXPECT_EQ(refusal_of({"--fault", "a", "--fault", ""}), "--fault: an empty value; allowed: LINK");
+  EXPECT_EQ(refusal([] { parsed({""}, "elf"); }), "--elf: an empty value; allowed: FILE");
+}
+
 TEST(Options, BoundsAreAllowed) {
   EXPECT_EQ(parsed({"--batch", "1"}).batch, 1);
   EXPECT_EQ(parsed({"--batch", "4096"}).batch, 4096);

@@ -84,7 +84,7 @@ TEST(RecordingFile, OfSomethingElseIsRefusedByItsName) {
   EXPECT_THAT(refusal([&] { load_recordings("/nonexistent/file", "a key"); }), HasSubstr("cannot be read"));
 }
 
-// Cut anywhere, or with any byte another one: a refusal or a recording that is whole, never more.
+// Cut anywhere, or with any bit turned over: a refusal, never other times.
 TEST(RecordingFile, ThatIsBrokenIsRefused) {
   const std::string bytes = bytes_of("a key", {std::make_shared<Recording>(sample())});
   for (std::size_t n = 0; n < bytes.size(); ++n) {
@@ -92,15 +92,33 @@ TEST(RecordingFile, ThatIsBrokenIsRefused) {
     EXPECT_NE(refusal([&] { load_recordings(cut.path, "a key"); }), "(accepted)") << n;
   }
   for (std::size_t n = 0; n < bytes.size(); ++n) {
-    for (const unsigned bit : {0u, 7u}) {
+    for (unsigned bit = 0; bit < 8; ++bit) {
       std::string other = bytes;
       other[n] = static_cast<char>(static_cast<unsigned char>(other[n]) ^ (1u << bit));
       const File file(other);
-      refusal([&] {
-        for (const auto& r : load_recordings(file.path, "a key"))
-          check_fits(*r, 2, std::vector<std::uint64_t>{192});
-      });
+      EXPECT_NE(refusal([&] { load_recordings(file.path, "a key"); }), "(accepted)") << n << ", bit " << bit;
     }
+  }
+}
+
+// Those of before had no checksum: they are read, and whoever asks is told; a damaged one is still bounded.
+TEST(RecordingFile, OfFormatOneIsReadUnchecked) {
+  std::string bytes = bytes_of("a key", {std::make_shared<Recording>(sample())});
+  bytes.resize(bytes.size() - std::string("xxh3:").size() - 32);
+  const std::size_t format = bytes.find("recording 2");
+  ASSERT_NE(format, std::string::npos);
+  bytes[format + std::string("recording ").size()] = '1';
+  bool checked = true;
+  EXPECT_EQ(load_recordings(File(bytes).path, "a key", &checked).size(), 1u);
+  EXPECT_FALSE(checked);
+  for (std::size_t n = 0; n < bytes.size(); ++n) {
+    std::string other = bytes;
+    other[n] = static_cast<char>(static_cast<unsigned char>(other[n]) ^ 0x81u);
+    const File file(other);
+    refusal([&] {
+      for (const auto& r : load_recordings(file.path, "a key"))
+        check_fits(*r, 2, std::vector<std::uint64_t>{192});
+    });
   }
 }
 

@@ -120,15 +120,15 @@ TEST_F(CompareCommand, TakesFoldersOfRuns) {
 TEST_F(CompareCommand, MistakesAreOneLine) {
   const std::string a = write("a.json", result("2"));
   expect_refused("compare " + a, "compare: takes two results");
-  expect_refused("compare " + a + " " + path("none.json"), "none.json: no such file");
-  expect_refused("compare " + a + " " + path(""), "result.json: no such file");
+  expect_refused("compare " + a + " " + path("none.json"), "none.json: cannot be read: No such file");
+  expect_refused("compare " + a + " " + path(""), "result.json: cannot be read: No such file");
   expect_refused("compare " + a + " " + write("cut.json", result("2").substr(0, 40)),
                  "cut.json: not valid JSON");
   expect_refused("compare " + a + " " + a + " --tolerance " + write("t.toml", "x = 1"),
                  "t.toml:1: x: no such key");
   expect_refused("baseline chekc x", "did you mean check?");
   expect_refused("baseline check", "baseline: no folder given");
-  expect_refused("baseline check " + path("none"), "baseline.toml: no such file");
+  expect_refused("baseline check " + path("none"), "baseline.toml: cannot be read: No such file");
 }
 
 TEST_F(CompareCommand, ABaselineIsMadeAndHeld) {

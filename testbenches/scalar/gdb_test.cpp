@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <string>
 #include <thread>
@@ -191,6 +193,39 @@ TEST(Gdb, ControlCStopsDetachGoesOnAndKillEnds) {
     }
     EXPECT_NE(error.find(kill ? "killed by the debugger" : "no end after"), std::string::npos) << error;
   }
+}
+
+// Whoever waits for a debugger can be interrupted: the program goes on without one.
+TEST(Gdb, ASignalEndsTheWait) {
+  GdbStub stub(0);
+  BareMetalResult result;
+  std::signal(SIGUSR1, [](int) {});
+  std::thread machine([&] {
+    BareMetalOptions options;
+    options.debugger = &stub;
+    result = run_bare_metal(path_of("ui"), small_core(), options);
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));  // it waits by then
+  pthread_kill(machine.native_handle(), SIGUSR1);
+  machine.join();
+  EXPECT_TRUE(result.passed) << result.failed_test;
+}
+
+// A packet without end is nobody's: the connection ends, and the memory of the host is not filled.
+TEST(Gdb, APacketWithoutEndEndsTheConnection) {
+  GdbStub stub(0);
+  BareMetalResult result;
+  std::thread machine([&] {
+    BareMetalOptions options;
+    options.debugger = &stub;
+    result = run_bare_metal(path_of("ui"), small_core(), options);
+  });
+  {
+    Client gdb(stub.port());
+    gdb.write("$" + std::string(70'000, 'm'));
+    machine.join();  // while the connection is still open at this end
+  }
+  EXPECT_TRUE(result.passed) << result.failed_test;
 }
 
 TEST(Gdb, PortInUseIsAnInputError) {

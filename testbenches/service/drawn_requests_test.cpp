@@ -126,5 +126,17 @@ TEST(RequestsAtARate, AreRepeatedWithBlocksOfTheirOwn) {
   EXPECT_THROW(at_rate(one, 2, {}), InputError);
 }
 
+// A trace is made as a whole, in memory: what would fill it is refused before, not when it has.
+TEST(DrawnRequests, AreRefusedWhereTheyWouldFillTheMemory) {
+  DrawnRequests wanted;
+  wanted.rate = 1000;
+  wanted.duration = 100'000_s;
+  wanted.prompt = "fixed:100";
+  wanted.output = "fixed:10";
+  EXPECT_THROW(draw_requests(wanted), InputError);
+  RequestTrace often = three();
+  EXPECT_THROW(at_rate(often, 1000, 100'000_s), InputError);
+}
+
 }  // namespace
 }  // namespace cm384::service

@@ -86,6 +86,15 @@ TEST(Library, IsReadAsItIsWritten) {
   EXPECT_THAT(refusal(R"({"format": "cm384-library-1", "machine": "m", "attention": [{"sequences": -1}]})"),
               HasSubstr("attention[0]: sequences: allowed: a number"));
   EXPECT_THROW(DecodeSteps(library, 320, 1), InputError);
+  // What measuring writes has a checksum; a digit changed is seen, and without it nothing says so.
+  std::string text = library.text();
+  EXPECT_TRUE(Library::parse(text, "x").checked());
+  text.replace(text.find("\"batch\":16"), 10, "\"batch\":18");
+  EXPECT_THAT(refusal(text), HasSubstr("x.json: its checksum does not fit"));
+  text.replace(text.find("checksum"), 8, "chacksum");
+  EXPECT_THAT(refusal(text), HasSubstr("x.json: has no checksum"));
+  text.replace(text.find("library-2"), 9, "library-1");
+  EXPECT_FALSE(Library::parse(text, "x").checked());
   EXPECT_THROW(Library::load("nowhere/at/all.json"), InputError);
 }
 
@@ -135,6 +144,14 @@ TEST(Deployment, IsRefusedByFileLineAndKey) {
   EXPECT_THAT(refusal("", {"decode.batch=7"}), HasSubstr("--deploy decode.batch: 7"));
   EXPECT_THAT(refusal("", {"prefill.least_time=4s"}), HasSubstr("prefill.least_time is more than"));
   EXPECT_THROW(load_deployment("cloudmatrix", {}), InputError);
+}
+
+// Two of one place: the last one counts, as for points of a curve that are drawn.
+TEST(Library, TakesPointsThatStandTwice) {
+  Library library = small_library();
+  library.add(AttentionPoint{2, 1024, 1, 40, "run mla", "0"});
+  library.add(DecodePoint{4, 16, 1024, 1, 2, 10, 3, 12.5, 100, 130, "run decode", "0"});
+  EXPECT_NO_THROW(DecodeSteps(library, 4, 1));
 }
 
 }  // namespace

@@ -181,8 +181,9 @@ TEST(PrefillTimes, OutsideOfWhatWasMeasuredEndTheRunUnlessAllowed) {
     serve(trace, small_deployment(), with_prefill(), options);
     ADD_FAILURE() << "nothing is refused";
   } catch (const InputError& error) {
-    EXPECT_THAT(error.what(),
-                HasSubstr("a batch of prompts (401 tokens, 80400 pairs of attention) is outside of what"));
+    EXPECT_THAT(
+        error.what(),
+        HasSubstr("request 0: a prompt of 401 tokens, of which at most 0 can be cached, is outside of what"));
   }
   options.allow_extrapolation = true;
   EXPECT_GT(serve(trace, small_deployment(), with_prefill(), options)
@@ -193,6 +194,58 @@ TEST(PrefillTimes, OutsideOfWhatWasMeasuredEndTheRunUnlessAllowed) {
   const ServiceResult served = serve(trace, small_deployment(), with_prefill(), options);
   EXPECT_NEAR(served.served[0].ttft_ms(), 14 + 24, 1e-6);
   EXPECT_GT(served.worst_error, 0.1);
+}
+
+// Five prompts wait while one is computed; the library has measured four together, 400 tokens and 20,000
+// pairs.
+TEST(PrefillTimes, BoundTheBatchesThatAreFormed) {
+  RequestTrace trace;
+  trace.requests.resize(6);
+  for (Request& request : trace.requests) {
+    request.arrival = 1_ms;
+    request.prompt = 100;
+    request.output = 1;
+  }
+  trace.requests[0].arrival = Time{};
+  Deployment deployment = small_deployment();
+  deployment.prefill.instances = 1;
+  ServiceOptions options;
+  const ServiceResult served = serve(trace, deployment, with_prefill(), options);
+  EXPECT_EQ(served.batches, 3);
+  EXPECT_EQ(served.cut_batches, 1);
+  EXPECT_EQ(served.served[1].prefill_start, served.served[4].prefill_start);
+  EXPECT_EQ(served.served[5].prefill_start, served.served[4].first_token);
+  EXPECT_EQ(served.prompt_tokens, 600);
+  options.allow_extrapolation = true;
+  EXPECT_EQ(serve(trace, deployment, with_prefill(), options).batches, 2);
+}
+
+// What others have brought into the cache may be all but the last token; nobody has brought more.
+TEST(PrefillTimes, TakePromptsThatTheCacheMakesShortEnough) {
+  RequestTrace trace;
+  trace.block_tokens = 100;
+  trace.keys = {1, 2, 3, 1, 2, 3, 4};
+  trace.requests.resize(2);
+  trace.requests[0].prompt = 300;
+  trace.requests[0].output = trace.requests[1].output = 1;
+  trace.requests[0].blocks = 3;
+  trace.requests[1].prompt = 401;
+  trace.requests[1].first_block = 3;
+  trace.requests[1].blocks = 4;
+  trace.requests[1].arrival = 1_s;
+  Deployment deployment = small_deployment();
+  deployment.cache.on = true;
+  const auto refusal = [&] {
+    try {
+      check_service(trace, deployment, with_prefill(), {});
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string("nothing is refused");
+  };
+  EXPECT_EQ(refusal(), "nothing is refused");
+  trace.keys[3] = 9;  // another beginning: nothing of it is known
+  EXPECT_THAT(refusal(), HasSubstr("request 1: a prompt of 401 tokens, of which at most 0 can be cached"));
 }
 
 }  // namespace

@@ -3,7 +3,9 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cmath>
+#include <csignal>
 
 #include "hw/error.h"
 #include "service/drawn_requests.h"
@@ -265,6 +267,48 @@ TEST(Service, GoesOnWithoutAnInstance) {
   ServiceOptions wrong;
   wrong.faults.outages.push_back({true, 2, 5_s, 4_s});
   EXPECT_THROW(serve(trace, small_deployment(), small_library(), wrong), InputError);
+}
+
+// Requests that come at one moment tell no distance for samples: one of a picosecond, and the run is 10 s.
+// Memory stays bounded, and the samples lie evenly over all of the run.
+TEST(Service, KeepsSoManySamplesHoweverLongItRuns) {
+  ServiceOptions options;
+  options.sample = Time{1};
+  const ServiceResult result = serve(one(100, 20'001), small_deployment(), small_library(), options);
+  ASSERT_LE(result.occupancy.size(), kMostOccupancies);
+  ASSERT_GE(result.occupancy.size(), kMostOccupancies / 2);
+  const Time step = result.occupancy[1].at - result.occupancy[0].at;
+  for (std::size_t k = 0; k < result.occupancy.size(); ++k)
+    EXPECT_EQ(result.occupancy[k].at, step * static_cast<std::int64_t>(k));
+  EXPECT_GT(result.occupancy.back().at + step, result.end - step);
+  EXPECT_EQ(result.occupancy.back().decoding, 1);
+}
+
+// A sample is of its moment, and looking changes nothing, to the last bit.
+TEST(Service, IsTheSameWithSamples) {
+  const RequestTrace trace = drawn(20, 10_s, "uniform:10:900", "uniform:1:200");
+  ServiceOptions options;
+  const ServiceResult without = serve(trace, small_deployment(), small_library(), options);
+  options.sample = 7_ms;
+  const ServiceResult with = serve(trace, small_deployment(), small_library(), options);
+  EXPECT_EQ(with.end, without.end);
+  EXPECT_EQ(with.request_seconds, without.request_seconds);
+  EXPECT_EQ(with.steps, without.steps);
+  for (const Occupancy& o : with.occupancy) {
+    const auto decoding = std::ranges::count_if(
+        with.served, [&](const Served& s) { return s.die >= 0 && s.transferred <= o.at && o.at < s.done; });
+    EXPECT_EQ(o.decoding, decoding) << o.at.us();
+  }
+}
+
+TEST(Service, EndsAtAnInterruption) {
+  volatile std::sig_atomic_t interrupted = 1;
+  ServiceOptions options;
+  options.interrupted = &interrupted;
+  const RequestTrace trace = drawn(20, 10_s, "fixed:100", "fixed:100");
+  EXPECT_FALSE(serve(trace, small_deployment(), small_library(), options).complete);
+  interrupted = 0;
+  EXPECT_TRUE(serve(trace, small_deployment(), small_library(), options).complete);
 }
 
 }  // namespace

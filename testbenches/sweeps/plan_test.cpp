@@ -180,5 +180,34 @@ TEST(Grid, IsOfPartsOverOneMachine) {
               HasSubstr("g.toml:1: link.latency: is of the machine"));
 }
 
+// Of axes that advance together a value may come again: the point is another one.
+TEST(Plan, ZippedAxesMayRepeatValues) {
+  EXPECT_THAT(points("[[axis]]\nkey = \"ranks\"\nvalues = [8, 8]\nzip = \"a\"\n"
+                     "[[axis]]\nkey = \"mode\"\nvalues = [\"spray\", \"flow\"]\nzip = \"a\"\n"),
+              ElementsAre("ranks=8 mode=spray", "ranks=8 mode=flow"));
+  EXPECT_THAT(refusal("[[axis]]\nkey = \"ranks\"\nvalues = [8, 8]\n"), HasSubstr("stands twice"));
+}
+
+TEST(Plan, ConditionsCompareAndDoNotAssign) {
+  EXPECT_THAT(refusal("where = [\"ranks = 8\"]\n" + kRanks),
+              HasSubstr("'ranks = 8': = would change a value"));
+  for (const char* holds : {"ranks == 8", "ranks <= 8", "ranks != 16"})
+    EXPECT_THAT(points(std::string("where = ['") + holds + "']\n" + kRanks), ElementsAre("ranks=8")) << holds;
+  EXPECT_THAT(points("where = ['mode != \"a = b\"']\n" + kMode), SizeIs(2));
+}
+
+TEST(Plan, CostsHaveNamesOfTheirOwn) {
+  const auto named = [](const std::string& name) {
+    return refusal(kRanks + "[[cost]]\nname = \"" + name + "\"\nformula = \"ranks\"\n");
+  };
+  EXPECT_EQ(named("price"), "accepted");
+  EXPECT_THAT(named("latency_us.mean"), HasSubstr("is the name of a field of the rows already"));
+  EXPECT_THAT(named("ranks"), HasSubstr("is the name of an axis already"));
+  EXPECT_THAT(named("failed"), HasSubstr("a column of sweeps"));
+  EXPECT_THAT(
+      refusal(kRanks + "[[cost]]\nname = \"c\"\nformula = \"1\"\n[[cost]]\nname = \"c\"\nformula = \"2\"\n"),
+      HasSubstr("is the name of a cost already"));
+}
+
 }  // namespace
 }  // namespace cm384::sweeps

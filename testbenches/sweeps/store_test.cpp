@@ -1,6 +1,7 @@
 // The store between processes: claims, results, what is refused.
 #include "sweeps/store.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <sqlite3.h>
 #include <sys/wait.h>
@@ -172,6 +173,57 @@ TEST_F(StoreTest, RefusesWhatIsNoStore) {
     EXPECT_THAT(error.what(), HasSubstr("store.sqlite: is no store of results"));
   }
   EXPECT_THROW(Store("/proc/store.sqlite"), OutputError);
+}
+
+// A row that a disk or a hand has changed is none: its point runs again, and the row is renewed.
+TEST_F(StoreTest, DamagedRowsRunAgain) {
+  const std::string document = R"({"rows": [{"latency_us": 5}]})";
+  const auto change = [&](const std::string& statement) {
+    sqlite3* handle = nullptr;
+    ASSERT_EQ(sqlite3_open(path().c_str(), &handle), SQLITE_OK);
+    EXPECT_EQ(sqlite3_exec(handle, statement.c_str(), nullptr, nullptr, nullptr), SQLITE_OK) << statement;
+    sqlite3_close(handle);
+  };
+  for (const char* set :
+       {"document = '{}'", "document = substr(document, 1, 10)", "document = ''", "reason = 'x'",
+        "document = replace(document, '5', '6')", "profile = 'y'", "exit_code = 1"}) {
+    {
+      Store store(path());
+      EXPECT_NE(store.claim("k", true), Store::Claim::busy);
+      store.put("k", "dispatch", "", {0, "", document, "", 1, 1});
+      ASSERT_TRUE(store.find("k"));
+    }
+    change(fmt::format("UPDATE results SET {}", set));
+    Store store(path());
+    EXPECT_FALSE(store.find("k")) << set;
+    EXPECT_EQ(store.claim("k", false), Store::Claim::taken) << set;
+    store.release("k");
+  }
+}
+
+// Of before checksums: what is a result is taken.
+TEST_F(StoreTest, OfVersionOneIsReadAndCarriedOver) {
+  const auto in_old = [&](const std::string& statement) {
+    sqlite3* handle = nullptr;
+    ASSERT_EQ(sqlite3_open(path().c_str(), &handle), SQLITE_OK);
+    char* why = nullptr;
+    EXPECT_EQ(sqlite3_exec(handle, statement.c_str(), nullptr, nullptr, &why), SQLITE_OK) << why;
+    sqlite3_close(handle);
+  };
+  { Store store(path()); }
+  in_old(
+      "ALTER TABLE results DROP COLUMN checksum; PRAGMA user_version = 1; INSERT INTO results VALUES('good', "
+      "'s', '', "
+      "0, '', '{\"rows\": []}', '', 1, 1, ''), ('cut', 's', '', 0, '', '{\"rows\": [', '', 1, 1, ''), "
+      "('empty', 's', "
+      "'', 0, '', '{}', '', 1, 1, ''), ('hung', 's', '', 3, 'hung', '', '', 1, 1, '')");
+  Store store(path());
+  EXPECT_TRUE(store.find("good"));
+  EXPECT_TRUE(store.find("hung"));
+  EXPECT_FALSE(store.find("cut"));
+  EXPECT_FALSE(store.find("empty"));
+  store.put("good", "s", "", {0, "", R"({"rows": [1]})", "", 1, 1});
+  EXPECT_TRUE(Store(path()).find("good"));
 }
 
 }  // namespace

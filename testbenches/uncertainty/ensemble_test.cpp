@@ -69,12 +69,21 @@ TEST_F(EnsembleFile, SaysWhatHasChanged) {
   ensemble = two();
   ensemble.ranges = "xxh3:0";
   EXPECT_THAT(doubts_of(ensemble), ::testing::Contains(HasSubstr("have changed since")));
+  // Those of before a checksum are read; a changed digit of others is not.
+  std::string text = to_text(two());
+  text.replace(text.find("1.195"), 5, "1.295");
+  EXPECT_THAT(refusal([&] { read_ensemble(write(text)); }), HasSubstr("its checksum does not fit"));
+  text.replace(text.find("checksum"), 8, "chacksum");
+  EXPECT_THAT(refusal([&] { read_ensemble(write(text)); }), HasSubstr("has no checksum"));
+  text.replace(text.find("\"schema\": 2"), 11, "\"schema\": 1");
+  EXPECT_THAT(doubts_of(read_ensemble(write(text))), ::testing::Contains(HasSubstr("has no checksum")));
   EXPECT_NE(ranges_fingerprint(hw::load_machine("node8")),
             ranges_fingerprint(hw::load_machine("node8", {"l2.hit_latency=50ns"})));
 }
 
 TEST_F(EnsembleFile, WhatIsNoneIsRefused) {
-  EXPECT_THAT(refusal([] { read_ensemble("/nowhere.json"); }), HasSubstr("no such ensemble"));
+  EXPECT_THAT(refusal([] { read_ensemble("/nowhere.json"); }),
+              HasSubstr("/nowhere.json: cannot be read: No such file"));
   for (const char* text :
        {"", "[]", "{}", "{\"schema\": 1, \"members\": []}", "{\"schema\": 1, \"members\": [3]}",
         "{\"schema\": 1, \"members\": [{}], \"machine\": 4}"})
