@@ -60,7 +60,8 @@ class Settling {
       set_bursts();
       widen();
     }
-    if (hbm_.clock.hertz == 0) return;  // incomplete, which is found later
+    // Incomplete, which is found later.
+    if (hbm_.clock.hertz == 0 || hbm_.train_bank_groups == 0) return;
     const Bandwidth peak = hbm_peak(hbm_);
     if (!nearly_equal(peak, wanted)) {
       hbm_.bandwidth = peak;
@@ -68,7 +69,7 @@ class Settling {
         note(fmt::format("{} = {}: {} gives {}", kKnob, format(wanted), binding(hbm_), format(peak)));
       else
         follows(kKnob, "what the parts of hbm give");
-    } else if (!knob && stands) {
+    } else if (!knob && stands && (own("hbm.clock") || own("hbm.t_ccd_s") || own("hbm.t_ccd_l"))) {
       note(fmt::format("hbm: {} as before, which {} binds; {} sets all of them", format(peak), binding(hbm_),
                        kKnob));
     }

@@ -84,6 +84,12 @@ TEST(HbmBandwidth, FilesAreLayersToo) {
   EXPECT_EQ(peaks_of(parse_machine(whole, "shown.toml")).hbm.bytes_per_second, 2'400'000'000'000);
 }
 
+TEST(HbmBandwidth, AFileOfPartsAloneIsIncompleteAsAnyOther) {
+  EXPECT_THAT(
+      refusal([] { parse_machine("[hbm]\nclock = \"1.6GHz\"\nbandwidth = \"1TB/s\"\n", "mine.toml"); }),
+      HasSubstr("has no value"));
+}
+
 TEST(HbmBandwidth, NoClockNoBandwidth) {
   EXPECT_THAT(refusal([] { with({"hbm.bandwidth=50TB/s"}); }),
               HasSubstr("hbm.bandwidth: 50TB/s of 64 pseudo-channels takes a command clock of"));
