@@ -132,7 +132,7 @@ std::vector<std::uint16_t> Runtime::first_cores(int count) const {
 bool Runtime::wait() {
   if (!machine_.run()) return false;
   if (sim::peers().several()) share_tasks();
-  if (!tolerate_errors_ && !hosts_.empty()) report_errors();
+  if (!hosts_.empty()) report_errors();
   return true;
 }
 

@@ -122,7 +122,7 @@ class Runtime {
 
   // Runs the machine until every launch, every task and every call of the host has finished. Throws
   // MachineError with a report of who waits on what when it stops making progress, or naming the first task
-  // that ended with an error (unless tolerate_errors() was called); false when interrupted.
+  // that ended with an error; false when interrupted.
   bool wait();
   // Of a finished launch.
   const npu::LaunchRecord& record(LaunchHandle handle) const {
@@ -171,8 +171,6 @@ class Runtime {
   // What became of a task; complete after wait(), or once its stream was synchronised.
   const HostTask& task(TaskHandle handle) const { return host_of(handle.die).task(handle.number); }
   LaunchHandle launch_of(TaskHandle handle) const { return {handle.die, task(handle).record.number}; }
-  // From now on wait() does not throw for tasks that end with an error.
-  void tolerate_errors() { tolerate_errors_ = true; }
 
   // Makes the SDMA queue of a core and returns the GM address of its struct cm384_queue
   // (firmware/abi/queue.h), for a kernel that submits copies itself. The part's depth is 2048.
@@ -207,7 +205,6 @@ class Runtime {
   std::vector<MemoryRanges> given_on_socket_;       // by socket
   std::vector<EventState> events_;
   int in_function_of_ = -1;  // die whose host thread runs a function
-  bool tolerate_errors_ = false;
 };
 
 }  // namespace cm384::host

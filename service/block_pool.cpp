@@ -1,7 +1,6 @@
 #include "service/block_pool.h"
 
 #include <algorithm>
-#include <cassert>
 
 #include "traces/random.h"
 
@@ -18,11 +17,6 @@ HashRing::HashRing(int servers, int points) {
 int HashRing::server_of(std::uint64_t key) const {
   const auto next = std::ranges::lower_bound(points_, traces::mix(key + 0x9e3779b97f4a7c15u), {}, &Point::at);
   return next == points_.end() ? points_.front().server : next->server;
-}
-
-void HashRing::remove(int server) {
-  std::erase_if(points_, [&](const Point& point) { return point.server == server; });
-  assert(!points_.empty());
 }
 
 std::uint64_t key_of_tenant(std::uint32_t tenant, std::uint64_t key) {
@@ -69,12 +63,6 @@ void TieredCache::make_room(std::vector<std::uint64_t>* left) {
     ssd_.pop_back();
     ++dropped_;
   }
-}
-
-void TieredCache::clear() {
-  dram_.clear();
-  ssd_.clear();
-  places_.clear();
 }
 
 BlockPool::BlockPool(const PoolSizes& sizes)
@@ -128,11 +116,6 @@ bool BlockPool::touch(std::uint64_t key) {
   for (const std::uint64_t block : left_) store_.touch(block);
   stored_ += static_cast<std::int64_t>(left_.size());
   return is_new && !kept;
-}
-
-void BlockPool::lose_server(int server) {
-  ring_.remove(server);
-  servers_[static_cast<std::size_t>(server)].clear();
 }
 
 std::int64_t BlockPool::sum(std::int64_t (TieredCache::*count)() const) const {

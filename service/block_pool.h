@@ -23,7 +23,6 @@ class HashRing {
   // `points` of each server; more of them spread keys more evenly.
   explicit HashRing(int servers, int points = 256);
   int server_of(std::uint64_t key) const;
-  void remove(int server);  // not the last one
 
  private:
   struct Point {
@@ -55,7 +54,6 @@ class TieredCache {
   std::int64_t dropped() const { return dropped_; }    // blocks that left the SSD
   std::int64_t demoted() const { return demoted_; }    // blocks that went from DRAM to the SSD
   std::int64_t promoted() const { return promoted_; }  // and back
-  void clear();
 
  private:
   using Order = std::list<std::uint64_t>;  // most recently used first
@@ -94,7 +92,6 @@ class BlockPool {
   PrefixHits read(std::span<const std::uint64_t> keys, std::uint32_t tenant = 0);
   // All blocks of a prompt, once they have been computed. Those that are there already are kept once.
   void write(std::span<const std::uint64_t> keys, std::uint32_t tenant = 0);
-  void lose_server(int server);  // with all that it had; the object store keeps its own
 
   const PoolCounts& counts() const { return counts_; }
   std::int64_t dram_blocks() const;
@@ -105,7 +102,6 @@ class BlockPool {
   std::int64_t stored() const { return stored_; }      // blocks from an SSD to the object store
   std::int64_t restored() const { return restored_; }  // and back to DRAM
   std::int64_t dropped() const;                        // that left the last tier
-  std::span<const TieredCache> servers() const { return servers_; }
   const HashRing& ring() const { return ring_; }
 
  private:

@@ -29,14 +29,14 @@ inline constexpr std::size_t kMostRequests = 20'000'000, kMostKeys = 200'000'000
 
 struct DrawnRequests {
   double rate = 1;  // requests a second
-  Time duration{};  // from the first on
+  Time duration{};  // from the first on, which comes at time 0: on the average rate x duration more follow
   std::string prompt = "fixed:4096", output = "fixed:256";
   double reuse = 0;  // share of each prompt that all have in common, in whole blocks
   int block_tokens = kMooncakeBlock;
   std::uint64_t seed = 1;
 };
 
-// Arrivals are Poisson.
+// Arrivals are Poisson, seen from one of them on.
 RequestTrace draw_requests(const DrawnRequests& drawn);
 
 // The trace in other time: `rate` requests a second on the average (0: as recorded), repeated until

@@ -109,7 +109,6 @@ class DecodeSteps {
   // Of that step, a layer in two streams, us. Throws InputError where the library has no layers.
   double layer_us(double batch, double kv) const;
   int least_batch() const { return static_cast<int>(step_.low()); }
-  int most_batch() const { return static_cast<int>(step_.high()); }
   double least_kv() const;
   double leave_one_out() const { return step_error_; }
 

@@ -22,7 +22,8 @@ struct RequestOptions {
           "are drawn, "
           "arrivals as a Poisson process");
     visit("duration", self.duration, Range{Time{}, 604'800_s},
-          "of the requests, recorded ones repeated or cut; 0s: once as recorded, or 60s");
+          "of the requests, from the first on, which comes at time 0, drawn or recorded; recorded ones are "
+          "repeated or cut; 0s: once as recorded, or 60s");
     constexpr Form kLengths{"fixed:N|uniform:LOW:HIGH|lognormal:MEDIAN:SIGMA",
                             service::check_length_distribution};
     visit("prompt", self.prompt, kLengths, "tokens of drawn prompts");

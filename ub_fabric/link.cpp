@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cassert>
 #include <utility>
 
 #include "hw/error.h"
@@ -30,6 +31,7 @@ std::uint8_t LinkBank::number_of(const Clock& clock) {
 }
 
 void LinkBank::connect(unsigned link, const Clock& clock, Time latency, int buffer_cells) {
+  assert(buffer_cells <= Returning::kMost);
   links_[link].clock = number_of(clock);
   links_[link].latency = latency;
   for (unsigned lane = 0; lane < lanes_; ++lane) {

@@ -218,6 +218,9 @@ class LinkBank {
   // Notes of credits on their way back, in order of time: a ring that grows.
   class Returning {
    public:
+    // A ring's 16-bit counts tell so many apart; ub.link.buffer_cells is at most 4,096, and each note returns
+    // a cell or more.
+    static constexpr int kMost = 1 << 15;
     bool empty() const { return first_ == last_; }
     const Note& front() const { return notes_[first_ & mask_]; }
     void pop() { ++first_; }

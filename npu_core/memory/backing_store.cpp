@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "hw/error.h"
 #include "npu_core/memory/atomic.h"
 
 namespace cm384::npu {
@@ -77,6 +78,9 @@ std::uint32_t BackingStore::Slab::take() {
     free_.pop_back();
     return place;
   }
+  if (used_ == kMost)
+    throw MachineError(
+        "memory: more than 128 GiB of one die or CPU socket have been written; no more are kept");
   if (used_ % kTogether == 0)
     chunks_.push_back(std::make_unique<std::byte[]>(std::size_t{kTogether} * bytes_));
   return ++used_;

@@ -86,6 +86,7 @@ class BackingStore {
   class Slab {
    public:
     explicit Slab(std::uint32_t bytes) : bytes_(bytes) {}
+    // Throws MachineError where no more can be named.
     std::uint32_t take();
     // Its bytes must be zero.
     void give_back(std::uint32_t place) { free_.push_back(place); }
@@ -99,6 +100,7 @@ class BackingStore {
 
    private:
     static constexpr std::uint32_t kTogether = 32;
+    static constexpr std::uint32_t kMost = (1u << 28) - 1;  // what a Place can name
     std::uint32_t bytes_;
     std::uint32_t used_ = 0;
     std::vector<std::unique_ptr<std::byte[]>> chunks_;

@@ -128,6 +128,10 @@ bool DieMemory::realigned(Port& port, const MemoryAccess& a) {
 Time DieMemory::serve(const MemoryAccess& a, bool atomic) {
   assert(a.bytes > 0 && contains(a.offset, a.bytes) && a.requester < ports_.size());
   assert(a.offset / sim::kRequestBytes == (a.offset + a.bytes - 1) / sim::kRequestBytes);
+#ifndef NDEBUG
+  assert(a.at + look_ahead_ >= latest_);
+  latest_ = std::max(latest_, a.at);
+#endif
   const hw::OnDieNetwork& n = parameters_.on_die_network;
   Port& port = ports_[a.requester];
   const bool core = a.requester < core_ports_;
@@ -185,7 +189,7 @@ void DieMemory::enter(const MemoryAccess& a, Target& t, std::uint32_t moved) {
   t.start = ceil_ps(first);
   if (t.line == nullptr) return;
 
-  t.hold = &held_.of(t.number, a.at);
+  t.hold = &held_.of(t.number, a.at - look_ahead_);
   const Time there = t.hold->free - hold_time(*t.hold);
   const Time ready = t.hold->holder == a.requester ? there : t.hold->free;
   if (ready > t.start) {
@@ -214,7 +218,7 @@ L2Line& DieMemory::allocate(const MemoryAccess& a, Target& t) {
   if (t.line != nullptr) return *t.line;
   L2Cache::Victim victim;
   L2Line& line = l2_.allocate(t.number, victim);
-  t.hold = &held_.of(t.number, a.at);
+  t.hold = &held_.of(t.number, a.at - look_ahead_);
   take_hold(a, t);
   t.hold->free = Time{};
   if (victim.dirty != 0) {

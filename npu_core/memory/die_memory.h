@@ -1,9 +1,11 @@
 // Timing of one die's memory: core ports, on-die network, L2, HBM. The bytes are in BackingStore.
 //
 // Every shared resource is a time stamp of when it is free next, so a request is one call that returns when
-// it is done: nothing here is an event. Calls come in non-decreasing `at`.
+// it is done: nothing here is an event. Resources serve in the order of calls, which come in non-decreasing
+// `at`; of callers that run ahead (look_ahead()) a call may stand up to that much before an earlier one.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -67,6 +69,8 @@ class DieMemory {
     if (contains(later, 1)) prefetch(later);
     if (contains(soon, 1)) l2_.prefetch_far(static_cast<std::uint32_t>(soon / sim::kRequestBytes));
   }
+  // From now on a call may come up to `ahead` earlier than the latest one before it.
+  void look_ahead(Time ahead) { look_ahead_ = std::max(look_ahead_, ahead); }
   // When read data or the write's acknowledgement reaches the requester. Requires contains().
   Time access(const MemoryAccess& access);
   // The same for an atomic add at the L2 slice; the answer carries the old value.
@@ -160,6 +164,8 @@ class DieMemory {
   HeldLines held_;
   HbmMemory hbm_;
   MemoryBehindL2* behind_ = nullptr;  // null: hbm_
+  Time look_ahead_;
+  Time latest_;  // of all calls; kept where assertions are on
   MemoryStatistics statistics_;
 };
 

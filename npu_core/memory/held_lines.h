@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -12,6 +13,8 @@ namespace cm384::npu {
 
 class HeldLines {
  public:
+  static constexpr std::size_t kMostSets = std::size_t{1} << 16;  // 4 MiB
+
   struct Hold {
     Time free{};               // it ends; `free - hold` is when the line's data was last ready
     std::uint32_t key = 0;     // 1 + line number, 0 empty; HeldLines's own
@@ -19,8 +22,8 @@ class HeldLines {
     bool whole = false;        // and asked for all of it
   };
 
-  // The hold of a line, which has ended at time 0 if none is known; until the next call. `now` never falls
-  // from call to call: holds that have ended by then are forgotten.
+  // The hold of a line, which has ended at time 0 if none is known; until the next call. Nobody asks about a
+  // time before `now` in later calls: holds that have ended by then are forgotten.
   Hold& of(std::uint32_t line, Time now) {
     Set& set = sets_[set_of(line)];
     Hold* over = nullptr;
@@ -28,13 +31,17 @@ class HeldLines {
       if (hold.key == line + 1) return hold;
       if (hold.free <= now) over = &hold;
     }
-    if (over == nullptr) [[unlikely]] {
-      grow(now);
-      return of(line, now);
+    if (!beside_.empty()) [[unlikely]] {
+      if (Hold* const hold = find_beside(line, now)) return *hold;
     }
+    if (over == nullptr) [[unlikely]]
+      return make_room(line, now);
     *over = Hold{{}, line + 1, 0};
     return *over;
   }
+  std::size_t sets() const { return sets_.size(); }
+  // Holds that stand beside the table, as their lines share a set of the largest one.
+  std::size_t beside() const { return beside_.size(); }
   // Asks the host's cache for it.
   void prefetch(std::uint32_t line) const { __builtin_prefetch(&sets_[set_of(line)], 1); }
 
@@ -43,11 +50,15 @@ class HeldLines {
   struct alignas(64) Set : std::array<Hold, kWays> {};
 
   std::uint32_t set_of(std::uint32_t line) const { return line * 0x9e3779b1u >> shift_; }
-  // Twice the sets, until each has room.
+  // In a table of twice the sets, or beside it.
+  Hold& make_room(std::uint32_t line, Time now);
   void grow(Time now);
+  // Forgets those that have ended.
+  Hold* find_beside(std::uint32_t line, Time now);
 
   unsigned shift_ = 32 - 6;
   std::vector<Set> sets_ = std::vector<Set>(std::size_t{1} << (32 - shift_));
+  std::vector<Hold> beside_;
 };
 
 }  // namespace cm384::npu

@@ -111,7 +111,6 @@ class MteEngine {
   Time complete() const { return {complete_ps_}; }
 
   std::uint32_t remote_outstanding() const { return remote_outstanding_; }
-  bool waits_for_window() const { return waits_for_window_; }
   std::uint64_t oldest_pc();
   // Forgets everything; events and completions from before carry an older epoch and are to be ignored.
   void reset();

@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::uint32_t kUnit = 128;  // grain of the window: a sector
 constexpr std::uint64_t kLow = 0xffffffff;
+// Lanes issue requests up to so far ahead of the die's time, one lane after another.
 constexpr Time kAhead{40'000};
 
 }  // namespace
@@ -53,6 +54,7 @@ void BlockPlayer::Lane::grow() {
 }
 
 void BlockPlayer::start_block(const BlockStart& block) {
+  die_.memory().look_ahead(kAhead);
   auto& play = plays_[block.launch];
   if (!play) {
     play = std::make_unique<Play>();

@@ -58,11 +58,11 @@ const UnloadedTime::Ways& UnloadedTime::ways(const TrafficRecord& r, bool back) 
   return all;
 }
 
-// A link with `before` others before it.
-void UnloadedTime::take_busiest(Way& w, double flit_ps, int before) {
+// A link with so many buffers before it.
+void UnloadedTime::take_busiest(Way& w, double flit_ps, double buffers) {
   if (flit_ps <= w.busiest_ps) return;
   w.busiest_ps = flit_ps;
-  w.buffers = before;
+  w.buffers = buffers;
 }
 
 UnloadedTime::Way UnloadedTime::way(const ub::SubPlane& plane, ub::Endpoint from, ub::Endpoint to) const {
@@ -74,7 +74,8 @@ UnloadedTime::Way UnloadedTime::way(const ub::SubPlane& plane, ub::Endpoint from
     const double flit = period_ps(link.flit);
     w.latency_ps += ps(link.latency);
     w.flit_ps = std::max(w.flit_ps, flit);
-    take_busiest(w, flit, w.links);
+    take_busiest(w, flit, w.passed);
+    ++w.passed;
     ++w.links;
   };
   const ub::LinkTiming& port = plane.timings().of_port(from);
@@ -97,7 +98,8 @@ void UnloadedTime::pass_chips(Way& w, const ub::SubPlane& plane, unsigned from, 
   struct Chip {
     double latency_ps = 0, flit_ps = 0, stored_ps = 0;  // from here on
     int links = 0;
-    double load = 0;  // of what enters at `from`
+    double load = 0;    // of what enters at `from`
+    double passed = 0;  // buffers on the ways from there
   };
   std::unordered_map<unsigned, Chip> chips;
   std::vector<unsigned> ordered;  // each behind all that follow it
@@ -135,12 +137,15 @@ void UnloadedTime::pass_chips(Way& w, const ub::SubPlane& plane, unsigned from, 
   chips[from].load = 1;
   for (auto chip = ordered.rbegin(); chip != ordered.rend(); ++chip) {
     if (*chip == to) continue;
-    const double part = chips[*chip].load / static_cast<double>(network.ways(*chip, to).size());
+    const auto shares = static_cast<double>(network.ways(*chip, to).size());
+    const double part = chips[*chip].load / shares, passed = chips[*chip].passed;
     others(*chip, [&](const ub::LinkTiming& link, unsigned next) {
       chips[next].load += part;
-      take_busiest(w, part * period_ps(link.flit), w.links - chips[*chip].links);
+      chips[next].passed += 1 + passed / shares;
+      take_busiest(w, part * period_ps(link.flit), w.passed + passed);
     });
   }
+  w.passed += chips[to].passed;
 }
 
 int UnloadedTime::hops(const TrafficRecord& r) {

@@ -46,7 +46,8 @@ class UnloadedTime {
     double flit_ps = 0;     // on the slowest link of the fastest way
     double stored_ps = 0;   // packet-store: of a flit on all links but the last
     double busiest_ps = 0;  // that a flit sent into it takes of the busiest link
-    int buffers = 0;        // of chips, up to there
+    double buffers = 0;     // of chips, on all ways up to there
+    double passed = 0;      // the same up to the end
     double port_ps = 0;     // of a flit on the sending endpoint's own link
     int links = 0;          // 0: there is none
   };
@@ -65,7 +66,7 @@ class UnloadedTime {
     double window = kAny;
     std::uint64_t at_once = 1;  // requests that pass it side by side: so many of the first wait for nobody
   };
-  static void take_busiest(Way& way, double flit_ps, int before);
+  static void take_busiest(Way& way, double flit_ps, double buffers);
   static void add(Requests& requests, std::uint64_t begin, std::uint64_t end);
   static double train(double one, Place place, std::uint64_t count);
   bool by_package(const traces::TrafficRecord& record) const;

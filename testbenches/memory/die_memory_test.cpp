@@ -242,6 +242,32 @@ TEST(DieMemory, AHeldLineHoldsUpItsSlice) {
   EXPECT_EQ(third(6_ns, behind + 512), 6_ns + alone);
 }
 
+// Who runs ahead, and is followed by a call for an earlier time, makes nobody forget who holds a line then.
+TEST(DieMemory, RemembersHoldsThatACallBeforeTheLatestStillMeets) {
+  hw::Memory p = testing::preset_memory();
+  p.on_die_network.request_latency = 1_ns;  // shorter than a caller runs ahead
+  p.on_die_network.hop_latency = 0_ns;
+  DieMemory memory(p);
+  memory.look_ahead(40_ns);
+  const std::uint64_t held = line_of_slice(p, 0);
+  std::vector<std::uint64_t> others;  // of other slices
+  for (std::uint64_t line = 0; others.size() < 2'000; ++line) {
+    const auto l = static_cast<std::uint32_t>(line);
+    if ((l ^ (l >> 6) ^ (l >> 13) ^ (l >> 19)) % static_cast<std::uint32_t>(p.l2.slices) != 0)
+      others.push_back(line * 512);
+  }
+  Time now = 1_us;
+  memory.access(at(now, held, 512));
+  for (const std::uint64_t line : others) memory.access(at(now += 1_us, line, 512));
+  now += 1_us;
+  memory.access(at(now, held, 128, false, 0));
+  for (const std::uint64_t line : others)
+    memory.access(at(now + p.l2.line_hold + 11_ns, line, 512, false, 2));
+  EXPECT_EQ(memory.statistics().line_waits, 0u);
+  memory.access(at(now + 5_ns, held, 128, false, 1));
+  EXPECT_EQ(memory.statistics().line_waits, 1u);
+}
+
 // A line that comes from HBM keeps nobody else waiting; those who want it get it one after another.
 TEST(DieMemory, RequestsForALineOnItsWayAreSetAside) {
   const hw::Memory p = testing::preset_memory();

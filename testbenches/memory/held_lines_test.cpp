@@ -34,5 +34,28 @@ TEST(HeldLines, ToldHoldsLastUntilTheirEnd) {
   EXPECT_GT(lasting, 20'000);
 }
 
+// Lines whose hashes begin alike, held at the same time: the table does not grow without end, and forgets
+// none.
+TEST(HeldLines, LinesOfOneSetDoNotMakeItGrowWithoutEnd) {
+  std::uint32_t inverse = 1;  // of the factor that spreads lines over sets
+  for (int n = 0; n < 5; ++n) inverse *= 2 - 0x9e3779b1u * inverse;
+  HeldLines table;
+  const auto line = [&](std::uint32_t n) { return n * inverse; };
+  for (std::uint32_t n = 0; n < 200; ++n) {
+    HeldLines::Hold& hold = table.of(line(n), Time{0});
+    hold.free = Time{1'000 + n};
+    hold.holder = static_cast<std::uint16_t>(n);
+  }
+  EXPECT_LE(table.sets(), HeldLines::kMostSets);
+  for (std::uint32_t n = 0; n < 200; ++n) {
+    EXPECT_EQ(table.of(line(n), Time{999}).free, Time{1'000 + n});
+    EXPECT_EQ(table.of(line(n), Time{999}).holder, n);
+  }
+  // Those that have ended make room for others.
+  EXPECT_EQ(table.of(line(7), Time{5'000}).free, Time{1'007});
+  for (std::uint32_t n = 200; n < 400; ++n) table.of(line(n), Time{5'000}).free = Time{6'000};
+  EXPECT_LE(table.beside(), 200u);
+}
+
 }  // namespace
 }  // namespace cm384::npu

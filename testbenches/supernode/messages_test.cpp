@@ -159,11 +159,10 @@ std::vector<double> slowdowns(const std::vector<std::pair<int, int>>& pairs,
   return slow;
 }
 
-void expect_none(const std::vector<double>& slow) {
+void expect_none(const std::vector<double>& slow, double most = 1.01) {
   for (std::size_t n = 0; n < slow.size(); ++n) {
     EXPECT_GE(slow[n], 0.9995) << n;
-    EXPECT_LE(slow[n], 1.05) << n;
-    std::printf("slow %zu %.4f\n", n, slow[n]);
+    EXPECT_LE(slow[n], most) << n;
   }
 }
 
@@ -178,7 +177,9 @@ TEST(UnloadedTime, KnowsEachSubPlane) {
   for (const char* rates :
        {"ub.link.plane_rates=0.5,1", "ub.link.plane_rates=1,0.25,1", "ub.link.plane_rates=0.25"}) {
     SCOPED_TRACE(rates);
-    expect_none(slowdowns({{0, 5}, {0, 17}}, {16'384, 2 << 20}, {rates}));
+    expect_none(slowdowns({{0, 5}, {0, 17}}, {2 << 20}, {rates}));
+    // Of so few requests some wait for a slot of a slow link's flits.
+    expect_none(slowdowns({{0, 5}, {0, 17}}, {16'384}, {rates}), 1.05);
   }
 }
 
