@@ -107,10 +107,10 @@ class Dispatch {
           notes.SetValue(note + kPlace, static_cast<int32_t>(k));
         }
       }
+      normal::Order<HardEvent::S_MTE3>();
       for (uint32_t token = 0; token < tokens; ++token) {
         const uint32_t pair = token * tiling_.topK;
         LocalTensor<Row> row = Load(first + token, notes[pair * normal::kNoteWords]);
-        normal::Order<HardEvent::S_MTE3>();
         for (uint32_t k = 0; k < tiling_.topK; ++k) {
           const uint32_t expert = chosen.GetValue(pair + k),
                          place = offsets.GetValue(expert) + index.GetValue(pair + k);
@@ -139,6 +139,7 @@ class Dispatch {
       tokens_.FreeTensor(in);
       for (uint32_t k = 0; k < tiling_.topK; ++k)
         notes.ReinterpretCast<float>().SetValue(k * normal::kNoteWords + kScale, scale);
+      normal::Order<HardEvent::S_MTE3>();
     } else {
       DataCopy(row, from, tiling_.hidden);
     }
