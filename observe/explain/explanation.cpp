@@ -40,16 +40,30 @@ bool means(std::string_view pattern, std::string_view key) {
   return key.size() > before.size() + after.size() && key.starts_with(before) && key.ends_with(after);
 }
 
-// A value as text, "3732ps" or "28GB/s", times a factor; whole numbers stay whole.
-std::string scaled(std::string_view value, double factor) {
+// A value as text, "3732ps" or "28GB/s", times a factor; to whole picoseconds, and to a whole number where
+// `whole`.
+std::string scaled(std::string_view value, double factor, bool whole) {
   double number = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
   const std::string_view unit(end, static_cast<std::size_t>(value.data() + value.size() - end));
-  const bool whole =
-      value.substr(0, static_cast<std::size_t>(end - value.data())).find('.') == std::string_view::npos;
   number *= factor;
-  if (unit == "ps" || (unit.empty() && whole)) number = std::round(number);
+  if (unit == "ps" || whole) number = std::round(number);
   return fmt::format("{:.10g}{}", number, unit);
+}
+
+// The assignment that scales a parameter; of a count, to the nearest.
+std::string scaling(const hw::Machine& machine, const std::string& key, const std::string& value,
+                    double factor) {
+  const std::string other = fmt::format("{}={}", key, scaled(value, factor, false));
+  const bool from_whole = value.find_first_not_of("0123456789") == std::string::npos;
+  if (!from_whole || other.find('.', key.size()) == std::string::npos) return other;
+  try {
+    hw::Machine changed = machine;
+    hw::override_parameter(changed, other);
+    return other;
+  } catch (const InputError&) {
+    return fmt::format("{}={}", key, scaled(value, factor, true));
+  }
 }
 
 }  // namespace
@@ -62,8 +76,8 @@ std::vector<std::string> twice_as_fast(const hw::Machine& machine, Resource reso
       const std::string& key = parameter.first;
       if (std::ranges::none_of(patterns, [&](std::string_view p) { return means(p, key); })) continue;
       const std::string value = hw::value_of(machine, key);
-      const std::string other = scaled(value, factor);
-      if (other != value) changes.push_back(fmt::format("{}={}", key, other));
+      const std::string assignment = scaling(machine, key, value, factor);
+      if (assignment != fmt::format("{}={}", key, value)) changes.push_back(assignment);
     }
   };
   take(text.faster, 2);
