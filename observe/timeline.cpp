@@ -238,6 +238,16 @@ void Timeline::copy_ended(int die, const npu::SdmaRecord& record) {
             record.bytes, record.queue, record.status, record.translated.us(), record.last_ack.us()));
 }
 
+int Timeline::free_lane(int die, int first, const char* name, Time begin, Time end) {
+  constexpr int kKinds = 2, kMost = kFirstCore / kKinds;  // lanes of kernels and tasks take turns
+  int number = 0;
+  while (number + 1 < kMost && ends_[{die, first + kKinds * number}] > begin) ++number;
+  const int lane = first + kKinds * number;
+  ends_[{die, lane}] = end;
+  if (number > 0) name_once(die, lane, fmt::format("{} {}", name, number + 1));
+  return lane;
+}
+
 void Timeline::launch_ended(int die, const npu::LaunchRecord& record) {
   if (!options_.dies.contains(die)) return;
   for (const auto& core : cores_) {
@@ -245,9 +255,10 @@ void Timeline::launch_ended(int die, const npu::LaunchRecord& record) {
   }
   const std::string kernel = kernel_name(record);
   const std::string name = fmt::format("{}{}launch {}", kernel, kernel.empty() ? "" : ", ", record.launch);
-  slice(die, kKernels, name, record.first_instruction, record.last_retired,
-        fmt::format("\"blocks\":{}", record.blocks));
-  slice(die, kTasks, name, record.task_start, record.task_end);
+  slice(die, free_lane(die, kKernels, "kernels", record.first_instruction, record.last_retired), name,
+        record.first_instruction, record.last_retired, fmt::format("\"blocks\":{}", record.blocks));
+  slice(die, free_lane(die, kTasks, "tasks", record.task_start, record.task_end), name, record.task_start,
+        record.task_end);
 }
 
 void Timeline::finish() {

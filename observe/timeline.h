@@ -1,10 +1,10 @@
 // A timeline of chosen dies as Chrome trace JSON, which Perfetto and chrome://tracing read: one process per
 // die, and lanes as the vendor's profiler has them.
 //
-// A die has a lane of kernels and one of tasks, one per stream, one per SDMA channel, two per UB port (out
-// and in), and for each core SCALAR, VECTOR, MTE2, MTE3 and the kernel's phases; of a cube core CUBE, MTE1
-// and FIXP in place of VECTOR. A flag is an arrow from what set it to what waited for it. Lanes of streams,
-// channels and cube cores come with their first use.
+// A die has a lane of kernels and one of tasks (more where streams run several at once), one per stream, one
+// per SDMA channel, two per UB port (out and in), and for each core SCALAR, VECTOR, MTE2, MTE3 and the
+// kernel's phases; of a cube core CUBE, MTE1 and FIXP in place of VECTOR. A flag is an arrow from what set it
+// to what waited for it. Lanes of streams, channels and cube cores come with their first use.
 #pragma once
 
 #include <cstdint>
@@ -63,6 +63,9 @@ class Timeline {
   void launch_ended(int die, const npu::LaunchRecord& record);
   void task_ended(int die, const npu::TaskRecord& record);
   void copy_ended(int die, const npu::SdmaRecord& record);
+  // `first`, kKernels or kTasks, or a further lane of its kind: one where nothing lies since `begin`. For
+  // slices in the order of their ends.
+  int free_lane(int die, int first, const char* name, Time begin, Time end);
   // A lane that is named when it is first used.
   void name_once(int die, int lane, const std::string& name);
   void end_event();
@@ -89,8 +92,9 @@ class Timeline {
   std::unordered_map<sim::TransactionId, Write> writes_;                 // under way; looked up only
   std::map<std::string, std::vector<std::string>, std::less<>> phases_;  // their names, by kernel
   std::map<int, std::string> kernels_;                                   // that run, by die
-  std::set<std::pair<int, int>> named_;  // by die and lane, of those named when used
-  struct Copies {                        // of a die's SDMA engine
+  std::map<std::pair<int, int>, Time> ends_;  // of the last slice, by die and lane of kernels or tasks
+  std::set<std::pair<int, int>> named_;       // by die and lane, of those named when used
+  struct Copies {                             // of a die's SDMA engine
     Timeline* timeline = nullptr;
     int die = 0;
   };
