@@ -76,8 +76,9 @@ ptree& add_case(ptree& suite, const std::string& classname, const Case& test) {
 }
 
 std::size_t failed_of(const std::vector<Case>& cases) {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(cases, [](const Case& test) { return !test.failures.empty(); }));
+  std::size_t failed = 0;
+  for (const Case& test : cases) failed += test.failures.empty() ? 0 : 1;
+  return failed;
 }
 
 std::string text_of_document(const ptree& suites) {

@@ -69,5 +69,25 @@ TEST(MemoryRanges, NeverOverlap) {
   EXPECT_EQ(ranges.take(kCapacity, 1, kCapacity), 0u);
 }
 
+// Whole ranges, also over several that follow on each other, and not a byte more.
+TEST(MemoryRanges, HoldsWhatIsGivenOut) {
+  MemoryRanges ranges;
+  const std::uint64_t first = *ranges.take(100, 1, 4096), second = *ranges.take(50, 1, 4096),
+                      third = *ranges.take(8, 256, 4096);
+  ASSERT_EQ(second, first + 100);
+  ASSERT_EQ(third, 256u);
+  EXPECT_TRUE(ranges.holds(first, 1));
+  EXPECT_TRUE(ranges.holds(first, 150));
+  EXPECT_TRUE(ranges.holds(first + 99, 2));
+  EXPECT_FALSE(ranges.holds(first, 151));
+  EXPECT_FALSE(ranges.holds(200, 1)) << "what alignment leaves out";
+  EXPECT_TRUE(ranges.holds(third, 8));
+  EXPECT_FALSE(ranges.holds(third, 9));
+  EXPECT_FALSE(ranges.holds(third + 8, 1));
+  ranges.give_back(second);
+  EXPECT_TRUE(ranges.holds(first, 100));
+  EXPECT_FALSE(ranges.holds(first + 99, 2));
+}
+
 }  // namespace
 }  // namespace cm384::host
