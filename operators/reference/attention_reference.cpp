@@ -6,13 +6,13 @@
 #include <cmath>
 #include <numeric>
 
-#include "firmware/abi/flash_attention.h"
+#include "operators/reference/layouts.h"
 #include "operators/reference/values.h"
 
 namespace cm384::reference {
 namespace {
 
-constexpr std::uint32_t kKey = CM384_FLASH_KEY, kValue = CM384_FLASH_VALUE;
+constexpr std::uint32_t kKey = MlaLayout::kHead, kValue = MlaLayout::kValue;
 
 // Keys and values of a head of a sequence, and its queries, as numbers.
 struct Head {

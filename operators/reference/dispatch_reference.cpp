@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 
 #include "firmware/abi/dispatch_full_mesh.h"
+#include "operators/reference/layouts.h"
 #include "operators/reference/quantise.h"
 #include "operators/reference/tokens.h"
 
@@ -30,19 +32,27 @@ cm384_dispatch dispatch_arguments(const DispatchCase& dispatch, int rank) {
   a.local_experts = word(index(p.local_experts));
   a.own_experts = word(index(p.own_experts[index(rank)]));
   a.max_tokens = a.batch;
-  a.window_dispatch_offset = cm384_combine_area_bytes(a.max_tokens, a.top_k + a.shared, a.hidden);
-  const std::uint64_t slots = std::uint64_t{a.ranks} * a.local_experts * a.max_tokens;
-  a.window_half_bytes =
-      a.window_dispatch_offset +
-      (dispatch.full_mesh ? slots * cm384_packet_bytes(a.hidden)
-                          : cm384_dispatch_area_bytes(a.ranks, a.local_experts, a.max_tokens, a.hidden));
+  const DataWindow window = data_window(dispatch);
+  a.window_dispatch_offset = window.dispatch(0, 0, 0);
+  a.window_half_bytes = window.bytes();
   return a;
+}
+
+DataWindow data_window(const DispatchCase& dispatch) {
+  const ExpertPlacement& p = dispatch.placement;
+  const std::uint64_t hidden = index(dispatch.hidden);
+  return {.hidden = hidden,
+          .tokens = index(dispatch.batch),
+          .places = index(dispatch.top_k + p.shared),
+          .ranks = index(p.ranks),
+          .local_experts = index(p.local_experts),
+          .slot_bytes = dispatch.full_mesh ? FullMeshPacket{hidden}.bytes() : DispatchSlot{hidden}.bytes()};
 }
 
 DispatchSizes dispatch_sizes(const DispatchCase& dispatch, int rank, int blocks) {
   const cm384_dispatch a = dispatch_arguments(dispatch, rank);
   const std::uint64_t batch = a.batch, own = a.own_experts;
-  const std::uint64_t rows = cm384_dispatch_max_rows(a.ranks, own, a.max_tokens, a.top_k + a.shared);
+  const std::uint64_t rows = a.ranks * batch * std::min<std::uint64_t>(own, a.top_k + a.shared);
   DispatchSizes s{};
   s.x = batch * a.hidden * 2;
   s.expert_ids = batch * a.top_k * 4;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "operators/reference/expert_placement.h"
+#include "operators/reference/layouts.h"
 
 namespace cm384::reference {
 
@@ -25,6 +26,9 @@ struct DispatchCase {
 // The kernel's argument block of a rank with everything but the addresses of tables, tensors and workspace,
 // which stay 0. max_tokens is the batch; window_half_bytes is a half of the data window, combine area inside.
 cm384_dispatch dispatch_arguments(const DispatchCase& dispatch, int rank);
+
+// A half of each rank's data window.
+DataWindow data_window(const DispatchCase& dispatch);
 
 // Bytes to allocate a rank for a launch of `blocks`.
 struct DispatchSizes {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "hw/error.h"
+#include "operators/reference/layouts.h"
 
 namespace cm384::reference {
 
@@ -27,10 +28,10 @@ void count_slots(ExpertPlacement& placement) {
   placement.local_experts = *std::ranges::max_element(placement.own_experts);
   const auto entries =
       static_cast<unsigned>(placement.local_experts) * static_cast<unsigned>(placement.ranks);
-  if (entries > CM384_STATUS_MAX_ENTRIES) {
+  if (entries > StatusWindow::kDispatchEntries) {
     throw InputError(
         fmt::format("{} experts on {} ranks need {} status entries per rank; the status window has {}",
-                    placement.experts, placement.ranks, entries, CM384_STATUS_MAX_ENTRIES));
+                    placement.experts, placement.ranks, entries, StatusWindow::kDispatchEntries));
   }
 }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "operators/reference/layouts.h"
 #include "operators/reference/values.h"
 #include "traces/random.h"
 
@@ -14,7 +15,7 @@ namespace {
 
 constexpr double kHalfStep = 0x1p-8;  // of BF16, of a value
 constexpr double kRopeBase = 10000;   // DeepSeek-V3's, before any stretching of positions
-constexpr std::uint32_t kHalf = CM384_MLA_ROPE / 2;
+constexpr std::uint32_t kHalf = MlaLayout::kRope / 2;
 
 // Both signs, magnitudes from 2^-3 to 2 times 2^-shift.
 std::vector<std::uint16_t> elements(traces::Random random, std::uint64_t count, std::uint32_t shift = 0) {
@@ -107,9 +108,9 @@ Estimates norm(std::span<const Estimate> x, std::span<const std::uint16_t> gamma
 
 Estimates rotate(std::span<const Estimate> x, std::span<const float> angles) {
   Estimates made(x.size());
-  for (std::uint32_t i = 0; i < CM384_MLA_ROPE; ++i) {
+  for (std::uint32_t i = 0; i < MlaLayout::kRope; ++i) {
     const Estimate &own = x[i], &other = x[i < kHalf ? i + kHalf : i - kHalf];
-    const double c = double{angles[i]}, s = double{angles[CM384_MLA_ROPE + i]};
+    const double c = double{angles[i]}, s = double{angles[MlaLayout::kRope + i]};
     made[i] = {own.value * c + other.value * s, own.variance * c * c + other.variance * s * s};
   }
   return made;
@@ -131,10 +132,11 @@ std::vector<float> make_rope(std::span<const std::uint32_t> positions) {
   std::vector<float> rope;
   for (const std::uint32_t position : positions) {
     const auto angle = [&](std::uint32_t i) {
-      return position * std::pow(kRopeBase, -2.0 * (i % kHalf) / CM384_MLA_ROPE);
+      return position * std::pow(kRopeBase, -2.0 * (i % kHalf) / MlaLayout::kRope);
     };
-    for (std::uint32_t i = 0; i < CM384_MLA_ROPE; ++i) rope.push_back(static_cast<float>(std::cos(angle(i))));
-    for (std::uint32_t i = 0; i < CM384_MLA_ROPE; ++i)
+    for (std::uint32_t i = 0; i < MlaLayout::kRope; ++i)
+      rope.push_back(static_cast<float>(std::cos(angle(i))));
+    for (std::uint32_t i = 0; i < MlaLayout::kRope; ++i)
       rope.push_back(static_cast<float>(i < kHalf ? -std::sin(angle(i)) : std::sin(angle(i))));
   }
   return rope;
@@ -142,14 +144,14 @@ std::vector<float> make_rope(std::span<const std::uint32_t> positions) {
 
 PrologInputs make_prolog_inputs(const ProjectionCase& layer, std::span<const std::uint32_t> positions) {
   const auto random = [&](std::uint64_t stream) { return traces::Random(layer.seed, stream); };
-  const std::uint32_t latents = CM384_MLA_LATENTS(layer.q_lora), heads = layer.heads;
+  const std::uint32_t latents = layer.q_lora + MlaLayout::kWidth, heads = layer.heads;
   return {elements(random(20), std::uint64_t{layer.tokens} * layer.hidden),
           elements(random(21), layer.hidden),
           elements(random(22), layer.q_lora),
-          elements(random(23), CM384_MLA_LATENT),
+          elements(random(23), MlaLayout::kLatent),
           weights(random(24), latents, layer.hidden, layer.int8),
-          weights(random(25), std::uint64_t{heads} * CM384_MLA_HEAD, layer.q_lora, layer.int8),
-          weights(random(26), std::uint64_t{heads} * CM384_MLA_LATENT, CM384_MLA_NOPE, false),
+          weights(random(25), std::uint64_t{heads} * MlaLayout::kHead, layer.q_lora, layer.int8),
+          weights(random(26), std::uint64_t{heads} * MlaLayout::kLatent, MlaLayout::kNope, false),
           make_rope(positions)};
 }
 
@@ -159,34 +161,35 @@ std::string compare_prolog(const ProjectionCase& layer, const PrologInputs& in, 
   const auto angles = std::span(in.rope).subspan(token * 128ull, 128);
   const Estimates x = exact(std::span(in.x).subspan(token * hidden, hidden));
   const Estimates latents = round_all(
-      multiply(to_project(norm(x, in.gamma_x), layer.int8), in.down, 0, CM384_MLA_LATENTS(layer.q_lora)));
+      multiply(to_project(norm(x, in.gamma_x), layer.int8), in.down, 0, layer.q_lora + MlaLayout::kWidth));
   const auto all = std::span(latents);
-  std::string difference = compare("cached latent", norm(all.subspan(q_lora, CM384_MLA_LATENT), in.gamma_kv),
-                                   out.cached.first(CM384_MLA_LATENT));
+  std::string difference =
+      compare("cached latent", norm(all.subspan(q_lora, MlaLayout::kLatent), in.gamma_kv),
+              out.cached.first(MlaLayout::kLatent));
   if (difference.empty())
-    difference = compare("cached rope", rotate(all.subspan(q_lora + CM384_MLA_LATENT), angles),
-                         out.cached.subspan(CM384_MLA_LATENT));
+    difference = compare("cached rope", rotate(all.subspan(q_lora + MlaLayout::kLatent), angles),
+                         out.cached.subspan(MlaLayout::kLatent));
   if (!difference.empty()) return difference;
   const Estimates queries = round_all(multiply(to_project(norm(all.first(q_lora), in.gamma_q), layer.int8),
-                                               in.up, 0, std::size_t{layer.heads} * CM384_MLA_HEAD));
+                                               in.up, 0, std::size_t{layer.heads} * MlaLayout::kHead));
   for (std::uint32_t head = 0; head < layer.heads; ++head) {
-    const auto own = std::span(queries).subspan(head * CM384_MLA_HEAD, CM384_MLA_HEAD);
-    const auto got = out.queries.subspan(head * CM384_MLA_WIDTH, CM384_MLA_WIDTH);
+    const auto own = std::span(queries).subspan(head * MlaLayout::kHead, MlaLayout::kHead);
+    const auto got = out.queries.subspan(head * MlaLayout::kWidth, MlaLayout::kWidth);
     difference = compare("query latent",
-                         multiply(own.first(CM384_MLA_NOPE), in.absorb, std::size_t{head} * CM384_MLA_LATENT,
-                                  CM384_MLA_LATENT),
-                         got.first(CM384_MLA_LATENT));
+                         multiply(own.first(MlaLayout::kNope), in.absorb,
+                                  std::size_t{head} * MlaLayout::kLatent, MlaLayout::kLatent),
+                         got.first(MlaLayout::kLatent));
     if (difference.empty())
-      difference =
-          compare("query rope", rotate(own.subspan(CM384_MLA_NOPE), angles), got.subspan(CM384_MLA_LATENT));
+      difference = compare("query rope", rotate(own.subspan(MlaLayout::kNope), angles),
+                           got.subspan(MlaLayout::kLatent));
     if (!difference.empty()) return fmt::format("head {} {}", head, difference);
   }
   return {};
 }
 
 OutputWeights make_output_weights(const ProjectionCase& layer) {
-  const std::uint32_t values = layer.heads * CM384_MLA_VALUE;
-  return {weights(traces::Random(layer.seed, 27), values, CM384_MLA_LATENT, false),
+  const std::uint32_t values = layer.heads * MlaLayout::kValue;
+  return {weights(traces::Random(layer.seed, 27), values, MlaLayout::kLatent, false),
           weights(traces::Random(layer.seed, 28), layer.hidden, values, layer.int8)};
 }
 
@@ -195,8 +198,8 @@ std::string compare_output(const ProjectionCase& layer, const OutputWeights& wei
   Estimates values;
   for (std::uint32_t head = 0; head < layer.heads; ++head) {
     const Estimates own =
-        round_all(multiply(exact(latents.subspan(std::size_t{head} * CM384_MLA_LATENT, CM384_MLA_LATENT)),
-                           weights.value, std::size_t{head} * CM384_MLA_VALUE, CM384_MLA_VALUE));
+        round_all(multiply(exact(latents.subspan(std::size_t{head} * MlaLayout::kLatent, MlaLayout::kLatent)),
+                           weights.value, std::size_t{head} * MlaLayout::kValue, MlaLayout::kValue));
     values.insert(values.end(), own.begin(), own.end());
   }
   if (layer.int8) values = to_project(std::move(values), true);

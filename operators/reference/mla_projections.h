@@ -13,9 +13,6 @@
 #include <string>
 #include <vector>
 
-#include "firmware/abi/mla_output.h"
-#include "firmware/abi/mla_prolog.h"
-
 namespace cm384::reference {
 
 struct ProjectionCase {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "operators/reference/layouts.h"
 #include "operators/reference/values.h"
 #include "traces/random.h"
 
@@ -21,9 +22,9 @@ std::uint16_t element(traces::Random& random) {
 // Element `channel` of a token of a sequence.
 double cached(const MlaCase& mla, const MlaInputs& in, std::uint32_t batch, std::uint32_t token,
               std::uint32_t channel) {
-  const std::uint64_t page = in.page_table[batch * mla.table_width() + token / CM384_MLA_PAGE_TOKENS];
-  const std::uint64_t within = (channel / 16 * CM384_MLA_PAGE_TOKENS + token % CM384_MLA_PAGE_TOKENS) * 16;
-  return of_bf16(in.pages[page * (CM384_MLA_PAGE_BYTES / 2) + within + channel % 16]);
+  const std::uint64_t page = in.page_table[batch * mla.table_width() + token / MlaLayout::kPageTokens];
+  return of_bf16(in.pages[page * MlaLayout::kPageElements +
+                          MlaLayout::in_page(token % MlaLayout::kPageTokens, channel)]);
 }
 
 // One head; empty when it is right.
@@ -33,18 +34,18 @@ std::string compare_head(const MlaCase& mla, std::span<const std::uint16_t> q,
   std::vector<double> weights(tokens);
   for (std::uint32_t t = 0; t < tokens; ++t) {
     double score = 0;
-    for (std::uint32_t c = 0; c < CM384_MLA_WIDTH; ++c)
-      score += of_bf16(q[c]) * cache[t * CM384_MLA_WIDTH + c];
+    for (std::uint32_t c = 0; c < MlaLayout::kWidth; ++c)
+      score += of_bf16(q[c]) * cache[t * MlaLayout::kWidth + c];
     weights[t] = score * double{mla.scale};
   }
   const double largest = *std::max_element(weights.begin(), weights.end());
   for (double& w : weights) w = std::exp(w - largest);
   const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
-  for (std::uint32_t c = 0; c < CM384_MLA_LATENT; ++c) {
+  for (std::uint32_t c = 0; c < MlaLayout::kLatent; ++c) {
     double sum = 0, magnitude = 0;
     for (std::uint32_t t = 0; t < tokens; ++t) {
-      sum += weights[t] * cache[t * CM384_MLA_WIDTH + c];
-      magnitude += weights[t] * std::fabs(cache[t * CM384_MLA_WIDTH + c]);
+      sum += weights[t] * cache[t * MlaLayout::kWidth + c];
+      magnitude += weights[t] * std::fabs(cache[t * MlaLayout::kWidth + c]);
     }
     const double wanted = sum / total, got = of_bf16(out[c]);
     const double bound = (std::fabs(wanted) + magnitude / total) * 0x1p-8;
@@ -58,7 +59,7 @@ std::string compare_head(const MlaCase& mla, std::span<const std::uint16_t> q,
 
 std::uint32_t MlaCase::table_width() const {
   const std::uint32_t longest = *std::max_element(kv_lens.begin(), kv_lens.end()) + queries - 1;
-  return (longest + CM384_MLA_PAGE_TOKENS - 1) / CM384_MLA_PAGE_TOKENS;
+  return (longest + MlaLayout::kPageTokens - 1) / MlaLayout::kPageTokens;
 }
 
 std::vector<std::uint32_t> make_page_table(const MlaCase& mla) {
@@ -73,9 +74,9 @@ MlaInputs make_mla_inputs(const MlaCase& mla) {
   MlaInputs in;
   in.page_table = make_page_table(mla);
   traces::Random queries(mla.seed, 8), cache(mla.seed, 9);
-  in.q.resize(std::size_t{mla.batch()} * mla.queries * mla.heads * CM384_MLA_WIDTH);
+  in.q.resize(std::size_t{mla.batch()} * mla.queries * mla.heads * MlaLayout::kWidth);
   for (auto& x : in.q) x = element(queries);
-  in.pages.resize(in.page_table.size() * (CM384_MLA_PAGE_BYTES / 2));
+  in.pages.resize(in.page_table.size() * MlaLayout::kPageElements);
   for (auto& x : in.pages) x = element(cache);
   return in;
 }
@@ -83,17 +84,17 @@ MlaInputs make_mla_inputs(const MlaCase& mla) {
 std::string compare_mla(const MlaCase& mla, const MlaInputs& in, std::span<const std::uint16_t> out) {
   for (std::uint32_t b = 0; b < mla.batch(); ++b) {
     const std::uint32_t longest = mla.kv_lens[b] + mla.queries - 1;
-    std::vector<double> cache(std::size_t{longest} * CM384_MLA_WIDTH);
+    std::vector<double> cache(std::size_t{longest} * MlaLayout::kWidth);
     for (std::uint32_t t = 0; t < longest; ++t) {
-      for (std::uint32_t c = 0; c < CM384_MLA_WIDTH; ++c)
-        cache[std::size_t{t} * CM384_MLA_WIDTH + c] = cached(mla, in, b, t, c);
+      for (std::uint32_t c = 0; c < MlaLayout::kWidth; ++c)
+        cache[std::size_t{t} * MlaLayout::kWidth + c] = cached(mla, in, b, t, c);
     }
     for (std::uint32_t query = 0; query < mla.queries; ++query) {
       for (std::uint32_t head = 0; head < mla.heads; ++head) {
         const std::size_t row = (std::size_t{b} * mla.queries + query) * mla.heads + head;
         const std::string difference =
-            compare_head(mla, std::span(in.q).subspan(row * CM384_MLA_WIDTH, CM384_MLA_WIDTH), cache,
-                         mla.kv_lens[b] + query, out.subspan(row * CM384_MLA_LATENT, CM384_MLA_LATENT));
+            compare_head(mla, std::span(in.q).subspan(row * MlaLayout::kWidth, MlaLayout::kWidth), cache,
+                         mla.kv_lens[b] + query, out.subspan(row * MlaLayout::kLatent, MlaLayout::kLatent));
         if (!difference.empty())
           return fmt::format("sequence {} query {} head {} {}", b, query, head, difference);
       }

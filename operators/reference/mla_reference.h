@@ -6,8 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "firmware/abi/mla.h"
-
 namespace cm384::reference {
 
 struct MlaCase {

@@ -1,5 +1,7 @@
 #include "testbenches/firmware/run_dispatch.h"
 
+#include <fmt/format.h>
+
 #include "firmware/embedded.h"
 #include "host/runtime.h"
 #include "hw/machine.h"
@@ -67,6 +69,33 @@ std::string compare(const host::Runtime& runtime, const reference::DispatchRefer
   return reference.compare(number, x, scales, triples, counts, nums);
 }
 
+// What stands in a half of a rank's window, at the places that the reference computes: triple, row and scale
+// of every row that it received.
+std::string compare_window(const host::Runtime& runtime, const reference::DispatchCase& dispatch,
+                           const reference::DispatchReference& reference, int number, const Rank& rank,
+                           int half) {
+  const reference::DataWindow window = reference::data_window(dispatch);
+  const auto hidden = static_cast<std::size_t>(dispatch.hidden);
+  const reference::DispatchSlot slot{hidden};
+  const reference::ExpectedRank& expected = reference.rank(number);
+  std::vector<std::int8_t> values(hidden);
+  std::size_t row = 0;
+  for (std::size_t entry = 0; entry < expected.send_counts.size(); ++entry) {
+    const std::size_t local = entry / window.ranks, source = entry % window.ranks;
+    for (std::size_t position = 0; row < static_cast<std::size_t>(expected.send_counts[entry]); ++row) {
+      const std::uint64_t at = rank.windows.window + static_cast<std::uint64_t>(half) * window.bytes() +
+                               window.dispatch(source, local, position++);
+      const auto triple = runtime.get<std::int32_t>(at + slot.triple(), 3);
+      const reference::ArrivedRow found{triple[0], triple[1], triple[2]};
+      const float scale = reference.expected_row(number, row, values);
+      if (!(found == expected.rows[row]) || runtime.get<std::int8_t>(at, hidden) != values ||
+          runtime.get<float>(at + slot.scale(), 1).front() != scale)
+        return fmt::format("rank {}: row {} is not in its slot of the window", number, row);
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 DispatchRun run_dispatch(const reference::DispatchCase& dispatch, const DispatchRunOptions& options) {
@@ -101,7 +130,10 @@ DispatchRun run_dispatch(const reference::DispatchCase& dispatch, const Dispatch
   }
   const reference::DispatchReference reference(dispatch);
   for (int r = 0; r < ranks && result.difference.empty(); ++r) {
-    result.difference = compare(runtime, reference, r, state[static_cast<std::size_t>(r)], options.control);
+    const Rank& rank = state[static_cast<std::size_t>(r)];
+    result.difference = compare(runtime, reference, r, rank, options.control);
+    if (result.difference.empty() && !options.control)
+      result.difference = compare_window(runtime, dispatch, reference, r, rank, (options.calls - 1) % 2);
   }
   return result;
 }

@@ -17,7 +17,7 @@ struct DispatchRunOptions {
 };
 
 struct DispatchRun {
-  std::string difference;         // of the last call's outputs from the reference; empty: none
+  std::string difference;         // of the last call's outputs, or windows, from the reference; empty: none
   std::vector<Time> kernel_ends;  // last retired instruction, by call and rank
 };
 

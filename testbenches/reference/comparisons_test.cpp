@@ -112,18 +112,17 @@ TEST(MlaReference, EachQuerySeesTheTokensBeforeIt) {
   const MlaCase mla{5, {3, 1}, 2, 2, 0.1f};
   MlaInputs in = make_mla_inputs(mla);
   for (auto& q : in.q) q = 0;
-  std::vector<std::uint16_t> out(std::size_t{mla.batch()} * mla.queries * mla.heads * CM384_MLA_LATENT);
+  std::vector<std::uint16_t> out(std::size_t{mla.batch()} * mla.queries * mla.heads * 512);
   const auto latent = [&](std::uint32_t sequence, std::uint32_t token, std::uint32_t channel) {
-    const std::uint64_t page = in.page_table[sequence * mla.table_width() + token / CM384_MLA_PAGE_TOKENS];
-    const std::uint64_t row = token % CM384_MLA_PAGE_TOKENS;
-    return double{from_bf16(in.pages[page * CM384_MLA_PAGE_BYTES / 2 +
-                                     (channel / 16 * CM384_MLA_PAGE_TOKENS + row) * 16 + channel % 16])};
+    const std::uint64_t page = in.page_table[sequence * mla.table_width() + token / 128];
+    const std::uint64_t row = token % 128;
+    return double{from_bf16(in.pages[page * 73'728 + (channel / 16 * 128 + row) * 16 + channel % 16])};
   };
   std::size_t at = 0;
   for (std::uint32_t sequence = 0; sequence < 2; ++sequence) {
     for (std::uint32_t query = 0; query < mla.queries; ++query) {
       for (std::uint32_t head = 0; head < mla.heads; ++head) {
-        for (std::uint32_t c = 0; c < CM384_MLA_LATENT; ++c) {
+        for (std::uint32_t c = 0; c < 512; ++c) {
           const std::uint32_t tokens = mla.kv_lens[sequence] + query;
           double sum = 0;
           for (std::uint32_t t = 0; t < tokens; ++t) sum += latent(sequence, t, c);
@@ -134,7 +133,7 @@ TEST(MlaReference, EachQuerySeesTheTokensBeforeIt) {
   }
   EXPECT_EQ(compare_mla(mla, in, out), "");
   // A step of the fifth bit is no rounding. The first query of the second sequence sees one token.
-  const std::size_t wrong = std::size_t{2} * 2 * CM384_MLA_LATENT + 17;
+  const std::size_t wrong = std::size_t{2} * 2 * 512 + 17;
   out[wrong] = static_cast<std::uint16_t>(out[wrong] + 16);
   EXPECT_EQ(compare_mla(mla, in, out).find("sequence 1 query 0 head 0 element 17"), 0u);
 }
