@@ -4,11 +4,14 @@
 
 #include <set>
 
+#include "ub_fabric/topology/fit.h"
+
 namespace cm384::cli {
 
 hw::Machine MachineOptions::load() const {
   static std::set<std::string> said;
-  hw::Machine loaded = hw::load_machine(machine, set);
+  hw::Machine loaded = hw::load_machine(machine, set, set_where_used);
+  ub::fit_to_topology(loaded);
   for (const std::string& note : loaded.notes) {
     if (said.insert(note).second) fmt::print(stderr, "cm384: {}\n", note);
   }

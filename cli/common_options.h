@@ -12,7 +12,7 @@ namespace cm384::cli {
 
 struct MachineOptions {
   std::string machine{hw::kDefaultMachine};
-  studies::Texts set;
+  studies::Texts set, set_where_used;
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
@@ -20,8 +20,12 @@ struct MachineOptions {
           "the machine; `cm384 machine list` names the presets; FILE may be a case folder of ns-3-UB");
     visit("set", self.set, studies::Form{"KEY=VALUE"},
           "change one parameter, such as ub.link.bandwidth=28GB/s; may be repeated");
+    visit("set-where-used", self.set_where_used, studies::Form{"KEY=VALUE"},
+          "the same; where it has no effect with the machine's kinds of topology and accelerator, a note "
+          "instead of an error");
   }
-  // Says on standard error, once, what of the machine's files is not taken. Throws InputError.
+  // Its lanes follow its topology. Says on standard error, once, what follows and what is not taken. Throws
+  // InputError.
   hw::Machine load() const;
 };
 

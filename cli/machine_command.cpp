@@ -4,6 +4,7 @@
 #include "cli/common_options.h"
 #include "cli/exit_code.h"
 #include "supernode/statistics.h"
+#include "supernode/supernode.h"
 
 namespace cm384::cli {
 namespace {
@@ -33,8 +34,17 @@ int show(const Program&, const ShowOptions& options, const studies::Given&) {
   return kDone;
 }
 
+// Builds its fabric and one of its dies: what does not fit together is found here as a run would find it.
+void build_fabric(const hw::Machine& machine) {
+  supernode::SupernodeOptions one;
+  one.dies = {0};
+  if (machine.topology.sockets() > 0) one.sockets = {0};
+  const supernode::Supernode built(machine, one);
+}
+
 int check(const Program&, const MachineOptions& options, const studies::Given&) {
   const hw::Machine machine = options.load();
+  build_fabric(machine);
   fmt::print("{}: good, {} parameters", machine.name, machine.provenance.size());
   if (machine.preset.empty()) {
     fmt::print(", of no preset\n");

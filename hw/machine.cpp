@@ -56,9 +56,54 @@ const std::map<std::string_view, std::vector<std::string_view>> kParametersOfKin
     {"l3_switches", {"clos3"}},
     {"groups", {"clos3", "dragonfly"}},
     {"global_links", {"dragonfly"}},
-    {"shape", {"full-mesh", "torus"}},
+    {"shape", {"full-mesh", "mesh", "torus"}},
     {"file", {"file"}},
     {"content", {"file"}}};
+
+// What only one kind of accelerator has.
+constexpr std::string_view kSectionsOfCores[] = {"die",         "scheduler",      "sdma", "host",
+                                                 "scalar_core", "vector_core",    "mte",  "cube_core",
+                                                 "cube_mte",    "on_die_network", "l2",   "hbm"};
+
+// Why a parameter has no effect with the machine's kinds of topology and accelerator; empty: it has one.
+std::string without_effect(const Machine& machine, const std::string& key) {
+  const std::string section = key.substr(0, key.find('.'));
+  if (section == "topology") {
+    const auto of_kinds = kParametersOfKinds.find(std::string_view(key).substr(section.size() + 1));
+    if (of_kinds == kParametersOfKinds.end()) return {};
+    const auto& kinds = of_kinds->second;
+    if (std::ranges::find(kinds, machine.topology.kind) != kinds.end()) return {};
+    return fmt::format("has no effect with topology.kind={}; allowed with: {}", machine.topology.kind,
+                       fmt::join(kinds, ", "));
+  }
+  const bool cores = machine.accelerator.has_cores();
+  const bool of_cores = std::ranges::find(kSectionsOfCores, section) != std::end(kSectionsOfCores);
+  if (cores ? section != "transfer_engine" : !of_cores) return {};
+  return fmt::format("has no effect with accelerator.kind={}; allowed with: {}", machine.accelerator.kind,
+                     cores ? "transfer-engine" : "ascend");
+}
+
+void check_effects(const Machine& machine) {
+  for (const auto& [key, provenance] : machine.provenance) {
+    if (provenance.from != Origin::command_line) continue;
+    if (const std::string why = without_effect(machine, key); !why.empty())
+      throw InputError(fmt::format("--set {}: {}", key, why));
+  }
+}
+
+// Sets what has an effect, and notes what has none. Which it is depends on kinds that may be set here, too.
+void override_where_used(Machine& machine, const std::vector<std::string>& assignments) {
+  Machine all = machine;
+  for (const std::string& assignment : assignments) override_parameter(all, assignment);
+  for (const std::string& assignment : assignments) {
+    const std::string key = assignment.substr(0, assignment.find('='));
+    if (const std::string why = without_effect(all, key); why.empty()) {
+      override_parameter(machine, assignment);
+    } else {
+      machine.notes.push_back(fmt::format("{}: {}", assignment, why));
+    }
+  }
+}
 
 void check_topology(const Machine& machine) {
   const Topology& topology = machine.topology;
@@ -72,33 +117,12 @@ void check_topology(const Machine& machine) {
   require(units * topology.supernodes <= kAddressable, "topology.supernodes", topology.supernodes,
           fmt::format("at most {}, so that there are no more than {} dies and sockets, what packets can name",
                       kAddressable / units, kAddressable));
-  for (const auto& [key, kinds] : kParametersOfKinds) {
-    const auto given = machine.provenance.find(fmt::format("topology.{}", key));
-    if (given == machine.provenance.end() || given->second.from != Origin::command_line) continue;
-    if (std::ranges::find(kinds, topology.kind) == kinds.end())
-      throw InputError(fmt::format("--set topology.{}: has no effect with topology.kind={}; allowed with: {}",
-                                   key, topology.kind, fmt::join(kinds, ", ")));
-  }
   require(machine.ub.link.lanes % 2 == 0, "ub.link.lanes", machine.ub.link.lanes, "an even number");
   require(machine.ub.translation.entries % machine.ub.translation.ways == 0, "ub.translation.entries",
           machine.ub.translation.entries, "a multiple of ub.translation.ways");
 }
 
-// What only one kind of accelerator has.
-constexpr std::string_view kSectionsOfCores[] = {"die",         "scheduler",      "sdma", "host",
-                                                 "scalar_core", "vector_core",    "mte",  "cube_core",
-                                                 "cube_mte",    "on_die_network", "l2",   "hbm"};
-
 void check_accelerator(const Machine& machine) {
-  const bool cores = machine.accelerator.has_cores();
-  for (const auto& [key, provenance] : machine.provenance) {
-    if (provenance.from != Origin::command_line) continue;
-    const std::string section = key.substr(0, key.find('.'));
-    const bool of_cores = std::ranges::find(kSectionsOfCores, section) != std::end(kSectionsOfCores);
-    if (cores ? section == "transfer_engine" : of_cores)
-      throw InputError(fmt::format("--set {}: has no effect with accelerator.kind={}; allowed with: {}", key,
-                                   machine.accelerator.kind, cores ? "transfer-engine" : "ascend"));
-  }
   require(std::has_single_bit(static_cast<std::uint64_t>(machine.transfer_engine.request.count)),
           "transfer_engine.request", machine.transfer_engine.request.count, "a power of two");
   check_clock("transfer_engine.memory_bandwidth", Clock(1_B, machine.transfer_engine.memory_bandwidth),
@@ -169,17 +193,19 @@ void take_topology_files(Machine& machine) {
   agree("CPU sockets (SOCKET)", topology.files->sockets(), topology.one_supernode().sockets(),
         "sockets_per_node");
   machine.files.insert(machine.files.end(), topology.files->paths.begin(), topology.files->paths.end());
-  machine.notes = topology.files->notes;
+  machine.notes.insert(machine.notes.end(), topology.files->notes.begin(), topology.files->notes.end());
 }
 
 // A machine is what its values are: they are held against the preset that it stands on, or whose name it
 // bears, and a user's file with other values does not keep the preset's name.
-Machine finish(Machine machine, const std::string& where, const std::vector<std::string>& overrides) {
+Machine finish(Machine machine, const std::string& where, const std::vector<std::string>& overrides,
+               const std::vector<std::string>& where_used) {
   const bool claims = is_preset(machine.name) && !machine.files.empty();
   if (claims && machine.preset.empty()) machine.preset = machine.name;
   const bool changed =
       claims && (machine.name != machine.preset || !differences(machine, machine.preset).empty());
   for (const std::string& assignment : overrides) override_parameter(machine, assignment);
+  override_where_used(machine, where_used);
   check_complete(machine, where);
   take_topology_files(machine);
   check_machine(machine);
@@ -211,13 +237,14 @@ std::string_view to_string(Origin origin) {
   return "";
 }
 
-Machine load_machine(const std::string& preset_or_path, const std::vector<std::string>& overrides) {
-  return finish(read_layers(preset_or_path), preset_or_path, overrides);
+Machine load_machine(const std::string& preset_or_path, const std::vector<std::string>& overrides,
+                     const std::vector<std::string>& where_used) {
+  return finish(read_layers(preset_or_path), preset_or_path, overrides, where_used);
 }
 
 Machine parse_machine(std::string_view text, const std::string& name,
                       const std::vector<std::string>& overrides) {
-  return finish(read_layers_of_text(text, name), name, overrides);
+  return finish(read_layers_of_text(text, name), name, overrides, {});
 }
 
 std::vector<std::string> preset_names() {
@@ -258,6 +285,7 @@ void check_machine(const Machine& machine) {
     check_link("ub.link.bandwidth", machine.ub.link.die_bandwidth(plane));
     check_link("ub.link.trunk_rate", machine.ub.link.trunk_bandwidth(plane));
   }
+  check_effects(machine);
   check_topology(machine);
   check_accelerator(machine);
   check_memory(machine);

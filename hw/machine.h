@@ -93,8 +93,10 @@ struct Machine {
 // ns-3-UB (topology_files.h), with overrides of
 // the form "section.key=value" applied in order. Checked: every parameter has a value of its kind, in its
 // range, and the cross-checks of check_machine hold. Throws InputError: one line, file:line: key: what was
-// found; what is allowed.
-Machine load_machine(const std::string& preset_or_path, const std::vector<std::string>& overrides = {});
+// found; what is allowed. Overrides that have no effect with the machine's kinds are refused; those of
+// `where_used` are left out with a note.
+Machine load_machine(const std::string& preset_or_path, const std::vector<std::string>& overrides = {},
+                     const std::vector<std::string>& where_used = {});
 
 // The same from TOML text; `name` stands for the file in messages and names the machine.
 Machine parse_machine(std::string_view text, const std::string& name,

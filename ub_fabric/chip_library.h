@@ -18,6 +18,8 @@ std::unique_ptr<RtlSwitch> make_chip(const Parameters& p, unsigned ports) {
   const auto refuse = [](const std::string& what) { return InputError("RTL switch chips: " + what); };
   if (p.ub.switch_chip.forwarding != "cut-through")
     throw refuse("ub.switch.forwarding is packet-store; allowed: cut-through");
+  if (p.ub.link.lanes > static_cast<int>(kLanes))
+    throw refuse(fmt::format("ub.link.lanes is {}; allowed: at most {}", p.ub.link.lanes, kLanes));
   if (p.ub.link.buffer_cells > static_cast<int>(kBufferCells))
     throw refuse(
         fmt::format("ub.link.buffer_cells is {}; allowed: at most {}", p.ub.link.buffer_cells, kBufferCells));

@@ -68,23 +68,25 @@ struct alignas(64) Packet {
 static_assert(sizeof(Packet) == 64);
 
 // What a switch needs of a packet, in the one word an event carries: the record itself is touched at its ends
-// only. At most 2^28 packets, 2^16 endpoints, 63 flits, 8 lanes.
+// only. At most 2^28 packets, 2^16 endpoints, 31 flits, 16 lanes.
 class Hop {
  public:
+  static constexpr int kMostFlits = 31;
+
   constexpr Hop() = default;
   constexpr explicit Hop(std::uint64_t bits) : bits_(bits) {}
   constexpr Hop(PacketIndex index, const Packet& p)
       : bits_(std::uint64_t{index} | std::uint64_t{p.destination} << 28 | std::uint64_t{p.flits} << 44 |
-              std::uint64_t{p.lane} << 50 | std::uint64_t{p.flow} << 53 |
+              std::uint64_t{p.lane} << 49 | std::uint64_t{p.flow} << 53 |
               std::uint64_t{static_cast<std::uint8_t>(inbound_class(p.kind))} << 61) {}
 
   constexpr std::uint64_t bits() const { return bits_; }
   constexpr PacketIndex packet() const { return static_cast<PacketIndex>(bits_ & 0xfffffff); }
   constexpr Endpoint destination() const { return static_cast<Endpoint>(bits_ >> 28 & 0xffff); }
-  constexpr unsigned flits() const { return static_cast<unsigned>(bits_ >> 44 & 0x3f); }
+  constexpr unsigned flits() const { return static_cast<unsigned>(bits_ >> 44 & 0x1f); }
   // Credit cells it takes in an input buffer.
   constexpr int cells() const { return static_cast<int>(flits() + 7) / 8; }
-  constexpr unsigned lane() const { return static_cast<unsigned>(bits_ >> 50 & 7); }
+  constexpr unsigned lane() const { return static_cast<unsigned>(bits_ >> 49 & 0xf); }
   constexpr unsigned flow() const { return static_cast<unsigned>(bits_ >> 53 & 0xff); }
   constexpr InboundClass inbound() const { return static_cast<InboundClass>(bits_ >> 61 & 3); }
   // On the first part of a detour: to the chip that Packet::next names.
@@ -97,7 +99,7 @@ class Hop {
     return Hop((bits_ & ~std::uint64_t{0xfffffff}) | index);
   }
   constexpr Hop on_lane(unsigned lane) const {
-    return Hop((bits_ & ~(std::uint64_t{7} << 50)) | std::uint64_t{lane} << 50);
+    return Hop((bits_ & ~(std::uint64_t{0xf} << 49)) | std::uint64_t{lane} << 49);
   }
 
  private:

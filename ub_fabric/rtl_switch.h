@@ -38,7 +38,7 @@ std::unique_ptr<RtlSwitch> make_rtl_switch(const Parameters& parameters, unsigne
 
 // What a library of chips exports with C linkage; kChipAbi changes with anything that it shares with the
 // simulator.
-inline constexpr char kChipAbi[] = "cm384 switch chips 2";
+inline constexpr char kChipAbi[] = "cm384 switch chips 3";
 extern "C" const char* cm384_chip_abi();
 extern "C" RtlSwitch* cm384_make_chip(const Parameters& parameters, unsigned ports);
 

@@ -18,7 +18,7 @@
 namespace cm384::ub {
 
 // Parameters of the RTL, as CMakeLists.txt builds it.
-inline constexpr unsigned kLanes = 8;  // as many as a Hop can name
+inline constexpr unsigned kLanes = 8;
 inline constexpr unsigned kLaneBits = 3;
 inline constexpr unsigned kBufferCells = 256;
 inline constexpr unsigned kFlitBits = 64;

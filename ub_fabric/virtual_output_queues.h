@@ -39,7 +39,7 @@ class VirtualOutputQueues {
       nodes_[last].next = node;
     } else {
       nodes_[node].next = node;
-      state_[output].lanes |= static_cast<std::uint8_t>(1u << lane);
+      state_[output].lanes |= static_cast<std::uint16_t>(1u << lane);
       if (state_[output].wide) [[unlikely]] {
         set_wide(arbiter, input);
       } else {
@@ -83,7 +83,7 @@ class VirtualOutputQueues {
         arbiter.requests &= ~(std::uint64_t{1} << input);
         none = arbiter.requests == 0;
       }
-      if (none) state.lanes &= static_cast<std::uint8_t>(~(1u << lane));
+      if (none) state.lanes &= static_cast<std::uint16_t>(~(1u << lane));
     } else {
       nodes_[last].next = nodes_[node].next;
     }
@@ -103,7 +103,7 @@ class VirtualOutputQueues {
   };
   struct State {
     std::int32_t cells = 0;
-    std::uint8_t lanes = 0;
+    std::uint16_t lanes = 0;
     std::uint8_t next_lane = 0;
     bool wide = false;  // more than 64 inputs
   };

@@ -35,4 +35,7 @@ constexpr int packet_flits(PacketKind kind, int payload) {
   return wire_flits(is_response(kind) ? kResponseHeaderBytes : kRequestHeaderBytes, payload);
 }
 
+static_assert(packet_flits(PacketKind::write_request, static_cast<int>(sim::kRequestBytes)) <=
+              Hop::kMostFlits);
+
 }  // namespace cm384::ub

@@ -68,7 +68,8 @@ struct Topology {
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
-    visit("kind", self.kind, OneOf{{"clos", "clos3", "full-mesh", "torus", "dragonfly", "star", "file"}},
+    visit("kind", self.kind,
+          OneOf{{"clos", "clos3", "full-mesh", "mesh", "torus", "dragonfly", "star", "file"}},
           "how the switch chips of a sub-plane are joined");
     visit("supernodes", self.supernodes, Range{1, 1'024},
           "supernodes, each with a Unified Bus of its own, joined by the RDMA plane alone; dies, CPU sockets "
@@ -90,10 +91,10 @@ struct Topology {
           "clos3: L3 switch chips per sub-plane, a multiple of l2_switches");
     visit("groups", self.groups, Range{1, 32'768}, "clos3: pods; dragonfly: groups; nodes are spread evenly");
     visit("global_links", self.global_links, Range{1, 1'024}, "dragonfly: links of a chip to other groups");
-    visit(
-        "shape", self.shape, Form{"auto|AxBx...", check_shape},
-        "full-mesh, torus: chips per dimension; auto: two dimensions, as square as can be, with one chip per "
-        "node");
+    visit("shape", self.shape, Form{"auto|AxBx...", check_shape},
+          "full-mesh, mesh, torus: chips per dimension; auto: two dimensions, as square as can be, with one "
+          "chip per "
+          "node");
     visit("file", self.file, Form{"FOLDER", check_file},
           "file: folder with node.csv, topology.csv and perhaps routing_table.csv, from where the machine "
           "file is");
@@ -137,7 +138,7 @@ struct UbLink {
           "one-way latency between a port of a die or socket and its L1 chip: serialisers, wire, link layer");
     visit("trunk_latency", self.trunk_latency, Range{1_ns, 10_us},
           "one-way latency between two switch chips: serialisers, optics, fibre, link layer");
-    visit("lanes", self.lanes, Range{2, 8},
+    visit("lanes", self.lanes, Range{2, 16},
           "virtual lanes, an even number: even ones carry requests, odd ones their responses");
     visit("buffer_cells", self.buffer_cells, Range{4, 4096},
           "credits per virtual lane: input buffer cells of 8 flits per port");

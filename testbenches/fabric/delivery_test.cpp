@@ -49,6 +49,7 @@ INSTANTIATE_TEST_SUITE_P(
     Variants, Delivery,
     testing::Values(
         Variant{"Default", {}}, Variant{"FourLanes", {"ub.link.lanes=4"}},
+        Variant{"SixteenLanes", {"ub.link.lanes=16", "ub.link.buffer_cells=4"}},
         Variant{"SmallestBuffers", {"ub.link.buffer_cells=4"}},
         Variant{"Flow", {"ub.switch.routing=flow", "ub.controller.spreading=flow"}},
         Variant{"Adaptive", {"ub.switch.routing=adaptive", "ub.link.buffer_cells=16"}},
@@ -66,6 +67,10 @@ INSTANTIATE_TEST_SUITE_P(
         Variant{"TorusUgal",
                 {"topology.kind=torus", "topology.shape=6x8", "ub.link.buffer_cells=4", "ub.link.lanes=8",
                  "ub.switch.routing=ugal"}},
+        Variant{"TorusSixteenLanes",
+                {"topology.kind=torus", "topology.shape=6x8", "ub.link.buffer_cells=4", "ub.link.lanes=16",
+                 "ub.switch.routing=valiant"}},
+        Variant{"Mesh", {"topology.kind=mesh", "topology.shape=6x8", "ub.link.buffer_cells=4"}},
         Variant{"Dragonfly",
                 {"topology.kind=dragonfly", "topology.groups=4", "topology.global_links=1",
                  "ub.link.buffer_cells=4", "ub.link.lanes=8", "ub.switch.routing=valiant",

@@ -1,5 +1,6 @@
 // Kinds of topology: what they are made of, the length of their ways against closed forms, unloaded latency
 // to the picosecond, bisection bandwidth, and that ways which could deadlock are refused.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <bit>
@@ -61,6 +62,15 @@ const Kind kKinds[] = {
      [](unsigned a, unsigned b) {
        a /= 2, b /= 2;
        return ring(a % 4, b % 4, 4) + ring(a / 4 % 2, b / 4 % 2, 2) + ring(a / 8, b / 8, 5);
+     }},
+    {"Mesh3D",
+     {"topology.kind=mesh", "topology.shape=4x2x5", "topology.nodes=20", "topology.dies_per_node=4"},
+     40,
+     30 + 20 + 32,
+     [](unsigned a, unsigned b) {
+       const auto line = [](unsigned x, unsigned y) { return x < y ? y - x : x - y; };
+       a /= 2, b /= 2;
+       return line(a % 4, b % 4) + line(a / 4 % 2, b / 4 % 2) + line(a / 8, b / 8);
      }},
     {"Star",
      {"topology.kind=star", "topology.nodes=16", "topology.dies_per_node=4"},
@@ -197,8 +207,14 @@ TEST(Bisection, BoundsWhatCrossesIt) {
   EXPECT_NEAR(with({"topology.l2_switches=2"}), 8 * 28 * flit, 0.03 * 8 * 28);
   EXPECT_NEAR(with({"topology.l2_switches=2", "ub.link.trunk_rate=0.5"}), 8 * 14 * flit, 0.03 * 8 * 14);
   EXPECT_NEAR(with({"topology.l2_switches=1"}), 8 * 14 * flit, 0.03 * 8 * 14);
-  // Node n writes to node n + 4 of a ring of eight: all go up, by the one link that crosses upwards.
-  EXPECT_NEAR(with({"topology.kind=torus", "topology.shape=8", "ub.link.lanes=4"}), 28 * flit, 0.03 * 28);
+  // Node n writes to node n + 4 of a ring of eight: half go up and half down, by the two links that cross.
+  for (const char* routing : {"spray", "adaptive"})
+    EXPECT_NEAR(with({"topology.kind=torus", "topology.shape=8", "ub.link.lanes=4",
+                      fmt::format("ub.switch.routing={}", routing)}),
+                2 * 28 * flit, 0.03 * 2 * 28)
+        << routing;
+  // Of a line without its closing link all go by one.
+  EXPECT_NEAR(with({"topology.kind=mesh", "topology.shape=8"}), 28 * flit, 0.03 * 28);
   // Of a full mesh each pair has a link of its own for two dies.
   EXPECT_NEAR(with({"topology.kind=full-mesh", "topology.shape=8"}), 4 * 28 * flit, 0.03 * 4 * 28);
 }
@@ -279,6 +295,66 @@ TEST(Outage, DetoursAndSaysWhatIsNotReached) {
   EXPECT_FALSE(apart.reaches(0, 5));
   EXPECT_TRUE(apart.reaches(0, 1));
   EXPECT_TRUE(apart.reaches(2, 5));
+}
+
+// Chips that sit in a grid, all shortest ways, so that there are as many of them as a binomial coefficient.
+Layout all_ways_of_a_grid(unsigned side) {
+  Layout layout;
+  layout.dies = side * side;
+  layout.count_hops = true;
+  for (unsigned chip = 0; chip < side * side; ++chip) {
+    layout.add_chip("chip", chip);
+    layout.attach(chip);
+  }
+  for (unsigned chip = 0; chip < side * side; ++chip) {
+    if (chip % side + 1 < side) layout.connect(chip, chip + 1);
+    if (chip + side < side * side) layout.connect(chip, chip + side);
+  }
+  return layout;
+}
+
+// Without the ways of a kind, and by ways that a kind gives: here the same ones, of which one link is broken.
+TEST(Outage, ReachIsKnownHoweverManyWaysThereAre) {
+  constexpr unsigned kSide = 14;
+  const Network whole(all_ways_of_a_grid(kSide));
+  EXPECT_TRUE(whole.reaches(0, kSide * kSide - 1));
+  EXPECT_TRUE(whole.has_choice());
+  Outage outage;
+  outage.cables = {whole.link(whole.link_between(1, 2)).cable};
+  const Network around(all_ways_of_a_grid(kSide), outage);
+  EXPECT_TRUE(around.reaches(0, kSide * kSide - 1));
+  Layout with_ways = all_ways_of_a_grid(kSide);
+  with_ways.ways = [&](unsigned chip, unsigned destination, std::vector<unsigned>& ports) {
+    const auto ways = whole.ways(chip, destination);
+    ports.assign(ways.begin(), ways.end());
+  };
+  const Network given(with_ways, outage);
+  // On a line of one way the break is passed by, on others chip 1 has another way; from it along the line
+  // there is none.
+  EXPECT_FALSE(given.arrives(1, 3));
+  EXPECT_FALSE(given.arrives(0, 3));
+  EXPECT_TRUE(given.arrives(0, 1));
+  EXPECT_TRUE(given.arrives(2, 3));
+  EXPECT_TRUE(given.arrives(1, kSide + 2));
+  EXPECT_NE(given.detour(1, 3), Network::kNoLink);
+  EXPECT_TRUE(given.reaches(0, kSide * kSide - 1));
+}
+
+TEST(Torus, GoesEitherWayWhereBothAreAsLong) {
+  const Parameters p = machine({"topology.kind=torus", "topology.nodes=8", "topology.dies_per_node=2",
+                                "topology.sockets_per_node=0", "topology.shape=4x2", "ub.link.lanes=4"});
+  const auto network = Network::of(p.topology);
+  const auto next = [&](unsigned from, unsigned to) {
+    std::vector<unsigned> chips;
+    for (const std::uint16_t port : network->ways(from, to))
+      chips.push_back(network->link(network->link(network->first_link(from) + port).peer).chip);
+    return chips;
+  };
+  EXPECT_THAT(next(0, 2), testing::ElementsAre(1, 3));
+  EXPECT_THAT(next(3, 5), testing::ElementsAre(0, 2));
+  EXPECT_THAT(next(0, 1), testing::ElementsAre(1));
+  EXPECT_THAT(next(0, 3), testing::ElementsAre(3));
+  EXPECT_THAT(next(0, 4), testing::ElementsAre(4));  // two chips have one cable
 }
 
 TEST(PlaneRates, HoldForAPlane) {

@@ -202,6 +202,48 @@ TEST(Command, AMachineThatHangsLeavesTheRowsBefore) {
   fs::remove_all(folder);
 }
 
+// What a run would refuse is refused, what follows from a kind of topology is told.
+TEST(Command, AMachineIsCheckedWithItsFabric) {
+  expect_refused(cm384("machine check --set topology.kind=full-mesh --set topology.shape=5x5"),
+                 "do not share 768 dies");
+  expect_refused(cm384("machine check --set topology.kind=torus --set ub.link.lanes=2"),
+                 "allowed: at least 4");
+  expect_refused(cm384("machine check --set ub.switch.routing=ugal"), "has no detours to draw from");
+  for (const char* kind : {"clos3", "full-mesh", "mesh", "torus", "dragonfly", "star"}) {
+    const Outcome outcome = cm384(std::string("machine check --set topology.kind=") + kind);
+    EXPECT_EQ(outcome.code, 0) << outcome.errors;
+    EXPECT_THAT(outcome.output, HasSubstr("good")) << kind;
+  }
+  const Outcome torus = cm384("machine check --set topology.kind=torus");
+  EXPECT_THAT(torus.output, HasSubstr("ub.link.lanes = 4 (was 2)"));
+  EXPECT_THAT(torus.errors, HasSubstr("ub.link.lanes: 4 instead of 2"));
+  expect_refused(cm384("machine check --set topology.groups=4"), "has no effect with topology.kind=clos");
+  const Outcome where_used = cm384("machine check --set-where-used topology.groups=4");
+  EXPECT_EQ(where_used.code, 0);
+  EXPECT_THAT(where_used.errors, HasSubstr("topology.groups=4: has no effect with topology.kind=clos"));
+  expect_refused(cm384("machine check --set-where-used topology.groups=0"), "topology.groups");
+}
+
+// A mesh of 4 x 4 without routes: six links of the longest way are six classes of two lanes.
+TEST(Command, AMeshFromFilesTakesTwelveLanes) {
+  const fs::path folder = fs::path(::testing::TempDir()) / "cm384_mesh";
+  fs::create_directories(folder);
+  std::ofstream(folder / "node.csv") << "nodeId,nodeType,portNum\n0..15,DEVICE,4\n";
+  std::ofstream links(folder / "topology.csv");
+  links << "nodeId1,portId1,nodeId2,portId2,bandwidth,delay\n";
+  for (int node = 0; node < 16; ++node) {
+    if (node % 4 < 3) links << node << ",0," << node + 1 << ",1,400Gbps,20ns\n";
+    if (node < 12) links << node << ",2," << node + 4 << ",3,400Gbps,20ns\n";
+  }
+  links.close();
+  const Outcome checked = cm384("machine check " + folder.string());
+  EXPECT_EQ(checked.code, 0) << checked.errors;
+  EXPECT_THAT(checked.errors, HasSubstr("ub.link.lanes: 12 instead of 8"));
+  expect_refused(cm384("machine check " + folder.string() + " --set ub.link.lanes=8"),
+                 "allowed: at least 12");
+  fs::remove_all(folder);
+}
+
 TEST(Command, AMachineIsWhatItsValuesAre) {
   const fs::path folder = fs::path(::testing::TempDir()) / "cm384_identity";
   fs::create_directories(folder);

@@ -35,6 +35,7 @@ Network::Network(Layout layout, Outage outage) : layout_(std::move(layout)), out
   }
   number_links();
   take_kinds_ways();
+  find_arrivals();
   if (layout_.ways && !outage_.empty()) find_detours();
   if (layout_.count_hops && !find_circle(*this).empty()) count_hops();
   check_for_circles();
@@ -176,18 +177,41 @@ void Network::put(unsigned chip, unsigned destination, const std::vector<unsigne
   for (const unsigned port : ports) ports_.push_back(static_cast<std::uint16_t>(port));
 }
 
-bool Network::arrives(unsigned chip, unsigned destination) const {
-  if (chip_out_[chip] || chip_out_[destination]) return false;
-  for (unsigned left = chips(); chip != destination && left > 0; --left) {
-    const auto ports = ways(chip, destination);
-    if (ports.empty()) return false;
-    // Every way has to arrive: any of them may be taken.
-    for (const std::uint16_t port : ports.subspan(1)) {
-      if (!arrives(links_[links_[first_[chip] + port].peer].chip, destination)) return false;
-    }
-    chip = links_[links_[first_[chip] + ports.front()].peer].chip;
+// Back from each destination: a chip arrives once all chips that its ways go to do. What goes round in a
+// circle never does.
+void Network::find_arrivals() {
+  arrives_.resize(ways_.size());
+  if (!layout_.ways) {  // the shortest ways: where there is one, it arrives
+    for (std::size_t n = 0; n < ways_.size(); ++n) arrives_[n] = ways_[n].count != 0;
+    return;
   }
-  return chip == destination;
+  std::vector<std::uint32_t> open(chips());  // ways that are not known to arrive
+  std::vector<unsigned> arrived;
+  for (unsigned destination = 0; destination < chips(); ++destination) {
+    if (!has_endpoints(destination) || chip_out_[destination]) continue;
+    for (unsigned chip = 0; chip < chips(); ++chip)
+      open[chip] = static_cast<std::uint32_t>(ways(chip, destination).size());
+    arrived.assign(1, destination);
+    while (!arrived.empty()) {
+      const unsigned next = arrived.back();
+      arrived.pop_back();
+      for (unsigned n = first_[next]; n < first_[next + 1]; ++n) {
+        if (links_[n].peer == kNoLink) continue;
+        const Link& back = links_[links_[n].peer];
+        const auto by = ways(back.chip, destination);
+        if (back.chip == destination || chip_out_[back.chip] ||
+            std::ranges::find(by, links_[n].peer - first_[back.chip]) == by.end())
+          continue;
+        if (--open[back.chip] != 0) continue;
+        arrives_[std::size_t{back.chip} * columns_ + column_[destination]] = true;
+        arrived.push_back(back.chip);
+      }
+    }
+  }
+}
+
+bool Network::has_choice() const {
+  return std::ranges::any_of(ways_, [](const Ways& ways) { return ways.count > 1; });
 }
 
 void Network::find_detours() {

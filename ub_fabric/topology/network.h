@@ -80,8 +80,13 @@ class Network {
   // Links between chips on a way by ways()' first ports; 0 where chips are the same.
   unsigned hops(unsigned chip, unsigned destination) const;
   bool has_endpoints(unsigned chip) const { return column_[chip] != kNoColumn; }
-  // Whether all ways by ways() from a chip end at another.
-  bool arrives(unsigned chip, unsigned destination) const;
+  // Whether all ways by ways() from a chip end at another, which has endpoints.
+  bool arrives(unsigned chip, unsigned destination) const {
+    return !chip_out_[destination] &&
+           (chip == destination || arrives_[std::size_t{chip} * columns_ + column_[destination]]);
+  }
+  // Whether any chip has several ways to another: routing has something to choose from.
+  bool has_choice() const;
   bool in_order(unsigned chip) const { return !chip_out_[chip]; }
   // Of itself, without the chips at its ends.
   bool link_in_order(unsigned number) const;
@@ -100,6 +105,7 @@ class Network {
   void number_links();
   void find_shortest(unsigned destination);
   void take_kinds_ways();
+  void find_arrivals();
   void find_detours();
   void put(unsigned chip, unsigned destination, const std::vector<unsigned>& ports);
   void count_hops();
@@ -118,6 +124,7 @@ class Network {
   std::size_t columns_ = 0;
   std::vector<Ways> ways_;            // by chip and column
   std::vector<std::uint16_t> ports_;  // of all ways; equal lists stand once
+  std::vector<bool> arrives_;         // by chip and column: all ways end there
   struct Detour {
     std::uint64_t pair = 0;
     std::uint32_t by = 0;

@@ -1,6 +1,6 @@
-// A torus of n dimensions. A packet goes the shorter way round, up where both are as long, in the order of
-// the dimensions. A ring has two lane classes: a packet takes the second from the cable on that closes the
-// ring (a dateline), so that no circle of waiting packets closes (Dally and Seitz).
+// A torus of n dimensions. A packet goes the shorter way round, either way where both are as long, in the
+// order of the dimensions. A ring has two lane classes: a packet takes the second from the cable on that
+// closes the ring (a dateline), so that no circle of waiting packets closes (Dally and Seitz).
 #include "ub_fabric/topology/grid.h"
 #include "ub_fabric/topology/kinds.h"
 
@@ -51,8 +51,10 @@ Layout torus(const hw::Topology& topology) {
       const unsigned length = grid.length(d), here = grid.coordinate(chip, d);
       const unsigned up = (grid.coordinate(destination, d) + length - here) % length;
       if (up == 0) continue;
-      const bool goes_up = length == 2 ? here == 0 : 2 * up <= length;
-      return ports.push_back(goes_up ? port[chip][d].up : port[chip][d].down);
+      if (length == 2) return ports.push_back(here == 0 ? port[chip][d].up : port[chip][d].down);
+      if (2 * up <= length) ports.push_back(port[chip][d].up);
+      if (2 * up >= length) ports.push_back(port[chip][d].down);
+      return;
     }
   };
   return layout;
