@@ -98,7 +98,7 @@ class Ends {
  private:
   enum What : std::uint32_t { kPort, kCreate, kDelivery };
   struct Sender {
-    std::uint64_t draws = 0;
+    std::uint64_t draws = 0, created = 0;
     std::int64_t tick = 0;  // of its next packet
   };
 
@@ -145,7 +145,8 @@ class Ends {
     if (finished_sending()) return;
     const std::uint64_t random = draw(port);
     const unsigned lane = static_cast<unsigned>(random >> 58) % setting_.lanes;
-    const unsigned to = destinations_.pick(port, random & ~(std::uint64_t{63} << 58));
+    const unsigned to =
+        destinations_.pick(port, senders_[port].created++, random & ~(std::uint64_t{63} << 58));
     const ub::PacketIndex index = packets_.allocate();
     ub::Packet& p = packets_[index];
     p = ub::Packet{};

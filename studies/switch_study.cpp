@@ -30,7 +30,7 @@ struct SwitchOptions {
     visit("model", self.model, OneOf{{"tlm", "rtl", "both"}},
           "transaction-level chip, RTL, or both and the difference");
     visit("pattern", self.patterns, OneOf{{pattern_names().begin(), pattern_names().end()}},
-          "where packets go; hotspot: a fifth to port 0; tornado: half way round");
+          "where packets go; hotspot: a fifth to port 0; tornado: half way round; permutation: randperm");
     visit("load", self.loads, Range{0.01, 1.0},
           "as a share of the model's own saturation throughput; FROM..TO goes in steps of 0.1");
     visit("ports", self.ports, Range{2, 48}, "of the chip");

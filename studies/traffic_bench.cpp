@@ -1,214 +1,203 @@
 #include "studies/traffic_bench.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <memory>
 
-#include "firmware/abi/memory_map.h"
 #include "sim/peers.h"
+#include "studies/confidence.h"
+#include "studies/traffic_endpoint.h"
 #include "supernode/fabric_machine.h"
-#include "ub_fabric/controller.h"
 
 namespace cm384::studies {
 namespace {
 
-// A request that has reached its target: a word, so that long runs fit into memory.
-struct Arrival {
-  std::uint64_t message = 0;  // source << 32 | number
-  Time at;
+using Nodes = std::vector<std::unique_ptr<TrafficNode>>;
+
+// Of all dies, whatever process simulates them.
+TrafficTotals totals_of(const Nodes& nodes) {
+  TrafficTotals all;
+  for (const auto& node : nodes) {
+    for (const auto& die : node->dies()) die->add_to(all);
+  }
+  for (std::uint64_t* number :
+       {&all.created, &all.completed, &all.waited_ps, &all.left, &all.requests, &all.walks})
+    *number = sim::peers().sum(*number);
+  return all;
+}
+
+// What happened in a window of the warm-up.
+struct Window {
+  double created = 0, completed = 0, mean_ps = 0;
+  Window(const TrafficTotals& before, const TrafficTotals& after)
+      : created(static_cast<double>(after.created - before.created)),
+        completed(static_cast<double>(after.completed - before.completed)),
+        mean_ps(completed == 0 ? 0 : static_cast<double>(after.waited_ps - before.waited_ps) / completed) {}
+  bool falls_behind() const { return completed < 0.95 * created; }
 };
 
-// One die's port controllers, the source of its messages and the target of others.
-class Endpoint final : public sim::RemoteClient, public sim::RemoteTarget {
- public:
-  Endpoint(int die, const TrafficCase& setting, supernode::FabricMachine& machine, sim::EventQueue& queue,
-           std::uint32_t unit)
-      : setting_(setting),
-        die_(die),
-        queue_(queue),
-        controller_(machine.parameters(), static_cast<ub::Endpoint>(die), queue, unit, machine.packets(),
-                    machine.payloads()),
-        end_(setting.warm_up + setting.measured) {
-    controller_.set_client(*this);
-    controller_.set_target(*this);
-    machine.connect(controller_);
-  }
+// Two windows in a row after which nothing changes any more but by chance: as much is completed, after as
+// long; where less is completed than is created, the queues at the sources grow for ever.
+bool agree(const Window& a, const Window& b) {
+  if (a.completed == 0 || b.completed == 0) return false;
+  const double tolerance = 0.05 + 2 / std::sqrt(std::min(a.completed, b.completed));
+  const auto close = [&](double x, double y) { return std::abs(x - y) <= tolerance * std::max(x, y); };
+  return close(a.completed, b.completed) &&
+         (close(a.mean_ps, b.mean_ps) || (a.falls_behind() && b.falls_behind()));
+}
 
-  ub::UbController& controller() { return controller_; }
-  const std::vector<Arrival>& arrivals() const { return arrivals_; }
-  const std::vector<TrafficMessage>& messages() const { return messages_; }
-  // What the process that simulates it has seen.
-  void learn_from(unsigned owner) {
-    messages_ = sim::peers().list_from(owner, std::span<const TrafficMessage>(messages_));
-    arrivals_ = sim::peers().list_from(owner, std::span<const Arrival>(arrivals_));
+// Runs until traffic is steady, at most the windows of the setting; false when interrupted.
+bool warm_up(supernode::FabricMachine& fabric, const Nodes& nodes, const TrafficCase& setting,
+             Time& reached) {
+  if (setting.warm_up == Time{}) return true;
+  TrafficTotals before{};
+  std::vector<Window> windows;
+  while (static_cast<int>(windows.size()) < setting.windows) {
+    reached += setting.warm_up;
+    if (!fabric.run_until(reached)) return false;
+    const TrafficTotals after = totals_of(nodes);
+    windows.emplace_back(before, after);
+    before = after;
+    if (windows.size() > 1 && agree(windows[windows.size() - 2], windows.back())) break;
   }
+  return true;
+}
 
-  void begin(std::uint32_t generator, bool owned) {
-    generator_ = generator;
-    if (!owned) return;
-    if (setting_.destinations->sends(static_cast<unsigned>(die_))) plan(Time{});
-  }
-  // An event of the generator: the next message.
-  void create() {
-    const Time now = queue_.now();
-    const auto number = static_cast<std::uint32_t>(messages_.size());
-    const auto to = static_cast<int>(setting_.destinations->pick(static_cast<unsigned>(die_), draw()));
-    messages_.push_back({die_, to, now});
-    int left = setting_.bytes;
-    pending_.push_back((left + static_cast<int>(sim::kRequestBytes) - 1) /
-                       static_cast<int>(sim::kRequestBytes));
-    for (std::uint64_t offset = 0; left > 0; offset += sim::kRequestBytes) {
-      sim::Request request;
-      request.address = cm384_gm_die(static_cast<std::uint64_t>(to), offset) | CM384_GM_VIA_UB_BIT;
-      request.at = now;
-      request.transaction = static_cast<std::uint64_t>(die_) << 32 | number;
-      request.bytes = static_cast<std::uint32_t>(std::min(left, static_cast<int>(sim::kRequestBytes)));
-      request.tag = number;
-      request.operation = setting_.writes ? sim::Operation::write : sim::Operation::read;
-      request.core = static_cast<std::uint16_t>(number % kCores);
-      left -= static_cast<int>(request.bytes);
-      controller_.submit(request);
+// By target of requests: when the last of each message has arrived.
+std::vector<std::vector<Time>> arrivals_of(const std::vector<const TrafficEndpoint*>& dies) {
+  std::vector<std::vector<Time>> arrived(dies.size());
+  for (std::size_t d = 0; d < dies.size(); ++d) arrived[d].resize(dies[d]->messages().size());
+  for (const TrafficEndpoint* die : dies) {
+    for (const TrafficArrival& a : die->arrivals()) {
+      Time& last = arrived[a.message >> 32][a.message & 0xffffffff];
+      last = std::max(last, a.at);
     }
-    plan(now);
   }
+  return arrived;
+}
 
-  void completed(const sim::Completion& completion, Time at) override {
-    if (--pending_[completion.tag] == 0) messages_[completion.tag].completed = at;
-  }
-  Time access(sim::Request& request, sim::Outcome& outcome) override {
-    outcome = sim::Outcome::done;
-    if (setting_.writes) arrivals_.push_back({request.transaction, request.at});
-    return request.at;
-  }
-
- private:
-  static constexpr std::uint32_t kCores = 48;  // that flows are told apart by
-
-  std::uint64_t draw() {
-    return ub::mix(ub::mix(setting_.seed ^ static_cast<std::uint64_t>(die_) << 40) + draws_++);
-  }
-  void plan(Time now) {
-    const double uniform =
-        (static_cast<double>(draw() >> 11) + 0.5) / static_cast<double>(std::uint64_t{1} << 53);
-    const double mean_ps = setting_.bytes / setting_.offered_GBps * 1e3;
-    const Time next = now + Time{static_cast<std::int64_t>(-std::log(uniform) * mean_ps) + 1};
-    if (next < end_) queue_.push(next, generator_, 0);
-  }
-
-  const TrafficCase& setting_;
-  int die_;
-  sim::EventQueue& queue_;
-  std::uint32_t generator_ = 0;
-  ub::UbController controller_;
-  Time end_;
-  std::uint64_t draws_ = 0;
-  std::vector<TrafficMessage> messages_;
-  std::vector<int> pending_;  // requests, by message
-  std::vector<Arrival> arrivals_;
-};
-
-// The dies of a node in one queue: units of the controllers, then those of the generators.
-class Node final : public supernode::FabricMachine::Module {
+// What was created and what was completed in each of twenty parts of the measured time.
+class Throughput {
  public:
-  Node(int first, int count, const TrafficCase& setting, supernode::FabricMachine& machine, bool owned)
-      : queue_(machine.next_source()) {
-    for (int n = 0; n < count; ++n)
-      dies_.push_back(
-          std::make_unique<Endpoint>(first + n, setting, machine, queue_, static_cast<std::uint32_t>(n)));
-    machine.add(*this);
-    for (std::uint32_t n = 0; n < dies_.size(); ++n)
-      dies_[n]->begin(static_cast<std::uint32_t>(dies_.size()) + n, owned);
-  }
-
-  sim::EventQueue& queue() override { return queue_; }
-  void run_until(Time end) override {
-    queue_.run_until(end, [this](const sim::Event& event) {
-      if (event.unit < dies_.size()) {
-        dies_[event.unit]->controller().handle(event);
-      } else {
-        dies_[event.unit - dies_.size()]->create();
+  Throughput(const std::vector<const TrafficEndpoint*>& dies, const TrafficCase& setting,
+             const MeasuredTime& measured)
+      : measured_(measured), length_(setting.measured) {
+    // What is completed was created a little earlier: by the least time that a message takes.
+    Time least = Time::never();
+    for (const TrafficEndpoint* die : dies) {
+      senders_ += setting.destinations->sends(static_cast<unsigned>(die->number())) ? 1 : 0;
+      for (const TrafficMessage& m : die->messages()) {
+        if (m.completed != Time::never()) least = std::min(least, m.completed - m.created);
       }
-    });
+    }
+    for (const TrafficEndpoint* die : dies) {
+      for (const TrafficMessage& m : die->messages()) {
+        count(created_, m.created);
+        if (m.completed != Time::never()) count(completed_, m.completed - least);
+      }
+    }
+    to_GBps_ = static_cast<double>(setting.bytes) * 1e3 / static_cast<double>(senders_) /
+               static_cast<double>(length_.ps);
   }
-  void hold_credits() override {
-    for (const auto& die : dies_) die->controller().ports().hold_credits();
+  void report(TrafficReading& reading) const {
+    double created = 0, completed = 0;
+    std::vector<double> behind;
+    for (std::size_t part = 0; part < kParts; ++part) {
+      created += created_[part];
+      completed += completed_[part];
+      behind.push_back((created_[part] - completed_[part]) * kParts * to_GBps_);
+    }
+    reading.created_GBps = created * to_GBps_;
+    reading.accepted_GBps = completed * to_GBps_;
+    reading.accepted_ci95_GBps = summarise(std::move(behind)).ci95;
   }
-  void exchange(ub::Crossings& crossings) override {
-    crossings.events(queue_, [](const sim::Event& e) { return ub::UbController::brings_packet(e); });
-    for (const auto& die : dies_) crossings.credits(die->controller().ports());
-  }
-  const std::vector<std::unique_ptr<Endpoint>>& dies() const { return dies_; }
 
  private:
-  sim::EventQueue queue_;
-  std::vector<std::unique_ptr<Endpoint>> dies_;
+  static constexpr std::size_t kParts = 20;
+  using Parts = std::array<double, kParts>;
+  void count(Parts& parts, Time at) const {
+    if (!measured_.counts(at)) return;
+    const double place = static_cast<double>((at - measured_.from).ps) / static_cast<double>(length_.ps);
+    ++parts[std::min(kParts - 1, static_cast<std::size_t>(place * kParts))];
+  }
+  MeasuredTime measured_;
+  Time length_;
+  int senders_ = 0;
+  double to_GBps_ = 0;  // from messages in the measured time
+  Parts created_{}, completed_{};
 };
 
 }  // namespace
+
+std::vector<double> TrafficReading::latencies_us() const {
+  std::vector<double> all;
+  for (const TrafficMessage& m : messages) all.push_back((std::min(m.arrived, ended) - m.created).us());
+  return all;
+}
+
+std::vector<double> TrafficReading::completions_us() const {
+  std::vector<double> all;
+  for (const TrafficMessage& m : messages) all.push_back((std::min(m.completed, ended) - m.created).us());
+  return all;
+}
+
+std::size_t TrafficReading::unfinished() const {
+  return static_cast<std::size_t>(std::ranges::count(messages, Time::never(), &TrafficMessage::completed));
+}
+
+bool TrafficReading::saturated() const {
+  const double behind = created_GBps - accepted_GBps;
+  return unfinished() > 0 || (behind > accepted_ci95_GBps && behind > 0.005 * created_GBps);
+}
 
 TrafficReading run_traffic(const hw::Machine& machine, const TrafficCase& setting) {
   const hw::Topology& topology = machine.topology;
   supernode::FabricMachine fabric(machine,
                                   {setting.threads, setting.seed, setting.interrupted, setting.progress});
-  std::vector<std::unique_ptr<Node>> nodes;
+  MeasuredTime measured;
+  Nodes nodes;
   for (int node = 0; node < topology.nodes; ++node)
-    nodes.push_back(std::make_unique<Node>(
-        node * topology.dies_per_node, topology.dies_per_node, setting, fabric,
+    nodes.push_back(std::make_unique<TrafficNode>(
+        node * topology.dies_per_node, topology.dies_per_node, setting, measured, fabric,
         fabric.owner(static_cast<std::size_t>(node), static_cast<std::size_t>(topology.nodes)) ==
             sim::peers().self()));
   TrafficReading reading;
-  const Time end = setting.warm_up + setting.measured;
-  reading.complete = fabric.run_until(end);
-  const auto waiting = [&] {
-    const bool here = std::ranges::any_of(nodes, [](const auto& node) {
-      return std::ranges::any_of(node->dies(),
-                                 [](const auto& die) { return die->controller().pending() != 0; });
-    });
-    return sim::peers().sum(here ? 1 : 0) != 0;
-  };
-  for (Time reached = end; reading.complete && reached < end + setting.drain && waiting();) {
-    reached += std::max(Time{1'000'000}, Time{setting.drain.ps / 20});
+  Time reached{};
+  reading.complete = warm_up(fabric, nodes, setting, reached);
+  measured = {reached, reached + setting.measured};
+  const TrafficTotals before = totals_of(nodes);
+  if (reading.complete) reading.complete = fabric.run_until(reached = measured.end);
+  TrafficTotals after = totals_of(nodes);
+  reading.miss_share = after.requests == before.requests
+                           ? 0
+                           : static_cast<double>(after.walks - before.walks) /
+                                 static_cast<double>(after.requests - before.requests);
+  while (reading.complete && after.left > 0 && reached < measured.end + setting.drain) {
+    reached += std::max(Time{1'000'000}, Time{(reached - measured.end).ps / 4});
     reading.complete = fabric.run_until(reached);
+    after = totals_of(nodes);
   }
+  reading.began = measured.from;
+  reading.ended = reached;
   for (std::size_t n = 0; sim::peers().several() && n < nodes.size(); ++n) {
     for (const auto& die : nodes[n]->dies()) die->learn_from(fabric.owner(n, nodes.size()));
   }
-  std::vector<const Endpoint*> dies;
+  std::vector<const TrafficEndpoint*> dies;
   for (const auto& node : nodes) {
     for (const auto& die : node->dies()) dies.push_back(die.get());
   }
-  std::vector<std::vector<Time>> arrived(dies.size());
-  for (std::size_t d = 0; d < dies.size(); ++d) arrived[d].resize(dies[d]->messages().size());
-  for (const Endpoint* die : dies) {
-    for (const Arrival& a : die->arrivals()) {
-      Time& last = arrived[a.message >> 32][a.message & 0xffffffff];
-      last = std::max(last, a.at);
-    }
-  }
-  // What is completed while measured was created a little earlier: by the least time that a message takes.
-  Time least = Time::never();
-  for (const Endpoint* die : dies) {
-    for (const TrafficMessage& m : die->messages()) {
-      if (m.completed != Time::never()) least = std::min(least, m.completed - m.created);
-    }
-  }
-  std::uint64_t created = 0, completed = 0;
+  const std::vector<std::vector<Time>> arrived = arrivals_of(dies);
   for (std::size_t d = 0; d < dies.size(); ++d) {
     for (std::size_t n = 0; n < dies[d]->messages().size(); ++n) {
       TrafficMessage message = dies[d]->messages()[n];
-      if (message.completed != Time::never() && message.completed >= setting.warm_up + least &&
-          message.completed < end + least)
-        completed += static_cast<std::uint64_t>(setting.bytes);
-      if (message.created < setting.warm_up) continue;
-      created += static_cast<std::uint64_t>(setting.bytes);
+      if (!measured.counts(message.created)) continue;
       if (message.completed != Time::never())
         message.arrived = setting.writes ? arrived[d][n] : message.completed;
       reading.messages.push_back(message);
     }
   }
-  const double per_die = static_cast<double>(dies.size()) * static_cast<double>(setting.measured.ps) / 1e3;
-  reading.created_GBps = static_cast<double>(created) / per_die;
-  reading.accepted_GBps = static_cast<double>(completed) / per_die;
+  Throughput(dies, setting, measured).report(reading);
   reading.events = fabric.events();
   for (int p = 0; p < fabric.planes(); ++p) reading.packet_hops += fabric.plane(p).packet_hops();
   for (const auto& node : nodes) {

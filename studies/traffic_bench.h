@@ -13,11 +13,16 @@ namespace cm384::studies {
 
 struct TrafficCase {
   const Destinations* destinations = nullptr;
-  double offered_GBps = 0;  // of payload, per die; times between messages are exponential
+  double offered_GBps = 0;  // of payload, per die that sends; times between messages are exponential
   bool writes = true;       // or reads
   int bytes = 512;          // of a message, in requests of at most 512 B
-  Time warm_up, measured;   // messages created in `measured`, after warm_up, count
-  Time drain;               // how long they are waited for then
+  // Before messages count: a window of this length, and further ones until two in a row agree, at most
+  // `windows`.
+  Time warm_up{};
+  int windows = 8;
+  bool warm_translation = true;  // translation caches begin with the pages that the traffic uses
+  Time measured{};               // messages created in it count
+  Time drain{};                  // how long they are waited for then, at most, while the traffic goes on
   std::uint64_t seed = 1;
   unsigned threads = 1;
   const volatile std::sig_atomic_t* interrupted = nullptr;
@@ -32,12 +37,26 @@ struct TrafficMessage {
 };
 
 struct TrafficReading {
-  std::vector<TrafficMessage> messages;  // counted ones, by source and time
-  double created_GBps = 0;               // of payload, per die, while measured
+  std::vector<TrafficMessage> messages;  // all that were created while measured, by source and time
+  Time began, ended;         // of what was measured; of the run: how long the unfinished were waited for
+  double created_GBps = 0;   // of payload, per die that sends, while measured
   double accepted_GBps = 0;  // the same of what was completed; the time is later by the least latency
+  // Half width of the 95 % confidence interval of created less accepted: from the differences in twenty parts
+  // of the measured time.
+  double accepted_ci95_GBps = 0;
+  double miss_share = 0;  // walks of translation tables per request issued while measured
   std::uint64_t events = 0, packet_hops = 0;
   Time simulated;
   bool complete = true;  // not interrupted
+
+  // Of every message, to its arrival and to its completion; of those that were not in time, until the run
+  // ended.
+  std::vector<double> latencies_us() const;
+  std::vector<double> completions_us() const;
+  std::size_t unfinished() const;
+  // Accepted is less than created by more than its interval and by more than half a percent, or a message was
+  // never finished.
+  bool saturated() const;
 };
 
 // Throws InputError where the machine's values do not fit together.

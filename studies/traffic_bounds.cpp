@@ -1,13 +1,12 @@
 #include "studies/traffic_bounds.h"
 
 #include <algorithm>
-#include <boost/graph/adjacency_list.hpp>
-#include <boost/graph/push_relabel_max_flow.hpp>
 #include <cmath>
 #include <limits>
 #include <map>
 #include <vector>
 
+#include "studies/bisection.h"
 #include "ub_fabric/controller.h"
 #include "ub_fabric/link_timing.h"
 #include "ub_fabric/routing.h"
@@ -117,39 +116,6 @@ double rate_of(const Clock& flit) {
          static_cast<double>(flit.numerator());
 }
 
-// The smallest cut between the lower and the upper half of the dies, in MB/s of one plane.
-std::int64_t smallest_cut(const ub::Network& network, unsigned dies, const ub::Parameters& parameters,
-                          int plane) {
-  using Traits = boost::adjacency_list_traits<boost::vecS, boost::vecS, boost::directedS>;
-  using Graph = boost::adjacency_list<
-      boost::vecS, boost::vecS, boost::directedS, boost::no_property,
-      boost::property<boost::edge_capacity_t, std::int64_t,
-                      boost::property<boost::edge_residual_capacity_t, std::int64_t,
-                                      boost::property<boost::edge_reverse_t, Traits::edge_descriptor>>>>;
-  const unsigned source = network.chips(), sink = source + 1;
-  Graph graph(sink + 1);
-  // One way; the algorithm wants a reverse edge without capacity for each.
-  const auto add = [&](unsigned a, unsigned b, std::int64_t rate) {
-    const auto forth = boost::add_edge(a, b, graph).first, reverse = boost::add_edge(b, a, graph).first;
-    boost::put(boost::edge_capacity, graph, forth, rate);
-    boost::put(boost::edge_capacity, graph, reverse, 0);
-    boost::put(boost::edge_reverse, graph, forth, reverse);
-    boost::put(boost::edge_reverse, graph, reverse, forth);
-  };
-  const auto mega = [](const ub::LinkTiming& timing) { return std::llround(rate_of(timing.flit) / 1e6); };
-  for (unsigned n = 0; n < network.links(); ++n) {
-    const ub::Network::Link& link = network.link(n);
-    if (link.peer != ub::Network::kNoLink) {
-      add(link.chip, network.link(link.peer).chip, mega(timing_of_link(parameters, network, n, plane)));
-    } else if (link.endpoint < dies / 2) {
-      add(source, link.chip, mega(timing_of_port(parameters, network, link.endpoint, plane)));
-    } else if (link.endpoint < dies) {
-      add(link.chip, sink, mega(timing_of_link(parameters, network, n, plane)));
-    }
-  }
-  return boost::push_relabel_max_flow(graph, source, sink);
-}
-
 // Messages to the die that gets most, for one of each die.
 double most_to_a_die(const Destinations& destinations, unsigned dies) {
   double most = 0;
@@ -181,10 +147,8 @@ TrafficBounds traffic_bounds(const hw::Machine& machine, const Destinations& des
     return slowest;
   };
   double all_planes = 0;
-  for (int plane = 0; plane < machine.topology.sub_planes; ++plane) {
-    all_planes += slowest_die(plane) / 1e9;
-    bounds.bisection_GBps += static_cast<double>(smallest_cut(*network, dies, parameters, plane)) / 1e3;
-  }
+  for (int plane = 0; plane < machine.topology.sub_planes; ++plane) all_planes += slowest_die(plane) / 1e9;
+  bounds.bisection_GBps = bisection_GBps(parameters, *network);
   bounds.capacity_GBps = all_planes * data;
   const hw::UbController& controller = machine.ub.controller;
   const auto requests =

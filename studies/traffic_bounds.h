@@ -17,8 +17,7 @@ struct TrafficBounds {
   // The load at which a die's controller can issue, or that of the die that gets most can serve, no more
   // requests.
   double controller_load = 0;
-  // What links carry in one second from the lower half of the dies to the upper half: the smallest cut that
-  // parts them, by wire rate, over all sub-planes.
+  // Between halves of the dies (bisection.h).
   double bisection_GBps = 0;
 };
 

@@ -10,6 +10,7 @@
 #include "studies/studies.h"
 #include "studies/traffic_bench.h"
 #include "studies/traffic_bounds.h"
+#include "ub_fabric/topology/kinds.h"
 
 namespace cm384::studies {
 namespace {
@@ -21,19 +22,28 @@ struct TrafficOptions {
   Reals loads{0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9};
   std::string operation = "write";
   Bytes bytes = 512_B;
+  int hotspots = 1;
   Time warm_up = 5_us;
+  std::string translation = "warm";
   Time duration = 20_us;
   std::string messages;
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
     visit("pattern", self.patterns, OneOf{{pattern_names().begin(), pattern_names().end()}},
-          "where messages go; hotspot: a fifth to die 0; tornado: half way round by number");
+          "where messages go, as in BookSim; hotspot: a fifth to the hot dies; tornado, neighbor: in every "
+          "dimension of a grid of chips; permutation: randperm");
+    visit("hotspots", self.hotspots, Range{1, 65'535},
+          "how many dies are hot, die 0 and others evenly spread", Needs{"pattern", {"hotspot"}});
     visit("load", self.loads, Range{0.001, 1.0},
           "offered, as a share of the payload that a die's ports can carry; FROM..TO goes in steps of 0.1");
     visit("operation", self.operation, OneOf{{"write", "read"}}, "what messages do");
     visit("bytes", self.bytes, Range{1_B, 1_MiB}, "of a message, in requests of at most 512 B");
-    visit("warm-up", self.warm_up, Range{0_ps, 10_ms}, "time before messages count");
+    visit("warm-up", self.warm_up, Range{0_ps, 10_ms},
+          "time before messages count: as long again until two times in a row have the same throughput and "
+          "mean latency, at most eight times");
+    visit("translation", self.translation, OneOf{{"warm", "cold"}},
+          "translation caches begin with the pages that the traffic uses, or empty");
     visit("duration", self.duration, Range{100_ns, 100_ms},
           "time in which the messages that count are created");
     visit("messages", self.messages, Form{"FILE"},
@@ -54,28 +64,38 @@ constexpr std::array kTrafficFields{
     Field{"operation", FieldType::text, "write or read"},
     Field{"message_bytes", FieldType::bytes, "of a message"},
     Field{"load", FieldType::number, "offered, as a share of what a die's ports carry", true},
-    Field{"offered_GBps", FieldType::number, "payload created per die"},
+    Field{"offered_GBps", FieldType::number, "payload created per die that sends"},
     Field{"accepted_load", FieldType::number, "completed while measured, as the same share", true},
-    Field{"accepted_GBps", FieldType::number, "payload completed per die"},
+    Field{"accepted_GBps", FieldType::number, "payload completed per die that sends"},
+    Field{"accepted_ci95_GBps", FieldType::number,
+          "half width of the 95 % confidence interval of offered less accepted, from twenty parts of the "
+          "measured time"},
     Field{"latency_us", FieldType::object,
-          "from a message's creation to its last byte at the target (write) or back (read)", true,
-          kTrafficLatency},
-    Field{"completion_us", FieldType::object, "from a message's creation to its last response", false,
-          kTrafficLatency},
-    Field{"saturated", FieldType::boolean,
-          "less than 97 % of what was offered completed meanwhile, or messages were left when the run ended; "
-          "latencies "
-          "are then those of the queue before the network",
-          true},
+          "from a message's creation to its last byte at the target (write) or back (read), of all messages "
+          "created while measured; of unfinished ones until the run ended",
+          true, kTrafficLatency},
+    Field{"completion_us", FieldType::object, "from a message's creation to its last response, likewise",
+          false, kTrafficLatency},
+    Field{
+        "saturated", FieldType::boolean,
+        "accepted is below offered by more than its confidence interval and by more than 0.5 %, or messages "
+        "were left when the run ended; queues before the network then grow, and latencies with the length of "
+        "the run",
+        true},
     Field{"unfinished", FieldType::integer, "messages that count and were not done when the run ended"},
     Field{"messages", FieldType::integer, "that count"},
+    Field{"warm_up_us", FieldType::number, "until messages counted"},
+    Field{"translation_misses", FieldType::ratio, "walks of translation tables per request while measured",
+          true},
     Field{"link_bound_load", FieldType::number,
           "load at which the busiest link is full if shortest ways share packets evenly: no simulation",
           true},
     Field{"controller_bound_load", FieldType::number,
           "load at which a die's controller issues no more requests"},
-    Field{"bisection_GBps", FieldType::number,
-          "one way, by wire rate, from the lower half of the dies to the upper half: the smallest cut"},
+    Field{
+        "bisection_GBps", FieldType::number,
+        "one way, by wire rate, between halves of the dies: the smallest cut across the dimensions, pods or "
+        "groups, of a topology from files across the distances that were tried"},
 };
 
 Row row_of(const Summary& s) {
@@ -102,7 +122,9 @@ class TrafficRows {
     double done = 0;
     for (const std::string& name : options_.patterns) {
       const auto dies = static_cast<unsigned>(context_.machine.topology.dies());
-      const Destinations destinations(pattern(name), dies, context_.seed);
+      const Destinations destinations(pattern(name),
+                                      {dies, context_.seed, static_cast<unsigned>(options_.hotspots),
+                                       ub::grid_lengths(context_.machine.topology)});
       const TrafficBounds bounds =
           traffic_bounds(context_.machine, destinations, options_.operation == "write",
                          static_cast<int>(options_.bytes.count));
@@ -132,8 +154,9 @@ class TrafficRows {
     setting.writes = options_.operation == "write";
     setting.bytes = static_cast<int>(options_.bytes.count);
     setting.warm_up = options_.warm_up;
+    setting.warm_translation = options_.translation == "warm";
     setting.measured = options_.duration;
-    setting.drain = (options_.warm_up + options_.duration) * 2;
+    setting.drain = (options_.warm_up + options_.duration) * 8;
     setting.seed = context_.seed;
     setting.threads = context_.threads;
     setting.interrupted = &context_.interrupted;
@@ -150,18 +173,9 @@ class TrafficRows {
 
   void add_row(const std::string& name, double load, const TrafficBounds& bounds,
                const TrafficReading& reading) {
-    std::vector<double> latency, completion;
-    std::int64_t unfinished = 0;
     for (const TrafficMessage& m : reading.messages) {
-      if (m.completed == Time::never()) {
-        ++unfinished;
-      } else {
-        latency.push_back((m.arrived - m.created).us());
-        completion.push_back((m.completed - m.created).us());
-      }
       if (file_) write(name, load, m);
     }
-    const bool saturated = unfinished > 0 || reading.accepted_GBps < 0.97 * reading.created_GBps;
     context_.finish_row(
         result_,
         {{"topology", context_.machine.topology.kind},
@@ -173,11 +187,14 @@ class TrafficRows {
          {"offered_GBps", reading.created_GBps},
          {"accepted_load", reading.accepted_GBps / bounds.capacity_GBps},
          {"accepted_GBps", reading.accepted_GBps},
-         {"latency_us", row_of(summarise(std::move(latency)))},
-         {"completion_us", row_of(summarise(std::move(completion)))},
-         {"saturated", saturated},
-         {"unfinished", unfinished},
+         {"accepted_ci95_GBps", reading.accepted_ci95_GBps},
+         {"latency_us", row_of(summarise(reading.latencies_us()))},
+         {"completion_us", row_of(summarise(reading.completions_us()))},
+         {"saturated", reading.saturated()},
+         {"unfinished", static_cast<std::int64_t>(reading.unfinished())},
          {"messages", static_cast<std::int64_t>(reading.messages.size())},
+         {"warm_up_us", reading.began.us()},
+         {"translation_misses", reading.miss_share},
          {"link_bound_load", bounds.busiest_link_load < 0 ? Value() : Value(bounds.busiest_link_load)},
          {"controller_bound_load", bounds.controller_load > 1e6 ? Value() : Value(bounds.controller_load)},
          {"bisection_GBps", bounds.bisection_GBps}});

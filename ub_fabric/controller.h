@@ -98,6 +98,9 @@ class UbController final : public sim::FabricPort {
   std::uint32_t defer();
   void answer(std::uint32_t request, const sim::Payload& payload, sim::Outcome outcome, Time at);
 
+  // Puts the translation of a remote address into its cache, as an earlier request would have done.
+  void warm_translation(std::uint64_t address);
+
   // Asks the host's cache for what handle() will touch, in stages of which each follows what the one before
   // has asked for: 0 the packet; 1 what its target touches, or nothing yet for a completion, which is
   // returned; 2 what that touches.

@@ -140,6 +140,11 @@ bool UbController::translate(PacketIndex index, Time now) {
   return true;
 }
 
+void UbController::warm_translation(std::uint64_t address) {
+  const std::uint64_t key = translation_.key(address & ~CM384_GM_VIA_UB_BIT);
+  if (!translation_.lookup(key)) translation_.insert(key);
+}
+
 void UbController::translated(unsigned walk, Time now) {
   translation_.insert(walks_[walk].key);
   PacketQueue waiting = walks_[walk].waiting;
