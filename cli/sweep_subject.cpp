@@ -89,9 +89,14 @@ sweeps::Scale StudySubject::scale(const std::string& key) {
 
 std::vector<std::string> StudySubject::arguments(const std::vector<Setting>& settings) {
   std::vector<std::string> words{std::string(study_->name)};
-  for (const auto& [key, value] : settings)
-    words.push_back(of_the_machine(key) ? fmt::format("--set={}={}", key, value)
-                                        : fmt::format("--{}={}", key, value));
+  // A sweep over kinds of topology has parameters that not all of them read.
+  const bool names_kind = std::ranges::find(settings, "topology.kind", &Setting::first) != settings.end();
+  for (const auto& [key, value] : settings) {
+    const bool where_used = names_kind && key.starts_with("topology.");
+    words.push_back(of_the_machine(key)
+                        ? fmt::format("--{}={}={}", where_used ? "set-where-used" : "set", key, value)
+                        : fmt::format("--{}={}", key, value));
+  }
   if (std::ranges::find(settings, "threads", &Setting::first) == settings.end())
     words.push_back(fmt::format("--threads={}", threads_));
   return words;

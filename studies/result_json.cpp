@@ -195,7 +195,9 @@ Json to_document(const StudyResult& result, const hw::Machine& machine, const Ru
   document["machine_overrides"] = Json::object();
   for (const auto& [key, value] : machine.overrides) document["machine_overrides"][key] = value;
   document["rows"] = to_json(result.rows);
-  if (!result.notes.empty()) document["notes"] = result.notes;
+  std::vector<std::string> notes = machine.notes;
+  notes.insert(notes.end(), result.notes.begin(), result.notes.end());
+  if (!notes.empty()) document["notes"] = notes;
   document["inputs"] = inputs_object(result, machine);
   document["simulator"] = simulator_object(result, run);
   if (sim::peers().several()) document["simulator"]["processes"] = processes_array();

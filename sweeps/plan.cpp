@@ -1,10 +1,13 @@
 #include "sweeps/plan.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <map>
+#include <set>
 #include <sstream>
 
 #include "hw/error.h"
@@ -35,6 +38,7 @@ class Reader {
     guarded(root, "study", [&] { subject_.choose(plan_.study); });
     if (const toml::node* options = root.get("options")) take_fixed(*options);
     for (const toml::table* axis : file_.tables(root, "axis")) take_axis(*axis);
+    check_repeats();
     take_design(root);
     take_conditions(root);
     for (const std::string& metric : texts(root, "metrics")) {
@@ -161,7 +165,7 @@ class Reader {
       file_.refuse(node, "values", "allowed: a list of values");
     for (const toml::node& element : *node.as_array()) {
       std::string text = value_text(element, "values");
-      if (std::ranges::find(axis.values, text) != axis.values.end())
+      if (axis.zip.empty() && std::ranges::find(axis.values, text) != axis.values.end())
         file_.refuse(element, axis.key, fmt::format("{} stands twice", text));
       axis.values.push_back(std::move(text));
     }
@@ -190,6 +194,23 @@ class Reader {
         file_.refuse(table, axis.key,
                      fmt::format("has {} values, and {} that it advances with has {}", axis.values.size(),
                                  other.key, other.values.size()));
+    }
+  }
+
+  // Of axes that advance together each may have a value again, but not all of them the same ones.
+  void check_repeats() const {
+    std::map<std::string, std::vector<const Axis*>> groups;
+    for (const Axis& axis : plan_.axes) {
+      if (!axis.zip.empty()) groups[axis.zip].push_back(&axis);
+    }
+    for (const auto& [zip, axes] : groups) {
+      std::set<std::vector<std::string>> seen;
+      for (std::size_t n = 0; n < axes.front()->values.size(); ++n) {
+        std::vector<std::string> values;
+        for (const Axis* axis : axes) values.push_back(axis->values[n]);
+        if (!seen.insert(values).second)
+          file_.refuse(root_, "axis", fmt::format("{}: {} stands twice", zip, fmt::join(values, ", ")));
+      }
     }
   }
 

@@ -61,6 +61,10 @@ TEST(Plan, ZippedAxesAdvanceTogether) {
   const std::string zipped =
       "[[axis]]\nkey = \"ranks\"\nvalues = [8, 16]\nzip = \"size\"\n"
       "[[axis]]\nkey = \"load\"\nvalues = [0.2, 0.4]\nzip = \"size\"\n";
+  // Each may have a value again.
+  EXPECT_THAT(points("[[axis]]\nkey = \"ranks\"\nvalues = [8, 8, 16]\nzip = \"size\"\n"
+                     "[[axis]]\nkey = \"load\"\nvalues = [0.2, 0.4, 0.4]\nzip = \"size\"\n"),
+              testing::ElementsAre("ranks=8 load=0.2", "ranks=8 load=0.4", "ranks=16 load=0.4"));
   EXPECT_THAT(points(zipped + kMode),
               ElementsAre("ranks=8 load=0.2 mode=spray", "ranks=8 load=0.2 mode=flow",
                           "ranks=16 load=0.4 mode=spray", "ranks=16 load=0.4 mode=flow"));
@@ -129,6 +133,9 @@ TEST(Plan, MistakesNameFileLineAndKey) {
   EXPECT_THAT(refusal("metrics = [\"sharp\"]\n" + kRanks), HasSubstr("did you mean share?"));
   EXPECT_THAT(refusal("[[axis]]\nkey = \"rank\"\nvalues = [8]"), HasSubstr("'rank': no such option"));
   EXPECT_THAT(refusal("[[axis]]\nkey = \"ranks\"\nvalues = [8, 8]"), HasSubstr("8 stands twice"));
+  EXPECT_THAT(refusal("[[axis]]\nkey = \"ranks\"\nvalues = [8, 16, 8]\nzip = \"a\"\n"
+                      "[[axis]]\nkey = \"load\"\nvalues = [0.2, 0.2, 0.2]\nzip = \"a\"\n"),
+              HasSubstr("a: 8, 0.2 stands twice"));
   EXPECT_THAT(refusal("[[axis]]\nkey = \"ranks\"\nvalues = []"), HasSubstr("allowed: a list of values"));
   EXPECT_THAT(refusal("[[axis]]\nkey = \"ranks\"\nvalues = [8]\ncount = 3"),
               HasSubstr("no effect beside `values`"));
