@@ -34,7 +34,7 @@ struct TraceFromRoutingOptions {
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
     visit("file", self.file, Form{"FILE"}, "the routing, then the output");
-    visit("ranks", self.ranks, Range{2, 768}, "dies 0 and on");
+    visit("ranks", self.ranks, Range{2, studies::kMostRanks}, "dies 0 and on");
     visit("batch", self.batch, Range{1, 65536}, "tokens of a rank and step");
     visit("steps", self.steps, Range{1, 1'000'000}, "dispatch and combine one after the other");
     visit("cores", self.cores, Range{1, 64}, "cores of a die that send in turn");

@@ -91,7 +91,7 @@ struct TrafficOptions {
   static void describe(Self& self, Visitor&& visit) {
     visit("pattern", self.pattern, OneOf{{"uniform", "ring", "transpose"}},
           "target of each transfer: any other die, the next one, or the one half round");
-    visit("dies", self.dies, Range{2, 768}, "dies, from 0");
+    visit("dies", self.dies, Range{2, studies::kMostRanks}, "dies, from 0");
     visit("cores", self.cores, Range{1, 64}, "cores of a die that take turns");
     visit("transfers", self.transfers, Range{1, 2'000'000'000}, "in all");
     visit("bytes", self.bytes, Range{1_B, 128_KiB}, "of a transfer");

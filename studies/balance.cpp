@@ -33,7 +33,7 @@ struct BalanceOptions {
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
-    visit("ranks", self.ranks, Range{2, 768}, "dies that take part, one rank each");
+    visit("ranks", self.ranks, Range{2, kMostRanks}, "dies that take part, one rank each");
     visit("tokens", self.tokens, Range{1, 4096}, "of a rank in a step");
     visit("experts", self.experts, Range{2, 4096}, "routed experts; a trace has its own");
     visit("top-k", self.top_k, Range{1, 16}, "experts that a token chooses; a trace has its own");

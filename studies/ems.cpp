@@ -43,7 +43,7 @@ struct EmsOptions {
     visit("servers", self.servers, Range{0, 100'000}, "that blocks are hashed to; 0: one per CPU socket");
     visit("tenants", self.tenants, Range{1, 1'000'000},
           "that sessions or requests belong to in turn; none reads another's blocks");
-    visit("readers", self.readers, Range{1, 768},
+    visit("readers", self.readers, Range{1, kMostRanks},
           "dies that read a block each at the same time, through the Unified Bus and the VPC; a row each");
     visit("reader-nodes", self.reader_nodes, Range{0, 48},
           "first nodes of the machine that readers are on; 0: all", Needs{"readers", {}});

@@ -17,7 +17,7 @@ struct ModelCache {
           "weights with which instances start, from the object store and from DRAM; three rows; 0B: none");
     visit("model-instances", self.instances, Range{1, 10'000}, "that start at the same time",
           Needs{"model", {}});
-    visit("model-dies", self.dies, Range{1, 768}, "of an instance", Needs{"model", {}});
+    visit("model-dies", self.dies, Range{1, kMostRanks}, "of an instance", Needs{"model", {}});
     visit("store-rate", self.store, Range{Bandwidth{1'000'000}, 1000_GBps},
           "of the object store, for all together ([P] table 2)", Needs{"model", {}});
     visit("load-rate", self.load, Range{Bandwidth{1'000'000}, 1000_GBps},

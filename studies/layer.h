@@ -35,7 +35,7 @@ struct LayerOptions {
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
-    visit("ranks", self.ranks, Range{2, 768}, "dies that take part, one rank each");
+    visit("ranks", self.ranks, Range{2, kMostRanks}, "dies that take part, one rank each");
     visit("kv", self.kv, Range{1, 1'000'000}, "mean tokens of a request in the cache");
     visit("kv-lengths", self.kv_lengths, Form{"fixed|uniform:LOW:HIGH|requests:FILE", check_lengths},
           "lengths of the cached sequences: all --kv, or drawn for each request of each die, evenly or from "
@@ -50,7 +50,7 @@ struct LayerOptions {
           "cores of the stream with attention and of the other; auto: the fastest of four, by running them",
           Needs{"microbatches", {"2", "best"}});
     visit("layers", self.layers, Range{2, 64}, "that run one after another; the last one is shown");
-    visit("detail-dies", self.detail, Range{0, 768},
+    visit("detail-dies", self.detail, Range{0, kMostRanks},
           "dies whose attention and experts run as firmware, replay on the others; 0: up to 16 ranks all, "
           "else one");
     visit("routing", self.routing, Form{"uniform|zipf:S|trace:FILE", check_routing},

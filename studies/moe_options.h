@@ -21,7 +21,7 @@ struct MoeOptions {
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
-    visit("ranks", self.ranks, Range{1, 768}, "ranks, one per die; one row each");
+    visit("ranks", self.ranks, Range{1, kMostRanks}, "ranks, one per die; one row each");
     Case::describe(self.setting, visit);
     visit(
         "measure", self.kernel_time, Either{"task", "kernel"},

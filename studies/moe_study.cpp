@@ -31,7 +31,7 @@ struct MoeFlowOptions {
   static void describe(Self& self, Visitor&& visit) {
     visit("flow", self.flow, OneOf{{"fused", "basic"}},
           "fused: dispatch and combine; basic: three all-to-alls by SDMA, the host in between");
-    visit("ranks", self.ranks, Range{1, 768}, "ranks, one per die; one row each");
+    visit("ranks", self.ranks, Range{1, kMostRanks}, "ranks, one per die; one row each");
     MoeCase::describe(self.setting, visit);
   }
 };

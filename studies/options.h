@@ -36,6 +36,10 @@ using hw::Reals;
 using hw::Sizes;
 using hw::Texts;
 
+// Dies that a machine has at most, and so ranks that take part: as many as packets can name. How many a
+// machine and an operator take is checked where they are placed.
+inline constexpr int kMostRanks = 65'535;
+
 // Options under one heading of the help.
 struct OptionGroup {
   std::string title;

@@ -29,7 +29,7 @@ struct PrefillOptions {
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
-    visit("ranks", self.ranks, Range{2, 768}, "dies that share the experts");
+    visit("ranks", self.ranks, Range{2, kMostRanks}, "dies that share the experts");
     visit("tokens", self.tokens, Range{32, 1'000'000}, "of a batch, per NPU of two dies");
     visit("prompt", self.prompt, Range{16, 1'000'000, 16},
           "tokens of each prompt; a die has whole ones where attention is data parallel");

@@ -15,11 +15,10 @@
 #include "hw/nearest_name.h"
 #include "hw/toml_file.h"
 #include "npu_core/die/launch.h"
+#include "studies/options.h"
 
 namespace cm384::studies {
 namespace {
-
-constexpr int kMostRanks = 768;
 
 class Reader {
  public:

@@ -35,8 +35,8 @@ struct TransferOptions {
     auto& s = self.setting;
     visit("prefill", self.prefill, Range{1, 64},
           "prefill instances, whose batches end at the same moment; one row each");
-    visit("prefill-ranks", s.prefill_ranks, Range{1, 768}, "dies of a prefill instance");
-    visit("decode-ranks", s.decode_ranks, Range{2, 768, 2}, "dies of the decode instance");
+    visit("prefill-ranks", s.prefill_ranks, Range{1, kMostRanks}, "dies of a prefill instance");
+    visit("decode-ranks", s.decode_ranks, Range{2, kMostRanks, 2}, "dies of the decode instance");
     visit("requests", self.requests, Range{1, 100'000},
           "prompts that end with the batch of each prefill instance; one row each");
     visit("prompt", self.prompt, Form{"N|fixed:N|uniform:LOW:HIGH|lognormal:MEDIAN:SIGMA", check_prompt},
