@@ -1,32 +1,46 @@
+// `cm384 baseline check`, `update`: runs against their golden results, however many of them fail.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <exception>
 #include <filesystem>
 
+#include "cli/baseline_runs.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
-#include "cli/study_run.h"
+#include "cli/sweep_progress.h"
 #include "hw/error.h"
 #include "hw/nearest_name.h"
 #include "report/baseline.h"
-#include "report/comparison.h"
 #include "report/junit.h"
+#include "report/night_page.h"
 #include "sim/output_file.h"
+#include "studies/build_info.h"
+#include "studies/result_json.h"
 #include "studies/table.h"
+#include "sweeps/history.h"
 
 namespace cm384::cli {
 namespace {
 
 namespace fs = std::filesystem;
+using report::RunVerdict;
+using report::Verdict;
 using studies::Form;
+using studies::Needs;
+using studies::Range;
 
 struct UpdateOptions {
-  std::string folder, only;
+  std::string folder;
+  studies::Texts only;
+  int jobs = 1;
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
     visit("folder", self.folder, Form{"DIR"}, "with baseline.toml and the results");
-    visit("only", self.only, Form{"NAME"}, "one run of baseline.toml");
+    visit("only", self.only, Form{"NAME"}, "these runs of baseline.toml; may be repeated");
+    visit("jobs", self.jobs, Range{0, 1024}, "runs at a time; 0: one per core of this host");
   }
   // Throws InputError if it is not given.
   fs::path path() const {
@@ -36,87 +50,233 @@ struct UpdateOptions {
 };
 
 struct BaselineCheckOptions : UpdateOptions {
-  std::string junit;
+  std::string junit, out, history, commit, subject;
+  studies::Texts may_differ;
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
     UpdateOptions::describe(self, visit);
     visit("junit", self.junit, Form{"FILE"}, "write the verdicts as JUnit XML");
+    visit("out", self.out, Form{"DIR"},
+          "write index.html there, a page of all verdicts, and keep what runs that did not pass have left");
+    visit(
+        "history", self.history, Form{"FILE"},
+        "add this night to the history in the file, and say since when and by which commit what is not good "
+        "is so");
+    visit("commit", self.commit, Form{"ID"},
+          "what was tested, for the history; default: the commit of the folder, where git knows it",
+          Needs{"history", {}});
+    visit("subject", self.subject, Form{"TEXT"}, "first line of that commit; default: as git has it",
+          Needs{"commit", {}});
+    visit("may-differ", self.may_differ, Form{"CONDITION"},
+          "a condition that may differ from the golden result's, such as inputs* after a kernel has changed; "
+          "may "
+          "be repeated");
   }
 };
 
-std::vector<report::BaselineRun> chosen(const report::Baseline& baseline, const std::string& only) {
+std::vector<report::BaselineRun> chosen(const report::Baseline& baseline, const studies::Texts& only) {
   if (only.empty()) return baseline.runs;
-  const auto run = std::ranges::find(baseline.runs, only, &report::BaselineRun::name);
-  if (run != baseline.runs.end()) return {*run};
   std::vector<std::string> names;
   for (const report::BaselineRun& known : baseline.runs) names.push_back(known.name);
-  throw InputError(fmt::format("--only: '{}': no such run{}; allowed: {}", only, hw::suggestion(only, names),
-                               fmt::join(names, ", ")));
+  std::vector<report::BaselineRun> runs;
+  for (const std::string& name : only) {
+    const auto run = std::ranges::find(baseline.runs, name, &report::BaselineRun::name);
+    if (run == baseline.runs.end())
+      throw InputError(fmt::format("--only: '{}': no such run{}; allowed: {}", name,
+                                   hw::suggestion(name, names), fmt::join(names, ", ")));
+    runs.push_back(*run);
+  }
+  return runs;
 }
 
-// What the run gives now, as it would be read back from its file.
-Json fresh_result(std::span<const studies::Study> all, const report::BaselineRun& run) {
-  if (run.arguments.empty()) throw InputError(fmt::format("baseline run {}: names no study", run.name));
-  StudyRun study(all, run.arguments);
-  if (study.wants_help()) throw InputError(fmt::format("baseline run {}: asks for --help", run.name));
-  const FinishedRun finished = study.run();
-  study.write(finished);
-  if (study.hung()) throw MachineError(*study.hung());
-  return report::parse_result(report::golden_text(finished.document), run.name);
+std::string golden_file(const fs::path& folder, const std::string& run) {
+  return (folder / (run + ".json")).string();
 }
 
-void print_changes(const std::string& name, const report::ResultComparison& comparison) {
-  fmt::print("{}: {}\n{}", name, report::summary_line(comparison),
-             studies::to_table(report::change_rows(comparison)));
+// A folder for what runs leave, which goes with this object unless it was asked for.
+class NightFolder {
+ public:
+  explicit NightFolder(const std::string& asked) : path_(asked), kept_(!asked.empty()) {
+    std::error_code failure;
+    if (!kept_) path_ = fs::temp_directory_path(failure) / fmt::format("cm384-baseline-{}", getpid());
+    fs::create_directories(path_, failure);
+    if (failure) throw OutputError(fmt::format("{}: cannot be made: {}", path_.string(), failure.message()));
+  }
+  ~NightFolder() {
+    std::error_code ignored;
+    if (!kept_) fs::remove_all(path_, ignored);
+  }
+  NightFolder(const NightFolder&) = delete;
+  NightFolder& operator=(const NightFolder&) = delete;
+  const fs::path& path() const { return path_; }
+  bool kept() const { return kept_; }
+
+ private:
+  fs::path path_;
+  bool kept_;
+};
+
+RunVerdict verdict_of(const report::BaselineRun& run, const EndedRun& ended, const fs::path& folder) {
+  RunVerdict made;
+  made.name = run.name;
+  made.command = command_of(run);
+  made.wall_s = ended.wall_s;
+  made.peak_MB = ended.peak_MB;
+  const std::string file = golden_file(folder, run.name);
+  std::optional<Json> golden;
+  try {
+    if (fs::exists(file)) golden = report::read_result(file);
+    report::judge(made, run, ended.end, ended.document, golden);
+  } catch (const InputError& error) {
+    made.verdict = Verdict::refused;
+    made.reason = error.what();
+  }
+  return made;
+}
+
+void print_verdict(const RunVerdict& run) {
+  fmt::print("{}: {}", run.name, report::text_of(run.verdict));
+  if (run.comparison) {
+    fmt::print("; {}\n{}", report::summary_line(*run.comparison),
+               studies::to_table(report::change_rows(*run.comparison)));
+  } else {
+    fmt::print(": {}\n", run.reason);
+    if (!run.report.empty()) fmt::print("{}\n", run.report);
+  }
   std::fflush(stdout);
 }
 
-int check(const Program& program, const BaselineCheckOptions& options, const studies::Given&) {
-  const fs::path folder = options.path();
-  const report::Baseline baseline = report::read_baseline(folder.string());
-  std::optional<OutputFile> junit;
-  if (!options.junit.empty()) junit.emplace(options.junit);
-  std::vector<report::JunitSuite> suites;
-  bool held = true;
-  for (const report::BaselineRun& run : chosen(baseline, options.only)) {
-    const std::string file = (folder / (run.name + ".json")).string();
-    if (!fs::exists(file))
-      throw InputError(
-          fmt::format("{}: no such result; `cm384 baseline update {}` makes it", file, folder.string()));
-    const Json golden = report::read_result(file);
-    const report::ResultComparison comparison =
-        report::compare_results(golden, fresh_result(program.studies, run), baseline.tolerances);
-    if (interrupted() != 0) return kInterrupted;
-    print_changes(run.name, comparison);
-    held = held && comparison.within() && comparison.same_conditions();
-    suites.push_back({run.name, comparison, true});
+// What only the whole night tells.
+void print_onsets(const std::vector<RunVerdict>& verdicts) {
+  for (const RunVerdict& run : verdicts) {
+    for (const report::Onset& onset : run.onsets) {
+      fmt::print("{}: {}{}{} since {}", run.name,
+                 onset.field.empty() ? report::text_of(run.verdict) : onset.field,
+                 onset.row.empty() ? "" : fmt::format(" ({})", onset.row),
+                 onset.drift ? fmt::format(" drifts, {:+.3g} %,", *onset.drift * 100) : "",
+                 onset.commit.empty() ? onset.date : onset.commit);
+      if (!onset.subject.empty()) fmt::print(" ({})", onset.subject);
+      fmt::print(", {} {}", onset.nights, onset.nights == 1 ? "night" : "nights");
+      if (onset.between.size() > 1)
+        fmt::print("; one of {} commits since {}", onset.between.size(), onset.good_commit);
+      fmt::print("\n");
+    }
   }
-  if (junit) {
-    junit->write(report::to_junit(suites));
-    junit->finish();
-  }
-  return held ? kDone : kCheckFailed;
 }
 
-int update(const Program& program, const UpdateOptions& options, const studies::Given&) {
+// Folders of runs that passed go; the others are named as the page, which stands beside them, links to them.
+void keep_folders(const NightFolder& scratch, const report::Baseline& baseline,
+                  std::vector<RunVerdict>& verdicts) {
+  for (RunVerdict& run : verdicts) {
+    std::error_code ignored;
+    const fs::path folder = scratch.path() / run.name;
+    if (!scratch.kept() || run.verdict == Verdict::not_run) continue;
+    if (run.passes(baseline)) {
+      fs::remove_all(folder, ignored);
+    } else {
+      run.folder = folder.string();
+    }
+  }
+}
+
+int check(const Program&, const BaselineCheckOptions& options, const studies::Given&) {
+  const fs::path folder = options.path();
+  report::Baseline baseline = report::read_baseline(folder.string());
+  for (report::BaselineRun& run : baseline.runs)
+    run.may_differ.insert(run.may_differ.end(), options.may_differ.begin(), options.may_differ.end());
+  const std::vector<report::BaselineRun> runs = chosen(baseline, options.only);
+  // All outputs are there before the first run begins.
+  std::optional<OutputFile> junit, page;
+  if (!options.junit.empty()) junit.emplace(options.junit);
+  const NightFolder scratch(options.out);
+  if (scratch.kept()) page.emplace((scratch.path() / "index.html").string());
+  std::optional<sweeps::History> history;
+  if (!options.history.empty()) history.emplace(options.history);
+
+  const studies::BuildInfo& build = studies::build_info();
+  report::Night night;
+  night.date = studies::date_now();
+  night.build = fmt::format("{} {}", build.version, build.commit);
+  night.folder = folder.string();
+  const TestedCommit tested =
+      options.commit.empty() ? tested_commit(folder.string()) : TestedCommit{options.commit, options.subject};
+  night.commit = tested.commit;
+  night.subject = tested.subject;
+
+  std::vector<RunVerdict> verdicts(runs.size());
+  for (std::size_t n = 0; n < runs.size(); ++n) {
+    verdicts[n].name = runs[n].name;
+    verdicts[n].command = command_of(runs[n]);
+  }
+  SweepProgress progress(true);
+  BaselineRuns(scratch.path(), options.jobs).run(runs, [&](std::size_t n, EndedRun ended) {
+    verdicts[n] = verdict_of(runs[n], ended, folder);
+    progress.clear();
+    print_verdict(verdicts[n]);
+  });
+  night.wall_s = progress.seconds();
+  std::vector<std::string> between;
+  if (history) {
+    const auto last = history->nights(1);
+    if (!last.empty()) between = commits_between(folder.string(), last.front().commit, night.commit);
+    sweeps::find_onsets(*history, night, between, baseline, verdicts);
+    print_onsets(verdicts);
+  }
+  keep_folders(scratch, baseline, verdicts);
+  fmt::print("{}\n", report::summary_line(verdicts));
+  std::fflush(stdout);
+  // An interrupted night is none.
+  std::exception_ptr failure;  // the other outputs are written all the same
+  try {
+    if (history && interrupted() == 0) history->add(night, between, verdicts, baseline);
+  } catch (const OutputError&) {
+    failure = std::current_exception();
+  }
+  if (junit) {
+    junit->write(report::to_junit(night, verdicts, baseline));
+    junit->finish();
+  }
+  if (page) {
+    Json data = report::night_data(night, verdicts, baseline);
+    if (history) data["history"] = history_data(*history, verdicts);
+    page->write(report::to_night_page(data));
+    page->finish();
+  }
+  if (failure) std::rethrow_exception(failure);
+  if (interrupted() != 0) return kInterrupted;
+  return std::ranges::all_of(verdicts, [&](const RunVerdict& run) { return run.passes(baseline); })
+             ? kDone
+             : kCheckFailed;
+}
+
+int update(const Program&, const UpdateOptions& options, const studies::Given&) {
   const fs::path folder = options.path();
   const report::Baseline baseline = report::read_baseline(folder.string());
-  for (const report::BaselineRun& run : chosen(baseline, options.only)) {
-    const fs::path file = folder / (run.name + ".json");
-    OutputFile output(file.string());
-    const Json fresh = fresh_result(program.studies, run);
-    if (interrupted() != 0) return kInterrupted;
-    if (fs::exists(file)) {
-      print_changes(run.name,
-                    report::compare_results(report::read_result(file.string()), fresh, baseline.tolerances));
+  const std::vector<report::BaselineRun> runs = chosen(baseline, options.only);
+  const NightFolder scratch("");
+  bool all = true;
+  BaselineRuns(scratch.path(), options.jobs).run(runs, [&](std::size_t n, const EndedRun& ended) {
+    const report::BaselineRun& run = runs[n];
+    RunVerdict made = verdict_of(run, ended, folder);
+    if (made.document.is_null()) {
+      all = false;
+      print_verdict(made);
+      return;
+    }
+    OutputFile output(golden_file(folder, run.name));
+    if (made.comparison) {
+      fmt::print("{}: {}\n{}", run.name, report::summary_line(*made.comparison),
+                 studies::to_table(report::change_rows(*made.comparison)));
     } else {
       fmt::print("{}: new\n", run.name);
     }
-    output.write(report::golden_text(fresh));
+    std::fflush(stdout);
+    output.write(made.document.dump(1) + "\n");
     output.finish();
-  }
-  return kDone;
+  });
+  if (interrupted() != 0) return kInterrupted;
+  return all ? kDone : kCheckFailed;
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ extern const Command kValidateCommand;
 extern const Command kMachineListCommand, kMachineShowCommand, kMachineCheckCommand, kMachineReferenceCommand,
     kMachineStatisticsCommand;
 extern const Command kCompareCommand;
-extern const Command kBaselineCheckCommand, kBaselineUpdateCommand;
+extern const Command kBaselineCheckCommand, kBaselineUpdateCommand, kBaselineHistoryCommand;
 extern const Command kSweepStatusCommand, kSweepResultsCommand, kSweepExportCommand, kSweepTaskCommand,
     kSweepCommand;
 extern const Command kSensitivityCommand;
@@ -29,13 +29,7 @@ extern const Command kTraceReplayCommand;
 extern const Command kTraceGenerateRoutingCommand, kTraceGenerateTrafficCommand;
 extern const Command kSchemaCommand, kCompletionCommand, kManualCommand, kDoctorCommand;
 
-struct CommandGroup {
-  std::string_view title;
-  std::span<const Command* const> commands;
-};
-// As `cm384 --help` shows them.
-std::span<const CommandGroup> command_groups();
-// All of them, in that order.
+// All of them, in the order of `cm384 --help`.
 std::span<const Command* const> all_commands();
 
 // The whole command line, without the program's name. Reports errors on standard error and maps them to exit

@@ -126,7 +126,7 @@ studies::Rows compare(const LibraryPoint& point, const PointRuns::Request& reque
         if (other == name) value = number;
     row.set("measured", value);
     row.set("difference", value ? studies::Value(difference(recorded, *value)) : studies::Value());
-    row.set("same_model", point.model == studies::build_info().model);
+    row.set("same_model", studies::is_same_model(point.model));
     row.set("failed", run.failed.empty() ? studies::Value() : studies::Value(run.failed));
     row.set("command", point.command);
     rows.push_back(std::move(row));

@@ -72,7 +72,7 @@ Row row_of(const service::LibraryPoint& point) {
   for (const char* part : {"p50", "p99", "ci95"})
     row.set(part, known ? part_of(point, part) : studies::Value());
   row.set("seconds", point.seconds > 0 ? studies::Value(point.seconds) : studies::Value());
-  row.set("same_model", point.model == studies::build_info().model);
+  row.set("same_model", studies::is_same_model(point.model));
   row.set("model", point.model).set("command", point.command);
   return row;
 }
@@ -106,8 +106,8 @@ int show(const Program&, const LibraryShowOptions& options, const studies::Given
     return kDone;
   }
   for (const Row& row : points) print_now(printer.add(row));
-  const auto old = std::ranges::count_if(
-      measured, [](const auto& point) { return point.model != studies::build_info().model; });
+  const auto old =
+      std::ranges::count_if(measured, [](const auto& point) { return !studies::is_same_model(point.model); });
   print_now(fmt::format("\n{}: {} points; {} of them from before golden results changed\n", library.machine(),
                         points.size(), old));
   if (!curves.empty()) print_now("\n");

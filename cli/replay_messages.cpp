@@ -27,7 +27,7 @@ ReplayMessages::ReplayMessages(const std::string& path) : file_(path, OutputFile
 
 void ReplayMessages::attach(supernode::Supernode& machine, const host::ReplayOptions& how) {
   times_ = std::make_unique<observe::MessageTimes>(machine);
-  unloaded_ = std::make_unique<observe::UnloadedTime>(machine.parameters(), machine.plane(0).network());
+  unloaded_ = std::make_unique<observe::UnloadedTime>(machine);
   path_ = how.path;
   cores_ = how.cores;
   piece_bytes_ = how.piece_bytes;

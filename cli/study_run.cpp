@@ -7,15 +7,15 @@
 #include <set>
 
 #include "cli/commands.h"
-#include "cli/examples.h"
 #include "cli/exit_code.h"
-#include "cli/help.h"
+#include "cli/gdb_place.h"
 #include "cli/progress.h"
 #include "hw/error.h"
 #include "hw/nearest_name.h"
 #include "observe/observers.h"
 #include "observe/profile.h"
 #include "observe/statistics_file.h"
+#include "sim/hang.h"
 #include "sim/output_file.h"
 #include "sim/peers.h"
 #include "sim/worker.h"
@@ -83,6 +83,14 @@ void open_together(Open&& open) {
   if (failed) throw OutputError("an output of the first process cannot be written");
 }
 
+// Why the simulated machine did not come to its end.
+Json stopped_by(const MachineError& error) {
+  const char* kind = "fault";
+  if (dynamic_cast<const sim::MachineHang*>(&error) != nullptr) kind = "hang";
+  if (dynamic_cast<const sim::TimeLimitReached*>(&error) != nullptr) kind = "time limit";
+  return {{"kind", kind}, {"report", error.what()}};
+}
+
 observe::ObserverRequest observers_of(const RunOptions& options) {
   observe::ObserverRequest asked;
   asked.record = options.record;
@@ -126,8 +134,17 @@ void RunOptions::describe(Self& self, Visitor&& visit) {
         "Observers "
         "(--explain, --record, --timeline, --wave, --gdb), --fault with rate or ber and --rtl force one "
         "thread");
+  visit(
+      "time-limit", self.time_limit, Range{0_ps, 140_s},
+      "simulated time, of each machine that the study builds, after which the run ends with a report of what "
+      "has not finished; 0ps: none");
   EnsembleOptions::describe(self.on_ensemble, visit);
   visit("gdb", self.gdb, Range{0, 65'535}, "TCP port where a debugger may attach to a core; 0: none");
+  visit("gdb-at", self.gdb_at,
+        Form{"die=D,core=C|fault", [](std::string_view text) { parse_gdb_place(text); }},
+        "which core waits for it before its first instruction: default die and core 0 of those that run; or "
+        "fault: the first that faults, where it faults",
+        Needs{"gdb", {}});
 }
 
 void RunOptions::settle() {
@@ -180,8 +197,8 @@ StudyCommandLine::StudyCommandLine(const Study& of) : study(of), own(of.options(
 std::string help_of_study(const Study& study) {
   const StudyCommandLine line(study);
   const std::string bare = study.positional.empty() ? "" : fmt::format(" [{}]", study.positional);
-  return fmt::format("{}\n{}{}", help_head(fmt::format("cm384 run {}{}", study.name, bare), study.summary),
-                     studies::help_of(line.groups), examples_text(fmt::format("run {}", study.name)));
+  return fmt::format("cm384 run {}{} [options]: {}\n\n{}", study.name, bare, study.summary,
+                     studies::help_of(line.groups));
 }
 
 StudyRun::StudyRun(std::span<const Study> all, const Arguments& arguments)
@@ -218,6 +235,7 @@ FinishedRun StudyRun::run(const std::function<void(const studies::Row&)>& row_do
   if (!machine.accelerator.has_cores() && !line_.study.coreless)
     throw InputError(fmt::format("run {}: needs cores, and accelerator.kind is {}; allowed: ascend",
                                  line_.study.name, machine.accelerator.kind));
+  line_.own->settle(machine);
   studies::RunFacts facts{.study = std::string(line_.study.name),
                           .seed = options.seed.value(),
                           .arguments = arguments_,
@@ -228,11 +246,16 @@ FinishedRun StudyRun::run(const std::function<void(const studies::Row&)>& row_do
   const bool watched = asked.any();
   open_together([&] { outputs_ = std::make_unique<Outputs>(options, std::move(asked)); });
   FinishedRun finished;
+  Json stopped;  // null: the machine came to its end
   {
     ConsoleProgress progress;
     studies::Rows known;  // of a run that hangs
     studies::StudyContext context{machine, facts.seed, progress, interrupted()};
     context.gdb_port = options.gdb;
+    const GdbPlace place = parse_gdb_place(options.gdb_at);
+    context.gdb_at_fault = place.at_fault;
+    context.gdb_die = place.die;
+    context.gdb_core = place.core;
     context.out_folder = options.out;
     if (outputs_->statistics_file) context.statistics = &outputs_->statistics;
     if (outputs_->profile_file) context.profile = &outputs_->profile;
@@ -250,10 +273,12 @@ FinishedRun StudyRun::run(const std::function<void(const studies::Row&)>& row_do
       progress.clear();
       if (row_done) row_done(row);
     };
+    if (options.time_limit > Time{}) context.time_limit = options.time_limit;
     try {
       finished.result = line_.own->run(context);
     } catch (const MachineError& error) {
       hung_ = error.what();
+      stopped = stopped_by(error);
       finished.result.rows = known;
       finished.result.complete = false;
       finished.result.notes.push_back(hung_->substr(0, hung_->find('\n')));
@@ -269,6 +294,8 @@ FinishedRun StudyRun::run(const std::function<void(const studies::Row&)>& row_do
   if (finished.result.parameters.empty())
     finished.result.parameters = studies::effective_options(line_.groups.front().options);
   finished.document = studies::to_document(finished.result, machine, facts);
+  finished.document["conditions"] = studies::condition_names(line_.study.fields);
+  if (!stopped.is_null()) finished.document["stopped"] = stopped;
   if (!finished.explanations.empty()) {
     finished.document["explanations"] = Json::array();
     for (const observe::Explanation& why : finished.explanations)
@@ -283,25 +310,10 @@ FinishedRun StudyRun::run(const std::function<void(const studies::Row&)>& row_do
 }
 
 void StudyRun::check(std::vector<observe::Explanation>& explanations, const hw::Machine& machine) {
-  constexpr std::size_t kMostRuns = 4;
-  constexpr double kNone = 0.005;  // of the span
   const auto& gains = explanations.front().gains;
-  std::vector<std::size_t> chosen;
-  for (std::size_t k = 0; k < gains.size() && chosen.size() < kMostRuns; ++k) {
-    if (!gains[k].changes.empty() && gains[k].share >= kNone) chosen.push_back(k);
-  }
-  // One that is busy and yet would give nothing.
-  for (const observe::Explanation::Share& busy : explanations.front().busiest) {
-    const auto idle = std::ranges::find_if(gains, [&](const observe::Explanation::Gain& gain) {
-      return observe::text_of(gain.resource).name == busy.name && gain.share < kNone && !gain.changes.empty();
-    });
-    if (idle == gains.end()) continue;
-    chosen.push_back(static_cast<std::size_t>(idle - gains.begin()));
-    break;
-  }
-  for (const std::size_t k : chosen) {
+  for (const std::size_t k : explanations.front().to_check()) {
     hw::Machine changed = machine;
-    for (const std::string& assignment : gains[k].changes) hw::override_parameter(changed, assignment);
+    hw::override_parameters(changed, gains[k].changes);
     hw::check_machine(changed);
     ConsoleProgress progress;
     observe::ObserverRequest request;

@@ -32,7 +32,9 @@ struct RunOptions {
   std::string out, record, wave;
   studies::Texts wave_links;
   int threads = 0;
+  Time time_limit{};
   int gdb = 0;
+  std::string gdb_at;
   EnsembleOptions on_ensemble;
   bool explain = false, explain_check = false;
   int supernodes = 0;
@@ -88,7 +90,7 @@ class StudyRun {
   struct Outputs;
 
   void check_explain() const;
-  // Runs again with each of the largest gains' parameters changed, and once where none is predicted.
+  // Runs again with the parameters changed of each gain that is to be checked.
   void check(std::vector<observe::Explanation>& explanations, const hw::Machine& machine);
 
   Arguments arguments_;  // of the command line, `run` included

@@ -113,6 +113,7 @@ class Columns {
           : axis.scale.plain() ? FieldType::number
                                : FieldType::text,
           "axis of the sweep", true);
+    for (Field& axis : fields_) axis = axis.as_condition();
     for (Field field : of_study) {
       if (plan.axis(std::string(field.name)) != nullptr) continue;
       if (!plan.metrics.empty()) field.column = false;
@@ -227,6 +228,7 @@ sweeps::SweepResult print_sweep(OpenSweep& open, sweeps::Executor& runner, const
       });
   progress.clear();
   facts.wall_s = progress.seconds();
+  facts.conditions = studies::condition_names(open.columns.fields());
   if (rows.format == "json") print_now(sweep_document(open.plan, result, facts).dump(2) + "\n");
   if (rows.format == "csv") print_now(studies::to_csv(result.rows));
   if (table) {
@@ -310,6 +312,7 @@ int run(const Program& program, const RunSweepOptions& options, const studies::G
   SweepFacts facts = options.facts();
   const sweeps::SweepResult result = print_sweep(open, runner, options.rows, facts, true);
   facts.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  facts.conditions = studies::condition_names(open.columns.fields());
   output.write(sweep_document(open.plan, result, facts).dump(2) + "\n");
   output.finish();
   fmt::print(stderr, "cm384: {}", summary(result, runner.counts()));

@@ -135,6 +135,7 @@ Json sweep_document(const sweeps::Plan& plan, const sweeps::SweepResult& result,
                                         .wall_s = facts.wall_s,
                                         .arguments = {"sweep", facts.file},
                                         .date = studies::date_now()});
+  document["conditions"] = facts.conditions;
   if (plan.find) document["found"] = studies::to_json(result.found);
   document["sweep"] = description_of(plan, result, facts, machine);
   return document;

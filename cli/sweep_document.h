@@ -13,6 +13,8 @@ struct SweepFacts {
   std::string file;   // the plan's, as the command line has it
   std::string store;  // relative to the folder of the result; empty: not said
   double wall_s = 0;
+  std::vector<std::string>
+      conditions{};  // fields that its rows are matched by: axes, then those of the study
 };
 
 // The document that `compare`, `report` and scripts read:

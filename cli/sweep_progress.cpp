@@ -5,17 +5,16 @@
 
 #include <cstdio>
 
-#include "cli/progress.h"
-
 namespace cm384::cli {
 namespace {
 
 constexpr double kTerminalPeriod = 0.5, kSweepProgressLinePeriod = 30;  // s
 
-std::string points_left(std::size_t points, std::size_t at_a_time, double each_s) {
+std::string time_left(std::size_t points, std::size_t at_a_time, double each_s) {
   if (each_s == 0 || at_a_time == 0) return "";
   const double left = static_cast<double>(points) * each_s / static_cast<double>(at_a_time);
-  return seconds_left(left);
+  if (left < 100) return fmt::format(", about {:.0f} s left", left);
+  return fmt::format(", about {:.0f} min left", left / 60);
 }
 
 }  // namespace
@@ -38,7 +37,7 @@ void SweepProgress::update(std::size_t done, std::size_t known, std::size_t runn
   if (!shown_ || now < next_) return;
   next_ = now + (terminal_ ? kTerminalPeriod : kSweepProgressLinePeriod);
   const std::string state = fmt::format("{} of {} points, {} running{}", done, known, running,
-                                        points_left(known - done, running, each_s));
+                                        time_left(known - done, running, each_s));
   if (terminal_) {
     fmt::print(stderr, "\r{}\033[K", state);
     std::fflush(stderr);

@@ -33,6 +33,23 @@ std::vector<hw::Parameter> options_of(StudyCommandLine& line) {
   return options;
 }
 
+// By its name, or the one that it had before.
+std::vector<hw::Parameter>::const_iterator find_named(const std::vector<hw::Parameter>& known,
+                                                      const std::string& key) {
+  return std::ranges::find_if(known,
+                              [&](const hw::Parameter& one) { return one.key == key || one.alias == key; });
+}
+
+// What in an option's text may be a file: all of it, or what follows a word and a mark (`trace:FILE`,
+// `l1:0.0=LIBRARY`, `plane=0,l1=0,library=LIBRARY`). What is none by this name is no file.
+std::vector<std::string> paths_in(const std::string& text) {
+  std::vector<std::string> paths{text};
+  for (std::size_t at = text.find_first_of(":=,"); at != std::string::npos;
+       at = text.find_first_of(":=,", at + 1))
+    paths.push_back(text.substr(at + 1));
+  return paths;
+}
+
 }  // namespace
 
 // What a run with some settings would be.
@@ -47,10 +64,15 @@ struct StudySubject::Effective {
     const auto add_file = [&](const std::string& path) {
       if (fs::is_regular_file(path)) files[path] = hash_of_file(path);
     };
-    const studies::Row options = studies::effective_options(line->groups.front().options);
-    for (const auto& [key, value] : options.entries()) {
-      if (const std::string* text = value.text()) add_file(*text);
+    const auto add_files_of = [&](const std::string& text) {
+      for (const std::string& path : paths_in(text)) add_file(path);
+    };
+    for (const hw::Parameter& option : line->groups.front().options) {
+      if (const auto* text = std::get_if<std::string*>(&option.value)) add_files_of(**text);
+      if (const auto* texts = std::get_if<hw::Texts*>(&option.value))
+        std::ranges::for_each(**texts, add_files_of);
     }
+    const studies::Row options = studies::effective_options(line->groups.front().options);
     for (const std::string& path : line->own->inputs()) add_file(path);
     for (const std::string& path : machine.files) add_file(path);
     for (const hw::Parameter& parameter : hw::list_parameters(machine))
@@ -78,7 +100,7 @@ sweeps::Scale StudySubject::scale(const std::string& key) {
   StudyCommandLine line(*study_);
   const std::vector<hw::Parameter> known =
       of_the_machine(key) ? hw::list_parameters(machine_) : options_of(line);
-  const auto found = std::ranges::find(known, key, &hw::Parameter::key);
+  const auto found = find_named(known, key);
   if (found != known.end()) return sweeps::Scale(*found);
   throw InputError(fmt::format("'{}': no such {}{}", key,
                                of_the_machine(key)
@@ -111,6 +133,7 @@ const StudySubject::Effective& StudySubject::effective(const std::vector<Setting
   studies::parse_options(fresh->line->groups, Arguments(words.begin() + 1, words.end()), study_->positional);
   fresh->line->run.settle();
   fresh->machine = fresh->line->run.machine.load();
+  fresh->line->own->settle(fresh->machine);
   effective_ = std::move(fresh);
   return *effective_;
 }
@@ -118,9 +141,8 @@ const StudySubject::Effective& StudySubject::effective(const std::vector<Setting
 std::string StudySubject::value(const std::vector<Setting>& settings, const std::string& key) {
   const Effective& run = effective(settings);
   if (of_the_machine(key)) return hw::value_of(run.machine, key);
-  for (const hw::Parameter& option : options_of(*run.line)) {
-    if (option.key == key) return hw::value_text(option);
-  }
+  const std::vector<hw::Parameter> known = options_of(*run.line);
+  if (const auto option = find_named(known, key); option != known.end()) return hw::value_text(*option);
   throw InputError(fmt::format("'{}': no such option", key));
 }
 
@@ -130,11 +152,8 @@ std::string StudySubject::identity(const std::vector<Setting>& settings) {
   Json inputs = effective_->inputs();
   inputs["program"] = program_;
   for (const std::string& chip : effective_->line->fabric.rtl) {
-    if (const std::string library = supernode::parse_rtl_chip(chip).library; !library.empty()) {
-      inputs["rtl_libraries"].push_back(hash_of_file(library));
-    } else if (const auto chips = find_installed("lib/cm384/libcm384_rtl.so")) {
-      inputs["rtl"] = hash_of_file(*chips);
-    }
+    if (!supernode::parse_rtl_chip(chip).library.empty()) continue;
+    if (const auto chips = find_installed("lib/cm384/libcm384_rtl.so")) inputs["rtl"] = hash_of_file(*chips);
   }
   return hash_of(inputs.dump());
 }

@@ -49,7 +49,7 @@ struct TraceGenerateRoutingOptions {
           "zipf "
           "whose hot experts change");
     visit("rows", self.rows, Range{1, 100'000'000}, "tokens");
-    visit("top-k", self.top_k, Range{1, 64}, "experts per token");
+    visit("experts-per-token", self.top_k, Range{1, 64}, "routed experts per token", Alias{"top-k"});
     visit("experts", self.experts, Range{1, 65536}, "experts");
     visit("exponent", self.exponent, Range{0.0, 10.0}, "of zipf and drift",
           Needs{"pattern", {"zipf", "drift"}});

@@ -40,7 +40,6 @@ struct Tally {
   double worst = 0;         // of all: |replayed - recorded| / recorded, ends counted from the start
   std::uint64_t worst_record = 0;
   double latency_us = 0;  // sum, in the replay
-  bool timed = false;  // a transfer took time when it was recorded; imported ones say when they begin at most
 
   void add(std::uint64_t number, const TrafficRecord& r, Time start, Time end) {
     at_recorded_time += r.at_recorded_time() ? 1 : 0;
@@ -58,21 +57,17 @@ struct Tally {
     }
     if (r.kind != TrafficRecord::Kind::transfer) return;
     ++transactions;
-    timed = timed || r.end > r.start;
     bytes += r.total_bytes();
     latency_us += (end - start).us();
   }
 };
 
 constexpr std::array kTraceReplayFields{
-    Field{"mode", FieldType::text, "what a transaction waits for", true},
+    Field{"mode", FieldType::text, "what a transaction waits for", true}.as_condition(),
     Field{"records", FieldType::integer, "of the trace that were replayed", true},
     Field{"transactions", FieldType::integer, "records that move bytes", true},
     Field{"bytes", FieldType::bytes, "moved by them", true},
-    Field{"recorded_us", FieldType::number,
-          "end of the last record, as recorded; not of a sample, nor where transfers have no recorded end, "
-          "as in imports",
-          true},
+    Field{"recorded_us", FieldType::number, "end of the last record, as recorded; not of a sample", true},
     Field{"replayed_us", FieldType::number, "the same in the replay", true},
     Field{"ratio", FieldType::number, "replayed over recorded end", true},
     Field{"at_recorded_time", FieldType::ratio,
@@ -84,26 +79,23 @@ constexpr std::array kTraceReplayFields{
     Field{"latency_us", FieldType::number, "mean latency of a transaction in the replay"},
 };
 
-// Of a sample nothing is known of when all of it ends; nor of a trace whose transfers took no time, when it
-// would have.
+// Of a sample nothing is known of when all of it ends.
 studies::Row row_of(const std::string& mode, std::uint64_t finished, const Tally& tally, bool sample) {
   using studies::Value;
   const auto of_all = [sample](auto value) { return sample ? Value() : Value(value); };
-  const bool timed = tally.timed || tally.transactions == 0;
-  const auto against = [&](auto value) { return timed ? of_all(value) : Value(); };
   return {{"mode", mode},
           {"records", finished},
           {"transactions", tally.transactions},
           {"bytes", tally.bytes},
-          {"recorded_us", against(tally.recorded.us())},
+          {"recorded_us", of_all(tally.recorded.us())},
           {"replayed_us", of_all(tally.replayed.us())},
-          {"ratio", tally.recorded.ps == 0 ? Value() : against(tally.replayed.us() / tally.recorded.us())},
+          {"ratio", tally.recorded.ps == 0 ? Value() : of_all(tally.replayed.us() / tally.recorded.us())},
           {"at_recorded_time",
            mode == "time"  ? 1.0
            : finished == 0 ? 0.0
                            : static_cast<double>(tally.at_recorded_time) / static_cast<double>(finished)},
-          {"worst_error", against(tally.worst)},
-          {"worst_record", against(tally.worst_record)},
+          {"worst_error", of_all(tally.worst)},
+          {"worst_record", of_all(tally.worst_record)},
           {"latency_us", tally.transactions == 0
                              ? Value()
                              : Value(tally.latency_us / static_cast<double>(tally.transactions))}};
@@ -111,7 +103,7 @@ studies::Row row_of(const std::string& mode, std::uint64_t finished, const Tally
 
 struct TraceReplayOptions {
   std::string trace, mode = "dependency", path = "recorded", write, messages, out;
-  int cores = 48;
+  int cores = 0;
   SamplingOptions sampling;
   WatchOptions watch;
   RowOptions rows;
@@ -124,7 +116,8 @@ struct TraceReplayOptions {
           "a transaction waits for those it depended on, or for its recorded time");
     visit("path", self.path, studies::OneOf{{"recorded", "ub", "rdma"}},
           "how transfers between dies go: as each record says, or all by the Unified Bus or the RDMA plane");
-    visit("cores", self.cores, studies::Range{1, 64}, "cores of a die that share a transfer without a core");
+    visit("cores", self.cores, studies::Range{0, 64},
+          "cores of a die that share a transfer without a core; 0: all its AIVs");
     visit("write", self.write, Form{"FILE"}, "write the trace with the times of the replay");
     visit("messages", self.messages, Form{"FILE"},
           "write a line for each transfer to other memory: its times, its slowdown, and by what it was held "
@@ -230,11 +223,13 @@ supernode::SupernodeOptions machine_options(const host::TrafficUnits& units, con
   return made;
 }
 
-int replay(const Program& program, const TraceReplayOptions& options, const studies::Given& given) {
+int replay(const Program&, const TraceReplayOptions& asked, const studies::Given& given) {
+  TraceReplayOptions options = asked;
   if (options.trace.empty()) throw InputError("trace replay: no trace given");
   check_outputs(options);
   studies::TablePrinter printer(kTraceReplayFields, options.rows.columns);
   const hw::Machine machine = options.machine.load();
+  studies::all_if_zero(options.cores, machine.die.aiv);
   const bool sampled = options.sampling.sample != 0;
   if (sampled && !options.write.empty())
     throw InputError("trace replay: --write: not together with --sample; allowed: the whole trace");
@@ -308,11 +303,8 @@ int replay(const Program& program, const TraceReplayOptions& options, const stud
   const supernode::SupernodeCounts counts = supernode.counts();
   result.simulator = {supernode.earliest(), counts.instructions,    counts.packet_hops,
                       counts.events,        counts.memory_requests, 0};
-  Json document = studies::to_document(result, machine,
-                                       {.study = kStudy,
-                                        .wall_s = progress.seconds(),
-                                        .arguments = program.arguments,
-                                        .date = studies::date_now()});
+  Json document = studies::to_document(result, machine, {kStudy, 1, progress.seconds()});
+  document["conditions"] = studies::condition_names(kTraceReplayFields);
   document["simulator"]["records_per_s"] = static_cast<double>(finished) / progress.seconds();
   if (sample && result.complete) document["sample"] = sample->result();
   if (outputs.messages) document["messages"] = outputs.messages->summary();

@@ -57,6 +57,21 @@ std::optional<MemoryRanges::Range> MemoryRanges::give_back(std::uint64_t begin) 
   return range;
 }
 
+bool MemoryRanges::holds(std::uint64_t begin, std::uint64_t bytes) const {
+  const std::uint64_t end = begin + bytes;
+  auto range = taken_.upper_bound(begin);
+  if (range == taken_.begin()) return false;
+  --range;
+  // Ranges may follow on each other without a gap.
+  for (std::uint64_t at = begin; range != taken_.end() && range->first <= at; ++range) {
+    const std::uint64_t range_end = range->first + range->second.bytes;
+    if (range_end <= at) return false;
+    at = range_end;
+    if (at >= end) return true;
+  }
+  return false;
+}
+
 std::uint64_t MemoryRanges::used() const {
   std::uint64_t bytes = end_;
   for (const auto& [begin, room] : holes_) bytes -= room;

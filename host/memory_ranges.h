@@ -20,6 +20,8 @@ class MemoryRanges {
   // The range that take() gave at `begin` is free again, with what lay before it for its alignment. Returns
   // it; nothing where none begins there.
   std::optional<Range> give_back(std::uint64_t begin);
+  // Whether all of [begin, begin + bytes) is given out.
+  bool holds(std::uint64_t begin, std::uint64_t bytes) const;
   // Given out, with what alignment costs.
   std::uint64_t used() const;
 

@@ -66,6 +66,12 @@ void Runtime::free(std::uint64_t address) {
   store_of(address).forget(range->begin, range->bytes);
 }
 
+bool Runtime::is_allocated(std::uint64_t address, std::uint64_t bytes) const {
+  const auto& given = cm384_gm_is_cpu(address) ? given_on_socket_ : given_;
+  const auto unit = static_cast<std::size_t>(cm384_gm_unit(address));
+  return unit < given.size() && given[unit].holds(cm384_gm_offset(address), bytes);
+}
+
 npu::BackingStore& Runtime::store_of(std::uint64_t address) const {
   const int unit = static_cast<int>(cm384_gm_unit(address));
   return cm384_gm_is_cpu(address) ? machine_.socket_store(unit) : machine_.accelerator(unit).store();

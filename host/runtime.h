@@ -79,6 +79,9 @@ class Runtime {
   // InputError for any other address.
   void free(std::uint64_t address);
 
+  // Whether all of a range was allocated, and not given back.
+  bool is_allocated(std::uint64_t address, std::uint64_t bytes) const;
+
   void copy_in(std::uint64_t address, std::span<const std::byte> from);
   void copy_out(std::uint64_t address, std::span<std::byte> to) const;
   template <class T>

@@ -16,5 +16,6 @@ std::span<const EmbeddedText> embedded_published();    // hw/published/*
 std::span<const EmbeddedText> embedded_library();      // hw/library/*.json
 std::span<const EmbeddedText> embedded_grids();        // hw/library/*.toml
 std::span<const EmbeddedText> embedded_deployments();  // service/deployments/*.toml
+std::span<const EmbeddedText> embedded_night_page();   // report/page/night/*
 
 }  // namespace cm384::hw

@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <bit>
 #include <filesystem>
+#include <set>
 
 #include "hw/embedded_text.h"
 #include "hw/error.h"
+#include "hw/hbm_bandwidth.h"
 #include "hw/machine_reader.h"
 #include "hw/nearest_name.h"
 #include "hw/parameter_list.h"
@@ -17,9 +19,6 @@
 
 namespace cm384::hw {
 namespace {
-
-// Bound of Clock: products of ticks below 2^40 and these stay inside 63 bits.
-constexpr std::int64_t kLargestClockTerm = std::int64_t{1} << 22;
 
 // Limits of a global address (firmware/abi/memory_map.h): a die's or socket's number and the offset in it.
 constexpr int kAddressable = 65'535;  // dies and sockets together
@@ -31,19 +30,6 @@ void check_complete(Machine& machine, const std::string& where) {
     throw InputError(fmt::format("{}: {}: has no value ({}); allowed: {}", where, parameter.key,
                                  parameter.sentence, allowed_text(parameter)));
   }
-}
-
-void check_clock(const std::string& key, const Clock& clock, const std::string& found) {
-  if (clock.numerator() < kLargestClockTerm && clock.denominator() < kLargestClockTerm) return;
-  throw InputError(fmt::format(
-      "{}: {} gives a tick of {}/{} ps, which cycles cannot be counted in exactly; allowed: a rounder "
-      "value (both terms below 2^22)",
-      key, found, clock.numerator(), clock.denominator()));
-}
-
-// A link counts its time in flits.
-void check_link(const std::string& key, Bandwidth bandwidth) {
-  check_clock(key, Clock(20_B, bandwidth), format(bandwidth));
 }
 
 void require(bool holds, const std::string& key, std::int64_t found, std::string_view allowed) {
@@ -95,14 +81,16 @@ void check_effects(const Machine& machine) {
 void override_where_used(Machine& machine, const std::vector<std::string>& assignments) {
   Machine all = machine;
   for (const std::string& assignment : assignments) override_parameter(all, assignment);
+  std::vector<std::string> used;
   for (const std::string& assignment : assignments) {
     const std::string key = assignment.substr(0, assignment.find('='));
     if (const std::string why = without_effect(all, key); why.empty()) {
-      override_parameter(machine, assignment);
+      used.push_back(assignment);
     } else {
       machine.notes.push_back(fmt::format("{}: {}", assignment, why));
     }
   }
+  override_parameters(machine, used);
 }
 
 void check_topology(const Machine& machine) {
@@ -125,10 +113,6 @@ void check_topology(const Machine& machine) {
 void check_accelerator(const Machine& machine) {
   require(std::has_single_bit(static_cast<std::uint64_t>(machine.transfer_engine.request.count)),
           "transfer_engine.request", machine.transfer_engine.request.count, "a power of two");
-  check_clock("transfer_engine.memory_bandwidth", Clock(1_B, machine.transfer_engine.memory_bandwidth),
-              format(machine.transfer_engine.memory_bandwidth));
-  check_clock("rdma.link_rate", Clock(1_B, machine.rdma.link_rate), format(machine.rdma.link_rate));
-  check_clock("rdma.core_rate", Clock(1_B, machine.rdma.core_rate), format(machine.rdma.core_rate));
 }
 
 void check_memory(const Machine& machine) {
@@ -141,7 +125,6 @@ void check_memory(const Machine& machine) {
   const auto power = [](const std::string& key, std::int64_t value) {
     require(std::has_single_bit(static_cast<std::uint64_t>(value)), key, value, "a power of two");
   };
-  power("hbm.stacks", hbm.stacks);
   power("hbm.pseudo_channels", hbm.pseudo_channels);
   power("hbm.bank_groups", hbm.bank_groups);
   power("hbm.banks_per_group", hbm.banks_per_group);
@@ -204,7 +187,7 @@ Machine finish(Machine machine, const std::string& where, const std::vector<std:
   if (claims && machine.preset.empty()) machine.preset = machine.name;
   const bool changed =
       claims && (machine.name != machine.preset || !differences(machine, machine.preset).empty());
-  for (const std::string& assignment : overrides) override_parameter(machine, assignment);
+  override_parameters(machine, overrides);
   override_where_used(machine, where_used);
   check_complete(machine, where);
   take_topology_files(machine);
@@ -263,7 +246,8 @@ void override_parameter(Machine& machine, std::string_view assignment) {
   const std::vector<Parameter> parameters = list_parameters(machine);
   const auto parameter = std::ranges::find(parameters, key, &Parameter::key);
   if (parameter == parameters.end()) {
-    throw InputError(fmt::format("--set {}: no such parameter{}", key, suggestion(key, keys_of(parameters))));
+    throw InputError(
+        fmt::format("--set {}: no such parameter{}", key, unknown_key(key, keys_of(parameters))));
   }
   try {
     assign(*parameter, assignment.substr(equals + 1));
@@ -274,17 +258,17 @@ void override_parameter(Machine& machine, std::string_view assignment) {
   machine.overrides[key] = value_text(*parameter);
 }
 
+void override_parameters(Machine& machine, const std::vector<std::string>& assignments) {
+  const Machine before = machine;
+  std::set<std::string, std::less<>> given;
+  for (const std::string& assignment : assignments) {
+    override_parameter(machine, assignment);
+    given.insert(assignment.substr(0, assignment.find('=')));
+  }
+  settle_hbm(machine, before, given);
+}
+
 void check_machine(const Machine& machine) {
-  Machine copy = machine;  // the list wants a machine it could write to
-  for (const Parameter& parameter : list_parameters(copy)) {
-    if (Frequency* const* frequency = std::get_if<Frequency*>(&parameter.value)) {
-      check_clock(parameter.key, Clock(**frequency), format(**frequency));
-    }
-  }
-  for (int plane = 0; plane < machine.topology.sub_planes; ++plane) {
-    check_link("ub.link.bandwidth", machine.ub.link.die_bandwidth(plane));
-    check_link("ub.link.trunk_rate", machine.ub.link.trunk_bandwidth(plane));
-  }
   check_effects(machine);
   check_topology(machine);
   check_accelerator(machine);
@@ -292,10 +276,18 @@ void check_machine(const Machine& machine) {
 }
 
 Peaks peaks_of(const Machine& machine) {
-  const Hbm& hbm = machine.memory.hbm;
-  const std::int64_t burst_bytes = hbm.stacks * hbm.pseudo_channels * hbm.burst.count;
-  return {.unified_bus = {machine.topology.sub_planes * machine.ub.link.bandwidth.bytes_per_second},
-          .hbm = {burst_bytes * 1'000'000'000'000 / hbm.t_ccd_s.ps}};
+  const auto cubes = [&](int macs_per_cycle) {
+    return 2e-12 * macs_per_cycle * machine.die.aic * static_cast<double>(machine.die.clock.hertz);
+  };
+  const MacsPerCycle& macs = machine.cube_core.macs_per_cycle;
+  Bandwidth unified_bus;
+  for (int plane = 0; plane < machine.topology.sub_planes; ++plane)
+    unified_bus.bytes_per_second += machine.ub.link.die_bandwidth(plane).bytes_per_second;
+  return {.unified_bus = unified_bus,
+          .hbm = hbm_peak(machine.memory.hbm),
+          .int8_tops = cubes(macs.int8),
+          .bf16_tflops = cubes(macs.bf16),
+          .fp32_tflops = cubes(macs.fp32)};
 }
 
 std::string value_of(const Machine& machine, std::string_view key) {

@@ -106,16 +106,20 @@ Machine parse_machine(std::string_view text, const std::string& name,
 std::vector<std::string> preset_names();
 inline constexpr std::string_view kDefaultMachine = "cloudmatrix384";
 
-// Applies one "key=value". Throws InputError.
+// Applies one "key=value", to that parameter alone. Throws InputError.
 void override_parameter(Machine& machine, std::string_view assignment);
+// Applies all of them, in order; then what they are coupled with follows (hw/hbm_bandwidth.h).
+void override_parameters(Machine& machine, const std::vector<std::string>& assignments);
 
 // Checks that span parameters: clocks that convert exactly, counts that fit together. Throws InputError.
 void check_machine(const Machine& machine);
 
-// What utilisations are taken against, besides die.peak_bf16_tflops and die.peak_int8_tops.
+// What utilisations are taken against, all of a die and of its parts' parameters.
 struct Peaks {
-  Bandwidth unified_bus;  // a die's ports together, one way, headers included
-  Bandwidth hbm;          // a die's pseudo-channels together, a burst every t_ccd_s
+  Bandwidth unified_bus{};  // ports together, one way, headers included
+  Bandwidth hbm{};          // hw/hbm_bandwidth.h
+  // Of all AICs, 10^12 operations per second: a multiply-add is two (cube_core.macs_per_cycle).
+  double int8_tops = 0, bf16_tflops = 0, fp32_tflops = 0;
 };
 Peaks peaks_of(const Machine& machine);
 

@@ -6,9 +6,11 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "hw/embedded_text.h"
 #include "hw/error.h"
+#include "hw/hbm_bandwidth.h"
 #include "hw/nearest_name.h"
 #include "hw/parameter_list.h"
 #include "hw/quantity.h"
@@ -72,7 +74,9 @@ class Layer {
           fmt::format("{}:{}: not valid TOML: {}", file_, error.source().begin.line, error.description()));
     }
     take_header(root);
+    const Machine before = machine_;
     take_section(root, "");
+    settle_hbm(machine_, before, given_);
   }
 
  private:
@@ -122,7 +126,7 @@ class Layer {
       } else {
         refuse(
             node, key,
-            "no such parameter" + suggestion(key, node.is_table() && !is_entry(node) ? sections() : keys_));
+            "no such parameter" + unknown_key(key, node.is_table() && !is_entry(node) ? sections() : keys_));
       }
     }
   }
@@ -168,6 +172,7 @@ class Layer {
         known->second.source == provenance.source && value_text(parameter) != before)
       provenance = {Origin::user_file, fmt::format("{}:{}", file_, node.source().begin.line)};
     machine_.provenance[parameter.key] = provenance;
+    given_.insert(parameter.key);
   }
 
   Provenance take_provenance(const Parameter& parameter, const toml::table& entry,
@@ -322,12 +327,28 @@ class Layer {
   Machine& machine_;
   std::vector<Parameter> parameters_;
   std::vector<std::string> keys_;
+  std::set<std::string, std::less<>> given_;
   std::string file_;
   bool preset_;
   int depth_;
 };
 
 }  // namespace
+
+std::string unknown_key(std::string_view key, std::span<const std::string> known) {
+  struct Former {
+    std::string_view key, now;
+  };
+  constexpr std::string_view kPeak =
+      "is derived: 2 x die.aic x die.clock x cube_core.macs_per_cycle of the type; set one of these";
+  constexpr Former kFormer[] = {{"die.peak_bf16_tflops", kPeak},
+                                {"die.peak_int8_tops", kPeak},
+                                {"cube_core.mmad_f32_passes", "is now cube_core.macs_per_cycle.fp32"}};
+  for (const Former& former : kFormer) {
+    if (former.key == key) return fmt::format(" any more: it {}", former.now);
+  }
+  return suggestion(key, known);
+}
 
 Machine read_layers(const std::string& preset_or_path) {
   Machine machine;

@@ -84,9 +84,9 @@ std::string to_toml(const Machine& machine) {
   const std::vector<Parameter> parameters = list_parameters(copy);
   const Peaks peaks = peaks_of(machine);
   std::string text = fmt::format(
-      "# Peaks of a die: Unified Bus {} one way, HBM {}, {} TFLOPS BF16, {} TOPS INT8.\n"
+      "# Peaks of a die: Unified Bus {} one way, HBM {}, {:.5g} TFLOPS BF16, {:.5g} TOPS INT8.\n"
       "{}{}description = {}\n",
-      format(peaks.unified_bus), format(peaks.hbm), machine.die.peak_bf16_tflops, machine.die.peak_int8_tops,
+      format(peaks.unified_bus), format(peaks.hbm), peaks.bf16_tflops, peaks.int8_tops,
       machine.preset.empty() ? "" : fmt::format("base = {}\n", toml_string(machine.preset)),
       // A changed preset is one no longer: without a name of its own it goes by that of its file.
       !machine.preset.empty() && machine.name == machine.preset && !machine.overrides.empty()

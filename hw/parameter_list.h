@@ -33,6 +33,7 @@ struct Parameter {
   void (*check)(std::string_view) = nullptr;  // of a text
   std::vector<Needs> needs;                   // of an option
   char letter = 0;                            // of an option: -o; 0: none
+  std::string_view alias;                     // of an option: another name; empty: none
 };
 
 // A text with a form of its own (Texts): not separated by commas, but given several times.
@@ -159,6 +160,7 @@ class Lister {
  private:
   static void attribute(Parameter& parameter, const Needs& needs) { parameter.needs.push_back(needs); }
   static void attribute(Parameter& parameter, Letter letter) { parameter.letter = letter.letter; }
+  static void attribute(Parameter& parameter, Alias alias) { parameter.alias = alias.name; }
   template <class T>
   Parameter& append(std::string_view name, T& value, std::string_view sentence) {
     static_assert(IsValue<T>::value, "a parameter is a bool, number, string, quantity or list of such");

@@ -35,9 +35,7 @@ Bandwidth scaled(Bandwidth whole, double rate) {
 }  // namespace
 
 Bandwidth rounded_rate(double bytes_per_second) {
-  constexpr double kStep = 1e7;
-  return Bandwidth{std::max<std::int64_t>(1, std::llround(bytes_per_second / kStep)) *
-                   static_cast<std::int64_t>(kStep)};
+  return Bandwidth{std::max<std::int64_t>(1, std::llround(bytes_per_second))};
 }
 
 Topology Topology::one_supernode() const {

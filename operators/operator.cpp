@@ -92,12 +92,11 @@ void KernelOperator::enqueue(host::Stream stream) {
 }
 
 Time duration_of(const Work& work, std::size_t blocks, const hw::Machine& machine) {
-  const hw::Die& die = machine.die;
+  const hw::Peaks peaks = hw::peaks_of(machine);
   const hw::OnDieNetwork& network = machine.memory.on_die_network;
-  const double share = static_cast<double>(blocks) / die.aic;
-  const double rate = (work.int8 ? die.peak_int8_tops : die.peak_bf16_tflops) * share;  // a picosecond
-  const double moving =
-      work.bytes / (static_cast<double>(hw::peaks_of(machine).hbm.bytes_per_second) * 1e-12);
+  const double share = static_cast<double>(blocks) / machine.die.aic;
+  const double rate = (work.int8 ? peaks.int8_tops : peaks.bf16_tflops) * share;  // a picosecond
+  const double moving = work.bytes / (static_cast<double>(peaks.hbm.bytes_per_second) * 1e-12);
   const Time trip = network.request_latency + machine.memory.l2.hit_latency +
                     machine.memory.hbm.controller_latency + network.response_latency;
   return Time{static_cast<std::int64_t>(std::max(work.operations / rate, moving)) + trip.ps * work.stages};

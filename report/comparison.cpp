@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "hw/error.h"
+#include "report/row_conditions.h"
 #include "studies/result_json.h"
 
 namespace cm384::report {
@@ -51,45 +53,18 @@ Fields leaves_of(const Json& object) {
   return leaves;
 }
 
-bool has_unit(std::string_view name) {
-  static constexpr std::array<std::string_view, 12> kUnits = {
-      "_ps", "_ns", "_us", "_ms", "_s", "_GBps", "_TBps", "_B", "_rate", "cycles", "_tflops", "_tops"};
-  return std::ranges::any_of(kUnits, [&](std::string_view unit) { return name.ends_with(unit); });
-}
-
-std::string plain_text(const Json& value) {
-  return value.is_string() ? value.get<std::string>()
-                           : value.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
-// How many fields a row begins with that say what it is of.
-std::size_t conditions_of(const Json& row) {
-  std::size_t count = 0;
-  for (const auto& [name, value] : row.items()) {
-    if (!(value.is_string() || value.is_number()) || has_unit(name)) break;
-    ++count;
-  }
-  return count;
-}
-
 struct Row {
   std::string key;
   Fields fields;
 };
 
-std::vector<Row> rows_of(const Json& document) {
+std::vector<Row> rows_of(const Json& document, const Conditions& declared) {
   std::vector<Row> rows;
-  std::vector<std::string> keys = row_keys(document);
+  std::vector<std::string> keys = keys_of(document, declared);
   for (const Json& row : document["rows"]) {
-    Json measured = Json::object();
-    std::size_t skip = conditions_of(row);
-    for (const auto& [name, value] : row.items()) {
-      if (skip > 0) {
-        --skip;
-      } else {
-        measured[name] = value;
-      }
-    }
+    Json measured = row;
+    const Json conditions = conditions_of(row, declared);
+    for (const auto& [name, value] : conditions.items()) measured.erase(name);
     rows.push_back({std::move(keys[rows.size()]), leaves_of(measured)});
   }
   return rows;
@@ -166,18 +141,30 @@ void add_significance(std::vector<Change>& changes, const Json& before, const Js
   }
 }
 
+bool has_inputs(const Json& document) {
+  return document.contains("inputs") && document["inputs"].is_array();
+}
+
+// What an input file is told by: of a kernel where both results know it the code it loads, of any other file
+// its bytes.
+Json mark_of_input(const Json& document, const Json& other, std::size_t number) {
+  const Json& input = document["inputs"][number];
+  if (!input.is_object()) return nullptr;
+  const bool code = input.contains("code") && has_inputs(other) && number < other["inputs"].size() &&
+                    other["inputs"][number].is_object() && other["inputs"][number].contains("code");
+  return input.value(code ? "code" : "hash", Json());
+}
+
 // What a run was given. Of its input files only what is in them counts.
-Fields conditions_of_run(const Json& document) {
+Fields conditions_of_run(const Json& document, const Json& other) {
   Json given = Json::object();
   for (const char* name : {"machine", "seed", "parameters", "machine_overrides"})
     if (document.contains(name)) given[name] = document[name];
   Fields fields = leaves_of(given);
-  if (!document.contains("inputs") || !document["inputs"].is_array()) return fields;
-  int number = 0;
-  for (const Json& input : document["inputs"]) {
-    if (input.is_object() && input.contains("hash"))
-      fields.emplace_back(fmt::format("inputs[{}]", number), input["hash"]);
-    ++number;
+  if (!has_inputs(document)) return fields;
+  for (std::size_t number = 0; number < document["inputs"].size(); ++number) {
+    Json mark = mark_of_input(document, other, number);
+    if (!mark.is_null()) fields.emplace_back(fmt::format("inputs[{}]", number), std::move(mark));
   }
   return fields;
 }
@@ -213,36 +200,14 @@ void add_row(studies::Rows& rows, const std::string& row, const Change& change, 
   if (change.significant) rows.back().set("significant", *change.significant);
 }
 
-std::string conditions_text(const Json& row) {
-  std::string text;
-  const Json conditions = row_conditions(row);
-  for (const auto& [name, value] : conditions.items())
-    text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, plain_text(value));
-  return text;
-}
-
 }  // namespace
 
-Json row_conditions(const Json& row) {
-  Json conditions = Json::object();
-  std::size_t left = conditions_of(row);
-  for (const auto& [name, value] : row.items()) {
-    if (left-- == 0) break;
-    conditions[name] = value;
+void for_each_measure(
+    const Json& document,
+    const std::function<void(const std::string& row, const std::string& field, const Json& value)>& visit) {
+  for (const Row& row : rows_of(document, declared_conditions(document))) {
+    for (const auto& [name, value] : row.fields) visit(row.key, name, value);
   }
-  return conditions;
-}
-
-std::vector<std::string> row_keys(const Json& document) {
-  std::vector<std::string> keys;
-  std::map<std::string, int> seen;
-  for (const Json& row : document["rows"]) {
-    std::string key = conditions_text(row);
-    const int number = ++seen[key];
-    if (number > 1) key += fmt::format("{}#{}", key.empty() ? "" : " ", number);
-    keys.push_back(std::move(key));
-  }
-  return keys;
 }
 
 bool RowComparison::within() const {
@@ -275,11 +240,13 @@ ResultComparison compare_results(const Json& before, const Json& after, const To
                                  plain_text(before["study"]), plain_text(after["study"])));
   ResultComparison comparison;
   comparison.study = before["study"].get<std::string>();
-  compare_fields(conditions_of_run(before), conditions_of_run(after), {}, comparison.conditions);
+  compare_fields(conditions_of_run(before, after), conditions_of_run(after, before), {},
+                 comparison.conditions);
   for (Change& change : comparison.conditions) change.within = change.before.is_null();
   compare_fields(facts_of_run(before), facts_of_run(after), tolerances, comparison.whole);
 
-  const std::vector<Row> first = rows_of(before), second = rows_of(after);
+  const Conditions declared = shared_conditions(before, after);
+  const std::vector<Row> first = rows_of(before, declared), second = rows_of(after, declared);
   const Json *members = member_values(before), *others = member_values(after);
   const bool paired = members != nullptr && others != nullptr && same_members(before, after);
   std::map<std::string_view, const Row*> there;

@@ -1,16 +1,17 @@
 // Two results, field by field: what moved, by how much, and whether that is allowed.
 //
-// Rows are matched by their conditions: the texts and numbers they begin with, up to the first field that was
-// measured: one of another kind, or with a unit at the end of its name (`latency_us`). A row without its
-// counterpart is past every tolerance. The objects `invocation` (command line, date) and `simulator` (wall
-// time, memory, build) are not looked at.
+// Rows are matched by their conditions (row_conditions.h). A row without its counterpart is past every
+// tolerance.
+// The objects `invocation` (command line, date) and `simulator` (wall time, memory, build) are not looked at.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "report/result_file.h"
+#include "report/row_conditions.h"
 #include "report/tolerances.h"
 #include "studies/row.h"
 
@@ -53,11 +54,10 @@ struct ResultComparison {
 // Throws InputError where they are of different studies.
 ResultComparison compare_results(const Json& before, const Json& after, const Tolerances& tolerances);
 
-// A row's conditions: { "ranks": 8, "path": "aiv-direct" }.
-Json row_conditions(const Json& row);
-// What each row of a document is matched by: "ranks=8 path=aiv-direct", with a number behind it where it is
-// not the first of these.
-std::vector<std::string> row_keys(const Json& document);
+// Each leaf of the rows that is no condition, flattened.
+void for_each_measure(
+    const Json& document,
+    const std::function<void(const std::string& row, const std::string& field, const Json& value)>& visit);
 
 // One row per change: row, field, before, after, change, allowed, status.
 studies::Rows change_rows(const ResultComparison& comparison);

@@ -22,7 +22,23 @@ Tolerance::Direction direction_of(const hw::TomlFile& file, const toml::table& t
   file.refuse(*node, "direction", fmt::format("'{}'; allowed: both, up, down", word));
 }
 
+std::optional<studies::Better> better_of(const hw::TomlFile& file, const toml::table& table) {
+  const toml::node* node = table.get("better");
+  if (node == nullptr) return std::nullopt;
+  const std::string word = file.text(table, "better");
+  if (word == "lower") return studies::Better::lower;
+  if (word == "higher") return studies::Better::higher;
+  if (word == "neither") return studies::Better::neither;
+  file.refuse(*node, "better", fmt::format("'{}'; allowed: lower, higher, neither", word));
+}
+
 }  // namespace
+
+bool Tolerance::improves(std::string_view field, double before, double after) const {
+  const studies::Better way = better.value_or(studies::better_of(field));
+  return (way == studies::Better::lower && after < before) ||
+         (way == studies::Better::higher && after > before);
+}
 
 bool Tolerance::allows(double before, double after) const {
   if (ignore || before == after) return true;
@@ -70,18 +86,30 @@ const Tolerance& Tolerances::of(std::string_view field) const {
   return rule == rules_.end() ? fallback_ : rule->tolerance;
 }
 
-Tolerances take_tolerances(const hw::TomlFile& file) {
+void Tolerances::append(const Tolerances& others) {
+  rules_.insert(rules_.end(), others.rules_.begin(), others.rules_.end());
+  fallback_ = others.fallback_;
+}
+
+Tolerances take_tolerances(const hw::TomlFile& file, const toml::table& of, const Tolerances& fallback) {
   Tolerances tolerances;
-  tolerances.set_default(
-      {.relative = file.real(file.root(), "relative", 0), .absolute = file.real(file.root(), "absolute", 0)});
-  for (const toml::table* table : file.tables("field")) {
-    file.check_keys(*table, {"name", "relative", "absolute", "direction", "ignore"});
+  for (const toml::table* table : file.tables(of, "field")) {
+    file.check_keys(*table, {"name", "relative", "absolute", "direction", "better", "ignore"});
     tolerances.add(file.text(*table, "name"), {.relative = file.real(*table, "relative", 0),
                                                .absolute = file.real(*table, "absolute", 0),
                                                .direction = direction_of(file, *table),
-                                               .ignore = file.boolean(*table, "ignore", false)});
+                                               .ignore = file.boolean(*table, "ignore", false),
+                                               .better = better_of(file, *table)});
   }
+  tolerances.append(fallback);
+  if (of.contains("relative") || of.contains("absolute"))
+    tolerances.set_default(
+        {.relative = file.real(of, "relative", 0), .absolute = file.real(of, "absolute", 0)});
   return tolerances;
+}
+
+Tolerances take_tolerances(const hw::TomlFile& file) {
+  return take_tolerances(file, file.root(), {});
 }
 
 Tolerances parse_tolerances(std::string_view text, const std::string& name) {

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/math/special_functions/erf.hpp>
 #include <cmath>
 
 #include "hw/error.h"
 #include "hw/lines.h"
 #include "hw/quantity.h"
 #include "service/trace_builder.h"
+#include "traces/fixed_math.h"
 
 namespace cm384::service {
 
@@ -50,7 +50,7 @@ std::int32_t LengthDistribution::draw(traces::Random& random) const {
   if (kind_ == Kind::kLognormal) {
     // By inversion: one number is drawn for each length. 0 and 1 have no inverse.
     const double share = std::clamp(random.real(), 0x1p-53, 1 - 0x1p-53);
-    value = first_ * std::exp(second_ * std::sqrt(2.0) * boost::math::erf_inv(2 * share - 1));
+    value = first_ * traces::exponential(second_ * traces::normal_quantile(share));
   }
   return static_cast<std::int32_t>(std::clamp(std::round(value), 1.0, static_cast<double>(kMostTokens)));
 }
@@ -68,7 +68,7 @@ RequestTrace draw_requests(const DrawnRequests& drawn) {
   std::uint64_t unique = 1u << 20;  // above the keys that are common
   for (double seconds = 0;
        seconds * static_cast<double>(kPsPerSecond) <= static_cast<double>(drawn.duration.ps);
-       seconds -= std::log(1 - times.real()) / drawn.rate) {
+       seconds -= traces::natural_log(1 - times.real()) / drawn.rate) {
     Request& request = trace.requests.emplace_back();
     request.arrival = {std::llround(seconds * static_cast<double>(kPsPerSecond))};
     request.prompt = prompt.draw(lengths);

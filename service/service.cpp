@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "hw/error.h"
+#include "traces/fixed_math.h"
 
 namespace cm384::service {
 
@@ -24,7 +25,6 @@ Service::Service(const RequestTrace& trace, const Deployment& deployment, const 
   for (int k = 0; k < deployment.decode.instances; ++k)
     decode_.emplace_back(deployment.decode, options.seed, k);
   result_.served.resize(trace.requests.size());
-  followers_.reserve(trace.requests.size());
 }
 
 ServiceResult Service::run() {
@@ -147,8 +147,9 @@ void Service::start_prefill(std::uint32_t i) {
   if (read_ms > 0) read_ms += deployment_.cache.latency.us() * 1e-3;
   if (from_store) read_ms += deployment_.cache.obs_latency.us() * 1e-3;
   const int dies = 2 * deployment_.prefill.npus;
-  const double slower = std::pow(deployment_.recovery.plane_batch, static_cast<double>(planes_.size())) *
-                        dies / (dies - instance.lost_dies);
+  const double slower =
+      traces::power(deployment_.recovery.plane_batch, static_cast<unsigned>(planes_.size())) * dies /
+      (dies - instance.lost_dies);
   result_.evidence_s[static_cast<std::size_t>(Evidence::parameter)] += time.ms * (slower - 1) * 1e-3;
   const Time span = of_ms(time.ms * slower + read_ms);
   result_.prefill_busy_s += seconds(span);

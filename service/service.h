@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <deque>
+#include <map>
 #include <unordered_map>
 
 #include "service/decode_instance.h"
@@ -137,7 +138,7 @@ class Service {
   std::vector<Leaving> leaving_;
   std::unordered_map<std::uint32_t, std::size_t> prefill_leaves_, decode_leaves_;  // with which group
   std::deque<std::uint32_t> waiting_, ready_;
-  std::unordered_multimap<std::int32_t, std::uint32_t> followers_;
+  std::multimap<std::int32_t, std::uint32_t> followers_;  // of a request, in the order of the trace
   std::unordered_map<std::uint64_t, StepTime> known_steps_;
   ServiceResult result_;
 };

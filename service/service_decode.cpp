@@ -2,6 +2,7 @@
 
 #include "service/context_links.h"
 #include "service/service.h"
+#include "traces/fixed_math.h"
 
 namespace cm384::service {
 
@@ -75,7 +76,7 @@ void Service::start_step(std::uint32_t i) {
   const StepTime time = step_time(load);
   count(time, "a decode step ({:.0f}, {:.0f} tokens of context)", load.batch, load.kv);
   step_samples_.see(now_, static_cast<int>(i), decode, load);
-  const double slower = std::pow(deployment_.recovery.plane_step, static_cast<double>(planes_.size()));
+  const double slower = traces::power(deployment_.recovery.plane_step, static_cast<unsigned>(planes_.size()));
   Time more = of_ms(time.ms * (slower - 1));
   const int every = deployment_.decode.renew_every;
   if (every > 0 && ++stepping_[i].count % every == 0) {

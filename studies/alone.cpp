@@ -23,7 +23,7 @@ double Alone::one(const OpRequest& request) {
 double Alone::one(const std::string& what, const MakeOperator& make) {
   if (interrupted_) return 0;
   OpSetting setting;
-  setting.groups = context_.machine.die.aic;
+  setting.groups = context_.machine.die.groups();
   setting.graph = true;
   setting.warmup = warmup_;
   const auto reading = run_operator_alone(context_, what, setting, make, result_.simulator);

@@ -36,7 +36,8 @@ struct BalanceOptions {
     visit("ranks", self.ranks, Range{2, kMostRanks}, "dies that take part, one rank each");
     visit("tokens", self.tokens, Range{1, 4096}, "of a rank in a step");
     visit("experts", self.experts, Range{2, 4096}, "routed experts; a trace has its own");
-    visit("top-k", self.top_k, Range{1, 16}, "experts that a token chooses; a trace has its own");
+    visit("experts-per-token", self.top_k, Range{1, 16}, "experts that a token chooses; a trace has its own",
+          Alias{"top-k"});
     visit("shared-copies", self.shared_copies, Range{-1, 256},
           "ranks that hold the shared expert; -1: 32 at 320 ranks, otherwise a ninth of them");
     visit("redundant", self.redundant, Range{-1, 1024},
@@ -72,7 +73,7 @@ traces::Routing make_routing(const BalanceOptions& o, std::uint64_t seed, const 
     case RoutingSource::Kind::kTrace:
       break;
   }
-  for (const char* name : {"top-k", "experts"}) {
+  for (const char* name : {"experts-per-token", "experts"}) {
     if (given.contains(name))
       throw InputError(
           fmt::format("run balance: --{}: the trace of --routing sets it; allowed: one of both", name));
@@ -204,10 +205,10 @@ StudyResult run(const StudyContext& context, const BalanceOptions& options) {
 }
 
 constexpr std::array kBalanceFields{
-    Field{"ranks", FieldType::integer, "dies that take part, one rank each", true},
-    Field{"experts", FieldType::integer, "routed experts"},
-    Field{"redundant", FieldType::integer, "further copies of them", true},
-    Field{"renew", FieldType::integer, "steps between placements by load; 0: none", true},
+    Field{"ranks", FieldType::integer, "dies that take part, one rank each", true}.as_condition(),
+    Field{"experts", FieldType::integer, "routed experts"}.as_condition(),
+    Field{"redundant", FieldType::integer, "further copies of them", true}.as_condition(),
+    Field{"renew", FieldType::integer, "steps between placements by load; 0: none", true}.as_condition(),
     Field{"steps", FieldType::integer, "that count"},
     Field{"imbalance", FieldType::object, "rows of the fullest rank over the mean of all, over steps", true,
           kSummaryParts},

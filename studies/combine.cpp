@@ -6,8 +6,9 @@
 
 namespace cm384::studies {
 
-CombineReading measure_combine(const StudyContext& context, const CombineCase& setting,
-                               SimulatorCounts& counts, double progress_from, double progress_to) {
+CombineReading measure_combine(const StudyContext& context, const CombineCase& asked, SimulatorCounts& counts,
+                               double progress_from, double progress_to) {
+  const CombineCase setting = settled(asked, context.machine);
   MoeRun run(context, setting, &setting, fmt::format("combine, {} ranks", setting.ranks), progress_from,
              progress_to);
   CombineReading reading;

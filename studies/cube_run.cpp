@@ -69,12 +69,14 @@ constexpr std::array kPipe{
 };
 constexpr std::array kCubeRunFields{
     Field{"latency_us", FieldType::number, "of one launch, as --measure chooses", true},
-    Field{"compute_utilisation", FieldType::ratio, "operations per second over the die's published peak",
+    Field{"TOPS", FieldType::number, "10^12 operations per second, two for a multiply-add", true},
+    Field{"compute_utilisation", FieldType::ratio, "these over the peak of the die, all its cube cores",
           true},
-    Field{"cube_utilisation", FieldType::ratio,
-          "operations per second over what the die's cube cores can do at their clock", true},
-    Field{"peak_TOPS", FieldType::number, "published peak of the die, what compute_utilisation is of"},
-    Field{"cube_peak_TOPS", FieldType::number, "of the die's cube cores, what cube_utilisation is of"},
+    Field{"cube_utilisation", FieldType::ratio, "these over the peak of the cube cores that it ran on", true},
+    Field{
+        "peak_TOPS", FieldType::number,
+        "of the die: multiply-adds per cycle of its cube cores at their clock; compute_utilisation is of it"},
+    Field{"cube_peak_TOPS", FieldType::number, "the same of those that it ran on; cube_utilisation is of it"},
     Field{"hbm_GBps", FieldType::number, "bytes to and from HBM over the latency", true},
     Field{"l2_hit_rate", FieldType::ratio, "hits over all requests to L2", true},
     Field{"bottleneck", FieldType::text, "the busiest pipe", true},
@@ -224,12 +226,8 @@ std::vector<PipeShare> CubeRun::shares(const Totals& from, const Totals& to, dou
 }
 
 double cube_peak(const hw::Machine& machine, cm384_gemm_type type) {
-  return (type == CM384_GEMM_INT8 ? machine.die.peak_int8_tops : machine.die.peak_bf16_tflops) * 1e12;
-}
-
-double cubes_peak(const hw::Machine& machine, cm384_gemm_type type) {
-  const double products = type == CM384_GEMM_INT8 ? 16. * 16 * 32 : 16. * 16 * 16;
-  return 2 * products * machine.die.aic * static_cast<double>(machine.die.clock.hertz);
+  const hw::Peaks peaks = hw::peaks_of(machine);
+  return (type == CM384_GEMM_INT8 ? peaks.int8_tops : peaks.bf16_tflops) * 1e12;
 }
 
 std::string bottleneck(const std::vector<PipeShare>& pipes) {
@@ -249,9 +247,9 @@ std::vector<Field> with_cube_fields(std::span<const Field> own) {
 }
 
 CubeSetting cube_setting(const StudyContext& context, const CubeOptions& options, const char* study) {
-  if (options.cores > context.machine.die.aic)
-    throw InputError(
-        fmt::format("run {}: --cores {}: a die has {} AICs", study, options.cores, context.machine.die.aic));
+  if (options.cores > context.machine.die.groups())
+    throw InputError(fmt::format("run {}: --cores {}: a die has {} AICs with two AIVs each", study,
+                                 options.cores, context.machine.die.groups()));
   const Grade grade = operators::grade_of(options.grade);
   if (grade != Grade::firmware && options.full)
     throw InputError(fmt::format("run {}: --payload full: values come of --grade firmware alone", study));
@@ -263,6 +261,14 @@ CubeSetting cube_setting(const StudyContext& context, const CubeOptions& options
   return {options.cores, options.full, grade, options.recording, options.graph};
 }
 
+std::string cores_without_group(const hw::Die& die) {
+  const int aic = die.aic - die.groups(), aiv = die.aiv - 2 * die.groups();
+  if (aic == 0 && aiv == 0) return "";
+  return fmt::format(
+      "{} of the die's {} AICs and {} of its {} AIVs idle: a kernel on both has two AIVs for each AIC", aic,
+      die.aic, aiv, die.aiv);
+}
+
 double latency_us(const CubeOptions& options, const CubeReading& reading) {
   return options.kernel_time ? reading.kernel_us : reading.task_us;
 }
@@ -272,7 +278,9 @@ void add_row(const StudyContext& context, const CubeOptions& options, StudyResul
   const double latency = latency_us(options, reading);
   row.set("latency_us", latency);
   const double rate = reading.operations / (latency * 1e-6);
-  const double peak = cube_peak(context.machine, type), cubes = cubes_peak(context.machine, type);
+  const double peak = cube_peak(context.machine, type),
+               cubes = peak * options.cores / context.machine.die.aic;
+  row.set("TOPS", rate / 1e12);
   row.set("compute_utilisation", rate / peak).set("cube_utilisation", rate / cubes);
   row.set("peak_TOPS", peak / 1e12).set("cube_peak_TOPS", cubes / 1e12);
   row.set("hbm_GBps", reading.hbm_bytes / (latency * 1e3));
@@ -282,6 +290,9 @@ void add_row(const StudyContext& context, const CubeOptions& options, StudyResul
   row.set("correct", reading.correct);
   row.set("pipes", rows_of(reading.pipes));
   context.finish_row(result, std::move(row));
+  if (const std::string idle = cores_without_group(context.machine.die);
+      !idle.empty() && result.rows.size() == 1)
+    result.notes.push_back(idle);
   if (!reading.correct || *reading.correct) return;
   result.passed = false;
   result.notes.push_back(reading.first_difference);

@@ -94,16 +94,14 @@ class CubeRun {
 host::Recordings record_stages(const StudyContext& context, const CubeSetting& setting,
                                const CubeRun::Make& make);
 
-// Published peak of a die in operations per second.
+// Peak of a die in operations per second.
 double cube_peak(const hw::Machine& machine, cm384_gemm_type type);
-// The same of its cube cores as modelled: 16 x 16 x 32 B of products a core and cycle (ascend-facts A5).
-double cubes_peak(const hw::Machine& machine, cm384_gemm_type type);
 // "MTE2: busy 93 %, waits for MTE1 4 %": the busiest pipe.
 std::string bottleneck(const std::vector<PipeShare>& pipes);
 
 // Options of all these studies.
 struct CubeOptions {
-  int cores = 24;
+  int cores = 0;
   bool full = false;
   bool kernel_time = false;
   std::string grade = "firmware";
@@ -112,7 +110,7 @@ struct CubeOptions {
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
-    visit("cores", self.cores, Range{1, 64}, "AICs, each with its two AIVs");
+    visit("cores", self.cores, Range{0, 64}, "AICs, each with its two AIVs; 0: all of the die");
     visit("payload", self.full, Either{"control", "full"},
           "full computes every value and compares it with the host's; control moves tags of payload");
     visit("launch", self.graph, Either{"single", "graph"},
@@ -128,7 +126,10 @@ struct CubeOptions {
           "what replay moves: read if the file is there, otherwise recorded from firmware and written",
           Needs{"grade", {"replay"}});
   }
+  void settle(const hw::Machine& machine) { all_if_zero(cores, machine.die.groups()); }
 };
+// Which cores of a die no group of an AIC and two AIVs has, for people; empty: none.
+std::string cores_without_group(const hw::Die& die);
 // Throws InputError, in the name of `study`, if the die has fewer AICs, or where a grade cannot give what is
 // asked for.
 CubeSetting cube_setting(const StudyContext& context, const CubeOptions& options, const char* study);

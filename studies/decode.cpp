@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <optional>
 
 #include "hw/error.h"
@@ -15,6 +14,7 @@
 #include "studies/decode_parts.h"
 #include "studies/layer_lanes.h"
 #include "studies/studies.h"
+#include "traces/fixed_math.h"
 
 namespace cm384::studies {
 
@@ -104,7 +104,7 @@ Row step_row(const DecodeOptions& options, const DecodeParts& parts, StudyResult
   const double acceptance = o.mtp == 0 ? 0 : options.acceptance;
   // A predicted token counts where the one before it was right, too.
   double tokens = 1;
-  for (int k = 1; k <= o.mtp; ++k) tokens += std::pow(acceptance, k);
+  for (int k = 1; k <= o.mtp; ++k) tokens += traces::power(acceptance, static_cast<unsigned>(k));
   const double tpot_ms = step / tokens / 1000;
   const KernelShares shares = shares_of(parts);
   result.notes.push_back(fmt::format("batch {}, ms of the step: {}", o.batch, fmt::join(words, ", ")));
@@ -177,13 +177,13 @@ constexpr std::array kDecodePartFields{
     Field{"share", FieldType::ratio, "of the step"},
 };
 constexpr std::array kDecodeFields{
-    Field{"ranks", FieldType::integer, "dies that take part, one rank each", true},
-    Field{"batch", FieldType::integer, "requests per NPU of two dies", true},
-    Field{"kv", FieldType::integer, "mean tokens of a request in the cache", true},
-    Field{"mtp", FieldType::integer, "tokens predicted beyond the next one"},
-    Field{"acceptance", FieldType::ratio, "of these"},
-    Field{"microbatches", FieldType::integer, "parts of a die's batch"},
-    Field{"split", FieldType::text, "AIC/AIV of attention and of the experts", true},
+    Field{"ranks", FieldType::integer, "dies that take part, one rank each", true}.as_condition(),
+    Field{"batch", FieldType::integer, "requests per NPU of two dies", true}.as_condition(),
+    Field{"kv", FieldType::integer, "mean tokens of a request in the cache", true}.as_condition(),
+    Field{"mtp", FieldType::integer, "tokens predicted beyond the next one"}.as_condition(),
+    Field{"acceptance", FieldType::ratio, "of these"}.as_condition(),
+    Field{"microbatches", FieldType::integer, "parts of a die's batch"}.as_condition(),
+    Field{"split", FieldType::text, "AIC/AIV of attention and of the experts", true}.as_condition(),
     Field{"step_ms", FieldType::number, "the step", true},
     Field{"tpot_ms", FieldType::number, "time per output token: the step over 1 + acceptance", true},
     Field{"tokens_s_npu", FieldType::number, "tokens a second per NPU: batch over tpot_ms", true},

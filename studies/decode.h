@@ -51,6 +51,7 @@ struct DecodeOptions {
           "times of the parts, of several machines and sizes: what it has is not measured again, what it has "
           "not is added");
   }
+  void settle(const hw::Machine& machine) { layer.settle(machine); }
 };
 
 // Times of what a step is made of, in microseconds.

@@ -90,7 +90,7 @@ class DecodeOperators : public Alone {
     setting.kv_lens.clear();
     for (const auto& part : layer.lengths.front())
       setting.kv_lens.insert(setting.kv_lens.end(), part.begin(), part.end());
-    setting.blocks = context().machine.die.aic;
+    setting.blocks = context().machine.die.groups();
     setting.graph = true;
     setting.prolog = setting.output = true;
     const MlaReading reading = measure_mla(context(), setting, counts());
@@ -102,7 +102,7 @@ class DecodeOperators : public Alone {
     setting.expert_rows.assign(static_cast<std::size_t>(slices), static_cast<std::uint32_t>(tokens));
     setting.hidden = static_cast<std::uint32_t>(layer.hidden);
     setting.width = static_cast<std::uint32_t>(layer.width);
-    setting.blocks = context().machine.die.aic;
+    setting.blocks = context().machine.die.groups();
     setting.graph = true;
     double us = measure_ffn(context(), setting, counts()).task_us;
     for (const int sums : additions_of(slices))

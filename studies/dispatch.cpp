@@ -15,8 +15,9 @@ bool checks_hazards(const DispatchCase& setting) {
   return setting.check_hazards == "on" || (setting.check_hazards == "auto" && setting.full);
 }
 
-DispatchReading measure_dispatch(const StudyContext& context, const DispatchCase& setting,
+DispatchReading measure_dispatch(const StudyContext& context, const DispatchCase& asked,
                                  SimulatorCounts& counts, double progress_from, double progress_to) {
+  const DispatchCase setting = settled(asked, context.machine);
   MoeRun run(context, setting, nullptr, fmt::format("dispatch, {} ranks", setting.ranks), progress_from,
              progress_to);
   const DispatchReading reading = run.dispatch();

@@ -30,7 +30,7 @@ struct DispatchCase {
   int shared_copies = -1;
   int redundant = -1;
   bool by_load = false;
-  int cores = 48;
+  int cores = 0;
   bool full_mesh = false;
   int warmup = 1;
   int iterations = 1;
@@ -49,7 +49,7 @@ struct DispatchCase {
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
     visit("batch", self.batch, Range{1, 256}, "tokens per rank");
-    visit("top-k", self.top_k, Range{1, 16}, "routed experts per token");
+    visit("experts-per-token", self.top_k, Range{1, 16}, "routed experts per token", Alias{"top-k"});
     visit("experts", self.experts, Range{1, 1024}, "logical routed experts");
     visit("hidden", self.hidden, Range{32, 16384, 32}, "elements of a token");
     visit("shared-copies", self.shared_copies, Range{-1, 256},
@@ -60,14 +60,14 @@ struct DispatchCase {
     visit(
         "balance", self.by_load, Either{"even", "eplb"},
         "experts on ranks in order, or copied and packed by the load that another draw of the routing shows");
-    visit("cores", self.cores, Range{1, 64}, "AIVs per rank");
+    visit("cores", self.cores, Range{0, 64}, "AIVs per rank; 0: all of the die");
     visit("iterations", self.iterations, Range{1, 1000}, "iterations that count");
     visit("warmup", self.warmup, Range{0, 1000}, "iterations before them that do not count");
     visit("payload", self.full, Either{"control", "full"},
           "full moves every byte and compares it with the host's reference; control moves flags, counts and "
           "ids");
     visit("routing", self.routing, Form{"uniform|zipf:S|trace:FILE", check_routing},
-          "which experts tokens choose; a trace also sets top-k and experts");
+          "which experts tokens choose; a trace also sets experts-per-token and experts");
     visit("drop-repeats", self.drop_repeats, "leave out rows of a routing trace that equal the row before");
     visit("placement", self.placement, Form{"POLICY"},
           "ranks on dies: linear, strided, random, or a list of dies");
@@ -80,7 +80,15 @@ struct DispatchCase {
           "end with a report where pipes touch the UBuffer without a flag that orders them; auto: with "
           "--payload full");
   }
+  void settle(const hw::Machine& machine) { all_if_zero(cores, machine.die.aiv); }
 };
+
+// A case with what it leaves to the machine.
+template <class Case>
+Case settled(Case setting, const hw::Machine& machine) {
+  setting.settle(machine);
+  return setting;
+}
 
 // As --check-hazards says.
 bool checks_hazards(const DispatchCase& setting);

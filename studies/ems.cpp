@@ -176,7 +176,8 @@ constexpr std::array kRates{
     Field{"all", FieldType::ratio, "from any of them", true},
 };
 constexpr std::array kEmsFields{
-    Field{"kind", FieldType::text, "hits of requests, reads of blocks, or starts with a model", true},
+    Field{"kind", FieldType::text, "hits of requests, reads of blocks, or starts with a model", true}
+        .as_condition(),
     Field{"path",
           FieldType::text,
           "of reads: ub or vpc; of models, by a formula: obs, from the store each; obs-ems, into DRAM "
@@ -184,14 +185,16 @@ constexpr std::array kEmsFields{
           "ems, from DRAM",
           true,
           {},
-          7},
-    Field{"readers", FieldType::integer, "dies that read at the same time", true},
-    Field{"tier", FieldType::text, "of reads: where the blocks were", true, {}, 4},
-    Field{"simulated", FieldType::boolean, "packet by packet, not a formula"},
-    Field{"dram", FieldType::bytes, "for blocks, of all servers", true},
-    Field{"evs", FieldType::bytes, "SSD behind it", true},
-    Field{"obs", FieldType::bytes, "object store behind that", true},
-    Field{"servers", FieldType::integer, "that blocks are hashed to; of reads: that have one of them", true},
+          7}
+        .as_condition(),
+    Field{"readers", FieldType::integer, "dies that read at the same time", true}.as_condition(),
+    Field{"tier", FieldType::text, "of reads: where the blocks were", true, {}, 4}.as_condition(),
+    Field{"simulated", FieldType::boolean, "packet by packet, not a formula"}.as_condition(),
+    Field{"dram", FieldType::bytes, "for blocks, of all servers", true}.as_condition(),
+    Field{"evs", FieldType::bytes, "SSD behind it", true}.as_condition(),
+    Field{"obs", FieldType::bytes, "object store behind that", true}.as_condition(),
+    Field{"servers", FieldType::integer, "that blocks are hashed to; of reads: that have one of them", true}
+        .as_condition(),
     Field{"most_at_a_server", FieldType::integer, "readers of one server"},
     Field{"readers_of_a_card", FieldType::integer, "at most: dies of one node that read"},
     Field{"blocks_of_a_card", FieldType::integer, "at most: that the sockets of one node serve"},
@@ -207,10 +210,10 @@ constexpr std::array kEmsFields{
     Field{"stored", FieldType::integer, "blocks from SSD, or from DRAM without one, to the object store"},
     Field{"restored", FieldType::integer, "blocks from there to DRAM"},
     Field{"dropped", FieldType::integer, "blocks that left the last tier"},
-    Field{"instances", FieldType::integer, "that start with a model"},
-    Field{"bytes", FieldType::bytes, "of a block, or of a model", true},
+    Field{"instances", FieldType::integer, "that start with a model"}.as_condition(),
+    Field{"bytes", FieldType::bytes, "of a block, or of a model", true}.as_condition(),
     Field{"start_s", FieldType::number, "until the last of these has its weights", true},
-    Field{"latency_us", FieldType::object, "of a block's read, over readers; on ub by 48 AIVs each", true,
+    Field{"latency_us", FieldType::object, "of a block's read, over readers; on ub by all AIVs of each", true,
           kSummaryParts},
     Field{"bandwidth_GBps", FieldType::number, "of a reader", true},
     Field{"inward", FieldType::ratio, "share of the time in which the busiest card took in packets", true},

@@ -14,12 +14,11 @@ namespace {
 
 constexpr std::uint32_t kReadChunk = 16 * 1024;
 constexpr std::uint32_t kReadBuffers = 8;
-constexpr int kReadingCores = 48;
 
 // What a die's cores took together.
-double span_us(host::Runtime& runtime, std::uint64_t results, const Clock& clock) {
+double span_us(host::Runtime& runtime, std::uint64_t results, std::uint64_t cores, const Clock& clock) {
   std::uint64_t start = UINT64_MAX, end = 0;
-  for (std::uint64_t core = 0; core < kReadingCores; ++core) {
+  for (std::uint64_t core = 0; core < cores; ++core) {
     const auto one = runtime.get<cm384_p2p_result>(results + core * CM384_P2P_RESULT_STRIDE, 1).front();
     start = std::min(start, one.start_cycle);
     end = std::max(end, one.end_cycle);
@@ -65,6 +64,7 @@ std::vector<double> measure_block_reads(const StudyContext& context, const Block
   Session session(context, options);
   auto& runtime = session.runtime();
   const auto program = session.built_in("p2p");
+  const auto cores = static_cast<std::uint64_t>(context.machine.die.aiv);
   std::vector<std::uint64_t> results;
   for (std::size_t reader = 0; reader < places.dies.size(); ++reader) {
     const int die = places.dies[reader];
@@ -74,24 +74,24 @@ std::vector<double> measure_block_reads(const StudyContext& context, const Block
     arguments.chunk_bytes = kReadChunk;
     arguments.pattern = 1;
     arguments.warmup = 0;
-    arguments.bytes =
-        (static_cast<std::uint64_t>(bytes.count) + kReadingCores * 512 - 1) / (kReadingCores * 512) * 512;
+    arguments.bytes = (static_cast<std::uint64_t>(bytes.count) + cores * 512 - 1) / (cores * 512) * 512;
     arguments.target_stride = arguments.bytes;
-    const std::uint64_t span = arguments.bytes * kReadingCores;
+    const std::uint64_t span = arguments.bytes * cores;
     arguments.target = runtime.allocate_on_socket(places.sockets[reader], span);
     runtime.mark_payload(arguments.target, span);
-    arguments.results = runtime.allocate(die, std::uint64_t{kReadingCores} * CM384_P2P_RESULT_STRIDE);
+    arguments.results = runtime.allocate(die, cores * CM384_P2P_RESULT_STRIDE);
     results.push_back(arguments.results);
     const std::uint64_t block = runtime.allocate(die, sizeof arguments);
     runtime.put(block, arguments);
-    runtime.launch(die, program, block, runtime.first_cores(kReadingCores), runtime.earliest_start());
+    runtime.launch(die, program, block, runtime.first_cores(context.machine.die.aiv),
+                   runtime.earliest_start());
   }
   runtime.wait();
   session.count(counts);
   std::vector<double> latency_us;
   if (context.interrupted != 0) return latency_us;
   const Clock clock(context.machine.die.clock);
-  for (const std::uint64_t result : results) latency_us.push_back(span_us(runtime, result, clock));
+  for (const std::uint64_t result : results) latency_us.push_back(span_us(runtime, result, cores, clock));
   return latency_us;
 }
 

@@ -19,8 +19,8 @@ struct BlockPlaces {
 // Throws InputError where the machine has no sockets, or there are fewer nodes or dies than that.
 BlockPlaces place_block_reads(const StudyContext& context, int readers, int nodes);
 
-// Each reader reads `bytes` with 48 AIVs, all at the same time. What each took, in us, from its first core's
-// start to its last one's end. Empty: interrupted.
+// Each reader reads `bytes` with all its AIVs, all at the same time. What each took, in us, from its first
+// core's start to its last one's end. Empty: interrupted.
 std::vector<double> measure_block_reads(const StudyContext& context, const BlockPlaces& places, Bytes bytes,
                                         SimulatorCounts& counts);
 

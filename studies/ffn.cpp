@@ -36,6 +36,7 @@ struct FfnOptions {
     visit("width", self.width, Range{64, 4096, 64}, "elements between the two multiplications");
     CubeOptions::describe(self.cube, visit);
   }
+  void settle(const hw::Machine& machine) { cube.settle(machine); }
 };
 
 StudyResult run(const StudyContext& context, const FfnOptions& options) {
@@ -57,8 +58,8 @@ StudyResult run(const StudyContext& context, const FfnOptions& options) {
 }
 
 constexpr std::array kFfnFields{
-    Field{"experts", FieldType::integer, "experts on the die", true},
-    Field{"rows", FieldType::integer, "tokens per expert", true},
+    Field{"experts", FieldType::integer, "experts on the die", true}.as_condition(),
+    Field{"rows", FieldType::integer, "tokens per expert", true}.as_condition(),
 };
 
 std::span<const Field> ffn_fields() {

@@ -11,11 +11,28 @@ namespace {
 
 struct Unit {
   std::string_view ending, text;
+  Better better;
 };
-constexpr std::array kUnits{Unit{"_ps", "ps"},     Unit{"_ns", "ns"}, Unit{"_us", "us"},
-                            Unit{"_ms", "ms"},     Unit{"_s", "s"},   Unit{"_GBps", "GB/s"},
-                            Unit{"_TBps", "TB/s"}, Unit{"_MB", "MB"}, Unit{"_TFLOPS", "TFLOPS"},
-                            Unit{"_TOPS", "TOPS"}};
+// The first that fits: what ends in another's letters stands before it.
+constexpr std::array kUnits{Unit{"tokens_s", "tokens/s", Better::higher},
+                            Unit{"tokens_s_npu", "tokens/s per NPU", Better::higher},
+                            Unit{"_rps", "requests/s", Better::higher},
+                            Unit{"_ps", "ps", Better::lower},
+                            Unit{"_ns", "ns", Better::lower},
+                            Unit{"_us", "us", Better::lower},
+                            Unit{"_ms", "ms", Better::lower},
+                            Unit{"_s", "s", Better::lower},
+                            Unit{"_GBps", "GB/s", Better::higher},
+                            Unit{"_TBps", "TB/s", Better::higher},
+                            Unit{"_MB", "MB", Better::lower},
+                            Unit{"_TFLOPS", "TFLOPS", Better::higher},
+                            Unit{"_TOPS", "TOPS", Better::higher},
+                            Unit{"cycles", "cycles", Better::lower}};
+
+const Unit* find_unit(std::string_view name) {
+  const auto unit = std::ranges::find_if(kUnits, [name](const Unit& u) { return name.ends_with(u.ending); });
+  return unit == kUnits.end() ? nullptr : &*unit;
+}
 
 const Field* find(std::span<const Field> fields, std::string_view name) {
   const auto field = std::ranges::find(fields, name, &Field::name);
@@ -78,8 +95,19 @@ void add_columns(std::span<const Field> fields, const std::string& prefix,
 }  // namespace
 
 std::string_view unit_of(std::string_view name) {
-  const auto unit = std::ranges::find_if(kUnits, [name](const Unit& u) { return name.ends_with(u.ending); });
-  return unit == kUnits.end() ? std::string_view() : unit->text;
+  const Unit* unit = find_unit(name);
+  return unit == nullptr ? std::string_view() : unit->text;
+}
+
+Better better_of(std::string_view flattened) {
+  for (std::size_t end = flattened.size();;) {
+    const std::size_t dot = end == 0 ? std::string_view::npos : flattened.rfind('.', end - 1);
+    const std::string_view part = flattened.substr(dot == std::string_view::npos ? 0 : dot + 1,
+                                                   dot == std::string_view::npos ? end : end - dot - 1);
+    if (const Unit* unit = find_unit(part.substr(0, part.find('[')))) return unit->better;
+    if (dot == std::string_view::npos) return Better::neither;
+    end = dot;
+  }
 }
 
 Row flatten(const Row& row) {
@@ -116,6 +144,14 @@ const Field* find_field(std::span<const Field> fields, std::string_view flattene
     rest = rest.substr(next + 1);
   }
   return find_field(field->parts, rest);
+}
+
+std::vector<std::string> condition_names(std::span<const Field> fields) {
+  std::vector<std::string> names;
+  for (const Field& field : fields) {
+    if (field.role == FieldRole::condition) names.emplace_back(field.name);
+  }
+  return names;
 }
 
 std::vector<std::string> default_columns(std::span<const Field> fields) {

@@ -62,6 +62,7 @@ struct GemmOptions {
     visit("tile", self.tile, Form{"auto|MxN", check_tile}, "tile of C that a cube core works on");
     CubeOptions::describe(self.cube, visit);
   }
+  void settle(const hw::Machine& machine) { cube.settle(machine); }
 };
 
 }  // namespace
@@ -131,8 +132,8 @@ StudyResult run(const StudyContext& context, const GemmOptions& options) {
 }
 
 constexpr std::array kGemmFields{
-    Field{"groups", FieldType::integer, "groups, each with a B of its own", true},
-    Field{"dtype", FieldType::text, "of A and B", true},
+    Field{"groups", FieldType::integer, "groups, each with a B of its own", true}.as_condition(),
+    Field{"dtype", FieldType::text, "of A and B", true}.as_condition(),
     Field{"operand_GBps", FieldType::number, "bytes of A, B and C, each once, over the latency"},
     Field{"tile", FieldType::text, "rows x columns of C that a cube core works on", true},
 };

@@ -24,6 +24,7 @@ struct KernelOptions {
   Bytes scratch = 64_MiB;
   std::string trace;
   bool check_hazards = true;
+  bool check_memory = false;
   Time patience = 5_ms;
   bool real_polling = false;
   int most_instructions = 2'000'000'000;
@@ -38,6 +39,9 @@ struct KernelOptions {
           "write an instruction trace of block 0, one line per instruction");
     visit("check-hazards", self.check_hazards, Either{"off", "on"},
           "end with a report where pipes touch the UBuffer without a flag that orders them");
+    visit("check-memory", self.check_memory,
+          "list copies to global memory that nobody has allocated, and of two cores to the same bytes in one "
+          "launch, with their places; the check fails where there are any");
     visit(
         "patience", self.patience, Range{1_us, 1000_s},
         "simulated time of work without a copy from elsewhere, a write or a launch after which the run ends "
@@ -49,8 +53,8 @@ struct KernelOptions {
 };
 
 constexpr std::array kKernelFields{
-    Field{"kernel", FieldType::text, "the ELF", true},
-    Field{"cores", FieldType::integer, "AIVs it ran on", true},
+    Field{"kernel", FieldType::text, "the ELF", true}.as_condition(),
+    Field{"cores", FieldType::integer, "AIVs it ran on", true}.as_condition(),
     Field{"kernel_us", FieldType::number,
           "from the first instruction of the first block to the last of the last", true},
     Field{"task_us", FieldType::number, "task duration, launch and teardown of the blocks inside", true},
@@ -70,6 +74,7 @@ StudyResult run_bare_metal_program(const StudyContext& context, const KernelOpti
   std::optional<npu::GdbStub> debugger;
   if (context.gdb_port != 0) {
     debugger.emplace(static_cast<std::uint16_t>(context.gdb_port));
+    if (context.gdb_at_fault) debugger->wait_for_fault();
     options.debugger = &*debugger;
   }
   const npu::BareMetalResult outcome = npu::run_bare_metal(asked.elf, context.machine.scalar_core, options);
@@ -104,6 +109,7 @@ StudyResult run(const StudyContext& context, const KernelOptions& options) {
   SessionOptions session_options;
   session_options.dies = {options.die};
   session_options.die.aiv.check_hazards = options.check_hazards;
+  session_options.check_memory = options.check_memory;
   session_options.patience = options.patience;
   session_options.die.aiv.elide_polls = !options.real_polling;
   session_options.what = fmt::format("kernel {}", options.elf);
@@ -124,6 +130,7 @@ StudyResult run(const StudyContext& context, const KernelOptions& options) {
       runtime.launch(options.die, runtime.load(image), block, cores, runtime.earliest_start());
   result.complete = runtime.wait();
   session.count(result.simulator);
+  session.add_findings(result);
   if (!result.complete) return result;
 
   const auto& record = runtime.record(launch);

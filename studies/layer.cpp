@@ -13,6 +13,7 @@
 #include "hw/error.h"
 #include "hw/number.h"
 #include "observe/observers.h"
+#include "studies/cube_run.h"
 #include "studies/layer_lanes.h"
 #include "studies/moe_options.h"
 #include "studies/studies.h"
@@ -26,12 +27,25 @@ constexpr double kLatentTokenBytes = 2.0 * (512 + 64);
 
 }  // namespace
 
-std::array<CoreShare, 2> parse_split(std::string_view text, int aic) {
+void LayerOptions::settle(const hw::Machine& machine) {
+  const std::size_t colon = split.find(':');
+  if (colon == std::string::npos) return;
+  const int groups = machine.die.groups();
+  const auto first = hw::number_of<int>(std::string_view(split).substr(0, colon)),
+             second = hw::number_of<int>(std::string_view(split).substr(colon + 1));
+  if (!first || !second || *first < 1 || *second < 1 || *first > 1000 || *second > 1000)
+    throw InputError(
+        fmt::format("--split {}: allowed: a ratio of whole numbers from 1 to 1000, such as 2:1", split));
+  const int own = std::clamp(groups * *first / (*first + *second), 1, std::max(1, groups - 1));
+  if (groups > 1) split = fmt::format("{}/{},{}/{}", own, 2 * own, groups - own, 2 * (groups - own));
+}
+
+std::array<CoreShare, 2> parse_split(std::string_view text, int available) {
   const auto refuse = [&]() -> std::array<CoreShare, 2> {
     throw InputError(fmt::format(
         "--split {}: allowed: AIC/AIV of attention, AIC/AIV of the experts, two AIVs to an AIC, together "
         "at most {}/{}, such as 16/32,8/16",
-        text, aic, 2 * aic));
+        text, available, 2 * available));
   };
   const std::size_t comma = text.find(',');
   if (comma == std::string_view::npos) return refuse();
@@ -45,7 +59,7 @@ std::array<CoreShare, 2> parse_split(std::string_view text, int aic) {
     if (!cubes || !vectors || *cubes < 1 || *vectors != 2 * *cubes) return refuse();
     groups[n] = *cubes;
   }
-  if (groups[0] + groups[1] > aic) return refuse();
+  if (groups[0] + groups[1] > available) return refuse();
   return {CoreShare{0, groups[0]}, CoreShare{groups[0], groups[1]}};
 }
 
@@ -104,6 +118,7 @@ LayerSetting setting_of(const StudyContext& context, const LayerOptions& options
   setting.moe.ranks = options.ranks;
   setting.moe.batch = requests / microbatches * tokens;
   setting.moe.experts = options.experts;
+  setting.moe.top_k = options.experts_per_token;
   setting.moe.hidden = options.hidden;
   setting.moe.routing = options.routing;
   setting.moe.full_mesh = options.full_mesh;
@@ -117,9 +132,9 @@ LayerSetting setting_of(const StudyContext& context, const LayerOptions& options
   setting.attention.hidden = static_cast<std::uint32_t>(options.hidden);
   setting.attention.q_lora = static_cast<std::uint32_t>(options.q_lora);
   setting.attention.int8 = options.int8;
-  const int aic = context.machine.die.aic;
+  const int groups = context.machine.die.groups();
   setting.cores =
-      microbatches == 1 ? std::array{CoreShare{0, aic}, CoreShare{0, aic}} : parse_split(split, aic);
+      microbatches == 1 ? std::array{CoreShare{0, groups}, CoreShare{0, groups}} : parse_split(split, groups);
   setting.moe.cores = 2 * setting.cores[1].count;
   setting.detail = options.detail == 0 ? (options.ranks <= 16 ? options.ranks : 1)
                                        : std::min(options.detail, options.ranks);
@@ -158,8 +173,8 @@ std::vector<LayerSetting> layer_settings(const StudyContext& context, const Laye
   for (const int microbatches : kMicrobatches) {
     if (!best && options.microbatches != fmt::format("{}", microbatches)) continue;
     if (best && requests % microbatches != 0) continue;
-    const auto splits =
-        microbatches == 1 ? std::vector<std::string>{""} : splits_of(options.split, context.machine.die.aic);
+    const auto splits = microbatches == 1 ? std::vector<std::string>{""}
+                                          : splits_of(options.split, context.machine.die.groups());
     for (const std::string& split : splits)
       settings.push_back(setting_of(context, options, microbatches, split));
   }
@@ -210,6 +225,7 @@ struct LayerStudyOptions {
     visit("batch", self.layer.batch, Range{2, 1024, 2}, "requests per NPU of two dies");
     LayerOptions::describe(self.layer, visit);
   }
+  void settle(const hw::Machine& machine) { layer.settle(machine); }
 };
 
 // A stream of a die in the last layer, and a line about it.
@@ -279,6 +295,8 @@ StudyResult run(const StudyContext& context, const LayerStudyOptions& all) {
   }
   context.finish_row(result, std::move(row));
   if (!chosen.tried.empty()) result.notes.push_back(chosen.tried);
+  if (const std::string idle = cores_without_group(context.machine.die); !idle.empty())
+    result.notes.push_back(idle);
   result.notes.push_back(
       fmt::format("{} tokens per microbatch and die; {:.0f} rows per rank, at most {:.0f}; {} of {} dies in "
                   "detail, the others replay {} recordings",
@@ -304,12 +322,12 @@ constexpr std::array kStreamFields{
     Field{"operators", FieldType::list, "in the order of a microbatch", false, kOperatorFields},
 };
 constexpr std::array kLayerFields{
-    Field{"ranks", FieldType::integer, "dies that take part, one rank each", true},
-    Field{"batch", FieldType::integer, "requests per NPU of two dies", true},
-    Field{"kv", FieldType::integer, "mean tokens of a request in the cache", true},
-    Field{"mtp", FieldType::integer, "tokens predicted beyond the next one"},
-    Field{"microbatches", FieldType::integer, "parts of a die's batch", true},
-    Field{"split", FieldType::text, "AIC/AIV of attention and of the experts", true},
+    Field{"ranks", FieldType::integer, "dies that take part, one rank each", true}.as_condition(),
+    Field{"batch", FieldType::integer, "requests per NPU of two dies", true}.as_condition(),
+    Field{"kv", FieldType::integer, "mean tokens of a request in the cache", true}.as_condition(),
+    Field{"mtp", FieldType::integer, "tokens predicted beyond the next one"}.as_condition(),
+    Field{"microbatches", FieldType::integer, "parts of a die's batch", true}.as_condition(),
+    Field{"split", FieldType::text, "AIC/AIV of attention and of the experts", true}.as_condition(),
     Field{"layer_us", FieldType::number, "from the end of the layer before to its own, mean over ranks",
           true},
     Field{"layer_max_us", FieldType::number, "largest"},
@@ -319,8 +337,8 @@ constexpr std::array kLayerFields{
     Field{"rows_max", FieldType::number, "largest"},
     Field{"new_copies", FieldType::number,
           "with --renew: most experts that a rank loads at a renewal, mean over layers"},
-    Field{"layers", FieldType::integer, "that ran one after another; the last one is shown"},
-    Field{"detail_dies", FieldType::integer, "whose attention and experts ran as firmware"},
+    Field{"layers", FieldType::integer, "that ran one after another; the last one is shown"}.as_condition(),
+    Field{"detail_dies", FieldType::integer, "whose attention and experts ran as firmware"}.as_condition(),
     Field{"streams", FieldType::list, "of a die", false, kStreamFields},
     Field{"kernels_rank", FieldType::integer, "whose kernels are listed: the first in detail"},
     Field{"kernels", FieldType::list, "of that rank, in all layers that ran", false, kLayerKernelFields},

@@ -21,11 +21,11 @@ struct LayerOptions {
   int kv_sets = 4;
   int mtp = 1;
   std::string microbatches = "2";
-  std::string split = "16/32,8/16";
+  std::string split = "2:1";
   int layers = 3;
   int detail = 0;
   std::string routing = "uniform";
-  int experts = 256;
+  int experts = 256, experts_per_token = 8;
   int shared_copies = -1;
   int redundant = -1;
   bool by_load = false;
@@ -46,8 +46,9 @@ struct LayerOptions {
     visit("mtp", self.mtp, Range{0, 2}, "tokens predicted beyond the next one: each is a further query");
     visit("microbatches", self.microbatches, OneOf{{"1", "2", "best"}},
           "2: two streams of a die swap them; 1: one stream; best: the faster of both, by running both");
-    visit("split", self.split, Form{"AIC/AIV,AIC/AIV|auto"},
-          "cores of the stream with attention and of the other; auto: the fastest of four, by running them",
+    visit("split", self.split, Form{"AIC/AIV,AIC/AIV|A:B|auto"},
+          "cores of the stream with attention and of the other; A:B: all of the die in this ratio; auto: the "
+          "fastest of four, by running them",
           Needs{"microbatches", {"2", "best"}});
     visit("layers", self.layers, Range{2, 64}, "that run one after another; the last one is shown");
     visit("detail-dies", self.detail, Range{0, kMostRanks},
@@ -56,6 +57,8 @@ struct LayerOptions {
     visit("routing", self.routing, Form{"uniform|zipf:S|trace:FILE", check_routing},
           "which experts tokens choose, drawn anew for each layer");
     visit("experts", self.experts, Range{64, 512, 64}, "routed experts");
+    visit("experts-per-token", self.experts_per_token, Range{1, 16},
+          "routed experts of a token; the gate's time is that of a choice of eight");
     visit("shared-copies", self.shared_copies, Range{-1, 256},
           "ranks that hold the shared expert; -1: 32 at 320 ranks, otherwise a ninth of them");
     visit("redundant", self.redundant, Range{-1, 1024},
@@ -78,6 +81,8 @@ struct LayerOptions {
     visit("projections", self.int8, Either{"bf16", "int8"},
           "type of attention's products with hidden and q-lora");
   }
+  // A ratio becomes cores. Throws InputError.
+  void settle(const hw::Machine& machine);
 };
 
 // The options with the mean of drawn lengths as `kv`. The result gets the files that are read, and a note
@@ -101,7 +106,7 @@ ChosenLayer measure_fastest(const StudyContext& context, std::vector<LayerSettin
 std::string split_text(const LayerSetting& setting);
 
 // "16/32,8/16": groups of an AIC and two AIVs, one stream's behind the other's. Throws InputError.
-std::array<CoreShare, 2> parse_split(std::string_view text, int aic);
+std::array<CoreShare, 2> parse_split(std::string_view text, int groups);
 // Tokens in the cache of the die that has most.
 std::uint64_t fullest_die(const LayerSetting& setting);
 // Ranks that hold the shared expert where nobody says.

@@ -84,6 +84,7 @@ struct MlaOptions {
           Needs{"stage", {"prolog", "output", "all"}});
     CubeOptions::describe(self.cube, visit);
   }
+  void settle(const hw::Machine& machine) { cube.settle(machine); }
 };
 
 MlaSetting setting_of(const StudyContext& context, const MlaOptions& options) {
@@ -129,11 +130,11 @@ StudyResult run(const StudyContext& context, const MlaOptions& options) {
 }
 
 constexpr std::array kMlaFields{
-    Field{"stage", FieldType::text, "prolog, attention or output", true},
-    Field{"batch", FieldType::integer, "sequences", true},
-    Field{"kv_len", FieldType::integer, "tokens of a sequence in the cache", true},
-    Field{"mtp", FieldType::integer, "tokens predicted beyond the next one"},
-    Field{"heads", FieldType::integer, "query heads"},
+    Field{"stage", FieldType::text, "prolog, attention or output", true}.as_condition(),
+    Field{"batch", FieldType::integer, "sequences", true}.as_condition(),
+    Field{"kv_len", FieldType::integer, "tokens of a sequence in the cache", true}.as_condition(),
+    Field{"mtp", FieldType::integer, "tokens predicted beyond the next one"}.as_condition(),
+    Field{"heads", FieldType::integer, "query heads"}.as_condition(),
     Field{"kv_GBps", FieldType::number, "bytes of the cache, each once, over the latency of attention", true},
     Field{"block_tokens", FieldType::integer, "tokens of the cache that a cube core holds at a time"},
     Field{"splits", FieldType::integer, "parts that a sequence's cache is cut into"},

@@ -37,9 +37,8 @@ std::vector<RankTask> expert_delays(host::Runtime& runtime, const std::vector<Ra
 
 MoeReading measure_moe(const StudyContext& context, const MoeCase& setting, SimulatorCounts& counts,
                        double progress_from, double progress_to) {
-  if (setting.flow == "basic")
-    return measure_basic_flow(context, setting, counts, progress_from, progress_to);
-  return measure_fused_flow(context, setting, counts, progress_from, progress_to);
+  const auto measure = setting.flow == "basic" ? measure_basic_flow : measure_fused_flow;
+  return measure(context, settled(setting, context.machine), counts, progress_from, progress_to);
 }
 
 }  // namespace cm384::studies

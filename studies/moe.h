@@ -15,7 +15,7 @@ struct MoeCase : CombineCase {
   Time expert_time{};           // 0: no task of its own
   bool expert_network = false;  // the experts' real feed-forward network in place of a delay
   int expert_width = 2048;      // its elements between the multiplications
-  int expert_cores = 24;        // AICs, each with its two AIVs
+  int expert_cores = 0;         // AICs, each with its two AIVs
 
   // Everything but ranks and flow.
   template <class Self, class Visitor>
@@ -27,9 +27,14 @@ struct MoeCase : CombineCase {
           "firmware: the experts' feed-forward network on cube and vector cores, in the fused flow");
     visit("expert-width", self.expert_width, Range{64, 4096, 64},
           "elements between the multiplications of that network", Needs{"experts-compute", {"firmware"}});
-    visit("expert-cores", self.expert_cores, Range{1, 64},
-          "AICs per rank that it runs on, each with its two AIVs", Needs{"experts-compute", {"firmware"}});
+    visit("expert-cores", self.expert_cores, Range{0, 64},
+          "AICs per rank that it runs on, each with its two AIVs; 0: all of the die",
+          Needs{"experts-compute", {"firmware"}});
     CombineCase::describe(self, visit);
+  }
+  void settle(const hw::Machine& machine) {
+    all_if_zero(expert_cores, machine.die.groups());
+    CombineCase::settle(machine);
   }
 };
 

@@ -14,10 +14,10 @@ namespace cm384::studies {
 namespace {
 
 constexpr std::array kDispatchFields{
-    Field{"ranks", FieldType::integer, "dies that take part, one rank each", true},
-    Field{"path", FieldType::text, "what carries the rows"},
-    Field{"completion", FieldType::text, "how a row of combine says that it has arrived"},
-    Field{"batch", FieldType::integer, "tokens per rank", true},
+    Field{"ranks", FieldType::integer, "dies that take part, one rank each", true}.as_condition(),
+    Field{"path", FieldType::text, "what carries the rows"}.as_condition(),
+    Field{"completion", FieldType::text, "how a row of combine says that it has arrived"}.as_condition(),
+    Field{"batch", FieldType::integer, "tokens per rank", true}.as_condition(),
     Field{"latency_us", FieldType::object, "over ranks and counted iterations, as --measure chooses", true,
           kSummaryParts},
     Field{"published_us", FieldType::number, "published for these conditions", true},
@@ -88,7 +88,7 @@ void check_moe_options(const StudyContext& context, const DispatchCase& setting)
   const bool trace = is_trace(setting);
   if (setting.drop_repeats && !trace)
     throw InputError("--drop-repeats: has an effect only with --routing trace:FILE");
-  for (const char* name : {"top-k", "experts"}) {
+  for (const char* name : {"experts-per-token", "experts"}) {
     if (trace && context.given.contains(name))
       throw InputError(fmt::format("--{}: the trace of --routing sets it; allowed: one of both", name));
   }

@@ -29,6 +29,7 @@ struct MoeOptions {
     visit("free-fetch", self.free_fetch,
           "run each row a second time with instruction fetch free of charge, and show that time beside it");
   }
+  void settle(const hw::Machine& machine) { setting.settle(machine); }
 };
 
 // Throws InputError for options that have no effect beside a routing trace, or without one.

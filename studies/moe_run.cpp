@@ -86,9 +86,9 @@ MoeRun::MoeRun(const StudyContext& context, const DispatchCase& setting, const C
       case_(make_moe_case(context.seed, setting)),
       session_(context, session_options(setting, dies_, context.machine.topology, sockets, std::move(what),
                                         progress_from, progress_to)),
-      cores_(session_.runtime().first_cores(setting.cores)),
+      cores_(session_.runtime().first_cores(setting_.cores)),
       memory_(operators::memory_of(session_.runtime(), dies_)),
-      dispatched_(case_, setting.cores, setting.full) {
+      dispatched_(case_, setting_.cores, setting.full) {
   dispatched_.place(memory_);
   if (combine != nullptr) combined_.emplace(dispatched_, combine_setting(*combine)).place(memory_);
   if (setting.prepare) setting.prepare(session_.machine());

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "hw/error.h"
+#include "studies/cube_run.h"
 #include "studies/op_cases.h"
 #include "studies/studies.h"
 
@@ -21,7 +22,7 @@ struct OpOptions {
   std::string layout = "nz";
   int split_k = 1;
   bool graph = false;
-  int groups = 24;
+  int groups = 0;
   int buffers = 1;
   double top_p = 0.95;
   int iterations = 1;
@@ -49,7 +50,8 @@ struct OpOptions {
           Needs{"name", product_names()});
     visit("launch", self.graph, Either{"single", "graph"},
           "single: set-up begins when the task has its turn; graph: it was set up while the task before ran");
-    visit("cores", self.groups, Range{1, 64}, "AICs, each with its two AIVs, that the operator may use");
+    visit("cores", self.groups, Range{0, 64},
+          "AICs, each with its two AIVs, that the operator may use; 0: all of the die");
     visit("buffers", self.buffers, Range{1, 2},
           "each way: with 2 the next row is loaded while one is computed",
           Needs{"name", {"rms-norm", "quantise", "static-quantise", "swiglu", "softmax", "sort"}});
@@ -65,6 +67,7 @@ struct OpOptions {
         "measure", self.kernel_time, Either{"task", "kernel"},
         "latency_us of the whole task as the vendor's profiler reads it, or from first to last instruction");
   }
+  void settle(const hw::Machine& machine) { all_if_zero(groups, machine.die.groups()); }
 };
 
 std::optional<OpReading> measure(const StudyContext& context, const OpOptions& options,
@@ -75,36 +78,39 @@ std::optional<OpReading> measure(const StudyContext& context, const OpOptions& o
   const std::string what = fmt::format("{} {}", options.name, options.shape);
   if (!is_collective(options.name))
     return run_operator_alone(context, what, setting, operator_of(request), counts);
-  const CollectiveRun collective = collective_of(request, 2 * options.groups, options.full);
-  if (collective.ranks > context.machine.topology.dies())
-    throw InputError(fmt::format("run op {}: {} ranks: the machine has {} dies", options.name,
-                                 collective.ranks, context.machine.topology.dies()));
-  return run_collective(context, what, setting, collective, counts);
+  const CollectiveRun collective = collective_of(request, 2 * options.groups, options.full, context.machine);
+  auto reading = run_collective(context, what, setting, collective, counts);
+  if (reading) reading->algorithm = collective.algorithm;
+  return reading;
 }
 
 StudyResult run(const StudyContext& context, const OpOptions& options) {
-  if (options.groups > context.machine.die.aic)
-    throw InputError(
-        fmt::format("run op: --cores {}: a die has {} AICs", options.groups, context.machine.die.aic));
+  if (options.groups > context.machine.die.groups())
+    throw InputError(fmt::format("run op: --cores {}: a die has {} AICs with two AIVs each", options.groups,
+                                 context.machine.die.groups()));
   StudyResult result;
+  if (const std::string idle = cores_without_group(context.machine.die); !idle.empty())
+    result.notes.push_back(idle);
   const auto reading = measure(context, options, result.simulator);
   if (!reading) {
     result.complete = false;
     return result;
   }
   const double latency = options.kernel_time ? reading->kernel_us : reading->task_us;
-  context.finish_row(result, {{"name", options.name},
-                              {"shape", options.shape},
-                              {"launch", options.graph ? "graph" : "single"},
-                              {"latency_us", latency},
-                              {"task_us", reading->task_us},
-                              {"kernel_us", reading->kernel_us},
-                              {"pace_us", reading->pace_us},
-                              {"blocks", reading->blocks},
-                              {"hbm_bytes", static_cast<std::uint64_t>(reading->hbm_bytes)},
-                              {"hbm_GBps", reading->hbm_bytes / (latency * 1e3)},
-                              {"bottleneck", reading->bottleneck},
-                              {"correct", reading->correct}});
+  Row row{{"name", options.name},
+          {"shape", options.shape},
+          {"launch", options.graph ? "graph" : "single"},
+          {"latency_us", latency},
+          {"task_us", reading->task_us},
+          {"kernel_us", reading->kernel_us},
+          {"pace_us", reading->pace_us},
+          {"blocks", reading->blocks},
+          {"hbm_bytes", static_cast<std::uint64_t>(reading->hbm_bytes)},
+          {"hbm_GBps", reading->hbm_bytes / (latency * 1e3)},
+          {"bottleneck", reading->bottleneck},
+          {"correct", reading->correct}};
+  if (options.name == "all-reduce") row.set("algorithm", reading->algorithm);
+  context.finish_row(result, std::move(row));
   if (reading->correct && !*reading->correct) {
     result.passed = false;
     result.notes.push_back(reading->first_difference);
@@ -113,9 +119,9 @@ StudyResult run(const StudyContext& context, const OpOptions& options) {
 }
 
 constexpr std::array kOpFields{
-    Field{"name", FieldType::text, "of the operator", true},
-    Field{"shape", FieldType::text, "as asked for", true},
-    Field{"launch", FieldType::text, "single, or graph", true},
+    Field{"name", FieldType::text, "of the operator", true}.as_condition(),
+    Field{"shape", FieldType::text, "as asked for", true}.as_condition(),
+    Field{"launch", FieldType::text, "single, or graph", true}.as_condition(),
     Field{"latency_us", FieldType::number, "mean of one launch, as --measure chooses", true},
     Field{"task_us", FieldType::number, "task duration, launch and teardown of the blocks inside", true},
     Field{"kernel_us", FieldType::number,
@@ -129,6 +135,8 @@ constexpr std::array kOpFields{
     Field{"bottleneck", FieldType::text,
           "the unit with work for the largest share of the task, mean over the cores, or the launch", true},
     Field{"correct", FieldType::boolean, "values equal those of the reference; payload mode full only"},
+    Field{"algorithm", FieldType::text,
+          "of an all-reduce, by its size: one-shot, or reduce-scatter + all-gather", true},
 };
 
 }  // namespace

@@ -174,7 +174,7 @@ MakeOperator operator_of(const OpRequest& request) {
   return [rows, buffers] { return std::make_unique<operators::Rows>(rows, buffers); };
 }
 
-CollectiveRun collective_of(const OpRequest& request, int cores, bool full) {
+CollectiveRun collective_of(const OpRequest& request, int cores, bool full, const hw::Machine& machine) {
   const std::vector<std::uint32_t> shape = shape_of(request);
   reference::CollectiveCase made;
   made.kind =
@@ -182,16 +182,17 @@ CollectiveRun collective_of(const OpRequest& request, int cores, bool full) {
   made.ranks = ranks_of(request);
   made.bytes = shape[1];
   made.seed = request.seed;
-  if (made.ranks < 2 || made.ranks > std::min(cores, 48) || made.bytes % 32 != 0)
-    refuse(request,
-           fmt::format("2 to {} ranks, one or more of a die's AIVs for each; bytes in multiples of 32",
-                       std::min(cores, 48)));
-  // A block moves 4 KiB or more, where there is so much.
-  const auto most = static_cast<std::uint64_t>(cores / made.ranks);
+  const int dies = std::min(machine.topology.dies(), int{CM384_ROUNDS_RANKS});
+  if (made.ranks < 2 || made.ranks > dies || made.bytes % 32 != 0)
+    refuse(request, fmt::format("2 to {} ranks, a die each; bytes in multiples of 32", dies));
+  const operators::CollectiveAlgorithm algorithm = operators::choose_algorithm(made, cores, machine);
+  // A block moves 4 KiB or more, where there is so much. With more ranks than cores each serves several.
+  const auto most = static_cast<std::uint64_t>(std::max(1, cores / made.ranks));
   const auto slices = static_cast<int>(std::clamp<std::uint64_t>(made.bytes / 4096, 1, most));
-  const int used = slices * made.ranks;
+  const int used = std::min(cores, slices * made.ranks);
   return {made.ranks, used,
-          [made, used, full] { return std::make_unique<operators::RankCollective>(made, used, full); }};
+          [=] { return std::make_unique<operators::RankCollective>(made, used, full, algorithm); },
+          operators::name_of(algorithm, made.kind)};
 }
 
 }  // namespace cm384::studies

@@ -29,6 +29,6 @@ bool is_collective(std::string_view name);
 int ranks_of(const OpRequest& request);
 // Throw InputError, with the operator's name, where the shape does not suit it.
 MakeOperator operator_of(const OpRequest& request);
-CollectiveRun collective_of(const OpRequest& request, int cores, bool full);
+CollectiveRun collective_of(const OpRequest& request, int cores, bool full, const hw::Machine& machine);
 
 }  // namespace cm384::studies

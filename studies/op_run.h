@@ -27,6 +27,7 @@ struct OpReading {
   double hbm_bytes = 0;
   std::size_t blocks = 0;
   std::string bottleneck;
+  std::string algorithm;        // of a collective
   std::optional<bool> correct;  // payload mode full only
   std::string first_difference;
 };
@@ -35,6 +36,7 @@ struct OpReading {
 struct CollectiveRun {
   int ranks = 2, cores = 48;  // AIVs of each die
   std::function<std::unique_ptr<operators::Collective>()> make;
+  std::string algorithm{};
 };
 std::optional<OpReading> run_collective(const StudyContext& context, const std::string& what,
                                         const OpSetting& setting, const CollectiveRun& collective,

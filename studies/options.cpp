@@ -77,6 +77,7 @@ void add_to(po::options_description& description, const OptionGroup& group) {
   // The description owns what it is given.
   for (const Parameter& option : group.options) {
     std::string names = option.key;
+    if (!option.alias.empty()) names += fmt::format(",{}", option.alias);
     if (option.letter != 0) names += fmt::format(",{}", option.letter);
     description.add_options()(names.c_str(), new Semantic(option), std::string(option.sentence).c_str());
   }

@@ -26,6 +26,7 @@
 
 namespace cm384::studies {
 
+using hw::Alias;
 using hw::Either;
 using hw::Form;
 using hw::Integers;
@@ -52,6 +53,11 @@ std::vector<hw::Parameter> list_options(Options& options) {
   std::vector<hw::Parameter> list;
   Options::describe(options, hw::detail::Lister(list));
   return list;
+}
+
+// Of settle(): an option of 0 stands for all that the machine has.
+inline void all_if_zero(int& option, int all) {
+  if (option == 0) option = all;
 }
 
 // Which options the command line named.

@@ -77,7 +77,7 @@ class Pair {
   std::unique_ptr<KernelOperator> enqueue(Session& session, host::Stream stream,
                                           std::unique_ptr<KernelOperator> one, Memory& memory) const {
     memory.push_back(std::make_unique<host::DeviceMemory>(session.runtime(), stream.die));
-    const int aic = context_.machine.die.aic;
+    const int aic = context_.machine.die.groups();
     one->place({*memory.back(), [&session](std::string_view kernel) { return session.built_in(kernel); },
                 operators::cores_from(0, one->type() == npu::KernelType::aiv ? 2 * aic : aic), false});
     one->launch_in_graph(true);

@@ -15,11 +15,11 @@ namespace cm384::studies {
 namespace {
 
 constexpr std::array kP2pFields{
-    Field{"op", FieldType::text, "read, write, atomic", true},
-    Field{"path", FieldType::text, "who moves the bytes", true},
-    Field{"target", FieldType::text, "what is read or written: npu, cpu, sibling-die", true},
-    Field{"distance", FieldType::text, "intra-node, inter-node or inter-supernode", true},
-    Field{"bytes", FieldType::bytes, "moved", true},
+    Field{"op", FieldType::text, "read, write, atomic", true}.as_condition(),
+    Field{"path", FieldType::text, "who moves the bytes", true}.as_condition(),
+    Field{"target", FieldType::text, "what is read or written: npu, cpu, sibling-die", true}.as_condition(),
+    Field{"distance", FieldType::text, "intra-node, inter-node or inter-supernode", true}.as_condition(),
+    Field{"bytes", FieldType::bytes, "moved", true}.as_condition(),
     Field{"latency_us", FieldType::number, "from the issue or submission to the completion", true},
     Field{"startup_us", FieldType::number, "from the same beginning to the first byte at the die's port",
           true},
@@ -33,7 +33,7 @@ struct P2pOptions {
   Texts target{"npu", "cpu"};
   Texts distance{"intra-node", "inter-node"};
   Sizes bytes{512_B};
-  int cores = 48;
+  int cores = 0;
   Bytes volume = 16_MiB;
   bool by_core = false;
 
@@ -54,7 +54,8 @@ struct P2pOptions {
           "bytes moved, one row each; FROM..TO doubles. One size of at most 184 KiB by aiv-direct: latency "
           "of one "
           "instruction of one core; otherwise --cores share them");
-    visit("cores", self.cores, Range{1, 64}, "AIVs that move data together", Needs{"path", {"aiv-direct"}});
+    visit("cores", self.cores, Range{0, 64}, "AIVs that move data together; 0: all of the die",
+          Needs{"path", {"aiv-direct"}});
     visit("volume", self.volume, Range{0_B, 4_GiB, 16_KiB},
           "bytes that each of them moves for aiv-direct's bandwidth; 0B: not measured",
           Needs{"path", {"aiv-direct"}});
@@ -62,6 +63,7 @@ struct P2pOptions {
           "who submits a copy: the host to a stream, or a vector core to its own queue",
           Needs{"path", {"sdma", "rdma"}});
   }
+  void settle(const hw::Machine& machine) { all_if_zero(cores, machine.die.aiv); }
 };
 
 // The points of the options, sizes innermost.

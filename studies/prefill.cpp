@@ -242,11 +242,11 @@ constexpr std::array kOverlapFields{
     Field{"exchange_slowdown", FieldType::number, "how many times as long the exchange takes while they run"},
 };
 constexpr std::array kPrefillFields{
-    Field{"ranks", FieldType::integer, "dies of the instance", true},
-    Field{"tokens", FieldType::integer, "of the batch per NPU of two dies", true},
-    Field{"prompt", FieldType::integer, "tokens of a prompt", true},
-    Field{"cached", FieldType::integer, "of these, read and not computed", true},
-    Field{"microbatches", FieldType::integer, "that share the dies", true},
+    Field{"ranks", FieldType::integer, "dies of the instance", true}.as_condition(),
+    Field{"tokens", FieldType::integer, "of the batch per NPU of two dies", true}.as_condition(),
+    Field{"prompt", FieldType::integer, "tokens of a prompt", true}.as_condition(),
+    Field{"cached", FieldType::integer, "of these, read and not computed", true}.as_condition(),
+    Field{"microbatches", FieldType::integer, "that share the dies", true}.as_condition(),
     Field{"latency_ms", FieldType::number, "of the batch: all layers and the head", true},
     Field{"layer_us", FieldType::number, "of a layer with experts, all microbatches", true},
     Field{"dense_layer_us", FieldType::number, "of one without", true},

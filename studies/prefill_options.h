@@ -23,7 +23,7 @@ struct PrefillOptions {
   std::string routing = "uniform";
   bool by_load = false;
   int redundant = -1;
-  int experts = 256;
+  int experts = 256, experts_per_token = 8;
   int dense_layers = 3, moe_layers = 58;
   int hidden = 7168, q_lora = 1536, heads = 128, width = 2048, dense_width = 18432, vocabulary = 129280;
 
@@ -56,6 +56,8 @@ struct PrefillOptions {
     visit("redundant", self.redundant, Range{-1, 1024},
           "further copies of routed experts; -1: one a rank; every rank has the shared expert besides");
     visit("experts", self.experts, Range{64, 512, 64}, "routed experts");
+    visit("experts-per-token", self.experts_per_token, Range{1, 16},
+          "routed experts of a token; the gate's time is that of a choice of eight");
     visit("dense-layers", self.dense_layers, Range{0, 1000},
           "layers whose feed-forward network is not of experts");
     visit("moe-layers", self.moe_layers, Range{1, 1000}, "layers with experts");

@@ -199,6 +199,7 @@ class Layer {
     made.ranks = o_.ranks;
     made.batch = batch;
     made.experts = o_.experts;
+    made.top_k = o_.experts_per_token;
     made.hidden = o_.hidden;
     made.shared_copies = 0;  // every rank has its own
     made.redundant = o_.redundant >= 0 ? o_.redundant : o_.ranks;
@@ -309,7 +310,7 @@ class Layer {
       setting.expert_rows = expert_rows;
       setting.hidden = static_cast<std::uint32_t>(o_.hidden);
       setting.width = static_cast<std::uint32_t>(o_.width);
-      setting.blocks = context.machine.die.aic;
+      setting.blocks = context.machine.die.groups();
       setting.graph = true;
       return measure_ffn(context, setting, result_.simulator).task_us;
     });

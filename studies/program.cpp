@@ -30,6 +30,7 @@ struct ProgramOptions {
   std::string payload = "full";
   std::string trace;
   bool check_hazards = false;
+  bool check_memory = false;
   bool real_polling = false;
   Time patience = 5_ms;
 
@@ -46,6 +47,9 @@ struct ProgramOptions {
           "write an instruction trace of the first vector core of rank 0, one line per instruction");
     visit("check-hazards", self.check_hazards,
           "end with a report where pipes touch the UBuffer without a flag that orders them");
+    visit("check-memory", self.check_memory,
+          "list copies to global memory that nobody has allocated, and of two cores to the same bytes in one "
+          "launch, with their places; the check fails where there are any");
     visit("real-polling", self.real_polling, "run every turn of loops that poll");
     visit(
         "patience", self.patience, Range{1_us, 1000_s},
@@ -55,9 +59,9 @@ struct ProgramOptions {
 };
 
 constexpr std::array kProgramFields{
-    Field{"launch", FieldType::text, "of the file", true, {}, 20},
-    Field{"ranks", FieldType::integer, "that take part", true},
-    Field{"blocks", FieldType::integer, "a rank", true},
+    Field{"launch", FieldType::text, "of the file", true, {}, 20}.as_condition(),
+    Field{"ranks", FieldType::integer, "that take part", true}.as_condition(),
+    Field{"blocks", FieldType::integer, "a rank", true}.as_condition(),
     Field{"kernel_us", FieldType::number,
           "from the first instruction of the first block to the last of the last, mean of the ranks", true},
     Field{"longest_kernel_us", FieldType::number, "the longest", true},
@@ -332,6 +336,7 @@ StudyResult run(const StudyContext& context, const ProgramOptions& options) {
   session_options.dies = program.dies;
   session_options.die.aiv.check_hazards = options.check_hazards;
   session_options.die.aiv.elide_polls = !options.real_polling;
+  session_options.check_memory = options.check_memory;
   session_options.patience = options.patience;
   session_options.what = fmt::format("program {}", options.file);
   Session session(context, session_options);
@@ -356,6 +361,7 @@ StudyResult run(const StudyContext& context, const ProgramOptions& options) {
   run.launch();
   result.complete = session.runtime().wait();
   session.count(result.simulator);
+  session.add_findings(result);
   trace.close();
   if (!result.complete) return result;
 

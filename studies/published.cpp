@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <mutex>
 
 #include "hw/embedded_text.h"
 #include "hw/error.h"
@@ -193,8 +194,20 @@ bool reaches(const Study& study, StudySettings& reference, const std::string& na
   return magnitude(*option) >= magnitude(*find(reference.list(), name));
 }
 
+// The preset that a figure is of, read once.
+const hw::Machine& machine_of(const Conditions& conditions) {
+  static std::map<std::string, hw::Machine, std::less<>> machines;
+  static std::mutex reading;
+  const std::scoped_lock lock(reading);
+  const auto known = machines.find(conditions.machine);
+  return known != machines.end()
+             ? known->second
+             : machines.emplace(conditions.machine, hw::load_machine(conditions.machine)).first->second;
+}
+
 bool allows(const Conditions& conditions, const Study& study, const Json& parameters) {
   StudySettings reference(study, conditions.arguments());
+  reference.settle(machine_of(conditions));
   const auto free = [&](const std::string& name) {
     return std::ranges::find(conditions.any, name) != conditions.any.end() ||
            contains(conditions.at_least, name) ||

@@ -78,6 +78,7 @@ class StudySettings {
 
   std::vector<hw::Parameter>& list() { return groups_.front().options; }
   Row effective() const { return effective_options(groups_.front().options); }
+  void settle(const hw::Machine& machine) { own_->settle(machine); }
   StudyResult run(StudyContext context) const;
 
  private:

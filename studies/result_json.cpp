@@ -9,29 +9,15 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
-#include <filesystem>
-#include <fstream>
 
 #include "hw/error.h"
 #include "hw/number.h"
 #include "sim/peers.h"
 #include "studies/build_info.h"
+#include "studies/input_hash.h"
 
 namespace cm384::studies {
 namespace {
-
-// FNV-1a, 64 bit: tells whether an input is the same file, nothing more.
-std::string hash_of_file(const std::string& path) {
-  std::ifstream stream(path, std::ios::binary);
-  std::uint64_t hash = 0xcbf29ce484222325u;
-  char block[1 << 16];
-  while (stream.read(block, sizeof block) || stream.gcount() > 0) {
-    for (std::streamsize i = 0; i < stream.gcount(); ++i) {
-      hash = (hash ^ static_cast<unsigned char>(block[i])) * 0x100000001b3u;
-    }
-  }
-  return fmt::format("fnv1a64:{:016x}", hash);
-}
 
 double peak_rss_megabytes() {
   rusage usage{};
@@ -87,7 +73,10 @@ Json simulator_object(const StudyResult& result, const RunFacts& run) {
 Json inputs_object(const StudyResult& result, const hw::Machine& machine) {
   Json inputs = Json::array();
   for (const auto* list : {&machine.files, &result.input_files}) {
-    for (const std::string& path : *list) inputs.push_back({{"path", path}, {"hash", hash_of_file(path)}});
+    for (const std::string& path : *list) {
+      inputs.push_back({{"path", path}, {"hash", hash_of_file(path)}});
+      if (const auto code = hash_of_code(path)) inputs.back()["code"] = *code;
+    }
   }
   return inputs;
 }

@@ -41,6 +41,7 @@ Json object_of(std::span<const Field> fields) {
   for (const Field& field : fields) {
     Json property = type_of(field);
     property["description"] = field.sentence;
+    property["role"] = field.role == FieldRole::condition ? "condition" : "measure";
     if (const auto unit = unit_of(field.name); !unit.empty()) property["x-unit"] = unit;
     properties[std::string(field.name)] = std::move(property);
   }
@@ -94,6 +95,15 @@ Json result_schema(std::span<const Study> studies) {
         {"parameters", {{"type", "object"}, {"description", "every effective option of the study"}}},
         {"machine_overrides", {{"type", "object"}, {"additionalProperties", text}}},
         {"rows", {{"type", "array"}, {"items", {{"type", "object"}}}}},
+        {"conditions",
+         {{"type", "array"},
+          {"items", text},
+          {"description", "fields that say what a row is of; all others were measured"}}},
+        {"stopped",
+         {{"type", "object"},
+          {"description", "of a run whose simulated machine did not come to its end"},
+          {"required", {"kind", "report"}},
+          {"properties", {{"kind", {{"enum", {"hang", "fault", "time limit"}}}}, {"report", text}}}}},
         {"notes", {{"type", "array"}, {"items", text}}},
         {"ensemble", {{"type", "object"}, {"required", {"members", "names", "discrepancy", "values"}}}},
         {"explanations",
@@ -101,19 +111,23 @@ Json result_schema(std::span<const Study> studies) {
           {"description", "with --explain: what bound the run, of each machine that the study built"},
           {"items",
            {{"type", "object"},
-            {"required", {"span_us", "path", "busiest", "gains"}},
+            {"required", {"span_us", "followed_us", "path", "busiest", "gains"}},
             {"properties",
              {{"span_us", number},
+              {"followed_us", number},
               {"path", list_of_parts},
               {"busiest", list_of_parts},
               {"gains",
                {{"type", "array"},
                 {"items",
                  {{"type", "object"},
-                  {"required", {"name", "predicted_us", "share", "changes"}},
+                  {"required", {"name", "predicted_us", "at_least", "share", "changes"}},
                   {"properties",
                    {{"name", text},
                     {"predicted_us", number},
+                    {"at_least",
+                     {{"type", "boolean"},
+                      {"description", "waits that the prediction does not follow may become shorter too"}}},
                     {"share", number},
                     {"changes", {{"type", "array"}, {"items", text}}},
                     {"measured_us", number}}}}}}}}}}}}},

@@ -48,7 +48,7 @@ void note_of_library(const service::Library& library, StudyResult& result) {
   const auto count = [&](const auto& list) {
     points += list.size();
     others += static_cast<std::size_t>(
-        std::ranges::count_if(list, [](const auto& point) { return point.model != build_info().model; }));
+        std::ranges::count_if(list, [](const auto& point) { return !is_same_model(point.model); }));
   };
   count(library.decode());
   count(library.attention());
@@ -194,11 +194,14 @@ constexpr std::array kEvidence{
     Field{"parameter", FieldType::ratio, "of the deployment: nothing that was simulated"},
 };
 constexpr std::array kServeFields{
-    Field{"pools", FieldType::text, "instances of prefill and of decode", true},
-    Field{"rate", FieldType::number, "asked for, per second; 0: as recorded"},
+    Field{"pools", FieldType::text, "instances of prefill and of decode", true}.as_condition(),
+    Field{"rate", FieldType::number, "asked for, per second; 0: as recorded"}.as_condition(),
     Field{"npus", FieldType::integer, "of both pools"},
     Field{"requests", FieldType::integer, "served", true},
-    Field{"rate_rps", FieldType::number, "at which they came, per second", true},
+    Field{"rate_rps", FieldType::number,
+          "at which they came, per second from the first arrival to the last; null where all came at one "
+          "moment",
+          true},
     Field{"end_s", FieldType::number, "from the first arrival to the last answer's end"},
     Field{"ttft_ms", FieldType::object, "from arrival to the first token, which prefill makes", true,
           kServeTimes},
@@ -212,12 +215,13 @@ constexpr std::array kServeFields{
           kServeTimes},
     Field{"transfer_ms", FieldType::object, "from the first token until decode has the context", false,
           kServeTimes},
-    Field{"goodput_rps", FieldType::number, "requests per second that meet both objectives", true},
+    Field{"goodput_rps", FieldType::number,
+          "of that, requests that meet both objectives: not of the time until the last answer ends", true},
     Field{"goodput_share", FieldType::ratio, "of the requests that do", true},
     Field{"slo_share", FieldType::ratio, "of the requests that must, with --slo"},
     Field{"slo_rate_rps", FieldType::number, "largest rate at which so many do", true},
     Field{"search", FieldType::list, "rates that were tried for it", false, kSearch},
-    Field{"tokens_s", FieldType::number, "output tokens per second"},
+    Field{"tokens_s", FieldType::number, "output tokens per second, up to the last answer's end"},
     Field{"tokens_s_npu", FieldType::number, "the same per NPU of both pools", true},
     Field{"prompt_tokens_s_npu", FieldType::number,
           "tokens of prompts, cached or not, per second and NPU of prefill"},

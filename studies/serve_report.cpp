@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <optional>
 
-#include "service/drawn_requests.h"
 #include "studies/confidence.h"
 
 namespace cm384::studies {
@@ -84,6 +84,7 @@ void set_costs(Row& row, const service::Deployment& deployment, const service::S
 
 Value mean_of(std::span<const Value> values, bool interval) {
   const Value& first = values.front();
+  if (std::ranges::any_of(values, &Value::empty)) return {};
   if (first.row() != nullptr) {
     Row made;
     for (const auto& [name, value] : first.row()->entries()) {
@@ -106,6 +107,14 @@ Value mean_of(std::span<const Value> values, bool interval) {
   return mean;
 }
 
+// Requests per second from the first arrival to the last: how long the last answer takes afterwards says
+// nothing of the rate. Nothing where all come at one moment.
+std::optional<double> arrival_rate(const service::ServiceResult& result) {
+  const auto [first, last] = std::ranges::minmax(result.served, {}, &service::Served::arrival);
+  if (last.arrival == first.arrival) return std::nullopt;
+  return static_cast<double>(result.served.size() - 1) / seconds(last.arrival - first.arrival);
+}
+
 }  // namespace
 
 double share_that_meets(const service::RequestTrace& trace, const service::ServiceResult& result,
@@ -119,10 +128,11 @@ double share_that_meets(const service::RequestTrace& trace, const service::Servi
 Row service_row(const service::RequestTrace& trace, const service::Deployment& deployment,
                 const service::ServiceResult& result, const Objectives& objectives) {
   const double end = seconds(result.end), share = share_that_meets(trace, result, objectives);
-  const auto count = static_cast<double>(trace.requests.size());
-  Row row{{"end_s", end}, {"requests", trace.requests.size()}, {"rate_rps", service::rate_of(trace)}};
+  Row row{{"end_s", end}, {"requests", trace.requests.size()}};
+  const std::optional<double> rate = arrival_rate(result);
+  row.set("rate_rps", rate);
   set_times(row, trace, result);
-  row.set("goodput_rps", share * count / end).set("goodput_share", share);
+  row.set("goodput_rps", rate ? Value(share * *rate) : Value()).set("goodput_share", share);
   const auto tokens = static_cast<double>(result.output_tokens);
   row.set("tokens_s", tokens / end).set("tokens_s_npu", tokens / end / deployment.npus());
   row.set("prompt_tokens_s_npu",

@@ -21,7 +21,9 @@ supernode::SupernodeOptions machine_options(const StudyContext& context, const S
   made.sockets = options.sockets;
   made.rdma = options.rdma;
   made.die = options.die;
+  if (options.check_memory) made.die.cube_cores = true;  // there from the start, to be looked at
   made.patience = options.patience;
+  made.time_limit = context.time_limit;
   made.interrupted = &context.interrupted;
   made.threads = context.threads;
   made.output = options.output;
@@ -66,11 +68,27 @@ Session::Session(const StudyContext& context, const SessionOptions& options)
   if (context.statistics != nullptr)
     context.statistics->check(machine_.plane(0).network(), context.machine.topology.planes());
   if (context.observers != nullptr) context.observers->attach(machine_, rtl_);
+  if (options.check_memory) {
+    sim::peers().needs_one("--check-memory");
+    memory_check_ = std::make_unique<observe::MemoryCheck>(
+        machine_,
+        [this](std::uint64_t address, std::uint64_t bytes) { return runtime_.is_allocated(address, bytes); });
+  }
   if (context.gdb_port == 0) return;
   sim::peers().needs_one("--gdb");
   debugger_ = std::make_unique<npu::GdbStub>(static_cast<std::uint16_t>(context.gdb_port));
   machine_.use_one_thread();
-  machine_.die(options.dies.front()).core(0).attach_debugger(*debugger_);
+  if (context.gdb_at_fault) {
+    debugger_->wait_for_fault();
+    for (const int number : options.dies) machine_.die(number).attach_debugger(*debugger_);
+    return;
+  }
+  npu::Die& die = machine_.die(context.gdb_die < 0 ? options.dies.front() : context.gdb_die);
+  const int most = context.machine.die.aiv + context.machine.die.aic;
+  if (context.gdb_core >= most)
+    throw InputError(fmt::format("--gdb-at: core {}; allowed: 0 to {}, vector cores before cube cores",
+                                 context.gdb_core, most - 1));
+  die.attach_debugger(*debugger_, context.gdb_core);
 }
 
 Session::~Session() {
@@ -105,6 +123,12 @@ void Session::name_phases(std::string_view kernel, std::span<const std::string_v
 
 void Session::name_stage(std::uint64_t arguments, std::string stage) {
   if (profile_) profile_->name_stage(arguments, std::move(stage));
+}
+
+void Session::add_findings(StudyResult& into) const {
+  if (memory_check_ == nullptr || memory_check_->findings().empty()) return;
+  into.passed = false;
+  for (const std::string& finding : memory_check_->findings()) into.notes.push_back(finding);
 }
 
 void Session::begin_counted() {

@@ -11,6 +11,7 @@
 #include "host/runtime.h"
 #include "npu_core/scalar/gdb_stub.h"
 #include "observe/machine_profile.h"
+#include "observe/memory_check.h"
 #include "studies/study.h"
 #include "supernode/faults.h"
 #include "supernode/rtl_chips.h"
@@ -28,6 +29,8 @@ struct SessionOptions {
   double progress_from = 0, progress_to = 1;
   std::function<void(int die, int core, std::string_view text)> output;
   std::string what;  // this run is, for the file of statistics
+  bool check_memory =
+      false;  // find stores to memory that nobody allocated, and of two cores to the same bytes
 };
 
 // A supernode and its runtime for one run of a study.
@@ -55,6 +58,8 @@ class Session {
   void expect(double share, Time about);
   // What ran before was warm-up: the profile counts from here.
   void begin_counted();
+  // What check_memory has found: notes of the result, which has not passed then.
+  void add_findings(StudyResult& into) const;
   // Adds this run's counters, to the files of statistics and the profile too. Called once, at its end.
   void count(SimulatorCounts& into) const;
 
@@ -75,6 +80,7 @@ class Session {
   std::unique_ptr<observe::MachineProfile> profile_;  // with --out
   supernode::Faults faults_;
   host::Runtime runtime_;
+  std::unique_ptr<observe::MemoryCheck> memory_check_;
 };
 
 }  // namespace cm384::studies

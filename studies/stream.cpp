@@ -109,7 +109,7 @@ Texts names() {
 
 struct StreamOptions {
   Texts shape = names();
-  int cores = 48;
+  int cores = 0;
   int passes = 1;
   bool wait_for_reuse = false;
 
@@ -123,17 +123,19 @@ struct StreamOptions {
         "quarters: all, or a quarter after the other, four times; same-order, rotated: all cores the same "
         "6.3 MB, "
         "in one order or each an instruction further on; l1: by AICs, to L1");
-    visit("cores", self.cores, Range{1, 64}, "AIVs that read; of AICs half as many");
+    visit("cores", self.cores, Range{0, 64}, "AIVs that read; of AICs half as many; 0: all of the die");
     visit("passes", self.passes, Range{1, 100}, "how often what the shape says is read");
     visit("wait-for-reuse", self.wait_for_reuse,
           "wait for the data of a buffer before it is filled again; the measured kernels have no consumer "
           "and do not");
   }
+  void settle(const hw::Machine& machine) { all_if_zero(cores, machine.die.aiv); }
 };
 
 constexpr std::array kStreamFields{
-    Field{"shape", FieldType::text, "rows x bytes of an instruction, and who reads what", true},
-    Field{"cores", FieldType::integer, "that read: AIVs, of l1 shapes AICs", true},
+    Field{"shape", FieldType::text, "rows x bytes of an instruction, and who reads what", true}
+        .as_condition(),
+    Field{"cores", FieldType::integer, "that read: AIVs, of l1 shapes AICs", true}.as_condition(),
     Field{"kernel_us", FieldType::number, "from the first core's start to the last one's end", true},
     Field{"task_us", FieldType::number, "task duration, launch and teardown of the blocks inside", true},
     Field{"bandwidth_TBps", FieldType::number, "bytes over kernel_us", true},

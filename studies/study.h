@@ -87,11 +87,16 @@ struct StudyContext {
   // Of these options and this machine; null: nothing is shown beside the rows.
   const PublishedFigures* published = nullptr;
   std::function<void(const Row&)> row_done{};  // called with each row when it is final; empty: nobody asked
+  Time time_limit = Time::never();             // simulated, of each machine that the study builds
+  // Where the debugger waits, with gdb_port: a core of a die that takes part (-1: the first of them), or
+  // whichever core faults first.
+  int gdb_die = -1, gdb_core = 0;
+  bool gdb_at_fault = false;
 
   // The same with another display of its progress.
   StudyContext with(Progress& other) const {
-    return {machine, seed,      other,   interrupted, gdb_port, out_folder, statistics,
-            profile, observers, threads, fabric,      given,    published,  row_done};
+    return {machine, seed,   other, interrupted, gdb_port, out_folder, statistics, profile,  observers,
+            threads, fabric, given, published,   row_done, time_limit, gdb_die,    gdb_core, gdb_at_fault};
   }
   // Adds a row that is final.
   void finish_row(StudyResult& result, Row row) const {
@@ -105,6 +110,9 @@ class StudyOptions {
  public:
   virtual ~StudyOptions() = default;
   virtual std::vector<hw::Parameter> list() = 0;
+  // Gives options that stand for "what the machine has" their values on this machine. run() does it by
+  // itself; results and names of a sweep's points have the values too.
+  virtual void settle(const hw::Machine& machine) = 0;
   virtual StudyResult run(const StudyContext& context) const = 0;
   // Files that a run reads beside those that options name; for the names of a sweep's points.
   virtual std::vector<std::string> inputs() const { return {}; }
@@ -121,13 +129,21 @@ struct Study {
   bool supernodes = false;           // runs on several supernodes as well
 };
 
-// For Study::options, of a struct with describe() and a function.
+// For Study::options, of a struct with describe(), with or without settle(const hw::Machine&), and a
+// function.
 template <class Options, StudyResult (*Run)(const StudyContext&, const Options&)>
 std::unique_ptr<StudyOptions> options_of() {
   class Held final : public StudyOptions {
    public:
     std::vector<hw::Parameter> list() override { return list_options(options_); }
-    StudyResult run(const StudyContext& context) const override { return Run(context, options_); }
+    void settle(const hw::Machine& machine) override {
+      if constexpr (requires { options_.settle(machine); }) options_.settle(machine);
+    }
+    StudyResult run(const StudyContext& context) const override {
+      Held own = *this;
+      own.settle(context.machine);
+      return Run(context, own.options_);
+    }
     std::vector<std::string> inputs() const override {
       if constexpr (requires { options_.inputs(); }) return options_.inputs();
       return {};

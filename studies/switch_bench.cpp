@@ -34,8 +34,8 @@ class Ends {
       : setting_(setting),
         packets_(packets),
         plane_(plane),
-        clock_(Bytes{ub::kFlitBytes}, parameters.ub.link.bandwidth),
-        cable_(parameters.ub.link.endpoint_latency),
+        clock_(plane.timings().of_port(0).flit),
+        cable_(plane.timings().of_port(0).latency),
         flits_(static_cast<unsigned>(ub::packet_flits(ub::PacketKind::write_request, setting.bytes))),
         destinations_(setting.pattern, setting.ports, setting.seed),
         queue_(1),
@@ -243,12 +243,12 @@ SwitchReading run_switch(const hw::Machine& machine, const SwitchCase& setting) 
   ub::SubPlane plane(0, parameters, packets, 0, setting.seed);
   std::unique_ptr<ub::RtlSwitch> rtl;
   if (setting.rtl) {
-    rtl = ub::make_rtl_switch(parameters, setting.ports);
+    rtl = ub::make_rtl_switch(parameters, plane.timings().of_chip(0), setting.ports);
     if (!setting.waves.empty()) rtl->write_waves(setting.waves);
     plane.install(0, rtl.get());
   }
   Ends ends(parameters, setting, packets, plane);
-  const Time window = ub::lookahead(parameters);
+  const Time window = plane.timings().shortest_endpoint_latency();
   for (;;) {
     const Time next = std::min(plane.queue().next_time(), ends.queue().next_time());
     if (next == Time::never() || ends.done()) break;

@@ -53,11 +53,11 @@ constexpr std::array kDifference{
     Field{"p99", FieldType::ratio, "of the 99th percentiles", true},
 };
 constexpr std::array kSwitchFields{
-    Field{"model", FieldType::text, "tlm or rtl", true},
-    Field{"pattern", FieldType::text, "where packets go", true},
-    Field{"ports", FieldType::integer, "of the chip"},
-    Field{"lanes", FieldType::integer, "virtual lanes"},
-    Field{"load", FieldType::number, "offered, as a share of the saturation throughput", true},
+    Field{"model", FieldType::text, "tlm or rtl", true}.as_condition(),
+    Field{"pattern", FieldType::text, "where packets go", true}.as_condition(),
+    Field{"ports", FieldType::integer, "of the chip"}.as_condition(),
+    Field{"lanes", FieldType::integer, "virtual lanes"}.as_condition(),
+    Field{"load", FieldType::number, "offered, as a share of the saturation throughput", true}.as_condition(),
     Field{"latency_ns", FieldType::object,
           "of a packet from its creation to its last flit's leaving the chip", true, kSwitchLatency},
     Field{"chip_latency_ns", FieldType::object, "of that, from its head at the chip", false, kSwitchLatency},

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <memory>
 #include <vector>
 
@@ -11,6 +10,7 @@
 #include "sim/peers.h"
 #include "studies/traffic_bench.h"
 #include "supernode/fabric_machine.h"
+#include "traces/fixed_math.h"
 #include "ub_fabric/controller.h"
 
 namespace cm384::studies {
@@ -160,7 +160,7 @@ class TrafficEndpoint final : public sim::RemoteClient, public sim::RemoteTarget
     const double uniform =
         (static_cast<double>(draw() >> 11) + 0.5) / static_cast<double>(std::uint64_t{1} << 53);
     const double mean_ps = setting_.bytes / setting_.offered_GBps * 1e3;
-    queue_.push(now + Time{static_cast<std::int64_t>(-std::log(uniform) * mean_ps) + 1}, generator_, 0);
+    queue_.push(now + Time{static_cast<std::int64_t>(-traces::natural_log(uniform) * mean_ps) + 1}, generator_, 0);
   }
 
   const TrafficCase& setting_;

@@ -58,12 +58,12 @@ constexpr std::array kTrafficLatency{
     Field{"max", FieldType::number, "largest"},
 };
 constexpr std::array kTrafficFields{
-    Field{"topology", FieldType::text, "kind", true},
-    Field{"dies", FieldType::integer, "that send and receive"},
-    Field{"pattern", FieldType::text, "where messages go", true},
-    Field{"operation", FieldType::text, "write or read"},
-    Field{"message_bytes", FieldType::bytes, "of a message"},
-    Field{"load", FieldType::number, "offered, as a share of what a die's ports carry", true},
+    Field{"topology", FieldType::text, "kind", true}.as_condition(),
+    Field{"dies", FieldType::integer, "that send and receive"}.as_condition(),
+    Field{"pattern", FieldType::text, "where messages go", true}.as_condition(),
+    Field{"operation", FieldType::text, "write or read"}.as_condition(),
+    Field{"message_bytes", FieldType::bytes, "of a message"}.as_condition(),
+    Field{"load", FieldType::number, "offered, as a share of what a die's ports carry", true}.as_condition(),
     Field{"offered_GBps", FieldType::number, "payload created per die that sends"},
     Field{"accepted_load", FieldType::number, "completed while measured, as the same share", true},
     Field{"accepted_GBps", FieldType::number, "payload completed per die that sends"},

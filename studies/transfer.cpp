@@ -149,9 +149,8 @@ void add_notes(const TransferSetting& setting, StudyResult& result) {
 }
 
 StudyResult run(const StudyContext& context, const TransferOptions& options) {
-  if (options.beside == "mla" && context.machine.die.aic < kBesideGroups)
-    throw InputError(fmt::format("run transfer: --beside mla: it runs on {} AICs, and a die has {}",
-                                 kBesideGroups, context.machine.die.aic));
+  if (options.beside == "mla" && beside_groups(context.machine.die) < 1)
+    throw InputError("run transfer: --beside mla: needs AICs with two AIVs each, and a die has none");
   StudyResult result;
   std::vector<std::pair<TransferSetting, std::vector<PlannedContext>>> plans;
   for (const int prefill : options.prefill) {
@@ -212,11 +211,12 @@ constexpr std::array kBeside{
     Field{"disturbance", FieldType::ratio, "how much longer that is", true},
 };
 constexpr std::array kTransferFields{
-    Field{"prefill", FieldType::integer, "instances", true},
-    Field{"requests", FieldType::integer, "contexts of all instances", true},
-    Field{"mover", FieldType::text, "whose SDMA engines move the bytes: prefill, decode"},
-    Field{"links", FieldType::text, "at the other side: shared, or one context at a time", true},
-    Field{"assign", FieldType::text, "how contexts find their dies: fewest, spread"},
+    Field{"prefill", FieldType::integer, "instances", true}.as_condition(),
+    Field{"requests", FieldType::integer, "contexts of all instances", true}.as_condition(),
+    Field{"mover", FieldType::text, "whose SDMA engines move the bytes: prefill, decode"}.as_condition(),
+    Field{"links", FieldType::text, "at the other side: shared, or one context at a time", true}
+        .as_condition(),
+    Field{"assign", FieldType::text, "how contexts find their dies: fewest, spread"}.as_condition(),
     Field{"bytes", FieldType::bytes, "of all contexts", true},
     Field{"arrived", FieldType::integer,
           "contexts whose first and last bytes are there; the run fails where some are not"},

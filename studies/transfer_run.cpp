@@ -128,7 +128,8 @@ class Attention {
       on_.push_back(std::make_unique<OnDie>(runtime_, context.receiver, shape, seed));
       OnDie& made = *on_.back();
       made.attention.place({made.memory, [this](std::string_view) { return program_; },
-                            operators::cores_from(0, kBesideGroups), false});
+                            operators::cores_from(0, beside_groups(runtime_.machine().parameters().die)),
+                            false});
       made.attention.launch_in_graph(true);
     }
   }

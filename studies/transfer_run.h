@@ -16,7 +16,10 @@ struct SentContext {
 };
 
 // Of cores that attention runs on: those of a stream of decode ([P] 4.2).
-inline constexpr int kBesideGroups = 16;
+// Groups of cores that attention beside a transfer runs on: two thirds, as in a decode layer.
+inline int beside_groups(const hw::Die& die) {
+  return die.groups() * 2 / 3;
+}
 
 // Attention on dies that receive.
 struct BesideReading {

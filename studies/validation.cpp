@@ -137,7 +137,7 @@ Rows to_rows(const std::vector<Comparison>& comparisons) {
 namespace {
 
 constexpr std::array kAllValidationFields{
-    Field{"id", FieldType::text, "of the published figure", true},
+    Field{"id", FieldType::text, "of the published figure", true}.as_condition(),
     Field{"predicted", FieldType::number, "by this machine; empty: not modelled or not run", true},
     Field{"published", FieldType::number, "in the same unit", true},
     Field{"unit", FieldType::text, "of both", true},

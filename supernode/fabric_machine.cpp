@@ -9,7 +9,6 @@
 #include "supernode/peer_exchange.h"
 #include "supernode/simulation.h"
 #include "supernode/window_process.h"
-#include "ub_fabric/link_timing.h"
 
 namespace cm384::supernode {
 struct FabricMachine::Parts {
@@ -41,23 +40,23 @@ FabricMachine::FabricMachine(const hw::Machine& machine, FabricMachineOptions op
   control.interrupted = parts_->options.interrupted;
   control.worth_sharing = 256;
   control.settle = [this] { parts_->payloads.balance(); };
-  // Receive buffers may be held until a request is served: a sub-plane learns of it a link's latency later.
   const auto network = ub::Network::of(machine.topology);
-  const Time link = ub::shortest_endpoint_latency(fabric, *network);
-  control.window = link + link;
-  control.plane_phase = link;
   parts_->payloads.set_workers(workers);
   parts_->packets.set_workers(workers);
-  parts_->outer = std::make_unique<WindowProcess>("endpoints", control, kOuterPhase);
-  parts_->inner = std::make_unique<WindowProcess>("sub_planes", control, control.plane_phase);
   for (int p = 0; p < machine.topology.sub_planes; ++p) {
     parts_->planes.push_back(std::make_unique<ub::SubPlane>(static_cast<unsigned>(p), fabric, parts_->packets,
                                                             parts_->next_source++, parts_->options.seed,
                                                             network));
     parts_->planes.back()->set_workers(workers);
     parts_->modules.push_back(std::make_unique<SingleModule<ub::SubPlane>>(*parts_->planes.back()));
-    parts_->inner->add(*parts_->modules.back());
   }
+  // Receive buffers may be held until a request is served: a sub-plane learns of it a link's latency later.
+  const Time link = parts_->planes.front()->timings().shortest_endpoint_latency();
+  control.window = link + link;
+  control.plane_phase = link;
+  parts_->outer = std::make_unique<WindowProcess>("endpoints", control, kOuterPhase);
+  parts_->inner = std::make_unique<WindowProcess>("sub_planes", control, control.plane_phase);
+  for (auto& module : parts_->modules) parts_->inner->add(*module);
 }
 
 FabricMachine::~FabricMachine() {

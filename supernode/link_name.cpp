@@ -53,8 +53,10 @@ LinkName name_of_link(const ub::Network& network, int plane, unsigned number) {
   const ub::Network::Link& link = network.link(number);
   const LinkName::End from = end_of_chip(network, link.chip);
   if (link.peer == ub::Network::kNoLink)
-    return {LinkName::Kind::to_endpoint, plane, link.endpoint, from, end_of(network, link.endpoint)};
-  return {LinkName::Kind::trunk, plane, -1, from, end_of_chip(network, network.link(link.peer).chip)};
+    return {LinkName::Kind::to_endpoint, plane, link.endpoint, from, end_of(network, link.endpoint),
+            static_cast<int>(number)};
+  return {LinkName::Kind::trunk,   plane, -1, from, end_of_chip(network, network.link(link.peer).chip),
+          static_cast<int>(number)};
 }
 
 bool LinkSelection::matches(const LinkName& link) const {

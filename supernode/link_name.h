@@ -23,6 +23,7 @@ struct LinkName {
   int plane = 0;
   int endpoint = -1;  // of the first two kinds: a die, or dies + socket
   End from, to;
+  int number = -1;  // in the sub-plane's network; -1: an endpoint's own sending end
 
   // "plane 2, die5 to l1chip0".
   std::string text() const;

@@ -56,7 +56,8 @@ void RtlChips::put(Supernode& machine, const RtlChip& chip) {
   if (chip.plane >= m.topology.sub_planes)
     throw InputError(
         fmt::format("sub-plane {} does not exist; allowed: 0 to {}", chip.plane, m.topology.sub_planes - 1));
-  const ub::Network& network = machine.plane(chip.plane).network();
+  const ub::SubPlane& plane = machine.plane(chip.plane);
+  const ub::Network& network = plane.network();
   LinkSelection{chip.plane, {{chip.l1 ? "l1chip" : "l2chip", chip.number}}}.check(network,
                                                                                   m.topology.sub_planes);
   const unsigned number = network.chip(chip.l1 ? "l1chip" : "l2chip", static_cast<unsigned>(chip.number));
@@ -64,8 +65,9 @@ void RtlChips::put(Supernode& machine, const RtlChip& chip) {
     if (other.chip.l1 == chip.l1 && other.chip.plane == chip.plane && other.chip.number == chip.number)
       throw InputError("one switch chip is named twice");
   }
-  chips_.push_back({chip, ub::make_rtl_switch({m.topology, m.ub, m.cpu, m.package_link},
-                                              network.ports(number), chip.library)});
+  chips_.push_back(
+      {chip, ub::make_rtl_switch({m.topology, m.ub, m.cpu, m.package_link}, plane.timings().of_chip(number),
+                                 network.ports(number), chip.library)});
   machine.install(chip.plane, number, *chips_.back().model);
 }
 

@@ -301,6 +301,7 @@ bool Supernode::run() {
     const Time step = next_step(kSlice);
     if (now() + step > kLongestRun)
       throw MachineError(fmt::format("simulated time would pass {:.0f} s", kLongestRun.us() / 1e6));
+    check_time_limit(kSlice, step);
     look_for_stuck_cores(step);
     if (!this->step(step)) return false;
   }

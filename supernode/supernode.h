@@ -33,6 +33,8 @@ struct SupernodeOptions {
   // elsewhere than the one before, a cross-core flag, a launch that begins. Time in which nothing happens at
   // all, before a launch or while the host computes, is no work.
   Time patience{5'000'000'000};
+  // A run ends with a report when it has not ended by then, rounded up to 5 us.
+  Time time_limit = Time::never();
   const volatile std::sig_atomic_t* interrupted = nullptr;
   // Modules run in windows of at most this length; what is simulated does not depend on it.
   Time window = Time::never();
@@ -190,6 +192,7 @@ class Supernode final : private npu::DieListener {
   // A registry function for each die, sub-plane, and the sockets.
   std::vector<std::function<void(sim::Statistics&)>> declarations() const;
   void kernel_output(int die, int core, std::string_view text) override;
+  npu::BackingStore* memory_of(std::uint64_t address) override;
   void log_idle() const;
   // Between windows: takes together what workers have by themselves.
   void settle();
@@ -206,7 +209,11 @@ class Supernode final : private npu::DieListener {
   Time next_step(Time slice) const;
   // Throws MachineError. `step`: how far the run is about to go.
   void look_for_stuck_cores(Time step);
+  // What has not finished, and what each core waits for.
+  std::string report_unfinished() const;
   [[noreturn]] void report_hang(const std::string& why) const;
+  // Before a step: whether the run has used up its time. Throws sim::TimeLimitReached.
+  void check_time_limit(Time slice, Time step) const;
 
   const hw::Machine& machine_;
   SupernodeOptions options_;

@@ -1,12 +1,12 @@
 // What a machine says of itself: sums of its counters, and who waits on what when it hangs.
 #include <fmt/format.h>
 
-#include "hw/error.h"
+#include "sim/hang.h"
 #include "supernode/supernode_parts.h"
 
 namespace cm384::supernode {
 
-void Supernode::report_hang(const std::string& why) const {
+std::string Supernode::report_unfinished() const {
   constexpr std::size_t kLines = 32;
   std::string lines;
   std::size_t count = 0;
@@ -27,9 +27,23 @@ void Supernode::report_hang(const std::string& why) const {
     add(of_owner(owner_of_die(number), report));
   }
   if (count > kLines) lines += fmt::format("  ... and {} more cores\n", count - kLines);
-  throw MachineError(fmt::format(
-      "the simulated machine hangs at {:.3f} us: {}; {} launches and calls of the host have not finished\n{}",
-      now().us(), why, parts_->peers ? parts_->peers->unfinished() : unfinished_.load(), lines));
+  return fmt::format("{} launches and calls of the host have not finished\n{}",
+                     parts_->peers ? parts_->peers->unfinished() : unfinished_.load(), lines);
+}
+
+void Supernode::report_hang(const std::string& why) const {
+  throw sim::MachineHang(
+      fmt::format("the simulated machine hangs at {:.3f} us: {}; {}", now().us(), why, report_unfinished()));
+}
+
+// Looked at between slices, so that a limit that is not reached changes no time.
+void Supernode::check_time_limit(Time slice, Time step) const {
+  const Time limit = options_.time_limit;
+  const bool passed_idle = step > slice && limit - now() < step;
+  if (now() < limit && !passed_idle) return;
+  throw sim::TimeLimitReached(fmt::format(
+      "the simulated machine has not ended at {:.3f} us, and may run for {:.3f} us (--time-limit); {}",
+      now().us(), limit.us(), report_unfinished()));
 }
 
 // Over all processes: all call it.

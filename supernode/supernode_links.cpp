@@ -1,4 +1,5 @@
 // The links of a supernode by name, and what listens to them.
+#include "firmware/abi/memory_map.h"
 #include "hw/error.h"
 #include "supernode/supernode_parts.h"
 
@@ -7,6 +8,12 @@ namespace cm384::supernode {
 bool Supernode::takes_part(int die) const {
   return die >= 0 && die < static_cast<int>(parts_->accelerators.size()) &&
          parts_->accelerators[static_cast<std::size_t>(die)] != nullptr;
+}
+
+npu::BackingStore* Supernode::memory_of(std::uint64_t address) {
+  const auto unit = static_cast<int>(cm384_gm_unit(address));
+  if (cm384_gm_is_cpu(address)) return parts_->sockets ? parts_->sockets->store(unit) : nullptr;
+  return takes_part(unit) ? &accelerator(unit).store() : nullptr;
 }
 
 void Supernode::set_network(int number, std::shared_ptr<const ub::Network> network) {

@@ -11,8 +11,6 @@
 #include "sweeps/scale.h"
 
 namespace cm384::sweeps {
-namespace {
-
 // Texts compare by number: each that is met gets the next one. Above any quantity that makes sense.
 class TextNumbers {
  public:
@@ -23,6 +21,8 @@ class TextNumbers {
  private:
   std::map<std::string, std::size_t> known_;
 };
+
+namespace {
 
 // A literal with a unit: digits and letters, with "/s" behind them if that is a rate ("28GB/s", but
 // "9us/step").

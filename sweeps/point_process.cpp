@@ -78,8 +78,8 @@ std::vector<std::string> srun(int processes) {
 
 PointProcess::PointProcess(const std::string& program, fs::path folder,
                            const std::vector<std::string>& arguments,
-                           const std::vector<std::string>& launcher)
-    : folder_(std::move(folder)), launched_(!launcher.empty()), begin_(seconds()) {
+                           const std::vector<std::string>& launcher, Leaves leaves)
+    : folder_(std::move(folder)), launched_(!launcher.empty()), leaves_(leaves), begin_(seconds()) {
   std::error_code failure;
   fs::create_directories(folder_, failure);
   if (failure) throw OutputError(fmt::format("{}: cannot be made: {}", folder_.string(), failure.message()));
@@ -93,6 +93,7 @@ PointProcess::PointProcess(const std::string& program, fs::path folder,
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   const std::string errors = (folder_ / "errors").string();
+  const std::string output = leaves == Leaves::folder ? (folder_ / "output").string() : "/dev/null";
   const pid_t parent = getpid();
   pid_ = fork();
   if (pid_ == 0) {
@@ -102,8 +103,9 @@ PointProcess::PointProcess(const std::string& program, fs::path folder,
     if (getppid() != parent) _exit(127);
     const int nothing = open("/dev/null", O_RDWR);
     const int log = open(errors.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    const int rows = open(output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
     dup2(nothing, STDIN_FILENO);
-    dup2(nothing, STDOUT_FILENO);
+    dup2(rows >= 0 ? rows : nothing, STDOUT_FILENO);
     dup2(log >= 0 ? log : nothing, STDERR_FILENO);
     execvp(argv.front(), argv.data());
     dprintf(STDERR_FILENO, "cm384: %s: %s\n", argv.front(), strerror(errno));
@@ -125,7 +127,15 @@ PointProcess::~PointProcess() {
     }
   }
   std::error_code ignored;
-  fs::remove_all(folder_, ignored);
+  if (leaves_ == Leaves::nothing) fs::remove_all(folder_, ignored);
+}
+
+void PointProcess::interrupt() const {
+  if (pid_ > 0) kill(pid_, SIGTERM);
+}
+
+void PointProcess::kill_now() const {
+  if (pid_ > 0) kill(pid_, SIGKILL);
 }
 
 std::optional<Outcome> PointProcess::poll() {

@@ -1,24 +1,19 @@
 #include "sweeps/store.h"
 
 #include <fmt/format.h>
-#include <sqlite3.h>
 #include <unistd.h>
 
 #include <array>
 #include <chrono>
-#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <sstream>
 
-#include "hw/error.h"
+#include "sweeps/database.h"
 
 namespace cm384::sweeps {
 namespace {
 
-constexpr int kApplication = 0x434d3834;  // "CM84": tells our files from other databases
-constexpr int kVersion = 1;
-constexpr int kStorePatience = 60'000;  // ms that a statement waits for another process's transaction
 constexpr std::int64_t kSilence = 120;  // s after which a claim of another host is void
 
 constexpr const char* kTables = R"(
@@ -61,91 +56,16 @@ bool Outcome::worth_another() const {
   return failed() && (exit_code < 1 || exit_code > 3);
 }
 
-struct Store::Database {
-  std::string path, host = host_name();
+struct Store::Database : sweeps::Database {
+  explicit Database(const std::string& path)
+      : sweeps::Database(
+            path, {.application = 0x434d3834, .version = 1, .what = "store of results", .tables = kTables}) {}
+
+  std::string host = host_name();
   std::int64_t pid = getpid(), started = start_of(getpid());
-  sqlite3* handle = nullptr;
-
-  ~Database() { sqlite3_close(handle); }
-
-  [[noreturn]] void fail() const {
-    const int code = sqlite3_errcode(handle), reason = sqlite3_system_errno(handle);
-    const std::string why = reason != 0 ? std::generic_category().message(reason) : sqlite3_errmsg(handle);
-    if (code == SQLITE_NOTADB || code == SQLITE_CORRUPT)
-      throw InputError(fmt::format("{}: is no store of results: {}", path, sqlite3_errmsg(handle)));
-    throw OutputError(fmt::format("{}: cannot be written: {}", path, why));
-  }
-  void check(int code) const {
-    if (code != SQLITE_OK && code != SQLITE_DONE && code != SQLITE_ROW) fail();
-  }
-  void run(const char* statements) const {
-    check(sqlite3_exec(handle, statements, nullptr, nullptr, nullptr));
-  }
-  int pragma(const char* name) const;
 };
 
 namespace {
-
-class Statement {
- public:
-  template <class Database, class... Values>
-  Statement(const Database& database, const char* text, const Values&... values)
-      : check_([&database](int code) { database.check(code); }) {
-    check_(sqlite3_prepare_v2(database.handle, text, -1, &statement_, nullptr));
-    int at = 0;
-    (bind(++at, values), ...);
-  }
-  ~Statement() { sqlite3_finalize(statement_); }
-  Statement(const Statement&) = delete;
-  Statement& operator=(const Statement&) = delete;
-
-  bool step() {
-    const int code = sqlite3_step(statement_);
-    check_(code);
-    return code == SQLITE_ROW;
-  }
-  std::string text(int column) const {
-    const auto* bytes = static_cast<const char*>(sqlite3_column_blob(statement_, column));
-    return {bytes, bytes + sqlite3_column_bytes(statement_, column)};
-  }
-  std::int64_t integer(int column) const { return sqlite3_column_int64(statement_, column); }
-  double real(int column) const { return sqlite3_column_double(statement_, column); }
-
- private:
-  void bind(int at, const std::string& value) {
-    check_(sqlite3_bind_text64(statement_, at, value.data(), value.size(), SQLITE_TRANSIENT, SQLITE_UTF8));
-  }
-  void bind(int at, std::int64_t value) { check_(sqlite3_bind_int64(statement_, at, value)); }
-  void bind(int at, int value) { check_(sqlite3_bind_int64(statement_, at, value)); }
-  void bind(int at, double value) { check_(sqlite3_bind_double(statement_, at, value)); }
-
-  std::function<void(int)> check_;
-  sqlite3_stmt* statement_ = nullptr;
-};
-
-// Takes effect whole or not at all; writers come one after another.
-template <class Database>
-class Transaction {
- public:
-  explicit Transaction(const Database& database)
-      : database_(database), part_(sqlite3_get_autocommit(database.handle) == 0) {
-    if (!part_) database.run("BEGIN IMMEDIATE");
-  }
-  ~Transaction() {
-    if (!part_ && !committed_) sqlite3_exec(database_.handle, "ROLLBACK", nullptr, nullptr, nullptr);
-  }
-  Transaction(const Transaction&) = delete;
-  Transaction& operator=(const Transaction&) = delete;
-  void commit() {
-    if (!part_) database_.run("COMMIT");
-    committed_ = true;
-  }
-
- private:
-  const Database& database_;
-  bool part_;  // of a larger one
-  bool committed_ = false;
-};
 
 // Whether the process behind a claim still works on it.
 template <class Database>
@@ -156,38 +76,12 @@ bool is_alive(const Database& database, const Statement& claim) {
 
 }  // namespace
 
-int Store::Database::pragma(const char* name) const {
-  Statement statement(*this, name);
-  return statement.step() ? static_cast<int>(statement.integer(0)) : 0;
-}
-
-Store::Store(const std::string& path) : database_(std::make_unique<Database>()) {
-  Database& database = *database_;
-  database.path = path;
-  std::error_code ignored;
-  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
-  database.check(
-      sqlite3_open_v2(path.c_str(), &database.handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr));
-  sqlite3_busy_timeout(database.handle, kStorePatience);
-  // A rollback journal: the write-ahead log does not work across hosts.
-  database.run("PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL");
-  Transaction transaction(database);
-  if (database.pragma("PRAGMA application_id") != kApplication) {
-    if (Statement(database, "SELECT 1 FROM sqlite_schema").step())
-      throw InputError(fmt::format("{}: is a database, but no store of results", path));
-    database.run(kTables);
-    database.run(
-        fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", kApplication, kVersion).c_str());
-  }
-  if (const int version = database.pragma("PRAGMA user_version"); version != kVersion)
-    throw InputError(fmt::format("{}: is a store of version {}; allowed: {}", path, version, kVersion));
-  transaction.commit();
-}
+Store::Store(const std::string& path) : database_(std::make_unique<Database>(path)) {}
 
 Store::~Store() = default;
 
 const std::string& Store::path() const {
-  return database_->path;
+  return database_->path();
 }
 
 std::optional<Outcome> Store::find(const std::string& key) {

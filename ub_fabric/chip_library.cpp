@@ -22,8 +22,9 @@ extern "C" const char* cm384_chip_abi() {
   return kChipAbi;
 }
 
-extern "C" RtlSwitch* cm384_make_chip(const Parameters& parameters, unsigned ports) {
-  return make_chip<Chip16, Chip48>(parameters, ports).release();
+extern "C" RtlSwitch* cm384_make_chip(const Parameters& parameters, const ChipTiming& timing,
+                                      unsigned ports) {
+  return make_chip<Chip16, Chip48>(parameters, timing, ports).release();
 }
 
 }  // namespace cm384::ub

@@ -14,7 +14,7 @@ namespace cm384::ub {
 
 // The first of `Chips`, which come in order of their ports, that has enough of them.
 template <class Chip, class... More>
-std::unique_ptr<RtlSwitch> make_chip(const Parameters& p, unsigned ports) {
+std::unique_ptr<RtlSwitch> make_chip(const Parameters& p, const ChipTiming& timing, unsigned ports) {
   const auto refuse = [](const std::string& what) { return InputError("RTL switch chips: " + what); };
   if (p.ub.switch_chip.forwarding != "cut-through")
     throw refuse("ub.switch.forwarding is packet-store; allowed: cut-through");
@@ -23,15 +23,16 @@ std::unique_ptr<RtlSwitch> make_chip(const Parameters& p, unsigned ports) {
   if (p.ub.link.buffer_cells > static_cast<int>(kBufferCells))
     throw refuse(
         fmt::format("ub.link.buffer_cells is {}; allowed: at most {}", p.ub.link.buffer_cells, kBufferCells));
-  const Clock clock(Bytes{kFlitBytes}, p.ub.link.bandwidth);
-  if (p.ub.switch_chip.pipeline_latency < clock.start(kCycles + 1)) {
+  const Time own = timing.flit.start(kCycles + 1);
+  if (timing.pipeline < own)
     throw refuse(
-        fmt::format("ub.switch.pipeline_latency is {} ps; allowed: at least {} ps, what the RTL takes",
-                    p.ub.switch_chip.pipeline_latency.ps, clock.start(kCycles + 1).ps));
-  }
-  if (ports <= Chip::ports) return std::make_unique<VerilatedSwitch<Chip>>(p, ports);
+        fmt::format("the chip's pipeline (ub.switch.pipeline_latency, or its own) is {} ps; allowed: at "
+                    "least {} ps, what "
+                    "the RTL takes at the rate of its links",
+                    timing.pipeline.ps, own.ps));
+  if (ports <= Chip::ports) return std::make_unique<VerilatedSwitch<Chip>>(p, timing, ports);
   if constexpr (sizeof...(More) != 0) {
-    return make_chip<More...>(p, ports);
+    return make_chip<More...>(p, timing, ports);
   } else {
     throw refuse(fmt::format("a chip has {} ports; allowed: at most {}", ports, Chip::ports));
   }

@@ -63,12 +63,10 @@ UbController::UbController(const Parameters& parameters, Endpoint self, sim::Eve
 void UbController::attach(SubPlane& plane) {
   const unsigned port = plane.index();
   planes_[port] = &plane;
-  const LinkTiming timing = timing_of_port(parameters_, plane.network(), self_, static_cast<int>(port));
+  const LinkTiming& timing = plane.timings().of_port(self_);
   ports_.connect(port, timing.flit, timing.latency, parameters_.ub.link.buffer_cells);
-  const Clock die(Bytes{kFlitBytes}, parameters_.ub.link.die_bandwidth(static_cast<int>(port)));
-  const Clock trunk(Bytes{kFlitBytes}, parameters_.ub.link.trunk_bandwidth(static_cast<int>(port)));
-  next_links_[port].die = die;
-  next_links_[port].trunk = trunk;
+  next_links_[port].die = plane.timings().die_flit();
+  next_links_[port].trunk = plane.timings().trunk_flit();
   compare_rate(port);
   const Time read = holds_requests_ ? Time{} : limits_.read_inbound_latency;
   const Time write = holds_requests_ ? Time{} : limits_.write_inbound_latency;
@@ -107,7 +105,7 @@ bool UbController::reaches_by(unsigned port, Endpoint destination) const {
 }
 
 void UbController::narrow(unsigned port, double width) {
-  ports_.set_clock(port, narrowed(ports_.clock(port), width), queue_.now());
+  ports_.set_clock(port, planes_[port]->narrow_port(self_, width), queue_.now());
   compare_rate(port);
 }
 

@@ -20,11 +20,19 @@ LinkTiming of_class(const Parameters& p, LinkClass link_class, int plane) {
     case LinkClass::die:
       return {Clock(Bytes{kFlitBytes}, link.die_bandwidth(plane)), link.endpoint_latency};
     case LinkClass::socket:
-      return {socket_port_clock(p, plane), link.endpoint_latency};
+      // Its share of the socket's bandwidth.
+      return {Clock(Bytes{kFlitBytes * p.topology.sub_planes}, link.of_plane(p.cpu.bandwidth, plane)),
+              link.endpoint_latency};
     case LinkClass::trunk:
       break;
   }
   return {Clock(Bytes{kFlitBytes}, link.trunk_bandwidth(plane)), link.trunk_latency};
+}
+
+Clock narrowed(const Clock& flit, double width) {
+  const double rate = kFlitBytes * 1e12 * static_cast<double>(flit.denominator()) /
+                      static_cast<double>(flit.numerator()) * width;
+  return {Bytes{kFlitBytes}, hw::rounded_rate(rate)};
 }
 
 }  // namespace
@@ -45,30 +53,42 @@ Time pipeline_of(const Parameters& parameters, const Network& network, unsigned 
   return own == Time::never() ? parameters.ub.switch_chip.pipeline_latency : own;
 }
 
-Clock narrowed(const Clock& flit, double width) {
-  const double rate =
-      kFlitBytes * static_cast<double>(1 << 20) / static_cast<double>(flit.start(1 << 20).ps) * 1e12 * width;
-  return {Bytes{kFlitBytes}, hw::rounded_rate(rate)};
-}
-
-Time shortest_endpoint_latency(const Parameters& parameters, const Network& network) {
-  Time least = Time::never();
+LinkTimings::LinkTimings(const Parameters& parameters, const Network& network, int plane)
+    : die_flit_(of_class(parameters, LinkClass::die, plane).flit),
+      trunk_flit_(of_class(parameters, LinkClass::trunk, plane).flit) {
+  for (unsigned n = 0; n < network.links(); ++n)
+    links_.push_back(timing_of_link(parameters, network, n, plane));
+  for (unsigned e = 0; e < network.endpoints(); ++e)
+    ports_.push_back(timing_of_port(parameters, network, static_cast<Endpoint>(e), plane));
+  for (unsigned chip = 0; chip < network.chips(); ++chip) {
+    ChipTiming timing{{}, pipeline_of(parameters, network, chip)};
+    bool any = false;
+    const auto take = [&](const Clock& flit) {
+      if (!any || slower(timing.flit, flit)) timing.flit = flit;
+      any = true;
+    };
+    const unsigned first = network.first_link(chip);
+    for (unsigned n = first; n < first + network.ports(chip); ++n) {
+      const Network::Link& link = network.link(n);
+      take(links_[n].flit);
+      take(link.peer == Network::kNoLink ? ports_[link.endpoint].flit : links_[link.peer].flit);
+    }
+    chips_.push_back(timing);
+  }
   for (unsigned e = 0; e < network.endpoints(); ++e) {
     const auto endpoint = static_cast<Endpoint>(e);
-    least = std::min({least, timing_of_port(parameters, network, endpoint, 0).latency,
-                      timing_of_link(parameters, network, network.link_to(endpoint), 0).latency});
+    const Time in = ports_[e].latency, out = links_[network.link_to(endpoint)].latency;
+    shortest_endpoint_latency_ = std::min({shortest_endpoint_latency_, in, out});
+    shortest_way_in_ = std::min(shortest_way_in_, in + chips_[network.chip_of(endpoint)].pipeline);
   }
-  return least;
 }
 
-Time shortest_way_in(const Parameters& parameters, const Network& network) {
-  Time least = Time::never();
-  for (unsigned e = 0; e < network.endpoints(); ++e) {
-    const auto endpoint = static_cast<Endpoint>(e);
-    least = std::min(least, timing_of_port(parameters, network, endpoint, 0).latency +
-                                pipeline_of(parameters, network, network.chip_of(endpoint)));
-  }
-  return least;
+void LinkTimings::narrow_link(unsigned link, double width) {
+  links_[link].flit = narrowed(links_[link].flit, width);
+}
+
+void LinkTimings::narrow_port(Endpoint endpoint, double width) {
+  ports_[endpoint].flit = narrowed(ports_[endpoint].flit, width);
 }
 
 }  // namespace cm384::ub

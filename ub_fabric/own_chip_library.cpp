@@ -17,8 +17,9 @@ extern "C" const char* cm384_chip_abi() {
   return kChipAbi;
 }
 
-extern "C" RtlSwitch* cm384_make_chip(const Parameters& parameters, unsigned ports) {
-  return make_chip<OwnChip>(parameters, ports).release();
+extern "C" RtlSwitch* cm384_make_chip(const Parameters& parameters, const ChipTiming& timing,
+                                      unsigned ports) {
+  return make_chip<OwnChip>(parameters, timing, ports).release();
 }
 
 }  // namespace cm384::ub

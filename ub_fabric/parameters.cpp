@@ -2,11 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <bit>
 
 #include "hw/error.h"
-#include "ub_fabric/wire_format.h"
 
 namespace cm384::ub {
 
@@ -25,14 +23,6 @@ void check(const Parameters& p) {
     throw InputError(fmt::format(
         "ub.translation.entries: {} is no multiple of ways ({}); allowed: a multiple", tr.entries, tr.ways));
   }
-}
-
-Clock socket_port_clock(const Parameters& p, int plane) {
-  return {Bytes{kFlitBytes * p.topology.sub_planes}, p.ub.link.of_plane(p.cpu.bandwidth, plane)};
-}
-
-Time lookahead(const Parameters& p) {
-  return std::min(p.ub.link.endpoint_latency, p.package_link.latency);
 }
 
 }  // namespace cm384::ub

@@ -19,11 +19,4 @@ struct Parameters {
 // Throws InputError with one line where values do not fit together (odd lanes, page size).
 void check(const Parameters& parameters);
 
-// Flits of a CPU socket's port to a sub-plane: its share of the socket's bandwidth.
-Clock socket_port_clock(const Parameters& parameters, int plane);
-
-// Nothing crosses from a die, a CPU socket or a sub-plane to another in less: the width of a window
-// (sim/event_queue.h).
-Time lookahead(const Parameters& parameters);
-
 }  // namespace cm384::ub

@@ -38,14 +38,14 @@ MakeChip load_library(const std::string& path) {
 
 }  // namespace
 
-std::unique_ptr<RtlSwitch> make_rtl_switch(const Parameters& parameters, unsigned ports,
-                                           const std::string& library) {
+std::unique_ptr<RtlSwitch> make_rtl_switch(const Parameters& parameters, const ChipTiming& timing,
+                                           unsigned ports, const std::string& library) {
   static std::map<std::string, MakeChip> loaded;
   MakeChip& make = loaded[library];
   // Without a slash it would be looked for among the system's.
   if (make == nullptr)
     make = load_library(library.empty() ? own_library() : std::filesystem::absolute(library).string());
-  return std::unique_ptr<RtlSwitch>(make(parameters, ports));
+  return std::unique_ptr<RtlSwitch>(make(parameters, timing, ports));
 }
 
 }  // namespace cm384::ub

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "ub_fabric/link_timing.h"
 #include "ub_fabric/parameters.h"
 #include "ub_fabric/switch_chip.h"
 
@@ -28,18 +29,18 @@ class RtlSwitch : public SwitchChip {
 };
 
 // A chip with the lanes and buffers of the machine and its first `ports` ports in use, clocked by the flits
-// of its links. The RTL is the core of a chip: what ub.switch.pipeline_latency has beyond the RTL's own
+// of its fastest link. The RTL is the core of a chip: what the chip's pipeline has beyond the RTL's own
 // cycles (serialisers and their coding) stands as a delay before it. Which uplink a packet takes is the
 // routing policy's choice, as for any chip; the label in the packet's header carries it to the RTL's routing
 // table. `library`: of chips of a user's own, made by `cm384 rtl build`; empty: those that come with cm384.
 // Throws InputError where the RTL cannot be that chip, or where the library is not there.
-std::unique_ptr<RtlSwitch> make_rtl_switch(const Parameters& parameters, unsigned ports,
-                                           const std::string& library = {});
+std::unique_ptr<RtlSwitch> make_rtl_switch(const Parameters& parameters, const ChipTiming& timing,
+                                           unsigned ports, const std::string& library = {});
 
 // What a library of chips exports with C linkage; kChipAbi changes with anything that it shares with the
 // simulator.
 inline constexpr char kChipAbi[] = "cm384 switch chips 3";
 extern "C" const char* cm384_chip_abi();
-extern "C" RtlSwitch* cm384_make_chip(const Parameters& parameters, unsigned ports);
+extern "C" RtlSwitch* cm384_make_chip(const Parameters& parameters, const ChipTiming& timing, unsigned ports);
 
 }  // namespace cm384::ub

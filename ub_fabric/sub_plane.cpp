@@ -43,6 +43,7 @@ SubPlane::SubPlane(unsigned index, const Parameters& parameters, PacketPool& pac
                    std::uint64_t seed, std::shared_ptr<const Network> network)
     : index_(index),
       network_(network ? std::move(network) : Network::of(parameters.topology)),
+      timings_(parameters, *network_, static_cast<int>(index)),
       packets_(packets),
       queue_(source, Time{1024}),
       links_(queue_, 0, kOutput, network_->links(), static_cast<unsigned>(parameters.ub.link.lanes),
@@ -64,19 +65,17 @@ SubPlane::SubPlane(unsigned index, const Parameters& parameters, PacketPool& pac
       attached_(network_->endpoints()),
       foreign_(network_->chips(), nullptr),
       parameters_(parameters),
-      slower_(network_->links()),
-      die_flit_(Bytes{kFlitBytes}, parameters.ub.link.die_bandwidth(static_cast<int>(index))),
-      trunk_flit_(Bytes{kFlitBytes}, parameters.ub.link.trunk_bandwidth(static_cast<int>(index))) {
+      slower_(network_->links()) {
   check(parameters);
   unsigned most_ports = 0;
   for (unsigned chip = 0; chip < network_->chips(); ++chip) {
     most_ports = std::max(most_ports, network_->ports(chip));
-    pipeline_.push_back(pipeline_of(parameters, *network_, chip));
+    pipeline_.push_back(timings_.of_chip(chip).pipeline);
   }
   for (unsigned n = 0; n < network_->links(); ++n) {
     const Network::Link& l = network_->link(n);
     const bool trunk = l.peer != Network::kNoLink;
-    const LinkTiming timing = timing_of_link(parameters, *network_, n, static_cast<int>(index));
+    const LinkTiming& timing = timings_.of_link(n);
     links_.connect(n, timing.flit, timing.latency, parameters.ub.link.buffer_cells);
     peer_[n] = trunk ? l.peer : kToEndpoint | l.endpoint;
     if (trunk) compare_rate(n);
@@ -349,7 +348,7 @@ Time SubPlane::goes_on_at(unsigned output, Hop hop, const Transmission& t, Time 
   const Time tail = t.tail + links_.latency(output);
   if (!uneven_) {
     if (slower_[output] & (last ? kThanDies : kThanTrunks))
-      at = std::max(at, tail - (last ? die_flit_ : trunk_flit_).start(hop.flits()));
+      at = std::max(at, tail - (last ? timings_.die_flit() : timings_.trunk_flit()).start(hop.flits()));
   } else if (const Clock& next = next_flit(chip, hop.destination()); slower(links_.clock(output), next)) {
     at = std::max(at, tail - next.start(hop.flits()));
   }
@@ -357,7 +356,7 @@ Time SubPlane::goes_on_at(unsigned output, Hop hop, const Transmission& t, Time 
 }
 
 const Clock& SubPlane::next_flit(unsigned chip, Endpoint destination) const {
-  if (!uneven_) return chip == network_->chip_of(destination) ? die_flit_ : trunk_flit_;
+  if (!uneven_) return chip == network_->chip_of(destination) ? timings_.die_flit() : timings_.trunk_flit();
   if (chip == network_->chip_of(destination)) return links_.clock(network_->link_to(destination));
   const Clock* fastest = nullptr;
   const auto take = [&](unsigned link) {
@@ -370,7 +369,7 @@ const Clock& SubPlane::next_flit(unsigned chip, Endpoint destination) const {
   } else {
     for (const std::uint16_t port : network_->ways(chip, network_->chip_of(destination))) take(first + port);
   }
-  return fastest == nullptr ? trunk_flit_ : *fastest;
+  return fastest == nullptr ? timings_.trunk_flit() : *fastest;
 }
 
 void SubPlane::deliver(Endpoint endpoint, unsigned output, Hop hop, Time tail) {

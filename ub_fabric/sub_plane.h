@@ -74,6 +74,8 @@ class SubPlane final : public sim::FabricModule {
   void free_cells(Endpoint endpoint, unsigned lane, int cells, Time at);
 
   const Network& network() const { return *network_; }
+  // Rates and latencies of its links, those of endpoints to it included, as they are now.
+  const LinkTimings& timings() const { return timings_; }
   const std::shared_ptr<const Network>& shared_network() const { return network_; }
   // Sending ends of all chips, numbered as the network does.
   const LinkBank& links() const { return links_; }
@@ -87,8 +89,12 @@ class SubPlane final : public sim::FabricModule {
   // InputError where its detours take more lanes than there are.
   void set_network(std::shared_ptr<const Network> network);
   // A link both ways with part of its physical lanes; before the first packet. The endpoint's own sending end
-  // is its controller's.
+  // is its controller's, which learns its flits from narrow_port().
   void narrow(unsigned link, double width);
+  const Clock& narrow_port(Endpoint endpoint, double width) {
+    timings_.narrow_port(endpoint, width);
+    return timings_.of_port(endpoint).flit;
+  }
   // The fastest flits that a packet for `destination` may go on with from a chip: of all its links between
   // chips where a detour is not ruled out.
   const Clock& next_flit(unsigned chip, Endpoint destination) const;
@@ -108,9 +114,6 @@ class SubPlane final : public sim::FabricModule {
   std::uint64_t packet_hops() const override { return links_.packets(); }
   // Of links whose ends take part.
   void declare_statistics(sim::Statistics& to, const sim::StatisticPath& at) const;
-  // Packets inside its chips' input buffers or on links between them.
-  std::uint64_t in_flight() const { return injected() - delivered_ - lost(); }
-
   // What others have put down for it goes through `crossings`, from hold_credits() on.
   void hold_credits() { links_.hold_credits(); }
   void exchange(Crossings& crossings);
@@ -166,6 +169,7 @@ class SubPlane final : public sim::FabricModule {
 
   unsigned index_;
   std::shared_ptr<const Network> network_;
+  LinkTimings timings_;
   PacketPool& packets_;
   sim::EventQueue queue_;
   LinkBank links_;
@@ -199,7 +203,6 @@ class SubPlane final : public sim::FabricModule {
   enum Slower : std::uint8_t { kThanDies = 1, kThanTrunks = 2 };
   std::vector<std::uint8_t> slower_;
   bool any_slower_ = false;
-  Clock die_flit_, trunk_flit_;
   sim::PerWorker<std::uint64_t> injected_;
   std::uint64_t delivered_ = 0;
   std::unique_ptr<Breaks> breaks_;  // where something goes out of order while it runs

@@ -68,14 +68,15 @@ void SubPlane::change_at(const NetworkChange& change) {
 // Sockets' ports are the last of a way: nothing comes after them.
 void SubPlane::compare_rate(unsigned link) {
   const Clock& own = links_.clock(link);
-  slower_[link] = static_cast<std::uint8_t>((slower(own, die_flit_) ? kThanDies : 0) |
-                                            (slower(own, trunk_flit_) ? kThanTrunks : 0));
+  slower_[link] = static_cast<std::uint8_t>((slower(own, timings_.die_flit()) ? kThanDies : 0) |
+                                            (slower(own, timings_.trunk_flit()) ? kThanTrunks : 0));
   any_slower_ = any_slower_ || slower_[link] != 0 || uneven_;
 }
 
 void SubPlane::narrow(unsigned link, double width) {
   const auto slow_down = [&](unsigned n) {
-    links_.set_clock(n, narrowed(links_.clock(n), width), queue_.now());
+    timings_.narrow_link(n, width);
+    links_.set_clock(n, timings_.of_link(n).flit, queue_.now());
     if (network_->link(n).peer != Network::kNoLink) compare_rate(n);
   };
   slow_down(link);

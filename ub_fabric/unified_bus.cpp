@@ -1,7 +1,5 @@
 #include "ub_fabric/unified_bus.h"
 
-#include "ub_fabric/link_timing.h"
-
 namespace cm384::ub {
 
 UnifiedBus::UnifiedBus(const Parameters& parameters, sim::PayloadPool& payloads, std::uint32_t first_source,
@@ -14,8 +12,6 @@ UnifiedBus::UnifiedBus(const Parameters& parameters, sim::PayloadPool& payloads,
   one.topology = topology_.one_supernode();
   one.supernodes = topology_.supernodes;
   const auto network = Network::of(one.topology);
-  endpoint_latency_ = shortest_endpoint_latency(one, *network);
-  way_in_ = shortest_way_in(one, *network);
   for (int supernode = 0; supernode < topology_.supernodes; ++supernode) {
     one.first_die = supernode * one.topology.dies();
     one.first_socket = supernode * one.topology.sockets();
@@ -28,6 +24,9 @@ UnifiedBus::UnifiedBus(const Parameters& parameters, sim::PayloadPool& payloads,
       modules_.push_back(planes_.back().get());
     }
   }
+  // Latencies are the same in all planes.
+  endpoint_latency_ = planes_.front()->timings().shortest_endpoint_latency();
+  way_in_ = planes_.front()->timings().shortest_way_in();
 }
 
 UbController& UnifiedBus::attach(const Seat& seat) {

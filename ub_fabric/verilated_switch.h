@@ -42,10 +42,10 @@ constexpr std::uint64_t further_flit(std::uint32_t slot, unsigned number) {
 template <class Chip>
 class VerilatedSwitch final : public RtlSwitch {
  public:
-  VerilatedSwitch(const Parameters& parameters, unsigned ports)
+  VerilatedSwitch(const Parameters& parameters, const ChipTiming& timing, unsigned ports)
       : ports_(ports),
-        clock_(Bytes{kFlitBytes}, parameters.ub.link.bandwidth),
-        pipeline_(parameters.ub.switch_chip.pipeline_latency),
+        clock_(timing.flit),
+        pipeline_(timing.pipeline),
         lanes_(static_cast<unsigned>(parameters.ub.link.lanes)),
         model_(std::make_unique<typename Chip::Model>(&context_)) {
     model_->rst_ni = 0;

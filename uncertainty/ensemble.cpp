@@ -144,7 +144,7 @@ std::vector<std::string> doubts_of(const Ensemble& ensemble) {
     doubts.emplace_back(
         "values or plausible ranges of the machine have changed since the ensemble was made; `cm384 ensemble "
         "check` says which members still hold");
-  if (ensemble.model != studies::build_info().model)
+  if (!studies::is_same_model(ensemble.model))
     doubts.push_back(fmt::format(
         "golden results have changed since the ensemble was made by {}; `cm384 ensemble check` says which "
         "members still hold",

@@ -1,5 +1,6 @@
 // Adds 1 to 1,024 integers per block; docs/debugging.md steps through it. Mistakes on purpose: MISTAKE=1
-// waits for a flag that nobody sets, and with MISTAKE=2 the vector unit does not wait for the copy.
+// waits for a flag that nobody sets, with MISTAKE=2 the vector unit does not wait for the copy, with
+// MISTAKE=3 the integers lie behind the scratch memory, and with MISTAKE=4 all blocks work on the same ones.
 #include "firmware/abi/kernel.h"
 #include "kernel_operator.h"
 
@@ -23,6 +24,16 @@ using namespace AscendC;
 
 extern "C" void kernel_main(GM_ADDR arguments) {
   constexpr uint32_t kCount = 1024;
-  const uint64_t scratch = reinterpret_cast<const cm384_kernel*>(arguments)->scratch;
-  Increment(GlobalAt<int32_t>(scratch + GetBlockIdx() * kCount * sizeof(int32_t)), kCount);
+  const auto* given = reinterpret_cast<const cm384_kernel*>(arguments);
+#if MISTAKE == 3
+  const uint64_t begin = given->scratch + given->scratch_bytes + (1 << 20);
+#else
+  const uint64_t begin = given->scratch;
+#endif
+#if MISTAKE == 4
+  const uint64_t block = 0;
+#else
+  const uint64_t block = GetBlockIdx();
+#endif
+  Increment(GlobalAt<int32_t>(begin + block * kCount * sizeof(int32_t)), kCount);
 }

@@ -85,7 +85,9 @@ static inline struct cm384_combine_layout cm384_combine_ubuffer(const struct cm3
   return l;
 }
 static inline int cm384_combine_fits(const struct cm384_combine* a, uint64_t blocks) {
-  return cm384_combine_ubuffer(a, blocks).end <= CM384_UBUFFER_BYTES;
+  return blocks <= CM384_STATUS_BLOCKS &&
+         (uint64_t)a->batch * (a->top_k + a->shared) <= CM384_STATUS_COMBINE_ENTRIES &&
+         cm384_combine_ubuffer(a, blocks).end <= CM384_UBUFFER_BYTES;
 }
 
 #endif

@@ -6,7 +6,8 @@
  *     dispatch area of ranks x local_experts x max_tokens slots: slot (source, local expert, position).
  *   status window (1 MiB): two halves CM384_STATUS_HALF_BYTES apart; dispatch entries of 32 B at
  *     index local_expert * ranks + source: word 0 = 1.0f when valid, word 1 = count; the receiver zeroes
- * them. At CM384_STATUS_DISPATCH_STATE + block * 512 each block keeps the number (0, 1) of the half to use.
+ * them. At CM384_STATUS_DISPATCH_STATE + block * 512 each block keeps the number (0, 1) of the half to use,
+ * and at CM384_STATUS_COMBINE_STATE + block * 512 that of combine.
  * The host zeroes the status window once, and again when it changes the number of blocks.
  */
 #ifndef CM384_ABI_DISPATCH_H
@@ -20,9 +21,14 @@
 #define CM384_STATUS_HALF_BYTES (500u * 1024u)
 #define CM384_STATUS_COMBINE_OFFSET (64u * 1024u) /* in a half; dispatch entries stand before it */
 #define CM384_STATUS_DISPATCH_STATE (950u * 1024u)
-#define CM384_STATUS_COMBINE_STATE (975u * 1024u)
+#define CM384_STATUS_BLOCKS 64u /* of a launch at most; a state word each */
+#define CM384_STATUS_COMBINE_STATE (CM384_STATUS_DISPATCH_STATE + CM384_STATUS_BLOCKS * 512u)
 #define CM384_STATUS_ENTRY_BYTES 32u
 #define CM384_STATUS_MAX_ENTRIES (CM384_STATUS_COMBINE_OFFSET / CM384_STATUS_ENTRY_BYTES)
+/* Of combine, in a half: the second half ends where the state words begin. */
+#define CM384_STATUS_COMBINE_ENTRIES                                                       \
+  ((CM384_STATUS_DISPATCH_STATE - CM384_STATUS_HALF_BYTES - CM384_STATUS_COMBINE_OFFSET) / \
+   CM384_STATUS_ENTRY_BYTES)
 
 /* Windows of one rank, as GM addresses. */
 struct cm384_peer {

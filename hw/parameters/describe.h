@@ -14,8 +14,8 @@
 // hw/presets, each with where it comes from.
 //
 // Options of the command line are declared in the same way (studies/options.h). They also have lists
-// (std::vector of int, double, Bytes, std::string), bools with names (Either), texts of a form, a Letter, and
-// Needs.
+// (std::vector of int, double, Bytes, std::string), bools with names (Either), texts of a form, a Letter, an
+// Alias, and Needs.
 #pragma once
 
 #include <string_view>
@@ -56,6 +56,11 @@ struct Form {
 // Of an option: its short form, `-o`.
 struct Letter {
   char letter;
+};
+
+// Of an option: another name that it is taken under, as it was called before.
+struct Alias {
+  std::string_view name;
 };
 
 // Of an option: it has an effect only where another option is given, or has one of these values.

@@ -12,8 +12,9 @@ struct Die {
   Frequency sys_count{};
   Time sync_all_latency{};
   Time cross_core_flag_latency{};
-  double peak_bf16_tflops = 0;
-  double peak_int8_tops = 0;
+
+  // Groups of an AIC and two AIVs, which kernels on both kinds of core run on.
+  constexpr int groups() const { return aic < aiv / 2 ? aic : aiv / 2; }
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
@@ -26,10 +27,6 @@ struct Die {
           "waiting cores resume");
     visit("cross_core_flag_latency", self.cross_core_flag_latency, Range{1_ps, 100_us},
           "from setting a cross-core flag (modes 1 and 2: between an AIC and its two AIVs) until it is seen");
-    visit("peak_bf16_tflops", self.peak_bf16_tflops, Range{0.0, 1e6},
-          "peak BF16 rate per die in TFLOPS, the reference for utilisation");
-    visit("peak_int8_tops", self.peak_int8_tops, Range{0.0, 1e6},
-          "peak INT8 rate per die in TOPS, the reference for utilisation");
   }
 };
 

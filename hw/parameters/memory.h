@@ -101,6 +101,7 @@ struct L2 {
 
 struct Hbm {
   Bytes capacity{};
+  Bandwidth bandwidth{};
   int stacks = 0;
   int pseudo_channels = 0;
   int bank_groups = 0;
@@ -139,7 +140,10 @@ struct Hbm {
     using namespace literals;
     const auto delay = Range{0_ps, 10_us};
     visit("capacity", self.capacity, Range{64_MiB, 1024_GiB}, "HBM capacity per die");
-    visit("stacks", self.stacks, Range{1, 16}, "HBM stacks per die; a power of two");
+    visit("bandwidth", self.bandwidth, Range{1_GBps, 100'000_GBps},
+          "peak of all pseudo-channels together; set alone it sets clock, t_ccd_s and t_ccd_l, and widens "
+          "what brings the data to the cores; where those are set, it is what they give");
+    visit("stacks", self.stacks, Range{1, 16}, "HBM stacks per die");
     visit("pseudo_channels", self.pseudo_channels, Range{1, 64}, "pseudo-channels per stack; a power of two");
     visit("bank_groups", self.bank_groups, Range{1, 8}, "bank groups per pseudo-channel; a power of two");
     visit("banks_per_group", self.banks_per_group, Range{1, 16},

@@ -16,7 +16,7 @@ struct TopologyFiles;
 
 // Throws InputError where a text is not "auto" or up to eight lengths such as 4x4x4.
 void check_shape(std::string_view text);
-// A bandwidth that flits have an exact clock at: to 10 MB/s.
+// To 1 B/s, and at least that.
 Bandwidth rounded_rate(double bytes_per_second);
 
 // Throws InputError where a text is empty.
@@ -115,8 +115,8 @@ struct UbLink {
   Time retry_turnaround;
   Time retry_timeout;
 
-  // Of the links of a sub-plane, to dies and between chips. Scaled ones are rounded to 10 MB/s, so that flits
-  // have an exact clock.
+  // Of the links of a sub-plane, to dies and between chips. Scaled ones are rounded to
+  // 1 B/s.
   Bandwidth die_bandwidth(int plane) const;
   Bandwidth trunk_bandwidth(int plane) const;
   // Any bandwidth, multiplied with the sub-plane's rate.

@@ -62,6 +62,7 @@ struct TraceEntry {
     poll_turn,
     hop,
     counted,
+    link,
   };
   Kind kind{};
   std::uint8_t words = 0;

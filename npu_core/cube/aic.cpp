@@ -137,7 +137,8 @@ std::int64_t Aic::load_cycles(std::uint32_t bytes, int rate) {
   return cycles;
 }
 
-// ascend-facts A5: 6 + ceil(m / 16) * ceil(k / c0) * ceil(n / 16).
+// ascend-facts A5: 6 + ceil(m / 16) * ceil(k / c0) * ceil(n / 16), of steps that take a cycle each at the
+// rate of the 910C.
 std::int64_t Aic::start_mmad(const PipeInstruction& in) {
   const Mmad mmad = decode_mmad(in);
   touch(kCubeM, kL0aAt + mmad.l0a, mmad.a_bytes(), false, in.pc);
@@ -146,13 +147,20 @@ std::int64_t Aic::start_mmad(const PipeInstruction& in) {
   if (mmad.start == 2) touch(kCubeM, kBiasAt + mmad.bias, mmad.n * 4, false, in.pc);
   touch(kCubeM, kL0cAt + mmad.l0c, mmad.c_bytes(), true, in.pc);
   perform(mmad, buffers_);
-  const std::int64_t passes = in.type == CM384_CUBE_F32 ? parameters_.mmad_f32_passes : 1;
-  const std::int64_t cycles =
-      parameters_.mmad_setup + std::int64_t{mmad.m_blocks()} * mmad.k_blocks() * mmad.n_blocks() * passes;
+  const std::int64_t steps = std::int64_t{mmad.m_blocks()} * mmad.k_blocks() * mmad.n_blocks();
+  const std::int64_t macs =
+      steps * kFractalRows * kFractalRows * (sim::kBlockBytes / cube_element_bytes(in.type));
+  const std::int64_t rate = macs_per_cycle(in.type);
+  const std::int64_t cycles = parameters_.mmad_setup + (macs + rate - 1) / rate;
   ++statistics_.mmads;
   statistics_.multiply_adds += std::uint64_t{mmad.m} * mmad.n * mmad.k;
   statistics_.mmad_cycles += static_cast<std::uint64_t>(cycles);
   return cycles;
+}
+
+std::int64_t Aic::macs_per_cycle(std::uint8_t type) const {
+  const hw::MacsPerCycle& rates = parameters_.macs_per_cycle;
+  return type == CM384_CUBE_S8 ? rates.int8 : type == CM384_CUBE_F32 ? rates.fp32 : rates.bf16;
 }
 
 MteCopy Aic::prepare_copy(int pipe, const QueuedInstruction& entry) {

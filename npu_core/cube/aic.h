@@ -60,6 +60,7 @@ class Aic final : public PipeSet {
   std::int64_t start_fractals(const PipeInstruction& in);
   std::int64_t load_cycles(std::uint32_t bytes, int rate);
   std::int64_t start_mmad(const PipeInstruction& in);
+  std::int64_t macs_per_cycle(std::uint8_t type) const;
   PipeInstruction with_mode(const PipeInstruction& in) const;
   void touch(int pipe, std::uint32_t offset, std::uint32_t bytes, bool write, std::uint64_t pc) {
     hazards->access(pipe, offset, bytes, write, pc);

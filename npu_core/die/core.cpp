@@ -257,9 +257,27 @@ std::string Core::place_text(std::uint64_t pc) const {
   return program_ == nullptr ? pc_text(pc) : program_->image().describe(pc);
 }
 
-void Core::rethrow(const PipeFault& fault) const {
-  throw MachineError(fmt::format("die {} core {}: {}", die_.number(), number_,
-                                 fault.text([this](std::uint64_t pc) { return place_text(pc); })));
+void Core::rethrow(const PipeFault& fault) {
+  const std::string report = fmt::format("die {} core {}: {}", die_.number(), number_,
+                                         fault.text([this](std::uint64_t pc) { return place_text(pc); }));
+  if (debugger_ != nullptr) debugger_->faulted(scalar_, report);
+  throw MachineError(report);
+}
+
+bool Core::peek(std::uint64_t address, std::byte& to) const {
+  const std::uint64_t offset = cm384_gm_offset(address);
+  const BackingStore* store = die_.listener().memory_of(address);
+  if (store == nullptr || !store->contains(offset, 1)) return false;
+  store->read_bytes(offset, &to, 1);
+  return true;
+}
+
+bool Core::poke(std::uint64_t address, std::byte from) {
+  const std::uint64_t offset = cm384_gm_offset(address);
+  BackingStore* store = die_.listener().memory_of(address);
+  if (store == nullptr || !store->contains(offset, 1)) return false;
+  store->write_bytes(offset, &from, 1);
+  return true;
 }
 
 std::string Core::report() const {

@@ -77,7 +77,7 @@ class Core final : public ScalarEnvironment {
   // One line: where the scalar unit stands and what each part waits for.
   std::string report() const;
   // Throws MachineError: the fault with die, core and the places of the program.
-  [[noreturn]] void rethrow(const PipeFault& fault) const;
+  [[noreturn]] void rethrow(const PipeFault& fault);
 
   IssueAnswer pipe(const PipeInstruction& instruction, std::int64_t cycle) override;
   IssueAnswer host_call(std::uint32_t number, std::uint64_t a, std::uint64_t b, std::int64_t cycle,
@@ -90,6 +90,8 @@ class Core final : public ScalarEnvironment {
   void ubuffer_store(std::uint32_t offset, std::uint32_t bytes, std::int64_t cycle, const std::byte* from,
                      bool payload) override;
   std::uint64_t csr(std::uint32_t number, std::int64_t cycle) override;
+  bool peek(std::uint64_t address, std::byte& to) const override;
+  bool poke(std::uint64_t address, std::byte from) override;
 
  private:
   LocalBuffer& scalar_buffer();

@@ -25,6 +25,7 @@ Die::Die(int number, const DieParameters& parameters, const DieOptions& options,
     : number_(number),
       parameters_(parameters),
       clock_(parameters.die.clock),
+      sys_clock_(parameters.die.sys_count),
       queue_(static_cast<std::uint32_t>(number), Time{32768}),
       payloads_(payloads),
       listener_(listener),
@@ -50,6 +51,7 @@ void Die::add_core(std::unique_ptr<CorePipes> pipes) {
   places_.push_back(pipes->places());
   cores_.push_back(
       std::make_unique<Core>(static_cast<std::uint16_t>(cores_.size()), *this, std::move(pipes)));
+  if (debugger_ != nullptr) attach_debugger(*debugger_, debugged_core_);
 }
 
 std::uint64_t Die::allocatable() const {
@@ -68,7 +70,7 @@ std::uint64_t Die::private_offset(std::uint16_t core, std::uint64_t address, boo
 }
 
 std::uint64_t Die::sys_count(Time at) const {
-  return static_cast<std::uint64_t>(at.ps / (1'000'000'000'000 / parameters_.die.sys_count.hertz));
+  return static_cast<std::uint64_t>(sys_clock_.tick_at_or_after(at + 1_ps) - 1);
 }
 
 // --- tasks

@@ -132,6 +132,8 @@ class Die final : public CoreSocket, public Accelerator {
   // launch that all stand still like it; -1: none.
   int stuck_core(Time time) const;
 
+  // Its core of this number runs under the debugger, also one that only a launch makes; -1: all of them.
+  void attach_debugger(GdbStub& stub, int core = -1);
   // From now on writes into the log what tells who waited for whom. Before the first launch.
   // `requests`: every request as well.
   void keep_log(TraceLog& log, bool requests);
@@ -210,7 +212,7 @@ class Die final : public CoreSocket, public Accelerator {
 
   int number_;
   DieParameters parameters_;
-  Clock clock_;
+  Clock clock_, sys_clock_;
   sim::EventQueue queue_;
   sim::PayloadPool& payloads_;
   DieListener& listener_;
@@ -228,6 +230,8 @@ class Die final : public CoreSocket, public Accelerator {
   const DieOptions options_;
   sim::TransactionId last_transaction_ = 0;
   bool follows_ = false;
+  GdbStub* debugger_ = nullptr;
+  int debugged_core_ = -1;  // all
   BlockRunner* runner_ = nullptr;
   std::unique_ptr<DieTracer> tracer_;  // while a log is kept
   Devices devices_;

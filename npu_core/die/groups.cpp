@@ -9,6 +9,14 @@
 namespace cm384::npu {
 
 // Most dies of a supernode never use a cube core: they come with the first launch that does.
+void Die::attach_debugger(GdbStub& stub, int core) {
+  debugger_ = &stub;
+  debugged_core_ = core;
+  for (const auto& one : cores_) {
+    if (core < 0 || one->number() == core) one->attach_debugger(stub);
+  }
+}
+
 void Die::make_cube_cores() {
   const auto first = static_cast<std::size_t>(parameters_.die.aiv);
   if (cores_.size() > first) return;

@@ -117,6 +117,8 @@ struct HostPoint {
   std::span<const std::uint64_t> words;
 };
 
+class BackingStore;
+
 struct TransactionCompleted {
   sim::TransactionId id = 0;
   int die = 0;
@@ -137,6 +139,8 @@ class DieListener {
   // A write or atomic request of a transaction has reached die `target`.
   virtual void transaction_arrived(sim::TransactionId, int /*target*/, std::uint32_t /*bytes*/, Time /*at*/) {
   }
+  // What holds the bytes of a global address, for a debugger; nullptr: nothing that takes part.
+  virtual BackingStore* memory_of(std::uint64_t /*address*/) { return nullptr; }
   // Text a kernel printed.
   virtual void kernel_output(int die, int core, std::string_view text) = 0;
 

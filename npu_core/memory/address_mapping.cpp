@@ -28,24 +28,31 @@ std::uint32_t fold(std::uint64_t value, std::uint32_t bits) {
 }  // namespace
 
 AddressMapping::AddressMapping(const hw::Hbm& parameters) : hash_(parameters.hash) {
-  channel_bits_ =
-      bits_of("stacks", parameters.stacks) + bits_of("pseudo_channels", parameters.pseudo_channels);
+  stacks_ = static_cast<std::uint32_t>(parameters.stacks);
+  channel_bits_ = bits_of("pseudo_channels", parameters.pseudo_channels);
+  if (std::has_single_bit(stacks_)) {
+    channel_bits_ += bits_of("stacks", parameters.stacks);
+    stacks_ = 1;
+  }
   const std::uint32_t group_bits = bits_of("bank_groups", parameters.bank_groups);
   const std::uint32_t train_bits = bits_of("train_bank_groups", parameters.train_bank_groups);
   if (train_bits > group_bits) throw InputError("hbm: train_bank_groups exceeds bank_groups");
   bank_bits_ = group_bits + bits_of("banks_per_group", parameters.banks_per_group) - train_bits;
   train_banks_ = 1u << train_bits;
   column_bits_ = bits_of("row", parameters.row.count) + train_bits - kLineBits;
-  bits_of("capacity", parameters.capacity.count);
-  if (kLineBits + channel_bits_ + column_bits_ + bank_bits_ >
-      bits_of("capacity", parameters.capacity.count)) {
+  if (parameters.capacity.count >> (kLineBits + channel_bits_ + column_bits_ + bank_bits_) < stacks_)
     throw InputError("hbm: one row of every bank is already more than capacity");
-  }
 }
 
 HbmLocation AddressMapping::locate(std::uint64_t offset) const {
   const std::uint64_t line = offset >> kLineBits;
-  const std::uint64_t above_channel = line >> channel_bits_;
+  std::uint64_t above_channel = line >> channel_bits_;
+  std::uint32_t stack = 0;
+  if (stacks_ > 1) {
+    stack = static_cast<std::uint32_t>(above_channel % stacks_);
+    above_channel /= stacks_;
+    if (hash_) stack = static_cast<std::uint32_t>((stack + above_channel) % stacks_);
+  }
   const std::uint64_t above_column = above_channel >> column_bits_;
   const std::uint64_t row = above_column >> bank_bits_;
   auto channel = static_cast<std::uint32_t>(line & ((std::uint64_t{1} << channel_bits_) - 1));
@@ -54,6 +61,7 @@ HbmLocation AddressMapping::locate(std::uint64_t offset) const {
     channel ^= fold(above_channel, channel_bits_);
     bank ^= fold(row, bank_bits_);
   }
+  channel += stack << channel_bits_;
   return {channel, bank * train_banks_, static_cast<std::uint32_t>(row)};
 }
 

@@ -23,10 +23,13 @@ Time ceil_ps(std::int64_t sub) {
   return {(sub + kSubPerPs - 1) >> kSubBits};
 }
 
-// Time of a byte at `per_cycle` bytes per cycle, rounded up.
+// Time of a byte at a rate, rounded up.
+std::int64_t byte_time(Bandwidth rate) {
+  constexpr std::int64_t kSubPerSecond = 1'000'000'000'000 * kSubPerPs;
+  return (kSubPerSecond + rate.bytes_per_second - 1) / rate.bytes_per_second;
+}
 std::int64_t byte_time(Frequency clock, int per_cycle) {
-  const std::int64_t bytes_per_us = clock.hertz / 1'000'000 * per_cycle;
-  return (1'000'000 * kSubPerPs + bytes_per_us - 1) / bytes_per_us;
+  return byte_time(Bandwidth{clock.hertz * per_cycle});
 }
 
 std::uint32_t slice_of(std::uint32_t line, const Divider& by_slices) {
@@ -76,8 +79,7 @@ DieMemory::DieMemory(const hw::Memory& p, int vector_ports)
   rates_.realign = byte_time(n.clock, n.realign_bytes_per_cycle);
   rates_.cube_realign = byte_time(n.clock, n.cube_realign_bytes_per_cycle);
   rates_.external = byte_time(n.clock, n.external_bytes_per_cycle);
-  const std::int64_t per_us = p.l2.slice_bandwidth.bytes_per_second / 1'000'000;
-  slice_byte_ = (1'000'000 * kSubPerPs + per_us - 1) / per_us;
+  slice_byte_ = byte_time(p.l2.slice_bandwidth);
 }
 
 // Where a port stands in the row of slices.

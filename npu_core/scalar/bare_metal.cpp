@@ -12,6 +12,7 @@
 #include "hw/error.h"
 #include "npu_core/scalar/gdb_stub.h"
 #include "npu_core/scalar/scalar_core.h"
+#include "sim/hang.h"
 
 namespace cm384::npu {
 namespace {
@@ -139,9 +140,9 @@ BareMetalResult run_bare_metal(const std::string& path, const hw::ScalarCorePara
       return finish(result);
     }
     if (result.instructions >= options.most_instructions) {
-      throw MachineError(fmt::format("{}: no end after {} instructions, {} cycles; last at {}{}", path,
-                                     result.instructions, result.cycles, core.location(),
-                                     tohost ? "" : " (the ELF has no symbol tohost)"));
+      throw sim::MachineHang(fmt::format("{}: no end after {} instructions, {} cycles; last at {}{}", path,
+                                         result.instructions, result.cycles, core.location(),
+                                         tohost ? "" : " (the ELF has no symbol tohost)"));
     }
   }
 }

@@ -7,10 +7,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <span>
 #include <vector>
 
 #include "hw/error.h"
@@ -20,6 +22,7 @@ namespace cm384::npu {
 namespace {
 
 constexpr std::size_t kPacketBytes = 4096;
+constexpr std::size_t kWatchBytes = 64, kMostWatches = 16;
 constexpr int kPc = 32, kFirstF = 33, kFflags = 65, kFrm = 66, kFcsr = 67, kRegisters = 68;
 
 std::string hex(std::uint64_t value, unsigned bytes) {
@@ -122,6 +125,7 @@ void GdbStub::accept_debugger() {
 void GdbStub::release(ScalarCore& core) {
   core.set_debugged(false);
   breakpoints_.clear();
+  watches_.clear();
   core.set_breakpoints({});
   if (connection_ >= 0) close(connection_);
   connection_ = -1;
@@ -130,6 +134,14 @@ void GdbStub::release(ScalarCore& core) {
 
 Stop GdbStub::run(ScalarCore& core, std::int64_t limit_cycle) {
   if (done_) return core.run(limit_cycle);
+  if (at_fault_) {
+    try {
+      return core.run(limit_cycle);
+    } catch (const MachineError& error) {
+      faulted(core, error.what());
+      throw;
+    }
+  }
   if (!attached_) {
     accept_debugger();
     if (done_) return core.run(limit_cycle);
@@ -139,24 +151,70 @@ Stop GdbStub::run(ScalarCore& core, std::int64_t limit_cycle) {
   for (;;) {
     if (resume_ == Resume::detached) return core.run(limit_cycle);
     const bool step = resume_ == Resume::step;
+    const Watch* watched = nullptr;
     Stop stop;
     try {
-      stop = step ? core.step() : core.run(limit_cycle);
-    } catch (const MachineError&) {
-      send("S0b");  // shows where; any way on ends in the same error
-      converse(core);
+      stop = step               ? core.step()
+             : watches_.empty() ? core.run(limit_cycle)
+                                : run_watching(core, limit_cycle, watched);
+    } catch (const MachineError& error) {
+      faulted(core, error.what());
       throw;
     }
     if (stop == Stop::parked || stop == Stop::ended || stop == Stop::stored) return stop;
     if (stop == Stop::limit && !step) {
       if (!interrupted()) return stop;
       send("S02");
+    } else if (watched != nullptr) {
+      send(fmt::format("T05watch:{:x};", watched->address));
     } else {
       send("S05");
     }
     resume_ = converse(core);
     if (core.cycle() >= limit_cycle) return Stop::limit;
   }
+}
+
+Stop GdbStub::run_watching(ScalarCore& core, std::int64_t limit_cycle, const Watch*& watched) {
+  // A pipe may have written while the scalar unit waited.
+  watched = changed(core);
+  if (watched != nullptr) return Stop::breakpoint;
+  while (core.cycle() < limit_cycle) {
+    if (const Stop stop = core.step(); stop != Stop::limit) return stop;
+    watched = changed(core);
+    if (watched != nullptr || breakpoints_.contains(core.pc())) return Stop::breakpoint;
+  }
+  return Stop::limit;
+}
+
+const GdbStub::Watch* GdbStub::changed(ScalarCore& core) {
+  const Watch* first = nullptr;
+  std::array<std::byte, kWatchBytes> now;
+  for (Watch& watch : watches_) {
+    const std::span<std::byte> bytes(now.data(), watch.bytes.size());
+    if (!core.read_memory(watch.address, bytes) || std::ranges::equal(bytes, watch.bytes)) continue;
+    watch.bytes.assign(bytes.begin(), bytes.end());
+    if (first == nullptr) first = &watch;
+  }
+  return first;
+}
+
+// Any way on ends in the same error.
+void GdbStub::faulted(ScalarCore& core, std::string_view report) {
+  if (done_ || told_fault_) return;
+  told_fault_ = true;
+  stopped_by_ = "S0b";
+  if (attached_) {
+    send(stopped_by_);
+  } else if (at_fault_) {
+    fmt::print(stderr, "{}\n", report);
+    accept_debugger();
+    if (done_) return;
+    core.set_debugged(true);
+  } else {
+    return;
+  }
+  converse(core);
 }
 
 void GdbStub::ended(int status) {
@@ -183,7 +241,7 @@ bool GdbStub::handle(ScalarCore& core, std::string_view packet) {
   std::string_view rest = packet.empty() ? packet : packet.substr(1);
   switch (command) {
     case '?':
-      send("S05");
+      send(stopped_by_);
       return false;
     case 'g': {
       std::string all;
@@ -285,9 +343,27 @@ void GdbStub::query(std::string_view packet) {
   }
 }
 
+void GdbStub::change_watchpoint(ScalarCore& core, std::string_view packet, bool insert) {
+  packet.remove_prefix(std::min<std::size_t>(2, packet.size()));
+  const std::uint64_t address = number(packet), bytes = number(packet);
+  if (bytes == 0 || bytes > kWatchBytes || (insert && watches_.size() >= kMostWatches)) return send("E16");
+  if (insert) {
+    Watch watch{address, std::vector<std::byte>(bytes)};
+    if (!core.read_memory(address, watch.bytes)) return send("E0e");
+    watches_.push_back(std::move(watch));
+  } else {
+    const auto found = std::ranges::find_if(watches_, [&](const Watch& watch) {
+      return watch.address == address && watch.bytes.size() == bytes;
+    });
+    if (found != watches_.end()) watches_.erase(found);
+  }
+  send("OK");
+}
+
 void GdbStub::change_breakpoint(ScalarCore& core, std::string_view packet, bool insert) {
   const char type = packet.empty() ? '?' : packet.front();
-  if (type != '0' && type != '1') {  // watchpoints are not served
+  if (type == '2') return change_watchpoint(core, packet, insert);
+  if (type != '0' && type != '1') {  // of reads: not served
     send("");
     return;
   }

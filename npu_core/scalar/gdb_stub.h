@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "npu_core/scalar/scalar_core.h"
 
@@ -29,14 +30,27 @@ class GdbStub {
   Stop run(ScalarCore& core, std::int64_t limit_cycle);
   // Tells a waiting debugger how the program ended.
   void ended(int status);
+  // From now on it lets cores run, until one faults: it waits for a debugger then.
+  void wait_for_fault() { at_fault_ = true; }
+  // A core that runs under it has faulted, and the run is about to end: the debugger may look at it.
+  void faulted(ScalarCore& core, std::string_view report);
 
  private:
+  // Bytes whose change stops the core, whoever wrote them.
+  struct Watch {
+    std::uint64_t address;
+    std::vector<std::byte> bytes;
+  };
   enum class Resume : std::uint8_t { go, step, detached };
 
   void accept_debugger();
   void release(ScalarCore& core);
   Resume converse(ScalarCore& core);
   bool interrupted();
+  // Steps until a breakpoint, or until watched bytes are others: sets `watched`.
+  Stop run_watching(ScalarCore& core, std::int64_t limit_cycle, const Watch*& watched);
+  const Watch* changed(ScalarCore& core);
+  void change_watchpoint(ScalarCore& core, std::string_view packet, bool insert);
   // Answers one packet; true when the core is to move (resume_ says how).
   bool handle(ScalarCore& core, std::string_view packet);
   void query(std::string_view packet);
@@ -53,7 +67,11 @@ class GdbStub {
   bool done_ = false;  // detached: no debugger any more
   bool acknowledge_ = true;
   Resume resume_ = Resume::go;
+  bool at_fault_ = false;
+  bool told_fault_ = false;
+  std::string_view stopped_by_ = "S05";  // what it answers to '?'
   std::set<std::uint64_t> breakpoints_;
+  std::vector<Watch> watches_;
   std::string input_;
   std::size_t input_at_ = 0;
 };

@@ -333,9 +333,13 @@ bool ScalarCore::read_memory(std::uint64_t address, std::span<std::byte> to) {
       }
     } else if (PrivateMemory::contains(at) && program_ != nullptr) {
       to[i] = memory_.is_tainted(at, 1) ? sim::kStandIn : *memory_.read(at);
-    } else if (is_global(at) && caches_ != nullptr) {
-      const std::uint32_t slot = caches_->data.find(at / caches_->line_bytes);
-      if (slot == CacheTags::kNone) return false;
+    } else if (is_global(at)) {
+      const std::uint32_t slot =
+          caches_ == nullptr ? CacheTags::kNone : caches_->data.find(at / caches_->line_bytes);
+      if (slot == CacheTags::kNone) {
+        if (!environment_.peek(at, to[i])) return false;
+        continue;
+      }
       const std::uint64_t in_line = at % caches_->line_bytes;
       const bool payload = (caches_->gm_tag(slot) & blocks_of(in_line, 1)) != 0;
       to[i] = payload ? sim::kStandIn : caches_->gm_line(slot)[in_line];
@@ -355,6 +359,11 @@ bool ScalarCore::write_memory(std::uint64_t address, std::span<const std::byte> 
     } else if (PrivateMemory::contains(at)) {
       *writable(at) = from[i];
       memory_.set_taint(at, 1, false);
+    } else if (is_global(at) && environment_.poke(at, from[i])) {
+      // The own cache's copy too.
+      const std::uint32_t slot =
+          caches_ == nullptr ? CacheTags::kNone : caches_->data.find(at / caches_->line_bytes);
+      if (slot != CacheTags::kNone) caches_->gm_line(slot)[at % caches_->line_bytes] = from[i];
     } else {
       return false;
     }

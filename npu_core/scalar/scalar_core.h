@@ -90,8 +90,8 @@ class ScalarCore {
   std::uint32_t fcsr() const { return state_.fcsr(); }
   void set_fcsr(std::uint32_t value) { state_.set_fcsr(value); }
 
-  // The core's private memory, UBuffer or cached GM as the program sees them, without time. Returns false
-  // where the address is not private memory or UBuffer. Reads see payload as stand-in bytes.
+  // The core's private memory, UBuffer and global memory as the program sees them (the own cache's lines
+  // before memory), without time. Returns false where there is none. Reads see payload as stand-in bytes.
   bool read_memory(std::uint64_t address, std::span<std::byte> to);
   bool write_memory(std::uint64_t address, std::span<const std::byte> from);
 

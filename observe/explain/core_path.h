@@ -64,6 +64,7 @@ class CorePath final : public npu::PipeObserver {
   bool polls_first() { return std::exchange(polls_first_, false); }
   void finds(const Path& path) { engine_[0].ready.join(path); }
   double busy(int pipe) const { return busy_[static_cast<std::size_t>(pipe)]; }
+  void forget_busy() { busy_.fill(0); }
 
   void scalar_parked(std::int64_t cycle) override;
   void pushed(int pipe, std::int64_t from, std::int64_t place, std::int64_t arrival) override;

@@ -11,6 +11,7 @@ Explainer::Explainer(supernode::Supernode& machine)
       log_([this](std::span<const std::uint64_t> words) { path_->play(words); }) {
   machine.keep_log(log_, true);
   machine.trace_links();
+  ExplainedLink::put_all(log_, machine);
   machine.probes().link_packet.attach(this, [](void* self, const supernode::LinkPacket& sent) {
     auto& explainer = *static_cast<Explainer*>(self);
     ExplainedHop::put(explainer.log_, explainer.machine_.packets(), sent);

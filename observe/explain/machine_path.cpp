@@ -44,6 +44,10 @@ void MachinePath::play(std::span<const std::uint64_t> words) {
       hop(entry, w);
       continue;
     }
+    if (entry.kind == TraceEntry::link) {
+      links_.insert_or_assign(w[0], LinkPath::of(entry, w));
+      continue;
+    }
     if (dies_.size() <= entry.die) dies_.resize(entry.die + std::size_t{1});
     auto& die = dies_[entry.die];
     if (!die) die = std::make_unique<Die>();
@@ -198,10 +202,23 @@ void MachinePath::first_poll(const TraceEntry& e, Words w, Die& die) {
   }
 }
 
+// What was busy before was so for the warm-up.
 void MachinePath::counted() {
   begins_ = true;
   for (auto& die : dies_) {
-    if (die) die->streams.clear();
+    if (!die) continue;
+    die->streams.clear();
+    for (const auto& core : die->cores) core->forget_busy();
+    for (auto& ports : die->ports) {
+      for (Port& port : ports) port.busy = 0;
+    }
+    for (Server& side : die->controller) side.forget_busy();
+    for (Server& side : die->target) side.forget_busy();
+    for (Station& channel : die->channels) channel.forget_busy();
+  }
+  for (auto& [number, link] : links_) {
+    link.wire.forget_busy();
+    for (Credits& lane : link.lanes) lane.forget_held();
   }
 }
 
@@ -222,9 +239,17 @@ std::vector<Busy> MachinePath::busiest() const {
     }
     take(Resource::read_interval, die->controller[0].busy());
     take(Resource::write_interval, die->controller[1].busy());
+    take(Resource::target_interval, die->target[0].busy());
+    const auto& limits = machine_.ub.controller;
+    const bool own = ub::UbController::write_service_interval(limits) == limits.target_write_interval;
+    take(own ? Resource::target_interval : Resource::write_interval, die->target[1].busy());
     for (const Station& channel : die->channels) take(Resource::hbm, channel.busy());
   }
-  for (const auto& [number, link] : links_) take(Resource::link, link.busy());
+  for (const auto& [number, link] : links_) {
+    take(resource_of(link.served.part), link.wire.busy());
+    for (const Credits& lane : link.lanes)
+      take(Resource::buffers, lane.held() / machine_.ub.link.buffer_cells);
+  }
   std::vector<Busy> made;
   for (std::size_t k = 1; k < kResources; ++k) {
     if (most[k] > 0) made.push_back({static_cast<Resource>(k), most[k] / span});

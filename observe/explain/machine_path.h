@@ -11,7 +11,9 @@
 #include "npu_core/causality/trace_log.h"
 #include "npu_core/memory/address_mapping.h"
 #include "observe/explain/core_path.h"
+#include "observe/explain/link_path.h"
 #include "observe/explain/path.h"
+#include "observe/explain/server.h"
 #include "observe/explain/station.h"
 
 namespace cm384::observe {
@@ -45,18 +47,22 @@ class MachinePath {
     Path last, now;
     bool any = false;
   };
-  struct Token {  // a request under way
+  struct Token {  // a request under way, or its answer
     Path path;
     std::uint16_t die = 0, core = 0;
     std::uint8_t engine = 0;
-    bool write = false, merge_reads = false, merge_writes = false, package = false, wired = false;
+    bool write = false, merge_reads = false, merge_writes = false, package = false, served = false;
     std::uint64_t copy = 0;
+    // Its packet has left by this link, from `start` on, and holds cells of the buffer behind it.
+    LinkPath* link = nullptr;
+    std::uint16_t lane = 0, cells = 0;
+    double start = 0, service = 0;
   };
   struct Die {
     std::vector<std::unique_ptr<CorePath>> cores;
     std::vector<bool> is_cube;
-    std::array<Station, 2> controller, target;  // by direction: reads, writes
-    std::array<std::vector<Port>, 2> ports;     // of cores, by direction
+    std::array<Server, 2> controller, target;  // by direction: reads, writes
+    std::array<std::vector<Port>, 2> ports;    // of cores, by direction
     std::vector<Station> channels;
     double least_miss = 1e18;  // ps that a miss took on top of a hit
     Path last_write;
@@ -89,6 +95,8 @@ class MachinePath {
   void came(const npu::TraceEntry& e, Words w, Die& die);
   void served(Words w, Die& die);
   void hop(const npu::TraceEntry& e, Words w);
+  void came_over(Token& token, const LinkPath& next, double service) const;
+  void return_credits(Token& token, const Path& freed) const;
   void counted();
   void first_poll(const npu::TraceEntry& e, Words w, Die& die);
   // Through L2 and, where it missed, HBM, to an answer at `done`.
@@ -110,7 +118,7 @@ class MachinePath {
   bool stores_ = false;
   std::vector<std::unique_ptr<Die>> dies_;
   std::unordered_map<std::uint64_t, Token> tokens_;
-  std::unordered_map<std::uint64_t, Station> links_;  // by the log's number
+  std::unordered_map<std::uint64_t, LinkPath> links_;  // by the log's number
   Pending pending_;
   Path idle_, end_;
   bool begins_ = true;  // nothing has been counted yet

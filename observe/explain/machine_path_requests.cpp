@@ -136,19 +136,19 @@ void MachinePath::submitted(const TraceEntry& e, Words w, Die& die) {
     t.path = core.request(engine, units, true, t.merge_reads, at);
   }
   t.write = write;
-  t.wired = false;
+  t.served = false;
+  t.link = nullptr;
   const auto& topology = machine_.topology;
   const auto target = static_cast<int>(cm384_gm_unit(address));
   t.package = !cm384_gm_is_cpu(address) && topology.dies_per_package > 1 && target != e.die &&
               topology.in_one_package(e.die, target) && (address & CM384_GM_VIA_UB_BIT) == 0;
   if (t.package || cm384_gm_via_rdma(address) != 0) return;
-  Station& side = die.controller[write ? 1 : 0];
+  Server& side = die.controller[write ? 1 : 0];
   const auto& limits = machine_.ub.controller;
-  const double interval = ps_of(write ? limits.write_interval : limits.read_interval);
-  // Those before it in its order, or with other cores' as they come.
-  side.pass(t.path, std::max(t.path.at, side.free_at()), interval,
-            write ? Part::write_interval : Part::read_interval,
-            write ? Resource::write_interval : Resource::read_interval, Part::fabric_wait);
+  const Part part = write ? Part::write_interval : Part::read_interval;
+  side.serve(t.path, std::max(t.path.at, side.free_at()),
+             ps_of(write ? ub::UbController::write_issue_interval(limits) : limits.read_interval),
+             {part, resource_of(part)}, Part::fabric_wait);
 }
 
 void MachinePath::answered(const TraceEntry& e, Words w, Die& die) {
@@ -168,15 +168,23 @@ void MachinePath::came(const TraceEntry& e, Words w, Die& die) {
   Token* const t = find(key((w[0] >> 48) - 1, e.core, w[1]));
   if (t == nullptr) return;
   const double at = ps_of(w[3]);
-  Station& side = die.target[t->write ? 1 : 0];
   const auto& limits = machine_.ub.controller;
-  const Time interval = t->write ? limits.target_write_interval : limits.target_read_interval;
-  if (interval > Time{} && !t->package) {
-    side.pass(t->path, at, ps_of(interval), Part::inbound, Resource::inbound, Part::fabric_wait);
+  if (t->link != nullptr && ub::UbController::holds_requests(limits)) {
+    const Time own = limits.target_write_interval;
+    const Time interval =
+        t->write ? ub::UbController::write_service_interval(limits) : limits.target_read_interval;
+    const Part part = t->write && interval > own ? Part::write_interval : Part::target_interval;
+    const double inbound = ps_of(t->write ? limits.write_inbound_latency : limits.read_inbound_latency);
+    die.target[t->write ? 1 : 0].serve(t->path, at - inbound, ps_of(interval), {part, resource_of(part)},
+                                       Part::fabric_wait);
+    return_credits(*t, t->path);
+    t->path.add(inbound, Part::inbound, Resource::inbound);
   } else {
     t->path.meet(at, t->package ? Part::package : Part::fabric_wait,
                  t->package ? Resource::package : Resource::none);
   }
+  t->link = nullptr;
+  t->served = true;
   if (t->write) die.last_write = t->path;
   die.served = t;
 }
@@ -192,23 +200,65 @@ void MachinePath::served(Words w, Die& die) {
   path.add(all - plain, Part::contention, Resource::none);
 }
 
+// From the link that its packet has left by to the one that it leaves by now. A packet whose flits come
+// slower than they go on waits for the rest; a stored one for all.
+void MachinePath::came_over(Token& token, const LinkPath& next, double service) const {
+  const LinkPath& link = *token.link;
+  Path& path = token.path;
+  path.add(link.latency, Part::wire, Resource::wire);
+  const bool past_chip = !next.inside_die || link.from_endpoint;
+  if (past_chip) path.add(next.pipeline, Part::wire, Resource::wire);
+  const auto late = [this](double first, double then) {
+    return stores_ ? first : std::max(0.0, first - then);
+  };
+  const double rest = late(token.service, service);
+  if (rest == 0 && token.service <= service / 2) return;
+  for (std::size_t k = 0; k < kResources; ++k)
+    path.gain[k] += rest - late(link.served.halved(token.service, k), next.served.halved(service, k));
+  path.at += rest;
+  path.spent[static_cast<std::size_t>(link.served.part)] += static_cast<float>(rest);
+}
+
+// The cells that its packet holds come free at `freed`; the sender knows a link latency later.
+void MachinePath::return_credits(Token& token, const Path& freed) const {
+  LinkPath& link = *token.link;
+  Path back = freed;
+  back.add(link.latency, Part::credit, Resource::wire);
+  link.lanes[token.lane].release(back, token.cells, token.start);
+}
+
 void MachinePath::hop(const TraceEntry& e, Words w) {
+  LinkPath& link = links_[w[0]];
+  const double start = ps_of(w[2]), service = ps_of(w[3]) - start;
   Token* const t = find(w[1]);
-  if (t == nullptr) return;
-  const double start = ps_of(w[2]), tail = ps_of(w[3]);
-  const auto& link = machine_.ub.link;
-  Station& station = links_[w[0]];
-  station.pass(t->path, start, tail - start, Part::link, Resource::link, Part::fabric_wait);
-  const bool last = (e.small & ExplainedHop::kToEndpoint) != 0;
-  const bool trunk = !last && (e.small & ExplainedHop::kFromEndpoint) == 0;
-  if (last || stores_) t->path.add(tail - start, Part::link, Resource::link);
-  t->path.add(ps_of(trunk ? link.trunk_latency : link.endpoint_latency), Part::wire, Resource::wire);
-  if (!last) {
-    t->path.add(ps_of(machine_.ub.switch_chip.pipeline_latency), Part::wire, Resource::wire);
-    return;
-  }
-  const auto& limits = machine_.ub.controller;
+  if (t == nullptr) return link.wire.occupy(start, service, link.served);
   const bool response = (e.small & ExplainedHop::kResponse) != 0;
+  if (t->link != nullptr) {
+    came_over(*t, link, service);
+  } else if (response && !t->served) {
+    t->path.meet(start, Part::fabric_wait, Resource::none);  // of a CPU socket
+  }
+  const std::uint16_t lane = e.core, cells = e.die;
+  link.lanes[lane].acquire(t->path, cells, machine_.ub.link.buffer_cells);
+  link.wire.serve(t->path, start, service, link.served, Part::fabric_wait);
+  Path tail = t->path;
+  tail.add(service, link.served.part, link.served.by, link.served.too);
+  if (t->link != nullptr) return_credits(*t, tail);
+  t->link = &link;
+  t->lane = lane;
+  t->cells = cells;
+  t->start = start;
+  t->service = service;
+  if (!link.to_endpoint) return;
+  const bool socket = link.served.part == Part::socket_link;
+  const auto& limits = socket ? machine_.cpu.controller : machine_.ub.controller;
+  const bool held = !response && ub::UbController::holds_requests(limits);
+  if (!held) return_credits(*t, tail);
+  t->path = tail;
+  t->path.add(link.latency, Part::wire, Resource::wire);
+  if (held && !socket) return;  // until it is served
+  if (held) return_credits(*t, t->path);
+  t->link = nullptr;
   t->path.add(ps_of(response   ? limits.completion_latency
                     : t->write ? limits.write_inbound_latency
                                : limits.read_inbound_latency),

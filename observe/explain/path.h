@@ -4,6 +4,10 @@
 // The machine as a timed event graph in max-plus algebra, evaluated once for every resource while it is read:
 // what a resource takes adds to a path, and half of it to the resource's gain; where two paths meet, the
 // later one counts, in the run as it was and, by itself, in each of those that were not.
+//
+// One more evaluation, that of Resource::none, has nothing faster: it is the run again as the graph has it.
+// What the graph leaves out is missing there as well as in the others, so a prediction is the difference of
+// two evaluations, never of an evaluation and the run.
 #pragma once
 
 #include <algorithm>
@@ -34,9 +38,13 @@ enum class Part : std::uint8_t {
   hbm,
   write_interval,
   read_interval,
-  link,
+  die_link,
+  socket_link,
+  trunk,
+  credit,
   wire,
   inbound,
+  target_interval,
   package,
   fabric_wait,
   barrier,
@@ -48,7 +56,7 @@ enum class Part : std::uint8_t {
 };
 std::string_view name_of(Part part);
 
-// What could be made twice as fast.
+// What could be made twice as fast, or twice as large. `none`: nothing is.
 enum class Resource : std::uint8_t {
   none,
   host,
@@ -65,9 +73,14 @@ enum class Resource : std::uint8_t {
   hbm,
   write_interval,
   read_interval,
-  link,
+  link,  // of all tiers
+  die_link,
+  socket_link,
+  trunk,
+  buffers,
   wire,
   inbound,
+  target_interval,
   package,
   barrier,
   core_flag,
@@ -81,6 +94,8 @@ struct ResourceText {
 };
 // Of a resource other than `none`.
 const ResourceText& text_of(Resource resource);
+// What would shorten a part; `none`: nothing that has parameters.
+Resource resource_of(Part part);
 
 inline constexpr std::size_t kParts = static_cast<std::size_t>(Part::count);
 inline constexpr std::size_t kResources = static_cast<std::size_t>(Resource::count);
@@ -88,17 +103,16 @@ inline constexpr std::size_t kResources = static_cast<std::size_t>(Resource::cou
 class Path {
  public:
   double at = 0;                          // ps since the run began
-  std::array<double, kResources> gain{};  // ps; of Resource::none without meaning
+  std::array<double, kResources> gain{};  // ps; of Resource::none: what the graph leaves out
   std::array<float, kParts> spent{};      // ps, by part
 
-  void add(double ps, Part part, Resource resource) {
+  // When the moment comes in an evaluation, ps.
+  double time(Resource resource) const { return at - gain[static_cast<std::size_t>(resource)]; }
+  void add(double ps, Part part, Resource resource, Resource too = Resource::none) {
     at += ps;
     spent[static_cast<std::size_t>(part)] += static_cast<float>(ps);
-    gain[static_cast<std::size_t>(resource)] += ps / 2;
-  }
-  void add(double ps, Part part, Resource resource, Resource too) {
-    add(ps, part, resource);
-    gain[static_cast<std::size_t>(too)] += ps / 2;
+    if (resource != Resource::none) gain[static_cast<std::size_t>(resource)] += ps / 2;
+    if (too != Resource::none) gain[static_cast<std::size_t>(too)] += ps / 2;
   }
   // Not before the other one.
   void join(const Path& other) {

@@ -52,8 +52,8 @@ void Station::pass(Path& path, double start, double service, Part part, Resource
   if (used_ && in_turn) path.join(free_);
   path.meet(start, otherwise, slowed_by);
   const double in_order = path.gain[own];
-  const double load = (*bins_)[0].load(start, service);
-  for (std::size_t k = 1; k < kResources; ++k) {
+  const double load = load_.load(start, service);
+  for (std::size_t k = 0; k < kResources; ++k) {
     if (k == own) continue;
     Bins& bins = (*bins_)[k];
     const double arrival = start - waited - came[k];

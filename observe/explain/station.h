@@ -1,4 +1,5 @@
-// Something that serves one after another, as paths meet it: a link, a controller's slots, an HBM channel.
+// An HBM channel, as paths meet it: it serves one after another, but how long depends on rows and banks,
+// which the log does not have.
 //
 // At half its own service time what it serves keeps its order. Where something else is twice as fast, cores
 // come in another order: a request then waits as long as it did, longer where the server is busier then, and
@@ -20,8 +21,7 @@ class Station {
   void pass(Path& path, double start, double service, Part part, Resource resource, Part otherwise,
             Resource slowed_by = Resource::none);
   double busy() const { return busy_; }
-  // When it has served those that came, ps.
-  double free_at() const { return free_.at; }
+  void forget_busy() { busy_ = 0; }
 
  private:
   static constexpr std::size_t kBins = 64;
@@ -39,6 +39,7 @@ class Station {
   Path free_;
   bool used_ = false;
   double busy_ = 0;
+  Bins load_;  // of the run
   std::unique_ptr<std::array<Bins, kResources>> bins_;
 };
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ub_fabric/link_timing.h"
+#include "ub_fabric/sub_plane.h"
 
 namespace cm384::observe {
 
@@ -12,20 +12,24 @@ using Cause = MessageCause;
 struct MessageTimes::Wire {
   Cause cause{};
   bool up = false, down = false;
-  Time latency;
+  // In the sub-plane's table, as it is when a packet passes.
+  const ub::LinkTiming* timing = nullptr;
   Time pipeline;       // of the chip at its end, for what goes on to another chip
   Time pipeline_down;  // for what goes on to an endpoint
-  double flit_ps = 0;
-  Time free;  // once its last packet has left
+  Time free;           // once its last packet has left
   struct Gap {
     Time begin, end;
     std::int64_t before_ps = 0;  // of all earlier ones
   };
   std::vector<Gap> gaps;  // between packets, longer than a flit's border
 
+  Time latency() const { return timing->latency; }
+  double flit_ps() const {
+    return static_cast<double>(timing->flit.numerator()) / static_cast<double>(timing->flit.denominator());
+  }
   // A packet leaves.
   void take(Time start, Time tail) {
-    if (static_cast<double>((start - free).ps) > flit_ps + 1) {
+    if (static_cast<double>((start - free).ps) > flit_ps() + 1) {
       if (gaps.size() == kMostGaps) gaps.erase(gaps.begin(), gaps.begin() + kMostGaps / 2);
       gaps.push_back({free, start, total()});
     }
@@ -65,30 +69,23 @@ MessageTimes::Wire& MessageTimes::wire(const LinkName& name) {
   if (known) return *known;
   known = std::make_unique<Wire>();
   Wire& w = *known;
-  const hw::Machine& m = machine_.parameters();
-  const ub::Parameters p{m.topology, m.ub, m.cpu, m.package_link};
-  const ub::Network& network = machine_.plane(name.plane).network();
+  const ub::SubPlane& plane = machine_.plane(name.plane);
+  const ub::Network& network = plane.network();
   w.up = name.kind == LinkName::Kind::from_endpoint;
   w.down = name.kind == LinkName::Kind::to_endpoint;
   w.cause = w.up ? Cause::uplink : w.down ? Cause::downlink : Cause::trunk;
   const auto endpoint = static_cast<ub::Endpoint>(name.endpoint);
-  ub::LinkTiming timing;
   unsigned chip = ub::Network::kNoLink;
   if (w.up) {
-    timing = ub::timing_of_port(p, network, endpoint, name.plane);
+    w.timing = &plane.timings().of_port(endpoint);
     chip = network.chip_of(endpoint);
   } else {
-    const auto number = [&](const LinkName::End& end) {
-      return network.chip(end.part, static_cast<unsigned>(end.number));
-    };
-    if (!w.down) chip = number(name.to);
-    const unsigned link = w.down ? network.link_to(endpoint) : network.link_between(number(name.from), chip);
-    timing = ub::timing_of_link(p, network, link, name.plane);
+    const auto number = static_cast<unsigned>(name.number);
+    w.timing = &plane.timings().of_link(number);
+    if (!w.down) chip = network.link(network.link(number).peer).chip;
   }
-  w.latency = timing.latency;
-  w.flit_ps = static_cast<double>(timing.flit.numerator()) / static_cast<double>(timing.flit.denominator());
   if (chip != ub::Network::kNoLink) {
-    w.pipeline = w.pipeline_down = ub::pipeline_of(p, network, chip);
+    w.pipeline = w.pipeline_down = plane.timings().of_chip(chip).pipeline;
     if (!w.up && network.layout().chips[chip].of_die) w.pipeline_down = Time{};
   }
   return w;
@@ -113,10 +110,10 @@ void MessageTimes::sent(const supernode::LinkPacket& packet) {
     const Wire& before = *f.last;
     const Time pipeline = w.down ? before.pipeline_down : before.pipeline;
     const bool store = machine_.parameters().ub.switch_chip.forwarding == "packet-store";
-    head = (store ? f.tail : f.start) + before.latency + pipeline;
+    head = (store ? f.tail : f.start) + before.latency() + pipeline;
     // A faster link is not to run out of flits that come by a slower one.
-    const Time fed{(f.tail + before.latency + pipeline).ps -
-                   static_cast<std::int64_t>(packet.hop.flits() * w.flit_ps)};
+    const Time fed{(f.tail + before.latency() + pipeline).ps -
+                   static_cast<std::int64_t>(packet.hop.flits() * w.flit_ps())};
     head = std::clamp(std::max(head, fed), f.reached, std::max(f.reached, packet.start));
     f.parts[before.cause] += (head - f.reached).ps;
     f.reached = head;
@@ -132,8 +129,8 @@ void MessageTimes::sent(const supernode::LinkPacket& packet) {
   f.last = &w;
   if (!response) ++f.parts.hops;
   if (!w.down) return;
-  f.parts[w.cause] += (packet.tail + w.latency - f.reached).ps;
-  f.reached = packet.tail + w.latency;
+  f.parts[w.cause] += (packet.tail + w.latency() - f.reached).ps;
+  f.reached = packet.tail + w.latency();
   if (!response) return;
   Answered& answered = answered_[p.transaction];
   if (answered.reached <= f.reached) answered = {f.port, f.reached, f.parts};

@@ -18,7 +18,12 @@ std::uint64_t ExpertFfn::rows() const {
 
 cm384_gemm ExpertFfn::multiplication(const Site& site, std::uint32_t n, std::uint32_t k) const {
   const std::vector<std::uint32_t> share(setting_.expert_rows.size(), setting_.tile_rows);
-  const GemmShape shape{share, n, k, CM384_GEMM_INT8, static_cast<std::uint32_t>(site.cores.size())};
+  const GemmShape shape{share,
+                        n,
+                        k,
+                        CM384_GEMM_INT8,
+                        static_cast<std::uint32_t>(site.cores.size()),
+                        rates_of(site, CM384_GEMM_INT8)};
   cm384_gemm a = place_gemm(site.memory, shape, checked_tiling(shape), true, site.full);
   a.group_row_words = 2;  // counts have 64 bits, as dispatch leaves them
   return a;

@@ -14,8 +14,9 @@ Ffn::Ffn(const FfnSetting& setting, std::uint64_t seed)
 
 void Ffn::lay_out(const Site& site) {
   const auto place = [&](const reference::GemmCase& gemm) {
-    const GemmShape shape{gemm.group_rows, gemm.n, gemm.k, gemm.type,
-                          static_cast<std::uint32_t>(site.cores.size())};
+    const GemmShape shape{
+        gemm.group_rows,          gemm.n, gemm.k, gemm.type, static_cast<std::uint32_t>(site.cores.size()),
+        rates_of(site, gemm.type)};
     return place_whole_gemm(site.memory, gemm, shape, checked_tiling(shape), true, site.full);
   };
   arguments_.gate_up = place(gate_up_);

@@ -6,8 +6,12 @@
 namespace cm384::operators {
 
 void Gemm::lay_out(const Site& site) {
-  const GemmShape shape{setting_.group_rows, setting_.n, setting_.k, setting_.type,
-                        static_cast<std::uint32_t>(site.cores.size())};
+  const GemmShape shape{setting_.group_rows,
+                        setting_.n,
+                        setting_.k,
+                        setting_.type,
+                        static_cast<std::uint32_t>(site.cores.size()),
+                        rates_of(site, setting_.type)};
   const cm384_gemm_tiling tiling =
       setting_.tile_m == 0 ? choose_tiling(shape) : tiling_of(shape, setting_.tile_m, setting_.tile_n);
   check_tiling(tiling, shape);

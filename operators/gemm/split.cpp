@@ -14,8 +14,12 @@ void SplitGemm::lay_out(const Site& site) {
         fmt::format("{} parts of k {}; allowed: equal ones of multiples of 16", parts_, case_.k));
   const std::uint32_t part = case_.k / parts_, rows = case_.group_rows[0];
   const std::vector<std::uint32_t> group_rows(parts_, rows);
-  const GemmShape shape{group_rows, case_.n, part, CM384_GEMM_BF16,
-                        static_cast<std::uint32_t>(site.cores.size())};
+  const GemmShape shape{group_rows,
+                        case_.n,
+                        part,
+                        CM384_GEMM_BF16,
+                        static_cast<std::uint32_t>(site.cores.size()),
+                        rates_of(site, CM384_GEMM_BF16)};
   const std::uint64_t a_bytes = std::uint64_t{rows} * case_.k * 2;
   const std::uint64_t a = site.memory.allocate_lines(a_bytes);
   if (!site.full) runtime().mark_payload(a, a_bytes);

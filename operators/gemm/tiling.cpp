@@ -34,18 +34,18 @@ std::uint64_t tiles_of(const GemmShape& shape, std::uint32_t tile_m, std::uint32
 // ascend-facts A5, A6); a tile that leaves no place free in L0C makes the matrix unit wait until a part of it
 // is out.
 double cycles(const GemmShape& shape, const cm384_gemm_tiling& t) {
-  // Of the 110 B a cycle that a core can read from L2, what is left when its slices serve all cores.
-  constexpr double kL2 = 100, kHbm = 32, kFixpipe = 64, kRequest = 512, kFixpipeLatency = 500;
+  constexpr double kRequest = 512, kFixpipeLatency = 500;
+  const CubeRates& rates = shape.rates;
   const std::uint32_t largest = *std::max_element(shape.group_rows.begin(), shape.group_rows.end());
   const double m = up(t.tile_m, 16), n = up(t.tile_n, 16), row = up(shape.k * shape.element_bytes(), 32);
-  const double matrix = m / 16 * (n / 16) * (row / 32);
+  const double matrix = m * n * (row / shape.element_bytes()) / rates.macs;
   // Columns of B are 32 B wide and begin anywhere in a request where tiles are not whole fractals.
   const double requests = m * row / kRequest + row / 32 * (n * 32 / kRequest + (t.tile_n % 16 == 0 ? 0 : 1));
   const std::uint32_t shared_b = (largest + t.tile_m - 1) / t.tile_m;
   const std::uint32_t shared_a = (shape.n + t.tile_n - 1) / t.tile_n;
   const double from_hbm = m * row / shared_a + n * row / shared_b;
-  const double load = requests * kRequest / kL2 + from_hbm * (1 / kHbm - 1 / kL2);
-  const double fixpipe = m * n * (shape.type == CM384_GEMM_INT8 ? 4 : 2) / kFixpipe;
+  const double load = requests * kRequest / rates.l2 + from_hbm * (1 / rates.hbm - 1 / rates.l2);
+  const double fixpipe = m * n * (shape.type == CM384_GEMM_INT8 ? 4 : 2) / rates.fixpipe;
   const double exposed = t.places >= 2 * t.parts ? 0
                          : t.places > t.parts    ? fixpipe / (2 * t.parts)
                                                  : fixpipe / t.parts + kFixpipeLatency;
@@ -80,6 +80,26 @@ std::string misfit(const cm384_gemm_tiling& t, const GemmShape& shape) {
 }
 
 }  // namespace
+
+CubeRates cube_rates(const hw::Machine& machine, cm384_gemm_type type) {
+  // What is left of a port's rate when the slices of L2 serve all cores, as measured on the 910C: 100 of 110
+  // B.
+  constexpr double kShare = 100, kOf = 110;
+  const hw::MacsPerCycle& macs = machine.cube_core.macs_per_cycle;
+  const hw::OnDieNetwork& network = machine.memory.on_die_network;
+  const double cycles = static_cast<double>(machine.die.clock.hertz),
+               port_cycles = static_cast<double>(network.clock.hertz) / cycles;
+  const double share_of_hbm =
+      static_cast<double>(hw::peaks_of(machine).hbm.bytes_per_second) / cycles / std::max(1, machine.die.aic);
+  return {.macs = static_cast<double>(type == CM384_GEMM_INT8 ? macs.int8 : macs.bf16),
+          .l2 = network.l2_read_bytes_per_cycle * port_cycles * kShare / kOf,
+          .hbm = std::min(network.hbm_read_bytes_per_cycle * port_cycles, share_of_hbm),
+          .fixpipe = static_cast<double>(machine.cube_core.fixpipe_bytes_per_cycle)};
+}
+
+CubeRates rates_of(const Site& site, cm384_gemm_type type) {
+  return cube_rates(site.memory.runtime().machine().parameters(), type);
+}
 
 cm384_gemm_tiling tiling_of(const GemmShape& shape, std::uint32_t tile_m, std::uint32_t tile_n) {
   cm384_gemm_tiling t{};

@@ -6,14 +6,28 @@
 #include <string_view>
 
 #include "firmware/abi/gemm.h"
+#include "hw/machine.h"
+#include "operators/operator.h"
 
 namespace cm384::operators {
+
+// What the estimates that cut operators need of a machine, per core cycle and cube core.
+struct CubeRates {
+  double macs = 4096;   // multiply-adds, of the type in hand
+  double l2 = 100;      // bytes that it gets of L2 when its slices serve all cores
+  double hbm = 32;      // bytes of what misses there
+  double fixpipe = 64;  // bytes of results
+};
+CubeRates cube_rates(const hw::Machine& machine, cm384_gemm_type type);
+// Of the machine that an operator is placed on.
+CubeRates rates_of(const Site& site, cm384_gemm_type type);
 
 struct GemmShape {
   std::span<const std::uint32_t> group_rows;
   std::uint32_t n = 0, k = 0;
   cm384_gemm_type type = CM384_GEMM_INT8;
   std::uint32_t blocks = 24;
+  CubeRates rates{.macs = type == CM384_GEMM_INT8 ? 8192. : 4096.};
 
   std::uint32_t element_bytes() const { return type == CM384_GEMM_INT8 ? 1 : 2; }
 };

@@ -11,8 +11,6 @@ namespace {
 
 constexpr std::uint32_t kL1 = 512 * 1024;
 constexpr std::uint32_t kMostSplits = 32;
-// Of a core (ascend-facts A5, A6).
-constexpr double kFixpipeBytesPerCycle = 64, kHbmBytesPerCycle = 32;
 // Of a small read of memory by a vector core, about (ascend-facts A6).
 constexpr double kReadLatencyCycles = 700;
 
@@ -28,13 +26,14 @@ MlaAttention::MlaAttention(const MlaSetting& setting, std::uint64_t seed)
 void MlaAttention::lay_out(const Site& site) {
   const auto allocate = [&site](std::uint64_t bytes) { return site.memory.allocate(bytes, 4096); };
   const auto blocks = static_cast<std::uint32_t>(site.cores.size());
+  const CubeRates rates = rates_of(site, CM384_GEMM_BF16);
   cm384_mla& a = arguments_;
   a.batch = case_.batch();
   a.queries = case_.queries;
   a.heads = case_.heads;
   a.table_width = case_.table_width();
   a.scale = case_.scale;
-  const KvBlocking blocking = choose_blocking(case_.heads);
+  const KvBlocking blocking = choose_blocking(case_.heads, rates);
   a.block_tokens = blocking.block_tokens;
   a.chunks = blocking.chunks;
   a.slots = blocking.slots;
@@ -44,10 +43,10 @@ void MlaAttention::lay_out(const Site& site) {
       kv_blocks.push_back((length + query + a.block_tokens - 1) / a.block_tokens);
   }
   const auto [shortest, longest] = std::ranges::minmax(kv_blocks);
-  a.splits =
-      longest <= shortest + 1
-          ? even_splits(a.batch * a.queries, blocks, shortest)
-          : choose_splits(kv_blocks, blocks, kv_cycles(a.batch * a.queries, a.heads, a.block_tokens, blocks));
+  a.splits = longest <= shortest + 1
+                 ? even_splits(a.batch * a.queries, blocks, shortest)
+                 : choose_splits(kv_blocks, blocks,
+                                 kv_cycles(a.batch * a.queries, a.heads, a.block_tokens, blocks, rates));
   a.q = allocate(rows() * CM384_MLA_WIDTH * 2);
   a.kv = allocate(table_.size() * CM384_MLA_PAGE_BYTES);
   a.page_table = allocate(table_.size() * 4);
@@ -108,7 +107,7 @@ std::string MlaAttention::check() const {
                      runtime().get<std::uint16_t>(arguments_.out, rows() * CM384_MLA_LATENT));
 }
 
-KvBlocking choose_blocking(std::uint32_t heads) {
+KvBlocking choose_blocking(std::uint32_t heads, const CubeRates& rates) {
   const auto largest = [heads](std::uint32_t chunks, std::uint32_t slots) {
     cm384_mla a{};
     a.heads = heads;
@@ -120,9 +119,8 @@ KvBlocking choose_blocking(std::uint32_t heads) {
   };
   const KvBlocking three = largest(2, 6), two = largest(3, 7);
   // Cycles of a token: out of the fixpipe, scores and products, FP32; in from HBM.
-  const double fixpipe =
-      heads * (1.0 + double{CM384_MLA_LATENT} / three.block_tokens) * 4 / kFixpipeBytesPerCycle;
-  return fixpipe < CM384_MLA_WIDTH * 2 / kHbmBytesPerCycle ? three : two;
+  const double fixpipe = heads * (1.0 + double{CM384_MLA_LATENT} / three.block_tokens) * 4 / rates.fixpipe;
+  return fixpipe < CM384_MLA_WIDTH * 2 / rates.hbm ? three : two;
 }
 
 std::uint32_t even_splits(std::uint32_t pairs, std::uint32_t blocks, std::uint32_t kv_blocks) {
@@ -165,13 +163,13 @@ std::uint32_t choose_splits(std::span<const std::uint32_t> kv_blocks, std::uint3
   return best;
 }
 
-KvCycles kv_cycles(std::uint32_t pairs, std::uint32_t heads, std::uint32_t block_tokens,
-                   std::uint32_t blocks) {
-  const double fixpipe = heads * (block_tokens + double{CM384_MLA_LATENT}) * 4 / kFixpipeBytesPerCycle;
-  const double read = block_tokens * CM384_MLA_WIDTH * 2 / kHbmBytesPerCycle;
+KvCycles kv_cycles(std::uint32_t pairs, std::uint32_t heads, std::uint32_t block_tokens, std::uint32_t blocks,
+                   const CubeRates& rates) {
+  const double fixpipe = heads * (block_tokens + double{CM384_MLA_LATENT}) * 4 / rates.fixpipe;
+  const double read = block_tokens * CM384_MLA_WIDTH * 2 / rates.hbm;
   constexpr std::uint32_t kVectorCores = 2, kHeads = 8;  // at a time, as kernel mla combines them
   const std::uint32_t units = pairs * (heads / kHeads), cores = kVectorCores * blocks;
-  const double head = CM384_MLA_LATENT * 4 / kHbmBytesPerCycle;
+  const double head = CM384_MLA_LATENT * 4 / rates.hbm;
   return {std::max(fixpipe, read), heads * head / kVectorCores,
           (units + cores - 1) / cores * (kReadLatencyCycles + kHeads * head)};
 }

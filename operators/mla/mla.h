@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "firmware/abi/mla.h"
+#include "operators/gemm/tiling.h"
 #include "operators/operator.h"
 #include "operators/reference/mla_reference.h"
 
@@ -63,7 +64,7 @@ struct KvBlocking {
 // Three KV blocks in L1, so that MTE2 never waits for the vector cores, where such a block is large enough
 // for the fixpipe, which writes a row of products a head and block; else the largest block of which two and a
 // third fit.
-KvBlocking choose_blocking(std::uint32_t heads);
+KvBlocking choose_blocking(std::uint32_t heads, const CubeRates& rates = {});
 // Cycles of a core, at least: of a block of the launch for a KV block (scores and products out of the
 // fixpipe, or the block in from HBM) and for a part of a sequence that its two vector cores write; of all
 // vector cores for one part of each of `pairs` sequences and queries, which they combine eight heads at a
@@ -71,8 +72,8 @@ KvBlocking choose_blocking(std::uint32_t heads);
 struct KvCycles {
   double block = 0, part = 0, combined = 0;
 };
-KvCycles kv_cycles(std::uint32_t pairs, std::uint32_t heads, std::uint32_t block_tokens,
-                   std::uint32_t blocks);
+KvCycles kv_cycles(std::uint32_t pairs, std::uint32_t heads, std::uint32_t block_tokens, std::uint32_t blocks,
+                   const CubeRates& rates = {});
 // Into how many parts the tokens of each sequence go, so that it takes least. `kv_blocks`: of each task
 // before it is cut; one with fewer KV blocks than parts has one part each.
 std::uint32_t choose_splits(std::span<const std::uint32_t> kv_blocks, std::uint32_t blocks,

@@ -15,8 +15,9 @@ constexpr std::uint32_t kCompared = 5;  // tokens of a large case, about
 cm384_gemm place_projection(const Site& site, std::uint32_t tokens, std::uint32_t groups, std::uint32_t n,
                             std::uint32_t k, bool int8) {
   const std::vector<std::uint32_t> rows(groups, tokens);
-  const GemmShape shape{rows, n, k, int8 ? CM384_GEMM_INT8 : CM384_GEMM_BF16,
-                        static_cast<std::uint32_t>(site.cores.size())};
+  const cm384_gemm_type type = int8 ? CM384_GEMM_INT8 : CM384_GEMM_BF16;
+  const GemmShape shape{
+      rows, n, k, type, static_cast<std::uint32_t>(site.cores.size()), rates_of(site, type)};
   cm384_gemm gemm = place_gemm(site.memory, shape, checked_tiling(shape), true, site.full);
   gemm.group_rows = site.memory.allocate_lines(4);
   gemm.group_row_words = 0;  // all groups have all tokens

@@ -9,6 +9,8 @@ import pandas
 
 _UNITS = {"ps": "ps", "ns": "ns", "us": "us", "ms": "ms", "s": "s", "GBps": "GB/s", "TBps": "TB/s", "MB": "MB",
           "TFLOPS": "TFLOPS", "TOPS": "TOPS"}
+# Endings that are a unit as a whole.
+_RATES = {"tokens_s": "tokens/s", "tokens_s_npu": "tokens/s per NPU", "_rps": "requests/s", "cycles": "cycles"}
 # Units of quantities as the command writes them, by kind, in the kind's base unit.
 _KINDS: List[Dict[str, float]] = [
     {"ps": 1e-12, "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0},
@@ -22,6 +24,9 @@ _QUANTITY = re.compile(r"([0-9.]+(?:e[+-]?[0-9]+)?)([A-Za-z/]+)")
 def unit(column: str) -> str:
     """The unit of a column, as labels of axes have it: "us" of latency_us.mean; "" if it has none."""
     for part in reversed(column.split(".")):
+        for name, rate in _RATES.items():
+            if part.endswith(name):
+                return rate
         ending = re.search(r"_([A-Za-z]+)$", part)
         if ending and ending[1] in _UNITS:
             return _UNITS[ending[1]]

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <tuple>
 
 #include "hw/error.h"
 #include "npu_core/cube/aic.h"
@@ -20,7 +21,7 @@ hw::CubeCore cube_parameters() {
   hw::CubeCore p;
   p.queue_depth = 32;
   p.mmad_setup = 6;
-  p.mmad_f32_passes = 2;
+  p.macs_per_cycle = {8192, 4096, 1024};
   p.l0a_bytes_per_cycle = 512;
   p.l0b_bytes_per_cycle = 256;
   p.table_bytes_per_cycle = 16;
@@ -76,6 +77,28 @@ TEST(CubePipes, AnMmadTakesWhatThePublishedFormulaSays) {
   EXPECT_EQ(alone(mmad(CM384_CUBE_S8, 128, 152, 128)), 6 + 8 * 10 * 4);
   EXPECT_EQ(alone(mmad(CM384_CUBE_S8, 1, 1, 1)), 7);
   EXPECT_EQ(alone(mmad(CM384_CUBE_F32, 32, 16, 16)), 6 + 2 * 1 * 2 * 2);
+}
+
+// Twice the multiply-adds a cycle, half the time, less the set-up; a step that is not a whole number of
+// cycles is rounded up once an instruction.
+TEST(CubePipes, AnMmadTakesItsMultiplyAddsAtTheRateOfItsType) {
+  const auto cycles = [](int type, std::uint32_t k, int factor, int more) {
+    hw::CubeCore cube = cube_parameters();
+    hw::MacsPerCycle& rates = cube.macs_per_cycle;
+    rates = {rates.int8 * factor + more, rates.bf16 * factor + more, rates.fp32 * factor + more};
+    CubeStandIn die(cube);
+    EXPECT_TRUE(die.run({mmad(type, 128, 128, k), barrier(CM384_PIPE_ALL)}, 100));
+    return die.released(1) - 102 - 6;
+  };
+  for (const auto& [type, k, rate] : {std::tuple{CM384_CUBE_S8, 256u, 8192},
+                                      {CM384_CUBE_F16, 128u, 4096},
+                                      {CM384_CUBE_BF16, 128u, 4096},
+                                      {CM384_CUBE_F32, 64u, 1024}}) {
+    const std::int64_t macs = 128 * 128 * std::int64_t{k};
+    EXPECT_EQ(cycles(type, k, 1, 0), macs / rate) << type;
+    EXPECT_EQ(cycles(type, k, 2, 0), macs / rate / 2) << type;
+    EXPECT_EQ(cycles(type, k, 1, 972), (macs + rate + 971) / (rate + 972)) << type;
+  }
 }
 
 TEST(CubePipes, LoadsMoveAtTheRatesOfTheirBuffers) {

@@ -1,28 +1,13 @@
 // What is predicted of a machine that is faster in one respect, against a run of that machine.
 #include <gmock/gmock.h>
 
-#include "observe/observers.h"
-#include "studies/dispatch.h"
 #include "studies/p2p.h"
 #include "studies/stream.h"
-#include "testbenches/supernode/study_stand.h"
+#include "testbenches/explain/predictions.h"
 
 namespace cm384::observe {
 namespace {
 
-using Run = std::function<void(const studies::StudyContext&)>;
-
-Explanation explained(const Run& run, const std::vector<std::string>& changes = {}) {
-  supernode::StudyStand stand;
-  for (const std::string& change : changes) hw::override_parameter(stand.machine, change);
-  ObserverRequest request;
-  request.explain = true;
-  Observers observers(request);
-  studies::StudyContext context = stand.context();
-  context.observers = &observers;
-  run(context);
-  return observers.explanations().back();
-}
 const Explanation::Gain& gain_of(const Explanation& why, Resource resource) {
   return *std::ranges::find(why.gains, resource, &Explanation::Gain::resource);
 }
@@ -108,6 +93,93 @@ TEST(Explain, ChangesNothingAndLeavesNothingOut) {
   for (const Explanation::Share& part : why.path) sum += part.us;
   EXPECT_NEAR(sum, why.span_us, 0.02 * why.span_us);
   EXPECT_LT(share_of(why.path, "other"), 0.1);
+}
+
+// Small ones of what regimes_test.cpp shows at length: where the links of dies, trunks, buffers and the write
+// interval bind.
+std::vector<std::string> names_of_checked(const Explanation& why) {
+  std::vector<std::string> names;
+  for (const Explanation::Gain& gain : why.gains) {
+    if (gain.checked) names.emplace_back(text_of(gain.resource).name);
+  }
+  return names;
+}
+
+TEST(Predictions, OfThePublishedMachine) {
+  check_predictions(operator_run("dispatch", 8, 16), {}, "published");
+}
+
+TEST(Predictions, WhereTheLinksOfDiesBind) {
+  const Explanation why =
+      check_predictions(operator_run("dispatch", 8, 16), {"ub.link.bandwidth=3.5GB/s"}, "3.5 GB/s");
+  EXPECT_EQ(why.gains.front().resource, Resource::die_link);
+}
+
+TEST(Predictions, WhereTrunksBindTheirRateIsTheKnob) {
+  const Explanation why = check_predictions(operator_run("dispatch", 8, 16, "0,1,2,3,16,17,18,19"),
+                                            {"ub.link.trunk_rate=0.02"}, "trunks at 1:50");
+  const Explanation::Gain& gain = gain_of(why, Resource::trunk);
+  EXPECT_GT(gain.share, 0.1);
+  EXPECT_TRUE(gain.checked);
+  EXPECT_EQ(gain.changes, std::vector<std::string>{"ub.link.trunk_rate=0.04"});
+  EXPECT_THAT(names_of_checked(why), testing::Not(testing::Contains("link bandwidth")));
+}
+
+TEST(Predictions, WhereBuffersBindTheirCellsAreTheKnob) {
+  const Explanation why =
+      check_predictions(operator_run("combine", 8, 16), {"ub.link.buffer_cells=8"}, "8 buffer cells");
+  const Explanation::Gain& gain = gain_of(why, Resource::buffers);
+  EXPECT_GT(gain.share, 0.1);
+  EXPECT_TRUE(gain.checked);
+  EXPECT_EQ(gain.changes, std::vector<std::string>{"ub.link.buffer_cells=16"});
+  EXPECT_GT(share_of(why.busiest, "link buffers"), 0.3);
+}
+
+// The path's first three are tried whatever they would give.
+TEST(Predictions, TriesTheFirstOfThePath) {
+  Explanation why;
+  why.span_us = 100;
+  why.path = {{"waiting in the fabric", 40, 0.4, Resource::none},
+              {"trunk bandwidth", 30, 0.3, Resource::trunk},
+              {"scalar unit", 10, 0.1, Resource::scalar},  // has no parameter
+              {"barrier", 9, 0.09, Resource::barrier},
+              {"wire and switch latency", 8, 0.08, Resource::wire},
+              {"HBM", 3, 0.03, Resource::hbm}};
+  for (const Resource resource : {Resource::trunk, Resource::scalar, Resource::barrier, Resource::wire,
+                                  Resource::hbm, Resource::launch}) {
+    Explanation::Gain gain;
+    gain.resource = resource;
+    if (resource != Resource::scalar) gain.changes = {"a=b"};
+    why.gains.push_back(gain);
+  }
+  EXPECT_EQ(why.to_check(), (std::vector<std::size_t>{0, 2, 3}));
+  why.gains[5].share = 0.01;
+  EXPECT_EQ(why.to_check(), (std::vector<std::size_t>{5, 0, 2, 3}));
+  why.busiest = {{"launch and teardown", 50, 0.5, Resource::launch},
+                 {"HBM bandwidth", 40, 0.4, Resource::hbm}};
+  EXPECT_EQ(why.to_check(), (std::vector<std::size_t>{5, 0, 2, 3, 4}));
+}
+
+// What ran for the warm-up was busy too, but not in the time that is explained.
+TEST(Explain, BusiestIsWhatRanAfterTheWarmUp) {
+  const auto busiest = [](int warmup) {
+    return explained([warmup](const studies::StudyContext& context) {
+             studies::SimulatorCounts counts;
+             studies::DispatchCase setting;
+             setting.ranks = 4;
+             setting.batch = 32;
+             setting.experts = 32;
+             setting.warmup = warmup;
+             measure_dispatch(context, setting, counts);
+           })
+        .busiest;
+  };
+  const auto none = busiest(0), three = busiest(3);
+  for (const Explanation::Share& one : none) {
+    if (one.share > 0.02) {
+      EXPECT_NEAR(share_of(three, one.name), one.share, 0.25 * one.share) << one.name;
+    }
+  }
 }
 
 }  // namespace

@@ -113,12 +113,11 @@ void StandIn::run_until(Time end) {
 
 FabricBench::FabricBench(const Parameters& parameters, const std::vector<unsigned>& endpoints,
                          std::uint64_t seed)
-    : window_(lookahead(parameters)),
-      index_(static_cast<std::size_t>(parameters.topology.endpoints()), ~std::size_t{0}) {
+    : index_(static_cast<std::size_t>(parameters.topology.endpoints()), ~std::size_t{0}) {
   for (unsigned p = 0; p < static_cast<unsigned>(parameters.topology.sub_planes); ++p) {
     planes_.push_back(std::make_unique<SubPlane>(p, parameters, packets, p + 1, seed));
   }
-  window_ = std::min(window_, shortest_endpoint_latency(parameters, planes_.front()->network()));
+  window_ = std::min(parameters.package_link.latency, planes_.front()->timings().shortest_endpoint_latency());
   for (const unsigned e : endpoints) {
     index_[e] = units_.size();
     units_.push_back(

@@ -268,7 +268,7 @@ TEST(Circles, AreFoundAndNamed) {
   const Parameters p = machine({"topology.kind=torus", "topology.nodes=5", "topology.dies_per_node=2",
                                 "topology.sockets_per_node=0", "topology.shape=5", "ub.link.lanes=4"});
   Layout ring = layout_of(p.topology);
-  EXPECT_NO_THROW(Network{ring});
+  EXPECT_EQ(Network{ring}.chips(), 5u);
   ring.turns = {};
   EXPECT_THAT(refusal([&] { Network{ring}; }),
               testing::AllOf(HasSubstr("could deadlock in a circle of links: "),
@@ -295,6 +295,31 @@ TEST(Outage, DetoursAndSaysWhatIsNotReached) {
   EXPECT_FALSE(apart.reaches(0, 5));
   EXPECT_TRUE(apart.reaches(0, 1));
   EXPECT_TRUE(apart.reaches(2, 5));
+}
+
+TEST(LinkTimings, AreThoseOfThePlaneItsTrunksAndItsFaults) {
+  const Parameters p = machine({"ub.link.plane_rates=1,0.5", "ub.link.trunk_rate=0.25", "topology.nodes=2"});
+  const auto network = Network::of(p.topology);
+  LinkTimings slow(p, *network, 1);
+  const auto rate = [](const Clock& flit) {
+    return 20e3 / static_cast<double>(flit.start(1'000'000).ps) * 1e6;
+  };
+  const unsigned down = network->link_to(3), up = network->link_between(0, network->chip("l2chip", 2));
+  EXPECT_NEAR(rate(LinkTimings(p, *network, 0).of_link(down).flit), 28, 1e-3);
+  EXPECT_NEAR(rate(slow.of_link(down).flit), 14, 1e-3);
+  EXPECT_NEAR(rate(slow.of_port(3).flit), 14, 1e-3);
+  EXPECT_NEAR(rate(slow.of_link(up).flit), 3.5, 1e-3);
+  EXPECT_NEAR(rate(slow.of_chip(0).flit), 14, 1e-3);
+  EXPECT_NEAR(rate(slow.of_chip(network->chip("l2chip", 0)).flit), 3.5, 1e-3);
+  EXPECT_EQ(slow.of_chip(0).pipeline, p.ub.switch_chip.pipeline_latency);
+  EXPECT_EQ(slow.shortest_endpoint_latency(), p.ub.link.endpoint_latency);
+  EXPECT_EQ(slow.shortest_way_in(), p.ub.link.endpoint_latency + p.ub.switch_chip.pipeline_latency);
+  slow.narrow_link(down, 0.5);
+  slow.narrow_port(3, 0.25);
+  EXPECT_NEAR(rate(slow.of_link(down).flit), 7, 1e-3);
+  EXPECT_NEAR(rate(slow.of_port(3).flit), 3.5, 1e-3);
+  EXPECT_NEAR(rate(slow.of_port(2).flit), 14, 1e-3);
+  EXPECT_NEAR(rate(slow.of_chip(0).flit), 14, 1e-3);  // the chip itself is whole
 }
 
 // Chips that sit in a grid, all shortest ways, so that there are as many of them as a binomial coefficient.

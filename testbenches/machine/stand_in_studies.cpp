@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "hw/error.h"
+#include "sim/hang.h"
 
 namespace cm384::studies {
 namespace {
@@ -18,6 +19,7 @@ namespace {
 struct Options {
   Bytes bytes = 7680_B;
   std::string program;
+  Texts part;
   bool deep = false;
   int depth = 1;
   std::string log;
@@ -26,6 +28,7 @@ struct Options {
   static void describe(Self& self, Visitor&& visit) {
     visit("bytes", self.bytes, Range{1_B, 1_MiB}, "bytes of a message");
     visit("program", self.program, Form{"FILE"}, "a positional argument");
+    visit("part", self.part, Form{"PART[=FILE]"}, "may be repeated");
     visit("deep", self.deep, "a flag");
     visit("depth", self.depth, Range{1, 9}, "of the flag", Needs{"deep", {}});
     visit("log", self.log, Form{"DIR"}, "where `slow` leaves a file for each run");
@@ -33,10 +36,10 @@ struct Options {
 };
 
 constexpr std::array kFields{
-    Field{"bytes", FieldType::integer, "of a message", true},
-    Field{"program", FieldType::text, "the positional argument", true},
-    Field{"aiv", FieldType::integer, "AIVs of a die", true},
-    Field{"seed", FieldType::integer, "of the run", true},
+    Field{"bytes", FieldType::integer, "of a message", true}.as_condition(),
+    Field{"program", FieldType::text, "the positional argument", true}.as_condition(),
+    Field{"aiv", FieldType::integer, "AIVs of a die", true}.as_condition(),
+    Field{"seed", FieldType::integer, "of the run", true}.as_condition(),
     Field{"share", FieldType::ratio, "of nothing in particular"},
 };
 
@@ -58,7 +61,7 @@ StudyResult failed(const StudyContext& context, const Options& options) {
 
 StudyResult hung(const StudyContext& context, const Options& options) {
   good(context, options);
-  throw MachineError("no progress for 5 ms of simulated time\n  die 0 aiv 3 waits for flag 7");
+  throw sim::MachineHang("no progress for 5 ms of simulated time\n  die 0 aiv 3 waits for flag 7");
 }
 
 StudyResult broken(const StudyContext&, const Options&) {

@@ -144,8 +144,9 @@ TEST(MemoryFormula, WriteQueueKeepsTheBusOneWay) {
 }
 
 // One core asks as fast as it can; its port sets the rate.
-double port_rate(bool write, std::uint32_t shift, bool warm, std::uint16_t requester = 0) {
-  DieMemory memory(testing::preset_memory());
+double port_rate(bool write, std::uint32_t shift, bool warm, std::uint16_t requester = 0,
+                 const hw::Memory& parameters = testing::preset_memory()) {
+  DieMemory memory(parameters);
   constexpr std::uint64_t lines = 4096;
   MemoryAccess a;
   a.requester = requester;
@@ -198,6 +199,73 @@ TEST(MemoryFormula, RealignedRunMovesAtItsOwnRate) {
 
 TEST(MemoryFormula, ExternalPortIsNoCorePort) {
   EXPECT_GT(port_rate(false, 0, false, 72), 2.5 * 32 * 1.85e9);
+}
+
+// Twice a rate moves twice the bytes where it binds; half of it half.
+TEST(MemoryFormula, WhatARateBindsFollowsIt) {
+  struct Binding {
+    const char* name;
+    void (*scale)(hw::Memory&, double);
+    bool write, warm;
+    std::uint32_t shift;
+    std::uint16_t requester;
+  };
+  const Binding all[] = {
+      {"hbm_read_bytes_per_cycle",
+       [](hw::Memory& p, double by) {
+         p.on_die_network.hbm_read_bytes_per_cycle = static_cast<int>(16 * by);
+       },
+       false, false, 0, 0},
+      {"l2_read_bytes_per_cycle",
+       [](hw::Memory& p, double by) { p.on_die_network.l2_read_bytes_per_cycle = static_cast<int>(40 * by); },
+       false, true, 0, 0},
+      {"write_bytes_per_cycle",
+       [](hw::Memory& p, double by) { p.on_die_network.write_bytes_per_cycle = static_cast<int>(40 * by); },
+       true, true, 0, 0},
+      {"realign_bytes_per_cycle",
+       [](hw::Memory& p, double by) { p.on_die_network.realign_bytes_per_cycle = static_cast<int>(14 * by); },
+       false, true, 64, 0},
+      {"external_bytes_per_cycle",
+       [](hw::Memory& p, double by) {
+         p.on_die_network.external_bytes_per_cycle = static_cast<int>(16 * by);
+       },
+       false, true, 0, 72},
+      {"slice_bandwidth",
+       [](hw::Memory& p, double by) {
+         p.l2.slices = 1;
+         p.l2.slice_bandwidth.bytes_per_second = static_cast<std::int64_t>(40e9 * by);
+       },
+       false, true, 0, 0},
+      {"slices",
+       [](hw::Memory& p, double by) {
+         p.l2.slices = static_cast<int>(4 * by);
+         p.l2.slice_bandwidth = 10_GBps;
+       },
+       false, true, 0, 0},
+      {"clock",
+       [](hw::Memory& p, double by) {
+         p.on_die_network.clock.hertz = static_cast<std::int64_t>(925'000'001 * by);
+       },
+       false, true, 0, 0}};
+  for (const Binding& b : all) {
+    const auto rate = [&](double by) {
+      hw::Memory p = testing::preset_memory();
+      b.scale(p, by);
+      return port_rate(b.write, b.shift, b.warm, b.requester, p);
+    };
+    EXPECT_NEAR(rate(2) / rate(1), 2, 0.04) << b.name;
+    EXPECT_NEAR(rate(1) / rate(0.5), 2, 0.04) << b.name;
+  }
+}
+
+// Not that of the megahertz below it.
+TEST(MemoryFormula, RatesAreExact) {
+  const auto rate = [](std::int64_t hertz) {
+    hw::Memory p = testing::preset_memory();
+    p.on_die_network.clock.hertz = hertz;
+    return port_rate(false, 0, true, 0, p);
+  };
+  EXPECT_NEAR(rate(1'000'999'999) / rate(1'001'000'000), 1, 1e-4);
 }
 
 }  // namespace

@@ -352,7 +352,7 @@ TEST(DieMemory, KnowsItsEndAndItsPorts) {
 
 TEST(DieMemory, RefusesWhatDoesNotFit) {
   hw::Memory p = testing::preset_memory();
-  p.hbm.stacks = 3;
+  p.hbm.pseudo_channels = 3;
   EXPECT_THROW(DieMemory{p}, InputError);
   p = testing::preset_memory();
   p.l2.capacity = Bytes{(192 << 20) + 512};
@@ -363,36 +363,6 @@ TEST(DieMemory, RefusesWhatDoesNotFit) {
   p = testing::preset_memory();
   p.hbm.train_bank_groups = 3;
   EXPECT_THROW(DieMemory{p}, InputError);
-}
-
-TEST(AddressMapping, EveryLineHasItsOwnPlace) {
-  for (const bool hash : {false, true}) {
-    hw::Hbm p = testing::preset_memory().hbm;
-    p.banks_per_group = 4;
-    p.hash = hash;
-    const AddressMapping mapping(p);
-    // Four lines share a row address of a channel and bank; over one span each place is met exactly four
-    // times.
-    std::vector<int> met(64 * 16 * 4, 0);
-    for (std::uint64_t line = 0; line < 64 * 4 * 8 * 4; ++line) {
-      const HbmLocation where = mapping.locate(line * 512);
-      ASSERT_LT(where.channel, 64u);
-      ASSERT_EQ(where.bank % 2, 0u);
-      ASSERT_LT(where.bank, 16u);
-      ASSERT_LT(where.row, 4u);
-      ++met[(where.channel * 8 + where.bank / 2) * 4 + where.row];
-    }
-    for (std::size_t i = 0; i < 64 * 8 * 4; ++i) ASSERT_EQ(met[i], 4) << i;
-  }
-}
-
-TEST(AddressMapping, HashSpreadsPowerOfTwoStrides) {
-  const AddressMapping mapping(testing::preset_memory().hbm);
-  for (std::uint64_t stride = 512; stride <= (16u << 20); stride *= 2) {
-    std::vector<int> met(64, 0);
-    for (std::uint64_t i = 0; i < 1024; ++i) ++met[mapping.locate(i * stride).channel];
-    EXPECT_LE(*std::max_element(met.begin(), met.end()), 128) << stride;
-  }
 }
 
 }  // namespace

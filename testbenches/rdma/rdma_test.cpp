@@ -291,8 +291,10 @@ TEST(Pause, TightestBufferHolds) {
     if (die != 0)
       bench.at(die).stream(Operation::write, cm384_gm_die(0, std::uint64_t{die} << 28), 2048, 2048);
   }
-  EXPECT_NO_THROW(bench.run());
-  EXPECT_EQ(bench.at(1).bytes_done, 2048u * 512);
+  bench.run();
+  for (const unsigned die : all) {
+    if (die != 0) EXPECT_EQ(bench.at(die).bytes_done, 2048u * 512) << die;
+  }
 }
 
 }  // namespace

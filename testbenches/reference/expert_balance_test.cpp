@@ -162,7 +162,7 @@ TEST(PlacementByLoad, RefusesWhatCannotBe) {
   EXPECT_EQ(free_slots(288, 256, 32), 0);
   EXPECT_EQ(free_slots(8, 60, 0), 4);
   EXPECT_THROW(replicate(std::vector<double>{1, 2}, 3, 2), InputError);
-  EXPECT_NO_THROW(replicate(std::vector<double>{1, 2}, 2, 2));
+  EXPECT_EQ(replicate(std::vector<double>{1, 2}, 2, 2), (std::vector<int>{2, 2}));
   EXPECT_THROW(place_by_load(8, std::vector<double>(8, 1.0), 0, 8, 1), InputError);
 }
 

@@ -99,6 +99,69 @@ TEST(Gdb, AnswersPackets) {
   EXPECT_TRUE(result.passed) << result.failed_test;
 }
 
+// Each stop is at a change of the word; simulated time is that of a run without a debugger.
+TEST(Gdb, AWatchpointStopsWhereTheWordChanges) {
+  const BareMetalResult alone = run_bare_metal(path_of("ui"), small_core(), {});
+  GdbStub stub(0);
+  BareMetalResult result;
+  std::thread machine([&] {
+    BareMetalOptions options;
+    options.debugger = &stub;
+    result = run_bare_metal(path_of("ui"), small_core(), options);
+  });
+  const std::uint64_t word = ElfImage::read(path_of("ui"))->symbol("data").value();
+  const std::string place = fmt::format("{:x},8", word);
+  int stops = 0;
+  {
+    Client gdb(stub.port());
+    EXPECT_EQ(gdb.ask("Z2," + place), "OK");
+    EXPECT_EQ(gdb.ask("Z2,1000,8"), "E0e") << "where there is no memory";
+    EXPECT_EQ(gdb.ask(fmt::format("Z2,{:x},41", word)), "E16") << "more bytes than are watched";
+    EXPECT_EQ(gdb.ask("Z3," + place), "") << "reads are not watched";
+    std::string before = gdb.ask("m" + place), answer = gdb.ask("c");
+    for (; answer.starts_with("T05"); answer = gdb.ask("c")) {
+      EXPECT_EQ(answer, fmt::format("T05watch:{:x};", word));
+      const std::string now = gdb.ask("m" + place);
+      EXPECT_NE(now, before);
+      before = now;
+      if (++stops == 3) {
+        EXPECT_EQ(gdb.ask("z2," + place), "OK");
+      }
+    }
+    EXPECT_EQ(answer, "W00");
+  }
+  machine.join();
+  EXPECT_EQ(stops, 3);
+  EXPECT_TRUE(result.passed) << result.failed_test;
+  EXPECT_EQ(result.cycles, alone.cycles);
+}
+
+// It lets the program run until it faults, and shows where.
+TEST(Gdb, ItMayWaitForTheFirstFault) {
+  GdbStub stub(0);
+  stub.wait_for_fault();
+  std::string error;
+  std::thread machine([&] {
+    BareMetalOptions options;
+    options.debugger = &stub;
+    options.most_instructions = 1'000'000;
+    try {
+      run_bare_metal(path_of("stray"), small_core(), options);
+    } catch (const MachineError& e) {
+      error = e.what();
+    }
+  });
+  {
+    Client gdb(stub.port());
+    EXPECT_EQ(gdb.ask("?"), "S0b");
+    const std::uint64_t store = ElfImage::read(path_of("stray"))->symbol("store").value();
+    EXPECT_EQ(gdb.ask("p20"), fmt::format("{:02x}{:02x}0080{:08x}", store & 0xff, store >> 8 & 0xff, 0));
+    gdb.request("c");
+    machine.join();
+  }
+  EXPECT_NE(error.find("access to global memory"), std::string::npos) << error;
+}
+
 TEST(Gdb, ControlCStopsDetachGoesOnAndKillEnds) {
   for (const bool kill : {false, true}) {
     GdbStub stub(0);

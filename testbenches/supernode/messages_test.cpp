@@ -2,12 +2,16 @@
 // two, and in a tangle, where the parts of every message are its whole.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <numeric>
 #include <random>
 
 #include "host/replay.h"
+#include "host/replay_engines.h"
 #include "observe/messages/message_times.h"
 #include "observe/messages/unloaded.h"
+#include "supernode/faults.h"
 #include "testbenches/supernode/in_memory_trace.h"
 
 namespace cm384::observe {
@@ -37,9 +41,10 @@ TrafficRecord transfer(int from, int to, sim::Operation operation, std::uint64_t
   return r;
 }
 
-std::vector<Seen> replay(const std::vector<TrafficRecord>& records,
-                         const std::vector<std::string>& set = {}) {
-  const hw::Machine parameters = hw::load_machine("cloudmatrix384", set);
+std::vector<Seen> replay(const std::vector<TrafficRecord>& records, const std::vector<std::string>& set = {},
+                         const std::string& preset = "cloudmatrix384",
+                         const std::vector<std::string>& faults = {}) {
+  const hw::Machine parameters = hw::load_machine(preset, set);
   InMemoryTrace trace;
   trace.records = records;
   supernode::SupernodeOptions options;
@@ -52,12 +57,18 @@ std::vector<Seen> replay(const std::vector<TrafficRecord>& records,
   }
   options.dies = {dies.begin(), dies.end()};
   supernode::Supernode machine(parameters, options);
+  supernode::Faults damaged(machine);
+  for (const std::string& fault : faults) damaged.attach(supernode::parse_fault(fault));
+  damaged.put_into_effect();
   MessageTimes times(machine);
-  UnloadedTime unloaded(parameters, machine.plane(0).network());
+  UnloadedTime unloaded(machine);
   std::vector<Seen> seen;
   host::ReplayOptions how;
   how.message = [&](const host::ReplayedMessage& m) {
-    Seen s{m.ready, m.start, m.end, unloaded.of(m.recorded, m.recorded.bytes), {}};
+    const std::uint64_t share = m.recorded.core == TrafficRecord::kAnyCore
+                                    ? host::share_of_core(m.recorded.bytes, how.cores, how.piece_bytes)
+                                    : m.recorded.bytes;
+    Seen s{m.ready, m.start, m.end, unloaded.of(m.recorded, share), {}};
     s.parts = times.take(m.transaction, m.ready, m.start, m.end);
     EXPECT_EQ(std::accumulate(s.parts.ps.begin(), s.parts.ps.end(), std::int64_t{0}), (m.end - m.ready).ps);
     for (const std::int64_t ps : s.parts.ps) EXPECT_GE(ps, 0);
@@ -121,6 +132,78 @@ TEST(UnloadedTime, HoldsForLongMessagesAndOtherMemory) {
     ASSERT_TRUE(seen[n].unloaded);
     EXPECT_NEAR((seen[n].end - seen[n].ready).ns() / seen[n].unloaded->ns(), 1, 0.03) << n;
   }
+}
+
+// Of one message after another, each on its own: the slowdown of those for which translations are known and
+// L2 has what is read.
+std::vector<double> slowdowns(const std::vector<std::pair<int, int>>& pairs,
+                              const std::vector<std::uint64_t>& sizes, const std::vector<std::string>& set,
+                              const std::string& machine = "cloudmatrix384",
+                              const std::vector<std::string>& faults = {}) {
+  std::vector<TrafficRecord> records;
+  Time at = 10_us;
+  for (const auto& [from, to] : pairs) {
+    for (const std::uint64_t bytes : sizes) {
+      for (const auto operation : {sim::Operation::write, sim::Operation::read}) {
+        for (int again = 0; again < 2; ++again, at += 1_ms)
+          records.push_back(transfer(from, to, operation, bytes, at, TrafficRecord::kAnyCore));
+      }
+    }
+  }
+  const std::vector<Seen> seen = replay(records, set, machine, faults);
+  std::vector<double> slow;
+  for (std::size_t n = 1; n < seen.size(); n += 2) {
+    EXPECT_TRUE(seen[n].unloaded);
+    slow.push_back((seen[n].end - seen[n].ready).ns() / seen[n].unloaded->ns());
+  }
+  return slow;
+}
+
+void expect_none(const std::vector<double>& slow) {
+  for (std::size_t n = 0; n < slow.size(); ++n) {
+    EXPECT_GE(slow[n], 0.9995) << n;
+    EXPECT_LE(slow[n], 1.05) << n;
+    std::printf("slow %zu %.4f\n", n, slow[n]);
+  }
+}
+
+const std::vector<std::pair<int, int>> kPairs{{0, 1}, {0, 5}, {0, 17}};
+
+// 0 and 1 share a package, 5 a node with them.
+TEST(UnloadedTime, IsWhatAMessageOfManyCoresTakesAlone) {
+  expect_none(slowdowns(kPairs, {512, 16'384, 100'000, 2 << 20}, {}));
+}
+
+TEST(UnloadedTime, KnowsEachSubPlane) {
+  for (const char* rates :
+       {"ub.link.plane_rates=0.5,1", "ub.link.plane_rates=1,0.25,1", "ub.link.plane_rates=0.25"}) {
+    SCOPED_TRACE(rates);
+    expect_none(slowdowns({{0, 5}, {0, 17}}, {16'384, 2 << 20}, {rates}));
+  }
+}
+
+TEST(UnloadedTime, KnowsTaperedTrunksSharesOfSocketsAndFaults) {
+  expect_none(slowdowns({{0, 17}}, {2 << 20}, {"ub.link.trunk_rate=0.05"}));
+  expect_none(slowdowns({{0, 17}}, {2 << 20}, {}, "cloudmatrix384", {"die=17,lanes=quarter"}));
+  expect_none(slowdowns({{0, 17}}, {2 << 20}, {}, "cloudmatrix384", {"plane=0,die=17,lanes=quarter"}));
+  expect_none(slowdowns({{0, 17}}, {2 << 20}, {}, "cloudmatrix384", {"plane=0,kind=down"}));
+}
+
+// Two devices, each on a switch, and three switches between these: 400 Gbit/s each, 1,200 to the devices. All
+// packets of a message take all three ways.
+TEST(UnloadedTime, KnowsParallelWays) {
+  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "cm384-parallel-ways";
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder / "node.csv")
+      << "nodeId,nodeType,portNum,forwardDelay\n0..1,DEVICE,1,1ns\n2..3,SWITCH,4,1ns\n"
+         "4..6,SWITCH,2,1ns\n";
+  std::ofstream(folder / "topology.csv")
+      << "nodeId1,portId1,nodeId2,portId2,bandwidth,delay\n"
+         "0,0,2,0,1200Gbps,20ns\n1,0,3,0,1200Gbps,20ns\n"
+         "2,1,4,0,400Gbps,20ns\n2,2,5,0,400Gbps,20ns\n2,3,6,0,400Gbps,20ns\n"
+         "3,1,4,1,400Gbps,20ns\n3,2,5,1,400Gbps,20ns\n3,3,6,1,400Gbps,20ns\n";
+  expect_none(slowdowns({{0, 1}}, {512, 2 << 20}, {}, folder.string()));
+  std::filesystem::remove_all(folder);
 }
 
 TEST(MessageTimes, OfTwoThatMeetOneWaitsForTheOtherAtTheLastLink) {

@@ -17,7 +17,7 @@ inline std::vector<std::unique_ptr<RtlSwitch>> put_rtl(FabricBench& bench, const
   for (unsigned plane = 0; plane < bench.planes(); ++plane) {
     const Network& network = bench.plane(plane).network();
     for (const unsigned chip : {0u, 1u, network.chip("l2chip", 0)}) {
-      chips.push_back(make_rtl_switch(p, network.ports(chip)));
+      chips.push_back(make_rtl_switch(p, bench.plane(plane).timings().of_chip(chip), network.ports(chip)));
       bench.plane(plane).install(chip, chips.back().get());
     }
   }

@@ -62,14 +62,37 @@ TEST(RtlChip, WaitsForASlowerPort) {
   EXPECT_NEAR(last[1].us() / last[0].us(), 1, 0.01);
 }
 
+// Sub-planes, links between chips, and lanes of links that have other rates than ub.link.bandwidth.
+class RtlChipAtRates : public testing::TestWithParam<std::vector<std::string>> {};
+
+TEST_P(RtlChipAtRates, MovesFlitsAtTheRateOfItsLinks) {
+  std::vector<std::string> set{"topology.sub_planes=1", "ub.controller.write_interval=0ps"};
+  set.insert(set.end(), GetParam().begin(), GetParam().end());
+  const Parameters p = small(set);
+  EXPECT_NEAR(time_under_load(p, true, 600).us() / time_under_load(p, false, 600).us(), 1, 0.01);
+}
+
+INSTANTIATE_TEST_SUITE_P(Rates, RtlChipAtRates,
+                         testing::Values(std::vector<std::string>{"ub.link.plane_rates=2"},
+                                         std::vector<std::string>{"ub.link.plane_rates=0.5"},
+                                         std::vector<std::string>{"ub.link.trunk_rate=2"},
+                                         std::vector<std::string>{"ub.link.trunk_rate=0.25"}));
+
+std::unique_ptr<RtlSwitch> chip_of(const std::vector<std::string>& set, unsigned ports) {
+  const Parameters p = machine(set);
+  return make_rtl_switch(p, LinkTimings(p, *Network::of(p.topology), 0).of_chip(0), ports);
+}
+
 TEST(RtlChip, SaysWhatItCannotBe) {
-  EXPECT_THROW(make_rtl_switch(machine({"ub.switch.forwarding=packet-store"}), 16), InputError);
-  EXPECT_THROW(make_rtl_switch(machine({"ub.link.buffer_cells=257"}), 16), InputError);
-  EXPECT_THROW(make_rtl_switch(machine(), 49), InputError);
-  EXPECT_THROW(make_rtl_switch(machine({"ub.switch.pipeline_latency=3ns"}), 16), InputError);
-  EXPECT_NE(make_rtl_switch(machine({"ub.switch.pipeline_latency=4ns"}), 16), nullptr);
-  EXPECT_NE(make_rtl_switch(machine({"ub.link.lanes=8"}), 16), nullptr);
-  EXPECT_NE(make_rtl_switch(machine({"ub.link.lanes=8"}), 48), nullptr);
+  EXPECT_THROW(chip_of({"ub.switch.forwarding=packet-store"}, 16), InputError);
+  EXPECT_THROW(chip_of({"ub.link.buffer_cells=257"}, 16), InputError);
+  EXPECT_THROW(chip_of({}, 49), InputError);
+  EXPECT_THROW(chip_of({"ub.switch.pipeline_latency=3ns"}, 16), InputError);
+  EXPECT_NE(chip_of({"ub.switch.pipeline_latency=4ns"}, 16), nullptr);
+  EXPECT_THROW(chip_of({"ub.switch.pipeline_latency=4ns", "ub.link.plane_rates=0.5"}, 16), InputError);
+  EXPECT_NE(chip_of({"ub.switch.pipeline_latency=3ns", "ub.link.plane_rates=2"}, 16), nullptr);
+  EXPECT_NE(chip_of({"ub.link.lanes=8"}, 16), nullptr);
+  EXPECT_NE(chip_of({"ub.link.lanes=8"}, 48), nullptr);
 }
 
 }  // namespace

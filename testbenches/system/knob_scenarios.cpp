@@ -24,10 +24,10 @@ constexpr const char* kSections[] = {
     "ubuffer-store", "clean",        "queue",      "read",      "reads",        "write",      "writes",
     "short-reads",   "short-writes", "cross-core", "barrier",   "sys-count"};
 
-constexpr const char* kCubeSections[] = {"mmad",         "mmad-f32",     "load-a",        "load-b",
-                                         "table",        "queue",        "fix",           "read",
-                                         "reads",        "short-reads",  "write",         "writes",
-                                         "short-writes", "remote-reads", "remote-writes", "remote-partial"};
+constexpr const char* kCubeSections[] = {
+    "mmad",   "mmad-f32",     "mmad-f16",     "load-a",        "load-b",        "table",
+    "queue",  "fix",          "read",         "reads",         "short-reads",   "write",
+    "writes", "short-writes", "remote-reads", "remote-writes", "remote-partial"};
 static_assert(std::size(kCubeSections) == CM384_CUBE_KNOB_SECTIONS);
 
 Outputs run_cube(const Changes& changes) {

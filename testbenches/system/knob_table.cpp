@@ -84,7 +84,9 @@ constexpr Knob kKnobs[] = {
     {"die.aic", "2", "gemm", "kernel", Way::refused},
     {"cube_core.queue_depth", "4", "cube", "queue", Way::up},
     {"cube_core.mmad_setup", "20", "cube", "mmad", Way::up},
-    {"cube_core.mmad_f32_passes", "8", "cube", "mmad-f32", Way::up},
+    {"cube_core.macs_per_cycle.int8", "1024", "cube", "mmad", Way::up},
+    {"cube_core.macs_per_cycle.bf16", "1024", "cube", "mmad-f16", Way::up},
+    {"cube_core.macs_per_cycle.fp32", "256", "cube", "mmad-f32", Way::up},
     {"cube_core.l0a_bytes_per_cycle", "64", "cube", "load-a", Way::up},
     {"cube_core.l0b_bytes_per_cycle", "64", "cube", "load-b", Way::up},
     {"cube_core.table_bytes_per_cycle", "2", "cube", "table", Way::up},
@@ -131,6 +133,7 @@ constexpr Knob kKnobs[] = {
     {"l2.fetch", "128B", "core", "memory", Way::either, kSmallL2},
 
     {"hbm.capacity", "256MiB", "core", "memory", Way::refused},
+    {"hbm.bandwidth", "800GB/s", "stream 64x2048", "bandwidth", Way::down},
     {"hbm.stacks", "1", "stream 64x2048", "bandwidth", Way::down},
     {"hbm.pseudo_channels", "4", "stream 64x2048", "bandwidth", Way::down},
     {"hbm.bank_groups", "1", "core", "memory", Way::up,
@@ -263,8 +266,6 @@ constexpr Knob kKnobs[] = {
 
 constexpr std::string_view kNoSocketInitiates = "no program runs on a CPU socket: it is a target only";
 constexpr Exempt kExempt[] = {
-    {"die.peak_bf16_tflops", "a reference for utilisations, no mechanism; `machine show` prints it"},
-    {"die.peak_int8_tops", "as die.peak_bf16_tflops"},
     {"l2.line", "its range is the one value 512 B"},
     {"cpu.controller.read_outstanding", kNoSocketInitiates},
     {"cpu.controller.write_outstanding", kNoSocketInitiates},

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "hw/error.h"
+#include "hw/machine.h"
 #include "operators/rows/rows.h"
 #include "operators/token_operators/token_operators.h"
 #include "studies/op_cases.h"
@@ -66,7 +67,8 @@ TEST_P(NamedOperator, GivesTheReferencesValuesInTheSameTime) {
   OpSetting setting{.groups = 2, .graph = true, .iterations = 2, .warmup = 1, .full = true};
   const auto run = [&] {
     if (!studies::is_collective(request.name)) return run_operator(setting, studies::operator_of(request));
-    return run_collective(setting, studies::collective_of(request, 2 * setting.groups, setting.full));
+    return run_collective(setting, studies::collective_of(request, 2 * setting.groups, setting.full,
+                                                          hw::load_machine("cloudmatrix384")));
   };
   const OpReading full = run();
   EXPECT_TRUE(full.correct && *full.correct) << full.first_difference;
@@ -87,16 +89,43 @@ studies::OpRequest named(std::string name, std::string shape, std::string type =
 
 INSTANTIATE_TEST_SUITE_P(
     All, NamedOperator,
-    ::testing::Values(named("matmul", "3x72x160"), named("matmul", "17x48x96", "int8"),
-                      named("batch-matmul", "3x5x64x48", "bf16", "nd"),
-                      named("matmul", "5x200x768", "bf16", "nz", 4), named("gate", "9x256"),
-                      named("gate", "2x64"), named("rope", "5x16"), named("rope", "2x128"),
-                      named("rope", "9x128"), named("rope", "150x4"), named("rope", "501x2"),
-                      named("rope", "9x60"), named("kv-norm-rope", "9"), named("flash-attention", "1x1x16"),
-                      named("flash-attention", "2x3x272"), named("flash-attention", "2x2x400x128"),
-                      named("flash-attention", "1x3x512x384"), named("flash-attention", "1x1x656"),
-                      named("all-gather", "4x70016"), named("reduce-scatter", "3x100000"),
-                      named("all-reduce", "4x40000"), named("all-gather", "2x32")));
+    ::testing::Values(
+        named("matmul", "3x72x160"), named("matmul", "17x48x96", "int8"),
+        named("batch-matmul", "3x5x64x48", "bf16", "nd"), named("matmul", "5x200x768", "bf16", "nz", 4),
+        named("gate", "9x256"), named("gate", "2x64"), named("rope", "5x16"), named("rope", "2x128"),
+        named("rope", "9x128"), named("rope", "150x4"), named("rope", "501x2"), named("rope", "9x60"),
+        named("kv-norm-rope", "9"), named("flash-attention", "1x1x16"), named("flash-attention", "2x3x272"),
+        named("flash-attention", "2x2x400x128"), named("flash-attention", "1x3x512x384"),
+        named("flash-attention", "1x1x656"), named("all-gather", "4x70016"),
+        named("reduce-scatter", "3x100000"), named("all-reduce", "4x40000"), named("all-gather", "2x32"),
+        // More ranks than the four AIVs, and sums that are written to all ranks.
+        named("all-gather", "6x10016"), named("reduce-scatter", "5x20000"), named("all-reduce", "6x100000"),
+        named("all-reduce", "3x1000000"), named("all-reduce", "9x32")));
+
+// By how long a die's bytes take to leave it, and what a further exchange takes.
+TEST(Op, AnAllReduceChoosesItsAlgorithmBySize) {
+  const auto algorithm = [](const char* shape, const Changes& changes = {}) {
+    return studies::collective_of(named("all-reduce", shape), 48, false,
+                                  hw::load_machine("cloudmatrix384", changes))
+        .algorithm;
+  };
+  EXPECT_EQ(algorithm("8x16384"), "one-shot");
+  EXPECT_EQ(algorithm("8x16777216"), "reduce-scatter + all-gather");
+  EXPECT_EQ(algorithm("2x16777216"), "one-shot") << "nothing to spare between two";
+  EXPECT_EQ(algorithm("64x64"), "reduce-scatter + all-gather") << "more ranks than AIVs";
+  EXPECT_EQ(algorithm("8x65536"), "one-shot");
+  EXPECT_EQ(algorithm("8x65536", {"ub.controller.write_interval=37ns"}), "reduce-scatter + all-gather");
+}
+
+// 16.8 MB on eight ranks: seven eighths of it leave a die twice, at what its cores write.
+TEST(Op, ALargeAllReduceTakesWhatItsBytesTake) {
+  const studies::CollectiveRun run =
+      studies::collective_of(named("all-reduce", "8x2097152"), 48, false, hw::load_machine("cloudmatrix384"));
+  const double kernel = run_collective({.groups = 24, .graph = true}, run).kernel_us;
+  const double bytes = 2.0 * 7 / 8 * 2097152, rate = 512e6 / 3732;  // a microsecond
+  EXPECT_GT(kernel, bytes / rate);
+  EXPECT_LT(kernel, 1.6 * bytes / rate + 10);
+}
 
 // What a launch adds to its kernel, by the parameters of the scheduler.
 TEST(Op, AGraphLaunchAddsItsHeadTailAndCompletion) {

@@ -100,6 +100,7 @@ TEST(Published, EveryOptionOfEveryStudyIsACondition) {
     const std::string name(field.substr(0, field.find('.')));
     row.set(name, field == name ? Value(1.0) : Value(Row{{field.substr(name.size() + 1).data(), 1.0}}));
     StudySettings settings(study, conditions.arguments());
+    settings.settle(hw::load_machine(conditions.machine));
     const auto predicts = [&] {
       const auto all = PublishedFigures(study, to_json(settings.effective()), conditions.machine).of(row);
       return std::ranges::any_of(all, [&](const Prediction& p) { return p.figure->id == figure.id; });

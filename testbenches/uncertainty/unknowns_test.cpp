@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "hw/parameter_list.h"
+#include "testbenches/machine/refusal.h"
 
 namespace cm384::uncertainty {
 namespace {
@@ -71,8 +72,9 @@ TEST(Unknowns, PlacesOfThePresetAreValues) {
     EXPECT_LE(unknown.own_place(), 1) << unknown.key;
     for (const double place : {0.0, 0.123456, 0.5, 0.987, 1.0}) {
       if (unknown.key.starts_with("transfer_engine.")) continue;
-      EXPECT_NO_THROW(hw::load_machine("cloudmatrix384", {unknown.key + "=" + unknown.at(place)}))
-          << unknown.key;
+      const std::string assignment = unknown.key + "=" + unknown.at(place);
+      EXPECT_EQ(refusal([&] { hw::load_machine("cloudmatrix384", {assignment}); }), "(accepted)")
+          << assignment;
     }
   }
 }

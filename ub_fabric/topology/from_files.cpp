@@ -76,16 +76,15 @@ class FileLayout {
     }
   }
 
-  // Of all links of a node, to the next 10 MB/s; 0 where one of them has the machine's rate.
+  // Of all links of a node; 0 where one of them has the machine's rate.
   Bandwidth sum(std::uint32_t n, const TopologyLink::End& (*end)(const TopologyLink&, std::uint32_t)) const {
-    constexpr std::int64_t kStep = 10'000'000;
     std::int64_t all = 0;
     for (const TopologyLink* link : links_of_[n]) {
       const std::int64_t one = end(*link, n).rate.bytes_per_second;
       if (one == 0) return {};
       all += one;
     }
-    return {(all + kStep - 1) / kStep * kStep};
+    return {all};
   }
 
   void attach_to_neighbour(std::uint32_t n) {

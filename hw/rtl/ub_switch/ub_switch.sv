@@ -22,6 +22,8 @@ module ub_switch #(
     parameter bit Ahead = 1,                  // an output picks its next packet while it sends one
     // Of the credit counters: they hold all cells that a receiver tells of, and MaxFlits / CellFlits or more.
     parameter int unsigned CreditWidth = 13,
+    // Cells of a lane of a receiver's buffer, at most: what a link can hand back. For assertions alone.
+    parameter int unsigned ReceiverCells = 2 ** CreditWidth - 1,
     localparam int unsigned PortWidth = Ports > 1 ? $clog2(Ports) : 1,
     localparam int unsigned LaneWidth = Lanes > 1 ? $clog2(Lanes) : 1,
     localparam int unsigned StreamWidth = Streams > 1 ? $clog2(Streams) : 1,
@@ -231,8 +233,9 @@ module ub_switch #(
         if (rst_ni) begin
           credits_never_run_out :
           assert (taken <= credits_q);
-          credits_do_not_overflow :
-          assert (credits_q <= credits_q + back);
+          // A receiver cannot have more cells free than its buffer has.
+          credits_fit_the_receiver :
+          assert (32'(credits_q) + 32'(back) <= ReceiverCells);
         end
       end
 `endif
@@ -257,7 +260,7 @@ module ub_switch #(
     streams_and_iterations_are_legal :
     assert (Streams >= 1 && Iterations >= 1);
     credits_can_be_counted :
-    assert (2 ** CreditWidth > MaxCells);
+    assert (2 ** CreditWidth > MaxCells && ReceiverCells < 2 ** CreditWidth);
   end
 `endif
 endmodule

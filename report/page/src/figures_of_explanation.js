@@ -53,8 +53,10 @@ export function figuresOfExplanation({ document, rows }) {
         tooltip: {
           trigger: 'item',
           confine: true,
-          formatter: ({ seriesName, value, dataIndex }) =>
-            `${names[dataIndex]}, ${seriesName}: ${short(value)} us, ${percent(value / all[0].span_us)} of the first span`,
+          formatter: ({ seriesName, value, dataIndex }) => {
+            const atLeast = seriesName === 'predicted' && gain(all[0], names[dataIndex])?.at_least ? 'at least ' : '';
+            return `${names[dataIndex]}, ${seriesName}: ${atLeast}${short(value)} us, ${percent(value / all[0].span_us)} of the first span`;
+          },
         },
         xAxis: axis('us', { type: 'value' }),
         yAxis: axisOfRows(names),

@@ -149,7 +149,8 @@ export function grouped(rows, key) {
 export const withMetric = (model, metric) => model.good.filter(row => isNumber(row.flat[metric.path]));
 
 // "latency_us.mean" for people: as it stands, without its unit.
-export function nameOf({ path, unit }) {
-  const bare = unit === '' ? path : path.replace(`_${unit.replace('/s', 'ps')}`, '');
-  return bare.replaceAll('_', ' ').replaceAll('.', ', ');
-}
+export const nameOf = metric =>
+  metric.path
+    .replace(`_${metric.unit.replace('/s', 'ps')}`, '')
+    .replaceAll('_', ' ')
+    .replaceAll('.', ', ');

@@ -276,6 +276,19 @@ TEST(Fairness, ShortPacketsDoNotKeepALongOneWaiting) {
     EXPECT_NEAR(static_cast<double>(n), static_cast<double>(packets[2]), 2.0);
 }
 
+#ifdef CM384_SWITCH_CORNERS
+// The counter has room for thousands of cells, the receivers for 64.
+TEST(Assertions, AReceiverHasNoMoreCellsThanItsBuffer) {
+  { SwitchBench<Small> bench(64); }
+  EXPECT_DEATH(
+      {
+        SwitchBench<Small> bench(65);
+        bench.run(20);
+      },
+      "");
+}
+#endif
+
 // A scoreboard that cannot fail proves nothing.
 TEST(Scoreboard, SeesAWrongOutput) {
   testing::TestPartResultArray failures;

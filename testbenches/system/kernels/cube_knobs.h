@@ -6,6 +6,7 @@
 enum cm384_cube_knob_section {
   CM384_CUBE_KNOB_MMAD,     /* 16 of INT8 */
   CM384_CUBE_KNOB_MMAD_F32, /* 16 of FP32 */
+  CM384_CUBE_KNOB_MMAD_F16, /* 16 of FP16 */
   CM384_CUBE_KNOB_LOAD_A,   /* 8 of 16 KiB */
   CM384_CUBE_KNOB_LOAD_B,
   CM384_CUBE_KNOB_TABLE,
