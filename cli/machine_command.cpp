@@ -35,7 +35,7 @@ int show(const Program&, const ShowOptions& options, const studies::Given&) {
 }
 
 // Builds its fabric and one of its dies: what does not fit together is found here as a run would find it.
-void build(const hw::Machine& machine) {
+void build_fabric(const hw::Machine& machine) {
   supernode::SupernodeOptions one;
   one.dies = {0};
   if (machine.topology.sockets() > 0) one.sockets = {0};
@@ -44,7 +44,7 @@ void build(const hw::Machine& machine) {
 
 int check(const Program&, const MachineOptions& options, const studies::Given&) {
   const hw::Machine machine = options.load();
-  build(machine);
+  build_fabric(machine);
   fmt::print("{}: good, {} parameters", machine.name, machine.provenance.size());
   if (machine.preset.empty()) {
     fmt::print(", of no preset\n");
