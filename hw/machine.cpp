@@ -117,7 +117,6 @@ void check_accelerator(const Machine& machine) {
 
 void check_memory(const Machine& machine) {
   const Hbm& hbm = machine.memory.hbm;
-  require(hbm.t_ccd_s >= Time{1}, "hbm.t_ccd_s", hbm.t_ccd_s.ps, "1ps or more: a burst takes time");
   require(hbm.capacity <= kAddressableMemory, "hbm.capacity", hbm.capacity.count,
           "at most 64GiB, what global addresses hold per die");
   require(machine.die.aic + machine.die.aiv <= machine.memory.on_die_network.core_ports,

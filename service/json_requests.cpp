@@ -10,14 +10,14 @@
 namespace cm384::service {
 namespace {
 
-using Json = nlohmann::json;
+using SortedJson = nlohmann::json;
 
 constexpr std::int64_t kMostNs = kLongestTracePs / 1000;
 constexpr std::int64_t kMostId = std::int64_t{1} << 62;
 
-std::string brief(const Json& value) {
+std::string brief(const SortedJson& value) {
   if (value.is_structured()) return value.is_array() ? "a list" : "an object";
-  return value.dump(-1, ' ', true, Json::error_handler_t::replace).substr(0, 60);
+  return value.dump(-1, ' ', true, SortedJson::error_handler_t::replace).substr(0, 60);
 }
 
 class JsonRequestsReader {
@@ -27,7 +27,7 @@ class JsonRequestsReader {
 
   void line(const std::string& text) {
     if (text.find_first_not_of(" \t\r") == std::string::npos) return;
-    const Json json = Json::parse(text, nullptr, false);
+    const SortedJson json = SortedJson::parse(text, nullptr, false);
     if (json.is_discarded()) lines_.fail("line: is no JSON; allowed: one object per line");
     if (!json.is_object()) lines_.fail(fmt::format("line: is {}; allowed: one object per line", brief(json)));
     if (json.contains("sub_requests")) {
@@ -41,7 +41,7 @@ class JsonRequestsReader {
   RequestTrace take() { return builder_.take(); }
 
  private:
-  std::int64_t integer(const Json& json, const char* field, std::int64_t low, std::int64_t high) const {
+  std::int64_t integer(const SortedJson& json, const char* field, std::int64_t low, std::int64_t high) const {
     const auto value = json.find(field);
     if (value == json.end()) lines_.fail(fmt::format("{}: is missing", field));
     // A count beyond what is signed is one too many as well.
@@ -54,12 +54,12 @@ class JsonRequestsReader {
     return value->get<std::int64_t>();
   }
 
-  std::vector<std::int64_t> integers(const Json& json, const char* field) const {
-    const Json& list = json.at(field);
+  std::vector<std::int64_t> integers(const SortedJson& json, const char* field) const {
+    const SortedJson& list = json.at(field);
     if (!list.is_array()) lines_.fail(fmt::format("{}: {}; allowed: a list of numbers", field, brief(list)));
     std::vector<std::int64_t> numbers;
     numbers.reserve(list.size());
-    for (const Json& value : list) {
+    for (const SortedJson& value : list) {
       if (!value.is_number_integer() || value < 0 || value > kMostId)
         lines_.fail(fmt::format("{}[{}]: {}; allowed: a whole number, 0 or more", field, numbers.size(),
                                 brief(value)));
@@ -69,7 +69,7 @@ class JsonRequestsReader {
   }
 
   // Mooncake, ServeGen.
-  void by_length(const Json& json) {
+  void by_length(const SortedJson& json) {
     const auto at = json.find("timestamp");
     if (at == json.end()) lines_.fail("timestamp: is missing");
     if (!at->is_number() || !(at->get<double>() >= 0 && at->get<double>() < 8.64e9))
@@ -92,7 +92,7 @@ class JsonRequestsReader {
   }
 
   // LLMServingSim.
-  void by_tokens(const Json& json) {
+  void by_tokens(const SortedJson& json) {
     const std::int64_t ps = integer(json, "arrival_time_ns", 0, kMostNs) * 1000;
     Request& request = builder_.add(ps, integer(json, "input_toks", 1, kMostTokens),
                                     integer(json, "output_toks", 1, kMostTokens), "arrival_time_ns");
@@ -101,7 +101,7 @@ class JsonRequestsReader {
     ++number_;
   }
 
-  void take_tokens(const Json& json, Request& request) {
+  void take_tokens(const SortedJson& json, Request& request) {
     if (!json.contains("input_tok_ids")) return;
     const std::vector<std::int64_t> tokens = integers(json, "input_tok_ids");
     if (static_cast<std::int64_t>(tokens.size()) != request.prompt)
@@ -111,13 +111,13 @@ class JsonRequestsReader {
   }
 
   // Requests of which each waits for the one before it and for a tool.
-  void session(const Json& json) {
+  void session(const SortedJson& json) {
     const std::int64_t ps = integer(json, "arrival_time_ns", 0, kMostNs) * 1000;
-    const Json& list = json.at("sub_requests");
+    const SortedJson& list = json.at("sub_requests");
     if (!list.is_array() || list.empty()) lines_.fail("sub_requests: allowed: a list of requests");
     std::int64_t delay_ps = 0;
     std::int32_t before = -1;
-    for (const Json& sub : list) {
+    for (const SortedJson& sub : list) {
       if (!sub.is_object()) lines_.fail("sub_requests: allowed: a list of objects");
       const std::int64_t prompt = integer(sub, "input_toks", 1, kMostTokens),
                          output = integer(sub, "output_toks", 1, kMostTokens);
@@ -138,7 +138,7 @@ class JsonRequestsReader {
 };
 
 const char* format_of(const std::string& line) {
-  const Json json = Json::parse(line, nullptr, false);
+  const SortedJson json = SortedJson::parse(line, nullptr, false);
   if (json.is_object() && json.contains("hash_ids")) return "Mooncake";
   if (json.is_object() && (json.contains("timestamp") || json.contains("input_length"))) return "ServeGen";
   return "LLMServingSim";

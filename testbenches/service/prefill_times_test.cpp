@@ -224,14 +224,14 @@ TEST(PrefillTimes, BoundTheBatchesThatAreFormed) {
 TEST(PrefillTimes, TakePromptsThatTheCacheMakesShortEnough) {
   RequestTrace trace;
   trace.block_tokens = 100;
-  trace.keys = {1, 2, 3, 1, 2, 3, 4};
+  trace.keys = {1, 2, 1, 2};
   trace.requests.resize(2);
-  trace.requests[0].prompt = 300;
+  trace.requests[0].prompt = 200;
   trace.requests[0].output = trace.requests[1].output = 1;
-  trace.requests[0].blocks = 3;
-  trace.requests[1].prompt = 401;
-  trace.requests[1].first_block = 3;
-  trace.requests[1].blocks = 4;
+  trace.requests[0].blocks = 2;
+  trace.requests[1].prompt = 210;  // 22,050 pairs; behind 200 tokens, 2,050
+  trace.requests[1].first_block = 2;
+  trace.requests[1].blocks = 2;
   trace.requests[1].arrival = 1_s;
   Deployment deployment = small_deployment();
   deployment.cache.on = true;
@@ -244,8 +244,8 @@ TEST(PrefillTimes, TakePromptsThatTheCacheMakesShortEnough) {
     return std::string("nothing is refused");
   };
   EXPECT_EQ(refusal(), "nothing is refused");
-  trace.keys[3] = 9;  // another beginning: nothing of it is known
-  EXPECT_THAT(refusal(), HasSubstr("request 1: a prompt of 401 tokens, of which at most 0 can be cached"));
+  trace.keys[2] = 9;  // another beginning: nothing of it is known
+  EXPECT_THAT(refusal(), HasSubstr("request 1: a prompt of 210 tokens, of which at most 0 can be cached"));
 }
 
 }  // namespace

@@ -273,6 +273,7 @@ TEST(Service, GoesOnWithoutAnInstance) {
 // Memory stays bounded, and the samples lie evenly over all of the run.
 TEST(Service, KeepsSoManySamplesHoweverLongItRuns) {
   ServiceOptions options;
+  options.allow_extrapolation = true;
   options.sample = Time{1};
   const ServiceResult result = serve(one(100, 20'001), small_deployment(), small_library(), options);
   ASSERT_LE(result.occupancy.size(), kMostOccupancies);
@@ -295,10 +296,11 @@ TEST(Service, IsTheSameWithSamples) {
   EXPECT_EQ(with.request_seconds, without.request_seconds);
   EXPECT_EQ(with.steps, without.steps);
   for (const Occupancy& o : with.occupancy) {
-    const auto decoding = std::ranges::count_if(
-        with.served, [&](const Served& s) { return s.die >= 0 && s.transferred <= o.at && o.at < s.done; });
-    EXPECT_EQ(o.decoding, decoding) << o.at.us();
+    const auto waiting = std::ranges::count_if(
+        with.served, [&](const Served& s) { return s.arrival <= o.at && o.at < s.prefill_start; });
+    EXPECT_EQ(o.waiting, waiting) << o.at.us();
   }
+  EXPECT_EQ(with.occupancy.front().prefill_busy, 1) << "what happens at a sample's moment is in it";
 }
 
 TEST(Service, EndsAtAnInterruption) {
