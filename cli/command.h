@@ -21,6 +21,7 @@ using Arguments = std::vector<std::string>;
 struct Program {
   std::span<const studies::Study> studies;
   std::span<const studies::Predictor> predictors;
+  Arguments arguments{};  // the whole command line, without the program's name
 };
 
 struct Command {

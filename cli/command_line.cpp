@@ -14,6 +14,7 @@
 
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/help.h"
 #include "hw/error.h"
 #include "hw/json.h"
 #include "hw/nearest_name.h"
@@ -43,17 +44,6 @@ extern "C" void on_signal(int) {
 
 // A handler and not SIG_IGN, which programs that are started would inherit.
 extern "C" void on_refused_output(int) {}
-
-constexpr std::string_view kEnd =
-    "\nQuantities carry units (7.5KiB, 28GB/s, 47.5ns, 1.85GHz). Every command knows --help. Results go to\n"
-    "standard output, progress to standard error. Exit codes: 0 done, 1 a check failed, 2 bad input, 3 the\n"
-    "simulated machine hung, 4 an internal error, 5 an output could not be written, 130 interrupted.\n";
-
-void print_usage(const Program& program) {
-  for (const Command* command : all_commands()) fmt::print("{:<44}{}\n", command->usage(), command->summary);
-  fmt::print("{:<44}{}\n{}\nStudies:\n", "cm384 --version", "which build this is", kEnd);
-  for (const studies::Study& study : program.studies) fmt::print("  {:<12}{}\n", study.name, study.summary);
-}
 
 void print_version() {
   const studies::BuildInfo& build = studies::build_info();
@@ -87,20 +77,13 @@ std::vector<std::string> next_words(const std::string& prefix) {
   return words;
 }
 
-void print_group(const std::string& prefix) {
-  for (const Command* command : all_commands()) {
-    if (command->name.starts_with(prefix)) fmt::print("{:<44}{}\n", command->usage(), command->summary);
-  }
-  fmt::print("\nEach knows --help.\n");
-}
-
 int dispatch(const Program& program, const Arguments& arguments) {
   if (arguments.empty()) {
-    print_usage(program);
+    fmt::print("{}", usage_of(program));
     throw InputError("no command given");
   }
   if (is_help(arguments.front())) {
-    print_usage(program);
+    fmt::print("{}", usage_of(program));
     return kDone;
   }
   if (arguments.front() == "--version") {
@@ -111,7 +94,9 @@ int dispatch(const Program& program, const Arguments& arguments) {
     const std::size_t words = words_of(*command, arguments);
     if (words == 0) continue;
     const auto at = arguments.begin() + static_cast<std::ptrdiff_t>(words);
-    return command->run(*command, program, Arguments(at, arguments.end()));
+    Program running = program;
+    running.arguments = arguments;
+    return command->run(*command, running, Arguments(at, arguments.end()));
   }
   // A group of commands, or a word that is none.
   std::string prefix, typed;
@@ -123,13 +108,13 @@ int dispatch(const Program& program, const Arguments& arguments) {
       continue;
     }
     if (is_help(word)) {
-      print_group(prefix);
+      fmt::print("{}", usage_of_prefix(prefix));
       return kDone;
     }
     throw InputError(fmt::format("{}: no such command{}; allowed: {}", typed, hw::suggestion(word, words),
                                  fmt::join(words, ", ")));
   }
-  print_group(prefix);
+  fmt::print("{}", usage_of_prefix(prefix));
   throw InputError(
       fmt::format("{}: incomplete; allowed next: {}", typed, fmt::join(next_words(prefix), ", ")));
 }

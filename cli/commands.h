@@ -29,7 +29,13 @@ extern const Command kTraceReplayCommand;
 extern const Command kTraceGenerateRoutingCommand, kTraceGenerateTrafficCommand;
 extern const Command kSchemaCommand, kCompletionCommand, kManualCommand, kDoctorCommand;
 
-// All of them, in the order of `cm384 --help`.
+struct CommandGroup {
+  std::string_view title;
+  std::span<const Command* const> commands;
+};
+// As `cm384 --help` shows them.
+std::span<const CommandGroup> command_groups();
+// All of them, in that order.
 std::span<const Command* const> all_commands();
 
 // The whole command line, without the program's name. Reports errors on standard error and maps them to exit

@@ -11,6 +11,7 @@
 #include "cli/run_program.h"
 #include "host/kernel_kind.h"
 #include "hw/error.h"
+#include "hw/input_file.h"
 #include "hw/standard_error.h"
 #include "npu_core/scalar/elf_image.h"
 #include "sim/installation.h"
@@ -195,6 +196,7 @@ int build(const Program&, const KernelBuildOptions& options, const studies::Give
   if (options.source.empty()) throw InputError("kernel build: no source file given");
   for (const std::string& source : options.source) {
     if (!fs::is_regular_file(source)) throw InputError(fmt::format("{}: no such file", source));
+    open_input(source);  // read by the compiler: no output may be there
   }
   const auto runtime = find_installed("share/cm384/firmware/runtime/kernel.ld");
   if (!runtime) throw InputError("share/cm384/firmware is neither above the program nor in CM384_HOME");

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "cli/commands.h"
+#include "cli/examples.h"
 #include "cli/exit_code.h"
 #include "cli/study_run.h"
 #include "studies/schema.h"
@@ -120,6 +121,14 @@ void print_options(const std::vector<hw::Parameter>& options) {
   }
 }
 
+void print_examples(std::string_view of) {
+  for (const Examples& examples : all_examples()) {
+    if (examples.of != of) continue;
+    for (const Example& example : examples.list)
+      fmt::print(".PP\n\\fB{}\\fR\n.br\n{}\n", roff(example.command), roff(example.what));
+  }
+}
+
 int manual(const Program& program, const NoOptions&, const studies::Given&) {
   fmt::print(
       ".TH CM384 1\n.ad l\n.SH NAME\ncm384 \\- emulator of the CloudMatrix384 supernode\n.SH SYNOPSIS\n");
@@ -133,12 +142,14 @@ int manual(const Program& program, const NoOptions&, const studies::Given&) {
     if (command == &kRunCommand) continue;
     fmt::print(".SS {}\n{}\n", roff(command->usage()), roff(command->summary));
     print_options(command->options());
+    print_examples(command->name);
   }
   fmt::print(".SH STUDIES\n");
   for (const studies::Study& study : program.studies) {
     const StudyCommandLine line(study);
     fmt::print(".SS {}\n{}\n", roff(fmt::format("cm384 run {}", study.name)), roff(study.summary));
     print_options(line.groups.front().options);
+    print_examples(fmt::format("run {}", study.name));
   }
   fmt::print(".SS {}\n", roff("Options of every run"));
   const StudyCommandLine line(program.studies.front());

@@ -15,17 +15,24 @@ constexpr double kSilence = 2.0;  // seconds
 constexpr double kBarPeriod = 0.2, kProgressLinePeriod = 10.0;
 constexpr int kBarWidth = 30;
 
-std::string time_left(double fraction, double seconds) {
-  if (fraction <= 0) return "";
-  return fmt::format(", {:.0f} s left", std::max(0.0, seconds / fraction - seconds));
-}
-
 std::string bar(double fraction) {
   const int full = static_cast<int>(std::clamp(fraction, 0.0, 1.0) * kBarWidth);
   return fmt::format("[{:#<{}}{:.<{}}] {:3.0f} % ", "", full, "", kBarWidth - full, fraction * 100);
 }
 
 }  // namespace
+
+std::string seconds_left(double seconds) {
+  if (seconds < 100) return fmt::format(", about {:.0f} s left", seconds);
+  if (seconds < 6000) return fmt::format(", about {:.0f} min left", seconds / 60);
+  return fmt::format(", about {:.0f} h left", seconds / 3600);
+}
+
+std::string time_left(double fraction, double seconds) {
+  constexpr double kLeastFraction = 0.02;
+  if (fraction < kLeastFraction || seconds < kSilence) return "";
+  return seconds_left(std::max(0.0, seconds / fraction - seconds));
+}
 
 ConsoleProgress::ConsoleProgress() : next_(kSilence), terminal_(isatty(STDERR_FILENO) != 0) {}
 

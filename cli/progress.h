@@ -3,10 +3,17 @@
 #pragma once
 
 #include <chrono>
+#include <string>
 
 #include "studies/study.h"
 
 namespace cm384::cli {
+
+// ", about 40 s left" of work of which `fraction` was done in so many seconds, for the end of a line. Empty
+// while that is too little to tell: less than a fiftieth, or less than two seconds.
+std::string time_left(double fraction, double seconds);
+// The same of so many seconds.
+std::string seconds_left(double seconds);
 
 class ConsoleProgress final : public studies::Progress {
  public:

@@ -12,6 +12,7 @@
 #include "cli/exit_code.h"
 #include "cli/run_program.h"
 #include "hw/error.h"
+#include "hw/input_file.h"
 #include "hw/standard_error.h"
 #include "hw/toml_file.h"
 #include "sim/installation.h"
@@ -223,6 +224,7 @@ int build(const Program&, const RtlBuildOptions& options, const studies::Given&)
   if (options.source.empty()) throw InputError("rtl build: no source file given");
   for (const std::string& source : options.source) {
     if (!fs::is_regular_file(source)) throw InputError(fmt::format("{}: no such file", source));
+    open_input(source);  // read by the compiler: no output may be there
   }
   // Found out before a compiler runs; the file is replaced when the library is whole.
   NamedOutput library(options.out);

@@ -3,6 +3,7 @@
 #include "cli/commands.h"
 #include "cli/ensemble_run.h"
 #include "cli/exit_code.h"
+#include "cli/help.h"
 #include "cli/study_run.h"
 #include "hw/error.h"
 #include "hw/standard_error.h"
@@ -11,15 +12,6 @@
 
 namespace cm384::cli {
 namespace {
-
-using studies::Study;
-
-std::string list_of(std::span<const Study> all) {
-  std::string text =
-      "cm384 run STUDY [options]; studies (`cm384 run STUDY --help` lists a study's options):\n";
-  for (const Study& study : all) text += fmt::format("  {:<12}{}\n", study.name, study.summary);
-  return text;
-}
 
 // What is left to print once the rows of a table have been.
 void print_rest(const StudyRun& run, const FinishedRun& finished) {
@@ -35,7 +27,7 @@ void print_rest(const StudyRun& run, const FinishedRun& finished) {
 
 int run(const Command&, const Program& program, const Arguments& arguments) {
   if (arguments.empty() || arguments.front() == "--help" || arguments.front() == "-h") {
-    fmt::print("{}", list_of(program.studies));
+    fmt::print("{}", list_of_studies(program));
     if (arguments.empty()) throw InputError("run: no study given");
     return kDone;
   }

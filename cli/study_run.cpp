@@ -8,8 +8,10 @@
 #include <set>
 
 #include "cli/commands.h"
+#include "cli/examples.h"
 #include "cli/exit_code.h"
 #include "cli/gdb_place.h"
+#include "cli/help.h"
 #include "cli/progress.h"
 #include "hw/error.h"
 #include "hw/nearest_name.h"
@@ -206,8 +208,8 @@ StudyCommandLine::StudyCommandLine(const Study& of) : study(of), own(of.options(
 std::string help_of_study(const Study& study) {
   const StudyCommandLine line(study);
   const std::string bare = study.positional.empty() ? "" : fmt::format(" [{}]", study.positional);
-  return fmt::format("cm384 run {}{} [options]: {}\n\n{}", study.name, bare, study.summary,
-                     studies::help_of(line.groups));
+  return fmt::format("{}\n{}{}", help_head(fmt::format("cm384 run {}{}", study.name, bare), study.summary),
+                     studies::help_of(line.groups), examples_text(fmt::format("run {}", study.name)));
 }
 
 StudyRun::StudyRun(std::span<const Study> all, const Arguments& arguments)

@@ -5,6 +5,7 @@
 
 #include <cstdio>
 
+#include "cli/progress.h"
 #include "hw/standard_error.h"
 
 namespace cm384::cli {
@@ -12,11 +13,10 @@ namespace {
 
 constexpr double kTerminalPeriod = 0.5, kSweepProgressLinePeriod = 30;  // s
 
-std::string time_left(std::size_t points, std::size_t at_a_time, double each_s) {
+std::string points_left(std::size_t points, std::size_t at_a_time, double each_s) {
   if (each_s == 0 || at_a_time == 0) return "";
   const double left = static_cast<double>(points) * each_s / static_cast<double>(at_a_time);
-  if (left < 100) return fmt::format(", about {:.0f} s left", left);
-  return fmt::format(", about {:.0f} min left", left / 60);
+  return seconds_left(left);
 }
 
 }  // namespace
@@ -38,7 +38,7 @@ void SweepProgress::update(std::size_t done, std::size_t known, std::size_t runn
   if (!shown_ || now < next_) return;
   next_ = now + (terminal_ ? kTerminalPeriod : kSweepProgressLinePeriod);
   const std::string state = fmt::format("{} of {} points, {} running{}", done, known, running,
-                                        time_left(known - done, running, each_s));
+                                        points_left(known - done, running, each_s));
   if (terminal_) {
     print_error("\r{}\033[K", state);
   } else {

@@ -40,6 +40,7 @@ struct Tally {
   double worst = 0;         // of all: |replayed - recorded| / recorded, ends counted from the start
   std::uint64_t worst_record = 0;
   double latency_us = 0;  // sum, in the replay
+  bool timed = false;  // a transfer took time when it was recorded; imported ones say when they begin at most
 
   void add(std::uint64_t number, const TrafficRecord& r, Time start, Time end) {
     at_recorded_time += r.at_recorded_time() ? 1 : 0;
@@ -57,6 +58,7 @@ struct Tally {
     }
     if (r.kind != TrafficRecord::Kind::transfer) return;
     ++transactions;
+    timed = timed || r.end > r.start;
     bytes += r.total_bytes();
     latency_us += (end - start).us();
   }
@@ -67,7 +69,10 @@ constexpr std::array kTraceReplayFields{
     Field{"records", FieldType::integer, "of the trace that were replayed", true},
     Field{"transactions", FieldType::integer, "records that move bytes", true},
     Field{"bytes", FieldType::bytes, "moved by them", true},
-    Field{"recorded_us", FieldType::number, "end of the last record, as recorded; not of a sample", true},
+    Field{"recorded_us", FieldType::number,
+          "end of the last record, as recorded; not of a sample, nor where transfers have no recorded end, "
+          "as in imports",
+          true},
     Field{"replayed_us", FieldType::number, "the same in the replay", true},
     Field{"ratio", FieldType::number, "replayed over recorded end", true},
     Field{"at_recorded_time", FieldType::ratio,
@@ -79,23 +84,26 @@ constexpr std::array kTraceReplayFields{
     Field{"latency_us", FieldType::number, "mean latency of a transaction in the replay"},
 };
 
-// Of a sample nothing is known of when all of it ends.
+// Of a sample nothing is known of when all of it ends; nor of a trace whose transfers took no time, when it
+// would have.
 studies::Row row_of(const std::string& mode, std::uint64_t finished, const Tally& tally, bool sample) {
   using studies::Value;
   const auto of_all = [sample](auto value) { return sample ? Value() : Value(value); };
+  const bool timed = tally.timed || tally.transactions == 0;
+  const auto against = [&](auto value) { return timed ? of_all(value) : Value(); };
   return {{"mode", mode},
           {"records", finished},
           {"transactions", tally.transactions},
           {"bytes", tally.bytes},
-          {"recorded_us", of_all(tally.recorded.us())},
+          {"recorded_us", against(tally.recorded.us())},
           {"replayed_us", of_all(tally.replayed.us())},
-          {"ratio", tally.recorded.ps == 0 ? Value() : of_all(tally.replayed.us() / tally.recorded.us())},
+          {"ratio", tally.recorded.ps == 0 ? Value() : against(tally.replayed.us() / tally.recorded.us())},
           {"at_recorded_time",
            mode == "time"  ? 1.0
            : finished == 0 ? 0.0
                            : static_cast<double>(tally.at_recorded_time) / static_cast<double>(finished)},
-          {"worst_error", of_all(tally.worst)},
-          {"worst_record", of_all(tally.worst_record)},
+          {"worst_error", against(tally.worst)},
+          {"worst_record", against(tally.worst_record)},
           {"latency_us", tally.transactions == 0
                              ? Value()
                              : Value(tally.latency_us / static_cast<double>(tally.transactions))}};
@@ -223,7 +231,7 @@ supernode::SupernodeOptions machine_options(const host::TrafficUnits& units, con
   return made;
 }
 
-int replay(const Program&, const TraceReplayOptions& asked, const studies::Given& given) {
+int replay(const Program& program, const TraceReplayOptions& asked, const studies::Given& given) {
   TraceReplayOptions options = asked;
   if (options.trace.empty()) throw InputError("trace replay: no trace given");
   check_outputs(options);
@@ -303,7 +311,11 @@ int replay(const Program&, const TraceReplayOptions& asked, const studies::Given
   const supernode::SupernodeCounts counts = supernode.counts();
   result.simulator = {supernode.earliest(), counts.instructions,    counts.packet_hops,
                       counts.events,        counts.memory_requests, 0};
-  Json document = studies::to_document(result, machine, {kStudy, 1, progress.seconds()});
+  Json document = studies::to_document(result, machine,
+                                       {.study = kStudy,
+                                        .wall_s = progress.seconds(),
+                                        .arguments = program.arguments,
+                                        .date = studies::date_now()});
   document["conditions"] = studies::condition_names(kTraceReplayFields);
   document["simulator"]["records_per_s"] = static_cast<double>(finished) / progress.seconds();
   if (sample && result.complete) document["sample"] = sample->result();

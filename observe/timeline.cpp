@@ -8,16 +8,12 @@
 #include "firmware/abi/queue.h"
 #include "observe/kernel_name.h"
 #include "observe/timeline_core.h"
+#include "observe/trace_time.h"
 
 namespace cm384::observe {
 namespace {
 
 constexpr std::size_t kBuffer = 1u << 20;
-
-// Microseconds, exact to the picosecond.
-void put_us(std::string& to, Time t) {
-  fmt::format_to(std::back_inserter(to), "{}.{:06}", t.ps / 1'000'000, t.ps % 1'000'000);
-}
 
 const char* task_name(std::uint8_t type) {
   switch (type) {

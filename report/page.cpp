@@ -77,16 +77,12 @@ Json occupancies(const std::string& path, std::size_t rows) {
 }
 
 Json run_data(const std::string& name, Json result, Json profile, std::span<const studies::Study> studies) {
-  Json labels = Json::array(), conditions = Json::array();
-  for (Json& of_row : row_conditions(result)) {
-    labels.push_back(row_label(of_row));
-    conditions.push_back(std::move(of_row));
-  }
+  Json conditions = Json::array();
+  for (Json& of_row : row_conditions(result)) conditions.push_back(std::move(of_row));
   Json keys = row_keys(result);
   Json published = published_points(result, studies);
   return {{"name", name},
           {"result", std::move(result)},
-          {"labels", std::move(labels)},
           {"keys", std::move(keys)},
           {"conditions", std::move(conditions)},
           {"published", std::move(published)},

@@ -12,7 +12,7 @@
 
 namespace cm384::report {
 
-// What the page shows: { "runs": [ { "name", "result", "labels", "keys" and "conditions" of its rows,
+// What the page shows: { "runs": [ { "name", "result", "keys" and "conditions" of its rows,
 // "published", "profile" or null } ] }, each from a run's folder or a result.json. Throws InputError; also
 // where several runs are of different studies.
 Json page_data(const std::vector<std::string>& paths, std::span<const studies::Study> studies);

@@ -40,6 +40,7 @@ Json published_points(const Json& document, std::span<const studies::Study> stud
                         {"published", figure.value},
                         {"unit", figure.unit},
                         {"error", prediction.value / figure.value - 1},
+                        {"bound", figure.role == studies::Role::bound},
                         {"source", figure.source}});
     }
     ++number;

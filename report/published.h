@@ -8,9 +8,9 @@
 
 namespace cm384::report {
 
-// [{ "id", "name", "row", "field", "predicted", "published", "unit", "error", "source" }] of the figures
-// whose conditions all hold for this run (studies/published.h); `row` is its number, `error` is predicted /
-// published - 1.
+// [{ "id", "name", "row", "field", "predicted", "published", "unit", "error", "bound", "source" }] of the
+// figures whose conditions all hold for this run (studies/published.h); `row` is its number, `error` is
+// predicted / published - 1, `bound`: published as "below".
 Json published_points(const Json& document, std::span<const studies::Study> studies);
 
 }  // namespace cm384::report

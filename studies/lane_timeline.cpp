@@ -4,7 +4,16 @@
 
 #include <algorithm>
 
+#include "observe/trace_time.h"
+
 namespace cm384::studies {
+namespace {
+
+Time whole_ns(Time t) {
+  return Time{(t.ps + 500) / 1000 * 1000};
+}
+
+}  // namespace
 
 LaneTimeline::LaneTimeline(const std::string& path, const observe::TimelineOptions& window)
     : file_(path, OutputFile::Compression::by_name), from_(window.from), to_(window.to) {}
@@ -38,8 +47,14 @@ void LaneTimeline::slice(int pid, int tid, std::string_view name, Time begin, Ti
   begin = std::max(begin, from_);
   end = std::min(end, to_);
   if (end <= begin) return;
-  event(fmt::format(R"({{"ph":"X","name":"{}","pid":{},"tid":{},"ts":{:.3f},"dur":{:.3f},"args":{{{}}}}})",
-                    name, pid, tid, begin.us(), (end - begin).us(), arguments));
+  // Both ends are rounded: where one slice ends the next begins.
+  begin = whole_ns(begin);
+  end = whole_ns(end);
+  std::string text = fmt::format(R"({{"ph":"X","name":"{}","pid":{},"tid":{},"ts":)", name, pid, tid);
+  observe::put_us(text, begin);
+  text += R"(,"dur":)";
+  observe::put_us(text, end - begin);
+  event(fmt::format(R"({},"args":{{{}}}}})", text, arguments));
 }
 
 void LaneTimeline::finish() {

@@ -30,10 +30,10 @@ const Comparison& of(const std::vector<Comparison>& all, std::string_view id) {
 
 TEST(Validation, AllPublishedFiguresAreThere) {
   const auto figures = published_figures();
-  EXPECT_EQ(figures.size(), 102u);
+  EXPECT_EQ(figures.size(), 207u);
   EXPECT_EQ(std::ranges::count_if(figures, [](const Figure& f) { return f.id.starts_with("t1-"); }), 16);
   for (const Figure& figure : figures) {
-    EXPECT_GT(figure.value, 0) << figure.id;
+    EXPECT_TRUE(figure.value > 0 || !figure.conditions) << figure.id << ": errors are relative";
     EXPECT_NE(figure.conditions.has_value(), !figure.missing.empty()) << figure.id;
     EXPECT_TRUE(figure.role == Role::bound || (figure.tolerance >= 0.01 && figure.tolerance <= 0.35))
         << figure.id;

@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { axis, made, madeSensitivity, published } from './made_sweep.mjs';
+import { kWidths, testReadable } from './readable.mjs';
 
 const [cm384, template, modules, chromiumPath] = process.argv.slice(2).map(path => resolve(path));
 const { chromium } = createRequire(join(modules, 'x.js'))('playwright-core');
@@ -40,38 +41,6 @@ best = "largest"
 `;
 
 const cells = (page, table) => page.$$eval(`#${table} tbody tr`, lines => lines.map(line => [...line.cells].map(cell => cell.textContent)));
-
-// No text on another, nothing outside: pictures can be read at this width.
-async function testReadable(page, what) {
-  const figures = await page.$$eval('.figure', list =>
-    list.map(figure => {
-      const frame = figure.querySelector('svg').getBoundingClientRect();
-      const texts = [...figure.querySelectorAll('svg text')]
-        .map(text => ({ text: text.textContent, box: text.getBoundingClientRect() }))
-        .filter(({ box }) => box.width > 0);
-      const outside = texts
-        .filter(
-          ({ box }) => box.left < frame.left - 1 || box.right > frame.right + 1 || box.top < frame.top - 1 || box.bottom > frame.bottom + 1,
-        )
-        .map(({ text }) => text);
-      const over = (a, b) =>
-        Math.min(a.right, b.right) - Math.max(a.left, b.left) > 2 && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 3;
-      const clashes = texts.flatMap((a, index) =>
-        texts
-          .slice(index + 1)
-          .filter(b => over(a.box, b.box))
-          .map(b => `${a.text} | ${b.text}`),
-      );
-      return { id: figure.id, shapes: figure.querySelectorAll('svg path').length, outside, clashes };
-    }),
-  );
-  for (const { id, shapes, outside, clashes } of figures) {
-    assert.ok(shapes > 8, `${what}: ${id} is drawn`);
-    assert.deepEqual(clashes, [], `${what}: ${id}: texts lie on each other`);
-    assert.deepEqual(outside, [], `${what}: ${id}: texts outside`);
-  }
-  return figures.map(({ id }) => id);
-}
 
 const textsOf = (page, id) => page.$$eval(`#${id} svg text`, texts => texts.map(text => text.textContent));
 
@@ -159,6 +128,7 @@ async function testPointPage(page) {
 
 // 200 points of each kind of design.
 const spread = (index, factor) => (index * factor) % 1;
+const kKinds = ['two-level-clos', 'full-mesh', 'dragonfly', 'hamming-torus'];
 function largeSweeps() {
   const rates = Array.from({ length: 10 }, (_, i) => `${7 + 5 * i}GB/s`),
     sizes = Array.from({ length: 20 }, (_, i) => `${i + 1}KiB`);
@@ -245,7 +215,12 @@ function largeSweeps() {
       { ranks: 16, 'ub.link.bandwidth': null, latency_us: null, failed: 'out of reach' },
     ],
   };
-  return { two, cube, hypercube, line, find };
+  const kinds = made(
+    [axis('topology.kind', kKinds), axis('load', ['0.1', '0.2', '0.4', '0.8'])],
+    kKinds.flatMap((kind, i) => [0.1, 0.2, 0.4, 0.8].map(load => ({ 'topology.kind': kind, load, accepted_load: load * (1 - i / 20) }))),
+    { metrics: ['accepted_load'] },
+  );
+  return { two, cube, hypercube, line, find, kinds };
 }
 
 const kFigures = {
@@ -263,6 +238,7 @@ const kFigures = {
   hypercube: ['effects-latency-us-mean', 'pareto-latency-us-mean-and-cost', 'map-latency-us-mean-over-ub-link-bandwidth-and-die-clock'],
   line: ['lines-latency-us-over-ub-link-bandwidth'],
   find: ['lines-latency-us-over-ub-link-bandwidth'],
+  kinds: ['effects-accepted-load', 'lines-accepted-load-over-load'],
 };
 
 async function testLargePage(page, width, name) {
@@ -284,11 +260,22 @@ async function testLargePage(page, width, name) {
       paths => paths.filter(path => path.getAttribute('stroke') === '#c0455e' && !path.getAttribute('stroke-dasharray')).length,
     );
     assert.equal(diamonds, 1, 'one of two searches found something');
+    // What the words call dotted is drawn so: dots no longer than they are apart from each other.
+    const target = await page.$$eval('#lines-latency-us-over-ub-link-bandwidth svg path', paths =>
+      paths.filter(path => path.getAttribute('stroke') === '#c0455e').map(path => path.getAttribute('stroke-dasharray')),
+    );
+    const dots = target.filter(Boolean).map(dashes => dashes.split(/[ ,]+/).map(Number));
+    assert.ok(dots.length >= 1 && dots.every(([on, off]) => on <= 3 && off >= 2 * on), `the target is dotted: ${target}`);
+  }
+  if (name === 'kinds') {
+    const texts = await textsOf(page, 'effects-accepted-load');
+    for (const kind of kKinds) assert.ok(texts.includes(kind), `every kind has its label, ${width} wide: ${texts}`);
+    assert.match(await page.textContent('#effects-accepted-load h3'), /accepted load$/);
   }
   if (name === 'two') assert.equal((await cells(page, 'failures')).length, 1);
   assert.equal(
     await page.$eval('#points tbody', body => body.rows.length),
-    { two: 200, cube: 216, hypercube: 200, line: 200, find: 10 }[name],
+    { two: 200, cube: 216, hypercube: 200, line: 200, find: 10, kinds: 16 }[name],
   );
   assert.match(await page.textContent('#without-pages'), /store.sqlite is not there/);
 }
@@ -374,11 +361,14 @@ try {
   command('report', 'sensitivity');
   const browser = await chromium.launch({ executablePath: chromiumPath, args: ['--no-sandbox'] });
   try {
-    for (const width of [420, 1400]) await inBrowser(browser, ['real', 'report.html'], width, page => testRealPage(page, width));
-    await inBrowser(browser, ['real', 'points', '0002.html'], 420, testPointPage);
-    for (const width of [420, 1400])
-      await inBrowser(browser, ['sensitivity', 'report.html'], width, page => testSensitivityPage(page, width));
-    const large = [...['two', 'cube', 'hypercube'].map(name => [name, 420]), ...['two', 'cube', 'line', 'find'].map(name => [name, 1400])];
+    for (const width of kWidths) await inBrowser(browser, ['real', 'report.html'], width, page => testRealPage(page, width));
+    await inBrowser(browser, ['real', 'points', '0002.html'], 400, testPointPage);
+    for (const width of kWidths) await inBrowser(browser, ['sensitivity', 'report.html'], width, page => testSensitivityPage(page, width));
+    const large = [
+      ...['two', 'cube', 'hypercube', 'kinds'].map(name => [name, 400]),
+      ...['kinds', 'find'].map(name => [name, 900]),
+      ...['two', 'cube', 'line', 'find'].map(name => [name, 1600]),
+    ];
     for (const [name, width] of large)
       await inBrowser(browser, ['made', name, 'report.html'], width, page => testLargePage(page, width, name));
   } finally {

@@ -11,6 +11,7 @@
 #include "hw/json.h"
 #include "service/drawn_requests.h"
 #include "testbenches/service/small_service.h"
+#include "testbenches/supernode/perfetto_rule.h"
 
 namespace cm384::studies {
 namespace {
@@ -45,6 +46,7 @@ class ServeTimelineTest : public ::testing::Test {
     const int shown = timeline.finish(trace_, result_, service::small_deployment());
     std::ifstream file(path);
     const Json json = Json::parse(file);
+    EXPECT_TRUE(slices_perfetto_drops(json).empty()) << slices_perfetto_drops(json).front();
     for (const Json& event : json["traceEvents"]) {
       if (event["ph"] != "X") continue;
       const double begin = event["ts"].get<double>();

@@ -17,6 +17,7 @@
 #include "studies/combine.h"
 #include "studies/gemm.h"
 #include "studies/kernel_phases.h"
+#include "testbenches/supernode/perfetto_rule.h"
 #include "testbenches/supernode/study_stand.h"
 
 namespace cm384::supernode {
@@ -36,6 +37,13 @@ std::string read_compressed(const std::string& path) {
     text.append(block, static_cast<std::size_t>(got));
   gzclose(file);
   return text;
+}
+
+// Nothing of it may be lost in Perfetto.
+Json read_timeline(const std::string& name) {
+  Json made = Json::parse(read_compressed(scratch(name)));
+  EXPECT_TRUE(slices_perfetto_drops(made).empty()) << slices_perfetto_drops(made).front();
+  return made;
 }
 
 // A dispatch over eight ranks with something attached.
@@ -65,7 +73,7 @@ Json timeline_of(const observe::TimelineOptions& options, const std::string& nam
         machine.trace_links([&](const LinkName& link) { return timeline->shows(link); });
       },
       [&] { timeline->finish(); }, batch, cores);
-  return Json::parse(read_compressed(scratch(name)));
+  return read_timeline(name);
 }
 
 struct Slice {
@@ -137,7 +145,7 @@ TEST(Timeline, PhasesAreThoseOfTheKernelThatRuns) {
   studies::SimulatorCounts counts;
   studies::measure_combine(stand.context(), setting, counts);
   timeline->finish();
-  const auto lanes = lanes_of(Json::parse(read_compressed(scratch("kernels.json"))), 0);
+  const auto lanes = lanes_of(read_timeline("kernels.json"), 0);
   const std::vector<Slice>& kernels = lanes.at("kernels");
   ASSERT_EQ(kernels.size(), 2u);
   EXPECT_EQ(kernels[0].name, "dispatch, launch 0");
@@ -237,7 +245,7 @@ TEST(Timeline, CubeCoresHaveLanesOfTheirOwn) {
   setting.blocks = 3;
   studies::SimulatorCounts counts;
   studies::measure_gemm(context, setting, counts);
-  const auto lanes = lanes_of(Json::parse(read_compressed(scratch("cube.json"))), 0);
+  const auto lanes = lanes_of(read_timeline("cube.json"), 0);
   for (const char* lane : {"SCALAR", "CUBE", "MTE1", "MTE2", "FIXP"})
     EXPECT_TRUE(lanes.contains(std::string("cube core 48 ") + lane)) << lane;
   EXPECT_FALSE(lanes.contains("cube core 50 CUBE"));
@@ -264,7 +272,7 @@ TEST(Timeline, StreamsAndSdmaChannelsHaveLanes) {
   runtime.synchronize_device(0);
   ASSERT_TRUE(runtime.wait());
   timeline.finish();
-  const auto lanes = lanes_of(Json::parse(read_compressed(scratch("sdma.json"))), 0);
+  const auto lanes = lanes_of(read_timeline("sdma.json"), 0);
   std::size_t copies = 0;
   for (const auto& [name, slices] : lanes) {
     if (!name.starts_with("SDMA channel")) continue;

@@ -46,6 +46,24 @@ TEST_F(TraceCommand, AWindowWithoutRecordsIsRefusedAndLeavesNothing) {
   EXPECT_EQ(read("a.trace"), whole);
 }
 
+// The page of a replay says by which command and when; an import has no times to compare with.
+TEST_F(TraceCommand, AReplaySaysWhatWasTypedAndComparesOnlyWithTimesThatWereRecorded) {
+  write("m.csv", "source,target,bytes,start_us\n0,2,4096,1\n0,6,4096,2\n");
+  done("convert m.csv m.trace");
+  const Json imported = json("replay m.trace --format json --out d --write timed.trace");
+  EXPECT_EQ(imported["invocation"]["command"],
+            "cm384 trace replay m.trace --format json --out d --write timed.trace");
+  EXPECT_EQ(imported["invocation"]["date"].get<std::string>().size(),
+            std::string("2026-05-04T12:00:00Z").size());
+  EXPECT_GT(imported["rows"][0]["replayed_us"], 2);
+  for (const char* name : {"recorded_us", "ratio", "worst_error", "worst_record"})
+    EXPECT_TRUE(imported["rows"][0][name].is_null()) << name;
+  const Json timed = json("replay timed.trace --format json")["rows"][0];
+  EXPECT_EQ(timed["recorded_us"], imported["rows"][0]["replayed_us"]);
+  EXPECT_DOUBLE_EQ(timed["ratio"].get<double>(), 1);
+  EXPECT_EQ(timed["worst_error"], 0);
+}
+
 TEST_F(TraceCommand, InfoAndCheckKnowRoutingFromTraffic) {
   write("r.jsonl",
         "{\"type\":\"meta\",\"top_k\":2,\"num_experts\":8}\n"

@@ -56,7 +56,7 @@ export function draw(element, figure) {
 export function toSvg(figure, width) {
   const { height, option } = laidOut(figure, width);
   const chart = echarts.init(null, null, { renderer: 'svg', ssr: true, width, height });
-  chart.setOption(option);
+  chart.setOption({ ...option, backgroundColor: '#ffffff' });
   const text = chart.renderToSVGString();
   chart.dispose();
   return text;

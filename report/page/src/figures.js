@@ -10,12 +10,12 @@ import { figuresOfRun } from './figures_of_run.js';
 import { figuresOfOccupancy, figuresOfService } from './figures_of_service.js';
 import { figuresOfSensitivity } from './figures_of_sensitivity.js';
 import { figuresOfSweep } from './figures_of_sweep.js';
-import { isSensitivity, isSweep, resultOf } from './result.js';
+import { isSensitivity, isSweep, resultsOf } from './result.js';
 import { sweepModel } from './sweep_model.js';
 
 const kPaperWidth = 900;
 const [data, folder] = process.argv.slice(2);
-const results = JSON.parse(readFileSync(data, 'utf8')).runs.map(resultOf);
+const results = resultsOf(JSON.parse(readFileSync(data, 'utf8')).runs);
 const write = (name, figure) => {
   writeFileSync(join(folder, `${name}.svg`), `${toSvg(figure, kPaperWidth)}\n`);
   console.log(`${name}.svg`);

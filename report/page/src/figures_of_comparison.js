@@ -1,19 +1,21 @@
 // Several runs in one set of axes.
 import { axis, base, colours, legend } from './style.js';
+import { labelsOf } from './labels.js';
 import { percent, percentile, short } from './numbers.js';
-import { axisOfRows, gridOfRows, heightOfRows, phases, quantity, withPhases } from './figures_of_rows.js';
+import { axisOfRows, gridOfRows, heightOfRows, overOf, phases, quantity, withPhases } from './figures_of_rows.js';
 import { kernelsOf, sorted } from './figures_of_run.js';
 import { sweepOf } from './sweep.js';
 
 // Rows of all runs, those of one key side by side; the run is one more thing that tells them apart.
 function rowsOf(results) {
-  const keys = [...new Set(results.flatMap(({ rows }) => rows.map(row => row.key)))];
-  return keys.flatMap(key =>
-    results.flatMap(({ name, rows }) =>
-      rows
-        .filter(row => row.key === key)
-        .map(row => ({ ...row, run: name, plain: row.label, label: `${row.label} · ${name}`, places: { ...row.places, run: name } })),
-    ),
+  const all = results.flatMap(({ name, rows }) => rows.map(row => ({ ...row, run: name, places: { ...row.places, run: name } })));
+  const firsts = [...new Map(all.map(row => [row.key, row])).values()];
+  const labels = labelsOf(
+    firsts.map(row => row.conditions),
+    results[0].document.study,
+  );
+  return firsts.flatMap(({ key }, index) =>
+    all.filter(row => row.key === key).map(row => ({ ...row, plain: labels[index], label: `${labels[index]} · ${row.run}` })),
   );
 }
 
@@ -51,7 +53,7 @@ function bars(results, rows, { id, title, unit, value }) {
 
 function measured(results, rows, figure) {
   return sweepOf(rows.filter(row => typeof figure.value(row) === 'number'))
-    ? quantity({ ...figure, rows, points: [] })
+    ? quantity({ ...figure, rows, points: [], over: overOf(results[0].document.study) })
     : bars(results, rows, figure);
 }
 

@@ -1,10 +1,11 @@
 // Pictures of a replay's messages (`trace replay --messages`): the tail, slowdown by size and by time, pairs, causes.
 import { axisOfRows, gridOfRows, heightOfRows } from './figures_of_rows.js';
 import { short } from './numbers.js';
-import { axis, base, colours, heat, legend } from './style.js';
+import { legendTop } from './panels.js';
+import { axis, base, colours, heat, kDotted, legend } from './style.js';
 import { sizeText } from './sweep.js';
 
-const kDashed = ['solid', 'dashed', 'dotted'];
+const kDashed = ['solid', 'dashed', kDotted];
 const kTails = [
   ['latency_us', 'latency', 'us'],
   ['slowdown', 'slowdown', 'times the unloaded time'],
@@ -77,7 +78,7 @@ function along(runs, { id, title, group, x, note }) {
   const series = groups.flatMap(({ name, rows }, index) =>
     [
       ['p50', 'solid'],
-      ['p99', 'dotted'],
+      ['p99', kDotted],
     ].map(([share, type]) => ({
       name: runs.length > 1 ? `${name}, ${share}` : share,
       type: 'line',
@@ -92,20 +93,28 @@ function along(runs, { id, title, group, x, note }) {
       id,
       title,
       wide: false,
-      height: 330 + (runs.length > 2 ? 18 * runs.length : 0),
       note,
-      option: base({
-        legend: legend(),
-        grid: { left: 64, right: 30, top: runs.length > 2 ? 40 + 18 * runs.length : 40, bottom: 46 },
-        tooltip: {
-          trigger: 'item',
-          confine: true,
-          formatter: ({ seriesName, value }) => `${seriesName}: ${short(value[1])} at ${x.text(value[0])}`,
-        },
-        xAxis: x.axis,
-        yAxis: axis('slowdown', { type: 'value', scale: true, nameGap: 44 }),
-        series,
-      }),
+      layout: width => {
+        const top = legendTop(
+          series.map(({ name }) => name),
+          width,
+        );
+        return {
+          height: 290 + top,
+          option: base({
+            legend: legend(),
+            grid: { left: 64, right: 30, top, bottom: 46 },
+            tooltip: {
+              trigger: 'item',
+              confine: true,
+              formatter: ({ seriesName, value }) => `${seriesName}: ${short(value[1])} at ${x.text(value[0])}`,
+            },
+            xAxis: x.axis,
+            yAxis: axis('slowdown', { type: 'value', scale: true, nameGap: 44 }),
+            series,
+          }),
+        };
+      },
     },
   ];
 }
@@ -162,34 +171,95 @@ function causes(runs) {
 const unitOrder = (a, b) =>
   a.replace(/\d+/, '').localeCompare(b.replace(/\d+/, '')) * -1 || Number(a.replace(/\D+/, '')) - Number(b.replace(/\D+/, ''));
 
+// Neighbours taken together, so that a map has at most so many of them on a side: { size, names, at: unit to its place }.
+const kMostPlaces = 64,
+  kSmallestCell = 4,
+  kLargestCell = 22;
+export function placesOfUnits(units) {
+  const ordered = [...new Set(units)].sort(unitOrder),
+    at = new Map(),
+    names = [];
+  const size = 2 ** Math.max(0, Math.ceil(Math.log2(ordered.length / kMostPlaces)));
+  const kind = unit => unit.replace(/\d+/, '');
+  let inLast = size;
+  ordered.forEach((unit, index) => {
+    // Dies and sockets are never in one.
+    if (inLast === size || kind(unit) !== kind(ordered[index - 1])) {
+      names.push([]);
+      inLast = 0;
+    }
+    names.at(-1).push(unit);
+    at.set(unit, names.length - 1);
+    ++inLast;
+  });
+  return { size, at, names: names.map(list => (list.length > 1 ? `${list[0]} to ${list.at(-1).replace(/\D+/, '')}` : list[0])) };
+}
+
+// The mean over the messages of each pair of places: [target, source, slowdown, messages].
+export function cellsOfPairs(pairs, sources, targets) {
+  const cells = new Map();
+  for (const { source, target, slowdown, count } of pairs) {
+    const x = targets.at.get(target),
+      y = sources.at.get(source),
+      cell = cells.get(`${x},${y}`) ?? [x, y, 0, 0];
+    cell[2] = (cell[2] * cell[3] + slowdown * count) / (cell[3] + count);
+    cell[3] += count;
+    cells.set(`${x},${y}`, cell);
+  }
+  return [...cells.values()];
+}
+
 function pairs({ name, messages }, suffix) {
   const shown = messages.pairs.filter(pair => pair.slowdown !== null);
   if (shown.length < 2) return [];
-  const sources = [...new Set(shown.map(pair => pair.source))].sort(unitOrder),
-    targets = [...new Set(shown.map(pair => pair.target))].sort(unitOrder);
-  const cells = shown.map(pair => [targets.indexOf(pair.target), sources.indexOf(pair.source), pair.slowdown, pair.count]);
-  const most = Math.max(...shown.map(pair => pair.slowdown)),
-    least = Math.min(1, ...shown.map(pair => pair.slowdown));
+  const from = placesOfUnits(shown.map(pair => pair.source)),
+    to = placesOfUnits(shown.map(pair => pair.target));
+  const sources = from.names,
+    targets = to.names,
+    cells = cellsOfPairs(shown, from, to);
+  const most = Math.max(...cells.map(([, , slowdown]) => slowdown)),
+    least = Math.min(1, ...cells.map(([, , slowdown]) => slowdown));
   const worst = shown.reduce((one, pair) => (pair.slowdown > one.slowdown ? pair : one));
-  return [
-    {
-      id: `pairs${suffix}`,
-      title: `Slowdown by pair${suffix ? `: ${name}` : ''}`,
-      wide: targets.length > 64,
-      height: 110 + Math.max(160, sources.length * (sources.length > 32 ? 10 : 18)),
-      note: `Mean of each pair's messages. The slowest: ${worst.source} to ${worst.target}, ${short(worst.slowdown)} times.`,
+  const joined =
+    from.size > 1 || to.size > 1 ? `A cell is the mean of ${to.size} x ${from.size} pairs.` : 'Mean of each pair\u2019s messages.';
+  const longest = Math.max(...sources.map(text => text.length));
+  const left = 44 + 7 * longest,
+    right = 84,
+    below = 46;
+  // Square cells where the width allows it.
+  const layout = width => {
+    const side = Math.max(kSmallestCell, Math.min(kLargestCell, (width - left - right) / targets.length)),
+      height = side * sources.length;
+    const labelled = room => {
+      const step = Math.ceil(room / side);
+      return { interval: index => index % step === 0 };
+    };
+    return {
+      height: 12 + height + below,
       option: base({
         tooltip: {
           trigger: 'item',
           confine: true,
           formatter: ({ value: [x, y, slowdown, count] }) => `${sources[y]} to ${targets[x]}: ${short(slowdown)}, ${count} messages`,
         },
-        grid: { left: 74, right: 84, top: 12, bottom: 46 },
-        xAxis: axis('to', { type: 'category', data: targets, splitLine: { show: false } }),
-        yAxis: axis('from', { type: 'category', data: sources, inverse: true, nameGap: 50, splitLine: { show: false } }),
+        grid: { left, right, top: 12, bottom: below },
+        xAxis: axis('to', {
+          type: 'category',
+          data: targets,
+          splitLine: { show: false },
+          axisLabel: labelled(7 * Math.max(...targets.map(text => text.length)) + 8),
+        }),
+        yAxis: axis('from', {
+          type: 'category',
+          data: sources,
+          inverse: true,
+          nameGap: 20 + 7 * longest,
+          splitLine: { show: false },
+          axisLabel: labelled(14),
+        }),
         visualMap: {
           min: least,
-          max: most,
+          max: most > least ? most : least + 1,
           calculable: false,
           orient: 'vertical',
           right: 0,
@@ -200,8 +270,17 @@ function pairs({ name, messages }, suffix) {
           inRange: { color: heat },
           text: [short(most), short(least)],
         },
-        series: [{ type: 'heatmap', data: cells, itemStyle: { borderColor: '#fff', borderWidth: sources.length > 64 ? 0 : 1 } }],
+        series: [{ type: 'heatmap', data: cells, itemStyle: { borderColor: '#fff', borderWidth: side < 8 ? 0 : 1 } }],
       }),
+    };
+  };
+  return [
+    {
+      id: `pairs${suffix}`,
+      title: `Slowdown by pair${suffix ? `: ${name}` : ''}`,
+      wide: targets.length > 24,
+      note: `${joined} The slowest pair: ${worst.source} to ${worst.target}, ${short(worst.slowdown)} times.`,
+      layout,
     },
   ];
 }

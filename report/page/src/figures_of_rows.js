@@ -1,6 +1,7 @@
 // Figures of a whole result. A line joins the points of one series; rows without an order are bars.
-import { axis, base, colours, legend, otherStyle } from './style.js';
+import { axis, base, colours, kDotted, legend, otherStyle } from './style.js';
 import { percent, short } from './numbers.js';
+import { legendTop } from './panels.js';
 import { sizeText, spansMuch, sweepOf } from './sweep.js';
 
 const kStatistics = ['p50', 'mean', 'p99', 'max'];
@@ -16,7 +17,9 @@ export function axisOfSweep(field, values) {
   const bytes = field === 'bytes';
   return axis(field, {
     type: log ? 'log' : 'value',
-    ...(log ? { logBase: 2, min: Math.min(...values), max: Math.max(...values) } : { scale: true, minInterval: 1 }),
+    ...(log
+      ? { logBase: 2, min: Math.min(...values), max: Math.max(...values) }
+      : { scale: true, ...(values.every(Number.isInteger) ? { minInterval: 1 } : {}) }),
     axisLabel: { hideOverlap: true, ...(bytes ? { formatter: sizeText } : {}) },
   });
 }
@@ -42,14 +45,18 @@ export function axisOfRows(labels) {
 export const gridOfRows = (labels, more) => ({ left: 14 + widthOf(labels), right: 26, top: 40, bottom: 46, ...more });
 export const heightOfRows = (rows, bars = 1) => 100 + rows * Math.max(34, 14 * bars + 12);
 
-// A quantity of each row: `lines` of it, such as statistics, by the path of their field.
-export function quantity({ id, title, unit, rows, points, lines }) {
+// What a study's statistics of a latency are taken over.
+const kOver = { traffic: 'messages that count', transfer: 'contexts', ems: 'readers' };
+export const overOf = study => kOver[study] ?? 'ranks and counted iterations';
+
+// A quantity of each row: `lines` of it, such as statistics, by the path of their field, taken `over` something.
+export function quantity({ id, title, unit, rows, points, lines, over, markLine }) {
   const measured = rows.filter(row => lines.some(({ path }) => isNumber(at(row, path))));
   if (measured.length < 2) return [];
   const values = measured.flatMap(row => lines.map(({ path }) => at(row, path)).filter(isNumber));
   const published = points.filter(point => measured.includes(rows[point.row]) && lines.some(({ path }) => path === point.field));
   const sweep = sweepOf(measured);
-  if (!sweep) return [bars({ id, title, unit, rows: measured, all: rows, lines, published })];
+  if (!sweep) return [bars({ id, title, unit, rows: measured, all: rows, lines, published, over })];
   const x = row => row.places[sweep.field];
   const many = sweep.series.length > 1;
   const shown = many ? lines.filter(({ name }) => name === 'mean' || name === 'p99' || lines.length === 1) : lines;
@@ -61,12 +68,13 @@ export function quantity({ id, title, unit, rows, points, lines }) {
       ...(many
         ? {
             itemStyle: { color: colours[index % colours.length] },
-            lineStyle: { color: colours[index % colours.length], type: number > 0 ? 'dotted' : 'solid' },
+            lineStyle: { color: colours[index % colours.length], type: number > 0 ? kDotted : 'solid' },
           }
         : {}),
       data: one.rows.filter(row => isNumber(at(row, path))).map(row => [x(row), at(row, path)]),
     })),
   );
+  if (markLine) series[0].markLine = markLine;
   if (published.length)
     series.push({ ...publishedStyle, name: 'published', data: published.map(point => [x(rows[point.row]), point.published]) });
   const xs = measured.map(x);
@@ -76,31 +84,31 @@ export function quantity({ id, title, unit, rows, points, lines }) {
       id: `${id}-over-${slug(sweep.field)}`,
       title: `${title} over ${sweep.field}`,
       wide: false,
-      height: 330 + (names.length > 4 ? 18 * Math.ceil(names.length / 2) : 0),
-      note:
-        many && shown.length > 1
-          ? 'Over ranks and counted iterations: the mean, and dotted the 99th percentile.'
-          : lines.length > 1
-            ? 'Over ranks and counted iterations.'
-            : '',
-      option: base({
-        legend: legend({ show: names.length > 1 }),
-        grid: { left: 64, right: 30, top: names.length > 4 ? 40 + 18 * Math.ceil(names.length / 2) : 40, bottom: 46 },
-        tooltip: {
-          trigger: 'item',
-          confine: true,
-          formatter: ({ seriesName, value }) =>
-            `${seriesName ? `${seriesName}: ` : ''}${short(value[1])} ${unit} at ${sweep.field === 'bytes' ? sizeText(value[0]) : value[0]}`,
-        },
-        xAxis: axisOfSweep(sweep.field, xs),
-        yAxis: axisOfValues(unit, values, !spansMuch(xs, 8) ? Infinity : sweep.field === 'bytes' ? 4 : 20),
-        series,
-      }),
+      note: many && shown.length > 1 ? `Over ${over}: the mean, and dotted the 99th percentile.` : lines.length > 1 ? `Over ${over}.` : '',
+      layout: width => {
+        const top = legendTop(names, width);
+        return {
+          height: 290 + top,
+          option: base({
+            legend: legend({ show: names.length > 1 }),
+            grid: { left: 64, right: 30, top, bottom: 46 },
+            tooltip: {
+              trigger: 'item',
+              confine: true,
+              formatter: ({ seriesName, value }) =>
+                `${seriesName ? `${seriesName}: ` : ''}${short(value[1])} ${unit} at ${sweep.field === 'bytes' ? sizeText(value[0]) : value[0]}`,
+            },
+            xAxis: axisOfSweep(sweep.field, xs),
+            yAxis: axisOfValues(unit, values, !spansMuch(xs, 8) ? Infinity : sweep.field === 'bytes' ? 4 : 20),
+            series,
+          }),
+        };
+      },
     },
   ];
 }
 
-function bars({ id, title, unit, rows, all, lines, published }) {
+function bars({ id, title, unit, rows, all, lines, published, over }) {
   const series = lines.map(({ name, path }) => ({ name, type: 'bar', barMaxWidth: 14, data: rows.map(row => at(row, path) ?? null) }));
   if (published.length)
     series.push({
@@ -114,7 +122,7 @@ function bars({ id, title, unit, rows, all, lines, published }) {
     title: `${title}, row by row`,
     wide: false,
     height: heightOfRows(rows.length, lines.length),
-    note: lines.length > 1 ? 'Over ranks and counted iterations.' : '',
+    note: lines.length > 1 ? `Over ${over}.` : '',
     option: base({
       legend: legend({ show: series.length > 1 }),
       grid: gridOfRows(rows.map(row => row.label)),
@@ -127,10 +135,10 @@ function bars({ id, title, unit, rows, all, lines, published }) {
 
 const latencyOf = row => (isNumber(row.latency_us) ? row.latency_us : row.latency_us?.mean);
 
-function latency(rows, points) {
+function latency(rows, points, over) {
   const summed = rows.some(row => isNumber(at(row, 'latency_us.mean')));
   const lines = summed ? kStatistics.map(name => ({ name, path: `latency_us.${name}` })) : [{ name: 'latency', path: 'latency_us' }];
-  return quantity({ id: 'latency', title: 'Latency', unit: 'us', rows, points, lines });
+  return quantity({ id: 'latency', title: 'Latency', unit: 'us', rows, points, lines, over });
 }
 
 const bandwidth = (rows, points) =>
@@ -243,6 +251,11 @@ function steps(rows, points) {
     value: (index, name) =>
       ((measured[index].parts.find(part => part.name === name)?.ms ?? 0) * measured[index].tpot_ms) / measured[index].step_ms,
   });
+  const highest = Math.max(...measured.map(row => row.tpot_ms));
+  const objectives = kObjectives.filter(value => value <= highest);
+  const words = objectives.length
+    ? `Dashed: ${objectives.length > 1 ? 'objectives' : 'the objective'} of ${objectives.join(', ')} ms.`
+    : '';
   const curve = quantity({
     id: 'tpot',
     title: 'Time per output token',
@@ -250,18 +263,15 @@ function steps(rows, points) {
     rows,
     points,
     lines: [{ name: 'time per output token', path: 'tpot_ms' }],
-  }).filter(figure => !figure.id.endsWith('by-row'));
-  for (const figure of curve) {
-    const line = figure.option.series[0];
-    line.markLine = {
+    markLine: {
       symbol: 'none',
       silent: true,
       lineStyle: { type: 'dashed', color: '#8a96a3' },
       label: { position: 'insideEndTop', formatter: '{c} ms' },
-      data: kObjectives.map(yAxis => ({ yAxis })),
-    };
-    figure.note = 'Dashed: objectives of 15, 30 and 50 ms.';
-  }
+      data: objectives.map(yAxis => ({ yAxis })),
+    },
+  }).filter(figure => !figure.id.endsWith('by-row'));
+  for (const figure of curve) figure.note = words;
   return [parts, ...curve];
 }
 
@@ -392,57 +402,60 @@ function pipes(rows) {
   });
 }
 
+const kNumber = 56; // pixels
 function published(points) {
   if (!points.length) return [];
-  const height = 90 + 26 * points.length;
+  const height = 90 + 26 * points.length,
+    labels = points.map(point => point.id);
+  // For the number behind a bar.
+  const room = width => `${Math.ceil((100 * kNumber) / Math.max(kNumber, width - widthOf(labels) - 74 - 2 * kNumber))}%`;
   return [
     {
       id: 'published',
       title: 'Predicted against published',
       wide: points.length > 6,
-      height,
       note: 'How far the prediction is from the published figure; only figures whose conditions all hold for this run.',
-      option: base({
-        grid: gridOfRows(
-          points.map(point => point.id),
-          { right: 60, top: 14 },
-        ),
-        tooltip: {
-          trigger: 'item',
-          confine: true,
-          formatter: ({ dataIndex }) => {
-            const point = points[dataIndex];
-            return `${point.name}: ${short(point.predicted)} ${point.unit} predicted, ${short(point.published)} ${point.unit} published`;
+      layout: width => ({
+        height,
+        option: base({
+          grid: gridOfRows(labels, { right: 60, top: 14 }),
+          tooltip: {
+            trigger: 'item',
+            confine: true,
+            formatter: ({ dataIndex }) => {
+              const point = points[dataIndex];
+              return `${point.name}: ${short(point.predicted)} ${point.unit} predicted, ${short(point.published)} ${point.unit} published`;
+            },
           },
-        },
-        xAxis: axis('predicted / published - 1', {
-          type: 'value',
-          boundaryGap: ['14%', '14%'],
-          axisLabel: { formatter: value => `${Number((value * 100).toFixed(1))} %` },
+          xAxis: axis('predicted / published - 1', {
+            type: 'value',
+            boundaryGap: [room(width), room(width)],
+            axisLabel: { formatter: value => `${Number((value * 100).toFixed(1))} %` },
+          }),
+          yAxis: axisOfRows(labels),
+          series: [
+            {
+              type: 'bar',
+              barMaxWidth: 16,
+              data: points.map(point => ({ value: point.error, label: { position: point.error < 0 ? 'left' : 'right' } })),
+              label: { show: true, formatter: ({ value }) => percent(value) },
+            },
+          ],
         }),
-        yAxis: axisOfRows(points.map(point => point.id)),
-        series: [
-          {
-            type: 'bar',
-            barMaxWidth: 16,
-            data: points.map(point => ({ value: point.error, label: { position: point.error < 0 ? 'left' : 'right' } })),
-            label: { show: true, formatter: ({ value }) => percent(value) },
-          },
-        ],
       }),
     },
   ];
 }
 
-export function figuresOfRows({ rows, published: points }) {
+export function figuresOfRows({ document, rows, published: points }) {
   return [
-    ...latency(rows, points),
+    ...latency(rows, points, overOf(document.study)),
     ...bandwidth(rows, points),
     ...phases(rows),
     ...steps(rows, points),
     ...streams(rows),
     ...lanes(rows),
     ...pipes(rows),
-    ...published(points),
+    ...published(points.filter(({ bound }) => !bound)),
   ];
 }

@@ -1,5 +1,5 @@
 // Figures of one machine that the study built: latencies by rank, links, busy times.
-import { axis, base, colours, heat, legend, otherStyle } from './style.js';
+import { axis, base, colours, heat, kDotted, legend, otherStyle } from './style.js';
 import { percent, percentile, short } from './numbers.js';
 
 export const sorted = values => [...values].sort((a, b) => a - b);
@@ -213,7 +213,7 @@ function overTime(run, id, title, list) {
     });
     return [
       line(readable(busy.counter), busy.mean, { width: 2 }),
-      line(`${readable(busy.counter)}, busiest`, busy.highest, { width: 1, type: 'dotted' }),
+      line(`${readable(busy.counter)}, busiest`, busy.highest, { width: 1, type: kDotted }),
     ];
   });
   series[0].markArea = {

@@ -1,7 +1,7 @@
 // Pictures of a service (`run serve`): latency and goodput over rate, goodput by pools, and its pools over time.
 import { percent, short } from './numbers.js';
-import { logMarks } from './panels.js';
-import { axis, base, colours, legend } from './style.js';
+import { logMarks, legendLines } from './panels.js';
+import { axis, base, colours, kDotted, legend } from './style.js';
 import { spansMuch } from './sweep.js';
 
 const isNumber = value => typeof value === 'number';
@@ -59,7 +59,7 @@ function overRate(groups, { id, title, field, objective }) {
   const shares = several
     ? [
         ['p50', 'solid'],
-        ['p99', 'dotted'],
+        ['p99', kDotted],
       ]
     : [
         ['p50', 'solid'],
@@ -205,69 +205,79 @@ function byPools(result) {
 }
 
 // Panels below each other over one time. Each: { title, lines: [{ name, values }], share }.
-const kPanel = 132;
+const kPanel = 132,
+  kLeastBeside = 700;
 function stackedOverTime(times, panels, { id, title, note }) {
-  const grid = panels.map((_, index) => ({ left: 64, right: 24, top: 34 + index * kPanel, height: kPanel - 56 }));
   const last = panels.length - 1;
-  return {
-    id,
-    title,
-    wide: true,
-    height: 34 + panels.length * kPanel + 14,
-    note,
-    option: base({
-      grid,
-      title: panels.map((panel, index) => ({
-        text: panel.title,
-        left: 64,
-        top: index * kPanel + 10,
-        padding: 0,
-        textStyle: { fontSize: 12, fontWeight: 600, color: '#1b2733' },
-      })),
-      legend: panels.map((panel, index) =>
-        legend({
-          show: panel.lines.length > 1,
-          itemGap: kGap,
-          left: 'auto',
-          right: 24,
-          top: index * kPanel + 6,
-          data: panel.lines.map(({ name }) => name),
-        }),
-      ),
-      tooltip: { trigger: 'axis', confine: true, valueFormatter: short },
-      xAxis: panels.map((_, index) =>
-        axis(index === last ? 's' : '', {
-          type: 'value',
-          min: 0,
-          max: times.at(-1),
-          gridIndex: index,
-          axisLabel: { formatter: plain, hideOverlap: true, showMaxLabel: false },
-        }),
-      ),
-      yAxis: panels.map((panel, index) =>
-        axis('', {
-          type: 'value',
-          min: 0,
-          gridIndex: index,
-          splitNumber: 3,
-          ...(panel.whole ? { minInterval: 1 } : {}),
-          axisLabel: { formatter: panel.share ? value => `${plain(value * 100)} %` : value => value.toLocaleString('en') },
-        }),
-      ),
-      series: panels.flatMap((panel, index) =>
-        panel.lines.map(({ name, values, colour }) => ({
-          name,
-          type: 'line',
-          showSymbol: false,
-          xAxisIndex: index,
-          yAxisIndex: index,
-          itemStyle: { color: colours[colour] },
-          lineStyle: { width: 1.5, color: colours[colour] },
-          data: times.map((at, k) => [at, values[k]]),
+  // Beside its title a legend has no room in a narrow figure.
+  const layout = width => {
+    const narrow = width < kLeastBeside;
+    const lines = panels.map(panel =>
+      narrow && panel.lines.length > 1
+        ? legendLines(
+            panel.lines.map(({ name }) => name),
+            width - 88,
+          )
+        : 0,
+    );
+    const tops = panels.map((_, index) => index * kPanel + 20 * lines.slice(0, index).reduce((sum, count) => sum + count, 0));
+    return {
+      height: 34 + tops[last] + 20 * lines[last] + kPanel + 14,
+      option: base({
+        grid: panels.map((_, index) => ({ left: 64, right: 24, top: 34 + tops[index] + 20 * lines[index], height: kPanel - 56 })),
+        title: panels.map((panel, index) => ({
+          text: panel.title,
+          left: 64,
+          top: tops[index] + 10,
+          padding: 0,
+          textStyle: { fontSize: 12, fontWeight: 600, color: '#1b2733' },
         })),
-      ),
-    }),
+        legend: panels.map((panel, index) =>
+          legend({
+            show: panel.lines.length > 1,
+            itemGap: kGap,
+            left: narrow ? 58 : 'auto',
+            right: 24,
+            top: tops[index] + (narrow ? 26 : 6),
+            data: panel.lines.map(({ name }) => name),
+          }),
+        ),
+        tooltip: { trigger: 'axis', confine: true, valueFormatter: short },
+        xAxis: panels.map((_, index) =>
+          axis(index === last ? 's' : '', {
+            type: 'value',
+            min: 0,
+            max: times.at(-1),
+            gridIndex: index,
+            axisLabel: { formatter: plain, hideOverlap: true, showMaxLabel: false },
+          }),
+        ),
+        yAxis: panels.map((panel, index) =>
+          axis('', {
+            type: 'value',
+            min: 0,
+            gridIndex: index,
+            splitNumber: 3,
+            ...(panel.whole ? { minInterval: 1 } : {}),
+            axisLabel: { formatter: panel.share ? value => `${plain(value * 100)} %` : value => value.toLocaleString('en') },
+          }),
+        ),
+        series: panels.flatMap((panel, index) =>
+          panel.lines.map(({ name, values, colour }) => ({
+            name,
+            type: 'line',
+            showSymbol: false,
+            xAxisIndex: index,
+            yAxisIndex: index,
+            itemStyle: { color: colours[colour] },
+            lineStyle: { width: 1.5, color: colours[colour] },
+            data: times.map((at, k) => [at, values[k]]),
+          })),
+        ),
+      }),
+    };
   };
+  return { id, title, wide: true, note, layout };
 }
 
 // The mean over so many samples: how many instances are busy at a moment says little.

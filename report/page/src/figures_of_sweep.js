@@ -1,5 +1,5 @@
 // Pictures of a sweep: lines over each quantity, maps over each pair, main effects, the trade-off of goals.
-import { axis, base, colours, heat, legend } from './style.js';
+import { axis, base, colours, heat, kDotted, legend } from './style.js';
 import { short } from './numbers.js';
 import { slug } from './figures_of_rows.js';
 import { axisOfDimension, orderedColour, panels, publishedLine, rounded } from './panels.js';
@@ -143,7 +143,7 @@ function linesOver(model, metric, x) {
       series[1].markLine = {
         silent: true,
         symbol: 'none',
-        lineStyle: { color: '#c0455e', type: 'dotted', width: 1.5 },
+        lineStyle: { color: '#c0455e', type: kDotted, width: 1.5 },
         label: { show: false },
         data: [{ yAxis: target }],
       };
@@ -151,7 +151,7 @@ function linesOver(model, metric, x) {
   });
   const names = colour ? listed(colour.values).map(colour.text) : [];
   const note = [
-    colour ? `A line for each ${colour.label}${colour.values.length > kMostLines ? ', from light to dark' : ''}.` : '',
+    colour ? `One line per value of ${colour.label}${colour.values.length > kMostLines ? ', from light to dark' : ''}.` : '',
     ...[...kinds].map(kind => kIntervals[kind]),
     words,
     target !== null ? `Dotted: the target, ${target} ${metric.unit}.` : '',
@@ -351,7 +351,7 @@ function effects(model, metric) {
         silent: true,
         symbol: 'none',
         label: { show: false },
-        lineStyle: { color: '#8a5cb8', type: 'dotted', width: 1.2 },
+        lineStyle: { color: '#8a5cb8', type: kDotted, width: 1.2 },
         data: [{ yAxis: middle }, ...(mark ? [{ ...mark.data[0], lineStyle: mark.lineStyle }] : [])],
       },
     };

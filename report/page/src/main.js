@@ -3,12 +3,12 @@ import { buildComparison } from './page_of_comparison.js';
 import { buildRun } from './page_of_run.js';
 import { buildSensitivity } from './page_of_sensitivity.js';
 import { buildSweep } from './page_of_sweep.js';
-import { isSensitivity, isSweep, resultOf } from './result.js';
+import { isSensitivity, isSweep, resultsOf } from './result.js';
 import { element } from './tables.js';
 
 const page = document.getElementById('page');
 const data = JSON.parse(document.getElementById('data').textContent);
-const results = data.runs.map(resultOf);
+const results = resultsOf(data.runs);
 page.replaceChildren();
 if (data.links) page.append(element('nav', { class: 'links' }, ...data.links.map(({ href, text }) => element('a', { href }, text))));
 if (results.length > 1) {

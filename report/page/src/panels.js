@@ -42,8 +42,7 @@ export function logMarks(low, high) {
 
 // The x axis of a dimension: its values as labels as long as they are few.
 export function axisOfDimension(dim, more = {}) {
-  if (!dim.numeric)
-    return axis('', { type: 'category', data: dim.values, boundaryGap: true, ...more, axisLabel: { overflow: 'truncate', width: 90 } });
+  if (!dim.numeric) return axis('', { type: 'category', data: dim.values, boundaryGap: true, ...more });
   const low = dim.values[0],
     high = dim.values.at(-1),
     few = dim.values.length <= 8,
@@ -65,7 +64,7 @@ export function axisOfDimension(dim, more = {}) {
 }
 
 // How many lines a legend takes.
-function legendLines(names, width) {
+export function legendLines(names, width) {
   let lines = 1,
     used = 0;
   for (const name of names) {
@@ -79,6 +78,24 @@ function legendLines(names, width) {
   return lines;
 }
 
+// Every category has its label: turned where they have no room beside each other. { axisLabel, height that they take }.
+const kMostLabels = 24,
+  kTurn = 35,
+  kLongestTurned = 96;
+function categoryLabels(data, width) {
+  if (data.length > kMostLabels) return { axisLabel: { hideOverlap: true }, height: 0 };
+  const longest = kGlyph * 1.1 * Math.max(...data.map(text => String(text).length));
+  if (longest + 6 <= width / data.length) return { axisLabel: { interval: 0, hideOverlap: false }, height: 0 };
+  const shown = Math.min(longest, kLongestTurned);
+  return {
+    axisLabel: { interval: 0, hideOverlap: false, rotate: kTurn, width: kLongestTurned, overflow: 'truncate', fontSize: 11 },
+    height: Math.ceil(shown * Math.sin((kTurn * Math.PI) / 180)),
+  };
+}
+
+// Where axes begin below a legend at the top of a figure.
+export const legendTop = (names, width) => 20 + 20 * legendLines(names, width);
+
 // Where panels stand. `list`: { title, x, series } each, x without a name; `y` is shared. `key`: { title, names } of the
 // lines. Gives layout(width) of a figure.
 export function panels(list, { y, unit, xName, key = null, option = {} }) {
@@ -86,9 +103,11 @@ export function panels(list, { y, unit, xName, key = null, option = {} }) {
     const widest = Math.max(1, Math.min(list.length, Math.floor((width - 30) / kNarrowest))),
       lines = Math.ceil(list.length / widest);
     const columns = Math.ceil(list.length / lines);
-    const panelHeight = list.length === 1 ? kLonePanelHeight : kPanelHeight;
     const top = 8 + (key ? 22 + 20 * legendLines(key.names, width - 10) : 0);
     const each = (width - 20) / columns;
+    const labels = list.map(({ x }) => (x.type === 'category' ? categoryLabels(x.data, each - 66) : { axisLabel: {}, height: 0 }));
+    const below = Math.max(...labels.map(({ height }) => height));
+    const panelHeight = (list.length === 1 ? kLonePanelHeight : kPanelHeight) + below;
     const places = list.map((panel, index) => ({
       left: 12 + (index % columns) * each,
       top: top + Math.floor(index / columns) * panelHeight,
@@ -121,12 +140,13 @@ export function panels(list, { y, unit, xName, key = null, option = {} }) {
             textStyle: { fontSize: 12, fontWeight: 600, color: '#1b2733', width: each - 70, overflow: 'truncate' },
           })),
         ],
-        grid: places.map(place => ({ left: place.left + 46, top: place.top + 24, width: each - 66, height: panelHeight - 76 })),
+        grid: places.map(place => ({ left: place.left + 46, top: place.top + 24, width: each - 66, height: panelHeight - below - 76 })),
         xAxis: list.map((panel, index) => ({
           ...panel.x,
+          axisLabel: { ...panel.x.axisLabel, ...labels[index].axisLabel },
           gridIndex: index,
           name: panel.xName ?? xName ?? '',
-          nameGap: 24,
+          nameGap: 24 + labels[index].height,
           nameTextStyle: { fontSize: 11, width: each - 40, overflow: 'truncate' },
         })),
         yAxis: list.map((panel, index) =>

@@ -1,4 +1,5 @@
 // What all figures have in common.
+// For the series of a figure, each as far as can be from those before it.
 export const colours = [
   '#1f6fb2',
   '#d9822b',
@@ -14,10 +15,39 @@ export const colours = [
   '#7fb77e',
   '#a3c4e8',
   '#555b2f',
+  '#28bd28',
+  '#54123e',
+  '#c5db57',
+  '#e6c789',
+  '#bd28bd',
+  '#122854',
+  '#75871d',
+  '#e69989',
+  '#bd4128',
+  '#57db83',
+  '#cda2cd',
+  '#1d871d',
+  '#e689e6',
+  '#871d75',
+  '#422424',
+  '#89e6d7',
+  '#125449',
+  '#7328bd',
+  '#955073',
+  '#125412',
+  '#521d87',
+  '#8999e6',
+  '#243842',
+  '#331254',
+  '#958a50',
+  '#bd2873',
 ];
 export const heat = ['#f3f6fa', '#bcd7ec', '#5ba3d0', '#1f6fb2', '#0b2f5c'];
 
 const text = { color: '#1b2733', fontSize: 12, fontFamily: 'system-ui, Roboto, DejaVu Sans, sans-serif' };
+
+// The dashes of lines that a figure's words call dotted: seen as dots at any width of a line.
+export const kDotted = [2, 4];
 
 // Of time that no phase accounts for.
 export const otherStyle = { itemStyle: { color: '#c9d2dc' } };

@@ -149,8 +149,7 @@ export function grouped(rows, key) {
 export const withMetric = (model, metric) => model.good.filter(row => isNumber(row.flat[metric.path]));
 
 // "latency_us.mean" for people: as it stands, without its unit.
-export const nameOf = metric =>
-  metric.path
-    .replace(`_${metric.unit.replace('/s', 'ps')}`, '')
-    .replaceAll('_', ' ')
-    .replaceAll('.', ', ');
+export function nameOf({ path, unit }) {
+  const bare = unit === '' ? path : path.replace(`_${unit.replace('/s', 'ps')}`, '');
+  return bare.replaceAll('_', ' ').replaceAll('.', ', ');
+}
