@@ -264,7 +264,7 @@ int update(const Program&, const UpdateOptions& options, const studies::Given&) 
       print_verdict(made);
       return;
     }
-    OutputFile output(golden_file(folder, run.name));
+    OutputFile output(golden_file(folder, run.name), OutputFile::Compression::none, RunFiles::Use::renewed);
     if (made.comparison) {
       fmt::print("{}: {}\n{}", run.name, report::summary_line(*made.comparison),
                  studies::to_table(report::change_rows(*made.comparison)));
