@@ -28,7 +28,6 @@
 
 namespace cm384::cli {
 namespace {
-
 namespace fs = std::filesystem;
 using studies::Field;
 using studies::FieldType;

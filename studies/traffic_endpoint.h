@@ -160,7 +160,8 @@ class TrafficEndpoint final : public sim::RemoteClient, public sim::RemoteTarget
     const double uniform =
         (static_cast<double>(draw() >> 11) + 0.5) / static_cast<double>(std::uint64_t{1} << 53);
     const double mean_ps = setting_.bytes / setting_.offered_GBps * 1e3;
-    queue_.push(now + Time{static_cast<std::int64_t>(-traces::natural_log(uniform) * mean_ps) + 1}, generator_, 0);
+    queue_.push(now + Time{static_cast<std::int64_t>(-traces::natural_log(uniform) * mean_ps) + 1},
+                generator_, 0);
   }
 
   const TrafficCase& setting_;

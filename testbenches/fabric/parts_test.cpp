@@ -256,11 +256,5 @@ TEST(Check, RefusesWhatDoesNotFitTogether) {
   EXPECT_THROW(routing_policy("random"), InputError);
 }
 
-TEST(Lookahead, IsTheShortestLinkBetweenModules) {
-  EXPECT_EQ(lookahead(machine()), 100_ns);
-  EXPECT_EQ(lookahead(machine({"ub.link.endpoint_latency=70ns"})), 70_ns);
-  EXPECT_EQ(lookahead(machine({"package_link.latency=40ns"})), 40_ns);
-}
-
 }  // namespace
 }  // namespace cm384::ub

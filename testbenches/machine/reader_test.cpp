@@ -66,8 +66,7 @@ TEST(MachineReader, CharactersOutsideAsciiStandInStringsAndComments) {
 }
 
 TEST(MachineReader, AFileThatNeverEndsIsRefused) {
-  EXPECT_EQ(refusal([] { load_machine("/dev/zero"); }),
-            "/dev/zero: is a device; allowed: a file");
+  EXPECT_EQ(refusal([] { load_machine("/dev/zero"); }), "/dev/zero: is a device; allowed: a file");
 }
 
 TEST(MachineReader, AUsersFileMayStateProvenance) {

@@ -26,13 +26,13 @@ class EnsembleFile : public ::testing::Test {
     return path;
   }
   static Ensemble two() {
-    Ensemble ensemble{"node8",
-                      "cm384 ensemble build",
-                      "0.1.0 abc",
-                      std::string(studies::build_info().model),
-                      ranges_fingerprint(hw::load_machine("node8")),
-                      0.03,
-                      {}};
+    Ensemble ensemble{.machine = "node8",
+                      .command = "cm384 ensemble build",
+                      .build = "0.1.0 abc",
+                      .model = std::string(studies::build_info().model),
+                      .ranges = ranges_fingerprint(hw::load_machine("node8")),
+                      .discrepancy = 0.03,
+                      .members = {}};
     ensemble.members.push_back({"node8", {}, {{"t1-nn-read-lat-intra", 1.195}}});
     ensemble.members.push_back(
         {"m001", {{"l2.hit_latency", "50ns"}, {"hbm.write_queue", "17"}}, {{"t1-nn-read-lat-intra", 1.2}}});
