@@ -142,7 +142,9 @@ void print_verdict(const RunVerdict& run) {
                studies::to_table(report::change_rows(*run.comparison)));
   } else {
     fmt::print(": {}\n", run.reason);
-    if (!run.report.empty()) fmt::print("{}\n", run.report);
+    // The reason is its first line.
+    const std::size_t rest = run.report.find('\n');
+    if (rest != std::string::npos) fmt::print("{}\n", run.report.substr(rest + 1));
   }
   std::fflush(stdout);
 }

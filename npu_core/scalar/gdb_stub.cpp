@@ -17,6 +17,7 @@
 
 #include "hw/error.h"
 #include "hw/standard_error.h"
+#include "npu_core/pipes/pipe_fault.h"
 #include "npu_core/scalar/gdb_target.h"
 
 namespace cm384::npu {
@@ -140,6 +141,8 @@ Stop GdbStub::run(ScalarCore& core, std::int64_t limit_cycle) {
   if (at_fault_) {
     try {
       return core.run(limit_cycle);
+    } catch (const PipeFault&) {
+      throw;  // the core names its places, and tells then
     } catch (const MachineError& error) {
       faulted(core, error.what());
       throw;
@@ -160,6 +163,8 @@ Stop GdbStub::run(ScalarCore& core, std::int64_t limit_cycle) {
       stop = step               ? core.step()
              : watches_.empty() ? core.run(limit_cycle)
                                 : run_watching(core, limit_cycle, watched);
+    } catch (const PipeFault&) {
+      throw;
     } catch (const MachineError& error) {
       faulted(core, error.what());
       throw;
@@ -298,6 +303,9 @@ bool GdbStub::handle(ScalarCore& core, std::string_view packet) {
     case 's':
       if (!rest.empty()) core.set_pc(number(rest));
       resume_ = command == 'c' ? Resume::go : Resume::step;
+      return true;
+    case 'C':  // with a signal, which nothing here takes
+      resume_ = Resume::go;
       return true;
     case 'D':
       send("OK");

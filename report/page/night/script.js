@@ -102,6 +102,7 @@
         ? `${where} drifts: ${plain(onset.before)} to ${plain(onset.after)}, ${percent(onset.drift)}`
         : where || words(run.verdict);
     const commit = onset.commit ? [el('code', {}, onset.commit), onset.subject ? ` ${onset.subject}` : ''] : ['a night without a commit'];
+    const better = run.verdict === 'improved';
     const box = el(
       'div',
       { class: 'since' },
@@ -112,9 +113,9 @@
         what,
         el('br'),
         onset.between.length > 1
-          ? 'first seen bad at '
+          ? 'first seen at '
           : onset.good_commit || onset.nights < nightsOf.length
-            ? 'first bad commit '
+            ? `first ${better ? '' : 'bad '}commit `
             : 'in every night that is known, the first at ',
         commit,
         el('span', { class: 'soft' }, `, night of ${day(onset.date)}`),
@@ -126,7 +127,11 @@
         el(
           'details',
           {},
-          el('summary', {}, `one of ${one(onset.between.length, 'commit')} since ${onset.good_commit}, which was good`),
+          el(
+            'summary',
+            {},
+            `one of ${one(onset.between.length, 'commit')} since ${onset.good_commit}, ${better ? 'the last before' : 'which was good'}`,
+          ),
           el(
             'ol',
             {},
