@@ -123,7 +123,36 @@ function testWords() {
   assert.equal(note('dispatch'), 'Over ranks and counted iterations.');
 }
 
+// No line passes a saturated row; its point stands by itself.
+function testSaturation() {
+  const rows = [0.2, 0.4, 0.9, 1].map(load => ({ load, latency_us: { mean: load * 10, p50: 1, p99: 2, max: 3 }, saturated: load > 0.8 }));
+  const data = {
+    name: 'r',
+    result: { study: 'traffic', rows },
+    keys: ['a', 'b', 'c', 'd'],
+    conditions: rows.map(({ load }) => ({ load })),
+    published: [],
+  };
+  const { series } = figuresOfRows(resultOf(data))
+    .find(({ id }) => id === 'latency-over-load')
+    .layout(900).option;
+  const of = name => series.find(one => one.name === name);
+  assert.deepEqual(of('mean').data, [
+    [0.2, 2],
+    [0.4, 4],
+  ]);
+  assert.equal(of('saturated').type, 'scatter');
+  assert.deepEqual(
+    of('saturated').data.filter(([load, value]) => value === load * 10),
+    [
+      [0.9, 9],
+      [1, 10],
+    ],
+  );
+}
+
 testLabels();
+testSaturation();
 testColours();
 testPlaces();
 testCategories();

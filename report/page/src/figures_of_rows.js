@@ -49,6 +49,10 @@ export const heightOfRows = (rows, bars = 1) => 100 + rows * Math.max(34, 14 * b
 const kOver = { traffic: 'messages that count', transfer: 'contexts', ems: 'readers' };
 export const overOf = study => kOver[study] ?? 'ranks and counted iterations';
 
+// Latencies of a saturated row grow with the length of the run: a point of its own, which no line passes.
+const kSaturated = '#8a8f98';
+const isSaturated = row => row.saturated === true;
+
 // A quantity of each row: `lines` of it, such as statistics, by the path of their field, taken `over` something.
 export function quantity({ id, title, unit, rows, points, lines, over, markLine }) {
   const measured = rows.filter(row => lines.some(({ path }) => isNumber(at(row, path))));
@@ -71,9 +75,21 @@ export function quantity({ id, title, unit, rows, points, lines, over, markLine 
             lineStyle: { color: colours[index % colours.length], type: number > 0 ? kDotted : 'solid' },
           }
         : {}),
-      data: one.rows.filter(row => isNumber(at(row, path))).map(row => [x(row), at(row, path)]),
+      data: one.rows.filter(row => isNumber(at(row, path)) && !isSaturated(row)).map(row => [x(row), at(row, path)]),
     })),
   );
+  const saturated = shown.flatMap(({ path }) =>
+    measured.filter(row => isSaturated(row) && isNumber(at(row, path))).map(row => [x(row), at(row, path)]),
+  );
+  if (saturated.length)
+    series.push({
+      name: 'saturated',
+      type: 'scatter',
+      symbol: 'emptyCircle',
+      symbolSize: 8,
+      itemStyle: { color: kSaturated },
+      data: saturated,
+    });
   if (markLine) series[0].markLine = markLine;
   if (published.length)
     series.push({ ...publishedStyle, name: 'published', data: published.map(point => [x(rows[point.row]), point.published]) });
