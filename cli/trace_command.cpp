@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/common_options.h"
 #include "cli/exit_code.h"
+#include "cli/replaced_trace.h"
 #include "hw/error.h"
 #include "hw/json.h"
 #include "hw/standard_error.h"
@@ -137,6 +138,7 @@ int convert(const Program&, const ConvertOptions& options, const studies::Given&
       throw InputError(fmt::format("--{}: has an effect only on foreign traces", name));
   }
   const auto source = traces::open_traffic(inputs.front());
+  may_replace(output);
   const auto sink = traces::create_traffic(output, source->header());
   std::uint64_t records = 0;
   for (TrafficRecord r; source->next(r); ++records) {
@@ -176,6 +178,7 @@ int cut(const Program&, const CutOptions& options, const studies::Given& given) 
     throw InputError("--to: is not after --from: nothing would be kept");
   const Time to = bounded ? options.to : Time::never();
   const auto source = traces::open_traffic(options.file[0]);
+  may_replace(options.file[1]);
   const auto sink = traces::create_traffic(options.file[1], source->header());
   traces::Selection selection;
   TrafficRecord r;

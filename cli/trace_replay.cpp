@@ -12,6 +12,7 @@
 #include "cli/common_options.h"
 #include "cli/exit_code.h"
 #include "cli/progress.h"
+#include "cli/replaced_trace.h"
 #include "cli/replay_messages.h"
 #include "cli/replay_sample.h"
 #include "cli/watch_options.h"
@@ -178,8 +179,10 @@ struct Outputs {
     if (!options.watch.stats.empty())
       statistics_file.emplace(options.watch.stats, OutputFile::Compression::by_name);
     if (!options.messages.empty()) messages = std::make_unique<ReplayMessages>(options.messages);
-    if (!options.write.empty())
+    if (!options.write.empty()) {
+      may_replace(options.write);
       sink = traces::create_traffic(options.write, {machine.name, recorded.study, recorded.shaped});
+    }
   }
 
   void attach(supernode::Supernode& supernode, const host::TrafficUnits& units,

@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/common_options.h"
 #include "cli/exit_code.h"
+#include "cli/replaced_trace.h"
 #include "hw/error.h"
 #include "hw/lines.h"
 #include "hw/quantity.h"
@@ -228,6 +229,7 @@ int shape(const Program&, const ShapeOptions& o, const studies::Given& given) {
     shaped.push_back(std::move(made));
   }
   check_apart(jobs);
+  may_replace(output);
   const auto sink = traces::create_traffic(output, header);
   traces::MergedTraces merged(std::move(shaped));
   std::uint64_t records = 0, forgotten = 0;

@@ -5,6 +5,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <filesystem>
 #include <mutex>
@@ -29,6 +30,7 @@ struct Entry {
   std::string given, name;  // as the user has it; behind symbolic links, empty: a stream
   std::optional<Inode> inode;
   Part part = Part::input;
+  bool open = false;  // of what is renewed: by its writer
 };
 
 bool is_memory_device(const struct stat& status) {  // /dev/null, /dev/full and their like
@@ -113,6 +115,15 @@ void RunFiles::add_output(const std::string& path, const std::string& target, Us
   }
   const std::string name = whole_name(target);
   const std::lock_guard lock(state_->mutex);
+  // Who was told that a file is renewed has one writer that need not know of it.
+  const auto is_announced = [&](const Entry& known) {
+    return known.part == Part::renewed && !known.open && State::same(known, name, inode);
+  };
+  if (const auto announced = std::ranges::find_if(state_->entries, is_announced);
+      use == Use::written && announced != state_->entries.end()) {
+    announced->open = true;
+    return;
+  }
   for (Entry& known : state_->entries) {
     if (!State::same(known, name, inode)) continue;
     switch (known.part) {

@@ -88,6 +88,16 @@ TEST_F(Files, AnOutputIsNoInputInEitherOrder) {
             "(accepted)");
 }
 
+// Who says that an input is renewed may write it once, by whatever opens the file.
+TEST_F(Files, WhatIsSaidToBeRenewedIsWrittenOnce) {
+  const RunFiles files;
+  read_input(with("trace", "old"));
+  RunFiles::current()->add_output(in("trace"), in("trace"), Use::renewed);
+  EXPECT_EQ(refusal([&] { OutputFile(in("trace")); }), "(accepted)");
+  EXPECT_EQ(refusal([&] { read_input(in("trace")); }), "(accepted)");
+  EXPECT_THAT(refusal([&] { OutputFile(in("trace")); }), HasSubstr("trace: "));
+}
+
 // What is tried before the work is opened once in it; and never by two.
 TEST_F(Files, WhatIsTriedIsWrittenOnce) {
   RunFiles files;
