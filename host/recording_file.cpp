@@ -171,7 +171,13 @@ void check_fits(const Recording& recording, std::size_t blocks, std::span<const 
   };
   for (const Step& s : recording.steps) {
     const bool moves = s.kind == Step::Kind::transfer || s.kind == Step::Kind::fill;
-    if (moves && !fits(s)) throw InputError("recording: a transfer outside of the operator's memory");
+    if (moves && !fits(s))
+      throw InputError(
+          fmt::format("recording: a transfer outside of the operator's memory: {} bursts of {} B, {} B "
+                      "apart, from byte {} "
+                      "of {} B of region {}",
+                      s.bursts, s.burst_bytes, s.stride, s.offset,
+                      s.region < regions.size() ? regions[s.region] : 0, s.region));
   }
 }
 

@@ -16,7 +16,7 @@ from ._frames import flatten, frame_of
 
 Path = Union[str, "os.PathLike[str]"]
 
-_APPLICATION, _VERSION = 0x434D3834, 1  # of the store's file
+_APPLICATION, _VERSION = 0x434D3834, 2  # of the store's file
 
 
 def document_of(text: str, name: str) -> Mapping[str, Any]:

@@ -39,8 +39,9 @@ inline Time kernel_time(const KernelOperator& of) {
 
 // What the firmware of an operator moves on groups 0 to count - 1 of a die alone.
 template <class Made, class Setting>
-std::shared_ptr<const npu::Recording> recorded(const Setting& setting, int count) {
-  DieRig rig;
+std::shared_ptr<const npu::Recording> recorded(const Setting& setting, int count,
+                                               const std::vector<std::string>& changes = {}) {
+  DieRig rig(changes);
   host::LaunchRecorder recorder(rig.machine);
   host::DeviceMemory memory(rig.runtime, 0);
   Made made(setting, 1);
