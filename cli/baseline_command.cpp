@@ -212,7 +212,7 @@ int check(const Program&, const BaselineCheckOptions& options, const studies::Gi
     verdicts[n].command = command_of(runs[n]);
   }
   SweepProgress progress(true);
-  BaselineRuns(scratch.path(), options.jobs).run(runs, [&](std::size_t n, EndedRun ended) {
+  BaselineRuns(scratch.path(), options.jobs).run(runs, [&](std::size_t n, const EndedRun& ended) {
     verdicts[n] = verdict_of(runs[n], ended, folder);
     progress.clear();
     print_verdict(verdicts[n]);

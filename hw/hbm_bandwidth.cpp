@@ -57,6 +57,7 @@ class Settling {
     const bool stands = before_.clock.hertz > 0;  // on values of a layer below
     if (stands && !knob && unchanged()) return;
     if (knob && stands) {
+      set_stacks();
       set_bursts();
       widen();
     }
@@ -93,6 +94,22 @@ class Settling {
     machine_.provenance[std::string(key)] = {Origin::derived, std::string(what)};
   }
   void follows(std::string_view key) { follows(key, "follows hbm.bandwidth"); }
+
+  // Whole doublings and halvings are of the stacks, as far as there can be so many; the rest is the clock's.
+  void set_stacks() {
+    if (own("hbm.stacks") || own("hbm.clock") || own("hbm.t_ccd_s") ||
+        before_.bandwidth.bytes_per_second <= 0)
+      return;
+    constexpr int kMostStacks = 16;
+    double times = static_cast<double>(hbm_.bandwidth.bytes_per_second) /
+                   static_cast<double>(before_.bandwidth.bytes_per_second);
+    int stacks = hbm_.stacks;
+    for (; times >= 2 - kSame && stacks * 2 <= kMostStacks; times /= 2) stacks *= 2;
+    for (; times <= 0.5 + kSame && stacks % 2 == 0; times *= 2) stacks /= 2;
+    if (stacks == hbm_.stacks) return;
+    hbm_.stacks = stacks;
+    follows("hbm.stacks");
+  }
 
   // A burst takes as many cycles as before, of a clock that gives the bandwidth; with a clock that was named,
   // as many as give no more than it.

@@ -20,10 +20,11 @@ Bandwidth hbm_peak(const Hbm& hbm);
 Bandwidth hbm_reads_of_cores(const Machine& machine);
 
 // After a layer of values (a file, or all of --set) was read onto `before`; `given`: the keys that it named.
-// Where that is hbm.bandwidth, what it is coupled with follows as far as the layer does not name it: the
-// clock, the times of a burst, and, upwards only, what keeps enough reads on their way to use it. Otherwise
-// hbm.bandwidth becomes what the parts give. Says in Machine::notes what binds where a value that was named
-// has not the effect that it was named for. Throws InputError for a bandwidth that no clock gives.
+// Where that is hbm.bandwidth, what it is coupled with follows as far as the layer does not name it:
+// stacks for whole doublings, the clock, the times of a burst, and, upwards only, what keeps enough reads on
+// their way to use it. Otherwise hbm.bandwidth becomes what the parts give. Says in Machine::notes what binds
+// where a value that was named has not the effect that it was named for. Throws InputError for a bandwidth
+// that no clock gives.
 void settle_hbm(Machine& machine, const Machine& before, const std::set<std::string, std::less<>>& given);
 
 }  // namespace cm384::hw

@@ -34,6 +34,7 @@ struct MoeFlowOptions {
     visit("ranks", self.ranks, Range{1, kMostRanks}, "ranks, one per die; one row each");
     MoeCase::describe(self.setting, visit);
   }
+  void settle(const hw::Machine& machine) { setting.settle(machine); }
 };
 
 Row to_row(const MoeCase& setting, const MoeReading& reading) {

@@ -87,6 +87,7 @@ ServeAudit::ServeAudit(const StudyContext& context, const service::Library& libr
     recorded_.push_back({point.batch, point.seconds, layer_of(point.command)});
     LayerOptions& layer = recorded_.back().layer;
     layer.batch = point.batch;
+    layer.settle(context.machine);
     layer_settings(context, layer);  // refuses what is not of this machine
   }
 }

@@ -26,7 +26,7 @@ struct ExplainedLink {
 };
 
 struct LinkPath {
-  static constexpr std::size_t kLanes = 8;
+  static constexpr std::size_t kLanes = 16;
 
   bool to_endpoint = false, from_endpoint = false, inside_die = false;
   Served served;

@@ -24,11 +24,11 @@ T at(std::span<const std::byte> image, std::uint64_t offset) {
 TEST(Images, AreNamed) {
   EXPECT_THAT(
       std::vector<std::string_view>(kernel_names().begin(), kernel_names().end()),
-      testing::ElementsAre("add", "add_rms_norm", "all_to_all", "collective", "combine", "dispatch",
-                           "dispatch_full_mesh", "experts", "ffn", "flash_attention", "gate", "gemm", "hello",
-                           "interleave_rope", "kv_norm_rope", "mla", "mla_output", "mla_prolog", "p2p",
-                           "quantise_rows", "quantise_tiles", "rope_tiles", "sample", "sdma", "softmax",
-                           "sort_rows", "split_gemm", "stream", "swiglu_rows"));
+      testing::ElementsAre("add", "add_rms_norm", "all_to_all", "collective", "collective_rounds", "combine",
+                           "dispatch", "dispatch_full_mesh", "experts", "ffn", "flash_attention", "gate",
+                           "gemm", "hello", "interleave_rope", "kv_norm_rope", "mla", "mla_output",
+                           "mla_prolog", "p2p", "quantise_rows", "quantise_tiles", "rope_tiles", "sample",
+                           "sdma", "softmax", "sort_rows", "split_gemm", "stream", "swiglu_rows"));
   EXPECT_TRUE(kernel_image("dispach").empty());
 }
 

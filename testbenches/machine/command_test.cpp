@@ -141,7 +141,7 @@ TEST(Command, WhatAnInterruptionKeptFromRunningWasNotRun) {
   int not_run = 0;
   for (const auto& row : nlohmann::json::parse(cut.output)) {
     const std::string id = row["id"], status = row["status"];
-    if (id.starts_with("t4-")) {
+    if (id.starts_with("t4-") || id == "t5-5") {  // minutes each
       EXPECT_EQ(status, "left out") << id;
     } else if (id.starts_with("t") || id.starts_with("s-")) {
       EXPECT_TRUE(status == "not run" || !row["predicted"].is_null()) << id;

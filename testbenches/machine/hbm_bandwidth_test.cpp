@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <tuple>
+
 #include "testbenches/machine/refusal.h"
 
 namespace cm384::hw {
@@ -40,6 +42,21 @@ TEST(HbmBandwidth, TheKnobWidensTheWayToTheCores) {
   EXPECT_EQ(half.memory.l2.misses, plain.memory.l2.misses);
   EXPECT_EQ(half.memory.on_die_network.hbm_read_bytes_per_cycle, 32);
   EXPECT_EQ(peaks_of(half).hbm.bytes_per_second, 819'200'000'000);
+}
+
+TEST(HbmBandwidth, WholeDoublingsAreOfTheStacks) {
+  for (const auto& [rate, stacks, clock] : {std::tuple{"hbm.bandwidth=3276.8GB/s", 8, 1'600'000'000},
+                                            {"hbm.bandwidth=819.2GB/s", 2, 1'600'000'000},
+                                            {"hbm.bandwidth=409.6GB/s", 1, 1'600'000'000},
+                                            {"hbm.bandwidth=204.8GB/s", 1, 800'000'000},
+                                            {"hbm.bandwidth=2457.6GB/s", 4, 2'400'000'000},
+                                            {"hbm.bandwidth=13107.2GB/s", 16, 3'200'000'000}}) {
+    const Hbm hbm = with({rate}).memory.hbm;
+    EXPECT_EQ(hbm.stacks, stacks) << rate;
+    EXPECT_EQ(hbm.clock.hertz, clock) << rate;
+  }
+  const Hbm four = with({"hbm.bandwidth=3276.8GB/s", "hbm.stacks=4"}).memory.hbm;
+  EXPECT_EQ(four.clock.hertz, 3'200'000'000);
 }
 
 TEST(HbmBandwidth, WhatIsSetBesidesTheKnobStaysAndBinds) {
@@ -92,7 +109,7 @@ TEST(HbmBandwidth, AFileOfPartsAloneIsIncompleteAsAnyOther) {
 
 TEST(HbmBandwidth, NoClockNoBandwidth) {
   EXPECT_THAT(refusal([] { with({"hbm.bandwidth=50TB/s"}); }),
-              HasSubstr("hbm.bandwidth: 50TB/s of 64 pseudo-channels takes a command clock of"));
+              HasSubstr("hbm.bandwidth: 50TB/s of 256 pseudo-channels takes a command clock of"));
 }
 
 TEST(Peaks, AreDerivedFromTheCores) {

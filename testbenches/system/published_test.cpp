@@ -28,7 +28,8 @@ const Study& study_named(std::string_view name) {
 // Ids of the figures that a row predicts, after `cm384 run STUDY ARGUMENTS`.
 std::vector<std::string> shown(std::string_view study, const std::vector<std::string>& arguments,
                                const Row& row, std::string_view unchanged_machine = "cloudmatrix384") {
-  const StudySettings settings(study_named(study), arguments);
+  StudySettings settings(study_named(study), arguments);
+  settings.settle(hw::load_machine(std::string(hw::kDefaultMachine)));
   std::vector<std::string> ids;
   for (const Prediction& p :
        PublishedFigures(study_named(study), to_json(settings.effective()), unchanged_machine).of(row))
