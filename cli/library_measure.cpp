@@ -158,7 +158,8 @@ int measure(const Program& program, const LibraryMeasureOptions& options, const 
   MachineOptions machine;
   if (!grid.machine.empty()) machine.machine = grid.machine;
   service::Library library(machine.load().name);
-  OutputFile output(options.out);
+  // What is there already tells how long points take.
+  OutputFile output(options.out, OutputFile::Compression::none, RunFiles::Use::renewed);
   ManyRuns many(program, options.runs(), options.store_path());
   many.subject.stand_on(model_and_kernels());
   tell_cost(points, options, many.store, subject);
