@@ -101,7 +101,10 @@ TEST(OtherDies, AProductUsesAllCubeCores) {
     changes.emplace_back("l2.slice_bandwidth=400GB/s");
     return run_gemm(setting, changes).kernel_us;
   };
-  EXPECT_NEAR(time(24, {}) / time(32, kWide), 32.0 / 24, 0.08);
+  // The launch and the first and last tiles take as long as before: less than proportional, but not by a tenth.
+  const double gain = time(24, {}) / time(32, kWide);
+  EXPECT_LT(gain, 32.0 / 24);
+  EXPECT_GT(gain, 0.9 * 32 / 24);
 }
 
 // Half, all and twice the bandwidth: rates of a stream are as far apart, what begins and ends it aside.
