@@ -33,7 +33,8 @@ class Combine {
     pipe_.InitBuffer(flagBuf_, normal::kBlock);
     pipe_.InitBuffer(seenBuf_, flags);
     pipe_.InitBuffer(zerosBuf_, flags);
-    pipe_.InitBuffer(results_, 2, rowBytes);
+    pipe_.InitBuffer(results_, 1,
+                     rowBytes);  // a second would set its flag while V still works before its wait
     pipe_.InitBuffer(valuesBuf_, tiling.hidden * sizeof(float));
     pipe_.InitBuffer(sumsBuf_, tiling.hidden * sizeof(float));
     pipe_.InitBuffer(out_, 1, rowBytes);

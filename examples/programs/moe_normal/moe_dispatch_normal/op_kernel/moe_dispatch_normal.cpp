@@ -197,6 +197,7 @@ class Dispatch {
 
   // Rows and triples from a rank's window to the output.
   __aicore__ inline void Fetch(uint32_t source, uint32_t from, uint32_t to, uint32_t count) {
+    if (count == 0) return;
     const LocalTensor<int32_t> notes = notesBuf_.Get<int32_t>();
     for (uint32_t done = 0; done < count; done += kNotes) {
       const uint32_t n = count - done < kNotes ? count - done : kNotes;
@@ -209,6 +210,7 @@ class Dispatch {
         DataCopyPad(scales_[to + done], notes.ReinterpretCast<float>()[kScale],
                     DataCopyExtParams{halves, sizeof(float), 1, 0, 0});
     }
+    normal::Order<HardEvent::MTE3_MTE2>();  // rows set their flags when MTE3 waits for them
     for (uint32_t done = 0; done < count; done += together_) {
       const uint32_t n = count - done < together_ ? count - done : together_;
       LocalTensor<Row> rows = rows_.template AllocTensor<Row>();
