@@ -82,6 +82,7 @@ class Builder {
     include_ = fs::path(header).parent_path().parent_path();
     runtime_ = installed("lib/cm384/libcm384_verilated_runtime.a");
     sim_ = installed("lib/cm384/libcm384_sim.a");
+    files_ = installed("lib/cm384/libcm384_files.a");
     run({"sh", "-c", "verilator --getenv VERILATOR_ROOT >" + (folder_.path / "root").string()}, "verilator");
     std::ifstream(folder_.path / "root") >> verilator_;
   }
@@ -109,7 +110,7 @@ class Builder {
     words.insert(words.end(), {"-shared", fmt::format("-DCM384_CHIP_PORTS={}", options_.ports),
                                (include_ / "ub_fabric/own_chip_library.cpp").string(),
                                (include_ / "ub_fabric/fst_file.cpp").string(), model.string(), runtime_, sim_,
-                               "-lfmt", "-lz", "-pthread", "-o", out});
+                               files_, "-lfmt", "-lz", "-pthread", "-o", out});
     run(words, "g++");
   }
 
@@ -217,7 +218,7 @@ class Builder {
   const RtlBuildOptions& options_;
   Folder folder_;
   fs::path include_;
-  std::string runtime_, sim_, verilator_;
+  std::string runtime_, sim_, files_, verilator_;
 };
 
 int build(const Program&, const RtlBuildOptions& options, const studies::Given&) {
