@@ -240,6 +240,21 @@ void DieCausality::block_begun(sim::TransactionId id, std::uint32_t launch, std:
     add_before(streams_[stream->second].last, streams_[stream->second].turn, at);
   under_way_[core] = {launch, index};
   cores_[core].begin(node(id, JoinedAt::Kind::launch, {launch, index}, at));
+  std::erase_if(early_flags_, [&](const EarlyFlag& early) {
+    if (early.core != core || early.launch != launch) return false;
+    cores_[core].cross_core_flag(early.flag, early.set);
+    return true;
+  });
+}
+
+// To a block that has not begun yet it comes when it begins (Die::flag_arrives).
+void DieCausality::flag_set(std::uint32_t launch, std::uint16_t core, std::uint32_t flag, const Moment& set) {
+  const auto to = under_way_.find(core);
+  if (to != under_way_.end() && to->second.launch == launch) {
+    cores_[core].cross_core_flag(flag, set);
+  } else {
+    early_flags_.push_back({launch, core, flag, set});
+  }
 }
 
 void DieCausality::block_ended(sim::TransactionId id, std::uint16_t core, Time at) {
@@ -285,7 +300,8 @@ void DieCausality::group_set(std::uint16_t core, std::uint32_t flag, std::uint16
                              Time at) {
   Moment moment = cores_[core].take_cross_core_set(flag);
   moment.advance(clock_.tick_at_or_after(at));
-  for (std::size_t k = 0; k < count; ++k) cores_[first + k].cross_core_flag(flag, moment);
+  for (std::size_t k = 0; k < count; ++k)
+    flag_set(under_way_[core].launch, static_cast<std::uint16_t>(first + k), flag, moment);
 }
 
 void DieCausality::reaches_cube(std::uint16_t cube, std::uint32_t flag, Time at) {

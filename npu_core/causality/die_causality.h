@@ -114,6 +114,7 @@ class DieCausality {
   void add_before(const Before& before, Time since, Time now);
   void add_flags(std::uint64_t offset, std::uint64_t bytes, bool polled, Time now);
   void add_last_writer(sim::TransactionId writer);
+  void flag_set(std::uint32_t launch, std::uint16_t core, std::uint32_t flag, const Moment& set);
   Moment node(sim::TransactionId id, JoinedAt::Kind kind, const Block& block, Time at);
   TransactionBegun told(std::uint16_t core, sim::TransactionId id, const TransactionStart& start, Time now);
 
@@ -127,8 +128,16 @@ class DieCausality {
   LineTable lines_;
   std::array<std::array<std::vector<Moment>, kFlags>, 2> at_barrier_;   // by kind of core
   std::map<std::pair<std::uint16_t, std::uint32_t>, Moment> for_cube_;  // by cube core and flag
-  std::map<std::uint16_t, Block> under_way_;                            // by core
-  std::map<std::uint32_t, std::uint32_t> stream_of_;                    // by launch, of those under way
+  // Flags for blocks that have not begun.
+  struct EarlyFlag {
+    std::uint32_t launch;
+    std::uint16_t core;
+    std::uint32_t flag;
+    Moment set;
+  };
+  std::vector<EarlyFlag> early_flags_;
+  std::map<std::uint16_t, Block> under_way_;          // by core
+  std::map<std::uint32_t, std::uint32_t> stream_of_;  // by launch, of those under way
   std::map<std::uint32_t, Stream> streams_;
   std::map<std::uint16_t, Cause> doorbells_;           // by SDMA queue: its last one
   std::map<std::uint16_t, Before> queues_, channels_;  // of the SDMA engine: the last copy

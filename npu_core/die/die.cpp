@@ -139,7 +139,7 @@ int Die::stuck_core(Time time) const {
   }
   for (const auto& [launch, core] : met) {
     const auto number = static_cast<std::uint16_t>(core);
-    if (!alive.contains(launch) && devices_.scheduler().all_dispatched(number)) return core;
+    if (!alive.contains(launch) && devices_.scheduler().all_begun(number)) return core;
   }
   return -1;
 }
@@ -153,7 +153,7 @@ void Die::handle(const sim::Event& event) {
   if (event.what == kRunScalar) return core.run_scalar();
   try {
     if (event.what == kFlagArrives) {
-      core.pipes().cross_core_flag(static_cast<std::uint32_t>(event.argument), 1, event.at);
+      flag_arrives(core, event.argument, event.at);
     } else {
       core.pipes().handle(event.what, event.argument, event.at);
     }

@@ -190,7 +190,10 @@ class Die final : public CoreSocket, public Accelerator {
  private:
   static constexpr std::uint32_t kRunScalar =
       0xffff;  // `what` of a core's scalar unit; below it are the Aiv's
+  // Argument: the launch in the high half, kBlocksToBegin, the flag.
   static constexpr std::uint32_t kFlagArrives = 0xfffe;
+  // When the flag was set, blocks of its launch were still to begin.
+  static constexpr std::uint64_t kBlocksToBegin = 0x100;
 
   // The cores a launch names, as numbers of the die: vector cores first, then cube cores.
   std::vector<std::uint16_t> cores_of(const LaunchRequest& request) const;
@@ -224,6 +227,16 @@ class Die final : public CoreSocket, public Accelerator {
   std::vector<std::unique_ptr<Core>> cores_;
   std::vector<CorePipes::Places> places_;  // of the cores' state, for prefetch()
   std::uint32_t launches_ = 0;
+  void send_flag(Time at, std::uint32_t to, std::uint32_t flag, const TaskScheduler::Kernel& kernel);
+  void flag_arrives(Core& core, std::uint64_t argument, Time at);
+
+  // A cross-core flag that reached its core before its block began there.
+  struct EarlyFlag {
+    std::uint32_t launch;
+    std::uint16_t core;
+    std::uint32_t flag;
+  };
+  std::vector<EarlyFlag> early_flags_;
   // Sets of mode 2, of each group's AIVs.
   using Arrivals = std::array<std::uint32_t, TaskScheduler::kFlags>;
   std::vector<Arrivals> group_arrivals_;

@@ -68,10 +68,34 @@ void Die::start_block(const BlockStart& block) {
   core.set_launch(block.launch);
   if (tracer_) tracer_->block_begun(block.launch, block.index, block.core, now());
   core.start_block(block.program, identity(block), now(), block.preloaded);
+  // What other blocks of the launch have set for this one already.
+  std::erase_if(early_flags_, [&](const EarlyFlag& early) {
+    if (early.core != block.core || early.launch != block.launch) return false;
+    core.pipes().cross_core_flag(early.flag, 1, now());
+    return true;
+  });
+}
+
+void Die::send_flag(Time at, std::uint32_t to, std::uint32_t flag, const TaskScheduler::Kernel& kernel) {
+  const std::uint64_t to_begin = kernel.begun < kernel.blocks ? kBlocksToBegin : 0;
+  queue_.push(at, to, kFlagArrives, std::uint64_t{kernel.record.launch} << 32 | to_begin | flag);
+}
+
+// A flag counts for the launch that set it alone. A block of it that has not begun finds the flag when it
+// does; what comes after a launch's last block is nobody's.
+void Die::flag_arrives(Core& core, std::uint64_t argument, Time at) {
+  const auto launch = static_cast<std::uint32_t>(argument >> 32);
+  const auto flag = static_cast<std::uint32_t>(argument & 0xff);
+  if (core.busy() && core.launch() == launch) {
+    core.pipes().cross_core_flag(flag, 1, at);
+  } else if ((argument & kBlocksToBegin) != 0) {
+    early_flags_.push_back({launch, core.number(), flag});
+  }
 }
 
 void Die::cross_core_set(std::uint16_t core, std::uint32_t mode, std::uint32_t flag) {
   last_progress_ = std::max(last_progress_, now());
+  TaskScheduler::Kernel& kernel = scheduler().kernel_on(core);
   const bool cube = is_cube(core);
   const auto vector_cores = static_cast<std::uint32_t>(parameters_.die.aiv);
   if (mode != 0) {
@@ -86,14 +110,14 @@ void Die::cross_core_set(std::uint16_t core, std::uint32_t mode, std::uint32_t f
       if (++group_arrivals_[group][flag] < 2) return;
       group_arrivals_[group][flag] = 0;
       if (tracer_) tracer_->reaches_cube(of_group, flag, at);
-      queue_.push(at, of_group, kFlagArrives, flag);
+      send_flag(at, of_group, flag, kernel);
       return;
     }
     std::size_t count = 0;
     for (const std::uint32_t member : {2 * group, 2 * group + 1}) {
       if (member >= vector_cores) continue;
       ++count;
-      queue_.push(at, member, kFlagArrives, flag);
+      send_flag(at, member, flag, kernel);
     }
     if (tracer_) tracer_->group_set(core, flag, static_cast<std::uint16_t>(2 * group), count, at);
     return;
@@ -101,7 +125,6 @@ void Die::cross_core_set(std::uint16_t core, std::uint32_t mode, std::uint32_t f
   // Mode 0: a barrier of all cores of one kind of the launch. Counted in rounds, so that a fast core may
   // already set for the next one.
   if (tracer_) tracer_->barrier_set(core, flag);
-  TaskScheduler::Kernel& kernel = scheduler().kernel_on(core);
   const std::uint32_t members = kernel.request.type != KernelType::mix ? kernel.blocks
                                 : cube                                 ? kernel.blocks / 3
                                                                        : kernel.blocks / 3 * 2;
@@ -111,7 +134,7 @@ void Die::cross_core_set(std::uint16_t core, std::uint32_t mode, std::uint32_t f
   const Time at = now() + parameters_.die.sync_all_latency;
   if (tracer_) tracer_->barrier(flag, cube, kernel.cores, at);
   for (const std::uint16_t member : kernel.cores) {
-    if (is_cube(member) == cube) queue_.push(at, member, kFlagArrives, flag);
+    if (is_cube(member) == cube) send_flag(at, member, flag, kernel);
   }
 }
 

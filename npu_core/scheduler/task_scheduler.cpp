@@ -122,6 +122,7 @@ void TaskScheduler::handle(std::uint32_t what, std::uint64_t argument) {
     case kBlockStart: {
       const auto core = static_cast<std::uint16_t>(argument);
       Kernel& kernel = streams_[running_on_[core]].kernel;
+      ++kernel.begun;
       if (block_of_[core] == 0) {
         kernel.record.first_instruction = socket_.now();
         cores_.kernel_started(kernel.record);

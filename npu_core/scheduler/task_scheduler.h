@@ -70,7 +70,7 @@ class TaskScheduler final : public SdmaClient {
     LaunchRecord record;
     LaunchRequest request;
     bool graph = false;
-    std::uint32_t blocks = 0, dispatched = 0, running = 0;
+    std::uint32_t blocks = 0, dispatched = 0, begun = 0, running = 0;
     std::vector<std::uint16_t> cores;  // of the blocks dispatched
     // At barriers: sets of each cross-core flag, by vector and by cube cores.
     std::array<std::array<std::uint32_t, kFlags>, 2> arrivals{};
@@ -105,10 +105,10 @@ class TaskScheduler final : public SdmaClient {
 
   // The kernel whose block a core runs.
   Kernel& kernel_on(std::uint16_t core) { return streams_[running_on_[core]].kernel; }
-  // All blocks of that kernel have been given a core.
-  bool all_dispatched(std::uint16_t core) const {
+  // All blocks of that kernel have begun on their cores: none is still on its way to one.
+  bool all_begun(std::uint16_t core) const {
     const Kernel& kernel = streams_[running_on_[core]].kernel;
-    return kernel.dispatched == kernel.blocks;
+    return kernel.begun == kernel.blocks;
   }
   // A block's last instruction has retired, at `retired` (not before now()).
   void block_ended(std::uint16_t core, Time retired, const std::array<Time, kPhases>& phases,

@@ -103,7 +103,8 @@ void MachinePath::of_die(const TraceEntry& e, Words w, Die& die) {
     case TraceEntry::group_set: {
       Path path = die.cores[e.core]->take_cross_core_set(e.small);
       path.add(flag_latency, Part::core_flag, Resource::core_flag);
-      for (std::uint64_t k = 0; k < w[1]; ++k) die.cores[w[0] + k]->cross_core_flag(e.small, path);
+      for (std::uint64_t k = 0; k < w[1]; ++k)
+        flag_set(die, die.launch_of[e.core], static_cast<std::uint16_t>(w[0] + k), e.small, path);
       return;
     }
     case TraceEntry::for_cube: {
@@ -158,9 +159,25 @@ void MachinePath::block_begun(const TraceEntry& e, Words w, Die& die) {
     path = die.streams[stream->second].now;
   path.meet(ps(w[3]), Part::launch, Resource::launch);
   die.cores[e.core]->begin(path);
+  die.under_way.insert(e.core);
+  std::erase_if(die.early_flags, [&](const EarlyFlag& early) {
+    if (early.core != e.core || early.launch != launch) return false;
+    die.cores[e.core]->cross_core_flag(early.flag, early.set);
+    return true;
+  });
+}
+
+// To a block that has not begun yet it comes when it begins (npu::Die::flag_arrives).
+void MachinePath::flag_set(Die& die, std::uint32_t launch, std::uint16_t core, int flag, const Path& set) {
+  if (die.under_way.contains(core) && die.launch_of[core] == launch) {
+    die.cores[core]->cross_core_flag(static_cast<std::uint32_t>(flag), set);
+  } else {
+    die.early_flags.push_back({launch, core, static_cast<std::uint32_t>(flag), set});
+  }
 }
 
 void MachinePath::block_ended(const TraceEntry& e, Words w, Die& die) {
+  die.under_way.erase(e.core);
   Path path = die.cores[e.core]->scalar();
   path.meet(ps(w[1]), Part::scalar, Resource::scalar);
   const auto stream = die.stream_of.find(die.launch_of[e.core]);

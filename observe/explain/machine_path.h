@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -58,6 +59,12 @@ class MachinePath {
     std::uint16_t lane = 0, cells = 0;
     double start = 0, service = 0;
   };
+  struct EarlyFlag {  // for a block that has not begun
+    std::uint32_t launch;
+    std::uint16_t core;
+    std::uint32_t flag;
+    Path set;
+  };
   struct Die {
     std::vector<std::unique_ptr<CorePath>> cores;
     std::vector<bool> is_cube;
@@ -72,6 +79,8 @@ class MachinePath {
     std::map<std::pair<std::uint16_t, std::uint32_t>, Path> for_cube;
     std::map<std::uint32_t, std::uint32_t> stream_of;  // by launch
     std::map<std::uint16_t, std::uint32_t> launch_of;  // by core
+    std::set<std::uint16_t> under_way;                 // cores with a block
+    std::vector<EarlyFlag> early_flags;
     std::map<std::uint32_t, Stream> streams;
   };
   struct Pending {  // a request to the own memory, perhaps of a scalar unit
@@ -86,6 +95,7 @@ class MachinePath {
   void barrier(const npu::TraceEntry& e, Words w, Die& die);
   void block_begun(const npu::TraceEntry& e, Words w, Die& die);
   void block_ended(const npu::TraceEntry& e, Words w, Die& die);
+  static void flag_set(Die& die, std::uint32_t launch, std::uint16_t core, int flag, const Path& set);
   void task_begun(const npu::TraceEntry& e, Words w, Die& die);
   void task_ended(Words w, Die& die);
   void settle(const npu::TraceEntry& next, Words w);
