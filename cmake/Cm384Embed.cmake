@@ -1,5 +1,5 @@
 # cm384_embed(TARGET FUNCTION FILES...): compiles text files into TARGET, so that no path is needed at run time. Gives
-# `std::span<const cm384::hw::EmbeddedText> cm384::hw::FUNCTION()`, in the order of FILES (see hw/embedded_text.h).
+# `std::span<const cm384::hw::EmbeddedText> cm384::hw::FUNCTION()`, in the order of FILES (see base/text/embedded_text.h).
 function(cm384_embed target function)
   set(output ${CMAKE_CURRENT_BINARY_DIR}/${function}.cpp)
   string(JOIN "," files ${ARGN})

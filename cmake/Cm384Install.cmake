@@ -35,15 +35,15 @@ configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/cm384Config.cmake.in ${c
                               INSTALL_DESTINATION lib/cmake/cm384)
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/cm384ConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${config} ${CMAKE_BINARY_DIR}/cm384ConfigVersion.cmake DESTINATION lib/cmake/cm384 COMPONENT dev)
-foreach(room hw sim firmware ub_fabric rdma_fabric npu_core traces supernode doors host)
+foreach(room base hw firmware ub_fabric npu_core traces system)
   install(DIRECTORY ${CMAKE_SOURCE_DIR}/${room} DESTINATION include/cm384 COMPONENT dev
           FILES_MATCHING PATTERN "*.h" PATTERN "rtl" EXCLUDE)
 endforeach()
 
 # For `cm384 rtl build`: the RTL to begin with, its bench, and what a library of chips is linked with.
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/hw/rtl/ub_switch DESTINATION share/cm384/rtl FILES_MATCHING PATTERN "*.sv")
-install(FILES ${CMAKE_SOURCE_DIR}/testbenches/rtl/harness.h DESTINATION include/cm384/testbenches/rtl COMPONENT dev)
-install(DIRECTORY ${CMAKE_SOURCE_DIR}/testbenches/rtl/ub_switch DESTINATION include/cm384/testbenches/rtl COMPONENT dev
+install(FILES ${CMAKE_SOURCE_DIR}/testbenches/hw/rtl/harness.h DESTINATION include/cm384/testbenches/hw/rtl COMPONENT dev)
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/testbenches/hw/rtl/ub_switch DESTINATION include/cm384/testbenches/hw/rtl COMPONENT dev
         FILES_MATCHING PATTERN "switch_*" PATTERN "plan.toml")
 install(FILES ${CMAKE_SOURCE_DIR}/ub_fabric/own_chip_library.cpp ${CMAKE_SOURCE_DIR}/ub_fabric/fst_file.cpp
         DESTINATION include/cm384/ub_fabric COMPONENT dev)

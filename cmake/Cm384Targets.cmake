@@ -66,7 +66,7 @@ endfunction()
 # in anonymous namespaces must differ within a library. CM384_UNITY=OFF compiles each source by itself: for working long in
 # one library, and for clang-tidy, which wants a command for each source.
 option(CM384_UNITY "compile the sources of a library several at a time" ON)
-set(unity_sources 12)
+set(unity_sources 24)
 
 # Sets VARIABLE to what to compile for these sources of the calling folder: those of a property COMPILE_OPTIONS or
 # OBJECT_DEPENDS by themselves. CMake's own unity files name their parts by absolute paths, so that checkouts in different
@@ -101,22 +101,27 @@ function(cm384_unity variable name)
   set(${variable} ${result} PARENT_SCOPE)
 endfunction()
 
-# cm384_library(NAME SOURCES ... [LINK ...] [PCH models|json|none]): a static library of one room or part.
+# Of a build type that optimises.
+set(low_optimisation $<$<CONFIG:Release,RelWithDebInfo>:-O1>)
+
+# cm384_library(NAME SOURCES ... [LINK ...] [PCH models|json|none] [COLD]): a static library of one room or part. COLD is
+# what no run spends its time in: optimised little, since the time to build it is what a user sees of it.
 function(cm384_library name)
-  cmake_parse_arguments(arg "" "PCH" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(arg "COLD" "PCH" "SOURCES;LINK" ${ARGN})
   if(CM384_UNITY)
     cm384_unity(arg_SOURCES ${name} ${arg_SOURCES})
   endif()
   add_library(${name} STATIC ${arg_SOURCES})
   target_link_libraries(${name} PUBLIC cm384_flags ${arg_LINK})
+  if(arg_COLD)
+    target_compile_options(${name} PRIVATE ${low_optimisation})
+  endif()
   if(NOT arg_PCH)
     set(arg_PCH models)
   endif()
   cm384_use_pch(${name} ${arg_PCH})
 endfunction()
 
-# Of a build type that optimises.
-set(test_optimisation $<$<CONFIG:Release,RelWithDebInfo>:-O1>)
 # cm384_test(NAME SOURCES ... [LINK ...] [LABELS ...]): a GoogleTest program; the label is its tier
 # (unit, formula, timing, system, validation). The further label `verify` takes a long one out of `./dev test`.
 function(cm384_test name)
@@ -126,12 +131,12 @@ function(cm384_test name)
   endif()
   find_package(GTest REQUIRED)
   cm384_pch(tests HEADERS ${std_headers} <fmt/format.h> <gmock/gmock.h> <gtest/gtest.h> LINK fmt::fmt GTest::gmock
-            OPTIONS ${test_optimisation})
+            OPTIONS ${low_optimisation})
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE cm384_flags ${arg_LINK} GTest::gmock GTest::gtest_main)
   cm384_use_pch(${name} tests)
   # Models are optimised for speed, tests for the time that they take to build.
-  target_compile_options(${name} PRIVATE ${test_optimisation})
+  target_compile_options(${name} PRIVATE ${low_optimisation})
   # GCC 12 sees accesses out of bounds in concatenations of strings that are none (its bug 105651).
   target_compile_options(${name} PRIVATE -Wno-array-bounds -Wno-restrict -Wno-stringop-overflow)
   add_test(NAME ${name} COMMAND ${name})

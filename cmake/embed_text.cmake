@@ -8,4 +8,4 @@ foreach(file IN LISTS files)
 endforeach()
 file(
   WRITE ${OUTPUT}
-  "#include \"hw/embedded_text.h\"\n\nnamespace cm384::hw {\n\nstd::span<const EmbeddedText> ${FUNCTION}() {\n  using std::string_view_literals::operator\"\"sv;\n  static constexpr EmbeddedText kTexts[] = {\n${entries}};\n  return kTexts;\n}\n\n}\n")
+  "#include \"base/text/embedded_text.h\"\n\nnamespace cm384::hw {\n\nstd::span<const EmbeddedText> ${FUNCTION}() {\n  using std::string_view_literals::operator\"\"sv;\n  static constexpr EmbeddedText kTexts[] = {\n${entries}};\n  return kTexts;\n}\n\n}\n")

@@ -6,9 +6,9 @@
 #include <cmath>
 #include <string_view>
 
-#include "hw/error.h"
+#include "base/text/error.h"
+#include "base/text/quantity.h"
 #include "hw/parameter_list.h"
-#include "hw/quantity.h"
 
 namespace cm384::hw {
 namespace {

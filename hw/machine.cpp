@@ -8,13 +8,13 @@
 #include <filesystem>
 #include <set>
 
-#include "hw/embedded_text.h"
-#include "hw/error.h"
+#include "base/text/embedded_text.h"
+#include "base/text/error.h"
+#include "base/text/nearest_name.h"
+#include "base/text/quantity.h"
 #include "hw/hbm_bandwidth.h"
 #include "hw/machine_reader.h"
-#include "hw/nearest_name.h"
 #include "hw/parameter_list.h"
-#include "hw/quantity.h"
 #include "hw/topology_files.h"
 
 namespace cm384::hw {

@@ -8,15 +8,15 @@
 #include <fstream>
 #include <set>
 
-#include "hw/embedded_text.h"
-#include "hw/error.h"
+#include "base/text/embedded_text.h"
+#include "base/text/error.h"
+#include "base/text/input_file.h"
+#include "base/text/nearest_name.h"
+#include "base/text/quantity.h"
+#include "base/text/toml.h"
+#include "base/text/toml_guard.h"
 #include "hw/hbm_bandwidth.h"
-#include "hw/input_file.h"
-#include "hw/nearest_name.h"
 #include "hw/parameter_list.h"
-#include "hw/quantity.h"
-#include "hw/toml.h"
-#include "hw/toml_guard.h"
 #include "hw/topology_files.h"
 
 namespace cm384::hw {

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "hw/error.h"
-#include "hw/nearest_name.h"
-#include "hw/quantity.h"
+#include "base/text/error.h"
+#include "base/text/nearest_name.h"
+#include "base/text/quantity.h"
 
 namespace cm384::hw {
 namespace {

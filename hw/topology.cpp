@@ -4,9 +4,9 @@
 #include <cmath>
 #include <vector>
 
-#include "hw/error.h"
+#include "base/text/error.h"
+#include "base/text/quantity.h"
 #include "hw/parameters/ub.h"
-#include "hw/quantity.h"
 
 namespace cm384::hw {
 namespace {

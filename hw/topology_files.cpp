@@ -6,10 +6,10 @@
 #include <filesystem>
 #include <set>
 
-#include "hw/content_hash.h"
-#include "hw/csv_table.h"
-#include "hw/error.h"
-#include "hw/quantity.h"
+#include "base/text/content_hash.h"
+#include "base/text/csv_table.h"
+#include "base/text/error.h"
+#include "base/text/quantity.h"
 
 namespace cm384::hw {
 namespace {

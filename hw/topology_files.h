@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "hw/units.h"
+#include "base/text/units.h"
 
 namespace cm384::hw {
 

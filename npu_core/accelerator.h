@@ -8,11 +8,11 @@
 #include <cstdint>
 #include <string>
 
+#include "base/engine/event_queue.h"
+#include "base/engine/probe.h"
+#include "base/engine/statistics.h"
+#include "base/engine/transaction.h"
 #include "npu_core/memory/backing_store.h"
-#include "sim/event_queue.h"
-#include "sim/probe.h"
-#include "sim/statistics.h"
-#include "sim/transaction.h"
 
 namespace cm384::npu {
 

@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
-#include "hw/units.h"
-#include "sim/payload.h"
-#include "sim/transaction.h"
+#include "base/engine/payload.h"
+#include "base/engine/transaction.h"
+#include "base/text/units.h"
 
 namespace cm384::npu {
 

@@ -7,7 +7,7 @@
 #include <bit>
 #include <map>
 
-#include "hw/error.h"
+#include "base/text/error.h"
 
 namespace cm384::traces {
 namespace {

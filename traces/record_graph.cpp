@@ -5,7 +5,7 @@
 #include <functional>
 #include <queue>
 
-#include "hw/error.h"
+#include "base/text/error.h"
 #include "traces/import.h"
 
 namespace cm384::traces {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "hw/error.h"
+#include "base/text/error.h"
 
 namespace cm384::traces {
 

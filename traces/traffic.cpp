@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "hw/number.h"
+#include "base/text/number.h"
 #include "traces/host_words.h"
 #include "traces/traffic_csv.h"
 #include "traces/traffic_file.h"

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "hw/units.h"
-#include "sim/transaction.h"
+#include "base/engine/transaction.h"
+#include "base/text/units.h"
 
 namespace cm384::traces {
 

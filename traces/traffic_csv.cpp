@@ -4,8 +4,8 @@
 
 #include <type_traits>
 
-#include "hw/error.h"
-#include "hw/number.h"
+#include "base/text/error.h"
+#include "base/text/number.h"
 #include "traces/host_words.h"
 
 namespace cm384::traces {

@@ -12,8 +12,8 @@
 
 #include <string>
 
-#include "hw/lines.h"
-#include "sim/output_file.h"
+#include "base/text/lines.h"
+#include "base/text/output_file.h"
 #include "traces/traffic.h"
 
 namespace cm384::traces {

@@ -6,8 +6,8 @@
 #include <boost/crc.hpp>
 #include <nlohmann/json.hpp>
 
-#include "hw/error.h"
-#include "hw/input_file.h"
+#include "base/text/error.h"
+#include "base/text/input_file.h"
 #include "traces/bytes.h"
 #include "traces/host_words.h"
 

@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/output_file.h"
+#include "base/text/output_file.h"
 #include "traces/traffic.h"
 
 namespace cm384::traces {

@@ -13,7 +13,7 @@
 #include <memory>
 #include <vector>
 
-#include "hw/units.h"
+#include "base/text/units.h"
 #include "ub_fabric/topology/network.h"
 
 namespace cm384::ub {

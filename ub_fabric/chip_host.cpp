@@ -1,6 +1,6 @@
 #include "ub_fabric/chip_host.h"
 
-#include "hw/error.h"
+#include "base/text/error.h"
 
 namespace cm384::ub {
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "hw/error.h"
+#include "base/text/error.h"
 #include "ub_fabric/rtl_switch.h"
 #include "ub_fabric/verilated_switch.h"
 

@@ -15,11 +15,11 @@
 #include <utility>
 #include <vector>
 
-#include "hw/units.h"
-#include "sim/event_queue.h"
-#include "sim/fabric.h"
-#include "sim/payload.h"
-#include "sim/transaction.h"
+#include "base/engine/event_queue.h"
+#include "base/engine/fabric.h"
+#include "base/engine/payload.h"
+#include "base/engine/transaction.h"
+#include "base/text/units.h"
 #include "ub_fabric/link.h"
 #include "ub_fabric/package_link.h"
 #include "ub_fabric/packet.h"

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "base/text/error.h"
 #include "firmware/abi/memory_map.h"
-#include "hw/error.h"
 #include "ub_fabric/controller.h"
 #include "ub_fabric/wire_format.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
-#include "hw/error.h"
+#include "base/text/error.h"
 #include "ub_fabric/crossing_carrier.h"
 
 namespace cm384::ub {

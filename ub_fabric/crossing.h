@@ -10,9 +10,9 @@
 #include <type_traits>
 #include <vector>
 
-#include "sim/event_queue.h"
-#include "sim/fabric.h"
-#include "sim/payload.h"
+#include "base/engine/event_queue.h"
+#include "base/engine/fabric.h"
+#include "base/engine/payload.h"
 #include "ub_fabric/link.h"
 #include "ub_fabric/packet.h"
 

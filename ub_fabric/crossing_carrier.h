@@ -7,7 +7,7 @@
 #include <functional>
 #include <vector>
 
-#include "hw/units.h"
+#include "base/text/units.h"
 
 namespace cm384::ub {
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdint>
 
-#include "hw/units.h"
+#include "base/text/units.h"
 #include "ub_fabric/packet.h"
 
 namespace cm384::ub {

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <system_error>
 
-#include "hw/error.h"
+#include "base/text/error.h"
 
 namespace cm384::ub {
 namespace {

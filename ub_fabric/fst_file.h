@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "sim/output_file.h"
+#include "base/text/output_file.h"
 
 namespace cm384::ub {
 

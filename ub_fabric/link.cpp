@@ -5,7 +5,7 @@
 #include <cassert>
 #include <utility>
 
-#include "hw/error.h"
+#include "base/text/error.h"
 
 namespace cm384::ub {
 

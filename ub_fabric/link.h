@@ -10,10 +10,10 @@
 #include <memory>
 #include <vector>
 
-#include "hw/units.h"
-#include "sim/event_queue.h"
-#include "sim/statistics.h"
-#include "sim/worker.h"
+#include "base/engine/event_queue.h"
+#include "base/engine/statistics.h"
+#include "base/engine/worker.h"
+#include "base/text/units.h"
 #include "ub_fabric/fault.h"
 #include "ub_fabric/packet.h"
 

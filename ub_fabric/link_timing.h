@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "hw/units.h"
+#include "base/text/units.h"
 #include "ub_fabric/parameters.h"
 #include "ub_fabric/topology/network.h"
 

@@ -6,10 +6,10 @@
 #include <mutex>
 #include <vector>
 
-#include "hw/units.h"
-#include "sim/payload.h"
-#include "sim/transaction.h"
-#include "sim/worker.h"
+#include "base/engine/payload.h"
+#include "base/engine/transaction.h"
+#include "base/engine/worker.h"
+#include "base/text/units.h"
 
 namespace cm384::ub {
 

@@ -4,7 +4,7 @@
 
 #include <bit>
 
-#include "hw/error.h"
+#include "base/text/error.h"
 
 namespace cm384::ub {
 

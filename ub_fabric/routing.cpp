@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "hw/error.h"
+#include "base/text/error.h"
 
 namespace cm384::ub {
 

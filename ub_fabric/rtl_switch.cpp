@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <map>
 
-#include "hw/error.h"
-#include "sim/installation.h"
+#include "base/text/error.h"
+#include "base/text/installation.h"
 
 namespace cm384::ub {
 namespace {

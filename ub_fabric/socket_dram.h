@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
+#include "base/text/units.h"
 #include "hw/parameters/ub.h"
-#include "hw/units.h"
 
 namespace cm384::ub {
 

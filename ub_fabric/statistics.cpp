@@ -1,5 +1,5 @@
 // What links, controllers and sub-planes count, told to the registry.
-#include "sim/statistics.h"
+#include "base/engine/statistics.h"
 
 #include "ub_fabric/controller.h"
 #include "ub_fabric/sub_plane.h"

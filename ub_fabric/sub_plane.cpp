@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cassert>
 
-#include "hw/error.h"
+#include "base/text/error.h"
 #include "ub_fabric/chip_host.h"
 #include "ub_fabric/output_stage.h"
 #include "ub_fabric/wire_format.h"

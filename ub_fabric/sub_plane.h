@@ -12,9 +12,9 @@
 #include <memory>
 #include <vector>
 
-#include "hw/units.h"
-#include "sim/event_queue.h"
-#include "sim/fabric.h"
+#include "base/engine/event_queue.h"
+#include "base/engine/fabric.h"
+#include "base/text/units.h"
 #include "ub_fabric/breaks.h"
 #include "ub_fabric/crossing.h"
 #include "ub_fabric/link.h"

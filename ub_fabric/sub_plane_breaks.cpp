@@ -1,7 +1,7 @@
 // What a sub-plane does where parts of it go out of order while it runs, and where lanes of links fail.
 #include <algorithm>
 
-#include "hw/error.h"
+#include "base/text/error.h"
 #include "ub_fabric/sub_plane.h"
 
 namespace cm384::ub {

@@ -2,7 +2,7 @@
 // chips are part of SubPlane and use no virtual call.
 #pragma once
 
-#include "hw/units.h"
+#include "base/text/units.h"
 #include "ub_fabric/packet.h"
 
 namespace cm384::ub {

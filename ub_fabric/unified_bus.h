@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "sim/fabric.h"
-#include "sim/payload.h"
+#include "base/engine/fabric.h"
+#include "base/engine/payload.h"
 #include "ub_fabric/controller.h"
 #include "ub_fabric/packet.h"
 #include "ub_fabric/parameters.h"

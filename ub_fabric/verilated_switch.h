@@ -9,7 +9,7 @@
 #include <memory>
 #include <vector>
 
-#include "hw/error.h"
+#include "base/text/error.h"
 #include "ub_fabric/fst_file.h"
 #include "ub_fabric/rtl_switch.h"
 #include "ub_fabric/verilated_fields.h"

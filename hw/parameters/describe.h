@@ -13,7 +13,7 @@
 // `machine show|check` and the reference page are all made from these declarations. Values stand only in
 // hw/presets, each with where it comes from.
 //
-// Options of the command line are declared in the same way (studies/options.h). They also have lists
+// Options of the command line are declared in the same way (workloads/frame/options.h). They also have lists
 // (std::vector of int, double, Bytes, std::string), bools with names (Either), texts of a form, a Letter, an
 // Alias, and Needs.
 #pragma once
@@ -21,7 +21,7 @@
 #include <string_view>
 #include <vector>
 
-#include "hw/units.h"
+#include "base/text/units.h"
 
 namespace cm384::hw {
 

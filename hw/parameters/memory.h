@@ -3,8 +3,8 @@
 
 #include <string>
 
+#include "base/text/units.h"
 #include "hw/parameters/describe.h"
-#include "hw/units.h"
 
 namespace cm384::hw {
 

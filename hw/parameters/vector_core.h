@@ -4,8 +4,8 @@
 
 #include <string>
 
+#include "base/text/units.h"
 #include "hw/parameters/describe.h"
-#include "hw/units.h"
 
 namespace cm384::hw {
 

@@ -6,7 +6,7 @@
 #include <deque>
 #include <vector>
 
-#include "hw/units.h"
+#include "base/text/units.h"
 #include "npu_core/causality/moment.h"
 #include "npu_core/pipes/pipe_observer.h"
 #include "npu_core/pipes/pipe_queue.h"

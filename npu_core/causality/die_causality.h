@@ -18,7 +18,7 @@
 #include "npu_core/causality/core_causality.h"
 #include "npu_core/causality/line_table.h"
 #include "npu_core/core_socket.h"
-#include "npu_core/device_socket.h"
+#include "npu_core/devices/device_socket.h"
 #include "npu_core/die/launch.h"
 
 namespace cm384::npu {

@@ -6,12 +6,12 @@
 #include <span>
 #include <vector>
 
+#include "base/engine/transaction.h"
 #include "npu_core/causality/trace_log.h"
 #include "npu_core/core_socket.h"
-#include "npu_core/device_socket.h"
+#include "npu_core/devices/device_socket.h"
 #include "npu_core/die/launch.h"
 #include "npu_core/pipes/pipe_observer.h"
-#include "sim/transaction.h"
 
 namespace cm384::npu {
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "sim/transaction.h"
+#include "base/engine/transaction.h"
 
 namespace cm384::npu {
 

@@ -13,8 +13,8 @@
 #include <span>
 #include <vector>
 
+#include "base/engine/transaction.h"
 #include "npu_core/die/launch.h"
-#include "sim/transaction.h"
 
 namespace cm384::npu {
 

@@ -4,8 +4,8 @@
 
 #include <utility>
 
+#include "base/text/error.h"
 #include "firmware/abi/isa.h"
-#include "hw/error.h"
 #include "npu_core/die/die.h"
 #include "npu_core/scalar/gdb_stub.h"
 #include "npu_core/scalar/hart.h"

@@ -6,9 +6,9 @@
 #include <map>
 #include <set>
 
+#include "base/text/error.h"
 #include "firmware/abi/isa.h"
 #include "firmware/abi/memory_map.h"
-#include "hw/error.h"
 #include "npu_core/memory/perform_request.h"
 
 namespace cm384::npu {

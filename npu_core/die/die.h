@@ -9,6 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/engine/event_queue.h"
+#include "base/engine/prefetch.h"
+#include "base/engine/transaction.h"
 #include "firmware/abi/memory_map.h"
 #include "hw/parameters/die.h"
 #include "hw/parameters/memory.h"
@@ -19,16 +22,13 @@
 #include "npu_core/accelerator.h"
 #include "npu_core/causality/die_tracer.h"
 #include "npu_core/core_socket.h"
+#include "npu_core/devices/devices.h"
 #include "npu_core/die/core.h"
-#include "npu_core/die/devices.h"
 #include "npu_core/die/launch.h"
 #include "npu_core/die/watch_list.h"
 #include "npu_core/memory/backing_store.h"
 #include "npu_core/memory/die_memory.h"
 #include "npu_core/pipes/pipe_set.h"
-#include "sim/event_queue.h"
-#include "sim/prefetch.h"
-#include "sim/transaction.h"
 
 namespace cm384::npu {
 

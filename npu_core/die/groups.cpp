@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "hw/error.h"
+#include "base/text/error.h"
 #include "npu_core/die/die.h"
 
 namespace cm384::npu {

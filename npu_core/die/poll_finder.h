@@ -10,8 +10,8 @@
 
 #include <cstdint>
 
-#include "npu_core/pipe_instruction.h"
 #include "npu_core/pipes/local_buffer.h"
+#include "npu_core/pipes/pipe_instruction.h"
 
 namespace cm384::npu {
 

@@ -3,7 +3,7 @@
 #include <bit>
 #include <string>
 
-#include "hw/error.h"
+#include "base/text/error.h"
 
 namespace cm384::npu {
 namespace {

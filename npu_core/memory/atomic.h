@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "sim/transaction.h"
+#include "base/engine/transaction.h"
 
 namespace cm384::npu {
 

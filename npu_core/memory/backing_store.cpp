@@ -6,7 +6,7 @@
 #include <cstring>
 #include <utility>
 
-#include "hw/error.h"
+#include "base/text/error.h"
 #include "npu_core/memory/atomic.h"
 
 namespace cm384::npu {

@@ -1,4 +1,5 @@
-// The bytes of one die's HBM (or of a CPU socket's DRAM), sparse, in both payload modes (sim/payload.h).
+// The bytes of one die's HBM (or of a CPU socket's DRAM), sparse, in both payload modes
+// (base/engine/payload.h).
 //
 // A directory of 4 KiB pages made on first touch; a page holds a tag for each 32 B block and up to eight
 // lines of 512 B, each made when a plain block of it is first written. A line of which only one pair of
@@ -18,9 +19,9 @@
 #include <utility>
 #include <vector>
 
-#include "hw/units.h"
-#include "sim/payload.h"
-#include "sim/transaction.h"
+#include "base/engine/payload.h"
+#include "base/engine/transaction.h"
+#include "base/text/units.h"
 
 namespace cm384::npu {
 

@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <string>
 
-#include "hw/error.h"
-#include "sim/payload.h"
+#include "base/engine/payload.h"
+#include "base/text/error.h"
 
 namespace cm384::npu {
 namespace {

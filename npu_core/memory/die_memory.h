@@ -9,14 +9,14 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/engine/payload.h"
+#include "base/text/units.h"
 #include "hw/parameters/memory.h"
-#include "hw/units.h"
 #include "npu_core/memory/divider.h"
 #include "npu_core/memory/hbm_memory.h"
 #include "npu_core/memory/held_lines.h"
 #include "npu_core/memory/l2_cache.h"
 #include "npu_core/memory/memory_behind_l2.h"
-#include "sim/payload.h"
 
 namespace cm384::npu {
 

@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/engine/statistics.h"
 #include "hw/parameters/memory.h"
 #include "npu_core/memory/address_mapping.h"
 #include "npu_core/memory/hbm_channel.h"
-#include "sim/statistics.h"
 
 namespace cm384::npu {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <string>
 
-#include "hw/error.h"
-#include "sim/prefetch.h"
+#include "base/engine/prefetch.h"
+#include "base/text/error.h"
 
 namespace cm384::npu {
 

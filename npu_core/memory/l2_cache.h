@@ -8,8 +8,8 @@
 #include <new>
 #include <vector>
 
+#include "base/text/units.h"
 #include "hw/parameters/memory.h"
-#include "hw/units.h"
 #include "npu_core/memory/divider.h"
 
 namespace cm384::npu {

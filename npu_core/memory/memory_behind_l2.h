@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "hw/units.h"
+#include "base/text/units.h"
 
 namespace cm384::npu {
 

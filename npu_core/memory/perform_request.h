@@ -1,9 +1,9 @@
 // What a request from outside does to the bytes of a memory, without time.
 #pragma once
 
+#include "base/engine/payload.h"
+#include "base/engine/transaction.h"
 #include "npu_core/memory/backing_store.h"
-#include "sim/payload.h"
-#include "sim/transaction.h"
 
 namespace cm384::npu {
 

@@ -12,12 +12,12 @@
 #include <cstdint>
 #include <string>
 
-#include "hw/units.h"
-#include "npu_core/pipe_instruction.h"
+#include "base/engine/statistics.h"
+#include "base/engine/transaction.h"
+#include "base/text/units.h"
 #include "npu_core/pipes/local_buffer.h"
 #include "npu_core/pipes/pipe_fault.h"
-#include "sim/statistics.h"
-#include "sim/transaction.h"
+#include "npu_core/pipes/pipe_instruction.h"
 
 namespace cm384::npu {
 

@@ -14,7 +14,7 @@
 #include <memory>
 #include <vector>
 
-#include "sim/payload.h"
+#include "base/engine/payload.h"
 
 namespace cm384::npu {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/engine/prefetch.h"
 #include "firmware/abi/memory_map.h"
-#include "sim/prefetch.h"
 
 namespace cm384::npu {
 namespace {

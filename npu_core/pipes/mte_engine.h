@@ -15,11 +15,11 @@
 #include <string_view>
 #include <vector>
 
+#include "base/engine/transaction.h"
+#include "base/text/units.h"
 #include "hw/parameters/vector_core.h"
-#include "hw/units.h"
 #include "npu_core/core_socket.h"
 #include "npu_core/pipes/local_buffer.h"
-#include "sim/transaction.h"
 
 namespace cm384::npu {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "hw/error.h"
+#include "base/text/error.h"
 
 namespace cm384::npu {
 

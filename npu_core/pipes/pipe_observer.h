@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "npu_core/pipe_instruction.h"
+#include "npu_core/pipes/pipe_instruction.h"
 
 namespace cm384::npu {
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <utility>
 
-#include "npu_core/pipe_instruction.h"
+#include "npu_core/pipes/pipe_instruction.h"
 
 namespace cm384::npu {
 

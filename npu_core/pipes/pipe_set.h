@@ -7,7 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "hw/units.h"
+#include "base/engine/statistics.h"
+#include "base/text/units.h"
 #include "npu_core/core_socket.h"
 #include "npu_core/pipes/core_pipes.h"
 #include "npu_core/pipes/hazard_checker.h"
@@ -15,7 +16,6 @@
 #include "npu_core/pipes/pipe_fault.h"
 #include "npu_core/pipes/pipe_observer.h"
 #include "npu_core/pipes/pipe_queue.h"
-#include "sim/statistics.h"
 
 namespace cm384::npu {
 

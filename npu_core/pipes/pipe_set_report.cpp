@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
+#include "base/engine/prefetch.h"
 #include "firmware/abi/isa.h"
 #include "npu_core/pipes/pipe_set.h"
-#include "sim/prefetch.h"
 
 namespace cm384::npu {
 

@@ -12,10 +12,10 @@
 #include <memory>
 #include <vector>
 
+#include "base/engine/event_queue.h"
+#include "npu_core/devices/scheduler/task_scheduler.h"
 #include "npu_core/pipes/mte_engine.h"
 #include "npu_core/replay/recording.h"
-#include "npu_core/scheduler/task_scheduler.h"
-#include "sim/event_queue.h"
 
 namespace cm384::npu {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "hw/units.h"
+#include "base/text/units.h"
 #include "npu_core/die/launch.h"
 
 namespace cm384::npu {

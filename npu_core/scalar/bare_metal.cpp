@@ -7,12 +7,12 @@
 #include <cstring>
 #include <vector>
 
+#include "base/engine/hang.h"
+#include "base/text/error.h"
 #include "firmware/abi/isa.h"
 #include "firmware/abi/memory_map.h"
-#include "hw/error.h"
 #include "npu_core/scalar/gdb_stub.h"
 #include "npu_core/scalar/scalar_core.h"
-#include "sim/hang.h"
 
 namespace cm384::npu {
 namespace {

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/engine/payload.h"
 #include "hw/parameters/scalar_core.h"
-#include "sim/payload.h"
 
 namespace cm384::npu {
 

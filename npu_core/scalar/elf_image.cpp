@@ -9,9 +9,9 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/text/error.h"
+#include "base/text/input_file.h"
 #include "firmware/abi/memory_map.h"
-#include "hw/error.h"
-#include "hw/input_file.h"
 #include "npu_core/scalar/debug_info.h"
 
 namespace cm384::npu {

@@ -11,8 +11,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "npu_core/pipe_instruction.h"
-#include "sim/payload.h"
+#include "base/engine/payload.h"
+#include "npu_core/pipes/pipe_instruction.h"
 
 namespace cm384::npu {
 

@@ -15,8 +15,8 @@
 #include <span>
 #include <vector>
 
-#include "hw/error.h"
-#include "hw/standard_error.h"
+#include "base/text/error.h"
+#include "base/text/standard_error.h"
 #include "npu_core/pipes/pipe_fault.h"
 #include "npu_core/scalar/gdb_target.h"
 

@@ -7,9 +7,9 @@
 #include <memory>
 #include <vector>
 
+#include "base/engine/worker.h"
 #include "hw/parameters/scalar_core.h"
 #include "npu_core/scalar/elf_image.h"
-#include "sim/worker.h"
 
 namespace cm384::npu {
 

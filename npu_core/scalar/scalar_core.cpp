@@ -6,11 +6,11 @@
 #include <cstddef>
 #include <limits>
 
+#include "base/engine/prefetch.h"
 #include "npu_core/scalar/core_caches.h"
 #include "npu_core/scalar/decode.h"
 #include "npu_core/scalar/float_environment.h"
 #include "npu_core/scalar/turn.h"
-#include "sim/prefetch.h"
 
 namespace cm384::npu {
 namespace {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/text/error.h"
 #include "firmware/abi/isa.h"
-#include "hw/error.h"
 #include "npu_core/scalar/decode.h"
 #include "npu_core/scalar/float_environment.h"
 #include "npu_core/scalar/hart.h"

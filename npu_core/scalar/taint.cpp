@@ -1,8 +1,8 @@
 // Payload mode `control`: what a value computed from payload may be used for.
 #include <fmt/format.h>
 
+#include "base/text/error.h"
 #include "firmware/abi/isa.h"
-#include "hw/error.h"
 #include "npu_core/scalar/decode.h"
 #include "npu_core/scalar/hart.h"
 #include "npu_core/scalar/scalar_core.h"

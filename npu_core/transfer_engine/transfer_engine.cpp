@@ -6,8 +6,8 @@
 #include <array>
 #include <cstring>
 
+#include "base/text/error.h"
 #include "firmware/abi/memory_map.h"
-#include "hw/error.h"
 #include "npu_core/memory/perform_request.h"
 
 namespace cm384::npu {

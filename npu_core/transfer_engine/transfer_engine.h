@@ -11,9 +11,9 @@
 #include "hw/parameters/accelerator.h"
 #include "hw/parameters/sdma.h"
 #include "npu_core/accelerator.h"
-#include "npu_core/device_socket.h"
+#include "npu_core/devices/device_socket.h"
+#include "npu_core/devices/sdma/sdma_engine.h"
 #include "npu_core/die/launch.h"
-#include "npu_core/sdma/sdma_engine.h"
 
 namespace cm384::npu {
 

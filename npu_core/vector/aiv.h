@@ -4,17 +4,17 @@
 #include <cstdint>
 #include <memory>
 
+#include "base/engine/statistics.h"
+#include "base/engine/transaction.h"
+#include "base/text/units.h"
 #include "hw/parameters/vector_core.h"
-#include "hw/units.h"
 #include "npu_core/core_socket.h"
-#include "npu_core/pipe_instruction.h"
 #include "npu_core/pipes/mte_engine.h"
+#include "npu_core/pipes/pipe_instruction.h"
 #include "npu_core/pipes/pipe_set.h"
 #include "npu_core/vector/ubuffer.h"
 #include "npu_core/vector/vector_pipes.h"
 #include "npu_core/vector/vector_unit.h"
-#include "sim/statistics.h"
-#include "sim/transaction.h"
 
 namespace cm384::npu {
 

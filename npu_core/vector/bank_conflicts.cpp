@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sim/payload.h"
+#include "base/engine/payload.h"
 
 namespace cm384::npu {
 namespace {

@@ -4,8 +4,8 @@
 #include <array>
 #include <cstdint>
 
-#include "npu_core/pipe_instruction.h"
 #include "npu_core/pipes/pipe_fault.h"
+#include "npu_core/pipes/pipe_instruction.h"
 #include "npu_core/vector/numeric.h"
 
 namespace cm384::npu {

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "testbenches/firmware/run_dispatch.h"
-#include "traces/routing.h"
+#include "traces/routing/routing.h"
 
 namespace cm384::firmware {
 namespace {

@@ -8,8 +8,8 @@
 #include "firmware/abi/p2p.h"
 #include "firmware/abi/stream.h"
 #include "firmware/embedded.h"
-#include "host/runtime.h"
 #include "hw/machine.h"
+#include "system/host/runtime.h"
 
 namespace cm384::firmware {
 namespace {

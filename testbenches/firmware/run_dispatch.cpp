@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include "firmware/embedded.h"
-#include "host/runtime.h"
 #include "hw/machine.h"
-#include "operators/reference/tokens.h"
-#include "supernode/supernode.h"
+#include "system/host/runtime.h"
+#include "system/machine/supernode.h"
+#include "workloads/operators/reference/tokens.h"
 
 namespace cm384::firmware {
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "hw/units.h"
-#include "operators/reference/dispatch_reference.h"
+#include "base/text/units.h"
+#include "workloads/operators/reference/dispatch_reference.h"
 
 namespace cm384::firmware {
 

@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <string_view>
 
-#include "hw/error.h"
-#include "report/baseline.h"
-#include "report/tolerances.h"
+#include "base/text/error.h"
+#include "lab/report/baseline.h"
+#include "lab/report/tolerances.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace cm384;

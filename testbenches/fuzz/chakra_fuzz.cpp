@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "hw/error.h"
+#include "base/text/error.h"
 #include "testbenches/fuzz/checked_sink.h"
 #include "testbenches/fuzz/memory_file.h"
 #include "traces/import.h"

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <span>
 
-#include "hw/error.h"
+#include "base/text/error.h"
 #include "npu_core/scalar/elf_image.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

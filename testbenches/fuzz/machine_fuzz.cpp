@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "hw/error.h"
+#include "base/text/error.h"
 #include "hw/machine.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

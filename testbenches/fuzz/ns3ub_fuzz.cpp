@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "hw/error.h"
+#include "base/text/error.h"
 #include "hw/parameters/ub.h"
 #include "hw/topology_files.h"
 #include "testbenches/fuzz/checked_sink.h"

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "hw/error.h"
-#include "service/requests.h"
+#include "base/text/error.h"
 #include "testbenches/fuzz/memory_file.h"
+#include "workloads/service/requests.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace cm384;

@@ -5,11 +5,11 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "hw/error.h"
-#include "report/comparison.h"
-#include "report/junit.h"
-#include "report/published.h"
-#include "studies/table.h"
+#include "base/text/error.h"
+#include "lab/report/comparison.h"
+#include "lab/report/junit.h"
+#include "lab/report/published.h"
+#include "workloads/frame/table.h"
 
 namespace {
 

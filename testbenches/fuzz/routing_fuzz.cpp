@@ -4,8 +4,8 @@
 #include <sstream>
 #include <string>
 
-#include "hw/error.h"
-#include "traces/routing.h"
+#include "base/text/error.h"
+#include "traces/routing/routing.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace cm384;

@@ -2,7 +2,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "hw/error.h"
+#include "base/text/error.h"
 #include "testbenches/fuzz/checked_sink.h"
 #include "testbenches/fuzz/memory_file.h"
 #include "traces/traffic_csv.h"

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "hw/error.h"
+#include "base/text/error.h"
 #include "testbenches/fuzz/checked_sink.h"
 #include "testbenches/fuzz/memory_file.h"
 #include "traces/bytes.h"

@@ -8,7 +8,7 @@
 #include <numeric>
 #include <set>
 
-#include "testbenches/machine/refusal.h"
+#include "testbenches/hw/refusal.h"
 
 namespace cm384::traces {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "traces/routing.h"
+#include "traces/routing/routing.h"
 #include "traces/traffic_file.h"
 
 namespace cm384::traces {

@@ -8,8 +8,8 @@
 #include <fstream>
 #include <map>
 
-#include "hw/error.h"
-#include "traces/node_placement.h"
+#include "base/text/error.h"
+#include "traces/importers/node_placement.h"
 
 namespace cm384::traces {
 namespace {

@@ -1,4 +1,4 @@
-#include "traces/routing.h"
+#include "traces/routing/routing.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <set>
 #include <sstream>
 
-#include "hw/error.h"
+#include "base/text/error.h"
 #include "traces/random.h"
 
 namespace cm384::traces {

@@ -5,7 +5,7 @@
 
 #include <numeric>
 
-#include "testbenches/machine/refusal.h"
+#include "testbenches/hw/refusal.h"
 #include "traces/random.h"
 
 namespace cm384::traces {

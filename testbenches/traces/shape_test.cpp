@@ -9,10 +9,10 @@
 #include <numeric>
 #include <set>
 
-#include "testbenches/machine/refusal.h"
-#include "testbenches/supernode/in_memory_trace.h"
+#include "testbenches/hw/refusal.h"
+#include "testbenches/system/machine/in_memory_trace.h"
+#include "traces/importers/rank_map.h"
 #include "traces/random.h"
-#include "traces/rank_map.h"
 
 namespace cm384::traces {
 namespace {

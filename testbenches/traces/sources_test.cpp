@@ -7,9 +7,9 @@
 #include <fstream>
 #include <map>
 
-#include "testbenches/machine/refusal.h"
-#include "traces/import_timeline.h"
-#include "traces/routing_traffic.h"
+#include "testbenches/hw/refusal.h"
+#include "traces/importers/import_timeline.h"
+#include "traces/routing/routing_traffic.h"
 
 namespace cm384::traces {
 namespace {

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "testbenches/machine/outcome.h"
+#include "testbenches/hw/outcome.h"
 
 namespace cm384 {
 

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "hw/error.h"
+#include "base/text/error.h"
 #include "traces/random.h"
 #include "traces/traffic_file.h"
 

@@ -7,7 +7,7 @@
 #include <boost/graph/depth_first_search.hpp>
 #include <cstdint>
 
-#include "hw/error.h"
+#include "base/text/error.h"
 #include "ub_fabric/topology/network.h"
 
 namespace cm384::ub {

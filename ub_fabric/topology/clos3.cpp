@@ -2,7 +2,7 @@
 // above. L2 chip k of every pod has a link to each L3 chip whose number is k modulo l2_switches.
 #include <fmt/format.h>
 
-#include "hw/error.h"
+#include "base/text/error.h"
 #include "ub_fabric/topology/kinds.h"
 
 namespace cm384::ub {

@@ -3,7 +3,7 @@
 // in the own group, one between groups, one in the other group; the last takes a lane class of its own.
 #include <fmt/format.h>
 
-#include "hw/error.h"
+#include "base/text/error.h"
 #include "ub_fabric/topology/kinds.h"
 
 namespace cm384::ub {

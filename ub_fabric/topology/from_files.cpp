@@ -7,7 +7,7 @@
 #include <memory>
 #include <set>
 
-#include "hw/error.h"
+#include "base/text/error.h"
 #include "hw/topology_files.h"
 #include "ub_fabric/topology/kinds.h"
 #include "ub_fabric/topology/network.h"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "hw/error.h"
+#include "base/text/error.h"
 
 namespace cm384::ub {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "hw/error.h"
+#include "base/text/error.h"
 #include "ub_fabric/topology/circles.h"
 #include "ub_fabric/topology/kinds.h"
 

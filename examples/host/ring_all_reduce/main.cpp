@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "firmware/abi/program.h"
-#include "host/runtime.h"
 #include "hw/machine.h"
 #include "npu_core/scalar/elf_image.h"
+#include "system/host/runtime.h"
 
 using namespace cm384;
 

@@ -6,11 +6,11 @@
 #include <cstring>
 #include <vector>
 
-#include "doors/doors.h"
 #include "firmware/abi/p2p.h"
 #include "firmware/embedded.h"
-#include "host/runtime.h"
 #include "hw/machine.h"
+#include "system/doors/doors.h"
+#include "system/host/runtime.h"
 
 using namespace cm384;
 

@@ -5,9 +5,9 @@
 #include <cstdio>
 #include <vector>
 
-#include "doors/doors.h"
-#include "host/runtime.h"
 #include "hw/machine.h"
+#include "system/doors/doors.h"
+#include "system/host/runtime.h"
 
 using namespace cm384;
 

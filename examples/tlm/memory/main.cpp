@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "doors/doors.h"
 #include "firmware/abi/p2p.h"
 #include "firmware/embedded.h"
-#include "host/runtime.h"
 #include "hw/machine.h"
+#include "system/doors/doors.h"
+#include "system/host/runtime.h"
 
 using namespace cm384;
 

@@ -1,0 +1,58 @@
+#include "app/cli/commands.h"
+
+#include <array>
+#include <vector>
+
+namespace cm384::cli {
+
+namespace {
+
+constexpr std::array kRunning{&kRunCommand, &kReportCommand, &kValidateCommand};
+constexpr std::array kMachines{&kMachineListCommand, &kMachineShowCommand, &kMachineCheckCommand,
+                               &kMachineReferenceCommand, &kMachineStatisticsCommand};
+constexpr std::array kComparing{&kCompareCommand, &kBaselineCheckCommand, &kBaselineUpdateCommand,
+                                &kBaselineHistoryCommand};
+constexpr std::array kBuilding{&kKernelBuildCommand, &kRtlBuildCommand};
+constexpr std::array kTraces{&kTraceInfoCommand,
+                             &kTraceCheckCommand,
+                             &kTraceConvertCommand,
+                             &kTraceCutCommand,
+                             &kTraceShapeCommand,
+                             &kTraceFromRoutingCommand,
+                             &kTraceFromTimelineCommand,
+                             &kTraceReplayCommand,
+                             &kTraceGenerateRoutingCommand,
+                             &kTraceGenerateTrafficCommand};
+constexpr std::array kManyRuns{&kSweepStatusCommand, &kSweepResultsCommand,  &kSweepExportCommand,
+                               &kSweepTaskCommand,
+                               &kSweepCommand,  // after those that begin with the same word
+                               &kSensitivityCommand, &kEnsembleBuildCommand, &kEnsembleCheckCommand,
+                               &kLibraryShowCommand, &kLibraryCheckCommand,  &kLibraryMeasureCommand};
+constexpr std::array kAbout{&kDoctorCommand, &kSchemaCommand, &kCompletionCommand, &kManualCommand};
+
+}  // namespace
+
+std::span<const CommandGroup> command_groups() {
+  static constexpr std::array kGroups{
+      CommandGroup{"Run the machine", kRunning},
+      CommandGroup{"Machines, their parameters and counters", kMachines},
+      CommandGroup{"Kernels and chips of your own", kBuilding},
+      CommandGroup{"What moved", kComparing},
+      CommandGroup{"Traces of traffic and of routing", kTraces},
+      CommandGroup{"Many runs, unknown parameters, measured libraries", kManyRuns},
+      CommandGroup{"This program", kAbout},
+  };
+  return kGroups;
+}
+
+std::span<const Command* const> all_commands() {
+  static const std::vector<const Command*> table = [] {
+    std::vector<const Command*> all;
+    for (const CommandGroup& group : command_groups())
+      all.insert(all.end(), group.commands.begin(), group.commands.end());
+    return all;
+  }();
+  return table;
+}
+
+}  // namespace cm384::cli

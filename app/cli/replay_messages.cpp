@@ -1,0 +1,121 @@
+#include "app/cli/replay_messages.h"
+
+#include <fmt/format.h>
+
+#include <iterator>
+
+#include "system/host/replay_engines.h"
+
+namespace cm384::cli {
+
+using observe::kMessageCauses;
+using observe::MessageCause;
+using traces::TrafficRecord;
+
+namespace {
+
+constexpr std::size_t kBlock = 1u << 20;
+
+}  // namespace
+
+ReplayMessages::ReplayMessages(const std::string& path) : file_(path, OutputFile::Compression::by_name) {
+  text_ = "record,source,target,operation,bytes,ready_ps,start_ps,end_ps,unloaded_ps,slowdown,hops";
+  for (std::size_t n = 0; n < kMessageCauses; ++n)
+    fmt::format_to(std::back_inserter(text_), ",{}_ps", observe::name_of(static_cast<MessageCause>(n)));
+  text_ += '\n';
+}
+
+void ReplayMessages::attach(supernode::Supernode& machine, const host::ReplayOptions& how) {
+  times_ = std::make_unique<observe::MessageTimes>(machine);
+  unloaded_ = std::make_unique<observe::UnloadedTime>(machine);
+  path_ = how.path;
+  cores_ = how.cores;
+  piece_bytes_ = how.piece_bytes;
+}
+
+void ReplayMessages::leave_out(const host::ReplayedMessage& m) {
+  if (m.recorded.target != m.recorded.source) times_->take(m.transaction, m.ready, m.start, m.end);
+}
+
+void ReplayMessages::add(const host::ReplayedMessage& m) {
+  const TrafficRecord& recorded = m.recorded;
+  if (recorded.target == recorded.source) return;
+  observe::Message message;
+  message.record = m.number;
+  message.source = recorded.source;
+  message.target = recorded.target;
+  message.operation = recorded.operation;
+  message.bytes = recorded.total_bytes();
+  message.ready = m.ready;
+  message.start = m.start;
+  message.end = m.end;
+  message.parts = times_->take(m.transaction, m.ready, m.start, m.end);
+  const std::uint64_t share = recorded.core == TrafficRecord::kAnyCore
+                                  ? host::share_of_core(recorded.bytes, cores_, piece_bytes_)
+                                  : recorded.bytes;
+  const bool by_rdma = path_ == host::ReplayOptions::Path::rdma
+                           ? !recorded.target.cpu
+                           : path_ == host::ReplayOptions::Path::recorded && recorded.by_rdma;
+  if (!by_rdma) message.unloaded = unloaded_->of(recorded, share);
+  summary_.add(message);
+
+  auto out = std::back_inserter(text_);
+  fmt::format_to(out, "{},{},{},{},{},{},{},{},", message.record, text_of(message.source),
+                 text_of(message.target), traces::name_of(message.operation), message.bytes, message.ready.ps,
+                 message.start.ps, message.end.ps);
+  if (const auto slow = message.slowdown()) {
+    fmt::format_to(out, "{},{:.4f}", message.unloaded->ps, *slow);
+  } else {
+    text_ += ',';
+  }
+  fmt::format_to(out, ",{}", message.parts.hops);
+  for (const std::int64_t ps : message.parts.ps) fmt::format_to(out, ",{}", ps);
+  text_ += '\n';
+  if (text_.size() < kBlock) return;
+  file_.write(text_);
+  text_.clear();
+}
+
+void ReplayMessages::finish() {
+  file_.write(text_);
+  file_.finish();
+}
+
+std::string text_of_messages(const Json& all) {
+  if (all["count"] == 0) return "messages: none to other memory\n";
+  std::string text =
+      fmt::format("\nmessages to other memory: {}\n{:<12}", all["count"].get<std::uint64_t>(), "");
+  for (const auto& [name, value] : all["latency_us"].items()) {
+    if (name != "count") text += fmt::format("{:>16}", name);
+  }
+  for (const char* what : {"latency_us", "slowdown"}) {
+    if (all[what]["count"] == 0) continue;
+    text += fmt::format("\n{:<12}", what);
+    std::string intervals;
+    for (const auto& [name, value] : all[what].items()) {
+      if (name == "count") continue;
+      text +=
+          fmt::format("{:>16.3f}", value.is_object() ? value["value"].get<double>() : value.get<double>());
+      if (!value.is_object()) {
+        intervals += fmt::format("{:>16}", "");
+        continue;
+      }
+      const auto end = [](const Json& at) {
+        return at.is_null() ? "-" : fmt::format("{:.4g}", at.get<double>());
+      };
+      intervals += fmt::format("{:>16}", fmt::format("{}..{}", end(value["low"]), end(value["high"])));
+    }
+    text += fmt::format("\n{:<12}{}", "  95 %", intervals);
+  }
+  text += "\ntime: ";
+  const char* between = "";
+  for (const Json& cause : all["causes"]) {
+    const double share = cause["share"].get<double>();
+    if (share < 0.0005) continue;
+    text += fmt::format("{}{} {:.1f} %", between, cause["name"].get<std::string>(), 100 * share);
+    between = ", ";
+  }
+  return text + "\n";
+}
+
+}  // namespace cm384::cli

@@ -1,0 +1,38 @@
+// How well an ensemble's intervals hold published figures.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lab/uncertainty/ensemble.h"
+#include "workloads/frame/published.h"
+
+namespace cm384::uncertainty {
+
+struct ScoredFigure {
+  const studies::Figure* figure = nullptr;
+  double own = 0;     // what the machine itself gives
+  Interval interval;  // what the members give, discrepancy included
+  bool inside() const { return figure->value >= interval.low && figure->value <= interval.high; }
+  // Of the published value.
+  double width() const { return (interval.high - interval.low) / figure->value; }
+};
+
+// Figures of one family and role together.
+struct Coverage {
+  std::string family;
+  studies::Role role = studies::Role::validation;
+  std::size_t figures = 0, inside = 0;
+  double median_width = 0;
+};
+
+// "ub", "moe", "operators", "cube", or the figure's area if it is of none of these.
+std::string family_of(const studies::Figure& figure);
+
+// By role, then family. Bounds and what follows from other figures are not counted.
+std::vector<Coverage> coverage_of(const std::vector<ScoredFigure>& figures);
+
+// At least 90 % of the validation figures are inside, and their median width is at most 25 %.
+bool is_enough(const std::vector<ScoredFigure>& figures);
+
+}  // namespace cm384::uncertainty

@@ -1,0 +1,188 @@
+// The data path of the SDMA engine: requests of at most 512 B, one read and one write each.
+#include <algorithm>
+
+#include "firmware/abi/memory_map.h"
+#include "npu_core/devices/sdma/sdma_engine.h"
+
+namespace cm384::npu {
+
+void SdmaEngine::copy(std::uint64_t source, std::uint64_t destination, std::uint64_t bytes,
+                      sim::TransactionId transaction) {
+  replayed_.push_back({source, destination, bytes, transaction});
+  take_replayed();
+}
+
+void SdmaEngine::take_replayed() {
+  for (std::size_t number = 0; number < channels_.size() && !replayed_.empty(); ++number) {
+    Channel& channel = channels_[number];
+    if (channel.busy) continue;
+    const Replayed& next = replayed_.front();
+    channel = Channel{};
+    channel.busy = channel.copying = channel.replayed = true;
+    channel.entry.operation = CM384_SDMA_COPY;
+    channel.record.source = next.source;
+    channel.record.destination = next.destination;
+    channel.record.bytes = next.bytes;
+    channel.record.channel = static_cast<std::uint16_t>(number);
+    channel.transaction = next.transaction;
+    replayed_.pop_front();
+    arm();
+  }
+}
+
+// Asks for the next turn of the data path, where there is something to send and a place for it.
+void SdmaEngine::arm() {
+  if (armed_) return;
+  if (std::none_of(channels_.begin(), channels_.end(), [](const Channel& c) { return c.wants_issue(); }))
+    return;
+  const bool full = reads_ >= parameters_.read_outstanding ||
+                    pieces_in_use_ >= parameters_.read_outstanding + parameters_.write_outstanding;
+  statistics_.buffer_full += full && !full_ ? 1 : 0;
+  full_ = full;
+  if (full) return;
+  armed_ = true;
+  socket_.schedule(std::max(socket_.now(), next_issue_), kIssue, 0);
+}
+
+std::uint32_t SdmaEngine::new_piece() {
+  if (free_pieces_.empty()) {
+    pieces_.emplace_back();
+    return static_cast<std::uint32_t>(pieces_.size() - 1);
+  }
+  const std::uint32_t slot = free_pieces_.back();
+  free_pieces_.pop_back();
+  return slot;
+}
+
+// One request of the channel whose turn it is. A request crosses no 512 B boundary on either side.
+void SdmaEngine::issue() {
+  std::size_t number = last_channel_;
+  for (std::size_t n = 0; n < channels_.size(); ++n) {
+    number = number + 1 == channels_.size() ? 0 : number + 1;
+    if (channels_[number].wants_issue()) break;
+  }
+  Channel& channel = channels_[number];
+  if (!channel.wants_issue()) return;  // a fault has ended the one that asked
+  last_channel_ = number;
+  const std::uint64_t source = channel.record.source + channel.issued;
+  const std::uint64_t destination = channel.record.destination + channel.issued;
+  std::uint64_t bytes = std::min<std::uint64_t>(channel.record.bytes - channel.issued,
+                                                request_bytes_ - source % request_bytes_);
+  if (channel.entry.operation == CM384_SDMA_COPY)
+    bytes = std::min<std::uint64_t>(bytes, request_bytes_ - destination % request_bytes_);
+  const std::uint32_t slot = new_piece();
+  pieces_[slot] = {static_cast<std::uint16_t>(number), static_cast<std::uint16_t>(bytes), source, destination,
+                   sim::Payload{}};
+  channel.issued += bytes;
+  if (issued && channel.issued == channel.record.bytes) issued(channel.transaction);
+  ++channel.outstanding;
+  ++pieces_in_use_;
+  ++reads_;
+  next_issue_ = socket_.now() + interval_;
+  socket_.progressed();
+  read(slot);
+  arm();
+}
+
+void SdmaEngine::read(std::uint32_t slot) {
+  Piece& piece = pieces_[slot];
+  const Channel& channel = channels_[piece.channel];
+  if (socket_.is_local(piece.source)) {
+    ++statistics_.local_reads;
+    // Only a prefetch is meant to leave its data in L2.
+    const bool keep = channel.entry.operation == CM384_SDMA_PREFETCH;
+    sim::PayloadPool& pool = socket_.payloads();
+    piece.payload.chunk = pool.allocate();
+    const Time at = socket_.read(cm384_gm_offset(piece.source), pool.bytes(piece.payload.chunk), piece.bytes,
+                                 piece.payload.tags, keep);
+    if (piece.payload.tags == sim::all_tags(piece.bytes)) pool.release(piece.payload);
+    socket_.schedule(at, kData, slot);
+    return;
+  }
+  ++statistics_.remote_reads;
+  sim::Request request;
+  request.address = piece.source;
+  request.at = socket_.now();
+  request.transaction = channel.transaction;
+  request.bytes = piece.bytes;
+  request.tag = slot;
+  request.operation = sim::Operation::read;
+  socket_.submit(request);
+}
+
+void SdmaEngine::data(std::uint32_t slot) {
+  Piece& piece = pieces_[slot];
+  Channel& channel = channels_[piece.channel];
+  --reads_;
+  if (channel.record.first_data == Time{}) channel.record.first_data = socket_.now();
+  channel.record.last_data = socket_.now();
+  if (channel.entry.operation == CM384_SDMA_PREFETCH || channel.record.status != 0) {
+    ++writes_;  // for acknowledged(), which takes it off
+    return acknowledged(slot);
+  }
+  if (writes_ >= parameters_.write_outstanding) {
+    unwritten_.push_back(slot);
+  } else {
+    write(slot);
+  }
+  arm();
+}
+
+void SdmaEngine::write(std::uint32_t slot) {
+  Piece& piece = pieces_[slot];
+  const Channel& channel = channels_[piece.channel];
+  ++writes_;
+  if (socket_.is_local(piece.destination)) {
+    ++statistics_.local_writes;
+    const std::byte* bytes =
+        piece.payload.chunk == sim::kNoChunk ? nullptr : socket_.payloads().bytes(piece.payload.chunk);
+    const Time at = socket_.write(cm384_gm_offset(piece.destination), bytes, piece.bytes, piece.payload.tags,
+                                  channel.transaction);
+    socket_.payloads().release(piece.payload);
+    socket_.schedule(at, kAcknowledged, slot);
+    return;
+  }
+  ++statistics_.remote_writes;
+  sim::Request request;
+  request.address = piece.destination;
+  request.at = socket_.now();
+  request.transaction = channel.transaction;
+  request.bytes = piece.bytes;
+  request.tag = slot | kWriteTag;
+  request.operation = sim::Operation::write;
+  request.payload = piece.payload;
+  piece.payload = sim::Payload{};
+  socket_.submit(request);
+}
+
+void SdmaEngine::acknowledged(std::uint32_t slot) {
+  Piece& piece = pieces_[slot];
+  const std::size_t number = piece.channel;
+  socket_.payloads().release(piece.payload);
+  free_pieces_.push_back(slot);
+  --pieces_in_use_;
+  --writes_;
+  --channels_[number].outstanding;
+  if (!unwritten_.empty()) {
+    const std::uint32_t next = unwritten_.front();
+    unwritten_.pop_front();
+    write(next);
+  }
+  arm();
+  finish_if_done(number);
+}
+
+void SdmaEngine::completed(const sim::Completion& completion) {
+  const bool written = (completion.tag & kWriteTag) != 0;
+  const std::uint32_t slot = completion.tag & ~kWriteTag;
+  Piece& piece = pieces_[slot];
+  Channel& channel = channels_[piece.channel];
+  if (completion.outcome != sim::Outcome::done)
+    fail(channel, written ? CM384_STATUS_WRITE_FAULT : CM384_STATUS_READ_FAULT,
+         written ? piece.destination : piece.source);
+  if (written) return acknowledged(slot);
+  piece.payload = completion.payload;
+  data(slot);
+}
+
+}  // namespace cm384::npu

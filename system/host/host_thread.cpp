@@ -1,0 +1,203 @@
+#include "system/host/host_thread.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace cm384::host {
+
+HostThread::HostThread(supernode::Supernode& machine, int die)
+    : parameters_(machine.parameters().host),
+      die_(machine.die(die)),
+      unit_(machine.attach(die, *this)),
+      unfinished_(machine.unfinished()) {}
+
+std::size_t HostThread::new_task() {
+  tasks_.emplace_back();
+  return tasks_.size() - 1;
+}
+
+void HostThread::count(const std::shared_ptr<HostBarrier>& barrier) {
+  barrier->counter = this;
+  barrier->number = barriers_.size();
+  barriers_.push_back(barrier);
+}
+
+void HostThread::call(HostCall call, Time at) {
+  ++unfinished_;
+  if (in_function_) {
+    calls_.insert(calls_.begin() + static_cast<std::ptrdiff_t>(insert_at_++), std::move(call));
+    return;
+  }
+  calls_.push_back(std::move(call));
+  if (calls_.size() == 1 && !armed_ && !waiting_) go_on(std::max(at, free_));
+}
+
+HostThread::StreamState& HostThread::state(std::uint32_t stream) {
+  if (streams_.size() <= stream) streams_.resize(stream + std::size_t{1});
+  return streams_[stream];
+}
+
+void HostThread::go_on(Time at) {
+  armed_ = true;
+  die_.queue().push(std::max(at, die_.now()), unit_, kNext);
+}
+
+void HostThread::handle(int, const sim::Event& event) {
+  const auto number = static_cast<std::uint32_t>(event.argument);
+  switch (static_cast<What>(event.what)) {
+    case kNext:
+      armed_ = false;
+      return next();
+    case kArrives: {
+      const HostCall call = std::move(under_way_.front());
+      under_way_.pop_front();
+      tasks_[call.task].arrived = event.at;
+      return die_.scheduler().submit(call.stream, call.entry);
+    }
+    case kSeen:
+      return seen(number);
+    case kAtBarrier:
+      return meet(*barriers_[event.argument]);
+    case kLeaveBarrier:
+      waiting_ = false;
+      done(calls_.front(), event.at, event.at);
+      calls_.pop_front();
+      --unfinished_;
+      die_.progressed();
+      if (!calls_.empty()) go_on(event.at);
+      return;
+  }
+}
+
+// Works off the call in front, or leaves it there, waiting.
+void HostThread::next() {
+  if (calls_.empty()) return;
+  const Time now = die_.now();
+  die_.progressed();
+  HostCall& call = calls_.front();
+  free_ = now + parameters_.call;
+  switch (call.kind) {
+    case HostCall::Kind::submit:
+      waiting_ = !submit(call);
+      break;
+    case HostCall::Kind::synchronize:
+      waiting_ = !drained(call.stream);
+      break;
+    case HostCall::Kind::compute:
+      free_ = now + call.time;
+      break;
+    case HostCall::Kind::function: {
+      free_ = now;
+      in_function_ = true;
+      insert_at_ = 1;
+      const std::function<void()> function = std::move(call.function);
+      function();
+      in_function_ = false;
+      break;
+    }
+    case HostCall::Kind::barrier: {
+      waiting_ = true;
+      HostThread& counter = *call.met->counter;
+      counter.die_.queue().push_from(die_.queue(), now + parameters_.message_latency, counter.unit_,
+                                     kAtBarrier, call.met->number);
+      return;
+    }
+  }
+  if (waiting_) return;
+  done(calls_.front(), now, free_);  // what a function has put behind itself moved the list's entries
+  calls_.pop_front();
+  --unfinished_;
+  if (!calls_.empty()) go_on(free_);
+}
+
+// A call is done with, and still stands in front: what is called meanwhile comes behind it. Functions are not
+// written down, only the calls that they make.
+void HostThread::done(const HostCall& call, Time begin, Time end) {
+  if (worked_off) worked_off(call, begin, end);
+  npu::DieTracer* const tracer = die_.tracer();
+  if (tracer == nullptr || call.kind == HostCall::Kind::function) return;
+  std::vector<std::uint64_t> words;
+  switch (call.kind) {
+    case HostCall::Kind::submit:
+      words.resize(2 + sizeof call.entry / sizeof(std::uint64_t));
+      words[0] = 0;
+      words[1] = call.stream;
+      std::memcpy(&words[2], &call.entry, sizeof call.entry);
+      break;
+    case HostCall::Kind::synchronize:
+      words = {1, call.stream};
+      break;
+    case HostCall::Kind::compute:
+      words = {2, static_cast<std::uint64_t>(call.time.ps)};
+      break;
+    default:
+      words = {3, static_cast<std::uint64_t>(call.met->counter->die_.number()), call.met->number,
+               call.met->expected};
+  }
+  tracer->host(npu::HostPoint::Kind::call, begin, end, words);
+}
+
+// False while the stream's queue is full, as far as the host has seen.
+bool HostThread::submit(const HostCall& call) {
+  StreamState& stream = state(call.stream);
+  if (stream.unseen >= die_.scheduler().ring(call.stream).depth()) return false;
+  ++stream.unseen;
+  // A kernel counts once more, until its last block has ended.
+  unfinished_ += call.entry.type == CM384_TASK_KERNEL ? 2 : 1;
+  stream.sent.push_back(call.task);
+  tasks_[call.task].called = die_.now();
+  under_way_.push_back(call);
+  die_.queue().push(die_.now() + parameters_.submit_latency + parameters_.doorbell_latency, unit_, kArrives);
+  return true;
+}
+
+bool HostThread::drained(std::uint32_t stream) const {
+  if (stream != HostCall::kAllStreams) return stream >= streams_.size() || streams_[stream].unseen == 0;
+  return std::all_of(streams_.begin(), streams_.end(), [](const StreamState& s) { return s.unseen == 0; });
+}
+
+void HostThread::task_finished(int, const npu::TaskRecord& record) {
+  if (record.stream >= streams_.size() || streams_[record.stream].sent.empty()) return;  // no host's task
+  StreamState& stream = streams_[record.stream];
+  HostTask& task = tasks_[stream.sent.front()];
+  stream.sent.pop_front();
+  task.record = record;
+  task.finished = true;
+  task.seen = record.completed + parameters_.completion_latency;
+  // One that did not even begin.
+  if (record.type == CM384_TASK_KERNEL && record.status != CM384_STATUS_DONE) --unfinished_;
+  die_.queue().push(task.seen, unit_, kSeen, record.stream);
+}
+
+void HostThread::seen(std::uint32_t number) {
+  StreamState& stream = streams_[number];
+  --stream.unseen;
+  --unfinished_;
+  die_.scheduler().completions_taken(number, ++stream.seen);
+  if (!waiting_ || calls_.front().kind == HostCall::Kind::barrier) return;
+  waiting_ = false;
+  go_on(die_.now());
+}
+
+// This thread counts those that have come; the last one's message lets all go.
+void HostThread::meet(HostBarrier& barrier) {
+  if (++barrier.arrived < barrier.expected) return;
+  for (HostThread* thread : barrier.threads)
+    thread->die_.queue().push_from(die_.queue(), die_.now() + parameters_.message_latency, thread->unit_,
+                                   kLeaveBarrier);
+}
+
+std::string HostThread::report(int) const {
+  if (calls_.empty()) return {};
+  static constexpr const char* kKinds[] = {"for room in a stream", "for a stream to drain",
+                                           "for its own work", "for a function", "for other host threads"};
+  const HostCall& call = calls_.front();
+  return fmt::format("host thread of die {}: waits {}{}, {} calls left\n", die_.number(),
+                     kKinds[static_cast<std::size_t>(call.kind)],
+                     call.stream == HostCall::kAllStreams ? "" : fmt::format(", stream {}", call.stream),
+                     calls_.size());
+}
+
+}  // namespace cm384::host

@@ -1,0 +1,116 @@
+// The host's thread that drives one die: a list of calls, worked off in simulated time. A call that submits
+// takes the thread for host.call and its entry arrives at the die submit_latency + doorbell_latency later; a
+// call that synchronises holds the thread until the completion was seen. It lives in its die's module and
+// meets the threads of other dies only by messages.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "firmware/abi/queue.h"
+#include "hw/parameters/host.h"
+#include "npu_core/devices/scheduler/task_record.h"
+#include "npu_core/die/die.h"
+#include "system/machine/driver.h"
+#include "system/machine/supernode.h"
+
+namespace cm384::host {
+
+// One entry that the host submitted, with the host's side of its times.
+struct HostTask {
+  Time called;   // the thread began the call
+  Time arrived;  // entry and doorbell are at the die
+  Time seen;     // the host could know of the completion
+  bool finished = false;
+  npu::TaskRecord record;
+};
+
+// Threads that meet; shared by their calls.
+struct HostBarrier {
+  class HostThread* counter = nullptr;     // counts those that come
+  std::size_t number = 0;                  // among those that it counts
+  std::size_t expected = 0;                // threads
+  std::vector<class HostThread*> threads;  // all of them, once the last one comes
+  std::size_t arrived = 0;
+};
+
+struct HostCall {
+  enum class Kind : std::uint8_t { submit, synchronize, compute, function, barrier };
+  static constexpr std::uint32_t kAllStreams = 0xffffffff;
+
+  Kind kind = Kind::submit;
+  std::uint32_t stream = kAllStreams;
+  std::size_t task = 0;              // submit: number of the HostTask
+  cm384_task entry{};                // submit
+  Time time;                         // compute
+  std::function<void()> function;    // function
+  std::shared_ptr<HostBarrier> met;  // barrier
+  std::uint64_t record = 0;          // of a replay: the call's
+};
+
+class HostThread final : public supernode::Driver {
+ public:
+  // Attaches to a die of `machine`, which outlives its use.
+  HostThread(supernode::Supernode& machine, int die);
+
+  // Appends a call; an idle thread begins it at `at` or when it has done its earlier ones. Inside a function
+  // of this thread the calls it makes come before those that stand behind the function.
+  void call(HostCall call, Time at);
+  // It has done all its calls.
+  bool idle() const { return calls_.empty() && !armed_; }
+  // Told of every call as it is worked off, with when it began and when the thread may go on; a wait begins
+  // when it is over.
+  std::function<void(const HostCall& call, Time begin, Time end)> worked_off;
+  // Makes this thread count those that come to `barrier`.
+  void count(const std::shared_ptr<HostBarrier>& barrier);
+  // Number of a new task, for a call that submits.
+  std::size_t new_task();
+  const HostTask& task(std::size_t number) const { return tasks_[number]; }
+  std::size_t tasks() const { return tasks_.size(); }
+  // What became of them where another process has worked them off (base/engine/peers.h).
+  void take_tasks(std::vector<HostTask> tasks) { tasks_ = std::move(tasks); }
+  const std::vector<HostTask>& all_tasks() const { return tasks_; }
+
+  void handle(int die, const sim::Event& event) override;
+  void task_finished(int die, const npu::TaskRecord& record) override;
+  std::string report(int die) const override;
+
+ private:
+  enum What : std::uint32_t { kNext, kArrives, kSeen, kAtBarrier, kLeaveBarrier };
+  struct StreamState {
+    std::deque<std::size_t> sent;  // tasks submitted and not finished, in order
+    std::uint32_t unseen = 0;      // submitted, completion not seen
+    std::uint32_t seen = 0;        // completions
+  };
+
+  void next();
+  void go_on(Time at);
+  void done(const HostCall& call, Time begin, Time end);
+  bool submit(const HostCall& call);
+  bool drained(std::uint32_t stream) const;
+  void seen(std::uint32_t stream);
+  void meet(HostBarrier& barrier);
+  StreamState& state(std::uint32_t stream);
+
+  hw::Host parameters_;
+  npu::Die& die_;
+  std::uint32_t unit_;
+  std::atomic<std::size_t>& unfinished_;
+  std::deque<HostCall> calls_;
+  std::size_t insert_at_ = 0;  // while a function runs: where its calls go
+  bool in_function_ = false;
+  bool armed_ = false;              // an event will go on with the next call
+  bool waiting_ = false;            // the call in front waits for completions or others
+  Time free_;                       // from when on the thread may begin a call
+  std::deque<HostCall> under_way_;  // submitted, not yet arrived, in order
+  std::vector<StreamState> streams_;
+  std::vector<HostTask> tasks_;
+  std::vector<std::shared_ptr<HostBarrier>> barriers_;  // that this thread counts
+};
+
+}  // namespace cm384::host

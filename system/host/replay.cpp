@@ -1,0 +1,276 @@
+#include "system/host/replay.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text/error.h"
+#include "npu_core/vector/ubuffer.h"
+#include "system/host/replay_engines.h"
+
+namespace cm384::host {
+
+using traces::TrafficDependency;
+using traces::TrafficRecord;
+using Kind = TrafficDependency::Kind;
+
+namespace {
+
+// What neither moves anything nor is the host's has no place of its own: that of what it waits for.
+bool joins(const TrafficRecord& r) {
+  return !r.moves() && !r.of_host();
+}
+
+}  // namespace
+
+TrafficUnits units_of(traces::TrafficSource& source) {
+  TrafficUnits units;
+  TrafficRecord record;
+  for (; source.next(record); ++units.records) {
+    units.cores = std::max(units.cores, record.core + 1);
+    units.rdma = units.rdma || record.by_rdma;
+    units.host = units.host || record.of_host();
+    for (const traces::Unit unit : {record.source, record.target})
+      (unit.cpu ? units.sockets : units.dies).insert(unit.number);
+    if (!record.of_host()) continue;
+    units.add_host(record);
+  }
+  return units;
+}
+
+// Where the trace says that the machine was idle, what comes next is given once this one is.
+bool Replay::run() {
+  for (;;) {
+    began_ = machine_.earliest();
+    active_ = -1;
+    if (resting_) {
+      resting_ = false;
+      ++machine_.unfinished();
+      entries_.back().begun = began_;
+      happened(next_ - 1, Kind::completion, began_);
+    }
+    feed();
+    if (done_) return true;
+    if (!machine_.run()) return false;
+    if (done_) return true;
+  }
+}
+
+void Replay::check(const TrafficRecord& r) const {
+  const std::uint64_t capacity = r.target.cpu ? machine_.socket_store(r.target.number).capacity()
+                                              : machine_.accelerator(r.target.number).store().capacity();
+  const std::int64_t span = r.stride * static_cast<std::int64_t>(r.bursts - 1);
+  const std::int64_t low = static_cast<std::int64_t>(r.offset) + std::min<std::int64_t>(span, 0);
+  const std::uint64_t high = r.offset + static_cast<std::uint64_t>(std::max<std::int64_t>(span, 0)) + r.bytes;
+  if (low < 0 || high > capacity)
+    throw InputError(fmt::format("record {}: offset: {} with {} B leaves the memory of {}, {} B", next_,
+                                 r.offset, r.total_bytes(), text_of(r.target), capacity));
+  if (!cores_) {
+    if (r.operation != sim::Operation::read && r.operation != sim::Operation::write)
+      throw InputError(fmt::format("record {}: operation: {}; a transfer engine has read and write", next_,
+                                   traces::name_of(r.operation)));
+    return;
+  }
+  const npu::Die& die = machine_.die(r.source.number);
+  if (r.core >= die.cores())
+    throw InputError(
+        fmt::format("record {}: core: {}; this machine's dies have {}", next_, r.core, die.cores()));
+  const bool cube = r.core >= 0 && die.is_cube(static_cast<std::uint16_t>(r.core));
+  if (r.engine == TrafficRecord::Engine::fix && !cube)
+    throw InputError(fmt::format("record {}: core: {} is no cube core and has no fixpipe", next_, r.core));
+  if (r.engine == TrafficRecord::Engine::mte && !cube && r.core >= 0 && r.bytes > npu::kUBufferBytes)
+    throw InputError(
+        fmt::format("record {}: bytes: {}; a UBuffer holds {}", next_, r.bytes, npu::kUBufferBytes));
+}
+
+// Takes records until as many are under way as may be.
+void Replay::feed() {
+  retire();
+  TrafficRecord record;
+  while (!read_all_ && !resting_ && entries_.size() < options_.window) {
+    if (source_.next(record)) {
+      enter(record);
+      settle();
+    } else {
+      read_all_ = true;
+    }
+    retire();
+  }
+  if (read_all_ && entries_.empty() && !done_) {
+    done_ = true;
+    --machine_.unfinished();
+  }
+}
+
+Time Replay::known(std::uint64_t number, Kind kind) const {
+  const Past& past = past_of(number);
+  return kind == Kind::completion ? past.completed : kind == Kind::arrival ? past.arrived : past.issued;
+}
+
+int Replay::place_of(const TrafficDependency& on) const {
+  const Past& past = past_of(on.on);
+  return on.kind == Kind::arrival ? past.target : past.die;
+}
+
+void Replay::join(const TrafficDependency& on, Past& joint) const {
+  const Past& past = past_of(on.on);
+  const Time at = std::max(known(on.on, on.kind), past.told);
+  const int where = place_of(on);
+  if (where == Past::kEverywhere) return;
+  if (joint.die != where && joint.die != Past::kEverywhere)
+    joint.told_elsewhere = std::max(joint.told_elsewhere, std::min(joint.told, at));
+  if (joint.die == Past::kEverywhere || at > joint.told) joint.die = where;
+  joint.told = std::max(joint.told, at);
+  joint.told_elsewhere = std::max(joint.told_elsewhere, past.told_elsewhere);
+}
+
+// What waits for a record that got so far may go on. Another die knows no earlier than a packet would tell
+// it: else it would hang on which die ran first in a window.
+void Replay::release(const TrafficDependency& on, Entry& waiting) const {
+  const Time at = known(on.on, on.kind);
+  waiting.ready = std::max(waiting.ready, at + on.delay);
+  if (joins(waiting.record)) return join(on, waiting.past);
+  const int where = place_of(on);
+  if (where == Past::kEverywhere) return;
+  const Past& past = past_of(on.on);
+  if (where != waiting.past.die)
+    waiting.ready = std::max(waiting.ready, std::max(at, past.told) + machine_.lookahead());
+  else if (past.told_elsewhere != Time{})
+    waiting.ready = std::max(waiting.ready, past.told_elsewhere + machine_.lookahead());
+}
+
+void Replay::enter(TrafficRecord& record) {
+  if (record.moves()) check(record);
+  const std::uint64_t number = next_++;
+  Entry& e = entries_.emplace_back();
+  std::swap(e.record, record);
+  // Nothing begins before the replay does, whatever the delays.
+  e.ready = began_;
+  e.past.die = e.record.kind == TrafficRecord::Kind::idle || joins(e.record) ? Past::kEverywhere
+                                                                             : e.record.source.number;
+  e.past.target = e.past.die;
+  if (e.record.moves()) e.past.target = e.record.target.cpu ? -1 : e.record.target.number;
+  if (e.record.of_host() && (enter_timeless(number) || (by_own_models() && enter_own(number)))) return;
+  if (options_.mode == ReplayOptions::Mode::time || e.record.dependencies.empty()) {
+    e.ready = std::max(began_, e.record.start);
+  } else {
+    for (const TrafficDependency& d : e.record.dependencies) {
+      if (known(d.on, d.kind) != Time::never()) {
+        release(d, e);
+      } else {
+        ++e.unresolved;
+        entry(d.on).waiters.push_back({number, d.kind, d.delay});
+      }
+    }
+  }
+  if (cores_ && in_a_lane(e.record))
+    lanes_of(e.record.source.number)[lane_index(e.record.core, engine_of(e.record))].pieces.push_back(
+        {number, 0, 0});
+  e.to_arrive = e.record.total_bytes();
+  if (e.unresolved == 0) resolved_.push_back(number);
+}
+
+// All that the record waits for has happened.
+void Replay::resolved(std::uint64_t number) {
+  Entry& e = entry(number);
+  const TrafficRecord& r = e.record;
+  if (by_own_models() && r.kind == TrafficRecord::Kind::given) {
+    post(r.source.number, e.ready, kGiven, number);
+  } else if (by_own_models() && r.kind == TrafficRecord::Kind::end && !r.words.empty()) {
+    post(r.source.number, e.ready, kBlockEnds, number);
+  } else if (r.kind == TrafficRecord::Kind::fill && cores_) {
+    post(r.source.number, e.ready, kFill, number);
+  } else if (!r.moves()) {
+    e.begun = e.ready;
+    e.completed = e.ready + (r.end - r.start);
+    happened(number, Kind::completion, e.completed);
+  } else if (!cores_ || r.engine == TrafficRecord::Engine::sdma) {
+    if (cores_) lanes_of(r.source.number);
+    post(r.source.number, e.ready, kCopy, number);
+  } else if (r.core == TrafficRecord::kAnyCore) {
+    share_out(number);
+  } else {
+    const std::size_t index = lane_index(r.core, engine_of(r));
+    if (lane(r.source.number, index).pieces.front().number == number) arm(r.source.number, index);
+  }
+}
+
+void Replay::completed(std::uint64_t number, int die, Time at) {
+  active_ = die;
+  Entry& e = entry(number);
+  e.completed = std::max(e.completed, at);
+  if (++e.pieces_completed < e.pieces) return;
+  happened(number, Kind::completion, e.completed);
+  settle();
+  feed();
+}
+
+void Replay::arrived(std::uint64_t number, int die, std::uint32_t bytes, Time at) {
+  active_ = die;
+  Entry& e = entry(number);
+  e.to_arrive -= std::min<std::uint64_t>(e.to_arrive, bytes);
+  if (e.to_arrive != 0) return;
+  happened(number, Kind::arrival, at);
+  settle();
+}
+
+void Replay::happened(std::uint64_t number, Kind kind, Time at) {
+  Entry& e = entry(number);
+  Past& past = e.past;
+  (kind == Kind::completion ? past.completed : kind == Kind::arrival ? past.arrived : past.issued) = at;
+  // What leaves no arrival, and what takes no time, got everywhere when it was complete.
+  if (kind == Kind::completion) {
+    if (past.arrived == Time::never()) past.arrived = at, past.target = past.die;
+    if (!e.record.moves()) past.issued = at;
+  }
+  if (!e.waiters.empty()) told_.push_back(number);
+}
+
+// What has happened lets others begin, and those that take no time let others begin in turn.
+void Replay::settle() {
+  while (!resolved_.empty() || !told_.empty()) {
+    auto& list = told_.empty() ? resolved_ : told_;
+    const std::uint64_t number = list.front();
+    list.pop_front();
+    if (&list == &told_) {
+      tell_waiters(number);
+    } else {
+      resolved(number);
+    }
+  }
+}
+
+void Replay::tell_waiters(std::uint64_t number) {
+  std::erase_if(entry(number).waiters, [&](const Waiter& w) {
+    if (known(number, w.kind) == Time::never()) return false;
+    Entry& waiting = entry(w.number);
+    release({number, w.kind, w.delay}, waiting);
+    if (--waiting.unresolved == 0) resolved_.push_back(w.number);
+    return true;
+  });
+}
+
+// Takes what is finished off the front.
+void Replay::retire() {
+  while (!entries_.empty()) {
+    Entry& e = entries_.front();
+    const bool finished = e.past.completed != Time::never() && e.past.issued != Time::never();
+    if (!finished) return;
+    const std::size_t slot = base_ % traces::kReach;
+    if (slot >= past_.size()) past_.resize(slot + 1);
+    past_[slot] = e.past;
+    const bool own =
+        e.record.kind == TrafficRecord::Kind::launch || e.record.kind == TrafficRecord::Kind::transfer;
+    if (own && !e.record.words.empty()) expected_.erase(key_of(e.record));
+    if (options_.message && e.record.kind == TrafficRecord::Kind::transfer) {
+      // A stream's copy has its turn when its stream says so.
+      const Time ready = by_own_models() && e.record.of_host() ? e.begun : std::min(e.ready, e.begun);
+      options_.message({base_, e.record, transaction_of(e.record, base_), ready, e.begun, e.past.completed});
+    }
+    if (options_.finished) options_.finished(e.record, e.begun, e.past.completed);
+    entries_.pop_front();
+    ++base_;
+  }
+}
+
+}  // namespace cm384::host

@@ -1,0 +1,45 @@
+// Which engine of its die moves what a record says; for the replay's own sources.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/engine/transaction.h"
+#include "npu_core/die/launch.h"
+#include "traces/traffic.h"
+
+namespace cm384::host {
+
+// Of a core, in the order of their events; a vector core lacks the third, the fixpipe.
+inline constexpr std::size_t kReplayEngines = 3;
+// Transaction ids of a replay hold 1 + the record's number.
+inline constexpr std::uint64_t kReplayNumber = (std::uint64_t{1} << 48) - 1;
+
+// Of a piece that is larger than a UBuffer.
+inline constexpr std::uint32_t kReplayChunk = 64u << 10;
+
+// Bytes of a transfer without a core that one of `cores` cores gets, at least `least`.
+inline std::uint64_t share_of_core(std::uint64_t bytes, int cores, std::uint64_t least) {
+  const auto count = static_cast<std::uint64_t>(cores);
+  const std::uint64_t share = std::max(least, (bytes + count - 1) / count);
+  const std::uint64_t grain = share > kReplayChunk ? kReplayChunk : sim::kRequestBytes;
+  return (share + grain - 1) / grain * grain;
+}
+
+inline std::size_t engine_of(const traces::TrafficRecord& r) {
+  if (r.engine == traces::TrafficRecord::Engine::fix) return npu::kFixEngine;
+  return r.operation == sim::Operation::read ? 0 : 1;
+}
+
+inline std::size_t lane_index(int core, std::size_t engine) {
+  return static_cast<std::size_t>(core) * kReplayEngines + engine;
+}
+
+// It takes its turn at an engine of a core.
+inline bool in_a_lane(const traces::TrafficRecord& r) {
+  return r.kind == traces::TrafficRecord::Kind::transfer && r.core != traces::TrafficRecord::kAnyCore &&
+         r.engine != traces::TrafficRecord::Engine::sdma;
+}
+
+}  // namespace cm384::host

@@ -1,0 +1,99 @@
+// What a Supernode owns; for its own sources.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "system/machine/ownership.h"
+#include "system/machine/peer_exchange.h"
+#include "system/machine/plane_ports.h"
+#include "system/machine/rdma_module.h"
+#include "system/machine/simulation.h"
+#include "system/machine/socket_module.h"
+#include "system/machine/supernode.h"
+#include "system/machine/window_process.h"
+#include "ub_fabric/crossing.h"
+#include "ub_fabric/planes/rdma/rdma_plane.h"
+#include "ub_fabric/unified_bus.h"
+
+namespace cm384::supernode {
+
+// Time that SystemC has come to.
+inline Time now() {
+  return Time{static_cast<std::int64_t>(sc_core::sc_time_stamp().value())};
+}
+
+// First dies of the packages that take part, in the order in which they become modules.
+std::vector<int> packages_of(const std::vector<int>& dies, const hw::Topology& topology);
+// The same counters with their owner's values.
+void visit_values(unsigned owner, const sim::Statistics& part,
+                  const std::function<void(const sim::Statistics&)>& visit);
+// What the owner says, where several processes simulate the machine: all ask.
+std::string of_owner(unsigned owner, const std::string& text);
+
+struct Supernode::Parts {
+  Parts(unsigned workers, unsigned threads) : control(workers, threads) {}
+
+  Simulation simulation;
+  sim::PayloadPool payloads;
+  RunControl control;
+  std::unique_ptr<ub::UnifiedBus> bus;
+  std::unique_ptr<rdma::RdmaPlane> rdma;  // where it takes part
+  std::unique_ptr<RdmaModule> rdma_module;
+  std::vector<sim::Fabric*> fabrics;
+  std::vector<std::unique_ptr<npu::Accelerator>>
+      accelerators;                                      // by number; empty where it does not take part
+  std::vector<npu::Die*> dies;                           // those among them that have cores
+  hw::Die die_elsewhere;                                 // as those that this process does not own are made
+  std::vector<std::vector<Driver*>> drivers;             // by accelerator; the place is the unit
+  std::vector<std::unique_ptr<PlanePorts>> plane_ports;  // of those with more than one way out
+  std::unique_ptr<SocketModule> sockets;
+  std::vector<ForeignPort*> foreign;
+  Time foreign_ahead{};
+  std::vector<std::unique_ptr<WindowModule>> modules;
+  // Where several processes simulate the machine (supernode_peers.cpp).
+  std::unique_ptr<PeerExchange> peers;
+  struct Printed {
+    Time window;            // its end
+    std::size_t place = 0;  // of the die among those given
+    int die = 0, core = 0;
+    std::string text;
+  };
+  sim::PerWorker<std::vector<Printed>> printed;  // by kernels, and not yet told
+  // Of launches on others' dies: what runs there, by die and number.
+  std::map<std::pair<int, std::uint32_t>, std::shared_ptr<const npu::ElfImage>> images;
+  std::vector<std::size_t> known_records;  // by die: launches of which all know
+
+  void join_peers(const std::vector<int>& packages, const std::atomic<std::size_t>& unfinished);
+  // Before each run; rethrows what went wrong.
+  void begin_run();
+  bool anything_unfinished(const std::atomic<std::size_t>& own) const {
+    return (peers ? peers->unfinished() : own.load()) > 0;
+  }
+  // What kernels printed meanwhile, in the order in which one process would have.
+  std::vector<Printed> take_printed();
+  // What launches that finished on any die have taken.
+  void share_records(std::vector<std::vector<npu::LaunchRecord>>& records);
+  // Of what this process owns.
+  SupernodeCounts own_counts() const;
+  unsigned owner_of_module(const sim::Fabric& fabric, std::size_t number) const {
+    return &fabric == bus.get() ? owner_of_plane(number) : owner_of_rdma();
+  }
+  std::unique_ptr<WindowProcess> outer, inner;  // run the modules: dies and sockets, sub-planes
+  // Last progress of what runs on a worker.
+  sim::PerWorker<Time> progress;
+  // What is to be told to others of what happened on a die while modules ran side by side.
+  struct Told {
+    int die = 0;
+    std::function<void()> tell;
+  };
+  sim::PerWorker<std::vector<Told>> told;
+  std::vector<std::unique_ptr<LinkTap>> taps;
+  std::unique_ptr<ub::Crossings> crossings;  // where all go into bytes and back
+};
+
+}  // namespace cm384::supernode

@@ -1,0 +1,59 @@
+// What kernels write to global memory, against what was allocated and against what other cores have written:
+// findings with the places in the program. An observer of pipes, at no cost where it is not asked for; it
+// changes nothing that is simulated.
+//
+// Looked at are copies of the MTE and FIX pipes, also to other dies; stores of the scalar unit are not. Two
+// cores that write the same bytes in one launch are a finding also where flags order them: the later one
+// wins, whichever that is. Atomic operations are meant for that and are none.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "system/machine/supernode.h"
+
+namespace cm384::observe {
+
+class MemoryCheck {
+ public:
+  // Whether all of a range of global memory was allocated.
+  using Allocated = std::function<bool(std::uint64_t address, std::uint64_t bytes)>;
+
+  // Looks at all cores that the machine's dies have by now. `machine` must outlive its last run with it.
+  MemoryCheck(supernode::Supernode& machine, Allocated allocated);
+  ~MemoryCheck();
+  MemoryCheck(const MemoryCheck&) = delete;
+  MemoryCheck& operator=(const MemoryCheck&) = delete;
+
+  // One line each, the first of each place of the program, in the order in which they were found; at most 50.
+  const std::vector<std::string>& findings() const { return findings_; }
+
+ private:
+  class CoreWatch;
+  // Who has written [begin, end) last.
+  struct Writer {
+    std::uint64_t end = 0;
+    int die = 0, core = 0;
+    std::uint32_t launch = 0;
+    std::uint64_t pc = 0;
+    std::string place;
+  };
+
+  void wrote(const Writer& writer, std::uint64_t begin);
+  void find(const Writer& writer, std::uint64_t other_pc, std::string text);
+  void note(const Writer& writer, std::uint64_t begin);
+
+  Allocated allocated_;
+  std::vector<std::unique_ptr<CoreWatch>> watches_;
+  std::map<std::uint64_t, Writer> written_;                   // by begin; ranges do not overlap
+  std::set<std::tuple<std::uint64_t, std::uint64_t>> found_;  // places of the program
+  std::vector<std::string> findings_;
+};
+
+}  // namespace cm384::observe

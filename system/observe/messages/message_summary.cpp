@@ -1,0 +1,146 @@
+#include "system/observe/messages/message_summary.h"
+
+#include <bit>
+
+namespace cm384::observe {
+namespace {
+
+struct Named {
+  const char* name;
+  double share;
+};
+constexpr std::array<Named, 6> kShares{
+    {{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"p99.9", 0.999}, {"p99.99", 0.9999}, {"max", 1}}};
+
+Json number(std::optional<double> value) {
+  return value ? Json(*value) : Json();
+}
+
+// Percentiles with their intervals.
+Json percentiles(const Quantiles& of) {
+  Json all{{"count", of.count()}, {"mean", of.mean()}};
+  for (const auto& [name, share] : kShares) {
+    if (share == 1) {
+      all[name] = of.max();
+      continue;
+    }
+    const Quantiles::Interval interval = of.interval(share);
+    all[name] = {{"value", of.at(share)}, {"low", number(interval.low)}, {"high", number(interval.high)}};
+  }
+  return all;
+}
+
+Json brief(const Quantiles& of) {
+  return {{"count", of.count()},
+          {"mean", of.mean()},
+          {"p50", of.at(0.5)},
+          {"p99", of.at(0.99)},
+          {"max", of.max()}};
+}
+
+// The share of values above each, at most 200 points: what a tail curve shows.
+Json tail(const Quantiles& of) {
+  Json points = Json::array();
+  const std::vector<Quantiles::Point> curve = of.curve();
+  double last = 2;
+  for (std::size_t n = 0; n < curve.size(); ++n) {
+    const double above = 1 - (n == 0 ? 0.0 : curve[n - 1].at_most);
+    if (above > last * 0.95 && n + 1 != curve.size()) continue;
+    last = above;
+    points.push_back({curve[n].value, above});
+  }
+  return points;
+}
+
+}  // namespace
+
+void MessageSummary::Group::add(const Message& m) {
+  bytes += m.bytes;
+  latency_us.add((m.end - m.ready).us());
+  if (const auto slow = m.slowdown()) slowdown.add(*slow);
+}
+
+void MessageSummary::Group::add(const Group& other) {
+  bytes += other.bytes;
+  latency_us.add(other.latency_us);
+  slowdown.add(other.slowdown);
+}
+
+Json MessageSummary::Group::to_json() const {
+  return {{"bytes", bytes}, {"latency_us", brief(latency_us)}, {"slowdown", brief(slowdown)}};
+}
+
+void MessageSummary::add(const Message& m) {
+  bytes_ += m.bytes;
+  latency_us_.add((m.end - m.ready).us());
+  const auto slow = m.slowdown();
+  if (slow) slowdown_.add(*slow);
+  by_size_[static_cast<int>(std::bit_width(m.bytes)) - 1].add(m);
+  by_hops_[m.parts.hops].add(m);
+  while (static_cast<std::size_t>(m.ready.ps / slice_ps_) >= kSlices) {
+    slice_ps_ *= 2;
+    for (std::size_t n = 0; n < by_time_.size(); ++n) {
+      Group both = std::move(by_time_[n]);
+      if (++n < by_time_.size()) both.add(by_time_[n]);
+      by_time_[n / 2] = std::move(both);
+    }
+    by_time_.resize((by_time_.size() + 1) / 2);
+  }
+  const auto slice = static_cast<std::size_t>(m.ready.ps / slice_ps_);
+  if (slice >= by_time_.size()) by_time_.resize(slice + 1);
+  by_time_[slice].add(m);
+  for (std::size_t n = 0; n < kMessageCauses; ++n) cause_us_[n] += static_cast<double>(m.parts.ps[n]) * 1e-6;
+  const std::pair key{m.source, m.target};
+  if (pairs_.size() >= kMostPairs && !pairs_.contains(key)) {
+    ++not_in_pairs_;
+    return;
+  }
+  Pair& pair = pairs_[key];
+  ++pair.count;
+  pair.bytes += m.bytes;
+  pair.with_form += slow ? 1 : 0;
+  pair.slowdown += slow.value_or(0);
+}
+
+Json MessageSummary::to_json() const {
+  Json all{{"count", count()},
+           {"bytes", bytes_},
+           {"without_closed_form", count() - slowdown_.count()},
+           {"latency_us", percentiles(latency_us_)},
+           {"slowdown", percentiles(slowdown_)}};
+  double whole = 0;
+  for (const double us : cause_us_) whole += us;
+  for (std::size_t n = 0; n < kMessageCauses; ++n)
+    all["causes"].push_back({{"name", name_of(static_cast<MessageCause>(n))},
+                             {"us", cause_us_[n]},
+                             {"share", whole == 0 ? 0.0 : cause_us_[n] / whole}});
+  const auto put = [&all](const char* name, Json what, const Group& group) {
+    what.update(group.to_json());
+    all[name].push_back(std::move(what));
+  };
+  for (const char* name : {"by_size", "by_hops", "by_time", "pairs"}) all[name] = Json::array();
+  for (const auto& [log, group] : by_size_)
+    put("by_size", {{"from_bytes", std::uint64_t{1} << log}, {"to_bytes", (std::uint64_t{2} << log) - 1}},
+        group);
+  for (const auto& [hops, group] : by_hops_) put("by_hops", {{"hops", hops}}, group);
+  for (std::size_t n = 0; n < by_time_.size(); ++n) {
+    if (by_time_[n].latency_us.count() == 0) continue;
+    const double width = static_cast<double>(slice_ps_) * 1e-6;
+    put("by_time",
+        {{"from_us", static_cast<double>(n) * width}, {"to_us", static_cast<double>(n + 1) * width}},
+        by_time_[n]);
+  }
+  for (const auto& [ends, pair] : pairs_)
+    all["pairs"].push_back(
+        {{"source", traces::text_of(ends.first)},
+         {"target", traces::text_of(ends.second)},
+         {"count", pair.count},
+         {"bytes", pair.bytes},
+         {"slowdown",
+          pair.with_form == 0 ? Json() : Json(pair.slowdown / static_cast<double>(pair.with_form))}});
+  if (not_in_pairs_ != 0) all["not_in_pairs"] = not_in_pairs_;
+  all["tail"] = {{"latency_us", tail(latency_us_)}, {"slowdown", tail(slowdown_)}};
+  return all;
+}
+
+}  // namespace cm384::observe

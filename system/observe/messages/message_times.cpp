@@ -1,0 +1,154 @@
+#include "system/observe/messages/message_times.h"
+
+#include <algorithm>
+
+#include "ub_fabric/sub_plane.h"
+
+namespace cm384::observe {
+
+using supernode::LinkName;
+using Cause = MessageCause;
+
+struct MessageTimes::Wire {
+  Cause cause{};
+  bool up = false, down = false;
+  // In the sub-plane's table, as it is when a packet passes.
+  const ub::LinkTiming* timing = nullptr;
+  Time pipeline;       // of the chip at its end, for what goes on to another chip
+  Time pipeline_down;  // for what goes on to an endpoint
+  Time free;           // once its last packet has left
+  struct Gap {
+    Time begin, end;
+    std::int64_t before_ps = 0;  // of all earlier ones
+  };
+  std::vector<Gap> gaps;  // between packets, longer than a flit's border
+
+  Time latency() const { return timing->latency; }
+  double flit_ps() const {
+    return static_cast<double>(timing->flit.numerator()) / static_cast<double>(timing->flit.denominator());
+  }
+  // A packet leaves.
+  void take(Time start, Time tail) {
+    if (static_cast<double>((start - free).ps) > flit_ps() + 1) {
+      if (gaps.size() == kMostGaps) gaps.erase(gaps.begin(), gaps.begin() + kMostGaps / 2);
+      gaps.push_back({free, start, total()});
+    }
+    free = tail;
+  }
+  // Of gaps since then.
+  std::int64_t idle_since(Time from) const {
+    const auto first = std::ranges::upper_bound(gaps, from, {}, &Gap::end);
+    if (first == gaps.end()) return 0;
+    return total() - first->before_ps - std::max<std::int64_t>(0, (from - first->begin).ps);
+  }
+  std::int64_t total() const {
+    return gaps.empty() ? 0 : gaps.back().before_ps + (gaps.back().end - gaps.back().begin).ps;
+  }
+  static constexpr std::size_t kMostGaps = 1u << 14;
+};
+
+std::string_view name_of(MessageCause cause) {
+  constexpr std::array<std::string_view, kMessageCauses> kNames{
+      "source_queue", "issue", "uplink", "trunk", "downlink", "credits", "target", "answer", "other"};
+  return kNames.at(static_cast<std::size_t>(cause));
+}
+
+MessageTimes::MessageTimes(supernode::Supernode& machine) : machine_(machine) {
+  machine.trace_links();
+  machine.probes().link_packet.attach(this, [](void* self, const supernode::LinkPacket& packet) {
+    static_cast<MessageTimes*>(self)->sent(packet);
+  });
+}
+
+MessageTimes::~MessageTimes() {
+  machine_.probes().link_packet.detach(this);
+}
+
+MessageTimes::Wire& MessageTimes::wire(const LinkName& name) {
+  std::unique_ptr<Wire>& known = wires_[&name];
+  if (known) return *known;
+  known = std::make_unique<Wire>();
+  Wire& w = *known;
+  const ub::SubPlane& plane = machine_.plane(name.plane);
+  const ub::Network& network = plane.network();
+  w.up = name.kind == LinkName::Kind::from_endpoint;
+  w.down = name.kind == LinkName::Kind::to_endpoint;
+  w.cause = w.up ? Cause::uplink : w.down ? Cause::downlink : Cause::trunk;
+  const auto endpoint = static_cast<ub::Endpoint>(name.endpoint);
+  unsigned chip = ub::Network::kNoLink;
+  if (w.up) {
+    w.timing = &plane.timings().of_port(endpoint);
+    chip = network.chip_of(endpoint);
+  } else {
+    const auto number = static_cast<unsigned>(name.number);
+    w.timing = &plane.timings().of_link(number);
+    if (!w.down) chip = network.link(network.link(number).peer).chip;
+  }
+  if (chip != ub::Network::kNoLink) {
+    w.pipeline = w.pipeline_down = plane.timings().of_chip(chip).pipeline;
+    if (!w.up && network.layout().chips[chip].of_die) w.pipeline_down = Time{};
+  }
+  return w;
+}
+
+void MessageTimes::sent(const supernode::LinkPacket& packet) {
+  const ub::PacketIndex index = packet.hop.packet();
+  const ub::Packet& p = machine_.packets()[index];
+  if (index >= flights_.size()) flights_.resize(std::max<std::size_t>(index + 1, 2 * flights_.size()));
+  Flight& f = flights_[index];
+  Wire& w = wire(packet.link);
+  const bool response = ub::is_response(p.kind);
+  // When its head could have left, had the link been its own.
+  Time head;
+  if (w.up && !response) {
+    f = Flight{};
+    f.port = f.reached = head = p.sent;
+  } else if (w.up) {
+    f.parts[Cause::target] += (packet.start - f.reached).ps;
+    f.reached = head = packet.start;
+  } else {
+    const Wire& before = *f.last;
+    const Time pipeline = w.down ? before.pipeline_down : before.pipeline;
+    const bool store = machine_.parameters().ub.switch_chip.forwarding == "packet-store";
+    head = (store ? f.tail : f.start) + before.latency() + pipeline;
+    // A faster link is not to run out of flits that come by a slower one.
+    const Time fed{(f.tail + before.latency() + pipeline).ps -
+                   static_cast<std::int64_t>(packet.hop.flits() * w.flit_ps())};
+    head = std::clamp(std::max(head, fed), f.reached, std::max(f.reached, packet.start));
+    f.parts[before.cause] += (head - f.reached).ps;
+    f.reached = head;
+  }
+  // Then it waited for the wire as long as that was taken, and for credits while it was not.
+  w.take(packet.start, packet.tail);
+  const std::int64_t idle = w.idle_since(head);
+  f.parts[w.cause] += (packet.start - f.reached).ps - idle;
+  f.parts[Cause::credits] += idle;
+  f.reached = packet.start;
+  f.start = packet.start;
+  f.tail = packet.tail;
+  f.last = &w;
+  if (!response) ++f.parts.hops;
+  if (!w.down) return;
+  f.parts[w.cause] += (packet.tail + w.latency() - f.reached).ps;
+  f.reached = packet.tail + w.latency();
+  if (!response) return;
+  Answered& answered = answered_[p.transaction];
+  if (answered.reached <= f.reached) answered = {f.port, f.reached, f.parts};
+}
+
+MessageParts MessageTimes::take(sim::TransactionId transaction, Time ready, Time start, Time end) {
+  const auto at = answered_.find(transaction);
+  MessageParts parts;
+  if (at != answered_.end()) {
+    parts = at->second.parts;
+    parts[Cause::issue] = (at->second.port - start).ps;
+    parts[Cause::answer] = (end - at->second.reached).ps;
+    answered_.erase(at);
+  } else {
+    parts[Cause::other] = (end - start).ps;
+  }
+  parts[Cause::source_queue] = (start - ready).ps;
+  return parts;
+}
+
+}  // namespace cm384::observe

@@ -1,0 +1,106 @@
+#include <gmock/gmock.h>
+
+#include "hw/machine.h"
+#include "hw/parameter_list.h"
+#include "testbenches/hw/refusal.h"
+
+namespace cm384::hw {
+namespace {
+
+TEST(Presets, ThereAreThree) {
+  const std::vector<std::string> names = {"cloudmatrix384", "cloudmatrix384-920c", "node8"};
+  EXPECT_EQ(preset_names(), names);
+}
+
+TEST(Presets, EveryParameterSaysWhereItComesFrom) {
+  for (const std::string& name : preset_names()) {
+    Machine machine = load_machine(name);
+    const auto parameters = list_parameters(machine);
+    EXPECT_EQ(machine.provenance.size(), parameters.size()) << name;
+    EXPECT_GT(parameters.size(), 100u);
+    for (const Parameter& parameter : parameters) {
+      const Provenance& provenance = machine.provenance.at(parameter.key);
+      EXPECT_LE(provenance.from, Origin::assumed) << name << " " << parameter.key;
+      EXPECT_GT(provenance.source.size(), 3u) << name << " " << parameter.key;
+      EXPECT_FALSE(parameter.sentence.empty()) << parameter.key;
+      if (provenance.from == Origin::calibrated) {
+        EXPECT_GT(provenance.source.size(), 10u) << parameter.key << ": calibrated to which figure?";
+      }
+    }
+    EXPECT_TRUE(machine.overrides.empty());
+    EXPECT_FALSE(machine.description.empty());
+    EXPECT_EQ(machine.name, name);
+  }
+}
+
+// What nobody has published could as well be something else. Texts of a form of their own are no guesses.
+TEST(Presets, WhatIsAssumedOrCalibratedHasAPlausibleRange) {
+  for (const std::string& name : preset_names()) {
+    Machine machine = load_machine(name);
+    for (const Parameter& parameter : list_parameters(machine)) {
+      const Provenance& provenance = machine.provenance.at(parameter.key);
+      const bool choice = !std::holds_alternative<std::string*>(parameter.value) || !parameter.names.empty();
+      if (!choice || provenance.from < Origin::calibrated) continue;
+      EXPECT_FALSE(provenance.plausible.values.empty()) << name << " " << parameter.key;
+      EXPECT_GT(provenance.plausible.reason.size(), 5u) << name << " " << parameter.key;
+    }
+  }
+}
+
+// Each end alone gives a machine that can be built, unless another kind of machine alone reads the parameter.
+TEST(Presets, EndsOfPlausibleRangesAreMachines) {
+  const Machine preset = load_machine("cloudmatrix384");
+  for (const auto& [key, provenance] : preset.provenance) {
+    if (provenance.plausible.values.size() < 2 || key.starts_with("transfer_engine.")) continue;
+    for (const std::string& value : provenance.plausible.values)
+      EXPECT_EQ(refusal([&, key = key] { load_machine("cloudmatrix384", {key + "=" + value}); }),
+                "(accepted)")
+          << key << "=" << value;
+  }
+}
+
+TEST(Presets, TheSupernodeIsThePublishedOne) {
+  const Machine machine = load_machine("cloudmatrix384");
+  EXPECT_EQ(machine.topology.dies(), 768);
+  EXPECT_EQ(machine.topology.sockets(), 192);
+  EXPECT_EQ(machine.topology.sub_planes, 7);
+  EXPECT_EQ(machine.topology.l2_switches, 16);
+  EXPECT_EQ(machine.ub.link.bandwidth, 28_GBps);
+  EXPECT_EQ(machine.die.aiv, 48);
+  EXPECT_EQ(machine.memory.l2.capacity, 192_MiB);
+}
+
+TEST(Presets, Node8IsOneNodeOfIt) {
+  const Machine whole = load_machine("cloudmatrix384"), node = load_machine("node8");
+  EXPECT_EQ(node.topology.dies(), 16);
+  EXPECT_EQ(node.topology.sockets(), 4);
+  Machine a = whole, b = node;
+  const auto of_whole = list_parameters(a), of_node = list_parameters(b);
+  for (std::size_t i = 0; i < of_whole.size(); ++i) {
+    if (of_whole[i].key != "topology.nodes") {
+      EXPECT_EQ(value_text(of_whole[i]), value_text(of_node[i])) << of_whole[i].key;
+    }
+  }
+}
+
+TEST(Presets, PeaksAreTheStatedOnes) {
+  const Peaks peaks = peaks_of(load_machine("cloudmatrix384"));
+  EXPECT_EQ(peaks.unified_bus, 196_GBps);
+  EXPECT_EQ(peaks_of(load_machine("cloudmatrix384", {"ub.link.plane_rates=0.5,1"})).unified_bus, 182_GBps);
+  EXPECT_EQ(peaks.hbm.bytes_per_second, 1'638'400'000'000);
+  const Machine next = load_machine("cloudmatrix384-920c");
+  EXPECT_EQ(peaks_of(next).hbm, 2000_GBps);  // 4.0 TB/s a package
+  EXPECT_NEAR(peaks_of(next).bf16_tflops, 450.0, 0.1);
+}
+
+TEST(Presets, TheReferencePageNamesEveryParameter) {
+  Machine machine = load_machine("cloudmatrix384");
+  const std::string page = reference_page(machine);
+  for (const Parameter& parameter : list_parameters(machine)) {
+    EXPECT_NE(page.find("| `" + parameter.key + "` | " + value_text(parameter) + " | "), std::string::npos)
+        << parameter.key;
+  }
+}
+
+}  // namespace
+}  // namespace cm384::hw

@@ -1,0 +1,162 @@
+// What the page's pictures are put together from: labels, colours, places of a map, axes, words; without a browser.
+import assert from 'node:assert/strict';
+import { cellsOfPairs, placesOfUnits } from '../../lab/report/page/src/figures_of_messages.js';
+import { axisOfSweep, figuresOfRows } from '../../lab/report/page/src/figures_of_rows.js';
+import { labelsOf } from '../../lab/report/page/src/labels.js';
+import { axisOfDimension, panels } from '../../lab/report/page/src/panels.js';
+import { resultOf, resultsOf } from '../../lab/report/page/src/result.js';
+import { colours } from '../../lab/report/page/src/style.js';
+import { nameOf } from '../../lab/report/page/src/sweep_model.js';
+
+// Rows are called by what tells them apart.
+function testLabels() {
+  const decode = batch => ({ ranks: 8, batch, kv: 1024, mtp: 1, acceptance: 0.7, microbatches: 2, split: '16/32, 8/16' });
+  assert.deepEqual(labelsOf([decode(8), decode(16)], 'decode'), ['batch 8', 'batch 16']);
+  assert.deepEqual(labelsOf([decode(8)], 'decode'), ['decode'], 'a single row differs in nothing');
+  assert.deepEqual(
+    labelsOf(
+      [
+        { op: 'read', bytes: 512 },
+        { op: 'write', bytes: 4096 },
+      ],
+      'p2p',
+    ),
+    ['read 512 B', 'write 4 KiB'],
+  );
+  assert.deepEqual(labelsOf([decode(8), decode(8), decode(16)], 'decode'), ['batch 8', 'batch 8 #2', 'batch 16'], 'labels differ');
+  assert.deepEqual(labelsOf([{ path: 'sdma', message_bytes: 2048 }, { path: 'sdma' }], 'p2p'), ['2 KiB', 'p2p']);
+}
+
+// How far apart two colours are seen: CIE 1976, about 2 being what can just be told.
+function lab(colour) {
+  const [r, g, b] = [1, 3, 5]
+    .map(at => parseInt(colour.slice(at, at + 2), 16) / 255)
+    .map(v => (v > 0.04045 ? ((v + 0.055) / 1.055) ** 2.4 : v / 12.92));
+  const [x, y, z] = [
+    (0.4124 * r + 0.3576 * g + 0.1805 * b) / 0.95047,
+    0.2126 * r + 0.7152 * g + 0.0722 * b,
+    (0.0193 * r + 0.1192 * g + 0.9505 * b) / 1.08883,
+  ].map(t => (t > 0.008856 ? Math.cbrt(t) : 7.787 * t + 16 / 116));
+  return [116 * y - 16, 500 * (x - y), 200 * (y - z)];
+}
+
+function testColours() {
+  assert.ok(colours.length >= 40);
+  colours.forEach((one, index) =>
+    colours.slice(0, index).forEach((other, before) => {
+      const [a, b] = [lab(one), lab(other)];
+      const apart = Math.hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2]);
+      assert.ok(apart > 20, `colours ${before} and ${index}: ${other} and ${one} are ${apart.toFixed(1)} apart`);
+    }),
+  );
+}
+
+// A map of many units takes neighbours together, never dies with sockets.
+function testPlaces() {
+  const dies = count => Array.from({ length: count }, (_, index) => `die${index}`);
+  assert.equal(placesOfUnits(dies(64)).size, 1);
+  assert.equal(placesOfUnits(dies(65)).size, 2);
+  assert.deepEqual(placesOfUnits(dies(65)).names.slice(-2), ['die62 to 63', 'die64']);
+  for (const count of [256, 768]) assert.ok(placesOfUnits(dies(count).reverse()).names.length <= 64, `${count} dies`);
+  const mixed = placesOfUnits([...dies(99), 'cpu0', 'cpu1']);
+  assert.deepEqual(mixed.names.slice(-2), ['die98', 'cpu0 to 1']);
+  assert.equal(mixed.at.get('die98'), 49);
+  const places = placesOfUnits(dies(100));
+  const cells = cellsOfPairs(
+    [
+      { source: 'die0', target: 'die2', slowdown: 2, count: 2 },
+      { source: 'die1', target: 'die3', slowdown: 6, count: 3 },
+      { source: 'die4', target: 'die0', slowdown: 1, count: 5 },
+    ],
+    places,
+    places,
+  );
+  assert.deepEqual(cells, [
+    [1, 0, 4.4, 5],
+    [0, 2, 1, 5],
+  ]);
+}
+
+// Every category has its label, however narrow its panel.
+function testCategories() {
+  const values = ['two-level-clos', 'full-mesh', 'dragonfly', 'torus'];
+  const x = axisOfDimension({ numeric: false, values });
+  const layout = panels([{ title: 'kinds', x, series: [] }], { y: {}, unit: 'us' });
+  for (const width of [300, 420, 900]) {
+    const { option, height } = layout(width);
+    const [{ axisLabel }] = option.xAxis;
+    assert.equal(axisLabel.interval, 0, `${width} wide`);
+    assert.equal(axisLabel.hideOverlap, false, `${width} wide`);
+    assert.equal('rotate' in axisLabel, width < 900, `${width} wide`);
+    const [grid] = option.grid;
+    if (width < 900) assert.ok(height - grid.top - grid.height > 80, 'turned labels have room below');
+  }
+}
+
+function testNames() {
+  const run = name => ({ name, result: { study: 'p2p', rows: [] }, keys: [], conditions: [], published: [] });
+  const names = (...list) => resultsOf(list.map(run)).map(({ name }) => name);
+  assert.deepEqual(names('a/b/before', 'a/b/after'), ['before', 'after']);
+  assert.deepEqual(names('a/before', 'b/before'), ['a/before', 'b/before']);
+  assert.deepEqual(names('a/b', 'a/b/c', 'a/d'), ['b', 'b/c', 'd']);
+  assert.deepEqual(names('a', 'a'), ['a', 'a']);
+  assert.deepEqual(names('a/before'), ['a/before']);
+}
+
+// Counts are marked at whole numbers, shares where they are.
+function testSweptAxes() {
+  assert.equal(axisOfSweep('ranks', [4, 20]).minInterval, 1);
+  assert.equal('minInterval' in axisOfSweep('load', [0.2, 0.4, 0.6]), false);
+}
+
+// What is averaged is named by its study.
+function testWords() {
+  assert.equal(nameOf({ path: 'accepted_load', unit: '' }), 'accepted load');
+  assert.equal(nameOf({ path: 'latency_us.mean', unit: 'us' }), 'latency, mean');
+  assert.equal(nameOf({ path: 'bandwidth_GBps', unit: 'GB/s' }), 'bandwidth');
+  const note = study => {
+    const rows = [0.2, 0.4].map(load => ({ load, latency_us: { mean: 1 + load, p50: 1, p99: 2, max: 3 } }));
+    const data = { name: 'r', result: { study, rows }, keys: ['a', 'b'], conditions: rows.map(({ load }) => ({ load })), published: [] };
+    return figuresOfRows(resultOf(data)).find(({ id }) => id === 'latency-over-load').note;
+  };
+  assert.equal(note('traffic'), 'Over messages that count.');
+  assert.equal(note('dispatch'), 'Over ranks and counted iterations.');
+}
+
+// No line passes a saturated row; its point stands by itself.
+function testSaturation() {
+  const rows = [0.2, 0.4, 0.9, 1].map(load => ({ load, latency_us: { mean: load * 10, p50: 1, p99: 2, max: 3 }, saturated: load > 0.8 }));
+  const data = {
+    name: 'r',
+    result: { study: 'traffic', rows },
+    keys: ['a', 'b', 'c', 'd'],
+    conditions: rows.map(({ load }) => ({ load })),
+    published: [],
+  };
+  const { series } = figuresOfRows(resultOf(data))
+    .find(({ id }) => id === 'latency-over-load')
+    .layout(900).option;
+  const of = name => series.find(one => one.name === name);
+  assert.deepEqual(of('mean').data, [
+    [0.2, 2],
+    [0.4, 4],
+  ]);
+  assert.equal(of('saturated').type, 'scatter');
+  assert.deepEqual(
+    of('saturated').data.filter(([load, value]) => value === load * 10),
+    [
+      [0.9, 9],
+      [1, 10],
+    ],
+  );
+}
+
+testLabels();
+testSaturation();
+testColours();
+testPlaces();
+testCategories();
+testSweptAxes();
+testNames();
+testWords();
+console.log('the parts of pictures are as they should be');

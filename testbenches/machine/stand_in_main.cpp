@@ -1,8 +1,0 @@
-#include "cli/commands.h"
-#include "testbenches/machine/stand_in_studies.h"
-
-int main(int count, char** words) {
-  using namespace cm384;
-  cli::watch_signals();
-  return cli::run_command_line({studies::stand_in_studies(), {}}, {words + 1, words + count});
-}

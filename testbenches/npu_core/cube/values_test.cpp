@@ -1,0 +1,203 @@
+// What loads, MMAD and fixpipe do to the buffers, against plain loops over matrices.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <vector>
+
+#include "base/text/error.h"
+#include "firmware/abi/isa.h"
+#include "npu_core/cube/cube_unit.h"
+#include "npu_core/vector/numeric.h"
+
+namespace cm384::npu {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+// Small whole numbers: sums are exact in every type.
+int value(std::uint32_t row, std::uint32_t column, int salt) {
+  return static_cast<int>((row * 7 + column * 13 + static_cast<std::uint32_t>(salt) * 5) % 11) - 5;
+}
+
+void put(LocalBuffer& buffer, std::uint32_t offset, std::uint8_t type, int v) {
+  const auto f = static_cast<float>(v);
+  const auto s8 = static_cast<std::int8_t>(v);
+  const std::uint16_t half = type == CM384_CUBE_F16 ? f32_to_f16(f) : f32_to_bf16(f);
+  const void* from = type == CM384_CUBE_S8    ? static_cast<const void*>(&s8)
+                     : type == CM384_CUBE_F32 ? static_cast<const void*>(&f)
+                                              : static_cast<const void*>(&half);
+  buffer.store(offset, static_cast<const std::byte*>(from), cube_element_bytes(type));
+}
+
+// A matrix in L1 as NZ, its columns of blocks `stride` bytes apart.
+void put_nz(LocalBuffer& l1, std::uint32_t at, std::uint32_t stride, std::uint8_t type, std::uint32_t rows,
+            std::uint32_t columns, int salt, bool transposed = false) {
+  const std::uint32_t size = cube_element_bytes(type), c0 = 32 / size;
+  for (std::uint32_t r = 0; r < rows; ++r) {
+    for (std::uint32_t c = 0; c < columns; ++c) {
+      put(l1, at + c / c0 * stride + r * 32 + c % c0 * size, type,
+          transposed ? value(c, r, salt) : value(r, c, salt));
+    }
+  }
+}
+
+PipeInstruction cube(int operation, int type, std::uint64_t a, std::uint64_t b, std::uint64_t c) {
+  PipeInstruction in;
+  in.instruction_class = CM384_CLASS_CUBE;
+  in.operation = static_cast<std::uint8_t>(operation);
+  in.type = static_cast<std::uint8_t>(type);
+  in.a = a;
+  in.b = b;
+  in.c = c;
+  in.pc = 0x1000;
+  return in;
+}
+
+double accumulator(const CubeBuffers& b, std::uint8_t type, std::uint32_t m16, std::uint32_t r,
+                   std::uint32_t n) {
+  std::uint32_t bits = 0;
+  b.l0c.load((n / 16 * m16 + r) * 64 + n % 16 * 4, reinterpret_cast<std::byte*>(&bits), 4);
+  return type == CM384_CUBE_S8 ? static_cast<double>(static_cast<std::int32_t>(bits))
+                               : static_cast<double>(std::bit_cast<float>(bits));
+}
+
+struct Shape {
+  std::uint8_t type;
+  std::uint32_t m, n, k;
+  bool transposed;
+};
+
+class Multiplies : public ::testing::TestWithParam<Shape> {};
+
+TEST_P(Multiplies, AsPlainLoopsDo) {
+  const Shape s = GetParam();
+  const std::uint32_t c0 = 32 / cube_element_bytes(s.type);
+  const std::uint32_t m1 = blocks_of(s.m, 16), n1 = blocks_of(s.n, 16), k1 = blocks_of(s.k, c0);
+  CubeBuffers b;
+  // What lies past the edges must not matter.
+  std::vector<std::byte> noise(kL1Bytes, std::byte{0x41});
+  b.l1.store(0, noise.data(), kL1Bytes);
+  const std::uint32_t at_b = 256 * 1024, stride_a = m1 * 512 + 64;
+  const std::uint32_t stride_b = (s.transposed ? k1 : n1) * 512;
+  put_nz(b.l1, 0, stride_a, s.type, s.m, s.k, 1);
+  s.transposed ? put_nz(b.l1, at_b, stride_b, s.type, s.k, s.n, 2, true)
+               : put_nz(b.l1, at_b, stride_b, s.type, s.n, s.k, 2);
+  perform(decode_cube_load(cube(CM384_CUBE_LOAD_A, s.type, 0, stride_a, m1 | k1 << 16)), b);
+  perform(decode_cube_load(cube(s.transposed ? CM384_CUBE_LOAD_B_TRANSPOSED : CM384_CUBE_LOAD_B, s.type,
+                                std::uint64_t{at_b} << 32, stride_b, n1 | k1 << 16)),
+          b);
+  const std::uint64_t sizes = s.m | std::uint64_t{s.n} << 16 | std::uint64_t{s.k} << 32;
+  perform(decode_mmad(cube(CM384_CUBE_MMAD, s.type, 0, 0, sizes)), b);
+  perform(decode_mmad(cube(CM384_CUBE_MMAD, s.type, 0, std::uint64_t{1} << 32, sizes)),
+          b);  // adds the same again
+  for (std::uint32_t r = 0; r < s.m; ++r) {
+    for (std::uint32_t n = 0; n < s.n; ++n) {
+      int sum = 0;
+      for (std::uint32_t k = 0; k < s.k; ++k) sum += value(r, k, 1) * value(n, k, 2);
+      ASSERT_EQ(accumulator(b, s.type, m1 * 16, r, n), 2 * sum) << r << "," << n;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Types, Multiplies,
+    ::testing::Values(Shape{CM384_CUBE_S8, 17, 24, 70, false}, Shape{CM384_CUBE_S8, 1, 1, 1, false},
+                      Shape{CM384_CUBE_F16, 16, 33, 40, false}, Shape{CM384_CUBE_BF16, 31, 16, 16, false},
+                      Shape{CM384_CUBE_BF16, 5, 50, 37, true}, Shape{CM384_CUBE_F16, 48, 16, 16, true},
+                      Shape{CM384_CUBE_F32, 20, 20, 20, false}));
+
+TEST(Values, AnAccumulatorWraps) {
+  CubeBuffers b;
+  put_nz(b.l1, 0, 512, CM384_CUBE_S8, 1, 1, 1);
+  const std::int32_t most = 0x7fffffff;
+  b.l0c.store(0, reinterpret_cast<const std::byte*>(&most), 4);
+  const std::int8_t one = 1;
+  b.l0a.store(0, reinterpret_cast<const std::byte*>(&one), 1);
+  b.l0b.store(0, reinterpret_cast<const std::byte*>(&one), 1);
+  perform(decode_mmad(cube(CM384_CUBE_MMAD, CM384_CUBE_S8, 0, std::uint64_t{1} << 32,
+                           1 | 1 << 16 | std::uint64_t{1} << 32)),
+          b);
+  EXPECT_EQ(accumulator(b, CM384_CUBE_S8, 16, 0, 0), -2147483648.0);
+}
+
+TEST(Values, ABiasStartsEveryRow) {
+  CubeBuffers b;
+  std::vector<float> bias(8, 2.5f);
+  b.l1.store(64, reinterpret_cast<const std::byte*>(bias.data()), 32);
+  perform(decode_cube_load(cube(CM384_CUBE_LOAD_BIAS, 0, 32 | std::uint64_t{64} << 32, 0, 32)), b);
+  perform(
+      decode_mmad(cube(CM384_CUBE_MMAD, CM384_CUBE_F16, 0, std::uint64_t{2} << 32 | std::uint64_t{32} << 40,
+                       3 | 8 << 16 | std::uint64_t{16} << 32)),
+      b);
+  for (std::uint32_t r = 0; r < 3; ++r) EXPECT_EQ(accumulator(b, CM384_CUBE_F16, 16, r, 7), 2.5);
+}
+
+TEST(Values, TheFixpipeConvertsAndLaysOut) {
+  CubeBuffers b;
+  LocalBuffer out(kL0cBytes);
+  const std::uint32_t m = 18, n = 20;
+  std::vector<float> scales(24);
+  for (std::uint32_t i = 0; i < 24; ++i) scales[i] = static_cast<float>(i + 1) * 0.5f;
+  b.fixpipe.store(64, reinterpret_cast<const std::byte*>(scales.data()), 96);
+  for (std::uint32_t r = 0; r < m; ++r) {
+    for (std::uint32_t c = 0; c < n; ++c) {
+      const std::int32_t v = value(r, c, 3);
+      b.l0c.store((c / 16 * 32 + r) * 64 + c % 16 * 4, reinterpret_cast<const std::byte*>(&v), 4);
+    }
+  }
+  const auto fix = [&](int operation, std::uint64_t flags) {
+    perform(decode_fixpipe(cube(CM384_CUBE_FIX, 0, 0, std::uint64_t{std::bit_cast<std::uint32_t>(3.0f)} << 32,
+                                m | n << 16 | static_cast<std::uint64_t>(operation) << 32 | flags)),
+            b, out);
+  };
+  const auto half = [&](std::uint32_t at) {
+    std::uint16_t bits = 0;
+    out.load(at, reinterpret_cast<std::byte*>(&bits), 2);
+    return f16_to_f32(bits);
+  };
+  fix(CM384_FIX_S32_TO_F16_VECTOR, std::uint64_t{64} << 48);
+  EXPECT_EQ(half(17 * 64 + 19 * 2), static_cast<float>(value(17, 19, 3)) * 10.0f);
+  fix(CM384_FIX_S32_TO_F16, std::uint64_t{1} << 40);
+  for (std::uint32_t r = 0; r < m; ++r)
+    EXPECT_EQ(half(r * 64 + 34), std::max(0.0f, static_cast<float>(value(r, 17, 3)) * 3.0f));
+  fix(CM384_FIX_S32_TO_F16, std::uint64_t{1} << 41);  // NZ: block column 1 is 18 rows of 32 B on
+  EXPECT_EQ(half((m + 5) * 32 + 3 * 2), static_cast<float>(value(5, 19, 3)) * 3.0f);
+}
+
+TEST(Values, PayloadMakesAllOfAResultPayload) {
+  CubeBuffers b;
+  b.l1.set_payload(512, 32, true);
+  perform(decode_cube_load(cube(CM384_CUBE_LOAD_A, CM384_CUBE_S8, 0, 512, 1 | 2 << 16)), b);
+  EXPECT_TRUE(b.l0a.payload(0, 32));
+  perform(decode_mmad(cube(CM384_CUBE_MMAD, CM384_CUBE_S8, 0, 0, 16 | 16 << 16 | std::uint64_t{64} << 32)),
+          b);
+  EXPECT_TRUE(b.l0c.payload(992, 32));
+  perform(decode_cube_load(cube(CM384_CUBE_LOAD_A, CM384_CUBE_S8, 0, 512, 1 | 1 << 16)), b);
+  EXPECT_FALSE(b.l0a.payload(0, 512));
+}
+
+TEST(Values, WhatDoesNotFitIsRefusedByName) {
+  const auto refuses = [](const PipeInstruction& in, const char* text, auto&& decode) {
+    EXPECT_THAT([&] { decode(in); }, ThrowsMessage<MachineError>(HasSubstr(text)));
+  };
+  const std::uint64_t big = 256 | 256 << 16 | std::uint64_t{64} << 32;
+  refuses(cube(CM384_CUBE_MMAD, CM384_CUBE_S8, 0, 1024, big), "L0C", decode_mmad);
+  refuses(cube(CM384_CUBE_MMAD, CM384_CUBE_S8, 0, 0, 256 | 16 << 16 | std::uint64_t{512} << 32), "L0A",
+          decode_mmad);
+  refuses(cube(CM384_CUBE_MMAD, CM384_CUBE_S8, std::uint64_t{100} << 32, 0,
+               16 | 16 << 16 | std::uint64_t{32} << 32),
+          "L0B offset 0x64 must be a multiple of 512", decode_mmad);
+  refuses(cube(CM384_CUBE_LOAD_A, CM384_CUBE_S8, 0, 512, 2 | 2 << 16), "do not hold 2 fractals",
+          decode_cube_load);
+  refuses(cube(CM384_CUBE_LOAD_B_TRANSPOSED, CM384_CUBE_S8, 0, 512, 1 | 1 << 16), "elements of 2 B",
+          decode_cube_load);
+  refuses(cube(CM384_CUBE_LOAD_B, CM384_CUBE_S8, std::uint64_t{kL1Bytes} << 32, 512, 1 | 1 << 16), "L1",
+          decode_cube_load);
+  refuses(cube(CM384_CUBE_FIX, 0, 0, 512, 16 | 16 << 16), "L0C offset",
+          [](const PipeInstruction& in) { return decode_fixpipe(in); });
+}
+
+}  // namespace
+}  // namespace cm384::npu

@@ -1,0 +1,119 @@
+// The hazard checker: sound programs pass, each missing flag is found and both pcs are named.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/text/error.h"
+#include "testbenches/npu_core/vector/stand_in.h"
+
+namespace cm384::npu::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+constexpr int kS = CM384_PIPE_S, kV = CM384_PIPE_V, kMte2 = CM384_PIPE_MTE2, kMte3 = CM384_PIPE_MTE3;
+
+struct Checked : StandIn {
+  Checked() : StandIn(mte_parameters(), vector_parameters(), {true, true}) {}
+};
+PipeInstruction work(std::uint32_t to, std::uint32_t from) {
+  return vector(CM384_CLASS_VECTOR, CM384_VABS, CM384_F32, to, from, 0, 2);
+}
+PipeInstruction in(std::uint32_t to) {
+  return copy_in(to, cm384_gm_die(kLocal, 0), 512);
+}
+PipeInstruction out(std::uint32_t from) {
+  return copy_out(cm384_gm_die(kRemote, 0), from, 512);
+}
+
+// Two rounds through one buffer with all flags: load, compute, store.
+std::vector<PipeInstruction> sound() {
+  std::vector<PipeInstruction> p{set_flag(kV, kMte2), set_flag(kMte3, kV)};
+  for (int i = 0; i < 3; ++i) {
+    for (const PipeInstruction& next :
+         {wait_flag(kV, kMte2), in(0), set_flag(kMte2, kV), wait_flag(kMte2, kV), wait_flag(kMte3, kV),
+          work(0x1000, 0), set_flag(kV, kMte2), set_flag(kV, kMte3), wait_flag(kV, kMte3), out(0x1000),
+          set_flag(kMte3, kV)}) {
+      p.push_back(next);
+    }
+  }
+  return p;
+}
+
+TEST(Hazards, SoundProgramsPass) {
+  Checked die;
+  EXPECT_TRUE(die.run(sound()));
+  Checked barriers;
+  EXPECT_TRUE(barriers.run({in(0), barrier(CM384_PIPE_ALL), work(0x1000, 0), barrier(CM384_PIPE_ALL),
+                            out(0x1000), barrier(CM384_PIPE_ALL), in(0), in(0x1000)}));
+  Checked apart;
+  EXPECT_TRUE(apart.run({in(0), work(0x1000, 0x2000), out(0x3000)}));
+}
+
+TEST(Hazards, EachMissingFlagIsFound) {
+  Checked read;
+  EXPECT_THAT(
+      [&] {
+        read.run({in(0), work(0x1000, 0)});
+      },
+      ThrowsMessage<MachineError>(::testing::AllOf(HasSubstr("V reads block 0x0 (pc 0x1004)"),
+                                                   HasSubstr("MTE2 writes (pc 0x1000)"))));
+  Checked store;
+  EXPECT_THAT(
+      [&] {
+        store.run({work(0x1000, 0), out(0x1000)});
+      },
+      ThrowsMessage<MachineError>(HasSubstr("MTE3 reads")));
+  Checked overwrite;  // MTE2 loads over what V still reads
+  EXPECT_THAT(
+      [&] {
+        overwrite.run({work(0x1000, 0), in(0)});
+      },
+      ThrowsMessage<MachineError>(HasSubstr("V reads")));
+  Checked wrong;  // a flag of the wrong pair
+  EXPECT_THROW(wrong.run({in(0), set_flag(kMte2, kMte3), wait_flag(kMte2, kMte3), work(0x1000, 0)}),
+               MachineError);
+  Checked early;  // the flag stands before the copy
+  EXPECT_THROW(early.run({set_flag(kMte2, kV), in(0), wait_flag(kMte2, kV), work(0x1000, 0)}), MachineError);
+}
+
+TEST(Hazards, OrderPassesOnThroughAThirdPipe) {
+  Checked die;
+  EXPECT_TRUE(die.run(
+      {in(0), set_flag(kMte2, kV), wait_flag(kMte2, kV), set_flag(kV, kMte3), wait_flag(kV, kMte3), out(0)}));
+}
+
+// What a merge that stops has taken is read after a flag.
+TEST(Hazards, CountsOfAMerge) {
+  PipeInstruction merge = vector(CM384_CLASS_REDUCE, CM384_VMERGE, CM384_F32, 0x1000, 0, 0x2000, 0);
+  merge.c = CM384_MERGE_STOPS | 3 | 5 << 12;
+  Checked die;
+  EXPECT_TRUE(die.run({merge, set_flag(kV, kS), wait_flag(kV, kS)}));
+  EXPECT_EQ(die.aiv.merged(0xabc), 3u);  // all are zero: the first list's come first
+  Checked early;
+  early.aiv.issue(merge, 0);
+  EXPECT_THAT([&] { early.aiv.merged(0xabc); },
+              ThrowsMessage<MachineError>(HasSubstr("the counts of a merge")));
+}
+
+TEST(Hazards, ScalarAccesses) {
+  const auto scalar = [](const std::vector<PipeInstruction>& before, bool write,
+                         const std::vector<PipeInstruction>& after) {
+    Checked die;
+    EXPECT_TRUE(die.run(before));
+    die.aiv.scalar_access(0x1000, 4, write, 0xabc);
+    EXPECT_TRUE(die.run(after, 100000));
+  };
+  // drain at the end of a run orders everything before for the scalar unit
+  scalar({work(0x1000, 0)}, false, {work(0x1000, 0)});
+  scalar({}, true, {set_flag(kS, kV), wait_flag(kS, kV), work(0x2000, 0x1000)});
+  EXPECT_THROW(scalar({}, true, {work(0x2000, 0x1000)}), MachineError);
+  scalar({}, true, {barrier(CM384_PIPE_ALL), work(0x2000, 0x1000)});
+  EXPECT_THROW(scalar({barrier(CM384_PIPE_ALL)}, true, {work(0x2000, 0x1000)}), MachineError);
+  EXPECT_THROW(scalar({}, true, {out(0x1000)}), MachineError);
+  Checked unfinished;
+  unfinished.aiv.issue(work(0x1000, 0), 0);
+  EXPECT_THROW(unfinished.aiv.scalar_access(0x1000, 4, false, 0xabc), MachineError);
+}
+
+}  // namespace
+}  // namespace cm384::npu::testing

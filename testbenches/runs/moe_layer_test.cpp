@@ -1,0 +1,92 @@
+// A mixture-of-experts layer: dispatch, the experts' networks, combine, as firmware. In payload mode full the
+// sums at the sources equal the host's bit for bit, from the tokens on.
+#include <gtest/gtest.h>
+
+#include <tuple>
+
+#include "testbenches/runs/machine_run.h"
+#include "workloads/operators/reference/expert_networks.h"
+
+namespace cm384::testing {
+namespace {
+
+using studies::MoeCase;
+using studies::MoeReading;
+
+MoeCase layer(int ranks, int batch, int hidden, int width, int expert_cores) {
+  MoeCase setting;
+  static_cast<studies::CombineCase&>(setting) = small_combine(ranks, batch, hidden, 16);
+  setting.expert_network = true;
+  setting.expert_width = width;
+  setting.expert_cores = expert_cores;
+  return setting;
+}
+
+void expect_right_at_the_same_times(MoeCase setting, const std::string& what) {
+  setting.full = true;
+  setting.check_hazards = "on";
+  const MoeReading full = run_moe(setting);
+  EXPECT_TRUE(full.correct && *full.correct) << what << ": " << full.first_difference;
+  setting.full = false;
+  const MoeReading control = run_moe(setting);
+  EXPECT_FALSE(control.correct.has_value());
+  EXPECT_FALSE(full.ends.empty());
+  EXPECT_TRUE(full.ends == control.ends) << what;
+}
+
+// Zipf leaves experts without a token and some with one; the second round has to write everything again.
+TEST(MoeLayer, EqualsTheReferenceWithEveryRouting) {
+  for (const std::string& routing :
+       {std::string("uniform"), std::string("zipf:1.2"), "trace:" + sample_trace()}) {
+    MoeCase setting = layer(8, 6, 320, 128, 4);
+    setting.routing = routing;
+    setting.iterations = 2;
+    expect_right_at_the_same_times(setting, routing);
+  }
+}
+
+// Experts of several copies, experts that do not divide over the ranks, a shared expert on ranks of its own,
+// one token per rank, one group of cores.
+TEST(MoeLayer, EqualsTheReferenceAtOddShapes) {
+  for (const auto& [ranks, experts, shared, batch, cores] :
+       {std::tuple{9, 4, 0, 3, 1}, std::tuple{3, 17, 0, 1, 24}, std::tuple{7, 10, 2, 5, 2}}) {
+    MoeCase setting = layer(ranks, batch, 192, 64, cores);
+    setting.top_k = 3;
+    setting.experts = experts;
+    setting.shared_copies = shared;
+    expect_right_at_the_same_times(setting, std::to_string(ranks) + " ranks");
+  }
+}
+
+// The launch of the published deployment: 8 AIC and 16 AIV for the experts beside those of attention.
+TEST(MoeLayer, EqualsTheReferenceOn64Ranks) {
+  MoeCase setting = layer(64, 2, 256, 64, 8);
+  expect_right_at_the_same_times(setting, "64 ranks");
+}
+
+// The comparison is with these experts' outputs: no other rows pass it.
+TEST(MoeLayer, NetworksDifferFromExpertToExpert) {
+  const auto one = reference::make_network_weights(1, 3, 64, 64),
+             other = reference::make_network_weights(1, 4, 64, 64);
+  EXPECT_NE(one.gate_up, other.gate_up);
+  EXPECT_NE(one.down_scales, other.down_scales);
+  EXPECT_EQ(one.down, reference::make_network_weights(1, 3, 64, 64).down);
+}
+
+TEST(MoeLayer, ExpertsTakeTheTimeOfTheirWidth) {
+  MoeCase setting;
+  static_cast<studies::CombineCase&>(setting) = small_combine(4, 8, 512, 16);
+  const MoeReading without = run_moe(setting);
+  setting.expert_network = true;
+  setting.expert_width = 128;
+  setting.expert_cores = 4;
+  const MoeReading with = run_moe(setting);
+  ASSERT_EQ(with.phases.size(), 3u);
+  EXPECT_EQ(without.phases[1].mean_us, 0.0);
+  EXPECT_GT(with.phases[1].mean_us, 12.0);  // launch and teardown alone
+  setting.expert_width = 1024;
+  EXPECT_GT(run_moe(setting).phases[1].mean_us, with.phases[1].mean_us);
+}
+
+}  // namespace
+}  // namespace cm384::testing

@@ -1,0 +1,77 @@
+// What the progress display is told: a fraction that grows with the work, in the first round too, whose time
+// is only estimated.
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <vector>
+
+#include "testbenches/runs/machine_run.h"
+#include "workloads/kernels/gemm.h"
+
+namespace cm384::testing {
+namespace {
+
+struct Told final : studies::Progress {
+  void update(double fraction, Time simulated, std::uint64_t) override {
+    fractions.push_back(fraction);
+    times.push_back(simulated);
+  }
+  // Of the work done when half of the simulated time had passed.
+  double at_half() const {
+    for (std::size_t i = 0; i < times.size(); ++i)
+      if (times[i].ps * 2 >= times.back().ps) return fractions[i];
+    return 0;
+  }
+  std::vector<double> fractions;
+  std::vector<Time> times;
+};
+
+template <class Measure>
+Told told_by(Measure&& measure) {
+  const volatile std::sig_atomic_t never = 0;
+  const hw::Machine machine = hw::load_machine(std::string(hw::kDefaultMachine));
+  Told told;
+  studies::SimulatorCounts counts;
+  measure(studies::StudyContext{machine, 1, told, never}, counts);
+  return told;
+}
+
+void expect_growth(const Told& told) {
+  ASSERT_GT(told.fractions.size(), 8u);
+  EXPECT_LT(told.fractions.front(), 0.2);
+  EXPECT_LE(told.fractions.back(), 1.0);
+  EXPECT_GT(told.fractions.back(), 0.7);
+  for (std::size_t i = 1; i < told.fractions.size(); ++i) {
+    EXPECT_GE(told.fractions[i], told.fractions[i - 1]) << i;
+  }
+  EXPECT_NEAR(told.at_half(), 0.5, 0.15);
+}
+
+TEST(Progress, GrowsWithinTheOnlyRoundOfADispatch) {
+  expect_growth(told_by([](const studies::StudyContext& context, studies::SimulatorCounts& counts) {
+    studies::DispatchCase setting = small_dispatch(8, 128, 7168, 48);
+    setting.warmup = 0;
+    studies::measure_dispatch(context, setting, counts);
+  }));
+}
+
+TEST(Progress, GrowsOverTheRoundsOfACombine) {
+  expect_growth(told_by([](const studies::StudyContext& context, studies::SimulatorCounts& counts) {
+    studies::CombineCase setting = small_combine(8, 128, 7168, 48);
+    setting.warmup = 1;
+    studies::measure_combine(context, setting, counts);
+  }));
+}
+
+TEST(Progress, GrowsWithinAGemm) {
+  expect_growth(told_by([](const studies::StudyContext& context, studies::SimulatorCounts& counts) {
+    studies::GemmSetting setting;
+    setting.group_rows = {2048, 2048};
+    setting.n = 2048;
+    setting.k = 2048;
+    studies::measure_gemm(context, setting, counts);
+  }));
+}
+
+}  // namespace
+}  // namespace cm384::testing

@@ -1,0 +1,95 @@
+// What many messages come to: percentiles against sorted values, intervals that cover, slices of time that
+// merge.
+#include "system/observe/messages/message_summary.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+namespace cm384::observe {
+namespace {
+
+using namespace cm384::literals;
+
+TEST(Quantiles, AreThoseOfSortedValues) {
+  std::mt19937_64 draw(3);
+  std::lognormal_distribution<double> values(1, 2);
+  std::vector<double> all;
+  Quantiles quantiles;
+  for (int n = 0; n < 100'000; ++n) {
+    all.push_back(values(draw));
+    quantiles.add(all.back());
+  }
+  std::ranges::sort(all);
+  for (const double share : {0.001, 0.5, 0.9, 0.99, 0.999, 0.9999}) {
+    const double exact = all[static_cast<std::size_t>(std::ceil(share * 1e5)) - 1];
+    EXPECT_NEAR(quantiles.at(share) / exact, 1, 0.002) << share;
+  }
+  EXPECT_EQ(quantiles.max(), all.back());
+  EXPECT_EQ(quantiles.curve().back().at_most, 1);
+}
+
+TEST(Quantiles, IntervalsCoverInNineteenOfTwenty) {
+  std::mt19937_64 draw(5);
+  std::exponential_distribution<double> values(1);
+  int covered = 0, open = 0;
+  constexpr int kRuns = 1000;
+  const double truth = -std::log(1 - 0.99);
+  for (int run = 0; run < kRuns; ++run) {
+    Quantiles quantiles;
+    for (int n = 0; n < 1000; ++n) quantiles.add(values(draw));
+    const Quantiles::Interval at = quantiles.interval(0.99);
+    ASSERT_TRUE(at.low);
+    open += at.high ? 0 : 1;
+    covered += *at.low <= truth * 1.002 && (!at.high || truth <= *at.high * 1.002) ? 1 : 0;
+    EXPECT_FALSE(quantiles.interval(0.9999).high);  // a thousand values do not bound it
+  }
+  EXPECT_EQ(open, 0);
+  EXPECT_GE(covered, 935);
+  EXPECT_LE(covered, 990);  // and are not wider than need be
+}
+
+Message message(Time ready, Time length, std::uint64_t bytes) {
+  Message m;
+  m.target.number = 1;
+  m.bytes = bytes;
+  m.ready = m.start = ready;
+  m.end = ready + length;
+  m.unloaded = 1_us;
+  m.parts[MessageCause::uplink] = length.ps;
+  m.parts.hops = 2;
+  return m;
+}
+
+TEST(MessageSummary, CountsEachMessageOnceInEachTable) {
+  MessageSummary summary;
+  for (int n = 0; n < 1000; ++n)
+    summary.add(message(Time{n * 1'000'000}, n % 2 == 0 ? 2_us : 4_us, n % 10 == 0 ? 512 : 7680));
+  const Json all = summary.to_json();
+  EXPECT_EQ(all["count"], 1000);
+  EXPECT_NEAR(all["slowdown"]["mean"].get<double>(), 3, 1e-9);
+  EXPECT_NEAR(all["slowdown"]["p50"]["value"].get<double>(), 2, 0.004);
+  EXPECT_NEAR(all["latency_us"]["p99"]["value"].get<double>(), 4, 0.008);
+  for (const char* table : {"by_size", "by_hops", "by_time"}) {
+    int sum = 0;
+    for (const Json& row : all[table]) sum += row["latency_us"]["count"].get<int>();
+    EXPECT_EQ(sum, 1000) << table;
+  }
+  EXPECT_EQ(all["by_size"].size(), 2u);
+  EXPECT_EQ(all["by_size"][0]["from_bytes"], 512);
+  // Slices double until 64 hold all: 16 us each.
+  EXPECT_EQ(all["by_time"].size(), 63u);
+  EXPECT_NEAR(all["by_time"][1]["from_us"].get<double>(), 16, 1e-9);
+  EXPECT_EQ(all["by_time"][1]["latency_us"]["count"], 16);
+  EXPECT_EQ(all["pairs"].size(), 1u);
+  EXPECT_NEAR(all["causes"][2]["share"].get<double>(), 1, 1e-12);
+  // Half of them take longer than 2 us.
+  const Json& tail = all["tail"]["latency_us"];
+  EXPECT_EQ(tail.front()[1], 1.0);
+  EXPECT_NEAR(tail.back()[1].get<double>(), 0.5, 1e-9);
+}
+
+}  // namespace
+}  // namespace cm384::observe

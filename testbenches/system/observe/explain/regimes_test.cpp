@@ -1,0 +1,49 @@
+// Predicted against measured in regimes that each bind elsewhere: the table of docs/explain.md.
+#include <iostream>
+
+#include "testbenches/system/observe/explain/predictions.h"
+
+namespace cm384::observe {
+namespace {
+
+struct Regime {
+  std::string name;
+  std::vector<std::string> set;
+};
+
+const std::vector<Regime>& regimes() {
+  static const std::vector<Regime> all{
+      {"published machine", {}},
+      {"trunks at 1:4", {"ub.link.trunk_rate=0.25"}},
+      {"trunks at 1:8", {"ub.link.trunk_rate=0.125"}},
+      {"links at 14 GB/s", {"ub.link.bandwidth=14GB/s"}},
+      {"links at 7 GB/s", {"ub.link.bandwidth=7GB/s"}},
+      {"links at 3.5 GB/s", {"ub.link.bandwidth=3.5GB/s"}},
+      {"16 buffer cells", {"ub.link.buffer_cells=16"}},
+      {"32 buffer cells", {"ub.link.buffer_cells=32"}},
+      {"write interval doubled", {"ub.controller.write_interval=7464ps"}},
+      {"HBM halved", {"hbm.pseudo_channels=8"}},
+  };
+  return all;
+}
+
+class Regimes : public testing::TestWithParam<std::tuple<const char*, int>> {};
+
+TEST_P(Regimes, PredictionsHold) {
+  const auto [study, ranks] = GetParam();
+  const int batch = ranks > 32 ? 32 : 64;
+  std::string table = "| regime | span, us | resource | predicted | measured |\n";
+  for (const Regime& regime : regimes())
+    check_predictions(operator_run(study, ranks, batch), regime.set, regime.name, &table);
+  std::cout << study << " --ranks " << ranks << " --batch " << batch << " --warmup 0\n" << table;
+}
+
+INSTANTIATE_TEST_SUITE_P(Operators, Regimes,
+                         testing::Combine(testing::Values("dispatch", "combine"),
+                                          testing::Values(8, 16, 32, 64)),
+                         [](const auto& info) {
+                           return fmt::format("{}{}", std::get<0>(info.param), std::get<1>(info.param));
+                         });
+
+}  // namespace
+}  // namespace cm384::observe

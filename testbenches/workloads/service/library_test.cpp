@@ -1,0 +1,157 @@
+// Measured times and what is made of them.
+#include "workloads/service/library.h"
+
+#include <gmock/gmock.h>
+
+// Boost 1.74 does not include what this header uses.
+// clang-format off
+#include <boost/math/special_functions/fpclassify.hpp>
+#include <boost/math/interpolators/pchip.hpp>
+// clang-format on
+
+#include "base/text/error.h"
+#include "testbenches/workloads/service/file_of.h"
+#include "testbenches/workloads/service/small_service.h"
+#include "workloads/service/deployment.h"
+
+namespace cm384::service {
+namespace {
+
+using ::testing::HasSubstr;
+using Points = std::vector<std::pair<double, double>>;
+
+TEST(MonotoneCurve, IsThatOfBoost) {
+  const std::vector<double> x{1, 2, 4, 5, 9, 20}, y{3, 4, 4.5, 9, 9, 30};
+  Points points;
+  for (std::size_t k = 0; k < x.size(); ++k) points.emplace_back(x[k], y[k]);
+  const MonotoneCurve curve(points);
+  std::vector<double> own_x = x, own_y = y;
+  const boost::math::interpolators::pchip<std::vector<double>> boost(std::move(own_x), std::move(own_y));
+  double last = 0;
+  for (double at = 1; at <= 20; at += 0.07) {
+    EXPECT_NEAR(curve(at), boost(at), 1e-12) << at;
+    EXPECT_GE(curve(at), last - 1e-12);
+    last = curve(at);
+  }
+  for (std::size_t k = 0; k < x.size(); ++k) EXPECT_DOUBLE_EQ(curve(x[k]), y[k]);
+  EXPECT_DOUBLE_EQ(curve(31), 30 + 11 * 21.0 / 11);
+  EXPECT_DOUBLE_EQ(curve(0), 2);
+  EXPECT_TRUE(curve.is_point(4));
+  EXPECT_FALSE(curve.is_point(4.5));
+}
+
+TEST(MonotoneCurve, TellsHowFarItMissesWhatIsLeftOut) {
+  EXPECT_DOUBLE_EQ(leave_one_out_error(Points{{1, 1}, {2, 2}, {3, 3}, {4, 4}}), 0);
+  EXPECT_DOUBLE_EQ(leave_one_out_error(Points{{1, 1}, {2, 4}, {3, 3}}), 0.5);
+  EXPECT_DOUBLE_EQ(leave_one_out_error(Points{{1, 1}, {3, 3}}), 0);
+}
+
+TEST(DecodeSteps, AreMeasuredInterpolatedOrExtrapolated) {
+  const Library library = small_library();
+  const DecodeSteps steps(library, 4, 1);
+  EXPECT_DOUBLE_EQ(steps.at(8, 1024).ms, 10);
+  EXPECT_EQ(steps.at(8, 1024).evidence, Evidence::measured);
+  EXPECT_EQ(steps.at(12, 1024).evidence, Evidence::interpolated);
+  EXPECT_GT(steps.at(12, 1024).error, 0);
+  EXPECT_EQ(steps.at(8, 2000).evidence, Evidence::interpolated);
+  EXPECT_EQ(steps.at(33, 1024).evidence, Evidence::extrapolated);
+  EXPECT_EQ(steps.at(7, 1024).evidence, Evidence::extrapolated);
+  EXPECT_EQ(steps.at(8, 4097).evidence, Evidence::extrapolated);
+  EXPECT_EQ(steps.at(8, 127).evidence, Evidence::extrapolated);
+}
+
+TEST(DecodeSteps, TakeLongerByWhatAttentionTakesWhereItBinds) {
+  const DecodeSteps steps(small_library(), 4, 1);
+  // Two sequences at 1,024 tokens take 30 us, at 4,096 they take 90: 60 more in each microbatch. Halves of
+  // 100 and 130 us become 160 and 130: 30 more in 10 layers of two microbatches, 60 in 3 others.
+  EXPECT_NEAR(steps.at(8, 4096).ms, 10 + 2 * (10 * 30 + 3 * 60) * 1e-3, 1e-9);
+  // 20 less at 128 tokens: only where nothing overlaps.
+  EXPECT_NEAR(steps.at(8, 128).ms, 10 - 2 * 3 * 20 * 1e-3, 1e-9);
+}
+
+TEST(Library, IsReadAsItIsWritten) {
+  const Library library = small_library();
+  EXPECT_EQ(Library::parse(library.text(), "x").text(), library.text());
+  const auto refusal = [](const std::string& text) {
+    try {
+      Library::parse(text, "x.json");
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string("nothing is refused");
+  };
+  EXPECT_THAT(refusal("{"), HasSubstr("x.json: is no library"));
+  EXPECT_THAT(refusal(R"({"format": "cm384-library-1", "machine": "m", "attention": [{"sequences": 1}]})"),
+              HasSubstr("x.json: attention[0]: kv: is missing"));
+  EXPECT_THAT(refusal(R"({"format": "cm384-library-1", "machine": "m", "attention": [{"sequences": -1}]})"),
+              HasSubstr("attention[0]: sequences: allowed: a number"));
+  EXPECT_THROW(DecodeSteps(library, 320, 1), InputError);
+  // What measuring writes has a checksum; a digit changed is seen, and without it nothing says so.
+  std::string text = library.text();
+  EXPECT_TRUE(Library::parse(text, "x").checked());
+  text.replace(text.find("\"batch\":16"), 10, "\"batch\":18");
+  EXPECT_THAT(refusal(text), HasSubstr("x.json: its checksum does not fit"));
+  text.replace(text.find("checksum"), 8, "chacksum");
+  EXPECT_THAT(refusal(text), HasSubstr("x.json: has no checksum"));
+  text.replace(text.find("library-2"), 9, "library-1");
+  EXPECT_FALSE(Library::parse(text, "x").checked());
+  EXPECT_THROW(Library::load("nowhere/at/all.json"), InputError);
+}
+
+TEST(Library, OfThePublishedMachineHasTheStepsOfItsPage) {
+  const Library library = Library::load("cloudmatrix384");
+  const DecodeSteps steps(library, 320, 1);
+  EXPECT_EQ(steps.least_batch(), 8);
+  EXPECT_NEAR(steps.at(96, 4096).ms / 1.7, 56.0, 0.05);
+  EXPECT_NEAR(steps.at(32, 4096).ms / 1.7, 31.4, 0.05);
+  double last = 0;
+  for (int batch = 8; batch <= 96; batch += 8) {
+    const StepTime time = steps.at(batch, 4096);
+    EXPECT_GT(time.ms, last);
+    EXPECT_NE(time.evidence, Evidence::extrapolated);
+    last = time.ms;
+  }
+}
+
+TEST(Deployment, IsThePublishedOneWithChanges) {
+  const Deployment deployment = load_deployment("cloudmatrix-infer", {"decode.batch=64"});
+  EXPECT_EQ(deployment.prefill.instances, 6);
+  EXPECT_EQ(deployment.npus(), 256);
+  EXPECT_EQ(deployment.decode.batch, 64);
+  EXPECT_EQ(deployment.sources.at("decode.batch").from, "command line");
+  EXPECT_EQ(deployment.sources.at("decode.npus").from, "published");
+  const FileOf file("[prefill]\ninstances = 3\n", "toml");
+  EXPECT_EQ(load_deployment(file.path(), {}).prefill.instances, 3);
+  EXPECT_EQ(load_deployment(file.path(), {}).decode.npus, 160);
+}
+
+TEST(Deployment, IsRefusedByFileLineAndKey) {
+  const auto refusal = [](const std::string& text, const std::vector<std::string>& changes = {}) {
+    const FileOf file(text, "toml");
+    try {
+      load_deployment(file.path(), changes);
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string("nothing is refused");
+  };
+  EXPECT_THAT(refusal("[prefill]\ninstance = 3\n"),
+              HasSubstr(":2: prefill.instance: no such parameter; did you mean"));
+  EXPECT_THAT(refusal("[prefill]\ninstances = 0\n"), HasSubstr(":2: prefill.instances: 0"));
+  EXPECT_THAT(refusal("prefill = 3\n"), HasSubstr(":1: prefill: allowed: sections"));
+  EXPECT_THAT(refusal("", {"decode.batch"}), HasSubstr("--deploy decode.batch: no such parameter"));
+  EXPECT_THAT(refusal("", {"decode.batch=7"}), HasSubstr("--deploy decode.batch: 7"));
+  EXPECT_THAT(refusal("", {"prefill.least_time=4s"}), HasSubstr("prefill.least_time is more than"));
+  EXPECT_THROW(load_deployment("cloudmatrix", {}), InputError);
+}
+
+// Two of one place: the last one counts, as for points of a curve that are drawn.
+TEST(Library, TakesPointsThatStandTwice) {
+  Library library = small_library();
+  library.add(AttentionPoint{2, 1024, 1, 40, "run mla", "0"});
+  library.add(DecodePoint{4, 16, 1024, 1, 2, 10, 3, 12.5, 100, 130, "run decode", "0"});
+  EXPECT_NO_THROW(DecodeSteps(library, 4, 1));
+}
+
+}  // namespace
+}  // namespace cm384::service

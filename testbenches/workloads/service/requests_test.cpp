@@ -1,0 +1,192 @@
+// Files of requests: what each format becomes, and what is refused where.
+#include "workloads/service/requests.h"
+
+#include <gmock/gmock.h>
+
+#include "base/text/error.h"
+#include "testbenches/workloads/service/file_of.h"
+
+namespace cm384::service {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+
+RequestTrace read(const std::string& text, int block_tokens = kMooncakeBlock) {
+  const FileOf file(text);
+  return read_requests(file.path(), block_tokens);
+}
+
+// The message without the name of the file: ":3: field: ...".
+std::string refusal(const std::string& text) {
+  const FileOf file(text);
+  try {
+    read_requests(file.path());
+  } catch (const InputError& error) {
+    const std::string message = error.what();
+    EXPECT_EQ(message.rfind(file.path(), 0), 0u) << message;
+    EXPECT_EQ(message.find('\n'), std::string::npos);
+    return message.substr(file.path().size());
+  }
+  return "nothing is refused";
+}
+
+const std::string kAzure = "TIMESTAMP,ContextTokens,GeneratedTokens\r\n";
+const std::string kBurst = "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type";
+
+TEST(Requests, OfAzureBeginWithTheFirst) {
+  const RequestTrace trace = read(kAzure +
+                                  "2023-11-30 23:59:59.5000000,374,44\r\n\r\n"
+                                  "2023-12-01 00:00:01.0000001+00:00,396,109\r\n"
+                                  "2023-12-01 00:00:01.0000001,1,1\n");
+  EXPECT_EQ(trace.format, "Azure");
+  EXPECT_EQ(trace.block_tokens, 0);
+  ASSERT_EQ(trace.requests.size(), 3u);
+  EXPECT_EQ(trace.requests[0].arrival.ps, 0);
+  EXPECT_EQ(trace.requests[1].arrival.ps, 1'500'000'100'000);
+  EXPECT_EQ(trace.requests[1].prompt, 396);
+  EXPECT_EQ(trace.requests[1].output, 109);
+}
+
+TEST(Requests, OfMooncakeHaveBlocks) {
+  const RequestTrace trace = read(
+      "\n{\"timestamp\": 3, \"input_length\": 1024, \"output_length\": 5, \"hash_ids\": [0, 7]}\n"
+      "{\"timestamp\": 10.5, \"input_length\": 1025, \"output_length\": 6, \"hash_ids\": [0, 7, 9]}\n");
+  EXPECT_EQ(trace.format, "Mooncake");
+  EXPECT_EQ(trace.block_tokens, 512);
+  ASSERT_EQ(trace.requests.size(), 2u);
+  EXPECT_EQ(trace.requests[1].arrival, Time{7'500'000'000});
+  EXPECT_THAT(trace.blocks_of(trace.requests[0]), ElementsAre(0, 7));
+  EXPECT_THAT(trace.blocks_of(trace.requests[1]), ElementsAre(0, 7, 9));
+}
+
+TEST(Requests, OfServeGenHaveClients) {
+  const RequestTrace trace =
+      read("{\"timestamp\": 30, \"input_length\": 151, \"output_length\": 284, \"client\": 46}\n");
+  EXPECT_EQ(trace.format, "ServeGen");
+  EXPECT_EQ(trace.requests[0].session, 46u);
+}
+
+TEST(Requests, OfBurstGptWithoutOutputAreLeftOutAndCounted) {
+  const RequestTrace trace =
+      read(kBurst + ",Session ID,Elapsed time\n5,ChatGPT,472,18,490,Conversation log,a,1.5\n" +
+           "45.5,ChatGPT,10,0,10,API log,b,0\n118,GPT-4,417,276,693,Conversation log,a,2\n");
+  EXPECT_EQ(trace.format, "BurstGPT");
+  ASSERT_EQ(trace.requests.size(), 2u);
+  EXPECT_EQ(trace.failed, 1);
+  EXPECT_EQ(trace.requests[1].arrival, 113_s);
+  EXPECT_EQ(trace.requests[0].session, trace.requests[1].session);
+}
+
+TEST(Requests, OfTokensShareBlocksWhereAllTokensBeforeAreEqual) {
+  const RequestTrace trace = read(
+      "{\"input_toks\":5,\"output_toks\":2,\"arrival_time_ns\":100,\"input_tok_ids\":[1,2,3,4,5]}\n"
+      "{\"input_toks\":4,\"output_toks\":2,\"arrival_time_ns\":200,\"input_tok_ids\":[1,2,3,9]}\n"
+      "{\"input_toks\":4,\"output_toks\":2,\"arrival_time_ns\":300,\"input_tok_ids\":[9,2,3,4]}\n",
+      2);
+  EXPECT_EQ(trace.format, "LLMServingSim");
+  const auto first = trace.blocks_of(trace.requests[0]), second = trace.blocks_of(trace.requests[1]),
+             third = trace.blocks_of(trace.requests[2]);
+  ASSERT_EQ(first.size(), 2u);  // the fifth token fills no block
+  EXPECT_EQ(first[0], second[0]);
+  EXPECT_NE(first[1], second[1]);
+  EXPECT_NE(first[1], third[1]);  // equal tokens behind others
+  EXPECT_EQ(trace.requests[1].arrival, 100_ns);
+}
+
+TEST(Requests, OfASessionFollowOneAnother) {
+  const RequestTrace trace = read(
+      "{\"session_id\":\"a\",\"arrival_time_ns\":1000,\"sub_requests\":[{\"input_toks\":5,\"output_toks\":2,"
+      "\"tool_duration_ns\":70},{\"input_toks\":9,\"output_toks\":3}]}\n"
+      "{\"session_id\":\"b\",\"arrival_time_ns\":2000,\"sub_requests\":[{\"input_toks\":1,\"output_toks\":1}]"
+      "}\n");
+  ASSERT_EQ(trace.requests.size(), 3u);
+  EXPECT_EQ(trace.requests[1].follows, 0);
+  EXPECT_EQ(trace.requests[1].arrival, 70_ns);
+  EXPECT_EQ(trace.requests[2].follows, -1);
+  EXPECT_EQ(trace.requests[2].arrival, 1_us);
+  EXPECT_NE(trace.requests[2].session, trace.requests[1].session);
+}
+
+TEST(Requests, AreRefusedByFileLineAndField) {
+  const std::string good = "2023-11-16 18:17:03.9799600,4808,10\n";
+  EXPECT_EQ(
+      refusal(kAzure + good + "2023-11-16 18:17:03.9799599,5,5\n"),
+      ":3: TIMESTAMP: 0.000000 s before the request before it; allowed: times that do not run backwards");
+  EXPECT_EQ(refusal(kAzure + good + good + "2023-11-16 18:17:04,-7,5\n"),
+            ":4: ContextTokens: '-7'; allowed: a whole number from 1 to 10000000");
+  EXPECT_THAT(refusal(kAzure + "2023-11-16 18:17:04,7,0\n"), HasSubstr(":2: GeneratedTokens: '0'"));
+  for (const char* time : {"2023-02-29 18:17:04", "2023-11-16 24:17:04", "2023-11-16T18:17:04",
+                           "2023-11-16 18:17:04.", "2023-11-16 18:17:04.x", "2023-11-16 18:-7:04", "", "17"})
+    EXPECT_THAT(refusal(kAzure + time + ",7,5\n"), HasSubstr(":2: TIMESTAMP: '")) << time;
+  EXPECT_THAT(refusal(kAzure + good + "2024-11-16 18:17:04,7,5\n"), HasSubstr("allowed: 100 days"));
+  EXPECT_THAT(refusal(kAzure + good.substr(0, 20)), HasSubstr(":2: line: 1 fields; allowed: 3"));
+  EXPECT_THAT(refusal(kAzure), HasSubstr("the file has no request"));
+  EXPECT_THAT(refusal(""), EndsWith(":1: line: the file has no request"));
+  EXPECT_THAT(refusal("time,in,out\n1,2,3\n"),
+              HasSubstr(":1: line: 'time,in,out'; allowed: the first line of"));
+
+  const std::string line =
+      "{\"timestamp\": 10, \"input_length\": 600, \"output_length\": 5, \"hash_ids\": [0, 1]}\n";
+  std::string broken;
+  for (int k = 0; k < 16; ++k) broken += line;
+  EXPECT_EQ(refusal(broken + "{\"timestamp\": 10, \"inp\n"),
+            ":17: line: is no JSON; allowed: one object per line");
+  EXPECT_THAT(refusal(line + "{\"timestamp\": 9, \"input_length\": 600, \"output_length\": 5}\n"),
+              HasSubstr(":2: timestamp: 0.001000 s before"));
+  EXPECT_THAT(refusal("{\"timestamp\": 9, \"input_length\": -600, \"output_length\": 5}\n"),
+              HasSubstr(":1: input_length: -600; allowed"));
+  EXPECT_THAT(refusal("{\"timestamp\": 9, \"input_length\": 6.5, \"output_length\": 5}\n"),
+              HasSubstr(":1: input_length: 6.5; allowed"));
+  EXPECT_THAT(refusal("{\"timestamp\": 9, \"input_length\": 18446744073709551615, \"output_length\": 5}\n"),
+              HasSubstr(":1: input_length: 18446744073709551615; allowed"));
+  EXPECT_EQ(refusal("{\"timestamp\": 9, \"output_length\": 5}\n"), ":1: input_length: is missing");
+  EXPECT_THAT(refusal("{\"timestamp\": -9, \"input_length\": 6, \"output_length\": 5}\n"),
+              HasSubstr(":1: timestamp: -9; allowed"));
+  EXPECT_THAT(
+      refusal("{\"timestamp\": 10, \"input_length\": 600, \"output_length\": 5, \"hash_ids\": [0, 1, 2]}\n"),
+      HasSubstr(":1: hash_ids: 3 ids; allowed: 2"));
+  EXPECT_THAT(
+      refusal("{\"timestamp\": 10, \"input_length\": 600, \"output_length\": 5, \"hash_ids\": [0, -1]}\n"),
+      HasSubstr(":1: hash_ids[1]: -1; allowed"));
+  EXPECT_THAT(refusal("{\"input_toks\":2,\"output_toks\":2,\"arrival_time_ns\":1,\"input_tok_ids\":[1]}\n"),
+              HasSubstr(":1: input_tok_ids: 1 ids; allowed: input_toks of them, 2"));
+  EXPECT_THAT(refusal("{\"session_id\":1,\"arrival_time_ns\":1,\"sub_requests\":[]}\n"),
+              HasSubstr(":1: sub_requests"));
+  EXPECT_THAT(refusal(kBurst + "\nx,GPT-4,1,1,2,API log\n"),
+              HasSubstr(":2: Timestamp: 'x'; allowed: seconds"));
+}
+
+TEST(RecordedRequests, AreReadWhole) {
+  const auto folder = recorded_requests(CM384_SOURCE_DIR);
+  if (folder.empty()) GTEST_SKIP() << "no ../shared/traces beside the project and no CM384_SHARED";
+  struct Expected {
+    const char *file, *format;
+    std::size_t requests;
+    std::int64_t prompts, last_ms;
+  };
+  for (const Expected& expected : std::initializer_list<Expected>{
+           {"azure2023_code.csv", "Azure", 8819, 18059974, 3435948},
+           {"azure2023_conv.csv", "Azure", 19366, 22361870, 3501721},
+           {"burstgpt_format_sample.csv", "BurstGPT", 3, 1976, 113000},
+           {"llmservingsim_example.jsonl", "LLMServingSim", 10, -1, -1},
+           {"mooncake_fast25_conversation_head.jsonl", "Mooncake", 3894, -1, 1265999},
+           {"mooncake_fast25_synthetic_head.jsonl", "Mooncake", 3646, -1, 940192},
+           {"servegen_deepseek_r1_600s_20rps.jsonl", "ServeGen", 11954, -1, -1}}) {
+    const RequestTrace trace = read_requests((folder / expected.file).string());
+    EXPECT_EQ(trace.format, expected.format) << expected.file;
+    EXPECT_EQ(trace.requests.size(), expected.requests) << expected.file;
+    std::int64_t prompts = 0;
+    for (const Request& request : trace.requests) prompts += request.prompt;
+    if (expected.prompts >= 0) {
+      EXPECT_EQ(prompts, expected.prompts) << expected.file;
+    }
+    if (expected.last_ms >= 0) {
+      EXPECT_EQ(trace.requests.back().arrival.ps / 1'000'000'000, expected.last_ms) << expected.file;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace cm384::service

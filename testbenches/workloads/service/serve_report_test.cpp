@@ -1,0 +1,58 @@
+// What a row tells of a service's run, against results made by hand.
+#include "workloads/service/study/serve_report.h"
+
+#include <gtest/gtest.h>
+
+#include "testbenches/workloads/service/small_service.h"
+
+namespace cm384::studies {
+namespace {
+
+using namespace cm384::literals;
+
+// Requests of one prompt and ten tokens each, one per 100 ms, answered within 20 ms; the last one only after
+// `last`.
+Row row_of(int requests, Time last, Time gap = 100_ms, int late = 0) {
+  service::RequestTrace trace;
+  service::ServiceResult result;
+  for (int k = 0; k < requests; ++k) {
+    service::Request& request = trace.requests.emplace_back();
+    request.arrival = gap * k;
+    request.prompt = 100;
+    request.output = 10;
+    service::Served& served = result.served.emplace_back();
+    served.arrival = request.arrival;
+    served.prefill_start = request.arrival;
+    served.first_token = request.arrival + (k < late ? 5_s : 10_ms);
+    served.transferred = served.first_token;
+    served.done = served.first_token + (k + 1 == requests ? last : 10_ms);
+    result.end = std::max(result.end, served.done);
+  }
+  result.output_tokens = 10 * requests;
+  return service_row(trace, service::small_deployment(), result, {1'000, 1e9});
+}
+
+TEST(Goodput, IsOfTheTimeInWhichRequestsCome) {
+  for (const Time last : {10_ms, 100_s}) {
+    const Row row = row_of(101, last);
+    EXPECT_NEAR(row["goodput_rps"].number(), 10, 1e-9);
+    EXPECT_NEAR(row["goodput_rps"].number(), row["rate_rps"].number(), 1e-9);
+  }
+}
+
+TEST(Goodput, CountsRequestsThatMeetTheObjectives) {
+  const Row row = row_of(100, 10_ms, 100_ms, 25);
+  EXPECT_NEAR(row["goodput_share"].number(), 0.75, 1e-12);
+  EXPECT_NEAR(row["goodput_rps"].number(), 7.5, 1e-9);
+}
+
+TEST(Goodput, IsNoneOfRequestsThatComeAtOneMoment) {
+  EXPECT_TRUE(row_of(1, 10_ms)["rate_rps"].empty());
+  EXPECT_TRUE(row_of(1, 10_ms)["goodput_rps"].empty());
+  EXPECT_TRUE(row_of(5, 10_ms, 0_ms)["goodput_rps"].empty());
+  const std::vector<Row> seeds{row_of(5, 10_ms), row_of(1, 10_ms)};
+  EXPECT_TRUE(mean_row(seeds)["goodput_rps"].empty());
+}
+
+}  // namespace
+}  // namespace cm384::studies

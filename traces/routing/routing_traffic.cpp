@@ -1,0 +1,160 @@
+#include "traces/routing/routing_traffic.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/text/error.h"
+#include "base/text/lines.h"
+#include "traces/record_graph.h"
+
+namespace cm384::traces {
+namespace {
+
+using Wait = TrafficDependency::Kind;
+
+class Layer {
+ public:
+  Layer(const Routing& routing, const RoutingTraffic& how, TrafficSink& sink)
+      : routing_(routing), how_(how), sink_(sink), rank_of_(how.rank_of_expert) {
+    if (!rank_of_.empty()) return;
+    for (int expert = 0; expert < routing.experts; ++expert)
+      rank_of_.push_back(static_cast<int>(static_cast<std::int64_t>(expert) * how.ranks / routing.experts));
+  }
+
+  RoutingTrafficResult write() {
+    begin_.resize(ranks());
+    for (int step = 0; step < how_.steps; ++step) write_step(step);
+    result_.records = next_;
+    return result_;
+  }
+
+ private:
+  std::size_t ranks() const { return static_cast<std::size_t>(how_.ranks); }
+
+  // Tokens that a rank got from another, by number of the message.
+  struct Token {
+    std::size_t owner = 0, expert_rank = 0;
+    std::uint64_t message = 0;
+  };
+
+  void write_step(int step) {
+    std::vector<Token> tokens;
+    std::vector<std::vector<std::uint64_t>> got(ranks()), answers(ranks());
+    std::vector<std::vector<std::int32_t>> rows;
+    for (std::size_t rank = 0; rank < ranks(); ++rank)
+      rows.push_back(take_rows(routing_,
+                               static_cast<std::int64_t>(step) * how_.ranks + static_cast<std::int64_t>(rank),
+                               how_.batch));
+    // Ranks in turn, so that records stand in the order in which they begin.
+    for (int token = 0; token < how_.batch; ++token) {
+      for (std::size_t rank = 0; rank < ranks(); ++rank) {
+        std::set<int> to;
+        for (int k = 0; k < routing_.top_k; ++k)
+          to.insert(rank_of_[static_cast<std::size_t>(
+              rows[rank][static_cast<std::size_t>(token) * static_cast<std::size_t>(routing_.top_k) +
+                         static_cast<std::size_t>(k)])]);
+        for (const int expert_rank : to) {
+          if (expert_rank == static_cast<int>(rank)) {
+            ++result_.local;
+            continue;
+          }
+          const auto there = static_cast<std::size_t>(expert_rank);
+          const std::uint64_t message = send(rank, there, token, how_.dispatch_bytes, begin_[rank]);
+          got[there].push_back(message);
+          tokens.push_back({rank, there, message});
+        }
+      }
+    }
+    std::vector<std::vector<TrafficDependency>> computed(ranks());
+    for (std::size_t rank = 0; rank < ranks(); ++rank)
+      computed[rank] = {
+          {join(rank, got[rank], Wait::arrival, begin_[rank]), Wait::completion, how_.expert_time}};
+    int turn = 0;
+    for (const Token& token : tokens)
+      answers[token.owner].push_back(
+          send(token.expert_rank, token.owner, turn++, how_.combine_bytes, computed[token.expert_rank]));
+    for (std::size_t rank = 0; rank < ranks(); ++rank)
+      begin_[rank] = {{join(rank, answers[rank], Wait::arrival, computed[rank]), Wait::completion, {}}};
+  }
+
+  std::uint64_t send(std::size_t from, std::size_t to, int turn, std::uint64_t bytes,
+                     const std::vector<TrafficDependency>& after) {
+    TrafficRecord r;
+    r.operation = sim::Operation::write;
+    r.source.number = static_cast<std::uint16_t>(from);
+    r.target.number = static_cast<std::uint16_t>(to);
+    r.core = turn % how_.cores;
+    r.bytes = bytes;
+    r.offset = placing_.take(r.target.number, bytes);
+    r.dependencies = after;
+    ++result_.messages;
+    return put(r);
+  }
+
+  std::uint64_t join(std::size_t rank, const std::vector<std::uint64_t>& on, Wait kind,
+                     std::vector<TrafficDependency> after) {
+    TrafficRecord r;
+    r.kind = TrafficRecord::Kind::barrier;
+    r.source.number = r.target.number = static_cast<std::uint16_t>(rank);
+    r.dependencies = std::move(after);
+    for (const std::uint64_t one : on) {
+      if (r.dependencies.size() == kMostDependencies) r.dependencies = {{put(r), Wait::completion, {}}};
+      r.dependencies.push_back({one, kind, {}});
+    }
+    return put(r);
+  }
+
+  std::uint64_t put(const TrafficRecord& r) {
+    if (const std::string fault = fault_of(r, next_); !fault.empty())
+      throw InputError(fmt::format("trace from-routing: record {}: {}", next_, fault));
+    sink_.add(r);
+    return next_++;
+  }
+
+  const Routing& routing_;
+  const RoutingTraffic& how_;
+  TrafficSink& sink_;
+  std::vector<int> rank_of_;
+  std::vector<std::vector<TrafficDependency>> begin_;  // of a rank's step
+  Placing placing_;
+  std::uint64_t next_ = 0;
+  RoutingTrafficResult result_;
+};
+
+}  // namespace
+
+RoutingTrafficResult write_routing_traffic(const Routing& routing, const RoutingTraffic& how,
+                                           TrafficSink& sink) {
+  if (routing.rows() == 0) throw InputError("trace from-routing: the routing has no rows");
+  if (how.ranks > routing.experts && how.rank_of_expert.empty())
+    throw InputError(fmt::format("--ranks: {}; allowed: at most {}, the experts of the routing", how.ranks,
+                                 routing.experts));
+  return Layer(routing, how, sink).write();
+}
+
+std::vector<int> expert_ranks_from_file(const std::string& path, int experts, int ranks) {
+  LineReader lines(path);
+  std::string line;
+  if (!lines.next(line) || (line != "expert,rank" && line != "expert,rank\r"))
+    lines.fail("header: allowed: expert,rank");
+  const std::vector<std::string> columns{"expert", "rank"};
+  std::vector<int> rank_of(static_cast<std::size_t>(experts), -1);
+  while (lines.next(line)) {
+    if (line.empty() || line == "\r") continue;
+    auto parts = split_fields(line);
+    if (parts.size() != 2) lines.fail(fmt::format("line: {} fields; allowed: 2", parts.size()));
+    const FieldReader fields(lines, std::move(parts), columns);
+    int& rank = rank_of[static_cast<std::size_t>(fields.integer(0, 0, experts - 1))];
+    if (rank >= 0) fields.fail(0, "each expert once");
+    rank = static_cast<int>(fields.integer(1, 0, ranks - 1));
+  }
+  const auto missing = std::ranges::find(rank_of, -1);
+  if (missing != rank_of.end())
+    throw InputError(fmt::format("{}: expert {} is missing; allowed: all of 0 to {}", path,
+                                 missing - rank_of.begin(), experts - 1));
+  return rank_of;
+}
+
+}  // namespace cm384::traces

@@ -1,0 +1,40 @@
+// Lanes of slices as Chrome trace JSON, which Perfetto and chrome://tracing read, of what no single machine's
+// timeline has: the requests of a service, the layers of a decode step.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "system/observe/timeline.h"
+
+namespace cm384::studies {
+
+class LaneTimeline {
+ public:
+  // Opens the file. Throws OutputError.
+  LaneTimeline(const std::string& path, const observe::TimelineOptions& window);
+
+  Time from() const { return from_; }
+  Time to() const { return to_; }
+  // Nothing is shown from `to` on, if that is earlier than the window's end.
+  void end_at(Time to) { to_ = to < to_ ? to : to_; }
+
+  // Processes and their lanes are shown by rising number.
+  void process(int pid, std::string_view name);
+  void lane(int pid, int tid, std::string_view name);
+  // Cut to the window; `arguments`: JSON within braces.
+  void slice(int pid, int tid, std::string_view name, Time begin, Time end,
+             const std::string& arguments = {});
+  // Throws OutputError.
+  void finish();
+
+ private:
+  void event(const std::string& text);
+
+  OutputFile file_;
+  Time from_, to_;
+  std::string text_ = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[";
+  bool first_ = true;
+};
+
+}  // namespace cm384::studies

@@ -1,0 +1,322 @@
+#include "workloads/frame/published.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <mutex>
+
+#include "base/text/embedded_text.h"
+#include "base/text/error.h"
+#include "base/text/quantity.h"
+#include "base/text/toml_file.h"
+#include "workloads/frame/result_json.h"
+
+namespace cm384::studies {
+namespace {
+
+std::string_view embedded(std::string_view name) {
+  return std::ranges::find(hw::embedded_published(), name, &hw::EmbeddedText::name)->text;
+}
+
+// The file quotes nothing: no field holds a comma.
+std::vector<std::string> fields_of(std::string_view line) {
+  std::vector<std::string> fields(1);
+  for (const char c : line) {
+    if (c == ',') {
+      fields.emplace_back();
+    } else {
+      fields.back() += c;
+    }
+  }
+  return fields;
+}
+
+std::string text_of(const hw::TomlFile& file, const toml::node& node, std::string_view key) {
+  if (const auto* text = node.as_string()) return text->get();
+  if (const auto* whole = node.as_integer()) return fmt::format("{}", whole->get());
+  file.refuse(node, key, "allowed: a text, or a whole number");
+}
+
+Conditions::Settings settings_of(const hw::TomlFile& file, const toml::table& table, std::string_view key) {
+  Conditions::Settings settings;
+  if (const toml::table* held = table[key].as_table()) {
+    for (const auto& [name, node] : *held) settings.emplace_back(name.str(), text_of(file, node, name.str()));
+  }
+  return settings;
+}
+
+std::vector<std::string> texts_of(const hw::TomlFile& file, const toml::table& table, std::string_view key) {
+  std::vector<std::string> texts;
+  if (const toml::array* list = table[key].as_array()) {
+    for (const toml::node& node : *list) texts.push_back(text_of(file, node, key));
+  }
+  return texts;
+}
+
+// What conditions.toml says, by id.
+struct Known {
+  std::map<std::string, Conditions, std::less<>> measured;
+  std::map<std::string, std::string, std::less<>> missing;
+
+  Known() {
+    const hw::TomlFile file(embedded("conditions"), "hw/published/conditions.toml");
+    file.check_keys(file.root(), {"machine", "measured", "missing"});
+    for (const toml::table* table : file.tables("measured")) take_measured(file, *table);
+    for (const toml::table* table : file.tables("missing")) {
+      file.check_keys(*table, {"reason", "ids"});
+      for (const std::string& id : texts_of(file, *table, "ids")) {
+        if (!missing.emplace(id, file.text(*table, "reason")).second || measured.contains(id))
+          file.refuse(*table, id, "stands twice");
+      }
+    }
+  }
+
+  void take_measured(const hw::TomlFile& file, const toml::table& table) {
+    file.check_keys(table, {"study", "takes", "field", "scale", "options", "at_least", "any", "figures"});
+    Conditions shared;
+    shared.machine = file.text(file.root(), "machine");
+    shared.study = file.text(table, "study");
+    if (table.contains("field")) shared.field = file.text(table, "field");
+    if (table.contains("takes")) shared.takes = file.text(table, "takes");
+    shared.scale = file.real(table, "scale", 1);
+    shared.options = settings_of(file, table, "options");
+    shared.at_least = settings_of(file, table, "at_least");
+    shared.any = texts_of(file, table, "any");
+    const toml::array* figures = table["figures"].as_array();
+    if (figures == nullptr) file.refuse(table, "figures", "is missing");
+    for (const toml::node& node : *figures) {
+      const toml::table* figure = node.as_table();
+      if (figure == nullptr) file.refuse(node, "figures", "allowed: { id, row }");
+      file.check_keys(*figure, {"id", "row", "field", "scale"});
+      Conditions conditions = shared;
+      conditions.field = figure->contains("field") ? file.text(*figure, "field") : shared.field;
+      conditions.scale = file.real(*figure, "scale", shared.scale);
+      if (conditions.field.empty()) file.refuse(*figure, "field", "is missing");
+      if (const toml::table* row = (*figure)["row"].as_table()) {
+        for (const auto& [name, value] : *row)
+          conditions.row.set(name.str(), value.is_integer() ? Value(value.as_integer()->get())
+                                                            : Value(text_of(file, value, name.str())));
+      }
+      if (!measured.emplace(file.text(*figure, "id"), std::move(conditions)).second)
+        file.refuse(node, "id", "stands twice");
+    }
+  }
+};
+
+constexpr std::array kRoles = {Role::calibration, Role::selected, Role::validation, Role::bound,
+                               Role::follows};
+
+const Known& known() {
+  static const Known made;
+  return made;
+}
+
+Role role_of(std::string_view text) {
+  const auto found = std::ranges::find(kRoles, text, [](Role role) { return to_string(role); });
+  if (found == kRoles.end())
+    throw InputError(fmt::format("hw/published/published.csv: '{}' is no role", text));
+  return *found;
+}
+
+std::vector<Figure> read_figures() {
+  std::vector<Figure> figures;
+  std::string_view text = embedded("published");
+  text.remove_prefix(text.find('\n') + 1);  // heading
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    const std::vector<std::string> f = fields_of(text.substr(0, end));
+    Figure figure{f.at(0),
+                  f.at(1),
+                  f.at(2),
+                  f.at(3),
+                  hw::parse_real(f.at(4)),
+                  f.at(5),
+                  f.at(6),
+                  role_of(f.at(7)),
+                  hw::parse_real(f.at(8)),
+                  f.at(9),
+                  {},
+                  {}};
+    const auto conditions = known().measured.find(figure.id);
+    if (conditions != known().measured.end()) figure.conditions = conditions->second;
+    const auto reason = known().missing.find(figure.id);
+    if (reason != known().missing.end()) figure.missing = reason->second;
+    if (!figure.conditions && figure.missing.empty())
+      throw InputError(fmt::format("hw/published/conditions.toml: {}: is missing", figure.id));
+    figures.push_back(std::move(figure));
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  }
+  return figures;
+}
+
+const hw::Parameter* find(const std::vector<hw::Parameter>& options, std::string_view name) {
+  const auto option = std::ranges::find(options, name, &hw::Parameter::key);
+  return option == options.end() ? nullptr : &*option;
+}
+
+double magnitude(const hw::Parameter& option) {
+  return std::visit(
+      [](auto* p) -> double {
+        using T = std::remove_pointer_t<decltype(p)>;
+        if constexpr (std::is_same_v<T, int> || std::is_same_v<T, std::int64_t> ||
+                      std::is_same_v<T, double>) {
+          return static_cast<double>(*p);
+        } else if constexpr (std::is_same_v<T, Bytes> || std::is_same_v<T, Time>) {
+          return static_cast<double>(hw::detail::whole(*p));
+        } else {
+          throw std::logic_error("conditions.toml: at_least: an option that is no quantity");
+        }
+      },
+      option.value);
+}
+
+bool contains(const Conditions::Settings& settings, std::string_view name) {
+  return std::ranges::find(settings, name, &Conditions::Settings::value_type::first) != settings.end();
+}
+
+// A value of result.json as the command line has it.
+std::string plain(const Json& value) {
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+// Whether a run's option is at least what the reference has. Text of a foreign file may be anything.
+bool reaches(const Study& study, StudySettings& reference, const std::string& name, const Json& parameters) {
+  if (!parameters.contains(name)) return false;
+  StudySettings run(study, {});
+  const hw::Parameter* option = find(run.list(), name);
+  try {
+    hw::assign(*option, plain(parameters[name]));
+  } catch (const InputError&) {
+    return false;
+  }
+  return magnitude(*option) >= magnitude(*find(reference.list(), name));
+}
+
+// The preset that a figure is of, read once.
+const hw::Machine& machine_of(const Conditions& conditions) {
+  static std::map<std::string, hw::Machine, std::less<>> machines;
+  static std::mutex reading;
+  const std::scoped_lock lock(reading);
+  const auto known = machines.find(conditions.machine);
+  return known != machines.end()
+             ? known->second
+             : machines.emplace(conditions.machine, hw::load_machine(conditions.machine)).first->second;
+}
+
+bool allows(const Conditions& conditions, const Study& study, const Json& parameters) {
+  StudySettings reference(study, conditions.arguments());
+  reference.settle(machine_of(conditions));
+  const auto free = [&](const std::string& name) {
+    return std::ranges::find(conditions.any, name) != conditions.any.end() ||
+           contains(conditions.at_least, name) ||
+           (conditions.row.contains(name) && !contains(conditions.options, name));
+  };
+  const Json expected = to_json(reference.effective());
+  const auto same = [&](const Json& one, const Json& other) {
+    for (const auto& [name, value] : one.items()) {
+      if (!free(name) && (!other.contains(name) || other[name] != value)) return false;
+    }
+    return true;
+  };
+  return parameters.is_object() && same(expected, parameters) && same(parameters, expected) &&
+         std::ranges::all_of(conditions.at_least, [&](const auto& setting) {
+           return reaches(study, reference, setting.first, parameters);
+         });
+}
+
+bool equal(const Value& one, const Value& other) {
+  if (one.text() != nullptr) return other.text() != nullptr && *one.text() == *other.text();
+  return other.integer() != nullptr && *one.integer() == *other.integer();
+}
+
+}  // namespace
+
+std::string_view to_string(Role role) {
+  switch (role) {
+    case Role::calibration:
+      return "calibration";
+    case Role::selected:
+      return "selected";
+    case Role::validation:
+      return "validation";
+    case Role::bound:
+      return "bound";
+    case Role::follows:
+      return "follows";
+  }
+  return "";
+}
+
+std::vector<std::string> Conditions::arguments() const {
+  std::vector<std::string> words;
+  const auto add = [&](const std::string& name, const std::string& value) {
+    words.push_back("--" + name);
+    words.push_back(value);
+  };
+  for (const auto& [name, value] : row.entries()) {
+    if (!cm384::studies::contains(options, name)) add(name, plain(to_json(Row{{name, value}})[name]));
+  }
+  for (const auto& [name, value] : options) add(name, value);
+  for (const auto& [name, value] : at_least) add(name, value);
+  return words;
+}
+
+std::string Conditions::command() const {
+  return fmt::format("run {} {}", study, fmt::join(arguments(), " "));
+}
+
+std::optional<double> Conditions::predicted_by(const Row& measured) const {
+  for (const auto& [name, value] : row.entries()) {
+    if (!equal(value, measured[name])) return {};
+  }
+  const Row flat = flatten(measured);
+  if (flat[field].integer() == nullptr && flat[field].real() == nullptr) return {};
+  return flat[field].number() * scale;
+}
+
+const std::vector<Figure>& published_figures() {
+  static const std::vector<Figure> figures = read_figures();
+  return figures;
+}
+
+bool is_run(const Figure& figure, std::string_view only, bool with_long) {
+  return figure.conditions && figure.id.starts_with(only) &&
+         (with_long || figure.conditions->takes.empty() || figure.id == only);
+}
+
+StudySettings::StudySettings(const Study& study, const std::vector<std::string>& arguments)
+    : own_(study.options()) {
+  groups_.push_back({fmt::format("options of `run {}`", study.name), own_->list()});
+  if (study.fabric) {
+    for (hw::Parameter& option : list_options(fabric_)) groups_.front().options.push_back(std::move(option));
+  }
+  given_ = parse_options(groups_, arguments, study.positional);
+}
+
+StudyResult StudySettings::run(StudyContext context) const {
+  context.fabric = fabric_;
+  context.given = given_;
+  return own_->run(context);
+}
+
+PublishedFigures::PublishedFigures(const Study& study, const Json& parameters,
+                                   std::string_view unchanged_machine) {
+  for (const Figure& figure : published_figures()) {
+    if (figure.conditions && figure.conditions->study == study.name &&
+        figure.conditions->machine == unchanged_machine && allows(*figure.conditions, study, parameters))
+      figures_.push_back(&figure);
+  }
+}
+
+std::vector<Prediction> PublishedFigures::of(const Row& row) const {
+  std::vector<Prediction> predictions;
+  for (const Figure* figure : figures_) {
+    if (const auto value = figure->conditions->predicted_by(row))
+      predictions.push_back({figure, figure->conditions->field, *value});
+  }
+  return predictions;
+}
+
+}  // namespace cm384::studies

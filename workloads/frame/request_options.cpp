@@ -1,0 +1,43 @@
+#include "workloads/frame/request_options.h"
+
+#include <fmt/format.h>
+
+#include "base/text/error.h"
+
+namespace cm384::studies {
+
+service::RequestTrace RequestOptions::load(const StudyContext& context, std::string_view study,
+                                           std::uint64_t seed, double rate) const {
+  if (requests.empty()) {
+    service::DrawnRequests drawn;
+    drawn.rate = rate == 0 ? 10 : rate;
+    drawn.duration = duration == Time{} ? 60_s : duration;
+    drawn.prompt = prompt;
+    drawn.output = output;
+    drawn.reuse = reuse;
+    drawn.block_tokens = block;
+    drawn.seed = seed;
+    return service::draw_requests(drawn);
+  }
+  for (const char* option : {"prompt", "output", "reuse"}) {
+    if (context.given.contains(option))
+      throw InputError(fmt::format("run {}: --{}: has no effect with --requests", study, option));
+  }
+  return service::at_rate(service::read_requests(requests, block), rate, duration);
+}
+
+std::string RequestOptions::note_of(const service::RequestTrace& trace) {
+  double prompts = 0, outputs = 0;
+  for (const service::Request& request : trace.requests) {
+    prompts += request.prompt;
+    outputs += request.output;
+  }
+  const auto count = static_cast<double>(trace.requests.size());
+  std::string note = fmt::format(
+      "{} requests ({}), {:.2f} per second, {:.0f} tokens in and {:.0f} out on the average",
+      trace.requests.size(), trace.format, service::rate_of(trace), prompts / count, outputs / count);
+  if (trace.failed > 0) note += fmt::format("; {} without output tokens left out", trace.failed);
+  return note;
+}
+
+}  // namespace cm384::studies

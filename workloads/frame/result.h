@@ -1,0 +1,38 @@
+// What a study gives back.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/text/units.h"
+#include "workloads/frame/row.h"
+
+namespace cm384::studies {
+
+// Counters of the whole run, for the `simulator` object. Wall time and memory are added by the writer.
+struct SimulatorCounts {
+  Time simulated{};
+  std::uint64_t instructions = 0;  // retired by scalar cores
+  std::uint64_t packet_hops = 0;   // one packet, acknowledgements included, crossing one link
+  std::uint64_t events = 0;
+  std::uint64_t memory_requests = 0;
+  unsigned threads = 1;           // of the host, at most at a time
+  std::uint64_t rtl_cycles = 0;   // clocked by Verilated chips
+  std::uint64_t rtl_packets = 0;  // through them
+  std::uint64_t damaged = 0;      // transmissions, by faults asked for
+  std::uint64_t lost = 0;         // packets, in parts that went out of order at a time
+  std::uint64_t resent = 0;       // requests, as they or their responses were lost there
+};
+
+struct StudyResult {
+  Row parameters;        // every effective option; if empty, the command fills it from the options
+  Rows rows;             // as the study's fields declare them (fields.h)
+  bool complete = true;  // false: interrupted, rows hold what is known so far
+  bool passed = true;    // false: a check of the study failed; the command ends with exit code 1
+  SimulatorCounts simulator;
+  std::vector<std::string> input_files;  // traces, ELFs: the result records a hash of each
+  std::vector<std::string> notes;        // lines under the table; also in result.json
+};
+
+}  // namespace cm384::studies

@@ -1,0 +1,75 @@
+// `cm384 run ffn`: the feed-forward network of a die's experts.
+#include "workloads/kernels/ffn.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "workloads/studies.h"
+
+namespace cm384::studies {
+CubeReading measure_ffn(const StudyContext& context, const FfnSetting& setting, SimulatorCounts& counts) {
+  CubeRun run(context, fmt::format("ffn, {} experts", setting.expert_rows.size()), setting, [&] {
+    Stages stages;
+    stages.placed.push_back(std::make_unique<operators::Ffn>(setting, context.seed));
+    stages.run = {stages.placed.back().get()};
+    return stages;
+  });
+  const std::vector<CubeReading> readings = run.measure(counts);
+  return readings.empty() ? CubeReading{} : readings.front();
+}
+
+namespace {
+
+struct FfnOptions {
+  int experts = 1;
+  int rows = 1024;
+  int hidden = 7168;
+  int width = 2048;
+  CubeOptions cube;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    visit("experts", self.experts, Range{1, 256}, "experts on the die");
+    visit("rows", self.rows, Range{1, 100'000}, "tokens per expert");
+    visit("hidden", self.hidden, Range{64, 16384, 64}, "elements of a token");
+    visit("width", self.width, Range{64, 4096, 64}, "elements between the two multiplications");
+    CubeOptions::describe(self.cube, visit);
+  }
+  void settle(const hw::Machine& machine) { cube.settle(machine); }
+};
+
+StudyResult run(const StudyContext& context, const FfnOptions& options) {
+  StudyResult result;
+  FfnSetting setting;
+  static_cast<CubeSetting&>(setting) = cube_setting(context, options.cube, "ffn");
+  setting.expert_rows.assign(static_cast<std::size_t>(options.experts),
+                             static_cast<std::uint32_t>(options.rows));
+  setting.hidden = static_cast<std::uint32_t>(options.hidden);
+  setting.width = static_cast<std::uint32_t>(options.width);
+  const CubeReading reading = measure_ffn(context, setting, result.simulator);
+  if (context.interrupted != 0) {
+    result.complete = false;
+    return result;
+  }
+  add_row(context, options.cube, result, {{"experts", options.experts}, {"rows", options.rows}}, reading,
+          CM384_GEMM_INT8);
+  return result;
+}
+
+constexpr std::array kFfnFields{
+    Field{"experts", FieldType::integer, "experts on the die", true}.as_condition(),
+    Field{"rows", FieldType::integer, "tokens per expert", true}.as_condition(),
+};
+
+std::span<const Field> ffn_fields() {
+  static const std::vector<Field> all = with_cube_fields(kFfnFields);
+  return all;
+}
+
+}  // namespace
+
+const Study kFfnStudy{"ffn", "feed-forward network of a die's experts, on its cube and vector cores",
+                      ffn_fields(), options_of<FfnOptions, run>};
+
+}  // namespace cm384::studies

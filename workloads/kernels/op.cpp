@@ -1,0 +1,148 @@
+// `cm384 run op NAME`: one small operator on a die, or among a few of them.
+#include <fmt/format.h>
+
+#include <array>
+
+#include "base/text/error.h"
+#include "workloads/kernels/cube_run.h"
+#include "workloads/kernels/op_cases.h"
+#include "workloads/studies.h"
+
+namespace cm384::studies {
+namespace {
+
+void check_shape(std::string_view text) {
+  parse_shape(text);
+}
+
+struct OpOptions {
+  std::string name = "add";
+  std::string shape = "256x7168";
+  std::string type = "bf16";
+  std::string layout = "nz";
+  int split_k = 1;
+  bool graph = false;
+  int groups = 0;
+  int buffers = 1;
+  double top_p = 0.95;
+  int iterations = 1;
+  int warmup = 1;
+  bool full = false;
+  bool kernel_time = false;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    visit("name", self.name, OneOf{op_names()},
+          "the operator; rms-norm is of the sum with a residual, quantise has a scale per row, "
+          "static-quantise one per column, softmax, sort and sample are of floats");
+    visit("shape", self.shape, Form{"MxN", check_shape},
+          "rows x columns of the input; matmul: M x N x K; batch-matmul: groups x M x N x K; gate: tokens x "
+          "experts; rope: tokens x heads; sample: rows x words x largest that are kept; kv-norm-rope: "
+          "tokens; flash-attention: sequences x heads x tokens, x cached ones of these; among ranks: ranks x "
+          "bytes");
+    visit("dtype", self.type, OneOf{{"bf16", "int8"}},
+          "of a product's A and B; int8 comes out as BF16, scaled per row and per column",
+          Needs{"name", product_names()});
+    visit("b-layout", self.layout, OneOf{{"nz", "nd"}}, "of a product's B in memory: fractals, or rows of k",
+          Needs{"name", product_names()});
+    visit("split-k", self.split_k, Range{1, 64},
+          "parts of a product's K, which cores without a tile of their own take; the vector cores sum them",
+          Needs{"name", product_names()});
+    visit("launch", self.graph, Either{"single", "graph"},
+          "single: set-up begins when the task has its turn; graph: it was set up while the task before ran");
+    visit("cores", self.groups, Range{0, 64},
+          "AICs, each with its two AIVs, that the operator may use; 0: all of the die");
+    visit("buffers", self.buffers, Range{1, 2},
+          "each way: with 2 the next row is loaded while one is computed",
+          Needs{"name", {"rms-norm", "quantise", "static-quantise", "swiglu", "softmax", "sort"}});
+    visit("top-p", self.top_p, Range{0.0, 1.0},
+          "of the largest that are kept, the fewest whose shares sum up to this", Needs{"name", {"sample"}});
+    visit("iterations", self.iterations, Range{1, 1000},
+          "counted launches, one after another, each with operands of its own");
+    visit("warmup", self.warmup, Range{0, 1000},
+          "launches before them, which bring the kernel's code into L2");
+    visit("payload", self.full, Either{"control", "full"},
+          "full computes every value and compares it with the host's; control moves tags of payload");
+    visit(
+        "measure", self.kernel_time, Either{"task", "kernel"},
+        "latency_us of the whole task as the vendor's profiler reads it, or from first to last instruction");
+  }
+  void settle(const hw::Machine& machine) { all_if_zero(groups, machine.die.groups()); }
+};
+
+std::optional<OpReading> measure(const StudyContext& context, const OpOptions& options,
+                                 SimulatorCounts& counts) {
+  const OpRequest request{options.name,    options.shape,   options.type,  options.layout,
+                          options.split_k, options.buffers, options.top_p, context.seed};
+  const OpSetting setting{options.groups, options.graph, options.iterations, options.warmup, options.full};
+  const std::string what = fmt::format("{} {}", options.name, options.shape);
+  if (!is_collective(options.name))
+    return run_operator_alone(context, what, setting, operator_of(request), counts);
+  const CollectiveRun collective = collective_of(request, 2 * options.groups, options.full, context.machine);
+  auto reading = run_collective(context, what, setting, collective, counts);
+  if (reading) reading->algorithm = collective.algorithm;
+  return reading;
+}
+
+StudyResult run(const StudyContext& context, const OpOptions& options) {
+  if (options.groups > context.machine.die.groups())
+    throw InputError(fmt::format("run op: --cores {}: a die has {} AICs with two AIVs each", options.groups,
+                                 context.machine.die.groups()));
+  StudyResult result;
+  if (const std::string idle = cores_without_group(context.machine.die); !idle.empty())
+    result.notes.push_back(idle);
+  const auto reading = measure(context, options, result.simulator);
+  if (!reading) {
+    result.complete = false;
+    return result;
+  }
+  const double latency = options.kernel_time ? reading->kernel_us : reading->task_us;
+  Row row{{"name", options.name},
+          {"shape", options.shape},
+          {"launch", options.graph ? "graph" : "single"},
+          {"latency_us", latency},
+          {"task_us", reading->task_us},
+          {"kernel_us", reading->kernel_us},
+          {"pace_us", reading->pace_us},
+          {"blocks", reading->blocks},
+          {"hbm_bytes", static_cast<std::uint64_t>(reading->hbm_bytes)},
+          {"hbm_GBps", reading->hbm_bytes / (latency * 1e3)},
+          {"bottleneck", reading->bottleneck},
+          {"correct", reading->correct}};
+  if (options.name == "all-reduce") row.set("algorithm", reading->algorithm);
+  context.finish_row(result, std::move(row));
+  if (reading->correct && !*reading->correct) {
+    result.passed = false;
+    result.notes.push_back(reading->first_difference);
+  }
+  return result;
+}
+
+constexpr std::array kOpFields{
+    Field{"name", FieldType::text, "of the operator", true}.as_condition(),
+    Field{"shape", FieldType::text, "as asked for", true}.as_condition(),
+    Field{"launch", FieldType::text, "single, or graph", true}.as_condition(),
+    Field{"latency_us", FieldType::number, "mean of one launch, as --measure chooses", true},
+    Field{"task_us", FieldType::number, "task duration, launch and teardown of the blocks inside", true},
+    Field{"kernel_us", FieldType::number,
+          "from the first instruction of the first block to the last of the last", true},
+    Field{"pace_us", FieldType::number,
+          "from the begin of the first counted launch to the end of the last, over their number"},
+    Field{"blocks", FieldType::integer, "of a launch"},
+    Field{"hbm_bytes", FieldType::integer,
+          "to and from a die's HBM per launch; what stays in L2 is not among them", true},
+    Field{"hbm_GBps", FieldType::number, "these over the latency"},
+    Field{"bottleneck", FieldType::text,
+          "the unit with work for the largest share of the task, mean over the cores, or the launch", true},
+    Field{"correct", FieldType::boolean, "values equal those of the reference; payload mode full only"},
+    Field{"algorithm", FieldType::text,
+          "of an all-reduce, by its size: one-shot, or reduce-scatter + all-gather", true},
+};
+
+}  // namespace
+
+const Study kOpStudy{"op",      "one small operator, launched singly or from a captured graph",
+                     kOpFields, options_of<OpOptions, run>,
+                     false,     "name"};
+
+}  // namespace cm384::studies

@@ -1,0 +1,198 @@
+#include "workloads/kernels/op_cases.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "base/text/error.h"
+#include "workloads/operators/attention/attention.h"
+#include "workloads/operators/collectives/collectives.h"
+#include "workloads/operators/gemm/gemm.h"
+#include "workloads/operators/gemm/split.h"
+#include "workloads/operators/rows/rows.h"
+#include "workloads/operators/sampling/sampling.h"
+#include "workloads/operators/token_operators/token_operators.h"
+
+namespace cm384::studies {
+namespace {
+
+using reference::CollectiveKind;
+using reference::RowOperation;
+
+// What the numbers of a shape are.
+struct Named {
+  std::string_view name;
+  std::size_t sizes;
+  std::string_view shape;
+  std::size_t optional = 0;  // further ones
+};
+constexpr std::array kNamed{
+    Named{"matmul", 3, "M x N x K, such as 16x3200x5120"},
+    Named{"batch-matmul", 4, "groups x M x N x K, such as 16x5x512x128"},
+    Named{"add", 2, "rows x columns, such as 256x7168"},
+    Named{"rms-norm", 2, "rows x columns, such as 256x7168"},
+    Named{"quantise", 2, "rows x columns, such as 256x7168"},
+    Named{"static-quantise", 2, "rows x columns, such as 256x7168"},
+    Named{"swiglu", 2, "rows x columns, such as 256x4096"},
+    Named{"softmax", 2, "rows x columns, such as 16x151936"},
+    Named{"sort", 2, "rows x columns, such as 16x151936"},
+    Named{"sample", 3, "rows x words x largest that are kept, such as 96x129280x50"},
+    Named{"gate", 2, "tokens x experts, such as 1x256"},
+    Named{"rope", 2, "tokens x heads, such as 5x16"},
+    Named{"kv-norm-rope", 1, "tokens, such as 5"},
+    Named{"flash-attention", 3,
+          "sequences x heads x tokens of each, such as 4x4x1024; of these cached, such as 4x4x1024x512", 1},
+    Named{"all-gather", 2, "ranks x bytes of a rank's part, such as 16x3801088"},
+    Named{"reduce-scatter", 2, "ranks x bytes of a rank's part, such as 16x3801088"},
+    Named{"all-reduce", 2, "ranks x bytes, such as 16x163840"},
+};
+constexpr std::array<std::pair<std::string_view, RowOperation>, 7> kRows{
+    {{"add", RowOperation::add},
+     {"rms-norm", RowOperation::rms_norm},
+     {"quantise", RowOperation::quantise},
+     {"static-quantise", RowOperation::static_quantise},
+     {"swiglu", RowOperation::swiglu},
+     {"softmax", RowOperation::softmax},
+     {"sort", RowOperation::sort}}};
+constexpr std::array<std::pair<std::string_view, CollectiveKind>, 3> kCollectives{
+    {{"all-gather", CollectiveKind::all_gather},
+     {"reduce-scatter", CollectiveKind::reduce_scatter},
+     {"all-reduce", CollectiveKind::all_reduce}}};
+
+[[noreturn]] void refuse(const OpRequest& request, std::string_view allowed) {
+  throw InputError(fmt::format("run op {}: --shape {}: allowed: {}", request.name, request.shape, allowed));
+}
+
+std::vector<std::uint32_t> shape_of(const OpRequest& request) {
+  const Named& named = *std::ranges::find(kNamed, request.name, &Named::name);
+  std::vector<std::uint32_t> shape = parse_shape(request.shape);
+  if (shape.size() < named.sizes || shape.size() > named.sizes + named.optional) refuse(request, named.shape);
+  return shape;
+}
+
+MakeOperator product(const OpRequest& request, const std::vector<std::uint32_t>& shape) {
+  const std::size_t first = request.name == "batch-matmul" ? 1 : 0;
+  operators::GemmSetting setting;
+  setting.group_rows.assign(first == 1 ? shape[0] : 1, shape[first]);
+  setting.n = shape[first + 1];
+  setting.k = shape[first + 2];
+  if (setting.group_rows.size() > 1024 || setting.n % 8 != 0 || setting.n > 65536 || setting.k > 65535)
+    refuse(request, "up to 1024 groups; N in multiples of 8 up to 65536; K up to 65535");
+  setting.type = request.type == "int8" ? CM384_GEMM_INT8 : CM384_GEMM_BF16;
+  setting.b_nz = request.layout == "nz";
+  if (request.split_k > 1) {
+    const auto parts = static_cast<std::uint32_t>(request.split_k);
+    if (first == 1 || setting.type != CM384_GEMM_BF16 || !setting.b_nz || setting.k % (16 * parts) != 0)
+      throw InputError(fmt::format(
+          "run op {}: --split-k {}: allowed: for matmul in bf16 with b-layout nz, equal parts of K "
+          "in multiples of 16",
+          request.name, request.split_k));
+    return [setting, parts, seed = request.seed] {
+      return std::make_unique<operators::SplitGemm>(setting.group_rows[0], setting.n, setting.k, parts, seed);
+    };
+  }
+  return [setting, seed = request.seed] { return std::make_unique<operators::Gemm>(setting, seed); };
+}
+
+}  // namespace
+
+const std::vector<std::string_view>& op_names() {
+  static const std::vector<std::string_view> names = [] {
+    std::vector<std::string_view> made;
+    for (const Named& named : kNamed) made.push_back(named.name);
+    return made;
+  }();
+  return names;
+}
+
+const std::vector<std::string_view>& product_names() {
+  static const std::vector<std::string_view> names{"matmul", "batch-matmul"};
+  return names;
+}
+
+std::vector<std::uint32_t> parse_shape(std::string_view text) {
+  std::vector<std::uint32_t> shape;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  while (at != end) {
+    std::uint32_t size = 0;
+    const auto read = std::from_chars(at, end, size);
+    const bool last = read.ptr == end;
+    if (read.ec != std::errc() || size == 0 || size > 1'000'000'000 || (!last && *read.ptr != 'x')) break;
+    shape.push_back(size);
+    if (last) return shape;
+    at = read.ptr + 1;
+  }
+  throw InputError(
+      fmt::format("{}: allowed: sizes from 1 to 1000000000 with x between them, such as 256x7168", text));
+}
+
+bool is_collective(std::string_view name) {
+  return std::ranges::find(kCollectives, name, &decltype(kCollectives)::value_type::first) !=
+         kCollectives.end();
+}
+
+int ranks_of(const OpRequest& request) {
+  return static_cast<int>(std::min(shape_of(request).front(), 1'000'000U));
+}
+
+MakeOperator operator_of(const OpRequest& request) {
+  const std::vector<std::uint32_t> shape = shape_of(request);
+  if (request.name == "matmul" || request.name == "batch-matmul") return product(request, shape);
+  if (std::ranges::any_of(shape, [](std::uint32_t size) { return size > 1'000'000; }))
+    refuse(request, "sizes up to 1000000");
+  if (request.name == "sample") {
+    const reference::SampleCase sample{
+        .rows = shape[0], .width = shape[1], .top_k = shape[2], .top_p = request.top_p, .seed = request.seed};
+    return [sample] { return std::make_unique<operators::Sampling>(sample); };
+  }
+  if (request.name == "gate") {
+    const reference::GateCase gate{.tokens = shape[0], .experts = shape[1], .seed = request.seed};
+    return [gate] { return std::make_unique<operators::Gate>(gate); };
+  }
+  if (request.name == "rope") {
+    const reference::RopeCase rope{.tokens = shape[0], .heads = shape[1], .seed = request.seed};
+    return [rope] { return std::make_unique<operators::InterleaveRope>(rope); };
+  }
+  if (request.name == "kv-norm-rope") {
+    const reference::KvCase kv{.tokens = shape[0], .slots = std::max(128U, shape[0]), .seed = request.seed};
+    return [kv] { return std::make_unique<operators::KvNormRope>(kv); };
+  }
+  if (request.name == "flash-attention") {
+    const reference::AttentionCase attention{.seed = request.seed,
+                                             .sequences = shape[0],
+                                             .heads = shape[1],
+                                             .length = shape[2],
+                                             .cached = shape.size() > 3 ? shape[3] : 0};
+    return [attention] { return std::make_unique<operators::FlashAttention>(attention); };
+  }
+  reference::RowCase rows{.rows = shape[0], .width = shape[1], .seed = request.seed};
+  rows.operation = std::ranges::find(kRows, request.name, &decltype(kRows)::value_type::first)->second;
+  const auto buffers = static_cast<std::uint32_t>(rows.operation == RowOperation::add ? 2 : request.buffers);
+  return [rows, buffers] { return std::make_unique<operators::Rows>(rows, buffers); };
+}
+
+CollectiveRun collective_of(const OpRequest& request, int cores, bool full, const hw::Machine& machine) {
+  const std::vector<std::uint32_t> shape = shape_of(request);
+  reference::CollectiveCase made;
+  made.kind =
+      std::ranges::find(kCollectives, request.name, &decltype(kCollectives)::value_type::first)->second;
+  made.ranks = ranks_of(request);
+  made.bytes = shape[1];
+  made.seed = request.seed;
+  const int dies = std::min(machine.topology.dies(), int{CM384_ROUNDS_RANKS});
+  if (made.ranks < 2 || made.ranks > dies || made.bytes % 32 != 0)
+    refuse(request, fmt::format("2 to {} ranks, a die each; bytes in multiples of 32", dies));
+  const operators::CollectiveAlgorithm algorithm = operators::choose_algorithm(made, cores, machine);
+  // A block moves 4 KiB or more, where there is so much. With more ranks than cores each serves several.
+  const auto most = static_cast<std::uint64_t>(std::max(1, cores / made.ranks));
+  const auto slices = static_cast<int>(std::clamp<std::uint64_t>(made.bytes / 4096, 1, most));
+  const int used = std::min(cores, slices * made.ranks);
+  return {made.ranks, used,
+          [=] { return std::make_unique<operators::RankCollective>(made, used, full, algorithm); },
+          operators::name_of(algorithm, made.kind)};
+}
+
+}  // namespace cm384::studies

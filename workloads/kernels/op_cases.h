@@ -1,0 +1,34 @@
+// The operators of `run op`, by name and shape.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "workloads/kernels/op_run.h"
+
+namespace cm384::studies {
+
+struct OpRequest {
+  std::string name, shape;
+  std::string type = "bf16";  // of a product's A and B
+  std::string layout = "nz";  // of a product's B
+  int split_k = 1;            // parts of a product's k
+  int buffers = 1;            // of operators that take whole rows
+  double top_p = 0.95;        // sample: of what is kept at least this sum
+  std::uint64_t seed = 1;
+};
+
+// Names, in the order of the help.
+const std::vector<std::string_view>& op_names();
+const std::vector<std::string_view>& product_names();
+// "256x7168": sizes with x between them. Throws InputError.
+std::vector<std::uint32_t> parse_shape(std::string_view text);
+// Whether it is one among ranks: the first number of its shape is how many.
+bool is_collective(std::string_view name);
+int ranks_of(const OpRequest& request);
+// Throw InputError, with the operator's name, where the shape does not suit it.
+MakeOperator operator_of(const OpRequest& request);
+CollectiveRun collective_of(const OpRequest& request, int cores, bool full, const hw::Machine& machine);
+
+}  // namespace cm384::studies

@@ -1,0 +1,210 @@
+// `cm384 run decode`.
+#include "workloads/layer/decode.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "base/text/error.h"
+#include "system/observe/observers.h"
+#include "traces/fixed_math.h"
+#include "workloads/layer/decode_parts.h"
+#include "workloads/layer/layer_lanes.h"
+#include "workloads/operators/reference/expert_placement.h"
+#include "workloads/studies.h"
+
+namespace cm384::studies {
+
+DecodeMemory memory_of(const DecodeOptions& options, int shared_copies, std::uint64_t tokens) {
+  const LayerOptions& o = options.layer;
+  const double hidden = o.hidden, heads = o.heads, q_lora = o.q_lora, element = o.int8 ? 1 : 2;
+  // One layer predicts all further tokens, one after another.
+  const double predictors = std::min(o.mtp, 1),
+               layers = options.dense_layers + options.moe_layers + predictors;
+  const double attention = element * (hidden * (q_lora + 576) + q_lora * heads * 192 + heads * 128 * hidden) +
+                           2 * 2 * heads * 128 * 512;
+  const int filled = o.experts + shared_copies + std::max(0, o.redundant);
+  const int slots = o.by_load || o.redundant >= 0
+                        ? (filled + o.ranks - 1) / o.ranks
+                        : reference::place_experts(o.ranks, o.experts, shared_copies).local_experts;
+  const double experts = 3.0 * slots * hidden * o.width;
+  DecodeMemory memory;
+  memory.weights = layers * attention + (options.moe_layers + predictors) * experts +
+                   3.0 * options.dense_layers * hidden * options.dense_width +
+                   2 * 2 * hidden * options.vocabulary;
+  memory.request = layers * o.kv * 2.0 * 576;
+  memory.cache = layers * static_cast<double>(tokens) * 2.0 * 576;
+  return memory;
+}
+
+double renewal_us(const DecodeOptions& options, const DecodeParts& parts) {
+  const LayerOptions& o = options.layer;
+  if (o.renew == 0) return 0;
+  const double layers = options.moe_layers + std::min(o.mtp, 1), bytes = 3.0 * o.hidden * o.width;
+  return layers * parts.new_copies * bytes / static_cast<double>(options.renew_rate.bytes_per_second) * 1e6 /
+         o.renew;
+}
+
+namespace {
+
+void check_memory(const StudyContext& context, const DecodeOptions& options, const LayerSetting& setting) {
+  const DecodeMemory memory = memory_of(options, setting.moe.shared_copies, fullest_die(setting));
+  const double room = static_cast<double>(context.machine.memory.hbm.capacity.count);
+  if (memory.weights > room)
+    throw InputError(fmt::format("run decode: --ranks {}: weights of {:.1f} GB do not fit a die's {:.1f} GB",
+                                 options.layer.ranks, memory.weights / 1e9, room / 1e9));
+  if (memory.weights + memory.cache > room)
+    throw InputError(
+        fmt::format("run decode: --batch {} --kv {}: {:.1f} GB of weights and {:.1f} GB of cache do not fit "
+                    "a die's {:.1f} GB; {} "
+                    "requests an NPU would",
+                    options.layer.batch, options.layer.kv, memory.weights / 1e9, memory.cache / 1e9,
+                    room / 1e9, 2 * static_cast<int>((room - memory.weights) / memory.request)));
+}
+
+// A part of a step.
+struct Line {
+  const char* name;
+  double count, each_us;
+  double us() const { return count * each_us; }
+};
+
+Row step_row(const DecodeOptions& options, const DecodeParts& parts, StudyResult& result) {
+  const LayerOptions& o = options.layer;
+  const double renewed = o.renew > 0 ? options.moe_layers + std::min(o.mtp, 1) : 0;  // layers
+  const std::array lines{
+      Line{"dense layers", 1.0 * options.dense_layers, parts.dense_attention + parts.dense_network},
+      Line{"first MoE layer", 1, parts.first_layer},
+      Line{"MoE layers", options.moe_layers - 1.0, parts.layer},
+      Line{"head", 1, parts.head},
+      Line{"sampling", 1, parts.sampling},
+      Line{"MTP layer", 1.0 * o.mtp, parts.mtp_projection + parts.first_layer},
+      Line{"MTP head", 1.0 * o.mtp, parts.mtp_head},
+      Line{"MTP sampling", 1.0 * o.mtp, parts.mtp_sampling},
+      Line{"launch", options.launch == "cpu" ? 1.0 + o.mtp : 0.0, options.graph_launch.us()},
+      // Each renewal holds one step of `renew` up.
+      Line{"renewal", renewed, renewed > 0 ? renewal_us(options, parts) / renewed : 0},
+  };
+  double step = 0;
+  for (const Line& line : lines) step += line.us();
+  Rows shown;
+  std::vector<std::string> words;
+  for (const Line& line : lines) {
+    if (line.count == 0) continue;
+    shown.push_back({{"name", line.name},
+                     {"ms", line.us() / 1000},
+                     {"count", static_cast<std::int64_t>(line.count)},
+                     {"each_us", line.each_us},
+                     {"share", line.us() / step}});
+    words.push_back(fmt::format("{} {:.2f}", line.name, line.us() / 1000));
+  }
+  const double acceptance = o.mtp == 0 ? 0 : options.acceptance;
+  // A predicted token counts where the one before it was right, too.
+  double tokens = 1;
+  for (int k = 1; k <= o.mtp; ++k) tokens += traces::power(acceptance, static_cast<unsigned>(k));
+  const double tpot_ms = step / tokens / 1000;
+  const KernelShares shares = shares_of(parts);
+  result.notes.push_back(fmt::format("batch {}, ms of the step: {}", o.batch, fmt::join(words, ", ")));
+  Row row{{"ranks", o.ranks}, {"batch", o.batch}, {"kv", o.kv}, {"mtp", o.mtp}, {"acceptance", acceptance}};
+  row.set("microbatches", parts.microbatches).set("split", parts.split);
+  row.set("step_ms", step / 1000).set("tpot_ms", tpot_ms).set("tokens_s_npu", o.batch * 1000 / tpot_ms);
+  row.set("layer_us", parts.layer);
+  row.set("attention_half_us", parts.attention_half).set("experts_half_us", parts.experts_half);
+  row.set("slower_half_us", std::max(parts.attention_half, parts.experts_half));
+  row.set("mtp_ms",
+          o.mtp * (parts.mtp_projection + parts.first_layer + parts.mtp_head + parts.mtp_sampling) / 1000);
+  row.set("products_share", shares.products).set("dispatch_share", shares.dispatch);
+  row.set("parts", std::move(shown));
+  if (!parts.kernels_of_layers.empty()) row.set("kernels", rows_of(parts.kernels_of_layers));
+  return row;
+}
+
+// The timeline of a step, which no machine's is: then `context` has no observers. Throws where more is asked
+// for.
+std::optional<LaneTimeline> open_timeline(StudyContext& context) {
+  if (context.observers == nullptr || context.observers->request().timeline.empty()) return {};
+  if (!wants_lanes(context))
+    throw InputError(
+        "run decode: --timeline shows a step; allowed: without --explain, --record, --wave, --timeline-dies "
+        "and --timeline-cores");
+  const observe::ObserverRequest& asked = context.observers->request();
+  context.observers = nullptr;
+  return std::optional<LaneTimeline>(std::in_place, asked.timeline, asked.shown);
+}
+
+StudyResult run(const StudyContext& context, const DecodeOptions& all) {
+  StudyResult result;
+  if (all.layer.mtp == 0 && context.given.contains("acceptance"))
+    throw InputError("run decode: --acceptance: has an effect only with --mtp 1 or 2");
+  std::vector<DecodeOptions> steps;
+  const LayerOptions layer = with_lengths(context, all.layer, result);
+  for (const int batch : all.batch) {
+    DecodeOptions& options = steps.emplace_back(all);
+    options.layer = layer;
+    options.layer.batch = batch;
+    check_memory(context, options, layer_settings(context, options.layer).front());
+  }
+  StudyContext own = context;
+  std::optional<LaneTimeline> timeline = open_timeline(own);
+  for (std::size_t n = 0; n < steps.size(); ++n) {
+    const auto part = [&](std::size_t done) {
+      return static_cast<double>(done) / static_cast<double>(steps.size());
+    };
+    PartOfProgress progress(context.progress, part(n), part(n + 1), result.simulator);
+    const auto parts = decode_parts(own.with(progress), steps[n], result);
+    if (!parts) {
+      result.complete = false;
+      return result;
+    }
+    context.finish_row(result, step_row(steps[n], *parts, result));
+    if (!timeline) continue;
+    write_lanes(*timeline, static_cast<int>(n) + 1, steps[n], *parts);
+    if (parts->kernels_of_layers.empty())
+      result.notes.push_back(
+          fmt::format("the timeline has no kernels of batch {}: --measured {} was written without them",
+                      steps[n].layer.batch, steps[n].measured));
+  }
+  if (timeline) timeline->finish();
+  return result;
+}
+
+constexpr std::array kDecodePartFields{
+    Field{"name", FieldType::text, "of the part"},        Field{"ms", FieldType::number, "of all of them"},
+    Field{"count", FieldType::integer, "how many of it"}, Field{"each_us", FieldType::number, "of one"},
+    Field{"share", FieldType::ratio, "of the step"},
+};
+constexpr std::array kDecodeFields{
+    Field{"ranks", FieldType::integer, "dies that take part, one rank each", true}.as_condition(),
+    Field{"batch", FieldType::integer, "requests per NPU of two dies", true}.as_condition(),
+    Field{"kv", FieldType::integer, "mean tokens of a request in the cache", true}.as_condition(),
+    Field{"mtp", FieldType::integer, "tokens predicted beyond the next one"}.as_condition(),
+    Field{"acceptance", FieldType::ratio, "of these"}.as_condition(),
+    Field{"microbatches", FieldType::integer, "parts of a die's batch"}.as_condition(),
+    Field{"split", FieldType::text, "AIC/AIV of attention and of the experts", true}.as_condition(),
+    Field{"step_ms", FieldType::number, "the step", true},
+    Field{"tpot_ms", FieldType::number, "time per output token: the step over 1 + acceptance", true},
+    Field{"tokens_s_npu", FieldType::number, "tokens a second per NPU: batch over tpot_ms", true},
+    Field{"layer_us", FieldType::number, "of a layer with experts among many alike", true},
+    Field{"attention_half_us", FieldType::number, "of a microbatch and layer: prolog to output projection"},
+    Field{"experts_half_us", FieldType::number, "of a microbatch and layer: norm and gate to combine"},
+    Field{"slower_half_us", FieldType::number, "the longer of both halves"},
+    Field{"mtp_ms", FieldType::number,
+          "of the layer, the head and the choice of words that predict a further token"},
+    Field{
+        "products_share", FieldType::ratio,
+        "of a layer's kernel time that is of kernels that are mostly INT8 products: prolog, output, experts"},
+    Field{"dispatch_share", FieldType::ratio, "of a layer's kernel time that is dispatch"},
+    Field{"parts", FieldType::list, "of the step", false, kDecodePartFields},
+    Field{"kernels", FieldType::list, "of a rank in detail, in the layers with experts that ran", false,
+          kLayerKernelFields},
+};
+
+}  // namespace
+
+const Study kDecodeStudy{"decode", "a decode step and the time per output token", kDecodeFields,
+                         options_of<DecodeOptions, run>};
+
+}  // namespace cm384::studies

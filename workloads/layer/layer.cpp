@@ -1,0 +1,352 @@
+// `cm384 run layer`.
+#include "workloads/layer/layer.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+#include <optional>
+
+#include "base/text/error.h"
+#include "base/text/number.h"
+#include "system/observe/observers.h"
+#include "traces/random.h"
+#include "workloads/kernels/cube_run.h"
+#include "workloads/layer/layer_lanes.h"
+#include "workloads/moe/moe_options.h"
+#include "workloads/studies.h"
+
+namespace cm384::studies {
+namespace {
+
+// Bytes of the cache of a token and layer; of a layer's weights on a rank.
+constexpr double kLatentTokenBytes = 2.0 * (512 + 64);
+
+}  // namespace
+
+void LayerOptions::settle(const hw::Machine& machine) {
+  const std::size_t colon = split.find(':');
+  if (colon == std::string::npos) return;
+  const int groups = machine.die.groups();
+  const auto first = hw::number_of<int>(std::string_view(split).substr(0, colon)),
+             second = hw::number_of<int>(std::string_view(split).substr(colon + 1));
+  if (!first || !second || *first < 1 || *second < 1 || *first > 1000 || *second > 1000)
+    throw InputError(
+        fmt::format("--split {}: allowed: a ratio of whole numbers from 1 to 1000, such as 2:1", split));
+  const int own = std::clamp(groups * *first / (*first + *second), 1, std::max(1, groups - 1));
+  if (groups > 1) split = fmt::format("{}/{},{}/{}", own, 2 * own, groups - own, 2 * (groups - own));
+}
+
+std::array<CoreShare, 2> parse_split(std::string_view text, int available) {
+  const auto refuse = [&]() -> std::array<CoreShare, 2> {
+    throw InputError(fmt::format(
+        "--split {}: allowed: AIC/AIV of attention, AIC/AIV of the experts, two AIVs to an AIC, together "
+        "at most {}/{}, such as 16/32,8/16",
+        text, available, 2 * available));
+  };
+  const std::size_t comma = text.find(',');
+  if (comma == std::string_view::npos) return refuse();
+  std::array<int, 2> groups{};
+  const std::array<std::string_view, 2> words{text.substr(0, comma), text.substr(comma + 1)};
+  for (std::size_t n = 0; n < 2; ++n) {
+    const std::size_t slash = words[n].find('/');
+    if (slash == std::string_view::npos) return refuse();
+    const auto cubes = hw::number_of<int>(words[n].substr(0, slash)),
+               vectors = hw::number_of<int>(words[n].substr(slash + 1));
+    if (!cubes || !vectors || *cubes < 1 || *vectors != 2 * *cubes) return refuse();
+    groups[n] = *cubes;
+  }
+  if (groups[0] + groups[1] > available) return refuse();
+  return {CoreShare{0, groups[0]}, CoreShare{groups[0], groups[1]}};
+}
+
+std::uint64_t fullest_die(const LayerSetting& setting) {
+  std::uint64_t most = 0;
+  for (const RankLengths& rank : setting.lengths) {
+    std::uint64_t sum = 0;
+    for (const auto& part : rank) sum = std::accumulate(part.begin(), part.end(), sum);
+    most = std::max(most, sum);
+  }
+  return most;
+}
+
+LayerOptions with_lengths(const StudyContext& context, LayerOptions options, StudyResult& result) {
+  for (const std::string& path : routing_files(options.routing)) result.input_files.push_back(path);
+  const Lengths lengths = parse_lengths(options.kv_lengths);
+  if (lengths.kind == Lengths::Kind::fixed) return options;
+  if (!lengths.path.empty()) result.input_files.push_back(lengths.path);
+  options.kv = static_cast<int>(std::lround(LengthDraw(lengths, options.kv).mean()));
+  if (context.given.contains("kv"))
+    result.notes.push_back(
+        fmt::format("--kv has no effect: {} has a mean of {} tokens", options.kv_lengths, options.kv));
+  return options;
+}
+
+int default_shared_copies(int ranks) {
+  return ranks == 320 ? 32 : std::max(1, ranks / 9);
+}
+
+namespace {
+
+constexpr std::array kMicrobatches{1, 2};
+
+// How the cores of a die may be shared, from even to three quarters for attention.
+std::vector<std::string> splits_of(const std::string& split, int aic) {
+  if (split != "auto") return {split};
+  std::vector<std::string> made;
+  for (const int parts : {6, 7, 8, 9}) {
+    const int own = aic * parts / 12;
+    if (own > 0 && own < aic)
+      made.push_back(fmt::format("{}/{},{}/{}", own, 2 * own, aic - own, 2 * (aic - own)));
+  }
+  return made;
+}
+
+LayerSetting setting_of(const StudyContext& context, const LayerOptions& options, int microbatches,
+                        const std::string& split) {
+  const int requests = options.batch / 2, tokens = 1 + options.mtp;
+  if (requests < microbatches || requests % microbatches != 0)
+    throw InputError(fmt::format("--batch {}: {} requests a die do not divide into {} microbatches",
+                                 options.batch, requests, microbatches));
+  LayerSetting setting;
+  setting.microbatches = microbatches;
+  setting.layers = options.layers;
+  setting.width = static_cast<std::uint32_t>(options.width);
+  setting.moe.ranks = options.ranks;
+  setting.moe.batch = requests / microbatches * tokens;
+  setting.moe.experts = options.experts;
+  setting.moe.top_k = options.experts_per_token;
+  setting.moe.hidden = options.hidden;
+  setting.moe.routing = options.routing;
+  setting.moe.full_mesh = options.full_mesh;
+  setting.moe.shared_copies =
+      options.shared_copies >= 0 ? options.shared_copies : default_shared_copies(options.ranks);
+  setting.moe.redundant = options.redundant;
+  setting.moe.by_load = options.by_load;
+  setting.renewal = {options.renew, options.drift};
+  setting.attention.queries = static_cast<std::uint32_t>(tokens);
+  setting.attention.heads = static_cast<std::uint32_t>(options.heads);
+  setting.attention.hidden = static_cast<std::uint32_t>(options.hidden);
+  setting.attention.q_lora = static_cast<std::uint32_t>(options.q_lora);
+  setting.attention.int8 = options.int8;
+  const int groups = context.machine.die.groups();
+  setting.cores =
+      microbatches == 1 ? std::array{CoreShare{0, groups}, CoreShare{0, groups}} : parse_split(split, groups);
+  setting.moe.cores = 2 * setting.cores[1].count;
+  setting.detail = options.detail == 0 ? (options.ranks <= 16 ? options.ranks : 1)
+                                       : std::min(options.detail, options.ranks);
+  draw_lengths(setting, parse_lengths(options.kv_lengths), options.kv, requests, options.kv_sets,
+               context.seed);
+  return setting;
+}
+
+void check_memory(const StudyContext& context, const LayerOptions& options, const LayerSetting& setting) {
+  const double token = kLatentTokenBytes * options.layers,
+               kv = static_cast<double>(fullest_die(setting)) * token;
+  const double room = static_cast<double>(context.machine.memory.hbm.capacity.count);
+  if (kv > room)
+    throw InputError(
+        fmt::format("--batch {} --kv {}: the KV cache of {} layers takes {:.1f} GB of the die's {:.1f} GB; "
+                    "{} requests a NPU would fit",
+                    options.batch, options.kv, options.layers, kv / 1e9, room / 1e9,
+                    static_cast<int>(room / token / options.kv) * 2));
+}
+
+}  // namespace
+
+std::vector<LayerSetting> layer_settings(const StudyContext& context, const LayerOptions& options) {
+  const int dies = context.machine.topology.dies(), requests = options.batch / 2;
+  if (options.ranks > dies)
+    throw InputError(fmt::format("--ranks {}: the machine has {} dies", options.ranks, dies));
+  if (options.batch < 2 || options.batch % 2 != 0)
+    throw InputError(
+        fmt::format("--batch {}: allowed: even numbers from 2: an NPU is two dies", options.batch));
+  if (options.drift > 0 && options.renew == 0)
+    throw InputError("--drift: has an effect only with --renew of at least 1");
+  if (options.drift > 0 && !options.routing.starts_with("zipf:"))
+    throw InputError("--drift: has an effect only with --routing zipf:S");
+  const bool best = options.microbatches == "best";
+  std::vector<LayerSetting> settings;
+  for (const int microbatches : kMicrobatches) {
+    if (!best && options.microbatches != fmt::format("{}", microbatches)) continue;
+    if (best && requests % microbatches != 0) continue;
+    const auto splits = microbatches == 1 ? std::vector<std::string>{""}
+                                          : splits_of(options.split, context.machine.die.groups());
+    for (const std::string& split : splits)
+      settings.push_back(setting_of(context, options, microbatches, split));
+  }
+  check_memory(context, options, settings.front());
+  const bool looks = (context.observers != nullptr && !wants_lanes(context)) || context.gdb_port != 0;
+  if (settings.front().detail < options.ranks && looks)
+    throw InputError(
+        "run layer: --explain, --record, --timeline-dies, --timeline-cores, --wave and --gdb look at "
+        "instructions; allowed: --detail-dies as many as --ranks");
+  return settings;
+}
+
+std::string split_text(const LayerSetting& setting) {
+  const auto cores = [](const CoreShare& own) { return fmt::format("{}/{}", own.count, 2 * own.count); };
+  return setting.microbatches == 1 ? cores(setting.cores[0])
+                                   : fmt::format("{},{}", cores(setting.cores[0]), cores(setting.cores[1]));
+}
+
+ChosenLayer measure_fastest(const StudyContext& context, std::vector<LayerSetting> settings,
+                            SimulatorCounts& counts) {
+  ChosenLayer best;
+  std::vector<std::string> tried;
+  for (std::size_t n = 0; n < settings.size(); ++n) {
+    const auto part = [&](std::size_t done) {
+      return static_cast<double>(done) / static_cast<double>(settings.size());
+    };
+    PartOfProgress progress(context.progress, part(n), part(n + 1), counts);
+    StudyContext own = context.with(progress);
+    LayerReading reading = measure_layer(own, settings[n], counts);
+    if (reading.stages.empty()) return {};
+    tried.push_back(fmt::format("{} {:.1f} us", split_text(settings[n]), reading.layer_us.mean));
+    if (n == 0 || reading.layer_us.mean < best.reading.layer_us.mean) {
+      best.setting = std::move(settings[n]);
+      best.reading = std::move(reading);
+    }
+  }
+  if (tried.size() > 1) best.tried = fmt::format("layers of each split: {}", fmt::join(tried, ", "));
+  return best;
+}
+
+namespace {
+
+struct LayerStudyOptions {
+  LayerOptions layer;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    visit("batch", self.layer.batch, Range{2, 1024, 2}, "requests per NPU of two dies");
+    LayerOptions::describe(self.layer, visit);
+  }
+  void settle(const hw::Machine& machine) { layer.settle(machine); }
+};
+
+// A stream of a die in the last layer, and a line about it.
+Row stream_row(const LayerSetting& setting, const LayerReading& reading, int stream, std::string& line) {
+  const bool alone = setting.microbatches == 1;
+  const bool replayed = setting.detail < setting.moe.ranks;
+  Rows operators;
+  double busy = 0;
+  std::vector<std::string> words;
+  for (const LayerStage& stage : reading.stages) {
+    if (!alone && stage.half != stream) continue;
+    const bool local = stage.half == 0 || stage.name == "experts";
+    operators.push_back({{"name", stage.name},
+                         {"mean_us", stage.task_us.mean},
+                         {"min_us", stage.task_us.min},
+                         {"max_us", stage.task_us.max},
+                         {"grade", local && replayed ? "replay" : "firmware"}});
+    busy += setting.microbatches * stage.task_us.mean;
+    words.push_back(fmt::format("{} {:.1f}", stage.name, stage.task_us.mean));
+  }
+  const char* name = alone ? "all" : stream == 0 ? "attention" : "experts";
+  const auto half = static_cast<std::size_t>(stream);
+  Row row{{"name", name}, {"busy_us", busy}, {"idle_us", reading.layer_us.mean - busy}};
+  if (!alone) row.set("half_us", reading.half_us[half].mean).set("half_max_us", reading.half_us[half].max);
+  row.set("operators", std::move(operators));
+  line = fmt::format("stream {}: busy {:.1f} us of {:.1f}; us of a microbatch: {}", name, busy,
+                     reading.layer_us.mean, fmt::join(words, ", "));
+  return row;
+}
+
+StudyResult run(const StudyContext& context, const LayerStudyOptions& all) {
+  StudyResult result;
+  const LayerOptions options = with_lengths(context, all.layer, result);
+  std::vector<LayerSetting> settings = layer_settings(context, options);
+  // With all dies in detail the timeline is a machine's, which has its streams.
+  StudyContext own = context;
+  std::optional<LaneTimeline> timeline;
+  if (wants_lanes(context) && settings.front().detail < options.ranks) {
+    timeline.emplace(context.observers->request().timeline, context.observers->request().shown);
+    own.observers = nullptr;
+  }
+  const ChosenLayer chosen = measure_fastest(own, std::move(settings), result.simulator);
+  const LayerReading& reading = chosen.reading;
+  const LayerSetting& setting = chosen.setting;
+  if (reading.stages.empty()) {
+    result.complete = false;
+    return result;
+  }
+  Rows streams;
+  for (int stream = 0; stream < setting.microbatches; ++stream) {
+    std::string line;
+    streams.push_back(stream_row(setting, reading, stream, line));
+    result.notes.push_back(std::move(line));
+  }
+  Row row{{"ranks", options.ranks}, {"batch", options.batch}, {"kv", options.kv}, {"mtp", options.mtp}};
+  row.set("microbatches", setting.microbatches).set("split", split_text(setting));
+  row.set("layer_us", reading.layer_us.mean).set("layer_max_us", reading.layer_us.max);
+  row.set("attention_half_us", reading.half_us[0].mean).set("experts_half_us", reading.half_us[1].mean);
+  row.set("rows_mean", reading.rows_mean).set("rows_max", reading.rows_max);
+  if (options.renew > 0) row.set("new_copies", reading.new_copies);
+  row.set("layers", options.layers).set("detail_dies", setting.detail).set("streams", std::move(streams));
+  row.set("kernels_rank", reading.kernels_rank).set("kernels", rows_of(reading.kernels));
+  if (timeline) {
+    write_lanes(*timeline, reading, setting.microbatches);
+    timeline->finish();
+    result.notes.push_back(fmt::format("the timeline has the streams of rank {}", reading.kernels_rank));
+  }
+  context.finish_row(result, std::move(row));
+  if (!chosen.tried.empty()) result.notes.push_back(chosen.tried);
+  if (const std::string idle = cores_without_group(context.machine.die); !idle.empty())
+    result.notes.push_back(idle);
+  result.notes.push_back(
+      fmt::format("{} tokens per microbatch and die; {:.0f} rows per rank, at most {:.0f}; {} of {} dies in "
+                  "detail, the others replay {} recordings",
+                  setting.moe.batch, reading.rows_mean, reading.rows_max, setting.detail, options.ranks,
+                  reading.recordings));
+  return result;
+}
+
+constexpr std::array kOperatorFields{
+    Field{"name", FieldType::text, "of the kernel"},
+    Field{"mean_us", FieldType::number, "its task, mean over ranks and microbatches"},
+    Field{"min_us", FieldType::number, "smallest"},
+    Field{"max_us", FieldType::number, "largest"},
+    Field{"grade", FieldType::text, "firmware on all dies, or replay on those not in detail"},
+};
+constexpr std::array kStreamFields{
+    Field{"name", FieldType::text, "attention, experts; all: of one microbatch"},
+    Field{"busy_us", FieldType::number, "tasks of all microbatches in the layer"},
+    Field{"idle_us", FieldType::number,
+          "the layer's time without a task: waiting for the other stream or ranks"},
+    Field{"half_us", FieldType::number, "of a microbatch, from its first task to its last; mean"},
+    Field{"half_max_us", FieldType::number, "largest"},
+    Field{"operators", FieldType::list, "in the order of a microbatch", false, kOperatorFields},
+};
+constexpr std::array kLayerFields{
+    Field{"ranks", FieldType::integer, "dies that take part, one rank each", true}.as_condition(),
+    Field{"batch", FieldType::integer, "requests per NPU of two dies", true}.as_condition(),
+    Field{"kv", FieldType::integer, "mean tokens of a request in the cache", true}.as_condition(),
+    Field{"mtp", FieldType::integer, "tokens predicted beyond the next one"}.as_condition(),
+    Field{"microbatches", FieldType::integer, "parts of a die's batch", true}.as_condition(),
+    Field{"split", FieldType::text, "AIC/AIV of attention and of the experts", true}.as_condition(),
+    Field{"layer_us", FieldType::number, "from the end of the layer before to its own, mean over ranks",
+          true},
+    Field{"layer_max_us", FieldType::number, "largest"},
+    Field{"attention_half_us", FieldType::number, "of a microbatch: prolog to output projection", true},
+    Field{"experts_half_us", FieldType::number, "of a microbatch: norm and gate to combine", true},
+    Field{"rows_mean", FieldType::number, "that dispatch brings to a rank in a microbatch"},
+    Field{"rows_max", FieldType::number, "largest"},
+    Field{"new_copies", FieldType::number,
+          "with --renew: most experts that a rank loads at a renewal, mean over layers"},
+    Field{"layers", FieldType::integer, "that ran one after another; the last one is shown"}.as_condition(),
+    Field{"detail_dies", FieldType::integer, "whose attention and experts ran as firmware"}.as_condition(),
+    Field{"streams", FieldType::list, "of a die", false, kStreamFields},
+    Field{"kernels_rank", FieldType::integer, "whose kernels are listed: the first in detail"},
+    Field{"kernels", FieldType::list, "of that rank, in all layers that ran", false, kLayerKernelFields},
+};
+
+}  // namespace
+
+const Study kLayerStudy{"layer", "decode layers on all ranks: two streams swap two microbatches",
+                        kLayerFields, options_of<LayerStudyOptions, run>};
+
+}  // namespace cm384::studies

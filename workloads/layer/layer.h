@@ -1,0 +1,114 @@
+// Options of a decode layer, and what they come to.
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "workloads/frame/options.h"
+#include "workloads/frame/study.h"
+#include "workloads/layer/layer_run.h"
+#include "workloads/layer/lengths.h"
+
+namespace cm384::studies {
+
+// What layers are alike in; `batch` is an option of the studies.
+struct LayerOptions {
+  int ranks = 320;
+  int batch = 96;  // requests per NPU of two dies
+  int kv = 4096;
+  std::string kv_lengths = "fixed";
+  int kv_sets = 4;
+  int mtp = 1;
+  std::string microbatches = "2";
+  std::string split = "2:1";
+  int layers = 3;
+  int detail = 0;
+  std::string routing = "uniform";
+  int experts = 256, experts_per_token = 8;
+  int shared_copies = -1;
+  int redundant = -1;
+  bool by_load = false;
+  int renew = 0, drift = 0;
+  int hidden = 7168, q_lora = 1536, heads = 128, width = 2048;
+  bool int8 = true, full_mesh = false;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    visit("ranks", self.ranks, Range{2, kMostRanks}, "dies that take part, one rank each");
+    visit("kv", self.kv, Range{1, 1'000'000}, "mean tokens of a request in the cache");
+    visit("kv-lengths", self.kv_lengths, Form{"fixed|uniform:LOW:HIGH|requests:FILE", check_lengths},
+          "lengths of the cached sequences: all --kv, or drawn for each request of each die, evenly or from "
+          "the "
+          "steps of recorded requests");
+    visit("kv-sets", self.kv_sets, Range{2, 64},
+          "drawn lengths: sets of them that dies have, the longest die's among them");
+    visit("mtp", self.mtp, Range{0, 2}, "tokens predicted beyond the next one: each is a further query");
+    visit("microbatches", self.microbatches, OneOf{{"1", "2", "best"}},
+          "2: two streams of a die swap them; 1: one stream; best: the faster of both, by running both");
+    visit("split", self.split, Form{"AIC/AIV,AIC/AIV|A:B|auto"},
+          "cores of the stream with attention and of the other; A:B: all of the die in this ratio; auto: the "
+          "fastest of four, by running them",
+          Needs{"microbatches", {"2", "best"}});
+    visit("layers", self.layers, Range{2, 64}, "that run one after another; the last one is shown");
+    visit("detail-dies", self.detail, Range{0, kMostRanks},
+          "dies whose attention and experts run as firmware, replay on the others; 0: up to 16 ranks all, "
+          "else one");
+    visit("routing", self.routing, Form{"uniform|zipf:S|trace:FILE", check_routing},
+          "which experts tokens choose, drawn anew for each layer");
+    visit("experts", self.experts, Range{64, 512, 64}, "routed experts");
+    visit("experts-per-token", self.experts_per_token, Range{1, 16},
+          "routed experts of a token; the gate's time is that of a choice of eight");
+    visit("shared-copies", self.shared_copies, Range{-1, 256},
+          "ranks that hold the shared expert; -1: 32 at 320 ranks, otherwise a ninth of them");
+    visit("redundant", self.redundant, Range{-1, 1024},
+          "further copies of routed experts; -1: as many as fill the slots of all ranks");
+    visit(
+        "balance", self.by_load, Either{"even", "eplb"},
+        "experts on ranks in order, or copied and packed by the load that another draw of the routing shows");
+    visit("renew", self.renew, Range{0, 256},
+          "steps between placements, each by the load of so many steps before; the step shown is half-way "
+          "to the next one. 0: one placement",
+          Needs{"balance", {"eplb"}});
+    visit("drift", self.drift, Range{0, 1000},
+          "steps after which zipf's weights move on by one expert; 0: they stay", Needs{"renew", {}});
+    visit("hidden", self.hidden, Range{64, 8192, 64}, "elements of a token");
+    visit("q-lora", self.q_lora, Range{64, 8192, 64}, "elements of the queries' latent");
+    visit("heads", self.heads, Range{16, 128, 16}, "query heads");
+    visit("width", self.width, Range{64, 4096, 64}, "elements between the products of an expert");
+    visit("variant", self.full_mesh, Either{"status", "full-mesh"},
+          "dispatch with flags and counts after a barrier, or with flags inside the rows' 512 B blocks");
+    visit("projections", self.int8, Either{"bf16", "int8"},
+          "type of attention's products with hidden and q-lora");
+  }
+  // A ratio becomes cores. Throws InputError.
+  void settle(const hw::Machine& machine);
+};
+
+// The options with the mean of drawn lengths as `kv`. The result gets the files that are read, and a note
+// where
+// --kv has no effect.
+LayerOptions with_lengths(const StudyContext& context, LayerOptions options, StudyResult& result);
+
+// What the options name: one setting, or those that `best` and `auto` choose among. Throws InputError for
+// what does not fit the machine or each other.
+std::vector<LayerSetting> layer_settings(const StudyContext& context, const LayerOptions& options);
+
+// The fastest of these settings, and what it gave. Empty stages: interrupted.
+struct ChosenLayer {
+  LayerSetting setting;
+  LayerReading reading;
+  std::string tried;  // for people, where there was a choice: each setting's time of a layer
+};
+ChosenLayer measure_fastest(const StudyContext& context, std::vector<LayerSetting> settings,
+                            SimulatorCounts& counts);
+// "16/32,8/16", or the cores of the one stream.
+std::string split_text(const LayerSetting& setting);
+
+// "16/32,8/16": groups of an AIC and two AIVs, one stream's behind the other's. Throws InputError.
+std::array<CoreShare, 2> parse_split(std::string_view text, int groups);
+// Tokens in the cache of the die that has most.
+std::uint64_t fullest_die(const LayerSetting& setting);
+// Ranks that hold the shared expert where nobody says.
+int default_shared_copies(int ranks);
+}  // namespace cm384::studies

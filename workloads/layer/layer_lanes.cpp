@@ -1,0 +1,130 @@
+#include "workloads/layer/layer_lanes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "system/observe/observers.h"
+
+namespace cm384::studies {
+namespace {
+
+Time time_of(double us) {
+  return Time{std::llround(us * 1e6)};
+}
+
+std::string arguments_of(int layer, int microbatch) {
+  return layer < 0 ? "" : fmt::format(R"("layer":{},"microbatch":{})", layer, microbatch);
+}
+
+const char* stream_name(int stream, int microbatches) {
+  if (microbatches == 1) return "stream 0: all kernels";
+  return stream == 0 ? "stream 0: attention" : "stream 1: experts";
+}
+
+// Slices one after another.
+class Step {
+ public:
+  double now() const { return now_; }
+
+  void part(std::string name, double us) {
+    if (us <= 0) return;
+    slices_.push_back({StepSlice::parts, std::move(name), now_, now_ + us});
+    now_ += us;
+  }
+  // One of `layers` that ran, as number `shown` of the step, `us` long. The last of its microbatches ends
+  // with it.
+  void kernels(const std::vector<LayerKernel>& all, int layer, int shown, double us) {
+    const double end = now_ + us;
+    if (layer == 0) ends_ = {now_, now_};  // nothing before it to overlap
+    double last = 0;
+    for (const LayerKernel& kernel : all)
+      if (kernel.layer == layer) last = std::max(last, kernel.end_us);
+    for (const LayerKernel& kernel : all) {
+      if (kernel.layer != layer) continue;
+      double& before = ends_[static_cast<std::size_t>(kernel.stream)];
+      const double from = std::max(before, kernel.start_us - last + end), to = kernel.end_us - last + end;
+      if (to <= from) continue;
+      slices_.push_back({kernel.stream == 0 ? StepSlice::attention : StepSlice::experts, kernel.name, from,
+                         to, shown, kernel.microbatch});
+      before = to;
+    }
+  }
+  std::vector<StepSlice> take() { return std::move(slices_); }
+
+ private:
+  double now_ = 0;
+  std::array<double, 2> ends_{};  // by stream
+  std::vector<StepSlice> slices_;
+};
+
+}  // namespace
+
+Rows rows_of(const std::vector<LayerKernel>& kernels) {
+  Rows rows;
+  for (const LayerKernel& kernel : kernels)
+    rows.push_back({{"layer", kernel.layer},
+                    {"microbatch", kernel.microbatch},
+                    {"stream", kernel.stream},
+                    {"name", kernel.name},
+                    {"start_us", kernel.start_us},
+                    {"end_us", kernel.end_us}});
+  return rows;
+}
+
+bool wants_lanes(const StudyContext& context) {
+  if (context.observers == nullptr) return false;
+  const observe::ObserverRequest& asked = context.observers->request();
+  return !asked.timeline.empty() && !asked.explain && asked.record.empty() && asked.wave.empty() &&
+         asked.shown.dies.empty() && asked.shown.cores.empty();
+}
+
+std::vector<StepSlice> lanes_of_step(const DecodeOptions& options, const DecodeParts& parts) {
+  Step step;
+  const double launch = options.launch == "cpu" ? options.graph_launch.us() : 0;
+  int last = 0;
+  for (const LayerKernel& kernel : parts.kernels_of_layers) last = std::max(last, kernel.layer);
+  const auto layer = [&](const std::string& name, int ran, int shown, double us) {
+    step.kernels(parts.kernels_of_layers, ran, shown, us);
+    step.part(name, us);
+  };
+  step.part("launch", launch);
+  for (int n = 0; n < options.dense_layers; ++n)
+    step.part(fmt::format("dense layer {}", n), parts.dense_attention + parts.dense_network);
+  for (int n = 0; n < options.moe_layers; ++n)
+    layer(fmt::format("MoE layer {}", n), n == 0 ? 0 : last, n, n == 0 ? parts.first_layer : parts.layer);
+  step.part("head", parts.head);
+  step.part("sampling", parts.sampling);
+  for (int n = 0; n < options.layer.mtp; ++n) {
+    step.part("launch", launch);
+    step.part("MTP projection", parts.mtp_projection);
+    layer("MTP layer", 0, options.moe_layers + n, parts.first_layer);
+    step.part("MTP head", parts.mtp_head);
+    step.part("MTP sampling", parts.mtp_sampling);
+  }
+  step.part("renewal", renewal_us(options, parts));
+  return step.take();
+}
+
+void write_lanes(LaneTimeline& timeline, const LayerReading& reading, int microbatches) {
+  timeline.process(1, fmt::format("layers, rank {}", reading.kernels_rank));
+  for (int stream = 0; stream < microbatches; ++stream)
+    timeline.lane(1, stream, stream_name(stream, microbatches));
+  for (const LayerKernel& kernel : reading.kernels)
+    timeline.slice(1, kernel.stream, kernel.name, time_of(kernel.start_us), time_of(kernel.end_us),
+                   arguments_of(kernel.layer, kernel.microbatch));
+}
+
+void write_lanes(LaneTimeline& timeline, int process, const DecodeOptions& options,
+                 const DecodeParts& parts) {
+  timeline.process(process, fmt::format("decode step, batch {}", options.layer.batch));
+  timeline.lane(process, StepSlice::parts, "parts of the step");
+  for (int stream = 0; stream < parts.microbatches; ++stream)
+    timeline.lane(process, StepSlice::attention + stream, stream_name(stream, parts.microbatches));
+  for (const StepSlice& slice : lanes_of_step(options, parts))
+    timeline.slice(process, slice.lane, slice.name, time_of(slice.start_us), time_of(slice.end_us),
+                   arguments_of(slice.layer, slice.microbatch));
+}
+
+}  // namespace cm384::studies

@@ -1,0 +1,71 @@
+// Consecutive decode layers on all ranks, each with microbatches that two streams of a die swap: one has
+// attention, the other gate, dispatch, experts and combine. What belongs to a microbatch follows itself
+// through both streams; nothing else orders them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "workloads/frame/confidence.h"
+#include "workloads/layer/layer_half.h"
+#include "workloads/moe/dispatch.h"
+#include "workloads/moe/moe_case.h"
+#include "workloads/operators/mla/mla.h"
+
+namespace cm384::studies {
+
+// Lengths of the cached sequences of a rank, by microbatch.
+using RankLengths = std::vector<std::vector<std::uint32_t>>;
+
+struct LayerSetting {
+  DispatchCase moe;  // batch: tokens of a microbatch and rank; cores: AIVs of the second stream
+  operators::MlaSetting attention;  // of a microbatch; lengths come from `lengths`
+  Renewal renewal;                  // with moe.by_load
+  std::uint32_t width = 2048;       // of an expert
+  int microbatches = 2, layers = 3;
+  // Of the stream with attention and of that with the experts. With one microbatch there is one stream.
+  std::array<CoreShare, 2> cores{};
+  std::vector<RankLengths> lengths;  // some sets of them
+  std::vector<int> lengths_of;       // by rank: which one it has
+  int detail = 1;  // ranks whose attention and experts run as firmware; on the others they are replayed
+};
+
+struct LayerStage {
+  std::string name;
+  int half = 0;     // 0: of attention, 1: of the experts
+  Summary task_us;  // over ranks and microbatches
+};
+
+// A kernel on one rank. Times from the start of the first layer.
+struct LayerKernel {
+  int layer = 0, microbatch = 0;
+  int stream = 0;  // of attention and of the experts; with one microbatch 0 has both
+  std::string name;
+  double start_us = 0, end_us = 0;  // of its task
+};
+
+// Of the last layer, as one among many alike.
+struct LayerReading {
+  std::vector<LayerStage> stages;  // in the order of a microbatch
+  // By half: from its first task's start to its last one's end; its stream's time without a task.
+  std::array<Summary, 2> half_us, idle_us;
+  Summary layer_us;                    // over ranks: from the end of the layer before to its own
+  double first_us = 0;                 // the first layer, from its first task to its end, mean over ranks
+  double rows_mean = 0, rows_max = 0;  // that dispatch brings to a rank
+  double new_copies = 0;               // most that a rank loads at a renewal, mean over layers
+  std::uint64_t hbm_bytes = 0;         // in all layers, on a rank in detail
+  int recordings = 0;
+  int kernels_rank = 0;  // the first in detail
+  std::vector<LayerKernel>
+      kernels;  // of that rank in all layers, in the order they were given to its streams
+};
+
+// Runs it on a machine of its own, and firmware for the recordings on others. Empty stages: interrupted.
+LayerReading measure_layer(const StudyContext& context, const LayerSetting& setting, SimulatorCounts& counts);
+
+// Number n of `detail` ranks among `ranks`, spread evenly.
+int detail_rank(int n, int detail, int ranks);
+
+}  // namespace cm384::studies

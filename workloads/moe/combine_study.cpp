@@ -1,0 +1,34 @@
+// `cm384 run combine`.
+#include "workloads/moe/combine.h"
+#include "workloads/moe/moe_options.h"
+#include "workloads/studies.h"
+
+namespace cm384::studies {
+namespace {
+
+using CombineOptions = MoeOptions<CombineCase>;
+
+StudyResult run(const StudyContext& context, const CombineOptions& options) {
+  CombineCase setting = options.setting;
+  const Row more{{"completion", setting.completion}};
+  // What is sent is BF16.
+  return run_operator(
+      context, options.ranks, setting, {2, "combine", more, options.kernel_time, options.free_fetch},
+      [&](const StudyContext& on, int ranks, SimulatorCounts& counts, double from, double to) {
+        setting.ranks = ranks;
+        return measure_combine(on, setting, counts, from, to).combine;
+      });
+}
+
+}  // namespace
+
+const Study kCombineStudy{"combine",
+                          "FusedCombine by AIV-Direct over many ranks",
+                          kOperatorFields,
+                          options_of<CombineOptions, run>,
+                          true,
+                          {},
+                          false,
+                          true};
+
+}  // namespace cm384::studies

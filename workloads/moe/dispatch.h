@@ -1,0 +1,116 @@
+// FusedDispatch by AIV-Direct over many ranks: one launch of kernel `dispatch` a rank and iteration.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/text/units.h"
+#include "npu_core/die/launch.h"
+#include "workloads/frame/confidence.h"
+#include "workloads/frame/study.h"
+
+namespace cm384::supernode {
+class Supernode;
+}
+
+namespace cm384::studies {
+
+void check_routing(std::string_view text);
+
+// One row of `run dispatch`.
+struct DispatchCase {
+  int ranks = 8;
+  int batch = 128;
+  int top_k = 8;
+  int experts = 256;
+  int hidden = 7168;
+  int shared_copies = -1;
+  int redundant = -1;
+  bool by_load = false;
+  int cores = 0;
+  bool full_mesh = false;
+  int warmup = 1;
+  int iterations = 1;
+  bool full = false;
+  bool real_polling = false;
+  std::string check_hazards = "auto";
+  std::string placement = "linear";
+  std::string routing = "uniform";
+  bool drop_repeats = false;
+  Time start_skew{};             // ranks start at times drawn from [0, start_skew]
+  bool reverse_modules = false;  // dies become modules in the opposite order, which must change nothing
+  // Called with the machine before its first launch: where faults and observers are attached.
+  std::function<void(supernode::Supernode&)> prepare;
+
+  // Everything but the ranks.
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    visit("batch", self.batch, Range{1, 256}, "tokens per rank");
+    visit("experts-per-token", self.top_k, Range{1, 16}, "routed experts per token", Alias{"top-k"});
+    visit("experts", self.experts, Range{1, 1024}, "logical routed experts");
+    visit("hidden", self.hidden, Range{32, 16384, 32}, "elements of a token");
+    visit("shared-copies", self.shared_copies, Range{-1, 256},
+          "ranks that hold the shared expert, the ninth message of every token; -1: 32 at 320 ranks, "
+          "otherwise none");
+    visit("redundant", self.redundant, Range{-1, 1024},
+          "further copies of routed experts; -1: as many as fill the slots of all ranks");
+    visit(
+        "balance", self.by_load, Either{"even", "eplb"},
+        "experts on ranks in order, or copied and packed by the load that another draw of the routing shows");
+    visit("cores", self.cores, Range{0, 64}, "AIVs per rank; 0: all of the die");
+    visit("iterations", self.iterations, Range{1, 1000}, "iterations that count");
+    visit("warmup", self.warmup, Range{0, 1000}, "iterations before them that do not count");
+    visit("payload", self.full, Either{"control", "full"},
+          "full moves every byte and compares it with the host's reference; control moves flags, counts and "
+          "ids");
+    visit("routing", self.routing, Form{"uniform|zipf:S|trace:FILE", check_routing},
+          "which experts tokens choose; a trace also sets experts-per-token and experts");
+    visit("drop-repeats", self.drop_repeats, "leave out rows of a routing trace that equal the row before");
+    visit("placement", self.placement, Form{"POLICY"},
+          "ranks on dies: linear, strided, random, or a list of dies");
+    visit("variant", self.full_mesh, Either{"status", "full-mesh"},
+          "dispatch with flags and counts after a barrier, or with flags inside the rows' 512 B blocks");
+    visit("start-skew", self.start_skew, Range{Time{}, 1_s}, "ranks start at random times up to this apart");
+    visit("real-polling", self.real_polling,
+          "run every turn of polling loops instead of skipping those that find nothing");
+    visit("check-hazards", self.check_hazards, OneOf{{"auto", "on", "off"}},
+          "end with a report where pipes touch the UBuffer without a flag that orders them; auto: with "
+          "--payload full");
+  }
+  void settle(const hw::Machine& machine) { all_if_zero(cores, machine.die.aiv); }
+};
+
+// A case with what it leaves to the machine.
+template <class Case>
+Case settled(Case setting, const hw::Machine& machine) {
+  setting.settle(machine);
+  return setting;
+}
+
+// As --check-hazards says.
+bool checks_hazards(const DispatchCase& setting);
+
+struct DispatchReading {
+  Summary task_us;  // over ranks and counted iterations
+  Summary kernel_us;
+  std::vector<double> phase_us;           // mean of a core's time in each phase of the kernel
+  double fetch_stall_us = 0;              // mean of a core's wait for instructions
+  std::uint64_t code_bytes = 0;           // of the kernel's image
+  std::optional<bool> correct;            // payload mode full only
+  std::string first_difference;           // where `correct` is false
+  std::uint64_t digest = 0;               // of all that dispatch delivered, with `correct`
+  std::vector<npu::LaunchRecord> tasks;   // of counted iterations, in each one of all ranks in order
+  std::uint64_t skipped_polls = 0;        // turns of polling loops left out, with their requests
+  int batch = 0, top_k = 0, experts = 0;  // effective; a trace sets the last two
+  std::int64_t trace_rows = 0;            // of the routing trace; 0: none
+};
+
+// Runs the case on a machine of its own, counters added to `counts`. [progress_from, progress_to] is its part
+// of the study's work.
+DispatchReading measure_dispatch(const StudyContext& context, const DispatchCase& setting,
+                                 SimulatorCounts& counts, double progress_from = 0, double progress_to = 1);
+
+}  // namespace cm384::studies

@@ -1,0 +1,118 @@
+#include "workloads/moe/moe_case.h"
+
+#include <numeric>
+#include <span>
+#include <utility>
+
+#include "traces/random.h"
+#include "traces/routing/routing.h"
+#include "workloads/operators/reference/expert_balance.h"
+
+namespace cm384::studies {
+namespace {
+
+// EP320 of [P] 4.2.1: 32 ranks hold the shared expert, the others 256 routed experts and 32 redundant copies.
+constexpr int kDeploymentRanks = 320, kDeploymentShared = 32;
+
+traces::Routing routing_of(const traces::RoutingSource& source, const DispatchCase& setting,
+                           std::int64_t rows, std::int64_t drift_rows, std::uint64_t seed) {
+  switch (source.kind) {
+    case traces::RoutingSource::Kind::kUniform:
+      return traces::uniform_routing(rows, setting.top_k, setting.experts, seed);
+    case traces::RoutingSource::Kind::kZipf:
+      if (drift_rows > 0)
+        return traces::drifting_routing(rows, setting.top_k, setting.experts, source.exponent, drift_rows,
+                                        seed);
+      return traces::zipf_routing(rows, setting.top_k, setting.experts, source.exponent, seed);
+    case traces::RoutingSource::Kind::kTrace:
+      break;
+  }
+  return traces::read_routing(source.path, {setting.drop_repeats, 0, -1});
+}
+
+// Choices of each expert in some rows, which begin anew at the routing's end.
+std::vector<double> loads_of(const traces::Routing& routing, std::int64_t first, std::int64_t rows) {
+  std::vector<double> loads(static_cast<std::size_t>(routing.experts));
+  for (std::int64_t row = first; row < first + rows; ++row) {
+    for (const std::int32_t expert : routing.row(row % routing.rows()))
+      ++loads[static_cast<std::size_t>(expert)];
+  }
+  return loads;
+}
+
+int shared_copies_of(const traces::RoutingSource& source, const DispatchCase& setting) {
+  if (setting.shared_copies >= 0) return setting.shared_copies;
+  return setting.ranks == kDeploymentRanks && source.kind != traces::RoutingSource::Kind::kTrace
+             ? kDeploymentShared
+             : 0;
+}
+
+reference::ExpertPlacement place(const DispatchCase& setting, const traces::Routing& routing, int shared,
+                                 std::span<const double> loads) {
+  const int redundant = setting.redundant >= 0
+                            ? setting.redundant
+                            : reference::free_slots(setting.ranks, routing.experts, shared);
+  const double tokens = std::accumulate(loads.begin(), loads.end(), 0.0) / routing.top_k;
+  return reference::place_by_load(setting.ranks, loads, redundant, shared, tokens);
+}
+
+// `first_block`: of the routing's rows, which the first rank gets.
+reference::DispatchCase case_of(std::uint64_t seed, const traces::RoutingSource& source,
+                                const DispatchCase& setting, const traces::Routing& routing,
+                                reference::ExpertPlacement placement, std::int64_t first_block) {
+  reference::DispatchCase made;
+  if (source.kind == traces::RoutingSource::Kind::kTrace) made.trace_rows = routing.rows();
+  made.placement = std::move(placement);
+  made.batch = setting.batch;
+  made.top_k = routing.top_k;
+  made.hidden = setting.hidden;
+  made.seed = seed;
+  made.full_mesh = setting.full_mesh;
+  for (int rank = 0; rank < setting.ranks; ++rank)
+    made.expert_ids.push_back(traces::take_rows(routing, first_block + rank, setting.batch));
+  return made;
+}
+
+}  // namespace
+
+reference::DispatchCase make_moe_case(std::uint64_t seed, const DispatchCase& setting) {
+  const traces::RoutingSource source = traces::parse_routing_source(setting.routing);
+  const std::int64_t rows = std::int64_t{setting.ranks} * setting.batch;
+  const traces::Routing routing = routing_of(source, setting, rows, 0, seed);
+  const int shared = shared_copies_of(source, setting);
+  reference::ExpertPlacement placement;
+  if (setting.by_load || setting.redundant >= 0) {
+    std::vector<double> loads(static_cast<std::size_t>(routing.experts), 1.0);
+    // What a balancer has seen: another draw, or the whole of a trace.
+    if (setting.by_load) {
+      const bool trace = source.kind == traces::RoutingSource::Kind::kTrace;
+      const traces::Routing seen = trace ? routing : routing_of(source, setting, rows, 0, traces::mix(seed));
+      loads = loads_of(seen, 0, seen.rows());
+    }
+    placement = place(setting, routing, shared, loads);
+  } else {
+    placement = reference::place_experts(setting.ranks, routing.experts, shared);
+  }
+  return case_of(seed, source, setting, routing, std::move(placement), 0);
+}
+
+RenewedLayer make_renewed_layer(std::uint64_t seed, const DispatchCase& setting, int microbatches,
+                                const Renewal& renewal) {
+  const traces::RoutingSource source = traces::parse_routing_source(setting.routing);
+  const std::int64_t blocks = std::int64_t{setting.ranks} * microbatches, step = blocks * setting.batch;
+  const std::int64_t every = renewal.every, shown = 2 * every + every / 2;
+  const traces::Routing routing = routing_of(source, setting, (shown + 1) * step, renewal.drift * step, seed);
+  const int shared = shared_copies_of(source, setting);
+  const auto placed = [&](std::int64_t first) {
+    return place(setting, routing, shared, loads_of(routing, first * step, every * step));
+  };
+  const reference::ExpertPlacement placement = placed(every);
+  RenewedLayer made;
+  made.new_copies = reference::new_copies(placed(0), placement);
+  for (int n = 0; n < microbatches; ++n)
+    made.parts.push_back(case_of(traces::mix(seed + static_cast<std::uint64_t>(n)), source, setting, routing,
+                                 placement, shown * blocks + n * setting.ranks));
+  return made;
+}
+
+}  // namespace cm384::studies

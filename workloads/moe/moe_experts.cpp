@@ -1,0 +1,72 @@
+#include "workloads/moe/moe_experts.h"
+
+#include <algorithm>
+
+#include "workloads/operators/gemm/memory.h"
+
+namespace cm384::studies {
+
+ExpertNetworks::ExpertNetworks(MoeRun& run, std::uint32_t width, int blocks) : run_(run) {
+  const auto load = [&run](std::string_view kernel) { return run.session().built_in(kernel); };
+  for (std::size_t rank = 0; rank < run.dispatched().tasks().size(); ++rank) {
+    const int number = static_cast<int>(rank);
+    const cm384_dispatch& d = run.dispatched().arguments(number);
+    const std::uint64_t tokens = std::uint64_t{d.ranks} * d.batch * (d.top_k + d.shared);
+    operators::ExpertFfnSetting setting;
+    setting.tile_rows = static_cast<std::uint32_t>((tokens + d.slots - 1) / d.slots);
+    setting.expert_rows.assign(d.own_experts, setting.tile_rows);
+    setting.hidden = d.hidden;
+    setting.width = width;
+    networks_.push_back(std::make_unique<operators::ExpertFfn>(std::move(setting)));
+    networks_.back()->stand_between(d, std::as_const(run).combined().arguments(number));
+    networks_.back()->place({run.memory(number), load, operators::cores_from(0, blocks), run.full()});
+    if (run.full()) put_weights(number, networks_.back()->arguments());
+  }
+  if (!run.full()) return;
+  expected_ = std::make_shared<reference::ExpertNetworkOutputs>(run.layer(), width);
+  run.combined().set_experts(
+      [expected = expected_](const reference::ArrivedRow& row, std::span<std::uint16_t> out) {
+        const auto made = expected->row(row);
+        std::copy(made.begin(), made.end(), out.begin());
+      });
+}
+
+void ExpertNetworks::put_weights(int rank, const cm384_ffn& ffn) const {
+  host::Runtime& runtime = run_.session().runtime();
+  const reference::DispatchCase& layer = run_.layer();
+  // As if the rank had no other experts: one group at its place.
+  const auto put = [&](cm384_gemm gemm, std::uint32_t local, std::span<const std::byte> b,
+                       const std::vector<float>& scales) {
+    const std::uint64_t bytes = std::uint64_t{(gemm.n + 15) / 16 * 16} * ((gemm.k + 31) / 32 * 32);
+    gemm.groups = 1;
+    gemm.b += local * bytes;
+    operators::put_b(runtime, gemm, b);
+    runtime.put(gemm.channel_scales + local * std::uint64_t{gemm.n} * 4, std::span<const float>(scales));
+  };
+  for (const cm384_expert_slot& slot : layer.placement.slots) {
+    if (slot.rank != static_cast<std::uint32_t>(rank)) continue;
+    const auto weights = reference::make_network_weights(layer.seed, static_cast<int>(slot.expert),
+                                                         static_cast<std::uint32_t>(layer.hidden), ffn.width);
+    put(ffn.gate_up, slot.local, weights.gate_up, weights.gate_up_scales);
+    put(ffn.down, slot.local, weights.down, weights.down_scales);
+  }
+}
+
+std::vector<host::LaunchHandle> ExpertNetworks::launch() {
+  host::Runtime& runtime = run_.session().runtime();
+  std::vector<host::LaunchHandle> launches;
+  for (std::size_t rank = 0; rank < networks_.size(); ++rank) {
+    operators::ExpertFfn& network = *networks_[rank];
+    const npu::LaunchRequest request = network.request();
+    launches.push_back(runtime.launch(run_.dies()[rank], run_.session().built_in(network.kernel()),
+                                      request.arguments, request.cores, runtime.earliest_start(),
+                                      npu::KernelType::mix));
+  }
+  return launches;
+}
+
+void ExpertNetworks::spoil() const {
+  if (run_.full()) run_.combined().spoil_experts();
+}
+
+}  // namespace cm384::studies

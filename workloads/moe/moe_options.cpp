@@ -1,0 +1,147 @@
+#include "workloads/moe/moe_options.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <optional>
+
+#include "base/text/error.h"
+#include "traces/routing/routing.h"
+#include "workloads/frame/published.h"
+#include "workloads/frame/kernel_phases.h"
+
+namespace cm384::studies {
+namespace {
+
+constexpr std::array kDispatchFields{
+    Field{"ranks", FieldType::integer, "dies that take part, one rank each", true}.as_condition(),
+    Field{"path", FieldType::text, "what carries the rows"}.as_condition(),
+    Field{"completion", FieldType::text, "how a row of combine says that it has arrived"}.as_condition(),
+    Field{"batch", FieldType::integer, "tokens per rank", true}.as_condition(),
+    Field{"latency_us", FieldType::object, "over ranks and counted iterations, as --measure chooses", true,
+          kSummaryParts},
+    Field{"published_us", FieldType::number, "published for these conditions", true},
+    Field{"error", FieldType::ratio, "mean over published_us, less 1", true},
+    Field{"task_us", FieldType::number, "mean task duration, launch and teardown of the blocks inside"},
+    Field{"kernel_us", FieldType::number,
+          "mean from the first instruction of the first block to the last of the last"},
+    Field{"bandwidth_GBps", FieldType::number, "top-k x batch x hidden x element size over the mean", true},
+    Field{"correct", FieldType::boolean, "bytes equal those of the reference; payload mode full only"},
+    Field{"code_bytes", FieldType::integer, "of the kernel's image"},
+    Field{"fetch_stall_us", FieldType::number, "mean time that a core waited for instructions"},
+    Field{"free_fetch_us", FieldType::number, "mean of latency_us with instruction fetch free of charge"},
+    Field{"phases", FieldType::list, "mean time of a core in each phase of the kernel", false, kPhaseParts},
+};
+
+const Summary& chosen_time(const OperatorRows& rows, const DispatchReading& reading) {
+  return rows.kernel_time ? reading.kernel_us : reading.task_us;
+}
+
+Row to_row(const StudyContext& context, const DispatchCase& setting, const OperatorRows& rows, int ranks,
+           const DispatchReading& reading, std::optional<double> free_fetch_us) {
+  const Summary& chosen = chosen_time(rows, reading);
+  Row row;
+  row.set("ranks", ranks).set("path", "aiv-direct");
+  row.append(rows.more);
+  row.set("batch", reading.batch).set("latency_us", to_row(chosen));
+  const auto predictions =
+      context.published == nullptr ? std::vector<Prediction>() : context.published->of(row);
+  const Figure* figure = predictions.empty() ? nullptr : predictions.front().figure;
+  row.set("published_us", figure == nullptr ? Value() : Value(figure->value));
+  row.set("error", figure == nullptr ? Value() : Value(chosen.mean / figure->value - 1));
+  row.set("task_us", reading.task_us.mean).set("kernel_us", reading.kernel_us.mean);
+  row.set("bandwidth_GBps", static_cast<double>(reading.top_k) * reading.batch * setting.hidden *
+                                rows.element_bytes / (chosen.mean * 1e3));
+  row.set("correct", reading.correct);
+  Rows phases;
+  const auto names = phases_of_kernel(rows.kernel);
+  for (std::size_t p = 0; p < names.size(); ++p)
+    phases.push_back({{"name", names[p]}, {"mean_us", reading.phase_us[p]}});
+  row.set("code_bytes", static_cast<std::int64_t>(reading.code_bytes));
+  row.set("fetch_stall_us", reading.fetch_stall_us);
+  row.set("free_fetch_us", free_fetch_us ? Value(*free_fetch_us) : Value());
+  row.set("phases", phases);
+  return row;
+}
+
+bool is_trace(const DispatchCase& setting) {
+  return traces::parse_routing_source(setting.routing).kind == traces::RoutingSource::Kind::kTrace;
+}
+
+// The mean with instruction fetch free of charge; nobody observes that run.
+double mean_with_free_fetch(const StudyContext& context, const OperatorRows& rows,
+                            const std::function<DispatchReading(const StudyContext&)>& measure) {
+  hw::Machine machine = context.machine;
+  machine.scalar_core.instruction_fetch = "free";
+  StudyContext other{machine, context.seed, context.progress, context.interrupted};
+  other.threads = context.threads;
+  other.fabric = context.fabric;
+  other.given = context.given;
+  return chosen_time(rows, measure(other)).mean;
+}
+
+}  // namespace
+
+constinit const std::span<const Field> kOperatorFields = kDispatchFields;
+
+void check_moe_options(const StudyContext& context, const DispatchCase& setting) {
+  const bool trace = is_trace(setting);
+  if (setting.drop_repeats && !trace)
+    throw InputError("--drop-repeats: has an effect only with --routing trace:FILE");
+  for (const char* name : {"experts-per-token", "experts"}) {
+    if (trace && context.given.contains(name))
+      throw InputError(fmt::format("--{}: the trace of --routing sets it; allowed: one of both", name));
+  }
+}
+
+std::vector<std::string> routing_files(const std::string& routing) {
+  const auto source = traces::parse_routing_source(routing);
+  if (source.kind != traces::RoutingSource::Kind::kTrace) return {};
+  return {source.path};
+}
+
+void note_short_trace(StudyResult& result, const DispatchCase& setting, int ranks, std::int64_t trace_rows) {
+  const std::int64_t taken = static_cast<std::int64_t>(ranks) * setting.batch;
+  if (trace_rows == 0 || trace_rows >= taken) return;
+  result.notes.push_back(fmt::format(
+      "{} ranks take {} rows of routing, but the trace has {}: its rows repeat", ranks, taken, trace_rows));
+}
+
+void for_each_ranks(const StudyContext& context, const Integers& counts, StudyResult& result,
+                    const std::function<void(int ranks, double from, double to)>& run) {
+  double work = 0, done = 0;
+  for (const int ranks : counts) work += ranks;
+  for (const int ranks : counts) {
+    run(ranks, done / work, (done + ranks) / work);
+    done += ranks;
+    if (context.interrupted == 0) continue;
+    result.complete = false;
+    return;
+  }
+}
+
+StudyResult run_operator(const StudyContext& context, const Integers& ranks_asked,
+                         const DispatchCase& setting, const OperatorRows& rows,
+                         const MeasureOperator& measure) {
+  check_moe_options(context, setting);
+  StudyResult result;
+  result.input_files = routing_files(setting.routing);
+  for_each_ranks(context, ranks_asked, result, [&](int ranks, double from, double to) {
+    const double half = rows.free_fetch ? (from + to) / 2 : to;
+    const DispatchReading reading = measure(context, ranks, result.simulator, from, half);
+    note_short_trace(result, setting, ranks, reading.trace_rows);
+    std::optional<double> free_fetch_us;
+    if (rows.free_fetch && context.interrupted == 0)
+      free_fetch_us = mean_with_free_fetch(context, rows, [&](const StudyContext& other) {
+        return measure(other, ranks, result.simulator, half, to);
+      });
+    if (reading.task_us.count != 0)
+      context.finish_row(result, to_row(context, setting, rows, ranks, reading, free_fetch_us));
+    if (!reading.correct || *reading.correct) return;
+    result.passed = false;
+    result.notes.push_back(fmt::format("{} ranks: {}", ranks, reading.first_difference));
+  });
+  return result;
+}
+
+}  // namespace cm384::studies

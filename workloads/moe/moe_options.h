@@ -1,0 +1,63 @@
+// Options and rows that the studies of the MoE operators share.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "workloads/frame/fields.h"
+#include "workloads/frame/study.h"
+#include "workloads/moe/combine.h"
+
+namespace cm384::studies {
+
+// A case and the numbers of ranks it is run for, one row each.
+template <class Case>
+struct MoeOptions {
+  Integers ranks{8};
+  Case setting;
+  bool kernel_time = false;
+  bool free_fetch = false;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    visit("ranks", self.ranks, Range{1, kMostRanks}, "ranks, one per die; one row each");
+    Case::describe(self.setting, visit);
+    visit(
+        "measure", self.kernel_time, Either{"task", "kernel"},
+        "latency_us of the whole task as the vendor's profiler reads it, or from first to last instruction");
+    visit("free-fetch", self.free_fetch,
+          "run each row a second time with instruction fetch free of charge, and show that time beside it");
+  }
+  void settle(const hw::Machine& machine) { setting.settle(machine); }
+};
+
+// Throws InputError for options that have no effect beside a routing trace, or without one.
+void check_moe_options(const StudyContext& context, const DispatchCase& setting);
+// The trace that the routing is read from, if it is one.
+std::vector<std::string> routing_files(const std::string& routing);
+// Says in the result's notes, once, that a routing trace is shorter than what is taken from it.
+void note_short_trace(StudyResult& result, const DispatchCase& setting, int ranks, std::int64_t trace_rows);
+
+// How one operator is shown.
+struct OperatorRows {
+  int element_bytes;                             // of what it sends
+  std::string_view kernel;                       // whose phases the rows have
+  Row more;                                      // columns of its own, the same in every row
+  bool kernel_time = false, free_fetch = false;  // as MoeOptions
+};
+using MeasureOperator = std::function<DispatchReading(const StudyContext& context, int ranks,
+                                                      SimulatorCounts& counts, double from, double to)>;
+
+// The fields of an operator's rows.
+extern const std::span<const Field> kOperatorFields;
+
+// One row for each number of ranks.
+StudyResult run_operator(const StudyContext& context, const Integers& ranks, const DispatchCase& setting,
+                         const OperatorRows& rows, const MeasureOperator& measure);
+
+// Calls `run` for each number of ranks, with its part of the study's work, until interrupted.
+void for_each_ranks(const StudyContext& context, const Integers& ranks, StudyResult& result,
+                    const std::function<void(int ranks, double from, double to)>& run);
+
+}  // namespace cm384::studies

@@ -1,0 +1,90 @@
+// `cm384 run moe`.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/text/error.h"
+#include "workloads/moe/moe.h"
+#include "workloads/moe/moe_options.h"
+#include "workloads/studies.h"
+
+namespace cm384::studies {
+namespace {
+
+constexpr std::array kMoeFields{
+    Field{"flow", FieldType::text, "fused operators, or three all-to-alls", true}.as_condition(),
+    Field{"ranks", FieldType::integer, "dies that take part, one rank each", true}.as_condition(),
+    Field{"batch", FieldType::integer, "tokens per rank", true}.as_condition(),
+    Field{"latency_us", FieldType::object,
+          "of a rank, from the start of its first task to the end of its last", true, kSummaryParts},
+    Field{"correct", FieldType::boolean, "bytes equal those of the reference; payload mode full only", true},
+    Field{"phases", FieldType::list, "parts of the mean latency, one after the other", false, kPhaseParts},
+};
+
+struct MoeFlowOptions {
+  Texts flow{"fused"};
+  Integers ranks{8};
+  MoeCase setting;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    visit("flow", self.flow, OneOf{{"fused", "basic"}},
+          "fused: dispatch and combine; basic: three all-to-alls by SDMA, the host in between");
+    visit("ranks", self.ranks, Range{1, kMostRanks}, "ranks, one per die; one row each");
+    MoeCase::describe(self.setting, visit);
+  }
+  void settle(const hw::Machine& machine) { setting.settle(machine); }
+};
+
+Row to_row(const MoeCase& setting, const MoeReading& reading) {
+  Rows phases;
+  for (const MoePhase& phase : reading.phases)
+    phases.push_back({{"name", phase.name}, {"mean_us", phase.mean_us}});
+  return {{"flow", setting.flow},       {"ranks", setting.ranks},
+          {"batch", reading.batch},     {"latency_us", to_row(reading.latency_us)},
+          {"correct", reading.correct}, {"phases", phases}};
+}
+
+void check(const StudyContext& context, const MoeFlowOptions& options) {
+  const MoeCase& setting = options.setting;
+  check_moe_options(context, setting);
+  if (!setting.expert_network) return;
+  if (std::ranges::any_of(options.flow, [](const std::string& flow) { return flow != "fused"; }))
+    throw InputError("run moe: --experts-compute firmware: allowed: --flow fused");
+  if (setting.expert_cores > context.machine.die.groups())
+    throw InputError(fmt::format("run moe: --expert-cores {}: a die has {} AICs with two AIVs each",
+                                 setting.expert_cores, context.machine.die.groups()));
+}
+
+StudyResult run(const StudyContext& context, const MoeFlowOptions& options) {
+  check(context, options);
+  MoeCase setting = options.setting;
+  StudyResult result;
+  result.input_files = routing_files(setting.routing);
+  for_each_ranks(context, options.ranks, result, [&](int ranks, double from, double to) {
+    setting.ranks = ranks;
+    for (std::size_t i = 0; i < options.flow.size() && context.interrupted == 0; ++i) {
+      setting.flow = options.flow[i];
+      const double part = (to - from) / static_cast<double>(options.flow.size());
+      const double begin = from + part * static_cast<double>(i);
+      const MoeReading reading = measure_moe(context, setting, result.simulator, begin, begin + part);
+      if (i == 0) note_short_trace(result, setting, ranks, reading.trace_rows);
+      if (reading.latency_us.count != 0) context.finish_row(result, to_row(setting, reading));
+      if (!reading.correct || *reading.correct) continue;
+      result.passed = false;
+      result.notes.push_back(
+          fmt::format("{} flow, {} ranks: {}", setting.flow, ranks, reading.first_difference));
+    }
+  });
+  return result;
+}
+
+}  // namespace
+
+const Study kMoeStudy{"moe",      "a layer's token distribution: fused operators, or three all-to-alls",
+                      kMoeFields, options_of<MoeFlowOptions, run>,
+                      true,       {},
+                      false,      true};
+
+}  // namespace cm384::studies

@@ -1,0 +1,37 @@
+// Attention of a prefill on one die: causal, with keys and values of each head.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "firmware/abi/flash_attention.h"
+#include "workloads/operators/operator.h"
+#include "workloads/operators/reference/attention_reference.h"
+
+namespace cm384::operators {
+
+class FlashAttention final : public KernelOperator {
+ public:
+  // `scale` of the case is not looked at: scores stay within a few units. Throws InputError for lengths that
+  // are no multiple of 16.
+  explicit FlashAttention(const reference::AttentionCase& attention);
+
+  const char* kernel() const override { return "flash_attention"; }
+  Work work() const override;
+  std::string size() const override;
+  std::string check() const override;
+
+ private:
+  void lay_out(const Site& site) override;
+  std::uint64_t put_arguments(host::DeviceMemory& memory) const override { return memory.put(arguments_); }
+  std::vector<std::uint16_t> cores() const override;
+  std::uint64_t rows() const { return case_.tokens() * case_.heads; }
+  std::uint64_t tasks() const;
+
+  reference::AttentionCase case_;
+  cm384_flash_attention arguments_{};
+  std::optional<reference::AttentionInputs> inputs_;
+};
+
+}  // namespace cm384::operators

@@ -1,0 +1,50 @@
+// All-gather, reduce-scatter and all-reduce among ranks, by the vector cores of their dies.
+#pragma once
+
+#include <vector>
+
+#include "firmware/abi/collective.h"
+#include "hw/machine.h"
+#include "workloads/operators/collective.h"
+#include "workloads/operators/reference/collectives.h"
+
+namespace cm384::operators {
+
+// direct: kernel `collective`, an all-reduce in one step; rounds: kernel `collective_rounds`, an all-reduce
+// as reduce-scatter and all-gather.
+enum class CollectiveAlgorithm : std::uint8_t { direct, rounds };
+
+// The faster one, by how long a die's bytes take to leave it and what a further exchange takes, of those that
+// do so many ranks with `cores` AIVs of each.
+CollectiveAlgorithm choose_algorithm(const reference::CollectiveCase& collective, int cores,
+                                     const hw::Machine& machine);
+// "one-shot", "reduce-scatter + all-gather"; of the others "direct".
+const char* name_of(CollectiveAlgorithm algorithm, reference::CollectiveKind kind);
+
+class RankCollective final : public Collective {
+ public:
+  // `cores`: AIVs of each die. Its flags are for one launch.
+  RankCollective(const reference::CollectiveCase& collective, int cores, bool full,
+                 CollectiveAlgorithm algorithm = CollectiveAlgorithm::direct)
+      : case_(collective), cores_(cores), full_(full), algorithm_(algorithm) {}
+
+  void place(RankMemory& memory) override;
+  std::string check() const override;
+  const char* kernel() const override {
+    return algorithm_ == CollectiveAlgorithm::direct ? "collective" : "collective_rounds";
+  }
+
+ private:
+  std::uint64_t window_stride() const;
+  void put_direct(RankMemory& memory, const std::vector<cm384_rounds_peer>& peers);
+  void put_rounds(RankMemory& memory, const std::vector<cm384_rounds_peer>& peers);
+
+  reference::CollectiveCase case_;
+  int cores_;
+  bool full_;
+  CollectiveAlgorithm algorithm_;
+  host::Runtime* runtime_ = nullptr;
+  std::vector<std::uint64_t> outputs_;  // of each rank
+};
+
+}  // namespace cm384::operators

@@ -1,0 +1,55 @@
+// The feed-forward network of a rank's experts between a dispatch and a combine: it takes the rows where
+// dispatch puts them, as many as that counts, and leaves them where combine looks. Or alone, on rows of its
+// own.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "firmware/abi/combine.h"
+#include "firmware/abi/dispatch.h"
+#include "firmware/abi/ffn.h"
+#include "workloads/operators/operator.h"
+
+namespace cm384::operators {
+
+struct ExpertFfnSetting {
+  std::vector<std::uint32_t> expert_rows;  // of each expert; beside a dispatch what it is expected to bring
+  std::uint32_t tile_rows = 0;             // of an expert, that tiles are chosen for
+  std::uint32_t hidden = 7168, width = 2048;
+};
+
+class ExpertFfn final : public KernelOperator {
+ public:
+  explicit ExpertFfn(ExpertFfnSetting setting) : setting_(std::move(setting)) {}
+
+  // Before place(): what stands before and behind it on its rank.
+  void stand_between(const cm384_dispatch& dispatch, const cm384_combine& combine) {
+    link_.emplace(Link{dispatch, combine});
+  }
+
+  const char* kernel() const override { return "ffn"; }
+  Work work() const override;
+  std::string size() const override;
+  // Nobody keeps its inputs: the operator behind compares.
+  std::string check() const override { return {}; }
+  const cm384_ffn& arguments() const { return arguments_; }
+
+ private:
+  struct Link {
+    cm384_dispatch dispatch;
+    cm384_combine combine;
+  };
+  void lay_out(const Site& site) override;
+  std::uint64_t put_arguments(host::DeviceMemory& memory) const override { return memory.put(arguments_); }
+  cm384_gemm multiplication(const Site& site, std::uint32_t n, std::uint32_t k) const;
+  std::uint64_t rows() const;
+
+  ExpertFfnSetting setting_;
+  std::optional<Link> link_;
+  cm384_ffn arguments_{};
+};
+
+}  // namespace cm384::operators

@@ -1,0 +1,66 @@
+// What stands before and behind decode attention in a layer, as operators.
+#pragma once
+
+#include <optional>
+
+#include "firmware/abi/mla_output.h"
+#include "firmware/abi/mla_prolog.h"
+#include "workloads/operators/mla/mla.h"
+#include "workloads/operators/reference/mla_projections.h"
+
+namespace cm384::operators {
+
+// Norms, projections, rotation: writes the queries and the newest tokens of the cache of an attention, which
+// is placed before it.
+class MlaProlog final : public KernelOperator {
+ public:
+  MlaProlog(const MlaSetting& setting, std::uint64_t seed, const MlaAttention& attention);
+
+  const char* kernel() const override { return "mla_prolog"; }
+  Work work() const override;
+  std::string size() const override {
+    return attention_.size() + (setting_.int8 ? ", prolog int8" : ", prolog");
+  }
+  // The first and last token and some between.
+  std::string check() const override;
+  const cm384_mla_prolog& arguments() const { return arguments_; }
+
+ private:
+  void lay_out(const Site& site) override;
+  std::uint64_t put_arguments(host::DeviceMemory& memory) const override { return memory.put(arguments_); }
+  void allocate(const Site& site);
+  std::vector<std::uint16_t> cached(std::uint32_t token) const;
+
+  MlaSetting setting_;
+  const MlaAttention& attention_;
+  reference::ProjectionCase case_;
+  std::vector<std::uint32_t> slots_;  // of each token
+  std::optional<reference::PrologInputs> inputs_;
+  cm384_mla_prolog arguments_{};
+};
+
+// Values and output projection: reads what an attention put out, which is placed before it.
+class MlaOutput final : public KernelOperator {
+ public:
+  MlaOutput(const MlaSetting& setting, std::uint64_t seed, const MlaAttention& attention);
+
+  const char* kernel() const override { return "mla_output"; }
+  Work work() const override;
+  std::string size() const override {
+    return attention_.size() + (setting_.int8 ? ", output int8" : ", output");
+  }
+  std::string check() const override;
+  const cm384_mla_output& arguments() const { return arguments_; }
+
+ private:
+  void lay_out(const Site& site) override;
+  std::uint64_t put_arguments(host::DeviceMemory& memory) const override { return memory.put(arguments_); }
+
+  MlaSetting setting_;
+  const MlaAttention& attention_;
+  reference::ProjectionCase case_;
+  std::optional<reference::OutputWeights> weights_;
+  cm384_mla_output arguments_{};
+};
+
+}  // namespace cm384::operators

@@ -1,0 +1,58 @@
+#include "workloads/operators/reference/collectives.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "traces/random.h"
+#include "workloads/operators/reference/values.h"
+
+namespace cm384::reference {
+namespace {}  // namespace
+
+std::uint64_t CollectiveCase::in() const {
+  const std::uint64_t part = bytes / 2;
+  return kind == CollectiveKind::reduce_scatter ? part * static_cast<std::uint64_t>(ranks) : part;
+}
+
+std::uint64_t CollectiveCase::out() const {
+  const std::uint64_t part = bytes / 2;
+  return kind == CollectiveKind::all_gather ? part * static_cast<std::uint64_t>(ranks) : part;
+}
+
+std::vector<std::uint16_t> make_collective_input(const CollectiveCase& collective, int rank) {
+  traces::Random random(collective.seed, 1 + static_cast<std::uint64_t>(rank));
+  std::vector<std::uint16_t> made(collective.in());
+  for (std::uint16_t& v : made) {
+    const auto bits = static_cast<std::uint32_t>(random.next());
+    v = static_cast<std::uint16_t>((bits & 1) << 15 | (124 + (bits >> 1 & 3)) << 7 | (bits >> 3 & 0x7f));
+  }
+  return made;
+}
+
+std::string compare_collective(const CollectiveCase& collective, int rank,
+                               std::span<const std::uint16_t> out) {
+  const std::uint64_t part = collective.bytes / 2;
+  std::vector<std::vector<std::uint16_t>> inputs;
+  for (int r = 0; r < collective.ranks; ++r) inputs.push_back(make_collective_input(collective, r));
+  for (std::uint64_t i = 0; i < collective.out(); ++i) {
+    if (collective.kind == CollectiveKind::all_gather) {
+      const std::uint16_t wanted = inputs[i / part][i % part];
+      if (out[i] != wanted)
+        return fmt::format("rank {} element {}: {:#06x} instead of {:#06x}", rank, i, out[i], wanted);
+      continue;
+    }
+    const bool scatter = collective.kind == CollectiveKind::reduce_scatter;
+    const std::uint64_t at = scatter ? static_cast<std::uint64_t>(rank) * part + i : i;
+    double sum = 0, magnitude = 0;
+    for (const auto& input : inputs) {
+      sum += of_bf16(input[at]);
+      magnitude += std::fabs(of_bf16(input[at]));
+    }
+    if (std::fabs(of_bf16(out[i]) - sum) > std::fabs(sum) * 0x1p-8 + magnitude * 0x1p-18)
+      return fmt::format("rank {} element {}: {} instead of {}", rank, i, of_bf16(out[i]), sum);
+  }
+  return {};
+}
+
+}  // namespace cm384::reference

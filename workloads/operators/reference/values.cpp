@@ -1,0 +1,25 @@
+#include "workloads/operators/reference/values.h"
+
+#include "traces/random.h"
+
+namespace cm384::reference {
+
+std::vector<std::uint16_t> draw_bf16(std::uint64_t seed, std::uint64_t stream, std::uint64_t count) {
+  traces::Random random(seed, stream);
+  std::vector<std::uint16_t> made(count);
+  for (std::uint16_t& v : made) {
+    const auto bits = static_cast<std::uint32_t>(random.next());
+    v = static_cast<std::uint16_t>((bits & 1) << 15 | (124 + (bits >> 1 & 3)) << 7 | (bits >> 3 & 0x7f));
+  }
+  return made;
+}
+
+std::vector<float> draw_floats(std::uint64_t seed, std::uint64_t stream, std::uint64_t count, float from,
+                               float to) {
+  traces::Random random(seed, stream);
+  std::vector<float> made(count);
+  for (float& v : made) v = from + (to - from) * static_cast<float>(random.below(1U << 20)) * 0x1p-20f;
+  return made;
+}
+
+}  // namespace cm384::reference

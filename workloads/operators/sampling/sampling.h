@@ -1,0 +1,36 @@
+// Choosing a word for each row of shares, on a die's vector cores: top-k, top-p, a draw.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "firmware/abi/sample.h"
+#include "workloads/operators/operator.h"
+#include "workloads/operators/reference/sampling_reference.h"
+
+namespace cm384::operators {
+
+class Sampling final : public KernelOperator {
+ public:
+  explicit Sampling(const reference::SampleCase& sample) : case_(sample) {}
+
+  const char* kernel() const override { return "sample"; }
+  npu::KernelType type() const override { return npu::KernelType::aiv; }
+  Work work() const override;
+  std::string size() const override;
+  std::string check() const override;
+
+ private:
+  void lay_out(const Site& site) override;
+  std::uint64_t put_arguments(host::DeviceMemory& memory) const override { return memory.put(arguments_); }
+  std::vector<std::uint16_t> cores() const override;
+  std::uint32_t parts(std::size_t cores) const;
+
+  reference::SampleCase case_;
+  cm384_sample arguments_{};
+  std::optional<reference::SampleInputs> inputs_;
+};
+
+}  // namespace cm384::operators

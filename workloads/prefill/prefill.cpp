@@ -1,0 +1,270 @@
+// `cm384 run prefill`: a batch of prompts on an instance whose dies share the experts. Each operator is
+// measured on the machine: those of a die on one, exchanges on all. They follow one another; where two
+// microbatches share the dies, how they do is composed of these times and of what exchanges and kernels
+// measured side by side take from each other (prefill_schedule.h, prefill_overlap.h).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <optional>
+
+#include "base/text/error.h"
+#include "workloads/prefill/prefill_overlap.h"
+#include "workloads/studies.h"
+
+namespace cm384::studies {
+namespace {
+
+// Throws InputError where prompts are not whole or heads cannot be dealt out.
+PrefillShare share_of(const PrefillOptions& o, int microbatches) {
+  if (o.by_heads && o.heads % o.ranks != 0)
+    throw InputError(
+        fmt::format("run prefill: --attention sp-tp-sp: {} heads on {} ranks; allowed: as many heads on each",
+                    o.heads, o.ranks));
+  const int among = o.by_heads ? std::gcd(o.prompt, o.ranks) : 1;
+  const int unit = 2 * microbatches * (o.prompt / among);
+  if (o.tokens % unit != 0)
+    throw InputError(
+        fmt::format("run prefill: --tokens {} of an NPU, --prompt {}, {} microbatch{}: {} has whole prompts; "
+                    "allowed: multiples of {}",
+                    o.tokens, o.prompt, microbatches, microbatches > 1 ? "es" : "",
+                    o.by_heads ? "a microbatch" : "a die", unit));
+  if (o.cached >= o.prompt)
+    throw InputError(
+        fmt::format("run prefill: --cached {}: allowed: less than --prompt {}", o.cached, o.prompt));
+  const int all = o.tokens / 2 / microbatches;
+  const std::int64_t cached = std::int64_t{all} * o.cached;
+  if (cached % o.prompt != 0)
+    throw InputError(fmt::format(
+        "run prefill: --cached {}: {} of {} tokens do not divide over {} ranks; allowed: multiples of {}",
+        o.cached, o.cached, o.prompt, o.ranks, std::lcm(128, among)));
+  const int read = static_cast<int>(cached / o.prompt), tokens = all - read;
+  if (!o.by_heads) return {tokens, read, all / o.prompt, all / o.prompt};
+  const auto prompts = static_cast<int>(static_cast<long>(all) * o.ranks / o.prompt);
+  return {tokens, read, prompts, (prompts + o.ranks - 1) / o.ranks};
+}
+
+// The bytes that a die must hold at least: weights of all layers, the cache, and the largest activations of a
+// layer, queries, keys, values and output of attention or the rows of its experts.
+void check_memory(const StudyContext& context, const PrefillOptions& o, int microbatches) {
+  const double hidden = o.hidden, heads = o.heads, layers = o.dense_layers + o.moe_layers;
+  const double own_heads = o.by_heads ? heads / o.ranks : heads;
+  const double attention =
+      hidden * (o.q_lora + 576) + o.q_lora * own_heads * 192 + 512 * own_heads * 256 + heads * 128 * hidden;
+  const int redundant = o.redundant >= 0 ? o.redundant : o.ranks;
+  const int slots = (o.experts + redundant + o.ranks - 1) / o.ranks + 1;
+  const double weights = layers * attention + o.moe_layers * slots * 3 * hidden * o.width +
+                         3.0 * o.dense_layers * hidden * o.dense_width + 2 * 2 * hidden * o.vocabulary;
+  const double gathered = o.by_heads ? 2.0 * o.ranks * (o.q_lora + 576) : 0;
+  const double token =
+      layers * 2 * 576 + std::max(heads * 2 * (192 + 192 + 128 + 128) + gathered, 9 * hidden * 3);
+  const double room = static_cast<double>(context.machine.memory.hbm.capacity.count);
+  const double tokens = o.tokens / 2;  // NOLINT(bugprone-integer-division): whole ones
+  if (weights + token * tokens <= room) return;
+  const int unit = o.prompt * microbatches;
+  const auto fits = static_cast<long>(std::max(0.0, room - weights) / token) / unit * unit;
+  throw InputError(fmt::format(
+      "run prefill: --tokens {}: {:.1f} GB of weights and {:.1f} GB of cache and activations do not "
+      "fit a die's {:.1f} GB; {} tokens an NPU would",
+      o.tokens, weights / 1e9, token * tokens / 1e9, room / 1e9, 2 * fits));
+}
+
+// A batch made of its parts, in microseconds.
+struct Batch {
+  double all_us = 0, layer_us = 0, dense_us = 0;
+};
+
+int count_of(const PrefillOptions& o, PrefillPart::Of of) {
+  if (of == PrefillPart::Of::head || of == PrefillPart::Of::cache) return 1;
+  return of == PrefillPart::Of::dense ? o.dense_layers
+         : of == PrefillPart::Of::moe ? o.moe_layers
+                                      : o.moe_layers + o.dense_layers;
+}
+
+Batch in_turn(const PrefillOptions& o, const std::vector<PrefillPart>& parts) {
+  std::array<double, 5> sums{};
+  for (const PrefillPart& part : parts) sums[static_cast<std::size_t>(part.of)] += part.us;
+  Batch made;
+  made.layer_us = sums[0] + sums[1];
+  made.dense_us = o.dense_layers > 0 ? sums[0] + sums[2] : 0;
+  made.all_us = o.moe_layers * made.layer_us + o.dense_layers * made.dense_us + sums[3] + sums[4];
+  return made;
+}
+
+// Dense layers, those with experts, the head; of each layer the number of parts up to its end.
+struct Chain {
+  std::vector<PlannedPart> parts;
+  std::vector<std::size_t> layers;
+};
+Chain chain_of(const PrefillOptions& o, const std::vector<PrefillPart>& parts) {
+  Chain made;
+  const auto add = [&](PrefillPart::Of of) {
+    for (const PrefillPart& part : parts) {
+      if (part.of == of) made.parts.push_back({part.us, part.units, part.kind});
+    }
+  };
+  add(PrefillPart::Of::cache);
+  for (int layer = 0; layer < o.dense_layers + o.moe_layers; ++layer) {
+    add(PrefillPart::Of::attention);
+    add(layer < o.dense_layers ? PrefillPart::Of::dense : PrefillPart::Of::moe);
+    made.layers.push_back(made.parts.size());
+  }
+  add(PrefillPart::Of::head);
+  return made;
+}
+
+// A layer is the mean distance of the ends of those with experts, for both microbatches.
+Batch side_by_side(const PrefillOptions& o, const Chain& chain, const Schedule& schedule) {
+  const auto end = [&](std::size_t part) {
+    double last = 0;
+    for (const auto& own : schedule.ends) last = std::max(last, own[part - 1]);
+    return last;
+  };
+  const auto layer_end = [&](int layer) {
+    return layer == 0 ? 0.0 : end(chain.layers[static_cast<std::size_t>(layer) - 1]);
+  };
+  const int layers = o.dense_layers + o.moe_layers;
+  const int from = o.moe_layers > 1 ? o.dense_layers + 1 : o.dense_layers;
+  Batch made;
+  made.all_us = end(chain.parts.size());
+  made.layer_us = (layer_end(layers) - layer_end(from)) / (layers - from);
+  if (o.dense_layers > 0) made.dense_us = layer_end(o.dense_layers) / o.dense_layers;
+  return made;
+}
+
+// Of each unit, the share of the time that it is taken.
+double busy(const Chain& chain, const Schedule& schedule, unsigned unit, double all_us) {
+  double us = 0;
+  for (std::size_t m = 0; m < schedule.ends.size(); ++m) {
+    for (std::size_t n = 0; n < chain.parts.size(); ++n) {
+      if ((chain.parts[n].units & unit) != 0) us += schedule.ends[m][n] - schedule.starts[m][n];
+    }
+  }
+  return us / all_us;
+}
+
+Rows shown(const PrefillOptions& o, const std::vector<PrefillPart>& parts, int microbatches, double all_us) {
+  Rows rows;
+  for (const PrefillPart& part : parts) {
+    const int count = count_of(o, part.of) * microbatches;
+    rows.push_back({{"name", part.name},
+                    {"of", name_of(part.of)},
+                    {"each_us", part.us},
+                    {"count", count},
+                    {"ms", part.us * count / 1000},
+                    {"share", part.us * count / all_us},
+                    {"context", part.context}});
+  }
+  return rows;
+}
+
+Rows shown(const std::vector<PrefillOverlap>& overlaps) {
+  Rows rows;
+  for (const auto& [kind, measured] : overlaps) {
+    rows.push_back({{"name", name_of(kind)},
+                    {"operator_us", measured.operator_us},
+                    {"exchange_us", measured.exchange_us},
+                    {"operator_slowdown", measured.operator_slowdown},
+                    {"exchange_slowdown", measured.exchange_slowdown}});
+  }
+  return rows;
+}
+
+StudyResult run(const StudyContext& context, const PrefillOptions& o) {
+  std::vector<PrefillShare> shares;
+  for (const int microbatches : o.microbatches) {
+    shares.push_back(share_of(o, microbatches));
+    check_memory(context, o, microbatches);
+  }
+  StudyResult result;
+  result.input_files = o.inputs();
+  std::optional<Batch> one;
+  for (std::size_t n = 0; n < shares.size(); ++n) {
+    const int microbatches = o.microbatches[n];
+    const auto part = [&](std::size_t k) {
+      return static_cast<double>(k) / static_cast<double>(shares.size());
+    };
+    // Exchanges beside kernels take about as long as a third of all that is measured.
+    const double alone = microbatches > 1 ? part(n) + (part(n + 1) - part(n)) * 2 / 3 : part(n + 1);
+    PartOfProgress progress(context.progress, part(n), alone, result.simulator);
+    const std::vector<PrefillPart> parts = measure_prefill(context.with(progress), o, shares[n], result);
+    std::vector<PrefillOverlap> overlaps;
+    if (microbatches > 1 && !parts.empty()) {
+      PartOfProgress beside(context.progress, alone, part(n + 1), result.simulator);
+      overlaps = measure_prefill_overlaps(context.with(beside), o.ranks, parts, result);
+    }
+    if (parts.empty() || context.interrupted != 0) {
+      result.complete = false;
+      return result;
+    }
+    const Chain chain = chain_of(o, parts);
+    const Schedule schedule =
+        schedule_of(std::vector(static_cast<std::size_t>(microbatches), chain.parts), slowdowns_of(overlaps));
+    const Batch batch = microbatches == 1 ? in_turn(o, parts) : side_by_side(o, chain, schedule);
+    if (microbatches == 1) one = batch;
+    Row row{{"ranks", o.ranks},
+            {"tokens", o.tokens},
+            {"prompt", o.prompt},
+            {"cached", o.cached},
+            {"microbatches", microbatches},
+            {"latency_ms", batch.all_us / 1000},
+            {"layer_us", batch.layer_us},
+            {"dense_layer_us", batch.dense_us},
+            {"tokens_s_npu", o.tokens / (batch.all_us / 1e6)}};
+    if (one && microbatches > 1)
+      row.set("gain", one->all_us / batch.all_us - 1).set("layer_gain", 1 - batch.layer_us / one->layer_us);
+    const auto share = [&](unsigned unit) { return busy(chain, schedule, unit, batch.all_us); };
+    row.set("cubes_share", share(kCubeUnit));
+    row.set("vectors_share", share(kVectorUnit));
+    row.set("fabric_share", share(kFabricUnit));
+    row.set("parts", shown(o, parts, microbatches, batch.all_us));
+    if (microbatches > 1) row.set("overlaps", shown(overlaps));
+    context.finish_row(result, std::move(row));
+  }
+  return result;
+}
+
+constexpr std::array kPrefillPartFields{
+    Field{"name", FieldType::text, "of the part"},
+    Field{"of", FieldType::text, "attention, experts, dense network, head or cache"},
+    Field{"each_us", FieldType::number, "in a layer, of a microbatch"},
+    Field{"count", FieldType::integer, "of layers that have it, times microbatches"},
+    Field{"ms", FieldType::number, "in all of them"},
+    Field{"share", FieldType::ratio, "of the batch's time; with two microbatches parts overlap"},
+    Field{"context", FieldType::ratio, "of its time, what cached tokens take as new ones do"},
+};
+constexpr std::array kOverlapFields{
+    Field{"name", FieldType::text, "what the operators are"},
+    Field{"operator_us", FieldType::number, "of those of a layer, cut short, alone"},
+    Field{"exchange_us", FieldType::number, "of one between all ranks, alone"},
+    Field{"operator_slowdown", FieldType::number, "how many times as long they take while the exchange runs"},
+    Field{"exchange_slowdown", FieldType::number, "how many times as long the exchange takes while they run"},
+};
+constexpr std::array kPrefillFields{
+    Field{"ranks", FieldType::integer, "dies of the instance", true}.as_condition(),
+    Field{"tokens", FieldType::integer, "of the batch per NPU of two dies", true}.as_condition(),
+    Field{"prompt", FieldType::integer, "tokens of a prompt", true}.as_condition(),
+    Field{"cached", FieldType::integer, "of these, read and not computed", true}.as_condition(),
+    Field{"microbatches", FieldType::integer, "that share the dies", true}.as_condition(),
+    Field{"latency_ms", FieldType::number, "of the batch: all layers and the head", true},
+    Field{"layer_us", FieldType::number, "of a layer with experts, all microbatches", true},
+    Field{"dense_layer_us", FieldType::number, "of one without", true},
+    Field{"tokens_s_npu", FieldType::number, "tokens a second per NPU, cached or not", true},
+    Field{"gain", FieldType::ratio, "more tokens a second than with one microbatch, where that was run",
+          true},
+    Field{"layer_gain", FieldType::ratio, "less time of a layer than with one microbatch", true},
+    Field{"cubes_share", FieldType::ratio, "of the batch's time in which parts have the cube cores"},
+    Field{"vectors_share", FieldType::ratio, "in which parts have the vector cores"},
+    Field{"fabric_share", FieldType::ratio, "in which parts have the way to other dies"},
+    Field{"parts", FieldType::list, "of the batch, in the order of a layer", false, kPrefillPartFields},
+    Field{"overlaps", FieldType::list,
+          "with two microbatches: operators of each kind beside an exchange by SDMA", false, kOverlapFields},
+};
+
+}  // namespace
+
+const Study kPrefillStudy{"prefill", "a batch of prompts: its layers, operator by operator", kPrefillFields,
+                          options_of<PrefillOptions, run>};
+
+}  // namespace cm384::studies

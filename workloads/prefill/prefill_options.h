@@ -1,0 +1,79 @@
+// What `run prefill` is asked for.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "traces/routing/routing.h"
+#include "workloads/frame/options.h"
+#include "workloads/moe/dispatch.h"
+
+namespace cm384::studies {
+
+struct PrefillOptions {
+  int ranks = 32;
+  int tokens = 16384;
+  int prompt = 4096;
+  int cached = 0;
+  bool by_heads = false;
+  bool int8_latents = false;
+  bool sdma = false;
+  Integers microbatches{1};
+  int chunk = 256, sdma_chunk = 1024;
+  std::string routing = "uniform";
+  bool by_load = false;
+  int redundant = -1;
+  int experts = 256, experts_per_token = 8;
+  int dense_layers = 3, moe_layers = 58;
+  int hidden = 7168, q_lora = 1536, heads = 128, width = 2048, dense_width = 18432, vocabulary = 129280;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    visit("ranks", self.ranks, Range{2, kMostRanks}, "dies that share the experts");
+    visit("tokens", self.tokens, Range{32, 1'000'000}, "of a batch, per NPU of two dies");
+    visit("prompt", self.prompt, Range{16, 1'000'000, 16},
+          "tokens of each prompt; a die has whole ones where attention is data parallel");
+    visit("cached", self.cached, Range{0, 999'936, 128},
+          "first tokens of each prompt that the memory service has: their latents are read, keys and values "
+          "made "
+          "of them, nothing else computed");
+    visit("attention", self.by_heads, Either{"data-parallel", "sp-tp-sp"},
+          "data-parallel: a die has all heads of whole prompts; sp-tp-sp: projections of its own tokens, "
+          "attention of some heads of all tokens, with an all-gather and an all-to-all between");
+    visit("latents", self.int8_latents, Either{"bf16", "int8"}, "how sp-tp-sp gathers them",
+          Needs{"attention", {"sp-tp-sp"}});
+    visit("path", self.sdma, Either{"aiv-direct", "sdma"},
+          "how rows get to the experts' ranks and back: stored by AIVs, or by SDMA behind what AIVs compute");
+    visit("microbatches", self.microbatches, Range{1, 2},
+          "that share the dies: one's cores compute while the other's data moves; a row for each number");
+    visit("chunk", self.chunk, Range{1, 256}, "tokens that dispatch's and combine's kernels take at most");
+    visit("sdma-chunk", self.sdma_chunk, Range{1, 65536}, "tokens that an exchange by SDMA takes at most");
+    visit("routing", self.routing, Form{"uniform|zipf:S|trace:FILE", check_routing},
+          "which experts tokens choose");
+    visit(
+        "balance", self.by_load, Either{"even", "eplb"},
+        "experts on ranks in order, or copied and packed by the load that another draw of the routing shows");
+    visit("redundant", self.redundant, Range{-1, 1024},
+          "further copies of routed experts; -1: one a rank; every rank has the shared expert besides");
+    visit("experts", self.experts, Range{64, 512, 64}, "routed experts");
+    visit("experts-per-token", self.experts_per_token, Range{1, 16},
+          "routed experts of a token; the gate's time is that of a choice of eight");
+    visit("dense-layers", self.dense_layers, Range{0, 1000},
+          "layers whose feed-forward network is not of experts");
+    visit("moe-layers", self.moe_layers, Range{1, 1000}, "layers with experts");
+    visit("hidden", self.hidden, Range{64, 8192, 64}, "elements of a token");
+    visit("q-lora", self.q_lora, Range{64, 8192, 64}, "elements of the queries' latent");
+    visit("heads", self.heads, Range{16, 128, 16}, "query heads");
+    visit("width", self.width, Range{64, 4096, 64}, "elements between the products of an expert");
+    visit("dense-width", self.dense_width, Range{64, 65536, 64},
+          "elements between the products of a dense layer");
+    visit("vocabulary", self.vocabulary, Range{64, 1'000'000, 64}, "words that the head chooses among");
+  }
+  std::vector<std::string> inputs() const {
+    const auto source = traces::parse_routing_source(routing);
+    return source.kind == traces::RoutingSource::Kind::kTrace ? std::vector<std::string>{source.path}
+                                                              : std::vector<std::string>{};
+  }
+};
+
+}  // namespace cm384::studies

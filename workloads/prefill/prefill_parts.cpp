@@ -1,0 +1,396 @@
+#include "workloads/prefill/prefill_parts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+
+#include "base/text/error.h"
+#include "workloads/collectives/exchange.h"
+#include "workloads/contexts/ems_read.h"
+#include "workloads/kernels/ffn.h"
+#include "workloads/layer/alone.h"
+#include "workloads/moe/combine.h"
+#include "workloads/moe/moe_case.h"
+#include "workloads/operators/all_to_all/step.h"
+
+namespace cm384::studies {
+namespace {
+
+using Of = PrefillPart::Of;
+constexpr unsigned kAllUnits = kCubeUnit | kVectorUnit;
+// Of the latents of keys and of their part that is rotated; of a head's queries, keys and values.
+constexpr int kLatent = 512, kRotated = 64, kQuery = 192, kValue = 128;
+// Behind a row in INT8: its scale.
+constexpr int kScaleBytes = 64;
+
+class Layer {
+ public:
+  Layer(const StudyContext& context, const PrefillOptions& o, const PrefillShare& share, StudyResult& result)
+      : context_(context), o_(o), share_(share), result_(result) {}
+
+  std::vector<PrefillPart> measure() {
+    attention();
+    experts();
+    if (o_.dense_layers > 0) dense();
+    head();
+    if (o_.cached > 0) read_cached();
+    return stopped() ? std::vector<PrefillPart>{} : std::move(parts_);
+  }
+
+ private:
+  static constexpr int kSteps = 32;  // that the progress counts, about
+
+  bool stopped() const { return stopped_ || context_.interrupted != 0; }
+  // A part of the layer, measured by `measure(context)`.
+  template <class Measure>
+  double take(Measure&& measure) {
+    if (stopped()) return 0;
+    const double from = std::min(1.0, static_cast<double>(step_) / kSteps);
+    ++step_;
+    PartOfProgress progress(context_.progress, from, std::min(1.0, from + 1.0 / kSteps), result_.simulator);
+    const StudyContext context = context_.with(progress);
+    return measure(context);
+  }
+  template <class Run>
+  double alone(Run&& run) {
+    return take([&](const StudyContext& context) {
+      Alone operators(context, result_, 0);
+      const double taken = run(operators);
+      stopped_ = stopped_ || operators.interrupted();
+      return taken;
+    });
+  }
+  // An operator as `run op` has it: `request` of so many of its items, in pieces of `unit`.
+  template <class Request>
+  void one(Of of, const char* name, PartKind kind, unsigned units, std::uint64_t items, Request&& request,
+           std::uint64_t unit = 1) {
+    const double us = alone([&](Alone& a) { return a.one(request(items)); });
+    parts_.push_back({name, of, us, units, kind, 0, [=](double share) {
+                        const auto pieces =
+                            std::ceil(share * static_cast<double>(items) / static_cast<double>(unit));
+                        const std::uint64_t some = static_cast<std::uint64_t>(std::max(1.0, pieces)) * unit;
+                        return Sequence{operator_of(request(std::min(items, some)))};
+                      }});
+  }
+  void rows(Of of, const char* name, const char* which, std::uint64_t tokens, int width) {
+    one(of, name, PartKind::rows, kVectorUnit, tokens, [=](std::uint64_t some) {
+      return OpRequest{.name = which, .shape = fmt::format("{}x{}", some, width)};
+    });
+  }
+  void product(Of of, const char* name, std::uint64_t tokens, int n, int k, const char* type = "int8") {
+    const bool dequantises = std::string_view(type) == "int8";
+    const auto request = [=](std::uint64_t some) {
+      return OpRequest{.name = "matmul", .shape = fmt::format("{}x{}x{}", some, n, k), .type = type};
+    };
+    // Those of a die's own tokens stay whole: with fewer rows other parts of the operands stay in L2.
+    one(of, name, PartKind::product, dequantises ? kAllUnits : unsigned{kCubeUnit}, tokens, request,
+        static_cast<std::uint64_t>(share_.tokens));
+  }
+  // Between all ranks by SDMA, in pieces of which one stands for its like.
+  void exchange(Of of, const char* name, int pieces, const ExchangeCase& piece) {
+    const double us = take([&](const StudyContext& context) {
+      const Summary read =
+          measure_exchange(context, fmt::format("{}, {} ranks", name, o_.ranks), piece, result_.simulator);
+      stopped_ = stopped_ || read.count == 0;
+      return read.mean;
+    });
+    parts_.push_back({name, of, pieces * us, kFabricUnit, PartKind::exchange, 0, {}});
+  }
+  std::uint64_t tokens() const { return static_cast<std::uint64_t>(share_.tokens); }
+  std::uint64_t cached() const { return static_cast<std::uint64_t>(share_.cached); }
+  static int pieces_of(int tokens, int most) { return (tokens + most - 1) / most; }
+  // The same bytes of each token to every rank.
+  void exchange_tokens(Of of, const char* name, std::uint64_t tokens, std::uint64_t bytes) {
+    const int pieces = pieces_of(static_cast<int>(tokens), o_.sdma_chunk);
+    const std::uint64_t piece =
+        (tokens + static_cast<std::uint64_t>(pieces) - 1) / static_cast<std::uint64_t>(pieces);
+    exchange(of, name, pieces, ExchangeCase::even(o_.ranks, piece * bytes));
+  }
+
+  // The tokens whose queries a die makes, those whose keys and values, and of how many heads.
+  std::uint64_t spread(std::uint64_t tokens) const {
+    return o_.by_heads ? tokens * static_cast<std::uint64_t>(o_.ranks) : tokens;
+  }
+  std::uint64_t attended() const { return spread(tokens()); }
+  std::uint64_t context() const { return spread(tokens() + cached()); }
+  // The last part, or so much of it, goes with cached tokens as with new ones.
+  void of_context(double share = 1) {
+    if (!parts_.empty()) parts_.back().context = share;
+  }
+  int heads() const { return o_.by_heads ? o_.heads / o_.ranks : o_.heads; }
+
+  void attention() {
+    constexpr Of of = Of::attention;
+    rows(of, "norm", "rms-norm", tokens(), o_.hidden);
+    rows(of, "quantise", "quantise", tokens(), o_.hidden);
+    product(of, "down projection", tokens(), o_.q_lora + kLatent + kRotated, o_.hidden);
+    rows(of, "norm of the queries' latent", "rms-norm", tokens(), o_.q_lora);
+    one(of, "norm, rotation and cache of keys", PartKind::rows, kVectorUnit, tokens(),
+        [](std::uint64_t some) {
+          return OpRequest{.name = "kv-norm-rope", .shape = fmt::format("{}", some)};
+        });
+    if (o_.by_heads && !o_.int8_latents) gather();
+    rows(of, "quantise the queries' latent", "quantise", o_.int8_latents ? tokens() : attended(), o_.q_lora);
+    if (o_.int8_latents) {
+      rows(of, "quantise the keys' latent", "quantise", tokens() + cached(), kLatent);
+      of_context();
+      gather();
+    }
+    product(of, "queries", attended(), heads() * kQuery, o_.q_lora);
+    if (!o_.int8_latents) {
+      rows(of, "quantise the keys' latent", "quantise", context(), kLatent);
+      of_context();
+    }
+    product(of, "keys and values", context(), heads() * 2 * kValue, kLatent);
+    of_context();
+    one(of, "rotation of queries", PartKind::rows, kVectorUnit, attended(),
+        [heads = heads()](std::uint64_t some) {
+          return OpRequest{.name = "rope", .shape = fmt::format("{}x{}", some, heads)};
+        });
+    const auto all = static_cast<std::uint64_t>(share_.prompts) * static_cast<std::uint64_t>(heads());
+    one(of, "attention", PartKind::attention, kAllUnits, all,
+        [heads = static_cast<std::uint64_t>(heads()),
+         tokens = o_.cached > 0 ? fmt::format("{}x{}", o_.prompt, o_.cached)
+                                : fmt::format("{}", o_.prompt)](std::uint64_t some) {
+          return OpRequest{
+              .name = "flash-attention",
+              .shape = fmt::format("{}x{}x{}", (some + heads - 1) / heads, std::min(some, heads), tokens)};
+        });
+    if (o_.by_heads)
+      exchange_tokens(of, "all-to-all of outputs", tokens(), std::uint64_t(heads()) * kValue * 2);
+    rows(of, "quantise the output", "quantise", tokens(), o_.heads * kValue);
+    product(of, "output projection", tokens(), o_.hidden, o_.heads * kValue);
+  }
+  // A token's latents: BF16, or INT8 with a scale each, the rotated part of the keys in BF16 anyway. Of a
+  // cached one those of keys alone.
+  void gather() {
+    const int scale = o_.int8_latents ? 4 : 0, element = o_.int8_latents ? 1 : 2;
+    const int keys = kLatent * element + scale + 2 * kRotated, bytes = o_.q_lora * element + scale + keys;
+    exchange_tokens(Of::attention, "all-gather of latents", tokens(), static_cast<std::uint64_t>(bytes));
+    of_context(static_cast<double>(keys) / bytes);
+    if (share_.cached == 0) return;
+    exchange_tokens(Of::attention, "all-gather of cached latents", cached(),
+                    static_cast<std::uint64_t>(keys));
+    of_context();
+  }
+
+  void experts() {
+    constexpr Of of = Of::moe;
+    rows(of, "norm", "rms-norm", tokens(), o_.hidden);
+    product(of, "gate's product", tokens(), o_.experts, o_.hidden, "bf16");
+    one(of, "gate", PartKind::rows, kVectorUnit, tokens(), [experts = o_.experts](std::uint64_t some) {
+      return OpRequest{.name = "gate", .shape = fmt::format("{}x{}", some, experts)};
+    });
+    if (o_.sdma) {
+      to_experts();
+      network(of, "experts", rows_of_fullest_rank());
+      from_experts();
+    } else {
+      aiv_direct();
+      network(of, "experts", rows_of_fullest_rank());
+    }
+  }
+
+  DispatchCase moe_case(int batch) const {
+    DispatchCase made;
+    made.ranks = o_.ranks;
+    made.batch = batch;
+    made.experts = o_.experts;
+    made.top_k = o_.experts_per_token;
+    made.hidden = o_.hidden;
+    made.shared_copies = 0;  // every rank has its own
+    made.redundant = o_.redundant >= 0 ? o_.redundant : o_.ranks;
+    made.by_load = o_.by_load;
+    made.cores = context_.machine.die.aiv;
+    made.routing = o_.routing;
+    return made;
+  }
+  // Rows that ranks have for each other's experts.
+  static std::vector<std::vector<std::uint64_t>> rows_between(const reference::DispatchCase& layer) {
+    const std::size_t ranks = layer.expert_ids.size();
+    std::vector<std::vector<std::uint64_t>> rows(ranks, std::vector<std::uint64_t>(ranks));
+    for (std::size_t source = 0; source < ranks; ++source) {
+      for (const std::int32_t expert : layer.expert_ids[source])
+        ++rows[source][layer.placement.slot_of(expert, static_cast<int>(source)).rank];
+    }
+    return rows;
+  }
+  // The kernels of decode, which take as many tokens as fit their windows; one chunk among its like stands
+  // for all.
+  void aiv_direct() {
+    const int chunks = pieces_of(share_.tokens, o_.chunk);
+    take([&](const StudyContext& context) {
+      CombineCase setting;
+      static_cast<DispatchCase&>(setting) = moe_case((share_.tokens + chunks - 1) / chunks);
+      const CombineReading reading = measure_combine(context, setting, result_.simulator);
+      stopped_ = stopped_ || reading.combine.task_us.count == 0;
+      constexpr unsigned kUnits = kVectorUnit | kFabricUnit;
+      parts_.push_back(
+          {"dispatch", Of::moe, chunks * reading.dispatch.task_us.mean, kUnits, PartKind::rows, 0, {}});
+      parts_.push_back(
+          {"combine", Of::moe, chunks * reading.combine.task_us.mean, kUnits, PartKind::rows, 0, {}});
+      return 0.0;
+    });
+  }
+
+  // A step of the kernel between the copies, on the rank with most rows; rows of so many elements of BF16.
+  void step(const char* name, cm384_all_to_all_step step, int elements) {
+    const int chunks = pieces_of(share_.tokens, o_.chunk);
+    reference::DispatchCase layer =
+        make_moe_case(context_.seed, moe_case((share_.tokens + chunks - 1) / chunks));
+    const auto between = rows_between(layer);
+    std::vector<std::uint64_t> arrived(between.size());
+    for (const auto& sent : between) {
+      for (std::size_t rank = 0; rank < sent.size(); ++rank) arrived[rank] += sent[rank];
+    }
+    const int rank = static_cast<int>(std::ranges::max_element(arrived) - arrived.begin());
+    layer.hidden = elements;
+    const MakeOperator make = [=] { return std::make_unique<operators::AllToAllStep>(step, layer, rank); };
+    const double us = chunks * alone([&](Alone& a) { return a.one(name, make); });
+    parts_.push_back({name, Of::moe, us, kVectorUnit, PartKind::rows, 0, [=](double share) {
+                        return Sequence(static_cast<std::size_t>(std::max(1.0, std::round(share * chunks))),
+                                        make);
+                      }});
+  }
+  void exchange_rows(const char* name, std::uint64_t row_bytes, bool back) {
+    const int pieces = pieces_of(share_.tokens, o_.sdma_chunk);
+    const auto rows =
+        rows_between(make_moe_case(context_.seed, moe_case((share_.tokens + pieces - 1) / pieces)));
+    ExchangeCase piece{rows};
+    for (std::size_t source = 0; source < rows.size(); ++source) {
+      for (std::size_t target = 0; target < rows.size(); ++target)
+        piece.bytes[source][target] = (back ? rows[target][source] : rows[source][target]) * row_bytes;
+    }
+    exchange(Of::moe, name, pieces, piece);
+  }
+  // Rows in INT8, each behind the other with its scale. Kernels copy them as elements of BF16.
+  void to_experts() {
+    const int row_bytes = o_.hidden + kScaleBytes;
+    rows(Of::moe, "quantise", "quantise", tokens(), o_.hidden);
+    step("rows to the order of ranks", CM384_STEP_PACK, row_bytes / 2);
+    const int chunks = pieces_of(share_.tokens, o_.chunk);
+    exchange(Of::moe, "counts", 1,
+             ExchangeCase::even(o_.ranks, std::uint64_t(chunks) * cm384_all_to_all_message_bytes(
+                                                                      static_cast<std::uint64_t>(slots()))));
+    exchange_rows("dispatch", static_cast<std::uint64_t>(row_bytes), false);
+    step("rows to the order of experts", CM384_STEP_UNSORT, row_bytes / 2);
+  }
+  void from_experts() {
+    step("outputs to the order of ranks", CM384_STEP_UNSORT, o_.hidden);
+    exchange_rows("combine", 2 * static_cast<std::uint64_t>(o_.hidden), true);
+    step("weighted sum", CM384_STEP_SUM, o_.hidden);
+  }
+  int slots() const { return (o_.experts + moe_case(1).redundant + o_.ranks - 1) / o_.ranks; }
+
+  // Of each of its experts, the shared one last.
+  std::vector<std::uint32_t> rows_of_fullest_rank() const {
+    const reference::DispatchCase layer = make_moe_case(context_.seed, moe_case(share_.tokens));
+    std::vector<std::vector<std::uint32_t>> of(static_cast<std::size_t>(o_.ranks));
+    for (std::size_t rank = 0; rank < of.size(); ++rank)
+      of[rank].resize(static_cast<std::size_t>(layer.placement.own_experts[rank]));
+    for (std::size_t source = 0; source < of.size(); ++source) {
+      for (const std::int32_t expert : layer.expert_ids[source]) {
+        const cm384_expert_slot& slot = layer.placement.slot_of(expert, static_cast<int>(source));
+        ++of[slot.rank][slot.local];
+      }
+    }
+    auto fullest = *std::ranges::max_element(of, {}, [](const std::vector<std::uint32_t>& own) {
+      return std::accumulate(own.begin(), own.end(), 0u);
+    });
+    std::erase(fullest, 0u);
+    fullest.push_back(static_cast<std::uint32_t>(share_.tokens));
+    return fullest;
+  }
+  void network(Of of, const char* name, const std::vector<std::uint32_t>& expert_rows) {
+    const double us = take([&](const StudyContext& context) {
+      FfnSetting setting;
+      setting.expert_rows = expert_rows;
+      setting.hidden = static_cast<std::uint32_t>(o_.hidden);
+      setting.width = static_cast<std::uint32_t>(o_.width);
+      setting.blocks = context.machine.die.groups();
+      setting.graph = true;
+      return measure_ffn(context, setting, result_.simulator).task_us;
+    });
+    parts_.push_back({name, of, us, kAllUnits, PartKind::network, 0,
+                      [expert = one_expert(expert_rows.front())](double) { return expert; }});
+  }
+
+  // Fewer rows of an expert would make more of its weights.
+  Sequence one_expert(std::uint32_t rows) const {
+    const operators::FfnSetting setting{
+        {rows}, static_cast<std::uint32_t>(o_.hidden), static_cast<std::uint32_t>(o_.width)};
+    return {[setting, seed = context_.seed] { return std::make_unique<operators::Ffn>(setting, seed); }};
+  }
+
+  // Slices of a wide network as experts that all have every token, added to the first.
+  void dense() {
+    rows(Of::dense, "norm", "rms-norm", tokens(), o_.hidden);
+    const int slices = std::max(1, o_.dense_width / o_.width);
+    network(Of::dense, "network",
+            std::vector<std::uint32_t>(static_cast<std::size_t>(slices),
+                                       static_cast<std::uint32_t>(share_.tokens)));
+    const double us =
+        (slices - 1) * alone([&](Alone& a) { return a.row_operator("add", tokens(), o_.hidden); });
+    parts_.push_back({"sum of its slices", Of::dense, us, kVectorUnit, PartKind::rows, 0, {}});
+  }
+  // Of each prompt's last token.
+  void head() {
+    const double us = take([&](const StudyContext& context) {
+      Alone a(context, result_);
+      const auto prompts = static_cast<std::uint64_t>(share_.last);
+      const int parts = (o_.vocabulary + 65535) / 65536;
+      const double taken =
+          a.row_operator("rms-norm", prompts, o_.hidden) +
+          a.product(parts, share_.last, o_.vocabulary / parts / 8 * 8, o_.hidden, "bf16", "nd") +
+          a.row_operator("softmax", prompts, o_.vocabulary);
+      stopped_ = stopped_ || a.interrupted();
+      return taken;
+    });
+    parts_.push_back({"head", Of::head, us, kAllUnits, PartKind::product, 0, {}});
+  }
+
+  // Each die reads its share of cached tokens, all layers of them, from the sockets that the ring of the
+  // memory service gives it, in blocks, all dies at a time. One block stands for its like.
+  void read_cached() {
+    const double us = take([&](const StudyContext& context) {
+      constexpr int kBlock = 512;  // tokens
+      const int blocks = pieces_of(share_.cached, kBlock), layers = o_.dense_layers + o_.moe_layers;
+      const Bytes bytes{std::int64_t{share_.cached} * layers * (kLatent + kRotated) * 2 / blocks};
+      const int nodes = pieces_of(o_.ranks, context.machine.topology.dies_per_node);
+      const std::vector<double> read =
+          measure_block_reads(context, place_block_reads(context, o_.ranks, nodes), bytes, result_.simulator);
+      stopped_ = stopped_ || read.empty();
+      if (read.empty()) return 0.0;
+      // A server that two dies ask for one block has others' turns to make up for it.
+      const double mean = std::accumulate(read.begin(), read.end(), 0.0) / static_cast<double>(read.size());
+      return std::max(blocks * mean, std::ranges::max(read));
+    });
+    parts_.push_back(
+        {"read of cached latents", Of::cache, us, kVectorUnit | kFabricUnit, PartKind::rows, 0, {}});
+  }
+
+  const StudyContext& context_;
+  const PrefillOptions& o_;
+  const PrefillShare share_;
+  StudyResult& result_;
+  std::vector<PrefillPart> parts_;
+  int step_ = 0;
+  bool stopped_ = false;
+};
+
+}  // namespace
+
+std::string_view name_of(PrefillPart::Of of) {
+  constexpr std::array<std::string_view, 5> kNames{"attention", "experts", "dense network", "head", "cache"};
+  return kNames[static_cast<std::size_t>(of)];
+}
+
+std::vector<PrefillPart> measure_prefill(const StudyContext& context, const PrefillOptions& options,
+                                         const PrefillShare& share, StudyResult& result) {
+  return Layer(context, options, share, result).measure();
+}
+
+}  // namespace cm384::studies

@@ -1,0 +1,143 @@
+#include "workloads/service/block_pool.h"
+
+#include <algorithm>
+
+#include "traces/random.h"
+
+namespace cm384::service {
+
+HashRing::HashRing(int servers, int points) {
+  for (int server = 0; server < servers; ++server) {
+    traces::Random random(0x656d73, static_cast<std::uint64_t>(server));
+    for (int k = 0; k < points; ++k) points_.push_back({random.next(), server});
+  }
+  std::ranges::sort(points_, {}, &Point::at);
+}
+
+int HashRing::server_of(std::uint64_t key) const {
+  const auto next = std::ranges::lower_bound(points_, traces::mix(key + 0x9e3779b97f4a7c15u), {}, &Point::at);
+  return next == points_.end() ? points_.front().server : next->server;
+}
+
+std::uint64_t key_of_tenant(std::uint32_t tenant, std::uint64_t key) {
+  return tenant == 0 ? key : traces::mix(key ^ traces::mix(tenant * 0xd1342543de82ef95u));
+}
+
+Tier TieredCache::tier_of(std::uint64_t key) const {
+  const auto place = places_.find(key);
+  if (place == places_.end()) return Tier::none;
+  return place->second.in_dram ? Tier::dram : Tier::ssd;
+}
+
+bool TieredCache::touch(std::uint64_t key, std::vector<std::uint64_t>* left) {
+  const auto [place, is_new] = places_.try_emplace(key);
+  if (is_new) {
+    dram_.push_front(key);
+  } else {
+    promoted_ += place->second.in_dram ? 0 : 1;
+    dram_.splice(dram_.begin(), place->second.in_dram ? dram_ : ssd_, place->second.at);
+  }
+  place->second = {dram_.begin(), true};
+  make_room(left);
+  return is_new;
+}
+
+bool TieredCache::remove(std::uint64_t key) {
+  const auto place = places_.find(key);
+  if (place == places_.end()) return false;
+  (place->second.in_dram ? dram_ : ssd_).erase(place->second.at);
+  places_.erase(place);
+  return true;
+}
+
+void TieredCache::make_room(std::vector<std::uint64_t>* left) {
+  while (dram_blocks() > dram_room_) {
+    const auto last = std::prev(dram_.end());
+    ssd_.splice(ssd_.begin(), dram_, last);
+    places_[*last].in_dram = false;
+    ++demoted_;
+  }
+  while (ssd_blocks() > ssd_room_) {
+    if (left != nullptr) left->push_back(ssd_.back());
+    places_.erase(ssd_.back());
+    ssd_.pop_back();
+    ++dropped_;
+  }
+}
+
+BlockPool::BlockPool(const PoolSizes& sizes)
+    : ring_(sizes.servers), store_(sizes.store_blocks, 0), has_store_(sizes.store_blocks > 0) {
+  const auto share = [&](std::int64_t blocks, int server) {
+    return blocks / sizes.servers + (server < blocks % sizes.servers ? 1 : 0);
+  };
+  for (int server = 0; server < sizes.servers; ++server)
+    servers_.emplace_back(share(sizes.dram_blocks, server), share(sizes.ssd_blocks, server));
+}
+
+PrefixHits BlockPool::read(std::span<const std::uint64_t> keys, std::uint32_t tenant) {
+  PrefixHits hits;
+  std::size_t there = 0;
+  for (; there < keys.size(); ++there) {
+    const std::uint64_t key = key_of_tenant(tenant, keys[there]);
+    const Tier tier = tier_of(key);
+    if (tier == Tier::none) break;
+    ++(tier == Tier::dram ? hits.dram : tier == Tier::ssd ? hits.ssd : hits.store);
+  }
+  for (std::size_t k = there; k-- > 0;) {
+    const std::uint64_t key = key_of_tenant(tenant, keys[k]);
+    touch(key);
+  }
+  counts_.asked += static_cast<std::int64_t>(keys.size());
+  counts_.dram_hits += hits.dram;
+  counts_.ssd_hits += hits.ssd;
+  counts_.store_hits += hits.store;
+  return hits;
+}
+
+void BlockPool::write(std::span<const std::uint64_t> keys, std::uint32_t tenant) {
+  for (std::size_t k = keys.size(); k-- > 0;) {
+    const std::uint64_t key = key_of_tenant(tenant, keys[k]);
+    ++(touch(key) ? counts_.written : counts_.kept_once);
+  }
+}
+
+Tier BlockPool::tier_of(std::uint64_t key) {
+  const Tier tier = server_of(key).tier_of(key);
+  return tier == Tier::none && has_store_ && store_.tier_of(key) != Tier::none ? Tier::store : tier;
+}
+
+// True: the block was nowhere.
+bool BlockPool::touch(std::uint64_t key) {
+  if (!has_store_) return server_of(key).touch(key);
+  const bool kept = store_.remove(key);
+  restored_ += kept ? 1 : 0;
+  left_.clear();
+  const bool is_new = server_of(key).touch(key, &left_);
+  for (const std::uint64_t block : left_) store_.touch(block);
+  stored_ += static_cast<std::int64_t>(left_.size());
+  return is_new && !kept;
+}
+
+std::int64_t BlockPool::sum(std::int64_t (TieredCache::*count)() const) const {
+  std::int64_t total = 0;
+  for (const TieredCache& server : servers_) total += (server.*count)();
+  return total;
+}
+
+std::int64_t BlockPool::dram_blocks() const {
+  return sum(&TieredCache::dram_blocks);
+}
+std::int64_t BlockPool::ssd_blocks() const {
+  return sum(&TieredCache::ssd_blocks);
+}
+std::int64_t BlockPool::demoted() const {
+  return sum(&TieredCache::demoted);
+}
+std::int64_t BlockPool::promoted() const {
+  return sum(&TieredCache::promoted);
+}
+std::int64_t BlockPool::dropped() const {
+  return has_store_ ? store_.dropped() : sum(&TieredCache::dropped);
+}
+
+}  // namespace cm384::service

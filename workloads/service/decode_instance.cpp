@@ -1,0 +1,191 @@
+#include "workloads/service/decode_instance.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+#include "traces/random.h"
+
+namespace cm384::service {
+
+DecodeInstance::DecodeInstance(const DecodePool& pool, std::uint64_t seed, int number)
+    : pool_(pool),
+      seed_(seed),
+      dies_(static_cast<std::size_t>(2 * pool.npus)),
+      epoch_(static_cast<std::uint32_t>(number) << 16) {}
+
+double DecodeInstance::kv_share() const {
+  double bytes = 0;
+  for (const Die& die : dies_) bytes += static_cast<double>(die.bytes);
+  return bytes / (static_cast<double>(pool_.kv_room.count) * dies());
+}
+
+std::pair<int, std::int64_t> DecodeInstance::best_die(std::int64_t bytes) const {
+  if (away() || closed_) return {-1, 0};
+  int best = -1;
+  for (int d = 0; d < dies(); ++d) {
+    const Die& die = dies_[static_cast<std::size_t>(d)];
+    if (die.lost) continue;
+    if (die.promised >= pool_.batch / 2 || die.bytes + bytes > pool_.kv_room.count) continue;
+    if (best < 0) {
+      best = d;
+      continue;
+    }
+    const Die& other = dies_[static_cast<std::size_t>(best)];
+    if (std::pair(die.promised, die.bytes) < std::pair(other.promised, other.bytes)) best = d;
+  }
+  return {best, best < 0 ? 0 : dies_[static_cast<std::size_t>(best)].promised};
+}
+
+double DecodeInstance::reserve(int die, std::int64_t bytes) {
+  Die& d = dies_[static_cast<std::size_t>(die)];
+  ++d.promised;
+  d.bytes += bytes;
+  return static_cast<double>(d.bytes) / static_cast<double>(pool_.kv_room.count);
+}
+
+void DecodeInstance::release(int die, std::int64_t bytes) {
+  Die& d = dies_[static_cast<std::size_t>(die)];
+  --d.promised;
+  d.bytes -= bytes;
+  assert(d.promised >= 0 && d.bytes >= 0);
+}
+
+std::int32_t DecodeInstance::steps_for(std::int32_t tokens, std::uint32_t request) const {
+  traces::Random random(seed_, request);
+  std::int32_t steps = 0;
+  for (std::int32_t made = 0; made < tokens; ++steps) {
+    ++made;
+    for (int more = 0; more < pool_.mtp && random.real() < pool_.acceptance; ++more) ++made;
+  }
+  return steps;
+}
+
+bool DecodeInstance::begin_step() {
+  for (const Active& active : joining_) {
+    Die& die = dies_[static_cast<std::size_t>(active.die)];
+    const std::int64_t rate = (std::int64_t{active.tokens} << kFraction) / active.steps;
+    const std::int64_t base = (std::int64_t{active.prompt} << kFraction) - rate * step_;
+    die.base += base;
+    die.rate += rate;
+    ++die.requests;
+    ++requests_;
+    leaving_.push({step_ + active.steps, order_++, active, base, rate});
+  }
+  joining_.clear();
+  stepping_ = requests_ > 0;
+  return stepping_;
+}
+
+DecodeInstance::Load DecodeInstance::load(int least_batch, double least_kv) const {
+  std::int64_t most_tokens = 0;
+  int most = 0;
+  for (const Die& die : dies_) {
+    most = std::max(most, die.requests);
+    most_tokens = std::max(most_tokens, die.base + die.rate * step_);
+  }
+  const int graph = pool_.graph_step;
+  Load load;
+  load.batch = std::max((2 * most + graph - 1) / graph * graph, least_batch);
+  // A padded graph computes no attention for slots that are empty: tokens spread over the requests of a full
+  // one.
+  const double kv = static_cast<double>(most_tokens >> kFraction) / (load.batch / 2.0);
+  load.kv = static_cast<int>(std::ceil(std::max(kv, least_kv) / 128)) * 128;
+  return load;
+}
+
+std::vector<std::vector<std::int32_t>> DecodeInstance::lengths() const {
+  std::vector<std::vector<std::int32_t>> by_die(dies_.size());
+  for (auto left = leaving_; !left.empty(); left.pop()) {
+    const Leaving& one = left.top();
+    by_die[static_cast<std::size_t>(one.active.die)].push_back(
+        static_cast<std::int32_t>((one.base + one.rate * step_) >> kFraction));
+  }
+  return by_die;
+}
+
+std::vector<DecodeInstance::Active> DecodeInstance::end_step() {
+  ++step_;
+  stepping_ = false;
+  std::vector<Active> ended;
+  while (!leaving_.empty() && leaving_.top().step == step_) {
+    const Leaving& leaving = leaving_.top();
+    Die& die = dies_[static_cast<std::size_t>(leaving.active.die)];
+    die.base -= leaving.base;
+    die.rate -= leaving.rate;
+    --die.requests;
+    --requests_;
+    ended.push_back(leaving.active);
+    leaving_.pop();
+  }
+  return ended;
+}
+
+// Tokens come evenly over its steps.
+DecodeInstance::Lost DecodeInstance::lost_of(const Active& active, std::int64_t last_step) const {
+  const std::int64_t made = active.steps - (last_step - step_);
+  return {active.request, active.tokens * made / active.steps};
+}
+
+std::vector<DecodeInstance::Lost> DecodeInstance::lose_all() {
+  std::vector<Lost> lost;
+  for (; !leaving_.empty(); leaving_.pop())
+    lost.push_back(lost_of(leaving_.top().active, leaving_.top().step));
+  for (const Active& active : joining_) lost.push_back({active.request, 0});
+  joining_.clear();
+  for (Die& die : dies_) {
+    const bool was_lost = die.lost;
+    die = {};
+    die.lost = was_lost;
+  }
+  requests_ = 0;
+  stepping_ = false;
+  ++away_;
+  ++epoch_;
+  return lost;
+}
+
+std::vector<DecodeInstance::Lost> DecodeInstance::lose_die(int number) {
+  std::vector<Lost> lost;
+  std::priority_queue<Leaving> others;
+  for (; !leaving_.empty(); leaving_.pop()) {
+    const Leaving& leaving = leaving_.top();
+    if (leaving.active.die != number) {
+      others.push(leaving);
+      continue;
+    }
+    lost.push_back(lost_of(leaving.active, leaving.step));
+    --requests_;
+  }
+  leaving_ = std::move(others);
+  std::erase_if(joining_, [&](const Active& active) {
+    if (active.die == number) lost.push_back({active.request, 0});
+    return active.die == number;
+  });
+  dies_[static_cast<std::size_t>(number)] = {};
+  dies_[static_cast<std::size_t>(number)].lost = true;
+  stepping_ = false;
+  ++epoch_;
+  return lost;
+}
+
+int DecodeInstance::idlest() const {
+  int best = -1;
+  for (int d = 0; d < dies(); ++d) {
+    const Die& die = dies_[static_cast<std::size_t>(d)];
+    if (!die.lost && (best < 0 || die.promised < dies_[static_cast<std::size_t>(best)].promised)) best = d;
+  }
+  return best;
+}
+
+void DecodeInstance::pause() {
+  ++paused_;
+  stepping_ = false;
+  ++epoch_;
+}
+
+bool DecodeInstance::empty() const {
+  return std::ranges::all_of(dies_, [](const Die& die) { return die.promised == 0; });
+}
+
+}  // namespace cm384::service

@@ -1,0 +1,108 @@
+// The dies of a decode instance, which step together.
+#pragma once
+
+#include <cstdint>
+#include <queue>
+#include <utility>
+#include <vector>
+
+#include "workloads/service/deployment.h"
+
+namespace cm384::service {
+
+class DecodeInstance {
+ public:
+  // A request that decodes. Its tokens come evenly over its steps.
+  struct Active {
+    std::uint32_t request = 0;
+    int die = 0;
+    std::int32_t prompt = 0, tokens = 0, steps = 0;
+  };
+  // What a step takes long for: requests per NPU of the fullest die, up to the next captured graph, and
+  // tokens of each of its requests, up to the next block of 128.
+  struct Load {
+    int batch = 0, kv = 0;
+  };
+
+  DecodeInstance(const DecodePool& pool, std::uint64_t seed, int number);
+
+  int dies() const { return static_cast<int>(dies_.size()); }
+  int requests() const { return requests_; }
+  bool stepping() const { return stepping_; }
+  bool away() const { return away_ > 0; }
+  // Neither away nor paused.
+  bool runs() const { return away_ == 0 && paused_ == 0; }
+  std::uint32_t epoch() const { return epoch_; }  // another one after an outage
+  double kv_share() const;
+
+  // The die with the fewest requests that has a slot and `bytes` of room, and how many it has; -1: none.
+  std::pair<int, std::int64_t> best_die(std::int64_t bytes) const;
+  double reserve(int die, std::int64_t bytes);  // the share of its room that is promised then
+  void release(int die, std::int64_t bytes);
+  Time& link_free(int die) { return dies_[static_cast<std::size_t>(die)].link_free; }
+  // Steps in which `tokens` come, drawn for this request.
+  std::int32_t steps_for(std::int32_t tokens, std::uint32_t request) const;
+
+  void join(const Active& active) { joining_.push_back(active); }
+  // Who takes part from the next step on.
+  const std::vector<Active>& joining() const { return joining_; }
+  // False: there is nobody to step for.
+  bool begin_step();
+  Load load(int least_batch, double least_kv) const;
+  // Of a step that has begun, by die: tokens of each of its requests.
+  std::vector<std::vector<std::int32_t>> lengths() const;
+  // Those that had their last step.
+  std::vector<Active> end_step();
+  struct Lost {
+    std::uint32_t request = 0;
+    std::int64_t tokens = 0;  // that it had been given here
+  };
+  // An outage: the requests that were here.
+  std::vector<Lost> lose_all();
+  void come_back() { --away_; }
+  // A die is lost for good, with its requests; the step under way does not count.
+  std::vector<Lost> lose_die(int die);
+  bool lost(int die) const { return dies_[static_cast<std::size_t>(die)].lost; }
+  // The die with the fewest requests that is not lost.
+  int idlest() const;
+  void pause();
+  void resume() { --paused_; }
+  // It takes no further requests.
+  void close() { closed_ = true; }
+  bool closed() const { return closed_; }
+  // Nobody is here or on the way.
+  bool empty() const;
+
+ private:
+  static constexpr int kFraction = 20;  // bits behind the point of a rate of tokens
+  struct Die {
+    std::int32_t requests = 0, promised = 0;
+    std::int64_t bytes = 0;
+    std::int64_t base = 0, rate = 0;  // tokens in the cache are base + rate x step, in fractions
+    Time link_free{};
+    bool lost = false;
+  };
+  Lost lost_of(const Active& active, std::int64_t last_step) const;
+
+  struct Leaving {
+    std::int64_t step;
+    std::uint64_t order;
+    Active active;
+    std::int64_t base, rate;
+    bool operator<(const Leaving& o) const { return step != o.step ? step > o.step : order > o.order; }
+  };
+
+  DecodePool pool_;
+  std::uint64_t seed_;
+  std::vector<Die> dies_;
+  std::vector<Active> joining_;
+  std::priority_queue<Leaving> leaving_;
+  std::int64_t step_ = 0;
+  std::uint64_t order_ = 0;
+  int requests_ = 0;
+  bool stepping_ = false, closed_ = false;
+  int away_ = 0, paused_ = 0;
+  std::uint32_t epoch_;  // of no other instance
+};
+
+}  // namespace cm384::service

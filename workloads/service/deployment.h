@@ -1,0 +1,158 @@
+// Who serves: pools of prefill and decode, the plane between them, and the memory service behind. A
+// deployment is data: a TOML file whose values say where they come from, as those of a machine do.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hw/parameter_list.h"
+
+namespace cm384::service {
+
+struct PrefillPool {
+  int instances = 6, npus = 16;
+  int batch_tokens = 262'144, timed_tokens = 262'144, timed_prompt = 4096;
+  Time batch_time{}, least_time{};
+  double attention_share = 0;
+  int microbatches = 1;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    using hw::Range;
+    visit("instances", self.instances, Range{1, 1000}, "that take batches of prompts");
+    visit("npus", self.npus, Range{1, 384}, "of an instance");
+    visit("microbatches", self.microbatches, Range{1, 2},
+          "of a batch of two prompts or more at most, where the library has measured them");
+    visit("batch_tokens", self.batch_tokens, Range{1, 100'000'000},
+          "of a batch at most, cached ones too; a longer prompt is a batch of its own");
+    visit("timed_tokens", self.timed_tokens, Range{1, 100'000'000}, "of the batch that takes batch_time");
+    visit("timed_prompt", self.timed_prompt, Range{1, 1'000'000}, "of each of its prompts");
+    visit("batch_time", self.batch_time, Range{Time{}, 1000_s},
+          "of the batch of timed_tokens, unless the library has measured ones");
+    visit("least_time", self.least_time, Range{Time{}, 100_s},
+          "of that, what a batch of one token takes as well");
+    visit("attention_share", self.attention_share, Range{0.0, 1.0},
+          "of batch_time that goes with tokens x tokens before them; the rest goes with tokens");
+  }
+};
+
+struct DecodePool {
+  int instances = 1, npus = 160, batch = 96, mtp = 1, graph_step = 8;
+  double acceptance = 0.7;
+  Bytes kv_room{}, token{70'272};
+  Time bubble{}, renew_time{};
+  int renew_every = 0;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    using hw::Range;
+    visit("instances", self.instances, Range{1, 1000}, "that step by themselves");
+    visit("npus", self.npus, Range{1, 384}, "of an instance, two dies each");
+    visit("batch", self.batch, Range{2, 4096, 2}, "requests per NPU at most");
+    visit("graph_step", self.graph_step, Range{2, 4096, 2},
+          "captured graphs have batches of multiples of it; a step is padded to the next");
+    visit("mtp", self.mtp, Range{0, 8}, "tokens predicted beyond the next one");
+    visit("acceptance", self.acceptance, Range{0.0, 1.0},
+          "chance of each of these, if those before it were right");
+    visit("kv_room", self.kv_room, Range{1_MiB, 1024_GiB}, "of a die's memory, for contexts");
+    visit("token", self.token, Range{1_B, 16_MiB}, "context of a token");
+    visit("bubble", self.bubble, Range{Time{}, 1_s}, "between two steps");
+    visit("renew_every", self.renew_every, Range{0, 1'000'000},
+          "steps between two placements of the experts; 0: they stay");
+    visit("renew_time", self.renew_time, Range{Time{}, 1000_s}, "that an instance stands still for one");
+  }
+};
+
+struct ContextCache {
+  bool on = true;
+  int servers = 192;
+  Bytes dram{}, evs{}, obs{};
+  Bandwidth dram_rate{}, evs_rate{}, obs_rate{};
+  Time latency{}, obs_latency{};
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    using hw::Range;
+    visit("on", self.on, "contexts are kept and used again");
+    visit("servers", self.servers, Range{1, 100'000}, "that blocks are hashed to");
+    visit("dram", self.dram, Range{0_B, Bytes{std::int64_t{1} << 60}}, "of all servers");
+    visit("evs", self.evs, Range{0_B, Bytes{std::int64_t{1} << 60}}, "SSD of all servers");
+    visit("dram_rate", self.dram_rate, Range{Bandwidth{1'000'000}, Bandwidth{1'000'000'000'000'000}},
+          "at which an instance reads or writes blocks in DRAM");
+    visit("evs_rate", self.evs_rate, Range{Bandwidth{1'000'000}, Bandwidth{1'000'000'000'000'000}},
+          "the same of blocks on SSD");
+    visit("latency", self.latency, Range{Time{}, 1_s}, "of a batch's reads");
+    visit("obs", self.obs, Range{0_B, Bytes{std::int64_t{1} << 60}},
+          "object store behind all servers, for blocks that leave the SSDs; 0: none");
+    visit("obs_rate", self.obs_rate, Range{Bandwidth{1'000'000}, Bandwidth{1'000'000'000'000'000}},
+          "at which an instance reads blocks from the object store");
+    visit("obs_latency", self.obs_latency, Range{Time{}, 100_s},
+          "of a batch's reads from it, besides `latency`");
+  }
+};
+
+// After faults (workloads/service/faults.h).
+struct RecoveryTimes {
+  Time degrade{}, role_switch{}, restart{};
+  double plane_step = 1, plane_batch = 1;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    using hw::Range;
+    visit("degrade", self.degrade, Range{Time{}, 10'000_s},
+          "pause of an instance that goes on without a die whose experts have another copy");
+    visit("role_switch", self.role_switch, Range{Time{}, 10'000_s},
+          "pause where another die takes its experts; and what an instance that changes its pool takes");
+    visit("restart", self.restart, Range{Time{}, 10'000_s}, "of an instance");
+    visit("plane_step", self.plane_step, Range{1.0, 100.0}, "times as long is a step for each plane lost");
+    visit("plane_batch", self.plane_batch, Range{1.0, 100.0},
+          "times as long is a batch of prompts for each plane lost");
+  }
+};
+
+struct Prices {
+  double npu_hour = 0;
+  double npu_watt = 0;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    using hw::Range;
+    visit("npu_hour", self.npu_hour, Range{0.0, 1e6}, "price of an NPU and hour, in any currency");
+    visit("npu_watt", self.npu_watt, Range{0.0, 1e5}, "power of an NPU with all that belongs to it");
+  }
+};
+
+struct Deployment {
+  std::string name;
+  PrefillPool prefill;
+  DecodePool decode;
+  ContextCache cache;
+  RecoveryTimes recovery;
+  Prices prices;
+  struct Source {
+    std::string from, text;
+  };
+  std::map<std::string, Source> sources;  // by key
+
+  int npus() const { return prefill.instances * prefill.npus + decode.instances * decode.npus; }
+  int decode_dies() const { return 2 * decode.npus; }
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    visit("prefill", self.prefill);
+    visit("decode", self.decode);
+    visit("cache", self.cache);
+    visit("recovery", self.recovery);
+    visit("prices", self.prices);
+  }
+};
+
+// A deployment that comes with cm384, or a TOML file, with changes "section.key=value". A file gives what it
+// changes of the published one. Throws InputError: file:line: key: what was found; what is allowed.
+Deployment load_deployment(const std::string& name_or_path, const std::vector<std::string>& changes);
+std::vector<std::string> deployment_names();
+inline constexpr std::string_view kPublishedDeployment = "cloudmatrix-infer";
+
+}  // namespace cm384::service

@@ -1,0 +1,52 @@
+// Events of a service, in the order of their times; those of one moment in the order in which they came up.
+#pragma once
+
+#include <cstdint>
+#include <queue>
+
+#include "base/text/units.h"
+
+namespace cm384::service {
+
+struct Event {
+  enum class Kind : std::uint8_t {
+    arrival,
+    prefill_done,
+    transferred,
+    step_done,
+    outage,
+    back,
+    die_lost,
+    resume_prefill,
+    resume_decode,
+    plane_lost,
+    plane_back,
+    role_switch,
+    role_taken
+  };
+  Time at{};
+  std::uint64_t order = 0;
+  Kind kind = Kind::arrival;
+  std::uint32_t subject = 0,
+                epoch = 0;  // of the request or instance; another epoch: it does not count any more
+  bool operator<(const Event& o) const { return at != o.at ? at > o.at : order > o.order; }
+};
+
+class EventLine {
+ public:
+  void push(Time at, Event::Kind kind, std::uint32_t subject, std::uint32_t epoch = 0) {
+    events_.push({at, order_++, kind, subject, epoch});
+  }
+  bool empty() const { return events_.empty(); }
+  Event next() {
+    const Event event = events_.top();
+    events_.pop();
+    return event;
+  }
+
+ private:
+  std::priority_queue<Event> events_;
+  std::uint64_t order_ = 0;
+};
+
+}  // namespace cm384::service

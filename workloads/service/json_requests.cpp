@@ -1,0 +1,157 @@
+// Requests as lines of JSON.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/text/error.h"
+#include "workloads/service/trace_builder.h"
+
+namespace cm384::service {
+namespace {
+
+using SortedJson = nlohmann::json;
+
+constexpr std::int64_t kMostNs = kLongestTracePs / 1000;
+constexpr std::int64_t kMostId = std::int64_t{1} << 62;
+
+std::string brief(const SortedJson& value) {
+  if (value.is_structured()) return value.is_array() ? "a list" : "an object";
+  return value.dump(-1, ' ', true, SortedJson::error_handler_t::replace).substr(0, 60);
+}
+
+class JsonRequestsReader {
+ public:
+  JsonRequestsReader(LineReader& lines, int block_tokens, const char* format)
+      : lines_(lines), builder_(lines, format), block_tokens_(block_tokens) {}
+
+  void line(const std::string& text) {
+    if (text.find_first_not_of(" \t\r") == std::string::npos) return;
+    const SortedJson json = SortedJson::parse(text, nullptr, false);
+    if (json.is_discarded()) lines_.fail("line: is no JSON; allowed: one object per line");
+    if (!json.is_object()) lines_.fail(fmt::format("line: is {}; allowed: one object per line", brief(json)));
+    if (json.contains("sub_requests")) {
+      session(json);
+    } else if (json.contains("input_toks") || json.contains("arrival_time_ns")) {
+      by_tokens(json);
+    } else {
+      by_length(json);
+    }
+  }
+  RequestTrace take() { return builder_.take(); }
+
+ private:
+  std::int64_t integer(const SortedJson& json, const char* field, std::int64_t low, std::int64_t high) const {
+    const auto value = json.find(field);
+    if (value == json.end()) lines_.fail(fmt::format("{}: is missing", field));
+    // A count beyond what is signed is one too many as well.
+    const bool whole =
+        value->is_number_integer() &&
+        !(value->is_number_unsigned() && value->get<std::uint64_t>() > static_cast<std::uint64_t>(kMostId));
+    if (!whole || value->get<std::int64_t>() < low || value->get<std::int64_t>() > high)
+      lines_.fail(
+          fmt::format("{}: {}; allowed: a whole number from {} to {}", field, brief(*value), low, high));
+    return value->get<std::int64_t>();
+  }
+
+  std::vector<std::int64_t> integers(const SortedJson& json, const char* field) const {
+    const SortedJson& list = json.at(field);
+    if (!list.is_array()) lines_.fail(fmt::format("{}: {}; allowed: a list of numbers", field, brief(list)));
+    std::vector<std::int64_t> numbers;
+    numbers.reserve(list.size());
+    for (const SortedJson& value : list) {
+      if (!value.is_number_integer() || value < 0 || value > kMostId)
+        lines_.fail(fmt::format("{}[{}]: {}; allowed: a whole number, 0 or more", field, numbers.size(),
+                                brief(value)));
+      numbers.push_back(value.get<std::int64_t>());
+    }
+    return numbers;
+  }
+
+  // Mooncake, ServeGen.
+  void by_length(const SortedJson& json) {
+    const auto at = json.find("timestamp");
+    if (at == json.end()) lines_.fail("timestamp: is missing");
+    if (!at->is_number() || !(at->get<double>() >= 0 && at->get<double>() < 8.64e9))
+      lines_.fail(fmt::format("timestamp: {}; allowed: ms from 0 to 8640000000", brief(*at)));
+    const std::int64_t ps = at->is_number_integer()
+                                ? at->get<std::int64_t>() * kPsPerMs
+                                : std::llround(at->get<double>() * static_cast<double>(kPsPerMs));
+    Request& request = builder_.add(ps, integer(json, "input_length", 1, kMostTokens),
+                                    integer(json, "output_length", 1, kMostTokens), "timestamp");
+    if (json.contains("client"))
+      request.session = static_cast<std::uint32_t>(integer(json, "client", 0, UINT32_MAX));
+    if (!json.contains("hash_ids")) return;
+    const std::vector<std::int64_t> ids = integers(json, "hash_ids");
+    const int whole = request.prompt / kMooncakeBlock,
+              all = (request.prompt + kMooncakeBlock - 1) / kMooncakeBlock;
+    if (static_cast<int>(ids.size()) < whole || static_cast<int>(ids.size()) > all)
+      lines_.fail(fmt::format("hash_ids: {} ids; allowed: {}, one for each {} tokens of input_length {}",
+                              ids.size(), all, kMooncakeBlock, request.prompt));
+    builder_.set_blocks(request, {ids.begin(), ids.end()}, kMooncakeBlock);
+  }
+
+  // LLMServingSim.
+  void by_tokens(const SortedJson& json) {
+    const std::int64_t ps = integer(json, "arrival_time_ns", 0, kMostNs) * 1000;
+    Request& request = builder_.add(ps, integer(json, "input_toks", 1, kMostTokens),
+                                    integer(json, "output_toks", 1, kMostTokens), "arrival_time_ns");
+    request.session = static_cast<std::uint32_t>(number_);
+    take_tokens(json, request);
+    ++number_;
+  }
+
+  void take_tokens(const SortedJson& json, Request& request) {
+    if (!json.contains("input_tok_ids")) return;
+    const std::vector<std::int64_t> tokens = integers(json, "input_tok_ids");
+    if (static_cast<std::int64_t>(tokens.size()) != request.prompt)
+      lines_.fail(fmt::format("input_tok_ids: {} ids; allowed: input_toks of them, {}", tokens.size(),
+                              request.prompt));
+    builder_.set_blocks(request, keys_of_tokens(tokens, block_tokens_), block_tokens_);
+  }
+
+  // Requests of which each waits for the one before it and for a tool.
+  void session(const SortedJson& json) {
+    const std::int64_t ps = integer(json, "arrival_time_ns", 0, kMostNs) * 1000;
+    const SortedJson& list = json.at("sub_requests");
+    if (!list.is_array() || list.empty()) lines_.fail("sub_requests: allowed: a list of requests");
+    std::int64_t delay_ps = 0;
+    std::int32_t before = -1;
+    for (const SortedJson& sub : list) {
+      if (!sub.is_object()) lines_.fail("sub_requests: allowed: a list of objects");
+      const std::int64_t prompt = integer(sub, "input_toks", 1, kMostTokens),
+                         output = integer(sub, "output_toks", 1, kMostTokens);
+      Request& request = before < 0 ? builder_.add(ps, prompt, output, "arrival_time_ns")
+                                    : builder_.add_follower(before, delay_ps, prompt, output);
+      request.session = static_cast<std::uint32_t>(number_);
+      take_tokens(sub, request);
+      delay_ps = sub.contains("tool_duration_ns") ? integer(sub, "tool_duration_ns", 0, kMostNs) * 1000 : 0;
+      before = static_cast<std::int32_t>(builder_.trace().requests.size()) - 1;
+    }
+    ++number_;
+  }
+
+  LineReader& lines_;
+  TraceBuilder builder_;
+  int block_tokens_;
+  std::int64_t number_ = 0;  // of sessions
+};
+
+const char* format_of(const std::string& line) {
+  const SortedJson json = SortedJson::parse(line, nullptr, false);
+  if (json.is_object() && json.contains("hash_ids")) return "Mooncake";
+  if (json.is_object() && (json.contains("timestamp") || json.contains("input_length"))) return "ServeGen";
+  return "LLMServingSim";
+}
+
+}  // namespace
+
+RequestTrace read_json_requests(LineReader& lines, std::string line, int block_tokens) {
+  JsonRequestsReader reader(lines, block_tokens, format_of(line));
+  do {
+    reader.line(line);
+  } while (lines.next(line));
+  return reader.take();
+}
+
+}  // namespace cm384::service

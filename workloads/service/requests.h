@@ -1,0 +1,47 @@
+// Requests as a service meets them: when they come, how long they are, and which blocks of tokens they share.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/text/units.h"
+
+namespace cm384::service {
+
+struct Request {
+  Time arrival{};  // after the first request; of a follower: after the end of the request before it
+  std::int32_t prompt = 0, output = 0;        // tokens, at least one each
+  std::uint32_t first_block = 0, blocks = 0;  // in RequestTrace::keys
+  std::int32_t follows = -1;                  // number of the request before it in its session; -1: none
+  std::uint32_t session = 0;                  // or client: who asks
+};
+
+struct RequestTrace {
+  std::string format;
+  std::vector<Request> requests;    // in the order of arrival; a follower stands behind what it follows
+  std::vector<std::uint64_t> keys;  // of blocks; equal keys: equal tokens in the block and in front of it
+  int block_tokens = 0;             // of every block but a prompt's last one; 0: the trace has none
+  std::int64_t failed = 0;          // records without output tokens, which are left out
+
+  std::span<const std::uint64_t> blocks_of(const Request& request) const {
+    return std::span(keys).subspan(request.first_block, request.blocks);
+  }
+};
+
+inline constexpr int kMooncakeBlock = 512;               // tokens that an id of `hash_ids` stands for
+inline constexpr std::int32_t kMostTokens = 10'000'000;  // of a prompt or an output
+
+// Reads a file whose format is recognised by its first line:
+//   Azure          TIMESTAMP,ContextTokens,GeneratedTokens                          (Splitwise; 2023, 2024)
+//   BurstGPT       Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type and further columns
+//   Mooncake       {"timestamp" (ms), "input_length", "output_length", "hash_ids"}
+//   ServeGen       the same with "client" in place of the ids
+//   LLMServingSim  {"input_toks", "output_toks", "arrival_time_ns"}, with "input_tok_ids" or without, or
+//                  sessions {"session_id", "arrival_time_ns", "sub_requests"}
+// `block_tokens`: of the blocks that are made of token ids. Throws InputError: one line, file:line: field:
+// what was found; what is allowed.
+RequestTrace read_requests(const std::string& path, int block_tokens = kMooncakeBlock);
+
+}  // namespace cm384::service

@@ -1,0 +1,108 @@
+// A service under a trace of requests, event by event: prompts wait for a prefill instance, which takes them
+// in batches and reads what is cached; contexts go over the RDMA plane to a die of a decode instance that has
+// room for them; all dies of an instance step together, and a request takes as many steps as its predicted
+// tokens are lucky.
+//
+// The first token of an answer comes out of prefill. A die is given a request when the whole of its context,
+// answer included, fits. Equal requests, deployment and seed give equal results.
+#pragma once
+
+#include <array>
+#include <csignal>
+#include <cstdint>
+#include <vector>
+
+#include "workloads/service/block_pool.h"
+#include "workloads/service/deployment.h"
+#include "workloads/service/faults.h"
+#include "workloads/service/library.h"
+#include "workloads/service/requests.h"
+#include "workloads/service/service_watch.h"
+#include "workloads/service/step_samples.h"
+
+namespace cm384::service {
+
+// What became of a request. Points of time count from the first arrival.
+struct Served {
+  Time arrival{}, prefill_start{}, first_token{}, transfer_start{}, transferred{}, done{};
+  std::int32_t cached_dram = 0, cached_evs = 0, cached_obs = 0;  // tokens
+  std::int32_t steps = 0;
+  std::int32_t die = -1;       // of decode, over all instances; -1: one token only
+  std::int16_t instance = -1;  // of prefill
+  std::int16_t restarts = 0;   // after faults; times are of the last attempt
+
+  std::int32_t cached() const { return cached_dram + cached_evs + cached_obs; }
+  double ttft_ms() const { return (first_token - arrival).us() * 1e-3; }
+  double e2e_ms() const { return (done - arrival).us() * 1e-3; }
+  double queue_ms() const { return (prefill_start - arrival).us() * 1e-3; }
+  // 0 for an answer of one token.
+  double tpot_ms(std::int32_t output) const {
+    return output > 1 ? (done - first_token).us() * 1e-3 / (output - 1) : 0;
+  }
+};
+
+// The service at a moment.
+struct Occupancy {
+  Time at{};
+  std::int32_t waiting = 0, prefill_busy = 0, transferring = 0, decoding = 0, waiting_decode = 0;
+  double kv_share = 0;  // of the room of all dies that is promised to requests
+  std::int64_t dram_blocks = 0, evs_blocks = 0, obs_blocks = 0;
+  std::int32_t out_of_order = 0;  // instances away or paused, dies and planes lost
+};
+
+// That are kept of a run: an even number.
+inline constexpr std::size_t kMostOccupancies = 1024;
+
+struct ServiceOptions {
+  std::uint64_t seed = 1;
+  int tenants = 1;
+  Time sample{};  // distance of occupancies, doubled each time that there are kMostOccupancies; 0: none
+  bool allow_extrapolation = false;
+  int step_samples = 0;            // steps of decode that are drawn
+  Bandwidth rdma{25'000'000'000};  // of a die's link
+  Time rdma_latency{};
+  Faults faults;
+  ServiceWatch watch;                                       // empty: nobody looks
+  const volatile std::sig_atomic_t* interrupted = nullptr;  // not 0: the run ends at the next event
+};
+
+// A wait between two deliveries of tokens, of so many answers: a step brings each of its requests what it has
+// found, the first one after what prefill, transfer and a place took.
+struct TokenGap {
+  double ms = 0;
+  std::int32_t requests = 0;
+};
+
+struct ServiceResult {
+  bool complete = true;        // false: interrupted, and nothing here is of the whole
+  std::vector<Served> served;  // by number of the request
+  std::vector<Occupancy> occupancy;
+  std::vector<StepSample> steps_drawn;
+  std::vector<TokenGap> gaps;
+  Time end{};
+  double request_seconds = 0;                    // integral of requests that have arrived and are not done
+  double prefill_busy_s = 0, decode_busy_s = 0;  // over instances
+  double rdma_busy_s = 0;                        // over receiving links
+  std::array<double, 4> evidence_s{};            // busy time by Evidence
+  double worst_error = 0;                        // of an interpolated time, by leaving points out
+  std::int64_t steps = 0, batches = 0, prompt_tokens = 0, computed_tokens = 0, output_tokens = 0,
+               restarted = 0, renewals = 0, role_switches = 0;
+  std::int64_t cut_batches =
+      0;  // of prompts, that more was waiting for and the library has measured no larger ones
+  std::int64_t lost_prompt_tokens = 0, lost_output_tokens = 0;  // computed, and lost by faults
+  double degraded_s = 0;                         // with anything out of order, until the last answer
+  double prefill_pool_s = 0, decode_pool_s = 0;  // instances x time that they belong to the pool
+  double batch_sum = 0;                          // of requests over steps
+  PoolCounts cache;
+  double kv_peak = 0;  // of a die's room
+};
+
+// Throws InputError for a request that no die could hold or whose prompt alone the library has no time for,
+// for faults of what is not there, and where a time is needed that the library has not measured, unless
+// extrapolation is allowed.
+void check_service(const RequestTrace& trace, const Deployment& deployment, const Library& library,
+                   const ServiceOptions& options);
+ServiceResult serve(const RequestTrace& trace, const Deployment& deployment, const Library& library,
+                    const ServiceOptions& options);
+
+}  // namespace cm384::service

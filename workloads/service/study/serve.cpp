@@ -1,0 +1,269 @@
+// `cm384 run serve`: a service under recorded or drawn requests.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "base/text/output_file.h"
+#include "system/observe/observers.h"
+#include "workloads/frame/build_info.h"
+#include "workloads/service/prefill_times.h"
+#include "workloads/service/study/serve_audit.h"
+#include "workloads/service/study/serve_runs.h"
+#include "workloads/service/study/serve_timeline.h"
+#include "workloads/studies.h"
+
+namespace cm384::studies {
+namespace {
+
+void note_of_deployment(const service::Deployment& deployment, const Row& row, StudyResult& result) {
+  const double prefill = row["prefill_busy"].number(), decode = row["decode_busy"].number();
+  const double requests = row["decode_requests"].number();
+  const double slots = deployment.decode.instances * deployment.decode.npus * deployment.decode.batch;
+  result.notes.push_back(fmt::format(
+      "{} {}: prefill is busy {:.0f} % of the time, decode {:.0f} % with {:.0f} of {:.0f} slots: {}",
+      deployment.name, *row["pools"].text(), prefill * 100, decode * 100, requests, slots,
+      prefill > requests / slots ? "prefill would fill up first" : "decode would fill up first"));
+}
+
+void note_of_parameters(const service::Deployment& deployment, const service::Library& library,
+                        StudyResult& result) {
+  const auto source = [&](const char* key) {
+    const auto found = deployment.sources.find(key);
+    return found == deployment.sources.end() ? std::string() : found->second.from + ": " + found->second.text;
+  };
+  if (!service::PrefillTimes(deployment, library).measured())
+    result.notes.push_back("prefill is no simulation here but a parameter (" + source("prefill.batch_time") +
+                           ")");
+  result.notes.push_back(fmt::format(
+      "cost: all NPUs x {} an hour ({}); energy: {} W an NPU ({}); over output tokens, idle NPUs included",
+      deployment.prices.npu_hour, source("prices.npu_hour"), deployment.prices.npu_watt,
+      source("prices.npu_watt")));
+}
+
+// Of points that another commit's model gave; one that changes no golden result keeps the model.
+void note_of_library(const service::Library& library, StudyResult& result) {
+  if (!library.checked())
+    result.notes.emplace_back("the library has no checksum: whether it is as it was measured is not known");
+  std::size_t points = 0, others = 0;
+  const auto count = [&](const auto& list) {
+    points += list.size();
+    others += static_cast<std::size_t>(
+        std::ranges::count_if(list, [](const auto& point) { return !is_same_model(point.model); }));
+  };
+  count(library.decode());
+  count(library.attention());
+  count(library.prefill());
+  if (others > 0)
+    result.notes.push_back(
+        fmt::format("{} of {} points of the library were measured before golden results changed; their "
+                    "commands stand in it",
+                    others, points));
+}
+
+// Files of one row; those of further ones have its number.
+std::string file_of(const StudyContext& context, const char* name, std::size_t row) {
+  return row == 0 ? fmt::format("{}/{}.csv", context.out_folder, name)
+                  : fmt::format("{}/{}-{}.csv", context.out_folder, name, row + 1);
+}
+
+// Rows, and what is written beside them.
+class Table {
+ public:
+  Table(const StudyContext& context, const ServeOptions& options)
+      : context_(context), options_(options), runs_(context, options) {
+    if (context.observers != nullptr)
+      timeline_.emplace(context.observers->request().timeline, context.observers->request().shown,
+                        options.timeline_requests);
+    for (const service::Deployment& deployment : runs_.deployments())
+      if (options.audit > 0) audits_.emplace_back(context, runs_.library(), deployment);
+  }
+
+  StudyResult make() {
+    if (!options_.requests.requests.empty()) result_.input_files.push_back(options_.requests.requests);
+    for (std::size_t k = 0; k < runs_.deployments().size(); ++k) {
+      if (!add(runs_.deployments()[k], audits_.empty() ? nullptr : &audits_[k])) {
+        result_.complete = false;
+        break;
+      }
+    }
+    note_of_parameters(runs_.deployments().front(), runs_.library(), result_);
+    note_of_library(runs_.library(), result_);
+    return std::move(result_);
+  }
+
+ private:
+  // False: interrupted.
+  bool add(const service::Deployment& deployment, const ServeAudit* audit) {
+    std::optional<ServeRuns::LargestRate> largest;
+    if (options_.find_rate && !(largest = runs_.largest_rate(deployment))) return false;
+    for (std::size_t k = 0; k < runs_.rates().size(); ++k) {
+      std::optional<Row> row = mean_of_seeds(deployment, runs_.rates()[k]);
+      if (!row) return false;
+      if (largest) {
+        row->set("slo_share", options_.slo_share).set("slo_rate_rps", largest->rate);
+        if (k == 0) row->set("search", largest->tried);
+      }
+      if (audit != nullptr && !audit->add_to(*row, context_, steps_drawn_, result_)) return false;
+      if (k == 0) note_of_deployment(deployment, *row, result_);
+      context_.finish_row(result_, std::move(*row));
+    }
+    return true;
+  }
+
+  std::optional<Row> mean_of_seeds(const service::Deployment& deployment, double rate) {
+    std::vector<Row> rows;
+    for (int k = 0; k < options_.seeds; ++k) {
+      if (context_.interrupted != 0) return {};
+      std::optional<Row> row = one(deployment, rate, k);
+      if (!row) return {};
+      rows.push_back(std::move(*row));
+      const auto all =
+          static_cast<double>(runs_.deployments().size() * runs_.rates().size()) * options_.seeds;
+      const auto done = static_cast<double>(result_.rows.size()) * options_.seeds + k + 1;
+      context_.progress.update(done / all, result_.simulator.simulated, 0);
+    }
+    Row row{{"pools", fmt::format("{}:{}", deployment.prefill.instances, deployment.decode.instances)},
+            {"rate", rate}};
+    row.append(mean_row(rows));
+    row.set("npus", deployment.npus());
+    return row;
+  }
+
+  // Empty: interrupted.
+  std::optional<Row> one(const service::Deployment& deployment, double rate, int k) {
+    const std::uint64_t seed = context_.seed + static_cast<std::uint64_t>(k);
+    const service::RequestTrace trace = runs_.trace(seed, rate);
+    const std::size_t number = result_.rows.size();
+    const bool written = k == 0 && !context_.out_folder.empty(), drawn = k == 0 && number == 0 && timeline_;
+    service::ServiceWatch watch;
+    if (drawn) watch = [this](const service::Activity& activity) { timeline_->add(activity); };
+    const service::ServiceResult served = runs_.run(deployment, trace, seed, written, std::move(watch));
+    if (!served.complete) return {};
+    if (k == 0 && number < runs_.rates().size()) result_.notes.push_back(RequestOptions::note_of(trace));
+    if (k == 0 && served.cut_batches > 0)
+      result_.notes.push_back(fmt::format(
+          "{} of {} batches of prompts are smaller than the deployment allows: the library has measured "
+          "no larger ones",
+          served.cut_batches, served.batches));
+    if (k == 0) steps_drawn_ = served.steps_drawn;
+    result_.simulator.simulated += served.end;
+    if (written) {
+      write_file(file_of(context_, "requests", number), requests_csv(trace, served));
+      write_file(file_of(context_, "occupancy", number), occupancy_csv(served));
+    }
+    if (drawn)
+      result_.notes.push_back(fmt::format("the timeline shows {} of {} requests{}",
+                                          timeline_->finish(trace, served, deployment), trace.requests.size(),
+                                          several() ? ", of the first row" : ""));
+    return runs_.row(deployment, trace, served);
+  }
+  bool several() const { return runs_.deployments().size() * runs_.rates().size() > 1; }
+
+  const StudyContext& context_;
+  const ServeOptions& options_;
+  ServeRuns runs_;
+  std::optional<ServeTimeline> timeline_;
+  std::vector<ServeAudit> audits_;  // by deployment
+  std::vector<service::StepSample> steps_drawn_;
+  StudyResult result_;
+};
+
+StudyResult run(const StudyContext& context, const ServeOptions& options) {
+  return Table(context, options).make();
+}
+
+constexpr std::array kServeTimes{
+    Field{"mean", FieldType::number, "mean"},
+    Field{"ci95", FieldType::number, "half-width of the 95 % confidence interval of the mean over seeds"},
+    Field{"p50", FieldType::number, "median", true},
+    Field{"p90", FieldType::number, "90th percentile"},
+    Field{"p95", FieldType::number, "95th percentile"},
+    Field{"p99", FieldType::number, "99th percentile, the nearest rank: a value that a request had", true},
+};
+constexpr std::array kSearchTimes{
+    Field{"p50", FieldType::number, "median"},
+    Field{"p90", FieldType::number, "90th percentile"},
+    Field{"p99", FieldType::number, "99th percentile"},
+};
+constexpr std::array kSearch{
+    Field{"rate", FieldType::number, "that was tried, per second"},
+    Field{"goodput_share", FieldType::ratio, "of the requests that meet both objectives"},
+    Field{"ttft_ms", FieldType::object, "from arrival to the first token", false, kSearchTimes},
+    Field{"tpot_ms", FieldType::object, "per further token", false, kSearchTimes},
+};
+constexpr std::array kTiers{
+    Field{"dram", FieldType::ratio, "found in DRAM", true},
+    Field{"evs", FieldType::ratio, "found on SSD"},
+    Field{"obs", FieldType::ratio, "found in the object store"},
+};
+constexpr std::array kEvidence{
+    Field{"measured", FieldType::ratio, "points of the library"},
+    Field{"interpolated", FieldType::ratio, "between its points"},
+    Field{"extrapolated", FieldType::ratio, "outside of them"},
+    Field{"parameter", FieldType::ratio, "of the deployment: nothing that was simulated"},
+};
+constexpr std::array kServeFields{
+    Field{"pools", FieldType::text, "instances of prefill and of decode", true}.as_condition(),
+    Field{"rate", FieldType::number, "asked for, per second; 0: as recorded"}.as_condition(),
+    Field{"npus", FieldType::integer, "of both pools"},
+    Field{"requests", FieldType::integer, "served", true},
+    Field{"rate_rps", FieldType::number,
+          "at which they came, per second from the first arrival to the last; null where all came at one "
+          "moment",
+          true},
+    Field{"end_s", FieldType::number, "from the first arrival to the last answer's end"},
+    Field{"ttft_ms", FieldType::object, "from arrival to the first token, which prefill makes", true,
+          kServeTimes},
+    Field{"tpot_ms", FieldType::object, "from there to the end, per further token", true, kServeTimes},
+    Field{
+        "itl_ms", FieldType::object,
+        "between two deliveries of tokens, the first of which prefill makes: over all steps of all requests",
+        false, kServeTimes},
+    Field{"e2e_ms", FieldType::object, "from arrival to the end", false, kServeTimes},
+    Field{"queue_ms", FieldType::object, "from arrival to the beginning of its batch of prompts", false,
+          kServeTimes},
+    Field{"transfer_ms", FieldType::object, "from the first token until decode has the context", false,
+          kServeTimes},
+    Field{"goodput_rps", FieldType::number,
+          "of that, requests that meet both objectives: not of the time until the last answer ends", true},
+    Field{"goodput_share", FieldType::ratio, "of the requests that do", true},
+    Field{"slo_share", FieldType::ratio, "of the requests that must, with --slo"},
+    Field{"slo_rate_rps", FieldType::number, "largest rate at which so many do", true},
+    Field{"search", FieldType::list, "rates that were tried for it", false, kSearch},
+    Field{"tokens_s", FieldType::number, "output tokens per second, up to the last answer's end"},
+    Field{"tokens_s_npu", FieldType::number, "the same per NPU of both pools", true},
+    Field{"prompt_tokens_s_npu", FieldType::number,
+          "tokens of prompts, cached or not, per second and NPU of prefill"},
+    Field{"decode_tokens_s_npu", FieldType::number, "output tokens per second and NPU of decode"},
+    Field{"prefill_busy", FieldType::ratio, "of the time of its instances", true},
+    Field{"decode_busy", FieldType::ratio, "of the time of its instances"},
+    Field{"rdma_busy", FieldType::ratio, "of the links into dies of decode"},
+    Field{"decode_requests", FieldType::number, "mean over steps", true},
+    Field{"kv_peak", FieldType::ratio, "most of a die's room for contexts that was promised"},
+    Field{"hit_rate", FieldType::object, "blocks of prompts that were found, by tier", true, kTiers},
+    Field{"token_share", FieldType::ratio, "tokens of prompts that were not computed"},
+    Field{"evidence", FieldType::object, "where busy time comes from", false, kEvidence},
+    Field{"interpolation_error", FieldType::ratio, "worst of the library's curves, by leaving points out"},
+    Field{"cost_per_million", FieldType::number, "price of all NPUs over a million output tokens"},
+    Field{"joule_per_token", FieldType::number, "energy of all NPUs over output tokens"},
+    Field{"restarted", FieldType::integer, "requests that a fault sent back, each time"},
+    Field{"lost_prompt_tokens", FieldType::integer,
+          "of prompts, computed or begun, whose request was sent back"},
+    Field{"lost_output_tokens", FieldType::integer, "given to these before, and made again"},
+    Field{"degraded_s", FieldType::number, "with an instance away or paused, or a die or plane lost"},
+    Field{"role_switches", FieldType::integer, "of instances between the pools"},
+    Field{"renewals", FieldType::integer, "of the placement of experts, over instances of decode"},
+    Field{"audit_worst", FieldType::ratio, "largest difference of an audited step, with --audit"},
+    Field{"audit_mean", FieldType::ratio, "mean of them, signs left out"},
+    Field{"audit", FieldType::list, "audited steps", false, kAuditFields},
+};
+
+}  // namespace
+
+const Study kServeStudy{"serve",
+                        "a service: prefill, decode and cached contexts under recorded or drawn requests",
+                        kServeFields, options_of<ServeOptions, run>};
+
+}  // namespace cm384::studies

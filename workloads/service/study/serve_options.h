@@ -1,0 +1,72 @@
+// Options of `cm384 run serve`.
+#pragma once
+
+#include <string>
+
+#include "workloads/service/deployment.h"
+#include "workloads/frame/request_options.h"
+
+namespace cm384::studies {
+
+struct ServeOptions {
+  RequestOptions requests;
+  Reals rate;
+  std::string deployment = std::string(service::kPublishedDeployment);
+  Texts deploy;
+  int npus = 0;
+  std::string library = "cloudmatrix384";
+  bool allow_extrapolation = false;
+  double slo_ttft = 2000, slo_tpot = 50;
+  bool find_rate = false;
+  double slo_share = 0.9;
+  int seeds = 1;
+  int tenants = 1;
+  Texts outage, fault, role_switch;
+  int timeline_requests = 200;
+  int audit = 0;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    RequestOptions::describe(self.requests, visit);
+    visit("rate", self.rate, RequestOptions::kRates,
+          "requests per second, one row each; recorded ones are moved together or apart. 0: as recorded, or "
+          "10");
+    visit(
+        "deployment", self.deployment, Form{"NAME|FILE"},
+        "who serves, as TOML; cloudmatrix-infer: six prefill instances of 16 NPUs to one of decode with 160");
+    visit("deploy", self.deploy, Form{"KEY=VALUE"},
+          "change of the deployment, such as decode.batch=64; may be repeated");
+    visit("npus", self.npus, Range{0, 100'000},
+          "divide so many into instances of prefill and decode in every way that has both, one row each; 0: "
+          "as the deployment says");
+    visit("library", self.library, Form{"NAME|FILE"}, "measured times that steps are made of");
+    visit("allow-extrapolation", self.allow_extrapolation, "take times outside of what was measured");
+    visit("slo-ttft", self.slo_ttft, Range{0.001, 1e9}, "objective for the time to the first token, ms");
+    visit("slo-tpot", self.slo_tpot, Range{0.001, 1e9}, "objective for the time per output token, ms");
+    visit("slo", self.find_rate,
+          "find the largest rate at which --slo-share of the requests meet both objectives");
+    visit("slo-share", self.slo_share, Range{0.01, 1.0}, "of the requests that must meet them",
+          Needs{"slo", {}});
+    visit("seeds", self.seeds, Range{1, 1000},
+          "runs with seeds of their own; means have their 95 % interval over them");
+    visit("tenants", self.tenants, Range{1, 1'000'000},
+          "that sessions belong to in turn; none reads another's blocks");
+    visit("outage", self.outage, Form{"POOL:INSTANCE:AT:DURATION"},
+          "an instance of prefill or decode is away, such as prefill:2:60s:30s; may be repeated");
+    visit("fault", self.fault, Form{"die=POOL:INSTANCE:DIE,at=TIME|plane=P,at=TIME"},
+          "a die is lost for good, with recovery=degrade|switch|restart, or a sub-plane of the Unified Bus, "
+          "with for=TIME or for good; may be repeated");
+    visit("switch", self.role_switch, Form{"POOL:INSTANCE:POOL@TIME"},
+          "instances serve in the other pool from then on, such as decode:1:prefill@600s or "
+          "prefill:0-9:decode@600s; may be repeated");
+    visit("timeline-requests", self.timeline_requests, Range{1, 10'000},
+          "requests that the timeline shows, in the order of arrival from --timeline-from on",
+          Needs{"timeline", {}});
+    visit("audit", self.audit, Range{0, 1000},
+          "steps, drawn by the seed, of which a decode layer is simulated on the machine and compared with "
+          "what "
+          "the library gave; what that takes is said before");
+  }
+};
+
+}  // namespace cm384::studies

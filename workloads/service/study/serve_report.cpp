@@ -1,0 +1,216 @@
+#include "workloads/service/study/serve_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <optional>
+
+#include "workloads/frame/confidence.h"
+
+namespace cm384::studies {
+namespace {
+
+double seconds(Time time) {
+  return time.us() * 1e-6;
+}
+
+// By the nearest rank: values that a request had, each so many times.
+Row percentiles(std::vector<service::TokenGap> values) {
+  if (values.empty()) return {};
+  std::ranges::sort(values, {}, &service::TokenGap::ms);
+  double sum = 0, all = 0;
+  for (const auto& [ms, requests] : values) sum += ms * requests, all += requests;
+  const auto at = [&](double share) {
+    double left = std::ceil(share * all);
+    for (const auto& [ms, requests] : values) {
+      left -= requests;
+      if (left <= 0) return ms;
+    }
+    return values.back().ms;
+  };
+  return {{"mean", sum / all}, {"p50", at(0.5)}, {"p90", at(0.9)}, {"p95", at(0.95)}, {"p99", at(0.99)}};
+}
+
+Row percentiles(const std::vector<double>& values) {
+  std::vector<service::TokenGap> once;
+  for (const double value : values) once.push_back({value, 1});
+  return percentiles(std::move(once));
+}
+
+bool meets(const service::Request& request, const service::Served& served, const Objectives& objectives) {
+  return served.ttft_ms() <= objectives.ttft_ms && served.tpot_ms(request.output) <= objectives.tpot_ms;
+}
+
+void set_times(Row& row, const service::RequestTrace& trace, const service::ServiceResult& result) {
+  std::vector<double> ttft, tpot, e2e, queue, transfer;
+  for (std::size_t k = 0; k < result.served.size(); ++k) {
+    const service::Served& served = result.served[k];
+    ttft.push_back(served.ttft_ms());
+    e2e.push_back(served.e2e_ms());
+    queue.push_back(served.queue_ms());
+    if (trace.requests[k].output > 1) {
+      tpot.push_back(served.tpot_ms(trace.requests[k].output));
+      transfer.push_back((served.transferred - served.first_token).us() * 1e-3);
+    }
+  }
+  row.set("ttft_ms", percentiles(ttft)).set("tpot_ms", percentiles(tpot));
+  row.set("itl_ms", percentiles(result.gaps));
+  row.set("e2e_ms", percentiles(e2e)).set("queue_ms", percentiles(queue));
+  row.set("transfer_ms", percentiles(transfer));
+}
+
+void set_evidence(Row& row, const service::ServiceResult& result) {
+  double sum = 0;
+  for (const double s : result.evidence_s) sum += s;
+  const auto share = [&](service::Evidence evidence) {
+    return sum == 0 ? 0 : result.evidence_s[static_cast<std::size_t>(evidence)] / sum;
+  };
+  row.set("evidence", Row{{"measured", share(service::Evidence::measured)},
+                          {"interpolated", share(service::Evidence::interpolated)},
+                          {"extrapolated", share(service::Evidence::extrapolated)},
+                          {"parameter", share(service::Evidence::parameter)}});
+  row.set("interpolation_error", result.worst_error);
+}
+
+// Prices and power are the deployment's; all its NPUs count, busy or not.
+void set_costs(Row& row, const service::Deployment& deployment, const service::ServiceResult& result) {
+  const double tokens = static_cast<double>(result.output_tokens),
+               npu_s = deployment.npus() * seconds(result.end);
+  row.set("cost_per_million", deployment.prices.npu_hour * npu_s / 3600 / tokens * 1e6);
+  row.set("joule_per_token", deployment.prices.npu_watt * npu_s / tokens);
+}
+
+Value mean_of(std::span<const Value> values, bool interval) {
+  const Value& first = values.front();
+  if (std::ranges::any_of(values, &Value::empty)) return {};
+  if (first.row() != nullptr) {
+    Row made;
+    for (const auto& [name, value] : first.row()->entries()) {
+      std::vector<Value> inner;
+      for (const Value& one : values) inner.push_back((*one.row())[name]);
+      made.set(name, mean_of(inner, false));
+      if (interval && name == "mean" && values.size() > 1) {
+        std::vector<double> numbers;
+        for (const Value& one : inner) numbers.push_back(one.number());
+        made.set("ci95", summarise(std::move(numbers)).ci95);
+      }
+    }
+    return made;
+  }
+  if (first.real() == nullptr && first.integer() == nullptr) return first;
+  double sum = 0;
+  for (const Value& value : values) sum += value.number();
+  const double mean = sum / static_cast<double>(values.size());
+  if (first.integer() != nullptr) return std::llround(mean);
+  return mean;
+}
+
+// Requests per second from the first arrival to the last: how long the last answer takes afterwards says
+// nothing of the rate. Nothing where all come at one moment.
+std::optional<double> arrival_rate(const service::ServiceResult& result) {
+  const auto [first, last] = std::ranges::minmax(result.served, {}, &service::Served::arrival);
+  if (last.arrival == first.arrival) return std::nullopt;
+  return static_cast<double>(result.served.size() - 1) / seconds(last.arrival - first.arrival);
+}
+
+}  // namespace
+
+double share_that_meets(const service::RequestTrace& trace, const service::ServiceResult& result,
+                        const Objectives& objectives) {
+  std::size_t met = 0;
+  for (std::size_t k = 0; k < result.served.size(); ++k)
+    met += meets(trace.requests[k], result.served[k], objectives) ? 1u : 0u;
+  return static_cast<double>(met) / static_cast<double>(result.served.size());
+}
+
+Row service_row(const service::RequestTrace& trace, const service::Deployment& deployment,
+                const service::ServiceResult& result, const Objectives& objectives) {
+  const double end = seconds(result.end), share = share_that_meets(trace, result, objectives);
+  Row row{{"end_s", end}, {"requests", trace.requests.size()}};
+  const std::optional<double> rate = arrival_rate(result);
+  row.set("rate_rps", rate);
+  set_times(row, trace, result);
+  row.set("goodput_rps", rate ? Value(share * *rate) : Value()).set("goodput_share", share);
+  const auto tokens = static_cast<double>(result.output_tokens);
+  row.set("tokens_s", tokens / end).set("tokens_s_npu", tokens / end / deployment.npus());
+  row.set("prompt_tokens_s_npu",
+          static_cast<double>(result.prompt_tokens) / (result.prefill_pool_s * deployment.prefill.npus));
+  row.set("decode_tokens_s_npu", tokens / (result.decode_pool_s * deployment.decode.npus));
+  row.set("prefill_busy", result.prefill_busy_s / result.prefill_pool_s);
+  row.set("decode_busy", result.decode_busy_s / result.decode_pool_s);
+  row.set("rdma_busy", result.rdma_busy_s / (result.decode_pool_s * deployment.decode_dies()));
+  row.set("decode_requests", result.steps == 0 ? 0 : result.batch_sum / static_cast<double>(result.steps));
+  row.set("kv_peak", result.kv_peak);
+  const auto asked = static_cast<double>(std::max<std::int64_t>(1, result.cache.asked));
+  row.set("hit_rate", Row{{"dram", static_cast<double>(result.cache.dram_hits) / asked},
+                          {"evs", static_cast<double>(result.cache.ssd_hits) / asked},
+                          {"obs", static_cast<double>(result.cache.store_hits) / asked}});
+  row.set("token_share", 1 - static_cast<double>(result.computed_tokens) /
+                                 static_cast<double>(std::max<std::int64_t>(1, result.prompt_tokens)));
+  set_evidence(row, result);
+  set_costs(row, deployment, result);
+  row.set("restarted", result.restarted)
+      .set("lost_prompt_tokens", result.lost_prompt_tokens)
+      .set("lost_output_tokens", result.lost_output_tokens)
+      .set("degraded_s", result.degraded_s)
+      .set("role_switches", result.role_switches)
+      .set("renewals", result.renewals);
+  return row;
+}
+
+Row mean_row(std::span<const Row> rows) {
+  Row made;
+  for (const auto& [name, value] : rows.front().entries()) {
+    std::vector<Value> values;
+    for (const Row& row : rows) values.push_back(row[name]);
+    made.set(name, mean_of(values, true));
+  }
+  return made;
+}
+
+Row search_point(double rate, const Row& row) {
+  Row point{{"rate", rate}, {"goodput_share", row["goodput_share"]}};
+  for (const char* times : {"ttft_ms", "tpot_ms"}) {
+    const Row* of = row[times].row();
+    if (of->empty()) continue;
+    point.set(times, Row{{"p50", (*of)["p50"]}, {"p90", (*of)["p90"]}, {"p99", (*of)["p99"]}});
+  }
+  return point;
+}
+
+std::string requests_csv(const service::RequestTrace& trace, const service::ServiceResult& result) {
+  std::string text =
+      "request,arrival_s,prompt,output,prefill_instance,decode_die,queue_ms,ttft_ms,transfer_ms,tpot_ms,e2e_"
+      "ms,steps,"
+      "cached_dram,cached_evs,cached_obs,restarts\n";
+  auto out = std::back_inserter(text);
+  for (std::size_t k = 0; k < result.served.size(); ++k) {
+    const service::Request& request = trace.requests[k];
+    const service::Served& served = result.served[k];
+    const double transfer = request.output > 1 ? (served.transferred - served.first_token).us() * 1e-3 : 0;
+    const bool steps = request.output > 1;  // an answer of one token has no time per further token
+    const std::string tpot = steps ? fmt::format("{:.3f}", served.tpot_ms(request.output)) : "";
+    fmt::format_to(out, "{},{:.6f},{},{},{},{},{:.3f},{:.3f},{:.3f},{},{:.3f},{},{},{},{},{}\n", k,
+                   seconds(served.arrival), request.prompt, request.output, served.instance, served.die,
+                   served.queue_ms(), served.ttft_ms(), transfer, tpot, served.e2e_ms(), served.steps,
+                   served.cached_dram, served.cached_evs, served.cached_obs, served.restarts);
+  }
+  return text;
+}
+
+std::string occupancy_csv(const service::ServiceResult& result) {
+  std::string text =
+      "at_s,waiting,prefill_busy,transferring,waiting_decode,decoding,kv_share,dram_blocks,evs_blocks,obs_"
+      "blocks,"
+      "out_of_order\n";
+  auto out = std::back_inserter(text);
+  for (const service::Occupancy& o : result.occupancy)
+    fmt::format_to(out, "{:.3f},{},{},{},{},{},{:.4f},{},{},{},{}\n", seconds(o.at), o.waiting,
+                   o.prefill_busy, o.transferring, o.waiting_decode, o.decoding, o.kv_share, o.dram_blocks,
+                   o.evs_blocks, o.obs_blocks, o.out_of_order);
+  return text;
+}
+
+}  // namespace cm384::studies

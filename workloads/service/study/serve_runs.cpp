@@ -1,0 +1,121 @@
+#include "workloads/service/study/serve_runs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/text/error.h"
+#include "system/observe/observers.h"
+#include "workloads/service/context_links.h"
+#include "workloads/service/study/serve_faults.h"
+
+namespace cm384::studies {
+namespace {
+
+constexpr std::size_t kMostRates = 100;
+
+// Every number of decode instances that leaves room for one of prefill; what is left over serves nobody.
+std::vector<service::Deployment> divisions(const service::Deployment& deployment,
+                                           const ServeOptions& options) {
+  for (const std::string& change : options.deploy)
+    if (change.starts_with("prefill.instances=") || change.starts_with("decode.instances="))
+      throw InputError(fmt::format("run serve: --deploy {}: has no effect with --npus", change));
+  std::vector<service::Deployment> made;
+  const int prefill = deployment.prefill.npus, decode = deployment.decode.npus;
+  for (int count = 1; count * decode + prefill <= options.npus; ++count) {
+    made.push_back(deployment);
+    made.back().decode.instances = count;
+    made.back().prefill.instances = (options.npus - count * decode) / prefill;
+  }
+  if (made.empty())
+    throw InputError(fmt::format(
+        "run serve: --npus {}: allowed: {} or more, which is an instance of prefill and one of decode",
+        options.npus, prefill + decode));
+  return made;
+}
+
+void check_observers(const StudyContext& context) {
+  if (context.statistics != nullptr)
+    throw InputError("run serve: --stats counts a machine's parts; here is none");
+  if (context.observers == nullptr) return;
+  const observe::ObserverRequest& asked = context.observers->request();
+  if (asked.explain || !asked.record.empty() || !asked.wave.empty() || !asked.shown.dies.empty() ||
+      !asked.shown.cores.empty())
+    throw InputError(
+        "run serve: --explain, --record, --wave, --timeline-dies and --timeline-cores look at a machine; "
+        "allowed: --timeline with --timeline-requests, --timeline-from, --timeline-to");
+}
+
+}  // namespace
+
+ServeRuns::ServeRuns(const StudyContext& context, const ServeOptions& options)
+    : context_(context),
+      options_(options),
+      library_(service::Library::load(options.library)),
+      rates_(options.rate),
+      objectives_{options.slo_ttft, options.slo_tpot} {
+  check_observers(context);
+  const service::Deployment deployment = service::load_deployment(options.deployment, options.deploy);
+  deployments_ = options.npus > 0 ? divisions(deployment, options) : std::vector{deployment};
+  if (library_.machine() != context.machine.name || !context.machine.overrides.empty())
+    throw InputError(fmt::format(
+        "run serve: the library {} was measured on {}, not on {}{}; allowed: --library with times "
+        "of this machine, in the form of hw/library/cloudmatrix384.json",
+        options.library, library_.machine(), context.machine.name,
+        context.machine.overrides.empty() ? "" : " with changes"));
+  if (rates_.size() > kMostRates)
+    throw InputError(fmt::format("run serve: --rate: {} rates; allowed: at most {}, such as 100,200,300",
+                                 rates_.size(), kMostRates));
+  if (rates_.empty()) rates_.push_back(0);
+  service_.faults = serve_faults(options, context.machine.topology.sub_planes);
+  service_.tenants = options.tenants;
+  service_.allow_extrapolation = options.allow_extrapolation;
+  service_.rdma = service::payload_rate(context.machine.rdma);
+  service_.rdma_latency = service::write_latency(context.machine.rdma);
+}
+
+service::RequestTrace ServeRuns::trace(std::uint64_t seed, double rate) const {
+  return options_.requests.load(context_, "serve", seed, rate);
+}
+
+service::ServiceResult ServeRuns::run(const service::Deployment& deployment,
+                                      const service::RequestTrace& trace, std::uint64_t seed, bool sampled,
+                                      service::ServiceWatch watch) const {
+  service::ServiceOptions options = service_;
+  options.seed = seed;
+  options.watch = std::move(watch);
+  options.interrupted = &context_.interrupted;
+  if (seed == context_.seed) options.step_samples = options_.audit;
+  if (sampled) options.sample = {std::max<std::int64_t>(1, trace.requests.back().arrival.ps / 300)};
+  return service::serve(trace, deployment, library_, options);
+}
+
+Row ServeRuns::row(const service::Deployment& deployment, const service::RequestTrace& trace,
+                   const service::ServiceResult& result) const {
+  return service_row(trace, deployment, result, objectives_);
+}
+
+std::optional<ServeRuns::LargestRate> ServeRuns::largest_rate(const service::Deployment& deployment) const {
+  constexpr double kNear = 1.01;
+  double good = 0, bad = 0,
+         rate =
+             rates_.front() > 0 ? rates_.front() : std::max(0.1, service::rate_of(trace(context_.seed, 0)));
+  std::map<double, Row> tried;
+  for (int tries = 0; tries < 40 && (bad == 0 || good == 0 || bad / good > kNear); ++tries) {
+    if (context_.interrupted != 0) return {};
+    const service::RequestTrace requests = trace(context_.seed, rate);
+    const service::ServiceResult result = run(deployment, requests, context_.seed, false);
+    if (!result.complete) return {};
+    const Row found = row(deployment, requests, result);
+    tried.emplace(rate, search_point(rate, found));
+    (found["goodput_share"].number() >= options_.slo_share ? good : bad) = rate;
+    rate = bad == 0 ? rate * 2 : good == 0 ? rate / 2 : (good + bad) / 2;
+    if (good == 0 && rate < 1e-3) break;
+  }
+  LargestRate largest{good, {}};
+  for (auto& [at, point] : tried) largest.tried.push_back(std::move(point));
+  return largest;
+}
+
+}  // namespace cm384::studies

@@ -1,0 +1,51 @@
+// Runs of `cm384 run serve`: what its options ask for, with one deployment, rate and seed at a time.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "workloads/service/simulation.h"
+#include "workloads/service/study/serve_options.h"
+#include "workloads/service/study/serve_report.h"
+
+namespace cm384::studies {
+
+class ServeRuns {
+ public:
+  // Throws InputError for options that do not fit together, and for files that cannot be read.
+  ServeRuns(const StudyContext& context, const ServeOptions& options);
+
+  const service::Library& library() const { return library_; }
+  // One, or every division of --npus.
+  const std::vector<service::Deployment>& deployments() const { return deployments_; }
+  // Asked for; 0: as recorded.
+  const Reals& rates() const { return rates_; }
+
+  service::RequestTrace trace(std::uint64_t seed, double rate) const;
+  // `sampled`: with occupancies.
+  // Not complete where it was interrupted.
+  service::ServiceResult run(const service::Deployment& deployment, const service::RequestTrace& trace,
+                             std::uint64_t seed, bool sampled, service::ServiceWatch watch = {}) const;
+  Row row(const service::Deployment& deployment, const service::RequestTrace& trace,
+          const service::ServiceResult& result) const;
+
+  struct LargestRate {
+    double rate = 0;
+    Rows tried;  // search_point() of each, by rising rate
+  };
+  // The largest rate at which --slo-share of the requests meet the objectives, to a hundredth; 0: not even a
+  // tiny one. Empty: interrupted.
+  std::optional<LargestRate> largest_rate(const service::Deployment& deployment) const;
+
+ private:
+  const StudyContext& context_;
+  const ServeOptions& options_;
+  std::vector<service::Deployment> deployments_;
+  service::Library library_;
+  Reals rates_;
+  Objectives objectives_;
+  service::ServiceOptions service_;
+};
+
+}  // namespace cm384::studies
