@@ -15,8 +15,8 @@ namespace {
 using Algorithm = CollectiveAlgorithm;
 using Rounds = std::vector<CollectiveRound>;
 
-constexpr std::array<std::string_view, kCollectiveKinds> kKinds{"all-reduce", "all-to-all", "all-gather",
-                                                                "reduce-scatter"};
+constexpr std::array<std::string_view, kCollectiveKinds> kCollectiveNames{"all-reduce", "all-to-all",
+                                                                          "all-gather", "reduce-scatter"};
 constexpr std::array<std::string_view, 5> kAlgorithms{"direct", "ring", "halving", "bruck", "hierarchical"};
 
 bool takes(CollectiveKind kind, Algorithm algorithm) {
@@ -151,7 +151,7 @@ class Schedule {
 }  // namespace
 
 std::string_view name_of(CollectiveKind kind) {
-  return kKinds.at(static_cast<std::size_t>(kind));
+  return kCollectiveNames.at(static_cast<std::size_t>(kind));
 }
 std::string_view name_of(CollectiveAlgorithm algorithm) {
   return kAlgorithms.at(static_cast<std::size_t>(algorithm));
@@ -159,11 +159,11 @@ std::string_view name_of(CollectiveAlgorithm algorithm) {
 
 void parse_collective(std::string_view text, CollectiveChoice& choice) {
   const std::size_t equals = text.find('=');
-  const auto kind = std::ranges::find(kKinds, text.substr(0, equals));
-  if (equals == std::string_view::npos || kind == kKinds.end())
-    throw InputError(
-        fmt::format("--collective: '{}'; allowed: {}, each with =ALGORITHM", text, fmt::join(kKinds, ", ")));
-  const auto of = static_cast<CollectiveKind>(kind - kKinds.begin());
+  const auto kind = std::ranges::find(kCollectiveNames, text.substr(0, equals));
+  if (equals == std::string_view::npos || kind == kCollectiveNames.end())
+    throw InputError(fmt::format("--collective: '{}'; allowed: {}, each with =ALGORITHM", text,
+                                 fmt::join(kCollectiveNames, ", ")));
+  const auto of = static_cast<CollectiveKind>(kind - kCollectiveNames.begin());
   std::string allowed;
   for (std::size_t n = 0; n < kAlgorithms.size(); ++n) {
     const auto algorithm = static_cast<Algorithm>(n);

@@ -9,11 +9,9 @@ namespace {
 
 using Kind = TrafficRecord::Kind;
 
-constexpr std::uint64_t kMostCores = 128;
 constexpr std::uint64_t kMostBlocks = 1u << 16;
 constexpr std::uint64_t kMostLaunches = std::uint64_t{1} << 32;
 constexpr std::uint64_t kMostCopies = std::uint64_t{1} << 31;
-constexpr std::uint64_t kMemory = std::uint64_t{1} << 38;
 
 std::string too_large(std::string_view what, std::uint64_t value, std::uint64_t limit) {
   return value < limit ? "" : fmt::format("words: {} {}; allowed: below {}", what, value, limit);
@@ -90,15 +88,16 @@ std::string words_fault(const TrafficRecord& r) {
           {too_large("launch", words[0], kMostLaunches), too_large("block", words[1], kMostBlocks)});
     case Kind::stream:
       return first_of(
-          {too_large("stream", words[0], kMostStreams), too_large("offset", words[1], kMemory),
-           too_large("offset", words[2], kMemory),
+          {too_large("stream", words[0], kMostStreams),
+           too_large("offset", words[1], TrafficRecord::kMostOffset),
+           too_large("offset", words[2], TrafficRecord::kMostOffset),
            words[1] % 64 != 0 || words[2] % 64 != 0 ? "words: an offset that is no multiple of 64" : "",
            too_large("depth", words[3], kMostBlocks + 1)});
     case Kind::kernel: {
       std::string fault =
           first_of({too_large("kernel", words[0], kMostBlocks), too_large("type", words[1], 3)});
       for (const std::uint64_t core : words.subspan(2)) {
-        if (fault.empty()) fault = too_large("core", core, kMostCores);
+        if (fault.empty()) fault = too_large("core", core, TrafficRecord::kMostCores);
       }
       return fault;
     }

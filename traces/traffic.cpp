@@ -12,22 +12,20 @@
 namespace cm384::traces {
 namespace {
 
-constexpr std::array<std::string_view, kTrafficKinds> kKinds{
+constexpr std::array<std::string_view, kTrafficKinds> kTrafficNames{
     "transfer", "fill", "compute", "barrier", "launch", "end", "idle", "stream", "kernel", "given", "call"};
 constexpr std::array<std::string_view, 4> kOperations{"read", "write", "add-s32", "add-f32"};
-constexpr std::array<std::string_view, 3> kDependencies{"completion", "arrival", "issue"};
+constexpr std::array<std::string_view, 3> kDependencyNames{"completion", "arrival", "issue"};
 constexpr std::uint64_t kMostTransferBytes = std::uint64_t{1} << 40;
 constexpr std::uint64_t kBurstBytes = 512u << 10;  // the largest local buffer of a core: L1
-constexpr std::uint64_t kMemory = std::uint64_t{1} << 38;
-constexpr int kMostCores = 128;
 constexpr std::int64_t kLatest = std::int64_t{1} << 60;
 
 std::string transfer_fault(const TrafficRecord& r) {
   if (r.by_rdma && (r.by_ub || r.target.cpu))
     return "via: the RDMA plane reaches dies only; allowed to a CPU socket: ub";
   if (r.source.cpu) return "source: a CPU socket issues nothing; allowed: a die";
-  if (r.core < TrafficRecord::kAnyCore || r.core >= kMostCores)
-    return fmt::format("core: {}; allowed: 0 to {}, or none", r.core, kMostCores - 1);
+  if (r.core < TrafficRecord::kAnyCore || r.core >= TrafficRecord::kMostCores)
+    return fmt::format("core: {}; allowed: 0 to {}, or none", r.core, TrafficRecord::kMostCores - 1);
   const bool sdma = r.engine == TrafficRecord::Engine::sdma;
   if (sdma && (r.core != 0 || r.kind != TrafficRecord::Kind::transfer || r.bursts != 1))
     return "core: an SDMA copy has none, and one burst; allowed: 0";
@@ -42,9 +40,11 @@ std::string transfer_fault(const TrafficRecord& r) {
            "core";
   if (r.core == TrafficRecord::kAnyCore && r.bursts != 1)
     return "bursts: more than one without a core; allowed: 1";
-  if (r.offset >= kMemory) return fmt::format("offset: {}; allowed: below {}", r.offset, kMemory);
-  if (r.stride < -static_cast<std::int64_t>(kMemory) || r.stride > static_cast<std::int64_t>(kMemory))
-    return fmt::format("stride: {}; allowed: up to {} either way", r.stride, kMemory);
+  if (r.offset >= TrafficRecord::kMostOffset)
+    return fmt::format("offset: {}; allowed: below {}", r.offset, TrafficRecord::kMostOffset);
+  if (r.stride < -static_cast<std::int64_t>(TrafficRecord::kMostOffset) ||
+      r.stride > static_cast<std::int64_t>(TrafficRecord::kMostOffset))
+    return fmt::format("stride: {}; allowed: up to {} either way", r.stride, TrafficRecord::kMostOffset);
   return {};
 }
 
@@ -91,13 +91,13 @@ bool Selection::take(TrafficRecord& record, bool keep) {
 }
 
 std::string_view name_of(TrafficRecord::Kind kind) {
-  return kKinds.at(static_cast<std::size_t>(kind));
+  return kTrafficNames.at(static_cast<std::size_t>(kind));
 }
 std::string_view name_of(sim::Operation operation) {
   return kOperations.at(static_cast<std::size_t>(sim::kind_of(operation)));
 }
 std::string_view name_of(TrafficDependency::Kind kind) {
-  return kDependencies.at(static_cast<std::size_t>(kind));
+  return kDependencyNames.at(static_cast<std::size_t>(kind));
 }
 
 std::string text_of(Unit unit) {

@@ -62,6 +62,9 @@ struct TrafficRecord {
     sdma,  // the die's SDMA engine: `core` is 0
   };
   static constexpr int kAnyCore = -1;
+  // Limits of what a record names: bytes of a die's memory, cores of a die.
+  static constexpr std::uint64_t kMostOffset = std::uint64_t{1} << 38;
+  static constexpr int kMostCores = 128;
 
   Kind kind = Kind::transfer;
   sim::Operation operation = sim::Operation::read;

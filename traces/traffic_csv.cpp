@@ -11,10 +11,10 @@
 namespace cm384::traces {
 namespace {
 
-const std::vector<std::string> kColumns{"id",     "kind",      "start_ps", "end_ps",       "source", "core",
-                                        "target", "operation", "offset",   "bytes",        "bursts", "stride",
-                                        "lane",   "via",       "l2",       "dependencies", "words"};
-enum Column : std::size_t {
+const std::vector<std::string> kTrafficColumns{
+    "id",    "kind",   "start_ps", "end_ps", "source", "core", "target",       "operation", "offset",
+    "bytes", "bursts", "stride",   "lane",   "via",    "l2",   "dependencies", "words"};
+enum TrafficColumn : std::size_t {
   kId,
   kKind,
   kStart,
@@ -108,7 +108,7 @@ void read_core(const FieldReader& fields, TrafficRecord& r) {
 
 TrafficCsvWriter::TrafficCsvWriter(const std::string& path, const TrafficHeader& header) : file_(path) {
   for (const std::string& line : header.shaped) file_.write(fmt::format("{}{}\n", kShaped, line));
-  file_.write(fmt::format("{}\n", fmt::join(kColumns, ",")));
+  file_.write(fmt::format("{}\n", fmt::join(kTrafficColumns, ",")));
 }
 
 void TrafficCsvWriter::add(const TrafficRecord& r) {
@@ -135,9 +135,10 @@ TrafficCsvReader::TrafficCsvReader(const std::string& path) : lines_(path) {
   }
   const auto fields = split_fields(line_);
   words_ = fields.size() != kWords;
-  if (!std::equal(fields.begin(), fields.end(), kColumns.begin(),
-                  words_ ? kColumns.end() : kColumns.end() - 1))
-    lines_.fail(fmt::format("header: '{}'; allowed: {}", line_.substr(0, 80), fmt::join(kColumns, ",")));
+  if (!std::equal(fields.begin(), fields.end(), kTrafficColumns.begin(),
+                  words_ ? kTrafficColumns.end() : kTrafficColumns.end() - 1))
+    lines_.fail(
+        fmt::format("header: '{}'; allowed: {}", line_.substr(0, 80), fmt::join(kTrafficColumns, ",")));
 }
 
 void TrafficCsvReader::read_words(const FieldReader& fields, TrafficRecord& r) const {
@@ -158,7 +159,7 @@ bool TrafficCsvReader::next(TrafficRecord& r) {
   auto parts = split_fields(line_);
   if (const std::size_t wanted = kWords + (words_ ? 1u : 0u); parts.size() != wanted)
     lines_.fail(fmt::format("line: {} fields; allowed: {}", parts.size(), wanted));
-  const FieldReader fields(lines_, std::move(parts), kColumns);
+  const FieldReader fields(lines_, std::move(parts), kTrafficColumns);
   if (fields.integer(kId, 0, kMost) != static_cast<std::int64_t>(records_))
     fields.fail(kId, fmt::format("{}, the record's number", records_));
   r.kind = named<TrafficRecord::Kind>(fields, kKind, kTrafficKinds);

@@ -44,7 +44,7 @@ void LinkBank::set_clock(unsigned link, const Clock& clock, Time now) {
   Link& l = links_[link];
   auto slowed = std::ranges::find(slowed_, link, &Slowed::link);
   const Time busy = this->busy(link);
-  if (slowed == slowed_.end()) slowed = slowed_.insert(slowed_.end(), Slowed{link});
+  if (slowed == slowed_.end()) slowed = slowed_.insert(slowed_.end(), {link, 0, {}});
   slowed->flits = l.flits;
   slowed->busy = busy;
   l.clock = number_of(clock);

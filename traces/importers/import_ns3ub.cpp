@@ -14,26 +14,26 @@
 namespace cm384::traces {
 namespace {
 
-enum Column : std::size_t {
-  kTask,
-  kSource,
-  kTarget,
-  kBytes,
-  kOperation,
-  kPriority,
-  kDelay,
-  kPhase,
-  kPhases,
-  kColumns
+enum Ns3ubColumn : std::size_t {
+  kNs3ubTask,
+  kNs3ubSource,
+  kNs3ubTarget,
+  kNs3ubBytes,
+  kNs3ubOperation,
+  kNs3ubPriority,
+  kNs3ubDelay,
+  kNs3ubPhase,
+  kNs3ubPhases,
+  kNs3ubColumns
 };
 const std::vector<std::string> kNames{"taskId",   "sourceNode", "destNode", "dataSize(Byte)", "opType",
                                       "priority", "delay",      "phaseId",  "dependOnPhases"};
 constexpr std::int64_t kMostNumber = std::int64_t{1} << 40;
 
 bool is_header(const std::vector<std::string_view>& fields) {
-  if (fields.size() != kColumns) return false;
-  for (std::size_t k = 0; k < kColumns; ++k) {
-    const bool node = k == kSource || k == kTarget;
+  if (fields.size() != kNs3ubColumns) return false;
+  for (std::size_t k = 0; k < kNs3ubColumns; ++k) {
+    const bool node = k == kNs3ubSource || k == kNs3ubTarget;
     if (fields[k] != kNames[k] && !(node && fields[k] == kNames[k] + "Id")) return false;
   }
   return true;
@@ -121,27 +121,27 @@ class Ns3UbImport {
 
   void task(const std::string& line) {
     auto parts = split_fields(line);
-    if (parts.size() != kColumns)
+    if (parts.size() != kNs3ubColumns)
       lines_.fail(
-          fmt::format("line: {} fields; allowed: {}", parts.size(), static_cast<std::size_t>(kColumns)));
+          fmt::format("line: {} fields; allowed: {}", parts.size(), static_cast<std::size_t>(kNs3ubColumns)));
     const FieldReader fields(lines_, std::move(parts), kNames);
-    fields.integer(kTask, 0, kMostNumber);
+    fields.integer(kNs3ubTask, 0, kMostNumber);
     TrafficRecord r;
-    r.source = unit_of(fields.integer(kSource, 0, kMostNumber));
-    r.target = unit_of(fields.integer(kTarget, 0, kMostNumber));
-    r.bytes = static_cast<std::uint64_t>(fields.integer(kBytes, 1, kMostImportedBytes));
+    r.source = unit_of(fields.integer(kNs3ubSource, 0, kMostNumber));
+    r.target = unit_of(fields.integer(kNs3ubTarget, 0, kMostNumber));
+    r.bytes = static_cast<std::uint64_t>(fields.integer(kNs3ubBytes, 1, kMostImportedBytes));
     r.operation = operation_of(fields);
-    r.lane = static_cast<std::uint8_t>(fields.integer(kPriority, 0, 15));
+    r.lane = static_cast<std::uint8_t>(fields.integer(kNs3ubPriority, 0, 15));
     r.core = TrafficRecord::kAnyCore;
     r.offset = placing_.take(r.target.number, r.bytes);
     const Time delay = delay_of(fields);
     const std::string where = fmt::format("{}:{}", path_, lines_.number());
-    const bool waits = !fields.text(kPhases).empty();
+    const bool waits = !fields.text(kNs3ubPhases).empty();
     if (!waits) r.start = r.end = delay;
     const std::uint64_t number = graph_.add(r, where);
-    phases_[fields.integer(kPhase, 0, kMostNumber)].tasks.push_back(number);
+    phases_[fields.integer(kNs3ubPhase, 0, kMostNumber)].tasks.push_back(number);
     if (!waits) return;
-    for (const std::string_view phase : split_fields(fields.text(kPhases), ' ')) {
+    for (const std::string_view phase : split_fields(fields.text(kNs3ubPhases), ' ')) {
       if (phase.empty()) continue;
       const FieldReader one(lines_, {phase}, phase_name_);
       waits_.push_back({number, one.integer(0, 0, kMostNumber), delay, where});
@@ -149,17 +149,17 @@ class Ns3UbImport {
   }
 
   static sim::Operation operation_of(const FieldReader& fields) {
-    const std::string_view text = fields.text(kOperation);
+    const std::string_view text = fields.text(kNs3ubOperation);
     if (text == "URMA_WRITE" || text == "MEM_STORE") return sim::Operation::write;
     if (text == "URMA_READ" || text == "MEM_LOAD") return sim::Operation::read;
-    fields.fail(kOperation, "URMA_WRITE, URMA_READ, MEM_STORE, MEM_LOAD");
+    fields.fail(kNs3ubOperation, "URMA_WRITE, URMA_READ, MEM_STORE, MEM_LOAD");
   }
 
   static Time delay_of(const FieldReader& fields) {
     try {
-      return hw::parse_time(fields.text(kDelay));
+      return hw::parse_time(fields.text(kNs3ubDelay));
     } catch (const InputError& error) {
-      fields.fail(kDelay, fmt::format("a time with unit, such as 10ns ({})", error.what()));
+      fields.fail(kNs3ubDelay, fmt::format("a time with unit, such as 10ns ({})", error.what()));
     }
   }
 
@@ -184,7 +184,7 @@ class Ns3UbImport {
   std::map<std::int64_t, int> nodes_;
   std::map<std::int64_t, Phase> phases_;
   std::vector<Wait> waits_;
-  const std::vector<std::string> phase_name_{kNames[kPhases]};
+  const std::vector<std::string> phase_name_{kNames[kNs3ubPhases]};
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text/error.h"
+#include "traces/fixed_math.h"
 #include "traces/random.h"
 #include "traces/routing/routing.h"
 
@@ -17,29 +18,6 @@ void check(std::int64_t rows, int top_k, int experts) {
     throw InputError(fmt::format("routing: top-k {} of {} experts; allowed is 1 to the number of experts",
                                  top_k, experts));
   }
-}
-
-// Own logarithm and exponential: the C library's differ from machine to machine. Double precision to about
-// 1e-15.
-double natural_logarithm(double x) {  // of x >= 1
-  constexpr double kLn2 = 0.693147180559945309417;
-  int halvings = 0;
-  while (x > 1.4142135623730951) x *= 0.5, ++halvings;
-  const double t = (x - 1) / (x + 1), square = t * t;
-  double sum = 0, power = t;
-  for (int n = 1; n < 40; n += 2, power *= square) sum += power / n;
-  return 2 * sum + halvings * kLn2;
-}
-double exponential(double x) {  // of x <= 0
-  int doublings = 0;
-  while (x < -0.5) x *= 0.5, ++doublings;
-  double sum = 1, term = 1;
-  for (int n = 1; n < 20; ++n) {
-    term *= x / n;
-    sum += term;
-  }
-  for (; doublings > 0; --doublings) sum *= sum;
-  return sum;
 }
 
 bool contains(const std::vector<std::int32_t>& ids, std::size_t from, std::int32_t id) {
@@ -116,7 +94,7 @@ Routing drifting_routing(std::int64_t rows, int top_k, int experts, double expon
     throw InputError(fmt::format("routing: zipf exponent {}; allowed is 0 to 10", exponent));
   }
   std::vector<double> weights;
-  for (int e = 0; e < experts; ++e) weights.push_back(exponential(-exponent * natural_logarithm(e + 1.0)));
+  for (int e = 0; e < experts; ++e) weights.push_back(exponential(-exponent * natural_log(e + 1.0)));
   const WeightedDraw draw(std::move(weights));
   Routing routing{top_k, experts, {}};
   routing.ids.reserve(static_cast<std::size_t>(rows * top_k));

@@ -12,15 +12,15 @@ namespace cm384::traces {
 
 namespace {
 
-using Json = nlohmann::json;
+using RoutingJson = nlohmann::json;
 
 constexpr int kMostExperts = 65536;
 constexpr int kMostTopK = 1024;
 
 // A value for a message: what is nested may be a megabyte, and so deep that writing it takes all stack.
-std::string brief(const Json& value) {
+std::string brief(const RoutingJson& value) {
   if (value.is_structured()) return value.is_array() ? "a list" : "an object";
-  const std::string text = value.dump(-1, ' ', true, Json::error_handler_t::replace);
+  const std::string text = value.dump(-1, ' ', true, RoutingJson::error_handler_t::replace);
   return text.size() <= 60 ? text : text.substr(0, 57) + "...";
 }
 
@@ -36,7 +36,7 @@ class Reader {
   void line(const std::string& text) {
     ++number_;
     if (text.find_first_not_of(" \t\r") == std::string::npos) return;
-    Json json = Json::parse(text, nullptr, false);
+    RoutingJson json = RoutingJson::parse(text, nullptr, false);
     if (json.is_discarded()) fail("", "is no JSON; allowed is one object per line");
     if (!json.is_object()) fail("", fmt::format("is {}; allowed is one object per line", json.type_name()));
     const auto type = json.find("type");
@@ -66,7 +66,7 @@ class Reader {
   }
 
   // A whole number of the line, or `missing` where it is not there.
-  int integer(const Json& json, const char* field, int lowest, int highest, int missing) const {
+  int integer(const RoutingJson& json, const char* field, int lowest, int highest, int missing) const {
     const auto value = json.find(field);
     if (value == json.end()) return missing;
     if (!value->is_number_integer() || *value < lowest || *value > highest) {
@@ -76,7 +76,7 @@ class Reader {
     return value->get<int>();
   }
 
-  void meta(const Json& json) {
+  void meta(const RoutingJson& json) {
     if (number_rows_ != 0)
       fail("type", "is \"meta\" after route lines; allowed is one meta line before them");
     routing_.top_k = integer(json, "top_k", 1, kMostTopK, routing_.top_k);
@@ -84,7 +84,7 @@ class Reader {
     if (options_.experts == 0) routing_.experts = experts;
   }
 
-  void route(const Json& json) {
+  void route(const RoutingJson& json) {
     const int layer = integer(json, "layer", 0, 1 << 20, 0);
     if (layer_ < 0) layer_ = options_.layer >= 0 ? options_.layer : layer;
     const auto ids = json.find("topk_ids");
@@ -101,7 +101,7 @@ class Reader {
     const int highest = (routing_.experts != 0 ? routing_.experts : kMostExperts) - 1;
     row_.clear();
     for (std::size_t k = 0; k < ids->size(); ++k) {
-      const Json& id = (*ids)[k];
+      const RoutingJson& id = (*ids)[k];
       const auto field = [k] { return fmt::format("topk_ids[{}]", k); };
       if (!id.is_number_integer() || id < 0 || id > highest) {
         fail(field(), fmt::format("expert {} is out of range; allowed is a whole number from 0 to {}",

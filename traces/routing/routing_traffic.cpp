@@ -12,7 +12,7 @@
 namespace cm384::traces {
 namespace {
 
-using Wait = TrafficDependency::Kind;
+using WaitFor = TrafficDependency::Kind;
 
 class Layer {
  public:
@@ -70,13 +70,13 @@ class Layer {
     std::vector<std::vector<TrafficDependency>> computed(ranks());
     for (std::size_t rank = 0; rank < ranks(); ++rank)
       computed[rank] = {
-          {join(rank, got[rank], Wait::arrival, begin_[rank]), Wait::completion, how_.expert_time}};
+          {join(rank, got[rank], WaitFor::arrival, begin_[rank]), WaitFor::completion, how_.expert_time}};
     int turn = 0;
     for (const Token& token : tokens)
       answers[token.owner].push_back(
           send(token.expert_rank, token.owner, turn++, how_.combine_bytes, computed[token.expert_rank]));
     for (std::size_t rank = 0; rank < ranks(); ++rank)
-      begin_[rank] = {{join(rank, answers[rank], Wait::arrival, computed[rank]), Wait::completion, {}}};
+      begin_[rank] = {{join(rank, answers[rank], WaitFor::arrival, computed[rank]), WaitFor::completion, {}}};
   }
 
   std::uint64_t send(std::size_t from, std::size_t to, int turn, std::uint64_t bytes,
@@ -93,14 +93,14 @@ class Layer {
     return put(r);
   }
 
-  std::uint64_t join(std::size_t rank, const std::vector<std::uint64_t>& on, Wait kind,
+  std::uint64_t join(std::size_t rank, const std::vector<std::uint64_t>& on, WaitFor kind,
                      std::vector<TrafficDependency> after) {
     TrafficRecord r;
     r.kind = TrafficRecord::Kind::barrier;
     r.source.number = r.target.number = static_cast<std::uint16_t>(rank);
     r.dependencies = std::move(after);
     for (const std::uint64_t one : on) {
-      if (r.dependencies.size() == kMostDependencies) r.dependencies = {{put(r), Wait::completion, {}}};
+      if (r.dependencies.size() == kMostDependencies) r.dependencies = {{put(r), WaitFor::completion, {}}};
       r.dependencies.push_back({one, kind, {}});
     }
     return put(r);

@@ -9,7 +9,7 @@
 namespace cm384::operators {
 namespace {
 
-constexpr std::uint32_t kL1 = 512 * 1024;
+constexpr std::uint32_t kL1Bytes = 512 * 1024;
 constexpr std::uint32_t kMostSplits = 32;
 // Of a small read of memory by a vector core, about (ascend-facts A6).
 constexpr double kReadLatencyCycles = 700;
@@ -114,7 +114,7 @@ KvBlocking choose_blocking(std::uint32_t heads, const CubeRates& rates) {
     a.chunks = chunks;
     a.slots = slots;
     a.block_tokens = CM384_MLA_PAGE_TOKENS;
-    while (a.block_tokens > 16 && CM384_MLA_L1(a) > kL1) a.block_tokens -= 16;
+    while (a.block_tokens > 16 && CM384_MLA_L1(a) > kL1Bytes) a.block_tokens -= 16;
     return KvBlocking{a.block_tokens, chunks, slots};
   };
   const KvBlocking three = largest(2, 6), two = largest(3, 7);
