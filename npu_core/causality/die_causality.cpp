@@ -261,7 +261,7 @@ void DieCausality::block_ended(sim::TransactionId id, std::uint16_t core, Time a
   dependencies_.clear();
   const Block block = under_way_[core];
   under_way_.erase(core);
-  add_causes(cores_[core].moment(), at);
+  add_causes(cores_[core].scalar(), at);
   node(id, JoinedAt::Kind::end, block, at);
   // What its stream's next entry waits for: the last block to end.
   if (const auto stream = stream_of_.find(block.launch); stream != stream_of_.end()) {

@@ -37,7 +37,7 @@ class CausalityListener {
 
 class DieCausality {
  public:
-  DieCausality(int die, const Clock& clock, const PipeShape& vector, const PipeShape& cube,
+  DieCausality(int die, const Clock& clock, const CoreShape& vector, const CoreShape& cube,
                CausalityListener& listener)
       : die_(die), clock_(clock), shapes_{vector, cube}, listener_(listener) {}
 
@@ -120,7 +120,7 @@ class DieCausality {
 
   int die_;
   Clock clock_;
-  std::array<PipeShape, 2> shapes_;  // of vector and cube cores
+  std::array<CoreShape, 2> shapes_;  // of vector and cube cores
   CausalityListener& listener_;
   std::deque<CoreCausality> cores_;
   std::vector<bool> is_cube_;

@@ -9,18 +9,14 @@
 
 namespace cm384::npu {
 
-inline PipeShape vector_shape(const hw::VectorCore& core) {
+inline CoreShape vector_shape(const hw::VectorCore& core) {
   using Class = Cause::Class;
-  return {kPipes,
-          static_cast<std::size_t>(core.queue_depth),
-          {kPipeMte2, kPipeMte3, 0},
+  return {{kPipes, static_cast<std::size_t>(core.queue_depth), {kPipeMte2, kPipeMte3, 0}},
           {Class::mte2, Class::mte3, Class::mte3}};
 }
-inline PipeShape cube_shape(const hw::CubeCore& core) {
+inline CoreShape cube_shape(const hw::CubeCore& core) {
   using Class = Cause::Class;
-  return {kCubePipes,
-          static_cast<std::size_t>(core.queue_depth),
-          {kCubeMte2, kCubeMte3, kCubeFix},
+  return {{kCubePipes, static_cast<std::size_t>(core.queue_depth), {kCubeMte2, kCubeMte3, kCubeFix}},
           {Class::mte2, Class::mte3, Class::fix}};
 }
 

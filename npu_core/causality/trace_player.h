@@ -17,7 +17,7 @@ void play_core(const TraceEntry& entry, const std::uint64_t* words, PipeObserver
 class TracePlayer {
  public:
   // Of all dies alike.
-  TracePlayer(const Clock& clock, const PipeShape& vector, const PipeShape& cube, CausalityListener& listener)
+  TracePlayer(const Clock& clock, const CoreShape& vector, const CoreShape& cube, CausalityListener& listener)
       : clock_(clock), vector_(vector), cube_(cube), listener_(listener) {}
 
   // Whole entries, in the order in which they were written.
@@ -29,7 +29,7 @@ class TracePlayer {
   static void barrier(const TraceEntry& entry, const std::uint64_t* words, DieCausality& die);
 
   Clock clock_;
-  PipeShape vector_, cube_;
+  CoreShape vector_, cube_;
   CausalityListener& listener_;
   std::vector<std::unique_ptr<DieCausality>> dies_;  // by number; made when first met
 };

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace cm384::observe {
+namespace cm384::npu {
 
 template <class T>
 class Fifo {
@@ -32,4 +32,4 @@ class Fifo {
   std::size_t first_ = 0;
 };
 
-}  // namespace cm384::observe
+}  // namespace cm384::npu

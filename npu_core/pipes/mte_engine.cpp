@@ -7,17 +7,6 @@
 #include "firmware/abi/memory_map.h"
 
 namespace cm384::npu {
-namespace {
-
-constexpr std::uint32_t kUnit = 128;  // grain of the local window: a sector
-
-// Units of `kUnit` that a request touches; memory moves whole sectors.
-std::uint32_t units_of(std::uint64_t address, std::uint32_t bytes) {
-  return (static_cast<std::uint32_t>(address % kUnit) + bytes + kUnit - 1) / kUnit;
-}
-
-}  // namespace
-
 MteTiming mte_timing(const Clock& clock, double overhead, double interval, Bytes window, int remote,
                      std::string_view partial_write) {
   const auto ps = [&clock](double cycles) {
@@ -149,16 +138,9 @@ void MteEngine::plan_piece() {
 void MteEngine::schedule_next(std::int64_t earliest_ps) {
   std::int64_t at = std::max(earliest_ps, socket_.now().ps);
   if (local_) {
-    const std::int64_t needed = std::int64_t{units_of(request_address_, piece_)} * kUnit;
-    bool waited = false;
-    while (window_bytes_ != 0 && window_bytes_ + needed > timing_.window_bytes) {
-      const std::uint64_t oldest = window_[window_first_++ & (window_.size() - 1)];
-      window_bytes_ -= static_cast<std::int64_t>(oldest & 7) * kUnit;
-      const auto freed = static_cast<std::int64_t>(oldest >> 3);
-      waited = waited || freed > at;
-      at = std::max(at, freed);
-    }
-    counters_.window_full += waited ? 1 : 0;
+    const std::int64_t wanted = at;
+    at = window_.room(RequestWindow::sectors_of(request_address_, piece_), timing_.window_bytes, at);
+    counters_.window_full += at > wanted ? 1 : 0;
   } else if (remote_waits()) {
     waits_for_window_ = true;
     cursor_ps_ = at;
@@ -180,7 +162,8 @@ bool MteEngine::request(Time now) {
     entry(sequence_).transaction = transaction_;
   }
   local_ ? local_request(now) : remote_request(now);
-  cursor_ps_ = now.ps + std::max(timing_.interval_ps, units_of(request_address_, piece_) * timing_.sector_ps);
+  cursor_ps_ = now.ps + std::max(timing_.interval_ps,
+                                 RequestWindow::sectors_of(request_address_, piece_) * timing_.sector_ps);
   return next_piece(now);
 }
 
@@ -236,16 +219,7 @@ void MteEngine::local_request(Time now) {
   counters_.bytes += piece_;
   Mark& m = entry(sequence_);
   m.complete_ps = std::max(m.complete_ps, done.ps);
-  window_freed_ps_ = std::max(window_freed_ps_, done.ps);
-  if (window_last_ - window_first_ == window_.size()) {
-    std::vector<std::uint64_t> larger(std::max<std::size_t>(32, window_.size() * 2));
-    for (std::uint32_t n = window_first_; n != window_last_; ++n)
-      larger[n & (larger.size() - 1)] = window_[n & (window_.size() - 1)];
-    window_.swap(larger);
-  }
-  const std::uint32_t units = units_of(request_address_, piece_);
-  window_[window_last_++ & (window_.size() - 1)] = static_cast<std::uint64_t>(window_freed_ps_) << 3 | units;
-  window_bytes_ += units * kUnit;
+  window_.add(RequestWindow::sectors_of(request_address_, piece_), done.ps);
 }
 
 void MteEngine::read_into(const RemoteSlot& place, const std::byte* bytes, sim::TagMask tags) {
@@ -273,10 +247,7 @@ void MteEngine::prefetch(int stage) const {
       sim::prefetch(&entry(first_), sizeof(Mark));
       sim::prefetch(&entry(last_), sizeof(Mark));
     }
-    if (!window_.empty()) {
-      __builtin_prefetch(&window_[window_first_ & (window_.size() - 1)]);
-      __builtin_prefetch(&window_[window_last_ & (window_.size() - 1)], 1);
-    }
+    window_.prefetch();
     if (!free_slots_.empty()) __builtin_prefetch(&free_slots_.back(), 1);
     return;
   }
@@ -298,8 +269,7 @@ void MteEngine::prefetch_completion(std::uint32_t tag) const {
 void MteEngine::reset() {
   ++epoch_;
   busy_ = waits_for_window_ = false;
-  window_first_ = window_last_ = 0;
-  window_bytes_ = 0;
+  window_.clear();
   slots_.clear();
   free_slots_.clear();
   remote_outstanding_ = 0;

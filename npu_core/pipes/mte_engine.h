@@ -20,6 +20,7 @@
 #include "hw/parameters/vector_core.h"
 #include "npu_core/core_socket.h"
 #include "npu_core/pipes/local_buffer.h"
+#include "npu_core/pipes/request_window.h"
 
 namespace cm384::npu {
 
@@ -173,10 +174,7 @@ class MteEngine {
   std::int64_t turn_ps_ = 0;    // the instruction's turn to issue began
   Time last_request_;
 
-  // Local requests outstanding: time freed << 3 | size in 128 B, in order of issue.
-  std::vector<std::uint64_t> window_;  // ring, a power of two
-  std::uint32_t window_first_ = 0, window_last_ = 0;
-  std::int64_t window_bytes_ = 0, window_freed_ps_ = 0;
+  RequestWindow window_;  // local requests outstanding
 
   std::vector<RemoteSlot> slots_;
   std::vector<std::uint16_t> free_slots_;

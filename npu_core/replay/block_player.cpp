@@ -8,7 +8,6 @@
 namespace cm384::npu {
 namespace {
 
-constexpr std::uint32_t kUnit = 128;  // grain of the window: a sector
 constexpr std::uint64_t kLow = 0xffffffff;
 // Lanes issue requests up to so far ahead of the die's time, one lane after another.
 constexpr Time kAhead{40'000};
@@ -46,13 +45,6 @@ BlockPlayer::BlockPlayer(Die& die, std::uint32_t unit) : die_(die), unit_(unit) 
 
 BlockPlayer::~BlockPlayer() = default;
 
-void BlockPlayer::Lane::grow() {
-  std::vector<std::uint64_t> larger(2 * window.size());
-  for (std::uint32_t n = window_first; n != window_last; ++n)
-    larger[n & (larger.size() - 1)] = window[n & (window.size() - 1)];
-  window.swap(larger);
-}
-
 void BlockPlayer::start_block(const BlockStart& block) {
   die_.memory().look_ahead(kAhead);
   auto& play = plays_[block.launch];
@@ -76,7 +68,6 @@ void BlockPlayer::start_block(const BlockStart& block) {
     lane.core = block.core;
     lane.next = r.lane_steps.data() + r.first_of_lane[index];
     lane.last = r.lane_steps.data() + r.first_of_lane[index + 1];
-    lane.window.resize(64);
   }
   happened(*play, r.begin_of[block.index], DependencyKind::completion, die_.now());
   --play->left;
@@ -182,7 +173,6 @@ void BlockPlayer::start(Play& play, Lane& lane, std::uint32_t number) const {
 // Issues requests that may leave before `until`; false when some are left.
 bool BlockPlayer::request(Lane& lane, const Recording::Step& step, std::int64_t until) {
   const MteTiming& timing = *lane.timing;
-  auto mask = static_cast<std::uint32_t>(lane.window.size() - 1);
   const bool write = step.operation != Recording::Step::Operation::read;
   const bool add = step.operation == Recording::Step::Operation::add;
   DieMemory& memory = die_.memory();
@@ -190,13 +180,8 @@ bool BlockPlayer::request(Lane& lane, const Recording::Step& step, std::int64_t 
     const std::uint64_t address = lane.burst + lane.done;
     const auto in_line = static_cast<std::uint32_t>(address % sim::kRequestBytes);
     const std::uint32_t piece = std::min(step.burst_bytes - lane.done, sim::kRequestBytes - in_line);
-    const std::uint32_t units = (static_cast<std::uint32_t>(address % kUnit) + piece + kUnit - 1) / kUnit;
-    const std::int64_t needed = std::int64_t{units} * kUnit;
-    while (lane.window_bytes != 0 && lane.window_bytes + needed > timing.window_bytes) {
-      const std::uint64_t oldest = lane.window[lane.window_first++ & mask];
-      lane.window_bytes -= static_cast<std::int64_t>(oldest & 7) * kUnit;
-      lane.cursor_ps = std::max(lane.cursor_ps, static_cast<std::int64_t>(oldest >> 3));
-    }
+    const std::uint32_t sectors = RequestWindow::sectors_of(address, piece);
+    lane.cursor_ps = lane.window.room(sectors, timing.window_bytes, lane.cursor_ps);
     if (lane.cursor_ps > until) return false;
     // Past the end of the transfer it asks for nothing of use.
     const auto next = step.burst_bytes > sim::kRequestBytes ? std::uint64_t{sim::kRequestBytes}
@@ -205,15 +190,9 @@ bool BlockPlayer::request(Lane& lane, const Recording::Step& step, std::int64_t 
     const MemoryAccess access{address, piece, write, step.allocate != 0, lane.core, Time{lane.cursor_ps}};
     const Time done = add ? memory.atomic_add(access) : memory.access(access);
     lane.complete_ps = std::max(lane.complete_ps, done.ps);
-    lane.window_freed_ps = std::max(lane.window_freed_ps, done.ps);
-    lane.window[lane.window_last++ & mask] = static_cast<std::uint64_t>(lane.window_freed_ps) << 3 | units;
-    lane.window_bytes += needed;
-    if (lane.window_last - lane.window_first == lane.window.size()) {
-      lane.grow();
-      mask = static_cast<std::uint32_t>(lane.window.size() - 1);
-    }
+    lane.window.add(sectors, done.ps);
     lane.issued_ps = lane.cursor_ps;
-    lane.cursor_ps += std::max(timing.interval_ps, units * timing.sector_ps);
+    lane.cursor_ps += std::max(timing.interval_ps, sectors * timing.sector_ps);
     lane.done += piece;
     if (lane.done < step.burst_bytes) continue;
     lane.done = 0;

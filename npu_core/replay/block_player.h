@@ -15,6 +15,7 @@
 #include "base/engine/event_queue.h"
 #include "npu_core/devices/scheduler/task_scheduler.h"
 #include "npu_core/pipes/mte_engine.h"
+#include "npu_core/pipes/request_window.h"
 #include "npu_core/replay/recording.h"
 
 namespace cm384::npu {
@@ -45,13 +46,8 @@ class BlockPlayer {
     std::uint64_t burst = 0;             // where its burst begins
     std::int64_t cursor_ps = 0;          // the next request may leave
     std::int64_t complete_ps = 0;
-    // Requests outstanding, as in MteEngine: time freed << 3 | size in 128 B.
-    std::vector<std::uint64_t> window;
-    std::uint32_t window_first = 0, window_last = 0;
-    std::int64_t window_bytes = 0, window_freed_ps = 0;
+    RequestWindow window;
     std::int64_t issued_ps = 0;  // the last request left
-
-    void grow();
   };
   struct Play;
 

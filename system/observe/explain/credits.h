@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "system/observe/explain/fifo.h"
+#include "npu_core/pipes/fifo.h"
 #include "system/observe/explain/path.h"
 
 namespace cm384::observe {
@@ -50,7 +50,7 @@ class Credits {
 
   std::vector<Pool> pools_;  // by resource; none before the first packet
   std::int64_t out_ = 0, back_ = 0;
-  Fifo<Returned> returned_;
+  npu::Fifo<Returned> returned_;
   double held_ = 0;
 };
 

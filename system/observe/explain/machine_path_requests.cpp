@@ -131,7 +131,7 @@ void MachinePath::submitted(const TraceEntry& e, Words w, Die& die) {
     t.die = e.die;
     t.core = e.core;
     t.engine = static_cast<std::uint8_t>(engine);
-    t.copy = core.copy(engine);
+    t.copy = core.taken(engine);
     const auto units = static_cast<std::uint32_t>(sectors_of(address, w[2]));
     t.path = core.request(engine, units, true, t.merge_reads, at);
   }
