@@ -18,7 +18,7 @@ void DevicePort::schedule(Time at, std::uint32_t what, std::uint64_t argument) {
   die_.queue().push(at, unit_, what, argument);
 }
 bool DevicePort::is_local(std::uint64_t address) const {
-  return die_.is_local(address);
+  return die_.memory_system().is_local(address);
 }
 bool DevicePort::contains(std::uint64_t offset, std::uint64_t bytes) const {
   return die_.store().contains(offset, bytes);
@@ -36,7 +36,7 @@ Time DevicePort::read(std::uint64_t offset, std::byte* into, std::uint32_t bytes
 Time DevicePort::write(std::uint64_t offset, const std::byte* from, std::uint32_t bytes, sim::TagMask tags,
                        sim::TransactionId transaction) {
   die_.store().write(offset, from, bytes, tags);
-  die_.written_by_device(offset, bytes, transaction);
+  die_.memory_system().written_by_device(offset, bytes, transaction);
   return die_.memory().access({offset, bytes, true, true, requester(), now()});
 }
 
@@ -44,7 +44,7 @@ Time DevicePort::add(std::uint64_t offset, std::uint32_t value) {
   std::array<std::byte, sizeof value> bytes{};
   std::memcpy(bytes.data(), &value, sizeof value);
   die_.store().atomic_add(offset, bytes.data(), sizeof value, 0, sim::Operation::atomic_add_s32, nullptr);
-  die_.written_by_device(offset, sizeof value, 0);
+  die_.memory_system().written_by_device(offset, sizeof value, 0);
   return die_.memory().atomic_add({offset, sizeof value, true, true, requester(), now()});
 }
 
@@ -59,10 +59,10 @@ sim::TransactionId DevicePort::new_transaction(std::uint64_t address, std::uint6
                                                sim::Operation operation, const CopyStart& copy) {
   CopyStart of_stream = copy;
   if (copy.queue < die_.parameters().die.aiv) of_stream.number = CopyStart::kNoStream;
-  return die_.new_copy({address, bytes, operation}, of_stream);
+  return die_.transactions().begin_copy({address, bytes, operation}, of_stream);
 }
 void DevicePort::transaction_completed(sim::TransactionId transaction) {
-  die_.transaction_completed(core_, transaction, now());
+  die_.transactions().completed(core_, transaction, now());
 }
 void DevicePort::progressed() {
   die_.progressed();
@@ -115,7 +115,7 @@ void Devices::launch(LaunchRequest request, std::uint32_t number, Time at) {
   // An entry can only stand behind those that are there before it.
   last_launch_ = std::max(last_launch_, at);
   scheduler_.submit_at(0, task, last_launch_);
-  if (DieTracer* tracer = die_.tracer()) {
+  if (DieTracer* tracer = die_.transactions().tracer()) {
     std::array<std::uint64_t, 1 + CM384_QUEUE_ENTRY_BYTES / 8> words{};
     std::memcpy(&words[1], &task, sizeof task);
     tracer->host(HostPoint::Kind::given, last_launch_, last_launch_, words);
@@ -149,7 +149,7 @@ void Devices::ring(std::uint64_t offset, std::uint64_t bytes) {
   for (std::uint64_t q = (std::max(offset, doorbells_) - doorbells_) / CM384_DOORBELL_STRIDE;
        doorbells_ + q * CM384_DOORBELL_STRIDE < end; ++q) {
     if (offset >= doorbells_ + q * CM384_DOORBELL_STRIDE + 8) continue;
-    if (DieTracer* tracer = die_.tracer()) tracer->rung(static_cast<std::uint16_t>(q));
+    if (DieTracer* tracer = die_.transactions().tracer()) tracer->rung(static_cast<std::uint16_t>(q));
     die_.queue().push(die_.now() + die_.parameters().memory.on_die_network.request_latency, kDoorbellUnit, 0,
                       q);
   }
@@ -166,8 +166,8 @@ void Devices::rung(std::size_t queue) {
 void Devices::trace() {
   sdma_.ended.attach(this, [](void* self, const SdmaRecord& record) {
     Die& die = static_cast<Devices*>(self)->die_;
-    die.tracer()->copy_ended(record.queue, record.channel, record.ended,
-                             record.ended + die.parameters().sdma.descriptor_gap);
+    die.transactions().tracer()->copy_ended(record.queue, record.channel, record.ended,
+                                            record.ended + die.parameters().sdma.descriptor_gap);
   });
   scheduler_.tell_all();
 }
@@ -181,7 +181,7 @@ std::size_t Devices::all() const {
   return count() + static_cast<std::size_t>(die_.parameters().die.aic);
 }
 void Devices::start_block(const BlockStart& block) {
-  block.played ? player_->start_block(block) : die_.start_block(block);
+  block.played ? player_->start_block(block) : die_.cluster().start_block(block);
 }
 void Devices::kernel_started(const LaunchRecord& record) {
   die_.progressed();
@@ -191,16 +191,16 @@ void Devices::kernel_finished(const LaunchRecord& record) {
   die_.listener().launch_finished(die_.number(), record);
 }
 void Devices::task_decoded(const TaskRecord& record) {
-  if (DieTracer* tracer = die_.tracer())
+  if (DieTracer* tracer = die_.transactions().tracer())
     tracer->task_begun(record.stream, record.type == CM384_TASK_KERNEL, record.number, record.turn);
 }
 void Devices::task_finished(const TaskRecord& record) {
-  if (DieTracer* tracer = die_.tracer()) tracer->task_ended(record.stream, record.completed);
+  if (DieTracer* tracer = die_.transactions().tracer()) tracer->task_ended(record.stream, record.completed);
   die_.listener().task_finished(die_.number(), record);
 }
 
 void Devices::stream_made(std::uint32_t number, const QueueRing& ring) {
-  DieTracer* const tracer = die_.tracer();
+  DieTracer* const tracer = die_.transactions().tracer();
   if (tracer == nullptr || number == 0) return;  // the default stream is there on every die
   tracer->host(
       HostPoint::Kind::stream, die_.now(), die_.now(),
@@ -208,7 +208,7 @@ void Devices::stream_made(std::uint32_t number, const QueueRing& ring) {
 }
 
 void Devices::kernel_registered(std::uint32_t number, const LaunchRequest& kernel) {
-  DieTracer* const tracer = die_.tracer();
+  DieTracer* const tracer = die_.transactions().tracer();
   if (tracer == nullptr) return;
   std::vector<std::uint64_t> words{number, static_cast<std::uint64_t>(kernel.type)};
   words.insert(words.end(), kernel.cores.begin(), kernel.cores.end());

@@ -1,4 +1,4 @@
-// What loops that poll without a mark need of the pipes (npu_core/die/poll_finder.h).
+// What loops that poll without a mark need of the pipes (npu_core/cluster/poll_finder.h).
 #include <algorithm>
 #include <boost/container_hash/hash.hpp>
 #include <cstdint>

@@ -64,7 +64,7 @@ void BlockPlayer::start_block(const BlockStart& block) {
   for (std::size_t engine = 0; engine < Recording::kEngines; ++engine) {
     const std::size_t index = block.index * Recording::kEngines + engine;
     Lane& lane = play->lanes[index];
-    lane.timing = &timing_[die_.is_cube(block.core) ? 1 : 0][engine];
+    lane.timing = &timing_[die_.cluster().is_cube(block.core) ? 1 : 0][engine];
     lane.core = block.core;
     lane.next = r.lane_steps.data() + r.first_of_lane[index];
     lane.last = r.lane_steps.data() + r.first_of_lane[index + 1];
@@ -147,7 +147,7 @@ void BlockPlayer::handle(const sim::Event& event) {
 
 std::uint64_t BlockPlayer::offset_of(const Play& play, const Recording::Step& step) const {
   if (step.region == Recording::kImage) return die_.allocatable() + step.offset;
-  if (step.region == Recording::kPrivate) return die_.private_begin(play.cores[step.block]) + step.offset;
+  if (step.region == Recording::kPrivate) return die_.memory_system().private_begin(play.cores[step.block]) + step.offset;
   return play.what->regions[step.region] + step.offset;
 }
 

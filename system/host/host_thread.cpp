@@ -116,7 +116,7 @@ void HostThread::next() {
 // written down, only the calls that they make.
 void HostThread::done(const HostCall& call, Time begin, Time end) {
   if (worked_off) worked_off(call, begin, end);
-  npu::DieTracer* const tracer = die_.tracer();
+  npu::DieTracer* const tracer = die_.transactions().tracer();
   if (tracer == nullptr || call.kind == HostCall::Kind::function) return;
   std::vector<std::uint64_t> words;
   switch (call.kind) {

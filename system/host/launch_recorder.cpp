@@ -72,7 +72,7 @@ npu::Recording LaunchRecorder::take(int die_number, const npu::LaunchRequest& re
                                     std::span<const DeviceMemory::Region> memory) {
   turn();
   npu::Die& die = machine_.die(die_number);
-  const std::vector<std::uint16_t> cores = die.prepare(request);
+  const std::vector<std::uint16_t> cores = die.cluster().prepare(request);
   std::map<std::uint16_t, std::uint16_t> block_on;
   for (std::size_t n = 0; n < cores.size(); ++n) block_on[cores[n]] = static_cast<std::uint16_t>(n);
   std::map<std::uint64_t, std::uint16_t> region_at;  // by address
@@ -86,7 +86,7 @@ npu::Recording LaunchRecorder::take(int die_number, const npu::LaunchRequest& re
     if (step.kind == Step::Kind::fill && offset >= die.allocatable()) {
       const bool image = offset - die.allocatable() < CM384_PRIVATE_BYTES;
       step.region = image ? npu::Recording::kImage : npu::Recording::kPrivate;
-      step.offset = offset - (image ? die.allocatable() : die.private_begin(core));
+      step.offset = offset - (image ? die.allocatable() : die.memory_system().private_begin(core));
       continue;
     }
     const auto after = region_at.upper_bound(step.offset);

@@ -72,10 +72,10 @@ void Replay::check(const TrafficRecord& r) const {
     return;
   }
   const npu::Die& die = machine_.die(r.source.number);
-  if (r.core >= die.cores())
+  if (r.core >= die.cluster().size())
     throw InputError(
-        fmt::format("record {}: core: {}; this machine's dies have {}", next_, r.core, die.cores()));
-  const bool cube = r.core >= 0 && die.is_cube(static_cast<std::uint16_t>(r.core));
+        fmt::format("record {}: core: {}; this machine's dies have {}", next_, r.core, die.cluster().size()));
+  const bool cube = r.core >= 0 && die.cluster().is_cube(static_cast<std::uint16_t>(r.core));
   if (r.engine == TrafficRecord::Engine::fix && !cube)
     throw InputError(fmt::format("record {}: core: {} is no cube core and has no fixpipe", next_, r.core));
   if (r.engine == TrafficRecord::Engine::mte && !cube && r.core >= 0 && r.bytes > npu::kUBufferBytes)

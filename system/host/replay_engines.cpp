@@ -68,7 +68,7 @@ Replay::Replay(supernode::Supernode& machine, traces::TrafficSource& source, Rep
     machine.accelerator(number).transfer_issued().attach(
         this, [](void* self, sim::TransactionId id) { static_cast<Replay*>(self)->copy_issued(id); });
     if (!by_own_models()) continue;
-    machine.die(number).stand_in(*this);
+    machine.die(number).transactions().stand_in(*this);
     auto& host = hosts_[static_cast<std::size_t>(number)] = std::make_unique<HostThread>(machine, number);
     host->worked_off = [this, number](const HostCall& call, Time begin, Time end) {
       worked_off(number, call, begin, end);
@@ -114,12 +114,12 @@ std::vector<Replay::Lane>& Replay::lanes_of(int number) {
   auto& lanes = lanes_[static_cast<std::size_t>(number)];
   if (!lanes.empty()) return lanes;
   npu::Die& die = machine_.die(number);
-  lanes.resize(static_cast<std::size_t>(die.cores()) * kReplayEngines);
-  for (int core = 0; core < die.cores(); ++core) {
-    const bool cube = die.is_cube(static_cast<std::uint16_t>(core));
+  lanes.resize(static_cast<std::size_t>(die.cluster().size()) * kReplayEngines);
+  for (int core = 0; core < die.cluster().size(); ++core) {
+    const bool cube = die.cluster().is_cube(static_cast<std::uint16_t>(core));
     observers_.push_back(
         std::make_unique<CoreObserver>(*this, number, core, cube ? kCubePipes : kVectorPipes));
-    npu::CorePipes& pipes = die.core(core).pipes();
+    npu::CorePipes& pipes = die.cluster().core(core).pipes();
     pipes.add_observer(*observers_.back());
     pipes.forget_values();
   }
@@ -202,9 +202,9 @@ void Replay::fill(std::uint64_t number, int die, Time now) {
   Entry& e = entry(number);
   const TrafficRecord& r = e.record;
   e.begun = now;
-  const Time end = machine_.die(die).private_access({r.offset, static_cast<std::uint32_t>(r.bytes),
-                                                     static_cast<std::uint16_t>(r.core),
-                                                     r.operation != sim::Operation::read, true, now});
+  const Time end = machine_.die(die).memory_system().private_access(
+      {r.offset, static_cast<std::uint32_t>(r.bytes), static_cast<std::uint16_t>(r.core),
+       r.operation != sim::Operation::read, true, now});
   happened(number, Kind::issue, now);
   completed(number, die, end);
 }
@@ -283,8 +283,8 @@ void Replay::start_next(int die, std::size_t index) {
   l.current = piece.number + 1;
   const auto core = static_cast<int>(index / kReplayEngines);
   npu::Die& of = machine_.die(die);
-  const auto& pipes = of.is_cube(static_cast<std::uint16_t>(core)) ? kCubePipes : kVectorPipes;
-  of.core(core).pipes().copy(pipes[index % kReplayEngines], copy, e.ready);
+  const auto& pipes = of.cluster().is_cube(static_cast<std::uint16_t>(core)) ? kCubePipes : kVectorPipes;
+  of.cluster().core(core).pipes().copy(pipes[index % kReplayEngines], copy, e.ready);
 }
 
 // The last request of what a pipe has in hand has left.

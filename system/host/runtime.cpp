@@ -113,7 +113,7 @@ LaunchHandle Runtime::launch(Stream stream, npu::LaunchRequest request) {
   if (stream.number == 0)
     return {stream.die, machine_.launch(stream.die, std::move(request), earliest_start())};
   npu::Die& die = machine_.die(stream.die);
-  request.cores = die.prepare(request);
+  request.cores = die.cluster().prepare(request);
   const std::uint32_t number = die.new_launch();
   submit_kernel(stream, std::move(request), 0, number);
   return {stream.die, number};

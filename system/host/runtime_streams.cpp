@@ -82,7 +82,7 @@ TaskHandle Runtime::submit_kernel(Stream stream, npu::LaunchRequest request, std
 TaskHandle Runtime::launch_kernel(Stream stream, const std::shared_ptr<npu::Program>& program,
                                   std::uint64_t arguments, std::vector<std::uint16_t> cores) {
   npu::Die& die = machine_.die(stream.die);
-  die.check_cores(cores);
+  die.cluster().check(cores);
   return submit_kernel(stream, {program, arguments, std::move(cores)}, 0, die.new_launch());
 }
 
@@ -240,7 +240,7 @@ std::uint64_t Runtime::create_sdma_queue(int die, std::uint16_t core, std::uint3
   queue.completions = allocate(die, bytes);
   queue.doorbell = d.devices().doorbell(core);
   const npu::QueueRing ring(cm384_gm_offset(queue.entries), cm384_gm_offset(queue.completions), queue.depth);
-  if (supernode::owned(supernode::owner_of_die(die))) d.sdma().set_up(core, ring);
+  if (supernode::owned(supernode::owner_of_die(die))) d.devices().sdma().set_up(core, ring);
   const std::uint64_t address = allocate(die, sizeof queue);
   put(address, queue);
   return address;

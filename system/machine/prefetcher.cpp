@@ -14,12 +14,12 @@ void Prefetcher::ask(Time end) {
     const auto expected = item.at->controller->prefetch(item.event, 1);
     activate(*item.at, expected.core, npu::CorePipes::engine_of(expected.tag));
   }
-  for (int stage = 0; stage < npu::Die::kPrefetchStages; ++stage) {
+  for (int stage = 0; stage < npu::CoreCluster::kPrefetchStages; ++stage) {
     for (const Active& active : active_) {
       if (active.part == kCore) {
-        active.die->prefetch(active.core, stage);
+        active.die->cluster().prefetch(active.core, stage);
       } else {
-        active.die->prefetch_engine(active.core, active.part, stage);
+        active.die->cluster().prefetch_engine(active.core, active.part, stage);
       }
     }
   }
@@ -27,7 +27,8 @@ void Prefetcher::ask(Time end) {
 }
 
 void Prefetcher::survey(const Socketed& die, Time end) {
-  parts_[static_cast<std::size_t>(&die - dies_.data())].assign(static_cast<std::size_t>(die.die->cores()), 0);
+  parts_[static_cast<std::size_t>(&die - dies_.data())].assign(
+      static_cast<std::size_t>(die.die->cluster().size()), 0);
   die.die->queue().survey(end, [&](const sim::Event& e) {
     if (e.unit == controller_unit_) {
       items_.push_back({&die, e});

@@ -280,7 +280,7 @@ void Supernode::look_for_stuck_cores(Time step) {
   std::uint64_t first = kNone;  // die and core
   for (npu::Die* die : parts_->dies) {
     if (!die || first != kNone) continue;
-    if (const int core = die->stuck_core(long_step ? now() : now() - patience); core >= 0)
+    if (const int core = die->cluster().stuck_core(long_step ? now() : now() - patience); core >= 0)
       first = static_cast<std::uint64_t>(die->number()) * kCores + static_cast<std::uint64_t>(core);
   }
   first = sim::peers().least(first);

@@ -145,7 +145,7 @@ void Supernode::visit_statistics(const std::function<void(const sim::Statistics&
 // What is given from now on is given on a machine at rest.
 void Supernode::log_idle() const {
   if (!machine_.accelerator.has_cores()) return;  // none keeps a log
-  npu::DieTracer* const tracer = die(options_.dies.front()).tracer();
+  npu::DieTracer* const tracer = die(options_.dies.front()).transactions().tracer();
   if (tracer != nullptr) tracer->host(npu::HostPoint::Kind::idle, earliest(), earliest());
 }
 

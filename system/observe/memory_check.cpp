@@ -61,8 +61,8 @@ MemoryCheck::MemoryCheck(supernode::Supernode& machine, Allocated allocated)
   machine.use_one_thread();
   for (const int number : machine.dies()) {
     npu::Die& die = machine.die(number);
-    for (int n = 0; n < die.cores(); ++n) {
-      npu::Core& core = die.core(n);
+    for (int n = 0; n < die.cluster().size(); ++n) {
+      npu::Core& core = die.cluster().core(n);
       watches_.push_back(std::make_unique<CoreWatch>(*this, die, core));
       core.pipes().add_observer(*watches_.back());
     }

@@ -46,10 +46,10 @@ Timeline::Timeline(supernode::Supernode& machine, const std::string& path, Timel
     first_ = false;
     name_lane(number, kKernels, "kernels");
     name_lane(number, kTasks, "tasks");
-    for (int core = 0; core < die.cores(); ++core) watch_core(number, core);
+    for (int core = 0; core < die.cluster().size(); ++core) watch_core(number, core);
     die.follow();
     copies_.push_back({this, number});
-    die.sdma().ended.attach(&copies_.back(), [](void* self, const npu::SdmaRecord& record) {
+    die.devices().sdma().ended.attach(&copies_.back(), [](void* self, const npu::SdmaRecord& record) {
       const auto& of = *static_cast<Copies*>(self);
       of.timeline->copy_ended(of.die, record);
     });
@@ -182,16 +182,16 @@ void Timeline::flush(int die, int lane, Burst& burst) {
 void Timeline::watch_core(int number, int core) {
   if (!options_.cores.empty() && !options_.cores.contains(core)) return;
   npu::Die& die = machine_.die(number);
-  const bool cube = die.is_cube(static_cast<std::uint16_t>(core));
+  const bool cube = die.cluster().is_cube(static_cast<std::uint16_t>(core));
   cores_.push_back(std::make_unique<CoreLanes>(*this, number, core, cube, die.clock()));
-  die.core(core).pipes().add_observer(*cores_.back());
+  die.cluster().core(core).pipes().add_observer(*cores_.back());
 }
 
 // Cube cores come with the first launch that uses one; the first instruction is about to run.
 void Timeline::launch_begun(int number, const npu::LaunchRecord& record) {
   if (!options_.dies.contains(number)) return;
   kernels_[number] = kernel_name(record);
-  const int cores = machine_.die(number).cores(), vector = machine_.parameters().die.aiv;
+  const int cores = machine_.die(number).cluster().size(), vector = machine_.parameters().die.aiv;
   if (cores == vector || !named_.emplace(number, kFirstCore + vector * kLanesOfACore).second) return;
   for (int core = vector; core < cores; ++core) watch_core(number, core);
 }

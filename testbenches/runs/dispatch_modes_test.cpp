@@ -83,7 +83,7 @@ TEST(Hazards, AreCheckedAsAskedFor) {
     setting.check_hazards = asked;
     bool on = false;
     setting.prepare = [&](supernode::Supernode& machine) {
-      on = machine.die(1).core(0).aiv().checks_hazards();
+      on = machine.die(1).cluster().core(0).aiv().checks_hazards();
     };
     run_dispatch(setting);
     return on;

@@ -80,7 +80,7 @@ Session::Session(const StudyContext& context, const SessionOptions& options)
   machine_.use_one_thread();
   if (context.gdb_at_fault) {
     debugger_->wait_for_fault();
-    for (const int number : options.dies) machine_.die(number).attach_debugger(*debugger_);
+    for (const int number : options.dies) machine_.die(number).cluster().attach_debugger(*debugger_);
     return;
   }
   npu::Die& die = machine_.die(context.gdb_die < 0 ? options.dies.front() : context.gdb_die);
@@ -88,7 +88,7 @@ Session::Session(const StudyContext& context, const SessionOptions& options)
   if (context.gdb_core >= most)
     throw InputError(fmt::format("--gdb-at: core {}; allowed: 0 to {}, vector cores before cube cores",
                                  context.gdb_core, most - 1));
-  die.attach_debugger(*debugger_, context.gdb_core);
+  die.cluster().attach_debugger(*debugger_, context.gdb_core);
 }
 
 Session::~Session() {

@@ -202,7 +202,7 @@ CubeRun::Totals CubeRun::totals() {
   const double cycle_us = 1.0 / (static_cast<double>(die.parameters().die.clock.hertz) / 1e6);
   Totals sum;
   for (int n = 0; n < setting_.blocks; ++n) {
-    const npu::AicStatistics& s = die.aic(n).statistics();
+    const npu::AicStatistics& s = die.cluster().aic(n).statistics();
     const double busy[] = {0,
                            static_cast<double>(s.mmad_cycles) * cycle_us,
                            static_cast<double>(s.load_cycles) * cycle_us,

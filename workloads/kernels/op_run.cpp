@@ -20,7 +20,7 @@ std::vector<UnitTime> busy(npu::Die& die, bool cubes) {
   const double cycle_us = 1e6 / static_cast<double>(die.parameters().die.clock.hertz);
   std::vector<UnitTime> times{{"vector unit"}, {"AIV MTE2"}, {"AIV MTE3"}};
   for (int n = 0; n < die.parameters().die.aiv; ++n) {
-    const npu::AivStatistics& s = die.core(n).aiv().statistics();
+    const npu::AivStatistics& s = die.cluster().core(n).aiv().statistics();
     times[0].busy_us += static_cast<double>(s.vector_busy_cycles) * cycle_us;
     times[1].busy_us += static_cast<double>(s.mte2_busy_ps) / 1e6;
     times[2].busy_us += static_cast<double>(s.mte3_busy_ps) / 1e6;
@@ -28,7 +28,7 @@ std::vector<UnitTime> busy(npu::Die& die, bool cubes) {
   if (!cubes) return times;
   times.insert(times.end(), {{"cube unit"}, {"AIC MTE1"}, {"AIC MTE2"}, {"fixpipe"}});
   for (int n = 0; n < die.parameters().die.aic; ++n) {
-    const npu::AicStatistics& s = die.aic(n).statistics();
+    const npu::AicStatistics& s = die.cluster().aic(n).statistics();
     times[3].busy_us += static_cast<double>(s.mmad_cycles) * cycle_us;
     times[4].busy_us += static_cast<double>(s.load_cycles) * cycle_us;
     times[5].busy_us += static_cast<double>(s.mte2_busy_ps) / 1e6;

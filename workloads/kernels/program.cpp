@@ -354,7 +354,7 @@ StudyResult run(const StudyContext& context, const ProgramOptions& options) {
   }
   InstructionTrace trace(options.trace);
   if (trace.file() != nullptr)
-    session.machine().die(program.dies.front()).core(0).scalar().set_trace(trace.file());
+    session.machine().die(program.dies.front()).cluster().core(0).scalar().set_trace(trace.file());
   run.prepare();
   run.launch();
   result.complete = session.runtime().wait();

@@ -44,7 +44,7 @@ TEST(Allocation, TakesTheLastByteAndNoMore) {
 
 TEST(SdmaQueues, AreForCoresThatExist) {
   Rig rig({0});
-  const auto cores = static_cast<std::uint16_t>(rig.machine.die(0).cores());
+  const auto cores = static_cast<std::uint16_t>(rig.machine.die(0).cluster().size());
   EXPECT_EQ(refusal([&] { rig.runtime.create_sdma_queue(0, static_cast<std::uint16_t>(cores - 1), 4); }),
             "(accepted)");
   EXPECT_THAT(refusal([&] { rig.runtime.create_sdma_queue(0, cores, 4); }), HasSubstr("does not exist"));

@@ -1,4 +1,4 @@
-#include "npu_core/die/core.h"
+#include "npu_core/cluster/core.h"
 
 #include <fmt/format.h>
 
@@ -61,8 +61,8 @@ void Core::run_until_it_stops() {
   const std::int64_t limit = die_.clock().tick_at_or_after(die_.now()) + kQuantumCycles;
   switch (debugger_ != nullptr ? debugger_->run(scalar_, limit) : scalar_.run(limit)) {
     case Stop::limit:
-      die_.schedule_scalar(number_,
-                           std::max(die_.now(), die_.clock().start(scalar_.cycle() - kQuantumCycles / 2)));
+      die_.cluster().schedule_scalar(
+          number_, std::max(die_.now(), die_.clock().start(scalar_.cycle() - kQuantumCycles / 2)));
       break;
     case Stop::parked:
       waiting_ = true;
@@ -72,7 +72,7 @@ void Core::run_until_it_stops() {
       ended_ = die_.clock().start(scalar_.cycle());
       if (phase_ >= 0) phases_[static_cast<std::size_t>(phase_)] += ended_ - phase_since_;
       if (debugger_ != nullptr) debugger_->ended(0);
-      die_.block_ended(*this);
+      die_.cluster().block_ended(*this);
       break;
     case Stop::breakpoint:  // only under a debugger, which does not return it
     case Stop::stored:      // only where a word is watched
@@ -82,7 +82,7 @@ void Core::run_until_it_stops() {
 
 void Core::wake(std::int64_t cycle) {
   scalar_.resume(cycle);
-  die_.schedule_scalar(number_, std::max(die_.now(), die_.clock().start(cycle)));
+  die_.cluster().schedule_scalar(number_, std::max(die_.now(), die_.clock().start(cycle)));
 }
 
 Time Core::fetch_stall() const {
@@ -151,21 +151,22 @@ IssueAnswer Core::fill(std::uint64_t address, FillKind kind, std::int64_t cycle,
   const Time at = die_.clock().start(cycle);
   if (at > die_.now()) {
     // The die's memory serves requests in order of time: come back when its time has reached the core's.
-    die_.schedule_scalar(number_, at);
+    die_.cluster().schedule_scalar(number_, at);
     return IssueAnswer::park();
   }
   const bool write = kind == FillKind::write_back;
   LocalAccess access{0, bytes, number_, write, true, die_.now()};
   Time done;
   if (!cm384_is_gm(address)) {
-    access.offset = die_.private_offset(number_, address, kind == FillKind::instruction);
-    done = die_.private_access(access);
+    access.offset = die_.memory_system().private_offset(number_, address, kind == FillKind::instruction);
+    done = die_.memory_system().private_access(access);
   } else {
     access.offset = local_offset(address);
-    if (write) return act(access, false, cycle, [&] { die_.write(access, line, tags); });
-    done = die_.access(access, line, tags);
+    if (write) return act(access, false, cycle, [&] { die_.memory_system().write(access, line, tags); });
+    done = die_.memory_system().access(access, line, tags);
   }
-  die_.filled(access, kind == FillKind::instruction, cycle, done);
+  if (DieTracer* tracer = die_.transactions().tracer())
+    tracer->filled(access, kind == FillKind::instruction, cycle, done);
   return IssueAnswer::at(std::max(cycle, die_.clock().tick_at_or_after(done)));
 }
 
@@ -174,10 +175,10 @@ IssueAnswer Core::fill(std::uint64_t address, FillKind kind, std::int64_t cycle,
 template <class Action>
 IssueAnswer Core::act(const LocalAccess& access, bool atomic, std::int64_t cycle, const Action& action) {
   if (!acts_at_) {
-    acts_at_ = die_.scalar_write(access, atomic);
-    die_.filled(access, false, cycle, *acts_at_);
+    acts_at_ = die_.memory_system().scalar_write(access, atomic);
+    if (DieTracer* tracer = die_.transactions().tracer()) tracer->filled(access, false, cycle, *acts_at_);
     if (*acts_at_ > die_.now()) {
-      die_.schedule_scalar(number_, *acts_at_);
+      die_.cluster().schedule_scalar(number_, *acts_at_);
       return IssueAnswer::park();
     }
   }
@@ -187,7 +188,7 @@ IssueAnswer Core::act(const LocalAccess& access, bool atomic, std::int64_t cycle
 
 // Of an address in global memory.
 std::uint64_t Core::local_offset(std::uint64_t address) const {
-  if (!die_.is_local(address))
+  if (!die_.memory_system().is_local(address))
     throw MachineError(
         fmt::format("die {} core {}: the scalar unit reaches only its own die's memory, not {:#x}; {}",
                     die_.number(), number_, address, scalar_.location()));
@@ -198,11 +199,11 @@ IssueAnswer Core::atomic(std::uint64_t address, const AtomicUpdate& update, std:
                          std::uint64_t& old, bool& payload) {
   const Time at = die_.clock().start(cycle);
   if (at > die_.now()) {
-    die_.schedule_scalar(number_, at);
+    die_.cluster().schedule_scalar(number_, at);
     return IssueAnswer::park();
   }
   const LocalAccess access{local_offset(address), update.bytes, number_, true, true, die_.now()};
-  return act(access, true, cycle, [&] { old = die_.atomic_update(access, update, payload); });
+  return act(access, true, cycle, [&] { old = die_.memory_system().atomic_update(access, update, payload); });
 }
 
 LocalBuffer& Core::scalar_buffer() {
@@ -241,7 +242,7 @@ std::uint64_t Core::csr(std::uint32_t number, std::int64_t cycle) {
     case CM384_CSR_CORE:
       return number_;
     case CM384_CSR_CORE_KIND:
-      return die_.is_cube(number_) ? 1 : 0;
+      return die_.cluster().is_cube(number_) ? 1 : 0;
     case CM384_CSR_SUB_BLOCK:
       return block_.sub_block;
     case CM384_CSR_MERGED:

@@ -1,4 +1,4 @@
-#include "npu_core/die/poll_finder.h"
+#include "npu_core/cluster/poll_finder.h"
 
 #include <optional>
 

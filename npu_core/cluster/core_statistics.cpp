@@ -1,5 +1,5 @@
-// What a die and its cores count, told to the registry.
-#include "npu_core/die/die.h"
+// What a core counts, told to the registry.
+#include "npu_core/cluster/core.h"
 
 namespace cm384::npu {
 
@@ -26,20 +26,6 @@ void Core::declare_statistics(sim::Statistics& to, const sim::StatisticPath& at)
           "of global memory that blocks ended with dirty: what they stored there is lost",
           &Counters::dirty_at_end);
   pipes_->declare_statistics(to, at);
-}
-
-void Die::declare_statistics(sim::Statistics& to, const sim::StatisticPath& at) const {
-  to.declare(at, "launches", "launches", "given to the die",
-             [this] { return static_cast<std::uint64_t>(launches_); });
-  to.declare(at, "events", "events", "of the simulator that the die handled",
-             [this] { return queue_.handled(); });
-  memory_.declare_statistics(to, at);
-  devices_.declare_statistics(to, at);
-  const auto vector_cores = static_cast<std::size_t>(parameters_.die.aiv);
-  for (std::size_t n = 0; n < cores_.size(); ++n) {
-    const bool cube = n >= vector_cores;
-    cores_[n]->declare_statistics(to, cube ? at.part("aic", n - vector_cores) : at.part("aiv", n));
-  }
 }
 
 }  // namespace cm384::npu

@@ -6,9 +6,9 @@
 #include <optional>
 #include <string>
 
+#include "npu_core/cluster/poll_finder.h"
 #include "npu_core/cube/aic.h"
 #include "npu_core/die/launch.h"
-#include "npu_core/die/poll_finder.h"
 #include "npu_core/scalar/environment.h"
 #include "npu_core/scalar/scalar_core.h"
 #include "npu_core/vector/aiv.h"

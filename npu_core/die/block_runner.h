@@ -1,0 +1,22 @@
+// What stands in for the programs of a die: a replay.
+#pragma once
+
+#include <cstdint>
+
+#include "base/engine/transaction.h"
+#include "npu_core/devices/scheduler/task_scheduler.h"
+
+namespace cm384::npu {
+
+class BlockRunner {
+ public:
+  // The scheduler starts a block; whoever runs it tells the scheduler of its end.
+  virtual void run_block(int die, const BlockStart& block) = 0;
+  // The first request of a stream's copy leaves: the id of its transaction.
+  virtual sim::TransactionId copy_begins(int die, std::uint32_t stream) = 0;
+
+ protected:
+  ~BlockRunner() = default;
+};
+
+}  // namespace cm384::npu
