@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 
-#include "base/engine/peers.h"
 #include "firmware/abi/memory_map.h"
 #include "npu_core/cube/aic.h"
 #include "npu_core/pipes/mte_engine.h"
@@ -56,8 +55,7 @@ Replay::Replay(supernode::Supernode& machine, traces::TrafficSource& source, Rep
   lanes_.resize(dies);
   next_core_.resize(dies, 0);
   options_.cores = std::min(options_.cores, machine.parameters().die.aiv);
-  sim::peers().needs_one("a replay");
-  machine.use_one_thread();
+  machine.need_order("a replay");
   for (const int die : machine.dies()) {
     units_.resize(static_cast<std::size_t>(die) + 1);
     units_.back() = machine.attach(die, *this);

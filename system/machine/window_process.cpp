@@ -151,7 +151,7 @@ void WindowProcess::meet() {
 void WindowProcess::run_modules(Time begin, Time end) {
   const auto workers = static_cast<unsigned>(due_.size());
   control_.running = true;
-  if (control_.workers.threads() > 1 && !control_.one_thread && last_handled_ >= control_.worth_sharing) {
+  if (control_.choice.threads() > 1 && last_handled_ >= control_.worth_sharing) {
     for (auto& due : due_) due.clear();
     for (std::size_t n = 0; n < modules_.size(); ++n) {
       if (next_[n] < end) due_[n % workers].push_back(n);

@@ -58,7 +58,7 @@ class MemoryCheck::CoreWatch final : public npu::PipeObserver {
 
 MemoryCheck::MemoryCheck(supernode::Supernode& machine, Allocated allocated)
     : allocated_(std::move(allocated)) {
-  machine.use_one_thread();
+  machine.need_order("--check-memory");
   for (const int number : machine.dies()) {
     npu::Die& die = machine.die(number);
     for (int n = 0; n < die.cores(); ++n) {

@@ -36,6 +36,7 @@ const char* task_name(std::uint8_t type) {
 
 Timeline::Timeline(supernode::Supernode& machine, const std::string& path, TimelineOptions options)
     : machine_(machine), options_(std::move(options)), file_(path, OutputFile::Compression::by_name) {
+  machine.need_order("a timeline");
   if (options_.dies.empty()) options_.dies.insert(machine.dies().front());
   text_ = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n";
   for (const int number : options_.dies) {
