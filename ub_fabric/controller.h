@@ -240,6 +240,7 @@ class UbController final : public sim::FabricPort {
     std::vector<std::vector<NetworkChange>> changes;  // by port
     std::vector<std::pair<unsigned, double>> narrowings;
   };
+  Breaks& breaks();  // made at first use
   std::unique_ptr<Breaks> breaks_;
   PacketIndex served_ = 0;  // by access() now
   bool deferred_ = false;

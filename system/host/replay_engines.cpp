@@ -31,15 +31,6 @@ struct Replay::CoreObserver final : npu::PipeObserver {
     const auto engine = static_cast<std::size_t>(std::ranges::find(pipes, pipe) - pipes.begin());
     replay.issued(die, lane_index(core, engine), replay.machine_.die(die).now());
   }
-  void scalar_parked(std::int64_t) override {}
-  void pushed(int, std::int64_t, std::int64_t, std::int64_t) override {}
-  void left(const npu::PipeStep&) override {}
-  void flag_set(int, std::uint32_t, std::int64_t) override {}
-  void cross_core_set(int, std::uint32_t, std::uint32_t, std::int64_t) override {}
-  void scalar_waited_for_flag(std::uint32_t, std::int64_t, std::int64_t) override {}
-  void scalar_waited_for_cross_core(std::uint32_t, std::int64_t, std::int64_t) override {}
-  void scalar_waited_for_all(std::int64_t, std::int64_t) override {}
-  void scalar_polled(std::int64_t, std::int64_t) override {}
 
   Replay& replay;
   int die, core;

@@ -59,7 +59,7 @@ const UnloadedTime::Ways& UnloadedTime::ways(const TrafficRecord& r, bool back) 
 }
 
 // A link with so many buffers before it.
-void UnloadedTime::take_busiest(Way& w, double flit_ps, double buffers) {
+void UnloadedTime::keep_busiest(Way& w, double flit_ps, double buffers) {
   if (flit_ps <= w.busiest_ps) return;
   w.busiest_ps = flit_ps;
   w.buffers = buffers;
@@ -74,7 +74,7 @@ UnloadedTime::Way UnloadedTime::way(const ub::SubPlane& plane, ub::Endpoint from
     const double flit = period_ps(link.flit);
     w.latency_ps += ps(link.latency);
     w.flit_ps = std::max(w.flit_ps, flit);
-    take_busiest(w, flit, w.passed);
+    keep_busiest(w, flit, w.passed);
     ++w.passed;
     ++w.links;
   };
@@ -142,7 +142,7 @@ void UnloadedTime::pass_chips(Way& w, const ub::SubPlane& plane, unsigned from, 
     others(*chip, [&](const ub::LinkTiming& link, unsigned next) {
       chips[next].load += part;
       chips[next].passed += 1 + passed / shares;
-      take_busiest(w, part * period_ps(link.flit), w.passed + passed);
+      keep_busiest(w, part * period_ps(link.flit), w.passed + passed);
     });
   }
   w.passed += chips[to].passed;
