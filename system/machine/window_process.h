@@ -65,9 +65,12 @@ struct RunControl {
     WindowModule* module;
     Time at;
   };
-  Time looked{};         // time of the last window's start
-  Time seen_progress{};  // last_progress then
-  Time idle_work{};      // time at work since
+  struct IdleWork {
+    Time looked;         // time of the last window's start
+    Time seen_progress;  // last_progress then
+    Time time;           // at work since
+  };
+  IdleWork idle_work;
 
   bool running = false;                       // modules are at work
   bool side_by_side = false;                  // on more threads than one

@@ -35,7 +35,7 @@ class PrintBuffer {
   void put_text(const char* text) {
     while (*text != 0) put(*text++);
   }
-  void write_number(uint64_t value, unsigned base, int width, char fill, bool negative) {
+  void put_number(uint64_t value, unsigned base, int width, char fill, bool negative) {
     char digits[24];
     int n = 0;
     do {
@@ -56,7 +56,7 @@ class PrintBuffer {
     if (negative) value = -value;
     if (value >= 9.2e18f) return put_text(negative ? "-huge" : "huge");
     const uint64_t whole = static_cast<uint64_t>(value);
-    write_number(whole, 10, 0, ' ', negative);
+    put_number(whole, 10, 0, ' ', negative);
     if (decimals == 0) return;
     put('.');
     float rest = value - static_cast<float>(whole);
@@ -112,8 +112,8 @@ inline void FormatAndWrite(const char* format, const PrintArgument* arguments, u
     } else {
       const bool negative =
           a.kind == PrintArgument::Kind::kSigned && *p != 'x' && *p != 'p' && a.signed_value < 0;
-      out.write_number(negative ? 0 - a.unsigned_value : a.unsigned_value, *p == 'x' || *p == 'p' ? 16 : 10,
-                       width, fill, negative);
+      out.put_number(negative ? 0 - a.unsigned_value : a.unsigned_value, *p == 'x' || *p == 'p' ? 16 : 10,
+                     width, fill, negative);
     }
   }
   out.write();

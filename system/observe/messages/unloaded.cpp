@@ -256,9 +256,8 @@ double UnloadedTime::planes_ps(const TrafficRecord& r, const Requests& all, cons
     by_ways += 1 / plane.slowest;
   }
   const auto outstanding = static_cast<double>(read ? own.read_outstanding : own.write_outstanding);
-  const Place issue{ps(read ? own.read_interval : ub::UbController::write_issue_interval(own)), outstanding};
-  const Place service{
-      ps(read ? other.target_read_interval : ub::UbController::write_service_interval(other))};
+  const Place issue{ps(read ? own.read_interval : ub::write_issue_interval(own)), outstanding};
+  const Place service{ps(read ? other.target_read_interval : ub::write_service_interval(other))};
   double whole = longest(planes.front().one, engine, all, most,
                          {issue, service, Place{1 / by_ways, Place::kAny, planes.size()}, ports_of(r, all)});
   if (spreading_ == "flow") return whole;
