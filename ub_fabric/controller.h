@@ -46,6 +46,20 @@ struct ControllerCounters {
   std::uint64_t late = 0;              // completed later than the timeout after they were sent, but not lost
 };
 
+// Of a controller with these limits: the time between two writes or atomics that it issues, that it serves.
+inline Time write_issue_interval(const hw::UbController& limits) {
+  return limits.write_limit == "target" ? Time{} : limits.write_interval;
+}
+inline Time write_service_interval(const hw::UbController& limits) {
+  const Time own = limits.target_write_interval;
+  return limits.write_limit == "initiator" ? own : std::max(own, limits.write_interval);
+}
+// Whether requests may wait in the receive buffer for their service. If not, each is served as it is
+// delivered.
+inline bool holds_requests(const hw::UbController& limits) {
+  return limits.target_read_interval > Time{} || write_service_interval(limits) > Time{};
+}
+
 class UbController final : public sim::FabricPort {
  public:
   // Sits at `self` in the queue `queue` with events of `unit`. `target` performs what others ask of its
@@ -73,20 +87,6 @@ class UbController final : public sim::FabricPort {
   // address_fault comes back for an address of no die or socket of this machine, or of the own die. Throws
   // MachineError for one of another supernode.
   void submit(const sim::Request& request) override;
-  // Between two writes or atomics that it issues, that it serves.
-  static Time write_issue_interval(const hw::UbController& limits) {
-    return limits.write_limit == "target" ? Time{} : limits.write_interval;
-  }
-  static Time write_service_interval(const hw::UbController& limits) {
-    const Time own = limits.target_write_interval;
-    return limits.write_limit == "initiator" ? own : std::max(own, limits.write_interval);
-  }
-  // Whether requests may wait in the receive buffer for their service. If not, each is served as it is
-  // delivered.
-  static bool holds_requests(const hw::UbController& limits) {
-    return limits.target_read_interval > Time{} || write_service_interval(limits) > Time{};
-  }
-
   // An event of `unit`.
   void handle(const sim::Event& event) override;
   // Whether its argument is the Hop of a packet that another module has sent.
@@ -240,6 +240,7 @@ class UbController final : public sim::FabricPort {
     std::vector<std::vector<NetworkChange>> changes;  // by port
     std::vector<std::pair<unsigned, double>> narrowings;
   };
+  Breaks& breaks();  // made at first use
   std::unique_ptr<Breaks> breaks_;
   PacketIndex served_ = 0;  // by access() now
   bool deferred_ = false;

@@ -8,23 +8,24 @@
 
 namespace cm384::ub {
 
-void UbController::change_at(unsigned port, const NetworkChange& change) {
+UbController::Breaks& UbController::breaks() {
   if (breaks_ == nullptr) {
     breaks_ = std::make_unique<Breaks>();
     breaks_->changes.resize(planes_.size());
   }
-  std::vector<NetworkChange>& changes = breaks_->changes[port];
+  return *breaks_;
+}
+
+void UbController::change_at(unsigned port, const NetworkChange& change) {
+  std::vector<NetworkChange>& changes = breaks().changes[port];
   queue_.push(change.at, unit_, kChange, std::uint64_t{port} << 32 | changes.size());
   changes.push_back(change);
 }
 
 void UbController::narrow_at(Time at, unsigned port, double width) {
-  if (breaks_ == nullptr) {
-    breaks_ = std::make_unique<Breaks>();
-    breaks_->changes.resize(planes_.size());
-  }
-  queue_.push(at, unit_, kNarrow, breaks_->narrowings.size());
-  breaks_->narrowings.emplace_back(port, width);
+  auto& narrowings = breaks().narrowings;
+  queue_.push(at, unit_, kNarrow, narrowings.size());
+  narrowings.emplace_back(port, width);
 }
 
 // What waits for the port and is not led to its destination by it any more goes by another.

@@ -61,7 +61,7 @@ void UnifiedBus::join(UbController& controller, std::size_t first_plane) {
     controller.attach(*planes_[first_plane + p]);
   const bool die = controller.endpoint() < parameters.topology.dies();
   const hw::UbController& limits = die ? parameters.ub.controller : parameters.cpu.controller;
-  holds_requests_ = holds_requests_ || UbController::holds_requests(limits);
+  holds_requests_ = holds_requests_ || holds_requests(limits);
 }
 
 // A packet passes a link and its chip before it meets anything there. So soon only where each endpoint gives

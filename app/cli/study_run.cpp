@@ -35,9 +35,15 @@ using studies::Needs;
 using studies::Range;
 using studies::Study;
 
-unsigned threads_of(int asked) {
-  if (asked != 0) return static_cast<unsigned>(asked);
-  return std::max(1u, supernode::host_cores() / sim::peers().on_this_host());
+void set_threads(studies::StudyContext& context, int asked) {
+  if (asked != 0) {
+    context.threads = static_cast<unsigned>(asked);
+    return;
+  }
+  const unsigned processes = sim::peers().on_this_host();
+  context.threads = std::max(1u, supernode::host_cores() / processes);
+  context.threads_why =
+      processes > 1 ? "the cores of the host, shared by its processes" : "one per core of the host";
 }
 
 // What several processes cannot do (docs/scale.md).
@@ -272,7 +278,7 @@ FinishedRun StudyRun::run(const std::function<void(const studies::Row&)>& row_do
     if (outputs_->statistics_file) context.statistics = &outputs_->statistics;
     if (outputs_->profile_file) context.profile = &outputs_->profile;
     if (watched) context.observers = &outputs_->observers;
-    context.threads = threads_of(options.threads);
+    set_threads(context, options.threads);
     context.fabric = line_.fabric;
     context.given = given_;
     const studies::PublishedFigures published(

@@ -312,8 +312,9 @@ int replay(const Program& program, const TraceReplayOptions& asked, const studie
   studies::check_row(result.rows.back(), kTraceReplayFields);
   result.input_files.push_back(options.trace);
   const supernode::SupernodeCounts counts = supernode.counts();
-  result.simulator = {supernode.earliest(), counts.instructions,    counts.packet_hops,
-                      counts.events,        counts.memory_requests, 0};
+  result.simulator = {supernode.earliest(), counts.instructions, counts.packet_hops, counts.events,
+                      counts.memory_requests};
+  result.simulator.count_threads(supernode.thread_choice().threads(), supernode.thread_choice().why());
   Json document = studies::to_document(result, machine,
                                        {.study = kStudy,
                                         .wall_s = progress.seconds(),

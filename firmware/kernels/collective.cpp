@@ -1,7 +1,7 @@
 // All-gather, reduce-scatter and all-reduce by AIV-Direct. Arguments, flags: firmware/abi/collective.h.
 #include "firmware/abi/collective.h"
 
-#include "row_pipeline.h"
+#include "collective_parts.h"
 
 using namespace AscendC;
 
@@ -12,17 +12,6 @@ constexpr uint32_t kFlag = CM384_COLLECTIVE_FLAG;
 // UBuffer: the flag that is sent, flags that are read, the arguments, then buffers.
 constexpr uint32_t kOwnFlag = 0, kReadFlags = 512, kArguments = 2560, kBuffers = 4096;
 static_assert(kArguments + sizeof(cm384_collective) <= kBuffers);
-
-struct Bytes {
-  uint64_t first, last;
-};
-
-// Share `index` of `count` of a range, in whole requests of memory.
-Bytes Slice(Bytes of, uint32_t count, uint32_t index) {
-  const Range lines = Share(static_cast<uint32_t>((of.last - of.first + 511) / 512), count, index);
-  const uint64_t first = of.first + lines.first * 512ull, last = of.first + lines.last * 512ull;
-  return {first < of.last ? first : of.last, last < of.last ? last : of.last};
-}
 
 class Collective {
  public:
@@ -104,21 +93,7 @@ class Collective {
     PollEnd(address);
   }
 
-  void Copy(uint64_t to, uint64_t from, Bytes part) const {
-    for (int b = 0; b < 2; ++b) SetFlag<HardEvent::MTE3_MTE2>(b);
-    int b = 0;
-    for (uint64_t at = part.first; at < part.last; at += kChunk, b ^= 1) {
-      const uint64_t left = part.last - at, bytes = left < kChunk ? left : kChunk;
-      const uint32_t buffer = kBuffers + static_cast<uint32_t>(b) * kChunk;
-      WaitFlag<HardEvent::MTE3_MTE2>(b);
-      CopyBursts<CM384_MTE_GM_TO_UB>(buffer, from + at, bytes);
-      SetFlag<HardEvent::MTE2_MTE3>(b);
-      WaitFlag<HardEvent::MTE2_MTE3>(b);
-      CopyBursts<CM384_MTE_UB_TO_GM>(to + at, buffer, bytes);
-      SetFlag<HardEvent::MTE3_MTE2>(b);
-    }
-    for (b = 0; b < 2; ++b) WaitFlag<HardEvent::MTE3_MTE2>(b);
-  }
+  void Copy(uint64_t to, uint64_t from, Bytes part) const { CopyChunks(to, from, part, kBuffers, kChunk); }
 
   // Of all ranks' values of a portion, in their order: item n is chunk n / ranks of rank n % ranks.
   struct Sum {

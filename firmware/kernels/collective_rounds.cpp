@@ -1,7 +1,7 @@
 // All-gather, reduce-scatter and all-reduce among any number of ranks, by AIV-Direct. Arguments, flags:
 // firmware/abi/collective.h.
+#include "collective_parts.h"
 #include "firmware/abi/collective.h"
-#include "row_pipeline.h"
 
 using namespace AscendC;
 
@@ -13,17 +13,6 @@ constexpr uint32_t kFlagsAtOnce = 60;
 // in, two out, and two rows of float, which take two each.
 constexpr uint32_t kOwnFlag = 0, kReadFlags = 512, kPeers = 2560, kMostChunk = 16 * 1024;
 static_assert(kReadFlags + kFlagsAtOnce * kFlag <= kPeers);
-
-struct Bytes {
-  uint64_t first, last;
-};
-
-// Share `index` of `count` of a range, in whole requests of memory.
-Bytes Slice(Bytes of, uint32_t count, uint32_t index) {
-  const Range lines = Share(static_cast<uint32_t>((of.last - of.first + 511) / 512), count, index);
-  const uint64_t first = of.first + lines.first * 512ull, last = of.first + lines.last * 512ull;
-  return {first < of.last ? first : of.last, last < of.last ? last : of.last};
-}
 
 class Rounds {
  public:
@@ -139,21 +128,7 @@ class Rounds {
     PollEnd(address);
   }
 
-  void Copy(uint64_t to, uint64_t from, Bytes part) const {
-    for (int b = 0; b < 2; ++b) SetFlag<HardEvent::MTE3_MTE2>(b);
-    int b = 0;
-    for (uint64_t at = part.first; at < part.last; at += chunk_, b ^= 1) {
-      const uint64_t left = part.last - at, bytes = left < chunk_ ? left : chunk_;
-      const uint32_t buffer = buffers_ + static_cast<uint32_t>(b) * chunk_;
-      WaitFlag<HardEvent::MTE3_MTE2>(b);
-      CopyBursts<CM384_MTE_GM_TO_UB>(buffer, from + at, bytes);
-      SetFlag<HardEvent::MTE2_MTE3>(b);
-      WaitFlag<HardEvent::MTE2_MTE3>(b);
-      CopyBursts<CM384_MTE_UB_TO_GM>(to + at, buffer, bytes);
-      SetFlag<HardEvent::MTE3_MTE2>(b);
-    }
-    for (b = 0; b < 2; ++b) WaitFlag<HardEvent::MTE3_MTE2>(b);
-  }
+  void Copy(uint64_t to, uint64_t from, Bytes part) const { CopyChunks(to, from, part, buffers_, chunk_); }
 
   // Of all ranks' values of a portion, in their order: item n is chunk n / ranks of rank n % ranks. The sum
   // goes to the own output, of an all-reduce to all.

@@ -6,6 +6,7 @@
 // No branch and no address depends on a row's values: triples, counts, ids, weights and flags are plain.
 #include "firmware/abi/combine.h"
 
+#include "firmware/kernels/moe_prologue.h"
 #include "firmware/kernels/row_sum.h"
 #include "firmware/kernels/share.h"
 #include "kernel_operator.h"
@@ -40,10 +41,6 @@ class Combine {
 
  private:
   template <typename T>
-  LocalTensor<T> At(uint64_t offset) const {
-    return LocalTensor<T>(static_cast<uint32_t>(offset));
-  }
-  template <typename T>
   LocalTensor<T> Scalar(uint32_t word) const {
     return At<T>(l_.scalars + word);
   }
@@ -70,12 +67,8 @@ class Combine {
     WaitFlag<HardEvent::MTE2_S>(EVENT_ID0);
     half_ = Scalar<uint32_t>(kState).GetValue(0) & 1;
     Scalar<uint32_t>(kStateOut).SetValue(0, half_ ^ 1);
-    SetFlag<HardEvent::S_MTE3>(EVENT_ID0);
-    WaitFlag<HardEvent::S_MTE3>(EVENT_ID0);
+    Sync<HardEvent::S_MTE3>(EVENT_ID0);
     DataCopy(state, Scalar<uint32_t>(kStateOut), 8);
-  }
-  void Load(uint64_t to, uint64_t from, uint64_t bytes) const {
-    DataCopyPad(At<uint8_t>(to), GlobalAt<uint8_t>(from), {1, static_cast<uint32_t>(bytes), 0, 0});
   }
 
   // B4.1 and B4.2: an even share of the rows that this rank's experts made, in an order that starts elsewhere

@@ -7,6 +7,7 @@
 #include "firmware/abi/dispatch.h"
 
 #include "firmware/kernels/count_equal.h"
+#include "firmware/kernels/moe_prologue.h"
 #include "firmware/kernels/quantise.h"
 #include "firmware/kernels/share.h"
 #include "kernel_operator.h"
@@ -46,10 +47,6 @@ class Dispatch {
 
  private:
   template <typename T>
-  LocalTensor<T> At(uint64_t offset) const {
-    return LocalTensor<T>(static_cast<uint32_t>(offset));
-  }
-  template <typename T>
   LocalTensor<T> Scalar(uint32_t word) const {
     return At<T>(l_.scalars + word);
   }
@@ -74,9 +71,7 @@ class Dispatch {
     DataCopy(Scalar<uint32_t>(kState), state, 8);
     if (pairs_ != 0)
       DataCopyPad(At<int32_t>(l_.ids), GlobalAt<int32_t>(a_.expert_ids), {1, pairs_ * 4, 0, 0});
-    Load(l_.copies, a_.expert_copies, (a_.experts + a_.shared) * sizeof(cm384_expert_copies));
-    Load(l_.slots, a_.expert_slots, a_.slots * sizeof(cm384_expert_slot));
-    Load(l_.peers, a_.peers, a_.ranks * sizeof(cm384_peer));
+    LoadTables(a_, l_);
     SetFlag<HardEvent::MTE2_V>(EVENT_ID0);
     SetFlag<HardEvent::MTE2_S>(EVENT_ID0);
     WaitFlag<HardEvent::MTE2_V>(EVENT_ID0);
@@ -84,24 +79,14 @@ class Dispatch {
 
     half_ = Scalar<uint32_t>(kState).GetValue(0) & 1;
     Scalar<uint32_t>(kStateOut).SetValue(0, half_ ^ 1);
-    SetFlag<HardEvent::S_MTE3>(EVENT_ID1);
-    WaitFlag<HardEvent::S_MTE3>(EVENT_ID1);
+    Sync<HardEvent::S_MTE3>(EVENT_ID1);
     DataCopy(state, Scalar<uint32_t>(kStateOut), 8);
-  }
-  void Load(uint64_t to, uint64_t from, uint64_t bytes) const {
-    DataCopyPad(At<uint8_t>(to), GlobalAt<uint8_t>(from), {1, static_cast<uint32_t>(bytes), 0, 0});
   }
 
   // How many of the first `count` pairs chose `expert`.
   uint32_t CountPairs(uint32_t expert, uint32_t count) const {
     return CountEqual(At<int32_t>(l_.ids), At<int32_t>(l_.work0), At<int32_t>(l_.work1),
                       Scalar<int32_t>(kSum), expert, count);
-  }
-
-  // The physical slot of a logical expert that this rank uses.
-  uint32_t SlotOf(uint32_t expert) const {
-    const auto copies = At<uint32_t>(l_.copies + expert * sizeof(cm384_expert_copies));
-    return copies.GetValue(0) + a_.rank % copies.GetValue(1);
   }
 
   // B2.2 to B2.4. The last shared / (top_k + shared) of the blocks send to shared experts, the others the
@@ -123,7 +108,7 @@ class Dispatch {
       uint32_t token = share.first / a_.top_k, k = share.first % a_.top_k;
       for (uint32_t i = share.first; i < share.last; ++i) {
         const uint32_t expert = At<uint32_t>(l_.ids).GetValue(i);
-        SendRow(token, k, SlotOf(expert), CountPairs(expert, i));
+        SendRow(token, k, SlotOf(l_.copies, expert, a_.rank), CountPairs(expert, i));
         if (++k == a_.top_k) k = 0, ++token;
       }
     }
@@ -131,7 +116,7 @@ class Dispatch {
       const Range share = Share(a_.batch * a_.shared, shared_blocks, block_ - (blocks_ - shared_blocks));
       for (uint32_t i = share.first; i < share.last; ++i) {
         const uint32_t token = i / a_.shared, which = i % a_.shared;
-        SendRow(token, a_.top_k + which, SlotOf(a_.experts + which), token);
+        SendRow(token, a_.top_k + which, SlotOf(l_.copies, a_.experts + which, a_.rank), token);
       }
     }
     for (uint32_t b = 0; b < 2; ++b) {
@@ -186,7 +171,8 @@ class Dispatch {
     for (uint32_t slot = share.first; slot < share.last; ++slot) {
       const uint32_t expert = At<uint32_t>(l_.slots + slot * sizeof(cm384_expert_slot)).GetValue(2);
       uint32_t count = 0;
-      if (SlotOf(expert) == slot) count = expert < a_.experts ? CountPairs(expert, pairs_) : a_.batch;
+      if (SlotOf(l_.copies, expert, a_.rank) == slot)
+        count = expert < a_.experts ? CountPairs(expert, pairs_) : a_.batch;
       entries.ReinterpretCast<float>().SetValue((slot - share.first) * 8, 1.0f);
       entries.SetValue((slot - share.first) * 8 + 1, count);
     }

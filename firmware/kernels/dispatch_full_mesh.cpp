@@ -5,6 +5,7 @@
 // entry at a time. Arguments: firmware/abi/dispatch.h; windows: firmware/abi/dispatch_full_mesh.h.
 #include "firmware/abi/dispatch_full_mesh.h"
 
+#include "firmware/kernels/moe_prologue.h"
 #include "firmware/kernels/quantise.h"
 #include "firmware/kernels/share.h"
 #include "kernel_operator.h"
@@ -48,20 +49,8 @@ class FullMesh {
 
  private:
   template <typename T>
-  LocalTensor<T> At(uint64_t offset) const {
-    return LocalTensor<T>(static_cast<uint32_t>(offset));
-  }
-  template <typename T>
   LocalTensor<T> Scalar(uint32_t word) const {
     return At<T>(l_.scalars + word);
-  }
-  void Load(uint64_t to, uint64_t from, uint64_t bytes) const {
-    DataCopyPad(At<uint8_t>(to), GlobalAt<uint8_t>(from), {1, static_cast<uint32_t>(bytes), 0, 0});
-  }
-  template <HardEvent E>
-  static void Sync(int32_t id) {
-    SetFlag<E>(id);
-    WaitFlag<E>(id);
   }
 
   // Tables and expert ids to the UBuffer; packets with their flags set; which half of the windows to use.
@@ -80,21 +69,13 @@ class FullMesh {
         GlobalAt<uint32_t>(own_status_ + CM384_STATUS_DISPATCH_STATE + block_ * 512);
     DataCopy(Scalar<uint32_t>(kState), state, 8);
     if (pairs_ != 0) Load(l_.ids, a_.expert_ids, pairs_ * 4);
-    Load(l_.copies, a_.expert_copies, (a_.experts + a_.shared) * sizeof(cm384_expert_copies));
-    Load(l_.slots, a_.expert_slots, a_.slots * sizeof(cm384_expert_slot));
-    Load(l_.peers, a_.peers, a_.ranks * sizeof(cm384_peer));
+    LoadTables(a_, l_);
     Sync<HardEvent::MTE2_V>(EVENT_ID0);
     Sync<HardEvent::MTE2_S>(EVENT_ID0);
     half_ = Scalar<uint32_t>(kState).GetValue(0) & 1;
     Scalar<uint32_t>(kStateOut).SetValue(0, half_ ^ 1);
     Sync<HardEvent::S_MTE3>(EVENT_ID1);
     DataCopy(state, Scalar<uint32_t>(kStateOut), 8);
-  }
-
-  // The physical slot of a logical expert that this rank uses.
-  uint32_t SlotOf(uint32_t expert) const {
-    const auto copies = At<uint32_t>(l_.copies + expert * sizeof(cm384_expert_copies));
-    return copies.GetValue(0) + a_.rank % copies.GetValue(1);
   }
 
   // Which pairs chose `expert`: one bit a pair, in `mask`.
@@ -121,7 +102,7 @@ class FullMesh {
     for (uint32_t slot = share.first; slot < share.last; ++slot) {
       const uint32_t expert = PlaceOf(slot).GetValue(2), entry = (slot - share.first) * 8;
       entries.ReinterpretCast<float>().SetValue(entry, 1.0f);
-      entries.SetValue(entry + 1, SlotOf(expert) == slot ? CountOf(expert) : 0);
+      entries.SetValue(entry + 1, SlotOf(l_.copies, expert, a_.rank) == slot ? CountOf(expert) : 0);
     }
     Sync<HardEvent::S_MTE3>(EVENT_ID0);
     for (uint32_t slot = share.first; slot < share.last; ++slot) {
@@ -161,7 +142,7 @@ class FullMesh {
     for (uint32_t which = 0; which < a_.shared; ++which) {
       const Range share = Share(a_.batch, senders_, block_);
       for (uint32_t token = share.first; token < share.last; ++token)
-        SendRow(token, a_.top_k + which, SlotOf(a_.experts + which), token);
+        SendRow(token, a_.top_k + which, SlotOf(l_.copies, a_.experts + which, a_.rank), token);
     }
     for (uint32_t b = 0; b < 2; ++b) {
       WaitFlag<HardEvent::V_MTE2>(b);
@@ -178,7 +159,7 @@ class FullMesh {
     if (pairs_ == 0) return;
     MaskPairs(expert);
     const auto mask = At<uint64_t>(l_.mask);
-    const uint32_t slot = SlotOf(expert);
+    const uint32_t slot = SlotOf(l_.copies, expert, a_.rank);
     uint32_t position = 0, turn = 0;
     for (uint32_t word = 0; word * 64 < pairs_; ++word) {
       for (uint64_t bits = mask.GetValue(word); bits != 0; bits &= bits - 1) {

@@ -101,7 +101,7 @@ Baseline parse_baseline(std::string_view text, const std::string& name) {
   file.check_keys(file.root(), {"relative", "absolute", "field", "run", "wall_limit", "time_limit",
                                 "may_differ", "improved", "drift", "drift_nights"});
   Baseline baseline;
-  baseline.tolerances = take_tolerances(file);
+  baseline.tolerances = tolerances_of(file);
   baseline.improved_passes = improved_passes(file);
   baseline.drift = drift_of(file);
   const BaselineRun limits = with_limits(file, file.root(), {});
@@ -109,7 +109,7 @@ Baseline parse_baseline(std::string_view text, const std::string& name) {
     file.check_keys(*table, {"name", "command", "relative", "absolute", "field", "wall_limit", "time_limit",
                              "may_differ"});
     BaselineRun run = with_limits(file, *table, limits);
-    run.tolerances = take_tolerances(file, *table, baseline.tolerances);
+    run.tolerances = tolerances_of(file, *table, baseline.tolerances);
     run.name = file.text(*table, "name");
     if (!is_file_name(run.name))
       file.refuse(*table, "name", fmt::format("'{}'; allowed: letters, digits, '-', '_'", run.name));

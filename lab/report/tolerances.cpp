@@ -91,7 +91,7 @@ void Tolerances::append(const Tolerances& others) {
   fallback_ = others.fallback_;
 }
 
-Tolerances take_tolerances(const hw::TomlFile& file, const toml::table& of, const Tolerances& fallback) {
+Tolerances tolerances_of(const hw::TomlFile& file, const toml::table& of, const Tolerances& fallback) {
   Tolerances tolerances;
   for (const toml::table* table : file.tables(of, "field")) {
     file.check_keys(*table, {"name", "relative", "absolute", "direction", "better", "ignore"});
@@ -108,14 +108,14 @@ Tolerances take_tolerances(const hw::TomlFile& file, const toml::table& of, cons
   return tolerances;
 }
 
-Tolerances take_tolerances(const hw::TomlFile& file) {
-  return take_tolerances(file, file.root(), {});
+Tolerances tolerances_of(const hw::TomlFile& file) {
+  return tolerances_of(file, file.root(), {});
 }
 
 Tolerances parse_tolerances(std::string_view text, const std::string& name) {
   const hw::TomlFile file(text, name);
   file.check_keys(file.root(), {"relative", "absolute", "field"});
-  return take_tolerances(file);
+  return tolerances_of(file);
 }
 
 Tolerances read_tolerances(const std::string& path) {

@@ -62,8 +62,8 @@ Tolerances parse_tolerances(std::string_view text, const std::string& name);
 
 // `relative`, `absolute` and the [[field]] of a file, or of one of its tables. `fallback`: what stands behind
 // them, a default included.
-Tolerances take_tolerances(const hw::TomlFile& file);
-Tolerances take_tolerances(const hw::TomlFile& file, const toml::table& table, const Tolerances& fallback);
+Tolerances tolerances_of(const hw::TomlFile& file);
+Tolerances tolerances_of(const hw::TomlFile& file, const toml::table& table, const Tolerances& fallback);
 
 // Whether `name` fits `pattern`, in which `*` stands for any text.
 bool fits(std::string_view pattern, std::string_view name);

@@ -84,7 +84,7 @@ void SlurmRunner::adopt() {
 
 // Moves outcomes into the store: a file goes when the store has what it holds.
 void SlurmRunner::collect() {
-  next_collect_ = seconds() + std::min(kCollect_s, options_.poll_s);
+  due_.collect = seconds() + std::min(kCollect_s, options_.poll_s);
   const std::vector<std::string> keys = spool_.outcomes();
   for (std::size_t begin = 0; begin < keys.size(); begin += kTogether) {
     std::vector<SpooledOutcome> outcomes;
@@ -194,8 +194,8 @@ void SlurmRunner::look(Point point) {
 }
 
 void SlurmRunner::look_elsewhere() {
-  if (elsewhere_.empty() || seconds() < next_look_) return;
-  next_look_ = seconds() + kLook_s;
+  if (elsewhere_.empty() || seconds() < due_.look) return;
+  due_.look = seconds() + kLook_s;
   std::vector<Point> still;
   for (Point& point : elsewhere_) {
     if (store_.busy(point.job.key)) {
@@ -209,11 +209,11 @@ void SlurmRunner::look_elsewhere() {
 
 std::optional<Executor::Finished> SlurmRunner::next(const std::function<void()>& idle) {
   while (options_.interrupted == nullptr || *options_.interrupted == 0) {
-    if (seconds() >= next_beat_) {
+    if (seconds() >= due_.beat) {
       store_.beat();
-      next_beat_ = seconds() + kHeartbeat_s;
+      due_.beat = seconds() + kHeartbeat_s;
     }
-    if (seconds() >= next_collect_) collect();
+    if (seconds() >= due_.collect) collect();
     if (ended_.empty() && !queue_.empty()) look();
     if (!ended_.empty()) {
       Finished finished = std::move(ended_.front());
@@ -221,7 +221,7 @@ std::optional<Executor::Finished> SlurmRunner::next(const std::function<void()>&
       return finished;
     }
     if (is_ready_to_submit()) submit();
-    if (seconds() >= next_poll_) poll();
+    if (seconds() >= due_.poll) poll();
     look_elsewhere();
     if (queue_.empty() && elsewhere_.empty() && ready_.empty() && tasks_.empty() && ended_.empty())
       return std::nullopt;

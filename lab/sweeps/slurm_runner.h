@@ -141,7 +141,10 @@ class SlurmRunner final : public Executor {
   std::set<std::string> told_;  // reasons why tasks wait
   bool silent_ = false;         // Slurm does not answer
   std::size_t running_ = 0;     // tasks
-  double next_beat_ = 0, next_collect_ = 0, next_poll_ = 0, next_look_ = 0;
+  struct Due {                  // when each is next, in seconds()
+    double beat = 0, collect = 0, poll = 0, look = 0;
+  };
+  Due due_;
 };
 
 // The batch script of an array.

@@ -69,7 +69,7 @@ int Estimates::chunk(std::size_t points) const {
 }
 
 void SlurmRunner::poll() {
-  next_poll_ = seconds() + options_.poll_s;
+  due_.poll = seconds() + options_.poll_s;
   for (const Submission& submission : std::vector<Submission>(unsent_)) send(submission);
   const auto states = slurm_.tasks();
   if (!states) {

@@ -52,7 +52,7 @@ DieMemory::DieMemory(const hw::Memory& p, int vector_ports)
       core_ports_(p.on_die_network.core_ports),
       vector_ports_(vector_ports),
       sector_bytes_(static_cast<std::uint32_t>(p.l2.sector.count)),
-      slice_access_(static_cast<std::uint32_t>(p.l2.slice_access.count)),
+      slice_path_{.access = static_cast<std::uint32_t>(p.l2.slice_access.count)},
       misses_(static_cast<std::uint32_t>(p.l2.misses)),
       ports_(static_cast<std::size_t>(p.on_die_network.core_ports + p.on_die_network.external_ports)),
       slices_(static_cast<std::size_t>(p.l2.slices)),
@@ -79,7 +79,7 @@ DieMemory::DieMemory(const hw::Memory& p, int vector_ports)
   rates_.realign = byte_time(n.clock, n.realign_bytes_per_cycle);
   rates_.cube_realign = byte_time(n.clock, n.cube_realign_bytes_per_cycle);
   rates_.external = byte_time(n.clock, n.external_bytes_per_cycle);
-  slice_byte_ = byte_time(p.l2.slice_bandwidth);
+  slice_path_.byte = byte_time(p.l2.slice_bandwidth);
 }
 
 // Where a port stands in the row of slices.
@@ -129,8 +129,8 @@ Time DieMemory::serve(const MemoryAccess& a, bool atomic) {
   assert(a.bytes > 0 && contains(a.offset, a.bytes) && a.requester < ports_.size());
   assert(a.offset / sim::kRequestBytes == (a.offset + a.bytes - 1) / sim::kRequestBytes);
 #ifndef NDEBUG
-  assert(a.at + look_ahead_ >= latest_);
-  latest_ = std::max(latest_, a.at);
+  assert(a.at + calls_.look_ahead >= calls_.latest);
+  calls_.latest = std::max(calls_.latest, a.at);
 #endif
   const hw::OnDieNetwork& n = parameters_.on_die_network;
   Port& port = ports_[a.requester];
@@ -184,12 +184,12 @@ void DieMemory::enter(const MemoryAccess& a, Target& t, std::uint32_t moved) {
   Slice& slice = slices_[t.slice];
   const Time way = parameters_.on_die_network.request_latency + further(a.requester, t.slice);
   const SubPs first = std::max(slice.free, sub_ps(a.at + way));
-  const SubPs cost = (a.write ? moved : std::max(moved, slice_access_)) * slice_byte_;
+  const SubPs cost = (a.write ? moved : std::max(moved, slice_path_.access)) * slice_path_.byte;
   slice.free = first + cost;
   t.start = ceil_ps(first);
   if (t.line == nullptr) return;
 
-  t.hold = &held_.of(t.number, a.at - look_ahead_);
+  t.hold = &held_.of(t.number, a.at - calls_.look_ahead);
   const Time there = t.hold->free - hold_time(*t.hold);
   const Time ready = t.hold->holder == a.requester ? there : t.hold->free;
   if (ready > t.start) {
@@ -218,7 +218,7 @@ L2Line& DieMemory::allocate(const MemoryAccess& a, Target& t) {
   if (t.line != nullptr) return *t.line;
   L2Cache::Victim victim;
   L2Line& line = l2_.allocate(t.number, victim);
-  t.hold = &held_.of(t.number, a.at - look_ahead_);
+  t.hold = &held_.of(t.number, a.at - calls_.look_ahead);
   take_hold(a, t);
   t.hold->free = Time{};
   if (victim.dirty != 0) {

@@ -70,7 +70,7 @@ class DieMemory {
     if (contains(soon, 1)) l2_.prefetch_far(static_cast<std::uint32_t>(soon / sim::kRequestBytes));
   }
   // From now on a call may come up to `ahead` earlier than the latest one before it.
-  void look_ahead(Time ahead) { look_ahead_ = std::max(look_ahead_, ahead); }
+  void look_ahead(Time ahead) { calls_.look_ahead = std::max(calls_.look_ahead, ahead); }
   // When read data or the write's acknowledgement reaches the requester. Requires contains().
   Time access(const MemoryAccess& access);
   // The same for an atomic add at the L2 slice; the answer carries the old value.
@@ -100,6 +100,10 @@ class DieMemory {
   };
   struct Rates {
     SubPs hbm_read = 0, l2_read = 0, write = 0, realign = 0, cube_realign = 0, external = 0;
+  };
+  struct SlicePath {  // of every slice
+    SubPs byte = 0;
+    std::uint32_t access = 0;  // bytes that an access takes at least
   };
   struct Slice {
     SubPs free = 0;               // its data path
@@ -152,10 +156,9 @@ class DieMemory {
   std::uint32_t sector_bytes_;
   int sector_shift_ = 0;  // log2 of it
   Rates rates_;
-  SubPs slice_byte_ = 0;
-  std::uint32_t slice_access_;  // bytes
-  std::uint32_t misses_;        // places a slice
-  Time mean_way_;               // of cores, of what hops add
+  SlicePath slice_path_;
+  std::uint32_t misses_;  // places a slice
+  Time mean_way_;         // of cores, of what hops add
   std::vector<Port> ports_;
   std::vector<Slice> slices_;
   std::vector<Time> places_;  // by slice, for its misses: when the line is there
@@ -164,8 +167,11 @@ class DieMemory {
   HeldLines held_;
   HbmMemory hbm_;
   MemoryBehindL2* behind_ = nullptr;  // null: hbm_
-  Time look_ahead_;
-  Time latest_;  // of all calls; kept where assertions are on
+  struct CallOrder {
+    Time look_ahead;
+    Time latest;  // of all calls; kept where assertions are on
+  };
+  CallOrder calls_;
   MemoryStatistics statistics_;
 };
 

@@ -26,26 +26,30 @@ struct PipeStep {
   const MteCopy* copy = nullptr;
 };
 
+// Who looks at some of it only leaves the rest out.
 class PipeObserver {
  public:
   // The scalar unit stops at `cycle`, at an instruction that it will ask for again.
-  virtual void scalar_parked(std::int64_t cycle) = 0;
+  virtual void scalar_parked(std::int64_t /*cycle*/) {}
   // From `from` on it wanted to put an instruction into a pipe's queue, in which a place was free from
   // `place` on.
-  virtual void pushed(int pipe, std::int64_t from, std::int64_t place, std::int64_t arrival) = 0;
-  virtual void left(const PipeStep& step) = 0;
+  virtual void pushed(int /*pipe*/, std::int64_t /*from*/, std::int64_t /*place*/, std::int64_t /*arrival*/) {
+  }
+  virtual void left(const PipeStep& /*step*/) {}
   // All requests of the pipe's copy in hand have left.
-  virtual void issued(int pipe, std::int64_t cycle) = 0;
+  virtual void issued(int /*pipe*/, std::int64_t /*cycle*/) {}
   // A flag of a pipe is set (Pipe kPipeS: by the scalar unit); of an MTE pipe when the copies before it are
   // complete.
-  virtual void flag_set(int pipe, std::uint32_t flag, std::int64_t cycle) = 0;
-  virtual void cross_core_set(int pipe, std::uint32_t mode, std::uint32_t flag, std::int64_t cycle) = 0;
+  virtual void flag_set(int /*pipe*/, std::uint32_t /*flag*/, std::int64_t /*cycle*/) {}
+  virtual void cross_core_set(int /*pipe*/, std::uint32_t /*mode*/, std::uint32_t /*flag*/,
+                              std::int64_t /*cycle*/) {}
   // The scalar unit stood from `from` to `to`. Where it was parked, `from` is when it asked again.
-  virtual void scalar_waited_for_flag(std::uint32_t flag, std::int64_t from, std::int64_t to) = 0;
-  virtual void scalar_waited_for_cross_core(std::uint32_t flag, std::int64_t from, std::int64_t to) = 0;
-  virtual void scalar_waited_for_all(std::int64_t from, std::int64_t to) = 0;
+  virtual void scalar_waited_for_flag(std::uint32_t /*flag*/, std::int64_t /*from*/, std::int64_t /*to*/) {}
+  virtual void scalar_waited_for_cross_core(std::uint32_t /*flag*/, std::int64_t /*from*/,
+                                            std::int64_t /*to*/) {}
+  virtual void scalar_waited_for_all(std::int64_t /*from*/, std::int64_t /*to*/) {}
   // A write has touched what the scalar unit polls; it reads again from `to` on.
-  virtual void scalar_polled(std::int64_t from, std::int64_t to) = 0;
+  virtual void scalar_polled(std::int64_t /*from*/, std::int64_t /*to*/) {}
   // A turn of a polling loop begins; `first`: what it reads has not been polled just before.
   virtual void poll_turn(bool /*first*/, std::int64_t /*cycle*/) {}
   // The kernel's phase mark.

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "base/engine/peers.h"
 #include "base/text/error.h"
 #include "system/doors/phase_name.h"
 #include "system/doors/time.h"
@@ -15,8 +14,7 @@ MemoryDoor::MemoryDoor(const sc_core::sc_module_name& name, supernode::Supernode
                        const MemoryOptions& options)
     : sc_module(name), socket("socket"), die_(machine.die(die)), options_(options) {
   // The model is called from within the die's window.
-  sim::peers().needs_one("foreign models");
-  machine.use_one_thread();
+  machine.need_order("a foreign memory");
   die_.memory().replace_hbm(*this);
 }
 

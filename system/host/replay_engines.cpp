@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 
-#include "base/engine/peers.h"
 #include "firmware/abi/memory_map.h"
 #include "npu_core/cube/aic.h"
 #include "npu_core/pipes/mte_engine.h"
@@ -32,15 +31,6 @@ struct Replay::CoreObserver final : npu::PipeObserver {
     const auto engine = static_cast<std::size_t>(std::ranges::find(pipes, pipe) - pipes.begin());
     replay.issued(die, lane_index(core, engine), replay.machine_.die(die).now());
   }
-  void scalar_parked(std::int64_t) override {}
-  void pushed(int, std::int64_t, std::int64_t, std::int64_t) override {}
-  void left(const npu::PipeStep&) override {}
-  void flag_set(int, std::uint32_t, std::int64_t) override {}
-  void cross_core_set(int, std::uint32_t, std::uint32_t, std::int64_t) override {}
-  void scalar_waited_for_flag(std::uint32_t, std::int64_t, std::int64_t) override {}
-  void scalar_waited_for_cross_core(std::uint32_t, std::int64_t, std::int64_t) override {}
-  void scalar_waited_for_all(std::int64_t, std::int64_t) override {}
-  void scalar_polled(std::int64_t, std::int64_t) override {}
 
   Replay& replay;
   int die, core;
@@ -56,8 +46,7 @@ Replay::Replay(supernode::Supernode& machine, traces::TrafficSource& source, Rep
   lanes_.resize(dies);
   next_core_.resize(dies, 0);
   options_.cores = std::min(options_.cores, machine.parameters().die.aiv);
-  sim::peers().needs_one("a replay");
-  machine.use_one_thread();
+  machine.need_order("a replay");
   for (const int die : machine.dies()) {
     units_.resize(static_cast<std::size_t>(die) + 1);
     units_.back() = machine.attach(die, *this);

@@ -195,7 +195,7 @@ void Runtime::synchronize_device(int die) {
 
 void Runtime::host_barrier(const std::vector<int>& dies) {
   if (dies.empty()) return;
-  machine_.use_one_thread();
+  machine_.need_order("host threads that meet", supernode::Supernode::OrderOf::process);
   const auto met = std::make_shared<HostBarrier>();
   met->expected = dies.size();
   for (const int die : dies) met->threads.push_back(&host_of(die));
@@ -216,7 +216,8 @@ void Runtime::host_compute(int die, Time time) {
 }
 
 void Runtime::host_function(int die, std::function<void()> function) {
-  machine_.use_one_thread();  // functions of several dies may share what they look at
+  // Functions of several dies may share what they look at.
+  machine_.need_order("functions of host threads", supernode::Supernode::OrderOf::process);
   HostCall made;
   made.kind = HostCall::Kind::function;
   made.function = [this, die, function = std::move(function)] {

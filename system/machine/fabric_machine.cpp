@@ -13,7 +13,9 @@
 namespace cm384::supernode {
 struct FabricMachine::Parts {
   Parts(const hw::Machine& m, FabricMachineOptions o)
-      : machine(m), options(std::move(o)), control(std::max(1u, 4 * options.threads), options.threads) {}
+      : machine(m),
+        options(std::move(o)),
+        control(std::max(1u, 4 * options.threads), options.threads, options.threads_why) {}
 
   const hw::Machine& machine;
   FabricMachineOptions options;
@@ -97,6 +99,10 @@ void FabricMachine::add(Module& module) {
 
 Time FabricMachine::now() const {
   return Time{static_cast<std::int64_t>(sc_core::sc_time_stamp().value())};
+}
+
+const ThreadChoice& FabricMachine::thread_choice() const {
+  return parts_->control.choice;
 }
 
 std::uint64_t FabricMachine::events() const {

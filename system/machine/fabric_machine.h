@@ -3,11 +3,14 @@
 #pragma once
 
 #include <csignal>
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "base/engine/payload.h"
 #include "hw/machine.h"
+#include "system/machine/thread_choice.h"
 #include "ub_fabric/controller.h"
 #include "ub_fabric/crossing.h"
 #include "ub_fabric/sub_plane.h"
@@ -15,7 +18,8 @@
 namespace cm384::supernode {
 
 struct FabricMachineOptions {
-  unsigned threads = 1;  // of the host; what is simulated does not depend on it
+  unsigned threads = 1;                   // of the host; what is simulated does not depend on it
+  std::string threads_why = "asked for";  // where that number is from, for the result
   std::uint64_t seed = 1;
   const volatile std::sig_atomic_t* interrupted = nullptr;
   std::function<void(Time, std::uint64_t)> progress;  // simulated time and events so far
@@ -61,6 +65,8 @@ class FabricMachine {
   bool run_until(Time end);
   Time now() const;
   std::uint64_t events() const;  // of this process
+  // How many threads run modules, and why so many.
+  const ThreadChoice& thread_choice() const;
 
  private:
   struct Parts;

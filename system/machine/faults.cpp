@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "base/engine/peers.h"
 #include "base/text/error.h"
 #include "base/text/nearest_name.h"
 #include "base/text/quantity.h"
@@ -128,10 +127,8 @@ void Faults::attach(const FaultRequest& request) {
     if (part.part == "die") machine_.controller(part.number);  // takes part
   }
   if (request.down) return take_out(request.links, request.at);
-  if (request.width == 1) {  // dice are thrown in the order of transmissions
-    sim::peers().needs_one("--fault with rate or ber");
-    machine_.use_one_thread();
-  }
+  // Dice are thrown in the order of transmissions.
+  if (request.width == 1) machine_.need_order("--fault with rate or ber");
   bool found = false;
   for (int p = 0; p < planes; ++p) {
     ub::SubPlane& plane = machine_.plane(p);

@@ -1,6 +1,7 @@
 // Where tools listen to the whole machine. A probe that nobody listens to costs nothing: transactions are
 // told once Supernode::follow_transactions() was called, packets once trace_links() was, launches always (two
-// a launch and die).
+// a launch and die). Transactions and packets are told at once, too often to be put down for later: those two
+// calls declare that the machine needs one order.
 //
 //     supernode.follow_transactions();
 //     supernode.probes().transaction_begun.attach(&recorder, [](void* self, const npu::TransactionBegun& t) {
@@ -32,11 +33,6 @@ struct Probes {
   sim::Probe<int, const npu::LaunchRecord&> launch_ended;
   sim::Probe<int, const npu::TaskRecord&> task_ended;  // die; every entry of a stream
   sim::Probe<const LinkPacket&> link_packet;
-
-  // Somebody listens to what is told at once, too often to be put down for later.
-  bool of_packets_or_transactions() const {
-    return transaction_begun || transaction_completed || transaction_arrived || link_packet;
-  }
 };
 
 // Gives a link's packets to the probe, with the link's name.

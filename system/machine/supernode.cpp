@@ -25,16 +25,17 @@ unsigned Supernode::workers() const {
   return parts_->control.workers.count();
 }
 
-unsigned Supernode::threads() const {
-  return parts_->control.one_thread ? 1 : parts_->control.workers.threads();
+const ThreadChoice& Supernode::thread_choice() const {
+  return parts_->control.choice;
 }
 
 std::uint64_t Supernode::shared_windows() const {
   return parts_->control.shared_windows;
 }
 
-void Supernode::use_one_thread() {
-  parts_->control.one_thread = true;
+void Supernode::need_order(std::string_view whoever, OrderOf order) {
+  if (order == OrderOf::machine) sim::peers().needs_one(whoever);
+  parts_->control.choice.need_order(whoever);
 }
 
 void Supernode::settle() {
@@ -133,9 +134,8 @@ void Supernode::set_lookahead() {
 }
 
 void Supernode::install(int plane_number, unsigned chip, ub::SwitchChip& model) {
-  sim::peers().needs_one("a switch chip of another model");
+  need_order("a switch chip of another model");
   assert(now() == Time{} && unfinished_ == 0);
-  use_one_thread();
   plane(plane_number);  // exists
   parts_->bus->install(static_cast<std::size_t>(plane_number), chip, model);
   set_lookahead();
@@ -204,16 +204,14 @@ std::uint32_t Supernode::attach(int number, Driver& driver) {
 }
 
 void Supernode::follow_transactions() {
-  sim::peers().needs_one("following transactions");
-  use_one_thread();
+  need_order("following transactions");
   for (const auto& accelerator : parts_->accelerators) {
     if (accelerator) accelerator->follow();
   }
 }
 
 void Supernode::keep_log(npu::TraceLog& log, bool requests) {
-  sim::peers().needs_one("a log of transactions");
-  use_one_thread();
+  need_order("a log of transactions");
   for (npu::Die* die : parts_->dies) {
     if (die) die->keep_log(log, requests);
   }
@@ -294,7 +292,6 @@ bool Supernode::run() {
   constexpr Time kSlice{5'000'000};
   // A die's memory counts in 2^-16 ps, in 64 bits.
   constexpr Time kLongestRun{140'000'000'000'000};
-  if (probes_.of_packets_or_transactions()) use_one_thread();
   if (!parts_->foreign.empty() && now() == Time{}) advance(Time{});  // processes of others begin
   parts_->begin_run();
   while (parts_->anything_unfinished(unfinished_)) {

@@ -18,6 +18,7 @@
 #include "system/machine/driver.h"
 #include "system/machine/foreign_port.h"
 #include "system/machine/probes.h"
+#include "system/machine/thread_choice.h"
 #include "ub_fabric/controller.h"
 #include "ub_fabric/planes/rdma/interface.h"
 #include "ub_fabric/sub_plane.h"
@@ -40,6 +41,7 @@ struct SupernodeOptions {
   Time window = Time::never();
   // Threads of the host that run modules side by side; what is simulated does not depend on it.
   unsigned threads = 1;
+  std::string threads_why = "asked for";  // where that number is from, for the result
   // They share a window if the one before had so many events: to wake a thread for less takes longer.
   std::uint64_t worth_sharing = 256;
   // Called now and then while the machine runs, with simulated time and events so far.
@@ -111,12 +113,16 @@ class Supernode final : private npu::DieListener {
   std::atomic<std::size_t>& unfinished() { return unfinished_; }
   // Nothing gets from a die to another by the Unified Bus in less.
   Time lookahead() const;
-  // From now on all modules run on one thread, one after another: for whoever looks on or joins in from
-  // several of them (observers, a replay, calls of host threads that meet).
-  void use_one_thread();
-  unsigned workers()
-      const;  // that modules are given to, whatever thread acts for them (base/engine/worker.h)
-  unsigned threads() const;  // that take part
+  // Whoever looks on at several modules or joins in from them (an observer, a replay, a debugger, calls of
+  // host threads that meet) declares that it needs one order of what they do, by a noun for the result: "a
+  // replay". From the next window on they run one after another on one thread. Throws InputError where
+  // several processes simulate the machine, unless an order among the dies of each will do.
+  enum class OrderOf { machine, process };
+  void need_order(std::string_view whoever, OrderOf order = OrderOf::machine);
+  // That modules are given to, whatever thread acts for them (base/engine/worker.h).
+  unsigned workers() const;
+  // How many threads run modules, and why so many (thread_choice.h).
+  const ThreadChoice& thread_choice() const;
   // Windows whose modules ran side by side; those with little to do are run by one thread.
   std::uint64_t shared_windows() const;
   // Another table of a sub-plane's chips and links, with other parts out of order. Before the first launch.

@@ -75,8 +75,7 @@ void Supernode::each_link(const LinkVisitor& visit) const {
 
 void Supernode::trace_links(const std::function<bool(const LinkName&)>& chosen) {
   if (!parts_->taps.empty()) return;
-  sim::peers().needs_one("a trace of links");
-  use_one_thread();
+  need_order("a trace of links");
   each_link([&](const LinkName& name, const std::function<void(ub::LinkObserver*)>& attach) {
     if (chosen && !chosen(name)) return;
     parts_->taps.push_back(std::make_unique<LinkTap>(name, probes_.link_packet));

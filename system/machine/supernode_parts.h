@@ -36,7 +36,8 @@ void visit_values(unsigned owner, const sim::Statistics& part,
 std::string of_owner(unsigned owner, const std::string& text);
 
 struct Supernode::Parts {
-  Parts(unsigned workers, unsigned threads) : control(workers, threads) {}
+  Parts(unsigned workers, const SupernodeOptions& options)
+      : control(workers, options.threads, options.threads_why) {}
 
   Simulation simulation;
   sim::PayloadPool payloads;

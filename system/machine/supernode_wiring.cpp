@@ -30,7 +30,7 @@ unsigned workers_for(const SupernodeOptions& options, const hw::Topology& topolo
 Supernode::Supernode(const hw::Machine& machine, SupernodeOptions options)
     : machine_(machine),
       options_(std::move(options)),
-      parts_(std::make_unique<Parts>(workers_for(options_, machine.topology), options_.threads)) {
+      parts_(std::make_unique<Parts>(workers_for(options_, machine.topology), options_)) {
   RunControl& control = parts_->control;
   control.patience = options_.patience;
   control.interrupted = options_.interrupted;

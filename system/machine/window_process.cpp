@@ -17,10 +17,10 @@ sc_core::sc_time to_sc_time(Time t) {
 bool RunControl::out_of_patience(Time now) {
   // A core that spins or polls comes back much sooner.
   constexpr Time kLongestStep{10'000'000};
-  if (std::exchange(seen_progress, last_progress) != last_progress) idle_work = Time{};
-  idle_work += std::min(now - looked, std::max(kLongestStep, Time{patience.ps / 16}));
-  looked = now;
-  return idle_work > patience;
+  if (std::exchange(idle_work.seen_progress, last_progress) != last_progress) idle_work.time = Time{};
+  idle_work.time += std::min(now - idle_work.looked, std::max(kLongestStep, Time{patience.ps / 16}));
+  idle_work.looked = now;
+  return idle_work.time > patience;
 }
 
 void WindowModule::wake_at(Time t) {
@@ -151,7 +151,7 @@ void WindowProcess::meet() {
 void WindowProcess::run_modules(Time begin, Time end) {
   const auto workers = static_cast<unsigned>(due_.size());
   control_.running = true;
-  if (control_.workers.threads() > 1 && !control_.one_thread && last_handled_ >= control_.worth_sharing) {
+  if (control_.choice.threads() > 1 && last_handled_ >= control_.worth_sharing) {
     for (auto& due : due_) due.clear();
     for (std::size_t n = 0; n < modules_.size(); ++n) {
       if (next_[n] < end) due_[n % workers].push_back(n);

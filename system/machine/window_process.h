@@ -12,11 +12,14 @@
 #include <csignal>
 #include <exception>
 #include <functional>
+#include <string>
 #include <systemc>
+#include <utility>
 #include <vector>
 
 #include "base/engine/event_queue.h"
 #include "base/engine/worker.h"
+#include "system/machine/thread_choice.h"
 #include "system/machine/workers.h"
 #include "ub_fabric/crossing.h"
 
@@ -30,7 +33,9 @@ inline constexpr Time kOuterPhase{};
 
 // State that both phases of one machine share.
 struct RunControl {
-  RunControl(unsigned count, unsigned threads) : workers(count, threads), wakes(count) {}
+  // `threads`: asked for, and where that number is from.
+  RunControl(unsigned count, unsigned threads, std::string threads_why = "asked for")
+      : workers(count, threads), choice(threads, workers.threads(), std::move(threads_why)), wakes(count) {}
 
   Time window{};
   Time plane_phase{};  // of sub-planes
@@ -52,7 +57,7 @@ struct RunControl {
 
   Workers workers;
   std::uint64_t worth_sharing = 0;  // events of a window
-  bool one_thread = false;          // all modules run on the thread of the run
+  ThreadChoice choice;              // how many of the workers' threads run modules
   std::function<void()> settle;     // called between windows, while no module runs
   PeerExchange* peers = nullptr;    // where other processes own modules of the same machine
 
@@ -60,9 +65,12 @@ struct RunControl {
     WindowModule* module;
     Time at;
   };
-  Time looked{};         // time of the last window's start
-  Time seen_progress{};  // last_progress then
-  Time idle_work{};      // time at work since
+  struct IdleWork {
+    Time looked;         // time of the last window's start
+    Time seen_progress;  // last_progress then
+    Time time;           // at work since
+  };
+  IdleWork idle_work;
 
   bool running = false;                       // modules are at work
   bool side_by_side = false;                  // on more threads than one

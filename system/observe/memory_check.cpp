@@ -40,16 +40,6 @@ class MemoryCheck::CoreWatch final : public npu::PipeObserver {
     }
   }
 
-  void scalar_parked(std::int64_t) override {}
-  void pushed(int, std::int64_t, std::int64_t, std::int64_t) override {}
-  void issued(int, std::int64_t) override {}
-  void flag_set(int, std::uint32_t, std::int64_t) override {}
-  void cross_core_set(int, std::uint32_t, std::uint32_t, std::int64_t) override {}
-  void scalar_waited_for_flag(std::uint32_t, std::int64_t, std::int64_t) override {}
-  void scalar_waited_for_cross_core(std::uint32_t, std::int64_t, std::int64_t) override {}
-  void scalar_waited_for_all(std::int64_t, std::int64_t) override {}
-  void scalar_polled(std::int64_t, std::int64_t) override {}
-
  private:
   MemoryCheck& check_;
   npu::Die& die_;
@@ -58,7 +48,7 @@ class MemoryCheck::CoreWatch final : public npu::PipeObserver {
 
 MemoryCheck::MemoryCheck(supernode::Supernode& machine, Allocated allocated)
     : allocated_(std::move(allocated)) {
-  machine.use_one_thread();
+  machine.need_order("--check-memory");
   for (const int number : machine.dies()) {
     npu::Die& die = machine.die(number);
     for (int n = 0; n < die.cluster().size(); ++n) {

@@ -36,6 +36,7 @@ const char* task_name(std::uint8_t type) {
 
 Timeline::Timeline(supernode::Supernode& machine, const std::string& path, TimelineOptions options)
     : machine_(machine), options_(std::move(options)), file_(path, OutputFile::Compression::by_name) {
+  machine.need_order("a timeline");
   if (options_.dies.empty()) options_.dies.insert(machine.dies().front());
   text_ = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n";
   for (const int number : options_.dies) {
@@ -107,9 +108,9 @@ void Timeline::slice(int die, int lane, std::string_view name, Time begin, Time 
   text_ += ",\n{\"ph\":\"X\",\"name\":\"";
   text_ += name;
   fmt::format_to(std::back_inserter(text_), "\",\"pid\":{},\"tid\":{},\"ts\":", die, lane);
-  put_us(text_, begin);
+  append_us(text_, begin);
   text_ += ",\"dur\":";
-  put_us(text_, end - begin);
+  append_us(text_, end - begin);
   if (!arguments.empty()) {
     text_ += ",\"args\":{";
     text_ += arguments;
@@ -124,7 +125,7 @@ void Timeline::arrow(bool begins, std::uint64_t id, int die, int lane, Time at) 
       std::back_inserter(text_),
       ",\n{{\"ph\":\"{}\",\"name\":\"flag\",\"cat\":\"flag\",\"id\":{},\"pid\":{},\"tid\":{},{}\"ts\":",
       begins ? 's' : 'f', id, die, lane, begins ? "" : "\"bp\":\"e\",");
-  put_us(text_, at);
+  append_us(text_, at);
   end_event();
 }
 
@@ -149,7 +150,7 @@ void Timeline::transaction_completed(const npu::TransactionCompleted& t) {
                    "\"pid\":{},\"tid\":{},\"ts\":",
                    begins ? 'b' : 'e', write.core, engine, t.id, t.die,
                    kFirstCore + write.core * kLanesOfACore + 5);
-    put_us(text_, begins ? write.begin : t.at);
+    append_us(text_, begins ? write.begin : t.at);
     if (begins)
       fmt::format_to(std::back_inserter(text_), ",\"args\":{{\"target\":\"{}{}\",\"bytes\":{}}}",
                      cm384_gm_is_cpu(write.address) ? "cpu" : "die", cm384_gm_unit(write.address),

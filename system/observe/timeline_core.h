@@ -27,7 +27,6 @@ class CoreLanes final : public npu::PipeObserver {
   void left(const npu::PipeStep& step) override;
   void issued(int pipe, std::int64_t cycle) override;
   void flag_set(int pipe, std::uint32_t flag, std::int64_t cycle) override;
-  void cross_core_set(int, std::uint32_t, std::uint32_t, std::int64_t) override {}
   void scalar_waited_for_flag(std::uint32_t flag, std::int64_t from, std::int64_t to) override;
   void scalar_waited_for_cross_core(std::uint32_t flag, std::int64_t from, std::int64_t to) override;
   void scalar_waited_for_all(std::int64_t from, std::int64_t to) override;

@@ -18,6 +18,7 @@ constexpr Time kReorder = 10_us;
 Wave::Wave(supernode::Supernode& machine, const std::string& path,
            std::vector<supernode::LinkSelection> selected)
     : machine_(machine), selected_(std::move(selected)), file_(WaveFile::create(path)) {
+  machine.need_order("waves");
   if (selected_.empty()) selected_.push_back({-1, {{"die", machine.dies().front()}}});
   for (const supernode::LinkSelection& s : selected_)
     s.check(machine.plane(0).network(), machine.parameters().topology.sub_planes);

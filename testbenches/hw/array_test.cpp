@@ -24,7 +24,7 @@ constexpr std::uint64_t kAll = std::numeric_limits<std::uint64_t>::max();
 
 Number through(ElementType type, const Number& value) {
   std::vector<std::byte> bytes(8);
-  put_number(bytes, type, 0, value);
+  write_number(bytes, type, 0, value);
   return number_at(bytes, type, 0);
 }
 

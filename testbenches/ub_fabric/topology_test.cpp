@@ -343,7 +343,7 @@ TEST(Outage, ReachIsKnownHoweverManyWaysThereAre) {
   constexpr unsigned kSide = 14;
   const Network whole(all_ways_of_a_grid(kSide));
   EXPECT_TRUE(whole.reaches(0, kSide * kSide - 1));
-  EXPECT_TRUE(whole.has_choice());
+  EXPECT_TRUE(has_choice(whole));
   Outage outage;
   outage.cables = {whole.link(whole.link_between(1, 2)).cable};
   const Network around(all_ways_of_a_grid(kSide), outage);

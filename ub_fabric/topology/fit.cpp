@@ -38,7 +38,7 @@ void fit_to_topology(hw::Machine& machine) {
   }
   const std::string& routing = machine.ub.switch_chip.routing;
   if ((routing == "adaptive" || routing == "flow") && given_by_user(machine, "ub.switch.routing") &&
-      !Network::of(machine.topology)->has_choice())
+      !has_choice(*Network::of(machine.topology)))
     machine.notes.push_back(
         fmt::format("ub.switch.routing={}: topology.kind={} has one shortest way between any two chips, so "
                     "there is nothing to choose from",

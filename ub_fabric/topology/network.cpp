@@ -210,8 +210,13 @@ void Network::find_arrivals() {
   }
 }
 
-bool Network::has_choice() const {
-  return std::ranges::any_of(ways_, [](const Ways& ways) { return ways.count > 1; });
+bool has_choice(const Network& network) {
+  for (unsigned from = 0; from < network.chips(); ++from) {
+    for (unsigned to = 0; to < network.chips(); ++to) {
+      if (network.has_endpoints(to) && network.ways(from, to).size() > 1) return true;
+    }
+  }
+  return false;
 }
 
 void Network::find_detours() {

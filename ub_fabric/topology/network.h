@@ -64,8 +64,6 @@ class Network {
   unsigned chip(std::string_view kind, unsigned number) const;
   // The first link from a chip to another; kNoLink.
   unsigned link_between(unsigned from, unsigned to) const;
-  // "l1chip3 to l2chip5", "l1chip3 to die 40".
-  std::string link_text(unsigned number) const;
 
   // Ports of the ways from a chip to another chip with endpoints; none: it is not reached.
   std::span<const std::uint16_t> ways(unsigned chip, unsigned destination) const {
@@ -85,8 +83,6 @@ class Network {
     return !chip_out_[destination] &&
            (chip == destination || arrives_[std::size_t{chip} * columns_ + column_[destination]]);
   }
-  // Whether any chip has several ways to another: routing has something to choose from.
-  bool has_choice() const;
   bool in_order(unsigned chip) const { return !chip_out_[chip]; }
   // Of itself, without the chips at its ends.
   bool link_in_order(unsigned number) const;
@@ -101,6 +97,8 @@ class Network {
     std::uint32_t first = 0;
     std::uint32_t count = 0;
   };
+  // "l1chip3 to l2chip5", "l1chip3 to die 40".
+  std::string link_text(unsigned number) const;
   bool leads(const Link& link) const;  // it and the chips at its ends are in order
   void number_links();
   void find_shortest(unsigned destination);
@@ -131,5 +129,8 @@ class Network {
   };
   std::vector<Detour> detours_;  // sorted by pair
 };
+
+// Whether any chip has several ways to another: routing has something to choose from.
+bool has_choice(const Network& network);
 
 }  // namespace cm384::ub

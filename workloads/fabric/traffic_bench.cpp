@@ -153,8 +153,11 @@ bool TrafficReading::saturated() const {
 
 TrafficReading run_traffic(const hw::Machine& machine, const TrafficCase& setting) {
   const hw::Topology& topology = machine.topology;
-  supernode::FabricMachine fabric(machine,
-                                  {setting.threads, setting.seed, setting.interrupted, setting.progress});
+  supernode::FabricMachine fabric(machine, {.threads = setting.threads,
+                                            .threads_why = setting.threads_why,
+                                            .seed = setting.seed,
+                                            .interrupted = setting.interrupted,
+                                            .progress = setting.progress});
   MeasuredTime measured;
   Nodes nodes;
   for (int node = 0; node < topology.nodes; ++node)
@@ -206,6 +209,8 @@ TrafficReading run_traffic(const hw::Machine& machine, const TrafficCase& settin
   reading.events = sim::peers().sum(reading.events);
   reading.packet_hops = sim::peers().sum(reading.packet_hops);
   reading.simulated = fabric.now();
+  reading.threads = fabric.thread_choice().threads();
+  reading.threads_why = fabric.thread_choice().why();
   return reading;
 }
 

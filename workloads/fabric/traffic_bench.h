@@ -4,6 +4,7 @@
 
 #include <csignal>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "hw/machine.h"
@@ -25,6 +26,7 @@ struct TrafficCase {
   Time drain{};                  // how long they are waited for then, at most, while the traffic goes on
   std::uint64_t seed = 1;
   unsigned threads = 1;
+  std::string threads_why = "asked for";  // where that number is from
   const volatile std::sig_atomic_t* interrupted = nullptr;
   std::function<void(Time, std::uint64_t)> progress{};
 };
@@ -47,6 +49,8 @@ struct TrafficReading {
   double miss_share = 0;  // walks of translation tables per request issued while measured
   std::uint64_t events = 0, packet_hops = 0;
   Time simulated;
+  unsigned threads = 1;  // that ran the fabric's modules, and why so many
+  std::string threads_why;
   bool complete = true;  // not interrupted
 
   // Of every message, to its arrival and to its completion; of those that were not in time, until the run

@@ -157,10 +157,8 @@ TrafficBounds traffic_bounds(const hw::Machine& machine, const Destinations& des
     if (interval == Time{}) return 1e9;
     return bytes / (static_cast<double>(requests * interval.ps) / 1e3) / bounds.capacity_GBps / share;
   };
-  using Controller = ub::UbController;
-  const Time issued = writes ? Controller::write_issue_interval(controller) : controller.read_interval;
-  const Time served =
-      writes ? Controller::write_service_interval(controller) : controller.target_read_interval;
+  const Time issued = writes ? ub::write_issue_interval(controller) : controller.read_interval;
+  const Time served = writes ? ub::write_service_interval(controller) : controller.target_read_interval;
   bounds.controller_load =
       std::min(load(issued, 1), load(served, served == Time{} ? 1 : most_to_a_die(destinations, dies)));
 

@@ -159,6 +159,7 @@ class TrafficRows {
     setting.drain = (options_.warm_up + options_.duration) * 8;
     setting.seed = context_.seed;
     setting.threads = context_.threads;
+    setting.threads_why = context_.threads_why;
     setting.interrupted = &context_.interrupted;
     setting.progress = [this, before](Time now, std::uint64_t events) {
       context_.progress.update(before, result_.simulator.simulated + now, result_.simulator.events + events);
@@ -169,6 +170,7 @@ class TrafficRows {
     result_.simulator.events += reading.events;
     result_.simulator.packet_hops += reading.packet_hops;
     result_.simulator.simulated += reading.simulated;
+    result_.simulator.count_threads(reading.threads, reading.threads_why);
   }
 
   void add_row(const std::string& name, double load, const TrafficBounds& bounds,

@@ -178,7 +178,7 @@ std::uint64_t bits_of(const Number& number) {
 
 }  // namespace
 
-void put_number(std::span<std::byte> array, ElementType type, std::size_t index, const Number& value) {
+void write_number(std::span<std::byte> array, ElementType type, std::size_t index, const Number& value) {
   switch (type) {
     case ElementType::i8:
     case ElementType::u8:

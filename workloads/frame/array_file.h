@@ -30,7 +30,7 @@ std::string text_of(const Number& number);                // of a double nine di
 // Element `index` of an array.
 Number number_at(std::span<const std::byte> array, ElementType type, std::size_t index);
 // Writes a number that fits there, rounded to the type (floats to nearest even, integers cut off).
-void put_number(std::span<std::byte> array, ElementType type, std::size_t index, const Number& value);
+void write_number(std::span<std::byte> array, ElementType type, std::size_t index, const Number& value);
 
 struct Array {
   ElementType type{};

@@ -51,9 +51,9 @@ void LaneTimeline::slice(int pid, int tid, std::string_view name, Time begin, Ti
   begin = whole_ns(begin);
   end = whole_ns(end);
   std::string text = fmt::format(R"({{"ph":"X","name":"{}","pid":{},"tid":{},"ts":)", name, pid, tid);
-  observe::put_us(text, begin);
+  observe::append_us(text, begin);
   text += R"(,"dur":)";
-  observe::put_us(text, end - begin);
+  observe::append_us(text, end - begin);
   event(fmt::format(R"({},"args":{{{}}}}})", text, arguments));
 }
 

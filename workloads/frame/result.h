@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/text/units.h"
@@ -17,12 +18,21 @@ struct SimulatorCounts {
   std::uint64_t packet_hops = 0;   // one packet, acknowledgements included, crossing one link
   std::uint64_t events = 0;
   std::uint64_t memory_requests = 0;
-  unsigned threads = 1;           // of the host, at most at a time
+  // Threads of the host that ran modules side by side, of the machine that had most, and why so many.
+  // 0: no machine was built.
+  unsigned threads = 0;
+  std::string threads_why{};
   std::uint64_t rtl_cycles = 0;   // clocked by Verilated chips
   std::uint64_t rtl_packets = 0;  // through them
   std::uint64_t damaged = 0;      // transmissions, by faults asked for
   std::uint64_t lost = 0;         // packets, in parts that went out of order at a time
   std::uint64_t resent = 0;       // requests, as they or their responses were lost there
+
+  void count_threads(unsigned of_machine, std::string why) {
+    if (of_machine <= threads) return;
+    threads = of_machine;
+    threads_why = std::move(why);
+  }
 };
 
 struct StudyResult {

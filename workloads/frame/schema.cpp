@@ -141,6 +141,11 @@ Json result_schema(std::span<const Study> studies) {
             {"instructions", whole},
             {"packet_hops", whole},
             {"events", whole},
+            {"threads",
+             {{"type", "integer"},
+              {"description",
+               "of the host, that ran modules side by side; of several machines, of the one that had most"}}},
+            {"threads_why", {{"type", "string"}, {"description", "what decided how many threads it was"}}},
             {"peak_rss_MB", number}}}}}}},
       {"allOf", rows_of}};
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/engine/peers.h"
 #include "base/text/error.h"
 #include "firmware/embedded.h"
 #include "system/observe/observers.h"
@@ -26,6 +25,7 @@ supernode::SupernodeOptions machine_options(const StudyContext& context, const S
   made.time_limit = context.time_limit;
   made.interrupted = &context.interrupted;
   made.threads = context.threads;
+  made.threads_why = context.threads_why;
   made.output = options.output;
   made.progress = [&context, fraction, from = options.progress_from, to = options.progress_to](
                       Time simulated, std::uint64_t events) {
@@ -69,15 +69,13 @@ Session::Session(const StudyContext& context, const SessionOptions& options)
     context.statistics->check(machine_.plane(0).network(), context.machine.topology.planes());
   if (context.observers != nullptr) context.observers->attach(machine_, rtl_);
   if (options.check_memory) {
-    sim::peers().needs_one("--check-memory");
     memory_check_ = std::make_unique<observe::MemoryCheck>(
         machine_,
         [this](std::uint64_t address, std::uint64_t bytes) { return runtime_.is_allocated(address, bytes); });
   }
   if (context.gdb_port == 0) return;
-  sim::peers().needs_one("--gdb");
+  machine_.need_order("--gdb");
   debugger_ = std::make_unique<npu::GdbStub>(static_cast<std::uint16_t>(context.gdb_port));
-  machine_.use_one_thread();
   if (context.gdb_at_fault) {
     debugger_->wait_for_fault();
     for (const int number : options.dies) machine_.die(number).cluster().attach_debugger(*debugger_);
@@ -144,7 +142,7 @@ void Session::count(SimulatorCounts& into) const {
   into.packet_hops += counts.packet_hops;
   into.events += counts.events;
   into.memory_requests += counts.memory_requests;
-  into.threads = std::max(into.threads, machine_.threads());
+  into.count_threads(machine_.thread_choice().threads(), machine_.thread_choice().why());
   into.damaged += faults_.strikes();
   into.lost += counts.lost_packets;
   into.resent += counts.resent_requests;

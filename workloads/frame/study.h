@@ -82,6 +82,7 @@ struct StudyContext {
   observe::Profile* profile = nullptr;      // takes what they did over time; null: no --out
   observe::Observers* observers = nullptr;  // watch the study's machines; null: nobody asked
   unsigned threads = 1;                     // of the host, that run a machine's modules side by side
+  std::string threads_why = "asked for";    // where that number is from
   FabricOptions fabric{};
   Given given{};  // options that the command line named
   // Of these options and this machine; null: nothing is shown beside the rows.
@@ -95,8 +96,9 @@ struct StudyContext {
 
   // The same with another display of its progress.
   StudyContext with(Progress& other) const {
-    return {machine, seed,   other, interrupted, gdb_port, out_folder, statistics, profile,  observers,
-            threads, fabric, given, published,   row_done, time_limit, gdb_die,    gdb_core, gdb_at_fault};
+    return {machine,  seed,       other,   interrupted, gdb_port,    out_folder, statistics,
+            profile,  observers,  threads, threads_why, fabric,      given,      published,
+            row_done, time_limit, gdb_die, gdb_core,    gdb_at_fault};
   }
   // Adds a row that is final.
   void finish_row(StudyResult& result, Row row) const {

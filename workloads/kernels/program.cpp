@@ -235,9 +235,9 @@ class ProgramRun {
           std::memcpy(at.data(), &pointer, sizeof pointer);
         } else if (const auto& value = std::get<RankValue>(field.value); value.is_whole()) {
           const std::int64_t whole = value.whole(rank, program_.ranks());
-          put_number(at, field.type, 0, whole);
+          write_number(at, field.type, 0, whole);
         } else {
-          put_number(at, field.type, 0, value.number(rank, program_.ranks()));
+          write_number(at, field.type, 0, value.number(rank, program_.ranks()));
         }
       }
       places.push_back(runtime_.allocate(die(rank), bytes.size()));

@@ -49,7 +49,7 @@ std::vector<std::byte> content_of(const ProgramFile& program, const ProgramBuffe
     return file_content(buffer, program.input(file->path, rank));
   std::vector<std::byte> bytes(buffer.bytes());
   const std::uint64_t count = buffer.count();
-  const auto put = [&](std::uint64_t n, const Number& value) { put_number(bytes, buffer.type, n, value); };
+  const auto put = [&](std::uint64_t n, const Number& value) { write_number(bytes, buffer.type, n, value); };
   if (const auto* value = std::get_if<RankValue>(&buffer.fill)) {
     const Number number = value->number(rank, program.ranks());
     for (std::uint64_t n = 0; n < count; ++n) put(n, number);

@@ -7,8 +7,8 @@
 
 #include "base/text/error.h"
 #include "traces/routing/routing.h"
-#include "workloads/frame/published.h"
 #include "workloads/frame/kernel_phases.h"
+#include "workloads/frame/published.h"
 
 namespace cm384::studies {
 namespace {
@@ -75,6 +75,7 @@ double mean_with_free_fetch(const StudyContext& context, const OperatorRows& row
   machine.scalar_core.instruction_fetch = "free";
   StudyContext other{machine, context.seed, context.progress, context.interrupted};
   other.threads = context.threads;
+  other.threads_why = context.threads_why;
   other.fabric = context.fabric;
   other.given = context.given;
   return chosen_time(rows, measure(other)).mean;

@@ -21,7 +21,7 @@ double DecodeInstance::kv_share() const {
 }
 
 std::pair<int, std::int64_t> DecodeInstance::best_die(std::int64_t bytes) const {
-  if (away() || closed_) return {-1, 0};
+  if (away_ > 0 || closed_) return {-1, 0};
   int best = -1;
   for (int d = 0; d < dies(); ++d) {
     const Die& die = dies_[static_cast<std::size_t>(d)];
@@ -184,8 +184,8 @@ void DecodeInstance::pause() {
   ++epoch_;
 }
 
-bool DecodeInstance::empty() const {
-  return std::ranges::all_of(dies_, [](const Die& die) { return die.promised == 0; });
+bool DecodeInstance::is_drained() const {
+  return closed_ && runs() && std::ranges::all_of(dies_, [](const Die& die) { return die.promised == 0; });
 }
 
 }  // namespace cm384::service

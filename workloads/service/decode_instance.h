@@ -29,7 +29,6 @@ class DecodeInstance {
   int dies() const { return static_cast<int>(dies_.size()); }
   int requests() const { return requests_; }
   bool stepping() const { return stepping_; }
-  bool away() const { return away_ > 0; }
   // Neither away nor paused.
   bool runs() const { return away_ == 0 && paused_ == 0; }
   std::uint32_t epoch() const { return epoch_; }  // another one after an outage
@@ -62,16 +61,14 @@ class DecodeInstance {
   void come_back() { --away_; }
   // A die is lost for good, with its requests; the step under way does not count.
   std::vector<Lost> lose_die(int die);
-  bool lost(int die) const { return dies_[static_cast<std::size_t>(die)].lost; }
   // The die with the fewest requests that is not lost.
   int idlest() const;
   void pause();
   void resume() { --paused_; }
   // It takes no further requests.
   void close() { closed_ = true; }
-  bool closed() const { return closed_; }
-  // Nobody is here or on the way.
-  bool empty() const;
+  // It takes none, has none and has none on the way; and neither an outage nor a fault is under way.
+  bool is_drained() const;
 
  private:
   static constexpr int kFraction = 20;  // bits behind the point of a rate of tokens

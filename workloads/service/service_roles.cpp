@@ -33,9 +33,7 @@ void Service::leave_prefill(std::uint32_t i) {
 }
 
 void Service::leave_decode(std::uint32_t i) {
-  if (!decode_[i].closed() || !decode_[i].empty() || !decode_[i].runs() ||
-      stepping_[i].until != Time::never())
-    return;
+  if (!decode_[i].is_drained() || stepping_[i].until != Time::never()) return;
   stepping_[i].until = now_;
   left(decode_leaves_.at(i));
 }

@@ -111,13 +111,15 @@ void TaskScheduler::kernel_completed(Stream& stream) {
 // one.
 void TaskScheduler::hand_over(std::uint32_t number) {
   std::size_t queue = 0;
-  const auto waiting = [this](std::size_t q) { return sdma_tail_[q] - sdma_.ring(sdma_first_ + q).head(); };
-  for (std::size_t q = 1; q < sdma_tail_.size(); ++q) {
+  const auto waiting = [this](std::size_t q) {
+    return copies_.tail[q] - sdma_.ring(copies_.first + q).head();
+  };
+  for (std::size_t q = 1; q < copies_.tail.size(); ++q) {
     if (waiting(q) < waiting(queue)) queue = q;
   }
-  const QueueRing& ring = sdma_.ring(sdma_first_ + queue);
+  const QueueRing& ring = sdma_.ring(copies_.first + queue);
   if (waiting(queue) >= ring.depth()) {
-    for_sdma_.push_back(number);
+    copies_.waiting.push_back(number);
     return;
   }
   ++statistics_.copies;
@@ -126,7 +128,7 @@ void TaskScheduler::hand_over(std::uint32_t number) {
   entry.flags = 0;
   std::byte bytes[CM384_QUEUE_ENTRY_BYTES];
   std::memcpy(bytes, &entry, sizeof bytes);
-  const Time at = socket_.write(ring.entry_offset(sdma_tail_[queue]++), bytes, sizeof bytes, 0, 0);
+  const Time at = socket_.write(ring.entry_offset(copies_.tail[queue]++), bytes, sizeof bytes, 0, 0);
   socket_.schedule(at, kHandOver, queue);
 }
 
@@ -138,9 +140,9 @@ void TaskScheduler::copy_ended(const SdmaRecord& record) {
   const std::uint32_t number = record.number;
   streams_[number].record.copy = record;
   done_at(number, socket_.now(), record.status, record.fault);
-  if (for_sdma_.empty()) return;
-  const std::uint32_t next = for_sdma_.front();
-  for_sdma_.pop_front();
+  if (copies_.waiting.empty()) return;
+  const std::uint32_t next = copies_.waiting.front();
+  copies_.waiting.pop_front();
   hand_over(next);
 }
 

@@ -16,11 +16,10 @@ TaskScheduler::TaskScheduler(const hw::Scheduler& parameters, DeviceSocket& sock
       socket_(socket),
       cores_(cores),
       sdma_(sdma),
-      sdma_first_(sdma_first),
       running_on_(cores.all(), kFree),
-      block_of_(cores.all(), 0),
-      sdma_tail_(sdma.queues() - sdma_first, 0),
-      sdma_rung_(sdma.queues() - sdma_first, 0) {
+      block_of_(cores.all(), 0) {
+  const std::vector<std::uint32_t> none(sdma.queues() - sdma_first, 0);
+  copies_ = {sdma_first, none, none, {}};
   sdma_.set_client(*this, sdma_first);
 }
 
@@ -135,7 +134,7 @@ void TaskScheduler::handle(std::uint32_t what, std::uint64_t argument) {
     case kCoreFree:
       return core_free(static_cast<std::uint16_t>(argument));
     case kHandOver:
-      return sdma_.doorbell(sdma_first_ + argument, ++sdma_rung_[argument]);
+      return sdma_.doorbell(copies_.first + argument, ++copies_.rung[argument]);
     case kRead:
       return word_read(number);
     case kDone:

@@ -115,7 +115,7 @@ class TaskScheduler final : public SdmaClient {
                    Time fetch_stall = {});
   // Memory of the own die was written, at the event time.
   void written(std::uint64_t offset, std::uint64_t bytes) {
-    if (offset < watched_high_ && offset + bytes > watched_low_) wake(offset, bytes);
+    if (offset < watched_.high && offset + bytes > watched_.low) wake(offset, bytes);
   }
 
   void handle(std::uint32_t what, std::uint64_t argument);
@@ -184,6 +184,15 @@ class TaskScheduler final : public SdmaClient {
     std::uint32_t stream = 0;
     cm384_task task{};
   };
+  // The SDMA queues that are the scheduler's.
+  struct SdmaQueues {
+    std::size_t first = 0;
+    std::vector<std::uint32_t> tail, rung;  // by queue from there on
+    std::deque<std::uint32_t> waiting;      // streams whose copy waits for room in one
+  };
+  struct Watched {  // the bytes that streams wait for lie in [low, high)
+    std::uint64_t low = UINT64_MAX, high = 0;
+  };
 
   // task_scheduler.cpp: streams and entries
   void post(std::uint32_t stream);
@@ -221,19 +230,17 @@ class TaskScheduler final : public SdmaClient {
   DeviceSocket& socket_;
   CoreArray& cores_;
   SdmaEngine& sdma_;
-  std::size_t sdma_first_;
   std::deque<Stream> streams_;  // stay where they are: a new one may come while one is worked at
   std::vector<Registered> kernels_;
   std::deque<Submission> submissions_;  // of submit_at(), by number
   std::uint64_t first_submission_ = 0;
-  std::deque<std::uint32_t> ready_;                   // streams whose entry waits for a slot
-  std::deque<std::uint32_t> dispatching_;             // streams whose kernel has blocks left
-  std::deque<std::uint32_t> for_sdma_;                // streams whose copy waits for room in a queue
-  std::vector<std::uint32_t> running_on_;             // stream, by core; kFree
-  std::vector<std::uint32_t> block_of_;               // block that the core was given
-  std::vector<std::uint32_t> sdma_tail_, sdma_rung_;  // of the scheduler's SDMA queues
-  std::vector<std::uint32_t> parked_;                 // streams that wait for a word
-  std::uint64_t watched_low_ = UINT64_MAX, watched_high_ = 0;
+  std::deque<std::uint32_t> ready_;        // streams whose entry waits for a slot
+  std::deque<std::uint32_t> dispatching_;  // streams whose kernel has blocks left
+  std::vector<std::uint32_t> running_on_;  // stream, by core; kFree
+  std::vector<std::uint32_t> block_of_;    // block that the core was given
+  SdmaQueues copies_;
+  std::vector<std::uint32_t> parked_;  // streams that wait for a word
+  Watched watched_;
   int under_way_ = 0;
   Time next_decode_, next_block_;
   bool dispatch_armed_ = false;

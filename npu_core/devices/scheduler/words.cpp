@@ -98,12 +98,12 @@ void TaskScheduler::park(std::uint32_t number) {
 }
 
 void TaskScheduler::watch_again() {
-  watched_low_ = UINT64_MAX;
-  watched_high_ = 0;
+  watched_.low = UINT64_MAX;
+  watched_.high = 0;
   for (const std::uint32_t number : parked_) {
     const std::uint64_t offset = cm384_gm_offset(streams_[number].entry.u.word.address);
-    watched_low_ = std::min(watched_low_, offset);
-    watched_high_ = std::max(watched_high_, offset + 8);
+    watched_.low = std::min(watched_.low, offset);
+    watched_.high = std::max(watched_.high, offset + 8);
   }
 }
 

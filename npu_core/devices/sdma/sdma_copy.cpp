@@ -32,25 +32,26 @@ void SdmaEngine::take_replayed() {
 
 // Asks for the next turn of the data path, where there is something to send and a place for it.
 void SdmaEngine::arm() {
-  if (armed_) return;
+  if (path_.armed) return;
   if (std::none_of(channels_.begin(), channels_.end(), [](const Channel& c) { return c.wants_issue(); }))
     return;
   const bool full = reads_ >= parameters_.read_outstanding ||
-                    pieces_in_use_ >= parameters_.read_outstanding + parameters_.write_outstanding;
-  statistics_.buffer_full += full && !full_ ? 1 : 0;
-  full_ = full;
+                    pieces_.in_use() >= parameters_.read_outstanding + parameters_.write_outstanding;
+  statistics_.buffer_full += full && !path_.full ? 1 : 0;
+  path_.full = full;
   if (full) return;
-  armed_ = true;
-  socket_.schedule(std::max(socket_.now(), next_issue_), kIssue, 0);
+  path_.armed = true;
+  socket_.schedule(std::max(socket_.now(), path_.next_issue), kIssue, 0);
 }
 
-std::uint32_t SdmaEngine::new_piece() {
-  if (free_pieces_.empty()) {
-    pieces_.emplace_back();
+std::uint32_t SdmaEngine::Pieces::add(const Piece& piece) {
+  if (free_.empty()) {
+    pieces_.push_back(piece);
     return static_cast<std::uint32_t>(pieces_.size() - 1);
   }
-  const std::uint32_t slot = free_pieces_.back();
-  free_pieces_.pop_back();
+  const std::uint32_t slot = free_.back();
+  free_.pop_back();
+  pieces_[slot] = piece;
   return slot;
 }
 
@@ -70,15 +71,14 @@ void SdmaEngine::issue() {
                                                 request_bytes_ - source % request_bytes_);
   if (channel.entry.operation == CM384_SDMA_COPY)
     bytes = std::min<std::uint64_t>(bytes, request_bytes_ - destination % request_bytes_);
-  const std::uint32_t slot = new_piece();
-  pieces_[slot] = {static_cast<std::uint16_t>(number), static_cast<std::uint16_t>(bytes), source, destination,
-                   sim::Payload{}};
+  const std::uint32_t slot =
+      pieces_.add({static_cast<std::uint16_t>(number), static_cast<std::uint16_t>(bytes), source, destination,
+                   sim::Payload{}});
   channel.issued += bytes;
   if (issued && channel.issued == channel.record.bytes) issued(channel.transaction);
   ++channel.outstanding;
-  ++pieces_in_use_;
   ++reads_;
-  next_issue_ = socket_.now() + interval_;
+  path_.next_issue = socket_.now() + interval_;
   socket_.progressed();
   read(slot);
   arm();
@@ -159,8 +159,7 @@ void SdmaEngine::acknowledged(std::uint32_t slot) {
   Piece& piece = pieces_[slot];
   const std::size_t number = piece.channel;
   socket_.payloads().release(piece.payload);
-  free_pieces_.push_back(slot);
-  --pieces_in_use_;
+  pieces_.release(slot);
   --writes_;
   --channels_[number].outstanding;
   if (!unwritten_.empty()) {

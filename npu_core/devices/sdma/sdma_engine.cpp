@@ -59,7 +59,7 @@ void SdmaEngine::handle(std::uint32_t what, std::uint64_t argument) {
     case kTranslated:
       return translated(argument);
     case kIssue:
-      armed_ = false;
+      path_.armed = false;
       return issue();
     case kData:
       return data(slot);

@@ -121,6 +121,23 @@ class SdmaEngine {
     std::uint64_t source = 0, destination = 0;
     sim::Payload payload;
   };
+  // Pieces between the issue of their read and the acknowledgement of their write, by slot.
+  class Pieces {
+   public:
+    Piece& operator[](std::uint32_t slot) { return pieces_[slot]; }
+    int in_use() const { return static_cast<int>(pieces_.size() - free_.size()); }
+    std::uint32_t add(const Piece& piece);
+    void release(std::uint32_t slot) { free_.push_back(slot); }
+
+   private:
+    std::vector<Piece> pieces_;
+    std::vector<std::uint32_t> free_;
+  };
+  struct DataPath {
+    Time next_issue;
+    bool armed = false;  // an event for the next issue is under way
+    bool full = false;   // it has found no place when it was last asked
+  };
 
   void arbitrate();
   void take_replayed();
@@ -138,7 +155,6 @@ class SdmaEngine {
   void finish_if_done(std::size_t channel);
   void complete(std::size_t channel);
   void end(std::size_t channel);
-  std::uint32_t new_piece();
 
   hw::Sdma parameters_;
   std::uint32_t request_bytes_;
@@ -150,12 +166,10 @@ class SdmaEngine {
   std::vector<Channel> channels_;
   std::deque<Replayed> replayed_;                  // that wait for a channel
   std::size_t last_queue_ = 0, last_channel_ = 0;  // that had its turn
-  std::vector<Piece> pieces_;
-  std::vector<std::uint32_t> free_pieces_;
+  Pieces pieces_;
   std::deque<std::uint32_t> unwritten_;  // pieces whose data wait for a place among the writes
-  int pieces_in_use_ = 0, reads_ = 0, writes_ = 0;
-  Time next_issue_;
-  bool armed_ = false, full_ = false;
+  int reads_ = 0, writes_ = 0;
+  DataPath path_;
   SdmaStatistics statistics_;
 };
 

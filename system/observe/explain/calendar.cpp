@@ -6,13 +6,13 @@ namespace cm384::observe {
 
 double Calendar::take(double at, double service) {
   if (at < free_) [[unlikely]]
-    return take_late(at, service);
+    return reserve_idle_time(at, service);
   if (at > free_) add({free_, at});
   free_ = at + service;
   return at;
 }
 
-double Calendar::take_late(double at, double service) {
+double Calendar::reserve_idle_time(double at, double service) {
   double begin = free_;
   const auto take_idle = [&begin, &service](double from, double idle) {
     begin = std::min(begin, from);

@@ -24,7 +24,7 @@ class Calendar {
     double begin = 0, end = 0;
   };
 
-  double take_late(double at, double service);
+  double reserve_idle_time(double at, double service);
   void add(const Gap& gap);
   void forget(const Gap& gap);
   void move_down();

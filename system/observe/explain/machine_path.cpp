@@ -258,7 +258,7 @@ std::vector<Busy> MachinePath::busiest() const {
     take(Resource::write_interval, die->controller[1].busy());
     take(Resource::target_interval, die->target[0].busy());
     const auto& limits = machine_.ub.controller;
-    const bool own = ub::UbController::write_service_interval(limits) == limits.target_write_interval;
+    const bool own = ub::write_service_interval(limits) == limits.target_write_interval;
     take(own ? Resource::target_interval : Resource::write_interval, die->target[1].busy());
     for (const Station& channel : die->channels) take(Resource::hbm, channel.busy());
   }

@@ -147,7 +147,7 @@ void MachinePath::submitted(const TraceEntry& e, Words w, Die& die) {
   const auto& limits = machine_.ub.controller;
   const Part part = write ? Part::write_interval : Part::read_interval;
   side.serve(t.path, std::max(t.path.at, side.free_at()),
-             ps_of(write ? ub::UbController::write_issue_interval(limits) : limits.read_interval),
+             ps_of(write ? ub::write_issue_interval(limits) : limits.read_interval),
              {part, resource_of(part)}, Part::fabric_wait);
 }
 
@@ -169,10 +169,9 @@ void MachinePath::came(const TraceEntry& e, Words w, Die& die) {
   if (t == nullptr) return;
   const double at = ps_of(w[3]);
   const auto& limits = machine_.ub.controller;
-  if (t->link != nullptr && ub::UbController::holds_requests(limits)) {
+  if (t->link != nullptr && ub::holds_requests(limits)) {
     const Time own = limits.target_write_interval;
-    const Time interval =
-        t->write ? ub::UbController::write_service_interval(limits) : limits.target_read_interval;
+    const Time interval = t->write ? ub::write_service_interval(limits) : limits.target_read_interval;
     const Part part = t->write && interval > own ? Part::write_interval : Part::target_interval;
     const double inbound = ps_of(t->write ? limits.write_inbound_latency : limits.read_inbound_latency);
     die.target[t->write ? 1 : 0].serve(t->path, at - inbound, ps_of(interval), {part, resource_of(part)},
@@ -252,7 +251,7 @@ void MachinePath::hop(const TraceEntry& e, Words w) {
   if (!link.to_endpoint) return;
   const bool socket = link.served.part == Part::socket_link;
   const auto& limits = socket ? machine_.cpu.controller : machine_.ub.controller;
-  const bool held = !response && ub::UbController::holds_requests(limits);
+  const bool held = !response && ub::holds_requests(limits);
   if (!held) return_credits(*t, tail);
   t->path = tail;
   t->path.add(link.latency, Part::wire, Resource::wire);

@@ -59,7 +59,7 @@ const UnloadedTime::Ways& UnloadedTime::ways(const TrafficRecord& r, bool back) 
 }
 
 // A link with so many buffers before it.
-void UnloadedTime::take_busiest(Way& w, double flit_ps, double buffers) {
+void UnloadedTime::keep_busiest(Way& w, double flit_ps, double buffers) {
   if (flit_ps <= w.busiest_ps) return;
   w.busiest_ps = flit_ps;
   w.buffers = buffers;
@@ -74,7 +74,7 @@ UnloadedTime::Way UnloadedTime::way(const ub::SubPlane& plane, ub::Endpoint from
     const double flit = period_ps(link.flit);
     w.latency_ps += ps(link.latency);
     w.flit_ps = std::max(w.flit_ps, flit);
-    take_busiest(w, flit, w.passed);
+    keep_busiest(w, flit, w.passed);
     ++w.passed;
     ++w.links;
   };
@@ -142,7 +142,7 @@ void UnloadedTime::pass_chips(Way& w, const ub::SubPlane& plane, unsigned from, 
     others(*chip, [&](const ub::LinkTiming& link, unsigned next) {
       chips[next].load += part;
       chips[next].passed += 1 + passed / shares;
-      take_busiest(w, part * period_ps(link.flit), w.passed + passed);
+      keep_busiest(w, part * period_ps(link.flit), w.passed + passed);
     });
   }
   w.passed += chips[to].passed;
@@ -256,9 +256,8 @@ double UnloadedTime::planes_ps(const TrafficRecord& r, const Requests& all, cons
     by_ways += 1 / plane.slowest;
   }
   const auto outstanding = static_cast<double>(read ? own.read_outstanding : own.write_outstanding);
-  const Place issue{ps(read ? own.read_interval : ub::UbController::write_issue_interval(own)), outstanding};
-  const Place service{
-      ps(read ? other.target_read_interval : ub::UbController::write_service_interval(other))};
+  const Place issue{ps(read ? own.read_interval : ub::write_issue_interval(own)), outstanding};
+  const Place service{ps(read ? other.target_read_interval : ub::write_service_interval(other))};
   double whole = longest(planes.front().one, engine, all, most,
                          {issue, service, Place{1 / by_ways, Place::kAny, planes.size()}, ports_of(r, all)});
   if (spreading_ == "flow") return whole;

@@ -66,7 +66,7 @@ class UnloadedTime {
     double window = kAny;
     std::uint64_t at_once = 1;  // requests that pass it side by side: so many of the first wait for nobody
   };
-  static void take_busiest(Way& way, double flit_ps, double buffers);
+  static void keep_busiest(Way& way, double flit_ps, double buffers);
   static void add(Requests& requests, std::uint64_t begin, std::uint64_t end);
   static double train(double one, Place place, std::uint64_t count);
   bool by_package(const traces::TrafficRecord& record) const;

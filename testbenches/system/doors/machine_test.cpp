@@ -53,7 +53,7 @@ std::vector<std::int64_t> together(unsigned threads, Time window, Way way, bool 
     runtime.launch(die, program, block, runtime.first_cores(kCores), runtime.earliest_start());
   }
   EXPECT_TRUE(runtime.wait());
-  EXPECT_EQ(stand.machine.threads(), threads);
+  EXPECT_EQ(stand.machine.thread_choice().threads(), threads);
   EXPECT_EQ(stand.machine.shared_windows() > 50, threads > 1);
   std::vector<std::int64_t> times;
   for (const auto& [die, at] : results) {
@@ -215,7 +215,8 @@ TEST(Memory, AKernelWaitsForIt) {
     runtime.launch(0, program, block, runtime.first_cores(1), runtime.earliest_start());
     runtime.wait();
     if (foreign) {
-      EXPECT_EQ(stand.machine.threads(), 1u);
+      EXPECT_EQ(stand.machine.thread_choice().threads(), 1u);
+      EXPECT_EQ(stand.machine.thread_choice().why(), "one order, for a foreign memory");
       EXPECT_GE(behind->asked.size(), 128u);
     }
     return runtime.get<cm384_p2p_result>(read.results, 1)[0].min_cycles;

@@ -11,7 +11,7 @@ namespace {
 
 std::string text_of(std::int64_t ps) {
   std::string text;
-  put_us(text, Time{ps});
+  append_us(text, Time{ps});
   return text;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 #include <string>
+#include <utility>
 
 #include "base/text/error.h"
 #include "firmware/abi/kernel.h"
@@ -14,6 +15,7 @@
 #include "system/host/runtime.h"
 #include "system/machine/faults.h"
 #include "system/machine/supernode.h"
+#include "system/observe/memory_check.h"
 
 namespace cm384::supernode {
 namespace {
@@ -52,7 +54,7 @@ std::vector<std::uint64_t> ring(Time window, bool reversed, unsigned threads = 1
     runtime.launch(dies[n], program, block, runtime.first_cores(kCores), runtime.earliest_start());
   }
   runtime.wait();
-  EXPECT_EQ(machine.threads(), threads);
+  EXPECT_EQ(machine.thread_choice().threads(), threads);
   EXPECT_EQ(machine.shared_windows() > 100, threads > 1);
   std::vector<std::uint64_t> times;
   for (const std::uint64_t at : results) {
@@ -125,27 +127,84 @@ TEST(Windows, NoMoreThreadsThanPackages) {
   SupernodeOptions options;
   options.dies = {0, 1, 2, 5};
   options.threads = 8;
-  EXPECT_EQ(Supernode(parameters, options).threads(), 3u);
+  options.threads_why = "one per core of the host";
+  const auto choice = [&] {
+    const Supernode machine(parameters, options);
+    return std::pair{machine.thread_choice().threads(), machine.thread_choice().why()};
+  };
+  EXPECT_EQ(choice(), std::pair(3u, std::string("as many as packages take part")));
+  options.threads = 3;
+  EXPECT_EQ(choice(), std::pair(3u, std::string("one per core of the host")));
   options.dies = {};
-  EXPECT_EQ(Supernode(parameters, options).threads(), 1u);
+  EXPECT_EQ(choice(), std::pair(1u, std::string("as many as packages take part")));
 }
 
-TEST(Windows, WhoLooksOnGetsOneThread) {
+TEST(Windows, WhoNeedsOneOrderGetsOneThread) {
   const hw::Machine parameters = hw::load_machine("cloudmatrix384");
-  const auto threads_after = [&](const std::function<void(Supernode&)>& then) {
+  const auto why_after = [&](const std::function<void(Supernode&)>& then) {
     SupernodeOptions options;
     options.dies = {0, 2};
     options.threads = 2;
     Supernode machine(parameters, options);
-    EXPECT_EQ(machine.threads(), 2u);
+    EXPECT_EQ(machine.thread_choice().threads(), 2u);
+    EXPECT_EQ(machine.thread_choice().why(), "asked for");
     then(machine);
-    return machine.threads();
+    EXPECT_EQ(machine.thread_choice().threads(), 1u);
+    return machine.thread_choice().why();
   };
-  EXPECT_EQ(threads_after([](Supernode& m) { m.follow_transactions(); }), 1u);
-  EXPECT_EQ(threads_after([](Supernode& m) { m.trace_links(); }), 1u);
-  EXPECT_EQ(threads_after([](Supernode& m) { Faults(m).attach(parse_fault("plane=0,die=0,rate=0.1")); }), 1u);
-  EXPECT_EQ(threads_after([](Supernode& m) { host::Runtime(m).host_barrier({0, 2}); }), 1u);
-  EXPECT_EQ(threads_after([](Supernode& m) { host::Runtime(m).host_function(0, [] {}); }), 1u);
+  EXPECT_EQ(why_after([](Supernode& m) { m.follow_transactions(); }),
+            "one order, for following transactions");
+  EXPECT_EQ(why_after([](Supernode& m) { m.trace_links(); }), "one order, for a trace of links");
+  EXPECT_EQ(why_after([](Supernode& m) { Faults(m).attach(parse_fault("plane=0,die=0,rate=0.1")); }),
+            "one order, for --fault with rate or ber");
+  EXPECT_EQ(why_after([](Supernode& m) {
+              host::Runtime(m).host_barrier({0, 2});
+            }),
+            "one order, for host threads that meet");
+  EXPECT_EQ(why_after([](Supernode& m) { host::Runtime(m).host_function(0, [] {}); }),
+            "one order, for functions of host threads");
+  EXPECT_EQ(why_after([](Supernode& m) { const observe::MemoryCheck check(m, {}); }),
+            "one order, for --check-memory");
+  // All who need it are named, each once, in the order in which they came.
+  EXPECT_EQ(why_after([](Supernode& m) {
+              m.trace_links();
+              m.need_order("a replay");
+              m.need_order("a replay");
+              m.need_order("--gdb");
+            }),
+            "one order, for a trace of links, a replay and --gdb");
+}
+
+// What is declared while the machine runs holds from the next window on.
+TEST(Windows, AnOrderNeededInTheMiddleHoldsFromThen) {
+  const hw::Machine parameters = hw::load_machine("cloudmatrix384");
+  SupernodeOptions options;
+  options.dies = {0, 2};
+  options.threads = 2;
+  options.worth_sharing = 0;
+  Supernode* running = nullptr;
+  std::uint64_t shared = 0;
+  options.sample = [&](Time at) {
+    if (at != 5_us) return;
+    running->need_order("a test");
+    shared = running->shared_windows();
+  };
+  Supernode machine(parameters, options);
+  running = &machine;
+  host::Runtime runtime(machine);
+  const auto program = runtime.load(npu::ElfImage::from_memory(firmware::kernel_image("hello"), "hello"));
+  for (const int die : options.dies) {
+    cm384_kernel arguments{};
+    arguments.scratch_bytes = 64 << 20;
+    arguments.scratch = runtime.allocate(die, arguments.scratch_bytes);
+    const std::uint64_t block = runtime.allocate(die, sizeof arguments);
+    runtime.put(block, arguments);
+    runtime.launch(die, program, block, runtime.first_cores(48), runtime.earliest_start());
+  }
+  runtime.wait();
+  EXPECT_GT(shared, 0u);
+  EXPECT_EQ(machine.shared_windows(), shared);
+  EXPECT_GT(machine.earliest(), 10_us);
 }
 
 // Two dies of different packages fault in the same window: the first in order is told, whoever ran first.

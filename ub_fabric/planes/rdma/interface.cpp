@@ -61,7 +61,7 @@ void Interface::handle(const sim::Event& event) {
       turns_.push_back(static_cast<std::uint16_t>(argument));
       return serve(event.at);
     case kFree:
-      sending_ = false;
+      link_.sending = false;
       return serve(event.at);
     case kArrived:
       return arrive(argument, event.at);
@@ -76,7 +76,7 @@ void Interface::handle(const sim::Event& event) {
 }
 
 void Interface::serve(Time now) {
-  if (sending_ || paused_) return;
+  if (link_.sending || link_.paused) return;
   const bool response = !responses_.empty() && (response_first_ || turns_.empty());
   if (!response && send_request(now)) {
     response_first_ = true;
@@ -146,7 +146,7 @@ void Interface::send(std::uint32_t index, Time now) {
   const std::uint32_t bytes = pools_.packets[index].wire;
   ++counters_.packets;
   counters_.bytes += bytes;
-  sending_ = true;
+  link_.sending = true;
   const Time tail = now + byte_.start(bytes);
   queue_.push(tail, unit_, kFree);
   switches_.inject(queue_, self_, index, tail + parameters_.link_latency);
@@ -231,11 +231,11 @@ void Interface::complete_piece(std::uint32_t index, Time now) {
 }
 
 void Interface::pause(bool on, Time now) {
-  paused_ = on;
+  link_.paused = on;
   if (on) {
-    paused_at_ = now;
+    link_.paused_at = now;
   } else {
-    counters_.paused_ps += static_cast<std::uint64_t>((now - paused_at_).ps);
+    counters_.paused_ps += static_cast<std::uint64_t>((now - link_.paused_at).ps);
     serve(now);
   }
 }

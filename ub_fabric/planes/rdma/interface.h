@@ -96,8 +96,11 @@ class Interface final : public sim::FabricPort {
   std::deque<std::uint16_t> turns_;
   sim::SlabQueue<Packet> responses_;
   bool response_first_ = true;
-  bool sending_ = false, paused_ = false;
-  Time paused_at_;
+  struct Link {
+    bool sending = false, paused = false;
+    Time paused_at;
+  };
+  Link link_;  // to its leaf
   InterfaceCounters counters_;
   std::uint64_t pending_ = 0;
 };

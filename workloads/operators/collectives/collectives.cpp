@@ -86,10 +86,11 @@ void RankCollective::place(RankMemory& memory) {
     }
     peers.push_back(peer);
   }
-  algorithm_ == CollectiveAlgorithm::direct ? put_direct(memory, peers) : put_rounds(memory, peers);
+  algorithm_ == CollectiveAlgorithm::direct ? write_direct_arguments(memory, peers)
+                                            : write_rounds_arguments(memory, peers);
 }
 
-void RankCollective::put_direct(RankMemory& memory, const std::vector<cm384_rounds_peer>& peers) {
+void RankCollective::write_direct_arguments(RankMemory& memory, const std::vector<cm384_rounds_peer>& peers) {
   for (int rank = 0; rank < case_.ranks; ++rank) {
     host::DeviceMemory& own = memory[static_cast<std::size_t>(rank)];
     cm384_collective a{};
@@ -106,7 +107,7 @@ void RankCollective::put_direct(RankMemory& memory, const std::vector<cm384_roun
   }
 }
 
-void RankCollective::put_rounds(RankMemory& memory, const std::vector<cm384_rounds_peer>& peers) {
+void RankCollective::write_rounds_arguments(RankMemory& memory, const std::vector<cm384_rounds_peer>& peers) {
   for (int rank = 0; rank < case_.ranks; ++rank) {
     host::DeviceMemory& own = memory[static_cast<std::size_t>(rank)];
     cm384_collective_rounds a{};

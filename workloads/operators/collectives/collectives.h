@@ -36,8 +36,8 @@ class RankCollective final : public Collective {
 
  private:
   std::uint64_t window_stride() const;
-  void put_direct(RankMemory& memory, const std::vector<cm384_rounds_peer>& peers);
-  void put_rounds(RankMemory& memory, const std::vector<cm384_rounds_peer>& peers);
+  void write_direct_arguments(RankMemory& memory, const std::vector<cm384_rounds_peer>& peers);
+  void write_rounds_arguments(RankMemory& memory, const std::vector<cm384_rounds_peer>& peers);
 
   reference::CollectiveCase case_;
   int cores_;
