@@ -16,31 +16,30 @@
 namespace cm384::supernode {
 
 Supernode::~Supernode() {
-  parts_->outer.reset();
-  parts_->inner.reset();
+  parts_->runner.stop();
   parts_.reset();
 }
 
 unsigned Supernode::workers() const {
-  return parts_->control.workers.count();
+  return parts_->runner.workers();
 }
 
 const ThreadChoice& Supernode::thread_choice() const {
-  return parts_->control.choice;
+  return parts_->runner.control().choice;
 }
 
 std::uint64_t Supernode::shared_windows() const {
-  return parts_->control.shared_windows;
+  return parts_->runner.control().shared_windows;
 }
 
 void Supernode::need_order(std::string_view whoever, OrderOf order) {
   if (order == OrderOf::machine) sim::peers().needs_one(whoever);
-  parts_->control.choice.need_order(whoever);
+  parts_->runner.control().choice.need_order(whoever);
 }
 
 void Supernode::settle() {
   exchange_crossings();
-  RunControl& control = parts_->control;
+  RunControl& control = parts_->runner.control();
   parts_->progress.each([&](Time t) { control.last_progress = std::max(control.last_progress, t); });
   parts_->payloads.balance();
   if (!parts_->foreign.empty()) look_at_foreign();
@@ -61,7 +60,7 @@ void Supernode::settle() {
 
 template <class Tell>
 void Supernode::tell(int die, Tell&& tell) {
-  if (parts_->control.side_by_side) {
+  if (parts_->runner.control().side_by_side) {
     parts_->told.mine().push_back({die, std::forward<Tell>(tell)});
   } else {
     tell();
@@ -109,7 +108,7 @@ npu::BackingStore& Supernode::socket_store(int number) const {
 // Whole steps of twice a link's latency, the first of them whatever the windows are.
 Time Supernode::earliest() const {
   const Time step = from_plane_ + from_plane_;
-  const Time reached = std::max({parts_->control.reached, now(), Time{1}});
+  const Time reached = std::max({parts_->runner.control().reached, now(), Time{1}});
   return Time{(reached.ps + step.ps - 1) / step.ps * step.ps};
 }
 
@@ -125,12 +124,11 @@ void Supernode::set_lookahead() {
     to_plane_ = std::min(to_plane_, ahead.to_module);
     from_plane_ = std::min(from_plane_, ahead.from_module);
   }
-  RunControl& control = parts_->control;
-  control.window = std::min(lookahead(), options_.window);
+  Time window = std::min(lookahead(), options_.window);
   // A foreign port acts at SystemC's own time, when sub-planes have run to the end of their window.
-  if (!parts_->foreign.empty()) control.window = std::min(control.window, to_plane_ + parts_->foreign_ahead);
+  if (!parts_->foreign.empty()) window = std::min(window, to_plane_ + parts_->foreign_ahead);
   // Shorter windows keep the proportion.
-  control.plane_phase = Time{control.window.ps * to_plane_.ps / lookahead().ps};
+  parts_->runner.set_window(window, Time{window.ps * to_plane_.ps / lookahead().ps});
 }
 
 void Supernode::install(int plane_number, unsigned chip, ub::SwitchChip& model) {
@@ -219,10 +217,10 @@ void Supernode::keep_log(npu::TraceLog& log, bool requests) {
 }
 
 void Supernode::kernel_output(int die, int core, std::string_view text) {
-  if (parts_->peers) {
+  if (parts_->runner.peers()) {
     const auto place = std::ranges::find(options_.dies, die) - options_.dies.begin();
     parts_->printed.mine().push_back(
-        {parts_->control.reached, static_cast<std::size_t>(place), die, core, std::string(text)});
+        {parts_->runner.control().reached, static_cast<std::size_t>(place), die, core, std::string(text)});
     return;
   }
   tell(die, [this, die, core, printed = std::string(text)] {
@@ -235,23 +233,16 @@ void Supernode::kernel_output(int die, int core, std::string_view text) {
 }
 
 void Supernode::advance(Time length) {
-  const auto run = [](Time t) {
-    try {
-      sc_core::sc_start(sc_core::sc_time::from_value(static_cast<sc_dt::uint64>(t.ps)),
-                        sc_core::SC_RUN_TO_TIME);
-    } catch (const sc_core::sc_report& report) {  // of a foreign model
-      throw MachineError(fmt::format("SystemC: {}: {}", report.get_msg_type(), report.get_msg()));
-    }
-  };
+  Runner& runner = parts_->runner;
   if (!options_.sample) {
-    run(length);
+    runner.advance(length);
     return;
   }
   // A slice is as long as without samples, so that what starts after it starts at the same time.
   constexpr Time kInterval{1'000'000};
   const Time begin = now();
   for (Time done{}; done < length; done += kInterval) {
-    run(kInterval);
+    runner.advance(kInterval);
     // Paused: a failure, a hang, an interruption.
     if (now() < begin + done + kInterval) return;
     options_.sample(now());
@@ -269,7 +260,7 @@ Time Supernode::next_step(Time slice) const {
 // Whatever else goes on or is yet to come: a core that waits for what nobody under way will ever bring about.
 // Looked for once in a while, and before a long stretch in which nothing happens.
 void Supernode::look_for_stuck_cores(Time step) {
-  const Time patience = parts_->control.patience;
+  const Time patience = parts_->runner.control().patience;
   if (patience == Time::never()) return;
   const bool long_step = step > patience;
   if (!long_step && now() - looked_for_stuck_ <= patience) return;
@@ -293,7 +284,7 @@ bool Supernode::run() {
   // A die's memory counts in 2^-16 ps, in 64 bits.
   constexpr Time kLongestRun{140'000'000'000'000};
   if (!parts_->foreign.empty() && now() == Time{}) advance(Time{});  // processes of others begin
-  parts_->begin_run();
+  parts_->runner.begin();
   while (parts_->anything_unfinished(unfinished_)) {
     if (!sc_core::sc_pending_activity()) report_hang("nothing is left to happen");
     const Time step = next_step(kSlice);
@@ -304,7 +295,7 @@ bool Supernode::run() {
     if (!this->step(step)) return false;
   }
   log_idle();
-  if (parts_->peers) parts_->share_records(records_);
+  if (parts_->runner.peers()) parts_->share_records(records_);
   return true;
 }
 

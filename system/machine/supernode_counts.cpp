@@ -28,7 +28,8 @@ std::string Supernode::report_unfinished() const {
   }
   if (count > kLines) lines += fmt::format("  ... and {} more cores\n", count - kLines);
   return fmt::format("{} launches and calls of the host have not finished\n{}",
-                     parts_->peers ? parts_->peers->unfinished() : unfinished_.load(), lines);
+                     parts_->runner.peers() ? parts_->runner.peers()->unfinished() : unfinished_.load(),
+                     lines);
 }
 
 void Supernode::report_hang(const std::string& why) const {
@@ -132,7 +133,7 @@ void Supernode::visit_statistics(const std::function<void(const sim::Statistics&
   for (std::size_t n = 0; n < parts.size(); ++n) {
     sim::Statistics part;
     parts[n](part);
-    if (!parts_->peers) {
+    if (!parts_->runner.peers()) {
       visit(part);
     } else if (n < numbers.size()) {
       visit_values(owner_of_die(numbers[n]), part, visit);

@@ -10,7 +10,7 @@ void Supernode::serialise_crossings() {
   sim::peers().needs_one("crossings as bytes");
   parts_->crossings = std::make_unique<ub::Crossings>(parts_->bus->packets(), parts_->payloads);
   if (has_rdma()) parts_->crossings->take_along(*parts_->rdma);
-  for (const auto& module : parts_->modules) module->hold_credits();
+  for (const auto& module : parts_->runner.modules()) module->hold_credits();
 }
 
 std::pair<std::uint64_t, std::uint64_t> Supernode::crossings() const {
@@ -21,7 +21,7 @@ std::pair<std::uint64_t, std::uint64_t> Supernode::crossings() const {
 void Supernode::exchange_crossings() {
   if (!parts_->crossings) return;
   const auto exchange = [this] {
-    for (const auto& module : parts_->modules) module->exchange(*parts_->crossings);
+    for (const auto& module : parts_->runner.modules()) module->exchange(*parts_->crossings);
   };
   exchange();
   parts_->crossings->turn();

@@ -44,7 +44,7 @@ void Supernode::set_foreign_lookahead(Time ahead) {
 }
 
 Time Supernode::window() const {
-  return parts_->control.window;
+  return parts_->runner.control().window;
 }
 
 void Supernode::leave(ForeignPort& port) {
@@ -52,13 +52,13 @@ void Supernode::leave(ForeignPort& port) {
 }
 
 void Supernode::fail(std::exception_ptr failure) {
-  RunControl& control = parts_->control;
+  RunControl& control = parts_->runner.control();
   if (!control.failure) control.failure = std::move(failure);
   sc_core::sc_pause();
 }
 
 void Supernode::progressed(Time at) {
-  RunControl& control = parts_->control;
+  RunControl& control = parts_->runner.control();
   control.last_progress = std::max(control.last_progress, at);
 }
 
@@ -67,7 +67,7 @@ void Supernode::look_at_foreign() {
 }
 
 bool Supernode::step(Time length) {
-  RunControl& control = parts_->control;
+  RunControl& control = parts_->runner.control();
   advance(length);
   for (const Parts::Printed& printed : parts_->take_printed()) {
     if (options_.output) {
@@ -76,11 +76,11 @@ bool Supernode::step(Time length) {
       write_standard_error(printed.text);
     }
   }
-  if (control.failure) std::rethrow_exception(std::exchange(control.failure, nullptr));
+  parts_->runner.rethrow_failure();
   if (control.hung)
     report_hang(fmt::format("nothing under way has made progress since {:.3f} us (patience {:.0f} us)",
                             control.last_progress.us(), control.patience.us()));
-  if (control.interrupted != nullptr && *control.interrupted != 0) return false;
+  if (!parts_->runner.may_go_on()) return false;
   for (const ForeignPort* port : parts_->foreign) port->check(now());
   if (options_.progress) options_.progress(now(), parts_->own_counts().events);
   return true;

@@ -9,13 +9,11 @@
 #include <vector>
 
 #include "system/machine/ownership.h"
-#include "system/machine/peer_exchange.h"
 #include "system/machine/plane_ports.h"
 #include "system/machine/rdma_module.h"
-#include "system/machine/simulation.h"
+#include "system/machine/runner.h"
 #include "system/machine/socket_module.h"
 #include "system/machine/supernode.h"
-#include "system/machine/window_process.h"
 #include "ub_fabric/crossing.h"
 #include "ub_fabric/planes/rdma/rdma_plane.h"
 #include "ub_fabric/unified_bus.h"
@@ -37,11 +35,10 @@ std::string of_owner(unsigned owner, const std::string& text);
 
 struct Supernode::Parts {
   Parts(unsigned workers, const SupernodeOptions& options)
-      : control(workers, options.threads, options.threads_why) {}
+      : runner(workers, options.threads, options.threads_why) {}
 
-  Simulation simulation;
+  Runner runner;
   sim::PayloadPool payloads;
-  RunControl control;
   std::unique_ptr<ub::UnifiedBus> bus;
   std::unique_ptr<rdma::RdmaPlane> rdma;  // where it takes part
   std::unique_ptr<RdmaModule> rdma_module;
@@ -55,9 +52,7 @@ struct Supernode::Parts {
   std::unique_ptr<SocketModule> sockets;
   std::vector<ForeignPort*> foreign;
   Time foreign_ahead{};
-  std::vector<std::unique_ptr<WindowModule>> modules;
   // Where several processes simulate the machine (supernode_peers.cpp).
-  std::unique_ptr<PeerExchange> peers;
   struct Printed {
     Time window;            // its end
     std::size_t place = 0;  // of the die among those given
@@ -69,11 +64,8 @@ struct Supernode::Parts {
   std::map<std::pair<int, std::uint32_t>, std::shared_ptr<const npu::ElfImage>> images;
   std::vector<std::size_t> known_records;  // by die: launches of which all know
 
-  void join_peers(const std::vector<int>& packages, const std::atomic<std::size_t>& unfinished);
-  // Before each run; rethrows what went wrong.
-  void begin_run();
   bool anything_unfinished(const std::atomic<std::size_t>& own) const {
-    return (peers ? peers->unfinished() : own.load()) > 0;
+    return (runner.peers() ? runner.peers()->unfinished() : own.load()) > 0;
   }
   // What kernels printed meanwhile, in the order in which one process would have.
   std::vector<Printed> take_printed();
@@ -84,7 +76,6 @@ struct Supernode::Parts {
   unsigned owner_of_module(const sim::Fabric& fabric, std::size_t number) const {
     return &fabric == bus.get() ? owner_of_plane(number) : owner_of_rdma();
   }
-  std::unique_ptr<WindowProcess> outer, inner;  // run the modules: dies and sockets, sub-planes
   // Last progress of what runs on a worker.
   sim::PerWorker<Time> progress;
   // What is to be told to others of what happened on a die while modules ran side by side.

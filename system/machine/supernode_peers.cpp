@@ -134,33 +134,9 @@ void visit_values(unsigned owner, const sim::Statistics& part,
   visit(theirs);
 }
 
-void Supernode::Parts::join_peers(const std::vector<int>& packages,
-                                  const std::atomic<std::size_t>& unfinished) {
-  peers = std::make_unique<PeerExchange>(control, unfinished, bus->packets(), payloads);
-  peers->add(*outer);
-  peers->add(*inner);
-  if (rdma) peers->take_along(*rdma);
-  const auto planes = static_cast<std::size_t>(bus->planes()), inner_ones = planes + (rdma ? 1 : 0);
-  for (std::size_t n = 0; n < modules.size(); ++n) {
-    const unsigned owner = n < planes                         ? owner_of_plane(n)
-                           : n < inner_ones                   ? owner_of_rdma()
-                           : n - inner_ones < packages.size() ? owner_of_die(packages[n - inner_ones])
-                                                              : owner_of_sockets();
-    peers->add(*modules[n], owner);
-  }
-  control.peers = peers.get();
-  known_records.resize(accelerators.size());
-}
-
-void Supernode::Parts::begin_run() {
-  if (!peers) return;
-  peers->meet();
-  if (control.failure) std::rethrow_exception(std::exchange(control.failure, nullptr));
-}
-
 std::vector<Supernode::Parts::Printed> Supernode::Parts::take_printed() {
   std::vector<Printed> all;
-  if (!peers || control.apart) return all;
+  if (runner.peers() == nullptr || runner.control().apart) return all;
   sim::Blob mine;
   printed.each([&](std::vector<Printed>& texts) {
     for (const Printed& p : texts) {

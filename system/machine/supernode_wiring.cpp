@@ -31,7 +31,7 @@ Supernode::Supernode(const hw::Machine& machine, SupernodeOptions options)
     : machine_(machine),
       options_(std::move(options)),
       parts_(std::make_unique<Parts>(workers_for(options_, machine.topology), options_)) {
-  RunControl& control = parts_->control;
+  RunControl& control = parts_->runner.control();
   control.patience = options_.patience;
   control.interrupted = options_.interrupted;
   control.worth_sharing = options_.worth_sharing;
@@ -41,8 +41,6 @@ Supernode::Supernode(const hw::Machine& machine, SupernodeOptions options)
   parts_->told.set_workers(workers());
   parts_->printed.set_workers(workers());
   set_owners(packages_of(options_.dies, machine.topology), machine.topology);
-  parts_->outer = std::make_unique<WindowProcess>("packages", control, kOuterPhase);
-  parts_->inner = std::make_unique<WindowProcess>("sub_planes", control, control.plane_phase);
 
   // Queues are numbered: dies, sockets, sub-planes, the module of all sockets, the RDMA plane.
   const ub::Parameters fabric = fabric_parameters(machine);
@@ -50,9 +48,10 @@ Supernode::Supernode(const hw::Machine& machine, SupernodeOptions options)
   parts_->bus = std::make_unique<ub::UnifiedBus>(fabric, parts_->payloads, endpoints, workers());
   parts_->fabrics.push_back(parts_->bus.get());
   for (int p = 0; p < parts_->bus->planes(); ++p) {
-    parts_->modules.push_back(
-        std::make_unique<SingleModule<ub::SubPlane>>(parts_->bus->plane(static_cast<std::size_t>(p))));
-    parts_->inner->add(*parts_->modules.back());
+    const auto plane = static_cast<std::size_t>(p);
+    parts_->runner.add(Runner::Phase::inner,
+                       std::make_unique<SingleModule<ub::SubPlane>>(parts_->bus->plane(plane)),
+                       owner_of_plane(plane));
   }
   if (options_.rdma) {
     const auto source = endpoints + static_cast<std::uint32_t>(machine.topology.planes()) + 1;
@@ -61,14 +60,14 @@ Supernode::Supernode(const hw::Machine& machine, SupernodeOptions options)
         static_cast<unsigned>(machine.topology.supernodes), parts_->payloads, source, workers());
     parts_->fabrics.push_back(parts_->rdma.get());
     parts_->rdma_module = std::make_unique<RdmaModule>(parts_->rdma->switches());
-    parts_->modules.push_back(std::make_unique<SingleModule<RdmaModule>>(*parts_->rdma_module));
-    parts_->inner->add(*parts_->modules.back());
+    parts_->runner.add(Runner::Phase::inner, std::make_unique<SingleModule<RdmaModule>>(*parts_->rdma_module),
+                       owner_of_rdma());
   }
   add_accelerators();
   add_sockets(fabric);
   set_lookahead();
-  if (!sim::peers().several()) return;
-  parts_->join_peers(packages_of(options_.dies, machine.topology), unfinished_);
+  parts_->runner.join_peers(unfinished_, parts_->bus->packets(), parts_->payloads, parts_->rdma.get());
+  parts_->known_records.resize(parts_->accelerators.size());
 }
 
 void Supernode::add_accelerators() {
@@ -134,9 +133,10 @@ void Supernode::add_packages(
       if (topology.in_one_package(number, member) && made.contains(member))
         socketed.push_back({*made[member], *parts_->bus->controller(n), parts_->drivers[n]});
     }
-    parts_->modules.push_back(
-        std::make_unique<PackageModule<Part>>(std::move(socketed), machine_.package_link.latency));
-    parts_->outer->add(*parts_->modules.back());
+    parts_->runner.add(
+        Runner::Phase::outer,
+        std::make_unique<PackageModule<Part>>(std::move(socketed), machine_.package_link.latency),
+        owner_of_die(number));
   }
 }
 
@@ -165,8 +165,8 @@ void Supernode::add_sockets(const ub::Parameters& fabric) {
   const auto worker = static_cast<unsigned>(packages_of(options_.dies, machine_.topology).size()) % workers();
   parts_->sockets = std::make_unique<SocketModule>(fabric, options_.sockets, source, *parts_->bus,
                                                    parts_->payloads, parts_->progress.of(worker));
-  parts_->modules.push_back(std::make_unique<SingleModule<SocketModule>>(*parts_->sockets));
-  parts_->outer->add(*parts_->modules.back());
+  parts_->runner.add(Runner::Phase::outer, std::make_unique<SingleModule<SocketModule>>(*parts_->sockets),
+                     owner_of_sockets());
 }
 
 }  // namespace cm384::supernode

@@ -157,9 +157,9 @@ SdmaReading measure_core_sdma(const StudyContext& context, const P2pPoint& point
   runtime.put(block, arguments);
   CoreCopies copies;
   observe_ports(session, copies.first);
-  session.machine().die(0).devices().sdma().ended.attach(&copies, [](void* self, const npu::SdmaRecord& record) {
-    static_cast<CoreCopies*>(self)->ended(record);
-  });
+  session.machine().die(0).devices().sdma().ended.attach(
+      &copies,
+      [](void* self, const npu::SdmaRecord& record) { static_cast<CoreCopies*>(self)->ended(record); });
   runtime.launch(0, session.built_in("sdma"), block, runtime.first_cores(1), runtime.earliest_start());
   SdmaReading reading;
   const bool finished = runtime.wait();

@@ -163,8 +163,7 @@ TrafficReading run_traffic(const hw::Machine& machine, const TrafficCase& settin
   for (int node = 0; node < topology.nodes; ++node)
     nodes.push_back(std::make_unique<TrafficNode>(
         node * topology.dies_per_node, topology.dies_per_node, setting, measured, fabric,
-        fabric.owner(static_cast<std::size_t>(node), static_cast<std::size_t>(topology.nodes)) ==
-            sim::peers().self()));
+        fabric.owner(static_cast<std::size_t>(node), static_cast<std::size_t>(topology.nodes))));
   TrafficReading reading;
   Time reached{};
   reading.complete = warm_up(fabric, nodes, setting, reached);

@@ -184,14 +184,14 @@ class TrafficEndpoint final : public sim::RemoteClient, public sim::RemoteTarget
 class TrafficNode final : public supernode::FabricMachine::Module {
  public:
   TrafficNode(int first, int count, const TrafficCase& setting, const MeasuredTime& measured,
-              supernode::FabricMachine& machine, bool owned)
+              supernode::FabricMachine& machine, unsigned owner)
       : queue_(machine.next_source()) {
     for (int n = 0; n < count; ++n)
       dies_.push_back(std::make_unique<TrafficEndpoint>(first + n, setting, measured, machine, queue_,
                                                         static_cast<std::uint32_t>(n)));
-    machine.add(*this);
+    machine.add(*this, owner);
     for (std::uint32_t n = 0; n < dies_.size(); ++n)
-      dies_[n]->begin(static_cast<std::uint32_t>(dies_.size()) + n, owned);
+      dies_[n]->begin(static_cast<std::uint32_t>(dies_.size()) + n, owner == sim::peers().self());
   }
 
   sim::EventQueue& queue() override { return queue_; }
