@@ -141,11 +141,15 @@ std::string reference_page(const Machine& machine) {
       "range and its reason ([uncertainty.md](uncertainty.md)). Any parameter is changed by\n"
       "`--set section.key=value` or in a file that starts with `base = \"{}\"`.\n",
       machine.name, machine.name);
+  std::string part;  // of the machine: a section's first word
   for (const std::string& section : sections_of(parameters)) {
-    text += fmt::format(
-        "\n## {}\n\n| key | value | allowed | what | from | source | plausible |\n"
-        "| --- | --- | --- | --- | --- | --- | --- |\n",
-        section);
+    if (const std::string first = section.substr(0, section.find('.')); first != part) {
+      part = first;
+      text += fmt::format(
+          "\n## {}\n\n| key | value | allowed | what | from | source | plausible |\n"
+          "| --- | --- | --- | --- | --- | --- | --- |\n",
+          part);
+    }
     for (const Parameter& parameter : parameters) {
       if (section_of(parameter.key) != section) continue;
       const Provenance provenance = provenance_of(machine, parameter.key);

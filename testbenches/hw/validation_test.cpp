@@ -1,5 +1,6 @@
 #include "workloads/frame/validation.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -191,7 +192,29 @@ TEST(Validation, PageNamesTheWorstErrorOfEachRole) {
   EXPECT_THAT(page, HasSubstr("The worst selected error is -5.0 % (t7-combine-256)."));
   EXPECT_THAT(page, HasSubstr("The worst calibration error is -8.5 % (t1-nn-read-bw-inter)."));
   EXPECT_THAT(page, HasSubstr("Within tolerance: calibration 1 of 2, selected 2 of 2, validation 1 of 1."));
-  EXPECT_THAT(page, HasSubstr("not modelled"));
+}
+
+// Rows of their own, or a row for each reason why no study gives them.
+TEST(Validation, PageNamesEveryFigureOnce) {
+  static const Predictor table[] = {{{"t7-"}, [](const ValidationContext&, const Wanted&) {
+                                       return Predictions{{"t7-combine-8", 119.0}};
+                                     }}};
+  const auto all = compare(table);
+  const std::string page = to_markdown(all, hw::load_machine("cloudmatrix384"));
+  const std::size_t reasons = page.find("| why | figures |");
+  ASSERT_NE(reasons, std::string::npos);
+  for (const Comparison& c : all) {
+    const bool grouped = !c.reading && !c.figure.conditions;
+    const std::string name = grouped ? fmt::format("`{}` ({} {})", c.figure.id, c.figure.value, c.figure.unit)
+                                     : fmt::format("\n| `{}` | ", c.figure.id);
+    const std::size_t at = page.find(name);
+    ASSERT_NE(at, std::string::npos) << c.figure.id;
+    EXPECT_EQ(at > reasons, grouped) << c.figure.id;
+    EXPECT_EQ(page.find(name, at + 1), std::string::npos) << c.figure.id;
+    if (!grouped) continue;
+    const std::string why = "\n| " + c.figure.missing + " | ";
+    EXPECT_EQ(page.find(why), page.rfind(why)) << c.figure.missing;
+  }
 }
 
 // Neither what was chosen by the figure nor what other figures add up to decides the exit code.

@@ -159,6 +159,37 @@ constexpr std::array kAllValidationFields{
 
 constinit const std::span<const Field> kValidationFields = kAllValidationFields;
 
+namespace {
+
+// A figure that is not modelled, and whose conditions say why.
+bool no_study_gives(const Comparison& comparison) {
+  return !comparison.figure.conditions && status_of(comparison) == "not modelled";
+}
+
+// What the page says of figures that no study gives: a row for each reason.
+std::string not_modelled_table(const std::vector<Comparison>& comparisons) {
+  std::vector<std::pair<std::string, std::string>> rows;
+  for (const Comparison& c : comparisons) {
+    if (!no_study_gives(c)) continue;
+    const std::string figure = fmt::format("`{}` ({} {})", c.figure.id, c.figure.value, c.figure.unit);
+    const auto row = std::ranges::find(rows, c.figure.missing, &std::pair<std::string, std::string>::first);
+    if (row == rows.end())
+      rows.emplace_back(c.figure.missing, figure);
+    else
+      row->second += ", " + figure;
+  }
+  if (rows.empty()) return "";
+  std::string text =
+      "\n## Not modelled\n\n"
+      "No study gives these figures; `hw/published/published.csv` has their conditions, sources and "
+      "roles.\n\n"
+      "| why | figures |\n| --- | --- |\n";
+  for (const auto& [why, figures] : rows) text += fmt::format("| {} | {} |\n", why, figures);
+  return text;
+}
+
+}  // namespace
+
 std::string to_markdown(const std::vector<Comparison>& comparisons, const hw::Machine& machine) {
   std::string text = fmt::format(
       "# Validation\n\n"
@@ -182,21 +213,21 @@ std::string to_markdown(const std::vector<Comparison>& comparisons, const hw::Ma
       "status | source | given by |\n"
       "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n";
   for (const Comparison& c : comparisons) {
+    if (no_study_gives(c)) continue;
     const std::string predicted = c.reading ? reading_text(c.reading->value, c.figure) : "";
     const std::string tolerance =
         c.figure.role == Role::bound ? "at most" : fmt::format("{:.0f} %", c.figure.tolerance * 100);
     const std::string role = c.figure.because.empty()
                                  ? std::string(to_string(c.figure.role))
                                  : fmt::format("{}: {}", to_string(c.figure.role), c.figure.because);
-    text += fmt::format("| `{}` | {} | {} | {} {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n",
-                        c.figure.id, c.figure.metric, c.figure.stated, c.figure.value, c.figure.unit,
-                        predicted, c.reading ? percent(c.error()) : "", tolerance,
-                        c.reading ? reading_text(c.reading->task, c.figure) : "",
-                        c.reading ? reading_text(c.reading->kernel, c.figure) : "", role, status_of(c),
-                        c.figure.source,
-                        c.figure.conditions ? fmt::format("`{}`", given_by(c.figure)) : c.figure.missing);
+    text += fmt::format(
+        "| `{}` | {} | {} | {} {} | {} | {} | {} | {} | {} | {} | {} | {} |\n", c.figure.id, c.figure.metric,
+        c.figure.stated, c.figure.value, c.figure.unit, predicted, c.reading ? percent(c.error()) : "",
+        tolerance, c.reading ? reading_text(c.reading->task, c.figure) : "",
+        c.reading ? reading_text(c.reading->kernel, c.figure) : "", role, status_of(c), c.figure.source,
+        c.figure.conditions ? fmt::format("`{}`", given_by(c.figure)) : c.figure.missing);
   }
-  return text;
+  return text + not_modelled_table(comparisons);
 }
 
 }  // namespace cm384::studies

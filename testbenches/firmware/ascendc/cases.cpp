@@ -17,6 +17,7 @@
 #include <map>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "testbenches/firmware/ascendc/maker.h"
@@ -115,7 +116,7 @@ int check(const std::string& folder) {
   return wrong == 0 && tally.size() == kForms ? 0 : 1;
 }
 
-// The call forms as docs/ascend-c.md lists them.
+// The call forms as docs/ascend-c.md lists them: a row for all calls with the same types and forms.
 int table() {
   const char* const names[] = {"float",    "half",       "int32_t", "int16_t", "uint32_t",
                                "uint16_t", "bfloat16_t", "int8_t",  "uint8_t", "int64_t"};
@@ -138,7 +139,7 @@ int table() {
                               "",
                               "",
                               ""};
-  std::printf("| call | element types | forms |\n| --- | --- | --- |\n");
+  std::vector<std::pair<std::string, std::string>> rows;  // types and forms, calls
   for (std::uint32_t form = 0; form < kForms; ++form) {
     std::string types = of(types_of(form)), forms = ways[kFamilies[form]];
     if (form == kCast) {
@@ -155,8 +156,15 @@ int table() {
     if (form == kDataCopy || form == kDataCopyOut || form == kDataCopyLocal)
       forms = "count; blocks with gaps";
     if (form == kDataCopyPad) forms = "with and without isPad";
-    std::printf("| `%s` | %s | %s |\n", kTexts[form], types.c_str(), forms.c_str());
+    const std::string call = '`' + std::string(kTexts[form]) + '`', key = types + " | " + forms;
+    const auto row = std::ranges::find(rows, key, &std::pair<std::string, std::string>::first);
+    if (row == rows.end())
+      rows.emplace_back(key, call);
+    else
+      row->second += ", " + call;
   }
+  std::printf("| calls | element types | forms |\n| --- | --- | --- |\n");
+  for (const auto& [key, calls] : rows) std::printf("| %s | %s |\n", calls.c_str(), key.c_str());
   return 0;
 }
 

@@ -291,10 +291,14 @@ int table() {
       "int8_t, half, bfloat16_t, float", "int8_t, half, bfloat16_t, float; float and int32_t results",
       "float to float, half, bfloat16_t, int8_t; int32_t to int32_t, half, int8_t",
       "float to int8_t; int32_t to half, int8_t", "float to float, half; int32_t to int32_t, half"};
-  std::printf("| call | element types |\n| --- | --- |\n");
+  std::printf("| calls | element types |\n| --- | --- |\n");
+  std::string calls;
   for (std::uint32_t form = 0; form < kCubeForms; ++form) {
-    const int which = form < kMmad ? 0 : static_cast<int>(form - kMmad) + 1;
-    std::printf("| `%s` | %s |\n", kTexts[form], types[which]);
+    const auto type_of = [](std::uint32_t of) { return of < kMmad ? 0 : static_cast<int>(of - kMmad) + 1; };
+    calls += (calls.empty() ? "`" : ", `") + std::string(kTexts[form]) + '`';
+    if (form + 1 < kCubeForms && type_of(form) == type_of(form + 1)) continue;
+    std::printf("| %s | %s |\n", calls.c_str(), types[type_of(form)]);
+    calls.clear();
   }
   return 0;
 }

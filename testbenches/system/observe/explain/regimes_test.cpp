@@ -1,4 +1,4 @@
-// Predicted against measured in regimes that each bind elsewhere: the table of docs/explain.md.
+// Predicted against measured in regimes that each bind elsewhere: what docs/explain.md says of gains.
 #include <iostream>
 
 #include "testbenches/system/observe/explain/predictions.h"
