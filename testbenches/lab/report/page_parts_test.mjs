@@ -1,12 +1,12 @@
 // What the page's pictures are put together from: labels, colours, places of a map, axes, words; without a browser.
 import assert from 'node:assert/strict';
-import { cellsOfPairs, placesOfUnits } from '../../lab/report/page/src/figures_of_messages.js';
-import { axisOfSweep, figuresOfRows } from '../../lab/report/page/src/figures_of_rows.js';
-import { labelsOf } from '../../lab/report/page/src/labels.js';
-import { axisOfDimension, panels } from '../../lab/report/page/src/panels.js';
-import { resultOf, resultsOf } from '../../lab/report/page/src/result.js';
-import { colours } from '../../lab/report/page/src/style.js';
-import { nameOf } from '../../lab/report/page/src/sweep_model.js';
+import { cellsOfPairs, placesOfUnits } from '../../../lab/report/page/src/figures_of_messages.js';
+import { axisOfSweep, figuresOfRows } from '../../../lab/report/page/src/figures_of_rows.js';
+import { labelsOf } from '../../../lab/report/page/src/labels.js';
+import { axisOfDimension, panels } from '../../../lab/report/page/src/panels.js';
+import { resultOf, resultsOf } from '../../../lab/report/page/src/result.js';
+import { colours } from '../../../lab/report/page/src/style.js';
+import { nameOf } from '../../../lab/report/page/src/sweep_model.js';
 
 // Rows are called by what tells them apart.
 function testLabels() {

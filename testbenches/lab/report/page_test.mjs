@@ -8,8 +8,8 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { testEveryWidth } from './readable.mjs';
-import { merged, unaccounted } from '../../lab/report/page/src/figures_of_rows.js';
-import { placesOf, quantities, sweepOf } from '../../lab/report/page/src/sweep.js';
+import { merged, unaccounted } from '../../../lab/report/page/src/figures_of_rows.js';
+import { placesOf, quantities, sweepOf } from '../../../lab/report/page/src/sweep.js';
 
 const [cm384, modules, chromiumPath] = process.argv.slice(2).map(path => resolve(path));
 const { chromium } = createRequire(join(modules, 'x.js'))('playwright-core');

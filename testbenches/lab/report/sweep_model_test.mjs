@@ -1,9 +1,9 @@
 // sweep_model_test.mjs: how the page reads a sweep's result, against numbers worked out by hand.
 import assert from 'node:assert/strict';
-import { effectsOf } from '../../lab/report/page/src/figures_of_sweep.js';
-import { flatten } from '../../lab/report/page/src/numbers.js';
-import { panels, rounded } from '../../lab/report/page/src/panels.js';
-import { intervalOf, sweepModel } from '../../lab/report/page/src/sweep_model.js';
+import { effectsOf } from '../../../lab/report/page/src/figures_of_sweep.js';
+import { flatten } from '../../../lab/report/page/src/numbers.js';
+import { panels, rounded } from '../../../lab/report/page/src/panels.js';
+import { intervalOf, sweepModel } from '../../../lab/report/page/src/sweep_model.js';
 import { axis, made, published } from './made_sweep.mjs';
 
 // What the command hands to the page; conditions are what rows begin with.
