@@ -47,13 +47,18 @@ void HbmMemory::drain_idle(Controller& c, std::uint32_t channel, std::int64_t at
   c.waiting -= done;
 }
 
-Time HbmMemory::read(std::uint64_t offset, std::uint32_t bytes, Time at) {
-  read_bytes_ += std::uint64_t{bursts(offset, bytes)} * burst_bytes_;
+inline HbmMemory::Arrived HbmMemory::arrive(std::uint64_t offset, Time at) {
   const HbmLocation where = mapping_.locate(offset);
   Controller& c = controller(where.channel);
   const Time there{at.ps + controller_latency_.ps / 2};
   const std::int64_t cycle = clock_.tick_at_or_after(there);
   if (c.waiting != 0) drain_idle(c, where.channel, cycle);
+  return {where, c, cycle};
+}
+
+Time HbmMemory::read(std::uint64_t offset, std::uint32_t bytes, Time at) {
+  read_bytes_ += std::uint64_t{bursts(offset, bytes)} * burst_bytes_;
+  const auto [where, c, cycle] = arrive(offset, at);
   const HbmChannel::Schedule s = c.channel.schedule(
       timing_, cycle, {where.bank, timing_.train_banks, where.row, bursts(offset, bytes), false});
   return {clock_.start(s.data_end).ps + (controller_latency_.ps - controller_latency_.ps / 2)};
@@ -61,11 +66,7 @@ Time HbmMemory::read(std::uint64_t offset, std::uint32_t bytes, Time at) {
 
 Time HbmMemory::write(std::uint64_t offset, std::uint32_t bytes, Time at) {
   written_bytes_ += std::uint64_t{bursts(offset, bytes)} * burst_bytes_;
-  const HbmLocation where = mapping_.locate(offset);
-  Controller& c = controller(where.channel);
-  const Time there{at.ps + controller_latency_.ps / 2};
-  const std::int64_t cycle = clock_.tick_at_or_after(there);
-  if (c.waiting != 0) drain_idle(c, where.channel, cycle);
+  const auto [where, c, cycle] = arrive(offset, at);
   Write* queue_of = queue(where.channel);
   if (c.waiting == queue_depth_) {
     for (std::uint32_t i = 0; i < c.waiting; ++i) {

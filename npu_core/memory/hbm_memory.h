@@ -51,6 +51,13 @@ class HbmMemory {
   Write* queue(std::uint32_t channel) { return &writes_[std::size_t{channel} * queue_depth_]; }
   std::int64_t write_out(Controller& c, const Write& w, std::int64_t at);
   void drain_idle(Controller& c, std::uint32_t channel, std::int64_t at);
+  // A request has come to its channel, whose writes have used what was idle until then.
+  struct Arrived {
+    HbmLocation where;
+    Controller& controller;
+    std::int64_t cycle;
+  };
+  Arrived arrive(std::uint64_t offset, Time at);
   std::uint32_t bursts(std::uint64_t offset, std::uint32_t bytes) const;
 
   AddressMapping mapping_;

@@ -1,5 +1,6 @@
 // The data path of the SDMA engine: requests of at most 512 B, one read and one write each.
 #include <algorithm>
+#include <utility>
 
 #include "firmware/abi/memory_map.h"
 #include "npu_core/devices/sdma/sdma_engine.h"
@@ -84,6 +85,20 @@ void SdmaEngine::issue() {
   arm();
 }
 
+void SdmaEngine::submit(std::uint32_t tag, std::uint64_t address, sim::Operation operation,
+                        const sim::Payload& payload) {
+  const Piece& piece = pieces_[tag & ~kWriteTag];
+  sim::Request request;
+  request.address = address;
+  request.at = socket_.now();
+  request.transaction = channels_[piece.channel].transaction;
+  request.bytes = piece.bytes;
+  request.tag = tag;
+  request.operation = operation;
+  request.payload = payload;
+  socket_.submit(request);
+}
+
 void SdmaEngine::read(std::uint32_t slot) {
   Piece& piece = pieces_[slot];
   const Channel& channel = channels_[piece.channel];
@@ -100,14 +115,7 @@ void SdmaEngine::read(std::uint32_t slot) {
     return;
   }
   ++statistics_.remote_reads;
-  sim::Request request;
-  request.address = piece.source;
-  request.at = socket_.now();
-  request.transaction = channel.transaction;
-  request.bytes = piece.bytes;
-  request.tag = slot;
-  request.operation = sim::Operation::read;
-  socket_.submit(request);
+  submit(slot, piece.source, sim::Operation::read, {});
 }
 
 void SdmaEngine::data(std::uint32_t slot) {
@@ -143,16 +151,7 @@ void SdmaEngine::write(std::uint32_t slot) {
     return;
   }
   ++statistics_.remote_writes;
-  sim::Request request;
-  request.address = piece.destination;
-  request.at = socket_.now();
-  request.transaction = channel.transaction;
-  request.bytes = piece.bytes;
-  request.tag = slot | kWriteTag;
-  request.operation = sim::Operation::write;
-  request.payload = piece.payload;
-  piece.payload = sim::Payload{};
-  socket_.submit(request);
+  submit(slot | kWriteTag, piece.destination, sim::Operation::write, std::exchange(piece.payload, {}));
 }
 
 void SdmaEngine::acknowledged(std::uint32_t slot) {

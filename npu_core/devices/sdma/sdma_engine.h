@@ -148,6 +148,8 @@ class SdmaEngine {
   void fail(Channel& channel, std::uint32_t status, std::uint64_t address);
   void arm();
   void issue();
+  void submit(std::uint32_t tag, std::uint64_t address, sim::Operation operation,
+              const sim::Payload& payload);
   void read(std::uint32_t slot);
   void data(std::uint32_t slot);
   void write(std::uint32_t slot);

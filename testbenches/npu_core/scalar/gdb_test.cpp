@@ -64,18 +64,59 @@ class Client {
   int socket_;
 };
 
+// A program on a thread of its own, which waits for a debugger before its first instruction.
+class Debugged {
+ public:
+  explicit Debugged(const std::string& program, std::uint64_t most_instructions = 0, bool at_fault = false) {
+    if (at_fault) stub_.wait_for_fault();
+    thread_ = std::thread([this, program, most_instructions] {
+      BareMetalOptions options;
+      options.debugger = &stub_;
+      if (most_instructions != 0) options.most_instructions = most_instructions;
+      try {
+        result_ = run_bare_metal(path_of(program), small_core(), options);
+      } catch (const MachineError& error) {
+        error_ = error.what();
+      }
+    });
+  }
+  ~Debugged() { end(); }
+  Debugged(const Debugged&) = delete;
+  Debugged& operator=(const Debugged&) = delete;
+
+  std::uint16_t port() const { return stub_.port(); }
+  std::thread& thread() { return thread_; }
+  // Waits for the end of the program; all calls below do.
+  void end() {
+    if (thread_.joinable()) thread_.join();
+  }
+  const std::string& error() {
+    end();
+    return error_;
+  }
+  std::uint64_t cycles() {
+    end();
+    return result_.cycles;
+  }
+  ::testing::AssertionResult passed() {
+    end();
+    if (result_.passed) return ::testing::AssertionSuccess();
+    return ::testing::AssertionFailure() << error_ << " " << result_.failed_test;
+  }
+
+ private:
+  GdbStub stub_{0};
+  BareMetalResult result_;
+  std::string error_;
+  std::thread thread_;
+};
+
 TEST(Gdb, AnswersPackets) {
-  GdbStub stub(0);
-  BareMetalResult result;
-  std::thread machine([&] {
-    BareMetalOptions options;
-    options.debugger = &stub;
-    result = run_bare_metal(path_of("ui"), small_core(), options);
-  });
+  Debugged machine("ui");
   const auto image = ElfImage::read(path_of("ui"));
   const std::uint64_t reset = image->symbol("reset_vector").value();
   {
-    Client gdb(stub.port());
+    Client gdb(machine.port());
     EXPECT_NE(gdb.ask("qSupported:multiprocess+").find("qXfer:features:read+"), std::string::npos);
     EXPECT_EQ(gdb.ask("?"), "S05");
     EXPECT_NE(gdb.ask("qXfer:features:read:target.xml:0,fff").find("org.gnu.gdb.riscv.cpu"),
@@ -97,25 +138,18 @@ TEST(Gdb, AnswersPackets) {
     EXPECT_EQ(gdb.ask(fmt::format("z0,{:x},4", reset + 2)), "OK");
     EXPECT_EQ(gdb.ask("c"), "W00");
   }
-  machine.join();
-  EXPECT_TRUE(result.passed) << result.failed_test;
+  EXPECT_TRUE(machine.passed());
 }
 
 // Each stop is at a change of the word; simulated time is that of a run without a debugger.
 TEST(Gdb, AWatchpointStopsWhereTheWordChanges) {
   const BareMetalResult alone = run_bare_metal(path_of("ui"), small_core(), {});
-  GdbStub stub(0);
-  BareMetalResult result;
-  std::thread machine([&] {
-    BareMetalOptions options;
-    options.debugger = &stub;
-    result = run_bare_metal(path_of("ui"), small_core(), options);
-  });
+  Debugged machine("ui");
   const std::uint64_t word = ElfImage::read(path_of("ui"))->symbol("data").value();
   const std::string place = fmt::format("{:x},8", word);
   int stops = 0;
   {
-    Client gdb(stub.port());
+    Client gdb(machine.port());
     EXPECT_EQ(gdb.ask("Z2," + place), "OK");
     EXPECT_EQ(gdb.ask("Z2,1000,8"), "E0e") << "where there is no memory";
     EXPECT_EQ(gdb.ask(fmt::format("Z2,{:x},41", word)), "E16") << "more bytes than are watched";
@@ -132,54 +166,30 @@ TEST(Gdb, AWatchpointStopsWhereTheWordChanges) {
     }
     EXPECT_EQ(answer, "W00");
   }
-  machine.join();
+  EXPECT_TRUE(machine.passed());
   EXPECT_EQ(stops, 3);
-  EXPECT_TRUE(result.passed) << result.failed_test;
-  EXPECT_EQ(result.cycles, alone.cycles);
+  EXPECT_EQ(machine.cycles(), alone.cycles);
 }
 
 // It lets the program run until it faults, and shows where.
 TEST(Gdb, ItMayWaitForTheFirstFault) {
-  GdbStub stub(0);
-  stub.wait_for_fault();
-  std::string error;
-  std::thread machine([&] {
-    BareMetalOptions options;
-    options.debugger = &stub;
-    options.most_instructions = 1'000'000;
-    try {
-      run_bare_metal(path_of("stray"), small_core(), options);
-    } catch (const MachineError& e) {
-      error = e.what();
-    }
-  });
+  Debugged machine("stray", 1'000'000, true);
   {
-    Client gdb(stub.port());
+    Client gdb(machine.port());
     EXPECT_EQ(gdb.ask("?"), "S0b");
     const std::uint64_t store = ElfImage::read(path_of("stray"))->symbol("store").value();
     EXPECT_EQ(gdb.ask("p20"), fmt::format("{:02x}{:02x}0080{:08x}", store & 0xff, store >> 8 & 0xff, 0));
     gdb.request("c");
-    machine.join();
+    machine.end();
   }
-  EXPECT_NE(error.find("access to global memory"), std::string::npos) << error;
+  EXPECT_NE(machine.error().find("access to global memory"), std::string::npos) << machine.error();
 }
 
 TEST(Gdb, ControlCStopsDetachGoesOnAndKillEnds) {
   for (const bool kill : {false, true}) {
-    GdbStub stub(0);
-    std::string error;
-    std::thread machine([&] {
-      BareMetalOptions options;
-      options.debugger = &stub;
-      options.most_instructions = 30'000'000;
-      try {
-        run_bare_metal(path_of("hang"), small_core(), options);
-      } catch (const MachineError& e) {
-        error = e.what();
-      }
-    });
+    Debugged machine("hang", 30'000'000);
     {
-      Client gdb(stub.port());
+      Client gdb(machine.port());
       EXPECT_EQ(gdb.ask("?"), "S05");
       gdb.request("c");
       gdb.write("\x03");
@@ -189,43 +199,31 @@ TEST(Gdb, ControlCStopsDetachGoesOnAndKillEnds) {
       } else {
         EXPECT_EQ(gdb.ask("D"), "OK");
       }
-      machine.join();
+      machine.end();
     }
-    EXPECT_NE(error.find(kill ? "killed by the debugger" : "no end after"), std::string::npos) << error;
+    EXPECT_NE(machine.error().find(kill ? "killed by the debugger" : "no end after"), std::string::npos)
+        << machine.error();
   }
 }
 
 // Whoever waits for a debugger can be interrupted: the program goes on without one.
 TEST(Gdb, ASignalEndsTheWait) {
-  GdbStub stub(0);
-  BareMetalResult result;
   std::signal(SIGUSR1, [](int) {});
-  std::thread machine([&] {
-    BareMetalOptions options;
-    options.debugger = &stub;
-    result = run_bare_metal(path_of("ui"), small_core(), options);
-  });
+  Debugged machine("ui");
   std::this_thread::sleep_for(std::chrono::milliseconds(200));  // it waits by then
-  pthread_kill(machine.native_handle(), SIGUSR1);
-  machine.join();
-  EXPECT_TRUE(result.passed) << result.failed_test;
+  pthread_kill(machine.thread().native_handle(), SIGUSR1);
+  EXPECT_TRUE(machine.passed());
 }
 
 // A packet without end is nobody's: the connection ends, and the memory of the host is not filled.
 TEST(Gdb, APacketWithoutEndEndsTheConnection) {
-  GdbStub stub(0);
-  BareMetalResult result;
-  std::thread machine([&] {
-    BareMetalOptions options;
-    options.debugger = &stub;
-    result = run_bare_metal(path_of("ui"), small_core(), options);
-  });
+  Debugged machine("ui");
   {
-    Client gdb(stub.port());
+    Client gdb(machine.port());
     gdb.write("$" + std::string(70'000, 'm'));
-    machine.join();  // while the connection is still open at this end
+    machine.end();  // while the connection is still open at this end
   }
-  EXPECT_TRUE(result.passed) << result.failed_test;
+  EXPECT_TRUE(machine.passed());
 }
 
 TEST(Gdb, PortInUseIsAnInputError) {
@@ -236,28 +234,21 @@ TEST(Gdb, PortInUseIsAnInputError) {
 TEST(Gdb, TheDebuggerItselfWorks) {
   const std::string gdb = CM384_GDB;
   if (gdb.empty()) GTEST_SKIP() << "gdb-multiarch is not installed";
-  GdbStub stub(0);
-  BareMetalResult result;
-  std::thread machine([&] {
-    BareMetalOptions options;
-    options.debugger = &stub;
-    result = run_bare_metal(path_of("uf"), small_core(), options);
-  });
+  Debugged machine("uf");
   const std::string command = fmt::format(
       "{} -nx -batch -ex 'set architecture riscv:rv64' -ex 'target remote 127.0.0.1:{}' -ex 'break "
       "reset_vector' "
       "-ex 'continue' -ex 'stepi' -ex 'print/x $pc' -ex 'print $fa0' -ex 'x/i $pc' -ex 'delete' -ex 'break "
       "pass' "
       "-ex 'continue' -ex 'info registers gp' -ex 'delete' -ex 'continue' {} 2>&1",
-      gdb, stub.port(), path_of("uf"));
+      gdb, machine.port(), path_of("uf"));
   std::FILE* pipe = popen(command.c_str(), "r");
   ASSERT_NE(pipe, nullptr);
   std::string text;
   std::array<char, 256> buffer;
   while (std::fgets(buffer.data(), buffer.size(), pipe) != nullptr) text += buffer.data();
   pclose(pipe);
-  machine.join();
-  EXPECT_TRUE(result.passed);
+  EXPECT_TRUE(machine.passed());
   const std::uint64_t reset = ElfImage::read(path_of("uf"))->symbol("reset_vector").value();
   EXPECT_NE(text.find("Breakpoint 1"), std::string::npos) << text;
   EXPECT_NE(text.find("Breakpoint 2"), std::string::npos) << text;
