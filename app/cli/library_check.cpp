@@ -11,6 +11,7 @@
 #include "app/cli/exit_code.h"
 #include "app/cli/library_runs.h"
 #include "app/cli/many_runs.h"
+#include "app/cli/progress.h"
 #include "base/text/error.h"
 #include "base/text/standard_error.h"
 #include "traces/random.h"
@@ -101,6 +102,20 @@ std::vector<LibraryPoint> drawn(std::vector<LibraryPoint> points, int count, std
   return points;
 }
 
+// What is to be done, before it is.
+void tell_cost(const std::vector<LibraryPoint>& points) {
+  double seconds = 0;
+  std::size_t unknown = 0;
+  for (const LibraryPoint& point : points) {
+    seconds += point.seconds;
+    unknown += point.seconds > 0 ? 0 : 1;
+  }
+  std::string text = fmt::format("{} points to run again", points.size());
+  if (seconds > 0) text += fmt::format("; they took {} of one core before", duration_text(seconds));
+  if (unknown > 0) text += fmt::format("; how long {} take is not known", unknown);
+  print_error("cm384: {}\n", text);
+}
+
 double difference(double recorded, double measured) {
   if (recorded == measured) return 0;
   return recorded == 0 ? HUGE_VAL : measured / recorded - 1;
@@ -153,6 +168,7 @@ int check(const Program& program, const LibraryCheckOptions& options, const stud
     many.subject.choose(requests.back().study);
     for (const auto& [key, value] : requests.back().settings) many.subject.scale(key);
   }
+  tell_cost(points);
   const std::vector<uncertainty::PointRun> ended = many.points.run(requests);
   many.progress.clear();
   if (many.points.interrupted()) return kInterrupted;

@@ -10,6 +10,7 @@
 #include "app/cli/exit_code.h"
 #include "app/cli/library_runs.h"
 #include "app/cli/many_runs.h"
+#include "app/cli/progress.h"
 #include "base/text/embedded_text.h"
 #include "base/text/error.h"
 #include "base/text/output_file.h"
@@ -113,12 +114,6 @@ void add_times(std::map<std::string, double>& times, const service::Library& lib
   }
 }
 
-std::string duration(double seconds) {
-  if (seconds < 90) return fmt::format("{:.0f} s", seconds);
-  if (seconds < 5400) return fmt::format("{:.0f} min", seconds / 60);
-  return fmt::format("{:.1f} h", seconds / 3600);
-}
-
 // What is to be done, before it is.
 void tell_cost(const std::vector<Point>& points, const LibraryMeasureOptions& options, sweeps::Store& store,
                StudySubject& subject) {
@@ -139,7 +134,7 @@ void tell_cost(const std::vector<Point>& points, const LibraryMeasureOptions& op
     seconds += time == times.end() ? 0 : time->second;
   }
   std::string text = fmt::format("{} points, {} of them in the store", points.size(), stored);
-  if (seconds > 0) text += fmt::format("; the others took {} of one core before", duration(seconds));
+  if (seconds > 0) text += fmt::format("; the others took {} of one core before", duration_text(seconds));
   if (unknown > 0) text += fmt::format("; how long {} take is not known", unknown);
   print_error("cm384: {}\n", text);
 }

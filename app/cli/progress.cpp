@@ -28,6 +28,12 @@ std::string seconds_left(double seconds) {
   return fmt::format(", about {:.0f} h left", seconds / 3600);
 }
 
+std::string duration_text(double seconds) {
+  if (seconds < 90) return fmt::format("{:.0f} s", seconds);
+  if (seconds < 5400) return fmt::format("{:.0f} min", seconds / 60);
+  return fmt::format("{:.1f} h", seconds / 3600);
+}
+
 std::string time_left(double fraction, double seconds) {
   constexpr double kLeastFraction = 0.02;
   if (fraction < kLeastFraction || seconds < kSilence) return "";

@@ -14,6 +14,8 @@ namespace cm384::cli {
 std::string time_left(double fraction, double seconds);
 // The same of so many seconds.
 std::string seconds_left(double seconds);
+// "40 s", "20 min", "1.5 h".
+std::string duration_text(double seconds);
 
 class ConsoleProgress final : public studies::Progress {
  public:

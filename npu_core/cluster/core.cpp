@@ -254,6 +254,10 @@ std::uint64_t Core::csr(std::uint32_t number, std::int64_t cycle) {
   }
 }
 
+void Core::page_taken() {
+  die_.progressed();
+}
+
 std::string Core::place_text(std::uint64_t pc) const {
   return program_ == nullptr ? pc_text(pc) : program_->image().describe(pc);
 }

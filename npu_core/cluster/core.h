@@ -90,6 +90,7 @@ class Core final : public ScalarEnvironment {
   void ubuffer_store(std::uint32_t offset, std::uint32_t bytes, std::int64_t cycle, const std::byte* from,
                      bool payload) override;
   std::uint64_t csr(std::uint32_t number, std::int64_t cycle) override;
+  void page_taken() override;
   bool peek(std::uint64_t address, std::byte& to) const override;
   bool poke(std::uint64_t address, std::byte from) override;
 

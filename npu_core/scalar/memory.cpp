@@ -144,7 +144,7 @@ ScalarCore::Access ScalarCore::store_piece(std::uint64_t address, unsigned bytes
     return Access::done;
   }
   const bool global = is_global(address);
-  if (!global && !PrivateMemory::contains(address)) {
+  if (!global && (!PrivateMemory::contains(address) || stack_in_program())) {
     fault_cause_ = 7;
     fault_value_ = address;
     return Access::faulted;
@@ -169,6 +169,7 @@ ScalarCore::Access ScalarCore::store_piece(std::uint64_t address, unsigned bytes
 
 std::byte* ScalarCore::writable(std::uint64_t address) {
   if (caches_ != nullptr && !memory_.is_owned(address)) {
+    environment_.page_taken();
     // The page gets bytes of its own: shortcuts to the shared ones end.
     for (Shortcut& s : caches_->shortcuts) {
       if (s.load_tag / kPageBytes == address / kPageBytes) s = Shortcut{};

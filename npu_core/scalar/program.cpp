@@ -20,6 +20,7 @@ Program::Program(std::shared_ptr<const ElfImage> image, const hw::ScalarCorePara
       pages_(PrivateMemory::kPages, &kZeros),
       text_(PrivateMemory::kPages, false) {
   ubuffer_at_zero_ = image_->takes_arguments();
+  has_stack_ = image_->symbol("__stack_top").has_value();
   std::vector<PageBytes*> writable(PrivateMemory::kPages, nullptr);
   for (const ElfImage::Segment& segment : image_->segments()) {
     std::size_t done = 0;

@@ -39,6 +39,9 @@ class Program {
   // Whether plain loads and stores below 192 KiB reach the UBuffer too: in images with a function marked
   // __global__, as Ascend C kernels take UBuffer offsets for pointers.
   bool ubuffer_at_zero() const { return ubuffer_at_zero_; }
+  // Linked as kernels are (firmware/runtime/kernel.ld): sp is the pointer of a stack that grows down from the
+  // end of private memory, and no register for anything else.
+  bool has_stack() const { return has_stack_; }
   // Executable addresses of the image, [low, high).
   std::uint64_t text_low() const { return text_low_; }
   std::uint64_t text_high() const { return text_high_; }
@@ -49,7 +52,7 @@ class Program {
   std::vector<std::unique_ptr<PageBytes>> owned_;
   std::vector<const PageBytes*> pages_;
   std::vector<bool> text_;
-  bool ubuffer_at_zero_ = false;
+  bool ubuffer_at_zero_ = false, has_stack_ = false;
   std::uint64_t text_low_ = 0, text_high_ = 0;
   std::vector<std::unique_ptr<DecodeCache>> blocks_;  // by worker
 };

@@ -187,6 +187,12 @@ class ScalarCore {
   Access pipe(const Operation& op);
   Access host_call(const Operation& op);
   void trap(std::uint32_t cause, std::uint64_t value);
+  // Of a fault: "" or that the stack pointer does not point to the stack any more.
+  std::string stack_fault() const;
+  bool stack_in_program() const {
+    return program_->has_stack() &&
+           x_[2] - program_->text_low() < program_->text_high() - program_->text_low();
+  }
   void return_from_trap();
 
   // csr.cpp; false: illegal.

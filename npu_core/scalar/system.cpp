@@ -69,11 +69,25 @@ const char* describe_cause(std::uint32_t cause) {
 
 }  // namespace
 
+std::string ScalarCore::stack_fault() const {
+  constexpr std::uint64_t kEnd = CM384_PRIVATE_BASE + CM384_PRIVATE_BYTES;
+  if (!program_->has_stack()) return {};
+  if (stack_in_program())
+    return fmt::format(
+        "; the stack has run out of its memory: its pointer, {:#x}, is within the program, which ends at "
+        "{:#x}",
+        x_[2], program_->text_high());
+  if (PrivateMemory::contains(x_[2]) || x_[2] == kEnd) return {};
+  return fmt::format("; the stack pointer, {:#x}, is outside of the stack's memory, which is below {:#x}",
+                     x_[2], kEnd);
+}
+
 void ScalarCore::trap(std::uint32_t cause, std::uint64_t value) {
   if (state_.mtvec == 0) {
-    throw MachineError(fmt::format("{}: {} at {}, {} {:#x}, cycle {}", hart_name(number_),
-                                   describe_cause(cause), location(), cause == 2 ? "encoding" : "address",
-                                   value, cycle_));
+    const bool below = cause == 7 && stack_in_program();
+    throw MachineError(fmt::format("{}: {} at {}, {} {:#x}, cycle {}{}", hart_name(number_),
+                                   below ? "store below the stack" : describe_cause(cause), location(),
+                                   cause == 2 ? "encoding" : "address", value, cycle_, stack_fault()));
   }
   ++counters_.traps;
   state_.mepc = pc_;

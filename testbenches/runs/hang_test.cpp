@@ -13,6 +13,7 @@ namespace cm384::testing {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using namespace cm384::literals;
 
 constexpr Time kPatience = 5_ms;
@@ -71,6 +72,20 @@ TEST_P(Hang, IsFoundThoughALaunchIsFarInTheFuture) {
 INSTANTIATE_TEST_SUITE_P(Kernels, Hang,
                          ::testing::Values("waits_for_a_flag", "misses_the_barrier", "polls_for_ever",
                                            "spins_for_ever"));
+
+// A kernel that calls itself for ever fills its stack, which takes longer than the patience: that is what is
+// told, with where it calls, and not a hang. So is a frame that is larger than the stack's memory.
+TEST(Stacks, ThatRunOutAreToldAsThat) {
+  Launches deep;
+  deep.launch("recurses", 0, 1_us, 4096, 1);
+  EXPECT_THAT(deep.run(), AllOf(HasSubstr("store below the stack at recurses.elf: CallItself"),
+                                HasSubstr("the stack has run out of its memory"), Not(HasSubstr("hangs"))));
+  EXPECT_GT(deep.ended(), kPatience);
+  Launches wide;
+  wide.launch("recurses", 0, 1_us, 0, 1);
+  EXPECT_THAT(wide.run(), AllOf(HasSubstr("store outside memory at recurses.elf: TooLarge"),
+                                HasSubstr("is outside of the stack's memory, which is below 0x81000000")));
+}
 
 // Others go on all the while: what has stopped for good is found all the same.
 TEST(Hangs, AreFoundWhileOthersMakeProgress) {

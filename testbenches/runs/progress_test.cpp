@@ -2,11 +2,15 @@
 // is only estimated.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <csignal>
+#include <string>
 #include <vector>
 
 #include "testbenches/runs/machine_run.h"
+#include "workloads/frame/published.h"
 #include "workloads/kernels/gemm.h"
+#include "workloads/studies.h"
 
 namespace cm384::testing {
 namespace {
@@ -71,6 +75,30 @@ TEST(Progress, GrowsWithinAGemm) {
     setting.k = 2048;
     studies::measure_gemm(context, setting, counts);
   }));
+}
+
+// Studies without a machine: a row of theirs may take minutes.
+void expect_growth_of(const char* name, const std::vector<std::string>& arguments) {
+  const studies::Study& study = *std::ranges::find(studies::registry(), name, &studies::Study::name);
+  const Told told = told_by([&](const studies::StudyContext& context, studies::SimulatorCounts&) {
+    studies::StudySettings(study, arguments).run(context);
+  });
+  ASSERT_GT(told.fractions.size(), 8u);
+  EXPECT_LT(told.fractions.front(), 0.2);
+  EXPECT_DOUBLE_EQ(told.fractions.back(), 1);
+  EXPECT_TRUE(std::ranges::is_sorted(told.fractions));
+  double widest = 0;
+  for (std::size_t i = 1; i < told.fractions.size(); ++i)
+    widest = std::max(widest, told.fractions[i] - told.fractions[i - 1]);
+  EXPECT_LT(widest, 0.3);
+}
+
+TEST(Progress, GrowsOverTheStepsOfABalance) {
+  expect_growth_of("balance", {"--ranks", "8", "--tokens", "4", "--steps", "40", "--renew", "0,4"});
+}
+
+TEST(Progress, GrowsOverTheRequestsOfAService) {
+  expect_growth_of("serve", {"--rate", "40", "--duration", "20s", "--seeds", "2"});
 }
 
 }  // namespace

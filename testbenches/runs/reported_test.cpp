@@ -38,6 +38,21 @@ TEST(Reported, BandwidthIsOfAllCores) {
   }
 }
 
+// Of sizes that do not divide by the cores too.
+TEST(Reported, WhatCoresShareIsMovedOnce) {
+  for (const std::int64_t bytes : {4, 512, 516, 24576, 24580, 1 << 20}) {
+    supernode::StudyStand stand;
+    observe::StatisticsFile statistics(false);
+    stand.statistics = &statistics;
+    SimulatorCounts counts;
+    const P2pPoint point{.operation = "write", .bytes = Bytes{bytes}, .cores = 48, .volume = {}};
+    EXPECT_GT(measure_shared_p2p(stand.context(), point, counts), 0) << bytes;
+    const Json rows = statistics.to_document("p2p")["rows"];
+    ASSERT_EQ(rows.size(), 1u);
+    EXPECT_EQ(rows[0]["parts"]["die0"]["ub.bytes_written"], bytes);
+  }
+}
+
 TEST(Reported, ADispatchCountsItsIterationsAndNoWarmUp) {
   supernode::StudyStand stand;
   DispatchCase setting;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <numeric>
 
 #include "base/text/error.h"
@@ -147,8 +148,11 @@ class BalanceRows {
                                    o.steps, first_));
   }
 
-  Row row(int renew) const {
-    const Outcome got = outcome(renew);
+  // `tell` is called with each step that is done; false: nothing more is wanted, and the row is empty.
+  using Tell = std::function<bool(int)>;
+  Row row(int renew, const Tell& tell) const {
+    const Outcome got = outcome(renew, tell);
+    if (got.imbalance.empty()) return {};
     const Summary imbalance = summarise(got.imbalance);
     Row row{{"ranks", o_.ranks},
             {"experts", experts_},
@@ -164,7 +168,7 @@ class BalanceRows {
   }
 
  private:
-  Outcome outcome(int renew) const {
+  Outcome outcome(int renew, const Tell& tell) const {
     Outcome made;
     ExpertPlacement placement = place(std::vector<double>(static_cast<std::size_t>(experts_), 1.0));
     for (int step = 0; step < o_.steps; ++step) {
@@ -174,6 +178,7 @@ class BalanceRows {
         placement = std::move(next);
       }
       if (step >= first_) made.imbalance.push_back(reference::imbalance(steps_.rank_rows(step, placement)));
+      if (!tell(step + 1)) return {};
     }
     return made;
   }
@@ -201,11 +206,17 @@ StudyResult run(const StudyContext& context, const BalanceOptions& options) {
         "the steps take {} rows of routing, but the trace has {}: its rows repeat", taken, routing.rows()));
   double done = 0;
   for (const int renew : options.renew) {
-    context.finish_row(result, rows.row(renew));
-    context.progress.update(++done / static_cast<double>(options.renew.size()), Time{}, 0);
-    if (context.interrupted == 0) continue;
-    result.complete = false;
-    break;
+    const Row row = rows.row(renew, [&](int step) {
+      const double all = static_cast<double>(options.renew.size());
+      context.progress.update((done + step / static_cast<double>(options.steps)) / all, Time{}, 0);
+      return context.interrupted == 0;
+    });
+    if (context.interrupted != 0) {
+      result.complete = false;
+      break;
+    }
+    context.finish_row(result, row);
+    ++done;
   }
   return result;
 }

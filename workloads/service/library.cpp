@@ -213,11 +213,7 @@ Library Library::parse(std::string_view text, const std::string& name) {
 
 Library Library::load(const std::string& name_or_path) {
   for (const hw::EmbeddedText& known : hw::embedded_library())
-    if (known.name == name_or_path) {
-      Library library = parse(known.text, std::string(known.name) + ".json");
-      library.checked_ = true;  // as the program is
-      return library;
-    }
+    if (known.name == name_or_path) return parse(known.text, std::string(known.name) + ".json");
   return parse(read_input(name_or_path), name_or_path);
 }
 

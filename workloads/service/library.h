@@ -75,7 +75,7 @@ class Library {
   static Library load(const std::string& name_or_path);
 
   const std::string& machine() const { return machine_; }
-  // Whether a checksum, or the program that it comes with, says that it is as it was measured.
+  // Whether a checksum says that it is as it was measured.
   bool checked() const { return checked_; }
   const std::vector<DecodePoint>& decode() const { return decode_; }
   const std::vector<AttentionPoint>& attention() const { return attention_; }

@@ -35,7 +35,9 @@ ServiceResult Service::run() {
   plan_faults();
   next_arrival();
   sample_every_ = options_.sample;
-  while (!events_.empty()) {
+  constexpr std::uint64_t kBetweenProgress = 4096;
+  for (std::uint64_t events = 0; !events_.empty(); ++events) {
+    if (options_.progress && events % kBetweenProgress == 0) options_.progress(share_done(), now_);
     if (options_.interrupted != nullptr && *options_.interrupted != 0) {
       result_.complete = false;
       return std::move(result_);

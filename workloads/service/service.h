@@ -2,6 +2,7 @@
 // event.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <deque>
 #include <map>
@@ -112,6 +113,10 @@ class Service {
   std::int64_t blocks_of(Bytes bytes) const;
   const Request& request(std::uint32_t k) const { return trace_.requests[k]; }
   Served& served(std::uint32_t k) { return result_.served[k]; }
+  double share_done() const {  // of the requests
+    const auto ended = static_cast<std::int64_t>(arrivals_) - in_system_;
+    return static_cast<double>(ended) / static_cast<double>(std::max<std::size_t>(1, trace_.requests.size()));
+  }
   std::uint32_t served_count() const { return static_cast<std::uint32_t>(result_.served.size()); }
   std::uint32_t tenant_of(const Request& r) const {
     return r.session % static_cast<std::uint32_t>(options_.tenants);

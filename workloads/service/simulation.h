@@ -10,6 +10,7 @@
 #include <array>
 #include <csignal>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "workloads/service/block_pool.h"
@@ -64,6 +65,8 @@ struct ServiceOptions {
   Faults faults;
   ServiceWatch watch;                                       // empty: nobody looks
   const volatile std::sig_atomic_t* interrupted = nullptr;  // not 0: the run ends at the next event
+  // Called now and then: the share of the requests that are done, and the time of the service.
+  std::function<void(double, Time)> progress;
 };
 
 // A wait between two deliveries of tokens, of so many answers: a step brings each of its requests what it has

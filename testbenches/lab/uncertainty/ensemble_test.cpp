@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 
+#include "base/text/error.h"
 #include "lab/uncertainty/coverage.h"
 #include "testbenches/hw/refusal.h"
 #include "workloads/frame/build_info.h"
@@ -79,6 +81,25 @@ TEST_F(EnsembleFile, SaysWhatHasChanged) {
   EXPECT_THAT(doubts_of(read_ensemble(write(text))), ::testing::Contains(HasSubstr("has no checksum")));
   EXPECT_NE(ranges_fingerprint(hw::load_machine("node8")),
             ranges_fingerprint(hw::load_machine("node8", {"l2.hit_latency=50ns"})));
+}
+
+// A bit that flips in one that comes with cm384 is seen wherever it stands.
+TEST_F(EnsembleFile, ThatComesWithCm384IsSealed) {
+  std::size_t files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(CM384_SOURCE_DIR "/hw/ensembles")) {
+    if (entry.path().extension() != ".json") continue;
+    ++files;
+    std::ifstream stream(entry.path(), std::ios::binary);
+    std::string text(std::istreambuf_iterator<char>(stream), {});
+    EXPECT_TRUE(read_ensemble(write(text)).checked) << entry.path();
+    for (std::size_t at = 0; at < text.size(); at += 997) {
+      const char flipped = static_cast<char>(1 << at % 8);
+      text[at] = static_cast<char>(text[at] ^ flipped);
+      EXPECT_THROW(read_ensemble(write(text)), InputError) << entry.path() << ": byte " << at;
+      text[at] = static_cast<char>(text[at] ^ flipped);
+    }
+  }
+  EXPECT_GT(files, 0u);
 }
 
 TEST_F(EnsembleFile, WhatIsNoneIsRefused) {

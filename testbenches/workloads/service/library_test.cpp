@@ -9,6 +9,7 @@
 #include <boost/math/interpolators/pchip.hpp>
 // clang-format on
 
+#include "base/text/embedded_text.h"
 #include "base/text/error.h"
 #include "testbenches/workloads/service/file_of.h"
 #include "testbenches/workloads/service/small_service.h"
@@ -110,6 +111,22 @@ TEST(Library, OfThePublishedMachineHasTheStepsOfItsPage) {
     EXPECT_GT(time.ms, last);
     EXPECT_NE(time.evidence, Evidence::extrapolated);
     last = time.ms;
+  }
+}
+
+// A bit that flips in one that comes with cm384 is seen wherever it stands.
+TEST(Library, ThatComesWithCm384IsSealed) {
+  ASSERT_FALSE(hw::embedded_library().empty());
+  for (const hw::EmbeddedText& known : hw::embedded_library()) {
+    EXPECT_TRUE(Library::load(std::string(known.name)).checked()) << known.name;
+    std::string text(known.text);
+    for (std::size_t at = 0; at < text.size(); at += 3) {
+      const char flipped = static_cast<char>(1 << at % 8);
+      text[at] = static_cast<char>(text[at] ^ flipped);
+      EXPECT_THROW(Library::parse(text, "x"), InputError) << known.name << ": byte " << at;
+      text[at] = static_cast<char>(text[at] ^ flipped);
+    }
+    EXPECT_NO_THROW(Library::parse(text, "x"));
   }
 }
 

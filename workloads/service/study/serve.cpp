@@ -97,7 +97,9 @@ class Table {
   // False: interrupted.
   bool add(const service::Deployment& deployment, const ServeAudit* audit) {
     std::optional<ServeRuns::LargestRate> largest;
-    if (options_.find_rate && !(largest = runs_.largest_rate(deployment))) return false;
+    // How many rates it will try is not known.
+    const auto tell = [this](double, Time now) { tell_progress(0, now); };
+    if (options_.find_rate && !(largest = runs_.largest_rate(deployment, tell))) return false;
     for (std::size_t k = 0; k < runs_.rates().size(); ++k) {
       std::optional<Row> row = mean_of_seeds(deployment, runs_.rates()[k]);
       if (!row) return false;
@@ -119,16 +121,20 @@ class Table {
       std::optional<Row> row = one(deployment, rate, k);
       if (!row) return {};
       rows.push_back(std::move(*row));
-      const auto all =
-          static_cast<double>(runs_.deployments().size() * runs_.rates().size()) * options_.seeds;
-      const auto done = static_cast<double>(result_.rows.size()) * options_.seeds + k + 1;
-      context_.progress.update(done / all, result_.simulator.simulated, 0);
+      tell_progress(k + 1, Time{});
     }
     Row row{{"pools", fmt::format("{}:{}", deployment.prefill.instances, deployment.decode.instances)},
             {"rate", rate}};
     row.append(mean_row(rows));
     row.set("npus", deployment.npus());
     return row;
+  }
+
+  // `runs` of the row that is being made are done; the next one is at this time.
+  void tell_progress(double runs, Time now) const {
+    const auto all = static_cast<double>(runs_.deployments().size() * runs_.rates().size()) * options_.seeds;
+    const auto before = static_cast<double>(result_.rows.size()) * options_.seeds;
+    context_.progress.update((before + runs) / all, result_.simulator.simulated + now, 0);
   }
 
   // Empty: interrupted.
@@ -139,7 +145,9 @@ class Table {
     const bool written = k == 0 && !context_.out_folder.empty(), drawn = k == 0 && number == 0 && timeline_;
     service::ServiceWatch watch;
     if (drawn) watch = [this](const service::Activity& activity) { timeline_->add(activity); };
-    const service::ServiceResult served = runs_.run(deployment, trace, seed, written, std::move(watch));
+    const service::ServiceResult served =
+        runs_.run(deployment, trace, seed, written, std::move(watch),
+                  [this, k](double share, Time now) { tell_progress(k + share, now); });
     if (!served.complete) return {};
     if (k == 0 && number < runs_.rates().size()) result_.notes.push_back(RequestOptions::note_of(trace));
     if (k == 0 && served.cut_batches > 0)

@@ -81,8 +81,9 @@ service::RequestTrace ServeRuns::trace(std::uint64_t seed, double rate) const {
 
 service::ServiceResult ServeRuns::run(const service::Deployment& deployment,
                                       const service::RequestTrace& trace, std::uint64_t seed, bool sampled,
-                                      service::ServiceWatch watch) const {
+                                      service::ServiceWatch watch, ServeProgress progress) const {
   service::ServiceOptions options = service_;
+  options.progress = std::move(progress);
   options.seed = seed;
   options.watch = std::move(watch);
   options.interrupted = &context_.interrupted;
@@ -96,7 +97,8 @@ Row ServeRuns::row(const service::Deployment& deployment, const service::Request
   return service_row(trace, deployment, result, objectives_);
 }
 
-std::optional<ServeRuns::LargestRate> ServeRuns::largest_rate(const service::Deployment& deployment) const {
+std::optional<ServeRuns::LargestRate> ServeRuns::largest_rate(const service::Deployment& deployment,
+                                                              const ServeProgress& progress) const {
   constexpr double kNear = 1.01;
   double good = 0, bad = 0,
          rate =
@@ -105,7 +107,7 @@ std::optional<ServeRuns::LargestRate> ServeRuns::largest_rate(const service::Dep
   for (int tries = 0; tries < 40 && (bad == 0 || good == 0 || bad / good > kNear); ++tries) {
     if (context_.interrupted != 0) return {};
     const service::RequestTrace requests = trace(context_.seed, rate);
-    const service::ServiceResult result = run(deployment, requests, context_.seed, false);
+    const service::ServiceResult result = run(deployment, requests, context_.seed, false, {}, progress);
     if (!result.complete) return {};
     const Row found = row(deployment, requests, result);
     tried.emplace(rate, search_point(rate, found));

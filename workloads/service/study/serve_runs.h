@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -10,6 +11,9 @@
 #include "workloads/service/study/serve_report.h"
 
 namespace cm384::studies {
+
+// How far a run is: the share of its requests that are done, and its time.
+using ServeProgress = std::function<void(double, Time)>;
 
 class ServeRuns {
  public:
@@ -26,7 +30,8 @@ class ServeRuns {
   // `sampled`: with occupancies.
   // Not complete where it was interrupted.
   service::ServiceResult run(const service::Deployment& deployment, const service::RequestTrace& trace,
-                             std::uint64_t seed, bool sampled, service::ServiceWatch watch = {}) const;
+                             std::uint64_t seed, bool sampled, service::ServiceWatch watch = {},
+                             ServeProgress progress = {}) const;
   Row row(const service::Deployment& deployment, const service::RequestTrace& trace,
           const service::ServiceResult& result) const;
 
@@ -36,7 +41,8 @@ class ServeRuns {
   };
   // The largest rate at which --slo-share of the requests meet the objectives, to a hundredth; 0: not even a
   // tiny one. Empty: interrupted.
-  std::optional<LargestRate> largest_rate(const service::Deployment& deployment) const;
+  std::optional<LargestRate> largest_rate(const service::Deployment& deployment,
+                                          const ServeProgress& progress) const;
 
  private:
   const StudyContext& context_;
