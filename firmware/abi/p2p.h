@@ -28,7 +28,6 @@ struct cm384_p2p {
   uint32_t warmup;        /* buffers = 1, PING: the first this many samples are not counted */
   uint32_t rounds;        /* PING and ECHO: round trips, warm-up inside */
   uint64_t bytes;         /* moved per block, in chunks; the range is walked once */
-  uint64_t last_bytes;    /* by the last block instead; 0: as many as by the others */
   uint64_t target;        /* GM address, any memory */
   uint64_t target_stride; /* bytes from one block's range to the next one's */
   uint64_t target_flag;   /* PING, ECHO: where block b's flag goes: target_flag + b * 512 */

@@ -187,8 +187,7 @@ void PingPong(const cm384_p2p& arguments) {
 }  // namespace
 
 extern "C" void kernel_main(GM_ADDR address) {
-  cm384_p2p arguments = *reinterpret_cast<const cm384_p2p*>(address);
-  if (arguments.last_bytes != 0 && GetBlockIdx() + 1 == GetBlockNum()) arguments.bytes = arguments.last_bytes;
+  const cm384_p2p arguments = *reinterpret_cast<const cm384_p2p*>(address);
   if (arguments.buffers == 0 || arguments.buffers > 8 || arguments.chunk_bytes == 0 ||
       static_cast<uint64_t>(arguments.buffers) * arguments.chunk_bytes > CM384_P2P_BUFFER_BYTES ||
       (arguments.buffers > 1 && arguments.chunk_bytes % 32 != 0)) {

@@ -31,15 +31,8 @@ struct Measured {
   Time last_request;
 };
 
-// What each core moves, and the last one; as so many instructions under way, of so many bytes.
-struct Share {
-  std::uint64_t bytes = 0, last = 0;
-  std::uint32_t chunk = 0, buffers = 1;
-};
-
-Measured run_kernel(const StudyContext& context, const P2pPoint& point, int cores, const Share& share,
-                    SimulatorCounts& counts) {
-  const auto& [bytes, last, chunk, buffers] = share;
+Measured run_kernel(const StudyContext& context, const P2pPoint& point, int cores, std::uint64_t bytes,
+                    std::uint32_t chunk, std::uint32_t buffers, SimulatorCounts& counts) {
   const Counterpart counterpart = find_counterpart(point, context.machine.topology);
   SessionOptions options;
   options.dies = counterpart.dies;
@@ -58,7 +51,6 @@ Measured run_kernel(const StudyContext& context, const P2pPoint& point, int core
   arguments.pattern = 1;
   arguments.warmup = kWarmup;
   arguments.bytes = bytes;
-  arguments.last_bytes = last;
   arguments.target_stride = (bytes + 511) / 512 * 512;
   const std::uint64_t span = arguments.target_stride * static_cast<std::uint64_t>(cores);
   arguments.target = counterpart.sockets.empty()
@@ -136,7 +128,7 @@ P2pReading measure_p2p(const StudyContext& context, const P2pPoint& point, Simul
   P2pReading reading;
   const auto chunk = static_cast<std::uint32_t>(point.bytes.count);
   const Measured one =
-      run_kernel(context, point, 1, {std::uint64_t{chunk} * (kWarmup + kSamples), 0, chunk, 1}, counts);
+      run_kernel(context, point, 1, std::uint64_t{chunk} * (kWarmup + kSamples), chunk, 1, counts);
   const cm384_p2p_result& r = one.results.front();
   if (context.interrupted != 0 || r.samples == 0) return reading;
   const double cycle_us = clock.start(1'000'000).us() * 1e-6;
@@ -146,24 +138,25 @@ P2pReading measure_p2p(const StudyContext& context, const P2pPoint& point, Simul
   if (point.volume.count == 0) return reading;
 
   const Measured many =
-      run_kernel(context, point, point.cores,
-                 {static_cast<std::uint64_t>(point.volume.count), 0, kCopyChunk, kCopyBuffers}, counts);
+      run_kernel(context, point, point.cores, static_cast<std::uint64_t>(point.volume.count), kCopyChunk,
+                 kCopyBuffers, counts);
   const Time span = span_of(many, clock);
   if (span > Time{})
     reading.bandwidth_GBps = static_cast<double>(point.volume.count) * point.cores / (span.us() * 1e3);
   return reading;
 }
 
-double measure_shared_p2p(const StudyContext& context, const P2pPoint& point, SimulatorCounts& counts) {
+P2pShares shares_of(const P2pPoint& point) {
   const auto bytes = static_cast<std::uint64_t>(point.bytes.count);
   const std::uint64_t each = (bytes + static_cast<std::uint64_t>(point.cores) * 512 - 1) /
                              (static_cast<std::uint64_t>(point.cores) * 512) * 512;
-  const auto cores = static_cast<int>((bytes + each - 1) / each);
-  const std::uint64_t share = std::min(each, bytes);
+  return {static_cast<int>((bytes + each - 1) / each), std::min(each, bytes)};
+}
+
+double measure_shared_p2p(const StudyContext& context, const P2pPoint& point, SimulatorCounts& counts) {
+  const auto [cores, share] = shares_of(point);
   const auto chunk = static_cast<std::uint32_t>(std::min<std::uint64_t>(kCopyChunk, (share + 31) / 32 * 32));
-  // What is left for the last one.
-  const std::uint64_t last = bytes - share * static_cast<std::uint64_t>(cores - 1);
-  const Measured measured = run_kernel(context, point, cores, {share, last, chunk, kCopyBuffers}, counts);
+  const Measured measured = run_kernel(context, point, cores, share, chunk, kCopyBuffers, counts);
   return span_of(measured, Clock(context.machine.die.clock)).us();
 }
 

@@ -47,6 +47,15 @@ Seen of_die(int die, const Seen& seen) {
 // Runs the point on a machine of its own, counters added to `counts`.
 P2pReading measure_p2p(const StudyContext& context, const P2pPoint& point, SimulatorCounts& counts);
 
+// Cores that share a size: each moves the same number of bytes, so all of them may move more than was asked
+// for.
+struct P2pShares {
+  int cores = 0;
+  std::uint64_t bytes = 0;  // of each
+  std::uint64_t moved() const { return static_cast<std::uint64_t>(cores) * bytes; }
+};
+P2pShares shares_of(const P2pPoint& point);
+
 // Time that point.cores AIVs take to move point.bytes together, from the first issue to the last completion;
 // as many of them as get 512 B each.
 double measure_shared_p2p(const StudyContext& context, const P2pPoint& point, SimulatorCounts& counts);

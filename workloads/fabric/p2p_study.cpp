@@ -166,6 +166,21 @@ void note_crossings(StudyResult& result) {
   }
 }
 
+// Sizes of which cores move more than was asked for.
+void note_shares(const P2pOptions& options, StudyResult& result) {
+  const bool direct = std::ranges::find(options.path, "aiv-direct") != options.path.end();
+  if (!direct || (options.bytes.size() == 1 && options.bytes.front().count <= CM384_P2P_BUFFER_BYTES)) return;
+  for (const Bytes bytes : options.bytes) {
+    P2pPoint point;
+    point.cores = options.cores;
+    point.bytes = bytes;
+    const P2pShares shares = shares_of(point);
+    if (shares.moved() != static_cast<std::uint64_t>(bytes.count))
+      result.notes.push_back(fmt::format("aiv-direct, {} B: {} cores move {} B each, {} B in all",
+                                         bytes.count, shares.cores, shares.bytes, shares.moved()));
+  }
+}
+
 // Refuses what a path or the machine does not have, before anything runs.
 void check(const hw::Machine& machine, const P2pOptions& options) {
   const auto has = [](const Texts& list, std::string_view name) {
@@ -230,6 +245,7 @@ StudyResult run(const StudyContext& context, const P2pOptions& asked) {
     }
   }
   note_crossings(result);
+  note_shares(options, result);
   return result;
 }
 
