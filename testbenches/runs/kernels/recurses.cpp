@@ -1,4 +1,4 @@
-// Leaves its stack: by calling itself for ever, or, without scratch memory, by an array that is larger than
+// Leaves its stack: by calling itself 2^64 times, or, without scratch memory, by an array that is larger than
 // all of it.
 #include "firmware/abi/kernel.h"
 #include "kernel_operator.h"
@@ -6,7 +6,7 @@
 [[gnu::noinline]] uint64_t CallItself(uint64_t depth) {
   volatile uint64_t kept[32];
   kept[0] = depth;
-  return CallItself(depth + 1) + kept[0];
+  return kept[0] == UINT64_MAX ? 0 : CallItself(depth + 1) + kept[0];
 }
 
 [[gnu::noinline]] uint64_t TooLarge(uint64_t bytes) {
