@@ -101,8 +101,14 @@ struct Plan {
     return made;
   }
   std::pair<int, std::uint32_t> expert_key(std::size_t part, std::size_t rank) const {
-    return {layers[part].placement.own_experts[rank],
-            (rows[part][rank] + kRowStep / 2) / kRowStep * kRowStep};
+    const reference::DispatchCase& layer = layers[part];
+    const int own = layer.placement.own_experts[rank];
+    // No more than a rank has memory for.
+    const std::uint64_t most = cm384_dispatch_max_rows(
+        layer.expert_ids.size(), static_cast<std::uint64_t>(own), static_cast<std::uint64_t>(layer.batch),
+        static_cast<std::uint64_t>(layer.top_k + layer.placement.shared));
+    const std::uint32_t step = (rows[part][rank] + kRowStep / 2) / kRowStep * kRowStep;
+    return {own, static_cast<std::uint32_t>(std::min<std::uint64_t>(step, most))};
   }
 
   // `all` rows over so many experts, as unevenly as experts of a rank have them on the average.
