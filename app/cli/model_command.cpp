@@ -98,6 +98,13 @@ std::string times(Whole count, Whole elements) {
   return count > 1 ? fmt::format("{} x {}", count, grouped(elements)) : or_dash(elements);
 }
 
+std::string experts_text(const models::Experts& experts) {
+  std::string text = or_dash(experts.routed);
+  if (experts.zero > 0) text += fmt::format(" + {} zero", experts.zero);
+  if (experts.groups > 1) text += fmt::format(" in {} of {} groups", experts.groups_chosen, experts.groups);
+  return text;
+}
+
 std::string table_of_layers(const Model& model) {
   std::vector<std::vector<std::string>> rows{{"layers", "attention", "its weights", "indexer",
                                               "dense network", "experts", "chosen", "one expert", "shared",
@@ -109,10 +116,8 @@ std::string table_of_layers(const Model& model) {
     rows.push_back({std::to_string(count), std::string(to_string(layer.attention.kind)),
                     times(layer.attentions, sizes.attention), or_dash(sizes.indexer),
                     layer.dense_networks == 0 ? "-" : times(layer.dense_networks, sizes.dense),
-                    experts.zero > 0 ? fmt::format("{} + {} zero", experts.routed, experts.zero)
-                                     : or_dash(experts.routed),
-                    or_dash(experts.chosen), has ? grouped(sizes.expert) : "-", or_dash(sizes.shared),
-                    has ? grouped(sizes.gate) : "-"});
+                    experts_text(experts), or_dash(experts.chosen), has ? grouped(sizes.expert) : "-",
+                    or_dash(sizes.shared), has ? grouped(sizes.gate) : "-"});
   }
   return columns(rows);
 }

@@ -100,6 +100,8 @@ constexpr std::array<std::string_view, 63> kNoEffect{"architectures",
                                                      "vision_end_token_id",
                                                      "vision_start_token_id"};
 
+constexpr int kDeepest = 32;  // values in values; what prints and copies them is recursive
+
 // All that begins so is a comment of whoever put the file together.
 bool is_comment(std::string_view key) {
   return key.starts_with('_');
@@ -110,7 +112,11 @@ class ConfigReader {
   ConfigReader(std::string_view text, std::string file) : file_(std::move(file)) {
     stated_.facts = {};
     try {
-      config_ = Json::parse(text);
+      config_ = Json::parse(text, [&](int depth, Json::parse_event_t, const Json&) {
+        if (depth > kDeepest)
+          throw InputError(fmt::format("{}: values are nested more than {} deep", file_, kDeepest));
+        return true;
+      });
     } catch (const Json::exception& error) {
       const std::string what = error.what();
       throw InputError(fmt::format("{}: not valid JSON: {}", file_, what.substr(what.find("] ") + 2)));

@@ -288,6 +288,8 @@ TEST(ModelConfig, BrokenOnesAreRefusedByTheirKey) {
   EXPECT_EQ(refused("vocab_size", nullptr),
             "small.json: vocab_size: is not stated; allowed: the config.json of a decoder");
   EXPECT_THAT(refusal([] { read_config("[1", "x.json"); }), HasSubstr("x.json: not valid JSON: "));
+  EXPECT_EQ(refusal([] { read_config("{\"hidden_size\": " + std::string(100'000, '['), "x.json"); }),
+            "x.json: values are nested more than 32 deep");
   EXPECT_EQ(refusal([] { read_config("[1]", "x.json"); }), "x.json: is no object; allowed: a config.json");
 }
 
