@@ -49,7 +49,7 @@ struct Alike {
   Layer layer;
   Whole count = 0;
 };
-std::vector<Alike> kinds_of(const Model& model) {
+std::vector<Alike> alike_layers(const Model& model) {
   std::vector<Alike> kinds;
   for (const Layer& layer : model.layers) {
     const auto found = std::ranges::find(kinds, layer, &Alike::layer);
@@ -76,7 +76,7 @@ std::string wrapped(const std::string& head, const std::vector<std::string>& wor
 }
 
 // Columns as wide as their cells; numbers to the right.
-std::string columns(const std::vector<std::vector<std::string>>& rows) {
+std::string aligned(const std::vector<std::vector<std::string>>& rows) {
   std::vector<std::size_t> widths(rows.front().size());
   for (const auto& row : rows) {
     for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
@@ -94,7 +94,7 @@ std::string or_dash(Whole value) {
   return value == 0 ? "-" : grouped(value);
 }
 
-std::string times(Whole count, Whole elements) {
+std::string times_text(Whole count, Whole elements) {
   return count > 1 ? fmt::format("{} x {}", count, grouped(elements)) : or_dash(elements);
 }
 
@@ -109,17 +109,17 @@ std::string table_of_layers(const Model& model) {
   std::vector<std::vector<std::string>> rows{{"layers", "attention", "its weights", "indexer",
                                               "dense network", "experts", "chosen", "one expert", "shared",
                                               "gate"}};
-  for (const auto& [layer, count] : kinds_of(model)) {
+  for (const auto& [layer, count] : alike_layers(model)) {
     const LayerSizes sizes = models::sizes_of(model, layer);
     const models::Experts& experts = layer.experts;
     const bool has = layer.has_experts();
     rows.push_back({std::to_string(count), std::string(to_string(layer.attention.kind)),
-                    times(layer.attentions, sizes.attention), or_dash(sizes.indexer),
-                    layer.dense_networks == 0 ? "-" : times(layer.dense_networks, sizes.dense),
+                    times_text(layer.attentions, sizes.attention), or_dash(sizes.indexer),
+                    layer.dense_networks == 0 ? "-" : times_text(layer.dense_networks, sizes.dense),
                     experts_text(experts), or_dash(experts.chosen), has ? grouped(sizes.expert) : "-",
                     or_dash(sizes.shared), has ? grouped(sizes.gate) : "-"});
   }
-  return columns(rows);
+  return aligned(rows);
 }
 
 // Of each kind of attention the matrices.
@@ -133,7 +133,7 @@ std::string matrices_text(const Model& model) {
                                   &matrix == &matrices.back() ? "" : ","));
     if (std::ranges::find(shown, std::pair{of, words}) == shown.end()) shown.emplace_back(of, words);
   };
-  for (const Alike& kind : kinds_of(model)) {
+  for (const Alike& kind : alike_layers(model)) {
     const Attention& of = kind.layer.attention;
     add(fmt::format("{} attention:", to_string(of.kind)), models::attention_matrices(model, of));
     add("indexer:", models::indexer_matrices(model, of));
@@ -195,7 +195,7 @@ Json json_of(const std::vector<Matrix>& matrices) {
 
 Json layers_json(const Model& model) {
   Json list = Json::array();
-  for (const auto& [layer, count] : kinds_of(model)) {
+  for (const auto& [layer, count] : alike_layers(model)) {
     const LayerSizes sizes = models::sizes_of(model, layer);
     list.push_back({{"layers", count},
                     {"attention", to_string(layer.attention.kind)},
