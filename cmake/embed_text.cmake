@@ -2,7 +2,7 @@
 string(REPLACE "," ";" files "${FILES}")
 set(entries "")
 foreach(file IN LISTS files)
-  get_filename_component(name ${file} NAME_WE)
+  get_filename_component(name ${file} NAME_WLE)
   file(READ ${file} text)
   string(APPEND entries "    {\"${name}\", R\"cm384(${text})cm384\"sv},\n")
 endforeach()

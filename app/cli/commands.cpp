@@ -10,6 +10,7 @@ namespace {
 constexpr std::array kRunning{&kRunCommand, &kReportCommand, &kValidateCommand};
 constexpr std::array kMachines{&kMachineListCommand, &kMachineShowCommand, &kMachineCheckCommand,
                                &kMachineReferenceCommand, &kMachineStatisticsCommand};
+constexpr std::array kModels{&kModelListCommand, &kModelShowCommand};
 constexpr std::array kComparing{&kCompareCommand, &kBaselineCheckCommand, &kBaselineUpdateCommand,
                                 &kBaselineHistoryCommand};
 constexpr std::array kBuilding{&kKernelBuildCommand, &kRtlBuildCommand};
@@ -36,6 +37,7 @@ std::span<const CommandGroup> command_groups() {
   static constexpr std::array kGroups{
       CommandGroup{"Run the machine", kRunning},
       CommandGroup{"Machines, their parameters and counters", kMachines},
+      CommandGroup{"Language models", kModels},
       CommandGroup{"Kernels and chips of your own", kBuilding},
       CommandGroup{"What moved", kComparing},
       CommandGroup{"Traces of traffic and of routing", kTraces},

@@ -14,6 +14,7 @@ extern const Command kRunCommand;
 extern const Command kValidateCommand;
 extern const Command kMachineListCommand, kMachineShowCommand, kMachineCheckCommand, kMachineReferenceCommand,
     kMachineStatisticsCommand;
+extern const Command kModelListCommand, kModelShowCommand;
 extern const Command kCompareCommand;
 extern const Command kBaselineCheckCommand, kBaselineUpdateCommand, kBaselineHistoryCommand;
 extern const Command kSweepStatusCommand, kSweepResultsCommand, kSweepExportCommand, kSweepTaskCommand,

@@ -223,6 +223,7 @@ StudyRun::StudyRun(std::span<const Study> all, const Arguments& arguments)
       line_(find_study(all, arguments.front())),
       given_(studies::parse_options(line_.groups, Arguments(arguments.begin() + 1, arguments.end()),
                                     line_.study.positional)) {
+  line_.own->follow(given_);
   line_.run.settle();
   arguments_.insert(arguments_.begin(), "run");
 }

@@ -130,7 +130,8 @@ const StudySubject::Effective& StudySubject::effective(const std::vector<Setting
   fresh->settings = settings;
   fresh->line = std::make_unique<StudyCommandLine>(*study_);
   const Arguments words = arguments(settings);
-  studies::parse_options(fresh->line->groups, Arguments(words.begin() + 1, words.end()), study_->positional);
+  fresh->line->own->follow(studies::parse_options(
+      fresh->line->groups, Arguments(words.begin() + 1, words.end()), study_->positional));
   fresh->line->run.settle();
   fresh->machine = fresh->line->run.machine.load();
   fresh->line->own->settle(fresh->machine);

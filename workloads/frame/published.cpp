@@ -11,6 +11,7 @@
 #include "base/text/error.h"
 #include "base/text/quantity.h"
 #include "base/text/toml_file.h"
+#include "workloads/frame/model_option.h"
 #include "workloads/frame/result_json.h"
 
 namespace cm384::studies {
@@ -209,7 +210,7 @@ bool allows(const Conditions& conditions, const Study& study, const Json& parame
   StudySettings reference(study, conditions.arguments());
   reference.settle(machine_of(conditions));
   const auto free = [&](const std::string& name) {
-    return std::ranges::find(conditions.any, name) != conditions.any.end() ||
+    return name == kModelOption || std::ranges::find(conditions.any, name) != conditions.any.end() ||
            contains(conditions.at_least, name) ||
            (conditions.row.contains(name) && !contains(conditions.options, name));
   };
@@ -293,6 +294,7 @@ StudySettings::StudySettings(const Study& study, const std::vector<std::string>&
     for (hw::Parameter& option : list_options(fabric_)) groups_.front().options.push_back(std::move(option));
   }
   given_ = parse_options(groups_, arguments, study.positional);
+  own_->follow(given_);
 }
 
 StudyResult StudySettings::run(StudyContext context) const {

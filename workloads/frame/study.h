@@ -112,6 +112,9 @@ class StudyOptions {
  public:
   virtual ~StudyOptions() = default;
   virtual std::vector<hw::Parameter> list() = 0;
+  // To be called once they are parsed: options that follow from another one, and are not given, get their
+  // values. Throws InputError.
+  virtual void follow(const Given&) {}
   // Gives options that stand for "what the machine has" their values on this machine. run() does it by
   // itself; results and names of a sweep's points have the values too.
   virtual void settle(const hw::Machine& machine) = 0;
@@ -131,13 +134,16 @@ struct Study {
   bool supernodes = false;           // runs on several supernodes as well
 };
 
-// For Study::options, of a struct with describe(), with or without settle(const hw::Machine&), and a
-// function.
+// For Study::options, of a struct with describe(), with or without follow(const Given&) and
+// settle(const hw::Machine&), and a function.
 template <class Options, StudyResult (*Run)(const StudyContext&, const Options&)>
 std::unique_ptr<StudyOptions> options_of() {
   class Held final : public StudyOptions {
    public:
     std::vector<hw::Parameter> list() override { return list_options(options_); }
+    void follow(const Given& given) override {
+      if constexpr (requires { options_.follow(given); }) options_.follow(given);
+    }
     void settle(const hw::Machine& machine) override {
       if constexpr (requires { options_.settle(machine); }) options_.settle(machine);
     }

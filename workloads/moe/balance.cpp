@@ -8,8 +8,10 @@
 #include <numeric>
 
 #include "base/text/error.h"
+#include "base/text/quantity.h"
 #include "traces/routing/routing.h"
 #include "workloads/frame/confidence.h"
+#include "workloads/frame/model_option.h"
 #include "workloads/operators/reference/expert_balance.h"
 #include "workloads/studies.h"
 
@@ -20,6 +22,7 @@ using reference::ExpertPlacement;
 using traces::RoutingSource;
 
 struct BalanceOptions {
+  std::string model{};
   int ranks = 320;
   int tokens = 96;
   int experts = 256;
@@ -35,6 +38,9 @@ struct BalanceOptions {
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
     visit("ranks", self.ranks, Range{2, kMostRanks}, "dies that take part, one rank each");
+    visit("model", self.model, Form{"NAME|FILE"},
+          "language model that experts, experts-per-token and weights (INT8) follow from where they are not "
+          "given: one of `cm384 model list`, a config.json or a TOML");
     visit("tokens", self.tokens, Range{1, 4096}, "of a rank in a step");
     visit("experts", self.experts, Range{2, 4096}, "routed experts; a trace has its own");
     visit("experts-per-token", self.top_k, Range{1, 16}, "experts that a token chooses; a trace has its own",
@@ -52,10 +58,21 @@ struct BalanceOptions {
           "in order");
     visit("weights", self.weights, Range{1_B, 4_GiB}, "of a copy, which its new rank has to load");
   }
+  void follow(const Given& given) {
+    if (model.empty()) return;
+    const models::Model of = model_of_experts(model);
+    const models::Experts of_experts = of.experts();
+    OptionValues values{{"experts", std::to_string(of_experts.routed)},
+                        {"experts-per-token", std::to_string(of_experts.chosen)},
+                        {"weights", hw::format(Bytes{3 * of.hidden * of_experts.width})}};
+    if (of_experts.shared == 0) values.emplace_back("shared-copies", "0");
+    follow_model(list_options(*this), given, model, values);
+  }
   std::vector<std::string> inputs() const {
+    std::vector<std::string> files = model_files(model);
     const RoutingSource source = traces::parse_routing_source(routing);
-    return source.kind == RoutingSource::Kind::kTrace ? std::vector<std::string>{source.path}
-                                                      : std::vector<std::string>{};
+    if (source.kind == RoutingSource::Kind::kTrace) files.push_back(source.path);
+    return files;
   }
 };
 
@@ -85,7 +102,9 @@ traces::Routing make_routing(const BalanceOptions& o, std::uint64_t seed, const 
       throw InputError(
           fmt::format("run balance: --{}: the trace of --routing sets it; allowed: one of both", name));
   }
-  return traces::read_routing(source.path);
+  traces::Routing routing = traces::read_routing(source.path);
+  check_trace_of_model(o.model, routing.experts, routing.top_k);
+  return routing;
 }
 
 int shared_copies_of(const BalanceOptions& o) {

@@ -19,6 +19,7 @@ struct CombineCase : DispatchCase {
         "no-shared-output", self.no_shared_output,
         "leave out the output of a shared expert, made on the token's own rank, that is added with weight 1");
   }
+  static OptionValues of_model(const models::Model& model);
 };
 
 // Readings of both operators from one machine. Phases of combine are those of enum cm384_combine_phase; its

@@ -10,6 +10,7 @@
 #include "base/text/units.h"
 #include "npu_core/die/launch.h"
 #include "workloads/frame/confidence.h"
+#include "workloads/frame/model_option.h"
 #include "workloads/frame/study.h"
 
 namespace cm384::supernode {
@@ -23,6 +24,7 @@ void check_routing(std::string_view text);
 // One row of `run dispatch`.
 struct DispatchCase {
   int ranks = 8;
+  std::string model{};  // that what is not given follows from; empty: none
   int batch = 128;
   int top_k = 8;
   int experts = 256;
@@ -48,6 +50,10 @@ struct DispatchCase {
   // Everything but the ranks.
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
+    visit(
+        "model", self.model, Form{"NAME|FILE"},
+        "language model that experts, experts-per-token, hidden and what else is not given follow from: one "
+        "of `cm384 model list`, a config.json or a TOML");
     visit("batch", self.batch, Range{1, 256}, "tokens per rank");
     visit("experts-per-token", self.top_k, Range{1, 16}, "routed experts per token", Alias{"top-k"});
     visit("experts", self.experts, Range{1, 1024}, "logical routed experts");
@@ -81,6 +87,8 @@ struct DispatchCase {
           "--payload full");
   }
   void settle(const hw::Machine& machine) { all_if_zero(cores, machine.die.aiv); }
+  // What follows from a model. A routing trace has experts of its own, which have to be as many.
+  static OptionValues of_model(const models::Model& model);
 };
 
 // A case with what it leaves to the machine.

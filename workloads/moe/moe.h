@@ -32,6 +32,7 @@ struct MoeCase : CombineCase {
           Needs{"experts-compute", {"firmware"}});
     CombineCase::describe(self, visit);
   }
+  static OptionValues of_model(const models::Model& model);
   void settle(const hw::Machine& machine) {
     all_if_zero(expert_cores, machine.die.groups());
     CombineCase::settle(machine);

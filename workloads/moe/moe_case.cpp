@@ -6,6 +6,7 @@
 
 #include "traces/random.h"
 #include "traces/routing/routing.h"
+#include "workloads/frame/model_option.h"
 #include "workloads/operators/reference/expert_balance.h"
 
 namespace cm384::studies {
@@ -27,7 +28,9 @@ traces::Routing routing_of(const traces::RoutingSource& source, const DispatchCa
     case traces::RoutingSource::Kind::kTrace:
       break;
   }
-  return traces::read_routing(source.path, {setting.drop_repeats, 0, -1});
+  traces::Routing routing = traces::read_routing(source.path, {setting.drop_repeats, 0, -1});
+  check_trace_of_model(setting.model, routing.experts, routing.top_k);
+  return routing;
 }
 
 // Choices of each expert in some rows, which begin anew at the routing's end.

@@ -9,6 +9,7 @@
 #include "traces/routing/routing.h"
 #include "workloads/frame/kernel_phases.h"
 #include "workloads/frame/published.h"
+#include "workloads/moe/moe.h"
 
 namespace cm384::studies {
 namespace {
@@ -101,6 +102,33 @@ std::vector<std::string> routing_files(const std::string& routing) {
   return {source.path};
 }
 
+std::vector<std::string> files_of(const DispatchCase& setting) {
+  std::vector<std::string> files = routing_files(setting.routing);
+  for (std::string& file : model_files(setting.model)) files.push_back(std::move(file));
+  return files;
+}
+
+OptionValues DispatchCase::of_model(const models::Model& model) {
+  const models::Experts experts = model.experts();
+  OptionValues values{{"experts", std::to_string(experts.routed)},
+                      {"experts-per-token", std::to_string(experts.chosen)},
+                      {"hidden", std::to_string(model.hidden)}};
+  if (experts.shared == 0) values.emplace_back("shared-copies", "0");
+  return values;
+}
+
+OptionValues CombineCase::of_model(const models::Model& model) {
+  OptionValues values = DispatchCase::of_model(model);
+  if (model.experts().shared == 0) values.emplace_back("no-shared-output", "true");
+  return values;
+}
+
+OptionValues MoeCase::of_model(const models::Model& model) {
+  OptionValues values = CombineCase::of_model(model);
+  values.emplace_back("expert-width", std::to_string(model.experts().width));
+  return values;
+}
+
 void note_short_trace(StudyResult& result, const DispatchCase& setting, int ranks, std::int64_t trace_rows) {
   const std::int64_t taken = static_cast<std::int64_t>(ranks) * setting.batch;
   if (trace_rows == 0 || trace_rows >= taken) return;
@@ -126,7 +154,7 @@ StudyResult run_operator(const StudyContext& context, const Integers& ranks_aske
                          const MeasureOperator& measure) {
   check_moe_options(context, setting);
   StudyResult result;
-  result.input_files = routing_files(setting.routing);
+  result.input_files = files_of(setting);
   for_each_ranks(context, ranks_asked, result, [&](int ranks, double from, double to) {
     const double half = rows.free_fetch ? (from + to) / 2 : to;
     const DispatchReading reading = measure(context, ranks, result.simulator, from, half);

@@ -11,6 +11,13 @@
 
 namespace cm384::studies {
 
+// Options of a case that are not given follow from its model, if it has one. Throws InputError.
+template <class Case>
+void follow_model_of(Case& setting, const Given& given) {
+  if (setting.model.empty()) return;
+  follow_model(list_options(setting), given, setting.model, Case::of_model(model_of_experts(setting.model)));
+}
+
 // A case and the numbers of ranks it is run for, one row each.
 template <class Case>
 struct MoeOptions {
@@ -29,6 +36,8 @@ struct MoeOptions {
     visit("free-fetch", self.free_fetch,
           "run each row a second time with instruction fetch free of charge, and show that time beside it");
   }
+  void follow(const Given& given) { follow_model_of(setting, given); }
+  std::vector<std::string> inputs() const { return model_files(setting.model); }
   void settle(const hw::Machine& machine) { setting.settle(machine); }
 };
 
@@ -36,6 +45,8 @@ struct MoeOptions {
 void check_moe_options(const StudyContext& context, const DispatchCase& setting);
 // The trace that the routing is read from, if it is one.
 std::vector<std::string> routing_files(const std::string& routing);
+// That file, and that of the model.
+std::vector<std::string> files_of(const DispatchCase& setting);
 // Says in the result's notes, once, that a routing trace is shorter than what is taken from it.
 void note_short_trace(StudyResult& result, const DispatchCase& setting, int ranks, std::int64_t trace_rows);
 

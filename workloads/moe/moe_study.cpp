@@ -34,6 +34,8 @@ struct MoeFlowOptions {
     visit("ranks", self.ranks, Range{1, kMostRanks}, "ranks, one per die; one row each");
     MoeCase::describe(self.setting, visit);
   }
+  void follow(const Given& given) { follow_model_of(setting, given); }
+  std::vector<std::string> inputs() const { return model_files(setting.model); }
   void settle(const hw::Machine& machine) { setting.settle(machine); }
 };
 
@@ -61,7 +63,7 @@ StudyResult run(const StudyContext& context, const MoeFlowOptions& options) {
   check(context, options);
   MoeCase setting = options.setting;
   StudyResult result;
-  result.input_files = routing_files(setting.routing);
+  result.input_files = files_of(setting);
   for_each_ranks(context, options.ranks, result, [&](int ranks, double from, double to) {
     setting.ranks = ranks;
     for (std::size_t i = 0; i < options.flow.size() && context.interrupted == 0; ++i) {
