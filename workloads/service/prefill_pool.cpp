@@ -1,6 +1,7 @@
 #include "workloads/service/prefill_pool.h"
 
 #include <algorithm>
+#include <cassert>
 
 #include "traces/fixed_math.h"
 
@@ -10,7 +11,8 @@ PrefillPool::PrefillPool(ServiceRun& run, const Library& library)
     : run_(run),
       times_(run.deployment, library),
       cache_(run.trace, run.deployment.cache, run.deployment.decode.token, run.options.tenants),
-      instances_(static_cast<std::size_t>(run.deployment.prefill.instances)) {}
+      instances_(static_cast<std::size_t>(run.deployment.prefill.instances)),
+      context_at_(run.requests.size()) {}
 
 int PrefillPool::busy() const {
   return static_cast<int>(std::ranges::count(instances_, true, &Instance::busy));
@@ -116,6 +118,28 @@ std::vector<std::uint32_t> PrefillPool::abort_batch(std::uint32_t i) {
   if (instances_[i].busy) end_batch(i, true);
   ++instances_[i].epoch;
   return std::exchange(instances_[i].batch, {});
+}
+
+std::vector<std::uint32_t> PrefillPool::contexts(std::uint32_t i) const {
+  std::vector<std::uint32_t> sorted = instances_[i].contexts;
+  std::ranges::sort(sorted);
+  return sorted;
+}
+
+void PrefillPool::hold_context(std::uint32_t i, std::uint32_t request) {
+  std::vector<std::uint32_t>& contexts = instances_[i].contexts;
+  context_at_[request] = static_cast<std::uint32_t>(contexts.size());
+  contexts.push_back(request);
+}
+
+// The last one takes its place.
+void PrefillPool::release_context(std::uint32_t i, std::uint32_t request) {
+  std::vector<std::uint32_t>& contexts = instances_[i].contexts;
+  const std::uint32_t at = context_at_[request];
+  assert(contexts[at] == request);
+  contexts[at] = contexts.back();
+  context_at_[contexts[at]] = at;
+  contexts.pop_back();
 }
 
 void PrefillPool::set_lost_planes(std::size_t planes) {

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -38,9 +37,9 @@ class PrefillPool {
   std::vector<std::uint32_t> abort_batch(std::uint32_t i);
 
   // Contexts that have not been sent, by number of the request.
-  const std::set<std::uint32_t>& contexts(std::uint32_t i) const { return instances_[i].contexts; }
-  void hold_context(std::uint32_t i, std::uint32_t request) { instances_[i].contexts.insert(request); }
-  void release_context(std::uint32_t i, std::uint32_t request) { instances_[i].contexts.erase(request); }
+  std::vector<std::uint32_t> contexts(std::uint32_t i) const;
+  void hold_context(std::uint32_t i, std::uint32_t request);
+  void release_context(std::uint32_t i, std::uint32_t request);  // that it holds
 
   // Stopped as long as more calls of stop() than of resume() came.
   void stop(std::uint32_t i) { ++instances_[i].stopped; }
@@ -59,7 +58,7 @@ class PrefillPool {
   struct Instance {
     bool busy = false;
     int stopped = 0, lost_dies = 0;
-    std::set<std::uint32_t> contexts;
+    std::vector<std::uint32_t> contexts;  // in no order
     Membership member;
     std::uint32_t epoch = 0;
     std::vector<std::uint32_t> batch;  // prompts that end with it
@@ -81,6 +80,7 @@ class PrefillPool {
   PrefillTimes times_;
   PromptCache cache_;
   std::vector<Instance> instances_;
+  std::vector<std::uint32_t> context_at_;  // where a request stands in Instance::contexts
   std::deque<std::uint32_t> waiting_;
   // The first that waits, where a batch had no room for it: its cached part was looked up, in so many ms.
   std::optional<std::pair<std::uint32_t, double>> held_over_;

@@ -100,7 +100,8 @@ void ServicePools::lose_prefill_work(std::uint32_t i, bool contexts) {
   std::vector<Lost> lost;
   for (const std::uint32_t k : prefill_.abort_batch(i)) lost.push_back({k, 0});
   if (contexts) {
-    std::erase_if(ready_, [&](std::uint32_t k) { return prefill_.contexts(i).contains(k); });
+    std::erase_if(ready_,
+                  [&](std::uint32_t k) { return run_.requests.served(k).instance == static_cast<int>(i); });
     for (const std::uint32_t k : prefill_.contexts(i)) {
       lost.push_back({k, 0});
       if (run_.requests.state(k) != RequestState::transferring) continue;
@@ -173,8 +174,9 @@ void ServicePools::restart(std::vector<Lost> requests) {
     if (run_.requests.has_context(k)) {
       --output_tokens_;
       lost_output_tokens_ += 1 + tokens;
-      prefill_.release_context(static_cast<std::uint32_t>(served.instance), k);
     }
+    if (served.state == RequestState::ready || served.state == RequestState::transferring)
+      prefill_.release_context(static_cast<std::uint32_t>(served.instance), k);
     if (served.state == RequestState::transferring) links_.remove(k, served.die);
     if (served.state == RequestState::decoding) decode_.forget(k);
     run_.requests.restart(k);
