@@ -37,11 +37,11 @@ std::vector<int> ranks_in_turn(const service::ContextMapping& mapping) {
 }
 
 service::DecodeInstance decode_instance(const TransferSetting& setting, std::int64_t room) {
-  service::DecodePool pool;
-  pool.npus = setting.decode_ranks / 2;
-  pool.batch = 1 << 20;  // memory alone is a limit
-  pool.kv_room = Bytes{room};
-  return {pool, 0, 0};
+  service::DecodeSpec spec;
+  spec.npus = setting.decode_ranks / 2;
+  spec.batch = 1 << 20;  // memory alone is a limit
+  spec.kv_room = Bytes{room};
+  return {spec, 0, 0};
 }
 
 void check_memory(const std::map<int, std::int64_t>& bytes_of, std::int64_t room, const char* side) {

@@ -31,4 +31,31 @@ LinkTime take_links(Time from, double bytes, Bandwidth payload_rate, Time& sende
   return {begin, begin + span};
 }
 
+LinkTime ContextLinks::send(std::uint32_t request, std::uint32_t prefill, int die, double bytes, Time now) {
+  if (prefill >= senders_.size())
+    senders_.resize(prefill + 1, std::vector<Time>(static_cast<std::size_t>(mapping_.prefill_tp)));
+  const int rank = mapping_.prefill_rank(die % (mapping_.decode_dp * mapping_.decode_tp));
+  Receiver& to = receiver(die);
+  const LinkTime time =
+      take_links(now, bytes, rate_, senders_[prefill][static_cast<std::size_t>(rank)], to.free);
+  to.requests.push_back(request);
+  ++transfers_;
+  busy_s_ += (time.end - time.begin).us() * 1e-6;
+  return time;
+}
+
+void ContextLinks::remove(std::uint32_t request, int die) {
+  std::erase(receiver(die).requests, request);
+}
+
+const std::vector<std::uint32_t>& ContextLinks::bound_for(int die) {
+  return receiver(die).requests;
+}
+
+ContextLinks::Receiver& ContextLinks::receiver(int die) {
+  const auto k = static_cast<std::size_t>(die);
+  if (k >= receivers_.size()) receivers_.resize(k + 1);
+  return receivers_[k];
+}
+
 }  // namespace cm384::service

@@ -1,6 +1,9 @@
-// Contexts on their way from a prefill instance to a die of decode over the RDMA plane: which dies, and how
-// long in closed form.
+// Contexts on their way from a prefill instance to a die of decode over the RDMA plane: which dies, how long
+// in closed form, and the links of a whole service.
 #pragma once
+
+#include <cstdint>
+#include <vector>
 
 #include "base/text/units.h"
 #include "hw/parameters/rdma.h"
@@ -31,5 +34,42 @@ struct LinkTime {
 };
 // `sender` and `receiver`: from when on their links are free, which moves to the end.
 LinkTime take_links(Time from, double bytes, Bandwidth payload_rate, Time& sender, Time& receiver);
+
+// The links of all dies of a service, and the requests whose contexts are on their way. By the published
+// mapping a die of decode asks one die of each prefill instance.
+class ContextLinks {
+ public:
+  // `payload_rate` of a die's link.
+  ContextLinks(const ContextMapping& mapping, Bandwidth payload_rate)
+      : mapping_(mapping), rate_(payload_rate) {}
+
+  // To a die of decode, counted over all instances; as soon as both links are free.
+  LinkTime send(std::uint32_t request, std::uint32_t prefill, int die, double bytes, Time now);
+  // What send() began has ended, whether or not the context was lost meanwhile.
+  void end_transfer() { --transfers_; }
+  // The request's context is not on its way to this die any more.
+  void remove(std::uint32_t request, int die);
+  // Requests whose contexts are on their way to a die.
+  const std::vector<std::uint32_t>& bound_for(int die);
+  // The die was lost, or its instance: the link is free.
+  void reset(int die) { receiver(die).free = {}; }
+
+  int transfers() const { return transfers_; }
+  double busy_s() const { return busy_s_; }  // over receiving links
+
+ private:
+  struct Receiver {
+    Time free{};
+    std::vector<std::uint32_t> requests;
+  };
+  Receiver& receiver(int die);
+
+  ContextMapping mapping_;
+  Bandwidth rate_;
+  std::vector<std::vector<Time>> senders_;  // from when on each link is free, by instance and die
+  std::vector<Receiver> receivers_;         // by die
+  int transfers_ = 0;
+  double busy_s_ = 0;
+};
 
 }  // namespace cm384::service

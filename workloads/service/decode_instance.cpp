@@ -8,16 +8,16 @@
 
 namespace cm384::service {
 
-DecodeInstance::DecodeInstance(const DecodePool& pool, std::uint64_t seed, int number)
-    : pool_(pool),
+DecodeInstance::DecodeInstance(const DecodeSpec& spec, std::uint64_t seed, int number)
+    : spec_(spec),
       seed_(seed),
-      dies_(static_cast<std::size_t>(2 * pool.npus)),
+      dies_(static_cast<std::size_t>(2 * spec.npus)),
       epoch_(static_cast<std::uint32_t>(number) << 16) {}
 
 double DecodeInstance::kv_share() const {
   double bytes = 0;
   for (const Die& die : dies_) bytes += static_cast<double>(die.bytes);
-  return bytes / (static_cast<double>(pool_.kv_room.count) * dies());
+  return bytes / (static_cast<double>(spec_.kv_room.count) * dies());
 }
 
 std::pair<int, std::int64_t> DecodeInstance::best_die(std::int64_t bytes) const {
@@ -26,7 +26,7 @@ std::pair<int, std::int64_t> DecodeInstance::best_die(std::int64_t bytes) const 
   for (int d = 0; d < dies(); ++d) {
     const Die& die = dies_[static_cast<std::size_t>(d)];
     if (die.lost) continue;
-    if (die.promised >= pool_.batch / 2 || die.bytes + bytes > pool_.kv_room.count) continue;
+    if (die.promised >= spec_.batch / 2 || die.bytes + bytes > spec_.kv_room.count) continue;
     if (best < 0) {
       best = d;
       continue;
@@ -41,7 +41,7 @@ double DecodeInstance::reserve(int die, std::int64_t bytes) {
   Die& d = dies_[static_cast<std::size_t>(die)];
   ++d.promised;
   d.bytes += bytes;
-  return static_cast<double>(d.bytes) / static_cast<double>(pool_.kv_room.count);
+  return static_cast<double>(d.bytes) / static_cast<double>(spec_.kv_room.count);
 }
 
 void DecodeInstance::release(int die, std::int64_t bytes) {
@@ -56,7 +56,7 @@ std::int32_t DecodeInstance::steps_for(std::int32_t tokens, std::uint32_t reques
   std::int32_t steps = 0;
   for (std::int32_t made = 0; made < tokens; ++steps) {
     ++made;
-    for (int more = 0; more < pool_.mtp && random.real() < pool_.acceptance; ++more) ++made;
+    for (int more = 0; more < spec_.mtp && random.real() < spec_.acceptance; ++more) ++made;
   }
   return steps;
 }
@@ -84,7 +84,7 @@ DecodeInstance::Load DecodeInstance::load(int least_batch, double least_kv) cons
     most = std::max(most, die.requests);
     most_tokens = std::max(most_tokens, die.base + die.rate * step_);
   }
-  const int graph = pool_.graph_step;
+  const int graph = spec_.graph_step;
   Load load;
   load.batch = std::max((2 * most + graph - 1) / graph * graph, least_batch);
   // A padded graph computes no attention for slots that are empty: tokens spread over the requests of a full

@@ -24,7 +24,7 @@ class DecodeInstance {
     int batch = 0, kv = 0;
   };
 
-  DecodeInstance(const DecodePool& pool, std::uint64_t seed, int number);
+  DecodeInstance(const DecodeSpec& spec, std::uint64_t seed, int number);
 
   int dies() const { return static_cast<int>(dies_.size()); }
   int requests() const { return requests_; }
@@ -38,7 +38,6 @@ class DecodeInstance {
   std::pair<int, std::int64_t> best_die(std::int64_t bytes) const;
   double reserve(int die, std::int64_t bytes);  // the share of its room that is promised then
   void release(int die, std::int64_t bytes);
-  Time& link_free(int die) { return dies_[static_cast<std::size_t>(die)].link_free; }
   // Steps in which `tokens` come, drawn for this request.
   std::int32_t steps_for(std::int32_t tokens, std::uint32_t request) const;
 
@@ -76,7 +75,6 @@ class DecodeInstance {
     std::int32_t requests = 0, promised = 0;
     std::int64_t bytes = 0;
     std::int64_t base = 0, rate = 0;  // tokens in the cache are base + rate x step, in fractions
-    Time link_free{};
     bool lost = false;
   };
   Lost lost_of(const Active& active, std::int64_t last_step) const;
@@ -89,7 +87,7 @@ class DecodeInstance {
     bool operator<(const Leaving& o) const { return step != o.step ? step > o.step : order > o.order; }
   };
 
-  DecodePool pool_;
+  DecodeSpec spec_;
   std::uint64_t seed_;
   std::vector<Die> dies_;
   std::vector<Active> joining_;

@@ -11,7 +11,7 @@
 
 namespace cm384::service {
 
-struct PrefillPool {
+struct PrefillSpec {
   int instances = 6, npus = 16;
   int batch_tokens = 262'144, timed_tokens = 262'144, timed_prompt = 4096;
   Time batch_time{}, least_time{};
@@ -38,7 +38,7 @@ struct PrefillPool {
   }
 };
 
-struct DecodePool {
+struct DecodeSpec {
   int instances = 1, npus = 160, batch = 96, mtp = 1, graph_step = 8;
   double acceptance = 0.7;
   Bytes kv_room{}, token{70'272};
@@ -126,8 +126,8 @@ struct Prices {
 
 struct Deployment {
   std::string name;
-  PrefillPool prefill;
-  DecodePool decode;
+  PrefillSpec prefill;
+  DecodeSpec decode;
   ContextCache cache;
   RecoveryTimes recovery;
   Prices prices;

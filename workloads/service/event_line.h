@@ -38,15 +38,20 @@ class EventLine {
     events_.push({at, order_++, kind, subject, epoch});
   }
   bool empty() const { return events_.empty(); }
-  Event next() {
+  Time next_at() const { return events_.top().at; }
+  // Removes the next event and advances the clock to it.
+  Event pop() {
     const Event event = events_.top();
     events_.pop();
+    now_ = event.at;
     return event;
   }
+  Time now() const { return now_; }
 
  private:
   std::priority_queue<Event> events_;
   std::uint64_t order_ = 0;
+  Time now_{};
 };
 
 }  // namespace cm384::service

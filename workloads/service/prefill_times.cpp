@@ -111,11 +111,11 @@ StepTime PrefillCurves::of(const PrefillWork& work) const {
   return {ms, Evidence::interpolated, error_};
 }
 
-PrefillTimes::PrefillTimes(const Deployment& deployment, const Library& library) : pool_(deployment.prefill) {
+PrefillTimes::PrefillTimes(const Deployment& deployment, const Library& library) : spec_(deployment.prefill) {
   std::array<std::vector<Batch>, 2> batches;  // by microbatches
   std::optional<std::string> way;
   for (const PrefillPoint& point : library.prefill()) {
-    if (point.ranks != 2 * pool_.npus || point.microbatches > pool_.microbatches) continue;
+    if (point.ranks != 2 * spec_.npus || point.microbatches > spec_.microbatches) continue;
     if (point.microbatches < 1)
       throw InputError(
           fmt::format("library of {}: a batch of prompts with {} microbatches; allowed: 1 or more",
@@ -129,13 +129,13 @@ PrefillTimes::PrefillTimes(const Deployment& deployment, const Library& library)
     PrefillWork work;
     const double fresh = point.prompt - point.cached;
     work.add(fresh, point.cached);
-    const double prompts = static_cast<double>(point.tokens) * pool_.npus / point.prompt;
+    const double prompts = static_cast<double>(point.tokens) * spec_.npus / point.prompt;
     const double latency_ms = point.latency_ms - point.read_ms;
     // Libraries of before attention was recorded have the deployment's share of it.
     batches[static_cast<std::size_t>(point.microbatches) - 1].push_back(
         {{prompts * work.tokens, prompts * work.pairs, prompts * work.context},
          latency_ms,
-         point.attention_ms > 0 ? point.attention_ms : latency_ms * pool_.attention_share,
+         point.attention_ms > 0 ? point.attention_ms : latency_ms * spec_.attention_share,
          point.context_ms});
   }
   one_ = PrefillCurves::through(std::move(batches[0]));
@@ -149,9 +149,9 @@ StepTime PrefillTimes::of(const PrefillWork& work, int prompts) const {
     const StepTime two = two_->of(work);
     return two.ms < one.ms && two.evidence != Evidence::extrapolated ? two : one;
   }
-  const double share = pool_.attention_share;
-  const double least = pool_.least_time.us() * 1e-3, rest = pool_.batch_time.us() * 1e-3 - least;
-  const double full = pool_.timed_tokens, pairs = full * pool_.timed_prompt / 2;
+  const double share = spec_.attention_share;
+  const double least = spec_.least_time.us() * 1e-3, rest = spec_.batch_time.us() * 1e-3 - least;
+  const double full = spec_.timed_tokens, pairs = full * spec_.timed_prompt / 2;
   return {least + rest * ((1 - share) * work.tokens / full + share * work.pairs / pairs), Evidence::parameter,
           0};
 }

@@ -58,7 +58,7 @@ class PrefillTimes {
   StepTime of(const PrefillWork& work, int prompts = 1) const;
 
  private:
-  PrefillPool pool_;
+  PrefillSpec spec_;
   std::optional<PrefillCurves> one_, two_;  // by microbatches
 };
 

@@ -23,14 +23,28 @@
 
 namespace cm384::service {
 
-// What became of a request. Points of time count from the first arrival.
+// Where a request stands. A fault takes it back from any state but the first and the last to `waiting`.
+enum class RequestState : std::uint8_t {
+  pending,       // has not arrived
+  waiting,       // for a prefill instance
+  prefilling,    // in a batch
+  ready,         // has its first token, and a context that waits for a decode die
+  transferring,  // its context is on its way
+  decoding,
+  done
+};
+
+// What became of a request. Points of time count from the first arrival. Each is valid from the state on that
+// it begins, in this order from `waiting`; those of the transfer only where the answer has more than one
+// token.
 struct Served {
   Time arrival{}, prefill_start{}, first_token{}, transfer_start{}, transferred{}, done{};
   std::int32_t cached_dram = 0, cached_evs = 0, cached_obs = 0;  // tokens
   std::int32_t steps = 0;
-  std::int32_t die = -1;       // of decode, over all instances; -1: one token only
+  std::int32_t die = -1;       // of decode, over all instances, from `transferring` on; else -1
   std::int16_t instance = -1;  // of prefill
   std::int16_t restarts = 0;   // after faults; times are of the last attempt
+  RequestState state = RequestState::pending;
 
   std::int32_t cached() const { return cached_dram + cached_evs + cached_obs; }
   double ttft_ms() const { return (first_token - arrival).us() * 1e-3; }

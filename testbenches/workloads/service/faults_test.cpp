@@ -225,6 +225,7 @@ TEST_F(Faulty, LosesNoRequestUnderAllOfIt) {
   for (std::size_t k = 0; k < trace.requests.size(); ++k) {
     const Served& s = result.served[k];
     EXPECT_GT(s.done, s.arrival);
+    EXPECT_EQ(s.state, RequestState::done);
     outputs += trace.requests[k].output;
     computed += trace.requests[k].prompt - s.cached();
     restarts += s.restarts;

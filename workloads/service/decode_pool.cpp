@@ -1,0 +1,164 @@
+#include "workloads/service/decode_pool.h"
+
+#include <algorithm>
+
+#include "traces/fixed_math.h"
+
+namespace cm384::service {
+
+DecodePool::DecodePool(ServiceRun& run, const Library& library)
+    : run_(run),
+      steps_(library, run.deployment.decode_dies(), run.deployment.decode.mtp),
+      dies_(run.deployment.decode_dies()),
+      samples_(run.options.step_samples, run.options.seed) {
+  for (int k = 0; k < run.deployment.decode.instances; ++k) add_instance();
+}
+
+std::optional<int> DecodePool::find_die(std::int64_t bytes) const {
+  std::optional<int> found;
+  std::int64_t least = INT64_MAX;
+  for (std::size_t k = 0; k < instances_.size(); ++k) {
+    const auto [die, requests] = instances_[k].dies.best_die(bytes);
+    if (die < 0 || requests >= least) continue;
+    found = static_cast<int>(k) * dies_ + die;
+    least = requests;
+  }
+  return found;
+}
+
+void DecodePool::reserve(int die, std::int64_t bytes) {
+  kv_peak_ = std::max(kv_peak_, dies_of(die).reserve(die % dies_, bytes));
+}
+
+void DecodePool::release(int die, std::int64_t bytes) {
+  dies_of(die).release(die % dies_, bytes);
+}
+
+std::int32_t DecodePool::steps_for(std::uint32_t request) const {
+  return instances_.front().dies.steps_for(run_.requests.request(request).output - 1, request);
+}
+
+void DecodePool::join(std::uint32_t request) {
+  const Request& r = run_.requests.request(request);
+  const Served& s = run_.requests.served(request);
+  dies_of(s.die).join({request, s.die % dies_, r.prompt, r.output - 1, s.steps});
+}
+
+void DecodePool::start_step(std::uint32_t i) {
+  Instance& instance = instances_[i];
+  DecodeInstance& dies = instance.dies;
+  if (dies.stepping() || !dies.runs()) return;
+  // Those of a step that was lost and begins again have joined before.
+  for (const DecodeInstance::Active& active : dies.joining()) instance.joined.push_back(active.request);
+  if (!dies.begin_step()) return;
+  const DecodeInstance::Load load = dies.load(steps_.least_batch(), steps_.least_kv());
+  const StepTime time = step_time(load);
+  run_.evidence.add(time, "a decode step ({:.0f}, {:.0f} tokens of context)", load.batch, load.kv);
+  samples_.see(run_.now(), static_cast<int>(i), dies, load);
+  Time more = of_ms(time.ms * (plane_factor_ - 1));
+  const DecodeSpec& decode = run_.deployment.decode;
+  if (decode.renew_every > 0 && ++instance.count % decode.renew_every == 0) {
+    more += decode.renew_time;
+    ++renewals_;
+  }
+  run_.evidence.add_parameter(seconds(more));
+  const Time span = of_ms(time.ms) + more + decode.bubble;
+  busy_s_ += seconds(span);
+  batch_sum_ += static_cast<double>(dies.requests());
+  ++count_;
+  instance.begin = run_.now();
+  instance.end = run_.now() + span;
+  instance.load = load;
+  instance.requests = dies.requests();
+  run_.events.push(instance.end, Event::Kind::step_done, i, dies.epoch());
+}
+
+// A lost step was busy until now only.
+void DecodePool::end_step(std::uint32_t i, bool lost) {
+  const Instance& instance = instances_[i];
+  busy_s_ -= seconds(instance.end - run_.now());
+  Activity activity{Activity::Kind::step, false, static_cast<int>(i), 0, instance.begin, run_.now()};
+  activity.requests = instance.requests;
+  activity.tokens = instance.load.kv;
+  activity.lost = lost;
+  run_.notify(activity);
+}
+
+const StepTime& DecodePool::step_time(const DecodeInstance::Load& load) {
+  const std::uint64_t key =
+      static_cast<std::uint64_t>(load.batch) << 32 | static_cast<std::uint32_t>(load.kv);
+  const auto [found, is_new] = known_steps_.try_emplace(key);
+  if (is_new) found->second = steps_.at(load.batch, load.kv);
+  return found->second;
+}
+
+void DecodePool::count_gaps(Instance& instance) {
+  const auto count = [&](Time from, std::size_t requests) {
+    if (requests > 0) gaps_.push_back({(run_.now() - from).us() * 1e-3, static_cast<std::int32_t>(requests)});
+  };
+  for (const std::uint32_t k : instance.joined) count(run_.requests.served(k).first_token, 1);
+  count(instance.last_end, static_cast<std::size_t>(instance.requests) - instance.joined.size());
+  instance.joined.clear();
+  instance.last_end = run_.now();
+}
+
+std::vector<DecodeInstance::Active> DecodePool::complete_step(std::uint32_t i) {
+  end_step(i, false);
+  count_gaps(instances_[i]);
+  return instances_[i].dies.end_step();
+}
+
+std::vector<DecodePool::Lost> DecodePool::lose_all(std::uint32_t i) {
+  if (instances_[i].dies.stepping()) end_step(i, true);
+  return instances_[i].dies.lose_all();
+}
+
+void DecodePool::forget(std::uint32_t request) {
+  std::erase(instances_[instance_of(run_.requests.served(request).die)].joined, request);
+}
+
+void DecodePool::pause(std::uint32_t i) {
+  if (instances_[i].dies.stepping()) end_step(i, true);
+  instances_[i].dies.pause();
+}
+
+void DecodePool::set_lost_planes(std::size_t planes) {
+  plane_factor_ = traces::power(run_.deployment.recovery.plane_step, static_cast<unsigned>(planes));
+}
+
+void DecodePool::close(std::uint32_t i, std::size_t role_switch) {
+  instances_[i].dies.close();
+  instances_[i].member.role_switch = role_switch;
+}
+
+std::optional<std::size_t> DecodePool::leave_if_drained(std::uint32_t i) {
+  if (!instances_[i].dies.is_drained()) return {};
+  return instances_[i].member.leave(run_.now());
+}
+
+void DecodePool::add_instance() {
+  const int number = static_cast<int>(instances_.size());
+  instances_.push_back({DecodeInstance(run_.deployment.decode, run_.options.seed, number)});
+  instances_.back().member.since = run_.now();
+}
+
+void DecodePool::set_occupancy(Occupancy& occupancy) const {
+  for (const Instance& instance : instances_) {
+    occupancy.decoding += instance.dies.requests();
+    occupancy.kv_share += instance.dies.kv_share() / static_cast<double>(instances_.size());
+  }
+}
+
+void DecodePool::add_to(ServiceResult& result) {
+  result.decode_busy_s = busy_s_;
+  result.batch_sum = batch_sum_;
+  result.kv_peak = kv_peak_;
+  result.steps = count_;
+  result.renewals = renewals_;
+  result.gaps = std::move(gaps_);
+  result.steps_drawn = samples_.take();
+  for (const Instance& instance : instances_)
+    result.decode_pool_s += instance.member.seconds_until(result.end);
+}
+
+}  // namespace cm384::service

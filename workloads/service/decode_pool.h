@@ -1,0 +1,91 @@
+// Decode instances that step, each by itself, over the requests whose contexts they have.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "workloads/service/decode_instance.h"
+#include "workloads/service/service_run.h"
+#include "workloads/service/step_samples.h"
+
+namespace cm384::service {
+
+class DecodePool {
+ public:
+  using Lost = DecodeInstance::Lost;
+
+  // Throws InputError where the library has no step of such an instance.
+  DecodePool(ServiceRun& run, const Library& library);
+
+  int dies_per_instance() const { return dies_; }
+  std::uint32_t instance_of(int die) const { return static_cast<std::uint32_t>(die / dies_); }
+
+  // Dies are numbered over all instances. The die with the fewest requests that has a slot and `bytes` of
+  // room; nothing: there is none.
+  std::optional<int> find_die(std::int64_t bytes) const;
+  void reserve(int die, std::int64_t bytes);
+  void release(int die, std::int64_t bytes);
+  // Steps that the answer of a request takes, drawn for it.
+  std::int32_t steps_for(std::uint32_t request) const;
+
+  // The context of the request has come to its die.
+  void join(std::uint32_t request);
+  // Nothing happens where the instance steps, does not run, or has no requests.
+  void start_step(std::uint32_t i);
+  // Whether an event of a step is of the one under way.
+  bool is_current(std::uint32_t i, std::uint32_t epoch) const { return instances_[i].dies.epoch() == epoch; }
+  // Requests that had their last step.
+  std::vector<DecodeInstance::Active> complete_step(std::uint32_t i);
+
+  // The instance is away until come_back(), without its requests.
+  std::vector<Lost> lose_all(std::uint32_t i);
+  void come_back(std::uint32_t i) { instances_[i].dies.come_back(); }
+  // `die` within the instance. To be called while it is paused.
+  std::vector<Lost> lose_die(std::uint32_t i, int die) { return instances_[i].dies.lose_die(die); }
+  int idlest_die(std::uint32_t i) const { return instances_[i].dies.idlest(); }
+  // A lost request: no step counts for it any more.
+  void forget(std::uint32_t request);
+  // The step under way is lost.
+  void pause(std::uint32_t i);
+  void resume(std::uint32_t i) { instances_[i].dies.resume(); }
+  void set_lost_planes(std::size_t planes);
+
+  void close(std::uint32_t i, std::size_t role_switch);
+  // The role switch that the instance leaves with, if it is closed and has nothing left.
+  std::optional<std::size_t> leave_if_drained(std::uint32_t i);
+  void add_instance();
+
+  void set_occupancy(Occupancy& occupancy) const;
+  void add_to(ServiceResult& result);  // result.end is known; gaps and drawn steps move there
+
+ private:
+  struct Instance {
+    DecodeInstance dies;
+    Membership member{};
+    Time begin{}, end{};  // of the step under way
+    DecodeInstance::Load load{};
+    int requests = 0;                     // of the step
+    std::vector<std::uint32_t> joined{};  // of these, for their first step
+    Time last_end{};                      // of the step before: all but those of `joined` took part in it
+    std::int64_t count = 0;               // of steps so far
+  };
+  DecodeInstance& dies_of(int die) { return instances_[instance_of(die)].dies; }
+  void end_step(std::uint32_t i, bool lost);
+  const StepTime& step_time(const DecodeInstance::Load& load);
+  void count_gaps(Instance& instance);
+
+  ServiceRun& run_;
+  DecodeSteps steps_;
+  int dies_;
+  std::vector<Instance> instances_;
+  StepSamples samples_;
+  std::unordered_map<std::uint64_t, StepTime> known_steps_;
+  double plane_factor_ = 1;  // times as long is a step for the planes that are lost
+  double busy_s_ = 0, batch_sum_ = 0, kv_peak_ = 0;
+  std::int64_t count_ = 0, renewals_ = 0;  // of steps; of placements of experts
+  std::vector<TokenGap> gaps_;
+};
+
+}  // namespace cm384::service

@@ -1,0 +1,92 @@
+// Instances that take batches of the prompts that wait, read what is cached of them and compute the rest; a
+// context stays with its instance until it has been sent.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "workloads/service/prefill_times.h"
+#include "workloads/service/prompt_cache.h"
+#include "workloads/service/service_run.h"
+
+namespace cm384::service {
+
+class PrefillPool {
+ public:
+  PrefillPool(ServiceRun& run, const Library& library);
+
+  std::uint32_t size() const { return static_cast<std::uint32_t>(instances_.size()); }
+  std::size_t waiting() const { return waiting_.size(); }
+  int busy() const;  // instances with a batch
+  const BlockPool& blocks() const { return cache_.blocks(); }
+
+  void enqueue(std::uint32_t request) { waiting_.push_back(request); }
+  // In order of their numbers, ahead of all that wait.
+  void requeue(const std::vector<std::uint32_t>& requests);
+
+  // Nothing happens where the instance is busy, stopped or closed, or nobody waits.
+  void start_batch(std::uint32_t i);
+  // Whether an event of a batch is of the one under way.
+  bool is_current(std::uint32_t i, std::uint32_t epoch) const { return instances_[i].epoch == epoch; }
+  // Each request has its first token then.
+  std::vector<std::uint32_t> complete_batch(std::uint32_t i);
+  // Its requests, if there is a batch; they are still prefilling.
+  std::vector<std::uint32_t> abort_batch(std::uint32_t i);
+
+  // Contexts that have not been sent, by number of the request.
+  std::vector<std::uint32_t> contexts(std::uint32_t i) const;
+  void hold_context(std::uint32_t i, std::uint32_t request);
+  void release_context(std::uint32_t i, std::uint32_t request);  // that it holds
+
+  // Stopped as long as more calls of stop() than of resume() came.
+  void stop(std::uint32_t i) { ++instances_[i].stopped; }
+  void resume(std::uint32_t i) { --instances_[i].stopped; }
+  void lose_dies(std::uint32_t i, int dies) { instances_[i].lost_dies += dies; }
+  void set_lost_planes(std::size_t planes);
+
+  void close(std::uint32_t i, std::size_t role_switch) { instances_[i].member.role_switch = role_switch; }
+  // The role switch that the instance leaves with, if it is closed and has nothing left.
+  std::optional<std::size_t> leave_if_drained(std::uint32_t i);
+  std::uint32_t add_instance();
+
+  void add_to(ServiceResult& result) const;  // result.end is known
+
+ private:
+  struct Instance {
+    bool busy = false;
+    int stopped = 0, lost_dies = 0;
+    std::vector<std::uint32_t> contexts;  // in no order
+    Membership member;
+    std::uint32_t epoch = 0;
+    std::vector<std::uint32_t> batch;  // prompts that end with it
+    Time begin{}, end{};               // of the batch
+    std::int64_t tokens = 0;           // that it computes
+  };
+  // What a batch is made of, and how long its reads take.
+  struct Batch {
+    PrefillWork work;
+    double read_ms = 0;
+    bool from_store = false;
+  };
+  Batch fill_batch(std::uint32_t i);
+  double read_cached(std::uint32_t request);
+  bool is_beyond(const PrefillWork& work, int prompts) const;
+  void end_batch(std::uint32_t i, bool lost);
+
+  ServiceRun& run_;
+  PrefillTimes times_;
+  PromptCache cache_;
+  std::vector<Instance> instances_;
+  std::vector<std::uint32_t> context_at_;  // where a request stands in Instance::contexts
+  std::deque<std::uint32_t> waiting_;
+  // The first that waits, where a batch had no room for it: its cached part was looked up, in so many ms.
+  std::optional<std::pair<std::uint32_t, double>> held_over_;
+  double plane_factor_ = 1;  // times as long is a batch for the planes that are lost
+  double busy_s_ = 0;
+  std::int64_t batches_ = 0, prompt_tokens_ = 0, computed_tokens_ = 0, cut_batches_ = 0;
+};
+
+}  // namespace cm384::service

@@ -1,0 +1,46 @@
+// Where each request of a service stands. Every change of state is checked against the state before it, so
+// that no time is read that is not there yet.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "workloads/service/simulation.h"
+
+namespace cm384::service {
+
+class RequestTable {
+ public:
+  explicit RequestTable(const RequestTrace& trace) : trace_(trace), served_(trace.requests.size()) {}
+
+  std::uint32_t size() const { return static_cast<std::uint32_t>(served_.size()); }
+  const Request& request(std::uint32_t k) const { return trace_.requests[k]; }
+  const Served& served(std::uint32_t k) const { return served_[k]; }
+  RequestState state(std::uint32_t k) const { return served_[k].state; }
+  // Whether it has its first token, and is not done.
+  bool has_context(std::uint32_t k) const {
+    return state(k) >= RequestState::ready && state(k) <= RequestState::decoding;
+  }
+
+  void arrive(std::uint32_t k, Time at);
+  // Tokens of a waiting prompt that the memory service has.
+  void set_cached(std::uint32_t k, std::int32_t dram, std::int32_t evs, std::int32_t obs);
+  void begin_prefill(std::uint32_t k, std::uint32_t instance, Time at);
+  void end_prefill(std::uint32_t k, Time at);
+  // `die` of decode, over all instances; `steps` that the answer takes there.
+  void begin_transfer(std::uint32_t k, int die, std::int32_t steps, Time at);
+  void end_transfer(std::uint32_t k, Time at);
+  void complete(std::uint32_t k, Time at);
+  // A fault took what was made of it: it waits again.
+  void restart(std::uint32_t k);
+  // The table is empty then.
+  std::vector<Served> release() { return std::move(served_); }
+
+ private:
+  Served& advance(std::uint32_t k, RequestState from, RequestState to);
+
+  const RequestTrace& trace_;
+  std::vector<Served> served_;
+};
+
+}  // namespace cm384::service

@@ -1,0 +1,258 @@
+#include "workloads/service/service_pools.h"
+
+#include <algorithm>
+
+namespace cm384::service {
+
+ServicePools::ServicePools(ServiceRun& run, const Library& library,
+                           std::function<void(std::uint32_t)> on_complete)
+    : run_(run),
+      prefill_(run, library),
+      decode_(run, library),
+      links_({2 * run.deployment.prefill.npus, 1, run.deployment.decode_dies()}, run.options.rdma),
+      on_complete_(std::move(on_complete)) {}
+
+void ServicePools::enqueue(std::uint32_t request) {
+  prefill_.enqueue(request);
+  for (std::uint32_t i = 0; i < prefill_.size(); ++i) prefill_.start_batch(i);
+}
+
+void ServicePools::complete_batch(std::uint32_t i, std::uint32_t epoch) {
+  if (!prefill_.is_current(i, epoch)) return;
+  for (const std::uint32_t k : prefill_.complete_batch(i)) {
+    ++output_tokens_;
+    if (run_.requests.request(k).output == 1) {
+      complete(k);
+    } else {
+      prefill_.hold_context(i, k);
+      ready_.push_back(k);
+    }
+  }
+  dispatch_contexts();
+  prefill_.start_batch(i);
+  leave_prefill_if_drained(i);
+}
+
+// Contexts go to dies that have a slot and room, in the order in which they were made.
+void ServicePools::dispatch_contexts() {
+  while (!ready_.empty()) {
+    const std::uint32_t k = ready_.front();
+    const auto die = decode_.find_die(context_of(k));
+    if (!die) return;
+    ready_.pop_front();
+    send_context(k, *die);
+  }
+}
+
+void ServicePools::send_context(std::uint32_t request, int die) {
+  decode_.reserve(die, context_of(request));
+  const double bytes = static_cast<double>(run_.requests.request(request).prompt) *
+                       static_cast<double>(run_.deployment.decode.token.count);
+  const auto from = static_cast<std::uint32_t>(run_.requests.served(request).instance);
+  const auto [begin, end] = links_.send(request, from, die, bytes, run_.now());
+  run_.requests.begin_transfer(request, die, decode_.steps_for(request), begin);
+  Activity activity{Activity::Kind::transfer, false, static_cast<int>(decode_.instance_of(die))};
+  activity.die = die % decode_.dies_per_instance();
+  activity.begin = begin;
+  activity.end = end;
+  activity.request = request;
+  run_.notify(activity);
+  run_.events.push(end + run_.options.rdma_latency, Event::Kind::transferred, request, attempt_of(request));
+}
+
+void ServicePools::complete_transfer(std::uint32_t request, std::uint32_t attempt) {
+  links_.end_transfer();
+  if (attempt != attempt_of(request)) return;  // it was lost meanwhile
+  const Served& served = run_.requests.served(request);
+  run_.requests.end_transfer(request, run_.now());
+  links_.remove(request, served.die);
+  decode_.join(request);
+  decode_.start_step(decode_.instance_of(served.die));
+  const auto from = static_cast<std::uint32_t>(served.instance);
+  prefill_.release_context(from, request);
+  leave_prefill_if_drained(from);
+}
+
+void ServicePools::complete_step(std::uint32_t i, std::uint32_t epoch) {
+  if (!decode_.is_current(i, epoch)) return;
+  for (const DecodeInstance::Active& ended : decode_.complete_step(i)) {
+    output_tokens_ += ended.tokens;
+    decode_.release(run_.requests.served(ended.request).die, context_of(ended.request));
+    complete(ended.request);
+  }
+  dispatch_contexts();
+  decode_.start_step(i);
+  leave_decode_if_drained(i);
+}
+
+void ServicePools::complete(std::uint32_t request) {
+  run_.requests.complete(request, run_.now());
+  on_complete_(request);
+}
+
+// Bytes of a die's room, answer included.
+std::int64_t ServicePools::context_of(std::uint32_t request) const {
+  const Request& r = run_.requests.request(request);
+  return static_cast<std::int64_t>(r.prompt + r.output) * run_.deployment.decode.token.count;
+}
+
+void ServicePools::lose_prefill_work(std::uint32_t i, bool contexts) {
+  std::vector<Lost> lost;
+  for (const std::uint32_t k : prefill_.abort_batch(i)) lost.push_back({k, 0});
+  if (contexts) {
+    std::erase_if(ready_,
+                  [&](std::uint32_t k) { return run_.requests.served(k).instance == static_cast<int>(i); });
+    for (const std::uint32_t k : prefill_.contexts(i)) {
+      lost.push_back({k, 0});
+      if (run_.requests.state(k) != RequestState::transferring) continue;
+      const int die = run_.requests.served(k).die;
+      decode_.release(die, context_of(k));
+      leave_decode_if_drained(decode_.instance_of(die));
+    }
+  }
+  restart(std::move(lost));
+}
+
+void ServicePools::resume_prefill(std::uint32_t i) {
+  prefill_.resume(i);
+  prefill_.start_batch(i);
+  leave_prefill_if_drained(i);
+}
+
+void ServicePools::lose_decode(std::uint32_t i) {
+  std::vector<Lost> lost = decode_.lose_all(i);
+  for (int die = 0; die < decode_.dies_per_instance(); ++die) collect_bound_for(i, die, lost);
+  restart(std::move(lost));
+}
+
+void ServicePools::return_decode(std::uint32_t i) {
+  decode_.come_back(i);
+  dispatch_contexts();
+  leave_decode_if_drained(i);
+}
+
+void ServicePools::resume_decode(std::uint32_t i, bool away) {
+  decode_.resume(i);
+  if (away) decode_.come_back(i);
+  dispatch_contexts();
+  decode_.start_step(i);
+  leave_decode_if_drained(i);
+}
+
+void ServicePools::lose_decode_die(std::uint32_t i, int die, Recovery recovery) {
+  std::vector<Lost> lost;
+  const auto lose = [&](int one) {
+    const std::vector<Lost> of_it = decode_.lose_die(i, one);
+    lost.insert(lost.end(), of_it.begin(), of_it.end());
+    collect_bound_for(i, one, lost);
+  };
+  lose(die);
+  if (recovery == Recovery::role_switch) lose(decode_.idlest_die(i));
+  if (recovery != Recovery::restart) return restart(std::move(lost));
+  const std::vector<Lost> others = decode_.lose_all(i);
+  lost.insert(lost.end(), others.begin(), others.end());
+  for (int other = 0; other < decode_.dies_per_instance(); ++other)
+    if (other != die) collect_bound_for(i, other, lost);
+  restart(std::move(lost));
+}
+
+// Contexts on their way to a die of an instance, whose link is free then.
+void ServicePools::collect_bound_for(std::uint32_t decode, int die, std::vector<Lost>& lost) {
+  const int number = static_cast<int>(decode) * decode_.dies_per_instance() + die;
+  for (const std::uint32_t k : links_.bound_for(number)) lost.push_back({k, 0});
+  links_.reset(number);
+}
+
+// What was made of them is lost: they wait again, before those that came later.
+void ServicePools::restart(std::vector<Lost> requests) {
+  std::ranges::sort(requests, {}, &Lost::request);
+  std::vector<std::uint32_t> numbers;
+  for (const auto& [k, tokens] : requests) {
+    const Served& served = run_.requests.served(k);
+    numbers.push_back(k);
+    lost_prompt_tokens_ += run_.requests.request(k).prompt - served.cached();
+    if (run_.requests.has_context(k)) {
+      --output_tokens_;
+      lost_output_tokens_ += 1 + tokens;
+    }
+    if (served.state == RequestState::ready || served.state == RequestState::transferring)
+      prefill_.release_context(static_cast<std::uint32_t>(served.instance), k);
+    if (served.state == RequestState::transferring) links_.remove(k, served.die);
+    if (served.state == RequestState::decoding) decode_.forget(k);
+    run_.requests.restart(k);
+  }
+  prefill_.requeue(numbers);
+  restarted_ += static_cast<std::int64_t>(numbers.size());
+  for (std::uint32_t p = 0; p < prefill_.size(); ++p) {
+    prefill_.start_batch(p);
+    leave_prefill_if_drained(p);
+  }
+}
+
+void ServicePools::set_lost_planes(std::size_t planes) {
+  prefill_.set_lost_planes(planes);
+  decode_.set_lost_planes(planes);
+}
+
+void ServicePools::begin_role_switch(const RoleSwitch& change) {
+  const std::size_t number = role_changes_.size();
+  role_changes_.push_back({change.prefill, change.last - change.first + 1});
+  for (auto i = static_cast<std::uint32_t>(change.first); i <= static_cast<std::uint32_t>(change.last); ++i) {
+    if (change.prefill) {
+      prefill_.close(i, number);
+      leave_prefill_if_drained(i);
+    } else {
+      decode_.close(i, number);
+      leave_decode_if_drained(i);
+    }
+  }
+}
+
+// It leaves the pool once it has ended what it had.
+void ServicePools::leave_prefill_if_drained(std::uint32_t i) {
+  if (const auto role_switch = prefill_.leave_if_drained(i)) leave(*role_switch);
+}
+
+void ServicePools::leave_decode_if_drained(std::uint32_t i) {
+  if (const auto role_switch = decode_.leave_if_drained(i)) leave(*role_switch);
+}
+
+void ServicePools::leave(std::size_t role_switch) {
+  if (--role_changes_[role_switch].open == 0)
+    run_.events.push(run_.now() + run_.deployment.recovery.role_switch, Event::Kind::role_taken,
+                     static_cast<std::uint32_t>(role_switch));
+}
+
+void ServicePools::complete_role_switch(std::size_t number) {
+  if (role_changes_[number].prefill) {
+    decode_.add_instance();
+    dispatch_contexts();
+    return;
+  }
+  for (int k = 0; k < run_.deployment.decode.npus / run_.deployment.prefill.npus; ++k)
+    prefill_.start_batch(prefill_.add_instance());
+}
+
+void ServicePools::set_occupancy(Occupancy& occupancy) const {
+  occupancy.waiting = static_cast<std::int32_t>(prefill_.waiting());
+  occupancy.waiting_decode = static_cast<std::int32_t>(ready_.size());
+  occupancy.transferring = links_.transfers();
+  occupancy.prefill_busy = prefill_.busy();
+  decode_.set_occupancy(occupancy);
+  occupancy.dram_blocks = prefill_.blocks().dram_blocks();
+  occupancy.evs_blocks = prefill_.blocks().ssd_blocks();
+  occupancy.obs_blocks = prefill_.blocks().store_blocks();
+}
+
+void ServicePools::add_to(ServiceResult& result) {
+  prefill_.add_to(result);
+  decode_.add_to(result);
+  result.rdma_busy_s = links_.busy_s();
+  result.output_tokens = output_tokens_;
+  result.restarted = restarted_;
+  result.lost_prompt_tokens = lost_prompt_tokens_;
+  result.lost_output_tokens = lost_output_tokens_;
+  result.role_switches = static_cast<std::int64_t>(role_changes_.size());
+}
+
+}  // namespace cm384::service
