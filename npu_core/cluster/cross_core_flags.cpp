@@ -54,8 +54,12 @@ void CrossCoreFlags::set(std::uint16_t core, std::uint32_t mode, std::uint32_t f
         cluster_.core(core).rethrow({"cross-core set: mode 2 needs a launch with AICs", {}});
       const auto of_group = static_cast<std::uint16_t>(vector_cores + group);
       if (tracer != nullptr) tracer->for_cube(core, of_group, flag);
-      if (++groups_[group][flag] < 2) return;
-      groups_[group][flag] = 0;
+      // One of each: an AIV that is ahead does not stand for the other.
+      std::array<std::uint32_t, 2>& sets = groups_[group][flag];
+      ++sets[core % 2];
+      if (sets[0] == 0 || sets[1] == 0) return;
+      --sets[0];
+      --sets[1];
       if (tracer != nullptr) tracer->reaches_cube(of_group, flag, at);
       send(at, of_group, flag, kernel);
       return;

@@ -43,8 +43,8 @@ class CrossCoreFlags {
   Die& die_;
   CoreCluster& cluster_;
   std::vector<Early> early_;
-  // Sets of mode 2, of each group's AIVs.
-  std::vector<std::array<std::uint32_t, TaskScheduler::kFlags>> groups_;
+  // Sets of mode 2 by group, flag and AIV that the other AIV has not set yet.
+  std::vector<std::array<std::array<std::uint32_t, 2>, TaskScheduler::kFlags>> groups_;
 };
 
 }  // namespace cm384::npu

@@ -98,7 +98,7 @@ TEST(Progress, GrowsOverTheStepsOfABalance) {
 }
 
 TEST(Progress, GrowsOverTheRequestsOfAService) {
-  expect_growth_of("serve", {"--rate", "40", "--duration", "20s", "--seeds", "2"});
+  expect_growth_of("serve", {"--rate", "40", "--duration", "200s", "--seeds", "2"});
 }
 
 }  // namespace
