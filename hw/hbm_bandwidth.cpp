@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "base/text/error.h"
+#include "base/text/parameter_list.h"
 #include "base/text/quantity.h"
-#include "hw/parameter_list.h"
 
 namespace cm384::hw {
 namespace {

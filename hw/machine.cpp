@@ -11,10 +11,10 @@
 #include "base/text/embedded_text.h"
 #include "base/text/error.h"
 #include "base/text/nearest_name.h"
+#include "base/text/parameter_list.h"
 #include "base/text/quantity.h"
 #include "hw/hbm_bandwidth.h"
 #include "hw/machine_reader.h"
-#include "hw/parameter_list.h"
 #include "hw/topology_files.h"
 
 namespace cm384::hw {

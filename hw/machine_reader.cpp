@@ -5,18 +5,14 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <fstream>
 #include <set>
 
 #include "base/text/embedded_text.h"
 #include "base/text/error.h"
 #include "base/text/input_file.h"
 #include "base/text/nearest_name.h"
-#include "base/text/quantity.h"
-#include "base/text/toml.h"
-#include "base/text/toml_guard.h"
+#include "base/text/toml_file.h"
 #include "hw/hbm_bandwidth.h"
-#include "hw/parameter_list.h"
 #include "hw/topology_files.h"
 
 namespace cm384::hw {
@@ -46,174 +42,117 @@ std::string read_file(const std::string& path) {
   return read_input(path, kLargestFile);
 }
 
+// What stands before the sections of a machine's file.
+struct Header {
+  std::string base, name, description;
+  TomlPlace place;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    visit("base", self.base, Form{"a preset or a file"}, "that this one stands on");
+    visit("name", self.name, "of the machine");
+    visit("description", self.description, "one line");
+  }
+};
+
 // One TOML text on its way into a machine.
 class Layer {
  public:
   Layer(Machine& machine, std::string file, bool preset, int depth)
-      : machine_(machine),
-        parameters_(list_parameters(machine)),
-        keys_(keys_of(parameters_)),
-        file_(std::move(file)),
-        preset_(preset),
-        depth_(depth) {}
+      : machine_(machine), name_(std::move(file)), preset_(preset), depth_(depth) {}
 
   void read(std::string_view text) {
-    guard_toml(text, file_);
-    toml::table root;
-    try {
-      root = toml::parse(text, file_);
-    } catch (const toml::parse_error& error) {
-      throw InputError(
-          fmt::format("{}:{}: not valid TOML: {}", file_, error.source().begin.line, error.description()));
-    }
-    take_header(root);
+    const TomlFile file(text, name_);
+    file_ = &file;
+    take_header();
     const Machine before = machine_;
-    take_section(root, "");
+    file.read(
+        machine_,
+        {.take = [this](const Parameter& parameter, const toml::node& node) { take_value(parameter, node); },
+         .unknown = [](std::string_view key,
+                       const std::vector<std::string>& known) { return unknown_key(key, known); },
+         .besides = {"base", "name", "description"}});
     settle_hbm(machine_, before, given_);
   }
 
  private:
   [[noreturn]] void refuse(const toml::node& node, const std::string& key, const std::string& what) const {
-    throw InputError(fmt::format("{}:{}: {}: {}", file_, node.source().begin.line, key, what));
+    file_->refuse(node, key, what);
   }
 
-  // name, description and base, which stand before the sections.
-  void take_header(toml::table& root) {
-    if (const toml::node* base = root.get("base")) take_base(*base);
-    machine_.name = std::filesystem::path(file_).stem().string();  // not that of the base
-    for (const char* key : {"name", "description"}) {
-      const toml::node* node = root.get(key);
-      if (node == nullptr) continue;
-      if (!node->is_string()) refuse(*node, key, "is no string; allowed: a string");
-      (std::string_view(key) == "name" ? machine_.name : machine_.description) = node->as_string()->get();
-      root.erase(key);
-    }
-    root.erase("base");
+  void take_header() {
+    Header header;
+    file_->read(header, {.others = true});
+    if (header.place.has("base")) take_base(header);
+    machine_.name = header.place.has("name")
+                        ? header.name
+                        : std::filesystem::path(name_).stem().string();  // not that of the base
+    if (header.place.has("description")) machine_.description = header.description;
   }
 
-  void take_base(const toml::node& node) {
-    if (!node.is_string()) refuse(node, "base", "is no string; allowed: a preset or a file");
-    if (depth_ == kDeepestBase) {
-      refuse(node, "base", fmt::format("more than {} files stand on each other; is it a circle?", depth_));
-    }
-    std::string base = node.as_string()->get();
-    if (const EmbeddedText* preset = find_preset(base)) {
+  void take_base(const Header& header) {
+    if (depth_ == kDeepestBase)
+      header.place.refuse("base",
+                          fmt::format("more than {} files stand on each other; is it a circle?", depth_));
+    if (const EmbeddedText* preset = find_preset(header.base)) {
       read_preset(machine_, *preset, depth_ + 1);
       return;
     }
-    if (!is_path(base)) refuse(node, "base", unknown_machine(base));
-    const std::filesystem::path beside = std::filesystem::path(file_).parent_path() / base;
+    if (!is_path(header.base)) header.place.refuse("base", unknown_machine(header.base));
+    const std::filesystem::path beside = std::filesystem::path(name_).parent_path() / header.base;
     read_user_file(machine_, beside.string(), depth_ + 1);
   }
 
-  void take_section(const toml::table& table, const std::string& prefix) {
-    for (const auto& [name, node] : table) {
-      const std::string key = prefix + std::string(name.str());
-      const auto parameter = std::ranges::find(keys_, key);
-      if (parameter != keys_.end()) {
-        take_value(parameters_[static_cast<std::size_t>(parameter - keys_.begin())], node);
-      } else if (is_section(key)) {
-        if (!node.is_table())
-          refuse(node, key, fmt::format("is a section; allowed: [{}] and keys in it", key));
-        take_section(*node.as_table(), key + ".");
-      } else {
-        refuse(
-            node, key,
-            "no such parameter" + unknown_key(key, node.is_table() && !is_entry(node) ? sections() : keys_));
-      }
-    }
-  }
-
-  static bool is_entry(const toml::node& node) {
-    return node.is_table() && node.as_table()->contains("value");
-  }
-
-  bool is_section(const std::string& key) const {
-    return std::ranges::any_of(keys_, [&](const std::string& k) { return k.starts_with(key + "."); });
-  }
-
-  std::vector<std::string> sections() const {
-    std::vector<std::string> names;
-    for (const std::string& key : keys_) {
-      const std::string section = key.substr(0, key.rfind('.'));
-      if (std::ranges::find(names, section) == names.end()) names.push_back(section);
-    }
-    return names;
-  }
-
   void take_value(const Parameter& parameter, const toml::node& node) {
-    const toml::table* entry = node.as_table();
-    const toml::node* value = &node;
-    Provenance provenance{Origin::user_file, fmt::format("{}:{}", file_, node.source().begin.line)};
-    if (entry != nullptr) {
-      value = entry->get("value");
-      if (value == nullptr) refuse(node, parameter.key, "has no `value`; allowed: { value, from, source }");
-      provenance = take_provenance(parameter, *entry, provenance);
-    } else if (preset_) {
-      refuse(node, parameter.key, "a preset's value needs { value, from, source }");
-    }
+    const TomlEntry entry = file_->entry_of(parameter.key, node, preset_, {"range", "values", "why"});
+    const Provenance own{Origin::user_file, file_->place_of(node)};
+    Provenance provenance = entry.table == nullptr ? own : provenance_of(parameter, entry);
     const std::string before = value_text(parameter);
+    const std::string text = from_here(parameter.key, file_->text_of(parameter, *entry.value));
     try {
-      assign(parameter, from_here(parameter.key, text_of(parameter, *value)));
+      assign(parameter, text);
     } catch (const InputError& error) {
-      refuse(*value, parameter.key, error.what());
+      refuse(*entry.value, parameter.key, error.what());
     }
     if (!provenance.plausible.values.empty()) check_plausible(parameter, provenance.plausible, node);
     // A value that was changed beside a source that was not: the source is of the value before.
     const auto known = machine_.provenance.find(parameter.key);
     if (!preset_ && known != machine_.provenance.end() && known->second.from == provenance.from &&
         known->second.source == provenance.source && value_text(parameter) != before)
-      provenance = {Origin::user_file, fmt::format("{}:{}", file_, node.source().begin.line)};
+      provenance = own;
     machine_.provenance[parameter.key] = provenance;
     given_.insert(parameter.key);
   }
 
-  Provenance take_provenance(const Parameter& parameter, const toml::table& entry,
-                             Provenance provenance) const {
-    const std::string& key = parameter.key;
-    for (const auto& [name, node] : entry) {
-      const std::string field = key + "." + std::string(name.str());
-      if (name == "value") continue;
-      if (name == "range" || name == "values") {
-        take_plausible(parameter, node, field, provenance.plausible);
-        provenance.plausible.interval = name == "range";
-        continue;
-      }
-      if (name != "from" && name != "source" && name != "why")
-        refuse(node, field, "no such field; allowed: value, from, source, range or values, why");
-      if (!node.is_string()) refuse(node, field, "is no string; allowed: a string");
-      const std::string& text = node.as_string()->get();
-      if (name == "source") {
-        provenance.source = text;
-      } else if (name == "why") {
-        provenance.plausible.reason = text;
-      } else {
-        provenance.from = origin_of(text, node, field);
-      }
+  Provenance provenance_of(const Parameter& parameter, const TomlEntry& entry) const {
+    const toml::table& table = *entry.table;
+    Provenance provenance{Origin::user_file, entry.source};
+    if (!entry.from.empty())
+      provenance.from = origin_of(entry.from, *table.get("from"), parameter.key + ".from");
+    if (table.contains("range") && table.contains("values"))
+      refuse(table, parameter.key, "has both `range` and `values`; allowed: one of them");
+    provenance.plausible.interval = table.contains("range");
+    for (const char* name : {"range", "values"}) {
+      if (const toml::node* node = table.get(name))
+        take_plausible(parameter, *node, name, provenance.plausible);
     }
-    const bool complete = entry.contains("from") && entry.contains("source") && !provenance.source.empty();
-    if (!complete && (preset_ || entry.contains("from"))) {
-      refuse(entry, key, "says not where it comes from; allowed: { value, from, source }, none empty");
+    if (const toml::node* why = table.get("why")) {
+      if (!why->is_string()) refuse(*why, parameter.key + ".why", "is no string; allowed: a string");
+      provenance.plausible.reason = why->as_string()->get();
     }
-    if (entry.contains("range") && entry.contains("values"))
-      refuse(entry, key, "has both `range` and `values`; allowed: one of them");
     if (provenance.plausible.values.empty() != provenance.plausible.reason.empty())
-      refuse(entry, key,
+      refuse(table, parameter.key,
              "has a range without a reason, or the reverse; allowed: `range` or `values`, and `why`");
     return provenance;
   }
 
-  void take_plausible(const Parameter& parameter, const toml::node& node, const std::string& field,
+  void take_plausible(const Parameter& parameter, const toml::node& node, std::string_view name,
                       Plausible& plausible) const {
+    Parameter field = parameter;
+    field.key += fmt::format(".{}", name);
     const toml::array* list = node.as_array();
-    if (list == nullptr || list->empty()) refuse(node, field, "is no list; allowed: a list of values");
-    for (const toml::node& value : *list) {
-      try {
-        plausible.values.push_back(text_of(parameter, value));
-      } catch (const InputError& error) {
-        refuse(value, field, error.what());
-      }
-    }
+    if (list == nullptr || list->empty()) refuse(node, field.key, "is no list; allowed: a list of values");
+    for (const toml::node& value : *list) plausible.values.push_back(file_->text_of(field, value));
   }
 
   // Each of them is a legal value, and the parameter's own is among them. Leaves the parameter as it was.
@@ -256,36 +195,7 @@ class Layer {
   // A path that does not start at the root starts where the file is.
   std::string from_here(std::string_view key, std::string text) const {
     if (key != kTopologyFile || preset_ || text == "none") return text;
-    return (std::filesystem::path(file_).parent_path() / text).lexically_normal().string();
-  }
-
-  // The TOML value as text that assign() takes; refuses the wrong TOML type.
-  static std::string text_of(const Parameter& parameter, const toml::node& node) {
-    const auto wrong = [&](std::string_view what) {
-      return InputError(fmt::format("{}; allowed: {}", what, allowed_text(parameter)));
-    };
-    const bool text = std::holds_alternative<std::string*>(parameter.value);
-    if (node.is_string()) {
-      const std::string& found = node.as_string()->get();
-      if (!is_quoted(parameter)) throw wrong(fmt::format("\"{}\" is a string", found));
-      return found;
-    }
-    if (text) throw wrong("is no string");
-    if (node.is_integer()) return std::to_string(node.as_integer()->get());
-    if (node.is_floating_point()) {
-      const std::string found = format(node.as_floating_point()->get());
-      if (!is_quoted(parameter) && !std::holds_alternative<double*>(parameter.value)) {
-        throw wrong(fmt::format("{} is no whole number",
-                                found.find('.') == std::string::npos ? found + ".0" : found));
-      }
-      return found;
-    }
-    if (node.is_boolean()) {
-      const std::string found = node.as_boolean()->get() ? "true" : "false";
-      if (!std::holds_alternative<bool*>(parameter.value)) throw wrong(found + " is of the wrong kind");
-      return found;
-    }
-    throw wrong("a list, table or date is of the wrong kind");
+    return (std::filesystem::path(name_).parent_path() / text).lexically_normal().string();
   }
 
  public:
@@ -318,10 +228,9 @@ class Layer {
 
  private:
   Machine& machine_;
-  std::vector<Parameter> parameters_;
-  std::vector<std::string> keys_;
   std::set<std::string, std::less<>> given_;
-  std::string file_;
+  std::string name_;
+  const TomlFile* file_ = nullptr;  // while it is read
   bool preset_;
   int depth_;
 };

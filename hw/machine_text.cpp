@@ -6,9 +6,9 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "base/text/parameter_list.h"
 #include "base/text/quantity.h"
 #include "hw/machine.h"
-#include "hw/parameter_list.h"
 
 namespace cm384::hw {
 namespace {

@@ -117,17 +117,18 @@ class NightFolder {
   bool kept_;
 };
 
-RunVerdict verdict_of(const report::BaselineRun& run, const EndedRun& ended, const fs::path& folder) {
+RunVerdict verdict_of(const report::BaselineRun& run, const runs::EndedRun& ended, const fs::path& folder) {
   RunVerdict made;
   made.name = run.name;
   made.command = command_of(run);
   made.wall_s = ended.wall_s;
-  made.peak_MB = ended.peak_MB;
+  made.peak_MB = ended.outcome.peak_MB;
   const std::string file = golden_file(folder, run.name);
   std::optional<Json> golden;
   try {
     if (fs::exists(file)) golden = report::read_result(file);
-    report::judge(made, run, ended.end, ended.document, golden);
+    report::judge(made, run, {ended.outcome.exit_code, ended.outcome.reason, ended.out_of_time},
+                  ended.document, golden);
   } catch (const InputError& error) {
     made.verdict = Verdict::refused;
     made.reason = error.what();
@@ -212,7 +213,7 @@ int check(const Program&, const BaselineCheckOptions& options, const studies::Gi
     verdicts[n].command = command_of(runs[n]);
   }
   SweepProgress progress(true);
-  BaselineRuns(scratch.path(), options.jobs).run(runs, [&](std::size_t n, const EndedRun& ended) {
+  run_baseline(runs, scratch.path(), options.jobs, [&](std::size_t n, const runs::EndedRun& ended) {
     verdicts[n] = verdict_of(runs[n], ended, folder);
     progress.clear();
     print_verdict(verdicts[n]);
@@ -258,7 +259,7 @@ int update(const Program&, const UpdateOptions& options, const studies::Given&) 
   const std::vector<report::BaselineRun> runs = chosen(baseline, options.only);
   const NightFolder scratch("");
   bool all = true;
-  BaselineRuns(scratch.path(), options.jobs).run(runs, [&](std::size_t n, const EndedRun& ended) {
+  run_baseline(runs, scratch.path(), options.jobs, [&](std::size_t n, const runs::EndedRun& ended) {
     const report::BaselineRun& run = runs[n];
     RunVerdict made = verdict_of(run, ended, folder);
     if (made.document.is_null()) {

@@ -1,29 +1,17 @@
 #include "app/cli/baseline_runs.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <filesystem>
-#include <list>
-#include <memory>
 
 #include "app/cli/commands.h"
-#include "app/cli/exit_code.h"
-#include "base/text/error.h"
-#include "lab/sweeps/point_process.h"
 #include "system/machine/workers.h"
 #include "workloads/frame/result_json.h"
 
 namespace cm384::cli {
 namespace {
-
-using sweeps::PointProcess;
-
-// How long a run that is asked to end may take for writing what it knows.
-constexpr double kGrace_s = 10;
 
 // The words of a run, and the host's threads that it may take.
 std::vector<std::string> arguments_of(const report::BaselineRun& run, int threads) {
@@ -33,48 +21,6 @@ std::vector<std::string> arguments_of(const report::BaselineRun& run, int thread
       words, [](const std::string& word) { return word == "--threads" || word.starts_with("--threads="); });
   if (threads > 0 && !has_threads) words.push_back(fmt::format("--threads={}", threads));
   return words;
-}
-
-struct Running {
-  std::size_t index;
-  std::string folder;
-  double wall_limit_s;
-  std::unique_ptr<PointProcess> process;
-  bool asked_to_end = false, killed = false;
-};
-
-// What an earlier night left there is no part of this one. Anything else is not ours to remove: throws
-// OutputError.
-void clear_folder(const std::filesystem::path& folder) {
-  std::error_code failure;
-  if (!std::filesystem::exists(folder, failure)) return;
-  if (!std::filesystem::exists(folder / "errors", failure) ||
-      !std::filesystem::exists(folder / "output", failure))
-    throw OutputError(fmt::format("{}: is there already, and nothing that a run has left", folder.string()));
-  std::filesystem::remove_all(folder, failure);
-}
-
-// Past its limit it is asked to end, then made to.
-void hold_to_limit(Running& run) {
-  const double age = run.process->age_s();
-  if (age > run.wall_limit_s && !run.asked_to_end) {
-    run.asked_to_end = true;
-    run.process->interrupt();
-  } else if (age > run.wall_limit_s + kGrace_s && !run.killed) {
-    run.killed = true;
-    run.process->kill_now();
-  }
-}
-
-EndedRun ended_run(const Running& run, const sweeps::Outcome& outcome) {
-  EndedRun ended;
-  ended.end = {outcome.exit_code, outcome.reason, run.asked_to_end};
-  ended.folder = run.folder;
-  ended.wall_s = run.process->age_s();
-  ended.peak_MB = outcome.peak_MB;
-  ended.document = Json::parse(outcome.document, nullptr, false);
-  if (ended.document.is_discarded()) ended.document = nullptr;
-  return ended;
 }
 
 // What a program prints, its first line; nothing: it failed.
@@ -90,43 +36,15 @@ std::optional<std::string> output_of(const std::vector<std::string>& words) {
 
 }  // namespace
 
-BaselineRuns::BaselineRuns(std::filesystem::path folder, int jobs)
-    : folder_(std::move(folder)), jobs_(jobs == 0 ? static_cast<int>(supernode::host_cores()) : jobs) {}
-
-void BaselineRuns::run(const std::vector<report::BaselineRun>& runs,
-                       const std::function<void(std::size_t, EndedRun)>& ended) const {
+void run_baseline(const std::vector<report::BaselineRun>& baseline, const std::filesystem::path& folder,
+                  int jobs, const std::function<void(std::size_t, runs::EndedRun)>& ended) {
   const int cores = static_cast<int>(supernode::host_cores());
-  const int threads = jobs_ == 1 ? 0 : std::max(1, cores / jobs_);
-  std::list<Running> running;
-  for (std::size_t next = 0; (next < runs.size() || !running.empty()) && interrupted() == 0;) {
-    while (next < runs.size() && static_cast<int>(running.size()) < jobs_) {
-      const std::filesystem::path folder = folder_ / runs[next].name;
-      const std::size_t index = next++;
-      try {
-        clear_folder(folder);
-        running.push_back(
-            {index, folder.string(), runs[index].wall_limit_s,
-             std::make_unique<PointProcess>(sweeps::kThisProgram, folder, arguments_of(runs[index], threads),
-                                            std::vector<std::string>{}, PointProcess::Leaves::folder)});
-      } catch (const OutputError& error) {
-        EndedRun never;
-        never.end = {kOutputFailed, error.what(), false};
-        ended(index, std::move(never));
-      }
-    }
-    bool any = false;
-    for (auto run = running.begin(); run != running.end();) {
-      if (const auto outcome = run->process->poll()) {
-        ended(run->index, ended_run(*run, *outcome));
-        run = running.erase(run);
-        any = true;
-      } else {
-        hold_to_limit(*run);
-        ++run;
-      }
-    }
-    if (!any) usleep(5'000);
-  }
+  const int at_a_time = jobs == 0 ? cores : jobs;
+  const int threads = at_a_time == 1 ? 0 : std::max(1, cores / at_a_time);
+  std::vector<runs::LimitedRun> limited;
+  for (const report::BaselineRun& run : baseline)
+    limited.push_back({run.name, arguments_of(run, threads), run.wall_limit_s});
+  runs::run_limited(limited, folder, at_a_time, interrupted(), ended);
 }
 
 std::string command_of(const report::BaselineRun& run) {

@@ -1,42 +1,23 @@
-// The runs of a baseline, each a process of its own: what one does, hang or die included, is no matter to the
-// others.
+// The runs of a baseline, and what git says of what they test.
 #pragma once
 
 #include <filesystem>
 #include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/text/json.h"
 #include "lab/report/baseline.h"
 #include "lab/report/verdict.h"
+#include "lab/runs/limited_runs.h"
 #include "lab/sweeps/history.h"
 
 namespace cm384::cli {
 
-// A run that has ended, with its result.
-struct EndedRun {
-  report::RunEnd end;
-  Json document;       // as in result.json; null: it wrote none that can be read
-  std::string folder;  // of what it left
-  double wall_s = 0, peak_MB = 0;
-};
-
-class BaselineRuns {
- public:
-  // `folder`: where each run leaves its own. `jobs`: runs at a time; 0: one per core of this host.
-  BaselineRuns(std::filesystem::path folder, int jobs);
-
-  // Runs them and gives each as it ends, by its place in the list; those not given when interrupted were not
-  // run to their end.
-  void run(const std::vector<report::BaselineRun>& runs,
-           const std::function<void(std::size_t, EndedRun)>& ended) const;
-
- private:
-  std::filesystem::path folder_;
-  int jobs_;
-};
+// Runs them, each in a folder of its name within `folder`, and gives each as it ends, by its place in the
+// list. `jobs`: runs at a time; 0: one per core of this host.
+void run_baseline(const std::vector<report::BaselineRun>& baseline, const std::filesystem::path& folder,
+                  int jobs, const std::function<void(std::size_t, runs::EndedRun)>& ended);
 
 // The command line that repeats a run.
 std::string command_of(const report::BaselineRun& run);

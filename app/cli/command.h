@@ -63,7 +63,7 @@ namespace detail {
 template <class Options>
 std::vector<hw::Parameter> describe_command() {
   static Options options;
-  return studies::list_options(options);
+  return hw::list_parameters(options);
 }
 
 template <class Options, int (*Run)(const Program&, const Options&, const studies::Given&)>
@@ -71,13 +71,13 @@ int run_command(const Command& self, const Program& program, const Arguments& ar
   Options options;
   HelpOption help;
   std::vector<studies::OptionGroup> groups{
-      {fmt::format("options of `{}`", self.name), studies::list_options(options)}};
-  for (const hw::Parameter& option : studies::list_options(help)) groups.front().options.push_back(option);
+      {fmt::format("options of `{}`", self.name), hw::list_parameters(options)}};
+  for (const hw::Parameter& option : hw::list_parameters(help)) groups.front().options.push_back(option);
   const studies::Given given =
       studies::parse_options(groups, arguments, self.positional, self.most_positional);
   if (help.help) {
     Options defaults;
-    groups.front().options = studies::list_options(defaults);
+    groups.front().options = hw::list_parameters(defaults);
     fmt::print("{}", help_text(self, groups));
     return 0;
   }

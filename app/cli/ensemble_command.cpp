@@ -6,12 +6,12 @@
 
 #include "app/cli/commands.h"
 #include "app/cli/exit_code.h"
-#include "app/cli/figure_runs.h"
 #include "app/cli/many_runs.h"
 #include "base/text/error.h"
 #include "base/text/output_file.h"
 #include "base/text/standard_error.h"
 #include "lab/uncertainty/chains.h"
+#include "lab/uncertainty/figure_runs.h"
 #include "lab/uncertainty/history.h"
 #include "lab/uncertainty/statistics.h"
 #include "workloads/frame/build_info.h"
@@ -118,11 +118,11 @@ int build(const Program& program, const EnsembleBuildOptions& options, const stu
   uncertainty::statistics();  // what it takes is known before the runs, not after them
   OutputFile output(options.to);
   ManyRuns runs(program, with_jobs(options.jobs), options.store);
-  FigureRuns figure_runs(figures, runs.points);
+  uncertainty::FigureRuns figure_runs(figures, runs.points);
   Settings fixed = settings_of({"", {}}, given, options.machine, options.seed);
-  std::erase_if(fixed, [](const sweeps::Setting& setting) { return setting.first == "seed"; });
+  std::erase_if(fixed, [](const runs::Setting& setting) { return setting.first == "seed"; });
   Settings set = fixed;  // what every member has
-  std::erase_if(set, [](const sweeps::Setting& setting) { return setting.first == "machine"; });
+  std::erase_if(set, [](const runs::Setting& setting) { return setting.first == "machine"; });
   const auto overrides_at = [&](const uncertainty::Point& point) {
     Settings settings = set;
     for (std::size_t i = 0; i < unknowns.size(); ++i) {
@@ -202,11 +202,7 @@ int build(const Program& program, const EnsembleBuildOptions& options, const stu
                                   .steps = static_cast<std::size_t>(options.steps),
                                   .seed = options.seed.value()},
                                  report, cancelled);
-  runs.progress.clear();
-  if (cancelled()) {
-    print_error("cm384: interrupted; the same command goes on where this one stopped\n");
-    return kInterrupted;
-  }
+  if (runs.stopped()) return kInterrupted;
   for (std::size_t i = 0; i < matching.members.size(); ++i)
     add(fmt::format("m{:03}", i + 1), overrides_at(matching.members[i]), matching.figures[i]);
   output.write(uncertainty::to_text(ensemble));
@@ -236,15 +232,14 @@ int check(const Program& program, const EnsembleCheckOptions& options, const stu
     figures.push_back(&*known);
   }
   ManyRuns runs(program, with_jobs(options.jobs), options.store);
-  FigureRuns figure_runs(figures, runs.points);
+  uncertainty::FigureRuns figure_runs(figures, runs.points);
   std::vector<Settings> machines;
   for (const Member& member : ensemble.members) {
     machines.push_back({{"machine", ensemble.machine}});
     machines.back().insert(machines.back().end(), member.overrides.begin(), member.overrides.end());
   }
   const auto predicted = figure_runs.of(machines, false);
-  runs.progress.clear();
-  if (runs.points.interrupted()) return kInterrupted;
+  if (runs.stopped()) return kInterrupted;
   studies::Rows rows;
   bool good = true;
   for (std::size_t m = 0; m < machines.size(); ++m) {

@@ -117,7 +117,7 @@ int run_on_ensemble(const Program& program, StudyRun& run, const Arguments& argu
   if (options.threads > 0) own.emplace_back("threads", std::to_string(options.threads));
   MachineOptions changes = options.machine;
   const Settings sets = settings_of({"", {}}, {}, changes, options.seed);  // the user's word is the last
-  std::vector<uncertainty::PointRuns::Request> requests{{study, own}};
+  std::vector<runs::Runs::Request> requests{{study, own}};
   for (const uncertainty::Member& member : ensemble.members) {
     requests.push_back({study, own});
     Settings& settings = requests.back().settings;
@@ -131,11 +131,7 @@ int run_on_ensemble(const Program& program, StudyRun& run, const Arguments& argu
   if (!options.out.empty()) output.emplace(options.out + "/result.json");
   ManyRuns many(program, many_options, options.on_ensemble.store);
   const auto runs = many.points.run(requests);
-  many.progress.clear();
-  if (many.points.interrupted()) {
-    print_error("cm384: interrupted; the same command goes on where this one stopped\n");
-    return kInterrupted;
-  }
+  if (many.stopped()) return kInterrupted;
   if (!runs.front().failed.empty()) throw InputError(runs.front().failed);
   std::vector<Json> members;
   Json names = Json::array();
@@ -151,7 +147,7 @@ int run_on_ensemble(const Program& program, StudyRun& run, const Arguments& argu
   }
   if (members.empty()) throw InputError("--ensemble: the run fails on every member");
 
-  Json document = Json::parse(runs.front().document);
+  Json document = runs.front().document();
   document["ensemble"] = {{"members", members.size()},
                           {"discrepancy", ensemble.discrepancy},
                           {"machine", ensemble.machine},

@@ -9,10 +9,10 @@
 #include "app/cli/commands.h"
 #include "app/cli/ensemble_run.h"
 #include "app/cli/exit_code.h"
-#include "app/cli/figure_runs.h"
 #include "app/cli/many_runs.h"
 #include "base/text/error.h"
 #include "lab/uncertainty/coverage.h"
+#include "lab/uncertainty/figure_runs.h"
 #include "workloads/frame/result_json.h"
 #include "workloads/frame/table.h"
 
@@ -95,10 +95,9 @@ int validate_on_ensemble(const Program& program, const EnsembleOptions& options,
   ManyRunsOptions many_options;
   many_options.jobs = options.jobs;
   ManyRuns many(program, many_options, options.store);
-  FigureRuns figure_runs(figures, many.points);
+  uncertainty::FigureRuns figure_runs(figures, many.points);
   const auto predicted = figure_runs.of(machines, false);
-  many.progress.clear();
-  if (many.points.interrupted()) return kInterrupted;
+  if (many.stopped()) return kInterrupted;
   std::vector<ScoredFigure> scored;
   for (std::size_t f = 0; f < figures.size(); ++f) {
     std::vector<double> values;

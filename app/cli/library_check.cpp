@@ -122,12 +122,11 @@ double difference(double recorded, double measured) {
 }
 
 // A row for each value of the point.
-studies::Rows compare(const LibraryPoint& point, const PointRuns::Request& request,
-                      const uncertainty::PointRun& run) {
+studies::Rows compare(const LibraryPoint& point, const runs::Runs::Request& request, const runs::Run& run) {
   std::vector<LibraryPoint> measured;
   if (run.failed.empty()) {
     service::Library now("");
-    add_point(now, request, point.values.front().first, Json::parse(run.document));
+    add_point(now, request, point.values.front().first, run.document());
     measured = service::points_of(now);
     if (!measured.front().stands_at_the_place_of(point))
       throw InputError(fmt::format("{}: gives a point at {}, and stands at {}", point.command,
@@ -162,14 +161,14 @@ int check(const Program& program, const LibraryCheckOptions& options, const stud
   ManyRunsOptions runs;
   runs.jobs = options.jobs;
   ManyRuns many(program, runs, scratch.store());
-  std::vector<PointRuns::Request> requests;
+  std::vector<runs::Runs::Request> requests;
   for (const LibraryPoint& point : points) {
     requests.push_back(request_of(point.command));
     many.subject.choose(requests.back().study);
     for (const auto& [key, value] : requests.back().settings) many.subject.scale(key);
   }
   tell_cost(points);
-  const std::vector<uncertainty::PointRun> ended = many.points.run(requests);
+  const std::vector<runs::Run> ended = many.points.run(requests);
   many.progress.clear();
   if (many.points.interrupted()) return kInterrupted;
   studies::Rows rows;

@@ -60,7 +60,7 @@ sweeps::Grid grid_of(const std::string& name_or_path, StudySubject& subject) {
 }
 
 struct Point {
-  PointRuns::Request request;
+  runs::Runs::Request request;
   std::string metric, key;
 };
 
@@ -105,7 +105,7 @@ void add_times(std::map<std::string, double>& times, const service::Library& lib
   for (const service::LibraryPoint& point : service::points_of(library)) {
     if (point.seconds <= 0) continue;
     try {
-      const PointRuns::Request request = request_of(point.command);
+      const runs::Runs::Request request = request_of(point.command);
       subject.choose(request.study);
       times[subject.identity(request.settings)] = point.seconds;
     } catch (const InputError&) {
@@ -115,7 +115,7 @@ void add_times(std::map<std::string, double>& times, const service::Library& lib
 }
 
 // What is to be done, before it is.
-void tell_cost(const std::vector<Point>& points, const LibraryMeasureOptions& options, sweeps::Store& store,
+void tell_cost(const std::vector<Point>& points, const LibraryMeasureOptions& options, runs::Store& store,
                StudySubject& subject) {
   std::map<std::string, double> times;
   for (const hw::EmbeddedText& known : hw::embedded_library())
@@ -158,18 +158,14 @@ int measure(const Program& program, const LibraryMeasureOptions& options, const 
   ManyRuns many(program, options.runs(), options.store_path());
   many.subject.stand_on(model_and_kernels());
   tell_cost(points, options, many.store, subject);
-  std::vector<PointRuns::Request> requests;
+  std::vector<runs::Runs::Request> requests;
   for (const Point& point : points) requests.push_back(point.request);
-  const std::vector<uncertainty::PointRun> runs = many.points.run(requests);
-  many.progress.clear();
-  if (many.points.interrupted()) {
-    print_error("cm384: interrupted; the same command goes on where this one stopped\n");
-    return kInterrupted;
-  }
+  const std::vector<runs::Run> runs = many.points.run(requests);
+  if (many.stopped()) return kInterrupted;
   std::size_t failed = 0;
   for (std::size_t k = 0; k < runs.size(); ++k) {
     if (runs[k].failed.empty()) {
-      add_point(library, points[k].request, points[k].metric, Json::parse(runs[k].document));
+      add_point(library, points[k].request, points[k].metric, runs[k].document());
     } else {
       ++failed;
       print_error("cm384: {}: {}\n", command_of(points[k].request), runs[k].failed);

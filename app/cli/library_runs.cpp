@@ -72,7 +72,7 @@ service::PrefillPoint prefill_point(const Json& row, const Json& parameters) {
 }
 
 // Numbers of the row and of its summaries, but for what the options say; lists of parts stay out.
-service::OperatorPoint operator_point(const Json& row, const PointRuns::Request& request,
+service::OperatorPoint operator_point(const Json& row, const runs::Runs::Request& request,
                                       const std::string& metric) {
   service::OperatorPoint point{request.study, metric, request.settings, {}, {}, {}};
   const auto add = [&](const std::string& name, const Json& value) {
@@ -80,8 +80,7 @@ service::OperatorPoint operator_point(const Json& row, const PointRuns::Request&
       point.values.emplace_back(name, value.get<double>());
   };
   for (const auto& [name, value] : row.items()) {
-    if (std::ranges::find(request.settings, name, &sweeps::Setting::first) != request.settings.end())
-      continue;
+    if (std::ranges::find(request.settings, name, &runs::Setting::first) != request.settings.end()) continue;
     add(name, value);
     if (!value.is_object()) continue;
     for (const auto& [part, number] : value.items()) add(name + "." + part, number);
@@ -97,14 +96,14 @@ bool has_points_of_its_own(std::string_view study) {
   return study == "decode" || study == "mla" || study == "prefill";
 }
 
-PointRuns::Request request_of(const std::string& command) {
+runs::Runs::Request request_of(const std::string& command) {
   const std::vector<std::string> words = studies::shell_words(command);
   const auto refuse = [&] {
     throw InputError(
         fmt::format("'{}': is no command of a point; allowed: cm384 run STUDY --OPTION VALUE ..", command));
   };
   if (words.size() < 3 || words[0] != "cm384" || words[1] != "run") refuse();
-  PointRuns::Request request{words[2], {}};
+  runs::Runs::Request request{words[2], {}};
   for (std::size_t k = 3; k < words.size(); ++k) {
     if (!words[k].starts_with("--") || words[k].size() < 3) refuse();
     const std::string option = words[k].substr(2);
@@ -119,7 +118,7 @@ PointRuns::Request request_of(const std::string& command) {
   return request;
 }
 
-std::string command_of(const PointRuns::Request& request) {
+std::string command_of(const runs::Runs::Request& request) {
   std::vector<std::string> words{"cm384", "run", request.study};
   for (const auto& [key, value] : request.settings) {
     if (value.starts_with("-") || value == "true" || value == "false") {
@@ -131,7 +130,7 @@ std::string command_of(const PointRuns::Request& request) {
   return studies::shell_command(words);
 }
 
-void add_point(Library& library, const PointRuns::Request& request, const std::string& metric,
+void add_point(Library& library, const runs::Runs::Request& request, const std::string& metric,
                const Json& document) {
   const auto add = [&](auto point) {
     point.command = command_of(request);

@@ -6,21 +6,19 @@
 
 #include "app/cli/study_settings.h"
 #include "base/text/json.h"
-#include "lab/uncertainty/point_runs.h"
+#include "lab/runs/runs.h"
 #include "workloads/service/library.h"
 
 namespace cm384::cli {
 
-using uncertainty::PointRuns;
-
 // "cm384 run mla --batch 2" as a study with settings. Throws InputError for anything else.
-PointRuns::Request request_of(const std::string& command);
+runs::Runs::Request request_of(const std::string& command);
 // The other way.
-std::string command_of(const PointRuns::Request& request);
+std::string command_of(const runs::Runs::Request& request);
 
 // Adds what the run of a request gave, by its result.json. `metric`: of a study that is neither decode, mla
 // nor prefill, the value that curves are of. Throws InputError where the row has no such values.
-void add_point(service::Library& library, const PointRuns::Request& request, const std::string& metric,
+void add_point(service::Library& library, const runs::Runs::Request& request, const std::string& metric,
                const Json& document);
 
 // Studies whose rows the service reads; of the others a library keeps all numbers.

@@ -4,16 +4,17 @@
 #include "app/cli/study_settings.h"
 #include "app/cli/sweep_progress.h"
 #include "app/cli/sweep_subject.h"
-#include "lab/uncertainty/point_runs.h"
+#include "base/text/standard_error.h"
+#include "lab/runs/runs.h"
 
 namespace cm384::cli {
 
 struct ManyRuns {
   StudySubject subject;
-  sweeps::Store store;
-  sweeps::Runner runner;
+  runs::Store store;
+  runs::Runner runner;
   SweepProgress progress{true};
-  uncertainty::PointRuns points;
+  runs::Runs points;
 
   // What is under way lies beside the store.
   ManyRuns(const Program& program, const ManyRunsOptions& options, const std::string& store_path)
@@ -23,6 +24,14 @@ struct ManyRuns {
         points(subject, runner, [this](std::size_t done, std::size_t known) {
           progress.update(done, known, runner.running(), runner.seconds_per_point());
         }) {}
+
+  // After the last of them: whether an interrupt left some out, which is then said.
+  bool stopped() {
+    progress.clear();
+    if (points.interrupted())
+      print_error("cm384: interrupted; the same command goes on where this one stopped\n");
+    return points.interrupted();
+  }
 };
 
 }  // namespace cm384::cli

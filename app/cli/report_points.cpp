@@ -7,7 +7,7 @@
 #include "base/text/error.h"
 #include "base/text/output_file.h"
 #include "lab/report/page.h"
-#include "lab/sweeps/store.h"
+#include "lab/runs/store.h"
 
 namespace cm384::cli {
 namespace {
@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // One point's page, with the way back and to its neighbours.
-std::string page_of_point(const Json& point, const sweeps::Outcome& outcome, const Json& links,
+std::string page_of_point(const Json& point, const runs::Outcome& outcome, const Json& links,
                           std::span<const studies::Study> studies) {
   const std::string name = "point " + point["name"].get<std::string>();
   Json profile =
@@ -60,7 +60,7 @@ void write_point_pages(Json& data, const fs::path& folder, const fs::path& page,
     run["without_pages"] = fmt::format("The store {} is not there.", path);
     return;
   }
-  sweeps::Store store(path);
+  runs::Store store(path);
   std::vector<const Json*> known;  // points that have a result
   for (const Json& point : sweep["points"]) {
     const auto outcome = store.find(point["key"]);

@@ -52,6 +52,28 @@ struct RtlBuildOptions {
   }
 };
 
+// A bench's plan.toml.
+struct BenchPlan {
+  struct Point {
+    std::string what;
+    hw::Texts tests;
+    bool corners = false;
+
+    template <class Self, class Visitor>
+    static void describe(Self& self, Visitor&& visit) {
+      visit("what", self.what, "is shown", hw::Required{});
+      visit("tests", self.tests, "that show it: Suite.Test", hw::Required{});
+      visit("corners", self.corners, "shown by the corners of parameters, which a library has not");
+    }
+  };
+  std::vector<Point> points;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    visit("point", self.points);
+  }
+};
+
 // Files that come with the program.
 std::string installed(std::string_view name) {
   if (const auto path = find_installed(name)) return *path;
@@ -199,16 +221,17 @@ class Builder {
     }
     std::ostringstream plan_text;
     plan_text << std::ifstream(plan_path).rdbuf();
-    const hw::TomlFile plan(plan_text.str(), plan_path);
+    BenchPlan plan;
+    hw::TomlFile(plan_text.str(), plan_path).read(plan);
     bool all = !passed.empty();
-    for (const toml::table* point : plan.tables("point")) {
-      if (plan.boolean(*point, "corners", false)) continue;
+    for (const BenchPlan::Point& point : plan.points) {
+      if (point.corners) continue;
       bool shown = true;
-      for (const toml::node& test : *(*point)["tests"].as_array()) {
-        const auto found = passed.find(test.value_or(std::string()));
+      for (const std::string& test : point.tests) {
+        const auto found = passed.find(test);
         shown = shown && found != passed.end() && found->second;
       }
-      fmt::print("{} {}\n", shown ? "shown " : "FAILED", plan.text(*point, "what"));
+      fmt::print("{} {}\n", shown ? "shown " : "FAILED", point.what);
       all = all && shown;
     }
     if (!all) print_error("{}", text);

@@ -133,8 +133,8 @@ std::vector<std::string> notes_of(const std::vector<Unknown>& unknowns, const Se
 int sensitivity(const Command& self, const Program& program, const Arguments& arguments) {
   SensitivityOptions options;
   HelpOption help;
-  studies::OptionGroup own{fmt::format("options of `{}`", self.name), studies::list_options(options)};
-  for (const hw::Parameter& option : studies::list_options(help)) own.options.push_back(option);
+  studies::OptionGroup own{fmt::format("options of `{}`", self.name), hw::list_parameters(options)};
+  for (const hw::Parameter& option : hw::list_parameters(help)) own.options.push_back(option);
   if (arguments.empty() || arguments.front().starts_with("-")) {
     const bool asked = !arguments.empty() && (arguments.front() == "--help" || arguments.front() == "-h");
     if (!asked) throw InputError("sensitivity: no study given; `cm384 run` lists them");
@@ -167,7 +167,7 @@ int sensitivity(const Command& self, const Program& program, const Arguments& ar
   uncertainty::Point own_places;
   for (const Unknown& unknown : unknowns) own_places.push_back(unknown.own_place());
   const auto model = [&](const uncertainty::Points& points) {
-    std::vector<uncertainty::PointRuns::Request> requests;
+    std::vector<runs::Runs::Request> requests;
     for (const uncertainty::Point& point : points) {
       Settings settings = fixed;
       for (std::size_t i = 0; i < unknowns.size(); ++i) {
@@ -176,8 +176,7 @@ int sensitivity(const Command& self, const Program& program, const Arguments& ar
       requests.push_back({study, std::move(settings)});
     }
     uncertainty::Point values;
-    for (const uncertainty::PointRun& run : many.points.run(requests))
-      values.push_back(uncertainty::metric_of(run, metric));
+    for (const runs::Run& run : many.points.run(requests)) values.push_back(runs::metric_of(run, metric));
     return values;
   };
   const auto found = uncertainty::analyse(unknowns, model,
@@ -186,11 +185,7 @@ int sensitivity(const Command& self, const Program& program, const Arguments& ar
                                            .samples = static_cast<std::size_t>(options.samples),
                                            .seed = options.seed.value()},
                                           [&] { return many.points.interrupted(); });
-  many.progress.clear();
-  if (!found) {
-    print_error("cm384: interrupted; the same command goes on where this one stopped\n");
-    return kInterrupted;
-  }
+  if (many.stopped() || !found) return kInterrupted;
   studies::StudyResult result;
   result.rows = rows_of(unknowns, *found);
   result.notes = notes_of(unknowns, *found, metric);

@@ -206,9 +206,9 @@ StudyCommandLine::StudyCommandLine(const Study& of) : study(of), own(of.options(
   const auto add = [this](std::vector<hw::Parameter> options) {
     groups.back().options.insert(groups.back().options.end(), options.begin(), options.end());
   };
-  if (study.fabric) add(studies::list_options(fabric));
-  groups.push_back({"options of every run", studies::list_options(run)});
-  add(studies::list_options(help));
+  if (study.fabric) add(hw::list_parameters(fabric));
+  groups.push_back({"options of every run", hw::list_parameters(run)});
+  add(hw::list_parameters(help));
 }
 
 std::string help_of_study(const Study& study) {

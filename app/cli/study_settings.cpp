@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "app/cli/commands.h"
-#include "lab/sweeps/point_process.h"
+#include "lab/runs/run_process.h"
 #include "system/machine/workers.h"
 
 namespace cm384::cli {
@@ -13,8 +13,8 @@ int ManyRunsOptions::threads() const {
   return jobs == 0 ? 1 : std::max(1, cores / jobs);
 }
 
-sweeps::RunnerOptions ManyRunsOptions::runner(const std::string& store_path) const {
-  return {.program = sweeps::kThisProgram,
+runs::RunnerOptions ManyRunsOptions::runner(const std::string& store_path) const {
+  return {.program = runs::kThisProgram,
           .scratch = store_path + ".under-way",
           .jobs = jobs == 0 ? static_cast<int>(supernode::host_cores()) : jobs,
           .memory_MB = static_cast<double>(memory.count) * 1e-6,

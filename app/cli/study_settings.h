@@ -8,12 +8,12 @@
 #include "app/cli/common_options.h"
 #include "app/cli/ensemble_options.h"
 #include "app/cli/study_run.h"
+#include "lab/runs/runner.h"
 #include "lab/sweeps/plan.h"
-#include "lab/sweeps/runner.h"
 
 namespace cm384::cli {
 
-using Settings = std::vector<sweeps::Setting>;
+using runs::Settings;
 
 // Options of such a command.
 struct ManyRunsOptions {
@@ -43,7 +43,7 @@ struct ManyRunsOptions {
   // Of the host, for each run.
   int threads() const;
   // What is under way lies beside the store.
-  sweeps::RunnerOptions runner(const std::string& store_path) const;
+  runs::RunnerOptions runner(const std::string& store_path) const;
 };
 
 // The study's own options that the command line gave, then machine, its changes, and seed.

@@ -19,8 +19,8 @@
 #include "base/text/error.h"
 #include "base/text/output_file.h"
 #include "base/text/standard_error.h"
-#include "lab/sweeps/point_process.h"
-#include "lab/sweeps/runner.h"
+#include "lab/runs/run_process.h"
+#include "lab/runs/runner.h"
 #include "lab/sweeps/sweep.h"
 #include "system/machine/workers.h"
 #include "workloads/frame/result_json.h"
@@ -128,7 +128,7 @@ class Columns {
     if (plan.metrics.empty()) {
       // What is the same in every row need not stand in each.
       const auto is_fixed = [&](const std::string& name) {
-        return std::ranges::any_of(plan.fixed, [&](const sweeps::Setting& setting) {
+        return std::ranges::any_of(plan.fixed, [&](const runs::Setting& setting) {
           return setting.first == name && setting.second.find_first_of(",.") == std::string::npos;
         });
       };
@@ -168,7 +168,7 @@ void print_pareto(const sweeps::Plan& plan, const Columns& columns, const sweeps
   }
 }
 
-std::string summary(const sweeps::SweepResult& result, const sweeps::RunnerCounts& counts) {
+std::string summary(const sweeps::SweepResult& result, const runs::RunnerCounts& counts) {
   std::string text =
       fmt::format("{} points: {} from the store, {} run now", result.points, counts.stored, counts.run);
   if (result.failed > 0) text += fmt::format(", {} failed", result.failed);
@@ -209,7 +209,7 @@ int exit_code_of(const sweeps::SweepResult& result) {
 }
 
 // Prints rows as they come, then the rest.
-sweeps::SweepResult print_sweep(OpenSweep& open, sweeps::Executor& runner, const RowOptions& rows,
+sweeps::SweepResult print_sweep(OpenSweep& open, runs::Executor& runner, const RowOptions& rows,
                                 SweepFacts facts, bool with_progress) {
   const bool table = rows.format == "table";
   studies::TablePrinter printer(open.columns.fields(),
@@ -252,11 +252,11 @@ int threads_of(const RunSweepOptions& options) {
   return options.jobs == 0 ? 1 : std::max(1, cores / options.jobs);
 }
 
-sweeps::RunnerOptions here(const RunSweepOptions& options, int processes) {
+runs::RunnerOptions here(const RunSweepOptions& options, int processes) {
   const std::string spool = spool_folder(options.folder().string());
   if (!sweeps::Spool(spool).arrays().empty())
     throw InputError(fmt::format("{}: Slurm has points of this sweep; --slurm goes on with them", spool));
-  return {.program = sweeps::kThisProgram,
+  return {.program = runs::kThisProgram,
           .scratch = (options.folder() / "under-way").string(),
           .jobs = options.jobs == 0 ? std::max(1, static_cast<int>(supernode::host_cores()) / processes)
                                     : options.jobs,
@@ -302,12 +302,12 @@ int run(const Program& program, const RunSweepOptions& options, const studies::G
   const sweeps::SlurmOptions slurm_options = slurm ? on_slurm(options, ranks) : sweeps::SlurmOptions{};
   const auto queue = slurm ? std::make_optional<sweeps::Slurm>() : std::nullopt;
   OutputFile output((folder / "result.json").string());
-  sweeps::Store store(options.store_path());
+  runs::Store store(options.store_path());
   const std::unique_ptr<sweeps::SlurmRunner> jobs =
       slurm ? std::make_unique<sweeps::SlurmRunner>(store, *queue, slurm_options) : nullptr;
-  const std::unique_ptr<sweeps::Runner> processes =
-      slurm ? nullptr : std::make_unique<sweeps::Runner>(store, here(options, ranks));
-  sweeps::Executor& runner = slurm ? static_cast<sweeps::Executor&>(*jobs) : *processes;
+  const std::unique_ptr<runs::Runner> processes =
+      slurm ? nullptr : std::make_unique<runs::Runner>(store, here(options, ranks));
+  runs::Executor& runner = slurm ? static_cast<runs::Executor&>(*jobs) : *processes;
   const auto begin = std::chrono::steady_clock::now();
   SweepFacts facts = options.facts();
   const sweeps::SweepResult result = print_sweep(open, runner, options.rows, facts, true);
@@ -321,18 +321,18 @@ int run(const Program& program, const RunSweepOptions& options, const studies::G
 }
 
 // A store to look things up in.
-std::unique_ptr<sweeps::Store> existing_store(const SweepOptions& options) {
+std::unique_ptr<runs::Store> existing_store(const SweepOptions& options) {
   const std::string path = options.store_path();
   if (!fs::exists(path))
     throw InputError(fmt::format("{}: no such store; `cm384 sweep {}` makes it", path, options.file));
-  return std::make_unique<sweeps::Store>(path);
+  return std::make_unique<runs::Store>(path);
 }
 
 int results(const Program& program, const ResultsOptions& options, const studies::Given&) {
   options.folder();
   OpenSweep open(program, options.file, 1);
   const auto store = existing_store(options);
-  sweeps::Runner runner(*store, {.lookup = true});
+  runs::Runner runner(*store, {.lookup = true});
   print_sweep(open, runner, options.rows, options.facts(), false);
   return kDone;
 }
@@ -345,7 +345,7 @@ int status(const Program& program, const SweepOptions& options, const studies::G
   const auto points = sweeps::points_of(open.plan, open.subject);
   const std::set<std::string> with_slurm = sweeps::Spool(spool_folder(options.folder().string())).keys();
   if (open.plan.find) {
-    sweeps::Runner runner(*store, {.lookup = true});
+    runs::Runner runner(*store, {.lookup = true});
     const sweeps::SweepResult result = sweeps::Sweep(open.plan, open.subject, runner).run();
     print_now(fmt::format("{} searches: {} ended; {} points run for them, {} failed\n", points.size(),
                           result.found.size(), result.points - result.missing, result.failed));
@@ -369,11 +369,11 @@ int export_points(const Program& program, const ExportOptions& options, const st
   const fs::path to = options.to.empty() ? options.folder() / "points" : fs::path(options.to);
   OpenSweep open(program, options.file, 1);
   const auto store = existing_store(options);
-  sweeps::Runner runner(*store, {.lookup = true});
+  runs::Runner runner(*store, {.lookup = true});
   const sweeps::SweepResult result = sweeps::Sweep(open.plan, open.subject, runner).run();
   std::set<std::string> written;
   for (std::size_t i = 0; i < result.rows.size(); ++i) {
-    const sweeps::Job& job = result.jobs[i];
+    const runs::Job& job = result.jobs[i];
     if (job.key.empty() || !written.insert(job.key).second) continue;
     const auto outcome = store->find(job.key);
     if (!outcome || outcome->document.empty()) continue;

@@ -69,7 +69,7 @@ Json points_of(const sweeps::SweepResult& result) {
   Json points = Json::array();
   std::map<std::string, std::size_t> known;
   for (std::size_t row = 0; row < result.jobs.size(); ++row) {
-    const sweeps::Job& job = result.jobs[row];
+    const runs::Job& job = result.jobs[row];
     if (job.key.empty()) continue;
     const auto [at, fresh] = known.emplace(job.key, points.size());
     if (fresh) {

@@ -16,7 +16,7 @@ namespace cm384::cli {
 namespace {
 
 namespace fs = std::filesystem;
-using sweeps::Setting;
+using runs::Setting;
 
 // Options of every run that a sweep may set; the others say where outputs go, and watch a single run.
 constexpr std::array<std::string_view, 3> kOfEveryRun{"machine", "seed", "threads"};

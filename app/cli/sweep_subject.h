@@ -20,13 +20,13 @@ class StudySubject final : public sweeps::Subject {
   void choose(const std::string& study) override;
   std::span<const studies::Field> fields() const override;
   sweeps::Scale scale(const std::string& key) override;
-  std::vector<std::string> arguments(const std::vector<sweeps::Setting>& settings) override;
-  std::string value(const std::vector<sweeps::Setting>& settings, const std::string& key) override;
-  std::string identity(const std::vector<sweeps::Setting>& settings) override;
+  std::vector<std::string> arguments(const std::vector<runs::Setting>& settings) override;
+  std::string value(const std::vector<runs::Setting>& settings, const std::string& key) override;
+  std::string identity(const std::vector<runs::Setting>& settings) override;
 
  private:
   struct Effective;
-  const Effective& effective(const std::vector<sweeps::Setting>& settings);
+  const Effective& effective(const std::vector<runs::Setting>& settings);
 
   std::span<const studies::Study> all_;
   int threads_;

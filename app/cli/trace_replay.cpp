@@ -307,7 +307,7 @@ int replay(const Program& program, const TraceReplayOptions& asked, const studie
   progress.clear();
 
   TraceReplayOptions described = options;
-  result.parameters = studies::effective_options(studies::list_options(described));
+  result.parameters = studies::effective_options(hw::list_parameters(described));
   result.rows.push_back(row_of(options.mode, finished, tally, sampled));
   studies::check_row(result.rows.back(), kTraceReplayFields);
   result.input_files.push_back(options.trace);

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "hw/parameters/describe.h"
+#include "base/text/describe.h"
 
 namespace cm384::hw {
 

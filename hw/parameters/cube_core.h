@@ -2,8 +2,8 @@
 // global memory have an hw::Mte of their own (section cube_mte). Cycles are core cycles.
 #pragma once
 
+#include "base/text/describe.h"
 #include "base/text/units.h"
-#include "hw/parameters/describe.h"
 
 namespace cm384::hw {
 

@@ -1,7 +1,7 @@
 // A die: its core clock, its cores, and what it costs them to meet.
 #pragma once
 
-#include "hw/parameters/describe.h"
+#include "base/text/describe.h"
 
 namespace cm384::hw {
 

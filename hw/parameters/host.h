@@ -1,7 +1,7 @@
 // The host's side of a stream: what calls of the runtime cost, and how long its messages take.
 #pragma once
 
-#include "hw/parameters/describe.h"
+#include "base/text/describe.h"
 
 namespace cm384::hw {
 

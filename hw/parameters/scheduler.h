@@ -2,7 +2,7 @@
 // profiler's task duration runs from an entry's turn at the head of its stream to its completion.
 #pragma once
 
-#include "hw/parameters/describe.h"
+#include "base/text/describe.h"
 
 namespace cm384::hw {
 

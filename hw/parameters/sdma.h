@@ -1,7 +1,7 @@
 // The SDMA engine of a die: copies between memories without a core.
 #pragma once
 
-#include "hw/parameters/describe.h"
+#include "base/text/describe.h"
 
 namespace cm384::hw {
 

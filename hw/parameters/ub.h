@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/text/describe.h"
 #include "base/text/units.h"
-#include "hw/parameters/describe.h"
 
 namespace cm384::hw {
 

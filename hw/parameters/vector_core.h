@@ -4,8 +4,8 @@
 
 #include <string>
 
+#include "base/text/describe.h"
 #include "base/text/units.h"
-#include "hw/parameters/describe.h"
 
 namespace cm384::hw {
 

@@ -23,108 +23,122 @@ bool is_file_name(std::string_view name) {
 }
 
 // "90s", "10min", "2h": of the host, in seconds.
-double wall_limit_of(const hw::TomlFile& file, const toml::table& table) {
-  const std::string text = file.text(table, "wall_limit");
-  const auto refuse = [&] {
-    file.refuse(*table.get("wall_limit"), "wall_limit",
-                fmt::format("'{}'; allowed: a time of 1s to 168h, in s, min or h", text));
-  };
+double wall_limit_of(std::string_view text) {
   const std::size_t end = text.find_first_not_of("0123456789.");
-  const std::string unit = end == std::string::npos ? "" : text.substr(end);
+  const std::string_view unit = end == std::string_view::npos ? "" : text.substr(end);
   const double factor = unit == "s" ? 1 : unit == "min" ? 60 : unit == "h" ? 3600 : 0;
   double seconds = 0;
   try {
-    seconds = factor * hw::parse_real(std::string_view(text).substr(0, end));
+    seconds = factor * hw::parse_real(text.substr(0, end));
   } catch (const InputError&) {
-    refuse();
   }
-  if (!(seconds >= 1 && seconds <= 168 * 3600)) refuse();
+  if (!(seconds >= 1 && seconds <= 168 * 3600))
+    throw InputError(fmt::format("'{}'; allowed: a time of 1s to 168h, in s, min or h", text));
   return seconds;
 }
 
-std::string time_limit_of(const hw::TomlFile& file, const toml::table& table) {
-  const std::string text = file.text(table, "time_limit");
+void check_wall_limit(std::string_view text) {
+  wall_limit_of(text);
+}
+
+void check_time_limit(std::string_view text) {
   try {
-    if (hw::parse_time(text) >= 1_us) return text;
+    if (hw::parse_time(text) >= 1_us) return;
   } catch (const InputError&) {
   }
-  file.refuse(*table.get("time_limit"), "time_limit",
-              fmt::format("'{}'; allowed: a simulated time of 1us or more", text));
+  throw InputError(fmt::format("'{}'; allowed: a simulated time of 1us or more", text));
 }
 
-std::vector<std::string> patterns_of(const hw::TomlFile& file, const toml::table& table) {
-  const toml::node& node = *table.get("may_differ");
-  std::vector<std::string> patterns;
-  if (const toml::array* list = node.as_array()) {
-    for (const toml::node& entry : *list) {
-      const auto text = entry.value_exact<std::string>();
-      if (!text || text->empty())
-        file.refuse(entry, "may_differ", "has an entry that is no name of a condition");
-      patterns.push_back(*text);
-    }
-    return patterns;
+void check_run_name(std::string_view text) {
+  if (!is_file_name(text)) throw InputError(fmt::format("'{}'; allowed: letters, digits, '-', '_'", text));
+}
+
+// Tolerances and limits: of the file, or of one run.
+struct LimitsTable : ToleranceTable {
+  std::string wall_limit, time_limit;
+  hw::Texts may_differ;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    using hw::Form;
+    ToleranceTable::describe(self, visit);
+    visit("wall_limit", self.wall_limit, Form{"TIME", check_wall_limit}, "of a run on the host");
+    visit("time_limit", self.time_limit, Form{"TIME", check_time_limit}, "of simulated time");
+    visit("may_differ", self.may_differ, Form{"names of conditions, such as \"inputs*\""},
+          "that may differ from those of the golden result");
   }
-  file.refuse(node, "may_differ", "is no list; allowed: names of conditions, such as [\"inputs*\"]");
-}
 
-// What a table says of limits, in the place of `others`.
-BaselineRun with_limits(const hw::TomlFile& file, const toml::table& table, const BaselineRun& others) {
-  BaselineRun run = others;
-  if (table.contains("wall_limit")) run.wall_limit_s = wall_limit_of(file, table);
-  if (table.contains("time_limit")) run.time_limit = time_limit_of(file, table);
-  if (table.contains("may_differ")) run.may_differ = patterns_of(file, table);
-  return run;
-}
+  // What the table says, in the place of `others`.
+  BaselineRun run(const BaselineRun& others) const {
+    BaselineRun run = others;
+    if (!wall_limit.empty()) run.wall_limit_s = wall_limit_of(wall_limit);
+    if (!time_limit.empty()) run.time_limit = time_limit;
+    if (place.has("may_differ")) run.may_differ = may_differ;
+    return run;
+  }
+};
 
-bool improved_passes(const hw::TomlFile& file) {
-  if (!file.root().contains("improved")) return true;
-  const std::string word = file.text(file.root(), "improved");
-  if (word != "pass" && word != "fail")
-    file.refuse(*file.root().get("improved"), "improved", fmt::format("'{}'; allowed: pass, fail", word));
-  return word == "pass";
-}
+struct RunTable : LimitsTable {
+  std::string name, command;
 
-DriftRule drift_of(const hw::TomlFile& file) {
-  DriftRule rule;
-  rule.share = file.real(file.root(), "drift", rule.share);
-  const double nights = file.real(file.root(), "drift_nights", rule.nights);
-  if (!(nights >= 2 && nights <= 1000) || nights != static_cast<int>(nights))
-    file.refuse(*file.root().get("drift_nights"), "drift_nights", "allowed: a whole number from 2 to 1000");
-  rule.nights = static_cast<int>(nights);
-  return rule;
-}
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    LimitsTable::describe(self, visit);
+    visit("name", self.name, hw::Form{"letters, digits, '-', '_'", check_run_name}, "its result is NAME.json",
+          hw::Required{});
+    visit("command", self.command, "what follows `cm384 run`", hw::Required{});
+  }
+
+  std::vector<std::string> arguments() const {
+    std::vector<std::string> words;
+    try {
+      words = boost::program_options::split_unix(command);
+    } catch (const std::exception&) {
+      place.refuse("command", fmt::format("'{}' has an escape that does not end", command));
+    }
+    if (words.empty()) place.refuse("command", "names no study");
+    return words;
+  }
+};
+
+struct BaselineTable : LimitsTable {
+  std::vector<RunTable> runs;
+  std::string improved = "pass";
+  DriftRule drift;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    using hw::Range;
+    LimitsTable::describe(self, visit);
+    visit("run", self.runs);
+    visit("improved", self.improved, hw::OneOf{{"pass", "fail"}}, "what got better past its tolerance does");
+    visit("drift", self.drift.share, Range{0.0, hw::kNoLimit},
+          "what moves so far has drifted; 0: not looked for");
+    visit("drift_nights", self.drift.nights, Range{2, 1000}, "that it moves over");
+  }
+};
 
 }  // namespace
 
 Baseline parse_baseline(std::string_view text, const std::string& name) {
   const hw::TomlFile file(text, name);
-  file.check_keys(file.root(), {"relative", "absolute", "field", "run", "wall_limit", "time_limit",
-                                "may_differ", "improved", "drift", "drift_nights"});
+  BaselineTable table;
+  file.read(table);
   Baseline baseline;
-  baseline.tolerances = tolerances_of(file);
-  baseline.improved_passes = improved_passes(file);
-  baseline.drift = drift_of(file);
-  const BaselineRun limits = with_limits(file, file.root(), {});
-  for (const toml::table* table : file.tables("run")) {
-    file.check_keys(*table, {"name", "command", "relative", "absolute", "field", "wall_limit", "time_limit",
-                             "may_differ"});
-    BaselineRun run = with_limits(file, *table, limits);
-    run.tolerances = tolerances_of(file, *table, baseline.tolerances);
-    run.name = file.text(*table, "name");
-    if (!is_file_name(run.name))
-      file.refuse(*table, "name", fmt::format("'{}'; allowed: letters, digits, '-', '_'", run.name));
+  baseline.tolerances = table.tolerances({});
+  baseline.improved_passes = table.improved == "pass";
+  baseline.drift = table.drift;
+  const BaselineRun limits = table.run({});
+  for (const RunTable& given : table.runs) {
+    BaselineRun run = given.run(limits);
+    run.tolerances = given.tolerances(baseline.tolerances);
+    run.name = given.name;
     if (std::ranges::find(baseline.runs, run.name, &BaselineRun::name) != baseline.runs.end())
-      file.refuse(*table, "name", fmt::format("'{}' stands twice", run.name));
-    const std::string command = file.text(*table, "command");
-    try {
-      run.arguments = boost::program_options::split_unix(command);
-    } catch (const std::exception&) {
-      file.refuse(*table, "command", fmt::format("'{}' has an escape that does not end", command));
-    }
-    if (run.arguments.empty()) file.refuse(*table, "command", "names no study");
+      given.place.refuse("name", fmt::format("'{}' stands twice", run.name));
+    run.arguments = given.arguments();
     baseline.runs.push_back(std::move(run));
   }
-  if (baseline.runs.empty()) file.refuse(file.root(), "run", "names no run; allowed: [[run]]");
+  if (baseline.runs.empty()) table.place.refuse("run", "names no run; allowed: [[run]]");
   return baseline;
 }
 

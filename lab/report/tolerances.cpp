@@ -4,33 +4,12 @@
 
 #include <algorithm>
 
-#include "base/text/toml_file.h"
 #include "lab/report/result_file.h"
 
 namespace cm384::report {
 namespace {
 
 constexpr std::size_t kLargestTolerances = std::size_t{1} << 20;
-
-Tolerance::Direction direction_of(const hw::TomlFile& file, const toml::table& table) {
-  const toml::node* node = table.get("direction");
-  if (node == nullptr) return Tolerance::Direction::both;
-  const std::string word = file.text(table, "direction");
-  if (word == "both") return Tolerance::Direction::both;
-  if (word == "up") return Tolerance::Direction::up;
-  if (word == "down") return Tolerance::Direction::down;
-  file.refuse(*node, "direction", fmt::format("'{}'; allowed: both, up, down", word));
-}
-
-std::optional<studies::Better> better_of(const hw::TomlFile& file, const toml::table& table) {
-  const toml::node* node = table.get("better");
-  if (node == nullptr) return std::nullopt;
-  const std::string word = file.text(table, "better");
-  if (word == "lower") return studies::Better::lower;
-  if (word == "higher") return studies::Better::higher;
-  if (word == "neither") return studies::Better::neither;
-  file.refuse(*node, "better", fmt::format("'{}'; allowed: lower, higher, neither", word));
-}
 
 }  // namespace
 
@@ -91,31 +70,26 @@ void Tolerances::append(const Tolerances& others) {
   fallback_ = others.fallback_;
 }
 
-Tolerances tolerances_of(const hw::TomlFile& file, const toml::table& of, const Tolerances& fallback) {
-  Tolerances tolerances;
-  for (const toml::table* table : file.tables(of, "field")) {
-    file.check_keys(*table, {"name", "relative", "absolute", "direction", "better", "ignore"});
-    tolerances.add(file.text(*table, "name"), {.relative = file.real(*table, "relative", 0),
-                                               .absolute = file.real(*table, "absolute", 0),
-                                               .direction = direction_of(file, *table),
-                                               .ignore = file.boolean(*table, "ignore", false),
-                                               .better = better_of(file, *table)});
+Tolerances ToleranceTable::tolerances(const Tolerances& fallback) const {
+  Tolerances all;
+  for (const Field& field : fields) {
+    Tolerance tolerance{.relative = field.relative,
+                        .absolute = field.absolute,
+                        .direction = Field::directions().as<Tolerance::Direction>(field.direction),
+                        .ignore = field.ignore};
+    if (!field.better.empty()) tolerance.better = Field::betters().as<studies::Better>(field.better);
+    all.add(field.name, tolerance);
   }
-  tolerances.append(fallback);
-  if (of.contains("relative") || of.contains("absolute"))
-    tolerances.set_default(
-        {.relative = file.real(of, "relative", 0), .absolute = file.real(of, "absolute", 0)});
-  return tolerances;
-}
-
-Tolerances tolerances_of(const hw::TomlFile& file) {
-  return tolerances_of(file, file.root(), {});
+  all.append(fallback);
+  if (place.has("relative") || place.has("absolute"))
+    all.set_default({.relative = relative, .absolute = absolute});
+  return all;
 }
 
 Tolerances parse_tolerances(std::string_view text, const std::string& name) {
-  const hw::TomlFile file(text, name);
-  file.check_keys(file.root(), {"relative", "absolute", "field"});
-  return tolerances_of(file);
+  ToleranceTable table;
+  hw::TomlFile(text, name).read(table);
+  return table.tolerances({});
 }
 
 Tolerances read_tolerances(const std::string& path) {

@@ -60,10 +60,44 @@ class Tolerances {
 Tolerances read_tolerances(const std::string& path);
 Tolerances parse_tolerances(std::string_view text, const std::string& name);
 
-// `relative`, `absolute` and the [[field]] of a file, or of one of its tables. `fallback`: what stands behind
-// them, a default included.
-Tolerances tolerances_of(const hw::TomlFile& file);
-Tolerances tolerances_of(const hw::TomlFile& file, const toml::table& table, const Tolerances& fallback);
+// `relative`, `absolute` and the [[field]] of a file, or of one of its tables.
+struct ToleranceTable {
+  struct Field {
+    std::string name, direction = "both", better;  // better empty: by the field's unit
+    double relative = 0, absolute = 0;
+    bool ignore = false;
+
+    static hw::OneOf directions() { return {{"both", "up", "down"}}; }       // as Tolerance::Direction
+    static hw::OneOf betters() { return {{"neither", "lower", "higher"}}; }  // as studies::Better
+
+    template <class Self, class Visitor>
+    static void describe(Self& self, Visitor&& visit) {
+      using hw::kNoLimit;
+      using hw::Range;
+      visit("name", self.name, "of the flattened field; * fits anything", hw::Required{});
+      visit("relative", self.relative, Range{0.0, kNoLimit}, "that a number may move by, of itself");
+      visit("absolute", self.absolute, Range{0.0, kNoLimit}, "that a number may move by");
+      visit("direction", self.direction, directions(), "that counts");
+      visit("better", self.better, betters(), "which way it improves; default: by its unit");
+      visit("ignore", self.ignore, "it may be anything");
+    }
+  };
+  double relative = 0, absolute = 0;
+  std::vector<Field> fields;
+  hw::TomlPlace place;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    using hw::kNoLimit;
+    using hw::Range;
+    visit("relative", self.relative, Range{0.0, kNoLimit}, "of every number that no [[field]] names");
+    visit("absolute", self.absolute, Range{0.0, kNoLimit}, "of every number that no [[field]] names");
+    visit("field", self.fields);
+  }
+
+  // `fallback`: what stands behind these, a default included.
+  Tolerances tolerances(const Tolerances& fallback) const;
+};
 
 // Whether `name` fits `pattern`, in which `*` stands for any text.
 bool fits(std::string_view pattern, std::string_view name);

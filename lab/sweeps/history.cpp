@@ -4,7 +4,7 @@
 #include <sstream>
 
 #include "base/text/error.h"
-#include "lab/sweeps/database.h"
+#include "lab/runs/database.h"
 
 namespace cm384::sweeps {
 namespace {
@@ -40,13 +40,13 @@ std::vector<std::string> lines_of(const std::string& text) {
 
 }  // namespace
 
-struct History::Opened : Database {
+struct History::Opened : runs::Database {
   Opened(const std::string& path, bool make)
-      : Database(path, {.application = 0x434d3848,  // "CM8H"
-                        .version = 1,
-                        .what = "history of nights",
-                        .tables = kHistoryTables,
-                        .may_make = make}) {}
+      : runs::Database(path, {.application = 0x434d3848,  // "CM8H"
+                              .version = 1,
+                              .what = "history of nights",
+                              .tables = kHistoryTables,
+                              .may_make = make}) {}
 };
 
 History::History(const std::string& path, bool make) : opened_(std::make_unique<Opened>(path, make)) {}
@@ -55,26 +55,26 @@ History::~History() = default;
 
 std::int64_t History::add(const report::Night& night, const std::vector<std::string>& between,
                           const std::vector<report::RunVerdict>& verdicts, const report::Baseline& baseline) {
-  Transaction transaction(*opened_);
-  Statement(*opened_,
-            "INSERT INTO nights(date, commit_id, subject, build, commits_since) VALUES(?, ?, ?, ?, ?)",
-            night.date, night.commit, night.subject, night.build, joined(between))
+  runs::Transaction transaction(*opened_);
+  runs::Statement(*opened_,
+                  "INSERT INTO nights(date, commit_id, subject, build, commits_since) VALUES(?, ?, ?, ?, ?)",
+                  night.date, night.commit, night.subject, night.build, joined(between))
       .step();
-  Statement last(*opened_, "SELECT last_insert_rowid()");
+  runs::Statement last(*opened_, "SELECT last_insert_rowid()");
   last.step();
   const std::int64_t number = last.integer(0);
   for (const report::RunVerdict& run : verdicts) {
     if (run.verdict == report::Verdict::not_run) continue;
-    Statement(*opened_, "INSERT INTO verdicts VALUES(?, ?, ?, ?, ?, ?, ?, ?)", number, run.name,
-              report::word_of(run.verdict), run.passes(baseline) ? 1 : 0, run.reason, run.command, run.wall_s,
-              run.peak_MB)
+    runs::Statement(*opened_, "INSERT INTO verdicts VALUES(?, ?, ?, ?, ?, ?, ?, ?)", number, run.name,
+                    report::word_of(run.verdict), run.passes(baseline) ? 1 : 0, run.reason, run.command,
+                    run.wall_s, run.peak_MB)
         .step();
     if (run.document.is_null()) continue;
     for (const report::MeasuredNumber& measured : report::measured_numbers(run.document)) {
-      Statement(*opened_, "INSERT OR IGNORE INTO fields(run, row, field) VALUES(?, ?, ?)", run.name,
-                measured.row, measured.field)
+      runs::Statement(*opened_, "INSERT OR IGNORE INTO fields(run, row, field) VALUES(?, ?, ?)", run.name,
+                      measured.row, measured.field)
           .step();
-      Statement(
+      runs::Statement(
           *opened_,
           "INSERT OR REPLACE INTO numbers SELECT number, ?, ? FROM fields WHERE run = ? AND row = ? AND "
           "field = ?",
@@ -88,8 +88,8 @@ std::int64_t History::add(const report::Night& night, const std::vector<std::str
 
 std::vector<RecordedNight> History::nights(std::size_t last) {
   std::vector<RecordedNight> nights;
-  Statement row(*opened_,
-                "SELECT number, date, commit_id, subject, build, commits_since FROM nights ORDER BY number");
+  runs::Statement row(
+      *opened_, "SELECT number, date, commit_id, subject, build, commits_since FROM nights ORDER BY number");
   while (row.step())
     nights.push_back(
         {row.integer(0), row.text(1), row.text(2), row.text(3), row.text(4), lines_of(row.text(5))});
@@ -99,7 +99,7 @@ std::vector<RecordedNight> History::nights(std::size_t last) {
 
 std::vector<RecordedVerdict> History::verdicts(std::int64_t from_night) {
   std::vector<RecordedVerdict> verdicts;
-  Statement row(
+  runs::Statement row(
       *opened_,
       "SELECT night, run, verdict, passes, reason, command, wall_s, peak_MB FROM verdicts WHERE night "
       ">= ? ORDER BY night, run",
@@ -117,7 +117,7 @@ std::vector<RecordedVerdict> History::verdicts(std::int64_t from_night) {
 
 std::vector<Series> History::series(const std::string& run, const std::string& command) {
   std::vector<Series> all;
-  Statement row(
+  runs::Statement row(
       *opened_,
       "SELECT fields.row, fields.field, numbers.night, numbers.value FROM fields JOIN numbers ON "
       "numbers.field = fields.number JOIN verdicts ON verdicts.night = numbers.night AND verdicts.run "

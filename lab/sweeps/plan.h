@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "lab/runs/subject.h"
 #include "lab/sweeps/expression.h"
 #include "lab/sweeps/scale.h"
 #include "workloads/frame/fields.h"
@@ -48,8 +49,7 @@ struct Cost {
   Expression formula;
 };
 
-// A key with its value, as the command line takes them: an option, or with a dot a machine parameter.
-using Setting = std::pair<std::string, std::string>;
+using runs::Setting;
 
 struct Plan {
   std::string name;  // of the file, without its extension
@@ -71,23 +71,15 @@ struct Plan {
   std::vector<Setting> settings(const std::vector<Setting>& point) const;
 };
 
-// What the study of a sweep takes. The command knows it; tests have one of their own.
-class Subject {
+// What the study of a sweep takes, beside what a run of it needs.
+class Subject : public runs::Subject {
  public:
-  virtual ~Subject() = default;
-  // The study that the following calls are about. Throws InputError for an unknown one.
-  virtual void choose(const std::string& study) = 0;
   // Of the rows of the study.
   virtual std::span<const studies::Field> fields() const = 0;
   // Of the option or machine parameter that an axis may name. Throws InputError with a suggestion.
   virtual Scale scale(const std::string& key) = 0;
-  // What follows `cm384 run`.
-  virtual std::vector<std::string> arguments(const std::vector<Setting>& settings) = 0;
   // The effective value of an option or parameter under these settings, for conditions and costs.
   virtual std::string value(const std::vector<Setting>& settings, const std::string& key) = 0;
-  // Names the run by all that goes into it: options, machine, contents of files, the program. Throws
-  // InputError if the run would be refused.
-  virtual std::string identity(const std::vector<Setting>& settings) = 0;
 };
 
 // Throws InputError: one line with file, line and key.

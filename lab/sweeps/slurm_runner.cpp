@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "base/text/error.h"
-#include "lab/sweeps/host.h"
+#include "lab/runs/host.h"
 
 namespace cm384::sweeps {
 namespace {
@@ -17,7 +17,7 @@ constexpr double kCollect_s = 0.5;      // between looks at outcomes
 constexpr std::size_t kTogether = 200;  // points in one transaction
 }  // namespace
 
-SlurmRunner::SlurmRunner(Store& store, Slurm slurm, SlurmOptions options)
+SlurmRunner::SlurmRunner(runs::Store& store, Slurm slurm, SlurmOptions options)
     : store_(store), options_(std::move(options)), spool_(options_.folder), slurm_(slurm) {
   spool_.open();
   adopt();
@@ -58,7 +58,7 @@ std::vector<std::string> SlurmRunner::jobs() const {
   return jobs;
 }
 
-void SlurmRunner::add(std::size_t ticket, Job job) {
+void SlurmRunner::add(std::size_t ticket, runs::Job job) {
   queue_.push_back({.ticket = ticket, .job = std::move(job)});
 }
 
@@ -84,7 +84,7 @@ void SlurmRunner::adopt() {
 
 // Moves outcomes into the store: a file goes when the store has what it holds.
 void SlurmRunner::collect() {
-  due_.collect = seconds() + std::min(kCollect_s, options_.poll_s);
+  due_.collect = runs::seconds() + std::min(kCollect_s, options_.poll_s);
   const std::vector<std::string> keys = spool_.outcomes();
   for (std::size_t begin = 0; begin < keys.size(); begin += kTogether) {
     std::vector<SpooledOutcome> outcomes;
@@ -123,7 +123,7 @@ void SlurmRunner::take(SpooledOutcome spooled) {
   ready_.erase(late);
 }
 
-void SlurmRunner::end(const Point& point, Outcome outcome) {
+void SlurmRunner::end(const Point& point, runs::Outcome outcome) {
   estimates_.learn(outcome);
   ++counts_.run;
   if (outcome.failed()) ++counts_.failed;
@@ -131,7 +131,7 @@ void SlurmRunner::end(const Point& point, Outcome outcome) {
 }
 
 void SlurmRunner::give_up(const Point& point, std::string reason) {
-  Outcome outcome{kNotRun, std::move(reason), "", "", 0, 0};
+  runs::Outcome outcome{runs::kNotRun, std::move(reason), "", "", 0, 0};
   store_.put(point.job.key, point.job.study, fmt::format("{}", fmt::join(point.job.arguments, " ")), outcome);
   end(point, std::move(outcome));
 }
@@ -172,13 +172,13 @@ void SlurmRunner::look(Point point) {
     return;
   }
   switch (store_.claim(key, options_.retry)) {
-    case Store::Claim::finished:
+    case runs::Store::Claim::finished:
       queue_.push_front(std::move(point));
       return;
-    case Store::Claim::busy:
+    case runs::Store::Claim::busy:
       elsewhere_.push_back(std::move(point));
       return;
-    case Store::Claim::taken:
+    case runs::Store::Claim::taken:
       break;
   }
   const auto known = known_.find(key);
@@ -194,8 +194,8 @@ void SlurmRunner::look(Point point) {
 }
 
 void SlurmRunner::look_elsewhere() {
-  if (elsewhere_.empty() || seconds() < due_.look) return;
-  due_.look = seconds() + kLook_s;
+  if (elsewhere_.empty() || runs::seconds() < due_.look) return;
+  due_.look = runs::seconds() + runs::kLook_s;
   std::vector<Point> still;
   for (Point& point : elsewhere_) {
     if (store_.busy(point.job.key)) {
@@ -207,13 +207,13 @@ void SlurmRunner::look_elsewhere() {
   elsewhere_ = std::move(still);
 }
 
-std::optional<Executor::Finished> SlurmRunner::next(const std::function<void()>& idle) {
+std::optional<runs::Executor::Finished> SlurmRunner::next(const std::function<void()>& idle) {
   while (options_.interrupted == nullptr || *options_.interrupted == 0) {
-    if (seconds() >= due_.beat) {
+    if (runs::seconds() >= due_.beat) {
       store_.beat();
-      due_.beat = seconds() + kHeartbeat_s;
+      due_.beat = runs::seconds() + runs::kHeartbeat_s;
     }
-    if (seconds() >= due_.collect) collect();
+    if (runs::seconds() >= due_.collect) collect();
     if (ended_.empty() && !queue_.empty()) look();
     if (!ended_.empty()) {
       Finished finished = std::move(ended_.front());
@@ -221,12 +221,12 @@ std::optional<Executor::Finished> SlurmRunner::next(const std::function<void()>&
       return finished;
     }
     if (is_ready_to_submit()) submit();
-    if (seconds() >= due_.poll) poll();
+    if (runs::seconds() >= due_.poll) poll();
     look_elsewhere();
     if (queue_.empty() && elsewhere_.empty() && ready_.empty() && tasks_.empty() && ended_.empty())
       return std::nullopt;
     if (idle) idle();
-    if (queue_.empty()) std::this_thread::sleep_for(kTick);
+    if (queue_.empty()) std::this_thread::sleep_for(runs::kTick);
   }
   return std::nullopt;
 }

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "lab/sweeps/executor.h"
+#include "lab/runs/executor.h"
 #include "lab/sweeps/slurm.h"
 #include "lab/sweeps/spool.h"
 
@@ -38,7 +38,7 @@ struct SlurmOptions {
 // What a point takes, from those that have been run.
 class Estimates {
  public:
-  void learn(const Outcome& outcome);
+  void learn(const runs::Outcome& outcome);
   bool known() const { return points_ > 0; }
   // Of a task, with a margin: memory in MB, time in minutes.
   double memory_MB() const;
@@ -53,13 +53,13 @@ class Estimates {
   double sum_s_ = 0, longest_s_ = 0, largest_MB_ = 0;
 };
 
-class SlurmRunner final : public Executor {
+class SlurmRunner final : public runs::Executor {
  public:
   // Throws OutputError if there is no writing in the folder.
-  SlurmRunner(Store& store, Slurm slurm, SlurmOptions options);
+  SlurmRunner(runs::Store& store, Slurm slurm, SlurmOptions options);
   ~SlurmRunner() override;  // gives its points up; what Slurm has of them goes on
 
-  void add(std::size_t ticket, Job job) override;
+  void add(std::size_t ticket, runs::Job job) override;
   // Also throws InputError if Slurm refuses a job, or one that has to come before did not succeed.
   std::optional<Finished> next(const std::function<void()>& idle = {}) override;
   std::size_t running() const override { return running_; }
@@ -71,7 +71,7 @@ class SlurmRunner final : public Executor {
  private:
   struct Point {
     std::size_t ticket = 0;
-    Job job;
+    runs::Job job;
     int losses = 0;
     bool alone = false;    // in its task: it may be what the others were lost with
     double memory_MB = 0;  // at least; 0: as estimated
@@ -115,14 +115,14 @@ class SlurmRunner final : public Executor {
   void drop_forgotten(const TaskStates& states);
   void look_elsewhere();
   void give_up(const Point& point, std::string reason);
-  void end(const Point& point, Outcome outcome);
+  void end(const Point& point, runs::Outcome outcome);
   void close(const TaskName& name);
   [[noreturn]] void refuse_dependency();
   bool is_in_store(const Task& task);
   bool is_unsent(const std::string& array) const;
   void say(const std::string& line) const;
 
-  Store& store_;
+  runs::Store& store_;
   SlurmOptions options_;
   Spool spool_;
   Slurm slurm_;

@@ -10,14 +10,14 @@
 #include <thread>
 
 #include "base/text/error.h"
-#include "lab/sweeps/host.h"
-#include "lab/sweeps/point_process.h"
+#include "lab/runs/host.h"
+#include "lab/runs/run_process.h"
 
 namespace cm384::sweeps {
 namespace {
 
 // Why the point is not the one that was submitted; empty: it is.
-std::string changed(const Job& job, Subject& subject) {
+std::string changed(const runs::Job& job, Subject& subject) {
   try {
     subject.choose(job.study);
     if (subject.identity(job.settings) == job.key) return "";
@@ -34,22 +34,23 @@ TaskReport run_task(const Spool& spool, const std::string& array, int task, Subj
   if (!std::filesystem::is_directory(spool.folder()))
     throw InputError(
         fmt::format("{}: not there on {}; the sweep's folder has to be on a file system that all nodes share",
-                    spool.folder().string(), host_name()));
+                    spool.folder().string(), runs::host_name()));
   const auto points = spool.points(array, task);
   if (!points) return {};
   const std::vector<std::string> done = spool.done(array, task);
   for (const SpooledPoint& point : *points) {
-    const Job& job = point.job;
+    const runs::Job& job = point.job;
     if (std::ranges::find(done, job.key) != done.end() || spool.has_outcome(job.key)) continue;
     if (!spool.points(array, task)) return {};  // it has been given to another task
-    std::optional<Outcome> outcome;
+    std::optional<runs::Outcome> outcome;
     if (std::string why = changed(job, subject); !why.empty()) {
-      outcome = Outcome{kNotRun, std::move(why), "", "", 0, 0};
+      outcome = runs::Outcome{runs::kNotRun, std::move(why), "", "", 0, 0};
     } else {
-      PointProcess process(kThisProgram,
-                           spool.array(array) / fmt::format("point-{}-{}-{}", task, host_name(), getpid()),
-                           subject.arguments(job.settings), srun(processes));
-      while (!(outcome = process.poll()) && interrupted == 0) std::this_thread::sleep_for(kTick);
+      runs::RunProcess process(
+          runs::kThisProgram,
+          spool.array(array) / fmt::format("point-{}-{}-{}", task, runs::host_name(), getpid()),
+          subject.arguments(job.settings), runs::srun(processes));
+      while (!(outcome = process.poll()) && interrupted == 0) std::this_thread::sleep_for(runs::kTick);
     }
     if (interrupted != 0) return {TaskEnd::interrupted, ""};
     if (outcome->exit_code == 128 + SIGKILL || outcome->exit_code == 128 + SIGTERM)

@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "base/text/error.h"
-#include "lab/sweeps/host.h"
+#include "lab/runs/host.h"
 #include "lab/sweeps/slurm_runner.h"
 
 namespace cm384::sweeps {
@@ -42,7 +42,7 @@ std::string how(const TaskState* state) {
 
 }  // namespace
 
-void Estimates::learn(const Outcome& outcome) {
+void Estimates::learn(const runs::Outcome& outcome) {
   if (outcome.document.empty()) return;
   ++points_;
   sum_s_ += outcome.wall_s;
@@ -69,7 +69,7 @@ int Estimates::chunk(std::size_t points) const {
 }
 
 void SlurmRunner::poll() {
-  due_.poll = seconds() + options_.poll_s;
+  due_.poll = runs::seconds() + options_.poll_s;
   for (const Submission& submission : std::vector<Submission>(unsent_)) send(submission);
   const auto states = slurm_.tasks();
   if (!states) {
@@ -118,11 +118,11 @@ void SlurmRunner::account(const TaskName& name, const TaskStates& states) {
   }
   // Its last outcomes may not be visible yet.
   if (task.gone_since == 0) {
-    task.gone_since = seconds();
+    task.gone_since = runs::seconds();
     return;
   }
   const bool well = state != nullptr && state->state == "COMPLETED";
-  if (well && seconds() - task.gone_since < kSlurmWatchPatience * options_.poll_s) return;
+  if (well && runs::seconds() - task.gone_since < kSlurmWatchPatience * options_.poll_s) return;
   collect();
   if (tasks_.contains(name)) lose(name, state);
 }

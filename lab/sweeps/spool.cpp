@@ -167,7 +167,7 @@ bool Spool::has_outcome(const std::string& key) const {
 }
 
 void Spool::write(const SpooledOutcome& point) const {
-  const Outcome& outcome = point.outcome;
+  const runs::Outcome& outcome = point.outcome;
   write_file(outcome_file(point.key).string(), text_of({{"key", point.key},
                                                         {"study", point.study},
                                                         {"arguments", point.arguments},

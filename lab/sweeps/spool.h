@@ -17,20 +17,20 @@
 #include <string>
 #include <vector>
 
-#include "lab/sweeps/executor.h"
+#include "lab/runs/executor.h"
 
 namespace cm384::sweeps {
 
 // A point that a task has to run.
 struct SpooledPoint {
-  Job job;
+  runs::Job job;
   int losses = 0;  // tasks with it that were lost before
 };
 
 // What came of one.
 struct SpooledOutcome {
   std::string key, study, arguments;
-  Outcome outcome;
+  runs::Outcome outcome;
 };
 
 class Spool {

@@ -5,11 +5,10 @@
 #include <algorithm>
 
 #include "base/text/error.h"
-#include "base/text/json.h"
 #include "base/text/number.h"
+#include "lab/runs/runs.h"
 #include "lab/sweeps/search.h"
 #include "workloads/frame/fields.h"
-#include "workloads/frame/result_json.h"
 
 namespace cm384::sweeps {
 
@@ -20,8 +19,8 @@ using studies::Value;
 struct Sweep::Point {
   Line* line = nullptr;
   std::vector<Setting> settings;  // of the axes
-  std::optional<Job> job;         // nothing: refused
-  std::optional<Outcome> outcome;
+  std::optional<runs::Job> job;   // nothing: refused
+  std::optional<runs::Outcome> outcome;
   bool ended = false;
 };
 
@@ -36,7 +35,7 @@ struct Sweep::Line {
   }
 };
 
-Sweep::Sweep(const Plan& plan, Subject& subject, Executor& executor)
+Sweep::Sweep(const Plan& plan, Subject& subject, runs::Executor& executor)
     : plan_(plan), subject_(subject), executor_(executor) {}
 Sweep::~Sweep() = default;
 
@@ -61,15 +60,15 @@ void Sweep::add(Line& line, std::vector<Setting> settings) {
   line.points[at] = &point;
   try {
     const std::vector<Setting> all = plan_.settings(point.settings);
-    point.job = Job{subject_.identity(all), plan_.study, subject_.arguments(all), all};
+    point.job = runs::Job{subject_.identity(all), plan_.study, subject_.arguments(all), all};
   } catch (const InputError& error) {
-    take(point, Outcome{2, error.what(), "", "", 0, 0});
+    take(point, runs::Outcome{2, error.what(), "", "", 0, 0});
     return;
   }
   executor_.add(points_.size() - 1, *point.job);
 }
 
-void Sweep::take(Point& point, std::optional<Outcome> outcome) {
+void Sweep::take(Point& point, std::optional<runs::Outcome> outcome) {
   point.outcome = std::move(outcome);
   point.ended = true;
   if (!point.line->search) return;
@@ -97,16 +96,14 @@ Rows Sweep::rows_of(const Point& point) const {
   const bool refused = !point.job;
   for (const Cost& cost : plan_.costs)
     end.set(cost.name, refused ? Value() : Value(cost.formula.value(meaning)));
-  end.set("failed", point.outcome->failed() ? Value(point.outcome->reason) : Value());
+  const runs::Run run = runs::run_of(point.outcome);
+  end.set("failed", run.failed.empty() ? Value() : Value(run.failed));
   Rows rows;
-  if (!point.outcome->document.empty()) {
-    const Json document = Json::parse(point.outcome->document);
-    for (const Json& json : document.at("rows")) {
-      Row row = axes;
-      row.append(studies::row_of(json));
-      row.append(end);
-      rows.push_back(std::move(row));
-    }
+  for (const Row& own : run.rows) {
+    Row row = axes;
+    row.append(own);
+    row.append(end);
+    rows.push_back(std::move(row));
   }
   if (rows.empty()) {
     axes.append(end);
@@ -142,7 +139,7 @@ void Sweep::finish(Line& line, SweepResult& result, const RowDone& row_done) con
     for (Row& row : rows_of(*point)) {
       if (row_done) row_done(row);
       result.rows.push_back(std::move(row));
-      result.jobs.push_back(point->job.value_or(Job{}));
+      result.jobs.push_back(point->job.value_or(runs::Job{}));
     }
   }
   if (!line.search) return;

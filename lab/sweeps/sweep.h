@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "lab/sweeps/executor.h"
+#include "lab/runs/executor.h"
 #include "lab/sweeps/plan.h"
 #include "workloads/frame/row.h"
 
@@ -21,7 +21,7 @@ struct SweepResult {
   std::size_t missing = 0;  // not in the store (with lookup), or not reached before an interrupt
   std::size_t failed = 0;
   // What each row's point is: its arguments, and its key in the store.
-  std::vector<Job> jobs;  // one per row
+  std::vector<runs::Job> jobs;  // one per row
 };
 
 class Sweep {
@@ -30,7 +30,7 @@ class Sweep {
   using Progress = std::function<void(std::size_t done, std::size_t known)>;
   using RowDone = std::function<void(const studies::Row& row)>;
 
-  Sweep(const Plan& plan, Subject& subject, Executor& executor);
+  Sweep(const Plan& plan, Subject& subject, runs::Executor& executor);
   ~Sweep();
   Sweep(const Sweep&) = delete;
   Sweep& operator=(const Sweep&) = delete;
@@ -44,7 +44,7 @@ class Sweep {
   struct Line;
 
   void add(Line& line, std::vector<Setting> settings);
-  void take(Point& point, std::optional<Outcome> outcome);
+  void take(Point& point, std::optional<runs::Outcome> outcome);
   void advance(Line& line);
   studies::Rows rows_of(const Point& point) const;
   std::optional<bool> meets(const Point& point) const;
@@ -52,7 +52,7 @@ class Sweep {
 
   const Plan& plan_;
   Subject& subject_;
-  Executor& executor_;
+  runs::Executor& executor_;
   std::vector<std::unique_ptr<Line>> lines_;
   std::vector<std::unique_ptr<Point>> points_;
 };

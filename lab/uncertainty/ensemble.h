@@ -8,13 +8,13 @@
 
 #include "base/text/json.h"
 #include "hw/machine.h"
-#include "lab/uncertainty/point_runs.h"
+#include "lab/runs/runs.h"
 
 namespace cm384::uncertainty {
 
 struct Member {
   std::string name;
-  Settings overrides;                     // parameters that are not as in the machine
+  runs::Settings overrides;               // parameters that are not as in the machine
   std::map<std::string, double> figures;  // what it gave of the calibration figures, by id
 };
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "hw/parameter_list.h"
+#include "base/text/parameter_list.h"
 
 namespace cm384::uncertainty {
 

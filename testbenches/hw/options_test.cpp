@@ -61,7 +61,7 @@ struct Sample {
 Sample parsed(const std::vector<std::string>& arguments, std::string_view positional = "",
               Given* given = nullptr) {
   Sample sample;
-  const OptionGroup group{"sample", list_options(sample)};
+  const OptionGroup group{"sample", hw::list_parameters(sample)};
   const Given named = parse_options({&group, 1}, arguments, positional);
   if (given != nullptr) *given = named;
   return sample;
@@ -74,7 +74,7 @@ std::string refusal_of(const std::vector<std::string>& arguments) {
 TEST(Options, Defaults) {
   Sample sample = parsed({});
   EXPECT_EQ(
-      to_json(effective_options(list_options(sample))).dump(),
+      to_json(effective_options(hw::list_parameters(sample))).dump(),
       R"({"bytes":"7.5KiB","skew":"0ps","rate":"28GB/s","batch":128,"width":64,"load":0.5,"ranks":[8,256],)"
       R"("sizes":"512B","loads":[0.5],"payload":"full","mode":"fast","ops":["read","write"],"verbose":false,)"
       R"("trace":false,"depth":1,"detail":1})");
@@ -189,7 +189,7 @@ TEST(Options, AnOptionWithoutEffectIsRefused) {
 
 TEST(Options, HelpShowsUnitAndDefault) {
   Sample sample;
-  const OptionGroup group{"sample", list_options(sample)};
+  const OptionGroup group{"sample", hw::list_parameters(sample)};
   const std::string text = help_of({&group, 1});
   EXPECT_THAT(text, HasSubstr("--bytes SIZE (=7.5KiB)"));
   EXPECT_THAT(text, HasSubstr("--batch N 1..4096 (=128)"));

@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 
+#include "base/text/parameter_list.h"
 #include "hw/machine.h"
-#include "hw/parameter_list.h"
 #include "testbenches/hw/refusal.h"
 
 namespace cm384::hw {

@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "base/text/error.h"
-#include "hw/parameter_list.h"
+#include "base/text/parameter_list.h"
 #include "testbenches/runs/knob_scenarios.h"
 #include "testbenches/runs/knob_table.h"
 

@@ -1,5 +1,5 @@
 // Options of commands and studies: structs that describe themselves as a part of the machine does
-// (hw/parameters/describe.h). The values in the struct are the defaults.
+// (base/text/describe.h). The values in the struct are the defaults.
 //
 //     struct StreamOptions {
 //       Texts shape{"1x128", "64x2048"};
@@ -21,7 +21,7 @@
 #include <string_view>
 #include <vector>
 
-#include "hw/parameter_list.h"
+#include "base/text/parameter_list.h"
 #include "workloads/frame/row.h"
 
 namespace cm384::studies {
@@ -46,14 +46,6 @@ struct OptionGroup {
   std::string title;
   std::vector<hw::Parameter> options;
 };
-
-// The options of a struct, which must outlive the list.
-template <class Options>
-std::vector<hw::Parameter> list_options(Options& options) {
-  std::vector<hw::Parameter> list;
-  Options::describe(options, hw::detail::Lister(list));
-  return list;
-}
 
 // Of settle(): an option of 0 stands for all that the machine has.
 inline void all_if_zero(int& option, int all) {

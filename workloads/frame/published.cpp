@@ -34,27 +34,78 @@ std::vector<std::string> fields_of(std::string_view line) {
   return fields;
 }
 
-std::string text_of(const hw::TomlFile& file, const toml::node& node, std::string_view key) {
-  if (const auto* text = node.as_string()) return text->get();
-  if (const auto* whole = node.as_integer()) return fmt::format("{}", whole->get());
-  file.refuse(node, key, "allowed: a text, or a whole number");
-}
-
-Conditions::Settings settings_of(const hw::TomlFile& file, const toml::table& table, std::string_view key) {
+// Options, or fields of a row, with their values.
+Conditions::Settings settings_of(const hw::TomlPlace& place, const hw::TomlNode& given,
+                                 std::string_view key) {
   Conditions::Settings settings;
-  if (const toml::table* held = table[key].as_table()) {
-    for (const auto& [name, node] : *held) settings.emplace_back(name.str(), text_of(file, node, name.str()));
-  }
+  if (!given) return settings;
+  if (!given.node->is_table()) place.refuse(key, "allowed: { option = value, .. }");
+  for (const auto& [name, node] : *given.node->as_table())
+    settings.emplace_back(name.str(), place.file->text_of(node, name.str()));
   return settings;
 }
 
-std::vector<std::string> texts_of(const hw::TomlFile& file, const toml::table& table, std::string_view key) {
-  std::vector<std::string> texts;
-  if (const toml::array* list = table[key].as_array()) {
-    for (const toml::node& node : *list) texts.push_back(text_of(file, node, key));
+// One of the `figures` of a [[measured]].
+struct FigureTable {
+  std::string id, field;
+  double scale = 1;
+  hw::TomlNode row;
+  hw::TomlPlace place;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    visit("id", self.id, "in published.csv", hw::Required{});
+    visit("field", self.field, "of the row; default: that of all");
+    visit("scale", self.scale, Range{0.0, hw::kNoLimit}, "the figure's unit per the field's");
+    visit("row", self.row, "fields of the row that is meant");
   }
-  return texts;
-}
+};
+
+struct MeasuredTable {
+  std::string study, takes, field;
+  double scale = 1;
+  hw::TomlNode options, at_least;
+  Texts any;
+  std::vector<FigureTable> figures;
+  hw::TomlPlace place;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    visit("study", self.study, "that measures the figures", hw::Required{});
+    visit("takes", self.takes, "so long that it is left out unless asked for");
+    visit("field", self.field, "of the row that predicts them");
+    visit("scale", self.scale, Range{0.0, hw::kNoLimit}, "the figure's unit per the field's");
+    visit("options", self.options, "of the study");
+    visit("at_least", self.at_least, "options that may be more");
+    visit("any", self.any, "options that may be anything");
+    visit("figures", self.figures, hw::Required{});
+  }
+};
+
+struct MissingTable {
+  std::string reason;
+  Texts ids;
+  hw::TomlPlace place;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    visit("reason", self.reason, "why no run is compared", hw::Required{});
+    visit("ids", self.ids, "in published.csv", hw::Required{});
+  }
+};
+
+struct ConditionsTable {
+  std::string machine;
+  std::vector<MeasuredTable> measured;
+  std::vector<MissingTable> missing;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    visit("machine", self.machine, "that all of them are of", hw::Required{});
+    visit("measured", self.measured);
+    visit("missing", self.missing);
+  }
+};
 
 // What conditions.toml says, by id.
 struct Known {
@@ -63,45 +114,38 @@ struct Known {
 
   Known() {
     const hw::TomlFile file(embedded("conditions"), "hw/published/conditions.toml");
-    file.check_keys(file.root(), {"machine", "measured", "missing"});
-    for (const toml::table* table : file.tables("measured")) take_measured(file, *table);
-    for (const toml::table* table : file.tables("missing")) {
-      file.check_keys(*table, {"reason", "ids"});
-      for (const std::string& id : texts_of(file, *table, "ids")) {
-        if (!missing.emplace(id, file.text(*table, "reason")).second || measured.contains(id))
-          file.refuse(*table, id, "stands twice");
+    ConditionsTable table;
+    file.read(table);
+    for (const MeasuredTable& each : table.measured) take_measured(table.machine, each);
+    for (const MissingTable& each : table.missing) {
+      for (const std::string& id : each.ids) {
+        if (!missing.emplace(id, each.reason).second || measured.contains(id))
+          each.place.refuse("ids", fmt::format("{} stands twice", id));
       }
     }
   }
 
-  void take_measured(const hw::TomlFile& file, const toml::table& table) {
-    file.check_keys(table, {"study", "takes", "field", "scale", "options", "at_least", "any", "figures"});
-    Conditions shared;
-    shared.machine = file.text(file.root(), "machine");
-    shared.study = file.text(table, "study");
-    if (table.contains("field")) shared.field = file.text(table, "field");
-    if (table.contains("takes")) shared.takes = file.text(table, "takes");
-    shared.scale = file.real(table, "scale", 1);
-    shared.options = settings_of(file, table, "options");
-    shared.at_least = settings_of(file, table, "at_least");
-    shared.any = texts_of(file, table, "any");
-    const toml::array* figures = table["figures"].as_array();
-    if (figures == nullptr) file.refuse(table, "figures", "is missing");
-    for (const toml::node& node : *figures) {
-      const toml::table* figure = node.as_table();
-      if (figure == nullptr) file.refuse(node, "figures", "allowed: { id, row }");
-      file.check_keys(*figure, {"id", "row", "field", "scale"});
+  void take_measured(const std::string& machine, const MeasuredTable& table) {
+    Conditions shared{.machine = machine,
+                      .study = table.study,
+                      .takes = table.takes,
+                      .field = table.field,
+                      .scale = table.scale,
+                      .row = {},
+                      .options = settings_of(table.place, table.options, "options"),
+                      .at_least = settings_of(table.place, table.at_least, "at_least"),
+                      .any = table.any};
+    for (const FigureTable& figure : table.figures) {
       Conditions conditions = shared;
-      conditions.field = figure->contains("field") ? file.text(*figure, "field") : shared.field;
-      conditions.scale = file.real(*figure, "scale", shared.scale);
-      if (conditions.field.empty()) file.refuse(*figure, "field", "is missing");
-      if (const toml::table* row = (*figure)["row"].as_table()) {
-        for (const auto& [name, value] : *row)
-          conditions.row.set(name.str(), value.is_integer() ? Value(value.as_integer()->get())
-                                                            : Value(text_of(file, value, name.str())));
+      if (!figure.field.empty()) conditions.field = figure.field;
+      if (figure.place.has("scale")) conditions.scale = figure.scale;
+      if (conditions.field.empty()) figure.place.refuse("field", "is missing");
+      for (const auto& [name, text] : settings_of(figure.place, figure.row, "row")) {
+        const toml::node& value = *(*figure.row).as_table()->get(name);
+        conditions.row.set(name, value.is_integer() ? Value(value.as_integer()->get()) : Value(text));
       }
-      if (!measured.emplace(file.text(*figure, "id"), std::move(conditions)).second)
-        file.refuse(node, "id", "stands twice");
+      if (!measured.emplace(figure.id, std::move(conditions)).second)
+        figure.place.refuse("id", "stands twice");
     }
   }
 };
@@ -291,7 +335,8 @@ StudySettings::StudySettings(const Study& study, const std::vector<std::string>&
     : own_(study.options()) {
   groups_.push_back({fmt::format("options of `run {}`", study.name), own_->list()});
   if (study.fabric) {
-    for (hw::Parameter& option : list_options(fabric_)) groups_.front().options.push_back(std::move(option));
+    for (hw::Parameter& option : hw::list_parameters(fabric_))
+      groups_.front().options.push_back(std::move(option));
   }
   given_ = parse_options(groups_, arguments, study.positional);
   own_->follow(given_);

@@ -140,7 +140,7 @@ template <class Options, StudyResult (*Run)(const StudyContext&, const Options&)
 std::unique_ptr<StudyOptions> options_of() {
   class Held final : public StudyOptions {
    public:
-    std::vector<hw::Parameter> list() override { return list_options(options_); }
+    std::vector<hw::Parameter> list() override { return hw::list_parameters(options_); }
     void follow(const Given& given) override {
       if constexpr (requires { options_.follow(given); }) options_.follow(given);
     }

@@ -9,9 +9,9 @@
 #include "base/text/content_hash.h"
 #include "base/text/error.h"
 #include "base/text/output_file.h"
+#include "base/text/parameter_list.h"
 #include "base/text/standard_error.h"
 #include "firmware/embedded.h"
-#include "hw/parameter_list.h"
 #include "system/host/launch_recorder.h"
 
 namespace cm384::studies {

@@ -5,45 +5,40 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <limits>
 #include <numeric>
 
 #include "base/text/error.h"
 #include "base/text/input_file.h"
 #include "base/text/nearest_name.h"
-#include "base/text/toml_file.h"
-#include "firmware/abi/program.h"
 #include "npu_core/die/launch.h"
-#include "workloads/frame/options.h"
+#include "workloads/kernels/program_tables.h"
 
 namespace cm384::studies {
 namespace {
 
+using hw::TomlPlace;
+using namespace program_tables;
+
+// The program of the tables: names and values of a form of their own.
 class Reader {
  public:
   Reader(std::string_view text, const std::string& path) : file_(text, path) {
+    ProgramTable table;
+    file_.read(table);
     program_.folder = std::filesystem::path(path).parent_path().string();
-    file_.check_keys(file_.root(),
-                     {"ranks", "dies", "buffer", "struct", "context", "launch", "check", "save"});
-    take_dies();
-    for (const toml::table* t : file_.tables("buffer")) take_buffer(*t);
-    for (const toml::table* t : file_.tables("struct")) take_struct(*t);
-    for (const toml::table* t : file_.tables("context")) take_context(*t);
-    for (const toml::table* t : file_.tables("launch")) take_launch(*t);
-    for (const toml::table* t : file_.tables("check")) take_check(*t);
-    for (const toml::table* t : file_.tables("save")) take_result(*t);
-    if (program_.launches.empty()) file_.refuse(file_.root(), "launch", "is missing: nothing to run");
+    take_dies(table);
+    for (const BufferTable& t : table.buffers) take_buffer(t);
+    for (const StructTable& t : table.structs) take_struct(t);
+    for (const ContextTable& t : table.contexts) take_context(t);
+    for (const LaunchTable& t : table.launches) take_launch(t);
+    for (const CheckTable& t : table.checks) take_check(t);
+    for (const SaveTable& t : table.saves) take_result(t);
+    if (program_.launches.empty()) table.place.refuse("launch", "is missing: nothing to run");
   }
   ProgramFile program() && { return std::move(program_); }
 
  private:
-  const toml::node& required(const toml::table& table, std::string_view key) const {
-    const toml::node* node = table.get(key);
-    if (node == nullptr) file_.refuse(table, key, "is missing");
-    return *node;
-  }
   std::int64_t whole(const toml::node& node, std::string_view key, std::int64_t low,
                      std::int64_t high) const {
     const auto value = node.is_integer() ? node.value<std::int64_t>() : std::nullopt;
@@ -51,41 +46,28 @@ class Reader {
       file_.refuse(node, key, fmt::format("allowed: a whole number, {} to {}", low, high));
     return *value;
   }
-  std::int64_t whole_or(const toml::table& table, std::string_view key, std::int64_t low, std::int64_t high,
-                        std::int64_t fallback) const {
-    const toml::node* node = table.get(key);
-    return node == nullptr ? fallback : whole(*node, key, low, high);
-  }
-  double real(const toml::table& table, std::string_view key, double fallback) const {
-    const toml::node* node = table.get(key);
-    if (node == nullptr) return fallback;
-    if (!node->is_number()) file_.refuse(*node, key, "allowed: a number");
-    return *node->value<double>();
-  }
 
-  void take_dies() {
-    const toml::table& root = file_.root();
-    if (const toml::node* dies = root.get("dies")) {
-      if (root.get("ranks") != nullptr) file_.refuse(*dies, "dies", "beside ranks; allowed: one of them");
-      if (!dies->is_array() || dies->as_array()->empty())
-        file_.refuse(*dies, "dies", "allowed: a list of dies");
-      for (const toml::node& die : *dies->as_array()) {
-        const int number = static_cast<int>(whole(die, "dies", 0, kMostRanks - 1));
-        if (std::ranges::find(program_.dies, number) != program_.dies.end())
-          file_.refuse(die, "dies", fmt::format("die {} stands there twice", number));
-        program_.dies.push_back(number);
-      }
+  void take_dies(const ProgramTable& table) {
+    if (!table.place.has("dies")) {
+      if (!table.place.has("ranks"))
+        table.place.refuse("ranks",
+                           fmt::format("is missing; allowed: a whole number from 1 to {}", kMostRanks));
+      program_.dies.resize(static_cast<std::size_t>(table.ranks));
+      std::iota(program_.dies.begin(), program_.dies.end(), 0);
       return;
     }
-    program_.dies.resize(static_cast<std::size_t>(whole(required(root, "ranks"), "ranks", 1, kMostRanks)));
-    std::iota(program_.dies.begin(), program_.dies.end(), 0);
+    if (table.place.has("ranks")) table.place.refuse("dies", "beside ranks; allowed: one of them");
+    if (table.dies.empty()) table.place.refuse("dies", "allowed: a list of dies");
+    for (const int die : table.dies) {
+      if (std::ranges::find(program_.dies, die) != program_.dies.end())
+        table.place.refuse("dies", fmt::format("die {} stands there twice", die));
+      program_.dies.push_back(die);
+    }
   }
 
   // A new name, used by nothing else.
-  std::string fresh_name(const toml::table& table) const {
-    std::string name = file_.text(table, "name");
-    if (buffer_named(name) || struct_named(name))
-      file_.refuse(*table.get("name"), "name", fmt::format("\"{}\" is taken", name));
+  const std::string& fresh_name(const TomlPlace& place, const std::string& name) const {
+    if (buffer_named(name) || struct_named(name)) place.refuse("name", fmt::format("\"{}\" is taken", name));
     return name;
   }
   std::optional<std::size_t> buffer_named(std::string_view name) const {
@@ -98,16 +80,15 @@ class Reader {
     if (found == program_.structs.end()) return {};
     return static_cast<std::size_t>(found - program_.structs.begin());
   }
-  [[noreturn]] void no_such(const toml::node& node, std::string_view key, const std::string& name) const {
+  std::string no_such(const std::string& name) const {
     std::vector<std::string> names;
     for (const auto& buffer : program_.buffers) names.push_back(buffer.name);
     for (const auto& each : program_.structs) names.push_back(each.name);
-    file_.refuse(node, key, fmt::format("\"{}\" is no buffer{}", name, hw::suggestion(name, names)));
+    return fmt::format("\"{}\" is no buffer{}", name, hw::suggestion(name, names));
   }
-  std::size_t buffer(const toml::table& table, std::string_view key) const {
-    const std::string name = file_.text(table, key);
+  std::size_t buffer(const TomlPlace& place, std::string_view key, const std::string& name) const {
     const auto number = buffer_named(name);
-    if (!number) no_such(*table.get(key), key, name);
+    if (!number) place.refuse(key, no_such(name));
     return *number;
   }
 
@@ -131,24 +112,22 @@ class Reader {
     return RankValue(std::move(reals));
   }
 
-  void take_buffer(const toml::table& table) {
-    file_.check_keys(table, {"name", "type", "shape", "fill", "payload"});
+  void take_buffer(const BufferTable& table) {
     ProgramBuffer buffer;
-    buffer.name = fresh_name(table);
-    buffer.type = type(required(table, "type"), "type");
-    const toml::node& shape = required(table, "shape");
-    constexpr std::int64_t kMost = std::int64_t{1} << 36;
+    buffer.name = fresh_name(table.place, table.name);
+    buffer.type = *element_type(table.type);
+    const toml::node& shape = *table.shape;
     if (shape.is_array()) {
       for (const toml::node& n : *shape.as_array())
-        buffer.shape.push_back(static_cast<std::uint64_t>(whole(n, "shape", 1, kMost)));
+        buffer.shape.push_back(static_cast<std::uint64_t>(whole(n, "shape", 1, kMostElements)));
     } else {
-      buffer.shape = {static_cast<std::uint64_t>(whole(shape, "shape", 1, kMost))};
+      buffer.shape = {static_cast<std::uint64_t>(whole(shape, "shape", 1, kMostElements))};
     }
     double size = static_cast<double>(bytes_of(buffer.type));
     for (const std::uint64_t n : buffer.shape) size *= static_cast<double>(n);
-    if (size > static_cast<double>(kMost)) file_.refuse(shape, "shape", "more than a die's 64 GiB");
-    buffer.payload = file_.boolean(table, "payload", false);
-    if (const toml::node* fill = table.get("fill")) {
+    if (size > static_cast<double>(kMostElements)) file_.refuse(shape, "shape", "more than a die's 64 GiB");
+    buffer.payload = table.payload;
+    if (const toml::node* fill = table.fill.node) {
       buffer.filled = true;
       take_fill(*fill, buffer);
       if (const auto* value = std::get_if<RankValue>(&buffer.fill))
@@ -184,12 +163,10 @@ class Reader {
       return;
     }
     const toml::table& table = *node.as_table();
-    if (table.get("file") != nullptr) {
-      file_.check_keys(table, {"file"});
-      buffer.fill = ProgramBuffer::File{file_.text(table, "file")};
-    } else if (table.get("range") != nullptr) {
-      file_.check_keys(table, {"range"});
-      const toml::array* range = table.get("range")->as_array();
+    if (table.contains("file")) {
+      buffer.fill = ProgramBuffer::File{read<FileTable>(table).file};
+    } else if (table.contains("range")) {
+      const toml::array* range = (*read<RangeTable>(table).range).as_array();
       if (range == nullptr || range->size() != 2 || !range->is_homogeneous() || !(*range)[0].is_number())
         file_.refuse(node, "range", "allowed: [first, step]");
       const bool whole = (*range)[0].is_integer() && !is_float(buffer.type);
@@ -200,30 +177,27 @@ class Reader {
         buffer.fill = ProgramBuffer::Range{*(*range)[0].value<double>(), *(*range)[1].value<double>()};
       }
     } else {
-      file_.check_keys(table, {"random", "low", "high", "seed"});
-      if (file_.text(table, "random") != "uniform")
-        file_.refuse(*table.get("random"), "random", "allowed: \"uniform\"");
-      ProgramBuffer::Random random{real(table, "low", 0), real(table, "high", 1),
-                                   static_cast<std::uint64_t>(whole_or(
-                                       table, "seed", 0, std::numeric_limits<std::int64_t>::max(), 1))};
+      const auto random = read<RandomTable>(table);
       if (!(random.low < random.high)) file_.refuse(node, "low", "allowed: below high");
-      buffer.fill = random;
+      buffer.fill = ProgramBuffer::Random{random.low, random.high, static_cast<std::uint64_t>(random.seed)};
     }
   }
-  ElementType type(const toml::node& node, std::string_view key) const {
-    const auto name = node.value<std::string>();
-    const auto found = name ? element_type(*name) : std::nullopt;
-    if (!found) file_.refuse(node, key, "allowed: i8, u8, i16, u16, i32, u32, i64, u64, f16, bf16, f32, f64");
-    return *found;
+  template <class Table>
+  Table read(const toml::table& table) const {
+    Table made;
+    file_.read(table, made);
+    return made;
   }
 
-  ProgramPointer pointer(const toml::table& table) const {
-    file_.check_keys(table, {"buffer", "offset", "rank"});
+  ProgramPointer pointer(const toml::table& at) const {
+    const auto table = read<PointerTable>(at);
     ProgramPointer to;
-    to.buffer = buffer(table, "buffer");
-    to.offset = static_cast<std::uint64_t>(
-        whole_or(table, "offset", 0, static_cast<std::int64_t>(program_.buffers[to.buffer].bytes()), 0));
-    if (const toml::node* rank = table.get("rank")) {
+    to.buffer = buffer(table.place, "buffer", table.buffer);
+    to.offset = static_cast<std::uint64_t>(table.offset);
+    if (to.offset > program_.buffers[to.buffer].bytes())
+      table.place.refuse(
+          "offset", fmt::format("allowed: a whole number, 0 to {}", program_.buffers[to.buffer].bytes()));
+    if (const toml::node* rank = table.rank.node) {
       to.rank = rank_value(*rank, "rank");
       for (int r = 0; r < program_.ranks(); ++r) {
         if (!to.rank->is_whole() || to.rank->whole(r, program_.ranks()) < 0 ||
@@ -236,11 +210,10 @@ class Reader {
 
   // Fields in their order with C's alignment: {u32 = 5}, {u64 = {buffer = "x"}}, {bytes = 64} of zeros,
   // {align = 8}.
-  void take_struct(const toml::table& table) {
-    file_.check_keys(table, {"name", "fields"});
+  void take_struct(const StructTable& table) {
     ProgramStruct made;
-    made.name = fresh_name(table);
-    const toml::node& fields = required(table, "fields");
+    made.name = fresh_name(table.place, table.name);
+    const toml::node& fields = *table.fields;
     if (!fields.is_array())
       file_.refuse(fields, "fields", "allowed: a list such as [{u32 = 5}, {bytes = 64}]");
     std::uint32_t widest = 1;
@@ -281,45 +254,39 @@ class Reader {
     program_.structs.push_back(std::move(made));
   }
 
-  void take_context(const toml::table& table) {
-    file_.check_keys(table, {"group", "window_in", "window_out", "window_exp"});
+  void take_context(const ContextTable& table) {
     ProgramContext context;
-    context.index = static_cast<unsigned>(whole_or(table, "group", 0, CM384_PROGRAM_CONTEXTS - 1, 0));
+    context.index = static_cast<unsigned>(table.group);
     for (const auto& other : program_.contexts) {
       if (other.index == context.index)
-        file_.refuse(table, "group", fmt::format("group {} has a context already", context.index));
+        table.place.refuse("group", fmt::format("group {} has a context already", context.index));
     }
-    if (table.get("window_in") != nullptr) context.window_in = buffer(table, "window_in");
-    if (table.get("window_out") != nullptr) context.window_out = buffer(table, "window_out");
-    if (table.get("window_exp") != nullptr) context.window_exp = buffer(table, "window_exp");
+    const auto window = [&](std::string_view key, const std::string& name) {
+      return table.place.has(key) ? std::optional(buffer(table.place, key, name)) : std::nullopt;
+    };
+    context.window_in = window("window_in", table.window_in);
+    context.window_out = window("window_out", table.window_out);
+    context.window_exp = window("window_exp", table.window_exp);
     program_.contexts.push_back(context);
   }
 
-  void take_launch(const toml::table& table) {
-    file_.check_keys(table, {"name", "kernel", "blocks", "arguments", "ranks", "tiling_key", "phases"});
+  void take_launch(const LaunchTable& table) {
     ProgramLaunch launch;
-    launch.kernel = file_.text(table, "kernel");
-    launch.name = table.get("name") != nullptr ? file_.text(table, "name")
-                                               : std::filesystem::path(launch.kernel).stem().string();
-    launch.blocks = static_cast<int>(whole(required(table, "blocks"), "blocks", 1, 64));
-    launch.tiling_key = static_cast<std::uint64_t>(
-        whole_or(table, "tiling_key", 0, std::numeric_limits<std::int64_t>::max(), 0));
-    launch.takes_part.assign(program_.dies.size(), table.get("ranks") == nullptr);
-    if (const toml::node* ranks = table.get("ranks")) {
+    launch.kernel = table.kernel;
+    launch.name = table.name.empty() ? std::filesystem::path(launch.kernel).stem().string() : table.name;
+    launch.blocks = table.blocks;
+    launch.tiling_key = static_cast<std::uint64_t>(table.tiling_key);
+    launch.takes_part.assign(program_.dies.size(), !table.ranks);
+    if (const toml::node* ranks = table.ranks.node) {
       if (!ranks->is_array() || ranks->as_array()->empty())
         file_.refuse(*ranks, "ranks", "allowed: a list of ranks");
       for (const toml::node& rank : *ranks->as_array())
         launch.takes_part[static_cast<std::size_t>(whole(rank, "ranks", 0, program_.ranks() - 1))] = true;
     }
-    if (const toml::node* phases = table.get("phases")) {
-      if (!phases->is_array() || phases->as_array()->size() > npu::kPhases)
-        file_.refuse(*phases, "phases", fmt::format("allowed: a list of at most {} names", npu::kPhases));
-      for (const toml::node& phase : *phases->as_array()) {
-        if (!phase.is_string()) file_.refuse(phase, "phases", "allowed: names");
-        launch.phases.push_back(*phase.value<std::string>());
-      }
-    }
-    if (const toml::node* arguments = table.get("arguments")) {
+    if (table.phases.size() > npu::kPhases)
+      table.place.refuse("phases", fmt::format("allowed: a list of at most {} names", npu::kPhases));
+    launch.phases = table.phases;
+    if (const toml::node* arguments = table.arguments.node) {
       if (!arguments->is_array() || arguments->as_array()->size() > CM384_PROGRAM_ARGUMENTS)
         file_.refuse(*arguments, "arguments",
                      fmt::format("allowed: a list of at most {}", CM384_PROGRAM_ARGUMENTS));
@@ -335,13 +302,14 @@ class Reader {
       } else if (const auto which = struct_named(*name)) {
         launch.arguments.emplace_back(ProgramLaunch::Struct{*which});
       } else {
-        no_such(node, "arguments", *name);
+        file_.refuse(node, "arguments", no_such(*name));
       }
     } else if (node.is_table()) {
       const toml::table& table = *node.as_table();
-      if (table.get("table") != nullptr) {
-        file_.check_keys(table, {"table"});
-        launch.arguments.emplace_back(ProgramLaunch::Table{buffer(table, "table")});
+      if (table.contains("table")) {
+        const auto addresses = read<AddressesTable>(table);
+        launch.arguments.emplace_back(
+            ProgramLaunch::Table{buffer(addresses.place, "table", addresses.table)});
       } else {
         launch.arguments.emplace_back(pointer(table));
       }
@@ -352,36 +320,35 @@ class Reader {
     }
   }
 
-  void take_check(const toml::table& table) {
-    file_.check_keys(table, {"buffer", "equal", "close", "rtol", "atol", "count"});
+  void take_check(const CheckTable& table) {
     ProgramCheck check;
-    check.buffer = buffer(table, "buffer");
-    const bool close = table.get("close") != nullptr;
-    if (close == (table.get("equal") != nullptr))
-      file_.refuse(table, "equal", "allowed: one of equal and close");
+    check.buffer = buffer(table.place, "buffer", table.buffer);
+    const bool close = static_cast<bool>(table.close);
+    if (close == static_cast<bool>(table.equal))
+      table.place.refuse("equal", "allowed: one of equal and close");
     const std::string_view key = close ? "close" : "equal";
-    const toml::node& expected = *table.get(key);
+    const toml::node& expected = close ? *table.close : *table.equal;
     if (expected.is_string() && !expected.value<std::string>()->starts_with("rank")) {
       check.expected = ProgramBuffer::File{*expected.value<std::string>()};
     } else {
       check.expected = rank_value(expected, key);
     }
     if (close) {
-      check.relative = file_.real(table, "rtol", 0);
-      check.absolute = file_.real(table, "atol", 0);
-    } else if (table.get("rtol") != nullptr || table.get("atol") != nullptr) {
-      file_.refuse(table, "rtol", "has an effect only with close");
+      check.relative = table.relative;
+      check.absolute = table.absolute;
+    } else if (table.place.has("rtol") || table.place.has("atol")) {
+      table.place.refuse("rtol", "has an effect only with close");
     }
-    const auto all = static_cast<std::int64_t>(program_.buffers[check.buffer].count());
-    check.count = static_cast<std::uint64_t>(whole_or(table, "count", 1, all, all));
+    const std::uint64_t all = program_.buffers[check.buffer].count();
+    check.count = table.place.has("count") ? static_cast<std::uint64_t>(table.count) : all;
+    if (check.count > all) table.place.refuse("count", fmt::format("allowed: a whole number, 1 to {}", all));
     program_.checks.push_back(std::move(check));
   }
 
-  void take_result(const toml::table& table) {
-    file_.check_keys(table, {"buffer", "file"});
-    ProgramResult result{buffer(table, "buffer"), file_.text(table, "file")};
+  void take_result(const SaveTable& table) {
+    ProgramResult result{buffer(table.place, "buffer", table.buffer), table.file};
     if (program_.ranks() > 1 && result.path.find("{rank}") == std::string::npos)
-      file_.refuse(*table.get("file"), "file", "has no {rank}: all ranks would write one file");
+      table.place.refuse("file", "has no {rank}: all ranks would write one file");
     program_.results.push_back(std::move(result));
   }
 

@@ -7,7 +7,7 @@
 #include "base/text/content_hash.h"
 #include "base/text/error.h"
 #include "base/text/json.h"
-#include "hw/parameter_list.h"
+#include "base/text/parameter_list.h"
 #include "workloads/frame/result_json.h"
 #include "workloads/kernels/ffn.h"
 #include "workloads/kernels/mla.h"
@@ -35,7 +35,7 @@ std::string key_of(const StudyContext& context, const DecodeOptions& options,
                    const std::vector<std::string>& inputs) {
   std::string text = fmt::format("seed {}\nbatch {}\n", context.seed, options.layer.batch);
   DecodeOptions copy = options;
-  for (const hw::Parameter& option : list_options(copy)) {
+  for (const hw::Parameter& option : hw::list_parameters(copy)) {
     constexpr std::array kOthers{"batch",  "acceptance",   "dense-layers", "moe-layers",
                                  "launch", "graph-launch", "measured",     "top-k",
                                  "top-p",  "renew-rate",   "renew",        "drift"};

@@ -26,23 +26,6 @@ constexpr std::size_t kDispatchPlace = 6, kExpertsPlace = 7, kCombinePlace = 8;
 // Rows of replayed experts, in steps of these.
 constexpr std::uint32_t kRowStep = 32;
 
-// Rows that dispatch brings to each expert of a rank.
-std::vector<std::vector<std::uint32_t>> rows_of(const reference::DispatchCase& layer) {
-  const reference::ExpertPlacement& placement = layer.placement;
-  std::vector<std::vector<std::uint32_t>> rows;
-  for (const int own : placement.own_experts) rows.emplace_back(static_cast<std::size_t>(own));
-  for (std::size_t source = 0; source < layer.expert_ids.size(); ++source) {
-    const auto count = [&](int expert, std::uint32_t tokens) {
-      const cm384_expert_slot& slot = placement.slot_of(expert, static_cast<int>(source));
-      rows[slot.rank][slot.local] += tokens;
-    };
-    for (const std::int32_t expert : layer.expert_ids[source]) count(expert, 1);
-    for (int shared = 0; shared < placement.shared; ++shared)
-      count(placement.experts + shared, static_cast<std::uint32_t>(layer.batch));
-  }
-  return rows;
-}
-
 // Routing of all parts and what is recorded of firmware for them; made before the machine is.
 struct Plan {
   const StudyContext& context;
@@ -69,7 +52,8 @@ struct Plan {
     }
     for (const reference::DispatchCase& layer : layers) {
       rows.emplace_back();
-      for (std::vector<std::uint32_t>& own : rows_of(layer)) {
+      RoutedRows routed = routed_rows(layer);
+      for (std::vector<std::uint32_t>& own : routed.of_expert) {
         rows.back().push_back(std::accumulate(own.begin(), own.end(), 0U));
         std::ranges::sort(own, std::greater());
         std::vector<double>& profile = profiles[static_cast<int>(own.size())];

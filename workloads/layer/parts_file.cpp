@@ -6,9 +6,9 @@
 
 #include "base/text/error.h"
 #include "base/text/input_file.h"
+#include "base/text/parameter_list.h"
 #include "base/text/sealed_json.h"
 #include "base/text/standard_error.h"
-#include "hw/parameter_list.h"
 
 namespace cm384::studies {
 namespace {

@@ -66,7 +66,7 @@ struct BalanceOptions {
                         {"experts-per-token", std::to_string(of_experts.chosen)},
                         {"weights", hw::format(Bytes{3 * of.hidden * of_experts.width})}};
     if (of_experts.shared == 0) values.emplace_back("shared-copies", "0");
-    follow_model(list_options(*this), given, model, values);
+    follow_model(hw::list_parameters(*this), given, model, values);
   }
   std::vector<std::string> inputs() const {
     std::vector<std::string> files = model_files(model);

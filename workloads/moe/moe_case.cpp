@@ -78,6 +78,25 @@ reference::DispatchCase case_of(std::uint64_t seed, const traces::RoutingSource&
 
 }  // namespace
 
+RoutedRows routed_rows(const reference::DispatchCase& dispatch) {
+  const reference::ExpertPlacement& placement = dispatch.placement;
+  const std::size_t ranks = placement.own_experts.size();
+  RoutedRows rows;
+  for (const int own : placement.own_experts) rows.of_expert.emplace_back(static_cast<std::size_t>(own));
+  rows.between.assign(ranks, std::vector<std::uint64_t>(ranks));
+  for (std::size_t source = 0; source < dispatch.expert_ids.size(); ++source) {
+    const auto count = [&](int expert, std::uint32_t tokens) {
+      const cm384_expert_slot& slot = placement.slot_of(expert, static_cast<int>(source));
+      rows.of_expert[slot.rank][slot.local] += tokens;
+      rows.between[source][slot.rank] += tokens;
+    };
+    for (const std::int32_t expert : dispatch.expert_ids[source]) count(expert, 1);
+    for (int shared = 0; shared < placement.shared; ++shared)
+      count(placement.experts + shared, static_cast<std::uint32_t>(dispatch.batch));
+  }
+  return rows;
+}
+
 reference::DispatchCase make_moe_case(std::uint64_t seed, const DispatchCase& setting) {
   const traces::RoutingSource source = traces::parse_routing_source(setting.routing);
   const std::int64_t rows = std::int64_t{setting.ranks} * setting.batch;

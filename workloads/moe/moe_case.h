@@ -14,6 +14,13 @@ namespace cm384::studies {
 // Tokens, experts and routing of a setting. Reads the trace where it names one.
 reference::DispatchCase make_moe_case(std::uint64_t seed, const DispatchCase& setting);
 
+// How many rows dispatch moves, those of shared experts among them.
+struct RoutedRows {
+  std::vector<std::vector<std::uint32_t>> of_expert;  // [ranks][own experts]: that arrive
+  std::vector<std::vector<std::uint64_t>> between;    // [source][target rank]
+};
+RoutedRows routed_rows(const reference::DispatchCase& dispatch);
+
 // A placement by load that is renewed every so many steps, by the load of the steps since the renewal before.
 struct Renewal {
   int every = 0;  // steps; 0: one placement, as make_moe_case has it

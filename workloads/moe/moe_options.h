@@ -15,7 +15,8 @@ namespace cm384::studies {
 template <class Case>
 void follow_model_of(Case& setting, const Given& given) {
   if (setting.model.empty()) return;
-  follow_model(list_options(setting), given, setting.model, Case::of_model(model_of_experts(setting.model)));
+  follow_model(hw::list_parameters(setting), given, setting.model,
+               Case::of_model(model_of_experts(setting.model)));
 }
 
 // A case and the numbers of ranks it is run for, one row each.

@@ -208,16 +208,6 @@ class Layer {
     made.routing = o_.routing;
     return made;
   }
-  // Rows that ranks have for each other's experts.
-  static std::vector<std::vector<std::uint64_t>> rows_between(const reference::DispatchCase& layer) {
-    const std::size_t ranks = layer.expert_ids.size();
-    std::vector<std::vector<std::uint64_t>> rows(ranks, std::vector<std::uint64_t>(ranks));
-    for (std::size_t source = 0; source < ranks; ++source) {
-      for (const std::int32_t expert : layer.expert_ids[source])
-        ++rows[source][layer.placement.slot_of(expert, static_cast<int>(source)).rank];
-    }
-    return rows;
-  }
   // The kernels of decode, which take as many tokens as fit their windows; one chunk among its like stands
   // for all.
   void aiv_direct() {
@@ -241,7 +231,7 @@ class Layer {
     const int chunks = pieces_of(share_.tokens, o_.chunk);
     reference::DispatchCase layer =
         make_moe_case(context_.seed, moe_case((share_.tokens + chunks - 1) / chunks));
-    const auto between = rows_between(layer);
+    const auto between = routed_rows(layer).between;
     std::vector<std::uint64_t> arrived(between.size());
     for (const auto& sent : between) {
       for (std::size_t rank = 0; rank < sent.size(); ++rank) arrived[rank] += sent[rank];
@@ -258,7 +248,7 @@ class Layer {
   void exchange_rows(const char* name, std::uint64_t row_bytes, bool back) {
     const int pieces = pieces_of(share_.tokens, o_.sdma_chunk);
     const auto rows =
-        rows_between(make_moe_case(context_.seed, moe_case((share_.tokens + pieces - 1) / pieces)));
+        routed_rows(make_moe_case(context_.seed, moe_case((share_.tokens + pieces - 1) / pieces))).between;
     ExchangeCase piece{rows};
     for (std::size_t source = 0; source < rows.size(); ++source) {
       for (std::size_t target = 0; target < rows.size(); ++target)
@@ -287,16 +277,7 @@ class Layer {
 
   // Of each of its experts, the shared one last.
   std::vector<std::uint32_t> rows_of_fullest_rank() const {
-    const reference::DispatchCase layer = make_moe_case(context_.seed, moe_case(share_.tokens));
-    std::vector<std::vector<std::uint32_t>> of(static_cast<std::size_t>(o_.ranks));
-    for (std::size_t rank = 0; rank < of.size(); ++rank)
-      of[rank].resize(static_cast<std::size_t>(layer.placement.own_experts[rank]));
-    for (std::size_t source = 0; source < of.size(); ++source) {
-      for (const std::int32_t expert : layer.expert_ids[source]) {
-        const cm384_expert_slot& slot = layer.placement.slot_of(expert, static_cast<int>(source));
-        ++of[slot.rank][slot.local];
-      }
-    }
+    const auto of = routed_rows(make_moe_case(context_.seed, moe_case(share_.tokens))).of_expert;
     auto fullest = *std::ranges::max_element(of, {}, [](const std::vector<std::uint32_t>& own) {
       return std::accumulate(own.begin(), own.end(), 0u);
     });

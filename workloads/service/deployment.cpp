@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 
 #include "base/text/embedded_text.h"
 #include "base/text/error.h"
@@ -15,49 +13,15 @@
 namespace cm384::service {
 namespace {
 
-std::vector<hw::Parameter> parameters_of(Deployment& deployment) {
-  std::vector<hw::Parameter> list;
-  Deployment::describe(deployment, hw::detail::Lister(list));
-  return list;
-}
-
-// A TOML value as hw::assign takes it.
-std::string text_of(const hw::TomlFile& file, const toml::node& node, const std::string& key) {
-  if (node.is_string()) return node.as_string()->get();
-  if (node.is_integer()) return fmt::format("{}", node.as_integer()->get());
-  if (node.is_floating_point()) return fmt::format("{}", node.as_floating_point()->get());
-  if (node.is_boolean()) return node.as_boolean()->get() ? "true" : "false";
-  file.refuse(node, key, "allowed: a number, a text, or { value, from, source }");
-}
-
-void read(Deployment& deployment, std::string_view text, const std::string& name) {
+// `comes_with_us`: all values say where they come from.
+void read(Deployment& deployment, std::string_view text, const std::string& name, bool comes_with_us) {
   const hw::TomlFile file(text, name);
-  std::vector<hw::Parameter> parameters = parameters_of(deployment);
-  const std::vector<std::string> keys = hw::keys_of(parameters);
-  for (const auto& [section, node] : file.root()) {
-    if (!node.is_table())
-      file.refuse(node, section.str(),
-                  "allowed: sections [prefill], [decode], [cache], [recovery], [prices]");
-    for (const auto& [short_key, entry] : *node.as_table()) {
-      const std::string key = fmt::format("{}.{}", section.str(), short_key.str());
-      const auto found = std::ranges::find(parameters, key, &hw::Parameter::key);
-      if (found == parameters.end()) file.refuse(entry, key, "no such parameter" + hw::suggestion(key, keys));
-      const toml::node* value = &entry;
-      Deployment::Source source{"user file", fmt::format("{}:{}", name, entry.source().begin.line)};
-      if (const toml::table* table = entry.as_table()) {
-        file.check_keys(*table, {"value", "from", "source"});
-        value = table->get("value");
-        if (value == nullptr) file.refuse(entry, key, "has no `value`");
-        source = {file.text(*table, "from"), file.text(*table, "source")};
-      }
-      try {
-        hw::assign(*found, text_of(file, *value, key));
-      } catch (const InputError& error) {
-        file.refuse(*value, key, error.what());
-      }
-      deployment.sources[key] = source;
-    }
-  }
+  const auto take = [&](const hw::Parameter& parameter, const toml::node& node) {
+    const hw::TomlEntry entry = file.entry_of(parameter.key, node, comes_with_us);
+    file.assign(parameter, *entry.value);
+    deployment.sources[parameter.key] = {entry.from.empty() ? "user file" : entry.from, entry.source};
+  };
+  file.read(deployment, {.take = take});
 }
 
 }  // namespace
@@ -74,7 +38,7 @@ Deployment load_deployment(const std::string& name_or_path, const std::vector<st
   for (const hw::EmbeddedText& known : hw::embedded_deployments()) {
     // A file stands on the published one.
     if (known.name == name_or_path || known.name == kPublishedDeployment)
-      read(deployment, known.text, std::string(known.name) + ".toml");
+      read(deployment, known.text, std::string(known.name) + ".toml", true);
     named = named || known.name == name_or_path;
   }
   if (!named) {
@@ -82,10 +46,10 @@ Deployment load_deployment(const std::string& name_or_path, const std::vector<st
       throw InputError(fmt::format(
           "deployment {}: no such deployment; allowed: {}, or a file (with '/' or ending in .toml)",
           name_or_path, fmt::join(deployment_names(), ", ")));
-    read(deployment, read_input(name_or_path, kLargestText), name_or_path);
+    read(deployment, read_input(name_or_path, kLargestText), name_or_path, false);
   }
   deployment.name = name_or_path;
-  std::vector<hw::Parameter> parameters = parameters_of(deployment);
+  std::vector<hw::Parameter> parameters = hw::list_parameters(deployment);
   for (const std::string& change : changes) {
     const std::size_t equals = change.find('=');
     const std::string key = change.substr(0, equals);

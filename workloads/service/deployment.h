@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "hw/parameter_list.h"
+#include "base/text/parameter_list.h"
 
 namespace cm384::service {
 

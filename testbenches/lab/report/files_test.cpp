@@ -55,12 +55,14 @@ TEST(Tolerances, WrongFilesAreRefusedWithTheirLine) {
   const auto message = [](const char* text) { return refusal([&] { parse_tolerances(text, "t.toml"); }); };
   EXPECT_EQ(message("relativ = 1"),
             "t.toml:1: relativ: no such key; did you mean relative?; allowed: relative, absolute, field");
-  EXPECT_EQ(message("\nrelative = -1"), "t.toml:2: relative: allowed: a number, 0 or more");
-  EXPECT_EQ(message("relative = nan"), "t.toml:1: relative: allowed: a number, 0 or more");
-  EXPECT_EQ(message("relative = '1'"), "t.toml:1: relative: allowed: a number, 0 or more");
-  EXPECT_EQ(message("[[field]]\nrelative = 1"), "t.toml:1: name: is missing");
+  EXPECT_EQ(message("\nrelative = -1"),
+            "t.toml:2: relative: -1 is out of range; allowed: a number, 0 or more");
+  EXPECT_EQ(message("relative = nan"),
+            "t.toml:1: relative: 'nan' is no number; allowed: a number, 0 or more");
+  EXPECT_EQ(message("relative = '1'"), "t.toml:1: relative: \"1\" is a string; allowed: a number, 0 or more");
+  EXPECT_EQ(message("[[field]]\nrelative = 1"), "t.toml:1: name: is missing; allowed: a string");
   EXPECT_EQ(message("[[field]]\nname = 'a'\ndirection = 'left'"),
-            "t.toml:3: direction: 'left'; allowed: both, up, down");
+            "t.toml:3: direction: 'left' is unknown; allowed: one of both, up, down");
   EXPECT_EQ(message("field = 3"), "t.toml:1: field: is no list; allowed: [[field]]");
   EXPECT_EQ(message("field = [3]"), "t.toml:1: field: allowed: [[field]]");
   EXPECT_THAT(message("relative"), HasSubstr("t.toml:1: not valid TOML"));
@@ -85,12 +87,12 @@ TEST(Baseline, WrongFilesAreRefusedWithTheirLine) {
   const auto message = [](const char* text) { return refusal([&] { parse_baseline(text, "b.toml"); }); };
   EXPECT_EQ(message(""), "b.toml:1: run: names no run; allowed: [[run]]");
   EXPECT_EQ(message("[[run]]\nname = '../a'\ncommand = 'p2p'"),
-            "b.toml:1: name: '../a'; allowed: letters, digits, '-', '_'");
+            "b.toml:2: name: '../a'; allowed: letters, digits, '-', '_'");
   EXPECT_EQ(message("[[run]]\nname = 'a'\ncommand = 'x'\n[[run]]\nname = 'a'\ncommand = 'x'"),
-            "b.toml:4: name: 'a' stands twice");
-  EXPECT_EQ(message("[[run]]\nname = 'a'"), "b.toml:1: command: is missing");
+            "b.toml:5: name: 'a' stands twice");
+  EXPECT_EQ(message("[[run]]\nname = 'a'"), "b.toml:1: command: is missing; allowed: a string");
   EXPECT_EQ(message("[[run]]\nname = 'a'\ncommand = 'p2p \\'"),
-            "b.toml:1: command: 'p2p \\' has an escape that does not end");
+            "b.toml:3: command: 'p2p \\' has an escape that does not end");
 }
 
 TEST(ResultFile, WhatIsNoResultIsRefused) {

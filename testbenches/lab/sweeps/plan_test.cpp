@@ -148,7 +148,7 @@ TEST(Plan, MistakesNameFileLineAndKey) {
               HasSubstr("has a fixed value in [options] as well"));
   EXPECT_THAT(refusal("points = 5\n" + kRanks), HasSubstr("has no effect with a grid"));
   EXPECT_THAT(refusal("design = \"latin-hypercube\"\n" + kRanks),
-              HasSubstr("points: allowed: a whole number"));
+              HasSubstr("points: is missing; allowed: a whole number"));
   EXPECT_THAT(refusal(kRanks + "[[pareto]]\nmetric = \"share\""), HasSubstr("two or more"));
   EXPECT_THAT(refusal(kRanks + "[[cost]]\nname = \"c\"\nformula = \"ranks *\""),
               HasSubstr("formula: 'ranks *'"));

@@ -102,7 +102,7 @@ TEST(Slurm, ACommandGivesWhatItSaidAndHowItEnded) {
   EXPECT_EQ(ask({"sh", "-c", "kill -9 $$"}).exit_code, 137);
 }
 
-Outcome ended(double wall_s, double peak_MB) {
+runs::Outcome ended(double wall_s, double peak_MB) {
   return {0, "", "{}", "", wall_s, peak_MB};
 }
 
@@ -179,7 +179,7 @@ TEST_F(SpoolTest, ATaskThatIsRevokedIsVoidAndAnArrayGoesWithItsLast) {
 TEST_F(SpoolTest, GivesBackWhatWasWritten) {
   EXPECT_FALSE(spool_.has_outcome("a"));
   EXPECT_FALSE(spool_.read("a"));
-  const Outcome outcome{3, "hung \xff", R"({"rows": []})", "profile", 1.5, 200};
+  const runs::Outcome outcome{3, "hung \xff", R"({"rows": []})", "profile", 1.5, 200};
   spool_.write({"a", "good", "good --x=1", outcome});
   std::ofstream(folder_ / "results" / "b.json.1-0") << "half";
   std::ofstream(folder_ / "results" / "c.json") << "{";

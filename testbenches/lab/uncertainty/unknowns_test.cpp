@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "hw/parameter_list.h"
+#include "base/text/parameter_list.h"
 #include "testbenches/hw/refusal.h"
 
 namespace cm384::uncertainty {

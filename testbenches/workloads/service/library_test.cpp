@@ -153,9 +153,9 @@ TEST(Deployment, IsRefusedByFileLineAndKey) {
     return std::string("nothing is refused");
   };
   EXPECT_THAT(refusal("[prefill]\ninstance = 3\n"),
-              HasSubstr(":2: prefill.instance: no such parameter; did you mean"));
+              HasSubstr(":2: prefill.instance: no such key; did you mean"));
   EXPECT_THAT(refusal("[prefill]\ninstances = 0\n"), HasSubstr(":2: prefill.instances: 0"));
-  EXPECT_THAT(refusal("prefill = 3\n"), HasSubstr(":1: prefill: allowed: sections"));
+  EXPECT_THAT(refusal("prefill = 3\n"), HasSubstr(":1: prefill: is a section; allowed: [prefill]"));
   EXPECT_THAT(refusal("", {"decode.batch"}), HasSubstr("--deploy decode.batch: no such parameter"));
   EXPECT_THAT(refusal("", {"decode.batch=7"}), HasSubstr("--deploy decode.batch: 7"));
   EXPECT_THAT(refusal("", {"prefill.least_time=4s"}), HasSubstr("prefill.least_time is more than"));

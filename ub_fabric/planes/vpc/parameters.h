@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "hw/parameters/describe.h"
+#include "base/text/describe.h"
 
 namespace cm384::vpc {
 

@@ -36,7 +36,8 @@ LayerOptions layer_of(const std::string& command) {
         fmt::format("--audit: '{}' beside a step of the library is no `cm384 run decode`", command));
   DecodeOptions options;
   OfEveryRun others;
-  const std::vector<OptionGroup> groups{{"", list_options(options)}, {"", list_options(others)}};
+  const std::vector<OptionGroup> groups{{"", hw::list_parameters(options)},
+                                        {"", hw::list_parameters(others)}};
   parse_options(groups, {words.begin() + 3, words.end()});
   return options.layer;
 }

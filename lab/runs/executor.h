@@ -1,4 +1,4 @@
-// Carries out the points of a sweep: on this host (runner.h), or as jobs of Slurm (slurm_runner.h).
+// Carries out points: on this host (runner.h), or as jobs of Slurm (lab/sweeps/slurm_runner.h).
 #pragma once
 
 #include <cstddef>
@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "lab/sweeps/plan.h"
-#include "lab/sweeps/store.h"
+#include "lab/runs/store.h"
+#include "lab/runs/subject.h"
 
-namespace cm384::sweeps {
+namespace cm384::runs {
 
 struct Job {
   std::string key;  // Subject::identity()
@@ -54,4 +54,4 @@ class Executor {
   RunnerCounts counts_;
 };
 
-}  // namespace cm384::sweeps
+}  // namespace cm384::runs

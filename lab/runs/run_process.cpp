@@ -1,4 +1,4 @@
-#include "lab/sweeps/point_process.h"
+#include "lab/runs/run_process.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -15,9 +15,9 @@
 
 #include "base/text/error.h"
 #include "base/text/json.h"
-#include "lab/sweeps/host.h"
+#include "lab/runs/host.h"
 
-namespace cm384::sweeps {
+namespace cm384::runs {
 namespace {
 
 namespace fs = std::filesystem;
@@ -41,9 +41,9 @@ double pages_of(pid_t process) {
 
 // A launcher ends what it has started when it is asked to end, and is given this long for it.
 bool ended_by_launcher(pid_t launcher) {
-  constexpr double kPatience = 5;
+  constexpr double kLauncherPatience_s = 5;
   kill(launcher, SIGTERM);
-  for (const double begin = seconds(); seconds() < begin + kPatience; usleep(10'000)) {
+  for (const double begin = seconds(); seconds() < begin + kLauncherPatience_s; usleep(10'000)) {
     if (waitpid(launcher, nullptr, WNOHANG) == launcher) return true;
   }
   return false;
@@ -76,9 +76,8 @@ std::vector<std::string> srun(int processes) {
           "--overlap", "--input=none", "--kill-on-bad-exit=1", "--ntasks",  std::to_string(processes)};
 }
 
-PointProcess::PointProcess(const std::string& program, fs::path folder,
-                           const std::vector<std::string>& arguments,
-                           const std::vector<std::string>& launcher, Leaves leaves)
+RunProcess::RunProcess(const std::string& program, fs::path folder, const std::vector<std::string>& arguments,
+                       const std::vector<std::string>& launcher, Leaves leaves)
     : folder_(std::move(folder)), launched_(!launcher.empty()), leaves_(leaves), begin_(seconds()) {
   std::error_code failure;
   fs::create_directories(folder_, failure);
@@ -119,7 +118,7 @@ PointProcess::PointProcess(const std::string& program, fs::path folder,
   }
 }
 
-PointProcess::~PointProcess() {
+RunProcess::~RunProcess() {
   if (pid_ > 0) {
     if (!launched_ || !ended_by_launcher(pid_)) {
       kill(pid_, SIGKILL);
@@ -130,30 +129,30 @@ PointProcess::~PointProcess() {
   if (leaves_ == Leaves::nothing) fs::remove_all(folder_, ignored);
 }
 
-void PointProcess::interrupt() const {
+void RunProcess::interrupt() const {
   if (pid_ > 0) kill(pid_, SIGTERM);
 }
 
-void PointProcess::kill_now() const {
+void RunProcess::kill_now() const {
   if (pid_ > 0) kill(pid_, SIGKILL);
 }
 
-std::optional<Outcome> PointProcess::poll() {
+std::optional<Outcome> RunProcess::poll() {
   int status = 0;
   if (waitpid(pid_, &status, WNOHANG) != pid_) return std::nullopt;
   pid_ = -1;
   return outcome_of(status);
 }
 
-double PointProcess::resident_MB() const {
+double RunProcess::resident_MB() const {
   return pages_of(pid_) * static_cast<double>(sysconf(_SC_PAGESIZE)) * 1e-6;
 }
 
-double PointProcess::age_s() const {
+double RunProcess::age_s() const {
   return seconds() - begin_;
 }
 
-Outcome PointProcess::outcome_of(int status) const {
+Outcome RunProcess::outcome_of(int status) const {
   Outcome outcome;
   outcome.document = whole_file(folder_ / "result.json");
   outcome.profile = whole_file(folder_ / "profile.json");
@@ -182,10 +181,10 @@ Outcome PointProcess::outcome_of(int status) const {
     }
   }
   if (outcome.document.empty() && outcome.exit_code == 0) {
-    outcome.exit_code = 5;
+    outcome.exit_code = kNoOutput;
     outcome.reason = "wrote no result";
   }
   return outcome;
 }
 
-}  // namespace cm384::sweeps
+}  // namespace cm384::runs

@@ -1,4 +1,5 @@
-// A machine's parameters as a flat list: what its reader, its writers and the reference page work on.
+// The parameters of a described struct as a flat list: what readers, writers, the command line and the
+// reference page work on.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +10,8 @@
 #include <variant>
 #include <vector>
 
-#include "hw/machine.h"
+#include "base/text/describe.h"
+#include "base/text/units.h"
 
 namespace cm384::hw {
 
@@ -34,13 +36,15 @@ struct Parameter {
   std::vector<Needs> needs;                   // of an option
   char letter = 0;                            // of an option: -o; 0: none
   std::string_view alias;                     // of an option: another name; empty: none
+  bool required = false;                      // of a file: it has to be given
 };
 
 // A text with a form of its own (Texts): not separated by commas, but given several times.
 bool is_repeated(const Parameter& parameter);
 
-// All parameters of the machine, in declaration order. References point into `machine`.
-std::vector<Parameter> list_parameters(Machine& machine);
+// All parameters of a described struct, in declaration order. References point into `described`.
+template <class Described>
+std::vector<Parameter> list_parameters(Described& described);
 std::vector<std::string> keys_of(const std::vector<Parameter>& parameters);
 
 // The value as text; what it may be ("a time from 1ps to 10us"); its range alone ("1ps to 10us").
@@ -55,6 +59,8 @@ bool is_quoted(const Parameter& parameter);
 // Parses `text` and checks it against the range. A list is separated by commas and may have ranges FROM..TO:
 // sizes and whole numbers double, real numbers grow by 0.1. Throws InputError without the key in front.
 void assign(const Parameter& parameter, std::string_view text);
+// A list whose elements stand by themselves: no commas, no ranges. Only of a list's parameter.
+void assign_elements(const Parameter& parameter, const std::vector<std::string>& texts);
 
 namespace detail {
 
@@ -161,6 +167,7 @@ class Lister {
   static void attribute(Parameter& parameter, const Needs& needs) { parameter.needs.push_back(needs); }
   static void attribute(Parameter& parameter, Letter letter) { parameter.letter = letter.letter; }
   static void attribute(Parameter& parameter, Alias alias) { parameter.alias = alias.name; }
+  static void attribute(Parameter& parameter, Required) { parameter.required = true; }
   template <class T>
   Parameter& append(std::string_view name, T& value, std::string_view sentence) {
     static_assert(IsValue<T>::value, "a parameter is a bool, number, string, quantity or list of such");
@@ -176,4 +183,12 @@ class Lister {
 };
 
 }  // namespace detail
+
+template <class Described>
+std::vector<Parameter> list_parameters(Described& described) {
+  std::vector<Parameter> list;
+  Described::describe(described, detail::Lister(list));
+  return list;
+}
+
 }  // namespace cm384::hw

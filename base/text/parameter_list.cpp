@@ -1,9 +1,10 @@
-#include "hw/parameter_list.h"
+#include "base/text/parameter_list.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 
 #include "base/text/error.h"
 #include "base/text/nearest_name.h"
@@ -223,13 +224,22 @@ std::string form_and_check(const Parameter& parameter, std::string_view text) {
   return name_of(parameter, text);
 }
 
-}  // namespace
-
-std::vector<Parameter> list_parameters(Machine& machine) {
-  std::vector<Parameter> list;
-  Machine::describe(machine, detail::Lister(list));
-  return list;
+// Runs `take`; what it refuses says what is allowed of the parameter.
+template <class Take>
+void assign_by(const Parameter& parameter, Take&& take) {
+  std::string found;
+  try {
+    take();
+    return;
+  } catch (const InputError& error) {
+    // A form's own check says what is allowed better than the form does.
+    if (parameter.check != nullptr) throw;
+    found = without_allowed(error.what());
+  }
+  refuse(parameter, found);
 }
+
+}  // namespace
 
 std::vector<std::string> keys_of(const std::vector<Parameter>& parameters) {
   std::vector<std::string> keys;
@@ -276,6 +286,7 @@ std::string range_text(const Parameter& parameter) {
       parameter.step == 0
           ? ""
           : fmt::format(", multiples of {}", whole_text(kind, static_cast<std::int64_t>(parameter.step)));
+  if (kind == Kind::real && parameter.high >= kNoLimit) return fmt::format("{} or more", parameter.low);
   if (kind == Kind::real) return fmt::format("{} to {}", parameter.low, parameter.high);
   return fmt::format("{} to {}{}", whole_text(kind, parameter.whole_low),
                      whole_text(kind, parameter.whole_high), step);
@@ -285,7 +296,8 @@ std::string allowed_text(const Parameter& parameter) {
   if (!parameter.names.empty()) return fmt::format("one of {}", range_text(parameter));
   if (!parameter.form.empty()) return std::string(parameter.form);
   if (!parameter.bounded) return std::string(noun(kind_of(parameter)));
-  return fmt::format("{} from {}", noun(kind_of(parameter)), range_text(parameter));
+  const bool open = kind_of(parameter) == Kind::real && parameter.high >= kNoLimit;
+  return fmt::format("{}{} {}", noun(kind_of(parameter)), open ? "," : " from", range_text(parameter));
 }
 
 bool is_quoted(const Parameter& parameter) {
@@ -296,8 +308,7 @@ bool is_quoted(const Parameter& parameter) {
 }
 
 void assign(const Parameter& parameter, std::string_view text) {
-  std::string found;
-  try {
+  assign_by(parameter, [&] {
     std::visit(Overload{[&](bool* p) { *p = boolean_of(parameter, text); },
                         [&](int* p) { *p = int_of(parameter, text); },
                         [&](std::int64_t* p) { *p = whole_of(parameter, text); },
@@ -318,13 +329,25 @@ void assign(const Parameter& parameter, std::string_view text) {
                           }
                         }},
                parameter.value);
-    return;
-  } catch (const InputError& error) {
-    // A form's own check says what is allowed better than the form does.
-    if (parameter.check != nullptr) throw;
-    found = without_allowed(error.what());
-  }
-  refuse(parameter, found);
+  });
+}
+
+void assign_elements(const Parameter& parameter, const std::vector<std::string>& texts) {
+  assign_by(parameter, [&] {
+    const auto fill = [&](auto* list, auto&& element) {
+      std::remove_pointer_t<decltype(list)> all;
+      for (const std::string& text : texts) all.push_back(element(text));
+      *list = std::move(all);
+    };
+    std::visit(
+        Overload{
+            [&](Integers* p) { fill(p, [&](const auto& text) { return int_of(parameter, text); }); },
+            [&](Reals* p) { fill(p, [&](const auto& text) { return real_of(parameter, text); }); },
+            [&](Sizes* p) { fill(p, [&](const auto& text) { return Bytes{whole_of(parameter, text)}; }); },
+            [&](Texts* p) { fill(p, [&](const auto& text) { return form_and_check(parameter, text); }); },
+            [](auto*) { throw std::logic_error("a parameter that is no list has no elements"); }},
+        parameter.value);
+  });
 }
 
 }  // namespace cm384::hw

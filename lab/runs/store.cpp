@@ -1,4 +1,4 @@
-#include "lab/sweeps/store.h"
+#include "lab/runs/store.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -11,10 +11,10 @@
 
 #include "base/text/content_hash.h"
 #include "base/text/json.h"
-#include "lab/sweeps/database.h"
-#include "lab/sweeps/host.h"
+#include "lab/runs/database.h"
+#include "lab/runs/host.h"
 
-namespace cm384::sweeps {
+namespace cm384::runs {
 namespace {
 
 constexpr std::int64_t kSilence = 120;  // s after which a claim of another host is void
@@ -67,14 +67,14 @@ bool Outcome::worth_another() const {
   return failed() && (exit_code < 1 || exit_code > 3);
 }
 
-struct Store::Database : sweeps::Database {
+struct Store::Database : runs::Database {
   explicit Database(const std::string& path)
-      : sweeps::Database(path,
-                         {.application = 0x434d3834,
-                          .version = 2,
-                          .what = "store of results",
-                          .tables = kTables,
-                          .upgrade = "ALTER TABLE results ADD COLUMN checksum TEXT NOT NULL DEFAULT ''"}) {}
+      : runs::Database(path,
+                       {.application = 0x434d3834,
+                        .version = 2,
+                        .what = "store of results",
+                        .tables = kTables,
+                        .upgrade = "ALTER TABLE results ADD COLUMN checksum TEXT NOT NULL DEFAULT ''"}) {}
 
   std::string host = host_name();
   std::int64_t pid = getpid(), started = start_of(getpid());
@@ -156,4 +156,4 @@ void Store::release(const std::string& key) {
   Statement(*database_, "DELETE FROM claims WHERE key = ?", key).step();
 }
 
-}  // namespace cm384::sweeps
+}  // namespace cm384::runs

@@ -1,4 +1,4 @@
-#include "lab/uncertainty/point_runs.h"
+#include "lab/runs/runs.h"
 
 #include <fmt/format.h>
 
@@ -7,14 +7,34 @@
 #include <map>
 
 #include "base/text/error.h"
-#include "base/text/json.h"
 #include "workloads/frame/fields.h"
 #include "workloads/frame/result_json.h"
 
-namespace cm384::uncertainty {
+namespace cm384::runs {
 
-std::vector<PointRun> PointRuns::run(const std::vector<Request>& requests) {
-  std::vector<PointRun> runs(requests.size());
+Json Run::document() const {
+  return text.empty() ? Json() : Json::parse(text);
+}
+
+Run run_of(const std::optional<Outcome>& outcome) {
+  Run run;
+  run.missing = !outcome;
+  if (!outcome) return run;
+  run.failed = outcome->reason;
+  if (outcome->document.empty()) return run;
+  // What another program, or a damaged disk, has left in a store.
+  const Json document = Json::parse(outcome->document, nullptr, false);
+  if (!document.is_object() || !document.contains("rows") || !document["rows"].is_array()) {
+    if (run.failed.empty()) run.failed = "its result is damaged";
+    return run;
+  }
+  run.text = outcome->document;
+  for (const Json& row : document["rows"]) run.rows.push_back(studies::row_of(row));
+  return run;
+}
+
+std::vector<Run> Runs::run(const std::vector<Request>& requests) {
+  std::vector<Run> runs(requests.size());
   std::map<std::string, std::vector<std::size_t>> places;  // of each run that is needed, by its key
   std::vector<const std::vector<std::size_t>*> of_ticket;
   for (std::size_t i = 0; i < requests.size(); ++i) {
@@ -40,19 +60,15 @@ std::vector<PointRun> PointRuns::run(const std::vector<Request>& requests) {
     ++done_;
     tell();
     if (!finished->outcome) continue;
-    PointRun run{{}, finished->outcome->reason, false, finished->outcome->document};
-    if (!finished->outcome->failed()) {
-      const Json document = Json::parse(finished->outcome->document);
-      for (const Json& row : document.at("rows")) run.rows.push_back(studies::row_of(row));
-    }
+    const Run run = run_of(finished->outcome);
     for (const std::size_t i : *of_ticket[finished->ticket]) runs[i] = run;
   }
-  for (const PointRun& run : runs) interrupted_ = interrupted_ || run.missing;
+  for (const Run& run : runs) interrupted_ = interrupted_ || run.missing;
   return runs;
 }
 
-double metric_of(const PointRun& run, const std::string& metric) {
-  if (run.missing || !run.failed.empty()) return std::numeric_limits<double>::quiet_NaN();
+double metric_of(const Run& run, const std::string& metric) {
+  if (!run.good()) return std::numeric_limits<double>::quiet_NaN();
   if (run.rows.size() != 1)
     throw InputError(fmt::format("the run has {} rows; allowed: options that give one", run.rows.size()));
   const studies::Row flat = studies::flatten(run.rows.front());
@@ -62,4 +78,4 @@ double metric_of(const PointRun& run, const std::string& metric) {
   return value.number();
 }
 
-}  // namespace cm384::uncertainty
+}  // namespace cm384::runs

@@ -1,5 +1,5 @@
 // The store between processes: claims, results, what is refused.
-#include "lab/sweeps/store.h"
+#include "lab/runs/store.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -12,7 +12,7 @@
 
 #include "base/text/error.h"
 
-namespace cm384::sweeps {
+namespace cm384::runs {
 namespace {
 
 namespace fs = std::filesystem;
@@ -227,4 +227,4 @@ TEST_F(StoreTest, OfVersionOneIsReadAndCarriedOver) {
 }
 
 }  // namespace
-}  // namespace cm384::sweeps
+}  // namespace cm384::runs

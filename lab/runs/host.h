@@ -7,11 +7,12 @@
 #include <chrono>
 #include <string>
 
-namespace cm384::sweeps {
+namespace cm384::runs {
 
 inline constexpr double kHeartbeat_s = 10;  // between a process's marks in the store
 inline constexpr double kLook_s = 0.5;      // between looks at other processes' points
 inline constexpr auto kTick = std::chrono::milliseconds(20);
+inline constexpr auto kLimitedTick = std::chrono::milliseconds(5);  // of runs that are short
 
 // Seconds from an arbitrary start; never goes backwards.
 inline double seconds() {
@@ -25,4 +26,4 @@ inline std::string host_name() {
   return name.data();
 }
 
-}  // namespace cm384::sweeps
+}  // namespace cm384::runs

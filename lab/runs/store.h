@@ -10,10 +10,12 @@
 #include <string>
 #include <string_view>
 
-namespace cm384::sweeps {
+namespace cm384::runs {
 
 // Exit code of a point that was never run to its end, or not at all; another run may.
 inline constexpr int kNotRun = 255;
+// Of one whose output could not be written, as the command has it.
+inline constexpr int kNoOutput = 5;
 
 struct Outcome {
   int exit_code = 0;
@@ -66,4 +68,4 @@ class Store {
   std::unique_ptr<Database> database_;
 };
 
-}  // namespace cm384::sweeps
+}  // namespace cm384::runs

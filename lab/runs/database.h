@@ -9,7 +9,7 @@
 struct sqlite3;
 struct sqlite3_stmt;
 
-namespace cm384::sweeps {
+namespace cm384::runs {
 
 class Database {
  public:
@@ -89,4 +89,4 @@ class Transaction {
   bool committed_ = false;
 };
 
-}  // namespace cm384::sweeps
+}  // namespace cm384::runs

@@ -1,4 +1,4 @@
-#include "lab/sweeps/runner.h"
+#include "lab/runs/runner.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -14,10 +14,10 @@
 #include <thread>
 
 #include "base/text/error.h"
-#include "lab/sweeps/host.h"
-#include "lab/sweeps/point_process.h"
+#include "lab/runs/host.h"
+#include "lab/runs/run_process.h"
 
-namespace cm384::sweeps {
+namespace cm384::runs {
 namespace {
 
 namespace fs = std::filesystem;
@@ -42,7 +42,7 @@ double meminfo(std::string_view name) {
 
 struct Runner::Process {
   Waiting waiting;
-  PointProcess process;
+  RunProcess process;
 };
 
 Runner::Runner(Store& store, RunnerOptions options) : store_(store), options_(std::move(options)) {
@@ -211,4 +211,4 @@ std::optional<Runner::Finished> Runner::next(const std::function<void()>& idle) 
   return std::nullopt;
 }
 
-}  // namespace cm384::sweeps
+}  // namespace cm384::runs

@@ -1,4 +1,4 @@
-#include "lab/sweeps/database.h"
+#include "lab/runs/database.h"
 
 #include <fmt/format.h>
 #include <sqlite3.h>
@@ -8,7 +8,7 @@
 
 #include "base/text/error.h"
 
-namespace cm384::sweeps {
+namespace cm384::runs {
 namespace {
 
 constexpr int kPatience = 60'000;  // ms that a statement waits for another process's transaction
@@ -126,4 +126,4 @@ void Transaction::commit() {
   committed_ = true;
 }
 
-}  // namespace cm384::sweeps
+}  // namespace cm384::runs

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "lab/sweeps/executor.h"
+#include "lab/runs/executor.h"
 
-namespace cm384::sweeps {
+namespace cm384::runs {
 
 struct RunnerOptions {
   std::string program{};  // cm384, such as kThisProgram
@@ -61,4 +61,4 @@ class Runner final : public Executor {
   std::size_t serial_ = 0;
 };
 
-}  // namespace cm384::sweeps
+}  // namespace cm384::runs

@@ -10,23 +10,23 @@
 #include <string>
 #include <vector>
 
-#include "lab/sweeps/store.h"
+#include "lab/runs/store.h"
 
-namespace cm384::sweeps {
+namespace cm384::runs {
 
-class PointProcess {
+class RunProcess {
  public:
   // What is left of it: nothing, or its folder, with what it printed in `output` and `errors`.
   enum class Leaves : std::uint8_t { nothing, folder };
 
   // `arguments`: what follows `cm384 run`; `launcher`: what stands before it, or nothing. Makes `folder`.
   // Throws OutputError.
-  PointProcess(const std::string& program, std::filesystem::path folder,
-               const std::vector<std::string>& arguments, const std::vector<std::string>& launcher = {},
-               Leaves leaves = Leaves::nothing);
-  ~PointProcess();  // ends it if it is under way
-  PointProcess(const PointProcess&) = delete;
-  PointProcess& operator=(const PointProcess&) = delete;
+  RunProcess(const std::string& program, std::filesystem::path folder,
+             const std::vector<std::string>& arguments, const std::vector<std::string>& launcher = {},
+             Leaves leaves = Leaves::nothing);
+  ~RunProcess();  // ends it if it is under way
+  RunProcess(const RunProcess&) = delete;
+  RunProcess& operator=(const RunProcess&) = delete;
 
   // How it ended; nothing: it has not. Once only.
   std::optional<Outcome> poll();
@@ -56,4 +56,4 @@ std::vector<std::string> srun(int processes);
 // This program, also when its file has been replaced since it was started.
 inline constexpr const char* kThisProgram = "/proc/self/exe";
 
-}  // namespace cm384::sweeps
+}  // namespace cm384::runs

@@ -10,14 +10,18 @@
 //
 // Fields are bool, int, double, std::string (with OneOf), Time, Bytes, Bandwidth, Frequency, or structs that
 // have describe() themselves (visit("hbm", self.hbm) makes the section `hbm`). The TOML reader, `--set`,
-// `machine show|check` and the reference page are all made from these declarations. Values stand only in
-// hw/presets, each with where it comes from.
+// `machine show|check` and the reference page are all made from these declarations. Values of a machine stand
+// only in hw/presets, each with where it comes from.
+//
+// Files of TOML are declared in the same way and read by the same reader (base/text/toml_file.h), which knows
+// lists of tables and values of a form of their own as well.
 //
 // Options of the command line are declared in the same way (workloads/frame/options.h). They also have lists
 // (std::vector of int, double, Bytes, std::string), bools with names (Either), texts of a form, a Letter, an
 // Alias, and Needs.
 #pragma once
 
+#include <algorithm>
 #include <string_view>
 #include <vector>
 
@@ -40,6 +44,11 @@ Range(T, T, T) -> Range<T>;
 // The legal values of a std::string parameter, or of each element of a list of them.
 struct OneOf {
   std::vector<std::string_view> names;
+  // Of one of them, as an enum's value.
+  template <class Enum>
+  Enum as(std::string_view name) const {
+    return static_cast<Enum>(std::ranges::find(names, name) - names.begin());
+  }
 };
 
 // A bool that is written as one of two names.
@@ -52,6 +61,12 @@ struct Form {
   std::string_view text;
   void (*check)(std::string_view) = nullptr;
 };
+
+// Of a file: it has to be given.
+struct Required {};
+
+// What ends a Range of real numbers without an upper limit.
+inline constexpr double kNoLimit = 1e300;
 
 // Of an option: its short form, `-o`.
 struct Letter {

@@ -1,16 +1,16 @@
-#include "app/cli/figure_runs.h"
+#include "lab/uncertainty/figure_runs.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-namespace cm384::cli {
+namespace cm384::uncertainty {
 namespace {
 
 // "--ranks", "8", ..
-Settings settings_of(const studies::Conditions& conditions) {
+runs::Settings figure_settings_of(const studies::Conditions& conditions) {
   const std::vector<std::string> words = conditions.arguments();
-  Settings settings;
+  runs::Settings settings;
   for (std::size_t i = 0; i + 1 < words.size(); i += 2)
     settings.emplace_back(words[i].substr(2), words[i + 1]);
   return settings;
@@ -18,11 +18,11 @@ Settings settings_of(const studies::Conditions& conditions) {
 
 }  // namespace
 
-FigureRuns::FigureRuns(std::span<const studies::Figure* const> figures, uncertainty::PointRuns& runs)
+FigureRuns::FigureRuns(std::span<const studies::Figure* const> figures, runs::Runs& runs)
     : figures_(figures.begin(), figures.end()), runs_(runs) {
   for (std::size_t i = 0; i < figures_.size(); ++i) {
     const studies::Conditions& conditions = *figures_[i]->conditions;
-    Settings settings = settings_of(conditions);
+    runs::Settings settings = figure_settings_of(conditions);
     const auto same = std::ranges::find_if(groups_, [&](const Group& group) {
       return group.study == conditions.study && group.settings == settings;
     });
@@ -34,25 +34,28 @@ FigureRuns::FigureRuns(std::span<const studies::Figure* const> figures, uncertai
   }
 }
 
-std::vector<std::vector<double>> FigureRuns::of(const std::vector<Settings>& machines, bool stop_early) {
+std::vector<std::vector<double>> FigureRuns::of(const std::vector<runs::Settings>& machines,
+                                                bool stop_early) {
   const std::vector<double> none(figures_.size(), std::numeric_limits<double>::quiet_NaN());
   std::vector<std::vector<double>> predicted(machines.size(), none);
   std::vector<std::size_t> alive(machines.size());
   for (std::size_t i = 0; i < alive.size(); ++i) alive[i] = i;
   const auto run = [&](std::span<const Group> groups) {
-    std::vector<uncertainty::PointRuns::Request> requests;
+    std::vector<runs::Runs::Request> requests;
     for (const Group& group : groups) {
       for (const std::size_t i : alive) {
         requests.push_back({group.study, group.settings});
-        Settings& settings = requests.back().settings;
+        runs::Settings& settings = requests.back().settings;
         settings.insert(settings.end(), machines[i].begin(), machines[i].end());
       }
     }
-    const std::vector<uncertainty::PointRun> ended = runs_.run(requests);
+    const std::vector<runs::Run> ended = runs_.run(requests);
     auto at = ended.begin();
     for (const Group& group : groups) {
       for (const std::size_t i : alive) {
-        for (const studies::Row& row : (at++)->rows) {
+        const runs::Run& one = *at++;
+        if (!one.good()) continue;
+        for (const studies::Row& row : one.rows) {
           for (const std::size_t f : group.figures) {
             if (const auto value = figures_[f]->conditions->predicted_by(row)) predicted[i][f] = *value;
           }
@@ -76,4 +79,4 @@ std::vector<std::vector<double>> FigureRuns::of(const std::vector<Settings>& mac
   return predicted;
 }
 
-}  // namespace cm384::cli
+}  // namespace cm384::uncertainty
