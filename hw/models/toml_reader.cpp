@@ -39,7 +39,7 @@ class ModelToml {
     for (const char* key : {"name", "description"}) {
       if (file_.root().contains(key))
         (std::string_view(key) == "name" ? stated_.name : stated_.description) =
-            file_.text(file_.root(), key);
+            file_.text_of(*file_.root().get(key), key);
     }
     read_section(file_.root(), "");
     return std::move(stated_);
@@ -66,38 +66,34 @@ class ModelToml {
   }
 
   void read_fact(const Fact& fact, const toml::node& node) {
-    const toml::table* entry = node.as_table();
-    if (entry == nullptr && shipped_)
+    const hw::TomlEntry entry = file_.entry_of(fact.key, node, shipped_, {"unit", "confidence"});
+    if (shipped_ && entry.table == nullptr)
       file_.refuse(node, fact.key, "allowed: { value, unit, from, source, confidence }");
-    const toml::node* value = entry == nullptr ? &node : entry->get("value");
-    if (value == nullptr) file_.refuse(node, fact.key, "has no `value`");
     try {
-      fact.assign(json_of(*value));
+      fact.assign(json_of(*entry.value));
     } catch (const InputError& error) {
-      file_.refuse(*value, fact.key, error.what());
+      file_.refuse(*entry.value, fact.key, error.what());
     }
     Source source{"assumed", fmt::format("{}:{}", file_name_, node.source().begin.line), ""};
-    if (entry != nullptr) read_entry(fact, *entry, source);
+    if (entry.table != nullptr) read_entry(fact, entry, source);
     stated_.sources[fact.key] = source;
   }
 
-  void read_entry(const Fact& fact, const toml::table& entry, Source& source) {
-    file_.check_keys(entry, {"value", "unit", "from", "source", "confidence"});
-    for (const char* field : {"from", "source", "confidence"}) {
-      if (shipped_ && !entry.contains(field))
-        file_.refuse(entry, fact.key, fmt::format("has no `{}`", field));
-    }
-    if (entry.contains("unit") ? file_.text(entry, "unit") != fact.unit : shipped_ && !fact.unit.empty())
-      file_.refuse(entry, fact.key,
+  void read_entry(const Fact& fact, const hw::TomlEntry& entry, Source& source) {
+    const toml::table& table = *entry.table;
+    if (shipped_ && !table.contains("confidence")) file_.refuse(table, fact.key, "has no `confidence`");
+    const toml::node* unit = table.get("unit");
+    if (unit != nullptr ? file_.text_of(*unit, "unit") != fact.unit : shipped_ && !fact.unit.empty())
+      file_.refuse(table, fact.key,
                    fmt::format("its unit; allowed: {}", fact.unit.empty() ? "none" : fact.unit));
-    if (entry.contains("from")) source.from = word(entry, "from", kFrom);
-    if (entry.contains("confidence")) source.confidence = word(entry, "confidence", kConfidence);
-    if (entry.contains("source")) source.source = file_.text(entry, "source");
+    if (table.contains("from")) source.from = word(table, "from", kFrom);
+    if (table.contains("confidence")) source.confidence = word(table, "confidence", kConfidence);
+    if (!entry.source.empty()) source.source = entry.source;
   }
 
   std::string word(const toml::table& entry, std::string_view field,
                    const std::array<std::string_view, 3>& allowed) const {
-    const std::string text = file_.text(entry, field);
+    const std::string text = file_.text_of(*entry.get(field), field);
     if (std::ranges::find(allowed, text) == allowed.end())
       file_.refuse(*entry.get(field), field,
                    fmt::format("'{}'; allowed: {}", text, fmt::join(allowed, ", ")));
