@@ -11,6 +11,7 @@
 
 #include "base/text/embedded_text.h"
 #include "base/text/error.h"
+#include "base/text/json.h"
 #include "testbenches/workloads/service/file_of.h"
 #include "testbenches/workloads/service/small_service.h"
 #include "workloads/service/deployment.h"
