@@ -8,6 +8,7 @@
 
 #include "base/text/error.h"
 #include "base/text/parameter_list.h"
+#include "hw/machine.h"
 #include "testbenches/runs/knob_scenarios.h"
 #include "testbenches/runs/knob_table.h"
 
