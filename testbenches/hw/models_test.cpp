@@ -140,7 +140,7 @@ TEST(Models, AttentionAgainstTheContextIsAsWorkedOut) {
 fs::path configurations() {
   const char* named = std::getenv("CM384_SHARED");
   for (const fs::path& folder :
-       {fs::path(named == nullptr ? "" : named), fs::path(CM384_SOURCE) / "../shared"}) {
+       {fs::path(named == nullptr ? "" : named), fs::path(CM384_SOURCE_DIR) / "../shared"}) {
     if (!folder.empty() && fs::is_directory(folder / "models")) return folder / "models";
   }
   return {};
