@@ -147,7 +147,8 @@ void BlockPlayer::handle(const sim::Event& event) {
 
 std::uint64_t BlockPlayer::offset_of(const Play& play, const Recording::Step& step) const {
   if (step.region == Recording::kImage) return die_.allocatable() + step.offset;
-  if (step.region == Recording::kPrivate) return die_.memory_system().private_begin(play.cores[step.block]) + step.offset;
+  if (step.region == Recording::kPrivate)
+    return die_.memory_system().private_begin(play.cores[step.block]) + step.offset;
   return play.what->regions[step.region] + step.offset;
 }
 

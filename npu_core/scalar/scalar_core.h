@@ -101,8 +101,8 @@ class ScalarCore {
   void set_debugged(bool on) { debugged_ = on; }
   // run() returns Stop::stored after a store that touches the 8 bytes at the (aligned) address.
   void watch_word(std::uint64_t address);
-  // For loops that poll (npu_core/cluster/poll_finder.h). From a pipe instruction on, in which it is called, a
-  // turn is watched: `timed` are registers, as OperandUse has them, that come from a counter of time.
+  // For loops that poll (npu_core/cluster/poll_finder.h). From a pipe instruction on, in which it is called,
+  // a turn is watched: `timed` are registers, as OperandUse has them, that come from a counter of time.
   void begin_turn(std::uint64_t timed);
   // At the same instruction again: nothing when the turn did what it would do once more, or left registers or
   // private memory changed; else the registers that come from a counter now.

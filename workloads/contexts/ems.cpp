@@ -9,8 +9,8 @@
 #include "workloads/contexts/ems_model.h"
 #include "workloads/contexts/ems_read.h"
 #include "workloads/contexts/ems_vpc.h"
-#include "workloads/service/block_pool.h"
 #include "workloads/frame/request_options.h"
+#include "workloads/service/block_pool.h"
 #include "workloads/studies.h"
 
 namespace cm384::studies {

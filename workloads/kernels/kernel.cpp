@@ -124,7 +124,8 @@ StudyResult run(const StudyContext& context, const KernelOptions& options) {
 
   InstructionTrace trace(options.trace);
   // One die alone: its package is one module.
-  if (trace.file() != nullptr) session.machine().die(options.die).cluster().core(0).scalar().set_trace(trace.file());
+  if (trace.file() != nullptr)
+    session.machine().die(options.die).cluster().core(0).scalar().set_trace(trace.file());
   const auto cores = runtime.first_cores(options.cores);
   const auto launch =
       runtime.launch(options.die, runtime.load(image), block, cores, runtime.earliest_start());

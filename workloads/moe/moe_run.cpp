@@ -164,7 +164,8 @@ std::uint64_t MoeRun::skipped_polls() {
   std::uint64_t sum = 0;
   for (const int number : dies_) {
     npu::Die& die = session_.machine().die(number);
-    for (int core = 0; core < die.cluster().size(); ++core) sum += die.cluster().core(core).aiv().statistics().skipped_polls;
+    for (int core = 0; core < die.cluster().size(); ++core)
+      sum += die.cluster().core(core).aiv().statistics().skipped_polls;
   }
   return sim::peers().sum(sum);
 }

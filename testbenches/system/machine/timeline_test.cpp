@@ -16,8 +16,8 @@
 #include "system/observe/wave.h"
 #include "testbenches/system/machine/perfetto_rule.h"
 #include "testbenches/system/machine/study_stand.h"
-#include "workloads/kernels/gemm.h"
 #include "workloads/frame/kernel_phases.h"
+#include "workloads/kernels/gemm.h"
 #include "workloads/moe/combine.h"
 
 namespace cm384::supernode {

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "workloads/service/deployment.h"
 #include "workloads/frame/request_options.h"
+#include "workloads/service/deployment.h"
 
 namespace cm384::studies {
 
