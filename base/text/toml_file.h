@@ -52,7 +52,7 @@ struct TomlNode {
   const toml::node& operator*() const { return *node; }
 };
 
-// Where a struct was read.
+// Where a struct was read. Points into the file, which has to live as long.
 struct TomlPlace {
   const TomlFile* file = nullptr;
   const toml::table* table = nullptr;

@@ -87,8 +87,9 @@ Tolerances ToleranceTable::tolerances(const Tolerances& fallback) const {
 }
 
 Tolerances parse_tolerances(std::string_view text, const std::string& name) {
+  const hw::TomlFile file(text, name);
   ToleranceTable table;
-  hw::TomlFile(text, name).read(table);
+  file.read(table);
   return table.tolerances({});
 }
 

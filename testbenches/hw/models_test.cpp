@@ -378,10 +378,10 @@ TEST(ModelToml, BrokenOnesAreRefusedByTheirKey) {
             "small.toml:20: experts.zero: its unit; allowed: experts");
   EXPECT_EQ(with("gate = \"hash\"\n"),
             "small.toml:20: experts.gate: \"hash\"; allowed: unstated, softmax, sigmoid");
-  EXPECT_EQ(with("[draft]\nlayers = { value = 1, from = \"rumour\" }\n"),
+  EXPECT_EQ(with("[draft]\nlayers = { value = 1, from = \"rumour\", source = \"a page\" }\n"),
             "small.toml:21: from: 'rumour'; allowed: published, derived, assumed");
   EXPECT_THAT(refusal([&] { read_toml(text, "small.toml", true); }),
-              HasSubstr(": allowed: { value, unit, from, source, confidence }"));
+              HasSubstr(": needs its source; allowed: { value, from, source }"));
 }
 
 TEST(Models, UnknownNamesAreRefused) {

@@ -58,7 +58,7 @@ TEST(Tolerances, WrongFilesAreRefusedWithTheirLine) {
   EXPECT_EQ(message("\nrelative = -1"),
             "t.toml:2: relative: -1 is out of range; allowed: a number, 0 or more");
   EXPECT_EQ(message("relative = nan"),
-            "t.toml:1: relative: 'nan' is no number; allowed: a number, 0 or more");
+            "t.toml:1: relative: 'nan' is not a number; allowed: a number, 0 or more");
   EXPECT_EQ(message("relative = '1'"), "t.toml:1: relative: \"1\" is a string; allowed: a number, 0 or more");
   EXPECT_EQ(message("[[field]]\nrelative = 1"), "t.toml:1: name: is missing; allowed: a string");
   EXPECT_EQ(message("[[field]]\nname = 'a'\ndirection = 'left'"),
