@@ -422,7 +422,10 @@ class ConfigReader {
       set("experts.shared", *key, 1, true);
       set("experts.shared_width", *key, at(*key));
       // Of the families with this key, those that train their gate by an auxiliary loss have that output.
-      if (has("router_aux_loss_coef")) set("experts.shared_gate", "router_aux_loss_coef", true, true);
+      if (has("router_aux_loss_coef")) {
+        at("router_aux_loss_coef");
+        set("experts.shared_gate", "router_aux_loss_coef", true, true);
+      }
     }
     only("zero_expert_type", {"identity"});
     take("experts.zero", {"zero_expert_num"});
