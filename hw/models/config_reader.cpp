@@ -532,7 +532,7 @@ class ConfigReader {
     const Json groups = of.value("config_groups", Json::object());
     if (!groups.is_object() || groups.size() != 1)
       refuse("quantization_config.config_groups", "allowed: one group");
-    const Json group = groups.front();
+    const Json& group = groups.front();
     const Json how = group.is_object() ? group.value("weights", Json()) : Json();
     const bool whole_bits = how.is_object() && how.value("type", Json()) == "int";
     if (!whole_bits || (how.value("num_bits", Json()) != 4 && how.value("num_bits", Json()) != 8))
