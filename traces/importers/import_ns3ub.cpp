@@ -7,6 +7,7 @@
 #include "base/text/lines.h"
 #include "base/text/quantity.h"
 #include "traces/import.h"
+#include "traces/importers/imported_ranks.h"
 #include "traces/importers/node_placement.h"
 #include "traces/importers/ns3ub_topology.h"
 #include "traces/record_graph.h"
