@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::array kRunning{&kRunCommand, &kReportCommand, &kValidateCommand};
 constexpr std::array kMachines{&kMachineListCommand, &kMachineShowCommand, &kMachineCheckCommand,
-                               &kMachineReferenceCommand, &kMachineStatisticsCommand};
+                               &kMachineCountCommand, &kMachineReferenceCommand, &kMachineStatisticsCommand};
 constexpr std::array kModels{&kModelListCommand, &kModelShowCommand};
 constexpr std::array kComparing{&kCompareCommand, &kBaselineCheckCommand, &kBaselineUpdateCommand,
                                 &kBaselineHistoryCommand};

@@ -13,7 +13,7 @@ namespace cm384::cli {
 extern const Command kRunCommand;
 extern const Command kValidateCommand;
 extern const Command kMachineListCommand, kMachineShowCommand, kMachineCheckCommand, kMachineReferenceCommand,
-    kMachineStatisticsCommand;
+    kMachineCountCommand, kMachineStatisticsCommand;
 extern const Command kModelListCommand, kModelShowCommand;
 extern const Command kCompareCommand;
 extern const Command kBaselineCheckCommand, kBaselineUpdateCommand, kBaselineHistoryCommand;

@@ -3,6 +3,8 @@
 #include "app/cli/commands.h"
 #include "app/cli/common_options.h"
 #include "app/cli/exit_code.h"
+#include "base/text/json.h"
+#include "system/machine/inventory.h"
 #include "system/machine/statistics.h"
 #include "system/machine/supernode.h"
 
@@ -57,6 +59,31 @@ int check(const Program&, const MachineOptions& options, const studies::Given&) 
   return kDone;
 }
 
+struct CountOptions {
+  MachineOptions machine;
+  bool json = false;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    MachineOptions::describe(self.machine, visit);
+    visit("format", self.json, studies::Either{"table", "json"}, "of what is shown");
+  }
+};
+
+int count(const Program&, const CountOptions& options, const studies::Given&) {
+  const hw::Machine machine = options.machine.load();
+  const std::vector<supernode::Counted> all = supernode::inventory(machine);
+  if (options.json) {
+    Json counts = Json::object();
+    for (const supernode::Counted& one : all) counts[one.name] = one.count;
+    fmt::print("{}\n", Json{{"machine", machine.name}, {"count", counts}}.dump(2));
+    return kDone;
+  }
+  fmt::print("{}\n", machine.name);
+  for (const supernode::Counted& one : all) fmt::print("{:<22}{:>16}  {}\n", one.name, one.count, one.what);
+  return kDone;
+}
+
 int reference(const Program&, const MachineOptions& options, const studies::Given&) {
   fmt::print("{}", hw::reference_page(options.load()));
   return kDone;
@@ -75,6 +102,8 @@ constinit const Command kMachineShowCommand = make_command<ShowOptions, show>(
     "machine show", "[PRESET|FILE]", "every value and where it comes from", "machine");
 constinit const Command kMachineCheckCommand = make_command<MachineOptions, check>(
     "machine check", "[PRESET|FILE]", "whether a machine is whole and in range", "machine");
+constinit const Command kMachineCountCommand = make_command<CountOptions, count>(
+    "machine count", "[PRESET|FILE]", "how many dies, cores, switch chips, links it takes", "machine");
 constinit const Command kMachineReferenceCommand = make_command<MachineOptions, reference>(
     "machine reference", "[PRESET|FILE]", "the page docs/machine.md", "machine");
 constinit const Command kMachineStatisticsCommand = make_command<MachineOptions, statistics>(

@@ -20,6 +20,7 @@
 #include "base/text/nearest_name.h"
 #include "base/text/output_file.h"
 #include "base/text/run_files.h"
+#include "system/machine/statistics.h"
 #include "system/machine/workers.h"
 #include "system/observe/observers.h"
 #include "system/observe/profile.h"
@@ -146,6 +147,8 @@ void RunOptions::describe(Self& self, Visitor&& visit) {
         "its speed");
   visit("explain-check", self.explain_check, "confirm what that predicts by runs with the parameters changed",
         Needs{"explain", {}});
+  visit("energy", self.energy, Form{"default|FILE"},
+        "say which part took how much energy, by what was counted and a table of coefficients (hw/energy/)");
   visit("threads", self.threads, Range{0, static_cast<int>(sim::kMostWorkers)},
         "of the host, that run dies and sub-planes side by side; 0: one per core. Rows do not depend on it. "
         "Observers "
@@ -258,6 +261,17 @@ FinishedRun StudyRun::run(const std::function<void(const studies::Row&)>& row_do
                           .seed = options.seed.value(),
                           .arguments = arguments_,
                           .date = studies::date_now()};
+  std::optional<observe::EnergyTable> energy;
+  if (!options.energy.empty()) {
+    if (!machine.accelerator.has_cores())
+      throw InputError(
+          fmt::format("--energy: needs cores that count, and accelerator.kind is {}; allowed: ascend",
+                      machine.accelerator.kind));
+    if (!options.watch.stats_parts.empty())
+      throw InputError("--energy: needs all counters; allowed: without --stats-parts");
+    energy = observe::EnergyTable::load(options.energy);
+    energy->check(supernode::statistic_patterns(machine));
+  }
   observe::ObserverRequest asked = observers_of(options);
   asked.study = facts.study;
   asked.machine = machine.name;
@@ -276,7 +290,7 @@ FinishedRun StudyRun::run(const std::function<void(const studies::Row&)>& row_do
     context.gdb_die = place.die;
     context.gdb_core = place.core;
     context.out_folder = options.out;
-    if (outputs_->statistics_file) context.statistics = &outputs_->statistics;
+    if (outputs_->statistics_file || energy) context.statistics = &outputs_->statistics;
     if (outputs_->profile_file) context.profile = &outputs_->profile;
     if (watched) context.observers = &outputs_->observers;
     set_threads(context, options.threads);
@@ -318,6 +332,7 @@ FinishedRun StudyRun::run(const std::function<void(const studies::Row&)>& row_do
   finished.document = studies::to_document(finished.result, machine, facts);
   finished.document["conditions"] = studies::condition_names(line_.study.fields);
   if (!stopped.is_null()) finished.document["stopped"] = stopped;
+  if (energy) add_energy(finished, machine, *energy);
   if (!finished.explanations.empty()) {
     finished.document["explanations"] = Json::array();
     for (const observe::Explanation& why : finished.explanations)
@@ -329,6 +344,26 @@ FinishedRun StudyRun::run(const std::function<void(const studies::Row&)>& row_do
       rows[n]["explain"] = finished.explanations[machines == 1 ? 0 : n].of_row();
   }
   return finished;
+}
+
+void StudyRun::add_energy(FinishedRun& finished, const hw::Machine& machine,
+                          const observe::EnergyTable& table) const {
+  const Json rows = outputs_->statistics.to_document(std::string(line_.study.name)).at("rows");
+  Json& all = finished.document["energy"] = Json::array();
+  for (const Json& row : rows) {
+    const observe::Energy energy = observe::energy_of(row, machine, table);
+    all.push_back(energy.to_json(machine, table));
+    all.back()["run"] = row.at("run");
+    finished.energies.push_back(
+        fmt::format("energy of {}\n{}", row.at("run").get<std::string>(), energy.text(machine)));
+  }
+  if (rows.empty()) return;
+  std::string note = fmt::format("table {}: {}\n", table.name, table.note);
+  const Json& parameters = finished.document.at("parameters");
+  if (parameters.contains("grade") && parameters.at("grade") != "firmware")
+    note += fmt::format("what operators at grade {} would count is missing\n",
+                        parameters.at("grade").get<std::string>());
+  finished.energies.push_back(std::move(note));
 }
 
 void StudyRun::check(std::vector<observe::Explanation>& explanations, const hw::Machine& machine) {

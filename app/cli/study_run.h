@@ -13,6 +13,7 @@
 #include "app/cli/ensemble_options.h"
 #include "app/cli/watch_options.h"
 #include "base/text/json.h"
+#include "system/observe/energy.h"
 #include "system/observe/explain/explanation.h"
 #include "workloads/frame/options.h"
 
@@ -22,6 +23,7 @@ struct FinishedRun {
   studies::StudyResult result;
   Json document;  // as in result.json
   std::vector<observe::Explanation> explanations;
+  std::vector<std::string> energies;  // in text, one for each machine
 };
 
 // Options of every run.
@@ -38,6 +40,7 @@ struct RunOptions {
   std::string gdb_at;
   EnsembleOptions on_ensemble;
   bool explain = false, explain_check = false;
+  std::string energy;  // table; empty: not asked for
   int supernodes = 0;
 
   // To be called once they are parsed: an option that stands for a parameter of the machine becomes one.
@@ -96,6 +99,7 @@ class StudyRun {
   void check_explain() const;
   // Runs again with the parameters changed of each gain that is to be checked.
   void check(std::vector<observe::Explanation>& explanations, const hw::Machine& machine);
+  void add_energy(FinishedRun& finished, const hw::Machine& machine, const observe::EnergyTable& table) const;
 
   Arguments arguments_;  // of the command line, `run` included
   StudyCommandLine line_;

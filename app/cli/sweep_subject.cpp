@@ -9,6 +9,7 @@
 #include "base/text/error.h"
 #include "base/text/installation.h"
 #include "base/text/nearest_name.h"
+#include "system/machine/inventory.h"
 #include "system/machine/rtl_chips.h"
 #include "workloads/frame/result_json.h"
 
@@ -20,6 +21,8 @@ using runs::Setting;
 
 // Options of every run that a sweep may set; the others say where outputs go, and watch a single run.
 constexpr std::array<std::string_view, 3> kOfEveryRun{"machine", "seed", "threads"};
+
+constexpr std::string_view kChipsOfAKind = "count.chips_";
 
 bool of_the_machine(const std::string& key) {
   return key.find('.') != std::string::npos;
@@ -109,6 +112,13 @@ sweeps::Scale StudySubject::scale(const std::string& key) {
                                hw::suggestion(key, hw::keys_of(known))));
 }
 
+sweeps::Scale StudySubject::name_scale(const std::string& name) {
+  if (!name.starts_with(supernode::kCountPrefix)) return scale(name);
+  // Kinds of chips differ from topology to topology: each point's own machine says which it has.
+  if (!name.starts_with(kChipsOfAKind)) supernode::counted(machine_, name);
+  return sweeps::Scale();
+}
+
 std::vector<std::string> StudySubject::arguments(const std::vector<Setting>& settings) {
   std::vector<std::string> words{std::string(study_->name)};
   // A sweep over kinds of topology has parameters that not all of them read.
@@ -141,6 +151,7 @@ const StudySubject::Effective& StudySubject::effective(const std::vector<Setting
 
 std::string StudySubject::value(const std::vector<Setting>& settings, const std::string& key) {
   const Effective& run = effective(settings);
+  if (key.starts_with(supernode::kCountPrefix)) return std::to_string(supernode::counted(run.machine, key));
   if (of_the_machine(key)) return hw::value_of(run.machine, key);
   const std::vector<hw::Parameter> known = options_of(*run.line);
   if (const auto option = find_named(known, key); option != known.end()) return hw::value_text(*option);

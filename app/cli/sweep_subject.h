@@ -20,6 +20,7 @@ class StudySubject final : public sweeps::Subject {
   void choose(const std::string& study) override;
   std::span<const studies::Field> fields() const override;
   sweeps::Scale scale(const std::string& key) override;
+  sweeps::Scale name_scale(const std::string& name) override;
   std::vector<std::string> arguments(const std::vector<runs::Setting>& settings) override;
   std::string value(const std::vector<runs::Setting>& settings, const std::string& key) override;
   std::string identity(const std::vector<runs::Setting>& settings) override;

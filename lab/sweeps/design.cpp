@@ -91,7 +91,7 @@ std::vector<std::vector<Setting>> points_of(const Plan& plan, Subject& subject) 
     const std::vector<Setting> settings = plan.settings(point);
     const auto meaning = [&](const std::string& key) {
       const std::string text = subject.value(settings, key);
-      return Expression::Meaning{subject.scale(key).number(text), text};
+      return Expression::Meaning{subject.name_scale(key).number(text), text};
     };
     return !std::ranges::all_of(plan.conditions,
                                 [&](const Expression& holds) { return holds.value(meaning) != 0; });

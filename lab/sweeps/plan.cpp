@@ -173,7 +173,7 @@ class Reader {
   }
 
   void check_names(const hw::TomlPlace& place, std::string_view key, const Expression& expression) const {
-    for (const std::string& name : expression.names()) place.guarded(key, [&] { subject_.scale(name); });
+    for (const std::string& name : expression.names()) place.guarded(key, [&] { subject_.name_scale(name); });
   }
 
   // A column of its own: not the name of an axis, another cost, or a field of the rows.

@@ -78,7 +78,9 @@ class Subject : public runs::Subject {
   virtual std::span<const studies::Field> fields() const = 0;
   // Of the option or machine parameter that an axis may name. Throws InputError with a suggestion.
   virtual Scale scale(const std::string& key) = 0;
-  // The effective value of an option or parameter under these settings, for conditions and costs.
+  // Of a name in a condition or a cost: also what is counted of the machine.
+  virtual Scale name_scale(const std::string& name) { return scale(name); }
+  // The effective value of such a name under these settings.
   virtual std::string value(const std::vector<Setting>& settings, const std::string& key) = 0;
 };
 

@@ -15,6 +15,8 @@ class Scale {
  public:
   // Of an option or a parameter of the machine; of a list, of its elements.
   explicit Scale(const hw::Parameter& parameter);
+  // Of whole numbers.
+  Scale() : kind_(Kind::integer) {}
 
   bool numeric() const { return kind_ != Kind::text; }
   // A number without a unit; a whole one.

@@ -91,7 +91,7 @@ Rows Sweep::rows_of(const Point& point) const {
   Row end;
   const auto meaning = [&](const std::string& key) {
     const std::string text = subject_.value(plan_.settings(point.settings), key);
-    return Expression::Meaning{subject_.scale(key).number(text), text};
+    return Expression::Meaning{subject_.name_scale(key).number(text), text};
   };
   const bool refused = !point.job;
   for (const Cost& cost : plan_.costs)

@@ -153,7 +153,10 @@ std::int64_t Aic::start_mmad(const PipeInstruction& in) {
   const std::int64_t rate = macs_per_cycle(in.type);
   const std::int64_t cycles = parameters_.mmad_setup + (macs + rate - 1) / rate;
   ++statistics_.mmads;
-  statistics_.multiply_adds += std::uint64_t{mmad.m} * mmad.n * mmad.k;
+  const std::uint64_t multiply_adds = std::uint64_t{mmad.m} * mmad.n * mmad.k;
+  statistics_.multiply_adds += multiply_adds;
+  if (in.type == CM384_CUBE_S8) statistics_.int8_multiply_adds += multiply_adds;
+  if (in.type == CM384_CUBE_F32) statistics_.fp32_multiply_adds += multiply_adds;
   statistics_.mmad_cycles += static_cast<std::uint64_t>(cycles);
   return cycles;
 }
@@ -281,6 +284,10 @@ void Aic::declare_statistics(sim::Statistics& to, const sim::StatisticPath& at) 
   to.declare(m, "instructions", "instructions", "MMADs started", s.mmads);
   to.declare(m, "multiply_adds", "operations", "multiplications with their additions that those asked for",
              s.multiply_adds);
+  to.declare(m, "multiply_adds_int8", "operations", "of them, on INT8", s.int8_multiply_adds);
+  to.declare(m, "multiply_adds_fp32", "operations", "of them, on FP32", s.fp32_multiply_adds);
+  to.declare(m, "multiply_adds_bf16", "operations", "of them, on BF16 and FP16",
+             [&s] { return s.multiply_adds - s.int8_multiply_adds - s.fp32_multiply_adds; });
   to.declare(m, "busy_cycles", "cycles", "in which the matrix unit worked", s.mmad_cycles);
   to.declare(mte1, "instructions", "instructions", "loads from L1 started", s.loads);
   to.declare(mte1, "busy_cycles", "cycles", "in which MTE1 moved data", s.load_cycles);

@@ -26,7 +26,8 @@ enum CubePipe : std::uint8_t {
 // Counters of one cube core since construction. Cycles are core cycles.
 struct AicStatistics : PipeStatistics {
   std::uint64_t mmads = 0, multiply_adds = 0, mmad_cycles = 0;
-  std::uint64_t loads = 0, load_cycles = 0;  // MTE1
+  std::uint64_t int8_multiply_adds = 0, fp32_multiply_adds = 0;  // of them
+  std::uint64_t loads = 0, load_cycles = 0;                      // MTE1
   std::uint64_t mte2_instructions = 0, fix_instructions = 0, mte3_instructions = 0;
   std::uint64_t mte2_busy_ps = 0, fix_busy_ps = 0, mte3_busy_ps = 0;
   std::uint64_t local_requests = 0, remote_requests = 0;

@@ -1,0 +1,123 @@
+#include "system/machine/inventory.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string_view>
+
+#include "base/text/error.h"
+#include "base/text/nearest_name.h"
+#include "ub_fabric/topology/kinds.h"
+
+namespace cm384::supernode {
+namespace {
+
+// Of one sub-plane.
+struct FabricCounts {
+  std::map<std::string, std::int64_t> chips;  // by kind, switches of dies apart
+  std::int64_t die_switches = 0;              // that are part of a die
+  std::int64_t ports = 0;                     // of switch chips, with something at their other end
+  std::int64_t die_links = 0, socket_links = 0, trunks = 0;
+  std::int64_t in_node = 0, between_nodes = 0;
+};
+
+constexpr int kNoNode = -1;
+
+// By chip: the node that all its dies and sockets belong to; kNoNode where they are of several, or none.
+std::vector<int> nodes_of_chips(const ub::Layout& layout, const hw::Topology& topology) {
+  std::vector<std::optional<int>> nodes(layout.chips.size());
+  for (std::size_t endpoint = 0; endpoint < layout.endpoints.size(); ++endpoint) {
+    const int node = topology.node_of(static_cast<int>(endpoint));
+    std::optional<int>& of_chip = nodes[layout.endpoints[endpoint].chip];
+    of_chip = of_chip.value_or(node) == node ? node : kNoNode;
+  }
+  std::vector<int> result;
+  for (const std::optional<int>& node : nodes) result.push_back(node.value_or(kNoNode));
+  return result;
+}
+
+FabricCounts count_fabric(const hw::Topology& topology) {
+  const ub::Layout layout = ub::layout_of(topology);
+  const std::vector<int> node_of = nodes_of_chips(layout, topology);
+  FabricCounts counts;
+  for (const ub::ChipName& chip : layout.chips) {
+    if (chip.of_die) {
+      ++counts.die_switches;
+    } else {
+      ++counts.chips[chip.kind];
+    }
+  }
+  const auto count_port = [&](unsigned chip) { counts.ports += layout.chips[chip].of_die ? 0 : 1; };
+  for (std::size_t endpoint = 0; endpoint < layout.endpoints.size(); ++endpoint) {
+    const unsigned chip = layout.endpoints[endpoint].chip;
+    if (layout.chips[chip].of_die) continue;  // its link is inside
+    ++(endpoint < layout.dies ? counts.die_links : counts.socket_links);
+    ++(node_of[chip] == topology.node_of(static_cast<int>(endpoint)) ? counts.in_node : counts.between_nodes);
+    count_port(chip);
+  }
+  for (const ub::Cable& cable : layout.cables) {
+    ++counts.trunks;
+    const int node = node_of[cable.a.chip];
+    ++(node != kNoNode && node == node_of[cable.b.chip] ? counts.in_node : counts.between_nodes);
+    count_port(cable.a.chip);
+    count_port(cable.b.chip);
+  }
+  return counts;
+}
+
+}  // namespace
+
+std::vector<Counted> inventory(const hw::Machine& machine) {
+  const hw::Topology& t = machine.topology;
+  const FabricCounts fabric = count_fabric(t.one_supernode());
+  const std::int64_t dies = t.dies(), planes = t.planes();
+  std::int64_t chips = 0;
+  for (const auto& [kind, count] : fabric.chips) chips += count;
+  std::vector<Counted> all{
+      {"supernodes", t.supernodes, "supernodes"},
+      {"nodes", std::int64_t{t.supernodes} * t.nodes, "compute nodes"},
+      {"packages", dies / t.dies_per_package, "packages of dies (NPUs)"},
+      {"dies", dies, "accelerator dies"},
+      {"sockets", t.sockets(), "CPU sockets"},
+      {"cube_cores", dies * machine.die.aic, "AIC (cube) cores"},
+      {"vector_cores", dies * machine.die.aiv, "AIV (vector) cores"},
+      {"hbm_stacks", dies * machine.memory.hbm.stacks, "HBM stacks"},
+      {"hbm_bytes", dies * static_cast<std::int64_t>(machine.memory.hbm.capacity.count),
+       "bytes of HBM capacity"},
+      {"sub_planes", planes, "sub-planes of the Unified Bus"},
+      {"switch_chips", planes * chips, "switch chips of the Unified Bus that are no part of a die"},
+  };
+  for (const auto& [kind, count] : fabric.chips)
+    all.push_back({"chips_" + kind, planes * count, fmt::format("of them: {}", kind)});
+  const std::vector<Counted> links{
+      {"die_switches", planes * fabric.die_switches, "switches that are part of a die"},
+      {"switch_ports", planes * fabric.ports, "ports of switch chips with something at their other end"},
+      {"links", planes * (fabric.in_node + fabric.between_nodes),
+       "links of the Unified Bus, both directions as one"},
+      {"die_links", planes * fabric.die_links, "of them: from dies to switch chips"},
+      {"socket_links", planes * fabric.socket_links, "of them: from CPU sockets to switch chips"},
+      {"trunks", planes * fabric.trunks, "of them: between switches"},
+      {"links_in_node", planes * fabric.in_node, "links whose ends belong to one node"},
+      {"links_between_nodes", planes * fabric.between_nodes,
+       "links that leave a node, for a switch outside or another node: cables or optics"},
+      {"rdma_ports", dies, "ports of dies to the RDMA plane"},
+      {"vpc_ports", std::int64_t{t.supernodes} * t.nodes, "ports of nodes to the VPC plane"},
+  };
+  all.insert(all.end(), links.begin(), links.end());
+  return all;
+}
+
+std::int64_t counted(const hw::Machine& machine, std::string_view name) {
+  if (name.starts_with(kCountPrefix)) name.remove_prefix(kCountPrefix.size());
+  const std::vector<Counted> all = inventory(machine);
+  const auto found = std::ranges::find(all, name, &Counted::name);
+  if (found != all.end()) return found->count;
+  std::vector<std::string> names;
+  for (const Counted& one : all) names.push_back(one.name);
+  throw InputError(fmt::format("'{}{}': nothing of that name is counted in {}{}", kCountPrefix, name,
+                               machine.name, hw::suggestion(name, names)));
+}
+
+}  // namespace cm384::supernode

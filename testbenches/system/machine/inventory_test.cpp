@@ -1,0 +1,79 @@
+// What a machine is made of: the published machine's counts, and closed forms of other topologies.
+#include "system/machine/inventory.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/text/error.h"
+#include "hw/machine.h"
+
+namespace cm384::supernode {
+namespace {
+
+std::int64_t count_of(const std::vector<std::string>& changes, std::string_view name) {
+  return counted(hw::load_machine("cloudmatrix384", changes), name);
+}
+
+// CloudMatrix384's paper, 3.2 and 3.3: 384 NPUs, 768 dies, 192 CPUs, 48 nodes; 7 L1 chips a node with 16
+// links up each; 7 x 16 L2 chips of 48 ports; 24 AIC and 48 AIV, and four stacks of 16 GB, a die.
+TEST(Inventory, OfThePublishedMachine) {
+  EXPECT_EQ(count_of({}, "nodes"), 48);
+  EXPECT_EQ(count_of({}, "packages"), 384);
+  EXPECT_EQ(count_of({}, "dies"), 768);
+  EXPECT_EQ(count_of({}, "sockets"), 192);
+  EXPECT_EQ(count_of({}, "cube_cores"), 18'432);
+  EXPECT_EQ(count_of({}, "vector_cores"), 36'864);
+  EXPECT_EQ(count_of({}, "hbm_stacks"), 3'072);
+  EXPECT_EQ(count_of({}, "chips_l1chip"), 336);
+  EXPECT_EQ(count_of({}, "chips_l2chip"), 112);
+  EXPECT_EQ(count_of({}, "switch_chips"), 448);
+  EXPECT_EQ(count_of({}, "trunks"), 7 * 48 * 16);
+  EXPECT_EQ(count_of({}, "die_links"), 7 * 768);
+  EXPECT_EQ(count_of({}, "socket_links"), 7 * 192);
+  EXPECT_EQ(count_of({}, "links_in_node"), 7 * (768 + 192));
+  EXPECT_EQ(count_of({}, "links_between_nodes"), 7 * 48 * 16);
+  EXPECT_EQ(count_of({}, "switch_ports"), 336 * (16 + 4 + 16) + 112 * 48);
+  EXPECT_EQ(count_of({}, "rdma_ports"), 768);
+  EXPECT_EQ(count_of({}, "vpc_ports"), 48);
+}
+
+TEST(Inventory, SeveralSupernodesCountTogether) {
+  EXPECT_EQ(count_of({"topology.supernodes=3"}, "switch_chips"), 3 * 448);
+  EXPECT_EQ(count_of({"topology.supernodes=3"}, "count.dies"), 3 * 768);
+  EXPECT_EQ(count_of({"topology.supernodes=3"}, "trunks"), 3 * 7 * 48 * 16);
+}
+
+// A mesh of a x b has a (b - 1) + b (a - 1) trunks a sub-plane, a torus 2 a b, a full mesh of n n (n - 1)
+// / 2.
+TEST(Inventory, GridsAndFullMeshes) {
+  const std::vector<std::string> mesh{"topology.kind=mesh", "topology.nodes=12", "topology.shape=4x3"};
+  EXPECT_EQ(count_of(mesh, "trunks"), 7 * (4 * 2 + 3 * 3));
+  EXPECT_EQ(count_of(mesh, "links_between_nodes"), 7 * 17);
+  const std::vector<std::string> torus{"topology.kind=torus", "topology.nodes=12", "topology.shape=4x3",
+                                       "ub.link.lanes=8"};
+  EXPECT_EQ(count_of(torus, "trunks"), 7 * 2 * 12);
+  const std::vector<std::string> full{"topology.kind=full-mesh", "topology.nodes=12", "topology.shape=12",
+                                      "ub.link.lanes=8"};
+  EXPECT_EQ(count_of(full, "trunks"), 7 * 12 * 11 / 2);
+  EXPECT_EQ(count_of(full, "switch_chips"), 7 * 12);
+}
+
+// The chip in the middle belongs to no node: what goes there leaves its node.
+TEST(Inventory, AStarsHubBelongsToNoNode) {
+  const std::vector<std::string> star{"topology.kind=star", "topology.nodes=2"};
+  EXPECT_EQ(count_of(star, "switch_chips"), 7 * 3);
+  EXPECT_EQ(count_of(star, "links_in_node"), 7 * (32 + 8));
+  EXPECT_EQ(count_of(star, "links_between_nodes"), 7 * 2);
+}
+
+TEST(Inventory, AnUnknownNameIsRefusedWithTheNearest) {
+  try {
+    count_of({}, "count.switch_chip");
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("switch_chips"));
+  }
+}
+
+}  // namespace
+}  // namespace cm384::supernode
