@@ -24,6 +24,9 @@ class Collective {
         turn_(block_ - slice_ * a.ranks),
         peers_(a.peers) {
     LocalTensor<uint32_t>(kOwnFlag).SetValue(0, a.launch);
+#ifdef CM384_CLEARS_ITS_FLAG
+    for (uint32_t n = 1; n < 8; ++n) LocalTensor<uint32_t>(kOwnFlag).SetValue(n, 0);
+#endif
     SetFlag<HardEvent::S_MTE3>(0);
     WaitFlag<HardEvent::S_MTE3>(0);
   }

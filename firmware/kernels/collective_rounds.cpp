@@ -32,6 +32,9 @@ class Rounds {
     DataCopy(LocalTensor<uint8_t>(kPeers), GlobalAt<uint8_t>(a_.peers), a_.ranks * sizeof(cm384_rounds_peer));
     SetFlag<HardEvent::MTE2_S>(1);
     LocalTensor<uint32_t>(kOwnFlag).SetValue(0, 1);
+#ifdef CM384_CLEARS_ITS_FLAG
+    for (uint32_t n = 1; n < 8; ++n) LocalTensor<uint32_t>(kOwnFlag).SetValue(n, 0);
+#endif
     SetFlag<HardEvent::S_MTE3>(0);
     WaitFlag<HardEvent::S_MTE3>(0);
     WaitFlag<HardEvent::MTE2_S>(1);
