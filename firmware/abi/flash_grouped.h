@@ -1,6 +1,6 @@
-/* Arguments of kernel `flash_grouped`: attention of a prefill as flash_attention.h has it, over keys and values
- * that groups of query heads share, and with a window: token t of a sequence sees tokens up to t, of these the
- * last `window`. Queries, keys and values of a head have `width` elements. Plain C.
+/* Arguments of kernel `flash_grouped`: attention of a prefill as flash_attention.h has it, over keys and
+ * values that groups of query heads share, and with a window: token t of a sequence sees tokens up to t, of
+ * these the last `window`. Queries, keys and values of a head have `width` elements. Plain C.
  */
 #ifndef CM384_ABI_FLASH_GROUPED_H
 #define CM384_ABI_FLASH_GROUPED_H

@@ -1,6 +1,7 @@
-/* Arguments of kernel `gqa`: decode attention over a paged cache of keys and values that groups of query heads
- * share (grouped-query attention; multi-head with groups of one). Scores of a head = (its query) . (key of its
- * group) * scale, its output = the softmax-weighted sum of the group's values. BF16 in and out. Plain C.
+/* Arguments of kernel `gqa`: decode attention over a paged cache of keys and values that groups of query
+ * heads share (grouped-query attention; multi-head with groups of one). Scores of a head = (its query) . (key
+ * of its group) * scale, its output = the softmax-weighted sum of the group's values. BF16 in and out. Plain
+ * C.
  *
  * A block is a group of cores (MIX). The AIC multiplies, its two AIVs have half of a tile's rows each: online
  * softmax and the running sum. A tile is the query heads of some KV heads, those of each padded to 16 rows.
@@ -53,7 +54,7 @@ struct cm384_gqa {
 #define CM384_GQA_KEY_SLOTS 2u
 #define CM384_GQA_VALUE_SLOTS 4u
 #define CM384_GQA_BLOCK_BYTES(a) ((a).together * (a).width * 2u * (a).block_tokens)
-#define CM384_GQA_L1(a)                                                                          \
+#define CM384_GQA_L1(a)                                                                            \
   (2u * CM384_GQA_TILE_ROWS(a) * (a).width * 2u + CM384_GQA_TILE_ROWS(a) * (a).block_tokens * 2u + \
    (CM384_GQA_KEY_SLOTS + CM384_GQA_VALUE_SLOTS) * CM384_GQA_BLOCK_BYTES(a))
 

@@ -1,10 +1,11 @@
 /* Arguments of kernels `gqa_prolog` and `gqa_output`: what stands before and behind decode attention over
- * grouped keys and values (gqa.h) in a layer. Products are BF16, or INT8: rows then are quantised to INT8 with
- * a scale per token, and sums are scaled to BF16. All else is BF16. Plain C. One launch of groups (MIX) each.
+ * grouped keys and values (gqa.h) in a layer. Products are BF16, or INT8: rows then are quantised to INT8
+ * with a scale per token, and sums are scaled to BF16. All else is BF16. Plain C. One launch of groups (MIX)
+ * each.
  *
- * Prolog: x' = norm(x); queries, keys and values = x' * qkv, heads side by side; rope of queries and keys; keys
- * and values of the tokens to their slots of the cache. norm and rope as in mla_prolog.h, rope over the whole
- * head. Output: out = attention * o.
+ * Prolog: x' = norm(x); queries, keys and values = x' * qkv, heads side by side; rope of queries and keys;
+ * keys and values of the tokens to their slots of the cache. norm and rope as in mla_prolog.h, rope over the
+ * whole head. Output: out = attention * o.
  */
 #ifndef CM384_ABI_GQA_PROJECTIONS_H
 #define CM384_ABI_GQA_PROJECTIONS_H

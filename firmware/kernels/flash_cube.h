@@ -1,7 +1,7 @@
-// The cube core's part of kernels `flash_attention` and `flash_grouped`: in turn i the scores of item i, then the products of item
-// i - 2, so that the vector cores have a turn for the softmax of item i - 1. Keys and values of item i + 1
-// arrive meanwhile. Scores i take the place of scores i - 3 behind products i - 3, which had their
-// probabilities: the vector cores have read these scores and the cube core the probabilities.
+// The cube core's part of kernels `flash_attention` and `flash_grouped`: in turn i the scores of item i, then
+// the products of item i - 2, so that the vector cores have a turn for the softmax of item i - 1. Keys and
+// values of item i + 1 arrive meanwhile. Scores i take the place of scores i - 3 behind products i - 3, which
+// had their probabilities: the vector cores have read these scores and the cube core the probabilities.
 #pragma once
 
 #include "flash_items.h"
@@ -72,16 +72,19 @@ class FlashCube {
     if (item.first) {
       const uint32_t q = loaded_++ & 1;
       WaitFlag<HardEvent::M_MTE2>(static_cast<int>(q));
-      LoadRows(kQueries + q * kKeyBytes, Rows(a_.q, item, item.tile * CM384_FLASH_TILE, Form::kKey, a_.heads, item.head),
+      LoadRows(kQueries + q * kKeyBytes,
+               Rows(a_.q, item, item.tile * CM384_FLASH_TILE, Form::kKey, a_.heads, item.head),
                CM384_FLASH_TILE, Form::kKey, a_.heads);
     }
     const uint32_t key = i % kKeySlots, value = i % kValueSlots;
     WaitFlag<HardEvent::MTE1_MTE2>(static_cast<int>(key));
-    LoadRows(kKeys + key * kKeyBytes, Rows(a_.k, item, item.token, Form::kKey, Form::KvHeads(a_), Form::KvHead(a_, item)),
-             item.count, Form::kKey, Form::KvHeads(a_));
+    LoadRows(kKeys + key * kKeyBytes,
+             Rows(a_.k, item, item.token, Form::kKey, Form::KvHeads(a_), Form::KvHead(a_, item)), item.count,
+             Form::kKey, Form::KvHeads(a_));
     SetFlag<HardEvent::MTE2_MTE1>(static_cast<int>(key));  // the queries' too, which came before
     WaitFlag<HardEvent::MTE1_MTE2>(static_cast<int>(kKeySlots + value));
-    LoadRows(kValues + value * kValueBytes, Rows(a_.v, item, item.token, Form::kWidth, Form::KvHeads(a_), Form::KvHead(a_, item)),
+    LoadRows(kValues + value * kValueBytes,
+             Rows(a_.v, item, item.token, Form::kWidth, Form::KvHeads(a_), Form::KvHead(a_, item)),
              item.count, Form::kWidth, Form::KvHeads(a_));
     SetFlag<HardEvent::MTE2_MTE1>(static_cast<int>(kKeySlots + value));
   }

@@ -61,7 +61,8 @@ struct FlashForm {
   using Walker = FlashWalker;
   using Workspace = FlashWorkspace;
   static constexpr uint32_t kKey = CM384_FLASH_KEY, kKeyStep = 96, kProducts = CM384_FLASH_PRODUCTS;
-  static constexpr uint32_t kWidth = CM384_FLASH_VALUE, kWholeRows = 32, kPieceRows = 32, kTurns = CM384_FLASH_TURNS;
+  static constexpr uint32_t kWidth = CM384_FLASH_VALUE, kWholeRows = 32, kPieceRows = 32,
+                            kTurns = CM384_FLASH_TURNS;
   static constexpr bool kCausal = true, kSplits = false;
 
   static CM384_INLINE uint32_t KvHeads(const Arguments& a) { return a.heads; }

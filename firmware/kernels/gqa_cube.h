@@ -84,9 +84,8 @@ class GqaCube {
       const uint32_t token = item.token + done, within = token % CM384_GQA_PAGE_TOKENS;
       const uint32_t rest = CM384_GQA_PAGE_TOKENS - within, left = item.count - done;
       const uint32_t count = left < rest ? left : rest;
-      const uint64_t page =
-          static_cast<uint64_t>(pages[token / CM384_GQA_PAGE_TOKENS]) *
-          CM384_GQA_PAGE_BYTES(a_.kv_heads, a_.width);
+      const uint64_t page = static_cast<uint64_t>(pages[token / CM384_GQA_PAGE_TOKENS]) *
+                            CM384_GQA_PAGE_BYTES(a_.kv_heads, a_.width);
       CopyToL1(l1 + done * 32, cache + page + first * columns * kHeight + within * 32, count * 32,
                a_.together * columns, kHeight, kHeight);
       done += count;
@@ -100,11 +99,12 @@ class GqaCube {
     WaitFlag<HardEvent::MTE2_MTE1>(static_cast<int>(key));
     WaitFlag<HardEvent::FIX_M>(kScorePlace);
     for (uint32_t h = 0; h < a_.together; ++h) {
-      Step(kScorePlace * kPlaceBytes + h * rows_ * CM384_GQA_PAGE_TOKENS * 4, item.count, a_.width, [&](uint32_t l0) {
-        LoadA<bfloat16_t>(l0, q + h * rows_ * 32, tile_ * 32, rows_ / 16, columns);
-        LoadB<bfloat16_t>(l0, keys_ + key * block_bytes_ + h * columns * kHeight, kHeight,
-                          (item.count + 15) / 16, columns);
-      });
+      Step(kScorePlace * kPlaceBytes + h * rows_ * CM384_GQA_PAGE_TOKENS * 4, item.count, a_.width,
+           [&](uint32_t l0) {
+             LoadA<bfloat16_t>(l0, q + h * rows_ * 32, tile_ * 32, rows_ / 16, columns);
+             LoadB<bfloat16_t>(l0, keys_ + key * block_bytes_ + h * columns * kHeight, kHeight,
+                               (item.count + 15) / 16, columns);
+           });
     }
     SetFlag<HardEvent::MTE1_MTE2>(static_cast<int>(key));
     if (item.last) SetFlag<HardEvent::M_MTE2>(static_cast<int>(task_++ & 1));
@@ -134,8 +134,8 @@ class GqaCube {
     }
     SetFlag<HardEvent::MTE1_MTE2>(static_cast<int>(CM384_GQA_KEY_SLOTS + value));
     SetFlag<HardEvent::MTE1_MTE2>(kProbabilities);
-    Out(kProductPlace, space_.products + i % CM384_GQA_TURNS * CM384_GQA_PRODUCTS(a_), a_.width,
-        a_.width * 4, a_.width);
+    Out(kProductPlace, space_.products + i % CM384_GQA_TURNS * CM384_GQA_PRODUCTS(a_), a_.width, a_.width * 4,
+        a_.width);
     CrossCoreSetFlag<2, PIPE_FIX>(kProductsReady);
   }
 

@@ -48,7 +48,8 @@ struct GqaForm {
   static CM384_INLINE uint64_t Scores(const cm384_gqa& a) { return CM384_GQA_SCORES(a); }
   static CM384_INLINE uint64_t Probabilities(const cm384_gqa& a) { return CM384_GQA_PROBABILITIES(a); }
   static CM384_INLINE uint64_t Products(const cm384_gqa& a) { return CM384_GQA_PRODUCTS(a); }
-  static CM384_INLINE uint64_t Result(const cm384_gqa& a, const GqaItem& item, uint64_t row, uint32_t column) {
+  static CM384_INLINE uint64_t Result(const cm384_gqa& a, const GqaItem& item, uint64_t row,
+                                      uint32_t column) {
     return Out(a, item.pair, static_cast<uint32_t>(row)) + column * 2;
   }
   static CM384_INLINE uint64_t Pitch(const cm384_gqa&) { return kWidth * 2; }

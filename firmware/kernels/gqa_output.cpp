@@ -1,7 +1,6 @@
 // Output projection of attention over grouped keys and values. Arguments: firmware/abi/gqa_projections.h.
-#include "firmware/abi/gqa_projections.h"
-
 #include "dequantise.h"
+#include "firmware/abi/gqa_projections.h"
 #include "kernel_operator.h"
 #include "project.h"
 #include "steps.h"

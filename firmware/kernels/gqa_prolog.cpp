@@ -1,8 +1,7 @@
 // Norm, projection and rotation before attention over grouped keys and values. Arguments:
 // firmware/abi/gqa_projections.h.
-#include "firmware/abi/gqa_projections.h"
-
 #include "dequantise.h"
+#include "firmware/abi/gqa_projections.h"
 #include "kernel_operator.h"
 #include "project.h"
 #include "rope.h"

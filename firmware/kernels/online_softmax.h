@@ -1,13 +1,13 @@
-// A vector core's part of attention by blocks of keys (`mla`, `gqa`, `flash_attention`): for half of the rows of
-// queries the online softmax of item i, then the running sum with the products of item i - 2, which are out
-// before the scores of item i: it never waits for them.
+// A vector core's part of attention by blocks of keys (`mla`, `gqa`, `flash_attention`): for half of the rows
+// of queries the online softmax of item i, then the running sum with the products of item i - 2, which are
+// out before the scores of item i: it never waits for them.
 //
 // `Form` says what the kernel is: Arguments, Item, Walker and Workspace; kWidth, elements of a row of the
 // result; kCausal, whether row r of a tile sees keys 0 .. r of its last item alone, and perhaps then
-// Enters(a, item), whether it sees the others alone of an item that its window begins in; kSplits, whether a task
-// may be a part of the keys (Arguments::splits), and then Part(a, item), its first row among all; Rows(a) of
-// a tile, kPieceRows of half of them that are added at a time if there are more than kWholeRows; kTurns,
-// places of scores and of probabilities that are taken in turn; bytes of Scores(a), Probabilities(a),
+// Enters(a, item), whether it sees the others alone of an item that its window begins in; kSplits, whether a
+// task may be a part of the keys (Arguments::splits), and then Part(a, item), its first row among all;
+// Rows(a) of a tile, kPieceRows of half of them that are added at a time if there are more than kWholeRows;
+// kTurns, places of scores and of probabilities that are taken in turn; bytes of Scores(a), Probabilities(a),
 // Products(a); Result(a, item, row, column), where elements of a row go, Pitch(a) from one row to the next,
 // and ResultRows(a, item, row), how many there are from this one on.
 #pragma once
@@ -78,7 +78,9 @@ class OnlineSoftmax {
   static constexpr uint32_t kColumns = Form::kWidth < 128 ? Form::kWidth : 128;  // of a row, a piece
   // Finite: a row may see no key of the block at all.
   static constexpr float kUnseen = -1e30f;
-  static constexpr bool kHasWindow = requires(const Arguments& a, const Item& item) { Form::Enters(a, item); };
+  static constexpr bool kHasWindow = requires(const Arguments& a, const Item& item) {
+    Form::Enters(a, item);
+  };
   static constexpr uint32_t kMostPieces = 6;
   static constexpr uint32_t kRepeatBytes = 256;  // a value a row
 
@@ -95,7 +97,8 @@ class OnlineSoftmax {
   }
 
   CM384_INLINE uint32_t Behind() const { return mask_ + rows_ * a_.block_tokens * 4; }
-  // Row r of the tile sees keys behind r of the block that its window begins in: those that the mask leaves out.
+  // Row r of the tile sees keys behind r of the block that its window begins in: those that the mask leaves
+  // out.
   void PlaceBehind() {
     using namespace AscendC;
     Duplicate(At(Behind(), rows_ * a_.block_tokens), 0.0f, static_cast<int>(rows_ * a_.block_tokens));
@@ -186,7 +189,8 @@ class OnlineSoftmax {
       }
       if constexpr (kHasWindow) {
         if (Form::Enters(a_, item)) {
-          Add(scores, scores, At(Behind(), rows_ * a_.block_tokens), static_cast<int>(rows_ * a_.block_tokens));
+          Add(scores, scores, At(Behind(), rows_ * a_.block_tokens),
+              static_cast<int>(rows_ * a_.block_tokens));
           PipeBarrier<PIPE_V>();
         }
       }

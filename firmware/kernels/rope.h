@@ -1,5 +1,5 @@
-// Rotary position embedding of rows of 64 or 128 on a vector core: elements i and half + i are a plane, turned
-// by the angle i of the token's position.
+// Rotary position embedding of rows of 64 or 128 on a vector core: elements i and half + i are a plane,
+// turned by the angle i of the token's position.
 #pragma once
 
 #include "firmware/abi/mla.h"

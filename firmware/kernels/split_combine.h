@@ -1,6 +1,7 @@
 // The end of decode attention with more than one split (`mla`, `gqa`): vector cores weigh the partial sums by
 // their maxima and add them. `Form` as in online_softmax.h, with Pair, as in split_items.h; Rows(a) is a
-// multiple of eight. Out(a, pair, row) is where eight rows go, and OutRows(a, row) how many of them there are.
+// multiple of eight. Out(a, pair, row) is where eight rows go, and OutRows(a, row) how many of them there
+// are.
 #pragma once
 
 #include "split_items.h"
@@ -45,9 +46,10 @@ class SplitCombine {
     const Vector sum = At(kSum, kRows * Form::kWidth), part = At(kPart, kRows * Form::kWidth);
     const Vector spread = At(kSpread, 64);
     for (uint32_t s = 0; s < parts; ++s) {
-      DataCopy(part,
-               GlobalAt<float>(a_.partial_o + (first + static_cast<uint64_t>(s) * Form::Rows(a_)) * kRowBytes),
-               kRows * Form::kWidth);
+      DataCopy(
+          part,
+          GlobalAt<float>(a_.partial_o + (first + static_cast<uint64_t>(s) * Form::Rows(a_)) * kRowBytes),
+          kRows * Form::kWidth);
       PipeBarrier<PIPE_ALL>();
       Brcb(spread, At(kWeights + s * 32, kRows), 1, {1, 8});
       PipeBarrier<PIPE_V>();

@@ -1,6 +1,6 @@
-// What the operators of a layer multiply, weigh and read of the cache adds up, layer by layer and over ranks, to
-// what is known of each model. The numbers are worked by hand from public configurations; nothing of hw/models
-// computes them.
+// What the operators of a layer multiply, weigh and read of the cache adds up, layer by layer and over ranks,
+// to what is known of each model. The numbers are worked by hand from public configurations; nothing of
+// hw/models computes them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,8 +24,8 @@ using studies::LayerStep;
 using studies::Stages;
 using Whole = std::int64_t;
 
-// A layer's matrices in elements, FLOPs against a cached token, bytes of a cached token; and of the whole model
-// what a token passes.
+// A layer's matrices in elements, FLOPs against a cached token, bytes of a cached token; and of the whole
+// model what a token passes.
 struct Known {
   const char* model;
   int ranks;
@@ -41,13 +41,14 @@ constexpr std::array kKnown{
           1'174'405'120, 1, 60, 8, 1},
     Known{"glm-4.5", 16, 136'314'880, 188'743'680, 23'592'960, 819'200, 49'152, 4'096, 32'854'016'000,
           775'946'240, 3, 89, 8, 1},
-    Known{"qwen3-235b-a22b", 16, 71'303'168, 0, 18'874'368, 524'288, 32'768, 2'048, 21'567'635'456, 622'329'856,
-          0, 94, 8, 0},
-    Known{"qwen3-32b", 8, 94'371'840, 393'216'000, 0, 0, 32'768, 4'096, 31'983'534'080, 777'912'320, 64, 0, 0, 0},
-    Known{"llama-3.3-70b", 8, 150'994'944, 704'643'072, 0, 0, 32'768, 4'096, 69'501'714'432, 1'050'673'152, 80, 0,
-          0, 0},
-    Known{"gpt-oss-120b", 16, 26'542'080, 0, 24'883'200, 368'640, 16'384, 2'048, 5'131'100'160, 579'133'440, 0, 36,
-          4, 0},
+    Known{"qwen3-235b-a22b", 16, 71'303'168, 0, 18'874'368, 524'288, 32'768, 2'048, 21'567'635'456,
+          622'329'856, 0, 94, 8, 0},
+    Known{"qwen3-32b", 8, 94'371'840, 393'216'000, 0, 0, 32'768, 4'096, 31'983'534'080, 777'912'320, 64, 0, 0,
+          0},
+    Known{"llama-3.3-70b", 8, 150'994'944, 704'643'072, 0, 0, 32'768, 4'096, 69'501'714'432, 1'050'673'152,
+          80, 0, 0, 0},
+    Known{"gpt-oss-120b", 16, 26'542'080, 0, 24'883'200, 368'640, 16'384, 2'048, 5'131'100'160, 579'133'440,
+          0, 36, 4, 0},
 };
 
 class Silent final : public studies::Progress {
@@ -82,8 +83,7 @@ Layer layer_of(const Known& known, bool dense) {
   o.detail = 1;
   o.tensor = o.sharing();
   if (dense) o.experts = 0;
-  const LayerSetting setting =
-      layer_settings(studies::StudyContext{machine, 1, silent, never}, o).front();
+  const LayerSetting setting = layer_settings(studies::StudyContext{machine, 1, silent, never}, o).front();
   return {setting, make_layer_program(setting, 1)};
 }
 
@@ -122,7 +122,8 @@ Dense check_attention(const Known& known, const Layer& layer) {
   double seen = 0;
   for (double query = 0; query < queries; ++query) seen += requests * (kKv + query);
   EXPECT_EQ(sharing * works[1].operations, static_cast<double>(known.token_flops) * seen);
-  EXPECT_EQ(sharing * works[1].cache, static_cast<double>(known.token_bytes) * requests * (kKv + queries - 1));
+  EXPECT_EQ(sharing * works[1].cache,
+            static_cast<double>(known.token_bytes) * requests * (kKv + queries - 1));
   return {products, 0};
 }
 

@@ -45,7 +45,8 @@ constexpr std::array kNamed{
     Named{"flash-attention", 3,
           "sequences x heads x tokens of each, such as 4x4x1024; of these cached, such as 4x4x1024x512", 1},
     Named{"grouped-attention", 5,
-          "sequences x heads x KV heads x elements of a head x tokens of each, such as 4x32x4x128x1024; of these "
+          "sequences x heads x KV heads x elements of a head x tokens of each, such as 4x32x4x128x1024; of "
+          "these "
           "cached, such as 4x32x4x128x1024x512",
           1},
     Named{"all-gather", 2, "ranks x bytes of a rank's part, such as 16x3801088"},

@@ -30,7 +30,8 @@ Stages attention_stages(const AttentionSetting& s, std::uint64_t seed) {
     return stages_of<operators::MlaAttention, operators::MlaProlog, operators::MlaOutput>(
         operators::MlaSetting{s.kv_lens, s.queries, s.heads, s.hidden, s.q_lora, s.int8}, seed);
   return stages_of<operators::GqaAttention, operators::GqaProlog, operators::GqaOutput>(
-      operators::GqaSetting{s.kv_lens, s.queries, s.heads, s.kv_heads, s.head_width, s.window, s.hidden, s.int8},
+      operators::GqaSetting{s.kv_lens, s.queries, s.heads, s.kv_heads, s.head_width, s.window, s.hidden,
+                            s.int8},
       seed);
 }
 

@@ -1,5 +1,5 @@
-// A layer's decode attention on one die, of either kind: what stands before it, attention over the cache, output
-// projection.
+// A layer's decode attention on one die, of either kind: what stands before it, attention over the cache,
+// output projection.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,8 @@ struct AttentionSetting {
   }
 };
 
-// Prolog, attention, output, one after another, as parts of a captured graph. Throws InputError for shapes that
-// their kernels are not for.
+// Prolog, attention, output, one after another, as parts of a captured graph. Throws InputError for shapes
+// that their kernels are not for.
 Stages attention_stages(const AttentionSetting& setting, std::uint64_t seed);
 inline constexpr std::size_t kAttentionStages = 3;
 

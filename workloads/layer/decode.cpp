@@ -51,10 +51,9 @@ DecodeMemory memory_of(const DecodeOptions& options, int shared_copies, std::uin
   const double predictors = std::min(o.mtp, 1),
                layers = options.dense_layers + options.moe_layers + predictors;
   const double attention =
-      o.kv_heads > 0
-          ? element * hidden * o.head_width * (2 * heads + 2 * kv_heads)
-          : element * (hidden * (q_lora + 576) + q_lora * heads * 192 + heads * 128 * hidden) +
-                2 * 2 * heads * 128 * 512;
+      o.kv_heads > 0 ? element * hidden * o.head_width * (2 * heads + 2 * kv_heads)
+                     : element * (hidden * (q_lora + 576) + q_lora * heads * 192 + heads * 128 * hidden) +
+                           2 * 2 * heads * 128 * 512;
   const int filled = o.experts + shared_copies + std::max(0, o.redundant);
   const int slots = o.dense() ? 0
                     : o.by_load || o.redundant >= 0

@@ -32,13 +32,15 @@ struct DecodeOptions {
     visit("dense-layers", self.dense_layers, Range{0, 1000},
           "layers whose feed-forward network is not of experts");
     visit("moe-layers", self.moe_layers, Range{0, 1000}, "layers with experts");
-    visit("sliding-layers", self.sliding_layers, Range{0, 1000},
-          "of the layers with experts, or of all of a dense model: those whose attention sees --window tokens");
+    visit(
+        "sliding-layers", self.sliding_layers, Range{0, 1000},
+        "of the layers with experts, or of all of a dense model: those whose attention sees --window tokens");
     visit("dense-width", self.layer.dense_width, Range{64, 65536, 64},
           "elements between the products of a dense layer");
     visit("vocabulary", self.vocabulary, Range{64, 1'000'000, 64}, "words that the heads choose among");
     visit("head-tp", self.head_tensor, Range{0, 256},
-          "ranks that share the product with the vocabulary; 0: one, and those of --attention-tp of a dense model");
+          "ranks that share the product with the vocabulary; 0: one, and those of --attention-tp of a dense "
+          "model");
     visit("top-k", self.top_k, Range{1, 256}, "words of a token that one is chosen among, the likeliest");
     visit("top-p", self.top_p, Range{0.0, 1.0}, "of these the fewest whose shares sum up to this");
     visit("launch", self.launch, OneOf{{"pipelined", "cpu"}},
@@ -64,9 +66,7 @@ struct DecodeOptions {
   const char* main_name() const { return layer.dense() ? "dense" : "MoE"; }
   // Dense layers beside them.
   int other_layers() const { return layer.dense() ? 0 : dense_layers; }
-  int head_sharing() const {
-    return head_tensor > 0 ? head_tensor : layer.dense() ? layer.sharing() : 1;
-  }
+  int head_sharing() const { return head_tensor > 0 ? head_tensor : layer.dense() ? layer.sharing() : 1; }
 };
 
 // Times of what a step is made of, in microseconds.

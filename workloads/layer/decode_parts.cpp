@@ -8,8 +8,8 @@
 #include "base/text/error.h"
 #include "base/text/json.h"
 #include "base/text/parameter_list.h"
-#include "workloads/frame/result_json.h"
 #include "workloads/collectives/exchange.h"
+#include "workloads/frame/result_json.h"
 #include "workloads/kernels/ffn.h"
 #include "workloads/layer/alone.h"
 #include "workloads/layer/layer_lanes.h"
@@ -42,15 +42,14 @@ std::string key_of(const StudyContext& context, const DecodeOptions& options,
   for (std::size_t n = 0; n < all.size(); ++n) {
     const hw::Parameter& option = all[n];
     // Said only where they change something: keys of what was measured before these options stay.
-    constexpr std::array kLater{"kv-heads",     "head-width",     "window",        "attention-tp",
-                                "head-tp",      "sliding-layers", "shared-experts"};
+    constexpr std::array kLater{"kv-heads", "head-width",     "window",        "attention-tp",
+                                "head-tp",  "sliding-layers", "shared-experts"};
     if (std::ranges::find(kLater, option.key) != kLater.end() &&
         hw::value_text(option) == hw::value_text(defaults[n]))
       continue;
-    constexpr std::array kOthers{"batch",  "acceptance",   "dense-layers", "moe-layers",
-                                 "launch", "graph-launch", "measured",     "top-k",
-                                 "top-p",  "renew-rate",   "renew",        "drift",
-                                 "model",  "deployment"};
+    constexpr std::array kOthers{"batch",        "acceptance", "dense-layers", "moe-layers", "launch",
+                                 "graph-launch", "measured",   "top-k",        "top-p",      "renew-rate",
+                                 "renew",        "drift",      "model",        "deployment"};
     if (std::ranges::find(kOthers, option.key) == kOthers.end())
       text += option.key + " = " + hw::value_text(option) + "\n";
   }
@@ -131,8 +130,8 @@ class DecodeOperators : public Alone {
   }
 };
 
-// Norm, product, softmax of a die's tokens. Ranks that share the product bring their tokens together before it,
-// where they do not have them all anyway, and send each other the words' scores behind it.
+// Norm, product, softmax of a die's tokens. Ranks that share the product bring their tokens together before
+// it, where they do not have them all anyway, and send each other the words' scores behind it.
 double head_of(const StudyContext& context, Alone& alone, const DecodeOptions& options, int tokens,
                StudyResult& result) {
   const int sharing = options.head_sharing(), all = tokens * sharing, own = options.vocabulary / sharing;
@@ -144,9 +143,9 @@ double head_of(const StudyContext& context, Alone& alone, const DecodeOptions& o
     setting.graph = true;
     const OpRequest gather{.name = "all-gather",
                            .shape = fmt::format("{}x{}", sharing, 2 * tokens * options.layer.hidden)};
-    const auto reading = run_collective(context, "rows to the head", setting,
-                                        collective_of(gather, context.machine.die.aiv, false, context.machine),
-                                        result.simulator);
+    const auto reading = run_collective(
+        context, "rows to the head", setting,
+        collective_of(gather, context.machine.die.aiv, false, context.machine), result.simulator);
     if (reading) us += reading->task_us;
   }
   us += alone.row_operator("rms-norm", static_cast<std::uint64_t>(tokens), options.layer.hidden) +

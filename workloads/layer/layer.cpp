@@ -123,10 +123,9 @@ LayerSetting setting_of(const StudyContext& context, const LayerOptions& options
   setting.moe.hidden = options.hidden;
   setting.moe.routing = options.routing;
   setting.moe.full_mesh = options.full_mesh;
-  setting.moe.shared_copies =
-      options.shared_experts == 0 ? 0
-      : options.shared_copies >= 0 ? options.shared_copies
-                                   : default_shared_copies(options.ranks);
+  setting.moe.shared_copies = options.shared_experts == 0  ? 0
+                              : options.shared_copies >= 0 ? options.shared_copies
+                                                           : default_shared_copies(options.ranks);
   setting.moe.redundant = options.redundant;
   setting.moe.by_load = options.by_load;
   setting.renewal = {options.renew, options.drift};
@@ -171,14 +170,15 @@ void check_shapes(const LayerOptions& o) {
     refuse(fmt::format("--attention-tp {}: allowed: a divisor of {} ranks", sharing, o.ranks));
   const int unit = o.kv_heads == 0 ? 16 : 1;
   if (o.heads % (sharing * unit) != 0)
-    refuse(fmt::format("--heads {}: on {} ranks that share them; allowed: multiples of {}{}", o.heads, sharing,
-                       sharing * unit, unit > 1 ? ": 16 a rank, with a latent" : ""));
+    refuse(fmt::format("--heads {}: on {} ranks that share them; allowed: multiples of {}{}", o.heads,
+                       sharing, sharing * unit, unit > 1 ? ": 16 a rank, with a latent" : ""));
   if (o.kv_heads > 0) {
     if (o.heads % o.kv_heads != 0)
       refuse(fmt::format("--kv-heads {}: allowed: a divisor of {} heads", o.kv_heads, o.heads));
     if (o.kv_heads % sharing != 0 && sharing % o.kv_heads != 0)
-      refuse(fmt::format("--attention-tp {}: {} KV heads do not divide over so many ranks, or ranks over them",
-                         sharing, o.kv_heads));
+      refuse(
+          fmt::format("--attention-tp {}: {} KV heads do not divide over so many ranks, or ranks over them",
+                      sharing, o.kv_heads));
   }
   if (o.dense() && o.dense_width % (64 * sharing) != 0)
     refuse(fmt::format("--dense-width {}: on {} ranks that share it; allowed: multiples of {}", o.dense_width,
@@ -252,12 +252,13 @@ OptionValues LayerOptions::of_model(const models::Model& model) {
   const auto refuse = [&](std::string_view key, const auto& found, std::string_view allowed) {
     throw InputError(fmt::format("--model {}: {}: {}; allowed here: {}", name, key, found, allowed));
   };
-  const auto refuse_unless = [&](bool good, std::string_view key, const auto& found, std::string_view allowed) {
+  const auto refuse_unless = [&](bool good, std::string_view key, const auto& found,
+                                 std::string_view allowed) {
     if (!good) refuse(key, found, allowed);
   };
   const models::ModelFacts::OfAttention& attention = facts.attention;
-  refuse_unless(std::ranges::find(attention.pattern, "linear") == attention.pattern.end(), "attention.pattern",
-                "linear", "full and sliding");
+  refuse_unless(std::ranges::find(attention.pattern, "linear") == attention.pattern.end(),
+                "attention.pattern", "linear", "full and sliding");
   refuse_unless(facts.index.heads == 0, "index.heads", facts.index.heads, "no indexer");
   refuse_unless(attention.per_layer == 1, "attention.per_layer", attention.per_layer, "1");
   refuse_unless(!attention.output_gate, "attention.output_gate", true, "none");
@@ -272,15 +273,16 @@ OptionValues LayerOptions::of_model(const models::Model& model) {
   if (latent) {
     refuse_unless(attention.kv_latent == 512, "attention.kv_latent", attention.kv_latent, "512");
     refuse_unless(attention.position_width == 64, "attention.position_width", attention.position_width, "64");
-    refuse_unless(attention.key_width == 192, "attention.key_width", attention.key_width, "192 with a latent");
+    refuse_unless(attention.key_width == 192, "attention.key_width", attention.key_width,
+                  "192 with a latent");
     refuse_unless(attention.value_width == 128, "attention.value_width", attention.value_width,
                   "128 with a latent");
     refuse_unless(attention.query_latent > 0, "attention.query_latent", 0, "a latent of the queries");
   } else {
     refuse_unless(attention.key_width == 64 || attention.key_width == 128, "attention.key_width",
                   attention.key_width, "64 or 128");
-    refuse_unless(attention.value_width == attention.key_width, "attention.value_width", attention.value_width,
-                  "as wide as a key");
+    refuse_unless(attention.value_width == attention.key_width, "attention.value_width",
+                  attention.value_width, "as wide as a key");
   }
   OptionValues values{{"hidden", std::to_string(facts.hidden)},
                       {"heads", std::to_string(attention.heads)},

@@ -45,12 +45,14 @@ struct LayerOptions {
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
-    visit("model", self.model, Form{"NAME|FILE"},
-          "language model that shapes, numbers of layers and of experts follow from where they are not given: "
-          "one of `cm384 model list`, a config.json or a TOML");
-    visit("deployment", self.deployment, Form{"NAME|FILE"},
-          "how it is spread, for options that are not given, before what the model says: cloudmatrix384-ep320, "
-          "which is the default, qwen3-235b-a3-32, or a TOML");
+    visit(
+        "model", self.model, Form{"NAME|FILE"},
+        "language model that shapes, numbers of layers and of experts follow from where they are not given: "
+        "one of `cm384 model list`, a config.json or a TOML");
+    visit(
+        "deployment", self.deployment, Form{"NAME|FILE"},
+        "how it is spread, for options that are not given, before what the model says: cloudmatrix384-ep320, "
+        "which is the default, qwen3-235b-a3-32, or a TOML");
     visit("ranks", self.ranks, Range{2, kMostRanks}, "dies that take part, one rank each");
     visit("kv", self.kv, Range{1, 1'000'000}, "mean tokens of a request in the cache");
     visit("kv-lengths", self.kv_lengths, Form{"fixed|uniform:LOW:HIGH|requests:FILE", check_lengths},
@@ -99,7 +101,8 @@ struct LayerOptions {
     visit("window", self.window, Range{0, 1'000'000},
           "last tokens that an attention over keys and values sees; 0: all");
     visit("attention-tp", self.tensor, Range{0, 256},
-          "ranks that share the heads of a request, and the network of a dense layer; 0: one, and all of a dense "
+          "ranks that share the heads of a request, and the network of a dense layer; 0: one, and all of a "
+          "dense "
           "model");
     visit("width", self.width, Range{64, 4096, 64}, "elements between the products of an expert");
     visit("variant", self.full_mesh, Either{"status", "full-mesh"},
@@ -110,7 +113,8 @@ struct LayerOptions {
   // A ratio becomes cores. Throws InputError.
   void settle(const hw::Machine& machine);
   // Gives options their values from the deployment and, but for these, from the model's `values`.
-  void follow(const std::vector<hw::Parameter>& options, const Given& given, const OptionValues& values) const;
+  void follow(const std::vector<hw::Parameter>& options, const Given& given,
+              const OptionValues& values) const;
   std::vector<std::string> files() const;
   // What follows from a model. Throws InputError for what is not modelled, by the name of its fact.
   static OptionValues of_model(const models::Model& model);

@@ -98,7 +98,8 @@ LayerStep collective_step(const char* name, int half, const std::shared_ptr<cons
       site.memories.push_back(operators::memory_of(site.runtime, {die, die + made.ranks}));
       one.follows_others();
       one.place(site.memories.back());
-      for (const operators::RankTask& task : one.tasks()) launches.push_back({one.kernel(), task.arguments, used});
+      for (const operators::RankTask& task : one.tasks())
+        launches.push_back({one.kernel(), task.arguments, used});
     }
     return launches;
   };
@@ -244,9 +245,7 @@ std::vector<LayerStep> expert_steps(const std::shared_ptr<MoeParts>& moe) {
   };
   experts.make = [moe](const LayerSpot& at) { return moe->experts(at); };
   experts.size = [moe](const LayerSpot& at) { return moe->experts_size(at); };
-  combine.exchange = [moe](std::size_t part, const ExchangeSite&) {
-    return moe->place_combine(part);
-  };
+  combine.exchange = [moe](std::size_t part, const ExchangeSite&) { return moe->place_combine(part); };
   return {gate, dispatch, experts, combine};
 }
 
@@ -304,9 +303,7 @@ LayerProgram make_layer_program(const LayerSetting& asked, std::uint64_t seed) {
       program.steps.push_back(
           collective_step("all_reduce_attention", 0, setting, CollectiveKind::all_reduce, bytes));
     LayerStep network{dense_names(dense_slices(asked.dense_width)), 1};
-    network.make = [=](const LayerSpot&) {
-      return dense_stages(tokens, hidden, setting->dense_width, seed);
-    };
+    network.make = [=](const LayerSpot&) { return dense_stages(tokens, hidden, setting->dense_width, seed); };
     network.size = [](const LayerSpot&) { return std::string("dense"); };
     program.steps.push_back(std::move(network));
     if (shares)

@@ -1,6 +1,6 @@
 // What a layer of a decode step consists of, as data: operators of a rank and exchanges between ranks, in the
-// order of a microbatch, each with the stream that has it. Whoever fills it decides what a layer is; layer_run.h
-// runs it and knows no model.
+// order of a microbatch, each with the stream that has it. Whoever fills it decides what a layer is;
+// layer_run.h runs it and knows no model.
 #pragma once
 
 #include <cstdint>
@@ -57,8 +57,8 @@ struct LayerProgram {
 // experts. Reads the trace of the routing, if it is one.
 LayerProgram make_layer_program(const LayerSetting& setting, std::uint64_t seed);
 
-// A dense gated network on the tokens of a rank, in `slices` of a width that the kernel holds, which are summed
-// in pairs; with its norm, and the quantisation of its rows.
+// A dense gated network on the tokens of a rank, in `slices` of a width that the kernel holds, which are
+// summed in pairs; with its norm, and the quantisation of its rows.
 Stages dense_stages(std::uint32_t tokens, std::uint32_t hidden, std::uint32_t width, std::uint64_t seed);
 // Slices of a network so wide.
 int dense_slices(std::uint32_t width);

@@ -89,8 +89,8 @@ struct PlacedStep {
 
 // One microbatch in one layer, on all ranks.
 struct PlacedPart {
-  std::vector<std::vector<ExchangeLaunch>> exchanges;     // by step, by rank; of others none
-  std::vector<std::deque<PlacedStep>> ranks;              // by rank, by step
+  std::vector<std::vector<ExchangeLaunch>> exchanges;  // by step, by rank; of others none
+  std::vector<std::deque<PlacedStep>> ranks;           // by rank, by step
 };
 
 class LayerRun {
@@ -236,13 +236,15 @@ class LayerRun {
   Session session_;
   std::map<std::string, std::shared_ptr<npu::Program>> programs_;
   std::deque<operators::RankMemory> memories_;  // of exchanges
-  std::deque<PlacedPart> parts_;                      // by layer and microbatch; operators refer to them
+  std::deque<PlacedPart> parts_;                // by layer and microbatch; operators refer to them
 };
 
 LayerReading LayerRun::read(SimulatorCounts& counts) {
   const std::size_t last = parts_.size() - microbatches();
   const std::vector<PlannedStage>& stages = plan_.stages;
-  const auto half_of = [&](const PlannedStage& stage) { return static_cast<std::size_t>(plan_.step_of(stage).half); };
+  const auto half_of = [&](const PlannedStage& stage) {
+    return static_cast<std::size_t>(plan_.step_of(stage).half);
+  };
   // The last stage of the first half.
   std::size_t attended = 0;
   for (std::size_t n = 0; n < stages.size(); ++n) attended = half_of(stages[n]) == 0 ? n : attended;

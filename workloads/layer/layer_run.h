@@ -15,9 +15,9 @@ namespace cm384::studies {
 
 struct LayerStage {
   std::string name;
-  int half = 0;     // 0: of attention, 1: of the experts
+  int half = 0;          // 0: of attention, 1: of the experts
   bool replays = false;  // on ranks that are not in detail
-  Summary task_us;  // over ranks and microbatches
+  Summary task_us;       // over ranks and microbatches
 };
 
 // A kernel on one rank. Times from the start of the first layer.

@@ -88,9 +88,9 @@ OptionValues load_step_deployment(const std::string& name_or_path) {
         "--deployment {}: no such deployment{}; allowed: {}, or a file (with '/' or ending in .toml)",
         name_or_path, hw::suggestion(name_or_path, step_deployment_names()),
         fmt::join(step_deployment_names(), ", ")));
-  const hw::TomlFile file(known != nullptr ? std::string(known->text)
-                                           : read_input(name_or_path, kLargestStepDeployment),
-                          known != nullptr ? name_or_path + ".toml" : name_or_path);
+  const hw::TomlFile file(
+      known != nullptr ? std::string(known->text) : read_input(name_or_path, kLargestStepDeployment),
+      known != nullptr ? name_or_path + ".toml" : name_or_path);
   StepDeployment of;
   file.read(of);
   OptionValues values;

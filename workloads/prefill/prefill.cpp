@@ -37,7 +37,8 @@ void check_options(const StudyContext& context, const PrefillOptions& o) {
     refuse(fmt::format("--experts {} and --moe-layers {}: allowed: none of both, or both", o.experts,
                        o.moe_layers));
   if (o.layers() == 0) refuse("--dense-layers 0 and --moe-layers 0: allowed: at least one layer");
-  none(o.kv_heads > 0, {"head-width", "window", "sliding-layers"}, "without --kv-heads: the cache has latents");
+  none(o.kv_heads > 0, {"head-width", "window", "sliding-layers"},
+       "without --kv-heads: the cache has latents");
   none(o.kv_heads == 0, {"q-lora"}, "with --kv-heads: queries are made from the hidden state");
   none(o.experts > 0,
        {"routing", "experts-per-token", "shared-experts", "redundant", "balance", "width", "path", "chunk",
@@ -181,8 +182,7 @@ Batch side_by_side(const PrefillOptions& o, const Chain& chain, const Schedule& 
   const int from = o.moe_layers > 1 ? o.dense_layers + 1 : o.dense_layers;
   Batch made;
   made.all_us = end(chain.parts.size());
-  if (o.moe_layers > 0)
-    made.layer_us = (layer_end(layers) - layer_end(from)) / (layers - from);
+  if (o.moe_layers > 0) made.layer_us = (layer_end(layers) - layer_end(from)) / (layers - from);
   if (o.dense_layers > 0) made.dense_us = layer_end(o.dense_layers) / o.dense_layers;
   return made;
 }
@@ -269,8 +269,8 @@ StudyResult run(const StudyContext& context, const PrefillOptions& o) {
             {"tokens_s_npu", o.tokens / (batch.all_us / 1e6)}};
     if (one && microbatches > 1)
       row.set("gain", one->all_us / batch.all_us - 1)
-          .set("layer_gain", o.moe_layers > 0 ? 1 - batch.layer_us / one->layer_us
-                                              : 1 - batch.dense_us / one->dense_us);
+          .set("layer_gain",
+               o.moe_layers > 0 ? 1 - batch.layer_us / one->layer_us : 1 - batch.dense_us / one->dense_us);
     const auto share = [&](unsigned unit) { return busy(chain, schedule, unit, batch.all_us); };
     row.set("cubes_share", share(kCubeUnit));
     row.set("vectors_share", share(kVectorUnit));

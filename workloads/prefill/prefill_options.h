@@ -33,9 +33,10 @@ struct PrefillOptions {
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
-    visit("model", self.model, Form{"NAME|FILE"},
-          "language model that shapes, numbers of layers and of experts follow from where they are not given: "
-          "one of `cm384 model list`, a config.json or a TOML");
+    visit(
+        "model", self.model, Form{"NAME|FILE"},
+        "language model that shapes, numbers of layers and of experts follow from where they are not given: "
+        "one of `cm384 model list`, a config.json or a TOML");
     visit("ranks", self.ranks, Range{2, kMostRanks}, "dies that share the experts");
     visit("tokens", self.tokens, Range{32, 1'000'000}, "of a batch, per NPU of two dies");
     visit("prompt", self.prompt, Range{16, 1'000'000, 16},

@@ -146,8 +146,9 @@ class Layer {
     while (rotated % (2 * parts) != 0 || rotated / parts > int{CM384_ROPE_HEADS}) ++parts;
     one(of, "rotation of queries and keys", PartKind::rows, kVectorUnit, tokens(),
         [rotated, parts](std::uint64_t some) {
-          return OpRequest{.name = "rope",
-                           .shape = fmt::format("{}x{}", some * static_cast<std::uint64_t>(parts), rotated / parts)};
+          return OpRequest{
+              .name = "rope",
+              .shape = fmt::format("{}x{}", some * static_cast<std::uint64_t>(parts), rotated / parts)};
         });
     if (o_.sliding_layers < o_.layers()) flash("attention", 0);
     if (o_.sliding_layers > 0) {
@@ -414,8 +415,13 @@ class Layer {
       const double mean = std::accumulate(read.begin(), read.end(), 0.0) / static_cast<double>(read.size());
       return std::max(blocks * mean, std::ranges::max(read));
     });
-    parts_.push_back(
-        {o_.kv_heads > 0 ? "read of cached keys and values" : "read of cached latents", Of::cache, us, kVectorUnit | kFabricUnit, PartKind::rows, 0, {}});
+    parts_.push_back({o_.kv_heads > 0 ? "read of cached keys and values" : "read of cached latents",
+                      Of::cache,
+                      us,
+                      kVectorUnit | kFabricUnit,
+                      PartKind::rows,
+                      0,
+                      {}});
   }
 
   const StudyContext& context_;

@@ -1,13 +1,14 @@
-// Attention over grouped keys and values: every stage within the bounds of a reference in double precision, alone
-// and on what the stage before left; the same times without values; grade replay near firmware; what does not
-// suit the kernels is refused.
+// Attention over grouped keys and values: every stage within the bounds of a reference in double precision,
+// alone and on what the stage before left; the same times without values; grade replay near firmware; what
+// does not suit the kernels is refused.
+#include "workloads/operators/gqa/gqa.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "testbenches/hw/refusal.h"
 #include "testbenches/workloads/operators/die_rig.h"
 #include "workloads/operators/attention/attention.h"
-#include "workloads/operators/gqa/gqa.h"
 
 namespace cm384::operators {
 namespace {
@@ -58,9 +59,9 @@ TEST_P(GqaLayer, IsWithinItsBoundsStageAfterStage) {
   EXPECT_EQ(run_layer(GetParam(), 3, true), run_layer(GetParam(), 3, false));
 }
 
-// One token; tokens that begin a page and that end one; groups of 1, 4, 8, 12, 16 and 24 heads; both widths; a
-// window shorter and longer than the sequences, which begins within a page; further queries; few sequences on
-// many groups, which are split; more than one KV head in a tile; INT8.
+// One token; tokens that begin a page and that end one; groups of 1, 4, 8, 12, 16 and 24 heads; both widths;
+// a window shorter and longer than the sequences, which begins within a page; further queries; few sequences
+// on many groups, which are split; more than one KV head in a tile; INT8.
 INSTANTIATE_TEST_SUITE_P(
     Shapes, GqaLayer,
     ::testing::Values(gqa_of({1}, 1, 16, 1, 128), gqa_of({128, 129, 1, 300, 77}, 1, 8, 1, 128),
@@ -149,8 +150,8 @@ TEST_P(GroupedPrompt, IsWithinItsBounds) {
   EXPECT_EQ(times[0], times[1]);
 }
 
-// Groups of one, four and sixteen; both widths; cached tokens; windows of one, two and more tiles than there are,
-// whose first block a row may not see at all.
+// Groups of one, four and sixteen; both widths; cached tokens; windows of one, two and more tiles than there
+// are, whose first block a row may not see at all.
 INSTANTIATE_TEST_SUITE_P(Shapes, GroupedPrompt,
                          ::testing::Values(prompt_of(2, 2, 128, 272, 0, 0), prompt_of(8, 2, 128, 400, 128, 0),
                                            prompt_of(16, 1, 64, 144, 0, 0), prompt_of(4, 1, 64, 656, 0, 128),

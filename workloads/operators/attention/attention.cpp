@@ -20,11 +20,11 @@ FlashAttention::FlashAttention(const reference::AttentionCase& attention) : case
   if (grouped() && case_.width != 64 && case_.width != 128)
     throw InputError(fmt::format("flash-attention: heads of {} elements; allowed: 64 or 128", case_.width));
   if (grouped() && case_.heads % case_.kv_heads != 0)
-    throw InputError(fmt::format("flash-attention: {} KV heads; allowed: a divisor of {} heads", case_.kv_heads,
-                                 case_.heads));
+    throw InputError(fmt::format("flash-attention: {} KV heads; allowed: a divisor of {} heads",
+                                 case_.kv_heads, case_.heads));
   if (case_.window % CM384_FLASH_TILE != 0)
-    throw InputError(fmt::format("flash-attention: a window of {} tokens; allowed: multiples of {}", case_.window,
-                                 CM384_FLASH_TILE));
+    throw InputError(fmt::format("flash-attention: a window of {} tokens; allowed: multiples of {}",
+                                 case_.window, CM384_FLASH_TILE));
   case_.scale = static_cast<float>(1 / std::sqrt(static_cast<double>(case_.key())));
 }
 
@@ -72,8 +72,9 @@ void FlashAttention::lay_out(const Site& site) {
 std::uint64_t FlashAttention::put_arguments(host::DeviceMemory& memory) const {
   const cm384_flash_attention& a = arguments_;
   if (!grouped()) return memory.put(a);
-  return memory.put(cm384_flash_grouped{a.q, a.k, a.v, a.out, a.workspace, a.sequences, a.heads, case_.kv_heads,
-                                        a.length, a.block_tokens, a.scale, a.cached, case_.width, case_.window});
+  return memory.put(cm384_flash_grouped{a.q, a.k, a.v, a.out, a.workspace, a.sequences, a.heads,
+                                        case_.kv_heads, a.length, a.block_tokens, a.scale, a.cached,
+                                        case_.width, case_.window});
 }
 
 Work FlashAttention::work() const {
@@ -90,11 +91,11 @@ Work FlashAttention::work() const {
 }
 
 std::string FlashAttention::size() const {
-  return fmt::format("flash-attention {} x {} heads x {}{}{}", case_.sequences, case_.heads, case_.length,
-                     case_.cached > 0 ? fmt::format(", {} cached", case_.cached) : "",
-                     grouped() ? fmt::format(", {} KV heads of {}, window {}", case_.kv_heads, case_.width,
-                                             case_.window)
-                               : "");
+  return fmt::format(
+      "flash-attention {} x {} heads x {}{}{}", case_.sequences, case_.heads, case_.length,
+      case_.cached > 0 ? fmt::format(", {} cached", case_.cached) : "",
+      grouped() ? fmt::format(", {} KV heads of {}, window {}", case_.kv_heads, case_.width, case_.window)
+                : "");
 }
 
 std::string FlashAttention::check() const {

@@ -14,15 +14,16 @@ namespace cm384::operators {
 namespace {
 
 constexpr std::uint32_t kCubeL1Bytes = 512 * 1024;
-constexpr std::uint32_t kMostTileRows = 128;    // half of them for a vector core, with scores and sums of each
+constexpr std::uint32_t kMostTileRows = 128;  // half of them for a vector core, with scores and sums of each
 constexpr std::uint32_t kMostHeadsAtOnce = 32;  // that a vector core rotates
 
 reference::GqaProjectionCase case_of(std::uint64_t seed, const GqaSetting& s) {
   return {seed, s.tokens(), s.hidden, s.heads, s.kv_heads, s.width, s.int8};
 }
 
-// Cycles of a core, at least, as kv_cycles() has them: for a KV block its keys and values in from HBM, or what
-// a vector core does for it one step after another; for a part of a sequence that is written and read again.
+// Cycles of a core, at least, as kv_cycles() has them: for a KV block its keys and values in from HBM, or
+// what a vector core does for it one step after another; for a part of a sequence that is written and read
+// again.
 KvCycles cycles_of(const cm384_gqa& a, std::uint32_t blocks, const CubeRates& rates) {
   constexpr double kSteps = 2500;  // of the softmax and the sum of a KV block, about
   constexpr double kRead = 700;    // of a small read of memory by a vector core (ascend-facts A6)
@@ -51,7 +52,8 @@ std::uint32_t heads_together(const GqaSetting& s) {
   a.width = s.width;
   a.block_tokens = CM384_GQA_PAGE_TOKENS;
   for (a.together = s.kv_heads; a.together > 1; --a.together) {
-    if (s.kv_heads % a.together == 0 && CM384_GQA_L1(a) <= kCubeL1Bytes && CM384_GQA_TILE_ROWS(a) <= kMostTileRows)
+    if (s.kv_heads % a.together == 0 && CM384_GQA_L1(a) <= kCubeL1Bytes &&
+        CM384_GQA_TILE_ROWS(a) <= kMostTileRows)
       break;
   }
   return a.together;
@@ -221,9 +223,10 @@ std::string GqaProlog::check() const {
                         place = slots_[token] % CM384_GQA_PAGE_TOKENS;
     std::vector<std::uint16_t> row;
     for (std::uint32_t column = 0; column < a.kv_heads * a.width / 16; ++column) {
-      const auto block = runtime().get<std::uint16_t>(cache + page * CM384_GQA_PAGE_BYTES(a.kv_heads, a.width) +
-                                                          (column * CM384_GQA_PAGE_TOKENS + place) * 32,
-                                                      16);
+      const auto block =
+          runtime().get<std::uint16_t>(cache + page * CM384_GQA_PAGE_BYTES(a.kv_heads, a.width) +
+                                           (column * CM384_GQA_PAGE_TOKENS + place) * 32,
+                                       16);
       row.insert(row.end(), block.begin(), block.end());
     }
     return row;

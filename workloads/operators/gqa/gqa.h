@@ -1,6 +1,6 @@
 // Decode attention over a paged cache of keys and values that groups of query heads share, on one die, as
-// operators: what stands before it, attention, output projection. The first and the last work on the memory of
-// the attention.
+// operators: what stands before it, attention, output projection. The first and the last work on the memory
+// of the attention.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@
 namespace cm384::operators {
 
 struct GqaSetting {
-  std::vector<std::uint32_t> kv_lens;  // a sequence: tokens up to query 0, the newest inside
-  std::uint32_t queries = 1;           // 2 with one token of multi-token prediction
+  std::vector<std::uint32_t> kv_lens;                   // a sequence: tokens up to query 0, the newest inside
+  std::uint32_t queries = 1;                            // 2 with one token of multi-token prediction
   std::uint32_t heads = 64, kv_heads = 8, width = 128;  // width of a head: 64 or 128
   std::uint32_t window = 0;                             // last tokens that a query sees; 0: all
   std::uint32_t hidden = 4096;                          // a multiple of 64
@@ -33,8 +33,8 @@ class GqaAttention final : public KernelOperator {
  public:
   GqaAttention(const GqaSetting& setting, std::uint64_t seed);
 
-  // Before place(): its queries and the newest tokens of its cache are another operator's to write, which must
-  // have run when it is enqueued.
+  // Before place(): its queries and the newest tokens of its cache are another operator's to write, which
+  // must have run when it is enqueued.
   void follows_prolog() { prolog_ = true; }
 
   const char* kernel() const override { return "gqa"; }
@@ -70,7 +70,9 @@ class GqaProlog final : public KernelOperator {
 
   const char* kernel() const override { return "gqa_prolog"; }
   Work work() const override;
-  std::string size() const override { return attention_.size() + (setting_.int8 ? ", prolog int8" : ", prolog"); }
+  std::string size() const override {
+    return attention_.size() + (setting_.int8 ? ", prolog int8" : ", prolog");
+  }
   // The first and last token and some between.
   std::string check() const override;
 
@@ -93,7 +95,9 @@ class GqaOutput final : public KernelOperator {
 
   const char* kernel() const override { return "gqa_output"; }
   Work work() const override;
-  std::string size() const override { return attention_.size() + (setting_.int8 ? ", output int8" : ", output"); }
+  std::string size() const override {
+    return attention_.size() + (setting_.int8 ? ", output int8" : ", output");
+  }
   std::string check() const override;
 
  private:

@@ -83,8 +83,7 @@ std::string compare_gqa(const GqaCase& gqa, const GqaInputs& in, std::span<const
       const std::uint32_t end = gqa.kv_lens[b] + query;
       const std::uint32_t first = gqa.window > 0 && end > gqa.window ? end - gqa.window : 0;
       for (std::uint32_t head = 0; head < gqa.heads; ++head) {
-        const std::size_t row =
-            ((std::size_t{b} * gqa.queries + query) * gqa.heads + head) * gqa.width;
+        const std::size_t row = ((std::size_t{b} * gqa.queries + query) * gqa.heads + head) * gqa.width;
         const std::string difference =
             compare_query(gqa, in, b, head / (gqa.heads / gqa.kv_heads), first, end,
                           std::span(in.q).subspan(row, gqa.width), out.subspan(row, gqa.width));
@@ -101,8 +100,8 @@ GqaPrologInputs make_gqa_prolog_inputs(const GqaProjectionCase& layer,
   const auto random = [&](std::uint64_t stream) { return traces::Random(layer.seed, stream); };
   return {draw_elements(random(20), std::uint64_t{layer.tokens} * layer.hidden),
           draw_elements(random(21), layer.hidden),
-          draw_weights(random(24), std::uint64_t{layer.heads + 2 * layer.kv_heads} * layer.width, layer.hidden,
-                       layer.int8),
+          draw_weights(random(24), std::uint64_t{layer.heads + 2 * layer.kv_heads} * layer.width,
+                       layer.hidden, layer.int8),
           make_rope(positions, layer.width)};
 }
 

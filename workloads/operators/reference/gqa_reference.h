@@ -1,6 +1,6 @@
-// Inputs of decode attention over a paged cache of grouped keys and values, of what stands before and behind it
-// in a layer (kernels `gqa`, `gqa_prolog`, `gqa_output`), and what must come out, in double precision (bounds of
-// projections: projections.h).
+// Inputs of decode attention over a paged cache of grouped keys and values, of what stands before and behind
+// it in a layer (kernels `gqa`, `gqa_prolog`, `gqa_output`), and what must come out, in double precision
+// (bounds of projections: projections.h).
 #pragma once
 
 #include <cstdint>
@@ -51,7 +51,8 @@ struct GqaPrologInputs {
 };
 GqaPrologInputs make_gqa_prolog_inputs(const GqaProjectionCase& layer,
                                        std::span<const std::uint32_t> positions);
-// What the kernel delivered of a token: [heads][width], and what it put into the cache, [kv_heads][width] each.
+// What the kernel delivered of a token: [heads][width], and what it put into the cache, [kv_heads][width]
+// each.
 struct GqaPrologOutput {
   std::span<const std::uint16_t> queries, key, value;
 };

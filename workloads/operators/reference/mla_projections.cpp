@@ -31,10 +31,10 @@ std::string compare_prolog(const ProjectionCase& layer, const PrologInputs& in, 
   const auto all = std::span(latents);
   std::string difference =
       compare_estimates("cached latent", norm(all.subspan(q_lora, MlaLayout::kLatent), in.gamma_kv),
-              out.cached.first(MlaLayout::kLatent));
+                        out.cached.first(MlaLayout::kLatent));
   if (difference.empty())
     difference = compare_estimates("cached rope", rotate(all.subspan(q_lora + MlaLayout::kLatent), angles),
-                         out.cached.subspan(MlaLayout::kLatent));
+                                   out.cached.subspan(MlaLayout::kLatent));
   if (!difference.empty()) return difference;
   const Estimates queries = round_all(multiply(to_project(norm(all.first(q_lora), in.gamma_q), layer.int8),
                                                in.up, 0, std::size_t{layer.heads} * MlaLayout::kHead));
@@ -42,12 +42,12 @@ std::string compare_prolog(const ProjectionCase& layer, const PrologInputs& in, 
     const auto own = std::span(queries).subspan(head * MlaLayout::kHead, MlaLayout::kHead);
     const auto got = out.queries.subspan(head * MlaLayout::kWidth, MlaLayout::kWidth);
     difference = compare_estimates("query latent",
-                         multiply(own.first(MlaLayout::kNope), in.absorb,
-                                  std::size_t{head} * MlaLayout::kLatent, MlaLayout::kLatent),
-                         got.first(MlaLayout::kLatent));
+                                   multiply(own.first(MlaLayout::kNope), in.absorb,
+                                            std::size_t{head} * MlaLayout::kLatent, MlaLayout::kLatent),
+                                   got.first(MlaLayout::kLatent));
     if (difference.empty())
       difference = compare_estimates("query rope", rotate(own.subspan(MlaLayout::kNope), angles),
-                           got.subspan(MlaLayout::kLatent));
+                                     got.subspan(MlaLayout::kLatent));
     if (!difference.empty()) return fmt::format("head {} {}", head, difference);
   }
   return {};

@@ -121,7 +121,8 @@ Estimates rotate(std::span<const Estimate> x, std::span<const float> angles) {
   return made;
 }
 
-std::string compare_estimates(const char* what, std::span<const Estimate> wanted, std::span<const std::uint16_t> got) {
+std::string compare_estimates(const char* what, std::span<const Estimate> wanted,
+                              std::span<const std::uint16_t> got) {
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     const double found = of_bf16(got[i]), value = wanted[i].value;
     const double bound = std::fabs(value) * kHalfStep * 1.02 + 8 * std::sqrt(wanted[i].variance);

@@ -34,7 +34,8 @@ std::vector<std::uint16_t> draw_elements(traces::Random random, std::uint64_t co
 // So large that the sums of k products are about as large as what is multiplied.
 ProjectionWeights draw_weights(traces::Random random, std::uint64_t n, std::uint32_t k, bool int8);
 
-// Angles of kernels' rope, of each position: cosines of `width` elements, sines, those of the first half negated.
+// Angles of kernels' rope, of each position: cosines of `width` elements, sines, those of the first half
+// negated.
 std::vector<float> make_rope(std::span<const std::uint32_t> positions, std::uint32_t width = 64);
 
 // A value with the variance that the roundings so far give it.
