@@ -70,7 +70,8 @@ INSTANTIATE_TEST_SUITE_P(
                       gqa_of({200, 513, 64}, 1, 64, 8, 64, 128), gqa_of({1000, 130}, 2, 16, 2, 128, 100),
                       gqa_of({260}, 1, 48, 2, 128), gqa_of({33, 257}, 1, 6, 6, 128),
                       gqa_of({2000}, 1, 8, 1, 64), gqa_of({128, 40, 127}, 2, 16, 4, 128, 0, true),
-                      gqa_of({300}, 1, 96, 8, 128, 0, true), gqa_of({500, 64, 3}, 1, 64, 8, 64, 128, true)));
+                      gqa_of({300}, 1, 96, 8, 128, 0, true), gqa_of({500, 64, 3}, 1, 64, 8, 64, 128, true),
+                      gqa_of({20}, 1, 32, 32, 128)));
 
 // Alone, on values of its own.
 TEST(GqaAttention, IsRightAlone) {
@@ -191,6 +192,8 @@ TEST(GqaReplay, IsNearItsFirmware) {
 TEST(Gqa, RefusesWhatItsKernelsAreNotFor) {
   EXPECT_THAT(refusal([] { check_gqa(gqa_of({1}, 1, 16, 4, 96)); }), ::testing::HasSubstr("head-width 96"));
   EXPECT_THAT(refusal([] { check_gqa(gqa_of({1}, 1, 16, 5, 128)); }), ::testing::HasSubstr("kv-heads 5"));
+  EXPECT_EQ(refusal([] { check_gqa(gqa_of({1}, 1, 32, 32, 128)); }), "(accepted)");
+  EXPECT_THAT(refusal([] { check_gqa(gqa_of({1}, 1, 33, 33, 128)); }), ::testing::HasSubstr("kv-heads 33"));
   EXPECT_THAT(refusal([] { check_gqa(gqa_of({1}, 1, 256, 1, 128)); }), ::testing::HasSubstr("kv-heads 1"));
 }
 

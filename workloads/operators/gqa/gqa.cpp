@@ -14,7 +14,8 @@ namespace cm384::operators {
 namespace {
 
 constexpr std::uint32_t kCubeL1Bytes = 512 * 1024;
-constexpr std::uint32_t kMostTileRows = 128;  // half of them for a vector core, with scores and sums of each
+constexpr std::uint32_t kMostTileRows = 128;   // half of them for a vector core, with scores and sums of each
+constexpr std::uint32_t kMostKeys = 32 * 128;  // elements of a token's keys that a vector core rotates
 constexpr std::uint32_t kMostHeadsAtOnce = 32;  // that a vector core rotates
 
 reference::GqaProjectionCase case_of(std::uint64_t seed, const GqaSetting& s) {
@@ -40,6 +41,9 @@ void check_gqa(const GqaSetting& s) {
     throw InputError(fmt::format("head-width {}: allowed: 64 or 128, which the kernels are for", s.width));
   if (s.kv_heads == 0 || s.heads % s.kv_heads != 0)
     throw InputError(fmt::format("kv-heads {}: allowed: a divisor of {} heads", s.kv_heads, s.heads));
+  if (s.kv_heads * s.width > kMostKeys)
+    throw InputError(fmt::format("kv-heads {}: of {} elements each; allowed on a rank: up to {}", s.kv_heads,
+                                 s.width, kMostKeys / s.width));
   if (s.heads / s.kv_heads > kMostTileRows)
     throw InputError(fmt::format("kv-heads {}: {} heads share one; allowed: up to {}", s.kv_heads,
                                  s.heads / s.kv_heads, kMostTileRows));
