@@ -24,6 +24,9 @@ class Collective {
         turn_(block_ - slice_ * a.ranks),
         peers_(a.peers) {
     LocalTensor<uint32_t>(kOwnFlag).SetValue(0, a.launch);
+#ifdef CM384_CLEARS_ITS_FLAG
+    for (uint32_t n = 1; n < 8; ++n) LocalTensor<uint32_t>(kOwnFlag).SetValue(n, 0);
+#endif
     SetFlag<HardEvent::S_MTE3>(0);
     WaitFlag<HardEvent::S_MTE3>(0);
   }
@@ -67,7 +70,9 @@ class Collective {
     return CM384_COLLECTIVE_RANKS + slice * a_.ranks + rank;
   }
   // Where a rank's input has what it has for `peer`.
-  uint64_t For(uint32_t peer) const { return a_.kind == CM384_REDUCE_SCATTER ? peer * a_.bytes : 0; }
+  uint64_t For(uint32_t peer) const {
+    return a_.kind == CM384_REDUCE_SCATTER ? peer * a_.bytes : 0;
+  }
   uint64_t Arrived(uint32_t rank) const {
     return rank == a_.rank ? peers_[rank].in + For(rank) : peers_[a_.rank].window + rank * a_.bytes;
   }
@@ -93,7 +98,9 @@ class Collective {
     PollEnd(address);
   }
 
-  void Copy(uint64_t to, uint64_t from, Bytes part) const { CopyChunks(to, from, part, kBuffers, kChunk); }
+  void Copy(uint64_t to, uint64_t from, Bytes part) const {
+    CopyChunks(to, from, part, kBuffers, kChunk);
+  }
 
   // Of all ranks' values of a portion, in their order: item n is chunk n / ranks of rank n % ranks.
   struct Sum {

@@ -32,6 +32,9 @@ class Rounds {
     DataCopy(LocalTensor<uint8_t>(kPeers), GlobalAt<uint8_t>(a_.peers), a_.ranks * sizeof(cm384_rounds_peer));
     SetFlag<HardEvent::MTE2_S>(1);
     LocalTensor<uint32_t>(kOwnFlag).SetValue(0, 1);
+#ifdef CM384_CLEARS_ITS_FLAG
+    for (uint32_t n = 1; n < 8; ++n) LocalTensor<uint32_t>(kOwnFlag).SetValue(n, 0);
+#endif
     SetFlag<HardEvent::S_MTE3>(0);
     WaitFlag<HardEvent::S_MTE3>(0);
     WaitFlag<HardEvent::MTE2_S>(1);
@@ -90,14 +93,20 @@ class Rounds {
     const uint32_t peer = a_.rank + turn;
     return peer < a_.ranks ? peer : peer - a_.ranks;
   }
-  uint32_t Sent(uint32_t slice, uint32_t rank) const { return (1 + slice) * a_.ranks + rank; }
-  uint32_t Summed(uint32_t block, uint32_t rank) const { return (1 + slices_ + block) * a_.ranks + rank; }
+  uint32_t Sent(uint32_t slice, uint32_t rank) const {
+    return (1 + slice) * a_.ranks + rank;
+  }
+  uint32_t Summed(uint32_t block, uint32_t rank) const {
+    return (1 + slices_ + block) * a_.ranks + rank;
+  }
   // What a rank sums, within the bytes that others have for it.
   Bytes Part(uint32_t rank) const {
     return a_.kind == CM384_ALL_REDUCE ? Slice({0, a_.bytes}, a_.ranks, rank) : Bytes{0, a_.bytes};
   }
   // Where a rank's input has what it has for `peer`.
-  uint64_t For(uint32_t peer) const { return a_.kind == CM384_REDUCE_SCATTER ? peer * a_.bytes : 0; }
+  uint64_t For(uint32_t peer) const {
+    return a_.kind == CM384_REDUCE_SCATTER ? peer * a_.bytes : 0;
+  }
   uint64_t Arrived(uint32_t rank, uint64_t first) const {
     return rank == a_.rank ? Table(rank).in + For(rank)
                            : Table(a_.rank).window + rank * a_.window_stride - first;
@@ -128,7 +137,9 @@ class Rounds {
     PollEnd(address);
   }
 
-  void Copy(uint64_t to, uint64_t from, Bytes part) const { CopyChunks(to, from, part, buffers_, chunk_); }
+  void Copy(uint64_t to, uint64_t from, Bytes part) const {
+    CopyChunks(to, from, part, buffers_, chunk_);
+  }
 
   // Of all ranks' values of a portion, in their order: item n is chunk n / ranks of rank n % ranks. The sum
   // goes to the own output, of an all-reduce to all.

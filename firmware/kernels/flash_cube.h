@@ -1,14 +1,19 @@
-// The cube core's part of kernel `flash_attention`: in turn i the scores of item i, then the products of item
-// i - 2, so that the vector cores have a turn for the softmax of item i - 1. Keys and values of item i + 1
-// arrive meanwhile. Scores i take the place of scores i - 3 behind products i - 3, which had their
-// probabilities: the vector cores have read these scores and the cube core the probabilities.
+// The cube core's part of kernels `flash_attention` and `flash_grouped`: in turn i the scores of item i, then
+// the products of item i - 2, so that the vector cores have a turn for the softmax of item i - 1. Keys and
+// values of item i + 1 arrive meanwhile. Scores i take the place of scores i - 3 behind products i - 3, which
+// had their probabilities: the vector cores have read these scores and the cube core the probabilities.
 #pragma once
 
 #include "flash_items.h"
 
+// `Form` as in online_softmax.h, and what a key is: kKey, its elements, kKeyStep, of these at a time, and
+// KvHeads(a), of keys and values, of which KvHead(a, item) is an item's.
+template <class Form>
 class FlashCube {
+  using Arguments = typename Form::Arguments;
+
  public:
-  FlashCube(const cm384_flash_attention& a, uint32_t block, uint32_t blocks)
+  FlashCube(const Arguments& a, uint32_t block, uint32_t blocks)
       : a_(a), space_(a, block), walker_(a, block, blocks) {}
 
   void Run() {
@@ -39,8 +44,8 @@ class FlashCube {
 
  private:
   // L1: two tiles of queries, keys and probabilities by turns, values that wait for their probabilities.
-  static constexpr uint32_t kKeyBytes = CM384_FLASH_TILE * CM384_FLASH_KEY * 2;
-  static constexpr uint32_t kValueBytes = CM384_FLASH_TILE * CM384_FLASH_VALUE * 2;
+  static constexpr uint32_t kKeyBytes = CM384_FLASH_TILE * Form::kKey * 2;
+  static constexpr uint32_t kValueBytes = CM384_FLASH_TILE * Form::kWidth * 2;
   static constexpr uint32_t kKeySlots = 2, kValueSlots = 4;
   static constexpr uint32_t kQueries = 0, kKeys = kQueries + 2 * kKeyBytes,
                             kValues = kKeys + kKeySlots * kKeyBytes,
@@ -51,14 +56,15 @@ class FlashCube {
   static constexpr uint32_t kHalf = 32 * 1024;                    // L0A and L0B have two buffers each
   static constexpr uint32_t kScorePlace = 0, kProductPlace = 1;   // in L0C, 64 KiB each
   static constexpr uint32_t kPlaceBytes = 64 * 1024;
-  static constexpr uint32_t kStep = 96;  // elements of a key at a time
+  static constexpr uint32_t kStep = Form::kKeyStep;
 
-  CM384_INLINE uint64_t Rows(uint64_t of, const FlashItem& item, uint32_t token, uint32_t width) const {
+  CM384_INLINE uint64_t Rows(uint64_t of, const FlashItem& item, uint32_t token, uint32_t width,
+                             uint32_t heads, uint32_t head) const {
     const uint64_t row = static_cast<uint64_t>(item.sequence) * a_.length + token;
-    return of + (row * a_.heads + item.head) * width * 2;
+    return of + (row * heads + head) * width * 2;
   }
-  void LoadRows(uint32_t l1, uint64_t gm, uint32_t rows, uint32_t width) {
-    AscendC::CopyNd2Nz(l1, gm, rows, width * 2, static_cast<uint64_t>(a_.heads) * width * 2, kHeight);
+  void LoadRows(uint32_t l1, uint64_t gm, uint32_t rows, uint32_t width, uint32_t heads) {
+    AscendC::CopyNd2Nz(l1, gm, rows, width * 2, static_cast<uint64_t>(heads) * width * 2, kHeight);
   }
 
   void Load(const FlashItem& item, uint32_t i) {
@@ -66,17 +72,20 @@ class FlashCube {
     if (item.first) {
       const uint32_t q = loaded_++ & 1;
       WaitFlag<HardEvent::M_MTE2>(static_cast<int>(q));
-      LoadRows(kQueries + q * kKeyBytes, Rows(a_.q, item, item.tile * CM384_FLASH_TILE, CM384_FLASH_KEY),
-               CM384_FLASH_TILE, CM384_FLASH_KEY);
+      LoadRows(kQueries + q * kKeyBytes,
+               Rows(a_.q, item, item.tile * CM384_FLASH_TILE, Form::kKey, a_.heads, item.head),
+               CM384_FLASH_TILE, Form::kKey, a_.heads);
     }
     const uint32_t key = i % kKeySlots, value = i % kValueSlots;
     WaitFlag<HardEvent::MTE1_MTE2>(static_cast<int>(key));
-    LoadRows(kKeys + key * kKeyBytes, Rows(a_.k, item, item.token, CM384_FLASH_KEY), item.count,
-             CM384_FLASH_KEY);
+    LoadRows(kKeys + key * kKeyBytes,
+             Rows(a_.k, item, item.token, Form::kKey, Form::KvHeads(a_), Form::KvHead(a_, item)), item.count,
+             Form::kKey, Form::KvHeads(a_));
     SetFlag<HardEvent::MTE2_MTE1>(static_cast<int>(key));  // the queries' too, which came before
     WaitFlag<HardEvent::MTE1_MTE2>(static_cast<int>(kKeySlots + value));
-    LoadRows(kValues + value * kValueBytes, Rows(a_.v, item, item.token, CM384_FLASH_VALUE), item.count,
-             CM384_FLASH_VALUE);
+    LoadRows(kValues + value * kValueBytes,
+             Rows(a_.v, item, item.token, Form::kWidth, Form::KvHeads(a_), Form::KvHead(a_, item)),
+             item.count, Form::kWidth, Form::KvHeads(a_));
     SetFlag<HardEvent::MTE2_MTE1>(static_cast<int>(kKeySlots + value));
   }
 
@@ -86,7 +95,7 @@ class FlashCube {
     const uint32_t q = kQueries + (task_ & 1) * kKeyBytes;
     WaitFlag<HardEvent::MTE2_MTE1>(static_cast<int>(key));
     WaitFlag<HardEvent::FIX_M>(kScorePlace);
-    for (uint32_t k = 0; k < CM384_FLASH_KEY; k += kStep) {
+    for (uint32_t k = 0; k < Form::kKey; k += kStep) {
       Step(kScorePlace, item.count, kStep, k == 0, [&](uint32_t l0) {
         LoadA<bfloat16_t>(l0, q + k / 16 * kHeight, kHeight, CM384_FLASH_TILE / 16, kStep / 16);
         LoadB<bfloat16_t>(l0, l1 + k / 16 * kHeight, kHeight, item.count / 16, kStep / 16);
@@ -110,14 +119,14 @@ class FlashCube {
     WaitFlag<HardEvent::MTE2_MTE1>(static_cast<int>(kKeySlots + value));
     WaitFlag<HardEvent::MTE2_MTE1>(kProbabilities);
     WaitFlag<HardEvent::FIX_M>(kProductPlace);
-    Step(kProductPlace, CM384_FLASH_VALUE, item.count, true, [&](uint32_t l0) {
+    Step(kProductPlace, Form::kWidth, item.count, true, [&](uint32_t l0) {
       LoadA<bfloat16_t>(l0, kWeights, kHeight, CM384_FLASH_TILE / 16, item.count / 16);
-      LoadBTransposed<bfloat16_t>(l0, l1, kHeight, CM384_FLASH_VALUE / 16, item.count / 16);
+      LoadBTransposed<bfloat16_t>(l0, l1, kHeight, Form::kWidth / 16, item.count / 16);
     });
     SetFlag<HardEvent::MTE1_MTE2>(static_cast<int>(kKeySlots + value));
     SetFlag<HardEvent::MTE1_MTE2>(kProbabilities);
-    Out(kProductPlace, space_.products + i % CM384_FLASH_TURNS * CM384_FLASH_PRODUCTS, CM384_FLASH_VALUE,
-        CM384_FLASH_VALUE * 4);
+    Out(kProductPlace, space_.products + i % CM384_FLASH_TURNS * Form::kProducts, Form::kWidth,
+        Form::kWidth * 4);
     CrossCoreSetFlag<2, PIPE_FIX>(kProductsReady);
   }
 
@@ -147,8 +156,8 @@ class FlashCube {
     SetFlag<HardEvent::M_MTE1>(static_cast<int>(b));
   }
 
-  const cm384_flash_attention& a_;
-  const FlashWorkspace space_;
-  FlashWalker walker_;
+  const Arguments& a_;
+  const typename Form::Workspace space_;
+  typename Form::Walker walker_;
   uint32_t loaded_ = 0, task_ = 0, steps_ = 0;
 };

@@ -60,9 +60,13 @@ struct FlashForm {
   using Item = FlashItem;
   using Walker = FlashWalker;
   using Workspace = FlashWorkspace;
-  static constexpr uint32_t kWidth = CM384_FLASH_VALUE, kPieceRows = 32, kTurns = CM384_FLASH_TURNS;
+  static constexpr uint32_t kKey = CM384_FLASH_KEY, kKeyStep = 96, kProducts = CM384_FLASH_PRODUCTS;
+  static constexpr uint32_t kWidth = CM384_FLASH_VALUE, kWholeRows = 32, kPieceRows = 32,
+                            kTurns = CM384_FLASH_TURNS;
   static constexpr bool kCausal = true, kSplits = false;
 
+  static CM384_INLINE uint32_t KvHeads(const Arguments& a) { return a.heads; }
+  static CM384_INLINE uint32_t KvHead(const Arguments&, const FlashItem& item) { return item.head; }
   static CM384_INLINE uint32_t Rows(const Arguments&) { return CM384_FLASH_TILE; }
   static CM384_INLINE uint64_t Scores(const Arguments&) { return CM384_FLASH_SCORES; }
   static CM384_INLINE uint64_t Probabilities(const Arguments&) { return CM384_FLASH_PROBABILITIES; }
@@ -74,7 +78,7 @@ struct FlashForm {
   }
   static CM384_INLINE uint64_t Pitch(const Arguments& a) { return a.heads * CM384_FLASH_VALUE * 2; }
   // The tile's own tokens are those of its last item.
-  static CM384_INLINE uint32_t ResultRows(const FlashItem& item, uint64_t row) {
+  static CM384_INLINE uint32_t ResultRows(const Arguments&, const FlashItem& item, uint64_t row) {
     return row < item.count ? item.count - static_cast<uint32_t>(row) : 0;
   }
 };

@@ -1,7 +1,10 @@
 // Decode attention over a compressed KV cache on cube and vector cores. Arguments: firmware/abi/mla.h.
-#include "mla_combine.h"
-#include "mla_cube.h"
+// clang-format off: the order of the code, which instruction fetch sees, is that of these lines
 #include "mla_vector.h"
+#include "split_combine.h"
+template void SplitCombine<MlaForm>::One(uint32_t, uint32_t);
+#include "mla_cube.h"
+// clang-format on
 
 using namespace AscendC;
 
@@ -15,5 +18,5 @@ extern "C" void kernel_main(GM_ADDR address) {
   MlaVector(a, block / 2, blocks, static_cast<uint32_t>(GetSubBlockIdx())).Run();
   if (a.splits == 1) return;
   SyncAll();
-  MlaCombine(a).Run(block, 2 * blocks);
+  SplitCombine<MlaForm>(a).Run(block, 2 * blocks);
 }

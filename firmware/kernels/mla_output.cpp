@@ -4,41 +4,10 @@
 #include "cube_gemm.h"
 #include "dequantise.h"
 #include "kernel_operator.h"
-#include "quantise.h"
-#include "share.h"
+#include "project.h"
 #include "steps.h"
 
 using namespace AscendC;
-
-namespace {
-
-// The values of some tokens to INT8. A row of 128 heads takes 176 KiB: one buffer.
-void QuantiseValues(const cm384_mla_output& a, Range tokens) {
-  const uint32_t width = a.out.k, floats = width * 4;
-  const LocalTensor<float> row(0, width), absolute(floats, width);
-  const LocalTensor<bfloat16_t> in(2 * floats, width);
-  const LocalTensor<int8_t> out(2 * floats + 2 * width, width);
-  const LocalTensor<float> maximum(2 * floats + 3 * width, 8), scale(2 * floats + 3 * width + 256, 8);
-  SetFlag<HardEvent::V_MTE2>(0);
-  SetFlag<HardEvent::MTE3_V>(0);
-  for (uint32_t t = tokens.first; t < tokens.last; ++t) {
-    WaitFlag<HardEvent::V_MTE2>(0);
-    DataCopy(in, GlobalAt<bfloat16_t>(a.value.c + t * a.value.c_pitch), width);
-    SetFlag<HardEvent::MTE2_V>(0);
-    const float inverse = QuantiseRow(in, row, absolute, maximum, out, width, EVENT_ID0);
-    Duplicate(scale, inverse, 8);
-    SetFlag<HardEvent::V_MTE3>(1);
-    WaitFlag<HardEvent::V_MTE3>(0);
-    DataCopy(GlobalAt<int8_t>(a.out.a + t * a.out.a_pitch), out, width);
-    WaitFlag<HardEvent::V_MTE3>(1);
-    DataCopyPad(GlobalAt<float>(a.out.token_scales + t * 4ull), scale, {1, 4, 0, 0, 0});
-    SetFlag<HardEvent::MTE3_V>(0);
-  }
-  WaitFlag<HardEvent::V_MTE2>(0);
-  WaitFlag<HardEvent::MTE3_V>(0);
-}
-
-}  // namespace
 
 extern "C" void kernel_main(GM_ADDR address) {
   const cm384_mla_output& a = *reinterpret_cast<const cm384_mla_output*>(address);

@@ -4,9 +4,8 @@
 #include "cube_gemm.h"
 #include "dequantise.h"
 #include "kernel_operator.h"
-#include "rms_norm.h"
+#include "project.h"
 #include "rope.h"
-#include "share.h"
 #include "steps.h"
 
 using namespace AscendC;
@@ -15,23 +14,6 @@ namespace {
 
 constexpr uint32_t kHeadsAtOnce = 16;
 constexpr uint64_t kColumnBytes = CM384_MLA_PAGE_TOKENS * 32;  // of a page: one 32 B block of every token
-
-bool IsInt8(const cm384_gemm& a) {
-  return a.type == CM384_GEMM_INT8;
-}
-
-// The row at `from`, normed, as row `t` of what a projection multiplies.
-CM384_INLINE void NormTo(RmsNorm& norm, uint64_t from, const cm384_gemm& to, uint32_t t) {
-  const uint64_t row = to.a + t * to.a_pitch;
-  if (!IsInt8(to))
-    return norm.Row(from, [&](uint32_t at) {
-      DataCopy(GlobalAt<bfloat16_t>(row), LocalTensor<bfloat16_t>(at, to.k), to.k);
-    });
-  norm.QuantisedRow(from, [&](uint32_t at, uint32_t scale) {
-    DataCopy(GlobalAt<int8_t>(row), LocalTensor<int8_t>(at, to.k), to.k);
-    DataCopyPad(GlobalAt<float>(to.token_scales + t * 4ull), LocalTensor<float>(scale, 8), {1, 4, 0, 0, 0});
-  });
-}
 
 void NormInput(const cm384_mla_prolog& a, Range tokens) {
   RmsNorm norm(a.hidden, 0, 0, a.epsilon);

@@ -9,7 +9,8 @@ struct MlaForm {
   using Item = MlaItem;
   using Walker = MlaWalker;
   using Workspace = MlaWorkspace;
-  static constexpr uint32_t kWidth = CM384_MLA_LATENT, kPieceRows = 16, kTurns = 2;
+  using Pair = MlaPair;
+  static constexpr uint32_t kWidth = CM384_MLA_LATENT, kWholeRows = 32, kPieceRows = 16, kTurns = 2;
   static constexpr bool kCausal = false, kSplits = true;
 
   static CM384_INLINE uint32_t Rows(const cm384_mla& a) { return a.heads; }
@@ -22,10 +23,14 @@ struct MlaForm {
     return a.out + (to * CM384_MLA_LATENT + column) * 2;
   }
   static CM384_INLINE uint64_t Pitch(const cm384_mla&) { return CM384_MLA_LATENT * 2; }
-  static CM384_INLINE uint32_t ResultRows(const MlaItem&, uint64_t) { return ~0u; }
+  static CM384_INLINE uint32_t ResultRows(const cm384_mla&, const MlaItem&, uint64_t) { return ~0u; }
   static CM384_INLINE uint64_t Part(const cm384_mla& a, const MlaItem& item) {
     return (static_cast<uint64_t>(item.pair) * a.splits + item.split) * a.heads;
   }
+  static CM384_INLINE uint64_t Out(const cm384_mla& a, uint32_t pair, uint32_t head) {
+    return a.out + (static_cast<uint64_t>(pair) * a.heads + head) * CM384_MLA_LATENT * 2;
+  }
+  static CM384_INLINE uint32_t OutRows(const cm384_mla&, uint32_t) { return 8; }
 };
 
 using MlaVector = OnlineSoftmax<MlaForm>;

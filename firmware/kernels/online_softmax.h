@@ -1,14 +1,15 @@
-// A vector core's part of attention by blocks of keys (`mla`, `flash_attention`): for half of the rows of
-// queries the online softmax of item i, then the running sum with the products of item i - 2, which are out
-// before the scores of item i: it never waits for them.
+// A vector core's part of attention by blocks of keys (`mla`, `gqa`, `flash_attention`): for half of the rows
+// of queries the online softmax of item i, then the running sum with the products of item i - 2, which are
+// out before the scores of item i: it never waits for them.
 //
 // `Form` says what the kernel is: Arguments, Item, Walker and Workspace; kWidth, elements of a row of the
-// result; kCausal, whether row r of a tile sees keys 0 .. r of its last item alone; kSplits, whether a task
-// may be a part of the keys (Arguments::splits), and then Part(a, item), its first row among all; Rows(a) of
-// a tile, kPieceRows of half of them that are added at a time if there are more than 32; kTurns, places of
-// scores and of probabilities that are taken in turn; bytes of Scores(a), Probabilities(a), Products(a);
-// Result(a, item, row, column), where elements of a row go, Pitch(a) from one row to the next, and
-// ResultRows(item, row), how many there are from this one on.
+// result; kCausal, whether row r of a tile sees keys 0 .. r of its last item alone, and perhaps then
+// Enters(a, item), whether it sees the others alone of an item that its window begins in; kSplits, whether a
+// task may be a part of the keys (Arguments::splits), and then Part(a, item), its first row among all;
+// Rows(a) of a tile, kPieceRows of half of them that are added at a time if there are more than kWholeRows;
+// kTurns, places of scores and of probabilities that are taken in turn; bytes of Scores(a), Probabilities(a),
+// Products(a); Result(a, item, row, column), where elements of a row go, Pitch(a) from one row to the next,
+// and ResultRows(a, item, row), how many there are from this one on.
 #pragma once
 
 #include "kernel_operator.h"
@@ -26,7 +27,7 @@ class OnlineSoftmax {
       : a_(a),
         rows_(Form::Rows(a) / 2),
         sub_(sub_block),
-        piece_rows_(rows_ > 32 ? Form::kPieceRows : rows_),
+        piece_rows_(rows_ > Form::kWholeRows ? Form::kPieceRows : rows_),
         space_(a, group),
         walker_(a, group, groups) {
     uint32_t next = 0;
@@ -48,6 +49,10 @@ class OnlineSoftmax {
     if constexpr (Form::kCausal) {
       mask_ = take(rows_ * a.block_tokens * 4);
       PlaceMask();
+      if constexpr (kHasWindow) {
+        take(rows_ * a.block_tokens * 4);  // behind the mask
+        PlaceBehind();
+      }
     }
     PlacePieces(next);
   }
@@ -70,7 +75,12 @@ class OnlineSoftmax {
   }
 
  private:
-  static constexpr uint32_t kColumns = 128;  // of the latent, a piece
+  static constexpr uint32_t kColumns = Form::kWidth < 128 ? Form::kWidth : 128;  // of a row, a piece
+  // Finite: a row may see no key of the block at all.
+  static constexpr float kUnseen = -1e30f;
+  static constexpr bool kHasWindow = requires(const Arguments& a, const Item& item) {
+    Form::Enters(a, item);
+  };
   static constexpr uint32_t kMostPieces = 6;
   static constexpr uint32_t kRepeatBytes = 256;  // a value a row
 
@@ -86,6 +96,19 @@ class OnlineSoftmax {
     PipeBarrier<PIPE_V>();
   }
 
+  CM384_INLINE uint32_t Behind() const { return mask_ + rows_ * a_.block_tokens * 4; }
+  // Row r of the tile sees keys behind r of the block that its window begins in: those that the mask leaves
+  // out.
+  void PlaceBehind() {
+    using namespace AscendC;
+    Duplicate(At(Behind(), rows_ * a_.block_tokens), 0.0f, static_cast<int>(rows_ * a_.block_tokens));
+    PipeBarrier<PIPE_V>();
+    for (uint32_t row = 0; row < rows_; ++row)
+      Duplicate(At(Behind() + row * a_.block_tokens * 4, a_.block_tokens), kUnseen,
+                static_cast<int>(sub_ * rows_ + row + 1));
+    PipeBarrier<PIPE_V>();
+  }
+
   // Buffers for pieces of the products: what the UBuffer has left, then the scores' place, which is empty
   // while products are added: its second half as soon as the probabilities have shrunk to the first half, and
   // the first half when they are stored. Many, since a load takes longer than its piece is worked on.
@@ -93,6 +116,7 @@ class OnlineSoftmax {
     const uint32_t bytes = piece_rows_ * kColumns * 4, half = rows_ * a_.block_tokens * 2;
     uint32_t most = Form::kWidth / kColumns * ((rows_ + piece_rows_ - 1) / piece_rows_);
     if (most > kMostPieces) most = kMostPieces;
+    if constexpr (Form::kWidth <= kColumns && Form::kSplits) most = most < 2 ? 2 : most;
     for (; buffers_ < most && next + bytes <= AscendC::kUBufferBytes; next += bytes)
       piece_[buffers_++] = next;
     if (buffers_ < 2) AscendC::Abort("attention: the rows do not fit the UBuffer");
@@ -162,6 +186,13 @@ class OnlineSoftmax {
       if (item.last) {
         Add(scores, scores, At(mask_, rows_ * a_.block_tokens), static_cast<int>(rows_ * a_.block_tokens));
         PipeBarrier<PIPE_V>();
+      }
+      if constexpr (kHasWindow) {
+        if (Form::Enters(a_, item)) {
+          Add(scores, scores, At(Behind(), rows_ * a_.block_tokens),
+              static_cast<int>(rows_ * a_.block_tokens));
+          PipeBarrier<PIPE_V>();
+        }
       }
     }
     ReduceRows(
@@ -303,7 +334,7 @@ class OnlineSoftmax {
     if constexpr (Form::kSplits) part += Form::Part(a_, item);
     ForPieces([&](uint32_t row, uint32_t rows, uint32_t column, const Vector& sum) {
       if (IsWhole()) {
-        const uint32_t there = Form::ResultRows(item, first + row);
+        const uint32_t there = Form::ResultRows(a_, item, first + row);
         if (there == 0) return;
         CopyBursts<CM384_MTE_UB_TO_GM>(Form::Result(a_, item, first + row, column), sum.GetPhyAddr(),
                                        kColumns * 2, there < rows ? there : rows, kColumns * 2,

@@ -1,20 +1,21 @@
-// Rotary position embedding of rows of 64 on a vector core: elements i and 32 + i are a plane, turned by the
-// angle i of the token's position.
+// Rotary position embedding of rows of 64 or 128 on a vector core: elements i and half + i are a plane,
+// turned by the angle i of the token's position.
 #pragma once
 
 #include "firmware/abi/mla.h"
 #include "kernel_operator.h"
 
 // Bytes of the UBuffer for `rows` rows at a time.
-inline constexpr uint32_t kRopeBytes(uint32_t rows) {
-  return rows * CM384_MLA_ROPE * 20 + 2 * 512;
+inline constexpr uint32_t kRopeBytes(uint32_t rows, uint32_t width = CM384_MLA_ROPE) {
+  return rows * width * 20 + 2 * width * 8;
 }
 
 // Two buffers each way, taken in turn. Uses the flags `event` and `event` + 1 of V_MTE2, MTE2_V, MTE3_V and
 // V_MTE3.
-class Rope {
+template <uint32_t kWidth>
+class RopeOf {
  public:
-  Rope(uint32_t rows, uint32_t base, int event) : rows_(rows), event_(event) {
+  RopeOf(uint32_t rows, uint32_t base, int event) : rows_(rows), event_(event) {
     uint32_t next = base;
     const auto take = [&next](uint32_t bytes) {
       const uint32_t at = next;
@@ -22,7 +23,7 @@ class Rope {
       return at;
     };
     for (uint32_t b = 0; b < 2; ++b) {
-      angles_[b] = take(512);
+      angles_[b] = take(kWidth * 8);
       in_[b] = take(rows * kWidth * 2);
       out_[b] = take(rows * kWidth * 2);
     }
@@ -46,7 +47,7 @@ class Rope {
     }
   }
 
-  // Rows `pitch` bytes apart at `from`, by the angles at `angles` (64 cosines, 64 sines, the first 32 of
+  // Rows `pitch` bytes apart at `from`, by the angles at `angles` (cosines of a row, sines, the first half of
   // these negated); `store` copies them from their place in the UBuffer to memory.
   template <class Store>
   CM384_INLINE void Rows(uint64_t from, uint64_t pitch, uint64_t angles, Store&& store) {
@@ -57,7 +58,7 @@ class Rope {
     const LocalTensor<float> row(row_, elements), turned(turned_, elements), sum(sum_, elements);
     const LocalTensor<float> cosines(angles_[b], kWidth), sines(angles_[b] + kWidth * 4, kWidth);
     const auto repeats = static_cast<uint8_t>(rows_);
-    const BinaryRepeatParams each{1, 1, 1, 8, 8, 0};
+    const BinaryRepeatParams each{1, 1, 1, kWidth / 8, kWidth / 8, 0};
     WaitFlag<HardEvent::V_MTE2>(event);
     CopyBursts<CM384_MTE_GM_TO_UB>(in_[b], from, kWidth * 2, rows_, pitch, kWidth * 2);
     DataCopy(LocalTensor<float>(angles_[b], 2 * kWidth), GlobalAt<float>(angles), 2 * kWidth);
@@ -66,7 +67,8 @@ class Rope {
     PipeBarrier<PIPE_V>();
     Cast(row, in, RoundMode::CAST_NONE, elements);
     PipeBarrier<PIPE_V>();
-    Mul(sum, row, cosines, uint64_t{kWidth}, repeats, each);
+    for (uint32_t part = 0; part < kWidth; part += 64)
+      Mul(sum[part], row[part], cosines[part], uint64_t{64}, repeats, each);
     Mul(turned, row[kHalf], sines, uint64_t{kHalf}, repeats, each);
     Mul(turned[kHalf], row, sines[kHalf], uint64_t{kHalf}, repeats, each);
     SetFlag<HardEvent::V_MTE2>(event);
@@ -82,10 +84,12 @@ class Rope {
   }
 
  private:
-  static constexpr uint32_t kWidth = CM384_MLA_ROPE, kHalf = kWidth / 2;
+  static constexpr uint32_t kHalf = kWidth / 2;
 
   const uint32_t rows_;
   const int event_;
   uint32_t angles_[2], in_[2], out_[2], row_, turned_, sum_;  // offsets in the UBuffer
   uint32_t turns_ = 0;
 };
+
+using Rope = RopeOf<CM384_MLA_ROPE>;

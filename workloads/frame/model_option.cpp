@@ -23,15 +23,20 @@ models::Model model_of_experts(const std::string& name_or_path) {
 
 void follow_model(const std::vector<hw::Parameter>& options, const Given& given, const std::string& model,
                   const OptionValues& values) {
+  follow_values(options, given, "--model " + model, values);
+}
+
+void follow_values(const std::vector<hw::Parameter>& options, const Given& given, const std::string& from,
+                   const OptionValues& values) {
   for (const auto& [name, value] : values) {
     if (given.contains(name)) continue;
     const auto option = std::ranges::find(options, name, &hw::Parameter::key);
     if (option == options.end())
-      throw std::logic_error(fmt::format("--{} follows the model, but is not declared", name));
+      throw std::logic_error(fmt::format("--{} follows {}, but is not declared", name, from));
     try {
       hw::assign(*option, value);
     } catch (const InputError& error) {
-      throw InputError(fmt::format("--model {}: --{}: {}", model, name, error.what()));
+      throw InputError(fmt::format("{}: --{}: {}", from, name, error.what()));
     }
   }
 }

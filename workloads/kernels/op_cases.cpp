@@ -44,6 +44,11 @@ constexpr std::array kNamed{
     Named{"kv-norm-rope", 1, "tokens, such as 5"},
     Named{"flash-attention", 3,
           "sequences x heads x tokens of each, such as 4x4x1024; of these cached, such as 4x4x1024x512", 1},
+    Named{"grouped-attention", 5,
+          "sequences x heads x KV heads x elements of a head x tokens of each, such as 4x32x4x128x1024; of "
+          "these "
+          "cached, such as 4x32x4x128x1024x512",
+          1},
     Named{"all-gather", 2, "ranks x bytes of a rank's part, such as 16x3801088"},
     Named{"reduce-scatter", 2, "ranks x bytes of a rank's part, such as 16x3801088"},
     Named{"all-reduce", 2, "ranks x bytes, such as 16x163840"},
@@ -166,6 +171,16 @@ MakeOperator operator_of(const OpRequest& request) {
                                              .heads = shape[1],
                                              .length = shape[2],
                                              .cached = shape.size() > 3 ? shape[3] : 0};
+    return [attention] { return std::make_unique<operators::FlashAttention>(attention); };
+  }
+  if (request.name == "grouped-attention") {
+    const reference::AttentionCase attention{.seed = request.seed,
+                                             .sequences = shape[0],
+                                             .heads = shape[1],
+                                             .length = shape[4],
+                                             .cached = shape.size() > 5 ? shape[5] : 0,
+                                             .kv_heads = shape[2],
+                                             .width = shape[3]};
     return [attention] { return std::make_unique<operators::FlashAttention>(attention); };
   }
   reference::RowCase rows{.rows = shape[0], .width = shape[1], .seed = request.seed};

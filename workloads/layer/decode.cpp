@@ -18,25 +18,56 @@
 
 namespace cm384::studies {
 
-DecodeMemory memory_of(const DecodeOptions& options, int shared_copies, std::uint64_t tokens) {
+void DecodeOptions::follow(const Given& given) {
+  OptionValues values;
+  if (!layer.model.empty()) values = of_model(models::load_model(layer.model));
+  layer.follow(hw::list_parameters(*this), given, values);
+}
+
+OptionValues DecodeOptions::of_model(const models::Model& model) {
+  OptionValues values = LayerOptions::of_model(model);
+  std::int64_t moe = 0, sliding = 0, window = 0;
+  for (const models::Layer& layer : model.layers) {
+    moe += layer.has_experts() ? 1 : 0;
+    if (layer.attention.kind != models::AttentionKind::sliding) continue;
+    sliding += layer.has_experts() || !model.has_experts() ? 1 : 0;
+    window = layer.attention.window;
+  }
+  values.emplace_back("moe-layers", std::to_string(moe));
+  values.emplace_back("dense-layers", std::to_string(static_cast<std::int64_t>(model.layers.size()) - moe));
+  values.emplace_back("sliding-layers", std::to_string(sliding));
+  values.emplace_back("window", std::to_string(window));
+  values.emplace_back("vocabulary", std::to_string(model.vocabulary));
+  return values;
+}
+
+DecodeMemory memory_of(const DecodeOptions& options, int shared_copies, std::uint64_t tokens,
+                       std::uint64_t windowed) {
   const LayerOptions& o = options.layer;
-  const double hidden = o.hidden, heads = o.heads, q_lora = o.q_lora, element = o.int8 ? 1 : 2;
+  const int sharing = o.sharing();
+  const double hidden = o.hidden, heads = o.heads / sharing, q_lora = o.q_lora, element = o.int8 ? 1 : 2;
+  const int kv_heads = o.kv_heads == 0 ? 0 : std::max(1, o.kv_heads / sharing);
   // One layer predicts all further tokens, one after another.
   const double predictors = std::min(o.mtp, 1),
                layers = options.dense_layers + options.moe_layers + predictors;
-  const double attention = element * (hidden * (q_lora + 576) + q_lora * heads * 192 + heads * 128 * hidden) +
+  const double attention =
+      o.kv_heads > 0 ? element * hidden * o.head_width * (2 * heads + 2 * kv_heads)
+                     : element * (hidden * (q_lora + 576) + q_lora * heads * 192 + heads * 128 * hidden) +
                            2 * 2 * heads * 128 * 512;
   const int filled = o.experts + shared_copies + std::max(0, o.redundant);
-  const int slots = o.by_load || o.redundant >= 0
+  const int slots = o.dense() ? 0
+                    : o.by_load || o.redundant >= 0
                         ? (filled + o.ranks - 1) / o.ranks
                         : reference::place_experts(o.ranks, o.experts, shared_copies).local_experts;
   const double experts = 3.0 * slots * hidden * o.width;
+  const double token = o.kv_heads > 0 ? 4.0 * kv_heads * o.head_width : 2.0 * 576;
   DecodeMemory memory;
   memory.weights = layers * attention + (options.moe_layers + predictors) * experts +
-                   3.0 * options.dense_layers * hidden * options.dense_width +
-                   2 * 2 * hidden * options.vocabulary;
-  memory.request = layers * o.kv * 2.0 * 576;
-  memory.cache = layers * static_cast<double>(tokens) * 2.0 * 576;
+                   3.0 * options.dense_layers * hidden * (o.dense_width / sharing) +
+                   2 * hidden * (options.vocabulary + options.vocabulary / options.head_sharing());
+  const double sliding = options.sliding_layers, full = layers - sliding;
+  memory.request = sharing * token * (full * o.kv + sliding * std::min(o.kv, o.window));
+  memory.cache = token * (full * static_cast<double>(tokens) + sliding * static_cast<double>(windowed));
   return memory;
 }
 
@@ -51,7 +82,9 @@ double renewal_us(const DecodeOptions& options, const DecodeParts& parts) {
 namespace {
 
 void check_memory(const StudyContext& context, const DecodeOptions& options, const LayerSetting& setting) {
-  const DecodeMemory memory = memory_of(options, setting.moe.shared_copies, fullest_die(setting));
+  const DecodeMemory memory =
+      memory_of(options, setting.moe.shared_copies, fullest_die(setting),
+                fullest_die(setting, static_cast<std::uint32_t>(options.layer.window)));
   const double room = static_cast<double>(context.machine.memory.hbm.capacity.count);
   if (memory.weights > room)
     throw InputError(fmt::format("run decode: --ranks {}: weights of {:.1f} GB do not fit a die's {:.1f} GB",
@@ -76,9 +109,11 @@ Row step_row(const DecodeOptions& options, const DecodeParts& parts, StudyResult
   const LayerOptions& o = options.layer;
   const double renewed = o.renew > 0 ? options.moe_layers + std::min(o.mtp, 1) : 0;  // layers
   const std::array lines{
-      Line{"dense layers", 1.0 * options.dense_layers, parts.dense_attention + parts.dense_network},
-      Line{"first MoE layer", 1, parts.first_layer},
-      Line{"MoE layers", options.moe_layers - 1.0, parts.layer},
+      Line{"dense layers", 1.0 * options.other_layers(), parts.dense_attention + parts.dense_network},
+      Line{options.layer.dense() ? "first dense layer" : "first MoE layer", 1, parts.first_layer},
+      Line{options.layer.dense() ? "dense layers" : "MoE layers",
+           options.main_layers() - 1.0 - options.sliding_layers, parts.layer},
+      Line{"sliding layers", 1.0 * options.sliding_layers, parts.sliding_layer},
       Line{"head", 1, parts.head},
       Line{"sampling", 1, parts.sampling},
       Line{"MTP layer", 1.0 * o.mtp, parts.mtp_projection + parts.first_layer},
@@ -135,8 +170,28 @@ std::optional<LaneTimeline> open_timeline(StudyContext& context) {
   return std::optional<LaneTimeline>(std::in_place, asked.timeline, asked.shown);
 }
 
+// What does not act, or does not fit together.
+void check_options(const StudyContext& context, const DecodeOptions& o) {
+  o.layer.check_effect(context.given);
+  const auto refuse = [](const std::string& what) { throw InputError("run decode: " + what); };
+  if (o.layer.dense() != (o.moe_layers == 0))
+    refuse(fmt::format("--experts {} and --moe-layers {}: allowed: none of both, or both", o.layer.experts,
+                       o.moe_layers));
+  if (o.main_layers() == 0) refuse("--dense-layers 0: a dense model has at least one");
+  if (o.sliding_layers >= o.main_layers())
+    refuse(fmt::format("--sliding-layers {}: allowed: fewer than {} layers, of which the first is not one",
+                       o.sliding_layers, o.main_layers()));
+  if ((o.sliding_layers > 0) != (o.layer.window > 0))
+    refuse(fmt::format("--window {} and --sliding-layers {}: each acts with the other alone", o.layer.window,
+                       o.sliding_layers));
+  if (o.layer.ranks % o.head_sharing() != 0 || o.vocabulary % (16 * o.head_sharing()) != 0)
+    refuse(fmt::format("--head-tp {}: allowed: divisors of {} ranks that leave whole 16 of {} words",
+                       o.head_sharing(), o.layer.ranks, o.vocabulary));
+}
+
 StudyResult run(const StudyContext& context, const DecodeOptions& all) {
   StudyResult result;
+  check_options(context, all);
   if (all.layer.mtp == 0 && context.given.contains("acceptance"))
     throw InputError("run decode: --acceptance: has an effect only with --mtp 1 or 2");
   std::vector<DecodeOptions> steps;

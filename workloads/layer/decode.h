@@ -15,9 +15,8 @@ struct DecodeOptions {
   Integers batch{96};
   LayerOptions layer;  // its batch: the one of the step in hand
   double acceptance = 0.7;
-  int dense_layers = 3, moe_layers = 58;
-  int dense_width = 18432;
-  int vocabulary = 129280;
+  int dense_layers = 3, moe_layers = 58, sliding_layers = 0;
+  int vocabulary = 129280, head_tensor = 0;
   int top_k = 50;
   double top_p = 0.95;
   std::string launch = "pipelined";
@@ -32,10 +31,16 @@ struct DecodeOptions {
     visit("acceptance", self.acceptance, Range{0.0, 1.0}, "share of predicted further tokens that are right");
     visit("dense-layers", self.dense_layers, Range{0, 1000},
           "layers whose feed-forward network is not of experts");
-    visit("moe-layers", self.moe_layers, Range{1, 1000}, "layers with experts");
-    visit("dense-width", self.dense_width, Range{64, 65536, 64},
+    visit("moe-layers", self.moe_layers, Range{0, 1000}, "layers with experts");
+    visit(
+        "sliding-layers", self.sliding_layers, Range{0, 1000},
+        "of the layers with experts, or of all of a dense model: those whose attention sees --window tokens");
+    visit("dense-width", self.layer.dense_width, Range{64, 65536, 64},
           "elements between the products of a dense layer");
     visit("vocabulary", self.vocabulary, Range{64, 1'000'000, 64}, "words that the heads choose among");
+    visit("head-tp", self.head_tensor, Range{0, 256},
+          "ranks that share the product with the vocabulary; 0: one, and those of --attention-tp of a dense "
+          "model");
     visit("top-k", self.top_k, Range{1, 256}, "words of a token that one is chosen among, the likeliest");
     visit("top-p", self.top_p, Range{0.0, 1.0}, "of these the fewest whose shares sum up to this");
     visit("launch", self.launch, OneOf{{"pipelined", "cpu"}},
@@ -52,11 +57,22 @@ struct DecodeOptions {
           "not is added");
   }
   void settle(const hw::Machine& machine) { layer.settle(machine); }
+  void follow(const Given& given);
+  std::vector<std::string> inputs() const { return layer.files(); }
+  static OptionValues of_model(const models::Model& model);
+
+  // The layers that `run layer` runs: those with experts, or all of a dense model.
+  int main_layers() const { return layer.dense() ? dense_layers : moe_layers; }
+  const char* main_name() const { return layer.dense() ? "dense" : "MoE"; }
+  // Dense layers beside them.
+  int other_layers() const { return layer.dense() ? 0 : dense_layers; }
+  int head_sharing() const { return head_tensor > 0 ? head_tensor : layer.dense() ? layer.sharing() : 1; }
 };
 
 // Times of what a step is made of, in microseconds.
 struct DecodeParts {
   double layer = 0, first_layer = 0;  // among many alike; with nothing before or behind it
+  double sliding_layer = 0;           // the same among many alike, of those with a window
   double attention_half = 0, experts_half = 0;
   std::vector<std::pair<std::string, double>> kernels;  // tasks of a microbatch and layer
   std::vector<LayerKernel> kernels_of_layers;  // of a rank; empty: of a file from before they were kept
@@ -82,10 +98,9 @@ KernelShares shares_of(const DecodeParts& parts);
 struct DecodeMemory {
   double weights = 0, cache = 0, request = 0;  // request: of one in the cache
 };
-// `tokens`: in the cache of the die that has most.
-DecodeMemory memory_of(const DecodeOptions& options, int shared_copies, std::uint64_t tokens);
-
-// How `parts` slices are summed in pairs: slices of each addition.
-std::vector<int> additions_of(int slices);
+// `tokens`: in the cache of the die that has most; `windowed`: the same where a request has no more than
+// --window.
+DecodeMemory memory_of(const DecodeOptions& options, int shared_copies, std::uint64_t tokens,
+                       std::uint64_t windowed = 0);
 
 }  // namespace cm384::studies

@@ -8,11 +8,12 @@
 #include "base/text/error.h"
 #include "base/text/json.h"
 #include "base/text/parameter_list.h"
+#include "workloads/collectives/exchange.h"
 #include "workloads/frame/result_json.h"
 #include "workloads/kernels/ffn.h"
-#include "workloads/kernels/mla.h"
 #include "workloads/layer/alone.h"
 #include "workloads/layer/layer_lanes.h"
+#include "workloads/layer/layer_program.h"
 #include "workloads/layer/parts_file.h"
 
 namespace cm384::studies {
@@ -35,14 +36,23 @@ std::string key_of(const StudyContext& context, const DecodeOptions& options,
                    const std::vector<std::string>& inputs) {
   std::string text = fmt::format("seed {}\nbatch {}\n", context.seed, options.layer.batch);
   DecodeOptions copy = options;
-  for (const hw::Parameter& option : hw::list_parameters(copy)) {
-    constexpr std::array kOthers{"batch",  "acceptance",   "dense-layers", "moe-layers",
-                                 "launch", "graph-launch", "measured",     "top-k",
-                                 "top-p",  "renew-rate",   "renew",        "drift"};
+  DecodeOptions plain;
+  const std::vector<hw::Parameter> defaults = hw::list_parameters(plain);
+  const std::vector<hw::Parameter> all = hw::list_parameters(copy);
+  for (std::size_t n = 0; n < all.size(); ++n) {
+    const hw::Parameter& option = all[n];
+    // Said only where they change something: keys of what was measured before these options stay.
+    constexpr std::array kLater{"kv-heads", "head-width",     "window",        "attention-tp",
+                                "head-tp",  "sliding-layers", "shared-experts"};
+    if (std::ranges::find(kLater, option.key) != kLater.end() &&
+        hw::value_text(option) == hw::value_text(defaults[n]))
+      continue;
+    constexpr std::array kOthers{"batch",        "acceptance", "dense-layers", "moe-layers", "launch",
+                                 "graph-launch", "measured",   "top-k",        "top-p",      "renew-rate",
+                                 "renew",        "drift",      "model",        "deployment"};
     if (std::ranges::find(kOthers, option.key) == kOthers.end())
       text += option.key + " = " + hw::value_text(option) + "\n";
   }
-  // Said only where it changes something: keys of what was measured before these options stay.
   if (options.layer.renew > 0)
     text += fmt::format("renew = {}\ndrift = {}\n", options.layer.renew, options.layer.drift);
   for (const std::string& path : inputs) text += hash_of_file(path) + "\n";
@@ -60,6 +70,7 @@ DecodeParts read(const Json& json, const std::string& path) {
                                          k.at("stream").get<int>(), k.at("name").get<std::string>(),
                                          k.at("start_us").get<double>(), k.at("end_us").get<double>()});
     parts.new_copies = json.value("new_copies", 0.0);
+    parts.sliding_layer = json.value("sliding_layer_us", 0.0);
     parts.microbatches = json.at("microbatches").get<int>();
     parts.split = json.at("split").get<std::string>();
   } catch (const Json::exception& error) {
@@ -74,6 +85,7 @@ Json to_json(const DecodeOptions& options, const DecodeParts& parts) {
             {"split", parts.split},         {"kernels_us", Json::array()}};
   for (const auto& [name, member] : kParts) json[name] = parts.*member;
   if (options.layer.renew > 0) json["new_copies"] = parts.new_copies;
+  if (options.sliding_layers > 0) json["sliding_layer_us"] = parts.sliding_layer;
   for (const auto& [name, us] : parts.kernels)
     json["kernels_us"].push_back({{"name", name}, {"mean_us", us}});
   json["kernels"] = studies::to_json(rows_of(parts.kernels_of_layers));
@@ -85,23 +97,29 @@ class DecodeOperators : public Alone {
   using Alone::Alone;
 
   double attention(const LayerSetting& layer) {
-    MlaSetting setting;
-    static_cast<operators::MlaSetting&>(setting) = layer.attention;
+    AttentionSetting setting = layer.attention;
     setting.kv_lens.clear();
     for (const auto& part : layer.lengths.front())
       setting.kv_lens.insert(setting.kv_lens.end(), part.begin(), part.end());
-    setting.blocks = context().machine.die.groups();
-    setting.graph = true;
-    setting.prolog = setting.output = true;
-    const MlaReading reading = measure_mla(context(), setting, counts());
-    return reading.prolog.task_us + reading.attention.task_us + reading.output.task_us;
+    CubeSetting cubes;
+    cubes.blocks = context().machine.die.groups();
+    cubes.graph = true;
+    CubeRun run(context(), fmt::format("attention, {} sequences", setting.kv_lens.size()), cubes,
+                [&] { return attention_stages(setting, context().seed); });
+    double us = 0;
+    for (const CubeReading& reading : run.measure(counts())) us += reading.task_us;
+    return us;
   }
   // Slices of a wide network as experts that all have every token.
-  double network(int slices, int tokens, const LayerOptions& layer) {
+  double network(int tokens, const LayerOptions& layer) {
+    // Of an expert's width, where that divides it.
+    const int slices = layer.dense_width % layer.width == 0
+                           ? layer.dense_width / layer.width
+                           : dense_slices(static_cast<std::uint32_t>(layer.dense_width));
     FfnSetting setting;
     setting.expert_rows.assign(static_cast<std::size_t>(slices), static_cast<std::uint32_t>(tokens));
     setting.hidden = static_cast<std::uint32_t>(layer.hidden);
-    setting.width = static_cast<std::uint32_t>(layer.width);
+    setting.width = static_cast<std::uint32_t>(layer.dense_width / slices);
     setting.blocks = context().machine.die.groups();
     setting.graph = true;
     double us = measure_ffn(context(), setting, counts()).task_us;
@@ -112,13 +130,33 @@ class DecodeOperators : public Alone {
   }
 };
 
-// Norm, product, softmax.
-double head_of(Alone& alone, const DecodeOptions& options, int tokens) {
-  const int parts = (options.vocabulary + 65535) / 65536;
-  const int width = options.vocabulary / parts / 8 * 8;
-  return alone.row_operator("rms-norm", static_cast<std::uint64_t>(tokens), options.layer.hidden) +
-         alone.product(parts, tokens, width, options.layer.hidden, "bf16", "nd") +
-         alone.row_operator("softmax", static_cast<std::uint64_t>(tokens), options.vocabulary);
+// Norm, product, softmax of a die's tokens. Ranks that share the product bring their tokens together before
+// it, where they do not have them all anyway, and send each other the words' scores behind it.
+double head_of(const StudyContext& context, Alone& alone, const DecodeOptions& options, int tokens,
+               StudyResult& result) {
+  const int sharing = options.head_sharing(), all = tokens * sharing, own = options.vocabulary / sharing;
+  const int parts = (own + 65535) / 65536;
+  const int width = own / parts / 8 * 8;
+  double us = 0;
+  if (sharing > 1 && options.layer.sharing() % sharing != 0) {
+    OpSetting setting;
+    setting.graph = true;
+    const OpRequest gather{.name = "all-gather",
+                           .shape = fmt::format("{}x{}", sharing, 2 * tokens * options.layer.hidden)};
+    const auto reading = run_collective(
+        context, "rows to the head", setting,
+        collective_of(gather, context.machine.die.aiv, false, context.machine), result.simulator);
+    if (reading) us += reading->task_us;
+  }
+  us += alone.row_operator("rms-norm", static_cast<std::uint64_t>(tokens), options.layer.hidden) +
+        alone.product(parts, all, width, options.layer.hidden, "bf16", "nd") +
+        alone.row_operator("softmax", static_cast<std::uint64_t>(tokens), options.vocabulary);
+  if (sharing > 1)
+    us += measure_exchange(context, "scores of the head",
+                           ExchangeCase::even(sharing, 2 * std::uint64_t(tokens) * std::uint64_t(own)),
+                           result.simulator)
+              .mean;
+  return us;
 }
 
 // The key of an operator by itself.
@@ -144,9 +182,18 @@ double sampling_of(Alone& alone, const StudyContext& context, const DecodeOption
   return us;
 }
 
+// The same layer with a dense network in the place of experts, all cores and the whole batch.
+LayerSetting dense_setting(const StudyContext& context, LayerOptions options) {
+  options.experts = 0;
+  options.microbatches = "1";
+  options.window = 0;
+  return layer_settings(context, options).front();
+}
+
 // All but what stands by itself. Empty: interrupted.
 std::optional<DecodeParts> measure_parts(const StudyContext& context, const DecodeOptions& options,
-                                         const std::vector<LayerSetting>& settings, StudyResult& result) {
+                                         std::vector<LayerSetting> settings, StudyResult& result) {
+  for (LayerSetting& setting : settings) setting.attention.window = 0;
   ChosenLayer chosen = measure_fastest(context, settings, result.simulator);
   const LayerReading& layer = chosen.reading;
   if (layer.stages.empty()) return {};
@@ -161,19 +208,31 @@ std::optional<DecodeParts> measure_parts(const StudyContext& context, const Deco
   parts.split = split_text(chosen.setting);
   parts.kernels_of_layers = layer.kernels;
   for (const LayerStage& stage : layer.stages) parts.kernels.emplace_back(stage.name, stage.task_us.mean);
+  if (options.sliding_layers > 0) {
+    LayerSetting sliding = chosen.setting;
+    sliding.attention.window = static_cast<std::uint32_t>(options.layer.window);
+    const LayerReading reading = measure_layer(context, sliding, result.simulator);
+    if (reading.stages.empty()) return {};
+    parts.sliding_layer = reading.layer_us.mean;
+  }
   DecodeOperators alone(context, result);
   const LayerOptions& o = options.layer;
   const int requests = o.batch / 2, tokens = requests * (1 + o.mtp);
   const auto rows = static_cast<std::uint64_t>(tokens);
-  if (options.dense_layers > 0) {
+  if (options.other_layers() > 0 && o.sharing() > 1) {
+    const LayerReading reading = measure_layer(context, dense_setting(context, o), result.simulator);
+    if (reading.stages.empty()) return {};
+    parts.dense_attention = reading.half_us[0].mean;
+    parts.dense_network = reading.layer_us.mean - reading.half_us[0].mean;
+  } else if (options.other_layers() > 0) {
     parts.dense_attention = alone.attention(chosen.setting) + alone.row_operator("rms-norm", rows, o.hidden);
-    parts.dense_network = alone.network(std::max(1, options.dense_width / o.width), tokens, o);
+    parts.dense_network = alone.network(tokens, o);
   }
-  parts.head = head_of(alone, options, tokens);
+  parts.head = head_of(context, alone, options, tokens, result);
   if (o.mtp > 0) {
     parts.mtp_projection = 2 * alone.row_operator("rms-norm", rows, o.hidden) +
                            alone.product(1, tokens, o.hidden, 2 * o.hidden, "int8", "nz");
-    parts.mtp_head = head_of(alone, options, requests);
+    parts.mtp_head = head_of(context, alone, options, requests, result);
   }
   if (alone.interrupted() || context.interrupted != 0) return {};
   return parts;
@@ -181,17 +240,8 @@ std::optional<DecodeParts> measure_parts(const StudyContext& context, const Deco
 
 }  // namespace
 
-std::vector<int> additions_of(int slices) {
-  std::vector<int> made;
-  while (slices > 1) {
-    made.push_back(slices / 2);
-    slices -= slices / 2;
-  }
-  return made;
-}
-
 KernelShares shares_of(const DecodeParts& parts) {
-  constexpr std::array<std::string_view, 3> kProducts{"prolog", "output", "experts"};
+  constexpr std::array<std::string_view, 4> kProducts{"prolog", "output", "experts", "network"};
   double sum = 0, products = 0, dispatch = 0;
   for (const auto& [name, us] : parts.kernels) {
     sum += us;

@@ -16,17 +16,11 @@
 #include "traces/random.h"
 #include "workloads/kernels/cube_run.h"
 #include "workloads/layer/layer_lanes.h"
+#include "workloads/layer/step_deployment.h"
 #include "workloads/moe/moe_options.h"
 #include "workloads/studies.h"
 
 namespace cm384::studies {
-namespace {
-
-// Bytes of the cache of a token and layer; of a layer's weights on a rank.
-constexpr double kLatentTokenBytes = 2.0 * (512 + 64);
-
-}  // namespace
-
 void LayerOptions::settle(const hw::Machine& machine) {
   const std::size_t colon = split.find(':');
   if (colon == std::string::npos) return;
@@ -63,11 +57,13 @@ std::array<CoreShare, 2> parse_split(std::string_view text, int available) {
   return {CoreShare{0, groups[0]}, CoreShare{groups[0], groups[1]}};
 }
 
-std::uint64_t fullest_die(const LayerSetting& setting) {
+std::uint64_t fullest_die(const LayerSetting& setting, std::uint32_t window) {
   std::uint64_t most = 0;
   for (const RankLengths& rank : setting.lengths) {
     std::uint64_t sum = 0;
-    for (const auto& part : rank) sum = std::accumulate(part.begin(), part.end(), sum);
+    for (const auto& part : rank) {
+      for (const std::uint32_t length : part) sum += std::min(length, window);
+    }
     most = std::max(most, sum);
   }
   return most;
@@ -75,6 +71,7 @@ std::uint64_t fullest_die(const LayerSetting& setting) {
 
 LayerOptions with_lengths(const StudyContext& context, LayerOptions options, StudyResult& result) {
   for (const std::string& path : routing_files(options.routing)) result.input_files.push_back(path);
+  for (std::string& path : options.files()) result.input_files.push_back(std::move(path));
   const Lengths lengths = parse_lengths(options.kv_lengths);
   if (lengths.kind == Lengths::Kind::fixed) return options;
   if (!lengths.path.empty()) result.input_files.push_back(lengths.path);
@@ -111,10 +108,14 @@ LayerSetting setting_of(const StudyContext& context, const LayerOptions& options
   if (requests < microbatches || requests % microbatches != 0)
     throw InputError(fmt::format("--batch {}: {} requests a die do not divide into {} microbatches",
                                  options.batch, requests, microbatches));
+  const int sharing = options.sharing();
   LayerSetting setting;
   setting.microbatches = microbatches;
   setting.layers = options.layers;
   setting.width = static_cast<std::uint32_t>(options.width);
+  setting.tensor = sharing;
+  if (options.dense()) setting.dense_width = static_cast<std::uint32_t>(options.dense_width / sharing);
+  setting.shared_output = options.shared_experts > 0;
   setting.moe.ranks = options.ranks;
   setting.moe.batch = requests / microbatches * tokens;
   setting.moe.experts = options.experts;
@@ -122,13 +123,19 @@ LayerSetting setting_of(const StudyContext& context, const LayerOptions& options
   setting.moe.hidden = options.hidden;
   setting.moe.routing = options.routing;
   setting.moe.full_mesh = options.full_mesh;
-  setting.moe.shared_copies =
-      options.shared_copies >= 0 ? options.shared_copies : default_shared_copies(options.ranks);
+  setting.moe.shared_copies = options.shared_experts == 0  ? 0
+                              : options.shared_copies >= 0 ? options.shared_copies
+                                                           : default_shared_copies(options.ranks);
   setting.moe.redundant = options.redundant;
   setting.moe.by_load = options.by_load;
   setting.renewal = {options.renew, options.drift};
   setting.attention.queries = static_cast<std::uint32_t>(tokens);
-  setting.attention.heads = static_cast<std::uint32_t>(options.heads);
+  setting.attention.heads = static_cast<std::uint32_t>(options.heads / sharing);
+  // Ranks beyond the KV heads have copies of them.
+  if (options.kv_heads > 0)
+    setting.attention.kv_heads = static_cast<std::uint32_t>(std::max(1, options.kv_heads / sharing));
+  setting.attention.head_width = static_cast<std::uint32_t>(options.head_width);
+  setting.attention.window = static_cast<std::uint32_t>(options.window);
   setting.attention.hidden = static_cast<std::uint32_t>(options.hidden);
   setting.attention.q_lora = static_cast<std::uint32_t>(options.q_lora);
   setting.attention.int8 = options.int8;
@@ -138,13 +145,13 @@ LayerSetting setting_of(const StudyContext& context, const LayerOptions& options
   setting.moe.cores = 2 * setting.cores[1].count;
   setting.detail = options.detail == 0 ? (options.ranks <= 16 ? options.ranks : 1)
                                        : std::min(options.detail, options.ranks);
-  draw_lengths(setting, parse_lengths(options.kv_lengths), options.kv, requests, options.kv_sets,
+  draw_lengths(setting, parse_lengths(options.kv_lengths), options.kv, requests * sharing, options.kv_sets,
                context.seed);
   return setting;
 }
 
 void check_memory(const StudyContext& context, const LayerOptions& options, const LayerSetting& setting) {
-  const double token = kLatentTokenBytes * options.layers,
+  const double token = static_cast<double>(setting.attention.token_bytes()) * options.layers,
                kv = static_cast<double>(fullest_die(setting)) * token;
   const double room = static_cast<double>(context.machine.memory.hbm.capacity.count);
   if (kv > room)
@@ -152,7 +159,30 @@ void check_memory(const StudyContext& context, const LayerOptions& options, cons
         fmt::format("--batch {} --kv {}: the KV cache of {} layers takes {:.1f} GB of the die's {:.1f} GB; "
                     "{} requests a NPU would fit",
                     options.batch, options.kv, options.layers, kv / 1e9, room / 1e9,
-                    static_cast<int>(room / token / options.kv) * 2));
+                    static_cast<int>(room / token / options.kv / setting.tensor) * 2));
+}
+
+// Heads, ranks and kernels fit each other.
+void check_shapes(const LayerOptions& o) {
+  const int sharing = o.sharing();
+  const auto refuse = [](const std::string& what) { throw InputError(what); };
+  if (o.ranks % sharing != 0)
+    refuse(fmt::format("--attention-tp {}: allowed: a divisor of {} ranks", sharing, o.ranks));
+  const int unit = o.kv_heads == 0 ? 16 : 1;
+  if (o.heads % (sharing * unit) != 0)
+    refuse(fmt::format("--heads {}: on {} ranks that share them; allowed: multiples of {}{}", o.heads,
+                       sharing, sharing * unit, unit > 1 ? ": 16 a rank, with a latent" : ""));
+  if (o.kv_heads > 0) {
+    if (o.heads % o.kv_heads != 0)
+      refuse(fmt::format("--kv-heads {}: allowed: a divisor of {} heads", o.kv_heads, o.heads));
+    if (o.kv_heads % sharing != 0 && sharing % o.kv_heads != 0)
+      refuse(
+          fmt::format("--attention-tp {}: {} KV heads do not divide over so many ranks, or ranks over them",
+                      sharing, o.kv_heads));
+  }
+  if (o.dense() && o.dense_width % (64 * sharing) != 0)
+    refuse(fmt::format("--dense-width {}: on {} ranks that share it; allowed: multiples of {}", o.dense_width,
+                       sharing, 64 * sharing));
 }
 
 }  // namespace
@@ -168,6 +198,7 @@ std::vector<LayerSetting> layer_settings(const StudyContext& context, const Laye
     throw InputError("--drift: has an effect only with --renew of at least 1");
   if (options.drift > 0 && !options.routing.starts_with("zipf:"))
     throw InputError("--drift: has an effect only with --routing zipf:S");
+  check_shapes(options);
   const bool best = options.microbatches == "best";
   std::vector<LayerSetting> settings;
   for (const int microbatches : kMicrobatches) {
@@ -215,6 +246,96 @@ ChosenLayer measure_fastest(const StudyContext& context, std::vector<LayerSettin
   return best;
 }
 
+OptionValues LayerOptions::of_model(const models::Model& model) {
+  const models::ModelFacts& facts = model.stated.facts;
+  const std::string& name = model.name;
+  const auto refuse = [&](std::string_view key, const auto& found, std::string_view allowed) {
+    throw InputError(fmt::format("--model {}: {}: {}; allowed here: {}", name, key, found, allowed));
+  };
+  const auto refuse_unless = [&](bool good, std::string_view key, const auto& found,
+                                 std::string_view allowed) {
+    if (!good) refuse(key, found, allowed);
+  };
+  const models::ModelFacts::OfAttention& attention = facts.attention;
+  refuse_unless(std::ranges::find(attention.pattern, "linear") == attention.pattern.end(),
+                "attention.pattern", "linear", "full and sliding");
+  refuse_unless(facts.index.heads == 0, "index.heads", facts.index.heads, "no indexer");
+  refuse_unless(attention.per_layer == 1, "attention.per_layer", attention.per_layer, "1");
+  refuse_unless(!attention.output_gate, "attention.output_gate", true, "none");
+  refuse_unless(attention.sinks == 0, "attention.sinks", attention.sinks, "none");
+  refuse_unless(facts.dense.beside == 0, "dense.beside", facts.dense.beside, "none");
+  refuse_unless(facts.experts.zero == 0, "experts.zero", facts.experts.zero, "none");
+  refuse_unless(!facts.experts.shared_gate, "experts.shared_gate", true, "none");
+  refuse_unless(facts.experts.shared <= 1, "experts.shared", facts.experts.shared, "0 or 1");
+  refuse_unless(facts.experts.shared == 0 || facts.experts.shared_width == facts.experts.width,
+                "experts.shared_width", facts.experts.shared_width, "as wide as a routed one");
+  const bool latent = attention.kv_latent > 0;
+  if (latent) {
+    refuse_unless(attention.kv_latent == 512, "attention.kv_latent", attention.kv_latent, "512");
+    refuse_unless(attention.position_width == 64, "attention.position_width", attention.position_width, "64");
+    refuse_unless(attention.key_width == 192, "attention.key_width", attention.key_width,
+                  "192 with a latent");
+    refuse_unless(attention.value_width == 128, "attention.value_width", attention.value_width,
+                  "128 with a latent");
+    refuse_unless(attention.query_latent > 0, "attention.query_latent", 0, "a latent of the queries");
+  } else {
+    refuse_unless(attention.key_width == 64 || attention.key_width == 128, "attention.key_width",
+                  attention.key_width, "64 or 128");
+    refuse_unless(attention.value_width == attention.key_width, "attention.value_width",
+                  attention.value_width, "as wide as a key");
+  }
+  OptionValues values{{"hidden", std::to_string(facts.hidden)},
+                      {"heads", std::to_string(attention.heads)},
+                      {"kv-heads", std::to_string(latent ? 0 : attention.kv_heads)},
+                      {"experts", std::to_string(facts.experts.routed)},
+                      {"mtp", facts.draft.layers > 0 ? "1" : "0"}};
+  if (latent) values.emplace_back("q-lora", std::to_string(attention.query_latent));
+  if (!latent) values.emplace_back("head-width", std::to_string(attention.key_width));
+  if (facts.dense.width > 0) values.emplace_back("dense-width", std::to_string(facts.dense.width));
+  if (facts.experts.routed == 0) {
+    values.emplace_back("microbatches", "1");
+    return values;
+  }
+  values.emplace_back("experts-per-token", std::to_string(facts.experts.chosen));
+  values.emplace_back("width", std::to_string(facts.experts.width));
+  values.emplace_back("shared-experts", std::to_string(facts.experts.shared));
+  return values;
+}
+
+void LayerOptions::follow(const std::vector<hw::Parameter>& options, const Given& given,
+                          const OptionValues& values) const {
+  follow_model(options, given, model, values);
+  if (deployment.empty()) return;
+  OptionValues spread = load_step_deployment(deployment);
+  // Of a step alone, where the options are those of layers.
+  std::erase_if(spread, [&](const auto& of) {
+    return (of.first == "head-tp" || of.first == "launch") &&
+           std::ranges::find(options, of.first, &hw::Parameter::key) == options.end();
+  });
+  follow_values(options, given, "--deployment " + deployment, spread);
+}
+
+std::vector<std::string> LayerOptions::files() const {
+  std::vector<std::string> files = model_files(model);
+  for (std::string& file : step_deployment_files(deployment)) files.push_back(std::move(file));
+  return files;
+}
+
+void LayerOptions::check_effect(const Given& given) const {
+  const auto none = [&](bool acts, std::initializer_list<const char*> names, std::string_view why) {
+    for (const char* name : names) {
+      if (!acts && given.contains(name)) throw InputError(fmt::format("--{}: has no effect {}", name, why));
+    }
+  };
+  none(kv_heads > 0, {"head-width", "window"}, "without --kv-heads: the cache has latents");
+  none(kv_heads == 0, {"q-lora"}, "with --kv-heads: queries are made from the hidden state");
+  none(!dense(),
+       {"routing", "experts-per-token", "shared-experts", "shared-copies", "redundant", "balance", "renew",
+        "drift", "width", "variant"},
+       "without experts");
+  none(shared_experts > 0, {"shared-copies"}, "without shared experts");
+}
+
 namespace {
 
 struct LayerStudyOptions {
@@ -224,25 +345,31 @@ struct LayerStudyOptions {
   static void describe(Self& self, Visitor&& visit) {
     visit("batch", self.layer.batch, Range{2, 1024, 2}, "requests per NPU of two dies");
     LayerOptions::describe(self.layer, visit);
+    visit("dense-width", self.layer.dense_width, Range{64, 65536, 64},
+          "elements between the products of a dense layer");
   }
+  void follow(const Given& given) {
+    OptionValues values;
+    if (!layer.model.empty()) values = LayerOptions::of_model(models::load_model(layer.model));
+    layer.follow(hw::list_parameters(*this), given, values);
+  }
+  std::vector<std::string> inputs() const { return layer.files(); }
   void settle(const hw::Machine& machine) { layer.settle(machine); }
 };
 
 // A stream of a die in the last layer, and a line about it.
 Row stream_row(const LayerSetting& setting, const LayerReading& reading, int stream, std::string& line) {
   const bool alone = setting.microbatches == 1;
-  const bool replayed = setting.detail < setting.moe.ranks;
   Rows operators;
   double busy = 0;
   std::vector<std::string> words;
   for (const LayerStage& stage : reading.stages) {
     if (!alone && stage.half != stream) continue;
-    const bool local = stage.half == 0 || stage.name == "experts";
     operators.push_back({{"name", stage.name},
                          {"mean_us", stage.task_us.mean},
                          {"min_us", stage.task_us.min},
                          {"max_us", stage.task_us.max},
-                         {"grade", local && replayed ? "replay" : "firmware"}});
+                         {"grade", stage.replays ? "replay" : "firmware"}});
     busy += setting.microbatches * stage.task_us.mean;
     words.push_back(fmt::format("{} {:.1f}", stage.name, stage.task_us.mean));
   }
@@ -258,6 +385,9 @@ Row stream_row(const LayerSetting& setting, const LayerReading& reading, int str
 
 StudyResult run(const StudyContext& context, const LayerStudyOptions& all) {
   StudyResult result;
+  all.layer.check_effect(context.given);
+  if (!all.layer.dense() && context.given.contains("dense-width"))
+    throw InputError("--dense-width: has no effect with experts: the layers shown have them");
   const LayerOptions options = with_lengths(context, all.layer, result);
   std::vector<LayerSetting> settings = layer_settings(context, options);
   // With all dies in detail the timeline is a machine's, which has its streams.

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "workloads/frame/model_option.h"
 #include "workloads/frame/options.h"
 #include "workloads/frame/study.h"
 #include "workloads/layer/layer_run.h"
@@ -14,6 +15,7 @@ namespace cm384::studies {
 
 // What layers are alike in; `batch` is an option of the studies.
 struct LayerOptions {
+  std::string model{}, deployment{};  // that what is not given follows from; empty: none
   int ranks = 320;
   int batch = 96;  // requests per NPU of two dies
   int kv = 4096;
@@ -30,11 +32,27 @@ struct LayerOptions {
   int redundant = -1;
   bool by_load = false;
   int renew = 0, drift = 0;
+  int shared_experts = 1;
   int hidden = 7168, q_lora = 1536, heads = 128, width = 2048;
+  int kv_heads = 0, head_width = 128, window = 0;
+  int dense_width = 18432;
+  int tensor = 0;  // 0: to be settled
   bool int8 = true, full_mesh = false;
+
+  bool dense() const { return experts == 0; }
+  // Ranks that share the heads of a request.
+  int sharing() const { return tensor > 0 ? tensor : dense() ? ranks : 1; }
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
+    visit(
+        "model", self.model, Form{"NAME|FILE"},
+        "language model that shapes, numbers of layers and of experts follow from where they are not given: "
+        "one of `cm384 model list`, a config.json or a TOML");
+    visit(
+        "deployment", self.deployment, Form{"NAME|FILE"},
+        "how it is spread, for options that are not given, before what the model says: cloudmatrix384-ep320, "
+        "which is the default, qwen3-235b-a3-32, or a TOML");
     visit("ranks", self.ranks, Range{2, kMostRanks}, "dies that take part, one rank each");
     visit("kv", self.kv, Range{1, 1'000'000}, "mean tokens of a request in the cache");
     visit("kv-lengths", self.kv_lengths, Form{"fixed|uniform:LOW:HIGH|requests:FILE", check_lengths},
@@ -56,9 +74,11 @@ struct LayerOptions {
           "else one");
     visit("routing", self.routing, Form{"uniform|zipf:S|trace:FILE", check_routing},
           "which experts tokens choose, drawn anew for each layer");
-    visit("experts", self.experts, Range{64, 512, 64}, "routed experts");
+    visit("experts", self.experts, Range{0, 1024, 32},
+          "routed experts; 0: layers have a dense network of --dense-width");
     visit("experts-per-token", self.experts_per_token, Range{1, 16},
           "routed experts of a token; the gate's time is that of a choice of eight");
+    visit("shared-experts", self.shared_experts, Range{0, 1}, "experts that every token passes");
     visit("shared-copies", self.shared_copies, Range{-1, 256},
           "ranks that hold the shared expert; -1: 32 at 320 ranks, otherwise a ninth of them");
     visit("redundant", self.redundant, Range{-1, 1024},
@@ -74,7 +94,16 @@ struct LayerOptions {
           "steps after which zipf's weights move on by one expert; 0: they stay", Needs{"renew", {}});
     visit("hidden", self.hidden, Range{64, 8192, 64}, "elements of a token");
     visit("q-lora", self.q_lora, Range{64, 8192, 64}, "elements of the queries' latent");
-    visit("heads", self.heads, Range{16, 128, 16}, "query heads");
+    visit("heads", self.heads, Range{1, 128}, "query heads");
+    visit("kv-heads", self.kv_heads, Range{0, 128},
+          "heads of keys and values that query heads share; 0: a latent of 512 and 64 is cached (MLA)");
+    visit("head-width", self.head_width, Range{64, 128, 64}, "elements of a head, with --kv-heads");
+    visit("window", self.window, Range{0, 1'000'000},
+          "last tokens that an attention over keys and values sees; 0: all");
+    visit("attention-tp", self.tensor, Range{0, 256},
+          "ranks that share the heads of a request, and the network of a dense layer; 0: one, and all of a "
+          "dense "
+          "model");
     visit("width", self.width, Range{64, 4096, 64}, "elements between the products of an expert");
     visit("variant", self.full_mesh, Either{"status", "full-mesh"},
           "dispatch with flags and counts after a barrier, or with flags inside the rows' 512 B blocks");
@@ -83,6 +112,14 @@ struct LayerOptions {
   }
   // A ratio becomes cores. Throws InputError.
   void settle(const hw::Machine& machine);
+  // Gives options their values from the deployment and, but for these, from the model's `values`.
+  void follow(const std::vector<hw::Parameter>& options, const Given& given,
+              const OptionValues& values) const;
+  std::vector<std::string> files() const;
+  // What follows from a model. Throws InputError for what is not modelled, by the name of its fact.
+  static OptionValues of_model(const models::Model& model);
+  // Throws InputError for options that have no effect beside these.
+  void check_effect(const Given& given) const;
 };
 
 // The options with the mean of drawn lengths as `kv`. The result gets the files that are read, and a note
@@ -107,8 +144,8 @@ std::string split_text(const LayerSetting& setting);
 
 // "16/32,8/16": groups of an AIC and two AIVs, one stream's behind the other's. Throws InputError.
 std::array<CoreShare, 2> parse_split(std::string_view text, int groups);
-// Tokens in the cache of the die that has most.
-std::uint64_t fullest_die(const LayerSetting& setting);
+// Tokens in the cache of the die that has most, no more than `window` of a request.
+std::uint64_t fullest_die(const LayerSetting& setting, std::uint32_t window = ~0u);
 // Ranks that hold the shared expert where nobody says.
 int default_shared_copies(int ranks);
 }  // namespace cm384::studies

@@ -90,16 +90,21 @@ std::vector<StepSlice> lanes_of_step(const DecodeOptions& options, const DecodeP
     step.part(name, us);
   };
   step.part("launch", launch);
-  for (int n = 0; n < options.dense_layers; ++n)
+  for (int n = 0; n < options.other_layers(); ++n)
     step.part(fmt::format("dense layer {}", n), parts.dense_attention + parts.dense_network);
-  for (int n = 0; n < options.moe_layers; ++n)
-    layer(fmt::format("MoE layer {}", n), n == 0 ? 0 : last, n, n == 0 ? parts.first_layer : parts.layer);
+  // Those with a window come last.
+  const int layers = options.main_layers(), full = layers - options.sliding_layers;
+  for (int n = 0; n < layers; ++n)
+    layer(fmt::format("{} layer {}", options.main_name(), n), n == 0 ? 0 : last, n,
+          n == 0     ? parts.first_layer
+          : n < full ? parts.layer
+                     : parts.sliding_layer);
   step.part("head", parts.head);
   step.part("sampling", parts.sampling);
   for (int n = 0; n < options.layer.mtp; ++n) {
     step.part("launch", launch);
     step.part("MTP projection", parts.mtp_projection);
-    layer("MTP layer", 0, options.moe_layers + n, parts.first_layer);
+    layer("MTP layer", 0, layers + n, parts.first_layer);
     step.part("MTP head", parts.mtp_head);
     step.part("MTP sampling", parts.mtp_sampling);
   }

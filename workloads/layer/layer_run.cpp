@@ -3,172 +3,108 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+#include <array>
 #include <deque>
-#include <functional>
-#include <iterator>
 #include <map>
 #include <memory>
-#include <numeric>
 #include <optional>
 #include <set>
+#include <utility>
 
+#include "system/host/device_memory.h"
 #include "system/host/placement.h"
-#include "traces/random.h"
 #include "workloads/frame/session.h"
+#include "workloads/layer/layer_program.h"
 
 namespace cm384::studies {
 namespace {
 
-constexpr std::array kNames{"prolog", "attention", "output",  "norm",   "gate_product",
-                            "gate",   "dispatch",  "experts", "combine"};
-constexpr std::size_t kDispatchPlace = 6, kExpertsPlace = 7, kCombinePlace = 8;
-// Rows of replayed experts, in steps of these.
-constexpr std::uint32_t kRowStep = 32;
+// A kernel of the program: which step has it, and which of its kernels it is.
+struct PlannedStage {
+  std::size_t step = 0, number = 0;
+};
 
-// Routing of all parts and what is recorded of firmware for them; made before the machine is.
-struct Plan {
+// The program, and what is recorded of firmware for it; made before the machine is.
+struct LayerPlan {
   const StudyContext& context;
   const LayerSetting& setting;
+  LayerProgram program;
+  std::vector<PlannedStage> stages;  // in the order of a microbatch
   std::set<int> detail;
-  std::deque<reference::DispatchCase> layers;    // by layer and microbatch
-  double new_copies = 0;                         // at a renewal, mean over layers
-  std::vector<std::vector<std::uint32_t>> rows;  // of each, by rank
-  std::map<int, std::vector<double>> profiles;   // by experts of a rank: their rows, falling, over all ranks
-  std::map<std::pair<int, int>, host::Recordings> attention;          // by set of lengths and microbatch
-  std::map<std::pair<int, std::uint32_t>, host::Recordings> experts;  // by experts and rows
+  std::map<std::pair<std::size_t, std::string>, host::Recordings> recordings;  // by step and size
 
-  Plan(const StudyContext& of, const LayerSetting& what) : context(of), setting(what) {
+  LayerPlan(const StudyContext& of, const LayerSetting& what)
+      : context(of), setting(what), program(make_layer_program(what, of.seed)) {
     for (int n = 0; n < setting.detail; ++n) detail.insert(detail_rank(n, setting.detail, setting.moe.ranks));
-    for (int n = 0; n < setting.layers * setting.microbatches; ++n) {
-      const std::uint64_t seed = traces::mix(context.seed + static_cast<std::uint64_t>(n));
-      if (setting.renewal.every == 0) {
-        layers.push_back(make_moe_case(seed, setting.moe));
-      } else if (n % setting.microbatches == 0) {
-        RenewedLayer layer = make_renewed_layer(seed, setting.moe, setting.microbatches, setting.renewal);
-        new_copies += static_cast<double>(layer.new_copies) / setting.layers;
-        std::ranges::move(layer.parts, std::back_inserter(layers));
-      }
-    }
-    for (const reference::DispatchCase& layer : layers) {
-      rows.emplace_back();
-      RoutedRows routed = routed_rows(layer);
-      for (std::vector<std::uint32_t>& own : routed.of_expert) {
-        rows.back().push_back(std::accumulate(own.begin(), own.end(), 0U));
-        std::ranges::sort(own, std::greater());
-        std::vector<double>& profile = profiles[static_cast<int>(own.size())];
-        profile.resize(own.size());
-        for (std::size_t k = 0; k < own.size(); ++k) profile[k] += own[k];
-      }
+    for (std::size_t step = 0; step < program.steps.size(); ++step) {
+      for (std::size_t n = 0; n < program.steps[step].names.size(); ++n) stages.push_back({step, n});
     }
   }
 
-  bool in_detail(std::size_t rank) const { return detail.contains(static_cast<int>(rank)); }
-  operators::MlaSetting attention_of(std::size_t rank, std::size_t microbatch) const {
-    operators::MlaSetting made = setting.attention;
-    made.kv_lens = setting.lengths[static_cast<std::size_t>(setting.lengths_of[rank])][microbatch];
-    return made;
+  const LayerStep& step_of(const PlannedStage& stage) const { return program.steps[stage.step]; }
+  const std::string& name_of(const PlannedStage& stage) const { return step_of(stage).names[stage.number]; }
+  bool replays(const LayerStep& step, std::size_t rank) const {
+    return step.size && !detail.contains(static_cast<int>(rank));
   }
-  ExpertHalf::Setting experts_of(std::size_t part, std::size_t rank) const {
-    const reference::DispatchCase& layer = layers[part];
-    const std::size_t slots = layer.placement.slots.size(),
-                      tokens = layer.expert_ids.size() * static_cast<std::size_t>(layer.batch) *
-                               static_cast<std::size_t>(layer.top_k + layer.placement.shared);
-    ExpertHalf::Setting made;
-    made.tokens = static_cast<std::uint32_t>(layer.batch);
-    made.hidden = static_cast<std::uint32_t>(layer.hidden);
-    made.experts = static_cast<std::uint32_t>(layer.placement.experts);
-    made.width = setting.width;
-    made.expert_rows = dealt_out(layer.placement.own_experts[rank], expert_key(part, rank).second);
-    made.tile_rows = static_cast<std::uint32_t>((tokens + slots - 1) / slots);
-    made.seed = context.seed;
-    return made;
-  }
-  std::pair<int, std::uint32_t> expert_key(std::size_t part, std::size_t rank) const {
-    const reference::DispatchCase& layer = layers[part];
-    const int own = layer.placement.own_experts[rank];
-    // No more than a rank has memory for.
-    const std::uint64_t most = cm384_dispatch_max_rows(
-        layer.expert_ids.size(), static_cast<std::uint64_t>(own), static_cast<std::uint64_t>(layer.batch),
-        static_cast<std::uint64_t>(layer.top_k + layer.placement.shared));
-    const std::uint32_t step = (rows[part][rank] + kRowStep / 2) / kRowStep * kRowStep;
-    return {own, static_cast<std::uint32_t>(std::min<std::uint64_t>(step, most))};
-  }
-
-  // `all` rows over so many experts, as unevenly as experts of a rank have them on the average.
-  std::vector<std::uint32_t> dealt_out(int slots, std::uint32_t all) const {
-    const std::vector<double>& profile = profiles.at(slots);
-    const double sum = std::accumulate(profile.begin(), profile.end(), 0.0);
-    std::vector<std::uint32_t> made;
-    double before = 0;
-    for (const double part : profile) {
-      const auto at = [&](double share) { return std::lround(share / std::max(1.0, sum) * all); };
-      made.push_back(static_cast<std::uint32_t>(at(before + part) - at(before)));
-      before += part;
-    }
-    return made;
-  }
+  std::size_t parts() const { return static_cast<std::size_t>(setting.layers * setting.microbatches); }
 
   // Records what ranks replay. False: interrupted.
   bool record() {
-    for (std::size_t part = 0; part < layers.size(); ++part) {
-      for (std::size_t rank = 0; rank < rows[part].size(); ++rank) {
-        if (!in_detail(rank) && !record(part, rank)) return false;
+    for (std::size_t part = 0; part < parts(); ++part) {
+      for (std::size_t rank = 0; rank < static_cast<std::size_t>(setting.moe.ranks); ++rank) {
+        for (std::size_t step = 0; step < program.steps.size(); ++step) {
+          if (replays(program.steps[step], rank) && !record(step, {part, rank})) return false;
+        }
       }
     }
     return true;
   }
+  const host::Recordings& recording_of(std::size_t step, const LayerSpot& at) const {
+    return recordings.at({step, program.steps[step].size(at)});
+  }
+  int recorded() const {
+    std::size_t count = 0;
+    for (const auto& [key, of] : recordings) count += of.size();
+    return static_cast<int>(count);
+  }
 
  private:
-  bool record(std::size_t part, std::size_t rank) {
-    const std::size_t microbatch = part % static_cast<std::size_t>(setting.microbatches);
+  bool record(std::size_t number, const LayerSpot& at) {
+    const LayerStep& step = program.steps[number];
+    const auto [played, fresh] = recordings.try_emplace({number, step.size(at)});
+    if (!fresh) return true;
     CubeSetting cubes;
-    const auto [played, fresh] =
-        attention.try_emplace({setting.lengths_of[rank], static_cast<int>(microbatch)});
-    if (fresh) {
-      cubes.blocks = setting.cores[0].count;
-      played->second = record_stages(context, cubes, [&] {
-        return AttentionHalf::stages_of(attention_of(rank, microbatch), context.seed);
-      });
-      if (played->second.size() != AttentionHalf::kStages) return false;
-    }
-    auto& recordings = experts[expert_key(part, rank)];
-    if (!recordings.empty()) return true;
-    cubes.blocks = setting.cores[1].count;
-    recordings = record_stages(context, cubes, [&] {
-      Stages stages;
-      stages.placed.push_back(
-          std::make_unique<operators::ExpertFfn>(ExpertHalf::experts_of(experts_of(part, rank))));
-      stages.run = {stages.placed.back().get()};
-      stages.run.front()->launch_in_graph(true);
-      return stages;
-    });
-    return !recordings.empty();
+    cubes.blocks = setting.cores[static_cast<std::size_t>(step.half)].count;
+    played->second = record_stages(context, cubes, [&] { return step.make(at); });
+    return played->second.size() == step.names.size();
   }
 };
 
+// What a rank has of a step in one part.
+struct PlacedStep {
+  std::optional<host::DeviceMemory> memory;  // of an exchange: none
+  Stages stages;
+  host::LaunchHandle launched;  // of an exchange
+};
+
 // One microbatch in one layer, on all ranks.
-struct Part {
-  std::optional<operators::Dispatch> dispatch;
-  std::optional<operators::Combine> combine;
-  std::vector<std::unique_ptr<AttentionHalf>> attention;
-  std::vector<std::unique_ptr<ExpertHalf>> experts;
-  std::vector<host::LaunchHandle> dispatched, combined;
+struct PlacedPart {
+  std::vector<std::vector<ExchangeLaunch>> exchanges;  // by step, by rank; of others none
+  std::vector<std::deque<PlacedStep>> ranks;           // by rank, by step
 };
 
 class LayerRun {
  public:
-  explicit LayerRun(const Plan& plan)
+  explicit LayerRun(const LayerPlan& plan)
       : plan_(plan),
         setting_(plan.setting),
         dies_(host::place_ranks(setting_.moe.placement, setting_.moe.ranks,
                                 plan.context.machine.topology.dies(),
                                 plan.context.machine.topology.dies_per_node, plan.context.seed)),
-        session_(plan.context, session_options()),
-        memory_(operators::memory_of(session_.runtime(), dies_)) {
-    for (const reference::DispatchCase& layer : plan.layers) route(parts_.emplace_back(), layer);
+        session_(plan.context, session_options()) {
+    for (std::size_t part = 0; part < plan.parts(); ++part) place_exchanges(part);
     for (std::size_t part = 0; part < parts_.size(); ++part) {
-      for (std::size_t rank = 0; rank < dies_.size(); ++rank) place(part, rank);
+      for (std::size_t rank = 0; rank < dies_.size(); ++rank) place({part, rank});
     }
   }
 
@@ -197,42 +133,45 @@ class LayerRun {
     if (!loaded) loaded = session_.built_in(kernel);
     return loaded;
   }
-
-  // Dispatch and combine of a part.
-  void route(Part& part, const reference::DispatchCase& layer) {
-    std::vector<cm384_peer> windows;
-    if (parts_.size() > 1) windows = parts_.front().dispatch->windows();
-    part.dispatch.emplace(layer, setting_.moe.cores, false, std::move(windows));
-    part.dispatch->place(memory_);
-    part.combine.emplace(*part.dispatch, operators::CombineSetting{});
-    part.combine->place(memory_);
+  const CoreShare& cores_of(const LayerStep& step) const {
+    return setting_.cores[static_cast<std::size_t>(step.half)];
   }
 
-  // A rank's own work in a part.
-  void place(std::size_t number, std::size_t rank) {
-    Part& part = parts_[number];
-    const std::size_t microbatch = number % microbatches();
-    const Part& first = parts_[number - microbatch];
-    const bool lends = microbatch != 0;
-    const LoadKernel load = [this](std::string_view kernel) { return program(kernel); };
-    host::Runtime& runtime = session_.runtime();
-    part.attention.push_back(std::make_unique<AttentionHalf>(
-        runtime, dies_[rank], plan_.attention_of(rank, microbatch), plan_.context.seed, load,
-        setting_.cores[0], lends ? first.attention[rank].get() : nullptr));
-    const int own = static_cast<int>(rank);
-    part.experts.push_back(std::make_unique<ExpertHalf>(
-        runtime, dies_[rank], plan_.experts_of(number, rank), part.dispatch->arguments(own),
-        std::as_const(*part.combine).arguments(own), load, setting_.cores[1],
-        lends ? first.experts[rank].get() : nullptr));
-    if (plan_.in_detail(rank)) return;
-    part.attention.back()->play(
-        plan_.attention.at({setting_.lengths_of[rank], static_cast<int>(microbatch)}));
-    part.experts.back()->play(plan_.experts.at(plan_.expert_key(number, rank)).front());
+  void place_exchanges(std::size_t number) {
+    PlacedPart& part = parts_.emplace_back();
+    for (const LayerStep& step : plan_.program.steps)
+      part.exchanges.push_back(step.exchange ? step.exchange(number, {session_.runtime(), dies_, memories_})
+                                             : std::vector<ExchangeLaunch>{});
+    part.ranks.resize(dies_.size());
   }
 
-  host::LaunchHandle launch(host::Stream stream, const operators::Collective& what, std::size_t rank) {
-    npu::LaunchRequest request{program(what.kernel()), what.tasks()[rank].arguments,
-                               setting_.cores[1].aivs()};
+  // A rank's own work in a part. Microbatches of a layer share its weights.
+  void place(const LayerSpot& at) {
+    const PlacedPart& first = parts_[at.part - at.part % microbatches()];
+    const auto load = [this](std::string_view kernel) { return program(kernel); };
+    std::deque<PlacedStep>& own = parts_[at.part].ranks[at.rank];
+    for (std::size_t n = 0; n < plan_.program.steps.size(); ++n) {
+      const LayerStep& step = plan_.program.steps[n];
+      PlacedStep& placed = own.emplace_back();
+      if (!step.make) continue;
+      placed.memory.emplace(session_.runtime(), dies_[at.rank]);
+      if (at.part % microbatches() != 0) placed.memory->borrow_weights_of(*first.ranks[at.rank][n].memory);
+      placed.stages = step.make(at);
+      const CoreShare& cores = cores_of(step);
+      for (const auto& stage : placed.stages.placed) {
+        const bool vectors = stage->type() == npu::KernelType::aiv;
+        stage->place({*placed.memory, load, vectors ? cores.aivs() : cores.groups(), false});
+      }
+      if (!plan_.replays(step, at.rank)) continue;
+      const host::Recordings& recordings = plan_.recording_of(n, at);
+      for (std::size_t k = 0; k < recordings.size(); ++k)
+        placed.stages.run[k]->run_at(operators::Grade::replay, recordings[k]);
+    }
+  }
+
+  host::LaunchHandle launch(host::Stream stream, const ExchangeLaunch& what, const CoreShare& cores) {
+    npu::LaunchRequest request{program(what.kernel), what.arguments, cores.aivs()};
+    request.cores.resize(static_cast<std::size_t>(what.aivs));
     request.graph = true;
     return session_.runtime().launch(stream, std::move(request));
   }
@@ -249,89 +188,98 @@ class LayerRun {
       done.push_back(runtime.create_event(die));
     }
     for (std::size_t number = 0; number < parts_.size(); ++number) {
-      Part& part = parts_[number];
       const std::size_t microbatch = number % microbatches();
       if (two && number >= microbatches()) runtime.stream_wait_event(first, done[microbatch]);
-      part.attention[rank]->enqueue(first);
-      if (two) {
-        runtime.record_event(first, attended[microbatch]);
-        runtime.stream_wait_event(second, attended[microbatch]);
+      int half = 0;
+      for (std::size_t n = 0; n < plan_.program.steps.size(); ++n) {
+        const LayerStep& step = plan_.program.steps[n];
+        if (two && step.half != half) {
+          runtime.record_event(first, attended[microbatch]);
+          runtime.stream_wait_event(second, attended[microbatch]);
+        }
+        half = step.half;
+        const host::Stream stream = half == 0 ? first : second;
+        PlacedStep& placed = parts_[number].ranks[rank][n];
+        if (step.exchange)
+          placed.launched = launch(stream, parts_[number].exchanges[n][rank], cores_of(step));
+        for (operators::KernelOperator* stage : placed.stages.run) stage->enqueue(stream);
       }
-      part.experts[rank]->enqueue_before_dispatch(second);
-      part.dispatched.push_back(launch(second, *part.dispatch, rank));
-      part.experts[rank]->enqueue_experts(second);
-      part.combined.push_back(launch(second, *part.combine, rank));
       if (two) runtime.record_event(second, done[microbatch]);
     }
   }
 
-  const npu::LaunchRecord& record(const Part& part, std::size_t rank, std::size_t stage) {
-    if (stage < AttentionHalf::kStages) return part.attention[rank]->record(stage);
-    const host::Runtime& runtime = session_.runtime();
-    if (stage == kDispatchPlace) return runtime.record(part.dispatched[rank]);
-    if (stage == kCombinePlace) return runtime.record(part.combined[rank]);
-    const std::size_t own = stage - AttentionHalf::kStages;
-    return part.experts[rank]->record(stage == kExpertsPlace ? ExpertHalf::kBefore : own);
+  const npu::LaunchRecord& record(std::size_t part, std::size_t rank, const PlannedStage& stage) {
+    const PlacedStep& placed = parts_[part].ranks[rank][stage.step];
+    if (plan_.step_of(stage).exchange) return session_.runtime().record(placed.launched);
+    return placed.stages.run[stage.number]->record();
   }
 
   // What a rank's streams did.
   std::vector<LayerKernel> kernels_of(std::size_t rank) {
-    const Time start = record(parts_.front(), rank, 0).task_start;
+    const Time start = record(0, rank, plan_.stages.front()).task_start;
     std::vector<LayerKernel> kernels;
     for (std::size_t number = 0; number < parts_.size(); ++number) {
-      for (std::size_t stage = 0; stage < kNames.size(); ++stage) {
-        const npu::LaunchRecord& r = record(parts_[number], rank, stage);
+      for (const PlannedStage& stage : plan_.stages) {
+        const npu::LaunchRecord& r = record(number, rank, stage);
         kernels.push_back({static_cast<int>(number / microbatches()),
                            static_cast<int>(number % microbatches()),
-                           microbatches() > 1 && stage >= AttentionHalf::kStages ? 1 : 0, kNames[stage],
+                           microbatches() > 1 ? plan_.step_of(stage).half : 0, plan_.name_of(stage),
                            (r.task_start - start).us(), (r.task_end - start).us()});
       }
     }
     return kernels;
   }
 
-  const Plan& plan_;
+  const LayerPlan& plan_;
   const LayerSetting& setting_;
   std::vector<int> dies_;
   Session session_;
   std::map<std::string, std::shared_ptr<npu::Program>> programs_;
-  operators::RankMemory memory_;
-  std::deque<Part> parts_;  // by layer and microbatch; operators refer to them
+  std::deque<operators::RankMemory> memories_;  // of exchanges
+  std::deque<PlacedPart> parts_;                // by layer and microbatch; operators refer to them
 };
 
 LayerReading LayerRun::read(SimulatorCounts& counts) {
   const std::size_t last = parts_.size() - microbatches();
-  std::array<std::vector<double>, kNames.size()> tasks;
+  const std::vector<PlannedStage>& stages = plan_.stages;
+  const auto half_of = [&](const PlannedStage& stage) {
+    return static_cast<std::size_t>(plan_.step_of(stage).half);
+  };
+  // The last stage of the first half.
+  std::size_t attended = 0;
+  for (std::size_t n = 0; n < stages.size(); ++n) attended = half_of(stages[n]) == 0 ? n : attended;
+  std::vector<std::vector<double>> tasks(stages.size());
   std::array<std::vector<double>, 2> halves, idle;
   std::vector<double> layers;
   LayerReading reading;
   const auto end_of = [&](std::size_t part, std::size_t rank) {
-    return record(parts_[part], rank, kCombinePlace).task_end;
+    return record(part, rank, stages.back()).task_end;
   };
   for (std::size_t rank = 0; rank < dies_.size(); ++rank) {
     std::array<double, 2> busy{};
     for (std::size_t n = last; n < parts_.size(); ++n) {
-      std::array<double, kNames.size()> us{};
-      for (std::size_t stage = 0; stage < kNames.size(); ++stage) {
-        const npu::LaunchRecord& r = record(parts_[n], rank, stage);
-        us[stage] = (r.task_end - r.task_start).us();
-        tasks[stage].push_back(us[stage]);
-        busy[stage < AttentionHalf::kStages ? 0 : 1] += us[stage];
+      for (std::size_t stage = 0; stage < stages.size(); ++stage) {
+        const npu::LaunchRecord& r = record(n, rank, stages[stage]);
+        const double us = (r.task_end - r.task_start).us();
+        tasks[stage].push_back(us);
+        busy[half_of(stages[stage])] += us;
       }
-      const auto from = [&](std::size_t stage) { return record(parts_[n], rank, stage).task_start; };
-      const auto to = [&](std::size_t stage) { return record(parts_[n], rank, stage).task_end; };
-      halves[0].push_back((to(AttentionHalf::kStages - 1) - from(0)).us());
-      halves[1].push_back((to(kCombinePlace) - from(AttentionHalf::kStages)).us());
+      const auto from = [&](std::size_t stage) { return record(n, rank, stages[stage]).task_start; };
+      const auto to = [&](std::size_t stage) { return record(n, rank, stages[stage]).task_end; };
+      halves[0].push_back((to(attended) - from(0)).us());
+      halves[1].push_back((to(stages.size() - 1) - from(attended + 1)).us());
     }
     const double layer = (end_of(parts_.size() - 1, rank) - end_of(last - 1, rank)).us();
     layers.push_back(layer);
     for (std::size_t half = 0; half < 2; ++half) idle[half].push_back(layer - busy[half]);
-    reading.first_us += (end_of(microbatches() - 1, rank) - record(parts_[0], rank, 0).task_start).us() /
+    reading.first_us += (end_of(microbatches() - 1, rank) - record(0, rank, stages.front()).task_start).us() /
                         static_cast<double>(dies_.size());
   }
-  for (std::size_t stage = 0; stage < kNames.size(); ++stage) {
-    const int half = stage < AttentionHalf::kStages ? 0 : 1;
-    reading.stages.push_back({kNames[stage], half, summarise(std::move(tasks[stage]))});
+  for (std::size_t n = 0; n < stages.size(); ++n) {
+    const LayerStep& step = plan_.step_of(stages[n]);
+    reading.stages.push_back({plan_.name_of(stages[n]), step.half,
+                              step.size && setting_.detail < setting_.moe.ranks,
+                              summarise(std::move(tasks[n]))});
   }
   for (std::size_t half = 0; half < 2; ++half) {
     reading.half_us[half] = summarise(std::move(halves[half]));
@@ -339,16 +287,15 @@ LayerReading LayerRun::read(SimulatorCounts& counts) {
   }
   reading.layer_us = summarise(std::move(layers));
   double rows = 0;
-  for (std::size_t n = last; n < parts_.size(); ++n) {
-    for (const std::uint32_t own : plan_.rows[n]) {
+  for (std::size_t n = last; n < plan_.program.rows.size(); ++n) {
+    for (const std::uint32_t own : plan_.program.rows[n]) {
       rows += own;
       reading.rows_max = std::max(reading.rows_max, double{static_cast<double>(own)});
     }
   }
   reading.rows_mean = rows / static_cast<double>(microbatches() * dies_.size());
-  reading.new_copies = plan_.new_copies;
-  reading.recordings =
-      static_cast<int>(plan_.attention.size() * AttentionHalf::kStages + plan_.experts.size());
+  reading.new_copies = plan_.program.new_copies;
+  reading.recordings = plan_.recorded();
   reading.kernels_rank = *plan_.detail.begin();
   const auto detailed_rank = static_cast<std::size_t>(reading.kernels_rank);
   reading.kernels = kernels_of(detailed_rank);
@@ -366,7 +313,7 @@ int detail_rank(int n, int detail, int ranks) {
 
 LayerReading measure_layer(const StudyContext& context, const LayerSetting& setting,
                            SimulatorCounts& counts) {
-  Plan plan(context, setting);
+  LayerPlan plan(context, setting);
   if (!plan.record()) return {};
   LayerRun run(plan);
   if (!run.run()) return {};

@@ -1,5 +1,5 @@
 // Consecutive decode layers on all ranks, each with microbatches that two streams of a die swap: one has
-// attention, the other gate, dispatch, experts and combine. What belongs to a microbatch follows itself
+// attention, the other what follows it (layer_program.h). What belongs to a microbatch follows itself
 // through both streams; nothing else orders them.
 #pragma once
 
@@ -9,33 +9,15 @@
 #include <vector>
 
 #include "workloads/frame/confidence.h"
-#include "workloads/layer/layer_half.h"
-#include "workloads/moe/dispatch.h"
-#include "workloads/moe/moe_case.h"
-#include "workloads/operators/mla/mla.h"
+#include "workloads/layer/layer_setting.h"
 
 namespace cm384::studies {
 
-// Lengths of the cached sequences of a rank, by microbatch.
-using RankLengths = std::vector<std::vector<std::uint32_t>>;
-
-struct LayerSetting {
-  DispatchCase moe;  // batch: tokens of a microbatch and rank; cores: AIVs of the second stream
-  operators::MlaSetting attention;  // of a microbatch; lengths come from `lengths`
-  Renewal renewal;                  // with moe.by_load
-  std::uint32_t width = 2048;       // of an expert
-  int microbatches = 2, layers = 3;
-  // Of the stream with attention and of that with the experts. With one microbatch there is one stream.
-  std::array<CoreShare, 2> cores{};
-  std::vector<RankLengths> lengths;  // some sets of them
-  std::vector<int> lengths_of;       // by rank: which one it has
-  int detail = 1;  // ranks whose attention and experts run as firmware; on the others they are replayed
-};
-
 struct LayerStage {
   std::string name;
-  int half = 0;     // 0: of attention, 1: of the experts
-  Summary task_us;  // over ranks and microbatches
+  int half = 0;          // 0: of attention, 1: of the experts
+  bool replays = false;  // on ranks that are not in detail
+  Summary task_us;       // over ranks and microbatches
 };
 
 // A kernel on one rank. Times from the start of the first layer.

@@ -76,7 +76,9 @@ double LengthDraw::mean() const {
 
 void draw_lengths(LayerSetting& setting, const Lengths& lengths, int fixed, int requests, int sets,
                   std::uint64_t seed) {
-  const auto ranks = static_cast<std::size_t>(setting.moe.ranks);
+  // Ranks that share heads have the same requests.
+  const auto sharing = static_cast<std::size_t>(setting.tensor),
+             ranks = static_cast<std::size_t>(setting.moe.ranks) / sharing;
   const LengthDraw draw(lengths, fixed);
   const auto one_rank = [&](std::size_t rank) {
     traces::Random random(seed, 1000 + rank);
@@ -86,13 +88,16 @@ void draw_lengths(LayerSetting& setting, const Lengths& lengths, int fixed, int 
     return made;
   };
   if (lengths.kind == Lengths::Kind::fixed) {
-    setting.lengths_of.assign(ranks, 0);
+    setting.lengths_of.assign(ranks * sharing, 0);
     setting.lengths = {one_rank(0)};
     return;
   }
   std::vector<RankLengths> all;
   for (std::size_t rank = 0; rank < ranks; ++rank) all.push_back(one_rank(rank));
   share_lengths(setting, all, sets);
+  std::vector<int> of_ranks;
+  for (const int set : setting.lengths_of) of_ranks.insert(of_ranks.end(), sharing, set);
+  setting.lengths_of = std::move(of_ranks);
 }
 
 void share_lengths(LayerSetting& setting, const std::vector<RankLengths>& all, int sets) {

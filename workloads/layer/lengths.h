@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "traces/random.h"
-#include "workloads/layer/layer_run.h"
+#include "workloads/layer/layer_setting.h"
 
 namespace cm384::studies {
 

@@ -64,6 +64,8 @@ struct Work {
   bool int8 = false;      // of INT8, otherwise of BF16
   double bytes = 0;       // from and to HBM, each once
   int stages = 1;         // one after another, each from and to memory
+  double weights = 0;     // of the bytes: of weights
+  double cache = 0;       // of the bytes: read of cached keys and values, or of latents
 };
 
 // An operator that is one launch of a kernel.

@@ -10,11 +10,52 @@
 #include <optional>
 
 #include "base/text/error.h"
+#include "workloads/layer/decode.h"
 #include "workloads/prefill/prefill_overlap.h"
 #include "workloads/studies.h"
 
 namespace cm384::studies {
+
+void PrefillOptions::follow(const Given& given) {
+  if (model.empty()) return;
+  OptionValues values = DecodeOptions::of_model(models::load_model(model));
+  std::erase_if(values, [](const auto& of) { return of.first == "mtp" || of.first == "microbatches"; });
+  follow_model(hw::list_parameters(*this), given, model, values);
+}
+
 namespace {
+
+// What does not act, or does not fit together.
+void check_options(const StudyContext& context, const PrefillOptions& o) {
+  const auto refuse = [](const std::string& what) { throw InputError("run prefill: " + what); };
+  const auto none = [&](bool acts, std::initializer_list<const char*> names, std::string_view why) {
+    for (const char* name : names) {
+      if (!acts && context.given.contains(name)) refuse(fmt::format("--{}: has no effect {}", name, why));
+    }
+  };
+  if ((o.experts > 0) != (o.moe_layers > 0))
+    refuse(fmt::format("--experts {} and --moe-layers {}: allowed: none of both, or both", o.experts,
+                       o.moe_layers));
+  if (o.layers() == 0) refuse("--dense-layers 0 and --moe-layers 0: allowed: at least one layer");
+  none(o.kv_heads > 0, {"head-width", "window", "sliding-layers"},
+       "without --kv-heads: the cache has latents");
+  none(o.kv_heads == 0, {"q-lora"}, "with --kv-heads: queries are made from the hidden state");
+  none(o.experts > 0,
+       {"routing", "experts-per-token", "shared-experts", "redundant", "balance", "width", "path", "chunk",
+        "sdma-chunk"},
+       "without experts");
+  if (o.kv_heads > 0 && o.heads % o.kv_heads != 0)
+    refuse(fmt::format("--kv-heads {}: allowed: a divisor of {} heads", o.kv_heads, o.heads));
+  if (o.kv_heads > 0 && o.by_heads)
+    refuse("--attention sp-tp-sp: gathers latents; allowed with --kv-heads: data-parallel");
+  if (o.kv_heads == 0 && o.heads % 16 != 0)
+    refuse(fmt::format("--heads {}: allowed with a latent: multiples of 16", o.heads));
+  if ((o.sliding_layers > 0) != (o.window > 0))
+    refuse(fmt::format("--window {} and --sliding-layers {}: each acts with the other alone", o.window,
+                       o.sliding_layers));
+  if (o.sliding_layers >= o.layers())
+    refuse(fmt::format("--sliding-layers {}: allowed: fewer than {} layers", o.sliding_layers, o.layers()));
+}
 
 // Throws InputError where prompts are not whole or heads cannot be dealt out.
 PrefillShare share_of(const PrefillOptions& o, int microbatches) {
@@ -50,15 +91,17 @@ PrefillShare share_of(const PrefillOptions& o, int microbatches) {
 void check_memory(const StudyContext& context, const PrefillOptions& o, int microbatches) {
   const double hidden = o.hidden, heads = o.heads, layers = o.dense_layers + o.moe_layers;
   const double own_heads = o.by_heads ? heads / o.ranks : heads;
-  const double attention =
-      hidden * (o.q_lora + 576) + o.q_lora * own_heads * 192 + 512 * own_heads * 256 + heads * 128 * hidden;
+  const double attention = o.kv_heads > 0 ? hidden * o.head_width * 2 * (heads + o.kv_heads)
+                                          : hidden * (o.q_lora + 576) + o.q_lora * own_heads * 192 +
+                                                512 * own_heads * 256 + heads * 128 * hidden;
   const int redundant = o.redundant >= 0 ? o.redundant : o.ranks;
-  const int slots = (o.experts + redundant + o.ranks - 1) / o.ranks + 1;
+  const int slots = o.experts == 0 ? 0 : (o.experts + redundant + o.ranks - 1) / o.ranks + o.shared_experts;
   const double weights = layers * attention + o.moe_layers * slots * 3 * hidden * o.width +
                          3.0 * o.dense_layers * hidden * o.dense_width + 2 * 2 * hidden * o.vocabulary;
   const double gathered = o.by_heads ? 2.0 * o.ranks * (o.q_lora + 576) : 0;
-  const double token =
-      layers * 2 * 576 + std::max(heads * 2 * (192 + 192 + 128 + 128) + gathered, 9 * hidden * 3);
+  const double activations = o.kv_heads > 0 ? 2.0 * o.head_width * (2 * heads + 2 * o.kv_heads)
+                                            : heads * 2 * (192 + 192 + 128 + 128);
+  const double token = layers * o.token_bytes() + std::max(activations + gathered, 9 * hidden * 3);
   const double room = static_cast<double>(context.machine.memory.hbm.capacity.count);
   const double tokens = o.tokens / 2;  // NOLINT(bugprone-integer-division): whole ones
   if (weights + token * tokens <= room) return;
@@ -75,7 +118,10 @@ struct Batch {
   double all_us = 0, layer_us = 0, dense_us = 0;
 };
 
-int count_of(const PrefillOptions& o, PrefillPart::Of of) {
+int count_of(const PrefillOptions& o, const PrefillPart& part) {
+  const PrefillPart::Of of = part.of;
+  if (part.layers == PrefillPart::Layers::sliding) return o.sliding_layers;
+  if (part.layers == PrefillPart::Layers::full) return o.layers() - o.sliding_layers;
   if (of == PrefillPart::Of::head || of == PrefillPart::Of::cache) return 1;
   return of == PrefillPart::Of::dense ? o.dense_layers
          : of == PrefillPart::Of::moe ? o.moe_layers
@@ -83,12 +129,19 @@ int count_of(const PrefillOptions& o, PrefillPart::Of of) {
 }
 
 Batch in_turn(const PrefillOptions& o, const std::vector<PrefillPart>& parts) {
+  // A layer is one that sees all tokens; one with a window takes so much more, or less.
   std::array<double, 5> sums{};
-  for (const PrefillPart& part : parts) sums[static_cast<std::size_t>(part.of)] += part.us;
+  double window = 0;
+  for (const PrefillPart& part : parts) {
+    if (part.layers != PrefillPart::Layers::sliding) sums[static_cast<std::size_t>(part.of)] += part.us;
+    if (part.layers == PrefillPart::Layers::sliding) window += part.us;
+    if (part.layers == PrefillPart::Layers::full) window -= part.us;
+  }
   Batch made;
-  made.layer_us = sums[0] + sums[1];
+  made.layer_us = o.moe_layers > 0 ? sums[0] + sums[1] : 0;
   made.dense_us = o.dense_layers > 0 ? sums[0] + sums[2] : 0;
   made.all_us = o.moe_layers * made.layer_us + o.dense_layers * made.dense_us + sums[3] + sums[4];
+  if (o.sliding_layers > 0) made.all_us += o.sliding_layers * window;
   return made;
 }
 
@@ -99,14 +152,15 @@ struct Chain {
 };
 Chain chain_of(const PrefillOptions& o, const std::vector<PrefillPart>& parts) {
   Chain made;
-  const auto add = [&](PrefillPart::Of of) {
+  const auto add = [&](PrefillPart::Of of, bool sliding = false) {
+    const auto other = sliding ? PrefillPart::Layers::full : PrefillPart::Layers::sliding;
     for (const PrefillPart& part : parts) {
-      if (part.of == of) made.parts.push_back({part.us, part.units, part.kind});
+      if (part.of == of && part.layers != other) made.parts.push_back({part.us, part.units, part.kind});
     }
   };
   add(PrefillPart::Of::cache);
   for (int layer = 0; layer < o.dense_layers + o.moe_layers; ++layer) {
-    add(PrefillPart::Of::attention);
+    add(PrefillPart::Of::attention, layer >= o.layers() - o.sliding_layers);
     add(layer < o.dense_layers ? PrefillPart::Of::dense : PrefillPart::Of::moe);
     made.layers.push_back(made.parts.size());
   }
@@ -128,7 +182,7 @@ Batch side_by_side(const PrefillOptions& o, const Chain& chain, const Schedule& 
   const int from = o.moe_layers > 1 ? o.dense_layers + 1 : o.dense_layers;
   Batch made;
   made.all_us = end(chain.parts.size());
-  made.layer_us = (layer_end(layers) - layer_end(from)) / (layers - from);
+  if (o.moe_layers > 0) made.layer_us = (layer_end(layers) - layer_end(from)) / (layers - from);
   if (o.dense_layers > 0) made.dense_us = layer_end(o.dense_layers) / o.dense_layers;
   return made;
 }
@@ -147,7 +201,7 @@ double busy(const Chain& chain, const Schedule& schedule, unsigned unit, double 
 Rows shown(const PrefillOptions& o, const std::vector<PrefillPart>& parts, int microbatches, double all_us) {
   Rows rows;
   for (const PrefillPart& part : parts) {
-    const int count = count_of(o, part.of) * microbatches;
+    const int count = count_of(o, part) * microbatches;
     rows.push_back({{"name", part.name},
                     {"of", name_of(part.of)},
                     {"each_us", part.us},
@@ -172,6 +226,7 @@ Rows shown(const std::vector<PrefillOverlap>& overlaps) {
 }
 
 StudyResult run(const StudyContext& context, const PrefillOptions& o) {
+  check_options(context, o);
   std::vector<PrefillShare> shares;
   for (const int microbatches : o.microbatches) {
     shares.push_back(share_of(o, microbatches));
@@ -213,7 +268,9 @@ StudyResult run(const StudyContext& context, const PrefillOptions& o) {
             {"dense_layer_us", batch.dense_us},
             {"tokens_s_npu", o.tokens / (batch.all_us / 1e6)}};
     if (one && microbatches > 1)
-      row.set("gain", one->all_us / batch.all_us - 1).set("layer_gain", 1 - batch.layer_us / one->layer_us);
+      row.set("gain", one->all_us / batch.all_us - 1)
+          .set("layer_gain",
+               o.moe_layers > 0 ? 1 - batch.layer_us / one->layer_us : 1 - batch.dense_us / one->dense_us);
     const auto share = [&](unsigned unit) { return busy(chain, schedule, unit, batch.all_us); };
     row.set("cubes_share", share(kCubeUnit));
     row.set("vectors_share", share(kVectorUnit));

@@ -5,12 +5,14 @@
 #include <vector>
 
 #include "traces/routing/routing.h"
+#include "workloads/frame/model_option.h"
 #include "workloads/frame/options.h"
 #include "workloads/moe/dispatch.h"
 
 namespace cm384::studies {
 
 struct PrefillOptions {
+  std::string model{};  // that what is not given follows from; empty: none
   int ranks = 32;
   int tokens = 16384;
   int prompt = 4096;
@@ -24,11 +26,17 @@ struct PrefillOptions {
   bool by_load = false;
   int redundant = -1;
   int experts = 256, experts_per_token = 8;
-  int dense_layers = 3, moe_layers = 58;
+  int shared_experts = 1;
+  int dense_layers = 3, moe_layers = 58, sliding_layers = 0;
+  int kv_heads = 0, head_width = 128, window = 0;
   int hidden = 7168, q_lora = 1536, heads = 128, width = 2048, dense_width = 18432, vocabulary = 129280;
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
+    visit(
+        "model", self.model, Form{"NAME|FILE"},
+        "language model that shapes, numbers of layers and of experts follow from where they are not given: "
+        "one of `cm384 model list`, a config.json or a TOML");
     visit("ranks", self.ranks, Range{2, kMostRanks}, "dies that share the experts");
     visit("tokens", self.tokens, Range{32, 1'000'000}, "of a batch, per NPU of two dies");
     visit("prompt", self.prompt, Range{16, 1'000'000, 16},
@@ -55,25 +63,37 @@ struct PrefillOptions {
         "experts on ranks in order, or copied and packed by the load that another draw of the routing shows");
     visit("redundant", self.redundant, Range{-1, 1024},
           "further copies of routed experts; -1: one a rank; every rank has the shared expert besides");
-    visit("experts", self.experts, Range{64, 512, 64}, "routed experts");
+    visit("experts", self.experts, Range{0, 1024, 32}, "routed experts; 0: all layers are dense");
+    visit("shared-experts", self.shared_experts, Range{0, 1}, "experts that every token passes");
     visit("experts-per-token", self.experts_per_token, Range{1, 16},
           "routed experts of a token; the gate's time is that of a choice of eight");
     visit("dense-layers", self.dense_layers, Range{0, 1000},
           "layers whose feed-forward network is not of experts");
-    visit("moe-layers", self.moe_layers, Range{1, 1000}, "layers with experts");
+    visit("moe-layers", self.moe_layers, Range{0, 1000}, "layers with experts");
+    visit("sliding-layers", self.sliding_layers, Range{0, 1000},
+          "layers whose attention sees --window tokens, the last ones");
     visit("hidden", self.hidden, Range{64, 8192, 64}, "elements of a token");
     visit("q-lora", self.q_lora, Range{64, 8192, 64}, "elements of the queries' latent");
-    visit("heads", self.heads, Range{16, 128, 16}, "query heads");
+    visit("heads", self.heads, Range{1, 128}, "query heads");
+    visit("kv-heads", self.kv_heads, Range{0, 128},
+          "heads of keys and values that query heads share; 0: a latent of 512 and 64 is cached (MLA)");
+    visit("head-width", self.head_width, Range{64, 128, 64}, "elements of a head, with --kv-heads");
+    visit("window", self.window, Range{0, 999'936, 128}, "last tokens that a sliding layer sees");
     visit("width", self.width, Range{64, 4096, 64}, "elements between the products of an expert");
     visit("dense-width", self.dense_width, Range{64, 65536, 64},
           "elements between the products of a dense layer");
     visit("vocabulary", self.vocabulary, Range{64, 1'000'000, 64}, "words that the head chooses among");
   }
+  void follow(const Given& given);
   std::vector<std::string> inputs() const {
+    std::vector<std::string> files = model_files(model);
     const auto source = traces::parse_routing_source(routing);
-    return source.kind == traces::RoutingSource::Kind::kTrace ? std::vector<std::string>{source.path}
-                                                              : std::vector<std::string>{};
+    if (source.kind == traces::RoutingSource::Kind::kTrace) files.push_back(source.path);
+    return files;
   }
+  int layers() const { return dense_layers + moe_layers; }
+  // Bytes that are cached of a token and layer.
+  int token_bytes() const { return kv_heads > 0 ? 4 * kv_heads * head_width : 2 * (512 + 64); }
 };
 
 }  // namespace cm384::studies

@@ -8,13 +8,16 @@
 #include <numeric>
 
 #include "base/text/error.h"
+#include "firmware/abi/tokens.h"
 #include "workloads/collectives/exchange.h"
 #include "workloads/contexts/ems_read.h"
 #include "workloads/kernels/ffn.h"
 #include "workloads/layer/alone.h"
+#include "workloads/layer/layer_program.h"
 #include "workloads/moe/combine.h"
 #include "workloads/moe/moe_case.h"
 #include "workloads/operators/all_to_all/step.h"
+#include "workloads/operators/attention/attention.h"
 
 namespace cm384::studies {
 namespace {
@@ -33,7 +36,7 @@ class Layer {
 
   std::vector<PrefillPart> measure() {
     attention();
-    experts();
+    if (o_.moe_layers > 0) experts();
     if (o_.dense_layers > 0) dense();
     head();
     if (o_.cached > 0) read_cached();
@@ -64,6 +67,15 @@ class Layer {
     });
   }
   // An operator as `run op` has it: `request` of so many of its items, in pieces of `unit`.
+  // The same of what `make(some)` makes.
+  template <class Make>
+  void made(Of of, const char* name, PartKind kind, unsigned units, std::uint64_t items, Make&& make) {
+    const double us = alone([&](Alone& a) { return a.one(name, make(items)); });
+    parts_.push_back({name, of, us, units, kind, 0, [=](double share) {
+                        const double some = std::ceil(share * static_cast<double>(items));
+                        return Sequence{make(static_cast<std::uint64_t>(std::max(1.0, some)))};
+                      }});
+  }
   template <class Request>
   void one(Of of, const char* name, PartKind kind, unsigned units, std::uint64_t items, Request&& request,
            std::uint64_t unit = 1) {
@@ -122,7 +134,53 @@ class Layer {
   }
   int heads() const { return o_.by_heads ? o_.heads / o_.ranks : o_.heads; }
 
+  // Over keys and values that heads share: those of cached tokens are read, nothing is made of them.
+  void grouped_attention() {
+    constexpr Of of = Of::attention;
+    const int width = o_.head_width, rotated = (o_.heads + o_.kv_heads) * width / kRotated;
+    rows(of, "norm", "rms-norm", tokens(), o_.hidden);
+    rows(of, "quantise", "quantise", tokens(), o_.hidden);
+    product(of, "queries, keys and values", tokens(), (o_.heads + 2 * o_.kv_heads) * width, o_.hidden);
+    // In so many parts of a token as the kernel needs.
+    int parts = 1;
+    while (rotated % (2 * parts) != 0 || rotated / parts > int{CM384_ROPE_HEADS}) ++parts;
+    one(of, "rotation of queries and keys", PartKind::rows, kVectorUnit, tokens(),
+        [rotated, parts](std::uint64_t some) {
+          return OpRequest{
+              .name = "rope",
+              .shape = fmt::format("{}x{}", some * static_cast<std::uint64_t>(parts), rotated / parts)};
+        });
+    if (o_.sliding_layers < o_.layers()) flash("attention", 0);
+    if (o_.sliding_layers > 0) {
+      parts_.back().layers = PrefillPart::Layers::full;
+      flash("attention in a window", o_.window);
+      parts_.back().layers = PrefillPart::Layers::sliding;
+    }
+    rows(of, "quantise the output", "quantise", tokens(), o_.heads * width);
+    product(of, "output projection", tokens(), o_.hidden, o_.heads * width);
+  }
+  void flash(const char* name, int window) {
+    const auto number = [](int value) { return static_cast<std::uint32_t>(value); };
+    // So many KV heads with the heads that share them.
+    const std::uint64_t all = static_cast<std::uint64_t>(share_.prompts) * number(o_.kv_heads);
+    reference::AttentionCase attention{.seed = context_.seed,
+                                       .length = number(o_.prompt),
+                                       .cached = number(o_.cached),
+                                       .kv_heads = number(o_.kv_heads),
+                                       .width = number(o_.head_width),
+                                       .window = number(window)};
+    made(Of::attention, name, PartKind::attention, kAllUnits, all,
+         [attention, group = number(o_.heads / o_.kv_heads)](std::uint64_t some) -> MakeOperator {
+           reference::AttentionCase own = attention;
+           own.sequences = static_cast<std::uint32_t>((some + own.kv_heads - 1) / own.kv_heads);
+           own.kv_heads = static_cast<std::uint32_t>(std::min<std::uint64_t>(some, own.kv_heads));
+           own.heads = own.kv_heads * group;
+           return [own] { return std::make_unique<operators::FlashAttention>(own); };
+         });
+  }
+
   void attention() {
+    if (o_.kv_heads > 0) return grouped_attention();
     constexpr Of of = Of::attention;
     rows(of, "norm", "rms-norm", tokens(), o_.hidden);
     rows(of, "quantise", "quantise", tokens(), o_.hidden);
@@ -181,16 +239,18 @@ class Layer {
     constexpr Of of = Of::moe;
     rows(of, "norm", "rms-norm", tokens(), o_.hidden);
     product(of, "gate's product", tokens(), o_.experts, o_.hidden, "bf16");
-    one(of, "gate", PartKind::rows, kVectorUnit, tokens(), [experts = o_.experts](std::uint64_t some) {
+    // The kernel's rows are of whole repeats.
+    const int candidates = (o_.experts + 63) / 64 * 64;
+    one(of, "gate", PartKind::rows, kVectorUnit, tokens(), [experts = candidates](std::uint64_t some) {
       return OpRequest{.name = "gate", .shape = fmt::format("{}x{}", some, experts)};
     });
     if (o_.sdma) {
       to_experts();
-      network(of, "experts", rows_of_fullest_rank());
+      network(of, "experts", rows_of_fullest_rank(), o_.width);
       from_experts();
     } else {
       aiv_direct();
-      network(of, "experts", rows_of_fullest_rank());
+      network(of, "experts", rows_of_fullest_rank(), o_.width);
     }
   }
 
@@ -215,6 +275,7 @@ class Layer {
     take([&](const StudyContext& context) {
       CombineCase setting;
       static_cast<DispatchCase&>(setting) = moe_case((share_.tokens + chunks - 1) / chunks);
+      setting.no_shared_output = o_.shared_experts == 0;
       const CombineReading reading = measure_combine(context, setting, result_.simulator);
       stopped_ = stopped_ || reading.combine.task_us.count == 0;
       constexpr unsigned kUnits = kVectorUnit | kFabricUnit;
@@ -282,37 +343,42 @@ class Layer {
       return std::accumulate(own.begin(), own.end(), 0u);
     });
     std::erase(fullest, 0u);
-    fullest.push_back(static_cast<std::uint32_t>(share_.tokens));
+    if (o_.shared_experts > 0) fullest.push_back(static_cast<std::uint32_t>(share_.tokens));
     return fullest;
   }
-  void network(Of of, const char* name, const std::vector<std::uint32_t>& expert_rows) {
+  void network(Of of, const char* name, const std::vector<std::uint32_t>& expert_rows, int width) {
     const double us = take([&](const StudyContext& context) {
       FfnSetting setting;
       setting.expert_rows = expert_rows;
       setting.hidden = static_cast<std::uint32_t>(o_.hidden);
-      setting.width = static_cast<std::uint32_t>(o_.width);
+      setting.width = static_cast<std::uint32_t>(width);
       setting.blocks = context.machine.die.groups();
       setting.graph = true;
       return measure_ffn(context, setting, result_.simulator).task_us;
     });
     parts_.push_back({name, of, us, kAllUnits, PartKind::network, 0,
-                      [expert = one_expert(expert_rows.front())](double) { return expert; }});
+                      [expert = one_expert(expert_rows.front(), width)](double) { return expert; }});
   }
 
   // Fewer rows of an expert would make more of its weights.
-  Sequence one_expert(std::uint32_t rows) const {
+  Sequence one_expert(std::uint32_t rows, int width) const {
     const operators::FfnSetting setting{
-        {rows}, static_cast<std::uint32_t>(o_.hidden), static_cast<std::uint32_t>(o_.width)};
+        {rows}, static_cast<std::uint32_t>(o_.hidden), static_cast<std::uint32_t>(width)};
     return {[setting, seed = context_.seed] { return std::make_unique<operators::Ffn>(setting, seed); }};
   }
 
   // Slices of a wide network as experts that all have every token, added to the first.
   void dense() {
     rows(Of::dense, "norm", "rms-norm", tokens(), o_.hidden);
-    const int slices = std::max(1, o_.dense_width / o_.width);
+    // Of an expert's width, where that divides it.
+    const int slices = o_.moe_layers > 0 && o_.dense_width % o_.width == 0
+                           ? o_.dense_width / o_.width
+                           : dense_slices(static_cast<std::uint32_t>(o_.dense_width));
     network(Of::dense, "network",
             std::vector<std::uint32_t>(static_cast<std::size_t>(slices),
-                                       static_cast<std::uint32_t>(share_.tokens)));
+                                       static_cast<std::uint32_t>(share_.tokens)),
+            o_.dense_width / slices);
+    if (slices == 1) return;
     const double us =
         (slices - 1) * alone([&](Alone& a) { return a.row_operator("add", tokens(), o_.hidden); });
     parts_.push_back({"sum of its slices", Of::dense, us, kVectorUnit, PartKind::rows, 0, {}});
@@ -338,8 +404,8 @@ class Layer {
   void read_cached() {
     const double us = take([&](const StudyContext& context) {
       constexpr int kBlock = 512;  // tokens
-      const int blocks = pieces_of(share_.cached, kBlock), layers = o_.dense_layers + o_.moe_layers;
-      const Bytes bytes{std::int64_t{share_.cached} * layers * (kLatent + kRotated) * 2 / blocks};
+      const int blocks = pieces_of(share_.cached, kBlock);
+      const Bytes bytes{std::int64_t{share_.cached} * o_.layers() * o_.token_bytes() / blocks};
       const int nodes = pieces_of(o_.ranks, context.machine.topology.dies_per_node);
       const std::vector<double> read =
           measure_block_reads(context, place_block_reads(context, o_.ranks, nodes), bytes, result_.simulator);
@@ -349,8 +415,13 @@ class Layer {
       const double mean = std::accumulate(read.begin(), read.end(), 0.0) / static_cast<double>(read.size());
       return std::max(blocks * mean, std::ranges::max(read));
     });
-    parts_.push_back(
-        {"read of cached latents", Of::cache, us, kVectorUnit | kFabricUnit, PartKind::rows, 0, {}});
+    parts_.push_back({o_.kv_heads > 0 ? "read of cached keys and values" : "read of cached latents",
+                      Of::cache,
+                      us,
+                      kVectorUnit | kFabricUnit,
+                      PartKind::rows,
+                      0,
+                      {}});
   }
 
   const StudyContext& context_;

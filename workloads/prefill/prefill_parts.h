@@ -17,6 +17,8 @@ namespace cm384::studies {
 struct PrefillPart {
   // Where it belongs.
   enum class Of : std::uint8_t { attention, moe, dense, head, cache };  // the last two once in a batch
+  // Which layers have it.
+  enum class Layers : std::uint8_t { all, full, sliding };
   std::string name;
   Of of = Of::attention;
   double us = 0;       // in a layer
@@ -25,6 +27,7 @@ struct PrefillPart {
   double context = 0;  // share of it that goes with all tokens, cached ones too
   // Operators of a die that take about `share` of its time, in the same way. None: not cut, or an exchange.
   std::function<Sequence(double share)> cut;
+  Layers layers = Layers::all;
 };
 std::string_view name_of(PrefillPart::Of of);
 

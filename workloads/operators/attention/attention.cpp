@@ -17,7 +17,15 @@ FlashAttention::FlashAttention(const reference::AttentionCase& attention) : case
   if (case_.cached % CM384_FLASH_TILE != 0 || case_.cached >= case_.length)
     throw InputError(fmt::format("flash-attention: {} of {} tokens cached; allowed: multiples of {}, not all",
                                  case_.cached, case_.length, CM384_FLASH_TILE));
-  case_.scale = static_cast<float>(1 / std::sqrt(double{CM384_FLASH_KEY}));
+  if (grouped() && case_.width != 64 && case_.width != 128)
+    throw InputError(fmt::format("flash-attention: heads of {} elements; allowed: 64 or 128", case_.width));
+  if (grouped() && case_.heads % case_.kv_heads != 0)
+    throw InputError(fmt::format("flash-attention: {} KV heads; allowed: a divisor of {} heads",
+                                 case_.kv_heads, case_.heads));
+  if (case_.window % CM384_FLASH_TILE != 0)
+    throw InputError(fmt::format("flash-attention: a window of {} tokens; allowed: multiples of {}",
+                                 case_.window, CM384_FLASH_TILE));
+  case_.scale = static_cast<float>(1 / std::sqrt(static_cast<double>(case_.key())));
 }
 
 std::uint64_t FlashAttention::tasks() const {
@@ -42,17 +50,17 @@ void FlashAttention::lay_out(const Site& site) {
   a.block_tokens = CM384_FLASH_TILE;
   a.scale = case_.scale;
   // The last tile of queries is read as a whole.
-  const std::uint64_t queries =
-      (rows() + std::uint64_t{CM384_FLASH_TILE} * case_.heads) * CM384_FLASH_KEY * 2;
+  const std::uint64_t queries = (rows() + std::uint64_t{CM384_FLASH_TILE} * case_.heads) * case_.key() * 2;
+  const std::uint64_t kv_rows = case_.tokens() * case_.kv();
   a.q = allocate(queries);
-  a.k = allocate(rows() * CM384_FLASH_KEY * 2);
-  a.v = allocate(rows() * CM384_FLASH_VALUE * 2);
-  a.out = allocate(rows() * CM384_FLASH_VALUE * 2);
+  a.k = allocate(kv_rows * case_.key() * 2);
+  a.v = allocate(kv_rows * case_.value() * 2);
+  a.out = allocate(rows() * case_.value() * 2);
   a.workspace = allocate(std::uint64_t{CM384_FLASH_WORKSPACE} * site.cores.size());
   if (!site.full) {
     runtime().mark_payload(a.q, queries);
-    runtime().mark_payload(a.k, rows() * CM384_FLASH_KEY * 2);
-    runtime().mark_payload(a.v, rows() * CM384_FLASH_VALUE * 2);
+    runtime().mark_payload(a.k, kv_rows * case_.key() * 2);
+    runtime().mark_payload(a.v, kv_rows * case_.value() * 2);
     return;
   }
   inputs_ = reference::make_attention_inputs(case_);
@@ -61,21 +69,38 @@ void FlashAttention::lay_out(const Site& site) {
   runtime().put(a.v, std::span<const std::uint16_t>(inputs_->v));
 }
 
+std::uint64_t FlashAttention::put_arguments(host::DeviceMemory& memory) const {
+  const cm384_flash_attention& a = arguments_;
+  if (!grouped()) return memory.put(a);
+  return memory.put(cm384_flash_grouped{a.q, a.k, a.v, a.out, a.workspace, a.sequences, a.heads,
+                                        case_.kv_heads, a.length, a.block_tokens, a.scale, a.cached,
+                                        case_.width, case_.window});
+}
+
 Work FlashAttention::work() const {
   const double all = case_.length, cached = case_.cached, heads = 1.0 * case_.sequences * case_.heads;
-  const double pairs = (all * (all + 1) - cached * (cached + 1)) / 2 * heads;
-  const double bytes = ((all - cached) + all) * heads * 2 * (CM384_FLASH_KEY + CM384_FLASH_VALUE);
-  return {2 * pairs * (CM384_FLASH_KEY + CM384_FLASH_VALUE), false, bytes};
+  // Pairs of a query and a key in so many first tokens of a sequence.
+  const auto seen = [&](double tokens) {
+    const double window = case_.window == 0 ? tokens : std::min<double>(tokens, case_.window);
+    return window * (window + 1) / 2 + (tokens - window) * window;
+  };
+  const double pairs = (seen(all) - seen(cached)) * heads, width = case_.key() + case_.value();
+  const double kv_heads = 1.0 * case_.sequences * case_.kv();
+  const double cache = all * kv_heads * 2 * width, bytes = (all - cached) * heads * 2 * width + cache;
+  return {2 * pairs * width, false, bytes, 1, 0, cache};
 }
 
 std::string FlashAttention::size() const {
-  return fmt::format("flash-attention {} x {} heads x {}{}", case_.sequences, case_.heads, case_.length,
-                     case_.cached > 0 ? fmt::format(", {} cached", case_.cached) : "");
+  return fmt::format(
+      "flash-attention {} x {} heads x {}{}{}", case_.sequences, case_.heads, case_.length,
+      case_.cached > 0 ? fmt::format(", {} cached", case_.cached) : "",
+      grouped() ? fmt::format(", {} KV heads of {}, window {}", case_.kv_heads, case_.width, case_.window)
+                : "");
 }
 
 std::string FlashAttention::check() const {
   return compare_attention(case_, *inputs_,
-                           runtime().get<std::uint16_t>(arguments_.out, rows() * CM384_FLASH_VALUE));
+                           runtime().get<std::uint16_t>(arguments_.out, rows() * case_.value()));
 }
 
 }  // namespace cm384::operators

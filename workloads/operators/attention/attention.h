@@ -1,11 +1,11 @@
-// Attention of a prefill on one die: causal, with keys and values of each head.
+// Attention of a prefill on one die: causal, with keys and values of each head, or of groups of heads.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
 
-#include "firmware/abi/flash_attention.h"
+#include "firmware/abi/flash_grouped.h"
 #include "workloads/operators/operator.h"
 #include "workloads/operators/reference/attention_reference.h"
 
@@ -14,17 +14,18 @@ namespace cm384::operators {
 class FlashAttention final : public KernelOperator {
  public:
   // `scale` of the case is not looked at: scores stay within a few units. Throws InputError for lengths that
-  // are no multiple of 16.
+  // are no multiple of 16, and for heads that the kernels are not for.
   explicit FlashAttention(const reference::AttentionCase& attention);
 
-  const char* kernel() const override { return "flash_attention"; }
+  const char* kernel() const override { return grouped() ? "flash_grouped" : "flash_attention"; }
   Work work() const override;
   std::string size() const override;
   std::string check() const override;
 
  private:
   void lay_out(const Site& site) override;
-  std::uint64_t put_arguments(host::DeviceMemory& memory) const override { return memory.put(arguments_); }
+  std::uint64_t put_arguments(host::DeviceMemory& memory) const override;
+  bool grouped() const { return case_.kv_heads > 0; }
   std::vector<std::uint16_t> cores() const override;
   std::uint64_t rows() const { return case_.tokens() * case_.heads; }
   std::uint64_t tasks() const;

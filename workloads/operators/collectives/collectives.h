@@ -30,8 +30,11 @@ class RankCollective final : public Collective {
 
   void place(RankMemory& memory) override;
   std::string check() const override;
+  // Other kernels run on its cores before it.
+  void follows_others() { follows_ = true; }
   const char* kernel() const override {
-    return algorithm_ == CollectiveAlgorithm::direct ? "collective" : "collective_rounds";
+    if (algorithm_ == CollectiveAlgorithm::direct) return follows_ ? "collective_clear" : "collective";
+    return follows_ ? "collective_rounds_clear" : "collective_rounds";
   }
 
  private:
@@ -41,7 +44,7 @@ class RankCollective final : public Collective {
 
   reference::CollectiveCase case_;
   int cores_;
-  bool full_;
+  bool full_, follows_ = false;
   CollectiveAlgorithm algorithm_;
   host::Runtime* runtime_ = nullptr;
   std::vector<std::uint64_t> outputs_;  // of each rank

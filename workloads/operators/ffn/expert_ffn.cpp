@@ -60,7 +60,7 @@ Work ExpertFfn::work() const {
   for (const std::uint32_t expert : setting_.expert_rows) rows += expert;
   const double hidden = setting_.hidden, width = setting_.width;
   const double weights = 3.0 * static_cast<double>(setting_.expert_rows.size()) * hidden * width;
-  return {6.0 * rows * hidden * width, true, weights + rows * hidden * 3, 3};
+  return {6.0 * rows * hidden * width, true, weights + rows * hidden * 3, 3, weights};
 }
 
 std::string ExpertFfn::size() const {

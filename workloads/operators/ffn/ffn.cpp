@@ -32,7 +32,7 @@ void Ffn::lay_out(const Site& site) {
 Work Ffn::work() const {
   const double rows = static_cast<double>(gate_up_.rows()), hidden = setting_.hidden, width = setting_.width;
   const double weights = 3.0 * static_cast<double>(setting_.expert_rows.size()) * hidden * width;
-  return {6.0 * rows * hidden * width, true, weights + rows * hidden * 3, 3};
+  return {6.0 * rows * hidden * width, true, weights + rows * hidden * 3, 3, weights};
 }
 
 std::string Ffn::size() const {

@@ -34,8 +34,9 @@ std::uint64_t Gemm::put_arguments(host::DeviceMemory& memory) const {
 Work Gemm::work() const {
   const double rows = static_cast<double>(case_.rows()), element = case_.element_bytes();
   const double groups = static_cast<double>(setting_.group_rows.size());
+  const double weights = groups * case_.n * case_.k * element;
   return {2.0 * rows * case_.n * case_.k, case_.type == CM384_GEMM_INT8,
-          rows * case_.k * element + groups * case_.n * case_.k * element + rows * case_.n * 2};
+          rows * case_.k * element + weights + rows * case_.n * 2, 1, weights};
 }
 
 std::string Gemm::size() const {

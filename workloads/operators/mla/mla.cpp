@@ -87,8 +87,12 @@ Work MlaAttention::work() const {
     for (std::uint32_t query = 0; query < setting_.queries; ++query) tokens += length + query;
   }
   const double q_and_out = static_cast<double>(rows()) * (CM384_MLA_WIDTH + CM384_MLA_LATENT) * 2;
-  return {2.0 * tokens * setting_.heads * (CM384_MLA_WIDTH + CM384_MLA_LATENT), false,
-          cache_bytes() + q_and_out};
+  return {2.0 * tokens * setting_.heads * (CM384_MLA_WIDTH + CM384_MLA_LATENT),
+          false,
+          cache_bytes() + q_and_out,
+          1,
+          0,
+          cache_bytes()};
 }
 
 double MlaAttention::cache_bytes() const {

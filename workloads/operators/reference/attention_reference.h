@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "workloads/operators/reference/layouts.h"
+
 namespace cm384::reference {
 
 struct AttentionCase {
@@ -13,11 +15,17 @@ struct AttentionCase {
   std::uint32_t sequences = 1, heads = 1, length = 16;  // tokens of each sequence
   std::uint32_t cached = 0;                             // of these, the first ones: without output
   float scale = 0;
+  std::uint32_t kv_heads = 0;  // that heads share, as wide as they; 0: each head has its own, of MLA
+  std::uint32_t width = 128;   // of a head, where they share
+  std::uint32_t window = 0;    // last tokens that a token sees, where they share; 0: all
 
   std::uint64_t tokens() const { return std::uint64_t{sequences} * length; }
+  std::uint32_t kv() const { return kv_heads == 0 ? heads : kv_heads; }
+  std::uint32_t key() const { return kv_heads == 0 ? MlaLayout::kHead : width; }
+  std::uint32_t value() const { return kv_heads == 0 ? MlaLayout::kValue : width; }
 };
 
-// BF16 bits, tokens x heads x elements (firmware/abi/flash_attention.h).
+// BF16 bits, tokens x heads x elements (firmware/abi/flash_attention.h, flash_grouped.h).
 struct AttentionInputs {
   std::vector<std::uint16_t> q, k, v;
 };

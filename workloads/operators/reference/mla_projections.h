@@ -1,17 +1,13 @@
 // Inputs of what stands before and behind a layer's decode attention (kernels `mla_prolog`, `mla_output`),
-// and what must come out, in double precision.
-//
-// Bounds of an element: 2^-8 of its value (and a fiftieth of that) for its own rounding to BF16, and eight
-// standard deviations of what the roundings before make of it, where the rounding of a value x to BF16 has
-// the variance (2^-8 x)^2 / 3, roundings are independent, and a sum of k products p in FP32 has k 2^-48 of
-// the sum of their squares. The rounding to INT8 of a row whose largest magnitude is m has the variance
-// (m / 127)^2 / 12.
+// and what must come out, in double precision (bounds: projections.h).
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
+
+#include "workloads/operators/reference/projections.h"
 
 namespace cm384::reference {
 
@@ -21,19 +17,6 @@ struct ProjectionCase {
   bool int8 = false;  // down, up, and the output projection
 };
 
-// Rows of k weights: BF16 bits, or INT8 with a scale per row.
-struct ProjectionWeights {
-  std::vector<std::uint16_t> bf16;
-  std::vector<std::int8_t> int8;
-  std::vector<float> scales;
-
-  std::span<const std::byte> bytes() const {
-    return int8.empty() ? std::as_bytes(std::span(bf16)) : std::as_bytes(std::span(int8));
-  }
-};
-
-inline constexpr float kNormEpsilon = 1e-6f;
-
 // BF16 bits but for the angles. Weights are n rows of k per group.
 struct PrologInputs {
   std::vector<std::uint16_t> x, gamma_x, gamma_q, gamma_kv;
@@ -42,9 +25,6 @@ struct PrologInputs {
 };
 // `positions`: of each token in its sequence.
 PrologInputs make_prolog_inputs(const ProjectionCase& layer, std::span<const std::uint32_t> positions);
-// Angles alone.
-std::vector<float> make_rope(std::span<const std::uint32_t> positions);
-
 // What the kernel delivered of a token: [heads][576] and what it put into the cache, [576].
 struct PrologOutput {
   std::span<const std::uint16_t> queries, cached;

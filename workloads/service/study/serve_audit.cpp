@@ -38,7 +38,7 @@ LayerOptions layer_of(const std::string& command) {
   OfEveryRun others;
   const std::vector<OptionGroup> groups{{"", hw::list_parameters(options)},
                                         {"", hw::list_parameters(others)}};
-  parse_options(groups, {words.begin() + 3, words.end()});
+  options.follow(parse_options(groups, {words.begin() + 3, words.end()}));
   return options.layer;
 }
 

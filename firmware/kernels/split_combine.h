@@ -1,24 +1,30 @@
-// The end of kernel `mla` with more than one split: vector cores weigh the partial sums by their maxima and
-// add them.
+// The end of decode attention with more than one split (`mla`, `gqa`): vector cores weigh the partial sums by
+// their maxima and add them. `Form` as in online_softmax.h, with Pair, as in split_items.h; Rows(a) is a
+// multiple of eight. Out(a, pair, row) is where eight rows go, and OutRows(a, row) how many of them there
+// are.
 #pragma once
 
-#include "mla_items.h"
+#include "split_items.h"
 
-class MlaCombine {
+template <class Form>
+class SplitCombine {
+  using Arguments = typename Form::Arguments;
+  using Pair = typename Form::Pair;
+
  public:
-  explicit MlaCombine(const cm384_mla& a) : a_(a) {}
+  explicit SplitCombine(const Arguments& a) : a_(a) {}
 
-  // Eight heads at a time, dealt out to `cores` vector cores.
+  // Eight rows at a time, dealt out to `cores` vector cores.
   void Run(uint32_t core, uint32_t cores) {
-    const uint32_t units = a_.batch * a_.queries * (a_.heads / kRows);
+    const uint32_t units = Pair::Count(a_) * (Form::Rows(a_) / kRows);
     for (uint32_t unit = core; unit < units; unit += cores) {
-      const uint32_t pair = unit / (a_.heads / kRows);
-      One(pair, (unit - pair * (a_.heads / kRows)) * kRows);
+      const uint32_t pair = unit / (Form::Rows(a_) / kRows);
+      One(pair, (unit - pair * (Form::Rows(a_) / kRows)) * kRows);
     }
   }
 
  private:
-  static constexpr uint32_t kRows = 8, kMostSplits = 32, kRowBytes = CM384_MLA_LATENT * 4;
+  static constexpr uint32_t kRows = 8, kMostSplits = 32, kRowBytes = Form::kWidth * 4;
   // UBuffer: maxima, sums and weights of all splits; the largest maximum, its total; a weight per block;
   // sums.
   static constexpr uint32_t kMaxima = 0, kTotals = kMaxima + kMostSplits * 32,
@@ -31,27 +37,28 @@ class MlaCombine {
 
   void One(uint32_t pair, uint32_t head) {
     using namespace AscendC;
-    const uint64_t first = static_cast<uint64_t>(pair) * a_.splits * a_.heads + head;
-    const uint32_t parts = MlaPair(a_, pair).parts;
-    CopyBursts<CM384_MTE_GM_TO_UB>(kMaxima, a_.partial_m + first * 4, 32, parts, a_.heads * 4, 32);
-    CopyBursts<CM384_MTE_GM_TO_UB>(kTotals, a_.partial_l + first * 4, 32, parts, a_.heads * 4, 32);
+    const uint64_t first = static_cast<uint64_t>(pair) * a_.splits * Form::Rows(a_) + head;
+    const uint32_t parts = Pair(a_, pair).parts;
+    CopyBursts<CM384_MTE_GM_TO_UB>(kMaxima, a_.partial_m + first * 4, 32, parts, Form::Rows(a_) * 4, 32);
+    CopyBursts<CM384_MTE_GM_TO_UB>(kTotals, a_.partial_l + first * 4, 32, parts, Form::Rows(a_) * 4, 32);
     PipeBarrier<PIPE_ALL>();
     Weigh(parts);
-    const Vector sum = At(kSum, kRows * CM384_MLA_LATENT), part = At(kPart, kRows * CM384_MLA_LATENT);
+    const Vector sum = At(kSum, kRows * Form::kWidth), part = At(kPart, kRows * Form::kWidth);
     const Vector spread = At(kSpread, 64);
     for (uint32_t s = 0; s < parts; ++s) {
-      DataCopy(part,
-               GlobalAt<float>(a_.partial_o + (first + static_cast<uint64_t>(s) * a_.heads) * kRowBytes),
-               kRows * CM384_MLA_LATENT);
+      DataCopy(
+          part,
+          GlobalAt<float>(a_.partial_o + (first + static_cast<uint64_t>(s) * Form::Rows(a_)) * kRowBytes),
+          kRows * Form::kWidth);
       PipeBarrier<PIPE_ALL>();
       Brcb(spread, At(kWeights + s * 32, kRows), 1, {1, 8});
       PipeBarrier<PIPE_V>();
       Rows<false>(part, spread);
       PipeBarrier<PIPE_V>();
       if (s == 0) {
-        Adds(sum, part, 0.0f, kRows * CM384_MLA_LATENT);
+        Adds(sum, part, 0.0f, kRows * Form::kWidth);
       } else {
-        Add(sum, sum, part, kRows * CM384_MLA_LATENT);
+        Add(sum, sum, part, kRows * Form::kWidth);
       }
       PipeBarrier<PIPE_ALL>();
     }
@@ -60,11 +67,10 @@ class MlaCombine {
     Rows<true>(sum, spread);
     PipeBarrier<PIPE_V>();
     const auto result = sum.ReinterpretCast<bfloat16_t>();
-    Cast(result, sum, RoundMode::CAST_RINT, kRows * CM384_MLA_LATENT);
+    Cast(result, sum, RoundMode::CAST_RINT, kRows * Form::kWidth);
     PipeBarrier<PIPE_ALL>();
-    DataCopy(
-        GlobalAt<bfloat16_t>(a_.out + (static_cast<uint64_t>(pair) * a_.heads + head) * CM384_MLA_LATENT * 2),
-        result, kRows * CM384_MLA_LATENT);
+    const uint32_t there = Form::OutRows(a_, head);
+    if (there != 0) DataCopy(GlobalAt<bfloat16_t>(Form::Out(a_, pair, head)), result, there * Form::kWidth);
     PipeBarrier<PIPE_ALL>();
   }
 
@@ -100,7 +106,7 @@ class MlaCombine {
   CM384_INLINE void Rows(const Vector& rows, const Vector& spread) {
     using namespace AscendC;
     const BinaryRepeatParams p{1, 1, 0, kRowBytes / 32, kRowBytes / 32, 1};
-    for (uint32_t column = 0; column < CM384_MLA_LATENT; column += 64) {
+    for (uint32_t column = 0; column < Form::kWidth; column += 64) {
       if constexpr (divide) {
         Div(rows[column], rows[column], spread, uint64_t{64}, kRows, p);
       } else {
@@ -109,5 +115,5 @@ class MlaCombine {
     }
   }
 
-  const cm384_mla& a_;
+  const Arguments& a_;
 };

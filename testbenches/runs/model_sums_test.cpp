@@ -1,0 +1,230 @@
+// What the operators of a layer multiply, weigh and read of the cache adds up, layer by layer and over ranks,
+// to what is known of each model. The numbers are worked by hand from public configurations; nothing of
+// hw/models computes them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <csignal>
+
+#include "testbenches/hw/refusal.h"
+#include "testbenches/workloads/operators/die_rig.h"
+#include "workloads/layer/decode.h"
+#include "workloads/layer/layer_program.h"
+#include "workloads/layer/step_deployment.h"
+
+namespace cm384::testing {
+namespace {
+
+using operators::Work;
+using studies::LayerProgram;
+using studies::LayerSetting;
+using studies::LayerSpot;
+using studies::LayerStep;
+using studies::Stages;
+using Whole = std::int64_t;
+
+// A layer's matrices in elements, FLOPs against a cached token, bytes of a cached token; and of the whole
+// model what a token passes.
+struct Known {
+  const char* model;
+  int ranks;
+  Whole attention, dense, expert, gate;  // 0: it has none
+  Whole token_flops, token_bytes;        // of a layer
+  Whole active, head;                    // of the model; the head is in it
+  int dense_layers, moe_layers, chosen, shared;
+};
+constexpr std::array kKnown{
+    Known{"deepseek-r1", 16, 187'105'280, 396'361'728, 44'040'192, 1'835'008, 278'528, 1'152, 36'624'596'992,
+          926'679'040, 3, 58, 8, 1},
+    Known{"kimi-k2", 16, 101'122'048, 396'361'728, 44'040'192, 2'752'512, 139'264, 1'152, 31'686'066'176,
+          1'174'405'120, 1, 60, 8, 1},
+    Known{"glm-4.5", 16, 136'314'880, 188'743'680, 23'592'960, 819'200, 49'152, 4'096, 32'854'016'000,
+          775'946'240, 3, 89, 8, 1},
+    Known{"qwen3-235b-a22b", 16, 71'303'168, 0, 18'874'368, 524'288, 32'768, 2'048, 21'567'635'456,
+          622'329'856, 0, 94, 8, 0},
+    Known{"qwen3-32b", 8, 94'371'840, 393'216'000, 0, 0, 32'768, 4'096, 31'983'534'080, 777'912'320, 64, 0, 0,
+          0},
+    Known{"llama-3.3-70b", 8, 150'994'944, 704'643'072, 0, 0, 32'768, 4'096, 69'501'714'432, 1'050'673'152,
+          80, 0, 0, 0},
+    Known{"gpt-oss-120b", 16, 26'542'080, 0, 24'883'200, 368'640, 16'384, 2'048, 5'131'100'160, 579'133'440,
+          0, 36, 4, 0},
+};
+
+class Silent final : public studies::Progress {
+  void update(double, Time, std::uint64_t) override {}
+};
+
+constexpr int kBatch = 8, kKv = 300;
+
+struct Layer {
+  LayerSetting setting;
+  LayerProgram program;
+};
+
+// One microbatch of so small a batch; all products BF16, so that an element of a weight has two bytes.
+Layer layer_of(const Known& known, bool dense) {
+  static const volatile std::sig_atomic_t never = 0;
+  const hw::Machine machine = hw::load_machine(std::string(hw::kDefaultMachine));
+  Silent silent;
+  studies::DecodeOptions options;
+  options.layer.model = known.model;
+  options.follow({});
+  EXPECT_EQ(options.dense_layers, known.dense_layers);
+  EXPECT_EQ(options.moe_layers, known.moe_layers);
+  studies::LayerOptions& o = options.layer;
+  o.ranks = known.ranks;
+  o.batch = kBatch;
+  o.kv = kKv;
+  o.microbatches = "1";
+  o.layers = 2;
+  o.int8 = false;
+  o.window = 0;
+  o.detail = 1;
+  o.tensor = o.sharing();
+  if (dense) o.experts = 0;
+  const LayerSetting setting = layer_settings(studies::StudyContext{machine, 1, silent, never}, o).front();
+  return {setting, make_layer_program(setting, 1)};
+}
+
+// Work of the operators of a step on a rank, by their order.
+std::vector<Work> works_of(const LayerStep& step, const LayerSpot& at) {
+  operators::DieRig rig;
+  host::DeviceMemory memory(rig.runtime, 0);
+  const Stages stages = step.make(at);
+  for (const auto& stage : stages.placed) stage->place(rig.site(memory, 0, 24));
+  std::vector<Work> works;
+  for (const operators::KernelOperator* stage : stages.run) works.push_back(stage->work());
+  return works;
+}
+
+const LayerStep& step_of(const LayerProgram& program, const std::string& kernel) {
+  for (const LayerStep& step : program.steps) {
+    if (std::ranges::find(step.names, kernel) != step.names.end()) return step;
+  }
+  throw std::out_of_range(kernel);
+}
+
+class ModelSums : public ::testing::TestWithParam<Known> {};
+
+// FLOPs of a token in the attention's products and in a dense network.
+struct Dense {
+  double attention = 0, network = 0;
+};
+
+Dense check_attention(const Known& known, const Layer& layer) {
+  const std::vector<Work> works = works_of(step_of(layer.program, "attention"), {0, 0});
+  const double sharing = layer.setting.tensor, requests = kBatch / 2 * sharing;
+  const double queries = layer.setting.attention.queries, tokens = requests * queries;
+  EXPECT_EQ(sharing * (works[0].weights + works[2].weights), 2.0 * static_cast<double>(known.attention));
+  const double products = sharing * (works[0].operations + works[2].operations) / tokens;
+  EXPECT_EQ(products, 2.0 * static_cast<double>(known.attention));
+  double seen = 0;
+  for (double query = 0; query < queries; ++query) seen += requests * (kKv + query);
+  EXPECT_EQ(sharing * works[1].operations, static_cast<double>(known.token_flops) * seen);
+  EXPECT_EQ(sharing * works[1].cache,
+            static_cast<double>(known.token_bytes) * requests * (kKv + queries - 1));
+  return {products, 0};
+}
+
+Dense check_dense(const Known& known) {
+  const Layer layer = layer_of(known, true);
+  Dense made = check_attention(known, layer);
+  const double sharing = layer.setting.tensor, tokens = layer.setting.moe.batch * sharing;
+  double weights = 0;
+  for (const Work& work : works_of(step_of(layer.program, "network"), {0, 0})) {
+    weights += work.weights;
+    made.network += sharing * (work.weights > 0 ? work.operations : 0) / tokens;
+  }
+  EXPECT_EQ(sharing * weights, static_cast<double>(known.dense));
+  EXPECT_EQ(made.network, 2.0 * static_cast<double>(known.dense));
+  return made;
+}
+
+// FLOPs of a token in the gate and in its experts.
+double check_experts(const Known& known, const Layer& layer) {
+  const Work gate = works_of(step_of(layer.program, "gate"), {0, 0})[1];
+  const double own = layer.setting.moe.batch, all = own * known.ranks;
+  EXPECT_EQ(gate.weights, 2.0 * static_cast<double>(known.gate));
+  EXPECT_EQ(gate.operations / own, 2.0 * static_cast<double>(known.gate));
+  double weights = 0, rows = 0;
+  const LayerStep& experts = step_of(layer.program, "experts");
+  for (std::size_t rank = 0; rank < static_cast<std::size_t>(known.ranks); ++rank) {
+    const Work work = works_of(experts, {0, rank})[0];
+    const double routed = layer.program.rows[0][rank];
+    weights += work.weights;
+    rows += routed;
+    // What is replayed has rows in steps of 32.
+    EXPECT_NEAR(work.operations, routed * 2.0 * static_cast<double>(known.expert),
+                32.0 * static_cast<double>(known.expert));
+  }
+  EXPECT_EQ(rows, all * (known.chosen + known.shared));
+  const double copies = weights / static_cast<double>(known.expert);
+  // Slots of ranks that are left over have further copies, fewer than there are ranks.
+  const int stated = layer.setting.moe.experts + layer.setting.moe.shared_copies;
+  EXPECT_GE(copies, stated);
+  EXPECT_LT(copies, stated + known.ranks);
+  return 2.0 * static_cast<double>(known.gate) + rows / all * 2.0 * static_cast<double>(known.expert);
+}
+
+TEST_P(ModelSums, OfOperatorsAreTheModels) {
+  const Known& known = GetParam();
+  double flops = 2.0 * static_cast<double>(known.head);
+  if (known.dense_layers > 0) {
+    const Dense dense = check_dense(known);
+    flops += known.dense_layers * (dense.attention + dense.network);
+  }
+  if (known.moe_layers > 0) {
+    const Layer layer = layer_of(known, false);
+    const Dense attention = check_attention(known, layer);
+    flops += known.moe_layers * (attention.attention + check_experts(known, layer));
+  }
+  EXPECT_EQ(flops, 2.0 * static_cast<double>(known.active));
+}
+
+// The published deployment is what the options say where nobody says otherwise.
+TEST(StepDeployment, ThePublishedOneIsTheDefault) {
+  studies::DecodeOptions options;
+  const auto parameters = hw::list_parameters(options);
+  const auto values = studies::load_step_deployment("cloudmatrix384-ep320");
+  EXPECT_GE(values.size(), 10u);
+  for (const auto& [name, value] : values) {
+    if (name == "shared-copies") {
+      EXPECT_EQ(value, std::to_string(studies::default_shared_copies(options.layer.ranks)));
+    } else if (name.ends_with("-tp")) {
+      EXPECT_EQ(value, "1");
+    } else {
+      const auto found = std::ranges::find(parameters, name, &hw::Parameter::key);
+      ASSERT_NE(found, parameters.end()) << name;
+      EXPECT_EQ(value, hw::value_text(*found)) << name;
+    }
+  }
+}
+
+// Both kinds of values, and the command line's before them.
+TEST(StepDeployment, ComesBeforeTheModelAndBehindTheCommandLine) {
+  studies::DecodeOptions options;
+  options.layer.model = "glm-4.5";
+  options.layer.deployment = "qwen3-235b-a3-32";
+  options.layer.ranks = 64;
+  options.follow({"ranks"});
+  EXPECT_EQ(options.layer.ranks, 64);
+  EXPECT_EQ(options.layer.mtp, 0);
+  EXPECT_EQ(options.layer.sharing(), 4);
+  EXPECT_EQ(options.layer.heads, 96);
+}
+
+TEST(StepDeployment, RefusesWhatItIsNot) {
+  EXPECT_THAT(refusal([] { studies::load_step_deployment("cloudmatrix384-ep32"); }),
+              ::testing::AllOf(::testing::HasSubstr("no such deployment"),
+                               ::testing::HasSubstr("cloudmatrix384-ep320")));
+}
+
+INSTANTIATE_TEST_SUITE_P(Shipped, ModelSums, ::testing::ValuesIn(kKnown), [](const auto& of) {
+  std::string name = of.param.model;
+  std::erase_if(name, [](char c) { return c == '-' || c == '.'; });
+  return name;
+});
+
+}  // namespace
+}  // namespace cm384::testing

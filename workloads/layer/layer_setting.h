@@ -1,0 +1,42 @@
+// What layers of a decode step are asked for.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "workloads/layer/attention_stages.h"
+#include "workloads/moe/dispatch.h"
+#include "workloads/moe/moe_case.h"
+
+namespace cm384::studies {
+
+// Groups of an AIC and two AIVs that a stream has: `first` .. `first` + `count` - 1.
+struct CoreShare {
+  int first = 0, count = 24;
+
+  std::vector<std::uint16_t> groups() const { return operators::cores_from(first, count); }
+  std::vector<std::uint16_t> aivs() const { return operators::cores_from(2 * first, 2 * count); }
+};
+
+// Lengths of the cached sequences of a rank, by microbatch.
+using RankLengths = std::vector<std::vector<std::uint32_t>>;
+
+struct LayerSetting {
+  DispatchCase moe;               // batch: tokens of a microbatch and rank; cores: AIVs of the second stream
+  AttentionSetting attention;     // of a microbatch and rank; lengths come from `lengths`
+  Renewal renewal;                // with moe.by_load
+  bool shared_output = true;      // the model has shared experts
+  std::uint32_t width = 2048;     // of an expert
+  std::uint32_t dense_width = 0;  // of a rank's part of the network; 0: the layer has experts
+  int tensor = 1;  // ranks that share the heads of a sequence, and the network of a dense layer: they follow
+                   // one another
+  int microbatches = 2, layers = 3;
+  // Of the stream with attention and of that with the experts. With one microbatch there is one stream.
+  std::array<CoreShare, 2> cores{};
+  std::vector<RankLengths> lengths;  // some sets of them
+  std::vector<int> lengths_of;       // by rank: which one it has
+  int detail = 1;  // ranks whose attention and experts run as firmware; on the others they are replayed
+};
+
+}  // namespace cm384::studies

@@ -1,0 +1,122 @@
+#include "workloads/layer/step_deployment.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <utility>
+
+#include "base/text/embedded_text.h"
+#include "base/text/error.h"
+#include "base/text/input_file.h"
+#include "base/text/nearest_name.h"
+#include "base/text/toml_file.h"
+
+namespace cm384::studies {
+namespace {
+
+constexpr std::size_t kLargestStepDeployment = std::size_t{1} << 16;
+
+// Each value as the option of its own takes it.
+struct StepDeployment {
+  std::string description;
+  hw::TomlNode ranks, mtp, microbatches, split, launch;
+
+  struct OfAttention {
+    hw::TomlNode tensor, projections;
+    template <class Self, class Visitor>
+    static void describe(Self& self, Visitor&& visit) {
+      visit("tp", self.tensor, "--attention-tp");
+      visit("projections", self.projections, "--projections");
+    }
+  } attention;
+  struct OfExperts {
+    hw::TomlNode shared_copies, redundant, balance, dispatch;
+    template <class Self, class Visitor>
+    static void describe(Self& self, Visitor&& visit) {
+      visit("shared_copies", self.shared_copies, "--shared-copies");
+      visit("redundant", self.redundant, "--redundant");
+      visit("balance", self.balance, "--balance");
+      visit("dispatch", self.dispatch, "--variant");
+    }
+  } experts;
+  struct OfHead {
+    hw::TomlNode tensor;
+    template <class Self, class Visitor>
+    static void describe(Self& self, Visitor&& visit) {
+      visit("tp", self.tensor, "--head-tp");
+    }
+  } head;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    visit("description", self.description, "a line for people");
+    visit("ranks", self.ranks, "--ranks");
+    visit("mtp", self.mtp, "--mtp");
+    visit("microbatches", self.microbatches, "--microbatches");
+    visit("split", self.split, "--split");
+    visit("launch", self.launch, "--launch");
+    visit("attention", self.attention);
+    visit("experts", self.experts);
+    visit("head", self.head);
+  }
+};
+
+bool is_deployment_file(const std::string& name_or_path) {
+  return name_or_path.find('/') != std::string::npos || name_or_path.ends_with(".toml");
+}
+
+// The text of one that comes with cm384; null: there is none.
+const hw::EmbeddedText* known_deployment(const std::string& name) {
+  for (const hw::EmbeddedText& known : hw::embedded_step_deployments()) {
+    if (known.name == name) return &known;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::vector<std::string> step_deployment_names() {
+  std::vector<std::string> names;
+  for (const hw::EmbeddedText& known : hw::embedded_step_deployments()) names.emplace_back(known.name);
+  return names;
+}
+
+OptionValues load_step_deployment(const std::string& name_or_path) {
+  const hw::EmbeddedText* known = known_deployment(name_or_path);
+  if (known == nullptr && !is_deployment_file(name_or_path))
+    throw InputError(fmt::format(
+        "--deployment {}: no such deployment{}; allowed: {}, or a file (with '/' or ending in .toml)",
+        name_or_path, hw::suggestion(name_or_path, step_deployment_names()),
+        fmt::join(step_deployment_names(), ", ")));
+  const hw::TomlFile file(
+      known != nullptr ? std::string(known->text) : read_input(name_or_path, kLargestStepDeployment),
+      known != nullptr ? name_or_path + ".toml" : name_or_path);
+  StepDeployment of;
+  file.read(of);
+  OptionValues values;
+  const auto add = [&](const char* key, const hw::TomlNode& node, const char* option) {
+    if (!node) return;
+    const hw::TomlEntry entry = file.entry_of(key, *node, known != nullptr);
+    values.emplace_back(option, file.text_of(*entry.value, key));
+  };
+  add("ranks", of.ranks, "ranks");
+  add("mtp", of.mtp, "mtp");
+  add("microbatches", of.microbatches, "microbatches");
+  add("split", of.split, "split");
+  add("launch", of.launch, "launch");
+  add("attention.tp", of.attention.tensor, "attention-tp");
+  add("attention.projections", of.attention.projections, "projections");
+  add("experts.shared_copies", of.experts.shared_copies, "shared-copies");
+  add("experts.redundant", of.experts.redundant, "redundant");
+  add("experts.balance", of.experts.balance, "balance");
+  add("experts.dispatch", of.experts.dispatch, "variant");
+  add("head.tp", of.head.tensor, "head-tp");
+  return values;
+}
+
+std::vector<std::string> step_deployment_files(const std::string& name_or_path) {
+  if (name_or_path.empty() || known_deployment(name_or_path) != nullptr) return {};
+  return {name_or_path};
+}
+
+}  // namespace cm384::studies
