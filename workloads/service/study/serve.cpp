@@ -82,6 +82,8 @@ class Table {
 
   StudyResult make() {
     if (!options_.requests.requests.empty()) result_.input_files.push_back(options_.requests.requests);
+    if (!options_.lengths.empty()) result_.input_files.push_back(options_.lengths);
+    runs_.save();
     for (std::size_t k = 0; k < runs_.deployments().size(); ++k) {
       if (!add(runs_.deployments()[k], audits_.empty() ? nullptr : &audits_[k])) {
         result_.complete = false;
@@ -214,7 +216,7 @@ constexpr std::array kEvidence{
 };
 constexpr std::array kServeFields{
     Field{"pools", FieldType::text, "instances of prefill and of decode", true}.as_condition(),
-    Field{"rate", FieldType::number, "asked for, per second; 0: as recorded"}.as_condition(),
+    Field{"rate", FieldType::number, "asked for, per second; 0: as recorded, or as users ask"}.as_condition(),
     Field{"npus", FieldType::integer, "of both pools"},
     Field{"requests", FieldType::integer, "served", true},
     Field{"rate_rps", FieldType::number,
@@ -263,6 +265,9 @@ constexpr std::array kServeFields{
     Field{"degraded_s", FieldType::number, "with an instance away or paused, or a die or plane lost"},
     Field{"role_switches", FieldType::integer, "of instances between the pools"},
     Field{"renewals", FieldType::integer, "of the placement of experts, over instances of decode"},
+    Field{"refused", FieldType::integer,
+          "requests that found prefill.most_waiting others: in no time, and in goodput as missed"},
+    Field{"preempted", FieldType::integer, "contexts that growing room ran out for, each time"},
     Field{"audit_worst", FieldType::ratio, "largest difference of an audited step, with --audit"},
     Field{"audit_mean", FieldType::ratio, "mean of them, signs left out"},
     Field{"audit", FieldType::list, "audited steps", false, kAuditFields},
