@@ -62,6 +62,12 @@ void note_of_library(const service::Library& library, StudyResult& result) {
                     others, points));
 }
 
+bool one_class(const service::RequestTrace& trace) {
+  return std::ranges::all_of(trace.requests, [&](const service::Request& request) {
+    return request.priority == trace.requests.front().priority;
+  });
+}
+
 // Files of one row; those of further ones have its number.
 std::string file_of(const StudyContext& context, const char* name, std::size_t row) {
   return row == 0 ? fmt::format("{}/{}.csv", context.out_folder, name)
@@ -152,6 +158,10 @@ class Table {
                   [this, k](double share, Time now) { tell_progress(k + share, now); });
     if (!served.complete) return {};
     if (k == 0 && number < runs_.rates().size()) result_.notes.push_back(RequestOptions::note_of(trace));
+    if (k == 0 && deployment.prefill.order == "priority" && one_class(trace))
+      result_.notes.emplace_back(
+          "all requests are of one class: prefill.order = priority orders nothing; --classes, or a "
+          "`priority` in the file, makes several");
     if (k == 0 && served.cut_batches > 0)
       result_.notes.push_back(fmt::format(
           "{} of {} batches of prompts are smaller than the deployment allows: the library has measured "
@@ -196,6 +206,18 @@ constexpr std::array kSearchTimes{
     Field{"p50", FieldType::number, "median"},
     Field{"p90", FieldType::number, "90th percentile"},
     Field{"p99", FieldType::number, "99th percentile"},
+};
+constexpr std::array kClassTimes{
+    Field{"mean", FieldType::number, "mean"},           Field{"p50", FieldType::number, "median"},
+    Field{"p90", FieldType::number, "90th percentile"}, Field{"p95", FieldType::number, "95th percentile"},
+    Field{"p99", FieldType::number, "99th percentile"},
+};
+constexpr std::array kClasses{
+    Field{"priority", FieldType::integer, "the class; 0 is the most urgent"},
+    Field{"requests", FieldType::integer, "served"},
+    Field{"ttft_ms", FieldType::object, "from arrival to the first token", false, kClassTimes},
+    Field{"e2e_ms", FieldType::object, "from arrival to the end", false, kClassTimes},
+    Field{"goodput_share", FieldType::ratio, "of the requests that meet both objectives"},
 };
 constexpr std::array kSearch{
     Field{"rate", FieldType::number, "that was tried, per second"},
@@ -267,6 +289,8 @@ constexpr std::array kServeFields{
     Field{"renewals", FieldType::integer, "of the placement of experts, over instances of decode"},
     Field{"refused", FieldType::integer,
           "requests that found prefill.most_waiting others: in no time, and in goodput as missed"},
+    Field{"classes", FieldType::list, "of priority, with prefill.order = priority; of the first seed", false,
+          kClasses},
     Field{"preempted", FieldType::integer, "contexts that growing room ran out for, each time"},
     Field{"audit_worst", FieldType::ratio, "largest difference of an audited step, with --audit"},
     Field{"audit_mean", FieldType::ratio, "mean of them, signs left out"},

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <map>
 #include <optional>
 
 #include "workloads/frame/confidence.h"
@@ -68,6 +69,33 @@ void set_times(Row& row, const service::RequestTrace& trace, const service::Serv
   row.set("itl_ms", percentiles(result.gaps));
   row.set("e2e_ms", percentiles(std::move(e2e))).set("queue_ms", percentiles(std::move(queue)));
   row.set("transfer_ms", percentiles(std::move(transfer)));
+}
+
+// Of each class of priority that there is.
+Rows class_rows(const service::RequestTrace& trace, const service::ServiceResult& result,
+                const Objectives& objectives) {
+  struct Class {
+    std::vector<double> ttft, e2e;
+    double met = 0, all = 0;
+  };
+  std::map<int, Class> classes;
+  for (std::size_t k = 0; k < result.served.size(); ++k) {
+    const service::Served& served = result.served[k];
+    Class& of = classes[trace.requests[k].priority];
+    ++of.all;
+    if (served.state == service::RequestState::refused) continue;
+    of.met += meets(trace.requests[k], served, objectives) ? 1 : 0;
+    of.e2e.push_back(served.e2e_ms());
+    if (trace.requests[k].output > 0) of.ttft.push_back(served.ttft_ms());
+  }
+  Rows rows;
+  for (auto& [number, of] : classes)
+    rows.push_back({{"priority", number},
+                    {"requests", std::ssize(of.e2e)},
+                    {"ttft_ms", percentiles(std::move(of.ttft))},
+                    {"e2e_ms", percentiles(std::move(of.e2e))},
+                    {"goodput_share", of.met / of.all}});
+  return rows;
 }
 
 void set_evidence(Row& row, const service::ServiceResult& result) {
@@ -170,6 +198,7 @@ Row service_row(const service::RequestTrace& trace, const service::Deployment& d
       .set("degraded_s", result.degraded_s)
       .set("role_switches", result.role_switches)
       .set("renewals", result.renewals);
+  if (deployment.prefill.order == "priority") row.set("classes", class_rows(trace, result, objectives));
   if (deployment.prefill.most_waiting > 0) row.set("refused", result.refused);
   if (deployment.decode.reserve == "growing") row.set("preempted", result.preempted);
   return row;
