@@ -81,12 +81,12 @@ TEST(Classes, HaveTimesOfTheirOwn) {
   EXPECT_DOUBLE_EQ(row["goodput_share"].number(), 0.75);
   const Rows& classes = *row["classes"].rows();
   ASSERT_EQ(classes.size(), 2u);
-  EXPECT_EQ(classes[0]["priority"].number(), 0);
+  EXPECT_EQ(*classes[0]["name"].text(), "0");
   EXPECT_EQ(classes[0]["requests"].number(), 10);
-  EXPECT_DOUBLE_EQ((*classes[0]["ttft_ms"].row())["p99"].number(), 10);
-  EXPECT_EQ(classes[1]["priority"].number(), 3);
+  EXPECT_DOUBLE_EQ(classes[0]["ttft_p99_ms"].number(), 10);
+  EXPECT_EQ(*classes[1]["name"].text(), "3");
   EXPECT_EQ(classes[1]["requests"].number(), 5);
-  EXPECT_DOUBLE_EQ((*classes[1]["ttft_ms"].row())["p50"].number(), 700);
+  EXPECT_DOUBLE_EQ(classes[1]["ttft_p50_ms"].number(), 700);
   EXPECT_DOUBLE_EQ(classes[1]["goodput_share"].number(), 0.5);
 }
 

@@ -207,16 +207,13 @@ constexpr std::array kSearchTimes{
     Field{"p90", FieldType::number, "90th percentile"},
     Field{"p99", FieldType::number, "99th percentile"},
 };
-constexpr std::array kClassTimes{
-    Field{"mean", FieldType::number, "mean"},           Field{"p50", FieldType::number, "median"},
-    Field{"p90", FieldType::number, "90th percentile"}, Field{"p95", FieldType::number, "95th percentile"},
-    Field{"p99", FieldType::number, "99th percentile"},
-};
 constexpr std::array kClasses{
-    Field{"priority", FieldType::integer, "the class; 0 is the most urgent"},
+    Field{"name", FieldType::text, "its number; 0 is the most urgent"},
     Field{"requests", FieldType::integer, "served"},
-    Field{"ttft_ms", FieldType::object, "from arrival to the first token", false, kClassTimes},
-    Field{"e2e_ms", FieldType::object, "from arrival to the end", false, kClassTimes},
+    Field{"ttft_p50_ms", FieldType::number, "from arrival to the first token, median"},
+    Field{"ttft_p99_ms", FieldType::number, "99th percentile"},
+    Field{"e2e_p50_ms", FieldType::number, "from arrival to the end, median"},
+    Field{"e2e_p99_ms", FieldType::number, "99th percentile"},
     Field{"goodput_share", FieldType::ratio, "of the requests that meet both objectives"},
 };
 constexpr std::array kSearch{

@@ -89,12 +89,14 @@ Rows class_rows(const service::RequestTrace& trace, const service::ServiceResult
     if (trace.requests[k].output > 0) of.ttft.push_back(served.ttft_ms());
   }
   Rows rows;
-  for (auto& [number, of] : classes)
-    rows.push_back({{"priority", number},
-                    {"requests", std::ssize(of.e2e)},
-                    {"ttft_ms", percentiles(std::move(of.ttft))},
-                    {"e2e_ms", percentiles(std::move(of.e2e))},
-                    {"goodput_share", of.met / of.all}});
+  for (auto& [number, of] : classes) {
+    Row row{{"name", std::to_string(number)}, {"requests", std::ssize(of.e2e)}};
+    const Row ttft = percentiles(std::move(of.ttft)), e2e = percentiles(std::move(of.e2e));
+    row.set("ttft_p50_ms", ttft["p50"]).set("ttft_p99_ms", ttft["p99"]);
+    row.set("e2e_p50_ms", e2e["p50"]).set("e2e_p99_ms", e2e["p99"]);
+    row.set("goodput_share", of.met / of.all);
+    rows.push_back(std::move(row));
+  }
   return rows;
 }
 
