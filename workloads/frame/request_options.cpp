@@ -6,19 +6,21 @@
 
 namespace cm384::studies {
 
+service::DrawnRequests RequestOptions::drawn(std::uint64_t seed, double rate) const {
+  service::DrawnRequests drawn;
+  drawn.rate = rate == 0 ? 10 : rate;
+  drawn.duration = duration == Time{} ? 60_s : duration;
+  drawn.prompt = prompt;
+  drawn.output = output;
+  drawn.reuse = reuse;
+  drawn.block_tokens = block;
+  drawn.seed = seed;
+  return drawn;
+}
+
 service::RequestTrace RequestOptions::load(const StudyContext& context, std::string_view study,
                                            std::uint64_t seed, double rate) const {
-  if (requests.empty()) {
-    service::DrawnRequests drawn;
-    drawn.rate = rate == 0 ? 10 : rate;
-    drawn.duration = duration == Time{} ? 60_s : duration;
-    drawn.prompt = prompt;
-    drawn.output = output;
-    drawn.reuse = reuse;
-    drawn.block_tokens = block;
-    drawn.seed = seed;
-    return service::draw_requests(drawn);
-  }
+  if (requests.empty()) return service::draw_requests(drawn(seed, rate));
   for (const char* option : {"prompt", "output", "reuse"}) {
     if (context.given.contains(option))
       throw InputError(fmt::format("run {}: --{}: has no effect with --requests", study, option));
@@ -33,9 +35,11 @@ std::string RequestOptions::note_of(const service::RequestTrace& trace) {
     outputs += request.output;
   }
   const auto count = static_cast<double>(trace.requests.size());
-  std::string note = fmt::format(
-      "{} requests ({}), {:.2f} per second, {:.0f} tokens in and {:.0f} out on the average",
-      trace.requests.size(), trace.format, service::rate_of(trace), prompts / count, outputs / count);
+  const double rate = service::rate_of(trace);
+  std::string note =
+      fmt::format("{} requests ({}), {}{:.0f} tokens in and {:.0f} out on the average", trace.requests.size(),
+                  trace.format, rate > 0 ? fmt::format("{:.2f} per second, ", rate) : "", prompts / count,
+                  outputs / count);
   if (trace.failed > 0) note += fmt::format("; {} without output tokens left out", trace.failed);
   return note;
 }

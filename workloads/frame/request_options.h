@@ -18,16 +18,16 @@ struct RequestOptions {
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
     visit("requests", self.requests, Form{"FILE"},
-          "requests that were recorded: Azure, BurstGPT, Mooncake, ServeGen or LLMServingSim; otherwise they "
-          "are drawn, "
-          "arrivals as a Poisson process");
+          "requests that were recorded: Azure, BurstGPT, Mooncake, ServeGen, LLMServingSim, or what --export "
+          "wrote; otherwise they are drawn, arrivals as a Poisson process");
     visit("duration", self.duration, Range{Time{}, 604'800_s},
           "of the requests, from the first on, which comes at time 0, drawn or recorded; recorded ones are "
           "repeated or cut; 0s: once as recorded, or 60s");
     constexpr Form kLengths{"fixed:N|uniform:LOW:HIGH|lognormal:MEDIAN:SIGMA",
                             service::check_length_distribution};
     visit("prompt", self.prompt, kLengths, "tokens of drawn prompts");
-    visit("output", self.output, kLengths, "tokens of drawn answers");
+    visit("output", self.output, Form{kLengths.text, service::check_answer_distribution},
+          "tokens of drawn answers, 0 too");
     visit("reuse", self.reuse, Range{0.0, 1.0},
           "share of each drawn prompt that all have in common, in whole blocks");
     visit("block", self.block, Range{128, 512},
@@ -42,6 +42,8 @@ struct RequestOptions {
   // options of drawn requests beside it.
   service::RequestTrace load(const StudyContext& context, std::string_view study, std::uint64_t seed,
                              double rate) const;
+  // What is drawn without a file.
+  service::DrawnRequests drawn(std::uint64_t seed, double rate) const;
   // For StudyResult::notes: how many requests of which format, how long they are, what was left out.
   static std::string note_of(const service::RequestTrace& trace);
 };

@@ -6,61 +6,83 @@
 
 namespace cm384::service {
 
+constexpr int kFirstBits = 16;
+
 HashRing::HashRing(int servers, int points) {
   for (int server = 0; server < servers; ++server) {
     traces::Random random(0x656d73, static_cast<std::uint64_t>(server));
     for (int k = 0; k < points; ++k) points_.push_back({random.next(), server});
   }
   std::ranges::sort(points_, {}, &Point::at);
+  std::uint32_t next = 0;
+  for (std::uint64_t first = 0; first < 1u << kFirstBits; ++first) {
+    while (next < points_.size() && points_[next].at < first << (64 - kFirstBits)) ++next;
+    first_.push_back(next);
+  }
 }
 
 int HashRing::server_of(std::uint64_t key) const {
-  const auto next = std::ranges::lower_bound(points_, traces::mix(key + 0x9e3779b97f4a7c15u), {}, &Point::at);
-  return next == points_.end() ? points_.front().server : next->server;
+  const std::uint64_t at = traces::mix(key + 0x9e3779b97f4a7c15u);
+  std::size_t next = first_[at >> (64 - kFirstBits)];
+  while (next < points_.size() && points_[next].at < at) ++next;
+  return next == points_.size() ? points_.front().server : points_[next].server;
 }
 
 std::uint64_t key_of_tenant(std::uint32_t tenant, std::uint64_t key) {
   return tenant == 0 ? key : traces::mix(key ^ traces::mix(tenant * 0xd1342543de82ef95u));
 }
 
-Tier TieredCache::tier_of(std::uint64_t key) const {
-  const auto place = places_.find(key);
-  if (place == places_.end()) return Tier::none;
-  return place->second.in_dram ? Tier::dram : Tier::ssd;
+TieredCache::Block* TieredCache::find(std::uint64_t key) {
+  const auto found = blocks_.find(key);
+  return found == blocks_.end() ? nullptr : &found->second;
+}
+
+void TieredCache::promote(Block& block) {
+  promoted_ += block.in_dram ? 0 : 1;
+  dram_.splice(dram_.begin(), block.in_dram ? dram_ : ssd_, Order::s_iterator_to(block));
+  block.in_dram = true;
+  make_room(nullptr);
 }
 
 bool TieredCache::touch(std::uint64_t key, std::vector<std::uint64_t>* left) {
-  const auto [place, is_new] = places_.try_emplace(key);
-  if (is_new) {
-    dram_.push_front(key);
-  } else {
-    promoted_ += place->second.in_dram ? 0 : 1;
-    dram_.splice(dram_.begin(), place->second.in_dram ? dram_ : ssd_, place->second.at);
+  if (Block* block = find(key)) {
+    promote(*block);
+    return false;
   }
-  place->second = {dram_.begin(), true};
+  Block* block = nullptr;
+  if (spare_.empty()) {
+    block = &blocks_[key];
+  } else {
+    spare_.key() = key;
+    block = &blocks_.insert(std::move(spare_)).position->second;
+  }
+  block->key = key;
+  block->in_dram = true;
+  dram_.push_front(*block);
   make_room(left);
-  return is_new;
+  return true;
 }
 
 bool TieredCache::remove(std::uint64_t key) {
-  const auto place = places_.find(key);
-  if (place == places_.end()) return false;
-  (place->second.in_dram ? dram_ : ssd_).erase(place->second.at);
-  places_.erase(place);
+  Block* block = find(key);
+  if (block == nullptr) return false;
+  (block->in_dram ? dram_ : ssd_).erase(Order::s_iterator_to(*block));
+  spare_ = blocks_.extract(key);
   return true;
 }
 
 void TieredCache::make_room(std::vector<std::uint64_t>* left) {
   while (dram_blocks() > dram_room_) {
-    const auto last = std::prev(dram_.end());
-    ssd_.splice(ssd_.begin(), dram_, last);
-    places_[*last].in_dram = false;
+    Block& last = dram_.back();
+    ssd_.splice(ssd_.begin(), dram_, Order::s_iterator_to(last));
+    last.in_dram = false;
     ++demoted_;
   }
   while (ssd_blocks() > ssd_room_) {
-    if (left != nullptr) left->push_back(ssd_.back());
-    places_.erase(ssd_.back());
+    const std::uint64_t key = ssd_.back().key;
+    if (left != nullptr) left->push_back(key);
     ssd_.pop_back();
+    spare_ = blocks_.extract(key);
     ++dropped_;
   }
 }
@@ -76,6 +98,23 @@ BlockPool::BlockPool(const PoolSizes& sizes)
 
 PrefixHits BlockPool::read(std::span<const std::uint64_t> keys, std::uint32_t tenant) {
   PrefixHits hits;
+  counts_.asked += static_cast<std::int64_t>(keys.size());
+  if (!has_store_) {
+    found_.clear();
+    for (const std::uint64_t key : keys) {
+      const std::uint64_t own = key_of_tenant(tenant, key);
+      TieredCache& server = server_of(own);
+      TieredCache::Block* block = server.find(own);
+      if (block == nullptr) break;
+      ++(block->in_dram ? hits.dram : hits.ssd);
+      found_.emplace_back(&server, block);
+    }
+    // A block that comes to DRAM makes room for the one that leaves it: none is dropped.
+    for (std::size_t k = found_.size(); k-- > 0;) found_[k].first->promote(*found_[k].second);
+    counts_.dram_hits += hits.dram;
+    counts_.ssd_hits += hits.ssd;
+    return hits;
+  }
   std::size_t there = 0;
   for (; there < keys.size(); ++there) {
     const std::uint64_t key = key_of_tenant(tenant, keys[there]);
@@ -87,7 +126,6 @@ PrefixHits BlockPool::read(std::span<const std::uint64_t> keys, std::uint32_t te
     const std::uint64_t key = key_of_tenant(tenant, keys[k]);
     touch(key);
   }
-  counts_.asked += static_cast<std::int64_t>(keys.size());
   counts_.dram_hits += hits.dram;
   counts_.ssd_hits += hits.ssd;
   counts_.store_hits += hits.store;

@@ -8,10 +8,11 @@
 // first, so that a prefix outlives what stands on it.
 #pragma once
 
+#include <boost/intrusive/list.hpp>
 #include <cstdint>
-#include <list>
 #include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace cm384::service {
@@ -30,6 +31,7 @@ class HashRing {
     int server;
   };
   std::vector<Point> points_;
+  std::vector<std::uint32_t> first_;  // point at or behind each value of a key's first bits
 };
 
 // A key of a tenant's own: two tenants with equal tokens have blocks of their own.
@@ -43,7 +45,20 @@ class TieredCache {
   TieredCache(std::int64_t dram_blocks, std::int64_t ssd_blocks)
       : dram_room_(dram_blocks), ssd_room_(ssd_blocks) {}
 
-  Tier tier_of(std::uint64_t key) const;
+  // Stands where it is until it leaves this server.
+  struct Block
+      : boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::normal_link>> {
+    std::uint64_t key = 0;
+    bool in_dram = true;
+  };
+  // Null: it is not here.
+  Block* find(std::uint64_t key);
+  Tier tier_of(std::uint64_t key) {
+    const Block* block = find(key);
+    return block == nullptr ? Tier::none : block->in_dram ? Tier::dram : Tier::ssd;
+  }
+  // A block that is here is the most recently used of DRAM now.
+  void promote(Block& block);
   // The block is the most recently used of DRAM now, from wherever it was. True: it was new. `left`: takes
   // the blocks that have no room here any more.
   bool touch(std::uint64_t key, std::vector<std::uint64_t>* left = nullptr);
@@ -56,16 +71,14 @@ class TieredCache {
   std::int64_t promoted() const { return promoted_; }  // and back
 
  private:
-  using Order = std::list<std::uint64_t>;  // most recently used first
-  struct Place {
-    Order::iterator at;
-    bool in_dram = true;
-  };
+  using Order = boost::intrusive::list<Block>;  // most recently used first
+  using Blocks = std::unordered_map<std::uint64_t, Block>;
   void make_room(std::vector<std::uint64_t>* left);
 
   std::int64_t dram_room_, ssd_room_;
+  Blocks blocks_;
+  Blocks::node_type spare_;  // of a block that left, for the next one
   Order dram_, ssd_;
-  std::unordered_map<std::uint64_t, Place> places_;
   std::int64_t dropped_ = 0, demoted_ = 0, promoted_ = 0;
 };
 
@@ -117,6 +130,7 @@ class BlockPool {
   TieredCache store_;  // of one tier
   bool has_store_;
   std::vector<std::uint64_t> left_;
+  std::vector<std::pair<TieredCache*, TieredCache::Block*>> found_;  // by read(), of the prompt in hand
   std::int64_t stored_ = 0, restored_ = 0;
   PoolCounts counts_;
 };

@@ -12,6 +12,7 @@ DecodeInstance::DecodeInstance(const DecodeSpec& spec, std::uint64_t seed, int n
     : spec_(spec),
       seed_(seed),
       dies_(static_cast<std::size_t>(2 * spec.npus)),
+      residents_(spec.reserve == "growing" ? dies_.size() : 0),
       epoch_(static_cast<std::uint32_t>(number) << 16) {}
 
 double DecodeInstance::kv_share() const {
@@ -37,11 +38,15 @@ std::pair<int, std::int64_t> DecodeInstance::best_die(std::int64_t bytes) const 
   return {best, best < 0 ? 0 : dies_[static_cast<std::size_t>(best)].promised};
 }
 
-double DecodeInstance::reserve(int die, std::int64_t bytes) {
+double DecodeInstance::kv_peak() const {
+  return static_cast<double>(most_bytes_) / static_cast<double>(spec_.kv_room.count);
+}
+
+void DecodeInstance::reserve(int die, std::int64_t bytes) {
   Die& d = dies_[static_cast<std::size_t>(die)];
   ++d.promised;
   d.bytes += bytes;
-  return static_cast<double>(d.bytes) / static_cast<double>(spec_.kv_room.count);
+  most_bytes_ = std::max(most_bytes_, d.bytes);
 }
 
 void DecodeInstance::release(int die, std::int64_t bytes) {
@@ -51,17 +56,25 @@ void DecodeInstance::release(int die, std::int64_t bytes) {
   assert(d.promised >= 0 && d.bytes >= 0);
 }
 
-std::int32_t DecodeInstance::steps_for(std::int32_t tokens, std::uint32_t request) const {
-  traces::Random random(seed_, request);
-  std::int32_t steps = 0;
-  for (std::int32_t made = 0; made < tokens; ++steps) {
+std::int32_t DecodeInstance::steps_for(std::int32_t tokens, std::uint32_t request,
+                                       std::uint32_t attempt) const {
+  traces::Random random(seed_, std::uint64_t{attempt} << 32 | request);
+  // random.real() < acceptance, in the whole numbers that real() is made of.
+  const auto accepted = static_cast<std::uint64_t>(std::ceil(spec_.acceptance * 0x1p53));
+  const auto accepts = [&] { return random.next() >> 11 < accepted ? 1 : 0; };
+  std::int32_t steps = 0, made = 0;
+  if (spec_.mtp == 1) {
+    for (; made < tokens; ++steps) made += 1 + accepts();
+    return steps;
+  }
+  for (; made < tokens; ++steps) {
     ++made;
-    for (int more = 0; more < spec_.mtp && random.real() < spec_.acceptance; ++more) ++made;
+    for (int more = 0; more < spec_.mtp && accepts() > 0; ++more) ++made;
   }
   return steps;
 }
 
-bool DecodeInstance::begin_step() {
+std::vector<DecodeInstance::Lost> DecodeInstance::begin_step() {
   for (const Active& active : joining_) {
     Die& die = dies_[static_cast<std::size_t>(active.die)];
     const std::int64_t rate = (std::int64_t{active.tokens} << kFraction) / active.steps;
@@ -70,11 +83,60 @@ bool DecodeInstance::begin_step() {
     die.rate += rate;
     ++die.requests;
     ++requests_;
-    leaving_.push({step_ + active.steps, order_++, active, base, rate});
+    const Leaving leaving{step_ + active.steps, order_++, active, base, rate};
+    leaving_.push(leaving);
+    if (!grows()) continue;
+    residents(active.die).push_back(leaving);
+    schedule_growth(leaving);
   }
   joining_.clear();
+  std::vector<Lost> lost = grow();
   stepping_ = requests_ > 0;
-  return stepping_;
+  return lost;
+}
+
+// The first step that ends with a token more than its blocks hold.
+void DecodeInstance::schedule_growth(const Leaving& resident) {
+  const std::int64_t more = (resident.active.bytes / spec_.token.count + 1) << kFraction;
+  const std::int64_t end = (more - resident.base + resident.rate - 1) / resident.rate;
+  growing_.push({end - 1, resident.order, resident.active.die});
+}
+
+std::vector<DecodeInstance::Lost> DecodeInstance::grow() {
+  std::vector<Lost> lost;
+  const std::int64_t block = spec_.bytes_of_blocks(1);
+  while (!growing_.empty() && growing_.top().step <= step_) {
+    const Growth next = growing_.top();
+    growing_.pop();
+    Die& die = dies_[static_cast<std::size_t>(next.die)];
+    std::vector<Leaving>& here = residents(next.die);
+    const auto of = std::ranges::find(here, next.order, &Leaving::order);
+    if (of == here.end()) continue;
+    const std::ptrdiff_t number = of - here.begin();
+    while (std::ssize(here) > number && die.bytes + block > spec_.kv_room.count) {
+      const Leaving& last = here.back();
+      leave(last);
+      release(next.die, last.active.bytes);
+      preempted_.insert(last.order);
+      lost.push_back(lost_of(last.active, last.step));
+      here.pop_back();
+    }
+    if (std::ssize(here) == number) continue;
+    Leaving& resident = here[static_cast<std::size_t>(number)];
+    resident.active.bytes += block;
+    die.bytes += block;
+    most_bytes_ = std::max(most_bytes_, die.bytes);
+    schedule_growth(resident);
+  }
+  return lost;
+}
+
+void DecodeInstance::leave(const Leaving& leaving) {
+  Die& die = dies_[static_cast<std::size_t>(leaving.active.die)];
+  die.base -= leaving.base;
+  die.rate -= leaving.rate;
+  --die.requests;
+  --requests_;
 }
 
 DecodeInstance::Load DecodeInstance::load(int least_batch, double least_kv) const {
@@ -98,6 +160,7 @@ std::vector<std::vector<std::int32_t>> DecodeInstance::lengths() const {
   std::vector<std::vector<std::int32_t>> by_die(dies_.size());
   for (auto left = leaving_; !left.empty(); left.pop()) {
     const Leaving& one = left.top();
+    if (was_preempted(one)) continue;
     by_die[static_cast<std::size_t>(one.active.die)].push_back(
         static_cast<std::int32_t>((one.base + one.rate * step_) >> kFraction));
   }
@@ -108,15 +171,16 @@ std::vector<DecodeInstance::Active> DecodeInstance::end_step() {
   ++step_;
   stepping_ = false;
   std::vector<Active> ended;
-  while (!leaving_.empty() && leaving_.top().step == step_) {
+  for (; !leaving_.empty() && leaving_.top().step == step_; leaving_.pop()) {
     const Leaving& leaving = leaving_.top();
-    Die& die = dies_[static_cast<std::size_t>(leaving.active.die)];
-    die.base -= leaving.base;
-    die.rate -= leaving.rate;
-    --die.requests;
-    --requests_;
+    if (preempted_.erase(leaving.order) > 0) continue;
+    leave(leaving);
     ended.push_back(leaving.active);
-    leaving_.pop();
+    if (!grows()) continue;
+    std::vector<Leaving>& here = residents(leaving.active.die);
+    const auto of = std::ranges::find(here, leaving.order, &Leaving::order);
+    ended.back().bytes = of->active.bytes;
+    here.erase(of);
   }
   return ended;
 }
@@ -130,7 +194,9 @@ DecodeInstance::Lost DecodeInstance::lost_of(const Active& active, std::int64_t 
 std::vector<DecodeInstance::Lost> DecodeInstance::lose_all() {
   std::vector<Lost> lost;
   for (; !leaving_.empty(); leaving_.pop())
-    lost.push_back(lost_of(leaving_.top().active, leaving_.top().step));
+    if (!was_preempted(leaving_.top())) lost.push_back(lost_of(leaving_.top().active, leaving_.top().step));
+  preempted_.clear();
+  for (std::vector<Leaving>& here : residents_) here.clear();
   for (const Active& active : joining_) lost.push_back({active.request, 0});
   joining_.clear();
   for (Die& die : dies_) {
@@ -150,6 +216,7 @@ std::vector<DecodeInstance::Lost> DecodeInstance::lose_die(int number) {
   std::priority_queue<Leaving> others;
   for (; !leaving_.empty(); leaving_.pop()) {
     const Leaving& leaving = leaving_.top();
+    if (preempted_.erase(leaving.order) > 0) continue;
     if (leaving.active.die != number) {
       others.push(leaving);
       continue;
@@ -162,6 +229,7 @@ std::vector<DecodeInstance::Lost> DecodeInstance::lose_die(int number) {
     if (active.die == number) lost.push_back({active.request, 0});
     return active.die == number;
   });
+  if (grows()) residents(number).clear();
   dies_[static_cast<std::size_t>(number)] = {};
   dies_[static_cast<std::size_t>(number)].lost = true;
   stepping_ = false;

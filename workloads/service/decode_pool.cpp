@@ -26,8 +26,15 @@ std::optional<int> DecodePool::find_die(std::int64_t bytes) const {
   return found;
 }
 
+std::int64_t DecodePool::bytes_of(std::uint32_t request) const {
+  const Request& r = run_.requests.request(request);
+  if (run_.deployment.decode.reserve == "growing")
+    return run_.deployment.decode.bytes_of_blocks(run_.requests.prompt_tokens(request));
+  return static_cast<std::int64_t>(r.prompt + r.output) * run_.deployment.decode.token.count;
+}
+
 void DecodePool::reserve(int die, std::int64_t bytes) {
-  kv_peak_ = std::max(kv_peak_, dies_of(die).reserve(die % dies_, bytes));
+  dies_of(die).reserve(die % dies_, bytes);
 }
 
 void DecodePool::release(int die, std::int64_t bytes) {
@@ -35,22 +42,31 @@ void DecodePool::release(int die, std::int64_t bytes) {
 }
 
 std::int32_t DecodePool::steps_for(std::uint32_t request) const {
-  return instances_.front().dies.steps_for(run_.requests.request(request).output - 1, request);
+  return instances_.front().dies.steps_for(
+      run_.requests.decode_tokens(request), request,
+      static_cast<std::uint32_t>(run_.requests.served(request).preemptions));
 }
 
 void DecodePool::join(std::uint32_t request) {
-  const Request& r = run_.requests.request(request);
   const Served& s = run_.requests.served(request);
-  dies_of(s.die).join({request, s.die % dies_, r.prompt, r.output - 1, s.steps});
+  dies_of(s.die).join({request, s.die % dies_, run_.requests.prompt_tokens(request),
+                       run_.requests.decode_tokens(request), s.steps, bytes_of(request)});
 }
 
-void DecodePool::start_step(std::uint32_t i) {
+Time DecodePool::last_token(std::uint32_t request) const {
+  const Served& s = run_.requests.served(request);
+  const Instance& instance = instances_[instance_of(s.die)];
+  return std::ranges::count(instance.joined, request) > 0 ? s.last_token : instance.last_end;
+}
+
+std::vector<DecodePool::Lost> DecodePool::start_step(std::uint32_t i) {
   Instance& instance = instances_[i];
   DecodeInstance& dies = instance.dies;
-  if (dies.stepping() || !dies.runs()) return;
+  if (dies.stepping() || !dies.runs()) return {};
   // Those of a step that was lost and begins again have joined before.
   for (const DecodeInstance::Active& active : dies.joining()) instance.joined.push_back(active.request);
-  if (!dies.begin_step()) return;
+  std::vector<Lost> preempted = dies.begin_step();
+  if (!dies.stepping()) return preempted;
   const DecodeInstance::Load load = dies.load(steps_.least_batch(), steps_.least_kv());
   const StepTime time = step_time(load);
   run_.evidence.add(time, "a decode step ({:.0f}, {:.0f} tokens of context)", load.batch, load.kv);
@@ -71,6 +87,7 @@ void DecodePool::start_step(std::uint32_t i) {
   instance.load = load;
   instance.requests = dies.requests();
   run_.events.push(instance.end, Event::Kind::step_done, i, dies.epoch());
+  return preempted;
 }
 
 // A lost step was busy until now only.
@@ -93,11 +110,8 @@ const StepTime& DecodePool::step_time(const DecodeInstance::Load& load) {
 }
 
 void DecodePool::count_gaps(Instance& instance) {
-  const auto count = [&](Time from, std::size_t requests) {
-    if (requests > 0) gaps_.push_back({(run_.now() - from).us() * 1e-3, static_cast<std::int32_t>(requests)});
-  };
-  for (const std::uint32_t k : instance.joined) count(run_.requests.served(k).first_token, 1);
-  count(instance.last_end, static_cast<std::size_t>(instance.requests) - instance.joined.size());
+  for (const std::uint32_t k : instance.joined) run_.add_gap(run_.requests.served(k).last_token, 1);
+  run_.add_gap(instance.last_end, static_cast<std::size_t>(instance.requests) - instance.joined.size());
   instance.joined.clear();
   instance.last_end = run_.now();
 }
@@ -152,11 +166,11 @@ void DecodePool::set_occupancy(Occupancy& occupancy) const {
 void DecodePool::add_to(ServiceResult& result) {
   result.decode_busy_s = busy_s_;
   result.batch_sum = batch_sum_;
-  result.kv_peak = kv_peak_;
   result.steps = count_;
   result.renewals = renewals_;
-  result.gaps = std::move(gaps_);
   result.steps_drawn = samples_.take();
+  for (const Instance& instance : instances_)
+    result.kv_peak = std::max(result.kv_peak, instance.dies.kv_peak());
   for (const Instance& instance : instances_)
     result.decode_pool_s += instance.member.seconds_until(result.end);
 }

@@ -25,6 +25,8 @@ class DecodePool {
   // Dies are numbered over all instances. The die with the fewest requests that has a slot and `bytes` of
   // room; nothing: there is none.
   std::optional<int> find_die(std::int64_t bytes) const;
+  // Room that a request is given for its context when it is sent.
+  std::int64_t bytes_of(std::uint32_t request) const;
   void reserve(int die, std::int64_t bytes);
   void release(int die, std::int64_t bytes);
   // Steps that the answer of a request takes, drawn for it.
@@ -32,8 +34,11 @@ class DecodePool {
 
   // The context of the request has come to its die.
   void join(std::uint32_t request);
-  // Nothing happens where the instance steps, does not run, or has no requests.
-  void start_step(std::uint32_t i);
+  // Nothing happens where the instance steps, does not run, or has no requests. With growing room: requests
+  // that had to leave their die, with the tokens that they were given there; they decode still.
+  std::vector<Lost> start_step(std::uint32_t i);
+  // When tokens of a request that start_step() returned came last.
+  Time last_token(std::uint32_t request) const;
   // Whether an event of a step is of the one under way.
   bool is_current(std::uint32_t i, std::uint32_t epoch) const { return instances_[i].dies.epoch() == epoch; }
   // Requests that had their last step.
@@ -58,7 +63,7 @@ class DecodePool {
   void add_instance();
 
   void set_occupancy(Occupancy& occupancy) const;
-  void add_to(ServiceResult& result);  // result.end is known; gaps and drawn steps move there
+  void add_to(ServiceResult& result);  // result.end is known; drawn steps move there
 
  private:
   struct Instance {
@@ -83,9 +88,8 @@ class DecodePool {
   StepSamples samples_;
   std::unordered_map<std::uint64_t, StepTime> known_steps_;
   double plane_factor_ = 1;  // times as long is a step for the planes that are lost
-  double busy_s_ = 0, batch_sum_ = 0, kv_peak_ = 0;
+  double busy_s_ = 0, batch_sum_ = 0;
   std::int64_t count_ = 0, renewals_ = 0;  // of steps; of placements of experts
-  std::vector<TokenGap> gaps_;
 };
 
 }  // namespace cm384::service

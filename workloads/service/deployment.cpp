@@ -67,6 +67,15 @@ Deployment load_deployment(const std::string& name_or_path, const std::vector<st
   }
   if (deployment.prefill.least_time > deployment.prefill.batch_time)
     throw InputError("deployment: prefill.least_time is more than prefill.batch_time");
+  if (deployment.prefill.ageing > Time{} && deployment.prefill.order != "priority")
+    throw InputError(
+        fmt::format("deployment: prefill.ageing: has no effect with prefill.order = {}; allowed: priority",
+                    deployment.prefill.order));
+  if (deployment.prefill.chunk > deployment.prefill.batch_tokens)
+    throw InputError(fmt::format("deployment: prefill.chunk: {}; allowed: at most prefill.batch_tokens, {}",
+                                 deployment.prefill.chunk, deployment.prefill.batch_tokens));
+  if (deployment.sources["decode.block"].from == "command line" && deployment.decode.reserve != "growing")
+    throw InputError("deployment: decode.block: has no effect with decode.reserve = whole; allowed: growing");
   return deployment;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/text/parameter_list.h"
+#include "workloads/service/prompt_queue.h"
 
 namespace cm384::service {
 
@@ -17,6 +18,9 @@ struct PrefillSpec {
   Time batch_time{}, least_time{};
   double attention_share = 0;
   int microbatches = 1;
+  int sequences = 0, chunk = 0, most_waiting = 0;
+  std::string order = "fcfs";
+  Time ageing{};
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
@@ -25,8 +29,21 @@ struct PrefillSpec {
     visit("npus", self.npus, Range{1, 384}, "of an instance");
     visit("microbatches", self.microbatches, Range{1, 2},
           "of a batch of two prompts or more at most, where the library has measured them");
-    visit("batch_tokens", self.batch_tokens, Range{1, 100'000'000},
-          "of a batch at most, cached ones too; a longer prompt is a batch of its own");
+    visit(
+        "batch_tokens", self.batch_tokens, Range{1, 100'000'000},
+        "of a batch at most, cached ones too; a longer prompt is a batch of its own. With chunks: those that "
+        "it computes");
+    visit("sequences", self.sequences, Range{0, 100'000}, "prompts of a batch at most; 0: any number");
+    visit("chunk", self.chunk, Range{0, 100'000'000},
+          "tokens that a batch computes of a prompt at most: prompts that were begun go first, others beside "
+          "them; 0: prompts are whole");
+    visit("order", self.order, kPromptOrders,
+          "in which prompts are begun: first come first served, shortest prompt first, or by class of "
+          "priority");
+    visit("ageing", self.ageing, Range{Time{}, 1'000'000_s},
+          "after which a prompt is as urgent as a new one of the class before its own; 0: never");
+    visit("most_waiting", self.most_waiting, Range{0, 100'000'000},
+          "prompts that may wait; a request that finds so many is refused; 0: any number");
     visit("timed_tokens", self.timed_tokens, Range{1, 100'000'000}, "of the batch that takes batch_time");
     visit("timed_prompt", self.timed_prompt, Range{1, 1'000'000}, "of each of its prompts");
     visit("batch_time", self.batch_time, Range{Time{}, 1000_s},
@@ -44,6 +61,13 @@ struct DecodeSpec {
   Bytes kv_room{}, token{70'272};
   Time bubble{}, renew_time{};
   int renew_every = 0;
+  std::string reserve = "whole";
+  int block = 128;
+
+  // Of the blocks that so many tokens take, where room grows.
+  std::int64_t bytes_of_blocks(std::int64_t tokens) const {
+    return (tokens + block - 1) / block * block * token.count;
+  }
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
@@ -58,6 +82,10 @@ struct DecodeSpec {
           "chance of each of these, if those before it were right");
     visit("kv_room", self.kv_room, Range{1_MiB, 1024_GiB}, "of a die's memory, for contexts");
     visit("token", self.token, Range{1_B, 16_MiB}, "context of a token");
+    visit("reserve", self.reserve, hw::OneOf{{"whole", "growing"}},
+          "room that a request is given: for its whole answer, or by blocks as tokens come; where these run "
+          "out the last one that came to the die goes back to prefill, with all its tokens");
+    visit("block", self.block, Range{1, 65'536}, "tokens of a block of growing room");
     visit("bubble", self.bubble, Range{Time{}, 1_s}, "between two steps");
     visit("renew_every", self.renew_every, Range{0, 1'000'000},
           "steps between two placements of the experts; 0: they stay");
@@ -66,7 +94,7 @@ struct DecodeSpec {
 };
 
 struct ContextCache {
-  bool on = true;
+  bool on = true, answers = true;
   int servers = 192;
   Bytes dram{}, evs{}, obs{};
   Bandwidth dram_rate{}, evs_rate{}, obs_rate{};
@@ -76,6 +104,8 @@ struct ContextCache {
   static void describe(Self& self, Visitor&& visit) {
     using hw::Range;
     visit("on", self.on, "contexts are kept and used again");
+    visit("answers", self.answers,
+          "those of answers too, which decode writes: for the next turn of a session");
     visit("servers", self.servers, Range{1, 100'000}, "that blocks are hashed to");
     visit("dram", self.dram, Range{0_B, Bytes{std::int64_t{1} << 60}}, "of all servers");
     visit("evs", self.evs, Range{0_B, Bytes{std::int64_t{1} << 60}}, "SSD of all servers");

@@ -1,7 +1,9 @@
 // Requests as lines of JSON.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "base/text/error.h"
@@ -13,6 +15,7 @@ namespace {
 using SortedJson = nlohmann::json;
 
 constexpr std::int64_t kMostNs = kLongestTracePs / 1000;
+constexpr const char* kOwnFormat = "cm384-requests-1";
 constexpr std::int64_t kMostId = std::int64_t{1} << 62;
 
 std::string brief(const SortedJson& value) {
@@ -30,7 +33,11 @@ class JsonRequestsReader {
     const SortedJson json = SortedJson::parse(text, nullptr, false);
     if (json.is_discarded()) lines_.fail("line: is no JSON; allowed: one object per line");
     if (!json.is_object()) lines_.fail(fmt::format("line: is {}; allowed: one object per line", brief(json)));
-    if (json.contains("sub_requests")) {
+    if (json.contains("format")) {
+      header(json);
+    } else if (json.contains("arrival_ps")) {
+      own(json);
+    } else if (json.contains("sub_requests")) {
       session(json);
     } else if (json.contains("input_toks") || json.contains("arrival_time_ns")) {
       by_tokens(json);
@@ -68,6 +75,45 @@ class JsonRequestsReader {
     return numbers;
   }
 
+  // What requests_text() writes.
+  void header(const SortedJson& json) {
+    if (json.at("format") != kOwnFormat || lines_.number() != 1)
+      lines_.fail(
+          fmt::format("format: {}; allowed: {} in the first line", brief(json.at("format")), kOwnFormat));
+    block_tokens_ = static_cast<int>(integer(json, "block_tokens", 0, kMostTokens));
+  }
+
+  void own(const SortedJson& json) {
+    const std::int64_t ps = integer(json, "arrival_ps", 0, kLongestTracePs),
+                       prompt = integer(json, "prompt", 1, kMostTokens),
+                       output = integer(json, "output", 0, kMostTokens);
+    const std::int64_t count = std::ssize(builder_.trace().requests);
+    Request* request = nullptr;
+    if (json.contains("follows")) {
+      if (count == 0) lines_.fail("follows: the first request follows none");
+      const std::int64_t before = integer(json, "follows", 0, count - 1);
+      request = &builder_.add_follower(static_cast<std::int32_t>(before), ps, prompt, output);
+    } else {
+      request = &builder_.add(ps, prompt, output, "arrival_ps");
+    }
+    request->session = static_cast<std::uint32_t>(integer(json, "session", 0, UINT32_MAX));
+    take_priority(json, *request);
+    if (!json.contains("blocks")) return;
+    const SortedJson& list = json.at("blocks");
+    if (block_tokens_ == 0 || !list.is_array() ||
+        !std::ranges::all_of(list, [](const SortedJson& key) { return key.is_number_unsigned(); }))
+      lines_.fail("blocks: allowed: a list of whole numbers, with block_tokens in the first line");
+    const std::int64_t tokens = prompt + std::max<std::int64_t>(0, output - 1), size = std::ssize(list);
+    const std::int64_t answer = json.contains("answer_blocks") ? integer(json, "answer_blocks", 0, size) : 0;
+    if (size > (tokens + block_tokens_ - 1) / block_tokens_ ||
+        size - answer > (prompt + block_tokens_ - 1) / block_tokens_)
+      lines_.fail(fmt::format("blocks: {} of {} tokens; the request has {} + {} tokens", size, block_tokens_,
+                              prompt, output));
+    builder_.set_blocks(*request, list.get<std::vector<std::uint64_t>>(), block_tokens_);
+    request->blocks -= static_cast<std::uint32_t>(answer);
+    request->answer_blocks = static_cast<std::uint32_t>(answer);
+  }
+
   // Mooncake, ServeGen.
   void by_length(const SortedJson& json) {
     const auto at = json.find("timestamp");
@@ -78,7 +124,8 @@ class JsonRequestsReader {
                                 ? at->get<std::int64_t>() * kPsPerMs
                                 : std::llround(at->get<double>() * static_cast<double>(kPsPerMs));
     Request& request = builder_.add(ps, integer(json, "input_length", 1, kMostTokens),
-                                    integer(json, "output_length", 1, kMostTokens), "timestamp");
+                                    integer(json, "output_length", 0, kMostTokens), "timestamp");
+    take_priority(json, request);
     if (json.contains("client"))
       request.session = static_cast<std::uint32_t>(integer(json, "client", 0, UINT32_MAX));
     if (!json.contains("hash_ids")) return;
@@ -95,10 +142,16 @@ class JsonRequestsReader {
   void by_tokens(const SortedJson& json) {
     const std::int64_t ps = integer(json, "arrival_time_ns", 0, kMostNs) * 1000;
     Request& request = builder_.add(ps, integer(json, "input_toks", 1, kMostTokens),
-                                    integer(json, "output_toks", 1, kMostTokens), "arrival_time_ns");
+                                    integer(json, "output_toks", 0, kMostTokens), "arrival_time_ns");
     request.session = static_cast<std::uint32_t>(number_);
+    take_priority(json, request);
     take_tokens(json, request);
     ++number_;
+  }
+
+  void take_priority(const SortedJson& json, Request& request) const {
+    if (json.contains("priority"))
+      request.priority = static_cast<std::uint8_t>(integer(json, "priority", 0, UINT8_MAX));
   }
 
   void take_tokens(const SortedJson& json, Request& request) {
@@ -120,10 +173,11 @@ class JsonRequestsReader {
     for (const SortedJson& sub : list) {
       if (!sub.is_object()) lines_.fail("sub_requests: allowed: a list of objects");
       const std::int64_t prompt = integer(sub, "input_toks", 1, kMostTokens),
-                         output = integer(sub, "output_toks", 1, kMostTokens);
+                         output = integer(sub, "output_toks", 0, kMostTokens);
       Request& request = before < 0 ? builder_.add(ps, prompt, output, "arrival_time_ns")
                                     : builder_.add_follower(before, delay_ps, prompt, output);
       request.session = static_cast<std::uint32_t>(number_);
+      take_priority(sub, request);
       take_tokens(sub, request);
       delay_ps = sub.contains("tool_duration_ns") ? integer(sub, "tool_duration_ns", 0, kMostNs) * 1000 : 0;
       before = static_cast<std::int32_t>(builder_.trace().requests.size()) - 1;
@@ -139,12 +193,30 @@ class JsonRequestsReader {
 
 const char* format_of(const std::string& line) {
   const SortedJson json = SortedJson::parse(line, nullptr, false);
+  if (json.is_object() && json.contains("format")) return "cm384";
   if (json.is_object() && json.contains("hash_ids")) return "Mooncake";
   if (json.is_object() && (json.contains("timestamp") || json.contains("input_length"))) return "ServeGen";
   return "LLMServingSim";
 }
 
 }  // namespace
+
+std::string requests_text(const RequestTrace& trace) {
+  std::string text =
+      fmt::format("{{\"format\":\"{}\",\"block_tokens\":{}}}\n", kOwnFormat, trace.block_tokens);
+  auto out = std::back_inserter(text);
+  for (const Request& request : trace.requests) {
+    fmt::format_to(out, R"({{"arrival_ps":{},"prompt":{},"output":{},"session":{})", request.arrival.ps,
+                   request.prompt, request.output, request.session);
+    if (request.follows >= 0) fmt::format_to(out, R"(,"follows":{})", request.follows);
+    if (request.priority > 0) fmt::format_to(out, R"(,"priority":{})", request.priority);
+    if (request.answer_blocks > 0) fmt::format_to(out, R"(,"answer_blocks":{})", request.answer_blocks);
+    if (request.blocks + request.answer_blocks > 0)
+      fmt::format_to(out, R"(,"blocks":[{}])", fmt::join(trace.blocks_with_answer(request), ","));
+    text += "}\n";
+  }
+  return text;
+}
 
 RequestTrace read_json_requests(LineReader& lines, std::string line, int block_tokens) {
   JsonRequestsReader reader(lines, block_tokens, format_of(line));

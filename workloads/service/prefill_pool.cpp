@@ -12,27 +12,42 @@ PrefillPool::PrefillPool(ServiceRun& run, const Library& library)
       times_(run.deployment, library),
       cache_(run.trace, run.deployment.cache, run.deployment.decode.token, run.options.tenants),
       instances_(static_cast<std::size_t>(run.deployment.prefill.instances)),
-      context_at_(run.requests.size()) {}
+      context_at_(run.requests.size()),
+      waiting_(kPromptOrders.as<PromptOrder>(run.deployment.prefill.order), run.deployment.prefill.ageing) {}
 
 int PrefillPool::busy() const {
   return static_cast<int>(std::ranges::count(instances_, true, &Instance::busy));
 }
 
+bool PrefillPool::is_full() const {
+  const int most = run_.deployment.prefill.most_waiting;
+  return most > 0 && waiting_.size() >= static_cast<std::size_t>(most);
+}
+
+WaitingPrompt PrefillPool::waiting_prompt(std::uint32_t request) const {
+  return {request, run_.requests.prompt_tokens(request), run_.requests.request(request).priority,
+          run_.requests.served(request).arrival};
+}
+
 void PrefillPool::requeue(const std::vector<std::uint32_t>& requests) {
-  waiting_.insert(waiting_.begin(), requests.begin(), requests.end());
+  std::vector<WaitingPrompt> prompts;
+  for (const std::uint32_t k : requests) prompts.push_back(waiting_prompt(k));
+  waiting_.push_front(prompts);
 }
 
 void PrefillPool::start_batch(std::uint32_t i) {
   Instance& instance = instances_[i];
-  if (instance.busy || !instance.member.open() || instance.stopped > 0 || waiting_.empty()) return;
-  const auto [work, prompts_read_ms, from_store] = fill_batch(i);
-  computed_tokens_ += static_cast<std::int64_t>(work.tokens);
-  const StepTime time = times_.of(work, static_cast<int>(instance.batch.size()));
-  run_.evidence.add(time, "a batch of prompts ({:.0f} tokens, {:.0f} pairs of attention)", work.tokens,
-                    work.pairs);
-  double read_ms = prompts_read_ms;
+  if (instance.busy || instance.stopped > 0) return;
+  if (instance.prompts.empty() && (waiting_.empty() || !instance.member.open())) return;
+  Batch batch = fill_batch(instance);
+  if (instance.member.open()) begin_prompts(instance, i, batch);
+  computed_tokens_ += static_cast<std::int64_t>(batch.work.tokens);
+  const StepTime time = times_.of(batch.work, batch.prompts);
+  run_.evidence.add(time, "a batch of prompts ({:.0f} tokens, {:.0f} pairs of attention)", batch.work.tokens,
+                    batch.work.pairs);
+  double read_ms = batch.read_ms;
   if (read_ms > 0) read_ms += run_.deployment.cache.latency.us() * 1e-3;
-  if (from_store) read_ms += run_.deployment.cache.obs_latency.us() * 1e-3;
+  if (batch.from_store) read_ms += run_.deployment.cache.obs_latency.us() * 1e-3;
   const int dies = 2 * run_.deployment.prefill.npus;
   const double slower = plane_factor_ * dies / (dies - instance.lost_dies);
   run_.evidence.add_parameter(time.ms * (slower - 1) * 1e-3);
@@ -42,44 +57,81 @@ void PrefillPool::start_batch(std::uint32_t i) {
   instance.busy = true;
   instance.begin = run_.now();
   instance.end = run_.now() + span;
-  instance.tokens = static_cast<std::int64_t>(work.tokens);
+  instance.batch = batch.prompts;
+  instance.tokens = static_cast<std::int64_t>(batch.work.tokens);
   run_.events.push(instance.end, Event::Kind::prefill_done, i, instance.epoch);
 }
 
-// First come, first served; of a prompt that is longer than a batch the whole takes several batches' time. A
-// batch is no larger than what the library has measured; the prompt that it has no room for opens the next
-// one.
-PrefillPool::Batch PrefillPool::fill_batch(std::uint32_t i) {
-  std::vector<std::uint32_t>& prompts = instances_[i].batch;
+// The next chunks of the prompts that were begun.
+PrefillPool::Batch PrefillPool::fill_batch(Instance& instance) {
   Batch batch;
-  while (!waiting_.empty()) {
-    const std::uint32_t k = waiting_.front();
-    const Request& r = run_.requests.request(k);
-    if (!prompts.empty() && batch.work.context + r.prompt > run_.deployment.prefill.batch_tokens) break;
-    const double read_ms = held_over_ && held_over_->first == k ? held_over_->second : read_cached(k);
-    held_over_.reset();
-    const Served& s = run_.requests.served(k);
-    const double cached = s.cached();
-    PrefillWork with_it = batch.work;
-    with_it.add(r.prompt - cached, cached);
-    if (!prompts.empty() && is_beyond(with_it, static_cast<int>(prompts.size()) + 1)) {
-      held_over_ = {k, read_ms};
-      ++cut_batches_;
-      break;
-    }
-    waiting_.pop_front();
-    run_.requests.begin_prefill(k, i, run_.now());
-    batch.read_ms += read_ms;
-    batch.from_store = batch.from_store || s.cached_obs > 0;
-    batch.work = with_it;
-    prompt_tokens_ += r.prompt;
-    prompts.push_back(k);
+  for (Prompt& prompt : instance.prompts) {
+    prompt.fresh = 0;
+    if (has_room(batch, prompt.tokens))
+      prompt.fresh = add_to_batch(batch, prompt.context, prompt.tokens - prompt.context);
   }
   return batch;
 }
 
+// Of a whole prompt that is longer than a batch, one batch takes several batches' time.
+void PrefillPool::begin_prompts(Instance& instance, std::uint32_t i, Batch& batch) {
+  while (!waiting_.empty()) {
+    const std::uint32_t k = waiting_.front();
+    const std::int32_t tokens = run_.requests.prompt_tokens(k);
+    if (!has_room(batch, tokens)) break;
+    const double read_ms = look_up(k);
+    const Served& s = run_.requests.served(k);
+    const std::int32_t fresh = add_to_batch(batch, s.cached(), tokens - s.cached());
+    if (fresh == 0) {
+      looked_up_.emplace(k, read_ms);
+      break;
+    }
+    waiting_.pop();
+    run_.requests.begin_prefill(k, i, run_.now());
+    batch.read_ms += read_ms;
+    batch.from_store = batch.from_store || s.cached_obs > 0;
+    prompt_tokens_ += tokens;
+    instance.prompts.push_back({k, s.cached(), fresh, tokens});
+  }
+}
+
+// Whether the budgets of tokens and of prompts leave room for one of so many tokens.
+bool PrefillPool::has_room(const Batch& batch, std::int64_t prompt) const {
+  const PrefillSpec& spec = run_.deployment.prefill;
+  if (batch.prompts == 0) return true;
+  if (spec.sequences > 0 && batch.prompts >= spec.sequences) return false;
+  if (spec.chunk > 0) return static_cast<std::int64_t>(batch.work.tokens) < spec.batch_tokens;
+  return static_cast<std::int64_t>(batch.work.context) + prompt <= spec.batch_tokens;
+}
+
+// Tokens that the batch computes of a prompt that has `context` of them and lacks `left`. A batch is no
+// larger than what the library has measured; a prompt that it has no room for (0 tokens) is of the next one.
+// A chunk that is too large for a batch of its own is halved.
+std::int32_t PrefillPool::add_to_batch(Batch& batch, std::int32_t context, std::int32_t left) {
+  const PrefillSpec& spec = run_.deployment.prefill;
+  std::int32_t fresh = left;
+  if (spec.chunk > 0)
+    fresh = std::min({left, spec.chunk, spec.batch_tokens - static_cast<std::int32_t>(batch.work.tokens)});
+  for (bool cut = false;; fresh /= 2, cut = true) {
+    PrefillWork with_it = batch.work;
+    with_it.add(fresh, context);
+    const bool beyond = is_beyond(with_it, batch.prompts + 1);
+    if (beyond && batch.prompts == 0 && spec.chunk > 0 && fresh > 1) continue;
+    if (cut || (beyond && batch.prompts > 0)) ++cut_batches_;
+    if (beyond && batch.prompts > 0) return 0;
+    batch.work = with_it;
+    ++batch.prompts;
+    return fresh;
+  }
+}
+
 // Time to read what is cached, ms.
-double PrefillPool::read_cached(std::uint32_t request) {
+double PrefillPool::look_up(std::uint32_t request) {
+  if (const auto known = looked_up_.find(request); known != looked_up_.end()) {
+    const double read_ms = known->second;
+    looked_up_.erase(known);
+    return read_ms;
+  }
   const CachedPrompt cached = cache_.read(run_.requests.request(request));
   run_.requests.set_cached(request, cached.dram, cached.evs, cached.obs);
   return cached.read_ms;
@@ -98,7 +150,7 @@ void PrefillPool::end_batch(std::uint32_t i, bool lost) {
   Activity activity{Activity::Kind::batch, true, static_cast<int>(i)};
   activity.begin = instance.begin;
   activity.end = run_.now();
-  activity.requests = static_cast<int>(instance.batch.size());
+  activity.requests = instance.batch;
   activity.tokens = instance.tokens;
   activity.lost = lost;
   run_.notify(activity);
@@ -106,18 +158,27 @@ void PrefillPool::end_batch(std::uint32_t i, bool lost) {
 
 std::vector<std::uint32_t> PrefillPool::complete_batch(std::uint32_t i) {
   end_batch(i, false);
-  const std::vector<std::uint32_t> prompts = std::exchange(instances_[i].batch, {});
-  for (const std::uint32_t k : prompts) {
+  std::vector<std::uint32_t> complete;
+  for (Prompt& prompt : instances_[i].prompts) {
+    prompt.context += prompt.fresh;
+    if (prompt.context == prompt.tokens) complete.push_back(prompt.request);
+  }
+  std::erase_if(instances_[i].prompts, [](const Prompt& prompt) { return prompt.context == prompt.tokens; });
+  for (const std::uint32_t k : complete) {
+    if (const Served& served = run_.requests.served(k); served.made > 0) run_.add_gap(served.last_token, 1);
     run_.requests.end_prefill(k, run_.now());
     cache_.write(run_.requests.request(k));
   }
-  return prompts;
+  return complete;
 }
 
 std::vector<std::uint32_t> PrefillPool::abort_batch(std::uint32_t i) {
   if (instances_[i].busy) end_batch(i, true);
   ++instances_[i].epoch;
-  return std::exchange(instances_[i].batch, {});
+  std::vector<std::uint32_t> begun;
+  for (const Prompt& prompt : instances_[i].prompts) begun.push_back(prompt.request);
+  instances_[i].prompts.clear();
+  return begun;
 }
 
 std::vector<std::uint32_t> PrefillPool::contexts(std::uint32_t i) const {
@@ -148,7 +209,8 @@ void PrefillPool::set_lost_planes(std::size_t planes) {
 
 std::optional<std::size_t> PrefillPool::leave_if_drained(std::uint32_t i) {
   Instance& instance = instances_[i];
-  if (instance.busy || !instance.contexts.empty() || instance.stopped > 0) return {};
+  if (instance.busy || !instance.prompts.empty() || !instance.contexts.empty() || instance.stopped > 0)
+    return {};
   return instance.member.leave(run_.now());
 }
 

@@ -1,15 +1,15 @@
-// Instances that take batches of the prompts that wait, read what is cached of them and compute the rest; a
-// context stays with its instance until it has been sent.
+// Instances that take batches of the prompts that wait, read what is cached of them and compute the rest, as
+// a whole or in chunks over several batches; a context stays with its instance until it has been sent.
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <optional>
-#include <utility>
+#include <unordered_map>
 #include <vector>
 
 #include "workloads/service/prefill_times.h"
 #include "workloads/service/prompt_cache.h"
+#include "workloads/service/prompt_queue.h"
 #include "workloads/service/service_run.h"
 
 namespace cm384::service {
@@ -23,18 +23,24 @@ class PrefillPool {
   int busy() const;  // instances with a batch
   const BlockPool& blocks() const { return cache_.blocks(); }
 
-  void enqueue(std::uint32_t request) { waiting_.push_back(request); }
-  // In order of their numbers, ahead of all that wait.
+  // As many wait as may.
+  bool is_full() const;
+  void enqueue(std::uint32_t request) { waiting_.push(waiting_prompt(request)); }
+  // In order of their numbers, ahead of all that wait and are as urgent.
   void requeue(const std::vector<std::uint32_t>& requests);
 
-  // Nothing happens where the instance is busy, stopped or closed, or nobody waits.
+  // Nothing happens where the instance is busy or stopped, or there is nothing to compute: nobody waits, or
+  // it is closed, and no prompt was begun.
   void start_batch(std::uint32_t i);
   // Whether an event of a batch is of the one under way.
   bool is_current(std::uint32_t i, std::uint32_t epoch) const { return instances_[i].epoch == epoch; }
-  // Each request has its first token then.
+  // Requests whose prompt is complete: each has its first token then.
   std::vector<std::uint32_t> complete_batch(std::uint32_t i);
-  // Its requests, if there is a batch; they are still prefilling.
+  // All prompts that it has begun; they are still prefilling.
   std::vector<std::uint32_t> abort_batch(std::uint32_t i);
+
+  // The blocks of its answer are kept for the next turn.
+  void keep_answer(std::uint32_t request) { cache_.write_answer(run_.requests.request(request)); }
 
   // Contexts that have not been sent, by number of the request.
   std::vector<std::uint32_t> contexts(std::uint32_t i) const;
@@ -55,25 +61,38 @@ class PrefillPool {
   void add_to(ServiceResult& result) const;  // result.end is known
 
  private:
+  // A prompt that was begun.
+  struct Prompt {
+    std::uint32_t request = 0;
+    std::int32_t context = 0;  // of its tokens: cached, or computed by batches before
+    std::int32_t fresh = 0;    // that the batch under way computes
+    std::int32_t tokens = 0;   // in all
+  };
   struct Instance {
     bool busy = false;
     int stopped = 0, lost_dies = 0;
     std::vector<std::uint32_t> contexts;  // in no order
     Membership member;
     std::uint32_t epoch = 0;
-    std::vector<std::uint32_t> batch;  // prompts that end with it
-    Time begin{}, end{};               // of the batch
-    std::int64_t tokens = 0;           // that it computes
+    std::vector<Prompt> prompts;  // in the order in which they were begun
+    Time begin{}, end{};          // of the batch
+    int batch = 0;                // prompts of it
+    std::int64_t tokens = 0;      // that it computes
   };
   // What a batch is made of, and how long its reads take.
   struct Batch {
     PrefillWork work;
+    int prompts = 0;
     double read_ms = 0;
     bool from_store = false;
   };
-  Batch fill_batch(std::uint32_t i);
-  double read_cached(std::uint32_t request);
+  Batch fill_batch(Instance& instance);
+  void begin_prompts(Instance& instance, std::uint32_t i, Batch& batch);
+  bool has_room(const Batch& batch, std::int64_t prompt) const;
+  std::int32_t add_to_batch(Batch& batch, std::int32_t context, std::int32_t left);
+  double look_up(std::uint32_t request);
   bool is_beyond(const PrefillWork& work, int prompts) const;
+  WaitingPrompt waiting_prompt(std::uint32_t request) const;
   void end_batch(std::uint32_t i, bool lost);
 
   ServiceRun& run_;
@@ -81,9 +100,9 @@ class PrefillPool {
   PromptCache cache_;
   std::vector<Instance> instances_;
   std::vector<std::uint32_t> context_at_;  // where a request stands in Instance::contexts
-  std::deque<std::uint32_t> waiting_;
-  // The first that waits, where a batch had no room for it: its cached part was looked up, in so many ms.
-  std::optional<std::pair<std::uint32_t, double>> held_over_;
+  PromptQueue waiting_;
+  // Of prompts that a batch had no room for: how many ms reading their cached part will take.
+  std::unordered_map<std::uint32_t, double> looked_up_;
   double plane_factor_ = 1;  // times as long is a batch for the planes that are lost
   double busy_s_ = 0;
   std::int64_t batches_ = 0, prompt_tokens_ = 0, computed_tokens_ = 0, cut_batches_ = 0;

@@ -40,4 +40,9 @@ void PromptCache::write(const Request& request) {
   if (cache_.on && request.blocks > 0) blocks_.write(trace_.blocks_of(request), tenant_of(request));
 }
 
+void PromptCache::write_answer(const Request& request) {
+  if (cache_.on && cache_.answers && request.answer_blocks > 0)
+    blocks_.write(trace_.blocks_with_answer(request), tenant_of(request));
+}
+
 }  // namespace cm384::service

@@ -24,6 +24,8 @@ class PromptCache {
   CachedPrompt read(const Request& request);
   // Nobody waits for it: blocks are written behind the batch.
   void write(const Request& request);
+  // The same of prompt and answer, once that is complete.
+  void write_answer(const Request& request);
   const BlockPool& blocks() const { return blocks_; }
 
  private:

@@ -25,12 +25,14 @@ void RequestTable::set_cached(std::uint32_t k, std::int32_t dram, std::int32_t e
 
 void RequestTable::begin_prefill(std::uint32_t k, std::uint32_t instance, Time at) {
   Served& served = advance(k, RequestState::waiting, RequestState::prefilling);
-  served.prefill_start = at;
+  if (served.made == 0) served.prefill_start = at;
   served.instance = static_cast<std::int16_t>(instance);
 }
 
 void RequestTable::end_prefill(std::uint32_t k, Time at) {
-  advance(k, RequestState::prefilling, RequestState::ready).first_token = at;
+  Served& served = advance(k, RequestState::prefilling, RequestState::ready);
+  if (served.made == 0) served.first_token = at;
+  served.last_token = at;
 }
 
 void RequestTable::begin_transfer(std::uint32_t k, int die, std::int32_t steps, Time at) {
@@ -44,9 +46,9 @@ void RequestTable::end_transfer(std::uint32_t k, Time at) {
   advance(k, RequestState::transferring, RequestState::decoding).transferred = at;
 }
 
-// An answer of one token is done with prefill.
+// Where no token is left for decode it is done with prefill.
 void RequestTable::complete(std::uint32_t k, Time at) {
-  const RequestState last = request(k).output == 1 ? RequestState::ready : RequestState::decoding;
+  const RequestState last = decode_tokens(k) <= 0 ? RequestState::ready : RequestState::decoding;
   advance(k, last, RequestState::done).done = at;
 }
 
@@ -55,7 +57,20 @@ void RequestTable::restart(std::uint32_t k) {
   assert(served.state == RequestState::prefilling || has_context(k));
   served.state = RequestState::waiting;
   served.die = -1;
+  served.made = 0;
   ++served.restarts;
+}
+
+void RequestTable::preempt(std::uint32_t k, std::int32_t tokens, Time at) {
+  Served& served = advance(k, RequestState::decoding, RequestState::waiting);
+  served.made += 1 + tokens;
+  served.last_token = at;
+  served.die = -1;
+  ++served.preemptions;
+}
+
+void RequestTable::refuse(std::uint32_t k, Time at) {
+  advance(k, RequestState::pending, RequestState::refused).arrival = at;
 }
 
 }  // namespace cm384::service

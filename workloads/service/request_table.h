@@ -17,12 +17,17 @@ class RequestTable {
   const Request& request(std::uint32_t k) const { return trace_.requests[k]; }
   const Served& served(std::uint32_t k) const { return served_[k]; }
   RequestState state(std::uint32_t k) const { return served_[k].state; }
+  // That prefill makes the context of: of a preempted request with all tokens that it was given.
+  std::int32_t prompt_tokens(std::uint32_t k) const { return request(k).prompt + served(k).made; }
+  // Of the answer, which decode makes.
+  std::int32_t decode_tokens(std::uint32_t k) const { return request(k).output - 1 - served(k).made; }
   // Whether it has its first token, and is not done.
   bool has_context(std::uint32_t k) const {
     return state(k) >= RequestState::ready && state(k) <= RequestState::decoding;
   }
 
   void arrive(std::uint32_t k, Time at);
+  void refuse(std::uint32_t k, Time at);
   // Tokens of a waiting prompt that the memory service has.
   void set_cached(std::uint32_t k, std::int32_t dram, std::int32_t evs, std::int32_t obs);
   void begin_prefill(std::uint32_t k, std::uint32_t instance, Time at);
@@ -33,6 +38,8 @@ class RequestTable {
   void complete(std::uint32_t k, Time at);
   // A fault took what was made of it: it waits again.
   void restart(std::uint32_t k);
+  // Its context was dropped after `tokens` of decode, the last of them `at`: it waits again, and keeps them.
+  void preempt(std::uint32_t k, std::int32_t tokens, Time at);
   // The table is empty then.
   std::vector<Served> release() { return std::move(served_); }
 

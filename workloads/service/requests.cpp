@@ -83,7 +83,7 @@ RequestTrace read_azure(const std::string& path) {
   table.each([&](const FieldReader& fields) {
     const auto ps = calendar.read(fields.text(0));
     if (!ps) fields.fail(0, "a time such as 2023-11-16 18:17:03.9799600");
-    builder.add(*ps, fields.integer(1, 1, kMostTokens), fields.integer(2, 1, kMostTokens), "TIMESTAMP");
+    builder.add(*ps, fields.integer(1, 1, kMostTokens), fields.integer(2, 0, kMostTokens), "TIMESTAMP");
   });
   return builder.take();
 }
@@ -133,7 +133,8 @@ RequestTrace read_requests(const std::string& path, int block_tokens) {
   if (has_header(line, kBurstGpt)) return read_burstgpt(path);
   lines.fail(
       fmt::format("line: '{}'; allowed: the first line of a file of Azure ({},..), BurstGPT ({},..), "
-                  "Mooncake, ServeGen or LLMServingSim ({{\"timestamp\": or {{\"input_toks\":)",
+                  "Mooncake, ServeGen, LLMServingSim ({{\"timestamp\": or {{\"input_toks\":), or one that "
+                  "--export wrote",
                   line.substr(0, 60), kAzure[0], kBurstGpt[0]));
 }
 

@@ -12,10 +12,12 @@ namespace cm384::service {
 
 struct Request {
   Time arrival{};  // after the first request; of a follower: after the end of the request before it
-  std::int32_t prompt = 0, output = 0;        // tokens, at least one each
+  std::int32_t prompt = 0, output = 0;        // tokens: at least one, and 0 or more
   std::uint32_t first_block = 0, blocks = 0;  // in RequestTrace::keys
+  std::uint32_t answer_blocks = 0;            // behind these: whole ones that the answer fills
   std::int32_t follows = -1;                  // number of the request before it in its session; -1: none
   std::uint32_t session = 0;                  // or client: who asks
+  std::uint8_t priority = 0;                  // its class: 0 is the most urgent
 };
 
 struct RequestTrace {
@@ -27,6 +29,9 @@ struct RequestTrace {
 
   std::span<const std::uint64_t> blocks_of(const Request& request) const {
     return std::span(keys).subspan(request.first_block, request.blocks);
+  }
+  std::span<const std::uint64_t> blocks_with_answer(const Request& request) const {
+    return std::span(keys).subspan(request.first_block, request.blocks + request.answer_blocks);
   }
 };
 
@@ -40,8 +45,11 @@ inline constexpr std::int32_t kMostTokens = 10'000'000;  // of a prompt or an ou
 //   ServeGen       the same with "client" in place of the ids
 //   LLMServingSim  {"input_toks", "output_toks", "arrival_time_ns"}, with "input_tok_ids" or without, or
 //                  sessions {"session_id", "arrival_time_ns", "sub_requests"}
+//   cm384          {"format": "cm384-requests-1"}: what requests_text() wrote
 // `block_tokens`: of the blocks that are made of token ids. Throws InputError: one line, file:line: field:
 // what was found; what is allowed.
 RequestTrace read_requests(const std::string& path, int block_tokens = kMooncakeBlock);
+// A trace as lines of JSON that read_requests() makes the same trace of.
+std::string requests_text(const RequestTrace& trace);
 
 }  // namespace cm384::service

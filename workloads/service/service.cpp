@@ -15,10 +15,7 @@ Service::Service(const RequestTrace& trace, const Deployment& deployment, const 
       sample_every_(options.sample) {}
 
 ServiceResult Service::run() {
-  for (std::uint32_t k = 0; k < run_.requests.size(); ++k) {
-    const Request& request = run_.requests.request(k);
-    if (request.follows >= 0) followers_.emplace(request.follows, k);
-  }
+  link_followers();
   faults_.schedule();
   schedule_arrival();
   constexpr std::uint64_t kBetweenProgress = 4096;
@@ -37,6 +34,7 @@ ServiceResult Service::run() {
   pools_.add_to(result_);
   run_.evidence.add_to(result_);
   result_.degraded_s = faults_.degraded_s(result_.end);
+  result_.gaps = std::move(run_.gaps);
   result_.served = run_.requests.release();
   return std::move(result_);
 }
@@ -75,7 +73,6 @@ void Service::handle(const Event& event) {
 }
 
 void Service::arrive(std::uint32_t request) {
-  run_.requests.arrive(request, run_.now());
   ++in_system_;
   ++arrivals_;
   if (run_.requests.request(request).follows < 0) schedule_arrival();
@@ -83,12 +80,23 @@ void Service::arrive(std::uint32_t request) {
 }
 
 void Service::complete(std::uint32_t request) {
-  last_done_ = run_.now();
+  if (run_.requests.state(request) == RequestState::done) last_done_ = run_.now();
   --in_system_;
-  const auto [from, to] = followers_.equal_range(static_cast<std::int32_t>(request));
-  for (auto it = from; it != to; ++it)
-    run_.events.push(run_.now() + run_.requests.request(it->second).arrival, Event::Kind::arrival,
-                     it->second);
+  if (first_follower_.empty()) return;
+  for (std::uint32_t k = first_follower_[request]; k != kNobody; k = next_follower_[k])
+    run_.events.push(run_.now() + run_.requests.request(k).arrival, Event::Kind::arrival, k);
+}
+
+void Service::link_followers() {
+  if (std::ranges::none_of(run_.trace.requests, [](const Request& r) { return r.follows >= 0; })) return;
+  first_follower_.assign(run_.requests.size(), kNobody);
+  next_follower_.assign(run_.requests.size(), kNobody);
+  for (std::uint32_t k = run_.requests.size(); k-- > 0;) {
+    const std::int32_t before = run_.requests.request(k).follows;
+    if (before < 0) continue;
+    next_follower_[k] = first_follower_[static_cast<std::size_t>(before)];
+    first_follower_[static_cast<std::size_t>(before)] = k;
+  }
 }
 
 // Nothing changes between two events: samples are taken when the later one is known. Of more than fit, every

@@ -3,7 +3,8 @@
 // result.
 #pragma once
 
-#include <map>
+#include <cstdint>
+#include <vector>
 
 #include "workloads/service/fault_plan.h"
 #include "workloads/service/service_pools.h"
@@ -18,6 +19,9 @@ class Service {
   ServiceResult run();
 
  private:
+  static constexpr std::uint32_t kNobody = UINT32_MAX;
+
+  void link_followers();
   void schedule_arrival();
   void arrive(std::uint32_t request);
   void complete(std::uint32_t request);
@@ -29,8 +33,10 @@ class Service {
   ServiceRun run_;
   ServicePools pools_;
   FaultPlan faults_;
-  std::multimap<std::int32_t, std::uint32_t> followers_;  // of a request, in the order of the trace
-  std::size_t next_ = 0;                                  // of the trace, to arrive
+  // Of a request its first follower, and of a follower the next one, in the order of the trace; kNobody:
+  // none. Empty where nobody follows.
+  std::vector<std::uint32_t> first_follower_, next_follower_;
+  std::size_t next_ = 0;  // of the trace, to arrive
   std::size_t arrivals_ = 0;
   std::int64_t in_system_ = 0;
   Time last_done_{};

@@ -13,6 +13,13 @@ ServicePools::ServicePools(ServiceRun& run, const Library& library,
       on_complete_(std::move(on_complete)) {}
 
 void ServicePools::enqueue(std::uint32_t request) {
+  if (prefill_.is_full()) {
+    run_.requests.refuse(request, run_.now());
+    ++refused_;
+    on_complete_(request);
+    return;
+  }
+  run_.requests.arrive(request, run_.now());
   prefill_.enqueue(request);
   for (std::uint32_t i = 0; i < prefill_.size(); ++i) prefill_.start_batch(i);
 }
@@ -20,8 +27,8 @@ void ServicePools::enqueue(std::uint32_t request) {
 void ServicePools::complete_batch(std::uint32_t i, std::uint32_t epoch) {
   if (!prefill_.is_current(i, epoch)) return;
   for (const std::uint32_t k : prefill_.complete_batch(i)) {
-    ++output_tokens_;
-    if (run_.requests.request(k).output == 1) {
+    output_tokens_ += run_.requests.request(k).output > 0 ? 1 : 0;
+    if (run_.requests.decode_tokens(k) <= 0) {
       complete(k);
     } else {
       prefill_.hold_context(i, k);
@@ -37,7 +44,7 @@ void ServicePools::complete_batch(std::uint32_t i, std::uint32_t epoch) {
 void ServicePools::dispatch_contexts() {
   while (!ready_.empty()) {
     const std::uint32_t k = ready_.front();
-    const auto die = decode_.find_die(context_of(k));
+    const auto die = decode_.find_die(decode_.bytes_of(k));
     if (!die) return;
     ready_.pop_front();
     send_context(k, *die);
@@ -45,8 +52,8 @@ void ServicePools::dispatch_contexts() {
 }
 
 void ServicePools::send_context(std::uint32_t request, int die) {
-  decode_.reserve(die, context_of(request));
-  const double bytes = static_cast<double>(run_.requests.request(request).prompt) *
+  decode_.reserve(die, decode_.bytes_of(request));
+  const double bytes = static_cast<double>(run_.requests.prompt_tokens(request)) *
                        static_cast<double>(run_.deployment.decode.token.count);
   const auto from = static_cast<std::uint32_t>(run_.requests.served(request).instance);
   const auto [begin, end] = links_.send(request, from, die, bytes, run_.now());
@@ -67,7 +74,7 @@ void ServicePools::complete_transfer(std::uint32_t request, std::uint32_t attemp
   run_.requests.end_transfer(request, run_.now());
   links_.remove(request, served.die);
   decode_.join(request);
-  decode_.start_step(decode_.instance_of(served.die));
+  start_step(decode_.instance_of(served.die));
   const auto from = static_cast<std::uint32_t>(served.instance);
   prefill_.release_context(from, request);
   leave_prefill_if_drained(from);
@@ -77,23 +84,41 @@ void ServicePools::complete_step(std::uint32_t i, std::uint32_t epoch) {
   if (!decode_.is_current(i, epoch)) return;
   for (const DecodeInstance::Active& ended : decode_.complete_step(i)) {
     output_tokens_ += ended.tokens;
-    decode_.release(run_.requests.served(ended.request).die, context_of(ended.request));
+    decode_.release(run_.requests.served(ended.request).die, ended.bytes);
     complete(ended.request);
   }
   dispatch_contexts();
-  decode_.start_step(i);
+  start_step(i);
   leave_decode_if_drained(i);
 }
 
 void ServicePools::complete(std::uint32_t request) {
   run_.requests.complete(request, run_.now());
+  prefill_.keep_answer(request);
   on_complete_(request);
 }
 
-// Bytes of a die's room, answer included.
-std::int64_t ServicePools::context_of(std::uint32_t request) const {
-  const Request& r = run_.requests.request(request);
-  return static_cast<std::int64_t>(r.prompt + r.output) * run_.deployment.decode.token.count;
+void ServicePools::start_step(std::uint32_t i) {
+  preempt(decode_.start_step(i));
+  leave_decode_if_drained(i);
+}
+
+// They keep the tokens that they were given, and their contexts are made again.
+void ServicePools::preempt(const std::vector<Lost>& requests) {
+  if (requests.empty()) return;
+  std::vector<std::uint32_t> numbers;
+  for (const auto& [k, tokens] : requests) {
+    const Time last_token = decode_.last_token(k);
+    decode_.forget(k);
+    run_.requests.preempt(k, static_cast<std::int32_t>(tokens), last_token);
+    output_tokens_ += tokens;
+    numbers.push_back(k);
+  }
+  std::ranges::sort(numbers);
+  preempted_ += std::ssize(numbers);
+  prefill_.requeue(numbers);
+  for (std::uint32_t p = 0; p < prefill_.size(); ++p) prefill_.start_batch(p);
+  dispatch_contexts();
 }
 
 void ServicePools::lose_prefill_work(std::uint32_t i, bool contexts) {
@@ -106,7 +131,7 @@ void ServicePools::lose_prefill_work(std::uint32_t i, bool contexts) {
       lost.push_back({k, 0});
       if (run_.requests.state(k) != RequestState::transferring) continue;
       const int die = run_.requests.served(k).die;
-      decode_.release(die, context_of(k));
+      decode_.release(die, decode_.bytes_of(k));
       leave_decode_if_drained(decode_.instance_of(die));
     }
   }
@@ -135,7 +160,7 @@ void ServicePools::resume_decode(std::uint32_t i, bool away) {
   decode_.resume(i);
   if (away) decode_.come_back(i);
   dispatch_contexts();
-  decode_.start_step(i);
+  start_step(i);
   leave_decode_if_drained(i);
 }
 
@@ -170,11 +195,10 @@ void ServicePools::restart(std::vector<Lost> requests) {
   for (const auto& [k, tokens] : requests) {
     const Served& served = run_.requests.served(k);
     numbers.push_back(k);
-    lost_prompt_tokens_ += run_.requests.request(k).prompt - served.cached();
-    if (run_.requests.has_context(k)) {
-      --output_tokens_;
-      lost_output_tokens_ += 1 + tokens;
-    }
+    lost_prompt_tokens_ += run_.requests.prompt_tokens(k) - served.cached();
+    const std::int64_t given = served.made + (run_.requests.has_context(k) ? 1 : 0);
+    output_tokens_ -= given;
+    lost_output_tokens_ += given + tokens;
     if (served.state == RequestState::ready || served.state == RequestState::transferring)
       prefill_.release_context(static_cast<std::uint32_t>(served.instance), k);
     if (served.state == RequestState::transferring) links_.remove(k, served.die);
@@ -250,6 +274,8 @@ void ServicePools::add_to(ServiceResult& result) {
   result.rdma_busy_s = links_.busy_s();
   result.output_tokens = output_tokens_;
   result.restarted = restarted_;
+  result.refused = refused_;
+  result.preempted = preempted_;
   result.lost_prompt_tokens = lost_prompt_tokens_;
   result.lost_output_tokens = lost_output_tokens_;
   result.role_switches = static_cast<std::int64_t>(role_changes_.size());

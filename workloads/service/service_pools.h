@@ -16,7 +16,7 @@ namespace cm384::service {
 
 class ServicePools {
  public:
-  // `on_complete` is called with each request that is done.
+  // `on_complete` is called with each request that is done or refused.
   ServicePools(ServiceRun& run, const Library& library, std::function<void(std::uint32_t)> on_complete);
 
   void enqueue(std::uint32_t request);
@@ -58,12 +58,13 @@ class ServicePools {
     int open = 0;         // that have not left
   };
 
+  void start_step(std::uint32_t i);
+  void preempt(const std::vector<Lost>& requests);
   void dispatch_contexts();
   void send_context(std::uint32_t request, int die);
   void collect_bound_for(std::uint32_t decode, int die, std::vector<Lost>& lost);
   void restart(std::vector<Lost> requests);
   void complete(std::uint32_t request);
-  std::int64_t context_of(std::uint32_t request) const;
   std::uint32_t attempt_of(std::uint32_t request) const {
     return static_cast<std::uint32_t>(run_.requests.served(request).restarts);
   }
@@ -78,7 +79,8 @@ class ServicePools {
   std::function<void(std::uint32_t)> on_complete_;
   std::deque<std::uint32_t> ready_;  // contexts that wait for a decode die, in the order of prefill
   std::vector<RoleChange> role_changes_;
-  std::int64_t output_tokens_ = 0, restarted_ = 0, lost_prompt_tokens_ = 0, lost_output_tokens_ = 0;
+  std::int64_t output_tokens_ = 0, restarted_ = 0, refused_ = 0, preempted_ = 0, lost_prompt_tokens_ = 0,
+               lost_output_tokens_ = 0;
 };
 
 }  // namespace cm384::service

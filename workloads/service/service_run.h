@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <optional>
+#include <vector>
 
 #include "workloads/service/event_line.h"
 #include "workloads/service/request_table.h"
@@ -62,8 +63,13 @@ struct ServiceRun {
   EventLine events;
   RequestTable requests;
   BusyEvidence evidence;
+  std::vector<TokenGap> gaps;
 
   Time now() const { return events.now(); }
+  // Tokens come now to `count` requests whose last ones came at `from`.
+  void add_gap(Time from, std::size_t count) {
+    if (count > 0) gaps.push_back({(now() - from).us() * 1e-3, static_cast<std::int32_t>(count)});
+  }
   void notify(const Activity& activity) const {
     if (options.watch) options.watch(activity);
   }

@@ -4,7 +4,8 @@
 // tokens are lucky.
 //
 // The first token of an answer comes out of prefill. A die is given a request when the whole of its context,
-// answer included, fits. Equal requests, deployment and seed give equal results.
+// answer included, fits; with growing room, when its context so far does. Equal requests, deployment and seed
+// give equal results.
 #pragma once
 
 #include <array>
@@ -31,7 +32,8 @@ enum class RequestState : std::uint8_t {
   ready,         // has its first token, and a context that waits for a decode die
   transferring,  // its context is on its way
   decoding,
-  done
+  done,
+  refused  // too many waited when it came
 };
 
 // What became of a request. Points of time count from the first arrival. Each is valid from the state on that
@@ -40,10 +42,13 @@ enum class RequestState : std::uint8_t {
 struct Served {
   Time arrival{}, prefill_start{}, first_token{}, transfer_start{}, transferred{}, done{};
   std::int32_t cached_dram = 0, cached_evs = 0, cached_obs = 0;  // tokens
-  std::int32_t steps = 0;
-  std::int32_t die = -1;       // of decode, over all instances, from `transferring` on; else -1
-  std::int16_t instance = -1;  // of prefill
-  std::int16_t restarts = 0;   // after faults; times are of the last attempt
+  Time last_token{};                                             // before it waits, or before its next step
+  std::int32_t steps = 0;                                        // of decode, since its context was made last
+  std::int32_t made = 0;         // tokens of the answer before the last preemption
+  std::int32_t die = -1;         // of decode, over all instances, from `transferring` on; else -1
+  std::int16_t instance = -1;    // of prefill
+  std::int16_t restarts = 0;     // after faults; times are of the last attempt
+  std::int32_t preemptions = 0;  // its context was dropped for want of room and computed again
   RequestState state = RequestState::pending;
 
   std::int32_t cached() const { return cached_dram + cached_evs + cached_obs; }
@@ -103,7 +108,7 @@ struct ServiceResult {
   std::array<double, 4> evidence_s{};            // busy time by Evidence
   double worst_error = 0;                        // of an interpolated time, by leaving points out
   std::int64_t steps = 0, batches = 0, prompt_tokens = 0, computed_tokens = 0, output_tokens = 0,
-               restarted = 0, renewals = 0, role_switches = 0;
+               restarted = 0, renewals = 0, role_switches = 0, refused = 0, preempted = 0;
   std::int64_t cut_batches =
       0;  // of prompts, that more was waiting for and the library has measured no larger ones
   std::int64_t lost_prompt_tokens = 0, lost_output_tokens = 0;  // computed, and lost by faults

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 #include <tuple>
@@ -107,14 +108,19 @@ void check_prompts(const RequestTrace& trace, const Deployment& deployment, cons
       cached = std::min<std::int64_t>((unknown - keys.begin()) * trace.block_tokens, r.prompt - 1);
       known.insert(unknown, keys.end());
     }
+    // Its last chunk has the most before it. One that is preempted last of all has its answer there too.
+    std::int64_t tokens = r.prompt;
+    if (deployment.decode.reserve == "growing") tokens += std::max(0, r.output - 1);
+    std::int64_t fresh = tokens - cached;
+    if (deployment.prefill.chunk > 0) fresh = 1;
     PrefillWork work;
-    work.add(static_cast<double>(r.prompt - cached), static_cast<double>(cached));
+    work.add(static_cast<double>(fresh), static_cast<double>(tokens - fresh));
     if (times.of(work).evidence == Evidence::extrapolated)
-      throw InputError(
-          fmt::format("request {}: a prompt of {} tokens, of which at most {} can be cached, is outside of "
-                      "what the library has "
-                      "measured; allowed: requests within it, or --allow-extrapolation",
-                      k, r.prompt, cached));
+      throw InputError(fmt::format(
+          "request {}: a prompt of {} tokens, of which at most {} can be cached, is outside of "
+          "what the library has "
+          "measured; allowed: requests within it{}, or --allow-extrapolation",
+          k, r.prompt, cached, deployment.prefill.chunk > 0 ? "" : ", chunks (--deploy prefill.chunk=8192)"));
   }
 }
 
@@ -122,10 +128,12 @@ void check_prompts(const RequestTrace& trace, const Deployment& deployment, cons
 
 void check_service(const RequestTrace& trace, const Deployment& deployment, const Library& library,
                    const ServiceOptions& options) {
+  const DecodeSpec& decode = deployment.decode;
+  const double block = decode.reserve == "growing" ? decode.block : 1;
   for (std::size_t k = 0; k < trace.requests.size(); ++k) {
     const Request& r = trace.requests[k];
-    const double bytes =
-        (static_cast<double>(r.prompt) + r.output) * static_cast<double>(deployment.decode.token.count);
+    const double tokens = static_cast<double>(r.prompt) + r.output;
+    const double bytes = std::ceil(tokens / block) * block * static_cast<double>(decode.token.count);
     if (bytes > static_cast<double>(deployment.decode.kv_room.count))
       throw InputError(fmt::format(
           "request {}: {} + {} tokens are {:.1f} GB of context; a die has room for {:.1f} GB "

@@ -116,7 +116,8 @@ TEST(Requests, AreRefusedByFileLineAndField) {
       ":3: TIMESTAMP: 0.000000 s before the request before it; allowed: times that do not run backwards");
   EXPECT_EQ(refusal(kAzure + good + good + "2023-11-16 18:17:04,-7,5\n"),
             ":4: ContextTokens: '-7'; allowed: a whole number from 1 to 10000000");
-  EXPECT_THAT(refusal(kAzure + "2023-11-16 18:17:04,7,0\n"), HasSubstr(":2: GeneratedTokens: '0'"));
+  EXPECT_THAT(refusal(kAzure + "2023-11-16 18:17:04,7,-1\n"), HasSubstr(":2: GeneratedTokens: '-1'"));
+  EXPECT_THAT(refusal(kAzure + "2023-11-16 18:17:04,0,1\n"), HasSubstr(":2: ContextTokens: '0'"));
   for (const char* time : {"2023-02-29 18:17:04", "2023-11-16 24:17:04", "2023-11-16T18:17:04",
                            "2023-11-16 18:17:04.", "2023-11-16 18:17:04.x", "2023-11-16 18:-7:04", "", "17"})
     EXPECT_THAT(refusal(kAzure + time + ",7,5\n"), HasSubstr(":2: TIMESTAMP: '")) << time;
@@ -154,6 +155,14 @@ TEST(Requests, AreRefusedByFileLineAndField) {
               HasSubstr(":1: input_tok_ids: 1 ids; allowed: input_toks of them, 2"));
   EXPECT_THAT(refusal("{\"session_id\":1,\"arrival_time_ns\":1,\"sub_requests\":[]}\n"),
               HasSubstr(":1: sub_requests"));
+  const std::string head = "{\"format\":\"cm384-requests-1\",\"block_tokens\":100}\n",
+                    own = "{\"arrival_ps\":0,\"prompt\":200,\"output\":1,\"session\":0";
+  EXPECT_EQ(refusal(head + own + ",\"blocks\":[1,2]}\n"), "nothing is refused");
+  EXPECT_THAT(refusal(head + own + ",\"blocks\":[1,2,3]}\n"), HasSubstr(":2: blocks: 3 of 100 tokens"));
+  EXPECT_THAT(refusal(head + own + ",\"blocks\":[1,-2]}\n"), HasSubstr(":2: blocks: allowed"));
+  EXPECT_THAT(refusal(head + own + ",\"follows\":0}\n"), HasSubstr(":2: follows"));
+  EXPECT_THAT(refusal(head + own + ",\"priority\":256}\n"), HasSubstr(":2: priority: 256; allowed"));
+  EXPECT_THAT(refusal("{\"format\":\"cm384-requests-2\"}\n"), HasSubstr(":1: format"));
   EXPECT_THAT(refusal(kBurst + "\nx,GPT-4,1,1,2,API log\n"),
               HasSubstr(":2: Timestamp: 'x'; allowed: seconds"));
 }

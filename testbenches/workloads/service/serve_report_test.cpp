@@ -54,5 +54,41 @@ TEST(Goodput, IsNoneOfRequestsThatComeAtOneMoment) {
   EXPECT_TRUE(mean_row(seeds)["goodput_rps"].empty());
 }
 
+// Two classes, of which the second waits and half of it is refused.
+TEST(Classes, HaveTimesOfTheirOwn) {
+  service::RequestTrace trace;
+  service::ServiceResult result;
+  for (int k = 0; k < 20; ++k) {
+    service::Request& request = trace.requests.emplace_back();
+    request.arrival = 100_ms * k;
+    request.output = 1;
+    request.priority = k % 2 == 0 ? 0 : 3;
+    service::Served& served = result.served.emplace_back();
+    served.arrival = request.arrival;
+    served.first_token = served.done = request.arrival + (k % 2 == 0 ? 10_ms : 700_ms);
+    served.state = k % 4 == 3 ? service::RequestState::refused : service::RequestState::done;
+    result.refused += k % 4 == 3 ? 1 : 0;
+  }
+  result.end = 3_s;
+  result.output_tokens = 15;
+  service::Deployment deployment = service::small_deployment();
+  EXPECT_TRUE(service_row(trace, deployment, result, {500, 1e9})["classes"].empty());
+  deployment.prefill.order = "priority";
+  deployment.prefill.most_waiting = 1;
+  const Row row = service_row(trace, deployment, result, {1000, 1e9});
+  EXPECT_EQ(row["requests"].number(), 15);
+  EXPECT_EQ(row["refused"].number(), 5);
+  EXPECT_DOUBLE_EQ(row["goodput_share"].number(), 0.75);
+  const Rows& classes = *row["classes"].rows();
+  ASSERT_EQ(classes.size(), 2u);
+  EXPECT_EQ(*classes[0]["name"].text(), "0");
+  EXPECT_EQ(classes[0]["requests"].number(), 10);
+  EXPECT_DOUBLE_EQ(classes[0]["ttft_p99_ms"].number(), 10);
+  EXPECT_EQ(*classes[1]["name"].text(), "3");
+  EXPECT_EQ(classes[1]["requests"].number(), 5);
+  EXPECT_DOUBLE_EQ(classes[1]["ttft_p50_ms"].number(), 700);
+  EXPECT_DOUBLE_EQ(classes[1]["goodput_share"].number(), 0.5);
+}
+
 }  // namespace
 }  // namespace cm384::studies

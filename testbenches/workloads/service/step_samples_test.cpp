@@ -57,14 +57,16 @@ TEST(StepSamples, KnowTheTokensOfEachRequestOnItsDie) {
   decode.join({0, 1, 100, 10, 5});
   decode.join({1, 1, 300, 4, 4});
   decode.join({2, 3, 50, 1, 1});
-  ASSERT_TRUE(decode.begin_step());
+  decode.begin_step();
+  ASSERT_TRUE(decode.stepping());
   const auto first = decode.lengths();
   ASSERT_THAT(first, SizeIs(4));
   EXPECT_THAT(first[0], IsEmpty());
   EXPECT_THAT(first[1], ::testing::UnorderedElementsAre(100, 300));
   EXPECT_THAT(first[3], ElementsAre(50));
   decode.end_step();
-  ASSERT_TRUE(decode.begin_step());
+  decode.begin_step();
+  ASSERT_TRUE(decode.stepping());
   EXPECT_THAT(decode.lengths()[1], ::testing::UnorderedElementsAre(102, 301));
   EXPECT_THAT(decode.lengths()[3], IsEmpty());
 }

@@ -62,6 +62,12 @@ void note_of_library(const service::Library& library, StudyResult& result) {
                     others, points));
 }
 
+bool one_class(const service::RequestTrace& trace) {
+  return std::ranges::all_of(trace.requests, [&](const service::Request& request) {
+    return request.priority == trace.requests.front().priority;
+  });
+}
+
 // Files of one row; those of further ones have its number.
 std::string file_of(const StudyContext& context, const char* name, std::size_t row) {
   return row == 0 ? fmt::format("{}/{}.csv", context.out_folder, name)
@@ -82,6 +88,8 @@ class Table {
 
   StudyResult make() {
     if (!options_.requests.requests.empty()) result_.input_files.push_back(options_.requests.requests);
+    if (!options_.lengths.empty()) result_.input_files.push_back(options_.lengths);
+    runs_.save();
     for (std::size_t k = 0; k < runs_.deployments().size(); ++k) {
       if (!add(runs_.deployments()[k], audits_.empty() ? nullptr : &audits_[k])) {
         result_.complete = false;
@@ -150,6 +158,10 @@ class Table {
                   [this, k](double share, Time now) { tell_progress(k + share, now); });
     if (!served.complete) return {};
     if (k == 0 && number < runs_.rates().size()) result_.notes.push_back(RequestOptions::note_of(trace));
+    if (k == 0 && deployment.prefill.order == "priority" && one_class(trace))
+      result_.notes.emplace_back(
+          "all requests are of one class: prefill.order = priority orders nothing; --classes, or a "
+          "`priority` in the file, makes several");
     if (k == 0 && served.cut_batches > 0)
       result_.notes.push_back(fmt::format(
           "{} of {} batches of prompts are smaller than the deployment allows: the library has measured "
@@ -195,6 +207,15 @@ constexpr std::array kSearchTimes{
     Field{"p90", FieldType::number, "90th percentile"},
     Field{"p99", FieldType::number, "99th percentile"},
 };
+constexpr std::array kClasses{
+    Field{"name", FieldType::text, "its number; 0 is the most urgent"},
+    Field{"requests", FieldType::integer, "served"},
+    Field{"ttft_p50_ms", FieldType::number, "from arrival to the first token, median"},
+    Field{"ttft_p99_ms", FieldType::number, "99th percentile"},
+    Field{"e2e_p50_ms", FieldType::number, "from arrival to the end, median"},
+    Field{"e2e_p99_ms", FieldType::number, "99th percentile"},
+    Field{"goodput_share", FieldType::ratio, "of the requests that meet both objectives"},
+};
 constexpr std::array kSearch{
     Field{"rate", FieldType::number, "that was tried, per second"},
     Field{"goodput_share", FieldType::ratio, "of the requests that meet both objectives"},
@@ -214,7 +235,7 @@ constexpr std::array kEvidence{
 };
 constexpr std::array kServeFields{
     Field{"pools", FieldType::text, "instances of prefill and of decode", true}.as_condition(),
-    Field{"rate", FieldType::number, "asked for, per second; 0: as recorded"}.as_condition(),
+    Field{"rate", FieldType::number, "asked for, per second; 0: as recorded, or as users ask"}.as_condition(),
     Field{"npus", FieldType::integer, "of both pools"},
     Field{"requests", FieldType::integer, "served", true},
     Field{"rate_rps", FieldType::number,
@@ -263,6 +284,11 @@ constexpr std::array kServeFields{
     Field{"degraded_s", FieldType::number, "with an instance away or paused, or a die or plane lost"},
     Field{"role_switches", FieldType::integer, "of instances between the pools"},
     Field{"renewals", FieldType::integer, "of the placement of experts, over instances of decode"},
+    Field{"refused", FieldType::integer,
+          "requests that found prefill.most_waiting others: in no time, and in goodput as missed"},
+    Field{"classes", FieldType::list, "of priority, with prefill.order = priority; of the first seed", false,
+          kClasses},
+    Field{"preempted", FieldType::integer, "contexts that growing room ran out for, each time"},
     Field{"audit_worst", FieldType::ratio, "largest difference of an audited step, with --audit"},
     Field{"audit_mean", FieldType::ratio, "mean of them, signs left out"},
     Field{"audit", FieldType::list, "audited steps", false, kAuditFields},

@@ -11,6 +11,9 @@ namespace cm384::studies {
 struct ServeOptions {
   RequestOptions requests;
   Reals rate;
+  std::string lengths, gaps = "exponential", ramp = "1:1", save;
+  int concurrency = 0, count = 0, turns = 1, classes = 1;
+  Time think{};
   std::string deployment = std::string(service::kPublishedDeployment);
   Texts deploy;
   int npus = 0;
@@ -31,6 +34,30 @@ struct ServeOptions {
     visit("rate", self.rate, RequestOptions::kRates,
           "requests per second, one row each; recorded ones are moved together or apart. 0: as recorded, or "
           "10");
+    visit("gaps", self.gaps, Form{"exponential|gamma:SHAPE|weibull:SHAPE", service::check_gap_distribution},
+          "distances between drawn arrivals; shapes below 1 make bursts");
+    visit("ramp", self.ramp, Form{"FROM:TO", service::check_ramp},
+          "drawn arrivals at FROM times the rate first, TO times at last, evenly in between");
+    visit(
+        "lengths", self.lengths, Form{"FILE"},
+        "requests that were recorded, of which drawn ones have the lengths: any of them, prompt and answer");
+    visit("turns", self.turns, Range{1, 1000},
+          "requests of a drawn session: each prompt is the one before it, its answer, and --prompt more; the "
+          "blocks of both are kept");
+    visit("concurrency", self.concurrency, Range{0, 1'000'000},
+          "a closed loop of so many users, each of whom asks again when he has his answer; 0: arrivals at a "
+          "rate");
+    visit("count", self.count, Range{0, 20'000'000}, "requests of all users; 0: four for each",
+          Needs{"concurrency", {}});
+    visit("think", self.think, Range{Time{}, 604'800_s},
+          "between an answer and the next request of a user or session: the mean of an exponential "
+          "distribution");
+    visit("classes", self.classes, Range{1, 256},
+          "of priority, that sessions belong to in turn, 0 the most urgent; with --deploy "
+          "prefill.order=priority");
+    visit("export", self.save, Form{"FILE"},
+          "write the requests of the first run, as --requests takes them: with its seed that gives the same "
+          "rows");
     visit(
         "deployment", self.deployment, Form{"NAME|FILE"},
         "who serves, as TOML; cloudmatrix-infer: six prefill instances of 16 NPUs to one of decode with 160");

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <map>
 #include <optional>
 
 #include "workloads/frame/confidence.h"
@@ -33,32 +34,70 @@ Row percentiles(std::vector<service::TokenGap> values) {
   return {{"mean", sum / all}, {"p50", at(0.5)}, {"p90", at(0.9)}, {"p95", at(0.95)}, {"p99", at(0.99)}};
 }
 
-Row percentiles(const std::vector<double>& values) {
-  std::vector<service::TokenGap> once;
-  for (const double value : values) once.push_back({value, 1});
-  return percentiles(std::move(once));
+// The same of values that one request had each.
+Row percentiles(std::vector<double> values) {
+  if (values.empty()) return {};
+  std::ranges::sort(values);
+  double sum = 0;
+  for (const double value : values) sum += value;
+  const auto count = static_cast<double>(values.size());
+  const auto at = [&](double share) {
+    return values[static_cast<std::size_t>(std::ceil(share * count)) - 1];
+  };
+  return {{"mean", sum / count}, {"p50", at(0.5)}, {"p90", at(0.9)}, {"p95", at(0.95)}, {"p99", at(0.99)}};
 }
 
 bool meets(const service::Request& request, const service::Served& served, const Objectives& objectives) {
-  return served.ttft_ms() <= objectives.ttft_ms && served.tpot_ms(request.output) <= objectives.tpot_ms;
+  return served.state != service::RequestState::refused && served.ttft_ms() <= objectives.ttft_ms &&
+         served.tpot_ms(request.output) <= objectives.tpot_ms;
 }
 
 void set_times(Row& row, const service::RequestTrace& trace, const service::ServiceResult& result) {
   std::vector<double> ttft, tpot, e2e, queue, transfer;
   for (std::size_t k = 0; k < result.served.size(); ++k) {
     const service::Served& served = result.served[k];
-    ttft.push_back(served.ttft_ms());
+    if (served.state == service::RequestState::refused) continue;
+    if (trace.requests[k].output > 0) ttft.push_back(served.ttft_ms());
     e2e.push_back(served.e2e_ms());
     queue.push_back(served.queue_ms());
     if (trace.requests[k].output > 1) {
       tpot.push_back(served.tpot_ms(trace.requests[k].output));
-      transfer.push_back((served.transferred - served.first_token).us() * 1e-3);
+      if (served.preemptions == 0) transfer.push_back((served.transferred - served.first_token).us() * 1e-3);
     }
   }
-  row.set("ttft_ms", percentiles(ttft)).set("tpot_ms", percentiles(tpot));
+  row.set("ttft_ms", percentiles(std::move(ttft))).set("tpot_ms", percentiles(std::move(tpot)));
   row.set("itl_ms", percentiles(result.gaps));
-  row.set("e2e_ms", percentiles(e2e)).set("queue_ms", percentiles(queue));
-  row.set("transfer_ms", percentiles(transfer));
+  row.set("e2e_ms", percentiles(std::move(e2e))).set("queue_ms", percentiles(std::move(queue)));
+  row.set("transfer_ms", percentiles(std::move(transfer)));
+}
+
+// Of each class of priority that there is.
+Rows class_rows(const service::RequestTrace& trace, const service::ServiceResult& result,
+                const Objectives& objectives) {
+  struct Class {
+    std::vector<double> ttft, e2e;
+    double met = 0, all = 0;
+  };
+  std::map<int, Class> classes;
+  for (std::size_t k = 0; k < result.served.size(); ++k) {
+    const service::Served& served = result.served[k];
+    Class& of = classes[trace.requests[k].priority];
+    ++of.all;
+    if (served.state == service::RequestState::refused) continue;
+    of.met += meets(trace.requests[k], served, objectives) ? 1 : 0;
+    of.e2e.push_back(served.e2e_ms());
+    if (trace.requests[k].output > 0) of.ttft.push_back(served.ttft_ms());
+  }
+  Rows rows;
+  for (auto& [number, of] : classes) {
+    Row row{{"name", std::to_string(number)}, {"requests", std::ssize(of.e2e)}};
+    const Row ttft = percentiles(std::move(of.ttft)), e2e = percentiles(std::move(of.e2e));
+    row.set("ttft_p50_ms", ttft["p50"]).set("ttft_p99_ms", ttft["p99"]);
+    row.set("e2e_p50_ms", e2e["p50"]).set("e2e_p99_ms", e2e["p99"]);
+    row.set("goodput_share", of.met / of.all);
+    rows.push_back(std::move(row));
+  }
+  return rows;
 }
 
 void set_evidence(Row& row, const service::ServiceResult& result) {
@@ -76,6 +115,10 @@ void set_evidence(Row& row, const service::ServiceResult& result) {
 
 // Prices and power are the deployment's; all its NPUs count, busy or not.
 void set_costs(Row& row, const service::Deployment& deployment, const service::ServiceResult& result) {
+  if (result.output_tokens == 0) {
+    row.set("cost_per_million", Value()).set("joule_per_token", Value());
+    return;
+  }
   const double tokens = static_cast<double>(result.output_tokens),
                npu_s = deployment.npus() * seconds(result.end);
   row.set("cost_per_million", deployment.prices.npu_hour * npu_s / 3600 / tokens * 1e6);
@@ -128,7 +171,7 @@ double share_that_meets(const service::RequestTrace& trace, const service::Servi
 Row service_row(const service::RequestTrace& trace, const service::Deployment& deployment,
                 const service::ServiceResult& result, const Objectives& objectives) {
   const double end = seconds(result.end), share = share_that_meets(trace, result, objectives);
-  Row row{{"end_s", end}, {"requests", trace.requests.size()}};
+  Row row{{"end_s", end}, {"requests", trace.requests.size() - static_cast<std::size_t>(result.refused)}};
   const std::optional<double> rate = arrival_rate(result);
   row.set("rate_rps", rate);
   set_times(row, trace, result);
@@ -157,6 +200,9 @@ Row service_row(const service::RequestTrace& trace, const service::Deployment& d
       .set("degraded_s", result.degraded_s)
       .set("role_switches", result.role_switches)
       .set("renewals", result.renewals);
+  if (deployment.prefill.order == "priority") row.set("classes", class_rows(trace, result, objectives));
+  if (deployment.prefill.most_waiting > 0) row.set("refused", result.refused);
+  if (deployment.decode.reserve == "growing") row.set("preempted", result.preempted);
   return row;
 }
 
@@ -184,7 +230,7 @@ std::string requests_csv(const service::RequestTrace& trace, const service::Serv
   std::string text =
       "request,arrival_s,prompt,output,prefill_instance,decode_die,queue_ms,ttft_ms,transfer_ms,tpot_ms,e2e_"
       "ms,steps,"
-      "cached_dram,cached_evs,cached_obs,restarts\n";
+      "cached_dram,cached_evs,cached_obs,restarts,preemptions,refused\n";
   auto out = std::back_inserter(text);
   for (std::size_t k = 0; k < result.served.size(); ++k) {
     const service::Request& request = trace.requests[k];
@@ -192,10 +238,16 @@ std::string requests_csv(const service::RequestTrace& trace, const service::Serv
     const double transfer = request.output > 1 ? (served.transferred - served.first_token).us() * 1e-3 : 0;
     const bool steps = request.output > 1;  // an answer of one token has no time per further token
     const std::string tpot = steps ? fmt::format("{:.3f}", served.tpot_ms(request.output)) : "";
-    fmt::format_to(out, "{},{:.6f},{},{},{},{},{:.3f},{:.3f},{:.3f},{},{:.3f},{},{},{},{},{}\n", k,
+    if (served.state == service::RequestState::refused) {
+      fmt::format_to(out, "{},{:.6f},{},{},,,,,,,,,,,,,,1\n", k, seconds(served.arrival), request.prompt,
+                     request.output);
+      continue;
+    }
+    fmt::format_to(out, "{},{:.6f},{},{},{},{},{:.3f},{:.3f},{:.3f},{},{:.3f},{},{},{},{},{},{},0\n", k,
                    seconds(served.arrival), request.prompt, request.output, served.instance, served.die,
                    served.queue_ms(), served.ttft_ms(), transfer, tpot, served.e2e_ms(), served.steps,
-                   served.cached_dram, served.cached_evs, served.cached_obs, served.restarts);
+                   served.cached_dram, served.cached_evs, served.cached_obs, served.restarts,
+                   served.preemptions);
   }
   return text;
 }

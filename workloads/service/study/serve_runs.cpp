@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <map>
 
 #include "base/text/error.h"
+#include "base/text/output_file.h"
 #include "system/observe/observers.h"
 #include "workloads/service/context_links.h"
 #include "workloads/service/study/serve_faults.h"
@@ -35,6 +37,38 @@ std::vector<service::Deployment> divisions(const service::Deployment& deployment
   return made;
 }
 
+// Options of drawn requests that something else overrules.
+void check_load(const StudyContext& context, const ServeOptions& options) {
+  const auto refuse = [&](std::initializer_list<const char*> without_effect, const char* with) {
+    for (const char* option : without_effect)
+      if (context.given.contains(option))
+        throw InputError(fmt::format("run serve: --{}: has no effect with --{}", option, with));
+  };
+  if (!options.requests.requests.empty())
+    refuse({"lengths", "gaps", "ramp", "turns", "concurrency", "think"}, "requests");
+  if (!options.lengths.empty()) refuse({"prompt", "output"}, "lengths");
+  if (options.concurrency > 0) refuse({"rate", "duration", "gaps", "ramp", "slo"}, "concurrency");
+  if (options.think > Time{} && options.concurrency == 0 && options.turns == 1)
+    throw InputError("run serve: --think: has an effect with --concurrency or --turns alone");
+}
+
+void check_classes(const ServeOptions& options, const service::Deployment& deployment) {
+  if (options.classes > 1 && deployment.prefill.order != "priority")
+    throw InputError(
+        fmt::format("run serve: --classes: has no effect with prefill.order = {}; allowed: --deploy "
+                    "prefill.order=priority",
+                    deployment.prefill.order));
+}
+
+// Of the arrivals that are known a three hundredth; where there are none, fine ones, which a run makes
+// coarser.
+Time sample_distance(const service::RequestTrace& trace) {
+  Time last{};
+  for (const service::Request& request : trace.requests)
+    if (request.follows < 0) last = request.arrival;
+  return {std::max<std::int64_t>(1, last.ps / 300)};
+}
+
 void check_observers(const StudyContext& context) {
   if (context.statistics != nullptr)
     throw InputError("run serve: --stats counts a machine's parts; here is none");
@@ -56,7 +90,9 @@ ServeRuns::ServeRuns(const StudyContext& context, const ServeOptions& options)
       rates_(options.rate),
       objectives_{options.slo_ttft, options.slo_tpot} {
   check_observers(context);
+  check_load(context, options);
   const service::Deployment deployment = service::load_deployment(options.deployment, options.deploy);
+  check_classes(options, deployment);
   deployments_ = options.npus > 0 ? divisions(deployment, options) : std::vector{deployment};
   if (library_.machine() != context.machine.name || !context.machine.overrides.empty())
     throw InputError(fmt::format(
@@ -68,6 +104,10 @@ ServeRuns::ServeRuns(const StudyContext& context, const ServeOptions& options)
     throw InputError(fmt::format("run serve: --rate: {} rates; allowed: at most {}, such as 100,200,300",
                                  rates_.size(), kMostRates));
   if (rates_.empty()) rates_.push_back(0);
+  if (!options.save.empty()) OutputFile::try_open(options.save);
+  if (!options.lengths.empty())
+    for (const service::Request& request : service::read_requests(options.lengths).requests)
+      lengths_.emplace_back(request.prompt, request.output);
   service_.faults = serve_faults(options, context.machine.topology.sub_planes);
   service_.tenants = options.tenants;
   service_.allow_extrapolation = options.allow_extrapolation;
@@ -76,7 +116,30 @@ ServeRuns::ServeRuns(const StudyContext& context, const ServeOptions& options)
 }
 
 service::RequestTrace ServeRuns::trace(std::uint64_t seed, double rate) const {
-  return options_.requests.load(context_, "serve", seed, rate);
+  service::RequestTrace made;
+  if (options_.requests.requests.empty()) {
+    service::DrawnRequests drawn = options_.requests.drawn(seed, rate);
+    drawn.lengths = lengths_;
+    drawn.gaps = options_.gaps;
+    drawn.ramp = options_.ramp;
+    drawn.turns = options_.turns;
+    drawn.think = options_.think;
+    drawn.concurrency = options_.concurrency;
+    drawn.count = options_.count > 0 ? options_.count : std::int64_t{4} * options_.concurrency;
+    made = service::draw_requests(drawn);
+  } else {
+    made = options_.requests.load(context_, "serve", seed, rate);
+  }
+  if (options_.classes > 1)
+    for (service::Request& request : made.requests)
+      request.priority =
+          static_cast<std::uint8_t>(request.session % static_cast<std::uint32_t>(options_.classes));
+  return made;
+}
+
+void ServeRuns::save() const {
+  if (!options_.save.empty())
+    write_file(options_.save, service::requests_text(trace(context_.seed, rates_.front())));
 }
 
 service::ServiceResult ServeRuns::run(const service::Deployment& deployment,
@@ -88,7 +151,7 @@ service::ServiceResult ServeRuns::run(const service::Deployment& deployment,
   options.watch = std::move(watch);
   options.interrupted = &context_.interrupted;
   if (seed == context_.seed) options.step_samples = options_.audit;
-  if (sampled) options.sample = {std::max<std::int64_t>(1, trace.requests.back().arrival.ps / 300)};
+  if (sampled) options.sample = sample_distance(trace);
   return service::serve(trace, deployment, library_, options);
 }
 

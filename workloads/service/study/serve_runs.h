@@ -27,6 +27,8 @@ class ServeRuns {
   const Reals& rates() const { return rates_; }
 
   service::RequestTrace trace(std::uint64_t seed, double rate) const;
+  // Writes the trace of the first run where that was asked for.
+  void save() const;
   // `sampled`: with occupancies.
   // Not complete where it was interrupted.
   service::ServiceResult run(const service::Deployment& deployment, const service::RequestTrace& trace,
@@ -50,6 +52,7 @@ class ServeRuns {
   std::vector<service::Deployment> deployments_;
   service::Library library_;
   Reals rates_;
+  std::vector<std::pair<std::int32_t, std::int32_t>> lengths_;  // of --lengths
   Objectives objectives_;
   service::ServiceOptions service_;
 };

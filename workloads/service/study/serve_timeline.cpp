@@ -28,7 +28,8 @@ void ServeTimeline::request(std::uint32_t k, const service::Request& request, co
                fmt::format(R"("instance":{})", served.instance));
   if (served.die < 0) return;
   const std::string die = fmt::format(R"("die":{})", served.die);
-  lanes_.slice(kRequests, tid, "wait for decode", served.first_token, served.transfer_start);
+  lanes_.slice(kRequests, tid, served.preemptions > 0 ? "decode, preempted" : "wait for decode",
+               served.first_token, served.transfer_start);
   lanes_.slice(kRequests, tid, "transfer", served.transfer_start, served.transferred, die);
   lanes_.slice(kRequests, tid, "decode", served.transferred, served.done,
                fmt::format(R"({},"steps":{})", die, served.steps));
@@ -58,7 +59,8 @@ int ServeTimeline::finish(const service::RequestTrace& trace, const service::Ser
                           const service::Deployment& deployment) {
   std::vector<std::uint32_t> shown;
   for (std::uint32_t k = 0; k < result.served.size(); ++k)
-    if (result.served[k].arrival >= lanes_.from() && result.served[k].arrival < lanes_.to())
+    if (result.served[k].arrival >= lanes_.from() && result.served[k].arrival < lanes_.to() &&
+        result.served[k].state != service::RequestState::refused)
       shown.push_back(k);
   std::ranges::stable_sort(shown, {}, [&](std::uint32_t k) { return result.served[k].arrival; });
   shown.resize(std::min(shown.size(), static_cast<std::size_t>(requests_)));
