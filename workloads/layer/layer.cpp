@@ -427,11 +427,14 @@ StudyResult run(const StudyContext& context, const LayerStudyOptions& all) {
   if (!chosen.tried.empty()) result.notes.push_back(chosen.tried);
   if (const std::string idle = cores_without_group(context.machine.die); !idle.empty())
     result.notes.push_back(idle);
-  result.notes.push_back(
-      fmt::format("{} tokens per microbatch and die; {:.0f} rows per rank, at most {:.0f}; {} of {} dies in "
-                  "detail, the others replay {} recordings",
-                  setting.moe.batch, reading.rows_mean, reading.rows_max, setting.detail, options.ranks,
-                  reading.recordings));
+  const std::string sharing =
+      setting.tensor > 1 ? fmt::format(", of which {} share their heads", setting.tensor) : "";
+  const std::string rows = options.dense() ? ""
+                                           : fmt::format(" {:.0f} rows per rank, at most {:.0f};",
+                                                         reading.rows_mean, reading.rows_max);
+  result.notes.push_back(fmt::format(
+      "{} tokens per microbatch and die{};{} {} of {} dies in detail, the others replay {} recordings",
+      setting.moe.batch, sharing, rows, setting.detail, options.ranks, reading.recordings));
   return result;
 }
 

@@ -249,11 +249,37 @@ std::vector<LayerStep> expert_steps(const std::shared_ptr<MoeParts>& moe) {
   return {gate, dispatch, experts, combine};
 }
 
-// Names of what dense_stages() makes.
-std::vector<std::string> dense_names(int slices) {
-  std::vector<std::string> names{"norm", "quantise", "network"};
-  names.insert(names.end(), additions_of(slices).size(), "add");
-  return names;
+// A dense gated network on the tokens of a rank, in slices of a width that the kernel holds, which are summed
+// in pairs; its norm and the quantisation of its rows before it. What is replayed is the network alone.
+std::vector<LayerStep> dense_steps(std::uint32_t tokens, std::uint32_t hidden, std::uint32_t width,
+                                   std::uint64_t seed) {
+  const int slices = dense_slices(width);
+  LayerStep rows{{"norm", "quantise"}, 1}, network{{"network"}, 1},
+      sums{std::vector<std::string>(additions_of(slices).size(), "add"), 1};
+  rows.make = [=](const LayerSpot&) {
+    InTurn made;
+    made.rows(reference::RowOperation::rms_norm, tokens, hidden);
+    made.rows(reference::RowOperation::quantise, tokens, hidden);
+    return made.take();
+  };
+  network.make = [=](const LayerSpot&) {
+    InTurn made;
+    made.add<operators::Ffn>(
+        operators::FfnSetting{std::vector<std::uint32_t>(static_cast<std::size_t>(slices), tokens), hidden,
+                              width / static_cast<std::uint32_t>(slices)},
+        seed);
+    return made.take();
+  };
+  network.size = [](const LayerSpot&) { return std::string("dense"); };
+  sums.make = [=](const LayerSpot&) {
+    InTurn made;
+    for (const int part : additions_of(slices))
+      made.rows(reference::RowOperation::add, static_cast<std::uint32_t>(part) * tokens, hidden, 2);
+    return made.take();
+  };
+  std::vector<LayerStep> steps{rows, network};
+  if (!sums.names.empty()) steps.push_back(sums);
+  return steps;
 }
 
 }  // namespace
@@ -273,20 +299,6 @@ int dense_slices(std::uint32_t width) {
   return slices;
 }
 
-Stages dense_stages(std::uint32_t tokens, std::uint32_t hidden, std::uint32_t width, std::uint64_t seed) {
-  const int slices = dense_slices(width);
-  InTurn made;
-  made.rows(reference::RowOperation::rms_norm, tokens, hidden);
-  made.rows(reference::RowOperation::quantise, tokens, hidden);
-  made.add<operators::Ffn>(
-      operators::FfnSetting{std::vector<std::uint32_t>(static_cast<std::size_t>(slices), tokens), hidden,
-                            width / static_cast<std::uint32_t>(slices)},
-      seed);
-  for (const int sums : additions_of(slices))
-    made.rows(reference::RowOperation::add, static_cast<std::uint32_t>(sums) * tokens, hidden, 2);
-  return made.take();
-}
-
 LayerProgram make_layer_program(const LayerSetting& asked, std::uint64_t seed) {
   using reference::CollectiveKind;
   const auto setting = std::make_shared<const LayerSetting>(asked);
@@ -302,10 +314,8 @@ LayerProgram make_layer_program(const LayerSetting& asked, std::uint64_t seed) {
     if (shares)
       program.steps.push_back(
           collective_step("all_reduce_attention", 0, setting, CollectiveKind::all_reduce, bytes));
-    LayerStep network{dense_names(dense_slices(asked.dense_width)), 1};
-    network.make = [=](const LayerSpot&) { return dense_stages(tokens, hidden, setting->dense_width, seed); };
-    network.size = [](const LayerSpot&) { return std::string("dense"); };
-    program.steps.push_back(std::move(network));
+    for (LayerStep& step : dense_steps(tokens, hidden, asked.dense_width, seed))
+      program.steps.push_back(std::move(step));
     if (shares)
       program.steps.push_back(
           collective_step("all_reduce_network", 1, setting, CollectiveKind::all_reduce, bytes));

@@ -40,7 +40,8 @@ struct LayerStep {
   int half = 0;                    // 0: of the stream with attention, 1: of the other one
   // Operators of a rank that have a memory of their own. Empty: an exchange.
   std::function<Stages(LayerSpot)> make{};
-  // Ranks that are not in detail replay what one of this size did. Empty: firmware on all ranks.
+  // Ranks that are not in detail replay what one of this size did, on groups of cores alone. Empty: firmware
+  // on all ranks.
   std::function<std::string(LayerSpot)> size{};
   // Of an exchange: places it for a part, and gives the launch of each rank.
   std::function<std::vector<ExchangeLaunch>(std::size_t part, const ExchangeSite&)> exchange{};
@@ -57,10 +58,7 @@ struct LayerProgram {
 // experts. Reads the trace of the routing, if it is one.
 LayerProgram make_layer_program(const LayerSetting& setting, std::uint64_t seed);
 
-// A dense gated network on the tokens of a rank, in `slices` of a width that the kernel holds, which are
-// summed in pairs; with its norm, and the quantisation of its rows.
-Stages dense_stages(std::uint32_t tokens, std::uint32_t hidden, std::uint32_t width, std::uint64_t seed);
-// Slices of a network so wide.
+// Slices of a width that the kernel holds, of a network so wide.
 int dense_slices(std::uint32_t width);
 // How `parts` slices are summed in pairs: slices of each addition.
 std::vector<int> additions_of(int slices);
