@@ -252,11 +252,10 @@ void MachinePath::hop(const TraceEntry& e, Words w) {
   const bool socket = link.served.part == Part::socket_link;
   const auto& limits = socket ? machine_.cpu.controller : machine_.ub.controller;
   const bool held = !response && ub::holds_requests(limits);
-  if (!held) return_credits(*t, tail);
   t->path = tail;
   t->path.add(link.latency, Part::wire, Resource::wire);
   if (held && !socket) return;  // until it is served
-  if (held) return_credits(*t, t->path);
+  return_credits(*t, t->path);  // what nothing holds leaves the buffer when all of it is there
   t->link = nullptr;
   t->path.add(ps_of(response   ? limits.completion_latency
                     : t->write ? limits.write_inbound_latency

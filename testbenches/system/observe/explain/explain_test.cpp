@@ -95,6 +95,18 @@ TEST(Explain, ChangesNothingAndLeavesNothingOut) {
   EXPECT_LT(share_of(why.path, "other"), 0.1);
 }
 
+// With nothing faster the graph ends where the run did, whatever binds: what it left out would be missing in
+// every prediction too.
+TEST(Explain, WithNothingFasterItEndsWhereTheRunDid) {
+  for (const char* const setting :
+       {"ub.link.bandwidth=28GB/s", "ub.link.bandwidth=3.5GB/s", "ub.link.buffer_cells=8"}) {
+    for (const char* const study : {"dispatch", "combine"}) {
+      const Explanation why = explained(operator_run(study, 8, 16), {setting});
+      EXPECT_NEAR(why.followed_us, why.span_us, 0.02 * why.span_us) << study << ", " << setting;
+    }
+  }
+}
+
 // Small ones of what regimes_test.cpp shows at length: where the links of dies, trunks, buffers and the write
 // interval bind.
 std::vector<std::string> names_of_checked(const Explanation& why) {
