@@ -16,9 +16,9 @@ constexpr double kLeastShare = 0.005;  // of the path: what has less is not prin
 // Of a gain: where more than this was waited for what the graph leaves out, the gain may be larger.
 constexpr double kLeastKnown = 0.2;
 // Of the span. A change that takes no time off, of a picosecond, moves the end: packets come in another
-// order, take other ports, are sprayed another way. More where they queue for trunks or for credits.
-constexpr double kOtherChoices = 0.03, kOtherChoicesQueued = 0.06;
-constexpr double kQueued = 0.1;          // of the path: then they do
+// order, take other ports, are sprayed another way. More where they queue for trunks.
+constexpr double kOtherChoices = 0.03, kOtherChoicesSprayed = 0.06;
+constexpr double kSprayed = 0.1;         // of the path: then they do
 constexpr std::size_t kMostPrinted = 2;  // parameters of a resource
 
 // Whether somebody waits for it whom the graph may not know to wait.
@@ -37,11 +37,9 @@ bool queues(Resource resource) {
 }
 
 double error_of(const Explanation& why) {
-  double queued = 0;
-  for (const Explanation::Share& part : why.path) {
-    if (part.resource == Resource::trunk || part.resource == Resource::buffers) queued += part.share;
-  }
-  return (queued > kQueued ? kOtherChoicesQueued : kOtherChoices) * why.span_us;
+  const auto trunk = std::ranges::find(why.path, Resource::trunk, &Explanation::Share::resource);
+  const bool sprayed = trunk != why.path.end() && trunk->share > kSprayed;
+  return (sprayed ? kOtherChoicesSprayed : kOtherChoices) * why.span_us;
 }
 
 // "vector_core.*.head" also means "vector_core.add.head".
