@@ -76,11 +76,9 @@ const Path& CorePath::request(std::size_t number, std::uint32_t units, bool remo
   Engine& e = engine_[number];
   Requests& r = requests_[number];
   if (std::exchange(r.begins, false)) r.cursor.join(e.ready);
+  const bool waits = remote && r.submitted++ >= timing.remote_window && !r.answered.empty();
+  if (!remote && std::exchange(r.waited, false)) r.cursor.join(e.issued);
   if (remote) {
-    if (r.submitted++ >= timing.remote_window && !r.answered.empty()) {
-      r.cursor.join(r.answered.front());
-      r.answered.pop_front();
-    }
     if (merges && r.any_merged) r.cursor.join(r.merged);
   } else {
     const std::int64_t needed = std::int64_t{units} * 128;
@@ -90,11 +88,30 @@ const Path& CorePath::request(std::size_t number, std::uint32_t units, bool remo
       r.window.pop_front();
     }
   }
-  r.cursor.meet(at, Part::other, Resource::none);
+  // In another order of answers the requests that wait for them leave in that order: none of them waits for
+  // what another one has waited for.
+  if (waits) {
+    r.leaves = r.cursor;
+    r.leaves.join(r.answered.front());
+    r.answered.pop_front();
+    r.leaves.meet(at, Part::other, Resource::none);
+    e.issued.join(r.leaves);
+    r.waited = true;
+  } else {
+    r.cursor.meet(at, Part::other, Resource::none);
+    e.issued = r.leaves = r.cursor;
+  }
   const CoreKind::Unit& unit = kind_.units[static_cast<std::size_t>(kind_.shape.engine_pipe[number])];
-  e.issued = r.cursor;
   r.cursor.add(std::max(timing.interval, units * timing.sector), unit.part, unit.resource);
-  return e.issued;
+  return r.leaves;
+}
+
+Path CorePath::leaving(bool write) const {
+  const std::size_t number = engine_of(write);
+  Path path = requests_[number].cursor;
+  if (requests_[number].begins) path.join(engine_[number].ready);
+  if (requests_[number].waited) path.join(engine_[number].issued);
+  return path;
 }
 
 void CorePath::local_done(std::size_t number, std::uint32_t units, const Path& done) {

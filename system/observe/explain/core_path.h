@@ -51,7 +51,8 @@ class CorePath final : public npu::PipeAutomaton<CorePath, Path, CopyPath> {
   bool reads(std::size_t engine) const { return engine == 0; }
   void local_done(std::size_t engine, std::uint32_t units, const Path& done);
   void remote_done(std::size_t engine, std::uint64_t copy, bool merged, const Path& done);
-  const Path& leaving(bool write) const { return requests_[engine_of(write)].cursor; }
+  // Where the request stands that leaves now, before request() is told of it.
+  Path leaving(bool write) const;
 
   // A write has touched what the scalar unit polls.
   void polled_write(const Path& path) {
@@ -77,8 +78,10 @@ class CorePath final : public npu::PipeAutomaton<CorePath, Path, CopyPath> {
   };
   // What an engine asks for.
   struct Requests {
-    Path cursor;  // the next may leave
+    Path cursor;  // the next may leave, if it waits for no answer
+    Path leaves;  // the last one
     bool begins = false;
+    bool waited = false;  // for an answer, the last one
     npu::Fifo<Local> window;
     std::int64_t window_bytes = 0;
     Path freed;

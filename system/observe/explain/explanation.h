@@ -24,12 +24,14 @@ struct Explanation {
     double us = 0;                     // less than `span_us`, predicted
     double share = 0;                  // of span_us
     bool at_least = false;             // waits that the graph leaves out may become shorter as well
+    double at_most_us = 0;             // where `us` is not told from nothing; 0: it is
     std::vector<std::string> changes;  // "ub.controller.write_interval=1866ps"; empty: no parameter
     double measured_us = 0;            // the same of a run with these changes
     bool checked = false;
   };
   double span_us = 0;                // from the first launch that was counted to the end of the last
   double followed_us = 0;            // of that, what the graph leads to: its end with nothing faster
+  double error_us = 0;               // by so much a gain may be off: the choices that a changed machine makes
   std::vector<Share> path, busiest;  // largest first
   std::vector<Gain> gains;           // largest first
 

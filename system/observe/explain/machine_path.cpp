@@ -50,7 +50,7 @@ void MachinePath::play(std::span<const std::uint64_t> words) {
     }
     if (dies_.size() <= entry.die) dies_.resize(entry.die + std::size_t{1});
     auto& die = dies_[entry.die];
-    if (!die) die = std::make_unique<Die>();
+    if (!die) die = std::make_unique<Die>(machine_);
     if (entry.kind <= TraceEntry::polled || entry.kind == TraceEntry::poll_turn) {
       npu::play_core(entry, w, *die->cores[entry.core]);
     } else if (entry.kind == TraceEntry::host) {
@@ -91,6 +91,7 @@ void MachinePath::of_die(const TraceEntry& e, Words w, Die& die) {
     case TraceEntry::written:
       die.last_write = die.cores[e.core]->leaving(true);
       die.last_write.meet(ps(w[2]), Part::other, Resource::none);
+      if (w[1] <= kMostFlagBytes) die.flags[w[0] / kBlock] = die.last_write;
       return;
     case TraceEntry::poll_woken:
       return die.cores[e.core]->polled_write(die.last_write);
@@ -232,6 +233,7 @@ void MachinePath::counted() {
     for (Server& side : die->controller) side.forget_busy();
     for (Server& side : die->target) side.forget_busy();
     for (Station& channel : die->channels) channel.forget_busy();
+    die->walks.forget_busy();
   }
   for (auto& [number, link] : links_) {
     link.wire.forget_busy();
@@ -255,6 +257,7 @@ std::vector<Busy> MachinePath::busiest() const {
       for (const auto& ports : die->ports) take(Resource::port, ports[n].busy);
     }
     take(Resource::read_interval, die->controller[0].busy());
+    take(Resource::translation, die->walks.busy());
     take(Resource::write_interval, die->controller[1].busy());
     take(Resource::target_interval, die->target[0].busy());
     const auto& limits = machine_.ub.controller;

@@ -16,6 +16,7 @@
 #include "system/observe/explain/path.h"
 #include "system/observe/explain/server.h"
 #include "system/observe/explain/station.h"
+#include "system/observe/explain/walks.h"
 
 namespace cm384::observe {
 
@@ -66,15 +67,18 @@ class MachinePath {
     Path set;
   };
   struct Die {
+    explicit Die(const hw::Machine& machine) : walks(machine.ub.translation) {}
+
     std::vector<std::unique_ptr<CorePath>> cores;
     std::vector<bool> is_cube;
     std::array<Server, 2> controller, target;  // by direction: reads, writes
-    std::array<std::vector<Port>, 2> ports;    // of cores, by direction
+    Walks walks;
+    std::array<std::vector<Port>, 2> ports;  // of cores, by direction
     std::vector<Station> channels;
     double least_miss = 1e18;  // ps that a miss took on top of a hit
     Path last_write;
     Token* served = nullptr;
-    std::unordered_map<std::uint64_t, Path> flags;  // by 32 B block: small writes from outside
+    std::unordered_map<std::uint64_t, Path> flags;  // by 32 B block: small writes
     std::array<std::array<std::vector<Path>, 16>, 2> at_barrier;
     std::map<std::pair<std::uint16_t, std::uint32_t>, Path> for_cube;
     std::map<std::uint32_t, std::uint32_t> stream_of;  // by launch
@@ -101,6 +105,7 @@ class MachinePath {
   void settle(const npu::TraceEntry& next, Words w);
   void local(const npu::TraceEntry& e, Words w, Die& die);
   void submitted(const npu::TraceEntry& e, Words w, Die& die);
+  bool by_package(int die, std::uint64_t address) const;  // whether it goes by the package link
   void answered(const npu::TraceEntry& e, Words w, Die& die);
   void came(const npu::TraceEntry& e, Words w, Die& die);
   void served(Words w, Die& die);

@@ -114,9 +114,14 @@ Path MachinePath::through_memory(Die& die, const Path& from, const TraceEntry& e
 }
 
 void MachinePath::submitted(const TraceEntry& e, Words w, Die& die) {
-  if (e.core >= die.cores.size()) return;  // of a device
-  CorePath& core = *die.cores[e.core];
   const std::uint64_t tag = w[0], address = w[1];
+  const bool package = by_package(e.die, address);
+  const bool by_bus = !package && cm384_gm_via_rdma(address) == 0;
+  if (e.core >= die.cores.size()) {  // of a device
+    if (by_bus) die.walks.know(address);
+    return;
+  }
+  CorePath& core = *die.cores[e.core];
   const std::size_t engine = engine_of_tag(tag);
   const bool write = e.small != 0;
   const double at = ps_of(w[3]);
@@ -138,17 +143,22 @@ void MachinePath::submitted(const TraceEntry& e, Words w, Die& die) {
   t.write = write;
   t.served = false;
   t.link = nullptr;
-  const auto& topology = machine_.topology;
-  const auto target = static_cast<int>(cm384_gm_unit(address));
-  t.package = !cm384_gm_is_cpu(address) && topology.dies_per_package > 1 && target != e.die &&
-              topology.in_one_package(e.die, target) && (address & CM384_GM_VIA_UB_BIT) == 0;
-  if (t.package || cm384_gm_via_rdma(address) != 0) return;
+  t.package = package;
+  if (!by_bus) return;
   Server& side = die.controller[write ? 1 : 0];
   const auto& limits = machine_.ub.controller;
   const Part part = write ? Part::write_interval : Part::read_interval;
   side.serve(t.path, std::max(t.path.at, side.free_at()),
              ps_of(write ? ub::write_issue_interval(limits) : limits.read_interval),
              {part, resource_of(part)}, Part::fabric_wait);
+  die.walks.translate(t.path, address);
+}
+
+bool MachinePath::by_package(int die, std::uint64_t address) const {
+  const auto& topology = machine_.topology;
+  const auto target = static_cast<int>(cm384_gm_unit(address));
+  return !cm384_gm_is_cpu(address) && topology.dies_per_package > 1 && target != die &&
+         topology.in_one_package(die, target) && (address & CM384_GM_VIA_UB_BIT) == 0;
 }
 
 void MachinePath::answered(const TraceEntry& e, Words w, Die& die) {
@@ -252,11 +262,10 @@ void MachinePath::hop(const TraceEntry& e, Words w) {
   const bool socket = link.served.part == Part::socket_link;
   const auto& limits = socket ? machine_.cpu.controller : machine_.ub.controller;
   const bool held = !response && ub::holds_requests(limits);
-  if (!held) return_credits(*t, tail);
   t->path = tail;
   t->path.add(link.latency, Part::wire, Resource::wire);
   if (held && !socket) return;  // until it is served
-  if (held) return_credits(*t, t->path);
+  return_credits(*t, t->path);  // what nothing holds leaves the buffer when all of it is there
   t->link = nullptr;
   t->path.add(ps_of(response   ? limits.completion_latency
                     : t->write ? limits.write_inbound_latency

@@ -38,6 +38,7 @@ enum class Part : std::uint8_t {
   hbm,
   write_interval,
   read_interval,
+  translation,
   die_link,
   socket_link,
   trunk,
@@ -73,6 +74,7 @@ enum class Resource : std::uint8_t {
   hbm,
   write_interval,
   read_interval,
+  translation,
   link,  // of all tiers
   die_link,
   socket_link,

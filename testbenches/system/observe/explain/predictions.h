@@ -54,17 +54,9 @@ inline Run operator_run(std::string_view study, int ranks, int batch, std::strin
   };
 }
 
-// Where trunks are loaded, every change sprays packets another way, which alone moves the end by some per
-// cent.
-inline double least_told(const Explanation& why) {
-  constexpr double kLoaded = 0.1, kSprayed = 0.06, kLeast = 0.03;
-  const auto trunk = std::ranges::find(why.path, Resource::trunk, &Explanation::Share::resource);
-  return trunk != why.path.end() && trunk->share > kLoaded ? kSprayed : kLeast;
-}
-
-// Checks all of to_check(): within a fifth of what is measured, or of least_told() of the span where that is
-// more; what is "at least" no more than that above. Returns the explanation, with what was measured, and
-// appends a line for each to `table`.
+// Checks all of to_check(): within a fifth of what is measured, or within the error that the explanation owns
+// to where that is more; what is "at least" no more than that above. Returns the explanation, with what was
+// measured, and appends a line for each to `table`.
 inline Explanation check_predictions(const Run& run, const std::vector<std::string>& set,
                                      const std::string& name, std::string* table = nullptr) {
   constexpr double kFifth = 0.2;
@@ -73,11 +65,15 @@ inline Explanation check_predictions(const Run& run, const std::vector<std::stri
     Explanation::Gain& gain = why.gains[k];
     gain.measured_us = why.span_us - explained(run, set, gain.changes).span_us;
     gain.checked = true;
-    const std::string line =
-        fmt::format("| {} | {:.1f} | {} | {}{:.1f} | {:.1f} |\n", name, why.span_us,
-                    text_of(gain.resource).name, gain.at_least ? "at least " : "", gain.us, gain.measured_us);
+    const bool told = gain.at_most_us == 0;
+    const std::string line = fmt::format("| {} | {:.1f} | {} | {}{:.1f} | {:.1f} |\n", name, why.span_us,
+                                         text_of(gain.resource).name,
+                                         !told           ? "at most "
+                                         : gain.at_least ? "at least "
+                                                         : "",
+                                         told ? gain.us : gain.at_most_us, gain.measured_us);
     if (table != nullptr) *table += line;
-    const double allowed = std::max(kFifth * std::abs(gain.measured_us), least_told(why) * why.span_us);
+    const double allowed = std::max(kFifth * std::abs(gain.measured_us), why.error_us);
     EXPECT_LE(gain.us, gain.measured_us + allowed) << line;
     if (!gain.at_least) {
       EXPECT_GE(gain.us, gain.measured_us - allowed) << line;

@@ -6,16 +6,29 @@
 namespace cm384::observe {
 namespace {
 
+constexpr int kOfOneNode = 16;  // dies
+
 struct Regime {
   std::string name;
   std::vector<std::string> set;
+  bool of_trunks = false;
 };
+
+// Where as few as that would take no trunk.
+std::string over_two_nodes(int ranks) {
+  std::string dies;
+  for (int rank = 0; rank < ranks; ++rank) {
+    const bool second = rank >= ranks / 2;
+    dies += fmt::format("{}{}", rank == 0 ? "" : ",", second ? kOfOneNode + rank - ranks / 2 : rank);
+  }
+  return dies;
+}
 
 const std::vector<Regime>& regimes() {
   static const std::vector<Regime> all{
       {"published machine", {}},
-      {"trunks at 1:4", {"ub.link.trunk_rate=0.25"}},
-      {"trunks at 1:8", {"ub.link.trunk_rate=0.125"}},
+      {"trunks at 1:4", {"ub.link.trunk_rate=0.25"}, true},
+      {"trunks at 1:8", {"ub.link.trunk_rate=0.125"}, true},
       {"links at 14 GB/s", {"ub.link.bandwidth=14GB/s"}},
       {"links at 7 GB/s", {"ub.link.bandwidth=7GB/s"}},
       {"links at 3.5 GB/s", {"ub.link.bandwidth=3.5GB/s"}},
@@ -31,10 +44,13 @@ class Regimes : public testing::TestWithParam<std::tuple<const char*, int>> {};
 
 TEST_P(Regimes, PredictionsHold) {
   const auto [study, ranks] = GetParam();
-  const int batch = ranks > 32 ? 32 : 64;
+  const int batch = ranks <= 8 ? 64 : ranks <= 16 ? 32 : 16;
   std::string table = "| regime | span, us | resource | predicted | measured |\n";
-  for (const Regime& regime : regimes())
-    check_predictions(operator_run(study, ranks, batch), regime.set, regime.name, &table);
+  for (const Regime& regime : regimes()) {
+    const bool two_nodes = regime.of_trunks && ranks <= kOfOneNode;
+    check_predictions(operator_run(study, ranks, batch, two_nodes ? over_two_nodes(ranks) : "linear"),
+                      regime.set, regime.name + (two_nodes ? ", over two nodes" : ""), &table);
+  }
   std::cout << study << " --ranks " << ranks << " --batch " << batch << " --warmup 0\n" << table;
 }
 

@@ -1,4 +1,4 @@
-// Calendars, servers and credits against what a queue on paper says.
+// Calendars, servers, credits and walks against what a queue on paper says.
 #include "system/observe/explain/server.h"
 
 #include <gtest/gtest.h>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "system/observe/explain/credits.h"
+#include "system/observe/explain/walks.h"
 
 namespace cm384::observe {
 namespace {
@@ -208,6 +209,60 @@ TEST(Credits, ABufferThatIsNeverFullHoldsNobody) {
   Loop short_of_one;
   for (int n = 0; n < 400; ++n) last = short_of_one.send(60, 160);  // fifteen packets, sixteen under way
   EXPECT_GT(last.at, 3990);
+}
+
+constexpr std::uint64_t kPage = 1 << 21;
+hw::UbTranslation two_walks() {
+  hw::UbTranslation p;
+  p.page = Bytes{kPage};
+  p.entries = 16;
+  p.ways = 8;
+  p.walks = 2;
+  p.miss_latency = Time{500'000};
+  return p;
+}
+
+TEST(Walks, AllOfAPageWaitForItsWalk) {
+  Walks walks(two_walks());
+  Path first = after(100'000, Part::wire, Resource::wire),
+       second = after(300'000, Part::wire, Resource::wire),
+       late = after(900'000, Part::other, Resource::none);
+  walks.translate(first, 0);
+  EXPECT_EQ(first.at, 600'000);
+  EXPECT_EQ(spent(first, Part::translation), 500'000);
+  EXPECT_EQ(first.time(Resource::translation), 350'000);
+  EXPECT_EQ(first.time(Resource::wire), 550'000);
+  EXPECT_EQ(gain(first, Resource::none), 0);
+  walks.translate(second, kPage - 1);
+  EXPECT_EQ(second.at, 600'000);
+  EXPECT_EQ(second.time(Resource::translation), 350'000);
+  EXPECT_EQ(second.time(Resource::wire), 550'000);
+  walks.translate(late, 0);
+  EXPECT_EQ(late.at, 900'000);
+  EXPECT_EQ(late.time(Resource::translation), 900'000);
+  EXPECT_EQ(walks.busy(), 250'000);  // of two
+  walks.forget_busy();
+  EXPECT_EQ(walks.busy(), 0);
+}
+
+TEST(Walks, AsManyAsThereAreRunAtATime) {
+  Walks walks(two_walks());
+  Path last;
+  for (std::uint64_t page = 0; page < 5; ++page) {
+    last = Path();
+    walks.translate(last, page * kPage);
+  }
+  EXPECT_EQ(last.at, 1'500'000);
+  EXPECT_EQ(last.time(Resource::translation), 750'000);
+  EXPECT_EQ(spent(last, Part::translation), 1'500'000);
+}
+
+TEST(Walks, WhatOthersHaveTranslatedIsKnown) {
+  Walks walks(two_walks());
+  walks.know(kPage);
+  Path path;
+  walks.translate(path, kPage);
+  EXPECT_EQ(path.at, 0);
 }
 
 }  // namespace
