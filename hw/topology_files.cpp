@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <set>
 
 #include "base/text/content_hash.h"
 #include "base/text/csv_table.h"
 #include "base/text/error.h"
 #include "base/text/quantity.h"
+#include "hw/ns3ub_settings.h"
 
 namespace cm384::hw {
 namespace {
@@ -85,7 +87,7 @@ class Reader {
   }
 
   void read_nodes() {
-    Table table(paths_.nodes, {"nodeId", "nodeType", "portNum"}, {"forwardDelay", "class"});
+    Table table(paths_.nodes, {"nodeId", "nodeType", "portNum"}, {"forwardDelay", "class", "systemId"});
     std::vector<std::int64_t> ports;
     std::map<std::int64_t, std::pair<TopologyNode, std::int64_t>> by_id;
     table.each([&](const FieldReader& fields) {
@@ -248,6 +250,10 @@ class Reader {
     std::vector<std::int64_t>& kept = files_.routes[key];
     auto [metric, fresh] = metric_of.emplace(key, metrics.front());
     for (std::size_t k = 0; k < ports.size(); ++k) {
+      if (paths_.all_metrics) {
+        if (std::ranges::find(kept, ports[k]) == kept.end()) kept.push_back(ports[k]);
+        continue;
+      }
       if (metrics[k] < metric->second) {
         left_out += kept.size();
         kept.clear();
@@ -267,19 +273,27 @@ class Reader {
     Table table(paths_.faults,
                 {"taskId", "faultType", "dropRate(%)", "delay(ns)", "lowerDataRate(node port datrate(Mbps))",
                  "shutdownDropPackets(start end)", "OccasionalDropRate(%)"});
+    std::map<std::int64_t, std::pair<std::string, std::size_t>>
+        not_taken;  // by type: its first line, how many
     table.each([&](const FieldReader& fields) {
       fields.integer(0, 0, kMostId);
       const std::int64_t type = fields.integer(1, 0, 5);
       const std::string where = fmt::format("{}:{}", paths_.faults, table.lines().number());
       if (type == 2 || type == 4) return lower_rate(table, fields, where);
-      constexpr std::string_view kTypes[] = {"loss of a task's packets",
-                                             "added delay of a task's packets",
-                                             "",
-                                             "a port that is shut for a time",
-                                             "",
-                                             "damage of a task's packets"};
-      files_.notes.push_back(fmt::format("{}: not taken: {}", where, kTypes[type]));
+      ++not_taken.try_emplace(type, where, 0).first->second.second;
     });
+    constexpr std::string_view kTypes[] = {"loss of a task's packets",
+                                           "added delay of a task's packets",
+                                           "",
+                                           "a port that is shut for a time",
+                                           "",
+                                           "damage of a task's packets"};
+    for (const auto& [type, lines] : not_taken) {
+      const auto& [first, count] = lines;
+      files_.notes.push_back(fmt::format("{}{}: not taken: {}", first,
+                                         count == 1 ? "" : fmt::format(" and {} further lines", count - 1),
+                                         kTypes[type]));
+    }
   }
 
   void lower_rate(const Table& table, const FieldReader& fields, const std::string& where) {
@@ -313,6 +327,12 @@ std::string beside(const std::string& folder, std::string_view name) {
   return (std::filesystem::path(folder) / name).string();
 }
 
+std::optional<Ns3UbSettings> settings_of(const std::string& folder) {
+  const std::string path = beside(folder, "network_attribute.txt");
+  if (!std::filesystem::exists(path)) return std::nullopt;
+  return read_ns3ub_settings(path);
+}
+
 }  // namespace
 
 int TopologyFiles::dies() const {
@@ -338,8 +358,13 @@ TopologyPaths topology_paths(const std::string& folder) {
     const std::string path = beside(folder, name);
     return std::filesystem::exists(path) ? path : std::string();
   };
-  return {beside(folder, "node.csv"), beside(folder, "topology.csv"), if_there("routing_table.csv"),
-          if_there("fault.csv")};
+  TopologyPaths paths{beside(folder, "node.csv"), beside(folder, "topology.csv"),
+                      if_there("routing_table.csv"), if_there("fault.csv"), false};
+  if (const auto settings = settings_of(folder)) {
+    paths.all_metrics = settings->all_metrics;
+    if (!settings->faults_enabled) paths.faults.clear();
+  }
+  return paths;
 }
 
 bool is_topology_folder(const std::string& path) {
@@ -354,12 +379,18 @@ std::shared_ptr<const TopologyFiles> read_topology_folder(const std::string& fol
   auto files = std::make_shared<TopologyFiles>(read_topology(topology_paths(folder)));
   if (const std::string channels = beside(folder, "transport_channel.csv"); std::filesystem::exists(channels))
     files->notes.push_back(fmt::format("{}: not taken: controllers know no transport channels", channels));
+  if (const auto settings = settings_of(folder)) {
+    files->notes.insert(files->notes.end(), settings->notes.begin(), settings->notes.end());
+    if (const std::string faults = beside(folder, "fault.csv");
+        !settings->faults_enabled && std::filesystem::exists(faults))
+      files->notes.push_back(fmt::format("{}: not taken: UB_FAULT_ENABLE is false", faults));
+  }
   return files;
 }
 
 std::string machine_of_case(const std::string& folder) {
   const TopologyFiles files = read_topology(topology_paths(folder));
-  const std::pair<std::string_view, std::string> values[] = {
+  std::vector<std::pair<std::string, std::string>> values{
       {"topology.kind", "\"file\""},
       {"topology.file", "\".\""},
       {"topology.nodes", std::to_string(files.dies())},
@@ -371,6 +402,16 @@ std::string machine_of_case(const std::string& folder) {
       {"ub.link.lanes", "8"},
       {"ub.switch.pipeline_latency", "\"10ns\""},
   };
+  if (const auto settings = settings_of(folder)) {
+    for (const auto& [key, value] : settings->machine) {
+      const auto known = std::ranges::find(values, key, &std::pair<std::string, std::string>::first);
+      if (known == values.end()) {
+        values.emplace_back(key, value);
+      } else {
+        known->second = value;
+      }
+    }
+  }
   std::string text =
       "base = \"cloudmatrix384\"\n"
       "description = \"dies of cloudmatrix384 as the devices of an ns-3-UB case\"\n";

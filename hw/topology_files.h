@@ -58,8 +58,10 @@ struct TopologyFiles {
 // Where the files are; routes and faults may be empty: there are none.
 struct TopologyPaths {
   std::string nodes, links, routes, faults;
+  bool all_metrics = false;  // out ports of any metric are taken, not those of the lowest alone
 };
-// node.csv, topology.csv and, where they exist, routing_table.csv and fault.csv of a folder.
+// node.csv, topology.csv and, where they exist, routing_table.csv and fault.csv of a folder, as its
+// network_attribute.txt says (ns3ub_settings.h).
 TopologyPaths topology_paths(const std::string& folder);
 bool is_topology_folder(const std::string& path);
 

@@ -6,6 +6,8 @@
 #include <array>
 #include <bit>
 #include <map>
+#include <string>
+#include <utility>
 
 #include "base/text/error.h"
 
@@ -15,8 +17,9 @@ namespace {
 using Algorithm = CollectiveAlgorithm;
 using Rounds = std::vector<CollectiveRound>;
 
-constexpr std::array<std::string_view, kCollectiveKinds> kCollectiveNames{"all-reduce", "all-to-all",
-                                                                          "all-gather", "reduce-scatter"};
+constexpr std::array<std::string_view, kCollectiveKinds> kCollectiveNames{
+    "all-reduce", "all-to-all", "all-gather", "reduce-scatter", "broadcast",
+    "reduce",     "gather",     "scatter",    "barrier"};
 constexpr std::array<std::string_view, 5> kAlgorithms{"direct", "ring", "halving", "bruck", "hierarchical"};
 
 bool takes(CollectiveKind kind, Algorithm algorithm) {
@@ -133,7 +136,7 @@ class Schedule {
         return {within(part_ * count), between(part_ * local)};
       case CollectiveKind::all_gather:
         return {between(part_), within(part_ * count)};
-      case CollectiveKind::reduce_scatter:
+      default:
         break;
     }
     return {within(part_ * count), between(part_)};
@@ -159,11 +162,12 @@ std::string_view name_of(CollectiveAlgorithm algorithm) {
 
 void parse_collective(std::string_view text, CollectiveChoice& choice) {
   const std::size_t equals = text.find('=');
-  const auto kind = std::ranges::find(kCollectiveNames, text.substr(0, equals));
-  if (equals == std::string_view::npos || kind == kCollectiveNames.end())
-    throw InputError(fmt::format("--collective: '{}'; allowed: {}, each with =ALGORITHM", text,
-                                 fmt::join(kCollectiveNames, ", ")));
-  const auto of = static_cast<CollectiveKind>(kind - kCollectiveNames.begin());
+  const auto known = std::span(kCollectiveNames).first(kChosenKinds);
+  const auto kind = std::ranges::find(known, text.substr(0, equals));
+  if (equals == std::string_view::npos || kind == known.end())
+    throw InputError(
+        fmt::format("--collective: '{}'; allowed: {}, each with =ALGORITHM", text, fmt::join(known, ", ")));
+  const auto of = static_cast<CollectiveKind>(kind - known.begin());
   std::string allowed;
   for (std::size_t n = 0; n < kAlgorithms.size(); ++n) {
     const auto algorithm = static_cast<Algorithm>(n);
@@ -198,6 +202,76 @@ std::vector<CollectiveRound> collective_rounds(CollectiveKind kind, CollectiveAl
   rounds = schedule.hierarchical();
   std::erase_if(rounds, [](const CollectiveRound& round) { return round.empty(); });
   return rounds;
+}
+
+std::vector<CollectiveRound> direct_rounds(CollectiveKind kind, std::span<const std::int64_t> input,
+                                           std::size_t root) {
+  const std::size_t ranks = input.size();
+  if (ranks < 2 || kind == CollectiveKind::barrier) return {};
+  // Which part of `whole` belongs to a rank.
+  const auto part = [&](std::int64_t whole, std::size_t of) {
+    const auto n = static_cast<std::int64_t>(ranks);
+    return whole / n + (static_cast<std::int64_t>(of) < whole % n ? 1 : 0);
+  };
+  const auto bytes = [&](std::size_t from, std::size_t to, bool second) -> std::int64_t {
+    switch (kind) {
+      case CollectiveKind::all_reduce:
+        return part(input[from], second ? from : to);
+      case CollectiveKind::all_to_all:
+      case CollectiveKind::reduce_scatter:
+        return part(input[from], to);
+      case CollectiveKind::all_gather:
+        return input[from];
+      case CollectiveKind::broadcast:
+        return from == root ? input[from] : 0;
+      case CollectiveKind::scatter:
+        return from == root ? part(input[from], to) : 0;
+      default:  // reduce, gather
+        return to == root ? input[from] : 0;
+    }
+  };
+  Rounds rounds;
+  for (const bool second : {false, true}) {
+    if (second && kind != CollectiveKind::all_reduce) break;
+    CollectiveRound& round = rounds.emplace_back();
+    for (std::size_t from = 0; from < ranks; ++from) {
+      // Not all to the same one at the same time.
+      for (std::size_t step = 1; step < ranks; ++step) {
+        const std::size_t to = (from + step) % ranks;
+        if (const std::int64_t moved = bytes(from, to, second); moved > 0)
+          round.push_back({static_cast<int>(from), static_cast<int>(to), moved});
+      }
+    }
+  }
+  return rounds;
+}
+
+std::optional<CollectiveKind> collective_named(std::string_view text) {
+  std::string letters;
+  for (const char c : text) {
+    if (c >= 'A' && c <= 'Z') letters.push_back(static_cast<char>(c - 'A' + 'a'));
+    if (c >= 'a' && c <= 'z') letters.push_back(c);
+    if (c == '2') letters += "to";
+  }
+  for (const std::string_view prefix :
+       {"hcom", "hccl", "nccl", "nccldevkernel", "ncclkernel", "cd", "dist"}) {
+    if (!letters.starts_with(prefix)) continue;
+    letters.erase(0, prefix.size());
+    if (letters.starts_with("devkernel")) letters.erase(0, 9);
+    if (letters.starts_with("kernel")) letters.erase(0, 6);
+    break;
+  }
+  // The longest first: "reducescatter" is no "reduce".
+  constexpr std::pair<std::string_view, CollectiveKind> kBegins[] = {
+      {"allreduce", CollectiveKind::all_reduce}, {"alltoall", CollectiveKind::all_to_all},
+      {"allgather", CollectiveKind::all_gather}, {"reducescatter", CollectiveKind::reduce_scatter},
+      {"broadcast", CollectiveKind::broadcast},  {"bcast", CollectiveKind::broadcast},
+      {"gather", CollectiveKind::gather},        {"scatter", CollectiveKind::scatter},
+      {"barrier", CollectiveKind::barrier},      {"reduce", CollectiveKind::reduce}};
+  for (const auto& [name, kind] : kBegins) {
+    if (letters.starts_with(name)) return kind;
+  }
+  return std::nullopt;
 }
 
 void add_collective(RecordGraph& graph, const std::vector<CollectiveRound>& rounds,

@@ -36,7 +36,7 @@ std::uint64_t RecordGraph::join(std::vector<std::uint64_t> on, TrafficDependency
   return all;
 }
 
-Written RecordGraph::write(TrafficSink& sink) const {
+Written RecordGraph::write(TrafficSink& sink, std::vector<std::uint64_t>* numbers) const {
   Written written;
   std::vector<std::uint32_t> missing(nodes_.size());
   std::vector<std::vector<std::uint64_t>> followers(nodes_.size());
@@ -68,6 +68,7 @@ Written RecordGraph::write(TrafficSink& sink) const {
     if (missing[n] != 0)
       throw InputError(fmt::format("{}: waits in a circle, for itself in the end", nodes_[n].where));
   }
+  if (numbers != nullptr) *numbers = std::move(number);
   return written;
 }
 

@@ -15,7 +15,7 @@ namespace cm384::traces {
 namespace {
 
 constexpr std::string_view kMagic = "CM384TRC", kBlock = "BLK1", kIndex = "IDX1", kEnd = "CM384END";
-constexpr std::uint32_t kVersion = 3;
+constexpr std::uint32_t kVersion = 4;
 constexpr std::size_t kBlockBytes = 256u << 10;       // raw, about
 constexpr std::uint32_t kMostBlockBytes = 16u << 20;  // raw or compressed, that a reader takes
 constexpr std::uint32_t kMostHeaderBytes = 1u << 20;
@@ -35,7 +35,7 @@ void encode(const TrafficRecord& r, std::uint64_t number, Time last, std::string
                      std::uint64_t{r.by_ub} << 5 | std::uint64_t{r.allocate} << 6 |
                      std::uint64_t{r.source.cpu} << 7 | std::uint64_t{r.moves() && r.target.cpu} << 8 |
                      static_cast<std::uint64_t>(r.engine) << 9 | std::uint64_t{!r.words.empty()} << 12 |
-                     std::uint64_t{r.by_rdma} << 13);
+                     std::uint64_t{r.by_rdma} << 13 | std::uint64_t{r.moves() ? 0u : r.lane} << 14);
   put_zigzag(to, r.start.ps - last.ps);
   put_varint(to, static_cast<std::uint64_t>(r.end.ps - r.start.ps));
   put_varint(to, r.source.number);
@@ -274,7 +274,7 @@ void TrafficFileReader::decode(TrafficRecord& r) {
   };
   const std::uint64_t bits = bytes.varint();
   const std::uint64_t kind = (bits & 7) | (bits >> 11 & 1) << 3;
-  if (kind >= kTrafficKinds || (bits >> 9 & 3) > 2 || bits >> 14 != 0) bad("kind: unknown");
+  if (kind >= kTrafficKinds || (bits >> 9 & 3) > 2 || bits >> 18 != 0) bad("kind: unknown");
   r.kind = static_cast<TrafficRecord::Kind>(kind);
   r.operation = static_cast<sim::Operation>(bits >> 3 & 3);
   r.by_ub = (bits >> 5 & 1) != 0;
@@ -290,7 +290,8 @@ void TrafficFileReader::decode(TrafficRecord& r) {
   r.source.number = static_cast<std::uint16_t>(std::min<std::uint64_t>(bytes.varint(), kMostUnits));
   r.core = 0;
   if (!r.moves()) r.target = r.source;
-  r.lane = 0;
+  r.lane = static_cast<std::uint8_t>(bits >> 14 & 15);
+  if (r.moves() && r.lane != 0) bad("kind: unknown");
   r.offset = r.bytes = 0;
   r.bursts = 1;
   r.stride = 0;

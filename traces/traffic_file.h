@@ -1,4 +1,4 @@
-// The binary format of traffic traces, version 3. Everything is little-endian.
+// The binary format of traffic traces, version 4. Everything is little-endian.
 //
 //     file    "CM384TRC" | u32 version | u32 bytes of header | header, JSON | u32 CRC of it | block ... |
 //     index block   "BLK1" | u32 records | u32 raw bytes | u32 compressed bytes | u32 CRC of the next | zstd
@@ -7,8 +7,9 @@
 //             | u64 offset of the index | "CM384END"
 //
 // A block stands by itself; its records are variable-length integers with times as differences. Version 1
-// knew neither cube cores nor the SDMA engine, version 2 neither streams nor the host; they are read alike.
-// CRC is CRC-32 (IEEE 802.3). A file that lacks its index was cut off: what stands before is good.
+// knew neither cube cores nor the SDMA engine, version 2 neither streams nor the host, version 3 no queues of
+// compute; they are read alike. CRC is CRC-32 (IEEE 802.3). A file that lacks its index was cut off: what
+// stands before is good.
 #pragma once
 
 #include <fstream>

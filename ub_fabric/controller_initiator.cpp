@@ -7,6 +7,7 @@
 #include "base/text/error.h"
 #include "firmware/abi/memory_map.h"
 #include "ub_fabric/controller.h"
+#include "ub_fabric/flow.h"
 #include "ub_fabric/wire_format.h"
 
 namespace cm384::ub {
@@ -82,8 +83,11 @@ void UbController::submit(const sim::Request& request) {
     return;
   }
   p.destination = destination;
+  const bool own_flow = (request.transaction & kOwnFlow) != 0;
   p.flow = static_cast<std::uint8_t>(
-      mix(std::uint64_t{self_} << 32 | std::uint64_t{destination} << 16 | request.core) >> 56);
+      mix(own_flow ? request.transaction
+                   : std::uint64_t{self_} << 32 | std::uint64_t{destination} << 16 | request.core) >>
+      56);
   if (by_package(destination, request.address)) {
     p.plane = kPackagePlane;
     ++counters_.package_requests;

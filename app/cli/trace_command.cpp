@@ -1,24 +1,29 @@
 // `cm384 trace convert` and `cut`: traces from one form to another, and parts of them.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <utility>
+#include <vector>
 
 #include "app/cli/commands.h"
 #include "app/cli/common_options.h"
 #include "app/cli/exit_code.h"
+#include "app/cli/import_answer.h"
 #include "app/cli/replaced_trace.h"
 #include "base/text/error.h"
 #include "base/text/json.h"
 #include "base/text/standard_error.h"
 #include "hw/topology_files.h"
 #include "traces/import.h"
-#include "traces/importers/node_placement.h"
+#include "traces/importers/recognise.h"
 #include "traces/traffic.h"
 
 namespace cm384::cli {
 namespace {
 
 using studies::Form;
+using traces::TraceKind;
 using traces::TrafficRecord;
 
 // Throws InputError for a die that the machine does not have.
@@ -36,6 +41,9 @@ struct ConvertOptions {
   MachineOptions machine;
   studies::Integers onto;
   studies::Texts collective;
+  std::string groups, compute = "recorded", kernels = "by-stream", time_unit = "none";
+  Bytes bytes{};
+  bool strict = false;
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
@@ -51,6 +59,19 @@ struct ConvertOptions {
           "ring, halving or "
           "hierarchical, all-to-all by direct, bruck or hierarchical, all-gather by bruck as well; default: "
           "direct");
+    visit("groups", self.groups, Form{"FILE"},
+          "Chakra: JSON of communicator groups, {\"NAME\": [RANK, ...]}; default: a group is all ranks that "
+          "name it");
+    visit("compute", self.compute, studies::OneOf{{"recorded", "roofline"}},
+          "Chakra: nodes with num_ops or tensor_size take their recorded duration where they have one, or "
+          "always what the machine's peaks give");
+    visit("kernels", self.kernels, studies::OneOf{{"by-stream", "at-once"}},
+          "Chakra: kernels of a stream run one at a time, or all that are ready");
+    visit("time-unit", self.time_unit, studies::OneOf{{"none", "ps", "ns", "us"}},
+          "htsim: of the times at which connections start");
+    visit("bytes", self.bytes, studies::Range{0_B, 16_GiB},
+          "MSCCL: of the buffer that the chunks of a loop make up");
+    visit("strict", self.strict, "refuse what would not be taken, instead of telling of it");
   }
 };
 
@@ -63,49 +84,87 @@ void check_output(const std::vector<std::string>& inputs, const std::string& out
   }
 }
 
-void print_import(const traces::ImportResult& result, const std::string& output, bool json) {
-  for (const std::string& note : result.notes) print_error("cm384: {}\n", note);
-  if (!json) {
-    fmt::print("{}: {} records\nplaced {}: {}\n", output, result.records, result.placement,
-               traces::text_of(result.mapping));
-    return;
+// Which options have an effect on which foreign traces.
+void check_given(const studies::Given& given, TraceKind kind) {
+  const std::pair<const char*, std::vector<TraceKind>> of[] = {
+      {"collective", {TraceKind::chakra, TraceKind::simai}},
+      {"groups", {TraceKind::chakra}},
+      {"compute", {TraceKind::chakra}},
+      {"kernels", {TraceKind::chakra}},
+      {"time-unit", {TraceKind::htsim}},
+      {"bytes", {TraceKind::msccl}}};
+  for (const auto& [name, kinds] : of) {
+    if (given.contains(name) && std::ranges::find(kinds, kind) == kinds.end())
+      throw InputError(fmt::format("--{}: has no effect on {}", name, traces::text_of(kind)));
   }
-  Json answer{{"file", output}, {"records", result.records}, {"placement", result.placement}};
-  answer["mapping"] = Json::array();
-  for (const auto& [node, die] : result.mapping) answer["mapping"].push_back({{"node", node}, {"die", die}});
-  answer["notes"] = result.notes;
-  fmt::print("{}\n", answer.dump(2));
 }
 
+traces::ImportResult import_as(TraceKind kind, const std::vector<std::string>& inputs,
+                               const traces::ImportOptions& how, traces::TrafficSink& sink) {
+  switch (kind) {
+    case TraceKind::chakra:
+      return traces::import_chakra(inputs, how, sink);
+    case TraceKind::ns3ub:
+      return traces::import_ns3ub(inputs.front(), how, sink);
+    case TraceKind::htsim:
+      return traces::import_htsim(inputs.front(), how, sink);
+    case TraceKind::goal:
+      return traces::import_goal(inputs.front(), how, sink);
+    case TraceKind::simai:
+      return traces::import_simai(inputs.front(), how, sink);
+    case TraceKind::msccl:
+      return traces::import_msccl(inputs.front(), how, sink);
+    default:
+      return traces::import_messages(inputs.front(), how, sink);
+  }
+}
+
+constexpr std::pair<TraceKind, const char*> kImported[] = {
+    {TraceKind::chakra, "chakra"}, {TraceKind::ns3ub, "ns-3-UB"}, {TraceKind::messages, "messages"},
+    {TraceKind::htsim, "htsim"},   {TraceKind::goal, "GOAL"},     {TraceKind::simai, "SimAI"},
+    {TraceKind::msccl, "MSCCL"}};
+
 // Foreign traces name nodes or ranks: they are put onto dies of a machine that has as many.
-enum class Format { chakra, ns3ub, messages };
-void import(const ConvertOptions& options, const std::vector<std::string>& inputs, const std::string& output,
-            Format format) {
-  const bool chakra = format == Format::chakra;
-  if (!chakra && inputs.size() > 1) throw InputError("trace convert: more than one .csv");
+void import(const ConvertOptions& options, const studies::Given& given,
+            const std::vector<std::string>& inputs, const std::string& output, TraceKind kind) {
+  check_given(given, kind);
+  if (kind != TraceKind::chakra && inputs.size() > 1)
+    throw InputError(fmt::format("trace convert: several inputs; allowed of {}: one", traces::text_of(kind)));
   const hw::Machine machine = options.machine.load();
   check_dies(options.onto, machine);
   const hw::Topology& topology = machine.topology;
-  traces::ImportOptions how{topology.dies(), options.onto, machine.name, topology.dies_per_node, {}, {}};
+  traces::ImportOptions how;
+  how.dies = topology.dies();
+  how.onto = options.onto;
+  how.machine = machine.name;
+  how.dies_per_node = topology.dies_per_node;
+  how.groups = options.groups;
+  const hw::Peaks peaks = hw::peaks_of(machine);
+  how.roofline = {peaks.bf16_tflops * 1e12, static_cast<double>(peaks.hbm.bytes_per_second)};
+  how.roofline_always = options.compute == "roofline";
+  how.concurrent_kernels = options.kernels == "at-once";
+  how.strict = options.strict;
+  how.bytes = static_cast<std::int64_t>(options.bytes.count);
+  how.time_unit = options.time_unit == "ps"   ? Time{1}
+                  : options.time_unit == "ns" ? Time{1'000}
+                  : options.time_unit == "us" ? Time{1'000'000}
+                                              : Time{};
   for (const std::string& choice : options.collective) traces::parse_collective(choice, how.collectives);
-  if (!chakra && !options.collective.empty())
-    throw InputError("--collective: has an effect only on Chakra's .et");
   const auto is_of_machine = [&](const std::string& input) {
     std::error_code none;
     return topology.files &&
            std::filesystem::equivalent(std::filesystem::absolute(input).parent_path(), topology.file, none);
   };
-  if (format == Format::ns3ub && options.onto.empty() && is_of_machine(inputs.front()))
+  if (kind == TraceKind::ns3ub && options.onto.empty() && is_of_machine(inputs.front()))
     how.nodes = topology.files->ids_of_dies();
-  const auto sink = traces::create_traffic(output, {machine.name,
-                                                    chakra                    ? "chakra"
-                                                    : format == Format::ns3ub ? "ns-3-UB"
-                                                                              : "messages",
-                                                    {}});
-  const traces::ImportResult result = chakra ? traces::import_chakra(inputs, how, *sink)
-                                      : format == Format::ns3ub
-                                          ? traces::import_ns3ub(inputs.front(), how, *sink)
-                                          : traces::import_messages(inputs.front(), how, *sink);
+  const auto* known = std::ranges::find(kImported, kind, &std::pair<TraceKind, const char*>::first);
+  std::string study = known->second;
+  if (given.contains("kernels")) study += fmt::format(" --kernels {}", options.kernels);
+  if (given.contains("compute")) study += fmt::format(" --compute {}", options.compute);
+  const auto sink = traces::create_traffic(output, {machine.name, study, {}});
+  const traces::ImportResult result = import_as(kind, inputs, how, *sink);
+  if (options.strict && !result.not_taken.empty())
+    throw InputError(fmt::format("--strict: not taken: {}", result.not_taken.front()));
   sink->finish();
   print_import(result, output, options.format == "json");
 }
@@ -119,21 +178,31 @@ int convert(const Program&, const ConvertOptions& options, const studies::Given&
     // A case on the machine that it describes.
     ConvertOptions of_case = options;
     if (!given.contains("machine")) of_case.machine.machine = inputs.front();
-    import(of_case, {(std::filesystem::path(inputs.front()) / "traffic.csv").string()}, output,
-           Format::ns3ub);
+    import(of_case, given, {(std::filesystem::path(inputs.front()) / "traffic.csv").string()}, output,
+           TraceKind::ns3ub);
     return kDone;
   }
-  const bool chakra = inputs.front().ends_with(".et");
-  const bool csv = inputs.front().ends_with(".csv");
-  if (chakra || (csv && (traces::is_ns3ub(inputs.front()) || traces::is_message_list(inputs.front())))) {
-    import(options, inputs, output,
-           chakra                             ? Format::chakra
-           : traces::is_ns3ub(inputs.front()) ? Format::ns3ub
-                                              : Format::messages);
+  const TraceKind kind = traces::recognise(inputs.front());
+  if (std::ranges::find(kImported, kind, &std::pair<TraceKind, const char*>::first) != std::end(kImported)) {
+    import(options, given, inputs, output, kind);
     return kDone;
   }
+  const std::pair<TraceKind, const char*> elsewhere[] = {{TraceKind::routing, "trace from-routing"},
+                                                         {TraceKind::timeline, "trace from-timeline"},
+                                                         {TraceKind::requests, "run serve --requests"}};
+  for (const auto& [other, command] : elsewhere) {
+    if (kind == other)
+      throw InputError(fmt::format("{}: looks like {}, which `cm384 {}` reads", inputs.front(),
+                                   traces::text_of(kind), command));
+  }
+  if (kind == TraceKind::other)
+    throw InputError(
+        fmt::format("{}: {}; allowed: traces of cm384, Chakra's .et or JSON, traffic.csv or a case "
+                    "of ns-3-UB, a list of messages, htsim, GOAL, SimAI, MSCCL",
+                    inputs.front(), traces::beginning_of(inputs.front())));
   if (inputs.size() > 1) throw InputError("trace convert: several inputs; allowed for Chakra's .et only");
-  for (const char* name : {"onto", "machine", "set", "collective"}) {
+  for (const char* name : {"onto", "machine", "set", "collective", "groups", "compute", "kernels", "strict",
+                           "time-unit", "bytes"}) {
     if (given.contains(name))
       throw InputError(fmt::format("--{}: has an effect only on foreign traces", name));
   }
@@ -210,8 +279,9 @@ int cut(const Program&, const CutOptions& options, const studies::Given& given) 
 }  // namespace
 
 constinit const Command kTraceConvertCommand = make_command<ConvertOptions, convert>(
-    "trace convert", "IN... OUT", "between .csv and binary; from ns-3-UB's traffic.csv and Chakra's .et",
-    "file", -1);
+    "trace convert", "IN... OUT",
+    "between .csv and binary; from ns-3-UB, Chakra, htsim, GOAL, SimAI, MSCCL and lists of messages", "file",
+    -1);
 constinit const Command kTraceCutCommand = make_command<CutOptions, cut>(
     "trace cut", "IN OUT", "a part of a trace, or what a damaged one still holds", "file", -1);
 

@@ -2,14 +2,16 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <optional>
 
 #include "app/cli/commands.h"
 #include "app/cli/common_options.h"
 #include "app/cli/exit_code.h"
+#include "app/cli/import_answer.h"
 #include "base/text/error.h"
-#include "base/text/standard_error.h"
+#include "base/text/output_file.h"
 #include "traces/importers/import_timeline.h"
-#include "traces/importers/node_placement.h"
+#include "traces/importers/imported_collectives.h"
 #include "traces/routing/routing_traffic.h"
 
 namespace cm384::cli {
@@ -75,16 +77,21 @@ int from_routing(const Program&, const TraceFromRoutingOptions& o, const studies
 
 struct TimelineOptions {
   studies::Texts file, collective;
-  std::string messages;
+  std::string messages, collectives, format = "table";
   studies::Integers onto;
+  bool strict = false;
   MachineOptions machine;
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
     visit("file", self.file, Form{"FILE"}, "a timeline for each rank, then the output");
     visit("messages", self.messages, Form{"FILE"},
-          "lines name,collective,bytes: what operators whose names begin so move; a timeline does not say "
-          "how much");
+          "lines name,collective,bytes: what operators whose names begin so move; default: what their "
+          "arguments say");
+    visit("collectives", self.collectives, Form{"FILE"},
+          "write when each rank had its collectives, for `trace replay --collectives`");
+    visit("strict", self.strict, "refuse what would not be taken, instead of telling of it");
+    visit("format", self.format, studies::OneOf{{"table", "json"}}, "of the answer");
     visit("collective", self.collective, Form{"KIND=ALGORITHM"}, "as of `trace convert`");
     visit("onto", self.onto, studies::Range{0, 65535}, "dies for the ranks; default: rank r on die r");
     MachineOptions::describe(self.machine, visit);
@@ -94,27 +101,33 @@ struct TimelineOptions {
 int from_timeline(const Program&, const TimelineOptions& o, const studies::Given&) {
   if (o.file.size() < 2)
     throw InputError("trace from-timeline: no output given; allowed: RANK0 RANK1... OUT");
-  if (o.messages.empty())
-    throw InputError(
-        "trace from-timeline: --messages is missing: a timeline does not say what operators move");
   const std::vector<std::string> inputs(o.file.begin(), o.file.end() - 1);
   for (const std::string& input : inputs) check_output(input, o.file.back());
   const hw::Machine machine = o.machine.load();
-  traces::ImportOptions how{machine.topology.dies(),        o.onto, machine.name,
-                            machine.topology.dies_per_node, {},     {}};
+  traces::ImportOptions how;
+  how.dies = machine.topology.dies();
+  how.onto = o.onto;
+  how.machine = machine.name;
+  how.dies_per_node = machine.topology.dies_per_node;
+  how.strict = o.strict;
   for (const int die : o.onto) {
     if (die >= machine.topology.dies())
       throw InputError(fmt::format("--onto: die {} does not exist; {} has 0 to {}", die, machine.name,
                                    machine.topology.dies() - 1));
   }
   for (const std::string& choice : o.collective) traces::parse_collective(choice, how.collectives);
-  const std::vector<traces::TimelineMessage> messages = traces::timeline_messages(o.messages);
+  const std::vector<traces::TimelineMessage> messages =
+      o.messages.empty() ? std::vector<traces::TimelineMessage>() : traces::timeline_messages(o.messages);
+  std::optional<OutputFile> collectives;
+  if (!o.collectives.empty()) collectives.emplace(o.collectives);
   const auto sink = traces::create_traffic(o.file.back(), {machine.name, "timeline", {}});
   const traces::ImportResult result = traces::import_timelines(inputs, messages, how, *sink);
   sink->finish();
-  for (const std::string& note : result.notes) print_error("cm384: {}\n", note);
-  fmt::print("{}: {} records\nplaced {}: {}\n", o.file.back(), result.records, result.placement,
-             traces::text_of(result.mapping));
+  if (collectives) {
+    collectives->write(traces::text_of(result.collectives));
+    collectives->finish();
+  }
+  print_import(result, o.file.back(), o.format == "json");
   return kDone;
 }
 

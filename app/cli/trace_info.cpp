@@ -25,11 +25,12 @@ using traces::TrafficRecord;
 // Which of our two kinds of traces the file holds. Throws InputError for one to be converted first.
 bool is_routing(const std::string& path) {
   const TraceKind kind = traces::recognise(path);
-  if (kind == TraceKind::ns3ub)
-    throw InputError(
-        fmt::format("{}: a traffic.csv of ns-3-UB; allowed: traces of cm384, which `cm384 trace convert` "
-                    "makes of it",
-                    path));
+  if (kind != TraceKind::traffic && kind != TraceKind::routing && kind != TraceKind::other)
+    throw InputError(fmt::format("{}: {}; allowed: traces of cm384{}", path, traces::text_of(kind),
+                                 kind == TraceKind::requests ? ""
+                                 : kind == TraceKind::timeline
+                                     ? ", which `cm384 trace from-timeline` makes of it"
+                                     : ", which `cm384 trace convert` makes of it"));
   return kind == TraceKind::routing;
 }
 

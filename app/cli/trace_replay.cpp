@@ -13,12 +13,14 @@
 #include "app/cli/exit_code.h"
 #include "app/cli/progress.h"
 #include "app/cli/replaced_trace.h"
+#include "app/cli/replay_collectives.h"
 #include "app/cli/replay_messages.h"
 #include "app/cli/replay_sample.h"
 #include "app/cli/watch_options.h"
 #include "base/text/error.h"
 #include "base/text/output_file.h"
 #include "system/host/replay.h"
+#include "system/machine/faults.h"
 #include "system/observe/machine_profile.h"
 #include "system/observe/profile.h"
 #include "system/observe/statistics_file.h"
@@ -111,7 +113,8 @@ studies::Row row_of(const std::string& mode, std::uint64_t finished, const Tally
 }
 
 struct TraceReplayOptions {
-  std::string trace, mode = "dependency", path = "recorded", write, messages, out;
+  std::string trace, mode = "dependency", path = "recorded", write, messages, collectives, out;
+  studies::Texts fault;
   int cores = 0;
   SamplingOptions sampling;
   WatchOptions watch;
@@ -132,6 +135,10 @@ struct TraceReplayOptions {
           "write a line for each transfer to other memory: its times, its slowdown, and by what it was held "
           "up; "
           "compressed if the name ends in .gz");
+    visit("collectives", self.collectives, Form{"FILE"},
+          "as `trace from-timeline --collectives` wrote it: compare the times of collectives");
+    visit("fault", self.fault, Form{"SELECTION,..."},
+          "damage links or take parts out of order, as in `run p2p`");
     SamplingOptions::describe(self.sampling, visit);
     visit("out", self.out, Form{"DIR"}, "write result.json there, and what `cm384 report` shows beside it");
     WatchOptions::describe(self.watch, visit);
@@ -265,6 +272,12 @@ int replay(const Program& program, const TraceReplayOptions& asked, const studie
                     "{}; allowed: --mode time",
                     options.trace, machine.accelerator.kind));
 
+  std::optional<ReplayCollectives> collectives;
+  if (!options.collectives.empty()) {
+    if (sampled)
+      throw InputError("trace replay: --collectives: not together with --sample; allowed: the whole trace");
+    collectives.emplace(options.collectives);
+  }
   Outputs outputs(options, source.header(), machine);
   ConsoleProgress progress;
   Tally tally;
@@ -278,6 +291,15 @@ int replay(const Program& program, const TraceReplayOptions& asked, const studie
   };
   if (outputs.profile_file) made.sample = [&](Time now) { outputs.profile->sample(now); };
   supernode::Supernode supernode(machine, made);
+  supernode::Faults faults(supernode);
+  for (const std::string& text : options.fault) {
+    try {
+      faults.attach(supernode::parse_fault(text));
+    } catch (const InputError& error) {
+      throw InputError(fmt::format("--fault: {}", error.what()));
+    }
+  }
+  faults.put_into_effect();
   host::ReplayOptions how;
   how.mode = options.mode == "time" ? host::ReplayOptions::Mode::time : host::ReplayOptions::Mode::dependency;
   how.path = options.path == "rdma" ? host::ReplayOptions::Path::rdma
@@ -293,6 +315,7 @@ int replay(const Program& program, const TraceReplayOptions& asked, const studie
     };
   }
   how.finished = [&](const TrafficRecord& record, Time start, Time end) {
+    if (collectives) collectives->finished(finished, record, start, end);
     tally.add(finished++, record, start, end);
     if (sample) sample->finished(start);
     if (!outputs.sink) return;
@@ -324,12 +347,16 @@ int replay(const Program& program, const TraceReplayOptions& asked, const studie
   document["simulator"]["records_per_s"] = static_cast<double>(finished) / progress.seconds();
   if (sample && result.complete) document["sample"] = sample->result();
   if (outputs.messages) document["messages"] = outputs.messages->summary();
+  if (collectives && result.complete) document["collectives"] = collectives->result();
+  if (!options.fault.empty()) document["simulator"]["damaged_transmissions"] = faults.strikes();
   const std::string& format = options.rows.format;
   print_now(format == "json"  ? document.dump(2) + "\n"
             : format == "csv" ? studies::to_csv(result.rows)
                               : printer.add(result.rows.front()));
   if (format == "table" && document.contains("sample")) print_now(text_of_sample(document["sample"]));
   if (outputs.messages && format == "table") print_now(text_of_messages(document["messages"]));
+  if (format == "table" && document.contains("collectives"))
+    print_now(text_of_collectives(document["collectives"]));
   outputs.finish(supernode, options, document);
   return result.complete ? kDone : kInterrupted;
 }

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "base/text/error.h"
-#include "base/text/input_file.h"
 #include "base/text/number.h"
+#include "base/text/unpacked_input.h"
 
 namespace cm384 {
 namespace {
@@ -20,16 +20,16 @@ std::string_view without_blanks(std::string_view text) {
 
 }  // namespace
 
-LineReader::LineReader(const std::string& path) : path_(path), stream_(open_input(path)) {
+LineReader::LineReader(const std::string& path) : path_(path), stream_(open_unpacked(path)) {
   // A byte order mark, with which some tools begin a text, is no part of its first field.
-  if (stream_.peek() == 0xef) stream_.ignore(3);
+  if (stream_->peek() == 0xef) stream_->ignore(3);
 }
 
 bool LineReader::next(std::string& line) {
   line.clear();
   ++number_;
-  std::streambuf& from = *stream_.rdbuf();
-  for (int c = from.sbumpc(); c != std::ifstream::traits_type::eof(); c = from.sbumpc()) {
+  std::streambuf& from = *stream_->rdbuf();
+  for (int c = from.sbumpc(); c != std::istream::traits_type::eof(); c = from.sbumpc()) {
     if (c == '\n') return true;
     if (line.size() == kLongestLine) fail("line: longer than 4 MiB");
     line.push_back(static_cast<char>(c));

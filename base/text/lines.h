@@ -2,8 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <fstream>
-#include <limits>
+#include <istream>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,7 +12,7 @@ namespace cm384 {
 
 class LineReader {
  public:
-  // Throws InputError where the file cannot be opened.
+  // A file that gzip packed is unpacked. Throws InputError where it cannot be opened.
   explicit LineReader(const std::string& path);
   // False at the end. Throws InputError for a line of more than 4 MiB.
   bool next(std::string& line);
@@ -22,7 +22,7 @@ class LineReader {
 
  private:
   std::string path_;
-  std::ifstream stream_;
+  std::unique_ptr<std::istream> stream_;
   std::uint64_t number_ = 0;
 };
 

@@ -16,9 +16,13 @@ using Kind = TrafficDependency::Kind;
 
 namespace {
 
-// What neither moves anything nor is the host's has no place of its own: that of what it waits for.
+bool takes_turns(const TrafficRecord& r) {
+  return r.kind == TrafficRecord::Kind::compute && r.lane != 0;
+}
+// What neither moves anything nor is the host's nor waits for its turn has no place of its own: that of what
+// it waits for.
 bool joins(const TrafficRecord& r) {
-  return !r.moves() && !r.of_host();
+  return !r.moves() && !r.of_host() && !takes_turns(r);
 }
 
 }  // namespace
@@ -163,9 +167,11 @@ void Replay::enter(TrafficRecord& record) {
       }
     }
   }
-  if (cores_ && in_a_lane(e.record))
-    lanes_of(e.record.source.number)[lane_index(e.record.core, engine_of(e.record))].pieces.push_back(
-        {number, 0, 0});
+  if (cores_ && in_a_lane(e.record)) {
+    Lane& own = lanes_of(e.record.source.number)[lane_index(e.record.core, engine_of(e.record))];
+    own.pieces.push_back({number, 0, 0});
+    ++own.recorded;
+  }
   e.to_arrive = e.record.total_bytes();
   if (e.unresolved == 0) resolved_.push_back(number);
 }
@@ -180,6 +186,8 @@ void Replay::resolved(std::uint64_t number) {
     post(r.source.number, e.ready, kBlockEnds, number);
   } else if (r.kind == TrafficRecord::Kind::fill && cores_) {
     post(r.source.number, e.ready, kFill, number);
+  } else if (takes_turns(r) && options_.mode == ReplayOptions::Mode::dependency) {
+    post(r.source.number, e.ready, kTurn, number);
   } else if (!r.moves()) {
     e.begun = e.ready;
     e.completed = e.ready + (r.end - r.start);
@@ -188,11 +196,29 @@ void Replay::resolved(std::uint64_t number) {
     if (cores_) lanes_of(r.source.number);
     post(r.source.number, e.ready, kCopy, number);
   } else if (r.core == TrafficRecord::kAnyCore) {
-    share_out(number);
+    // Not before it is ready: what is ready earlier and known later has its turn first.
+    dies_[r.source.number].turns[kSharedOut].ready.emplace(e.ready, number);
+    post(r.source.number, e.ready, kShare, number);
   } else {
     const std::size_t index = lane_index(r.core, engine_of(r));
     if (lane(r.source.number, index).pieces.front().number == number) arm(r.source.number, index);
   }
+}
+
+// The record that was ready first begins, if no other one of its queue is under way.
+void Replay::take_turn(int die, int queue, Time now) {
+  Turns& turns = dies_[static_cast<std::size_t>(die)].turns[queue];
+  if (turns.busy || turns.ready.empty()) return;
+  const std::uint64_t number = turns.ready.begin()->second;
+  turns.ready.erase(turns.ready.begin());
+  turns.busy = true;
+  Entry& e = entry(number);
+  e.begun = now;
+  e.completed = now + (e.record.end - e.record.start);
+  post(die, e.completed, kTurnEnds, static_cast<std::uint64_t>(queue));
+  happened(number, Kind::completion, e.completed);
+  settle();
+  feed();
 }
 
 void Replay::completed(std::uint64_t number, int die, Time at) {

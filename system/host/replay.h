@@ -76,7 +76,7 @@ class Replay final : private supernode::Driver, private npu::BlockRunner {
   std::uint64_t finished() const { return base_; }
 
  private:
-  enum What : std::uint32_t { kLane, kFill, kCopy, kGiven, kCalls, kBlockEnds };
+  enum What : std::uint32_t { kLane, kFill, kCopy, kGiven, kCalls, kBlockEnds, kShare, kTurn, kTurnEnds };
 
   struct Past {  // when a record got how far; never: not yet
     Time issued = Time::never(), arrived = Time::never(), completed = Time::never();
@@ -108,8 +108,18 @@ class Replay final : private supernode::Driver, private npu::BlockRunner {
   // A pipe of a core: what it has still to do, in order.
   struct Lane {
     std::deque<Piece> pieces;
+    std::uint64_t recorded = 0;  // of them: whole transfers, which keep their order
     std::uint64_t current = 0;
     bool armed = false;
+  };
+  // Records of time without traffic that run one at a time: those that are ready, by when they were.
+  struct Turns {
+    std::set<std::pair<Time, std::uint64_t>> ready;
+    bool busy = false;
+  };
+  struct OfDie {
+    int next_core = 0;           // that takes the next piece
+    std::map<int, Turns> turns;  // by queue
   };
   struct CoreObserver;
   // What the machine's own models do: of a block that begins its launch and number, of a copy its stream and
@@ -157,6 +167,7 @@ class Replay final : private supernode::Driver, private npu::BlockRunner {
   std::uint64_t by_path(int die, std::uint64_t address) const;
   std::uint64_t address_of(const traces::TrafficRecord& record) const;
   void fill(std::uint64_t number, int die, Time now);
+  void take_turn(int die, int queue, Time now);
   void start_next(int die, std::size_t lane);
   void start_copy(std::uint64_t number, int die);
   void copy_issued(sim::TransactionId id);
@@ -193,8 +204,8 @@ class Replay final : private supernode::Driver, private npu::BlockRunner {
   std::vector<std::vector<Lane>> lanes_;  // by die, core and engine
   std::vector<std::unique_ptr<CoreObserver>> observers_;
   std::vector<std::uint32_t> units_;  // by die: of its events
-  std::vector<int> next_core_;        // by die: that takes the next piece
-  std::deque<Entry> entries_;         // from base_
+  std::vector<OfDie> dies_;
+  std::deque<Entry> entries_;  // from base_
   std::uint64_t base_ = 0, next_ = 0;
   std::vector<Past> past_;                          // ring over kReach, grown as the trace goes on
   std::deque<std::uint64_t> resolved_, told_;       // records to be looked at by settle()

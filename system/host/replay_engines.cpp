@@ -21,6 +21,9 @@ using EnginePipes = std::array<int, kReplayEngines>;
 constexpr EnginePipes kVectorPipes{npu::kPipeMte2, npu::kPipeMte3, 0};
 constexpr EnginePipes kCubePipes{npu::kCubeMte2, npu::kCubeMte3, npu::kCubeFix};
 
+// While no other one has shared the die with it: between two turns a core idles for a moment.
+constexpr std::uint64_t kTurnAlone = 16u << 10;
+
 }  // namespace
 
 // Of all a core tells, a replay needs to know only when a copy has left.
@@ -44,7 +47,7 @@ Replay::Replay(supernode::Supernode& machine, traces::TrafficSource& source, Rep
       cores_(machine.parameters().accelerator.has_cores()) {
   const auto dies = static_cast<std::size_t>(machine.parameters().topology.dies());
   lanes_.resize(dies);
-  next_core_.resize(dies, 0);
+  dies_.resize(dies);
   options_.cores = std::min(options_.cores, machine.parameters().die.aiv);
   machine.need_order("a replay");
   for (const int die : machine.dies()) {
@@ -115,26 +118,25 @@ std::vector<Replay::Lane>& Replay::lanes_of(int number) {
   return lanes;
 }
 
-// Cuts a transfer into pieces for the cores of its die, in turn. A piece beyond a UBuffer's size is one copy
-// of equal bursts, and the rest another one.
+// Cuts a transfer into pieces for the cores of its die, in turn, which move them turn by turn.
 void Replay::share_out(std::uint64_t number) {
   Entry& e = entry(number);
   const int die = e.record.source.number;
   const std::uint64_t bytes = e.record.bytes;
   const std::uint64_t share = share_of_core(bytes, options_.cores, options_.piece_bytes);
   e.pieces = 0;
-  for (std::uint64_t offset = 0; offset < bytes;) {
-    const std::uint64_t end = std::min(bytes, offset + share);
-    int& core = next_core_[static_cast<std::size_t>(die)];
+  Turns& shared_out = dies_[static_cast<std::size_t>(die)].turns[kSharedOut];
+  const auto self = shared_out.ready.find({e.ready, number});
+  const auto next = std::next(self);
+  shared_out.busy = shared_out.busy || self != shared_out.ready.begin() ||
+                    (next != shared_out.ready.end() && next->first == e.ready);
+  for (std::uint64_t offset = 0; offset < bytes; offset += share) {
+    const std::uint64_t piece = std::min(share, bytes - offset);
+    int& core = dies_[static_cast<std::size_t>(die)].next_core;
     const std::size_t index = lane_index(core, engine_of(e.record));
     core = (core + 1) % options_.cores;
-    while (offset < end) {
-      std::uint64_t piece = end - offset;
-      if (piece > kReplayChunk) piece -= piece % kReplayChunk;
-      lanes_of(die)[index].pieces.push_back({number, offset, piece});
-      offset += piece;
-      ++e.pieces;
-    }
+    lanes_of(die)[index].pieces.push_back({number, offset, piece});
+    ++e.pieces;
     arm(die, index);
   }
 }
@@ -174,6 +176,16 @@ void Replay::handle(int die, const sim::Event& event) {
       return give(event.argument);
     case kBlockEnds:
       return end_block(event.argument);
+    case kShare:
+      return share_out(event.argument);
+    case kTurn: {
+      const int queue = entry(event.argument).record.lane;
+      dies_[static_cast<std::size_t>(die)].turns[queue].ready.emplace(event.at, event.argument);
+      return take_turn(die, queue, event.at);
+    }
+    case kTurnEnds:
+      dies_[static_cast<std::size_t>(die)].turns[static_cast<int>(event.argument)].busy = false;
+      return take_turn(die, static_cast<int>(event.argument), event.at);
     case kCalls: {
       std::deque<std::uint64_t>& late = calls_[static_cast<std::size_t>(die)];
       for (; !late.empty(); late.pop_front()) make_call(late.front());
@@ -251,7 +263,7 @@ void Replay::start_next(int die, std::size_t index) {
   Lane& l = lane(die, index);
   if (l.current != 0 || l.pieces.empty()) return;
   const Piece piece = l.pieces.front();
-  const Entry& e = entry(piece.number);
+  Entry& e = entry(piece.number);
   if (e.unresolved != 0) return;
   const TrafficRecord& r = e.record;
   npu::MteCopy copy;
@@ -259,16 +271,26 @@ void Replay::start_next(int die, std::size_t index) {
   copy.operation = r.operation;
   copy.allocate = r.allocate;
   copy.lane = r.lane;
-  copy.transaction = (static_cast<sim::TransactionId>(die + 1) << 48) | (piece.number + 1);
+  copy.transaction = transaction_of(r, piece.number);
   copy.bursts = r.bursts;
   copy.burst_bytes = static_cast<std::uint32_t>(r.bytes);
   copy.gm_stride = r.stride;
-  if (piece.bytes != 0) {
-    copy.bursts = static_cast<std::uint32_t>((piece.bytes + kReplayChunk - 1) / kReplayChunk);
-    copy.burst_bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(piece.bytes, kReplayChunk));
-    copy.gm_stride = kReplayChunk;
-  }
   l.pieces.pop_front();
+  if (piece.bytes == 0) {
+    --l.recorded;
+  } else {
+    const std::uint64_t turn = std::min(
+        piece.bytes, dies_[static_cast<std::size_t>(die)].turns[kSharedOut].busy ? kReplayTurn : kTurnAlone);
+    copy.bursts = 1;
+    copy.burst_bytes = static_cast<std::uint32_t>(turn);
+    // Behind the other transfers that are shared out, before the next one that takes its turn as recorded.
+    if (turn < piece.bytes) {
+      ++e.pieces;
+      l.pieces.insert(
+          l.recorded == 0 ? l.pieces.end() : std::ranges::find(l.pieces, std::uint64_t{0}, &Piece::bytes),
+          {piece.number, piece.offset + turn, piece.bytes - turn});
+    }
+  }
   l.current = piece.number + 1;
   const auto core = static_cast<int>(index / kReplayEngines);
   npu::Die& of = machine_.die(die);
@@ -283,7 +305,14 @@ void Replay::issued(int die, std::size_t index, Time at) {
   const std::uint64_t number = l.current - 1;
   l.current = 0;
   Entry& e = entry(number);
-  if (++e.pieces_issued == e.pieces) happened(number, Kind::issue, at);
+  if (++e.pieces_issued == e.pieces) {
+    if (is_shared_out(e.record)) {
+      Turns& shared_out = dies_[static_cast<std::size_t>(die)].turns[kSharedOut];
+      shared_out.ready.erase({e.ready, number});
+      shared_out.busy = shared_out.busy && !shared_out.ready.empty() && shared_out.ready.begin()->first <= at;
+    }
+    happened(number, Kind::issue, at);
+  }
   if (!l.pieces.empty() && entry(l.pieces.front().number).unresolved == 0) arm(die, index);
   settle();
   feed();

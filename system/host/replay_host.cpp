@@ -9,6 +9,7 @@
 #include "system/host/replay.h"
 #include "system/host/replay_engines.h"
 #include "traces/host_words.h"
+#include "ub_fabric/flow.h"
 
 namespace cm384::host {
 
@@ -56,7 +57,7 @@ Replay::OwnKey Replay::key_of(const TrafficRecord& r) {
 
 sim::TransactionId Replay::transaction_of(const TrafficRecord& r, std::uint64_t number) const {
   const sim::TransactionId die = static_cast<sim::TransactionId>(r.source.number + 1) << 48;
-  if (!by_own_models() || r.words.empty()) return die | (number + 1);
+  if (!by_own_models() || r.words.empty()) return die | (number + 1) | (is_shared_out(r) ? ub::kOwnFlow : 0);
   return die | kOwn | r.words[0] << kCopyBits | r.words[1];
 }
 

@@ -1,10 +1,12 @@
 // A case of ns-3-UB: its traffic.csv ends in good records or an InputError, and so do, behind bytes of 0,
-// node.csv, topology.csv, routing_table.csv and fault.csv in a network.
+// node.csv, topology.csv, routing_table.csv and fault.csv in a network, and network_attribute.txt in
+// settings.
 #include <array>
 #include <cstddef>
 #include <cstdint>
 
 #include "base/text/error.h"
+#include "hw/ns3ub_settings.h"
 #include "hw/parameters/ub.h"
 #include "hw/topology_files.h"
 #include "testbenches/fuzz/checked_sink.h"
@@ -16,8 +18,8 @@ namespace {
 
 using namespace cm384;
 
-std::array<fuzz::MemoryFile, 5>& files() {
-  static std::array<fuzz::MemoryFile, 5> all;
+std::array<fuzz::MemoryFile, 6>& files() {
+  static std::array<fuzz::MemoryFile, 6> all;
   return all;
 }
 
@@ -25,7 +27,7 @@ void read_case() {
   hw::Topology topology;
   topology.kind = "file";
   auto read = std::make_shared<hw::TopologyFiles>(
-      hw::read_topology({files()[1].path(), files()[2].path(), files()[3].path(), files()[4].path()}));
+      hw::read_topology({files()[1].path(), files()[2].path(), files()[3].path(), files()[4].path(), false}));
   if (read->nodes.size() > 64) return;
   topology.files = read;
   ub::Network::of(topology);
@@ -49,6 +51,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   try {
     read_case();
+  } catch (const InputError&) {
+  }
+  try {
+    hw::read_ns3ub_settings(files()[5].path());
   } catch (const InputError&) {
   }
   return 0;

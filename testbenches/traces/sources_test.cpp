@@ -1,5 +1,4 @@
-// Traffic out of other things: a list of messages, a routing, a profiler's timelines; and each broken one
-// refused.
+// Traffic out of other things: a list of messages, a routing; and each broken one refused.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -8,7 +7,7 @@
 #include <map>
 
 #include "testbenches/hw/refusal.h"
-#include "traces/importers/import_timeline.h"
+#include "traces/import.h"
 #include "traces/routing/routing_traffic.h"
 
 namespace cm384::traces {
@@ -121,82 +120,6 @@ TEST(RoutingTraffic, SendsEachTokenOnceToARankAndBack) {
   EXPECT_THAT(placed("expert,rank\n1,3\n"), HasSubstr("expert 0 is missing"));
   EXPECT_THAT(placed("expert,rank\n1,4\n"), HasSubstr(":2: rank"));
   EXPECT_THAT(placed("expert\n"), HasSubstr("header: allowed: expert,rank"));
-}
-
-std::string events(const std::string& list) {
-  return "{\"traceEvents\":[" + list + "]}";
-}
-
-TEST(Timeline, TakesOperatorsAsTimeAndCollectivesAsMessages) {
-  const std::string rank0 = file("rank0.json", events(R"({"ph":"M","name":"process_name"},
-      {"ph":"X","name":"MatMul","ts":"100.0","dur":20.5},
-      {"ph":"X","name":"hcom_allReduce__7","ts":130,"dur":9},
-      {"ph":"X","name":"Add","ts":140,"dur":10})"));
-  const std::string rank1 = file("rank1.json", events(R"({"ph":"X","name":"MatMul","ts":105,"dur":5},
-      {"ph":"X","name":"hcom_allReduce__9","ts":120,"dur":19})"));
-  const std::string named = file("names.csv", "name,collective,bytes\nhcom_allReduce,all-reduce,4096\n");
-  Collected made;
-  const ImportResult result = import_timelines({rank0, rank1}, timeline_messages(named), kOptions, made);
-  EXPECT_EQ(result.records, made.records.size());
-  Time computed[2];
-  std::uint64_t bytes = 0;
-  for (const TrafficRecord& r : made.records) {
-    if (r.kind == Kind::compute) computed[r.source.number] += r.end - r.start;
-    if (r.moves()) bytes += r.bytes;
-  }
-  // From the first event of all to the collective, and behind it; what lies between is computed, too.
-  EXPECT_EQ(computed[0], 30_us + 11_us);
-  EXPECT_EQ(computed[1], 20_us);
-  EXPECT_EQ(bytes, 2 * 2 * 2048u);  // two rounds of half the vector each way
-}
-
-// Microseconds since 1970 as text: what a double would lose is a quarter of one.
-TEST(Timeline, LosesNoDigitsOfLongTimes) {
-  const std::string rank0 =
-      file("long0.json", events(R"({"ph":"X","name":"a","ts":"1700000000000000.125","dur":1},
-      {"ph":"X","name":"b","ts":"1700000000000003.375","dur":"0.5"})"));
-  Collected made;
-  const ImportResult result = import_timelines({rank0}, {}, kOptions, made);
-  EXPECT_EQ(result.notes,
-            std::vector<std::string>{"warning: no operator moves anything: --messages names none "
-                                     "that is there"});
-  Time computed;
-  for (const TrafficRecord& r : made.records) computed += r.end - r.start;
-  EXPECT_NEAR(computed.us(), 3.75, 2e-4);
-}
-
-TEST(Timeline, RefusesBrokenOnesByEvent) {
-  const auto read = [](const std::string& text, const std::string& other = "") {
-    return refusal([&] {
-      Collected made;
-      std::vector<std::string> paths{file("broken0.json", text)};
-      if (!other.empty()) paths.push_back(file("broken1.json", other));
-      import_timelines(paths, {{"hcom", CollectiveKind::all_reduce, 64}}, kOptions, made);
-    });
-  };
-  const std::string good = events(R"({"ph":"X","name":"hcom","ts":0,"dur":1})");
-  EXPECT_THAT(read("{\"a\":"), HasSubstr("broken0.json: offset 5: no JSON"));
-  EXPECT_THAT(read("{}"), HasSubstr("no list of events"));
-  EXPECT_THAT(read("[]"), HasSubstr("no events with"));
-  EXPECT_THAT(read(events("7")), HasSubstr("event 0: allowed: an object"));
-  EXPECT_THAT(read(events(R"({"ph":"X","name":"a","ts":0})")),
-              HasSubstr("event 0: dur: null; allowed: microseconds from 0 to 1e+16"));
-  EXPECT_THAT(read(events(R"({"ph":"X","name":"a","ts":-3,"dur":1})")),
-              HasSubstr("event 0: ts: -3; allowed: microseconds"));
-  EXPECT_THAT(read(events(R"({"ph":"X","ts":0,"dur":1})")), HasSubstr("event 0: name"));
-  for (const char* ts : {"12abc", "", " 1", "nan", "-1"})
-    EXPECT_THAT(read(events(fmt::format(R"({{"ph":"X","name":"a","ts":"{}","dur":1}})", ts))),
-                HasSubstr("event 0: ts"));
-  EXPECT_THAT(read(events(R"({"ph":"X","name":"a","ts":0,"dur":1e13})")),
-              HasSubstr("event 0: ends 1e+13 us after the first event of all; allowed: 1e+12"));
-  EXPECT_THAT(read(good, events(R"({"ph":"X","name":"a","ts":0,"dur":1})")),
-              HasSubstr("0 collectives, 1 in"));
-  const auto named = [](const std::string& text) {
-    return refusal([&] { timeline_messages(file("bad.csv", text)); });
-  };
-  EXPECT_THAT(named("name,bytes\n"), HasSubstr("header: allowed: name,collective,bytes"));
-  EXPECT_THAT(named("name,collective,bytes\nhcom,send,4\n"), HasSubstr(":2: collective"));
-  EXPECT_THAT(named("name,collective,bytes\nhcom,all-reduce,0\n"), HasSubstr(":2: bytes"));
 }
 
 }  // namespace

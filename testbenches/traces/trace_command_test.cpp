@@ -274,5 +274,45 @@ TEST_F(TraceCommand, MessagesAreAsManyAsTransfersToOtherMemoryAndTheirPartsTheir
                  "--messages: accelerator.kind is transfer-engine; allowed: one with cores");
 }
 
+// Every sample of a foreign form loads whole and moves what its text says.
+TEST_F(TraceCommand, SamplesOfEveryFormLoadAndMoveWhatTheySay) {
+  const std::string folder = CM384_SOURCE_DIR "/examples/traces/";
+  const std::pair<std::string, long long> samples[] = {
+      {"convert " + folder + "incast.cm", 3 * 65536 + 4096},
+      {"convert " + folder + "pair.goal", 65536},
+      // Two groups of four: four all-reduces of 256 KiB; four pairs: of 1 and of 2 MiB.
+      {"convert " + folder + "layers.simai.txt", 2 * 4 * (2 * 3 * 262144) + 4 * (2 * 1048576 + 2 * 2097152)},
+      {"convert --bytes 96KiB " + folder + "ring.msccl.xml", 6 * 32768},
+      {"convert " + folder + "chakra.1.json " + folder + "chakra.0.json", 2 * 1048576},
+      {"from-timeline " + folder + "timeline.0.json " + folder + "timeline.1.json", 2 * 1048576}};
+  for (const auto& [command, bytes] : samples) {
+    done(command + " sample.trace --strict");
+    EXPECT_EQ(json("replay sample.trace --format json")["rows"][0]["bytes"], bytes) << command;
+  }
+  expect_refused("convert " + folder + "timeline.0.json x.trace",
+                 "looks like a profiler's timeline, which `cm384 trace from-timeline` reads");
+  expect_refused("convert " + folder + "pair.goal x.trace --groups g.json",
+                 "--groups: has no effect on a GOAL schedule");
+  write("what", "a letter\n");
+  expect_refused("convert what x.trace", "what: begins with 'a letter'; allowed: traces of cm384, Chakra's");
+}
+
+TEST_F(TraceCommand, CollectivesOfATimelineAreComparedWithTheirReplay) {
+  const std::string folder = CM384_SOURCE_DIR "/examples/traces/";
+  done("from-timeline " + folder + "timeline.0.json " + folder +
+       "timeline.1.json a.trace --collectives c.csv --onto 0,2");
+  const Json result = json("replay a.trace --collectives c.csv --format json")["collectives"];
+  ASSERT_EQ(result["rows"].size(), 1u);
+  EXPECT_EQ(result["rows"][0]["recorded_us"], 25);
+  EXPECT_EQ(result["rows"][0]["ranks"], 2);
+  EXPECT_EQ(result["rows"][0]["bytes"], 1048576);
+  // Two rounds of 512 KiB at the 136 GB/s that a die writes are 7.7 us, each behind a latency of 1 to 2 us;
+  // all of it beside the 40 us of the other stream.
+  EXPECT_NEAR(result["rows"][0]["replayed_us"].get<double>(), 10.5, 1.5);
+  EXPECT_NEAR(result["beside_other_work_us"].get<double>(), result["communication_us"].get<double>(), 0.01);
+  EXPECT_THAT(done("replay a.trace --collectives c.csv").output, HasSubstr("communication of all ranks"));
+  expect_refused("replay a.trace --collectives a.trace", "a.trace:1: ");
+}
+
 }  // namespace
 }  // namespace cm384

@@ -163,6 +163,19 @@ TEST(Traffic, ComesBackFromBothFormatsAsItWent) {
   EXPECT_FALSE(std::filesystem::exists(path + ".partial"));
 }
 
+TEST(Traffic, QueuesOfComputeComeBack) {
+  std::vector<TrafficRecord> records;
+  for (std::uint8_t queue = 0; queue < 16; ++queue) {
+    TrafficRecord r;
+    r.kind = TrafficRecord::Kind::compute;
+    r.end = 5_us;
+    r.lane = queue;
+    records.push_back(r);
+  }
+  EXPECT_TRUE(read(write("queues.trace", records)) == records);
+  EXPECT_TRUE(read(write("queues.csv", records)) == records);
+}
+
 // Without what the host does, a file of version 2 differs in its number alone.
 TEST(Traffic, FilesOfOlderVersionsAreRead) {
   std::vector<TrafficRecord> records;
@@ -171,12 +184,12 @@ TEST(Traffic, FilesOfOlderVersionsAreRead) {
     if (!r.of_host()) records.push_back(r);
   }
   std::string bytes = bytes_of(write("new.trace", records));
-  for (const char version : {'\1', '\2'}) {
+  for (const char version : {'\1', '\2', '\3'}) {
     bytes[8] = version;
     EXPECT_TRUE(read(write_bytes("old.trace", bytes)) == records) << int{version};
   }
-  bytes[8] = 4;
-  EXPECT_THAT(refusal_of(write_bytes("old.trace", bytes)), HasSubstr("version: 4; allowed: 1 to 3"));
+  bytes[8] = 5;
+  EXPECT_THAT(refusal_of(write_bytes("old.trace", bytes)), HasSubstr("version: 5; allowed: 1 to 4"));
   // A CSV without the column of words.
   EXPECT_EQ(
       read(write_bytes("old.csv",

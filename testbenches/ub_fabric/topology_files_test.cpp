@@ -286,6 +286,48 @@ TEST(Files, AFaultLowersTheRateOfAPortAndOthersAreNamed) {
   EXPECT_EQ(rate(2, 1), mega(50'000));
 }
 
+// network_attribute.txt: what is taken moves the machine, the rest is named.
+TEST(Case, SettingsAreTakenOrNamed) {
+  Folder folder;
+  folder
+      .put("node.csv",
+           "nodeId,nodeType,portNum,forwardDelay,systemId\n0..1,DEVICE,1,1ns,0\n2,SWITCH,2,1ns,1\n")
+      .put("topology.csv", std::string(kLinks) + "0,0,2,0,400Gbps,20ns\n1,0,2,1,400Gbps,20ns\n");
+  EXPECT_EQ(folder.load().ub.switch_chip.routing, "spray");
+  folder.put("network_attribute.txt",
+             "default ns3::UbTransportChannel::UsePacketSpray \"false\"\n"
+             "default ns3::UbSwitchAllocator::AllocationTime \"+30ns\"\n"
+             "default ns3::UbLink::Delay \"+0ns\"\n\n# a comment\n"
+             "default ns3::UbPort::UbDataRate \"200Gbps\"\n"
+             "default ns3::UbPort::UbInterframeGap \"+0ns\"\n"
+             "default ns3::UbJetty::UbInflightMax \"10000\"\n"
+             "default ns3::UbSwitch::VlScheduler \"DWRR\"\n"
+             "global UB_VL_NUM \"16\"\nglobal UB_TRACE_ENABLE \"true\"\nglobal UB_CC_ENABLED \"true\"\n");
+  const hw::Machine machine = folder.load();
+  EXPECT_EQ(machine.ub.switch_chip.routing, "flow");
+  EXPECT_EQ(machine.ub.switch_chip.pipeline_latency, 30_ns);
+  EXPECT_EQ(machine.ub.link.endpoint_latency, 1_ns);  // none is given as 1 ns
+  EXPECT_EQ(machine.ub.link.bandwidth, mega(25'000));
+  EXPECT_EQ(machine.ub.link.lanes, 16);
+  EXPECT_THAT(machine.notes,
+              testing::Contains(HasSubstr("not taken: UB_CC_ENABLED, UbJetty::UbInflightMax")));
+  EXPECT_THAT(machine.notes, testing::Contains(HasSubstr("VlScheduler DWRR: taken as equal turns")));
+  for (const auto& [text, message] :
+       {std::pair{"default ns3::UbPort::UbDataRate \"fast\"\n", ":1: UbPort::UbDataRate: 'fast'"},
+        {"global UB_VL_NUM \"17\"\n", ":1: UB_VL_NUM: '17'; allowed: 1 to 16"},
+        {"default ns3::UbTransportChannel::UsePacketSpray \"yes\"\n", "allowed: true, false"},
+        {"default ns3::UbLink::Delay \"soon\"\n", ":1: UbLink::Delay: 'soon'"},
+        {"set x\n", ":1: line: 'set x'; allowed: default ns3::"}}) {
+    folder.put("network_attribute.txt", text);
+    EXPECT_THAT(refusal([&] { folder.load(); }), HasSubstr(message));
+  }
+  // Faults that are switched off do not hold, and it is said.
+  folder.put("network_attribute.txt", "global UB_FAULT_ENABLE \"false\"\n")
+      .put("fault.csv", "not even read\n");
+  EXPECT_THAT(folder.load().notes,
+              testing::Contains(HasSubstr("fault.csv: not taken: UB_FAULT_ENABLE is false")));
+}
+
 TEST(Files, BadOnesAreRefusedByFileLineAndField) {
   const std::string h = kNodes, l = kLinks, r = kRoutes;
   const std::tuple<std::string, std::string, std::string> bad[] = {

@@ -1,79 +1,91 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
+#include <cmath>
 #include <deque>
 #include <map>
 #include <optional>
+#include <queue>
+#include <set>
 #include <tuple>
+#include <unordered_map>
 
 #include "base/text/error.h"
 #include "traces/importers/chakra_reader.h"
+#include "traces/importers/collective_parts.h"
 #include "traces/importers/imported_ranks.h"
 
 namespace cm384::traces {
 namespace {
 
-constexpr std::uint64_t kMostDuration = std::uint64_t{1} << 40;  // us
+using Edge = TrafficDependency::Kind;
 
-enum NodeType : int {
-  kMetadata = 1,
-  kLoad = 2,
-  kStore = 3,
-  kCompute = 4,
-  kSend = 5,
-  kReceive = 6,
-  kCollective = 7
-};
-enum Collective : std::int64_t {
-  kAllReduce,
-  kReduce,
-  kAllGather,
-  kGather,
-  kScatter,
-  kBroadcast,
-  kAllToAll,
-  kReduceScatter,
-  kReduceScatterBlock,
-  kBarrier
+constexpr std::int64_t kMostDurationUs = std::int64_t{1} << 40;
+constexpr std::int64_t kMostOperations = std::int64_t{1} << 60;
+constexpr std::int64_t kMostRankNumber = std::int64_t{1} << 40;
+constexpr int kLastTurn = 15;  // of compute records: traffic.h
+constexpr std::size_t kNamed = 3;
+
+// Of comm_type, in the order of its numbers; reduce-scatter-block is one of equal parts, as all here.
+constexpr CollectiveKind kCollectiveTypes[] = {CollectiveKind::all_reduce,     CollectiveKind::reduce,
+                                               CollectiveKind::all_gather,     CollectiveKind::gather,
+                                               CollectiveKind::scatter,        CollectiveKind::broadcast,
+                                               CollectiveKind::all_to_all,     CollectiveKind::reduce_scatter,
+                                               CollectiveKind::reduce_scatter, CollectiveKind::barrier};
+constexpr auto kCollectiveTypeCount = static_cast<std::int64_t>(std::size(kCollectiveTypes));
+
+// Attributes that are read, and those that tell where a node comes from and change nothing.
+const std::set<std::string, std::less<>> kUnderstood{
+    "comm_type",     "comm_size",    "comm_src",       "comm_dst",    "comm_tag",    "comm_root",
+    "comm_priority", "pg_name",      "is_cpu_op",      "num_ops",     "tensor_size", "stream",
+    "tid",           "involved_dim", "fw_parent",      "fw_tid",      "op_schema",   "seq_id",
+    "rf_id",         "scope",        "kernel_backend", "kernel_file", "op_name"};
+
+// What is counted by kind, with the first few places.
+class Counted {
+ public:
+  void add(const std::string& kind, const std::string& where) {
+    auto& [count, places] = kinds_[kind];
+    if (++count <= kNamed) places.push_back(where);
+  }
+  void write(std::vector<std::string>& lines) const {
+    for (const auto& [kind, found] : kinds_)
+      lines.push_back(fmt::format("{}: {} ({}{})", kind, found.first, fmt::join(found.second, "; "),
+                                  found.first > kNamed ? "; ..." : ""));
+  }
+
+ private:
+  std::map<std::string, std::pair<std::uint64_t, std::vector<std::string>>> kinds_;
 };
 
 // A node's two ends in the graph: what its own dependencies lead to, and what stands for it being finished.
 struct Ends {
   std::uint64_t begin = 0, end = 0;
-  TrafficDependency::Kind kind = TrafficDependency::Kind::completion;
-};
-
-struct PendingEdges {
-  std::uint64_t record = 0;
-  std::vector<std::uint64_t> on;  // ids of the rank's nodes
-  std::string where;
+  Edge kind = Edge::completion;
 };
 
 class ChakraImport {
  public:
-  ChakraImport(const std::vector<std::string>& paths, const ImportOptions& options)
-      : options_(options), ranks_(paths.size(), paths.front(), options) {
-    nodes_.resize(paths.size());
-    collectives_.resize(paths.size());
-    for (std::size_t rank = 0; rank < paths.size(); ++rank) read(paths[rank], static_cast<int>(rank));
+  ChakraImport(const RankFiles& files, const ImportOptions& options)
+      : options_(options), ranks_(files.numbers, files.paths.front(), options), parts_(files.paths.size()) {
+    for (std::size_t rank = 0; rank < files.paths.size(); ++rank)
+      read(files.paths[rank], static_cast<int>(rank));
   }
 
   ImportResult write(TrafficSink& sink) {
     match_messages();
-    expand_collectives();
-    for (std::size_t rank = 0; rank < nodes_.size(); ++rank) {
-      for (const PendingEdges& p : edges_[static_cast<int>(rank)]) {
-        for (const std::uint64_t id : p.on) {
-          const auto on = nodes_[rank].find(id);
-          if (on == nodes_[rank].end())
-            throw InputError(fmt::format("{}: dependencies: the file has no node {}", p.where, id));
-          graph_.wait(p.record, {on->second.end, on->second.kind, {}});
-        }
-      }
-    }
+    const CommunicatorGroups groups =
+        options_.groups.empty() ? CommunicatorGroups{} : read_groups(options_.groups);
+    CollectiveParts::write(parts_.match(ranks_, groups), graph_, ranks_);
+    std::vector<std::string> not_taken;
+    not_taken_.write(not_taken);
+    if (options_.strict && !not_taken.empty())
+      throw InputError(fmt::format("--strict: not taken: {}", not_taken.front()));
     ImportResult result = ranks_.write(graph_, sink);
-    if (without_time_ != 0)
-      result.notes.push_back(
-          fmt::format("{} compute and memory nodes carry no duration and take no time", without_time_));
+    result.not_taken = std::move(not_taken);
+    notes_.write(result.notes);
+    result.notes.insert(result.notes.end(), parts_.notes().begin(), parts_.notes().end());
     return result;
   }
 
@@ -83,93 +95,213 @@ class ChakraImport {
     std::uint64_t record = 0;
     std::string where;
   };
-  struct Part {  // of a collective, one rank's
-    std::int64_t type = 0, bytes = 0, root = 0;
-    std::uint64_t begin = 0, end = 0;
-    std::string where;
-  };
 
   void read(const std::string& path, int rank) {
     ChakraReader reader(path);
-    chakra::GlobalMetadata metadata;
-    if (!reader.next(metadata, "metadata")) reader.fail("metadata: the file is empty");
-    for (chakra::Node node; reader.next(node, "node");) take(reader, node, rank);
-  }
-
-  std::int64_t attribute(const ChakraReader& reader, const chakra::Node& node, const char* name,
-                         std::int64_t low, std::int64_t high,
-                         std::optional<std::int64_t> missing = {}) const {
-    for (const chakra::Attribute& a : node.attributes()) {
-      if (a.name() != name) continue;
-      const auto value = integer_of(a);
-      if (!value || *value < low || *value > high)
-        reader.fail(
-            fmt::format("node {}: {}: allowed: a whole number from {} to {}", node.id(), name, low, high));
-      return *value;
+    if (!reader.version().empty() && !reader.version().starts_with("0.0.4") &&
+        !reader.version().starts_with("1."))
+      notes_.add(fmt::format("schema {}, read as 0.0.4", reader.version()), path);
+    std::vector<ChakraNode> nodes;
+    for (ChakraNode node; reader.next(node);) nodes.push_back(std::move(node));
+    // By their ids, which is what decides between nodes that may begin at once.
+    std::ranges::stable_sort(nodes, {}, &ChakraNode::id);
+    std::unordered_map<std::uint64_t, std::size_t> place;
+    for (std::size_t n = 0; n < nodes.size(); ++n) {
+      if (!place.emplace(nodes[n].id, n).second) nodes[n].fail("id: the file has it twice");
     }
-    if (missing) return *missing;
-    reader.fail(fmt::format("node {}: {}: is missing", node.id(), name));
+    std::vector<Ends> ends;
+    for (const ChakraNode& node : nodes) ends.push_back(add(node, rank));
+    std::vector<std::vector<std::size_t>> followers(nodes.size());
+    std::vector<std::size_t> missing(nodes.size());
+    for (std::size_t n = 0; n < nodes.size(); ++n) {
+      for (const std::uint64_t id : nodes[n].after) {
+        const auto on = place.find(id);
+        if (on == place.end()) {
+          not_taken_.add("waits for nodes that the file does not have",
+                         fmt::format("{}: node {} for {}", nodes[n].where, nodes[n].id, id));
+          continue;
+        }
+        graph_.wait(ends[n].begin, {ends[on->second].end, ends[on->second].kind, {}});
+        followers[on->second].push_back(n);
+        ++missing[n];
+      }
+    }
+    add_collectives(nodes, ends, rank, followers, std::move(missing));
   }
 
-  void take(const ChakraReader& reader, const chakra::Node& node, int rank) {
-    const auto last = static_cast<std::int64_t>(nodes_.size()) - 1;
-    Ends ends;
-    switch (node.type()) {
-      case kMetadata:
-      case kLoad:
-      case kStore:
-      case kCompute: {
-        TrafficRecord r = ranks_.point(rank);
-        r.kind = TrafficRecord::Kind::compute;
-        if (node.duration_us() > kMostDuration)
-          reader.fail(fmt::format("node {}: duration: {} us; allowed: {}", node.id(), node.duration_us(),
-                                  kMostDuration));
-        r.end = r.start + Time{static_cast<std::int64_t>(node.duration_us()) * 1'000'000};
-        if (node.duration_us() == 0 && node.type() != kMetadata) ++without_time_;
-        ends.begin = ends.end = graph_.add(r, reader.where());
-        break;
+  // In the order in which the rank may begin them: of nodes that wait for nothing more, the lowest id.
+  void add_collectives(const std::vector<ChakraNode>& nodes, const std::vector<Ends>& ends, int rank,
+                       const std::vector<std::vector<std::size_t>>& followers,
+                       std::vector<std::size_t> missing) {
+    std::priority_queue<std::size_t, std::vector<std::size_t>, std::greater<>> free;
+    for (std::size_t n = 0; n < nodes.size(); ++n) {
+      if (missing[n] == 0) free.push(n);
+    }
+    while (!free.empty()) {
+      const std::size_t n = free.top();
+      free.pop();
+      if (meets(nodes[n])) parts_.add(rank, part_of(nodes[n], ends[n]));
+      for (const std::size_t follower : followers[n]) {
+        if (--missing[follower] == 0) free.push(follower);
       }
-      case kSend: {
-        const std::int64_t from = attribute(reader, node, "comm_src", 0, last, rank),
-                           to = attribute(reader, node, "comm_dst", 0, last),
-                           tag = attribute(reader, node, "comm_tag", INT32_MIN, INT32_MAX),
-                           bytes = attribute(reader, node, "comm_size", 1, kMostImportedBytes);
-        if (from != rank)
-          reader.fail(fmt::format("node {}: comm_src: {} in the file of rank {}", node.id(), from, rank));
-        ends.begin = ends.end =
-            graph_.add(ranks_.transfer(rank, static_cast<int>(to), bytes), reader.where());
-        sends_[{from, to, tag}].push_back({ends.end, reader.where()});
-        break;
+    }
+  }
+
+  static bool is_host(const ChakraNode& node) { return node.integer("is_cpu_op", 0, 1).value_or(0) == 1; }
+  // A collective of the device that says which one.
+  static bool meets(const ChakraNode& node) {
+    return node.type == ChakraNode::kCollective && !is_host(node) && node.attributes.contains("comm_type");
+  }
+
+  static std::int64_t required(const ChakraNode& node, const char* name, std::int64_t low,
+                               std::int64_t high) {
+    const auto value = node.integer(name, low, high);
+    if (!value) node.fail(fmt::format("{}: is missing", name));
+    return *value;
+  }
+
+  Ends add(const ChakraNode& node, int rank) {
+    for (const auto& [name, value] : node.attributes) {
+      if (!kUnderstood.contains(name))
+        not_taken_.add(fmt::format("attribute {}", name), fmt::format("{}: node {}", node.where, node.id));
+    }
+    if (const auto dims = node.attributes.find("involved_dim");
+        dims != node.attributes.end() && dims->second.partial)
+      not_taken_.add("collectives over some dimensions of the network, taken over all",
+                     fmt::format("{}: node {}", node.where, node.id));
+    const std::string place = fmt::format("{}: node {}", node.where, node.id);
+    switch (node.type) {
+      case ChakraNode::kMetadata: {
+        const std::uint64_t record = graph_.add(ranks_.point(rank), place);
+        return {record, record};
       }
-      case kReceive: {
-        const std::int64_t from = attribute(reader, node, "comm_src", 0, last),
-                           to = attribute(reader, node, "comm_dst", 0, last, rank),
-                           tag = attribute(reader, node, "comm_tag", INT32_MIN, INT32_MAX);
-        if (to != rank)
-          reader.fail(fmt::format("node {}: comm_dst: {} in the file of rank {}", node.id(), to, rank));
-        ends.begin = ends.end = graph_.add(ranks_.point(rank), reader.where());
-        receives_[{from, to, tag}].push_back({ends.end, reader.where()});
+      case ChakraNode::kLoad:
+      case ChakraNode::kStore:
+      case ChakraNode::kCompute:
+        return add_time(node, rank, place);
+      case ChakraNode::kSend:
+      case ChakraNode::kReceive:
+      case ChakraNode::kCollective:
         break;
-      }
-      case kCollective: {
-        Part part;
-        part.type = attribute(reader, node, "comm_type", kAllReduce, kBarrier);
-        part.bytes = part.type == kBarrier ? 0 : attribute(reader, node, "comm_size", 1, kMostImportedBytes);
-        part.where = reader.where();
-        part.begin = ends.begin = graph_.add(ranks_.point(rank), reader.where());
-        part.end = ends.end = graph_.add(ranks_.point(rank), reader.where());
-        collectives_[static_cast<std::size_t>(rank)].push_back(part);
-        break;
-      }
       default:
-        reader.fail(fmt::format("node {}: type: {}; allowed: 1 to 7", node.id(), node.type()));
+        node.fail(fmt::format("type: {}; allowed: 1 to 7", node.type));
     }
-    if (!nodes_[static_cast<std::size_t>(rank)].emplace(node.id(), ends).second)
-      reader.fail(fmt::format("node {}: id: the file has it twice", node.id()));
-    PendingEdges edges{ends.begin, {}, reader.where()};
-    for (const std::uint64_t id : node.control_dependencies()) edges.on.push_back(id);
-    for (const std::uint64_t id : node.data_dependencies()) edges.on.push_back(id);
-    edges_[rank].push_back(std::move(edges));
+    if (is_host(node)) {
+      notes_.add("host operators of messages and collectives, which move nothing themselves", place);
+      return add_time(node, rank, place);
+    }
+    if (node.type == ChakraNode::kSend) return add_send(node, rank, place);
+    if (node.type == ChakraNode::kReceive) return add_receive(node, rank, place);
+    if (!meets(node)) {
+      not_taken_.add("collectives without comm_type, which take their duration and move nothing", place);
+      return add_time(node, rank, place);
+    }
+    return {graph_.add(ranks_.point(rank), place), graph_.add(ranks_.point(rank), place)};
+  }
+
+  Ends add_time(const ChakraNode& node, int rank, const std::string& place) {
+    const int turn =
+        node.type == ChakraNode::kCompute || node.type >= ChakraNode::kSend ? turn_of(node, rank) : 0;
+    const std::uint64_t record = graph_.add(ranks_.compute(rank, duration_of(node, place), turn), place);
+    return {record, record};
+  }
+
+  Time duration_of(const ChakraNode& node, const std::string& place) {
+    if (node.duration_us > static_cast<std::uint64_t>(kMostDurationUs))
+      node.fail(fmt::format("duration: {} us; allowed: {}", node.duration_us, kMostDurationUs));
+    const auto operations = node.integer("num_ops", 0, kMostOperations).value_or(0),
+               bytes = node.integer("tensor_size", 0, kMostOperations).value_or(0);
+    const bool sized = (operations != 0 || bytes != 0) && !is_host(node);
+    if (sized && (node.duration_us == 0 || options_.roofline_always)) {
+      const Roofline& peaks = options_.roofline;
+      if ((operations != 0 && peaks.operations_per_second <= 0) ||
+          (bytes != 0 && peaks.bytes_per_second <= 0))
+        node.fail("num_ops: the machine has no peak to divide it by");
+      const double seconds =
+          std::max(operations == 0 ? 0 : static_cast<double>(operations) / peaks.operations_per_second,
+                   bytes == 0 ? 0 : static_cast<double>(bytes) / peaks.bytes_per_second);
+      if (seconds > static_cast<double>(kMostDurationUs) * 1e-6)
+        node.fail(fmt::format("num_ops: takes {:g} s; allowed: {} us", seconds, kMostDurationUs));
+      notes_.add(fmt::format("nodes whose time is that of the roofline, {:.4g} TFLOPS and {:.4g} TB/s",
+                             peaks.operations_per_second * 1e-12, peaks.bytes_per_second * 1e-12),
+                 place);
+      return Time{std::llround(seconds * 1e12)};
+    }
+    if (node.duration_us == 0 && node.type != ChakraNode::kMetadata)
+      notes_.add("nodes that carry neither duration nor size and take no time", place);
+    return Time{static_cast<std::int64_t>(node.duration_us) * 1'000'000};
+  }
+
+  // Which of a die's queues of compute records a node waits in; 0: it waits for nobody.
+  int turn_of(const ChakraNode& node, int rank) {
+    const bool host = is_host(node);
+    if (options_.concurrent_kernels && !host) return 0;
+    const std::string stream =
+        node.attributes.contains("stream") && !host ? node.text("stream") : node.text("tid");
+    auto& turns = turns_[static_cast<std::size_t>(rank)];
+    const int next = static_cast<int>(turns.size()) + 1;
+    const auto [found, fresh] = turns.try_emplace({host, stream}, std::min(next, kLastTurn));
+    if (fresh && next > kLastTurn)
+      notes_.add(
+          fmt::format("streams and threads beyond {} of a rank, which share the last one's turns", kLastTurn),
+          fmt::format("{}: node {}", node.where, node.id));
+    return found->second;
+  }
+
+  int lane_of(const ChakraNode& node) {
+    const std::int64_t priority = node.integer("comm_priority", INT32_MIN, INT32_MAX).value_or(0);
+    if (priority >= 0 && priority <= 15) return static_cast<int>(priority);
+    not_taken_.add("comm_priority outside 0 to 15", fmt::format("{}: node {}", node.where, node.id));
+    return 0;
+  }
+
+  Ends add_send(const ChakraNode& node, int rank, const std::string& place) {
+    const std::int64_t self = ranks_.number(rank),
+                       from = node.integer("comm_src", 0, kMostRankNumber).value_or(self),
+                       to = required(node, "comm_dst", 0, kMostRankNumber),
+                       tag = node.integer("comm_tag", INT32_MIN, UINT32_MAX).value_or(0),
+                       bytes = required(node, "comm_size", 0, kMostImportedBytes);
+    if (from != self) node.fail(fmt::format("comm_src: {} in the file of rank {}", from, self));
+    const auto target = ranks_.rank_of(to);
+    if (!target) node.fail(fmt::format("comm_dst: {}; allowed: ranks that have a file", to));
+    const bool moves = bytes != 0 && *target != rank;
+    if (!moves) notes_.add("sends of 0 B or to the sender itself, which move nothing", place);
+    const std::uint64_t record =
+        graph_.add(moves ? ranks_.transfer(rank, *target, bytes, lane_of(node)) : ranks_.point(rank), place);
+    sends_[{from, to, tag}].push_back({record, place});
+    return {record, record};
+  }
+
+  Ends add_receive(const ChakraNode& node, int rank, const std::string& place) {
+    const std::int64_t self = ranks_.number(rank), from = required(node, "comm_src", 0, kMostRankNumber),
+                       to = node.integer("comm_dst", 0, kMostRankNumber).value_or(self),
+                       tag = node.integer("comm_tag", INT32_MIN, UINT32_MAX).value_or(0);
+    if (to != self) node.fail(fmt::format("comm_dst: {} in the file of rank {}", to, self));
+    if (!ranks_.rank_of(from)) node.fail(fmt::format("comm_src: {}; allowed: ranks that have a file", from));
+    const std::uint64_t record = graph_.add(ranks_.point(rank), place);
+    receives_[{from, to, tag}].push_back({record, place});
+    return {record, record};
+  }
+
+  CollectivePart part_of(const ChakraNode& node, const Ends& ends) {
+    CollectivePart part;
+    const std::int64_t type = required(node, "comm_type", 0, kCollectiveTypeCount - 1);
+    part.kind = kCollectiveTypes[type];
+    part.where = fmt::format("{}: node {}", node.where, node.id);
+    if (part.kind != CollectiveKind::barrier) {
+      part.input = required(node, "comm_size", 0, kMostImportedBytes);
+      if (part.input == 0) notes_.add("collectives of 0 B, where ranks only meet", part.where);
+    }
+    part.lane = lane_of(node);
+    part.group = node.text("pg_name");
+    part.name = node.name;
+    part.begin = ends.begin;
+    part.end = ends.end;
+    if (is_rooted(part.kind)) {
+      part.root = node.integer("comm_root", 0, kMostRankNumber).value_or(-1);
+      if (part.root < 0) notes_.add("collectives that name no root, whose first rank is it", part.where);
+    }
+    return part;
   }
 
   void match_messages() {
@@ -180,112 +312,24 @@ class ChakraImport {
           throw InputError(fmt::format("{}: receive: rank {} sends rank {} no such message with tag {}",
                                        receive.where, std::get<0>(channel), std::get<1>(channel),
                                        std::get<2>(channel)));
-        graph_.wait(receive.record, {sends.front().record, TrafficDependency::Kind::arrival, {}});
+        graph_.wait(receive.record, {sends.front().record, Edge::arrival, {}});
         sends.pop_front();
       }
     }
-  }
-
-  void expand_collectives() {
-    const std::size_t count = collectives_.front().size();
-    for (std::size_t rank = 0; rank < collectives_.size(); ++rank) {
-      if (collectives_[rank].size() != count)
-        throw InputError(
-            fmt::format("rank {} has {} collectives, rank 0 has {}; allowed: the same on all ranks", rank,
-                        collectives_[rank].size(), count));
+    for (const auto& [channel, sends] : sends_) {
+      for (const Message& send : sends)
+        not_taken_.add("sends that no rank receives, which nobody waits for",
+                       fmt::format("{} to rank {}", send.where, std::get<1>(channel)));
     }
-    for (std::size_t k = 0; k < count; ++k) expand(k);
-  }
-
-  // What rank `from` sends rank `to` in one round; 0: nothing.
-  static std::int64_t share(const Part& part, std::size_t from, std::size_t to, std::int64_t ranks) {
-    const std::int64_t even = std::max<std::int64_t>(1, part.bytes / ranks);
-    const auto root = static_cast<std::size_t>(part.root);
-    switch (part.type) {
-      case kBarrier:
-        return 0;
-      case kReduce:
-        return to == root ? part.bytes : 0;
-      case kGather:
-        return to == root ? even : 0;
-      case kScatter:
-        return from == root ? even : 0;
-      case kBroadcast:
-        return from == root ? part.bytes : 0;
-      default:
-        return even;
-    }
-  }
-
-  void expand(std::size_t k) {
-    const auto ranks = collectives_.size();
-    const Part first = collectives_.front()[k];
-    std::vector<std::uint64_t> begin, end;
-    for (const auto& of_rank : collectives_) {
-      if (of_rank[k].type != first.type)
-        throw InputError(fmt::format("{}: comm_type: {}, but {} on rank 0; allowed: the same on all ranks",
-                                     of_rank[k].where, of_rank[k].type, first.type));
-      begin.push_back(of_rank[k].begin);
-      end.push_back(of_rank[k].end);
-    }
-    if (const auto kind = chosen(first.type)) return expand(k, *kind, begin, end);
-    const int rounds = first.type == kAllReduce ? 2 : 1;
-    for (int round = 0; round < rounds; ++round) {
-      std::vector<std::uint64_t> done;
-      for (std::size_t rank = 0; rank < ranks; ++rank)
-        done.push_back(round + 1 == rounds ? end[rank]
-                                           : graph_.add(ranks_.point(static_cast<int>(rank)), first.where));
-      for (std::size_t from = 0; from < ranks; ++from) {
-        graph_.wait(done[from], {begin[from], TrafficDependency::Kind::completion, {}});
-        for (std::size_t step = 1; step < ranks; ++step) {
-          // Not all to the same one at the same time.
-          const std::size_t to = (from + step) % ranks;
-          const std::int64_t bytes = share(collectives_[from][k], from, to, static_cast<std::int64_t>(ranks));
-          if (first.type == kBarrier)
-            graph_.wait(done[to], {begin[from], TrafficDependency::Kind::completion, {}});
-          if (bytes == 0) continue;
-          const std::uint64_t record =
-              graph_.add(ranks_.transfer(static_cast<int>(from), static_cast<int>(to), bytes), first.where);
-          graph_.wait(record, {begin[from], TrafficDependency::Kind::completion, {}});
-          graph_.wait(done[from], {record, TrafficDependency::Kind::completion, {}});
-          graph_.wait(done[to], {record, TrafficDependency::Kind::arrival, {}});
-        }
-      }
-      begin = done;
-    }
-  }
-
-  // The kind of a collective that is to be written out by another algorithm than all pairs at once.
-  std::optional<CollectiveKind> chosen(std::int64_t type) const {
-    std::optional<CollectiveKind> kind;
-    if (type == kAllReduce) kind = CollectiveKind::all_reduce;
-    if (type == kAllToAll) kind = CollectiveKind::all_to_all;
-    if (type == kAllGather) kind = CollectiveKind::all_gather;
-    if (type == kReduceScatter || type == kReduceScatterBlock) kind = CollectiveKind::reduce_scatter;
-    if (kind && options_.collectives[*kind] == CollectiveAlgorithm::direct) kind.reset();
-    return kind;
-  }
-
-  void expand(std::size_t k, CollectiveKind kind, std::vector<std::uint64_t> ready,
-              const std::vector<std::uint64_t>& end) {
-    const Part first = collectives_.front()[k];
-    for (const auto& of_rank : collectives_) {
-      if (of_rank[k].bytes != first.bytes)
-        throw InputError(fmt::format(
-            "{}: comm_size: {}, but {} on rank 0; allowed by {}: the same on all ranks", of_rank[k].where,
-            of_rank[k].bytes, first.bytes, name_of(options_.collectives[kind])));
-    }
-    ranks_.add(graph_, kind, first.bytes, std::move(ready), end, first.where);
   }
 
   const ImportOptions& options_;
   ImportedRanks ranks_;
   RecordGraph graph_;
-  std::vector<std::map<std::uint64_t, Ends>> nodes_;  // by rank and id
-  std::map<int, std::vector<PendingEdges>> edges_;    // by rank
-  std::vector<std::vector<Part>> collectives_;        // by rank, in order
+  CollectiveParts parts_;
   std::map<Channel, std::deque<Message>> sends_, receives_;
-  std::uint64_t without_time_ = 0;
+  std::vector<std::map<std::pair<bool, std::string>, int>> turns_{ranks_.count()};  // by rank
+  Counted notes_, not_taken_;
 };
 
 }  // namespace
@@ -293,7 +337,7 @@ class ChakraImport {
 ImportResult import_chakra(const std::vector<std::string>& paths, const ImportOptions& options,
                            TrafficSink& sink) {
   if (paths.empty()) throw InputError("chakra: no file named; allowed: one per rank");
-  ChakraImport import(paths, options);
+  ChakraImport import(in_order_of_ranks(paths), options);
   return import.write(sink);
 }
 

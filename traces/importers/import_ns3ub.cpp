@@ -81,6 +81,9 @@ class Ns3UbImport {
     const Written written = graph_.write(sink);
     result.records = written.records;
     note_locality(written, result);
+    if (notified_ != 0)
+      result.notes.push_back(
+          fmt::format("URMA_WRITE_NOTIFY: {}, taken as writes whose arrival is the notification", notified_));
     return result;
   }
 
@@ -149,11 +152,15 @@ class Ns3UbImport {
     }
   }
 
-  static sim::Operation operation_of(const FieldReader& fields) {
+  sim::Operation operation_of(const FieldReader& fields) {
     const std::string_view text = fields.text(kNs3ubOperation);
     if (text == "URMA_WRITE" || text == "MEM_STORE") return sim::Operation::write;
     if (text == "URMA_READ" || text == "MEM_LOAD") return sim::Operation::read;
-    fields.fail(kNs3ubOperation, "URMA_WRITE, URMA_READ, MEM_STORE, MEM_LOAD");
+    if (text == "URMA_WRITE_NOTIFY") {
+      ++notified_;
+      return sim::Operation::write;
+    }
+    fields.fail(kNs3ubOperation, "URMA_WRITE, URMA_WRITE_NOTIFY, URMA_READ, MEM_STORE, MEM_LOAD");
   }
 
   static Time delay_of(const FieldReader& fields) {
@@ -185,6 +192,7 @@ class Ns3UbImport {
   std::map<std::int64_t, int> nodes_;
   std::map<std::int64_t, Phase> phases_;
   std::vector<Wait> waits_;
+  std::uint64_t notified_ = 0;
   const std::vector<std::string> phase_name_{kNames[kNs3ubPhases]};
 };
 

@@ -4,175 +4,325 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
+#include <map>
 #include <optional>
+#include <tuple>
 
 #include "base/text/error.h"
-#include "base/text/input_file.h"
 #include "base/text/lines.h"
-#include "base/text/number.h"
+#include "traces/importers/clock_offsets.h"
+#include "traces/importers/collective_parts.h"
 #include "traces/importers/imported_ranks.h"
+#include "traces/importers/timeline_reader.h"
 
 namespace cm384::traces {
 namespace {
 
-using nlohmann::json;
+using Us = TimelineUs;
+constexpr Us kLongestUs = 1e12, kRoundedUs = 1e-3;  // profilers round begin and end apart
 
-using Us = long double;  // profilers count from 1970: 51 bits before the point
-
-struct Event {
-  std::string name;
-  Us begin_us = 0, end_us = 0;
-  const TimelineMessage* message = nullptr;
-  std::size_t number = 0;  // in the file
-};
-
-constexpr Us kMostTimestampUs = 1e16, kLongestUs = 1e12;
-
-// The vendor's profiler writes times as text, so that no digit is lost.
-Us microseconds(const json& event, const char* name, const std::string& where) {
-  const json value = event.value(name, json());
-  Us found = -1;
-  if (value.is_string()) {
-    found = hw::number_of<Us>(value.get_ref<const std::string&>()).value_or(-1);
-  } else if (value.is_number()) {
-    found = static_cast<Us>(value.get<double>());
-  }
-  if (!(found >= 0 && found <= kMostTimestampUs))
-    throw InputError(fmt::format("{}: {}: {}; allowed: microseconds from 0 to {:g}", where, name,
-                                 value.is_primitive() ? value.dump().substr(0, 40) : "no number",
-                                 kMostTimestampUs));
-  return found;
+Time time_of(Us us) {
+  return Time{std::llround(us * 1e6L)};
 }
 
-std::vector<Event> read_events(const std::string& path, const std::vector<TimelineMessage>& messages) {
-  std::ifstream stream = open_input(path);
-  json document;
-  try {
-    document = json::parse(stream);
-  } catch (const json::parse_error& error) {
-    throw InputError(
-        fmt::format("{}: offset {}: no JSON; allowed: a Chrome trace, a list of events or an object "
-                    "with traceEvents",
-                    path, error.byte - 1));
+// The events of one rank, in the graph.
+struct RankEvents {
+  std::string path;
+  Timeline timeline;
+  struct Ends {
+    std::uint64_t begin = 0, end = 0;
+    bool meets = false;  // is a part of a collective
+  };
+  std::vector<Ends> ends;
+  std::vector<std::size_t> unpreceded;  // begin at their recorded time
+};
+
+// Time in which both of two sets of spans go on, and in the second.
+struct Overlap {
+  Us both = 0, second = 0;
+};
+
+Overlap overlap_of(const std::vector<TimelineEvent>& events) {
+  std::vector<std::tuple<Us, int, int>> all;  // when, which set, one more or less
+  for (const TimelineEvent& event : events) {
+    all.emplace_back(event.begin_us, event.communicates ? 1 : 0, 1);
+    all.emplace_back(event.end_us, event.communicates ? 1 : 0, -1);
   }
-  const json* list = &document;
-  if (document.is_object() && document.contains("traceEvents")) list = &document["traceEvents"];
-  if (!list->is_array())
-    throw InputError(fmt::format("{}: no list of events; allowed: a Chrome trace", path));
-  std::vector<Event> events;
-  for (std::size_t n = 0; n < list->size(); ++n) {
-    const json& e = (*list)[n];
-    const std::string where = fmt::format("{}: event {}", path, n);
-    if (!e.is_object()) throw InputError(fmt::format("{}: allowed: an object", where));
-    if (e.value("ph", json()) != "X") continue;
-    const json name = e.value("name", json());
-    if (!name.is_string()) throw InputError(fmt::format("{}: name: allowed: a text", where));
-    Event event{name.get<std::string>(), microseconds(e, "ts", where), 0, nullptr, n};
-    event.end_us = event.begin_us + microseconds(e, "dur", where);
-    for (const TimelineMessage& m : messages) {
-      if (event.name.starts_with(m.prefix)) event.message = &m;
-    }
-    events.push_back(std::move(event));
+  std::ranges::sort(all);
+  Overlap overlap;
+  int open[2]{};
+  Us last = 0;
+  for (const auto& [at, set, step] : all) {
+    if (open[1] > 0) overlap.second += at - last;
+    if (open[0] > 0 && open[1] > 0) overlap.both += at - last;
+    open[set] += step;
+    last = at;
   }
-  if (events.empty()) throw InputError(fmt::format("{}: no events with \"ph\": \"X\"", path));
-  std::ranges::stable_sort(events, {}, &Event::begin_us);
-  return events;
+  return overlap;
 }
 
 class TimelineImport {
  public:
-  TimelineImport(const std::vector<std::string>& paths, const std::vector<TimelineMessage>& messages,
-                 const ImportOptions& options)
-      : paths_(paths), ranks_(paths.size(), paths.front(), options) {
-    for (const std::string& path : paths) events_.push_back(read_events(path, messages));
-    origin_us_ = events_.front().front().begin_us;
-    for (const auto& of_rank : events_) origin_us_ = std::min(origin_us_, of_rank.front().begin_us);
-    for (std::size_t rank = 0; rank < paths.size(); ++rank) {
-      for (const Event& event : events_[rank]) {
-        if (event.end_us - origin_us_ > kLongestUs)
-          throw InputError(
-              fmt::format("{}: event {}: ends {:g} us after the first event of all; allowed: {:g}",
-                          paths[rank], event.number, event.end_us - origin_us_, kLongestUs));
-      }
-    }
+  TimelineImport(std::vector<RankEvents> events, std::vector<std::int64_t> numbers,
+                 const std::vector<TimelineMessage>& messages, const ImportOptions& options)
+      : options_(options),
+        messages_(messages),
+        events_(std::move(events)),
+        ranks_(std::move(numbers), events_.front().path, options),
+        parts_(events_.size()) {
+    for (std::size_t rank = 0; rank < events_.size(); ++rank) add_rank(static_cast<int>(rank));
   }
 
   ImportResult write(TrafficSink& sink) {
-    std::vector<std::vector<Meeting>> meetings;
-    for (std::size_t rank = 0; rank < ranks_.count(); ++rank)
-      meetings.push_back(line_up(static_cast<int>(rank)));
-    for (std::size_t rank = 0; rank < ranks_.count(); ++rank) {
-      if (meetings[rank].size() != meetings[0].size())
-        throw InputError(fmt::format("{}: {} collectives, {} in {}; allowed: the same on all ranks",
-                                     paths_[rank], meetings[rank].size(), meetings[0].size(), paths_[0]));
-    }
-    for (std::size_t k = 0; k < meetings[0].size(); ++k) meet(meetings, k);
-    ImportResult result = ranks_.write(graph_, sink);
-    if (meetings[0].empty())
-      result.notes = {"warning: no operator moves anything: --messages names none that is there"};
+    const std::vector<CollectiveParts::Met> met = parts_.match(ranks_, {});
+    std::vector<std::string> notes = parts_.notes();
+    set_clocks(met, notes);
+    place_in_time();
+    CollectiveParts::write(met, graph_, ranks_);
+    if (options_.strict && !not_taken().empty())
+      throw InputError(fmt::format("--strict: not taken: {}", not_taken().front()));
+    std::vector<std::uint64_t> numbers;
+    ImportResult result = ranks_.write(graph_, sink, &numbers);
+    notes.push_back(fmt::format("events: {}; {} others are left out", events_.front().timeline.chosen,
+                                total(&Timeline::left_out)));
+    note_overlap(notes);
+    if (parts_.empty())
+      notes.emplace_back(
+          "warning: no collective moves anything: neither its arguments nor --messages say how "
+          "much");
+    result.notes.insert(result.notes.begin(), notes.begin(), notes.end());
+    result.not_taken = not_taken();
+    note_collectives(met, numbers, result);
     return result;
   }
 
  private:
-  struct Meeting {
-    const Event* event = nullptr;
-    std::uint64_t begin = 0, end = 0;
-  };
+  const TimelineEvent& event_of(int rank, std::size_t n) const {
+    return events_[static_cast<std::size_t>(rank)].timeline.events[n];
+  }
 
-  // A rank's time from one collective to the next, computing.
-  std::vector<Meeting> line_up(int rank) {
-    std::vector<Meeting> meetings;
-    const std::string& path = paths_[static_cast<std::size_t>(rank)];
-    std::optional<std::uint64_t> last;
-    Us now = origin_us_;
-    const auto compute_until = [&](Us at) {
-      if (at <= now && last) return;
-      TrafficRecord r = ranks_.point(rank);
-      r.kind = TrafficRecord::Kind::compute;
-      r.end = Time{std::llround(std::max<Us>(0, at - now) * 1e6L)};
-      const std::uint64_t record = graph_.add(r, path);
-      if (last) graph_.wait(record, {*last, TrafficDependency::Kind::completion, {}});
-      last = record;
-      now = std::max(now, at);
+  void add_rank(int rank) {
+    RankEvents& own = events_[static_cast<std::size_t>(rank)];
+    // What began before, by its end: of each lane, and of all.
+    std::vector<std::multimap<Us, std::size_t>> ended(own.timeline.lanes.size());
+    std::multimap<Us, std::size_t> all;
+    const auto before = [](const std::multimap<Us, std::size_t>& by_end, Us at) {
+      const auto behind = by_end.upper_bound(at + kRoundedUs);
+      return behind == by_end.begin() ? std::optional<std::size_t>() : std::prev(behind)->second;
     };
-    for (const Event& event : events_[static_cast<std::size_t>(rank)]) {
-      if (event.message == nullptr) {
-        compute_until(event.end_us);
-        continue;
+    const std::vector<TimelineEvent>& events = own.timeline.events;
+    for (std::size_t n = 0; n < events.size(); ++n) {
+      const TimelineEvent& event = events[n];
+      add_event(own, rank, n);
+      const auto wait = [&](std::size_t on, Us delay) {
+        graph_.wait(own.ends[n].begin,
+                    {own.ends[on].end, TrafficDependency::Kind::completion, time_of(std::max<Us>(0, delay))});
+      };
+      const auto in_lane = before(ended[event.lane], event.begin_us), last = before(all, event.begin_us);
+      const bool other = last && (!in_lane || events[*last].end_us > events[*in_lane].end_us + kRoundedUs);
+      if (in_lane) wait(*in_lane, other ? 0 : event.begin_us - events[*in_lane].end_us);
+      if (other) wait(*last, event.begin_us - events[*last].end_us);
+      if (!in_lane && !other) own.unpreceded.push_back(n);
+      ended[event.lane].emplace(event.end_us, n);
+      all.emplace(event.end_us, n);
+    }
+  }
+
+  void add_event(RankEvents& own, int rank, std::size_t n) {
+    const TimelineEvent& event = own.timeline.events[n];
+    const std::string where = fmt::format("{}: event {}", own.path, event.number);
+    RankEvents::Ends ends;
+    if (std::optional<CollectivePart> part = part_of(event)) {
+      ends.begin = graph_.add(ranks_.point(rank), where);
+      ends.end = graph_.add(ranks_.point(rank), where);
+      ends.meets = true;
+      part->begin = ends.begin;
+      part->end = ends.end;
+      part->where = where;
+      part->tag = n;
+      parts_.add(rank, std::move(*part));
+    } else {
+      if (event.communicates) ++unsized_;
+      if (event.end_us - event.begin_us > kLongestUs)
+        throw InputError(fmt::format("{}: takes {:g} us; allowed: {:g}", where, event.end_us - event.begin_us,
+                                     kLongestUs));
+      ends.begin = ends.end = graph_.add(ranks_.compute(rank, time_of(event.end_us - event.begin_us)), where);
+    }
+    own.ends.push_back(ends);
+  }
+
+  // What the event moves; nothing where it is no collective, or it is not told how much.
+  std::optional<CollectivePart> part_of(const TimelineEvent& event) {
+    CollectivePart part;
+    part.name = event.name;
+    if (event.collective) part.group = event.collective->group;
+    for (const TimelineMessage& m : messages_) {
+      if (!event.name.starts_with(m.prefix)) continue;
+      part.kind = m.kind;
+      part.input = m.bytes;
+      part.power = m.kind == CollectiveKind::all_gather || m.kind == CollectiveKind::gather ? -1 : 0;
+    }
+    if (part.input == 0) {
+      if (!event.collective) return std::nullopt;
+      const TimelineCollective& told = *event.collective;
+      part.kind = told.kind;
+      if (told.input) {
+        part.input = *told.input;
+      } else if (told.counted) {
+        part.input = *told.counted;
+        part.power =
+            told.kind == CollectiveKind::reduce_scatter || told.kind == CollectiveKind::all_to_all ? 1 : 0;
+      } else if (told.kind != CollectiveKind::barrier) {
+        return std::nullopt;
       }
-      compute_until(event.begin_us);
-      const std::string where = fmt::format("{}: event {}", path, event.number);
-      const Meeting meeting{&event, graph_.add(ranks_.point(rank), where),
-                            graph_.add(ranks_.point(rank), where)};
-      graph_.wait(meeting.begin, {*last, TrafficDependency::Kind::completion, {}});
-      meetings.push_back(meeting);
-      last = meeting.end;
-      now = std::max(now, event.end_us);
+      if (part.input > kMostImportedBytes) return std::nullopt;
+      if (told.uneven) ++uneven_;
     }
-    return meetings;
+    if (event.collective && !all_have_files(*event.collective)) {
+      ++without_files_;
+      return std::nullopt;
+    }
+    return part;
   }
 
-  void meet(const std::vector<std::vector<Meeting>>& meetings, std::size_t k) {
-    const TimelineMessage& message = *meetings[0][k].event->message;
-    std::vector<std::uint64_t> ready, end;
-    for (std::size_t rank = 0; rank < ranks_.count(); ++rank) {
-      const Meeting& m = meetings[rank][k];
-      if (m.event->message != &message)
-        throw InputError(
-            fmt::format("{}: event {}: {}, but {} on rank 0; allowed: collectives in the same order",
-                        paths_[rank], m.event->number, m.event->name, meetings[0][k].event->name));
-      ready.push_back(m.begin);
-      end.push_back(m.end);
-    }
-    ranks_.add(graph_, message.kind, message.bytes, ready, end, paths_[0]);
+  bool all_have_files(const TimelineCollective& told) const {
+    return told.group_size <= static_cast<std::int64_t>(ranks_.count()) &&
+           std::ranges::all_of(told.ranks,
+                               [this](std::int64_t number) { return ranks_.rank_of(number).has_value(); });
   }
 
-  const std::vector<std::string>& paths_;
+  void set_clocks(const std::vector<CollectiveParts::Met>& met, std::vector<std::string>& notes) {
+    std::vector<std::vector<CollectiveEnd>> ends;
+    for (const CollectiveParts::Met& one : met) {
+      if (is_rooted(one.parts.front()->kind)) continue;
+      std::vector<CollectiveEnd>& members = ends.emplace_back();
+      for (std::size_t m = 0; m < one.members.size(); ++m) {
+        const TimelineEvent& event = event_of(one.members[m], one.parts[m]->tag);
+        // Of the difference to the first one's clock, whose digits a double holds.
+        const Us first = event_of(one.members[0], one.parts[0]->tag).end_us;
+        members.push_back({static_cast<std::size_t>(one.members[m]),
+                           static_cast<double>(event.end_us - first),
+                           static_cast<double>(event.end_us - event.begin_us)});
+      }
+    }
+    clocks_ = clock_offsets(events_.size(), ends);
+    for (std::size_t rank = 0; rank < events_.size(); ++rank) {
+      if (std::abs(clocks_.ahead_us[rank]) >= 1)
+        notes.push_back(fmt::format("the clock of rank {} is {:.1f} us ahead, by the ends of collectives",
+                                    ranks_.number(static_cast<int>(rank)), clocks_.ahead_us[rank]));
+    }
+    if (clocks_.disagreeing != 0)
+      notes.push_back(
+          fmt::format("{} pairs of ranks see their collectives end unlike times apart: their clocks "
+                      "are taken as they are",
+                      clocks_.disagreeing));
+  }
+
+  Us begin_of(std::size_t rank, std::size_t n) const {
+    return events_[rank].timeline.events[n].begin_us - clocks_.ahead_us[rank];
+  }
+
+  void place_in_time() {
+    std::optional<Us> origin;
+    for (std::size_t rank = 0; rank < events_.size(); ++rank) {
+      if (!events_[rank].timeline.events.empty())
+        origin = std::min(origin.value_or(begin_of(rank, 0)), begin_of(rank, 0));
+    }
+    origin_us_ = origin.value_or(0);
+    for (std::size_t rank = 0; rank < events_.size(); ++rank) {
+      for (const std::size_t n : events_[rank].unpreceded) {
+        const Us at = begin_of(rank, n) - origin_us_;
+        if (at > kLongestUs)
+          throw InputError(
+              fmt::format("{}: event {}: begins {:g} us after the first event of all; allowed: "
+                          "{:g}",
+                          events_[rank].path, events_[rank].timeline.events[n].number, at, kLongestUs));
+        TrafficRecord& record = graph_.record(events_[rank].ends[n].begin);
+        const Time duration = record.end - record.start;
+        record.start = time_of(at);
+        record.end = record.start + duration;
+      }
+    }
+  }
+
+  std::uint64_t total(std::uint64_t Timeline::*of) const {
+    std::uint64_t sum = 0;
+    for (const RankEvents& own : events_) sum += own.timeline.*of;
+    return sum;
+  }
+
+  void note_overlap(std::vector<std::string>& notes) const {
+    Overlap sum;
+    for (const RankEvents& own : events_) {
+      const Overlap overlap = overlap_of(own.timeline.events);
+      sum.both += overlap.both;
+      sum.second += overlap.second;
+    }
+    if (sum.second > 0)
+      notes.push_back(
+          fmt::format("recorded: {:.1f} us of communication, {:.1f} us of it beside other work "
+                      "(all ranks)",
+                      sum.second, sum.both));
+  }
+
+  std::vector<std::string> not_taken() const {
+    std::vector<std::string> lines;
+    if (const auto around = total(&Timeline::around_others); around != 0)
+      lines.push_back(
+          fmt::format("events that hold others of their stream, which count for them: {}", around));
+    if (const auto open = total(&Timeline::unfinished); open != 0)
+      lines.push_back(fmt::format("events that begin and do not end: {}", open));
+    if (unsized_ != 0)
+      lines.push_back(
+          fmt::format("communication of which it is not told how much it moves, or among whom, "
+                      "which takes its recorded time: {}",
+                      unsized_));
+    if (uneven_ != 0)
+      lines.push_back(
+          fmt::format("parts of unlike size of a collective, which are taken as alike: {}", uneven_));
+    if (without_files_ != 0)
+      lines.push_back(
+          fmt::format("collectives of ranks that have no file, among the former: {}", without_files_));
+    return lines;
+  }
+
+  void note_collectives(const std::vector<CollectiveParts::Met>& met,
+                        const std::vector<std::uint64_t>& numbers, ImportResult& result) const {
+    for (std::size_t k = 0; k < met.size(); ++k) {
+      for (std::size_t m = 0; m < met[k].members.size(); ++m) {
+        const CollectivePart& part = *met[k].parts[m];
+        const int rank = met[k].members[m];
+        const TimelineEvent& event = event_of(rank, part.tag);
+        const Us ahead = clocks_.ahead_us[static_cast<std::size_t>(rank)] + origin_us_;
+        result.collectives.push_back({k, event.name, part.input, ranks_.number(rank), numbers[part.begin],
+                                      numbers[part.end], static_cast<double>(event.begin_us - ahead),
+                                      static_cast<double>(event.end_us - ahead)});
+      }
+    }
+    // What communicates and takes its recorded time, each for itself.
+    std::size_t next = met.size();
+    for (std::size_t rank = 0; rank < events_.size(); ++rank) {
+      const Us ahead = clocks_.ahead_us[rank] + origin_us_;
+      for (std::size_t n = 0; n < events_[rank].ends.size(); ++n) {
+        const TimelineEvent& event = events_[rank].timeline.events[n];
+        const std::uint64_t record = numbers[events_[rank].ends[n].begin];
+        if (!event.communicates || events_[rank].ends[n].meets) continue;
+        result.collectives.push_back({next++, event.name, 0, ranks_.number(static_cast<int>(rank)), record,
+                                      record, static_cast<double>(event.begin_us - ahead),
+                                      static_cast<double>(event.end_us - ahead)});
+      }
+    }
+  }
+
+  const ImportOptions& options_;
+  const std::vector<TimelineMessage>& messages_;
+  std::vector<RankEvents> events_;  // by rank
   ImportedRanks ranks_;
-  std::vector<std::vector<Event>> events_;  // by rank
-  Us origin_us_ = 0;
+  CollectiveParts parts_;
   RecordGraph graph_;
+  ClockOffsets clocks_;
+  Us origin_us_ = 0;
+  std::uint64_t unsized_ = 0, without_files_ = 0, uneven_ = 0;
 };
 
 }  // namespace
@@ -210,7 +360,27 @@ ImportResult import_timelines(const std::vector<std::string>& paths,
                               const std::vector<TimelineMessage>& messages, const ImportOptions& options,
                               TrafficSink& sink) {
   if (paths.empty()) throw InputError("timeline: no file named; allowed: one per rank");
-  return TimelineImport(paths, messages, options).write(sink);
+  RankFiles files = in_order_of_ranks(paths);
+  std::map<std::int64_t, RankEvents> by_rank;
+  std::vector<RankEvents> in_order;
+  for (const std::string& path : files.paths) {
+    RankEvents events{path, read_timeline(path), {}, {}};
+    in_order.push_back(std::move(events));
+  }
+  // Ranks that all files tell, each another one.
+  for (std::size_t n = 0; n < in_order.size(); ++n) {
+    if (const auto rank = in_order[n].timeline.rank; rank && *rank >= 0) by_rank[*rank];
+  }
+  if (by_rank.size() == in_order.size()) {
+    for (RankEvents& events : in_order) by_rank[*events.timeline.rank] = std::move(events);
+    in_order.clear();
+    files.numbers.clear();
+    for (auto& [rank, events] : by_rank) {
+      files.numbers.push_back(rank);
+      in_order.push_back(std::move(events));
+    }
+  }
+  return TimelineImport(std::move(in_order), std::move(files.numbers), messages, options).write(sink);
 }
 
 }  // namespace cm384::traces

@@ -1,8 +1,7 @@
-// Timelines of the vendor's profiler (Chrome trace JSON, one file a rank): operators as time without traffic
-// between collectives.
+// Timelines of profilers (timeline_reader.h), one file a rank: what ran on the device as time without
+// traffic, collectives as messages.
 #pragma once
 
-#include <map>
 #include <string>
 #include <vector>
 
@@ -10,19 +9,23 @@
 
 namespace cm384::traces {
 
-// What the operators whose names begin with a prefix move; a timeline does not say how much.
+// What the operators whose names begin with a prefix move, for timelines that do not say how much.
 struct TimelineMessage {
   std::string prefix;
   CollectiveKind kind{};
-  std::int64_t bytes = 0;
+  std::int64_t bytes = 0;  // of the whole vector: of an all-gather or gather, of all ranks together
 };
 
 // Lines "name,collective,bytes" after a header of these names. Throws InputError.
 std::vector<TimelineMessage> timeline_messages(const std::string& path);
 
-// Events with "ph": "X" and a duration, in the order of their start: those that a message's prefix names are
-// the k-th collective of all ranks, the others take their duration, as does the time between two events.
-// Events of several threads that overlap are taken as one span. Throws InputError naming file and event.
+// Each stream or thread of the device is a lane. What runs takes its duration; it begins behind what ended
+// last before it: in its own lane, and in another one if that ended later, after the time that passed
+// between. What nothing precedes begins at its recorded time. Collectives that `messages` name, or whose
+// arguments say how much they move, are matched between ranks (collective_parts.h); others take their
+// recorded time. Ranks are ordered by the number that the files tell, else by those in their names; their
+// clocks are set by the ends of the collectives that they share, where these agree. Throws InputError naming
+// file and event.
 ImportResult import_timelines(const std::vector<std::string>& paths,
                               const std::vector<TimelineMessage>& messages, const ImportOptions& options,
                               TrafficSink& sink);

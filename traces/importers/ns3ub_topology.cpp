@@ -65,7 +65,8 @@ Ns3UbCase read_ns3ub_case(const std::string& traffic) {
   if (!traffic.ends_with(kTraffic)) return found;
   const std::string stem = traffic.substr(0, traffic.size() - kTraffic.size());
   const auto exists = [&](const char* name) { return std::filesystem::exists(stem + name); };
-  for (const char* name : {"routing_table.csv", "transport_channel.csv", "fault.csv"}) {
+  for (const char* name :
+       {"routing_table.csv", "transport_channel.csv", "fault.csv", "network_attribute.txt"}) {
     if (exists(name)) found.unread.push_back(std::filesystem::path(stem + name).filename().string());
   }
   if (!exists("node.csv") || !exists("topology.csv")) return found;

@@ -7,13 +7,27 @@
 namespace cm384::traces {
 
 enum class TraceKind : std::uint8_t {
-  traffic,  // ours, binary or CSV
-  routing,  // JSON lines
-  ns3ub,    // traffic.csv of ns-3-UB
-  other,    // Chakra, or none; reading it as traffic says what is wrong
+  traffic,   // ours, binary or CSV
+  routing,   // JSON lines
+  ns3ub,     // traffic.csv of ns-3-UB
+  messages,  // a list of messages (import.h)
+  chakra,
+  timeline,  // of a profiler
+  htsim,
+  goal,
+  simai,
+  msccl,
+  requests,  // of users of a service
+  other,     // none of these; reading it as traffic says what is wrong
 };
 
-// Throws InputError if the file cannot be opened.
+// "a traffic.csv of ns-3-UB": for people.
+std::string text_of(TraceKind kind);
+
+// Of a file packed by gzip or not. Throws InputError if it cannot be opened.
 TraceKind recognise(const std::string& path);
+
+// How a file begins, for a message: its first letters, or that they are none.
+std::string beginning_of(const std::string& path);
 
 }  // namespace cm384::traces

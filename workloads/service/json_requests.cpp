@@ -1,9 +1,12 @@
 // Requests as lines of JSON.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/text/error.h"
@@ -37,6 +40,8 @@ class JsonRequestsReader {
       header(json);
     } else if (json.contains("arrival_ps")) {
       own(json);
+    } else if (json.contains("requests")) {
+      together(json);
     } else if (json.contains("sub_requests")) {
       session(json);
     } else if (json.contains("input_toks") || json.contains("arrival_time_ns")) {
@@ -114,28 +119,76 @@ class JsonRequestsReader {
     request->answer_blocks = static_cast<std::uint32_t>(answer);
   }
 
-  // Mooncake, ServeGen.
-  void by_length(const SortedJson& json) {
+  void check_fields(const SortedJson& json, std::initializer_list<std::string_view> known) const {
+    for (const auto& [field, value] : json.items()) {
+      if (std::ranges::find(known, field) == known.end())
+        lines_.fail(fmt::format("{}: is no field of {}; allowed: {}", field.substr(0, 40),
+                                builder_.trace().format, fmt::join(known, ", ")));
+    }
+  }
+
+  std::int64_t picoseconds(const SortedJson& json, std::int64_t unit_ps, const char* unit) const {
     const auto at = json.find("timestamp");
     if (at == json.end()) lines_.fail("timestamp: is missing");
-    if (!at->is_number() || !(at->get<double>() >= 0 && at->get<double>() < 8.64e9))
-      lines_.fail(fmt::format("timestamp: {}; allowed: ms from 0 to 8640000000", brief(*at)));
-    const std::int64_t ps = at->is_number_integer()
-                                ? at->get<std::int64_t>() * kPsPerMs
-                                : std::llround(at->get<double>() * static_cast<double>(kPsPerMs));
-    Request& request = builder_.add(ps, integer(json, "input_length", 1, kMostTokens),
-                                    integer(json, "output_length", 0, kMostTokens), "timestamp");
+    const std::int64_t most = kLongestTracePs / unit_ps;
+    if (!at->is_number() || !(at->get<double>() >= 0 && at->get<double>() < static_cast<double>(most)))
+      lines_.fail(fmt::format("timestamp: {}; allowed: {} from 0 to {}", brief(*at), unit, most));
+    return at->is_number_integer() ? at->get<std::int64_t>() * unit_ps
+                                   : std::llround(at->get<double>() * static_cast<double>(unit_ps));
+  }
+
+  // Mooncake, ServeGen in ms; Bailian in s.
+  void by_length(const SortedJson& json) {
+    const bool bailian = builder_.trace().format == "Bailian";
+    if (bailian) {
+      check_fields(json, {"chat_id", "parent_chat_id", "timestamp", "input_length", "output_length", "type",
+                          "turn", "hash_ids", "priority"});
+    } else {
+      check_fields(json, {"timestamp", "input_length", "output_length", "hash_ids", "client", "priority"});
+    }
+    const std::int64_t ps =
+        bailian ? picoseconds(json, kPsPerSecond, "s") : picoseconds(json, kPsPerMs, "ms");
+    const std::int64_t prompt = integer(json, "input_length", 1, kMostTokens),
+                       output = integer(json, "output_length", 0, kMostTokens);
+    Request& request = builder_.add(ps, prompt, output, "timestamp");
     take_priority(json, request);
     if (json.contains("client"))
       request.session = static_cast<std::uint32_t>(integer(json, "client", 0, UINT32_MAX));
+    if (bailian) request.session = chat(json);
     if (!json.contains("hash_ids")) return;
+    const int block = bailian ? kBailianBlock : kMooncakeBlock;
     const std::vector<std::int64_t> ids = integers(json, "hash_ids");
-    const int whole = request.prompt / kMooncakeBlock,
-              all = (request.prompt + kMooncakeBlock - 1) / kMooncakeBlock;
+    const int whole = request.prompt / block, all = (request.prompt + block - 1) / block;
     if (static_cast<int>(ids.size()) < whole || static_cast<int>(ids.size()) > all)
       lines_.fail(fmt::format("hash_ids: {} ids; allowed: {}, one for each {} tokens of input_length {}",
-                              ids.size(), all, kMooncakeBlock, request.prompt));
-    builder_.set_blocks(request, {ids.begin(), ids.end()}, kMooncakeBlock);
+                              ids.size(), all, block, request.prompt));
+    builder_.set_blocks(request, {ids.begin(), ids.end()}, block);
+  }
+
+  // The session of a chat is that of its first turn.
+  std::uint32_t chat(const SortedJson& json) {
+    const std::int64_t id = integer(json, "chat_id", 0, kMostId),
+                       parent = json.contains("parent_chat_id") ? integer(json, "parent_chat_id", -1, kMostId)
+                                                                : -1;
+    const auto known = chats_.find(parent);
+    const auto session = known != chats_.end() ? known->second : static_cast<std::uint32_t>(chats_.size());
+    chats_[id] = session;
+    return session;
+  }
+
+  // AIBrix: in ms; those of a line come together.
+  void together(const SortedJson& json) {
+    check_fields(json, {"timestamp", "requests"});
+    const std::int64_t ps = picoseconds(json, kPsPerMs, "ms");
+    const SortedJson& list = json.at("requests");
+    if (!list.is_array()) lines_.fail("requests: allowed: a list of requests");
+    for (const SortedJson& one : list) {
+      if (!one.is_object()) lines_.fail("requests: allowed: a list of objects");
+      const bool spaced = one.contains("Prompt Length");
+      const std::int64_t prompt = integer(one, spaced ? "Prompt Length" : "prompt_length", 1, kMostTokens),
+                         output = integer(one, spaced ? "Output Length" : "output_length", 0, kMostTokens);
+      builder_.add(ps, prompt, output, "timestamp");
+    }
   }
 
   // LLMServingSim.
@@ -188,12 +241,15 @@ class JsonRequestsReader {
   LineReader& lines_;
   TraceBuilder builder_;
   int block_tokens_;
-  std::int64_t number_ = 0;  // of sessions
+  std::int64_t number_ = 0;                      // of sessions
+  std::map<std::int64_t, std::uint32_t> chats_;  // sessions of chats
 };
 
 const char* format_of(const std::string& line) {
   const SortedJson json = SortedJson::parse(line, nullptr, false);
   if (json.is_object() && json.contains("format")) return "cm384";
+  if (json.is_object() && json.contains("chat_id")) return "Bailian";
+  if (json.is_object() && json.contains("requests")) return "AIBrix";
   if (json.is_object() && json.contains("hash_ids")) return "Mooncake";
   if (json.is_object() && (json.contains("timestamp") || json.contains("input_length"))) return "ServeGen";
   return "LLMServingSim";

@@ -37,6 +37,9 @@ std::optional<std::int64_t> take_number(std::string_view& text, std::size_t digi
   return value;
 }
 
+const std::vector<std::string> kVidur{"arrived_at", "num_prefill_tokens", "num_decode_tokens"};
+const std::vector<std::string> kVidurFurther{"num_total_tokens", "pd_ratio"};
+
 // Points of time such as "2023-11-16 18:17:03.9799600", with "+00:00" behind or not.
 class Calendar {
  public:
@@ -88,18 +91,32 @@ RequestTrace read_azure(const std::string& path) {
   return builder.take();
 }
 
+std::int64_t seconds_ps(const FieldReader& fields, std::size_t column) {
+  double seconds = -1;
+  try {
+    seconds = hw::parse_real(fields.text(column));
+  } catch (const InputError&) {
+  }
+  if (!(seconds >= 0 && seconds < 9e6)) fields.fail(column, "seconds from 0 to 9000000");
+  return std::llround(seconds * static_cast<double>(kPsPerSecond));
+}
+
+RequestTrace read_vidur(const std::string& path) {
+  hw::CsvTable table(path, kVidur, kVidurFurther);
+  TraceBuilder builder(table.lines(), "Vidur");
+  table.each([&](const FieldReader& fields) {
+    builder.add(seconds_ps(fields, 0), fields.integer(1, 1, kMostTokens), fields.integer(2, 0, kMostTokens),
+                "arrived_at");
+  });
+  return builder.take();
+}
+
 RequestTrace read_burstgpt(const std::string& path) {
   hw::CsvTable table(path, kBurstGpt, kBurstGptFurther);
   TraceBuilder builder(table.lines(), "BurstGPT");
   std::unordered_map<std::string, std::uint32_t> sessions;
   table.each([&](const FieldReader& fields) {
-    double seconds = -1;
-    try {
-      seconds = hw::parse_real(fields.text(0));
-    } catch (const InputError&) {
-    }
-    if (!(seconds >= 0 && seconds < 9e6)) fields.fail(0, "seconds from 0 to 9000000");
-    const auto ps = std::llround(seconds * static_cast<double>(kPsPerSecond));
+    const std::int64_t ps = seconds_ps(fields, 0);
     const std::int64_t output = fields.integer(3, 0, kMostTokens);
     if (output == 0) {
       builder.add_failed(ps, "Timestamp");
@@ -131,11 +148,12 @@ RequestTrace read_requests(const std::string& path, int block_tokens) {
   if (line[line.find_first_not_of(" \t")] == '{') return read_json_requests(lines, line, block_tokens);
   if (has_header(line, kAzure)) return read_azure(path);
   if (has_header(line, kBurstGpt)) return read_burstgpt(path);
+  if (has_header(line, kVidur)) return read_vidur(path);
   lines.fail(
-      fmt::format("line: '{}'; allowed: the first line of a file of Azure ({},..), BurstGPT ({},..), "
-                  "Mooncake, ServeGen, LLMServingSim ({{\"timestamp\": or {{\"input_toks\":), or one that "
-                  "--export wrote",
-                  line.substr(0, 60), kAzure[0], kBurstGpt[0]));
+      fmt::format("line: '{}'; allowed: the first line of a file of Azure ({},..), BurstGPT ({},..), Vidur "
+                  "({},..), Mooncake, ServeGen, Bailian, AIBrix or LLMServingSim ({{\"timestamp\": or "
+                  "{{\"input_toks\":), or one that --export wrote",
+                  line.substr(0, 60), kAzure[0], kBurstGpt[0], kVidur[0]));
 }
 
 }  // namespace cm384::service

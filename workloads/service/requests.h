@@ -36,13 +36,18 @@ struct RequestTrace {
 };
 
 inline constexpr int kMooncakeBlock = 512;               // tokens that an id of `hash_ids` stands for
+inline constexpr int kBailianBlock = 16;                 // likewise
 inline constexpr std::int32_t kMostTokens = 10'000'000;  // of a prompt or an output
 
-// Reads a file whose format is recognised by its first line:
+// Reads a file, packed by gzip or not, whose format is recognised by its first line:
 //   Azure          TIMESTAMP,ContextTokens,GeneratedTokens                          (Splitwise; 2023, 2024)
 //   BurstGPT       Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type and further columns
 //   Mooncake       {"timestamp" (ms), "input_length", "output_length", "hash_ids"}
 //   ServeGen       the same with "client" in place of the ids
+//   Bailian        {"chat_id", "parent_chat_id", "timestamp" (s), "input_length", "output_length", "type",
+//                  "turn", "hash_ids"}
+//   AIBrix         {"timestamp" (ms), "requests": [{"Prompt Length", "Output Length", ..}]}
+//   Vidur          arrived_at (s),num_prefill_tokens,num_decode_tokens and further columns
 //   LLMServingSim  {"input_toks", "output_toks", "arrival_time_ns"}, with "input_tok_ids" or without, or
 //                  sessions {"session_id", "arrival_time_ns", "sub_requests"}
 //   cm384          {"format": "cm384-requests-1"}: what requests_text() wrote

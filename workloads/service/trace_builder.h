@@ -26,6 +26,7 @@ class TraceBuilder {
   RequestTrace take();
 
   RequestTrace& trace() { return trace_; }
+  const RequestTrace& trace() const { return trace_; }
   const LineReader& lines() const { return lines_; }
 
  private:
@@ -40,7 +41,7 @@ class TraceBuilder {
 inline constexpr std::int64_t kPsPerMs = 1'000'000'000, kPsPerSecond = 1000 * kPsPerMs;
 inline constexpr std::int64_t kLongestTracePs = std::int64_t{100} * 86400 * kPsPerSecond;
 
-// Lines of objects: Mooncake, ServeGen, LLMServingSim. `line` is the first of them.
+// Lines of objects: Mooncake, ServeGen, Bailian, AIBrix, LLMServingSim. `line` is the first of them.
 RequestTrace read_json_requests(LineReader& lines, std::string line, int block_tokens);
 
 // Keys of the whole blocks of a prompt: of the tokens in a block and of all before it.

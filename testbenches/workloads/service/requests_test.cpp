@@ -61,6 +61,53 @@ TEST(Requests, OfMooncakeHaveBlocks) {
   EXPECT_THAT(trace.blocks_of(trace.requests[1]), ElementsAre(0, 7, 9));
 }
 
+// In seconds, with blocks of 16 tokens; turns of a chat are one session.
+TEST(Requests, OfBailianAreInSeconds) {
+  const std::string
+      first = R"({"chat_id": 7, "parent_chat_id": -1, "timestamp": 0.5, "input_length": 20, )"
+              R"("output_length": 3, "type": "text", "turn": 1, "hash_ids": [4, 5]})"
+              "\n",
+      second = R"({"chat_id": 9, "parent_chat_id": 7, "timestamp": 61.114, "input_length": 40, )"
+               R"("output_length": 2, "type": "text", "turn": 2, "hash_ids": [4, 5, 6]})"
+               "\n",
+      empty =
+          R"({"chat_id": 10, "parent_chat_id": -1, "timestamp": 62, "input_length": 4, "output_length": 0})"
+          "\n";
+  const RequestTrace trace = read(first + second + empty);
+  EXPECT_EQ(trace.format, "Bailian");
+  ASSERT_EQ(trace.requests.size(), 3u);
+  EXPECT_EQ(trace.requests[2].output, 0);  // nothing was asked for but the prompt
+  EXPECT_EQ(trace.requests[1].arrival, Time{60'614'000'000'000});
+  EXPECT_EQ(trace.requests[1].session, trace.requests[0].session);
+  EXPECT_EQ(trace.block_tokens, 16);
+  EXPECT_EQ(trace.blocks_of(trace.requests[1]).size(), 3u);
+  EXPECT_EQ(trace.failed, 0);
+}
+
+TEST(Requests, OfVidurAndAibrixHaveTheirUnits) {
+  const RequestTrace vidur =
+      read("arrived_at,num_prefill_tokens,num_decode_tokens\n1.5,374,44\n4.25,396,109\n5,3,0\n");
+  EXPECT_EQ(vidur.format, "Vidur");
+  ASSERT_EQ(vidur.requests.size(), 3u);
+  EXPECT_EQ(vidur.requests[1].arrival, Time{2'750'000'000'000});
+  EXPECT_EQ(vidur.requests[2].output, 0);
+  const RequestTrace aibrix = read(
+      "{\"timestamp\": 10, \"requests\": [{\"Prompt Length\": 5, \"Output Length\": 2, \"prompt\": \"a\"}, "
+      "{\"Prompt Length\": 6, \"Output Length\": 3}]}\n{\"timestamp\": 25, \"requests\": "
+      "[{\"prompt_length\": 7, "
+      "\"output_length\": 1}]}\n");
+  EXPECT_EQ(aibrix.format, "AIBrix");
+  ASSERT_EQ(aibrix.requests.size(), 3u);
+  EXPECT_EQ(aibrix.requests[1].arrival, Time{});
+  EXPECT_EQ(aibrix.requests[2].arrival, Time{15'000'000'000});
+}
+
+// A field that no known form has may mean another unit: it is not guessed.
+TEST(Requests, WithFieldsOfNoFormAreRefused) {
+  EXPECT_THAT(refusal("{\"timestamp\": 30, \"input_length\": 1, \"output_length\": 2, \"model\": 4}\n"),
+              HasSubstr(":1: model: is no field of ServeGen; allowed: timestamp, input_length"));
+}
+
 TEST(Requests, OfServeGenHaveClients) {
   const RequestTrace trace =
       read("{\"timestamp\": 30, \"input_length\": 151, \"output_length\": 284, \"client\": 46}\n");

@@ -1,0 +1,255 @@
+// Schedules of other simulators: htsim, GOAL, SimAI, MSCCL, small ones of our own with values by hand; and
+// what a file looks like.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <fstream>
+#include <map>
+
+#include "testbenches/hw/refusal.h"
+#include "traces/import.h"
+#include "traces/importers/recognise.h"
+
+namespace cm384::traces {
+namespace {
+
+using ::testing::HasSubstr;
+using Kind = TrafficRecord::Kind;
+using Wait = TrafficDependency::Kind;
+using Pairs = std::map<std::pair<int, int>, std::uint64_t>;
+
+struct Read final : TrafficSink {
+  std::vector<TrafficRecord> records;
+  ImportResult result;
+  void add(const TrafficRecord& record) override {
+    EXPECT_EQ(fault_of(record, records.size()), "");
+    records.push_back(record);
+  }
+  void finish() override {}
+  Pairs pairs() const {
+    Pairs all;
+    for (const TrafficRecord& r : records) {
+      if (r.moves()) all[{r.source.number, r.target.number}] += r.total_bytes();
+    }
+    return all;
+  }
+  std::uint64_t bytes() const {
+    std::uint64_t sum = 0;
+    for (const auto& [pair, bytes] : pairs()) sum += bytes;
+    return sum;
+  }
+  Time computed(int die) const {
+    Time sum;
+    for (const TrafficRecord& r : records) {
+      if (r.kind == Kind::compute && r.source.number == die) sum += r.end - r.start;
+    }
+    return sum;
+  }
+};
+
+std::string saved(const std::string& text) {
+  const std::string path = ::testing::TempDir() + "cm384-schedule";
+  std::ofstream(path, std::ios::binary) << text;
+  return path;
+}
+ImportOptions options(std::int64_t bytes = 0, Time unit = {}) {
+  ImportOptions made;
+  made.dies = 16;
+  made.machine = "small";
+  made.dies_per_node = 8;
+  made.bytes = bytes;
+  made.time_unit = unit;
+  return made;
+}
+using Import = ImportResult (*)(const std::string&, const ImportOptions&, TrafficSink&);
+Read import(Import by, const std::string& text, const ImportOptions& how = options()) {
+  Read read;
+  read.result = by(saved(text), how, read);
+  return read;
+}
+std::string refused(Import by, const std::string& text, const ImportOptions& how = options()) {
+  return refusal([&] { import(by, text, how); });
+}
+
+TEST(Htsim, ConnectionsStartAtTheirTimesAndByTriggers) {
+  const std::string text =
+      "Nodes 4\nConnections 4\nTriggers 2\n0->1 id 1 start 5 size 2000\n1->2 id 2 start 0 size 300 "
+      "recv_done_trigger 7\n"
+      "2->3 id 3 trigger 7 size 40 send_done_trigger 8\n3->0 id 4 trigger 8 size 9\n"
+      "trigger id 7 oneshot\ntrigger id 8 barrier count 1\n";
+  EXPECT_THAT(refused(import_htsim, text),
+              HasSubstr(":4: start: 5: of which unit is not told; allowed: --time-unit"));
+  const Read read = import(import_htsim, text, options(0, 1_us));
+  EXPECT_EQ(read.pairs(), (Pairs{{{0, 1}, 2000}, {{1, 2}, 300}, {{2, 3}, 40}, {{3, 0}, 9}}));
+  EXPECT_EQ(read.records[0].start, 5_us);
+  EXPECT_EQ(read.records[2].dependencies, (std::vector<TrafficDependency>{{1, Wait::arrival, {}}}));
+  EXPECT_EQ(read.records[3].dependencies, (std::vector<TrafficDependency>{{2, Wait::completion, {}}}));
+}
+
+TEST(Htsim, BrokenOnesAreRefusedByLine) {
+  const auto with = [](const std::string& rest) { return refused(import_htsim, "Nodes 4\n" + rest); };
+  EXPECT_THAT(refused(import_htsim, "Knots 4\n"), HasSubstr(":1: header: allowed: Nodes N"));
+  EXPECT_THAT(refused(import_htsim, "Nodes 17\n0->1 size 1\n"), HasSubstr("17 ranks, but small has 16 dies"));
+  EXPECT_THAT(with(""), HasSubstr("no connection"));
+  EXPECT_THAT(with("Connections 2\n0->1 size 5\n"), HasSubstr("Connections: 2 announced, 1 there"));
+  EXPECT_THAT(with("0->4 size 5\n"), HasSubstr(":2: target: '4'; allowed: a whole number from 0 to 3"));
+  EXPECT_THAT(with("0->0 size 5\n"), HasSubstr("another node"));
+  EXPECT_THAT(with("0->1 start 0\n"), HasSubstr("size: allowed: 1 to"));
+  EXPECT_THAT(with("0->1 size\n"), HasSubstr(":2: size: is missing"));
+  EXPECT_THAT(with("0->1 colour 4 size 3\n"), HasSubstr(":2: 'colour'; allowed: id, start"));
+  EXPECT_THAT(with("0->1 trigger 3 size 3\n"), HasSubstr(":2: trigger 3: is not declared"));
+  EXPECT_THAT(with("0->1 trigger 3 size 3\ntrigger id 3 oneshot\n"), HasSubstr("0 connections fire it"));
+  EXPECT_THAT(with("0->1 size 3\ntrigger id 3 twice\n"), HasSubstr("'twice'; allowed: oneshot"));
+}
+
+constexpr const char* kGoal = R"(num_ranks 2
+rank 0 {
+l1: calc 1000
+l2: send 64b to 1 tag 5
+l3: calc 2000 cpu 1
+l2 requires l1
+l3 irequires l2
+}
+rank 1 {
+l1: recv 64b from 0 tag 5
+l2: calc 500
+l2 requires l1
+}
+)";
+
+TEST(Goal, OperationsWaitForWhatTheyRequire) {
+  const Read read = import(import_goal, kGoal);
+  EXPECT_EQ(read.pairs(), (Pairs{{{0, 1}, 64}}));
+  EXPECT_EQ(read.computed(0), 3_us);
+  EXPECT_EQ(read.computed(1), 500_ns);
+  std::vector<int> turns;
+  for (const TrafficRecord& r : read.records) {
+    if (r.kind == Kind::compute) turns.push_back(r.lane);
+  }
+  EXPECT_THAT(turns, ::testing::UnorderedElementsAre(1, 2, 1));
+  EXPECT_THAT(read.result.not_taken, ::testing::IsEmpty());
+}
+
+TEST(Goal, BrokenOnesAreRefusedByLine) {
+  const auto with = [](const std::string& rest) {
+    return refused(import_goal, "num_ranks 2\nrank 0 {\n" + rest);
+  };
+  EXPECT_THAT(refused(import_goal, "ranks 2\n"), HasSubstr(":1: header: allowed: num_ranks N"));
+  EXPECT_THAT(with("calc 5\n"), HasSubstr("the file ends within a rank"));
+  EXPECT_THAT(with("l1: send 5b\n}\n"), HasSubstr(":3: to: is missing"));
+  EXPECT_THAT(with("l1: send 5b to 2\n}\n"), HasSubstr(":3: to: '2'; allowed"));
+  EXPECT_THAT(with("l1: calc x\n}\n"), HasSubstr(":3: calc: 'x'"));
+  EXPECT_THAT(with("l1: jump 3\n}\n"), HasSubstr(":3: 'jump'; allowed: calc, send, recv"));
+  EXPECT_THAT(with("l1: calc 3\nl1: calc 4\n}\n"), HasSubstr(":4: 'l1:': the rank has it twice"));
+  EXPECT_THAT(with("l1: calc 3\nl1 requires l9\n}\n"), HasSubstr(":4: 'l9': no such label"));
+  EXPECT_THAT(with("l1: recv 3b from 1\n}\n"), HasSubstr(":3: recv: rank 1 sends rank 0 no such message"));
+  EXPECT_THAT(with("l1: recv 3b from 1\n}\nrank 1 {\nsend 4b to 0\n}\n"),
+              HasSubstr("recv: 3 B, but 4 B are sent"));
+  EXPECT_THAT(with("l1: calc 3\nl2: calc 3\nl1 requires l2\nl2 requires l1\n}\n"), HasSubstr("in a circle"));
+}
+
+// Four ranks: tensor groups 0 1 and 2 3, data groups 0 2 and 1 3.
+constexpr const char* kSimAi =
+    "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2 ep: 1 pp: 1 vpp: 1 ga: 1 all_gpus: 4 "
+    "checkpoints: 0 "
+    "checkpoint_initiates: 0\n2\n"
+    "first -1 1000 ALLREDUCE 800 10 NONE 0 20 ALLREDUCE 600 5\n"
+    "second -1 3000 NONE 0 30 ALLGATHER 100 40 NONE 0 0\n";
+
+TEST(SimAi, LayersRunForwardsAndBackwardsInTheirGroups) {
+  const Read read = import(import_simai, kSimAi);
+  // Of a tensor pair: an all-reduce of 800 B, an all-gather of 100 B; of a data pair an all-reduce of 600 B.
+  EXPECT_EQ(read.pairs(), (Pairs{{{0, 1}, 900},
+                                 {{1, 0}, 900},
+                                 {{2, 3}, 900},
+                                 {{3, 2}, 900},
+                                 {{0, 2}, 600},
+                                 {{2, 0}, 600},
+                                 {{1, 3}, 600},
+                                 {{3, 1}, 600}}));
+  EXPECT_EQ(read.computed(0), 1000_ns + 3000_ns + 40_ns + 30_ns + 20_ns + 10_ns + 5_ns);
+}
+
+TEST(SimAi, BrokenOnesAreRefusedByLine) {
+  const std::string header = "HYBRID_TRANSFORMER model_parallel_NPU_group: 2 all_gpus: 4\n";
+  EXPECT_THAT(refused(import_simai, "DATA all_gpus: 4\n"),
+              HasSubstr(":1: header: 'DATA'; allowed: HYBRID_TRANSFORMER"));
+  EXPECT_THAT(refused(import_simai, "MICRO all_gpus: 4 colour: 3\n"), HasSubstr(":1: header: 'colour:'"));
+  EXPECT_THAT(refused(import_simai, "MICRO model_parallel_NPU_group: 3 all_gpus: 4\n"),
+              HasSubstr("a multiple of 3"));
+  EXPECT_THAT(refused(import_simai, header), HasSubstr("layers: their number is missing"));
+  EXPECT_THAT(refused(import_simai, header + "2\nl -1 1 NONE 0 1 NONE 0 1 NONE 0 1\n"),
+              HasSubstr("2 announced, 1 there"));
+  EXPECT_THAT(refused(import_simai, header + "1\nl -1 1 NONE 0\n"),
+              HasSubstr(":3: layer: 5 words; allowed: 12"));
+  EXPECT_THAT(refused(import_simai, header + "1\nl -1 1 SEND 0 1 NONE 0 1 NONE 0 1\n"),
+              HasSubstr(":3: communication: 'SEND'"));
+}
+
+// A ring all-gather of two ranks, each with one chunk.
+constexpr const char* kMsccl =
+    R"(<algo name="ring" nchunksperloop="2" nchannels="1" proto="Simple" ngpus="2" coll="allgather">
+  <gpu id="0"><tb id="0" send="1" recv="1" chan="0">
+    <step s="0" type="s" srcbuf="i" srcoff="0" dstbuf="o" dstoff="0" cnt="1" depid="-1" deps="-1" hasdep="0"/>
+    <step s="1" type="r" srcbuf="i" srcoff="0" dstbuf="o" dstoff="1" cnt="1" depid="-1" deps="-1" hasdep="0"/>
+  </tb></gpu>
+  <gpu id="1"><tb id="0" send="0" recv="0" chan="0">
+    <step s="0" type="r" cnt="1"/><step s="1" type="s" cnt="1"/>
+  </tb><tb id="1" send="-1" recv="-1" chan="1"><step s="0" type="nop" depid="0" deps="1"/></tb></gpu>
+</algo>
+)";
+
+TEST(Msccl, StepsSendAndReceiveChunks) {
+  const Read read = import(import_msccl, kMsccl, options(3000));
+  EXPECT_EQ(read.pairs(), (Pairs{{{0, 1}, 1500}, {{1, 0}, 1500}}));
+  EXPECT_THAT(read.result.notes, ::testing::Contains("a chunk is 1500 B, one loop"));
+}
+
+TEST(Msccl, BrokenOnesAreRefusedByStep) {
+  const auto broken = [](const std::string& from, const std::string& to) {
+    std::string text = kMsccl;
+    const std::size_t at = text.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    return refused(import_msccl, text.replace(at, from.size(), to), options(3000));
+  };
+  EXPECT_THAT(refused(import_msccl, kMsccl), HasSubstr("allowed: --bytes N"));
+  EXPECT_THAT(broken("ngpus=\"2\"", "ngpus=\"x\""), HasSubstr("ngpus: 'x'; allowed"));
+  EXPECT_THAT(broken("type=\"s\"", "type=\"q\""), HasSubstr("gpu 0: tb 0: step 0: type: 'q'; allowed"));
+  EXPECT_THAT(broken("depid=\"0\"", "depid=\"4\""),
+              HasSubstr("gpu 1: tb 1: step 0: depid, deps: there is no such step"));
+  EXPECT_THAT(broken("<step s=\"1\" type=\"s\" cnt", "<step s=\"1\" type=\"nop\" cnt"),
+              HasSubstr("gpu 0: tb 0: step 1: receives what nobody sends"));
+  EXPECT_THAT(broken("<gpu id=\"1\">", "<cpu id=\"1\">"), HasSubstr("<cpu>; allowed: <gpu>"));
+  EXPECT_THAT(refused(import_msccl, std::string(kMsccl).substr(0, 400), options(3000)), HasSubstr("no XML"));
+  std::string deep;
+  for (int n = 0; n < 100'000; ++n) deep += "<a>";
+  EXPECT_THAT(refused(import_msccl, deep, options(1)), HasSubstr("nested deeper than 16"));
+  EXPECT_THAT(refused(import_msccl, "<a b='</a></a></a>'>", options(1)), HasSubstr("'<' in a value"));
+}
+
+TEST(Recognise, FilesByHowTheyBegin) {
+  const std::pair<std::string, TraceKind> files[] = {
+      {"Nodes 4\n", TraceKind::htsim},
+      {kGoal, TraceKind::goal},
+      {kSimAi, TraceKind::simai},
+      {kMsccl, TraceKind::msccl},
+      {"source,target,bytes\n", TraceKind::messages},
+      {"taskId,sourceNode,destNode,dataSize(Byte),opType,priority,delay,phaseId,dependOnPhases\n",
+       TraceKind::ns3ub},
+      {"{\"workload_graph\": []}", TraceKind::chakra},
+      {"[{\"ph\":\"X\"}]", TraceKind::timeline},
+      {"{\"schemaVersion\": 1, \"deviceProperties\": []", TraceKind::timeline},
+      {"{\"timestamp\": 1, \"input_length\": 2}", TraceKind::requests},
+      {"arrived_at,num_prefill_tokens,num_decode_tokens\n", TraceKind::requests},
+      {"{\"type\":\"meta\",\"top_k\":2}", TraceKind::routing},
+      {"id,kind,start_ps\n", TraceKind::traffic},
+      {"neither one nor the other", TraceKind::other},
+      {"", TraceKind::other}};
+  for (const auto& [text, kind] : files) EXPECT_EQ(recognise(saved(text)), kind) << text.substr(0, 40);
+  EXPECT_EQ(beginning_of(saved("neither one\nnor")), "begins with 'neither one'");
+  EXPECT_EQ(beginning_of(saved("\x01\x02\x03")), "holds no text and is of no known form");
+  EXPECT_EQ(beginning_of(saved("")), "is empty");
+}
+
+}  // namespace
+}  // namespace cm384::traces

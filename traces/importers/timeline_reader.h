@@ -1,0 +1,53 @@
+// Timelines of profilers: Chrome trace JSON of PyTorch (Kineto) and of Ascend (trace_view.json), packed by
+// gzip or not, and Ascend's table of kernels (kernel_details.csv). The file is read event by event; only what
+// ran on the device is kept.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "traces/collectives.h"
+
+namespace cm384::traces {
+
+using TimelineUs = long double;  // profilers count from 1970: 51 bits before the point
+
+// What an event tells of the collective that it is.
+struct TimelineCollective {
+  CollectiveKind kind{};
+  std::string group;                // empty: not told
+  std::vector<std::int64_t> ranks;  // of the group; empty: not told
+  std::int64_t group_size = 0;      // 0: not told
+  // Bytes, by one of two: what the rank puts in, or elements that the vendor's interface counts, of which a
+  // reduce-scatter or all-to-all has one such count for each rank. Neither: it is not told how much.
+  std::optional<std::int64_t> input, counted;
+  bool uneven = false;  // its parts are told one by one
+};
+
+struct TimelineEvent {
+  std::string name;
+  TimelineUs begin_us = 0, end_us = 0;
+  std::uint32_t lane = 0;     // stream or thread, in the order met
+  std::uint64_t number = 0;   // in the file
+  bool communicates = false;  // by its name or its arguments
+  std::optional<TimelineCollective> collective;
+};
+
+struct Timeline {
+  std::vector<TimelineEvent> events;  // by their begin
+  std::vector<std::string> lanes;     // names
+  std::optional<std::int64_t> rank;   // that the file says it is of
+  std::string chosen;                 // which events were taken, for people
+  std::uint64_t left_out = 0;         // events of the host, and annotations
+  std::uint64_t around_others = 0;    // events of a lane that hold others of it, which count for them
+  std::uint64_t unfinished = 0;       // begun and not ended
+};
+
+// Of events with "ph": "X", and "B" with "E": those of kernels and copies by their category, else those of
+// the processes that Ascend's profiler has for hardware and communication, else all; of a table, all lines.
+// Throws InputError naming file and event or line.
+Timeline read_timeline(const std::string& path);
+
+}  // namespace cm384::traces

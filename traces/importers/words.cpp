@@ -1,0 +1,48 @@
+#include "traces/importers/words.h"
+
+#include <fmt/format.h>
+
+#include "base/text/number.h"
+
+namespace cm384::traces {
+
+bool WordLines::next() {
+  constexpr std::string_view kBlanks = " \t\r";
+  do {
+    if (!lines_.next(line_)) return false;
+    words_.clear();
+    for (std::string_view rest = line_;;) {
+      const std::size_t begin = rest.find_first_not_of(kBlanks);
+      if (begin == std::string_view::npos) break;
+      rest.remove_prefix(begin);
+      const std::size_t end = std::min(rest.find_first_of(kBlanks), rest.size());
+      words_.push_back(rest.substr(0, end));
+      rest.remove_prefix(end);
+    }
+  } while (words_.empty());
+  return true;
+}
+
+std::string_view WordLines::word(std::size_t n, std::string_view what) const {
+  if (n >= words_.size()) fail(fmt::format("{}: is missing", what));
+  return words_[n];
+}
+
+std::int64_t WordLines::integer(std::size_t n, std::string_view what, std::int64_t low,
+                                std::int64_t high) const {
+  return integer_of(word(n, what), what, low, high);
+}
+
+std::int64_t WordLines::integer_of(std::string_view text, std::string_view what, std::int64_t low,
+                                   std::int64_t high) const {
+  const auto value = hw::number_of<std::int64_t>(text);
+  if (!value || *value < low || *value > high)
+    fail(fmt::format("{}: '{}'; allowed: a whole number from {} to {}", what, text.substr(0, 60), low, high));
+  return *value;
+}
+
+std::string WordLines::where() const {
+  return fmt::format("{}:{}", path_, lines_.number());
+}
+
+}  // namespace cm384::traces
