@@ -8,7 +8,7 @@ namespace cm384::cli {
 namespace {
 
 constexpr std::array kRunning{&kRunCommand, &kReportCommand, &kValidateCommand};
-constexpr std::array kMachines{&kMachineListCommand, &kMachineShowCommand, &kMachineCheckCommand,
+constexpr std::array kMachines{&kMachineListCommand,  &kMachineShowCommand,      &kMachineCheckCommand,
                                &kMachineCountCommand, &kMachineReferenceCommand, &kMachineStatisticsCommand};
 constexpr std::array kModels{&kModelListCommand, &kModelShowCommand};
 constexpr std::array kComparing{&kCompareCommand, &kBaselineCheckCommand, &kBaselineUpdateCommand,
