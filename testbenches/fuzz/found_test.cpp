@@ -22,24 +22,18 @@ namespace fs = std::filesystem;
 using Target = int(const std::uint8_t* data, std::size_t size);
 extern "C" {
 Target fuzz_baseline, fuzz_chakra, fuzz_elf, fuzz_machine, fuzz_model, fuzz_ns3ub, fuzz_requests, fuzz_result,
-    fuzz_routing, fuzz_traffic, fuzz_traffic_csv;
+    fuzz_routing, fuzz_schedules, fuzz_traffic, fuzz_traffic_csv;
 }
 
 namespace cm384::fuzz {
 namespace {
 
 const std::map<std::string, Target*>& targets() {
-  static const std::map<std::string, Target*> all{{"baseline", fuzz_baseline},
-                                                  {"chakra", fuzz_chakra},
-                                                  {"elf", fuzz_elf},
-                                                  {"machine", fuzz_machine},
-                                                  {"model", fuzz_model},
-                                                  {"ns3ub", fuzz_ns3ub},
-                                                  {"requests", fuzz_requests},
-                                                  {"result", fuzz_result},
-                                                  {"routing", fuzz_routing},
-                                                  {"traffic", fuzz_traffic},
-                                                  {"traffic_csv", fuzz_traffic_csv}};
+  static const std::map<std::string, Target*> all{
+      {"baseline", fuzz_baseline},   {"chakra", fuzz_chakra},   {"elf", fuzz_elf},
+      {"machine", fuzz_machine},     {"model", fuzz_model},     {"ns3ub", fuzz_ns3ub},
+      {"requests", fuzz_requests},   {"result", fuzz_result},   {"routing", fuzz_routing},
+      {"schedules", fuzz_schedules}, {"traffic", fuzz_traffic}, {"traffic_csv", fuzz_traffic_csv}};
   return all;
 }
 
