@@ -18,7 +18,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (std::size_t k = 0; k < trace.requests.size(); ++k) {
       const service::Request& request = trace.requests[k];
       const bool good = request.prompt >= 1 && request.prompt <= service::kMostTokens &&
-                        request.output >= 1 && request.output <= service::kMostTokens &&
+                        request.output >= 0 && request.output <= service::kMostTokens &&
                         request.arrival >= Time{} &&
                         std::size_t{request.first_block} + request.blocks <= trace.keys.size() &&
                         request.follows < static_cast<std::int32_t>(k);

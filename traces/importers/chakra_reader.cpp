@@ -131,7 +131,7 @@ void read_json_attribute(const ForeignJson& j, ChakraNode& node) {
 void read_json_node(const ForeignJson& j, ChakraNode& node) {
   for (const auto& [key, value] : j.items()) {
     const std::string name = plain(key);
-    const auto number = [&]() -> std::uint64_t {
+    const auto number = [&key = key, &value = value, &node]() -> std::uint64_t {
       const auto integer = value_of_json(value).integer;
       if (!integer || *integer < 0) node.fail(fmt::format("{}: allowed: a whole number from 0", key));
       return static_cast<std::uint64_t>(*integer);

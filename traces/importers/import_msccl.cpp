@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <array>
 #include <boost/property_tree/ptree.hpp>
 #include <boost/property_tree/xml_parser.hpp>
 #include <deque>
@@ -52,11 +53,13 @@ void check_depth(const std::string& text, const std::string& path) {
 
 std::string read_xml(const std::string& path) {
   const auto stream = open_unpacked(path);
-  std::string text(kMostXml + 1, '\0');
-  stream->read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(stream->gcount()));
-  if (text.size() > kMostXml)
-    throw InputError(fmt::format("{}: is larger than {} MiB", path, kMostXml >> 20));
+  std::string text;
+  std::array<char, 65536> piece{};
+  while (stream->read(piece.data(), piece.size()), stream->gcount() > 0) {
+    text.append(piece.data(), static_cast<std::size_t>(stream->gcount()));
+    if (text.size() > kMostXml)
+      throw InputError(fmt::format("{}: is larger than {} MiB", path, kMostXml >> 20));
+  }
   check_depth(text, path);
   return text;
 }

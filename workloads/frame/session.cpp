@@ -29,7 +29,8 @@ supernode::SupernodeOptions machine_options(const StudyContext& context, const S
   made.output = options.output;
   made.progress = [&context, fraction, from = options.progress_from, to = options.progress_to](
                       Time simulated, std::uint64_t events) {
-    context.progress.update(from + (to - from) * fraction(simulated), simulated, events);
+    const double done = fraction(simulated);
+    context.progress.update(done < 0 ? done : from + (to - from) * done, simulated, events);
   };
   if (context.profile != nullptr) made.sample = [&profile](Time now) { profile->sample(now); };
   return made;
@@ -95,7 +96,8 @@ Session::~Session() {
 
 double Session::Pace::at(Time simulated) const {
   if (took <= Time{}) return done;
-  return done + step * std::min(0.99, (simulated - begun).us() / took.us());
+  const double share = (simulated - begun).us() / took.us();
+  return share <= 1 ? done + step * share : -1;
 }
 
 void Session::expect(double share, Time about) {

@@ -71,7 +71,7 @@ class Session {
   struct Pace {
     double done = 0, step = 0;
     Time begun, took;
-    double at(Time simulated) const;
+    double at(Time simulated) const;  // negative once the part takes longer: nothing is known then
   };
   Pace pace_;
   std::unique_ptr<npu::GdbStub> debugger_;  // of core 0 of the first die, with --gdb

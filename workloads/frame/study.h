@@ -41,7 +41,7 @@ class PartOfProgress final : public Progress {
   PartOfProgress(Progress& whole, double from, double to, const SimulatorCounts& before)
       : whole_(whole), from_(from), to_(to), before_(before) {}
   void update(double fraction, Time simulated, std::uint64_t events) override {
-    whole_.update(fraction < 0 ? from_ : from_ + (to_ - from_) * fraction, before_.simulated + simulated,
+    whole_.update(fraction < 0 ? fraction : from_ + (to_ - from_) * fraction, before_.simulated + simulated,
                   before_.events + events);
   }
 

@@ -7,7 +7,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { testEveryWidth } from './readable.mjs';
+import { drawn, testEveryWidth } from './readable.mjs';
 import { merged, unaccounted } from '../../../lab/report/page/src/figures_of_rows.js';
 import { placesOf, quantities, sweepOf } from '../../../lab/report/page/src/sweep.js';
 
@@ -233,6 +233,7 @@ const cellsOf = (page, table) =>
   page.$$eval(`#${table} td[data-value]`, cells => cells.map(cell => ({ exact: Number(cell.dataset.value), shown: cell.textContent })));
 
 async function testFigures(page, expected) {
+  await drawn(page);
   const figures = await page.$$eval('.figure', list =>
     list.map(figure => ({
       id: figure.id,
@@ -405,9 +406,9 @@ async function testDecodePage(page) {
 }
 async function testLayerPage(page) {
   await testFigures(page, ['streams', 'lanes']);
-  const drawn = await textsOf(page, 'lanes');
+  const lanes = await textsOf(page, 'lanes');
   for (const text of ['attention', 'experts', 'prolog', 'combine', 'layer 0', 'layer 1'])
-    assert.ok(drawn.includes(text), `${text} of ${drawn}`);
+    assert.ok(lanes.includes(text), `${text} of ${lanes}`);
   const texts = await textsOf(page, 'streams');
   for (const text of ['attention', 'experts', 'dispatch', 'combine', 'idle']) assert.ok(texts.includes(text), `${text} of ${texts}`);
 }
@@ -426,11 +427,11 @@ async function testServicePage(page) {
     ],
   );
   const tried = ({ search }) => [...new Set([...search.map(({ rate }) => rate), 20, 40])].length;
-  const drawn = await linesOf(page, 'ttft-over-rate');
-  assert.equal(drawn.length, 4, 'p50 and p99 of two deployments');
+  const curves = await linesOf(page, 'ttft-over-rate');
+  assert.equal(curves.length, 4, 'p50 and p99 of two deployments');
   // Points that fall together on the screen are drawn once.
   [rows[0], rows[0], rows[2], rows[2]].forEach((row, index) =>
-    assert.ok(drawn[index] <= tried(row) && drawn[index] >= tried(row) - 3, `${drawn} of ${tried(row)}`),
+    assert.ok(curves[index] <= tried(row) && curves[index] >= tried(row) - 3, `${curves} of ${tried(row)}`),
   );
   assert.ok((await textsOf(page, 'ttft-over-rate')).includes('objective 500 ms'));
   const pools = await textsOf(page, 'goodput-by-pools');
@@ -439,6 +440,7 @@ async function testServicePage(page) {
   const lines = () => page.$$eval('#occupancy svg path', paths => paths.map(path => path.getAttribute('d')).join());
   const first = await lines();
   await page.selectOption('#row', '3');
+  await drawn(page);
   assert.notEqual(await lines(), first, 'another row has other lines');
 }
 
@@ -501,6 +503,7 @@ async function testReplaysPage(page) {
 
 async function inBrowser(browser, name, width, test) {
   const page = await browser.newPage({ viewport: { width, height: 900 } });
+  page.setDefaultTimeout(120e3); // a busy machine is slow, not wrong
   const said = [];
   page.on('console', message => said.push(message.text()));
   page.on('pageerror', error => said.push(error.message));

@@ -3,8 +3,13 @@ import assert from 'node:assert/strict';
 
 export const kWidths = [400, 900, 1600];
 
+// Charts draw a change in a frame after the one that heard of it: two frames later it stands.
+export const drawn = page =>
+  page.evaluate(() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(done)))));
+
 // No text on another, nothing outside: pictures can be read at this width.
 export async function testReadable(page, what) {
+  await drawn(page);
   const figures = await page.$$eval('.figure', list =>
     list.map(figure => {
       const frame = figure.querySelector('svg').getBoundingClientRect();
