@@ -21,6 +21,7 @@ extern const Study kMoeStudy;
 extern const Study kOpStudy;
 extern const Study kP2pStudy;
 extern const Study kServeStudy;
+extern const Study kJobsStudy;
 extern const Study kStreamStudy;
 extern const Study kSwitchStudy;
 extern const Study kTrafficStudy;

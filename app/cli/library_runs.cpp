@@ -24,9 +24,13 @@ service::DecodePoint decode_point(const Json& row, const Json& parameters) {
   point.kv = row.at("kv").get<int>();
   point.mtp = row.at("mtp").get<int>();
   point.microbatches = row.at("microbatches").get<int>();
-  // The first MoE layer and those that predict tokens have nothing to overlap with.
-  point.layers_alike = parameters.at("moe-layers").get<int>() - 1;
-  point.layers_alone = parameters.at("dense-layers").get<int>() + 1 + point.mtp;
+  // The first layer of its kind and those that predict tokens have nothing to overlap with.
+  const int moe = parameters.at("moe-layers").get<int>(), dense = parameters.at("dense-layers").get<int>();
+  point.layers_alike = (moe > 0 ? moe : dense) - 1;
+  point.layers_alone = (moe > 0 ? dense : 0) + 1 + point.mtp;
+  point.network = parameters.at("model").get<std::string>();
+  point.weights_gb = row.at("weights_GB").get<double>();
+  point.context_bytes = row.at("context_B").get<double>();
   point.step_ms = row.at("step_ms").get<double>();
   point.layer_us = row.at("layer_us").get<double>();
   point.attention_half_us = row.at("attention_half_us").get<double>();
@@ -54,6 +58,7 @@ service::PrefillPoint prefill_point(const Json& row, const Json& parameters) {
   const auto option = [&](const char* name) { return parameters.at(name).get<std::string>(); };
   point.way = option("attention") + ", " + option("path");
   if (option("attention") == "sp-tp-sp") point.way += ", " + option("latents");
+  point.network = parameters.at("model").get<std::string>();
   point.latency_ms = row.at("latency_ms").get<double>();
   // Parts of two microbatches overlap: attention is then its share of all of them.
   double attention = 0, context = 0, read = 0, all = 0;

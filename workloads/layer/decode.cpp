@@ -81,7 +81,8 @@ double renewal_us(const DecodeOptions& options, const DecodeParts& parts) {
 
 namespace {
 
-void check_memory(const StudyContext& context, const DecodeOptions& options, const LayerSetting& setting) {
+DecodeMemory check_memory(const StudyContext& context, const DecodeOptions& options,
+                          const LayerSetting& setting) {
   const DecodeMemory memory =
       memory_of(options, setting.moe.shared_copies, fullest_die(setting),
                 fullest_die(setting, static_cast<std::uint32_t>(options.layer.window)));
@@ -96,6 +97,7 @@ void check_memory(const StudyContext& context, const DecodeOptions& options, con
                     "requests an NPU would",
                     options.layer.batch, options.layer.kv, memory.weights / 1e9, memory.cache / 1e9,
                     room / 1e9, 2 * static_cast<int>((room - memory.weights) / memory.request)));
+  return memory;
 }
 
 // A part of a step.
@@ -105,7 +107,8 @@ struct Line {
   double us() const { return count * each_us; }
 };
 
-Row step_row(const DecodeOptions& options, const DecodeParts& parts, StudyResult& result) {
+Row step_row(const DecodeOptions& options, const DecodeParts& parts, const DecodeMemory& memory,
+             StudyResult& result) {
   const LayerOptions& o = options.layer;
   const double renewed = o.renew > 0 ? options.moe_layers + std::min(o.mtp, 1) : 0;  // layers
   const std::array lines{
@@ -151,6 +154,7 @@ Row step_row(const DecodeOptions& options, const DecodeParts& parts, StudyResult
   row.set("slower_half_us", std::max(parts.attention_half, parts.experts_half));
   row.set("mtp_ms",
           o.mtp * (parts.mtp_projection + parts.first_layer + parts.mtp_head + parts.mtp_sampling) / 1000);
+  row.set("weights_GB", memory.weights / 1e9).set("context_B", memory.request / o.kv);
   row.set("products_share", shares.products).set("dispatch_share", shares.dispatch);
   row.set("parts", std::move(shown));
   if (!parts.kernels_of_layers.empty()) row.set("kernels", rows_of(parts.kernels_of_layers));
@@ -195,12 +199,13 @@ StudyResult run(const StudyContext& context, const DecodeOptions& all) {
   if (all.layer.mtp == 0 && context.given.contains("acceptance"))
     throw InputError("run decode: --acceptance: has an effect only with --mtp 1 or 2");
   std::vector<DecodeOptions> steps;
+  std::vector<DecodeMemory> memories;
   const LayerOptions layer = with_lengths(context, all.layer, result);
   for (const int batch : all.batch) {
     DecodeOptions& options = steps.emplace_back(all);
     options.layer = layer;
     options.layer.batch = batch;
-    check_memory(context, options, layer_settings(context, options.layer).front());
+    memories.push_back(check_memory(context, options, layer_settings(context, options.layer).front()));
   }
   StudyContext own = context;
   std::optional<LaneTimeline> timeline = open_timeline(own);
@@ -214,7 +219,7 @@ StudyResult run(const StudyContext& context, const DecodeOptions& all) {
       result.complete = false;
       return result;
     }
-    context.finish_row(result, step_row(steps[n], *parts, result));
+    context.finish_row(result, step_row(steps[n], *parts, memories[n], result));
     if (!timeline) continue;
     write_lanes(*timeline, static_cast<int>(n) + 1, steps[n], *parts);
     if (parts->kernels_of_layers.empty())
@@ -248,6 +253,9 @@ constexpr std::array kDecodeFields{
     Field{"slower_half_us", FieldType::number, "the longer of both halves"},
     Field{"mtp_ms", FieldType::number,
           "of the layer, the head and the choice of words that predict a further token"},
+    Field{"weights_GB", FieldType::number, "of a die"},
+    Field{"context_B", FieldType::number,
+          "bytes that a token of a request takes in the cache, over all dies that have a part of it"},
     Field{
         "products_share", FieldType::ratio,
         "of a layer's kernel time that is of kernels that are mostly INT8 products: prolog, output, experts"},

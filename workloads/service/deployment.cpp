@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/text/embedded_text.h"
 #include "base/text/error.h"
 #include "base/text/input_file.h"
 #include "base/text/nearest_name.h"
 #include "base/text/toml_file.h"
+#include "workloads/service/library.h"
+#include "workloads/service/prefill_times.h"
 
 namespace cm384::service {
 namespace {
@@ -20,6 +23,7 @@ void read(Deployment& deployment, std::string_view text, const std::string& name
     const hw::TomlEntry entry = file.entry_of(parameter.key, node, comes_with_us);
     file.assign(parameter, *entry.value);
     deployment.sources[parameter.key] = {entry.from.empty() ? "user file" : entry.from, entry.source};
+    deployment.own.insert(parameter.key);
   };
   file.read(deployment, {.take = take});
 }
@@ -36,7 +40,8 @@ Deployment load_deployment(const std::string& name_or_path, const std::vector<st
   Deployment deployment;
   bool named = false;
   for (const hw::EmbeddedText& known : hw::embedded_deployments()) {
-    // A file stands on the published one.
+    // A file stands on the published one, whose values are not its own.
+    deployment.own.clear();
     if (known.name == name_or_path || known.name == kPublishedDeployment)
       read(deployment, known.text, std::string(known.name) + ".toml", true);
     named = named || known.name == name_or_path;
@@ -46,6 +51,7 @@ Deployment load_deployment(const std::string& name_or_path, const std::vector<st
       throw InputError(fmt::format(
           "deployment {}: no such deployment; allowed: {}, or a file (with '/' or ending in .toml)",
           name_or_path, fmt::join(deployment_names(), ", ")));
+    deployment.own.clear();
     read(deployment, read_input(name_or_path, kLargestText), name_or_path, false);
   }
   deployment.name = name_or_path;
@@ -64,6 +70,7 @@ Deployment load_deployment(const std::string& name_or_path, const std::vector<st
       throw InputError(fmt::format("--deploy {}: {}", key, error.what()));
     }
     deployment.sources[key] = {"command line", change};
+    deployment.own.insert(key);
   }
   if (deployment.prefill.least_time > deployment.prefill.batch_time)
     throw InputError("deployment: prefill.least_time is more than prefill.batch_time");
@@ -77,6 +84,46 @@ Deployment load_deployment(const std::string& name_or_path, const std::vector<st
   if (deployment.sources["decode.block"].from == "command line" && deployment.decode.reserve != "growing")
     throw InputError("deployment: decode.block: has no effect with decode.reserve = whole; allowed: growing");
   return deployment;
+}
+
+std::string fit_to(const Library& library, Bytes memory, Deployment& deployment) {
+  constexpr double kBuffersGb = 5;  // activations and buffers: assumed, as of the published deployment
+  const DecodePoint* step = nullptr;
+  for (const DecodePoint& point : library.decode()) {
+    if (point.network.empty() || point.ranks != deployment.decode_dies()) continue;
+    if (step != nullptr && step->network != point.network)
+      throw InputError(
+          fmt::format("library of {}: steps of {} dies are of {} and of {}; allowed: of one model",
+                      library.machine(), point.ranks, step->network, point.network));
+    step = &point;
+  }
+  if (step == nullptr || step->network == deployment.decode.model) return {};
+  DecodeSpec& decode = deployment.decode;
+  const auto is_own = [&](const char* key) { return deployment.own.contains(key); };
+  const double room_gb = static_cast<double>(memory.count) / 1e9 - step->weights_gb - kBuffersGb;
+  if (!is_own("decode.token") && step->context_bytes < 1)
+    throw InputError(
+        fmt::format("the library's steps do not say what a token of {} takes in the cache; allowed: "
+                    "--deploy decode.token=SIZE",
+                    step->network));
+  if (!is_own("decode.kv_room") && room_gb <= 0)
+    throw InputError(
+        fmt::format("weights of {}, {:.1f} GB, leave no room for contexts on a die of {:.1f} GB; "
+                    "allowed: --deploy decode.kv_room=SIZE",
+                    step->network, step->weights_gb, static_cast<double>(memory.count) / 1e9));
+  if (!is_own("prefill.batch_time") && !PrefillTimes(deployment, library).measured())
+    throw InputError(fmt::format(
+        "the library has no batches of prompts of {} on {} dies, and prefill.batch_time is of {}; "
+        "allowed: a library with them, or --deploy prefill.batch_time=TIME",
+        step->network, 2 * deployment.prefill.npus, decode.model));
+  if (!is_own("decode.token")) decode.token = Bytes{std::llround(step->context_bytes)};
+  if (!is_own("decode.kv_room")) decode.kv_room = Bytes{std::llround(room_gb * 1e9)};
+  decode.model = step->network;
+  return fmt::format(
+      "contexts are those of {}: {} B a token; a die has {:.1f} GB for them beside {:.1f} GB of "
+      "weights and {:.0f} GB assumed for activations and buffers",
+      decode.model, decode.token.count, static_cast<double>(decode.kv_room.count) / 1e9, step->weights_gb,
+      kBuffersGb);
 }
 
 }  // namespace cm384::service

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,6 +12,8 @@
 #include "workloads/service/prompt_queue.h"
 
 namespace cm384::service {
+
+class Library;
 
 struct PrefillSpec {
   int instances = 6, npus = 16;
@@ -63,6 +66,7 @@ struct DecodeSpec {
   int renew_every = 0;
   std::string reserve = "whole";
   int block = 128;
+  std::string model = "deepseek-r1";
 
   // Of the blocks that so many tokens take, where room grows.
   std::int64_t bytes_of_blocks(std::int64_t tokens) const {
@@ -80,6 +84,10 @@ struct DecodeSpec {
     visit("mtp", self.mtp, Range{0, 8}, "tokens predicted beyond the next one");
     visit("acceptance", self.acceptance, Range{0.0, 1.0},
           "chance of each of these, if those before it were right");
+    visit(
+        "model", self.model, hw::Form{"NAME"},
+        "language model that `token`, `kv_room` and prefill.batch_time are of; with a library of another one "
+        "its steps say the first two, unless they are set beside it");
     visit("kv_room", self.kv_room, Range{1_MiB, 1024_GiB}, "of a die's memory, for contexts");
     visit("token", self.token, Range{1_B, 16_MiB}, "context of a token");
     visit("reserve", self.reserve, hw::OneOf{{"whole", "growing"}},
@@ -165,6 +173,7 @@ struct Deployment {
     std::string from, text;
   };
   std::map<std::string, Source> sources;  // by key
+  std::set<std::string> own;              // keys that the file itself or a change gives
 
   int npus() const { return prefill.instances * prefill.npus + decode.instances * decode.npus; }
   int decode_dies() const { return 2 * decode.npus; }
@@ -183,6 +192,11 @@ struct Deployment {
 // changes of the published one. Throws InputError: file:line: key: what was found; what is allowed.
 Deployment load_deployment(const std::string& name_or_path, const std::vector<std::string>& changes);
 std::vector<std::string> deployment_names();
+// Where `library` has the steps of another language model: its contexts and the room that a die of `memory`
+// has for them, unless the deployment's own file or a change says them. Returns what was taken, as a note;
+// empty: nothing. Throws InputError where neither says it, or where batches of prompts would be those of the
+// deployment's model.
+std::string fit_to(const Library& library, Bytes memory, Deployment& deployment);
 inline constexpr std::string_view kPublishedDeployment = "cloudmatrix-infer";
 
 }  // namespace cm384::service

@@ -35,6 +35,9 @@ void each_field(Point& point, Visit&& visit) {
     visit("layer_us", point.layer_us, kNo);
     visit("attention_half_us", point.attention_half_us, kYes);
     visit("experts_half_us", point.experts_half_us, kYes);
+    visit("network", point.network, kNo);
+    visit("weights_gb", point.weights_gb, kNo);
+    visit("context_bytes", point.context_bytes, kNo);
   } else if constexpr (requires { point.sequences; }) {
     visit("sequences", point.sequences, kYes);
     visit("kv", point.kv, kYes);
@@ -51,6 +54,7 @@ void each_field(Point& point, Visit&& visit) {
     visit("attention_ms", point.attention_ms, kNo);
     visit("context_ms", point.context_ms, kNo);
     visit("read_ms", point.read_ms, kNo);
+    visit("network", point.network, kNo);
   } else {
     visit("study", point.study, kYes);
     visit("at", point.at, kYes);
@@ -173,7 +177,7 @@ std::vector<DecodePoint> steps_of(const Library& library, int ranks, int mtp) {
   std::vector<DecodePoint> steps;
   std::vector<std::string> others;
   for (const DecodePoint& point : library.decode()) {
-    if (point.ranks == ranks && point.mtp == mtp && (steps.empty() || point.kv == steps.front().kv)) {
+    if (point.ranks == ranks && point.mtp == mtp) {
       steps.push_back(point);
     } else {
       others.push_back(fmt::format("{} with {}", point.ranks, point.mtp));
@@ -225,22 +229,39 @@ std::string Library::text() const {
   return fmt::format("{},\n \"{}\": \"{}\"\n}}\n", all, kChecksum, checksum_of(Json::parse(all + "}")));
 }
 
+std::vector<DecodeSteps::Steps> DecodeSteps::by_tokens(const Library& library, int ranks, int mtp) {
+  std::map<int, std::vector<DecodePoint>> measured;
+  for (const DecodePoint& step : steps_of(library, ranks, mtp)) measured[step.kv].push_back(step);
+  std::vector<Steps> steps;
+  for (const auto& [kv, points] : measured) {
+    Points by_size;
+    for (const DecodePoint& point : points) by_size.emplace_back(point.batch, point.step_ms);
+    steps.push_back(
+        {static_cast<double>(kv), by_batch(points, &DecodePoint::step_ms),
+         by_batch(points, &DecodePoint::layer_us), by_batch(points, &DecodePoint::attention_half_us),
+         by_batch(points, &DecodePoint::experts_half_us), leave_one_out_error(by_x(std::move(by_size)))});
+  }
+  return steps;
+}
+
 DecodeSteps::DecodeSteps(const Library& library, int ranks, int mtp)
-    : step_(by_batch(steps_of(library, ranks, mtp), &DecodePoint::step_ms)),
-      attention_half_(by_batch(steps_of(library, ranks, mtp), &DecodePoint::attention_half_us)),
-      experts_half_(by_batch(steps_of(library, ranks, mtp), &DecodePoint::experts_half_us)),
-      layer_(by_batch(steps_of(library, ranks, mtp), &DecodePoint::layer_us)) {
+    : steps_(by_tokens(library, ranks, mtp)) {
   const std::vector<DecodePoint> steps = steps_of(library, ranks, mtp);
-  kv_ = steps.front().kv;
   microbatches_ = steps.front().microbatches;
   layers_alike_ = steps.front().layers_alike;
   layers_alone_ = steps.front().layers_alone;
-  Points by_size;
-  for (const DecodePoint& step : steps) {
-    by_size.emplace_back(step.batch, step.step_ms);
-    layers_known_ = layers_known_ && step.layer_us > 0;
+  for (const DecodePoint& step : steps) layers_known_ = layers_known_ && step.layer_us > 0;
+  for (const Steps& at : steps_) step_error_ = std::max(step_error_, at.error);
+  if (steps_.size() > 1) {
+    // Over tokens, at every batch that was measured at all of them.
+    for (const DecodePoint& step : steps) {
+      Points over;
+      for (const Steps& at : steps_)
+        if (at.step.is_point(step.batch)) over.emplace_back(at.kv, at.step(step.batch));
+      if (over.size() > 1) step_error_ = std::max(step_error_, leave_one_out_error(over));
+    }
+    return;
   }
-  step_error_ = leave_one_out_error(by_x(std::move(by_size)));
   std::map<int, Points> attention;
   for (const AttentionPoint& point : library.attention())
     if (point.mtp == mtp) attention[point.sequences].emplace_back(point.kv, point.us);
@@ -251,10 +272,22 @@ DecodeSteps::DecodeSteps(const Library& library, int ranks, int mtp)
   }
 }
 
+int DecodeSteps::least_batch() const {
+  double least = 0;
+  for (const Steps& at : steps_) least = std::max(least, at.step.low());
+  return static_cast<int>(least);
+}
+
 double DecodeSteps::least_kv() const {
-  double least = kv_;
+  double least = steps_.front().kv;
   for (const Row& row : rows_) least = std::min(least, row.us.low());
   return least;
+}
+
+double DecodeSteps::between(double batch, double kv, MonotoneCurve Steps::*of) const {
+  Points points;
+  for (const Steps& at : steps_) points.emplace_back(at.kv, (at.*of)(batch));
+  return MonotoneCurve(points)(kv);
 }
 
 double DecodeSteps::attention_us(double sequences, double kv, bool& inside) const {
@@ -270,28 +303,49 @@ double DecodeSteps::attention_us(double sequences, double kv, bool& inside) cons
 }
 
 DecodeSteps::More DecodeSteps::more_at(double batch, double kv) const {
+  const Steps& measured = steps_.front();
   More more;
   const double sequences = batch / 2 / microbatches_;
-  more.attention = attention_us(sequences, kv, more.inside) - attention_us(sequences, kv_, more.inside);
-  const double attention = attention_half_(batch), experts = experts_half_(batch);
-  more.half = std::max(attention + more.attention, experts) - std::max(attention, experts);
+  more.attention =
+      attention_us(sequences, kv, more.inside) - attention_us(sequences, measured.kv, more.inside);
+  const double attention = measured.attention_half(batch), experts = measured.experts_half(batch);
+  // One stream does both halves.
+  more.half = microbatches_ == 1
+                  ? more.attention
+                  : std::max(attention + more.attention, experts) - std::max(attention, experts);
   return more;
 }
 
 double DecodeSteps::layer_us(double batch, double kv) const {
   if (!layers_known_)
     throw InputError("the library has no times of layers; `cm384 library measure` makes one that has");
-  if (kv == kv_ || rows_.empty()) return layer_(batch);
-  return layer_(batch) + microbatches_ * more_at(batch, kv).half;
+  if (steps_.size() > 1) return between(batch, kv, &Steps::layer);
+  const Steps& measured = steps_.front();
+  if (kv == measured.kv || rows_.empty()) return measured.layer(batch);
+  return measured.layer(batch) + microbatches_ * more_at(batch, kv).half;
 }
 
 StepTime DecodeSteps::at(double batch, double kv) const {
-  StepTime time{step_(batch)};
-  if (!step_.has(batch))
+  if (steps_.size() > 1) {
+    // The two numbers of tokens beside `kv` must have the batch.
+    const auto above =
+        std::ranges::find_if(steps_, [&](const Steps& at) { return at.kv >= kv || &at == &steps_.back(); });
+    const Steps& upper = *above;
+    const Steps& lower = above == steps_.begin() || upper.kv == kv ? upper : *(above - 1);
+    StepTime time{between(batch, kv, &Steps::step)};
+    if (kv < steps_.front().kv || kv > steps_.back().kv || !upper.step.has(batch) || !lower.step.has(batch))
+      time.evidence = Evidence::extrapolated;
+    else if (upper.kv != kv || !upper.step.is_point(batch))
+      time = {time.ms, Evidence::interpolated, step_error_};
+    return time;
+  }
+  const Steps& measured = steps_.front();
+  StepTime time{measured.step(batch)};
+  if (!measured.step.has(batch))
     time.evidence = Evidence::extrapolated;
-  else if (!step_.is_point(batch))
+  else if (!measured.step.is_point(batch))
     time = {time.ms, Evidence::interpolated, step_error_};
-  if (kv == kv_) return time;
+  if (kv == measured.kv) return time;
   if (rows_.empty()) return {time.ms, Evidence::extrapolated, 0};
   const More more = more_at(batch, kv);
   time.ms += microbatches_ * (layers_alike_ * more.half + layers_alone_ * more.attention) * 1e-3;

@@ -1,9 +1,10 @@
 // Times that the machine itself took, kept for what is made of them: decode steps, decode attention on a die,
 // batches of prompts, and any other operators.
 //
-// A step of `batch` requests per NPU with `kv` cached tokens each is that of the measured batches at the
-// tokens they were measured with, plus what attention takes more or less at `kv`: in layers of two streams
-// only as far as attention's half of a layer is the longer one.
+// A step of `batch` requests per NPU with `kv` cached tokens each: where steps were measured at several
+// numbers of tokens, between these. Where they all have the same, that of the measured batches, plus what
+// attention takes more or less at `kv`: in layers of two streams only as far as attention's half of a layer
+// is the longer one.
 #pragma once
 
 #include <array>
@@ -30,6 +31,9 @@ struct DecodePoint {
   std::string command, model;  // fingerprint of the golden results when it was measured
   double seconds = 0;          // that the measurement took of one core of the host; 0: not known
   double layer_us = 0;         // of a layer in two streams; 0: not known
+  std::string network;         // the language model; empty: not known
+  double weights_gb = 0;       // of a die; 0: not known
+  double context_bytes = 0;    // of a token of a request, on all dies that have a part of it; 0: not known
 };
 // Attention of a microbatch on its stream's cores of one die.
 struct AttentionPoint {
@@ -50,6 +54,7 @@ struct PrefillPoint {
   double read_ms = 0;       // of that, reading what is cached
   std::string command, model;
   double seconds = 0;
+  std::string network;  // the language model; empty: not known
 };
 // A row of any other study: its numbers, by name as tables have them, percentiles and intervals included.
 struct OperatorPoint {
@@ -108,7 +113,7 @@ class DecodeSteps {
   StepTime at(double batch, double kv) const;
   // Of that step, a layer in two streams, us. Throws InputError where the library has no layers.
   double layer_us(double batch, double kv) const;
-  int least_batch() const { return static_cast<int>(step_.low()); }
+  int least_batch() const;
   double least_kv() const;
   double leave_one_out() const { return step_error_; }
 
@@ -125,8 +130,17 @@ class DecodeSteps {
   };
   More more_at(double batch, double kv) const;
 
-  MonotoneCurve step_, attention_half_, experts_half_, layer_;
-  double kv_ = 0;  // of the measured steps
+  // Measured steps of one number of tokens, by batch.
+  struct Steps {
+    double kv;
+    MonotoneCurve step, layer, attention_half, experts_half;
+    double error;  // of the step, by leaving measured ones out
+  };
+  static std::vector<Steps> by_tokens(const Library& library, int ranks, int mtp);
+  // Between the measured numbers of tokens.
+  double between(double batch, double kv, MonotoneCurve Steps::*of) const;
+
+  std::vector<Steps> steps_;  // by rising kv
   int microbatches_ = 2, layers_alike_ = 0, layers_alone_ = 0;
   bool layers_known_ = true;
   double step_error_ = 0, attention_error_ = 0;

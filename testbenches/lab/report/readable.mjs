@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 
 export const kWidths = [400, 900, 1600];
 
-// Charts draw a change in a frame after the one that heard of it: two frames later it stands.
+// Charts draw a change in a frame after the one that heard of it; a frame more for a busy machine.
 export const drawn = page =>
   page.evaluate(() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(done)))));
 

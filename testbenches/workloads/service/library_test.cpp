@@ -71,6 +71,91 @@ TEST(DecodeSteps, TakeLongerByWhatAttentionTakesWhereItBinds) {
   EXPECT_NEAR(steps.at(8, 128).ms, 10 - 2 * 3 * 20 * 1e-3, 1e-9);
 }
 
+// Steps of another model at several numbers of tokens, each 2 ms + 0.1 ms a request + 1 ms a 1,024 tokens.
+Library library_over_tokens() {
+  Library library("cloudmatrix384");
+  for (const int kv : {1024, 2048, 8192}) {
+    for (const int batch : {4, 8, 32}) {
+      if (kv == 8192 && batch == 32) continue;
+      DecodePoint point{8, batch, kv, 0, 1, 63, 1, 2 + 0.1 * batch + kv / 1024.0, 50, 60, "run decode", "0"};
+      point.layer_us = 100 + kv / 1024.0;
+      point.network = "other";
+      point.weights_gb = 20;
+      point.context_bytes = 32768;
+      library.add(point);
+    }
+  }
+  return library;
+}
+
+TEST(DecodeSteps, StandBetweenThoseOfSeveralNumbersOfTokens) {
+  const DecodeSteps steps(library_over_tokens(), 8, 0);
+  EXPECT_NEAR(steps.at(8, 2048).ms, 4.8, 1e-12);
+  EXPECT_EQ(steps.at(8, 2048).evidence, Evidence::measured);
+  EXPECT_NEAR(steps.at(6, 1536).ms, 4.1, 1e-12);
+  EXPECT_EQ(steps.at(6, 1536).evidence, Evidence::interpolated);
+  EXPECT_NEAR(steps.layer_us(8, 5120), 105, 1e-12);
+  EXPECT_NEAR(steps.leave_one_out(), 0, 1e-12);
+  // 32 requests were not measured at 8,192 tokens.
+  EXPECT_EQ(steps.at(32, 2048).evidence, Evidence::measured);
+  EXPECT_EQ(steps.at(32, 4096).evidence, Evidence::extrapolated);
+  EXPECT_EQ(steps.at(8, 8193).evidence, Evidence::extrapolated);
+  EXPECT_EQ(steps.at(8, 1023).evidence, Evidence::extrapolated);
+  EXPECT_EQ(steps.at(3, 1024).evidence, Evidence::extrapolated);
+  EXPECT_EQ(steps.least_batch(), 4);
+  EXPECT_EQ(steps.least_kv(), 1024);
+}
+
+TEST(DecodeSteps, OfOneStreamTakeAllThatAttentionTakesLonger) {
+  Library library("cloudmatrix384");
+  library.add(DecodePoint{4, 8, 1024, 1, 1, 10, 3, 10, 100, 130, "run decode", "0"});
+  for (const auto& [kv, us] : {std::pair{1024, 30.0}, std::pair{4096, 90.0}})
+    library.add(AttentionPoint{4, kv, 1, us, "run mla", "0"});
+  EXPECT_NEAR(DecodeSteps(library, 4, 1).at(8, 4096).ms, 10 + (10 + 3) * 60 * 1e-3, 1e-9);
+}
+
+TEST(Deployment, TakesContextsOfTheLibrarysModel) {
+  Library library = library_over_tokens();
+  const std::vector<std::string> changes{"decode.npus=4", "prefill.npus=4", "prefill.batch_time=100ms"};
+  Deployment deployment = load_deployment("cloudmatrix-infer", changes);
+  EXPECT_THAT(fit_to(library, Bytes{64'000'000'000}, deployment), HasSubstr("contexts are those of other"));
+  EXPECT_EQ(deployment.decode.token.count, 32768);
+  EXPECT_EQ(deployment.decode.kv_room.count, 39'000'000'000);  // 64 less 20 less 5
+  EXPECT_EQ(deployment.decode.model, "other");
+  EXPECT_EQ(fit_to(library, Bytes{64'000'000'000}, deployment), "");  // it is of that model now
+
+  auto own = changes;
+  own.insert(own.end(), {"decode.token=1KiB", "decode.kv_room=7GB"});
+  deployment = load_deployment("cloudmatrix-infer", own);
+  fit_to(library, Bytes{64'000'000'000}, deployment);
+  EXPECT_EQ(deployment.decode.token.count, 1024);
+  EXPECT_EQ(deployment.decode.kv_room.count, 7'000'000'000);
+
+  // Of the published model, or of one that is not known: as the deployment says.
+  deployment = load_deployment("cloudmatrix-infer", changes);
+  deployment.decode.model = "other";
+  EXPECT_EQ(fit_to(library, Bytes{64'000'000'000}, deployment), "");
+  deployment = load_deployment("cloudmatrix-infer", {});
+  EXPECT_EQ(fit_to(small_library(), Bytes{64'000'000'000}, deployment), "");
+
+  const auto refusal = [&](const std::vector<std::string>& with, std::int64_t memory) {
+    Deployment made = load_deployment("cloudmatrix-infer", with);
+    try {
+      fit_to(library, Bytes{memory}, made);
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_THAT(refusal(changes, 25'000'000'000), HasSubstr("leave no room"));
+  EXPECT_THAT(refusal({"decode.npus=4", "prefill.npus=4"}, 64'000'000'000),
+              HasSubstr("prefill.batch_time is of deepseek-r1"));
+  DecodePoint third{8, 64, 1024, 0, 1, 63, 1, 9, 50, 60, "run decode", "0"};
+  third.network = "third";
+  library.add(third);
+  EXPECT_THAT(refusal(changes, 64'000'000'000), HasSubstr("of other and of third"));
+}
+
 TEST(Library, IsReadAsItIsWritten) {
   const Library library = small_library();
   EXPECT_EQ(Library::parse(library.text(), "x").text(), library.text());

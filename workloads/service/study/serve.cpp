@@ -98,6 +98,7 @@ class Table {
     }
     note_of_parameters(runs_.deployments().front(), runs_.library(), result_);
     note_of_library(runs_.library(), result_);
+    if (!runs_.fitted().empty()) result_.notes.push_back(runs_.fitted());
     return std::move(result_);
   }
 

@@ -17,7 +17,7 @@ struct ServeOptions {
   std::string deployment = std::string(service::kPublishedDeployment);
   Texts deploy;
   int npus = 0;
-  std::string library = "cloudmatrix384";
+  std::string model, library = "cloudmatrix384";
   bool allow_extrapolation = false;
   double slo_ttft = 2000, slo_tpot = 50;
   bool find_rate = false;
@@ -67,6 +67,10 @@ struct ServeOptions {
           "divide so many into instances of prefill and decode in every way that has both, one row each; 0: "
           "as the deployment says");
     visit("library", self.library, Form{"NAME|FILE"}, "measured times that steps are made of");
+    visit(
+        "model", self.model, Form{"NAME"},
+        "language model: its deployment and library, where these are not named; default: what the library is "
+        "of");
     visit("allow-extrapolation", self.allow_extrapolation, "take times outside of what was measured");
     visit("slo-ttft", self.slo_ttft, Range{0.001, 1e9}, "objective for the time to the first token, ms");
     visit("slo-tpot", self.slo_tpot, Range{0.001, 1e9}, "objective for the time per output token, ms");

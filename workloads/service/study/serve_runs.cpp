@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <map>
 
+#include "base/text/embedded_text.h"
 #include "base/text/error.h"
 #include "base/text/output_file.h"
 #include "system/observe/observers.h"
@@ -16,6 +17,7 @@ namespace cm384::studies {
 namespace {
 
 constexpr std::size_t kMostRates = 100;
+constexpr std::string_view kPublishedModel = "deepseek-r1";  // of libraries that do not say it
 
 // Every number of decode instances that leaves room for one of prefill; what is left over serves nobody.
 std::vector<service::Deployment> divisions(const service::Deployment& deployment,
@@ -81,18 +83,49 @@ void check_observers(const StudyContext& context) {
         "allowed: --timeline with --timeline-requests, --timeline-from, --timeline-to");
 }
 
+// With a model's name and nothing else: what comes with cm384 for it.
+std::string library_of(const StudyContext& context, const ServeOptions& options) {
+  if (options.model.empty() || options.model == kPublishedModel || context.given.contains("library"))
+    return options.library;
+  for (const hw::EmbeddedText& known : hw::embedded_library())
+    if (known.name == options.model) return options.model;
+  throw InputError(fmt::format(
+      "run serve: --model {}: no measured steps of it come with cm384; allowed: --library with those "
+      "that `cm384 library measure` makes of a grid such as hw/library/qwen3-32b.toml, and "
+      "--deployment",
+      options.model));
+}
+std::string deployment_of(const StudyContext& context, const ServeOptions& options) {
+  if (options.model.empty() || options.model == kPublishedModel || context.given.contains("deployment"))
+    return options.deployment;
+  const std::vector<std::string> names = service::deployment_names();
+  return std::ranges::find(names, options.model) != names.end() ? options.model : options.deployment;
+}
+
+void check_model(const ServeOptions& options, const service::Library& library) {
+  if (options.model.empty()) return;
+  for (const service::DecodePoint& point : library.decode()) {
+    const std::string network = point.network.empty() ? std::string(kPublishedModel) : point.network;
+    if (network != options.model)
+      throw InputError(
+          fmt::format("run serve: --model {}: the library has steps of {}", options.model, network));
+  }
+}
+
 }  // namespace
 
 ServeRuns::ServeRuns(const StudyContext& context, const ServeOptions& options)
     : context_(context),
       options_(options),
-      library_(service::Library::load(options.library)),
+      library_(service::Library::load(library_of(context, options))),
       rates_(options.rate),
       objectives_{options.slo_ttft, options.slo_tpot} {
   check_observers(context);
   check_load(context, options);
-  const service::Deployment deployment = service::load_deployment(options.deployment, options.deploy);
+  service::Deployment deployment = service::load_deployment(deployment_of(context, options), options.deploy);
   check_classes(options, deployment);
+  check_model(options, library_);
+  fitted_ = service::fit_to(library_, context.machine.memory.hbm.capacity, deployment);
   deployments_ = options.npus > 0 ? divisions(deployment, options) : std::vector{deployment};
   if (library_.machine() != context.machine.name || !context.machine.overrides.empty())
     throw InputError(fmt::format(

@@ -23,6 +23,8 @@ class ServeRuns {
   const service::Library& library() const { return library_; }
   // One, or every division of --npus.
   const std::vector<service::Deployment>& deployments() const { return deployments_; }
+  // What the library's model changed of the deployment; empty: nothing.
+  const std::string& fitted() const { return fitted_; }
   // Asked for; 0: as recorded.
   const Reals& rates() const { return rates_; }
 
@@ -51,6 +53,7 @@ class ServeRuns {
   const ServeOptions& options_;
   std::vector<service::Deployment> deployments_;
   service::Library library_;
+  std::string fitted_;
   Reals rates_;
   std::vector<std::pair<std::int32_t, std::int32_t>> lengths_;  // of --lengths
   Objectives objectives_;
