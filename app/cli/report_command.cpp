@@ -1,12 +1,15 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include "app/cli/commands.h"
 #include "app/cli/exit_code.h"
 #include "app/cli/report_points.h"
 #include "base/text/error.h"
 #include "base/text/output_file.h"
+#include "base/text/standard_error.h"
 #include "lab/report/page.h"
 
 namespace cm384::cli {
@@ -52,8 +55,9 @@ int report_run(const Program& program, const ReportOptions& options, const studi
   if (given.contains("points") && !(sweep && options.figures.empty()))
     throw InputError("--points: has no effect here; allowed: with the page of a sweep");
   if (!options.figures.empty()) {
-    for (const std::string& name : report::write_figures(data, options.figures, options.png))
-      fmt::print("{}\n", (fs::path(options.figures) / name).string());
+    const std::vector<std::string> names = report::write_figures(data, options.figures, options.png);
+    for (const std::string& name : names) fmt::print("{}\n", (fs::path(options.figures) / name).string());
+    if (names.empty()) print_error("cm384: nothing in {} has a figure: none is written\n", options.run.front());
     return kDone;
   }
   const std::string page = page_of(options).string();

@@ -160,6 +160,31 @@ function latency(rows, points, over) {
 const bandwidth = (rows, points) =>
   quantity({ id: 'bandwidth', title: 'Bandwidth', unit: 'GB/s', rows, points, lines: [{ name: 'bandwidth', path: 'bandwidth_GBps' }] });
 
+// Jobs on supernodes: what is held while one waits and over all time, and how long they wait.
+const held = (rows, points) =>
+  quantity({
+    id: 'held',
+    title: 'NPUs that jobs hold',
+    unit: 'of all',
+    rows,
+    points,
+    lines: [
+      { name: 'while a job waits', path: 'allocation_rate' },
+      { name: 'over all time', path: 'utilisation' },
+    ],
+    over: 'time',
+  });
+const waits = (rows, points) =>
+  quantity({
+    id: 'wait',
+    title: 'Waits of jobs',
+    unit: 's',
+    rows,
+    points,
+    lines: ['mean', 'p50', 'p99'].map(name => ({ name, path: `wait_s.${name}` })),
+    over: 'jobs',
+  });
+
 // Of a row's latency, what its phases do not account for; noise of adding up is nothing.
 export function unaccounted(row) {
   const rest = (latencyOf(row) ?? 0) - row.phases.reduce((sum, phase) => sum + phase.mean_us, 0);
@@ -467,6 +492,8 @@ export function figuresOfRows({ document, rows, published: points }) {
   return [
     ...latency(rows, points, overOf(document.study)),
     ...bandwidth(rows, points),
+    ...held(rows, points),
+    ...waits(rows, points),
     ...phases(rows),
     ...steps(rows, points),
     ...streams(rows),
