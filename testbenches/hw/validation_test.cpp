@@ -192,6 +192,13 @@ TEST(Validation, PageNamesTheWorstErrorOfEachRole) {
   EXPECT_THAT(page, HasSubstr("The worst selected error is -5.0 % (t7-combine-256)."));
   EXPECT_THAT(page, HasSubstr("The worst calibration error is -8.5 % (t1-nn-read-bw-inter)."));
   EXPECT_THAT(page, HasSubstr("Within tolerance: calibration 1 of 2, selected 2 of 2, validation 1 of 1."));
+  // By role and family: the median of two is their middle, and calibration stands last.
+  EXPECT_THAT(page, HasSubstr(" | 1 | 1 | 5.0 % | -5.0 % `s-moe-basic` |"));
+  EXPECT_THAT(page, HasSubstr(" | 2 | 2 | 2.9 % | -5.0 % `t7-combine-256` |"));
+  const std::size_t calibration = page.find("| calibration | ub | 16 | 2 | 1 | 4.3 % | -8.5 % `t1-nn-read");
+  ASSERT_NE(calibration, std::string::npos);
+  EXPECT_LT(page.rfind("\n| validation | "), calibration);
+  EXPECT_NE(page.find("| validation | decode | "), std::string::npos);  // of which none is predicted
 }
 
 // Rows of their own, or a row for each reason why no study gives them.

@@ -92,6 +92,19 @@ TEST(Gemm, EveryBufferThatATilingDoesNotFitIsNamed) {
   refuses([](auto& t) { t.l0_k = 48; }, "multiples of 32 B");
 }
 
+// Of 128 rows or more it is 128x256, unless more than half of the blocks had no tile.
+TEST(Gemm, TheBasicTileIsTakenWhereHalfOfTheBlocksHaveOne) {
+  const auto tile = [](std::vector<std::uint32_t> rows, std::uint32_t n) {
+    const cm384_gemm_tiling t = operators::basic_tiling({rows, n, 512, CM384_GEMM_BF16, 24});
+    return std::pair(t.tile_m, t.tile_n);
+  };
+  const auto basic = std::pair(128u, 256u);
+  EXPECT_EQ(tile({256}, 6 * 256), basic);
+  EXPECT_NE(tile({256}, 5 * 256), basic);
+  EXPECT_EQ(tile({128, 128}, 6 * 256), basic);
+  EXPECT_EQ(tile({112}, 65536).first, 112u);
+}
+
 // What the tiling function takes is at most a twentieth slower than the fastest of a range of tiles.
 TEST(Gemm, TheTilingFunctionFindsAFastTile) {
   for (const auto& [m, n, k, type] : {std::tuple{768u, 1536u, 1024u, CM384_GEMM_INT8},

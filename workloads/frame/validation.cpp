@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 
 #include "base/text/error.h"
 #include "base/text/nearest_name.h"
@@ -52,6 +53,42 @@ std::string count_lines(const std::vector<Comparison>& comparisons) {
     text += fmt::format("{}{} {} of {}", text.empty() ? "" : ", ", to_string(role), within, all);
   }
   return text.empty() ? "" : fmt::format("Within tolerance: {}.\n", text);
+}
+
+double median_of(std::vector<double> values) {
+  std::ranges::sort(values);
+  const std::size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+// A line for each role and family of figures: how many have a prediction, and its errors. Calibration, which
+// says nothing, comes last.
+std::string family_table(const std::vector<Comparison>& comparisons) {
+  std::string text =
+      "| role | family | figures | predicted | within | median error | worst |\n"
+      "| --- | --- | --- | --- | --- | --- | --- |\n";
+  for (const Role role : {Role::validation, Role::selected, Role::bound, Role::calibration}) {
+    std::map<std::string, std::vector<const Comparison*>> families;
+    for (const Comparison& c : comparisons) {
+      if (c.figure.role == role) families[c.figure.area].push_back(&c);
+    }
+    for (const auto& [family, all] : families) {
+      std::vector<double> errors;
+      const Comparison* worst = nullptr;
+      std::size_t within = 0;
+      for (const Comparison* c : all) {
+        if (!c->reading) continue;
+        errors.push_back(std::abs(c->error()));
+        within += c->within() ? 1 : 0;
+        if (worst == nullptr || errors.back() > std::abs(worst->error())) worst = c;
+      }
+      text += fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n", to_string(role), family, all.size(),
+                          errors.size(), errors.empty() ? "" : fmt::format("{}", within),
+                          errors.empty() ? "" : fmt::format("{:.1f} %", median_of(errors) * 100),
+                          worst == nullptr ? "" : percent(worst->error()) + " `" + worst->figure.id + "`");
+    }
+  }
+  return text;
 }
 
 std::string reading_text(const std::optional<double>& value, const Figure& figure) {
@@ -207,7 +244,8 @@ std::string to_markdown(const std::vector<Comparison>& comparisons, const hw::Ma
       "its task's duration with launch and teardown, and its kernel's alone.\n\n",
       machine.name);
   text += count_lines(comparisons) + worst_line(comparisons, Role::validation) +
-          worst_line(comparisons, Role::selected) + worst_line(comparisons, Role::calibration);
+          worst_line(comparisons, Role::selected) + worst_line(comparisons, Role::calibration) + "\n" +
+          family_table(comparisons);
   text +=
       "\n| id | figure | conditions | published | predicted | error | tolerance | task | kernel | role | "
       "status | source | given by |\n"

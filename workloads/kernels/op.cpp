@@ -21,9 +21,10 @@ struct OpOptions {
   std::string type = "bf16";
   std::string layout = "nz";
   int split_k = 1;
+  bool basic_tile = true;
   bool graph = false;
   int groups = 0;
-  int buffers = 1;
+  int buffers = 0;
   double top_p = 0.95;
   int iterations = 1;
   int warmup = 1;
@@ -48,12 +49,17 @@ struct OpOptions {
     visit("split-k", self.split_k, Range{1, 64},
           "parts of a product's K, which cores without a tile of their own take; the vector cores sum them",
           Needs{"name", product_names()});
+    visit("tile", self.basic_tile, Either{"fitted", "basic"},
+          "of a product: basic: 128x256 for 128 rows or more, what public libraries begin with, unless more "
+          "than half of the cores had none; fitted: what gives the busiest core the least to do",
+          Needs{"name", product_names()});
     visit("launch", self.graph, Either{"single", "graph"},
           "single: set-up begins when the task has its turn; graph: it was set up while the task before ran");
     visit("cores", self.groups, Range{0, 64},
           "AICs, each with its two AIVs, that the operator may use; 0: all of the die");
-    visit("buffers", self.buffers, Range{1, 2},
-          "each way: with 2 the next row is loaded while one is computed",
+    visit("buffers", self.buffers, Range{0, 2},
+          "each way: with 2 the next row is loaded while one is computed; 0: 2 of quantise, static-quantise "
+          "and swiglu, 1 of others",
           Needs{"name", {"rms-norm", "quantise", "static-quantise", "swiglu", "softmax", "sort"}});
     visit("top-p", self.top_p, Range{0.0, 1.0},
           "of the largest that are kept, the fewest whose shares sum up to this", Needs{"name", {"sample"}});
@@ -67,13 +73,16 @@ struct OpOptions {
         "measure", self.kernel_time, Either{"task", "kernel"},
         "latency_us of the whole task as the vendor's profiler reads it, or from first to last instruction");
   }
-  void settle(const hw::Machine& machine) { all_if_zero(groups, machine.die.groups()); }
+  void settle(const hw::Machine& machine) {
+    all_if_zero(groups, machine.die.groups());
+    if (buffers == 0) buffers = usual_buffers(name);
+  }
 };
 
 std::optional<OpReading> measure(const StudyContext& context, const OpOptions& options,
                                  SimulatorCounts& counts) {
-  const OpRequest request{options.name,    options.shape,   options.type,  options.layout,
-                          options.split_k, options.buffers, options.top_p, context.seed};
+  const OpRequest request{options.name,       options.shape,   options.type,  options.layout, options.split_k,
+                          options.basic_tile, options.buffers, options.top_p, context.seed};
   const OpSetting setting{options.groups, options.graph, options.iterations, options.warmup, options.full};
   const std::string what = fmt::format("{} {}", options.name, options.shape);
   if (!is_collective(options.name))

@@ -87,6 +87,7 @@ MakeOperator product(const OpRequest& request, const std::vector<std::uint32_t>&
     refuse(request, "up to 1024 groups; N in multiples of 8 up to 65536; K up to 65535");
   setting.type = request.type == "int8" ? CM384_GEMM_INT8 : CM384_GEMM_BF16;
   setting.b_nz = request.layout == "nz";
+  setting.basic_tile = request.basic_tile;
   if (request.split_k > 1) {
     const auto parts = static_cast<std::uint32_t>(request.split_k);
     if (first == 1 || setting.type != CM384_GEMM_BF16 || !setting.b_nz || setting.k % (16 * parts) != 0)
@@ -115,6 +116,11 @@ const std::vector<std::string_view>& op_names() {
 const std::vector<std::string_view>& product_names() {
   static const std::vector<std::string_view> names{"matmul", "batch-matmul"};
   return names;
+}
+
+// Chosen after the msm- figures of 2,048 rows and of softmax had been seen: what streams overlaps its copies.
+int usual_buffers(std::string_view name) {
+  return name == "quantise" || name == "static-quantise" || name == "swiglu" ? 2 : 1;
 }
 
 std::vector<std::uint32_t> parse_shape(std::string_view text) {

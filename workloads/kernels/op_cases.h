@@ -14,6 +14,7 @@ struct OpRequest {
   std::string type = "bf16";  // of a product's A and B
   std::string layout = "nz";  // of a product's B
   int split_k = 1;            // parts of a product's k
+  bool basic_tile = false;    // of a product: operators::GemmSetting
   int buffers = 1;            // of operators that take whole rows
   double top_p = 0.95;        // sample: of what is kept at least this sum
   std::uint64_t seed = 1;
@@ -24,6 +25,8 @@ const std::vector<std::string_view>& op_names();
 const std::vector<std::string_view>& product_names();
 // "256x7168": sizes with x between them. Throws InputError.
 std::vector<std::uint32_t> parse_shape(std::string_view text);
+// Buffers each way that an operator on rows has, if nobody says how many.
+int usual_buffers(std::string_view name);
 // Whether it is one among ranks: the first number of its shape is how many.
 bool is_collective(std::string_view name);
 int ranks_of(const OpRequest& request);

@@ -12,8 +12,9 @@ void Gemm::lay_out(const Site& site) {
                         setting_.type,
                         static_cast<std::uint32_t>(site.cores.size()),
                         rates_of(site, setting_.type)};
-  const cm384_gemm_tiling tiling =
-      setting_.tile_m == 0 ? choose_tiling(shape) : tiling_of(shape, setting_.tile_m, setting_.tile_n);
+  const cm384_gemm_tiling tiling = setting_.tile_m != 0  ? tiling_of(shape, setting_.tile_m, setting_.tile_n)
+                                   : setting_.basic_tile ? basic_tiling(shape)
+                                                         : choose_tiling(shape);
   check_tiling(tiling, shape);
   arguments_ = place_whole_gemm(site.memory, case_, shape, tiling, setting_.b_nz, site.full);
   if (!site.full) return;
@@ -40,9 +41,9 @@ Work Gemm::work() const {
 }
 
 std::string Gemm::size() const {
-  return fmt::format("gemm {} x {} x {} {} {}, tile {}x{}", fmt::join(setting_.group_rows, ","), setting_.n,
+  return fmt::format("gemm {} x {} x {} {} {}, tile {}{}x{}", fmt::join(setting_.group_rows, ","), setting_.n,
                      setting_.k, case_.type == CM384_GEMM_INT8 ? "int8" : "bf16", setting_.b_nz ? "nz" : "nd",
-                     setting_.tile_m, setting_.tile_n);
+                     setting_.basic_tile ? "basic " : "", setting_.tile_m, setting_.tile_n);
 }
 
 std::string Gemm::check() const {

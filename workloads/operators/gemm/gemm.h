@@ -16,6 +16,7 @@ struct GemmSetting {
   cm384_gemm_type type = CM384_GEMM_INT8;
   bool b_nz = true;
   std::uint32_t tile_m = 0, tile_n = 0;  // 0: choose_tiling()
+  bool basic_tile = false;               // where they are 0: basic_tiling()
 };
 
 class Gemm final : public KernelOperator {

@@ -18,6 +18,7 @@ constexpr std::uint32_t kL1 = 512 * 1024, kL0 = 64 * 1024, kL0c = 128 * 1024;
 constexpr std::uint32_t kL0K = 256, kL1K = 512;
 constexpr std::uint32_t kMostL1K = 4096, kMostL1Buffers = 4, kMostPlaces = 4;
 constexpr std::uint32_t kMostTileM = 128, kMostTileN = 512;  // that choose_tiling() looks at
+constexpr std::uint32_t kBasicM = 128, kBasicN = 256;
 
 std::uint32_t up(std::uint32_t value, std::uint32_t to) {
   return (value + to - 1) / to * to;
@@ -135,6 +136,12 @@ cm384_gemm_tiling choose_tiling(const GemmShape& shape) {
     if (misfit(tiling, shape).empty() && cycles(shape, tiling) <= cycles(shape, best)) best = tiling;
   }
   return best;
+}
+
+cm384_gemm_tiling basic_tiling(const GemmShape& shape) {
+  const bool tall = std::ranges::all_of(shape.group_rows, [](std::uint32_t rows) { return rows >= kBasicM; });
+  return tall && 2 * tiles_of(shape, kBasicM, kBasicN) >= shape.blocks ? tiling_of(shape, kBasicM, kBasicN)
+                                                                       : choose_tiling(shape);
 }
 
 void check_tiling(const cm384_gemm_tiling& t, const GemmShape& shape) {

@@ -35,6 +35,9 @@ struct GemmShape {
 // Up to 128 rows, and as many columns as give the busiest block the least to do by an estimate from the rates
 // of the core's pipes. Wide tiles load less for a product, narrow ones divide better over the blocks.
 cm384_gemm_tiling choose_tiling(const GemmShape& shape);
+// Rows of 128 or more: tiles of 128x256, the basic block of public libraries, whatever they leave over,
+// unless more than half of the blocks would have none. Otherwise as choose_tiling().
+cm384_gemm_tiling basic_tiling(const GemmShape& shape);
 // The same with a tile given: "128x152".
 cm384_gemm_tiling tiling_of(const GemmShape& shape, std::uint32_t tile_m, std::uint32_t tile_n);
 // Throws InputError, naming the buffer, where a tiling does not fit a cube core or its vector cores.
