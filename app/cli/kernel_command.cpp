@@ -140,9 +140,14 @@ class Build {
     return words;
   }
   std::vector<std::string> linking(const char* arguments) const {
-    std::vector<std::string> words{
-        "-Wl,--no-warn-rwx-segments", "-T",           file("kernel.ld"), file("start.cpp"),
-        file("memory.cpp"),           file(arguments)};
+    std::vector<std::string> words{// What runs by the rules of Ascend C's compiler (npu::KernelRules).
+                                   "-Wl,--defsym=cm384_front_end=1",
+                                   "-Wl,--no-warn-rwx-segments",
+                                   "-T",
+                                   file("kernel.ld"),
+                                   file("start.cpp"),
+                                   file("memory.cpp"),
+                                   file(arguments)};
     if (const auto type = std::ranges::find(kTypes, type_, &Type::name); type->symbol != nullptr)
       words.push_back(fmt::format("-Wl,--defsym=cm384_kernel_type={}", type->symbol));
     return words;
