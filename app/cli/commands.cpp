@@ -13,7 +13,7 @@ constexpr std::array kMachines{&kMachineListCommand,  &kMachineShowCommand,     
 constexpr std::array kModels{&kModelListCommand, &kModelShowCommand};
 constexpr std::array kComparing{&kCompareCommand, &kBaselineCheckCommand, &kBaselineUpdateCommand,
                                 &kBaselineHistoryCommand};
-constexpr std::array kBuilding{&kKernelBuildCommand, &kRtlBuildCommand};
+constexpr std::array kBuilding{&kKernelBuildCommand, &kKernelCheckCommand, &kRtlBuildCommand};
 constexpr std::array kTraces{&kTraceInfoCommand,
                              &kTraceCheckCommand,
                              &kTraceConvertCommand,

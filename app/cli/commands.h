@@ -23,7 +23,7 @@ extern const Command kSensitivityCommand;
 extern const Command kEnsembleBuildCommand, kEnsembleCheckCommand;
 extern const Command kLibraryShowCommand, kLibraryCheckCommand, kLibraryMeasureCommand;
 extern const Command kReportCommand;
-extern const Command kKernelBuildCommand, kRtlBuildCommand;
+extern const Command kKernelBuildCommand, kKernelCheckCommand, kRtlBuildCommand;
 extern const Command kTraceInfoCommand, kTraceCheckCommand, kTraceConvertCommand, kTraceCutCommand,
     kTraceShapeCommand, kTraceFromRoutingCommand, kTraceFromTimelineCommand;
 extern const Command kTraceReplayCommand;

@@ -4,14 +4,18 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
+#include <memory>
 #include <utility>
 
 #include "app/cli/commands.h"
+#include "app/cli/compiler_errors.h"
 #include "app/cli/exit_code.h"
+#include "app/cli/kernel_compiler.h"
+#include "app/cli/kernel_source.h"
 #include "app/cli/run_program.h"
 #include "base/text/error.h"
 #include "base/text/input_file.h"
-#include "base/text/installation.h"
 #include "base/text/output_file.h"
 #include "base/text/standard_error.h"
 #include "npu_core/scalar/elf_image.h"
@@ -20,7 +24,6 @@
 namespace cm384::cli {
 namespace {
 
-constexpr const char* kCompiler = "riscv64-unknown-elf-g++";
 constexpr const char* kObjcopy = "riscv64-unknown-elf-objcopy";
 
 // What --type says a launch starts, and the value of cm384_kernel_type.
@@ -36,6 +39,7 @@ struct KernelBuildOptions {
   studies::Texts include, define;
   std::string optimise = "2";
   std::string type = "source";
+  std::string entry;
   bool verbose = false;
 
   template <class Self, class Visitor>
@@ -54,20 +58,21 @@ struct KernelBuildOptions {
           "cores that a block starts: what the source's KERNEL_TASK_TYPE says (without one: vector cores, or "
           "cube cores where it has calls of theirs), a vector core, a cube core, a cube core with two vector "
           "cores");
+    visit("entry", self.entry, Form{"NAME"},
+          "of several functions marked __global__ the one that is the kernel");
     visit("verbose", self.verbose, "print the compiler's command line", Letter{'v'});
   }
 };
 
-// Throws InputError unless there is one kernel in the image.
-void check_kernel(const std::string& made, const std::string& out) {
+// Throws InputError unless there is one kernel in the image, or `entry` names it.
+void check_kernel(const std::string& made, const std::string& entry, const std::string& out) {
   const auto image = npu::ElfImage::read(made);
   const auto begin = image->symbol("cm384_entry_begin"), end = image->symbol("cm384_entry_end");
   const std::vector<std::string> marked = image->functions(begin.value_or(0), end.value_or(0));
-  if (marked.size() > 1)
-    throw InputError(
-        fmt::format("kernel build: {} functions are marked __global__ ({}); {} is not made: one kernel an "
-                    "image",
-                    marked.size(), fmt::join(marked, ", "), out));
+  if (marked.size() > 1 && entry.empty())
+    throw InputError(fmt::format(
+        "kernel build: {} functions are marked __global__ ({}); {} is not made: --entry NAME chooses one",
+        marked.size(), fmt::join(marked, ", "), out));
   const bool own_main = image->symbol("kernel_main") != image->symbol("cm384_weak_main");
   if (marked.empty() == !own_main) {
     if (own_main)
@@ -81,20 +86,20 @@ void check_kernel(const std::string& made, const std::string& out) {
   }
 }
 
-enum class CoreKind : std::uint8_t { vector, cube };
-
 // The compiler and what it makes of a kernel.
 class Build {
  public:
   Build(const KernelBuildOptions& options, std::filesystem::path runtime, std::string out,
         const std::string& type)
-      : options_(options), runtime_(std::move(runtime)), out_(std::move(out)), type_(type) {}
+      : options_(options), runtime_(std::move(runtime)), out_(std::move(out)), type_(type) {
+    for (const std::string& source : options.source) prepare(source);
+  }
 
   // One image of cores of a kind.
   void image(CoreKind kind, const std::string& made) const {
     std::vector<std::string> words = compiler(kind);
     append(words, linking("arguments.cpp"));
-    append(words, options_.source);
+    append(words, sources_);
     append(words, {"-lgcc", "-o", made});
     run(words);
   }
@@ -122,35 +127,48 @@ class Build {
     const std::string name;
   };
 
+  // What the compiler reads: the source, or a copy without what is not C++, with the source's lines.
+  void prepare(const std::string& source) {
+    const std::string text = read_input(source);
+    std::string plain = without_aicore(text);
+    if (plain == text) return sources_.push_back(source);
+    copies_.push_back(std::make_unique<PartFile>(fmt::format("{}.{}.cpp", out_, sources_.size())));
+    std::ofstream(copies_.back()->name) << "#line 1 \"" << source << "\"\n" << plain;
+    const std::string folder = std::filesystem::path(source).parent_path().string();
+    quoted_.push_back(folder.empty() ? "." : folder);
+    sources_.push_back(copies_.back()->name);
+  }
+
   static void append(std::vector<std::string>& to, const std::vector<std::string>& words) {
     to.insert(to.end(), words.begin(), words.end());
   }
   std::string file(const char* name) const { return (runtime_ / name).string(); }
 
   std::vector<std::string> compiler(CoreKind kind) const {
-    std::vector<std::string> words{
-        kCompiler, "@" + file("kernel.flags"), "-O" + options_.optimise,
-        "-I" + runtime_.parent_path().parent_path().string(), "-I" + runtime_.string(),
-        "-I" + file("standard"),
-        // Offsets of local buffers are pointers to kernels as Ascend C writes them: 0 is one.
-        "-fno-delete-null-pointer-checks",
-        kind == CoreKind::vector ? "-D__DAV_C220_VEC__" : "-D__DAV_C220_CUBE__", "-DCM384_MASK_MODES"};
-    for (const std::string& name : options_.include) words.push_back("-I" + name);
-    for (const std::string& name : options_.define) words.push_back("-D" + name);
+    std::vector<std::string> words =
+        compiler_words(runtime_, kind, options_.optimise, options_.include, options_.define);
+    for (const std::string& folder : quoted_) append(words, {"-iquote", folder});
     return words;
   }
   std::vector<std::string> linking(const char* arguments) const {
-    std::vector<std::string> words{
-        "-Wl,--no-warn-rwx-segments", "-T",           file("kernel.ld"), file("start.cpp"),
-        file("memory.cpp"),           file(arguments)};
+    std::vector<std::string> words{// What runs by the rules of Ascend C's compiler (npu::KernelRules).
+                                   "-Wl,--defsym=cm384_front_end=1",
+                                   "-Wl,--no-warn-rwx-segments",
+                                   "-T",
+                                   file("kernel.ld"),
+                                   file("start.cpp"),
+                                   file("memory.cpp"),
+                                   file(arguments)};
     if (const auto type = std::ranges::find(kTypes, type_, &Type::name); type->symbol != nullptr)
       words.push_back(fmt::format("-Wl,--defsym=cm384_kernel_type={}", type->symbol));
+    if (!options_.entry.empty())
+      append(words, {"-DCM384_ENTRY=" + options_.entry, "-Wl,--defsym=cm384_entry=" + options_.entry});
     return words;
   }
   void part(CoreKind kind, const std::string& made) const {
     std::vector<std::string> words = compiler(kind);
     append(words, {"-r", "-Wl,--force-group-allocation"});
-    append(words, options_.source);
+    append(words, sources_);
     append(words, {"-o", made});
     run(words);
     std::vector<std::string> hide{kObjcopy, "--keep-global-symbol=none"};
@@ -161,17 +179,26 @@ class Build {
   }
   void run(const std::vector<std::string>& words) const {
     if (options_.verbose) print_error("{}\n", fmt::join(words, " "));
-    if (const int code = run_program(words, "gcc-riscv64-unknown-elf"); code != 0)
-      throw InputError(
-          fmt::format("kernel build: the compiler ended with {}; {} is not made; which calls there are: "
-                      "docs/ascend-c.md",
-                      code, out_));
+    std::string said;
+    const int code = run_program(words, "gcc-riscv64-unknown-elf", &said);
+    const std::vector<CompilerError> wrong = said.empty()
+                                                 ? std::vector<CompilerError>{}
+                                                 : compiler_errors(said, runtime_, runtime_names(runtime_));
+    if (options_.verbose || wrong.empty()) write_standard_error(code == 0 ? without_undefined(said) : said);
+    for (const CompilerError& error : wrong) print_error("{}\n", error.one_line());
+    if (code != 0 || !wrong.empty())
+      throw InputError(fmt::format(
+          "kernel build: {}{} is not made; which calls there are: docs/ascend-c.md; `cm384 kernel check` "
+          "lists what is missing",
+          code == 0 ? "" : fmt::format("the compiler ended with {}; ", code), out_));
   }
 
   const KernelBuildOptions& options_;
   const std::filesystem::path runtime_;
   const std::string out_;
   const std::string& type_;  // as --type
+  std::vector<std::string> sources_, quoted_;
+  std::vector<std::unique_ptr<PartFile>> copies_;
 };
 
 struct Kinds {
@@ -198,17 +225,23 @@ int build(const Program&, const KernelBuildOptions& options, const studies::Give
     if (!fs::is_regular_file(source)) throw InputError(fmt::format("{}: no such file", source));
     open_input(source);  // read by the compiler: no output may be there
   }
-  const auto runtime = find_installed("share/cm384/firmware/runtime/kernel.ld");
-  if (!runtime) throw InputError("share/cm384/firmware is neither above the program nor in CM384_HOME");
+  const fs::path runtime = kernel_runtime();
   const std::string out =
       options.out.empty() ? fs::path(options.source.front()).replace_extension(".elf").string() : options.out;
   // Found out before the compiler runs; the file is replaced when the image is whole.
   NamedOutput image(out);
   std::string type = options.type;
-  const Build build(options, fs::path(*runtime).parent_path(), out, type);
+  if (type == "source") {
+    for (const std::string& source : options.source) {
+      if (const std::string kind = kind_in_source(read_input(source)); !kind.empty()) type = kind;
+    }
+  }
+  const Build build(options, runtime, out, type);
   build.image(CoreKind::vector, image.name());
-  check_kernel(image.name(), out);
+  check_kernel(image.name(), options.entry, out);
   const auto [vector, cube] = kinds_of(image.name(), out, type);
+  if (cube && vector && !options.entry.empty())
+    throw InputError("kernel build: --entry: not of kernels of groups");
   if (cube) vector ? build.image_of_both(image.name()) : build.image(CoreKind::cube, image.name());
   const std::uint64_t code = npu::ElfImage::read(image.name())->code_bytes();
   image.commit();

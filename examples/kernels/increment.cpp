@@ -9,12 +9,12 @@ using namespace AscendC;
 [[gnu::noinline]] void Increment(const GlobalTensor<int32_t>& numbers, uint32_t count) {
   const LocalTensor<int32_t> tile(TPosition::VECIN, 0, count);
   DataCopy(tile, numbers, count);
-#if MISTAKE != 2
+#if !defined(MISTAKE) || MISTAKE != 2
   SetFlag<HardEvent::MTE2_V>(EVENT_ID0);
   WaitFlag<HardEvent::MTE2_V>(EVENT_ID0);
 #endif
   Adds(tile, tile, 1, count);
-#if MISTAKE != 1
+#if !defined(MISTAKE) || MISTAKE != 1
   SetFlag<HardEvent::V_MTE3>(EVENT_ID0);
 #endif
   WaitFlag<HardEvent::V_MTE3>(EVENT_ID0);
@@ -25,12 +25,12 @@ using namespace AscendC;
 extern "C" void kernel_main(GM_ADDR arguments) {
   constexpr uint32_t kCount = 1024;
   const auto* given = reinterpret_cast<const cm384_kernel*>(arguments);
-#if MISTAKE == 3
+#if defined(MISTAKE) && MISTAKE == 3
   const uint64_t begin = given->scratch + given->scratch_bytes + (1 << 20);
 #else
   const uint64_t begin = given->scratch;
 #endif
-#if MISTAKE == 4
+#if defined(MISTAKE) && MISTAKE == 4
   const uint64_t block = 0;
 #else
   const uint64_t block = GetBlockIdx();

@@ -6,10 +6,10 @@
 #include "firmware/abi/isa.h"
 #include "firmware/abi/program.h"
 
-// In an image of both kinds of cores a core calls the kernel of its kind.
-#ifdef CM384_KERNEL_OF_BOTH
 #define CM384_TEXT(x) CM384_TEXT_(x)
 #define CM384_TEXT_(x) #x
+// In an image of both kinds of cores a core calls the kernel of its kind.
+#ifdef CM384_KERNEL_OF_BOTH
 #define CM384_CALL_KERNEL \
   "csrr t1, " CM384_TEXT(CM384_CSR_CORE_KIND) "\n" \
   "  beqz t1, 1f\n"                                 \
@@ -18,7 +18,11 @@
   "1: call cm384_entry_begin\n"                     \
   "2:"
 #else
-#define CM384_CALL_KERNEL "call cm384_entry_begin"
+// Of several functions marked __global__ the one that was chosen.
+#ifndef CM384_ENTRY
+#define CM384_ENTRY cm384_entry_begin
+#endif
+#define CM384_CALL_KERNEL "call " CM384_TEXT(CM384_ENTRY)
 #endif
 
 static_assert(CM384_PROGRAM_ARGUMENTS == 24 && offsetof(cm384_program, argument) == 0, "written out below");

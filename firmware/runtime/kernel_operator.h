@@ -4,6 +4,7 @@
 #include "cm384/convert.h"
 #include "cm384/cube.h"
 #include "cm384/data_copy.h"
+#include "cm384/helpers.h"
 #include "cm384/kernel.h"
 #include "cm384/pipe.h"
 #include "cm384/print.h"

@@ -44,6 +44,9 @@ class CoreTracer final : public PipeObserver {
   void scalar_waited_for_all(std::int64_t from, std::int64_t to) override {
     put(TraceEntry::waited_all, 0, from, to);
   }
+  void scalar_waited_for_pipe(int pipe, std::int64_t from, std::int64_t to) override {
+    put(TraceEntry::waited_pipe, pipe, from, to);
+  }
   void scalar_polled(std::int64_t from, std::int64_t to) override { put(TraceEntry::polled, 0, from, to); }
   void poll_turn(bool first, std::int64_t cycle) override {
     if (requests_) put(TraceEntry::poll_turn, first ? 1 : 0, cycle);

@@ -25,6 +25,7 @@ struct TraceEntry {
     waited_flag,
     waited_cross,
     waited_all,
+    waited_pipe,
     polled,
     // A die.
     cores,

@@ -81,6 +81,8 @@ void play_core(const TraceEntry& e, const std::uint64_t* w, PipeObserver& core) 
       return core.scalar_waited_for_cross_core(e.small, signed_of(w[0]), signed_of(w[1]));
     case TraceEntry::waited_all:
       return core.scalar_waited_for_all(signed_of(w[0]), signed_of(w[1]));
+    case TraceEntry::waited_pipe:
+      return core.scalar_waited_for_pipe(e.small, signed_of(w[0]), signed_of(w[1]));
     case TraceEntry::poll_turn:
       return core.poll_turn(e.small != 0, signed_of(w[0]));
     default:

@@ -38,6 +38,8 @@ void Core::start_block(const std::shared_ptr<Program>& program, const BlockIdent
   phase_ = -1;
   acts_at_.reset();
   phases_.fill(Time{});
+  pipes_->set_order(program->rules().order);
+  pipes_->set_hazard_listener(program->rules().list_hazards ? &program->log() : nullptr);
   pipes_->reset();
   if (finder_ != nullptr) finder_->forget();
   earlier_instructions_ += scalar_.instructions();
@@ -70,6 +72,8 @@ void Core::run_until_it_stops() {
     case Stop::ended:
       busy_ = false;
       ended_ = die_.clock().start(scalar_.cycle());
+      if (const OrderWaits* waits = pipes_->order_waits()) program_->log().add(*waits);
+      if (program_->rules().write_back) program_->log().add_written_lines(scalar_.counters().written_at_end);
       if (phase_ >= 0) phases_[static_cast<std::size_t>(phase_)] += ended_ - phase_since_;
       if (debugger_ != nullptr) debugger_->ended(0);
       die_.cluster().block_ended(*this);
@@ -214,9 +218,13 @@ LocalBuffer& Core::scalar_buffer() {
   return *buffer;
 }
 
+IssueAnswer Core::ubuffer_order(std::uint32_t offset, std::uint32_t bytes, bool write, std::int64_t cycle) {
+  return pipes_->scalar_access({offset, offset + bytes, write}, scalar_.pc(), cycle);
+}
+
 bool Core::ubuffer_load(std::uint32_t offset, std::uint32_t bytes, std::int64_t, std::byte* to) {
   LocalBuffer& buffer = scalar_buffer();
-  pipes_->scalar_access(offset, bytes, false, scalar_.pc());
+  pipes_->check_scalar_access(offset, bytes, false, scalar_.pc());
   buffer.load(offset, to, bytes);
   return buffer.payload(offset, bytes);
 }
@@ -224,7 +232,7 @@ bool Core::ubuffer_load(std::uint32_t offset, std::uint32_t bytes, std::int64_t,
 void Core::ubuffer_store(std::uint32_t offset, std::uint32_t bytes, std::int64_t, const std::byte* from,
                          bool payload) {
   LocalBuffer& buffer = scalar_buffer();
-  pipes_->scalar_access(offset, bytes, true, scalar_.pc());
+  pipes_->check_scalar_access(offset, bytes, true, scalar_.pc());
   buffer.store(offset, from, bytes);
   payload ? buffer.set_payload(offset, bytes, true) : buffer.set_plain(offset, bytes);
 }

@@ -86,6 +86,8 @@ class Core final : public ScalarEnvironment {
                    std::uint32_t bytes, sim::TagMask& tags) override;
   IssueAnswer atomic(std::uint64_t address, const AtomicUpdate& update, std::int64_t cycle,
                      std::uint64_t& old, bool& payload) override;
+  IssueAnswer ubuffer_order(std::uint32_t offset, std::uint32_t bytes, bool write,
+                            std::int64_t cycle) override;
   bool ubuffer_load(std::uint32_t offset, std::uint32_t bytes, std::int64_t cycle, std::byte* to) override;
   void ubuffer_store(std::uint32_t offset, std::uint32_t bytes, std::int64_t cycle, const std::byte* from,
                      bool payload) override;

@@ -187,8 +187,8 @@ MteCopy Aic::l1_copy(int pipe, const QueuedInstruction& entry) {
   c.allocate = entry.allocate;
   c.pc = in.pc;
   c.operation = reads ? sim::Operation::read : written_as(in);
-  if (c.burst_bytes == 0 || c.burst_bytes > kL1Bytes || c.bursts == 0 || c.bursts > 65535)
-    fault(in.pc, "copy of 0 bytes, of more than L1, or of 0 or more than 65535 bursts");
+  if (c.burst_bytes > kL1Bytes || c.bursts > 65535)
+    fault(in.pc, "copy of more than L1, or of more than 65535 bursts");
   if (local % sim::kBlockBytes != 0 || (c.bursts > 1 && local_stride % sim::kBlockBytes != 0))
     fault(in.pc, "copy: L1 offset and stride must be multiples of 32");
   if (c.bursts > 1) c.gm_stride = static_cast<std::int64_t>(reads ? entry.low : entry.high);
@@ -245,6 +245,7 @@ IssueAnswer Aic::issue(const PipeInstruction& in, std::int64_t cycle) {
     case CM384_CLASS_MTE:
       if (in.operation < CM384_MTE_GM_TO_L1 || in.operation > CM384_MTE_L1_TO_GM)
         fault(in.pc, "no such MTE operation on a cube core");
+      if (copies_nothing(in)) return IssueAnswer::at(cycle + 1);
       if (in.operation == CM384_MTE_L1_TO_GM) return push(kCubeMte3, with_mode(in), cycle);
       return push(kCubeMte2, in, cycle);
     case CM384_CLASS_CUBE:

@@ -16,12 +16,14 @@
 #include "base/engine/transaction.h"
 #include "base/text/units.h"
 #include "npu_core/pipes/local_buffer.h"
+#include "npu_core/pipes/local_order.h"
 #include "npu_core/pipes/pipe_fault.h"
 #include "npu_core/pipes/pipe_instruction.h"
 
 namespace cm384::npu {
 
 struct MteCopy;
+class HazardListener;
 class PipeObserver;
 
 // What a core waits for when nothing of it is under way, and who could end that.
@@ -44,7 +46,7 @@ class CorePipes {
   // the scalar unit goes on (it takes one issue cycle, or waits for a place in the queue, a flag, a barrier),
   // or parked: then socket.wake_scalar() comes and the scalar unit issues the same instruction again at that
   // cycle. Throws PipeFault for an operand outside its buffer, a misaligned one, an
-  // operation that does not exist for a type or on this kind of core, a flag set twice.
+  // operation that does not exist for a type or on this kind of core.
   virtual IssueAnswer issue(const PipeInstruction& instruction, std::int64_t cycle) = 0;
   // For the kernel's exit: all pipes idle, all accesses complete. Same pattern as issue().
   virtual IssueAnswer drain(std::int64_t cycle) = 0;
@@ -76,8 +78,18 @@ class CorePipes {
   // The buffer that the scalar unit reaches at CM384_UBUFFER_BASE; null where a core has none.
   virtual LocalBuffer* scalar_buffer() { return nullptr; }
   // Tells the hazard checker of such an access; does nothing when it is off.
-  virtual void scalar_access(std::uint32_t /*offset*/, std::uint32_t /*bytes*/, bool /*write*/,
-                             std::uint64_t /*pc*/) {}
+  virtual void check_scalar_access(std::uint32_t /*offset*/, std::uint32_t /*bytes*/, bool /*write*/,
+                                   std::uint64_t /*pc*/) {}
+
+  // From the next block on scalar accesses wait for pipes that touch their bytes (local_order.h). The core
+  // must be idle.
+  virtual void set_order(bool on) = 0;
+  // Who is told of hazards, where they are looked for; null: they are thrown. From the next block on.
+  virtual void set_hazard_listener(HazardListener* listener) = 0;
+  // Of the block, while they are ordered; null otherwise.
+  virtual const OrderWaits* order_waits() const = 0;
+  // Before a scalar access to the local buffer: answered as issue(), at once when it is not ordered.
+  virtual IssueAnswer scalar_access(const LocalRange& bytes, std::uint64_t pc, std::int64_t cycle) = 0;
 
   // CM384_CSR_MERGED, read by the instruction at `pc`. 0 where there is no vector unit.
   virtual std::uint64_t merged(std::uint64_t /*pc*/) { return 0; }

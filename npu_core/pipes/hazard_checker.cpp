@@ -8,11 +8,19 @@
 
 namespace cm384::npu {
 
-HazardChecker::HazardChecker(const HazardSpace& space)
+std::string Hazard::text() const {
+  return fmt::format("hazard in {}: {} {} block {:#x} ({{}}), which {} {} ({{}}); {}", buffer, access.pipe,
+                     access.write ? "writes" : "reads", offset, other.pipe, other.write ? "writes" : "reads",
+                     ordered ? "covered by the automatic order" : "no flag or barrier orders them");
+}
+
+HazardChecker::HazardChecker(const HazardSpace& space, bool orders_scalar, HazardListener* listener)
     : space_(space),
       pipes_(static_cast<int>(space.pipes.size())),
       flags_(space.pipes.size() * space.pipes.size() * 8),
-      blocks_(space.bytes / space.grain) {}
+      blocks_(space.bytes / space.grain),
+      orders_scalar_(orders_scalar),
+      listener_(listener) {}
 
 void HazardChecker::join(int pipe, const VectorClock& other) {
   for (int p = 0; p < pipes_; ++p) {
@@ -53,7 +61,7 @@ void HazardChecker::access(int pipe, std::uint32_t offset, std::uint32_t bytes, 
   for (std::uint32_t b = offset / space_.grain; b <= last; ++b) {
     Block& block = blocks_[b];
     if (block.writer < pipes_ && block.writer != pipe && block.write.sequence > known[block.writer]) {
-      report(pipe, write, pc, block.writer, true, block.write.pc, b);
+      report(pipe, write, pc, block.writer, true, block.write, b);
     }
     if (!write) {
       block.reads[pipe] = {known[pipe], pc};
@@ -63,7 +71,7 @@ void HazardChecker::access(int pipe, std::uint32_t offset, std::uint32_t bytes, 
       const std::uint32_t ordered =
           p == kPipeS && pipe != kPipeS ? std::max(known[kPipeS], scalar_before_[pipe]) : known[p];
       if (p != pipe && block.reads[p].sequence > ordered) {
-        report(pipe, write, pc, p, false, block.reads[p].pc, b);
+        report(pipe, write, pc, p, false, block.reads[p], b);
       }
     }
     block.writer = static_cast<std::uint8_t>(pipe);
@@ -73,17 +81,24 @@ void HazardChecker::access(int pipe, std::uint32_t offset, std::uint32_t bytes, 
 }
 
 void HazardChecker::report(int pipe, bool write, std::uint64_t pc, int other, bool other_write,
-                           std::uint64_t other_pc, std::uint32_t block) const {
+                           const Touch& touch, std::uint32_t block) {
   const std::uint32_t offset = block * space_.grain;
   std::size_t buffer = 0;
   while (buffer + 1 < space_.buffers.size() && space_.buffers[buffer + 1].begin <= offset) ++buffer;
   const HazardSpace::Buffer& place = space_.buffers[buffer];
-  throw PipeFault(
-      fmt::format(
-          "hazard in {}: {} {} block {:#x} ({{}}), which {} {} ({{}}); no flag or barrier orders them",
-          place.name, space_.pipes[pipe].name, write ? "writes" : "reads", offset - place.begin,
-          space_.pipes[other].name, other_write ? "writes" : "reads"),
-      {pc, other_pc});
+  const bool ordered = orders_scalar_ && buffer == 0 && (pipe == kPipeS || other == kPipeS);
+  const Hazard found{.access = {space_.pipes[pipe].name, write, pc},
+                     .other = {space_.pipes[other].name, other_write, touch.pc},
+                     .ordered = ordered,
+                     .buffer = place.name,
+                     .offset = offset - place.begin};
+  // What was waited for is known from here on.
+  if (ordered) clock_[pipe][other] = std::max(clock_[pipe][other], touch.sequence);
+  if (listener_ == nullptr) {
+    if (ordered) return;
+    throw PipeFault(found.text(), {pc, touch.pc});
+  }
+  if (told_.emplace(found.access, found.other).second) listener_->hazard(found);
 }
 
 }  // namespace cm384::npu

@@ -8,9 +8,13 @@
 #pragma once
 
 #include <array>
+#include <compare>
 #include <cstdint>
 #include <deque>
+#include <set>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "npu_core/pipes/pipe_queue.h"
@@ -29,9 +33,39 @@ struct HazardSpace {
   std::uint32_t grain = 0;          // accesses to the same `grain` bytes meet
 };
 
+// Two accesses of which one may overtake the other.
+struct Hazard {
+  struct Access {
+    const char* pipe;
+    bool write;
+    std::uint64_t pc;
+
+    std::strong_ordering operator<=>(const Access&) const = default;
+  };
+  Access access, other;  // `other` came first
+  bool ordered;          // by the compiler's order (npu_core/pipes/local_order.h), were there none here
+  const char* buffer;
+  std::uint32_t offset;  // of the block of bytes
+
+  // "hazard in the UBuffer: V reads block 0x0 ({}), which MTE2 writes ({}); no flag or barrier orders them":
+  // "{}" is the place of a pc.
+  std::string text() const;
+};
+
+class HazardListener {
+ public:
+  virtual void hazard(const Hazard& found) = 0;
+
+ protected:
+  ~HazardListener() = default;
+};
+
 class HazardChecker {
  public:
-  explicit HazardChecker(const HazardSpace& space);
+  // `orders_scalar`: what the scalar unit accesses is ordered with the pipes' work. Hazards go to the
+  // listener, each pair of places once; without one the first that nothing orders is thrown.
+  explicit HazardChecker(const HazardSpace& space, bool orders_scalar = false,
+                         HazardListener* listener = nullptr);
 
   // The scalar unit pushes an instruction; the pipe starts the oldest one pushed.
   void pushed(int pipe);
@@ -42,7 +76,8 @@ class HazardChecker {
   // The scalar unit has waited for all pipes.
   void all_waited();
 
-  // An access; throws PipeFault naming both places where one of them may overtake the other.
+  // An access. Throws PipeFault naming both places where one of them may overtake the other and nobody
+  // listens.
   void begin_access(int pipe) { ++clock_[pipe][pipe]; }
   void access(int pipe, std::uint32_t offset, std::uint32_t bytes, bool write, std::uint64_t pc);
 
@@ -59,8 +94,8 @@ class HazardChecker {
   };
 
   void join(int pipe, const VectorClock& other);
-  [[noreturn]] void report(int pipe, bool write, std::uint64_t pc, int other, bool other_write,
-                           std::uint64_t other_pc, std::uint32_t block) const;
+  void report(int pipe, bool write, std::uint64_t pc, int other, bool other_write, const Touch& touch,
+              std::uint32_t block);
 
   HazardSpace space_;
   int pipes_;
@@ -75,6 +110,9 @@ class HazardChecker {
   std::array<std::deque<Pushed>, kMostPipes> queue_;
   std::vector<std::deque<VectorClock>> flags_;
   std::vector<Block> blocks_;
+  bool orders_scalar_;
+  HazardListener* listener_;
+  std::set<std::pair<Hazard::Access, Hazard::Access>> told_;
 };
 
 }  // namespace cm384::npu

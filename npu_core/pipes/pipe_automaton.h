@@ -140,14 +140,12 @@ class PipeAutomaton : public PipeObserver {
   }
   void scalar_waited_for_all(std::int64_t from, std::int64_t to) override {
     reaches(from);
-    for (int pipe = 1; pipe < shape_.pipes; ++pipe) {
-      if (Engine* const e = engine(pipe)) {
-        fold(*e, e->taken);
-        scalar_.join(e->complete);
-      } else {
-        own().join_idle(scalar_, pipe, to);
-      }
-    }
+    for (int pipe = 1; pipe < shape_.pipes; ++pipe) join_pipe(pipe, to);
+    own().advance(scalar_, to, kPipeS);
+  }
+  void scalar_waited_for_pipe(int pipe, std::int64_t from, std::int64_t to) override {
+    reaches(from);
+    join_pipe(pipe, to);
     own().advance(scalar_, to, kPipeS);
   }
 
@@ -222,6 +220,15 @@ class PipeAutomaton : public PipeObserver {
     if (sets.empty()) return;
     value.join(sets.front());
     sets.pop_front();
+  }
+  // The scalar unit has waited for what the pipe has done until `to`.
+  void join_pipe(int pipe, std::int64_t to) {
+    if (Engine* const e = engine(pipe)) {
+      fold(*e, e->taken);
+      scalar_.join(e->complete);
+    } else {
+      own().join_idle(scalar_, pipe, to);
+    }
   }
   // All copies up to number `copies` are complete, as far as that is known.
   void fold(Engine& e, std::uint64_t copies) {

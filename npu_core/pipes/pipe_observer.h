@@ -48,6 +48,8 @@ class PipeObserver {
   virtual void scalar_waited_for_cross_core(std::uint32_t /*flag*/, std::int64_t /*from*/,
                                             std::int64_t /*to*/) {}
   virtual void scalar_waited_for_all(std::int64_t /*from*/, std::int64_t /*to*/) {}
+  // For an instruction of the pipe that touches what the scalar unit accesses (npu_core/pipes/local_order.h).
+  virtual void scalar_waited_for_pipe(int /*pipe*/, std::int64_t /*from*/, std::int64_t /*to*/) {}
   // A write has touched what the scalar unit polls; it reads again from `to` on.
   virtual void scalar_polled(std::int64_t /*from*/, std::int64_t /*to*/) {}
   // A turn of a polling loop begins; `first`: what it reads has not been polled just before.

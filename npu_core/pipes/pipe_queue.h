@@ -19,13 +19,11 @@ struct PipeDescription {
   std::uint64_t isa;  // enum cm384_pipe
 };
 
-// A flag's sets that nobody has waited for yet. Pipes work out their time stamps ahead of each other, so more
-// than one may be known; that the next one does not come before the wait is checked when the wait is known.
+// A flag's sets that nobody has waited for yet: it counts them. One that would be one too many waits for a
+// wait (how far the part counts is not known).
 struct Flag {
-  static constexpr std::uint32_t kDepth = 4;
-  // Of the oldest set.
-  std::int64_t cycle = 0;
-  std::uint32_t pc = 0;
+  static constexpr std::uint32_t kMost = 15;
+  std::int64_t cycle = 0;   // of the oldest set
   std::uint32_t count = 0;  // of sets
 };
 static_assert(sizeof(Flag) == 16);
@@ -38,7 +36,6 @@ struct alignas(64) FlagGroup {
 // A set of a flag that is still set.
 struct LaterSet {
   std::uint32_t flag = 0;
-  std::uint32_t pc = 0;
   std::int64_t cycle = 0;
 };
 
@@ -71,6 +68,8 @@ struct alignas(64) PipeQueue {
   bool empty() const { return count == 0; }
   QueuedInstruction& front() { return slots[first]; }
   const QueuedInstruction& front() const { return slots[first]; }
+  // Number `n`, counted from the front.
+  const QueuedInstruction& at(std::uint32_t n) const { return slots[(first + n) & (room - 1)]; }
   // Requires room in the queue.
   QueuedInstruction& append() {
     if (count == room) grow();

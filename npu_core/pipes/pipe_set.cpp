@@ -35,7 +35,7 @@ void PipeSet::set_hazards(bool on) {
   if (!on) {
     hazards.reset();
   } else if (!hazards) {
-    hazards = std::make_unique<HazardChecker>(space);
+    hazards = std::make_unique<HazardChecker>(space, order != nullptr, hazard_listener);
   }
 }
 
@@ -45,7 +45,7 @@ IssueAnswer PipeSet::issue_sync(const PipeInstruction& in, std::int64_t cycle) {
     case CM384_SET_FLAG: {
       const std::uint32_t number = flag_number(in);
       const int source = flag_source(number);
-      return source == kPipeS ? scalar_set(in, number, cycle) : push(source, in, cycle);
+      return source == kPipeS ? scalar_set(number, cycle) : push(source, in, cycle);
     }
     case CM384_WAIT_FLAG: {
       const std::uint32_t number = flag_number(in);
@@ -175,6 +175,12 @@ void PipeSet::wake_if_possible() {
     case ParkedOn::cross_core:
       if (cross_count[parked_operand] != 0) wake(cross_cycle[parked_operand]);
       return;
+    case ParkedOn::order: {
+      int pipe = 0;
+      cycle = order_complete(parked_access, pipe);
+      if (cycle != LocalOrder::kUnknown) wake(cycle);
+      return;
+    }
     default:
       return;
   }
@@ -188,11 +194,11 @@ IssueAnswer PipeSet::drain(std::int64_t cycle) {
   return IssueAnswer::at(std::max(cycle, done));
 }
 
-IssueAnswer PipeSet::scalar_set(const PipeInstruction& in, std::uint32_t number, std::int64_t cycle) {
+IssueAnswer PipeSet::scalar_set(std::uint32_t number, std::int64_t cycle) {
   if (flag_full(number)) return park(ParkedOn::flag_room, number, cycle);
   if (hazards) hazards->flag_set(kPipeS, number);
   for (PipeObserver* o : observers) o->flag_set(kPipeS, number, cycle + 1);
-  set_flag(number, cycle + 1, in.pc);
+  set_flag(number, cycle + 1);
   advance(0);
   return IssueAnswer::at(cycle + 1);
 }
@@ -203,7 +209,7 @@ IssueAnswer PipeSet::scalar_wait(std::uint32_t number, std::int64_t cycle) {
   const std::int64_t done = std::max(cycle, f.cycle);
   for (PipeObserver* o : observers) o->scalar_waited_for_flag(number, cycle, done);
   counted.scalar_flag_waits += done > cycle ? 1 : 0;
-  consume_flag(number, done, parked_pc);
+  consume_flag(number);
   if (hazards) hazards->flag_waited(kPipeS, number);
   advance(0);
   return IssueAnswer::at(done + 1);
@@ -290,11 +296,13 @@ void PipeSet::reset() {
   cross_count.fill(0);
   cross_cycle.fill(0);
   parked_on = ParkedOn::nothing;
+  access_asked = -1;
   end_polling();
   for (MteEngine* e : engine) {
     if (e != nullptr) e->reset();
   }
-  if (hazards) hazards = std::make_unique<HazardChecker>(space);
+  if (hazards) hazards = std::make_unique<HazardChecker>(space, order != nullptr, hazard_listener);
+  if (order) order = std::make_unique<LocalOrder>();
 }
 
 }  // namespace cm384::npu

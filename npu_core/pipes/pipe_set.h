@@ -12,6 +12,7 @@
 #include "npu_core/core_socket.h"
 #include "npu_core/pipes/core_pipes.h"
 #include "npu_core/pipes/hazard_checker.h"
+#include "npu_core/pipes/local_order.h"
 #include "npu_core/pipes/mte_engine.h"
 #include "npu_core/pipes/pipe_fault.h"
 #include "npu_core/pipes/pipe_observer.h"
@@ -35,12 +36,12 @@ void declare_pipe_statistics(sim::Statistics& to, const sim::StatisticPath& at, 
 // Cycles a pipe had nothing left to do and stood at a wait_flag, by the pipe that was to set the flag.
 using PipeWaits = std::array<std::uint64_t, kMostPipes>;
 
-enum class ParkedOn : std::uint8_t { nothing, queue, flag, flag_room, all_pipes, cross_core, poll };
+enum class ParkedOn : std::uint8_t { nothing, queue, flag, flag_room, all_pipes, cross_core, poll, order };
 
 class PipeSet : public CorePipes {
  public:
   // Events. Those of engines come first, in the order in which the core's kind adds them.
-  enum Event : std::uint32_t { kEngine0, kEngine1, kEngine2, kFlagCheck, kCrossCoreSet };
+  enum Event : std::uint32_t { kEngine0, kEngine1, kEngine2, kCrossCoreSet };
 
   // `kind`: "a vector core". `pipes`: in the order of their numbers, S first.
   PipeSet(std::uint16_t core_number, const char* kind, const HazardSpace& space, std::uint32_t queue_depth,
@@ -53,6 +54,12 @@ class PipeSet : public CorePipes {
   IssueAnswer drain(std::int64_t cycle) final;
   void watched_write(Time at) final;
   void cross_core_flag(std::uint32_t flag, int count, Time at) final;
+
+  // pipe_set_order.cpp: the order between the scalar unit and the pipes (local_order.h), off unless asked for
+  void set_order(bool on) final;
+  void set_hazard_listener(HazardListener* listener) final { hazard_listener = listener; }
+  const OrderWaits* order_waits() const final { return order ? &order->waits() : nullptr; }
+  IssueAnswer scalar_access(const LocalRange& bytes, std::uint64_t pc, std::int64_t cycle) final;
 
   // pipe_set_poll.cpp: loops that poll without a mark
   // The copy reads the die's own memory, which may be watched for it.
@@ -106,6 +113,8 @@ class PipeSet : public CorePipes {
   PipeStatistics& counted;
 
   std::unique_ptr<HazardChecker> hazards;
+  HazardListener* hazard_listener = nullptr;
+  std::unique_ptr<LocalOrder> order;
   bool elide_polls = true;
   std::vector<PipeObserver*> observers;
 
@@ -120,7 +129,7 @@ class PipeSet : public CorePipes {
  protected:
   void step(PipeStep::Kind which, int pipe, const QueuedInstruction& q, std::int64_t own, std::int64_t start,
             std::int64_t end, std::int64_t left, const MteCopy* copy = nullptr) const;
-  enum MarkKind : std::uint8_t { kCopy, kSetFlag, kCrossSet };
+  enum MarkKind : std::uint8_t { kCopy, kSetFlag, kCrossSet, kOrdered };
 
   void add_engine(int pipe, MteEngine& made, std::uint32_t event);
   // Whether an instruction of a pipe with an engine is a copy; what is not is start_work's.
@@ -130,18 +139,27 @@ class PipeSet : public CorePipes {
   // The copy an instruction of a pipe with an engine makes, checked; its hazards reported.
   virtual MteCopy prepare_copy(int pipe, const QueuedInstruction& entry) = 0;
 
+  // What an instruction of the pipe other than a synchronisation touches in the buffer of the scalar unit.
+  virtual LocalRanges touched(int /*pipe*/, const QueuedInstruction& /*entry*/) const { return {}; }
+
+  // No bytes, or no bursts: such a copy does nothing, and no pipe sees it.
+  static bool copies_nothing(const PipeInstruction& copy) {
+    return (copy.c & 0xffffffff) == 0 || copy.c >> 32 == 0;
+  }
   std::uint8_t atomic_mode() const { return atomic; }  // enum cm384_atomic
   std::int64_t tick(Time t) const { return clock.tick_at_or_after(t); }
 
  private:
   IssueAnswer scalar_wait(std::uint32_t flag_number, std::int64_t cycle);
-  IssueAnswer scalar_set(const PipeInstruction& in, std::uint32_t flag_number, std::int64_t cycle);
+  IssueAnswer scalar_set(std::uint32_t flag_number, std::int64_t cycle);
   IssueAnswer cross_core_wait(const PipeInstruction& in, std::int64_t cycle);
   IssueAnswer poll_mark(const PipeInstruction& in, std::int64_t cycle);
   bool watch(std::uint64_t offset, std::uint64_t bytes);
   IssueAnswer park(ParkedOn why, std::uint32_t operand, std::int64_t cycle);
   void wake(std::int64_t cycle);
   void wake_if_possible();
+
+  std::int64_t order_complete(const LocalRange& bytes, int& pipe) const;
 
   void run_work(int pipe);
   void run_copies(int pipe);
@@ -152,15 +170,14 @@ class PipeSet : public CorePipes {
   bool idle(std::int64_t& cycle);
 
   Flag& flag(std::uint32_t number);
-  bool flag_full(std::uint32_t number) { return flag(number).count == Flag::kDepth; }
+  bool flag_full(std::uint32_t number) { return flag(number).count == Flag::kMost; }
   int flag_source(std::uint32_t number) const { return static_cast<int>(number / 8) / pipes; }
   int flag_destination(std::uint32_t number) const { return static_cast<int>(number / 8) % pipes; }
   std::string flag_text(std::uint32_t number) const;
   // Of a flag with more than one set: the second oldest.
   std::vector<LaterSet>::iterator second_set(std::uint32_t number);
-  void set_flag(std::uint32_t number, std::int64_t cycle, std::uint32_t pc);
-  void consume_flag(std::uint32_t number, std::int64_t cycle, std::uint32_t pc);
-  void check_flag(std::uint32_t number, Time now);
+  void set_flag(std::uint32_t number, std::int64_t cycle);
+  void consume_flag(std::uint32_t number);
   void fire_cross_core(int pipe, std::uint64_t operand, std::int64_t cycle);
 
   bool timely(std::uint64_t argument) const { return argument >> 32 == (epoch & 0xffffffffu); }
@@ -184,6 +201,8 @@ class PipeSet : public CorePipes {
   std::uint32_t parked_operand = 0;
   std::int64_t parked_cycle = 0;
   std::uint32_t parked_pc = 0;
+  LocalRange parked_access;        // ParkedOn::order
+  std::int64_t access_asked = -1;  // a scalar access has parked: since when
 
   bool watching = false, watched = false;
   std::uint64_t watch_offset = 0, watch_bytes = 0;

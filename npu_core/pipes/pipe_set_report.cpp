@@ -51,49 +51,27 @@ std::vector<LaterSet>::iterator PipeSet::second_set(std::uint32_t number) {
                       [number](const LaterSet& set) { return set.flag == number; });
 }
 
-void PipeSet::set_flag(std::uint32_t number, std::int64_t cycle, std::uint32_t pc) {
+void PipeSet::set_flag(std::uint32_t number, std::int64_t cycle) {
   Flag& f = flag(number);
   if (f.count == 0) {
     f.cycle = cycle;
-    f.pc = pc;
   } else {
-    later_sets.push_back({number, pc, cycle});
+    later_sets.push_back({number, cycle});
   }
   ++f.count;
   ++counted.flags_set;
-  if (f.count > 1) {
-    const Time when = std::max(clock.start(cycle + 1), socket.now());
-    socket.schedule(core, when, kFlagCheck, argument(number));
-  }
   const int destination = flag_destination(number);
   if (destination != kPipeS) pending |= 1u << destination;
 }
 
-void PipeSet::consume_flag(std::uint32_t number, std::int64_t cycle, std::uint32_t pc) {
+void PipeSet::consume_flag(std::uint32_t number) {
   Flag& f = flag(number);
   const int source = flag_source(number);
-  if (f.count == Flag::kDepth && source != kPipeS) pending |= 1u << source;
+  if (f.count == Flag::kMost && source != kPipeS) pending |= 1u << source;
   if (--f.count == 0) return;
   const auto next = second_set(number);
-  if (next->cycle < cycle) {
-    throw PipeFault(
-        fmt::format("{{}}: sets {} at cycle {}, which is still set: it is waited for at cycle {} ({{}})",
-                    flag_text(number), next->cycle, cycle),
-        {next->pc, pc});
-  }
   f.cycle = next->cycle;
-  f.pc = next->pc;
   later_sets.erase(next);
-}
-
-void PipeSet::check_flag(std::uint32_t number, Time now) {
-  const Flag& f = flag(number);
-  if (f.count < 2) return;
-  const auto next = second_set(number);
-  if (next->cycle >= tick(now)) return;
-  throw PipeFault(
-      fmt::format("{{}}: sets {} at cycle {}, which is still set (by {{}})", flag_text(number), next->cycle),
-      {next->pc, f.pc});
 }
 
 void PipeSet::fire_cross_core(int pipe, std::uint64_t operand, std::int64_t cycle) {
@@ -127,6 +105,11 @@ std::string PipeSet::waiting_for(const PlaceText& place) const {
       break;
     case ParkedOn::cross_core:
       line("S", fmt::format("cross-core flag {}", parked_operand), parked_cycle, parked_pc);
+      break;
+    case ParkedOn::order:
+      line("S",
+           fmt::format("{} to be done with what it accesses", pipe_name(static_cast<int>(parked_operand))),
+           parked_cycle, parked_pc);
       break;
     case ParkedOn::poll:
       line("S", fmt::format("a write to memory offset {:#x} ({} B)", watch_offset, watch_bytes), parked_cycle,

@@ -51,7 +51,7 @@ void PipeSet::run_work(int pipe) {
       if (hazards) hazards->flag_set(pipe, flag_number(in));
       step(PipeStep::Kind::set_flag, pipe, entry, q.ready, start, start + 1, start);
       for (PipeObserver* o : observers) o->flag_set(pipe, flag_number(in), complete);
-      set_flag(flag_number(in), complete, in.pc);
+      set_flag(flag_number(in), complete);
       q.ready = start + 1;
       leave(pipe, start);
     } else if (in.operation == CM384_CROSS_CORE_SET) {
@@ -90,7 +90,7 @@ bool PipeSet::wait_flag(int pipe, const QueuedInstruction& entry) {
     waits[pipe][static_cast<std::size_t>(flag_source(number))] +=
         static_cast<std::uint64_t>(std::max<std::int64_t>(0, q.ready - std::max(start + 1, idle_from)));
   }
-  consume_flag(number, q.ready, entry.instruction.pc);
+  consume_flag(number);
   leave(pipe, q.ready - 1);
   return true;
 }
@@ -100,11 +100,13 @@ void PipeSet::retire(int pipe) {
   MteEngine& e = *engine[pipe];
   while (const MteEngine::Mark* m = e.front_mark()) {
     const std::int64_t cycle = std::max(tick(e.complete()), m->cycle);
-    if (m->kind == kSetFlag) {
+    if (m->kind == kOrdered) {
+      order->completed(pipe, cycle);
+    } else if (m->kind == kSetFlag) {
       const auto number = static_cast<std::uint32_t>(m->operand);
       if (flag_full(number)) return;
       for (PipeObserver* o : observers) o->flag_set(pipe, number, cycle);
-      set_flag(number, cycle, static_cast<std::uint32_t>(m->pc));
+      set_flag(number, cycle);
     } else {
       fire_cross_core(pipe, m->operand, cycle);
     }
@@ -165,8 +167,10 @@ void PipeSet::start_copy(int pipe, const QueuedInstruction& entry) {
   const std::int64_t left = std::max(eligible, tick(e.last_request()));
   step(PipeStep::Kind::copy, pipe, entry, q.ready, eligible, first, left, &copy);
   q.ready = eligible + 1;
+  if (order) order->left(pipe, touched(pipe, entry), LocalOrder::kUnknown, entry.cycle);
   leave(pipe, left);
   e.start(copy, clock.start(first));
+  if (order) e.mark(kOrdered, 0, copy.pc, 0);
 }
 
 bool PipeSet::idle(std::int64_t& cycle) {
@@ -192,9 +196,6 @@ void PipeSet::handle(std::uint32_t what, std::uint64_t argument, Time now) {
       if (e.request(now)) issued(pipe, now);
       return;
     }
-    case kFlagCheck:
-      if (timely(argument)) check_flag(static_cast<std::uint32_t>(argument & 0xffff), now);
-      return;
     case kCrossCoreSet:
       if (timely(argument)) {
         socket.cross_core_set(core, static_cast<std::uint32_t>(argument & 0xff),

@@ -219,7 +219,8 @@ std::vector<std::string> ElfImage::functions(std::uint64_t begin, std::uint64_t 
 std::optional<std::vector<std::string>> ElfImage::kernel_parameters() const {
   const std::lock_guard lock(asking_);
   if (debug_info_ == nullptr) debug_info_ = std::make_unique<DebugInfo>(file_);
-  return debug_info_->parameters_at(symbol("cm384_entry_begin").value_or(0));
+  const auto chosen = symbol("cm384_entry");
+  return debug_info_->parameters_at(chosen ? *chosen : symbol("cm384_entry_begin").value_or(0));
 }
 
 std::optional<SourcePlace> ElfImage::place_of(std::uint64_t address) const {

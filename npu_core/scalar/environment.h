@@ -58,6 +58,14 @@ class ScalarEnvironment {
   virtual IssueAnswer atomic(std::uint64_t address, const AtomicUpdate& update, std::int64_t cycle,
                              std::uint64_t& old, bool& payload) = 0;
 
+  // Before a load or store in the UBuffer window by a program whose rules order them (npu::KernelRules): the
+  // unit makes its access at release_cycle.
+  virtual IssueAnswer ubuffer_order(std::uint32_t offset, std::uint32_t bytes, bool write,
+                                    std::int64_t cycle) {
+    (void)offset, (void)bytes, (void)write;
+    return IssueAnswer::at(cycle);
+  }
+
   // These two must not compute in floating point: the program's accrued flags are the host's meanwhile.
   // Scalar loads and stores in the UBuffer window; [offset, offset + bytes) lies inside, bytes is 1, 2, 4, 8.
   // The time they take is a parameter of the scalar core. A load returns true when any byte is payload (the

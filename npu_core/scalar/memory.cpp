@@ -180,8 +180,21 @@ std::byte* ScalarCore::writable(std::uint64_t address) {
   return memory_.write(address);
 }
 
+// Where the program's rules order it: the access waits for pipes that touch its bytes.
+ScalarCore::Access ScalarCore::order_access(std::uint64_t address, unsigned bytes, bool write) {
+  const std::uint64_t at = ubuffer_offset(address);
+  if (at >= CM384_UBUFFER_BYTES || at + bytes > CM384_UBUFFER_BYTES) return Access::done;
+  collect_float_flags();
+  const IssueAnswer answer = environment_.ubuffer_order(static_cast<std::uint32_t>(at), bytes, write, cycle_);
+  FloatEnvironment::clear();
+  if (answer.parked) return Access::parked;
+  cycle_ = std::max(cycle_, answer.release_cycle);
+  return Access::done;
+}
+
 ScalarCore::Access ScalarCore::load(std::uint64_t address, unsigned bytes, std::uint64_t& value,
                                     bool& tainted, FillKind kind) {
+  if (program_->rules().order && order_access(address, bytes, false) == Access::parked) return Access::parked;
   std::byte buffer[8] = {};
   const auto first = std::min(bytes, static_cast<unsigned>(Shortcut::kBytes - address % Shortcut::kBytes));
   Access access = load_piece(address, first, buffer, tainted, kind);
@@ -195,6 +208,7 @@ ScalarCore::Access ScalarCore::load(std::uint64_t address, unsigned bytes, std::
 
 ScalarCore::Access ScalarCore::store(std::uint64_t address, unsigned bytes, std::uint64_t value,
                                      bool tainted) {
+  if (program_->rules().order && order_access(address, bytes, true) == Access::parked) return Access::parked;
   std::byte buffer[8];
   std::memcpy(buffer, &value, sizeof value);
   const auto first = std::min(bytes, static_cast<unsigned>(Shortcut::kBytes - address % Shortcut::kBytes));
@@ -251,6 +265,19 @@ ScalarCore::Access ScalarCore::amo_in_memory(std::uint64_t address, const Atomic
   ++counters_.atomics;
   cycle_ = std::max(cycle_, answer.release_cycle);
   if (tainted) std::memset(&old, static_cast<int>(sim::kStandIn), update.bytes);
+  return Access::done;
+}
+
+// At the program's end. A line that is parked on is asked for again; those before it are clean by then.
+ScalarCore::Access ScalarCore::write_back_all() {
+  CoreCaches& c = *caches_;
+  for (std::uint32_t slot = 0; slot < c.data.slots(); ++slot) {
+    if (!c.dirty[slot] || c.data.line(slot) == CacheTags::kInvalid ||
+        !is_global(c.data.line(slot) * c.line_bytes))
+      continue;
+    if (write_back(slot) == Access::parked) return Access::parked;
+    ++counters_.written_at_end;
+  }
   return Access::done;
 }
 

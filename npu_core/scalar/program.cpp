@@ -20,6 +20,8 @@ Program::Program(std::shared_ptr<const ElfImage> image, const hw::ScalarCorePara
       pages_(PrivateMemory::kPages, &kZeros),
       text_(PrivateMemory::kPages, false) {
   ubuffer_at_zero_ = image_->takes_arguments();
+  const bool front_end = image_->symbol("cm384_front_end").has_value();
+  rules_ = {.order = front_end, .write_back = front_end};
   has_stack_ = image_->symbol("__stack_top").has_value();
   std::vector<PageBytes*> writable(PrivateMemory::kPages, nullptr);
   for (const ElfImage::Segment& segment : image_->segments()) {

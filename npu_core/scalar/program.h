@@ -10,6 +10,7 @@
 #include "base/engine/worker.h"
 #include "hw/parameters/scalar_core.h"
 #include "npu_core/scalar/elf_image.h"
+#include "npu_core/scalar/kernel_log.h"
 
 namespace cm384::npu {
 
@@ -17,6 +18,19 @@ class DecodeCache;
 
 inline constexpr std::uint64_t kPageBytes = 4096;
 using PageBytes = std::array<std::byte, kPageBytes>;
+
+// What holds for a kernel beyond its instructions. On in images of `cm384 kernel build`, which stands for the
+// compiler of Ascend C (a symbol of theirs, cm384_front_end, says so); off in the built-in kernels, which
+// order what they do and clean what they store by themselves.
+struct KernelRules {
+  // Scalar accesses to the UBuffer wait for the pipes that touch their bytes (npu_core/pipes/local_order.h).
+  bool order = false;
+  // Lines of global memory that a block ends with dirty are written back. Whether the part does is not known.
+  bool write_back = false;
+  // Hazards, where they are looked for, are noted in the log and end nothing. Off everywhere unless asked
+  // for.
+  bool list_hazards = false;
+};
 
 class Program {
  public:
@@ -42,6 +56,11 @@ class Program {
   // Linked as kernels are (firmware/runtime/kernel.ld): sp is the pointer of a stack that grows down from the
   // end of private memory, and no register for anything else.
   bool has_stack() const { return has_stack_; }
+  const KernelRules& rules() const { return rules_; }
+  // Before its first launch.
+  void set_rules(const KernelRules& rules) { rules_ = rules; }
+  // What its blocks have done by these rules.
+  KernelLog& log() { return log_; }
   // Executable addresses of the image, [low, high).
   std::uint64_t text_low() const { return text_low_; }
   std::uint64_t text_high() const { return text_high_; }
@@ -52,6 +71,8 @@ class Program {
   std::vector<std::unique_ptr<PageBytes>> owned_;
   std::vector<const PageBytes*> pages_;
   std::vector<bool> text_;
+  KernelRules rules_;
+  KernelLog log_;
   bool ubuffer_at_zero_ = false, has_stack_ = false;
   std::uint64_t text_low_ = 0, text_high_ = 0;
   std::vector<std::unique_ptr<DecodeCache>> blocks_;  // by worker

@@ -53,7 +53,8 @@ class ScalarCore {
   ScalarCore(ScalarCore&&) noexcept;
 
   // Loads the program and sets the core to its entry: registers zero, sp at the end of private memory, caches
-  // empty (dirty GM lines are dropped: firmware cleans them before it exits; dirty_at_end counts them).
+  // empty (dirty GM lines are dropped: firmware cleans them before it exits, or KernelRules::write_back does;
+  // dirty_at_end counts them).
   void start(std::shared_ptr<Program> program, std::int64_t cycle);
   // After start(): the first bytes of the program's code are in the instruction cache.
   void preload(std::uint64_t bytes);
@@ -118,6 +119,7 @@ class ScalarCore {
     std::uint64_t atomics = 0;  // on GM
     std::uint64_t dirty_at_end =
         0;  // GM lines that the program has not cleaned: what it stored there is lost
+    std::uint64_t written_at_end = 0;  // or, by KernelRules::write_back, is not
 
     Counters& operator+=(const Counters& other) {
       instruction_misses += other.instruction_misses;
@@ -128,6 +130,7 @@ class ScalarCore {
       traps += other.traps;
       atomics += other.atomics;
       dirty_at_end += other.dirty_at_end;
+      written_at_end += other.written_at_end;
       return *this;
     }
   };
@@ -163,12 +166,14 @@ class ScalarCore {
   // memory.cpp: slow paths; cycle_ is the issue cycle of the access and is moved by what it costs.
   Access load(std::uint64_t address, unsigned bytes, std::uint64_t& value, bool& tainted, FillKind kind);
   Access store(std::uint64_t address, unsigned bytes, std::uint64_t value, bool tainted);
+  Access order_access(std::uint64_t address, unsigned bytes, bool write);
   Access store_piece(std::uint64_t address, unsigned bytes, const std::byte* from, bool tainted);
   // Offset in the UBuffer that an address means; beyond its size: none.
   std::uint64_t ubuffer_offset(std::uint64_t address) const;
   Access load_piece(std::uint64_t address, unsigned bytes, std::byte* to, bool& tainted, FillKind kind);
   Access touch_line(std::uint64_t address, FillKind kind, std::uint32_t& slot);
   Access write_back(std::uint32_t slot);
+  Access write_back_all();
   Access clean_range(std::uint64_t address, std::uint64_t bytes);
   bool fetch_lines(std::uint64_t first, std::uint64_t last);
   bool fetch_line(std::uint64_t line);

@@ -184,6 +184,8 @@ ScalarCore::Access ScalarCore::pipe(const Operation& op) {
 ScalarCore::Access ScalarCore::host_call(const Operation& op) {
   const std::uint32_t number = raw_of(op) >> 25;
   std::uint64_t result = 0;
+  if (number == CM384_HOST_EXIT && program_->rules().write_back && write_back_all() == Access::parked)
+    return Access::parked;
   collect_float_flags();
   const IssueAnswer answer = environment_.host_call(number, x_[op.rs1], x_[op.rs2], cycle_, result);
   FloatEnvironment::clear();

@@ -57,6 +57,7 @@ IssueAnswer Aiv::issue(const PipeInstruction& in, std::int64_t cycle) {
       return issue_sync(in, cycle);
     case CM384_CLASS_MTE:
       if (in.operation > CM384_MTE_UB_TO_GM_ADD_F32) fault(in.pc, "no such MTE operation on a vector core");
+      if (copies_nothing(in)) return IssueAnswer::at(cycle + 1);
       if (in.operation == CM384_MTE_GM_TO_UB) return push(kPipeMte2, in, cycle);
       if (atomic_mode() != CM384_ATOMIC_NONE) [[unlikely]] {
         PipeInstruction adds = in;
@@ -86,11 +87,11 @@ Aiv::Places Aiv::places() const {
 }
 
 std::uint64_t Aiv::merged(std::uint64_t pc) {
-  scalar_access(kUBufferBytes, sim::kBlockBytes, false, pc);
+  check_scalar_access(kUBufferBytes, sim::kBlockBytes, false, pc);
   return merged_;
 }
 
-void Aiv::scalar_access(std::uint32_t offset, std::uint32_t bytes, bool write, std::uint64_t pc) {
+void Aiv::check_scalar_access(std::uint32_t offset, std::uint32_t bytes, bool write, std::uint64_t pc) {
   if (!hazards) return;
   hazards->begin_access(kPipeS);
   hazards->access(kPipeS, offset, bytes, write, pc);

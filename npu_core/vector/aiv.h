@@ -66,7 +66,7 @@ class Aiv final : public PipeSet {
   UBuffer& ubuffer() { return ubuffer_; }
   const UBuffer& ubuffer() const { return ubuffer_; }
   LocalBuffer* scalar_buffer() override { return &ubuffer_; }
-  void scalar_access(std::uint32_t offset, std::uint32_t bytes, bool write, std::uint64_t pc) override;
+  void check_scalar_access(std::uint32_t offset, std::uint32_t bytes, bool write, std::uint64_t pc) override;
 
   std::uint64_t merged(std::uint64_t pc) override;
 
@@ -77,6 +77,7 @@ class Aiv final : public PipeSet {
  private:
   void start_work(int pipe, QueuedInstruction& entry) override;
   MteCopy prepare_copy(int pipe, const QueuedInstruction& entry) override;
+  LocalRanges touched(int pipe, const QueuedInstruction& entry) const override;
   void check_hazards(const VectorInstruction& v);
   void check_hazards(int pipe, const MteCopy& copy);
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "firmware/abi/isa.h"
 #include "firmware/abi/memory_map.h"
@@ -40,9 +41,7 @@ MteCopy copy_of(const QueuedInstruction& q) {
   if (!cm384_is_gm(gm)) {
     fault(in.pc, fmt::format("copy with {:#x}, which is no global address", gm));
   }
-  if (c.burst_bytes == 0 || c.bursts == 0 || c.bursts > 65535) {
-    fault(in.pc, "copy of 0 bytes or of 0 or more than 65535 bursts");
-  }
+  if (c.bursts > 65535) fault(in.pc, "copy of more than 65535 bursts");
   if (local % sim::kBlockBytes != 0 || (c.bursts > 1 && local_stride % sim::kBlockBytes != 0)) {
     fault(in.pc, "copy: UBuffer offset and stride must be multiples of 32");
   }
@@ -64,6 +63,22 @@ MteCopy copy_of(const QueuedInstruction& q) {
   return c;
 }
 
+// Calls visit(offset, bytes, write) for all that an instruction touches; the counts of a merge stand behind
+// the UBuffer.
+template <class Visit>
+void for_each_range(const VectorInstruction& v, const VectorOperand& written, const Visit& visit) {
+  const auto each = [&](bool write) {
+    return [&visit, write](std::uint32_t offset, std::uint32_t bytes) {
+      visit(offset, bytes, write);
+      return false;
+    };
+  };
+  for (const VectorOperand& source : v.sources) source.any_range(each(false));
+  if (v.reads_destination) v.destination.any_range(each(false));
+  written.any_range(each(true));
+  if (v.stops) visit(kUBufferBytes, sim::kBlockBytes, true);
+}
+
 }  // namespace
 
 void Aiv::start_work(int pipe, QueuedInstruction& entry) {
@@ -74,16 +89,26 @@ void Aiv::start_work(int pipe, QueuedInstruction& entry) {
     hazards->started(pipe);
     check_hazards(v);
   }
+  LocalRanges bytes;
+  if (order) [[unlikely]]
+    bytes = touched(pipe, entry);
   if (v.stops) [[unlikely]]
     merged_ = cut_merge(v, ubuffer_);
   // The head overlaps with what the unit still works on: it is paid in full by an empty pipe alone.
-  const std::int64_t own = std::max(q.ready, q.unit_free - row.head);
+  std::int64_t own = std::max(q.ready, q.unit_free - row.head);
+  if (order) [[unlikely]] {
+    const std::int64_t free = std::max(entry.cycle, own);
+    own = std::max(own, order->complete(pipe, bytes));
+    if (own > free) order->waited({.pc = entry.instruction.pc, .pipe = pipe, .by_pipe = true}, own - free);
+  }
   const std::int64_t start = std::max(entry.cycle, own);
   const std::int64_t conflicts = bank_conflict_cycles(v);
   const std::int64_t cycles = occupancy(row, v.repeats, conflicts);
   q.unit_free = start + row.head + cycles;
   q.unit_complete = std::max(q.unit_complete, q.unit_free + row.tail);
   step(PipeStep::Kind::work, pipe, entry, own, start, q.unit_free, start);
+  if (order) [[unlikely]]
+    order->left(pipe, std::move(bytes), q.unit_complete, std::min(entry.cycle, q.ready));
   q.ready = start + 1;
   perform(v, ubuffer_);
   ++statistics_.vector_instructions;
@@ -102,16 +127,9 @@ MteCopy Aiv::prepare_copy(int pipe, const QueuedInstruction& entry) {
 
 void Aiv::check_hazards(const VectorInstruction& v) {
   hazards->begin_access(kPipeV);
-  const auto check = [&](bool write) {
-    return [this, &v, write](std::uint32_t offset, std::uint32_t bytes) {
-      hazards->access(kPipeV, offset, bytes, write, v.pc);
-      return false;
-    };
-  };
-  for (const VectorOperand& source : v.sources) source.any_range(check(false));
-  if (v.reads_destination) v.destination.any_range(check(false));
-  written_by(v, ubuffer_).any_range(check(true));
-  if (v.stops) check(true)(kUBufferBytes, sim::kBlockBytes);
+  for_each_range(v, written_by(v, ubuffer_), [&](std::uint32_t offset, std::uint32_t bytes, bool write) {
+    hazards->access(kPipeV, offset, bytes, write, v.pc);
+  });
 }
 
 void Aiv::check_hazards(int pipe, const MteCopy& copy) {
@@ -119,6 +137,21 @@ void Aiv::check_hazards(int pipe, const MteCopy& copy) {
   for (std::uint32_t b = 0; b < copy.bursts; ++b) {
     hazards->access(pipe, copy.local + b * copy.local_stride, copy.padded(), pipe == kPipeMte2, copy.pc);
   }
+}
+
+LocalRanges Aiv::touched(int pipe, const QueuedInstruction& entry) const {
+  LocalRanges ranges;
+  if (pipe == kPipeV) {
+    const VectorInstruction v = decode_vector(entry.instruction, entry.low, entry.high);
+    for_each_range(v, written_by(v, ubuffer_), [&](std::uint32_t offset, std::uint32_t bytes, bool write) {
+      ranges.add(offset, bytes, write);
+    });
+    return ranges;
+  }
+  const MteCopy copy = copy_of(entry);
+  for (std::uint32_t b = 0; b < copy.bursts; ++b)
+    ranges.add(copy.local + b * copy.local_stride, copy.padded(), pipe == kPipeMte2);
+  return ranges;
 }
 
 }  // namespace cm384::npu

@@ -172,6 +172,10 @@ void CoreLanes::scalar_waited_for_all(std::int64_t from, std::int64_t to) {
   scalar_waits("wait for all pipes", from, to);
 }
 
+void CoreLanes::scalar_waited_for_pipe(int pipe, std::int64_t from, std::int64_t to) {
+  scalar_waits(fmt::format("wait for {}", kLaneNames[static_cast<std::size_t>(lane_of(pipe))]), from, to);
+}
+
 void CoreLanes::scalar_polled(std::int64_t from, std::int64_t to) {
   scalar_waits("poll", from, to);
 }

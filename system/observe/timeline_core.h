@@ -30,6 +30,7 @@ class CoreLanes final : public npu::PipeObserver {
   void scalar_waited_for_flag(std::uint32_t flag, std::int64_t from, std::int64_t to) override;
   void scalar_waited_for_cross_core(std::uint32_t flag, std::int64_t from, std::int64_t to) override;
   void scalar_waited_for_all(std::int64_t from, std::int64_t to) override;
+  void scalar_waited_for_pipe(int pipe, std::int64_t from, std::int64_t to) override;
   void scalar_polled(std::int64_t from, std::int64_t to) override;
   void phase(std::uint32_t number, std::int64_t cycle) override;
 

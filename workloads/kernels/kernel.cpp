@@ -12,6 +12,7 @@
 #include "npu_core/scalar/gdb_stub.h"
 #include "workloads/frame/session.h"
 #include "workloads/kernels/instruction_trace.h"
+#include "workloads/kernels/kernel_rules.h"
 #include "workloads/studies.h"
 
 namespace cm384::studies {
@@ -25,6 +26,7 @@ struct KernelOptions {
   std::string trace;
   bool check_hazards = true;
   bool check_memory = false;
+  RuleOptions rules;
   Time patience = 5_ms;
   bool real_polling = false;
   int most_instructions = 2'000'000'000;
@@ -38,10 +40,13 @@ struct KernelOptions {
     visit("trace", self.trace, Form{"FILE"},
           "write an instruction trace of block 0, one line per instruction");
     visit("check-hazards", self.check_hazards, Either{"off", "on"},
-          "end with a report where pipes touch the UBuffer without a flag that orders them");
+          "list where pipes touch local memory without a flag that orders them; the check fails where there "
+          "are any "
+          "that the automatic order does not cover");
     visit("check-memory", self.check_memory,
           "list copies to global memory that nobody has allocated, and of two cores to the same bytes in one "
           "launch, with their places; the check fails where there are any");
+    RuleOptions::describe(self.rules, visit);
     visit(
         "patience", self.patience, Range{1_us, 1000_s},
         "simulated time of work without a copy from elsewhere, a write or a launch after which the run ends "
@@ -127,11 +132,13 @@ StudyResult run(const StudyContext& context, const KernelOptions& options) {
   if (trace.file() != nullptr)
     session.machine().die(options.die).cluster().core(0).scalar().set_trace(trace.file());
   const auto cores = runtime.first_cores(options.cores);
-  const auto launch =
-      runtime.launch(options.die, runtime.load(image), block, cores, runtime.earliest_start());
+  const auto program = runtime.load(image);
+  apply_rules(options.rules, !context.gdb_at_fault, *program);
+  const auto launch = runtime.launch(options.die, program, block, cores, runtime.earliest_start());
   result.complete = runtime.wait();
   session.count(result.simulator);
   session.add_findings(result);
+  report_rules(*program, Clock(context.machine.die.clock), result);
   if (!result.complete) return result;
 
   const auto& record = runtime.record(launch);

@@ -18,6 +18,7 @@
 #include "system/host/kernel_kind.h"
 #include "workloads/frame/session.h"
 #include "workloads/kernels/instruction_trace.h"
+#include "workloads/kernels/kernel_rules.h"
 #include "workloads/kernels/program_data.h"
 #include "workloads/kernels/program_file.h"
 #include "workloads/studies.h"
@@ -31,6 +32,7 @@ struct ProgramOptions {
   std::string trace;
   bool check_hazards = false;
   bool check_memory = false;
+  RuleOptions rules;
   bool real_polling = false;
   Time patience = 5_ms;
 
@@ -46,10 +48,13 @@ struct ProgramOptions {
     visit("trace", self.trace, Form{"FILE"},
           "write an instruction trace of the first vector core of rank 0, one line per instruction");
     visit("check-hazards", self.check_hazards,
-          "end with a report where pipes touch the UBuffer without a flag that orders them");
+          "list where pipes touch local memory without a flag that orders them; the check fails where there "
+          "are any "
+          "that the automatic order does not cover");
     visit("check-memory", self.check_memory,
           "list copies to global memory that nobody has allocated, and of two cores to the same bytes in one "
           "launch, with their places; the check fails where there are any");
+    RuleOptions::describe(self.rules, visit);
     visit("real-polling", self.real_polling, "run every turn of loops that poll");
     visit(
         "patience", self.patience, Range{1_us, 1000_s},
@@ -77,8 +82,14 @@ constexpr std::byte kUntouched{0xa5};
 
 class ProgramRun {
  public:
-  ProgramRun(const ProgramFile& program, Session& session, bool control)
-      : program_(program), session_(session), runtime_(session.runtime()), control_(control) {}
+  ProgramRun(const ProgramFile& program, Session& session, const RuleOptions& rules, bool list_hazards,
+             bool control)
+      : program_(program),
+        session_(session),
+        runtime_(session.runtime()),
+        rules_(rules),
+        list_hazards_(list_hazards),
+        control_(control) {}
 
   void prepare() {
     for (const ProgramLaunch& launch : program_.launches) load(launch);
@@ -183,6 +194,10 @@ class ProgramRun {
                        check.count * static_cast<std::uint64_t>(program_.ranks()), first);
   }
 
+  void report(const Clock& clock, StudyResult& into) const {
+    for (const auto& [path, program] : programs_) report_rules(*program, clock, into);
+  }
+
   void save(const ProgramResult& result) const {
     const ProgramBuffer& buffer = program_.buffers[result.buffer];
     for (int rank = 0; rank < program_.ranks(); ++rank)
@@ -205,7 +220,9 @@ class ProgramRun {
   void load(const ProgramLaunch& launch) {
     const auto image = read_kernel(program_.input(launch.kernel, 0), launch);
     auto& program = programs_[launch.kernel];
-    if (program == nullptr) program = runtime_.load(image);
+    if (program != nullptr) return;
+    program = runtime_.load(image);
+    apply_rules(rules_, list_hazards_, *program);
   }
 
   void place(const ProgramBuffer& buffer) {
@@ -313,6 +330,8 @@ class ProgramRun {
   const ProgramFile& program_;
   Session& session_;
   host::Runtime& runtime_;
+  const RuleOptions& rules_;
+  bool list_hazards_;
   bool control_;
   std::vector<std::vector<std::uint64_t>> addresses_, structs_;  // by buffer, struct; rank
   std::map<unsigned, std::vector<std::uint64_t>> contexts_;      // by group; rank
@@ -338,7 +357,7 @@ StudyResult run(const StudyContext& context, const ProgramOptions& options) {
   session_options.patience = options.patience;
   session_options.what = fmt::format("program {}", options.file);
   Session session(context, session_options);
-  ProgramRun run(program, session, control);
+  ProgramRun run(program, session, options.rules, !context.gdb_at_fault, control);
   // What is wrong with inputs and outputs is known before the work.
   for (const ProgramCheck& check : program.checks) {
     if (const auto* file = std::get_if<ProgramBuffer::File>(&check.expected)) {
@@ -360,6 +379,7 @@ StudyResult run(const StudyContext& context, const ProgramOptions& options) {
   result.complete = session.runtime().wait();
   session.count(result.simulator);
   session.add_findings(result);
+  run.report(Clock(context.machine.die.clock), result);
   trace.close();
   if (!result.complete) return result;
 

@@ -42,8 +42,10 @@ struct Nd2NzParams {
   uint16_t dstNzNStride = 1;       // 32 B, from row to row
   uint16_t dstNzMatrixStride = 0;  // elements
 };
-template <typename T>
-CM384_INLINE void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const Nd2NzParams& p) {
+// A list in braces means DataCopyParams.
+template <typename T, typename Params>
+requires(is_same_v<Params, Nd2NzParams>) CM384_INLINE
+    void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const Params& p) {
   UsesCube();
   if (p.nValue == 0 || p.dValue == 0) return;
   const uint64_t bytes = p.dValue * sizeof(T), pitch = p.srcDValue * sizeof(T),

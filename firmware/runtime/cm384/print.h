@@ -124,6 +124,9 @@ inline void printf(const char* format, Arguments... arguments) {
   const PrintArgument list[] = {PrintArgument(arguments)..., PrintArgument(0)};
   FormatAndWrite(format, list, sizeof...(arguments));
 }
-#define PRINTF ::AscendC::printf
+template <typename... Arguments>
+CM384_INLINE void PRINTF(const char* format, Arguments... arguments) {
+  printf(format, arguments...);
+}
 
 }  // namespace AscendC

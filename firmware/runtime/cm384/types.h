@@ -8,6 +8,16 @@
 #define __aicore__
 #define __gm__
 #define __ubuf__
+#define __cbuf__
+#define __ca__
+#define __cb__
+#define __cc__
+#define __fbuf__
+#define __forceinline__ inline __attribute__((always_inline))
+// Kinds of kernels: `kernel build` reads them in the source.
+#define __vector__
+#define __cube__
+#define __mix__(cube, vector)
 #define __global__ __attribute__((section(".text.entry"), used))
 using GM_ADDR = __gm__ uint8_t*;
 

@@ -93,17 +93,35 @@ TEST(Flags, FullQueueBehindAnUnknownFlagParks) {
   EXPECT_EQ(die.wakes, 1u);
 }
 
-TEST(Flags, SettingASetFlagIsAnError) {
+// Two sets before two waits: the second wait takes the second set, 100 cycles after the first.
+TEST(Flags, FlagsCount) {
   StandIn die;
-  EXPECT_THAT(
-      [&] {
-        die.run({unary(10), set_flag(kV, kS, 3), unary(10), set_flag(kV, kS, 3), barrier(CM384_PIPE_ALL)});
-      },
-      ::testing::ThrowsMessage<MachineError>(::testing::HasSubstr("V->S id 3")));
-  StandIn late;  // found when the wait comes too late
-  EXPECT_THROW(late.run({set_flag(kS, kV), set_flag(kS, kV), nop(), nop(), wait_flag(kS, kV)}), MachineError);
-  StandIn fine;
-  EXPECT_TRUE(fine.run({set_flag(kS, kV), wait_flag(kS, kV), nop(), set_flag(kS, kV), wait_flag(kS, kV)}));
+  ASSERT_TRUE(die.run({unary(100), set_flag(kV, kS, 3), unary(100), set_flag(kV, kS, 3), wait_flag(kV, kS, 3),
+                       wait_flag(kV, kS, 3)}));
+  EXPECT_EQ(die.released(4), 1 + 13 + 100 + 10 + 1);
+  EXPECT_EQ(die.released(5), 1 + 13 + 200 + 10 + 1);
+  // Long set: the waits take an issue cycle each.
+  ASSERT_TRUE(die.run(
+      {set_flag(kV, kS), set_flag(kV, kS), nop(), nop(), nop(), wait_flag(kV, kS), wait_flag(kV, kS)}, 1000));
+  EXPECT_EQ(die.released(6), 1007);
+  // There are as many waits as sets.
+  EXPECT_FALSE(die.run(
+      {set_flag(kV, kS), set_flag(kV, kS), wait_flag(kV, kS), wait_flag(kV, kS), wait_flag(kV, kS)}, 2000));
+}
+
+// Up to 15; the set after that waits, here for ever, by the scalar unit or in its pipe's queue.
+TEST(Flags, CountToFifteen) {
+  for (const int source : {kS, kMte2}) {
+    std::vector<PipeInstruction> sets(15, set_flag(source, kV));
+    StandIn die;
+    EXPECT_TRUE(die.run(sets));
+    sets.push_back(set_flag(source, kV));
+    StandIn full;
+    EXPECT_FALSE(full.run(sets));
+    sets.insert(sets.begin(), wait_flag(source, kV));
+    StandIn room;
+    EXPECT_TRUE(room.run(sets));
+  }
 }
 
 TEST(Flags, SetsAheadOfTheirWaitsKeepTheirCycles) {

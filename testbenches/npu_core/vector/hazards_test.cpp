@@ -100,7 +100,7 @@ TEST(Hazards, ScalarAccesses) {
                          const std::vector<PipeInstruction>& after) {
     Checked die;
     EXPECT_TRUE(die.run(before));
-    die.aiv.scalar_access(0x1000, 4, write, 0xabc);
+    die.aiv.check_scalar_access(0x1000, 4, write, 0xabc);
     EXPECT_TRUE(die.run(after, 100000));
   };
   // drain at the end of a run orders everything before for the scalar unit
@@ -112,7 +112,56 @@ TEST(Hazards, ScalarAccesses) {
   EXPECT_THROW(scalar({}, true, {out(0x1000)}), MachineError);
   Checked unfinished;
   unfinished.aiv.issue(work(0x1000, 0), 0);
-  EXPECT_THROW(unfinished.aiv.scalar_access(0x1000, 4, false, 0xabc), MachineError);
+  EXPECT_THROW(unfinished.aiv.check_scalar_access(0x1000, 4, false, 0xabc), MachineError);
+}
+
+// What a listener hears: all hazards, each pair of places once.
+struct Listened : Checked, HazardListener {
+  Listened() {
+    aiv.set_hazard_listener(this);
+    aiv.reset();
+  }
+  void hazard(const Hazard& found) override { heard.push_back(found); }
+  std::vector<Hazard> heard;
+};
+
+TEST(Hazards, AllAreListedOnce) {
+  Listened die;
+  EXPECT_TRUE(die.run({in(0), work(0x1000, 0), out(0x1000)}));
+  ASSERT_EQ(die.heard.size(), 2u);  // of several blocks each
+  EXPECT_EQ(die.heard[0].text(),
+            "hazard in the UBuffer: V reads block 0x0 ({}), which MTE2 writes ({}); no flag or barrier "
+            "orders them");
+  EXPECT_EQ(die.heard[0].other.pc, 0x1000u);
+  EXPECT_EQ(die.heard[1].text(),
+            "hazard in the UBuffer: MTE3 reads block 0x1000 ({}), which V writes ({}); no flag or barrier "
+            "orders them");
+}
+
+// Those of the scalar unit with a pipe are told apart where the order covers them.
+TEST(Hazards, TheAutomaticOrderCoversScalarAccesses) {
+  Listened die;
+  die.aiv.set_order(true);
+  die.aiv.reset();
+  die.aiv.issue(work(0x1000, 0), 0);
+  die.aiv.check_scalar_access(0x1000, 4, false, 0xabc);
+  // It has waited: what comes after the load is ordered too.
+  die.aiv.issue(out(0x1000), 1000);
+  EXPECT_TRUE(die.run({in(0x4000), work(0x5000, 0x4000)}, 2000));
+  ASSERT_EQ(die.heard.size(), 2u);
+  EXPECT_TRUE(die.heard[0].ordered);
+  EXPECT_EQ(die.heard[0].text(),
+            "hazard in the UBuffer: S reads block 0x1000 ({}), which V writes ({}); covered by the automatic "
+            "order");
+  EXPECT_FALSE(die.heard[1].ordered);
+  // Without a listener those alone are thrown that it does not cover.
+  Checked thrown;
+  thrown.aiv.set_order(true);
+  thrown.aiv.reset();
+  thrown.aiv.issue(work(0x1000, 0), 0);
+  thrown.aiv.check_scalar_access(0x1000, 4, true, 0xabc);
+  EXPECT_TRUE(thrown.run({work(0x2000, 0x1000)}, 1000));
+  EXPECT_THROW(thrown.run({in(0x2000), work(0x3000, 0x2000)}, 10000), MachineError);
 }
 
 }  // namespace
