@@ -64,7 +64,7 @@ std::string name_of(CompilerError::Kind kind, const std::string& text) {
 
 // The compiler's own guess, which may be a name of the kernel's, is kept; else the nearest of the runtime's.
 std::string with_nearest(const CompilerError& error, const std::vector<std::string>& names) {
-  if (error.name.empty() || error.kind == CompilerError::Kind::header ||
+  if (error.name.size() < 3 || error.kind == CompilerError::Kind::header ||
       error.kind == CompilerError::Kind::macro || error.text.find("did you mean") != std::string::npos)
     return error.text;
   if (std::ranges::find(names, error.name) != names.end()) return error.text;  // in another form

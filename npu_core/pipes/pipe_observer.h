@@ -23,6 +23,7 @@ struct PipeStep {
   std::int64_t left = 0;   // its place in the queue is free
   std::uint32_t flag = 0;  // waited for
   const PipeInstruction* instruction = nullptr;
+  std::uint64_t low = 0, high = 0;  // of a vector instruction: its mask
   const MteCopy* copy = nullptr;
 };
 
@@ -50,6 +51,9 @@ class PipeObserver {
   virtual void scalar_waited_for_all(std::int64_t /*from*/, std::int64_t /*to*/) {}
   // For an instruction of the pipe that touches what the scalar unit accesses (npu_core/pipes/local_order.h).
   virtual void scalar_waited_for_pipe(int /*pipe*/, std::int64_t /*from*/, std::int64_t /*to*/) {}
+  // It loads or stores bytes of the local buffer.
+  virtual void scalar_access(std::uint32_t /*offset*/, std::uint32_t /*bytes*/, bool /*write*/,
+                             std::uint64_t /*pc*/) {}
   // A write has touched what the scalar unit polls; it reads again from `to` on.
   virtual void scalar_polled(std::int64_t /*from*/, std::int64_t /*to*/) {}
   // A turn of a polling loop begins; `first`: what it reads has not been polled just before.

@@ -25,7 +25,7 @@ void PipeSet::step(PipeStep::Kind which, int pipe, const QueuedInstruction& q, s
                    std::int64_t start, std::int64_t end, std::int64_t left, const MteCopy* copy) const {
   if (observers.empty()) return;
   const std::uint32_t waited = which == PipeStep::Kind::wait_flag ? flag_number(q.instruction) : 0;
-  const PipeStep made{which, pipe, own, start, end, left, waited, &q.instruction, copy};
+  const PipeStep made{which, pipe, own, start, end, left, waited, &q.instruction, q.low, q.high, copy};
   for (PipeObserver* o : observers) o->left(made);
 }
 

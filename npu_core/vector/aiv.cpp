@@ -92,6 +92,7 @@ std::uint64_t Aiv::merged(std::uint64_t pc) {
 }
 
 void Aiv::check_scalar_access(std::uint32_t offset, std::uint32_t bytes, bool write, std::uint64_t pc) {
+  for (PipeObserver* o : observers) o->scalar_access(offset, bytes, write, pc);
   if (!hazards) return;
   hazards->begin_access(kPipeS);
   hazards->access(kPipeS, offset, bytes, write, pc);

@@ -2,9 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "npu_core/die/die.h"
 #include "npu_core/pipes/mte_engine.h"
 #include "npu_core/pipes/pipe_observer.h"
+#include "npu_core/vector/ubuffer.h"
+#include "npu_core/vector/vector_instruction.h"
 
 namespace cm384::observe {
 namespace {
@@ -13,19 +18,16 @@ constexpr std::size_t kMostFindings = 50;
 
 }  // namespace
 
-// One core's copies to global memory.
+// One core's copies to global memory, and its accesses to the UBuffer.
 class MemoryCheck::CoreWatch final : public npu::PipeObserver {
  public:
   CoreWatch(MemoryCheck& check, npu::Die& die, npu::Core& core) : check_(check), die_(die), core_(core) {}
 
   void left(const npu::PipeStep& step) override {
+    if (core_.pipes().scalar_buffer() != nullptr) local(step);
     const npu::MteCopy* copy = step.copy;
     if (copy == nullptr || copy->operation == sim::Operation::read) return;
-    Writer writer{.die = die_.number(),
-                  .core = core_.number(),
-                  .launch = core_.launch(),
-                  .pc = copy->pc,
-                  .place = core_.scalar().location(copy->pc)};
+    Writer writer = here(copy->pc);
     const bool adds = copy->operation != sim::Operation::write;
     std::uint64_t begin = copy->gm;
     // Bursts that follow on each other are one range.
@@ -40,10 +42,99 @@ class MemoryCheck::CoreWatch final : public npu::PipeObserver {
     }
   }
 
+  void scalar_access(std::uint32_t offset, std::uint32_t bytes, bool write, std::uint64_t pc) override {
+    if (offset + bytes > npu::kUBufferBytes) return;  // the counts of a merge
+    if (offset % bytes != 0) check_.unaligned(here(pc), offset, bytes);
+    write ? wrote(offset, bytes) : read(offset, bytes, pc);
+  }
+
  private:
+  Writer here(std::uint64_t pc) const {
+    return {.die = die_.number(),
+            .core = core_.number(),
+            .launch = core_.launch(),
+            .pc = pc,
+            .place = core_.scalar().location(pc)};
+  }
+
+  // Of a vector core.
+  void local(const npu::PipeStep& step) {
+    if (const npu::MteCopy* copy = step.copy) {
+      const bool reads = copy->operation != sim::Operation::read;
+      for (std::uint32_t b = 0; b < copy->bursts; ++b) {
+        const std::uint32_t at = copy->local + b * copy->local_stride;
+        reads ? read(at, copy->burst_bytes, copy->pc) : wrote(at, copy->padded());
+      }
+    } else if (step.kind == npu::PipeStep::Kind::work) {
+      const npu::VectorInstruction v = npu::decode_vector(*step.instruction, step.low, step.high);
+      if (v.cost != npu::VectorCost::gather_mask) {
+        for (std::size_t n = 0; n < v.sources.size(); ++n) read(v, v.sources[n], n < 2);
+      }
+      if (v.reads_destination) read(v, v.destination, true);
+      each(v, v.destination, true,
+           [this](std::uint32_t offset, std::uint32_t bytes) { wrote(offset, bytes); });
+    }
+  }
+
+  void read(const npu::VectorInstruction& v, const npu::VectorOperand& operand, bool masked) {
+    const bool counted = v.cost == npu::VectorCost::reduce_add || v.cost == npu::VectorCost::reduce_max;
+    if (operand.used() && counted && v.scalar >> 8 != 0)
+      return read(operand.offset, (v.scalar >> 8) * v.element_bytes(), v.pc);
+    each(v, operand, masked, [&](std::uint32_t offset, std::uint32_t bytes) { read(offset, bytes, v.pc); });
+  }
+  // Calls visit(offset, bytes) for what an instruction touches of an operand; `masked`: of its elements,
+  // where it has whole blocks, those that the mask has.
+  template <class Visit>
+  static void each(const npu::VectorInstruction& v, const npu::VectorOperand& operand, bool masked,
+                   const Visit& visit) {
+    if (!operand.used()) return;
+    if (!masked || v.full_mask() || operand.pieces == 1) {
+      operand.any_range([&](std::uint32_t offset, std::uint32_t bytes) {
+        visit(offset, bytes);
+        return false;
+      });
+      return;
+    }
+    const std::uint32_t elements = v.elements_masked();
+    const std::uint32_t element_bytes = operand.pieces * operand.piece_bytes / elements;
+    if (element_bytes == 0) return;
+    for (std::uint32_t r = 0; r < operand.repeats; ++r) {
+      for (std::uint32_t e = 0; e < elements; ++e) {
+        const std::uint32_t in_repeat = e * element_bytes;
+        if (v.element_on(e))
+          visit(operand.at(r, in_repeat / operand.piece_bytes) + in_repeat % operand.piece_bytes,
+                element_bytes);
+      }
+    }
+  }
+
+  // What was written before the launch is not the kernel's.
+  void begin_launch() {
+    if (written_.empty()) written_.resize(npu::kUBufferBytes);
+    if (std::exchange(launch_, core_.launch()) == core_.launch()) return;
+    std::fill(written_.begin(), written_.end(), false);
+  }
+  void wrote(std::uint32_t offset, std::uint32_t bytes) {
+    begin_launch();
+    const std::uint32_t end = std::min(offset + bytes, npu::kUBufferBytes);
+    if (offset < end) std::fill(written_.begin() + offset, written_.begin() + end, true);
+  }
+  void read(std::uint32_t offset, std::uint32_t bytes, std::uint64_t pc) {
+    begin_launch();
+    const std::uint32_t end = std::min(offset + bytes, npu::kUBufferBytes);
+    if (offset >= end) return;
+    const auto first = std::find(written_.begin() + offset, written_.begin() + end, false);
+    if (first == written_.begin() + end) return;
+    const auto last = std::find(first, written_.begin() + end, true);
+    check_.read_unwritten(here(pc), static_cast<std::uint32_t>(first - written_.begin()),
+                          static_cast<std::uint32_t>(last - first));
+  }
+
   MemoryCheck& check_;
   npu::Die& die_;
   npu::Core& core_;
+  std::vector<bool> written_;  // bytes of the UBuffer, by the launch
+  std::uint32_t launch_ = ~std::uint32_t{0};
 };
 
 MemoryCheck::MemoryCheck(supernode::Supernode& machine, Allocated allocated)
@@ -66,6 +157,19 @@ void MemoryCheck::wrote(const Writer& writer, std::uint64_t begin) {
   find(writer, 0,
        fmt::format("die {} core {}: {} writes {} B at {:#x}, which nobody has allocated", writer.die,
                    writer.core, writer.place, writer.end - begin, begin));
+}
+
+void MemoryCheck::read_unwritten(const Writer& reader, std::uint32_t offset, std::uint32_t bytes) {
+  find(reader, 1,
+       fmt::format(
+           "die {} core {}: {} reads {} B of the UBuffer at {:#x}, which nothing has written in its launch",
+           reader.die, reader.core, reader.place, bytes, offset));
+}
+
+void MemoryCheck::unaligned(const Writer& by, std::uint32_t offset, std::uint32_t bytes) {
+  find(by, 3,
+       fmt::format("die {} core {}: {} accesses {} B of the UBuffer at {:#x}, which is no multiple of {}",
+                   by.die, by.core, by.place, bytes, offset, bytes));
 }
 
 // Two places of the program are told once, however often they meet.

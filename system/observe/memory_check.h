@@ -1,6 +1,7 @@
-// What kernels write to global memory, against what was allocated and against what other cores have written:
-// findings with the places in the program. An observer of pipes, at no cost where it is not asked for; it
-// changes nothing that is simulated.
+// What kernels write to global memory, against what was allocated and against what other cores have written;
+// what they read of their UBuffer, against what their launch has written there; scalar accesses to it that
+// are not aligned: findings with the places in the program. An observer of pipes, at no cost where it is not
+// asked for; it changes nothing that is simulated.
 //
 // Looked at are copies of the MTE and FIX pipes, also to other dies; stores of the scalar unit are not. Two
 // cores that write the same bytes in one launch are a finding also where flags order them: the later one
@@ -45,6 +46,9 @@ class MemoryCheck {
     std::string place;
   };
 
+  // By the scalar unit or a pipe, of the UBuffer.
+  void read_unwritten(const Writer& reader, std::uint32_t offset, std::uint32_t bytes);
+  void unaligned(const Writer& by, std::uint32_t offset, std::uint32_t bytes);
   void wrote(const Writer& writer, std::uint64_t begin);
   void find(const Writer& writer, std::uint64_t other_pc, std::string text);
   void note(const Writer& writer, std::uint64_t begin);

@@ -45,7 +45,9 @@ struct KernelOptions {
           "that the automatic order does not cover");
     visit("check-memory", self.check_memory,
           "list copies to global memory that nobody has allocated, and of two cores to the same bytes in one "
-          "launch, with their places; the check fails where there are any");
+          "launch, reads of UBuffer that the launch has not written, unaligned scalar accesses to it, with "
+          "their "
+          "places; the check fails where there are any");
     RuleOptions::describe(self.rules, visit);
     visit(
         "patience", self.patience, Range{1_us, 1000_s},
