@@ -31,7 +31,7 @@ struct DecodePoint {
   std::string command, model;  // fingerprint of the golden results when it was measured
   double seconds = 0;          // that the measurement took of one core of the host; 0: not known
   double layer_us = 0;         // of a layer in two streams; 0: not known
-  std::string network;         // the language model; empty: not known
+  std::string network{};       // the language model; empty: not known
   double weights_gb = 0;       // of a die; 0: not known
   double context_bytes = 0;    // of a token of a request, on all dies that have a part of it; 0: not known
 };
@@ -54,7 +54,7 @@ struct PrefillPoint {
   double read_ms = 0;       // of that, reading what is cached
   std::string command, model;
   double seconds = 0;
-  std::string network;  // the language model; empty: not known
+  std::string network{};  // the language model; empty: not known
 };
 // A row of any other study: its numbers, by name as tables have them, percentiles and intervals included.
 struct OperatorPoint {
