@@ -28,7 +28,7 @@ service::DecodePoint decode_point(const Json& row, const Json& parameters) {
   const int moe = parameters.at("moe-layers").get<int>(), dense = parameters.at("dense-layers").get<int>();
   point.layers_alike = (moe > 0 ? moe : dense) - 1;
   point.layers_alone = (moe > 0 ? dense : 0) + 1 + point.mtp;
-  point.network = parameters.at("model").get<std::string>();
+  point.network = parameters.value("model", std::string());
   point.weights_gb = row.at("weights_GB").get<double>();
   point.context_bytes = row.at("context_B").get<double>();
   point.step_ms = row.at("step_ms").get<double>();
@@ -58,7 +58,7 @@ service::PrefillPoint prefill_point(const Json& row, const Json& parameters) {
   const auto option = [&](const char* name) { return parameters.at(name).get<std::string>(); };
   point.way = option("attention") + ", " + option("path");
   if (option("attention") == "sp-tp-sp") point.way += ", " + option("latents");
-  point.network = parameters.at("model").get<std::string>();
+  point.network = parameters.value("model", std::string());
   point.latency_ms = row.at("latency_ms").get<double>();
   // Parts of two microbatches overlap: attention is then its share of all of them.
   double attention = 0, context = 0, read = 0, all = 0;

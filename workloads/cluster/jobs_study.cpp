@@ -137,7 +137,8 @@ template <class Take>
 void each_npu(const cluster::PoolShape& shape, const cluster::Place& place,
               std::vector<std::vector<char>>& taken, Take&& take) {
   for (const auto& [node, npus] : place.nodes) {
-    auto& used = taken[static_cast<std::size_t>(place.supernode * shape.nodes + node)];
+    auto& used = taken[static_cast<std::size_t>(place.supernode) * static_cast<std::size_t>(shape.nodes) +
+                       static_cast<std::size_t>(node)];
     int left = npus;
     for (int k = 0; k < shape.node_npus && left > 0; ++k) {
       if (used[static_cast<std::size_t>(k)] != 0) continue;
@@ -176,8 +177,9 @@ void write_jobs(const std::string& path, const cluster::JobTrace& trace,
 std::size_t write_maps(const std::string& folder, const cluster::JobTrace& trace,
                        const cluster::AllocationResult& result, const cluster::PoolShape& shape,
                        std::int64_t at_ms) {
-  std::vector<std::vector<char>> taken(static_cast<std::size_t>(shape.supernodes * shape.nodes),
-                                       std::vector<char>(static_cast<std::size_t>(shape.node_npus)));
+  std::vector<std::vector<char>> taken(
+      static_cast<std::size_t>(shape.supernodes) * static_cast<std::size_t>(shape.nodes),
+      std::vector<char>(static_cast<std::size_t>(shape.node_npus)));
   std::size_t written = 0;
   for (std::size_t k = 0; k < trace.jobs.size() && written < kMostMaps; ++k) {
     if (result.jobs[k].start_ms > at_ms || result.jobs[k].end_ms <= at_ms) continue;
@@ -207,7 +209,8 @@ Row row_of(const cluster::JobTrace& trace, const cluster::AllocationResult& resu
     count += job.blocks;
     for (const cluster::Place& place : result.jobs[k].blocks) {
       nodes += static_cast<double>(place.nodes.size());
-      fewest += (job.block + shape.node_npus - 1) / shape.node_npus;
+      const int least = (job.block + shape.node_npus - 1) / shape.node_npus;
+      fewest += least;
     }
   }
   Row row{{"supernodes", shape.supernodes}, {"npus", shape.supernode_npus()}};

@@ -45,7 +45,9 @@ DecodeMemory memory_of(const DecodeOptions& options, int shared_copies, std::uin
                        std::uint64_t windowed) {
   const LayerOptions& o = options.layer;
   const int sharing = o.sharing();
-  const double hidden = o.hidden, heads = o.heads / sharing, q_lora = o.q_lora, element = o.int8 ? 1 : 2;
+  const int own_heads = o.heads / sharing, own_width = o.dense_width / sharing;
+  const int own_words = options.vocabulary / options.head_sharing();
+  const double hidden = o.hidden, heads = own_heads, q_lora = o.q_lora, element = o.int8 ? 1 : 2;
   const int kv_heads = o.kv_heads == 0 ? 0 : std::max(1, o.kv_heads / sharing);
   // One layer predicts all further tokens, one after another.
   const double predictors = std::min(o.mtp, 1),
@@ -63,8 +65,8 @@ DecodeMemory memory_of(const DecodeOptions& options, int shared_copies, std::uin
   const double token = o.kv_heads > 0 ? 4.0 * kv_heads * o.head_width : 2.0 * 576;
   DecodeMemory memory;
   memory.weights = layers * attention + (options.moe_layers + predictors) * experts +
-                   3.0 * options.dense_layers * hidden * (o.dense_width / sharing) +
-                   2 * hidden * (options.vocabulary + options.vocabulary / options.head_sharing());
+                   3.0 * options.dense_layers * hidden * own_width +
+                   2 * hidden * (options.vocabulary + own_words);
   const double sliding = options.sliding_layers, full = layers - sliding;
   memory.request = sharing * token * (full * o.kv + sliding * std::min(o.kv, o.window));
   memory.cache = token * (full * static_cast<double>(tokens) + sliding * static_cast<double>(windowed));

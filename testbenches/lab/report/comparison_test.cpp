@@ -41,6 +41,18 @@ TEST(Comparison, OfAResultWithItselfNothingMoved) {
   EXPECT_EQ(summary_line(comparison), "dispatch: 2 rows, 10 fields compared: nothing moved");
 }
 
+// A comment above a kernel's line moves it; what a note says beside it is compared.
+TEST(Comparison, TakesNoteOfNoLinesOfSource) {
+  Json before = sample(), after = sample();
+  before["notes"] = {"automatic order: main at copies.cpp:15: V waited 9 times"};
+  after["notes"] = {"automatic order: main at copies.cpp:170: V waited 9 times"};
+  EXPECT_TRUE(compare_results(before, after, {}).within());
+  after["notes"] = {"automatic order: main at copies.cpp:15: V waited 8 times"};
+  EXPECT_FALSE(compare_results(before, after, {}).within());
+  after["notes"] = {"automatic order: main at others.cpp:15: V waited 9 times"};
+  EXPECT_FALSE(compare_results(before, after, {}).within());
+}
+
 TEST(Comparison, NamesRowFieldAndAmount) {
   Json after = sample();
   after["rows"][1]["latency_us"]["mean"] = 112.2;
