@@ -57,7 +57,8 @@ int report_run(const Program& program, const ReportOptions& options, const studi
   if (!options.figures.empty()) {
     const std::vector<std::string> names = report::write_figures(data, options.figures, options.png);
     for (const std::string& name : names) fmt::print("{}\n", (fs::path(options.figures) / name).string());
-    if (names.empty()) print_error("cm384: nothing in {} has a figure: none is written\n", options.run.front());
+    if (names.empty())
+      print_error("cm384: nothing in {} has a figure: none is written\n", options.run.front());
     return kDone;
   }
   const std::string page = page_of(options).string();

@@ -77,19 +77,38 @@ std::string without_lines(const std::string& text) {
   return std::regex_replace(text, kLine, "$1");
 }
 
-// Numbers by the tolerance, everything else must be equal.
+// Texts that say the same of other numbers, such as notes: whether all are within the tolerance. Empty: they
+// say something else.
+std::optional<bool> same_but_for_numbers(const std::string& a, const std::string& b,
+                                         const Tolerance& tolerance) {
+  static const std::regex kNumber("[0-9]+(\\.[0-9]+)?");
+  if (std::regex_replace(a, kNumber, "#") != std::regex_replace(b, kNumber, "#")) return {};
+  bool within = true;
+  for (std::sregex_iterator x(a.begin(), a.end(), kNumber), y(b.begin(), b.end(), kNumber), end; x != end;
+       ++x, ++y)
+    within = within && tolerance.allows(std::stod(x->str()), std::stod(y->str()));
+  return within;
+}
+
+// Numbers by the tolerance, in texts too; everything else must be equal.
 void compare_field(const std::string& name, const Json& before, const Json& after,
                    const Tolerances& tolerances, std::vector<Change>& changes) {
   if (before == after) return;
-  if (before.is_string() && after.is_string() &&
-      without_lines(before.get<std::string>()) == without_lines(after.get<std::string>()))
-    return;
   const Tolerance& tolerance = tolerances.of(name);
+  std::optional<bool> texts;  // within the tolerance
+  if (before.is_string() && after.is_string()) {
+    const std::string a = without_lines(before.get<std::string>()),
+                      b = without_lines(after.get<std::string>());
+    if (a == b) return;
+    texts = same_but_for_numbers(a, b, tolerance);
+  }
   Change change{name, before, after, {}, tolerance.text(), tolerance.ignore};
   if (before.is_number() && after.is_number()) {
     const double a = before.get<double>(), b = after.get<double>();
     if (a != 0) change.relative = (b - a) / (a < 0 ? -a : a);
     change.within = tolerance.allows(a, b);
+  } else if (texts) {
+    change.within = *texts || tolerance.ignore;
   } else if (!tolerance.ignore) {
     change.allowed = "equal";
   }

@@ -25,6 +25,7 @@ constexpr std::array kUnits{Unit{"tokens_s", "tokens/s", Better::higher},
                             Unit{"_GBps", "GB/s", Better::higher},
                             Unit{"_TBps", "TB/s", Better::higher},
                             Unit{"_MB", "MB", Better::lower},
+                            Unit{"_GB", "GB", Better::lower},
                             Unit{"_TFLOPS", "TFLOPS", Better::higher},
                             Unit{"_TOPS", "TOPS", Better::higher},
                             Unit{"cycles", "cycles", Better::lower}};

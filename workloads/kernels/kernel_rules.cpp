@@ -32,7 +32,8 @@ void report_hazards(const npu::Program& program, const std::vector<npu::Hazard>&
   const auto place = [&](std::uint64_t pc) { return line_of(program.image(), pc); };
   std::vector<npu::Hazard> in_order = hazards;
   // Of the blocks that meet on a pair of lines the first is named.
-  std::ranges::sort(in_order, {}, [](const npu::Hazard& h) { return std::tuple(h.offset, h.access, h.other); });
+  std::ranges::sort(in_order, {},
+                    [](const npu::Hazard& h) { return std::tuple(h.offset, h.access, h.other); });
   for (const npu::Hazard& h : in_order) {
     const std::string one = fmt::format("{} {} {}", h.access.pipe, h.access.write, place(h.access.pc));
     const std::string two = fmt::format("{} {} {}", h.other.pipe, h.other.write, place(h.other.pc));
@@ -64,9 +65,11 @@ void report_rules(npu::Program& program, const Clock& clock, StudyResult& into) 
     sum.cycles += wait.cycles;
   }
   std::vector<std::pair<std::string, npu::OrderWait>> longest(places.begin(), places.end());
-  std::ranges::stable_sort(longest, std::ranges::greater{}, [](const auto& place) { return place.second.cycles; });
+  std::ranges::stable_sort(longest, std::ranges::greater{},
+                           [](const auto& place) { return place.second.cycles; });
   const auto text = [&clock](const npu::OrderWait& wait) {
-    return fmt::format("{} time{}, {:.3f} us", wait.count, wait.count == 1 ? "" : "s", clock.start(wait.cycles).us());
+    return fmt::format("{} time{}, {:.3f} us", wait.count, wait.count == 1 ? "" : "s",
+                       clock.start(wait.cycles).us());
   };
   npu::OrderWait rest;
   for (std::size_t n = 0; n < longest.size(); ++n) {
@@ -82,10 +85,10 @@ void report_rules(npu::Program& program, const Clock& clock, StudyResult& into) 
     into.notes.push_back(
         fmt::format("automatic order: at {} more places {}", longest.size() - kMost, text(rest)));
   if (const std::uint64_t lines = program.log().written_lines(); lines > 0)
-    into.notes.push_back(
-        fmt::format("written back at the end of blocks: {} dirty line{} of scalar data caches, which the part is not "
-                    "known to do (--write-back off)",
-                    lines, lines == 1 ? "" : "s"));
+    into.notes.push_back(fmt::format(
+        "written back at the end of blocks: {} dirty line{} of scalar data caches, which the part is not "
+        "known to do (--write-back off)",
+        lines, lines == 1 ? "" : "s"));
 }
 
 }  // namespace cm384::studies

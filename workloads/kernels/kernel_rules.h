@@ -18,10 +18,12 @@ struct RuleOptions {
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
     visit("auto-sync", self.auto_sync, OneOf{{"auto", "on", "off"}},
-          "scalar accesses to the UBuffer wait for V, MTE2 and MTE3 where these touch the same bytes, V for V, as "
+          "scalar accesses to the UBuffer wait for V, MTE2 and MTE3 where these touch the same bytes, V for "
+          "V, as "
           "the vendor's compiler orders them; auto: in images of `kernel build`; waits are listed");
     visit("write-back", self.write_back, OneOf{{"auto", "on", "off"}},
-          "write dirty lines of the scalar data cache back when a kernel ends; auto: in images of `kernel build`; "
+          "write dirty lines of the scalar data cache back when a kernel ends; auto: in images of `kernel "
+          "build`; "
           "whether the part does is not known");
   }
 };
