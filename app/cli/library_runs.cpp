@@ -30,7 +30,7 @@ service::DecodePoint decode_point(const Json& row, const Json& parameters) {
   point.layers_alone = (moe > 0 ? dense : 0) + 1 + point.mtp;
   point.network = parameters.value("model", std::string());
   point.weights_gb = row.at("weights_GB").get<double>();
-  point.context_bytes = row.at("context_B").get<double>();
+  point.context_bytes = row.at("context_bytes").get<double>();
   point.step_ms = row.at("step_ms").get<double>();
   point.layer_us = row.at("layer_us").get<double>();
   point.attention_half_us = row.at("attention_half_us").get<double>();

@@ -77,38 +77,33 @@ std::string without_lines(const std::string& text) {
   return std::regex_replace(text, kLine, "$1");
 }
 
-// Texts that say the same of other numbers, such as notes: whether all are within the tolerance. Empty: they
-// say something else.
-std::optional<bool> same_but_for_numbers(const std::string& a, const std::string& b,
-                                         const Tolerance& tolerance) {
+// Notes are words: where numbers may move at all, those in them are not held to anything, as rows have what
+// is measured.
+bool says_the_same(const std::string& a, const std::string& b, const Tolerance& tolerance) {
   static const std::regex kNumber("[0-9]+(\\.[0-9]+)?");
-  if (std::regex_replace(a, kNumber, "#") != std::regex_replace(b, kNumber, "#")) return {};
-  bool within = true;
-  for (std::sregex_iterator x(a.begin(), a.end(), kNumber), y(b.begin(), b.end(), kNumber), end; x != end;
-       ++x, ++y)
-    within = within && tolerance.allows(std::stod(x->str()), std::stod(y->str()));
-  return within;
+  return (tolerance.relative > 0 || tolerance.absolute > 0) &&
+         std::regex_replace(a, kNumber, "#") == std::regex_replace(b, kNumber, "#");
 }
 
-// Numbers by the tolerance, in texts too; everything else must be equal.
+// Numbers by the tolerance, everything else must be equal.
 void compare_field(const std::string& name, const Json& before, const Json& after,
                    const Tolerances& tolerances, std::vector<Change>& changes) {
   if (before == after) return;
   const Tolerance& tolerance = tolerances.of(name);
-  std::optional<bool> texts;  // within the tolerance
+  bool same_words = false;
   if (before.is_string() && after.is_string()) {
     const std::string a = without_lines(before.get<std::string>()),
                       b = without_lines(after.get<std::string>());
     if (a == b) return;
-    texts = same_but_for_numbers(a, b, tolerance);
+    same_words = name.starts_with("notes") && says_the_same(a, b, tolerance);
   }
   Change change{name, before, after, {}, tolerance.text(), tolerance.ignore};
   if (before.is_number() && after.is_number()) {
     const double a = before.get<double>(), b = after.get<double>();
     if (a != 0) change.relative = (b - a) / (a < 0 ? -a : a);
     change.within = tolerance.allows(a, b);
-  } else if (texts) {
-    change.within = *texts || tolerance.ignore;
+  } else if (same_words) {
+    change.within = true;
   } else if (!tolerance.ignore) {
     change.allowed = "equal";
   }

@@ -156,7 +156,7 @@ Row step_row(const DecodeOptions& options, const DecodeParts& parts, const Decod
   row.set("slower_half_us", std::max(parts.attention_half, parts.experts_half));
   row.set("mtp_ms",
           o.mtp * (parts.mtp_projection + parts.first_layer + parts.mtp_head + parts.mtp_sampling) / 1000);
-  row.set("weights_GB", memory.weights / 1e9).set("context_B", memory.request / o.kv);
+  row.set("weights_GB", memory.weights / 1e9).set("context_bytes", memory.request / o.kv);
   row.set("products_share", shares.products).set("dispatch_share", shares.dispatch);
   row.set("parts", std::move(shown));
   if (!parts.kernels_of_layers.empty()) row.set("kernels", rows_of(parts.kernels_of_layers));
@@ -256,7 +256,7 @@ constexpr std::array kDecodeFields{
     Field{"mtp_ms", FieldType::number,
           "of the layer, the head and the choice of words that predict a further token"},
     Field{"weights_GB", FieldType::number, "of a die"},
-    Field{"context_B", FieldType::number,
+    Field{"context_bytes", FieldType::number,
           "bytes that a token of a request takes in the cache, over all dies that have a part of it"},
     Field{
         "products_share", FieldType::ratio,
