@@ -97,7 +97,8 @@ Session::~Session() {
 double Session::Pace::at(Time simulated) const {
   if (took <= Time{}) return done;
   const double share = (simulated - begun).us() / took.us();
-  return share <= 1 ? done + step * share : -1;
+  // Somewhat longer than the part before is usual; more than twice as long, nothing is known.
+  return share <= 2 ? done + step * std::min(0.99, share) : -1;
 }
 
 void Session::expect(double share, Time about) {
