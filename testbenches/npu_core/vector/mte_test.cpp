@@ -352,7 +352,7 @@ TEST(Mte, BadCopiesNameThePc) {
   StandIn nowhere;
   EXPECT_THROW(nowhere.run({copy_in(0, 0x1234, 32)}), MachineError);
   StandIn nothing;
-  EXPECT_THROW(nothing.run({copy_in(0, here(0), 0)}), MachineError);
+  EXPECT_NO_THROW(nothing.run({copy_in(0, here(0), 0)}));  // a copy of nothing is nothing
 }
 
 }  // namespace
