@@ -30,7 +30,7 @@ class Allocation {
       advance(at);
       // NPUs that are given back at a time are there for who comes then.
       for (; !running_.empty() && running_.top().first == at; running_.pop()) {
-        for (const Place& place : result_.jobs[running_.top().second].blocks) pool_.give_back(place);
+        for (const Place& place : result_.jobs[running_.top().second].blocks) pool_.release_block(place);
       }
       for (; next < jobs_.size() && jobs_[next].submit_ms == at; ++next) waiting_.push_back(next);
       start_those_that_fit();
@@ -83,9 +83,9 @@ class Allocation {
     const Job& job = jobs_[number];
     Placed& placed = result_.jobs[number];
     for (int block = 0; block < job.blocks; ++block) {
-      std::optional<Place> place = pool_.take(job.block, fit_);
+      std::optional<Place> place = pool_.place_block(job.block, fit_);
       if (!place) {
-        for (const Place& taken : placed.blocks) pool_.give_back(taken);
+        for (const Place& taken : placed.blocks) pool_.release_block(taken);
         placed.blocks.clear();
         return false;
       }

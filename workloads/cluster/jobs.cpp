@@ -61,7 +61,7 @@ class Builder {
   }
   void leave_out() { ++trace_.left_out; }
 
-  JobTrace take(std::string format, const std::string& path) {
+  JobTrace finish(std::string format, const std::string& path) {
     if (trace_.jobs.empty()) throw InputError(fmt::format("{}: has no job with NPUs and a run", path));
     std::ranges::stable_sort(trace_.jobs, {}, &Job::submit_ms);
     const std::int64_t begin = trace_.jobs.front().submit_ms;
@@ -99,7 +99,7 @@ JobTrace read_own(const std::string& path, int largest) {
     builder.add(std::string(fields.text(0)), milliseconds(real(fields, 1)), milliseconds(real(fields, 5)),
                 block, blocks);
   });
-  return builder.take("own", path);
+  return builder.finish("own", path);
 }
 
 // Acme and Helios: columns by name.
@@ -124,7 +124,7 @@ JobTrace read_named(const std::string& path, const CsvTable::Names& header, int 
                 static_cast<std::int64_t>(gpus));
   });
   const bool acme = std::ranges::find(header, "gpu_time") != header.end();
-  return builder.take(acme ? "Acme" : "Helios", path);
+  return builder.finish(acme ? "Acme" : "Helios", path);
 }
 
 // A job's run is from the begin of its first attempt to the end of its last; its size that of the last.
@@ -167,7 +167,7 @@ JobTrace read_philly(const std::string& path, int largest) {
     }
     builder.add(text(job, "jobid"), *submit * 1000, (*end - *begin) * 1000, gpus);
   }
-  return builder.take("Philly", path);
+  return builder.finish("Philly", path);
 }
 
 [[noreturn]] void refuse_form(std::string_view text, std::string_view allowed) {

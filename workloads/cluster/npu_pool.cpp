@@ -31,7 +31,7 @@ bool NpuPool::has_place(std::size_t supernode, int npus) const {
          std::ranges::any_of(nodes_[supernode], [&](int free) { return free >= npus; });
 }
 
-std::optional<Place> NpuPool::take(int npus, Fit fit) {
+std::optional<Place> NpuPool::place_block(int npus, Fit fit) {
   int left = shape_.whole(npus), chosen = -1;
   for (int s = 0; s < shape_.supernodes; ++s) {
     if (!has_place(static_cast<std::size_t>(s), left)) continue;
@@ -62,7 +62,7 @@ std::optional<Place> NpuPool::take(int npus, Fit fit) {
   return place;
 }
 
-void NpuPool::give_back(const Place& place) {
+void NpuPool::release_block(const Place& place) {
   for (const auto& [node, npus] : place.nodes) {
     nodes_of(place.supernode)[static_cast<std::size_t>(node)] += npus;
     free_[static_cast<std::size_t>(place.supernode)] += npus;

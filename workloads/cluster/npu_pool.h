@@ -41,8 +41,8 @@ class NpuPool {
   int largest_place() const;
   // A place for a block of `npus`; empty: none of the supernodes has one. Within a supernode the fewest
   // nodes: a part that fits a node goes to the one with fewest free that has room for it.
-  std::optional<Place> take(int npus, Fit fit);
-  void give_back(const Place& place);
+  std::optional<Place> place_block(int npus, Fit fit);
+  void release_block(const Place& place);
 
  private:
   bool has_place(std::size_t supernode, int npus) const;

@@ -131,21 +131,21 @@ TEST(Allocation, RefusesWhatNeverFits) {
 
 TEST(NpuPool, ChoosesASupernodeByItsFit) {
   NpuPool pool({3, 2, 8, 1, false});
-  EXPECT_EQ(pool.take(4, Fit::first)->supernode, 0);
-  EXPECT_EQ(pool.take(4, Fit::idlest)->supernode, 1);
-  EXPECT_EQ(pool.take(9, Fit::idlest)->supernode, 2);
-  EXPECT_EQ(pool.take(6, Fit::best)->supernode, 2);  // 12, 12, 7 are free
-  EXPECT_EQ(pool.take(2, Fit::best)->supernode, 0);  // 12, 12, 1
+  EXPECT_EQ(pool.place_block(4, Fit::first)->supernode, 0);
+  EXPECT_EQ(pool.place_block(4, Fit::idlest)->supernode, 1);
+  EXPECT_EQ(pool.place_block(9, Fit::idlest)->supernode, 2);
+  EXPECT_EQ(pool.place_block(6, Fit::best)->supernode, 2);  // 12, 12, 7 are free
+  EXPECT_EQ(pool.place_block(2, Fit::best)->supernode, 0);  // 12, 12, 1
   EXPECT_EQ(pool.largest_place(), 12);
-  EXPECT_FALSE(pool.take(13, Fit::best));
+  EXPECT_FALSE(pool.place_block(13, Fit::best));
 }
 
 TEST(NpuPool, FillsNodesBeforeItOpensOthers) {
   NpuPool pool({1, 3, 8, 1, false});
-  EXPECT_THAT(pool.take(5, Fit::best)->nodes, ElementsAre(Pair(0, 5)));
-  EXPECT_THAT(pool.take(6, Fit::best)->nodes, ElementsAre(Pair(1, 6)));
-  EXPECT_THAT(pool.take(2, Fit::best)->nodes, ElementsAre(Pair(1, 2)));  // the fullest that holds it
-  EXPECT_THAT(pool.take(10, Fit::best)->nodes, ElementsAre(Pair(2, 8), Pair(0, 2)));
+  EXPECT_THAT(pool.place_block(5, Fit::best)->nodes, ElementsAre(Pair(0, 5)));
+  EXPECT_THAT(pool.place_block(6, Fit::best)->nodes, ElementsAre(Pair(1, 6)));
+  EXPECT_THAT(pool.place_block(2, Fit::best)->nodes, ElementsAre(Pair(1, 2)));  // the fullest that holds it
+  EXPECT_THAT(pool.place_block(10, Fit::best)->nodes, ElementsAre(Pair(2, 8), Pair(0, 2)));
   EXPECT_EQ(pool.allocated(), 23);
 }
 
@@ -160,7 +160,7 @@ TEST(NpuPool, RefusesOnlyWhatHasNoPlace) {
     for (int step = 0; step < 20'000; ++step) {
       if (!held.empty() && random.below(2) == 0) {
         std::swap(held[random.below(held.size())], held.back());
-        pool.give_back(held.back());
+        pool.release_block(held.back());
         held.pop_back();
         continue;
       }
@@ -178,7 +178,7 @@ TEST(NpuPool, RefusesOnlyWhatHasNoPlace) {
         }
         fits = fits || (one_node && whole <= 4 ? most >= whole : free >= whole);
       }
-      const auto place = pool.take(npus, static_cast<Fit>(random.below(3)));
+      const auto place = pool.place_block(npus, static_cast<Fit>(random.below(3)));
       ASSERT_EQ(place.has_value(), fits) << npus;
       refused += fits ? 0 : 1;
       if (!place) continue;
