@@ -123,7 +123,9 @@ function(cm384_library name)
 endfunction()
 
 # cm384_test(NAME SOURCES ... [LINK ...] [LABELS ...]): a GoogleTest program; the label is its tier
-# (unit, formula, timing, system, validation). The further label `verify` takes a long one out of `./dev test`.
+# (unit, formula, timing, system, validation). The further label `verify` takes a long one out of `./dev test`, and out of
+# what is built for it: the target verify_tests has these.
+add_custom_target(verify_tests)
 function(cm384_test name)
   cmake_parse_arguments(arg "" "" "SOURCES;LINK;LABELS" ${ARGN})
   if(NOT CM384_TESTS)
@@ -146,6 +148,8 @@ function(cm384_test name)
   endif()
   if("verify" IN_LIST arg_LABELS)
     set_tests_properties(${name} PROPERTIES TIMEOUT 3600)
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+    add_dependencies(verify_tests ${name})
   endif()
 endfunction()
 

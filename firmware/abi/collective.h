@@ -1,6 +1,6 @@
-/* Arguments of the kernels `collective` and, at the end, `collective_rounds`. `collective`: all-gather,
- * reduce-scatter and all-reduce among ranks, one launch of AIVs on each. Plain C. All ranks have the same
- * numbers of ranks, bytes and blocks.
+/* Arguments of the kernels `collective` and, at the end, `collective_rounds` and `collective_paired`.
+ * `collective`: all-gather, reduce-scatter and all-reduce among ranks, one launch of AIVs on each. Plain C.
+ * All ranks have the same numbers of ranks, bytes and blocks.
  *
  *   all-gather      out, of every rank: the parts of rank 0, 1, ... Each block writes a slice to one peer
  *   reduce-scatter  out: the sum of what all ranks have for this one. Each block writes a slice to one peer's
@@ -69,6 +69,14 @@ static inline uint32_t cm384_rounds_portions(uint32_t ranks, uint32_t blocks) {
 /* ready[rank]; sent[slice][rank]; summed[block][rank]. */
 static inline uint64_t cm384_rounds_flag_bytes(uint32_t ranks, uint32_t blocks) {
   return CM384_COLLECTIVE_FLAG * (uint64_t)ranks * (1 + cm384_rounds_slices(ranks, blocks) + blocks);
+}
+
+/* Kernel `collective_paired`: all-gather and reduce-scatter with the arguments of `collective_rounds`, where
+ * the ranks 2k and 2k + 1 are the dies of a package. Slices and portions are of as many peers as there are
+ * packages. Of a reduce-scatter the sums of a package are rounded to BF16 before they go on.
+ */
+static inline uint64_t cm384_paired_flag_bytes(uint32_t ranks, uint32_t blocks) {
+  return CM384_COLLECTIVE_FLAG * (uint64_t)ranks * (1 + cm384_rounds_slices(ranks / 2, blocks));
 }
 
 #endif

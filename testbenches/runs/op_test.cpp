@@ -87,6 +87,12 @@ studies::OpRequest named(std::string name, std::string shape, std::string type =
           .split_k = split_k};
 }
 
+studies::OpRequest by_package(std::string name, std::string shape) {
+  studies::OpRequest made = named(std::move(name), std::move(shape));
+  made.algorithm = "by-package";
+  return made;
+}
+
 INSTANTIATE_TEST_SUITE_P(
     All, NamedOperator,
     ::testing::Values(
@@ -101,7 +107,11 @@ INSTANTIATE_TEST_SUITE_P(
         named("reduce-scatter", "3x100000"), named("all-reduce", "4x40000"), named("all-gather", "2x32"),
         // More ranks than the four AIVs, and sums that are written to all ranks.
         named("all-gather", "6x10016"), named("reduce-scatter", "5x20000"), named("all-reduce", "6x100000"),
-        named("all-reduce", "3x1000000"), named("all-reduce", "9x32")));
+        named("all-reduce", "3x1000000"), named("all-reduce", "9x32"),
+        // Pairs of dies; with six packages on four AIVs each serves several.
+        by_package("all-gather", "4x70016"), by_package("all-gather", "12x10016"),
+        by_package("reduce-scatter", "4x100000"), by_package("reduce-scatter", "12x20000"),
+        by_package("all-gather", "8x32"), by_package("reduce-scatter", "8x32")));
 
 // By how long a die's bytes take to leave it, and what a further exchange takes.
 TEST(Op, AnAllReduceChoosesItsAlgorithmBySize) {
@@ -116,6 +126,41 @@ TEST(Op, AnAllReduceChoosesItsAlgorithmBySize) {
   EXPECT_EQ(algorithm("64x64"), "reduce-scatter + all-gather") << "more ranks than AIVs";
   EXPECT_EQ(algorithm("8x65536"), "one-shot");
   EXPECT_EQ(algorithm("8x65536", {"ub.controller.write_interval=37ns"}), "reduce-scatter + all-gather");
+}
+
+TEST(Op, AnAllGatherGoesByPackageWhereItIsLarge) {
+  const auto algorithm = [](const char* name, const char* shape, const Changes& changes = {}) {
+    return studies::collective_of(named(name, shape), 48, false, hw::load_machine("cloudmatrix384", changes))
+        .algorithm;
+  };
+  for (const char* name : {"all-gather", "reduce-scatter"}) {
+    EXPECT_EQ(algorithm(name, "16x16384"), "direct");
+    EXPECT_EQ(algorithm(name, "16x4194304"), "by package");
+    EXPECT_EQ(algorithm(name, "15x4194304"), "direct") << "a die without its twin";
+    EXPECT_EQ(algorithm(name, "2x4194304"), "direct") << "one package";
+    EXPECT_EQ(algorithm(name, "16x4194304", {"topology.dies_per_package=1"}), "direct");
+    EXPECT_EQ(algorithm(name, "16x4194304", {"package_link.bandwidth=100GB/s"}), "direct");
+    EXPECT_EQ(algorithm(name, "64x4194304"), "by package") << "more ranks than AIVs";
+  }
+}
+
+// 2 MiB of each of eight ranks: three parts leave a die by the bus at what its cores write, then four by the
+// package's link, whose packets have a header. A reduce-scatter has the link first, and its two sums read
+// what came.
+TEST(Op, APackageTakesItsBytesOnce) {
+  const double part = 2097152;
+  const double bus = 3 * part / (512e6 / 3732), link = 4 * part / (270e3 * 512 / 544);  // microseconds
+  const auto kernel = [](const char* name) {
+    return run_collective({.groups = 24, .graph = true},
+                          studies::collective_of(named(name, "8x2097152"), 48, false,
+                                                 hw::load_machine("cloudmatrix384")))
+        .kernel_us;
+  };
+  const double gather = kernel("all-gather"), scatter = kernel("reduce-scatter");
+  EXPECT_GT(gather, bus + link);
+  EXPECT_LT(gather, 1.1 * (bus + link) + 10);
+  EXPECT_GT(scatter, bus + link);
+  EXPECT_LT(scatter, 1.5 * (bus + link) + 10);
 }
 
 // 16.8 MB on eight ranks: seven eighths of it leave a die twice, at what its cores write.

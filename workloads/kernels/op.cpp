@@ -26,6 +26,7 @@ struct OpOptions {
   int groups = 0;
   int buffers = 0;
   double top_p = 0.95;
+  std::string algorithm = "best";
   int iterations = 1;
   int warmup = 1;
   bool full = false;
@@ -63,6 +64,13 @@ struct OpOptions {
           Needs{"name", {"rms-norm", "quantise", "static-quantise", "swiglu", "softmax", "sort"}});
     visit("top-p", self.top_p, Range{0.0, 1.0},
           "of the largest that are kept, the fewest whose shares sum up to this", Needs{"name", {"sample"}});
+    visit(
+        "algorithm", self.algorithm, OneOf{{"best", "direct", "rounds", "by-package"}},
+        "among ranks: direct: each to each; rounds: for any number of ranks, and an all-reduce in two steps; "
+        "by-package: one die of a package gets what both want, and their link brings it to the other; best: "
+        "what takes the "
+        "shortest by its bytes, rates and exchanges",
+        Needs{"name", collective_names()});
     visit("iterations", self.iterations, Range{1, 1000},
           "counted launches, one after another, each with operands of its own");
     visit("warmup", self.warmup, Range{0, 1000},
@@ -81,8 +89,9 @@ struct OpOptions {
 
 std::optional<OpReading> measure(const StudyContext& context, const OpOptions& options,
                                  SimulatorCounts& counts) {
-  const OpRequest request{options.name,       options.shape,   options.type,  options.layout, options.split_k,
-                          options.basic_tile, options.buffers, options.top_p, context.seed};
+  const OpRequest request{options.name,    options.shape,      options.type,    options.layout,
+                          options.split_k, options.basic_tile, options.buffers, options.top_p,
+                          context.seed,    options.algorithm};
   const OpSetting setting{options.groups, options.graph, options.iterations, options.warmup, options.full};
   const std::string what = fmt::format("{} {}", options.name, options.shape);
   if (!is_collective(options.name))
@@ -118,7 +127,7 @@ StudyResult run(const StudyContext& context, const OpOptions& options) {
           {"hbm_GBps", reading->hbm_bytes / (latency * 1e3)},
           {"bottleneck", reading->bottleneck},
           {"correct", reading->correct}};
-  if (options.name == "all-reduce") row.set("algorithm", reading->algorithm);
+  if (is_collective(options.name)) row.set("algorithm", reading->algorithm);
   context.finish_row(result, std::move(row));
   if (reading->correct && !*reading->correct) {
     result.passed = false;
@@ -145,7 +154,8 @@ constexpr std::array kOpFields{
           "the unit with work for the largest share of the task, mean over the cores, or the launch", true},
     Field{"correct", FieldType::boolean, "values equal those of the reference; payload mode full only"},
     Field{"algorithm", FieldType::text,
-          "of an all-reduce, by its size: one-shot, or reduce-scatter + all-gather", true},
+          "among ranks: direct, or by package; of an all-reduce one-shot, or reduce-scatter + all-gather",
+          true},
 };
 
 }  // namespace

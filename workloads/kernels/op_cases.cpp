@@ -118,6 +118,11 @@ const std::vector<std::string_view>& product_names() {
   return names;
 }
 
+const std::vector<std::string_view>& collective_names() {
+  static const std::vector<std::string_view> names{"all-gather", "reduce-scatter", "all-reduce"};
+  return names;
+}
+
 // Chosen after the msm- figures of 2,048 rows and of softmax had been seen: what streams overlaps its copies.
 int usual_buffers(std::string_view name) {
   return name == "quantise" || name == "static-quantise" || name == "swiglu" ? 2 : 1;
@@ -195,6 +200,31 @@ MakeOperator operator_of(const OpRequest& request) {
   return [rows, buffers] { return std::make_unique<operators::Rows>(rows, buffers); };
 }
 
+namespace {
+
+operators::CollectiveAlgorithm algorithm_of(const OpRequest& request, const reference::CollectiveCase& made,
+                                            int cores, const hw::Machine& machine) {
+  using enum operators::CollectiveAlgorithm;
+  if (request.algorithm == "best") return operators::choose_algorithm(made, cores, machine);
+  if (request.algorithm == "rounds") return rounds;
+  if (request.algorithm == "by-package") {
+    if (!operators::can_be_paired(made, machine))
+      throw InputError(fmt::format(
+          "run op {} {}: --algorithm by-package takes all-gather and reduce-scatter of an even number "
+          "of ranks from 4 on, on a machine with two dies a package",
+          request.name, request.shape));
+    return paired;
+  }
+  const int most = std::min(cores, int{CM384_COLLECTIVE_RANKS});
+  if (made.ranks > most)
+    throw InputError(
+        fmt::format("run op {} {}: --algorithm direct takes 2 to {} ranks with {} vector cores of each",
+                    request.name, request.shape, most, cores));
+  return direct;
+}
+
+}  // namespace
+
 CollectiveRun collective_of(const OpRequest& request, int cores, bool full, const hw::Machine& machine) {
   const std::vector<std::uint32_t> shape = shape_of(request);
   reference::CollectiveCase made;
@@ -206,11 +236,13 @@ CollectiveRun collective_of(const OpRequest& request, int cores, bool full, cons
   const int dies = std::min(machine.topology.dies(), int{CM384_ROUNDS_RANKS});
   if (made.ranks < 2 || made.ranks > dies || made.bytes % 32 != 0)
     refuse(request, fmt::format("2 to {} ranks, a die each; bytes in multiples of 32", dies));
-  const operators::CollectiveAlgorithm algorithm = operators::choose_algorithm(made, cores, machine);
+  const operators::CollectiveAlgorithm algorithm = algorithm_of(request, made, cores, machine);
+  made.rounded_pairs = algorithm == operators::CollectiveAlgorithm::paired;
+  const int peers = made.rounded_pairs ? made.ranks / 2 : made.ranks;
   // A block moves 4 KiB or more, where there is so much. With more ranks than cores each serves several.
-  const auto most = static_cast<std::uint64_t>(std::max(1, cores / made.ranks));
+  const auto most = static_cast<std::uint64_t>(std::max(1, cores / peers));
   const auto slices = static_cast<int>(std::clamp<std::uint64_t>(made.bytes / 4096, 1, most));
-  const int used = std::min(cores, slices * made.ranks);
+  const int used = std::min(cores, slices * peers);
   return {made.ranks, used,
           [=] { return std::make_unique<operators::RankCollective>(made, used, full, algorithm); },
           operators::name_of(algorithm, made.kind)};

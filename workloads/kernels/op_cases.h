@@ -18,11 +18,13 @@ struct OpRequest {
   int buffers = 1;            // of operators that take whole rows
   double top_p = 0.95;        // sample: of what is kept at least this sum
   std::uint64_t seed = 1;
+  std::string algorithm = "best";  // among ranks
 };
 
 // Names, in the order of the help.
 const std::vector<std::string_view>& op_names();
 const std::vector<std::string_view>& product_names();
+const std::vector<std::string_view>& collective_names();
 // "256x7168": sizes with x between them. Throws InputError.
 std::vector<std::uint32_t> parse_shape(std::string_view text);
 // Buffers each way that an operator on rows has, if nobody says how many.

@@ -28,22 +28,46 @@ double write_rate(const hw::Machine& machine) {
   return interval == 0 ? bus : std::min(bus, 512e12 / interval);
 }
 
+// Bytes that go from a die to the other one of its package, a second: 512 B have a header.
+double package_rate(const hw::Machine& machine) {
+  const hw::PackageLink& link = machine.package_link;
+  return static_cast<double>(link.bandwidth.bytes_per_second) * 512 /
+         (512 + static_cast<double>(link.header.count));
+}
+
+// A further exchange, of about three round trips: what is written is acknowledged, flags follow, polls find
+// them.
+double exchange_seconds(const hw::Machine& machine, int ranks) {
+  const Time exchange = round_trip(machine, ranks > machine.topology.dies_per_node) * 3;
+  return static_cast<double>(exchange.ps) * 1e-12;
+}
+
 }  // namespace
+
+bool can_be_paired(const reference::CollectiveCase& collective, const hw::Machine& machine) {
+  return machine.topology.dies_per_package == 2 && collective.ranks % 2 == 0 && collective.ranks >= 4 &&
+         collective.kind != CollectiveKind::all_reduce;
+}
 
 CollectiveAlgorithm choose_algorithm(const reference::CollectiveCase& collective, int cores,
                                      const hw::Machine& machine) {
+  const double leaving = static_cast<double>(collective.bytes) * (collective.ranks - 1) / write_rate(machine);
+  if (can_be_paired(collective, machine)) {
+    const int packages = collective.ranks / 2;
+    const double crossing = static_cast<double>(collective.bytes) * (packages - 1) / write_rate(machine);
+    const double within = static_cast<double>(collective.bytes) * packages / package_rate(machine);
+    if (crossing + within + exchange_seconds(machine, collective.ranks) < leaving)
+      return CollectiveAlgorithm::paired;
+  }
   if (collective.ranks > std::min(cores, int{CM384_COLLECTIVE_RANKS})) return CollectiveAlgorithm::rounds;
   if (collective.kind != CollectiveKind::all_reduce) return CollectiveAlgorithm::direct;
-  const double leaving = static_cast<double>(collective.bytes) * (collective.ranks - 1) / write_rate(machine);
-  // A further exchange, of about three round trips: what is written is acknowledged, flags follow, polls find
-  // them.
-  const Time exchange = round_trip(machine, collective.ranks > machine.topology.dies_per_node) * 3;
-  const double in_two = 2 * leaving / collective.ranks + static_cast<double>(exchange.ps) * 1e-12;
+  const double in_two = 2 * leaving / collective.ranks + exchange_seconds(machine, collective.ranks);
   return leaving <= in_two ? CollectiveAlgorithm::direct : CollectiveAlgorithm::rounds;
 }
 
 const char* name_of(CollectiveAlgorithm algorithm, CollectiveKind kind) {
-  if (kind != CollectiveKind::all_reduce) return "direct";
+  if (kind != CollectiveKind::all_reduce)
+    return algorithm == CollectiveAlgorithm::paired ? "by package" : "direct";
   return algorithm == CollectiveAlgorithm::direct ? "one-shot" : "reduce-scatter + all-gather";
 }
 
@@ -55,6 +79,19 @@ std::uint64_t RankCollective::window_stride() const {
   return (lines + ranks - 1) / ranks * 512;
 }
 
+std::uint64_t RankCollective::flag_bytes() const {
+  const auto ranks = static_cast<std::uint32_t>(case_.ranks), blocks = static_cast<std::uint32_t>(cores_);
+  switch (algorithm_) {
+    case CollectiveAlgorithm::direct:
+      return CM384_COLLECTIVE_FLAGS;
+    case CollectiveAlgorithm::rounds:
+      return cm384_rounds_flag_bytes(ranks, blocks);
+    case CollectiveAlgorithm::paired:
+      break;
+  }
+  return cm384_paired_flag_bytes(ranks, blocks);
+}
+
 void RankCollective::place(RankMemory& memory) {
   const int most = algorithm_ == CollectiveAlgorithm::direct ? std::min(cores_, int{CM384_COLLECTIVE_RANKS})
                                                              : int{CM384_ROUNDS_RANKS};
@@ -63,16 +100,12 @@ void RankCollective::place(RankMemory& memory) {
   if (case_.bytes == 0 || case_.bytes % 32 != 0)
     throw InputError(fmt::format("{} B; allowed: multiples of 32 B", case_.bytes));
   runtime_ = &memory.front().runtime();
-  const std::uint64_t flags = algorithm_ == CollectiveAlgorithm::direct
-                                  ? CM384_COLLECTIVE_FLAGS
-                                  : cm384_rounds_flag_bytes(static_cast<std::uint32_t>(case_.ranks),
-                                                            static_cast<std::uint32_t>(cores_));
   std::vector<cm384_rounds_peer> peers;
   for (int rank = 0; rank < case_.ranks; ++rank) {
     host::DeviceMemory& own = memory[static_cast<std::size_t>(rank)];
     cm384_rounds_peer peer{};
     peer.in = own.allocate_lines(case_.in() * 2);
-    peer.flags = own.allocate(flags);
+    peer.flags = own.allocate(flag_bytes());
     outputs_.push_back(own.allocate_lines(case_.out() * 2));
     peer.out = outputs_.back();
     const bool gather = case_.kind == CollectiveKind::all_gather;

@@ -11,14 +11,17 @@
 namespace cm384::operators {
 
 // direct: kernel `collective`, an all-reduce in one step; rounds: kernel `collective_rounds`, an all-reduce
-// as reduce-scatter and all-gather.
-enum class CollectiveAlgorithm : std::uint8_t { direct, rounds };
+// as reduce-scatter and all-gather; paired: kernel `collective_paired`, what both dies of a package want of
+// another one crosses the bus once and their link once.
+enum class CollectiveAlgorithm : std::uint8_t { direct, rounds, paired };
 
-// The faster one, by how long a die's bytes take to leave it and what a further exchange takes, of those that
+// Whether ranks on consecutive dies from the first of a package on are pairs of more than one package.
+bool can_be_paired(const reference::CollectiveCase& collective, const hw::Machine& machine);
+// The fastest, by how long a die's bytes take to leave it and what a further exchange takes, of those that
 // do so many ranks with `cores` AIVs of each.
 CollectiveAlgorithm choose_algorithm(const reference::CollectiveCase& collective, int cores,
                                      const hw::Machine& machine);
-// "one-shot", "reduce-scatter + all-gather"; of the others "direct".
+// "one-shot", "reduce-scatter + all-gather"; of the others "direct", "by package".
 const char* name_of(CollectiveAlgorithm algorithm, reference::CollectiveKind kind);
 
 class RankCollective final : public Collective {
@@ -33,12 +36,14 @@ class RankCollective final : public Collective {
   // Other kernels run on its cores before it.
   void follows_others() { follows_ = true; }
   const char* kernel() const override {
+    if (algorithm_ == CollectiveAlgorithm::paired) return "collective_paired";
     if (algorithm_ == CollectiveAlgorithm::direct) return follows_ ? "collective_clear" : "collective";
     return follows_ ? "collective_rounds_clear" : "collective_rounds";
   }
 
  private:
   std::uint64_t window_stride() const;
+  std::uint64_t flag_bytes() const;
   void write_direct_arguments(RankMemory& memory, const std::vector<cm384_rounds_peer>& peers);
   void write_rounds_arguments(RankMemory& memory, const std::vector<cm384_rounds_peer>& peers);
 

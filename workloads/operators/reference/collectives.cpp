@@ -8,8 +8,6 @@
 #include "workloads/operators/reference/values.h"
 
 namespace cm384::reference {
-namespace {}  // namespace
-
 std::uint64_t CollectiveCase::in() const {
   const std::uint64_t part = bytes / 2;
   return kind == CollectiveKind::reduce_scatter ? part * static_cast<std::uint64_t>(ranks) : part;
@@ -44,12 +42,14 @@ std::string compare_collective(const CollectiveCase& collective, int rank,
     }
     const bool scatter = collective.kind == CollectiveKind::reduce_scatter;
     const std::uint64_t at = scatter ? static_cast<std::uint64_t>(rank) * part + i : i;
-    double sum = 0, magnitude = 0;
-    for (const auto& input : inputs) {
-      sum += of_bf16(input[at]);
-      magnitude += std::fabs(of_bf16(input[at]));
+    double sum = 0, magnitude = 0, rounded = 0;
+    for (std::size_t r = 0; r < inputs.size(); ++r) {
+      const double value = of_bf16(inputs[r][at]);
+      sum += value;
+      magnitude += std::fabs(value);
+      if (collective.rounded_pairs && r % 2 == 1) rounded += std::fabs(value + of_bf16(inputs[r - 1][at]));
     }
-    if (std::fabs(of_bf16(out[i]) - sum) > std::fabs(sum) * 0x1p-8 + magnitude * 0x1p-18)
+    if (std::fabs(of_bf16(out[i]) - sum) > (std::fabs(sum) + rounded) * 0x1p-8 + magnitude * 0x1p-18)
       return fmt::format("rank {} element {}: {} instead of {}", rank, i, of_bf16(out[i]), sum);
   }
   return {};

@@ -15,6 +15,7 @@ struct CollectiveCase {
   int ranks = 2;
   std::uint64_t bytes = 1024;  // of a part; of all-reduce, of all: BF16
   std::uint64_t seed = 1;
+  bool rounded_pairs = false;  // sums of the ranks 2k and 2k + 1 are rounded to BF16 before they are added up
 
   // Elements of a rank's input and of its output.
   std::uint64_t in() const;
@@ -22,8 +23,8 @@ struct CollectiveCase {
 };
 
 std::vector<std::uint16_t> make_collective_input(const CollectiveCase& collective, int rank);
-// What `rank` holds: the first difference; empty: none. Gathered values are the same bits, sums within 2^-8
-// and the rounding of FP32 sums of their terms' magnitudes.
+// What `rank` holds: the first difference; empty: none. Gathered values are the same bits, sums within 2^-8,
+// of each rounded pair as well, and the rounding of FP32 sums of their terms' magnitudes.
 std::string compare_collective(const CollectiveCase& collective, int rank,
                                std::span<const std::uint16_t> out);
 
