@@ -6,11 +6,11 @@
 namespace cm384::studies {
 
 std::span<const Study> registry() {
-  static const std::array table{kP2pStudy,     kDispatchStudy, kCombineStudy,  kMoeStudy,     kGemmStudy,
-                                kFfnStudy,     kMlaStudy,      kLayerStudy,    kDecodeStudy,  kPrefillStudy,
-                                kBalanceStudy, kEmsStudy,      kTransferStudy, kServeStudy,   kJobsStudy,
-                                kOpStudy,      kStreamStudy,   kSwitchStudy,   kTrafficStudy, kKernelStudy,
-                                kProgramStudy};
+  static const std::array table{
+      kP2pStudy,      kDispatchStudy, kCombineStudy, kMoeStudy,         kGemmStudy,    kFfnStudy,
+      kMlaStudy,      kLayerStudy,    kDecodeStudy,  kPrefillStudy,     kBalanceStudy, kEmsStudy,
+      kTransferStudy, kServeStudy,    kJobsStudy,    kReliabilityStudy, kOpStudy,      kStreamStudy,
+      kSwitchStudy,   kTrafficStudy,  kKernelStudy,  kProgramStudy};
   return table;
 }
 

@@ -20,6 +20,7 @@ extern const Study kMlaStudy;
 extern const Study kMoeStudy;
 extern const Study kOpStudy;
 extern const Study kP2pStudy;
+extern const Study kReliabilityStudy;
 extern const Study kServeStudy;
 extern const Study kJobsStudy;
 extern const Study kStreamStudy;
