@@ -17,3 +17,11 @@
 #include "cm384/system.h"
 #include "cm384/tensor.h"
 #include "cm384/vector.h"
+// Calls of the library, whose names this project's kernels have for their own.
+#ifdef CM384_MASK_MODES
+#include "cm384/cube_forms.h"
+#include "cm384/elementary.h"
+#include "cm384/intrinsics.h"
+#include "cm384/layout.h"
+#include "cm384/rows.h"
+#endif

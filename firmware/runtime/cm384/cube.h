@@ -141,8 +141,8 @@ CM384_INLINE void CheckMmad(const MmadParams& p) {
   static_assert(is_same_v<A, B> && kCubeType<A> >= 0 &&
                     (is_same_v<A, int8_t> ? is_same_v<C, int32_t> : is_same_v<C, float>),
                 "Mmad: int8_t gives int32_t; half, bfloat16_t and float give float: docs/ascend-c.md");
-  if (p.unitFlag != 0 || p.enSsparse || p.enWinogradA || p.enWinogradB)
-    Abort("Mmad: unitFlag, sparse and Winograd forms are not there: docs/ascend-c.md");
+  if (p.enSsparse || p.enWinogradA || p.enWinogradB)
+    Abort("Mmad: sparse and Winograd forms are not there: docs/ascend-c.md");
 }
 template <typename C, typename A, typename B>
 CM384_INLINE void Mmad(const LocalTensor<C>& dst, const LocalTensor<A>& fm, const LocalTensor<B>& filter,
@@ -227,8 +227,12 @@ CM384_INLINE void FixpipeMatrices(const GlobalTensor<D>& dst, const LocalTensor<
                                   const FixpipeParamsV220& p, bool scales) {
   const int operation = FixpipeOperation<D, S>(p.quantPre);
   if (operation < 0) Abort("Fixpipe: no such quantPre between these element types: docs/ascend-c.md");
-  if (p.unitFlag != 0) Abort("Fixpipe: unitFlag is 0: docs/ascend-c.md");
   if (p.nSize == 0 || p.mSize == 0) return;
+  // Without flags of the kernel's: pipe FIX follows what M has multiplied, and M what FIX has read (assumed).
+  if (p.unitFlag != 0) {
+    SetFlag<HardEvent::M_FIX>(EVENT_ID7);
+    WaitFlag<HardEvent::M_FIX>(EVENT_ID7);
+  }
   const bool wide = kNz && sizeof(D) == 4 && !p.isChannelSplit;
   const uint64_t how = p.mSize | static_cast<uint64_t>(p.nSize) << 16 |
                        static_cast<uint64_t>(operation) << 32 | static_cast<uint64_t>(p.reluEn) << 40 |
@@ -241,6 +245,10 @@ CM384_INLINE void FixpipeMatrices(const GlobalTensor<D>& dst, const LocalTensor<
     const uint64_t l0c = src.GetPhyAddr() + n * p.srcNdStride * cm384::kAccumulatorBytes;
     cm384::pipe_instruction<CM384_CLASS_CUBE, CM384_CUBE_FIX>(dst.address() + n * p.dstNdStride * sizeof(D),
                                                               l0c | p.deqScalar << 32, how);
+  }
+  if (p.unitFlag != 0) {
+    SetFlag<HardEvent::FIX_M>(EVENT_ID7);
+    WaitFlag<HardEvent::FIX_M>(EVENT_ID7);
   }
   if (!dst.allocate()) cm384::pipe_instruction<CM384_CLASS_SYNC, CM384_SET_L2_ALLOCATE>(1);
 }

@@ -25,7 +25,7 @@ struct MmadParams {
   bool isBias = false;  // adds to C
   int32_t fmOffset = 0;
   bool enSsparse = false, enWinogradA = false, enWinogradB = false;  // not there
-  uint8_t unitFlag = 0;                                              // 0 alone
+  uint8_t unitFlag = 0;                                              // of Fixpipe
   bool kDirectionAlign = false;                                      // without effect
   bool cmatrixSource = false;
   bool cmatrixInitVal = true;

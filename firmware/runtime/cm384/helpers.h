@@ -3,6 +3,9 @@
 #pragma once
 
 #include "cm384/kernel.h"
+#include "standard/algorithm"
+#include "standard/cmath"
+#include "standard/tuple"
 #include "standard/type_traits"
 
 namespace AscendC {
@@ -26,7 +29,105 @@ using std::is_same;
 using std::is_same_v;
 template <typename A, typename B>
 using IsSame = std::is_same<A, B>;
+using std::bool_constant;
+using std::false_type;
+using std::forward;
+using std::get;
+using std::is_base_of_v;
+using std::is_convertible_v;
+using std::is_integral;
+using std::is_integral_v;
+using std::make_tuple;
+using std::max;
+using std::min;
+using std::remove_cv_t;
+using std::remove_reference_t;
+using std::tie;
+using std::true_type;
+using std::tuple;
+using std::tuple_element;
+using std::tuple_element_t;
+using std::tuple_size;
+using std::tuple_size_v;
 }  // namespace Std
+
+// Sizes and names that communication kernels use undeclared; the first and the last are assumed.
+inline constexpr uint32_t HCCL_MAX_RANK_NUM = 768;
+inline constexpr uint32_t CACHE_LINE_SIZE = 64;
+struct IbVerbsData {
+  uint64_t reserved[8];
+};
+
+// Two in a byte, the first in the low half (assumed): a name alone, no call takes it.
+struct int4b_t {
+  uint8_t bits;
+};
+
+// Tensors behind one GM_ADDR, those of an input with DYNAMIC: an offset in bytes to the addresses, then of
+// each the number of its dimensions (low half) and its index (high), then those; then an address a tensor
+// (assumed).
+template <typename T>
+struct TensorDesc {
+  CM384_INLINE void SetShapeAddr(uint64_t* address) { shape_ = address; }
+  CM384_INLINE uint64_t GetDim() const { return dimensions_; }
+  CM384_INLINE uint64_t GetIndex() const { return index_; }
+  CM384_INLINE uint64_t GetShape(uint32_t n) const { return shape_[n]; }
+  CM384_INLINE T* GetDataPtr() const { return data_; }
+  uint64_t* shape_ = nullptr;
+  uint64_t dimensions_ = 0, index_ = 0;
+  T* data_ = nullptr;
+};
+class ListTensorDesc {
+ public:
+  ListTensorDesc() = default;
+  CM384_INLINE explicit ListTensorDesc(__gm__ void* list, uint32_t = 0xffffffff, uint32_t = 0xffffffff) {
+    Init(list);
+  }
+  CM384_INLINE void Init(__gm__ void* list, uint32_t = 0xffffffff, uint32_t = 0xffffffff) {
+    list_ = static_cast<const uint64_t*>(list);
+  }
+  CM384_INLINE uint32_t GetSize() const {
+    uint32_t count = 0;
+    for (const uint64_t* at = list_ + 1; at < Addresses(); at += 1 + static_cast<uint32_t>(*at)) ++count;
+    return count;
+  }
+  template <typename T>
+  CM384_INLINE __gm__ T* GetDataPtr(uint32_t index) const {
+    return reinterpret_cast<T*>(Addresses()[index]);
+  }
+  template <typename T>
+  CM384_INLINE void GetDesc(TensorDesc<T>& desc, uint32_t index) const {
+    const uint64_t* at = list_ + 1;
+    for (uint32_t n = 0; n < index; ++n) at += 1 + static_cast<uint32_t>(*at);
+    desc.dimensions_ = static_cast<uint32_t>(*at);
+    desc.index_ = *at >> 32;
+    for (uint32_t n = 0; desc.shape_ != nullptr && n < desc.dimensions_; ++n) desc.shape_[n] = at[1 + n];
+    desc.data_ = GetDataPtr<T>(index);
+  }
+
+ private:
+  CM384_INLINE const uint64_t* Addresses() const { return list_ + *list_ / 8; }
+  const uint64_t* list_ = nullptr;
+};
+
+// Helpers of the vendor's own, which copied code calls: each names the public call in its place.
+#define CM384_REFUSED_HELPER(Name, instead)                                          \
+  template <typename... Types, typename... Arguments>                                \
+  static void Name(const Arguments&...) {                                            \
+    static_assert(sizeof...(Arguments) > 100,                                        \
+                  "AscendCUtils::" #Name ": not there: docs/ascend-c.md: " instead); \
+  }
+class AscendCUtils {
+ public:
+  CM384_REFUSED_HELPER(SetMask, "SetVectorMask")
+  CM384_REFUSED_HELPER(ResetMask, "ResetMask")
+  CM384_REFUSED_HELPER(SetMaskCount, "SetMaskCount")
+  CM384_REFUSED_HELPER(SetMaskNorm, "SetMaskNorm")
+  CM384_REFUSED_HELPER(GetC0Size, "32 / sizeof(T)")
+  CM384_REFUSED_HELPER(GetBitSize, "8 * sizeof(T)")
+  CM384_REFUSED_HELPER(GetMaskFromCount, "a mask as a number")
+};
+#undef CM384_REFUSED_HELPER
 
 #define CM384_ROUNDED(Name, expression)                                       \
   template <typename A, typename B, typename... None>                         \
@@ -54,12 +155,42 @@ CM384_INLINE constexpr bfloat16_t ToBfloat16(float value) {
 template <typename T, typename... None>
 CM384_INLINE float sqrt(T value, None...) {
   static_assert(sizeof...(None) == 0);
-  return __builtin_sqrtf(static_cast<float>(value));
+  return std::sqrt(static_cast<float>(value));
 }
 template <typename T, typename... None>
 CM384_INLINE constexpr auto abs(T value, None...) {
   static_assert(sizeof...(None) == 0);
   return value < 0 ? -value : value;
+}
+
+template <typename T, typename... None>
+CM384_INLINE float ceil(T value, None...) {
+  static_assert(sizeof...(None) == 0);
+  return std::ceil(static_cast<float>(value));
+}
+template <typename T, typename... None>
+CM384_INLINE float floor(T value, None...) {
+  static_assert(sizeof...(None) == 0);
+  return std::floor(static_cast<float>(value));
+}
+
+// The base of cross-core flags, which are the machine's own here.
+CM384_INLINE void SetSyncBaseAddr(uint64_t) {}
+// Older names of flags between cores.
+template <pipe_t P, uint8_t modeId = 2>
+CM384_INLINE void NotifyEvent(uint16_t flagId) {
+  CrossCoreSetFlag<modeId, P>(flagId);
+}
+template <uint8_t modeId = 2>
+CM384_INLINE void WaitEvent(uint16_t flagId) {
+  CrossCoreWaitFlag(flagId);
+}
+// The system's part of a workspace has 0 B here: the buffer of the program file is the kernel's own.
+CM384_INLINE void SetSysWorkspace(GM_ADDR) {}
+CM384_INLINE void SetSysWorkspaceForce(GM_ADDR) {}
+// What the cores of a group share.
+CM384_INLINE __gm__ uint8_t* GetSysWorkSpacePtr() {
+  return reinterpret_cast<uint8_t*>(LaunchOfProgram()->group_space);
 }
 
 // Numbers of the block's group, on its vector cores too.
@@ -69,9 +200,18 @@ CM384_INLINE int64_t GroupIndex() {
 
 }  // namespace AscendC
 
+using AscendC::CACHE_LINE_SIZE;
+using AscendC::ceil;
+using AscendC::floor;
 using AscendC::g_coreType;
+using AscendC::HCCL_MAX_RANK_NUM;
+using AscendC::IbVerbsData;
+using AscendC::int4b_t;
+using AscendC::ListTensorDesc;
 using AscendC::PRINTF;
+using AscendC::SetSyncBaseAddr;
 using AscendC::sqrt;
+using AscendC::TensorDesc;
 using float32_t = float;
 using __bf16 = bfloat16_t;
 
@@ -93,4 +233,17 @@ CM384_INLINE int64_t get_subblockid() {
 }
 CM384_INLINE int64_t get_subblockdim() {
   return AscendC::GetSubBlockNum();
+}
+CM384_INLINE void set_ffts_base_addr(uint64_t) {}
+// 1 | mode << 4 | flag << 8 (assumed).
+template <typename... None>
+CM384_INLINE void ffts_cross_core_sync(pipe_t pipe, uint64_t config, None...) {
+  cm384::pipe_instruction<CM384_CLASS_SYNC, CM384_CROSS_CORE_SET>(
+      static_cast<uint64_t>(pipe) | (config >> 4 & 0x3) << 8 | (config >> 8 & 0xf) << 16);
+}
+CM384_INLINE void wait_flag_dev(int64_t flag) {
+  AscendC::CrossCoreWaitFlag(static_cast<uint16_t>(flag));
+}
+CM384_INLINE uint64_t getFFTSMsg(uint16_t mode, uint16_t flag) {
+  return 1u | static_cast<uint64_t>(mode) << 4 | static_cast<uint64_t>(flag) << 8;
 }

@@ -34,20 +34,51 @@
 #define DT_DOUBLE 11
 #define DT_BOOL 12
 #define DT_BF16 27
+#define DT_INT4 29
+// Of other chips.
+#define DT_HIFLOAT8 34
+#define DT_FLOAT8_E5M2 35
+#define DT_FLOAT8_E4M3FN 36
+#define DT_FLOAT8_E8M0 37
+#define DT_FLOAT4_E2M1 40
+#define DT_FLOAT4_E1M2 41
+// Values of FORMAT_*.
+#define FORMAT_NCHW 0
+#define FORMAT_NHWC 1
+#define FORMAT_ND 2
+#define FORMAT_NC1HWC0 3
+#define FORMAT_FRACTAL_Z 4
+#define FORMAT_HWCN 16
+#define FORMAT_NDHWC 27
+#define FORMAT_FRACTAL_NZ 29
+#define FORMAT_NCDHW 30
+#define FORMAT_NDC1HWC0 32
+#define FORMAT_FRACTAL_Z_3D 33
 
 #define REGISTER_TILING_DEFAULT(Struct) using Cm384TilingDefault [[maybe_unused]] = Struct
 #define GET_TILING_DATA_WITH_STRUCT(Struct, name, address) \
   Struct name;                                             \
   AscendC::CopyTiling(&name, address, sizeof(Struct))
-#define GET_TILING_DATA(name, address) GET_TILING_DATA_WITH_STRUCT(Cm384TilingDefault, name, address)
+// What `kernel build` has found: the structure of a template's combination, or the project's.
+#ifndef CM384_TILING_DEFAULT
+#define CM384_TILING_DEFAULT Cm384TilingDefault
+#endif
+#define GET_TILING_DATA(name, address) GET_TILING_DATA_WITH_STRUCT(CM384_TILING_DEFAULT, name, address)
+#ifdef CM384_TILING_KEY
+#define TILING_KEY_IS(key) (static_cast<uint64_t>(CM384_TILING_KEY) == static_cast<uint64_t>(key))
+#else
 #define TILING_KEY_IS(key) (AscendC::LaunchOfProgram()->tiling_key == static_cast<uint64_t>(key))
+#endif
 #define GET_TILING_DATA_PTR_WITH_STRUCT(Struct, name, address) \
   Struct cm384_##name;                                         \
   AscendC::CopyTiling(&cm384_##name, address, sizeof(Struct)); \
   __tiling_data_ptr__ Struct* name = &cm384_##name
-#define GET_TILING_DATA_MEMBER(...) \
-  static_assert(false, "GET_TILING_DATA_MEMBER: not there: docs/ascend-c.md")
+#define GET_TILING_DATA_MEMBER(Struct, member, name, address) \
+  decltype(Struct::member) name;                              \
+  AscendC::CopyTiling(&name, (address) + __builtin_offsetof(Struct, member), sizeof(name))
 #define __tiling_data_ptr__
+#define REGISTER_NONE_TILING
+#define TILING_KEY_VAR (AscendC::LaunchOfProgram()->tiling_key)
 #define REGISTER_TILING_FOR_TILINGKEY(expression, Struct)
 // What a launch of the kernel starts, as symbols of the image: `kernel build` and `run program` read them.
 #define KERNEL_TASK_TYPE_DEFAULT(type) \
@@ -56,6 +87,13 @@
   asm volatile(".globl cm384_kernel_type_%0\n\t.set cm384_kernel_type_%0, %1" \
                :                                                              \
                : "i"(static_cast<unsigned long>(key)), "i"(static_cast<int>(type)))
+// The kernel that `kernel build` makes of a template: a jump to the instance that is named. Its parameters
+// are looked up by the symbol.
+#define CM384_TEMPLATE_KERNEL(name, ...)                                                         \
+  extern "C" __global__ __attribute__((naked)) void cm384_instance() __asm__(#name);             \
+  extern "C" __global__ __attribute__((naked)) void cm384_instance() {                           \
+    asm volatile(".globl cm384_entry\n\t.set cm384_entry, %0\n\ttail %0" : : "i"(&__VA_ARGS__)); \
+  }
 enum KernelMetaType {
   KERNEL_TYPE_AIV_ONLY,
   KERNEL_TYPE_AIC_ONLY,

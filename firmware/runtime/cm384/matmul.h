@@ -222,10 +222,8 @@ inline bool RegisterMatmul(TPipe* pipe, Object& object, const TCubeTiling* tilin
   if (tiling != nullptr) object.Init(tiling, pipe);
   return false;
 }
-CM384_INLINE __gm__ uint8_t* GetSysWorkSpacePtr() {
-  return reinterpret_cast<uint8_t*>(LaunchOfProgram()->group_space);
-}
-CM384_INLINE void SetSysWorkspace(GM_ADDR) {}
+template <class A, class B, class C, class Bias = C, const auto& config = CFG_NORM>
+using MatmulImpl = Matmul<A, B, C, Bias, config>;
 
 }  // namespace AscendC
 

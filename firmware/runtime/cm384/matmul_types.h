@@ -16,7 +16,19 @@ struct MatmulType {
   using T = Element;
 };
 struct MatmulConfig {};
-inline constexpr MatmulConfig CFG_NORM{}, CFG_MDL{};
+inline constexpr MatmulConfig CFG_NORM{}, CFG_MDL{}, MM_CFG_BB{}, CFG_IBSHARE_NORM{};
+// How tiles are walked is this project's own.
+#define CM384_CONFIG(Name)                                      \
+  template <typename... Choices>                                \
+  CM384_INLINE constexpr MatmulConfig Name(const Choices&...) { \
+    return {};                                                  \
+  }
+CM384_CONFIG(GetNormalConfig)
+CM384_CONFIG(GetMDLConfig)
+CM384_CONFIG(GetBasicConfig)
+CM384_CONFIG(GetSpecialBasicConfig)
+CM384_CONFIG(GetSpecialMDLConfig)
+#undef CM384_CONFIG
 
 }  // namespace AscendC
 

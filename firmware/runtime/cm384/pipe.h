@@ -79,6 +79,9 @@ class TPipe {
     return FetchEventID(E);
   }
 
+  // Of the UBuffer, from its start.
+  CM384_INLINE uint32_t UsedBytes() const { return next_[cm384::LocalBufferOf(TPosition::VECCALC)]; }
+
   inline static TPipe* current = nullptr;
 
  private:
@@ -257,8 +260,15 @@ class TQueBind {
   uint32_t count_ = 0, next_ = 0, begin_ = 0, waiting_ = 0;
   uint8_t queue_[kMost] = {};
 };
-template <TPosition position, int32_t depth>
+// `mask`: a number or a constant TQueConfig, which says how a queue is checked and laid out: nothing here.
+template <TPosition position, int32_t depth, auto mask = 0>
 class TQue : public TQueBind<position, position, depth> {};
+struct TQueConfig {
+  bool nd2nz = false, nz2nd = false, scmBlockGroup = false;
+  uint32_t bufferLen = 0, bufferNumber = 0, consumerSize = 0;
+  TPosition consumer[8] = {};
+  bool enableStaticEvtId = false, enableLoopQueue = false;
+};
 
 // A flag between two pipes as an object.
 template <pipe_t source, pipe_t destination>

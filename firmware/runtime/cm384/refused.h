@@ -12,8 +12,6 @@ namespace AscendC {
     static_assert(sizeof...(Arguments) > 100, #Name ": not there: docs/ascend-c.md"); \
   }
 CM384_REFUSED(Ceils)
-CM384_REFUSED(BroadCast)
-CM384_REFUSED(TransDataTo5HD)
 CM384_REFUSED(AddRelu)
 CM384_REFUSED(SubRelu)
 CM384_REFUSED(AddDeqRelu)
@@ -24,14 +22,11 @@ CM384_REFUSED(CastDeq)
 CM384_REFUSED(AddReluCast)
 CM384_REFUSED(SubReluCast)
 CM384_REFUSED(MulAddRelu)
-CM384_REFUSED(LeakyRelu)
 CM384_REFUSED(Prelu)
-CM384_REFUSED(ArithProgression)
 CM384_REFUSED(TopK)
 CM384_REFUSED(RpSort16)
 CM384_REFUSED(ProposalConcat)
 CM384_REFUSED(ProposalExtract)
-CM384_REFUSED(MrgSort4)
 CM384_REFUSED(GetReduceMaxMinCount)
 CM384_REFUSED(GetCmpMask)
 CM384_REFUSED(SetCmpMask)
@@ -44,12 +39,45 @@ CM384_REFUSED(MmadWithSparse)
 CM384_REFUSED(SetHF32Mode)
 CM384_REFUSED(SetHF32TransMode)
 CM384_REFUSED(SetFixPipeConfig)
-CM384_REFUSED(SetFixpipeNz2ndFlag)
-CM384_REFUSED(SetFixpipePreQuantFlag)
 CM384_REFUSED(BroadCastVecToMM)
 CM384_REFUSED(InitConstValue)
 CM384_REFUSED(DataCachePreload)
+CM384_REFUSED(AscendQuant)
+CM384_REFUSED(AscendDequant)
+CM384_REFUSED(AscendAntiQuant)
+CM384_REFUSED(LogSoftMax)
+CM384_REFUSED(SoftmaxFlash)
+CM384_REFUSED(SoftmaxFlashV2)
+CM384_REFUSED(SoftmaxFlashV3)
+CM384_REFUSED(SoftmaxGrad)
+CM384_REFUSED(SoftmaxGradFront)
+CM384_REFUSED(LayerNormGrad)
+CM384_REFUSED(WelfordUpdate)
+CM384_REFUSED(WelfordFinalize)
+CM384_REFUSED(ReduceAll)
+CM384_REFUSED(ReduceAny)
+CM384_REFUSED(ConfusionTranspose)
+CM384_REFUSED(Tan)
+CM384_REFUSED(Atan)
+CM384_REFUSED(Asin)
+CM384_REFUSED(Acos)
+CM384_REFUSED(Lgamma)
+CM384_REFUSED(Digamma)
+CM384_REFUSED(Fmod)
+CM384_REFUSED(Hypot)
+CM384_REFUSED(SetLoadDataRepeat)
+CM384_REFUSED(SetLoadDataBoundary)
 #undef CM384_REFUSED
+// Calls of other chips.
+#define CM384_OF_OTHERS(Name)                                                         \
+  template <typename... Types, typename... Arguments>                                 \
+  inline void Name(const Arguments&...) {                                             \
+    static_assert(sizeof...(Arguments) > 100,                                         \
+                  #Name ": not there: docs/ascend-c.md: this chip does not have it"); \
+  }
+CM384_OF_OTHERS(Scatter)
+CM384_OF_OTHERS(MrgSort4)
+#undef CM384_OF_OTHERS
 
 template <typename T, typename Mask>
 inline void Compare(const LocalTensor<T>&, const LocalTensor<T>&, CMPMODE, Mask, const BinaryRepeatParams&) {
@@ -62,7 +90,6 @@ inline void Compare(const LocalTensor<T>&, const LocalTensor<T>&, CMPMODE, Mask,
     static_assert(sizeof(T) == 0, #Name ": not there: docs/ascend-c.md"); \
   }
 CM384_REFUSED_TYPE(LoadData3DParamsV1);
-CM384_REFUSED_TYPE(LoadData3DParamsV2);
 #undef CM384_REFUSED_TYPE
 
 }  // namespace AscendC

@@ -70,6 +70,19 @@ class LocalTensor {
   CM384_INLINE TPosition GetPosition() const { return address_.logicPos.Get(); }
   CM384_INLINE void SetAddr(const TBuffAddr& address) { address_ = address; }
 
+  CM384_INLINE uint32_t GetLength() const { return static_cast<uint32_t>(count_ * sizeof(T)); }
+  CM384_INLINE void SetBufferLen(uint32_t count) { count_ = count; }
+  // Kernels name their tensors; nothing looks at it.
+  CM384_INLINE void SetUserTag(int32_t) const {}
+  CM384_INLINE static int32_t GetUserTag() { return 0; }
+  // `dst = a + b`: the result goes into this tensor, where `dst = a` only means another one.
+  template <typename Expression>
+  requires(requires(const Expression& e, const LocalTensor& t) { e.To(t); }) CM384_INLINE const LocalTensor&
+  operator=(const Expression& expression) {
+    expression.To(*this);
+    return *this;
+  }
+
   TBuffAddr address_;  // public, as kernels set it
 
  private:

@@ -21,6 +21,19 @@
 #define __global__ __attribute__((section(".text.entry"), used))
 using GM_ADDR = __gm__ uint8_t*;
 
+// `name<<<blocks, l2, stream>>>(...)` in a macro of the source, where `kernel build` leaves it: the host's,
+// not the core's. Kernels are started by a program file.
+struct Cm384Launch {
+  template <typename... Numbers>
+  CM384_INLINE constexpr explicit Cm384Launch(const Numbers&...) {}
+  template <typename... Arguments>
+  CM384_INLINE constexpr Cm384Launch operator()(const Arguments&...) const {
+    return *this;
+  }
+};
+template <typename Kernel>
+CM384_INLINE constexpr void operator||(Kernel*, Cm384Launch) {}
+
 // 16-bit floats. The scalar unit has no arithmetic on them: conversions to and from float are code, to
 // nearest even.
 struct half {

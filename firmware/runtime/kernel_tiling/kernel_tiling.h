@@ -3,3 +3,4 @@
 
 #include "cm384/kernel.h"
 #include "cm384/matmul_types.h"
+#include "cm384/rows.h"

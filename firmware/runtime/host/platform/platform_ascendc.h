@@ -1,0 +1,2 @@
+// Of the host: empty here.
+#pragma once
