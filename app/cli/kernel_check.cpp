@@ -13,7 +13,7 @@
 #include "app/cli/compiler_errors.h"
 #include "app/cli/exit_code.h"
 #include "app/cli/kernel_compiler.h"
-#include "app/cli/kernel_source.h"
+#include "app/cli/kernel_front.h"
 #include "app/cli/run_program.h"
 #include "base/text/error.h"
 #include "base/text/input_file.h"
@@ -24,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct KernelCheckOptions {
-  studies::Texts source, include, define;
+  studies::Texts source, include, define, tiling;
   int top = 20;
 
   template <class Self, class Visitor>
@@ -32,9 +32,12 @@ struct KernelCheckOptions {
     using hw::Letter;
     using studies::Form;
     visit("source", self.source, Form{"PATH"},
-          "C++ sources, or folders with them (.cpp, .cce, .asc), each compiled by itself");
+          "C++ sources, or folders with those of kernels (.cpp, .cce, .asc), each compiled by itself");
     visit("include", self.include, Form{"DIR"}, "where to look for headers; several times", Letter{'I'});
     visit("define", self.define, Form{"NAME[=VALUE]"}, "a macro; several times", Letter{'D'});
+    visit("tiling", self.tiling, Form{"FILE"},
+          "where BEGIN_TILING_DATA_DEF defines the tiling data; if not set, the op_host of each source's "
+          "project");
     visit("top", self.top, studies::Range{0, 1000}, "how many of the names that are missing most to list");
   }
 };
@@ -47,7 +50,8 @@ std::vector<std::string> sources_of(const studies::Texts& named) {
     } else if (fs::is_directory(path)) {
       for (const auto& entry : fs::recursive_directory_iterator(path)) {
         const std::string ending = entry.path().extension().string();
-        if (entry.is_regular_file() && (ending == ".cpp" || ending == ".cce" || ending == ".asc"))
+        if (entry.is_regular_file() && (ending == ".cpp" || ending == ".cce" || ending == ".asc") &&
+            is_for_cores(read_input(entry.path().string())))
           sources.insert(entry.path().string());
       }
     } else {
@@ -70,12 +74,15 @@ class StandInHeaders {
   StandInHeaders& operator=(const StandInHeaders&) = delete;
 
   std::string folder() const { return folder_.string(); }
-  // The source as the compiler can read it.
-  std::string copy(const std::string& source) const {
+  std::string file(const char* name, const std::string& text) const {
     fs::create_directories(folder_);
-    const std::string path = (folder_ / ".source.cpp").string();
-    std::ofstream(path) << "#line 1 \"" << source << "\"\n" << without_aicore(read_input(source));
+    const std::string path = (folder_ / name).string();
+    std::ofstream(path) << text;
     return path;
+  }
+  // The source as the compiler can read it.
+  std::string copy(const std::string& source, const std::string& text) const {
+    return file(".source.cpp", "#line 1 \"" + source + "\"\n" + text);
   }
   // False: a name that cannot be stood in for, or that has been.
   bool add(const std::string& name) {
@@ -94,15 +101,32 @@ class StandInHeaders {
 std::vector<CompilerError> errors_of(const std::string& source, const KernelCheckOptions& options,
                                      const fs::path& runtime, const std::vector<std::string>& names) {
   StandInHeaders stand_ins;
-  const std::string copy = stand_ins.copy(source), folder = fs::path(source).parent_path().string();
-  std::vector<std::string> words =
-      compiler_words(runtime, CoreKind::vector, "0", options.include, options.define);
-  words.insert(words.end(), {"-fsyntax-only", "-idirafter", stand_ins.folder(), "-iquote",
-                             folder.empty() ? "." : folder, "-x", "c++", copy});
+  const std::string folder = fs::path(source).parent_path().string();
+  const ProjectChoice choice{options.tiling, {}, {}, 0};
   std::vector<CompilerError> missing;
-  for (;;) {
+  KernelFront front(source, choice, {});
+  std::vector<std::string> defined = options.define;
+  const auto define = [&defined](const std::vector<std::string>& macros) {
+    for (const std::string& macro : macros) {
+      const auto name = [](const std::string& text) { return text.substr(0, text.find('=')); };
+      if (std::ranges::find(defined, name(macro), name) == defined.end()) defined.push_back(macro);
+    }
+  };
+  const std::string tiling =
+      front.tiling().empty() ? std::string() : stand_ins.file(".tiling.h", front.tiling());
+  const auto words = [&] {
+    std::vector<std::string> made = compiler_words(runtime, CoreKind::vector, "0", options.include, defined);
+    made.insert(made.end(), {"-idirafter", stand_ins.folder(), "-iquote", folder.empty() ? "." : folder});
+    if (!tiling.empty()) made.insert(made.end(), {"-include", tiling});
+    return made;
+  };
+  define(front.define());
+  std::string copy = stand_ins.copy(source, front.text());
+  for (bool instantiated = false;;) {
+    std::vector<std::string> line = words();
+    line.insert(line.end(), {"-fsyntax-only", "-x", "c++", copy});
     std::string said;
-    run_program(words, "gcc-riscv64-unknown-elf", &said);
+    run_program(line, "gcc-riscv64-unknown-elf", &said);
     bool again = false;
     std::vector<CompilerError> wrong = compiler_errors(said, runtime, names);
     for (const CompilerError& error : wrong) {
@@ -111,6 +135,16 @@ std::vector<CompilerError> errors_of(const std::string& source, const KernelChec
       again = true;
     }
     if (again) continue;
+    // The first combination that a template's sets allow, once all headers are there.
+    if (!instantiated && front.is_template({})) {
+      instantiated = true;
+      front.instantiate({}, words(), fs::path(stand_ins.folder()) / ".front", true);
+      if (!front.instance().empty()) {
+        define(front.define());
+        copy = stand_ins.copy(source, front.text());
+        continue;
+      }
+    }
     missing.insert(missing.end(), wrong.begin(), wrong.end());
     return missing;
   }

@@ -1,10 +1,13 @@
 // `cm384 kernel build`: a kernel's sources to an image for `cm384 run kernel`, with the headers and the
 // runtime that come with the program, of a build folder or an installed tree.
+#include <cxxabi.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -12,6 +15,7 @@
 #include "app/cli/compiler_errors.h"
 #include "app/cli/exit_code.h"
 #include "app/cli/kernel_compiler.h"
+#include "app/cli/kernel_front.h"
 #include "app/cli/kernel_source.h"
 #include "app/cli/run_program.h"
 #include "base/text/error.h"
@@ -39,7 +43,10 @@ struct KernelBuildOptions {
   studies::Texts include, define;
   std::string optimise = "2";
   std::string type = "source";
-  std::string entry;
+  std::string entry, op;
+  studies::Texts arguments, tiling;
+  std::string key;
+  int column = 0;
   bool verbose = false;
 
   template <class Self, class Visitor>
@@ -59,41 +66,60 @@ struct KernelBuildOptions {
           "cube cores where it has calls of theirs), a vector core, a cube core, a cube core with two vector "
           "cores");
     visit("entry", self.entry, Form{"NAME"},
-          "of several functions marked __global__ the one that is the kernel");
+          "of several functions marked __global__ the one that is the kernel; if not set, each becomes an "
+          "image "
+          "of its own name");
+    visit("op", self.op, Form{"FOLDER"},
+          "a project with op_host and op_kernel; its kernel is built if no source is named");
+    visit("column", self.column, studies::Range{0, 1000},
+          "of the element types in the project's definition: DTYPE_*, ORIG_DTYPE_*, FORMAT_*");
+    visit(
+        "template", self.arguments, Form{"NAME=VALUE"},
+        "arguments of a kernel that is a template, with commas; those that are not named are the first that "
+        "ASCENDC_TPL_SEL allows");
+    visit("tiling", self.tiling, Form{"FILE"},
+          "where BEGIN_TILING_DATA_DEF defines the tiling data; if not set, the project's op_host");
+    visit("tiling-key", self.key, Form{"KEY"},
+          "build for this key alone, with the structure that is registered for it");
     visit("verbose", self.verbose, "print the compiler's command line", Letter{'v'});
   }
 };
 
-// Throws InputError unless there is one kernel in the image, or `entry` names it.
-void check_kernel(const std::string& made, const std::string& entry, const std::string& out) {
+// The functions marked __global__ in an image. Throws InputError where there are none and no kernel_main
+// either, or both.
+std::vector<std::string> kernels_of(const std::string& made, const std::string& out) {
   const auto image = npu::ElfImage::read(made);
   const auto begin = image->symbol("cm384_entry_begin"), end = image->symbol("cm384_entry_end");
-  const std::vector<std::string> marked = image->functions(begin.value_or(0), end.value_or(0));
-  if (marked.size() > 1 && entry.empty())
-    throw InputError(fmt::format(
-        "kernel build: {} functions are marked __global__ ({}); {} is not made: --entry NAME chooses one",
-        marked.size(), fmt::join(marked, ", "), out));
+  std::vector<std::string> marked = image->functions(begin.value_or(0), end.value_or(0));
   const bool own_main = image->symbol("kernel_main") != image->symbol("cm384_weak_main");
-  if (marked.empty() == !own_main) {
-    if (own_main)
-      throw InputError(
-          fmt::format("kernel build: there are a kernel_main and {}, which is marked __global__; {} is not "
-                      "made: one kernel an "
-                      "image",
-                      marked.front(), out));
+  if (marked.empty() == own_main) return marked;
+  if (own_main)
     throw InputError(fmt::format(
-        "kernel build: no function is marked __global__, and there is no kernel_main; {} is not made", out));
-  }
+        "kernel build: there are a kernel_main and {}, which is marked __global__; {} is not made: one "
+        "kernel an image",
+        marked.front(), out));
+  throw InputError(fmt::format(
+      "kernel build: no function is marked __global__, and there is no kernel_main; {} is not made", out));
 }
 
 // The compiler and what it makes of a kernel.
 class Build {
  public:
-  Build(const KernelBuildOptions& options, std::filesystem::path runtime, std::string out,
-        const std::string& type)
-      : options_(options), runtime_(std::move(runtime)), out_(std::move(out)), type_(type) {
-    for (const std::string& source : options.source) prepare(source);
+  // `type`: as --type; becomes what the kernel's template says.
+  Build(const KernelBuildOptions& options, const std::vector<std::string>& sources,
+        std::filesystem::path runtime, std::string out, std::string entry, std::string& type)
+      : options_(options),
+        runtime_(std::move(runtime)),
+        out_(std::move(out)),
+        entry_(std::move(entry)),
+        type_(type) {
+    for (const std::string& source : sources) {
+      alone_ = alone_ || has_kernel(read_input(source), entry_);
+      prepare(source);
+    }
   }
+  // What was chosen of a project: a line each.
+  const std::vector<std::string>& chosen() const { return chosen_; }
 
   // One image of cores of a kind.
   void image(CoreKind kind, const std::string& made) const {
@@ -127,16 +153,41 @@ class Build {
     const std::string name;
   };
 
-  // What the compiler reads: the source, or a copy without what is not C++, with the source's lines.
+  // What the compiler reads: the source, or a copy without what is not C++ or not for the cores, with the
+  // source's lines; of a project with what its own build adds.
   void prepare(const std::string& source) {
-    const std::string text = read_input(source);
-    std::string plain = without_aicore(text);
-    if (plain == text) return sources_.push_back(source);
-    copies_.push_back(std::make_unique<PartFile>(fmt::format("{}.{}.cpp", out_, sources_.size())));
-    std::ofstream(copies_.back()->name) << "#line 1 \"" << source << "\"\n" << plain;
+    KernelFront front(source, choice_, entry_);
+    for (const std::string& macro : front.define()) define(macro);
+    if (!front.tiling().empty() && headers_.empty()) {
+      headers_.push_back(std::make_unique<PartFile>(out_ + ".tiling.h"));
+      std::ofstream(headers_.back()->name) << front.tiling();
+    }
     const std::string folder = std::filesystem::path(source).parent_path().string();
+    if (front.is_template(entry_) && instance_.empty()) {
+      std::vector<std::string> words = compiler(CoreKind::vector);
+      append(words, {"-iquote", folder.empty() ? "." : folder});
+      // Beside other kernels a template is one only where it is asked for, or its sets say what it is.
+      const bool of_sets = entry_.empty() && options_.arguments.empty() && front.has_others();
+      front.instantiate(entry_, std::move(words), out_, of_sets);
+      for (const std::string& macro : front.define()) define(macro);
+      instance_ = front.instance();
+      if (!front.kind().empty() && type_ == "source") type_ = front.kind();
+    }
+    if (const std::string chosen = front.chosen(); !chosen.empty()) chosen_.push_back(chosen);
+    const std::string ending = std::filesystem::path(source).extension().string();
+    if (front.text() == read_input(source) && ending != ".asc" && ending != ".cce")
+      return sources_.push_back(source);
+    copies_.push_back(std::make_unique<PartFile>(fmt::format("{}.{}.cpp", out_, sources_.size())));
+    std::ofstream(copies_.back()->name) << "#line 1 \"" << source << "\"\n" << front.text();
     quoted_.push_back(folder.empty() ? "." : folder);
     sources_.push_back(copies_.back()->name);
+  }
+  // One that --define gives stays as it is.
+  void define(const std::string& macro) {
+    const std::string name = macro.substr(0, macro.find('='));
+    const auto is_same = [&](const std::string& given) { return given.substr(0, given.find('=')) == name; };
+    if (std::ranges::none_of(options_.define, is_same) && std::ranges::none_of(define_, is_same))
+      define_.push_back(macro);
   }
 
   static void append(std::vector<std::string>& to, const std::vector<std::string>& words) {
@@ -147,7 +198,9 @@ class Build {
   std::vector<std::string> compiler(CoreKind kind) const {
     std::vector<std::string> words =
         compiler_words(runtime_, kind, options_.optimise, options_.include, options_.define);
+    for (const std::string& macro : define_) words.push_back("-D" + macro);
     for (const std::string& folder : quoted_) append(words, {"-iquote", folder});
+    for (const auto& header : headers_) append(words, {"-include", header->name});
     return words;
   }
   std::vector<std::string> linking(const char* arguments) const {
@@ -161,8 +214,11 @@ class Build {
                                    file(arguments)};
     if (const auto type = std::ranges::find(kTypes, type_, &Type::name); type->symbol != nullptr)
       words.push_back(fmt::format("-Wl,--defsym=cm384_kernel_type={}", type->symbol));
-    if (!options_.entry.empty())
-      append(words, {"-DCM384_ENTRY=" + options_.entry, "-Wl,--defsym=cm384_entry=" + options_.entry});
+    if (!instance_.empty()) {
+      words.push_back("-DCM384_ENTRY=" + instance_);
+    } else if (!entry_.empty() && !alone_) {
+      append(words, {"-DCM384_ENTRY=" + entry_, "-Wl,--defsym=cm384_entry=" + entry_});
+    }
     return words;
   }
   void part(CoreKind kind, const std::string& made) const {
@@ -195,10 +251,13 @@ class Build {
 
   const KernelBuildOptions& options_;
   const std::filesystem::path runtime_;
-  const std::string out_;
-  const std::string& type_;  // as --type
-  std::vector<std::string> sources_, quoted_;
-  std::vector<std::unique_ptr<PartFile>> copies_;
+  const std::string out_, entry_;
+  std::string& type_;  // as --type
+  const ProjectChoice choice_{options_.tiling, options_.arguments, options_.key, options_.column};
+  bool alone_ = false;    // the entry is the only kernel of what is compiled
+  std::string instance_;  // name of the template that is the kernel
+  std::vector<std::string> sources_, quoted_, define_, chosen_;
+  std::vector<std::unique_ptr<PartFile>> copies_, headers_;
 };
 
 struct Kinds {
@@ -218,30 +277,39 @@ Kinds kinds_of(const std::string& made, const std::string& out, std::string& typ
   return {mix || has(npu::KernelType::aiv), mix || has(npu::KernelType::aic)};
 }
 
-int build(const Program&, const KernelBuildOptions& options, const studies::Given&) {
-  namespace fs = std::filesystem;
-  if (options.source.empty()) throw InputError("kernel build: no source file given");
-  for (const std::string& source : options.source) {
-    if (!fs::is_regular_file(source)) throw InputError(fmt::format("{}: no such file", source));
-    open_input(source);  // read by the compiler: no output may be there
-  }
-  const fs::path runtime = kernel_runtime();
-  const std::string out =
-      options.out.empty() ? fs::path(options.source.front()).replace_extension(".elf").string() : options.out;
+// "add" of "_Z3addPh".
+std::string function_name(const std::string& symbol) {
+  int wrong = 0;
+  const std::unique_ptr<char, decltype(&std::free)> text(
+      abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &wrong), &std::free);
+  if (wrong != 0 || text == nullptr) return symbol;
+  std::string name = text.get();
+  name.erase(std::min(name.find('('), name.size()));
+  return name.substr(name.rfind(':') + 1);
+}
+
+// One image. Where the sources have several kernels and `entry` names none, none is made and their names are
+// returned.
+std::vector<std::string> build_image(const KernelBuildOptions& options,
+                                     const std::vector<std::string>& sources,
+                                     const std::filesystem::path& runtime, const std::string& out,
+                                     const std::string& entry) {
   // Found out before the compiler runs; the file is replaced when the image is whole.
   NamedOutput image(out);
   std::string type = options.type;
   if (type == "source") {
-    for (const std::string& source : options.source) {
-      if (const std::string kind = kind_in_source(read_input(source)); !kind.empty()) type = kind;
+    for (const std::string& source : sources) {
+      if (const std::string kind = kind_in_source(only_kernel(read_input(source), entry)); !kind.empty())
+        type = kind;
     }
   }
-  const Build build(options, runtime, out, type);
+  const Build build(options, sources, runtime, out, entry, type);
   build.image(CoreKind::vector, image.name());
-  check_kernel(image.name(), options.entry, out);
+  const std::vector<std::string> kernels = kernels_of(image.name(), out);
+  if (kernels.size() > 1 && entry.empty()) return kernels;
   const auto [vector, cube] = kinds_of(image.name(), out, type);
-  if (cube && vector && !options.entry.empty())
-    throw InputError("kernel build: --entry: not of kernels of groups");
+  if (cube && vector && kernels.size() > 1)
+    throw InputError("kernel build: --entry: not of kernels of groups that macros make");
   if (cube) vector ? build.image_of_both(image.name()) : build.image(CoreKind::cube, image.name());
   const std::uint64_t code = npu::ElfImage::read(image.name())->code_bytes();
   image.commit();
@@ -249,6 +317,65 @@ int build(const Program&, const KernelBuildOptions& options, const studies::Give
              !cube    ? ""
              : vector ? ", of vector and of cube cores"
                       : ", of cube cores");
+  for (const std::string& line : build.chosen()) fmt::print("{}: {}\n", out, line);
+  return {};
+}
+
+// The kernel of a project: the source in op_kernel that has the name of an operator of its definition.
+std::string kernel_of_project(const std::string& folder) {
+  namespace fs = std::filesystem;
+  const fs::path kernels = fs::path(folder) / "op_kernel";
+  if (!fs::is_directory(kernels)) throw InputError(fmt::format("--op {}: has no folder op_kernel", folder));
+  std::vector<std::string> sources;
+  for (const auto& entry : fs::directory_iterator(kernels)) {
+    const std::string ending = entry.path().extension().string();
+    if (entry.is_regular_file() && (ending == ".cpp" || ending == ".cce" || ending == ".asc"))
+      sources.push_back(entry.path().string());
+  }
+  std::ranges::sort(sources);
+  const std::vector<OperatorDefinition> all = operator_definitions(host_sources(folder));
+  std::vector<std::string> named;
+  for (const std::string& source : sources) {
+    const std::string stem = fs::path(source).stem().string();
+    if (std::ranges::any_of(all, [&](const OperatorDefinition& d) { return is_name_of(d.type, stem); }))
+      named.push_back(source);
+  }
+  const std::vector<std::string>& found = named.empty() ? sources : named;
+  if (found.size() == 1) return found.front();
+  throw InputError(found.empty()
+                       ? fmt::format("--op {}: no source in op_kernel", folder)
+                       : fmt::format("--op {}: name one of its kernels: {}", folder, fmt::join(found, ", ")));
+}
+
+int build(const Program&, const KernelBuildOptions& options, const studies::Given&) {
+  namespace fs = std::filesystem;
+  std::vector<std::string> sources = options.source;
+  if (sources.empty() && !options.op.empty()) sources.push_back(kernel_of_project(options.op));
+  if (sources.empty()) throw InputError("kernel build: no source file given");
+  for (const std::string& source : sources) {
+    if (!fs::is_regular_file(source)) throw InputError(fmt::format("{}: no such file", source));
+    open_input(source);  // read by the compiler: no output may be there
+  }
+  const fs::path runtime = kernel_runtime();
+  const fs::path beside = options.op.empty() || !options.source.empty()
+                              ? fs::path(sources.front())
+                              : fs::path(sources.front()).filename();
+  const std::string out =
+      options.out.empty() ? fs::path(beside).replace_extension(".elf").string() : options.out;
+  const std::vector<std::string> kernels = build_image(options, sources, runtime, out, options.entry);
+  std::vector<std::string> names;
+  std::ranges::transform(kernels, std::back_inserter(names), function_name);
+  if (!kernels.empty() && !options.out.empty())
+    throw InputError(fmt::format(
+        "kernel build: {} functions are marked __global__ ({}); {} is not made: --entry NAME chooses one",
+        kernels.size(), fmt::join(names, ", "), out));
+  for (const std::string& symbol : kernels) {
+    const std::string name = function_name(symbol);
+    const bool found = std::ranges::any_of(
+        sources, [&](const std::string& source) { return has_kernel(read_input(source), name); });
+    build_image(options, sources, runtime, fs::path(beside).replace_filename(name + ".elf").string(),
+                found ? name : symbol);
+  }
   return kDone;
 }
 

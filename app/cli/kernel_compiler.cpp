@@ -20,6 +20,8 @@ std::vector<std::string> compiler_words(const std::filesystem::path& runtime, Co
       "riscv64-unknown-elf-g++", "@" + (runtime / "kernel.flags").string(), "-O" + optimise,
       "-I" + runtime.parent_path().parent_path().string(), "-I" + runtime.string(),
       "-I" + (runtime / "standard").string(),
+      // Headers of the host's part of a source: its functions are left out.
+      "-idirafter", (runtime / "host").string(),
       // Offsets of local buffers are pointers to kernels as Ascend C writes them: 0 is one.
       "-fno-delete-null-pointer-checks",
       // A macro that nobody gave is an error: 0 is a value of DT_*.
