@@ -97,6 +97,12 @@ ImportResult import_simai(const std::string& path, const ImportOptions& options,
 // naming file, rank, thread block and step.
 ImportResult import_msccl(const std::string& path, const ImportOptions& options, TrafficSink& sink);
 
+// What NCCL (NCCL_DEBUG=INFO, NCCL_DEBUG_SUBSYS=INIT,COLL) or HCCL logged of its calls: each rank's in the
+// order of its log, those of a stream one behind the other; a file may hold several ranks. Throws InputError
+// naming file, line and field.
+ImportResult import_log(const std::vector<std::string>& paths, const ImportOptions& options,
+                        TrafficSink& sink);
+
 // True for a file that begins as the ns-3-UB format does.
 bool is_ns3ub(const std::string& path);
 

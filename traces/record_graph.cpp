@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <functional>
 #include <queue>
+#include <utility>
 
 #include "base/text/error.h"
 #include "traces/import.h"
@@ -39,17 +41,23 @@ std::uint64_t RecordGraph::join(std::vector<std::uint64_t> on, TrafficDependency
 Written RecordGraph::write(TrafficSink& sink, std::vector<std::uint64_t>* numbers) const {
   Written written;
   std::vector<std::uint32_t> missing(nodes_.size());
-  std::vector<std::vector<std::uint64_t>> followers(nodes_.size());
-  std::priority_queue<std::uint64_t, std::vector<std::uint64_t>, std::greater<>> free;
+  std::vector<std::vector<std::pair<std::uint64_t, Time>>> followers(nodes_.size());
+  // By when they would begin if nothing queued, so that ranks go side by side; a double holds sums of any
+  // durations.
+  using Place = std::pair<double, std::uint64_t>;
+  std::priority_queue<Place, std::vector<Place>, std::greater<>> free;
+  std::vector<double> begin(nodes_.size());
   for (std::uint64_t n = 0; n < nodes_.size(); ++n) {
     missing[n] = static_cast<std::uint32_t>(nodes_[n].edges.size());
-    for (const Edge& e : nodes_[n].edges) followers[e.on].push_back(n);
-    if (missing[n] == 0) free.push(n);
+    for (const Edge& e : nodes_[n].edges) followers[e.on].emplace_back(n, e.delay);
+    if (!nodes_[n].edges.empty()) continue;
+    begin[n] = static_cast<double>(nodes_[n].record.start.ps);
+    free.emplace(begin[n], n);
   }
   std::vector<std::uint64_t> number(nodes_.size());
   std::uint64_t next = 0;
   for (; !free.empty(); ++next) {
-    const std::uint64_t n = free.top();
+    const std::uint64_t n = free.top().second;
     free.pop();
     number[n] = next;
     TrafficRecord record = nodes_[n].record;
@@ -60,8 +68,10 @@ Written RecordGraph::write(TrafficSink& sink, std::vector<std::uint64_t>* number
     ++written.records;
     written.transfers += record.moves() ? 1 : 0;
     written.through_fabric += enters_fabric(record) ? 1 : 0;
-    for (const std::uint64_t f : followers[n]) {
-      if (--missing[f] == 0) free.push(f);
+    const double end = begin[n] + static_cast<double>((record.end - record.start).ps);
+    for (const auto& [f, delay] : followers[n]) {
+      begin[f] = std::max(begin[f], end + static_cast<double>(delay.ps));
+      if (--missing[f] == 0) free.emplace(begin[f], f);
     }
   }
   for (std::uint64_t n = 0; n < nodes_.size(); ++n) {

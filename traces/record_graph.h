@@ -36,7 +36,8 @@ class RecordGraph {
   std::uint64_t join(std::vector<std::uint64_t> on, TrafficDependency::Kind kind, Unit unit,
                      const std::string& where);
 
-  // Puts all records out. `numbers`: which record of the trace each of the graph became. Throws InputError
+  // Puts all records out, in the order in which they would begin if nothing queued, then as they were added.
+  // `numbers`: which record of the trace each of the graph became. Throws InputError
   // where some wait for each other in a circle.
   Written write(TrafficSink& sink, std::vector<std::uint64_t>* numbers = nullptr) const;
 

@@ -37,7 +37,7 @@ void ReplayMessages::leave_out(const host::ReplayedMessage& m) {
   if (m.recorded.target != m.recorded.source) times_->take(m.transaction, m.ready, m.start, m.end);
 }
 
-void ReplayMessages::add(const host::ReplayedMessage& m) {
+void ReplayMessages::add(const host::ReplayedMessage& m, Time origin) {
   const TrafficRecord& recorded = m.recorded;
   if (recorded.target == recorded.source) return;
   observe::Message message;
@@ -46,9 +46,9 @@ void ReplayMessages::add(const host::ReplayedMessage& m) {
   message.target = recorded.target;
   message.operation = recorded.operation;
   message.bytes = recorded.total_bytes();
-  message.ready = m.ready;
-  message.start = m.start;
-  message.end = m.end;
+  message.ready = m.ready - origin;
+  message.start = m.start - origin;
+  message.end = m.end - origin;
   message.parts = times_->take(m.transaction, m.ready, m.start, m.end);
   const std::uint64_t share = recorded.core == TrafficRecord::kAnyCore
                                   ? host::share_of_core(recorded.bytes, cores_, piece_bytes_)

@@ -18,8 +18,8 @@ class ReplayMessages {
   explicit ReplayMessages(const std::string& path);
   // Before the machine runs, which outlives it. `how`: of the replay that add() hears of.
   void attach(supernode::Supernode& machine, const host::ReplayOptions& how);
-  // A transfer has ended.
-  void add(const host::ReplayedMessage& message);
+  // A transfer has ended. Its times are told from `origin` on.
+  void add(const host::ReplayedMessage& message, Time origin);
   // Of a message that is not told of.
   void leave_out(const host::ReplayedMessage& message);
   Json summary() const { return summary_.to_json(); }

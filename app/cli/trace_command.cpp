@@ -55,7 +55,7 @@ struct ConvertOptions {
           "nodes of "
           "one leaf switch on one node");
     visit("collective", self.collective, Form{"KIND=ALGORITHM"},
-          "how Chakra's collectives are written out: all-reduce, all-gather and reduce-scatter by direct, "
+          "how collectives are written out: all-reduce, all-gather and reduce-scatter by direct, "
           "ring, halving or "
           "hierarchical, all-to-all by direct, bruck or hierarchical, all-gather by bruck as well; default: "
           "direct");
@@ -87,7 +87,7 @@ void check_output(const std::vector<std::string>& inputs, const std::string& out
 // Which options have an effect on which foreign traces.
 void check_given(const studies::Given& given, TraceKind kind) {
   const std::pair<const char*, std::vector<TraceKind>> of[] = {
-      {"collective", {TraceKind::chakra, TraceKind::simai}},
+      {"collective", {TraceKind::chakra, TraceKind::simai, TraceKind::log}},
       {"groups", {TraceKind::chakra}},
       {"compute", {TraceKind::chakra}},
       {"kernels", {TraceKind::chakra}},
@@ -114,6 +114,8 @@ traces::ImportResult import_as(TraceKind kind, const std::vector<std::string>& i
       return traces::import_simai(inputs.front(), how, sink);
     case TraceKind::msccl:
       return traces::import_msccl(inputs.front(), how, sink);
+    case TraceKind::log:
+      return traces::import_log(inputs, how, sink);
     default:
       return traces::import_messages(inputs.front(), how, sink);
   }
@@ -122,13 +124,13 @@ traces::ImportResult import_as(TraceKind kind, const std::vector<std::string>& i
 constexpr std::pair<TraceKind, const char*> kImported[] = {
     {TraceKind::chakra, "chakra"}, {TraceKind::ns3ub, "ns-3-UB"}, {TraceKind::messages, "messages"},
     {TraceKind::htsim, "htsim"},   {TraceKind::goal, "GOAL"},     {TraceKind::simai, "SimAI"},
-    {TraceKind::msccl, "MSCCL"}};
+    {TraceKind::msccl, "MSCCL"},   {TraceKind::log, "log"}};
 
 // Foreign traces name nodes or ranks: they are put onto dies of a machine that has as many.
 void import(const ConvertOptions& options, const studies::Given& given,
             const std::vector<std::string>& inputs, const std::string& output, TraceKind kind) {
   check_given(given, kind);
-  if (kind != TraceKind::chakra && inputs.size() > 1)
+  if (kind != TraceKind::chakra && kind != TraceKind::log && inputs.size() > 1)
     throw InputError(fmt::format("trace convert: several inputs; allowed of {}: one", traces::text_of(kind)));
   const hw::Machine machine = options.machine.load();
   check_dies(options.onto, machine);
@@ -198,7 +200,7 @@ int convert(const Program&, const ConvertOptions& options, const studies::Given&
   if (kind == TraceKind::other)
     throw InputError(
         fmt::format("{}: {}; allowed: traces of cm384, Chakra's .et or JSON, traffic.csv or a case "
-                    "of ns-3-UB, a list of messages, htsim, GOAL, SimAI, MSCCL",
+                    "of ns-3-UB, a list of messages, htsim, GOAL, SimAI, MSCCL, logs of NCCL and HCCL",
                     inputs.front(), traces::beginning_of(inputs.front())));
   if (inputs.size() > 1) throw InputError("trace convert: several inputs; allowed for Chakra's .et only");
   for (const char* name : {"onto", "machine", "set", "collective", "groups", "compute", "kernels", "strict",
@@ -278,10 +280,12 @@ int cut(const Program&, const CutOptions& options, const studies::Given& given) 
 
 }  // namespace
 
-constinit const Command kTraceConvertCommand = make_command<ConvertOptions, convert>(
-    "trace convert", "IN... OUT",
-    "between .csv and binary; from ns-3-UB, Chakra, htsim, GOAL, SimAI, MSCCL and lists of messages", "file",
-    -1);
+constinit const Command kTraceConvertCommand =
+    make_command<ConvertOptions, convert>("trace convert", "IN... OUT",
+                                          "between .csv and binary; from ns-3-UB, Chakra, htsim, GOAL, "
+                                          "SimAI, MSCCL, logs of NCCL and HCCL, lists of "
+                                          "messages",
+                                          "file", -1);
 constinit const Command kTraceCutCommand = make_command<CutOptions, cut>(
     "trace cut", "IN OUT", "a part of a trace, or what a damaged one still holds", "file", -1);
 

@@ -32,6 +32,7 @@ struct TraceFromRoutingOptions {
   Bytes dispatch_bytes = Bytes{7680}, combine_bytes = Bytes{14336};
   Time expert_time{};
   std::string placement;
+  int placement_layer = -1;
   bool drop_repeats = false;
 
   template <class Self, class Visitor>
@@ -45,7 +46,9 @@ struct TraceFromRoutingOptions {
     visit("combine-bytes", self.combine_bytes, Range{32_B, 128_KiB}, "of a token on its way back");
     visit("expert-time", self.expert_time, Range{Time{}, 1_s},
           "of a rank, from its last token to its first answer");
-    visit("placement", self.placement, Form{"FILE"}, "lines expert,rank; default: contiguous blocks");
+    visit("placement", self.placement, Form{"FILE"},
+          "lines expert,rank, or an expert map of vLLM Ascend, SGLang or EPLB; default: contiguous blocks");
+    visit("placement-layer", self.placement_layer, Range{-1, 1000}, "of an expert map; -1: it has one");
     visit("drop-repeats", self.drop_repeats, "leave out rows equal to the row before");
   }
 };
@@ -66,7 +69,8 @@ int from_routing(const Program&, const TraceFromRoutingOptions& o, const studies
                                  o.cores,
                                  {}};
   if (!o.placement.empty())
-    traffic.rank_of_expert = traces::expert_ranks_from_file(o.placement, routing.experts, o.ranks);
+    traffic.ranks_of_expert =
+        traces::expert_ranks_from_file(o.placement, routing.experts, o.ranks, o.placement_layer);
   const auto sink = traces::create_traffic(o.file[1], {"", "routing", {}});
   const traces::RoutingTrafficResult made = traces::write_routing_traffic(routing, traffic, *sink);
   sink->finish();

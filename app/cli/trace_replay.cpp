@@ -36,6 +36,12 @@ using studies::FieldType;
 using studies::Form;
 using traces::TrafficRecord;
 
+// Of time without traffic it is not recorded when it was: others import durations.
+bool has_no_time(const TrafficRecord& r) {
+  return r.kind == TrafficRecord::Kind::compute && r.start == Time{} && r.end > r.start &&
+         (!r.dependencies.empty() || r.lane != 0);
+}
+
 // What a replay's records come to.
 struct Tally {
   std::uint64_t transactions = 0, bytes = 0, at_recorded_time = 0;
@@ -43,12 +49,16 @@ struct Tally {
   double worst = 0;         // of all: |replayed - recorded| / recorded, ends counted from the start
   std::uint64_t worst_record = 0;
   double latency_us = 0;  // sum, in the replay
-  bool timed = false;  // a transfer took time when it was recorded; imported ones say when they begin at most
+  // A transfer took time when it was recorded, or a point behind some has one: imports say at most when they
+  // begin. Of all time without traffic it is known when it was.
+  bool timed = false, all_timed = true;
 
   void add(std::uint64_t number, const TrafficRecord& r, Time start, Time end) {
     at_recorded_time += r.at_recorded_time() ? 1 : 0;
     // The machine is found idle some time after the last thing has happened.
     if (r.kind == TrafficRecord::Kind::idle) return;
+    all_timed = all_timed && !has_no_time(r);
+    timed = timed || (r.moves() ? r.end > r.start : r.kind == TrafficRecord::Kind::barrier && r.end > Time{});
     recorded = std::max(recorded, r.end);
     replayed = std::max(replayed, end);
     if (r.end.ps > 0) {
@@ -61,7 +71,6 @@ struct Tally {
     }
     if (r.kind != TrafficRecord::Kind::transfer) return;
     ++transactions;
-    timed = timed || r.end > r.start;
     bytes += r.total_bytes();
     latency_us += (end - start).us();
   }
@@ -73,8 +82,8 @@ constexpr std::array kTraceReplayFields{
     Field{"transactions", FieldType::integer, "records that move bytes", true},
     Field{"bytes", FieldType::bytes, "moved by them", true},
     Field{"recorded_us", FieldType::number,
-          "end of the last record, as recorded; not of a sample, nor where transfers have no recorded end, "
-          "as in imports",
+          "end of the last record, as recorded; not of a sample, nor where that was not recorded, as in "
+          "most imports",
           true},
     Field{"replayed_us", FieldType::number, "the same in the replay", true},
     Field{"ratio", FieldType::number, "replayed over recorded end", true},
@@ -87,12 +96,12 @@ constexpr std::array kTraceReplayFields{
     Field{"latency_us", FieldType::number, "mean latency of a transaction in the replay"},
 };
 
-// Of a sample nothing is known of when all of it ends; nor of a trace whose transfers took no time, when it
+// Of a sample nothing is known of when all of it ends; nor of a trace whose records have no times, when it
 // would have.
 studies::Row row_of(const std::string& mode, std::uint64_t finished, const Tally& tally, bool sample) {
   using studies::Value;
   const auto of_all = [sample](auto value) { return sample ? Value() : Value(value); };
-  const bool timed = tally.timed || tally.transactions == 0;
+  const bool timed = tally.all_timed && (tally.timed || tally.transactions == 0);
   const auto against = [&](auto value) { return timed ? of_all(value) : Value(); };
   return {{"mode", mode},
           {"records", finished},
@@ -307,14 +316,17 @@ int replay(const Program& program, const TraceReplayOptions& asked, const studie
                                     : host::ReplayOptions::Path::recorded;
   how.cores = std::min(options.cores, machine.die.aiv);
   outputs.attach(supernode, units, options, how);
+  const host::Replay* running = nullptr;
   if (sample || outputs.messages) {
     how.message = [&](host::ReplayedMessage message) {
       const bool told = !sample || sample->message(message);
       if (!outputs.messages) return;
-      told ? outputs.messages->add(message) : outputs.messages->leave_out(message);
+      told ? outputs.messages->add(message, running->origin()) : outputs.messages->leave_out(message);
     };
   }
   how.finished = [&](const TrafficRecord& record, Time start, Time end) {
+    start = start - running->origin();
+    end = end - running->origin();
     if (collectives) collectives->finished(finished, record, start, end);
     tally.add(finished++, record, start, end);
     if (sample) sample->finished(start);
@@ -325,6 +337,7 @@ int replay(const Program& program, const TraceReplayOptions& asked, const studie
     outputs.sink->add(replayed);
   };
   host::Replay replay(supernode, source, how);
+  running = &replay;
   studies::StudyResult result;
   result.complete = replay.run();
   progress.clear();

@@ -146,6 +146,7 @@ void Replay::release(const TrafficDependency& on, Entry& waiting) const {
 void Replay::enter(TrafficRecord& record) {
   if (record.moves()) check(record);
   const std::uint64_t number = next_++;
+  if (number == 0 && !record.of_host()) origin_ = std::max(Time{}, began_ - record.start);
   Entry& e = entries_.emplace_back();
   std::swap(e.record, record);
   // Nothing begins before the replay does, whatever the delays.
@@ -156,7 +157,7 @@ void Replay::enter(TrafficRecord& record) {
   if (e.record.moves()) e.past.target = e.record.target.cpu ? -1 : e.record.target.number;
   if (e.record.of_host() && (enter_timeless(number) || (by_own_models() && enter_own(number)))) return;
   if (options_.mode == ReplayOptions::Mode::time || e.record.dependencies.empty()) {
-    e.ready = std::max(began_, e.record.start);
+    e.ready = std::max(began_, e.record.start + origin_);
   } else {
     for (const TrafficDependency& d : e.record.dependencies) {
       if (known(d.on, d.kind) != Time::never()) {

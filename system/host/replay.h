@@ -74,6 +74,8 @@ class Replay final : private supernode::Driver, private npu::BlockRunner {
   // comes to a stand.
   bool run();
   std::uint64_t finished() const { return base_; }
+  // How much later than recorded all of it begins: a trace may begin at 0, the machine a step later.
+  Time origin() const { return origin_; }
 
  private:
   enum What : std::uint32_t { kLane, kFill, kCopy, kGiven, kCalls, kBlockEnds, kShare, kTurn, kTurnEnds };
@@ -223,6 +225,7 @@ class Replay final : private supernode::Driver, private npu::BlockRunner {
   bool resting_ = false;                // all is given until the machine is idle
   bool read_all_ = false, done_ = false;
   Time began_{};
+  Time origin_{};
 };
 
 }  // namespace cm384::host

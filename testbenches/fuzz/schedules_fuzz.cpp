@@ -23,7 +23,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   try {
     traces::recognise(file.path());
     fuzz::CheckedSink sink;
-    switch (data[0] % 7) {
+    switch (data[0] % 8) {
       case 0:
         traces::import_htsim(file.path(), options, sink);
         break;
@@ -42,6 +42,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         break;
       case 5:
         traces::read_groups(file.path());
+        break;
+      case 6:
+        traces::import_log({file.path()}, options, sink);
         break;
       default:
         traces::read_collectives(file.path());

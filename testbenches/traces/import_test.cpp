@@ -55,14 +55,14 @@ InMemory ns3ub(const std::string& text, int dies = 8) {
 TEST(Ns3Ub, ATaskWaitsForTheLastTaskOfItsPhases) {
   const InMemory trace = ns3ub(
       "0,20,30,4000,URMA_WRITE,7,10ns,1,\n2,30,20,100,URMA_READ,3,5us,2,1\n1,30,40,8,MEM_STORE,0,1ns,1,\n");
-  // Nodes in the order of their numbers: 20, 30, 40. A join for each phase.
+  // Nodes in the order of their numbers: 20, 30, 40. A join for each phase. The task of 1 ns begins first.
   ASSERT_EQ(trace.records.size(), 5u);
-  EXPECT_EQ(trace.records[0].source.number, 0);
-  EXPECT_EQ(trace.records[0].target.number, 1);
-  EXPECT_EQ(trace.records[0].start, 10_ns);
-  EXPECT_EQ(trace.records[0].lane, 7);
-  EXPECT_EQ(trace.records[1].target.number, 2);
-  EXPECT_EQ(trace.records[1].operation, sim::Operation::write);
+  EXPECT_EQ(trace.records[1].source.number, 0);
+  EXPECT_EQ(trace.records[1].target.number, 1);
+  EXPECT_EQ(trace.records[1].start, 10_ns);
+  EXPECT_EQ(trace.records[1].lane, 7);
+  EXPECT_EQ(trace.records[0].target.number, 2);
+  EXPECT_EQ(trace.records[0].operation, sim::Operation::write);
   EXPECT_EQ(trace.records[2].dependencies.size(), 2u);
   const TrafficRecord& read = trace.records[3];
   EXPECT_EQ(read.operation, sim::Operation::read);

@@ -81,9 +81,9 @@ TEST(Htsim, ConnectionsStartAtTheirTimesAndByTriggers) {
               HasSubstr(":4: start: 5: of which unit is not told; allowed: --time-unit"));
   const Read read = import(import_htsim, text, options(0, 1_us));
   EXPECT_EQ(read.pairs(), (Pairs{{{0, 1}, 2000}, {{1, 2}, 300}, {{2, 3}, 40}, {{3, 0}, 9}}));
-  EXPECT_EQ(read.records[0].start, 5_us);
-  EXPECT_EQ(read.records[2].dependencies, (std::vector<TrafficDependency>{{1, Wait::arrival, {}}}));
-  EXPECT_EQ(read.records[3].dependencies, (std::vector<TrafficDependency>{{2, Wait::completion, {}}}));
+  EXPECT_EQ(read.records[3].start, 5_us);
+  EXPECT_EQ(read.records[1].dependencies, (std::vector<TrafficDependency>{{0, Wait::arrival, {}}}));
+  EXPECT_EQ(read.records[2].dependencies, (std::vector<TrafficDependency>{{1, Wait::completion, {}}}));
 }
 
 TEST(Htsim, BrokenOnesAreRefusedByLine) {
@@ -227,6 +227,107 @@ TEST(Msccl, BrokenOnesAreRefusedByStep) {
   EXPECT_THAT(refused(import_msccl, "<a b='</a></a></a>'>", options(1)), HasSubstr("'<' in a value"));
 }
 
+// Four ranks of two processes each of two hosts: pairs reduce, then all gather, in fp16 and int32.
+std::string nccl_log() {
+  std::string text = "n0:10:10 [0] NCCL INFO NCCL version 2.21\n";
+  const auto line = [&](int rank, const std::string& what) {
+    text += fmt::format("n{}:{}:{} [{}] NCCL INFO {}\n", rank / 2, 10 + rank, 90 + rank, rank % 2, what);
+  };
+  // World ranks run against the order of the lines.
+  for (const int rank : {3, 2, 1, 0}) {
+    line(rank,
+         fmt::format("ncclCommInitRank comm 0xa{0} rank {0} nranks 4 cudaDev 0 busId 1 commId 0x77 - Init "
+                     "COMPLETE",
+                     rank));
+    line(rank, fmt::format("ncclCommSplit comm 0xb{} rank {} nranks 2 cudaDev 0 busId 1 commId 0x{} - Init "
+                           "COMPLETE",
+                           rank, rank % 2, rank / 2));
+  }
+  for (const int rank : {3, 2, 1, 0}) {
+    line(rank,
+         fmt::format("AllReduce: opCount 0 sendbuff 0x1 recvbuff 0x1 count 1000 datatype 6 op 0 root 0 comm "
+                     "0xb{} [nranks=2] stream 0x5",
+                     rank));
+    line(rank,
+         fmt::format("AllGather: opCount 1 sendbuff 0x1 recvbuff 0x2 count 100 datatype 2 op 0 root 0 comm "
+                     "0xa{} [nranks=4] stream 0x5",
+                     rank));
+    // A ring in one group of calls, the receive first.
+    line(rank, fmt::format(
+                   "Recv: opCount 2 sendbuff (nil) recvbuff 0x2 count 50 datatype 1 op 0 root {} comm 0xa{} "
+                   "[nranks=4] stream 0x5",
+                   (rank + 3) % 4, rank));
+    line(rank, fmt::format(
+                   "Send: opCount 2 sendbuff 0x1 recvbuff (nil) count 50 datatype 1 op 0 root {} comm 0xa{} "
+                   "[nranks=4] stream 0x5",
+                   (rank + 1) % 4, rank));
+  }
+  return text;
+}
+ImportResult log_of(const std::string& path, const ImportOptions& how, TrafficSink& sink) {
+  return import_log({path}, how, sink);
+}
+
+TEST(Logs, NcclsCallsMoveWhatTheirCommunicatorsSay) {
+  const Read read = import(log_of, nccl_log());
+  Pairs pairs;
+  for (const auto& [a, b] : {std::pair(0, 1), std::pair(2, 3)})
+    pairs[{a, b}] = pairs[{b, a}] = 2000;  // two rounds of half of 2,000 B
+  for (int a = 0; a < 4; ++a) {
+    for (int b = 0; b < 4; ++b) {
+      if (a != b) pairs[{a, b}] += 400;
+    }
+    pairs[{a, (a + 1) % 4}] += 50;
+  }
+  EXPECT_EQ(read.pairs(), pairs);
+  EXPECT_THAT(read.result.notes.front(), HasSubstr("16 calls; those of a stream"));
+  EXPECT_THAT(read.result.not_taken, ::testing::IsEmpty());
+}
+
+TEST(Logs, HcclsCallsMoveWhatTheirTagsSay) {
+  const auto entry = [](int rank, const std::string& call) {
+    return fmt::format(
+        "[INFO] HCCL({},python3):2026-01-02 [op_base.cc:1] [9] Entry-Hccl{}, localRank[{}], "
+        "streamId[3], comm[0x1], deviceLogicId[0]\n",
+        100 + rank, call, rank);
+  };
+  std::string text;
+  for (const int rank : {1, 0}) {
+    text += entry(
+        rank,
+        "AllReduce:tag[AllReduce_g_0], sendBuf[0x1], recvBuf[0x2], count[1000], dataType[float16], op[sum]");
+    text += entry(rank,
+                  "ReduceScatter:tag[ReduceScatter_g_0], sendBuf[0x1], recvBuf[0x2], recvCount[10], "
+                  "dataType[int32], op[sum]");
+    text += entry(rank, "Broadcast:tag[Broadcast_g_0], buf[0x1], count[7], dataType[int8], root[1]");
+    text += entry(rank, "AlltoAllV:tag[ALLTOALLV_g_0], sendCounts[0x7], sendType[int8]");
+  }
+  const Read read = import(log_of, text);
+  // 2,000 B in two rounds of halves; of 80 B the other's half; 7 B from rank 1.
+  EXPECT_EQ(read.pairs(), (Pairs{{{0, 1}, 2000 + 40}, {{1, 0}, 2000 + 40 + 7}}));
+  EXPECT_THAT(read.result.not_taken,
+              ::testing::ElementsAre(HasSubstr("do not say how much they move, or of no known kind: 2")));
+  ImportOptions strict = options();
+  strict.strict = true;
+  EXPECT_THAT(refused(log_of, text, strict), HasSubstr("--strict: not taken: calls"));
+}
+
+TEST(Logs, BrokenOnesAreRefusedByLine) {
+  const auto broken = [](const std::string& text, const std::string& instead) {
+    std::string log = nccl_log();
+    log.replace(log.find(text), text.size(), instead);
+    return refused(log_of, log);
+  };
+  EXPECT_THAT(broken("datatype 6", "datatype 60"),
+              HasSubstr(":10: datatype: '60'; allowed: a whole number from 0 to 11"));
+  EXPECT_THAT(broken("count 1000", "count x"), HasSubstr(":10: count: 'x'"));
+  EXPECT_THAT(broken("nranks 4", "nranks 5"), HasSubstr("group 0x77 has 5 ranks, of which 4 are logged"));
+  EXPECT_THAT(broken("commId 0x77", "commid 0x77"),
+              HasSubstr("no line before tells rank and commId of '0xa3'"));
+  EXPECT_THAT(broken("Send: opCount 2", "Xend: opCount 2"), HasSubstr("receives what nobody sends"));
+  EXPECT_THAT(refused(log_of, "n0:1:1 [0] NCCL INFO nothing\n"), HasSubstr("no call; allowed: NCCL's log"));
+}
+
 TEST(Recognise, FilesByHowTheyBegin) {
   const std::pair<std::string, TraceKind> files[] = {
       {"Nodes 4\n", TraceKind::htsim},
@@ -243,6 +344,8 @@ TEST(Recognise, FilesByHowTheyBegin) {
       {"arrived_at,num_prefill_tokens,num_decode_tokens\n", TraceKind::requests},
       {"{\"type\":\"meta\",\"top_k\":2}", TraceKind::routing},
       {"id,kind,start_ps\n", TraceKind::traffic},
+      {"up\nn0:7:9 [0] NCCL INFO Bootstrap", TraceKind::log},
+      {"[INFO] HCCL(7,python3):2026", TraceKind::log},
       {"neither one nor the other", TraceKind::other},
       {"", TraceKind::other}};
   for (const auto& [text, kind] : files) EXPECT_EQ(recognise(saved(text)), kind) << text.substr(0, 40);

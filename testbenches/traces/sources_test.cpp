@@ -51,6 +51,20 @@ TEST(MessageList, SaysWhoSendsWhatWhenAndAfterWhat) {
   EXPECT_EQ(made.records[2].dependencies.size(), 2u);
 }
 
+// Whatever the order of the rows; what waits stands where it would begin.
+TEST(MessageList, RecordsStandInTheOrderInWhichTheyBegin) {
+  Collected made;
+  const std::string path =
+      file("order.csv",
+           "source,target,bytes,start_us,after,delay_us\n0,1,10,9,,\n1,2,20,0,,\n2,3,30,0,1,20\n"
+           "3,4,40,3,,\n");
+  import_messages(path, kOptions, made);
+  std::vector<std::uint64_t> bytes;
+  for (const TrafficRecord& r : made.records) bytes.push_back(r.bytes);
+  EXPECT_EQ(bytes, (std::vector<std::uint64_t>{20, 40, 10, 30}));
+  EXPECT_EQ(made.records[3].dependencies[0], (TrafficDependency{0, Wait::arrival, 20_us}));
+}
+
 TEST(MessageList, RefusesBrokenOnesByLine) {
   const auto read = [](const std::string& text) {
     return refusal([&] {
@@ -104,11 +118,11 @@ TEST(RoutingTraffic, SendsEachTokenOnceToARankAndBack) {
   EXPECT_FALSE(more.records[made.records.size()].dependencies.empty());
   // Experts elsewhere: all on rank 1.
   how.steps = 1;
-  how.rank_of_expert = {1, 1, 1, 1};
+  how.ranks_of_expert = {{1}, {1}, {1}, {1}};
   Collected skewed;
   EXPECT_EQ(write_routing_traffic(routing, how, skewed).messages, 4u);
   EXPECT_EQ(refusal([&] {
-              how.rank_of_expert.clear();
+              how.ranks_of_expert.clear();
               how.ranks = 5;
               write_routing_traffic(routing, how, skewed);
             }),
@@ -120,6 +134,39 @@ TEST(RoutingTraffic, SendsEachTokenOnceToARankAndBack) {
   EXPECT_THAT(placed("expert,rank\n1,3\n"), HasSubstr("expert 0 is missing"));
   EXPECT_THAT(placed("expert,rank\n1,4\n"), HasSubstr(":2: rank"));
   EXPECT_THAT(placed("expert\n"), HasSubstr("header: allowed: expert,rank"));
+}
+
+// Maps of others say the same placement: expert 0 on both ranks, 1 and 2 on rank 0, 3 on rank 1.
+TEST(RoutingTraffic, TokensTakeTurnsBetweenCopiesOfAnExpertMap) {
+  const std::vector<std::vector<int>> expected{{0, 1}, {0}, {0}, {1}};
+  const auto read = [](const std::string& text, int layer = -1) {
+    return expert_ranks_from_file(file("map.json", text), 4, 2, layer);
+  };
+  const std::string ascend = R"({"moe_layer_count": 2, "layer_list": [
+    {"layer_id": 0, "device_count": 2, "device_list": [{"device_id": 1, "device_expert": [0]},
+                                                        {"device_id": 0, "device_expert": [1]}]},
+    {"layer_id": 1, "device_count": 2, "device_list": [{"device_id": 0, "device_expert": [0, 1, 2]},
+                                                        {"device_id": 1, "device_expert": [3, 0, 3]}]}]})";
+  EXPECT_EQ(read(ascend, 1), expected);
+  EXPECT_EQ(read(R"({"physical_to_logical_map": [[0, 1, 2, 3, 0, 3]]})"), expected);
+  EXPECT_EQ(read("[[0, 0, 0, 0, 0, 0], [0, 1, 2, 3, 0, 3]]", 1), expected);
+  EXPECT_EQ(read("[0, 1, 2, 3, 0, 3]"), expected);
+  const auto wrong = [&](const std::string& text, int layer = -1) {
+    return refusal([&] { read(text, layer); });
+  };
+  EXPECT_THAT(wrong(ascend), HasSubstr("has 2 layers; allowed: --placement-layer 0 to 1"));
+  EXPECT_THAT(wrong(ascend, 0), HasSubstr("expert 2 is missing"));
+  EXPECT_THAT(wrong(ascend, 2), HasSubstr("has 2 layers"));
+  EXPECT_THAT(wrong("[0, 1, 2]"), HasSubstr("slots: 3; allowed: a multiple of --ranks, 2"));
+  EXPECT_THAT(wrong("[0, 1, 2, 4]"), HasSubstr("expert 4; allowed: 0 to 3"));
+  EXPECT_THAT(wrong("{\"a\": 1}"), HasSubstr("physical_to_logical_map: allowed: a list"));
+  // Tokens 0 and 1 of each rank to expert 0: of rank 0 the first stays, of rank 1 the second goes.
+  Routing routing{1, 4, {0, 0, 0, 0}};
+  RoutingTraffic how;
+  how.ranks = how.batch = 2;
+  how.ranks_of_expert = expected;
+  Collected made;
+  EXPECT_EQ(write_routing_traffic(routing, how, made).local, 2u);
 }
 
 }  // namespace

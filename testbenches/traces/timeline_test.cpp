@@ -83,7 +83,11 @@ TEST(Timeline, TakesOperatorsAsTimeAndCollectivesAsMessages) {
   EXPECT_EQ(made.bytes(), 2 * 2 * 2048u);  // two rounds of half the vector each way
   // The time between two events of a lane passes again.
   EXPECT_EQ(made.records[0].start, Time{});
-  EXPECT_EQ(made.records[1].dependencies, (std::vector<TrafficDependency>{{0, Wait::completion, 9'500_ns}}));
+  const auto begin = std::ranges::find_if(made.records, [](const TrafficRecord& r) {
+    return r.kind == Kind::barrier && r.source.number == 0 && r.start == 30_us;
+  });
+  ASSERT_NE(begin, made.records.end());
+  EXPECT_EQ(begin->dependencies, (std::vector<TrafficDependency>{{0, Wait::completion, 9'500_ns}}));
   const auto add =
       std::ranges::find_if(made.records, [](const TrafficRecord& r) { return r.end - r.start == 10_us; });
   ASSERT_NE(add, made.records.end());
@@ -204,6 +208,33 @@ TEST(Timeline, ATableOfKernelsIsReadByItsColumns) {
   EXPECT_THAT(refused(header + "1,2\n"), HasSubstr(":2: line: 2 fields; allowed: 9"));
   EXPECT_THAT(refused(header + "0,0,2,a,b,c,x,1,\n"), HasSubstr(":2: Start Time(us): 'x'"));
   EXPECT_THAT(refused(header), HasSubstr("no kernel"));
+}
+
+// Of four ranks: sent MB are 2 * 3/4 of an all-reduce, 3 blocks of an all-gather, 3/4 of a reduce-scatter.
+TEST(Timeline, ATableOfCommunicationTellsWhatRanksSent) {
+  const auto operation = [](double start_us, double ms, const std::string& media) {
+    return fmt::format(R"j({{"Communication Time Info": {{"Start Timestamp(us)": {}, "Elapse Time(ms)": {}}},
+                             "Communication Bandwidth Info": {{{}}}}})j",
+                       start_us, ms, media);
+  };
+  const std::string text = fmt::format(
+      R"j({{"step1": {{"p2p": {{"hcom_send__9_0_1@g": {}}}, "collective": {{"hcom_allReduce__474_0_1@g": {},
+            "hcom_allGather__474_1_1@g": {}, "hcom_reduceScatter__8_2_1@h": {}, "Total Op Info": {{}}}}}}}})j",
+      operation(900, 0.01, ""),
+      operation(1000, 0.5, R"j("RDMA": {"Transit Size(MB)": 0.5}, "SDMA": {"Transit Size(MB)": 1.0},
+                               "HCCS": {"Transit Size(MB)": 1.0, "Size Distribution": {"1": [1, 2]}})j"),
+      operation(1600, 0.1, R"j("HCCS": {"Transit Size(MB)": 0.2}, "SIO": {"Transit Size(MB)": 0.1})j"),
+      operation(1650, 0.1, R"j("SDMA": {"Transit Size(MB)": 0.75})j"));
+  const Imported made = import({text, text, text, text});
+  // 1.5 MB and 0.3 MB and 0.75 MB of each.
+  EXPECT_EQ(made.bytes(), 4 * (1'500'000u + 300'000u + 750'000u));
+  EXPECT_EQ(made.computed(0), 10_us);  // the send, of which it is not told to whom
+  EXPECT_THAT(made.result.notes,
+              ::testing::Contains(HasSubstr("from what ranks sent, MB taken as 10^6 B: 12")));
+  EXPECT_THAT(made.result.not_taken, ElementsAre(HasSubstr("which takes its recorded time: 4")));
+  EXPECT_THAT(
+      refusal([] { import({R"j({"s": {"collective": {"hcom_x@g": {"Communication Time Info": 3}}}})j"}); }),
+      HasSubstr("s: hcom_x@g: Start Timestamp(us): allowed: a number from 0"));
 }
 
 TEST(Timeline, RanksAreThoseThatTheFilesTell) {

@@ -26,6 +26,19 @@ std::string title_of_group(const std::string& group) {
 
 using Key = std::tuple<CollectiveKind, std::int64_t, std::int64_t, std::string>;
 using KeyOf = std::function<Key(const CollectivePart&)>;
+// All algorithms that move no more than they must have a rank send the same.
+std::int64_t input_of_sent(CollectiveKind kind, std::int64_t sent, std::int64_t members) {
+  const std::int64_t others = std::max<std::int64_t>(1, members - 1);
+  switch (kind) {
+    case CollectiveKind::all_reduce:
+      return (sent * members + others) / (2 * others);
+    case CollectiveKind::all_gather:
+      return (sent + others / 2) / others;
+    default:
+      return (sent * members + others / 2) / others;
+  }
+}
+
 const KeyOf kBySize = [](const CollectivePart& p) { return Key{p.kind, p.input, p.root, ""}; };
 const KeyOf kByName = [](const CollectivePart& p) { return Key{p.kind, 0, p.root, p.name}; };
 const KeyOf kByKind = [](const CollectivePart& p) { return Key{p.kind, 0, p.root, ""}; };
@@ -52,6 +65,19 @@ CommunicatorGroups read_groups(const std::string& path) {
       throw InputError(fmt::format("{}: allowed: at most {} groups", path, kMostGroups));
   }
   return groups;
+}
+
+std::int64_t bytes_of_element(std::string name) {
+  static const std::map<std::string, std::int64_t, std::less<>> kSizes{
+      {"byte", 1},        {"char", 1}, {"bool", 1},  {"int8", 1},    {"uint8", 1},  {"float8_e4m3fn", 1},
+      {"float8_e5m2", 1}, {"fp8", 1},  {"half", 2},  {"float16", 2}, {"fp16", 2},   {"bfloat16", 2},
+      {"bfp16", 2},       {"bf16", 2}, {"short", 2}, {"int16", 2},   {"uint16", 2}, {"float", 4},
+      {"float32", 4},     {"fp32", 4}, {"int", 4},   {"int32", 4},   {"uint32", 4}, {"double", 8},
+      {"float64", 8},     {"fp64", 8}, {"long", 8},  {"int64", 8},   {"uint64", 8}};
+  std::ranges::transform(name, name.begin(),
+                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  const auto found = kSizes.find(name);
+  return found == kSizes.end() ? 0 : found->second;
 }
 
 bool CollectiveParts::empty() const {
@@ -183,7 +209,8 @@ void CollectiveParts::write(const std::vector<Met>& all, RecordGraph& graph, Imp
     }
     for (const CollectivePart* part : met.parts) {
       const auto members = static_cast<std::int64_t>(met.members.size());
-      const std::int64_t input = part->power > 0   ? part->input * members
+      const std::int64_t input = part->sent        ? input_of_sent(part->kind, part->input, members)
+                                 : part->power > 0 ? part->input * members
                                  : part->power < 0 ? (part->input + members - 1) / members
                                                    : part->input;
       if (input > kMostImportedBytes)

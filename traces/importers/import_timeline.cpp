@@ -34,7 +34,6 @@ struct RankEvents {
     bool meets = false;  // is a part of a collective
   };
   std::vector<Ends> ends;
-  std::vector<std::size_t> unpreceded;  // begin at their recorded time
 };
 
 // Time in which both of two sets of spans go on, and in the second.
@@ -86,6 +85,9 @@ class TimelineImport {
     notes.push_back(fmt::format("events: {}; {} others are left out", events_.front().timeline.chosen,
                                 total(&Timeline::left_out)));
     note_overlap(notes);
+    if (by_sent_ != 0)
+      notes.push_back(fmt::format(
+          "sizes of parts of collectives from what ranks sent, MB taken as 10^6 B: {}", by_sent_));
     if (parts_.empty())
       notes.emplace_back(
           "warning: no collective moves anything: neither its arguments nor --messages say how "
@@ -122,7 +124,6 @@ class TimelineImport {
       const bool other = last && (!in_lane || events[*last].end_us > events[*in_lane].end_us + kRoundedUs);
       if (in_lane) wait(*in_lane, other ? 0 : event.begin_us - events[*in_lane].end_us);
       if (other) wait(*last, event.begin_us - events[*last].end_us);
-      if (!in_lane && !other) own.unpreceded.push_back(n);
       ended[event.lane].emplace(event.end_us, n);
       all.emplace(event.end_us, n);
     }
@@ -172,6 +173,10 @@ class TimelineImport {
         part.input = *told.counted;
         part.power =
             told.kind == CollectiveKind::reduce_scatter || told.kind == CollectiveKind::all_to_all ? 1 : 0;
+      } else if (told.sent && told.kind <= CollectiveKind::reduce_scatter) {
+        part.input = *told.sent;
+        part.sent = true;
+        ++by_sent_;
       } else if (told.kind != CollectiveKind::barrier) {
         return std::nullopt;
       }
@@ -230,17 +235,23 @@ class TimelineImport {
     }
     origin_us_ = origin.value_or(0);
     for (std::size_t rank = 0; rank < events_.size(); ++rank) {
-      for (const std::size_t n : events_[rank].unpreceded) {
+      const RankEvents& own = events_[rank];
+      for (std::size_t n = 0; n < own.ends.size(); ++n) {
+        const TimelineEvent& event = own.timeline.events[n];
         const Us at = begin_of(rank, n) - origin_us_;
         if (at > kLongestUs)
           throw InputError(
               fmt::format("{}: event {}: begins {:g} us after the first event of all; allowed: "
                           "{:g}",
-                          events_[rank].path, events_[rank].timeline.events[n].number, at, kLongestUs));
-        TrafficRecord& record = graph_.record(events_[rank].ends[n].begin);
-        const Time duration = record.end - record.start;
-        record.start = time_of(at);
-        record.end = record.start + duration;
+                          own.path, event.number, at, kLongestUs));
+        const auto place = [this](std::uint64_t number, Us begin) {
+          TrafficRecord& record = graph_.record(number);
+          const Time duration = record.end - record.start;
+          record.start = time_of(begin);
+          record.end = record.start + duration;
+        };
+        place(own.ends[n].begin, at);
+        if (own.ends[n].meets) place(own.ends[n].end, at + event.end_us - event.begin_us);
       }
     }
   }
@@ -322,7 +333,7 @@ class TimelineImport {
   RecordGraph graph_;
   ClockOffsets clocks_;
   Us origin_us_ = 0;
-  std::uint64_t unsized_ = 0, without_files_ = 0, uneven_ = 0;
+  std::uint64_t unsized_ = 0, without_files_ = 0, uneven_ = 0, by_sent_ = 0;
 };
 
 }  // namespace
@@ -364,7 +375,7 @@ ImportResult import_timelines(const std::vector<std::string>& paths,
   std::map<std::int64_t, RankEvents> by_rank;
   std::vector<RankEvents> in_order;
   for (const std::string& path : files.paths) {
-    RankEvents events{path, read_timeline(path), {}, {}};
+    RankEvents events{path, read_timeline(path), {}};
     in_order.push_back(std::move(events));
   }
   // Ranks that all files tell, each another one.

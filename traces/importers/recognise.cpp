@@ -22,8 +22,11 @@ std::string head_of(const std::string& path) {
 TraceKind kind_of_json(std::string_view begin) {
   const auto has = [&](std::string_view key) { return begin.find(key) != std::string_view::npos; };
   if (has("\"workload_graph\"") || has("\"durationMicros\"") || has("_NODE\"")) return TraceKind::chakra;
-  if (has("\"traceEvents\"") || has("\"schemaVersion\"") || has("\"ph\"")) return TraceKind::timeline;
+  if (has("\"traceEvents\"") || has("\"Communication Time Info\"") || has("\"schemaVersion\"") ||
+      has("\"ph\""))
+    return TraceKind::timeline;
   if (has("\"version\"")) return TraceKind::chakra;
+  if (has("\"input_lens\"") || has("\"request_throughput\"")) return TraceKind::requests;
   if (has("\"input_length\"") || has("\"input_toks\"") || has("\"arrival_time_ns\"") || has("\"requests\""))
     return TraceKind::requests;
   return begin[0] == '{' ? TraceKind::routing : TraceKind::other;
@@ -53,6 +56,8 @@ std::string text_of(TraceKind kind) {
       return "a workload of SimAI";
     case TraceKind::msccl:
       return "an algorithm of MSCCL";
+    case TraceKind::log:
+      return "a log of NCCL or HCCL";
     case TraceKind::requests:
       return "requests of a service";
     case TraceKind::other:
@@ -69,6 +74,12 @@ TraceKind recognise(const std::string& path) {
   if (without_gz(path).ends_with(".et")) return TraceKind::chakra;
   if (begin.starts_with("\xef\xbb\xbf")) begin.remove_prefix(3);
   begin.remove_prefix(std::min(begin.find_first_not_of(" \t\r\n"), begin.size()));
+  // "[INFO] HCCL(..": no list of JSON.
+  const bool text = !begin.starts_with('{') &&
+                    (begin.size() < 2 || begin[0] != '[' || (begin[1] >= 'A' && begin[1] <= 'Z'));
+  if (text &&
+      (begin.find(" NCCL INFO ") != std::string_view::npos || begin.find("HCCL(") != std::string_view::npos))
+    return TraceKind::log;
   if (begin.starts_with('{') || begin.starts_with('[')) return kind_of_json(begin);
   const std::pair<std::string_view, TraceKind> kinds[] = {{"Nodes", TraceKind::htsim},
                                                           {"num_ranks", TraceKind::goal},

@@ -17,6 +17,7 @@ enum class TraceKind : std::uint8_t {
   goal,
   simai,
   msccl,
+  log,       // of NCCL or HCCL
   requests,  // of users of a service
   other,     // none of these; reading it as traffic says what is wrong
 };

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -16,6 +17,7 @@
 #include "base/text/lines.h"
 #include "base/text/number.h"
 #include "base/text/unpacked_input.h"
+#include "traces/importers/collective_parts.h"
 
 namespace cm384::traces {
 namespace {
@@ -64,18 +66,6 @@ bool is_device_category(const std::string& category) {
          plain == "memset";
 }
 
-// Bytes of an element, by the names of PyTorch and of HCCL; 0: unknown.
-std::int64_t bytes_of_type(const std::string& name) {
-  static const std::map<std::string, std::int64_t, std::less<>> kSizes{
-      {"byte", 1},        {"char", 1}, {"bool", 1},  {"int8", 1},    {"uint8", 1},  {"float8_e4m3fn", 1},
-      {"float8_e5m2", 1}, {"fp8", 1},  {"half", 2},  {"float16", 2}, {"fp16", 2},   {"bfloat16", 2},
-      {"bfp16", 2},       {"bf16", 2}, {"short", 2}, {"int16", 2},   {"uint16", 2}, {"float", 4},
-      {"float32", 4},     {"fp32", 4}, {"int", 4},   {"int32", 4},   {"uint32", 4}, {"double", 8},
-      {"float64", 8},     {"fp64", 8}, {"long", 8},  {"int64", 8},   {"uint64", 8}};
-  const auto found = kSizes.find(lower(name));
-  return found == kSizes.end() ? 0 : found->second;
-}
-
 // Of "[0, 1, 2]"; empty where anything else stands there, such as a list cut short.
 std::vector<std::int64_t> ranks_of(std::string_view text) {
   if (text.starts_with('[')) {
@@ -121,7 +111,7 @@ std::optional<TimelineCollective> collective_of(const std::string& name, const E
   constexpr std::int64_t kMost = std::int64_t{1} << 50;
   const auto bytes = [&](const char* count, const char* type) -> std::optional<std::int64_t> {
     const auto elements = integer(count);
-    const std::int64_t size = bytes_of_type(fields.text(std::string("args.") + type));
+    const std::int64_t size = bytes_of_element(fields.text(std::string("args.") + type));
     if (!elements || *elements < 0 || *elements > kMost || size == 0) return std::nullopt;
     return *elements * size;
   };
@@ -459,10 +449,104 @@ Timeline read_kernel_details(const std::string& path) {
   return timeline;
 }
 
+// {"step3": {"collective": {"hcom_allReduce__474_0_1@GROUP": {"Communication Time Info": {..}, "Communication
+// Bandwidth Info": {"SDMA": {"Transit Size(MB)": ..}, ..}}}, "p2p": {..}}}
+class CommunicationTable {
+ public:
+  explicit CommunicationTable(const std::string& path) : path_(path) {
+    const auto keep = [](int, ForeignJson::parse_event_t event, ForeignJson& parsed) {
+      return event != ForeignJson::parse_event_t::key || parsed != "Size Distribution";
+    };
+    const auto stream = open_unpacked(path);
+    const ForeignJson document = ForeignJson::parse(*stream, keep, false);
+    if (!document.is_object())
+      throw InputError(fmt::format("{}: no JSON; allowed: a communication.json", path));
+    timeline_.chosen = "all of a table of communication, a stream per group";
+    for (const auto& [step, kinds] : document.items()) {
+      if (!kinds.is_object()) continue;
+      for (const auto& [kind, operations] : kinds.items()) {
+        if (!operations.is_object()) continue;
+        for (const auto& [name, operation] : operations.items()) {
+          if (name != "Total Op Info") add(step, name, operation);
+        }
+      }
+    }
+    if (timeline_.events.empty()) throw InputError(fmt::format("{}: no communication", path));
+    std::ranges::stable_sort(timeline_.events, {}, &TimelineEvent::begin_us);
+  }
+  Timeline take() { return std::move(timeline_); }
+
+ private:
+  double number(const std::string& place, const ForeignJson& of, const char* field) const {
+    const auto found = of.is_object() ? of.find(field) : of.end();
+    const bool good = of.is_object() && found != of.end() && found->is_number() &&
+                      found->get<double>() >= 0 &&
+                      found->get<double>() <= static_cast<double>(kMostTimestampUs);
+    if (!good) throw InputError(fmt::format("{}: {}: {}: allowed: a number from 0", path_, place, field));
+    return found->get<double>();
+  }
+
+  void add(const std::string& step, const std::string& full_name, const ForeignJson& operation) {
+    const std::string place = fmt::format("{}: {}", step, full_name.substr(0, 80));
+    const auto part = [&](const char* name) -> const ForeignJson& {
+      static const ForeignJson kNone;
+      const auto found = operation.is_object() ? operation.find(name) : operation.end();
+      return operation.is_object() && found != operation.end() ? *found : kNone;
+    };
+    const ForeignJson& times = part("Communication Time Info");
+    TimelineEvent event;
+    const std::size_t at = full_name.find('@');
+    event.name = full_name.substr(0, at);
+    event.number = ++number_;
+    event.begin_us = number(place, times, "Start Timestamp(us)");
+    event.end_us = event.begin_us + 1000 * static_cast<TimelineUs>(number(place, times, "Elapse Time(ms)"));
+    event.communicates = true;
+    const std::string group = at == std::string::npos ? group_of_hcom(full_name) : full_name.substr(at + 1);
+    const auto [lane, fresh] = lanes_.emplace(group, static_cast<std::uint32_t>(lanes_.size()));
+    if (fresh) timeline_.lanes.push_back(group);
+    if (lanes_.size() > kMostLanes)
+      throw InputError(fmt::format("{}: more than {} groups", path_, kMostLanes));
+    event.lane = lane->second;
+    if (const auto kind = collective_named(event.name)) {
+      TimelineCollective& told = event.collective.emplace();
+      told.kind = *kind;
+      told.group = group;
+      const double bytes = 1e6 * transit_mb(place, part("Communication Bandwidth Info"));
+      if (bytes > 0 && bytes < 1e15) told.sent = std::llround(bytes);
+    }
+    timeline_.events.push_back(std::move(event));
+  }
+
+  // SDMA is HCCS, PCIE and SIO together.
+  double transit_mb(const std::string& place, const ForeignJson& media) const {
+    if (!media.is_object()) return 0;
+    double sum = 0;
+    for (const char* medium : {"RDMA", "SDMA", "HCCS", "PCIE", "SIO"}) {
+      const bool part = std::string_view(medium) != "RDMA" && std::string_view(medium) != "SDMA";
+      if (!media.contains(medium) || (part && media.contains("SDMA"))) continue;
+      sum += number(place, media[medium], "Transit Size(MB)");
+    }
+    return sum;
+  }
+
+  std::string path_;
+  Timeline timeline_;
+  std::map<std::string, std::uint32_t> lanes_;
+  std::uint64_t number_ = 0;
+};
+
+bool is_communication_table(const std::string& path) {
+  const auto stream = open_unpacked(path);
+  std::string head(4096, '\0');
+  stream->read(head.data(), static_cast<std::streamsize>(head.size()));
+  return head.find("\"Communication Time Info\"") != std::string::npos;
+}
+
 }  // namespace
 
 Timeline read_timeline(const std::string& path) {
   if (without_gz(path).ends_with(".csv")) return read_kernel_details(path);
+  if (is_communication_table(path)) return CommunicationTable(path).take();
   const Choice choice(path);
   return Collection(path, choice).finish();
 }

@@ -1,6 +1,6 @@
 // Timelines of profilers: Chrome trace JSON of PyTorch (Kineto) and of Ascend (trace_view.json), packed by
-// gzip or not, and Ascend's table of kernels (kernel_details.csv). The file is read event by event; only what
-// ran on the device is kept.
+// gzip or not, and Ascend's tables of kernels (kernel_details.csv) and communication (communication.json).
+// The file is read event by event; only what ran on the device is kept.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +21,10 @@ struct TimelineCollective {
   std::vector<std::int64_t> ranks;  // of the group; empty: not told
   std::int64_t group_size = 0;      // 0: not told
   // Bytes, by one of two: what the rank puts in, or elements that the vendor's interface counts, of which a
-  // reduce-scatter or all-to-all has one such count for each rank. Neither: it is not told how much.
+  // reduce-scatter or all-to-all has one such count for each rank. None: it is not told how much.
   std::optional<std::int64_t> input, counted;
-  bool uneven = false;  // its parts are told one by one
+  std::optional<std::int64_t> sent;  // or what the rank sent to others
+  bool uneven = false;               // its parts are told one by one
 };
 
 struct TimelineEvent {

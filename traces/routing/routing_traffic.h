@@ -16,7 +16,8 @@ struct RoutingTraffic {
   std::uint64_t dispatch_bytes = 7680, combine_bytes = 14336;  // of a token
   Time expert_time{};                                          // from a rank's last token to its first answer
   int cores = 48;                                              // of a die that send, in turn
-  std::vector<int> rank_of_expert;  // empty: in contiguous blocks, as even as can be
+  // Ranks that have each expert, of which tokens take turns; empty: in contiguous blocks, as even as can be.
+  std::vector<std::vector<int>> ranks_of_expert;
 };
 
 struct RoutingTrafficResult {
@@ -30,7 +31,12 @@ struct RoutingTrafficResult {
 RoutingTrafficResult write_routing_traffic(const Routing& routing, const RoutingTraffic& how,
                                            TrafficSink& sink);
 
-// Lines "expert,rank" after a header of these names; every expert once.
-std::vector<int> expert_ranks_from_file(const std::string& path, int experts, int ranks);
+// Lines "expert,rank" after a header of these names, every expert once; or JSON: the expert map of vLLM
+// Ascend
+// ({"layer_list": [{"device_list": [{"device_id", "device_expert"}]}]}), or the list of the experts of all
+// slots of all ranks that EPLB makes, of a layer or of each, alone or as SGLang's physical_to_logical_map.
+// `layer`: which of several; -1: there is one. Throws InputError.
+std::vector<std::vector<int>> expert_ranks_from_file(const std::string& path, int experts, int ranks,
+                                                     int layer = -1);
 
 }  // namespace cm384::traces

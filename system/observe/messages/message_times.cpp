@@ -37,7 +37,11 @@ struct MessageTimes::Wire {
   }
   // Of gaps since then.
   std::int64_t idle_since(Time from) const {
-    const auto first = std::ranges::upper_bound(gaps, from, {}, &Gap::end);
+    // Mostly among the last ones.
+    std::size_t back = 1;
+    while (back < gaps.size() && gaps[gaps.size() - back].end > from) back *= 2;
+    const auto begin = gaps.end() - static_cast<std::ptrdiff_t>(std::min(back, gaps.size()));
+    const auto first = std::ranges::upper_bound(begin, gaps.end(), from, {}, &Gap::end);
     if (first == gaps.end()) return 0;
     return total() - first->before_ps - std::max<std::int64_t>(0, (from - first->begin).ps);
   }
