@@ -25,7 +25,13 @@ service::RequestTrace RequestOptions::load(const StudyContext& context, std::str
     if (context.given.contains(option))
       throw InputError(fmt::format("run {}: --{}: has no effect with --requests", study, option));
   }
-  return service::at_rate(service::read_requests(requests, block), rate, duration);
+  const service::RequestTrace trace = service::read_requests(requests, block);
+  if (!trace.timed)
+    throw InputError(
+        fmt::format("run {}: --requests: {} does not tell when its requests came; allowed: a "
+                    "benchmark's result with start_times, or --lengths with it",
+                    study, requests));
+  return service::at_rate(trace, rate, duration);
 }
 
 std::string RequestOptions::note_of(const service::RequestTrace& trace) {

@@ -18,8 +18,8 @@ struct RequestOptions {
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
     visit("requests", self.requests, Form{"FILE"},
-          "requests that were recorded: Azure, BurstGPT, Mooncake, ServeGen, LLMServingSim, or what --export "
-          "wrote; otherwise they are drawn, arrivals as a Poisson process");
+          "requests that were recorded: Azure, BurstGPT, Mooncake, ServeGen, LLMServingSim, results of "
+          "benchmarks, or what --export wrote; otherwise they are drawn, arrivals as a Poisson process");
     visit("duration", self.duration, Range{Time{}, 604'800_s},
           "of the requests, from the first on, which comes at time 0, drawn or recorded; recorded ones are "
           "repeated or cut; 0s: once as recorded, or 60s");

@@ -13,6 +13,7 @@
 #include "base/text/csv_table.h"
 #include "base/text/error.h"
 #include "base/text/quantity.h"
+#include "workloads/service/benchmark_requests.h"
 #include "workloads/service/trace_builder.h"
 
 namespace cm384::service {
@@ -140,6 +141,7 @@ bool has_header(const std::string& line, const std::vector<std::string>& names) 
 }  // namespace
 
 RequestTrace read_requests(const std::string& path, int block_tokens) {
+  if (is_benchmark_result(path)) return read_benchmark_result(path);
   LineReader lines(path);
   std::string line;
   do {
@@ -149,11 +151,11 @@ RequestTrace read_requests(const std::string& path, int block_tokens) {
   if (has_header(line, kAzure)) return read_azure(path);
   if (has_header(line, kBurstGpt)) return read_burstgpt(path);
   if (has_header(line, kVidur)) return read_vidur(path);
-  lines.fail(
-      fmt::format("line: '{}'; allowed: the first line of a file of Azure ({},..), BurstGPT ({},..), Vidur "
-                  "({},..), Mooncake, ServeGen, Bailian, AIBrix or LLMServingSim ({{\"timestamp\": or "
-                  "{{\"input_toks\":), or one that --export wrote",
-                  line.substr(0, 60), kAzure[0], kBurstGpt[0], kVidur[0]));
+  lines.fail(fmt::format(
+      "line: '{}'; allowed: the first line of a file of Azure ({},..), BurstGPT ({},..), Vidur "
+      "({},..), Mooncake, ServeGen, Bailian, AIBrix, LLMServingSim or a benchmark ({{\"timestamp\": or "
+      "{{\"input_toks\":), or one that --export wrote",
+      line.substr(0, 60), kAzure[0], kBurstGpt[0], kVidur[0]));
 }
 
 }  // namespace cm384::service

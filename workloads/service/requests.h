@@ -26,6 +26,7 @@ struct RequestTrace {
   std::vector<std::uint64_t> keys;  // of blocks; equal keys: equal tokens in the block and in front of it
   int block_tokens = 0;             // of every block but a prompt's last one; 0: the trace has none
   std::int64_t failed = 0;          // records without output tokens, which are left out
+  bool timed = true;                // it is told when requests come; otherwise they are lengths alone
 
   std::span<const std::uint64_t> blocks_of(const Request& request) const {
     return std::span(keys).subspan(request.first_block, request.blocks);
@@ -50,6 +51,8 @@ inline constexpr std::int32_t kMostTokens = 10'000'000;  // of a prompt or an ou
 //   Vidur          arrived_at (s),num_prefill_tokens,num_decode_tokens and further columns
 //   LLMServingSim  {"input_toks", "output_toks", "arrival_time_ns"}, with "input_tok_ids" or without, or
 //                  sessions {"session_id", "arrival_time_ns", "sub_requests"}
+//   benchmark      {"input_lens": [..], "output_lens": [..]}, with "start_times" (s) or without: a result of
+//                  vLLM or SGLang
 //   cm384          {"format": "cm384-requests-1"}: what requests_text() wrote
 // `block_tokens`: of the blocks that are made of token ids. Throws InputError: one line, file:line: field:
 // what was found; what is allowed.

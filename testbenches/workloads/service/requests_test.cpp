@@ -49,6 +49,36 @@ TEST(Requests, OfAzureBeginWithTheFirst) {
   EXPECT_EQ(trace.requests[1].output, 109);
 }
 
+// What vLLM's and SGLang's benchmarks save.
+TEST(Requests, OfABenchmarkBeginInTheOrderOfTheirTimes) {
+  const RequestTrace trace = read(R"({"date": "20260102", "duration": 9.5, "input_lens": [10, 20, 30, 40],
+    "output_lens": [1, 0, 3, 0], "ttfts": [0.1, 0.2], "generated_texts": ["\"input_lens\"", "b"],
+    "start_times": [1000.5, 1000.25, 1002.0, 1001.0], "errors": ["", "", "", "timeout"]})");
+  EXPECT_EQ(trace.format, "benchmark");
+  EXPECT_TRUE(trace.timed);
+  EXPECT_EQ(trace.failed, 1);
+  ASSERT_EQ(trace.requests.size(), 3u);
+  EXPECT_EQ(trace.requests[0].prompt, 20);
+  EXPECT_EQ(trace.requests[1].prompt, 10);
+  EXPECT_EQ(trace.requests[1].arrival, Time{250'000'000'000});
+  EXPECT_EQ(trace.requests[2].arrival, Time{1'750'000'000'000});
+  EXPECT_EQ(trace.requests[2].output, 3);
+  const RequestTrace lengths = read(R"({"input_lens": [10, 20], "output_lens": [1, 2]})");
+  EXPECT_FALSE(lengths.timed);
+  EXPECT_EQ(lengths.requests[1].output, 2);
+}
+
+TEST(Requests, OfABenchmarkAreRefusedByEntry) {
+  EXPECT_EQ(refusal(R"({"input_lens": [10, 20], "output_lens": [1]})"),
+            ": output_lens: 1 entries; allowed: as many as input_lens, 2");
+  EXPECT_EQ(refusal(R"({"input_lens": [10, 0], "output_lens": [1, 1]})"),
+            ": input_lens[1]: allowed: a whole number from 1 to 10000000");
+  EXPECT_EQ(refusal(R"({"input_lens": [10], "output_lens": [1], "start_times": ["x"]})"),
+            ": start_times[0]: allowed: seconds");
+  EXPECT_EQ(refusal("{\"input_lens\": [10], \"output_lens\": [1]}\n{}"),
+            ": no JSON object; allowed: the result of one run of a benchmark");
+}
+
 TEST(Requests, OfMooncakeHaveBlocks) {
   const RequestTrace trace = read(
       "\n{\"timestamp\": 3, \"input_length\": 1024, \"output_length\": 5, \"hash_ids\": [0, 7]}\n"
