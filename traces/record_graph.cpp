@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <functional>
+#include <numeric>
 #include <queue>
+#include <tuple>
 #include <utility>
 
 #include "base/text/error.h"
@@ -36,6 +38,32 @@ std::uint64_t RecordGraph::join(std::vector<std::uint64_t> on, TrafficDependency
   const std::uint64_t all = add(record, where);
   for (const std::uint64_t one : on) wait(all, {one, kind, {}});
   return all;
+}
+
+void RecordGraph::forget_order() {
+  std::vector<std::uint64_t> order(nodes_.size()), place(nodes_.size());
+  std::iota(order.begin(), order.end(), std::uint64_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::uint64_t n) {
+    const TrafficRecord& r = nodes_[n].record;
+    // Points stay behind, as they were added.
+    if (!r.moves()) return std::tuple(true, std::int64_t{0}, 0u, 0u, std::uint64_t{0}, 0, 0);
+    const unsigned source = r.source.number, on = (r.target.number + kMostUnits - source) % kMostUnits;
+    return std::tuple(false, r.start.ps, on, source, r.bytes, static_cast<int>(r.operation),
+                      static_cast<int>(r.lane));
+  });
+  std::vector<Node> nodes;
+  nodes.reserve(nodes_.size());
+  Placing placing;
+  for (const std::uint64_t n : order) {
+    place[n] = nodes.size();
+    TrafficRecord& r = nodes.emplace_back(std::move(nodes_[n])).record;
+    if (r.moves()) r.offset = placing.take(r.target.number, r.bytes);
+  }
+  nodes_ = std::move(nodes);
+  for (Node& node : nodes_) {
+    for (Edge& edge : node.edges) edge.on = place[edge.on];
+    std::ranges::sort(node.edges, {}, [](const Edge& e) { return std::tuple(e.on, e.kind, e.delay); });
+  }
 }
 
 Written RecordGraph::write(TrafficSink& sink, std::vector<std::uint64_t>* numbers) const {

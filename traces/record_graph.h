@@ -36,6 +36,11 @@ class RecordGraph {
   std::uint64_t join(std::vector<std::uint64_t> on, TrafficDependency::Kind kind, Unit unit,
                      const std::string& where);
 
+  // Of formats whose rows say nothing by their order: transfers stand by when they begin at the earliest, how
+  // far on from the source their target is, and what they are; their places in memory follow. What add()
+  // returned is not valid any more.
+  void forget_order();
+
   // Puts all records out, in the order in which they would begin if nothing queued, then as they were added.
   // `numbers`: which record of the trace each of the graph became. Throws InputError
   // where some wait for each other in a circle.

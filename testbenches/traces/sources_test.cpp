@@ -65,6 +65,36 @@ TEST(MessageList, RecordsStandInTheOrderInWhichTheyBegin) {
   EXPECT_EQ(made.records[3].dependencies[0], (TrafficDependency{0, Wait::arrival, 20_us}));
 }
 
+// Every pair of four, of two sizes: the same trace, whatever the order of the rows. Each source begins with
+// the next one, so that no target gets all at once.
+TEST(MessageList, TheOrderOfRowsDoesNotMatter) {
+  std::vector<std::string> rows;
+  for (int from = 0; from < 4; ++from) {
+    for (int to = 0; to < 4; ++to) {
+      for (const int bytes : {64, 4096}) {
+        if (from != to) rows.push_back(fmt::format("{},{},{},{}\n", from, to, bytes, to == 2 ? 1 : 0));
+      }
+    }
+  }
+  const auto read = [&] {
+    std::string text = "source,target,bytes,start_us\n";
+    for (const std::string& row : rows) text += row;
+    Collected made;
+    import_messages(file("rows.csv", text), kOptions, made);
+    return made.records;
+  };
+  const std::vector<TrafficRecord> sorted = read();
+  std::ranges::reverse(rows);
+  EXPECT_EQ(read(), sorted);
+  std::swap(rows[3], rows[17]);
+  EXPECT_EQ(read(), sorted);
+  EXPECT_EQ(sorted[0].target.number, 1);
+  EXPECT_EQ(sorted[2].source.number, 2);
+  EXPECT_EQ(sorted[2].target.number, 3);
+  EXPECT_EQ(sorted[4].source.number, 1);
+  EXPECT_EQ(sorted[4].target.number, 3);
+}
+
 TEST(MessageList, RefusesBrokenOnesByLine) {
   const auto read = [](const std::string& text) {
     return refusal([&] {

@@ -38,6 +38,7 @@ class HtsimImport {
 
   ImportResult write(TrafficSink& sink) {
     for (const auto& [id, trigger] : triggers_) pull(id, trigger);
+    graph_.forget_order();
     return ranks_->write(graph_, sink);
   }
 

@@ -125,6 +125,7 @@ ImportResult import_messages(const std::string& path, const ImportOptions& optio
   }
   if (graph.size() == 0) lines.fail("line: no message");
   for (const auto& [rank, die] : dies) result.mapping.emplace_back(rank, die);
+  graph.forget_order();
   const Written written = graph.write(sink);
   result.records = written.records;
   note_locality(written, result);

@@ -78,6 +78,7 @@ class Ns3UbImport {
         throw InputError(fmt::format("{}: dependOnPhases: no task is of phase {}", w.where, w.phase));
       graph_.wait(w.record, {phase->second.finished, TrafficDependency::Kind::completion, w.delay});
     }
+    graph_.forget_order();
     const Written written = graph_.write(sink);
     result.records = written.records;
     note_locality(written, result);
