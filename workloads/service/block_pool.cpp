@@ -139,6 +139,21 @@ void BlockPool::write(std::span<const std::uint64_t> keys, std::uint32_t tenant)
   }
 }
 
+std::int64_t BlockPool::peek(std::span<const std::uint64_t> keys, std::uint32_t tenant) {
+  const auto there =
+      std::ranges::find_if(keys, [&](auto key) { return tier_of(key_of_tenant(tenant, key)) == Tier::none; });
+  return there - keys.begin();
+}
+
+void PoolCounts::add(const PoolCounts& o) {
+  asked += o.asked;
+  dram_hits += o.dram_hits;
+  ssd_hits += o.ssd_hits;
+  store_hits += o.store_hits;
+  written += o.written;
+  kept_once += o.kept_once;
+}
+
 Tier BlockPool::tier_of(std::uint64_t key) {
   const Tier tier = server_of(key).tier_of(key);
   return tier == Tier::none && has_store_ && store_.tier_of(key) != Tier::none ? Tier::store : tier;

@@ -95,6 +95,7 @@ struct PrefixHits {
 
 struct PoolCounts {
   std::int64_t asked = 0, dram_hits = 0, ssd_hits = 0, store_hits = 0, written = 0, kept_once = 0;  // blocks
+  void add(const PoolCounts& o);
 };
 
 class BlockPool {
@@ -103,6 +104,8 @@ class BlockPool {
 
   // Blocks at the front of a prompt that are there, and touches them.
   PrefixHits read(std::span<const std::uint64_t> keys, std::uint32_t tenant = 0);
+  // The number of these, and nothing is touched or counted.
+  std::int64_t peek(std::span<const std::uint64_t> keys, std::uint32_t tenant = 0);
   // All blocks of a prompt, once they have been computed. Those that are there already are kept once.
   void write(std::span<const std::uint64_t> keys, std::uint32_t tenant = 0);
 

@@ -21,8 +21,8 @@ double DecodeInstance::kv_share() const {
   return bytes / (static_cast<double>(spec_.kv_room.count) * dies());
 }
 
-std::pair<int, std::int64_t> DecodeInstance::best_die(std::int64_t bytes) const {
-  if (away_ > 0 || closed_) return {-1, 0};
+std::pair<int, std::int64_t> DecodeInstance::best_die(std::int64_t bytes, bool returns) const {
+  if (away_ > 0 || (closed_ && !returns)) return {-1, 0};
   int best = -1;
   for (int d = 0; d < dies(); ++d) {
     const Die& die = dies_[static_cast<std::size_t>(d)];
@@ -188,7 +188,7 @@ std::vector<DecodeInstance::Active> DecodeInstance::end_step() {
 // Tokens come evenly over its steps.
 DecodeInstance::Lost DecodeInstance::lost_of(const Active& active, std::int64_t last_step) const {
   const std::int64_t made = active.steps - (last_step - step_);
-  return {active.request, active.tokens * made / active.steps};
+  return {active.request, active.tokens * made / active.steps, active.die, active.bytes};
 }
 
 std::vector<DecodeInstance::Lost> DecodeInstance::lose_all() {

@@ -37,8 +37,9 @@ class DecodeInstance {
   double kv_share() const;
   double kv_peak() const;  // most of a die's room that was promised so far
 
-  // The die with the fewest requests that has a slot and `bytes` of room, and how many it has; -1: none.
-  std::pair<int, std::int64_t> best_die(std::int64_t bytes) const;
+  // The die with the fewest requests that has a slot and `bytes` of room, and how many it has; -1: none. One
+  // that returns was of the instance before it closed.
+  std::pair<int, std::int64_t> best_die(std::int64_t bytes, bool returns = false) const;
   void reserve(int die, std::int64_t bytes);
   void release(int die, std::int64_t bytes);
   // Steps in which `tokens` come, drawn for this attempt of the request.
@@ -50,6 +51,10 @@ class DecodeInstance {
   struct Lost {
     std::uint32_t request = 0;
     std::int64_t tokens = 0;  // that it had been given here
+    int die = 0;
+    std::int64_t bytes = 0;  // of room that it had there
+    bool swapped = false;    // these went to host memory
+    Time last_token{};       // of one that is preempted
   };
   // Steps from here on where somebody is there. With growing room requests get the blocks that their tokens
   // of the step need; where a die has no more, the last ones that came to it leave it and their room, and are

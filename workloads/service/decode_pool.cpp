@@ -6,18 +6,25 @@
 
 namespace cm384::service {
 
-DecodePool::DecodePool(ServiceRun& run, const Library& library)
+DecodePool::DecodePool(ServiceRun& run, const Library& library, HostMemory& host)
     : run_(run),
+      host_(host),
       steps_(library, run.deployment.decode_dies(), run.deployment.decode.mtp),
       dies_(run.deployment.decode_dies()),
       samples_(run.options.step_samples, run.options.seed) {
   for (int k = 0; k < run.deployment.decode.instances; ++k) add_instance();
 }
 
-std::optional<int> DecodePool::find_die(std::int64_t bytes) const {
+std::optional<int> DecodePool::find_die(std::int64_t bytes, std::optional<std::uint32_t> returns) const {
+  if (returns) {
+    const int die = instances_[*returns].dies.best_die(bytes, true).first;
+    if (die < 0) return {};
+    return static_cast<int>(*returns) * dies_ + die;
+  }
   std::optional<int> found;
   std::int64_t least = INT64_MAX;
   for (std::size_t k = 0; k < instances_.size(); ++k) {
+    if (host_.next(static_cast<std::uint32_t>(k)) != nullptr) continue;
     const auto [die, requests] = instances_[k].dies.best_die(bytes);
     if (die < 0 || requests >= least) continue;
     found = static_cast<int>(k) * dies_ + die;
@@ -29,7 +36,7 @@ std::optional<int> DecodePool::find_die(std::int64_t bytes) const {
 std::int64_t DecodePool::bytes_of(std::uint32_t request) const {
   const Request& r = run_.requests.request(request);
   if (run_.deployment.decode.reserve == "growing")
-    return run_.deployment.decode.bytes_of_blocks(run_.requests.prompt_tokens(request));
+    return run_.deployment.decode.bytes_of_blocks(run_.requests.context_tokens(request));
   return static_cast<std::int64_t>(r.prompt + r.output) * run_.deployment.decode.token.count;
 }
 
@@ -49,7 +56,7 @@ std::int32_t DecodePool::steps_for(std::uint32_t request) const {
 
 void DecodePool::join(std::uint32_t request) {
   const Served& s = run_.requests.served(request);
-  dies_of(s.die).join({request, s.die % dies_, run_.requests.prompt_tokens(request),
+  dies_of(s.die).join({request, s.die % dies_, run_.requests.context_tokens(request),
                        run_.requests.decode_tokens(request), s.steps, bytes_of(request)});
 }
 
@@ -59,19 +66,22 @@ Time DecodePool::last_token(std::uint32_t request) const {
   return std::ranges::count(instance.joined, request) > 0 ? s.last_token : instance.last_end;
 }
 
-std::vector<DecodePool::Lost> DecodePool::start_step(std::uint32_t i) {
+DecodePool::Begun DecodePool::begin_step(std::uint32_t i) {
   Instance& instance = instances_[i];
   DecodeInstance& dies = instance.dies;
   if (dies.stepping() || !dies.runs()) return {};
   // Those of a step that was lost and begins again have joined before.
   for (const DecodeInstance::Active& active : dies.joining()) instance.joined.push_back(active.request);
-  std::vector<Lost> preempted = dies.begin_step();
-  if (!dies.stepping()) return preempted;
+  Begun begun{dies.begin_step(), {}, dies.epoch(), 0};
+  std::ranges::sort(begun.preempted, {}, &Lost::request);
+  for (Lost& one : begun.preempted) one.last_token = last_token(one.request);
+  const Time copies = host_.swap_out(i, begun.preempted, run_.now()) - run_.now();
+  if (!dies.stepping()) return begun;
   const DecodeInstance::Load load = dies.load(steps_.least_batch(), steps_.least_kv());
   const StepTime time = step_time(load);
   run_.evidence.add(time, "a decode step ({:.0f}, {:.0f} tokens of context)", load.batch, load.kv);
   samples_.see(run_.now(), static_cast<int>(i), dies, load);
-  Time more = of_ms(time.ms * (plane_factor_ - 1));
+  Time more = of_ms(time.ms * (plane_factor_ - 1)) + copies;
   const DecodeSpec& decode = run_.deployment.decode;
   if (decode.renew_every > 0 && ++instance.count % decode.renew_every == 0) {
     more += decode.renew_time;
@@ -86,8 +96,14 @@ std::vector<DecodePool::Lost> DecodePool::start_step(std::uint32_t i) {
   instance.end = run_.now() + span;
   instance.load = load;
   instance.requests = dies.requests();
-  run_.events.push(instance.end, Event::Kind::step_done, i, dies.epoch());
-  return preempted;
+  begun.span = span;
+  begun.requests = dies.requests();
+  return begun;
+}
+
+void DecodePool::extend(std::uint32_t i, Time more) {
+  instances_[i].end += more;
+  busy_s_ += seconds(more);
 }
 
 // A lost step was busy until now only.
@@ -146,7 +162,7 @@ void DecodePool::close(std::uint32_t i, std::size_t role_switch) {
 }
 
 std::optional<std::size_t> DecodePool::leave_if_drained(std::uint32_t i) {
-  if (!instances_[i].dies.is_drained()) return {};
+  if (!instances_[i].dies.is_drained() || !host_.empty(i)) return {};
   return instances_[i].member.leave(run_.now());
 }
 

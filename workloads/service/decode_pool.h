@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "workloads/service/decode_instance.h"
+#include "workloads/service/host_memory.h"
 #include "workloads/service/service_run.h"
 #include "workloads/service/step_samples.h"
 
@@ -17,14 +18,15 @@ class DecodePool {
   using Lost = DecodeInstance::Lost;
 
   // Throws InputError where the library has no step of such an instance.
-  DecodePool(ServiceRun& run, const Library& library);
+  DecodePool(ServiceRun& run, const Library& library, HostMemory& host);
 
   int dies_per_instance() const { return dies_; }
   std::uint32_t instance_of(int die) const { return static_cast<std::uint32_t>(die / dies_); }
 
   // Dies are numbered over all instances. The die with the fewest requests that has a slot and `bytes` of
-  // room; nothing: there is none.
-  std::optional<int> find_die(std::int64_t bytes) const;
+  // room; nothing: there is none. Nobody new comes to an instance while others wait in host memory to return.
+  // `returns`: the instance that one comes back to from there.
+  std::optional<int> find_die(std::int64_t bytes, std::optional<std::uint32_t> returns = {}) const;
   // Room that a request is given for its context when it is sent.
   std::int64_t bytes_of(std::uint32_t request) const;
   void reserve(int die, std::int64_t bytes);
@@ -35,10 +37,17 @@ class DecodePool {
   // The context of the request has come to its die.
   void join(std::uint32_t request);
   // Nothing happens where the instance steps, does not run, or has no requests. With growing room: requests
-  // that had to leave their die, with the tokens that they were given there; they decode still.
-  std::vector<Lost> start_step(std::uint32_t i);
-  // When tokens of a request that start_step() returned came last.
-  Time last_token(std::uint32_t request) const;
+  // that had to leave their die, with the tokens that they were given there; they decode still. The step
+  // waits until those that are swapped out are in host memory.
+  struct Begun {
+    std::vector<Lost> preempted{};
+    std::optional<Time> span{};  // nothing: no step
+    std::uint32_t epoch = 0;
+    int requests = 0;
+  };
+  Begun begin_step(std::uint32_t i);
+  // The step that was begun ends so much later.
+  void extend(std::uint32_t i, Time more);
   // Whether an event of a step is of the one under way.
   bool is_current(std::uint32_t i, std::uint32_t epoch) const { return instances_[i].dies.epoch() == epoch; }
   // Requests that had their last step.
@@ -79,9 +88,11 @@ class DecodePool {
   DecodeInstance& dies_of(int die) { return instances_[instance_of(die)].dies; }
   void end_step(std::uint32_t i, bool lost);
   const StepTime& step_time(const DecodeInstance::Load& load);
+  Time last_token(std::uint32_t request) const;
   void count_gaps(Instance& instance);
 
   ServiceRun& run_;
+  HostMemory& host_;
   DecodeSteps steps_;
   int dies_;
   std::vector<Instance> instances_;

@@ -83,6 +83,25 @@ Deployment load_deployment(const std::string& name_or_path, const std::vector<st
                                  deployment.prefill.chunk, deployment.prefill.batch_tokens));
   if (deployment.sources["decode.block"].from == "command line" && deployment.decode.reserve != "growing")
     throw InputError("deployment: decode.block: has no effect with decode.reserve = whole; allowed: growing");
+  if (deployment.mixed()) {
+    if (deployment.sources["prefill.instances"].from == "command line")
+      throw InputError(
+          "deployment: prefill.instances: has no effect with prefill.pool = decode; allowed: own");
+    if (deployment.groups() * deployment.prefill.npus != deployment.decode.npus)
+      throw InputError(fmt::format(
+          "deployment: prefill.pool = decode: decode.npus is {}; allowed: multiples of prefill.npus, {}",
+          deployment.decode.npus, deployment.prefill.npus));
+  }
+  for (const char* key :
+       {"decode.preempt", "decode.swap_room", "decode.swap_out_rate", "decode.swap_in_rate"}) {
+    if (deployment.sources[key].from != "command line") continue;
+    if (deployment.decode.reserve != "growing")
+      throw InputError(
+          fmt::format("deployment: {}: has no effect with decode.reserve = whole; allowed: growing", key));
+    if (deployment.decode.preempt != "swap")
+      throw InputError(
+          fmt::format("deployment: {}: has no effect with decode.preempt = recompute; allowed: swap", key));
+  }
   return deployment;
 }
 

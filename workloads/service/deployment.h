@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/text/parameter_list.h"
-#include "workloads/service/prompt_queue.h"
+#include "workloads/service/prompt_router.h"
 
 namespace cm384::service {
 
@@ -22,12 +22,16 @@ struct PrefillSpec {
   double attention_share = 0;
   int microbatches = 1;
   int sequences = 0, chunk = 0, most_waiting = 0;
-  std::string order = "fcfs";
+  std::string pool = "own", order = "fcfs", route = "common";
   Time ageing{};
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
     using hw::Range;
+    visit("pool", self.pool, hw::OneOf{{"own", "decode"}},
+          "who computes prompts: instances of their own, or those of decode, whose dies are groups of `npus` "
+          "for "
+          "them: a step then computes chunks of prompts first and tokens of answers behind them");
     visit("instances", self.instances, Range{1, 1000}, "that take batches of prompts");
     visit("npus", self.npus, Range{1, 384}, "of an instance");
     visit("microbatches", self.microbatches, Range{1, 2},
@@ -43,6 +47,10 @@ struct PrefillSpec {
     visit("order", self.order, kPromptOrders,
           "in which prompts are begun: first come first served, shortest prompt first, or by class of "
           "priority");
+    visit("route", self.route, kPromptRoutes,
+          "whom a prompt waits for: the next idle instance; or one it is sent to, by turns, by the fewest "
+          "tokens "
+          "sent there that are not computed, or by these and its own less what is cached there");
     visit("ageing", self.ageing, Range{Time{}, 1'000'000_s},
           "after which a prompt is as urgent as a new one of the class before its own; 0: never");
     visit("most_waiting", self.most_waiting, Range{0, 100'000'000},
@@ -64,8 +72,10 @@ struct DecodeSpec {
   Bytes kv_room{}, token{70'272};
   Time bubble{}, renew_time{};
   int renew_every = 0;
-  std::string reserve = "whole";
+  std::string reserve = "whole", preempt = "recompute";
   int block = 128;
+  Bytes swap_room{};
+  Bandwidth swap_out_rate{1'000'000'000}, swap_in_rate{1'000'000'000};
   std::string model = "deepseek-r1";
 
   // Of the blocks that so many tokens take, where room grows.
@@ -92,8 +102,19 @@ struct DecodeSpec {
     visit("token", self.token, Range{1_B, 16_MiB}, "context of a token");
     visit("reserve", self.reserve, hw::OneOf{{"whole", "growing"}},
           "room that a request is given: for its whole answer, or by blocks as tokens come; where these run "
-          "out the last one that came to the die goes back to prefill, with all its tokens");
+          "out the last one that came to the die is preempted");
     visit("block", self.block, Range{1, 65'536}, "tokens of a block of growing room");
+    visit(
+        "preempt", self.preempt, hw::OneOf{{"recompute", "swap"}},
+        "what becomes of a preempted request: it goes back to prefill with all its tokens, or its blocks go "
+        "to host memory until a die of its instance has room, ahead of new ones");
+    visit("swap_room", self.swap_room, Range{0_B, 1024_GiB},
+          "host memory of each die for blocks that are swapped out, which those of an instance share; who "
+          "finds none is recomputed");
+    visit("swap_out_rate", self.swap_out_rate, Range{Bandwidth{1'000'000}, Bandwidth{1'000'000'000'000'000}},
+          "at which a die writes blocks to host memory, before its next step");
+    visit("swap_in_rate", self.swap_in_rate, Range{Bandwidth{1'000'000}, Bandwidth{1'000'000'000'000'000}},
+          "at which a die reads them back");
     visit("bubble", self.bubble, Range{Time{}, 1_s}, "between two steps");
     visit("renew_every", self.renew_every, Range{0, 1'000'000},
           "steps between two placements of the experts; 0: they stay");
@@ -103,6 +124,7 @@ struct DecodeSpec {
 
 struct ContextCache {
   bool on = true, answers = true;
+  std::string scope = "shared";
   int servers = 192;
   Bytes dram{}, evs{}, obs{};
   Bandwidth dram_rate{}, evs_rate{}, obs_rate{};
@@ -114,6 +136,8 @@ struct ContextCache {
     visit("on", self.on, "contexts are kept and used again");
     visit("answers", self.answers,
           "those of answers too, which decode writes: for the next turn of a session");
+    visit("scope", self.scope, hw::OneOf{{"shared", "instance"}},
+          "one cache for all prefill instances, or a part of it for each, which others do not read");
     visit("servers", self.servers, Range{1, 100'000}, "that blocks are hashed to");
     visit("dram", self.dram, Range{0_B, Bytes{std::int64_t{1} << 60}}, "of all servers");
     visit("evs", self.evs, Range{0_B, Bytes{std::int64_t{1} << 60}}, "SSD of all servers");
@@ -175,7 +199,13 @@ struct Deployment {
   std::map<std::string, Source> sources;  // by key
   std::set<std::string> own;              // keys that the file itself or a change gives
 
-  int npus() const { return prefill.instances * prefill.npus + decode.instances * decode.npus; }
+  // Instances of decode compute prompts too: each has so many groups of prefill.npus for them.
+  bool mixed() const { return prefill.pool == "decode"; }
+  int groups() const { return decode.npus / prefill.npus; }
+  int prefill_instances() const { return mixed() ? decode.instances * groups() : prefill.instances; }
+  int npus() const {
+    return (mixed() ? 0 : prefill.instances * prefill.npus) + decode.instances * decode.npus;
+  }
   int decode_dies() const { return 2 * decode.npus; }
 
   template <class Self, class Visitor>

@@ -13,6 +13,8 @@ struct Event {
     arrival,
     prefill_done,
     transferred,
+    swapped_in,
+    mixed_done,
     step_done,
     outage,
     back,

@@ -7,21 +7,26 @@
 
 namespace cm384::service {
 
-PrefillPool::PrefillPool(ServiceRun& run, const Library& library)
+PrefillPool::PrefillPool(ServiceRun& run, const Library& library, Place place)
     : run_(run),
       times_(run.deployment, library),
-      cache_(run.trace, run.deployment.cache, run.deployment.decode.token, run.options.tenants),
-      instances_(static_cast<std::size_t>(run.deployment.prefill.instances)),
+      place_(std::move(place)),
       context_at_(run.requests.size()),
-      waiting_(kPromptOrders.as<PromptOrder>(run.deployment.prefill.order), run.deployment.prefill.ageing) {}
-
-int PrefillPool::busy() const {
-  return static_cast<int>(std::ranges::count(instances_, true, &Instance::busy));
+      router_(
+          kPromptRoutes.as<PromptRoute>(run.deployment.prefill.route),
+          kPromptOrders.as<PromptOrder>(run.deployment.prefill.order), run.deployment.prefill.ageing,
+          [this](std::uint32_t i) { return takes_prompts(i); },
+          [this](std::uint32_t i, std::uint32_t request) {
+            return cache_of(i).peek(run_.requests.request(request));
+          }) {
+  for (int k = 0; k < run.deployment.prefill_instances(); ++k) add_instance();
+  if (run.options.warm != nullptr)
+    for (PromptCache& cache : caches_) cache.warm(*run.options.warm);
 }
 
 bool PrefillPool::is_full() const {
   const int most = run_.deployment.prefill.most_waiting;
-  return most > 0 && waiting_.size() >= static_cast<std::size_t>(most);
+  return most > 0 && router_.waiting() >= static_cast<std::size_t>(most);
 }
 
 WaitingPrompt PrefillPool::waiting_prompt(std::uint32_t request) const {
@@ -32,15 +37,24 @@ WaitingPrompt PrefillPool::waiting_prompt(std::uint32_t request) const {
 void PrefillPool::requeue(const std::vector<std::uint32_t>& requests) {
   std::vector<WaitingPrompt> prompts;
   for (const std::uint32_t k : requests) prompts.push_back(waiting_prompt(k));
-  waiting_.push_front(prompts);
+  router_.push_front(prompts);
 }
 
 void PrefillPool::start_batch(std::uint32_t i) {
+  if (begin_batch(i)) run_.events.push(instances_[i].end, Event::Kind::prefill_done, i, instances_[i].epoch);
+}
+
+std::optional<Time> PrefillPool::begin_batch(std::uint32_t i, int taken, bool begins) {
   Instance& instance = instances_[i];
-  if (instance.busy || instance.stopped > 0) return;
-  if (instance.prompts.empty() && (waiting_.empty() || !instance.member.open())) return;
-  Batch batch = fill_batch(instance);
-  if (instance.member.open()) begin_prompts(instance, i, batch);
+  if (instance.busy || instance.stopped > 0) return {};
+  begins = begins && instance.member.open();
+  if (instance.prompts.empty() && (router_.queue(i).empty() || !begins)) return {};
+  Batch batch;
+  batch.budget = run_.deployment.prefill.batch_tokens - taken;
+  if (batch.budget <= 0) return {};
+  fill_batch(instance, batch);
+  if (begins) begin_prompts(instance, i, batch);
+  if (batch.prompts == 0) return {};
   computed_tokens_ += static_cast<std::int64_t>(batch.work.tokens);
   const StepTime time = times_.of(batch.work, batch.prompts);
   run_.evidence.add(time, "a batch of prompts ({:.0f} tokens, {:.0f} pairs of attention)", batch.work.tokens,
@@ -59,34 +73,40 @@ void PrefillPool::start_batch(std::uint32_t i) {
   instance.end = run_.now() + span;
   instance.batch = batch.prompts;
   instance.tokens = static_cast<std::int64_t>(batch.work.tokens);
-  run_.events.push(instance.end, Event::Kind::prefill_done, i, instance.epoch);
+  return span;
+}
+
+void PrefillPool::extend(std::uint32_t i, Time more) {
+  instances_[i].end += more;
+  busy_s_ += seconds(more);
 }
 
 // The next chunks of the prompts that were begun.
-PrefillPool::Batch PrefillPool::fill_batch(Instance& instance) {
-  Batch batch;
+void PrefillPool::fill_batch(Instance& instance, Batch& batch) {
   for (Prompt& prompt : instance.prompts) {
     prompt.fresh = 0;
     if (has_room(batch, prompt.tokens))
       prompt.fresh = add_to_batch(batch, prompt.context, prompt.tokens - prompt.context);
   }
-  return batch;
 }
 
 // Of a whole prompt that is longer than a batch, one batch takes several batches' time.
 void PrefillPool::begin_prompts(Instance& instance, std::uint32_t i, Batch& batch) {
-  while (!waiting_.empty()) {
-    const std::uint32_t k = waiting_.front();
+  PromptQueue& waiting = router_.queue(i);
+  while (!waiting.empty()) {
+    const std::uint32_t k = waiting.front();
     const std::int32_t tokens = run_.requests.prompt_tokens(k);
     if (!has_room(batch, tokens)) break;
-    const double read_ms = look_up(k);
+    if (place_.is_free && !place_.is_free(k, i)) break;
+    const double read_ms = look_up(k, i);
     const Served& s = run_.requests.served(k);
     const std::int32_t fresh = add_to_batch(batch, s.cached(), tokens - s.cached());
     if (fresh == 0) {
       looked_up_.emplace(k, read_ms);
       break;
     }
-    waiting_.pop();
+    waiting.pop();
+    if (place_.reserve) place_.reserve(k, i);
     run_.requests.begin_prefill(k, i, run_.now());
     batch.read_ms += read_ms;
     batch.from_store = batch.from_store || s.cached_obs > 0;
@@ -100,8 +120,8 @@ bool PrefillPool::has_room(const Batch& batch, std::int64_t prompt) const {
   const PrefillSpec& spec = run_.deployment.prefill;
   if (batch.prompts == 0) return true;
   if (spec.sequences > 0 && batch.prompts >= spec.sequences) return false;
-  if (spec.chunk > 0) return static_cast<std::int64_t>(batch.work.tokens) < spec.batch_tokens;
-  return static_cast<std::int64_t>(batch.work.context) + prompt <= spec.batch_tokens;
+  if (spec.chunk > 0) return static_cast<std::int64_t>(batch.work.tokens) < batch.budget;
+  return static_cast<std::int64_t>(batch.work.context) + prompt <= batch.budget;
 }
 
 // Tokens that the batch computes of a prompt that has `context` of them and lacks `left`. A batch is no
@@ -111,7 +131,7 @@ std::int32_t PrefillPool::add_to_batch(Batch& batch, std::int32_t context, std::
   const PrefillSpec& spec = run_.deployment.prefill;
   std::int32_t fresh = left;
   if (spec.chunk > 0)
-    fresh = std::min({left, spec.chunk, spec.batch_tokens - static_cast<std::int32_t>(batch.work.tokens)});
+    fresh = std::min({left, spec.chunk, batch.budget - static_cast<std::int32_t>(batch.work.tokens)});
   for (bool cut = false;; fresh /= 2, cut = true) {
     PrefillWork with_it = batch.work;
     with_it.add(fresh, context);
@@ -126,13 +146,13 @@ std::int32_t PrefillPool::add_to_batch(Batch& batch, std::int32_t context, std::
 }
 
 // Time to read what is cached, ms.
-double PrefillPool::look_up(std::uint32_t request) {
+double PrefillPool::look_up(std::uint32_t request, std::uint32_t i) {
   if (const auto known = looked_up_.find(request); known != looked_up_.end()) {
     const double read_ms = known->second;
     looked_up_.erase(known);
     return read_ms;
   }
-  const CachedPrompt cached = cache_.read(run_.requests.request(request));
+  const CachedPrompt cached = cache_of(i).read(run_.requests.request(request));
   run_.requests.set_cached(request, cached.dram, cached.evs, cached.obs);
   return cached.read_ms;
 }
@@ -167,7 +187,8 @@ std::vector<std::uint32_t> PrefillPool::complete_batch(std::uint32_t i) {
   for (const std::uint32_t k : complete) {
     if (const Served& served = run_.requests.served(k); served.made > 0) run_.add_gap(served.last_token, 1);
     run_.requests.end_prefill(k, run_.now());
-    cache_.write(run_.requests.request(k));
+    cache_of(i).write(run_.requests.request(k));
+    router_.end(k);
   }
   return complete;
 }
@@ -179,6 +200,29 @@ std::vector<std::uint32_t> PrefillPool::abort_batch(std::uint32_t i) {
   for (const Prompt& prompt : instances_[i].prompts) begun.push_back(prompt.request);
   instances_[i].prompts.clear();
   return begun;
+}
+
+void PrefillPool::keep_answer(std::uint32_t request) {
+  const auto i = static_cast<std::uint32_t>(run_.requests.served(request).instance);
+  cache_of(i).write_answer(run_.requests.request(request));
+}
+
+void PrefillPool::stop(std::uint32_t i) {
+  ++instances_[i].stopped;
+  send_elsewhere(i);
+}
+
+void PrefillPool::close(std::uint32_t i, std::size_t role_switch) {
+  instances_[i].member.role_switch = role_switch;
+  send_elsewhere(i);
+}
+
+// What was looked up there is of no use.
+void PrefillPool::send_elsewhere(std::uint32_t i) {
+  for (const std::uint32_t k : router_.withdraw(i)) {
+    if (caches_.size() > 1) looked_up_.erase(k);
+    router_.push(waiting_prompt(k));
+  }
 }
 
 std::vector<std::uint32_t> PrefillPool::contexts(std::uint32_t i) const {
@@ -216,7 +260,22 @@ std::optional<std::size_t> PrefillPool::leave_if_drained(std::uint32_t i) {
 
 std::uint32_t PrefillPool::add_instance() {
   instances_.emplace_back().member.since = run_.now();
+  router_.add_instance();
+  const bool own = run_.deployment.cache.scope == "instance";
+  if (own || caches_.empty())
+    caches_.emplace_back(run_.trace, run_.deployment.cache, run_.deployment.decode.token,
+                         run_.options.tenants, own ? run_.deployment.prefill_instances() : 1);
   return size() - 1;
+}
+
+void PrefillPool::set_occupancy(Occupancy& occupancy) const {
+  occupancy.waiting = static_cast<std::int32_t>(router_.waiting());
+  occupancy.prefill_busy = static_cast<std::int32_t>(std::ranges::count(instances_, true, &Instance::busy));
+  for (const PromptCache& cache : caches_) {
+    occupancy.dram_blocks += cache.blocks().dram_blocks();
+    occupancy.evs_blocks += cache.blocks().ssd_blocks();
+    occupancy.obs_blocks += cache.blocks().store_blocks();
+  }
 }
 
 void PrefillPool::add_to(ServiceResult& result) const {
@@ -225,7 +284,7 @@ void PrefillPool::add_to(ServiceResult& result) const {
   result.prompt_tokens = prompt_tokens_;
   result.computed_tokens = computed_tokens_;
   result.cut_batches = cut_batches_;
-  result.cache = cache_.blocks().counts();
+  for (const PromptCache& cache : caches_) result.cache.add(cache.blocks().counts());
   for (const Instance& instance : instances_)
     result.prefill_pool_s += instance.member.seconds_until(result.end);
 }

@@ -4,16 +4,18 @@
 
 namespace cm384::service {
 
-PromptCache::PromptCache(const RequestTrace& trace, const ContextCache& cache, Bytes token, int tenants)
+PromptCache::PromptCache(const RequestTrace& trace, const ContextCache& cache, Bytes token, int tenants,
+                         int parts)
     : trace_(trace),
       cache_(cache),
       token_(token),
       tenants_(tenants),
-      blocks_({cache.servers, blocks_in(cache.dram), blocks_in(cache.evs), blocks_in(cache.obs)}) {}
+      blocks_({std::max(1, cache.servers / parts), blocks_in(cache.dram, parts), blocks_in(cache.evs, parts),
+               blocks_in(cache.obs, parts)}) {}
 
-std::int64_t PromptCache::blocks_in(Bytes bytes) const {
+std::int64_t PromptCache::blocks_in(Bytes bytes, int parts) const {
   const std::int64_t tokens = std::max(1, trace_.block_tokens);
-  return bytes.count / (tokens * token_.count);
+  return bytes.count / (tokens * token_.count * parts);
 }
 
 CachedPrompt PromptCache::read(const Request& request) {
@@ -34,6 +36,21 @@ CachedPrompt PromptCache::read(const Request& request) {
   found.evs = read(hits.ssd, cache_.evs_rate);
   found.obs = read(hits.store, cache_.obs_rate);
   return found;
+}
+
+std::int32_t PromptCache::peek(const Request& request) {
+  if (!cache_.on || request.blocks == 0) return 0;
+  const std::int64_t blocks = blocks_.peek(trace_.blocks_of(request), tenant_of(request));
+  return static_cast<std::int32_t>(
+      std::min(blocks * trace_.block_tokens, static_cast<std::int64_t>(request.prompt) - 1));
+}
+
+void PromptCache::warm(const RequestTrace& before) {
+  if (!cache_.on) return;
+  for (const Request& request : before.requests) {
+    const auto keys = cache_.answers ? before.blocks_with_answer(request) : before.blocks_of(request);
+    if (!keys.empty()) blocks_.write(keys, tenant_of(request));
+  }
 }
 
 void PromptCache::write(const Request& request) {

@@ -18,18 +18,23 @@ struct CachedPrompt {
 class PromptCache {
  public:
   // `token`: bytes of context of a token. Tenants share nothing.
-  PromptCache(const RequestTrace& trace, const ContextCache& cache, Bytes token, int tenants);
+  // One of `parts` equal ones of what the deployment has.
+  PromptCache(const RequestTrace& trace, const ContextCache& cache, Bytes token, int tenants, int parts = 1);
 
   // Its blocks are the most recently used then.
   CachedPrompt read(const Request& request);
+  // Its tokens that are here; nothing is used by that.
+  std::int32_t peek(const Request& request);
   // Nobody waits for it: blocks are written behind the batch.
   void write(const Request& request);
   // The same of prompt and answer, once that is complete.
   void write_answer(const Request& request);
+  // What requests of before have left here, in their order.
+  void warm(const RequestTrace& before);
   const BlockPool& blocks() const { return blocks_; }
 
  private:
-  std::int64_t blocks_in(Bytes bytes) const;
+  std::int64_t blocks_in(Bytes bytes, int parts) const;
   std::uint32_t tenant_of(const Request& request) const {
     return request.session % static_cast<std::uint32_t>(tenants_);
   }

@@ -57,16 +57,39 @@ void RequestTable::restart(std::uint32_t k) {
   assert(served.state == RequestState::prefilling || has_context(k));
   served.state = RequestState::waiting;
   served.die = -1;
-  served.made = 0;
+  served.made = served.kept = 0;
   ++served.restarts;
 }
 
 void RequestTable::preempt(std::uint32_t k, std::int32_t tokens, Time at) {
   Served& served = advance(k, RequestState::decoding, RequestState::waiting);
-  served.made += 1 + tokens;
+  served.made += 1 + served.kept + tokens;
+  served.kept = 0;
   served.last_token = at;
   served.die = -1;
   ++served.preemptions;
+}
+
+void RequestTable::swap_out(std::uint32_t k, std::int32_t tokens, Time at) {
+  Served& served = advance(k, RequestState::decoding, RequestState::swapped);
+  served.kept += tokens;
+  served.last_token = at;
+  served.die = -1;
+  ++served.preemptions;
+}
+
+void RequestTable::begin_return(std::uint32_t k, int die, std::int32_t steps) {
+  Served& served = advance(k, RequestState::swapped, RequestState::swapped);
+  served.die = die;
+  served.steps = steps;
+}
+
+void RequestTable::end_return(std::uint32_t k) {
+  advance(k, RequestState::swapped, RequestState::decoding);
+}
+
+void RequestTable::lose_return(std::uint32_t k) {
+  advance(k, RequestState::swapped, RequestState::swapped).die = -1;
 }
 
 void RequestTable::refuse(std::uint32_t k, Time at) {

@@ -19,11 +19,15 @@ class RequestTable {
   RequestState state(std::uint32_t k) const { return served_[k].state; }
   // That prefill makes the context of: of a preempted request with all tokens that it was given.
   std::int32_t prompt_tokens(std::uint32_t k) const { return request(k).prompt + served(k).made; }
-  // Of the answer, which decode makes.
-  std::int32_t decode_tokens(std::uint32_t k) const { return request(k).output - 1 - served(k).made; }
+  // That its context has when it comes to a die of decode.
+  std::int32_t context_tokens(std::uint32_t k) const { return prompt_tokens(k) + served(k).kept; }
+  // Of the answer, which decode has to make.
+  std::int32_t decode_tokens(std::uint32_t k) const {
+    return request(k).output - 1 - served(k).made - served(k).kept;
+  }
   // Whether it has its first token, and is not done.
   bool has_context(std::uint32_t k) const {
-    return state(k) >= RequestState::ready && state(k) <= RequestState::decoding;
+    return state(k) >= RequestState::ready && state(k) <= RequestState::swapped;
   }
 
   void arrive(std::uint32_t k, Time at);
@@ -40,6 +44,12 @@ class RequestTable {
   void restart(std::uint32_t k);
   // Its context was dropped after `tokens` of decode, the last of them `at`: it waits again, and keeps them.
   void preempt(std::uint32_t k, std::int32_t tokens, Time at);
+  // Its context went to host memory after `tokens` of decode, the last of them `at`; and came back to a die,
+  // where the rest of the answer takes `steps`.
+  void swap_out(std::uint32_t k, std::int32_t tokens, Time at);
+  void begin_return(std::uint32_t k, int die, std::int32_t steps);
+  void end_return(std::uint32_t k);
+  void lose_return(std::uint32_t k);  // its die was lost on the way
   // The table is empty then.
   std::vector<Served> release() { return std::move(served_); }
 

@@ -67,6 +67,10 @@ void Service::handle(const Event& event) {
       return pools_.complete_transfer(event.subject, event.epoch);
     case Event::Kind::step_done:
       return pools_.complete_step(event.subject, event.epoch);
+    case Event::Kind::mixed_done:
+      return pools_.complete_mixed(event.subject, event.epoch != 0);
+    case Event::Kind::swapped_in:
+      return pools_.complete_return(event.subject);
     default:
       return faults_.handle(event);
   }

@@ -7,10 +7,16 @@ namespace cm384::service {
 ServicePools::ServicePools(ServiceRun& run, const Library& library,
                            std::function<void(std::uint32_t)> on_complete)
     : run_(run),
-      prefill_(run, library),
-      decode_(run, library),
+      prefill_(run, library,
+               run.deployment.mixed()
+                   ? PrefillPool::Place{[this](std::uint32_t k, std::uint32_t i) { return has_place(k, i); },
+                                        [this](std::uint32_t k, std::uint32_t i) { reserve_place(k, i); }}
+                   : PrefillPool::Place{}),
+      host_(run.deployment.decode),
+      decode_(run, library, host_),
       links_({2 * run.deployment.prefill.npus, 1, run.deployment.decode_dies()}, run.options.rdma),
-      on_complete_(std::move(on_complete)) {}
+      on_complete_(std::move(on_complete)),
+      stepping_(run.deployment.mixed() ? static_cast<std::size_t>(run.deployment.decode.instances) : 0) {}
 
 void ServicePools::enqueue(std::uint32_t request) {
   if (prefill_.is_full()) {
@@ -21,27 +27,97 @@ void ServicePools::enqueue(std::uint32_t request) {
   }
   run_.requests.arrive(request, run_.now());
   prefill_.enqueue(request);
-  for (std::uint32_t i = 0; i < prefill_.size(); ++i) prefill_.start_batch(i);
+  start_prefill();
+}
+
+void ServicePools::start_prefill() {
+  for (std::uint32_t i = 0; i < stepping_.size(); ++i) start_mixed(i);
+  if (!run_.deployment.mixed())
+    for (std::uint32_t i = 0; i < prefill_.size(); ++i) prefill_.start_batch(i);
 }
 
 void ServicePools::complete_batch(std::uint32_t i, std::uint32_t epoch) {
   if (!prefill_.is_current(i, epoch)) return;
-  for (const std::uint32_t k : prefill_.complete_batch(i)) {
-    output_tokens_ += run_.requests.request(k).output > 0 ? 1 : 0;
-    if (run_.requests.decode_tokens(k) <= 0) {
-      complete(k);
-    } else {
-      prefill_.hold_context(i, k);
-      ready_.push_back(k);
-    }
-  }
+  end_prompts(i);
   dispatch_contexts();
   prefill_.start_batch(i);
   leave_prefill_if_drained(i);
 }
 
+void ServicePools::end_prompts(std::uint32_t i) {
+  for (const std::uint32_t k : prefill_.complete_batch(i)) {
+    output_tokens_ += run_.requests.request(k).output > 0 ? 1 : 0;
+    const bool done = run_.requests.decode_tokens(k) <= 0;
+    if (const auto place = place_.find(k); place != place_.end()) {
+      const int die = place->second;
+      place_.erase(place);
+      if (done) {
+        decode_.release(die, decode_.bytes_of(k));
+      } else {
+        run_.requests.begin_transfer(k, die, decode_.steps_for(k), run_.now());
+        run_.requests.end_transfer(k, run_.now());
+        decode_.join(k);
+      }
+    } else if (!done) {
+      prefill_.hold_context(i, k);
+      ready_.push_back(k);
+    }
+    if (done) complete(k);
+  }
+}
+
+// The context of a prompt stays on a die of the instance that computes it.
+bool ServicePools::has_place(std::uint32_t request, std::uint32_t group) const {
+  const auto i = group / static_cast<std::uint32_t>(run_.deployment.groups());
+  return host_.next(i) == nullptr && decode_.find_die(decode_.bytes_of(request), i);
+}
+
+void ServicePools::reserve_place(std::uint32_t request, std::uint32_t group) {
+  const auto i = group / static_cast<std::uint32_t>(run_.deployment.groups());
+  const int die = *decode_.find_die(decode_.bytes_of(request), i);
+  decode_.reserve(die, decode_.bytes_of(request));
+  place_.emplace(request, die);
+}
+
+// All its groups compute their batches of prompts first, then all dies a step of their answers. Tokens of
+// these are of the budget, and where one was preempted no prompt is begun.
+void ServicePools::start_mixed(std::uint32_t i) {
+  if (stepping_[i]) return;
+  DecodePool::Begun step = decode_.begin_step(i);
+  const int groups = run_.deployment.groups();
+  const int tokens = step.requests * (1 + run_.deployment.decode.mtp);
+  const std::uint32_t first = i * static_cast<std::uint32_t>(groups);
+  std::vector<std::pair<std::uint32_t, Time>> batches;
+  Time prompts{};
+  for (std::uint32_t g = first; g < first + static_cast<std::uint32_t>(groups); ++g) {
+    const auto span = prefill_.begin_batch(g, (tokens + groups - 1) / groups, step.preempted.empty());
+    if (!span) continue;
+    batches.emplace_back(g, *span);
+    prompts = std::max(prompts, *span);
+  }
+  if (step.span || !batches.empty()) {
+    const Time span = prompts + step.span.value_or(Time{});
+    stepping_[i] = true;
+    for (const auto& [g, own] : batches) prefill_.extend(g, span - own);
+    if (step.span) decode_.extend(i, prompts);
+    run_.events.push(run_.now() + span, Event::Kind::mixed_done, i, step.span ? 1 : 0);
+  }
+  preempt(step.preempted);
+}
+
+void ServicePools::complete_mixed(std::uint32_t i, bool decoded) {
+  stepping_[i] = false;
+  const auto groups = static_cast<std::uint32_t>(run_.deployment.groups());
+  if (decoded) end_step(i);
+  for (std::uint32_t g = i * groups; g < (i + 1) * groups; ++g)
+    if (prefill_.is_busy(g)) end_prompts(g);
+  return_swapped();
+  start_mixed(i);
+}
+
 // Contexts go to dies that have a slot and room, in the order in which they were made.
 void ServicePools::dispatch_contexts() {
+  return_swapped();
   while (!ready_.empty()) {
     const std::uint32_t k = ready_.front();
     const auto die = decode_.find_die(decode_.bytes_of(k));
@@ -49,6 +125,31 @@ void ServicePools::dispatch_contexts() {
     ready_.pop_front();
     send_context(k, *die);
   }
+}
+
+// Those that were swapped out come first, in that order.
+void ServicePools::return_swapped() {
+  for (std::uint32_t i = 0; i < host_.size(); ++i) {
+    for (const HostMemory::Context* next = host_.next(i); next != nullptr; next = host_.next(i)) {
+      const std::uint32_t k = next->request;
+      const auto die = decode_.find_die(decode_.bytes_of(k), i);
+      if (!die) break;
+      decode_.reserve(*die, decode_.bytes_of(k));
+      run_.requests.begin_return(k, *die, decode_.steps_for(k));
+      const Time end = host_.begin_return(i, *die % decode_.dies_per_instance(), run_.now());
+      run_.events.push(end, Event::Kind::swapped_in, k);
+    }
+  }
+}
+
+void ServicePools::complete_return(std::uint32_t request) {
+  const Served& served = run_.requests.served(request);
+  if (served.state != RequestState::swapped || served.die < 0) return;  // it was lost meanwhile, or its die
+  const std::uint32_t i = decode_.instance_of(served.die);
+  if (!host_.end_return(i, request, run_.now())) return;
+  run_.requests.end_return(request);
+  decode_.join(request);
+  start_step(i);
 }
 
 void ServicePools::send_context(std::uint32_t request, int die) {
@@ -82,14 +183,18 @@ void ServicePools::complete_transfer(std::uint32_t request, std::uint32_t attemp
 
 void ServicePools::complete_step(std::uint32_t i, std::uint32_t epoch) {
   if (!decode_.is_current(i, epoch)) return;
+  end_step(i);
+  dispatch_contexts();
+  start_step(i);
+  leave_decode_if_drained(i);
+}
+
+void ServicePools::end_step(std::uint32_t i) {
   for (const DecodeInstance::Active& ended : decode_.complete_step(i)) {
     output_tokens_ += ended.tokens;
     decode_.release(run_.requests.served(ended.request).die, ended.bytes);
     complete(ended.request);
   }
-  dispatch_contexts();
-  start_step(i);
-  leave_decode_if_drained(i);
 }
 
 void ServicePools::complete(std::uint32_t request) {
@@ -99,7 +204,10 @@ void ServicePools::complete(std::uint32_t request) {
 }
 
 void ServicePools::start_step(std::uint32_t i) {
-  preempt(decode_.start_step(i));
+  if (run_.deployment.mixed()) return start_mixed(i);
+  const DecodePool::Begun begun = decode_.begin_step(i);
+  if (begun.span) run_.events.push(run_.now() + *begun.span, Event::Kind::step_done, i, begun.epoch);
+  preempt(begun.preempted);
   leave_decode_if_drained(i);
 }
 
@@ -107,18 +215,27 @@ void ServicePools::start_step(std::uint32_t i) {
 void ServicePools::preempt(const std::vector<Lost>& requests) {
   if (requests.empty()) return;
   std::vector<std::uint32_t> numbers;
-  for (const auto& [k, tokens] : requests) {
-    const Time last_token = decode_.last_token(k);
+  for (const auto& [k, tokens, die, bytes, swapped, last_token] : requests) {
     decode_.forget(k);
-    run_.requests.preempt(k, static_cast<std::int32_t>(tokens), last_token);
     output_tokens_ += tokens;
-    numbers.push_back(k);
+    ++preempted_;
+    if (swapped) {
+      ++swapped_;
+      run_.requests.swap_out(k, static_cast<std::int32_t>(tokens), last_token);
+    } else {
+      run_.requests.preempt(k, static_cast<std::int32_t>(tokens), last_token);
+      numbers.push_back(k);
+    }
   }
   std::ranges::sort(numbers);
-  preempted_ += std::ssize(numbers);
   prefill_.requeue(numbers);
-  for (std::uint32_t p = 0; p < prefill_.size(); ++p) prefill_.start_batch(p);
+  start_prefill();
   dispatch_contexts();
+}
+
+void ServicePools::stop_prefill(std::uint32_t i) {
+  prefill_.stop(i);
+  start_prefill();  // what waited for it went to others
 }
 
 void ServicePools::lose_prefill_work(std::uint32_t i, bool contexts) {
@@ -146,6 +263,7 @@ void ServicePools::resume_prefill(std::uint32_t i) {
 
 void ServicePools::lose_decode(std::uint32_t i) {
   std::vector<Lost> lost = decode_.lose_all(i);
+  lose_swapped(i, lost);
   for (int die = 0; die < decode_.dies_per_instance(); ++die) collect_bound_for(i, die, lost);
   restart(std::move(lost));
 }
@@ -170,15 +288,21 @@ void ServicePools::lose_decode_die(std::uint32_t i, int die, Recovery recovery) 
     const std::vector<Lost> of_it = decode_.lose_die(i, one);
     lost.insert(lost.end(), of_it.begin(), of_it.end());
     collect_bound_for(i, one, lost);
+    for (const std::uint32_t k : host_.lose_die(i, one)) run_.requests.lose_return(k);
   };
   lose(die);
   if (recovery == Recovery::role_switch) lose(decode_.idlest_die(i));
   if (recovery != Recovery::restart) return restart(std::move(lost));
   const std::vector<Lost> others = decode_.lose_all(i);
   lost.insert(lost.end(), others.begin(), others.end());
+  lose_swapped(i, lost);
   for (int other = 0; other < decode_.dies_per_instance(); ++other)
     if (other != die) collect_bound_for(i, other, lost);
   restart(std::move(lost));
+}
+
+void ServicePools::lose_swapped(std::uint32_t decode, std::vector<Lost>& lost) {
+  for (const std::uint32_t k : host_.lose_all(decode)) lost.push_back({k, 0});
 }
 
 // Contexts on their way to a die of an instance, whose link is free then.
@@ -192,11 +316,11 @@ void ServicePools::collect_bound_for(std::uint32_t decode, int die, std::vector<
 void ServicePools::restart(std::vector<Lost> requests) {
   std::ranges::sort(requests, {}, &Lost::request);
   std::vector<std::uint32_t> numbers;
-  for (const auto& [k, tokens] : requests) {
+  for (const auto& [k, tokens, die, bytes, swapped, last_token] : requests) {
     const Served& served = run_.requests.served(k);
     numbers.push_back(k);
     lost_prompt_tokens_ += run_.requests.prompt_tokens(k) - served.cached();
-    const std::int64_t given = served.made + (run_.requests.has_context(k) ? 1 : 0);
+    const std::int64_t given = served.made + served.kept + (run_.requests.has_context(k) ? 1 : 0);
     output_tokens_ -= given;
     lost_output_tokens_ += given + tokens;
     if (served.state == RequestState::ready || served.state == RequestState::transferring)
@@ -230,6 +354,7 @@ void ServicePools::begin_role_switch(const RoleSwitch& change) {
       leave_decode_if_drained(i);
     }
   }
+  start_prefill();  // what waited for those of prefill went to others
 }
 
 // It leaves the pool once it has ended what it had.
@@ -258,14 +383,10 @@ void ServicePools::complete_role_switch(std::size_t number) {
 }
 
 void ServicePools::set_occupancy(Occupancy& occupancy) const {
-  occupancy.waiting = static_cast<std::int32_t>(prefill_.waiting());
+  prefill_.set_occupancy(occupancy);
   occupancy.waiting_decode = static_cast<std::int32_t>(ready_.size());
   occupancy.transferring = links_.transfers();
-  occupancy.prefill_busy = prefill_.busy();
   decode_.set_occupancy(occupancy);
-  occupancy.dram_blocks = prefill_.blocks().dram_blocks();
-  occupancy.evs_blocks = prefill_.blocks().ssd_blocks();
-  occupancy.obs_blocks = prefill_.blocks().store_blocks();
 }
 
 void ServicePools::add_to(ServiceResult& result) {
@@ -276,6 +397,7 @@ void ServicePools::add_to(ServiceResult& result) {
   result.restarted = restarted_;
   result.refused = refused_;
   result.preempted = preempted_;
+  result.swapped = swapped_;
   result.lost_prompt_tokens = lost_prompt_tokens_;
   result.lost_output_tokens = lost_output_tokens_;
   result.role_switches = static_cast<std::int64_t>(role_changes_.size());

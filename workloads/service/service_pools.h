@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <unordered_map>
 #include <vector>
 
 #include "workloads/service/context_links.h"
@@ -24,9 +25,12 @@ class ServicePools {
   void complete_batch(std::uint32_t i, std::uint32_t epoch);
   void complete_transfer(std::uint32_t request, std::uint32_t attempt);
   void complete_step(std::uint32_t i, std::uint32_t epoch);
+  void complete_return(std::uint32_t request);
+  // Of an instance that computes prompts and answers.
+  void complete_mixed(std::uint32_t i, bool decoded);
 
   // A prefill instance stops, and loses its batch; with `contexts` also what it has not sent.
-  void stop_prefill(std::uint32_t i) { prefill_.stop(i); }
+  void stop_prefill(std::uint32_t i);
   void lose_prefill_work(std::uint32_t i, bool contexts);
   void lose_prefill_dies(std::uint32_t i, int dies) { prefill_.lose_dies(i, dies); }
   void resume_prefill(std::uint32_t i);
@@ -58,9 +62,17 @@ class ServicePools {
     int open = 0;         // that have not left
   };
 
+  void start_prefill();
   void start_step(std::uint32_t i);
+  void start_mixed(std::uint32_t i);
+  bool has_place(std::uint32_t request, std::uint32_t group) const;
+  void reserve_place(std::uint32_t request, std::uint32_t group);
+  void end_prompts(std::uint32_t i);
+  void end_step(std::uint32_t i);
   void preempt(const std::vector<Lost>& requests);
   void dispatch_contexts();
+  void return_swapped();
+  void lose_swapped(std::uint32_t decode, std::vector<Lost>& lost);
   void send_context(std::uint32_t request, int die);
   void collect_bound_for(std::uint32_t decode, int die, std::vector<Lost>& lost);
   void restart(std::vector<Lost> requests);
@@ -74,13 +86,16 @@ class ServicePools {
 
   ServiceRun& run_;
   PrefillPool prefill_;
+  HostMemory host_;
   DecodePool decode_;
   ContextLinks links_;
   std::function<void(std::uint32_t)> on_complete_;
   std::deque<std::uint32_t> ready_;  // contexts that wait for a decode die, in the order of prefill
   std::vector<RoleChange> role_changes_;
-  std::int64_t output_tokens_ = 0, restarted_ = 0, refused_ = 0, preempted_ = 0, lost_prompt_tokens_ = 0,
-               lost_output_tokens_ = 0;
+  std::vector<bool> stepping_;                    // where prompts and answers are computed in one pool
+  std::unordered_map<std::uint32_t, int> place_;  // there: the die of a prompt that was begun
+  std::int64_t output_tokens_ = 0, restarted_ = 0, refused_ = 0, preempted_ = 0, swapped_ = 0,
+               lost_prompt_tokens_ = 0, lost_output_tokens_ = 0;
 };
 
 }  // namespace cm384::service

@@ -32,6 +32,7 @@ enum class RequestState : std::uint8_t {
   ready,         // has its first token, and a context that waits for a decode die
   transferring,  // its context is on its way
   decoding,
+  swapped,  // its context is in host memory, or comes back
   done,
   refused  // too many waited when it came
 };
@@ -43,12 +44,13 @@ struct Served {
   Time arrival{}, prefill_start{}, first_token{}, transfer_start{}, transferred{}, done{};
   std::int32_t cached_dram = 0, cached_evs = 0, cached_obs = 0;  // tokens
   Time last_token{};                                             // before it waits, or before its next step
-  std::int32_t steps = 0;                                        // of decode, since its context was made last
-  std::int32_t made = 0;         // tokens of the answer before the last preemption
+  std::int32_t steps = 0;        // of decode, since its context came to its die last
+  std::int32_t made = 0;         // tokens of the answer before its context was made last
+  std::int32_t kept = 0;         // that decode gave since then, before it was swapped out last
   std::int32_t die = -1;         // of decode, over all instances, from `transferring` on; else -1
   std::int16_t instance = -1;    // of prefill
   std::int16_t restarts = 0;     // after faults; times are of the last attempt
-  std::int32_t preemptions = 0;  // its context was dropped for want of room and computed again
+  std::int32_t preemptions = 0;  // its context was dropped or swapped out for want of room
   RequestState state = RequestState::pending;
 
   std::int32_t cached() const { return cached_dram + cached_evs + cached_obs; }
@@ -76,6 +78,7 @@ inline constexpr std::size_t kMostOccupancies = 1024;
 struct ServiceOptions {
   std::uint64_t seed = 1;
   int tenants = 1;
+  const RequestTrace* warm = nullptr;  // requests of before, whose blocks are in the cache at the beginning
   Time sample{};  // distance of occupancies, doubled each time that there are kMostOccupancies; 0: none
   bool allow_extrapolation = false;
   int step_samples = 0;            // steps of decode that are drawn
@@ -108,7 +111,7 @@ struct ServiceResult {
   std::array<double, 4> evidence_s{};            // busy time by Evidence
   double worst_error = 0;                        // of an interpolated time, by leaving points out
   std::int64_t steps = 0, batches = 0, prompt_tokens = 0, computed_tokens = 0, output_tokens = 0,
-               restarted = 0, renewals = 0, role_switches = 0, refused = 0, preempted = 0;
+               restarted = 0, renewals = 0, role_switches = 0, refused = 0, preempted = 0, swapped = 0;
   std::int64_t cut_batches =
       0;  // of prompts, that more was waiting for and the library has measured no larger ones
   std::int64_t lost_prompt_tokens = 0, lost_output_tokens = 0;  // computed, and lost by faults

@@ -142,6 +142,9 @@ void check_service(const RequestTrace& trace, const Deployment& deployment, cons
   }
   if (!options.allow_extrapolation) check_prompts(trace, deployment, library);
   const Faults& faults = options.faults;
+  if (deployment.mixed() && (!faults.outages.empty() || !faults.dies.empty() || !faults.switches.empty()))
+    throw InputError(
+        "--outage, --fault die=, --switch: not with prefill.pool = decode; allowed: --fault plane=");
   for (const Outage& outage : faults.outages) {
     check_instance(deployment, "--outage", outage.prefill, outage.instance);
     check_not_left(faults, "--outage", outage.prefill, outage.instance, outage.at);

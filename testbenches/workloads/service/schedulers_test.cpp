@@ -190,12 +190,19 @@ void PrintTo(const Answer& answer, std::ostream* out) {
   *out << answer.done << " (" << answer.preemptions << ")";
 }
 
+// Host memory for so many blocks; a token takes so long to it and back.
+struct Swapping {
+  int blocks = 0;
+  std::int64_t out_ps = 0, in_ps = 0;
+};
+
 // A service of one prefill instance with whole prompts and of two dies of `blocks` blocks, a token a step, a
 // context's way takes no time.
 class PreemptingModel {
  public:
-  PreemptingModel(const std::vector<Asked>& asked, int blocks, int block, int slots)
+  PreemptingModel(const std::vector<Asked>& asked, int blocks, int block, int slots, const Swapping& swap)
       : asked_(asked),
+        swap_(swap),
         blocks_(blocks),
         block_(block),
         slots_(slots),
@@ -220,6 +227,11 @@ class PreemptingModel {
   struct Die {
     int promised = 0, used = 0;
     std::vector<Resident> residents;
+    std::int64_t way = 0;  // to the host, free from then on
+  };
+  struct Swapped {
+    Resident resident;
+    std::int64_t out = 0;
   };
   int blocks_of(int tokens) const { return (tokens + block_ - 1) / block_; }
   int& made(int k) { return made_[static_cast<std::size_t>(k)]; }
@@ -252,15 +264,40 @@ class PreemptingModel {
     });
   }
 
+  Die* best_die(int need) {
+    Die* best = nullptr;
+    for (Die& die : dies_) {
+      if (die.promised == slots_ || die.used + need > blocks_) continue;
+      if (best == nullptr || std::pair(die.promised, die.used) < std::pair(best->promised, best->used))
+        best = &die;
+    }
+    return best;
+  }
+
+  void come_back() {
+    while (!swapped_.empty()) {
+      Resident resident = swapped_.front().resident;
+      const int held = resident.blocks;
+      resident.blocks = blocks_of(resident.tokens);
+      Die* die = best_die(resident.blocks);
+      if (die == nullptr) return;
+      ++die->promised;
+      die->used += resident.blocks;
+      die->way = std::max({now_, swapped_.front().out, die->way}) + held * block_ * swap_.in_ps;
+      swapped_.pop_front();
+      later(die->way - now_, [this, die, resident, held] {
+        on_host_ -= held;
+        joining_.emplace_back(die, resident);
+        step();
+      });
+    }
+  }
+
   void send() {
-    while (!ready_.empty()) {
+    come_back();
+    while (!ready_.empty() && swapped_.empty()) {
       const int k = ready_.front(), need = blocks_of(tokens_of(k));
-      Die* best = nullptr;
-      for (Die& die : dies_) {
-        if (die.promised == slots_ || die.used + need > blocks_) continue;
-        if (best == nullptr || std::pair(die.promised, die.used) < std::pair(best->promised, best->used))
-          best = &die;
-      }
+      Die* best = best_die(need);
       if (best == nullptr) return;
       ready_.pop_front();
       ++best->promised;
@@ -277,6 +314,7 @@ class PreemptingModel {
     for (const auto& [die, resident] : joining_) die->residents.push_back(resident);
     joining_.clear();
     std::vector<int> preempted;
+    std::vector<std::pair<Resident, Die*>> victims;
     for (Die& die : dies_) {
       for (std::size_t n = 0; n < die.residents.size(); ++n) {
         const auto fits = [&] { return die.residents[n].tokens + 1 <= die.residents[n].blocks * block_; };
@@ -290,17 +328,28 @@ class PreemptingModel {
           die.residents.pop_back();
           --die.promised;
           die.used -= last.blocks;
-          made(last.request) = last.tokens - asked_[static_cast<std::size_t>(last.request)].prompt + 1;
           ++answers_[static_cast<std::size_t>(last.request)].preemptions;
-          preempted.push_back(last.request);
+          victims.emplace_back(last, &die);
         }
       }
     }
+    std::ranges::sort(victims, {}, [](const auto& victim) { return victim.first.request; });
+    std::int64_t copied = now_;
+    for (const auto& [last, die] : victims) {
+      if (on_host_ + last.blocks <= swap_.blocks) {
+        on_host_ += last.blocks;
+        die->way = std::max(now_, die->way) + last.blocks * block_ * swap_.out_ps;
+        copied = std::max(copied, die->way);
+        swapped_.push_back({last, die->way});
+        continue;
+      }
+      made(last.request) = last.tokens - asked_[static_cast<std::size_t>(last.request)].prompt + 1;
+      preempted.push_back(last.request);
+    }
     stepping_ = std::ranges::any_of(dies_, [](const Die& die) { return !die.residents.empty(); });
-    if (stepping_) later(kStepPs, [this] { end_step(); });
-    std::ranges::sort(preempted);
+    if (stepping_) later(copied - now_ + kStepPs, [this] { end_step(); });
     queue_.insert(queue_.begin(), preempted.begin(), preempted.end());
-    if (preempted.empty()) return;
+    if (victims.empty()) return;
     compute();
     send();
   }
@@ -327,6 +376,9 @@ class PreemptingModel {
   }
 
   const std::vector<Asked>& asked_;
+  Swapping swap_;
+  int on_host_ = 0;
+  std::deque<Swapped> swapped_;
   int blocks_, block_, slots_;
   std::vector<Answer> answers_;
   std::vector<int> made_;
@@ -341,8 +393,9 @@ class PreemptingModel {
 
 TEST(GrowingRoom, PreemptsAsItsModel) {
   std::mt19937 random(7);
-  int preempted = 0;
-  for (int trial = 0; trial < 200; ++trial) {
+  int preempted = 0, full = 0;
+  std::int64_t swapped = 0;
+  for (int trial = 0; trial < 400; ++trial) {
     const int block = 1 + static_cast<int>(random() % 40), longest = 200, most_out = 120;
     const int blocks = (longest + most_out + block - 1) / block + static_cast<int>(random() % 20),
               slots = 2 + static_cast<int>(random() % 10);
@@ -358,7 +411,18 @@ TEST(GrowingRoom, PreemptsAsItsModel) {
     deployment.decode.kv_room = Bytes{1000 * blocks * block};
     ServiceOptions options;
     options.rdma = {4'000'000'000'000'000'000};
+    Swapping swap;
+    if (trial >= 200) {
+      // 1,000 B a token; room of both dies together for so many blocks.
+      swap = {2 * static_cast<int>(random() % static_cast<unsigned>(blocks)), 4'000'000, 2'000'000};
+      deployment.decode.preempt = "swap";
+      deployment.decode.swap_room = Bytes{1000 * block * swap.blocks / 2};
+      deployment.decode.swap_out_rate = Bandwidth{250'000'000};
+      deployment.decode.swap_in_rate = Bandwidth{500'000'000};
+    }
     const ServiceResult result = serve(trace_of(asked), deployment, even_steps(), options);
+    swapped += result.swapped;
+    full += trial >= 200 && result.swapped < result.preempted ? 1 : 0;
     std::vector<Answer> served;
     std::int64_t outputs = 0, gaps = 0;
     double gaps_ms = 0, answered_ms = 0;
@@ -373,32 +437,41 @@ TEST(GrowingRoom, PreemptsAsItsModel) {
       gaps += gap.requests;
       gaps_ms += gap.ms * gap.requests;
     }
-    ASSERT_EQ(served, PreemptingModel(asked, blocks, block, slots).answers()) << trial;
+    ASSERT_EQ(served, PreemptingModel(asked, blocks, block, slots, swap).answers()) << trial;
     EXPECT_EQ(result.output_tokens, outputs);
     EXPECT_EQ(gaps, outputs - 40) << "a gap behind every token but the first, one token a step";
     EXPECT_NEAR(gaps_ms, answered_ms, 1e-6 * answered_ms);
     EXPECT_LE(result.kv_peak, 1);
   }
   EXPECT_GT(preempted, 1000);
+  EXPECT_GT(swapped, 500);
+  EXPECT_GT(full, 20) << "trials in which host memory was full";
 }
 
 TEST(GrowingRoom, KeepsEveryTokenThroughFaults) {
-  std::mt19937 random(9);
-  const std::vector<Asked> asked = draw(random, 200, 400, 150, 6'000'000'000);
-  Deployment deployment = small_deployment();
-  deployment.decode.reserve = "growing";
-  deployment.decode.kv_room = Bytes{800'000};
-  deployment.prefill.chunk = 100;
-  ServiceOptions options;
-  options.faults.outages.push_back({true, 0, 300_ms, 100_ms});
-  options.faults.outages.push_back({false, 0, 500_ms, 100_ms});
-  const ServiceResult result = serve(trace_of(asked), deployment, small_library(), options);
-  std::int64_t outputs = 0;
-  for (const Asked& one : asked) outputs += one.output;
-  EXPECT_EQ(result.output_tokens, outputs);
-  EXPECT_GT(result.preempted, 10);
-  EXPECT_GT(result.restarted, 10);
-  for (const Served& served : result.served) EXPECT_EQ(served.state, RequestState::done);
+  for (const char* preempt : {"recompute", "swap"}) {
+    std::mt19937 random(9);
+    const std::vector<Asked> asked = draw(random, 200, 400, 150, 6'000'000'000);
+    Deployment deployment = small_deployment();
+    deployment.decode.reserve = "growing";
+    deployment.decode.kv_room = Bytes{800'000};
+    deployment.prefill.chunk = 100;
+    deployment.decode.preempt = preempt;
+    deployment.decode.swap_room = Bytes{300'000};
+    deployment.decode.swap_out_rate = deployment.decode.swap_in_rate = Bandwidth{20'000'000};
+    ServiceOptions options;
+    options.faults.dies.push_back({false, 0, 1, 2000_ms, Recovery::degrade});
+    options.faults.outages.push_back({true, 0, 300_ms, 100_ms});
+    options.faults.outages.push_back({false, 0, 500_ms, 100_ms});
+    const ServiceResult result = serve(trace_of(asked), deployment, small_library(), options);
+    std::int64_t outputs = 0;
+    for (const Asked& one : asked) outputs += one.output;
+    EXPECT_EQ(result.output_tokens, outputs);
+    EXPECT_GT(result.preempted, 10);
+    EXPECT_GT(result.restarted, 10);
+    EXPECT_EQ(result.swapped > 10, std::string(preempt) == "swap");
+    for (const Served& served : result.served) EXPECT_EQ(served.state, RequestState::done);
+  }
 }
 
 TEST(Schedulers, RefuseWhatHasNoEffect) {
@@ -414,6 +487,10 @@ TEST(Schedulers, RefuseWhatHasNoEffect) {
   EXPECT_EQ(refusal({"prefill.ageing=5s", "prefill.order=priority"}), "");
   EXPECT_THAT(refusal({"decode.block=16"}), HasSubstr("has no effect with decode.reserve = whole"));
   EXPECT_EQ(refusal({"decode.block=16", "decode.reserve=growing"}), "");
+  EXPECT_THAT(refusal({"decode.preempt=swap"}), HasSubstr("has no effect with decode.reserve = whole"));
+  EXPECT_THAT(refusal({"decode.swap_room=1GiB", "decode.reserve=growing"}),
+              HasSubstr("has no effect with decode.preempt = recompute"));
+  EXPECT_EQ(refusal({"decode.swap_room=1GiB", "decode.reserve=growing", "decode.preempt=swap"}), "");
   EXPECT_THAT(refusal({"prefill.chunk=512", "prefill.batch_tokens=511"}),
               HasSubstr("at most prefill.batch_tokens"));
   EXPECT_EQ(refusal({"prefill.chunk=512", "prefill.batch_tokens=512"}), "");

@@ -88,6 +88,7 @@ class Table {
 
   StudyResult make() {
     if (!options_.requests.requests.empty()) result_.input_files.push_back(options_.requests.requests);
+    if (!options_.warm.empty()) result_.input_files.push_back(options_.warm);
     if (!options_.lengths.empty()) result_.input_files.push_back(options_.lengths);
     runs_.save();
     for (std::size_t k = 0; k < runs_.deployments().size(); ++k) {
@@ -132,7 +133,9 @@ class Table {
       rows.push_back(std::move(*row));
       tell_progress(k + 1, Time{});
     }
-    Row row{{"pools", fmt::format("{}:{}", deployment.prefill.instances, deployment.decode.instances)},
+    Row row{{"pools", deployment.mixed()
+                          ? fmt::format("{} mixed", deployment.decode.instances)
+                          : fmt::format("{}:{}", deployment.prefill.instances, deployment.decode.instances)},
             {"rate", rate}};
     row.append(mean_row(rows));
     row.set("npus", deployment.npus());
@@ -234,6 +237,13 @@ constexpr std::array kEvidence{
     Field{"extrapolated", FieldType::ratio, "outside of them"},
     Field{"parameter", FieldType::ratio, "of the deployment: nothing that was simulated"},
 };
+constexpr std::array kTimeShares{
+    Field{"queue", FieldType::ratio, "until a batch of prompts has the request"},
+    Field{"prefill", FieldType::ratio, "from there to the first token"},
+    Field{"place", FieldType::ratio, "for a die of decode with a slot and room, and for its links"},
+    Field{"transfer", FieldType::ratio, "on the links"},
+    Field{"decode", FieldType::ratio, "from there to the end"},
+};
 constexpr std::array kServeFields{
     Field{"pools", FieldType::text, "instances of prefill and of decode", true}.as_condition(),
     Field{"rate", FieldType::number, "asked for, per second; 0: as recorded, or as users ask"}.as_condition(),
@@ -290,6 +300,12 @@ constexpr std::array kServeFields{
     Field{"classes", FieldType::list, "of priority, with prefill.order = priority; of the first seed", false,
           kClasses},
     Field{"preempted", FieldType::integer, "contexts that growing room ran out for, each time"},
+    Field{"swapped", FieldType::integer, "of these, contexts that went to host memory and came back"},
+    Field{"time_share", FieldType::object,
+          "of the time from arrival to the end, over all requests, with --why", false, kTimeShares},
+    Field{"tail_share", FieldType::object, "the same of the slowest hundredth of the requests", false,
+          kTimeShares},
+    Field{"bound", FieldType::text, "what the largest of these shares is", true},
     Field{"audit_worst", FieldType::ratio, "largest difference of an audited step, with --audit"},
     Field{"audit_mean", FieldType::ratio, "mean of them, signs left out"},
     Field{"audit", FieldType::list, "audited steps", false, kAuditFields},

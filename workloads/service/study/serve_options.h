@@ -25,6 +25,8 @@ struct ServeOptions {
   int seeds = 1;
   int tenants = 1;
   Texts outage, fault, role_switch;
+  std::string warm;
+  bool why = false;
   int timeline_requests = 200;
   int audit = 0;
 
@@ -82,6 +84,10 @@ struct ServeOptions {
           "runs with seeds of their own; means have their 95 % interval over them");
     visit("tenants", self.tenants, Range{1, 1'000'000},
           "that sessions belong to in turn; none reads another's blocks");
+    visit("warm", self.warm, Form{"FILE"},
+          "requests of before, whose blocks are in the cache at the beginning, in their order");
+    visit("why", self.why,
+          "what bound the service: where requests spent their time, all and the slowest ones");
     visit("outage", self.outage, Form{"POOL:INSTANCE:AT:DURATION"},
           "an instance of prefill or decode is away, such as prefill:2:60s:30s; may be repeated");
     visit("fault", self.fault, Form{"die=POOL:INSTANCE:DIE,at=TIME|plane=P,at=TIME"},

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -158,6 +159,42 @@ std::optional<double> arrival_rate(const service::ServiceResult& result) {
   return static_cast<double>(result.served.size() - 1) / seconds(last.arrival - first.arrival);
 }
 
+// Of the time from arrival to the end, summed over the requests. Of one that was preempted all from its first
+// token on is decode.
+Row time_shares(std::span<const service::Served* const> requests) {
+  Time queue{}, prefill{}, place{}, transfer{}, decode{};
+  for (const service::Served* served : requests) {
+    queue += served->prefill_start - served->arrival;
+    prefill += served->first_token - served->prefill_start;
+    if (served->preemptions > 0 || served->die < 0) {
+      decode += served->done - served->first_token;
+      continue;
+    }
+    place += served->transfer_start - served->first_token;
+    transfer += served->transferred - served->transfer_start;
+    decode += served->done - served->transferred;
+  }
+  const double all = std::max(1e-12, seconds(queue + prefill + place + transfer + decode));
+  return {{"queue", seconds(queue) / all},
+          {"prefill", seconds(prefill) / all},
+          {"place", seconds(place) / all},
+          {"transfer", seconds(transfer) / all},
+          {"decode", seconds(decode) / all}};
+}
+
+// The largest share; waiting is of what it waits for.
+std::string bound_of(const Row& shares, double kv_peak) {
+  std::string_view largest;
+  for (const auto& [name, value] : shares.entries())
+    if (largest.empty() || value.number() > shares[largest].number()) largest = name;
+  if (largest == "queue") return "prefill: prompts wait for an instance";
+  if (largest == "prefill") return "prefill: batches of prompts";
+  if (largest == "transfer") return "links: contexts on their way";
+  if (largest == "decode") return "decode: steps";
+  return kv_peak > 0.9 ? "memory of decode: contexts wait for room"
+                       : "slots of decode: contexts wait for them";
+}
+
 }  // namespace
 
 double share_that_meets(const service::RequestTrace& trace, const service::ServiceResult& result,
@@ -203,7 +240,19 @@ Row service_row(const service::RequestTrace& trace, const service::Deployment& d
   if (deployment.prefill.order == "priority") row.set("classes", class_rows(trace, result, objectives));
   if (deployment.prefill.most_waiting > 0) row.set("refused", result.refused);
   if (deployment.decode.reserve == "growing") row.set("preempted", result.preempted);
+  if (deployment.decode.preempt == "swap") row.set("swapped", result.swapped);
   return row;
+}
+
+void set_why(Row& row, const service::ServiceResult& result) {
+  std::vector<const service::Served*> slowest;
+  for (const service::Served& served : result.served)
+    if (served.state == service::RequestState::done) slowest.push_back(&served);
+  std::ranges::sort(slowest, std::greater{}, &service::Served::e2e_ms);
+  const Row all = time_shares(slowest);
+  row.set("time_share", all);
+  row.set("tail_share", time_shares(std::span(slowest).first((slowest.size() + 99) / 100)));
+  row.set("bound", bound_of(all, row["kv_peak"].number()));
 }
 
 Row mean_row(std::span<const Row> rows) {

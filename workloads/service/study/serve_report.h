@@ -21,6 +21,9 @@ double share_that_meets(const service::RequestTrace& trace, const service::Servi
 Row service_row(const service::RequestTrace& trace, const service::Deployment& deployment,
                 const service::ServiceResult& result, const Objectives& objectives);
 
+// Adds where requests spent their time, and what that says of the service.
+void set_why(Row& row, const service::ServiceResult& result);
+
 // Rows of equal fields as one: each number its mean over them, and `ci95` beside the mean of each time.
 Row mean_row(std::span<const Row> rows);
 

@@ -26,6 +26,14 @@ std::vector<service::Deployment> divisions(const service::Deployment& deployment
     if (change.starts_with("prefill.instances=") || change.starts_with("decode.instances="))
       throw InputError(fmt::format("run serve: --deploy {}: has no effect with --npus", change));
   std::vector<service::Deployment> made;
+  if (deployment.mixed()) {
+    made.push_back(deployment);
+    made.back().decode.instances = options.npus / deployment.decode.npus;
+    if (made.back().decode.instances == 0)
+      throw InputError(fmt::format("run serve: --npus {}: allowed: {} or more, which is an instance",
+                                   options.npus, deployment.decode.npus));
+    return made;
+  }
   const int prefill = deployment.prefill.npus, decode = deployment.decode.npus;
   for (int count = 1; count * decode + prefill <= options.npus; ++count) {
     made.push_back(deployment);
@@ -52,6 +60,18 @@ void check_load(const StudyContext& context, const ServeOptions& options) {
   if (options.concurrency > 0) refuse({"rate", "duration", "gaps", "ramp", "slo"}, "concurrency");
   if (options.think > Time{} && options.concurrency == 0 && options.turns == 1)
     throw InputError("run serve: --think: has an effect with --concurrency or --turns alone");
+}
+
+// Blocks of other lengths would be other blocks.
+void check_warm(const service::RequestTrace& warm, const service::RequestTrace& trace,
+                const service::Deployment& deployment) {
+  if (!deployment.cache.on) throw InputError("run serve: --warm: has no effect with cache.on = false");
+  if (warm.block_tokens == 0)
+    throw InputError("run serve: --warm: requests without blocks; allowed: those with blocks or sessions");
+  if (trace.block_tokens != warm.block_tokens)
+    throw InputError(
+        fmt::format("run serve: --warm: blocks of {} tokens, and of {} in the requests; allowed: equal",
+                    warm.block_tokens, trace.block_tokens));
 }
 
 void check_classes(const ServeOptions& options, const service::Deployment& deployment) {
@@ -141,6 +161,7 @@ ServeRuns::ServeRuns(const StudyContext& context, const ServeOptions& options)
   if (!options.lengths.empty())
     for (const service::Request& request : service::read_requests(options.lengths).requests)
       lengths_.emplace_back(request.prompt, request.output);
+  if (!options.warm.empty()) warm_ = service::read_requests(options.warm, options.requests.block);
   service_.faults = serve_faults(options, context.machine.topology.sub_planes);
   service_.tenants = options.tenants;
   service_.allow_extrapolation = options.allow_extrapolation;
@@ -184,13 +205,19 @@ service::ServiceResult ServeRuns::run(const service::Deployment& deployment,
   options.watch = std::move(watch);
   options.interrupted = &context_.interrupted;
   if (seed == context_.seed) options.step_samples = options_.audit;
+  if (warm_) {
+    check_warm(*warm_, trace, deployment);
+    options.warm = &*warm_;
+  }
   if (sampled) options.sample = sample_distance(trace);
   return service::serve(trace, deployment, library_, options);
 }
 
 Row ServeRuns::row(const service::Deployment& deployment, const service::RequestTrace& trace,
                    const service::ServiceResult& result) const {
-  return service_row(trace, deployment, result, objectives_);
+  Row row = service_row(trace, deployment, result, objectives_);
+  if (options_.why) set_why(row, result);
+  return row;
 }
 
 std::optional<ServeRuns::LargestRate> ServeRuns::largest_rate(const service::Deployment& deployment,

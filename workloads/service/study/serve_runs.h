@@ -55,6 +55,7 @@ class ServeRuns {
   service::Library library_;
   std::string fitted_;
   Reals rates_;
+  std::optional<service::RequestTrace> warm_;
   std::vector<std::pair<std::int32_t, std::int32_t>> lengths_;  // of --lengths
   Objectives objectives_;
   service::ServiceOptions service_;
