@@ -3,7 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include "testbenches/hw/refusal.h"
+#include "testbenches/system/machine/study_stand.h"
+#include "testbenches/workloads/service/file_of.h"
 #include "testbenches/workloads/service/small_service.h"
+#include "workloads/frame/request_options.h"
 
 namespace cm384::studies {
 namespace {
@@ -30,6 +34,20 @@ Row row_of(int requests, Time last, Time gap = 100_ms, int late = 0) {
   }
   result.output_tokens = 10 * requests;
   return service_row(trace, service::small_deployment(), result, {1'000, 1e9});
+}
+
+// A benchmark's result without times is no recording.
+TEST(RequestOptions, LengthsAloneAreRefusedAsRequests) {
+  supernode::StudyStand stand;
+  const auto load = [&](const std::string& text) {
+    const FileOf file(text);
+    RequestOptions options;
+    options.requests = file.path();
+    return refusal([&] { options.load(stand.context(), "serve", 1, 0); });
+  };
+  const std::string lengths = R"({"input_lens": [10], "output_lens": [1])";
+  EXPECT_NE(load(lengths + "}").find("does not tell when its requests came; allowed"), std::string::npos);
+  EXPECT_EQ(load(lengths + R"(, "start_times": [3.5]})"), "(accepted)");
 }
 
 TEST(Goodput, IsOfTheTimeInWhichRequestsCome) {
