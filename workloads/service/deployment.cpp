@@ -78,11 +78,23 @@ Deployment load_deployment(const std::string& name_or_path, const std::vector<st
     throw InputError(
         fmt::format("deployment: prefill.ageing: has no effect with prefill.order = {}; allowed: priority",
                     deployment.prefill.order));
+  if (!deployment.prefill.shares.empty() && deployment.prefill.order != "fair")
+    throw InputError(
+        fmt::format("deployment: prefill.shares: has no effect with prefill.order = {}; allowed: fair",
+                    deployment.prefill.order));
   if (deployment.prefill.chunk > deployment.prefill.batch_tokens)
     throw InputError(fmt::format("deployment: prefill.chunk: {}; allowed: at most prefill.batch_tokens, {}",
                                  deployment.prefill.chunk, deployment.prefill.batch_tokens));
   if (deployment.sources["decode.block"].from == "command line" && deployment.decode.reserve != "growing")
     throw InputError("deployment: decode.block: has no effect with decode.reserve = whole; allowed: growing");
+  if (deployment.scale.most > 0 && deployment.mixed())
+    throw InputError("deployment: scale.most: has no effect with prefill.pool = decode; allowed: own");
+  if (deployment.scale.most > 0 && deployment.scale.most <= deployment.prefill.instances)
+    throw InputError(fmt::format("deployment: scale.most: {}; allowed: more than prefill.instances, {}, or 0",
+                                 deployment.scale.most, deployment.prefill.instances));
+  for (const char* key : {"scale.interval", "scale.up_tokens", "scale.start"})
+    if (deployment.sources[key].from == "command line" && deployment.scale.most == 0)
+      throw InputError(fmt::format("deployment: {}: has no effect with scale.most = 0", key));
   if (deployment.mixed()) {
     if (deployment.sources["prefill.instances"].from == "command line")
       throw InputError(

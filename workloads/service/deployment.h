@@ -22,8 +22,8 @@ struct PrefillSpec {
   double attention_share = 0;
   int microbatches = 1;
   int sequences = 0, chunk = 0, most_waiting = 0;
-  std::string pool = "own", order = "fcfs", route = "common";
-  Time ageing{};
+  std::string pool = "own", shares = "", order = "fcfs", route = "common";
+  Time ageing{}, bubble{};
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
@@ -45,8 +45,11 @@ struct PrefillSpec {
           "tokens that a batch computes of a prompt at most: prompts that were begun go first, others beside "
           "them; 0: prompts are whole");
     visit("order", self.order, kPromptOrders,
-          "in which prompts are begun: first come first served, shortest prompt first, or by class of "
-          "priority");
+          "in which prompts are begun: first come first served, shortest prompt first, by class of priority, "
+          "or "
+          "fair to tenants");
+    visit("shares", self.shares, hw::Form{"N:N..", check_shares},
+          "of prompts' tokens that tenants are due to, in turn, such as 3:1; empty: equal ones");
     visit("route", self.route, kPromptRoutes,
           "whom a prompt waits for: the next idle instance; or one it is sent to, by turns, by the fewest "
           "tokens "
@@ -61,6 +64,8 @@ struct PrefillSpec {
           "of the batch of timed_tokens, unless the library has measured ones");
     visit("least_time", self.least_time, Range{Time{}, 100_s},
           "of that, what a batch of one token takes as well");
+    visit("bubble", self.bubble, Range{Time{}, 10_s},
+          "of a host's scheduler before each batch, which nothing else hides");
     visit("attention_share", self.attention_share, Range{0.0, 1.0},
           "of batch_time that goes with tokens x tokens before them; the rest goes with tokens");
   }
@@ -115,7 +120,7 @@ struct DecodeSpec {
           "at which a die writes blocks to host memory, before its next step");
     visit("swap_in_rate", self.swap_in_rate, Range{Bandwidth{1'000'000}, Bandwidth{1'000'000'000'000'000}},
           "at which a die reads them back");
-    visit("bubble", self.bubble, Range{Time{}, 1_s}, "between two steps");
+    visit("bubble", self.bubble, Range{Time{}, 1_s}, "of a host's scheduler between two steps");
     visit("renew_every", self.renew_every, Range{0, 1'000'000},
           "steps between two placements of the experts; 0: they stay");
     visit("renew_time", self.renew_time, Range{Time{}, 1000_s}, "that an instance stands still for one");
@@ -174,6 +179,25 @@ struct RecoveryTimes {
   }
 };
 
+// Instances of prefill that come and go with the load; the deployment's own ones stay.
+struct ScaleSpec {
+  int most = 0;
+  std::int64_t up_tokens = 262'144;
+  Time interval{10'000'000'000'000}, start{};
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    using hw::Range;
+    visit("most", self.most, Range{0, 1000}, "instances of prefill; 0: as many as there are, always");
+    visit("interval", self.interval, Range{1_ms, 100'000_s}, "at which the load is looked at");
+    visit("up_tokens", self.up_tokens, Range{std::int64_t{1}, std::int64_t{1'000'000'000'000}},
+          "that wait per instance, those that are being started too: where more do another one is started. "
+          "Where "
+          "none waits one that is idle ends");
+    visit("start", self.start, Range{Time{}, 10'000_s}, "until an instance serves");
+  }
+};
+
 struct Prices {
   double npu_hour = 0;
   double npu_watt = 0;
@@ -192,6 +216,7 @@ struct Deployment {
   DecodeSpec decode;
   ContextCache cache;
   RecoveryTimes recovery;
+  ScaleSpec scale;
   Prices prices;
   struct Source {
     std::string from, text;
@@ -213,6 +238,7 @@ struct Deployment {
     visit("prefill", self.prefill);
     visit("decode", self.decode);
     visit("cache", self.cache);
+    visit("scale", self.scale);
     visit("recovery", self.recovery);
     visit("prices", self.prices);
   }

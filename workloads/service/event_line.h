@@ -15,6 +15,8 @@ struct Event {
     transferred,
     swapped_in,
     mixed_done,
+    scale,
+    scaled_up,
     step_done,
     outage,
     back,

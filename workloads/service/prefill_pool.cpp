@@ -14,12 +14,13 @@ PrefillPool::PrefillPool(ServiceRun& run, const Library& library, Place place)
       context_at_(run.requests.size()),
       router_(
           kPromptRoutes.as<PromptRoute>(run.deployment.prefill.route),
-          kPromptOrders.as<PromptOrder>(run.deployment.prefill.order), run.deployment.prefill.ageing,
+          PromptQueue(kPromptOrders.as<PromptOrder>(run.deployment.prefill.order),
+                      run.deployment.prefill.ageing, shares_of(run.deployment.prefill.shares)),
           [this](std::uint32_t i) { return takes_prompts(i); },
           [this](std::uint32_t i, std::uint32_t request) {
             return cache_of(i).peek(run_.requests.request(request));
           }) {
-  for (int k = 0; k < run.deployment.prefill_instances(); ++k) add_instance();
+  for (int k = 0; k < run.deployment.prefill_instances(); ++k) add_instance(Time{});
   if (run.options.warm != nullptr)
     for (PromptCache& cache : caches_) cache.warm(*run.options.warm);
 }
@@ -31,7 +32,8 @@ bool PrefillPool::is_full() const {
 
 WaitingPrompt PrefillPool::waiting_prompt(std::uint32_t request) const {
   return {request, run_.requests.prompt_tokens(request), run_.requests.request(request).priority,
-          run_.requests.served(request).arrival};
+          run_.requests.served(request).arrival,
+          run_.requests.request(request).session % static_cast<std::uint32_t>(run_.options.tenants)};
 }
 
 void PrefillPool::requeue(const std::vector<std::uint32_t>& requests) {
@@ -65,7 +67,7 @@ std::optional<Time> PrefillPool::begin_batch(std::uint32_t i, int taken, bool be
   const int dies = 2 * run_.deployment.prefill.npus;
   const double slower = plane_factor_ * dies / (dies - instance.lost_dies);
   run_.evidence.add_parameter(time.ms * (slower - 1) * 1e-3);
-  const Time span = of_ms(time.ms * slower + read_ms);
+  const Time span = of_ms(time.ms * slower + read_ms) + run_.deployment.prefill.bubble;
   busy_s_ += seconds(span);
   ++batches_;
   instance.busy = true;
@@ -258,14 +260,27 @@ std::optional<std::size_t> PrefillPool::leave_if_drained(std::uint32_t i) {
   return instance.member.leave(run_.now());
 }
 
-std::uint32_t PrefillPool::add_instance() {
-  instances_.emplace_back().member.since = run_.now();
+std::uint32_t PrefillPool::add_instance(Time since) {
+  instances_.emplace_back().member.since = since;
   router_.add_instance();
   const bool own = run_.deployment.cache.scope == "instance";
   if (own || caches_.empty())
     caches_.emplace_back(run_.trace, run_.deployment.cache, run_.deployment.decode.token,
                          run_.options.tenants, own ? run_.deployment.prefill_instances() : 1);
   return size() - 1;
+}
+
+PrefillPool::PoolLoad PrefillPool::load() const {
+  PoolLoad load;
+  load.waiting_tokens = router_.waiting_tokens();
+  for (std::uint32_t i = 0; i < size(); ++i) {
+    const Instance& instance = instances_[i];
+    if (!instance.member.open()) continue;
+    ++load.open;
+    if (!instance.busy && instance.prompts.empty() && instance.stopped == 0 && router_.queue(i).empty())
+      load.idle = i;
+  }
+  return load;
 }
 
 void PrefillPool::set_occupancy(Occupancy& occupancy) const {

@@ -42,6 +42,12 @@ class PrefillPool {
   std::optional<Time> begin_batch(std::uint32_t i, int taken = 0, bool begins = true);
   // The batch that begin_batch() began ends so much later.
   void extend(std::uint32_t i, Time more);
+  struct PoolLoad {
+    std::int64_t waiting_tokens = 0;
+    int open = 0;                       // instances
+    std::optional<std::uint32_t> idle;  // the last open one that has nothing to compute
+  };
+  PoolLoad load() const;
   bool is_busy(std::uint32_t i) const { return instances_[i].busy; }
   // Whether an event of a batch is of the one under way.
   bool is_current(std::uint32_t i, std::uint32_t epoch) const { return instances_[i].epoch == epoch; }
@@ -68,7 +74,7 @@ class PrefillPool {
   void close(std::uint32_t i, std::size_t role_switch);
   // The role switch that the instance leaves with, if it is closed and has nothing left.
   std::optional<std::size_t> leave_if_drained(std::uint32_t i);
-  std::uint32_t add_instance();
+  std::uint32_t add_instance(Time since);
 
   void add_to(ServiceResult& result) const;  // result.end is known
 

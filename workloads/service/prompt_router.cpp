@@ -8,13 +8,19 @@ namespace cm384::service {
 void PromptRouter::add_instance() {
   loads_.push_back(0);
   if (queues_.size() < loads_.size() && (route_ != PromptRoute::common || queues_.empty()))
-    queues_.emplace_back(order_, ageing_);
+    queues_.push_back(empty_);
 }
 
 std::size_t PromptRouter::waiting() const {
   std::size_t waiting = 0;
   for (const PromptQueue& queue : queues_) waiting += queue.size();
   return waiting;
+}
+
+std::int64_t PromptRouter::waiting_tokens() const {
+  std::int64_t tokens = 0;
+  for (const PromptQueue& queue : queues_) tokens += queue.tokens();
+  return tokens;
 }
 
 void PromptRouter::push_front(const std::vector<WaitingPrompt>& prompts) {

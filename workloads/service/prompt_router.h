@@ -19,13 +19,15 @@ class PromptRouter {
   using TakesPrompts = std::function<bool(std::uint32_t)>;
   using Cached = std::function<std::int32_t(std::uint32_t instance, std::uint32_t request)>;
 
-  PromptRouter(PromptRoute route, PromptOrder order, Time ageing, TakesPrompts takes, Cached cached)
-      : route_(route), order_(order), ageing_(ageing), takes_(std::move(takes)), cached_(std::move(cached)) {}
+  // `empty`: what the queues are like.
+  PromptRouter(PromptRoute route, PromptQueue empty, TakesPrompts takes, Cached cached)
+      : route_(route), empty_(std::move(empty)), takes_(std::move(takes)), cached_(std::move(cached)) {}
 
   void add_instance();
   PromptQueue& queue(std::uint32_t instance) { return queues_[index(instance)]; }
   const PromptQueue& queue(std::uint32_t instance) const { return queues_[index(instance)]; }
   std::size_t waiting() const;
+  std::int64_t waiting_tokens() const;
   void push(const WaitingPrompt& prompt) { queue(choose(prompt)).push(prompt); }
   // Ahead of all that are as urgent.
   void push_front(const std::vector<WaitingPrompt>& prompts);
@@ -45,8 +47,7 @@ class PromptRouter {
   };
 
   PromptRoute route_;
-  PromptOrder order_;
-  Time ageing_;
+  PromptQueue empty_;
   TakesPrompts takes_;
   Cached cached_;
   std::vector<PromptQueue> queues_;

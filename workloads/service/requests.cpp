@@ -92,16 +92,6 @@ RequestTrace read_azure(const std::string& path) {
   return builder.take();
 }
 
-std::int64_t seconds_ps(const FieldReader& fields, std::size_t column) {
-  double seconds = -1;
-  try {
-    seconds = hw::parse_real(fields.text(column));
-  } catch (const InputError&) {
-  }
-  if (!(seconds >= 0 && seconds < 9e6)) fields.fail(column, "seconds from 0 to 9000000");
-  return std::llround(seconds * static_cast<double>(kPsPerSecond));
-}
-
 RequestTrace read_vidur(const std::string& path) {
   hw::CsvTable table(path, kVidur, kVidurFurther);
   TraceBuilder builder(table.lines(), "Vidur");

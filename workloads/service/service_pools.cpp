@@ -1,8 +1,14 @@
 #include "workloads/service/service_pools.h"
 
 #include <algorithm>
+#include <cstdint>
 
 namespace cm384::service {
+namespace {
+
+constexpr std::size_t kScaledDown = SIZE_MAX;  // in place of a role switch
+
+}  // namespace
 
 ServicePools::ServicePools(ServiceRun& run, const Library& library,
                            std::function<void(std::uint32_t)> on_complete)
@@ -367,9 +373,31 @@ void ServicePools::leave_decode_if_drained(std::uint32_t i) {
 }
 
 void ServicePools::leave(std::size_t role_switch) {
+  if (role_switch == kScaledDown) return;
   if (--role_changes_[role_switch].open == 0)
     run_.events.push(run_.now() + run_.deployment.recovery.role_switch, Event::Kind::role_taken,
                      static_cast<std::uint32_t>(role_switch));
+}
+
+void ServicePools::scale() {
+  const ScaleSpec& spec = run_.deployment.scale;
+  const PrefillPool::PoolLoad load = prefill_.load();
+  const int there = load.open + starting_;
+  if (load.waiting_tokens > spec.up_tokens * there && there < spec.most) {
+    ++starting_;
+    ++scaled_up_;
+    run_.events.push(run_.now() + spec.start, Event::Kind::scaled_up, 0);
+  } else if (load.waiting_tokens == 0 && load.idle && load.open > run_.deployment.prefill.instances) {
+    ++scaled_down_;
+    prefill_.close(*load.idle, kScaledDown);
+    leave_prefill_if_drained(*load.idle);
+  }
+}
+
+// It has occupied its NPUs since it began to start.
+void ServicePools::complete_start() {
+  --starting_;
+  prefill_.start_batch(prefill_.add_instance(run_.now() - run_.deployment.scale.start));
 }
 
 void ServicePools::complete_role_switch(std::size_t number) {
@@ -379,7 +407,7 @@ void ServicePools::complete_role_switch(std::size_t number) {
     return;
   }
   for (int k = 0; k < run_.deployment.decode.npus / run_.deployment.prefill.npus; ++k)
-    prefill_.start_batch(prefill_.add_instance());
+    prefill_.start_batch(prefill_.add_instance(run_.now()));
 }
 
 void ServicePools::set_occupancy(Occupancy& occupancy) const {
@@ -398,6 +426,8 @@ void ServicePools::add_to(ServiceResult& result) {
   result.refused = refused_;
   result.preempted = preempted_;
   result.swapped = swapped_;
+  result.scaled_up = scaled_up_;
+  result.scaled_down = scaled_down_;
   result.lost_prompt_tokens = lost_prompt_tokens_;
   result.lost_output_tokens = lost_output_tokens_;
   result.role_switches = static_cast<std::int64_t>(role_changes_.size());

@@ -48,6 +48,10 @@ class ServicePools {
   void set_lost_planes(std::size_t planes);
 
   void begin_role_switch(const RoleSwitch& change);
+  // Looks at the load of prefill, and begins to start an instance or ends an idle one.
+  void scale();
+  void complete_start();
+
   // Its instances have left their pool and serve in the other.
   void complete_role_switch(std::size_t number);
 
@@ -92,6 +96,8 @@ class ServicePools {
   std::function<void(std::uint32_t)> on_complete_;
   std::deque<std::uint32_t> ready_;  // contexts that wait for a decode die, in the order of prefill
   std::vector<RoleChange> role_changes_;
+  int starting_ = 0;  // instances of prefill
+  std::int64_t scaled_up_ = 0, scaled_down_ = 0;
   std::vector<bool> stepping_;                    // where prompts and answers are computed in one pool
   std::unordered_map<std::uint32_t, int> place_;  // there: the die of a prompt that was begun
   std::int64_t output_tokens_ = 0, restarted_ = 0, refused_ = 0, preempted_ = 0, swapped_ = 0,

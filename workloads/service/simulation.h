@@ -111,7 +111,8 @@ struct ServiceResult {
   std::array<double, 4> evidence_s{};            // busy time by Evidence
   double worst_error = 0;                        // of an interpolated time, by leaving points out
   std::int64_t steps = 0, batches = 0, prompt_tokens = 0, computed_tokens = 0, output_tokens = 0,
-               restarted = 0, renewals = 0, role_switches = 0, refused = 0, preempted = 0, swapped = 0;
+               restarted = 0, renewals = 0, role_switches = 0, refused = 0, preempted = 0, swapped = 0,
+               scaled_up = 0, scaled_down = 0;
   std::int64_t cut_batches =
       0;  // of prompts, that more was waiting for and the library has measured no larger ones
   std::int64_t lost_prompt_tokens = 0, lost_output_tokens = 0;  // computed, and lost by faults

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "base/text/error.h"
+#include "base/text/quantity.h"
 #include "traces/random.h"
 
 namespace cm384::service {
@@ -71,6 +74,16 @@ std::vector<std::uint64_t> keys_of_tokens(const std::vector<std::int64_t>& token
     if ((k + 1) % static_cast<std::size_t>(block_tokens) == 0) keys.push_back(key);
   }
   return keys;
+}
+
+std::int64_t seconds_ps(const FieldReader& fields, std::size_t column) {
+  double seconds = -1;
+  try {
+    seconds = hw::parse_real(fields.text(column));
+  } catch (const InputError&) {
+  }
+  if (!(seconds >= 0 && seconds < 9e6)) fields.fail(column, "seconds from 0 to 9000000");
+  return std::llround(seconds * static_cast<double>(kPsPerSecond));
 }
 
 }  // namespace cm384::service

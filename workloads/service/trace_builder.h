@@ -41,6 +41,9 @@ class TraceBuilder {
 inline constexpr std::int64_t kPsPerMs = 1'000'000'000, kPsPerSecond = 1000 * kPsPerMs;
 inline constexpr std::int64_t kLongestTracePs = std::int64_t{100} * 86400 * kPsPerSecond;
 
+// Seconds in a column of a table, as ps.
+std::int64_t seconds_ps(const FieldReader& fields, std::size_t column);
+
 // Lines of objects: Mooncake, ServeGen, Bailian, AIBrix, LLMServingSim. `line` is the first of them.
 RequestTrace read_json_requests(LineReader& lines, std::string line, int block_tokens);
 

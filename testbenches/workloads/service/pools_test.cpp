@@ -51,6 +51,11 @@ RequestTrace trace_of(const std::vector<Prompted>& asked) {
   return trace;
 }
 
+// From 1 ps on.
+std::int64_t draw_gap(std::mt19937& random, std::int64_t most) {
+  return 1 + static_cast<std::int64_t>((std::uint64_t{random()} << 20) % static_cast<std::uint64_t>(most));
+}
+
 // Conversations of a few groups, each with a prefix of its own.
 std::vector<Prompted> draw_groups(std::mt19937& random, int count, int groups, std::int64_t gap) {
   std::vector<Prompted> asked;
@@ -63,7 +68,7 @@ std::vector<Prompted> draw_groups(std::mt19937& random, int count, int groups, s
       one.keys.push_back(b < 8 ? group * 1000 + static_cast<unsigned>(b)
                                : 1'000'000u + static_cast<unsigned>(k) * 100u + static_cast<unsigned>(b));
     asked.push_back(one);
-    at += 1 + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(gap));
+    at += draw_gap(random, gap);
   }
   return asked;
 }
@@ -240,6 +245,177 @@ TEST(WarmStarts, AreAsIfTheFileHadBeenServedBefore) {
   }
 }
 
+// Two tenants with prompts waiting all the time. In any interval what they are given over their shares
+// differs by no more than a longest prompt of each over its share (Goyal, Vin, Cheng: theorem 1).
+TEST(FairOrder, KeepsTheBoundOfItsTheorem) {
+  struct Shared {
+    double first, second;
+    const char* text;
+  };
+  for (const Shared shares : {Shared{1, 1, ""}, {3, 1, "3:1"}, {0.5, 2, "0.5:2"}}) {
+    std::mt19937 random(8);
+    RequestTrace trace;
+    for (unsigned k = 0; k < 400; ++k) {
+      Request& request = trace.requests.emplace_back();
+      request.session = k % 5 == 0 ? 0 : 1;
+      request.prompt = 1 + static_cast<int>(random() % (k % 5 == 0 ? 900 : 200));
+      request.output = 1;
+    }
+    const double bound = 900 / shares.first + 200 / shares.second;
+    for (const bool fair : {true, false}) {
+      Deployment deployment = small_deployment();
+      deployment.prefill.instances = 1;
+      deployment.prefill.sequences = 1;
+      deployment.prefill.order = fair ? "fair" : "shortest";
+      if (fair) deployment.prefill.shares = shares.text;
+      ServiceOptions options;
+      options.tenants = 2;
+      const ServiceResult result = serve(trace, deployment, small_library(), options);
+      std::vector<std::size_t> order(trace.requests.size());
+      for (std::size_t k = 0; k < order.size(); ++k) order[k] = k;
+      std::ranges::sort(order, {}, [&](std::size_t k) { return result.served[k].prefill_start; });
+      std::array<double, 2> left{}, given{};
+      for (const Request& request : trace.requests) left[request.session] += request.prompt;
+      double low = 0, high = 0;
+      for (const std::size_t k : order) {
+        const Request& request = trace.requests[k];
+        left[request.session] -= request.prompt;
+        if (std::min(left[0], left[1]) <= 0) break;  // one of them has nothing left
+        given[request.session] += request.prompt / (request.session == 0 ? shares.first : shares.second);
+        low = std::min(low, given[0] - given[1]);
+        high = std::max(high, given[0] - given[1]);
+      }
+      EXPECT_EQ(high - low <= bound, fair) << shares.text << " " << high - low;
+    }
+  }
+}
+
+// Who comes when others have long been served gets his share from then on, and nothing for before.
+TEST(FairOrder, OwesNothingToWhoComesLate) {
+  RequestTrace trace;
+  for (unsigned k = 0; k < 200; ++k) {
+    Request& request = trace.requests.emplace_back();
+    request.arrival = k < 100 ? Time{} : 5_s;  // the first has had 50 prompts by then
+    request.session = k < 100 ? 0 : 1;
+    request.prompt = 1000;
+    request.output = 1;
+  }
+  Deployment deployment = small_deployment();
+  deployment.prefill.instances = 1;
+  deployment.prefill.order = "fair";
+  ServiceOptions options;
+  options.tenants = 2;
+  const ServiceResult result = serve(trace, deployment, small_library(), options);
+  // From 5 s on they take turns, 100 ms each: the 50 prompts of the first that are left end at 15 s.
+  EXPECT_NEAR(result.served[99].first_token.us() * 1e-6, 15, 0.2);
+}
+
+// Prompts of 100 ms each, one at a time. Servers that come and go, looked at every second.
+struct Scaled {
+  std::vector<std::int64_t> first;
+  int up = 0, down = 0;
+};
+Scaled scaled(const std::vector<std::int64_t>& arrivals, int least, int most, std::int64_t tokens,
+              std::int64_t start) {
+  constexpr std::int64_t kServicePs = 100'000'000'000, kLookPs = 1'000'000'000'000;
+  struct Server {
+    std::int64_t free = 0;
+    std::size_t serves = SIZE_MAX;
+  };
+  Scaled made;
+  made.first.resize(arrivals.size());
+  std::deque<std::size_t> waiting;
+  std::vector<Server> open(static_cast<std::size_t>(least));
+
+  std::deque<std::int64_t> starting;
+  std::size_t next = 0, ended = 0;
+  std::int64_t look = kLookPs, now = 0;
+  while (ended < arrivals.size()) {
+    for (Server& server : open) {
+      if (server.serves != SIZE_MAX || waiting.empty()) continue;
+      server.serves = waiting.front();
+      server.free = now + kServicePs;
+      waiting.pop_front();
+    }
+    now = look;
+    if (next < arrivals.size()) now = std::min(now, arrivals[next]);
+    if (!starting.empty()) now = std::min(now, starting.front());
+    for (const Server& server : open)
+      if (server.serves != SIZE_MAX) now = std::min(now, server.free);
+    for (Server& server : open) {
+      if (server.serves == SIZE_MAX || server.free != now) continue;
+      made.first[server.serves] = now;
+      server.serves = SIZE_MAX;
+      ++ended;
+    }
+    if (next < arrivals.size() && arrivals[next] == now) waiting.push_back(next++);
+    if (!starting.empty() && starting.front() == now) {
+      starting.pop_front();
+      open.emplace_back();
+    }
+    if (look != now) continue;
+    look += kLookPs;
+    // What is idle has begun what waits before anybody looks.
+    for (Server& server : open) {
+      if (server.serves != SIZE_MAX || waiting.empty()) continue;
+      server.serves = waiting.front();
+      server.free = now + kServicePs;
+      waiting.pop_front();
+    }
+    const auto there = static_cast<std::int64_t>(open.size() + starting.size());
+    const auto idle =
+        std::find_if(open.rbegin(), open.rend(), [](const Server& s) { return s.serves == SIZE_MAX; });
+    if (1000 * std::ssize(waiting) > tokens * there && there < most) {
+      starting.push_back(now + start);
+      ++made.up;
+    } else if (waiting.empty() && idle != open.rend() && std::ssize(open) > least) {
+      open.erase(std::next(idle).base());
+      ++made.down;
+    }
+  }
+  return made;
+}
+
+TEST(Scaling, IsThatOfItsModel) {
+  std::mt19937 random(31);
+  int up = 0, down = 0;
+  for (int trial = 0; trial < 40; ++trial) {
+    RequestTrace trace;
+    std::vector<std::int64_t> arrivals;
+    std::int64_t at = 0;
+    for (int k = 0; k < 600; ++k) {
+      Request& request = trace.requests.emplace_back();
+      request.prompt = 1000;
+      request.output = 1;
+      request.arrival = {at};
+      arrivals.push_back(at);
+      // Days and nights.
+      const std::int64_t mean = k / 150 % 2 == 0 ? 30'000'000'000 : 150'000'000'000;
+      at += draw_gap(random, 2 * mean);
+    }
+    Deployment deployment = small_deployment();
+    const int least = 1 + trial % 3, most = least + 1 + trial % 4;
+    deployment.prefill.instances = least;
+    deployment.prefill.sequences = 1;
+    deployment.scale.most = most;
+    deployment.scale.up_tokens = 1000 + 500 * (trial % 5);
+    deployment.scale.interval = 1_s;
+    deployment.scale.start = Time{2'300'000'000'007};
+    const ServiceResult result = serve(trace, deployment, small_library(), {});
+    const Scaled model = scaled(arrivals, least, most, deployment.scale.up_tokens, deployment.scale.start.ps);
+    for (std::size_t k = 0; k < arrivals.size(); ++k)
+      ASSERT_EQ(result.served[k].first_token.ps, model.first[k]) << trial << " " << k;
+    EXPECT_EQ(result.scaled_up, model.up);
+    // It may end some more while nothing but the last look is to come.
+    EXPECT_GE(result.scaled_down, model.down);
+    EXPECT_LE(result.scaled_down, model.down + 1);
+    up += model.up;
+    down += model.down;
+  }
+  EXPECT_GT(up, 60);
+  EXPECT_GT(down, 40);
+}
+
 // One pool: steps of one instance of four dies, of which two and two compute prompts. Token by token.
 class MixedModel {
  public:
@@ -346,7 +522,7 @@ TEST(OnePool, ServesAsItsModel) {
                        1 + static_cast<int>(random() % (k % 7 == 0 ? 3000 : 300)),
                        1 + static_cast<int>(random() % 40),
                        {}});
-      at += 1 + static_cast<std::int64_t>(random() % 40'000'000'000);
+      at += draw_gap(random, 40'000'000'000);
     }
     const int chunk = 20 + static_cast<int>(random() % 400),
               budget = chunk + static_cast<int>(random() % 300), slots = 1 + static_cast<int>(random() % 6),

@@ -413,12 +413,15 @@ TEST(GrowingRoom, PreemptsAsItsModel) {
     options.rdma = {4'000'000'000'000'000'000};
     Swapping swap;
     if (trial >= 200) {
-      // 1,000 B a token; room of both dies together for so many blocks.
-      swap = {2 * static_cast<int>(random() % static_cast<unsigned>(blocks)), 4'000'000, 2'000'000};
+      // 1,000 B a token; room of both dies together for so many blocks; copies that take a part of a step, or
+      // several.
+      const int slower = trial % 2 == 0 ? 1 : 50;
+      swap = {2 * static_cast<int>(random() % static_cast<unsigned>(blocks)), slower * 4'000'000,
+              slower * 2'000'000};
       deployment.decode.preempt = "swap";
       deployment.decode.swap_room = Bytes{1000 * block * swap.blocks / 2};
-      deployment.decode.swap_out_rate = Bandwidth{250'000'000};
-      deployment.decode.swap_in_rate = Bandwidth{500'000'000};
+      deployment.decode.swap_out_rate = Bandwidth{250'000'000 / slower};
+      deployment.decode.swap_in_rate = Bandwidth{500'000'000 / slower};
     }
     const ServiceResult result = serve(trace_of(asked), deployment, even_steps(), options);
     swapped += result.swapped;

@@ -8,9 +8,12 @@
 #include "base/text/output_file.h"
 #include "system/observe/observers.h"
 #include "workloads/frame/build_info.h"
+#include "workloads/frame/confidence.h"
 #include "workloads/service/prefill_times.h"
 #include "workloads/service/study/serve_audit.h"
+#include "workloads/service/study/serve_observed.h"
 #include "workloads/service/study/serve_runs.h"
+#include "workloads/service/study/serve_search.h"
 #include "workloads/service/study/serve_timeline.h"
 #include "workloads/studies.h"
 
@@ -88,10 +91,12 @@ class Table {
 
   StudyResult make() {
     if (!options_.requests.requests.empty()) result_.input_files.push_back(options_.requests.requests);
+    if (!options_.observed.empty()) result_.input_files.push_back(options_.observed);
     if (!options_.warm.empty()) result_.input_files.push_back(options_.warm);
     if (!options_.lengths.empty()) result_.input_files.push_back(options_.lengths);
     runs_.save();
-    for (std::size_t k = 0; k < runs_.deployments().size(); ++k) {
+    if (!options_.search.empty()) search();
+    for (std::size_t k = 0; options_.search.empty() && k < runs_.deployments().size(); ++k) {
       if (!add(runs_.deployments()[k], audits_.empty() ? nullptr : &audits_[k])) {
         result_.complete = false;
         break;
@@ -104,17 +109,32 @@ class Table {
   }
 
  private:
+  void search() {
+    const double rate = runs_.rates().front();
+    const service::RequestTrace trace = runs_.trace(context_.seed, rate);
+    result_.notes.push_back(RequestOptions::note_of(trace));
+    auto rows = ServeSearch(runs_, options_, context_.seed, rate).run([this](double share) {
+      context_.progress.update(share, Time{}, 0);
+    });
+    result_.complete = rows.has_value();
+    if (!rows) return;
+    for (Row& row : *rows) context_.finish_row(result_, std::move(row));
+  }
   // False: interrupted.
   bool add(const service::Deployment& deployment, const ServeAudit* audit) {
     std::optional<ServeRuns::LargestRate> largest;
     // How many rates it will try is not known.
     const auto tell = [this](double, Time now) { tell_progress(0, now); };
-    if (options_.find_rate && !(largest = runs_.largest_rate(deployment, tell))) return false;
+    std::vector<double> largest_rates;
+    for (int k = options_.find_rate ? options_.slo_seeds : 0; k-- > 0; largest_rates.push_back(largest->rate))
+      if (!(largest = runs_.largest_rate(deployment, context_.seed + static_cast<std::uint64_t>(k), tell)))
+        return false;
     for (std::size_t k = 0; k < runs_.rates().size(); ++k) {
       std::optional<Row> row = mean_of_seeds(deployment, runs_.rates()[k]);
       if (!row) return false;
       if (largest) {
-        row->set("slo_share", options_.slo_share).set("slo_rate_rps", largest->rate);
+        row->set("slo_share", options_.slo_share).set("slo_rate_rps", summarise(largest_rates).mean);
+        if (options_.slo_seeds > 1) row->set("slo_rate_ci95_rps", summarise(largest_rates).ci95);
         if (k == 0) row->set("search", largest->tried);
       }
       if (audit != nullptr && !audit->add_to(*row, context_, steps_drawn_, result_)) return false;
@@ -133,10 +153,7 @@ class Table {
       rows.push_back(std::move(*row));
       tell_progress(k + 1, Time{});
     }
-    Row row{{"pools", deployment.mixed()
-                          ? fmt::format("{} mixed", deployment.decode.instances)
-                          : fmt::format("{}:{}", deployment.prefill.instances, deployment.decode.instances)},
-            {"rate", rate}};
+    Row row{{"pools", ServeRuns::pools_of(deployment)}, {"rate", rate}};
     row.append(mean_row(rows));
     row.set("npus", deployment.npus());
     return row;
@@ -181,7 +198,14 @@ class Table {
       result_.notes.push_back(fmt::format("the timeline shows {} of {} requests{}",
                                           timeline_->finish(trace, served, deployment), trace.requests.size(),
                                           several() ? ", of the first row" : ""));
-    return runs_.row(deployment, trace, served);
+    Row row = runs_.row(deployment, trace, served);
+    if (runs_.observed() != nullptr) {
+      const auto beside = ServeObserved::calibrate(*runs_.observed(), runs_, deployment, served, seed);
+      if (!beside) return {};
+      beside->add_to(row);
+      if (written) write_file(file_of(context_, "observed", number), beside->csv());
+    }
+    return row;
   }
   bool several() const { return runs_.deployments().size() * runs_.rates().size() > 1; }
 
@@ -212,7 +236,7 @@ constexpr std::array kSearchTimes{
     Field{"p99", FieldType::number, "99th percentile"},
 };
 constexpr std::array kClasses{
-    Field{"name", FieldType::text, "its number; 0 is the most urgent"},
+    Field{"name", FieldType::text, "its number; of classes 0 is the most urgent"},
     Field{"requests", FieldType::integer, "served"},
     Field{"ttft_p50_ms", FieldType::number, "from arrival to the first token, median"},
     Field{"ttft_p99_ms", FieldType::number, "99th percentile"},
@@ -237,6 +261,17 @@ constexpr std::array kEvidence{
     Field{"extrapolated", FieldType::ratio, "outside of them"},
     Field{"parameter", FieldType::ratio, "of the deployment: nothing that was simulated"},
 };
+constexpr std::array kObserved{
+    Field{"metric", FieldType::text, "ttft, tpot or e2e"},
+    Field{"part", FieldType::text, "of the requests, in the order of arrival"},
+    Field{"host", FieldType::text, "as the deployment has it, or calibrated on the first half"},
+    Field{"requests", FieldType::integer, "that have such a time"},
+    Field{"observed_ms", FieldType::number, "mean of the server's"},
+    Field{"modelled_ms", FieldType::number, "mean of the service's"},
+    Field{"error_mean", FieldType::ratio, "of the mean"},
+    Field{"error_p50", FieldType::ratio, "of a request, without its sign: median"},
+    Field{"error_p90", FieldType::ratio, "90th percentile"},
+};
 constexpr std::array kTimeShares{
     Field{"queue", FieldType::ratio, "until a batch of prompts has the request"},
     Field{"prefill", FieldType::ratio, "from there to the first token"},
@@ -247,6 +282,7 @@ constexpr std::array kTimeShares{
 constexpr std::array kServeFields{
     Field{"pools", FieldType::text, "instances of prefill and of decode", true}.as_condition(),
     Field{"rate", FieldType::number, "asked for, per second; 0: as recorded, or as users ask"}.as_condition(),
+    Field{"deploy", FieldType::text, "what --search changes of the deployment", true}.as_condition(),
     Field{"npus", FieldType::integer, "of both pools"},
     Field{"requests", FieldType::integer, "served", true},
     Field{"rate_rps", FieldType::number,
@@ -271,6 +307,7 @@ constexpr std::array kServeFields{
     Field{"goodput_share", FieldType::ratio, "of the requests that do", true},
     Field{"slo_share", FieldType::ratio, "of the requests that must, with --slo"},
     Field{"slo_rate_rps", FieldType::number, "largest rate at which so many do", true},
+    Field{"slo_rate_ci95_rps", FieldType::number, "half-width of its 95 % interval over --slo-seeds"},
     Field{"search", FieldType::list, "rates that were tried for it", false, kSearch},
     Field{"tokens_s", FieldType::number, "output tokens per second, up to the last answer's end"},
     Field{"tokens_s_npu", FieldType::number, "the same per NPU of both pools", true},
@@ -299,13 +336,32 @@ constexpr std::array kServeFields{
           "requests that found prefill.most_waiting others: in no time, and in goodput as missed"},
     Field{"classes", FieldType::list, "of priority, with prefill.order = priority; of the first seed", false,
           kClasses},
+    Field{"tenants", FieldType::list, "with prefill.order = fair; of the first seed", false, kClasses},
+    Field{"fairness", FieldType::ratio, "Jain's index of the tenants' goodput_share: 1 where all are alike"},
     Field{"preempted", FieldType::integer, "contexts that growing room ran out for, each time"},
+    Field{"prefill_instances", FieldType::number, "mean over time, with scale.most; those that start too"},
+    Field{"scaled_up", FieldType::integer, "instances of prefill that were started"},
+    Field{"scaled_down", FieldType::integer, "that were ended"},
     Field{"swapped", FieldType::integer, "of these, contexts that went to host memory and came back"},
     Field{"time_share", FieldType::object,
           "of the time from arrival to the end, over all requests, with --why", false, kTimeShares},
     Field{"tail_share", FieldType::object, "the same of the slowest hundredth of the requests", false,
           kTimeShares},
     Field{"bound", FieldType::text, "what the largest of these shares is", true},
+    Field{"rank", FieldType::integer, "with --search, 1 is the best", true},
+    Field{"share", FieldType::ratio, "of the requests that it served before it dropped out", true},
+    Field{"score", FieldType::number,
+          "what it was ranked by: goodput or tokens per second and NPU, 1 / cost or energy"},
+    Field{"pareto", FieldType::boolean,
+          "no other has more tokens per second and NPU and as little time per token, nor less time and as "
+          "many"},
+    Field{"excluded", FieldType::text, "why the deployment is not possible"},
+    Field{"observed", FieldType::list, "times of a real server and of the service, with --observed", false,
+          kObserved},
+    Field{"prefill_bubble_ms", FieldType::number,
+          "prefill.bubble at which the first half has the server's mean time to the first token"},
+    Field{"step_bubble_ms", FieldType::number,
+          "decode.bubble at which it has the server's mean time per output token"},
     Field{"audit_worst", FieldType::ratio, "largest difference of an audited step, with --audit"},
     Field{"audit_mean", FieldType::ratio, "mean of them, signs left out"},
     Field{"audit", FieldType::list, "audited steps", false, kAuditFields},

@@ -22,10 +22,13 @@ struct ServeOptions {
   double slo_ttft = 2000, slo_tpot = 50;
   bool find_rate = false;
   double slo_share = 0.9;
+  int slo_seeds = 1;
   int seeds = 1;
   int tenants = 1;
   Texts outage, fault, role_switch;
-  std::string warm;
+  std::string warm, observed;
+  Texts search;
+  std::string search_by = "goodput";
   bool why = false;
   int timeline_requests = 200;
   int audit = 0;
@@ -80,12 +83,27 @@ struct ServeOptions {
           "find the largest rate at which --slo-share of the requests meet both objectives");
     visit("slo-share", self.slo_share, Range{0.01, 1.0}, "of the requests that must meet them",
           Needs{"slo", {}});
+    visit("slo-seeds", self.slo_seeds, Range{1, 1000},
+          "seeds of which each has a largest rate: the row has the mean and its 95 % interval",
+          Needs{"slo", {}});
     visit("seeds", self.seeds, Range{1, 1000},
           "runs with seeds of their own; means have their 95 % interval over them");
     visit("tenants", self.tenants, Range{1, 1'000'000},
           "that sessions belong to in turn; none reads another's blocks");
     visit("warm", self.warm, Form{"FILE"},
           "requests of before, whose blocks are in the cache at the beginning, in their order");
+    visit("observed", self.observed, Form{"FILE"},
+          "a recorded run of a real server, lines of arrival_s,prompt,output,first_token_s,last_token_s: its "
+          "requests, its times beside, and the time of its host that fits the first half of them");
+    visit("search", self.search, Form{"KEY=VALUE,VALUE.."},
+          "values of a parameter of the deployment, each with each value of other ones; may be repeated. All "
+          "serve the first requests, the better third of them three times as many, and so on: a row each, by "
+          "rank");
+    visit("search-by", self.search_by, OneOf{{"goodput", "tokens", "cost", "energy"}},
+          "what is best: most goodput per NPU; or most tokens per NPU, least cost or energy per token where "
+          "90 % "
+          "of the requests meet both objectives",
+          Needs{"search", {}});
     visit("why", self.why,
           "what bound the service: where requests spent their time, all and the slowest ones");
     visit("outage", self.outage, Form{"POOL:INSTANCE:AT:DURATION"},

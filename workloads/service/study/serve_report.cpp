@@ -72,9 +72,9 @@ void set_times(Row& row, const service::RequestTrace& trace, const service::Serv
   row.set("transfer_ms", percentiles(std::move(transfer)));
 }
 
-// Of each class of priority that there is.
+// Of each class of priority, or tenant, that there is.
 Rows class_rows(const service::RequestTrace& trace, const service::ServiceResult& result,
-                const Objectives& objectives) {
+                const Objectives& objectives, const std::function<int(const service::Request&)>& number_of) {
   struct Class {
     std::vector<double> ttft, e2e;
     double met = 0, all = 0;
@@ -82,7 +82,7 @@ Rows class_rows(const service::RequestTrace& trace, const service::ServiceResult
   std::map<int, Class> classes;
   for (std::size_t k = 0; k < result.served.size(); ++k) {
     const service::Served& served = result.served[k];
-    Class& of = classes[trace.requests[k].priority];
+    Class& of = classes[number_of(trace.requests[k])];
     ++of.all;
     if (served.state == service::RequestState::refused) continue;
     of.met += meets(trace.requests[k], served, objectives) ? 1 : 0;
@@ -101,6 +101,17 @@ Rows class_rows(const service::RequestTrace& trace, const service::ServiceResult
   return rows;
 }
 
+// Of the tenants' goodput_share: 1 where all are served alike, 1 / n where one of n alone is (Jain, Chiu,
+// Hawe).
+double jain_index(const Rows& tenants) {
+  double sum = 0, squares = 0;
+  for (const Row& row : tenants) {
+    const double share = row["goodput_share"].number();
+    sum += share, squares += share * share;
+  }
+  return squares == 0 ? 1 : sum * sum / (static_cast<double>(tenants.size()) * squares);
+}
+
 void set_evidence(Row& row, const service::ServiceResult& result) {
   double sum = 0;
   for (const double s : result.evidence_s) sum += s;
@@ -114,14 +125,19 @@ void set_evidence(Row& row, const service::ServiceResult& result) {
   row.set("interpolation_error", result.worst_error);
 }
 
+// Of all instances while they are there; those of a pool that does not scale always are.
+double npu_seconds(const service::Deployment& deployment, const service::ServiceResult& result) {
+  if (deployment.scale.most == 0) return deployment.npus() * seconds(result.end);
+  return result.prefill_pool_s * deployment.prefill.npus + result.decode_pool_s * deployment.decode.npus;
+}
+
 // Prices and power are the deployment's; all its NPUs count, busy or not.
 void set_costs(Row& row, const service::Deployment& deployment, const service::ServiceResult& result) {
   if (result.output_tokens == 0) {
     row.set("cost_per_million", Value()).set("joule_per_token", Value());
     return;
   }
-  const double tokens = static_cast<double>(result.output_tokens),
-               npu_s = deployment.npus() * seconds(result.end);
+  const double tokens = static_cast<double>(result.output_tokens), npu_s = npu_seconds(deployment, result);
   row.set("cost_per_million", deployment.prices.npu_hour * npu_s / 3600 / tokens * 1e6);
   row.set("joule_per_token", deployment.prices.npu_watt * npu_s / tokens);
 }
@@ -206,7 +222,7 @@ double share_that_meets(const service::RequestTrace& trace, const service::Servi
 }
 
 Row service_row(const service::RequestTrace& trace, const service::Deployment& deployment,
-                const service::ServiceResult& result, const Objectives& objectives) {
+                const service::ServiceResult& result, const Objectives& objectives, int tenants) {
   const double end = seconds(result.end), share = share_that_meets(trace, result, objectives);
   Row row{{"end_s", end}, {"requests", trace.requests.size() - static_cast<std::size_t>(result.refused)}};
   const std::optional<double> rate = arrival_rate(result);
@@ -214,7 +230,7 @@ Row service_row(const service::RequestTrace& trace, const service::Deployment& d
   set_times(row, trace, result);
   row.set("goodput_rps", rate ? Value(share * *rate) : Value()).set("goodput_share", share);
   const auto tokens = static_cast<double>(result.output_tokens);
-  row.set("tokens_s", tokens / end).set("tokens_s_npu", tokens / end / deployment.npus());
+  row.set("tokens_s", tokens / end).set("tokens_s_npu", tokens / npu_seconds(deployment, result));
   row.set("prompt_tokens_s_npu",
           static_cast<double>(result.prompt_tokens) / (result.prefill_pool_s * deployment.prefill.npus));
   row.set("decode_tokens_s_npu", tokens / (result.decode_pool_s * deployment.decode.npus));
@@ -237,7 +253,18 @@ Row service_row(const service::RequestTrace& trace, const service::Deployment& d
       .set("degraded_s", result.degraded_s)
       .set("role_switches", result.role_switches)
       .set("renewals", result.renewals);
-  if (deployment.prefill.order == "priority") row.set("classes", class_rows(trace, result, objectives));
+  if (deployment.prefill.order == "priority")
+    row.set("classes", class_rows(trace, result, objectives, [](const auto& r) { return r.priority; }));
+  if (deployment.prefill.order == "fair") {
+    const Rows of = class_rows(trace, result, objectives, [&](const service::Request& r) {
+      return static_cast<int>(r.session % static_cast<std::uint32_t>(tenants));
+    });
+    row.set("fairness", jain_index(of)).set("tenants", of);
+  }
+  if (deployment.scale.most > 0)
+    row.set("prefill_instances", result.prefill_pool_s / end)
+        .set("scaled_up", result.scaled_up)
+        .set("scaled_down", result.scaled_down);
   if (deployment.prefill.most_waiting > 0) row.set("refused", result.refused);
   if (deployment.decode.reserve == "growing") row.set("preempted", result.preempted);
   if (deployment.decode.preempt == "swap") row.set("swapped", result.swapped);

@@ -19,7 +19,7 @@ double share_that_meets(const service::RequestTrace& trace, const service::Servi
 
 // The row of one run.
 Row service_row(const service::RequestTrace& trace, const service::Deployment& deployment,
-                const service::ServiceResult& result, const Objectives& objectives);
+                const service::ServiceResult& result, const Objectives& objectives, int tenants = 1);
 
 // Adds where requests spent their time, and what that says of the service.
 void set_why(Row& row, const service::ServiceResult& result);

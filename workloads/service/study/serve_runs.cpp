@@ -56,6 +56,14 @@ void check_load(const StudyContext& context, const ServeOptions& options) {
   };
   if (!options.requests.requests.empty())
     refuse({"lengths", "gaps", "ramp", "turns", "concurrency", "think"}, "requests");
+  if (!options.observed.empty())
+    refuse({"requests", "rate", "duration", "prompt", "output", "reuse", "lengths", "gaps", "ramp", "turns",
+            "concurrency", "think", "slo", "seeds"},
+           "observed");
+  if (!options.search.empty())
+    refuse({"npus", "slo", "seeds", "observed", "timeline", "audit", "outage", "fault", "switch"}, "search");
+  if (!options.search.empty() && options.rate.size() > 1)
+    throw InputError("run serve: --search: has one --rate");
   if (!options.lengths.empty()) refuse({"prompt", "output"}, "lengths");
   if (options.concurrency > 0) refuse({"rate", "duration", "gaps", "ramp", "slo"}, "concurrency");
   if (options.think > Time{} && options.concurrency == 0 && options.turns == 1)
@@ -75,6 +83,9 @@ void check_warm(const service::RequestTrace& warm, const service::RequestTrace& 
 }
 
 void check_classes(const ServeOptions& options, const service::Deployment& deployment) {
+  if (deployment.prefill.order == "fair" && options.tenants == 1)
+    throw InputError(
+        "run serve: prefill.order = fair: has no effect with one tenant; allowed: --tenants 2 or more");
   if (options.classes > 1 && deployment.prefill.order != "priority")
     throw InputError(
         fmt::format("run serve: --classes: has no effect with prefill.order = {}; allowed: --deploy "
@@ -161,6 +172,7 @@ ServeRuns::ServeRuns(const StudyContext& context, const ServeOptions& options)
   if (!options.lengths.empty())
     for (const service::Request& request : service::read_requests(options.lengths).requests)
       lengths_.emplace_back(request.prompt, request.output);
+  if (!options.observed.empty()) observed_ = service::read_observed(options.observed);
   if (!options.warm.empty()) warm_ = service::read_requests(options.warm, options.requests.block);
   service_.faults = serve_faults(options, context.machine.topology.sub_planes);
   service_.tenants = options.tenants;
@@ -169,9 +181,25 @@ ServeRuns::ServeRuns(const StudyContext& context, const ServeOptions& options)
   service_.rdma_latency = service::write_latency(context.machine.rdma);
 }
 
+service::Deployment ServeRuns::deployment_with(const std::vector<std::string>& changes) const {
+  std::vector<std::string> all = options_.deploy;
+  all.insert(all.end(), changes.begin(), changes.end());
+  service::Deployment deployment = service::load_deployment(deployment_of(context_, options_), all);
+  check_classes(options_, deployment);
+  service::fit_to(library_, context_.machine.memory.hbm.capacity, deployment);
+  return deployment;
+}
+
+std::string ServeRuns::pools_of(const service::Deployment& deployment) {
+  if (deployment.mixed()) return fmt::format("{} mixed", deployment.decode.instances);
+  return fmt::format("{}:{}", deployment.prefill.instances, deployment.decode.instances);
+}
+
 service::RequestTrace ServeRuns::trace(std::uint64_t seed, double rate) const {
   service::RequestTrace made;
-  if (options_.requests.requests.empty()) {
+  if (observed_) {
+    made = observed_->trace;
+  } else if (options_.requests.requests.empty()) {
     service::DrawnRequests drawn = options_.requests.drawn(seed, rate);
     drawn.lengths = lengths_;
     drawn.gaps = options_.gaps;
@@ -215,22 +243,22 @@ service::ServiceResult ServeRuns::run(const service::Deployment& deployment,
 
 Row ServeRuns::row(const service::Deployment& deployment, const service::RequestTrace& trace,
                    const service::ServiceResult& result) const {
-  Row row = service_row(trace, deployment, result, objectives_);
+  Row row = service_row(trace, deployment, result, objectives_, options_.tenants);
   if (options_.why) set_why(row, result);
   return row;
 }
 
 std::optional<ServeRuns::LargestRate> ServeRuns::largest_rate(const service::Deployment& deployment,
+                                                              std::uint64_t seed,
                                                               const ServeProgress& progress) const {
   constexpr double kNear = 1.01;
   double good = 0, bad = 0,
-         rate =
-             rates_.front() > 0 ? rates_.front() : std::max(0.1, service::rate_of(trace(context_.seed, 0)));
+         rate = rates_.front() > 0 ? rates_.front() : std::max(0.1, service::rate_of(trace(seed, 0)));
   std::map<double, Row> tried;
   for (int tries = 0; tries < 40 && (bad == 0 || good == 0 || bad / good > kNear); ++tries) {
     if (context_.interrupted != 0) return {};
-    const service::RequestTrace requests = trace(context_.seed, rate);
-    const service::ServiceResult result = run(deployment, requests, context_.seed, false, {}, progress);
+    const service::RequestTrace requests = trace(seed, rate);
+    const service::ServiceResult result = run(deployment, requests, seed, false, {}, progress);
     if (!result.complete) return {};
     const Row found = row(deployment, requests, result);
     tried.emplace(rate, search_point(rate, found));

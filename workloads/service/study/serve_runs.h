@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "workloads/service/observed_run.h"
 #include "workloads/service/simulation.h"
 #include "workloads/service/study/serve_options.h"
 #include "workloads/service/study/serve_report.h"
@@ -28,6 +29,13 @@ class ServeRuns {
   // Asked for; 0: as recorded.
   const Reals& rates() const { return rates_; }
 
+  // The deployment that was asked for with further changes. Throws InputError.
+  service::Deployment deployment_with(const std::vector<std::string>& changes) const;
+  // Instances of both pools.
+  static std::string pools_of(const service::Deployment& deployment);
+  // Of --observed; null: none.
+  const service::ObservedRun* observed() const { return observed_ ? &*observed_ : nullptr; }
+
   service::RequestTrace trace(std::uint64_t seed, double rate) const;
   // Writes the trace of the first run where that was asked for.
   void save() const;
@@ -45,7 +53,7 @@ class ServeRuns {
   };
   // The largest rate at which --slo-share of the requests meet the objectives, to a hundredth; 0: not even a
   // tiny one. Empty: interrupted.
-  std::optional<LargestRate> largest_rate(const service::Deployment& deployment,
+  std::optional<LargestRate> largest_rate(const service::Deployment& deployment, std::uint64_t seed,
                                           const ServeProgress& progress) const;
 
  private:
@@ -55,6 +63,7 @@ class ServeRuns {
   service::Library library_;
   std::string fitted_;
   Reals rates_;
+  std::optional<service::ObservedRun> observed_;
   std::optional<service::RequestTrace> warm_;
   std::vector<std::pair<std::int32_t, std::int32_t>> lengths_;  // of --lengths
   Objectives objectives_;

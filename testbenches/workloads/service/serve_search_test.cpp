@@ -1,0 +1,36 @@
+// Searches: combinations, how much each rung serves, and the best of all against trying all of them.
+#include "workloads/service/study/serve_search.h"
+
+#include <gmock/gmock.h>
+
+#include "base/text/error.h"
+
+namespace cm384::studies {
+namespace {
+
+using ::testing::ElementsAre;
+
+TEST(Search, CombinesEachValueWithEach) {
+  EXPECT_THAT(combinations_of({"a=1,2", "b=x,y,z"}),
+              ElementsAre(ElementsAre("a=1", "b=x"), ElementsAre("a=1", "b=y"), ElementsAre("a=1", "b=z"),
+                          ElementsAre("a=2", "b=x"), ElementsAre("a=2", "b=y"), ElementsAre("a=2", "b=z")));
+  for (const std::vector<std::string>& bad :
+       {std::vector<std::string>{"a"}, {"a="}, {"a=1", "a=2"}, std::vector<std::string>(20, "x=1,2,3")})
+    EXPECT_THROW(combinations_of(bad), InputError);
+}
+
+// 216 deployments serve a 27th of the requests, 72 a ninth, 24 a third, and 8 all.
+TEST(Search, BeginsWithSoFewRequestsThatTheLastServeAll) {
+  EXPECT_NEAR(first_share(216, 1'000'000), 1.0 / 27, 1e-12);
+  EXPECT_NEAR(first_share(217, 1'000'000), 1.0 / 81, 1e-12);
+  EXPECT_EQ(first_share(8, 1'000'000), 1);
+  EXPECT_EQ(first_share(216, 2000), 0.1) << "200 requests at least";
+  EXPECT_EQ(first_share(216, 100), 1);
+  EXPECT_EQ(kept_of(216), 72u);
+  EXPECT_EQ(kept_of(25), 9u);
+  EXPECT_EQ(kept_of(9), 8u);
+  EXPECT_EQ(kept_of(3), 3u);
+}
+
+}  // namespace
+}  // namespace cm384::studies
