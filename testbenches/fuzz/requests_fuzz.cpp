@@ -1,11 +1,12 @@
 // Recorded requests of every format: anything ends in good requests or an InputError. The first byte chooses
-// how long blocks of token ids are.
+// how long blocks of token ids are; 255: the file is a recorded run of a server.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 
 #include "base/text/error.h"
 #include "testbenches/fuzz/memory_file.h"
+#include "workloads/service/observed_run.h"
 #include "workloads/service/requests.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -14,6 +15,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size == 0) return 0;
   file.fill(data + 1, size - 1);
   try {
+    if (data[0] == 255) {
+      const service::ObservedRun run = service::read_observed(file.path());
+      if (run.times.size() != run.trace.requests.size()) std::abort();
+      for (const service::ObservedTimes& times : run.times)
+        if (!(times.ttft_ms >= 0 && times.e2e_ms >= times.ttft_ms)) std::abort();
+      return 0;
+    }
     const service::RequestTrace trace = service::read_requests(file.path(), 1 + data[0]);
     for (std::size_t k = 0; k < trace.requests.size(); ++k) {
       const service::Request& request = trace.requests[k];
