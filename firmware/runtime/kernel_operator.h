@@ -23,5 +23,6 @@
 #include "cm384/elementary.h"
 #include "cm384/intrinsics.h"
 #include "cm384/layout.h"
+#include "cm384/quantise.h"
 #include "cm384/rows.h"
 #endif

@@ -176,6 +176,57 @@ CM384_INLINE void SimpleSoftMax(const LocalTensor<T>& dst, const LocalTensor<S>&
   SimpleSoftMax<T>(dst, sum, max, src, LocalTensor<uint8_t>(), tiling, shape);
 }
 
+// Rows of exp(x - max), their sums and maxima. With isUpdate of what has been seen before, too: the maximum
+// is of both, expMax = exp(inMax - max), the sum expMax * inSum and this one. Nothing is divided.
+template <typename T, bool isUpdate = false, bool isReuseSource = false, bool isBasicBlock = false,
+          bool isDataFormatNZ = false, const SoftmaxConfig& config = SOFTMAX_DEFAULT_CFG, typename S>
+inline void SoftmaxFlashV2(const LocalTensor<T>& dst, const LocalTensor<S>& expSum, const LocalTensor<S>& max,
+                           const LocalTensor<T>& src, const LocalTensor<T>& expMax,
+                           const LocalTensor<S>& inExpSum, const LocalTensor<S>& inMax,
+                           const LocalTensor<uint8_t>& tmp, const SoftMaxTiling& tiling,
+                           const SoftMaxShapeInfo& shape = {}) {
+  static_assert(!isDataFormatNZ, "SoftmaxFlashV2: NZ not there: docs/ascend-c.md");
+  const Cm384RowShape r = Cm384RowsOf(tiling, shape, src.GetSize());
+  const auto n = static_cast<int32_t>(r.width);
+  constexpr uint32_t kBlock = ONE_BLK_SIZE / sizeof(S);
+  const LocalTensor<float> one = Cm384Scratch(tmp, r.width * 4 + 288).template ReinterpretCast<float>(),
+                           x = one[8];
+  Cm384ScalarTurn();
+  for (uint32_t row = 0; row < r.rows; ++row) {
+    const float before = isUpdate ? static_cast<float>(inMax.GetValue(row * kBlock)) : 0.0f;
+    const float sum_before = isUpdate ? static_cast<float>(inExpSum.GetValue(row * kBlock)) : 0.0f;
+    Cm384RowIn(x, src[row * r.pitch], r.width);
+    float most = Cm384RowMax(x, one, r.width), factor = 0.0f;
+    if (isUpdate) {
+      most = before > most ? before : most;
+      Cm384FillBlock(one, 0, before - most);
+      PipeBarrier<PIPE_V>();
+      Exp(one, one, 8);
+      factor = Cm384ReadBack(one);
+      Cm384FillBlock(expMax, row, factor);
+    }
+    Adds(x, x, -most, n);
+    PipeBarrier<PIPE_V>();
+    Exp(x, x, n);
+    PipeBarrier<PIPE_V>();
+    const float all = factor * sum_before + Cm384RowSum(x, one, r.width);
+    Cm384RowOut(dst[row * r.pitch], x, r.width);
+    Cm384FillBlock(expSum, row, all);
+    Cm384FillBlock(max, row, most);
+    PipeBarrier<PIPE_V>();
+  }
+}
+template <typename T, bool isUpdate = false, bool isReuseSource = false, bool isBasicBlock = false,
+          bool isDataFormatNZ = false, const SoftmaxConfig& config = SOFTMAX_DEFAULT_CFG, typename S>
+CM384_INLINE void SoftmaxFlashV2(const LocalTensor<T>& dst, const LocalTensor<S>& expSum,
+                                 const LocalTensor<S>& max, const LocalTensor<T>& src,
+                                 const LocalTensor<T>& expMax, const LocalTensor<S>& inExpSum,
+                                 const LocalTensor<S>& inMax, const SoftMaxTiling& tiling,
+                                 const SoftMaxShapeInfo& shape = {}) {
+  SoftmaxFlashV2<T, isUpdate>(dst, expSum, max, src, expMax, inExpSum, inMax, LocalTensor<uint8_t>(), tiling,
+                              shape);
+}
+
 // x / sqrt(mean(x^2) + epsilon) * gamma, rows of hLength of which originalHLength count.
 template <typename T, bool isBasicBlock = false>
 inline void RmsNorm(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<T>& gamma,

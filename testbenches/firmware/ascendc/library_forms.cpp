@@ -221,6 +221,50 @@ void Call(const Case& c, const Areas<T>& o) {
       }
       return;
     }
+    case 54: {
+      const LocalTensor<int8_t> bytes = o.d.template ReinterpretCast<int8_t>();
+      LocalTensor<T> a = o.a;
+      a.SetSize(c.count);
+      if (c.variant == 0) return AscendQuant(bytes, a, c.scalar * 8, 1.0f);
+      if (c.variant == 1) return AscendQuant(bytes, a, c.scalar * 8, 1.0f, c.count);
+      if (c.variant == 2) return AscendQuant(bytes, a, o.tmp, c.scalar * 8, 1.0f);
+      return AscendQuant(bytes, a, o.tmp, c.scalar * 8, 1.0f, c.count);
+    }
+    case 55: {
+      const LocalTensor<int32_t> from = o.a.template ReinterpretCast<int32_t>();
+      const DequantParams p{rows, pitch, width};
+      if (c.variant == 0) return AscendDequant(o.d, from, c.scalar, o.tmp, p);
+      return c.variant == 1 ? AscendDequant(o.d, from, o.b, p) : AscendDequant(o.d, from, o.b, o.tmp, p);
+    }
+    case 56: {
+      SoftMaxTiling tiling{};
+      tiling.srcM = rows;
+      tiling.srcK = pitch;
+      LocalTensor<T> a = o.a;
+      a.SetSize(rows * pitch);
+      const SoftMaxShapeInfo shape{rows, pitch, rows, width};
+      const LocalTensor<T> sum = o.b, most = o.b[512 / sizeof(T)];
+      return c.variant % 2 == 0 ? LogSoftMax<T>(o.d, sum, most, a, o.tmp, tiling, shape)
+                                : LogSoftMax<T>(o.d, sum, most, a, tiling, shape);
+    }
+    case 57: {  // two pieces of a row: what stands in d is the second one, its sum and factor behind it
+      SoftMaxTiling tiling{};
+      tiling.srcM = rows;
+      tiling.srcK = pitch;
+      LocalTensor<T> a = o.a, b = o.b;
+      a.SetSize(rows * pitch);
+      b.SetSize(rows * pitch);
+      const SoftMaxShapeInfo shape{rows, pitch, rows, width};
+      const LocalTensor<float> sum = o.d[2048 / sizeof(T)].template ReinterpretCast<float>(), most = sum[64],
+                               first_sum = sum[128], first_most = sum[192];
+      const LocalTensor<T> factor = o.d[3584 / sizeof(T)];
+      SoftmaxFlashV2<T, false>(o.d, first_sum, first_most, a, factor, first_sum, first_most, o.tmp, tiling,
+                               shape);
+      return c.variant % 2 == 0
+                 ? SoftmaxFlashV2<T, true>(o.d, sum, most, b, factor, first_sum, first_most, o.tmp, tiling,
+                                           shape)
+                 : SoftmaxFlashV2<T, true>(o.d, sum, most, b, factor, first_sum, first_most, tiling, shape);
+    }
     default:
       Abort("no such form");
   }
