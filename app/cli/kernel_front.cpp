@@ -37,7 +37,6 @@ std::string kernel_name(const std::string& text, const std::string& source) {
 
 KernelFront::KernelFront(const std::string& source, const ProjectChoice& choice, const std::string& entry)
     : choice_(choice),
-      source_(source),
       text_(for_cores(only_kernel(read_input(source), entry))),
       templates_(template_entries(text_)) {
   const auto project = project_of(source);

@@ -48,7 +48,7 @@ class KernelFront {
   const TemplateEntry* entry_of(const std::string& entry) const;
 
   const ProjectChoice& choice_;
-  std::string source_, text_, tiling_, instance_, kind_, column_, combination_;
+  std::string text_, tiling_, instance_, kind_, column_, combination_;
   std::vector<std::string> define_;
   std::vector<TemplateEntry> templates_;
 };

@@ -232,10 +232,11 @@ std::string default_struct(const TilingSources& all, const std::string& kernel, 
   if (!found.empty()) return found;
   // Those of an operator of another name: the only one, or the first of this one's name with a key.
   std::vector<std::string> outer;
-  for (const auto& [of, structure] : all.registered) {
+  for (const auto& registration : all.registered) {
+    const std::string& structure = registration.second;
     const bool inner = std::ranges::any_of(
         all.structs, [&](const TilingStruct& s) { return std::ranges::count(s.inner, structure) != 0; });
-    if (plain_name(of).starts_with(own)) return structure;
+    if (plain_name(registration.first).starts_with(own)) return structure;
     if (!inner) outer.push_back(structure);
   }
   if (!outer.empty()) return outer.front();
