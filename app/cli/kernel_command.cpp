@@ -21,6 +21,7 @@
 #include "base/text/error.h"
 #include "base/text/input_file.h"
 #include "base/text/output_file.h"
+#include "base/text/run_files.h"
 #include "base/text/standard_error.h"
 #include "npu_core/scalar/elf_image.h"
 #include "system/host/kernel_kind.h"
@@ -294,8 +295,10 @@ std::vector<std::string> build_image(const KernelBuildOptions& options,
                                      const std::vector<std::string>& sources,
                                      const std::filesystem::path& runtime, const std::string& out,
                                      const std::string& entry) {
-  // Found out before the compiler runs; the file is replaced when the image is whole.
-  NamedOutput image(out);
+  // Found out before the compiler runs; the file is replaced when the image is whole. One of the source's
+  // kernels may have the source's name.
+  const bool may_be_several = entry.empty() && options.out.empty();
+  NamedOutput image(out, may_be_several ? RunFiles::Use::tried : RunFiles::Use::written);
   std::string type = options.type;
   if (type == "source") {
     for (const std::string& source : sources) {
@@ -369,6 +372,7 @@ int build(const Program&, const KernelBuildOptions& options, const studies::Give
     throw InputError(fmt::format(
         "kernel build: {} functions are marked __global__ ({}); {} is not made: --entry NAME chooses one",
         kernels.size(), fmt::join(names, ", "), out));
+  if (RunFiles* files = RunFiles::current(); files != nullptr && !kernels.empty()) files->begin_work();
   for (const std::string& symbol : kernels) {
     const std::string name = function_name(symbol);
     const bool found = std::ranges::any_of(
