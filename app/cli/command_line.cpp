@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <filesystem>
 #include <new>
@@ -31,6 +32,9 @@ volatile std::sig_atomic_t interrupted_flag = 0;
 // Whether anybody looks at the flag, so that a signal need not end the program itself.
 volatile std::sig_atomic_t polled = 0;
 
+// Of several processes that simulate one machine, the first speaks for all, also before they know each other.
+volatile std::sig_atomic_t speaks = 1;
+
 extern "C" void on_signal(int) {
   if (polled != 0 && interrupted_flag == 0) {
     interrupted_flag = 1;
@@ -38,7 +42,7 @@ extern "C" void on_signal(int) {
   }
   remove_unfinished_outputs();
   constexpr std::string_view kMessage = "cm384: interrupted\n";
-  if (write(STDERR_FILENO, kMessage.data(), kMessage.size()) < 0) _exit(kInterrupted);
+  if (speaks != 0 && write(STDERR_FILENO, kMessage.data(), kMessage.size()) < 0) _exit(kInterrupted);
   _exit(kInterrupted);
 }
 
@@ -203,6 +207,9 @@ const volatile std::sig_atomic_t& interrupted() {
 }
 
 void watch_signals() {
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"}) {
+    if (const char* rank = std::getenv(name); rank != nullptr && std::string_view(rank) != "0") speaks = 0;
+  }
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     if (std::signal(signal, on_signal) == SIG_IGN) std::signal(signal, SIG_IGN);
   }
