@@ -18,7 +18,7 @@ namespace {
 
 using BenchmarkJson = nlohmann::json;
 
-constexpr std::size_t kHead = std::size_t{1} << 20, kMostRequests = std::size_t{1} << 24;
+constexpr std::size_t kHead = std::size_t{1} << 20, kMostOfList = std::size_t{1} << 24;
 
 // Of a result, which holds the texts of all answers as well.
 BenchmarkJson read_result(const std::string& path) {
@@ -51,7 +51,7 @@ RequestTrace read_benchmark_result(const std::string& path) {
     static const BenchmarkJson kNone = BenchmarkJson::array();
     const auto found = result.find(field);
     if (found == result.end()) return kNone;
-    if (!found->is_array() || found->size() > kMostRequests)
+    if (!found->is_array() || found->size() > kMostOfList)
       throw InputError(fmt::format("{}: {}: allowed: a list", path, field));
     return *found;
   };
