@@ -1,7 +1,6 @@
 // All-gather and reduce-scatter among ranks that are the pairs of dies of packages: what both dies of a
 // package want of another one crosses the bus once, and the link between the two dies once. Arguments, flags:
 // firmware/abi/collective.h.
-#define CM384_CLEARS_ITS_FLAG
 #include "peer_table.h"
 
 using namespace AscendC;

@@ -1,5 +1,5 @@
-// What kernels of collectives among any number of ranks share: the table of ranks in the UBuffer, flags, sums
-// of what came.
+// The table of ranks in the UBuffer, flags among ranks, and sums of what came from them. `collective_rounds`
+// has the same of its own: its measured times are in libraries, and its machine code would move.
 #pragma once
 
 #include "collective_parts.h"
@@ -22,9 +22,7 @@ class PeerTable {
     DataCopy(LocalTensor<uint8_t>(kPeers), GlobalAt<uint8_t>(a_.peers), a_.ranks * sizeof(cm384_rounds_peer));
     SetFlag<HardEvent::MTE2_S>(1);
     LocalTensor<uint32_t>(kOwnFlag).SetValue(0, 1);
-#ifdef CM384_CLEARS_ITS_FLAG
     for (uint32_t n = 1; n < 8; ++n) LocalTensor<uint32_t>(kOwnFlag).SetValue(n, 0);
-#endif
     SetFlag<HardEvent::S_MTE3>(0);
     WaitFlag<HardEvent::S_MTE3>(0);
     WaitFlag<HardEvent::MTE2_S>(1);
@@ -61,9 +59,7 @@ class PeerTable {
     PollEnd(address);
   }
 
-  void Copy(uint64_t to, uint64_t from, Bytes part) const {
-    CopyChunks(to, from, part, buffers_, chunk_);
-  }
+  void Copy(uint64_t to, uint64_t from, Bytes part) const { CopyChunks(to, from, part, buffers_, chunk_); }
 
   static constexpr uint32_t kFlag = CM384_COLLECTIVE_FLAG;
   static constexpr uint32_t kFlagsAtOnce = 60;
