@@ -38,7 +38,7 @@ struct ReliabilityOptions {
           "seconds of work between two checkpoints, a row each; 0: sqrt(2 M d) of the mean time M between "
           "interruptions and "
           "the time d of a checkpoint");
-    visit("write", self.write, Range{Time{1'000'000'000}, Time{1'000'000'000'000'000'000}},
+    visit("write", self.write, Range{Time{1'000'000'000}, Time{100'000'000'000'000'000}},
           "that a checkpoint stops the run");
     visit("spares", self.spares, Range{0, 100'000},
           "nodes of each supernode that the run leaves free, a row each");
