@@ -1,6 +1,6 @@
 // The operator's definition: each column of element types is a build of the kernel.
-#include "scale_shift_tiling.h"
 #include "register/op_def_registry.h"
+#include "scale_shift_tiling.h"
 
 namespace ops {
 class ScaleShift : public OpDef {
