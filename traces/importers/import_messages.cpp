@@ -9,6 +9,7 @@
 #include "base/text/lines.h"
 #include "base/text/number.h"
 #include "traces/import.h"
+#include "traces/importers/imported_ranks.h"
 #include "traces/record_graph.h"
 
 namespace cm384::traces {

@@ -7,7 +7,7 @@ namespace cm384::service {
 
 HostMemory::Instance& HostMemory::instance(std::uint32_t i) {
   while (instances_.size() <= i)
-    instances_.emplace_back().free.resize(static_cast<std::size_t>(2 * spec_.npus));
+    instances_.emplace_back().free.resize(2 * static_cast<std::size_t>(spec_.npus));
   return instances_[i];
 }
 
@@ -84,7 +84,7 @@ std::vector<std::uint32_t> HostMemory::lose_all(std::uint32_t i) {
   for (const Context& context : here.waiting) lost.push_back(context.request);
   for (const Returning& one : here.returning) lost.push_back(one.context.request);
   here = {};
-  here.free.resize(static_cast<std::size_t>(2 * spec_.npus));
+  here.free.resize(2 * static_cast<std::size_t>(spec_.npus));
   return lost;
 }
 
