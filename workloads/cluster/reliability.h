@@ -28,7 +28,7 @@ struct RecoveryLevel {
 
 struct FailingPart {
   std::string name, each, level, source;
-  double fit = 0, least = 0, most = 0;  // failures per 10^9 h of each
+  double fit = 0, least = 0, most = 0;  // failures per 10^9 h of each; plausible ends, which no run uses
   double interrupts = 1;                // share of them that stop the run
   double slows = 0;   // of the others, until repaired: share of its speed that the run loses
   double repair = 0;  // h; of what interrupts: a node is away; 0: none is
@@ -39,8 +39,8 @@ struct FailingPart {
     visit("name", self.name, "of the part", hw::Required{});
     visit("each", self.each, "what `cm384 machine count` counts", hw::Required{});
     visit("fit", self.fit, hw::Range{0.0, 1e9}, "failures per 10^9 h", hw::Required{});
-    visit("least", self.least, hw::Range{0.0, 1e9}, "plausible");
-    visit("most", self.most, hw::Range{0.0, 1e9}, "plausible");
+    visit("least", self.least, hw::Range{0.0, 1e9}, "plausible; no run uses it");
+    visit("most", self.most, hw::Range{0.0, 1e9}, "plausible; no run uses it");
     visit("interrupts", self.interrupts, hw::Range{0.0, 1.0}, "share that stops the run");
     visit("level", self.level, "how the run comes back", hw::Required{});
     visit("slows", self.slows, hw::Range{0.0, 0.99}, "share of speed that others take");
