@@ -238,11 +238,7 @@ CollectiveRun collective_of(const OpRequest& request, int cores, bool full, cons
     refuse(request, fmt::format("2 to {} ranks, a die each; bytes in multiples of 32", dies));
   const operators::CollectiveAlgorithm algorithm = algorithm_of(request, made, cores, machine);
   made.rounded_pairs = algorithm == operators::CollectiveAlgorithm::paired;
-  const int peers = made.rounded_pairs ? made.ranks / 2 : made.ranks;
-  // A block moves 4 KiB or more, where there is so much. With more ranks than cores each serves several.
-  const auto most = static_cast<std::uint64_t>(std::max(1, cores / peers));
-  const auto slices = static_cast<int>(std::clamp<std::uint64_t>(made.bytes / 4096, 1, most));
-  const int used = std::min(cores, slices * peers);
+  const int used = operators::cores_of(made, algorithm, cores);
   return {made.ranks, used,
           [=] { return std::make_unique<operators::RankCollective>(made, used, full, algorithm); },
           operators::name_of(algorithm, made.kind)};

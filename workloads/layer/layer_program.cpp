@@ -88,10 +88,7 @@ LayerStep collective_step(const char* name, int half, const std::shared_ptr<cons
     const hw::Machine& machine = site.runtime.machine().parameters();
     const int aivs = 2 * setting->cores[static_cast<std::size_t>(half)].count;
     const auto algorithm = operators::choose_algorithm(made, aivs, machine);
-    // As `run op` has it: a block moves 4 KiB or more, where there is so much.
-    const auto most = static_cast<std::uint64_t>(std::max(1, aivs / made.ranks));
-    const auto slices = static_cast<int>(std::clamp<std::uint64_t>(made.bytes / 4096, 1, most));
-    const int used = std::min(aivs, slices * made.ranks);
+    const int used = operators::cores_of(made, algorithm, aivs);
     std::vector<ExchangeLaunch> launches;
     for (auto die = site.dies.begin(); die != site.dies.end(); die += made.ranks) {
       operators::RankCollective& one = placed->emplace_back(made, used, false, algorithm);

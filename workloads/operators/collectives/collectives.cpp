@@ -65,6 +65,13 @@ CollectiveAlgorithm choose_algorithm(const reference::CollectiveCase& collective
   return leaving <= in_two ? CollectiveAlgorithm::direct : CollectiveAlgorithm::rounds;
 }
 
+int cores_of(const reference::CollectiveCase& collective, CollectiveAlgorithm algorithm, int cores) {
+  const int peers = algorithm == CollectiveAlgorithm::paired ? collective.ranks / 2 : collective.ranks;
+  const auto most = static_cast<std::uint64_t>(std::max(1, cores / peers));
+  const auto slices = static_cast<int>(std::clamp<std::uint64_t>(collective.bytes / 4096, 1, most));
+  return std::min(cores, slices * peers);
+}
+
 const char* name_of(CollectiveAlgorithm algorithm, CollectiveKind kind) {
   if (kind != CollectiveKind::all_reduce)
     return algorithm == CollectiveAlgorithm::paired ? "by package" : "direct";

@@ -21,6 +21,9 @@ bool can_be_paired(const reference::CollectiveCase& collective, const hw::Machin
 // do so many ranks with `cores` AIVs of each.
 CollectiveAlgorithm choose_algorithm(const reference::CollectiveCase& collective, int cores,
                                      const hw::Machine& machine);
+// AIVs of each die that it takes of `cores`: a block moves 4 KiB or more, where there is so much. With more
+// peers than cores each serves several.
+int cores_of(const reference::CollectiveCase& collective, CollectiveAlgorithm algorithm, int cores);
 // "one-shot", "reduce-scatter + all-gather"; of the others "direct", "by package".
 const char* name_of(CollectiveAlgorithm algorithm, reference::CollectiveKind kind);
 
