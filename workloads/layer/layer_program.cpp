@@ -203,7 +203,7 @@ class MoeParts {
     // No more than a rank has memory for.
     const std::uint64_t most = cm384_dispatch_max_rows(
         layer.expert_ids.size(), static_cast<std::uint64_t>(own), static_cast<std::uint64_t>(layer.batch),
-        static_cast<std::uint64_t>(layer.top_k + layer.placement.shared));
+        static_cast<std::uint64_t>(layer.top_k) + static_cast<std::uint64_t>(layer.placement.shared));
     const std::uint32_t step = (rows_[at.part][at.rank] + kRowStep / 2) / kRowStep * kRowStep;
     return {own, static_cast<std::uint32_t>(std::min<std::uint64_t>(step, most))};
   }
