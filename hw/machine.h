@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "hw/parameters/accelerator.h"
+#include "hw/parameters/aicpu.h"
 #include "hw/parameters/cube_core.h"
 #include "hw/parameters/die.h"
 #include "hw/parameters/host.h"
@@ -47,6 +48,7 @@ struct Machine {
   Scheduler scheduler;
   Sdma sdma;
   Host host;
+  Aicpu aicpu;
   ScalarCoreParameters scalar_core;
   VectorCore vector_core;
   Mte mte;
@@ -74,6 +76,7 @@ struct Machine {
     visit("scheduler", self.scheduler);
     visit("sdma", self.sdma);
     visit("host", self.host);
+    visit("aicpu", self.aicpu);
     visit("scalar_core", self.scalar_core);
     visit("vector_core", self.vector_core);
     visit("mte", self.mte);

@@ -7,6 +7,7 @@ namespace cm384::studies {
 
 extern const Study kBalanceStudy;
 extern const Study kCombineStudy;
+extern const Study kCopiesStudy;
 extern const Study kDecodeStudy;
 extern const Study kDispatchStudy;
 extern const Study kEmsStudy;

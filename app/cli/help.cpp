@@ -20,10 +20,13 @@ std::string line_of(const Command& command) {
   return list_line("  " + command.usage(), command.summary, kAfterUsage);
 }
 
-std::string lines_of(std::span<const studies::Study> all) {
+std::string studies_by_group() {
   std::string text;
-  for (const studies::Study& study : all)
-    text += list_line(fmt::format("  {}", study.name), study.summary, kAfterStudy);
+  for (const studies::StudyGroup& group : studies::study_groups()) {
+    text += fmt::format("\nStudies of {}, `cm384 run STUDY`:\n", group.title);
+    for (const studies::Study& study : group.studies)
+      text += list_line(fmt::format("  {}", study.name), study.summary, kAfterStudy);
+  }
   return text;
 }
 
@@ -70,7 +73,7 @@ std::string usage_of(const Program& program) {
     for (const Command* command : group.commands) text += line_of(*command);
   }
   text += list_line("  cm384 --version", "which build this is", kAfterUsage);
-  text += fmt::format("\nStudies, for `cm384 run STUDY`:\n{}", lines_of(program.studies));
+  text += studies_by_group();
   return fmt::format("{}\n{}", text, kEnd);
 }
 
@@ -84,7 +87,7 @@ std::string usage_of_prefix(std::string_view prefix) {
 
 std::string list_of_studies(const Program& program) {
   return fmt::format("cm384 run STUDY [options]; `cm384 run STUDY --help` lists a study's options:\n{}{}",
-                     lines_of(program.studies), examples_text("run"));
+                     studies_by_group(), examples_text("run"));
 }
 
 std::string help_text(const Command& command, std::span<const studies::OptionGroup> groups) {

@@ -191,7 +191,8 @@ struct StudyRun::Outputs {
 };
 
 bool runs_over_processes(std::string_view study) {
-  constexpr std::array<std::string_view, 5> kStudies{"dispatch", "combine", "moe", "traffic", "p2p"};
+  constexpr std::array<std::string_view, 6> kStudies{"dispatch", "combine", "moe",
+                                                     "traffic",  "p2p",     "copies"};
   return std::ranges::find(kStudies, study) != kStudies.end();
 }
 

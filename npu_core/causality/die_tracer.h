@@ -137,8 +137,8 @@ class DieTracer {
     put(TraceEntry::copy_ended, queue, channel, ended.ps, free.ps);
   }
   void rung(std::uint16_t queue) { put(TraceEntry::rung, queue, 0); }
-  void task_begun(std::uint32_t stream, bool kernel, std::uint32_t launch, Time turn) {
-    put(TraceEntry::task_begun, 0, kernel ? 1 : 0, stream, launch, turn.ps);
+  void task_begun(std::uint32_t stream, std::uint32_t type, std::uint32_t launch, Time turn) {
+    put(TraceEntry::task_begun, 0, static_cast<int>(type), stream, launch, turn.ps);
   }
   void task_ended(std::uint32_t stream, Time at) { put(TraceEntry::task_ended, 0, 0, stream, at.ps); }
   // What was written last wakes the polling loop of a core.

@@ -1,5 +1,7 @@
 #include "npu_core/causality/trace_player.h"
 
+#include "firmware/abi/queue.h"
+
 namespace cm384::npu {
 namespace {
 
@@ -146,7 +148,7 @@ void TracePlayer::of_devices(const TraceEntry& e, const std::uint64_t* w, DieCau
     case TraceEntry::rung:
       return die.rung(e.core);
     case TraceEntry::task_begun:
-      return die.task_begun(low_of(w[0]), e.small != 0, low_of(w[1]), time_of(w[2]));
+      return die.task_begun(low_of(w[0]), e.small == CM384_TASK_KERNEL, low_of(w[1]), time_of(w[2]));
     default:
       return die.task_ended(low_of(w[0]), time_of(w[1]));
   }

@@ -192,7 +192,7 @@ void Devices::kernel_finished(const LaunchRecord& record) {
 }
 void Devices::task_decoded(const TaskRecord& record) {
   if (DieTracer* tracer = die_.transactions().tracer())
-    tracer->task_begun(record.stream, record.type == CM384_TASK_KERNEL, record.number, record.turn);
+    tracer->task_begun(record.stream, record.type, record.number, record.turn);
 }
 void Devices::task_finished(const TaskRecord& record) {
   if (DieTracer* tracer = die_.transactions().tracer()) tracer->task_ended(record.stream, record.completed);

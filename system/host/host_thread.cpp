@@ -9,6 +9,7 @@ namespace cm384::host {
 
 HostThread::HostThread(supernode::Supernode& machine, int die)
     : parameters_(machine.parameters().host),
+      aicpu_(machine.parameters().aicpu),
       die_(machine.die(die)),
       unit_(machine.attach(die, *this)),
       unfinished_(machine.unfinished()) {}
@@ -50,12 +51,13 @@ void HostThread::handle(int, const sim::Event& event) {
     case kNext:
       armed_ = false;
       return next();
-    case kArrives: {
-      const HostCall call = std::move(under_way_.front());
-      under_way_.pop_front();
-      tasks_[call.task].arrived = event.at;
-      return die_.scheduler().submit(call.stream, call.entry);
-    }
+    case kArrives:
+      return arrive(under_way_, event.at);
+    case kArrivesFromAicpu:
+      return arrive(by_aicpu_, event.at);
+    case kUnfold:
+      aicpu_armed_ = false;
+      return unfold();
     case kSeen:
       return seen(number);
     case kAtBarrier:
@@ -88,6 +90,9 @@ void HostThread::next() {
     case HostCall::Kind::compute:
       free_ = now + call.time;
       break;
+    case HostCall::Kind::unfold:
+      hand_over(call);
+      break;
     case HostCall::Kind::function: {
       free_ = now;
       in_function_ = true;
@@ -117,7 +122,8 @@ void HostThread::next() {
 void HostThread::done(const HostCall& call, Time begin, Time end) {
   if (worked_off) worked_off(call, begin, end);
   npu::DieTracer* const tracer = die_.transactions().tracer();
-  if (tracer == nullptr || call.kind == HostCall::Kind::function) return;
+  if (tracer == nullptr || call.kind == HostCall::Kind::function || call.kind == HostCall::Kind::unfold)
+    return;
   std::vector<std::uint64_t> words;
   switch (call.kind) {
     case HostCall::Kind::submit:
@@ -139,23 +145,67 @@ void HostThread::done(const HostCall& call, Time begin, Time end) {
   tracer->host(npu::HostPoint::Kind::call, begin, end, words);
 }
 
-// False while the stream's queue is full, as far as the host has seen.
-bool HostThread::submit(const HostCall& call) {
+bool HostThread::has_room(std::uint32_t stream) {
+  return state(stream).unseen < die_.scheduler().ring(stream).depth();
+}
+
+void HostThread::send(const HostCall& call, std::deque<HostCall>& way, Time latency, What arrives) {
   StreamState& stream = state(call.stream);
-  if (stream.unseen >= die_.scheduler().ring(call.stream).depth()) return false;
   ++stream.unseen;
   // A kernel counts once more, until its last block has ended.
   unfinished_ += call.entry.type == CM384_TASK_KERNEL ? 2 : 1;
   stream.sent.push_back(call.task);
+  way.push_back(call);
+  die_.queue().push(die_.now() + latency, unit_, arrives);
+}
+
+void HostThread::arrive(std::deque<HostCall>& way, Time at) {
+  const HostCall call = std::move(way.front());
+  way.pop_front();
+  tasks_[call.task].arrived = at;
+  die_.scheduler().submit(call.stream, call.entry);
+}
+
+// False while the stream's queue is full, as far as the host has seen.
+bool HostThread::submit(const HostCall& call) {
+  if (!has_room(call.stream)) return false;
   tasks_[call.task].called = die_.now();
-  under_way_.push_back(call);
-  die_.queue().push(die_.now() + parameters_.submit_latency + parameters_.doorbell_latency, unit_, kArrives);
+  send(call, under_way_, parameters_.submit_latency + parameters_.doorbell_latency, kArrives);
   return true;
 }
 
+void HostThread::hand_over(HostCall& call) {
+  const bool idle = unfolding_.empty();
+  for (HostCall& one : call.unfolded) {
+    tasks_[one.task].called = die_.now();
+    ++state(one.stream).promised;
+    ++unfinished_;
+    unfolding_.push_back(std::move(one));
+  }
+  if (!idle || unfolding_.empty()) return;
+  aicpu_armed_ = true;
+  die_.queue().push(
+      die_.now() + parameters_.submit_latency + parameters_.doorbell_latency + aicpu_.start + aicpu_.entry,
+      unit_, kUnfold);
+}
+
+// The AICPU has the next entry ready; it waits while the stream's queue is full, as far as has been seen.
+void HostThread::unfold() {
+  if (!has_room(unfolding_.front().stream)) return;
+  const HostCall call = std::move(unfolding_.front());
+  unfolding_.pop_front();
+  --state(call.stream).promised;
+  --unfinished_;
+  send(call, by_aicpu_, aicpu_.doorbell_latency, kArrivesFromAicpu);
+  if (unfolding_.empty()) return;
+  aicpu_armed_ = true;
+  die_.queue().push(die_.now() + aicpu_.entry, unit_, kUnfold);
+}
+
 bool HostThread::drained(std::uint32_t stream) const {
-  if (stream != HostCall::kAllStreams) return stream >= streams_.size() || streams_[stream].unseen == 0;
-  return std::all_of(streams_.begin(), streams_.end(), [](const StreamState& s) { return s.unseen == 0; });
+  const auto empty = [](const StreamState& s) { return s.unseen == 0 && s.promised == 0; };
+  if (stream != HostCall::kAllStreams) return stream >= streams_.size() || empty(streams_[stream]);
+  return std::all_of(streams_.begin(), streams_.end(), empty);
 }
 
 void HostThread::task_finished(int, const npu::TaskRecord& record) {
@@ -176,6 +226,7 @@ void HostThread::seen(std::uint32_t number) {
   --stream.unseen;
   --unfinished_;
   die_.scheduler().completions_taken(number, ++stream.seen);
+  if (!aicpu_armed_ && !unfolding_.empty() && unfolding_.front().stream == number) unfold();
   if (!waiting_ || calls_.front().kind == HostCall::Kind::barrier) return;
   waiting_ = false;
   go_on(die_.now());
@@ -191,8 +242,9 @@ void HostThread::meet(HostBarrier& barrier) {
 
 std::string HostThread::report(int) const {
   if (calls_.empty()) return {};
-  static constexpr const char* kKinds[] = {"for room in a stream", "for a stream to drain",
-                                           "for its own work", "for a function", "for other host threads"};
+  static constexpr const char* kKinds[] = {"for room in a stream",   "for a stream to drain",
+                                           "for its own work",       "for a function",
+                                           "for other host threads", "for nothing"};
   const HostCall& call = calls_.front();
   return fmt::format("host thread of die {}: waits {}{}, {} calls left\n", die_.number(),
                      kKinds[static_cast<std::size_t>(call.kind)],

@@ -1,7 +1,8 @@
 // The host's thread that drives one die: a list of calls, worked off in simulated time. A call that submits
 // takes the thread for host.call and its entry arrives at the die submit_latency + doorbell_latency later; a
 // call that synchronises holds the thread until the completion was seen. It lives in its die's module and
-// meets the threads of other dies only by messages.
+// meets the threads of other dies only by messages. An AICPU of the die may fill streams in its place: one
+// call hands it a list of entries, which it writes one after another, aicpu.entry apart.
 #pragma once
 
 #include <atomic>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "firmware/abi/queue.h"
+#include "hw/parameters/aicpu.h"
 #include "hw/parameters/host.h"
 #include "npu_core/devices/scheduler/task_record.h"
 #include "npu_core/die/die.h"
@@ -40,7 +42,7 @@ struct HostBarrier {
 };
 
 struct HostCall {
-  enum class Kind : std::uint8_t { submit, synchronize, compute, function, barrier };
+  enum class Kind : std::uint8_t { submit, synchronize, compute, function, barrier, unfold };
   static constexpr std::uint32_t kAllStreams = 0xffffffff;
 
   Kind kind = Kind::submit;
@@ -51,6 +53,7 @@ struct HostCall {
   std::function<void()> function;    // function
   std::shared_ptr<HostBarrier> met;  // barrier
   std::uint64_t record = 0;          // of a replay: the call's
+  std::vector<HostCall> unfolded;    // unfold: the calls that submit, which an AICPU makes instead
 };
 
 class HostThread final : public supernode::Driver {
@@ -81,9 +84,10 @@ class HostThread final : public supernode::Driver {
   std::string report(int die) const override;
 
  private:
-  enum What : std::uint32_t { kNext, kArrives, kSeen, kAtBarrier, kLeaveBarrier };
+  enum What : std::uint32_t { kNext, kArrives, kSeen, kAtBarrier, kLeaveBarrier, kUnfold, kArrivesFromAicpu };
   struct StreamState {
     std::deque<std::size_t> sent;  // tasks submitted and not finished, in order
+    std::uint32_t promised = 0;    // that an AICPU has yet to submit
     std::uint32_t unseen = 0;      // submitted, completion not seen
     std::uint32_t seen = 0;        // completions
   };
@@ -92,12 +96,19 @@ class HostThread final : public supernode::Driver {
   void go_on(Time at);
   void done(const HostCall& call, Time begin, Time end);
   bool submit(const HostCall& call);
+  // The entry of the call is under way from now on.
+  void send(const HostCall& call, std::deque<HostCall>& way, Time latency, What arrives);
+  void arrive(std::deque<HostCall>& way, Time at);
+  bool has_room(std::uint32_t stream);
+  void hand_over(HostCall& call);
+  void unfold();
   bool drained(std::uint32_t stream) const;
   void seen(std::uint32_t stream);
   void meet(HostBarrier& barrier);
   StreamState& state(std::uint32_t stream);
 
   hw::Host parameters_;
+  hw::Aicpu aicpu_;
   npu::Die& die_;
   std::uint32_t unit_;
   std::atomic<std::size_t>& unfinished_;
@@ -108,6 +119,9 @@ class HostThread final : public supernode::Driver {
   bool waiting_ = false;            // the call in front waits for completions or others
   Time free_;                       // from when on the thread may begin a call
   std::deque<HostCall> under_way_;  // submitted, not yet arrived, in order
+  std::deque<HostCall> unfolding_;  // that the AICPU has yet to submit, in order
+  std::deque<HostCall> by_aicpu_;   // submitted by it, not yet arrived, in order
+  bool aicpu_armed_ = false;        // an event will go on with the next of them
   std::vector<StreamState> streams_;
   std::vector<HostTask> tasks_;
   std::vector<std::shared_ptr<HostBarrier>> barriers_;  // that this thread counts

@@ -183,6 +183,8 @@ class Runtime {
     std::uint64_t address = 0;
     std::uint64_t records = 0;  // calls of record_event so far
   };
+  friend void unfold_on_device(Runtime& runtime, int die, const std::function<void()>& calls);
+
   TaskHandle submit(Stream stream, const cm384_task& entry);
   TaskHandle submit_kernel(Stream stream, npu::LaunchRequest request, std::uint32_t blocks,
                            std::uint32_t launch);
@@ -204,7 +206,14 @@ class Runtime {
   std::vector<MemoryRanges> given_;                 // by die
   std::vector<MemoryRanges> given_on_socket_;       // by socket
   std::vector<EventState> events_;
-  int in_function_of_ = -1;  // die whose host thread runs a function
+  int in_function_of_ = -1;        // die whose host thread runs a function
+  HostCall* unfolding_ = nullptr;  // takes calls of unfold_on_device()
+  int unfolding_of_ = -1;          // its die
 };
+
+// The host thread of `die` hands the tasks that `calls` submits to streams of that die over to an AICPU,
+// which writes their entries in its place: section `aicpu` of the machine. `calls` is run at once, and may
+// submit tasks alone. A traffic trace has no form for it (traces/traffic.h).
+void unfold_on_device(Runtime& runtime, int die, const std::function<void()>& calls);
 
 }  // namespace cm384::host

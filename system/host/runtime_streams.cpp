@@ -32,6 +32,13 @@ void Runtime::call(int die, HostCall call) {
   if (in_function_of_ >= 0 && in_function_of_ != die)
     throw std::logic_error(
         fmt::format("a function of die {}'s host thread made a call about die {}", in_function_of_, die));
+  if (unfolding_ != nullptr) {
+    if (die != unfolding_of_ || call.kind != HostCall::Kind::submit)
+      throw std::logic_error(
+          fmt::format("an AICPU of die {} submits tasks to that die's streams, no more", unfolding_of_));
+    unfolding_->unfolded.push_back(std::move(call));
+    return;
+  }
   if (supernode::owned(supernode::owner_of_die(die))) host.call(std::move(call), machine_.earliest());
 }
 
@@ -133,6 +140,16 @@ TaskHandle Runtime::memcpy_async(Stream stream, std::uint64_t destination, std::
   entry.u.copy.destination = by_plane(stream.die, destination, plane);
   entry.u.copy.bytes = static_cast<std::uint32_t>(bytes);
   return submit(stream, entry);
+}
+
+void unfold_on_device(Runtime& runtime, int die, const std::function<void()>& calls) {
+  HostCall made;
+  made.kind = HostCall::Kind::unfold;
+  runtime.unfolding_ = &made;
+  runtime.unfolding_of_ = die;
+  calls();
+  runtime.unfolding_ = nullptr;
+  runtime.call(die, std::move(made));
 }
 
 Event Runtime::create_event(int die) {

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
+#include <string_view>
 
 #include "system/machine/supernode.h"
 
@@ -27,6 +29,29 @@ std::vector<sim::Statistic> all_statistics(const hw::Machine& machine) {
   return all;
 }
 
+// Counters of several parts that count the same: one row each, where the first of them stands.
+struct StatisticsRow {
+  std::string names, count;  // of the pattern its last word
+  sim::Statistic first;
+};
+
+std::vector<StatisticsRow> rows_of(const std::vector<sim::Statistic>& all) {
+  std::vector<StatisticsRow> rows;
+  for (const sim::Statistic& s : all) {
+    const std::string_view pattern = s.pattern;
+    const std::string count(pattern.substr(pattern.rfind('.') + 1));
+    const auto same = std::ranges::find_if(rows, [&](const StatisticsRow& row) {
+      return row.count == count && row.first.unit == s.unit && row.first.sentence == s.sentence;
+    });
+    if (same == rows.end()) {
+      rows.push_back({fmt::format("`{}`", pattern), count, s});
+    } else {
+      same->names += fmt::format(", `{}`", pattern);
+    }
+  }
+  return rows;
+}
+
 }  // namespace
 
 std::vector<std::string> statistic_patterns(const hw::Machine& machine) {
@@ -44,8 +69,8 @@ std::string statistics_page(const hw::Machine& machine) {
       "die,\n"
       "a core, a link. `events` are the simulator's own; everything else is the machine's.\n\n"
       "| name | unit | what is counted |\n| --- | --- | --- |\n";
-  for (const sim::Statistic& s : all_statistics(machine))
-    page += fmt::format("| `{}` | {} | {} |\n", s.pattern, s.unit, s.sentence);
+  for (const StatisticsRow& row : rows_of(all_statistics(machine)))
+    page += fmt::format("| {} | {} | {} |\n", row.names, row.first.unit, row.first.sentence);
   return page;
 }
 

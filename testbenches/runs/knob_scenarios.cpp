@@ -125,7 +125,7 @@ Outputs run_dispatch_scenario(const std::string& kind, const Changes& changes) {
 }
 
 // Copies by the SDMA engine of die 0: one, six in a stream, forty in streams of their own, a long one each
-// way; and a barrier of two host threads.
+// way, three from an AICPU; and a barrier of two host threads.
 Outputs run_streams(const Changes& changes) {
   const hw::Machine machine = hw::load_machine(std::string(hw::kDefaultMachine), changes);
   supernode::SupernodeOptions options;
@@ -147,10 +147,14 @@ Outputs run_streams(const Changes& changes) {
   };
   const auto one = copy(first, 4096);
   runtime.synchronize_device(0);
-  std::vector<host::TaskHandle> chain, many;
+  std::vector<host::TaskHandle> chain, many, unfolded;
   for (int n = 0; n < 6; ++n) chain.push_back(copy(first, 4096));
   runtime.synchronize_device(0);
   for (int n = 0; n < 40; ++n) many.push_back(copy(runtime.create_stream(0), 4096));
+  runtime.synchronize_device(0);
+  unfold_on_device(runtime, 0, [&] {
+    for (int n = 0; n < 3; ++n) unfolded.push_back(copy(first, 4096));
+  });
   runtime.synchronize_device(0);
   const auto read = runtime.memcpy_async(first, here, there, kLong);
   const auto write = copy(first, kLong);
@@ -161,6 +165,7 @@ Outputs run_streams(const Changes& changes) {
   return {{"copy", span(one, one)},
           {"chain", span(chain.front(), chain.back())},
           {"many", span(many.front(), many.back())},
+          {"unfolded", span(unfolded.front(), unfolded.back())},
           {"read-bandwidth", bandwidth(read)},
           {"write-bandwidth", bandwidth(write)},
           {"barrier", (runtime.task(after).called - runtime.task(write).seen).us()}};

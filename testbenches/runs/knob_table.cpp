@@ -45,6 +45,9 @@ constexpr Knob kKnobs[] = {
     {"host.doorbell_latency", "50us", "streams", "copy", Way::up},
     {"host.completion_latency", "50us", "streams", "copy", Way::up},
     {"host.message_latency", "50us", "streams", "barrier", Way::up},
+    {"aicpu.start", "50us", "streams", "unfolded", Way::up},
+    {"aicpu.entry", "50us", "streams", "unfolded", Way::up},
+    {"aicpu.doorbell_latency", "50us", "streams", "unfolded", Way::up},
 
     {"scalar_core.load_use", "9", "core", "loads", Way::up},
     {"scalar_core.multiply", "9", "core", "multiply", Way::up},

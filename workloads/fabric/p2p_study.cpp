@@ -223,6 +223,8 @@ StudyResult run(const StudyContext& context, const P2pOptions& asked) {
     options.target = {"npu"};
   if (context.machine.topology.supernodes > 1 && !context.given.contains("distance"))
     options.distance = {"inter-supernode"};
+  if (context.machine.topology.nodes < 2 && !context.given.contains("distance"))
+    options.distance = {"intra-node"};
   check(context.machine, options);
   StudyResult result;
   const std::vector<P2pPoint> points = points_of(options);

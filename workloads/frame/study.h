@@ -163,7 +163,12 @@ std::unique_ptr<StudyOptions> options_of() {
   return std::make_unique<Held>();
 }
 
-// All studies, in the order of `cm384 --help`.
+// All studies, in the order of `cm384 --help`; there in groups.
 std::span<const Study> registry();
+struct StudyGroup {
+  std::string_view title;
+  std::vector<Study> studies;
+};
+const std::vector<StudyGroup>& study_groups();
 
 }  // namespace cm384::studies

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "firmware/abi/memory_map.h"
+#include "firmware/abi/queue.h"
 #include "npu_core/causality/trace_player.h"
 #include "npu_core/die/launch.h"
 
@@ -143,12 +144,18 @@ void MachinePath::task_begun(const TraceEntry& e, Words w, Die& die) {
   stream.now.meet(turn, Part::host, Resource::host);
   stream.any = true;
   stream.last = stream.now;
-  if (e.small != 0) die.stream_of[low_of(w[1])] = low_of(w[0]);
+  stream.type = e.small;
+  if (e.small == CM384_TASK_KERNEL) die.stream_of[low_of(w[1])] = low_of(w[0]);
 }
 
 void MachinePath::task_ended(Words w, Die& die) {
   Stream& stream = die.streams[low_of(w[0])];
-  stream.last.meet(ps(w[1]), Part::launch, Resource::launch);
+  // What a copy spends in its engine, on links and in memories is not followed, nor what an event waits for.
+  if (stream.type == CM384_TASK_KERNEL) {
+    stream.last.meet(ps(w[1]), Part::launch, Resource::launch);
+  } else {
+    stream.last.meet(ps(w[1]), stream.type == CM384_TASK_SDMA ? Part::sdma : Part::other, Resource::none);
+  }
   end_.join(stream.last);
 }
 

@@ -48,6 +48,7 @@ class MachinePath {
   struct Stream {
     Path last, now;
     bool any = false;
+    int type = 0;  // CM384_TASK_* of the task under way
   };
   struct Token {  // a request under way, or its answer
     Path path;

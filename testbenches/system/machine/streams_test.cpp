@@ -161,6 +161,67 @@ TEST(Streams, TheHostPaysForItsCalls) {
   EXPECT_EQ(runtime.task(third).called, runtime.task(second).seen + host.call);
 }
 
+// Two entries for one call of the host; who waits for the stream waits for both.
+TEST(Streams, AnAicpuWritesEntriesInTheHostsPlace) {
+  Rig rig({0});
+  host::Runtime& runtime = rig.runtime;
+  const std::uint64_t a = runtime.allocate(0, 4096), b = runtime.allocate(0, 4096);
+  const host::Stream stream = runtime.create_stream(0);
+  host::TaskHandle first, second;
+  unfold_on_device(runtime, 0, [&] {
+    first = runtime.memcpy_async(stream, b, a, 64);
+    second = runtime.memcpy_async(stream, b, a, 64);
+  });
+  runtime.synchronize_stream(stream);
+  const host::TaskHandle third = runtime.memcpy_async(stream, b, a, 64);
+  runtime.wait();
+  const hw::Host& host = rig.parameters.host;
+  const hw::Aicpu& aicpu = rig.parameters.aicpu;
+  EXPECT_EQ(runtime.task(second).called, runtime.task(first).called);
+  EXPECT_EQ(runtime.task(first).arrived - runtime.task(first).called,
+            host.submit_latency + host.doorbell_latency + aicpu.start + aicpu.entry + aicpu.doorbell_latency);
+  EXPECT_EQ(runtime.task(second).arrived - runtime.task(first).arrived, aicpu.entry);
+  EXPECT_EQ(runtime.task(third).called, runtime.task(second).seen + host.call);
+}
+
+// A second list follows the first one without a new start; the host's own calls go on beside them.
+TEST(Streams, AnAicpuWorksListsOffInOrder) {
+  Rig rig({0});
+  host::Runtime& runtime = rig.runtime;
+  const std::uint64_t a = runtime.allocate(0, 4096), b = runtime.allocate(0, 4096);
+  const host::Stream stream = runtime.create_stream(0), own = runtime.create_stream(0);
+  std::vector<host::TaskHandle> tasks;
+  for (int list = 0; list < 2; ++list) {
+    unfold_on_device(runtime, 0, [&] {
+      for (int n = 0; n < 10; ++n) tasks.push_back(runtime.memcpy_async(stream, b, a, 64));
+    });
+  }
+  const host::TaskHandle beside = runtime.memcpy_async(own, b, a, 64);
+  runtime.wait();
+  for (std::size_t n = 1; n < tasks.size(); ++n)
+    EXPECT_EQ(runtime.task(tasks[n]).arrived - runtime.task(tasks[n - 1]).arrived, rig.parameters.aicpu.entry)
+        << n;
+  EXPECT_LT(runtime.task(beside).arrived, runtime.task(tasks.front()).arrived);
+}
+
+// A queue of four entries: the fifth is written once a completion was seen, and all end.
+TEST(Streams, AnAicpuWaitsForRoomInAStream) {
+  Rig rig({0}, {"scheduler.queue_depth=4"});
+  host::Runtime& runtime = rig.runtime;
+  const std::uint64_t a = runtime.allocate(0, 4096), b = runtime.allocate(0, 4096);
+  const host::Stream stream = runtime.create_stream(0);
+  std::vector<host::TaskHandle> tasks;
+  unfold_on_device(runtime, 0, [&] {
+    for (int n = 0; n < 12; ++n) tasks.push_back(runtime.memcpy_async(stream, b, a, 64));
+  });
+  runtime.synchronize_stream(stream);
+  ASSERT_TRUE(runtime.wait());
+  for (std::size_t n = 4; n < tasks.size(); ++n)
+    EXPECT_GE(runtime.task(tasks[n]).arrived,
+              runtime.task(tasks[n - 4]).seen + rig.parameters.aicpu.doorbell_latency)
+        << n;
+}
+
 TEST(Streams, ABarrierHoldsTheThreadsForTwoMessages) {
   Rig rig({0, 3, 40});
   host::Runtime& runtime = rig.runtime;

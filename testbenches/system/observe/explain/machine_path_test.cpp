@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "firmware/abi/memory_map.h"
+#include "firmware/abi/queue.h"
 #include "npu_core/causality/die_tracer.h"
 #include "npu_core/vector/vector_pipes.h"
 
@@ -96,6 +97,25 @@ TEST_F(TwoCores, AFlagOfTheSameDieThatIsThereMightNotHaveBeen) {
   die_.block_ended(1, at(60.3));
   EXPECT_NEAR(end(Resource::none), 60.3, 0.01);
   EXPECT_NEAR(path_.end().time(Resource::scalar) / 1e6, 40.3, 0.1);
+}
+
+// A stream: an event waits from 10 to 14 us, a copy takes from 14 to 20, a kernel from 20 to 23. What takes
+// as long is told apart, and only a kernel's launch and teardown have parameters.
+TEST_F(TwoCores, TasksOfAStreamAreWhatTheyAre) {
+  die_.task_begun(1, CM384_TASK_EVENT_WAIT, 0, at(10));
+  die_.task_ended(1, at(14));
+  die_.task_begun(1, CM384_TASK_SDMA, 0, at(14));
+  die_.task_ended(1, at(20));
+  die_.task_begun(1, CM384_TASK_KERNEL, 7, at(20));
+  die_.task_ended(1, at(23));
+  EXPECT_NEAR(end(Resource::none), 23, 0.01);
+  const auto spent = [&](Part part) {
+    return static_cast<double>(path_.end().spent[static_cast<std::size_t>(part)]) / 1e6;
+  };
+  EXPECT_NEAR(spent(Part::other), 4, 0.01);
+  EXPECT_NEAR(spent(Part::sdma), 6, 0.01);
+  EXPECT_NEAR(spent(Part::launch), 3, 0.01);
+  EXPECT_NEAR(path_.end().time(Resource::launch) / 1e6, 21.5, 0.01);
 }
 
 // A full window lets the next request go with each answer. The 65th goes with that over the bus, the 66th

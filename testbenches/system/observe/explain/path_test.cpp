@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "system/observe/explain/core_path.h"
 #include "system/observe/explain/explanation.h"
 #include "system/observe/explain/station.h"
 #include "testbenches/hw/refusal.h"
@@ -54,6 +55,55 @@ TEST(Path, MeetsTheRun) {
   path.meet(120, Part::other, Resource::none);
   EXPECT_EQ(path.at, 120);
   EXPECT_EQ(gain(path, Resource::vector), 50);
+}
+
+// Remote writes of an engine that may have two under way and issues one each 100 ps.
+class RemoteWrites : public testing::Test {
+ protected:
+  RemoteWrites() {
+    kind_.engines[kWrites].remote_window = 2;
+    kind_.engines[kWrites].interval = 100;
+    core_.begin({});
+  }
+  // Leaves at `at`; comes back at `answered`, of which `wire` is spent on the way.
+  Path leaves(double at) { return core_.request(kWrites, 4, true, false, at); }
+  void answer(const Path& request, double wire) {
+    Path done = request;
+    done.add(wire, Part::wire, Resource::wire);
+    core_.remote_done(kWrites, 0, false, done);
+  }
+
+  static constexpr std::size_t kWrites = 1;
+  hw::Machine machine_ = hw::load_machine("cloudmatrix384");
+  CoreKind kind_{machine_, false};
+  CorePath core_{Clock(machine_.die.clock), kind_};
+};
+
+// The third waits for the answer to the first, 4000 of wire: with half the latency it leaves at 2000, not at
+// 200.
+TEST_F(RemoteWrites, AFullWindowWaitsForTheOldestAnswer) {
+  const Path first = leaves(0), second = leaves(100);
+  EXPECT_EQ(second.time(Resource::wire), 100);
+  EXPECT_EQ(second.time(Resource::copy_issue), 50);
+  answer(first, 4000);
+  answer(second, 6000);
+  const Path third = leaves(4000), fourth = leaves(6100);
+  EXPECT_EQ(third.time(Resource::none), 4000);
+  EXPECT_EQ(third.time(Resource::wire), 2000);
+  // It has waited for its own answer, which came by 100 of issue, and not for what the third has waited for.
+  EXPECT_EQ(fourth.time(Resource::wire), 3100);
+  EXPECT_EQ(fourth.time(Resource::copy_issue), 6050);
+}
+
+// Without answers to wait for, or with room, only the engine's own interval counts.
+TEST_F(RemoteWrites, AWindowWithRoomHoldsNothingBack) {
+  kind_.engines[kWrites].remote_window = 8;
+  answer(leaves(0), 4000);
+  const Path second = leaves(100), third = leaves(200);
+  EXPECT_EQ(third.at, 200);
+  EXPECT_EQ(third.time(Resource::wire), 200);
+  EXPECT_EQ(third.time(Resource::copy_issue), 100);
+  EXPECT_EQ(second.time(Resource::copy_issue), 50);
 }
 
 // A saturated server: 1000 requests that come at once and take 10 each end at 10,000; at half of that at
