@@ -183,11 +183,15 @@ std::string Explanation::text() const {
     if (part.share >= kLeastShare) out += fmt::format(" {} {:.0f} %,", part.name, part.share * 100);
   }
   out.back() = '\n';
-  out += "busiest:";
+  const bool copies = std::ranges::any_of(
+      path, [](const Share& part) { return part.name == name_of(Part::sdma) && part.share >= kLeastShare; });
+  if (copies) out += "SDMA: a copy is not followed into its engine, links and memories\n";
+  if (!busiest.empty()) out += "busiest:";
   for (std::size_t k = 0; k < std::min<std::size_t>(5, busiest.size()); ++k)
     out += fmt::format(" {} {:.0f} %,", busiest[k].name, busiest[k].share * 100);
   out.back() = '\n';
   out += fmt::format("twice as fast, or as large, to within {:.1f} us:", error_us);
+  const std::size_t before = out.size();
   for (const Gain& gain : gains) {
     if ((gain.share < kLeastShare || of_one_tier(gain)) && !gain.checked) continue;
     const bool told = gain.at_most_us == 0;
@@ -203,6 +207,7 @@ std::string Explanation::text() const {
     if (!gain.changes.empty() && gain.changes.size() <= kMostPrinted)
       out += fmt::format("  ({})", fmt::join(gain.changes, ", "));
   }
+  if (out.size() == before) out += " nothing that is followed gives any";
   return out + "\n";
 }
 

@@ -1,6 +1,7 @@
 // Paths and stations against what max-plus algebra and a queue on paper say.
 #include "system/observe/explain/path.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "system/observe/explain/core_path.h"
@@ -146,6 +147,17 @@ TEST(Station, LetsThemOvertakeWhereItHasTime) {
   station.pass(fast, 1'001'000, 1000, Part::hbm, Resource::hbm, Part::fabric_wait);
   EXPECT_NEAR(gain(fast, Resource::wire), 500'050, 1);
   EXPECT_NEAR(gain(fast, Resource::hbm), 500, 1);
+}
+
+// Copies are not followed, and where nothing is, nothing is said to gain.
+TEST(Explanation, SaysWhereNothingIsFollowed) {
+  Explanation why;
+  why.span_us = 10;
+  why.path.push_back({name_of(Part::sdma), 10, 1, Resource::none});
+  const std::string text = why.text();
+  EXPECT_THAT(text, testing::HasSubstr("SDMA 100 %\nSDMA: a copy is not followed"));
+  EXPECT_THAT(text, testing::HasSubstr("nothing that is followed gives any"));
+  EXPECT_THAT(text, testing::Not(testing::HasSubstr("busiest")));
 }
 
 TEST(TwiceAsFast, HalvesTimesAndDoublesRates) {
