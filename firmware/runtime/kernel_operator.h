@@ -19,6 +19,7 @@
 #include "cm384/vector.h"
 // Calls of the library, whose names this project's kernels have for their own.
 #ifdef CM384_MASK_MODES
+#include "cm384/choose.h"
 #include "cm384/cube_forms.h"
 #include "cm384/elementary.h"
 #include "cm384/intrinsics.h"

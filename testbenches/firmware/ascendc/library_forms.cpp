@@ -265,6 +265,49 @@ void Call(const Case& c, const Areas<T>& o) {
                                            shape)
                  : SoftmaxFlashV2<T, true>(o.d, sum, most, b, factor, first_sum, first_most, tiling, shape);
     }
+    case 58: {  // values, then indices behind them
+      const TopKInfo info{static_cast<int32_t>(rows), static_cast<int32_t>(pitch),
+                          static_cast<int32_t>(width)};
+      const LocalTensor<int32_t> index = o.d[2048 / sizeof(T)].template ReinterpretCast<int32_t>(),
+                                 from = o.b.template ReinterpretCast<int32_t>();
+      const auto k = static_cast<int32_t>(c.count);
+      const LocalTensor<bool> ended = o.b[3584 / sizeof(T)].template ReinterpretCast<bool>();
+      const LocalTensor<T> a = o.a;
+      if (c.variant == 0) return TopK<T>(o.d, index, a, from, ended, k, TopkTiling{}, info);
+      if (c.variant == 1) return TopK<T, true>(o.d, index, a, from, ended, o.tmp, k, TopkTiling{}, info);
+      return c.variant == 2 ? TopK<T, false, true>(o.d, index, a, from, ended, o.tmp, k, TopkTiling{}, info)
+                            : TopK<T>(o.d, index, a, from, ended, o.tmp, k, TopkTiling{}, info, false);
+    }
+    case 59: {
+      if constexpr (is_same_v<T, half>) {
+        LocalTensor<int8_t> from = o.a.template ReinterpretCast<int8_t>();
+        const LocalTensor<half> offset = o.b, scale = o.b[256];
+        from.SetSize(rows * pitch);
+        LocalTensor<half> first = scale;
+        first.SetSize(pitch);
+        if (c.variant == 0) return AscendAntiQuant<half>(o.d, from, half(3.0f), scalar, rows);
+        if (c.variant == 1) return AscendAntiQuant<half>(o.d, from, half(3.0f), scalar, o.tmp, rows);
+        if (c.variant == 2) return AscendAntiQuant<half>(o.d, from, offset, first, rows);
+        return AscendAntiQuant<half>(o.d, from, offset, scale, o.tmp, rows, {1, pitch, 1, pitch});
+      }
+      return;
+    }
+    case 60: {
+      const uint32_t shape[2] = {rows, width};
+      if (c.variant == 0) return ReduceSum<T, Pattern::Reduce::AR>(o.d, o.a, o.tmp, shape, true);
+      if (c.variant == 1) return ReduceMax<T, Pattern::Reduce::RA>(o.d, o.a, shape, true);
+      if (c.variant == 2) return ReduceMin<T, Pattern::Reduce::AR, true>(o.d, o.a, shape, true);
+      return ReduceSum<T, Pattern::Reduce::RA>(o.d, o.a, o.tmp, shape, true);
+    }
+    case 61: {
+      const LocalTensor<uint8_t> mask = o.b.template ReinterpretCast<uint8_t>();
+      const uint32_t row = c.variant < 2 ? pitch : 32;
+      const DropOutShapeInfo shape{rows, pitch, row};
+      if (c.variant == 0) return DropOut<T>(o.d, o.a, mask, o.tmp, 0.75f, shape);
+      if (c.variant == 1) return DropOut<T, false, 1>(o.d, o.a, mask, 0.75f, shape);
+      return c.variant == 2 ? DropOut<T, true, 3>(o.d, o.a, mask, o.tmp, 0.75f, shape)
+                            : DropOut<T, false, 4>(o.d, o.a, mask, 0.75f, shape);
+    }
     default:
       Abort("no such form");
   }
