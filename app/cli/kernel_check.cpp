@@ -114,9 +114,12 @@ std::vector<CompilerError> errors_of(const std::string& source, const KernelChec
   };
   const std::string tiling =
       front.tiling().empty() ? std::string() : stand_ins.file(".tiling.h", front.tiling());
+  std::set<std::string> own;  // names that the source has for something of its own
   const auto words = [&] {
     std::vector<std::string> made = compiler_words(runtime, CoreKind::vector, "0", options.include, defined);
     made.insert(made.end(), {"-idirafter", stand_ins.folder(), "-iquote", folder.empty() ? "." : folder});
+    if (!own.empty())
+      made.insert(made.begin() + 1, {"-include", stand_ins.file(".own.h", header_without(own))});
     if (!tiling.empty()) made.insert(made.end(), {"-include", tiling});
     return made;
   };
@@ -127,6 +130,9 @@ std::vector<CompilerError> errors_of(const std::string& source, const KernelChec
     line.insert(line.end(), {"-fsyntax-only", "-x", "c++", copy});
     std::string said;
     run_program(line, "gcc-riscv64-unknown-elf", &said);
+    const std::size_t known = own.size();
+    own.merge(clashing_names(said));
+    if (own.size() > known) continue;
     bool again = false;
     std::vector<CompilerError> wrong = compiler_errors(said, runtime, names);
     for (const CompilerError& error : wrong) {

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "app/cli/commands.h"
@@ -235,9 +236,22 @@ class Build {
       throw InputError(fmt::format("kernel build: {} ended with {}; {} is not made", kObjcopy, code, out_));
   }
   void run(const std::vector<std::string>& words) const {
-    if (options_.verbose) print_error("{}\n", fmt::join(words, " "));
     std::string said;
-    const int code = run_program(words, "gcc-riscv64-unknown-elf", &said);
+    int code = 0;
+    std::set<std::string> own;
+    std::unique_ptr<PartFile> header;
+    for (std::vector<std::string> line = words;;) {
+      if (options_.verbose) print_error("{}\n", fmt::join(line, " "));
+      said.clear();
+      code = run_program(line, "gcc-riscv64-unknown-elf", &said);
+      const std::size_t known = own.size();
+      own.merge(clashing_names(said));
+      if (own.size() == known) break;
+      header = std::make_unique<PartFile>(out_ + ".own.h");
+      std::ofstream(header->name) << header_without(own);
+      line = words;
+      line.insert(line.begin() + 1, {"-include", header->name});
+    }
     const std::vector<CompilerError> wrong = said.empty()
                                                  ? std::vector<CompilerError>{}
                                                  : compiler_errors(said, runtime_, runtime_names(runtime_));

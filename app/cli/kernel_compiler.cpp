@@ -1,6 +1,7 @@
 #include "app/cli/kernel_compiler.h"
 
 #include <sstream>
+#include <string_view>
 
 #include "base/text/error.h"
 #include "base/text/installation.h"
@@ -31,6 +32,30 @@ std::vector<std::string> compiler_words(const std::filesystem::path& runtime, Co
   for (const std::string& name : include) words.push_back("-I" + name);
   for (const std::string& name : define) words.push_back("-D" + name);
   return words;
+}
+
+std::set<std::string> clashing_names(const std::string& said) {
+  constexpr std::string_view kBegin = "error: reference to '", kEnd = "' is ambiguous";
+  std::set<std::string> names;
+  std::istringstream in(said);
+  for (std::string line; std::getline(in, line);) {
+    const std::size_t begin = line.find(kBegin), end = line.find(kEnd);
+    if (begin != std::string::npos && end != std::string::npos)
+      names.insert(line.substr(begin + kBegin.size(), end - begin - kBegin.size()));
+  }
+  // Those of which one is a function of the library.
+  std::erase_if(names, [&](const std::string& name) {
+    return said.find(" AscendC::" + name + "(") == std::string::npos;
+  });
+  return names;
+}
+
+std::string header_without(const std::set<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += "#define " + name + " cm384_library_" + name + "\n";
+  text += "#include \"kernel_operator.h\"\n";
+  for (const std::string& name : names) text += "#undef " + name + "\n";
+  return text;
 }
 
 std::string without_undefined(const std::string& said) {

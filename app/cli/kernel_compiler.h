@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,5 +22,11 @@ std::vector<std::string> compiler_words(const std::filesystem::path& runtime, Co
 
 // What the compiler has said but for macros without a value, which compiler_errors() looks at.
 std::string without_undefined(const std::string& said);
+
+// Names that a source has for something of its own beside functions of the library, and that it would reach
+// both by `using namespace AscendC`: by what the compiler said. The source means its own.
+std::set<std::string> clashing_names(const std::string& said);
+// A header to be included before anything else, by which the library has other names for these.
+std::string header_without(const std::set<std::string>& names);
 
 }  // namespace cm384::cli
