@@ -12,6 +12,7 @@
 #include "base/text/output_file.h"
 #include "lab/report/comparison.h"
 #include "lab/report/junit.h"
+#include "lab/report/line_comparison.h"
 #include "workloads/frame/result_json.h"
 #include "workloads/frame/table.h"
 
@@ -24,7 +25,7 @@ using studies::Form;
 struct CompareOptions {
   studies::Texts result;
   std::string tolerance, junit;
-  bool same_conditions = false;
+  bool same_conditions = false, lines = false;
   std::string sort = "rows", field, row, status = "all";
   int top = 0;
   std::string format = "table";
@@ -36,6 +37,9 @@ struct CompareOptions {
           "how far a field may move (TOML, see docs/cli.md); default: not at all");
     visit("same-conditions", self.same_conditions, "also fail if options, machine, seed or inputs differ");
     visit("junit", self.junit, Form{"FILE"}, "write the verdicts as JUnit XML");
+    visit("lines", self.lines,
+          "of two profiles by source line (folders of --profile, or results with one): cycles of each line, "
+          "the largest change first, also where the source was edited");
     visit("sort", self.sort, studies::OneOf{{"rows", "change"}},
           "of what is shown: as the rows stand in the results, or the largest change first");
     visit("field", self.field, Form{"PATTERN"}, "show these fields alone, such as latency_us.*");
@@ -114,8 +118,30 @@ void print_changes(const ResultComparison& comparison, const CompareOptions& opt
   }
 }
 
-int compare(const Program& program, const CompareOptions& options, const studies::Given&) {
+// --top and --format alone of what is shown have a say here.
+int compare_by_line(const CompareOptions& options, const studies::Given& given) {
+  for (const char* other : {"tolerance", "same-conditions", "junit", "sort", "field", "row", "status"}) {
+    if (given.contains(other)) throw InputError(fmt::format("--{}: not together with --lines", other));
+  }
+  studies::Rows rows =
+      report::compare_lines(report::read_lines(options.result[0]), report::read_lines(options.result[1]));
+  const std::size_t all = rows.size();
+  if (options.top > 0 && all > static_cast<std::size_t>(options.top))
+    rows.resize(static_cast<std::size_t>(options.top));
+  if (options.format == "json") {
+    fmt::print("{}\n", studies::to_json(rows).dump(2, ' ', false, Json::error_handler_t::replace));
+  } else if (options.format == "csv") {
+    fmt::print("{}", studies::to_csv(rows));
+  } else {
+    fmt::print("{}", studies::to_table(rows));
+    if (rows.size() < all) fmt::print("({} more lines are not shown)\n", all - rows.size());
+  }
+  return kDone;
+}
+
+int compare(const Program& program, const CompareOptions& options, const studies::Given& given) {
   if (options.result.size() != 2) throw InputError("compare: takes two results: files or folders of runs");
+  if (options.lines) return compare_by_line(options, given);
   report::Tolerances tolerances;
   if (!options.tolerance.empty()) tolerances = report::read_tolerances(options.tolerance);
   Json before = report::read_result(options.result[0]), after = report::read_result(options.result[1]);

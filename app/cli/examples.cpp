@@ -65,7 +65,7 @@ constexpr Examples kExamples[]{
         "recorded jobs on four supernodes"}}}},
     {"run kernel",
      {{{"cm384 run kernel axpy.elf --cores 8", "what `cm384 kernel build` made"},
-       {"cm384 run kernel axpy.elf --gdb 3333", "wait for a debugger"}}}},
+       {"cm384 run kernel axpy.elf --profile lines/", "its hottest source lines"}}}},
     {"run layer",
      {{{"cm384 run layer --ranks 8 --batch 16 --kv 512 --layers 2", "two layers on eight ranks"},
        {"cm384 run layer --ranks 8 --batch 16 --routing zipf:1.2", "under a skewed routing"}}}},

@@ -22,6 +22,7 @@ void print_rest(const StudyRun& run, const FinishedRun& finished) {
   } else if (!run.hung()) {
     for (const std::string& note : finished.result.notes) print_now(note + "\n");
     for (const observe::Explanation& why : finished.explanations) print_now("\n" + why.text());
+    for (const std::string& lines : finished.lines) print_now("\n" + lines);
     for (const std::string& energy : finished.energies) print_now("\n" + energy);
   }
 }

@@ -22,6 +22,7 @@
 #include "base/text/run_files.h"
 #include "system/machine/statistics.h"
 #include "system/machine/workers.h"
+#include "system/observe/line_files.h"
 #include "system/observe/observers.h"
 #include "system/observe/profile.h"
 #include "system/observe/statistics_file.h"
@@ -55,6 +56,7 @@ void check_processes(std::string_view study, const RunOptions& options,
                                     {"--record", !options.record.empty()},
                                     {"--timeline", !options.watch.timeline.empty()},
                                     {"--wave", !options.wave.empty()},
+                                    {"--profile", !options.profile.empty()},
                                     {"--gdb", options.gdb != 0},
                                     {"--ensemble", options.on_ensemble.ensemble > 0},
                                     {"--rtl", !fabric.rtl.empty()}}) {
@@ -116,6 +118,7 @@ observe::ObserverRequest observers_of(const RunOptions& options) {
   asked.shown = options.watch.shown();
   asked.wave = options.wave;
   asked.explain = options.explain;
+  asked.lines = options.profile;
   for (const std::string& link : options.wave_links)
     asked.links.push_back(supernode::parse_link_selection(link));
   return asked;
@@ -142,6 +145,9 @@ void RunOptions::describe(Self& self, Visitor&& visit) {
       "wave-links", self.wave_links, Form{"die=N|plane=N,node=N,l2=N", check_parts},
       "links that it shows, with all of what is named; may be repeated; default: the ports of the first die",
       Needs{"wave", {}});
+  visit("profile", self.profile, Form{"DIR"},
+        "say where the kernels' time went, by source line and by instruction: CSV files there, the hottest "
+        "lines under the rows");
   visit("explain", self.explain,
         "say what bound the run: its critical path, its busiest resources, and what each would give at twice "
         "its speed");
@@ -251,9 +257,12 @@ FinishedRun StudyRun::run(const std::function<void(const studies::Row&)>& row_do
   check_processes(line_.study.name, options, line_.fabric);
   const hw::Machine machine = options.machine.load();
   check_supernodes(line_.study, machine, options, line_.fabric);
-  if (options.explain && !machine.accelerator.has_cores())
-    throw InputError(fmt::format("--explain: needs cores, and accelerator.kind is {}; allowed: ascend",
-                                 machine.accelerator.kind));
+  for (const auto& [name, given] :
+       {std::pair{"--explain", options.explain}, {"--profile", !options.profile.empty()}}) {
+    if (given && !machine.accelerator.has_cores())
+      throw InputError(fmt::format("{}: needs cores, and accelerator.kind is {}; allowed: ascend", name,
+                                   machine.accelerator.kind));
+  }
   if (!machine.accelerator.has_cores() && !line_.study.coreless)
     throw InputError(fmt::format("run {}: needs cores, and accelerator.kind is {}; allowed: ascend",
                                  line_.study.name, machine.accelerator.kind));
@@ -326,6 +335,8 @@ FinishedRun StudyRun::run(const std::function<void(const studies::Row&)>& row_do
     finished.result.notes.emplace_back("--rtl: no packet passed through it");
   for (const observe::Explanation& why : outputs_->observers.explanations())
     finished.explanations.push_back(why);
+  for (const observe::LineReport& lines : outputs_->observers.line_reports())
+    finished.lines.push_back(observe::text_of(lines));
   if (options.explain_check && !finished.explanations.empty() && finished.result.complete)
     check(finished.explanations, machine);
   if (finished.result.parameters.empty())
@@ -334,6 +345,8 @@ FinishedRun StudyRun::run(const std::function<void(const studies::Row&)>& row_do
   finished.document["conditions"] = studies::condition_names(line_.study.fields);
   if (!stopped.is_null()) finished.document["stopped"] = stopped;
   if (energy) add_energy(finished, machine, *energy);
+  for (const observe::LineReport& lines : outputs_->observers.line_reports())
+    finished.document["lines"].push_back(observe::to_json(lines));
   if (!finished.explanations.empty()) {
     finished.document["explanations"] = Json::array();
     for (const observe::Explanation& why : finished.explanations)

@@ -24,6 +24,7 @@ struct FinishedRun {
   Json document;  // as in result.json
   std::vector<observe::Explanation> explanations;
   std::vector<std::string> energies;  // in text, one for each machine
+  std::vector<std::string> lines;     // likewise, the hottest lines
 };
 
 // Options of every run.
@@ -32,7 +33,7 @@ struct RunOptions {
   SeedOption seed;
   RowOptions rows;
   WatchOptions watch;
-  std::string out, record, wave;
+  std::string out, record, wave, profile;
   studies::Texts wave_links;
   int threads = 0;
   Time time_limit{};

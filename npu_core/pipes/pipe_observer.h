@@ -9,6 +9,15 @@
 namespace cm384::npu {
 
 struct MteCopy;
+struct VectorInstruction;
+
+// Of an instruction of a vector unit. Cycles.
+struct VectorWork {
+  const VectorInstruction* instruction = nullptr;
+  std::int64_t busy = 0;       // the unit works on it
+  std::int64_t conflicts = 0;  // of those, for banks of the UBuffer
+  std::int64_t ordered = 0;    // it waited for an earlier one that touches its bytes (local_order.h)
+};
 
 // An instruction leaves its pipe's queue.
 struct PipeStep {
@@ -25,6 +34,7 @@ struct PipeStep {
   const PipeInstruction* instruction = nullptr;
   std::uint64_t low = 0, high = 0;  // of a vector instruction: its mask
   const MteCopy* copy = nullptr;
+  VectorWork vector;
 };
 
 // Who looks at some of it only leaves the rest out.

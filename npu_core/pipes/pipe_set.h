@@ -128,7 +128,8 @@ class PipeSet : public CorePipes {
 
  protected:
   void step(PipeStep::Kind which, int pipe, const QueuedInstruction& q, std::int64_t own, std::int64_t start,
-            std::int64_t end, std::int64_t left, const MteCopy* copy = nullptr) const;
+            std::int64_t end, std::int64_t left, const MteCopy* copy = nullptr,
+            const VectorWork& vector = {}) const;
   enum MarkKind : std::uint8_t { kCopy, kSetFlag, kCrossSet, kOrdered };
 
   void add_engine(int pipe, MteEngine& made, std::uint32_t event);

@@ -22,10 +22,12 @@ void PipeSet::leave(int pipe, std::int64_t cycle) {
 }
 
 void PipeSet::step(PipeStep::Kind which, int pipe, const QueuedInstruction& q, std::int64_t own,
-                   std::int64_t start, std::int64_t end, std::int64_t left, const MteCopy* copy) const {
+                   std::int64_t start, std::int64_t end, std::int64_t left, const MteCopy* copy,
+                   const VectorWork& vector) const {
   if (observers.empty()) return;
   const std::uint32_t waited = which == PipeStep::Kind::wait_flag ? flag_number(q.instruction) : 0;
-  const PipeStep made{which, pipe, own, start, end, left, waited, &q.instruction, q.low, q.high, copy};
+  const PipeStep made{which,  pipe,           own,   start,  end,  left,
+                      waited, &q.instruction, q.low, q.high, copy, vector};
   for (PipeObserver* o : observers) o->left(made);
 }
 

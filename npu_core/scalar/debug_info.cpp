@@ -113,7 +113,7 @@ std::optional<SourcePlace> DebugInfo::place_of(std::uint64_t address) const {
       if (place && runtime) continue;
       const std::string_view file = frame.file;
       place = {frame.function == nullptr ? "" : frame.function, std::string(file.substr(file.rfind('/') + 1)),
-               frame.line};
+               frame.line, std::string(file)};
       if (!runtime) break;
     }
     return place;

@@ -15,6 +15,7 @@ struct SourcePlace {
   std::string function;
   std::string file;  // without its folder
   int line = 0;
+  std::string path;  // of the file, as the compiler was told
 
   bool operator==(const SourcePlace&) const = default;
 };

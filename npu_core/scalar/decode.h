@@ -99,6 +99,11 @@ class CodeSource {
 std::unique_ptr<Block> decode_block(std::uint64_t pc, const CodeSource& source,
                                     const hw::ScalarCoreParameters& parameters, std::uint32_t limit);
 
+class Program;
+
+// As all cores that run the program have it in their blocks.
+std::unique_ptr<Block> decode_image_block(std::uint64_t pc, const Program& program);
+
 class DecodeCache {
  public:
   static constexpr std::uint32_t kLongestBlock = 64;

@@ -3,6 +3,7 @@
 // `base` is the local time at which offset 0 of the current block lies: an operation issues at base + its
 // offset. What is not known when the block is decoded (a miss, a UBuffer access, a pipe instruction that
 // waits) moves base. kChecked adds what is off nearly always: payload taint, the trace, watched turns.
+// kProfiled tells a profile of each block and of all that moves base.
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -16,6 +17,7 @@
 #include "npu_core/scalar/float_environment.h"
 #include "npu_core/scalar/interpreter_operations.h"
 #include "npu_core/scalar/scalar_core.h"
+#include "npu_core/scalar/scalar_profile.h"
 
 #pragma GCC diagnostic ignored "-Wpedantic"  // computed goto
 
@@ -23,7 +25,7 @@ namespace cm384::npu {
 
 using namespace arithmetic;
 
-template <bool kChecked>
+template <bool kChecked, bool kProfiled>
 Stop ScalarCore::interpret(std::int64_t limit) {
   static const void* const kLabels[] = {
 #define OPERATION(name, format, latency) &&do_##name,
@@ -40,6 +42,7 @@ Stop ScalarCore::interpret(std::int64_t limit) {
   const Operation* op;
   Access access;
 
+  if constexpr (kProfiled) profile_->resumed(cycle_);
   if (parked_block_ != nullptr) {
     block = parked_block_;
     op = block->operations + parked_index_;
@@ -63,7 +66,12 @@ enter:
     pc_ = block->pc;
     cycle_ = base;
     instructions_ = retired;
-    if (!fetch_lines(block->first_line, block->last_line)) return Stop::parked;
+    const bool fetched_all = fetch_lines(block->first_line, block->last_line);
+    if constexpr (kProfiled) {
+      profile_->stalled(pc_, ScalarStall::fetch, cycle_ - base);
+      if (!fetched_all) profile_->parked(pc_, ScalarStall::fetch, cycle_);
+    }
+    if (!fetched_all) return Stop::parked;
     base = cycle_;
   }
   op = block->operations;
@@ -213,6 +221,7 @@ slow_load : {
   bool tainted = false;
   access = load(x[op->rs1] + static_cast<U64>(op->immediate), access_bytes(op->kind), value, tainted,
                 FillKind::load);
+  COUNT_SLOW(stall_at(x[op->rs1] + static_cast<U64>(op->immediate)));
   base = cycle_ - op->offset;
   if (access != Access::done) goto no_access;
   finish_load(*op, value);
@@ -227,6 +236,7 @@ slow_store : {
   const U64 value = op->kind == Kind::fsw ? f[op->rs2] : x[op->rs2];
   access = store(x[op->rs1] + static_cast<U64>(op->immediate), access_bytes(op->kind), value,
                  kChecked && value_is_tainted(*op));
+  COUNT_SLOW(stall_at(x[op->rs1] + static_cast<U64>(op->immediate)));
   base = cycle_ - op->offset;
   if (access != Access::done) goto no_access;
   if (stored_) goto stop_after_store;
@@ -235,6 +245,7 @@ slow_store : {
   OP(amo) {
     SYNCHRONISE;
     access = amo(*op);
+    COUNT_SLOW(stall_of(*op));
     base = cycle_ - op->offset;
     if (access != Access::done) goto no_access;
     if (stored_) goto stop_after_store;
@@ -246,6 +257,7 @@ slow_store : {
   OP(pipe) {
     SYNCHRONISE;
     access = pipe(*op);
+    COUNT_SLOW(stall_of(*op));
     base = cycle_ - op->offset;
     if (access != Access::done) goto no_access;
     if (!kChecked && turn_ != nullptr) goto change_variant;
@@ -254,6 +266,7 @@ slow_store : {
   OP(dcci) {
     SYNCHRONISE;
     access = clean_range(x[op->rs1], x[op->rs2]);
+    COUNT_SLOW(stall_of(*op));
     base = cycle_ - op->offset;
     if (access != Access::done) goto no_access;
     DISPATCH_NEXT;
@@ -261,11 +274,13 @@ slow_store : {
   OP(host) {
     SYNCHRONISE;
     access = host_call(*op);
+    COUNT_SLOW(stall_of(*op));
     base = cycle_ - op->offset;
     if (access != Access::done) goto no_access;
     if (ended_) {
       cycle_ = base + op->offset + 1;
       ++instructions_;
+      if constexpr (kProfiled) profile_->ran_part(*block, static_cast<U32>(op + 1 - block->operations));
       return Stop::ended;
     }
     DISPATCH_NEXT;
@@ -285,6 +300,7 @@ slow_store : {
     ++instructions_;
     const U64 next = block->end_pc;
     base += block->cost + block->branch_cost[0];
+    COUNT_BLOCK(block->branch_cost[0]);
     retired = instructions_;
     synchronise_code();
     pc_ = next;
@@ -335,11 +351,14 @@ slow_store : {
     retired += block->instructions;
     if (target == block->target) [[likely]] {
       base += block->edges[1].cost;
+      COUNT_BLOCK(block->edges[1].cost);
       block = block->edges[1].to;
       goto enter;
     }
     S64 cost = 0;
-    block = link(*block, 1, target, cost);
+    Block* const to = link(*block, 1, target, cost);
+    COUNT_BLOCK(cost);
+    block = to;
     base += cost;
     goto enter;
   }
@@ -350,6 +369,7 @@ taken : {
   if (edge.to == nullptr) [[unlikely]]
     edge.to = link(*block, 1, block->target, edge.cost);
   base += edge.cost;
+  COUNT_BLOCK(edge.cost);
   block = edge.to;
   goto enter;
 }
@@ -361,6 +381,7 @@ not_taken : {
   if (edge.to == nullptr) [[unlikely]]
     edge.to = link(*block, 0, block->end_pc, edge.cost);
   base += edge.cost;
+  COUNT_BLOCK(edge.cost);
   block = edge.to;
   goto enter;
 }
@@ -369,6 +390,13 @@ no_access:
   if (access == Access::parked) PARK;
   trap(fault_cause_, fault_value_);
 redirect:
+  if constexpr (kProfiled) {
+    // What the trap takes is its instruction's.
+    profile_->ran_part(*block, static_cast<U32>(op - block->operations));
+    const U64 at = block->pc + 2 * op->pc_halfwords;
+    profile_->issued(at);
+    profile_->stalled(at, ScalarStall::latency, cycle_ - (base + op->offset) - 1);
+  }
   base = cycle_;
   retired = instructions_;
   block = find_block(pc_);
@@ -394,7 +422,9 @@ change_variant:
   return Stop::limit;
 }
 
-template Stop ScalarCore::interpret<false>(std::int64_t limit);
-template Stop ScalarCore::interpret<true>(std::int64_t limit);
+template Stop ScalarCore::interpret<false, false>(std::int64_t limit);
+template Stop ScalarCore::interpret<true, false>(std::int64_t limit);
+template Stop ScalarCore::interpret<false, true>(std::int64_t limit);
+template Stop ScalarCore::interpret<true, true>(std::int64_t limit);
 
 }  // namespace cm384::npu

@@ -92,5 +92,16 @@ inline T read_as(const Shortcut& entry, std::uint64_t address) {
     parked_block_ = block;                                    \
     retrying_ = true;                                         \
     parked_index_ = static_cast<U32>(op - block->operations); \
+    if constexpr (kProfiled) PROFILE_PARK;                    \
     return Stop::parked;                                      \
   } while (0)
+// For a profile: what an operation took beyond what its block knows, before `base` moves; a block that ends.
+#define COUNT_SLOW(why) \
+  if constexpr (kProfiled) profile_->slow(pc_, why, cycle_ - (base + op->offset))
+#define COUNT_BLOCK(edge) \
+  if constexpr (kProfiled) profile_->ran(block->pc, edge)
+#define PROFILE_PARK                                                                                        \
+  profile_->parked(                                                                                         \
+      pc_,                                                                                                  \
+      access_bytes(op->kind) != 0 ? stall_at(x[op->rs1] + static_cast<U64>(op->immediate)) : stall_of(*op), \
+      cycle_)

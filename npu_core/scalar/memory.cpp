@@ -6,6 +6,7 @@
 #include "npu_core/scalar/core_caches.h"
 #include "npu_core/scalar/float_environment.h"
 #include "npu_core/scalar/scalar_core.h"
+#include "npu_core/scalar/scalar_profile.h"
 
 namespace cm384::npu {
 namespace {
@@ -187,9 +188,17 @@ ScalarCore::Access ScalarCore::order_access(std::uint64_t address, unsigned byte
   collect_float_flags();
   const IssueAnswer answer = environment_.ubuffer_order(static_cast<std::uint32_t>(at), bytes, write, cycle_);
   FloatEnvironment::clear();
-  if (answer.parked) return Access::parked;
+  if (answer.parked) {
+    if (profile_ != nullptr) profile_->parked_by_order();
+    return Access::parked;
+  }
+  if (profile_ != nullptr) profile_->ordered(std::max<std::int64_t>(0, answer.release_cycle - cycle_));
   cycle_ = std::max(cycle_, answer.release_cycle);
   return Access::done;
+}
+
+ScalarStall ScalarCore::stall_at(std::uint64_t address) const {
+  return ubuffer_offset(address) < CM384_UBUFFER_BYTES ? ScalarStall::local : ScalarStall::memory;
 }
 
 ScalarCore::Access ScalarCore::load(std::uint64_t address, unsigned bytes, std::uint64_t& value,

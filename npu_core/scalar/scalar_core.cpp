@@ -10,6 +10,7 @@
 #include "npu_core/scalar/core_caches.h"
 #include "npu_core/scalar/decode.h"
 #include "npu_core/scalar/float_environment.h"
+#include "npu_core/scalar/scalar_profile.h"
 #include "npu_core/scalar/turn.h"
 
 namespace cm384::npu {
@@ -49,6 +50,10 @@ class PrivateCode final : public CodeSource {
 
 }  // namespace
 
+std::unique_ptr<Block> decode_image_block(std::uint64_t pc, const Program& program) {
+  return decode_block(pc, ImageCode(program), program.parameters(), DecodeCache::kLongestBlock);
+}
+
 ScalarCore::ScalarCore(const hw::ScalarCoreParameters& parameters, ScalarEnvironment& environment,
                        std::uint32_t number)
     : number_(number), parameters_(parameters), environment_(environment) {
@@ -77,6 +82,7 @@ void ScalarCore::start(std::shared_ptr<Program> program, std::int64_t cycle) {
   counters_ = Counters{};
   ended_ = text_written_ = stored_ = at_breakpoint_ = false;
   if (breakpoints_ != nullptr) decode_privately();
+  if (profile_ != nullptr) profile_->begin(program_);
 }
 
 void ScalarCore::preload(std::uint64_t bytes) {
@@ -112,7 +118,11 @@ Stop ScalarCore::run(std::int64_t limit_cycle) {
       // Where the core does not stand within a block, the next one's entry decides.
       const bool checked =
           parked_block_ != nullptr ? needs_checks(*parked_block_) : trace_ != nullptr || turn_ != nullptr;
-      stop = checked ? interpret<true>(limit_cycle) : interpret<false>(limit_cycle);
+      if (profile_ != nullptr) {
+        stop = checked ? interpret<true, true>(limit_cycle) : interpret<false, true>(limit_cycle);
+      } else {
+        stop = checked ? interpret<true, false>(limit_cycle) : interpret<false, false>(limit_cycle);
+      }
     } while (switch_);
   }
   collect_float_flags();
@@ -148,7 +158,8 @@ Stop ScalarCore::step_one(bool past_breakpoint) {
     parked_index_ = 0;
   }
   // The limit lies in the past: the core stops at the entry of whatever comes next.
-  return interpret<true>(std::numeric_limits<std::int64_t>::min());
+  constexpr auto kPast = std::numeric_limits<std::int64_t>::min();
+  return profile_ != nullptr ? interpret<true, true>(kPast) : interpret<true, false>(kPast);
 }
 
 Block* ScalarCore::find_block(std::uint64_t pc) {

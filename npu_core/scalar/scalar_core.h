@@ -35,6 +35,8 @@ struct Operation;
 struct Turn;
 class DecodeCache;
 struct CoreCaches;
+class ScalarProfile;
+enum class ScalarStall : std::uint8_t;
 
 enum class Stop : std::uint8_t {
   limit,       // local time has reached the limit: call run() again with a later one
@@ -112,6 +114,9 @@ class ScalarCore {
   // One line an instruction: cycle, core, pc, symbol, encoding, disassembly. Null: off, at no cost.
   void set_trace(std::FILE* file) { trace_ = file; }
 
+  // Who counts where its cycles go, from the next start() on; outlives its last run. Null: nobody.
+  void set_profile(ScalarProfile* profile) { profile_ = profile; }
+
   // Counters since start().
   struct Counters {
     std::uint64_t instruction_misses = 0, instruction_prefetches = 0, instruction_stall_cycles = 0;
@@ -146,8 +151,8 @@ class ScalarCore {
  private:
   enum class Access : std::uint8_t { done, parked, faulted };
 
-  // interpreter.cpp. kChecked: with payload taint and trace.
-  template <bool kChecked>
+  // interpreter.cpp. kChecked: with payload taint and trace; kProfiled: with a profile.
+  template <bool kChecked, bool kProfiled>
   Stop interpret(std::int64_t limit);
   Stop step_one(bool past_breakpoint);
   // Whether the block must run in the checked variant; taint is no matter to one that neither reads nor
@@ -170,6 +175,8 @@ class ScalarCore {
   Access store_piece(std::uint64_t address, unsigned bytes, const std::byte* from, bool tainted);
   // Offset in the UBuffer that an address means; beyond its size: none.
   std::uint64_t ubuffer_offset(std::uint64_t address) const;
+  // What an access there waits for.
+  ScalarStall stall_at(std::uint64_t address) const;
   Access load_piece(std::uint64_t address, unsigned bytes, std::byte* to, bool& tainted, FillKind kind);
   Access touch_line(std::uint64_t address, FillKind kind, std::uint32_t& slot);
   Access write_back(std::uint32_t slot);
@@ -252,6 +259,7 @@ class ScalarCore {
   std::unique_ptr<std::vector<std::uint64_t>> breakpoints_;
   std::unique_ptr<Block> single_;
   std::FILE* trace_ = nullptr;
+  ScalarProfile* profile_ = nullptr;
   std::unique_ptr<Turn> turn_;
   std::uint64_t watched_ = 0;
   Counters counters_;

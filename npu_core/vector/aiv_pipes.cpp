@@ -95,18 +95,22 @@ void Aiv::start_work(int pipe, QueuedInstruction& entry) {
   if (v.stops) [[unlikely]]
     merged_ = cut_merge(v, ubuffer_);
   // The head overlaps with what the unit still works on: it is paid in full by an empty pipe alone.
-  std::int64_t own = std::max(q.ready, q.unit_free - row.head);
+  std::int64_t own = std::max(q.ready, q.unit_free - row.head), ordered = 0;
   if (order) [[unlikely]] {
     const std::int64_t free = std::max(entry.cycle, own);
     own = std::max(own, order->complete(pipe, bytes));
-    if (own > free) order->waited({.pc = entry.instruction.pc, .pipe = pipe, .by_pipe = true}, own - free);
+    if (own > free) {
+      ordered = own - free;
+      order->waited({.pc = entry.instruction.pc, .pipe = pipe, .by_pipe = true}, ordered);
+    }
   }
   const std::int64_t start = std::max(entry.cycle, own);
   const std::int64_t conflicts = bank_conflict_cycles(v);
   const std::int64_t cycles = occupancy(row, v.repeats, conflicts);
   q.unit_free = start + row.head + cycles;
   q.unit_complete = std::max(q.unit_complete, q.unit_free + row.tail);
-  step(PipeStep::Kind::work, pipe, entry, own, start, q.unit_free, start);
+  step(PipeStep::Kind::work, pipe, entry, own, start, q.unit_free, start, nullptr,
+       {&v, cycles, conflicts, ordered});
   if (order) [[unlikely]]
     order->left(pipe, std::move(bytes), q.unit_complete, std::min(entry.cycle, q.ready));
   q.ready = start + 1;

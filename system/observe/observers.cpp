@@ -4,6 +4,7 @@
 
 #include "base/text/error.h"
 #include "base/text/output_file.h"
+#include "system/observe/line_files.h"
 
 namespace cm384::observe {
 
@@ -22,6 +23,7 @@ Observers::Observers(ObserverRequest request) : request_(std::move(request)) {
   for (const std::string& path : {request_.record, request_.timeline, request_.wave}) {
     if (!path.empty()) OutputFile::try_open(path);
   }
+  if (!request_.lines.empty()) OutputFile::try_open(request_.lines + "/lines.json");
 }
 
 void Observers::attach(supernode::Supernode& machine, supernode::RtlChips& chips) {
@@ -39,6 +41,7 @@ void Observers::attach(supernode::Supernode& machine, supernode::RtlChips& chips
     wave_ = std::make_unique<observe::Wave>(machine, file, request_.links);
     chips.write_waves(stem_of(file));
   }
+  if (!request_.lines.empty()) lines_ = std::make_unique<LineProfile>(machine);
   if (request_.explain) {
     explainer_ = std::make_unique<Explainer>(machine);
   } else if (timeline_ || wave_) {
@@ -54,6 +57,7 @@ void Observers::name_phases(std::string_view kernel, std::span<const std::string
 
 void Observers::begin_counted() {
   if (explainer_) explainer_->begin_counted();
+  if (lines_) lines_->begin_counted();
 }
 
 void Observers::finish() {
@@ -71,6 +75,14 @@ void Observers::finish() {
     });
   }
   if (explainer_) explanations_.push_back(explainer_->finish());
+  if (lines_) {
+    line_reports_.push_back(lines_->report());
+    end([this] {
+      const std::string folder =
+          machines_ == 1 ? request_.lines : fmt::format("{}-{}", request_.lines, machines_);
+      write_lines(line_reports_.back(), folder);
+    });
+  }
   if (timeline_) end([this] { timeline_->finish(); });
   if (wave_) {
     end([this] { wave_->finish(); });
@@ -81,6 +93,7 @@ void Observers::finish() {
   timeline_.reset();
   wave_.reset();
   explainer_.reset();
+  lines_.reset();
 }
 
 void Observers::rethrow() const {

@@ -1,5 +1,5 @@
-// What watches the machines of a run and writes files beside its result: `--record`, `--timeline`, `--wave`;
-// and what explains it.
+// What watches the machines of a run and writes files beside its result: `--record`, `--timeline`, `--wave`,
+// `--profile`; and what explains it.
 //
 // A study may build several machines, one after another; the first one's file has the name asked for, those
 // after it get a number before its ending: dispatch.trace, dispatch-2.trace.
@@ -14,6 +14,7 @@
 #include "system/machine/rtl_chips.h"
 #include "system/machine/supernode.h"
 #include "system/observe/explain/explainer.h"
+#include "system/observe/line_profile.h"
 #include "system/observe/timeline.h"
 #include "system/observe/traffic_recorder.h"
 #include "system/observe/wave.h"
@@ -27,8 +28,11 @@ struct ObserverRequest {
   std::vector<supernode::LinkSelection> links;  // of the wave
   std::string study, machine;
   bool explain = false;
+  std::string lines;  // folder of the profile by source line; empty: not asked for
 
-  bool any() const { return explain || !record.empty() || !timeline.empty() || !wave.empty(); }
+  bool any() const {
+    return explain || !record.empty() || !timeline.empty() || !wave.empty() || !lines.empty();
+  }
 };
 
 class Observers {
@@ -53,6 +57,8 @@ class Observers {
   void begin_counted();
   // Of each machine that has ended.
   const std::vector<Explanation>& explanations() const { return explanations_; }
+  // The profiles by source line, likewise.
+  const std::vector<LineReport>& line_reports() const { return line_reports_; }
   // Whether a machine was ever watched.
   bool used() const { return machines_ > 0; }
 
@@ -65,6 +71,8 @@ class Observers {
   std::unique_ptr<observe::Wave> wave_;
   std::unique_ptr<Explainer> explainer_;
   std::vector<Explanation> explanations_;
+  std::unique_ptr<LineProfile> lines_;
+  std::vector<LineReport> line_reports_;
   supernode::RtlChips* chips_ = nullptr;
   std::exception_ptr failure_;
 };

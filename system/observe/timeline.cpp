@@ -4,8 +4,11 @@
 
 #include <iterator>
 
+#include "base/text/json.h"
 #include "firmware/abi/memory_map.h"
 #include "firmware/abi/queue.h"
+#include "npu_core/scalar/debug_info.h"
+#include "npu_core/scalar/elf_image.h"
 #include "system/observe/kernel_name.h"
 #include "system/observe/timeline_core.h"
 #include "system/observe/trace_time.h"
@@ -184,7 +187,7 @@ void Timeline::watch_core(int number, int core) {
   if (!options_.cores.empty() && !options_.cores.contains(core)) return;
   npu::Die& die = machine_.die(number);
   const bool cube = die.cluster().is_cube(static_cast<std::uint16_t>(core));
-  cores_.push_back(std::make_unique<CoreLanes>(*this, number, core, cube, die.clock()));
+  cores_.push_back(std::make_unique<CoreLanes>(*this, number, die.cluster().core(core), cube, die.clock()));
   die.cluster().core(core).pipes().add_observer(*cores_.back());
 }
 
@@ -192,9 +195,21 @@ void Timeline::watch_core(int number, int core) {
 void Timeline::launch_begun(int number, const npu::LaunchRecord& record) {
   if (!options_.dies.contains(number)) return;
   kernels_[number] = kernel_name(record);
+  images_[{number, record.launch}] = record.image;
   const int cores = machine_.die(number).cluster().size(), vector = machine_.parameters().die.aiv;
   if (cores == vector || !named_.emplace(number, kFirstCore + vector * kLanesOfACore).second) return;
   for (int core = vector; core < cores; ++core) watch_core(number, core);
+}
+
+std::string Timeline::place_of(int die, std::uint32_t launch, std::uint64_t pc) {
+  const auto image = images_.find({die, launch});
+  if (image == images_.end() || image->second == nullptr) return fmt::format("\"pc\":\"{:#x}\"", pc);
+  std::string& known = places_[{image->second.get(), pc}];
+  if (!known.empty()) return known;
+  if (const auto place = image->second->place_of(pc); place && place->line > 0)
+    known = fmt::format("\"code\":{},", Json(fmt::format("{}:{}", place->file, place->line))
+                                            .dump(-1, ' ', false, Json::error_handler_t::replace));
+  return known += fmt::format("\"pc\":\"{:#x}\"", pc);
 }
 
 void Timeline::name_phases(std::string_view kernel, std::span<const std::string_view> names) {

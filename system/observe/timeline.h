@@ -60,6 +60,8 @@ class Timeline {
   void launch_begun(int die, const npu::LaunchRecord& record);
   // "send", or "phase 1" where the kernel that runs on the die has no name for it.
   std::string phase_name(int die, int phase) const;
+  // Arguments of a slice: where the instruction of a launch stands, "pc" and, where it is known, "code".
+  std::string place_of(int die, std::uint32_t launch, std::uint64_t pc);
   void launch_ended(int die, const npu::LaunchRecord& record);
   void task_ended(int die, const npu::TaskRecord& record);
   void copy_ended(int die, const npu::SdmaRecord& record);
@@ -93,8 +95,10 @@ class Timeline {
   std::map<std::string, std::vector<std::string>, std::less<>> phases_;  // their names, by kernel
   std::map<int, std::string> kernels_;                                   // that run, by die
   std::map<std::pair<int, int>, Time> ends_;  // of the last slice, by die and lane of kernels or tasks
-  std::set<std::pair<int, int>> named_;       // by die and lane, of those named when used
-  struct Copies {                             // of a die's SDMA engine
+  std::map<std::pair<int, std::uint32_t>, std::shared_ptr<const npu::ElfImage>> images_;  // by die and launch
+  std::map<std::pair<const npu::ElfImage*, std::uint64_t>, std::string> places_;
+  std::set<std::pair<int, int>> named_;  // by die and lane, of those named when used
+  struct Copies {                        // of a die's SDMA engine
     Timeline* timeline = nullptr;
     int die = 0;
   };

@@ -2,56 +2,31 @@
 
 #include <fmt/format.h>
 
-#include "firmware/abi/isa.h"
 #include "firmware/abi/memory_map.h"
 #include "npu_core/cube/aic.h"
 #include "npu_core/pipes/mte_engine.h"
 #include "npu_core/vector/vector_pipes.h"
+#include "system/observe/instruction_name.h"
 
 namespace cm384::observe {
 namespace {
 
-constexpr std::array<const char*, 26> kVectorNames{
-    "VADD",  "VSUB", "VMUL",  "VDIV", "VMAX",  "VMIN",  "VADDS",  "VMULS", "VMAXS",
-    "VMINS", "VABS", "VRELU", "VEXP", "VLN",   "VSQRT", "VRSQRT", "VREC",  "VDUP",
-    "VCOPY", "VAND", "VOR",   "VNOT", "VMADD", "VAXPY", "VSHLS",  "VSHRS"};
-constexpr std::array<const char*, 22> kReduceNames{
-    "VCADD",    "VCMAX",    "VCMIN",   "VCGADD",       "VCGMAX",   "VCGMIN",   "VCMP_EQ",  "VCMP_NE",
-    "VCMP_LT",  "VCMP_LE",  "VCMP_GT", "VCMP_GE",      "VCMPS_EQ", "VCMPS_NE", "VCMPS_LT", "VCMPS_LE",
-    "VCMPS_GT", "VCMPS_GE", "VSEL",    "VGATHER_MASK", "VBRCB",    "VGATHER"};
-
 constexpr std::array<const char*, 8> kLaneNames{"SCALAR", "VECTOR", "CUBE", "MTE1",
                                                 "MTE2",   "MTE3",   "FIXP", "phase"};
-constexpr std::array<const char*, 7> kCubeNames{
-    "LOAD_L0A", "LOAD_L0B", "LOAD_L0B_TRANSPOSED", "LOAD_BIAS", "LOAD_FIXPIPE", "MMAD", "FIXPIPE"};
-
-const char* name_of(const npu::PipeInstruction& in) {
-  switch (in.instruction_class) {
-    case CM384_CLASS_CUBE:
-      return in.operation < kCubeNames.size() ? kCubeNames[in.operation] : "cube";
-    case CM384_CLASS_VECTOR:
-      return in.operation < kVectorNames.size() ? kVectorNames[in.operation] : "vector";
-    case CM384_CLASS_REDUCE:
-      return in.operation < kReduceNames.size() ? kReduceNames[in.operation] : "reduce";
-    default:
-      return "VCONV";
-  }
-}
-
-std::string place_of(std::uint64_t address) {
+std::string target_of(std::uint64_t address) {
   return fmt::format("{}{}", cm384_gm_is_cpu(address) ? "cpu" : "die", cm384_gm_unit(address));
 }
 
 }  // namespace
 
-CoreLanes::CoreLanes(Timeline& out, int die, int core, bool cube, const Clock& clock)
-    : out_(out), die_(die), core_(core), cube_(cube), clock_(clock) {
+CoreLanes::CoreLanes(Timeline& out, int die, const npu::Core& core, bool cube, const Clock& clock)
+    : out_(out), die_(die), core_(core.number()), watched_(core), cube_(cube), clock_(clock) {
   const auto pipes = static_cast<std::size_t>(cube ? int{npu::kCubePipes} : int{npu::kPipes});
   flags_.resize(pipes * pipes * 8);
   const std::vector<Lane> lanes = cube ? std::vector<Lane>{kScalar, kCube, kMte1, kMte2, kMte3, kFixp, kPhase}
                                        : std::vector<Lane>{kScalar, kVector, kMte2, kMte3, kPhase};
   for (const Lane of : lanes)
-    out.name_lane(die, lane(of), fmt::format("{} {} {}", cube ? "cube core" : "core", core, kLaneNames[of]));
+    out.name_lane(die, lane(of), fmt::format("{} {} {}", cube ? "cube core" : "core", core_, kLaneNames[of]));
 }
 
 int CoreLanes::lane(int of) const {
@@ -85,7 +60,7 @@ void CoreLanes::left(const npu::PipeStep& step) {
   Pipe& p = pipes_[static_cast<std::size_t>(step.pipe)];
   switch (step.kind) {
     case npu::PipeStep::Kind::work:
-      show(step.pipe, name_of(*step.instruction), step.start, step.end);
+      show(step.pipe, name_of(*step.instruction), step.start, step.end, place_of(step.instruction->pc));
       break;
     case npu::PipeStep::Kind::copy: {
       const npu::MteCopy& c = *step.copy;
@@ -94,19 +69,19 @@ void CoreLanes::left(const npu::PipeStep& step) {
                            reads                                  ? "load"
                            : c.operation == sim::Operation::write ? "store"
                                                                   : "add",
-                           place_of(c.gm));
+                           target_of(c.gm));
       p.arguments =
-          fmt::format("\"bytes\":{},\"bursts\":{},\"offset\":{},\"pc\":\"{:#x}\"",
-                      std::uint64_t{c.burst_bytes} * c.bursts, c.bursts, cm384_gm_offset(c.gm), c.pc);
+          fmt::format("\"bytes\":{},\"bursts\":{},\"offset\":{},{}", std::uint64_t{c.burst_bytes} * c.bursts,
+                      c.bursts, cm384_gm_offset(c.gm), place_of(c.pc));
       p.ready = step.end;
       break;
     }
     case npu::PipeStep::Kind::wait_flag:
-      show(step.pipe, "wait", step.start, step.end - 1);
+      show(step.pipe, "wait", step.start, step.end - 1, place_of(step.instruction->pc));
       take_arrow(step.pipe, step.flag, step.end);
       break;
     case npu::PipeStep::Kind::barrier:
-      show(step.pipe, "barrier", step.start, step.end - 1);
+      show(step.pipe, "barrier", step.start, step.end - 1, place_of(step.instruction->pc));
       break;
     default:
       break;
@@ -152,7 +127,7 @@ void CoreLanes::scalar_waits(std::string_view name, std::int64_t from, std::int6
   if (scalar_since_ < 0) scalar_since_ = from;
   if (to > from) {
     show(npu::kPipeS, "run", scalar_since_, from);
-    show(npu::kPipeS, name, from, to);
+    show(npu::kPipeS, name, from, to, place_of(watched_.scalar().pc()));
     scalar_since_ = to;
   }
   last_ = to;

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "npu_core/cluster/core.h"
 #include "npu_core/pipes/pipe_observer.h"
 #include "npu_core/pipes/pipe_queue.h"
 #include "system/observe/timeline.h"
@@ -16,7 +17,7 @@ namespace cm384::observe {
 class CoreLanes final : public npu::PipeObserver {
  public:
   // A cube core's is numbered behind the vector cores.
-  CoreLanes(Timeline& out, int die, int core, bool cube, const Clock& clock);
+  CoreLanes(Timeline& out, int die, const npu::Core& core, bool cube, const Clock& clock);
 
   // The block has ended.
   void end();
@@ -50,10 +51,12 @@ class CoreLanes final : public npu::PipeObserver {
   void show(int pipe, std::string_view name, std::int64_t begin, std::int64_t end,
             std::string_view arguments = {});
   void scalar_waits(std::string_view name, std::int64_t from, std::int64_t to);
+  std::string place_of(std::uint64_t pc) { return out_.place_of(die_, watched_.launch(), pc); }
   void take_arrow(int pipe, std::uint32_t flag, std::int64_t cycle);
 
   Timeline& out_;
   int die_, core_;
+  const npu::Core& watched_;
   bool cube_;
   Clock clock_;
   std::array<Pipe, npu::kMostPipes> pipes_;

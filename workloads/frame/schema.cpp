@@ -72,6 +72,19 @@ Json result_schema(std::span<const Study> studies) {
   const Json text = {{"type", "string"}}, number = {{"type", "number"}}, whole = {{"type", "integer"}};
   const Json part = {{"type", "object"}, {"properties", {{"name", text}, {"us", number}, {"share", number}}}};
   const Json list_of_parts = {{"type", "array"}, {"items", part}};
+  const Json line = {
+      {"type", "object"},
+      {"required", {"path", "line", "function", "count", "cycles", "lanes", "stalls"}},
+      {"properties",
+       {{"path", text}, {"line", whole}, {"function", text}, {"count", whole}, {"cycles", number}}}};
+  const Json kernel_of_lines = {
+      {"type", "object"},
+      {"required", {"kernel", "blocks", "cycles", "lanes", "stalls", "lines", "sources"}},
+      {"properties", {{"kernel", text}, {"blocks", whole}, {"lines", {{"type", "array"}, {"items", line}}}}}};
+  const Json profile_of_lines = {
+      {"type", "object"},
+      {"required", {"cycle_ps", "kernels"}},
+      {"properties", {{"cycle_ps", number}, {"kernels", {{"type", "array"}, {"items", kernel_of_lines}}}}}};
   return {
       {"$schema", "https://json-schema.org/draft/2020-12/schema"},
       {"title", "result.json of cm384"},
@@ -134,6 +147,12 @@ Json result_schema(std::span<const Study> studies) {
                     {"share", number},
                     {"changes", {{"type", "array"}, {"items", text}}},
                     {"measured_us", number}}}}}}}}}}}}},
+        {"lines",
+         {{"type", "array"},
+          {"description",
+           "with --profile: where the kernels' cycles went by source line, of each machine that the study "
+           "built"},
+          {"items", profile_of_lines}}},
         {"inputs", {{"type", "array"}, {"items", {{"type", "object"}, {"required", {"path", "hash"}}}}}},
         {"simulator",
          {{"type", "object"},
@@ -147,7 +166,8 @@ Json result_schema(std::span<const Study> studies) {
             {"threads",
              {{"type", "integer"},
               {"description",
-               "of the host, that ran modules side by side; of several machines, of the one that had most"}}},
+               "of the host, that ran modules side by side; of several machines, of the one that had "
+               "most"}}},
             {"threads_why", {{"type", "string"}, {"description", "what decided how many threads it was"}}},
             {"peak_rss_MB", number}}}}}}},
       {"allOf", rows_of}};

@@ -20,7 +20,9 @@ supernode::SupernodeOptions machine_options(const StudyContext& context, const S
   made.sockets = options.sockets;
   made.rdma = options.rdma;
   made.die = options.die;
-  if (options.check_memory) made.die.cube_cores = true;  // there from the start, to be looked at
+  // There from the start, to be looked at.
+  if (options.check_memory || (context.observers != nullptr && !context.observers->request().lines.empty()))
+    made.die.cube_cores = true;
   made.patience = options.patience;
   made.time_limit = context.time_limit;
   made.interrupted = &context.interrupted;

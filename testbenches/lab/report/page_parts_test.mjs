@@ -1,6 +1,7 @@
 // What the page's pictures are put together from: labels, colours, places of a map, axes, words; without a browser.
 import assert from 'node:assert/strict';
 import { cellsOfPairs, placesOfUnits } from '../../../lab/report/page/src/figures_of_messages.js';
+import { figuresOfLines, mostOf, pointsOfRoofline } from '../../../lab/report/page/src/figures_of_lines.js';
 import { axisOfSweep, figuresOfRows } from '../../../lab/report/page/src/figures_of_rows.js';
 import { labelsOf } from '../../../lab/report/page/src/labels.js';
 import { axisOfDimension, panels } from '../../../lab/report/page/src/panels.js';
@@ -151,8 +152,53 @@ function testSaturation() {
   );
 }
 
+// Where a kernel stands under the roof of one core, and how busy its pipes were.
+function testLines() {
+  const machine = { cycle_ps: 500, hbm_bytes_per_s: 1e12, vector_cores: 40, cube_cores: 20, cube_operations_per_cycle: 8192 };
+  const kernel = {
+    kernel: 'mixed',
+    cycles: 3000,
+    cube_cycles: 1000,
+    bytes: 6000,
+    cube_bytes: 2000,
+    vector_operations: 8000,
+    vector_lanes: 12800,
+    vector_repeats: 200,
+    cube_operations: 4000000,
+    lanes: { SCALAR: 3000, VECTOR: 500, CUBE: 250, MTE2: 300 },
+  };
+  const near = (a, b) => assert.ok(Math.abs(a / b - 1) < 1e-12, `${a} and ${b}`);
+  const [vector, cube] = pointsOfRoofline({ machine, kernel });
+  near(vector.intensity, 2); // 8,000 over 4,000 B
+  near(vector.rate, 8e9); // in 2,000 cycles of 0.5 ns
+  near(vector.peak, 128e9); // 64 elements a cycle
+  near(vector.bandwidth, 25e9);
+  near(cube.intensity, 2000);
+  near(cube.rate, 8e12);
+  near(cube.peak, 16.384e12);
+  near(cube.bandwidth, 50e9);
+  const figures = figuresOfLines({ document: { lines: [{ ...machine, kernels: [kernel] }] } });
+  assert.deepEqual(
+    figures.map(({ id }) => id),
+    ['pipe-shares', 'roofline'],
+  );
+  const share = name => figures[0].option.series.find(one => one.name === name).data[0];
+  assert.deepEqual([share('VECTOR'), share('CUBE'), share('MTE2')], [25, 25, 10]);
+  const roof = figures[1].option.series.find(({ name }) => name === 'roof, vector').data;
+  near(roof[1][0], 5.12); // operations a byte, from where on the unit is the roof
+  near(roof[1][1], 128);
+  near(roof[0][1], (roof[0][0] * 25e9) / 1e9);
+  near(roof[2][1], 128);
+  assert.deepEqual(figuresOfLines({ document: {} }), []);
+  assert.equal(
+    mostOf({ cycles: 200, lanes: { SCALAR: 50, MTE2: 120 }, stalls: { flag: 40, fetch: 2 } }),
+    'MTE2 60 %, waits for a flag 20 %, waits for instructions 1 %',
+  );
+}
+
 testLabels();
 testSaturation();
+testLines();
 testColours();
 testPlaces();
 testCategories();

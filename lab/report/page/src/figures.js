@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { toSvg } from './drawing.js';
 import { figuresOfComparison } from './figures_of_comparison.js';
 import { figuresOfExplanation } from './figures_of_explanation.js';
+import { figuresOfLines } from './figures_of_lines.js';
 import { figuresOfMessages } from './figures_of_messages.js';
 import { figuresOfRows } from './figures_of_rows.js';
 import { figuresOfRun } from './figures_of_run.js';
@@ -33,6 +34,7 @@ if (results.length > 1) {
     ...figuresOfRows(result),
     ...figuresOfService([result]),
     ...figuresOfExplanation(result),
+    ...figuresOfLines(result),
     ...figuresOfMessages([result]),
   ])
     write(figure.id, figure);

@@ -1,5 +1,6 @@
 // One finished run.
 import { figuresOfExplanation } from './figures_of_explanation.js';
+import { figuresOfLines, linesSection } from './figures_of_lines.js';
 import { figuresOfMessages, messageNote, messageRows } from './figures_of_messages.js';
 import { figuresOfRows } from './figures_of_rows.js';
 import { figuresOfOccupancy, figuresOfService } from './figures_of_service.js';
@@ -103,6 +104,13 @@ export function buildRun(page, result) {
     const place = element('div', { class: 'figures', id: 'explanation-figures' });
     page.append(element('h2', {}, 'What bound the run'), place);
     show(place, why);
+  }
+  const lines = figuresOfLines(result);
+  page.append(...linesSection(result));
+  if (lines.length) {
+    const place = element('div', { class: 'figures', id: 'line-figures' });
+    page.append(place);
+    show(place, lines);
   }
   page.append(...messagesSection([result]));
   if (result.published.length) page.append(element('h2', {}, 'Predicted against published'), publishedTable(result.published));

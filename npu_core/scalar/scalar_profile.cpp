@@ -1,0 +1,92 @@
+#include "npu_core/scalar/scalar_profile.h"
+
+#include <algorithm>
+
+#include "firmware/abi/isa.h"
+#include "npu_core/scalar/decode.h"
+#include "npu_core/scalar/program.h"
+
+namespace cm384::npu {
+
+const char* name_of(ScalarStall stall) {
+  static constexpr std::array<const char*, kScalarStalls> kNames{
+      "latency", "fetch", "memory", "local", "order", "queue", "flag", "pipes", "cross_core", "poll"};
+  return kNames[static_cast<std::size_t>(stall)];
+}
+
+ScalarStall stall_of(const Operation& op) {
+  if (op.kind == Kind::host) return ScalarStall::pipes;
+  if (op.kind != Kind::pipe) return ScalarStall::memory;
+  if ((raw_of(op) >> 12 & 7) != CM384_CLASS_SYNC) return ScalarStall::queue;
+  switch (op.rd) {
+    case CM384_WAIT_FLAG:
+    case CM384_SET_FLAG:
+      return ScalarStall::flag;
+    case CM384_PIPE_BARRIER:
+      return ScalarStall::pipes;
+    case CM384_CROSS_CORE_WAIT:
+      return ScalarStall::cross_core;
+    case CM384_POLL_MARK:
+      return ScalarStall::poll;
+    default:
+      return ScalarStall::queue;
+  }
+}
+
+ScalarCycles& ScalarCycles::operator+=(const ScalarCycles& other) {
+  instructions += other.instructions;
+  for (std::size_t n = 0; n < stalls.size(); ++n) stalls[n] += other.stalls[n];
+  return *this;
+}
+
+void ScalarProfile::begin(const std::shared_ptr<Program>& program) {
+  const auto known = std::ranges::find(programs_, program);
+  current_ = static_cast<std::size_t>(known - programs_.begin());
+  if (known == programs_.end()) {
+    programs_.push_back(program);
+    tables_.emplace_back();
+  }
+  ++tables_[current_].starts;
+  parked_cycle_ = -1;
+  ordered_ = 0;
+  parked_by_order_ = false;
+}
+
+void ScalarProfile::ran_part(const Block& block, std::uint32_t end) {
+  for (std::uint32_t n = 0; n < end; ++n) {
+    const std::uint64_t pc = block.pc + 2 * block.operations[n].pc_halfwords;
+    issued(pc);
+    stalled(pc, ScalarStall::latency, block.operations[n + 1].offset - block.operations[n].offset - 1);
+  }
+}
+
+void ScalarProfile::clear() {
+  for (Table& table : tables_) table = Table{};
+}
+
+const Block& ScalarProfile::Blocks::at(const Program& program, std::uint64_t pc) {
+  auto& block = known_[{&program, pc}];
+  if (block == nullptr) block = decode_image_block(pc, program);
+  return *block;
+}
+
+std::map<std::uint64_t, ScalarCycles> ScalarProfile::instructions(std::size_t program, Blocks& blocks) const {
+  constexpr auto kLatency = static_cast<std::size_t>(ScalarStall::latency);
+  const Table& table = tables_[program];
+  std::map<std::uint64_t, ScalarCycles> all;
+  table.instructions.each([&](std::uint64_t pc, const ScalarCycles& cycles) { all[pc] += cycles; });
+  table.blocks.each([&](std::uint64_t first, const Ran& ran) {
+    const Block& block = blocks.at(*programs_[program], first);
+    const Operation* const ops = block.operations;
+    for (std::uint32_t n = 0; n < block.instructions; ++n) {
+      ScalarCycles& cycles = all[first + 2u * ops[n].pc_halfwords];
+      cycles.instructions += ran.times;
+      cycles.stalls[kLatency] +=
+          ran.times * static_cast<std::uint64_t>(ops[n + 1].offset - ops[n].offset - 1);
+      if (n + 1 == block.instructions) cycles.stalls[kLatency] += ran.edge_cycles;
+    }
+  });
+  return all;
+}
+
+}  // namespace cm384::npu
