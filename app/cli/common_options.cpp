@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
+#include "base/engine/peers.h"
 #include "base/text/standard_error.h"
+#include "system/machine/workers.h"
 #include "ub_fabric/topology/fit.h"
 
 namespace cm384::cli {
@@ -17,6 +20,14 @@ hw::Machine MachineOptions::load() const {
     if (said.insert(note).second) print_error("cm384: {}\n", note);
   }
   return loaded;
+}
+
+ThreadsChosen choose_threads(int asked) {
+  if (asked != 0) return {.threads = static_cast<unsigned>(asked)};
+  const unsigned processes = sim::peers().on_this_host();
+  return {
+      .threads = std::max(1u, supernode::host_cores() / processes),
+      .why = processes > 1 ? "the cores of the host, shared by its processes" : "one per core of the host"};
 }
 
 }  // namespace cm384::cli

@@ -40,6 +40,14 @@ struct SeedOption {
   std::uint64_t value() const { return static_cast<std::uint64_t>(seed); }
 };
 
+// Threads of the host that run a machine.
+struct ThreadsChosen {
+  unsigned threads = 1;
+  std::string why = "asked for";
+};
+// `asked`: by --threads; 0: one per core of the host.
+ThreadsChosen choose_threads(int asked);
+
 // How rows are printed on standard output.
 struct RowOptions {
   std::string format = "table";

@@ -37,17 +37,6 @@ using studies::Needs;
 using studies::Range;
 using studies::Study;
 
-void set_threads(studies::StudyContext& context, int asked) {
-  if (asked != 0) {
-    context.threads = static_cast<unsigned>(asked);
-    return;
-  }
-  const unsigned processes = sim::peers().on_this_host();
-  context.threads = std::max(1u, supernode::host_cores() / processes);
-  context.threads_why =
-      processes > 1 ? "the cores of the host, shared by its processes" : "one per core of the host";
-}
-
 // What several processes cannot do (docs/scale.md).
 void check_processes(std::string_view study, const RunOptions& options,
                      const studies::FabricOptions& fabric) {
@@ -158,8 +147,7 @@ void RunOptions::describe(Self& self, Visitor&& visit) {
   visit("threads", self.threads, Range{0, static_cast<int>(sim::kMostWorkers)},
         "of the host, that run dies and sub-planes side by side; 0: one per core. Rows do not depend on it. "
         "Observers "
-        "(--explain, --record, --timeline, --wave, --gdb), --fault with rate or ber and --rtl force one "
-        "thread");
+        "(--explain, --record, --timeline, --wave, --gdb) and --rtl force one thread");
   visit(
       "time-limit", self.time_limit, Range{0_ps, 140_s},
       "simulated time, of each machine that the study builds, after which the run ends with a report of what "
@@ -303,7 +291,9 @@ FinishedRun StudyRun::run(const std::function<void(const studies::Row&)>& row_do
     if (outputs_->statistics_file || energy) context.statistics = &outputs_->statistics;
     if (outputs_->profile_file) context.profile = &outputs_->profile;
     if (watched) context.observers = &outputs_->observers;
-    set_threads(context, options.threads);
+    const ThreadsChosen chosen = choose_threads(options.threads);
+    context.threads = chosen.threads;
+    context.threads_why = chosen.why;
     context.fabric = line_.fabric;
     context.given = given_;
     const studies::PublishedFigures published(

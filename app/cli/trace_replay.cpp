@@ -17,6 +17,7 @@
 #include "app/cli/replay_messages.h"
 #include "app/cli/replay_sample.h"
 #include "app/cli/watch_options.h"
+#include "base/engine/worker.h"
 #include "base/text/error.h"
 #include "base/text/output_file.h"
 #include "system/host/replay.h"
@@ -124,7 +125,7 @@ studies::Row row_of(const std::string& mode, std::uint64_t finished, const Tally
 struct TraceReplayOptions {
   std::string trace, mode = "dependency", path = "recorded", write, messages, collectives, out;
   studies::Texts fault;
-  int cores = 0;
+  int cores = 0, threads = 0;
   SamplingOptions sampling;
   WatchOptions watch;
   RowOptions rows;
@@ -149,6 +150,10 @@ struct TraceReplayOptions {
     visit("fault", self.fault, Form{"SELECTION,..."},
           "damage links or take parts out of order, as in `run p2p`");
     SamplingOptions::describe(self.sampling, visit);
+    visit("threads", self.threads, studies::Range{0, static_cast<int>(sim::kMostWorkers)},
+          "of the host, that run dies and sub-planes side by side; 0: one per core. Results do not depend on "
+          "it. "
+          "Host threads in the trace and --timeline force one thread");
     visit("out", self.out, Form{"DIR"}, "write result.json there, and what `cm384 report` shows beside it");
     WatchOptions::describe(self.watch, visit);
     RowOptions::describe(self.rows, visit);
@@ -298,6 +303,9 @@ int replay(const Program& program, const TraceReplayOptions& asked, const studie
         static_cast<double>(finished) / static_cast<double>(std::max<std::uint64_t>(1, units.records)),
         simulated, events);
   };
+  const ThreadsChosen chosen = choose_threads(options.threads);
+  made.threads = chosen.threads;
+  made.threads_why = chosen.why;
   if (outputs.profile_file) made.sample = [&](Time now) { outputs.profile->sample(now); };
   supernode::Supernode supernode(machine, made);
   supernode::Faults faults(supernode);
@@ -315,6 +323,8 @@ int replay(const Program& program, const TraceReplayOptions& asked, const studie
              : options.path == "ub" ? host::ReplayOptions::Path::ub
                                     : host::ReplayOptions::Path::recorded;
   how.cores = std::min(options.cores, machine.die.aiv);
+  how.reach = units.reach;
+  how.host = units.host;
   outputs.attach(supernode, units, options, how);
   const host::Replay* running = nullptr;
   if (sample || outputs.messages) {

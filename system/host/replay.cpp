@@ -34,6 +34,8 @@ TrafficUnits units_of(traces::TrafficSource& source) {
     units.cores = std::max(units.cores, record.core + 1);
     units.rdma = units.rdma || record.by_rdma;
     units.host = units.host || record.of_host();
+    for (const TrafficDependency& d : record.dependencies)
+      units.reach = std::max(units.reach, units.records - d.on);
     for (const traces::Unit unit : {record.source, record.target})
       (unit.cpu ? units.sockets : units.dies).insert(unit.number);
     if (!record.of_host()) continue;
@@ -45,8 +47,8 @@ TrafficUnits units_of(traces::TrafficSource& source) {
 // Where the trace says that the machine was idle, what comes next is given once this one is.
 bool Replay::run() {
   for (;;) {
-    began_ = machine_.earliest();
-    active_ = -1;
+    began_ = reached_ = machine_.earliest();
+    acting_.each([](Acting& acting) { acting.die = -1; });
     if (resting_) {
       resting_ = false;
       ++machine_.unfinished();
@@ -154,6 +156,7 @@ void Replay::enter(TrafficRecord& record) {
   e.past.die = e.record.kind == TrafficRecord::Kind::idle || joins(e.record) ? Past::kEverywhere
                                                                              : e.record.source.number;
   e.past.target = e.past.die;
+  e.owner = joins(e.record) ? kNobody : e.record.source.number;
   if (e.record.moves()) e.past.target = e.record.target.cpu ? -1 : e.record.target.number;
   if (e.record.of_host() && (enter_timeless(number) || (by_own_models() && enter_own(number)))) return;
   if (options_.mode == ReplayOptions::Mode::time || e.record.dependencies.empty()) {
@@ -162,19 +165,23 @@ void Replay::enter(TrafficRecord& record) {
     for (const TrafficDependency& d : e.record.dependencies) {
       if (known(d.on, d.kind) != Time::never()) {
         release(d, e);
-      } else {
-        ++e.unresolved;
-        entry(d.on).waiters.push_back({number, d.kind, d.delay});
+        continue;
       }
+      ++e.unresolved;
+      Entry& on = entry(d.on);
+      (d.kind == Kind::arrival ? on.arrival_waiters : on.waiters).push_back({number, d.kind, d.delay});
+      if (joins(e.record)) ++waits_on(e, where_told(d));
     }
+    if (joins(e.record)) own_if_on_one_die(number);
   }
+  if (cores_ && e.record.kind == TrafficRecord::Kind::transfer) lanes_of(e.record.source.number);
   if (cores_ && in_a_lane(e.record)) {
     Lane& own = lanes_of(e.record.source.number)[lane_index(e.record.core, engine_of(e.record))];
     own.pieces.push_back({number, 0, 0});
     ++own.recorded;
   }
   e.to_arrive = e.record.total_bytes();
-  if (e.unresolved == 0) resolved_.push_back(number);
+  if (e.unresolved == 0) acting_.mine().resolved.push_back(number);
 }
 
 // All that the record waits for has happened.
@@ -194,7 +201,6 @@ void Replay::resolved(std::uint64_t number) {
     e.completed = e.ready + (r.end - r.start);
     happened(number, Kind::completion, e.completed);
   } else if (!cores_ || r.engine == TrafficRecord::Engine::sdma) {
-    if (cores_) lanes_of(r.source.number);
     post(r.source.number, e.ready, kCopy, number);
   } else if (r.core == TrafficRecord::kAnyCore) {
     // Not before it is ready: what is ready earlier and known later has its turn first.
@@ -219,21 +225,19 @@ void Replay::take_turn(int die, int queue, Time now) {
   post(die, e.completed, kTurnEnds, static_cast<std::uint64_t>(queue));
   happened(number, Kind::completion, e.completed);
   settle();
-  feed();
 }
 
 void Replay::completed(std::uint64_t number, int die, Time at) {
-  active_ = die;
+  acting_.mine().die = die;
   Entry& e = entry(number);
   e.completed = std::max(e.completed, at);
   if (++e.pieces_completed < e.pieces) return;
   happened(number, Kind::completion, e.completed);
   settle();
-  feed();
 }
 
 void Replay::arrived(std::uint64_t number, int die, std::uint32_t bytes, Time at) {
-  active_ = die;
+  acting_.mine().die = die;
   Entry& e = entry(number);
   e.to_arrive -= std::min<std::uint64_t>(e.to_arrive, bytes);
   if (e.to_arrive != 0) return;
@@ -241,40 +245,129 @@ void Replay::arrived(std::uint64_t number, int die, std::uint32_t bytes, Time at
   settle();
 }
 
+// An arrival is told by the thread of the die that it is at, the rest by that of the record's own die.
 void Replay::happened(std::uint64_t number, Kind kind, Time at) {
   Entry& e = entry(number);
   Past& past = e.past;
+  Acting& acting = acting_.mine();
   (kind == Kind::completion ? past.completed : kind == Kind::arrival ? past.arrived : past.issued) = at;
+  bool arrived = kind == Kind::arrival;
   // What leaves no arrival, and what takes no time, got everywhere when it was complete.
   if (kind == Kind::completion) {
-    if (past.arrived == Time::never()) past.arrived = at, past.target = past.die;
+    if (past.arrived == Time::never()) past.arrived = at, past.target = past.die, arrived = true;
     if (!e.record.moves()) past.issued = at;
   }
-  if (!e.waiters.empty()) told_.push_back(number);
+  if (kind != Kind::arrival && !e.waiters.empty()) acting.told.push_back(number);
+  if (arrived && !e.arrival_waiters.empty()) acting.told_arrivals.push_back(number);
 }
 
 // What has happened lets others begin, and those that take no time let others begin in turn.
 void Replay::settle() {
-  while (!resolved_.empty() || !told_.empty()) {
-    auto& list = told_.empty() ? resolved_ : told_;
+  Acting& acting = acting_.mine();
+  const auto first_of = [](std::deque<std::uint64_t>& list) {
     const std::uint64_t number = list.front();
     list.pop_front();
-    if (&list == &told_) {
-      tell_waiters(number);
+    return number;
+  };
+  for (;;) {
+    if (!acting.told.empty()) {
+      const std::uint64_t number = first_of(acting.told);
+      tell_waiters(number, entry(number).waiters);
+    } else if (!acting.told_arrivals.empty()) {
+      const std::uint64_t number = first_of(acting.told_arrivals);
+      tell_waiters(number, entry(number).arrival_waiters);
+    } else if (!acting.resolved.empty()) {
+      resolved(first_of(acting.resolved));
     } else {
-      resolved(number);
+      return;
     }
   }
 }
 
-void Replay::tell_waiters(std::uint64_t number) {
-  std::erase_if(entry(number).waiters, [&](const Waiter& w) {
+// Those that belong to another die are told between windows.
+void Replay::tell_waiters(std::uint64_t number, std::vector<Waiter>& waiters) {
+  Acting& acting = acting_.mine();
+  bool later = false;
+  std::erase_if(waiters, [&](const Waiter& w) {
     if (known(number, w.kind) == Time::never()) return false;
-    Entry& waiting = entry(w.number);
-    release({number, w.kind, w.delay}, waiting);
-    if (--waiting.unresolved == 0) resolved_.push_back(w.number);
+    if (acting.die >= 0 && entry(w.number).owner != acting.die) {
+      later = true;
+      return false;
+    }
+    let_go_on(w.number, {number, w.kind, w.delay});
     return true;
   });
+  if (later) acting.later.push_back(number);
+}
+
+void Replay::let_go_on(std::uint64_t number, const TrafficDependency& on) {
+  Entry& e = entry(number);
+  release(on, e);
+  if (joins(e.record)) --waits_on(e, where_told(on));
+  if (--e.unresolved == 0) {
+    acting_.mine().resolved.push_back(number);
+  } else if (joins(e.record)) {
+    own_if_on_one_die(number);
+  }
+}
+
+// The die whose thread hears of it first; kNobody: it is told between windows.
+int Replay::where_told(const TrafficDependency& on) const {
+  const Entry& e = entries_[on.on - base_];
+  if (joins(e.record)) return e.owner;
+  const TrafficRecord& r = e.record;
+  const bool arrives = on.kind == Kind::arrival && r.kind == TrafficRecord::Kind::transfer &&
+                       r.operation != sim::Operation::read && !r.target.cpu;
+  return arrives ? r.target.number : r.source.number;
+}
+
+std::uint32_t& Replay::waits_on(Entry& joint, int die) {
+  for (auto& [place, count] : joint.left) {
+    if (place == die) return count;
+  }
+  return joint.left.emplace_back(die, 0).second;
+}
+
+// A point whose causes still to come are all on one die goes on with that die's thread, and so do points that
+// wait for it in turn. What has come from elsewhere is at least a window old then, or this is between
+// windows.
+void Replay::own_if_on_one_die(std::uint64_t number) {
+  for (std::vector<std::uint64_t> points{number}; !points.empty();) {
+    Entry& e = entry(points.back());
+    points.pop_back();
+    if (e.owner != kNobody || e.unresolved == 0) continue;
+    std::erase_if(e.left, [](const auto& left) { return left.second == 0; });
+    if (e.left.size() != 1 || e.left.front().first == kNobody) continue;
+    e.owner = e.left.front().first;
+    for (const std::vector<Waiter>* waiters : {&e.waiters, &e.arrival_waiters}) {
+      for (const Waiter& w : *waiters) {
+        Entry& waiting = entry(w.number);
+        if (!joins(waiting.record)) continue;
+        --waits_on(waiting, kNobody);
+        ++waits_on(waiting, e.owner);
+        points.push_back(w.number);
+      }
+    }
+  }
+}
+
+void Replay::between_windows(Time reached) {
+  reached_ = reached;
+  std::vector<std::uint64_t> later;
+  acting_.each([&](Acting& acting) {
+    acting.die = -1;
+    later.insert(later.end(), acting.later.begin(), acting.later.end());
+    acting.later.clear();
+  });
+  // In one order, whoever heard of them first.
+  std::ranges::sort(later);
+  later.erase(std::unique(later.begin(), later.end()), later.end());
+  for (const std::uint64_t number : later) {
+    tell_waiters(number, entry(number).waiters);
+    tell_waiters(number, entry(number).arrival_waiters);
+  }
+  settle();
+  feed();
 }
 
 // Takes what is finished off the front.
@@ -283,9 +376,11 @@ void Replay::retire() {
     Entry& e = entries_.front();
     const bool finished = e.past.completed != Time::never() && e.past.issued != Time::never();
     if (!finished) return;
-    const std::size_t slot = base_ % traces::kReach;
-    if (slot >= past_.size()) past_.resize(slot + 1);
-    past_[slot] = e.past;
+    if (options_.reach != 0) {
+      const std::size_t slot = base_ % options_.reach;
+      if (slot >= past_.size()) past_.resize(slot + 1);
+      past_[slot] = e.past;
+    }
     const bool own =
         e.record.kind == TrafficRecord::Kind::launch || e.record.kind == TrafficRecord::Kind::transfer;
     if (own && !e.record.words.empty()) expected_.erase(key_of(e.record));

@@ -10,8 +10,14 @@
 // go through the SDMA engine's queues. Only the programs are missing: a block ends when what it waited for
 // last has happened.
 //
-// What is held is bounded: records under way, and three times of each of the last traces::kReach records. A
+// What is held is bounded: records under way, and three times of each of the last records that others may
+// still wait for, at most traces::kReach. A
 // dependency between dies takes at least the machine's lookahead.
+//
+// Dies may run side by side: what happens on one lets others on the same die go on at once, those elsewhere
+// between two windows, which is before they may begin. A point that joins others belongs to the die on which
+// all is that it still waits for. Records are read and finished between windows too. Only what host threads
+// do needs one order.
 #pragma once
 
 #include <array>
@@ -23,6 +29,7 @@
 #include <set>
 #include <vector>
 
+#include "base/engine/worker.h"
 #include "npu_core/pipes/pipe_observer.h"
 #include "system/host/host_thread.h"
 #include "system/machine/supernode.h"
@@ -45,6 +52,8 @@ struct ReplayOptions {
   int cores = 48;                        // that share a transfer without a core
   std::uint64_t piece_bytes = 16 << 10;  // of such a transfer, at least
   std::size_t window = 1u << 18;         // records under way at most
+  std::uint64_t reach = traces::kReach;  // no record waits for one that is further back (TrafficUnits)
+  bool host = true;                      // host threads, streams or kernels may come
   // A record is finished: with the times of the replay, in the order of the trace.
   std::function<void(const traces::TrafficRecord& recorded, Time start, Time end)> finished;
   // The same of transfers, before that, for who follows their packets.
@@ -56,8 +65,9 @@ struct TrafficUnits {
   std::set<int> dies, sockets;
   int cores = 0;  // one more than the highest number of a core
   std::uint64_t records = 0;
-  bool rdma = false;  // something takes the RDMA plane
-  bool host = false;  // host threads, streams or kernels
+  std::uint64_t reach = 0;  // how far back a record waits for another one, at most
+  bool rdma = false;        // something takes the RDMA plane
+  bool host = false;        // host threads, streams or kernels
 
   // Those that entries of streams and meetings of host threads name.
   void add_host(const traces::TrafficRecord& record);
@@ -78,7 +88,9 @@ class Replay final : private supernode::Driver, private npu::BlockRunner {
   Time origin() const { return origin_; }
 
  private:
-  enum What : std::uint32_t { kLane, kFill, kCopy, kGiven, kCalls, kBlockEnds, kShare, kTurn, kTurnEnds };
+  enum What : std::uint32_t { kLane, kFill, kCopy, kGiven, kBlockEnds, kShare, kTurn, kTurnEnds };
+
+  static constexpr int kNobody = -3;
 
   struct Past {  // when a record got how far; never: not yet
     Time issued = Time::never(), arrived = Time::never(), completed = Time::never();
@@ -99,9 +111,20 @@ class Replay final : private supernode::Driver, private npu::BlockRunner {
     Past past;
     Time ready{}, begun = Time::never(), completed{};
     std::uint32_t unresolved = 0;
+    // The die whose thread may change it while dies run: its own, or of a point that joins others the only
+    // one that these are on.
+    int owner = kNobody;
+    std::vector<std::pair<int, std::uint32_t>> left;  // of such a point: unresolved, by die
     std::uint32_t pieces = 1, pieces_issued = 0, pieces_completed = 0;
     std::uint64_t to_arrive = 0;  // bytes
-    std::vector<Waiter> waiters;
+    // For its issue or completion, which happen on its die, and for its arrival at another one.
+    std::vector<Waiter> waiters, arrival_waiters;
+  };
+  // What the thread of a worker has in hand.
+  struct Acting {
+    int die = -1;  // whose event is being handled; -1: between windows
+    std::deque<std::uint64_t> resolved, told, told_arrivals;  // records to be looked at by settle()
+    std::vector<std::uint64_t> later;                         // that others wait for who run elsewhere
   };
   struct Piece {
     std::uint64_t number = 0;
@@ -152,7 +175,7 @@ class Replay final : private supernode::Driver, private npu::BlockRunner {
   void enter(traces::TrafficRecord& record);
   void check(const traces::TrafficRecord& record) const;
   const Past& past_of(std::uint64_t number) const {
-    return number >= base_ ? entries_[number - base_].past : past_[number % traces::kReach];
+    return number >= base_ ? entries_[number - base_].past : past_[number % options_.reach];
   }
   Time known(std::uint64_t number, traces::TrafficDependency::Kind kind) const;
   int place_of(const traces::TrafficDependency& on) const;
@@ -161,7 +184,12 @@ class Replay final : private supernode::Driver, private npu::BlockRunner {
   void resolved(std::uint64_t number);
   void happened(std::uint64_t number, traces::TrafficDependency::Kind kind, Time at);
   void settle();
-  void tell_waiters(std::uint64_t number);
+  void tell_waiters(std::uint64_t number, std::vector<Waiter>& waiters);
+  int where_told(const traces::TrafficDependency& on) const;
+  static std::uint32_t& waits_on(Entry& joint, int die);
+  void own_if_on_one_die(std::uint64_t number);
+  void let_go_on(std::uint64_t number, const traces::TrafficDependency& on);
+  void between_windows(Time reached);
   void share_out(std::uint64_t number);
   std::vector<Lane>& lanes_of(int die);
   void post(int die, Time at, std::uint32_t what, std::uint64_t argument);
@@ -189,7 +217,6 @@ class Replay final : private supernode::Driver, private npu::BlockRunner {
   void register_kernel(const traces::TrafficRecord& record);
   cm384_task task_of(std::uint64_t number, const traces::TrafficRecord& record, std::uint64_t stream) const;
   void give(std::uint64_t number);
-  void hand_over(std::uint64_t number);
   void make_call(std::uint64_t number);
   void worked_off(int die, const HostCall& call, Time begin, Time end);
   void end_block(std::uint64_t number);
@@ -209,11 +236,9 @@ class Replay final : private supernode::Driver, private npu::BlockRunner {
   std::vector<OfDie> dies_;
   std::deque<Entry> entries_;  // from base_
   std::uint64_t base_ = 0, next_ = 0;
-  std::vector<Past> past_;                          // ring over kReach, grown as the trace goes on
-  std::deque<std::uint64_t> resolved_, told_;       // records to be looked at by settle()
-  int active_ = -1;                                 // die whose event is being handled; -1: before the run
+  std::vector<Past> past_;  // ring over options_.reach, grown as the trace goes on
+  sim::PerWorker<Acting> acting_;
   std::vector<std::unique_ptr<HostThread>> hosts_;  // by die
-  std::vector<std::deque<std::uint64_t>> calls_;    // by die: for a host thread that ran out of them
   std::map<OwnKey, std::uint64_t> expected_;        // records that the machine's own models bring forth
   std::map<OwnKey, Early> early_;
   std::map<std::pair<int, std::uint32_t>, std::uint64_t> copies_;   // begun, by die and stream
@@ -225,6 +250,7 @@ class Replay final : private supernode::Driver, private npu::BlockRunner {
   bool resting_ = false;                // all is given until the machine is idle
   bool read_all_ = false, done_ = false;
   Time began_{};
+  Time reached_{};  // nothing is posted before it between windows
   Time origin_{};
 };
 

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 
+#include "base/engine/peers.h"
 #include "firmware/abi/memory_map.h"
 #include "npu_core/cube/aic.h"
 #include "npu_core/pipes/mte_engine.h"
@@ -49,12 +51,14 @@ Replay::Replay(supernode::Supernode& machine, traces::TrafficSource& source, Rep
   lanes_.resize(dies);
   dies_.resize(dies);
   options_.cores = std::min(options_.cores, machine.parameters().die.aiv);
-  machine.need_order("a replay");
+  sim::peers().needs_one("a replay");
+  acting_.set_workers(machine.workers());
+  const bool in_order = options_.host && by_own_models();
+  if (in_order) machine.need_order("a replay of host threads");
   for (const int die : machine.dies()) {
     units_.resize(static_cast<std::size_t>(die) + 1);
     units_.back() = machine.attach(die, *this);
   }
-  calls_.resize(dies);
   hosts_.resize(dies);
   for (const int number : machine.dies()) {
     machine.accelerator(number).transfer_issued().attach(
@@ -67,8 +71,10 @@ Replay::Replay(supernode::Supernode& machine, traces::TrafficSource& source, Rep
     };
   }
   ++machine.unfinished();
-  machine.follow_transactions();
+  machine.follow_transactions(!in_order);
   supernode::Probes& probes = machine.probes();
+  probes.between_windows.attach(
+      this, [](void* self, Time reached) { static_cast<Replay*>(self)->between_windows(reached); });
   probes.transaction_begun.attach(this, [](void* self, const npu::TransactionBegun& t) {
     static_cast<Replay*>(self)->begun(t.id, t.at);
   });
@@ -97,6 +103,7 @@ Replay::Replay(supernode::Supernode& machine, traces::TrafficSource& source, Rep
 
 Replay::~Replay() {
   supernode::Probes& probes = machine_.probes();
+  probes.between_windows.detach(this);
   probes.transaction_begun.detach(this);
   probes.transaction_completed.detach(this);
   probes.transaction_arrived.detach(this);
@@ -141,18 +148,13 @@ void Replay::share_out(std::uint64_t number) {
   }
 }
 
-// An event of a die at `at`, or at the first moment that may still get there from the die that is active.
+// An event of the die that is active, or between windows of any, at `at` or the first moment that is left.
 void Replay::post(int die, Time at, std::uint32_t what, std::uint64_t argument) {
+  const int active = acting_.mine().die;
+  assert(active < 0 || active == die);
   sim::EventQueue& queue = machine_.accelerator(die).queue();
-  if (active_ == die) {
-    queue.push(std::max(at, queue.now()), units_[static_cast<std::size_t>(die)], what, argument);
-  } else if (active_ >= 0) {
-    sim::EventQueue& from = machine_.accelerator(active_).queue();
-    queue.push_from(from, std::max(at, from.now() + machine_.lookahead()),
-                    units_[static_cast<std::size_t>(die)], what, argument);
-  } else {
-    queue.push(std::max(at, began_), units_[static_cast<std::size_t>(die)], what, argument);
-  }
+  queue.push(std::max(at, active < 0 ? reached_ : queue.now()), units_[static_cast<std::size_t>(die)], what,
+             argument);
 }
 
 // Has the die look at a pipe's next copy.
@@ -164,7 +166,7 @@ void Replay::arm(int die, std::size_t index) {
 }
 
 void Replay::handle(int die, const sim::Event& event) {
-  active_ = die;
+  acting_.mine().die = die;
   if (event.what == kFill) {
     fill(event.argument, die, event.at);
     return;
@@ -186,11 +188,6 @@ void Replay::handle(int die, const sim::Event& event) {
     case kTurnEnds:
       dies_[static_cast<std::size_t>(die)].turns[static_cast<int>(event.argument)].busy = false;
       return take_turn(die, static_cast<int>(event.argument), event.at);
-    case kCalls: {
-      std::deque<std::uint64_t>& late = calls_[static_cast<std::size_t>(die)];
-      for (; !late.empty(); late.pop_front()) make_call(late.front());
-      return;
-    }
     default:
       break;
   }
@@ -246,17 +243,18 @@ void Replay::start_copy(std::uint64_t number, int die) {
 }
 
 void Replay::copy_issued(sim::TransactionId id) {
-  active_ = static_cast<int>(id >> 48) - 1;
+  const int die = static_cast<int>(id >> 48) - 1;
+  acting_.mine().die = die;
+  const Time now = machine_.accelerator(die).queue().now();
   const Subject subject = subject_of(id);
   if (subject.early != nullptr) {
-    subject.early->past.issued = machine_.accelerator(active_).queue().now();
+    subject.early->past.issued = now;
     return;
   }
   Entry& e = entry(subject.number);
   if (++e.pieces_issued < e.pieces) return;
-  happened(subject.number, Kind::issue, machine_.accelerator(active_).queue().now());
+  happened(subject.number, Kind::issue, now);
   settle();
-  feed();
 }
 
 void Replay::start_next(int die, std::size_t index) {
@@ -300,7 +298,7 @@ void Replay::start_next(int die, std::size_t index) {
 
 // The last request of what a pipe has in hand has left.
 void Replay::issued(int die, std::size_t index, Time at) {
-  active_ = die;
+  acting_.mine().die = die;
   Lane& l = lane(die, index);
   const std::uint64_t number = l.current - 1;
   l.current = 0;
@@ -315,7 +313,6 @@ void Replay::issued(int die, std::size_t index, Time at) {
   }
   if (!l.pieces.empty() && entry(l.pieces.front().number).unresolved == 0) arm(die, index);
   settle();
-  feed();
 }
 
 }  // namespace cm384::host

@@ -83,7 +83,7 @@ bool Replay::enter_own(std::uint64_t number) {
       --machine_.unfinished();
       return true;
     case TrafficRecord::Kind::call:
-      hand_over(number);
+      make_call(number);
       return true;
     case TrafficRecord::Kind::given:
       ++machine_.unfinished();  // until the kernel has ended
@@ -156,18 +156,6 @@ void Replay::give(std::uint64_t number) {
   die.scheduler().submit(static_cast<std::uint32_t>(r.words[0]), task_of(number, r, r.words[0]));
   happened(number, Kind::completion, die.now());
   settle();
-  feed();
-}
-
-// A host thread that has calls left takes this one behind them. One that ran out of them while the machine
-// runs gets it by an event of its die.
-void Replay::hand_over(std::uint64_t number) {
-  const int die = entry(number).record.source.number;
-  std::deque<std::uint64_t>& late = calls_[static_cast<std::size_t>(die)];
-  const bool here = active_ < 0 || active_ == die;
-  if (late.empty() && (here || !hosts_[static_cast<std::size_t>(die)]->idle())) return make_call(number);
-  late.push_back(number);
-  if (late.size() == 1) post(die, Time{}, kCalls, static_cast<std::uint64_t>(die));
 }
 
 void Replay::make_call(std::uint64_t number) {
@@ -202,16 +190,15 @@ void Replay::make_call(std::uint64_t number) {
       if (call.met->threads.size() == call.met->expected) barriers_.erase(at);
     }
   }
-  host.call(std::move(call), began_);
+  host.call(std::move(call), reached_);
 }
 
 void Replay::worked_off(int die, const HostCall& call, Time begin, Time end) {
-  active_ = die;
+  acting_.mine().die = die;
   const std::uint64_t number = call.record - 1;
   entry(number).begun = begin;
   happened(number, Kind::completion, end);
   settle();
-  feed();
 }
 
 // --- what the machine brings forth
@@ -251,7 +238,7 @@ void Replay::begun(sim::TransactionId id, Time at) {
 }
 
 void Replay::run_block(int die, const npu::BlockStart& block) {
-  active_ = die;
+  acting_.mine().die = die;
   const Time now = machine_.die(die).now();
   const OwnKey key{die, false, block.launch, block.index};
   blocks_[key] = block.core;
@@ -267,7 +254,6 @@ void Replay::run_block(int die, const npu::BlockStart& block) {
     ended_.erase(ended);
   }
   settle();
-  feed();
 }
 
 void Replay::end_block(std::uint64_t number) {
@@ -284,7 +270,6 @@ void Replay::end_block(std::uint64_t number) {
   blocks_.erase(block);
   happened(number, Kind::completion, die.now());
   settle();
-  feed();
 }
 
 sim::TransactionId Replay::copy_begins(int die, std::uint32_t stream) {

@@ -1,7 +1,7 @@
 // Where tools listen to the whole machine. A probe that nobody listens to costs nothing: transactions are
 // told once Supernode::follow_transactions() was called, packets once trace_links() was, launches always (two
-// a launch and die). Transactions and packets are told at once, too often to be put down for later: those two
-// calls declare that the machine needs one order.
+// a launch and die). Transactions and packets are told at once, too often to be put down for later, by the
+// thread that runs the die or the sender: who cannot bear that declares that the machine needs one order.
 //
 //     supernode.follow_transactions();
 //     supernode.probes().transaction_begun.attach(&recorder, [](void* self, const npu::TransactionBegun& t) {
@@ -33,6 +33,9 @@ struct Probes {
   sim::Probe<int, const npu::LaunchRecord&> launch_ended;
   sim::Probe<int, const npu::TaskRecord&> task_ended;  // die; every entry of a stream
   sim::Probe<const LinkPacket&> link_packet;
+  // No module runs: those of dies and sockets have handled all before this time, and may be given events from
+  // then on. Told once or twice a window, whatever the number of threads.
+  sim::Probe<Time> between_windows;
 };
 
 // Gives a link's packets to the probe, with the link's name.

@@ -43,6 +43,7 @@ void Supernode::settle() {
   parts_->progress.each([&](Time t) { control.last_progress = std::max(control.last_progress, t); });
   parts_->payloads.balance();
   if (!parts_->foreign.empty()) look_at_foreign();
+  if (probes_.between_windows) probes_.between_windows(control.reached);
   std::vector<Parts::Told> told;
   parts_->told.each([&](std::vector<Parts::Told>& by_worker) {
     std::move(by_worker.begin(), by_worker.end(), std::back_inserter(told));
@@ -201,8 +202,8 @@ std::uint32_t Supernode::attach(int number, Driver& driver) {
   return kFirstDriverUnit + static_cast<std::uint32_t>(drivers.size() - 1);
 }
 
-void Supernode::follow_transactions() {
-  need_order("following transactions");
+void Supernode::follow_transactions(bool side_by_side) {
+  if (!side_by_side) need_order("following transactions");
   for (const auto& accelerator : parts_->accelerators) {
     if (accelerator) accelerator->follow();
   }

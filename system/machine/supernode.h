@@ -167,7 +167,8 @@ class Supernode final : private npu::DieListener {
   // `requests`: every request of a core to memory too, for an explanation.
   void keep_log(npu::TraceLog& log, bool requests = false);
   // From now on transactions are told, and when their requests arrive.
-  void follow_transactions();
+  // `side_by_side`: who hears of them may be told by several threads, of each die by one at a time.
+  void follow_transactions(bool side_by_side = false);
   // From now on every packet on every link, or on those chosen, is told. Takes the place of other link
   // observers; a second call does nothing.
   void trace_links(const std::function<bool(const LinkName&)>& chosen = {});

@@ -44,7 +44,8 @@ InMemoryTrace tangle(std::size_t count) {
   return trace;
 }
 
-std::vector<std::pair<Time, Time>> replay(const std::vector<int>& dies, unsigned threads) {
+std::vector<std::pair<Time, Time>> replay(const std::vector<int>& dies, unsigned threads,
+                                          std::size_t window = 1u << 18) {
   static const hw::Machine parameters = hw::load_machine("cloudmatrix384");
   InMemoryTrace trace = tangle(4000);
   SupernodeOptions options;
@@ -54,10 +55,14 @@ std::vector<std::pair<Time, Time>> replay(const std::vector<int>& dies, unsigned
   Supernode machine(parameters, options);
   std::vector<std::pair<Time, Time>> times;
   host::ReplayOptions how;
+  how.host = false;
+  how.window = window;
   how.finished = [&](const TrafficRecord&, Time start, Time end) { times.emplace_back(start, end); };
   host::Replay replay(machine, trace, how);
   EXPECT_TRUE(replay.run());
   EXPECT_EQ(times.size(), trace.records.size());
+  EXPECT_EQ(machine.thread_choice().threads(), std::min(threads, 3u)) << machine.thread_choice().why();
+  EXPECT_EQ(machine.shared_windows() > 0, threads > 1);
   return times;
 }
 
@@ -65,6 +70,33 @@ TEST(ReplayOrder, OfDiesAndThreadsChangesNothing) {
   const auto forward = replay({0, 1, 2, 17}, 1);
   EXPECT_EQ(replay({17, 2, 1, 0}, 1), forward);
   EXPECT_EQ(replay({2, 17, 0, 1}, 3), forward);
+  EXPECT_EQ(replay({0, 1, 2, 17}, 2), forward);
+  // Also where records are read only as others end.
+  const auto few = replay({0, 1, 2, 17}, 1, 40);
+  EXPECT_NE(few, forward);
+  EXPECT_EQ(replay({17, 2, 1, 0}, 1, 40), few);
+  EXPECT_EQ(replay({2, 17, 0, 1}, 3, 40), few);
+}
+
+// Host threads of a trace need one order; the same trace at its recorded times does not.
+TEST(ReplayOrder, IsOneForHostThreadsAlone) {
+  const hw::Machine parameters = hw::load_machine("cloudmatrix384");
+  const auto why = [&](bool host, host::ReplayOptions::Mode mode) {
+    InMemoryTrace trace;
+    SupernodeOptions options;
+    options.dies = {0, 2};
+    options.threads = 2;
+    Supernode machine(parameters, options);
+    host::ReplayOptions how;
+    how.host = host;
+    how.mode = mode;
+    const host::Replay replay(machine, trace, how);
+    return machine.thread_choice().why();
+  };
+  EXPECT_EQ(why(true, host::ReplayOptions::Mode::dependency),
+            "one order, for a replay of host threads and following transactions");
+  EXPECT_EQ(why(false, host::ReplayOptions::Mode::dependency), "asked for");
+  EXPECT_EQ(why(true, host::ReplayOptions::Mode::time), "asked for");
 }
 
 // What another die waits for reaches it no sooner than a packet would; the own one at once.
@@ -93,6 +125,35 @@ TEST(ReplayOrder, ADependencyBetweenDiesTakesTheLookahead) {
     EXPECT_EQ(times[1].first, times[0].second + std::max(delay, machine.lookahead()));
     EXPECT_EQ(times[2].first, times[0].second + delay);
   }
+}
+
+// A point between two records of a die, and a second one behind it, take no time.
+TEST(ReplayOrder, APointOfOneDieTakesNoTime) {
+  const hw::Machine parameters = hw::load_machine("cloudmatrix384");
+  InMemoryTrace trace;
+  for (std::uint64_t n = 0; n < 4; ++n) {
+    TrafficRecord r;
+    r.operation = sim::Operation::write;
+    r.source.number = r.target.number = 2;
+    if (n == 1 || n == 2) {
+      r.kind = TrafficRecord::Kind::barrier;
+    } else {
+      r.target.number = 17;
+      r.bytes = 512;
+    }
+    if (n > 0) r.dependencies = {{n - 1, TrafficDependency::Kind::completion, {}}};
+    trace.records.push_back(r);
+  }
+  SupernodeOptions options;
+  options.dies = {2, 17};
+  Supernode machine(parameters, options);
+  std::vector<std::pair<Time, Time>> times;
+  host::ReplayOptions how;
+  how.finished = [&](const TrafficRecord&, Time start, Time end) { times.emplace_back(start, end); };
+  host::Replay replay(machine, trace, how);
+  EXPECT_TRUE(replay.run());
+  EXPECT_EQ(times[2].second, times[0].second);
+  EXPECT_EQ(times[3].first, times[0].second);
 }
 
 // A point that joins dies: who is on the die of the last one waits for the lookahead of the others alone.

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include <map>
+#include <optional>
 
 #include "base/text/error.h"
 #include "system/host/runtime.h"
@@ -142,7 +143,8 @@ InMemory record_streams(const hw::Machine& parameters) {
 
 // Start and end of each record in a replay.
 std::vector<std::pair<Time, Time>> spans(InMemory& trace, const hw::Machine& on,
-                                         host::ReplayOptions::Mode mode, std::size_t window = 1u << 18) {
+                                         host::ReplayOptions::Mode mode, std::size_t window = 1u << 18,
+                                         std::optional<std::uint64_t> reach = {}) {
   trace.at = 0;
   const host::TrafficUnits units = host::units_of(trace);
   trace.at = 0;
@@ -156,6 +158,7 @@ std::vector<std::pair<Time, Time>> spans(InMemory& trace, const hw::Machine& on,
   host::ReplayOptions how;
   how.mode = mode;
   how.window = window;
+  how.reach = reach.value_or(units.reach);
   how.finished = [&](const TrafficRecord&, Time start, Time end) { times.emplace_back(start, end); };
   host::Replay replay(supernode, trace, how);
   EXPECT_TRUE(replay.run());
@@ -312,6 +315,26 @@ TrafficRecord transfer(int source, int target, std::uint64_t bytes, int core = 0
   r.bytes = bytes;
   r.offset = 4096;
   return r;
+}
+
+// Of records that are not under way any more, those that others wait for are known.
+TEST(Replay, RemembersAsFarBackAsRecordsWait) {
+  for (const std::uint64_t reach : {1u, 3u, 4u}) {
+    InMemory trace;
+    for (std::uint64_t n = 0; n < 40; ++n) {
+      trace.records.push_back(transfer(0, 2, 512 << n % 3, static_cast<int>(n % 8)));
+      if (n >= reach)
+        trace.records.back().dependencies = {{n - reach, traces::TrafficDependency::Kind::completion, 50_us}};
+    }
+    InMemory read = trace;
+    EXPECT_EQ(host::units_of(read).reach, reach);
+    const auto mode = host::ReplayOptions::Mode::dependency;
+    const auto all = spans(trace, machine(), mode, 1, traces::kReach);
+    EXPECT_EQ(spans(trace, machine(), mode, 1), all);
+    if (reach > 1) {
+      EXPECT_NE(spans(trace, machine(), mode, 1, reach - 1), all);
+    }
+  }
 }
 
 TEST(Replay, ADelayIsKeptToThePicosecond) {
