@@ -2,7 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <charconv>
 #include <iterator>
+#include <string_view>
 
 #include "system/host/replay_engines.h"
 
@@ -59,21 +63,50 @@ void ReplayMessages::add(const host::ReplayedMessage& m, Time origin) {
   if (!by_rdma) message.unloaded = unloaded_->of(recorded, share);
   summary_.add(message);
 
-  auto out = std::back_inserter(text_);
-  fmt::format_to(out, "{},{},{},{},{},{},{},{},", message.record, text_of(message.source),
-                 text_of(message.target), traces::name_of(message.operation), message.bytes, message.ready.ps,
-                 message.start.ps, message.end.ps);
-  if (const auto slow = message.slowdown()) {
-    fmt::format_to(out, "{},{:.4f}", message.unloaded->ps, *slow);
-  } else {
-    text_ += ',';
-  }
-  fmt::format_to(out, ",{}", message.parts.hops);
-  for (const std::int64_t ps : message.parts.ps) fmt::format_to(out, ",{}", ps);
-  text_ += '\n';
+  put(message);
   if (text_.size() < kBlock) return;
   file_.write(text_);
   text_.clear();
+}
+
+// Numbers by the standard library: a line has twenty of them.
+void ReplayMessages::put(const observe::Message& message) {
+  constexpr std::size_t kLongest = 512;
+  std::array<char, kLongest> line;
+  char* at = line.data();
+  const auto number = [&](auto value) { at = std::to_chars(at, line.data() + kLongest, value).ptr; };
+  const auto text = [&](std::string_view what) { at = std::ranges::copy(what, at).out; };
+  const auto unit = [&](traces::Unit of) {
+    text(of.cpu ? "cpu" : "die");
+    number(of.number);
+    *at++ = ',';
+  };
+  number(message.record);
+  *at++ = ',';
+  unit(message.source);
+  unit(message.target);
+  text(traces::name_of(message.operation));
+  for (const std::int64_t value :
+       {static_cast<std::int64_t>(message.bytes), message.ready.ps, message.start.ps, message.end.ps}) {
+    *at++ = ',';
+    number(value);
+  }
+  *at++ = ',';
+  if (const auto slow = message.slowdown()) {
+    number(message.unloaded->ps);
+    *at++ = ',';
+    at = std::to_chars(at, line.data() + kLongest, *slow, std::chars_format::fixed, 4).ptr;
+  } else {
+    *at++ = ',';
+  }
+  *at++ = ',';
+  number(message.parts.hops);
+  for (const std::int64_t ps : message.parts.ps) {
+    *at++ = ',';
+    number(ps);
+  }
+  *at++ = '\n';
+  text_.append(line.data(), at);
 }
 
 void ReplayMessages::finish() {

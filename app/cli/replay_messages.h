@@ -26,6 +26,8 @@ class ReplayMessages {
   void finish();
 
  private:
+  void put(const observe::Message& message);
+
   OutputFile file_;
   std::string text_;
   std::unique_ptr<observe::MessageTimes> times_;

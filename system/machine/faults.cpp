@@ -104,7 +104,8 @@ void Faults::put(ub::SubPlane* plane, ub::LinkBank* ports, unsigned link, std::u
     if (a.plane == plane && a.ports == ports && a.link == link)
       throw InputError("--fault: one link is named twice");
   }
-  // Each direction of each link draws from a sequence of its own.
+  // Each direction of each link draws from a sequence of its own, in the order of its transmissions, which
+  // all are the sending module's: what it draws does not depend on threads.
   const std::uint64_t seed = ub::mix(request.seed ^ ub::mix(place));
   attached_.push_back({plane, ports, link,
                        std::make_unique<ub::RandomFault>(
@@ -127,8 +128,6 @@ void Faults::attach(const FaultRequest& request) {
     if (part.part == "die") machine_.controller(part.number);  // takes part
   }
   if (request.down) return take_out(request.links, request.at);
-  // Dice are thrown in the order of transmissions.
-  if (request.width == 1) machine_.need_order("--fault with rate or ber");
   bool found = false;
   for (int p = 0; p < planes; ++p) {
     ub::SubPlane& plane = machine_.plane(p);

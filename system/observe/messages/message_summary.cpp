@@ -1,6 +1,7 @@
 #include "system/observe/messages/message_summary.h"
 
 #include <bit>
+#include <map>
 
 namespace cm384::observe {
 namespace {
@@ -52,12 +53,21 @@ Json tail(const Quantiles& of) {
   return points;
 }
 
+// In the order of units: dies, then sockets.
+std::uint64_t key_of(traces::Unit unit) {
+  return std::uint64_t{unit.cpu} << 16 | unit.number;
+}
+traces::Unit unit_of(std::uint64_t key) {
+  return {(key >> 16 & 1) != 0, static_cast<std::uint16_t>(key)};
+}
+
 }  // namespace
 
-void MessageSummary::Group::add(const Message& m) {
-  bytes += m.bytes;
-  latency_us.add((m.end - m.ready).us());
-  if (const auto slow = m.slowdown()) slowdown.add(*slow);
+void MessageSummary::Group::add(std::uint64_t message_bytes, const Quantiles::Value& latency,
+                                const std::optional<Quantiles::Value>& slow) {
+  bytes += message_bytes;
+  latency_us.add(latency);
+  if (slow) slowdown.add(*slow);
 }
 
 void MessageSummary::Group::add(const Group& other) {
@@ -72,11 +82,13 @@ Json MessageSummary::Group::to_json() const {
 
 void MessageSummary::add(const Message& m) {
   bytes_ += m.bytes;
-  latency_us_.add((m.end - m.ready).us());
-  const auto slow = m.slowdown();
+  const Quantiles::Value latency((m.end - m.ready).us());
+  std::optional<Quantiles::Value> slow;
+  if (const auto slowdown = m.slowdown()) slow.emplace(*slowdown);
+  latency_us_.add(latency);
   if (slow) slowdown_.add(*slow);
-  by_size_[static_cast<int>(std::bit_width(m.bytes)) - 1].add(m);
-  by_hops_[m.parts.hops].add(m);
+  by_size_[static_cast<int>(std::bit_width(m.bytes)) - 1].add(m.bytes, latency, slow);
+  by_hops_[m.parts.hops].add(m.bytes, latency, slow);
   while (static_cast<std::size_t>(m.ready.ps / slice_ps_) >= kSlices) {
     slice_ps_ *= 2;
     for (std::size_t n = 0; n < by_time_.size(); ++n) {
@@ -88,9 +100,9 @@ void MessageSummary::add(const Message& m) {
   }
   const auto slice = static_cast<std::size_t>(m.ready.ps / slice_ps_);
   if (slice >= by_time_.size()) by_time_.resize(slice + 1);
-  by_time_[slice].add(m);
+  by_time_[slice].add(m.bytes, latency, slow);
   for (std::size_t n = 0; n < kMessageCauses; ++n) cause_us_[n] += static_cast<double>(m.parts.ps[n]) * 1e-6;
-  const std::pair key{m.source, m.target};
+  const std::uint64_t key = key_of(m.source) << 32 | key_of(m.target);
   if (pairs_.size() >= kMostPairs && !pairs_.contains(key)) {
     ++not_in_pairs_;
     return;
@@ -99,7 +111,7 @@ void MessageSummary::add(const Message& m) {
   ++pair.count;
   pair.bytes += m.bytes;
   pair.with_form += slow ? 1 : 0;
-  pair.slowdown += slow.value_or(0);
+  pair.slowdown += slow ? slow->value : 0;
 }
 
 Json MessageSummary::to_json() const {
@@ -130,10 +142,10 @@ Json MessageSummary::to_json() const {
         {{"from_us", static_cast<double>(n) * width}, {"to_us", static_cast<double>(n + 1) * width}},
         by_time_[n]);
   }
-  for (const auto& [ends, pair] : pairs_)
+  for (const auto& [ends, pair] : std::map<std::uint64_t, Pair>(pairs_.begin(), pairs_.end()))
     all["pairs"].push_back(
-        {{"source", traces::text_of(ends.first)},
-         {"target", traces::text_of(ends.second)},
+        {{"source", traces::text_of(unit_of(ends >> 32))},
+         {"target", traces::text_of(unit_of(ends))},
          {"count", pair.count},
          {"bytes", pair.bytes},
          {"slowdown",

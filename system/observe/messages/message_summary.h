@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <utility>
+#include <unordered_map>
 #include <vector>
 
 #include "base/text/json.h"
@@ -42,7 +42,8 @@ class MessageSummary {
   struct Group {
     std::uint64_t bytes = 0;
     Quantiles latency_us, slowdown;
-    void add(const Message& message);
+    void add(std::uint64_t message_bytes, const Quantiles::Value& latency,
+             const std::optional<Quantiles::Value>& slow);
     void add(const Group& other);
     Json to_json() const;
   };
@@ -59,7 +60,7 @@ class MessageSummary {
   std::map<int, Group> by_hops_;
   std::vector<Group> by_time_;  // by when it was ready
   std::int64_t slice_ps_ = 1'000'000;
-  std::map<std::pair<traces::Unit, traces::Unit>, Pair> pairs_;
+  std::unordered_map<std::uint64_t, Pair> pairs_;  // by both units; put in order where they are told
   std::uint64_t not_in_pairs_ = 0;
   std::array<double, kMessageCauses> cause_us_{};
 };

@@ -48,7 +48,7 @@ struct MessageTimes::Wire {
   std::int64_t total() const {
     return gaps.empty() ? 0 : gaps.back().before_ps + (gaps.back().end - gaps.back().begin).ps;
   }
-  static constexpr std::size_t kMostGaps = 1u << 14;
+  static constexpr std::size_t kMostGaps = 1u << 12;
 };
 
 std::string_view name_of(MessageCause cause) {
@@ -57,8 +57,10 @@ std::string_view name_of(MessageCause cause) {
   return kNames.at(static_cast<std::size_t>(cause));
 }
 
-MessageTimes::MessageTimes(supernode::Supernode& machine) : machine_(machine) {
+MessageTimes::MessageTimes(supernode::Supernode& machine) : machine_(machine), pages_(kPages), answered_(1) {
   machine.trace_links();
+  machine.visit_links([this](const LinkName& link) { add_wire(link); });
+  if (machine.thread_choice().threads() > 1) answered_.resize(wires_.size());
   machine.probes().link_packet.attach(this, [](void* self, const supernode::LinkPacket& packet) {
     static_cast<MessageTimes*>(self)->sent(packet);
   });
@@ -68,11 +70,34 @@ MessageTimes::~MessageTimes() {
   machine_.probes().link_packet.detach(this);
 }
 
-MessageTimes::Wire& MessageTimes::wire(const LinkName& name) {
-  std::unique_ptr<Wire>& known = wires_[&name];
-  if (known) return *known;
-  known = std::make_unique<Wire>();
-  Wire& w = *known;
+std::size_t MessageTimes::place_of(const LinkName& name) const {
+  if (name.number >= 0) return static_cast<std::size_t>(name.number);
+  return machine_.plane(name.plane).network().links() + static_cast<std::size_t>(name.endpoint);
+}
+
+MessageTimes::Flight& MessageTimes::flight(ub::PacketIndex index) {
+  std::atomic<Flight*>& page = pages_[index >> kPageShift];
+  Flight* at = page.load(std::memory_order_acquire);
+  if (at == nullptr) {
+    const std::lock_guard lock(making_);
+    at = page.load(std::memory_order_relaxed);
+    if (at == nullptr) {
+      made_.push_back(std::make_unique<Flight[]>(std::size_t{1} << kPageShift));
+      at = made_.back().get();
+      page.store(at, std::memory_order_release);
+    }
+  }
+  return at[index & ((1u << kPageShift) - 1)];
+}
+
+void MessageTimes::add_wire(const LinkName& name) {
+  const auto in_machine = static_cast<std::size_t>(name.plane);
+  if (in_machine >= wires_.size()) wires_.resize(in_machine + 1);
+  std::vector<std::unique_ptr<Wire>>& of_plane = wires_[in_machine];
+  const std::size_t place = place_of(name);
+  if (place >= of_plane.size()) of_plane.resize(place + 1);
+  of_plane[place] = std::make_unique<Wire>();
+  Wire& w = *of_plane[place];
   const ub::SubPlane& plane = machine_.plane(name.plane);
   const ub::Network& network = plane.network();
   w.up = name.kind == LinkName::Kind::from_endpoint;
@@ -92,15 +117,14 @@ MessageTimes::Wire& MessageTimes::wire(const LinkName& name) {
     w.pipeline = w.pipeline_down = plane.timings().of_chip(chip).pipeline;
     if (!w.up && network.layout().chips[chip].of_die) w.pipeline_down = Time{};
   }
-  return w;
 }
 
 void MessageTimes::sent(const supernode::LinkPacket& packet) {
   const ub::PacketIndex index = packet.hop.packet();
   const ub::Packet& p = machine_.packets()[index];
-  if (index >= flights_.size()) flights_.resize(std::max<std::size_t>(index + 1, 2 * flights_.size()));
-  Flight& f = flights_[index];
-  Wire& w = wire(packet.link);
+  Flight& f = flight(index);
+  const auto plane = static_cast<std::size_t>(packet.link.plane);
+  Wire& w = *wires_[plane][place_of(packet.link)];
   const bool response = ub::is_response(p.kind);
   // When its head could have left, had the link been its own.
   Time head;
@@ -136,18 +160,24 @@ void MessageTimes::sent(const supernode::LinkPacket& packet) {
   f.parts[w.cause] += (packet.tail + w.latency() - f.reached).ps;
   f.reached = packet.tail + w.latency();
   if (!response) return;
-  Answered& answered = answered_[p.transaction];
-  if (answered.reached <= f.reached) answered = {f.port, f.reached, f.parts};
+  Answered& answered = answered_[answered_.size() == 1 ? 0 : plane][p.transaction];
+  const Answered now{f.port, f.reached, packet.link.plane, f.parts};
+  if (answered.comes_before(now)) answered = now;
 }
 
 MessageParts MessageTimes::take(sim::TransactionId transaction, Time ready, Time start, Time end) {
-  const auto at = answered_.find(transaction);
   MessageParts parts;
-  if (at != answered_.end()) {
-    parts = at->second.parts;
-    parts[Cause::issue] = (at->second.port - start).ps;
-    parts[Cause::answer] = (end - at->second.reached).ps;
-    answered_.erase(at);
+  Answered last;
+  for (AnsweredRequests& answered : answered_) {
+    const auto at = answered.find(transaction);
+    if (at == answered.end()) continue;
+    if (last.comes_before(at->second)) last = at->second;
+    answered.erase(at);
+  }
+  if (last.plane >= 0) {
+    parts = last.parts;
+    parts[Cause::issue] = (last.port - start).ps;
+    parts[Cause::answer] = (end - last.reached).ps;
   } else {
     parts[Cause::other] = (end - start).ps;
   }

@@ -5,13 +5,16 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "system/machine/supernode.h"
+#include "ub_fabric/packet.h"
 
 namespace cm384::observe {
 
@@ -38,7 +41,7 @@ struct MessageParts {
 
 class MessageTimes {
  public:
-  // Before the machine runs; traces all its links.
+  // Before the machine runs; traces all its links. A packet is told by the thread that runs who sends it.
   explicit MessageTimes(supernode::Supernode& machine);
   ~MessageTimes();
   MessageTimes(const MessageTimes&) = delete;
@@ -60,15 +63,29 @@ class MessageTimes {
   // A request that was answered.
   struct Answered {
     Time port, reached;
+    int plane = -1;
     MessageParts parts;
+    // Of two at one moment that of the later sub-plane, whichever thread ran first.
+    bool comes_before(const Answered& other) const {
+      return reached != other.reached ? reached < other.reached : plane <= other.plane;
+    }
   };
+  using AnsweredRequests = std::unordered_map<sim::TransactionId, Answered>;     // looked up only
+  static constexpr unsigned kPageShift = 12, kPages = (1u << 28) >> kPageShift;  // of packets' indices
+
   void sent(const supernode::LinkPacket& packet);
-  Wire& wire(const supernode::LinkName& link);
+  void add_wire(const supernode::LinkName& link);
+  std::size_t place_of(const supernode::LinkName& link) const;
+  Flight& flight(ub::PacketIndex index);
 
   supernode::Supernode& machine_;
-  std::unordered_map<const supernode::LinkName*, std::unique_ptr<Wire>> wires_;  // looked up only
-  std::vector<Flight> flights_;                                                  // by index of the packet
-  std::unordered_map<sim::TransactionId, Answered> answered_;  // the last one so far; looked up only
+  std::vector<std::vector<std::unique_ptr<Wire>>> wires_;  // by plane; links, then sending ends of endpoints
+  // By index of the packet, in pages, which never move: who has the packet has its flight.
+  std::vector<std::atomic<Flight*>> pages_;
+  std::vector<std::unique_ptr<Flight[]>> made_;
+  std::mutex making_;
+  std::vector<AnsweredRequests>
+      answered_;  // the last ones so far; of each sub-plane where several threads run
 };
 
 }  // namespace cm384::observe

@@ -6,19 +6,20 @@
 
 namespace cm384::observe {
 
-void Quantiles::add(double value) {
-  if (counts_.empty()) counts_.resize(static_cast<std::size_t>((kHighest - kLowest + 1) * kSteps) + 1);
-  ++count_;
-  sum_ += value;
-  max_ = std::max(max_, value);
+Quantiles::Value::Value(double of) : value(of), step(0) {
   int octave = 0;
   const double mantissa = std::frexp(value, &octave);  // 0.5 to 1
-  if (value <= 0 || octave < kLowest) {
-    ++counts_.front();
-    return;
-  }
-  const int step = std::min(kSteps - 1, static_cast<int>((mantissa - 0.5) * 2 * kSteps));
-  ++counts_[static_cast<std::size_t>((std::min(octave, kHighest) - kLowest) * kSteps + step) + 1];
+  if (value <= 0 || octave < kLowest) return;
+  const int within = std::min(kSteps - 1, static_cast<int>((mantissa - 0.5) * 2 * kSteps));
+  step = static_cast<std::uint32_t>((std::min(octave, kHighest) - kLowest) * kSteps + within) + 1;
+}
+
+void Quantiles::add(const Value& v) {
+  if (counts_.empty()) counts_.resize(static_cast<std::size_t>((kHighest - kLowest + 1) * kSteps) + 1);
+  ++count_;
+  sum_ += v.value;
+  max_ = std::max(max_, v.value);
+  ++counts_[v.step];
 }
 
 void Quantiles::add(const Quantiles& others) {

@@ -11,8 +11,15 @@ namespace cm384::observe {
 
 class Quantiles {
  public:
+  // A value and the step of the histogram that it falls into, found once for all that count it.
+  struct Value {
+    explicit Value(double of);
+    double value;
+    std::uint32_t step;
+  };
   // Of at least 0; below 2^-25 counts as 0.
-  void add(double value);
+  void add(double value) { add(Value(value)); }
+  void add(const Value& value);
   void add(const Quantiles& others);
   std::uint64_t count() const { return count_; }
   double mean() const { return count_ == 0 ? 0 : sum_ / static_cast<double>(count_); }

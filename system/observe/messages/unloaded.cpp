@@ -241,11 +241,12 @@ double UnloadedTime::planes_ps(const TrafficRecord& r, const Requests& all, cons
   for (std::size_t p = 0; p < there.size(); ++p) {
     if (there[p].links == 0 || back[p].links == 0) continue;
     const int out = flits(all.mean(), false), in = flits(all.mean(), true);
+    const int packet_cells = (out + 7) / 8;  // as Hop::cells()
     const double cells = there[p].buffers * machine_.ub.link.buffer_cells * std::min(engines, lane_pairs);
     planes.push_back(
         {over(there[p], flits(all.last, false)) + over(back[p], flits(all.last, true)) + elsewhere,
          out * there[p].port_ps, std::max(out * there[p].busiest_ps, in * back[p].busiest_ps),
-         cells / ((out + 7) / 8)});  // as Hop::cells()
+         cells / packet_cells});
   }
   if (planes.empty()) return 0;
   std::ranges::sort(planes, {}, &Plane::one);
@@ -275,10 +276,37 @@ double UnloadedTime::planes_ps(const TrafficRecord& r, const Requests& all, cons
   return whole;
 }
 
+std::size_t UnloadedTime::HashOfAsked::operator()(const Asked& a) const {
+  std::uint64_t hash = 0;
+  for (const std::uint64_t part : {a.ends, a.bytes, a.share, static_cast<std::uint64_t>(a.stride),
+                                   std::uint64_t{a.bursts} << 32 | a.in_request})
+    hash = (hash ^ part) * 0x9e3779b97f4a7c15 ^ hash >> 29;
+  return static_cast<std::size_t>(hash ^ hash >> 32);
+}
+
+UnloadedTime::Asked UnloadedTime::asked_of(const TrafficRecord& r, std::uint64_t share) const {
+  const auto key = [](traces::Unit unit) { return std::uint64_t{unit.cpu} << 16 | unit.number; };
+  const std::uint64_t how = std::uint64_t{r.by_ub} << 1 | std::uint64_t{r.core >= machine_.die.aiv};
+  return {key(r.source) << 17 | key(r.target) | how << 34 | static_cast<std::uint64_t>(r.operation) << 36,
+          r.bytes,
+          share,
+          r.stride,
+          r.bursts,
+          static_cast<std::uint32_t>(r.offset % sim::kRequestBytes)};
+}
+
+// Traces repeat themselves: what one like it takes is known.
 std::optional<Time> UnloadedTime::of(const TrafficRecord& r, std::uint64_t share) {
   if (r.by_rdma || !machine_.accelerator.has_cores() || r.engine != TrafficRecord::Engine::mte ||
       r.target == r.source)
     return std::nullopt;
+  if (known_.size() == kMostKnown) known_.clear();
+  const auto [at, fresh] = known_.try_emplace(asked_of(r, share));
+  if (fresh) at->second = work_out(r, share);
+  return at->second;
+}
+
+std::optional<Time> UnloadedTime::work_out(const TrafficRecord& r, std::uint64_t share) {
   Requests all, most;  // of all engines, of the first, which has the most
   for (std::uint32_t burst = 0; burst < r.bursts; ++burst) {
     const std::uint64_t first = r.offset + static_cast<std::uint64_t>(r.stride) * burst;

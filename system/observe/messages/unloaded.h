@@ -41,6 +41,19 @@ class UnloadedTime {
   int hops(const traces::TrafficRecord& record);
 
  private:
+  // All that the time depends on.
+  struct Asked {
+    std::uint64_t ends = 0, bytes = 0, share = 0;  // both units and how; of a burst
+    std::int64_t stride = 0;
+    std::uint32_t bursts = 0, in_request = 0;  // where in 512 B it begins
+    bool operator==(const Asked&) const = default;
+  };
+  struct HashOfAsked {
+    std::size_t operator()(const Asked& asked) const;
+  };
+  static constexpr std::size_t kMostKnown = 1u << 16;
+  Asked asked_of(const traces::TrafficRecord& record, std::uint64_t share) const;
+  std::optional<Time> work_out(const traces::TrafficRecord& record, std::uint64_t share);
   struct Way {              // of one sub-plane, from an endpoint to another
     double latency_ps = 0;  // of wires and chips, the least
     double flit_ps = 0;     // on the slowest link of the fastest way
@@ -91,7 +104,8 @@ class UnloadedTime {
   const hw::Machine& machine_;
   bool store_;
   std::string spreading_;
-  std::unordered_map<std::uint64_t, Ways> ways_;  // by both units; looked up only
+  std::unordered_map<std::uint64_t, Ways> ways_;                       // by both units; looked up only
+  std::unordered_map<Asked, std::optional<Time>, HashOfAsked> known_;  // looked up only
 };
 
 }  // namespace cm384::observe

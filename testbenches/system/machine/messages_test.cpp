@@ -43,7 +43,7 @@ TrafficRecord transfer(int from, int to, sim::Operation operation, std::uint64_t
 
 std::vector<Seen> replay(const std::vector<TrafficRecord>& records, const std::vector<std::string>& set = {},
                          const std::string& preset = "cloudmatrix384",
-                         const std::vector<std::string>& faults = {}) {
+                         const std::vector<std::string>& faults = {}, unsigned threads = 1) {
   const hw::Machine parameters = hw::load_machine(preset, set);
   InMemoryTrace trace;
   trace.records = records;
@@ -56,6 +56,8 @@ std::vector<Seen> replay(const std::vector<TrafficRecord>& records, const std::v
     options.rdma = options.rdma || r.by_rdma;
   }
   options.dies = {dies.begin(), dies.end()};
+  options.threads = threads;
+  options.worth_sharing = 0;
   supernode::Supernode machine(parameters, options);
   supernode::Faults damaged(machine);
   for (const std::string& fault : faults) damaged.attach(supernode::parse_fault(fault));
@@ -64,6 +66,7 @@ std::vector<Seen> replay(const std::vector<TrafficRecord>& records, const std::v
   UnloadedTime unloaded(machine);
   std::vector<Seen> seen;
   host::ReplayOptions how;
+  how.host = false;
   how.message = [&](const host::ReplayedMessage& m) {
     const std::uint64_t share = m.recorded.core == TrafficRecord::kAnyCore
                                     ? host::share_of_core(m.recorded.bytes, how.cores, how.piece_bytes)
@@ -77,6 +80,7 @@ std::vector<Seen> replay(const std::vector<TrafficRecord>& records, const std::v
   host::Replay replay(machine, trace, how);
   EXPECT_TRUE(replay.run());
   EXPECT_EQ(seen.size(), records.size());
+  EXPECT_EQ(machine.shared_windows() > 0, threads > 1) << machine.thread_choice().why();
   return seen;
 }
 
@@ -207,6 +211,45 @@ TEST(UnloadedTime, KnowsParallelWays) {
   std::filesystem::remove_all(folder);
 }
 
+// What was worked out for one message is not told of another one.
+TEST(UnloadedTime, OfAMessageIsThatOfNoOtherOne) {
+  const hw::Machine parameters = hw::load_machine("cloudmatrix384");
+  supernode::SupernodeOptions options;
+  options.dies = {0, 1, 5, 16, 17};
+  supernode::Supernode machine(parameters, options);
+  UnloadedTime all(machine);
+  const auto fresh = [&](const TrafficRecord& r, std::uint64_t share) {
+    return UnloadedTime(machine).of(r, share);
+  };
+  const TrafficRecord base = transfer(0, 17, sim::Operation::write, 4096, 10_us);
+  const auto expect_other = [&](const TrafficRecord& of, const TrafficRecord& changed, std::uint64_t share) {
+    const auto before = all.of(of, 4096), after = all.of(changed, share);
+    EXPECT_EQ(before, fresh(of, 4096));
+    EXPECT_EQ(after, fresh(changed, share));
+    EXPECT_NE(before, after);
+    EXPECT_EQ(all.of(of, 4096), before);
+  };
+  expect_other(base, transfer(16, 17, sim::Operation::write, 4096, 10_us), 4096);
+  expect_other(base, transfer(0, 5, sim::Operation::write, 4096, 10_us), 4096);
+  expect_other(base, transfer(0, 17, sim::Operation::read, 4096, 10_us), 4096);
+  expect_other(base, transfer(0, 17, sim::Operation::write, 8192, 10_us), 4096);
+  expect_other(base, base, 512);
+  TrafficRecord changed = base;
+  changed.offset += 256;  // nine requests in place of eight
+  expect_other(base, changed, 4096);
+  changed = base;
+  changed.bursts = 2;
+  changed.stride = 8192;
+  expect_other(base, changed, 4096);
+  TrafficRecord further = changed;
+  further.stride += 256;
+  expect_other(changed, further, 4096);
+  const TrafficRecord sibling = transfer(0, 1, sim::Operation::write, 4096, 10_us);
+  changed = sibling;
+  changed.by_ub = true;
+  expect_other(sibling, changed, 4096);
+}
+
 TEST(MessageTimes, OfTwoThatMeetOneWaitsForTheOtherAtTheLastLink) {
   // Both come to die 34 by one sub-plane, from other nodes and by different links.
   std::vector<TrafficRecord> records;
@@ -253,7 +296,8 @@ TEST(MessageTimes, WaitsForCreditsAreNoWaitsForTheWire) {
   EXPECT_GT((scarce.end - scarce.ready).ps, (ample.end - ample.ready).ps * 3 / 2);
 }
 
-TEST(MessageTimes, PartsOfATangleAreItsWhole) {
+// Transfers of all kinds between five dies and a socket.
+std::vector<TrafficRecord> tangle() {
   std::mt19937_64 draw(7);
   std::vector<TrafficRecord> records;
   for (int n = 0; n < 3000; ++n) {
@@ -273,7 +317,11 @@ TEST(MessageTimes, PartsOfATangleAreItsWhole) {
     }
     records.push_back(r);
   }
-  const std::vector<Seen> seen = replay(records, {"topology.sub_planes=2"});
+  return records;
+}
+
+TEST(MessageTimes, PartsOfATangleAreItsWhole) {
+  const std::vector<Seen> seen = replay(tangle(), {"topology.sub_planes=2"});
   std::array<std::int64_t, kMessageCauses> all{};
   for (const Seen& s : seen) {
     for (std::size_t n = 0; n < kMessageCauses; ++n) all[n] += s.parts.ps[n];
@@ -282,6 +330,29 @@ TEST(MessageTimes, PartsOfATangleAreItsWhole) {
     if (static_cast<Cause>(n) != Cause::credits) {
       EXPECT_GT(all[n], 0) << name_of(static_cast<Cause>(n));
     }
+  }
+}
+
+TEST(MessageTimes, DoNotDependOnThreads) {
+  const std::vector<TrafficRecord> records = tangle();
+  Time clean;
+  for (const std::vector<std::string>& faults :
+       {std::vector<std::string>{}, {"all,rate=0.05"}, {"all,rate=0.02,kind=lost"}}) {
+    const std::vector<Seen> one = replay(records, {}, "cloudmatrix384", faults);
+    const std::vector<Seen> several = replay(records, {}, "cloudmatrix384", faults, 3);
+    ASSERT_EQ(one.size(), several.size());
+    Time all;
+    for (std::size_t n = 0; n < one.size(); ++n) {
+      all = all + (one[n].end - one[n].ready);
+      EXPECT_EQ(one[n].ready, several[n].ready) << n;
+      EXPECT_EQ(one[n].start, several[n].start) << n;
+      EXPECT_EQ(one[n].end, several[n].end) << n;
+      EXPECT_EQ(one[n].unloaded, several[n].unloaded) << n;
+      EXPECT_EQ(one[n].parts.ps, several[n].parts.ps) << n;
+      EXPECT_EQ(one[n].parts.hops, several[n].parts.hops) << n;
+    }
+    if (faults.empty()) clean = all;
+    EXPECT_EQ(all > clean, !faults.empty());
   }
 }
 

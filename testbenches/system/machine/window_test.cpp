@@ -13,7 +13,6 @@
 #include "firmware/abi/p2p.h"
 #include "firmware/embedded.h"
 #include "system/host/runtime.h"
-#include "system/machine/faults.h"
 #include "system/machine/supernode.h"
 #include "system/observe/memory_check.h"
 
@@ -154,9 +153,6 @@ TEST(Windows, WhoNeedsOneOrderGetsOneThread) {
   };
   EXPECT_EQ(why_after([](Supernode& m) { m.follow_transactions(); }),
             "one order, for following transactions");
-  EXPECT_EQ(why_after([](Supernode& m) { m.trace_links(); }), "one order, for a trace of links");
-  EXPECT_EQ(why_after([](Supernode& m) { Faults(m).attach(parse_fault("plane=0,die=0,rate=0.1")); }),
-            "one order, for --fault with rate or ber");
   EXPECT_EQ(why_after([](Supernode& m) {
               host::Runtime(m).host_barrier({0, 2});
             }),
@@ -167,12 +163,12 @@ TEST(Windows, WhoNeedsOneOrderGetsOneThread) {
             "one order, for --check-memory");
   // All who need it are named, each once, in the order in which they came.
   EXPECT_EQ(why_after([](Supernode& m) {
-              m.trace_links();
+              m.need_order("a test");
               m.need_order("a replay");
               m.need_order("a replay");
               m.need_order("--gdb");
             }),
-            "one order, for a trace of links, a replay and --gdb");
+            "one order, for a test, a replay and --gdb");
 }
 
 // What is declared while the machine runs holds from the next window on.
