@@ -7,6 +7,7 @@
 #include <bit>
 #include <filesystem>
 #include <set>
+#include <span>
 
 #include "base/text/embedded_text.h"
 #include "base/text/error.h"
@@ -47,9 +48,16 @@ const std::map<std::string_view, std::vector<std::string_view>> kParametersOfKin
     {"content", {"file"}}};
 
 // What only one kind of accelerator has.
+constexpr std::string_view kSectionsWithoutCores[] = {"transfer_engine", "processor"};
 constexpr std::string_view kSectionsOfCores[] = {"die",         "scheduler",      "sdma", "host",
                                                  "scalar_core", "vector_core",    "mte",  "cube_core",
                                                  "cube_mte",    "on_die_network", "l2",   "hbm"};
+
+// Spines join the rails of all supernodes: there are no core switches.
+std::string without_effect_on_rails(const Machine& machine, const std::string& key) {
+  if (machine.rdma.wiring != "rails" || !key.starts_with("rdma.core_")) return {};
+  return "has no effect with rdma.wiring=rails; allowed with: blocks";
+}
 
 // Why a parameter has no effect with the machine's kinds of topology and accelerator; empty: it has one.
 std::string without_effect(const Machine& machine, const std::string& key) {
@@ -62,9 +70,11 @@ std::string without_effect(const Machine& machine, const std::string& key) {
     return fmt::format("has no effect with topology.kind={}; allowed with: {}", machine.topology.kind,
                        fmt::join(kinds, ", "));
   }
+  if (const std::string why = without_effect_on_rails(machine, key); !why.empty()) return why;
   const bool cores = machine.accelerator.has_cores();
-  const bool of_cores = std::ranges::find(kSectionsOfCores, section) != std::end(kSectionsOfCores);
-  if (cores ? section != "transfer_engine" : !of_cores) return {};
+  const auto& others = cores ? std::span<const std::string_view>(kSectionsWithoutCores)
+                             : std::span<const std::string_view>(kSectionsOfCores);
+  if (std::ranges::find(others, section) == others.end()) return {};
   return fmt::format("has no effect with accelerator.kind={}; allowed with: {}", machine.accelerator.kind,
                      cores ? "transfer-engine" : "ascend");
 }

@@ -61,6 +61,7 @@ struct Machine {
   PackageLink package_link;
   Rdma rdma;
   TransferEngine transfer_engine;
+  Processor processor;
 
   std::map<std::string, Provenance> provenance;  // by key such as "hbm.t_rc"; one entry a parameter
   // Key to value: what differs from the preset. Of a file on its own: what --set changed.
@@ -89,6 +90,7 @@ struct Machine {
     visit("package_link", self.package_link);
     visit("rdma", self.rdma);
     visit("transfer_engine", self.transfer_engine);
+    visit("processor", self.processor);
   }
 };
 

@@ -36,7 +36,8 @@ struct TransferEngine {
     visit("engines", self.engines, Range{1, 4096}, "transfers under way at once, in turn request by request");
     visit("bandwidth", self.bandwidth, Range{1_GBps, 10'000_GBps},
           "rate at which all engines together issue requests");
-    visit("request", self.request, Range{32_B, 512_B, 32_B}, "bytes per request at most; a power of two");
+    visit("request", self.request, Range{32_B, 512_B, 32_B},
+          "bytes per request at most, but of 512 B on the RDMA plane; a power of two");
     visit("outstanding", self.outstanding, Range{1, 65'536},
           "reads without data at most, and as many writes without acknowledgement, of all engines");
     visit("start_latency", self.start_latency, Range{Time{0}, 1_ms},
@@ -47,6 +48,35 @@ struct TransferEngine {
     visit("memory_read_latency", self.memory_read_latency, Range{Time{0}, 1_ms}, "of an unloaded read");
     visit("memory_write_latency", self.memory_write_latency, Range{Time{0}, 1_ms},
           "of an unloaded write, to its acknowledgement");
+  }
+};
+
+// Compute units of an accelerator without cores, as the kernels of an exchange use them: nothing runs on them
+// instruction by instruction.
+struct Processor {
+  int units = 0;
+  Bandwidth unit_bandwidth{};
+  Time launch_latency{};
+  Time barrier_latency{};
+  Time post_latency{};
+  Time poll_latency{};
+  Time end_latency{};
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    visit("units", self.units, Range{1, 4096}, "compute units, such as streaming multiprocessors");
+    visit("unit_bandwidth", self.unit_bandwidth, Range{1_GBps, 10'000_GBps},
+          "rate at which one unit moves bytes, those read and those written together");
+    visit("launch_latency", self.launch_latency, Range{Time{0}, 1_ms},
+          "from a kernel's turn until its units work");
+    visit("barrier_latency", self.barrier_latency, Range{Time{0}, 1_ms},
+          "until all units have told one another that they have come so far");
+    visit("post_latency", self.post_latency, Range{Time{0}, 1_ms},
+          "of a unit that writes a work request for the network interface and rings its doorbell");
+    visit("poll_latency", self.poll_latency, Range{Time{0}, 1_ms},
+          "from a flag in the memory until a unit that polls it acts");
+    visit("end_latency", self.end_latency, Range{Time{0}, 1_ms},
+          "from the last unit's last instruction to the end of the kernel");
   }
 };
 

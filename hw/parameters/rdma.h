@@ -12,6 +12,7 @@ struct Rdma {
   Bandwidth link_rate{};
   Time link_latency{};
   Time switch_latency{};
+  std::string wiring;
   int dies_per_leaf = 0;
   int spines = 0;
   double oversubscription = 0;
@@ -39,11 +40,13 @@ struct Rdma {
           "of any link of the plane: cable, transceivers and error correction");
     visit("switch_latency", self.switch_latency, Range{Time{0}, 1_ms},
           "of a leaf or a spine, from a packet's last byte in until it may leave; packets are stored whole");
-    visit("dies_per_leaf", self.dies_per_leaf, Range{1, 1024},
-          "consecutive dies of a supernode at one leaf switch");
-    visit(
-        "spines", self.spines, Range{1, 256},
-        "spine switches of a supernode; each leaf has one link to each; unused where one leaf has all dies");
+    visit("wiring", self.wiring, OneOf{{"blocks", "rails"}},
+          "which dies a leaf switch has: consecutive ones of a supernode, or those of one number in "
+          "consecutive supernodes, with spines that join all leaves of the machine");
+    visit("dies_per_leaf", self.dies_per_leaf, Range{1, 1024}, "dies at one leaf switch");
+    visit("spines", self.spines, Range{1, 256},
+          "spine switches of a supernode, of rails of the machine; each leaf has one link to each; unused "
+          "where one leaf has all dies");
     visit("oversubscription", self.oversubscription, Range{0.25, 64.0},
           "what a leaf's dies can send over what its links to spines carry");
     visit("core_links", self.core_links, Range{1, 256},

@@ -41,7 +41,13 @@ void TransferEngine::handle(const sim::Event& event) {
   if (event.unit == kDataPath) return data_path_.handle(event.what, event.argument);
   const Transfer next = starting_.front();
   starting_.pop_front();
-  data_path_.copy(next.source, next.destination, next.bytes, next.id);
+  if (cm384_gm_via_rdma(next.source) || cm384_gm_via_rdma(next.destination)) {
+    // A network interface reads what makes up a packet at once.
+    data_path_.copy(next.source, next.destination, next.bytes, next.id,
+                    {sim::kRequestBytes, 8 * sim::kRequestBytes});
+  } else {
+    data_path_.copy(next.source, next.destination, next.bytes, next.id);
+  }
 }
 
 void TransferEngine::transfer(const Transfer& transfer) {

@@ -7,8 +7,10 @@
 namespace cm384::hw {
 namespace {
 
-TEST(Presets, ThereAreThree) {
-  const std::vector<std::string> names = {"cloudmatrix384", "cloudmatrix384-920c", "node8"};
+TEST(Presets, AreThese) {
+  const std::vector<std::string> names = {"atlas-800i-a2", "cloudmatrix384", "cloudmatrix384-920c",
+                                          "dgx-h100",      "dgx-h800",       "gb200-nvl72",
+                                          "node8"};
   EXPECT_EQ(preset_names(), names);
 }
 
@@ -81,6 +83,24 @@ TEST(Presets, Node8IsOneNodeOfIt) {
       EXPECT_EQ(value_text(of_whole[i]), value_text(of_node[i])) << of_whole[i].key;
     }
   }
+}
+
+// Published rates of what joins the parts of machines of others.
+TEST(Presets, MachinesOfOthersHaveTheirRates) {
+  EXPECT_EQ(peaks_of(load_machine("dgx-h800")).unified_bus, 200_GBps);
+  EXPECT_EQ(peaks_of(load_machine("dgx-h100")).unified_bus, 450_GBps);
+  EXPECT_EQ(peaks_of(load_machine("gb200-nvl72")).unified_bus, 900_GBps);
+  EXPECT_EQ(load_machine("dgx-h800").topology.dies(), 256);
+  EXPECT_EQ(load_machine("gb200-nvl72").topology.dies(), 72);
+  const Machine a2 = load_machine("atlas-800i-a2");
+  EXPECT_NEAR(static_cast<double>(a2.ub.link.trunk_bandwidth(0).bytes_per_second), 28e9, 1);
+  EXPECT_NEAR(peaks_of(a2).bf16_tflops, 354, 0.5);
+}
+
+// Spines join rails: there is nothing for links to core switches to do.
+TEST(Presets, RailsHaveNoCoreSwitches) {
+  EXPECT_EQ(refusal([] { load_machine("dgx-h800", {"rdma.core_rate=50GB/s"}); }),
+            "--set rdma.core_rate: has no effect with rdma.wiring=rails; allowed with: blocks");
 }
 
 TEST(Presets, PeaksAreTheStatedOnes) {

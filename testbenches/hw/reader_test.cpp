@@ -249,13 +249,13 @@ TEST(MachineReader, ShowReadsBackToTheSameMachine) {
     EXPECT_EQ(parse_machine(whole, "shown.toml").name, preset);
     EXPECT_TRUE(parse_machine(whole, "shown.toml").overrides.empty());
     // A changed one keeps its values, but not the name.
-    const std::string shown = to_toml(load_machine(preset, {"die.aiv=40"}));
+    const std::string shown = to_toml(load_machine(preset, {"ub.switch.pipeline_latency=123ns"}));
     const Machine again = parse_machine(shown, "shown.toml");
     EXPECT_EQ(to_toml(again), to_toml(parse_machine(to_toml(again), "other.toml")));
     EXPECT_EQ(again.name, "shown");
-    EXPECT_EQ(again.provenance.at("die.aiv").from, Origin::command_line);
+    EXPECT_EQ(again.provenance.at("ub.switch.pipeline_latency").from, Origin::command_line);
     EXPECT_FALSE(again.provenance.at("l2.hit_latency").plausible.values.empty());
-    EXPECT_EQ(again.overrides, (std::map<std::string, std::string>{{"die.aiv", "40"}}));
+    EXPECT_EQ(again.overrides, (std::map<std::string, std::string>{{"ub.switch.pipeline_latency", "123ns"}}));
   }
 }
 

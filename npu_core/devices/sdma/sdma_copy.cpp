@@ -1,5 +1,6 @@
 // The data path of the SDMA engine: requests of at most 512 B, one read and one write each.
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "firmware/abi/memory_map.h"
@@ -8,9 +9,15 @@
 namespace cm384::npu {
 
 void SdmaEngine::copy(std::uint64_t source, std::uint64_t destination, std::uint64_t bytes,
-                      sim::TransactionId transaction) {
-  replayed_.push_back({source, destination, bytes, transaction});
+                      sim::TransactionId transaction, Turns turns) {
+  replayed_.push_back({source, destination, bytes, transaction, turns});
   take_replayed();
+}
+
+// From a request of so many bytes to the next one.
+Time SdmaEngine::interval_of(std::uint32_t request_bytes) const {
+  const std::int64_t rate = parameters_.bandwidth.bytes_per_second;
+  return {(std::int64_t{request_bytes} * 1'000'000'000'000 + rate - 1) / rate};
 }
 
 void SdmaEngine::take_replayed() {
@@ -26,16 +33,38 @@ void SdmaEngine::take_replayed() {
     channel.record.bytes = next.bytes;
     channel.record.channel = static_cast<std::uint16_t>(number);
     channel.transaction = next.transaction;
+    channel.turns = next.turns;
     replayed_.pop_front();
+    note_wish(number);
     arm();
   }
+}
+
+void SdmaEngine::note_wish(std::size_t number) {
+  const std::uint64_t bit = std::uint64_t{1} << number % 64;
+  std::uint64_t& word = wishing_[number / 64];
+  word = channels_[number].wants_issue() ? word | bit : word & ~bit;
+}
+
+// The channel whose turn it is: the last one, while its turn goes on, or the next one behind it that wants to
+// issue. None: as many as there are channels.
+std::size_t SdmaEngine::next_wishing() const {
+  const Channel& last = channels_[last_channel_];
+  if (last.turns.turn > last.turns.request && last.wants_issue() && last.issued % last.turns.turn != 0)
+    return last_channel_;
+  const std::size_t words = wishing_.size(), first = (last_channel_ + 1) % channels_.size();
+  std::uint64_t word = wishing_[first / 64] & (~std::uint64_t{0} << first % 64);
+  for (std::size_t n = 0, at = first / 64; n <= words; ++n, word = wishing_[at]) {
+    if (word != 0) return at * 64 + static_cast<std::size_t>(std::countr_zero(word));
+    at = at + 1 == words ? 0 : at + 1;
+  }
+  return channels_.size();
 }
 
 // Asks for the next turn of the data path, where there is something to send and a place for it.
 void SdmaEngine::arm() {
   if (path_.armed) return;
-  if (std::none_of(channels_.begin(), channels_.end(), [](const Channel& c) { return c.wants_issue(); }))
-    return;
+  if (next_wishing() == channels_.size()) return;
   const bool full = reads_ >= parameters_.read_outstanding ||
                     pieces_.in_use() >= parameters_.read_outstanding + parameters_.write_outstanding;
   statistics_.buffer_full += full && !path_.full ? 1 : 0;
@@ -58,28 +87,25 @@ std::uint32_t SdmaEngine::Pieces::add(const Piece& piece) {
 
 // One request of the channel whose turn it is. A request crosses no 512 B boundary on either side.
 void SdmaEngine::issue() {
-  std::size_t number = last_channel_;
-  for (std::size_t n = 0; n < channels_.size(); ++n) {
-    number = number + 1 == channels_.size() ? 0 : number + 1;
-    if (channels_[number].wants_issue()) break;
-  }
+  const std::size_t number = next_wishing();
+  if (number == channels_.size()) return;  // a fault has ended the one that asked
   Channel& channel = channels_[number];
-  if (!channel.wants_issue()) return;  // a fault has ended the one that asked
   last_channel_ = number;
   const std::uint64_t source = channel.record.source + channel.issued;
   const std::uint64_t destination = channel.record.destination + channel.issued;
   std::uint64_t bytes = std::min<std::uint64_t>(channel.record.bytes - channel.issued,
-                                                request_bytes_ - source % request_bytes_);
+                                                channel.turns.request - source % channel.turns.request);
   if (channel.entry.operation == CM384_SDMA_COPY)
-    bytes = std::min<std::uint64_t>(bytes, request_bytes_ - destination % request_bytes_);
+    bytes = std::min<std::uint64_t>(bytes, channel.turns.request - destination % channel.turns.request);
   const std::uint32_t slot =
       pieces_.add({static_cast<std::uint16_t>(number), static_cast<std::uint16_t>(bytes), source, destination,
                    sim::Payload{}});
   channel.issued += bytes;
+  note_wish(number);
   if (issued && channel.issued == channel.record.bytes) issued(channel.transaction);
   ++channel.outstanding;
   ++reads_;
-  path_.next_issue = socket_.now() + interval_;
+  path_.next_issue = socket_.now() + interval_of(channel.turns.request);
   socket_.progressed();
   read(slot);
   arm();

@@ -13,12 +13,10 @@ SdmaEngine::SdmaEngine(const hw::Sdma& parameters, std::size_t queues, DeviceSoc
                        std::uint32_t request_bytes)
     : parameters_(parameters),
       request_bytes_(request_bytes),
-      interval_{
-          (std::int64_t{request_bytes} * 1'000'000'000'000 + parameters.bandwidth.bytes_per_second - 1) /
-          parameters.bandwidth.bytes_per_second},
       socket_(socket),
       queues_(queues),
-      channels_(static_cast<std::size_t>(parameters.channels)) {}
+      channels_(static_cast<std::size_t>(parameters.channels)),
+      wishing_((channels_.size() + 63) / 64) {}
 
 void SdmaEngine::set_up(std::size_t queue, const QueueRing& ring) {
   queues_[queue] = Queue{ring, Time{}, false};
@@ -98,6 +96,7 @@ void SdmaEngine::take(std::size_t number, std::size_t queue) {
   q.active = true;
   channel = Channel{};
   channel.busy = true;
+  channel.turns = {request_bytes_, request_bytes_};
   channel.record.queue = static_cast<std::uint16_t>(queue);
   channel.record.channel = static_cast<std::uint16_t>(number);
   channel.record.rung = q.rung;
@@ -151,6 +150,7 @@ void SdmaEngine::translated(std::size_t number) {
                               fetches || !copy ? sim::Operation::read : sim::Operation::write,
                               {record.queue, record.channel, record.number, record.rung, record.taken});
   channel.copying = true;
+  note_wish(number);
   arm();
 }
 
@@ -159,12 +159,14 @@ void SdmaEngine::fail(Channel& channel, std::uint32_t status, std::uint64_t addr
   if (channel.record.status != 0) return;
   channel.record.status = status;
   channel.record.fault = address;
+  note_wish(static_cast<std::size_t>(&channel - channels_.data()));
 }
 
 void SdmaEngine::finish_if_done(std::size_t number) {
   Channel& channel = channels_[number];
   if (channel.outstanding != 0 || channel.wants_issue()) return;
   channel.copying = false;
+  note_wish(number);
   channel.record.last_ack = socket_.now();
   socket_.transaction_completed(channel.transaction);
   if (channel.record.status == 0) statistics_.bytes += channel.record.bytes;

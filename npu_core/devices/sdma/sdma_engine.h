@@ -77,7 +77,16 @@ class SdmaEngine {
   // For replay, in place of descriptors: copies whose first request may leave now, in the order of the calls,
   // one a free channel. The last request's leaving is told through `issued`.
   void copy(std::uint64_t source, std::uint64_t destination, std::uint64_t bytes,
-            sim::TransactionId transaction);
+            sim::TransactionId transaction) {
+    copy(source, destination, bytes, transaction, {request_bytes_, request_bytes_});
+  }
+  // How a copy takes its turns: requests of at most `request` bytes, of which `turn` bytes leave one behind
+  // the other before another channel has its turn.
+  struct Turns {
+    std::uint32_t request = 0, turn = 0;
+  };
+  void copy(std::uint64_t source, std::uint64_t destination, std::uint64_t bytes,
+            sim::TransactionId transaction, Turns turns);
   sim::Probe<sim::TransactionId> issued;
 
   void handle(std::uint32_t what, std::uint64_t argument);
@@ -109,11 +118,13 @@ class SdmaEngine {
     std::uint32_t outstanding = 0;  // requests read or to be written
     sim::TransactionId transaction = 0;
     bool replayed = false;  // has no descriptor
+    Turns turns;
     bool wants_issue() const { return copying && record.status == 0 && issued < record.bytes; }
   };
   struct Replayed {
     std::uint64_t source = 0, destination = 0, bytes = 0;
     sim::TransactionId transaction = 0;
+    Turns turns;
   };
   struct Piece {
     std::uint16_t channel = 0;
@@ -141,6 +152,10 @@ class SdmaEngine {
 
   void arbitrate();
   void take_replayed();
+  Time interval_of(std::uint32_t request_bytes) const;
+  // A channel's wish to issue may have changed.
+  void note_wish(std::size_t number);
+  std::size_t next_wishing() const;
   void take(std::size_t channel, std::size_t queue);
   void fetched(std::size_t channel);
   void translated(std::size_t channel);
@@ -160,12 +175,12 @@ class SdmaEngine {
 
   hw::Sdma parameters_;
   std::uint32_t request_bytes_;
-  Time interval_;
   DeviceSocket& socket_;
   SdmaClient* client_ = nullptr;
   std::size_t first_client_queue_ = 0;
   std::vector<Queue> queues_;
   std::vector<Channel> channels_;
+  std::vector<std::uint64_t> wishing_;             // a bit for each channel that wants to issue
   std::deque<Replayed> replayed_;                  // that wait for a channel
   std::size_t last_queue_ = 0, last_channel_ = 0;  // that had its turn
   Pieces pieces_;

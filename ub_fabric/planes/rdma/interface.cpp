@@ -180,8 +180,8 @@ void Interface::perform(std::uint32_t index, Time now) {
     ++counters_.served;
     if (piece.outcome != sim::Outcome::done) payloads_.release(request.payload);
     piece.payload = piece.outcome == sim::Outcome::done ? request.payload : sim::Payload{};
-    const bool carries = piece.operation == sim::Operation::read || piece.payload.chunk != sim::kNoChunk ||
-                         piece.payload.tags != 0;
+    // What was written is not sent back: of tags that it had the payload still tells.
+    const bool carries = piece.operation == sim::Operation::read || piece.payload.chunk != sim::kNoChunk;
     if (piece.outcome == sim::Outcome::done && carries) data += piece.bytes;
   }
   packet.response = true;

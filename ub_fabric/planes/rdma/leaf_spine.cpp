@@ -48,15 +48,15 @@ LeafSpine::LeafSpine(const hw::Rdma& parameters, unsigned dies, unsigned superno
     : parameters_(parameters),
       pools_(pools),
       queue_(source, Time{16384}),
-      supernodes_(supernodes),
-      dies_(dies / supernodes),
-      leaves_((dies_ + static_cast<unsigned>(parameters.dies_per_leaf) - 1) /
-              static_cast<unsigned>(parameters.dies_per_leaf)),
-      spines_(leaves_ == 1 && supernodes == 1 ? 0 : static_cast<unsigned>(parameters.spines)),
-      cores_(supernodes == 1 ? 0 : static_cast<unsigned>(parameters.core_links)),
+      rails_(parameters.wiring == "rails" ? dies / supernodes : 0),
+      supernodes_(rails_ == 0 ? supernodes : 1),
+      dies_(dies / supernodes_),
+      leaves_(leaves_of_all()),
+      spines_(leaves_ == 1 && supernodes_ == 1 ? 0 : static_cast<unsigned>(parameters.spines)),
+      cores_(supernodes_ == 1 ? 0 : static_cast<unsigned>(parameters.core_links)),
       spray_(parameters.routing == "spray"),
       attached_(dies) {
-  check(parameters, supernodes > 1);
+  check(parameters, supernodes_ > 1);
   const auto down = static_cast<unsigned>(parameters.dies_per_leaf);
   for (unsigned leaf = 0; leaf < leaves(); ++leaf) add_chip(down + spines_);
   for (unsigned spine = 0; spine < spines(); ++spine) add_chip(leaves_ + cores_);
@@ -89,16 +89,16 @@ void LeafSpine::wire() {
   const auto down = static_cast<unsigned>(parameters_.dies_per_leaf);
   const Clock die(Bytes{1}, parameters_.link_rate), up(Bytes{1}, parameters_.uplink_rate()),
       core(Bytes{1}, parameters_.core_rate);
+  for (unsigned number = 0; number < supernodes_ * dies_; ++number) {
+    Port& port = ports_[port_of_die(number)];
+    port.byte = die;
+    port.latency = parameters_.link_latency;
+    port.peer = kToDie | number;
+  }
   for (unsigned supernode = 0; supernode < supernodes_; ++supernode) {
     const unsigned first_leaf = supernode * leaves_, first_spine = leaves() + supernode * spines_;
     for (unsigned leaf = 0; leaf < leaves_; ++leaf) {
       const std::uint32_t first = chips_[first_leaf + leaf].first;
-      for (unsigned n = 0; n < down; ++n) {
-        Port& port = ports_[first + n];
-        port.byte = die;
-        port.latency = parameters_.link_latency;
-        port.peer = kToDie | (supernode * dies_ + leaf * down + n);
-      }
       for (unsigned spine = 0; spine < spines_; ++spine)
         join(first + down + spine, chips_[first_spine + spine].first + leaf, up, parameters_.link_latency);
     }
@@ -111,10 +111,23 @@ void LeafSpine::wire() {
   }
 }
 
-std::uint32_t LeafSpine::port_of_die(unsigned die) const {
+// Of a supernode.
+unsigned LeafSpine::leaves_of_all() const {
   const auto down = static_cast<unsigned>(parameters_.dies_per_leaf);
-  const unsigned place = die % dies_;
-  return chips_[die / dies_ * leaves_ + place / down].first + place % down;
+  const unsigned rails = std::max(1u, rails_);
+  return rails * ((dies_ / rails + down - 1) / down);
+}
+
+LeafSpine::Place LeafSpine::place_of(unsigned die) const {
+  const auto down = static_cast<unsigned>(parameters_.dies_per_leaf);
+  if (rails_ == 0) return {die / down, die % down};
+  const unsigned supernode = die / rails_;
+  return {supernode / down * rails_ + die % rails_, supernode % down};
+}
+
+std::uint32_t LeafSpine::port_of_die(unsigned die) const {
+  const Place place = place_of(die % dies_);
+  return chips_[die / dies_ * leaves_ + place.leaf].first + place.port;
 }
 
 void LeafSpine::inject(sim::EventQueue& from, unsigned die, std::uint32_t packet, Time arrival) {
@@ -201,7 +214,7 @@ std::uint32_t LeafSpine::output_for(std::uint32_t input, const Packet& packet) {
   const auto down = static_cast<unsigned>(parameters_.dies_per_leaf);
   Port& port = ports_[input];
   const Chip& chip = chips_[port.chip];
-  const unsigned supernode = packet.destination / dies_, leaf = packet.destination % dies_ / down;
+  const unsigned supernode = packet.destination / dies_, leaf = place_of(packet.destination % dies_).leaf;
   if (port.chip < leaves()) {
     if (port.chip == supernode * leaves_ + leaf) return port_of_die(packet.destination);
     return chip.first + down + way_up(port, packet, spines_, 1);

@@ -1,6 +1,7 @@
 // The switches of the RDMA plane, leaves and spines, and where there are several supernodes the core switches
 // that join them: one module. A leaf and a spine belong to a supernode; a core switch has a link to the spine
-// of one number of each of them.
+// of one number of each of them. Wired in rails, a leaf has the dies of one number of several supernodes,
+// spines join all leaves, and there are no core switches.
 //
 // A packet is stored whole at each chip; switch_latency later it stands in the queue of its output for its
 // input. An output takes its inputs in turn. Bytes that came in by a port and have not left the chip are
@@ -89,6 +90,12 @@ class LeafSpine final : public sim::FabricModule {
   void add_chip(unsigned ports);
   void join(std::uint32_t port, std::uint32_t other, const Clock& byte, Time latency);
   void wire();
+  // Where a die of a supernode is: its leaf there, and its port of that.
+  struct Place {
+    unsigned leaf = 0, port = 0;
+  };
+  Place place_of(unsigned die) const;
+  unsigned leaves_of_all() const;
   std::uint32_t port_of_die(unsigned die) const;
   void arrive(std::uint32_t input, std::uint32_t packet);
   void forward(std::uint32_t input, std::uint32_t packet);
@@ -105,7 +112,8 @@ class LeafSpine final : public sim::FabricModule {
   hw::Rdma parameters_;
   Pools& pools_;
   sim::EventQueue queue_;
-  unsigned supernodes_, dies_;  // of a supernode
+  unsigned rails_;  // dies of a supernode, each at a leaf of its own; 0: consecutive dies share one
+  unsigned supernodes_, dies_;  // of a supernode; of rails all dies are one's
   unsigned leaves_, spines_;    // of a supernode
   unsigned cores_;              // of each number of spine
   bool spray_;

@@ -68,6 +68,7 @@ void StandIn::submit(sim::Request request) {
   request.at = queue.now();
   if (request.operation != sim::Operation::read) {
     request.payload.chunk = payloads_.allocate();
+    request.payload.tags = write_tags;
     std::memset(payloads_.bytes(request.payload.chunk), static_cast<int>(request.tag & 0xff),
                 sim::kRequestBytes);
   }

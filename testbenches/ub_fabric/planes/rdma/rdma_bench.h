@@ -41,6 +41,7 @@ class StandIn final : public sim::RemoteClient, public sim::RemoteTarget {
   sim::EventQueue queue;
   Interface& port;
   Time read_latency{}, write_latency{};
+  sim::TagMask write_tags{};  // of what it writes
   std::uint64_t memory_bytes = std::uint64_t{1} << 36;
   std::vector<Done> done;
   std::vector<Time> accesses;               // when they came to the memory

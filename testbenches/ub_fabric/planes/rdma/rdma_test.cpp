@@ -2,6 +2,8 @@
 // effect.
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "base/text/error.h"
 #include "firmware/abi/memory_map.h"
 #include "testbenches/ub_fabric/planes/rdma/rdma_bench.h"
@@ -71,6 +73,59 @@ INSTANTIATE_TEST_SUITE_P(Paths, Unloaded,
                                          Case{"WriteCore", Operation::write, 768, 512},
                                          Case{"ReadCore", Operation::read, 1500, 512}),
                          [](const auto& test) { return std::string(test.param.name); });
+
+// What was written does not come back with its acknowledgement, whether it was bytes or tags of them.
+TEST(Acknowledgement, CarriesNothing) {
+  const auto done = [](sim::TagMask tags) {
+    RdmaBench bench({0, 5});
+    bench.at(0).write_tags = tags;
+    bench.at(0).request(Time{0}, Operation::write, cm384_gm_die(5, 4096), 512, 7);
+    bench.run();
+    return bench.at(0).done.at(0).at.ps;
+  };
+  const hw::Rdma p = RdmaBench({0}).machine.rdma;
+  const Time both =
+      p.send_latency + way(p, p.header.count + 512, Over::leaf) + way(p, p.response_header.count, Over::leaf);
+  EXPECT_EQ(done(sim::TagMask{}), both.ps);
+  EXPECT_EQ(done(sim::all_tags(512)), both.ps);
+}
+
+// Of two leaves per rail: 768 rails of five supernodes, the first four at one leaf of each rail.
+TEST(Rails, ARailCrossesOneLeafAndAnotherOneASpine) {
+  const std::vector<std::string> rails = {"topology.supernodes=5", "rdma.wiring=rails",
+                                          "rdma.dies_per_leaf=4", "rdma.spines=2"};
+  const auto arrives = [&](unsigned target) {
+    RdmaBench bench({0, target}, rails);
+    bench.at(0).request(Time{0}, Operation::write, cm384_gm_die(target, 4096), 512, 7);
+    bench.run();
+    return std::pair{bench.at(target).accesses.at(0).ps, bench.plane.switches().packet_hops()};
+  };
+  const hw::Rdma p = RdmaBench({0, 1}, rails).machine.rdma;
+  const auto over = [&](Over way_over) {
+    return (p.send_latency + way(p, p.header.count + 512, way_over)).ps;
+  };
+  const std::pair leaf{over(Over::leaf), std::uint64_t{2}}, spine{over(Over::spine), std::uint64_t{6}};
+  EXPECT_EQ(arrives(768), leaf);       // the same rail, another supernode
+  EXPECT_EQ(arrives(3 * 768), leaf);   // the last one at that leaf
+  EXPECT_EQ(arrives(4 * 768), spine);  // the same rail at its other leaf
+  EXPECT_EQ(arrives(1), spine);        // another rail of the own supernode
+  EXPECT_EQ(arrives(768 + 1), spine);  // another rail of another one
+}
+
+// Each link to a spine carries what four dies send, in halves: as fast as two dies' links.
+TEST(Rails, AllDiesOfALeafSendAcrossAtFullRate) {
+  RdmaBench bench({0, 1, 768, 769, 1536, 1537, 2304, 2305},
+                  {"topology.supernodes=4", "rdma.wiring=rails", "rdma.dies_per_leaf=4", "rdma.spines=2",
+                   "rdma.routing=spray"});
+  constexpr std::uint64_t kRequests = 8192;
+  for (unsigned supernode = 0; supernode < 4; ++supernode)
+    bench.at(supernode * 768).stream(Operation::write, cm384_gm_die(supernode * 768 + 1, 0), kRequests, 2048);
+  bench.run();
+  const hw::Rdma& p = bench.machine.rdma;
+  const double peak = 25.0 * 4096 / static_cast<double>(4096 + p.header.count);
+  for (unsigned supernode = 0; supernode < 4; ++supernode)
+    EXPECT_NEAR(kRequests * 512 / (bench.at(supernode * 768).last_done.us() * 1e3), peak, 0.05 * peak);
+}
 
 // GB/s of a stream of writes or reads that the link alone bounds.
 double bandwidth(Operation operation, const std::vector<std::string>& overrides, unsigned target = 5) {
