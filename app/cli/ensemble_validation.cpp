@@ -80,7 +80,9 @@ int validate_on_ensemble(const Program& program, const EnsembleOptions& options,
                          const MachineOptions& machine, const RowOptions& rows, const std::string& only,
                          bool with_long) {
   std::vector<const Figure*> figures;
+  const std::string published = studies::machine_of_figures(machine.load());
   for (const Figure& figure : studies::published_figures()) {
+    if (figure.conditions && figure.conditions->machine != published) continue;
     if (studies::is_run(figure, only, with_long)) figures.push_back(&figure);
   }
   if (figures.empty()) throw InputError(fmt::format("--only {}: no figure that a run gives begins so", only));

@@ -244,6 +244,9 @@ FinishedRun StudyRun::run(const std::function<void(const studies::Row&)>& row_do
   check_explain();
   check_processes(line_.study.name, options, line_.fabric);
   const hw::Machine machine = options.machine.load();
+  if (!machine.accelerator.has_cores() && !line_.study.coreless)
+    throw InputError(fmt::format("run {}: needs cores, and accelerator.kind is {}; allowed: ascend",
+                                 line_.study.name, machine.accelerator.kind));
   check_supernodes(line_.study, machine, options, line_.fabric);
   for (const auto& [name, given] :
        {std::pair{"--explain", options.explain}, {"--profile", !options.profile.empty()}}) {
@@ -251,9 +254,6 @@ FinishedRun StudyRun::run(const std::function<void(const studies::Row&)>& row_do
       throw InputError(fmt::format("{}: needs cores, and accelerator.kind is {}; allowed: ascend", name,
                                    machine.accelerator.kind));
   }
-  if (!machine.accelerator.has_cores() && !line_.study.coreless)
-    throw InputError(fmt::format("run {}: needs cores, and accelerator.kind is {}; allowed: ascend",
-                                 line_.study.name, machine.accelerator.kind));
   line_.own->settle(machine);
   studies::RunFacts facts{.study = std::string(line_.study.name),
                           .seed = options.seed.value(),

@@ -36,11 +36,12 @@ struct ValidateOptions {
 
 // Who tunes a machine wants to see how far it is off; the figures are still those of another one.
 void note_other_machine(const hw::Machine& machine) {
-  if (machine.name == hw::kDefaultMachine && machine.overrides.empty()) return;
+  const std::string published = studies::machine_of_figures(machine);
+  if (machine.name == published && machine.overrides.empty()) return;
   print_error(
       "cm384: the published figures hold for the unchanged machine {}; this is {}, "
       "parameters changed: {}\n",
-      hw::kDefaultMachine, machine.name, machine.overrides.size());
+      published, machine.name, machine.overrides.size());
 }
 
 int validate(const Program& program, const ValidateOptions& options, const studies::Given&) {

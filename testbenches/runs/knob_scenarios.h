@@ -21,7 +21,7 @@ using Outputs = std::map<std::string, double>;
 //   strided`
 //                            of twelve
 //   dispatch corrupted|lost  with faults on the links to a die
-//   rdma, transfer           plane_scenarios.h
+//   rdma, transfer, messages plane_scenarios.h
 // Throws what the run throws.
 const Outputs& run_scenario(const std::string& name, const std::vector<std::string>& changes);
 

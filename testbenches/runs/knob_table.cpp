@@ -239,6 +239,7 @@ constexpr Knob kKnobs[] = {
     {"rdma.link_rate", "10GB/s", "rdma", "write", Way::down},
     {"rdma.link_latency", "500ns", "rdma", "near", Way::up},
     {"rdma.switch_latency", "2us", "rdma", "near", Way::up},
+    {"rdma.wiring", "rails", "rdma", "near", Way::up},
     {"rdma.dies_per_leaf", "16", "rdma", "near", Way::up},
     {"rdma.spines", "32", "rdma", "far", Way::up},
     {"rdma.oversubscription", "8", "rdma", "far-write", Way::down},
@@ -265,6 +266,13 @@ constexpr Knob kKnobs[] = {
     {"transfer_engine.memory_bandwidth", "20GB/s", "transfer", "local", Way::up},
     {"transfer_engine.memory_read_latency", "5us", "transfer", "read", Way::up},
     {"transfer_engine.memory_write_latency", "5us", "transfer", "write", Way::up},
+    {"processor.units", "1", "messages", "dispatch", Way::up},
+    {"processor.unit_bandwidth", "10GB/s", "messages", "dispatch", Way::up},
+    {"processor.launch_latency", "9us", "messages", "dispatch", Way::up},
+    {"processor.barrier_latency", "9us", "messages", "combine", Way::up},
+    {"processor.post_latency", "9us", "messages", "dispatch", Way::up},
+    {"processor.poll_latency", "9us", "messages", "dispatch", Way::up},
+    {"processor.end_latency", "9us", "messages", "dispatch", Way::up},
 };
 
 constexpr std::string_view kNoSocketInitiates = "no program runs on a CPU socket: it is a target only";

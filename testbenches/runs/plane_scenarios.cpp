@@ -3,6 +3,8 @@
 #include "firmware/abi/memory_map.h"
 #include "system/host/runtime.h"
 #include "system/machine/supernode.h"
+#include "testbenches/system/machine/study_stand.h"
+#include "workloads/moe/expert_messages_run.h"
 
 namespace cm384::testing {
 
@@ -87,6 +89,25 @@ std::map<std::string, double> run_transfer_scenario(std::vector<std::string> cha
           {"many", end(many)},
           {"local", end({{own, own + (1 << 20), 1 << 20, 1}})},
           {"far", end({{own, there, 1 << 20, 1}})}};
+}
+
+std::map<std::string, double> run_messages_scenario(std::vector<std::string> changes) {
+  for (const char* given : {"accelerator.kind=transfer-engine", "topology.supernodes=2", "topology.nodes=1",
+                            "topology.dies_per_node=2"})
+    changes.insert(changes.begin(), given);
+  supernode::StudyStand stand;
+  stand.machine = hw::load_machine(std::string(hw::kDefaultMachine), changes);
+  studies::DispatchCase setting;
+  setting.ranks = 4;
+  setting.batch = 16;
+  setting.experts = 16;
+  setting.warmup = 0;
+  const auto mean = [&](studies::ExchangeDirection direction) {
+    studies::SimulatorCounts counts;
+    return studies::measure_messages(stand.context(), setting, direction, counts).task_us.mean;
+  };
+  return {{"dispatch", mean(studies::ExchangeDirection::dispatch)},
+          {"combine", mean(studies::ExchangeDirection::combine)}};
 }
 
 }  // namespace cm384::testing

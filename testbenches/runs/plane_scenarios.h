@@ -23,4 +23,8 @@ Time end_of_transfers(const hw::Machine& machine, const std::vector<npu::Transfe
 // the own memory, 1 MiB written to the other.
 std::map<std::string, double> run_transfer_scenario(std::vector<std::string> changes);
 
+// Mean us of the low-latency exchange of four ranks without cores, two in each of two supernodes: dispatch,
+// combine.
+std::map<std::string, double> run_messages_scenario(std::vector<std::string> changes);
+
 }  // namespace cm384::testing

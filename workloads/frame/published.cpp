@@ -62,7 +62,7 @@ struct FigureTable {
 };
 
 struct MeasuredTable {
-  std::string study, takes, field;
+  std::string study, machine, takes, field;
   double scale = 1;
   hw::TomlNode options, at_least;
   Texts any;
@@ -72,6 +72,7 @@ struct MeasuredTable {
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
     visit("study", self.study, "that measures the figures", hw::Required{});
+    visit("machine", self.machine, "preset that they are of; default: that of the file");
     visit("takes", self.takes, "so long that it is left out unless asked for");
     visit("field", self.field, "of the row that predicts them");
     visit("scale", self.scale, Range{0.0, hw::kNoLimit}, "the figure's unit per the field's");
@@ -101,7 +102,7 @@ struct ConditionsTable {
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
-    visit("machine", self.machine, "that all of them are of", hw::Required{});
+    visit("machine", self.machine, "that those are of that name no other one", hw::Required{});
     visit("measured", self.measured);
     visit("missing", self.missing);
   }
@@ -126,7 +127,7 @@ struct Known {
   }
 
   void take_measured(const std::string& machine, const MeasuredTable& table) {
-    Conditions shared{.machine = machine,
+    Conditions shared{.machine = table.machine.empty() ? machine : table.machine,
                       .study = table.study,
                       .takes = table.takes,
                       .field = table.field,
@@ -309,7 +310,8 @@ std::vector<std::string> Conditions::arguments() const {
 }
 
 std::string Conditions::command() const {
-  return fmt::format("run {} {}", study, fmt::join(arguments(), " "));
+  const std::string on = machine == hw::kDefaultMachine ? "" : fmt::format("--machine {} ", machine);
+  return fmt::format("run {} {}{}", study, on, fmt::join(arguments(), " "));
 }
 
 std::optional<double> Conditions::predicted_by(const Row& measured) const {
@@ -346,6 +348,14 @@ StudyResult StudySettings::run(StudyContext context) const {
   context.fabric = fabric_;
   context.given = given_;
   return own_->run(context);
+}
+
+std::string machine_of_figures(const hw::Machine& machine) {
+  const auto of_it = [&](const Figure& figure) {
+    return figure.conditions && figure.conditions->machine == machine.preset;
+  };
+  const bool own = std::ranges::any_of(published_figures(), of_it);
+  return own ? machine.preset : std::string(hw::kDefaultMachine);
 }
 
 PublishedFigures::PublishedFigures(const Study& study, const Json& parameters,

@@ -65,6 +65,10 @@ struct Figure {
 // is named in full, or all such are wanted.
 bool is_run(const Figure& figure, std::string_view only, bool with_long);
 
+// The preset whose figures a machine is compared with: its own where there are any, otherwise the default
+// one.
+std::string machine_of_figures(const hw::Machine& machine);
+
 // All of them. Throws InputError where the files are not as they should be.
 const std::vector<Figure>& published_figures();
 

@@ -111,7 +111,10 @@ std::vector<Comparison> compare_with_published(const ValidationContext& context,
                                                bool with_long) {
   std::vector<Comparison> comparisons;
   std::vector<std::string> ids;
+  const std::string machine = machine_of_figures(context.machine);
   for (const Figure& figure : published_figures()) {
+    const std::string_view of = figure.conditions ? figure.conditions->machine : hw::kDefaultMachine;
+    if (of != machine) continue;
     ids.push_back(figure.id);
     if (!figure.id.starts_with(only)) continue;
     comparisons.push_back({figure, std::nullopt});

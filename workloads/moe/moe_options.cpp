@@ -42,7 +42,7 @@ Row to_row(const StudyContext& context, const DispatchCase& setting, const Opera
            const DispatchReading& reading, std::optional<double> free_fetch_us) {
   const Summary& chosen = chosen_time(rows, reading);
   Row row;
-  row.set("ranks", ranks).set("path", "aiv-direct");
+  row.set("ranks", ranks).set("path", context.machine.accelerator.has_cores() ? "aiv-direct" : "messages");
   row.append(rows.more);
   row.set("batch", reading.batch).set("latency_us", to_row(chosen));
   const auto predictions =
@@ -56,10 +56,11 @@ Row to_row(const StudyContext& context, const DispatchCase& setting, const Opera
   row.set("correct", reading.correct);
   Rows phases;
   const auto names = phases_of_kernel(rows.kernel);
-  for (std::size_t p = 0; p < names.size(); ++p)
+  for (std::size_t p = 0; p < reading.phase_us.size(); ++p)
     phases.push_back({{"name", names[p]}, {"mean_us", reading.phase_us[p]}});
-  row.set("code_bytes", static_cast<std::int64_t>(reading.code_bytes));
-  row.set("fetch_stall_us", reading.fetch_stall_us);
+  const bool cores = context.machine.accelerator.has_cores();
+  row.set("code_bytes", cores ? Value(static_cast<std::int64_t>(reading.code_bytes)) : Value());
+  row.set("fetch_stall_us", cores ? Value(reading.fetch_stall_us) : Value());
   row.set("free_fetch_us", free_fetch_us ? Value(*free_fetch_us) : Value());
   row.set("phases", phases);
   return row;
