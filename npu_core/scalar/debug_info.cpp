@@ -3,8 +3,10 @@
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 
-#include <cstdlib>
+#include <algorithm>
+#include <cstddef>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace cm384::npu {
@@ -17,27 +19,48 @@ struct Frame {
   int line = 0;
 };
 
-// The scopes around a DIE, the innermost first; libdw allocates them.
+// A function of a unit, or a place where one was inlined, and the one around it. One with several ranges
+// stands there once for each.
+struct Scope {
+  Dwarf_Die die;
+  std::uint64_t begin = 0, end = 0;
+  int around = -1;  // its place in the list; -1: none
+};
+
+// The scopes of a unit. Damaged information may lead in circles: there is an end to how much is looked at.
 class Scopes {
  public:
-  Scopes(Dwarf_Die& unit, std::uint64_t address) {
-    Dwarf_Die* found = nullptr;
-    const int count = dwarf_getscopes(&unit, address, &found);
-    // Of an inlined function these lead into its definition; where it was inlined to is asked for by DIE.
-    if (count > 0) count_ = dwarf_getscopes_die(&found[0], &scopes_);
-    std::free(found);
-  }
-  ~Scopes() { std::free(scopes_); }
-  Scopes(const Scopes&) = delete;
-  Scopes& operator=(const Scopes&) = delete;
-
-  std::span<Dwarf_Die> functions_and_blocks() {
-    return {scopes_, scopes_ == nullptr || count_ < 0 ? 0 : static_cast<std::size_t>(count_)};
+  static std::vector<Scope> of(Dwarf_Die& unit) {
+    Scopes all;
+    all.add_children(unit, -1, 0);
+    return std::move(all.scopes_);
   }
 
  private:
-  Dwarf_Die* scopes_ = nullptr;
-  int count_ = 0;
+  static constexpr int kDeepest = 100, kMost = 10'000'000;
+
+  // Those around others first.
+  void add_children(Dwarf_Die& parent, int around, int depth) {
+    Dwarf_Die child;
+    if (depth > kDeepest || dwarf_child(&parent, &child) != 0) return;
+    do {
+      if (++seen_ > kMost) return;
+      const int tag = dwarf_tag(&child);
+      int within = around;
+      if (tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine) {
+        Dwarf_Addr base = 0, begin = 0, end = 0;
+        std::ptrdiff_t offset = 0;
+        while ((offset = dwarf_ranges(&child, offset, &base, &begin, &end)) > 0) {
+          within = static_cast<int>(scopes_.size());
+          scopes_.push_back({child, begin, end, tag == DW_TAG_subprogram ? -1 : around});
+        }
+      }
+      add_children(child, within, depth + 1);
+    } while (dwarf_siblingof(&child, &child) == 0);
+  }
+
+  std::vector<Scope> scopes_;
+  int seen_ = 0;
 };
 
 std::optional<std::uint64_t> number(Dwarf_Die& die, unsigned name) {
@@ -59,20 +82,29 @@ Frame call_of(Dwarf_Die& inlined, Dwarf_Die& unit) {
   return frame;
 }
 
+struct Unit {
+  Dwarf_Die die;
+  std::vector<Scope> scopes;
+};
+
 // The innermost first.
-std::vector<Frame> frames_at(Dwarf_Die& unit, std::uint64_t address) {
+std::vector<Frame> frames_at(Unit& unit, std::uint64_t address) {
   std::vector<Frame> frames(1);
-  if (Dwarf_Line* const line = dwarf_getsrc_die(&unit, address)) {
+  if (Dwarf_Line* const line = dwarf_getsrc_die(&unit.die, address)) {
     frames[0].file = dwarf_linesrc(line, nullptr, nullptr);
     dwarf_lineno(line, &frames[0].line);
   }
-  Scopes scopes(unit, address);
-  for (Dwarf_Die& scope : scopes.functions_and_blocks()) {
-    const int tag = dwarf_tag(&scope);
-    if (tag != DW_TAG_subprogram && tag != DW_TAG_inlined_subroutine) continue;
-    frames.back().function = dwarf_diename(&scope);
-    if (tag == DW_TAG_subprogram) break;
-    frames.push_back(call_of(scope, unit));
+  // What stands within another comes after it.
+  const auto innermost = std::find_if(unit.scopes.rbegin(), unit.scopes.rend(), [&](const Scope& scope) {
+    return scope.begin <= address && address < scope.end;
+  });
+  if (innermost == unit.scopes.rend()) return frames;
+  for (int at = static_cast<int>(unit.scopes.rend() - innermost) - 1; at >= 0;) {
+    Scope& scope = unit.scopes[static_cast<std::size_t>(at)];
+    frames.back().function = dwarf_diename(&scope.die);
+    if (dwarf_tag(&scope.die) == DW_TAG_subprogram) break;
+    frames.push_back(call_of(scope.die, unit.die));
+    at = scope.around;
   }
   return frames;
 }
@@ -86,6 +118,19 @@ bool of_the_runtime(const char* file) {
 struct DebugInfo::Handles {
   Elf* elf = nullptr;
   Dwarf* dwarf = nullptr;
+  std::vector<Unit> units;
+  bool known = false;
+
+  // Looking through the tree of a unit for each address anew takes a thousand times as long.
+  std::vector<Unit>& all_units() {
+    if (known || dwarf == nullptr) return units;
+    known = true;
+    Dwarf_CU* unit = nullptr;
+    Dwarf_Die die;
+    while (dwarf_get_units(dwarf, unit, &unit, nullptr, nullptr, &die, nullptr) == 0)
+      units.push_back({die, Scopes::of(die)});
+    return units;
+  }
 };
 
 DebugInfo::DebugInfo(std::span<const std::byte> elf) : handles_(std::make_unique<Handles>()) {
@@ -101,13 +146,10 @@ DebugInfo::~DebugInfo() {
 }
 
 std::optional<SourcePlace> DebugInfo::place_of(std::uint64_t address) const {
-  if (handles_->dwarf == nullptr) return {};
-  Dwarf_CU* unit = nullptr;
-  Dwarf_Die die;
-  while (dwarf_get_units(handles_->dwarf, unit, &unit, nullptr, nullptr, &die, nullptr) == 0) {
-    if (dwarf_haspc(&die, address) != 1) continue;
+  for (Unit& unit : handles_->all_units()) {
+    if (dwarf_haspc(&unit.die, address) != 1) continue;
     std::optional<SourcePlace> place;
-    for (const Frame& frame : frames_at(die, address)) {
+    for (const Frame& frame : frames_at(unit, address)) {
       if (frame.file == nullptr || frame.line == 0) continue;
       const bool runtime = of_the_runtime(frame.file);
       if (place && runtime) continue;

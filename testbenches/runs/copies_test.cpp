@@ -135,6 +135,16 @@ TEST(Copies, PairsHaveDiesOfTheirOwn) {
   }
 }
 
+// Two further switches and optics there and back: [P] table 1 has 0.7 to 0.8 us more between nodes.
+TEST(Copies, APeersHostIsOnThePeersSide) {
+  for (const char* copy : {"h2rh", "rh2h", "d2rh", "rh2d"}) {
+    const double near = mean(reading_of(point_of(copy, "intra-node", 4_KiB, 4)).block_us);
+    const double far = mean(reading_of(point_of(copy, "inter-node", 4_KiB, 4)).block_us);
+    EXPECT_GT(far, near + 0.6) << copy;
+    EXPECT_LT(far, near + 0.9) << copy;
+  }
+}
+
 TEST(Copies, BlocksAreSizesWithinLimits) {
   EXPECT_THAT(blocks_of("128KiB+16KiB"), testing::ElementsAre(128_KiB, 16_KiB));
   for (const char* bad : {"", "+", "16KiB+", "63B", "2GiB", "16KB", "16"})

@@ -28,7 +28,8 @@ list(SORT golden)
 fingerprint(model ${golden})
 # Earlier fingerprints of the same results: testbenches/golden/added.txt says how the golden results came to the present one
 # without any of them moving. Where runs were added, what is there without them must have the earlier fingerprint; where
-# the form of results changed, nothing can be looked up and nothing before it either.
+# the form of results changed, or runs moved that nothing measured stands on, nothing can be looked up and nothing before it
+# either.
 set(models ${model})
 set(additions "")
 if(EXISTS ${folder}/added.txt)
@@ -44,7 +45,7 @@ while(NOT present STREQUAL model)
     if(NOT after STREQUAL present)
       continue()
     endif()
-    if(how MATCHES "^form")
+    if(how MATCHES "^(form|apart):")
       set(same_form FALSE)
     elseif(same_form)
       list(TRANSFORM words PREPEND ${folder}/)
