@@ -21,7 +21,8 @@ using Arguments = std::vector<std::string>;
 struct Program {
   std::span<const studies::Study> studies;
   std::span<const studies::Predictor> predictors;
-  Arguments arguments{};  // the whole command line, without the program's name
+  Arguments arguments{};                          // the whole command line, without the program's name
+  std::span<const studies::StudyGroup> groups{};  // the studies as help shows them; none: in one group
 };
 
 struct Command {

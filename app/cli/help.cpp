@@ -20,13 +20,19 @@ std::string line_of(const Command& command) {
   return list_line("  " + command.usage(), command.summary, kAfterUsage);
 }
 
-std::string studies_by_group() {
+std::string lines_of(std::span<const studies::Study> all) {
   std::string text;
-  for (const studies::StudyGroup& group : studies::study_groups()) {
-    text += fmt::format("\nStudies of {}, `cm384 run STUDY`:\n", group.title);
-    for (const studies::Study& study : group.studies)
-      text += list_line(fmt::format("  {}", study.name), study.summary, kAfterStudy);
-  }
+  for (const studies::Study& study : all)
+    text += list_line(fmt::format("  {}", study.name), study.summary, kAfterStudy);
+  return text;
+}
+
+std::string studies_by_group(const Program& program) {
+  if (program.groups.empty())
+    return fmt::format("\nStudies, `cm384 run STUDY`:\n{}", lines_of(program.studies));
+  std::string text;
+  for (const studies::StudyGroup& group : program.groups)
+    text += fmt::format("\nStudies of {}, `cm384 run STUDY`:\n{}", group.title, lines_of(group.studies));
   return text;
 }
 
@@ -73,7 +79,7 @@ std::string usage_of(const Program& program) {
     for (const Command* command : group.commands) text += line_of(*command);
   }
   text += list_line("  cm384 --version", "which build this is", kAfterUsage);
-  text += studies_by_group();
+  text += studies_by_group(program);
   return fmt::format("{}\n{}", text, kEnd);
 }
 
@@ -87,7 +93,7 @@ std::string usage_of_prefix(std::string_view prefix) {
 
 std::string list_of_studies(const Program& program) {
   return fmt::format("cm384 run STUDY [options]; `cm384 run STUDY --help` lists a study's options:\n{}{}",
-                     studies_by_group(), examples_text("run"));
+                     studies_by_group(program), examples_text("run"));
 }
 
 std::string help_text(const Command& command, std::span<const studies::OptionGroup> groups) {

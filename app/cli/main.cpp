@@ -6,5 +6,6 @@ int main(int count, char** words) {
   cli::open_standard_streams();
   sim::use_huge_pages();
   cli::watch_signals();
-  return cli::run_command_line({studies::registry(), studies::predictors()}, {words + 1, words + count});
+  return cli::run_command_line({studies::registry(), studies::predictors(), {}, studies::study_groups()},
+                               {words + 1, words + count});
 }

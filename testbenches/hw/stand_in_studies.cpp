@@ -126,10 +126,4 @@ std::span<const Study> stand_in_studies() {
   return table;
 }
 
-const std::vector<StudyGroup>& study_groups() {
-  static const std::vector<StudyGroup> groups{
-      {"nothing real", {stand_in_studies().begin(), stand_in_studies().end()}}};
-  return groups;
-}
-
 }  // namespace cm384::studies
