@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <set>
+#include <sstream>
 #include <string>
 
 #include "testbenches/hw/refusal.h"
@@ -51,6 +52,23 @@ TEST(Validation, NothingModelledNeverPasses) {
     EXPECT_TRUE(row["error"].empty());
   }
   EXPECT_TRUE(holds(all));
+}
+
+// A row has a cell for each word of its table's header, and the command that gives the figure in the last
+// one.
+TEST(Validation, RowsOfThePageAreWhole) {
+  std::istringstream page(to_markdown(compare({}), hw::load_machine("cloudmatrix384")));
+  std::string line;
+  std::ptrdiff_t header = 0, rows = 0;
+  while (std::getline(page, line)) {
+    const std::ptrdiff_t cells = std::ranges::count(line, '|');
+    if (cells > 0 && header > 0) EXPECT_EQ(cells, header) << line;
+    header = cells;
+    if (!line.starts_with("| `hx-roce-2m`")) continue;
+    ++rows;
+    EXPECT_THAT(line, HasSubstr("| `run p2p "));
+  }
+  EXPECT_EQ(rows, 1);
 }
 
 TEST(Validation, ToleranceIsTightOnBothSides) {

@@ -150,12 +150,14 @@ export function figuresOfLines(result) {
   return [...(lanes.length ? [shares] : []), ...roofline(all, labels)];
 }
 
-// "MTE2 61 %, waits for a flag 20 %".
+// "MTE2 61 %, waits for a flag 20 %", without what is less than a percent.
 export function mostOf(line) {
   const parts = [
     ...Object.entries(line.lanes).filter(([lane]) => lane !== 'SCALAR'),
     ...Object.entries(line.stalls).map(([stall, cycles]) => [`waits for ${kWaits[stall] ?? stall}`, cycles]),
-  ].sort(([, a], [, b]) => b - a);
+  ]
+    .filter(([, cycles]) => cycles >= line.cycles / 100)
+    .sort(([, a], [, b]) => b - a);
   return parts
     .slice(0, 3)
     .map(([name, cycles]) => `${name} ${percent(cycles / line.cycles, 0)}`)
