@@ -261,12 +261,13 @@ std::string to_markdown(const std::vector<Comparison>& comparisons, const hw::Ma
     const std::string role = c.figure.because.empty()
                                  ? std::string(to_string(c.figure.role))
                                  : fmt::format("{}: {}", to_string(c.figure.role), c.figure.because);
-    text += fmt::format(
-        "| `{}` | {} | {} | {} {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n", c.figure.id, c.figure.metric,
-        c.figure.stated, c.figure.value, c.figure.unit, predicted, c.reading ? percent(c.error()) : "",
-        tolerance, c.reading ? reading_text(c.reading->task, c.figure) : "",
-        c.reading ? reading_text(c.reading->kernel, c.figure) : "", role, status_of(c), c.figure.source,
-        c.figure.conditions ? fmt::format("`{}`", given_by(c.figure)) : c.figure.missing);
+    text += fmt::format("| `{}` | {} | {} | {} {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n",
+                        c.figure.id, c.figure.metric, c.figure.stated, c.figure.value, c.figure.unit,
+                        predicted, c.reading ? percent(c.error()) : "", tolerance,
+                        c.reading ? reading_text(c.reading->task, c.figure) : "",
+                        c.reading ? reading_text(c.reading->kernel, c.figure) : "", role, status_of(c),
+                        c.figure.source,
+                        c.figure.conditions ? fmt::format("`{}`", given_by(c.figure)) : c.figure.missing);
   }
   return text + not_modelled_table(comparisons);
 }
