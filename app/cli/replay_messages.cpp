@@ -63,14 +63,14 @@ void ReplayMessages::add(const host::ReplayedMessage& m, Time origin) {
   if (!by_rdma) message.unloaded = unloaded_->of(recorded, share);
   summary_.add(message);
 
-  put(message);
+  write_line(message);
   if (text_.size() < kBlock) return;
   file_.write(text_);
   text_.clear();
 }
 
 // Numbers by the standard library: a line has twenty of them.
-void ReplayMessages::put(const observe::Message& message) {
+void ReplayMessages::write_line(const observe::Message& message) {
   constexpr std::size_t kLongest = 512;
   std::array<char, kLongest> line;
   char* at = line.data();

@@ -26,7 +26,7 @@ class ReplayMessages {
   void finish();
 
  private:
-  void put(const observe::Message& message);
+  void write_line(const observe::Message& message);
 
   OutputFile file_;
   std::string text_;

@@ -272,10 +272,10 @@ void Replay::settle() {
   for (;;) {
     if (!acting.told.empty()) {
       const std::uint64_t number = first_of(acting.told);
-      tell_waiters(number, entry(number).waiters);
+      notify_waiters(number, entry(number).waiters);
     } else if (!acting.told_arrivals.empty()) {
       const std::uint64_t number = first_of(acting.told_arrivals);
-      tell_waiters(number, entry(number).arrival_waiters);
+      notify_waiters(number, entry(number).arrival_waiters);
     } else if (!acting.resolved.empty()) {
       resolved(first_of(acting.resolved));
     } else {
@@ -285,7 +285,7 @@ void Replay::settle() {
 }
 
 // Those that belong to another die are told between windows.
-void Replay::tell_waiters(std::uint64_t number, std::vector<Waiter>& waiters) {
+void Replay::notify_waiters(std::uint64_t number, std::vector<Waiter>& waiters) {
   Acting& acting = acting_.mine();
   bool later = false;
   std::erase_if(waiters, [&](const Waiter& w) {
@@ -363,8 +363,8 @@ void Replay::between_windows(Time reached) {
   std::ranges::sort(later);
   later.erase(std::unique(later.begin(), later.end()), later.end());
   for (const std::uint64_t number : later) {
-    tell_waiters(number, entry(number).waiters);
-    tell_waiters(number, entry(number).arrival_waiters);
+    notify_waiters(number, entry(number).waiters);
+    notify_waiters(number, entry(number).arrival_waiters);
   }
   settle();
   feed();

@@ -184,7 +184,7 @@ class Replay final : private supernode::Driver, private npu::BlockRunner {
   void resolved(std::uint64_t number);
   void happened(std::uint64_t number, traces::TrafficDependency::Kind kind, Time at);
   void settle();
-  void tell_waiters(std::uint64_t number, std::vector<Waiter>& waiters);
+  void notify_waiters(std::uint64_t number, std::vector<Waiter>& waiters);
   int where_told(const traces::TrafficDependency& on) const;
   static std::uint32_t& waits_on(Entry& joint, int die);
   void own_if_on_one_die(std::uint64_t number);

@@ -1,6 +1,7 @@
 #include "system/observe/messages/unloaded.h"
 
 #include <algorithm>
+#include <boost/container_hash/hash.hpp>
 #include <cmath>
 
 #include "npu_core/pipes/mte_engine.h"
@@ -277,11 +278,11 @@ double UnloadedTime::planes_ps(const TrafficRecord& r, const Requests& all, cons
 }
 
 std::size_t UnloadedTime::HashOfAsked::operator()(const Asked& a) const {
-  std::uint64_t hash = 0;
+  std::size_t hash = 0;
   for (const std::uint64_t part : {a.ends, a.bytes, a.share, static_cast<std::uint64_t>(a.stride),
                                    std::uint64_t{a.bursts} << 32 | a.in_request})
-    hash = (hash ^ part) * 0x9e3779b97f4a7c15 ^ hash >> 29;
-  return static_cast<std::size_t>(hash ^ hash >> 32);
+    boost::hash_combine(hash, part);
+  return hash;
 }
 
 UnloadedTime::Asked UnloadedTime::asked_of(const TrafficRecord& r, std::uint64_t share) const {
