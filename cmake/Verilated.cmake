@@ -84,10 +84,11 @@ function(cm384_verilated name)
   if(CM384_SANITIZE)
     string(APPEND cflags " -fsanitize=${CM384_SANITIZE}")
   endif()
-  # A bench runs for seconds and compiles for minutes; a chip that stands in a machine runs for minutes.
+  # A bench runs for seconds and compiles for minutes; a chip that stands in a machine runs for minutes, where it is not
+  # built for tests.
   set(optimise -O1)
   if(rtl_FAST)
-    set(optimise -O2)
+    set(optimise $<IF:$<CONFIG:Release>,-O2,-O1>)
   endif()
   set(archive ${folder}/V${name}__ALL.a)
   add_custom_command(

@@ -45,6 +45,15 @@ TEST_P(Completion, SumsOfSkewedRouting) {
   expect_sums(setting);
 }
 
+TEST_P(Completion, SumsWhereRanksHaveUnlikeBatches) {
+  CombineCase setting = small_combine(12, 8, 512, 16);
+  setting.completion = GetParam();
+  setting.batches = "uniform:1..16";
+  setting.shared_copies = 2;
+  setting.iterations = 3;
+  expect_sums(setting);
+}
+
 TEST_P(Completion, SumsOfTheRecordedRouting) {
   CombineCase setting = small_combine(60, 8, 512, 16);
   setting.completion = GetParam();

@@ -57,6 +57,29 @@ TEST(Dispatch, EveryTokenArrivesOfTheWholeRecording) {
   expect_every_token(setting);
 }
 
+TEST(Dispatch, EveryTokenArrivesWhereRanksHaveUnlikeBatches) {
+  for (const char* batches : {"uniform:1..24", "1,24,3", "24,1"}) {
+    DispatchCase setting = small_dispatch(12, 8, 512, 16);
+    setting.batches = batches;
+    setting.iterations = 3;
+    setting.shared_copies = 2;
+    expect_every_token(setting);
+    setting.full_mesh = true;
+    expect_every_token(setting);
+  }
+}
+
+TEST(Dispatch, BatchesThatAreAlikeAreABatch) {
+  DispatchCase setting = small_dispatch(8, 16, 512, 16);
+  const DispatchReading alike = run_dispatch(setting);
+  setting.batches = "16,16,16";
+  const DispatchReading listed = run_dispatch(setting);
+  EXPECT_EQ(listed.task_us.mean, alike.task_us.mean);
+  EXPECT_EQ(listed.batch, 0);
+  EXPECT_EQ(listed.mean_batch, 16);
+  EXPECT_EQ(alike.batch, 16);
+}
+
 TEST(Dispatch, EveryTokenArrivesAtTheDeploymentOf320Ranks) {
   DispatchCase setting = small_dispatch(320, 3, 256, 6);
   setting.iterations = 2;

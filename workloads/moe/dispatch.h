@@ -12,9 +12,13 @@
 #include "workloads/frame/confidence.h"
 #include "workloads/frame/model_option.h"
 #include "workloads/frame/study.h"
+#include "workloads/moe/batches.h"
 
 namespace cm384::supernode {
 class Supernode;
+}
+namespace cm384::reference {
+struct DispatchCase;
 }
 
 namespace cm384::studies {
@@ -26,6 +30,7 @@ struct DispatchCase {
   int ranks = 8;
   std::string model{};  // that what is not given follows from; empty: none
   int batch = 128;
+  std::string batches{};  // of unlike ranks, as batches.h reads it; empty: all have batch
   int top_k = 8;
   int experts = 256;
   int hidden = 7168;
@@ -54,7 +59,10 @@ struct DispatchCase {
         "model", self.model, Form{"NAME|FILE"},
         "language model that experts, experts-per-token, hidden and what else is not given follow from: one "
         "of `cm384 model list`, a config.json or a TOML");
-    visit("batch", self.batch, Range{1, 256}, "tokens per rank");
+    visit("batch", self.batch, Range{1, kMostTokensOfRank}, "tokens per rank");
+    visit("batches", self.batches, Form{"uniform:LOW..HIGH|N,N,..|file:FILE", check_batches},
+          "unlike ranks instead of --batch: tokens of each, drawn evenly, or numbers in the order of ranks, "
+          "which begin anew at their end");
     visit("experts-per-token", self.top_k, Range{1, 16}, "routed experts per token", Alias{"top-k"});
     visit("experts", self.experts, Range{1, 1024}, "logical routed experts");
     visit("hidden", self.hidden, Range{32, 16384, 32}, "elements of a token");
@@ -101,19 +109,27 @@ Case settled(Case setting, const hw::Machine& machine) {
 // As --check-hazards says.
 bool checks_hazards(const DispatchCase& setting);
 
-struct DispatchReading {
+// What a setting came to: a trace sets experts and how many a token has.
+struct RoutedSetting {
+  int batch = 0;          // tokens of each rank; 0: they are unlike
+  double mean_batch = 0;  // over ranks
+  int top_k = 0, experts = 0;
+  std::int64_t routing_rows = 0;  // that the ranks take of the routing
+  std::int64_t trace_rows = 0;    // of the routing trace; 0: none
+};
+RoutedSetting routed_setting(const reference::DispatchCase& layer);
+
+struct DispatchReading : RoutedSetting {
   Summary task_us;  // over ranks and counted iterations
   Summary kernel_us;
-  std::vector<double> phase_us;           // mean of a core's time in each phase of the kernel
-  double fetch_stall_us = 0;              // mean of a core's wait for instructions
-  std::uint64_t code_bytes = 0;           // of the kernel's image
-  std::optional<bool> correct;            // payload mode full only
-  std::string first_difference;           // where `correct` is false
-  std::uint64_t digest = 0;               // of all that dispatch delivered, with `correct`
-  std::vector<npu::LaunchRecord> tasks;   // of counted iterations, in each one of all ranks in order
-  std::uint64_t skipped_polls = 0;        // turns of polling loops left out, with their requests
-  int batch = 0, top_k = 0, experts = 0;  // effective; a trace sets the last two
-  std::int64_t trace_rows = 0;            // of the routing trace; 0: none
+  std::vector<double> phase_us;          // mean of a core's time in each phase of the kernel
+  double fetch_stall_us = 0;             // mean of a core's wait for instructions
+  std::uint64_t code_bytes = 0;          // of the kernel's image
+  std::optional<bool> correct;           // payload mode full only
+  std::string first_difference;          // where `correct` is false
+  std::uint64_t digest = 0;              // of all that dispatch delivered, with `correct`
+  std::vector<npu::LaunchRecord> tasks;  // of counted iterations, in each one of all ranks in order
+  std::uint64_t skipped_polls = 0;       // turns of polling loops left out, with their requests
 };
 
 // Runs the case on a machine of its own, counters added to `counts`. [progress_from, progress_to] is its part

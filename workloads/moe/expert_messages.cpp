@@ -47,7 +47,8 @@ class Maker {
     const UnitsOfPairs units(slots_, processor.units);
     for (std::size_t source = 0; source < ranks_; ++source) {
       UnitClocks clocks(machine_, units.units_used);
-      for (std::size_t token = 0; token < static_cast<std::size_t>(layer_.batch); ++token)
+      for (std::size_t token = 0;
+           token < static_cast<std::size_t>(layer_.tokens_of(static_cast<int>(source))); ++token)
         cast(source, token, static_cast<std::uint32_t>(token % units.units_used), clocks);
       finish(source, clocks.last());
     }

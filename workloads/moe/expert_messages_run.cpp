@@ -219,7 +219,8 @@ class MessagesRun final : public supernode::Driver {
     Time end = *std::ranges::max_element(ranks_[rank].free);
     if (direction_ == ExchangeDirection::combine) {
       // Once all units know of all flags, each adds up the rows of its tokens.
-      const std::int64_t turns = (layer_.batch + processor().units - 1) / processor().units;
+      const std::int64_t turns =
+          (layer_.tokens_of(static_cast<int>(rank)) + processor().units - 1) / processor().units;
       const std::uint64_t rows = static_cast<std::uint64_t>(layer_.top_k) + 1;
       end += processor().barrier_latency + (machine_.parameters().transfer_engine.memory_read_latency +
                                             unit_time(processor(), rows * exchange_.bytes)) *
@@ -282,10 +283,7 @@ DispatchReading measure_messages(const StudyContext& context, const DispatchCase
   }
   session.count(counts);
   DispatchReading reading;
-  reading.batch = layer.batch;
-  reading.top_k = layer.top_k;
-  reading.experts = layer.placement.experts;
-  reading.trace_rows = layer.trace_rows;
+  static_cast<RoutedSetting&>(reading) = routed_setting(layer);
   const hw::Processor& processor = context.machine.processor;
   std::vector<double> kernels = times;
   for (double& time : kernels) time -= (processor.launch_latency + processor.end_latency).us();

@@ -44,14 +44,12 @@ struct MoePhase {
   double mean_us = 0;  // over ranks and counted iterations
 };
 
-struct MoeReading {
+struct MoeReading : RoutedSetting {
   Summary latency_us;  // of a rank: start of its first task to end of its last
   std::vector<MoePhase> phases;
   std::optional<bool> correct;  // payload mode full only
   std::string first_difference;
-  int batch = 0, top_k = 0, experts = 0;  // effective; a trace sets the last two
-  std::int64_t trace_rows = 0;            // of the routing trace; 0: none
-  std::vector<Time> ends;                 // of each rank in each counted iteration
+  std::vector<Time> ends;  // of each rank in each counted iteration
 };
 
 // Runs the case on a machine of its own, counters added to `counts`.

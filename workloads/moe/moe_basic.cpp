@@ -112,7 +112,7 @@ class BasicFlow {
     a.hidden = d.hidden;
     a.experts = d.experts;
     a.local_experts = d.local_experts;
-    a.region_rows = d.batch * std::min(d.top_k, d.local_experts);
+    a.region_rows = d.max_tokens * std::min(d.top_k, d.local_experts);
     a.message_bytes = static_cast<std::uint32_t>(cm384_all_to_all_message_bytes(d.local_experts));
     if (!cm384_all_to_all_fits(&a, static_cast<std::uint64_t>(setting_.cores)))
       throw InputError(

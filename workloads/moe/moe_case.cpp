@@ -1,5 +1,6 @@
 #include "workloads/moe/moe_case.h"
 
+#include <algorithm>
 #include <numeric>
 #include <span>
 #include <utility>
@@ -67,16 +68,33 @@ reference::DispatchCase case_of(std::uint64_t seed, const traces::RoutingSource&
   if (source.kind == traces::RoutingSource::Kind::kTrace) made.trace_rows = routing.rows();
   made.placement = std::move(placement);
   made.batch = setting.batch;
+  if (!setting.batches.empty())
+    made.batches = batches_of(parse_batches(setting.batches), setting.ranks, seed);
   made.top_k = routing.top_k;
   made.hidden = setting.hidden;
   made.seed = seed;
   made.full_mesh = setting.full_mesh;
-  for (int rank = 0; rank < setting.ranks; ++rank)
+  // Each rank has a block of the routing as long as the largest batch, and leaves over what it has no tokens
+  // for.
+  for (int rank = 0; rank < setting.ranks; ++rank) {
     made.expert_ids.push_back(traces::take_rows(routing, first_block + rank, setting.batch));
+    made.expert_ids.back().resize(static_cast<std::size_t>(made.tokens_of(rank)) *
+                                  static_cast<std::size_t>(made.top_k));
+  }
   return made;
 }
 
 }  // namespace
+
+RoutedSetting routed_setting(const reference::DispatchCase& layer) {
+  const std::int64_t ranks = layer.placement.ranks;
+  return {layer.batches.empty() ? layer.batch : 0,
+          static_cast<double>(layer.tokens()) / static_cast<double>(ranks),
+          layer.top_k,
+          layer.placement.experts,
+          ranks * layer.batch,
+          layer.trace_rows};
+}
 
 RoutedRows routed_rows(const reference::DispatchCase& dispatch) {
   const reference::ExpertPlacement& placement = dispatch.placement;
@@ -92,12 +110,16 @@ RoutedRows routed_rows(const reference::DispatchCase& dispatch) {
     };
     for (const std::int32_t expert : dispatch.expert_ids[source]) count(expert, 1);
     for (int shared = 0; shared < placement.shared; ++shared)
-      count(placement.experts + shared, static_cast<std::uint32_t>(dispatch.batch));
+      count(placement.experts + shared,
+            static_cast<std::uint32_t>(dispatch.tokens_of(static_cast<int>(source))));
   }
   return rows;
 }
 
-reference::DispatchCase make_moe_case(std::uint64_t seed, const DispatchCase& setting) {
+reference::DispatchCase make_moe_case(std::uint64_t seed, const DispatchCase& asked) {
+  DispatchCase setting = asked;
+  if (!setting.batches.empty())
+    setting.batch = std::ranges::max(batches_of(parse_batches(setting.batches), setting.ranks, seed));
   const traces::RoutingSource source = traces::parse_routing_source(setting.routing);
   const std::int64_t rows = std::int64_t{setting.ranks} * setting.batch;
   const traces::Routing routing = routing_of(source, setting, rows, 0, seed);

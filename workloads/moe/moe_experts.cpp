@@ -11,7 +11,7 @@ ExpertNetworks::ExpertNetworks(MoeRun& run, std::uint32_t width, int blocks) : r
   for (std::size_t rank = 0; rank < run.dispatched().tasks().size(); ++rank) {
     const int number = static_cast<int>(rank);
     const cm384_dispatch& d = run.dispatched().arguments(number);
-    const std::uint64_t tokens = std::uint64_t{d.ranks} * d.batch * (d.top_k + d.shared);
+    const std::uint64_t tokens = run.layer().tokens() * (d.top_k + d.shared);
     operators::ExpertFfnSetting setting;
     setting.tile_rows = static_cast<std::uint32_t>((tokens + d.slots - 1) / d.slots);
     setting.expert_rows.assign(d.own_experts, setting.tile_rows);

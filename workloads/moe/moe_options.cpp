@@ -18,7 +18,7 @@ constexpr std::array kDispatchFields{
     Field{"ranks", FieldType::integer, "dies that take part, one rank each", true}.as_condition(),
     Field{"path", FieldType::text, "what carries the rows"}.as_condition(),
     Field{"completion", FieldType::text, "how a row of combine says that it has arrived"}.as_condition(),
-    Field{"batch", FieldType::integer, "tokens per rank", true}.as_condition(),
+    Field{"batch", FieldType::integer, "tokens per rank; none where they are unlike", true}.as_condition(),
     Field{"latency_us", FieldType::object, "over ranks and counted iterations, as --measure chooses", true,
           kSummaryParts},
     Field{"published_us", FieldType::number, "published for these conditions", true},
@@ -26,7 +26,8 @@ constexpr std::array kDispatchFields{
     Field{"task_us", FieldType::number, "mean task duration, launch and teardown of the blocks inside"},
     Field{"kernel_us", FieldType::number,
           "mean from the first instruction of the first block to the last of the last"},
-    Field{"bandwidth_GBps", FieldType::number, "top-k x batch x hidden x element size over the mean", true},
+    Field{"bandwidth_GBps", FieldType::number,
+          "top-k x batch (unlike ones: their mean) x hidden x element size over the mean", true},
     Field{"correct", FieldType::boolean, "bytes equal those of the reference; payload mode full only"},
     Field{"code_bytes", FieldType::integer, "of the kernel's image"},
     Field{"fetch_stall_us", FieldType::number, "mean time that a core waited for instructions"},
@@ -44,14 +45,14 @@ Row to_row(const StudyContext& context, const DispatchCase& setting, const Opera
   Row row;
   row.set("ranks", ranks).set("path", context.machine.accelerator.has_cores() ? "aiv-direct" : "messages");
   row.append(rows.more);
-  row.set("batch", reading.batch).set("latency_us", to_row(chosen));
+  row.set("batch", batch_of(reading)).set("latency_us", to_row(chosen));
   const auto predictions =
       context.published == nullptr ? std::vector<Prediction>() : context.published->of(row);
   const Figure* figure = predictions.empty() ? nullptr : predictions.front().figure;
   row.set("published_us", figure == nullptr ? Value() : Value(figure->value));
   row.set("error", figure == nullptr ? Value() : Value(chosen.mean / figure->value - 1));
   row.set("task_us", reading.task_us.mean).set("kernel_us", reading.kernel_us.mean);
-  row.set("bandwidth_GBps", static_cast<double>(reading.top_k) * reading.batch * setting.hidden *
+  row.set("bandwidth_GBps", static_cast<double>(reading.top_k) * reading.mean_batch * setting.hidden *
                                 rows.element_bytes / (chosen.mean * 1e3));
   row.set("correct", reading.correct);
   Rows phases;
@@ -91,6 +92,8 @@ void check_moe_options(const StudyContext& context, const DispatchCase& setting)
   const bool trace = is_trace(setting);
   if (setting.drop_repeats && !trace)
     throw InputError("--drop-repeats: has an effect only with --routing trace:FILE");
+  if (!setting.batches.empty() && context.given.contains("batch"))
+    throw InputError("--batch: --batches says how many tokens each rank has; allowed: one of both");
   for (const char* name : {"experts-per-token", "experts"}) {
     if (trace && context.given.contains(name))
       throw InputError(fmt::format("--{}: the trace of --routing sets it; allowed: one of both", name));
@@ -105,6 +108,10 @@ std::vector<std::string> routing_files(const std::string& routing) {
 
 std::vector<std::string> files_of(const DispatchCase& setting) {
   std::vector<std::string> files = routing_files(setting.routing);
+  if (!setting.batches.empty()) {
+    const Batches batches = parse_batches(setting.batches);
+    if (batches.kind == Batches::Kind::file) files.push_back(batches.path);
+  }
   for (std::string& file : model_files(setting.model)) files.push_back(std::move(file));
   return files;
 }
@@ -130,11 +137,14 @@ OptionValues MoeCase::of_model(const models::Model& model) {
   return values;
 }
 
-void note_short_trace(StudyResult& result, const DispatchCase& setting, int ranks, std::int64_t trace_rows) {
-  const std::int64_t taken = static_cast<std::int64_t>(ranks) * setting.batch;
-  if (trace_rows == 0 || trace_rows >= taken) return;
-  result.notes.push_back(fmt::format(
-      "{} ranks take {} rows of routing, but the trace has {}: its rows repeat", ranks, taken, trace_rows));
+void note_routing(StudyResult& result, int ranks, const RoutedSetting& reading) {
+  if (reading.batch == 0)
+    result.notes.push_back(
+        fmt::format("{} ranks: {:.1f} tokens each in the mean", ranks, reading.mean_batch));
+  if (reading.trace_rows == 0 || reading.trace_rows >= reading.routing_rows) return;
+  result.notes.push_back(
+      fmt::format("{} ranks take {} rows of routing, but the trace has {}: its rows repeat", ranks,
+                  reading.routing_rows, reading.trace_rows));
 }
 
 void for_each_ranks(const StudyContext& context, const Integers& counts, StudyResult& result,
@@ -159,7 +169,7 @@ StudyResult run_operator(const StudyContext& context, const Integers& ranks_aske
   for_each_ranks(context, ranks_asked, result, [&](int ranks, double from, double to) {
     const double half = rows.free_fetch ? (from + to) / 2 : to;
     const DispatchReading reading = measure(context, ranks, result.simulator, from, half);
-    note_short_trace(result, setting, ranks, reading.trace_rows);
+    note_routing(result, ranks, reading);
     std::optional<double> free_fetch_us;
     if (rows.free_fetch && context.interrupted == 0)
       free_fetch_us = mean_with_free_fetch(context, rows, [&](const StudyContext& other) {

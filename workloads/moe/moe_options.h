@@ -48,8 +48,13 @@ void check_moe_options(const StudyContext& context, const DispatchCase& setting)
 std::vector<std::string> routing_files(const std::string& routing);
 // That file, and that of the model.
 std::vector<std::string> files_of(const DispatchCase& setting);
-// Says in the result's notes, once, that a routing trace is shorter than what is taken from it.
-void note_short_trace(StudyResult& result, const DispatchCase& setting, int ranks, std::int64_t trace_rows);
+// As rows have it: nothing where ranks are unlike.
+inline Value batch_of(const RoutedSetting& reading) {
+  return reading.batch == 0 ? Value() : Value(reading.batch);
+}
+// Says in the result's notes what rows do not show: unlike ranks, and a routing trace that is shorter than
+// what is taken from it.
+void note_routing(StudyResult& result, int ranks, const RoutedSetting& reading);
 
 // How one operator is shown.
 struct OperatorRows {

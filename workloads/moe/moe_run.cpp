@@ -144,7 +144,7 @@ std::vector<host::LaunchHandle> MoeRun::launch(const std::vector<RankTask>& task
 }
 
 Time MoeRun::about_an_operator() const {
-  const double rows = static_cast<double>(setting_.batch) * setting_.top_k / setting_.cores;
+  const double rows = static_cast<double>(case_.batch) * setting_.top_k / setting_.cores;
   return {static_cast<std::int64_t>((30 + 5.5 * rows * setting_.hidden / 7168) * 1e6)};
 }
 

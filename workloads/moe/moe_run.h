@@ -58,10 +58,7 @@ class MoeRun {
   template <class Reading>
   Reading begin_reading() const {
     Reading reading;
-    reading.batch = setting_.batch;
-    reading.top_k = case_.top_k;
-    reading.experts = case_.placement.experts;
-    reading.trace_rows = case_.trace_rows;
+    static_cast<RoutedSetting&>(reading) = routed_setting(case_);
     return reading;
   }
 

@@ -15,7 +15,7 @@ namespace {
 constexpr std::array kMoeFields{
     Field{"flow", FieldType::text, "fused operators, or three all-to-alls", true}.as_condition(),
     Field{"ranks", FieldType::integer, "dies that take part, one rank each", true}.as_condition(),
-    Field{"batch", FieldType::integer, "tokens per rank", true}.as_condition(),
+    Field{"batch", FieldType::integer, "tokens per rank; none where they are unlike", true}.as_condition(),
     Field{"latency_us", FieldType::object,
           "of a rank, from the start of its first task to the end of its last", true, kSummaryParts},
     Field{"correct", FieldType::boolean, "bytes equal those of the reference; payload mode full only", true},
@@ -44,7 +44,7 @@ Row to_row(const MoeCase& setting, const MoeReading& reading) {
   for (const MoePhase& phase : reading.phases)
     phases.push_back({{"name", phase.name}, {"mean_us", phase.mean_us}});
   return {{"flow", setting.flow},       {"ranks", setting.ranks},
-          {"batch", reading.batch},     {"latency_us", to_row(reading.latency_us)},
+          {"batch", batch_of(reading)}, {"latency_us", to_row(reading.latency_us)},
           {"correct", reading.correct}, {"phases", phases}};
 }
 
@@ -71,7 +71,7 @@ StudyResult run(const StudyContext& context, const MoeFlowOptions& options) {
       const double part = (to - from) / static_cast<double>(options.flow.size());
       const double begin = from + part * static_cast<double>(i);
       const MoeReading reading = measure_moe(context, setting, result.simulator, begin, begin + part);
-      if (i == 0) note_short_trace(result, setting, ranks, reading.trace_rows);
+      if (i == 0) note_routing(result, ranks, reading);
       if (reading.latency_us.count != 0) context.finish_row(result, to_row(setting, reading));
       if (!reading.correct || *reading.correct) continue;
       result.passed = false;

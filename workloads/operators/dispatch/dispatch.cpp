@@ -105,7 +105,7 @@ void Dispatch::fill(int rank) const {
   const cm384_dispatch& a = arguments(rank);
   runtime_->put(tasks_[static_cast<std::size_t>(rank)].arguments, a);
   if (full_) {
-    const auto x = reference::make_tokens(case_.seed, rank, case_.batch, case_.hidden);
+    const auto x = reference::make_tokens(case_.seed, rank, case_.tokens_of(rank), case_.hidden);
     runtime_->put(a.x, std::span<const std::uint16_t>(x));
   } else {
     runtime_->mark_payload(a.x, std::uint64_t{a.batch} * a.hidden * 2);

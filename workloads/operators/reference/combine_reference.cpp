@@ -44,9 +44,9 @@ cm384_combine combine_arguments(const DispatchCase& dispatch, int rank) {
 }
 
 std::vector<float> CombineReference::scales(int rank) const {
-  std::vector<float> scales(index(case_.batch * case_.top_k));
+  std::vector<float> scales(index(case_.tokens_of(rank) * case_.top_k));
   traces::Random random(case_.seed ^ kScaleSeed, static_cast<std::uint64_t>(rank));
-  for (std::size_t token = 0; token < index(case_.batch); ++token) {
+  for (std::size_t token = 0; token < index(case_.tokens_of(rank)); ++token) {
     const std::span<float> row = std::span(scales).subspan(token * index(case_.top_k), index(case_.top_k));
     float sum = 0;
     for (float& scale : row) {
@@ -103,9 +103,10 @@ void CombineReference::combined_row(int rank, int token, std::span<std::uint16_t
 
 std::string CombineReference::compare(int rank, std::span<const std::uint16_t> x) const {
   const std::size_t hidden = index(case_.hidden);
-  if (x.size() < index(case_.batch) * hidden) return fmt::format("rank {}: the output is too small", rank);
+  if (x.size() < index(case_.tokens_of(rank)) * hidden)
+    return fmt::format("rank {}: the output is too small", rank);
   std::vector<std::uint16_t> row(hidden);
-  for (int token = 0; token < case_.batch; ++token) {
+  for (int token = 0; token < case_.tokens_of(rank); ++token) {
     combined_row(rank, token, row);
     for (std::size_t i = 0; i < hidden; ++i) {
       const std::uint16_t found = x[index(token) * hidden + i];

@@ -18,12 +18,18 @@ std::uint32_t word(std::size_t value) {
 }
 }  // namespace
 
+std::uint64_t DispatchCase::tokens() const {
+  std::uint64_t sum = 0;
+  for (int rank = 0; rank < placement.ranks; ++rank) sum += static_cast<std::uint64_t>(tokens_of(rank));
+  return sum;
+}
+
 cm384_dispatch dispatch_arguments(const DispatchCase& dispatch, int rank) {
   const ExpertPlacement& p = dispatch.placement;
   cm384_dispatch a{};
   a.rank = word(index(rank));
   a.ranks = word(index(p.ranks));
-  a.batch = word(index(dispatch.batch));
+  a.batch = word(index(dispatch.tokens_of(rank)));
   a.top_k = word(index(dispatch.top_k));
   a.hidden = word(index(dispatch.hidden));
   a.experts = word(index(p.experts));
@@ -31,7 +37,7 @@ cm384_dispatch dispatch_arguments(const DispatchCase& dispatch, int rank) {
   a.slots = word(p.slots.size());
   a.local_experts = word(index(p.local_experts));
   a.own_experts = word(index(p.own_experts[index(rank)]));
-  a.max_tokens = a.batch;
+  a.max_tokens = word(index(dispatch.batch));
   const DataWindow window = data_window(dispatch);
   a.window_dispatch_offset = window.dispatch(0, 0, 0);
   a.window_half_bytes = window.bytes();
@@ -52,7 +58,7 @@ DataWindow data_window(const DispatchCase& dispatch) {
 DispatchSizes dispatch_sizes(const DispatchCase& dispatch, int rank, int blocks) {
   const cm384_dispatch a = dispatch_arguments(dispatch, rank);
   const std::uint64_t batch = a.batch, own = a.own_experts;
-  const std::uint64_t rows = a.ranks * batch * std::min<std::uint64_t>(own, a.top_k + a.shared);
+  const std::uint64_t rows = dispatch.tokens() * std::min<std::uint64_t>(own, a.top_k + a.shared);
   DispatchSizes s{};
   s.x = batch * a.hidden * 2;
   s.expert_ids = batch * a.top_k * 4;
@@ -83,7 +89,7 @@ DispatchReference::DispatchReference(const DispatchCase& dispatch) : case_(dispa
       const cm384_expert_slot& slot = p.slot_of(expert, source);
       entries[slot.rank][slot.local * index(p.ranks) + index(source)].push_back({source, token, k});
     };
-    for (int token = 0; token < dispatch.batch; ++token) {
+    for (int token = 0; token < dispatch.tokens_of(source); ++token) {
       for (int k = 0; k < dispatch.top_k; ++k) send(ids.at(index(token * dispatch.top_k + k)), token, k);
       if (p.shared != 0) send(p.experts, token, dispatch.top_k);
     }

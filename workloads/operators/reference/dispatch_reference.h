@@ -14,17 +14,22 @@ namespace cm384::reference {
 // One dispatch of all ranks.
 struct DispatchCase {
   ExpertPlacement placement;
-  int batch = 0;  // tokens a rank
+  int batch = 0;  // tokens a rank; where ranks have unlike ones, the most
   int top_k = 0;
   int hidden = 0;
   std::uint64_t seed = 1;                             // of the tokens (tokens.h)
   std::vector<std::vector<std::int32_t>> expert_ids;  // [ranks][batch * top_k]
   bool full_mesh = false;  // kernel dispatch_full_mesh instead of dispatch: other windows, the same outputs
   std::int64_t trace_rows = 0;  // of the recorded routing that expert_ids were taken from; 0: generated
+  std::vector<int> batches{};   // tokens of each rank, where they are unlike; empty: batch
+
+  int tokens_of(int rank) const { return batches.empty() ? batch : batches[static_cast<std::size_t>(rank)]; }
+  std::uint64_t tokens() const;  // of all ranks
 };
 
 // The kernel's argument block of a rank with everything but the addresses of tables, tensors and workspace,
-// which stay 0. max_tokens is the batch; window_half_bytes is a half of the data window, combine area inside.
+// which stay 0. max_tokens is the largest batch; window_half_bytes is a half of the data window, combine area
+// inside.
 cm384_dispatch dispatch_arguments(const DispatchCase& dispatch, int rank);
 
 // A half of each rank's data window.

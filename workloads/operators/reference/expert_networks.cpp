@@ -91,7 +91,7 @@ ExpertNetworkOutputs::ExpertNetworkOutputs(const DispatchCase& dispatch, std::ui
   std::vector<std::vector<ArrivedRow>> of_expert(
       static_cast<std::size_t>(dispatch.placement.experts + dispatch.placement.shared));
   for (int source = 0; source < dispatch.placement.ranks; ++source) {
-    for (int token = 0; token < batch_; ++token) {
+    for (int token = 0; token < dispatch.tokens_of(source); ++token) {
       for (int k = 0; k < choices_; ++k)
         of_expert[static_cast<std::size_t>(expert_of(dispatch, {source, token, k}))].push_back(
             {source, token, k});

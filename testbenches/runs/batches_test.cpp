@@ -1,0 +1,95 @@
+// How many tokens each rank has: what --batches says, and what follows for what arrives.
+#include "workloads/moe/batches.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <numeric>
+#include <set>
+
+#include "base/text/error.h"
+#include "workloads/moe/moe_case.h"
+#include "workloads/operators/reference/dispatch_reference.h"
+
+namespace cm384::studies {
+namespace {
+
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::vector<int> tokens(const std::string& text, int ranks, std::uint64_t seed = 1) {
+  return batches_of(parse_batches(text), ranks, seed);
+}
+
+TEST(Batches, AListBeginsAnew) {
+  EXPECT_THAT(tokens("3,64,7", 5), ElementsAre(3, 64, 7, 3, 64));
+  EXPECT_THAT(tokens("256", 2), ElementsAre(256, 256));
+  EXPECT_THAT(tokens("3,64,7", 2), ElementsAre(3, 64));
+}
+
+// Of 10,000 draws from 1 .. 128 the mean is 64.5 with a standard deviation of 36.95 / 100.
+TEST(Batches, AreDrawnEvenly) {
+  const std::vector<int> drawn = tokens("uniform:1..128", 10'000);
+  EXPECT_EQ(std::ranges::min(drawn), 1);
+  EXPECT_EQ(std::ranges::max(drawn), 128);
+  EXPECT_NEAR(std::accumulate(drawn.begin(), drawn.end(), 0.0) / 10'000, 64.5, 4 * 0.37);
+  EXPECT_EQ(drawn, tokens("uniform:1..128", 10'000)) << "the same seed";
+  EXPECT_NE(drawn, tokens("uniform:1..128", 10'000, 2));
+  EXPECT_THAT(tokens("uniform:9..9", 4), Each(9));
+}
+
+TEST(Batches, AFileHasALineForEachRank) {
+  const std::string path = ::testing::TempDir() + "batches.txt";
+  std::ofstream(path) << "# of the run of Monday\n5\n\n1\n256\n";
+  EXPECT_THAT(tokens("file:" + path, 4), ElementsAre(5, 1, 256, 5));
+  std::ofstream(path) << "5\n0\n";
+  EXPECT_THROW(tokens("file:" + path, 2), InputError);
+  std::ofstream(path) << "\n";
+  EXPECT_THROW(tokens("file:" + path, 1), InputError);
+  EXPECT_THROW(tokens("file:" + path + ".none", 1), InputError);
+}
+
+TEST(Batches, RefusesWhatIsNone) {
+  for (const char* text : {"", "0", "257", "4,,9", "4,", "uniform:", "uniform:0..3", "uniform:5..2",
+                           "uniform:1..257", "uniform:3", "file:", "x", "1.5", "-1"}) {
+    try {
+      parse_batches(text);
+      ADD_FAILURE() << text;
+    } catch (const InputError& error) {
+      EXPECT_THAT(error.what(), HasSubstr("1 to 256 tokens of a rank")) << text;
+    }
+  }
+}
+
+// Every pair of a token and an expert arrives once, whatever others have: rows are counted by hand.
+TEST(Batches, EachRankSendsItsOwnRows) {
+  DispatchCase setting;
+  setting.ranks = 6;
+  setting.experts = 12;
+  setting.top_k = 3;
+  setting.hidden = 64;
+  setting.shared_copies = 2;
+  setting.batches = "1,5,2";
+  const reference::DispatchCase layer = make_moe_case(1, setting);
+  const reference::DispatchReference expected(layer);
+  EXPECT_EQ(layer.tokens(), 16u);
+  EXPECT_EQ(expected.rows(), 16u * (3 + 1));
+  std::vector<int> sent(6);
+  for (int rank = 0; rank < 6; ++rank) {
+    for (const reference::ArrivedRow& row : expected.rank(rank).rows)
+      ++sent[static_cast<std::size_t>(row.source)];
+  }
+  EXPECT_THAT(sent, ElementsAre(4, 20, 8, 4, 20, 8));
+  const RoutedRows routed = routed_rows(layer);
+  for (std::size_t source = 0; source < 6; ++source)
+    EXPECT_EQ(std::accumulate(routed.between[source].begin(), routed.between[source].end(), std::uint64_t{0}),
+              static_cast<std::uint64_t>(sent[source]));
+  EXPECT_EQ(reference::dispatch_arguments(layer, 0).batch, 1u);
+  EXPECT_EQ(reference::dispatch_arguments(layer, 0).max_tokens, 5u);
+}
+
+}  // namespace
+}  // namespace cm384::studies
