@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <regex>
@@ -11,6 +12,7 @@
 
 #include "base/text/error.h"
 #include "lab/report/row_conditions.h"
+#include "workloads/frame/middle.h"
 #include "workloads/frame/result_json.h"
 
 namespace cm384::report {
@@ -155,13 +157,28 @@ bool is_significant(const Json& before, const Json& after) {
   return std::max(up, down) * 10 >= before.size() * 9;
 }
 
+std::optional<std::pair<double, double>> interval_of_change(const Json& before, const Json& after) {
+  std::vector<double> relative;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    if (!before[i].is_number() || !after[i].is_number()) continue;
+    const double from = before[i].get<double>();
+    if (from == 0) return {};
+    relative.push_back((after[i].get<double>() - from) / std::abs(from));
+  }
+  if (relative.empty()) return {};
+  const auto [low, high] = studies::middle_of(std::move(relative));
+  return std::pair{low, high};
+}
+
 // `before` and `after`: the members' values of one row, by field.
 void add_significance(std::vector<Change>& changes, const Json& before, const Json& after) {
   for (Change& change : changes) {
     if (!before.contains(change.field) || !after.contains(change.field)) continue;
     const Json &first = before[change.field], &second = after[change.field];
-    if (first.is_array() && second.is_array() && !first.empty() && first.size() == second.size())
+    if (first.is_array() && second.is_array() && !first.empty() && first.size() == second.size()) {
       change.significant = is_significant(first, second);
+      change.interval = interval_of_change(first, second);
+    }
   }
 }
 
@@ -221,7 +238,11 @@ void add_row(studies::Rows& rows, const std::string& row, const Change& change, 
        {"status", condition       ? "condition"
                   : change.within ? "within"
                                   : "past"}});
-  if (change.significant) rows.back().set("significant", *change.significant);
+  if (!change.significant) return;
+  rows.back().set("significant", *change.significant);
+  if (change.interval)
+    rows.back().set("interval", fmt::format("{:+.3g} to {:+.3g} %", change.interval->first * 100,
+                                            change.interval->second * 100));
 }
 
 }  // namespace
@@ -309,9 +330,9 @@ studies::Rows change_rows(const ResultComparison& comparison) {
     for (const Change& change : row.changes) add_row(rows, row.key, change, false);
   }
   // A column, if any of them has it.
-  const auto has = [](const studies::Row& row) { return row.contains("significant"); };
-  if (std::ranges::any_of(rows, has)) {
-    for (studies::Row& row : rows) row.set("significant", studies::Value(row["significant"]));
+  for (const char* name : {"significant", "interval"}) {
+    if (std::ranges::none_of(rows, [name](const studies::Row& row) { return row.contains(name); })) continue;
+    for (studies::Row& row : rows) row.set(name, studies::Value(row[name]));
   }
   return rows;
 }

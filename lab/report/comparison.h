@@ -8,6 +8,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lab/report/result_file.h"
@@ -26,6 +27,9 @@ struct Change {
   // Of a number of which both results have the values of the same members of an ensemble: whether at least
   // nine in ten of them change in the same direction.
   std::optional<bool> significant{};
+  // Of their relative changes the middle nine in ten, as [low, high]: what the members share is in both
+  // results and is none of it. Nothing where a member's value before is 0.
+  std::optional<std::pair<double, double>> interval{};
 };
 
 struct RowComparison {

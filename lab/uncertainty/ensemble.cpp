@@ -11,12 +11,12 @@
 #include "base/text/sealed_json.h"
 #include "lab/uncertainty/unknowns.h"
 #include "workloads/frame/build_info.h"
+#include "workloads/frame/middle.h"
 
 namespace cm384::uncertainty {
 namespace {
 
 constexpr int kSchema = 2, kUnchecked = 1;  // 1: without a checksum
-constexpr double kTail = 0.05;              // of a 90 % interval
 
 Json parse(const std::string& path) {
   Json document = Json::parse(read_input(path), nullptr, false);
@@ -37,14 +37,6 @@ void check_member(const Ensemble& ensemble, const Member& member, const std::str
   } catch (const InputError& error) {
     throw InputError(fmt::format("{}: {}: no longer fits the machine: {}", path, member.name, error.what()));
   }
-}
-
-// Type 7 of Hyndman and Fan: linear between the order statistics.
-double quantile(const std::vector<double>& sorted, double share) {
-  const double place = share * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<std::size_t>(place);
-  if (below + 1 >= sorted.size()) return sorted.back();
-  return sorted[below] + (place - static_cast<double>(below)) * (sorted[below + 1] - sorted[below]);
 }
 
 Json pair_of(const Interval& interval) {
@@ -159,8 +151,7 @@ std::vector<std::string> doubts_of(const Ensemble& ensemble) {
 }
 
 Interval interval_of(std::vector<double> values, double discrepancy) {
-  std::ranges::sort(values);
-  const double low = quantile(values, kTail), high = quantile(values, 1 - kTail);
+  const auto [low, high] = studies::middle_of(std::move(values));
   return {low - discrepancy * std::abs(low), high + discrepancy * std::abs(high)};
 }
 

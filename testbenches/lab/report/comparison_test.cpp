@@ -91,6 +91,26 @@ TEST(Comparison, AChangeIsSignificantIfItHoldsAcrossMembers) {
   const auto significant = [&](const Json& after) {
     return compare_results(result(100, before), after, {}).rows[0].changes[0].significant;
   };
+  // Of changes of 5 % nine times and -1 % once the 5th percentile is 45 % of the way up from the lowest.
+  const Change change = compare_results(result(100, before), result(105, nine), {}).rows[0].changes[0];
+  ASSERT_TRUE(change.interval.has_value());
+  EXPECT_NEAR(change.interval->first, -0.01 + 0.45 * 0.06, 1e-12);
+  EXPECT_NEAR(change.interval->second, 0.05, 1e-12);
+  EXPECT_EQ(*change_rows(compare_results(result(100, before), result(105, nine), {}))[0]["interval"].text(),
+            "+1.7 to +5 %");
+  // Members that lie far apart, all slower by a tenth: what they share is none of the change.
+  std::vector<double> apart, slower;
+  for (int member = 0; member < 10; ++member) {
+    apart.push_back(50 + 20.0 * member);
+    slower.push_back(apart.back() * 1.1);
+  }
+  const Change paired = compare_results(result(100, apart), result(110, slower), {}).rows[0].changes[0];
+  EXPECT_NEAR(paired.interval->first, 0.1, 1e-12);
+  EXPECT_NEAR(paired.interval->second, 0.1, 1e-12);
+  EXPECT_FALSE(compare_results(result(100, std::vector<double>(10, 0)), result(105, nine), {})
+                   .rows[0]
+                   .changes[0]
+                   .interval.has_value());
   EXPECT_EQ(significant(result(105, nine)), true);
   EXPECT_EQ(significant(result(105, eight)), false);
   EXPECT_EQ(significant(result(95, std::vector<double>(10, 99))), true);
