@@ -160,8 +160,14 @@ TEST(RoutingSource, IsParsed) {
   EXPECT_EQ(parse_routing_source("uniform").kind, RoutingSource::Kind::kUniform);
   EXPECT_EQ(parse_routing_source("zipf:1.25").exponent, 1.25);
   EXPECT_EQ(parse_routing_source("trace:a/b.jsonl").path, "a/b.jsonl");
+  const RoutingSource groups = parse_routing_source("groups:8:4");
+  EXPECT_EQ(groups.kind, RoutingSource::Kind::kGroups);
+  EXPECT_EQ(groups.groups, 8);
+  EXPECT_EQ(groups.top_groups, 4);
+  EXPECT_EQ(parse_routing_source("groups:4:4").top_groups, 4);
   for (const char* bad :
-       {"", "unifrom", "zipf", "zipf:", "zipf:x", "zipf:1x", "zipf:-1", "zipf:11", "trace:"}) {
+       {"", "unifrom", "zipf", "zipf:", "zipf:x", "zipf:1x", "zipf:-1", "zipf:11", "trace:", "groups:8",
+        "groups:", "groups:8:", "groups:8:9", "groups:8:0", "groups:0:0", "groups:8:4:2", "groups::4"}) {
     EXPECT_THROW(parse_routing_source(bad), InputError) << bad;
   }
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cassert>
 
 #include "base/text/error.h"
@@ -22,11 +23,19 @@ std::vector<std::int32_t> take_rows(const Routing& routing, std::int64_t block, 
 }
 
 RoutingSource parse_routing_source(std::string_view text) {
-  constexpr std::string_view kAllowed = "allowed are uniform, zipf:EXPONENT (0 to 10) and trace:FILE";
+  constexpr std::string_view kAllowed =
+      "allowed are uniform, zipf:EXPONENT (0 to 10), groups:N:M (M of N groups) and trace:FILE";
   if (text == "uniform") return {};
   if (text.starts_with("zipf:")) {
     const auto exponent = hw::number_of<double>(text.substr(5));
     if (exponent && *exponent >= 0 && *exponent <= 10) return {RoutingSource::Kind::kZipf, *exponent, {}};
+  } else if (text.starts_with("groups:")) {
+    const std::string_view numbers = text.substr(7);
+    const std::size_t colon = std::min(numbers.find(':'), numbers.size());
+    const auto groups = hw::number_of<int>(numbers.substr(0, colon));
+    const auto top = hw::number_of<int>(numbers.substr(std::min(colon + 1, numbers.size())));
+    if (groups && top && *top >= 1 && *top <= *groups)
+      return {RoutingSource::Kind::kGroups, 0, {}, *groups, *top};
   } else if (text.starts_with("trace:") && text.size() > 6) {
     return {RoutingSource::Kind::kTrace, 0, std::string(text.substr(6))};
   }

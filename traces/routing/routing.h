@@ -59,11 +59,12 @@ void write_routing(const std::string& path, const Routing& routing, const std::s
 
 // What `--routing` says.
 struct RoutingSource {
-  enum class Kind { kUniform, kZipf, kTrace } kind = Kind::kUniform;
-  double exponent = 0;  // zipf
-  std::string path;     // trace
+  enum class Kind { kUniform, kZipf, kGroups, kTrace } kind = Kind::kUniform;
+  double exponent = 0;             // zipf
+  std::string path;                // trace
+  int groups = 0, top_groups = 0;  // groups
 };
-// "uniform", "zipf:S" or "trace:FILE". Throws InputError.
+// "uniform", "zipf:S", "groups:N:M" or "trace:FILE". Throws InputError.
 RoutingSource parse_routing_source(std::string_view text);
 
 }  // namespace cm384::traces

@@ -49,7 +49,8 @@ struct BalanceOptions {
           "ranks that hold the shared expert; -1: 32 at 320 ranks, otherwise a ninth of them");
     visit("redundant", self.redundant, Range{-1, 1024},
           "further copies of routed experts; -1: as many as fill the slots of all ranks");
-    visit("routing", self.routing, Form{"uniform|zipf:S|trace:FILE"}, "which experts tokens choose");
+    visit("routing", self.routing, Form{"uniform|zipf:S|groups:N:M|trace:FILE"},
+          "which experts tokens choose");
     visit("drift", self.drift, Range{0, 1000},
           "steps after which zipf's weights move on by one expert; 0: they stay");
     visit("steps", self.steps, Range{2, 1000}, "one after another; those behind the longest --renew count");
@@ -94,6 +95,8 @@ traces::Routing make_routing(const BalanceOptions& o, std::uint64_t seed, const 
       return o.drift == 0
                  ? traces::zipf_routing(rows, o.top_k, o.experts, source.exponent, seed)
                  : traces::drifting_routing(rows, o.top_k, o.experts, source.exponent, step * o.drift, seed);
+    case RoutingSource::Kind::kGroups:
+      return traces::group_limited_routing(rows, o.top_k, o.experts, source.groups, source.top_groups, seed);
     case RoutingSource::Kind::kTrace:
       break;
   }

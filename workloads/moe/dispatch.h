@@ -80,7 +80,7 @@ struct DispatchCase {
     visit("payload", self.full, Either{"control", "full"},
           "full moves every byte and compares it with the host's reference; control moves flags, counts and "
           "ids");
-    visit("routing", self.routing, Form{"uniform|zipf:S|trace:FILE", check_routing},
+    visit("routing", self.routing, Form{"uniform|zipf:S|groups:N:M|trace:FILE", check_routing},
           "which experts tokens choose; a trace also sets experts-per-token and experts");
     visit("drop-repeats", self.drop_repeats, "leave out rows of a routing trace that equal the row before");
     visit("placement", self.placement, Form{"POLICY"},

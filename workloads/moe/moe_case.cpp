@@ -26,6 +26,9 @@ traces::Routing routing_of(const traces::RoutingSource& source, const DispatchCa
         return traces::drifting_routing(rows, setting.top_k, setting.experts, source.exponent, drift_rows,
                                         seed);
       return traces::zipf_routing(rows, setting.top_k, setting.experts, source.exponent, seed);
+    case traces::RoutingSource::Kind::kGroups:
+      return traces::group_limited_routing(rows, setting.top_k, setting.experts, source.groups,
+                                           source.top_groups, seed);
     case traces::RoutingSource::Kind::kTrace:
       break;
   }
