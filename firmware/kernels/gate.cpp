@@ -1,190 +1,21 @@
-// Choice of experts by groups, and their weights. Arguments: firmware/abi/tokens.h. No branch depends on a
-// score: what is chosen is a row of ones and zeros, made from the distance to the maximum.
-#include "firmware/abi/tokens.h"
-#include "row_pipeline.h"
+// Choice of eight experts by groups of 32, and their weights. Arguments: firmware/abi/tokens.h.
+#include "gate.h"
 
 using namespace AscendC;
 
 namespace {
 
-using Vector = LocalTensor<float>;
-
-constexpr uint32_t kTopK = CM384_GATE_TOP_K;
-constexpr float kOut = 1e4f;  // what takes a score out of the choice
-
-class Gate {
- public:
-  explicit Gate(const cm384_gate& a) : a_(a), experts_(a.experts), repeats_(a.experts / 64) {
-    Places places;
-    const auto row = [&](uint32_t rows) { return Vector(places.Take(rows * experts_ * 4)); };
-    for (uint32_t b = 0; b < 2; ++b) {
-      in_[b] = row(1);
-      weights_[b] = Vector(places.Take(256));
-      ids_[b] = LocalTensor<int32_t>(places.Take(256));
-    }
-    bias_ = row(1);
-    numbers_ = row(1);
-    keys_ = row(1);
-    work_ = row(1);
-    hot_ = row(kTopK);
-    lanes_ = Vector(places.Take(kTopK * 256));
-    products_ = Vector(places.Take(kTopK * 256));
-    most_ = Vector(places.Take(256));
-    second_ = Vector(places.Take(256));
-    chosen_ = Vector(places.Take(256));
-    spread_ = Vector(places.Take(512));
-    value_ = Vector(places.Take(256));
-  }
-
-  // Once: biases, and the experts' numbers: eight by the scalar unit, then twice as many each time.
-  void Open() {
-    DataCopy(bias_, GlobalAt<float>(a_.bias), experts_);
-    SetFlag<HardEvent::MTE2_V>(2);
-    for (uint32_t n = 0; n < 8; ++n) numbers_.SetValue(n, static_cast<float>(n));
-    SetFlag<HardEvent::S_V>(1);
-    WaitFlag<HardEvent::S_V>(1);
-    for (uint32_t n = 8; n < experts_; n *= 2) {
-      PipeBarrier<PIPE_V>();
-      Adds(numbers_[n], numbers_, static_cast<float>(n),
-           static_cast<int>(n < experts_ - n ? n : experts_ - n));
-    }
-  }
-  void Load(uint32_t token, uint32_t b) {
-    DataCopy(in_[b], GlobalAt<float>(a_.logits + static_cast<uint64_t>(token) * experts_ * 4), experts_);
-  }
-  void Compute(uint32_t, uint32_t b) {
-    if (first_) WaitFlag<HardEvent::MTE2_V>(2);
-    first_ = false;
-    Scores(in_[b]);
-    ChooseGroups();
-    for (uint32_t k = 0; k < kTopK; ++k) Choose(k);
-    Weigh(in_[b], b);
-  }
-  void Store(uint32_t token, uint32_t b) {
-    DataCopy(GlobalAt<float>(a_.weights + token * kTopK * 4ull), weights_[b], kTopK);
-    DataCopy(GlobalAt<int32_t>(a_.ids + token * kTopK * 4ull), ids_[b], kTopK);
-  }
-
- private:
-  int Count() const { return static_cast<int>(experts_); }
-
-  // Sigmoids in place; in keys_ with the bias, less 2^-22 for each place in the row, so that none are equal.
-  void Scores(const Vector& scores) {
-    PipeBarrier<PIPE_V>();
-    Muls(scores, scores, -1.0f, Count());
-    Muls(keys_, numbers_, -0x1p-22f, Count());
-    PipeBarrier<PIPE_V>();
-    Exp(scores, scores, Count());
-    Add(keys_, keys_, bias_, Count());
-    PipeBarrier<PIPE_V>();
-    Adds(scores, scores, 1.0f, Count());
-    PipeBarrier<PIPE_V>();
-    Reciprocal(scores, scores, Count());
-    PipeBarrier<PIPE_V>();
-    Add(keys_, keys_, scores, Count());
-    PipeBarrier<PIPE_V>();
-  }
-
-  // 1 where a distance to the maximum is 0, else 0.
-  void Mark(const Vector& hot, const Vector& distance, int count) {
-    PipeBarrier<PIPE_V>();
-    Muls(hot, distance, 1e30f, count);
-    PipeBarrier<PIPE_V>();
-    Maxs(hot, hot, -1.0f, count);
-    PipeBarrier<PIPE_V>();
-    Adds(hot, hot, 1.0f, count);
-    PipeBarrier<PIPE_V>();
-  }
-
-  // Of every group its largest key, and takes it for a moment out of `work_` for the second.
-  void ChooseGroups() {
-    const auto groups = static_cast<uint8_t>(experts_ / CM384_GATE_GROUP);
-    const BinaryRepeatParams by_group{1, 1, 0, 4, 4, 1};
-    const int count = groups;
-    WholeReduceMax(most_, keys_, 32, groups, 1, 1, 4, ReduceOrder::ORDER_ONLY_VALUE);
-    PipeBarrier<PIPE_V>();
-    Brcb(spread_, most_, static_cast<uint8_t>((groups + 7) / 8), {1, 8});
-    PipeBarrier<PIPE_V>();
-    Sub(work_, keys_, spread_, uint64_t{32}, groups, by_group);
-    Mark(work_, work_, Count());
-    Muls(work_, work_, -kOut, Count());
-    PipeBarrier<PIPE_V>();
-    Add(work_, work_, keys_, Count());
-    PipeBarrier<PIPE_V>();
-    WholeReduceMax(second_, work_, 32, groups, 1, 1, 4, ReduceOrder::ORDER_ONLY_VALUE);
-    PipeBarrier<PIPE_V>();
-    Add(most_, most_, second_, count);
-    Duplicate(chosen_, -1.0f, count);
-    for (uint32_t g = 0; g < a_.top_groups; ++g) {
-      PipeBarrier<PIPE_V>();
-      WholeReduceMax(value_, most_, count, 1, 1, 1, 8, ReduceOrder::ORDER_ONLY_VALUE);
-      const float largest = FromVector(value_);
-      ToVector();
-      Adds(second_, most_, -largest, count);
-      Mark(second_, second_, count);
-      Add(chosen_, chosen_, second_, count);
-      Muls(second_, second_, -kOut, count);
-      PipeBarrier<PIPE_V>();
-      Add(most_, most_, second_, count);
-    }
-    PipeBarrier<PIPE_V>();
-    Muls(chosen_, chosen_, kOut, count);
-    PipeBarrier<PIPE_V>();
-    Brcb(spread_, chosen_, static_cast<uint8_t>((groups + 7) / 8), {1, 8});
-    PipeBarrier<PIPE_V>();
-    Add(keys_, keys_, spread_, uint64_t{32}, groups, by_group);
-    PipeBarrier<PIPE_V>();
-  }
-
-  // The largest key that is left, as row k of hot_.
-  void Choose(uint32_t k) {
-    const Vector hot = hot_[k * experts_];
-    Duplicate(lanes_, -__builtin_inff(), 64);
-    PipeBarrier<PIPE_V>();
-    Max(lanes_, lanes_, keys_, uint64_t{64}, static_cast<uint8_t>(repeats_), {1, 1, 1, 0, 0, 8});
-    PipeBarrier<PIPE_V>();
-    WholeReduceMax(value_, lanes_, 64, 1, 1, 1, 8, ReduceOrder::ORDER_ONLY_VALUE);
-    const float largest = FromVector(value_);
-    ToVector();
-    Adds(work_, keys_, -largest, Count());
-    Mark(hot, work_, Count());
-    Muls(work_, hot, -kOut, Count());
-    PipeBarrier<PIPE_V>();
-    Add(keys_, keys_, work_, Count());
-    PipeBarrier<PIPE_V>();
-  }
-
-  // Sums over the experts of each row of hot_ times `values`: one per row.
-  void Pick(const Vector& to, const Vector& values) {
-    const auto row = static_cast<uint8_t>(experts_ / 8);
-    for (uint32_t q = 0; q < repeats_; ++q) {
-      const Vector product = q == 0 ? lanes_ : products_;
-      Mul(product, hot_[q * 64], values[q * 64], uint64_t{64}, static_cast<uint8_t>(kTopK),
-          {1, 1, 1, 8, row, 0});
-      PipeBarrier<PIPE_V>();
-      if (q > 0) Add(lanes_, lanes_, product, static_cast<int>(kTopK * 64));
-      PipeBarrier<PIPE_V>();
-    }
-    WholeReduceSum(to, lanes_, 64, static_cast<int>(kTopK), 1, 1, 8);
-    PipeBarrier<PIPE_V>();
-  }
-
-  void Weigh(const Vector& scores, uint32_t b) {
-    Pick(value_, numbers_);
-    Cast(ids_[b], value_, RoundMode::CAST_RINT, kTopK);
-    Pick(weights_[b], scores);
-    WholeReduceSum(value_, weights_[b], static_cast<int>(kTopK), 1, 1, 1, 8);
-    const float factor = a_.scale / FromVector(value_);
-    ToVector();
-    Muls(weights_[b], weights_[b], factor, static_cast<int>(kTopK));
-  }
-
-  const cm384_gate& a_;
-  const uint32_t experts_, repeats_;
-  bool first_ = true;
-  Vector in_[2], weights_[2], bias_, numbers_, keys_, work_, hot_, lanes_, most_, second_, chosen_, spread_,
-      value_, products_;
-  LocalTensor<int32_t> ids_[2];
+// As DeepSeek-V3 chooses: sigmoids, groups of 32 experts, 8 of a token.
+struct ChoiceOfEight {
+  static constexpr bool kFixed = true;
+  explicit ChoiceOfEight(const cm384_gate&) {}
+  static constexpr uint32_t chosen() { return CM384_GATE_TOP_K; }
+  static constexpr uint32_t group() { return CM384_GATE_GROUP; }
+  static constexpr bool softmax() { return false; }
+  static constexpr bool normalised() { return true; }
+  static constexpr void keep_sum(float) {}
+  static constexpr float sum() { return 1; }
+  static constexpr uint32_t groups(uint32_t experts) { return experts / CM384_GATE_GROUP; }
 };
 
 }  // namespace
@@ -194,7 +25,7 @@ extern "C" void kernel_main(GM_ADDR address) {
   const Range tokens =
       Share(a.tokens, static_cast<uint32_t>(GetBlockNum()), static_cast<uint32_t>(GetBlockIdx()));
   if (tokens.size() == 0) return;
-  Gate gate(a);
+  Gate<ChoiceOfEight> gate(a);
   gate.Open();
   RunRows(gate, tokens, 2);
 }

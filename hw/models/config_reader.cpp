@@ -432,9 +432,22 @@ class ConfigReader {
     only("topk_method", {"noaux_tc", "greedy", "group_limited_greedy"});
     take("experts.groups", {"n_group"});
     take("experts.groups_chosen", {"topk_group"});
-    take("experts.gate", {"scoring_func"});
+    if (!take("experts.gate", {"scoring_func"})) usual_gate();
     take("experts.normalised", {"norm_topk_prob"});
     take("experts.scaling", {"routed_scaling_factor"});
+  }
+
+  // Of families whose files do not say it: those with groups of experts choose by sigmoids, as does who has a
+  // bias beside the scores; the other ones with these names by a softmax.
+  void usual_gate() {
+    if (has("n_group")) {
+      set("experts.gate", "n_group", "sigmoid", true);
+      return;
+    }
+    for (const char* key : {"num_experts", "num_local_experts"}) {
+      if (has(key) && !has("use_routing_bias") && !has("router_enable_expert_bias"))
+        set("experts.gate", key, "softmax", true);
+    }
   }
 
   // Which layers have a dense network in place of experts, or beside them.

@@ -26,10 +26,10 @@ TEST(Images, AreNamed) {
               testing::ElementsAre(
                   "add", "add_rms_norm", "all_to_all", "collective", "collective_clear", "collective_paired",
                   "collective_rounds", "collective_rounds_clear", "combine", "dispatch", "dispatch_full_mesh",
-                  "experts", "ffn", "flash_attention", "flash_grouped", "gate", "gemm", "gqa", "gqa_output",
-                  "gqa_prolog", "hello", "interleave_rope", "kv_norm_rope", "mla", "mla_output", "mla_prolog",
-                  "p2p", "quantise_rows", "quantise_tiles", "rope_tiles", "sample", "sdma", "softmax",
-                  "sort_rows", "split_gemm", "stream", "swiglu_rows"));
+                  "experts", "ffn", "flash_attention", "flash_grouped", "gate", "gate_any", "gemm", "gqa",
+                  "gqa_output", "gqa_prolog", "hello", "interleave_rope", "kv_norm_rope", "mla", "mla_output",
+                  "mla_prolog", "p2p", "quantise_rows", "quantise_tiles", "rope_tiles", "sample", "sdma",
+                  "softmax", "sort_rows", "split_gemm", "stream", "swiglu_rows"));
   EXPECT_TRUE(kernel_image("dispach").empty());
 }
 

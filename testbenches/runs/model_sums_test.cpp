@@ -33,22 +33,24 @@ struct Known {
   Whole token_flops, token_bytes;        // of a layer
   Whole active, head;                    // of the model; the head is in it
   int dense_layers, moe_layers, chosen, shared;
+  Whole kv_bytes, sliding_bytes;  // of a token; of a request, as long as a window is
+  Whole up;                       // of attention: what stays BF16, from the latents to each head
 };
 constexpr std::array kKnown{
     Known{"deepseek-r1", 16, 187'105'280, 396'361'728, 44'040'192, 1'835'008, 278'528, 1'152, 36'624'596'992,
-          926'679'040, 3, 58, 8, 1},
+          926'679'040, 3, 58, 8, 1, 70'272, 0, 16'777'216},
     Known{"kimi-k2", 16, 101'122'048, 396'361'728, 44'040'192, 2'752'512, 139'264, 1'152, 31'686'066'176,
-          1'174'405'120, 1, 60, 8, 1},
+          1'174'405'120, 1, 60, 8, 1, 70'272, 0, 8'388'608},
     Known{"glm-4.5", 16, 136'314'880, 188'743'680, 23'592'960, 819'200, 49'152, 4'096, 32'854'016'000,
-          775'946'240, 3, 89, 8, 1},
+          775'946'240, 3, 89, 8, 1, 376'832, 0, 0},
     Known{"qwen3-235b-a22b", 16, 71'303'168, 0, 18'874'368, 524'288, 32'768, 2'048, 21'567'635'456,
-          622'329'856, 0, 94, 8, 0},
+          622'329'856, 0, 94, 8, 0, 192'512, 0, 0},
     Known{"qwen3-32b", 8, 94'371'840, 393'216'000, 0, 0, 32'768, 4'096, 31'983'534'080, 777'912'320, 64, 0, 0,
-          0},
+          0, 262'144, 0, 0},
     Known{"llama-3.3-70b", 8, 150'994'944, 704'643'072, 0, 0, 32'768, 4'096, 69'501'714'432, 1'050'673'152,
-          80, 0, 0, 0},
+          80, 0, 0, 0, 327'680, 0, 0},
     Known{"gpt-oss-120b", 16, 26'542'080, 0, 24'883'200, 368'640, 16'384, 2'048, 5'131'100'160, 579'133'440,
-          0, 36, 4, 0},
+          0, 36, 4, 0, 36'864, 4'718'592, 0},
 };
 
 class Silent final : public studies::Progress {
@@ -180,6 +182,53 @@ TEST_P(ModelSums, OfOperatorsAreTheModels) {
     flops += known.moe_layers * (attention.attention + check_experts(known, layer));
   }
   EXPECT_EQ(flops, 2.0 * static_cast<double>(known.active));
+}
+
+// A die's weights, and the cache of a request: products and experts INT8, what makes heads of latents and the
+// head BF16. All of a rank's slots have an expert.
+TEST_P(ModelSums, OfADieAreTheModels) {
+  const Known& known = GetParam();
+  studies::DecodeOptions options;
+  options.layer.model = known.model;
+  options.follow({});
+  options.layer.ranks = known.ranks;
+  options.layer.kv = 5000;
+  const int drafts = options.layer.mtp, copies = known.shared == 0 ? 0 : 1;
+  const double sharing = known.moe_layers == 0 ? known.ranks : 1;
+  const studies::DecodeMemory memory = memory_of(options, copies, 7 * 5000, 7 * 128);
+  const auto experts = static_cast<Whole>(options.layer.experts);
+  // The shared expert has ranks of its own.
+  const Whole slots = (experts + known.ranks - copies - 1) / (known.ranks - copies);
+  const auto whole = [](Whole elements) { return static_cast<double>(elements); };
+  const double weights =
+      (known.dense_layers + known.moe_layers + drafts) * whole(known.attention + known.up) / sharing +
+      known.dense_layers * whole(known.dense) / sharing +
+      (known.moe_layers > 0 ? known.moe_layers + drafts : 0) * whole(slots * known.expert) +
+      2 * whole(known.head) + 2 * whole(known.head) / sharing;
+  EXPECT_NEAR(memory.weights, weights, 1e-9 * weights);
+  // A draft layer is one more, with a cache of its own.
+  const double cached = whole(known.kv_bytes + drafts * known.token_bytes);
+  EXPECT_EQ(memory.request, cached * 5000 + whole(known.sliding_bytes));
+  EXPECT_EQ(memory.cache, 7 * (cached * 5000 + whole(known.sliding_bytes)) / sharing);
+}
+
+// What a model's gate chooses: experts, of groups of so many, of so many groups.
+TEST(ModelGates, AreTheModels) {
+  struct Gate {
+    const char* model;
+    std::uint32_t chosen, group, groups;
+    bool softmax;
+  };
+  for (const Gate& gate : {Gate{"deepseek-r1", 8, 32, 4, false}, Gate{"kimi-k2", 8, 0, 0, false},
+                           Gate{"glm-4.5", 8, 0, 0, false}, Gate{"qwen3-235b-a22b", 8, 0, 0, true},
+                           Gate{"gpt-oss-120b", 4, 0, 0, true}}) {
+    const auto known = std::ranges::find(kKnown, std::string_view(gate.model), &Known::model);
+    const LayerSetting setting = layer_of(*known, false).setting;
+    EXPECT_EQ(static_cast<std::uint32_t>(setting.moe.top_k), gate.chosen) << gate.model;
+    EXPECT_EQ(setting.expert_group, gate.group) << gate.model;
+    if (gate.group > 0) EXPECT_EQ(setting.token_groups, gate.groups) << gate.model;
+    EXPECT_EQ(setting.softmax_gate, gate.softmax) << gate.model;
+  }
 }
 
 // The published deployment is what the options say where nobody says otherwise.

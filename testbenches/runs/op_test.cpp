@@ -5,6 +5,7 @@
 
 #include "base/text/error.h"
 #include "hw/machine.h"
+#include "testbenches/hw/refusal.h"
 #include "testbenches/runs/machine_run.h"
 #include "workloads/kernels/op_cases.h"
 #include "workloads/operators/rows/rows.h"
@@ -98,13 +99,18 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         named("matmul", "3x72x160"), named("matmul", "17x48x96", "int8"),
         named("batch-matmul", "3x5x64x48", "bf16", "nd"), named("matmul", "5x200x768", "bf16", "nz", 4),
-        named("gate", "9x256"), named("gate", "2x64"), named("rope", "5x16"), named("rope", "2x128"),
-        named("rope", "9x128"), named("rope", "150x4"), named("rope", "501x2"), named("rope", "9x60"),
-        named("kv-norm-rope", "9"), named("flash-attention", "1x1x16"), named("flash-attention", "2x3x272"),
-        named("flash-attention", "2x2x400x128"), named("flash-attention", "1x3x512x384"),
-        named("flash-attention", "1x1x656"), named("grouped-attention", "1x4x2x128x272"),
-        named("grouped-attention", "2x8x1x64x400x128"), named("all-gather", "4x70016"),
-        named("reduce-scatter", "3x100000"), named("all-reduce", "4x40000"), named("all-gather", "2x32"),
+        named("gate", "9x256"), named("gate", "2x64"), named("gate", "5x256x8x32x4"),
+        named("gate", "3x160x8x160x1"), named("gate", "3x96x4x24x2"), named("gate", "2x72x3x8x9"),
+        named("gate", "2x1024x16x64x16"), named("gate", "2x65x1x65x1"), named("gate", "3x512x8x8x4"),
+        named("softmax-gate", "3x128x4x128x1"), named("softmax-gate", "2x128"),
+        named("softmax-gate", "9x256x16x16x5"), named("softmax-gate", "2x2x2x2x1"), named("rope", "5x16"),
+        named("rope", "2x128"), named("rope", "9x128"), named("rope", "150x4"), named("rope", "501x2"),
+        named("rope", "9x60"), named("kv-norm-rope", "9"), named("flash-attention", "1x1x16"),
+        named("flash-attention", "2x3x272"), named("flash-attention", "2x2x400x128"),
+        named("flash-attention", "1x3x512x384"), named("flash-attention", "1x1x656"),
+        named("grouped-attention", "1x4x2x128x272"), named("grouped-attention", "2x8x1x64x400x128"),
+        named("all-gather", "4x70016"), named("reduce-scatter", "3x100000"), named("all-reduce", "4x40000"),
+        named("all-gather", "2x32"),
         // More ranks than the four AIVs, and sums that are written to all ranks.
         named("all-gather", "6x10016"), named("reduce-scatter", "5x20000"), named("all-reduce", "6x100000"),
         named("all-reduce", "3x1000000"), named("all-reduce", "9x32"),
@@ -112,6 +118,32 @@ INSTANTIATE_TEST_SUITE_P(
         by_package("all-gather", "4x70016"), by_package("all-gather", "12x10016"),
         by_package("reduce-scatter", "4x100000"), by_package("reduce-scatter", "12x20000"),
         by_package("all-gather", "8x32"), by_package("reduce-scatter", "8x32")));
+
+// Weights that do not add up to anything: a shape does not say it.
+TEST(Op, AGateMayLeaveScoresAsTheyAre) {
+  const OpSetting setting{.groups = 2, .graph = true, .iterations = 1, .warmup = 0, .full = true};
+  for (const bool softmax : {false, true}) {
+    reference::GateCase gate{.tokens = 3, .experts = 160, .top_groups = 3, .chosen = 6, .group = 32};
+    gate.softmax = softmax;
+    gate.normalised = false;
+    const OpReading full = run_operator(setting, [gate] { return std::make_unique<operators::Gate>(gate); });
+    EXPECT_TRUE(full.correct && *full.correct) << full.first_difference;
+  }
+}
+
+TEST(Op, AGateIsForWholeGroupsWithEnoughExperts) {
+  const auto said = [](const char* shape) {
+    return refusal([&] { run_operator({.groups = 1}, studies::operator_of(named("gate", shape))); });
+  };
+  EXPECT_EQ(said("1x1x1x1x1"), "gate: 1 experts; allowed: 2 to 1024");
+  EXPECT_EQ(said("1x1025x1x1025x1"), "gate: 1025 experts; allowed: 2 to 1024");
+  EXPECT_EQ(said("1x256x17x256x1"), "gate: 17 chosen of 256 experts; allowed: 1 to 16");
+  EXPECT_EQ(said("1x5x6x5x1"), "gate: 6 chosen of 5 experts; allowed: 1 to 5");
+  for (const char* shape : {"1x160x8x20x3", "1x256x8x72x3", "1x200x8x16x8", "1x576x8x8x8"})
+    EXPECT_THAT(said(shape), ::testing::HasSubstr("allowed: none, or at most 64 whole groups"));
+  EXPECT_EQ(said("1x256x9x8x1"),
+            "gate: 9 chosen out of 1 groups of 8 experts; allowed: at most as many as these have");
+}
 
 // By how long a die's bytes take to leave it, and what a further exchange takes.
 TEST(Op, AnAllReduceChoosesItsAlgorithmBySize) {

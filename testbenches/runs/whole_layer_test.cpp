@@ -311,7 +311,7 @@ TEST(WholeLayer, IsTheReferencesKernelAfterKernel) {
     const auto logits = layer.get<float>(rank.gate.logits, std::size_t{kTokens} * kExperts);
     expect_logits(layer, out.values, logits);
     const reference::GateCase gate{kTokens, kExperts, 1};
-    EXPECT_EQ(reference::compare_gate(gate, {logits, layer.gate().bias},
+    EXPECT_EQ(reference::compare_gate(gate, {logits, layer.gate().bias, kExperts},
                                       layer.get<float>(rank.gate.weights, std::size_t{kTokens} * kTopK),
                                       chosen.expert_ids[n]),
               "")

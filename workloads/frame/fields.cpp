@@ -16,6 +16,7 @@ struct Unit {
 // The first that fits: what ends in another's letters stands before it.
 constexpr std::array kUnits{Unit{"tokens_s", "tokens/s", Better::higher},
                             Unit{"tokens_s_npu", "tokens/s per NPU", Better::higher},
+                            Unit{"tokens_s_tflops", "tokens/s per TFLOPS", Better::higher},
                             Unit{"_rps", "requests/s", Better::higher},
                             Unit{"_ps", "ps", Better::lower},
                             Unit{"_ns", "ns", Better::lower},

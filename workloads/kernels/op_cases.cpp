@@ -39,7 +39,11 @@ constexpr std::array kNamed{
     Named{"softmax", 2, "rows x columns, such as 16x151936"},
     Named{"sort", 2, "rows x columns, such as 16x151936"},
     Named{"sample", 3, "rows x words x largest that are kept, such as 96x129280x50"},
-    Named{"gate", 2, "tokens x experts, such as 1x256"},
+    Named{"gate", 2,
+          "tokens x experts, such as 1x256; of these chosen, in groups of so many, of groups, such as "
+          "1x256x8x32x4",
+          3},
+    Named{"softmax-gate", 2, "as of gate, such as 1x128x4x128x1", 3},
     Named{"rope", 2, "tokens x heads, such as 5x16"},
     Named{"kv-norm-rope", 1, "tokens, such as 5"},
     Named{"flash-attention", 3,
@@ -164,8 +168,12 @@ MakeOperator operator_of(const OpRequest& request) {
         .rows = shape[0], .width = shape[1], .top_k = shape[2], .top_p = request.top_p, .seed = request.seed};
     return [sample] { return std::make_unique<operators::Sampling>(sample); };
   }
-  if (request.name == "gate") {
-    const reference::GateCase gate{.tokens = shape[0], .experts = shape[1], .seed = request.seed};
+  if (request.name == "gate" || request.name == "softmax-gate") {
+    reference::GateCase gate{.tokens = shape[0], .experts = shape[1], .seed = request.seed};
+    gate.softmax = request.name == "softmax-gate";
+    if (shape.size() > 2) gate.chosen = shape[2];
+    if (shape.size() > 3) gate.group = shape[3] == gate.experts ? 0 : shape[3];
+    if (shape.size() > 4) gate.top_groups = shape[4];
     return [gate] { return std::make_unique<operators::Gate>(gate); };
   }
   if (request.name == "rope") {

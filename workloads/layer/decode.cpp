@@ -46,7 +46,7 @@ DecodeMemory memory_of(const DecodeOptions& options, int shared_copies, std::uin
   const LayerOptions& o = options.layer;
   const int sharing = o.sharing();
   const int own_heads = o.heads / sharing, own_width = o.dense_width / sharing;
-  const int own_words = options.vocabulary / options.head_sharing();
+  const int own_words = options.own_words();
   const double hidden = o.hidden, heads = own_heads, q_lora = o.q_lora, element = o.int8 ? 1 : 2;
   const int kv_heads = o.kv_heads == 0 ? 0 : std::max(1, o.kv_heads / sharing);
   // One layer predicts all further tokens, one after another.
@@ -109,8 +109,8 @@ struct Line {
   double us() const { return count * each_us; }
 };
 
-Row step_row(const DecodeOptions& options, const DecodeParts& parts, const DecodeMemory& memory,
-             StudyResult& result) {
+Row step_row(const StudyContext& context, const DecodeOptions& options, const DecodeParts& parts,
+             const DecodeMemory& memory, StudyResult& result) {
   const LayerOptions& o = options.layer;
   const double renewed = o.renew > 0 ? options.moe_layers + std::min(o.mtp, 1) : 0;  // layers
   const std::array lines{
@@ -150,13 +150,16 @@ Row step_row(const DecodeOptions& options, const DecodeParts& parts, const Decod
   result.notes.push_back(fmt::format("batch {}, ms of the step: {}", o.batch, fmt::join(words, ", ")));
   Row row{{"ranks", o.ranks}, {"batch", o.batch}, {"kv", o.kv}, {"mtp", o.mtp}, {"acceptance", acceptance}};
   row.set("microbatches", parts.microbatches).set("split", parts.split);
-  row.set("step_ms", step / 1000).set("tpot_ms", tpot_ms).set("tokens_s_npu", o.batch * 1000 / tpot_ms);
+  const double tokens_s = o.batch * 1000 / tpot_ms;
+  row.set("step_ms", step / 1000).set("tpot_ms", tpot_ms).set("tokens_s_npu", tokens_s);
+  row.set("tokens_s_tflops", tokens_s / (2 * hw::peaks_of(context.machine).int8_tops));
   row.set("layer_us", parts.layer);
   row.set("attention_half_us", parts.attention_half).set("experts_half_us", parts.experts_half);
   row.set("slower_half_us", std::max(parts.attention_half, parts.experts_half));
   row.set("mtp_ms",
           o.mtp * (parts.mtp_projection + parts.first_layer + parts.mtp_head + parts.mtp_sampling) / 1000);
-  row.set("weights_GB", memory.weights / 1e9).set("context_bytes", memory.request / o.kv);
+  row.set("weights_GB", memory.weights / 1e9).set("cache_GB", memory.cache / 1e9);
+  row.set("context_bytes", memory.request / o.kv);
   row.set("products_share", shares.products).set("dispatch_share", shares.dispatch);
   row.set("parts", std::move(shown));
   if (!parts.kernels_of_layers.empty()) row.set("kernels", rows_of(parts.kernels_of_layers));
@@ -190,9 +193,8 @@ void check_options(const StudyContext& context, const DecodeOptions& o) {
   if ((o.sliding_layers > 0) != (o.layer.window > 0))
     refuse(fmt::format("--window {} and --sliding-layers {}: each acts with the other alone", o.layer.window,
                        o.sliding_layers));
-  if (o.layer.ranks % o.head_sharing() != 0 || o.vocabulary % (16 * o.head_sharing()) != 0)
-    refuse(fmt::format("--head-tp {}: allowed: divisors of {} ranks that leave whole 16 of {} words",
-                       o.head_sharing(), o.layer.ranks, o.vocabulary));
+  if (o.layer.ranks % o.head_sharing() != 0)
+    refuse(fmt::format("--head-tp {}: allowed: divisors of {} ranks", o.head_sharing(), o.layer.ranks));
 }
 
 StudyResult run(const StudyContext& context, const DecodeOptions& all) {
@@ -221,7 +223,7 @@ StudyResult run(const StudyContext& context, const DecodeOptions& all) {
       result.complete = false;
       return result;
     }
-    context.finish_row(result, step_row(steps[n], *parts, memories[n], result));
+    context.finish_row(result, step_row(context, steps[n], *parts, memories[n], result));
     if (!timeline) continue;
     write_lanes(*timeline, static_cast<int>(n) + 1, steps[n], *parts);
     if (parts->kernels_of_layers.empty())
@@ -249,6 +251,8 @@ constexpr std::array kDecodeFields{
     Field{"step_ms", FieldType::number, "the step", true},
     Field{"tpot_ms", FieldType::number, "time per output token: the step over 1 + acceptance", true},
     Field{"tokens_s_npu", FieldType::number, "tokens a second per NPU: batch over tpot_ms", true},
+    Field{"tokens_s_tflops", FieldType::number,
+          "the same over the INT8 peak of an NPU, in 10^12 operations per second"},
     Field{"layer_us", FieldType::number, "of a layer with experts among many alike", true},
     Field{"attention_half_us", FieldType::number, "of a microbatch and layer: prolog to output projection"},
     Field{"experts_half_us", FieldType::number, "of a microbatch and layer: norm and gate to combine"},
@@ -256,6 +260,7 @@ constexpr std::array kDecodeFields{
     Field{"mtp_ms", FieldType::number,
           "of the layer, the head and the choice of words that predict a further token"},
     Field{"weights_GB", FieldType::number, "of a die"},
+    Field{"cache_GB", FieldType::number, "of the die whose requests have the longest contexts"},
     Field{"context_bytes", FieldType::number,
           "bytes that a token of a request takes in the cache, over all dies that have a part of it"},
     Field{

@@ -66,6 +66,11 @@ struct DecodeOptions {
   const char* main_name() const { return layer.dense() ? "dense" : "MoE"; }
   // Dense layers beside them.
   int other_layers() const { return layer.dense() ? 0 : dense_layers; }
+  // Words of a rank's part of the head: whole 16, of which those behind the vocabulary are none.
+  int own_words() const {
+    const int shared = (vocabulary + head_sharing() - 1) / head_sharing();
+    return head_sharing() == 1 ? vocabulary : (shared + 15) / 16 * 16;
+  }
   int head_sharing() const { return head_tensor > 0 ? head_tensor : layer.dense() ? layer.sharing() : 1; }
 };
 

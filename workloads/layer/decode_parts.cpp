@@ -42,8 +42,8 @@ std::string key_of(const StudyContext& context, const DecodeOptions& options,
   for (std::size_t n = 0; n < all.size(); ++n) {
     const hw::Parameter& option = all[n];
     // Said only where they change something: keys of what was measured before these options stay.
-    constexpr std::array kLater{"kv-heads", "head-width",     "window",        "attention-tp",
-                                "head-tp",  "sliding-layers", "shared-experts"};
+    constexpr std::array kLater{"kv-heads",       "head-width",     "window", "attention-tp", "head-tp",
+                                "sliding-layers", "shared-experts", "gate",   "expert-group", "token-groups"};
     if (std::ranges::find(kLater, option.key) != kLater.end() &&
         hw::value_text(option) == hw::value_text(defaults[n]))
       continue;
@@ -134,7 +134,7 @@ class DecodeOperators : public Alone {
 // it, where they do not have them all anyway, and send each other the words' scores behind it.
 double head_of(const StudyContext& context, Alone& alone, const DecodeOptions& options, int tokens,
                StudyResult& result) {
-  const int sharing = options.head_sharing(), all = tokens * sharing, own = options.vocabulary / sharing;
+  const int sharing = options.head_sharing(), all = tokens * sharing, own = options.own_words();
   const int parts = (own + 65535) / 65536;
   const int width = own / parts / 8 * 8;
   double us = 0;

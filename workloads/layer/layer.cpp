@@ -86,6 +86,20 @@ int default_shared_copies(int ranks) {
   return ranks == 320 ? 32 : std::max(1, ranks / 9);
 }
 
+void check_groups(int experts, int chosen, int group, int groups) {
+  if (chosen > experts)
+    throw InputError(fmt::format("--experts-per-token {}: allowed: at most the {} experts", chosen, experts));
+  if (group == 0) return;
+  if (experts % group != 0 || experts / group > 64)
+    throw InputError(
+        fmt::format("--expert-group {}: allowed: 0, or what makes at most 64 whole groups of {} experts",
+                    group, experts));
+  if (std::min(groups, experts / group) * group < chosen)
+    throw InputError(
+        fmt::format("--token-groups {}: of {} experts each; allowed: as many as have the {} of a token",
+                    groups, group, chosen));
+}
+
 namespace {
 
 constexpr std::array kMicrobatches{1, 2};
@@ -116,6 +130,9 @@ LayerSetting setting_of(const StudyContext& context, const LayerOptions& options
   setting.tensor = sharing;
   if (options.dense()) setting.dense_width = static_cast<std::uint32_t>(options.dense_width / sharing);
   setting.shared_output = options.shared_experts > 0;
+  setting.softmax_gate = options.softmax_gate;
+  setting.expert_group = static_cast<std::uint32_t>(options.expert_group);
+  setting.token_groups = static_cast<std::uint32_t>(options.token_groups);
   setting.moe.ranks = options.ranks;
   setting.moe.batch = requests / microbatches * tokens;
   setting.moe.experts = options.experts;
@@ -180,6 +197,7 @@ void check_shapes(const LayerOptions& o) {
           fmt::format("--attention-tp {}: {} KV heads do not divide over so many ranks, or ranks over them",
                       sharing, o.kv_heads));
   }
+  if (!o.dense()) check_groups(o.experts, o.experts_per_token, o.expert_group, o.token_groups);
   if (o.dense() && o.dense_width % (64 * sharing) != 0)
     refuse(fmt::format("--dense-width {}: on {} ranks that share it; allowed: multiples of {}", o.dense_width,
                        sharing, 64 * sharing));
@@ -299,6 +317,14 @@ OptionValues LayerOptions::of_model(const models::Model& model) {
   values.emplace_back("experts-per-token", std::to_string(facts.experts.chosen));
   values.emplace_back("width", std::to_string(facts.experts.width));
   values.emplace_back("shared-experts", std::to_string(facts.experts.shared));
+  if (facts.experts.gate != "unstated") values.emplace_back("gate", facts.experts.gate);
+  // All groups of a token are no limit.
+  const models::Whole groups = facts.experts.groups, group = facts.experts.routed / groups;
+  const bool limited = facts.experts.groups_chosen < groups;
+  refuse_unless(!limited || (group % 8 == 0 && group <= 64 && groups <= 64), "experts.groups", groups,
+                "at most 64 groups of 8, 16, .. 64 experts");
+  values.emplace_back("expert-group", std::to_string(limited ? group : 0));
+  if (limited) values.emplace_back("token-groups", std::to_string(facts.experts.groups_chosen));
   return values;
 }
 
@@ -330,9 +356,10 @@ void LayerOptions::check_effect(const Given& given) const {
   none(kv_heads > 0, {"head-width", "window"}, "without --kv-heads: the cache has latents");
   none(kv_heads == 0, {"q-lora"}, "with --kv-heads: queries are made from the hidden state");
   none(!dense(),
-       {"routing", "experts-per-token", "shared-experts", "shared-copies", "redundant", "balance", "renew",
-        "drift", "width", "variant"},
+       {"routing", "experts-per-token", "gate", "expert-group", "token-groups", "shared-experts",
+        "shared-copies", "redundant", "balance", "renew", "drift", "width", "variant"},
        "without experts");
+  none(expert_group > 0, {"token-groups"}, "without groups of experts");
   none(shared_experts > 0, {"shared-copies"}, "without shared experts");
 }
 

@@ -13,6 +13,9 @@
 
 namespace cm384::studies {
 
+// Groups of a gate's experts fit each other. Throws InputError by the options.
+void check_groups(int experts, int chosen, int group, int groups);
+
 // What layers are alike in; `batch` is an option of the studies.
 struct LayerOptions {
   std::string model{}, deployment{};  // that what is not given follows from; empty: none
@@ -28,6 +31,8 @@ struct LayerOptions {
   int detail = 0;
   std::string routing = "uniform";
   int experts = 256, experts_per_token = 8;
+  bool softmax_gate = false;
+  int expert_group = 32, token_groups = 4;
   int shared_copies = -1;
   int redundant = -1;
   bool by_load = false;
@@ -72,12 +77,18 @@ struct LayerOptions {
     visit("detail-dies", self.detail, Range{0, kMostRanks},
           "dies whose attention and experts run as firmware, replay on the others; 0: up to 16 ranks all, "
           "else one");
-    visit("routing", self.routing, Form{"uniform|zipf:S|trace:FILE", check_routing},
+    visit("routing", self.routing, Form{"uniform|zipf:S|groups:N:M|trace:FILE", check_routing},
           "which experts tokens choose, drawn anew for each layer");
     visit("experts", self.experts, Range{0, 1024, 32},
           "routed experts; 0: layers have a dense network of --dense-width");
-    visit("experts-per-token", self.experts_per_token, Range{1, 16},
-          "routed experts of a token; the gate's time is that of a choice of eight");
+    visit("experts-per-token", self.experts_per_token, Range{1, 16}, "routed experts of a token");
+    visit("gate", self.softmax_gate, Either{"sigmoid", "softmax"},
+          "what the gate makes scores of the experts by, and weights of scores");
+    visit("expert-group", self.expert_group, Range{0, 64, 8},
+          "experts of a group, of which the gate's kernel chooses --token-groups for a token; 0: no groups. "
+          "--routing groups:N:M draws with a limit, too");
+    visit("token-groups", self.token_groups, Range{1, 64},
+          "groups that the experts of a token are in at most");
     visit("shared-experts", self.shared_experts, Range{0, 1}, "experts that every token passes");
     visit("shared-copies", self.shared_copies, Range{-1, 256},
           "ranks that hold the shared expert; -1: 32 at 320 ranks, otherwise a ninth of them");

@@ -162,8 +162,11 @@ class MoeParts {
     product.type = CM384_GEMM_BF16;
     product.b_nz = false;
     made.add<operators::Gemm>(product, seed_);
-    // The kernel's rows are of whole repeats.
-    made.add<operators::Gate>(reference::GateCase{.tokens = tokens, .experts = (experts + 63) / 64 * 64});
+    reference::GateCase gate{.tokens = tokens, .experts = experts, .top_groups = setting_.token_groups};
+    gate.chosen = static_cast<std::uint32_t>(layer.top_k);
+    gate.group = setting_.expert_group;
+    gate.softmax = setting_.softmax_gate;
+    made.add<operators::Gate>(gate);
     return made.take();
   }
 

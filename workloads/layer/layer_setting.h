@@ -23,11 +23,13 @@ struct CoreShare {
 using RankLengths = std::vector<std::vector<std::uint32_t>>;
 
 struct LayerSetting {
-  DispatchCase moe;               // batch: tokens of a microbatch and rank; cores: AIVs of the second stream
-  AttentionSetting attention;     // of a microbatch and rank; lengths come from `lengths`
-  Renewal renewal;                // with moe.by_load
-  bool shared_output = true;      // the model has shared experts
-  std::uint32_t width = 2048;     // of an expert
+  DispatchCase moe;            // batch: tokens of a microbatch and rank; cores: AIVs of the second stream
+  AttentionSetting attention;  // of a microbatch and rank; lengths come from `lengths`
+  Renewal renewal;             // with moe.by_load
+  bool shared_output = true;   // the model has shared experts
+  bool softmax_gate = false;   // else of sigmoids
+  std::uint32_t expert_group = 32, token_groups = 4;  // of the gate: reference::GateCase
+  std::uint32_t width = 2048;                         // of an expert
   std::uint32_t dense_width = 0;  // of a rank's part of the network; 0: the layer has experts
   int tensor = 1;  // ranks that share the heads of a sequence, and the network of a dense layer: they follow
                    // one another

@@ -41,9 +41,11 @@ void check_options(const StudyContext& context, const PrefillOptions& o) {
        "without --kv-heads: the cache has latents");
   none(o.kv_heads == 0, {"q-lora"}, "with --kv-heads: queries are made from the hidden state");
   none(o.experts > 0,
-       {"routing", "experts-per-token", "shared-experts", "redundant", "balance", "width", "path", "chunk",
-        "sdma-chunk"},
+       {"routing", "experts-per-token", "gate", "expert-group", "token-groups", "shared-experts", "redundant",
+        "balance", "width", "path", "chunk", "sdma-chunk"},
        "without experts");
+  none(o.expert_group > 0, {"token-groups"}, "without groups of experts");
+  if (o.experts > 0) check_groups(o.experts, o.experts_per_token, o.expert_group, o.token_groups);
   if (o.kv_heads > 0 && o.heads % o.kv_heads != 0)
     refuse(fmt::format("--kv-heads {}: allowed: a divisor of {} heads", o.kv_heads, o.heads));
   if (o.kv_heads > 0 && o.by_heads)
@@ -258,15 +260,17 @@ StudyResult run(const StudyContext& context, const PrefillOptions& o) {
         schedule_of(std::vector(static_cast<std::size_t>(microbatches), chain.parts), slowdowns_of(overlaps));
     const Batch batch = microbatches == 1 ? in_turn(o, parts) : side_by_side(o, chain, schedule);
     if (microbatches == 1) one = batch;
-    Row row{{"ranks", o.ranks},
-            {"tokens", o.tokens},
-            {"prompt", o.prompt},
-            {"cached", o.cached},
-            {"microbatches", microbatches},
-            {"latency_ms", batch.all_us / 1000},
-            {"layer_us", batch.layer_us},
-            {"dense_layer_us", batch.dense_us},
-            {"tokens_s_npu", o.tokens / (batch.all_us / 1e6)}};
+    Row row{
+        {"ranks", o.ranks},
+        {"tokens", o.tokens},
+        {"prompt", o.prompt},
+        {"cached", o.cached},
+        {"microbatches", microbatches},
+        {"latency_ms", batch.all_us / 1000},
+        {"layer_us", batch.layer_us},
+        {"dense_layer_us", batch.dense_us},
+        {"tokens_s_npu", o.tokens / (batch.all_us / 1e6)},
+        {"tokens_s_tflops", o.tokens / (batch.all_us / 1e6) / (2 * hw::peaks_of(context.machine).int8_tops)}};
     if (one && microbatches > 1)
       row.set("gain", one->all_us / batch.all_us - 1)
           .set("layer_gain",
@@ -308,6 +312,8 @@ constexpr std::array kPrefillFields{
     Field{"layer_us", FieldType::number, "of a layer with experts, all microbatches", true},
     Field{"dense_layer_us", FieldType::number, "of one without", true},
     Field{"tokens_s_npu", FieldType::number, "tokens a second per NPU, cached or not", true},
+    Field{"tokens_s_tflops", FieldType::number,
+          "the same over the INT8 peak of an NPU, in 10^12 operations per second"},
     Field{"gain", FieldType::ratio, "more tokens a second than with one microbatch, where that was run",
           true},
     Field{"layer_gain", FieldType::ratio, "less time of a layer than with one microbatch", true},

@@ -27,6 +27,8 @@ struct PrefillOptions {
   int redundant = -1;
   int experts = 256, experts_per_token = 8;
   int shared_experts = 1;
+  bool softmax_gate = false;
+  int expert_group = 32, token_groups = 4;
   int dense_layers = 3, moe_layers = 58, sliding_layers = 0;
   int kv_heads = 0, head_width = 128, window = 0;
   int hidden = 7168, q_lora = 1536, heads = 128, width = 2048, dense_width = 18432, vocabulary = 129280;
@@ -56,7 +58,7 @@ struct PrefillOptions {
           "that share the dies: one's cores compute while the other's data moves; a row for each number");
     visit("chunk", self.chunk, Range{1, 256}, "tokens that dispatch's and combine's kernels take at most");
     visit("sdma-chunk", self.sdma_chunk, Range{1, 65536}, "tokens that an exchange by SDMA takes at most");
-    visit("routing", self.routing, Form{"uniform|zipf:S|trace:FILE", check_routing},
+    visit("routing", self.routing, Form{"uniform|zipf:S|groups:N:M|trace:FILE", check_routing},
           "which experts tokens choose");
     visit(
         "balance", self.by_load, Either{"even", "eplb"},
@@ -65,8 +67,14 @@ struct PrefillOptions {
           "further copies of routed experts; -1: one a rank; every rank has the shared expert besides");
     visit("experts", self.experts, Range{0, 1024, 32}, "routed experts; 0: all layers are dense");
     visit("shared-experts", self.shared_experts, Range{0, 1}, "experts that every token passes");
-    visit("experts-per-token", self.experts_per_token, Range{1, 16},
-          "routed experts of a token; the gate's time is that of a choice of eight");
+    visit("experts-per-token", self.experts_per_token, Range{1, 16}, "routed experts of a token");
+    visit("gate", self.softmax_gate, Either{"sigmoid", "softmax"},
+          "what the gate makes scores of the experts by, and weights of scores");
+    visit("expert-group", self.expert_group, Range{0, 64, 8},
+          "experts of a group, of which the gate's kernel chooses --token-groups for a token; 0: no groups. "
+          "--routing groups:N:M draws with a limit, too");
+    visit("token-groups", self.token_groups, Range{1, 64},
+          "groups that the experts of a token are in at most");
     visit("dense-layers", self.dense_layers, Range{0, 1000},
           "layers whose feed-forward network is not of experts");
     visit("moe-layers", self.moe_layers, Range{0, 1000}, "layers with experts");

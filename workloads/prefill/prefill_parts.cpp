@@ -239,10 +239,11 @@ class Layer {
     constexpr Of of = Of::moe;
     rows(of, "norm", "rms-norm", tokens(), o_.hidden);
     product(of, "gate's product", tokens(), o_.experts, o_.hidden, "bf16");
-    // The kernel's rows are of whole repeats.
-    const int candidates = (o_.experts + 63) / 64 * 64;
-    one(of, "gate", PartKind::rows, kVectorUnit, tokens(), [experts = candidates](std::uint64_t some) {
-      return OpRequest{.name = "gate", .shape = fmt::format("{}x{}", some, experts)};
+    one(of, "gate", PartKind::rows, kVectorUnit, tokens(), [&](std::uint64_t some) {
+      return OpRequest{
+          .name = o_.softmax_gate ? "softmax-gate" : "gate",
+          .shape = fmt::format("{}x{}x{}x{}x{}", some, o_.experts, o_.experts_per_token,
+                               o_.expert_group > 0 ? o_.expert_group : o_.experts, o_.token_groups)};
     });
     if (o_.sdma) {
       to_experts();

@@ -10,7 +10,8 @@ import pandas
 _UNITS = {"ps": "ps", "ns": "ns", "us": "us", "ms": "ms", "s": "s", "GBps": "GB/s", "TBps": "TB/s", "MB": "MB",
           "TFLOPS": "TFLOPS", "TOPS": "TOPS"}
 # Endings that are a unit as a whole.
-_RATES = {"tokens_s": "tokens/s", "tokens_s_npu": "tokens/s per NPU", "_rps": "requests/s", "cycles": "cycles"}
+_RATES = {"tokens_s": "tokens/s", "tokens_s_npu": "tokens/s per NPU",
+          "tokens_s_tflops": "tokens/s per TFLOPS", "_rps": "requests/s", "cycles": "cycles"}
 # Units of quantities as the command writes them, by kind, in the kind's base unit.
 _KINDS: List[Dict[str, float]] = [
     {"ps": 1e-12, "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0},

@@ -62,10 +62,12 @@ TEST(Better, IsToldByTheLastUnit) {
   EXPECT_EQ(better_of("latency_us.interval[0]"), Better::lower);
   EXPECT_EQ(better_of("bandwidth_GBps"), Better::higher);
   EXPECT_EQ(better_of("tokens_s_npu"), Better::higher);
+  EXPECT_EQ(better_of("tokens_s_tflops"), Better::higher);
   EXPECT_EQ(better_of("goodput_rps"), Better::higher);
   EXPECT_EQ(better_of("instructions"), Better::neither);
   EXPECT_EQ(better_of(""), Better::neither);
   EXPECT_EQ(studies::unit_of("tokens_s"), "tokens/s");
+  EXPECT_EQ(studies::unit_of("tokens_s_tflops"), "tokens/s per TFLOPS");
   EXPECT_EQ(studies::unit_of("step_s"), "s");
 }
 

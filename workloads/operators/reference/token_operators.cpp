@@ -13,8 +13,8 @@
 namespace cm384::reference {
 namespace {
 
-constexpr std::size_t kTopK = 8, kGroup = 32, kRope = 64, kLatent = 512;
-constexpr double kNear = 0x1p-13;
+constexpr std::size_t kRope = 64, kLatent = 512;
+constexpr double kNear = 0x1p-13, kNearLogits = 0x1p-9;
 
 // Positions below 8192; frequencies of a base of 10000.
 std::vector<float> make_angles(std::uint64_t seed, std::uint32_t tokens) {
@@ -52,43 +52,66 @@ std::string compare_row(std::span<const std::uint16_t> x, std::span<const float>
   return {};
 }
 
+// Of a token's experts: what weights are made of, and what they are chosen by.
+struct Scores {
+  std::vector<double> weights, keys;
+};
+
+Scores scores_of(const GateCase& gate, const GateInputs& inputs, std::size_t token) {
+  Scores made{std::vector<double>(gate.experts), std::vector<double>(gate.experts)};
+  double sum = 0;
+  for (std::size_t e = 0; e < gate.experts; ++e) {
+    const double logit = inputs.logits[token * inputs.width + e], bias = inputs.bias[e];
+    made.weights[e] = gate.softmax ? std::exp(logit + bias) : 1 / (1 + std::exp(-logit));
+    made.keys[e] = gate.softmax ? logit + bias : made.weights[e] + bias;
+    sum += made.weights[e];
+  }
+  for (double& weight : made.weights) weight /= gate.softmax ? sum : 1;
+  return made;
+}
+
+// Of each expert's group: the sum of its two best keys. One group where there are none.
+std::vector<double> group_sums(const GateCase& gate, const std::vector<double>& keys) {
+  std::vector<double> sums;
+  const auto size = static_cast<std::ptrdiff_t>(gate.group == 0 ? gate.experts : gate.group);
+  for (auto at = keys.begin(); at != keys.end(); at += size) {
+    std::vector<double> group(at, at + size);
+    std::ranges::sort(group, std::greater{});
+    sums.push_back(group[0] + group[1]);
+  }
+  return sums;
+}
+
 std::string compare_token(const GateCase& gate, const GateInputs& inputs, std::size_t token,
                           std::span<const float> weights, std::span<const std::int32_t> ids) {
-  std::vector<double> scores(gate.experts), keys(gate.experts);
-  for (std::size_t e = 0; e < gate.experts; ++e) {
-    scores[e] = 1 / (1 + std::exp(-double{inputs.logits[token * gate.experts + e]}));
-    keys[e] = scores[e] + inputs.bias[e];
-  }
-  const std::size_t groups = gate.experts / kGroup;
-  std::vector<double> sums(groups);
-  for (std::size_t g = 0; g < groups; ++g) {
-    std::vector<double> group(keys.begin() + static_cast<std::ptrdiff_t>(g * kGroup),
-                              keys.begin() + static_cast<std::ptrdiff_t>((g + 1) * kGroup));
-    std::ranges::sort(group, std::greater{});
-    sums[g] = group[0] + group[1];
-  }
+  const auto [scores, keys] = scores_of(gate, inputs, token);
+  const double near = gate.softmax ? kNearLogits : kNear;
+  const std::vector<double> sums = group_sums(gate, keys);
+  const std::size_t size = keys.size() / sums.size();
   std::vector<double> order = sums;
   std::ranges::sort(order, std::greater{});
-  const double least = order[std::min<std::size_t>(gate.top_groups, groups) - 1];
+  const double least = order[std::min<std::size_t>(gate.top_groups, sums.size()) - 1];
   const std::set<std::int32_t> chosen(ids.begin(), ids.end());
-  if (chosen.size() != kTopK || *chosen.begin() < 0 || *chosen.rbegin() >= static_cast<int>(gate.experts))
+  if (chosen.size() != gate.chosen || *chosen.begin() < 0 ||
+      *chosen.rbegin() >= static_cast<int>(gate.experts))
     return fmt::format("token {}: experts {}", token,
                        fmt::format("{} different ones in range", chosen.size()));
   double worst = 1e9, total = 0;
   for (const std::int32_t id : ids) {
     const auto e = static_cast<std::size_t>(id);
-    if (sums[e / kGroup] < least - kNear)
+    if (sums[e / size] < least - near)
       return fmt::format("token {}: expert {} of a group left out", token, id);
     worst = std::min(worst, keys[e]);
     total += scores[e];
   }
   for (std::size_t e = 0; e < gate.experts; ++e) {
-    if (sums[e / kGroup] > least - kNear / 2 && sums[e / kGroup] >= least && keys[e] > worst + kNear &&
+    if (sums[e / size] > least - near / 2 && sums[e / size] >= least && keys[e] > worst + near &&
         !chosen.contains(static_cast<std::int32_t>(e)))
       return fmt::format("token {}: expert {} is left out", token, e);
   }
-  for (std::size_t k = 0; k < kTopK; ++k) {
-    const double wanted = scores[static_cast<std::size_t>(ids[k])] / total * gate.scale;
+  for (std::size_t k = 0; k < ids.size(); ++k) {
+    const double wanted =
+        scores[static_cast<std::size_t>(ids[k])] / (gate.normalised ? total : 1) * gate.scale;
     if (std::fabs(weights[k] - wanted) > wanted * 0x1p-18)
       return fmt::format("token {} place {}: weight {} instead of {}", token, k, weights[k], wanted);
   }
@@ -97,16 +120,19 @@ std::string compare_token(const GateCase& gate, const GateInputs& inputs, std::s
 
 }  // namespace
 
-GateInputs make_gate_inputs(const GateCase& gate) {
-  return {draw_floats(gate.seed, 1, std::uint64_t{gate.tokens} * gate.experts, -4, 4),
-          draw_floats(gate.seed, 2, gate.experts, -0.1f, 0.1f)};
+GateInputs make_gate_inputs(const GateCase& gate, std::uint32_t width) {
+  GateInputs made{draw_floats(gate.seed, 1, std::uint64_t{gate.tokens} * width, -4, 4),
+                  draw_floats(gate.seed, 2, width, -0.1f, 0.1f), width};
+  std::fill(made.bias.begin() + gate.experts, made.bias.end(), -1e4f);
+  return made;
 }
 
 std::string compare_gate(const GateCase& gate, const GateInputs& inputs, std::span<const float> weights,
                          std::span<const std::int32_t> ids) {
+  const std::size_t places = weights.size() / gate.tokens;
   for (std::size_t t = 0; t < gate.tokens; ++t) {
-    std::string text =
-        compare_token(gate, inputs, t, weights.subspan(t * kTopK, kTopK), ids.subspan(t * kTopK, kTopK));
+    std::string text = compare_token(gate, inputs, t, weights.subspan(t * places, gate.chosen),
+                                     ids.subspan(t * places, gate.chosen));
     if (!text.empty()) return text;
   }
   return {};

@@ -13,13 +13,23 @@ struct GateCase {
   std::uint32_t tokens = 1, experts = 256, top_groups = 4;
   double scale = 2.5;
   std::uint64_t seed = 1;
+  std::uint32_t chosen = 8, group = 32;  // experts; group 0: no groups
+  // Of all logits, and chosen by them; else of each a sigmoid.
+  bool softmax = false;
+  bool normalised =
+      true;  // weights of a token's experts add up to `scale`; else they are its scores times it
+
+  // As experts are grouped and chosen in DeepSeek-V3, whose kernel is one of its own.
+  bool of_eight() const { return chosen == 8 && group == 32 && !softmax && normalised; }
 };
 struct GateInputs {
   std::vector<float> logits, bias;
+  std::uint32_t width = 0;  // of a row: experts, and what makes it whole
 };
-GateInputs make_gate_inputs(const GateCase& gate);
-// The first difference; empty: none. An expert that was left out may be better than a chosen one by 2^-13, as
-// the kernel counts places.
+GateInputs make_gate_inputs(const GateCase& gate, std::uint32_t width);
+// Of a token as many places as there are weights, the chosen first. The first difference; empty: none. An
+// expert that was left out may be better than a chosen one by 2^-13, of logits 2^-9, as the kernel counts
+// places.
 std::string compare_gate(const GateCase& gate, const GateInputs& inputs, std::span<const float> weights,
                          std::span<const std::int32_t> ids);
 

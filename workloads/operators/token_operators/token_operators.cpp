@@ -36,32 +36,63 @@ std::uint64_t TokenOperator::input(const Site& site, std::uint64_t bytes) {
   return at;
 }
 
+namespace {
+
+void check_gate(const reference::GateCase& gate) {
+  const auto refuse = [](const std::string& what) { throw InputError("gate: " + what); };
+  const std::uint32_t most = gate.of_eight() ? CM384_GATE_EXPERTS : CM384_GATE_ANY_EXPERTS;
+  if (gate.experts < 2 || gate.experts > most)
+    refuse(fmt::format("{} experts; allowed: 2 to {}", gate.experts, most));
+  if (gate.chosen < 1 || gate.chosen > std::min(CM384_GATE_ANY_CHOSEN, gate.experts))
+    refuse(fmt::format("{} chosen of {} experts; allowed: 1 to {}", gate.chosen, gate.experts,
+                       std::min(CM384_GATE_ANY_CHOSEN, gate.experts)));
+  if (gate.group == 0) return;
+  if (gate.group % 8 != 0 || gate.group > CM384_GATE_ANY_GROUP || gate.experts % gate.group != 0 ||
+      gate.experts / gate.group > CM384_GATE_ANY_GROUPS)
+    refuse(fmt::format(
+        "groups of {} of {} experts; allowed: none, or at most {} whole groups of a multiple of 8 "
+        "up to {}",
+        gate.group, gate.experts, CM384_GATE_ANY_GROUPS, CM384_GATE_ANY_GROUP));
+  if (gate.top_groups < 1 || gate.top_groups * gate.group < gate.chosen)
+    refuse(fmt::format("{} chosen out of {} groups of {} experts; allowed: at most as many as these have",
+                       gate.chosen, gate.top_groups, gate.group));
+}
+
+}  // namespace
+
 void Gate::lay_out(const Site& site) {
-  if (case_.experts % 64 != 0 || case_.experts > CM384_GATE_EXPERTS)
-    throw InputError(fmt::format("gate: {} experts; allowed: multiples of 64 up to {}", case_.experts,
-                                 CM384_GATE_EXPERTS));
+  check_gate(case_);
+  const std::uint32_t width = (case_.experts + 63) / 64 * 64;  // of whole repeats
   cm384_gate& a = arguments_;
   a.tokens = case_.tokens;
-  a.experts = case_.experts;
-  a.top_groups = std::min(case_.top_groups, case_.experts / CM384_GATE_GROUP);
+  a.experts = width;
+  if (case_.group > 0) a.groups = case_.experts / case_.group;
+  a.top_groups = std::min(case_.top_groups, a.groups);
   a.scale = static_cast<float>(case_.scale);
-  a.logits = input(site, std::uint64_t{case_.tokens} * case_.experts * 4);
-  a.bias = input(site, case_.experts * 4ull);
-  a.weights = site.memory.allocate_lines(case_.tokens * 32ull);
-  a.ids = site.memory.allocate_lines(case_.tokens * 32ull);
+  a.chosen = case_.chosen;
+  a.group = case_.group;
+  a.flags = (case_.softmax ? CM384_GATE_SOFTMAX : 0) | (case_.normalised ? 0 : CM384_GATE_AS_THEY_ARE);
+  a.logits = input(site, std::uint64_t{case_.tokens} * width * 4);
+  a.bias = input(site, width * 4ull);
+  const std::uint64_t places = std::uint64_t{case_.tokens} * cm384_gate_places(case_.chosen);
+  a.weights = site.memory.allocate_lines(places * 4);
+  a.ids = site.memory.allocate_lines(places * 4);
   if (!site.full) return;
-  inputs_ = reference::make_gate_inputs(case_);
+  inputs_ = reference::make_gate_inputs(case_, width);
   put(a.logits, inputs_->logits);
   put(a.bias, inputs_->bias);
 }
 Work Gate::work() const {
-  return {0, false, case_.tokens * (case_.experts * 4.0 + 64)};
+  return {0, false, case_.tokens * (case_.experts * 4.0 + 8 * cm384_gate_places(case_.chosen))};
 }
 std::string Gate::size() const {
-  return fmt::format("gate {} x {}", case_.tokens, case_.experts);
+  if (case_.of_eight()) return fmt::format("gate {} x {}", case_.tokens, case_.experts);
+  return fmt::format("gate {} x {}, {} of {} of {}, {}{}", case_.tokens, case_.experts, case_.chosen,
+                     case_.top_groups, case_.group, case_.softmax ? "softmax" : "sigmoid",
+                     case_.normalised ? "" : " as they are");
 }
 std::string Gate::check() const {
-  const std::size_t places = std::size_t{case_.tokens} * CM384_GATE_TOP_K;
+  const std::size_t places = std::size_t{case_.tokens} * cm384_gate_places(case_.chosen);
   return reference::compare_gate(case_, *inputs_, runtime().get<float>(arguments_.weights, places),
                                  runtime().get<std::int32_t>(arguments_.ids, places));
 }

@@ -32,7 +32,7 @@ class TokenOperator : public KernelOperator {
 class Gate final : public TokenOperator {
  public:
   explicit Gate(const reference::GateCase& gate) : case_(gate) {}
-  const char* kernel() const override { return "gate"; }
+  const char* kernel() const override { return case_.of_eight() ? "gate" : "gate_any"; }
   Work work() const override;
   std::string size() const override;
   std::string check() const override;
