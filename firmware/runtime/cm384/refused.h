@@ -12,16 +12,7 @@ namespace AscendC {
     static_assert(sizeof...(Arguments) > 100, #Name ": not there: docs/ascend-c.md"); \
   }
 CM384_REFUSED(Ceils)
-CM384_REFUSED(AddRelu)
-CM384_REFUSED(SubRelu)
-CM384_REFUSED(AddDeqRelu)
-CM384_REFUSED(FusedMulAdd)
-CM384_REFUSED(FusedMulAddRelu)
-CM384_REFUSED(MulCast)
 CM384_REFUSED(CastDeq)
-CM384_REFUSED(AddReluCast)
-CM384_REFUSED(SubReluCast)
-CM384_REFUSED(MulAddRelu)
 CM384_REFUSED(Prelu)
 CM384_REFUSED(RpSort16)
 CM384_REFUSED(ProposalConcat)
