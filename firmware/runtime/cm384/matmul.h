@@ -7,13 +7,22 @@
 
 namespace AscendC {
 
-template <class A, class B, class C, class Bias = C, const auto& config = CFG_NORM>
+// Jobs of a core, of all its objects, have numbers one after another.
+inline uint8_t cm384_matmul_sequence = 0;
+
+template <class A, class B, class C, class Bias = C, const auto& config = CFG_NORM,
+          class CallBack = MatmulCallBackFunc<nullptr, nullptr, nullptr>, class Policy = MatmulPolicy>
 class Matmul {
   using T = typename A::T;
   using Result = typename C::T;
-  static_assert(A::format == CubeFormat::ND && B::format == CubeFormat::ND && C::format == CubeFormat::ND &&
-                    A::pos == TPosition::GM && B::pos == TPosition::GM && Bias::pos == TPosition::GM,
-                "Matmul: operands row by row in memory: docs/ascend-c.md");
+  template <class Type>
+  static constexpr bool kRows = Type::format == CubeFormat::ND || Type::format == CubeFormat::ND_ALIGN ||
+                                Type::format == CubeFormat::VECTOR;
+  template <class Type>
+  static constexpr bool kNz = Type::format == CubeFormat::NZ;
+  static_assert((kRows<A> || kNz<A>)&&(kRows<B> || kNz<B>)&&(kRows<C> || kNz<C>)&&A::pos == TPosition::GM &&
+                    B::pos == TPosition::GM && Bias::pos == TPosition::GM,
+                "Matmul: operands in memory, row by row or NZ: docs/ascend-c.md");
   static_assert(is_same_v<T, typename B::T> && kCubeType<T> >= 0 &&
                     (is_same_v<T, int8_t> ? is_same_v<Result, int32_t>
                                           : is_same_v<Result, float> || is_same_v<Result, half> ||
@@ -25,7 +34,13 @@ class Matmul {
   Matmul() = default;
   CM384_INLINE ~Matmul() { End(); }
 
-  inline void Init(const TCubeTiling* tiling, TPipe* pipe = nullptr) {
+  // The number of this object among those of the kernel.
+  CM384_INLINE void Register(uint32_t number, bool several) {
+    number_ = number;
+    several_ = several;
+    registered_ = true;
+  }
+  inline void Init(const __gm__ TCubeTiling* tiling, TPipe* pipe = nullptr) {
     tiling_ = tiling;
     pipe_ = pipe == nullptr ? TPipe::current : pipe;
     SetOrgShape(tiling->M, tiling->N, tiling->Ka, tiling->Kb);
@@ -33,11 +48,14 @@ class Matmul {
   }
   // Of the whole matrices; of this core's part.
   CM384_INLINE void SetOrgShape(int m, int n, int k) { SetOrgShape(m, n, k, k); }
-  CM384_INLINE void SetOrgShape(int m, int n, int ka, int kb) {
+  CM384_INLINE void SetOrgShape(int m, int n, int ka, int kb) { SetOrgShape(m, n, ka, kb, n); }
+  // `kc`: how far rows of C are apart.
+  CM384_INLINE void SetOrgShape(int m, int n, int ka, int kb, int kc) {
     whole_m_ = m;
     whole_n_ = n;
     whole_ka_ = ka;
     whole_kb_ = kb;
+    whole_c_ = kc;
   }
   CM384_INLINE void SetSingleShape(int m, int n, int k) {
     m_ = m;
@@ -63,12 +81,42 @@ class Matmul {
     bias_ = bias.address();
   }
   CM384_INLINE void DisableBias() { bias_ = 0; }
+  // Room and precisions that this one does not need: products of float are of FP32.
+  template <typename... Room>
+  CM384_INLINE void SetWorkspace(const Room&...) {}
+  template <typename U>
+  CM384_INLINE void SetLocalWorkspace(const LocalTensor<U>&) {}
+  CM384_INLINE void SetHF32(bool = false, int = 0) {}
+  CM384_INLINE void SetSubBlockIdx(uint8_t) {}
   CM384_INLINE void ClearBias() { bias_ = 0; }
 
   // All of C: its tensor begins at this core's part.
   template <bool sync = true>
-  inline void IterateAll(const GlobalTensor<Result>& c, uint8_t enAtomic = 0) {
-    Do(a_, b_, c.address(), bias_, m_, n_, whole_n_, enAtomic);
+  inline void IterateAll(const GlobalTensor<Result>& c, uint8_t enAtomic = 0, bool enSequentialWrite = false,
+                         bool = false, bool = false) {
+    Do(a_, b_, c.address(), bias_, m_, n_, enSequentialWrite ? n_ : PitchOfC(), enAtomic);
+  }
+  // Every call has its result when it returns.
+  CM384_INLINE void WaitIterateAll() {}
+  CM384_INLINE void WaitGetTensorC() {}
+  // Products of batches that stand one behind the other, or as far apart as strides say, in matrices; of an
+  // operand with fewer batches the same ones again. Layouts other than NORMAL are not there.
+  inline void IterateBatch(const GlobalTensor<Result>& c, uint32_t batchA, uint32_t batchB,
+                           bool enSequentialWrite = false, uint32_t strideA = 0, uint32_t strideB = 0,
+                           uint32_t strideC = 0) {
+    static_assert((A::layout == LayoutMode::NONE || A::layout == LayoutMode::NORMAL) && kRows<A> &&
+                      kRows<B> && kRows<C>,
+                  "Matmul: IterateBatch: of LayoutMode::NORMAL, row by row: docs/ascend-c.md");
+    const uint64_t of_a =
+                       static_cast<uint64_t>(whole_m_) * whole_ka_ * sizeof(T) * (strideA == 0 ? 1 : strideA),
+                   of_b =
+                       static_cast<uint64_t>(whole_kb_) * whole_n_ * sizeof(T) * (strideB == 0 ? 1 : strideB),
+                   of_c = static_cast<uint64_t>(whole_m_) * PitchOfC() * sizeof(Result) *
+                          (strideC == 0 ? 1 : strideC);
+    const uint32_t batches = batchA > batchB ? batchA : batchB;
+    for (uint32_t n = 0; n < batches; ++n)
+      Do(a_ + n % batchA * of_a, b_ + n % batchB * of_b, c.address() + n * of_c, bias_, m_, n_,
+         enSequentialWrite ? n_ : PitchOfC(), 0);
   }
   // Tile after tile: true while there is one, which GetTensorC then gives.
   template <bool sync = true>
@@ -85,8 +133,9 @@ class Matmul {
   template <bool sync = true>
   inline void GetTensorC(const GlobalTensor<Result>& c, uint8_t enAtomic = 0,
                          bool enSequentialWrite = false) {
-    const uint64_t place = enSequentialWrite ? 0 : static_cast<uint64_t>(row_) * whole_n_ + column_;
-    OfTile(c.address() + place * sizeof(Result), enSequentialWrite ? tiling_->baseN : whole_n_, enAtomic);
+    static_assert(kRows<C>, "Matmul: tiles of C row by row: docs/ascend-c.md");
+    const uint64_t place = enSequentialWrite ? 0 : static_cast<uint64_t>(row_) * PitchOfC() + column_;
+    OfTile(c.address() + place * sizeof(Result), enSequentialWrite ? tiling_->baseN : PitchOfC(), enAtomic);
   }
   // To the UBuffer, rows of baseN elements.
   template <bool sync = true>
@@ -102,38 +151,23 @@ class Matmul {
   }
   // No more jobs of this core.
   inline void End() {
-    if (ended_ || tiling_ == nullptr || OfCubeCores()) return;
+    if (ended_ || !registered_ || OfCubeCores()) return;
     ended_ = true;
     cm384::MatmulJob job{};
     job.flags = cm384::kQuits;
     Ask(job);
+    if (several_) Wait();  // the other objects' jobs have the same place
   }
 
-  // The cube core of a group: jobs of both vector cores until both have ended.
-  inline void Serve(TPipe* pipe) {
-    served_ = ended_ = true;
-    cm384::MatmulSpace* const space = Space();
-    const uint64_t jobs = reinterpret_cast<uint64_t>(space->job);
-    uint8_t seen[2] = {};
-    for (uint32_t running = 2; running != 0;) {
-      bool found = false;
-      dcci(jobs, sizeof space->job);
-      for (uint32_t n = 0; n < 2; ++n) {
-        const cm384::MatmulJob job = space->job[n];
-        if (job.sequence == seen[n]) continue;
-        seen[n] = job.sequence;
-        found = true;
-        if ((job.flags & cm384::kQuits) != 0) {
-          --running;
-          continue;
-        }
-        cube_.Run(*pipe, job);
-        PipeBarrier<PIPE_ALL>();
-        space->done[n].sequence = job.sequence;
-        dcci(reinterpret_cast<uint64_t>(&space->done[n]), sizeof space->done[n]);
-      }
-      if (!found && running != 0) PollMark(jobs, sizeof space->job);
-    }
+  // On the cube core of a group, which does what vector cores ask of this object.
+  CM384_INLINE void BeServed() { served_ = ended_ = true; }
+  inline void Work(TPipe& pipe, const cm384::MatmulJob& job) { cube_.Run(pipe, job); }
+  CM384_INLINE void Forget() { cube_.Forget(); }
+
+  // What the cores of a group share.
+  static CM384_INLINE cm384::MatmulSpace* Space() {
+    const uint64_t group = static_cast<uint64_t>(GetBlockIdx()) / (g_coreType == AIC ? 1 : 2);
+    return reinterpret_cast<cm384::MatmulSpace*>(LaunchOfProgram()->group_space) + group;
   }
 
  private:
@@ -141,13 +175,16 @@ class Matmul {
   static CM384_INLINE uint32_t GetSubBlock() {
     return static_cast<uint32_t>(cm384::read_csr<CM384_CSR_SUB_BLOCK>());
   }
-  static CM384_INLINE cm384::MatmulSpace* Space() {
-    const uint64_t group = static_cast<uint64_t>(GetBlockIdx()) / (g_coreType == AIC ? 1 : 2);
-    return reinterpret_cast<cm384::MatmulSpace*>(LaunchOfProgram()->group_space) + group;
+  // Rows of ND_ALIGN are whole blocks of 32 B.
+  CM384_INLINE int PitchOfC() const {
+    constexpr int kBlock = ONE_BLK_SIZE / sizeof(Result);
+    return C::format == CubeFormat::ND_ALIGN ? (whole_c_ + kBlock - 1) / kBlock * kBlock : whole_c_;
   }
+  static CM384_INLINE int RowsOfBlocks(int rows) { return (rows + 15) / 16 * 16; }
   CM384_INLINE void Restart() { tile_ = -1; }
 
   inline void OfTile(uint64_t c, int pitch, uint8_t atomic) {
+    static_assert(kRows<A> && kRows<B>, "Matmul: tiles of operands row by row: docs/ascend-c.md");
     const uint64_t of_a = transposed_a_ ? row_ : static_cast<uint64_t>(row_) * whole_ka_;
     const uint64_t of_b = transposed_b_ ? static_cast<uint64_t>(column_) * whole_kb_ : column_;
     const int rows = m_ - row_ < tiling_->baseM ? m_ - row_ : tiling_->baseM;
@@ -166,15 +203,19 @@ class Matmul {
     job.m = static_cast<uint32_t>(m);
     job.n = static_cast<uint32_t>(n);
     job.k = static_cast<uint32_t>(k_);
-    job.a_pitch = static_cast<uint32_t>(transposed_a_ ? whole_m_ : whole_ka_);
-    job.b_pitch = static_cast<uint32_t>(transposed_b_ ? whole_kb_ : whole_n_);
-    job.c_pitch = static_cast<uint32_t>(pitch);
-    job.base_m = static_cast<uint16_t>(tiling_->baseM);
+    // Of NZ the rows that stand in memory, in whole blocks (assumed).
+    job.a_pitch = static_cast<uint32_t>(kNz<A> ? RowsOfBlocks(transposed_a_ ? whole_ka_ : whole_m_)
+                                               : (transposed_a_ ? whole_m_ : whole_ka_));
+    job.b_pitch = static_cast<uint32_t>(kNz<B> ? RowsOfBlocks(transposed_b_ ? whole_n_ : whole_kb_)
+                                               : (transposed_b_ ? whole_kb_ : whole_n_));
+    job.c_pitch = static_cast<uint32_t>(kNz<C> ? RowsOfBlocks(whole_m_) : pitch);
+    job.base_m = static_cast<uint16_t>(tiling_->baseM | number_ << cm384::kObjectShift);
     job.base_n = static_cast<uint16_t>(tiling_->baseN);
     job.base_k = static_cast<uint16_t>(tiling_->baseK);
-    job.flags =
-        static_cast<uint8_t>((transposed_a_ ? cm384::kTransposedA : 0) |
-                             (transposed_b_ ? cm384::kTransposedB : 0) | (atomic != 0 ? cm384::kAddsToC : 0));
+    job.flags = static_cast<uint8_t>((transposed_a_ ? cm384::kTransposedA : 0) |
+                                     (transposed_b_ ? cm384::kTransposedB : 0) |
+                                     (atomic != 0 ? cm384::kAddsToC : 0) | (kNz<A> ? cm384::kNzA : 0) |
+                                     (kNz<B> ? cm384::kNzB : 0) | (kNz<C> ? cm384::kNzC : 0));
     if constexpr (g_coreType == AIC) {
       cube_.Run(*pipe_, job);
       PipeBarrier<PIPE_ALL>();
@@ -186,8 +227,8 @@ class Matmul {
   // What this core has written before is in memory first.
   inline void Ask(cm384::MatmulJob& job) {
     PipeBarrier<PIPE_ALL>();
-    if (++sequence_ == 0) ++sequence_;
-    job.sequence = sequence_;
+    if (++cm384_matmul_sequence == 0) ++cm384_matmul_sequence;
+    job.sequence = cm384_matmul_sequence;
     cm384::MatmulJob* const place = &Space()->job[GetSubBlock()];
     *place = job;
     dcci(reinterpret_cast<uint64_t>(place), sizeof *place);
@@ -197,7 +238,7 @@ class Matmul {
     const uint64_t at = reinterpret_cast<uint64_t>(done);
     for (;;) {
       dcci(at, sizeof *done);
-      if (*const_cast<volatile uint32_t*>(&done->sequence) == sequence_) return;
+      if (*const_cast<volatile uint32_t*>(&done->sequence) == cm384_matmul_sequence) return;
       PollMark(at, sizeof *done);
     }
   }
@@ -205,32 +246,103 @@ class Matmul {
   const TCubeTiling* tiling_ = nullptr;
   TPipe* pipe_ = nullptr;
   uint64_t a_ = 0, b_ = 0, bias_ = 0;
-  int whole_m_ = 0, whole_n_ = 0, whole_ka_ = 0, whole_kb_ = 0, m_ = 0, n_ = 0, k_ = 0;
+  int whole_m_ = 0, whole_n_ = 0, whole_ka_ = 0, whole_kb_ = 0, whole_c_ = 0, m_ = 0, n_ = 0, k_ = 0;
   int tile_ = -1, row_ = 0, column_ = 0;
-  bool transposed_a_ = A::isTrans, transposed_b_ = B::isTrans, served_ = false, ended_ = false;
-  uint8_t sequence_ = 0;
+  bool transposed_a_ = A::isTrans, transposed_b_ = B::isTrans, served_ = false, ended_ = false,
+       registered_ = false, several_ = false;
+  uint32_t number_ = 0;
   cm384::MatmulCube<T, Result> cube_;
 };
 
+// Objects of a kernel, each with its tiling behind it or without: one after another, as they are named.
+template <class Function>
+CM384_INLINE void ForMatmuls(const Function&, uint32_t) {}
+template <class Function, class Object>
+CM384_INLINE void ForMatmuls(const Function& f, uint32_t number, Object& object) {
+  f(number, object, static_cast<const TCubeTiling*>(nullptr));
+}
+template <class Function, class Object, typename Next, typename... Rest>
+CM384_INLINE void ForMatmuls(const Function& f, uint32_t number, Object& object, Next&& next,
+                             Rest&&... rest) {
+  if constexpr (ConvertsTo<Next, const TCubeTiling*>) {
+    f(number, object, static_cast<const TCubeTiling*>(next));
+    ForMatmuls(f, number + 1, rest...);
+  } else {
+    f(number, object, static_cast<const TCubeTiling*>(nullptr));
+    ForMatmuls(f, number + 1, next, rest...);
+  }
+}
+// The cube core of a group: jobs of both vector cores until all objects of both have ended.
+template <typename... Objects>
+inline void ServeMatmuls(TPipe* pipe, cm384::MatmulSpace* space, Objects&&... objects) {
+  uint32_t count = 0, last = 0;
+  ForMatmuls(
+      [&](uint32_t, auto& object, const TCubeTiling*) {
+        object.BeServed();
+        ++count;
+      },
+      0, objects...);
+  const uint64_t jobs = reinterpret_cast<uint64_t>(space->job);
+  uint8_t seen[2] = {};
+  for (uint32_t running = 2 * count; running != 0;) {
+    bool found = false;
+    dcci(jobs, sizeof space->job);
+    for (uint32_t n = 0; n < 2; ++n) {
+      const cm384::MatmulJob job = space->job[n];
+      if (job.sequence == seen[n]) continue;
+      seen[n] = job.sequence;
+      found = true;
+      if ((job.flags & cm384::kQuits) != 0) {
+        --running;
+        if (count == 1) continue;
+      } else {
+        // Objects take turns in L1 and L0.
+        const uint32_t wanted = job.base_m >> cm384::kObjectShift;
+        if (wanted != last) pipe->Reset();
+        ForMatmuls(
+            [&](uint32_t number, auto& object, const TCubeTiling*) {
+              if (wanted != last) object.Forget();
+              if (number == wanted) object.Work(*pipe, job);
+            },
+            0, objects...);
+        last = wanted;
+        PipeBarrier<PIPE_ALL>();
+      }
+      space->done[n].sequence = job.sequence;
+      dcci(reinterpret_cast<uint64_t>(&space->done[n]), sizeof space->done[n]);
+    }
+    if (!found && running != 0) PollMark(jobs, sizeof space->job);
+  }
+}
 // True on the cube core of a group, which has served then and is done.
-template <class Object>
-inline bool RegisterMatmul(TPipe* pipe, Object& object, const TCubeTiling* tiling = nullptr) {
+template <class Object, typename... Rest>
+inline bool RegisterMatmul(TPipe* pipe, Object& object, Rest&&... rest) {
   if (g_coreType == AIC && LaunchOfProgram()->vector_cores == 2) {
-    object.Serve(pipe);
+    ServeMatmuls(pipe, Object::Space(), object, rest...);
     return true;
   }
-  if (tiling != nullptr) object.Init(tiling, pipe);
+  uint32_t count = 0;
+  ForMatmuls([&](uint32_t, auto&, const TCubeTiling*) { ++count; }, 0, object, rest...);
+  ForMatmuls(
+      [&](uint32_t number, auto& each, const TCubeTiling* tiling) {
+        each.Register(number, count > 1);
+        if (tiling != nullptr) each.Init(tiling, pipe);
+      },
+      0, object, rest...);
   return false;
 }
-template <class A, class B, class C, class Bias = C, const auto& config = CFG_NORM>
-using MatmulImpl = Matmul<A, B, C, Bias, config>;
+template <class A, class B, class C, class Bias = C, const auto& config = CFG_NORM,
+          class CallBack = MatmulCallBackFunc<nullptr, nullptr, nullptr>, class Policy = MatmulPolicy>
+using MatmulImpl = Matmul<A, B, C, Bias, config, CallBack, Policy>;
 
 }  // namespace AscendC
 
-// One object a kernel. On the cube core of a group the function that registers it returns once all has been
-// served.
+// All objects of a kernel at once. On the cube core of a group the function that registers them returns once
+// all has been served.
 #define REGIST_MATMUL_OBJ(pipe, workspace, ...) \
   if (AscendC::RegisterMatmul(pipe, __VA_ARGS__)) return
+
+#define REGIST_CUBE_OBJ(...) REGIST_MATMUL_OBJ(__VA_ARGS__)
 
 // Where kernels look for the object, too.
 namespace matmul {

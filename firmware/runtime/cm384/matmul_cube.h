@@ -13,11 +13,14 @@ class MatmulCube {
  public:
   inline void Run(AscendC::TPipe& pipe, const MatmulJob& job) {
     Place(pipe, job);
-    for (uint32_t row = 0; row < job.m; row += job.base_m) {
+    const uint32_t base_m = BaseM(job);
+    for (uint32_t row = 0; row < job.m; row += base_m) {
       for (uint32_t column = 0; column < job.n; column += job.base_n)
-        Tile(job, row, column, Least(job.base_m, job.m - row), Least(job.base_n, job.n - column));
+        Tile(job, row, column, Least(base_m, job.m - row), Least(job.base_n, job.n - column));
     }
   }
+  // Its buffers have been taken back.
+  CM384_INLINE void Forget() { placed_ = false; }
 
  private:
   using Sum = std::conditional_t<AscendC::is_same_v<T, int8_t>, int32_t, float>;
@@ -25,6 +28,7 @@ class MatmulCube {
   // Rows of a matrix that is turned on its way to L0: squares are whole.
   static constexpr uint32_t kSquare = kSize == 1 ? 32 : 16;
 
+  static CM384_INLINE uint32_t BaseM(const MatmulJob& job) { return job.base_m & ((1u << kObjectShift) - 1); }
   static CM384_INLINE uint32_t Least(uint32_t a, uint32_t b) { return a < b ? a : b; }
   static CM384_INLINE uint32_t Up(uint32_t value, uint32_t to) { return (value + to - 1) / to * to; }
 
@@ -32,13 +36,13 @@ class MatmulCube {
     if (placed_) return;
     placed_ = true;
     const uint32_t depth = Up(job.base_k, 32) * kSize;
-    const uint32_t a = Up(job.base_m, 32) * depth, b = Up(job.base_n, 32) * depth;
+    const uint32_t a = Up(BaseM(job), 32) * depth, b = Up(job.base_n, 32) * depth;
     const auto turns = [](uint32_t bytes) { return static_cast<uint8_t>(2 * bytes <= 64 * 1024 ? 2 : 1); };
     pipe.InitBuffer(a1_, 2, a);
     pipe.InitBuffer(b1_, 2, b);
     pipe.InitBuffer(a2_, turns(a), a);
     pipe.InitBuffer(b2_, turns(b), b);
-    pipe.InitBuffer(co1_, 1, Up(job.base_m, 16) * Up(job.base_n, 16) * 4);
+    pipe.InitBuffer(co1_, 1, Up(BaseM(job), 16) * Up(job.base_n, 16) * 4);
     if (job.bias == 0) return;
     pipe.InitBuffer(c1_, 1, 1024);
     pipe.InitBuffer(c2_, 1, 1024);
@@ -87,21 +91,25 @@ class MatmulCube {
   // A (m x depth) and B (depth x n) to NZ in L1, as they stand in memory.
   inline void CopyIn(const MatmulJob& job, uint32_t row, uint32_t column, uint32_t k, uint32_t m, uint32_t n,
                      uint32_t depth) {
-    const auto copy = [](uint32_t l1, uint64_t gm, uint64_t first, uint64_t second, uint32_t pitch,
+    const auto copy = [](bool nz, uint32_t l1, uint64_t gm, uint64_t first, uint64_t second, uint32_t pitch,
                          uint32_t rows, uint32_t columns, uint32_t height) {
+      // Columns of blocks as they stand in memory.
+      if (nz)
+        return AscendC::CopyToL1(l1, gm + (second / kC0 * pitch + first) * 32, rows * 32,
+                                 Up(columns, kC0) / kC0, pitch * 32ull, height * 32);
       AscendC::CopyNd2Nz(l1, gm + (first * pitch + second) * kSize, rows, columns * kSize,
                          static_cast<uint64_t>(pitch) * kSize, height * 32);
     };
     AscendC::LocalTensor<T> a = a1_.template AllocTensor<T>(), b = b1_.template AllocTensor<T>();
     if ((job.flags & kTransposedA) != 0) {
-      copy(Offset(a), job.a, k, row, job.a_pitch, depth, m, Up(depth, kSquare));
+      copy((job.flags & kNzA) != 0, Offset(a), job.a, k, row, job.a_pitch, depth, m, Up(depth, kSquare));
     } else {
-      copy(Offset(a), job.a, row, k, job.a_pitch, m, depth, Up(m, 16));
+      copy((job.flags & kNzA) != 0, Offset(a), job.a, row, k, job.a_pitch, m, depth, Up(m, 16));
     }
     if ((job.flags & kTransposedB) != 0) {
-      copy(Offset(b), job.b, column, k, job.b_pitch, n, depth, Up(n, 16));
+      copy((job.flags & kNzB) != 0, Offset(b), job.b, column, k, job.b_pitch, n, depth, Up(n, 16));
     } else {
-      copy(Offset(b), job.b, k, column, job.b_pitch, depth, n, Up(depth, kSquare));
+      copy((job.flags & kNzB) != 0, Offset(b), job.b, k, column, job.b_pitch, depth, n, Up(depth, kSquare));
     }
     a1_.EnQue(a);
     b1_.EnQue(b);
@@ -154,7 +162,14 @@ class MatmulCube {
     p.dstStride = job.c_pitch;
     p.quantPre = is_same_v<C, half> ? F322F16 : is_same_v<C, bfloat16_t> ? F322BF16 : NoQuant;
     if ((job.flags & kAddsToC) != 0) SetAtomicAdd<C>();
-    Fixpipe(GlobalAt<C>(job.c + (static_cast<uint64_t>(row) * job.c_pitch + column) * sizeof(C)), sums, p);
+    if ((job.flags & kNzC) != 0) {  // blocks of 16 x 16
+      p.nSize = static_cast<uint16_t>(Up(n, 16));
+      p.dstStride = job.c_pitch * 16 * static_cast<uint32_t>(sizeof(C)) / 32;
+      const uint64_t place = (static_cast<uint64_t>(column) / 16 * job.c_pitch + row) * 16;
+      Fixpipe<C, Sum, CFG_NZ>(GlobalAt<C>(job.c + place * sizeof(C)), sums, p);
+    } else {
+      Fixpipe(GlobalAt<C>(job.c + (static_cast<uint64_t>(row) * job.c_pitch + column) * sizeof(C)), sums, p);
+    }
     if ((job.flags & kAddsToC) != 0) SetAtomicNone();
     co1_.FreeTensor(sums);
   }

@@ -7,17 +7,69 @@
 
 namespace AscendC {
 
-enum class CubeFormat { ND = 0, NZ, ZN, ZZ, NN, ND_ALIGN, SCALAR, VECTOR };  // ND alone
-template <TPosition position, CubeFormat cube_format, typename Element, bool transposed = false>
+enum class CubeFormat { ND = 0, NZ, ZN, ZZ, NN, ND_ALIGN, SCALAR, VECTOR };
+enum class LayoutMode { NONE = 0, BSNGD, SBNGD, BNGS1S2, NORMAL };
+template <TPosition position, CubeFormat cube_format, typename Element, bool transposed = false,
+          LayoutMode layout_mode = LayoutMode::NONE, bool shares_l1 = false>
 struct MatmulType {
   static constexpr TPosition pos = position;
   static constexpr CubeFormat format = cube_format;
   static constexpr bool isTrans = transposed;
+  static constexpr LayoutMode layout = layout_mode;
+  static constexpr bool ibShare = shares_l1;
   using T = Element;
 };
-struct MatmulConfig {};
-inline constexpr MatmulConfig CFG_NORM{}, CFG_MDL{}, MM_CFG_BB{}, CFG_IBSHARE_NORM{};
-// How tiles are walked is this project's own.
+// How tiles are walked is this project's own: what is chosen here has no effect. Fields and their order are
+// assumed.
+enum class BatchMode { NONE = 0, BATCH_LESS_THAN_L1, BATCH_LARGE_THAN_L1, SINGLE_LARGE_THAN_L1 };
+enum class IterateOrder { ORDER_M = 0, ORDER_N, UNDEF };
+enum class ScheduleType { INNER_PRODUCT = 0, OUTER_PRODUCT, N_BUFFER_33 };
+enum class IterateMode {
+  ITERATE_MODE_ALL = 0,
+  ITERATE_MODE_BATCH,
+  ITERATE_MODE_N_BATCH,
+  ITERATE_MODE_NORMAL
+};
+enum class MatmulConfigMode { CONFIG_NULL = 0, CONFIG_NORM, CONFIG_MDL, CONFIG_SPECIALMDL, CONFIG_IBSHARE };
+struct MatmulConfig {
+  bool doNorm = true, doBasicBlock = false, doMultiDataLoad = false;
+  uint32_t basicM = 0, basicN = 0, basicK = 0;
+  bool intrinsicsCheck = false, isNBatch = false, enVecND2NZ = false, doSpecialBasicBlock = false;
+  uint32_t doMTE2Preload = 0, singleCoreM = 0, singleCoreN = 0, singleCoreK = 0, stepM = 0, stepN = 0,
+           baseMN = 0, singleCoreMN = 0;
+  bool enUnitFlag = true, isPerTensor = false, hasAntiQuantOffset = false, doIBShareNorm = false,
+       doSpecialMDL = false, enableInit = true;
+  BatchMode batchMode = BatchMode::NONE;
+  bool enableEnd = true, enableGetTensorC = true, enableSetOrgShape = true, enableSetBias = true,
+       enableSetTail = true, enableQuantVector = true, enableSetDefineData = true;
+  uint32_t iterateMode = 0;
+  bool enableReuse = true, enableUBReuse = true, enableL1CacheUB = false, intraBlockPartSum = false;
+  IterateOrder iterateOrder = IterateOrder::UNDEF;
+  ScheduleType scheduleType = ScheduleType::INNER_PRODUCT;
+  bool enableDoubleCache = false, isBiasBatch = true, enableStaticPadZeros = false, isA2B2Shared = false,
+       isPartialOutput = false, enableMixDualMaster = false;
+};
+inline constexpr MatmulConfig CFG_NORM{}, CFG_MDL{.doNorm = false, .doMultiDataLoad = true}, MM_CFG_BB{},
+    CFG_IBSHARE_NORM{.doIBShareNorm = true};
+// Choices of GetMMConfig.
+struct MatmulShapeParams {
+  uint32_t singleCoreM = 0, singleCoreN = 0, singleCoreK = 0, basicM = 0, basicN = 0, basicK = 0;
+};
+struct MatmulQuantParams {
+  bool isPerTensor = false, hasAntiQuantOffset = false;
+};
+struct MatmulBatchParams {
+  bool isNBatch = false;
+  BatchMode batchMode = BatchMode::NONE;
+  bool isBiasBatch = true;
+};
+struct MatmulFuncParams {
+  bool intrinsicsLimit = false, enVecND2NZ = false, enableDoubleCache = false, enableL1CacheUB = false;
+  uint32_t doMTE2Preload = 0;
+  IterateOrder iterateOrder = IterateOrder::UNDEF;
+  ScheduleType scheduleType = ScheduleType::INNER_PRODUCT;
+  bool enableReuse = true, enableUBReuse = true, isPartialOutput = false;
+};
 #define CM384_CONFIG(Name)                                      \
   template <typename... Choices>                                \
   CM384_INLINE constexpr MatmulConfig Name(const Choices&...) { \
@@ -28,7 +80,21 @@ CM384_CONFIG(GetMDLConfig)
 CM384_CONFIG(GetBasicConfig)
 CM384_CONFIG(GetSpecialBasicConfig)
 CM384_CONFIG(GetSpecialMDLConfig)
+CM384_CONFIG(GetIBShareNormConfig)
 #undef CM384_CONFIG
+template <MatmulConfigMode mode, typename... Choices>
+CM384_INLINE constexpr MatmulConfig GetMMConfig(const Choices&...) {
+  return {};
+}
+// The default functions alone: what those of a kernel's own are given is not known.
+template <auto DataCopyOut = nullptr, auto CopyA1 = nullptr, auto CopyB1 = nullptr>
+struct MatmulCallBackFunc {
+  template <typename T>
+  static constexpr bool kDefault = is_same_v<T, decltype(nullptr)>;
+  static_assert(kDefault<decltype(DataCopyOut)> && kDefault<decltype(CopyA1)> && kDefault<decltype(CopyB1)>,
+                "MatmulCallBackFunc: the default functions alone: docs/ascend-c.md");
+};
+struct MatmulPolicy {};
 
 }  // namespace AscendC
 
@@ -42,9 +108,20 @@ struct TCubeTiling {
 
 namespace cm384 {
 
-enum MatmulFlag : uint8_t { kTransposedA = 1, kTransposedB = 2, kAddsToC = 4, kQuits = 8 };
+enum MatmulFlag : uint8_t {
+  kTransposedA = 1,
+  kTransposedB = 2,
+  kAddsToC = 4,
+  kQuits = 8,
+  kNzA = 16,
+  kNzB = 32,
+  kNzC = 64
+};
+// Of several objects of a kernel the one that a job is of: above the bits of base_m.
+inline constexpr uint32_t kObjectShift = 12;
 
-// A line of the data cache, so that it is seen whole. Addresses in GM, sizes and pitches in elements.
+// A line of the data cache, so that it is seen whole. Addresses in GM, sizes and pitches in elements; of NZ
+// the pitch is how many rows a column of blocks has.
 struct MatmulJob {
   uint64_t a, b, c, bias;  // bias 0: none
   uint32_t m, n, k, a_pitch, b_pitch, c_pitch;
