@@ -26,6 +26,7 @@
 #include "base/text/standard_error.h"
 #include "npu_core/scalar/elf_image.h"
 #include "system/host/kernel_kind.h"
+#include "workloads/kernels/host_program.h"
 
 namespace cm384::cli {
 namespace {
@@ -49,6 +50,7 @@ struct KernelBuildOptions {
   studies::Texts arguments, tiling;
   std::string key;
   int column = 0;
+  bool host = false;
   bool verbose = false;
 
   template <class Self, class Visitor>
@@ -83,6 +85,9 @@ struct KernelBuildOptions {
           "where BEGIN_TILING_DATA_DEF defines the tiling data; if not set, the project's op_host");
     visit("tiling-key", self.key, Form{"KEY"},
           "build for this key alone, with the structure that is registered for it");
+    visit("host", self.host,
+          "make a program of the host that launches the kernels by its own calls, for `cm384 run program`; "
+          "its kernels are in a folder beside it");
     visit("verbose", self.verbose, "print the compiler's command line", Letter{'v'});
   }
 };
@@ -364,6 +369,77 @@ std::string kernel_of_project(const std::string& folder) {
                        : fmt::format("--op {}: name one of its kernels: {}", folder, fmt::join(found, ", ")));
 }
 
+struct ScratchFolder {
+  explicit ScratchFolder(std::string name) : path(std::move(name)) {
+    std::filesystem::create_directories(path);
+  }
+  ~ScratchFolder() {
+    std::error_code gone;
+    std::filesystem::remove_all(path, gone);
+  }
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  const std::filesystem::path path;
+};
+
+// A header of the cores' beside a source: one of the project's own that has functions for them.
+bool is_of_cores(const std::filesystem::path& folder, const std::string& name) {
+  const std::filesystem::path path = folder / name;
+  if (!std::filesystem::is_regular_file(path)) return false;
+  const std::string text = masked(read_input(path.string()));
+  return text.find("__aicore__") != std::string::npos || text.find("__global__") != std::string::npos;
+}
+
+// The sources' kernels to images, what is of the host to a program that asks the emulator.
+int build_host(const KernelBuildOptions& options, const std::filesystem::path& runtime) {
+  namespace fs = std::filesystem;
+  const std::vector<std::string>& sources = options.source;
+  const std::string out = options.out.empty() ? fs::path(sources.front()).stem().string() : options.out;
+  if (fs::is_directory(out)) throw InputError(fmt::format("{}: is a folder; -o names the program", out));
+  const fs::path kernels = studies::kernel_folder(out), host = runtime.parent_path() / "host";
+  NamedOutput program(out, RunFiles::Use::written);
+  const ScratchFolder made_in(out + ".host");
+  const fs::path& scratch = made_in.path;
+  std::vector<std::string> words{"g++",
+                                 "-std=c++17",
+                                 "-O1",
+                                 "-DCM384_PROGRAM=\"" + fs::read_symlink("/proc/self/exe").string() + "\"",
+                                 "-I" + runtime.parent_path().parent_path().string(),
+                                 "-I" + host.string(),
+                                 "-I" + scratch.string(),
+                                 "-include",
+                                 "acl/acl.h"};
+  for (const std::string& folder : options.include) words.push_back("-I" + folder);
+  for (const std::string& macro : options.define) words.push_back("-D" + macro);
+  std::size_t made = 0;
+  for (const std::string& source : sources) {
+    const std::string text = read_input(source);
+    const std::string folder =
+        fs::path(source).has_parent_path() ? fs::path(source).parent_path().string() : ".";
+    for (const std::string& name : kernel_names(text)) {
+      build_image(options, {source}, runtime, (kernels / (name + ".elf")).string(), name);
+      std::ofstream(scratch / ("aclrtlaunch_" + name + ".h"))
+          << "#pragma once\n#include \"acl/acl.h\"\ntemplate <typename... Arguments>\ninline int aclrtlaunch_"
+          << name << "(uint32_t blocks, aclrtStream stream, const Arguments&... arguments) {\n  return "
+          << "cm384_host::Launch(\"" << name << "\", blocks, nullptr, stream)(arguments...);\n}\n";
+      ++made;
+    }
+    const fs::path copy = scratch / fmt::format("{}.cpp", words.size());
+    std::ofstream(copy) << "#line 1 \"" << source << "\"\n"
+                        << for_host(text, [&](const std::string& name) { return is_of_cores(folder, name); });
+    words.insert(words.end(), {"-iquote", folder, copy.string()});
+  }
+  words.insert(words.end(), {"-o", program.name()});
+  if (options.verbose) print_error("{}\n", fmt::join(words, " "));
+  const int code = run_program(words, "g++");
+  if (code != 0)
+    throw InputError(
+        fmt::format("kernel build --host: the host's compiler ended with {}; {} is not made", code, out));
+  program.commit();
+  fmt::print("{}: a program of the host, {} kernel{}\n", out, made, made == 1 ? "" : "s");
+  return kDone;
+}
+
 int build(const Program&, const KernelBuildOptions& options, const studies::Given&) {
   namespace fs = std::filesystem;
   std::vector<std::string> sources = options.source;
@@ -374,6 +450,11 @@ int build(const Program&, const KernelBuildOptions& options, const studies::Give
     open_input(source);  // read by the compiler: no output may be there
   }
   const fs::path runtime = kernel_runtime();
+  if (options.host) {
+    if (!options.op.empty() || !options.entry.empty())
+      throw InputError("kernel build --host: takes sources, without --op and --entry");
+    return build_host(options, runtime);
+  }
   const fs::path beside = options.op.empty() || !options.source.empty()
                               ? fs::path(sources.front())
                               : fs::path(sources.front()).filename();

@@ -62,7 +62,8 @@ std::size_t behind_macros(const std::string& code, std::size_t at) {
 }
 
 // Empty where brackets do not match, as they may where a condition of the preprocessor cuts through them.
-std::vector<Definition> definitions(const std::string& code) {
+// `types`: those of classes, too.
+std::vector<Definition> definitions(const std::string& code, bool types = false) {
   static const std::regex named_space("(?:^|\\s)namespace\\s+([A-Za-z_0-9:]+)\\s*$"),
       transparent("(?:^|\\s)(?:namespace(?:\\s+[A-Za-z_0-9:]+)?|extern\\s*\"\\s*\")\\s*$"),
       type("(?:^|[\\s>])(?:class|struct|union|enum)\\s[^()]*$");
@@ -91,7 +92,7 @@ std::vector<Definition> definitions(const std::string& code) {
       }
       const std::size_t behind = behind_bracket(code, at);
       if (behind == std::string::npos) return {};
-      if (head.find('(') != std::string::npos && !std::regex_search(head, type)) {
+      if (std::regex_search(head, type) ? types : head.find('(') != std::string::npos) {
         std::string scope;
         for (const std::string& of : scopes) scope += of;
         const std::size_t first = behind_macros(code, code.find_first_not_of(" \t\r\n", begin));
@@ -242,6 +243,65 @@ std::string without_host(std::string source) {
     at = end;
   }
   return source;
+}
+
+std::string for_host(std::string source, const std::function<bool(const std::string& name)>& is_header) {
+  static const std::regex core("__aicore__|\\[\\s*aicore\\s*\\]|__global__"),
+      library("\\bAscendC::|\\b(?:Local|Global)Tensor\\s*<|\\bTPipe\\b|\\bTQue\\s*<"),
+      statement(
+          "(?:^|[;}\\n])([^;{}#\\n]*(?:__global__|__aicore__|\\bAscendC::|\\[\\s*aicore\\s*\\])[^;{}]*;)"),
+      include("(?:^|\\n)([ \\t]*#[ \\t]*include[ \\t]*\"([^\"\\n]+)\")"), name("([A-Za-z_0-9:]+)\\s*$");
+  std::string text = masked(source);
+  std::string code = without_directives(text);
+  for (const Definition& one : definitions(code, true)) {
+    const std::string whole = code.substr(one.begin, one.end - one.begin);
+    if (std::regex_search(whole, core) || (!is_of_host(whole) && std::regex_search(whole, library)))
+      blank_definition(source, text, code, one);
+  }
+  const auto blank_found = [&](const std::string& in, const std::regex& what, const auto& is) {
+    const std::string looked_at = in;
+    for (auto it = std::sregex_iterator(looked_at.begin(), looked_at.end(), what);
+         it != std::sregex_iterator(); ++it) {
+      if (!is(*it)) continue;
+      const auto at = static_cast<std::size_t>(it->position(1));
+      blank(source, at, at + static_cast<std::size_t>(it->length(1)));
+      blank(text, at, at + static_cast<std::size_t>(it->length(1)));
+    }
+  };
+  blank_found(without_directives(text), statement,
+              [](const std::smatch& found) { return found[1].str().find("<<<") == std::string::npos; });
+  blank_found(source, include, [&](const std::smatch& found) { return is_header(found[2]); });
+  // name<<<blocks, l2, stream>>>(..): what is replaced grows, so the last one first.
+  for (std::size_t at = text.size(); (at = text.rfind("<<<", at)) != std::string::npos; --at) {
+    const std::size_t end = text.find(">>>", at);
+    std::smatch called;
+    const std::string before = text.substr(0, at);
+    if (end == std::string::npos) break;
+    if (!std::regex_search(before, called, name))
+      throw InputError("kernel build --host: a launch of a template is not there: docs/ascend-c.md");
+    std::string kernel = called[1];
+    kernel = kernel.substr(kernel.rfind(':') + 1);
+    const auto begin = static_cast<std::size_t>(called.position(1));
+    for (std::string* one : {&source, &text}) {
+      one->replace(end, 3, ")");
+      one->replace(begin, at + 3 - begin, "::cm384_host::Launch(\"" + kernel + "\", ");
+    }
+    at = begin;
+    if (at == 0) break;
+  }
+  return source;
+}
+
+std::vector<std::string> kernel_names(const std::string& source) {
+  const std::string code = without_directives(masked(source));
+  std::vector<std::string> names;
+  for (const Definition& one : kernel_definitions(code)) {
+    const std::string head = code.substr(one.begin, one.body - one.begin);
+    static const std::regex header("(?:^|\\s)template\\s*<");
+    if (std::regex_search(head, header)) continue;
+    if (std::string called = name_of(code, one); !called.empty()) names.push_back(std::move(called));
+  }
+  return names;
 }
 
 std::string only_kernel(std::string source, const std::string& entry) {

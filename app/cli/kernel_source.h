@@ -1,6 +1,7 @@
 // What a kernel's source says in forms that are not C++, or that are not for the cores.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -28,6 +29,13 @@ bool has_kernel(const std::string& source, const std::string& entry);
 
 // Without what is of the host, and without [aicore].
 std::string for_cores(std::string source);
+
+// The host's part alone: what is of the cores becomes empty lines, launches become calls of
+// cm384_host::Launch. `is_header`: whether a header that the source includes is of the cores. Throws
+// InputError for launches of templates.
+std::string for_host(std::string source, const std::function<bool(const std::string& name)>& is_header);
+// Names of its kernels, but for templates and those that macros make.
+std::vector<std::string> kernel_names(const std::string& source);
 
 // Whether a source has anything for the cores.
 bool is_for_cores(const std::string& source);

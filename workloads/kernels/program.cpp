@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <optional>
 
 #include "base/text/error.h"
@@ -17,6 +18,7 @@
 #include "firmware/abi/communication.h"
 #include "system/host/kernel_kind.h"
 #include "workloads/frame/session.h"
+#include "workloads/kernels/host_program.h"
 #include "workloads/kernels/instruction_trace.h"
 #include "workloads/kernels/kernel_rules.h"
 #include "workloads/kernels/program_data.h"
@@ -35,14 +37,18 @@ struct ProgramOptions {
   RuleOptions rules;
   bool real_polling = false;
   Time patience = 5_ms;
+  int devices = 1;
+  Texts argument;
 
   std::vector<std::string> inputs() const {
-    return file.empty() ? std::vector<std::string>{} : read_program(file).inputs();
+    if (file.empty()) return {};
+    return is_host_program(file) ? kernel_images(file) : read_program(file).inputs();
   }
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
-    visit("file", self.file, Form{"FILE"}, "the program: TOML with buffers, launches and checks");
+    visit("file", self.file, Form{"FILE"},
+          "the program: TOML with buffers, launches and checks, or what `kernel build --host` has made");
     visit("payload", self.payload, OneOf{{"control", "full"}},
           "keep all bytes, or leave out those of buffers that the file marks as payload");
     visit("trace", self.trace, Form{"FILE"},
@@ -62,6 +68,8 @@ struct ProgramOptions {
         "patience", self.patience, Range{1_us, 1000_s},
         "simulated time of work without a copy from elsewhere, a write or a launch after which the run ends "
         "as hung");
+    visit("devices", self.devices, Range{1, 768}, "of a host program: how many it has, dies 0, 1, ..");
+    visit("argument", self.argument, Form{"TEXT"}, "of a host program: one for its main; several times");
   }
 };
 
@@ -341,8 +349,64 @@ class ProgramRun {
   std::vector<std::vector<host::LaunchHandle>> launched_;  // by launch
 };
 
+SessionOptions session_options_of(const ProgramOptions& options, std::vector<int> dies) {
+  SessionOptions made;
+  made.dies = std::move(dies);
+  made.die.aiv.check_hazards = options.check_hazards;
+  made.die.aiv.elide_polls = !options.real_polling;
+  made.check_memory = options.check_memory;
+  made.patience = options.patience;
+  made.what = fmt::format("program {}", options.file);
+  return made;
+}
+
+// A program of the host: a row a launch.
+StudyResult run_host_program(const StudyContext& context, const ProgramOptions& options) {
+  StudyResult result;
+  result.input_files.push_back(options.file);
+  for (std::string& path : kernel_images(options.file)) result.input_files.push_back(std::move(path));
+  if (options.payload == "control")
+    throw InputError("--payload control: has no effect on a host program, which marks nothing as payload");
+  std::vector<int> dies(static_cast<std::size_t>(options.devices));
+  std::iota(dies.begin(), dies.end(), 0);
+  Session session(context, session_options_of(options, dies));
+  InstructionTrace trace(options.trace);
+  if (trace.file() != nullptr) session.machine().die(0).cluster().core(0).scalar().set_trace(trace.file());
+  HostProgram program(options.file, options.argument, session, dies, options.rules, !context.gdb_at_fault);
+  const int code = program.run(result.complete);
+  session.count(result.simulator);
+  session.add_findings(result);
+  program.report(Clock(context.machine.die.clock), result);
+  trace.close();
+  if (!result.complete) return result;
+  for (const HostProgram::Launch& launch : program.launches()) {
+    const npu::LaunchRecord& record = session.runtime().record(launch.handle);
+    const double kernel = (record.last_retired - record.first_instruction).us();
+    const double task = (record.task_end - record.task_start).us();
+    context.finish_row(result, {{"launch", launch.name},
+                                {"ranks", 1},
+                                {"blocks", launch.blocks},
+                                {"kernel_us", kernel},
+                                {"longest_kernel_us", kernel},
+                                {"task_us", task},
+                                {"longest_task_us", task},
+                                {"code_bytes", launch.code_bytes},
+                                {"end_us", record.task_end.us()}});
+  }
+  if (code != 0) {
+    result.passed = false;
+    result.notes.push_back(fmt::format("{} ended with {}", options.file, code));
+  }
+  return result;
+}
+
 StudyResult run(const StudyContext& context, const ProgramOptions& options) {
-  if (options.file.empty()) throw InputError("run program: no FILE: a program in TOML");
+  if (options.file.empty())
+    throw InputError("run program: no FILE: a program in TOML, or of the host by `kernel build --host`");
+  if (is_host_program(options.file)) return run_host_program(context, options);
+  if (options.devices != 1 || !options.argument.empty())
+    throw InputError(fmt::format("{}: has no effect, as {} is no program of the host",
+                                 options.devices != 1 ? "--devices" : "--argument", options.file));
   const ProgramFile program = read_program(options.file);
   StudyResult result;
   result.input_files.push_back(options.file);
@@ -351,14 +415,7 @@ StudyResult run(const StudyContext& context, const ProgramOptions& options) {
   if (control && std::ranges::none_of(program.buffers, &ProgramBuffer::payload))
     throw InputError(fmt::format("--payload control: has no effect, as no buffer of {} is marked as payload",
                                  options.file));
-  SessionOptions session_options;
-  session_options.dies = program.dies;
-  session_options.die.aiv.check_hazards = options.check_hazards;
-  session_options.die.aiv.elide_polls = !options.real_polling;
-  session_options.check_memory = options.check_memory;
-  session_options.patience = options.patience;
-  session_options.what = fmt::format("program {}", options.file);
-  Session session(context, session_options);
+  Session session(context, session_options_of(options, program.dies));
   ProgramRun run(program, session, options.rules, !context.gdb_at_fault, control);
   // What is wrong with inputs and outputs is known before the work.
   for (const ProgramCheck& check : program.checks) {

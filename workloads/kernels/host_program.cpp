@@ -1,0 +1,362 @@
+#include "workloads/kernels/host_program.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+#include <system_error>
+#include <utility>
+
+#include "base/text/error.h"
+#include "base/text/input_file.h"
+#include "firmware/abi/host_program.h"
+#include "firmware/abi/program.h"
+#include "npu_core/scalar/elf_image.h"
+#include "system/host/kernel_kind.h"
+
+namespace cm384::studies {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The first bytes of an ELF file, up to its machine.
+std::array<char, 20> elf_head(const std::string& path) {
+  std::array<char, 20> head{};
+  std::ifstream(path, std::ios::binary).read(head.data(), head.size());
+  return head;
+}
+
+bool read_all(int socket, void* to, std::size_t bytes) {
+  char* at = static_cast<char*>(to);
+  while (bytes != 0) {
+    const ssize_t n = read(socket, at, bytes);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    at += n;
+    bytes -= static_cast<std::size_t>(n);
+  }
+  return true;
+}
+bool send_all(int socket, const void* from, std::size_t bytes) {
+  const char* at = static_cast<const char*>(from);
+  while (bytes != 0) {
+    const ssize_t n = send(socket, at, bytes, MSG_NOSIGNAL);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    at += n;
+    bytes -= static_cast<std::size_t>(n);
+  }
+  return true;
+}
+
+// More is no request of a program's.
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 36;
+
+}  // namespace
+
+struct HostProgram::Asked {
+  cm384_host_request head{};
+  std::vector<std::byte> bytes;
+};
+
+bool is_host_program(const std::string& path) {
+  const auto head = elf_head(path), own = elf_head("/proc/self/exe");
+  return std::memcmp(head.data(), "\177ELF", 4) == 0 && head[18] == own[18] && head[19] == own[19];
+}
+std::string kernel_folder(const std::string& program) {
+  return program + ".kernels";
+}
+std::vector<std::string> kernel_images(const std::string& program) {
+  std::vector<std::string> paths;
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(kernel_folder(program), none)) {
+    if (entry.path().extension() == ".elf") paths.push_back(entry.path().string());
+  }
+  std::ranges::sort(paths);
+  return paths;
+}
+
+HostProgram::HostProgram(std::string path, std::vector<std::string> arguments, Session& session,
+                         std::vector<int> dies, const RuleOptions& rules, bool list_hazards)
+    : path_(fs::absolute(path).string()),
+      arguments_(std::move(arguments)),
+      session_(session),
+      runtime_(session.runtime()),
+      dies_(std::move(dies)),
+      rules_(rules),
+      list_hazards_(list_hazards),
+      defaults_(dies_.size()),
+      has_default_(dies_.size()) {}
+
+HostProgram::~HostProgram() {
+  if (socket_ >= 0) close(socket_);
+  if (child_ < 0) return;
+  kill(child_, SIGTERM);
+  wait_for_child();
+}
+
+void HostProgram::start() {
+  std::array<int, 2> ends{};
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0)
+    throw std::system_error(errno, std::generic_category(), "socketpair");
+  socket_ = ends[0];
+  constexpr int kOfChild = 3;
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  // Rows alone are on the standard output.
+  posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
+  // A descriptor that stays itself keeps its mark to be closed.
+  int other = ends[1];
+  if (other == kOfChild) other = dup(ends[1]);
+  posix_spawn_file_actions_adddup2(&actions, other, kOfChild);
+  std::vector<std::string> words{path_};
+  words.insert(words.end(), arguments_.begin(), arguments_.end());
+  std::vector<char*> argv, environment;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  std::string own = fmt::format("{}={}", CM384_HOST_SOCKET, kOfChild);
+  environment.push_back(own.data());
+  for (char** each = environ; *each != nullptr; ++each) environment.push_back(*each);
+  environment.push_back(nullptr);
+  const int error = posix_spawn(&child_, argv[0], &actions, nullptr, argv.data(), environment.data());
+  posix_spawn_file_actions_destroy(&actions);
+  if (other != ends[1]) close(other);
+  close(ends[1]);
+  if (error != 0) {
+    child_ = -1;
+    throw InputError(fmt::format("{}: cannot be started: {}", path_, std::strerror(error)));
+  }
+}
+
+int HostProgram::wait_for_child() {
+  int status = 0;
+  while (waitpid(child_, &status, 0) < 0) {
+    if (errno != EINTR) break;
+  }
+  child_ = -1;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+int HostProgram::run(bool& complete) {
+  start();
+  Asked asked;
+  while (read_all(socket_, &asked.head, sizeof asked.head)) {
+    if (asked.head.bytes > kMostBytes) break;
+    asked.bytes.resize(asked.head.bytes);
+    if (!read_all(socket_, asked.bytes.data(), asked.bytes.size())) break;
+    cm384_host_reply reply{};
+    Answer given;
+    try {
+      given = answer(asked);
+    } catch (const InputError& error) {
+      const std::string why = error.what();
+      reply.status = 1;
+      given.bytes.resize(why.size());
+      std::memcpy(given.bytes.data(), why.data(), why.size());
+    }
+    if (interrupted_) {
+      complete = false;
+      return 0;
+    }
+    reply.value = given.value;
+    reply.bytes = given.bytes.size();
+    if (!send_all(socket_, &reply, sizeof reply) ||
+        !send_all(socket_, given.bytes.data(), given.bytes.size()))
+      break;
+  }
+  // What the program has not waited for.
+  wait();
+  complete = !interrupted_;
+  return wait_for_child();
+}
+
+void HostProgram::wait() {
+  interrupted_ = !runtime_.wait();
+}
+
+int HostProgram::die(std::int32_t device) const {
+  if (device < 0 || static_cast<std::size_t>(device) >= dies_.size())
+    throw InputError(fmt::format("device {}: there are {}; --devices says how many", device, dies_.size()));
+  return dies_[static_cast<std::size_t>(device)];
+}
+host::Stream HostProgram::stream(std::uint64_t number, std::int32_t device) {
+  if (number != 0) {
+    if (number > streams_.size()) throw InputError("a stream that was not created");
+    return streams_[number - 1];
+  }
+  const auto at = static_cast<std::size_t>(device);
+  const int on = die(device);
+  if (!has_default_[at]) {
+    defaults_[at] = runtime_.create_stream(on);
+    has_default_[at] = true;
+  }
+  return defaults_[at];
+}
+HostProgram::Event& HostProgram::event(std::uint64_t number) {
+  if (number == 0 || number > events_.size()) throw InputError("an event that was not created");
+  return events_[number - 1];
+}
+void HostProgram::check(std::uint64_t address, std::uint64_t bytes) const {
+  if (!runtime_.is_allocated(address, bytes))
+    throw InputError(fmt::format("{} B at {:#x} are not memory of a device", bytes, address));
+}
+
+const std::shared_ptr<npu::Program>& HostProgram::kernel(const std::string& name) {
+  const auto known =
+      std::ranges::find(programs_, name, &std::pair<std::string, std::shared_ptr<npu::Program>>::first);
+  if (known != programs_.end()) return known->second;
+  const std::string path = (fs::path(kernel_folder(path_)) / (name + ".elf")).string();
+  if (!fs::is_regular_file(path)) throw InputError(fmt::format("launch of {}: there is no {}", name, path));
+  auto image = npu::ElfImage::read(path);
+  if (!image->takes_arguments()) throw InputError(fmt::format("{}: has no function marked __global__", path));
+  auto program = runtime_.load(std::move(image));
+  apply_rules(rules_, list_hazards_, *program);
+  return programs_.emplace_back(name, std::move(program)).second;
+}
+
+HostProgram::Answer HostProgram::launch(const Asked& asked) {
+  const auto* const text = reinterpret_cast<const char*>(asked.bytes.data());
+  const std::string name(text, strnlen(text, asked.bytes.size()));
+  const host::Stream on = stream(asked.head.a, asked.head.device);
+  const auto& program = kernel(name);
+  const npu::KernelType type = host::kernel_type(program->image(), 0);
+  const hw::Die& parameters = session_.machine().parameters().die;
+  const int available = type == npu::KernelType::aiv   ? parameters.aiv
+                        : type == npu::KernelType::aic ? parameters.aic
+                                                       : std::min(parameters.aic, parameters.aiv / 2);
+  const std::uint64_t blocks = asked.head.b;
+  if (blocks == 0 || blocks > static_cast<std::uint64_t>(available))
+    throw InputError(fmt::format("launch of {}: {} blocks, but a die has {} {}", name, blocks, available,
+                                 type == npu::KernelType::aiv   ? "AIVs"
+                                 : type == npu::KernelType::aic ? "AICs"
+                                                                : "groups of an AIC and two AIVs"));
+  cm384_program block{};
+  std::size_t count = 0, at = name.size() + 1;
+  while (at + sizeof(cm384_host_argument) <= asked.bytes.size()) {
+    cm384_host_argument argument{};
+    std::memcpy(&argument, asked.bytes.data() + at, sizeof argument);
+    at += sizeof argument;
+    if (count == CM384_PROGRAM_ARGUMENTS || argument.bytes > asked.bytes.size() - at)
+      throw InputError(fmt::format("launch of {}: more than {} arguments", name, CM384_PROGRAM_ARGUMENTS));
+    if (argument.bytes != 0) {
+      argument.word = runtime_.allocate(on.die, argument.bytes);
+      runtime_.copy_in(argument.word, std::span(asked.bytes).subspan(at, argument.bytes));
+      at += argument.bytes;
+    }
+    block.argument[count++] = argument.word;
+  }
+  if (const auto parameters_of = program->image().kernel_parameters();
+      parameters_of && parameters_of->size() != count)
+    throw InputError(
+        fmt::format("launch of {}: takes {} arguments, {} are given", name, parameters_of->size(), count));
+  block.vector_cores = host::vector_cores(type);
+  if (type == npu::KernelType::mix)
+    block.group_space = runtime_.allocate(on.die, blocks * CM384_PROGRAM_GROUP_SPACE);
+  const std::uint64_t arguments = runtime_.allocate(on.die, sizeof block);
+  runtime_.put(arguments, block);
+  std::vector<std::uint16_t> cores(blocks);
+  std::iota(cores.begin(), cores.end(), std::uint16_t{0});
+  launches_.push_back({name, blocks, program->image().code_bytes(),
+                       runtime_.launch(on, {program, arguments, std::move(cores), type})});
+  return {};
+}
+
+void HostProgram::copy(const Asked& asked) {
+  const cm384_host_request& head = asked.head;
+  check(head.a, head.c);
+  check(head.b, head.c);
+  if (head.value >= 0) {
+    runtime_.memcpy_async(stream(static_cast<std::uint64_t>(head.value), head.device), head.a, head.b,
+                          head.c);
+    return;
+  }
+  std::vector<std::byte> bytes(head.c);
+  runtime_.copy_out(head.b, bytes);
+  runtime_.copy_in(head.a, bytes);
+}
+
+HostProgram::Answer HostProgram::answer(const Asked& asked) {
+  const cm384_host_request& head = asked.head;
+  switch (head.operation) {
+    case CM384_HOST_DEVICES:
+      return {static_cast<std::int64_t>(dies_.size())};
+    case CM384_HOST_CORES: {
+      const hw::Die& parameters = session_.machine().parameters().die;
+      return {head.a == 0 ? parameters.aiv : parameters.aic};
+    }
+    case CM384_HOST_ALLOCATE:
+      return {static_cast<std::int64_t>(runtime_.allocate(die(head.device), head.a))};
+    case CM384_HOST_FREE:
+      runtime_.free(head.a);
+      return {};
+    case CM384_HOST_WRITE:
+      check(head.a, head.bytes);
+      runtime_.copy_in(head.a, asked.bytes);
+      return {};
+    case CM384_HOST_READ: {
+      check(head.a, head.b);
+      Answer made;
+      made.bytes.resize(head.b);
+      runtime_.copy_out(head.a, made.bytes);
+      return made;
+    }
+    case CM384_HOST_COPY:
+      copy(asked);
+      return {};
+    case CM384_HOST_STREAM:
+      streams_.push_back(runtime_.create_stream(die(head.device)));
+      return {static_cast<std::int64_t>(streams_.size())};
+    case CM384_HOST_WAIT_STREAM:
+      runtime_.synchronize_stream(stream(head.a, head.device));
+      wait();
+      return {};
+    case CM384_HOST_WAIT_DEVICE:
+      runtime_.synchronize_device(die(head.device));
+      wait();
+      return {};
+    case CM384_HOST_LAUNCH:
+      return launch(asked);
+    case CM384_HOST_EVENT:
+      events_.push_back({false, {}, runtime_.create_event(die(head.device))});
+      return {static_cast<std::int64_t>(events_.size())};
+    case CM384_HOST_RECORD_EVENT: {
+      Event& of = event(head.a);
+      of.task = runtime_.record_event(stream(head.b, head.device), of.event);
+      of.recorded = true;
+      return {};
+    }
+    case CM384_HOST_STREAM_AWAITS:
+      runtime_.stream_wait_event(stream(head.a, head.device), event(head.b).event);
+      return {};
+    case CM384_HOST_WAIT_EVENT:
+      event(head.a);
+      wait();
+      return {};
+    case CM384_HOST_ELAPSED: {
+      const Event &from = event(head.a), &to = event(head.b);
+      if (!from.recorded || !to.recorded) throw InputError("an event that was not recorded");
+      wait();
+      return {std::llround((runtime_.task(to.task).record.done - runtime_.task(from.task).record.done).us() *
+                           1000)};
+    }
+    default:
+      throw InputError(fmt::format("the program asks for operation {}, which is not there", head.operation));
+  }
+}
+
+void HostProgram::report(const Clock& clock, StudyResult& into) const {
+  for (const auto& [name, program] : programs_) report_rules(*program, clock, into);
+}
+
+}  // namespace cm384::studies
