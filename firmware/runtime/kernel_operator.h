@@ -22,6 +22,7 @@
 #include "cm384/choose.h"
 #include "cm384/cube_forms.h"
 #include "cm384/elementary.h"
+#include "cm384/forms.h"
 #include "cm384/fused.h"
 #include "cm384/intrinsics.h"
 #include "cm384/layout.h"

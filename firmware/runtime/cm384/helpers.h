@@ -33,14 +33,24 @@ using std::bool_constant;
 using std::false_type;
 using std::forward;
 using std::get;
+template <typename A, typename B>
+using is_base_of = std::bool_constant<std::is_base_of_v<A, B>>;
+template <typename From, typename To>
+using is_convertible = std::bool_constant<std::is_convertible_v<From, To>>;
 using std::is_base_of_v;
 using std::is_convertible_v;
+using std::is_floating_point;
+using std::is_floating_point_v;
 using std::is_integral;
 using std::is_integral_v;
+using std::is_pointer;
+using std::is_pointer_v;
 using std::make_tuple;
 using std::max;
 using std::min;
+using std::remove_cv;
 using std::remove_cv_t;
+using std::remove_reference;
 using std::remove_reference_t;
 using std::tie;
 using std::true_type;

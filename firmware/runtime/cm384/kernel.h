@@ -166,7 +166,7 @@ class Hccl {
 
 // Quotient, rounded up. Like the two below it gives way to a function of the kernel's own.
 template <typename A, typename B, typename... None>
-CM384_INLINE constexpr auto Ceil(A value, B by, None...) {
+requires(ConvertsTo<A, float>) CM384_INLINE constexpr auto Ceil(A value, B by, None...) {
   static_assert(sizeof...(None) == 0);
   return (value + by - 1) / by;
 }

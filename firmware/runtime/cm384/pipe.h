@@ -50,6 +50,20 @@ class TPipe {
     return true;
   }
 
+  // A part of a local buffer, to be dealt out again and again; of the same bytes as another part.
+  template <typename Pool>
+  CM384_INLINE bool InitBufPool(Pool& pool, uint32_t bytes) {
+    const Buffer& taken = buffer_[Take<Pool::kBuffer>(1, bytes)];
+    pool.Place(taken.address, taken.bytes);
+    return true;
+  }
+  template <typename Pool, typename Other>
+  CM384_INLINE bool InitBufPool(Pool& pool, uint32_t bytes, const Other& other) {
+    if (bytes > other.bytes()) Abort("InitBufPool: more bytes than the pool has that it shares with");
+    pool.Place(other.address(), bytes);
+    return true;
+  }
+
   // An id that stays taken until it is released; one that is free now.
   CM384_INLINE TEventID AllocEventID(HardEvent event) {
     const TEventID id = FetchEventID(event);
@@ -87,6 +101,8 @@ class TPipe {
  private:
   template <TPosition, TPosition, int32_t>
   friend class TQueBind;
+  template <TPosition, uint32_t>
+  friend class TBufPool;
   static constexpr uint32_t kPipes = 16;
   CM384_INLINE static uint32_t Pair(HardEvent event) {
     const auto e = static_cast<uint32_t>(event);
@@ -115,6 +131,66 @@ class TPipe {
   Buffer buffer_[kMostBuffers];
   uint32_t buffers_ = 0, next_[cm384::kBuffers] = {};
   uint8_t taken_[kPipes * kPipes] = {};  // ids, by pair of pipes
+};
+
+// Buffers out of a part of a local buffer. Pools that share bytes do not wait for each other: the kernel
+// resets the one that it has used (assumed). `bufIDSize` has no effect.
+template <TPosition position, uint32_t bufIDSize = 4>
+class TBufPool {
+ public:
+  static constexpr int kBuffer = cm384::LocalBufferOf(position);
+  static constexpr uint32_t kMost = 16;
+
+  template <typename Queue>
+  CM384_INLINE bool InitBuffer(Queue& queue, uint8_t num, uint32_t bytes) {
+    queue.Place(buffer_ + Take(num, bytes), num);
+    return true;
+  }
+  template <typename Buf>
+  CM384_INLINE bool InitBuffer(Buf& buf, uint32_t bytes) {
+    const TPipe::Buffer& taken = buffer_[Take(1, bytes)];
+    buf.Place(taken.address, taken.bytes);
+    return true;
+  }
+  template <typename Pool>
+  CM384_INLINE bool InitBufPool(Pool& pool, uint32_t bytes) {
+    const TPipe::Buffer& taken = buffer_[Take(1, bytes)];
+    pool.Place(taken.address, taken.bytes);
+    return true;
+  }
+  template <typename Pool, typename Other>
+  CM384_INLINE bool InitBufPool(Pool& pool, uint32_t bytes, const Other& other) {
+    return TPipe::current->InitBufPool(pool, bytes, other);
+  }
+  // Takes its buffers back, after their last users.
+  inline void Reset() {
+    for (uint32_t n = 0; n < buffers_; ++n) TPipe::current->WaitFree(buffer_[n]);
+    buffers_ = next_ = 0;
+  }
+  CM384_INLINE void Place(uint32_t address, uint32_t bytes) {
+    address_ = address;
+    bytes_ = bytes;
+    buffers_ = next_ = 0;
+  }
+  CM384_INLINE uint32_t address() const { return address_; }
+  CM384_INLINE uint32_t bytes() const { return bytes_; }
+
+ private:
+  inline uint32_t Take(uint32_t num, uint32_t bytes) {
+    const uint32_t each = (bytes + ONE_BLK_SIZE - 1) / ONE_BLK_SIZE * ONE_BLK_SIZE, first = buffers_;
+    if (buffers_ + num > kMost) Abort("TBufPool: more than 16 buffers");
+    if (next_ + num * each > bytes_) Abort("TBufPool: the buffers take more than the pool has");
+    for (uint32_t n = 0; n < num; ++n, next_ += each) {
+      TPipe::Buffer& buffer = buffer_[buffers_++];
+      buffer = TPipe::Buffer{};
+      buffer.address = address_ + next_;
+      buffer.bytes = each;
+    }
+    return first;
+  }
+
+  TPipe::Buffer buffer_[kMost];
+  uint32_t buffers_ = 0, next_ = 0, address_ = 0, bytes_ = 0;
 };
 
 // One place in a buffer.

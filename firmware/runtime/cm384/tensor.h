@@ -72,6 +72,12 @@ class LocalTensor {
 
   CM384_INLINE uint32_t GetLength() const { return static_cast<uint32_t>(count_ * sizeof(T)); }
   CM384_INLINE void SetBufferLen(uint32_t count) { count_ = count; }
+  // From `offset` elements of another one on.
+  template <typename U>
+  CM384_INLINE void SetAddrWithOffset(const LocalTensor<U>& other, uint32_t offset) {
+    address_ = other.address_;
+    address_.bufferAddr += offset * static_cast<uint32_t>(sizeof(U));
+  }
   // Kernels name their tensors; nothing looks at it.
   CM384_INLINE void SetUserTag(int32_t) const {}
   CM384_INLINE static int32_t GetUserTag() { return 0; }
@@ -110,7 +116,9 @@ class GlobalTensor {
     return part;
   }
   CM384_INLINE uint64_t GetSize() const { return count_; }
-  CM384_INLINE __gm__ T* GetPhyAddr() const { return reinterpret_cast<T*>(address_); }
+  CM384_INLINE __gm__ T* GetPhyAddr(uint64_t offset = 0) const {
+    return reinterpret_cast<T*>(address_) + offset;
+  }
   CM384_INLINE uint64_t address() const { return address_; }
   // Whether copies of this tensor allocate in L2.
   template <CacheRwMode = CacheRwMode::RW>

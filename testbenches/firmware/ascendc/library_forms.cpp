@@ -308,6 +308,35 @@ void Call(const Case& c, const Areas<T>& o) {
       return c.variant == 2 ? DropOut<T, true, 3>(o.d, o.a, mask, o.tmp, 0.75f, shape)
                             : DropOut<T, false, 4>(o.d, o.a, mask, 0.75f, shape);
     }
+      MATH(62, Atan)
+      MATH(63, Asin)
+      MATH(64, Acos)
+      TWO(65, Fmod)
+      TWO(66, Hypot)
+    case 67: {
+      LocalTensor<T> a = o.a;
+      a.SetSize(c.count);
+      if (c.variant == 0) return Power<T, false>(o.d, o.a, scalar, o.tmp, c.count);
+      if (c.variant == 1) return Power<T>(o.d, scalar, o.b, c.count);
+      return c.variant == 2 ? Power<T>(o.d, scalar, o.b, o.tmp, c.count) : Power<T>(o.d, a, scalar, o.tmp);
+    }
+    case 68: {  // rows with a scale an element, an offset an element or one
+      const LocalTensor<int8_t> bytes = o.d.template ReinterpretCast<int8_t>();
+      LocalTensor<T> a = o.a, scale = o.b, offset = o.b[256];
+      a.SetSize(rows * pitch);
+      scale.SetSize(pitch);
+      if (c.variant == 0) return AscendQuant<T>(bytes, a, o.tmp, scale, offset, pitch, pitch, rows * pitch);
+      if (c.variant == 1) return AscendQuant<T>(bytes, a, scale, offset, pitch, pitch, rows * pitch);
+      return c.variant == 2 ? AscendQuant<T>(bytes, a, o.tmp, scale, T(2.0f))
+                            : AscendQuant<T>(bytes, a, scale, T(2.0f));
+    }
+    case 69: {
+      const uint32_t shape[2] = {rows, width};
+      if (c.variant == 0) return ReduceAny<T, Pattern::Reduce::AR>(o.d, o.a, o.tmp, shape, true);
+      if (c.variant == 1) return ReduceAll<T, Pattern::Reduce::RA>(o.d, o.a, shape, true);
+      if (c.variant == 2) return ReduceAll<T, Pattern::Reduce::AR, true>(o.d, o.a, o.tmp, shape, true);
+      return ReduceAny<T, Pattern::Reduce::RA>(o.d, o.a, shape, true);
+    }
     default:
       Abort("no such form");
   }
