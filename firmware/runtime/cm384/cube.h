@@ -32,7 +32,20 @@ CM384_INLINE void UsesCube() {
 }
 
 // A matrix of nValue rows of dValue elements, `srcDValue` elements apart, to NZ in L1; ndNum of them.
+// Not of four values in braces, which mean DataCopyParams.
 struct Nd2NzParams {
+  CM384_INLINE constexpr Nd2NzParams() {}
+  CM384_INLINE constexpr Nd2NzParams(uint16_t matrices, uint16_t rows, uint16_t columns,
+                                     uint16_t matrixStride, uint16_t pitch, uint16_t dstColumn,
+                                     uint16_t dstRow, uint16_t dstMatrix)
+      : ndNum(matrices),
+        nValue(rows),
+        dValue(columns),
+        srcNdMatrixStride(matrixStride),
+        srcDValue(pitch),
+        dstNzC0Stride(dstColumn),
+        dstNzNStride(dstRow),
+        dstNzMatrixStride(dstMatrix) {}
   uint16_t ndNum = 1;
   uint16_t nValue = 0;
   uint16_t dValue = 0;
@@ -42,10 +55,8 @@ struct Nd2NzParams {
   uint16_t dstNzNStride = 1;       // 32 B, from row to row
   uint16_t dstNzMatrixStride = 0;  // elements
 };
-// A list in braces means DataCopyParams.
-template <typename T, typename Params>
-requires(is_same_v<Params, Nd2NzParams>) CM384_INLINE
-    void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const Params& p) {
+template <typename T>
+CM384_INLINE void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const Nd2NzParams& p) {
   UsesCube();
   if (p.nValue == 0 || p.dValue == 0) return;
   const uint64_t bytes = p.dValue * sizeof(T), pitch = p.srcDValue * sizeof(T),

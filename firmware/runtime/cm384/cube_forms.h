@@ -181,6 +181,18 @@ CM384_INLINE void SetFmatrix(uint16_t l1H, uint16_t l1W, const uint8_t padList[4
                              const FmatrixMode& = FmatrixMode::FMATRIX_LEFT) {
   cm384_fmatrix = {l1H, l1W, (padList[0] | padList[1] | padList[2] | padList[3]) != 0};
 }
+// State of loads of other versions: as it is by default alone.
+struct LoadDataRepeatParam {
+  uint16_t repeatStride = 0;
+  uint8_t repeatTime = 1;
+  uint8_t repeatMode = 0;
+};
+CM384_INLINE void SetLoadDataRepeat(const LoadDataRepeatParam& p) {
+  if (p.repeatTime > 1) Abort("SetLoadDataRepeat: repeats are not there: docs/ascend-c.md");
+}
+CM384_INLINE void SetLoadDataBoundary(uint32_t boundary) {
+  if (boundary != 0) Abort("SetLoadDataBoundary: 0 alone: docs/ascend-c.md");
+}
 // Of padded elements, which there are not.
 template <typename T>
 CM384_INLINE void SetLoadDataPaddingValue(const T) {}

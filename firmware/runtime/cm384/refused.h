@@ -43,8 +43,6 @@ CM384_REFUSED(ConfusionTranspose)
 CM384_REFUSED(Tan)
 CM384_REFUSED(Lgamma)
 CM384_REFUSED(Digamma)
-CM384_REFUSED(SetLoadDataRepeat)
-CM384_REFUSED(SetLoadDataBoundary)
 #undef CM384_REFUSED
 // Calls of other chips.
 #define CM384_OF_OTHERS(Name)                                                         \

@@ -25,7 +25,7 @@ extern "C" __global__ __aicore__ void cube_older_forms(GM_ADDR a, GM_ADDR b, GM_
   from.SetGlobalBuffer(reinterpret_cast<half*>(a));
   DataCopy(a1, from, Nd2NzParams{1, kM, kK, 0, kK, kM, 1, 0});
   from.SetGlobalBuffer(reinterpret_cast<half*>(b));
-  DataCopy(b1, from, Nd2NzParams{1, kK, kN, 0, kN, kK, 1, 0});
+  DataCopy(b1, from, {1, kK, kN, 0, kN, kK, 1, 0});
   PipeBarrier<PIPE_ALL>();
   // The image is kM / 8 x 8 pixels of kK channels. The first 16 rows by the call's own matrix, the rest by
   // the core's.
@@ -39,6 +39,8 @@ extern "C" __global__ __aicore__ void cube_older_forms(GM_ADDR a, GM_ADDR b, GM_
   const uint8_t none[4] = {0, 0, 0, 0};
   SetFmatrix(kM / 8, 8, none, FmatrixMode::FMATRIX_LEFT);
   SetLoadDataPaddingValue<half>(half(0.0f));
+  SetLoadDataRepeat({0, 1, 0});
+  SetLoadDataBoundary(0);
   static constexpr IsResetLoad3dConfig kKeep{false, false};
   load.l1H = load.l1W = 1;
   load.mStartPt = 16;
