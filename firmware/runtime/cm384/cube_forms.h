@@ -79,6 +79,15 @@ CM384_INLINE void SetFixpipeNz2ndFlag(uint16_t ndNum, uint16_t srcNdStride, uint
 CM384_INLINE void SetFixpipePreQuantFlag(uint64_t config) {
   cm384_fixpipe_state.deqScalar = config;
 }
+// Scales of the columns, from the start of the pipe's buffer, for modes that have one a column.
+static bool cm384_fixpipe_scales = false;
+template <typename T, bool setRelu = false>
+CM384_INLINE void SetFixPipeConfig(const LocalTensor<T>& scales, bool = false) {
+  static_assert(!setRelu, "SetFixPipeConfig: of quantPre alone: docs/ascend-c.md");
+  if (scales.GetPosition() != TPosition::C2PIPE2GM || scales.GetPhyAddr() != 0)
+    Abort("SetFixPipeConfig: scales stand at the start of C2PIPE2GM: docs/ascend-c.md");
+  cm384_fixpipe_scales = true;
+}
 template <typename D, typename S, typename Params>
 requires(is_same_v<Params, DataCopyCO12DstParams>) CM384_INLINE
     void DataCopy(const GlobalTensor<D>& dst, const LocalTensor<S>& src, const Params& p) {
@@ -93,6 +102,11 @@ requires(is_same_v<Params, DataCopyCO12DstParams>) CM384_INLINE
   made.reluEn = p.reluPre == 1;
   made.unitFlag = p.unitFlag;
   made.isChannelSplit = p.channelSplit;
+  if (p.quantPre == VDEQF16 || p.quantPre == VREQ8 || p.quantPre == VQF322B8_PRE) {
+    if (!cm384_fixpipe_scales) Abort("DataCopy: a mode with scales of columns, without SetFixPipeConfig");
+    if (p.nz2ndEn) return FixpipeMatrices<D, S, false>(dst, src, made, true);
+    return FixpipeMatrices<D, S, true>(dst, src, made, true);
+  }
   if (p.nz2ndEn) {
     Fixpipe<D, S, CFG_ROW_MAJOR>(dst, src, made);
   } else {

@@ -7,7 +7,8 @@ using namespace AscendC;
 constexpr uint16_t kM = 48, kN = 32, kK = 64;
 
 extern "C" __global__ __aicore__ void cube_older_forms(GM_ADDR a, GM_ADDR b, GM_ADDR rows, GM_ADDR columns,
-                                                       GM_ADDR halves, GM_ADDR parts) {
+                                                       GM_ADDR halves, GM_ADDR parts, GM_ADDR bytes,
+                                                       GM_ADDR scales) {
   KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIC_ONLY);
   TPipe pipe;
   TBuf<TPosition::A1> l1;
@@ -91,4 +92,24 @@ extern "C" __global__ __aicore__ void cube_older_forms(GM_ADDR a, GM_ADDR b, GM_
   copy.reluPre = 0;
   SetFixpipeNz2ndFlag(2, kM * 16 * sizeof(float) / 1024, kM * 16);
   DataCopy(to, c, copy);
+  // A scale a column, from the buffer of FIX.
+  TBuf<TPosition::C1> scales_l1;
+  TBuf<TPosition::C2PIPE2GM> buffer;
+  pipe.InitBuffer(scales_l1, kN * sizeof(uint64_t));
+  pipe.InitBuffer(buffer, kN * sizeof(uint64_t));
+  const LocalTensor<uint64_t> one_a_column = buffer.Get<uint64_t>();
+  GlobalTensor<uint64_t> of_scales;
+  GlobalTensor<int8_t> to_bytes;
+  of_scales.SetGlobalBuffer(reinterpret_cast<uint64_t*>(scales));
+  to_bytes.SetGlobalBuffer(reinterpret_cast<int8_t*>(bytes));
+  DataCopy(scales_l1.Get<uint64_t>(), of_scales, kN);
+  PipeBarrier<PIPE_ALL>();
+  DataCopy(one_a_column, scales_l1.Get<uint64_t>(), DataCopyParams{1, 2, 0, 0});
+  PipeBarrier<PIPE_ALL>();
+  SetFixPipeConfig(one_a_column);
+  copy.nSize = kN;
+  copy.dstStride = kN;
+  copy.quantPre = QuantMode_t::VQF322B8_PRE;
+  SetFixpipeNz2ndFlag(1, 0, 0);
+  DataCopy(to_bytes, c, copy);
 }
