@@ -107,12 +107,16 @@ std::string this_program() {
 class Columns {
  public:
   Columns(const sweeps::Plan& plan, std::span<const Field> of_study) {
-    for (const sweeps::Axis& axis : plan.axes)
+    for (const sweeps::Axis& axis : plan.axes) {
       add(axis.key,
           axis.scale.whole()   ? FieldType::integer
           : axis.scale.plain() ? FieldType::number
                                : FieldType::text,
           "axis of the sweep", true);
+      // The first row need not have the longest of its values.
+      for (const std::string& value : axis.values)
+        fields_.back().width = std::max(fields_.back().width, value.size());
+    }
     for (Field& axis : fields_) axis = axis.as_condition();
     for (Field field : of_study) {
       if (plan.axis(std::string(field.name)) != nullptr) continue;
