@@ -22,6 +22,18 @@ HazardChecker::HazardChecker(const HazardSpace& space, bool orders_scalar, Hazar
       orders_scalar_(orders_scalar),
       listener_(listener) {}
 
+void HazardChecker::reset(bool orders_scalar, HazardListener* listener) {
+  ++launch_;
+  orders_scalar_ = orders_scalar;
+  listener_ = listener;
+  clock_ = {};
+  scalar_before_ = {};
+  scalar_drained_ = 0;
+  for (auto& pushed : queue_) pushed.clear();
+  for (auto& sets : flags_) sets.clear();
+  told_.clear();
+}
+
 void HazardChecker::join(int pipe, const VectorClock& other) {
   for (int p = 0; p < pipes_; ++p) {
     if (p != pipe) clock_[pipe][p] = std::max(clock_[pipe][p], other[p]);
@@ -46,7 +58,7 @@ void HazardChecker::flag_set(int source, std::uint32_t flag) {
 
 void HazardChecker::flag_waited(int destination, std::uint32_t flag) {
   join(destination, flags_[flag].front());
-  flags_[flag].pop_front();
+  flags_[flag].erase(flags_[flag].begin());
 }
 
 void HazardChecker::all_waited() {
@@ -60,6 +72,7 @@ void HazardChecker::access(int pipe, std::uint32_t offset, std::uint32_t bytes, 
   const std::uint32_t last = (offset + bytes - 1) / space_.grain;
   for (std::uint32_t b = offset / space_.grain; b <= last; ++b) {
     Block& block = blocks_[b];
+    if (block.launch != launch_) block = {.launch = launch_};
     if (block.writer < pipes_ && block.writer != pipe && block.write.sequence > known[block.writer]) {
       report(pipe, write, pc, block.writer, true, block.write, b);
     }

@@ -67,6 +67,9 @@ class HazardChecker {
   explicit HazardChecker(const HazardSpace& space, bool orders_scalar = false,
                          HazardListener* listener = nullptr);
 
+  // As after construction, in the memory that it has: a core has one launch after the other.
+  void reset(bool orders_scalar, HazardListener* listener);
+
   // The scalar unit pushes an instruction; the pipe starts the oldest one pushed.
   void pushed(int pipe);
   void started(int pipe);
@@ -88,6 +91,7 @@ class HazardChecker {
     std::uint64_t pc = 0;
   };
   struct Block {
+    std::uint32_t launch = 0;          // since which the rest counts
     std::uint8_t writer = kMostPipes;  // none
     Touch write;
     std::array<Touch, kMostPipes> reads;
@@ -108,8 +112,9 @@ class HazardChecker {
     std::uint32_t drained;
   };
   std::array<std::deque<Pushed>, kMostPipes> queue_;
-  std::vector<std::deque<VectorClock>> flags_;
+  std::vector<std::vector<VectorClock>> flags_;  // sets of each, the oldest first: some few
   std::vector<Block> blocks_;
+  std::uint32_t launch_ = 0;
   bool orders_scalar_;
   HazardListener* listener_;
   std::set<std::pair<Hazard::Access, Hazard::Access>> told_;

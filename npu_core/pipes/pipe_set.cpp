@@ -301,7 +301,7 @@ void PipeSet::reset() {
   for (MteEngine* e : engine) {
     if (e != nullptr) e->reset();
   }
-  if (hazards) hazards = std::make_unique<HazardChecker>(space, order != nullptr, hazard_listener);
+  if (hazards) hazards->reset(order != nullptr, hazard_listener);
   if (order) order = std::make_unique<LocalOrder>();
 }
 

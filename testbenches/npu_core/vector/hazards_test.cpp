@@ -125,6 +125,22 @@ struct Listened : Checked, HazardListener {
   std::vector<Hazard> heard;
 };
 
+// Launches of a core follow each other in one checker: of the one before nothing counts, neither its accesses
+// nor what was told of it.
+TEST(Hazards, ALaunchKnowsNothingOfTheOneBefore) {
+  Listened die;
+  for (int launch = 0; launch < 3; ++launch) {
+    die.heard.clear();
+    EXPECT_TRUE(die.run({in(0), work(0x1000, 0)}, 100'000 * launch));
+    EXPECT_EQ(die.heard.size(), 1u) << "told anew in launch " << launch;
+    die.aiv.reset();
+    die.heard.clear();
+    EXPECT_TRUE(die.run({out(0x1000), in(0x2000)}, 100'000 * launch + 50'000));
+    EXPECT_TRUE(die.heard.empty()) << "written by V in the launch before";
+    die.aiv.reset();
+  }
+}
+
 TEST(Hazards, AllAreListedOnce) {
   Listened die;
   EXPECT_TRUE(die.run({in(0), work(0x1000, 0), out(0x1000)}));
