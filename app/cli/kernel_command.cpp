@@ -24,6 +24,7 @@
 #include "base/text/output_file.h"
 #include "base/text/run_files.h"
 #include "base/text/standard_error.h"
+#include "hw/machine.h"
 #include "npu_core/scalar/elf_image.h"
 #include "system/host/kernel_kind.h"
 #include "workloads/kernels/host_program.h"
@@ -47,7 +48,7 @@ struct KernelBuildOptions {
   std::string optimise = "2";
   std::string type = "source";
   std::string entry, op;
-  studies::Texts arguments, tiling;
+  studies::Texts arguments, tiling, shape;
   std::string key;
   int column = 0;
   bool host = false;
@@ -83,6 +84,10 @@ struct KernelBuildOptions {
         "ASCENDC_TPL_SEL allows");
     visit("tiling", self.tiling, Form{"FILE"},
           "where BEGIN_TILING_DATA_DEF defines the tiling data; if not set, the project's op_host");
+    visit("shape", self.shape, Form{"NAME=SHAPE"},
+          "of a project's tensor, or value of its attribute; several times: its tiling function is run with "
+          "them, "
+          "and a program for `cm384 run program` is written beside the image");
     visit("tiling-key", self.key, Form{"KEY"},
           "build for this key alone, with the structure that is registered for it");
     visit("host", self.host,
@@ -440,6 +445,50 @@ int build_host(const KernelBuildOptions& options, const std::filesystem::path& r
   return kDone;
 }
 
+// Runs the tiling function of the kernel's project: out.toml and out.tiling beside the image.
+void write_program(const KernelBuildOptions& options, const std::string& source, const std::string& image,
+                   const std::filesystem::path& runtime) {
+  namespace fs = std::filesystem;
+  const auto project = project_of(source);
+  if (!project) throw InputError(fmt::format("--shape: {} is of no project with op_host", source));
+  const fs::path host = runtime.parent_path() / "host";
+  const ScratchFolder made_in(image + ".host");
+  const std::string driver = (made_in.path / "tiling").string();
+  std::vector<std::string> words{"g++",
+                                 "-std=c++17",
+                                 "-O0",
+                                 "-w",
+                                 "-DCM384_TILING",
+                                 "-I" + runtime.parent_path().parent_path().string(),
+                                 "-I" + host.string(),
+                                 "-I" + (*project / "op_host").string(),
+                                 "-I" + (*project / "op_kernel").string()};
+  for (const std::string& folder : options.include) words.push_back("-I" + folder);
+  for (const std::string& macro : options.define) words.push_back("-D" + macro);
+  for (const std::string& path : host_sources(*project)) {
+    if (fs::path(path).extension() == ".cpp" && path.find("op_kernel") == std::string::npos)
+      words.push_back(path);
+  }
+  words.insert(words.end(), {(host / "tiling_driver.cpp").string(), "-o", driver});
+  if (options.verbose) print_error("{}\n", fmt::join(words, " "));
+  if (const int code = run_program(words, "g++"); code != 0)
+    throw InputError(
+        fmt::format("--shape: the host's compiler ended with {}: the tiling function in {} is not run", code,
+                    (*project / "op_host").string()));
+  const hw::Die die = hw::load_machine(std::string(hw::kDefaultMachine)).die;
+  std::vector<std::string> call{driver,
+                                fs::path(source).stem().string(),
+                                image,
+                                fs::path(image).replace_extension().string(),
+                                std::to_string(options.column),
+                                std::to_string(die.aiv),
+                                std::to_string(die.aic)};
+  call.insert(call.end(), options.shape.begin(), options.shape.end());
+  if (const int code = run_program(call, driver); code != 0)
+    throw InputError(fmt::format("--shape: the tiling function of {} ended with {}",
+                                 fs::path(source).stem().string(), code));
+}
+
 int build(const Program&, const KernelBuildOptions& options, const studies::Given&) {
   namespace fs = std::filesystem;
   std::vector<std::string> sources = options.source;
@@ -461,6 +510,7 @@ int build(const Program&, const KernelBuildOptions& options, const studies::Give
   const std::string out =
       options.out.empty() ? fs::path(beside).replace_extension(".elf").string() : options.out;
   const std::vector<std::string> kernels = build_image(options, sources, runtime, out, options.entry);
+  if (!options.shape.empty() && kernels.empty()) write_program(options, sources.front(), out, runtime);
   std::vector<std::string> names;
   std::ranges::transform(kernels, std::back_inserter(names), function_name);
   if (!kernels.empty() && !options.out.empty())

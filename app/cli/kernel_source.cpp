@@ -259,13 +259,14 @@ std::string for_host(std::string source, const std::function<bool(const std::str
       blank_definition(source, text, code, one);
   }
   const auto blank_found = [&](const std::string& in, const std::regex& what, const auto& is) {
-    const std::string looked_at = in;
-    for (auto it = std::sregex_iterator(looked_at.begin(), looked_at.end(), what);
-         it != std::sregex_iterator(); ++it) {
-      if (!is(*it)) continue;
+    std::vector<std::pair<std::size_t, std::size_t>> places;
+    for (auto it = std::sregex_iterator(in.begin(), in.end(), what); it != std::sregex_iterator(); ++it) {
       const auto at = static_cast<std::size_t>(it->position(1));
-      blank(source, at, at + static_cast<std::size_t>(it->length(1)));
-      blank(text, at, at + static_cast<std::size_t>(it->length(1)));
+      if (is(*it)) places.emplace_back(at, at + static_cast<std::size_t>(it->length(1)));
+    }
+    for (const auto& [begin, end] : places) {
+      blank(source, begin, end);
+      blank(text, begin, end);
     }
   };
   blank_found(without_directives(text), statement,

@@ -1,7 +1,6 @@
 #include "workloads/kernels/host_program.h"
 
 #include <fmt/format.h>
-#include <signal.h>
 #include <spawn.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -11,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <cmath>
+#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -71,6 +71,7 @@ struct HostProgram::Asked {
 };
 
 bool is_host_program(const std::string& path) {
+  if (!fs::is_regular_file(path)) return false;  // a pipe is read once
   const auto head = elf_head(path), own = elf_head("/proc/self/exe");
   return std::memcmp(head.data(), "\177ELF", 4) == 0 && head[18] == own[18] && head[19] == own[19];
 }
@@ -87,7 +88,7 @@ std::vector<std::string> kernel_images(const std::string& program) {
   return paths;
 }
 
-HostProgram::HostProgram(std::string path, std::vector<std::string> arguments, Session& session,
+HostProgram::HostProgram(const std::string& path, std::vector<std::string> arguments, Session& session,
                          std::vector<int> dies, const RuleOptions& rules, bool list_hazards)
     : path_(fs::absolute(path).string()),
       arguments_(std::move(arguments)),

@@ -28,8 +28,8 @@ class HostProgram {
   };
 
   // `dies`: of device 0, 1, ...
-  HostProgram(std::string path, std::vector<std::string> arguments, Session& session, std::vector<int> dies,
-              const RuleOptions& rules, bool list_hazards);
+  HostProgram(const std::string& path, std::vector<std::string> arguments, Session& session,
+              std::vector<int> dies, const RuleOptions& rules, bool list_hazards);
   // Ends the child where it still runs.
   ~HostProgram();
   HostProgram(const HostProgram&) = delete;

@@ -3,7 +3,21 @@
 
 #include <cstdint>
 
+#ifdef CM384_TILING
+namespace cm384_host {
+inline uint32_t cores[2];  // vector, cube
+inline uint32_t cores_of(int kind) {
+  return cores[kind];
+}
+}  // namespace cm384_host
+#else
 #include "cm384/device.h"
+namespace cm384_host {
+inline uint32_t cores_of(int kind) {
+  return static_cast<uint32_t>(ask(CM384_HOST_CORES, static_cast<uint64_t>(kind)));
+}
+}  // namespace cm384_host
+#endif
 
 namespace platform_ascendc {
 
@@ -12,8 +26,11 @@ enum class SocVersion { ASCEND910B, ASCEND910_93, RESERVED_VERSION = 99999 };
 
 class PlatformAscendC {
  public:
-  uint32_t GetCoreNumAiv() const { return static_cast<uint32_t>(cm384_host::ask(CM384_HOST_CORES, 0)); }
-  uint32_t GetCoreNumAic() const { return static_cast<uint32_t>(cm384_host::ask(CM384_HOST_CORES, 1)); }
+  PlatformAscendC() = default;
+  explicit PlatformAscendC(const void*) {}
+  uint32_t GetCoreNumAiv() const { return cm384_host::cores_of(0); }
+  uint32_t GetCoreNumAic() const { return cm384_host::cores_of(1); }
+  uint32_t CalcTschBlockDim(uint32_t slices, uint32_t, uint32_t) const { return slices; }
   uint32_t GetCoreNum() const { return GetCoreNumAiv(); }
   uint32_t GetLibApiWorkSpaceSize() const { return 0; }
   SocVersion GetSocVersion() const { return SocVersion::ASCEND910_93; }

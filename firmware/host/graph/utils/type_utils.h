@@ -1,0 +1,3 @@
+#pragma once
+
+#include "cm384/operator.h"
