@@ -239,12 +239,13 @@ class Layer {
     constexpr Of of = Of::moe;
     rows(of, "norm", "rms-norm", tokens(), o_.hidden);
     product(of, "gate's product", tokens(), o_.experts, o_.hidden, "bf16");
-    one(of, "gate", PartKind::rows, kVectorUnit, tokens(), [&](std::uint64_t some) {
-      return OpRequest{
-          .name = o_.softmax_gate ? "softmax-gate" : "gate",
-          .shape = fmt::format("{}x{}x{}x{}x{}", some, o_.experts, o_.experts_per_token,
-                               o_.expert_group > 0 ? o_.expert_group : o_.experts, o_.token_groups)};
-    });
+    const int group = o_.expert_group > 0 ? o_.expert_group : o_.experts;
+    const std::string choice =
+        fmt::format("x{}x{}x{}x{}", o_.experts, o_.experts_per_token, group, o_.token_groups);
+    one(of, "gate", PartKind::rows, kVectorUnit, tokens(),
+        [name = o_.softmax_gate ? "softmax-gate" : "gate", choice](std::uint64_t some) {
+          return OpRequest{.name = name, .shape = std::to_string(some) + choice};
+        });
     if (o_.sdma) {
       to_experts();
       network(of, "experts", rows_of_fullest_rank(), o_.width);
