@@ -59,8 +59,10 @@ void Converted(const Case& c, const LocalTensor<D>& d, const LocalTensor<S>& a, 
 extern "C" __global__ __aicore__ void fused_forms(GM_ADDR cases, GM_ADDR operands, GM_ADDR results,
                                                   uint64_t count) {
   TPipe pipe;
-  TBuf<> buffer;
+  // Little is left for temporaries, so that calls go piece by piece.
+  TBuf<> buffer, rest;
   pipe.InitBuffer(buffer, 3 * kArea);
+  pipe.InitBuffer(rest, TOTAL_UB_SIZE - 3 * kArea - 1024);
   const LocalTensor<uint8_t> all = buffer.Get<uint8_t>();
   GlobalTensor<uint8_t> from, to;
   for (uint64_t n = GetBlockIdx(); n < count; n += GetBlockNum()) {
