@@ -25,9 +25,10 @@ hw::Sdma data_path_of(const hw::TransferEngine& p) {
 }  // namespace
 
 TransferEngine::TransferEngine(int number, const hw::TransferEngine& parameters, sim::PayloadPool& payloads,
-                               DieListener& listener, Time& last_progress)
+                               DieListener& listener, Time& last_progress, Bytes rdma_packet)
     : number_(number),
       start_latency_(parameters.start_latency),
+      rdma_turn_(std::max<std::uint32_t>(sim::kRequestBytes, static_cast<std::uint32_t>(rdma_packet.count))),
       queue_(static_cast<std::uint32_t>(number), Time{32768}),
       payloads_(payloads),
       listener_(listener),
@@ -43,8 +44,7 @@ void TransferEngine::handle(const sim::Event& event) {
   starting_.pop_front();
   if (cm384_gm_via_rdma(next.source) || cm384_gm_via_rdma(next.destination)) {
     // A network interface reads what makes up a packet at once.
-    data_path_.copy(next.source, next.destination, next.bytes, next.id,
-                    {sim::kRequestBytes, 8 * sim::kRequestBytes});
+    data_path_.copy(next.source, next.destination, next.bytes, next.id, {sim::kRequestBytes, rdma_turn_});
   } else {
     data_path_.copy(next.source, next.destination, next.bytes, next.id);
   }

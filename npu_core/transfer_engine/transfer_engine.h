@@ -47,9 +47,9 @@ class PlainMemory {
 
 class TransferEngine final : public Accelerator, private DeviceSocket {
  public:
-  // `parameters` outlive it.
+  // `parameters` outlive it. `rdma_packet`: payload of a packet of the RDMA plane at most.
   TransferEngine(int number, const hw::TransferEngine& parameters, sim::PayloadPool& payloads,
-                 DieListener& listener, Time& last_progress);
+                 DieListener& listener, Time& last_progress, Bytes rdma_packet);
 
   int number() const override { return number_; }
   sim::EventQueue& queue() override { return queue_; }
@@ -94,6 +94,7 @@ class TransferEngine final : public Accelerator, private DeviceSocket {
 
   int number_;
   Time start_latency_;
+  std::uint32_t rdma_turn_;  // bytes of a copy by that plane that leave one behind the other
   sim::EventQueue queue_;
   sim::PayloadPool& payloads_;
   DieListener& listener_;

@@ -86,7 +86,7 @@ void Supernode::add_accelerators() {
   if (!m.accelerator.has_cores()) {
     add_packages<npu::TransferEngine>([&](int number, Time& last_progress) {
       return std::make_unique<npu::TransferEngine>(number, m.transfer_engine, parts_->payloads, listener,
-                                                   last_progress);
+                                                   last_progress, m.rdma.mtu);
     });
     return;
   }

@@ -135,6 +135,31 @@ TEST(Copies, PairsHaveDiesOfTheirOwn) {
   }
 }
 
+TEST(Copies, PlanesJoinWhatTheyReach) {
+  const auto refusal = [](const char* copy, const char* peer, bool rdma) {
+    hw::Machine machine = hw::load_machine("cloudmatrix384");
+    hw::override_parameter(machine, "topology.supernodes=2");
+    CopiesPoint point;
+    point.copy = copy;
+    point.peer = peer;
+    point.rdma = rdma;
+    try {
+      pairs_of(point, machine.topology);
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  const char* const sockets = "the RDMA plane does not reach CPU sockets";
+  for (const char* copy : {"d2rh", "h2rd", "rh2h"}) {
+    for (const char* peer : {"intra-node", "inter-node", "inter-supernode"})
+      EXPECT_THAT(refusal(copy, peer, true), HasSubstr(sockets)) << copy << ' ' << peer;
+    EXPECT_EQ(refusal(copy, "inter-node", false), "");
+  }
+  EXPECT_EQ(refusal("d2rd", "inter-supernode", true), "");
+  EXPECT_THAT(refusal("d2rd", "inter-supernode", false), HasSubstr("needs --plane rdma"));
+}
+
 // Two further switches and optics there and back: [P] table 1 has 0.7 to 0.8 us more between nodes.
 TEST(Copies, APeersHostIsOnThePeersSide) {
   for (const char* copy : {"h2rh", "rh2h", "d2rh", "rh2d"}) {

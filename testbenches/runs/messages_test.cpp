@@ -8,6 +8,7 @@
 #include <map>
 
 #include "base/text/error.h"
+#include "system/host/runtime.h"
 #include "testbenches/system/machine/study_stand.h"
 #include "workloads/fabric/p2p_sdma.h"
 #include "workloads/moe/expert_messages_run.h"
@@ -74,6 +75,64 @@ TEST(Rail, AWriteToAnotherServerTakesTheSumOfItsStages) {
   EXPECT_NEAR(copy("dgx-h800", 512, apart, true, "inter-supernode").latency_us, sum(3).us(), 0.001);
   const double peak = 50.0 * 4096 / static_cast<double>(4096 + p.header.count);
   EXPECT_NEAR(copy("dgx-h800", 64 << 20, {}, true, "inter-supernode").bandwidth_GBps, peak, 0.02 * peak);
+}
+
+// Two copies of 64 KiB at the same time from die 0 to the same rail of the next server; how many packets.
+constexpr std::uint64_t kBytesOfACopy = 65536;
+int packets_of_two_copies(const std::string& mtu) {
+  class Copies final : public supernode::Driver {
+   public:
+    explicit Copies(supernode::Supernode& machine) : machine_(machine), unit_(machine.attach(0, *this)) {
+      machine.follow_transactions();
+      machine.probes().transaction_completed.attach(this, [](void* self, const npu::TransactionCompleted&) {
+        --static_cast<Copies*>(self)->machine_.unfinished();
+      });
+      machine.rdma_interface(0).request_sent.attach(
+          this, [](void* self, Time) { ++static_cast<Copies*>(self)->packets; });
+    }
+    ~Copies() { machine_.probes().transaction_completed.detach(this); }
+    void run(std::uint64_t to, std::uint64_t from) {
+      to_ = to;
+      from_ = from;
+      machine_.unfinished() += 2;
+      machine_.accelerator(0).queue().push(machine_.earliest(), unit_, 0);
+      EXPECT_TRUE(machine_.run());
+    }
+    void handle(int, const sim::Event&) override {
+      for (const std::uint64_t n : {0, 1})
+        machine_.accelerator(0).transfer(
+            {from_ + n * kBytesOfACopy, to_ + n * kBytesOfACopy, kBytesOfACopy, n + 1});
+    }
+    int packets = 0;
+
+   private:
+    supernode::Supernode& machine_;
+    std::uint32_t unit_;
+    std::uint64_t to_ = 0, from_ = 0;
+  };
+  const hw::Machine m = hw::load_machine("dgx-h800", {"rdma.mtu=" + mtu});
+  supernode::SupernodeOptions options;
+  const int peer = m.topology.one_supernode().dies();
+  options.dies = {0, peer};
+  options.rdma = true;
+  supernode::Supernode machine(m, options);
+  host::Runtime runtime(machine);
+  const std::uint64_t to = runtime.allocate(peer, 2 * kBytesOfACopy),
+                      from = runtime.allocate(0, 2 * kBytesOfACopy);
+  runtime.mark_payload(from, 2 * kBytesOfACopy);
+  Copies copies(machine);
+  copies.run(runtime.reached_from(0, to), from);
+  return copies.packets;
+}
+
+// Engines take turns packet by packet, whatever a packet holds. The first one leaves with what is ready.
+TEST(Rail, CopiesThatTakeTurnsFillPackets) {
+  for (const auto& [mtu, bytes] :
+       std::map<std::string, int>{{"512B", 512}, {"2KiB", 2048}, {"8KiB", 8192}, {"16KiB", 16384}}) {
+    const int full = 2 * 65536 / bytes, packets = packets_of_two_copies(mtu);
+    EXPECT_GE(packets, full) << mtu;
+    EXPECT_LE(packets, full + 3) << mtu;
+  }
 }
 
 reference::DispatchCase layer_of(int ranks, int batch, int experts, int top_k, int hidden) {

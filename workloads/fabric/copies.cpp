@@ -166,8 +166,11 @@ std::vector<CopiesPair> pairs_of(const CopiesPoint& point, const hw::Topology& t
              others = from_of(point) == "rh" || to_of(point) == "rh";
   if ((own || others) && topology.sockets_per_node == 0)
     throw InputError(fmt::format("run copies: --copy {} needs a machine with CPU sockets", point.copy));
-  if (others && point.peer == "inter-supernode")
-    throw InputError("run copies: --peer inter-supernode: the RDMA plane does not reach CPU sockets");
+  if (point.peer == "inter-supernode" && !point.rdma)
+    throw InputError("run copies: --peer inter-supernode needs --plane rdma");
+  if (point.rdma && (own || others))
+    throw InputError(
+        fmt::format("run copies: --copy {}: the RDMA plane does not reach CPU sockets", point.copy));
   const auto socket_of = [&](int die) {
     const int per_socket = std::max(1, topology.dies_per_node / topology.sockets_per_node);
     const int in_node = die % topology.dies_per_node / per_socket;

@@ -37,7 +37,7 @@ struct CopiesPair {
 };
 // How many pairs of such peers the machine has.
 int most_pairs(const CopiesPoint& point, const hw::Topology& topology);
-// Throws InputError where the machine has not as many.
+// Throws InputError where the machine has not as many, or the plane does not join the two sides.
 std::vector<CopiesPair> pairs_of(const CopiesPoint& point, const hw::Topology& topology);
 
 struct CopiesReading {

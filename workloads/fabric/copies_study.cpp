@@ -108,11 +108,6 @@ StudyResult run_copies(const StudyContext& context, const CopiesOptions& asked) 
   const std::vector<CopiesPoint> points = points_of_copies(options);
   for (const CopiesPoint& point : points) {
     pairs_of(point, context.machine.topology);
-    if (point.peer == "inter-supernode" && !point.rdma)
-      throw InputError("run copies: --peer inter-supernode needs --plane rdma");
-    if (point.rdma && point.copy.find('h') != std::string::npos)
-      throw InputError(
-          fmt::format("run copies: --copy {}: the RDMA plane does not reach CPU sockets", point.copy));
     if (point.by_aicpu && context.observers != nullptr && !context.observers->request().record.empty())
       throw InputError("run copies: --record has no form for what an AICPU submits; allowed: --submit host");
   }
