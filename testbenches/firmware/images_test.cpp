@@ -29,7 +29,7 @@ TEST(Images, AreNamed) {
                   "experts", "ffn", "flash_attention", "flash_grouped", "gate", "gate_any", "gemm", "gqa",
                   "gqa_output", "gqa_prolog", "hello", "interleave_rope", "kv_norm_rope", "mla", "mla_output",
                   "mla_prolog", "p2p", "quantise_rows", "quantise_tiles", "rope_tiles", "sample", "sdma",
-                  "softmax", "sort_rows", "split_gemm", "stream", "swiglu_rows"));
+                  "softmax", "sort_rows", "split_gemm", "stream", "sum_parts", "swiglu_rows"));
   EXPECT_TRUE(kernel_image("dispach").empty());
 }
 

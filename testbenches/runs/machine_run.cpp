@@ -77,6 +77,15 @@ studies::OpReading run_collective(const studies::OpSetting& setting, const studi
   });
 }
 
+studies::OpReading run_copies(const studies::OpSetting& setting, const studies::CopyRun& copies,
+                              const Changes& changes, unsigned threads) {
+  return measure(changes, 1, [&](studies::StudyContext context) {
+    context.threads = threads;
+    studies::SimulatorCounts counts;
+    return studies::run_copy_collective(context, "copies", setting, copies, counts).value();
+  });
+}
+
 studies::Summary run_exchange(const studies::ExchangeCase& exchange, const Changes& changes) {
   return measure(changes, 1, [&](const studies::StudyContext& context) {
     studies::SimulatorCounts counts;

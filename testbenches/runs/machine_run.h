@@ -33,6 +33,8 @@ studies::OpReading run_operator(const studies::OpSetting& setting, const studies
                                 const Changes& changes = {});
 studies::OpReading run_collective(const studies::OpSetting& setting, const studies::CollectiveRun& collective,
                                   const Changes& changes = {});
+studies::OpReading run_copies(const studies::OpSetting& setting, const studies::CopyRun& copies,
+                              const Changes& changes = {}, unsigned threads = 1);
 studies::Summary run_exchange(const studies::ExchangeCase& exchange, const Changes& changes = {});
 studies::Overlap run_overlap(int ranks, const studies::Sequence& sequence, const Changes& changes = {});
 studies::MlaReading run_mla(const studies::MlaSetting& setting, const Changes& changes = {});

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/text/error.h"
+#include "system/observe/observers.h"
 #include "workloads/kernels/cube_run.h"
 #include "workloads/kernels/op_cases.h"
 #include "workloads/studies.h"
@@ -27,6 +28,9 @@ struct OpOptions {
   int buffers = 0;
   double top_p = 0.95;
   std::string algorithm = "best";
+  std::string path = "aiv";
+  bool reads = false;
+  bool by_aicpu = false;
   int iterations = 1;
   int warmup = 1;
   bool full = false;
@@ -64,13 +68,26 @@ struct OpOptions {
           Needs{"name", {"rms-norm", "quantise", "static-quantise", "swiglu", "softmax", "sort"}});
     visit("top-p", self.top_p, Range{0.0, 1.0},
           "of the largest that are kept, the fewest whose shares sum up to this", Needs{"name", {"sample"}});
-    visit(
-        "algorithm", self.algorithm, OneOf{{"best", "direct", "rounds", "by-package"}},
-        "among ranks: direct: each to each; rounds: for any number of ranks, and an all-reduce in two steps; "
-        "by-package: one die of a package gets what both want, and their link brings it to the other; best: "
-        "what takes the "
-        "shortest by its bytes, rates and exchanges",
-        Needs{"name", collective_names()});
+    visit("algorithm", self.algorithm,
+          OneOf{{"best", "direct", "rounds", "by-package", "ring", "halving", "hierarchical"}},
+          "among ranks: direct: each to each; best: what takes the shortest by its bytes, rates and "
+          "exchanges. By aiv, rounds: for any number of ranks, and an all-reduce in two steps; by-package: "
+          "one die of a package gets what both want, and their link brings it to the other. By sdma, ring: "
+          "to the next rank; halving: halving and doubling; hierarchical: between nodes, between packages "
+          "and within them",
+          Needs{"name", collective_names()});
+    visit("path", self.path, OneOf{{"aiv", "sdma"}},
+          "among ranks: vector cores write to each other; or the SDMA engines of dies copy, with notifies "
+          "between them, and vector cores add alone",
+          Needs{"name", collective_names()});
+    visit("copies", self.reads, Either{"writes", "reads"},
+          "writes: who has a part copies it to its place; reads: who gets it, from a window into which the "
+          "other one puts its input first",
+          Needs{"path", {"sdma"}});
+    visit("unfold", self.by_aicpu, Either{"host", "aicpu"},
+          "who writes the entries of copies and notifies into streams, of single launches; those of a graph "
+          "are there before",
+          Needs{"path", {"sdma"}});
     visit("iterations", self.iterations, Range{1, 1000},
           "counted launches, one after another, each with operands of its own");
     visit("warmup", self.warmup, Range{0, 1000},
@@ -89,23 +106,52 @@ struct OpOptions {
 
 std::optional<OpReading> measure(const StudyContext& context, const OpOptions& options,
                                  SimulatorCounts& counts) {
-  const OpRequest request{options.name,    options.shape,      options.type,    options.layout,
-                          options.split_k, options.basic_tile, options.buffers, options.top_p,
-                          context.seed,    options.algorithm};
+  const OpRequest request{options.name,     options.shape,      options.type,    options.layout,
+                          options.split_k,  options.basic_tile, options.buffers, options.top_p,
+                          context.seed,     options.algorithm,  options.path,    options.reads,
+                          options.by_aicpu, options.graph};
   const OpSetting setting{options.groups, options.graph, options.iterations, options.warmup, options.full};
   const std::string what = fmt::format("{} {}", options.name, options.shape);
   if (!is_collective(options.name))
     return run_operator_alone(context, what, setting, operator_of(request), counts);
+  if (options.path == "sdma") {
+    const CopyRun copies = copies_of(request, 2 * options.groups, options.full, context.machine);
+    auto reading = run_copy_collective(context, what, setting, copies, counts);
+    if (reading) reading->algorithm = operators::name_of(copies.setting.algorithm);
+    return reading;
+  }
   const CollectiveRun collective = collective_of(request, 2 * options.groups, options.full, context.machine);
   auto reading = run_collective(context, what, setting, collective, counts);
   if (reading) reading->algorithm = collective.algorithm;
   return reading;
 }
 
+// What vector cores alone do, and SDMA engines alone.
+void check_path(const StudyContext& context, const OpOptions& options) {
+  if (!is_collective(options.name)) return;
+  const std::string& algorithm = options.algorithm;
+  const bool copies = options.path == "sdma";
+  if (copies ? algorithm == "rounds" || algorithm == "by-package"
+             : algorithm == "ring" || algorithm == "halving" || algorithm == "hierarchical")
+    throw InputError(fmt::format("run op {}: --algorithm {}: --path {} has none; allowed: best, direct, {}",
+                                 options.name, algorithm, options.path,
+                                 copies ? "ring, halving, hierarchical" : "rounds, by-package"));
+  if (!copies && options.name == "all-to-all")
+    throw InputError("run op all-to-all: no kernel does it; allowed: --path sdma");
+  if (copies && options.kernel_time)
+    throw InputError("run op: --measure kernel: no kernel copies by --path sdma; allowed: task");
+  if (options.by_aicpu && options.graph)
+    throw InputError(
+        "run op: --unfold aicpu: the entries of a graph are there before; allowed: --launch single");
+  if (options.by_aicpu && context.observers != nullptr && !context.observers->request().record.empty())
+    throw InputError("run op: --record has no form for what an AICPU submits; allowed: --unfold host");
+}
+
 StudyResult run(const StudyContext& context, const OpOptions& options) {
   if (options.groups > context.machine.die.groups())
     throw InputError(fmt::format("run op: --cores {}: a die has {} AICs with two AIVs each", options.groups,
                                  context.machine.die.groups()));
+  check_path(context, options);
   StudyResult result;
   if (const std::string idle = cores_without_group(context.machine.die); !idle.empty())
     result.notes.push_back(idle);
@@ -120,14 +166,16 @@ StudyResult run(const StudyContext& context, const OpOptions& options) {
           {"launch", options.graph ? "graph" : "single"},
           {"latency_us", latency},
           {"task_us", reading->task_us},
-          {"kernel_us", reading->kernel_us},
           {"pace_us", reading->pace_us},
           {"blocks", reading->blocks},
           {"hbm_bytes", static_cast<std::uint64_t>(reading->hbm_bytes)},
           {"hbm_GBps", reading->hbm_bytes / (latency * 1e3)},
           {"bottleneck", reading->bottleneck},
           {"correct", reading->correct}};
-  if (is_collective(options.name)) row.set("algorithm", reading->algorithm);
+  if (options.path != "sdma") row.set("kernel_us", reading->kernel_us);
+  if (is_collective(options.name)) row.set("path", options.path).set("algorithm", reading->algorithm);
+  if (options.path == "sdma")
+    row.set("copies", options.reads ? "reads" : "writes").set("unfold", options.by_aicpu ? "aicpu" : "host");
   context.finish_row(result, std::move(row));
   if (reading->correct && !*reading->correct) {
     result.passed = false;
@@ -153,9 +201,13 @@ constexpr std::array kOpFields{
     Field{"bottleneck", FieldType::text,
           "the unit with work for the largest share of the task, mean over the cores, or the launch", true},
     Field{"correct", FieldType::boolean, "values equal those of the reference; payload mode full only"},
+    Field{"path", FieldType::text, "among ranks: aiv, sdma"}.as_condition(),
     Field{"algorithm", FieldType::text,
-          "among ranks: direct, or by package; of an all-reduce one-shot, or reduce-scatter + all-gather",
+          "among ranks: direct, by package, ring, halving, hierarchical; of an all-reduce by vector cores "
+          "one-shot, or reduce-scatter + all-gather",
           true},
+    Field{"copies", FieldType::text, "by SDMA: writes, reads"}.as_condition(),
+    Field{"unfold", FieldType::text, "who writes the entries of copies: host, aicpu"}.as_condition(),
 };
 
 }  // namespace

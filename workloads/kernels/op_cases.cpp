@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <charconv>
 
 #include "base/text/error.h"
@@ -56,6 +57,7 @@ constexpr std::array kNamed{
     Named{"all-gather", 2, "ranks x bytes of a rank's part, such as 16x3801088"},
     Named{"reduce-scatter", 2, "ranks x bytes of a rank's part, such as 16x3801088"},
     Named{"all-reduce", 2, "ranks x bytes, such as 16x163840"},
+    Named{"all-to-all", 2, "ranks x bytes of a rank for another one, such as 16x1048576"},
 };
 constexpr std::array<std::pair<std::string_view, RowOperation>, 7> kRows{
     {{"add", RowOperation::add},
@@ -65,10 +67,11 @@ constexpr std::array<std::pair<std::string_view, RowOperation>, 7> kRows{
      {"swiglu", RowOperation::swiglu},
      {"softmax", RowOperation::softmax},
      {"sort", RowOperation::sort}}};
-constexpr std::array<std::pair<std::string_view, CollectiveKind>, 3> kCollectives{
+constexpr std::array<std::pair<std::string_view, CollectiveKind>, 4> kCollectives{
     {{"all-gather", CollectiveKind::all_gather},
      {"reduce-scatter", CollectiveKind::reduce_scatter},
-     {"all-reduce", CollectiveKind::all_reduce}}};
+     {"all-reduce", CollectiveKind::all_reduce},
+     {"all-to-all", CollectiveKind::all_to_all}}};
 
 [[noreturn]] void refuse(const OpRequest& request, std::string_view allowed) {
   throw InputError(fmt::format("run op {}: --shape {}: allowed: {}", request.name, request.shape, allowed));
@@ -123,7 +126,8 @@ const std::vector<std::string_view>& product_names() {
 }
 
 const std::vector<std::string_view>& collective_names() {
-  static const std::vector<std::string_view> names{"all-gather", "reduce-scatter", "all-reduce"};
+  static const std::vector<std::string_view> names{"all-gather", "reduce-scatter", "all-reduce",
+                                                   "all-to-all"};
   return names;
 }
 
@@ -233,7 +237,9 @@ operators::CollectiveAlgorithm algorithm_of(const OpRequest& request, const refe
 
 }  // namespace
 
-CollectiveRun collective_of(const OpRequest& request, int cores, bool full, const hw::Machine& machine) {
+namespace {
+
+reference::CollectiveCase case_of(const OpRequest& request, int most) {
   const std::vector<std::uint32_t> shape = shape_of(request);
   reference::CollectiveCase made;
   made.kind =
@@ -241,9 +247,78 @@ CollectiveRun collective_of(const OpRequest& request, int cores, bool full, cons
   made.ranks = ranks_of(request);
   made.bytes = shape[1];
   made.seed = request.seed;
-  const int dies = std::min(machine.topology.dies(), int{CM384_ROUNDS_RANKS});
-  if (made.ranks < 2 || made.ranks > dies || made.bytes % 32 != 0)
-    refuse(request, fmt::format("2 to {} ranks, a die each; bytes in multiples of 32", dies));
+  if (made.ranks < 2 || made.ranks > most || made.bytes % 32 != 0)
+    refuse(request, fmt::format("2 to {} ranks, a die each; bytes in multiples of 32", most));
+  return made;
+}
+
+// About how long copies take: bytes over the bus and over the package's link, and what a round waits for
+// entries and notifies, of about five entries one behind the other.
+double seconds_of(const reference::CollectiveCase& collective, operators::CopyAlgorithm algorithm, bool reads,
+                  const hw::Machine& machine) {
+  const hw::UbController& bus = machine.ub.controller;
+  const auto interval = static_cast<double>((reads ? bus.read_interval : bus.write_interval).ps);
+  const auto peak = static_cast<double>(hw::peaks_of(machine).unified_bus.bytes_per_second);
+  const double rate = interval == 0 ? peak : std::min(peak, 512e12 / interval);
+  const auto link = static_cast<double>(machine.package_link.bandwidth.bytes_per_second);
+  const hw::Scheduler& s = machine.scheduler;
+  const double round =
+      5e-12 * static_cast<double>((s.entry_interval + s.entry_latency + s.completion_latency).ps);
+  const auto part = static_cast<double>(collective.kind == CollectiveKind::all_reduce
+                                            ? collective.bytes / static_cast<std::uint64_t>(collective.ranks)
+                                            : collective.bytes);
+  double seconds = 0;
+  for (const operators::CopyRound& moves :
+       operators::rounds_of(collective.kind, algorithm, collective.ranks, machine.topology).rounds) {
+    std::vector<double> crossing(static_cast<std::size_t>(collective.ranks)), within(crossing);
+    for (const operators::PartMove& move : moves) {
+      const int dies = machine.topology.dies_per_package;
+      const bool same = move.from / dies == move.to / dies;
+      (same ? within : crossing)[static_cast<std::size_t>(move.to)] += part;
+    }
+    seconds += round +
+               std::max(*std::ranges::max_element(crossing) / rate, *std::ranges::max_element(within) / link);
+  }
+  return seconds;
+}
+
+}  // namespace
+
+CopyRun copies_of(const OpRequest& request, int cores, bool full, const hw::Machine& machine) {
+  using enum operators::CopyAlgorithm;
+  CopyRun made;
+  made.collective = case_of(request, machine.topology.one_supernode().dies());
+  operators::CopySetting& setting = made.setting;
+  setting.reads = request.reads;
+  setting.cores = cores;
+  setting.graph = request.graph;
+  setting.by_aicpu = request.by_aicpu;
+  setting.full = full;
+  const auto allowed = [&](operators::CopyAlgorithm algorithm) {
+    const int ranks = made.collective.ranks;
+    if (made.collective.kind == CollectiveKind::all_to_all) return algorithm == direct;
+    if (algorithm == halving) return std::has_single_bit(static_cast<unsigned>(ranks));
+    return algorithm != hierarchical || !operators::levels_of(ranks, machine.topology).empty();
+  };
+  double best = 0;
+  for (const operators::CopyAlgorithm algorithm : {direct, ring, halving, hierarchical}) {
+    if (request.algorithm == operators::name_of(algorithm)) setting.algorithm = algorithm;
+    if (request.algorithm != "best" || !allowed(algorithm)) continue;
+    const double seconds = seconds_of(made.collective, algorithm, setting.reads, machine);
+    if (best != 0 && seconds >= best) continue;
+    best = seconds;
+    setting.algorithm = algorithm;
+  }
+  const std::size_t adds =
+      operators::rounds_of(made.collective.kind, setting.algorithm, made.collective.ranks, machine.topology)
+          .gathers_from;
+  made.collective.roundings = adds == 0 ? 0 : static_cast<int>(adds) - 1;
+  return made;
+}
+
+CollectiveRun collective_of(const OpRequest& request, int cores, bool full, const hw::Machine& machine) {
+  reference::CollectiveCase made =
+      case_of(request, std::min(machine.topology.dies(), int{CM384_ROUNDS_RANKS}));
   const operators::CollectiveAlgorithm algorithm = algorithm_of(request, made, cores, machine);
   made.rounded_pairs = algorithm == operators::CollectiveAlgorithm::paired;
   const int used = operators::cores_of(made, algorithm, cores);

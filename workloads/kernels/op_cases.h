@@ -18,7 +18,11 @@ struct OpRequest {
   int buffers = 1;            // of operators that take whole rows
   double top_p = 0.95;        // sample: of what is kept at least this sum
   std::uint64_t seed = 1;
-  std::string algorithm = "best";  // among ranks
+  std::string algorithm = "best";  // among ranks, as the four that follow
+  std::string path = "aiv";
+  bool reads = false;
+  bool by_aicpu = false;
+  bool graph = false;
 };
 
 // Names, in the order of the help.
@@ -34,6 +38,8 @@ bool is_collective(std::string_view name);
 int ranks_of(const OpRequest& request);
 // Throw InputError, with the operator's name, where the shape does not suit it.
 MakeOperator operator_of(const OpRequest& request);
+// By which of them an algorithm of `run op` goes.
+CopyRun copies_of(const OpRequest& request, int cores, bool full, const hw::Machine& machine);
 CollectiveRun collective_of(const OpRequest& request, int cores, bool full, const hw::Machine& machine);
 
 }  // namespace cm384::studies

@@ -161,4 +161,52 @@ std::optional<OpReading> run_collective(const StudyContext& context, const std::
   return reading;
 }
 
+std::optional<OpReading> run_copy_collective(const StudyContext& context, const std::string& what,
+                                             const OpSetting& setting, const CopyRun& copies,
+                                             SimulatorCounts& counts) {
+  const int ranks = copies.collective.ranks;
+  SessionOptions options;
+  options.die.aiv.check_hazards = setting.full;
+  for (int rank = 0; rank < ranks; ++rank) options.dies.push_back(rank);
+  options.what = what;
+  Session session(context, options);
+  host::Runtime& runtime = session.runtime();
+  const auto program = session.built_in("sum_parts");
+  operators::RankMemory memory = operators::memory_of(runtime, options.dies);
+  std::vector<std::unique_ptr<operators::CopyCollective>> placed;
+  const auto enqueue = [&](int times) {
+    placed.clear();
+    for (int n = 0; n < times; ++n) {
+      placed.push_back(
+          std::make_unique<operators::CopyCollective>(runtime, copies.collective, copies.setting, program));
+      placed.back()->enqueue(memory);
+      if (!runtime.wait()) return false;
+    }
+    return true;
+  };
+  if (!enqueue(setting.warmup)) return {};
+  session.begin_counted();
+  const auto traffic = [&] {
+    std::uint64_t hbm = 0;
+    for (const int die : options.dies) hbm += session.machine().die(die).memory().hbm_traffic();
+    return static_cast<double>(hbm);
+  };
+  const double before = traffic();
+  if (!enqueue(setting.iterations)) return {};
+  session.count(counts);
+  OpReading reading;
+  reading.hbm_bytes = (traffic() - before) / ranks / setting.iterations;
+  for (const auto& one : placed) {
+    for (int rank = 0; rank < ranks; ++rank)
+      reading.task_us += one->rank_us(rank) / ranks / setting.iterations;
+    reading.pace_us += (one->end() - one->begin()).us() / setting.iterations;
+    reading.blocks = one->launches() / static_cast<std::size_t>(ranks);
+    if (!setting.full) continue;
+    if (reading.first_difference.empty()) reading.first_difference = one->check();
+    reading.correct = reading.first_difference.empty();
+  }
+  reading.bottleneck = "fabric and ranks: --explain";
+  return reading;
+}
+
 }  // namespace cm384::studies

@@ -9,6 +9,7 @@
 
 #include "workloads/frame/session.h"
 #include "workloads/operators/collective.h"
+#include "workloads/operators/collectives/copy_collective.h"
 #include "workloads/operators/operator.h"
 
 namespace cm384::studies {
@@ -41,6 +42,15 @@ struct CollectiveRun {
 std::optional<OpReading> run_collective(const StudyContext& context, const std::string& what,
                                         const OpSetting& setting, const CollectiveRun& collective,
                                         SimulatorCounts& counts);
+
+// The same by copies of SDMA engines: operators/collectives/copy_collective.h. A task is a run of a rank.
+struct CopyRun {
+  reference::CollectiveCase collective;
+  operators::CopySetting setting;
+};
+std::optional<OpReading> run_copy_collective(const StudyContext& context, const std::string& what,
+                                             const OpSetting& setting, const CopyRun& copies,
+                                             SimulatorCounts& counts);
 
 using MakeOperator = std::function<std::unique_ptr<operators::KernelOperator>()>;
 // Warm-up launches come first, by themselves: the kernel's code is in L2 then. The iterations follow one

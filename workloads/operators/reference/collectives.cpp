@@ -10,12 +10,14 @@
 namespace cm384::reference {
 std::uint64_t CollectiveCase::in() const {
   const std::uint64_t part = bytes / 2;
-  return kind == CollectiveKind::reduce_scatter ? part * static_cast<std::uint64_t>(ranks) : part;
+  const bool parts = kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::all_to_all;
+  return parts ? part * static_cast<std::uint64_t>(ranks) : part;
 }
 
 std::uint64_t CollectiveCase::out() const {
   const std::uint64_t part = bytes / 2;
-  return kind == CollectiveKind::all_gather ? part * static_cast<std::uint64_t>(ranks) : part;
+  const bool parts = kind == CollectiveKind::all_gather || kind == CollectiveKind::all_to_all;
+  return parts ? part * static_cast<std::uint64_t>(ranks) : part;
 }
 
 std::vector<std::uint16_t> make_collective_input(const CollectiveCase& collective, int rank) {
@@ -34,8 +36,12 @@ std::string compare_collective(const CollectiveCase& collective, int rank,
   std::vector<std::vector<std::uint16_t>> inputs;
   for (int r = 0; r < collective.ranks; ++r) inputs.push_back(make_collective_input(collective, r));
   for (std::uint64_t i = 0; i < collective.out(); ++i) {
-    if (collective.kind == CollectiveKind::all_gather) {
-      const std::uint16_t wanted = inputs[i / part][i % part];
+    const bool sums =
+        collective.kind != CollectiveKind::all_gather && collective.kind != CollectiveKind::all_to_all;
+    if (!sums) {
+      const std::uint64_t begin =
+          collective.kind == CollectiveKind::all_to_all ? static_cast<std::uint64_t>(rank) * part : 0;
+      const std::uint16_t wanted = inputs[i / part][begin + i % part];
       if (out[i] != wanted)
         return fmt::format("rank {} element {}: {:#06x} instead of {:#06x}", rank, i, out[i], wanted);
       continue;
@@ -49,6 +55,7 @@ std::string compare_collective(const CollectiveCase& collective, int rank,
       magnitude += std::fabs(value);
       if (collective.rounded_pairs && r % 2 == 1) rounded += std::fabs(value + of_bf16(inputs[r - 1][at]));
     }
+    rounded += collective.roundings * magnitude;
     if (std::fabs(of_bf16(out[i]) - sum) > (std::fabs(sum) + rounded) * 0x1p-8 + magnitude * 0x1p-18)
       return fmt::format("rank {} element {}: {} instead of {}", rank, i, of_bf16(out[i]), sum);
   }
