@@ -75,9 +75,6 @@ bool is_host_program(const std::string& path) {
   const auto head = elf_head(path), own = elf_head("/proc/self/exe");
   return std::memcmp(head.data(), "\177ELF", 4) == 0 && head[18] == own[18] && head[19] == own[19];
 }
-std::string kernel_folder(const std::string& program) {
-  return program + ".kernels";
-}
 std::vector<std::string> kernel_images(const std::string& program) {
   std::vector<std::string> paths;
   std::error_code none;

@@ -15,7 +15,9 @@ namespace cm384::studies {
 // Whether a file is a program for this host.
 bool is_host_program(const std::string& path);
 // Where `kernel build --host` puts the images of its kernels; those that are there.
-std::string kernel_folder(const std::string& program);
+inline std::string kernel_folder(const std::string& program) {
+  return program + ".kernels";
+}
 std::vector<std::string> kernel_images(const std::string& program);
 
 class HostProgram {
