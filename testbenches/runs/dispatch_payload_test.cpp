@@ -58,15 +58,14 @@ TEST(Dispatch, EveryTokenArrivesOfTheWholeRecording) {
 }
 
 TEST(Dispatch, EveryTokenArrivesWhereRanksHaveUnlikeBatches) {
-  for (const char* batches : {"uniform:1..24", "1,24,3", "24,1"}) {
-    DispatchCase setting = small_dispatch(12, 8, 512, 16);
-    setting.batches = batches;
-    setting.iterations = 3;
-    setting.shared_copies = 2;
-    expect_every_token(setting);
-    setting.full_mesh = true;
-    expect_every_token(setting);
-  }
+  DispatchCase setting = small_dispatch(12, 8, 256, 16);
+  setting.iterations = 2;
+  setting.shared_copies = 2;
+  setting.batches = "uniform:1..16";
+  expect_every_token(setting);
+  setting.full_mesh = true;
+  setting.batches = "1,16,3";
+  expect_every_token(setting);
 }
 
 TEST(Dispatch, BatchesThatAreAlikeAreABatch) {
