@@ -103,6 +103,21 @@ inline void Cm384Elementary(const LocalTensor<T>& dst, const LocalTensor<T>& src
   }
 }
 
+// Name(dst, src[, tmp][, count]) of the form with both.
+#define CM384_FORMS(Name)                                                                           \
+  template <typename T, bool isReuseSource = false>                                                 \
+  CM384_INLINE void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src,                      \
+                         const LocalTensor<uint8_t>& tmp) {                                         \
+    Name<T, isReuseSource>(dst, src, tmp, src.GetSize());                                           \
+  }                                                                                                 \
+  template <typename T, bool isReuseSource = false>                                                 \
+  CM384_INLINE void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, uint32_t calCount) { \
+    Name<T, isReuseSource>(dst, src, LocalTensor<uint8_t>(), calCount);                             \
+  }                                                                                                 \
+  template <typename T, bool isReuseSource = false>                                                 \
+  CM384_INLINE void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src) {                    \
+    Name<T, isReuseSource>(dst, src, LocalTensor<uint8_t>(), src.GetSize());                        \
+  }
 // Name(dst, src[, tmp][, count]): `y` of `x` with `t(0)`, .., in `s`.
 #define CM384_MATH(Name, temporaries, ...)                                                                   \
   template <typename T, bool isReuseSource = false>                                                          \
@@ -112,19 +127,7 @@ inline void Cm384Elementary(const LocalTensor<T>& dst, const LocalTensor<T>& src
                                  [&](const Cm384VectorSteps& s, const LocalTensor<float>& y,                 \
                                      const LocalTensor<float>& x, [[maybe_unused]] auto t) { __VA_ARGS__ }); \
   }                                                                                                          \
-  template <typename T, bool isReuseSource = false>                                                          \
-  CM384_INLINE void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src,                               \
-                         const LocalTensor<uint8_t>& tmp) {                                                  \
-    Name<T, isReuseSource>(dst, src, tmp, src.GetSize());                                                    \
-  }                                                                                                          \
-  template <typename T, bool isReuseSource = false>                                                          \
-  CM384_INLINE void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, uint32_t calCount) {          \
-    Name<T, isReuseSource>(dst, src, LocalTensor<uint8_t>(), calCount);                                      \
-  }                                                                                                          \
-  template <typename T, bool isReuseSource = false>                                                          \
-  CM384_INLINE void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src) {                             \
-    Name<T, isReuseSource>(dst, src, LocalTensor<uint8_t>(), src.GetSize());                                 \
-  }
+  CM384_FORMS(Name)
 CM384_MATH(Sigmoid, 0, s.Sigmoid(y, x, 1.0f);)
 // 1 - 2 / (exp(2 * x) + 1).
 CM384_MATH(Tanh, 0, s.Muls(y, x, 2.0f); s.Exp(y, y); s.Adds(y, y, 1.0f); s.Reciprocal(y, y);

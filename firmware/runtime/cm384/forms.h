@@ -11,21 +11,7 @@ using LogSoftMaxTiling = SoftMaxTiling;
 
 namespace AscendC {
 
-// Name(dst, src[, tmp][, count]) and Name(dst, src0, src1[, tmp][, count]).
-#define CM384_FORMS(Name)                                                                           \
-  template <typename T, bool isReuseSource = false>                                                 \
-  CM384_INLINE void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src,                      \
-                         const LocalTensor<uint8_t>& tmp) {                                         \
-    Name<T, isReuseSource>(dst, src, tmp, src.GetSize());                                           \
-  }                                                                                                 \
-  template <typename T, bool isReuseSource = false>                                                 \
-  CM384_INLINE void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, uint32_t calCount) { \
-    Name<T, isReuseSource>(dst, src, LocalTensor<uint8_t>(), calCount);                             \
-  }                                                                                                 \
-  template <typename T, bool isReuseSource = false>                                                 \
-  CM384_INLINE void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src) {                    \
-    Name<T, isReuseSource>(dst, src, LocalTensor<uint8_t>(), src.GetSize());                        \
-  }
+// Name(dst, src0, src1[, tmp][, count]).
 #define CM384_FORMS_OF_TWO(Name)                                                                            \
   template <typename T, bool isReuseSource = false>                                                         \
   CM384_INLINE void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, \

@@ -75,7 +75,6 @@ class CopyCollective {
   void place(RankMemory& memory);
   void plan();
   void plan_round(std::size_t number, Round& round);
-  std::uint64_t source_of(const PartMove& move) const;
   void check_entries() const;
   void submit(int rank, RankMemory& memory);
   void submit_round(int rank, std::size_t number, RankMemory& memory);
