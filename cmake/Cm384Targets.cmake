@@ -32,7 +32,8 @@ endif()
 # what they use all the same; CM384_PCH=OFF builds without, which `./dev verify` does.
 #     models   the standard library and fmt
 #     json     JSON as well
-#     tests    GoogleTest as well
+#     tests    GoogleTest and JSON as well
+#     machine_tests   a whole machine as well, which costs each test several seconds to read
 option(CM384_PCH "precompiled headers" ON)
 set(std_headers <algorithm> <array> <atomic> <bit> <cassert> <cstdint> <cstring> <deque> <functional> <map> <memory>
                 <optional> <set> <span> <string> <string_view> <unordered_map> <utility> <variant> <vector>)
@@ -126,17 +127,28 @@ endfunction()
 # (unit, formula, timing, system, validation). The further label `verify` takes a long one out of `./dev test`, and out of
 # what is built for it: the target verify_tests has these.
 add_custom_target(verify_tests)
+# A test of one of these includes the machine.
+set(machine_libraries cm384_machine_run cm384_studies cm384_host cm384_supernode cm384_operators cm384_doors)
 function(cm384_test name)
   cmake_parse_arguments(arg "" "" "SOURCES;LINK;LABELS" ${ARGN})
   if(NOT CM384_TESTS)
     return()
   endif()
   find_package(GTest REQUIRED)
-  cm384_pch(tests HEADERS ${std_headers} <fmt/format.h> <gmock/gmock.h> <gtest/gtest.h> LINK fmt::fmt GTest::gmock
+  set(headers ${std_headers} <fmt/format.h> <gmock/gmock.h> <gtest/gtest.h> <nlohmann/json.hpp>)
+  set(libraries fmt::fmt GTest::gmock nlohmann_json::nlohmann_json)
+  cm384_pch(tests HEADERS ${headers} LINK ${libraries} OPTIONS ${low_optimisation})
+  cm384_pch(machine_tests HEADERS ${headers} "${CMAKE_SOURCE_DIR}/workloads/frame/session.h" LINK ${libraries} cm384_systemc
             OPTIONS ${low_optimisation})
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE cm384_flags ${arg_LINK} GTest::gmock GTest::gtest_main)
-  cm384_use_pch(${name} tests)
+  set(pch tests)
+  foreach(library IN LISTS arg_LINK)
+    if(library IN_LIST machine_libraries)
+      set(pch machine_tests)
+    endif()
+  endforeach()
+  cm384_use_pch(${name} ${pch})
   # Models are optimised for speed, tests for the time that they take to build.
   target_compile_options(${name} PRIVATE ${low_optimisation})
   # GCC 12 sees accesses out of bounds in concatenations of strings that are none (its bug 105651).

@@ -61,8 +61,9 @@ endmacro()
 function(cm384_verilated name)
   cm384_rtl_arguments(${ARGN})
   set(folder ${CMAKE_CURRENT_BINARY_DIR}/${name}.verilated)
-  set(flags --cc --build -j 1 -Wall --x-assign fast --x-initial fast -O3 --top-module ${rtl_TOP} --prefix V${name}
-            --Mdir ${folder} ${rtl_overrides})
+  # In one file: a wide block's header is long, and each file reads it.
+  set(flags --cc --build -j 1 -Wall --x-assign fast --x-initial fast -O3 --output-split 100000000 --top-module ${rtl_TOP}
+            --prefix V${name} --Mdir ${folder} ${rtl_overrides})
   if(rtl_WIDE)
     # Without the data-flow optimiser, which puts a wide vector together from its parts by ever longer concatenations:
     # a switch of 48 ports is 100 times as fast.
@@ -84,8 +85,13 @@ function(cm384_verilated name)
   if(CM384_SANITIZE)
     string(APPEND cflags " -fsanitize=${CM384_SANITIZE}")
   endif()
-  # A machine with two chips as RTL runs as fast with -O1 as with -O2, which takes twice the time to compile.
-  set(optimise -O1)
+  # A machine with two chips as RTL runs as fast with -O1 as with -O2, which takes twice the time to compile; a bench runs
+  # some seconds, and takes a minute longer to compile with -O1 than without.
+  if(rtl_FAST)
+    set(optimise -O1)
+  else()
+    set(optimise -O0)
+  endif()
   set(archive ${folder}/V${name}__ALL.a)
   add_custom_command(
     OUTPUT ${archive} ${folder}/V${name}.h

@@ -1,6 +1,7 @@
 // A pipe's bounded in-order queue, and the flags between pipes.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -82,6 +83,12 @@ struct alignas(64) PipeQueue {
     freed[place >= count ? place - count : place + depth - count] = cycle;
     first = (first + 1) & (room - 1);
     --count;
+  }
+  // As before the first instruction, but for the memory: a launch resets the queues of each core.
+  void reset() {
+    std::fill_n(freed.get(), freed == nullptr ? 0 : depth, 0);
+    first = count = place = 0;
+    ready = unit_free = unit_complete = 0;
   }
 
  private:

@@ -284,7 +284,7 @@ void PipeSet::cross_core_flag(std::uint32_t flag, int count, Time at) {
 
 void PipeSet::reset() {
   ++epoch;
-  for (PipeQueue& q : queue) q = PipeQueue{};
+  for (PipeQueue& q : queue) q.reset();
   mask_low = mask_high = ~std::uint64_t{0};
   source_stride = destination_stride = 0;
   allocate = true;

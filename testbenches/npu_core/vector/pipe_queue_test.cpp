@@ -54,5 +54,26 @@ TEST(PipeQueue, AnEmptyOneStartsOver) {
   EXPECT_EQ(q.room, 2u);
 }
 
+TEST(PipeQueue, AResetOneIsAsNewInTheSameMemory) {
+  PipeQueue q = queue_of(5);
+  for (int n = 0; n < 4; ++n) q.append();
+  for (int n = 0; n < 3; ++n) q.pop(100 + n);
+  q.ready = q.unit_free = q.unit_complete = 7;
+  const QueuedInstruction* const slots = q.slots.get();
+  q.reset();
+  EXPECT_TRUE(q.empty());
+  EXPECT_EQ(q.slots.get(), slots);
+  EXPECT_EQ(q.ready + q.unit_free + q.unit_complete, 0);
+  for (std::uint32_t n = 0; n < 5; ++n) {
+    EXPECT_EQ(q.place, n);
+    EXPECT_EQ(q.freed[q.place], 0);
+    q.append().instruction.pc = n;
+  }
+  EXPECT_EQ(q.front().instruction.pc, 0u);
+  PipeQueue unused;
+  unused.reset();
+  EXPECT_TRUE(unused.empty());
+}
+
 }  // namespace
 }  // namespace cm384::npu
