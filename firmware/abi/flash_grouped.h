@@ -1,6 +1,7 @@
 /* Arguments of kernel `flash_grouped`: attention of a prefill as flash_attention.h has it, over keys and
  * values that groups of query heads share, and with a window: token t of a sequence sees tokens up to t, of
- * these the last `window`. Queries, keys and values of a head have `width` elements. Plain C.
+ * these the last `window`. Kernel `flash_full` has the same arguments, but no window and no mask: each token
+ * sees all of its sequence. Queries, keys and values of a head have `width` elements. Plain C.
  */
 #ifndef CM384_ABI_FLASH_GROUPED_H
 #define CM384_ABI_FLASH_GROUPED_H

@@ -1,7 +1,8 @@
-// The cube core's part of kernels `flash_attention` and `flash_grouped`: in turn i the scores of item i, then
-// the products of item i - 2, so that the vector cores have a turn for the softmax of item i - 1. Keys and
-// values of item i + 1 arrive meanwhile. Scores i take the place of scores i - 3 behind products i - 3, which
-// had their probabilities: the vector cores have read these scores and the cube core the probabilities.
+// The cube core's part of kernels `flash_attention`, `flash_grouped` and `flash_full`: in turn i the scores
+// of item i, then the products of item i - 2: the vector cores have a turn for the softmax of item i - 1.
+// Keys and values of item i + 1 arrive meanwhile. Scores i take the place of scores i - 3 behind products
+// i - 3, which had their probabilities: the vector cores have read these scores and the cube core the
+// probabilities.
 #pragma once
 
 #include "flash_items.h"

@@ -3,98 +3,11 @@
 #include "firmware/abi/flash_grouped.h"
 
 #include "flash_cube.h"
+#include "flash_grouped_form.h"
 
 using namespace AscendC;
 
 namespace {
-
-// Tiles of queries as FlashWalker has them; with a window a tile begins at the block that holds the first key
-// of its first query.
-class GroupedWalker {
- public:
-  GroupedWalker(const cm384_flash_grouped& a, uint32_t block, uint32_t blocks)
-      : a_(a),
-        tiles_((a.length + CM384_FLASH_TILE - 1) / CM384_FLASH_TILE),
-        ranks_(tiles_ - a.cached / CM384_FLASH_TILE),
-        heads_(a.sequences * a.heads),
-        window_(a.window / CM384_FLASH_TILE),
-        task_(block),
-        step_(blocks) {
-    block_ = First();
-  }
-
-  bool Next(FlashItem& item) {
-    if (task_ >= heads_ * ranks_) return false;
-    const uint32_t rank = task_ / heads_, pair = task_ - rank * heads_;
-    item.sequence = pair / a_.heads;
-    item.head = pair - item.sequence * a_.heads;
-    item.tile = tiles_ - 1 - rank;
-    item.token = block_ * CM384_FLASH_TILE;
-    const uint32_t left = a_.length - item.token;
-    item.count = left < CM384_FLASH_TILE ? left : CM384_FLASH_TILE;
-    item.first = block_ == First();
-    item.last = block_ == item.tile;
-    ++block_;
-    if (item.last) {
-      task_ += step_;
-      block_ = First();
-    }
-    return true;
-  }
-
- private:
-  // Block of keys that the task begins with.
-  uint32_t First() const {
-    const uint32_t tile = tiles_ - 1 - task_ / heads_;
-    return window_ != 0 && tile > window_ ? tile - window_ : 0;
-  }
-
-  const cm384_flash_grouped& a_;
-  const uint32_t tiles_, ranks_, heads_, window_;  // of a sequence; of these, with output; of all sequences
-  uint32_t task_, step_, block_;
-};
-
-struct GroupedWorkspace {
-  CM384_INLINE GroupedWorkspace(const cm384_flash_grouped& a, uint32_t block)
-      : scores(a.workspace + block * CM384_FLASH_WORKSPACE),
-        probabilities(scores + CM384_FLASH_TURNS * CM384_FLASH_SCORES),
-        products(probabilities + CM384_FLASH_TURNS * CM384_FLASH_PROBABILITIES) {}
-  uint64_t scores, probabilities, products;
-};
-
-template <uint32_t kHead>
-struct GroupedForm {
-  using Arguments = cm384_flash_grouped;
-  using Item = FlashItem;
-  using Walker = GroupedWalker;
-  using Workspace = GroupedWorkspace;
-  static constexpr uint32_t kKey = kHead, kKeyStep = kHead, kProducts = CM384_FLASH_TILE * kHead * 4;
-  static constexpr uint32_t kWidth = kHead, kWholeRows = 32, kPieceRows = 32, kTurns = CM384_FLASH_TURNS;
-  static constexpr bool kCausal = true, kSplits = false;
-
-  static CM384_INLINE uint32_t KvHeads(const Arguments& a) { return a.kv_heads; }
-  static CM384_INLINE uint32_t KvHead(const Arguments& a, const FlashItem& item) {
-    return item.head / (a.heads / a.kv_heads);
-  }
-  // Row r of the tile sees keys behind r of the first block of its window.
-  static CM384_INLINE bool Enters(const Arguments& a, const FlashItem& item) {
-    return a.window != 0 && item.first && item.tile * CM384_FLASH_TILE >= item.token + a.window;
-  }
-  static CM384_INLINE uint32_t Rows(const Arguments&) { return CM384_FLASH_TILE; }
-  static CM384_INLINE uint64_t Scores(const Arguments&) { return CM384_FLASH_SCORES; }
-  static CM384_INLINE uint64_t Probabilities(const Arguments&) { return CM384_FLASH_PROBABILITIES; }
-  static CM384_INLINE uint64_t Products(const Arguments&) { return kProducts; }
-  static CM384_INLINE uint64_t Result(const Arguments& a, const FlashItem& item, uint64_t row,
-                                      uint32_t column) {
-    const uint64_t token = static_cast<uint64_t>(item.sequence) * a.length + item.token + row;
-    return a.out + ((token * a.heads + item.head) * kHead + column) * 2;
-  }
-  static CM384_INLINE uint64_t Pitch(const Arguments& a) { return a.heads * kHead * 2; }
-  // The tile's own tokens are those of its last item.
-  static CM384_INLINE uint32_t ResultRows(const Arguments&, const FlashItem& item, uint64_t row) {
-    return row < item.count ? item.count - static_cast<uint32_t>(row) : 0;
-  }
-};
 
 template <uint32_t kHead>
 [[gnu::noinline]] void Run(const cm384_flash_grouped& a, uint32_t block, uint32_t blocks) {

@@ -43,8 +43,8 @@ TEST(Batches, AreDrawnEvenly) {
 
 TEST(Batches, AFileHasALineForEachRank) {
   const std::string path = ::testing::TempDir() + "batches.txt";
-  std::ofstream(path) << "# of the run of Monday\n5\n\n1\n256\n";
-  EXPECT_THAT(tokens("file:" + path, 4), ElementsAre(5, 1, 256, 5));
+  std::ofstream(path) << "# of the run of Monday\n5\n\n1\n512\n";
+  EXPECT_THAT(tokens("file:" + path, 4), ElementsAre(5, 1, 512, 5));
   std::ofstream(path) << "5\n0\n";
   EXPECT_THROW(tokens("file:" + path, 2), InputError);
   std::ofstream(path) << "\n";
@@ -53,13 +53,13 @@ TEST(Batches, AFileHasALineForEachRank) {
 }
 
 TEST(Batches, RefusesWhatIsNone) {
-  for (const char* text : {"", "0", "257", "4,,9", "4,", "uniform:", "uniform:0..3", "uniform:5..2",
-                           "uniform:1..257", "uniform:3", "file:", "x", "1.5", "-1"}) {
+  for (const char* text : {"", "0", "513", "4,,9", "4,", "uniform:", "uniform:0..3", "uniform:5..2",
+                           "uniform:1..513", "uniform:3", "file:", "x", "1.5", "-1"}) {
     try {
       parse_batches(text);
       ADD_FAILURE() << text;
     } catch (const InputError& error) {
-      EXPECT_THAT(error.what(), HasSubstr("1 to 256 tokens of a rank")) << text;
+      EXPECT_THAT(error.what(), HasSubstr("1 to 512 tokens of a rank")) << text;
     }
   }
 }

@@ -1,10 +1,12 @@
 // The flows of a layer's token distribution.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <numeric>
 #include <tuple>
 
 #include "base/text/error.h"
+#include "testbenches/hw/refusal.h"
 #include "testbenches/runs/machine_run.h"
 
 namespace cm384::testing {
@@ -41,6 +43,30 @@ TEST(FusedFlow, DeliversAndSumsInBothPayloadModesAtTheSameTimes) {
     EXPECT_EQ(full.ends.size(), 60u);
     EXPECT_TRUE(full.ends == control.ends) << routing;
   }
+}
+
+// Of as many tokens as a rank may have: lists of pairs, windows and status entries are the longest.
+TEST(FusedFlow, DeliversAndSums512TokensOfARank) {
+  MoeCase setting = small_moe(3);
+  setting.batch = 512;
+  setting.top_k = 8;
+  setting.experts = 24;
+  setting.hidden = 64;
+  setting.cores = 48;
+  setting.full = true;
+  for (const char* completion : {"flag", "atomic"}) {
+    setting.completion = completion;
+    const MoeReading reading = run_moe(setting);
+    EXPECT_TRUE(*reading.correct) << completion << ": " << reading.first_difference;
+  }
+}
+
+TEST(FusedFlow, RefusesTokensWhoseExpertsDoNotFitTheUBuffer) {
+  MoeCase setting = small_moe(3);
+  setting.batch = 512;
+  setting.top_k = 16;
+  setting.hidden = 16384;
+  EXPECT_THAT(refusal([&] { run_moe(setting); }), ::testing::HasSubstr("batch 512, 3 ranks"));
 }
 
 TEST(FusedFlow, IsDispatchAndCombineAfterEachOther) {

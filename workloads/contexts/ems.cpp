@@ -181,11 +181,10 @@ constexpr std::array kEmsFields{
     Field{"path",
           FieldType::text,
           "of reads: ub or vpc; of models, by a formula: obs, from the store each; obs-ems, into DRAM "
-          "for all; "
-          "ems, from DRAM",
+          "for all; ems, from DRAM; obs-local, the mean of one that has a cache of its own",
           true,
           {},
-          7}
+          9}
         .as_condition(),
     Field{"readers", FieldType::integer, "dies that read at the same time", true}.as_condition(),
     Field{"tier", FieldType::text, "of reads: where the blocks were", true, {}, 4}.as_condition(),

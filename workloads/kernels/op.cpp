@@ -27,6 +27,7 @@ struct OpOptions {
   int groups = 0;
   int buffers = 0;
   double top_p = 0.95;
+  bool no_mask = false;
   std::string algorithm = "best";
   std::string path = "aiv";
   bool reads = false;
@@ -68,6 +69,9 @@ struct OpOptions {
           Needs{"name", {"rms-norm", "quantise", "static-quantise", "swiglu", "softmax", "sort"}});
     visit("top-p", self.top_p, Range{0.0, 1.0},
           "of the largest that are kept, the fewest whose shares sum up to this", Needs{"name", {"sample"}});
+    visit("mask", self.no_mask, Either{"causal", "none"},
+          "causal: a token sees itself and those before it; none: all tokens of its sequence",
+          Needs{"name", {"grouped-attention"}});
     visit("algorithm", self.algorithm,
           OneOf{{"best", "direct", "rounds", "by-package", "ring", "halving", "hierarchical"}},
           "among ranks: direct: each to each; best: what takes the shortest by its bytes, rates and "
@@ -109,7 +113,7 @@ std::optional<OpReading> measure(const StudyContext& context, const OpOptions& o
   const OpRequest request{options.name,     options.shape,      options.type,    options.layout,
                           options.split_k,  options.basic_tile, options.buffers, options.top_p,
                           context.seed,     options.algorithm,  options.path,    options.reads,
-                          options.by_aicpu, options.graph};
+                          options.by_aicpu, options.graph,      !options.no_mask};
   const OpSetting setting{options.groups, options.graph, options.iterations, options.warmup, options.full};
   const std::string what = fmt::format("{} {}", options.name, options.shape);
   if (!is_collective(options.name))

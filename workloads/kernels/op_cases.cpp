@@ -203,7 +203,8 @@ MakeOperator operator_of(const OpRequest& request) {
                                              .length = shape[4],
                                              .cached = shape.size() > 5 ? shape[5] : 0,
                                              .kv_heads = shape[2],
-                                             .width = shape[3]};
+                                             .width = shape[3],
+                                             .causal = request.causal};
     return [attention] { return std::make_unique<operators::FlashAttention>(attention); };
   }
   reference::RowCase rows{.rows = shape[0], .width = shape[1], .seed = request.seed};

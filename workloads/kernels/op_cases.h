@@ -23,6 +23,7 @@ struct OpRequest {
   bool reads = false;
   bool by_aicpu = false;
   bool graph = false;
+  bool causal = true;  // of grouped-attention
 };
 
 // Names, in the order of the help.

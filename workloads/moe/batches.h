@@ -8,7 +8,7 @@
 
 namespace cm384::studies {
 
-inline constexpr int kMostTokensOfRank = 256;
+inline constexpr int kMostTokensOfRank = 512;
 
 // What `--batches` says.
 struct Batches {

@@ -121,7 +121,8 @@ TEST(GqaAttention, WorkIsWhatItsShapeSays) {
 }
 
 reference::AttentionCase prompt_of(std::uint32_t heads, std::uint32_t kv_heads, std::uint32_t width,
-                                   std::uint32_t length, std::uint32_t cached, std::uint32_t window) {
+                                   std::uint32_t length, std::uint32_t cached, std::uint32_t window,
+                                   bool causal = true) {
   return {.seed = 1,
           .sequences = 2,
           .heads = heads,
@@ -129,7 +130,8 @@ reference::AttentionCase prompt_of(std::uint32_t heads, std::uint32_t kv_heads, 
           .cached = cached,
           .kv_heads = kv_heads,
           .width = width,
-          .window = window};
+          .window = window,
+          .causal = causal};
 }
 
 class GroupedPrompt : public ::testing::TestWithParam<reference::AttentionCase> {};
@@ -152,12 +154,15 @@ TEST_P(GroupedPrompt, IsWithinItsBounds) {
 }
 
 // Groups of one, four and sixteen; both widths; cached tokens; windows of one, two and more tiles than there
-// are, whose first block a row may not see at all.
+// are, whose first block a row may not see at all; without a mask, last tiles that are shorter.
 INSTANTIATE_TEST_SUITE_P(Shapes, GroupedPrompt,
                          ::testing::Values(prompt_of(2, 2, 128, 272, 0, 0), prompt_of(8, 2, 128, 400, 128, 0),
                                            prompt_of(16, 1, 64, 144, 0, 0), prompt_of(4, 1, 64, 656, 0, 128),
                                            prompt_of(4, 2, 128, 656, 256, 256),
-                                           prompt_of(2, 1, 64, 272, 0, 4096)));
+                                           prompt_of(2, 1, 64, 272, 0, 4096),
+                                           prompt_of(2, 1, 64, 272, 0, 0, false),
+                                           prompt_of(4, 2, 128, 400, 256, 0, false),
+                                           prompt_of(1, 1, 128, 48, 0, 0, false)));
 
 TEST(GroupedPrompt, CountsWhatItsTokensSee) {
   const auto pairs = [](std::uint32_t length, std::uint32_t cached, std::uint32_t window) {
@@ -166,6 +171,32 @@ TEST(GroupedPrompt, CountsWhatItsTokensSee) {
   EXPECT_EQ(pairs(16, 0, 0), 136);
   EXPECT_EQ(pairs(256, 0, 128), 128 * 129 / 2 + 128 * 128);
   EXPECT_EQ(pairs(256, 128, 128), 128 * 128);
+}
+
+TEST(GroupedPrompt, WithoutAMaskCountsAllPairs) {
+  const auto work = FlashAttention(prompt_of(4, 1, 64, 256, 128, 0, false)).work();
+  EXPECT_EQ(work.operations / (4 * 64 * 2 * 4), 128 * 256);
+}
+
+// Eight tiles of eight blocks of keys each, against 36 of them.
+TEST(GroupedPrompt, WithoutAMaskTakesAllBlocks) {
+  const auto time = [](bool causal) {
+    DieRig rig;
+    host::DeviceMemory memory(rig.runtime, 0);
+    FlashAttention attention(prompt_of(4, 4, 128, 1024, 0, 0, causal));
+    attention.place(rig.site(memory, 0, 1));
+    attention.enqueue(host::Runtime::default_stream(0));
+    rig.runtime.wait();
+    return kernel_time(attention).us();
+  };
+  EXPECT_NEAR(time(false) / time(true), 64.0 / 36, 0.1);
+}
+
+TEST(GroupedPrompt, WithoutAMaskHasGroupedHeadsAndNoWindow) {
+  EXPECT_THAT(refusal([] { FlashAttention(prompt_of(4, 1, 64, 256, 0, 128, false)); }),
+              ::testing::HasSubstr("without a causal mask"));
+  EXPECT_THAT(refusal([] { FlashAttention(prompt_of(4, 0, 64, 256, 0, 0, false)); }),
+              ::testing::HasSubstr("without a causal mask"));
 }
 
 TEST(GqaReplay, IsNearItsFirmware) {

@@ -16,6 +16,8 @@ TEST(ModelCache, StartsAsFastAsStoreAndDramGiveWeights) {
   EXPECT_DOUBLE_EQ(warm_start_s(model), 2);
   EXPECT_DOUBLE_EQ(cold_start_s(model), 50 + 2);
   EXPECT_DOUBLE_EQ(start_without_cache_s(model), 4 * 50 + 2);
+  model.local_hits = 0.25;
+  EXPECT_DOUBLE_EQ(change_with_local_cache_s(model), 0.75 * 50 + 2) << "whoever loads, from DRAM in the end";
   model.instances = 1;
   EXPECT_DOUBLE_EQ(start_without_cache_s(model), cold_start_s(model));
 }

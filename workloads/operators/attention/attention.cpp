@@ -25,6 +25,8 @@ FlashAttention::FlashAttention(const reference::AttentionCase& attention) : case
   if (case_.window % CM384_FLASH_TILE != 0)
     throw InputError(fmt::format("flash-attention: a window of {} tokens; allowed: multiples of {}",
                                  case_.window, CM384_FLASH_TILE));
+  if (!case_.causal && (!grouped() || case_.window != 0))
+    throw InputError("flash-attention: without a causal mask: allowed: grouped heads without a window");
   case_.scale = static_cast<float>(1 / std::sqrt(static_cast<double>(case_.key())));
 }
 
@@ -84,18 +86,19 @@ Work FlashAttention::work() const {
     const double window = case_.window == 0 ? tokens : std::min<double>(tokens, case_.window);
     return window * (window + 1) / 2 + (tokens - window) * window;
   };
-  const double pairs = (seen(all) - seen(cached)) * heads, width = case_.key() + case_.value();
+  const double pairs = (case_.causal ? seen(all) - seen(cached) : (all - cached) * all) * heads;
+  const double width = case_.key() + case_.value();
   const double kv_heads = 1.0 * case_.sequences * case_.kv();
   const double cache = all * kv_heads * 2 * width, bytes = (all - cached) * heads * 2 * width + cache;
   return {2 * pairs * width, false, bytes, 1, 0, cache};
 }
 
 std::string FlashAttention::size() const {
-  return fmt::format(
-      "flash-attention {} x {} heads x {}{}{}", case_.sequences, case_.heads, case_.length,
-      case_.cached > 0 ? fmt::format(", {} cached", case_.cached) : "",
-      grouped() ? fmt::format(", {} KV heads of {}, window {}", case_.kv_heads, case_.width, case_.window)
-                : "");
+  return fmt::format("flash-attention {} x {} heads x {}{}{}", case_.sequences, case_.heads, case_.length,
+                     case_.cached > 0 ? fmt::format(", {} cached", case_.cached) : "",
+                     grouped() ? fmt::format(", {} KV heads of {}, window {}{}", case_.kv_heads, case_.width,
+                                             case_.window, case_.causal ? "" : ", no mask")
+                               : "");
 }
 
 std::string FlashAttention::check() const {

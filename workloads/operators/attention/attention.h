@@ -1,4 +1,5 @@
-// Attention of a prefill on one die: causal, with keys and values of each head, or of groups of heads.
+// Attention of a prefill on one die: causal, with keys and values of each head or of groups of heads; of
+// groups without a mask, too.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,10 @@ class FlashAttention final : public KernelOperator {
   // are no multiple of 16, and for heads that the kernels are not for.
   explicit FlashAttention(const reference::AttentionCase& attention);
 
-  const char* kernel() const override { return grouped() ? "flash_grouped" : "flash_attention"; }
+  const char* kernel() const override {
+    if (!case_.causal) return "flash_full";
+    return grouped() ? "flash_grouped" : "flash_attention";
+  }
   Work work() const override;
   std::string size() const override;
   std::string check() const override;

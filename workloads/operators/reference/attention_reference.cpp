@@ -37,8 +37,9 @@ void row_of(const AttentionCase& c, const Head& head, std::uint32_t token, std::
             std::span<double> bound) {
   const std::uint32_t first = c.window > 0 && token + 1 > c.window ? token + 1 - c.window : 0;
   const std::uint32_t key = c.key(), value = c.value();
-  std::vector<double> weights(token + 1 - first);
-  for (std::uint32_t t = first; t <= token; ++t) {
+  const std::uint32_t end = c.causal ? token + 1 : c.length;
+  std::vector<double> weights(end - first);
+  for (std::uint32_t t = first; t < end; ++t) {
     const double* const q = &head.q[std::size_t{token} * key];
     weights[t - first] = std::inner_product(q, q + key, &head.k[std::size_t{t} * key], 0.0) * double{c.scale};
   }
@@ -47,7 +48,7 @@ void row_of(const AttentionCase& c, const Head& head, std::uint32_t token, std::
   const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
   for (std::uint32_t e = 0; e < value; ++e) {
     double sum = 0, magnitude = 0;
-    for (std::uint32_t t = first; t <= token; ++t) {
+    for (std::uint32_t t = first; t < end; ++t) {
       const double weighted = weights[t - first] * head.v[std::size_t{t} * value + e];
       sum += weighted;
       magnitude += std::fabs(weighted);

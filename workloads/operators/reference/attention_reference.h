@@ -18,6 +18,7 @@ struct AttentionCase {
   std::uint32_t kv_heads = 0;  // that heads share, as wide as they; 0: each head has its own, of MLA
   std::uint32_t width = 128;   // of a head, where they share
   std::uint32_t window = 0;    // last tokens that a token sees, where they share; 0: all
+  bool causal = true;          // where they share: a token sees none behind it
 
   std::uint64_t tokens() const { return std::uint64_t{sequences} * length; }
   std::uint32_t kv() const { return kv_heads == 0 ? heads : kv_heads; }
@@ -31,7 +32,8 @@ struct AttentionInputs {
 };
 AttentionInputs make_attention_inputs(const AttentionCase& attention);
 
-// Compares with sums in double precision, token t over tokens 0 .. t of its sequence. An element may be off
+// Compares with sums in double precision, token t over tokens 0 .. t of its sequence, or over
+// all of it. An element may be off
 // by 2^-8 of its value, for its own rounding, and of the weighted sum of the values' magnitudes, for the
 // rounding of the probabilities. Empty when all are within.
 std::string compare_attention(const AttentionCase& attention, const AttentionInputs& inputs,
