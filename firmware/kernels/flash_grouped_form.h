@@ -2,6 +2,7 @@
 #pragma once
 
 #include "firmware/abi/flash_grouped.h"
+#include "flash_cube.h"
 #include "flash_items.h"
 
 // Tiles of queries as FlashWalker has them; with a window a tile begins at the block that holds the first key
@@ -113,3 +114,22 @@ struct FullForm : GroupedForm<kHead> {
     return row < rows ? rows - static_cast<uint32_t>(row) : 0;
   }
 };
+
+// A core's part.
+template <class Form>
+[[gnu::noinline]] static void RunGrouped(const cm384_flash_grouped& a, uint32_t block, uint32_t blocks) {
+  if (ASCEND_IS_AIC) return FlashCube<Form>(a, block, blocks).Run();
+  OnlineSoftmax<Form>(a, block / 2, blocks, static_cast<uint32_t>(AscendC::GetSubBlockIdx())).Run();
+}
+
+template <template <uint32_t> class Form>
+CM384_INLINE void GroupedMain(GM_ADDR address) {
+  const auto& a = *reinterpret_cast<const cm384_flash_grouped*>(address);
+  const auto block = static_cast<uint32_t>(AscendC::GetBlockIdx());
+  const auto blocks = static_cast<uint32_t>(AscendC::GetBlockNum());
+  if (a.width == 64) {
+    RunGrouped<Form<64>>(a, block, blocks);
+  } else {
+    RunGrouped<Form<128>>(a, block, blocks);
+  }
+}
