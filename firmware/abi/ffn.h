@@ -4,6 +4,9 @@
  * gate_up multiplies every row by its expert's 2 * width columns, gate first, then up, to BF16; the AIVs
  * compute silu(gate) * up and quantise each row to INT8 with a scale of its own; down multiplies by the
  * expert's hidden columns, to BF16. All of it is one launch of groups (MIX).
+ *
+ * Kernel `ffn_bf16` has weights and products of BF16: silu(gate) * up is rounded to BF16. Rows that come in
+ * INT8, as dispatch leaves them, are widened first, x * scale rounded to BF16.
  */
 #ifndef CM384_ABI_FFN_H
 #define CM384_ABI_FFN_H
@@ -17,6 +20,12 @@ struct cm384_ffn {
   struct cm384_gemm down;    /* n = hidden, k = width; its a and token_scales are written by the AIVs */
   uint32_t width;            /* a multiple of 64, at most 4096 */
   uint32_t reserved;
+};
+
+struct cm384_ffn_bf16 {
+  struct cm384_ffn network; /* its gate_up.a is written by the AIVs where there is an x */
+  uint64_t x;               /* GM: INT8, rows x hidden, dense; 0: none, gate_up.a has the rows */
+  uint64_t scales;          /* GM: float a row */
 };
 
 #endif

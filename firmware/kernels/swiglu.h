@@ -1,14 +1,15 @@
-// silu(gate) * up of one row after another, quantised to INT8 with a scale per row: a vector core's work
-// between the two multiplications of an expert's feed-forward network.
+// silu(gate) * up of one row after another, quantised to INT8 with a scale per row or rounded to BF16: a
+// vector core's work between the two multiplications of an expert's feed-forward network.
 #pragma once
 
 #include "firmware/abi/ffn.h"
 #include "kernel_operator.h"
 #include "share.h"
 
-class SwiGlu {
+template <bool kInt8>
+class SwiGluTo {
  public:
-  explicit SwiGlu(const cm384_ffn& a) : a_(a), width_(a.width) {
+  explicit SwiGluTo(const cm384_ffn& a) : a_(a), width_(a.width) {
     uint32_t next = 0;
     const auto take = [&next](uint32_t bytes) {
       const uint32_t at = next;
@@ -17,7 +18,7 @@ class SwiGlu {
     };
     for (uint32_t b = 0; b < 2; ++b) {
       in_[b] = take(width_ * 4);
-      out_[b] = take(width_);
+      out_[b] = take(width_ * (kInt8 ? 1 : 2));
       scale_[b] = take(256);  // a repeat
     }
     gate_ = take(width_ * 4);
@@ -71,7 +72,22 @@ class SwiGlu {
     PipeBarrier<PIPE_V>();
     Mul(gate, gate, up, count);
     PipeBarrier<PIPE_V>();
-    Quantise(row, gate, work, b);
+    if constexpr (kInt8) {
+      Quantise(row, gate, work, b);
+    } else {
+      Round(row, gate, b);
+    }
+  }
+
+  void Round(uint32_t row, const Vector& values, int b) {
+    using namespace AscendC;
+    const LocalTensor<bfloat16_t> out(out_[b], width_);
+    WaitFlag<HardEvent::MTE3_V>(b);
+    Cast(out, values, RoundMode::CAST_RINT, width_);
+    SetFlag<HardEvent::V_MTE3>(b);
+    WaitFlag<HardEvent::V_MTE3>(b);
+    DataCopy(GlobalAt<bfloat16_t>(a_.down.a + static_cast<uint64_t>(row) * width_ * 2), out, width_);
+    SetFlag<HardEvent::MTE3_V>(b);
   }
 
   // As dispatch quantises a row: factor 127 / largest magnitude, no branch on values.
@@ -115,3 +131,5 @@ class SwiGlu {
   const uint32_t width_;
   uint32_t in_[2], out_[2], scale_[2], gate_, up_, work_, maximum_;  // in the UBuffer
 };
+
+using SwiGlu = SwiGluTo<true>;

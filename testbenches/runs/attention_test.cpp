@@ -106,11 +106,14 @@ TEST(Mla, AllHeadsKeepTheMatrixUnitBusyForMoreThanHalfOfTheTime) {
   EXPECT_LT(utilisation, 0.967 * 4352 / 5120) << reading.kernel_us;  // 1.85 of 1.91 GHz
 }
 
-FfnSetting ffn_of(std::vector<std::uint32_t> rows, std::uint32_t hidden, std::uint32_t width, int blocks) {
+FfnSetting ffn_of(std::vector<std::uint32_t> rows, std::uint32_t hidden, std::uint32_t width, int blocks,
+                  bool bf16 = false, bool int8_rows = false) {
   FfnSetting setting;
   setting.expert_rows = std::move(rows);
   setting.hidden = hidden;
   setting.width = width;
+  setting.bf16 = bf16;
+  setting.int8_rows = int8_rows;
   setting.blocks = blocks;
   return setting;
 }
@@ -129,7 +132,11 @@ TEST_P(FfnValues, AreWithinTheirBoundAndTimesDoNotDependOnThem) {
 
 INSTANTIATE_TEST_SUITE_P(Ragged, FfnValues,
                          ::testing::Values(ffn_of({1}, 256, 64, 2), ffn_of({17, 0, 1, 70}, 448, 192, 3),
-                                           ffn_of({0}, 128, 64, 2), ffn_of({130}, 320, 256, 24)));
+                                           ffn_of({0}, 128, 64, 2), ffn_of({130}, 320, 256, 24),
+                                           ffn_of({1}, 256, 64, 2, true),
+                                           ffn_of({17, 0, 1, 70}, 448, 192, 3, true),
+                                           ffn_of({0}, 128, 64, 2, true), ffn_of({130}, 320, 256, 24, true),
+                                           ffn_of({17, 0, 1, 70}, 448, 192, 3, true, true)));
 
 }  // namespace
 }  // namespace cm384::testing

@@ -65,7 +65,7 @@ struct Layer {
 };
 
 // One microbatch of so small a batch; all products BF16, so that an element of a weight has two bytes.
-Layer layer_of(const Known& known, bool dense) {
+Layer layer_of(const Known& known, bool dense, bool int8_networks = true) {
   static const volatile std::sig_atomic_t never = 0;
   const hw::Machine machine = hw::load_machine(std::string(hw::kDefaultMachine));
   Silent silent;
@@ -81,6 +81,7 @@ Layer layer_of(const Known& known, bool dense) {
   o.microbatches = "1";
   o.layers = 2;
   o.int8 = false;
+  o.int8_networks = int8_networks;
   o.window = 0;
   o.detail = 1;
   o.tensor = o.sharing();
@@ -184,6 +185,37 @@ TEST_P(ModelSums, OfOperatorsAreTheModels) {
   EXPECT_EQ(flops, 2.0 * static_cast<double>(known.active));
 }
 
+// The same multiplications of twice the bytes, at the rate of BF16.
+TEST_P(ModelSums, OfNetworksInBf16WeighTwiceAsMuch) {
+  const Known& known = GetParam();
+  const bool dense = known.moe_layers == 0;
+  const auto networks = [&](bool int8) {
+    Work sum;
+    for (const Work& work :
+         works_of(step_of(layer_of(known, dense, int8).program, dense ? "network" : "experts"), {0, 1})) {
+      if (work.weights == 0) continue;
+      EXPECT_EQ(work.int8, int8);
+      sum.operations += work.operations;
+      sum.weights += work.weights;
+    }
+    return sum;
+  };
+  const Work int8 = networks(true), bf16 = networks(false);
+  EXPECT_GT(int8.weights, 0);
+  EXPECT_EQ(bf16.operations, int8.operations);
+  EXPECT_EQ(bf16.weights, 2 * int8.weights);
+  // BF16 rows are not quantised before a dense network.
+  const auto quantises = [&](bool of_int8) {
+    const Layer layer = layer_of(known, true, of_int8);
+    return std::ranges::any_of(layer.program.steps, [](const LayerStep& step) {
+      return std::ranges::find(step.names, "quantise") != step.names.end();
+    });
+  };
+  if (!dense && known.dense_layers == 0) return;
+  EXPECT_TRUE(quantises(true));
+  EXPECT_FALSE(quantises(false));
+}
+
 // A die's weights, and the cache of a request: products and experts INT8, what makes heads of latents and the
 // head BF16. All of a rank's slots have an expert.
 TEST_P(ModelSums, OfADieAreTheModels) {
@@ -206,6 +238,11 @@ TEST_P(ModelSums, OfADieAreTheModels) {
       (known.moe_layers > 0 ? known.moe_layers + drafts : 0) * whole(slots * known.expert) +
       2 * whole(known.head) + 2 * whole(known.head) / sharing;
   EXPECT_NEAR(memory.weights, weights, 1e-9 * weights);
+  // What was BF16 stays, all else weighs twice as much.
+  options.layer.int8 = options.layer.int8_networks = false;
+  const double stays = (known.dense_layers + known.moe_layers + drafts) * whole(2 * known.up) / sharing +
+                       2 * whole(known.head) + 2 * whole(known.head) / sharing;
+  EXPECT_NEAR(memory_of(options, copies, 7 * 5000, 7 * 128).weights, 2 * weights - stays, 1e-9 * weights);
   // A draft layer is one more, with a cache of its own.
   const double cached = whole(known.kv_bytes + drafts * known.token_bytes);
   EXPECT_EQ(memory.request, cached * 5000 + whole(known.sliding_bytes));
@@ -261,6 +298,8 @@ TEST(StepDeployment, ComesBeforeTheModelAndBehindTheCommandLine) {
   EXPECT_EQ(options.layer.mtp, 0);
   EXPECT_EQ(options.layer.sharing(), 4);
   EXPECT_EQ(options.layer.heads, 96);
+  EXPECT_FALSE(options.layer.int8_networks);
+  EXPECT_FALSE(options.layer.int8);
 }
 
 TEST(StepDeployment, RefusesWhatItIsNot) {

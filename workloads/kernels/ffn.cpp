@@ -26,6 +26,7 @@ struct FfnOptions {
   int rows = 1024;
   int hidden = 7168;
   int width = 2048;
+  bool bf16 = false;
   CubeOptions cube;
 
   template <class Self, class Visitor>
@@ -34,6 +35,7 @@ struct FfnOptions {
     visit("rows", self.rows, Range{1, 100'000}, "tokens per expert");
     visit("hidden", self.hidden, Range{64, 16384, 64}, "elements of a token");
     visit("width", self.width, Range{64, 4096, 64}, "elements between the two multiplications");
+    visit("type", self.bf16, Either{"int8", "bf16"}, "of weights and products");
     CubeOptions::describe(self.cube, visit);
   }
   void settle(const hw::Machine& machine) { cube.settle(machine); }
@@ -47,13 +49,14 @@ StudyResult run(const StudyContext& context, const FfnOptions& options) {
                              static_cast<std::uint32_t>(options.rows));
   setting.hidden = static_cast<std::uint32_t>(options.hidden);
   setting.width = static_cast<std::uint32_t>(options.width);
+  setting.bf16 = options.bf16;
   const CubeReading reading = measure_ffn(context, setting, result.simulator);
   if (context.interrupted != 0) {
     result.complete = false;
     return result;
   }
   add_row(context, options.cube, result, {{"experts", options.experts}, {"rows", options.rows}}, reading,
-          CM384_GEMM_INT8);
+          options.bf16 ? CM384_GEMM_BF16 : CM384_GEMM_INT8);
   return result;
 }
 

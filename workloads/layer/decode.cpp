@@ -61,11 +61,12 @@ DecodeMemory memory_of(const DecodeOptions& options, int shared_copies, std::uin
                     : o.by_load || o.redundant >= 0
                         ? (filled + o.ranks - 1) / o.ranks
                         : reference::place_experts(o.ranks, o.experts, shared_copies).local_experts;
-  const double experts = 3.0 * slots * hidden * o.width;
+  const double network = o.int8_networks ? 1 : 2;  // bytes of an element
+  const double experts = network * 3 * slots * hidden * o.width;
   const double token = o.kv_heads > 0 ? 4.0 * kv_heads * o.head_width : 2.0 * 576;
   DecodeMemory memory;
   memory.weights = layers * attention + (options.moe_layers + predictors) * experts +
-                   3.0 * options.dense_layers * hidden * own_width +
+                   network * 3 * options.dense_layers * hidden * own_width +
                    2 * hidden * (options.vocabulary + own_words);
   const double sliding = options.sliding_layers, full = layers - sliding;
   memory.request = sharing * token * (full * o.kv + sliding * std::min(o.kv, o.window));
@@ -76,7 +77,8 @@ DecodeMemory memory_of(const DecodeOptions& options, int shared_copies, std::uin
 double renewal_us(const DecodeOptions& options, const DecodeParts& parts) {
   const LayerOptions& o = options.layer;
   if (o.renew == 0) return 0;
-  const double layers = options.moe_layers + std::min(o.mtp, 1), bytes = 3.0 * o.hidden * o.width;
+  const double layers = options.moe_layers + std::min(o.mtp, 1),
+               bytes = (o.int8_networks ? 3.0 : 6.0) * o.hidden * o.width;
   return layers * parts.new_copies * bytes / static_cast<double>(options.renew_rate.bytes_per_second) * 1e6 /
          o.renew;
 }
@@ -263,9 +265,9 @@ constexpr std::array kDecodeFields{
     Field{"cache_GB", FieldType::number, "of the die whose requests have the longest contexts"},
     Field{"context_bytes", FieldType::number,
           "bytes that a token of a request takes in the cache, over all dies that have a part of it"},
-    Field{
-        "products_share", FieldType::ratio,
-        "of a layer's kernel time that is of kernels that are mostly INT8 products: prolog, output, experts"},
+    Field{"products_share", FieldType::ratio,
+          "of a layer's kernel time that is of kernels that are mostly products of weights: prolog, output, "
+          "experts"},
     Field{"dispatch_share", FieldType::ratio, "of a layer's kernel time that is dispatch"},
     Field{"parts", FieldType::list, "of the step", false, kDecodePartFields},
     Field{"kernels", FieldType::list, "of a rank in detail, in the layers with experts that ran", false,

@@ -42,8 +42,9 @@ std::string key_of(const StudyContext& context, const DecodeOptions& options,
   for (std::size_t n = 0; n < all.size(); ++n) {
     const hw::Parameter& option = all[n];
     // Said only where they change something: keys of what was measured before these options stay.
-    constexpr std::array kLater{"kv-heads",       "head-width",     "window", "attention-tp", "head-tp",
-                                "sliding-layers", "shared-experts", "gate",   "expert-group", "token-groups"};
+    constexpr std::array kLater{"kv-heads",     "head-width",     "window",         "attention-tp",
+                                "head-tp",      "sliding-layers", "shared-experts", "gate",
+                                "expert-group", "token-groups",   "networks"};
     if (std::ranges::find(kLater, option.key) != kLater.end() &&
         hw::value_text(option) == hw::value_text(defaults[n]))
       continue;
@@ -120,6 +121,7 @@ class DecodeOperators : public Alone {
     setting.expert_rows.assign(static_cast<std::size_t>(slices), static_cast<std::uint32_t>(tokens));
     setting.hidden = static_cast<std::uint32_t>(layer.hidden);
     setting.width = static_cast<std::uint32_t>(layer.dense_width / slices);
+    setting.bf16 = !layer.int8_networks;
     setting.blocks = context().machine.die.groups();
     setting.graph = true;
     double us = measure_ffn(context(), setting, counts()).task_us;
@@ -230,8 +232,9 @@ std::optional<DecodeParts> measure_parts(const StudyContext& context, const Deco
   }
   parts.head = head_of(context, alone, options, tokens, result);
   if (o.mtp > 0) {
-    parts.mtp_projection = 2 * alone.row_operator("rms-norm", rows, o.hidden) +
-                           alone.product(1, tokens, o.hidden, 2 * o.hidden, "int8", "nz");
+    parts.mtp_projection =
+        2 * alone.row_operator("rms-norm", rows, o.hidden) +
+        alone.product(1, tokens, o.hidden, 2 * o.hidden, o.int8_networks ? "int8" : "bf16", "nz");
     parts.mtp_head = head_of(context, alone, options, requests, result);
   }
   if (alone.interrupted() || context.interrupted != 0) return {};

@@ -127,6 +127,7 @@ LayerSetting setting_of(const StudyContext& context, const LayerOptions& options
   setting.microbatches = microbatches;
   setting.layers = options.layers;
   setting.width = static_cast<std::uint32_t>(options.width);
+  setting.bf16_networks = !options.int8_networks;
   setting.tensor = sharing;
   if (options.dense()) setting.dense_width = static_cast<std::uint32_t>(options.dense_width / sharing);
   setting.shared_output = options.shared_experts > 0;

@@ -43,6 +43,7 @@ struct LayerOptions {
   int dense_width = 18432;
   int tensor = 0;  // 0: to be settled
   bool int8 = true, full_mesh = false;
+  bool int8_networks = true;
 
   bool dense() const { return experts == 0; }
   // Ranks that share the heads of a request.
@@ -120,6 +121,8 @@ struct LayerOptions {
           "dispatch with flags and counts after a barrier, or with flags inside the rows' 512 B blocks");
     visit("projections", self.int8, Either{"bf16", "int8"},
           "type of attention's products with hidden and q-lora");
+    visit("networks", self.int8_networks, Either{"bf16", "int8"},
+          "type of weights and products of experts and of dense networks; dispatch sends INT8 in any case");
   }
   // A ratio becomes cores. Throws InputError.
   void settle(const hw::Machine& machine);

@@ -181,6 +181,7 @@ class MoeParts {
     setting.tile_rows = static_cast<std::uint32_t>((tokens + slots - 1) / slots);
     setting.hidden = static_cast<std::uint32_t>(layer.hidden);
     setting.width = setting_.width;
+    setting.bf16 = setting_.bf16_networks;
     InTurn made;
     auto& network = made.add<operators::ExpertFfn>(setting);
     const int rank = static_cast<int>(at.rank);
@@ -250,23 +251,25 @@ std::vector<LayerStep> expert_steps(const std::shared_ptr<MoeParts>& moe) {
 }
 
 // A dense gated network on the tokens of a rank, in slices of a width that the kernel holds, which are summed
-// in pairs; its norm and the quantisation of its rows before it. What is replayed is the network alone.
-std::vector<LayerStep> dense_steps(std::uint32_t tokens, std::uint32_t hidden, std::uint32_t width,
+// in pairs; before it its norm and, for INT8, the quantisation of its rows. What is replayed is the network
+// alone.
+std::vector<LayerStep> dense_steps(std::uint32_t tokens, std::uint32_t hidden, std::uint32_t width, bool bf16,
                                    std::uint64_t seed) {
   const int slices = dense_slices(width);
-  LayerStep rows{{"norm", "quantise"}, 1}, network{{"network"}, 1},
+  LayerStep rows{{"norm"}, 1}, network{{"network"}, 1},
       sums{std::vector<std::string>(additions_of(slices).size(), "add"), 1};
+  if (!bf16) rows.names.emplace_back("quantise");
   rows.make = [=](const LayerSpot&) {
     InTurn made;
     made.rows(reference::RowOperation::rms_norm, tokens, hidden);
-    made.rows(reference::RowOperation::quantise, tokens, hidden);
+    if (!bf16) made.rows(reference::RowOperation::quantise, tokens, hidden);
     return made.take();
   };
   network.make = [=](const LayerSpot&) {
     InTurn made;
     made.add<operators::Ffn>(
         operators::FfnSetting{std::vector<std::uint32_t>(static_cast<std::size_t>(slices), tokens), hidden,
-                              width / static_cast<std::uint32_t>(slices)},
+                              width / static_cast<std::uint32_t>(slices), bf16},
         seed);
     return made.take();
   };
@@ -314,7 +317,7 @@ LayerProgram make_layer_program(const LayerSetting& asked, std::uint64_t seed) {
     if (shares)
       program.steps.push_back(
           collective_step("all_reduce_attention", 0, setting, CollectiveKind::all_reduce, bytes));
-    for (LayerStep& step : dense_steps(tokens, hidden, asked.dense_width, seed))
+    for (LayerStep& step : dense_steps(tokens, hidden, asked.dense_width, asked.bf16_networks, seed))
       program.steps.push_back(std::move(step));
     if (shares)
       program.steps.push_back(

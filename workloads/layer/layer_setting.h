@@ -30,6 +30,7 @@ struct LayerSetting {
   bool softmax_gate = false;   // else of sigmoids
   std::uint32_t expert_group = 32, token_groups = 4;  // of the gate: reference::GateCase
   std::uint32_t width = 2048;                         // of an expert
+  bool bf16_networks = false;                         // weights of experts and of dense networks; else INT8
   std::uint32_t dense_width = 0;  // of a rank's part of the network; 0: the layer has experts
   int tensor = 1;  // ranks that share the heads of a sequence, and the network of a dense layer: they follow
                    // one another

@@ -39,6 +39,13 @@ struct StepDeployment {
       visit("dispatch", self.dispatch, "--variant");
     }
   } experts;
+  struct OfQuantisation {
+    hw::TomlNode weights;
+    template <class Self, class Visitor>
+    static void describe(Self& self, Visitor&& visit) {
+      visit("weights", self.weights, "--networks, and --projections where [attention] does not say");
+    }
+  } quantisation;
   struct OfHead {
     hw::TomlNode tensor;
     template <class Self, class Visitor>
@@ -57,6 +64,7 @@ struct StepDeployment {
     visit("launch", self.launch, "--launch");
     visit("attention", self.attention);
     visit("experts", self.experts);
+    visit("quantisation", self.quantisation);
     visit("head", self.head);
   }
 };
@@ -106,6 +114,8 @@ OptionValues load_step_deployment(const std::string& name_or_path) {
   add("launch", of.launch, "launch");
   add("attention.tp", of.attention.tensor, "attention-tp");
   add("attention.projections", of.attention.projections, "projections");
+  add("quantisation.weights", of.quantisation.weights, "networks");
+  if (!of.attention.projections) add("quantisation.weights", of.quantisation.weights, "projections");
   add("experts.shared_copies", of.experts.shared_copies, "shared-copies");
   add("experts.redundant", of.experts.redundant, "redundant");
   add("experts.balance", of.experts.balance, "balance");

@@ -98,8 +98,10 @@ void check_memory(const StudyContext& context, const PrefillOptions& o, int micr
                                                 512 * own_heads * 256 + heads * 128 * hidden;
   const int redundant = o.redundant >= 0 ? o.redundant : o.ranks;
   const int slots = o.experts == 0 ? 0 : (o.experts + redundant + o.ranks - 1) / o.ranks + o.shared_experts;
-  const double weights = layers * attention + o.moe_layers * slots * 3 * hidden * o.width +
-                         3.0 * o.dense_layers * hidden * o.dense_width + 2 * 2 * hidden * o.vocabulary;
+  const double network = o.bf16_networks ? 2 : 1;  // bytes of an element
+  const double weights = layers * attention + network * o.moe_layers * slots * 3 * hidden * o.width +
+                         network * 3 * o.dense_layers * hidden * o.dense_width +
+                         2 * 2 * hidden * o.vocabulary;
   const double gathered = o.by_heads ? 2.0 * o.ranks * (o.q_lora + 576) : 0;
   const double activations = o.kv_heads > 0 ? 2.0 * o.head_width * (2 * heads + 2 * o.kv_heads)
                                             : heads * 2 * (192 + 192 + 128 + 128);

@@ -19,6 +19,7 @@ struct PrefillOptions {
   int cached = 0;
   bool by_heads = false;
   bool int8_latents = false;
+  bool bf16_networks = false;
   bool sdma = false;
   Integers microbatches{1};
   int chunk = 256, sdma_chunk = 1024;
@@ -52,6 +53,9 @@ struct PrefillOptions {
           "attention of some heads of all tokens, with an all-gather and an all-to-all between");
     visit("latents", self.int8_latents, Either{"bf16", "int8"}, "how sp-tp-sp gathers them",
           Needs{"attention", {"sp-tp-sp"}});
+    visit("networks", self.bf16_networks, Either{"int8", "bf16"},
+          "type of weights and products of experts and of dense networks; rows go to experts in INT8 in any "
+          "case");
     visit("path", self.sdma, Either{"aiv-direct", "sdma"},
           "how rows get to the experts' ranks and back: stored by AIVs, or by SDMA behind what AIVs compute");
     visit("microbatches", self.microbatches, Range{1, 2},

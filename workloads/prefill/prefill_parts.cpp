@@ -354,18 +354,23 @@ class Layer {
       setting.expert_rows = expert_rows;
       setting.hidden = static_cast<std::uint32_t>(o_.hidden);
       setting.width = static_cast<std::uint32_t>(width);
+      setting.bf16 = o_.bf16_networks;
+      setting.int8_rows = of == Of::moe;
       setting.blocks = context.machine.die.groups();
       setting.graph = true;
       return measure_ffn(context, setting, result_.simulator).task_us;
     });
     parts_.push_back({name, of, us, kAllUnits, PartKind::network, 0,
-                      [expert = one_expert(expert_rows.front(), width)](double) { return expert; }});
+                      [expert = one_expert(of, expert_rows.front(), width)](double) { return expert; }});
   }
 
   // Fewer rows of an expert would make more of its weights.
-  Sequence one_expert(std::uint32_t rows, int width) const {
-    const operators::FfnSetting setting{
-        {rows}, static_cast<std::uint32_t>(o_.hidden), static_cast<std::uint32_t>(width)};
+  Sequence one_expert(Of of, std::uint32_t rows, int width) const {
+    const operators::FfnSetting setting{{rows},
+                                        static_cast<std::uint32_t>(o_.hidden),
+                                        static_cast<std::uint32_t>(width),
+                                        o_.bf16_networks,
+                                        of == Of::moe};
     return {[setting, seed = context_.seed] { return std::make_unique<operators::Ffn>(setting, seed); }};
   }
 

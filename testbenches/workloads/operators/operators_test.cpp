@@ -3,8 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "testbenches/hw/refusal.h"
 #include "testbenches/workloads/operators/die_rig.h"
+#include "traces/random.h"
+#include "workloads/operators/ffn/expert_ffn.h"
+#include "workloads/operators/reference/combine_reference.h"
+#include "workloads/operators/reference/ffn_reference.h"
 
 namespace cm384::operators {
 namespace {
@@ -86,6 +92,54 @@ TEST(Memory, OfAnOperatorThatIsDoneIsTheNextOnes) {
   const std::uint64_t fresh = rig.runtime.allocate(0, 4096);
   EXPECT_EQ(fresh, first);
   EXPECT_THAT(rig.runtime.get<std::uint8_t>(fresh, 4096), ::testing::Each(0));
+}
+
+// Rows of INT8 with their scales, as dispatch leaves them, come out as those that a BF16 network would have.
+TEST(Experts, InBf16TakeWhatDispatchSends) {
+  constexpr std::uint32_t kHidden = 192, kWidth = 128;
+  const std::vector<std::uint32_t> counts{3, 0, 18};
+  const reference::GemmCase gate_up{1, counts, 2 * kWidth, kHidden, CM384_GEMM_BF16},
+      down{2, counts, kHidden, kWidth, CM384_GEMM_BF16};
+  reference::GemmInputs in = make_gemm_inputs(gate_up), behind = make_gemm_inputs(down);
+  const std::uint64_t rows = gate_up.rows();
+  std::vector<std::int8_t> x(rows * kHidden);
+  std::vector<float> scales(rows);
+  traces::Random random(3, 1);
+  for (auto& element : x) element = static_cast<std::int8_t>(static_cast<int>(random.below(255)) - 127);
+  for (auto& scale : scales) scale = static_cast<float>(1 + random.below(1000)) * 0x1p-16f;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const std::uint16_t bits = reference::to_bf16(static_cast<float>(x[i]) * scales[i / kHidden]);
+    std::memcpy(&in.a[i * 2], &bits, 2);
+  }
+  DieRig rig;
+  host::DeviceMemory memory(rig.runtime, 0);
+  const std::uint64_t most = cm384_dispatch_max_rows(1, counts.size(), 24, 1);
+  cm384_dispatch dispatch{};
+  dispatch.ranks = 1;
+  dispatch.own_experts = static_cast<std::uint32_t>(counts.size());
+  dispatch.max_tokens = 24;
+  dispatch.top_k = 1;
+  dispatch.expand_x = memory.allocate_lines(most * kHidden);
+  dispatch.expand_scales = memory.allocate_lines(most * 4);
+  dispatch.expert_token_nums = memory.allocate_lines(counts.size() * 8);
+  cm384_combine combine{};
+  combine.expert_x = memory.allocate_lines(most * kHidden * 2);
+  ExpertFfn experts({counts, 8, kHidden, kWidth, true});
+  experts.stand_between(dispatch, combine);
+  experts.place(rig.site(memory, 0, 3, true));
+  const std::vector<std::int64_t> numbers(counts.begin(), counts.end());
+  rig.runtime.put(dispatch.expand_x, std::span<const std::int8_t>(x));
+  rig.runtime.put(dispatch.expand_scales, std::span<const float>(scales));
+  rig.runtime.put(dispatch.expert_token_nums, std::span<const std::int64_t>(numbers));
+  put_b(rig.runtime, experts.arguments().gate_up, in.b);
+  put_b(rig.runtime, experts.arguments().down, behind.b);
+  experts.enqueue(host::Runtime::default_stream(0));
+  ASSERT_TRUE(rig.runtime.wait());
+  const auto out = rig.runtime.get<std::uint16_t>(combine.expert_x, rows * kHidden);
+  EXPECT_EQ(compare_ffn_bf16(gate_up, in, down, behind, out), "");
+  // The first row with all its signs turned.
+  for (std::size_t i = 0; i < kHidden; ++i) in.a[i * 2 + 1] ^= std::byte{0x80};
+  EXPECT_NE(compare_ffn_bf16(gate_up, in, down, behind, out), "");
 }
 
 TEST(Formula, TakesItsDurationAndMovesNothing) {

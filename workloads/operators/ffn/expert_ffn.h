@@ -19,6 +19,7 @@ struct ExpertFfnSetting {
   std::vector<std::uint32_t> expert_rows;  // of each expert; beside a dispatch what it is expected to bring
   std::uint32_t tile_rows = 0;             // of an expert, that tiles are chosen for
   std::uint32_t hidden = 7168, width = 2048;
+  bool bf16 = false;  // weights and products; rows come in INT8 all the same
 };
 
 class ExpertFfn final : public KernelOperator {
@@ -30,12 +31,12 @@ class ExpertFfn final : public KernelOperator {
     link_.emplace(Link{dispatch, combine});
   }
 
-  const char* kernel() const override { return "ffn"; }
+  const char* kernel() const override { return setting_.bf16 ? "ffn_bf16" : "ffn"; }
   Work work() const override;
   std::string size() const override;
   // Nobody keeps its inputs: the operator behind compares.
   std::string check() const override { return {}; }
-  const cm384_ffn& arguments() const { return arguments_; }
+  const cm384_ffn& arguments() const { return arguments_.network; }
 
  private:
   struct Link {
@@ -43,13 +44,15 @@ class ExpertFfn final : public KernelOperator {
     cm384_combine combine;
   };
   void lay_out(const Site& site) override;
-  std::uint64_t put_arguments(host::DeviceMemory& memory) const override { return memory.put(arguments_); }
+  std::uint64_t put_arguments(host::DeviceMemory& memory) const override {
+    return setting_.bf16 ? memory.put(arguments_) : memory.put(arguments_.network);
+  }
   cm384_gemm multiplication(const Site& site, std::uint32_t n, std::uint32_t k) const;
   std::uint64_t rows() const;
 
   ExpertFfnSetting setting_;
   std::optional<Link> link_;
-  cm384_ffn arguments_{};
+  cm384_ffn_bf16 arguments_{};  // for INT8: the network of it
 };
 
 }  // namespace cm384::operators

@@ -3,14 +3,26 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cstring>
+#include <span>
+
 #include "workloads/operators/reference/ffn_reference.h"
+#include "workloads/operators/reference/quantise.h"
+#include "workloads/operators/reference/values.h"
 
 namespace cm384::operators {
+namespace {
+
+cm384_gemm_type type_of(const FfnSetting& setting) {
+  return setting.bf16 ? CM384_GEMM_BF16 : CM384_GEMM_INT8;
+}
+
+}  // namespace
 
 Ffn::Ffn(const FfnSetting& setting, std::uint64_t seed)
     : setting_(setting),
-      gate_up_{seed, setting.expert_rows, 2 * setting.width, setting.hidden, CM384_GEMM_INT8},
-      down_{seed + 1, setting.expert_rows, setting.hidden, setting.width, CM384_GEMM_INT8} {}
+      gate_up_{seed, setting.expert_rows, 2 * setting.width, setting.hidden, type_of(setting)},
+      down_{seed + 1, setting.expert_rows, setting.hidden, setting.width, type_of(setting)} {}
 
 void Ffn::lay_out(const Site& site) {
   const auto place = [&](const reference::GemmCase& gemm) {
@@ -22,27 +34,65 @@ void Ffn::lay_out(const Site& site) {
   arguments_.gate_up = place(gate_up_);
   arguments_.down = place(down_);
   arguments_.width = setting_.width;
-  if (!site.full) return;
+  const std::uint64_t rows = setting_.bf16 && setting_.int8_rows ? gate_up_.rows() : 0;
+  if (rows > 0) {
+    x_ = site.memory.allocate_lines(rows * setting_.hidden);
+    scales_ = site.memory.allocate_lines(rows * 4);
+  }
+  if (!site.full) {
+    if (rows == 0) return;
+    runtime().mark_payload(x_, rows * setting_.hidden);
+    runtime().mark_payload(scales_, rows * 4);
+    return;
+  }
   gate_up_inputs_ = make_gemm_inputs(gate_up_);
+  if (rows > 0) put_int8_rows();
   down_inputs_ = make_gemm_inputs(down_);
-  put_inputs(runtime(), arguments_.gate_up, *gate_up_inputs_);
+  if (rows > 0) {
+    put_b(runtime(), arguments_.gate_up, gate_up_inputs_->b);
+  } else {
+    put_inputs(runtime(), arguments_.gate_up, *gate_up_inputs_);
+  }
   put_inputs(runtime(), arguments_.down, *down_inputs_);
+}
+
+// What the reference multiplies is what these rows stand for; the kernel's own stay unset.
+void Ffn::put_int8_rows() {
+  const std::size_t rows = gate_up_.rows(), hidden = setting_.hidden;
+  std::vector<std::int8_t> x(rows * hidden);
+  std::vector<float> scales(rows);
+  std::vector<std::uint16_t> row(hidden);
+  std::vector<std::byte>& a = gate_up_inputs_->a;
+  for (std::size_t r = 0; r < rows; ++r) {
+    std::memcpy(row.data(), &a[r * hidden * 2], hidden * 2);
+    const std::span out(&x[r * hidden], hidden);
+    scales[r] = reference::quantise_row(row, out);
+    for (std::size_t i = 0; i < hidden; ++i)
+      row[i] = reference::to_bf16(static_cast<float>(out[i]) * scales[r]);
+    std::memcpy(&a[r * hidden * 2], row.data(), hidden * 2);
+  }
+  runtime().put(x_, std::span<const std::int8_t>(x));
+  runtime().put(scales_, std::span<const float>(scales));
 }
 
 Work Ffn::work() const {
   const double rows = static_cast<double>(gate_up_.rows()), hidden = setting_.hidden, width = setting_.width;
-  const double weights = 3.0 * static_cast<double>(setting_.expert_rows.size()) * hidden * width;
-  return {6.0 * rows * hidden * width, true, weights + rows * hidden * 3, 3, weights};
+  const double element = setting_.bf16 ? 2 : 1;
+  const double weights = element * 3 * static_cast<double>(setting_.expert_rows.size()) * hidden * width;
+  const double row = hidden * (setting_.int8_rows ? 3 : element + 2);
+  return {6.0 * rows * hidden * width, !setting_.bf16, weights + rows * row, 3, weights};
 }
 
 std::string Ffn::size() const {
-  return fmt::format("ffn {} x {} x {}", fmt::join(setting_.expert_rows, ","), setting_.hidden,
-                     setting_.width);
+  return fmt::format("ffn {} x {} x {}{}", fmt::join(setting_.expert_rows, ","), setting_.hidden,
+                     setting_.width,
+                     setting_.bf16 ? setting_.int8_rows ? " bf16 of int8 rows" : " bf16" : "");
 }
 
 std::string Ffn::check() const {
-  return compare_ffn(gate_up_, *gate_up_inputs_, down_, *down_inputs_,
-                     runtime().get<std::uint16_t>(arguments_.down.c, down_.rows() * down_.n));
+  return (setting_.bf16 ? reference::compare_ffn_bf16 : reference::compare_ffn)(
+      gate_up_, *gate_up_inputs_, down_, *down_inputs_,
+      runtime().get<std::uint16_t>(arguments_.down.c, down_.rows() * down_.n));
 }
 
 }  // namespace cm384::operators

@@ -14,24 +14,30 @@ namespace cm384::operators {
 struct FfnSetting {
   std::vector<std::uint32_t> expert_rows;
   std::uint32_t hidden = 7168, width = 2048;
+  bool bf16 = false;       // weights and products; else INT8
+  bool int8_rows = false;  // of BF16: rows come as dispatch sends them, INT8 with a scale each
 };
 
 class Ffn final : public KernelOperator {
  public:
   Ffn(const FfnSetting& setting, std::uint64_t seed);
 
-  const char* kernel() const override { return "ffn"; }
+  const char* kernel() const override { return setting_.bf16 ? "ffn_bf16" : "ffn"; }
   Work work() const override;
   std::string size() const override;
   std::string check() const override;
 
  private:
   void lay_out(const Site& site) override;
-  std::uint64_t put_arguments(host::DeviceMemory& memory) const override { return memory.put(arguments_); }
+  void put_int8_rows();
+  std::uint64_t put_arguments(host::DeviceMemory& memory) const override {
+    return setting_.bf16 ? memory.put(cm384_ffn_bf16{arguments_, x_, scales_}) : memory.put(arguments_);
+  }
 
   FfnSetting setting_;
   reference::GemmCase gate_up_, down_;
   cm384_ffn arguments_{};
+  std::uint64_t x_ = 0, scales_ = 0;  // of INT8 rows
   std::optional<reference::GemmInputs> gate_up_inputs_, down_inputs_;
 };
 

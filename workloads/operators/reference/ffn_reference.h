@@ -13,4 +13,10 @@ namespace cm384::reference {
 std::string compare_ffn(const GemmCase& gate_up, const GemmInputs& gate_up_inputs, const GemmCase& down,
                         const GemmInputs& down_inputs, std::span<const std::uint16_t> out);
 
+// The same of BF16 weights and rows. Bounds: of gate and up 2^-8 of them and k * 2^-23 of the sum of their
+// products' magnitudes, for roundings to BF16 and sums in FP32, which the slope of silu, at most 1.1, passes
+// on; 2^-8 of each activation for its rounding; 2^-7 of the output and its own sum in FP32.
+std::string compare_ffn_bf16(const GemmCase& gate_up, const GemmInputs& gate_up_inputs, const GemmCase& down,
+                             const GemmInputs& down_inputs, std::span<const std::uint16_t> out);
+
 }  // namespace cm384::reference
