@@ -395,6 +395,28 @@ bool is_of_cores(const std::filesystem::path& folder, const std::string& name) {
   return text.find("__aicore__") != std::string::npos || text.find("__global__") != std::string::npos;
 }
 
+// The image that a launch of a template starts, from the source that has the template.
+void build_instance(const KernelBuildOptions& options, const TemplateLaunch& launch,
+                    const std::filesystem::path& runtime, const std::string& out) {
+  for (const std::string& source : options.source) {
+    for (const TemplateEntry& entry : template_entries(read_input(source))) {
+      if (entry.name.substr(entry.name.rfind(':') + 1) != launch.kernel) continue;
+      if (launch.arguments.size() > entry.parameters.size())
+        throw InputError(
+            fmt::format("kernel build --host: a launch of {}<{}>: the template has {} parameters",
+                        launch.kernel, fmt::join(launch.arguments, ", "), entry.parameters.size()));
+      KernelBuildOptions own = options;
+      own.arguments.clear();
+      for (std::size_t n = 0; n < launch.arguments.size(); ++n)
+        own.arguments.push_back(entry.parameters[n].name + "=" + launch.arguments[n]);
+      build_image(own, {source}, runtime, out, launch.kernel);
+      return;
+    }
+  }
+  throw InputError(fmt::format("kernel build --host: a launch of {}<{}>: no source has that template",
+                               launch.kernel, fmt::join(launch.arguments, ", ")));
+}
+
 // The sources' kernels to images, what is of the host to a program that asks the emulator.
 int build_host(const KernelBuildOptions& options, const std::filesystem::path& runtime) {
   namespace fs = std::filesystem;
@@ -417,6 +439,7 @@ int build_host(const KernelBuildOptions& options, const std::filesystem::path& r
   for (const std::string& folder : options.include) words.push_back("-I" + folder);
   for (const std::string& macro : options.define) words.push_back("-D" + macro);
   std::size_t made = 0;
+  std::vector<TemplateLaunch> instances;
   for (const std::string& source : sources) {
     const std::string text = read_input(source);
     const std::string folder =
@@ -427,6 +450,12 @@ int build_host(const KernelBuildOptions& options, const std::filesystem::path& r
           << "#pragma once\n#include \"acl/acl.h\"\ntemplate <typename... Arguments>\ninline int aclrtlaunch_"
           << name << "(uint32_t blocks, aclrtStream stream, const Arguments&... arguments) {\n  return "
           << "cm384_host::Launch(\"" << name << "\", blocks, nullptr, stream)(arguments...);\n}\n";
+      ++made;
+    }
+    for (const TemplateLaunch& launch : template_launches(text)) {
+      if (std::ranges::find(instances, launch) != instances.end()) continue;
+      instances.push_back(launch);
+      build_instance(options, launch, runtime, (kernels / (launch.image() + ".elf")).string());
       ++made;
     }
     const fs::path copy = scratch / fmt::format("{}.cpp", words.size());

@@ -1,5 +1,8 @@
 #include "app/cli/kernel_source.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cctype>
 #include <regex>
@@ -154,6 +157,35 @@ std::string entry_name(const std::string& head) {
 std::string name_of(const std::string& code, const Definition& one) {
   return entry_name(code.substr(one.begin, one.body - one.begin));
 }
+// Whose launch `<<<` at `at` begins, and where its name does.
+struct Called {
+  std::size_t begin = 0;
+  TemplateLaunch launch;
+};
+std::optional<Called> called_before(const std::string& text, std::size_t at) {
+  static const std::regex name("([A-Za-z_0-9:]+)\\s*$");
+  std::string before = text.substr(0, at);
+  Called called;
+  const std::size_t last = before.find_last_not_of(" \t\r\n");
+  if (last != std::string::npos && before[last] == '>') {
+    int depth = 0;
+    std::size_t open = last + 1;
+    while (open-- > 0) {
+      depth += before[open] == '>' ? 1 : before[open] == '<' ? -1 : 0;
+      if (depth == 0) break;
+    }
+    if (depth != 0) return {};
+    called.launch.arguments =
+        split_arguments(std::string_view(before).substr(open + 1, last - open - 1), true);
+    before.erase(open);
+  }
+  std::smatch found;
+  if (!std::regex_search(before, found, name)) return {};
+  called.begin = static_cast<std::size_t>(found.position(1));
+  const std::string whole = found[1];
+  called.launch.kernel = whole.substr(whole.rfind(':') + 1);
+  return called;
+}
 std::vector<Definition> kernel_definitions(const std::string& code) {
   std::vector<Definition> found = definitions(code);
   std::erase_if(found, [&](const Definition& one) {
@@ -250,7 +282,7 @@ std::string for_host(std::string source, const std::function<bool(const std::str
       library("\\bAscendC::|\\b(?:Local|Global)Tensor\\s*<|\\bTPipe\\b|\\bTQue\\s*<"),
       statement(
           "(?:^|[;}\\n])([^;{}#\\n]*(?:__global__|__aicore__|\\bAscendC::|\\[\\s*aicore\\s*\\])[^;{}]*;)"),
-      include("(?:^|\\n)([ \\t]*#[ \\t]*include[ \\t]*\"([^\"\\n]+)\")"), name("([A-Za-z_0-9:]+)\\s*$");
+      include("(?:^|\\n)([ \\t]*#[ \\t]*include[ \\t]*\"([^\"\\n]+)\")");
   std::string text = masked(source);
   std::string code = without_directives(text);
   for (const Definition& one : definitions(code, true)) {
@@ -272,25 +304,61 @@ std::string for_host(std::string source, const std::function<bool(const std::str
   blank_found(without_directives(text), statement,
               [](const std::smatch& found) { return found[1].str().find("<<<") == std::string::npos; });
   blank_found(source, include, [&](const std::smatch& found) { return is_header(found[2]); });
-  // name<<<blocks, l2, stream>>>(..): what is replaced grows, so the last one first.
+  // What is replaced grows, so the last one first.
   for (std::size_t at = text.size(); (at = text.rfind("<<<", at)) != std::string::npos; --at) {
     const std::size_t end = text.find(">>>", at);
-    std::smatch called;
-    const std::string before = text.substr(0, at);
-    if (end == std::string::npos) break;
-    if (!std::regex_search(before, called, name))
-      throw InputError("kernel build --host: a launch of a template is not there: docs/ascend-c.md");
-    std::string kernel = called[1];
-    kernel = kernel.substr(kernel.rfind(':') + 1);
-    const auto begin = static_cast<std::size_t>(called.position(1));
+    const auto called = called_before(text, at);
+    if (end == std::string::npos || !called) break;
     for (std::string* one : {&source, &text}) {
       one->replace(end, 3, ")");
-      one->replace(begin, at + 3 - begin, "::cm384_host::Launch(\"" + kernel + "\", ");
+      one->replace(called->begin, at + 3 - called->begin,
+                   "::cm384_host::Launch(\"" + called->launch.image() + "\", ");
     }
-    at = begin;
+    at = called->begin;
     if (at == 0) break;
   }
   return source;
+}
+
+std::string TemplateLaunch::image() const {
+  std::string name = kernel;
+  for (const std::string& argument : arguments) {
+    name += '_';
+    for (const char c : argument) {
+      if (is_word(c)) name += c;
+      if (c == '-') name += "minus";
+    }
+  }
+  return name;
+}
+
+std::vector<TemplateLaunch> template_launches(const std::string& source) {
+  static const std::regex words("[A-Za-z_0-9]+"), header("(?:^|\\s)template\\s*<");
+  const std::string code = without_directives(masked(source));
+  std::vector<TemplateLaunch> launches;
+  for (std::size_t at = 0; (at = code.find("<<<", at)) != std::string::npos; at += 3) {
+    auto called = called_before(code, at);
+    if (!called || called->launch.arguments.empty()) continue;
+    const TemplateLaunch& launch = called->launch;
+    for (const Definition& one : definitions(code)) {
+      const std::string head = code.substr(one.begin, one.body - one.begin);
+      std::smatch found;
+      if (at < one.begin || at >= one.end || !std::regex_search(head, found, header)) continue;
+      const auto open = static_cast<std::size_t>(found.position() + found.length() - 1);
+      const std::size_t close = behind_bracket(head, open);
+      const std::string own = close == std::string::npos ? "" : head.substr(open, close - open);
+      for (const std::string& argument : launch.arguments) {
+        const std::regex same("\\b" + argument + "\\s*[,>=]");
+        if (std::regex_match(argument, words) && std::regex_search(own, same))
+          throw InputError(fmt::format(
+              "kernel build --host: a launch of {}<{}> in a template of the host's: {} is not known before "
+              "it is compiled; launch it from a function of each kind",
+              launch.kernel, fmt::join(launch.arguments, ", "), argument));
+      }
+    }
+    if (std::ranges::find(launches, launch) == launches.end()) launches.push_back(launch);
+  }
+  return launches;
 }
 
 std::vector<std::string> kernel_names(const std::string& source) {

@@ -30,9 +30,18 @@ bool has_kernel(const std::string& source, const std::string& entry);
 // Without what is of the host, and without [aicore].
 std::string for_cores(std::string source);
 
+// `name<half, 3><<<blocks, l2, stream>>>(..)`: each combination becomes an image of its own.
+struct TemplateLaunch {
+  std::string kernel;  // without its namespaces
+  std::vector<std::string> arguments;
+  std::string image() const;  // a name for it, as name_half_3
+  friend bool operator==(const TemplateLaunch&, const TemplateLaunch&) = default;
+};
+// Of a source, each once. Throws InputError where an argument is a parameter of the host's own template.
+std::vector<TemplateLaunch> template_launches(const std::string& source);
+
 // The host's part alone: what is of the cores becomes empty lines, launches become calls of
-// cm384_host::Launch. `is_header`: whether a header that the source includes is of the cores. Throws
-// InputError for launches of templates.
+// cm384_host::Launch. `is_header`: whether a header that the source includes is of the cores.
 std::string for_host(std::string source, const std::function<bool(const std::string& name)>& is_header);
 // Names of its kernels, but for templates and those that macros make.
 std::vector<std::string> kernel_names(const std::string& source);

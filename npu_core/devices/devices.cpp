@@ -110,6 +110,7 @@ void Devices::launch(LaunchRequest request, std::uint32_t number, Time at) {
   task.number = number;
   if (request.graph) task.flags |= CM384_TASK_GRAPH;
   task.u.kernel.arguments = request.arguments;
+  task.u.kernel.blocks = request.entry_blocks();
   task.u.kernel.kernel = scheduler_.register_kernel(std::move(request.program), std::move(request.cores),
                                                     request.type, std::move(request.played));
   // An entry can only stand behind those that are there before it.

@@ -93,7 +93,7 @@ class Die final : public Accelerator {
   std::uint64_t instructions() const override { return cluster_.instructions(); }
   std::uint64_t memory_requests() const override;
   void declare_statistics(sim::Statistics& to, const sim::StatisticPath& at) const override;
-  std::string report() const override { return cluster_.report() + devices_.report(); }
+  std::string report() const override { return devices_.report() + cluster_.report(); }
   void expect_completion(std::uint16_t core, std::uint32_t tag) const override {
     cluster_.expect_completion(core, tag);
   }

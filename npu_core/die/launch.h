@@ -31,6 +31,12 @@ struct LaunchRequest {
   KernelType type = KernelType::aiv;
   std::shared_ptr<const PlayedLaunch> played = nullptr;  // in the program's place
   bool graph = false;  // part of a captured graph: set up while the task before runs
+  // 0: one on each core. The first ones begin so; each further one goes to the first of these cores, or whole
+  // groups, that is free again.
+  std::uint32_t blocks = 0;
+
+  // As a stream's entry counts them: each core of a group has one.
+  std::uint32_t entry_blocks() const { return type == KernelType::mix ? 3 * blocks : blocks; }
 };
 
 // Times of one finished launch on one die.

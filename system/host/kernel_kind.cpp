@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <numeric>
+
 #include "base/text/error.h"
 #include "firmware/abi/program.h"
 
@@ -39,6 +42,18 @@ std::vector<npu::KernelType> kernel_types(const npu::ElfImage& image, const std:
   std::vector<npu::KernelType> types;
   for (const auto& [key, value] : image.symbols(kSymbol)) types.push_back(type_of(name, value));
   return types;
+}
+
+void set_blocks(npu::LaunchRequest& request, std::uint64_t blocks, const hw::Die& die) {
+  const int available = request.type == npu::KernelType::aiv   ? die.aiv
+                        : request.type == npu::KernelType::aic ? die.aic
+                                                               : std::min(die.aic, die.aiv / 2);
+  if (blocks == 0 || blocks > kMostBlocks)
+    throw InputError(fmt::format("{} blocks; allowed: 1 to {}", blocks, kMostBlocks));
+  if (available == 0) throw InputError("the kernel is for cube cores, and a die has none");
+  request.cores.resize(std::min(blocks, static_cast<std::uint64_t>(available)));
+  std::iota(request.cores.begin(), request.cores.end(), std::uint16_t{0});
+  request.blocks = static_cast<std::uint32_t>(blocks);
 }
 
 std::uint64_t vector_cores(npu::KernelType type) {

@@ -115,7 +115,8 @@ LaunchHandle Runtime::launch(Stream stream, npu::LaunchRequest request) {
   npu::Die& die = machine_.die(stream.die);
   request.cores = die.cluster().prepare(request);
   const std::uint32_t number = die.new_launch();
-  submit_kernel(stream, std::move(request), 0, number);
+  const std::uint32_t blocks = request.entry_blocks();
+  submit_kernel(stream, std::move(request), blocks, number);
   return {stream.die, number};
 }
 

@@ -26,7 +26,7 @@ std::string Supernode::report_unfinished() const {
       report += driver->report(number);
     add(of_owner(owner_of_die(number), report));
   }
-  if (count > kLines) lines += fmt::format("  ... and {} more cores\n", count - kLines);
+  if (count > kLines) lines += fmt::format("  ... and {} more lines\n", count - kLines);
   return fmt::format("{} launches and calls of the host have not finished\n{}",
                      parts_->runner.peers() ? parts_->runner.peers()->unfinished() : unfinished_.load(),
                      lines);

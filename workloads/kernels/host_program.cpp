@@ -228,17 +228,14 @@ HostProgram::Answer HostProgram::launch(const Asked& asked) {
   const std::string name(text, strnlen(text, asked.bytes.size()));
   const host::Stream on = stream(asked.head.a, asked.head.device);
   const auto& program = kernel(name);
-  const npu::KernelType type = host::kernel_type(program->image(), 0);
-  const hw::Die& parameters = session_.machine().parameters().die;
-  const int available = type == npu::KernelType::aiv   ? parameters.aiv
-                        : type == npu::KernelType::aic ? parameters.aic
-                                                       : std::min(parameters.aic, parameters.aiv / 2);
+  npu::LaunchRequest request{.program = program};
+  const npu::KernelType type = request.type = host::kernel_type(program->image(), 0);
   const std::uint64_t blocks = asked.head.b;
-  if (blocks == 0 || blocks > static_cast<std::uint64_t>(available))
-    throw InputError(fmt::format("launch of {}: {} blocks, but a die has {} {}", name, blocks, available,
-                                 type == npu::KernelType::aiv   ? "AIVs"
-                                 : type == npu::KernelType::aic ? "AICs"
-                                                                : "groups of an AIC and two AIVs"));
+  try {
+    host::set_blocks(request, blocks, session_.machine().parameters().die);
+  } catch (const InputError& error) {
+    throw InputError(fmt::format("launch of {}: {}", name, error.what()));
+  }
   cm384_program block{};
   std::size_t count = 0, at = name.size() + 1;
   while (at + sizeof(cm384_host_argument) <= asked.bytes.size()) {
@@ -261,12 +258,9 @@ HostProgram::Answer HostProgram::launch(const Asked& asked) {
   block.vector_cores = host::vector_cores(type);
   if (type == npu::KernelType::mix)
     block.group_space = runtime_.allocate(on.die, blocks * CM384_PROGRAM_GROUP_SPACE);
-  const std::uint64_t arguments = runtime_.allocate(on.die, sizeof block);
-  runtime_.put(arguments, block);
-  std::vector<std::uint16_t> cores(blocks);
-  std::iota(cores.begin(), cores.end(), std::uint16_t{0});
-  launches_.push_back({name, blocks, program->image().code_bytes(),
-                       runtime_.launch(on, {program, arguments, std::move(cores), type})});
+  request.arguments = runtime_.allocate(on.die, sizeof block);
+  runtime_.put(request.arguments, block);
+  launches_.push_back({name, blocks, program->image().code_bytes(), runtime_.launch(on, std::move(request))});
   return {};
 }
 

@@ -114,9 +114,12 @@ class ProgramRun {
       for (int rank = 0; rank < program_.ranks(); ++rank) {
         if (!launch.takes_part[static_cast<std::size_t>(rank)]) continue;
         const auto& program = programs_.at(launch.kernel);
-        const npu::KernelType type = host::kernel_type(program->image(), launch.tiling_key);
-        handles.push_back(runtime_.launch(die(rank), program, arguments(launch, rank, type),
-                                          cores_of(session_, launch, type), runtime_.earliest_start(), type));
+        npu::LaunchRequest request{.program = program};
+        request.type = host::kernel_type(program->image(), launch.tiling_key);
+        request.arguments = arguments(launch, rank, request.type);
+        host::set_blocks(request, static_cast<std::uint64_t>(launch.blocks),
+                         session_.machine().parameters().die);
+        handles.push_back(runtime_.launch(host::Runtime::default_stream(die(rank)), std::move(request)));
       }
     }
   }

@@ -152,17 +152,4 @@ std::shared_ptr<const npu::ElfImage> read_kernel(const std::string& path, const 
   return image;
 }
 
-std::vector<std::uint16_t> cores_of(Session& session, const ProgramLaunch& launch, npu::KernelType type) {
-  if (type == npu::KernelType::aiv) return session.runtime().first_cores(launch.blocks);
-  const hw::Die& die = session.machine().parameters().die;
-  const int available = type == npu::KernelType::aic ? die.aic : std::min(die.aic, die.aiv / 2);
-  if (launch.blocks > available)
-    throw InputError(fmt::format("launch {}: blocks: {}, but a die has {} {}", launch.name, launch.blocks,
-                                 available,
-                                 type == npu::KernelType::aic ? "AICs" : "groups of an AIC and two AIVs"));
-  std::vector<std::uint16_t> cores(static_cast<std::size_t>(launch.blocks));
-  std::iota(cores.begin(), cores.end(), std::uint16_t{0});
-  return cores;
-}
-
 }  // namespace cm384::studies

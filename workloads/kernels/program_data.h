@@ -23,8 +23,4 @@ Array expected_array(const ProgramFile& program, const std::string& path, int ra
 // The image of a launch. Throws InputError where it is no kernel with so many arguments.
 std::shared_ptr<const npu::ElfImage> read_kernel(const std::string& path, const ProgramLaunch& launch);
 
-// The first cores or groups of a die, as many as the launch has blocks. Throws InputError where a die has
-// fewer.
-std::vector<std::uint16_t> cores_of(Session& session, const ProgramLaunch& launch, npu::KernelType type);
-
 }  // namespace cm384::studies

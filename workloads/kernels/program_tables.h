@@ -131,7 +131,7 @@ struct LaunchTable {
   static void describe(Self& self, Visitor&& visit) {
     visit("name", self.name, "default: that of the kernel's file");
     visit("kernel", self.kernel, "an ELF file", Required{});
-    visit("blocks", self.blocks, Range{1, 64}, "that run it", Required{});
+    visit("blocks", self.blocks, Range{1, 65'535}, "that run it", Required{});
     visit("tiling_key", self.tiling_key, Range{std::int64_t{0}, kMostWhole}, "as the kernel reads it");
     visit("arguments", self.arguments, "of the kernel");
     visit("ranks", self.ranks, "that take part; default: all");

@@ -51,15 +51,25 @@ void TaskScheduler::arm_dispatch() {
   socket_.schedule(std::max(socket_.now(), next_block_), kDispatch, 0);
 }
 
+// The first blocks have a core each, and a further one the first that is free; one of a group takes its three
+// cores when all of them are.
 std::uint32_t TaskScheduler::core_for(const Kernel& kernel) const {
   const auto& fixed = kernel.request.cores;
-  if (!fixed.empty()) {
-    const std::uint16_t core = fixed[kernel.dispatched % fixed.size()];
-    return running_on_[core] == kFree ? core : kFree;
+  const auto is_free = [this](std::uint16_t core) { return running_on_[core] == kFree; };
+  const auto if_free = [&](std::uint16_t core) { return is_free(core) ? core : kFree; };
+  if (fixed.empty()) {
+    const auto end = running_on_.begin() + static_cast<std::ptrdiff_t>(cores_.count());
+    const auto free = std::find(running_on_.begin(), end, kFree);
+    return free == end ? kFree : static_cast<std::uint32_t>(free - running_on_.begin());
   }
-  const auto end = running_on_.begin() + static_cast<std::ptrdiff_t>(cores_.count());
-  const auto free = std::find(running_on_.begin(), end, kFree);
-  return free == end ? kFree : static_cast<std::uint32_t>(free - running_on_.begin());
+  if (kernel.dispatched < fixed.size()) return if_free(fixed[kernel.dispatched]);
+  const std::ptrdiff_t together = kernel.request.type == KernelType::mix ? 3 : 1;
+  if (kernel.dispatched % static_cast<std::uint32_t>(together) != 0)
+    return if_free(*std::next(std::find(fixed.begin(), fixed.end(), kernel.cores.back())));
+  for (auto at = fixed.begin(); at != fixed.end(); at += together) {
+    if (std::all_of(at, at + together, is_free)) return *at;
+  }
+  return kFree;
 }
 
 void TaskScheduler::dispatch() {

@@ -250,6 +250,11 @@ std::string TaskScheduler::report() const {
       text += fmt::format(", waits for {:#x} to reach {}", stream.entry.u.word.address,
                           stream.entry.u.word.value);
     if (stream.state == State::stalled) text += ", waits for room among its completions";
+    const Kernel& kernel = stream.kernel;
+    const std::uint32_t cores = kernel.request.type == KernelType::mix ? 3 : 1;  // of a block
+    if (stream.state == State::working && kernel.running > 0 && kernel.dispatched < kernel.blocks)
+      text += fmt::format(", {} of {} blocks wait for a core: blocks in turns do not meet",
+                          (kernel.blocks - kernel.dispatched) / cores, kernel.blocks / cores);
     text += fmt::format(", since {:.3f} us\n", r.turn.us());
   }
   return text;

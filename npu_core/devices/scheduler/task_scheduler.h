@@ -82,8 +82,8 @@ class TaskScheduler final : public SdmaClient {
 
   // Number of the new stream: 0, 1, ...
   std::uint32_t create_stream(const QueueRing& ring);
-  // Number that an entry names it by. `cores`: of block 0, 1, ..., in turn; empty: any that is free, the
-  // lowest first.
+  // Number that an entry names it by. `cores`: of block 0, 1, ..., then the first of them that is free;
+  // empty: any that is free, the lowest first.
   std::uint32_t register_kernel(std::shared_ptr<Program> program, std::vector<std::uint16_t> cores,
                                 KernelType type = KernelType::aiv,
                                 std::shared_ptr<const PlayedLaunch> played = nullptr);

@@ -61,7 +61,7 @@ struct Bench final : CoreArray {
   std::size_t all() const override { return 4; }
   void start_block(const BlockStart& block) override {
     starts.push_back({block, die.now()});
-    die.queue.push(die.now() + length, 2, 0, block.core);
+    die.queue.push(die.now() + (lengths.empty() ? length : lengths[block.core]), 2, 0, block.core);
   }
   void kernel_started(const LaunchRecord&) override {}
   void kernel_finished(const LaunchRecord& record) override { kernels.push_back(record); }
@@ -143,6 +143,7 @@ struct Bench final : CoreArray {
   SdmaEngine sdma;
   TaskScheduler scheduler;
   Time length = 2_us;
+  std::vector<Time> lengths;  // by core, in its place
   std::vector<Start> starts;
   std::vector<LaunchRecord> kernels;
   std::vector<TaskRecord> tasks;

@@ -62,6 +62,35 @@ TEST(TaskScheduler, MoreBlocksThanCoresRunInWaves) {
   EXPECT_EQ(b.tasks[0].status, std::uint32_t{CM384_STATUS_DONE});
 }
 
+TEST(TaskScheduler, MoreBlocksThanALaunchHasCoresGoToTheFirstThatIsFree) {
+  Bench b;
+  b.lengths = {4_us, 4_us, 1_us, 4_us};
+  b.scheduler.submit(0, Bench::kernel(0, 6));
+  b.run();
+  ASSERT_EQ(b.starts.size(), 6u);
+  for (std::size_t n = 4; n < 6; ++n) {
+    EXPECT_EQ(b.starts[n].block.core, 2);
+    EXPECT_EQ(b.starts[n].block.index, n);
+    EXPECT_EQ(b.starts[n].block.count, 6u);
+  }
+  EXPECT_EQ(b.starts[4].at, b.starts[2].at + 1_us + 5_ns + 300_ns + 500_ns);
+  EXPECT_EQ(b.tasks[0].status, std::uint32_t{CM384_STATUS_DONE});
+}
+
+// The AIC is through first, an AIV last.
+TEST(TaskScheduler, AFurtherGroupTakesItsCoresWhenAllOfThemAreFree) {
+  Bench b;
+  b.lengths = {2_us, 5_us, 9_us, 1_us};
+  const std::uint32_t groups = b.scheduler.register_kernel(nullptr, {3, 0, 1}, KernelType::mix);
+  b.scheduler.submit(0, Bench::kernel(groups, 6));
+  b.run();
+  ASSERT_EQ(b.starts.size(), 6u);
+  EXPECT_EQ(b.starts[3].at, b.starts[2].at + 5_us + 5_ns + 300_ns + 500_ns);
+  EXPECT_EQ(b.starts[4].at, b.starts[3].at + 10_ns);
+  for (std::size_t n = 0; n < 3; ++n) EXPECT_EQ(b.starts[3 + n].block.core, b.starts[n].block.core);
+  EXPECT_EQ(b.tasks[0].status, std::uint32_t{CM384_STATUS_DONE});
+}
+
 TEST(TaskScheduler, EntriesAreDecodedAnIntervalApart) {
   Bench b;
   for (std::uint32_t s = 0; s < 4; ++s)
