@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "hw/parameters/die.h"
 #include "npu_core/die/launch.h"
 #include "npu_core/scalar/elf_image.h"
 

@@ -12,6 +12,7 @@ from ._api import compare, machine, report, run, sweep
 from ._errors import Error, Interrupted
 from ._files import read, store
 from ._frames import unit
+from ._kernel import Kernel, kernel
 from ._program import program
 
-__all__ = ["Error", "Interrupted", "compare", "machine", "program", "read", "report", "run", "store", "sweep", "unit"]
+__all__ = ["Error", "Interrupted", "Kernel", "compare", "kernel", "machine", "program", "read", "report", "run", "store", "sweep", "unit"]
