@@ -9,7 +9,7 @@ const std::vector<StudyGroup>& study_groups() {
       {"kernels and operators",
        {kKernelStudy, kProgramStudy, kOpStudy, kGemmStudy, kFfnStudy, kMlaStudy, kDispatchStudy,
         kCombineStudy}},
-      {"models", {kMoeStudy, kLayerStudy, kDecodeStudy, kPrefillStudy, kBalanceStudy}},
+      {"models", {kMoeStudy, kLayerStudy, kDecodeStudy, kPrefillStudy, kTrainStudy, kBalanceStudy}},
       {"services and clusters", {kServeStudy, kEmsStudy, kTransferStudy, kJobsStudy, kReliabilityStudy}}};
   return groups;
 }

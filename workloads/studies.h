@@ -27,6 +27,7 @@ extern const Study kJobsStudy;
 extern const Study kStreamStudy;
 extern const Study kSwitchStudy;
 extern const Study kTrafficStudy;
+extern const Study kTrainStudy;
 extern const Study kTransferStudy;
 
 }  // namespace cm384::studies

@@ -105,6 +105,12 @@ constexpr Examples kExamples[]{
      {{{"cm384 run switch --model tlm --pattern uniform,incast --load 0.1..0.9",
         "a modelled chip under load"},
        {"cm384 run switch --model both --load 0.5 --ports 16 --lanes 2", "the model beside its RTL"}}}},
+    {"run train",
+     {{{"cm384 run train --model qwen3-32b --tensor 8 --pipeline 4 --data 2 --global-batch 32",
+        "a step on 64 dies"},
+       {"cm384 run train --model qwen3-235b-a22b --data 32 --pipeline 4 --expert 32 --global-batch 256 "
+        "--search 5",
+        "the fastest five plans on 128 dies"}}}},
     {"run traffic",
      {{{"cm384 run traffic --pattern uniform,tornado --load 0.2,0.6 --set topology.nodes=4",
         "two patterns at two loads"},

@@ -100,6 +100,12 @@ struct StudyContext {
             profile,  observers,  threads, threads_why, fabric,      given,      published,
             row_done, time_limit, gdb_die, gdb_core,    gdb_at_fault};
   }
+  // The same on another machine.
+  StudyContext on(const hw::Machine& other) const {
+    return {other,    seed,       progress, interrupted, gdb_port,    out_folder, statistics,
+            profile,  observers,  threads,  threads_why, fabric,      given,      published,
+            row_done, time_limit, gdb_die,  gdb_core,    gdb_at_fault};
+  }
   // Adds a row that is final.
   void finish_row(StudyResult& result, Row row) const {
     result.rows.push_back(std::move(row));

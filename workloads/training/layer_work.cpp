@@ -32,7 +32,7 @@ class LayerWork {
   }
   Work head() {
     const Whole words = (model_.vocabulary + plan_.tensor - 1) / plan_.tensor;
-    rows(Of::head, "norm", "rms-norm", own(), model_.hidden);
+    rows(Of::head, "last norm", "rms-norm", own(), model_.hidden);
     if (plan_.tensor > 1)
       message("all-gather of tokens", Message::Kind::all_gather, Message::Among::tensor,
               own() * model_.hidden * kElement);
@@ -75,7 +75,7 @@ class LayerWork {
     const Whole heads = of.heads / plan_.tensor;
     const bool latent = of.kind == AttentionKind::latent;
     const Whole kv = latent ? heads : std::max<Whole>(1, of.kv_heads / plan_.tensor);
-    rows(Of::attention, "norm", "rms-norm", own(), model_.hidden);
+    rows(Of::attention, "norm before attention", "rms-norm", own(), model_.hidden);
     if (latent) {
       latents(of, heads);
     } else {
@@ -122,7 +122,7 @@ class LayerWork {
 
   void dense(Whole width) {
     const Whole each = width / plan_.tensor;
-    rows(Of::dense, "norm", "rms-norm", own(), model_.hidden);
+    rows(Of::dense, "norm before the network", "rms-norm", own(), model_.hidden);
     gather("all-gather before the network", model_.hidden);
     product(Of::dense, "up and gate", 1, tokens(), 2 * each, model_.hidden);
     rows(Of::dense, "activation", "swiglu", tokens(), 2 * each);
@@ -134,7 +134,7 @@ class LayerWork {
     const Whole each = of.routed / plan_.expert;
     const auto mean = static_cast<double>(own() * of.chosen * plan_.expert) / static_cast<double>(of.routed);
     const Whole rows_each = std::max<Whole>(1, std::llround(mean * imbalance));
-    rows(Of::experts, "norm", "rms-norm", own(), model_.hidden);
+    rows(Of::experts, "norm before the experts", "rms-norm", own(), model_.hidden);
     product(Of::experts, "gate's product", 1, own(), of.routed, model_.hidden);
     rows(Of::experts, "choice of experts", "gate", own(), of.routed, false);
     if (of.shared > 0) network("shared", of.shared, own(), of.shared_width);

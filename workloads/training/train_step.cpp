@@ -78,12 +78,12 @@ Step put_together(StepCase step) {
   shares.tensor = share(sum.tensor);
   shares.context = share(sum.context);
   // Pairs hide some of it.
-  shares.expert = made.run.busy[busiest] / made.time - share(sum.without_experts());
+  shares.expert = std::max(0.0, made.run.busy[busiest] / made.time - share(sum.without_experts()));
   shares.optimiser = step.replicas[busiest].optimiser / made.time;
   shares.data = share(sum.data) + behind[busiest] / made.time;
   shares.stages = stages / made.time;
-  shares.bubble =
-      1 - made.run.busy[busiest] / made.time - behind[busiest] / made.time - shares.optimiser - shares.stages;
+  shares.bubble = std::max(
+      0.0, 1 - (made.run.busy[busiest] + behind[busiest]) / made.time - shares.optimiser - shares.stages);
   return made;
 }
 
