@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <tuple>
 
 #include "base/text/error.h"
@@ -48,6 +49,56 @@ INSTANTIATE_TEST_SUITE_P(Ragged, GemmValues,
                                            setting_of(CM384_GEMM_BF16, {1, 17, 0, 140}, 136, 600, true),
                                            setting_of(CM384_GEMM_BF16, {257}, 264, 48, false),
                                            setting_of(CM384_GEMM_BF16, {0}, 64, 64, true)));
+
+// Signal to noise of INT8 by the largest of a crest factor, dB; of noises that add.
+double of_crest(double crest) {
+  return 20 * std::log10(127 * std::sqrt(12.0) / crest);
+}
+double added(double one, double other) {
+  return -10 * std::log10(std::pow(10, -one / 10) + std::pow(10, -other / 10));
+}
+
+// What firmware makes of real numbers has the noise of the two roundings to INT8, to half a dB with those to
+// BF16, and is right bit for bit as ever.
+TEST(Gemm, DrawnInputsComeOutWithTheNoiseOfTheirCrestFactors) {
+  for (const char* draw : {"normal", "outliers:7:20"}) {
+    GemmSetting setting = setting_of(CM384_GEMM_INT8, {33, 7}, 72, 2048, true);
+    setting.drawn = reference::parse_draw(draw);
+    const GemmReading reading = run_gemm(setting);
+    EXPECT_TRUE(reading.correct && *reading.correct) << reading.first_difference;
+    ASSERT_EQ(reading.accuracy.size(), 1u);
+    const reference::StageAccuracy& found = reading.accuracy.front();
+    EXPECT_NEAR(*found.exact.snr_db(), added(of_crest(*found.crest), of_crest(*found.weights_crest)), 0.5);
+    EXPECT_GT(*found.of_bf16.snr_db(), 50);
+  }
+  GemmSetting plain = setting_of(CM384_GEMM_BF16, {20}, 24, 512, true);
+  plain.drawn.emplace();
+  const reference::StageAccuracy found = run_gemm(plain).accuracy.front();
+  EXPECT_NEAR(*found.exact.snr_db(), *found.of_bf16.snr_db(), 0.1);
+  plain.drawn.reset();
+  EXPECT_TRUE(run_gemm(plain).accuracy.empty());
+}
+
+// Noise relative to the values adds up along a network: that of the activations, with all before them, and
+// that of the second weights.
+TEST(Gemm, NoiseOfANetworkAddsUp) {
+  studies::FfnSetting setting;
+  setting.full = true;
+  setting.expert_rows = {19, 30};
+  setting.hidden = 1024;
+  setting.width = 512;
+  setting.drawn.emplace();
+  const studies::CubeReading reading = run_ffn(setting);
+  EXPECT_TRUE(reading.correct && *reading.correct) << reading.first_difference;
+  ASSERT_EQ(reading.accuracy.size(), 3u);
+  const auto& [first, between, last] =
+      std::tie(reading.accuracy[0], reading.accuracy[1], reading.accuracy[2]);
+  EXPECT_NEAR(*first.exact.snr_db(), added(of_crest(*first.crest), of_crest(*first.weights_crest)), 0.5);
+  // silu(gate) x up has at least the relative noise of each factor, and its own rounding's.
+  EXPECT_LT(*between.exact.snr_db(), added(*first.exact.snr_db(), of_crest(*between.crest)));
+  EXPECT_GT(*between.exact.snr_db(), added(*first.exact.snr_db() - 6, of_crest(*between.crest)));
+  EXPECT_NEAR(*last.exact.snr_db(), added(*between.exact.snr_db(), of_crest(*last.weights_crest)), 0.5);
+}
 
 TEST(Gemm, EveryTileGivesTheSameValues) {
   for (const auto& [m, n] : {std::pair{16u, 16u}, {128u, 152u}, {96u, 256u}, {256u, 128u}, {40u, 24u}}) {

@@ -29,6 +29,7 @@ constexpr std::array kUnits{Unit{"tokens_s", "tokens/s", Better::higher},
                             Unit{"_GB", "GB", Better::lower},
                             Unit{"_TFLOPS", "TFLOPS", Better::higher},
                             Unit{"_TOPS", "TOPS", Better::higher},
+                            Unit{"_db", "dB", Better::higher},
                             Unit{"cycles", "cycles", Better::lower}};
 
 const Unit* find_unit(std::string_view name) {

@@ -103,6 +103,28 @@ constexpr std::array kCubeRunFields{
     Field{"pipes", FieldType::list, "what each pipe of the cube cores did", false, kPipe},
 };
 
+constexpr std::array kStageFields{
+    Field{"name", FieldType::text, "of the operator, or of its step"},
+    Field{"snr_db", FieldType::number,
+          "power of the values in double precision over that of the differences from them"},
+    Field{"error", FieldType::ratio, "Frobenius norm of these differences over that of the values"},
+    Field{"largest_error", FieldType::number, "largest difference over the values' root mean square"},
+    Field{"cosine", FieldType::number, "of the angle between both"},
+    Field{"from_bf16_snr_db", FieldType::number,
+          "the same ratio with BF16 arithmetic, operands and results rounded to BF16, in place of double "
+          "precision"},
+    Field{"bf16_snr_db", FieldType::number, "of BF16 arithmetic, compared with double precision"},
+    Field{"crest", FieldType::number,
+          "of what is quantised by rows: root mean square of their largest magnitudes over that of all "
+          "elements"},
+    Field{"weights_crest", FieldType::number, "the same of the weights, by their channels"},
+};
+constexpr std::array kAccuracy{
+    Field{"drawn", FieldType::text, "distribution of the activations, with --accuracy"}.as_condition(),
+    Field{"accuracy", FieldType::list, "how exact each step is, with the noise of those before it", false,
+          kStageFields},
+};
+
 Rows rows_of(const std::vector<PipeShare>& pipes) {
   Rows list;
   for (const PipeShare& p : pipes)
@@ -193,7 +215,9 @@ bool CubeRun::run(operators::KernelOperator& stage, CubeReading& reading) {
       static_cast<double>(hits) / static_cast<double>(std::max<std::uint64_t>(1, hits + misses));
   reading.pipes = shares(before_, now, reading.kernel_us);
   before_ = now;
-  if (setting_.full) reading.compared(stage.check());
+  if (!setting_.full) return true;
+  reading.compared(stage.check());
+  reading.accuracy = stage.accuracy();
   return true;
 }
 
@@ -256,8 +280,36 @@ std::string bottleneck(const std::vector<PipeShare>& pipes) {
   return text;
 }
 
-std::vector<Field> with_cube_fields(std::span<const Field> own) {
+constinit const std::span<const Field> kAccuracyFields = kAccuracy;
+
+void add_accuracy(const AccuracyOptions& options, const std::vector<reference::StageAccuracy>& stages,
+                  StudyResult& result, Row& row) {
+  if (!options.wanted) return;
+  Rows list;
+  const auto decibels = [](const std::optional<double>& ratio) {
+    return ratio ? fmt::format("{:.1f} dB", *ratio) : std::string("exact");
+  };
+  for (const reference::StageAccuracy& stage : stages) {
+    list.push_back({{"name", stage.name},
+                    {"snr_db", stage.exact.snr_db()},
+                    {"error", stage.exact.relative_error()},
+                    {"largest_error", stage.exact.largest_error()},
+                    {"cosine", stage.exact.cosine()},
+                    {"from_bf16_snr_db", stage.bf16.snr_db()},
+                    {"bf16_snr_db", stage.of_bf16.snr_db()},
+                    {"crest", stage.crest},
+                    {"weights_crest", stage.weights_crest}});
+    result.notes.push_back(fmt::format(
+        "{}, activations drawn {}: {} against double precision, where BF16 arithmetic has {}{}", stage.name,
+        options.drawn, decibels(stage.exact.snr_db()), decibels(stage.of_bf16.snr_db()),
+        stage.crest ? fmt::format("; crest factor {:.1f}", *stage.crest) : std::string()));
+  }
+  row.set("drawn", options.drawn).set("accuracy", std::move(list));
+}
+
+std::vector<Field> with_cube_fields(std::span<const Field> own, std::span<const Field> more) {
   std::vector<Field> fields(own.begin(), own.end());
+  fields.insert(fields.end(), more.begin(), more.end());
   fields.insert(fields.end(), kCubeRunFields.begin(), kCubeRunFields.end());
   return fields;
 }

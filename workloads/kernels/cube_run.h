@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,7 @@ struct CubeReading {
   std::vector<PipeShare> pipes;
   std::optional<bool> correct;  // payload mode full only
   std::string first_difference;
+  std::vector<reference::StageAccuracy> accuracy;  // where inputs were drawn for it
 
   // Takes what a comparison found; empty: equal.
   void compared(std::string difference);
@@ -128,6 +130,34 @@ struct CubeOptions {
   }
   void settle(const hw::Machine& machine) { all_if_zero(cores, machine.die.groups()); }
 };
+// Options of the studies that show how exact their arithmetic is.
+struct AccuracyOptions {
+  bool wanted = false;
+  std::string drawn = "normal";
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    visit("accuracy", self.wanted,
+          "compare with double precision and with BF16 arithmetic as well: inputs are real numbers, rounded "
+          "and "
+          "quantised, in place of evenly drawn bits",
+          Needs{"payload", {"full"}});
+    visit("draw", self.drawn, Form{"normal|laplace|outliers:N:FACTOR", reference::check_draw},
+          "distribution of the activations; outliers: a normal one, and N channels multiplied. Weights are "
+          "normal",
+          Needs{"accuracy", {}});
+  }
+  std::optional<reference::Draw> draw() const {
+    if (!wanted) return {};
+    return reference::parse_draw(drawn);
+  }
+};
+// How rows name what was drawn, and what came out.
+extern const std::span<const Field> kAccuracyFields;
+// Puts these into a row, and a sentence on each stage into the result's notes.
+void add_accuracy(const AccuracyOptions& options, const std::vector<reference::StageAccuracy>& stages,
+                  StudyResult& result, Row& row);
+
 // Which cores of a die no group of an AIC and two AIVs has, for people; empty: none.
 std::string cores_without_group(const hw::Die& die);
 // Throws InputError, in the name of `study`, if the die has fewer AICs, or where a grade cannot give what is
@@ -135,7 +165,7 @@ std::string cores_without_group(const hw::Die& die);
 CubeSetting cube_setting(const StudyContext& context, const CubeOptions& options, const char* study);
 
 // Fields of the rows of all these studies, behind their own.
-std::vector<Field> with_cube_fields(std::span<const Field> own);
+std::vector<Field> with_cube_fields(std::span<const Field> own, std::span<const Field> more = {});
 
 // latency_us, of the task or of the kernel as --measure says.
 double latency_us(const CubeOptions& options, const CubeReading& reading);

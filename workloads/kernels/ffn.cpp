@@ -5,6 +5,7 @@
 
 #include <array>
 
+#include "base/text/error.h"
 #include "workloads/studies.h"
 
 namespace cm384::studies {
@@ -28,6 +29,7 @@ struct FfnOptions {
   int width = 2048;
   bool bf16 = false;
   CubeOptions cube;
+  AccuracyOptions accuracy;
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
@@ -37,6 +39,7 @@ struct FfnOptions {
     visit("width", self.width, Range{64, 4096, 64}, "elements between the two multiplications");
     visit("type", self.bf16, Either{"int8", "bf16"}, "of weights and products");
     CubeOptions::describe(self.cube, visit);
+    AccuracyOptions::describe(self.accuracy, visit);
   }
   void settle(const hw::Machine& machine) { cube.settle(machine); }
 };
@@ -49,13 +52,18 @@ StudyResult run(const StudyContext& context, const FfnOptions& options) {
                              static_cast<std::uint32_t>(options.rows));
   setting.hidden = static_cast<std::uint32_t>(options.hidden);
   setting.width = static_cast<std::uint32_t>(options.width);
+  if (options.accuracy.wanted && options.bf16)
+    throw InputError("run ffn: --accuracy: of products in INT8; allowed with --type int8");
   setting.bf16 = options.bf16;
+  setting.drawn = options.accuracy.draw();
   const CubeReading reading = measure_ffn(context, setting, result.simulator);
   if (context.interrupted != 0) {
     result.complete = false;
     return result;
   }
-  add_row(context, options.cube, result, {{"experts", options.experts}, {"rows", options.rows}}, reading,
+  Row row{{"experts", options.experts}, {"rows", options.rows}};
+  add_accuracy(options.accuracy, reading.accuracy, result, row);
+  add_row(context, options.cube, result, std::move(row), reading,
           options.bf16 ? CM384_GEMM_BF16 : CM384_GEMM_INT8);
   return result;
 }
@@ -66,7 +74,7 @@ constexpr std::array kFfnFields{
 };
 
 std::span<const Field> ffn_fields() {
-  static const std::vector<Field> all = with_cube_fields(kFfnFields);
+  static const std::vector<Field> all = with_cube_fields(kFfnFields, kAccuracyFields);
   return all;
 }
 

@@ -48,6 +48,7 @@ struct GemmOptions {
   std::string layout = "nz";
   std::string tile = "auto";
   CubeOptions cube;
+  AccuracyOptions accuracy;
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
@@ -61,6 +62,7 @@ struct GemmOptions {
     visit("b-layout", self.layout, OneOf{{"nz", "nd"}}, "of B in memory: fractals, or rows of k");
     visit("tile", self.tile, Form{"auto|MxN", check_tile}, "tile of C that a cube core works on");
     CubeOptions::describe(self.cube, visit);
+    AccuracyOptions::describe(self.accuracy, visit);
   }
   void settle(const hw::Machine& machine) { cube.settle(machine); }
 };
@@ -104,6 +106,7 @@ GemmSetting setting_of(const StudyContext& context, const GemmOptions& options) 
   const TileSize tile = parse_tile(options.tile);
   setting.tile_m = tile.m;
   setting.tile_n = tile.n;
+  setting.drawn = options.accuracy.draw();
   return setting;
 }
 
@@ -123,11 +126,12 @@ StudyResult run(const StudyContext& context, const GemmOptions& options) {
     result.complete = false;
     return result;
   }
-  const Row row{{"groups", setting.group_rows.size()},
-                {"dtype", options.type},
-                {"operand_GBps", operand_bytes(setting) / (latency_us(options.cube, reading) * 1e3)},
-                {"tile", fmt::format("{}x{}", reading.tiling.tile_m, reading.tiling.tile_n)}};
-  add_row(context, options.cube, result, row, reading, setting.type);
+  Row row{{"groups", setting.group_rows.size()},
+          {"dtype", options.type},
+          {"operand_GBps", operand_bytes(setting) / (latency_us(options.cube, reading) * 1e3)},
+          {"tile", fmt::format("{}x{}", reading.tiling.tile_m, reading.tiling.tile_n)}};
+  add_accuracy(options.accuracy, reading.accuracy, result, row);
+  add_row(context, options.cube, result, std::move(row), reading, setting.type);
   return result;
 }
 
@@ -139,7 +143,7 @@ constexpr std::array kGemmFields{
 };
 
 std::span<const Field> gemm_fields() {
-  static const std::vector<Field> all = with_cube_fields(kGemmFields);
+  static const std::vector<Field> all = with_cube_fields(kGemmFields, kAccuracyFields);
   return all;
 }
 

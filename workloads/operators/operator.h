@@ -22,6 +22,7 @@
 #include "npu_core/replay/recording.h"
 #include "system/host/device_memory.h"
 #include "system/host/runtime.h"
+#include "workloads/operators/reference/accuracy.h"
 
 namespace cm384::operators {
 
@@ -86,6 +87,8 @@ class KernelOperator : public Operator {
   virtual Work work() const = 0;
   // All that what it moves depends on, besides where it is placed: "gemm 7168 x 4096 x 4096 int8 nz".
   virtual std::string size() const = 0;
+  // How exact its last run was, stage by stage, where its inputs were drawn for that; in payload mode full.
+  virtual std::vector<reference::StageAccuracy> accuracy() const { return {}; }
   // What enqueue() launches, at grade firmware.
   npu::LaunchRequest request();
 

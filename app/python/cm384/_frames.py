@@ -8,7 +8,7 @@ from typing import Any, Dict, Iterable, List, Mapping, Optional
 import pandas
 
 _UNITS = {"ps": "ps", "ns": "ns", "us": "us", "ms": "ms", "s": "s", "GBps": "GB/s", "TBps": "TB/s", "MB": "MB",
-          "TFLOPS": "TFLOPS", "TOPS": "TOPS"}
+          "TFLOPS": "TFLOPS", "TOPS": "TOPS", "db": "dB"}
 # Endings that are a unit as a whole.
 _RATES = {"tokens_s": "tokens/s", "tokens_s_npu": "tokens/s per NPU",
           "tokens_s_tflops": "tokens/s per TFLOPS", "_rps": "requests/s", "cycles": "cycles"}

@@ -45,10 +45,14 @@ void Ffn::lay_out(const Site& site) {
     runtime().mark_payload(scales_, rows * 4);
     return;
   }
-  gate_up_inputs_ = make_gemm_inputs(gate_up_);
-  if (rows > 0) put_int8_rows();
-  down_inputs_ = make_gemm_inputs(down_);
+  if (setting_.drawn) {
+    gate_up_drawn_ = draw_operands(gate_up_, *setting_.drawn);
+    down_drawn_ = draw_operands(down_, {});
+  }
+  gate_up_inputs_ = gate_up_drawn_ ? round_operands(gate_up_, *gate_up_drawn_) : make_gemm_inputs(gate_up_);
+  down_inputs_ = down_drawn_ ? round_operands(down_, *down_drawn_) : make_gemm_inputs(down_);
   if (rows > 0) {
+    put_int8_rows();
     put_b(runtime(), arguments_.gate_up, gate_up_inputs_->b);
   } else {
     put_inputs(runtime(), arguments_.gate_up, *gate_up_inputs_);
@@ -87,6 +91,16 @@ std::string Ffn::size() const {
   return fmt::format("ffn {} x {} x {}{}", fmt::join(setting_.expert_rows, ","), setting_.hidden,
                      setting_.width,
                      setting_.bf16 ? setting_.int8_rows ? " bf16 of int8 rows" : " bf16" : "");
+}
+
+std::vector<reference::StageAccuracy> Ffn::accuracy() const {
+  if (!gate_up_drawn_) return {};
+  const std::uint64_t rows = down_.rows();
+  const auto gate_up = runtime().get<std::uint16_t>(arguments_.gate_up.c, rows * gate_up_.n),
+             out = runtime().get<std::uint16_t>(arguments_.down.c, rows * down_.n);
+  const auto activations = runtime().get<std::int8_t>(arguments_.down.a, rows * down_.k);
+  const auto scales = runtime().get<float>(arguments_.down.token_scales, rows);
+  return ffn_accuracy(gate_up_, *gate_up_drawn_, down_, *down_drawn_, {gate_up, activations, scales, out});
 }
 
 std::string Ffn::check() const {

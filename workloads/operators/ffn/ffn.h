@@ -8,6 +8,7 @@
 #include "firmware/abi/ffn.h"
 #include "workloads/operators/gemm/memory.h"
 #include "workloads/operators/operator.h"
+#include "workloads/operators/reference/product_accuracy.h"
 
 namespace cm384::operators {
 
@@ -16,6 +17,7 @@ struct FfnSetting {
   std::uint32_t hidden = 7168, width = 2048;
   bool bf16 = false;       // weights and products; else INT8
   bool int8_rows = false;  // of BF16: rows come as dispatch sends them, INT8 with a scale each
+  std::optional<reference::Draw> drawn{};  // in payload mode full: what rows are made of; none: even bits
 };
 
 class Ffn final : public KernelOperator {
@@ -26,6 +28,7 @@ class Ffn final : public KernelOperator {
   Work work() const override;
   std::string size() const override;
   std::string check() const override;
+  std::vector<reference::StageAccuracy> accuracy() const override;
 
  private:
   void lay_out(const Site& site) override;
@@ -38,6 +41,7 @@ class Ffn final : public KernelOperator {
   reference::GemmCase gate_up_, down_;
   cm384_ffn arguments_{};
   std::uint64_t x_ = 0, scales_ = 0;  // of INT8 rows
+  std::optional<reference::DrawnOperands> gate_up_drawn_, down_drawn_;
   std::optional<reference::GemmInputs> gate_up_inputs_, down_inputs_;
 };
 

@@ -18,7 +18,8 @@ void Gemm::lay_out(const Site& site) {
   check_tiling(tiling, shape);
   arguments_ = place_whole_gemm(site.memory, case_, shape, tiling, setting_.b_nz, site.full);
   if (!site.full) return;
-  inputs_ = reference::make_gemm_inputs(case_);
+  if (setting_.drawn) drawn_ = draw_operands(case_, *setting_.drawn);
+  inputs_ = drawn_ ? round_operands(case_, *drawn_) : reference::make_gemm_inputs(case_);
   put_inputs(runtime(), arguments_, *inputs_);
 }
 
@@ -44,6 +45,12 @@ std::string Gemm::size() const {
   return fmt::format("gemm {} x {} x {} {} {}, tile {}{}x{}", fmt::join(setting_.group_rows, ","), setting_.n,
                      setting_.k, case_.type == CM384_GEMM_INT8 ? "int8" : "bf16", setting_.b_nz ? "nz" : "nd",
                      setting_.basic_tile ? "basic " : "", setting_.tile_m, setting_.tile_n);
+}
+
+std::vector<reference::StageAccuracy> Gemm::accuracy() const {
+  if (!drawn_) return {};
+  return {
+      product_accuracy(case_, *drawn_, runtime().get<std::uint16_t>(arguments_.c, case_.rows() * case_.n))};
 }
 
 std::string Gemm::check() const {

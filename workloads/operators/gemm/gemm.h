@@ -7,6 +7,7 @@
 
 #include "workloads/operators/gemm/memory.h"
 #include "workloads/operators/operator.h"
+#include "workloads/operators/reference/product_accuracy.h"
 
 namespace cm384::operators {
 
@@ -17,6 +18,8 @@ struct GemmSetting {
   bool b_nz = true;
   std::uint32_t tile_m = 0, tile_n = 0;  // 0: choose_tiling()
   bool basic_tile = false;               // where they are 0: basic_tiling()
+  std::optional<reference::Draw>
+      drawn{};  // in payload mode full: what is rounded to A; none: evenly drawn bits
 };
 
 class Gemm final : public KernelOperator {
@@ -32,6 +35,7 @@ class Gemm final : public KernelOperator {
   Work work() const override;
   std::string size() const override;
   std::string check() const override;
+  std::vector<reference::StageAccuracy> accuracy() const override;
   const cm384_gemm_tiling& tiling() const { return arguments_.tiling; }
 
  private:
@@ -41,6 +45,7 @@ class Gemm final : public KernelOperator {
   GemmSetting setting_;
   reference::GemmCase case_;
   cm384_gemm arguments_{};
+  std::optional<reference::DrawnOperands> drawn_;
   std::optional<reference::GemmInputs> inputs_;
 };
 
