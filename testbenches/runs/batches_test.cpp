@@ -91,5 +91,53 @@ TEST(Batches, EachRankSendsItsOwnRows) {
   EXPECT_EQ(reference::dispatch_arguments(layer, 0).max_tokens, 5u);
 }
 
+// The last two of six have the experts, six each in order, and what arrives was sent by the four others.
+TEST(ExpertRanks, HoldAllExpertsBehindTheTokens) {
+  DispatchCase setting;
+  setting.ranks = 6;
+  setting.experts = 12;
+  setting.top_k = 3;
+  setting.hidden = 64;
+  setting.batch = 5;
+  setting.expert_ranks = 2;
+  const reference::DispatchCase layer = make_moe_case(1, setting);
+  EXPECT_THAT(layer.batches, ElementsAre(5, 5, 5, 5, 0, 0));
+  EXPECT_THAT(layer.placement.own_experts, ElementsAre(0, 0, 0, 0, 6, 6));
+  for (int expert = 0; expert < 12; ++expert)
+    EXPECT_EQ(layer.placement.slot_of(expert, 0).rank, expert < 6 ? 4u : 5u);
+  const reference::DispatchReference expected(layer);
+  EXPECT_EQ(expected.rank(4).rows.size() + expected.rank(5).rows.size(), 4u * 5 * 3);
+  const RoutedSetting routed = routed_setting(layer);
+  EXPECT_EQ(routed.batch, 5);
+  EXPECT_EQ(routed.token_ranks, 4);
+  EXPECT_EQ(routed.mean_batch, 5);
+  EXPECT_EQ(routed.routing_rows, 20);
+
+  setting.batches = "2,4,9";  // of the ranks with tokens: 2, 4, 9, 2
+  const RoutedSetting unlike = routed_setting(make_moe_case(1, setting));
+  EXPECT_EQ(unlike.batch, 0);
+  EXPECT_EQ(unlike.mean_batch, 17.0 / 4);
+  EXPECT_EQ(unlike.routing_rows, 4 * 9);
+  setting.expert_ranks = 5;  // the one with tokens has two of them
+  EXPECT_EQ(make_moe_case(1, setting).batch, 2);
+  setting.expert_ranks = 6;
+  EXPECT_THROW(make_moe_case(1, setting), InputError);
+}
+
+// Copies of a balanced placement are for the ranks that hold experts: two each.
+TEST(ExpertRanks, HaveTheirCopiesByLoad) {
+  DispatchCase setting;
+  setting.ranks = 7;
+  setting.experts = 5;
+  setting.top_k = 2;
+  setting.hidden = 64;
+  setting.batch = 8;
+  setting.expert_ranks = 3;
+  setting.by_load = true;
+  EXPECT_THAT(make_moe_case(1, setting).placement.own_experts, ElementsAre(0, 0, 0, 0, 2, 2, 2));
+  setting.redundant = 4;
+  EXPECT_THAT(make_moe_case(1, setting).placement.own_experts, ElementsAre(0, 0, 0, 0, 3, 3, 3));
+}
+
 }  // namespace
 }  // namespace cm384::studies

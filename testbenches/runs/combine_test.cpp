@@ -54,6 +54,15 @@ TEST_P(Completion, SumsWhereRanksHaveUnlikeBatches) {
   expect_sums(setting);
 }
 
+TEST_P(Completion, SumsOfRanksThatHoldAllExperts) {
+  CombineCase setting = small_combine(12, 8, 512, 16);
+  setting.completion = GetParam();
+  setting.expert_ranks = 5;
+  setting.shared_copies = 1;
+  setting.iterations = 3;
+  expect_sums(setting);
+}
+
 TEST_P(Completion, SumsOfTheRecordedRouting) {
   CombineCase setting = small_combine(60, 8, 512, 16);
   setting.completion = GetParam();

@@ -68,6 +68,27 @@ TEST(Dispatch, EveryTokenArrivesWhereRanksHaveUnlikeBatches) {
   expect_every_token(setting);
 }
 
+// Ranks without tokens receive all rows, from ranks without experts; each expert on one rank, on several, and
+// several on one.
+TEST(Dispatch, EveryTokenArrivesAtRanksThatHoldAllExperts) {
+  for (const bool full_mesh : {false, true}) {
+    for (const auto& [ranks, holders, experts] :
+         {std::tuple{9, 3, 24}, std::tuple{8, 7, 4}, std::tuple{8, 1, 8}}) {
+      DispatchCase setting = small_dispatch(ranks, 8, 256, 16);
+      setting.full_mesh = full_mesh;
+      setting.experts = experts;
+      setting.top_k = 3;
+      setting.iterations = 3;
+      setting.start_skew = 10_us;
+      setting.expert_ranks = holders;
+      expect_every_token(setting);
+      setting.shared_copies = holders > 1 ? 1 : 0;
+      setting.batches = "1,16,3";
+      expect_every_token(setting);
+    }
+  }
+}
+
 TEST(Dispatch, BatchesThatAreAlikeAreABatch) {
   DispatchCase setting = small_dispatch(8, 16, 512, 16);
   const DispatchReading alike = run_dispatch(setting);

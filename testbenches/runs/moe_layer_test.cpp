@@ -58,6 +58,21 @@ TEST(MoeLayer, EqualsTheReferenceAtOddShapes) {
   }
 }
 
+// Experts' networks on three ranks of eight, which have no tokens; the others wait for them.
+TEST(MoeLayer, EqualsTheReferenceWhereSomeRanksHoldAllExperts) {
+  MoeCase setting = layer(8, 6, 320, 128, 4);
+  setting.experts = 12;
+  setting.expert_ranks = 3;
+  setting.shared_copies = 1;
+  setting.iterations = 2;
+  expect_right_at_the_same_times(setting, "three of eight");
+  setting.expert_network = false;
+  setting.expert_time = 100_us;
+  const double with = run_moe(setting).latency_us.max;
+  setting.expert_time = 300_us;
+  EXPECT_NEAR(run_moe(setting).latency_us.max, with + 200, 5);
+}
+
 // The launch of the published deployment: 8 AIC and 16 AIV for the experts beside those of attention.
 TEST(MoeLayer, EqualsTheReferenceOn64Ranks) {
   MoeCase setting = layer(64, 2, 256, 64, 8);

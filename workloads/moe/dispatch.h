@@ -37,6 +37,7 @@ struct DispatchCase {
   int shared_copies = -1;
   int redundant = -1;
   bool by_load = false;
+  int expert_ranks = 0;
   int cores = 0;
   bool full_mesh = false;
   int warmup = 1;
@@ -74,6 +75,10 @@ struct DispatchCase {
     visit(
         "balance", self.by_load, Either{"even", "eplb"},
         "experts on ranks in order, or copied and packed by the load that another draw of the routing shows");
+    visit("expert-ranks", self.expert_ranks, Range{0, kMostRanks - 1},
+          "the last so many ranks hold all experts and have no tokens, the others have tokens and no "
+          "experts; 0: "
+          "every rank has both");
     visit("cores", self.cores, Range{0, 64}, "AIVs per rank; 0: all of the die");
     visit("iterations", self.iterations, Range{1, 1000}, "iterations that count");
     visit("warmup", self.warmup, Range{0, 1000}, "iterations before them that do not count");
@@ -95,6 +100,9 @@ struct DispatchCase {
           "--payload full");
   }
   void settle(const hw::Machine& machine) { all_if_zero(cores, machine.die.aiv); }
+  // Ranks that hold experts, behind `others()`, which have the tokens; all have both where there are none.
+  int holders() const { return expert_ranks == 0 ? ranks : expert_ranks; }
+  int others() const { return ranks - holders(); }
   // What follows from a model. A routing trace has experts of its own, which have to be as many.
   static OptionValues of_model(const models::Model& model);
 };
@@ -111,8 +119,9 @@ bool checks_hazards(const DispatchCase& setting);
 
 // What a setting came to: a trace sets experts and how many a token has.
 struct RoutedSetting {
-  int batch = 0;          // tokens of each rank; 0: they are unlike
-  double mean_batch = 0;  // over ranks
+  int batch = 0;          // tokens of each of them; 0: they are unlike
+  int token_ranks = 0;    // that have tokens
+  double mean_batch = 0;  // over these
   int top_k = 0, experts = 0;
   std::int64_t routing_rows = 0;  // that the ranks take of the routing
   std::int64_t trace_rows = 0;    // of the routing trace; 0: none

@@ -1,10 +1,13 @@
 #include "workloads/moe/moe_case.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 #include <span>
 #include <utility>
 
+#include "base/text/error.h"
 #include "traces/random.h"
 #include "traces/routing/routing.h"
 #include "workloads/frame/model_option.h"
@@ -58,9 +61,9 @@ reference::ExpertPlacement place(const DispatchCase& setting, const traces::Rout
                                  std::span<const double> loads) {
   const int redundant = setting.redundant >= 0
                             ? setting.redundant
-                            : reference::free_slots(setting.ranks, routing.experts, shared);
+                            : reference::free_slots(setting.holders(), routing.experts, shared);
   const double tokens = std::accumulate(loads.begin(), loads.end(), 0.0) / routing.top_k;
-  return reference::place_by_load(setting.ranks, loads, redundant, shared, tokens);
+  return reference::place_by_load(setting.holders(), loads, redundant, shared, tokens);
 }
 
 // `first_block`: of the routing's rows, which the first rank gets.
@@ -73,6 +76,10 @@ reference::DispatchCase case_of(std::uint64_t seed, const traces::RoutingSource&
   made.batch = setting.batch;
   if (!setting.batches.empty())
     made.batches = batches_of(parse_batches(setting.batches), setting.ranks, seed);
+  if (setting.others() > 0) {
+    made.batches.resize(static_cast<std::size_t>(setting.ranks), setting.batch);
+    std::fill(made.batches.begin() + setting.others(), made.batches.end(), 0);
+  }
   made.top_k = routing.top_k;
   made.hidden = setting.hidden;
   made.seed = seed;
@@ -90,12 +97,16 @@ reference::DispatchCase case_of(std::uint64_t seed, const traces::RoutingSource&
 }  // namespace
 
 RoutedSetting routed_setting(const reference::DispatchCase& layer) {
-  const std::int64_t ranks = layer.placement.ranks;
-  return {layer.batches.empty() ? layer.batch : 0,
-          static_cast<double>(layer.tokens()) / static_cast<double>(ranks),
+  const int ranks = layer.placement.ranks, idle = static_cast<int>(std::ranges::count(layer.batches, 0)),
+            with_tokens = ranks - idle;
+  const bool alike =
+      layer.batches.empty() || (idle > 0 && std::ranges::count(layer.batches, layer.batch) == with_tokens);
+  return {alike ? layer.batch : 0,
+          with_tokens,
+          static_cast<double>(layer.tokens()) / with_tokens,
           layer.top_k,
           layer.placement.experts,
-          ranks * layer.batch,
+          std::int64_t{with_tokens} * layer.batch,
           layer.trace_rows};
 }
 
@@ -121,8 +132,13 @@ RoutedRows routed_rows(const reference::DispatchCase& dispatch) {
 
 reference::DispatchCase make_moe_case(std::uint64_t seed, const DispatchCase& asked) {
   DispatchCase setting = asked;
+  if (setting.expert_ranks >= setting.ranks)
+    throw InputError(
+        fmt::format("--expert-ranks {}: of {} ranks; allowed: 0 to {}, so that others have tokens",
+                    setting.expert_ranks, setting.ranks, setting.ranks - 1));
+  const int with_tokens = setting.expert_ranks == 0 ? setting.ranks : setting.others();
   if (!setting.batches.empty())
-    setting.batch = std::ranges::max(batches_of(parse_batches(setting.batches), setting.ranks, seed));
+    setting.batch = std::ranges::max(batches_of(parse_batches(setting.batches), with_tokens, seed));
   const traces::RoutingSource source = traces::parse_routing_source(setting.routing);
   const std::int64_t rows = std::int64_t{setting.ranks} * setting.batch;
   const traces::Routing routing = routing_of(source, setting, rows, 0, seed);
@@ -138,8 +154,9 @@ reference::DispatchCase make_moe_case(std::uint64_t seed, const DispatchCase& as
     }
     placement = place(setting, routing, shared, loads);
   } else {
-    placement = reference::place_experts(setting.ranks, routing.experts, shared);
+    placement = reference::place_experts(setting.holders(), routing.experts, shared);
   }
+  if (setting.others() > 0) placement = reference::place_behind(setting.others(), std::move(placement));
   return case_of(seed, source, setting, routing, std::move(placement), 0);
 }
 

@@ -11,6 +11,10 @@ ExpertNetworks::ExpertNetworks(MoeRun& run, std::uint32_t width, int blocks) : r
   for (std::size_t rank = 0; rank < run.dispatched().tasks().size(); ++rank) {
     const int number = static_cast<int>(rank);
     const cm384_dispatch& d = run.dispatched().arguments(number);
+    if (d.own_experts == 0) {
+      networks_.emplace_back();
+      continue;
+    }
     const std::uint64_t tokens = run.layer().tokens() * (d.top_k + d.shared);
     operators::ExpertFfnSetting setting;
     setting.tile_rows = static_cast<std::uint32_t>((tokens + d.slots - 1) / d.slots);
@@ -56,6 +60,7 @@ std::vector<host::LaunchHandle> ExpertNetworks::launch() {
   host::Runtime& runtime = run_.session().runtime();
   std::vector<host::LaunchHandle> launches;
   for (std::size_t rank = 0; rank < networks_.size(); ++rank) {
+    if (!networks_[rank]) continue;
     operators::ExpertFfn& network = *networks_[rank];
     const npu::LaunchRequest request = network.request();
     launches.push_back(runtime.launch(run_.dies()[rank], run_.session().built_in(network.kernel()),

@@ -19,7 +19,7 @@ class ExpertNetworks {
   // full combine is compared with what these experts give; else all of it is payload.
   ExpertNetworks(MoeRun& run, std::uint32_t width, int blocks);
 
-  // Starts them on all ranks, behind what was started there before.
+  // Starts them on all ranks that hold experts, in their order, behind what was started there before.
   std::vector<host::LaunchHandle> launch();
   // Overwrites what they wrote, in payload mode full.
   void spoil() const;
@@ -28,7 +28,8 @@ class ExpertNetworks {
   void put_weights(int rank, const cm384_ffn& ffn) const;
 
   MoeRun& run_;
-  std::vector<std::unique_ptr<operators::ExpertFfn>> networks_;  // of each rank
+  std::vector<std::unique_ptr<operators::ExpertFfn>>
+      networks_;  // of each rank; none where it holds no experts
   std::shared_ptr<reference::ExpertNetworkOutputs> expected_;
 };
 

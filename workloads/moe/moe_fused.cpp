@@ -3,12 +3,25 @@
 #include <fmt/format.h>
 
 #include <optional>
+#include <vector>
 
 #include "workloads/moe/moe_experts.h"
 #include "workloads/moe/moe_flow.h"
 #include "workloads/moe/moe_run.h"
 
 namespace cm384::studies {
+namespace {
+
+std::vector<std::size_t> ranks_with_experts(const MoeRun& run) {
+  const std::vector<int>& own = run.layer().placement.own_experts;
+  std::vector<std::size_t> ranks;
+  for (std::size_t rank = 0; rank < own.size(); ++rank) {
+    if (own[rank] > 0) ranks.push_back(rank);
+  }
+  return ranks;
+}
+
+}  // namespace
 
 MoeReading measure_fused_flow(const StudyContext& context, const MoeCase& setting, SimulatorCounts& counts,
                               double progress_from, double progress_to) {
@@ -17,7 +30,10 @@ MoeReading measure_fused_flow(const StudyContext& context, const MoeCase& settin
   host::Runtime& runtime = run.session().runtime();
   const auto dispatch = run.session().built_in(run.dispatched().kernel()),
              experts = run.session().built_in("experts"), combine = run.session().built_in("combine");
-  const std::vector<RankTask> delays = expert_delays(runtime, run.dispatched().tasks(), setting.expert_time);
+  const std::vector<std::size_t> holders = ranks_with_experts(run);
+  std::vector<RankTask> of_holders;
+  for (const std::size_t rank : holders) of_holders.push_back(run.dispatched().tasks()[rank]);
+  const std::vector<RankTask> delays = expert_delays(runtime, of_holders, setting.expert_time);
   std::optional<ExpertNetworks> networks;
   if (setting.expert_network)
     networks.emplace(run, static_cast<std::uint32_t>(setting.expert_width), setting.expert_cores);
@@ -32,14 +48,16 @@ MoeReading measure_fused_flow(const StudyContext& context, const MoeCase& settin
     if (round == setting.warmup) run.session().begin_counted();
     const auto first = run.launch(run.dispatched().tasks(), dispatch, run.cores(), skew);
     const auto between = networks ? networks->launch() : run.launch(delays, experts, {0}, skew);
+    std::vector<Time> ready(first.size());
     const auto last = run.launch(run.combined().tasks(), combine, run.cores(), skew);
     if (!runtime.wait()) break;
     run.session().done((round + 1.0) / rounds);
     if (round < setting.warmup) continue;
+    for (std::size_t n = 0; n < between.size(); ++n) ready[holders[n]] = runtime.record(between[n]).task_end;
     for (std::size_t rank = 0; rank < first.size(); ++rank) {
       const npu::LaunchRecord& dispatched = runtime.record(first[rank]);
-      const Time ready = between.empty() ? dispatched.task_end : runtime.record(between[rank]).task_end;
-      tally.add(dispatched.task_start, {dispatched.task_end, ready, runtime.record(last[rank]).task_end});
+      tally.add(dispatched.task_start,
+                {dispatched.task_end, ready[rank], runtime.record(last[rank]).task_end});
     }
     if (setting.full && reading.first_difference.empty()) reading.first_difference = run.difference();
   }

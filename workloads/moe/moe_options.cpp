@@ -17,12 +17,17 @@ namespace {
 constexpr std::array kDispatchFields{
     Field{"ranks", FieldType::integer, "dies that take part, one rank each", true}.as_condition(),
     Field{"path", FieldType::text, "what carries the rows"}.as_condition(),
+    Field{"expert_ranks", FieldType::integer, "that hold all experts and have no tokens, where given"}
+        .as_condition(),
     Field{"completion", FieldType::text, "how a row of combine says that it has arrived"}.as_condition(),
     Field{"batch", FieldType::integer, "tokens per rank; none where they are unlike", true}.as_condition(),
     Field{"latency_us", FieldType::object, "over ranks and counted iterations, as --measure chooses", true,
           kSummaryParts},
     Field{"published_us", FieldType::number, "published for these conditions", true},
     Field{"error", FieldType::ratio, "mean over published_us, less 1", true},
+    Field{"token_ranks_us", FieldType::number,
+          "mean of latency_us over ranks with tokens, with --expert-ranks"},
+    Field{"expert_ranks_us", FieldType::number, "mean of latency_us over the ranks with experts"},
     Field{"task_us", FieldType::number, "mean task duration, launch and teardown of the blocks inside"},
     Field{"kernel_us", FieldType::number,
           "mean from the first instruction of the first block to the last of the last"},
@@ -39,18 +44,37 @@ const Summary& chosen_time(const OperatorRows& rows, const DispatchReading& read
   return rows.kernel_time ? reading.kernel_us : reading.task_us;
 }
 
+// Means over ranks that have tokens, and over those behind them, which have the experts.
+void add_kinds(Row& row, const DispatchCase& setting, const OperatorRows& rows, int ranks,
+               const DispatchReading& reading) {
+  const auto with_tokens = static_cast<std::size_t>(ranks - setting.expert_ranks);
+  std::array<double, 2> sums{}, counts{};
+  for (std::size_t n = 0; n < reading.tasks.size(); ++n) {
+    const npu::LaunchRecord& task = reading.tasks[n];
+    const Time time =
+        rows.kernel_time ? task.last_retired - task.first_instruction : task.task_end - task.task_start;
+    const std::size_t kind = n % static_cast<std::size_t>(ranks) < with_tokens ? 0 : 1;
+    sums[kind] += time.us();
+    ++counts[kind];
+  }
+  if (reading.tasks.empty()) return;
+  row.set("token_ranks_us", sums[0] / counts[0]).set("expert_ranks_us", sums[1] / counts[1]);
+}
+
 Row to_row(const StudyContext& context, const DispatchCase& setting, const OperatorRows& rows, int ranks,
            const DispatchReading& reading, std::optional<double> free_fetch_us) {
   const Summary& chosen = chosen_time(rows, reading);
   Row row;
   row.set("ranks", ranks).set("path", context.machine.accelerator.has_cores() ? "aiv-direct" : "messages");
   row.append(rows.more);
+  if (setting.expert_ranks > 0) row.set("expert_ranks", setting.expert_ranks);
   row.set("batch", batch_of(reading)).set("latency_us", to_row(chosen));
   const auto predictions =
       context.published == nullptr ? std::vector<Prediction>() : context.published->of(row);
   const Figure* figure = predictions.empty() ? nullptr : predictions.front().figure;
   row.set("published_us", figure == nullptr ? Value() : Value(figure->value));
   row.set("error", figure == nullptr ? Value() : Value(chosen.mean / figure->value - 1));
+  if (setting.expert_ranks > 0) add_kinds(row, setting, rows, ranks, reading);
   row.set("task_us", reading.task_us.mean).set("kernel_us", reading.kernel_us.mean);
   row.set("bandwidth_GBps", static_cast<double>(reading.top_k) * reading.mean_batch * setting.hidden *
                                 rows.element_bytes / (chosen.mean * 1e3));
@@ -137,14 +161,14 @@ OptionValues MoeCase::of_model(const models::Model& model) {
   return values;
 }
 
-void note_routing(StudyResult& result, int ranks, const RoutedSetting& reading) {
+void note_routing(StudyResult& result, const RoutedSetting& reading) {
   if (reading.batch == 0)
     result.notes.push_back(
-        fmt::format("{} ranks: {:.1f} tokens each in the mean", ranks, reading.mean_batch));
+        fmt::format("{} ranks: {:.1f} tokens each in the mean", reading.token_ranks, reading.mean_batch));
   if (reading.trace_rows == 0 || reading.trace_rows >= reading.routing_rows) return;
   result.notes.push_back(
-      fmt::format("{} ranks take {} rows of routing, but the trace has {}: its rows repeat", ranks,
-                  reading.routing_rows, reading.trace_rows));
+      fmt::format("{} ranks take {} rows of routing, but the trace has {}: its rows repeat",
+                  reading.token_ranks, reading.routing_rows, reading.trace_rows));
 }
 
 void for_each_ranks(const StudyContext& context, const Integers& counts, StudyResult& result,
@@ -169,7 +193,7 @@ StudyResult run_operator(const StudyContext& context, const Integers& ranks_aske
   for_each_ranks(context, ranks_asked, result, [&](int ranks, double from, double to) {
     const double half = rows.free_fetch ? (from + to) / 2 : to;
     const DispatchReading reading = measure(context, ranks, result.simulator, from, half);
-    note_routing(result, ranks, reading);
+    note_routing(result, reading);
     std::optional<double> free_fetch_us;
     if (rows.free_fetch && context.interrupted == 0)
       free_fetch_us = mean_with_free_fetch(context, rows, [&](const StudyContext& other) {

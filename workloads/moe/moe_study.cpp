@@ -15,6 +15,8 @@ namespace {
 constexpr std::array kMoeFields{
     Field{"flow", FieldType::text, "fused operators, or three all-to-alls", true}.as_condition(),
     Field{"ranks", FieldType::integer, "dies that take part, one rank each", true}.as_condition(),
+    Field{"expert_ranks", FieldType::integer, "that hold all experts and have no tokens, where given"}
+        .as_condition(),
     Field{"batch", FieldType::integer, "tokens per rank; none where they are unlike", true}.as_condition(),
     Field{"latency_us", FieldType::object,
           "of a rank, from the start of its first task to the end of its last", true, kSummaryParts},
@@ -43,17 +45,21 @@ Row to_row(const MoeCase& setting, const MoeReading& reading) {
   Rows phases;
   for (const MoePhase& phase : reading.phases)
     phases.push_back({{"name", phase.name}, {"mean_us", phase.mean_us}});
-  return {{"flow", setting.flow},       {"ranks", setting.ranks},
+  Row row{{"flow", setting.flow},       {"ranks", setting.ranks},
           {"batch", batch_of(reading)}, {"latency_us", to_row(reading.latency_us)},
           {"correct", reading.correct}, {"phases", phases}};
+  if (setting.expert_ranks > 0) row.set("expert_ranks", setting.expert_ranks);
+  return row;
 }
 
 void check(const StudyContext& context, const MoeFlowOptions& options) {
   const MoeCase& setting = options.setting;
   check_moe_options(context, setting);
+  const bool basic =
+      std::ranges::any_of(options.flow, [](const std::string& flow) { return flow != "fused"; });
+  if (setting.expert_ranks > 0 && basic) throw InputError("run moe: --expert-ranks: allowed: --flow fused");
   if (!setting.expert_network) return;
-  if (std::ranges::any_of(options.flow, [](const std::string& flow) { return flow != "fused"; }))
-    throw InputError("run moe: --experts-compute firmware: allowed: --flow fused");
+  if (basic) throw InputError("run moe: --experts-compute firmware: allowed: --flow fused");
   if (setting.expert_cores > context.machine.die.groups())
     throw InputError(fmt::format("run moe: --expert-cores {}: a die has {} AICs with two AIVs each",
                                  setting.expert_cores, context.machine.die.groups()));
@@ -71,7 +77,7 @@ StudyResult run(const StudyContext& context, const MoeFlowOptions& options) {
       const double part = (to - from) / static_cast<double>(options.flow.size());
       const double begin = from + part * static_cast<double>(i);
       const MoeReading reading = measure_moe(context, setting, result.simulator, begin, begin + part);
-      if (i == 0) note_routing(result, ranks, reading);
+      if (i == 0) note_routing(result, reading);
       if (reading.latency_us.count != 0) context.finish_row(result, to_row(setting, reading));
       if (!reading.correct || *reading.correct) continue;
       result.passed = false;

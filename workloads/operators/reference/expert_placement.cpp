@@ -35,6 +35,14 @@ void count_slots(ExpertPlacement& placement) {
   }
 }
 
+ExpertPlacement place_behind(int others, ExpertPlacement placement) {
+  placement.ranks += others;
+  placement.own_experts.insert(placement.own_experts.begin(), index(others), 0);
+  for (cm384_expert_slot& slot : placement.slots) slot.rank += static_cast<std::uint32_t>(others);
+  count_slots(placement);
+  return placement;
+}
+
 ExpertPlacement place_experts(int ranks, int experts, int shared_copies) {
   ExpertPlacement p = empty_placement(ranks, experts, shared_copies);
   const int routed_ranks = ranks - shared_copies;
