@@ -15,7 +15,7 @@ class Pipeline {
       : of_(of),
         ways_(of.schedule == Schedule::dualpipe ? 2 : 1),
         parts_(of.stages * of.chunks),
-        forward_(static_cast<std::size_t>(ways_ * parts_ * of.micro_batches)),
+        forward_(static_cast<std::size_t>(ways_ * parts_) * static_cast<std::size_t>(of.micro_batches)),
         backward_(forward_.size()) {
     for (int rank = 0; rank < of.stages; ++rank) ranks_.push_back({passes_of(of, rank)});
   }
@@ -49,7 +49,8 @@ class Pipeline {
   using End = std::optional<double>;
 
   std::size_t at(int part, int batch) const {
-    return static_cast<std::size_t>(part * of_.micro_batches + batch);
+    return static_cast<std::size_t>(part) * static_cast<std::size_t>(of_.micro_batches) +
+           static_cast<std::size_t>(batch);
   }
   // Of the parts in order; the second direction has the same.
   std::size_t own(int part) const { return static_cast<std::size_t>(part % parts_); }
