@@ -13,6 +13,7 @@
 #include "workloads/frame/model_option.h"
 #include "workloads/frame/study.h"
 #include "workloads/moe/batches.h"
+#include "workloads/operators/reference/accuracy.h"
 
 namespace cm384::supernode {
 class Supernode;
@@ -48,7 +49,8 @@ struct DispatchCase {
   std::string placement = "linear";
   std::string routing = "uniform";
   bool drop_repeats = false;
-  Time start_skew{};             // ranks start at times drawn from [0, start_skew]
+  std::optional<reference::Draw> drawn{};  // with `full`: tokens, and networks between, are real numbers
+  Time start_skew{};                       // ranks start at times drawn from [0, start_skew]
   bool reverse_modules = false;  // dies become modules in the opposite order, which must change nothing
   // Called with the machine before its first launch: where faults and observers are attached.
   std::function<void(supernode::Supernode&)> prepare;

@@ -49,7 +49,9 @@ struct MoeReading : RoutedSetting {
   std::vector<MoePhase> phases;
   std::optional<bool> correct;  // payload mode full only
   std::string first_difference;
-  std::vector<Time> ends;  // of each rank in each counted iteration
+  std::vector<reference::StageAccuracy> accuracy;  // where tokens were drawn
+  std::optional<double> rerouted;                  // reference::MoeAccuracy
+  std::vector<Time> ends;                          // of each rank in each counted iteration
 };
 
 // Runs the case on a machine of its own, counters added to `counts`.

@@ -83,6 +83,7 @@ reference::DispatchCase case_of(std::uint64_t seed, const traces::RoutingSource&
   made.top_k = routing.top_k;
   made.hidden = setting.hidden;
   made.seed = seed;
+  made.drawn = setting.drawn;
   made.full_mesh = setting.full_mesh;
   // Each rank has a block of the routing as long as the largest batch, and leaves over what it has no tokens
   // for.

@@ -49,8 +49,7 @@ void ExpertNetworks::put_weights(int rank, const cm384_ffn& ffn) const {
   };
   for (const cm384_expert_slot& slot : layer.placement.slots) {
     if (slot.rank != static_cast<std::uint32_t>(rank)) continue;
-    const auto weights = reference::make_network_weights(layer.seed, static_cast<int>(slot.expert),
-                                                         static_cast<std::uint32_t>(layer.hidden), ffn.width);
+    const auto weights = reference::network_of(layer, static_cast<int>(slot.expert), ffn.width);
     put(ffn.gate_up, slot.local, weights.gate_up, weights.gate_up_scales);
     put(ffn.down, slot.local, weights.down, weights.down_scales);
   }

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "workloads/moe/moe_experts.h"
 #include "workloads/moe/moe_flow.h"
 #include "workloads/moe/moe_run.h"
+#include "workloads/operators/reference/expert_accuracy.h"
 
 namespace cm384::studies {
 namespace {
@@ -19,6 +21,23 @@ std::vector<std::size_t> ranks_with_experts(const MoeRun& run) {
     if (own[rank] > 0) ranks.push_back(rank);
   }
   return ranks;
+}
+
+// What the last round left on all ranks.
+reference::MoeAccuracy accuracy_of(MoeRun& run, const MoeCase& setting) {
+  const host::Runtime& runtime = run.session().runtime();
+  std::vector<reference::MoeValues> got;
+  for (int rank = 0; rank < run.layer().placement.ranks; ++rank) {
+    const cm384_dispatch& d = run.dispatched().arguments(rank);
+    const cm384_combine& c = std::as_const(run).combined().arguments(rank);
+    const std::size_t rows = run.dispatched().expected().rank(rank).rows.size(), hidden = d.hidden;
+    got.push_back({runtime.get<std::int8_t>(d.expand_x, rows * hidden),
+                   runtime.get<float>(d.expand_scales, rows),
+                   runtime.get<std::uint16_t>(c.expert_x, rows * hidden),
+                   runtime.get<std::uint16_t>(c.x, d.batch * hidden)});
+  }
+  return reference::moe_accuracy(run.layer(), static_cast<std::uint32_t>(setting.expert_width),
+                                 !setting.no_shared_output, got);
 }
 
 }  // namespace
@@ -62,6 +81,11 @@ MoeReading measure_fused_flow(const StudyContext& context, const MoeCase& settin
     if (setting.full && reading.first_difference.empty()) reading.first_difference = run.difference();
   }
   if (setting.full) reading.correct = reading.first_difference.empty() && !tally.empty();
+  if (setting.drawn && reading.correct && !tally.empty()) {
+    reference::MoeAccuracy found = accuracy_of(run, setting);
+    reading.accuracy = std::move(found.stages);
+    reading.rerouted = found.rerouted;
+  }
   tally.to(reading);
   run.count(counts);
   return reading;

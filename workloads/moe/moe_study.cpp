@@ -3,8 +3,12 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include "base/text/error.h"
+#include "workloads/kernels/cube_run.h"
 #include "workloads/moe/moe.h"
 #include "workloads/moe/moe_options.h"
 #include "workloads/studies.h"
@@ -21,13 +25,27 @@ constexpr std::array kMoeFields{
     Field{"latency_us", FieldType::object,
           "of a rank, from the start of its first task to the end of its last", true, kSummaryParts},
     Field{"correct", FieldType::boolean, "bytes equal those of the reference; payload mode full only", true},
+    Field{"rerouted", FieldType::ratio,
+          "tokens for which a gate of normal weights chooses other experts from the sums than from exact "
+          "ones, with "
+          "--accuracy"},
     Field{"phases", FieldType::list, "parts of the mean latency, one after the other", false, kPhaseParts},
 };
+
+std::span<const Field> moe_fields() {
+  static const std::vector<Field> all = [] {
+    std::vector<Field> fields(kMoeFields.begin(), kMoeFields.end());
+    fields.insert(fields.end(), kAccuracyFields.begin(), kAccuracyFields.end());
+    return fields;
+  }();
+  return all;
+}
 
 struct MoeFlowOptions {
   Texts flow{"fused"};
   Integers ranks{8};
   MoeCase setting;
+  AccuracyOptions accuracy;
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
@@ -35,6 +53,7 @@ struct MoeFlowOptions {
           "fused: dispatch and combine; basic: three all-to-alls by SDMA, the host in between");
     visit("ranks", self.ranks, Range{1, kMostRanks}, "ranks, one per die; one row each");
     MoeCase::describe(self.setting, visit);
+    AccuracyOptions::describe(self.accuracy, visit);
   }
   void follow(const Given& given) { follow_model_of(setting, given); }
   std::vector<std::string> inputs() const { return model_files(setting.model); }
@@ -58,6 +77,8 @@ void check(const StudyContext& context, const MoeFlowOptions& options) {
   const bool basic =
       std::ranges::any_of(options.flow, [](const std::string& flow) { return flow != "fused"; });
   if (setting.expert_ranks > 0 && basic) throw InputError("run moe: --expert-ranks: allowed: --flow fused");
+  if (options.accuracy.wanted && !setting.expert_network)
+    throw InputError("run moe: --accuracy: allowed: --experts-compute firmware");
   if (!setting.expert_network) return;
   if (basic) throw InputError("run moe: --experts-compute firmware: allowed: --flow fused");
   if (setting.expert_cores > context.machine.die.groups())
@@ -68,6 +89,7 @@ void check(const StudyContext& context, const MoeFlowOptions& options) {
 StudyResult run(const StudyContext& context, const MoeFlowOptions& options) {
   check(context, options);
   MoeCase setting = options.setting;
+  setting.drawn = options.accuracy.draw();
   StudyResult result;
   result.input_files = files_of(setting);
   for_each_ranks(context, options.ranks, result, [&](int ranks, double from, double to) {
@@ -78,7 +100,12 @@ StudyResult run(const StudyContext& context, const MoeFlowOptions& options) {
       const double begin = from + part * static_cast<double>(i);
       const MoeReading reading = measure_moe(context, setting, result.simulator, begin, begin + part);
       if (i == 0) note_routing(result, reading);
-      if (reading.latency_us.count != 0) context.finish_row(result, to_row(setting, reading));
+      if (reading.latency_us.count != 0) {
+        Row row = to_row(setting, reading);
+        add_accuracy(options.accuracy, reading.accuracy, result, row);
+        if (options.accuracy.wanted) row.set("rerouted", reading.rerouted);
+        context.finish_row(result, std::move(row));
+      }
       if (!reading.correct || *reading.correct) continue;
       result.passed = false;
       result.notes.push_back(
@@ -90,9 +117,9 @@ StudyResult run(const StudyContext& context, const MoeFlowOptions& options) {
 
 }  // namespace
 
-const Study kMoeStudy{"moe",      "a layer's token distribution: fused operators, or three all-to-alls",
-                      kMoeFields, options_of<MoeFlowOptions, run>,
-                      true,       {},
-                      false,      true};
+const Study kMoeStudy{"moe",        "a layer's token distribution: fused operators, or three all-to-alls",
+                      moe_fields(), options_of<MoeFlowOptions, run>,
+                      true,         {},
+                      false,        true};
 
 }  // namespace cm384::studies

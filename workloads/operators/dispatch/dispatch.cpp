@@ -6,7 +6,6 @@
 
 #include "base/text/error.h"
 #include "firmware/abi/dispatch_full_mesh.h"
-#include "workloads/operators/reference/tokens.h"
 
 namespace cm384::operators {
 
@@ -105,7 +104,10 @@ void Dispatch::fill(int rank) const {
   const cm384_dispatch& a = arguments(rank);
   runtime_->put(tasks_[static_cast<std::size_t>(rank)].arguments, a);
   if (full_) {
-    const auto x = reference::make_tokens(case_.seed, rank, case_.tokens_of(rank), case_.hidden);
+    const std::size_t hidden = a.hidden;
+    std::vector<std::uint16_t> x(a.batch * hidden);
+    for (std::size_t token = 0; token < a.batch; ++token)
+      case_.make_row(rank, static_cast<int>(token), std::span(x).subspan(token * hidden, hidden));
     runtime_->put(a.x, std::span<const std::uint16_t>(x));
   } else {
     runtime_->mark_payload(a.x, std::uint64_t{a.batch} * a.hidden * 2);

@@ -68,14 +68,16 @@ void CombineReference::expert_row(const ArrivedRow& row, std::span<std::uint16_t
   if (experts_) return experts_(row, out);
   std::vector<std::uint16_t> token(index(case_.hidden));
   std::vector<std::int8_t> quantised(index(case_.hidden));
-  make_token(case_.seed, row.source, row.token, token);
+  case_.make_row(row.source, row.token, token);
   const float factor = quantise_row(token, quantised) * gain_of(expert_of(case_, row));
   for (std::size_t i = 0; i < quantised.size(); ++i)
     out[i] = to_bf16(static_cast<float>(quantised[i]) * factor);
 }
 
 void CombineReference::shared_row(int rank, int token, std::span<std::uint16_t> out) const {
-  make_token(case_.seed ^ kSharedSeed, rank, token, out);
+  DispatchCase shared{.hidden = case_.hidden, .seed = case_.seed ^ kSharedSeed};
+  if (case_.drawn) shared.drawn.emplace();
+  shared.make_row(rank, token, out);
 }
 
 void CombineReference::combined_row(int rank, int token, std::span<std::uint16_t> out) const {

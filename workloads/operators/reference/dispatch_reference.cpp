@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "firmware/abi/dispatch_full_mesh.h"
+#include "workloads/operators/reference/combine_reference.h"
 #include "workloads/operators/reference/layouts.h"
 #include "workloads/operators/reference/quantise.h"
 #include "workloads/operators/reference/tokens.h"
@@ -22,6 +23,16 @@ std::uint64_t DispatchCase::tokens() const {
   std::uint64_t sum = 0;
   for (int rank = 0; rank < placement.ranks; ++rank) sum += static_cast<std::uint64_t>(tokens_of(rank));
   return sum;
+}
+
+std::vector<float> DispatchCase::drawn_row(int rank, int token) const {
+  const std::uint64_t stream = std::uint64_t{index(rank)} << 32 | index(token);
+  return draw_rows(*drawn, seed, stream, 1, word(index(hidden)));
+}
+
+void DispatchCase::make_row(int rank, int token, std::span<std::uint16_t> row) const {
+  if (!drawn) return make_token(seed, rank, token, row);
+  std::ranges::transform(drawn_row(rank, token), row.begin(), to_bf16);
 }
 
 cm384_dispatch dispatch_arguments(const DispatchCase& dispatch, int rank) {
@@ -115,7 +126,7 @@ std::uint64_t DispatchReference::rows() const {
 float DispatchReference::expected_row(int rank, std::size_t row, std::span<std::int8_t> out) const {
   const ArrivedRow& arrived = ranks_[index(rank)].rows[row];
   std::vector<std::uint16_t> token(index(case_.hidden));
-  make_token(case_.seed, arrived.source, arrived.token, token);
+  case_.make_row(arrived.source, arrived.token, token);
   return quantise_row(token, out);
 }
 

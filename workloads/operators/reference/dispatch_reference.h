@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "workloads/operators/reference/accuracy.h"
 #include "workloads/operators/reference/expert_placement.h"
 #include "workloads/operators/reference/layouts.h"
 
@@ -22,9 +24,13 @@ struct DispatchCase {
   bool full_mesh = false;  // kernel dispatch_full_mesh instead of dispatch: other windows, the same outputs
   std::int64_t trace_rows = 0;  // of the recorded routing that expert_ids were taken from; 0: generated
   std::vector<int> batches{};   // tokens of each rank, where they are unlike; empty: batch
+  std::optional<Draw> drawn{};  // tokens and weights of networks are real numbers, rounded; none: even bits
 
   int tokens_of(int rank) const { return batches.empty() ? batch : batches[static_cast<std::size_t>(rank)]; }
   std::uint64_t tokens() const;  // of all ranks
+  // Of a token, [hidden]: what is sent, and where it is drawn, what was rounded to it.
+  void make_row(int rank, int token, std::span<std::uint16_t> row) const;
+  std::vector<float> drawn_row(int rank, int token) const;
 };
 
 // The kernel's argument block of a rank with everything but the addresses of tables, tensors and workspace,

@@ -6,7 +6,6 @@
 
 #include "traces/random.h"
 #include "workloads/operators/reference/quantise.h"
-#include "workloads/operators/reference/tokens.h"
 
 namespace cm384::reference {
 namespace {
@@ -84,6 +83,36 @@ NetworkWeights make_network_weights(std::uint64_t seed, int expert, std::uint32_
   return made;
 }
 
+DrawnNetwork draw_network(std::uint64_t seed, int expert, std::uint32_t hidden, std::uint32_t width) {
+  const auto draw = [&](std::uint64_t matrix, std::uint64_t rows, std::uint32_t k) {
+    const std::uint64_t stream = 2 * static_cast<std::uint64_t>(expert) + matrix;
+    std::vector<float> made = draw_rows({}, seed ^ kNetworkSeed, stream, rows, k);
+    const float gain = 1 / std::sqrt(static_cast<float>(k));
+    for (float& weight : made) weight *= gain;
+    return made;
+  };
+  return {draw(0, std::uint64_t{2} * width, hidden), draw(1, hidden, width)};
+}
+
+NetworkWeights network_of(const DispatchCase& dispatch, int expert, std::uint32_t width) {
+  const auto hidden = static_cast<std::uint32_t>(dispatch.hidden);
+  if (!dispatch.drawn) return make_network_weights(dispatch.seed, expert, hidden, width);
+  const DrawnNetwork drawn = draw_network(dispatch.seed, expert, hidden, width);
+  const auto quantise = [](std::span<const float> values, std::size_t k, std::vector<std::byte>& bytes,
+                           std::vector<float>& scales) {
+    bytes.resize(values.size());
+    std::vector<std::int8_t> row(k);
+    for (std::size_t at = 0; at < values.size(); at += k) {
+      scales.push_back(quantise_values(values.subspan(at, k), row));
+      std::memcpy(&bytes[at], row.data(), k);
+    }
+  };
+  NetworkWeights made;
+  quantise(drawn.gate_up, hidden, made.gate_up, made.gate_up_scales);
+  quantise(drawn.down, width, made.down, made.down_scales);
+  return made;
+}
+
 ExpertNetworkOutputs::ExpertNetworkOutputs(const DispatchCase& dispatch, std::uint32_t width)
     : batch_(dispatch.batch),
       choices_(dispatch.top_k + dispatch.placement.shared),
@@ -102,10 +131,9 @@ ExpertNetworkOutputs::ExpertNetworkOutputs(const DispatchCase& dispatch, std::ui
   std::vector<std::int8_t> quantised(hidden_);
   for (std::size_t expert = 0; expert < of_expert.size(); ++expert) {
     if (of_expert[expert].empty()) continue;
-    const NetworkWeights weights = make_network_weights(dispatch.seed, static_cast<int>(expert),
-                                                        static_cast<std::uint32_t>(hidden_), width);
+    const NetworkWeights weights = network_of(dispatch, static_cast<int>(expert), width);
     for (const ArrivedRow& row : of_expert[expert]) {
-      make_token(dispatch.seed, row.source, row.token, token);
+      dispatch.make_row(row.source, row.token, token);
       const float scale = quantise_row(token, quantised);
       const auto out = network_output(weights, quantised, scale);
       std::copy(out.begin(), out.end(), rows_.begin() + static_cast<std::ptrdiff_t>(place(row)));

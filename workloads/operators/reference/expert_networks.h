@@ -24,6 +24,14 @@ struct NetworkWeights {
 NetworkWeights make_network_weights(std::uint64_t seed, int expert, std::uint32_t hidden,
                                     std::uint32_t width);
 
+// Real weights, normal, of variance 1 over the elements that a row is multiplied with.
+struct DrawnNetwork {
+  std::vector<float> gate_up, down;
+};
+DrawnNetwork draw_network(std::uint64_t seed, int expert, std::uint32_t hidden, std::uint32_t width);
+// An expert's of a layer: those that are drawn, with a scale per row, where its tokens are.
+NetworkWeights network_of(const DispatchCase& dispatch, int expert, std::uint32_t width);
+
 // What a network makes of a row and its scale, [hidden].
 std::vector<std::uint16_t> network_output(const NetworkWeights& weights, std::span<const std::int8_t> x,
                                           float scale);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "workloads/operators/reference/both_arithmetics.h"
 #include "workloads/operators/reference/combine_reference.h"
 #include "workloads/operators/reference/quantise.h"
 #include "workloads/operators/reference/values.h"
@@ -12,58 +13,6 @@ namespace cm384::reference {
 namespace {
 
 constexpr double kMostMultiplied = 5e8;  // products of one operator that are computed again
-
-double rounded(double value) {
-  return of_bf16(to_bf16(static_cast<float>(value)));
-}
-
-// A vector as it is and as BF16 arithmetic has it.
-struct Both {
-  explicit Both(std::size_t size = 0) : exact(size), bf16(size) {}
-  explicit Both(std::span<const float> row) : Both(row.size()) {
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      exact[i] = row[i];
-      bf16[i] = rounded(row[i]);
-    }
-  }
-
-  std::vector<double> exact, bf16;
-};
-
-double sum_products(const std::vector<double>& x, const double* y) {
-  double sum = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) sum += x[i] * y[i];
-  return sum;
-}
-
-// Rows of weights of one group times some x.
-class Weights {
- public:
-  Weights(const GemmCase& gemm, const DrawnOperands& drawn, std::uint32_t group)
-      : n_(gemm.n),
-        both_(std::span(drawn.b).subspan(std::uint64_t{group} * gemm.n * gemm.k,
-                                         std::uint64_t{gemm.n} * gemm.k)) {}
-
-  Both multiply(const Both& x) const {
-    Both made(n_);
-    const std::size_t k = x.exact.size();
-    for (std::size_t j = 0; j < n_; ++j) {
-      made.exact[j] = sum_products(x.exact, &both_.exact[j * k]);
-      made.bf16[j] = rounded(sum_products(x.bf16, &both_.bf16[j * k]));
-    }
-    return made;
-  }
-
- private:
-  std::size_t n_;
-  Both both_;
-};
-
-void compare(StageAccuracy& stage, const Both& wanted, std::size_t i, double got) {
-  stage.exact.add(got, wanted.exact[i]);
-  stage.bf16.add(got, wanted.bf16[i]);
-  stage.of_bf16.add(wanted.bf16[i], wanted.exact[i]);
-}
 
 template <class Row>
 void for_rows(const GemmCase& gemm, double products_of_row, Row&& look) {
@@ -79,6 +28,11 @@ double crest_of(std::span<const float> rows, std::size_t width) {
   Crest crest;
   for (std::size_t at = 0; at < rows.size(); at += width) crest.add(rows.subspan(at, width));
   return crest.value();
+}
+
+std::span<const float> weights_of(const GemmCase& gemm, const DrawnOperands& drawn, std::uint32_t group) {
+  const std::uint64_t elements = std::uint64_t{gemm.n} * gemm.k;
+  return std::span(drawn.b).subspan(group * elements, elements);
 }
 
 std::span<const float> row_of(const DrawnOperands& drawn, const GemmCase& gemm, std::uint64_t row) {
@@ -130,13 +84,13 @@ GemmInputs round_operands(const GemmCase& gemm, const DrawnOperands& drawn) {
 StageAccuracy product_accuracy(const GemmCase& gemm, const DrawnOperands& drawn,
                                std::span<const std::uint16_t> c) {
   StageAccuracy stage{"product"};
-  std::optional<Weights> weights;
+  std::optional<BothWeights> weights;
   std::optional<std::uint32_t> held;
   for_rows(gemm, 2.0 * gemm.n * gemm.k, [&](std::uint32_t group, std::uint64_t row) {
-    if (held != group) weights.emplace(gemm, drawn, group);
+    if (held != group) weights.emplace(weights_of(gemm, drawn, group), gemm.n);
     held = group;
     const Both wanted = weights->multiply(Both(row_of(drawn, gemm, row)));
-    for (std::uint32_t j = 0; j < gemm.n; ++j) compare(stage, wanted, j, of_bf16(c[row * gemm.n + j]));
+    for (std::uint32_t j = 0; j < gemm.n; ++j) compare_both(stage, wanted, j, of_bf16(c[row * gemm.n + j]));
   });
   if (gemm.type != CM384_GEMM_INT8) return stage;
   stage.crest = crest_of(drawn.a, gemm.k);
@@ -150,28 +104,24 @@ std::vector<StageAccuracy> ffn_accuracy(const GemmCase& gate_up, const DrawnOper
   const std::uint32_t width = down.k;
   StageAccuracy first{"gate_up"}, between{"activation"}, last{"output"};
   Crest crest;
-  std::optional<Weights> before, behind;
+  std::optional<BothWeights> before, behind;
   std::optional<std::uint32_t> held;
   for_rows(down, 6.0 * down.n * width, [&](std::uint32_t group, std::uint64_t row) {
     if (held != group) {
-      before.emplace(gate_up, gate_up_drawn, group);
-      behind.emplace(down, down_drawn, group);
+      before.emplace(weights_of(gate_up, gate_up_drawn, group), gate_up.n);
+      behind.emplace(weights_of(down, down_drawn, group), down.n);
     }
     held = group;
     const Both products = before->multiply(Both(row_of(gate_up_drawn, gate_up, row)));
     for (std::uint32_t j = 0; j < gate_up.n; ++j)
-      compare(first, products, j, of_bf16(got.gate_up[row * gate_up.n + j]));
-    Both active(width);
-    for (std::uint32_t i = 0; i < width; ++i) {
-      const auto silu = [](double gate) { return gate / (1 + std::exp(-gate)); };
-      active.exact[i] = silu(products.exact[i]) * products.exact[width + i];
-      active.bf16[i] = rounded(rounded(silu(products.bf16[i])) * products.bf16[width + i]);
-      compare(between, active, i, got.activations[row * width + i] * double{got.scales[row]});
-    }
+      compare_both(first, products, j, of_bf16(got.gate_up[row * gate_up.n + j]));
+    const Both active = activate(products);
+    for (std::uint32_t i = 0; i < width; ++i)
+      compare_both(between, active, i, got.activations[row * width + i] * double{got.scales[row]});
     const std::vector<float> quantised(active.exact.begin(), active.exact.end());
     crest.add(quantised);
     const Both out = behind->multiply(active);
-    for (std::uint32_t j = 0; j < down.n; ++j) compare(last, out, j, of_bf16(got.out[row * down.n + j]));
+    for (std::uint32_t j = 0; j < down.n; ++j) compare_both(last, out, j, of_bf16(got.out[row * down.n + j]));
   });
   first.crest = crest_of(gate_up_drawn.a, gate_up.k);
   first.weights_crest = crest_of(gate_up_drawn.b, gate_up.k);
