@@ -23,6 +23,11 @@ RankParts parts_of_rank(const PipelineCase& of, int rank) {
   return made;
 }
 
+// A share that is left when others are taken away; what rounding leaves is none.
+double positive(double share) {
+  return share < 1e-12 ? 0 : share;
+}
+
 }  // namespace
 
 PartTimes times_of(const PartPasses& passes, Schedule schedule) {
@@ -78,7 +83,7 @@ Step put_together(StepCase step) {
   shares.tensor = share(sum.tensor);
   shares.context = share(sum.context);
   // Pairs hide some of it.
-  shares.expert = std::max(0.0, made.run.busy[busiest] / made.time - share(sum.without_experts()));
+  shares.expert = positive(made.run.busy[busiest] / made.time - share(sum.without_experts()));
   shares.optimiser = step.replicas[busiest].optimiser / made.time;
   shares.data = share(sum.data) + behind[busiest] / made.time;
   shares.stages = stages / made.time;

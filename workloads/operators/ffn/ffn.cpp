@@ -6,9 +6,9 @@
 #include <cstring>
 #include <span>
 
+#include "workloads/operators/reference/combine_reference.h"
 #include "workloads/operators/reference/ffn_reference.h"
 #include "workloads/operators/reference/quantise.h"
-#include "workloads/operators/reference/values.h"
 
 namespace cm384::operators {
 namespace {
