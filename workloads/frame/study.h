@@ -95,21 +95,20 @@ struct StudyContext {
   bool gdb_at_fault = false;
 
   // The same with another display of its progress.
-  StudyContext with(Progress& other) const {
-    return {machine,  seed,       other,   interrupted, gdb_port,    out_folder, statistics,
-            profile,  observers,  threads, threads_why, fabric,      given,      published,
-            row_done, time_limit, gdb_die, gdb_core,    gdb_at_fault};
-  }
+  StudyContext with(Progress& other) const { return with(machine, other); }
   // The same on another machine.
-  StudyContext on(const hw::Machine& other) const {
-    return {other,    seed,       progress, interrupted, gdb_port,    out_folder, statistics,
-            profile,  observers,  threads,  threads_why, fabric,      given,      published,
-            row_done, time_limit, gdb_die,  gdb_core,    gdb_at_fault};
-  }
+  StudyContext on(const hw::Machine& other) const { return with(other, progress); }
   // Adds a row that is final.
   void finish_row(StudyResult& result, Row row) const {
     result.rows.push_back(std::move(row));
     if (row_done) row_done(result.rows.back());
+  }
+
+ private:
+  StudyContext with(const hw::Machine& of, Progress& shown) const {
+    return {of,       seed,       shown,   interrupted, gdb_port,    out_folder, statistics,
+            profile,  observers,  threads, threads_why, fabric,      given,      published,
+            row_done, time_limit, gdb_die, gdb_core,    gdb_at_fault};
   }
 };
 

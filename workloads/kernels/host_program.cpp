@@ -228,7 +228,8 @@ HostProgram::Answer HostProgram::launch(const Asked& asked) {
   const std::string name(text, strnlen(text, asked.bytes.size()));
   const host::Stream on = stream(asked.head.a, asked.head.device);
   const auto& program = kernel(name);
-  npu::LaunchRequest request{.program = program};
+  npu::LaunchRequest request;
+  request.program = program;
   const npu::KernelType type = request.type = host::kernel_type(program->image(), 0);
   const std::uint64_t blocks = asked.head.b;
   try {

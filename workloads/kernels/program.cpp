@@ -114,7 +114,8 @@ class ProgramRun {
       for (int rank = 0; rank < program_.ranks(); ++rank) {
         if (!launch.takes_part[static_cast<std::size_t>(rank)]) continue;
         const auto& program = programs_.at(launch.kernel);
-        npu::LaunchRequest request{.program = program};
+        npu::LaunchRequest request;
+        request.program = program;
         request.type = host::kernel_type(program->image(), launch.tiling_key);
         request.arguments = arguments(launch, rank, request.type);
         host::set_blocks(request, static_cast<std::uint64_t>(launch.blocks),

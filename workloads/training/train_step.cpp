@@ -45,7 +45,7 @@ double exposed(double exchange, double passes, int layers, bool overlap) {
   return std::max(exchange * last, exchange - passes * (1 - last));
 }
 
-Step put_together(StepCase step) {
+Step compose_step(StepCase step) {
   PipelineCase& pipeline = step.pipeline;
   pipeline.parts.clear();
   for (const PartPasses& passes : step.passes) pipeline.parts.push_back(times_of(passes, pipeline.schedule));

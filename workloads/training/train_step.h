@@ -58,7 +58,7 @@ struct Step {
   StepShares shares;
   PipelineRun run;
 };
-Step put_together(StepCase step);
+Step compose_step(StepCase step);
 
 // What is left of an exchange among replicas that begins when a part's first layer is done and may go on
 // while the others are computed, in `passes` of time.

@@ -196,7 +196,7 @@ class TrainingStep {
     }
     for (int rank = 0; rank < plan.pipeline; ++rank) made.replicas.push_back(replicas_of_rank(rank, plan));
     if (parts_.interrupted()) return {};
-    PlannedStep planned{plan, training::put_together(std::move(made)), {}, {}};
+    PlannedStep planned{plan, training::compose_step(std::move(made)), {}, {}};
     for (int rank = 0; rank < plan.pipeline; ++rank) add_stage(planned, spread, rank);
     return planned;
   }

@@ -33,7 +33,7 @@ TEST(TrainingStep, SharesOfOneStageAddUp) {
   StepCase of = step_of(Schedule::one_forward_one_backward, 1, 5, passes_of(10, 2, 3));
   of.replicas[0] = {40, 20, 15};
   of.overlap = false;
-  const Step step = put_together(of);
+  const Step step = compose_step(of);
   // 5 x (3 x 10 + 2 x 2 + 2 x 3), gradients and weights in full, and the optimiser.
   EXPECT_DOUBLE_EQ(step.time, 5 * 40 + 40 + 20 + 15);
   EXPECT_DOUBLE_EQ(step.shares.compute, 150 / step.time);
@@ -47,29 +47,29 @@ TEST(TrainingStep, SharesOfOneStageAddUp) {
 
 TEST(TrainingStep, BubbleStagesAndReplicas) {
   StepCase of = step_of(Schedule::one_forward_one_backward, 4, 8, passes_of(10, 0, 0));
-  EXPECT_DOUBLE_EQ(put_together(of).time, (8 + 3) * 30);
-  EXPECT_DOUBLE_EQ(put_together(of).shares.bubble, 3.0 / 11);
+  EXPECT_DOUBLE_EQ(compose_step(of).time, (8 + 3) * 30);
+  EXPECT_DOUBLE_EQ(compose_step(of).shares.bubble, 3.0 / 11);
   of.pipeline.messages.assign(3, 1);
-  const Step step = put_together(of);
+  const Step step = compose_step(of);
   EXPECT_DOUBLE_EQ(step.shares.stages, (step.time - 330) / step.time);
   EXPECT_GE(step.time, 330 + 6);
   EXPECT_NEAR(sum_of(step.shares), 1, 1e-12);
   // The first stage is the last to end: what it still sends is not hidden by others.
   of.pipeline.messages.clear();
   of.replicas[0].gradients = 16;  // hidden but for the first layer's quarter
-  EXPECT_DOUBLE_EQ(put_together(of).time, 330 + 4);
+  EXPECT_DOUBLE_EQ(compose_step(of).time, 330 + 4);
   of.replicas[0].gradients = 0;
   of.replicas[3].gradients = 16;  // it ended 60 before
-  EXPECT_DOUBLE_EQ(put_together(of).time, 330);
+  EXPECT_DOUBLE_EQ(compose_step(of).time, 330);
   of.replicas[3].gradients = 120;  // 120 less three quarters of its last backward pass
-  EXPECT_DOUBLE_EQ(put_together(of).time, 330 - 3 * 20 + 120 - 15);
+  EXPECT_DOUBLE_EQ(compose_step(of).time, 330 - 3 * 20 + 120 - 15);
 }
 
 TEST(TrainingStep, WhatIsComputedAgainIsNotCompute) {
   PartPasses passes = passes_of(10, 0, 0);
   passes.again.compute = 10;
   passes.inputs.compute += 10;
-  const Step step = put_together(step_of(Schedule::gpipe, 1, 2, passes));
+  const Step step = compose_step(step_of(Schedule::gpipe, 1, 2, passes));
   EXPECT_DOUBLE_EQ(step.time, 2 * 40);
   EXPECT_DOUBLE_EQ(step.shares.again, 0.25);
   EXPECT_DOUBLE_EQ(step.shares.compute, 0.75);
@@ -81,8 +81,8 @@ TEST(TrainingStep, PairsHideExchanges) {
   EXPECT_DOUBLE_EQ(times_of(passes_of(10, 0, 20), Schedule::dualpipe).pair, 40);
   EXPECT_DOUBLE_EQ(times_of(passes_of(10, 1, 12), Schedule::dualpipe).pair, 32);
   EXPECT_DOUBLE_EQ(times_of(passes_of(10, 0, 12), Schedule::one_forward_one_backward).pair, 0);
-  const Step with = put_together(step_of(Schedule::dualpipe, 4, 16, passes_of(10, 0, 12)));
-  const Step without = put_together(step_of(Schedule::zero_bubble, 4, 16, passes_of(10, 0, 12)));
+  const Step with = compose_step(step_of(Schedule::dualpipe, 4, 16, passes_of(10, 0, 12)));
+  const Step without = compose_step(step_of(Schedule::zero_bubble, 4, 16, passes_of(10, 0, 12)));
   EXPECT_LT(with.time, without.time);
   EXPECT_LT(with.shares.expert, without.shares.expert);
   EXPECT_DOUBLE_EQ(with.shares.compute * with.time, 16 * 30);
