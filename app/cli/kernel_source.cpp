@@ -321,12 +321,13 @@ std::string for_host(std::string source, const std::function<bool(const std::str
 }
 
 std::string TemplateLaunch::image() const {
-  std::string name = kernel;
-  for (const std::string& argument : arguments) {
-    name += '_';
-    for (const char c : argument) {
-      if (is_word(c)) name += c;
-      if (c == '-') name += "minus";
+  if (arguments.empty()) return kernel;
+  std::string name;
+  for (const char c : fmt::format("{}<{}>", kernel, fmt::join(arguments, ","))) {
+    if (c == '/' || c == '%' || c == '"' || c == '\\') {
+      name += fmt::format("%{:02x}", static_cast<unsigned>(c));
+    } else {
+      name += c;
     }
   }
   return name;
@@ -348,8 +349,8 @@ std::vector<TemplateLaunch> template_launches(const std::string& source) {
       const std::size_t close = behind_bracket(head, open);
       const std::string own = close == std::string::npos ? "" : head.substr(open, close - open);
       for (const std::string& argument : launch.arguments) {
-        const std::regex same("\\b" + argument + "\\s*[,>=]");
-        if (std::regex_match(argument, words) && std::regex_search(own, same))
+        if (std::regex_match(argument, words) &&
+            std::regex_search(own, std::regex("\\b" + argument + "\\s*[,>=]")))
           throw InputError(fmt::format(
               "kernel build --host: a launch of {}<{}> in a template of the host's: {} is not known before "
               "it is compiled; launch it from a function of each kind",

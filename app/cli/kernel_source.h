@@ -34,7 +34,8 @@ std::string for_cores(std::string source);
 struct TemplateLaunch {
   std::string kernel;  // without its namespaces
   std::vector<std::string> arguments;
-  std::string image() const;  // a name for it, as name_half_3
+  // Another name for each, as name<half,3>, that a file can have and a string of C++: others are %2f.
+  std::string image() const;
   friend bool operator==(const TemplateLaunch&, const TemplateLaunch&) = default;
 };
 // Of a source, each once. Throws InputError where an argument is a parameter of the host's own template.
