@@ -4,7 +4,7 @@
 #include "testbenches/firmware/run_dispatch.h"
 #include "traces/routing/routing.h"
 
-namespace cm384::firmware {
+namespace cm384::firmware::dispatch_test {
 namespace {
 
 reference::DispatchCase make_case(int ranks, int experts, int shared_copies, int batch, int top_k, int hidden,
@@ -22,7 +22,7 @@ struct Shape {
   double skew;
 };
 
-class EveryShape : public testing::TestWithParam<Shape> {};
+class EveryShape : public ::testing::TestWithParam<Shape> {};
 
 TEST_P(EveryShape, DeliversEveryRowInBothPayloadModesAtTheSameTimes) {
   const Shape s = GetParam();
@@ -38,13 +38,13 @@ TEST_P(EveryShape, DeliversEveryRowInBothPayloadModesAtTheSameTimes) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, EveryShape,
-                         testing::Values(Shape{"one_rank_one_block", 1, 4, 0, 5, 2, 64, 1, 0},
-                                         Shape{"eight_ranks", 8, 32, 0, 16, 4, 256, 8, 0},
-                                         Shape{"hot_expert", 4, 16, 0, 24, 4, 7168, 12, 3.0},
-                                         Shape{"uneven_with_part_repeats", 3, 10, 0, 7, 3, 96, 5, 1.0},
-                                         Shape{"shared_and_redundant", 6, 4, 1, 9, 2, 128, 6, 0.5},
-                                         Shape{"shared_on_one_block", 3, 2, 1, 4, 2, 32, 1, 0},
-                                         Shape{"more_blocks_than_work", 2, 2, 0, 1, 1, 32, 48, 0}),
+                         ::testing::Values(Shape{"one_rank_one_block", 1, 4, 0, 5, 2, 64, 1, 0},
+                                           Shape{"eight_ranks", 8, 32, 0, 16, 4, 256, 8, 0},
+                                           Shape{"hot_expert", 4, 16, 0, 24, 4, 7168, 12, 3.0},
+                                           Shape{"uneven_with_part_repeats", 3, 10, 0, 7, 3, 96, 5, 1.0},
+                                           Shape{"shared_and_redundant", 6, 4, 1, 9, 2, 128, 6, 0.5},
+                                           Shape{"shared_on_one_block", 3, 2, 1, 4, 2, 32, 1, 0},
+                                           Shape{"more_blocks_than_work", 2, 2, 0, 1, 1, 32, 48, 0}),
                          [](const auto& shape) { return std::string(shape.param.name); });
 
 // Successive calls use the windows' halves in turn and leave them clean.
@@ -66,4 +66,4 @@ TEST(Dispatch, ElidedPollsTakeTheSameTimeAsRealOnes) {
 }
 
 }  // namespace
-}  // namespace cm384::firmware
+}  // namespace cm384::firmware::dispatch_test

@@ -10,7 +10,7 @@
 #include "firmware/abi/memory_map.h"
 #include "firmware/embedded.h"
 
-namespace cm384::firmware {
+namespace cm384::firmware::images_test {
 namespace {
 
 template <class T>
@@ -22,19 +22,19 @@ T at(std::span<const std::byte> image, std::uint64_t offset) {
 }
 
 TEST(Images, AreNamed) {
-  EXPECT_THAT(std::vector<std::string_view>(kernel_names().begin(), kernel_names().end()),
-              testing::ElementsAre("add", "add_rms_norm", "all_to_all", "collective", "collective_clear",
-                                   "collective_paired", "collective_rounds", "collective_rounds_clear",
-                                   "combine", "dispatch", "dispatch_full_mesh", "experts", "ffn", "ffn_bf16",
-                                   "flash_attention", "flash_full", "flash_grouped", "gate", "gate_any",
-                                   "gemm", "gqa", "gqa_output", "gqa_prolog", "hello", "interleave_rope",
-                                   "kv_norm_rope", "mla", "mla_output", "mla_prolog", "p2p", "quantise_rows",
-                                   "quantise_tiles", "rope_tiles", "sample", "sdma", "softmax", "sort_rows",
-                                   "split_gemm", "stream", "sum_parts", "swiglu_rows"));
+  EXPECT_THAT(
+      std::vector<std::string_view>(kernel_names().begin(), kernel_names().end()),
+      ::testing::ElementsAre(
+          "add", "add_rms_norm", "all_to_all", "collective", "collective_clear", "collective_paired",
+          "collective_rounds", "collective_rounds_clear", "combine", "dispatch", "dispatch_full_mesh",
+          "experts", "ffn", "ffn_bf16", "flash_attention", "flash_full", "flash_grouped", "gate", "gate_any",
+          "gemm", "gqa", "gqa_output", "gqa_prolog", "hello", "interleave_rope", "kv_norm_rope", "mla",
+          "mla_output", "mla_prolog", "p2p", "quantise_rows", "quantise_tiles", "rope_tiles", "sample",
+          "sdma", "softmax", "sort_rows", "split_gemm", "stream", "sum_parts", "swiglu_rows"));
   EXPECT_TRUE(kernel_image("dispach").empty());
 }
 
-class EveryImage : public testing::TestWithParam<std::string_view> {};
+class EveryImage : public ::testing::TestWithParam<std::string_view> {};
 
 TEST_P(EveryImage, IsARiscvProgramAtTheStartOfPrivateMemory) {
   const auto image = kernel_image(GetParam());
@@ -82,8 +82,8 @@ TEST_P(EveryImage, HasSymbolsAndLines) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kernels, EveryImage,
-                         testing::Values("all_to_all", "combine", "dispatch", "dispatch_full_mesh", "experts",
-                                         "hello", "p2p", "sdma", "stream"),
+                         ::testing::Values("all_to_all", "combine", "dispatch", "dispatch_full_mesh",
+                                           "experts", "hello", "p2p", "sdma", "stream"),
                          [](const auto& name) { return std::string(name.param); });
 
 // The start-up code word by word: sets gp and sp, turns floating point on, cleans the data cache, calls
@@ -101,4 +101,4 @@ TEST(StartUp, IssuesTheCacheCleanAsTheInstructionSetSays) {
 }
 
 }  // namespace
-}  // namespace cm384::firmware
+}  // namespace cm384::firmware::images_test

@@ -11,10 +11,10 @@
 #include "hw/machine.h"
 #include "system/host/runtime.h"
 
-namespace cm384::firmware {
+namespace cm384::firmware::kernels_test {
 namespace {
 
-class Kernels : public testing::Test {
+class Kernels : public ::testing::Test {
  protected:
   supernode::SupernodeOptions options() {
     supernode::SupernodeOptions made;
@@ -93,12 +93,12 @@ TEST_F(Kernels, P2pWritesAndAddsToARemoteDie) {
   const std::uint64_t target = runtime.allocate(2, 2 * 8192);
   run_p2p(p2p(CM384_P2P_WRITE, 2, 2048, 8192, target), 2);
   auto words = runtime.get<std::uint32_t>(target, 4096);
-  EXPECT_THAT(std::span(words).first(2048), testing::Each(40u));
-  EXPECT_THAT(std::span(words).last(2048), testing::Each(41u));
+  EXPECT_THAT(std::span(words).first(2048), ::testing::Each(40u));
+  EXPECT_THAT(std::span(words).last(2048), ::testing::Each(41u));
   run_p2p(p2p(CM384_P2P_ATOMIC, 1, 512, 8192, target), 2);
   words = runtime.get<std::uint32_t>(target, 4096);
-  EXPECT_THAT(std::span(words).first(2048), testing::Each(80u));
-  EXPECT_THAT(std::span(words).last(2048), testing::Each(81u));
+  EXPECT_THAT(std::span(words).first(2048), ::testing::Each(80u));
+  EXPECT_THAT(std::span(words).last(2048), ::testing::Each(81u));
 }
 
 TEST_F(Kernels, P2pPlaysPingPong) {
@@ -117,7 +117,7 @@ TEST_F(Kernels, P2pPlaysPingPong) {
     EXPECT_EQ(r.samples, 8u);
     EXPECT_GT(r.min_cycles, 3 * 1000u);  // three crossings and polls
   }
-  EXPECT_THAT(runtime.get<std::uint32_t>(ping.target, 128), testing::Each(40u));
+  EXPECT_THAT(runtime.get<std::uint32_t>(ping.target, 128), ::testing::Each(40u));
 }
 
 TEST_F(Kernels, StreamReadsEveryByteOnceWithBuffersThatWrap) {
@@ -156,8 +156,8 @@ TEST_F(Kernels, HelloComputesAndPrints) {
   cm384_kernel a{runtime.allocate(0, 1 << 20), 1 << 20};
   launch("hello", 0, a, 2);
   runtime.wait();
-  EXPECT_THAT(printed, testing::HasSubstr("block 0 of 2: sum 65536.0, 16384 elements in "));
-  EXPECT_THAT(printed, testing::HasSubstr("block 1 of 2: sum 98304.0, 16384 elements in "));
+  EXPECT_THAT(printed, ::testing::HasSubstr("block 0 of 2: sum 65536.0, 16384 elements in "));
+  EXPECT_THAT(printed, ::testing::HasSubstr("block 1 of 2: sum 98304.0, 16384 elements in "));
   const auto y = runtime.get<float>(a.scratch + 2 * 65536, 32768);
   EXPECT_EQ(y[0], 1.0f);
   EXPECT_EQ(y[4096], 3.0f);
@@ -165,4 +165,4 @@ TEST_F(Kernels, HelloComputesAndPrints) {
 }
 
 }  // namespace
-}  // namespace cm384::firmware
+}  // namespace cm384::firmware::kernels_test

@@ -25,7 +25,7 @@ Target fuzz_baseline, fuzz_chakra, fuzz_elf, fuzz_machine, fuzz_model, fuzz_ns3u
     fuzz_routing, fuzz_schedules, fuzz_traffic, fuzz_traffic_csv;
 }
 
-namespace cm384::fuzz {
+namespace cm384::fuzz::found_test {
 namespace {
 
 const std::map<std::string, Target*>& targets() {
@@ -92,4 +92,4 @@ TEST(FuzzTargets, AllStandInTheTable) {
 }
 
 }  // namespace
-}  // namespace cm384::fuzz
+}  // namespace cm384::fuzz::found_test

@@ -12,7 +12,7 @@
 #include "workloads/frame/array_file.h"
 #include "workloads/kernels/program_data.h"
 
-namespace cm384::studies {
+namespace cm384::studies::array_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -138,4 +138,4 @@ TEST_F(NpyFiles, ThatAreNoneAreRefused) {
 }
 
 }  // namespace
-}  // namespace cm384::studies
+}  // namespace cm384::studies::array_test

@@ -8,7 +8,7 @@
 
 #include "testbenches/hw/outcome.h"
 
-namespace cm384 {
+namespace cm384::command_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -364,4 +364,4 @@ TEST(Command, ValidateListsWhatIsNotModelled) {
 }
 
 }  // namespace
-}  // namespace cm384
+}  // namespace cm384::command_test

@@ -7,7 +7,7 @@
 
 #include "workloads/frame/result_json.h"
 
-namespace cm384::studies {
+namespace cm384::studies::confidence_test {
 namespace {
 
 TEST(Confidence, KnownSample) {
@@ -63,4 +63,4 @@ TEST(Confidence, StudentsTAgreesWithBoost) {
 }
 
 }  // namespace
-}  // namespace cm384::studies
+}  // namespace cm384::studies::confidence_test

@@ -7,7 +7,7 @@
 #include "testbenches/hw/refusal.h"
 #include "workloads/frame/study.h"
 
-namespace cm384::cli {
+namespace cm384::cli::declared_options_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -127,4 +127,4 @@ TEST(DeclaredOptions, AnOptionWithoutEffectIsRefused) {
 }
 
 }  // namespace
-}  // namespace cm384::cli
+}  // namespace cm384::cli::declared_options_test

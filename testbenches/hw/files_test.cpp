@@ -14,7 +14,7 @@
 #include "base/text/sealed_json.h"
 #include "testbenches/hw/refusal.h"
 
-namespace cm384 {
+namespace cm384::files_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -141,4 +141,4 @@ TEST(SealedJson, EveryChangeIsSeen) {
 }
 
 }  // namespace
-}  // namespace cm384
+}  // namespace cm384::files_test

@@ -7,7 +7,7 @@
 
 #include "testbenches/hw/refusal.h"
 
-namespace cm384::hw {
+namespace cm384::hw::hbm_bandwidth_test {
 namespace {
 
 using ::testing::Contains;
@@ -128,4 +128,4 @@ TEST(Peaks, AreDerivedFromTheCores) {
 }
 
 }  // namespace
-}  // namespace cm384::hw
+}  // namespace cm384::hw::hbm_bandwidth_test

@@ -5,7 +5,7 @@
 
 #include "app/cli/progress.h"
 
-namespace cm384::cli {
+namespace cm384::cli::help_test {
 namespace {
 
 TEST(HelpLine, WhatHasNoRoomGoesToTheNextLine) {
@@ -41,4 +41,4 @@ TEST(TimeLeft, IsInUnitsThatPeopleReadAt) {
 }
 
 }  // namespace
-}  // namespace cm384::cli
+}  // namespace cm384::cli::help_test

@@ -12,7 +12,7 @@
 #include "hw/models/model_sizes.h"
 #include "testbenches/hw/refusal.h"
 
-namespace cm384::models {
+namespace cm384::models::models_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -392,4 +392,4 @@ TEST(Models, UnknownNamesAreRefused) {
 }
 
 }  // namespace
-}  // namespace cm384::models
+}  // namespace cm384::models::models_test

@@ -5,7 +5,7 @@
 #include "testbenches/hw/refusal.h"
 #include "workloads/frame/result_json.h"
 
-namespace cm384::studies {
+namespace cm384::studies::options_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -199,4 +199,4 @@ TEST(Options, HelpShowsUnitAndDefault) {
 }
 
 }  // namespace
-}  // namespace cm384::studies
+}  // namespace cm384::studies::options_test

@@ -4,7 +4,7 @@
 #include "hw/machine.h"
 #include "testbenches/hw/refusal.h"
 
-namespace cm384::hw {
+namespace cm384::hw::presets_test {
 namespace {
 
 TEST(Presets, AreThese) {
@@ -123,4 +123,4 @@ TEST(Presets, TheReferencePageNamesEveryParameter) {
 }
 
 }  // namespace
-}  // namespace cm384::hw
+}  // namespace cm384::hw::presets_test

@@ -5,7 +5,7 @@
 #include "base/text/nearest_name.h"
 #include "testbenches/hw/refusal.h"
 
-namespace cm384::hw {
+namespace cm384::hw::quantity_test {
 namespace {
 
 using ::testing::AllOf;
@@ -95,4 +95,4 @@ TEST(NearestName, FindsTyposAndNothingElse) {
 }
 
 }  // namespace
-}  // namespace cm384::hw
+}  // namespace cm384::hw::quantity_test

@@ -3,7 +3,7 @@
 #include "hw/machine.h"
 #include "testbenches/hw/refusal.h"
 
-namespace cm384::hw {
+namespace cm384::hw::reader_test {
 namespace {
 
 using ::testing::AllOf;
@@ -266,4 +266,4 @@ TEST(MachineReader, ValuesByKey) {
 }
 
 }  // namespace
-}  // namespace cm384::hw
+}  // namespace cm384::hw::reader_test

@@ -8,7 +8,7 @@
 #include "workloads/frame/result_json.h"
 #include "workloads/frame/table.h"
 
-namespace cm384::studies {
+namespace cm384::studies::result_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -99,4 +99,4 @@ TEST(Result, InputsAreHashed) {
 }
 
 }  // namespace
-}  // namespace cm384::studies
+}  // namespace cm384::studies::result_test

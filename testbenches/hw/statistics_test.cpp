@@ -4,7 +4,7 @@
 
 #include "base/engine/probe.h"
 
-namespace cm384::sim {
+namespace cm384::sim::statistics_test {
 namespace {
 
 TEST(Statistics, ReadsCountersWhereTheyStand) {
@@ -42,4 +42,4 @@ TEST(Probe, CallsListenersInOrderOnlyWhenOn) {
 }
 
 }  // namespace
-}  // namespace cm384::sim
+}  // namespace cm384::sim::statistics_test

@@ -5,7 +5,7 @@
 
 #include "workloads/frame/table.h"
 
-namespace cm384::studies {
+namespace cm384::studies::table_cells_test {
 namespace {
 
 constexpr std::array kFields{Field{"bytes", FieldType::bytes, "size", true},
@@ -41,4 +41,4 @@ TEST(TableCells, AWidthIsGivenWhereTheFirstRowIsShort) {
 }
 
 }  // namespace
-}  // namespace cm384::studies
+}  // namespace cm384::studies::table_cells_test

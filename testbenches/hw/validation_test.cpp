@@ -10,7 +10,7 @@
 
 #include "testbenches/hw/refusal.h"
 
-namespace cm384::studies {
+namespace cm384::studies::validation_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -289,4 +289,4 @@ TEST(Validation, TaskAndKernelStandSideBySide) {
 }
 
 }  // namespace
-}  // namespace cm384::studies
+}  // namespace cm384::studies::validation_test

@@ -9,7 +9,7 @@
 #include "system/host/runtime.h"
 #include "testbenches/runs/machine_run.h"
 
-namespace cm384::testing {
+namespace cm384::testing::atomics_test {
 namespace {
 
 // One launch of a kernel on die 0, with 4 KiB of scratch memory.
@@ -84,4 +84,4 @@ TEST(Stores, AreSeenWhenTheyAreComplete) {
 }
 
 }  // namespace
-}  // namespace cm384::testing
+}  // namespace cm384::testing::atomics_test

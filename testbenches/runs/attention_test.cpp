@@ -4,7 +4,7 @@
 
 #include "testbenches/runs/machine_run.h"
 
-namespace cm384::testing {
+namespace cm384::testing::attention_test {
 namespace {
 
 using studies::AttentionReading;
@@ -139,4 +139,4 @@ INSTANTIATE_TEST_SUITE_P(Ragged, FfnValues,
                                            ffn_of({17, 0, 1, 70}, 448, 192, 3, true, true)));
 
 }  // namespace
-}  // namespace cm384::testing
+}  // namespace cm384::testing::attention_test

@@ -9,7 +9,7 @@
 
 #include "testbenches/hw/outcome.h"
 
-namespace cm384 {
+namespace cm384::bad_input_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -221,4 +221,4 @@ TEST(Determinism, TwoProcessesGiveTheSameRows) {
 }
 
 }  // namespace
-}  // namespace cm384
+}  // namespace cm384::bad_input_test

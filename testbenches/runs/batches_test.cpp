@@ -13,7 +13,7 @@
 #include "workloads/moe/moe_case.h"
 #include "workloads/operators/reference/dispatch_reference.h"
 
-namespace cm384::studies {
+namespace cm384::studies::batches_test {
 namespace {
 
 using ::testing::Each;
@@ -140,4 +140,4 @@ TEST(ExpertRanks, HaveTheirCopiesByLoad) {
 }
 
 }  // namespace
-}  // namespace cm384::studies
+}  // namespace cm384::studies::batches_test

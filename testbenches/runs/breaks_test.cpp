@@ -8,7 +8,7 @@
 #include "testbenches/hw/refusal.h"
 #include "testbenches/runs/machine_run.h"
 
-namespace cm384::testing {
+namespace cm384::testing::breaks_test {
 namespace {
 
 using namespace cm384::literals;
@@ -95,4 +95,4 @@ TEST(Breaks, TellWhatIsNotReachedBeforeTheRun) {
 }
 
 }  // namespace
-}  // namespace cm384::testing
+}  // namespace cm384::testing::breaks_test

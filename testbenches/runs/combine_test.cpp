@@ -6,7 +6,7 @@
 
 #include "testbenches/runs/machine_run.h"
 
-namespace cm384::testing {
+namespace cm384::testing::combine_test {
 namespace {
 
 using studies::CombineCase;
@@ -128,4 +128,4 @@ TEST(Combine, TheDispatchBeforeItIsThatOfRunDispatch) {
 }
 
 }  // namespace
-}  // namespace cm384::testing
+}  // namespace cm384::testing::combine_test

@@ -11,11 +11,11 @@
 #include "base/text/error.h"
 #include "testbenches/system/machine/study_stand.h"
 
-namespace cm384::studies {
+namespace cm384::studies::copies_test {
 namespace {
 
-using testing::HasSubstr;
-using testing::ThrowsMessage;
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
 
 CopiesReading reading_of(const CopiesPoint& point, const std::vector<std::string>& changes = {},
                          unsigned threads = 1) {
@@ -171,10 +171,10 @@ TEST(Copies, APeersHostIsOnThePeersSide) {
 }
 
 TEST(Copies, BlocksAreSizesWithinLimits) {
-  EXPECT_THAT(blocks_of("128KiB+16KiB"), testing::ElementsAre(128_KiB, 16_KiB));
+  EXPECT_THAT(blocks_of("128KiB+16KiB"), ::testing::ElementsAre(128_KiB, 16_KiB));
   for (const char* bad : {"", "+", "16KiB+", "63B", "2GiB", "16KB", "16"})
     EXPECT_THROW(blocks_of(bad), InputError) << bad;
 }
 
 }  // namespace
-}  // namespace cm384::studies
+}  // namespace cm384::studies::copies_test

@@ -7,7 +7,7 @@
 #include "testbenches/runs/machine_run.h"
 #include "workloads/kernels/op_cases.h"
 
-namespace cm384::testing {
+namespace cm384::testing::copy_collectives_test {
 namespace {
 
 using studies::OpReading;
@@ -176,4 +176,4 @@ TEST(CopyCollectives, RefusesARingOfMoreEntriesThanAStreamTakes) {
 }
 
 }  // namespace
-}  // namespace cm384::testing
+}  // namespace cm384::testing::copy_collectives_test

@@ -5,7 +5,7 @@
 #include "system/machine/supernode.h"
 #include "testbenches/runs/machine_run.h"
 
-namespace cm384::testing {
+namespace cm384::testing::dispatch_modes_test {
 namespace {
 
 using studies::DispatchCase;
@@ -116,4 +116,4 @@ TEST(Determinism, TheOrderOfModulesDoesNotMatter) {
 }
 
 }  // namespace
-}  // namespace cm384::testing
+}  // namespace cm384::testing::dispatch_modes_test

@@ -9,7 +9,7 @@
 #include "testbenches/runs/machine_run.h"
 #include "ub_fabric/fault.h"
 
-namespace cm384::testing {
+namespace cm384::testing::dispatch_payload_test {
 namespace {
 
 using studies::DispatchCase;
@@ -184,4 +184,4 @@ TEST(Dispatch, EveryTokenArrivesOverDamagedLinks) {
 }
 
 }  // namespace
-}  // namespace cm384::testing
+}  // namespace cm384::testing::dispatch_payload_test

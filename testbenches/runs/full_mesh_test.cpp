@@ -6,7 +6,7 @@
 
 #include "testbenches/runs/machine_run.h"
 
-namespace cm384::testing {
+namespace cm384::testing::full_mesh_test {
 namespace {
 
 using studies::CombineCase;
@@ -62,4 +62,4 @@ TEST(FullMesh, IsFasterOnEightRanks) {
 }
 
 }  // namespace
-}  // namespace cm384::testing
+}  // namespace cm384::testing::full_mesh_test

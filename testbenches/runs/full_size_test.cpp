@@ -5,7 +5,7 @@
 #include "system/machine/supernode.h"
 #include "testbenches/runs/machine_run.h"
 
-namespace cm384::testing {
+namespace cm384::testing::full_size_test {
 namespace {
 
 using studies::DispatchCase;
@@ -122,4 +122,4 @@ TEST(FullSize, ControlReachesTheWholeSupernode) {
 }
 
 }  // namespace
-}  // namespace cm384::testing
+}  // namespace cm384::testing::full_size_test

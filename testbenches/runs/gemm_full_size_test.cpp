@@ -4,7 +4,7 @@
 #include "testbenches/runs/machine_run.h"
 #include "workloads/frame/validation.h"
 
-namespace cm384::testing {
+namespace cm384::testing::gemm_full_size_test {
 namespace {
 
 TEST(GemmFullSize, UtilisationAndTrafficOfTable10) {
@@ -19,4 +19,4 @@ TEST(GemmFullSize, UtilisationAndTrafficOfTable10) {
 }
 
 }  // namespace
-}  // namespace cm384::testing
+}  // namespace cm384::testing::gemm_full_size_test

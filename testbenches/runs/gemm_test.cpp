@@ -9,7 +9,7 @@
 #include "base/text/error.h"
 #include "testbenches/runs/machine_run.h"
 
-namespace cm384::testing {
+namespace cm384::testing::gemm_test {
 namespace {
 
 using studies::GemmReading;
@@ -187,4 +187,4 @@ TEST(Gemm, ALargeShapeKeepsTheMatrixUnitsBusy) {
 }
 
 }  // namespace
-}  // namespace cm384::testing
+}  // namespace cm384::testing::gemm_test

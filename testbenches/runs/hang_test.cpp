@@ -9,7 +9,7 @@
 #include "system/host/runtime.h"
 #include "testbenches/runs/machine_run.h"
 
-namespace cm384::testing {
+namespace cm384::testing::hang_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -140,4 +140,4 @@ TEST(Hangs, SkewedStartsAreNone) {
 }
 
 }  // namespace
-}  // namespace cm384::testing
+}  // namespace cm384::testing::hang_test

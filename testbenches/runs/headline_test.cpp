@@ -8,7 +8,7 @@
 #include "testbenches/runs/machine_run.h"
 #include "workloads/frame/validation.h"
 
-namespace cm384::testing {
+namespace cm384::testing::headline_test {
 namespace {
 
 double published(const std::string& id) {
@@ -85,4 +85,4 @@ TEST(Headline, StreamingReads) {
 }
 
 }  // namespace
-}  // namespace cm384::testing
+}  // namespace cm384::testing::headline_test

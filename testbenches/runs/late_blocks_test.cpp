@@ -9,7 +9,7 @@
 #include "testbenches/runs/kernels/flag_of_a_group.h"
 #include "testbenches/runs/machine_run.h"
 
-namespace cm384::testing {
+namespace cm384::testing::late_blocks_test {
 namespace {
 
 using ::testing::AllOf;
@@ -138,4 +138,4 @@ TEST(LateBlocks, OperatorsOfGroupsGiveTheSameValues) {
 }
 
 }  // namespace
-}  // namespace cm384::testing
+}  // namespace cm384::testing::late_blocks_test

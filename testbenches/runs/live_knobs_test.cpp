@@ -12,7 +12,7 @@
 #include "testbenches/runs/knob_scenarios.h"
 #include "testbenches/runs/knob_table.h"
 
-namespace cm384::testing {
+namespace cm384::testing::live_knobs_test {
 namespace {
 
 std::vector<std::string> words_of(std::string_view text) {
@@ -77,4 +77,4 @@ TEST(LiveKnobs, EveryParameterHasARowOrAReason) {
 }
 
 }  // namespace
-}  // namespace cm384::testing
+}  // namespace cm384::testing::live_knobs_test

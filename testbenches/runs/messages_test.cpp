@@ -14,7 +14,7 @@
 #include "workloads/moe/expert_messages_run.h"
 #include "workloads/moe/moe_case.h"
 
-namespace cm384::testing {
+namespace cm384::testing::messages_test {
 namespace {
 
 using studies::Carrier;
@@ -241,4 +241,4 @@ TEST(ExpertMessages, RefuseMoreRanksThanTheMachineHas) {
 }
 
 }  // namespace
-}  // namespace cm384::testing
+}  // namespace cm384::testing::messages_test

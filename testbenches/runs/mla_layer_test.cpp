@@ -6,7 +6,7 @@
 #include "testbenches/runs/machine_run.h"
 #include "workloads/operators/reference/mla_projections.h"
 
-namespace cm384::testing {
+namespace cm384::testing::mla_layer_test {
 namespace {
 
 using studies::CubeReading;
@@ -113,4 +113,4 @@ TEST(ProjectionReference, TellsWrongValues) {
 }
 
 }  // namespace
-}  // namespace cm384::testing
+}  // namespace cm384::testing::mla_layer_test

@@ -13,7 +13,7 @@
 #include "workloads/layer/layer_program.h"
 #include "workloads/layer/step_deployment.h"
 
-namespace cm384::testing {
+namespace cm384::testing::model_sums_test {
 namespace {
 
 using operators::Work;
@@ -315,4 +315,4 @@ INSTANTIATE_TEST_SUITE_P(Shipped, ModelSums, ::testing::ValuesIn(kKnown), [](con
 });
 
 }  // namespace
-}  // namespace cm384::testing
+}  // namespace cm384::testing::model_sums_test

@@ -9,7 +9,7 @@
 #include "testbenches/runs/machine_run.h"
 #include "workloads/operators/reference/expert_networks.h"
 
-namespace cm384::testing {
+namespace cm384::testing::moe_layer_test {
 namespace {
 
 using studies::MoeCase;
@@ -143,4 +143,4 @@ TEST(MoeLayer, ExpertsTakeTheTimeOfTheirWidth) {
 }
 
 }  // namespace
-}  // namespace cm384::testing
+}  // namespace cm384::testing::moe_layer_test

@@ -9,7 +9,7 @@
 #include "testbenches/hw/refusal.h"
 #include "testbenches/runs/machine_run.h"
 
-namespace cm384::testing {
+namespace cm384::testing::moe_test {
 namespace {
 
 using studies::MoeCase;
@@ -151,4 +151,4 @@ TEST(BasicFlow, RefusesASharedExpertOnRanksOfItsOwn) {
 }
 
 }  // namespace
-}  // namespace cm384::testing
+}  // namespace cm384::testing::moe_test

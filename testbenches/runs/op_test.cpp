@@ -11,7 +11,7 @@
 #include "workloads/operators/rows/rows.h"
 #include "workloads/operators/token_operators/token_operators.h"
 
-namespace cm384::testing {
+namespace cm384::testing::op_test {
 namespace {
 
 using operators::Rows;
@@ -315,4 +315,4 @@ TEST(Op, RowsThatDoNotFitAreRefused) {
 }
 
 }  // namespace
-}  // namespace cm384::testing
+}  // namespace cm384::testing::op_test

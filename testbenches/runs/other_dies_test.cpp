@@ -14,7 +14,7 @@
 #include "workloads/layer/layer.h"
 #include "workloads/studies.h"
 
-namespace cm384::testing {
+namespace cm384::testing::other_dies_test {
 namespace {
 
 const Changes kWide{"die.aic=32", "die.aiv=64", "on_die_network.core_ports=96"};
@@ -140,4 +140,4 @@ TEST(OtherDies, TheSystemCounterKeepsItsRate) {
 }
 
 }  // namespace
-}  // namespace cm384::testing
+}  // namespace cm384::testing::other_dies_test

@@ -10,7 +10,7 @@
 #include "testbenches/system/machine/study_stand.h"
 #include "workloads/fabric/p2p_sdma.h"
 
-namespace cm384::testing {
+namespace cm384::testing::planes_test {
 namespace {
 
 using traces::TrafficRecord;
@@ -224,4 +224,4 @@ TEST(WithoutCores, WhatNeedsThemIsRefusedByName) {
 }
 
 }  // namespace
-}  // namespace cm384::testing
+}  // namespace cm384::testing::planes_test

@@ -14,7 +14,7 @@
 #include "workloads/operators/reference/expert_placement.h"
 #include "workloads/prefill/prefill_schedule.h"
 
-namespace cm384::testing {
+namespace cm384::testing::prefill_parts_test {
 namespace {
 
 using studies::ExchangeCase;
@@ -188,4 +188,4 @@ TEST(Steps, PackCountsAndOrdersAsTheTablesOfAllRanksSay) {
 }
 
 }  // namespace
-}  // namespace cm384::testing
+}  // namespace cm384::testing::prefill_parts_test

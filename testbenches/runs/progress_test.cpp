@@ -12,7 +12,7 @@
 #include "workloads/kernels/gemm.h"
 #include "workloads/studies.h"
 
-namespace cm384::testing {
+namespace cm384::testing::progress_test {
 namespace {
 
 struct Told final : studies::Progress {
@@ -102,4 +102,4 @@ TEST(Progress, GrowsOverTheRequestsOfAService) {
 }
 
 }  // namespace
-}  // namespace cm384::testing
+}  // namespace cm384::testing::progress_test

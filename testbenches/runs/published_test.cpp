@@ -14,7 +14,7 @@
 #include "workloads/frame/model_option.h"
 #include "workloads/frame/result_json.h"
 
-namespace cm384::studies {
+namespace cm384::studies::published_test {
 namespace {
 
 using ::testing::Contains;
@@ -210,4 +210,4 @@ TEST(Published, EveryFigureOfTheLiteratureIsThere) {
 }
 
 }  // namespace
-}  // namespace cm384::studies
+}  // namespace cm384::studies::published_test

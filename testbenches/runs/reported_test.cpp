@@ -12,7 +12,7 @@
 #include "workloads/kernels/stream.h"
 #include "workloads/moe/dispatch.h"
 
-namespace cm384::studies {
+namespace cm384::studies::reported_test {
 namespace {
 
 // A matrix of 128 KiB, which stays in L2: the first pass misses, the others hit.
@@ -131,4 +131,4 @@ TEST(Reported, UtilisationNamesBothPeaks) {
 }
 
 }  // namespace
-}  // namespace cm384::studies
+}  // namespace cm384::studies::reported_test

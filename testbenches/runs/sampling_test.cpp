@@ -7,7 +7,7 @@
 
 #include "testbenches/runs/machine_run.h"
 
-namespace cm384::testing {
+namespace cm384::testing::sampling_test {
 namespace {
 
 using reference::SampleCase;
@@ -74,4 +74,4 @@ TEST(SamplingReference, BreaksTies) {
 }
 
 }  // namespace
-}  // namespace cm384::testing
+}  // namespace cm384::testing::sampling_test

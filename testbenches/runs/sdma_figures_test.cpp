@@ -4,7 +4,7 @@
 
 #include "testbenches/runs/machine_run.h"
 
-namespace cm384::testing {
+namespace cm384::testing::sdma_figures_test {
 namespace {
 
 studies::P2pPoint point(const char* operation, Bytes bytes, const char* distance = "intra-node") {
@@ -70,4 +70,4 @@ TEST(SdmaFigures, ThePathsCross) {
 }
 
 }  // namespace
-}  // namespace cm384::testing
+}  // namespace cm384::testing::sdma_figures_test

@@ -5,7 +5,7 @@
 #include "testbenches/runs/machine_run.h"
 #include "workloads/operators/rows/rows.h"
 
-namespace cm384::testing {
+namespace cm384::testing::sort_test {
 namespace {
 
 using reference::RowOperation;
@@ -44,4 +44,4 @@ INSTANTIATE_TEST_SUITE_P(All, Sort,
                                            Case{5, 45678, 1, 2, 4}));  // rows after each other
 
 }  // namespace
-}  // namespace cm384::testing
+}  // namespace cm384::testing::sort_test

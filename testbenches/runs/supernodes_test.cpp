@@ -12,7 +12,7 @@
 #include "workloads/fabric/p2p_sdma.h"
 #include "workloads/moe/moe_run.h"
 
-namespace cm384::testing {
+namespace cm384::testing::supernodes_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -213,4 +213,4 @@ TEST(Supernodes, MoreThanTwo) {
 }
 
 }  // namespace
-}  // namespace cm384::testing
+}  // namespace cm384::testing::supernodes_test

@@ -13,7 +13,7 @@
 #include "ub_fabric/routing.h"
 #include "ub_fabric/topology/kinds.h"
 
-namespace cm384::studies {
+namespace cm384::studies::traffic_bounds_test {
 namespace {
 
 constexpr double kData = 512.0 / 560.0;  // 28 flits of 20 B carry 512 B
@@ -124,7 +124,7 @@ std::string refusal(const char* name, unsigned ports, unsigned hot = 1) {
 }
 
 TEST(Patterns, AreThoseOfBookSim) {
-  using testing::ElementsAre;
+  using ::testing::ElementsAre;
   // Of four bits abcd: cdab, not abcd, dcba, bcda.
   std::vector<unsigned> transpose, complement, reverse, shuffle;
   for (unsigned n = 0; n < 16; ++n) {
@@ -146,11 +146,11 @@ TEST(Patterns, AreThoseOfBookSim) {
               ElementsAre(2, 3, 4, 5, 6, 7, 0, 1, 10, 11, 12, 13, 14, 15, 8, 9));
   EXPECT_THAT(map_of("tornado", 2), ElementsAre(1, 0));
   EXPECT_EQ(map_of("permutation", 16), map_of("randperm", 16));
-  EXPECT_THAT(refusal("transpose", 8), testing::HasSubstr("a square number"));
-  EXPECT_THAT(refusal("bitrev", 12), testing::HasSubstr("a power of two"));
-  EXPECT_THAT(refusal("shuffle", 9), testing::HasSubstr("an even number"));
+  EXPECT_THAT(refusal("transpose", 8), ::testing::HasSubstr("a square number"));
+  EXPECT_THAT(refusal("bitrev", 12), ::testing::HasSubstr("a power of two"));
+  EXPECT_THAT(refusal("shuffle", 9), ::testing::HasSubstr("an even number"));
   EXPECT_EQ(refusal("shuffle", 12), "accepted");
-  EXPECT_THAT(refusal("hotspot", 8, 8), testing::HasSubstr("1 to 7"));
+  EXPECT_THAT(refusal("hotspot", 8, 8), ::testing::HasSubstr("1 to 7"));
 }
 
 TEST(Patterns, PickAsOftenAsTheySay) {
@@ -181,8 +181,8 @@ TEST(Patterns, AllToAllTakesAllOthersInTurn) {
   const Destinations destinations(Pattern::all_to_all, 4, 1);
   std::vector<unsigned> to;
   for (unsigned n = 0; n < 4; ++n) to.push_back(destinations.pick(2, n, 99));
-  EXPECT_THAT(to, testing::ElementsAre(3, 0, 1, 3));
+  EXPECT_THAT(to, ::testing::ElementsAre(3, 0, 1, 3));
 }
 
 }  // namespace
-}  // namespace cm384::studies
+}  // namespace cm384::studies::traffic_bounds_test

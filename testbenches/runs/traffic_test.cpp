@@ -11,7 +11,7 @@
 #include "workloads/fabric/traffic_bounds.h"
 #include "workloads/frame/confidence.h"
 
-namespace cm384::studies {
+namespace cm384::studies::traffic_test {
 namespace {
 
 using namespace cm384::literals;
@@ -169,4 +169,4 @@ TEST(Traffic, IsTheSameForAnyNumberOfThreads) {
 }
 
 }  // namespace
-}  // namespace cm384::studies
+}  // namespace cm384::studies::traffic_test

@@ -13,7 +13,7 @@
 #include "workloads/service/context_links.h"
 #include "workloads/service/study/serve_runs.h"
 
-namespace cm384::studies {
+namespace cm384::studies::transfer_test {
 namespace {
 
 constexpr double kUs = 1e6;
@@ -301,4 +301,4 @@ TEST(Overlap, CountsWhatIsUnderWayAtATime) {
 }
 
 }  // namespace
-}  // namespace cm384::studies
+}  // namespace cm384::studies::transfer_test

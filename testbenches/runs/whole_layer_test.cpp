@@ -22,7 +22,7 @@
 #include "workloads/operators/reference/token_operators.h"
 #include "workloads/operators/reference/values.h"
 
-namespace cm384::testing {
+namespace cm384::testing::whole_layer_test {
 namespace {
 
 using operators::RankMemory;
@@ -324,4 +324,4 @@ TEST(WholeLayer, IsTheReferencesKernelAfterKernel) {
 }
 
 }  // namespace
-}  // namespace cm384::testing
+}  // namespace cm384::testing::whole_layer_test

@@ -12,7 +12,7 @@
 #include "traces/random.h"
 #include "workloads/moe/moe_case.h"
 
-namespace cm384::testing {
+namespace cm384::testing::windows_test {
 namespace {
 
 using operators::Combine;
@@ -173,4 +173,4 @@ TEST(Windows, OneWrongElementOfAnExpertsOutputIsFound) {
 }
 
 }  // namespace
-}  // namespace cm384::testing
+}  // namespace cm384::testing::windows_test

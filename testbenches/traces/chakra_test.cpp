@@ -9,7 +9,7 @@
 #include "testbenches/hw/refusal.h"
 #include "traces/import.h"
 
-namespace cm384::traces {
+namespace cm384::traces::chakra_test {
 namespace {
 
 using ::testing::Contains;
@@ -397,4 +397,4 @@ TEST(Chakra, BadFilesAreRefusedByOffsetAndField) {
 }
 
 }  // namespace
-}  // namespace cm384::traces
+}  // namespace cm384::traces::chakra_test

@@ -10,7 +10,7 @@
 
 #include "testbenches/hw/refusal.h"
 
-namespace cm384::traces {
+namespace cm384::traces::collectives_test {
 namespace {
 
 using Kind = CollectiveKind;
@@ -118,4 +118,4 @@ TEST(Collectives, RefuseWhatTheyCannotDo) {
 }
 
 }  // namespace
-}  // namespace cm384::traces
+}  // namespace cm384::traces::collectives_test

@@ -9,7 +9,7 @@
 
 #include "traces/random.h"
 
-namespace cm384::traces {
+namespace cm384::traces::fixed_math_test {
 namespace {
 
 // Units in the last place between a value and the right one.
@@ -62,4 +62,4 @@ TEST(FixedMath, HasTheSameBitsEverywhere) {
 }
 
 }  // namespace
-}  // namespace cm384::traces
+}  // namespace cm384::traces::fixed_math_test

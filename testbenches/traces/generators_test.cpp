@@ -7,7 +7,7 @@
 #include "traces/routing/routing.h"
 #include "traces/traffic_file.h"
 
-namespace cm384::traces {
+namespace cm384::traces::generators_test {
 namespace {
 
 TEST(DriftingRouting, MovesOnAfterEachPeriodAndNotBefore) {
@@ -73,4 +73,4 @@ TEST(TrafficIndex, FindsTheFirstOfRecordsOfOneTime) {
 }
 
 }  // namespace
-}  // namespace cm384::traces
+}  // namespace cm384::traces::generators_test

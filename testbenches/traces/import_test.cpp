@@ -11,7 +11,7 @@
 #include "base/text/error.h"
 #include "traces/importers/node_placement.h"
 
-namespace cm384::traces {
+namespace cm384::traces::import_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -148,4 +148,4 @@ TEST(Recorded, FilesOfOthersAreRead) {
 }
 
 }  // namespace
-}  // namespace cm384::traces
+}  // namespace cm384::traces::import_test

@@ -10,11 +10,11 @@
 #include "base/text/error.h"
 #include "traces/random.h"
 
-namespace cm384::traces {
+namespace cm384::traces::routing_test {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 constexpr const char* kMeta = R"({"type": "meta", "model_id": "m", "top_k": 2, "num_experts": 8})";
 
@@ -181,4 +181,4 @@ TEST(Random, IsTheSameEverywhere) {
 }
 
 }  // namespace
-}  // namespace cm384::traces
+}  // namespace cm384::traces::routing_test

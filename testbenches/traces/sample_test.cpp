@@ -8,7 +8,7 @@
 #include "testbenches/hw/refusal.h"
 #include "traces/random.h"
 
-namespace cm384::traces {
+namespace cm384::traces::sample_test {
 namespace {
 
 using namespace cm384::literals;
@@ -122,4 +122,4 @@ TEST(SampledTrace, GivesTheRecordsOfItsRunsWithWhatIsLeftOfTheirWaits) {
 }
 
 }  // namespace
-}  // namespace cm384::traces
+}  // namespace cm384::traces::sample_test

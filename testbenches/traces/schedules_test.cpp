@@ -10,7 +10,7 @@
 #include "traces/import.h"
 #include "traces/importers/recognise.h"
 
-namespace cm384::traces {
+namespace cm384::traces::schedules_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -355,4 +355,4 @@ TEST(Recognise, FilesByHowTheyBegin) {
 }
 
 }  // namespace
-}  // namespace cm384::traces
+}  // namespace cm384::traces::schedules_test

@@ -14,7 +14,7 @@
 #include "traces/importers/rank_map.h"
 #include "traces/random.h"
 
-namespace cm384::traces {
+namespace cm384::traces::shape_test {
 namespace {
 
 using namespace cm384::literals;
@@ -248,4 +248,4 @@ TEST(RankMap, RefusesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace cm384::traces
+}  // namespace cm384::traces::shape_test

@@ -10,7 +10,7 @@
 #include "traces/import.h"
 #include "traces/routing/routing_traffic.h"
 
-namespace cm384::traces {
+namespace cm384::traces::sources_test {
 namespace {
 
 using namespace cm384::literals;
@@ -200,4 +200,4 @@ TEST(RoutingTraffic, TokensTakeTurnsBetweenCopiesOfAnExpertMap) {
 }
 
 }  // namespace
-}  // namespace cm384::traces
+}  // namespace cm384::traces::sources_test

@@ -12,7 +12,7 @@
 #include "traces/importers/imported_collectives.h"
 #include "traces/importers/timeline_reader.h"
 
-namespace cm384::traces {
+namespace cm384::traces::timeline_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -343,4 +343,4 @@ TEST(Timeline, RefusesBrokenOnesByEvent) {
 }
 
 }  // namespace
-}  // namespace cm384::traces
+}  // namespace cm384::traces::timeline_test

@@ -4,7 +4,7 @@
 
 #include <sstream>
 
-namespace cm384 {
+namespace cm384::trace_command_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -402,4 +402,4 @@ TEST_F(TraceCommand, CollectivesOfATimelineAreComparedWithTheirReplay) {
 }
 
 }  // namespace
-}  // namespace cm384
+}  // namespace cm384::trace_command_test

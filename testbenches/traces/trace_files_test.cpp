@@ -1,7 +1,7 @@
 // `cm384 trace`: traces made of traces and of other things, and that nothing is left half written.
 #include "testbenches/traces/trace_command.h"
 
-namespace cm384 {
+namespace cm384::trace_files_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -183,4 +183,4 @@ TEST_F(TraceCommand, MakesTrafficOfListsRoutingsAndTimelines) {
 }
 
 }  // namespace
-}  // namespace cm384
+}  // namespace cm384::trace_files_test

@@ -10,7 +10,7 @@
 #include "traces/random.h"
 #include "traces/traffic_file.h"
 
-namespace cm384::traces {
+namespace cm384::traces::traffic_test {
 namespace {
 
 using ::testing::AllOf;
@@ -344,4 +344,4 @@ TEST(Traffic, APartPointsAtItsOwnRecords) {
 }
 
 }  // namespace
-}  // namespace cm384::traces
+}  // namespace cm384::traces::traffic_test

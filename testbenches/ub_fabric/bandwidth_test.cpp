@@ -4,7 +4,7 @@
 #include "firmware/abi/memory_map.h"
 #include "testbenches/ub_fabric/fabric_bench.h"
 
-namespace cm384::ub {
+namespace cm384::ub::bandwidth_test {
 namespace {
 
 using namespace cm384::literals;
@@ -231,4 +231,4 @@ TEST(BandwidthKnobs, SpreadingMoves) {
 }
 
 }  // namespace
-}  // namespace cm384::ub
+}  // namespace cm384::ub::bandwidth_test

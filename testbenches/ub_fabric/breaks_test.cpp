@@ -13,7 +13,7 @@
 #include "base/text/error.h"
 #include "testbenches/ub_fabric/random_traffic.h"
 
-namespace cm384::ub {
+namespace cm384::ub::breaks_test {
 namespace {
 
 using namespace cm384::literals;
@@ -134,7 +134,7 @@ struct Variant {
   std::vector<std::string> overrides;
 };
 
-class BreaksUnderTraffic : public testing::TestWithParam<Variant> {};
+class BreaksUnderTraffic : public ::testing::TestWithParam<Variant> {};
 
 // Chips and links at random times, sub-plane 6 alone stays whole.
 TEST_P(BreaksUnderTraffic, LoseNothingAndRepeatNothing) {
@@ -193,7 +193,7 @@ TEST_P(BreaksUnderTraffic, LoseNothingAndRepeatNothing) {
 
 INSTANTIATE_TEST_SUITE_P(
     Variants, BreaksUnderTraffic,
-    testing::Values(
+    ::testing::Values(
         Variant{"Default", {"topology.l2_switches=2"}},
         Variant{"SmallestBuffers", {"topology.l2_switches=2", "ub.link.buffer_cells=4"}},
         Variant{"Flow", {"topology.l2_switches=2", "ub.switch.routing=flow", "ub.controller.spreading=flow"}},
@@ -261,4 +261,4 @@ TEST(Breaks, AreRefusedBesideAnotherModelsChip) {
 }
 
 }  // namespace
-}  // namespace cm384::ub
+}  // namespace cm384::ub::breaks_test

@@ -6,7 +6,7 @@
 #include "testbenches/ub_fabric/fabric_bench.h"
 #include "ub_fabric/wire_format.h"
 
-namespace cm384::ub {
+namespace cm384::ub::counters_test {
 namespace {
 
 using namespace cm384::literals;
@@ -67,4 +67,4 @@ TEST(Counters, SayWhatWasAskedForAndWhatCameBack) {
 }
 
 }  // namespace
-}  // namespace cm384::ub
+}  // namespace cm384::ub::counters_test

@@ -9,7 +9,7 @@
 #include "firmware/abi/memory_map.h"
 #include "testbenches/ub_fabric/random_traffic.h"
 
-namespace cm384::ub {
+namespace cm384::ub::delivery_test {
 namespace {
 
 using namespace cm384::literals;
@@ -20,7 +20,7 @@ struct Variant {
   std::vector<std::string> overrides;
 };
 
-class Delivery : public testing::TestWithParam<Variant> {};
+class Delivery : public ::testing::TestWithParam<Variant> {};
 
 TEST_P(Delivery, ExactlyOnceAndUnaltered) {
   const Parameters p = machine(GetParam().overrides);
@@ -47,7 +47,7 @@ TEST_P(Delivery, ExactlyOnceAndUnaltered) {
 
 INSTANTIATE_TEST_SUITE_P(
     Variants, Delivery,
-    testing::Values(
+    ::testing::Values(
         Variant{"Default", {}}, Variant{"FourLanes", {"ub.link.lanes=4"}},
         Variant{"SixteenLanes", {"ub.link.lanes=16", "ub.link.buffer_cells=4"}},
         Variant{"SmallestBuffers", {"ub.link.buffer_cells=4"}},
@@ -224,4 +224,4 @@ TEST(AddressFault, ComesBackToTheInitiator) {
 }
 
 }  // namespace
-}  // namespace cm384::ub
+}  // namespace cm384::ub::delivery_test

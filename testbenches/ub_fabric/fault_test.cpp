@@ -5,7 +5,7 @@
 #include "firmware/abi/memory_map.h"
 #include "testbenches/ub_fabric/fabric_bench.h"
 
-namespace cm384::ub {
+namespace cm384::ub::fault_test {
 namespace {
 
 using namespace cm384::literals;
@@ -163,4 +163,4 @@ TEST(Observer, SeesEveryPacket) {
 }
 
 }  // namespace
-}  // namespace cm384::ub
+}  // namespace cm384::ub::fault_test

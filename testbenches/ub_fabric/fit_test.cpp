@@ -8,11 +8,11 @@
 #include "testbenches/ub_fabric/fabric_bench.h"
 #include "ub_fabric/topology/kinds.h"
 
-namespace cm384::ub {
+namespace cm384::ub::fit_test {
 namespace {
 
 using ::cm384::refusal;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 // Lanes of a kind follow it unless somebody has set them, and then all of the machine can be built.
 TEST(Fit, LanesFollowTheTopology) {
@@ -52,10 +52,10 @@ TEST(Fit, SaysWhereRoutingHasNothingToChooseFrom) {
     fit_to_topology(m);
     return m.notes;
   };
-  EXPECT_THAT(notes("full-mesh", "6x8"), testing::ElementsAre(HasSubstr("nothing to choose from")));
-  EXPECT_THAT(notes("torus", "3x1"), testing::ElementsAre(HasSubstr("nothing to choose from")));
-  EXPECT_THAT(notes("torus", "6x8"), testing::IsEmpty());
+  EXPECT_THAT(notes("full-mesh", "6x8"), ::testing::ElementsAre(HasSubstr("nothing to choose from")));
+  EXPECT_THAT(notes("torus", "3x1"), ::testing::ElementsAre(HasSubstr("nothing to choose from")));
+  EXPECT_THAT(notes("torus", "6x8"), ::testing::IsEmpty());
 }
 
 }  // namespace
-}  // namespace cm384::ub
+}  // namespace cm384::ub::fit_test

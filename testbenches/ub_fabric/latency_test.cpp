@@ -5,7 +5,7 @@
 #include "testbenches/ub_fabric/fabric_bench.h"
 #include "ub_fabric/wire_format.h"
 
-namespace cm384::ub {
+namespace cm384::ub::latency_test {
 namespace {
 
 using namespace cm384::literals;
@@ -53,7 +53,7 @@ struct Case {
   int request_flits, response_flits;
 };
 
-class Unloaded : public testing::TestWithParam<Case> {};
+class Unloaded : public ::testing::TestWithParam<Case> {};
 
 TEST_P(Unloaded, IsTheSumOfItsStages) {
   const Case& c = GetParam();
@@ -89,15 +89,15 @@ TEST_P(Unloaded, IsTheSumOfItsStages) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Paths, Unloaded,
-                         testing::Values(Case{"ReadIntra", Operation::read, false, false, 2, 27},
-                                         Case{"ReadInter", Operation::read, true, false, 2, 27},
-                                         Case{"WriteIntra", Operation::write, false, false, 28, 1},
-                                         Case{"WriteInter", Operation::write, true, false, 28, 1},
-                                         Case{"AtomicInter", Operation::atomic_add_s32, true, false, 28, 1},
-                                         Case{"ReadSocketIntra", Operation::read, false, true, 2, 27},
-                                         Case{"ReadSocketInter", Operation::read, true, true, 2, 27},
-                                         Case{"WriteSocketIntra", Operation::write, false, true, 28, 1},
-                                         Case{"WriteSocketInter", Operation::write, true, true, 28, 1}),
+                         ::testing::Values(Case{"ReadIntra", Operation::read, false, false, 2, 27},
+                                           Case{"ReadInter", Operation::read, true, false, 2, 27},
+                                           Case{"WriteIntra", Operation::write, false, false, 28, 1},
+                                           Case{"WriteInter", Operation::write, true, false, 28, 1},
+                                           Case{"AtomicInter", Operation::atomic_add_s32, true, false, 28, 1},
+                                           Case{"ReadSocketIntra", Operation::read, false, true, 2, 27},
+                                           Case{"ReadSocketInter", Operation::read, true, true, 2, 27},
+                                           Case{"WriteSocketIntra", Operation::write, false, true, 28, 1},
+                                           Case{"WriteSocketInter", Operation::write, true, true, 28, 1}),
                          [](const auto& test) { return std::string(test.param.name); });
 
 Time latency(const std::vector<std::string>& overrides, Operation operation = Operation::write) {
@@ -223,4 +223,4 @@ TEST(PackageLink, KnobsMoveIt) {
 }
 
 }  // namespace
-}  // namespace cm384::ub
+}  // namespace cm384::ub::latency_test

@@ -9,7 +9,7 @@
 #include "ub_fabric/translation_cache.h"
 #include "ub_fabric/virtual_output_queues.h"
 
-namespace cm384::ub {
+namespace cm384::ub::parts_test {
 namespace {
 
 using namespace cm384::literals;
@@ -257,4 +257,4 @@ TEST(Check, RefusesWhatDoesNotFitTogether) {
 }
 
 }  // namespace
-}  // namespace cm384::ub
+}  // namespace cm384::ub::parts_test

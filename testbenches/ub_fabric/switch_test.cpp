@@ -10,7 +10,7 @@
 #include "firmware/abi/memory_map.h"
 #include "testbenches/ub_fabric/fabric_bench.h"
 
-namespace cm384::ub {
+namespace cm384::ub::switch_test {
 namespace {
 
 using namespace cm384::literals;
@@ -260,4 +260,4 @@ TEST(ForeignChip, CarriesLoadBesideBuiltInOnes) {
 }
 
 }  // namespace
-}  // namespace cm384::ub
+}  // namespace cm384::ub::switch_test

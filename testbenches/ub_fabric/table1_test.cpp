@@ -7,7 +7,7 @@
 #include "testbenches/ub_fabric/fabric_bench.h"
 #include "ub_fabric/socket_dram.h"
 
-namespace cm384::ub {
+namespace cm384::ub::table1_test {
 namespace {
 
 using namespace cm384::literals;
@@ -20,7 +20,7 @@ struct Figure {
   double latency_us, bandwidth;  // GB/s
 };
 
-class Table1 : public testing::TestWithParam<Figure> {};
+class Table1 : public ::testing::TestWithParam<Figure> {};
 
 std::uint64_t target(const Figure& f, std::uint64_t offset) {
   return f.socket ? cm384_gm_cpu(f.inter ? 5 : 1, offset) : cm384_gm_die(f.inter ? 17 : 5, offset);
@@ -64,14 +64,14 @@ TEST_P(Table1, BandwidthWithinFivePercent) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Figures, Table1,
-                         testing::Values(Figure{"NpuReadIntra", Operation::read, false, false, 1.2, 167},
-                                         Figure{"NpuReadInter", Operation::read, true, false, 1.9, 164},
-                                         Figure{"NpuWriteIntra", Operation::write, false, false, 1.3, 137},
-                                         Figure{"NpuWriteInter", Operation::write, true, false, 2.1, 135},
-                                         Figure{"CpuReadIntra", Operation::read, false, true, 1.0, 151},
-                                         Figure{"CpuReadInter", Operation::read, true, true, 1.7, 147},
-                                         Figure{"CpuWriteIntra", Operation::write, false, true, 1.1, 110},
-                                         Figure{"CpuWriteInter", Operation::write, true, true, 1.9, 107}),
+                         ::testing::Values(Figure{"NpuReadIntra", Operation::read, false, false, 1.2, 167},
+                                           Figure{"NpuReadInter", Operation::read, true, false, 1.9, 164},
+                                           Figure{"NpuWriteIntra", Operation::write, false, false, 1.3, 137},
+                                           Figure{"NpuWriteInter", Operation::write, true, false, 2.1, 135},
+                                           Figure{"CpuReadIntra", Operation::read, false, true, 1.0, 151},
+                                           Figure{"CpuReadInter", Operation::read, true, true, 1.7, 147},
+                                           Figure{"CpuWriteIntra", Operation::write, false, true, 1.1, 110},
+                                           Figure{"CpuWriteInter", Operation::write, true, true, 1.9, 107}),
                          [](const auto& test) { return std::string(test.param.name); });
 
 TEST(SocketDram, LatencyAndBandwidth) {
@@ -85,4 +85,4 @@ TEST(SocketDram, LatencyAndBandwidth) {
 }
 
 }  // namespace
-}  // namespace cm384::ub
+}  // namespace cm384::ub::table1_test

@@ -13,15 +13,15 @@
 #include "testbenches/ub_fabric/fabric_bench.h"
 #include "ub_fabric/topology/kinds.h"
 
-namespace cm384::ub {
+namespace cm384::ub::topology_files_test {
 namespace {
 
 namespace fs = std::filesystem;
 using namespace cm384::literals;
 using ::cm384::refusal;
 using sim::Operation;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 constexpr Bandwidth mega(std::int64_t bytes_per_second) {
   return {bytes_per_second * 1'000'000};
@@ -35,8 +35,9 @@ constexpr const char* kRoutes = "nodeId,dstNodeId,dstPortId,outPorts,metrics\n";
 class Folder {
  public:
   Folder()
-      : path_(fs::path(testing::TempDir()) /
-              fmt::format("cm384-files-{}", testing::UnitTest::GetInstance()->current_test_info()->name())) {
+      : path_(
+            fs::path(::testing::TempDir()) /
+            fmt::format("cm384-files-{}", ::testing::UnitTest::GetInstance()->current_test_info()->name())) {
     fs::create_directories(path_);
   }
   ~Folder() { fs::remove_all(path_); }
@@ -310,8 +311,8 @@ TEST(Case, SettingsAreTakenOrNamed) {
   EXPECT_EQ(machine.ub.link.bandwidth, mega(25'000));
   EXPECT_EQ(machine.ub.link.lanes, 16);
   EXPECT_THAT(machine.notes,
-              testing::Contains(HasSubstr("not taken: UB_CC_ENABLED, UbJetty::UbInflightMax")));
-  EXPECT_THAT(machine.notes, testing::Contains(HasSubstr("VlScheduler DWRR: taken as equal turns")));
+              ::testing::Contains(HasSubstr("not taken: UB_CC_ENABLED, UbJetty::UbInflightMax")));
+  EXPECT_THAT(machine.notes, ::testing::Contains(HasSubstr("VlScheduler DWRR: taken as equal turns")));
   for (const auto& [text, message] :
        {std::pair{"default ns3::UbPort::UbDataRate \"fast\"\n", ":1: UbPort::UbDataRate: 'fast'"},
         {"global UB_VL_NUM \"17\"\n", ":1: UB_VL_NUM: '17'; allowed: 1 to 16"},
@@ -325,7 +326,7 @@ TEST(Case, SettingsAreTakenOrNamed) {
   folder.put("network_attribute.txt", "global UB_FAULT_ENABLE \"false\"\n")
       .put("fault.csv", "not even read\n");
   EXPECT_THAT(folder.load().notes,
-              testing::Contains(HasSubstr("fault.csv: not taken: UB_FAULT_ENABLE is false")));
+              ::testing::Contains(HasSubstr("fault.csv: not taken: UB_FAULT_ENABLE is false")));
 }
 
 TEST(Files, BadOnesAreRefusedByFileLineAndField) {
@@ -384,4 +385,4 @@ TEST(Files, BadOnesAreRefusedByFileLineAndField) {
 }
 
 }  // namespace
-}  // namespace cm384::ub
+}  // namespace cm384::ub::topology_files_test

@@ -11,13 +11,13 @@
 #include "testbenches/ub_fabric/fabric_bench.h"
 #include "ub_fabric/topology/kinds.h"
 
-namespace cm384::ub {
+namespace cm384::ub::topology_test {
 namespace {
 
 using namespace cm384::literals;
 using ::cm384::refusal;
 using sim::Operation;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 struct Kind {
   const char* name;
@@ -100,7 +100,7 @@ Parameters of(const Kind& kind, std::vector<std::string> more = {}) {
   return machine(all);
 }
 
-class EveryKind : public testing::TestWithParam<Kind> {};
+class EveryKind : public ::testing::TestWithParam<Kind> {};
 
 TEST_P(EveryKind, IsMadeOfItsParts) {
   const Parameters p = of(GetParam());
@@ -170,7 +170,7 @@ TEST_P(EveryKind, UnloadedLatencyIsTheSumOfItsStages) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, EveryKind, testing::ValuesIn(kKinds),
+INSTANTIATE_TEST_SUITE_P(Kinds, EveryKind, ::testing::ValuesIn(kKinds),
                          [](const auto& test) { return std::string(test.param.name); });
 
 // Dies of one half write to those of the other: what crosses the cut in a second is what its links carry,
@@ -271,8 +271,8 @@ TEST(Circles, AreFoundAndNamed) {
   EXPECT_EQ(Network{ring}.chips(), 5u);
   ring.turns = {};
   EXPECT_THAT(refusal([&] { Network{ring}; }),
-              testing::AllOf(HasSubstr("could deadlock in a circle of links: "),
-                             HasSubstr("chip0 to chip1 (class 0)")));
+              ::testing::AllOf(HasSubstr("could deadlock in a circle of links: "),
+                               HasSubstr("chip0 to chip1 (class 0)")));
   ring.turns[0][0].add = 2;
   EXPECT_THAT(refusal([&] { Network{ring}; }), HasSubstr("take more than 2 lane classes"));
 }
@@ -375,11 +375,11 @@ TEST(Torus, GoesEitherWayWhereBothAreAsLong) {
       chips.push_back(network->link(network->link(network->first_link(from) + port).peer).chip);
     return chips;
   };
-  EXPECT_THAT(next(0, 2), testing::ElementsAre(1, 3));
-  EXPECT_THAT(next(3, 5), testing::ElementsAre(0, 2));
-  EXPECT_THAT(next(0, 1), testing::ElementsAre(1));
-  EXPECT_THAT(next(0, 3), testing::ElementsAre(3));
-  EXPECT_THAT(next(0, 4), testing::ElementsAre(4));  // two chips have one cable
+  EXPECT_THAT(next(0, 2), ::testing::ElementsAre(1, 3));
+  EXPECT_THAT(next(3, 5), ::testing::ElementsAre(0, 2));
+  EXPECT_THAT(next(0, 1), ::testing::ElementsAre(1));
+  EXPECT_THAT(next(0, 3), ::testing::ElementsAre(3));
+  EXPECT_THAT(next(0, 4), ::testing::ElementsAre(4));  // two chips have one cable
 }
 
 TEST(PlaneRates, HoldForAPlane) {
@@ -396,4 +396,4 @@ TEST(PlaneRates, HoldForAPlane) {
 }
 
 }  // namespace
-}  // namespace cm384::ub
+}  // namespace cm384::ub::topology_test

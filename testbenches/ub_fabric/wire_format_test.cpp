@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace cm384::ub {
+namespace cm384::ub::wire_format_test {
 namespace {
 
 // ascend-facts D2.
@@ -55,4 +55,4 @@ TEST(Hop, CarriesWhatSwitchesNeed) {
 }
 
 }  // namespace
-}  // namespace cm384::ub
+}  // namespace cm384::ub::wire_format_test

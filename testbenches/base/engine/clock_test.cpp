@@ -8,7 +8,7 @@
 
 #include "base/text/units.h"
 
-namespace cm384 {
+namespace cm384::clock_test {
 namespace {
 
 __extension__ using Wide = __int128;
@@ -101,4 +101,4 @@ static_assert(3_us + 4_ns - 1_ps == 3'003'999_ps);
 static_assert(7_KiB == 7168_B && 1_MiB == 1024_KiB && 1_GiB == 1024_MiB);
 
 }  // namespace
-}  // namespace cm384
+}  // namespace cm384::clock_test

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace cm384::sim {
+namespace cm384::sim::event_queue_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -267,4 +267,4 @@ TEST(EventQueueDeathTest, RefusesThePast) {
 #endif
 
 }  // namespace
-}  // namespace cm384::sim
+}  // namespace cm384::sim::event_queue_test

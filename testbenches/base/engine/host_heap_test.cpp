@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-namespace cm384::sim {
+namespace cm384::sim::host_heap_test {
 namespace {
 
 // Whether huge pages were asked for where `address` lies.
@@ -42,4 +42,4 @@ TEST(HostHeap, WhatIsAllocatedMayStandInHugePages) {
 }
 
 }  // namespace
-}  // namespace cm384::sim
+}  // namespace cm384::sim::host_heap_test

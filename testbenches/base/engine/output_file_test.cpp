@@ -13,7 +13,7 @@
 
 #include "base/text/error.h"
 
-namespace cm384 {
+namespace cm384::output_file_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -160,4 +160,4 @@ TEST_F(OutputFiles, NamedOnesGoWhereTheyAreNotCommitted) {
 }
 
 }  // namespace
-}  // namespace cm384
+}  // namespace cm384::output_file_test

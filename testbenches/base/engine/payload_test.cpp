@@ -7,7 +7,7 @@
 #include <set>
 #include <vector>
 
-namespace cm384::sim {
+namespace cm384::sim::payload_test {
 namespace {
 
 TEST(PayloadPool, GivesDistinctChunks) {
@@ -83,4 +83,4 @@ TEST(TagMask, CoversEveryBlockThatIsTouched) {
 }
 
 }  // namespace
-}  // namespace cm384::sim
+}  // namespace cm384::sim::payload_test

@@ -5,7 +5,7 @@
 
 #include "testbenches/hw/refusal.h"
 
-namespace cm384::hw {
+namespace cm384::hw::toml_file_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -143,4 +143,4 @@ TEST(TomlFile, WrongValuesSayWhatIsAllowed) {
 }
 
 }  // namespace
-}  // namespace cm384::hw
+}  // namespace cm384::hw::toml_file_test

@@ -10,7 +10,7 @@
 #include <sstream>
 #include <string>
 
-namespace cm384::rtl {
+namespace cm384::rtl::plan_test {
 namespace {
 
 std::set<std::string> tests_of(const std::string& program) {
@@ -52,4 +52,4 @@ TEST(Plan, NamesEveryTestAndOnlyTests) {
 }
 
 }  // namespace
-}  // namespace cm384::rtl
+}  // namespace cm384::rtl::plan_test

@@ -10,7 +10,7 @@
 #include "base/text/json.h"
 #include "testbenches/hw/outcome.h"
 
-namespace cm384 {
+namespace cm384::compare_command_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -234,4 +234,4 @@ TEST_F(CompareCommand, ConditionsMayDifferWhereToldSo) {
 }
 
 }  // namespace
-}  // namespace cm384
+}  // namespace cm384::compare_command_test

@@ -9,7 +9,7 @@
 #include "lab/report/junit.h"
 #include "testbenches/hw/refusal.h"
 
-namespace cm384::report {
+namespace cm384::report::comparison_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -232,4 +232,4 @@ TEST(Junit, OneCaseARowWithWhatMoved) {
 }
 
 }  // namespace
-}  // namespace cm384::report
+}  // namespace cm384::report::comparison_test

@@ -7,7 +7,7 @@
 #include "lab/report/tolerances.h"
 #include "testbenches/hw/refusal.h"
 
-namespace cm384::report {
+namespace cm384::report::files_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -137,4 +137,4 @@ TEST(TomlFiles, CharactersOutsideAsciiBehindANumberAreRefused) {
 }
 
 }  // namespace
-}  // namespace cm384::report
+}  // namespace cm384::report::files_test

@@ -6,7 +6,7 @@
 #include "lab/report/comparison.h"
 #include "lab/report/junit.h"
 
-namespace cm384::report {
+namespace cm384::report::lonely_rows_test {
 namespace {
 
 Json result(std::initializer_list<int> ranks) {
@@ -73,4 +73,4 @@ TEST(JunitCounts, ARowWithTwoChangesIsOneFailedCase) {
 }
 
 }  // namespace
-}  // namespace cm384::report
+}  // namespace cm384::report::lonely_rows_test

@@ -4,7 +4,7 @@
 #include "lab/report/comparison.h"
 #include "workloads/frame/fields.h"
 
-namespace cm384::report {
+namespace cm384::report::roles_test {
 namespace {
 
 Json document(Json rows, std::optional<std::vector<std::string>> conditions = {}) {
@@ -72,4 +72,4 @@ TEST(Better, IsToldByTheLastUnit) {
 }
 
 }  // namespace
-}  // namespace cm384::report
+}  // namespace cm384::report::roles_test

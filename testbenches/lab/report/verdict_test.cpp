@@ -10,7 +10,7 @@
 #include "lab/report/junit.h"
 #include "lab/report/night_page.h"
 
-namespace cm384::report {
+namespace cm384::report::verdict_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -196,4 +196,4 @@ TEST(NightPage, HoldsItsDataAndNothingFromElsewhere) {
 }
 
 }  // namespace
-}  // namespace cm384::report
+}  // namespace cm384::report::verdict_test

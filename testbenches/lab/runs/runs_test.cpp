@@ -9,7 +9,7 @@
 
 #include "base/text/error.h"
 
-namespace cm384::runs {
+namespace cm384::runs::runs_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -109,4 +109,4 @@ TEST(Runs, AnInterruptLeavesTheRestMissing) {
 }
 
 }  // namespace
-}  // namespace cm384::runs
+}  // namespace cm384::runs::runs_test

@@ -12,7 +12,7 @@
 
 #include "base/text/error.h"
 
-namespace cm384::runs {
+namespace cm384::runs::store_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -227,4 +227,4 @@ TEST_F(StoreTest, OfVersionOneIsReadAndCarriedOver) {
 }
 
 }  // namespace
-}  // namespace cm384::runs
+}  // namespace cm384::runs::store_test

@@ -9,7 +9,7 @@
 
 #include "base/text/error.h"
 
-namespace cm384::sweeps {
+namespace cm384::sweeps::history_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -190,4 +190,4 @@ TEST_F(Nights, AnotherFileIsRefused) {
 }
 
 }  // namespace
-}  // namespace cm384::sweeps
+}  // namespace cm384::sweeps::history_test

@@ -5,7 +5,7 @@
 
 #include "testbenches/lab/sweeps/stand_in_subject.h"
 
-namespace cm384::sweeps {
+namespace cm384::sweeps::plan_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -64,7 +64,7 @@ TEST(Plan, ZippedAxesAdvanceTogether) {
   // Each may have a value again.
   EXPECT_THAT(points("[[axis]]\nkey = \"ranks\"\nvalues = [8, 8, 16]\nzip = \"size\"\n"
                      "[[axis]]\nkey = \"load\"\nvalues = [0.2, 0.4, 0.4]\nzip = \"size\"\n"),
-              testing::ElementsAre("ranks=8 load=0.2", "ranks=8 load=0.4", "ranks=16 load=0.4"));
+              ::testing::ElementsAre("ranks=8 load=0.2", "ranks=8 load=0.4", "ranks=16 load=0.4"));
   EXPECT_THAT(points(zipped + kMode),
               ElementsAre("ranks=8 load=0.2 mode=spray", "ranks=8 load=0.2 mode=flow",
                           "ranks=16 load=0.4 mode=spray", "ranks=16 load=0.4 mode=flow"));
@@ -210,4 +210,4 @@ TEST(Plan, CostsHaveNamesOfTheirOwn) {
 }
 
 }  // namespace
-}  // namespace cm384::sweeps
+}  // namespace cm384::sweeps::plan_test

@@ -8,7 +8,7 @@
 #include "lab/sweeps/sweep.h"
 #include "testbenches/lab/sweeps/stand_in_subject.h"
 
-namespace cm384::sweeps {
+namespace cm384::sweeps::search_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -110,4 +110,4 @@ TEST(Pareto, MarksWhatNoOtherRowBeats) {
 }
 
 }  // namespace
-}  // namespace cm384::sweeps
+}  // namespace cm384::sweeps::search_test

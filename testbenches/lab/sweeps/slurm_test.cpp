@@ -10,7 +10,7 @@
 #include "lab/sweeps/slurm_runner.h"
 #include "lab/sweeps/spool.h"
 
-namespace cm384::sweeps {
+namespace cm384::sweeps::slurm_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -46,7 +46,7 @@ TEST(Slurm, AScriptHoldsAnyPath) {
       script_text("/opt/it's/cm384", "/a b/slurm/x", 2, 1),
       "#!/bin/bash\n# Points of a sweep, a chunk for each task of the array.\n"
       "exec '/opt/it'\\''s/cm384' sweep task '/a b/slurm/x' --task \"$SLURM_ARRAY_TASK_ID\" --cpus 2\n");
-  EXPECT_THAT(script_text("cm384", "/x", 4, 2), testing::EndsWith(" --cpus 4 --processes 2\n"));
+  EXPECT_THAT(script_text("cm384", "/x", 4, 2), ::testing::EndsWith(" --cpus 4 --processes 2\n"));
 }
 
 TEST(Slurm, ReadsTasks) {
@@ -211,4 +211,4 @@ TEST_F(SpoolTest, GoesWhenNothingIsLeftInIt) {
 }
 
 }  // namespace
-}  // namespace cm384::sweeps
+}  // namespace cm384::sweeps::slurm_test

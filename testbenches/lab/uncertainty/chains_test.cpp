@@ -6,13 +6,13 @@
 #include <cmath>
 #include <limits>
 
-namespace cm384::uncertainty {
+namespace cm384::uncertainty::chains_test {
 namespace {
 
-using testing::ElementsAreArray;
-using testing::Gt;
-using testing::Lt;
-using testing::SizeIs;
+using ::testing::ElementsAreArray;
+using ::testing::Gt;
+using ::testing::Lt;
+using ::testing::SizeIs;
 
 constexpr std::size_t kUnknowns = 30;
 // Of all points 1.9 % give the first, 4.9 % the second.
@@ -137,4 +137,4 @@ TEST(Chains, MovesAdapt) {
 }
 
 }  // namespace
-}  // namespace cm384::uncertainty
+}  // namespace cm384::uncertainty::chains_test

@@ -13,7 +13,7 @@
 #include "testbenches/hw/refusal.h"
 #include "workloads/frame/build_info.h"
 
-namespace cm384::uncertainty {
+namespace cm384::uncertainty::ensemble_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -187,4 +187,4 @@ TEST(Coverage, TheFloorIsNineOfTenAndAQuarter) {
 }
 
 }  // namespace
-}  // namespace cm384::uncertainty
+}  // namespace cm384::uncertainty::ensemble_test

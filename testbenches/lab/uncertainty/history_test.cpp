@@ -7,7 +7,7 @@
 #include <functional>
 #include <limits>
 
-namespace cm384::uncertainty {
+namespace cm384::uncertainty::history_test {
 namespace {
 
 // 20 unknowns, of which four matter. The first target fixes x0 + x1, the second 3 x2 - x3.
@@ -165,4 +165,4 @@ TEST(History, AFigureThatNothingMovesIsItsMean) {
 }
 
 }  // namespace
-}  // namespace cm384::uncertainty
+}  // namespace cm384::uncertainty::history_test

@@ -7,7 +7,7 @@
 #include <limits>
 #include <set>
 
-namespace cm384::uncertainty {
+namespace cm384::uncertainty::morris_test {
 namespace {
 
 std::vector<double> outputs_of(const Points& design, double (*model)(const Point&)) {
@@ -118,4 +118,4 @@ TEST(Morris, AFailedRunHasNoEffects) {
 }
 
 }  // namespace
-}  // namespace cm384::uncertainty
+}  // namespace cm384::uncertainty::morris_test

@@ -8,7 +8,7 @@
 
 #include "testbenches/hw/refusal.h"
 
-namespace cm384::uncertainty {
+namespace cm384::uncertainty::sensitivity_test {
 namespace {
 
 const std::vector<Unknown>& unknowns() {
@@ -95,4 +95,4 @@ TEST(Sensitivity, AnInterruptEndsIt) {
 }
 
 }  // namespace
-}  // namespace cm384::uncertainty
+}  // namespace cm384::uncertainty::sensitivity_test

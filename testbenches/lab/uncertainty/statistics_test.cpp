@@ -7,7 +7,7 @@
 #include <cmath>
 #include <numbers>
 
-namespace cm384::uncertainty {
+namespace cm384::uncertainty::statistics_test {
 namespace {
 
 // Ishigami and Homma 1990, a = 7, b = 0.1.
@@ -72,4 +72,4 @@ TEST(Statistics, ASurrogateIsNearASmoothFunction) {
 }
 
 }  // namespace
-}  // namespace cm384::uncertainty
+}  // namespace cm384::uncertainty::statistics_test

@@ -8,7 +8,7 @@
 #include "base/text/parameter_list.h"
 #include "testbenches/hw/refusal.h"
 
-namespace cm384::uncertainty {
+namespace cm384::uncertainty::unknowns_test {
 namespace {
 
 Unknown unknown_of(const std::string& entry) {
@@ -80,4 +80,4 @@ TEST(Unknowns, PlacesOfThePresetAreValues) {
 }
 
 }  // namespace
-}  // namespace cm384::uncertainty
+}  // namespace cm384::uncertainty::unknowns_test

@@ -8,7 +8,7 @@
 #include "npu_core/cube/cube_unit.h"
 #include "npu_core/vector/numeric.h"
 
-namespace cm384::npu {
+namespace cm384::npu::fixpipe_test {
 namespace {
 
 PipeInstruction cube(int operation, std::uint64_t a, std::uint64_t b, std::uint64_t c) {
@@ -72,4 +72,4 @@ TEST(CubeInstructions, ABufferMayBeFull) {
 }
 
 }  // namespace
-}  // namespace cm384::npu
+}  // namespace cm384::npu::fixpipe_test

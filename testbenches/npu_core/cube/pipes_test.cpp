@@ -9,7 +9,7 @@
 #include "npu_core/cube/aic.h"
 #include "testbenches/npu_core/vector/stand_in.h"
 
-namespace cm384::npu::testing {
+namespace cm384::npu::testing::pipes_test {
 namespace {
 
 using ::testing::AllOf;
@@ -221,4 +221,4 @@ TEST(CubePipes, AFullQueueHoldsTheScalarUnitBack) {
 }
 
 }  // namespace
-}  // namespace cm384::npu::testing
+}  // namespace cm384::npu::testing::pipes_test

@@ -10,7 +10,7 @@
 #include "npu_core/cube/cube_unit.h"
 #include "npu_core/vector/numeric.h"
 
-namespace cm384::npu {
+namespace cm384::npu::values_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -200,4 +200,4 @@ TEST(Values, WhatDoesNotFitIsRefusedByName) {
 }
 
 }  // namespace
-}  // namespace cm384::npu
+}  // namespace cm384::npu::values_test

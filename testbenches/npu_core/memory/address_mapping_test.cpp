@@ -10,7 +10,7 @@
 
 #include "testbenches/npu_core/memory/preset.h"
 
-namespace cm384::npu {
+namespace cm384::npu::address_mapping_test {
 namespace {
 
 TEST(AddressMapping, EveryLineHasItsOwnPlace) {
@@ -65,4 +65,4 @@ TEST(AddressMapping, HashSpreadsPowerOfTwoStrides) {
 }
 
 }  // namespace
-}  // namespace cm384::npu
+}  // namespace cm384::npu::address_mapping_test

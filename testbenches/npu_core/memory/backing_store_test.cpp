@@ -8,7 +8,7 @@
 #include <map>
 #include <random>
 
-namespace cm384::npu {
+namespace cm384::npu::backing_store_test {
 namespace {
 
 using Line = std::array<std::byte, 512>;
@@ -315,4 +315,4 @@ TEST(BackingStore, HasPayloadSeesOneBlock) {
 }
 
 }  // namespace
-}  // namespace cm384::npu
+}  // namespace cm384::npu::backing_store_test

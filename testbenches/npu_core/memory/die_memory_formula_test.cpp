@@ -7,7 +7,7 @@
 #include "npu_core/memory/die_memory.h"
 #include "testbenches/npu_core/memory/preset.h"
 
-namespace cm384::npu {
+namespace cm384::npu::die_memory_formula_test {
 namespace {
 
 double port_ns(const hw::Memory& p, double bytes, int per_cycle) {
@@ -269,4 +269,4 @@ TEST(MemoryFormula, RatesAreExact) {
 }
 
 }  // namespace
-}  // namespace cm384::npu
+}  // namespace cm384::npu::die_memory_formula_test

@@ -9,7 +9,7 @@
 #include "base/text/error.h"
 #include "testbenches/npu_core/memory/preset.h"
 
-namespace cm384::npu {
+namespace cm384::npu::die_memory_test {
 namespace {
 
 constexpr std::uint64_t kSameSet = 8 * 8 * 512;  // spacing of lines that share a set of small_l2()
@@ -392,4 +392,4 @@ TEST(DieMemory, RefusesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace cm384::npu
+}  // namespace cm384::npu::die_memory_test

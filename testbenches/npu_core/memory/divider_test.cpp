@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace cm384::npu {
+namespace cm384::npu::divider_test {
 namespace {
 
 TEST(Divider, AgreesWithDivision) {
@@ -29,4 +29,4 @@ TEST(Divider, AgreesWithDivision) {
 }
 
 }  // namespace
-}  // namespace cm384::npu
+}  // namespace cm384::npu::divider_test

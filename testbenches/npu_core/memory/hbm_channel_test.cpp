@@ -8,7 +8,7 @@
 #include "npu_core/memory/hbm_memory.h"
 #include "testbenches/npu_core/memory/preset.h"
 
-namespace cm384::npu {
+namespace cm384::npu::hbm_channel_test {
 namespace {
 
 class HbmTimingTest : public ::testing::Test {
@@ -277,4 +277,4 @@ TEST_F(HbmRefreshTest, PerBankLeavesOtherBanksAloneAllBankDoesNot) {
 }
 
 }  // namespace
-}  // namespace cm384::npu
+}  // namespace cm384::npu::hbm_channel_test

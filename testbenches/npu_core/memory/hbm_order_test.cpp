@@ -11,7 +11,7 @@
 #include "npu_core/memory/hbm_channel.h"
 #include "testbenches/npu_core/memory/preset.h"
 
-namespace cm384::npu {
+namespace cm384::npu::hbm_order_test {
 namespace {
 
 constexpr std::int64_t kStart = 1000;
@@ -141,4 +141,4 @@ TEST(HbmPatterns, RandomReadsNeedTheWindow) {
 }
 
 }  // namespace
-}  // namespace cm384::npu
+}  // namespace cm384::npu::hbm_order_test

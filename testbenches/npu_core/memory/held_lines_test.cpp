@@ -6,7 +6,7 @@
 #include <map>
 #include <random>
 
-namespace cm384::npu {
+namespace cm384::npu::held_lines_test {
 namespace {
 
 TEST(HeldLines, ToldHoldsLastUntilTheirEnd) {
@@ -58,4 +58,4 @@ TEST(HeldLines, LinesOfOneSetDoNotMakeItGrowWithoutEnd) {
 }
 
 }  // namespace
-}  // namespace cm384::npu
+}  // namespace cm384::npu::held_lines_test

@@ -6,7 +6,7 @@
 #include "testbenches/npu_core/memory/preset.h"
 #include "testbenches/npu_core/memory/traffic.h"
 
-namespace cm384::npu::testing {
+namespace cm384::npu::testing::memory_bandwidth_test {
 namespace {
 
 constexpr int kAivs = 48;
@@ -80,4 +80,4 @@ TEST(MemoryBandwidth, SameRunSameTimes) {
 }
 
 }  // namespace
-}  // namespace cm384::npu::testing
+}  // namespace cm384::npu::testing::memory_bandwidth_test

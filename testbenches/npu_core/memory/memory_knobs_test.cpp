@@ -11,7 +11,7 @@
 #include "npu_core/memory/die_memory.h"
 #include "testbenches/npu_core/memory/preset.h"
 
-namespace cm384::npu {
+namespace cm384::npu::memory_knobs_test {
 namespace {
 
 // Sum of the latencies, in ps, of traffic that meets every mechanism: light and heavy reads and writes, with
@@ -159,4 +159,4 @@ TEST(MemoryKnobs, MorePortsMoreRequesters) {
 }
 
 }  // namespace
-}  // namespace cm384::npu
+}  // namespace cm384::npu::memory_knobs_test

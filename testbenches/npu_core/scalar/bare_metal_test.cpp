@@ -10,7 +10,7 @@
 #include "base/text/error.h"
 #include "testbenches/npu_core/scalar/surroundings.h"
 
-namespace cm384::npu::testing {
+namespace cm384::npu::testing::bare_metal_test {
 namespace {
 
 std::string path_of(const std::string& name) {
@@ -111,4 +111,4 @@ TEST(Elf, FindsSymbols) {
 }
 
 }  // namespace
-}  // namespace cm384::npu::testing
+}  // namespace cm384::npu::testing::bare_metal_test

@@ -7,7 +7,7 @@
 #include "npu_core/scalar/hart.h"
 #include "testbenches/npu_core/scalar/surroundings.h"
 
-namespace cm384::npu::testing {
+namespace cm384::npu::testing::core_test {
 namespace {
 
 std::string error_of(Bench& bench, const std::string& snippet) {
@@ -323,4 +323,4 @@ TEST(Debug, BreakpointsStopAndAreSteppedOver) {
 }
 
 }  // namespace
-}  // namespace cm384::npu::testing
+}  // namespace cm384::npu::testing::core_test

@@ -13,7 +13,7 @@
 #include "npu_core/scalar/elf_image.h"
 #include "traces/random.h"
 
-namespace cm384::npu {
+namespace cm384::npu::debug_info_test {
 namespace {
 
 std::vector<std::byte> file_of(const std::string& path) {
@@ -109,4 +109,4 @@ TEST(DebugInfo, DamageIsBorne) {
 }
 
 }  // namespace
-}  // namespace cm384::npu
+}  // namespace cm384::npu::debug_info_test

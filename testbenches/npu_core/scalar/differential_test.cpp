@@ -12,7 +12,7 @@
 #include "testbenches/npu_core/scalar/random_program.h"
 #include "testbenches/npu_core/scalar/surroundings.h"
 
-namespace cm384::npu::testing {
+namespace cm384::npu::testing::differential_test {
 namespace {
 
 std::string qemu() {
@@ -109,4 +109,4 @@ TEST(Differential, AgreesWithQemuForMoreSeeds) {
 }
 
 }  // namespace
-}  // namespace cm384::npu::testing
+}  // namespace cm384::npu::testing::differential_test

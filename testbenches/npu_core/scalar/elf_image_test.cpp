@@ -9,7 +9,7 @@
 #include "firmware/abi/memory_map.h"
 #include "testbenches/hw/refusal.h"
 
-namespace cm384::npu {
+namespace cm384::npu::elf_image_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -153,4 +153,4 @@ TEST(ElfImage, ProgramHeadersLieInTheFile) {
 }
 
 }  // namespace
-}  // namespace cm384::npu
+}  // namespace cm384::npu::elf_image_test

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <random>
 
-namespace cm384::npu::float32 {
+namespace cm384::npu::float32::float32_test {
 namespace {
 
 std::uint32_t bits(float value) {
@@ -179,4 +179,4 @@ TEST(Float32, ConversionsAreInversesWhereExact) {
 }
 
 }  // namespace
-}  // namespace cm384::npu::float32
+}  // namespace cm384::npu::float32::float32_test

@@ -17,7 +17,7 @@
 #include "npu_core/scalar/gdb_stub.h"
 #include "testbenches/npu_core/scalar/surroundings.h"
 
-namespace cm384::npu::testing {
+namespace cm384::npu::testing::gdb_test {
 namespace {
 
 std::string path_of(const std::string& name) {
@@ -258,4 +258,4 @@ TEST(Gdb, TheDebuggerItselfWorks) {
 }
 
 }  // namespace
-}  // namespace cm384::npu::testing
+}  // namespace cm384::npu::testing::gdb_test

@@ -3,7 +3,7 @@
 
 #include "testbenches/npu_core/scalar/surroundings.h"
 
-namespace cm384::npu::testing {
+namespace cm384::npu::testing::timing_test {
 namespace {
 
 // run_warm() counts up to the issue of the closing ebreak.
@@ -247,4 +247,4 @@ TEST(Timing, EveryParameterMovesItsSnippet) {
 }
 
 }  // namespace
-}  // namespace cm384::npu::testing
+}  // namespace cm384::npu::testing::timing_test

@@ -5,7 +5,7 @@
 #include "npu_core/vector/vector_unit.h"
 #include "testbenches/npu_core/vector/stand_in.h"
 
-namespace cm384::npu::testing {
+namespace cm384::npu::testing::boundaries_test {
 namespace {
 
 constexpr std::uint32_t kTo = 0x10000, kFrom = 0x0;
@@ -71,4 +71,4 @@ TEST(Boundaries, ACrossCoreFlagCountsToFifteen) {
 }
 
 }  // namespace
-}  // namespace cm384::npu::testing
+}  // namespace cm384::npu::testing::boundaries_test

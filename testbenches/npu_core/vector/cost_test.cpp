@@ -4,7 +4,7 @@
 #include "npu_core/vector/bank_conflicts.h"
 #include "testbenches/npu_core/vector/stand_in.h"
 
-namespace cm384::npu::testing {
+namespace cm384::npu::testing::cost_test {
 namespace {
 
 constexpr std::uint32_t kA = 0x0, kB = 0x8000, kC = 0x10000;
@@ -193,4 +193,4 @@ TEST(VectorCost, EveryCostParameterMovesTheTime) {
 }
 
 }  // namespace
-}  // namespace cm384::npu::testing
+}  // namespace cm384::npu::testing::cost_test

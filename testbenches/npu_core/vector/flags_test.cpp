@@ -5,7 +5,7 @@
 #include "base/text/error.h"
 #include "testbenches/npu_core/vector/stand_in.h"
 
-namespace cm384::npu::testing {
+namespace cm384::npu::testing::flags_test {
 namespace {
 
 constexpr int kS = CM384_PIPE_S, kV = CM384_PIPE_V, kMte2 = CM384_PIPE_MTE2, kMte3 = CM384_PIPE_MTE3;
@@ -246,4 +246,4 @@ TEST(PollMark, HasNoEffectWithElisionOff) {
 }
 
 }  // namespace
-}  // namespace cm384::npu::testing
+}  // namespace cm384::npu::testing::flags_test

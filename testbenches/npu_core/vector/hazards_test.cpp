@@ -5,7 +5,7 @@
 #include "base/text/error.h"
 #include "testbenches/npu_core/vector/stand_in.h"
 
-namespace cm384::npu::testing {
+namespace cm384::npu::testing::hazards_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -181,4 +181,4 @@ TEST(Hazards, TheAutomaticOrderCoversScalarAccesses) {
 }
 
 }  // namespace
-}  // namespace cm384::npu::testing
+}  // namespace cm384::npu::testing::hazards_test

@@ -7,7 +7,7 @@
 #include "base/text/error.h"
 #include "testbenches/npu_core/vector/stand_in.h"
 
-namespace cm384::npu::testing {
+namespace cm384::npu::testing::mte_test {
 namespace {
 
 std::uint64_t here(std::uint64_t offset) {
@@ -356,4 +356,4 @@ TEST(Mte, BadCopiesNameThePc) {
 }
 
 }  // namespace
-}  // namespace cm384::npu::testing
+}  // namespace cm384::npu::testing::mte_test

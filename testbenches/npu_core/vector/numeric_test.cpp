@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-namespace cm384::npu {
+namespace cm384::npu::numeric_test {
 namespace {
 
 const Rounding kModes[] = {Rounding::nearest_even, Rounding::floor,        Rounding::ceil,
@@ -233,4 +233,4 @@ TEST(Numeric, MaximumKeepsNan) {
 }
 
 }  // namespace
-}  // namespace cm384::npu
+}  // namespace cm384::npu::numeric_test

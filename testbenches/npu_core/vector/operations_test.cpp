@@ -10,7 +10,7 @@
 #include "firmware/abi/isa.h"
 #include "npu_core/vector/vector_unit.h"
 
-namespace cm384::npu {
+namespace cm384::npu::operations_test {
 namespace {
 
 struct Shape {
@@ -346,4 +346,4 @@ TEST(VectorOperations, WhatTheIsaDoesNotDefineIsAnErrorThatNamesThePc) {
 }
 
 }  // namespace
-}  // namespace cm384::npu
+}  // namespace cm384::npu::operations_test

@@ -4,7 +4,7 @@
 
 #include "testbenches/npu_core/vector/stand_in.h"
 
-namespace cm384::npu::testing {
+namespace cm384::npu::testing::order_test {
 namespace {
 
 constexpr int kS = CM384_PIPE_S, kV = CM384_PIPE_V, kMte2 = CM384_PIPE_MTE2;
@@ -148,4 +148,4 @@ TEST(Order, IsOffUnlessAskedFor) {
 }
 
 }  // namespace
-}  // namespace cm384::npu::testing
+}  // namespace cm384::npu::testing::order_test

@@ -5,7 +5,7 @@
 
 #include "testbenches/npu_core/vector/stand_in.h"
 
-namespace cm384::npu::testing {
+namespace cm384::npu::testing::payload_test {
 namespace {
 
 constexpr int kV = CM384_PIPE_V, kMte2 = CM384_PIPE_MTE2, kMte3 = CM384_PIPE_MTE3;
@@ -215,4 +215,4 @@ TEST(Payload, WhatIsMaskedOffIsNotRead) {
 }
 
 }  // namespace
-}  // namespace cm384::npu::testing
+}  // namespace cm384::npu::testing::payload_test

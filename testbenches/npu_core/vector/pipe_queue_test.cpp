@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-namespace cm384::npu {
+namespace cm384::npu::pipe_queue_test {
 namespace {
 
 PipeQueue queue_of(std::uint32_t depth) {
@@ -76,4 +76,4 @@ TEST(PipeQueue, AResetOneIsAsNewInTheSameMemory) {
 }
 
 }  // namespace
-}  // namespace cm384::npu
+}  // namespace cm384::npu::pipe_queue_test

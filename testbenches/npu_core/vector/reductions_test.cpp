@@ -8,7 +8,7 @@
 #include "firmware/abi/isa.h"
 #include "npu_core/vector/vector_unit.h"
 
-namespace cm384::npu {
+namespace cm384::npu::reductions_test {
 namespace {
 
 constexpr std::uint64_t kOnes = ~std::uint64_t{0};
@@ -182,4 +182,4 @@ TEST(Reductions, BroadcastAndGather) {
 }
 
 }  // namespace
-}  // namespace cm384::npu
+}  // namespace cm384::npu::reductions_test

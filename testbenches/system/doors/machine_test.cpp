@@ -10,7 +10,7 @@
 #include "system/host/runtime.h"
 #include "testbenches/system/doors/stand.h"
 
-namespace cm384::doors {
+namespace cm384::doors::machine_test {
 namespace {
 
 constexpr int kCores = 4;
@@ -271,4 +271,4 @@ TEST(Memory, AModelThatBreaksTheRulesIsNamed) {
 }
 
 }  // namespace
-}  // namespace cm384::doors
+}  // namespace cm384::doors::machine_test

@@ -4,7 +4,7 @@
 
 #include "testbenches/system/doors/stand.h"
 
-namespace cm384::doors {
+namespace cm384::doors::protocol_test {
 namespace {
 
 using ::testing::AllOf;
@@ -329,4 +329,4 @@ TEST(Doors, RefuseWhatCannotBe) {
 }
 
 }  // namespace
-}  // namespace cm384::doors
+}  // namespace cm384::doors::protocol_test

@@ -4,7 +4,7 @@
 
 #include "testbenches/system/doors/stand.h"
 
-namespace cm384::doors {
+namespace cm384::doors::timing_test {
 namespace {
 
 // CPU sockets 0 and 1 are of one node, 40 of another.
@@ -65,7 +65,7 @@ struct TargetCase {
   Time declared;
 };
 
-class Targets : public testing::TestWithParam<TargetCase> {};
+class Targets : public ::testing::TestWithParam<TargetCase> {};
 
 TEST_P(Targets, RoundTripIsTheSumOfItsStages) {
   const TargetCase& c = GetParam();
@@ -87,12 +87,12 @@ TEST_P(Targets, RoundTripIsTheSumOfItsStages) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, Targets,
-                         testing::Values(TargetCase{Way::annotates, {}}, TargetCase{Way::annotates, 250_ns},
-                                         TargetCase{Way::waits, {}}, TargetCase{Way::annotates_part, {}},
-                                         TargetCase{Way::four_phases, {}},
-                                         TargetCase{Way::four_phases_in_call, {}},
-                                         TargetCase{Way::four_phases_in_call, 250_ns},
-                                         TargetCase{Way::four_phases_annotated, {}}));
+                         ::testing::Values(TargetCase{Way::annotates, {}}, TargetCase{Way::annotates, 250_ns},
+                                           TargetCase{Way::waits, {}}, TargetCase{Way::annotates_part, {}},
+                                           TargetCase{Way::four_phases, {}},
+                                           TargetCase{Way::four_phases_in_call, {}},
+                                           TargetCase{Way::four_phases_in_call, 250_ns},
+                                           TargetCase{Way::four_phases_annotated, {}}));
 
 // Many at the same time: both kinds of calls leave and come back at the same times, whatever responses cost.
 TEST(InitiatorDoor, BlockingAndFourPhasesAreEqual) {
@@ -168,4 +168,4 @@ TEST(Targets, DeclaredLatencyIsTheLookahead) {
 }
 
 }  // namespace
-}  // namespace cm384::doors
+}  // namespace cm384::doors::timing_test

@@ -7,7 +7,7 @@
 
 #include "traces/random.h"
 
-namespace cm384::host {
+namespace cm384::host::memory_ranges_test {
 namespace {
 
 TEST(MemoryRanges, LieOneBehindTheOtherUntilOneIsGivenBack) {
@@ -90,4 +90,4 @@ TEST(MemoryRanges, HoldsWhatIsGivenOut) {
 }
 
 }  // namespace
-}  // namespace cm384::host
+}  // namespace cm384::host::memory_ranges_test

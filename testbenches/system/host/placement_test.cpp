@@ -8,7 +8,7 @@
 
 #include "testbenches/hw/refusal.h"
 
-namespace cm384::host {
+namespace cm384::host::placement_test {
 namespace {
 
 using ::cm384::refusal;
@@ -57,4 +57,4 @@ TEST(Placement, WhatCannotBeIsRefused) {
 }
 
 }  // namespace
-}  // namespace cm384::host
+}  // namespace cm384::host::placement_test

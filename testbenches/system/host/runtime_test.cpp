@@ -7,7 +7,7 @@
 #include "firmware/abi/memory_map.h"
 #include "testbenches/hw/refusal.h"
 
-namespace cm384::host {
+namespace cm384::host::runtime_test {
 namespace {
 
 using ::cm384::refusal;
@@ -70,4 +70,4 @@ TEST(Events, AWaitIsForTheRecordsBeforeIt) {
 }
 
 }  // namespace
-}  // namespace cm384::host
+}  // namespace cm384::host::runtime_test

@@ -10,7 +10,7 @@
 #include "system/host/replay.h"
 #include "testbenches/system/machine/in_memory_trace.h"
 
-namespace cm384::supernode {
+namespace cm384::supernode::collectives_test {
 namespace {
 
 using namespace cm384::literals;
@@ -184,4 +184,4 @@ TEST(CollectiveTimes, AreTheirClosedFormsOnAnIdleFabric) {
 }
 
 }  // namespace
-}  // namespace cm384::supernode
+}  // namespace cm384::supernode::collectives_test

@@ -5,7 +5,7 @@
 #include "firmware/embedded.h"
 #include "system/host/runtime.h"
 
-namespace cm384::supernode {
+namespace cm384::supernode::counts_test {
 namespace {
 
 TEST(Counts, OfMemoryRequestsHoldAtomicAddsToo) {
@@ -37,4 +37,4 @@ TEST(Counts, OfMemoryRequestsHoldAtomicAddsToo) {
 }
 
 }  // namespace
-}  // namespace cm384::supernode
+}  // namespace cm384::supernode::counts_test

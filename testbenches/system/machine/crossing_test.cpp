@@ -13,7 +13,7 @@
 #include "testbenches/system/machine/study_stand.h"
 #include "workloads/moe/dispatch.h"
 
-namespace cm384::supernode {
+namespace cm384::supernode::crossing_test {
 namespace {
 
 using ub::Crossings;
@@ -168,4 +168,4 @@ TEST(Crossings, HostThreadsAndSocketsAreTheSameByValue) {
 }
 
 }  // namespace
-}  // namespace cm384::supernode
+}  // namespace cm384::supernode::crossing_test

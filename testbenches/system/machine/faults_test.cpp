@@ -9,11 +9,11 @@
 #include "workloads/frame/options.h"
 #include "workloads/frame/session.h"
 
-namespace cm384::supernode {
+namespace cm384::supernode::faults_test {
 namespace {
 
 using ::cm384::refusal;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 TEST(FaultRequest, IsRead) {
   const FaultRequest trunk = parse_fault("plane=2,node=1,l2=3,rate=1e-4,seed=7,kind=lost");
@@ -186,4 +186,4 @@ TEST(Faults, TellWhatIsNotReachedAndWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace cm384::supernode
+}  // namespace cm384::supernode::faults_test

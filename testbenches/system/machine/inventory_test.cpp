@@ -7,7 +7,7 @@
 #include "base/text/error.h"
 #include "hw/machine.h"
 
-namespace cm384::supernode {
+namespace cm384::supernode::inventory_test {
 namespace {
 
 std::int64_t count_of(const std::vector<std::string>& changes, std::string_view name) {
@@ -71,9 +71,9 @@ TEST(Inventory, AnUnknownNameIsRefusedWithTheNearest) {
     count_of({}, "count.switch_chip");
     FAIL();
   } catch (const InputError& error) {
-    EXPECT_THAT(error.what(), testing::HasSubstr("switch_chips"));
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("switch_chips"));
   }
 }
 
 }  // namespace
-}  // namespace cm384::supernode
+}  // namespace cm384::supernode::inventory_test

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <random>
 
-namespace cm384::observe {
+namespace cm384::observe::message_summary_test {
 namespace {
 
 using namespace cm384::literals;
@@ -92,4 +92,4 @@ TEST(MessageSummary, CountsEachMessageOnceInEachTable) {
 }
 
 }  // namespace
-}  // namespace cm384::observe
+}  // namespace cm384::observe::message_summary_test

@@ -14,7 +14,7 @@
 #include "system/observe/messages/unloaded.h"
 #include "testbenches/system/machine/in_memory_trace.h"
 
-namespace cm384::observe {
+namespace cm384::observe::messages_test {
 namespace {
 
 using namespace cm384::literals;
@@ -197,7 +197,7 @@ TEST(UnloadedTime, KnowsTaperedTrunksSharesOfSocketsAndFaults) {
 // Two devices, each on a switch, and three switches between these: 400 Gbit/s each, 1,200 to the devices. All
 // packets of a message take all three ways.
 TEST(UnloadedTime, KnowsParallelWays) {
-  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "cm384-parallel-ways";
+  const std::filesystem::path folder = std::filesystem::path(::testing::TempDir()) / "cm384-parallel-ways";
   std::filesystem::create_directories(folder);
   std::ofstream(folder / "node.csv")
       << "nodeId,nodeType,portNum,forwardDelay\n0..1,DEVICE,1,1ns\n2..3,SWITCH,4,1ns\n"
@@ -357,4 +357,4 @@ TEST(MessageTimes, DoNotDependOnThreads) {
 }
 
 }  // namespace
-}  // namespace cm384::observe
+}  // namespace cm384::observe::messages_test

@@ -12,7 +12,7 @@
 #include "system/host/runtime.h"
 #include "system/observe/trace_thread.h"
 
-namespace cm384::supernode {
+namespace cm384::supernode::probes_test {
 namespace {
 
 // Everything a machine's probes say.
@@ -169,4 +169,4 @@ TEST(Probes, ChangeNoTime) {
 }
 
 }  // namespace
-}  // namespace cm384::supernode
+}  // namespace cm384::supernode::probes_test

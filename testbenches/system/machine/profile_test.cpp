@@ -7,7 +7,7 @@
 #include "testbenches/system/machine/study_stand.h"
 #include "workloads/moe/dispatch.h"
 
-namespace cm384::supernode {
+namespace cm384::supernode::profile_test {
 namespace {
 
 struct Profiled {
@@ -78,4 +78,4 @@ TEST(Profile, SharesOfLinksLeaveOutTheWarmUp) {
 }
 
 }  // namespace
-}  // namespace cm384::supernode
+}  // namespace cm384::supernode::profile_test

@@ -8,7 +8,7 @@
 #include "system/machine/supernode.h"
 #include "testbenches/system/machine/in_memory_trace.h"
 
-namespace cm384::supernode {
+namespace cm384::supernode::replay_order_test {
 namespace {
 
 using namespace cm384::literals;
@@ -200,4 +200,4 @@ TEST(ReplayOrder, APhaseThatWaitsForSeveralDiesBeginsALookaheadAfterTheLastElsew
 }
 
 }  // namespace
-}  // namespace cm384::supernode
+}  // namespace cm384::supernode::replay_order_test

@@ -16,7 +16,7 @@
 #include "workloads/kernels/gemm.h"
 #include "workloads/moe/dispatch.h"
 
-namespace cm384::supernode {
+namespace cm384::supernode::replay_test {
 namespace {
 
 using traces::TrafficRecord;
@@ -372,4 +372,4 @@ TEST(Replay, ATraceThatDoesNotFitTheMachineIsRefused) {
 }
 
 }  // namespace
-}  // namespace cm384::supernode
+}  // namespace cm384::supernode::replay_test

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <random>
 
-namespace cm384::observe {
+namespace cm384::observe::sample_estimate_test {
 namespace {
 
 TEST(SampleEstimate, IsTheRatioOfSumsWithItsSpread) {
@@ -66,4 +66,4 @@ TEST(SampleEstimate, IntervalsCoverInNineteenOfTwenty) {
 }
 
 }  // namespace
-}  // namespace cm384::observe
+}  // namespace cm384::observe::sample_estimate_test

@@ -9,7 +9,7 @@
 #include "system/machine/supernode.h"
 #include "testbenches/system/machine/in_memory_trace.h"
 
-namespace cm384::supernode {
+namespace cm384::supernode::sharing_test {
 namespace {
 
 using namespace cm384::literals;
@@ -138,4 +138,4 @@ TEST(Turns, RecordsOfAQueueRunOneAtATimeByWhenTheyAreReady) {
 }
 
 }  // namespace
-}  // namespace cm384::supernode
+}  // namespace cm384::supernode::sharing_test

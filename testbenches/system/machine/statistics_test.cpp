@@ -13,7 +13,7 @@
 #include "ub_fabric/wire_format.h"
 #include "workloads/moe/dispatch.h"
 
-namespace cm384::supernode {
+namespace cm384::supernode::statistics_test {
 namespace {
 
 // Writes `bytes` by each of `cores` cores of die 0 to another die, in instructions of 16 KiB.
@@ -195,4 +195,4 @@ TEST(StatisticsFile, ChangesNoResult) {
 }
 
 }  // namespace
-}  // namespace cm384::supernode
+}  // namespace cm384::supernode::statistics_test

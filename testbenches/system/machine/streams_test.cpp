@@ -8,7 +8,7 @@
 #include "firmware/embedded.h"
 #include "system/host/runtime.h"
 
-namespace cm384::supernode {
+namespace cm384::supernode::streams_test {
 namespace {
 
 struct Rig {
@@ -305,4 +305,4 @@ TEST(Streams, AFullQueueHoldsTheHost) {
 }
 
 }  // namespace
-}  // namespace cm384::supernode
+}  // namespace cm384::supernode::streams_test

@@ -20,7 +20,7 @@
 #include "workloads/kernels/gemm.h"
 #include "workloads/moe/combine.h"
 
-namespace cm384::supernode {
+namespace cm384::supernode::timeline_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -372,4 +372,4 @@ TEST(Wave, ASelectionOfLinksIsReadOrRefused) {
 }
 
 }  // namespace
-}  // namespace cm384::supernode
+}  // namespace cm384::supernode::timeline_test

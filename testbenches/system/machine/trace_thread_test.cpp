@@ -5,7 +5,7 @@
 
 #include <stdexcept>
 
-namespace cm384::supernode {
+namespace cm384::supernode::trace_thread_test {
 namespace {
 
 using npu::TraceEntry;
@@ -52,4 +52,4 @@ TEST(TraceThread, MayBeGivenUpWithEntriesLeft) {
 }
 
 }  // namespace
-}  // namespace cm384::supernode
+}  // namespace cm384::supernode::trace_thread_test

@@ -6,7 +6,7 @@
 
 #include <cstdlib>
 
-namespace cm384::observe {
+namespace cm384::observe::trace_time_test {
 namespace {
 
 std::string text_of(std::int64_t ps) {
@@ -49,4 +49,4 @@ TEST(TraceTime, SlicesThatFollowEachOtherDoNotOverlap) {
 }
 
 }  // namespace
-}  // namespace cm384::observe
+}  // namespace cm384::observe::trace_time_test

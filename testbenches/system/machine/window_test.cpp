@@ -16,7 +16,7 @@
 #include "system/machine/supernode.h"
 #include "system/observe/memory_check.h"
 
-namespace cm384::supernode {
+namespace cm384::supernode::window_test {
 namespace {
 
 using namespace cm384::literals;
@@ -290,4 +290,4 @@ TEST(Windows, ThreadsPrintInTheSameOrder) {
 }
 
 }  // namespace
-}  // namespace cm384::supernode
+}  // namespace cm384::supernode::window_test

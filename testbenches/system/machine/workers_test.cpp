@@ -11,7 +11,7 @@
 
 #include "base/engine/worker.h"
 
-namespace cm384::supernode {
+namespace cm384::supernode::workers_test {
 namespace {
 
 using ::testing::Each;
@@ -170,4 +170,4 @@ TEST(Workers, GoWithoutHavingWorked) {
 }
 
 }  // namespace
-}  // namespace cm384::supernode
+}  // namespace cm384::supernode::workers_test

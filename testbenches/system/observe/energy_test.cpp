@@ -12,7 +12,7 @@
 #include "hw/machine.h"
 #include "system/machine/statistics.h"
 
-namespace cm384::observe {
+namespace cm384::observe::energy_test {
 namespace {
 
 constexpr int kDies = 768;
@@ -78,7 +78,7 @@ TEST(Energy, ChipsOfOtherKindsCount) {
 }
 
 std::string file_with(const std::string& text) {
-  const std::string path = testing::TempDir() + "/table.toml";
+  const std::string path = ::testing::TempDir() + "/table.toml";
   std::ofstream(path) << text;
   return path;
 }
@@ -114,19 +114,19 @@ TEST(Energy, RefusesWhatMeansNothing) {
       refusal(head +
               "[[action]]\nname = \"a\"\npart = \"a\"\ncounters = [\"die*.hbm.read_byte\"]\npicojoules = 2\n"
               "least = 1\nmost = 3\nsource = \"test\"\n"),
-      testing::HasSubstr("die*.hbm.read_bytes"));
+      ::testing::HasSubstr("die*.hbm.read_bytes"));
   EXPECT_THAT(
       refusal(head +
               "[[power]]\nname = \"p\"\npart = \"a\"\neach = \"racks\"\nwatts = 2\nleast = 1\nmost = 3\n"
               "source = \"test\"\n"),
-      testing::HasSubstr("'racks'"));
+      ::testing::HasSubstr("'racks'"));
   EXPECT_THAT(
       refusal(head +
               "[[power]]\nname = \"p\"\npart = \"a\"\neach = \"dies\"\nwatts = 4\nleast = 1\nmost = 3\n"
               "source = \"test\"\n"),
-      testing::HasSubstr("between its least"));
-  EXPECT_THAT(refusal(head + "[[power]]\nname = \"p\"\n"), testing::HasSubstr("table.toml:3"));
+      ::testing::HasSubstr("between its least"));
+  EXPECT_THAT(refusal(head + "[[power]]\nname = \"p\"\n"), ::testing::HasSubstr("table.toml:3"));
 }
 
 }  // namespace
-}  // namespace cm384::observe
+}  // namespace cm384::observe::energy_test

@@ -1,7 +1,7 @@
 // RTL chips in a fabric whose buffers hold two packets; chip_test.cpp has more room and fewer runs.
 #include "testbenches/ub_fabric/switch_exchange/chip_bench.h"
 
-namespace cm384::ub {
+namespace cm384::ub::chip_long_test {
 namespace {
 
 TEST(RtlChipLong, KeepsToScarceCredits) {
@@ -9,4 +9,4 @@ TEST(RtlChipLong, KeepsToScarceCredits) {
 }
 
 }  // namespace
-}  // namespace cm384::ub
+}  // namespace cm384::ub::chip_long_test

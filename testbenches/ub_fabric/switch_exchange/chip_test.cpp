@@ -7,7 +7,7 @@
 #include "base/text/error.h"
 #include "testbenches/ub_fabric/switch_exchange/chip_bench.h"
 
-namespace cm384::ub {
+namespace cm384::ub::chip_test {
 namespace {
 
 using namespace cm384::literals;
@@ -65,7 +65,7 @@ TEST(RtlChip, WaitsForASlowerPort) {
 }
 
 // Sub-planes, links between chips, and lanes of links that have other rates than ub.link.bandwidth.
-class RtlChipAtRates : public testing::TestWithParam<std::vector<std::string>> {};
+class RtlChipAtRates : public ::testing::TestWithParam<std::vector<std::string>> {};
 
 TEST_P(RtlChipAtRates, MovesFlitsAtTheRateOfItsLinks) {
   std::vector<std::string> set{"topology.sub_planes=1", "ub.controller.write_interval=0ps"};
@@ -75,10 +75,10 @@ TEST_P(RtlChipAtRates, MovesFlitsAtTheRateOfItsLinks) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Rates, RtlChipAtRates,
-                         testing::Values(std::vector<std::string>{"ub.link.plane_rates=2"},
-                                         std::vector<std::string>{"ub.link.plane_rates=0.5"},
-                                         std::vector<std::string>{"ub.link.trunk_rate=2"},
-                                         std::vector<std::string>{"ub.link.trunk_rate=0.25"}));
+                         ::testing::Values(std::vector<std::string>{"ub.link.plane_rates=2"},
+                                           std::vector<std::string>{"ub.link.plane_rates=0.5"},
+                                           std::vector<std::string>{"ub.link.trunk_rate=2"},
+                                           std::vector<std::string>{"ub.link.trunk_rate=0.25"}));
 
 std::unique_ptr<RtlSwitch> chip_of(const std::vector<std::string>& set, unsigned ports) {
   const Parameters p = machine(set);
@@ -98,4 +98,4 @@ TEST(RtlChip, SaysWhatItCannotBe) {
 }
 
 }  // namespace
-}  // namespace cm384::ub
+}  // namespace cm384::ub::chip_test

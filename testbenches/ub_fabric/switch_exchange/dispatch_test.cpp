@@ -6,7 +6,7 @@
 
 #include "base/text/error.h"
 
-namespace cm384::studies {
+namespace cm384::studies::dispatch_test {
 namespace {
 
 class Silence final : public Progress {
@@ -45,4 +45,4 @@ TEST(Dispatch, RefusesAChipThatIsNotThere) {
 }
 
 }  // namespace
-}  // namespace cm384::studies
+}  // namespace cm384::studies::dispatch_test

@@ -1,7 +1,7 @@
 // Ten million packets through model and RTL, every pattern; a full chip of level two at saturation.
 #include "testbenches/ub_fabric/switch_exchange/exchange.h"
 
-namespace cm384::studies {
+namespace cm384::studies::exchange_long_test {
 namespace {
 
 TEST(ExchangeLong, TenMillionPackets) {
@@ -51,4 +51,4 @@ TEST(ExchangeLong, FortyEightPortsCarryNineTenthsOfTheirBandwidth) {
 }
 
 }  // namespace
-}  // namespace cm384::studies
+}  // namespace cm384::studies::exchange_long_test

@@ -1,10 +1,10 @@
 // A short run of the exchange; exchange_long_test.cpp has the long one.
 #include "testbenches/ub_fabric/switch_exchange/exchange.h"
 
-namespace cm384::studies {
+namespace cm384::studies::exchange_test {
 namespace {
 
-class Exchange : public testing::TestWithParam<Pattern> {};
+class Exchange : public ::testing::TestWithParam<Pattern> {};
 
 TEST_P(Exchange, ModelAndRtlAgree) {
   SwitchCase setting;
@@ -15,8 +15,8 @@ TEST_P(Exchange, ModelAndRtlAgree) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Patterns, Exchange,
-                         testing::Values(Pattern::uniform, Pattern::permutation, Pattern::hotspot,
-                                         Pattern::incast, Pattern::tornado),
+                         ::testing::Values(Pattern::uniform, Pattern::permutation, Pattern::hotspot,
+                                           Pattern::incast, Pattern::tornado),
                          [](const auto& test) {
                            return pattern_names()[static_cast<std::size_t>(test.param)];
                          });
@@ -88,4 +88,4 @@ TEST(Fairness, OfAnIncast) {
 }
 
 }  // namespace
-}  // namespace cm384::studies
+}  // namespace cm384::studies::exchange_test

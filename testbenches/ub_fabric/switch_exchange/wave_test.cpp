@@ -14,13 +14,13 @@
 #include "workloads/fabric/p2p.h"
 #include "workloads/fabric/switch_bench.h"
 
-namespace cm384::studies {
+namespace cm384::studies::wave_test {
 namespace {
 
 // A folder of the test that runs, empty.
 std::string scratch() {
   const std::string folder =
-      testing::TempDir() + "cm384-waves-" + testing::UnitTest::GetInstance()->current_test_info()->name();
+      ::testing::TempDir() + "cm384-waves-" + ::testing::UnitTest::GetInstance()->current_test_info()->name();
   std::filesystem::remove_all(folder);
   std::filesystem::create_directory(folder);
   return folder + "/";
@@ -147,4 +147,4 @@ TEST(Waves, AFileThatCannotBeWrittenIsRefused) {
 }
 
 }  // namespace
-}  // namespace cm384::studies
+}  // namespace cm384::studies::wave_test

@@ -9,7 +9,7 @@
 #include "base/text/error.h"
 #include "workloads/cluster/jobs.h"
 
-namespace cm384::cluster {
+namespace cm384::cluster::allocation_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -195,4 +195,4 @@ TEST(NpuPool, RefusesOnlyWhatHasNoPlace) {
 }
 
 }  // namespace
-}  // namespace cm384::cluster
+}  // namespace cm384::cluster::allocation_test

@@ -8,7 +8,7 @@
 #include "base/text/error.h"
 #include "testbenches/workloads/service/file_of.h"
 
-namespace cm384::cluster {
+namespace cm384::cluster::jobs_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -119,4 +119,4 @@ TEST(Jobs, AreDrawnAsTheirDistributionsSay) {
 }
 
 }  // namespace
-}  // namespace cm384::cluster
+}  // namespace cm384::cluster::jobs_test

@@ -7,7 +7,7 @@
 
 #include "base/text/error.h"
 
-namespace cm384::cluster {
+namespace cm384::cluster::reliability_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -143,4 +143,4 @@ TEST(Reliability, TablesAreChecked) {
 }
 
 }  // namespace
-}  // namespace cm384::cluster
+}  // namespace cm384::cluster::reliability_test

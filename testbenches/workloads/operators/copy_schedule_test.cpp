@@ -12,7 +12,7 @@
 #include "hw/machine.h"
 #include "traces/collectives.h"
 
-namespace cm384::operators {
+namespace cm384::operators::copy_schedule_test {
 namespace {
 
 using reference::CollectiveKind;
@@ -107,7 +107,7 @@ TEST(CopySchedule, HasTheBytesOfEachRoundThatSchedulesOfTracesHave) {
 }
 
 TEST(CopySchedule, LevelsArePackagesNodesAndWhatIsLeft) {
-  using testing::ElementsAre;
+  using ::testing::ElementsAre;
   EXPECT_THAT(levels_of(2, topology()), ElementsAre(2));
   EXPECT_THAT(levels_of(6, topology()), ElementsAre(2, 3));
   EXPECT_THAT(levels_of(16, topology()), ElementsAre(2, 8));
@@ -127,4 +127,4 @@ TEST(CopySchedule, RefusesWhatAnAlgorithmDoesNotTake) {
 }
 
 }  // namespace
-}  // namespace cm384::operators
+}  // namespace cm384::operators::copy_schedule_test

@@ -10,7 +10,7 @@
 #include "testbenches/workloads/operators/die_rig.h"
 #include "workloads/operators/attention/attention.h"
 
-namespace cm384::operators {
+namespace cm384::operators::gqa_test {
 namespace {
 
 GqaSetting gqa_of(std::vector<std::uint32_t> kv_lens, std::uint32_t queries, std::uint32_t heads,
@@ -229,4 +229,4 @@ TEST(Gqa, RefusesWhatItsKernelsAreNotFor) {
 }
 
 }  // namespace
-}  // namespace cm384::operators
+}  // namespace cm384::operators::gqa_test

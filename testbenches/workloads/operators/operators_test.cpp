@@ -12,7 +12,7 @@
 #include "workloads/operators/reference/combine_reference.h"
 #include "workloads/operators/reference/ffn_reference.h"
 
-namespace cm384::operators {
+namespace cm384::operators::operators_test {
 namespace {
 
 template <class Made, class Setting>
@@ -170,4 +170,4 @@ TEST(Formula, IsThePeakOfTheCoresOrOfHbm) {
 }
 
 }  // namespace
-}  // namespace cm384::operators
+}  // namespace cm384::operators::operators_test

@@ -8,7 +8,7 @@
 #include "system/host/recording_file.h"
 #include "testbenches/hw/refusal.h"
 
-namespace cm384::host {
+namespace cm384::host::recording_test {
 namespace {
 
 using npu::Recording;
@@ -134,4 +134,4 @@ TEST(RecordingFile, MustFitTheLaunchAndItsMemory) {
 }
 
 }  // namespace
-}  // namespace cm384::host
+}  // namespace cm384::host::recording_test

@@ -5,7 +5,7 @@
 
 #include "testbenches/workloads/operators/die_rig.h"
 
-namespace cm384::operators {
+namespace cm384::operators::replay_test {
 namespace {
 
 enum class Beside { nothing, a_copy_of_it };
@@ -106,4 +106,4 @@ TEST(Replay, PlaysAgain) {
 }
 
 }  // namespace
-}  // namespace cm384::operators
+}  // namespace cm384::operators::replay_test

@@ -14,7 +14,7 @@
 #include "traces/random.h"
 #include "workloads/service/requests.h"
 
-namespace cm384::service {
+namespace cm384::service::block_pool_test {
 namespace {
 
 // Distances by a tree over the times of last use (Olken 1981).
@@ -264,4 +264,4 @@ TEST(RecordedRequests, HitAsStackDistancesSay) {
 }
 
 }  // namespace
-}  // namespace cm384::service
+}  // namespace cm384::service::block_pool_test

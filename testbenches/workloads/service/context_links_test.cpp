@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-namespace cm384::service {
+namespace cm384::service::context_links_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -51,4 +51,4 @@ TEST_F(Links, OfALostDieAreFree) {
 }
 
 }  // namespace
-}  // namespace cm384::service
+}  // namespace cm384::service::context_links_test

@@ -8,7 +8,7 @@
 
 #include "base/text/error.h"
 
-namespace cm384::service {
+namespace cm384::service::drawn_requests_test {
 namespace {
 
 double mean_of(const RequestTrace& trace, std::int32_t Request::*tokens) {
@@ -139,4 +139,4 @@ TEST(DrawnRequests, AreRefusedWhereTheyWouldFillTheMemory) {
 }
 
 }  // namespace
-}  // namespace cm384::service
+}  // namespace cm384::service::drawn_requests_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace cm384::studies {
+namespace cm384::studies::ems_model_test {
 namespace {
 
 TEST(ModelCache, StartsAsFastAsStoreAndDramGiveWeights) {
@@ -23,4 +23,4 @@ TEST(ModelCache, StartsAsFastAsStoreAndDramGiveWeights) {
 }
 
 }  // namespace
-}  // namespace cm384::studies
+}  // namespace cm384::studies::ems_model_test

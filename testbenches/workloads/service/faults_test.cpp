@@ -8,7 +8,7 @@
 #include "workloads/service/drawn_requests.h"
 #include "workloads/service/simulation.h"
 
-namespace cm384::service {
+namespace cm384::service::faults_test {
 namespace {
 
 // A prompt of 500 tokens takes 50 ms, its context 0.5 ms on the link and 3 us; the answer's eight further
@@ -280,4 +280,4 @@ TEST_F(Faulty, WhatIsNotThereIsRefused) {
 }
 
 }  // namespace
-}  // namespace cm384::service
+}  // namespace cm384::service::faults_test

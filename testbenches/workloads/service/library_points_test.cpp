@@ -6,7 +6,7 @@
 #include "base/text/error.h"
 #include "testbenches/workloads/service/small_service.h"
 
-namespace cm384::service {
+namespace cm384::service::library_points_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -104,4 +104,4 @@ TEST(LibraryCurves, GoThroughPointsThatDifferInOneCoordinate) {
 }
 
 }  // namespace
-}  // namespace cm384::service
+}  // namespace cm384::service::library_points_test

@@ -16,7 +16,7 @@
 #include "testbenches/workloads/service/small_service.h"
 #include "workloads/service/deployment.h"
 
-namespace cm384::service {
+namespace cm384::service::library_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -260,4 +260,4 @@ TEST(Library, TakesPointsThatStandTwice) {
 }
 
 }  // namespace
-}  // namespace cm384::service
+}  // namespace cm384::service::library_test

@@ -14,7 +14,7 @@
 #include "workloads/service/drawn_requests.h"
 #include "workloads/service/simulation.h"
 
-namespace cm384::service {
+namespace cm384::service::load_test {
 namespace {
 
 struct Moments {
@@ -215,4 +215,4 @@ TEST(Export, GivesTheSameRequests) {
 }
 
 }  // namespace
-}  // namespace cm384::service
+}  // namespace cm384::service::load_test

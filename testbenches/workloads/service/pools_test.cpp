@@ -12,7 +12,7 @@
 #include "testbenches/workloads/service/small_service.h"
 #include "workloads/service/simulation.h"
 
-namespace cm384::service {
+namespace cm384::service::pools_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -591,4 +591,4 @@ TEST(OnePool, RefusesWhatItDoesNotHave) {
 }
 
 }  // namespace
-}  // namespace cm384::service
+}  // namespace cm384::service::pools_test

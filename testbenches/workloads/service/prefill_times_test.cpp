@@ -7,7 +7,7 @@
 #include "testbenches/workloads/service/small_service.h"
 #include "workloads/service/simulation.h"
 
-namespace cm384::service {
+namespace cm384::service::prefill_times_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -249,4 +249,4 @@ TEST(PrefillTimes, TakePromptsThatTheCacheMakesShortEnough) {
 }
 
 }  // namespace
-}  // namespace cm384::service
+}  // namespace cm384::service::prefill_times_test

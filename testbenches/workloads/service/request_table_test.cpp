@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-namespace cm384::service {
+namespace cm384::service::request_table_test {
 namespace {
 
 RequestTrace two_requests() {
@@ -64,4 +64,4 @@ TEST(RequestTable, EndsAnAnswerOfOneTokenWithItsPrompt) {
 }
 
 }  // namespace
-}  // namespace cm384::service
+}  // namespace cm384::service::request_table_test

@@ -6,7 +6,7 @@
 #include "base/text/error.h"
 #include "testbenches/workloads/service/file_of.h"
 
-namespace cm384::service {
+namespace cm384::service::requests_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -275,4 +275,4 @@ TEST(RecordedRequests, AreReadWhole) {
 }
 
 }  // namespace
-}  // namespace cm384::service
+}  // namespace cm384::service::requests_test

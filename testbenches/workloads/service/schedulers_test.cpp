@@ -12,7 +12,7 @@
 #include "testbenches/workloads/service/small_service.h"
 #include "workloads/service/simulation.h"
 
-namespace cm384::service {
+namespace cm384::service::schedulers_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -501,4 +501,4 @@ TEST(Schedulers, RefuseWhatHasNoEffect) {
 }
 
 }  // namespace
-}  // namespace cm384::service
+}  // namespace cm384::service::schedulers_test

@@ -5,7 +5,7 @@
 
 #include "testbenches/hw/refusal.h"
 
-namespace cm384::studies {
+namespace cm384::studies::serve_faults_test {
 namespace {
 
 using ::testing::StartsWith;
@@ -64,4 +64,4 @@ TEST(ServeFaults, WhatIsWrongIsOneLine) {
 }
 
 }  // namespace
-}  // namespace cm384::studies
+}  // namespace cm384::studies::serve_faults_test

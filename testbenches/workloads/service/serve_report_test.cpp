@@ -9,7 +9,7 @@
 #include "testbenches/workloads/service/small_service.h"
 #include "workloads/frame/request_options.h"
 
-namespace cm384::studies {
+namespace cm384::studies::serve_report_test {
 namespace {
 
 using namespace cm384::literals;
@@ -109,4 +109,4 @@ TEST(Classes, HaveTimesOfTheirOwn) {
 }
 
 }  // namespace
-}  // namespace cm384::studies
+}  // namespace cm384::studies::serve_report_test

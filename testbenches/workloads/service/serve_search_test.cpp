@@ -5,7 +5,7 @@
 
 #include "base/text/error.h"
 
-namespace cm384::studies {
+namespace cm384::studies::serve_search_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -33,4 +33,4 @@ TEST(Search, BeginsWithSoFewRequestsThatTheLastServeAll) {
 }
 
 }  // namespace
-}  // namespace cm384::studies
+}  // namespace cm384::studies::serve_search_test

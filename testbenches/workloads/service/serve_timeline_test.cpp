@@ -13,7 +13,7 @@
 #include "testbenches/workloads/service/small_service.h"
 #include "workloads/service/drawn_requests.h"
 
-namespace cm384::studies {
+namespace cm384::studies::serve_timeline_test {
 namespace {
 
 using Lane = std::pair<int, int>;  // process, lane
@@ -115,4 +115,4 @@ TEST_F(ServeTimelineTest, ShowsTheFirstOfAWindow) {
 }
 
 }  // namespace
-}  // namespace cm384::studies
+}  // namespace cm384::studies::serve_timeline_test

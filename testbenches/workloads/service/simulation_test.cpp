@@ -11,7 +11,7 @@
 #include "testbenches/workloads/service/small_service.h"
 #include "workloads/service/drawn_requests.h"
 
-namespace cm384::service {
+namespace cm384::service::simulation_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -314,4 +314,4 @@ TEST(Service, EndsAtAnInterruption) {
 }
 
 }  // namespace
-}  // namespace cm384::service
+}  // namespace cm384::service::simulation_test

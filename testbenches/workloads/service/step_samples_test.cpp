@@ -7,7 +7,7 @@
 #include "testbenches/workloads/service/small_service.h"
 #include "workloads/service/simulation.h"
 
-namespace cm384::service {
+namespace cm384::service::step_samples_test {
 namespace {
 
 using ::testing::Each;
@@ -112,4 +112,4 @@ TEST(DecodeSteps, KnowTheirLayerWhereTheLibraryDoes) {
 }
 
 }  // namespace
-}  // namespace cm384::service
+}  // namespace cm384::service::step_samples_test

@@ -8,7 +8,7 @@
 #include <set>
 #include <tuple>
 
-namespace cm384::training {
+namespace cm384::training::pipeline_test {
 namespace {
 
 using ::testing::Each;
@@ -158,4 +158,4 @@ TEST(Pipeline, TheLastBackwardPass) {
 }
 
 }  // namespace
-}  // namespace cm384::training
+}  // namespace cm384::training::pipeline_test

@@ -9,7 +9,7 @@
 #include "workloads/training/layer_work.h"
 #include "workloads/training/training_memory.h"
 
-namespace cm384::training {
+namespace cm384::training::plan_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -284,4 +284,4 @@ TEST(TrainingPlan, WhatDoesNotFitIsRefused) {
 }
 
 }  // namespace
-}  // namespace cm384::training
+}  // namespace cm384::training::plan_test

@@ -3,7 +3,7 @@
 
 #include "workloads/training/train_step.h"
 
-namespace cm384::training {
+namespace cm384::training::step_test {
 namespace {
 
 double sum_of(const StepShares& s) {
@@ -97,4 +97,4 @@ TEST(TrainingStep, Exposed) {
 }
 
 }  // namespace
-}  // namespace cm384::training
+}  // namespace cm384::training::step_test

@@ -6,7 +6,7 @@
 #include "Vrtl_link_odd.h"
 #include "testbenches/hw/rtl/ub_link/small_link.h"
 
-namespace cm384::rtl {
+namespace cm384::rtl::corners_test {
 namespace {
 
 template <class Model, Shape kShape>
@@ -47,4 +47,4 @@ TEST(LinkCorners, OddSizes) {
 }
 
 }  // namespace
-}  // namespace cm384::rtl
+}  // namespace cm384::rtl::corners_test

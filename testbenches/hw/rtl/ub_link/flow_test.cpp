@@ -3,7 +3,7 @@
 
 #include "testbenches/hw/rtl/ub_link/small_link.h"
 
-namespace cm384::rtl {
+namespace cm384::rtl::flow_test {
 namespace {
 
 void send_many(SmallLink& bench, int e, unsigned lane, int length, int packets) {
@@ -125,4 +125,4 @@ TEST(LinkFlow, WhatIsLeftOverReturnsAfterItsDelay) {
 }
 
 }  // namespace
-}  // namespace cm384::rtl
+}  // namespace cm384::rtl::flow_test

@@ -5,7 +5,7 @@
 #include "testbenches/hw/rtl/ub_link/small_link.h"
 #include "ub_fabric/wire_format.h"
 
-namespace cm384::rtl {
+namespace cm384::rtl::framing_test {
 namespace {
 
 using Block = std::vector<Flit>;
@@ -121,4 +121,4 @@ TEST(LinkFraming, AnUnloadedPacketTakesItsStages) {
 }
 
 }  // namespace
-}  // namespace cm384::rtl
+}  // namespace cm384::rtl::framing_test

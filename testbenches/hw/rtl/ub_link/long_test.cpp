@@ -5,7 +5,7 @@
 
 #include "testbenches/hw/rtl/ub_link/preset_link.h"
 
-namespace cm384::rtl {
+namespace cm384::rtl::long_test {
 namespace {
 
 TEST(LinkLong, AtOneErrorInAMillionBitsTheLossIsTheClosedForm) {
@@ -20,4 +20,4 @@ TEST(LinkLong, AtOneErrorInAMillionBitsTheLossIsTheClosedForm) {
 }
 
 }  // namespace
-}  // namespace cm384::rtl
+}  // namespace cm384::rtl::long_test

@@ -10,7 +10,7 @@
 #include "ub_fabric/link.h"
 #include "ub_fabric/wire_format.h"
 
-namespace cm384::rtl {
+namespace cm384::rtl::rate_test {
 namespace {
 
 constexpr int kAckGrain = 32;
@@ -143,4 +143,4 @@ TEST(LinkRate, TheTransactionLevelModelLosesTheSame) {
 }
 
 }  // namespace
-}  // namespace cm384::rtl
+}  // namespace cm384::rtl::rate_test

@@ -3,7 +3,7 @@
 
 #include "testbenches/hw/rtl/ub_link/small_link.h"
 
-namespace cm384::rtl {
+namespace cm384::rtl::retry_test {
 namespace {
 
 void send_many(SmallLink& bench, int e, int length, int packets) {
@@ -212,4 +212,4 @@ TEST(LinkRetry, UnknownControlBlocksArePassedOver) {
 }
 
 }  // namespace
-}  // namespace cm384::rtl
+}  // namespace cm384::rtl::retry_test

@@ -4,7 +4,7 @@
 
 #include "testbenches/hw/rtl/ub_link/small_link.h"
 
-namespace cm384::rtl {
+namespace cm384::rtl::traffic_test {
 namespace {
 
 // Mostly short packets, some long, from both ends on all lanes.
@@ -88,4 +88,4 @@ TEST(LinkTraffic, ResetForgetsWhatWasOnItsWay) {
 }
 
 }  // namespace
-}  // namespace cm384::rtl
+}  // namespace cm384::rtl::traffic_test

@@ -3,7 +3,7 @@
 
 #include "Vrtl_round_robin.h"
 
-namespace cm384::ub {
+namespace cm384::ub::round_robin_test {
 namespace {
 
 TEST(RoundRobin, GrantsTheFirstRequestAtOrAfterItsPlace) {
@@ -53,4 +53,4 @@ TEST(RoundRobin, NobodyStarves) {
 }
 
 }  // namespace
-}  // namespace cm384::ub
+}  // namespace cm384::ub::round_robin_test

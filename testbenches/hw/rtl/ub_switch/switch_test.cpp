@@ -23,7 +23,7 @@
 #endif
 #include "testbenches/hw/rtl/ub_switch/switch_bench.h"
 
-namespace cm384::ub {
+namespace cm384::ub::switch_test {
 namespace {
 
 // As CMakeLists.txt builds them.
@@ -76,11 +76,11 @@ struct One {
 #endif
 
 template <class Shape>
-class EveryShape : public testing::Test {};
+class EveryShape : public ::testing::Test {};
 #ifdef CM384_SWITCH_CORNERS
-using Shapes = testing::Types<Small, Wide, Many, LanesCorner, PortsCorner, One>;
+using Shapes = ::testing::Types<Small, Wide, Many, LanesCorner, PortsCorner, One>;
 #else
-using Shapes = testing::Types<Small>;
+using Shapes = ::testing::Types<Small>;
 #endif
 TYPED_TEST_SUITE(EveryShape, Shapes);
 
@@ -320,4 +320,4 @@ TEST(Scoreboard, SeesAWrongOutput) {
 }
 
 }  // namespace
-}  // namespace cm384::ub
+}  // namespace cm384::ub::switch_test

@@ -1,7 +1,7 @@
 // Kernels of captured graphs: set up ahead, how far, and what ends that.
 #include "testbenches/npu_core/devices/scheduler/scheduler_bench.h"
 
-namespace cm384::npu {
+namespace cm384::npu::graph_test {
 namespace {
 
 // The first kernel of a graph begins when it is set up; the next ones, which are by then, at the end of the
@@ -67,4 +67,4 @@ TEST(TaskScheduler, AGraphGivesWayToOtherEntries) {
 }
 
 }  // namespace
-}  // namespace cm384::npu
+}  // namespace cm384::npu::graph_test

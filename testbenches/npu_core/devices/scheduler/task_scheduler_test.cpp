@@ -6,7 +6,7 @@
 
 #include "testbenches/npu_core/devices/scheduler/scheduler_bench.h"
 
-namespace cm384::npu {
+namespace cm384::npu::task_scheduler_test {
 namespace {
 
 // Every stage of one kernel, to the picosecond.
@@ -234,4 +234,4 @@ TEST(TaskScheduler, ErrorsEndInACompletionAndTheStreamGoesOn) {
 }
 
 }  // namespace
-}  // namespace cm384::npu
+}  // namespace cm384::npu::task_scheduler_test

@@ -6,7 +6,7 @@
 #include "base/text/units.h"
 #include "testbenches/npu_core/devices/sdma/device_stand.h"
 
-namespace cm384::npu {
+namespace cm384::npu::sdma_engine_test {
 namespace {
 
 using namespace cm384::literals;
@@ -279,4 +279,4 @@ TEST(SdmaEngine, FullCompletionsHoldTheQueue) {
 }
 
 }  // namespace
-}  // namespace cm384::npu
+}  // namespace cm384::npu::sdma_engine_test

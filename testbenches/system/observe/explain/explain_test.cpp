@@ -5,7 +5,7 @@
 #include "workloads/fabric/p2p.h"
 #include "workloads/kernels/stream.h"
 
-namespace cm384::observe {
+namespace cm384::observe::explain_test {
 namespace {
 
 const Explanation::Gain& gain_of(const Explanation& why, Resource resource) {
@@ -125,8 +125,8 @@ TEST(Predictions, WhereTheLinksOfDiesBind) {
   const Explanation why =
       check_predictions(operator_run("dispatch", 8, 16), {"ub.link.bandwidth=3.5GB/s"}, "3.5 GB/s");
   EXPECT_GT(gain_of(why, Resource::die_link).share, 0.2);
-  EXPECT_THAT(names_of_checked(why), testing::Contains("die link bandwidth"));
-  EXPECT_THAT(names_of_checked(why), testing::Not(testing::Contains("link bandwidth")));
+  EXPECT_THAT(names_of_checked(why), ::testing::Contains("die link bandwidth"));
+  EXPECT_THAT(names_of_checked(why), ::testing::Not(::testing::Contains("link bandwidth")));
 }
 
 TEST(Predictions, WhereTrunksBindTheirRateIsTheKnob) {
@@ -137,7 +137,7 @@ TEST(Predictions, WhereTrunksBindTheirRateIsTheKnob) {
   EXPECT_GT(gain.share, 0.1);
   EXPECT_TRUE(gain.checked);
   EXPECT_EQ(gain.changes, std::vector<std::string>{"ub.link.trunk_rate=0.04"});
-  EXPECT_THAT(names_of_checked(why), testing::Not(testing::Contains("link bandwidth")));
+  EXPECT_THAT(names_of_checked(why), ::testing::Not(::testing::Contains("link bandwidth")));
 }
 
 TEST(Predictions, WhereBuffersBindTheirCellsAreTheKnob) {
@@ -208,4 +208,4 @@ TEST(Explain, BusiestIsWhatRanAfterTheWarmUp) {
 }
 
 }  // namespace
-}  // namespace cm384::observe
+}  // namespace cm384::observe::explain_test

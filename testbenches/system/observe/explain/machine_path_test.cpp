@@ -10,7 +10,7 @@
 #include "npu_core/causality/die_tracer.h"
 #include "npu_core/vector/vector_pipes.h"
 
-namespace cm384::observe {
+namespace cm384::observe::machine_path_test {
 namespace {
 
 using npu::PipeStep;
@@ -31,7 +31,7 @@ class Log final : public npu::TraceLog {
 };
 
 // A die with two cores; times in us.
-class TwoCores : public testing::Test {
+class TwoCores : public ::testing::Test {
  protected:
   TwoCores() : cores_(die_.add_cores(2, false)) {}
 
@@ -160,4 +160,4 @@ TEST_F(TwoCores, ARequestThatWaitsForAnAnswerWaitsForItAlone) {
 }
 
 }  // namespace
-}  // namespace cm384::observe
+}  // namespace cm384::observe::machine_path_test

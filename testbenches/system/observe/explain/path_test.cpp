@@ -9,7 +9,7 @@
 #include "system/observe/explain/station.h"
 #include "testbenches/hw/refusal.h"
 
-namespace cm384::observe {
+namespace cm384::observe::path_test {
 namespace {
 
 double gain(const Path& path, Resource resource) {
@@ -59,7 +59,7 @@ TEST(Path, MeetsTheRun) {
 }
 
 // Remote writes of an engine that may have two under way and issues one each 100 ps.
-class RemoteWrites : public testing::Test {
+class RemoteWrites : public ::testing::Test {
  protected:
   RemoteWrites() {
     kind_.engines[kWrites].remote_window = 2;
@@ -155,9 +155,9 @@ TEST(Explanation, SaysWhereNothingIsFollowed) {
   why.span_us = 10;
   why.path.push_back({name_of(Part::sdma), 10, 1, Resource::none});
   const std::string text = why.text();
-  EXPECT_THAT(text, testing::HasSubstr("SDMA 100 %\nSDMA: a copy is not followed"));
-  EXPECT_THAT(text, testing::HasSubstr("nothing that is followed gives any"));
-  EXPECT_THAT(text, testing::Not(testing::HasSubstr("busiest")));
+  EXPECT_THAT(text, ::testing::HasSubstr("SDMA 100 %\nSDMA: a copy is not followed"));
+  EXPECT_THAT(text, ::testing::HasSubstr("nothing that is followed gives any"));
+  EXPECT_THAT(text, ::testing::Not(::testing::HasSubstr("busiest")));
 }
 
 TEST(TwiceAsFast, HalvesTimesAndDoublesRates) {
@@ -186,4 +186,4 @@ TEST(TwiceAsFast, HalvesTimesAndDoublesRates) {
 }
 
 }  // namespace
-}  // namespace cm384::observe
+}  // namespace cm384::observe::path_test

@@ -3,7 +3,7 @@
 
 #include "testbenches/system/observe/explain/predictions.h"
 
-namespace cm384::observe {
+namespace cm384::observe::regimes_test {
 namespace {
 
 constexpr int kOfOneNode = 16;  // dies
@@ -40,7 +40,7 @@ const std::vector<Regime>& regimes() {
   return all;
 }
 
-class Regimes : public testing::TestWithParam<std::tuple<const char*, int>> {};
+class Regimes : public ::testing::TestWithParam<std::tuple<const char*, int>> {};
 
 TEST_P(Regimes, PredictionsHold) {
   const auto [study, ranks] = GetParam();
@@ -58,11 +58,11 @@ TEST_P(Regimes, PredictionsHold) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Operators, Regimes,
-                         testing::Combine(testing::Values("dispatch", "combine"),
-                                          testing::Values(8, 16, 32, 64)),
+                         ::testing::Combine(::testing::Values("dispatch", "combine"),
+                                            ::testing::Values(8, 16, 32, 64)),
                          [](const auto& info) {
                            return fmt::format("{}{}", std::get<0>(info.param), std::get<1>(info.param));
                          });
 
 }  // namespace
-}  // namespace cm384::observe
+}  // namespace cm384::observe::regimes_test

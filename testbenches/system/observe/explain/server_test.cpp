@@ -10,7 +10,7 @@
 #include "system/observe/explain/credits.h"
 #include "system/observe/explain/walks.h"
 
-namespace cm384::observe {
+namespace cm384::observe::server_test {
 namespace {
 
 double gain(const Path& path, Resource resource) {
@@ -266,4 +266,4 @@ TEST(Walks, WhatOthersHaveTranslatedIsKnown) {
 }
 
 }  // namespace
-}  // namespace cm384::observe
+}  // namespace cm384::observe::server_test

@@ -8,7 +8,7 @@
 #include "firmware/abi/memory_map.h"
 #include "testbenches/ub_fabric/planes/rdma/rdma_bench.h"
 
-namespace cm384::rdma {
+namespace cm384::rdma::rdma_test {
 namespace {
 
 using namespace cm384::literals;
@@ -39,7 +39,7 @@ struct Case {
   unsigned target;
   std::uint32_t bytes;
 };
-class Unloaded : public testing::TestWithParam<Case> {};
+class Unloaded : public ::testing::TestWithParam<Case> {};
 
 TEST_P(Unloaded, IsTheSumOfItsStages) {
   const Case& c = GetParam();
@@ -64,14 +64,14 @@ TEST_P(Unloaded, IsTheSumOfItsStages) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Paths, Unloaded,
-                         testing::Values(Case{"WriteLeaf", Operation::write, 5, 512},
-                                         Case{"WriteOneByte", Operation::write, 5, 1},
-                                         Case{"WriteSpine", Operation::write, 700, 512},
-                                         Case{"ReadLeaf", Operation::read, 5, 512},
-                                         Case{"ReadSpine", Operation::read, 700, 512},
-                                         Case{"AtomicSpine", Operation::atomic_add_s32, 700, 4},
-                                         Case{"WriteCore", Operation::write, 768, 512},
-                                         Case{"ReadCore", Operation::read, 1500, 512}),
+                         ::testing::Values(Case{"WriteLeaf", Operation::write, 5, 512},
+                                           Case{"WriteOneByte", Operation::write, 5, 1},
+                                           Case{"WriteSpine", Operation::write, 700, 512},
+                                           Case{"ReadLeaf", Operation::read, 5, 512},
+                                           Case{"ReadSpine", Operation::read, 700, 512},
+                                           Case{"AtomicSpine", Operation::atomic_add_s32, 700, 4},
+                                           Case{"WriteCore", Operation::write, 768, 512},
+                                           Case{"ReadCore", Operation::read, 1500, 512}),
                          [](const auto& test) { return std::string(test.param.name); });
 
 // What was written does not come back with its acknowledgement, whether it was bytes or tags of them.
@@ -353,4 +353,4 @@ TEST(Pause, TightestBufferHolds) {
 }
 
 }  // namespace
-}  // namespace cm384::rdma
+}  // namespace cm384::rdma::rdma_test

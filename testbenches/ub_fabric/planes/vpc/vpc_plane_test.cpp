@@ -8,7 +8,7 @@
 
 #include "base/text/error.h"
 
-namespace cm384::vpc {
+namespace cm384::vpc::vpc_plane_test {
 namespace {
 
 using namespace cm384::literals;
@@ -279,4 +279,4 @@ TEST(VpcPlane, EveryParameterMovesALatency) {
 }
 
 }  // namespace
-}  // namespace cm384::vpc
+}  // namespace cm384::vpc::vpc_plane_test

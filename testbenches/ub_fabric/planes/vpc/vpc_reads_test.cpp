@@ -8,7 +8,7 @@
 #include "hw/machine.h"
 #include "workloads/contexts/ems_vpc.h"
 
-namespace cm384::studies {
+namespace cm384::studies::vpc_reads_test {
 namespace {
 
 class Silent final : public Progress {
@@ -85,4 +85,4 @@ TEST(VpcReads, AnInterruptEndsItWithoutARow) {
 }
 
 }  // namespace
-}  // namespace cm384::studies
+}  // namespace cm384::studies::vpc_reads_test

@@ -16,7 +16,7 @@
 #include "base/text/error.h"
 #include "workloads/operators/reference/product_accuracy.h"
 
-namespace cm384::reference {
+namespace cm384::reference::accuracy_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -200,4 +200,4 @@ TEST(Accuracy, ABf16ProductIsBf16Arithmetic) {
 }
 
 }  // namespace
-}  // namespace cm384::reference
+}  // namespace cm384::reference::accuracy_test

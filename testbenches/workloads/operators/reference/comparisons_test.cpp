@@ -11,7 +11,7 @@
 #include "workloads/operators/reference/quantise.h"
 #include "workloads/operators/reference/rows_reference.h"
 
-namespace cm384::reference {
+namespace cm384::reference::comparisons_test {
 namespace {
 
 // BF16 has eight significant bits: by the exponent, without looking at any bits.
@@ -139,4 +139,4 @@ TEST(MlaReference, EachQuerySeesTheTokensBeforeIt) {
 }
 
 }  // namespace
-}  // namespace cm384::reference
+}  // namespace cm384::reference::comparisons_test

@@ -7,7 +7,7 @@
 #include "workloads/operators/reference/quantise.h"
 #include "workloads/operators/reference/tokens.h"
 
-namespace cm384::reference {
+namespace cm384::reference::dispatch_reference_test {
 namespace {
 
 DispatchCase make_case(int ranks, int experts, int shared_copies, int batch, int top_k, int hidden) {
@@ -85,23 +85,23 @@ TEST(DispatchReference, ComparisonFindsEveryKindOfDifference) {
   const auto compare = [&] { return reference.compare(rank, x, scales, triples, counts, nums); };
   EXPECT_EQ(compare(), "");
   x[33] = static_cast<std::int8_t>(x[33] ^ 1);
-  EXPECT_THAT(compare(), testing::HasSubstr("row 1"));
+  EXPECT_THAT(compare(), ::testing::HasSubstr("row 1"));
   x[33] = static_cast<std::int8_t>(x[33] ^ 1);
   scales[2] += 1;
-  EXPECT_THAT(compare(), testing::HasSubstr("scale"));
+  EXPECT_THAT(compare(), ::testing::HasSubstr("scale"));
   scales[2] -= 1;
   scales[2] = reference.expected_row(rank, 2, std::span(x).subspan(64, 32));
   ++triples[4];
-  EXPECT_THAT(compare(), testing::HasSubstr("triples[4]"));
+  EXPECT_THAT(compare(), ::testing::HasSubstr("triples[4]"));
   --triples[4];
   ++counts[1];
-  EXPECT_THAT(compare(), testing::HasSubstr("send_counts[1]"));
+  EXPECT_THAT(compare(), ::testing::HasSubstr("send_counts[1]"));
   --counts[1];
   ++nums[0];
-  EXPECT_THAT(compare(), testing::HasSubstr("expert_token_nums[0]"));
+  EXPECT_THAT(compare(), ::testing::HasSubstr("expert_token_nums[0]"));
   --nums[0];
   EXPECT_EQ(compare(), "");
 }
 
 }  // namespace
-}  // namespace cm384::reference
+}  // namespace cm384::reference::dispatch_reference_test

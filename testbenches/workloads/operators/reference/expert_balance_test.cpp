@@ -13,7 +13,7 @@
 
 #include "base/text/error.h"
 
-namespace cm384::reference {
+namespace cm384::reference::expert_balance_test {
 namespace {
 
 // The smallest largest load of a copy that any choice of `redundant` further copies gives, by trying all.
@@ -167,4 +167,4 @@ TEST(PlacementByLoad, RefusesWhatCannotBe) {
 }
 
 }  // namespace
-}  // namespace cm384::reference
+}  // namespace cm384::reference::expert_balance_test

@@ -8,14 +8,14 @@
 
 #include "base/text/error.h"
 
-namespace cm384::reference {
+namespace cm384::reference::expert_placement_test {
 namespace {
 
 struct Counts {
   int ranks, experts, shared_copies;
 };
 
-class EveryPlacement : public testing::TestWithParam<Counts> {};
+class EveryPlacement : public ::testing::TestWithParam<Counts> {};
 
 TEST_P(EveryPlacement, GivesEveryRankItsSlotsAndEveryExpertItsCopies) {
   const auto [ranks, experts, shared_copies] = GetParam();
@@ -48,10 +48,10 @@ TEST_P(EveryPlacement, GivesEveryRankItsSlotsAndEveryExpertItsCopies) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Counts, EveryPlacement,
-                         testing::Values(Counts{8, 256, 0}, Counts{60, 60, 0}, Counts{64, 256, 0},
-                                         Counts{256, 256, 0}, Counts{320, 256, 32}, Counts{768, 256, 0},
-                                         Counts{8, 60, 0}, Counts{64, 60, 0}, Counts{320, 60, 0},
-                                         Counts{1, 1, 0}, Counts{7, 16, 2}));
+                         ::testing::Values(Counts{8, 256, 0}, Counts{60, 60, 0}, Counts{64, 256, 0},
+                                           Counts{256, 256, 0}, Counts{320, 256, 32}, Counts{768, 256, 0},
+                                           Counts{8, 60, 0}, Counts{64, 60, 0}, Counts{320, 60, 0},
+                                           Counts{1, 1, 0}, Counts{7, 16, 2}));
 
 TEST(Placement, OfEp320IsThePapers) {
   const ExpertPlacement p = place_experts(320, 256, 32);
@@ -69,7 +69,7 @@ TEST(Placement, OfEp320IsThePapers) {
 
 TEST(Placement, DividesUnevenlyByOne) {
   const ExpertPlacement p = place_experts(8, 60);
-  EXPECT_THAT(p.own_experts, testing::ElementsAre(8, 8, 8, 8, 7, 7, 7, 7));
+  EXPECT_THAT(p.own_experts, ::testing::ElementsAre(8, 8, 8, 8, 7, 7, 7, 7));
   EXPECT_EQ(p.slot_of(31, 5).rank, 3u);
   EXPECT_EQ(p.slot_of(31, 5).local, 7u);
   EXPECT_EQ(p.slot_of(32, 5).rank, 4u);
@@ -84,4 +84,4 @@ TEST(Placement, RefusesWhatCannotBe) {
 }
 
 }  // namespace
-}  // namespace cm384::reference
+}  // namespace cm384::reference::expert_placement_test

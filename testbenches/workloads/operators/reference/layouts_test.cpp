@@ -11,7 +11,7 @@
 #include "firmware/abi/mla_output.h"
 #include "firmware/abi/mla_prolog.h"
 
-namespace cm384::reference {
+namespace cm384::reference::layouts_test {
 namespace {
 
 // Every number below is worked out on paper from the published rules, at a hidden size of 7168 where none is
@@ -102,4 +102,4 @@ TEST(Layouts, KernelsAndHostPlaceByThem) {
 }
 
 }  // namespace
-}  // namespace cm384::reference
+}  // namespace cm384::reference::layouts_test

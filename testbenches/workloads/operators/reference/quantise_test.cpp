@@ -10,7 +10,7 @@
 
 #include "workloads/operators/reference/tokens.h"
 
-namespace cm384::reference {
+namespace cm384::reference::quantise_test {
 namespace {
 
 constexpr std::uint16_t kOne = 0x3f80, kTwo = 0x4000, kHalf = 0x3f00, kMinusOne = 0xbf80;
@@ -20,7 +20,7 @@ TEST(Quantise, KnownVectors) {
   std::vector<std::int8_t> out(row.size());
   const float scale = quantise_row(row, out);
   // Factor 63.5: 127, 63.5 (to even 64), 31.75, -63.5, 0, -0, -127, 0.9921875.
-  EXPECT_THAT(out, testing::ElementsAre(127, 64, 32, -64, 0, 0, -127, 1));
+  EXPECT_THAT(out, ::testing::ElementsAre(127, 64, 32, -64, 0, 0, -127, 1));
   EXPECT_EQ(scale, 1.0f / 63.5f);
 }
 
@@ -28,7 +28,7 @@ TEST(Quantise, RowOfZerosHasScaleZero) {
   const std::vector<std::uint16_t> row(64, 0);
   std::vector<std::int8_t> out(64, 99);
   EXPECT_EQ(quantise_row(row, out), 0.0f);
-  EXPECT_THAT(out, testing::Each(0));
+  EXPECT_THAT(out, ::testing::Each(0));
 }
 
 TEST(Quantise, TinyRowSaturates) {
@@ -36,7 +36,7 @@ TEST(Quantise, TinyRowSaturates) {
   const std::vector<std::uint16_t> row = {0x0001, 0x8001, 0x0000};
   std::vector<std::int8_t> out(3);
   EXPECT_EQ(quantise_row(row, out), 0.0f);
-  EXPECT_THAT(out, testing::ElementsAre(127, -128, 0));
+  EXPECT_THAT(out, ::testing::ElementsAre(127, -128, 0));
 }
 
 TEST(Quantise, ErrorIsAtMostHalfAStep) {
@@ -75,4 +75,4 @@ TEST(Tokens, DependOnSeedRankAndToken) {
 }
 
 }  // namespace
-}  // namespace cm384::reference
+}  // namespace cm384::reference::quantise_test
