@@ -59,13 +59,16 @@ DecodeMemory memory_of(const DecodeOptions& options, int shared_copies, std::uin
   const int filled = o.experts + shared_copies + std::max(0, o.redundant);
   const int slots = o.dense() ? 0
                     : o.by_load || o.redundant >= 0
-                        ? (filled + o.ranks - 1) / o.ranks
-                        : reference::place_experts(o.ranks, o.experts, shared_copies).local_experts;
+                        ? (filled + o.holders() - 1) / o.holders()
+                        : reference::place_experts(o.holders(), o.experts, shared_copies).local_experts;
   const double network = o.int8_networks ? 1 : 2;  // bytes of an element
   const double experts = network * 3 * slots * hidden * o.width;
   const double token = o.kv_heads > 0 ? 4.0 * kv_heads * o.head_width : 2.0 * 576;
   DecodeMemory memory;
-  memory.weights = layers * attention + (options.moe_layers + predictors) * experts +
+  const double all_experts = (options.moe_layers + predictors) * experts;
+  const bool apart = o.expert_ranks > 0;
+  if (apart) memory.experts = all_experts;
+  memory.weights = layers * attention + (apart ? 0 : all_experts) +
                    network * 3 * options.dense_layers * hidden * own_width +
                    2 * hidden * (options.vocabulary + own_words);
   const double sliding = options.sliding_layers, full = layers - sliding;
@@ -91,6 +94,10 @@ DecodeMemory check_memory(const StudyContext& context, const DecodeOptions& opti
       memory_of(options, setting.moe.shared_copies, fullest_die(setting),
                 fullest_die(setting, static_cast<std::uint32_t>(options.layer.window)));
   const double room = static_cast<double>(context.machine.memory.hbm.capacity.count);
+  if (memory.experts > room)
+    throw InputError(
+        fmt::format("run decode: --expert-ranks {}: experts of {:.1f} GB do not fit a die's {:.1f} GB",
+                    options.layer.expert_ranks, memory.experts / 1e9, room / 1e9));
   if (memory.weights > room)
     throw InputError(fmt::format("run decode: --ranks {}: weights of {:.1f} GB do not fit a die's {:.1f} GB",
                                  options.layer.ranks, memory.weights / 1e9, room / 1e9));
@@ -151,8 +158,10 @@ Row step_row(const StudyContext& context, const DecodeOptions& options, const De
   const KernelShares shares = shares_of(parts);
   result.notes.push_back(fmt::format("batch {}, ms of the step: {}", o.batch, fmt::join(words, ", ")));
   Row row{{"ranks", o.ranks}, {"batch", o.batch}, {"kv", o.kv}, {"mtp", o.mtp}, {"acceptance", acceptance}};
+  if (o.expert_ranks > 0) row.set("expert_ranks", o.expert_ranks);
   row.set("microbatches", parts.microbatches).set("split", parts.split);
-  const double tokens_s = o.batch * 1000 / tpot_ms;
+  // Dies without tokens count as well.
+  const double tokens_s = o.batch * 1000 / tpot_ms * o.token_ranks() / o.ranks;
   row.set("step_ms", step / 1000).set("tpot_ms", tpot_ms).set("tokens_s_npu", tokens_s);
   row.set("tokens_s_tflops", tokens_s / (2 * hw::peaks_of(context.machine).int8_tops));
   row.set("layer_us", parts.layer);
@@ -160,6 +169,7 @@ Row step_row(const StudyContext& context, const DecodeOptions& options, const De
   row.set("slower_half_us", std::max(parts.attention_half, parts.experts_half));
   row.set("mtp_ms",
           o.mtp * (parts.mtp_projection + parts.first_layer + parts.mtp_head + parts.mtp_sampling) / 1000);
+  if (o.expert_ranks > 0) row.set("expert_weights_GB", memory.experts / 1e9);
   row.set("weights_GB", memory.weights / 1e9).set("cache_GB", memory.cache / 1e9);
   row.set("context_bytes", memory.request / o.kv);
   row.set("products_share", shares.products).set("dispatch_share", shares.dispatch);
@@ -195,8 +205,9 @@ void check_options(const StudyContext& context, const DecodeOptions& o) {
   if ((o.sliding_layers > 0) != (o.layer.window > 0))
     refuse(fmt::format("--window {} and --sliding-layers {}: each acts with the other alone", o.layer.window,
                        o.sliding_layers));
-  if (o.layer.ranks % o.head_sharing() != 0)
-    refuse(fmt::format("--head-tp {}: allowed: divisors of {} ranks", o.head_sharing(), o.layer.ranks));
+  if (o.layer.token_ranks() % o.head_sharing() != 0)
+    refuse(fmt::format("--head-tp {}: allowed: divisors of {} ranks{}", o.head_sharing(),
+                       o.layer.token_ranks(), o.layer.expert_ranks > 0 ? " with tokens" : ""));
 }
 
 StudyResult run(const StudyContext& context, const DecodeOptions& all) {
@@ -244,7 +255,12 @@ constexpr std::array kDecodePartFields{
 };
 constexpr std::array kDecodeFields{
     Field{"ranks", FieldType::integer, "dies that take part, one rank each", true}.as_condition(),
-    Field{"batch", FieldType::integer, "requests per NPU of two dies", true}.as_condition(),
+    Field{"expert_ranks", FieldType::integer,
+          "of them: that hold all experts and have no tokens, where given"}
+        .as_condition(),
+    Field{"batch", FieldType::integer,
+          "requests per NPU of two dies, with --expert-ranks of those with tokens", true}
+        .as_condition(),
     Field{"kv", FieldType::integer, "mean tokens of a request in the cache", true}.as_condition(),
     Field{"mtp", FieldType::integer, "tokens predicted beyond the next one"}.as_condition(),
     Field{"acceptance", FieldType::ratio, "of these"}.as_condition(),
@@ -252,7 +268,8 @@ constexpr std::array kDecodeFields{
     Field{"split", FieldType::text, "AIC/AIV of attention and of the experts", true}.as_condition(),
     Field{"step_ms", FieldType::number, "the step", true},
     Field{"tpot_ms", FieldType::number, "time per output token: the step over 1 + acceptance", true},
-    Field{"tokens_s_npu", FieldType::number, "tokens a second per NPU: batch over tpot_ms", true},
+    Field{"tokens_s_npu", FieldType::number, "tokens a second per NPU: batch over tpot_ms, over all dies",
+          true},
     Field{"tokens_s_tflops", FieldType::number,
           "the same over the INT8 peak of an NPU, in 10^12 operations per second"},
     Field{"layer_us", FieldType::number, "of a layer with experts among many alike", true},
@@ -261,7 +278,8 @@ constexpr std::array kDecodeFields{
     Field{"slower_half_us", FieldType::number, "the longer of both halves"},
     Field{"mtp_ms", FieldType::number,
           "of the layer, the head and the choice of words that predict a further token"},
-    Field{"weights_GB", FieldType::number, "of a die"},
+    Field{"weights_GB", FieldType::number, "of a die, with --expert-ranks of one with tokens"},
+    Field{"expert_weights_GB", FieldType::number, "of a die with experts, with --expert-ranks"},
     Field{"cache_GB", FieldType::number, "of the die whose requests have the longest contexts"},
     Field{"context_bytes", FieldType::number,
           "bytes that a token of a request takes in the cache, over all dies that have a part of it"},

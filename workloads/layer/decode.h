@@ -99,9 +99,10 @@ struct KernelShares {
 };
 KernelShares shares_of(const DecodeParts& parts);
 
-// Bytes of the weights and of the cache that a die holds.
+// Bytes of the weights and of the cache that a die holds. `experts`: of weights, on a die of experts alone.
 struct DecodeMemory {
   double weights = 0, cache = 0, request = 0;  // request: of one in the cache
+  double experts = 0;
 };
 // `tokens`: in the cache of the die that has most; `windowed`: the same where a request has no more than
 // --window.

@@ -44,7 +44,7 @@ std::string key_of(const StudyContext& context, const DecodeOptions& options,
     // Said only where they change something: keys of what was measured before these options stay.
     constexpr std::array kLater{"kv-heads",     "head-width",     "window",         "attention-tp",
                                 "head-tp",      "sliding-layers", "shared-experts", "gate",
-                                "expert-group", "token-groups",   "networks"};
+                                "expert-group", "token-groups",   "networks",       "expert-ranks"};
     if (std::ranges::find(kLater, option.key) != kLater.end() &&
         hw::value_text(option) == hw::value_text(defaults[n]))
       continue;
@@ -186,7 +186,8 @@ double sampling_of(Alone& alone, const StudyContext& context, const DecodeOption
 
 // The same layer with a dense network in the place of experts, all cores and the whole batch.
 LayerSetting dense_setting(const StudyContext& context, LayerOptions options) {
-  options.experts = 0;
+  options.ranks = options.token_ranks();
+  options.experts = options.expert_ranks = 0;
   options.microbatches = "1";
   options.window = 0;
   return layer_settings(context, options).front();

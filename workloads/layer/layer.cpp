@@ -143,8 +143,9 @@ LayerSetting setting_of(const StudyContext& context, const LayerOptions& options
   setting.moe.full_mesh = options.full_mesh;
   setting.moe.shared_copies = options.shared_experts == 0  ? 0
                               : options.shared_copies >= 0 ? options.shared_copies
-                                                           : default_shared_copies(options.ranks);
+                                                           : default_shared_copies(options.holders());
   setting.moe.redundant = options.redundant;
+  setting.moe.expert_ranks = options.expert_ranks;
   setting.moe.by_load = options.by_load;
   setting.renewal = {options.renew, options.drift};
   setting.attention.queries = static_cast<std::uint32_t>(tokens);
@@ -160,7 +161,10 @@ LayerSetting setting_of(const StudyContext& context, const LayerOptions& options
   const int groups = context.machine.die.groups();
   setting.cores =
       microbatches == 1 ? std::array{CoreShare{0, groups}, CoreShare{0, groups}} : parse_split(split, groups);
-  setting.moe.cores = 2 * setting.cores[1].count;
+  // Dies of two kinds exchange with as many cores on either side.
+  const int exchange =
+      setting.two_kinds() ? std::min(setting.cores[0].count, setting.cores[1].count) : setting.cores[1].count;
+  setting.moe.cores = 2 * exchange;
   setting.detail = options.detail == 0 ? (options.ranks <= 16 ? options.ranks : 1)
                                        : std::min(options.detail, options.ranks);
   draw_lengths(setting, parse_lengths(options.kv_lengths), options.kv, requests * sharing, options.kv_sets,
@@ -184,8 +188,14 @@ void check_memory(const StudyContext& context, const LayerOptions& options, cons
 void check_shapes(const LayerOptions& o) {
   const int sharing = o.sharing();
   const auto refuse = [](const std::string& what) { throw InputError(what); };
-  if (o.ranks % sharing != 0)
-    refuse(fmt::format("--attention-tp {}: allowed: a divisor of {} ranks", sharing, o.ranks));
+  if (o.expert_ranks > 0 && (o.dense() || o.expert_ranks >= o.ranks))
+    refuse(fmt::format(
+        "--expert-ranks {}: allowed: 0{}", o.expert_ranks,
+        o.dense() ? " without experts" : fmt::format(" to {}, so that others have tokens", o.ranks - 1)));
+  if (o.expert_ranks > 0 && o.renew > 0) refuse("--expert-ranks: allowed: without --renew");
+  if (o.token_ranks() % sharing != 0)
+    refuse(fmt::format("--attention-tp {}: allowed: a divisor of {} ranks{}", sharing, o.token_ranks(),
+                       o.expert_ranks > 0 ? " with tokens" : ""));
   const int unit = o.kv_heads == 0 ? 16 : 1;
   if (o.heads % (sharing * unit) != 0)
     refuse(fmt::format("--heads {}: on {} ranks that share them; allowed: multiples of {}{}", o.heads,
@@ -385,14 +395,19 @@ struct LayerStudyOptions {
   void settle(const hw::Machine& machine) { layer.settle(machine); }
 };
 
-// A stream of a die in the last layer, and a line about it.
-Row stream_row(const LayerSetting& setting, const LayerReading& reading, int stream, std::string& line) {
+std::string_view dies_of(LayerRanks ranks) {
+  return ranks == LayerRanks::all ? "all" : ranks == LayerRanks::tokens ? "with tokens" : "with experts";
+}
+
+// A stream of a die of this kind in the last layer, and a line about it.
+Row stream_row(const LayerSetting& setting, const LayerReading& reading, LayerRanks dies, int stream,
+               std::string& line) {
   const bool alone = setting.microbatches == 1;
   Rows operators;
   double busy = 0;
   std::vector<std::string> words;
   for (const LayerStage& stage : reading.stages) {
-    if (!alone && stage.half != stream) continue;
+    if (stage.ranks != dies || (!alone && stage.half != stream)) continue;
     operators.push_back({{"name", stage.name},
                          {"mean_us", stage.task_us.mean},
                          {"min_us", stage.task_us.min},
@@ -404,9 +419,14 @@ Row stream_row(const LayerSetting& setting, const LayerReading& reading, int str
   const char* name = alone ? "all" : stream == 0 ? "attention" : "experts";
   const auto half = static_cast<std::size_t>(stream);
   Row row{{"name", name}, {"busy_us", busy}, {"idle_us", reading.layer_us.mean - busy}};
-  if (!alone) row.set("half_us", reading.half_us[half].mean).set("half_max_us", reading.half_us[half].max);
+  if (dies != LayerRanks::all) row.set("dies", std::string(dies_of(dies)));
+  // Of two kinds of dies one half is of each.
+  const bool whole = dies == LayerRanks::all || (dies == LayerRanks::tokens) == (stream == 0);
+  if (!alone && whole)
+    row.set("half_us", reading.half_us[half].mean).set("half_max_us", reading.half_us[half].max);
   row.set("operators", std::move(operators));
-  line = fmt::format("stream {}: busy {:.1f} us of {:.1f}; us of a microbatch: {}", name, busy,
+  line = fmt::format("stream {}{}: busy {:.1f} us of {:.1f}; us of a microbatch: {}", name,
+                     dies == LayerRanks::all ? "" : fmt::format(" of dies {}", dies_of(dies)), busy,
                      reading.layer_us.mean, fmt::join(words, ", "));
   return row;
 }
@@ -433,12 +453,17 @@ StudyResult run(const StudyContext& context, const LayerStudyOptions& all) {
     return result;
   }
   Rows streams;
-  for (int stream = 0; stream < setting.microbatches; ++stream) {
-    std::string line;
-    streams.push_back(stream_row(setting, reading, stream, line));
-    result.notes.push_back(std::move(line));
+  std::vector<LayerRanks> kinds{LayerRanks::all};
+  if (setting.two_kinds()) kinds = {LayerRanks::tokens, LayerRanks::experts};
+  for (const LayerRanks dies : kinds) {
+    for (int stream = 0; stream < setting.microbatches; ++stream) {
+      std::string line;
+      streams.push_back(stream_row(setting, reading, dies, stream, line));
+      result.notes.push_back(std::move(line));
+    }
   }
   Row row{{"ranks", options.ranks}, {"batch", options.batch}, {"kv", options.kv}, {"mtp", options.mtp}};
+  if (setting.two_kinds()) row.set("expert_ranks", options.expert_ranks);
   row.set("microbatches", setting.microbatches).set("split", split_text(setting));
   row.set("layer_us", reading.layer_us.mean).set("layer_max_us", reading.layer_us.max);
   row.set("attention_half_us", reading.half_us[0].mean).set("experts_half_us", reading.half_us[1].mean);
@@ -446,6 +471,8 @@ StudyResult run(const StudyContext& context, const LayerStudyOptions& all) {
   if (options.renew > 0) row.set("new_copies", reading.new_copies);
   row.set("layers", options.layers).set("detail_dies", setting.detail).set("streams", std::move(streams));
   row.set("kernels_rank", reading.kernels_rank).set("kernels", rows_of(reading.kernels));
+  if (setting.two_kinds())
+    row.set("experts_rank", reading.experts_rank).set("experts_kernels", rows_of(reading.experts_kernels));
   if (timeline) {
     write_lanes(*timeline, reading, setting.microbatches);
     timeline->finish();
@@ -475,6 +502,8 @@ constexpr std::array kOperatorFields{
 };
 constexpr std::array kStreamFields{
     Field{"name", FieldType::text, "attention, experts; all: of one microbatch"},
+    Field{"dies", FieldType::text,
+          "that have it: all, or with --expert-ranks those with tokens or with experts"},
     Field{"busy_us", FieldType::number, "tasks of all microbatches in the layer"},
     Field{"idle_us", FieldType::number,
           "the layer's time without a task: waiting for the other stream or ranks"},
@@ -484,7 +513,12 @@ constexpr std::array kStreamFields{
 };
 constexpr std::array kLayerFields{
     Field{"ranks", FieldType::integer, "dies that take part, one rank each", true}.as_condition(),
-    Field{"batch", FieldType::integer, "requests per NPU of two dies", true}.as_condition(),
+    Field{"expert_ranks", FieldType::integer,
+          "of them: that hold all experts and have no tokens, where given"}
+        .as_condition(),
+    Field{"batch", FieldType::integer,
+          "requests per NPU of two dies, with --expert-ranks of those with tokens", true}
+        .as_condition(),
     Field{"kv", FieldType::integer, "mean tokens of a request in the cache", true}.as_condition(),
     Field{"mtp", FieldType::integer, "tokens predicted beyond the next one"}.as_condition(),
     Field{"microbatches", FieldType::integer, "parts of a die's batch", true}.as_condition(),
@@ -492,9 +526,11 @@ constexpr std::array kLayerFields{
     Field{"layer_us", FieldType::number, "from the end of the layer before to its own, mean over ranks",
           true},
     Field{"layer_max_us", FieldType::number, "largest"},
-    Field{"attention_half_us", FieldType::number, "of a microbatch: prolog to output projection", true},
-    Field{"experts_half_us", FieldType::number, "of a microbatch: norm and gate to combine", true},
-    Field{"rows_mean", FieldType::number, "that dispatch brings to a rank in a microbatch"},
+    Field{"attention_half_us", FieldType::number,
+          "of a microbatch: prolog to output projection, with --expert-ranks to dispatch", true},
+    Field{"experts_half_us", FieldType::number,
+          "of a microbatch: norm and gate to combine, with --expert-ranks from the experts on", true},
+    Field{"rows_mean", FieldType::number, "that dispatch brings to a rank with experts in a microbatch"},
     Field{"rows_max", FieldType::number, "largest"},
     Field{"new_copies", FieldType::number,
           "with --renew: most experts that a rank loads at a renewal, mean over layers"},
@@ -503,6 +539,8 @@ constexpr std::array kLayerFields{
     Field{"streams", FieldType::list, "of a die", false, kStreamFields},
     Field{"kernels_rank", FieldType::integer, "whose kernels are listed: the first in detail"},
     Field{"kernels", FieldType::list, "of that rank, in all layers that ran", false, kLayerKernelFields},
+    Field{"experts_rank", FieldType::integer, "the first one in detail with experts, with --expert-ranks"},
+    Field{"experts_kernels", FieldType::list, "of that rank", false, kLayerKernelFields},
 };
 
 }  // namespace

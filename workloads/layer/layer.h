@@ -35,6 +35,7 @@ struct LayerOptions {
   int expert_group = 32, token_groups = 4;
   int shared_copies = -1;
   int redundant = -1;
+  int expert_ranks = 0;
   bool by_load = false;
   int renew = 0, drift = 0;
   int shared_experts = 1;
@@ -46,8 +47,11 @@ struct LayerOptions {
   bool int8_networks = true;
 
   bool dense() const { return experts == 0; }
+  // Ranks with tokens and attention, and those with experts.
+  int token_ranks() const { return ranks - expert_ranks; }
+  int holders() const { return expert_ranks > 0 ? expert_ranks : ranks; }
   // Ranks that share the heads of a request.
-  int sharing() const { return tensor > 0 ? tensor : dense() ? ranks : 1; }
+  int sharing() const { return tensor > 0 ? tensor : dense() ? token_ranks() : 1; }
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
@@ -60,6 +64,10 @@ struct LayerOptions {
         "how it is spread, for options that are not given, before what the model says: cloudmatrix384-ep320, "
         "which is the default, qwen3-235b-a3-32, or a TOML");
     visit("ranks", self.ranks, Range{2, kMostRanks}, "dies that take part, one rank each");
+    visit(
+        "expert-ranks", self.expert_ranks, Range{0, kMostRanks - 1},
+        "the last so many dies hold all experts, the others have the tokens and attention; 0: every die has "
+        "both");
     visit("kv", self.kv, Range{1, 1'000'000}, "mean tokens of a request in the cache");
     visit("kv-lengths", self.kv_lengths, Form{"fixed|uniform:LOW:HIGH|requests:FILE", check_lengths},
           "lengths of the cached sequences: all --kv, or drawn for each request of each die, evenly or from "

@@ -113,12 +113,17 @@ std::vector<StepSlice> lanes_of_step(const DecodeOptions& options, const DecodeP
 }
 
 void write_lanes(LaneTimeline& timeline, const LayerReading& reading, int microbatches) {
-  timeline.process(1, fmt::format("layers, rank {}", reading.kernels_rank));
-  for (int stream = 0; stream < microbatches; ++stream)
-    timeline.lane(1, stream, stream_name(stream, microbatches));
-  for (const LayerKernel& kernel : reading.kernels)
-    timeline.slice(1, kernel.stream, kernel.name, time_of(kernel.start_us), time_of(kernel.end_us),
-                   arguments_of(kernel.layer, kernel.microbatch));
+  const auto rank = [&](int process, std::string name, const std::vector<LayerKernel>& kernels) {
+    timeline.process(process, std::move(name));
+    for (int stream = 0; stream < microbatches; ++stream)
+      timeline.lane(process, stream, stream_name(stream, microbatches));
+    for (const LayerKernel& kernel : kernels)
+      timeline.slice(process, kernel.stream, kernel.name, time_of(kernel.start_us), time_of(kernel.end_us),
+                     arguments_of(kernel.layer, kernel.microbatch));
+  };
+  rank(1, fmt::format("layers, rank {}", reading.kernels_rank), reading.kernels);
+  if (!reading.experts_kernels.empty())
+    rank(2, fmt::format("layers, rank {}, with experts", reading.experts_rank), reading.experts_kernels);
 }
 
 void write_lanes(LaneTimeline& timeline, int process, const DecodeOptions& options,

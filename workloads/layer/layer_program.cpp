@@ -90,7 +90,8 @@ LayerStep collective_step(const char* name, int half, const std::shared_ptr<cons
     const auto algorithm = operators::choose_algorithm(made, aivs, machine);
     const int used = operators::cores_of(made, algorithm, aivs);
     std::vector<ExchangeLaunch> launches;
-    for (auto die = site.dies.begin(); die != site.dies.end(); die += made.ranks) {
+    const auto end = site.dies.begin() + setting->token_ranks();
+    for (auto die = site.dies.begin(); die != end; die += made.ranks) {
       operators::RankCollective& one = placed->emplace_back(made, used, false, algorithm);
       site.memories.push_back(operators::memory_of(site.runtime, {die, die + made.ranks}));
       one.follows_others();
@@ -174,7 +175,7 @@ class MoeParts {
   Stages experts(const LayerSpot& at) const {
     const reference::DispatchCase& layer = layers_[at.part];
     const std::size_t slots = layer.placement.slots.size(),
-                      tokens = layer.expert_ids.size() * static_cast<std::size_t>(layer.batch) *
+                      tokens = static_cast<std::size_t>(layer.tokens()) *
                                static_cast<std::size_t>(layer.top_k + layer.placement.shared);
     operators::ExpertFfnSetting setting;
     setting.expert_rows = dealt_out(layer.placement.own_experts[at.rank], expert_key(at).second);
@@ -237,7 +238,9 @@ class MoeParts {
   std::deque<operators::Combine> combines_;
 };
 
-std::vector<LayerStep> expert_steps(const std::shared_ptr<MoeParts>& moe) {
+// Of two kinds of ranks one stream sends tokens and the other gets them back, so that a microbatch is on its
+// way while the next one has attention; ranks with experts take a microbatch in while they compute another.
+std::vector<LayerStep> expert_steps(const std::shared_ptr<MoeParts>& moe, bool two_kinds) {
   LayerStep gate{{"norm", "gate_product", "gate"}, 1}, dispatch{{"dispatch"}, 1}, experts{{"experts"}, 1},
       combine{{"combine"}, 1};
   gate.make = [moe](const LayerSpot& at) { return moe->gate(at); };
@@ -247,6 +250,11 @@ std::vector<LayerStep> expert_steps(const std::shared_ptr<MoeParts>& moe) {
   experts.make = [moe](const LayerSpot& at) { return moe->experts(at); };
   experts.size = [moe](const LayerSpot& at) { return moe->experts_size(at); };
   combine.exchange = [moe](std::size_t part, const ExchangeSite&) { return moe->place_combine(part); };
+  if (two_kinds) {
+    gate.half = dispatch.half = 0;
+    gate.ranks = LayerRanks::tokens;
+    experts.ranks = LayerRanks::experts;
+  }
   return {gate, dispatch, experts, combine};
 }
 
@@ -328,9 +336,14 @@ LayerProgram make_layer_program(const LayerSetting& asked, std::uint64_t seed) {
     program.steps.push_back(
         collective_step("reduce_scatter", 0, setting, CollectiveKind::reduce_scatter, part));
   const auto moe = std::make_shared<MoeParts>(setting, seed);
-  for (LayerStep& step : expert_steps(moe)) program.steps.push_back(std::move(step));
+  for (LayerStep& step : expert_steps(moe, asked.two_kinds())) program.steps.push_back(std::move(step));
   if (shares)
     program.steps.push_back(collective_step("all_gather", 1, setting, CollectiveKind::all_gather, part));
+  // What has no experts belongs to the tokens.
+  for (LayerStep& step : program.steps) {
+    const bool both = step.names.front() == "dispatch" || step.names.front() == "combine";
+    if (asked.two_kinds() && !both && step.ranks == LayerRanks::all) step.ranks = LayerRanks::tokens;
+  }
   program.rows = moe->rows();
   program.new_copies = moe->new_copies();
   return program;

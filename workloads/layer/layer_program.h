@@ -34,10 +34,14 @@ struct ExchangeSite {
   std::deque<operators::RankMemory>& memories;
 };
 
+// Ranks that have a step: all, or of two kinds those with tokens, or those with experts.
+enum class LayerRanks { all, tokens, experts };
+
 // One or several kernels that follow each other in a stream.
 struct LayerStep {
   std::vector<std::string> names;  // of the kernels
   int half = 0;                    // 0: of the stream with attention, 1: of the other one
+  LayerRanks ranks = LayerRanks::all;
   // Operators of a rank that have a memory of their own. Empty: an exchange.
   std::function<Stages(LayerSpot)> make{};
   // Ranks that are not in detail replay what one of this size did, on groups of cores alone. Empty: firmware

@@ -19,6 +19,12 @@
 namespace cm384::studies {
 namespace {
 
+// Ranks first .. end - 1, which have the same steps.
+struct RankKind {
+  LayerRanks ranks = LayerRanks::all;
+  std::size_t first = 0, end = 0;
+};
+
 // A kernel of the program: which step has it, and which of its kernels it is.
 struct PlannedStage {
   std::size_t step = 0, number = 0;
@@ -35,16 +41,31 @@ struct LayerPlan {
 
   LayerPlan(const StudyContext& of, const LayerSetting& what)
       : context(of), setting(what), program(make_layer_program(what, of.seed)) {
-    for (int n = 0; n < setting.detail; ++n) detail.insert(detail_rank(n, setting.detail, setting.moe.ranks));
+    for (const RankKind& kind : kinds()) {
+      const int count = std::min(setting.detail, static_cast<int>(kind.end - kind.first));
+      for (int n = 0; n < count; ++n)
+        detail.insert(static_cast<int>(kind.first) +
+                      detail_rank(n, count, static_cast<int>(kind.end - kind.first)));
+    }
     for (std::size_t step = 0; step < program.steps.size(); ++step) {
       for (std::size_t n = 0; n < program.steps[step].names.size(); ++n) stages.push_back({step, n});
     }
   }
 
+  std::vector<RankKind> kinds() const {
+    const auto all = static_cast<std::size_t>(setting.moe.ranks),
+               tokens = static_cast<std::size_t>(setting.token_ranks());
+    if (!setting.two_kinds()) return {{LayerRanks::all, 0, all}};
+    return {{LayerRanks::tokens, 0, tokens}, {LayerRanks::experts, tokens, all}};
+  }
+  bool has(std::size_t rank, const LayerStep& step) const {
+    if (step.ranks == LayerRanks::all) return true;
+    return (step.ranks == LayerRanks::tokens) == (rank < static_cast<std::size_t>(setting.token_ranks()));
+  }
   const LayerStep& step_of(const PlannedStage& stage) const { return program.steps[stage.step]; }
   const std::string& name_of(const PlannedStage& stage) const { return step_of(stage).names[stage.number]; }
   bool replays(const LayerStep& step, std::size_t rank) const {
-    return step.size && !detail.contains(static_cast<int>(rank));
+    return step.size && has(rank, step) && !detail.contains(static_cast<int>(rank));
   }
   std::size_t parts() const { return static_cast<std::size_t>(setting.layers * setting.microbatches); }
 
@@ -74,7 +95,7 @@ struct LayerPlan {
     const auto [played, fresh] = recordings.try_emplace({number, step.size(at)});
     if (!fresh) return true;
     CubeSetting cubes;
-    cubes.blocks = setting.cores[static_cast<std::size_t>(step.half)].count;
+    cubes.blocks = setting.cores_of(step.half, static_cast<int>(at.rank)).count;
     played->second = record_stages(context, cubes, [&] { return step.make(at); });
     return played->second.size() == step.names.size();
   }
@@ -133,8 +154,8 @@ class LayerRun {
     if (!loaded) loaded = session_.built_in(kernel);
     return loaded;
   }
-  const CoreShare& cores_of(const LayerStep& step) const {
-    return setting_.cores[static_cast<std::size_t>(step.half)];
+  CoreShare cores_of(const LayerStep& step, std::size_t rank) const {
+    return setting_.cores_of(step.half, static_cast<int>(rank));
   }
 
   void place_exchanges(std::size_t number) {
@@ -153,11 +174,11 @@ class LayerRun {
     for (std::size_t n = 0; n < plan_.program.steps.size(); ++n) {
       const LayerStep& step = plan_.program.steps[n];
       PlacedStep& placed = own.emplace_back();
-      if (!step.make) continue;
+      if (!step.make || !plan_.has(at.rank, step)) continue;
       placed.memory.emplace(session_.runtime(), dies_[at.rank]);
       if (at.part % microbatches() != 0) placed.memory->borrow_weights_of(*first.ranks[at.rank][n].memory);
       placed.stages = step.make(at);
-      const CoreShare& cores = cores_of(step);
+      const CoreShare cores = cores_of(step, at.rank);
       for (const auto& stage : placed.stages.placed) {
         const bool vectors = stage->type() == npu::KernelType::aiv;
         stage->place({*placed.memory, load, vectors ? cores.aivs() : cores.groups(), false});
@@ -193,6 +214,7 @@ class LayerRun {
       int half = 0;
       for (std::size_t n = 0; n < plan_.program.steps.size(); ++n) {
         const LayerStep& step = plan_.program.steps[n];
+        if (!plan_.has(rank, step)) continue;
         if (two && step.half != half) {
           runtime.record_event(first, attended[microbatch]);
           runtime.stream_wait_event(second, attended[microbatch]);
@@ -201,7 +223,7 @@ class LayerRun {
         const host::Stream stream = half == 0 ? first : second;
         PlacedStep& placed = parts_[number].ranks[rank][n];
         if (step.exchange)
-          placed.launched = launch(stream, parts_[number].exchanges[n][rank], cores_of(step));
+          placed.launched = launch(stream, parts_[number].exchanges[n][rank], cores_of(step, rank));
         for (operators::KernelOperator* stage : placed.stages.run) stage->enqueue(stream);
       }
       if (two) runtime.record_event(second, done[microbatch]);
@@ -214,12 +236,25 @@ class LayerRun {
     return placed.stages.run[stage.number]->record();
   }
 
+  // What a rank has, in the order of a microbatch.
+  std::vector<PlannedStage> stages_of(std::size_t rank) const {
+    std::vector<PlannedStage> own;
+    for (const PlannedStage& stage : plan_.stages) {
+      if (plan_.has(rank, plan_.step_of(stage))) own.push_back(stage);
+    }
+    return own;
+  }
+  // Adds what ranks of a kind measured in the last layer.
+  void read(const RankKind& kind, LayerReading& reading, std::vector<double>& layers);
+
   // What a rank's streams did.
   std::vector<LayerKernel> kernels_of(std::size_t rank) {
-    const Time start = record(0, rank, plan_.stages.front()).task_start;
+    const std::vector<PlannedStage> own = stages_of(rank);
+    const auto first = static_cast<std::size_t>(*plan_.detail.begin());
+    const Time start = record(0, first, plan_.stages.front()).task_start;
     std::vector<LayerKernel> kernels;
     for (std::size_t number = 0; number < parts_.size(); ++number) {
-      for (const PlannedStage& stage : plan_.stages) {
+      for (const PlannedStage& stage : own) {
         const npu::LaunchRecord& r = record(number, rank, stage);
         kernels.push_back({static_cast<int>(number / microbatches()),
                            static_cast<int>(number % microbatches()),
@@ -239,53 +274,54 @@ class LayerRun {
   std::deque<PlacedPart> parts_;                // by layer and microbatch; operators refer to them
 };
 
-LayerReading LayerRun::read(SimulatorCounts& counts) {
+void LayerRun::read(const RankKind& kind, LayerReading& reading, std::vector<double>& layers) {
   const std::size_t last = parts_.size() - microbatches();
-  const std::vector<PlannedStage>& stages = plan_.stages;
-  const auto half_of = [&](const PlannedStage& stage) {
-    return static_cast<std::size_t>(plan_.step_of(stage).half);
-  };
-  // The last stage of the first half.
-  std::size_t attended = 0;
-  for (std::size_t n = 0; n < stages.size(); ++n) attended = half_of(stages[n]) == 0 ? n : attended;
+  const std::vector<PlannedStage> stages = stages_of(kind.first);
+  const auto half_of = [&](const PlannedStage& stage) { return plan_.step_of(stage).half; };
   std::vector<std::vector<double>> tasks(stages.size());
-  std::array<std::vector<double>, 2> halves, idle;
-  std::vector<double> layers;
-  LayerReading reading;
+  std::array<std::vector<double>, 2> halves;
   const auto end_of = [&](std::size_t part, std::size_t rank) {
     return record(part, rank, stages.back()).task_end;
   };
-  for (std::size_t rank = 0; rank < dies_.size(); ++rank) {
-    std::array<double, 2> busy{};
+  for (std::size_t rank = kind.first; rank < kind.end; ++rank) {
     for (std::size_t n = last; n < parts_.size(); ++n) {
+      std::array<std::optional<Time>, 2> start;
+      std::array<Time, 2> end{};
       for (std::size_t stage = 0; stage < stages.size(); ++stage) {
         const npu::LaunchRecord& r = record(n, rank, stages[stage]);
-        const double us = (r.task_end - r.task_start).us();
-        tasks[stage].push_back(us);
-        busy[half_of(stages[stage])] += us;
+        tasks[stage].push_back((r.task_end - r.task_start).us());
+        const auto half = static_cast<std::size_t>(half_of(stages[stage]));
+        if (!start[half]) start[half] = r.task_start;
+        end[half] = r.task_end;
       }
-      const auto from = [&](std::size_t stage) { return record(n, rank, stages[stage]).task_start; };
-      const auto to = [&](std::size_t stage) { return record(n, rank, stages[stage]).task_end; };
-      halves[0].push_back((to(attended) - from(0)).us());
-      halves[1].push_back((to(stages.size() - 1) - from(attended + 1)).us());
+      for (std::size_t half = 0; half < 2; ++half) {
+        const bool own = kind.ranks == LayerRanks::all || (kind.ranks == LayerRanks::experts) == (half == 1);
+        if (own && start[half]) halves[half].push_back((end[half] - *start[half]).us());
+      }
     }
-    const double layer = (end_of(parts_.size() - 1, rank) - end_of(last - 1, rank)).us();
-    layers.push_back(layer);
-    for (std::size_t half = 0; half < 2; ++half) idle[half].push_back(layer - busy[half]);
-    reading.first_us += (end_of(microbatches() - 1, rank) - record(0, rank, stages.front()).task_start).us() /
-                        static_cast<double>(dies_.size());
+    layers.push_back((end_of(parts_.size() - 1, rank) - end_of(last - 1, rank)).us());
+    if (kind.first == 0)
+      reading.first_us +=
+          (end_of(microbatches() - 1, rank) - record(0, rank, stages.front()).task_start).us() /
+          static_cast<double>(kind.end);
   }
   for (std::size_t n = 0; n < stages.size(); ++n) {
     const LayerStep& step = plan_.step_of(stages[n]);
-    reading.stages.push_back({plan_.name_of(stages[n]), step.half,
-                              step.size && setting_.detail < setting_.moe.ranks,
+    const bool some_replay = setting_.detail < static_cast<int>(kind.end - kind.first);
+    reading.stages.push_back({plan_.name_of(stages[n]), kind.ranks, step.half, step.size && some_replay,
                               summarise(std::move(tasks[n]))});
   }
   for (std::size_t half = 0; half < 2; ++half) {
-    reading.half_us[half] = summarise(std::move(halves[half]));
-    reading.idle_us[half] = summarise(std::move(idle[half]));
+    if (!halves[half].empty()) reading.half_us[half] = summarise(std::move(halves[half]));
   }
+}
+
+LayerReading LayerRun::read(SimulatorCounts& counts) {
+  LayerReading reading;
+  std::vector<double> layers;
+  for (const RankKind& kind : plan_.kinds()) read(kind, reading, layers);
   reading.layer_us = summarise(std::move(layers));
+  const std::size_t last = parts_.size() - microbatches();
   double rows = 0;
   for (std::size_t n = last; n < plan_.program.rows.size(); ++n) {
     for (const std::uint32_t own : plan_.program.rows[n]) {
@@ -293,12 +329,17 @@ LayerReading LayerRun::read(SimulatorCounts& counts) {
       reading.rows_max = std::max(reading.rows_max, double{static_cast<double>(own)});
     }
   }
-  reading.rows_mean = rows / static_cast<double>(microbatches() * dies_.size());
+  reading.rows_mean =
+      rows / static_cast<double>(microbatches() * static_cast<std::size_t>(setting_.moe.holders()));
   reading.new_copies = plan_.program.new_copies;
   reading.recordings = plan_.recorded();
   reading.kernels_rank = *plan_.detail.begin();
   const auto detailed_rank = static_cast<std::size_t>(reading.kernels_rank);
   reading.kernels = kernels_of(detailed_rank);
+  if (setting_.two_kinds()) {
+    reading.experts_rank = *plan_.detail.lower_bound(setting_.token_ranks());
+    reading.experts_kernels = kernels_of(static_cast<std::size_t>(reading.experts_rank));
+  }
   npu::Die& detailed = session_.machine().die(dies_[detailed_rank]);
   reading.hbm_bytes = detailed.memory().hbm_traffic();
   session_.count(counts);

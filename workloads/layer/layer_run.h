@@ -9,15 +9,17 @@
 #include <vector>
 
 #include "workloads/frame/confidence.h"
+#include "workloads/layer/layer_program.h"
 #include "workloads/layer/layer_setting.h"
 
 namespace cm384::studies {
 
 struct LayerStage {
   std::string name;
-  int half = 0;          // 0: of attention, 1: of the experts
-  bool replays = false;  // on ranks that are not in detail
-  Summary task_us;       // over ranks and microbatches
+  LayerRanks ranks = LayerRanks::all;  // that it was measured on
+  int half = 0;                        // 0: of attention, 1: of the experts
+  bool replays = false;                // on ranks that are not in detail
+  Summary task_us;                     // over ranks and microbatches
 };
 
 // A kernel on one rank. Times from the start of the first layer.
@@ -31,10 +33,11 @@ struct LayerKernel {
 // Of the last layer, as one among many alike.
 struct LayerReading {
   std::vector<LayerStage> stages;  // in the order of a microbatch
-  // By half: from its first task's start to its last one's end; its stream's time without a task.
-  std::array<Summary, 2> half_us, idle_us;
-  Summary layer_us;                    // over ranks: from the end of the layer before to its own
-  double first_us = 0;                 // the first layer, from its first task to its end, mean over ranks
+  // By half: from its first task's start to its last one's end. Of two kinds of ranks the first half is of
+  // those with tokens and ends with dispatch, the second is of those with experts.
+  std::array<Summary, 2> half_us;
+  Summary layer_us;     // over ranks: from the end of the layer before to its own
+  double first_us = 0;  // the first layer, from its first task to its end, mean over ranks with tokens
   double rows_mean = 0, rows_max = 0;  // that dispatch brings to a rank
   double new_copies = 0;               // most that a rank loads at a renewal, mean over layers
   std::uint64_t hbm_bytes = 0;         // in all layers, on a rank in detail
@@ -42,6 +45,10 @@ struct LayerReading {
   int kernels_rank = 0;  // the first in detail
   std::vector<LayerKernel>
       kernels;  // of that rank in all layers, in the order they were given to its streams
+  // The same of the first one in detail with experts, of two kinds of ranks; else none. Times are the
+  // other's.
+  int experts_rank = 0;
+  std::vector<LayerKernel> experts_kernels;
 };
 
 // Runs it on a machine of its own, and firmware for the recordings on others. Empty stages: interrupted.

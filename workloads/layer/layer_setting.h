@@ -39,7 +39,18 @@ struct LayerSetting {
   std::array<CoreShare, 2> cores{};
   std::vector<RankLengths> lengths;  // some sets of them
   std::vector<int> lengths_of;       // by rank: which one it has
-  int detail = 1;  // ranks whose attention and experts run as firmware; on the others they are replayed
+  // Ranks whose attention and experts run as firmware, of each kind; on the others they are replayed.
+  int detail = 1;
+
+  // With moe.expert_ranks the ranks in front have tokens and attention, those behind them experts.
+  bool two_kinds() const { return moe.expert_ranks > 0; }
+  int token_ranks() const { return moe.ranks - moe.expert_ranks; }
+  // Ranks with experts give their second stream what the others give their first one.
+  CoreShare cores_of(int half, int rank) const {
+    const auto own = static_cast<std::size_t>(half);
+    if (microbatches == 1 || rank < token_ranks()) return cores[own];
+    return half == 0 ? CoreShare{0, cores[1].count} : CoreShare{cores[1].count, cores[0].count};
+  }
 };
 
 }  // namespace cm384::studies

@@ -78,7 +78,7 @@ void draw_lengths(LayerSetting& setting, const Lengths& lengths, int fixed, int 
                   std::uint64_t seed) {
   // Ranks that share heads have the same requests.
   const auto sharing = static_cast<std::size_t>(setting.tensor),
-             ranks = static_cast<std::size_t>(setting.moe.ranks) / sharing;
+             ranks = static_cast<std::size_t>(setting.token_ranks()) / sharing;
   const LengthDraw draw(lengths, fixed);
   const auto one_rank = [&](std::size_t rank) {
     traces::Random random(seed, 1000 + rank);

@@ -30,9 +30,10 @@ struct StepDeployment {
     }
   } attention;
   struct OfExperts {
-    hw::TomlNode shared_copies, redundant, balance, dispatch;
+    hw::TomlNode ranks, shared_copies, redundant, balance, dispatch;
     template <class Self, class Visitor>
     static void describe(Self& self, Visitor&& visit) {
+      visit("ranks", self.ranks, "--expert-ranks");
       visit("shared_copies", self.shared_copies, "--shared-copies");
       visit("redundant", self.redundant, "--redundant");
       visit("balance", self.balance, "--balance");
@@ -116,6 +117,7 @@ OptionValues load_step_deployment(const std::string& name_or_path) {
   add("attention.projections", of.attention.projections, "projections");
   add("quantisation.weights", of.quantisation.weights, "networks");
   if (!of.attention.projections) add("quantisation.weights", of.quantisation.weights, "projections");
+  add("experts.ranks", of.experts.ranks, "expert-ranks");
   add("experts.shared_copies", of.experts.shared_copies, "shared-copies");
   add("experts.redundant", of.experts.redundant, "redundant");
   add("experts.balance", of.experts.balance, "balance");
