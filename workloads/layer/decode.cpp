@@ -164,6 +164,7 @@ Row step_row(const StudyContext& context, const DecodeOptions& options, const De
   const double tokens_s = o.batch * 1000 / tpot_ms * o.token_ranks() / o.ranks;
   row.set("step_ms", step / 1000).set("tpot_ms", tpot_ms).set("tokens_s_npu", tokens_s);
   row.set("tokens_s_tflops", tokens_s / (2 * hw::peaks_of(context.machine).int8_tops));
+  options.prices.add_to(row, tokens_s);
   row.set("layer_us", parts.layer);
   row.set("attention_half_us", parts.attention_half).set("experts_half_us", parts.experts_half);
   row.set("slower_half_us", std::max(parts.attention_half, parts.experts_half));
@@ -272,6 +273,8 @@ constexpr std::array kDecodeFields{
           true},
     Field{"tokens_s_tflops", FieldType::number,
           "the same over the INT8 peak of an NPU, in 10^12 operations per second"},
+    kCostField,
+    kEnergyField,
     Field{"layer_us", FieldType::number, "of a layer with experts among many alike", true},
     Field{"attention_half_us", FieldType::number, "of a microbatch and layer: prolog to output projection"},
     Field{"experts_half_us", FieldType::number, "of a microbatch and layer: norm and gate to combine"},

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "workloads/frame/prices.h"
 #include "workloads/layer/layer.h"
 #include "workloads/layer/layer_run.h"
 
@@ -23,6 +24,7 @@ struct DecodeOptions {
   Time graph_launch{700'000'000};
   Bandwidth renew_rate = 53_GBps;
   std::string measured;
+  NpuPrices prices;
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
@@ -55,6 +57,7 @@ struct DecodeOptions {
     visit("measured", self.measured, Form{"FILE"},
           "times of the parts, of several machines and sizes: what it has is not measured again, what it has "
           "not is added");
+    NpuPrices::describe(self.prices, visit);
   }
   void settle(const hw::Machine& machine) { layer.settle(machine); }
   void follow(const Given& given);

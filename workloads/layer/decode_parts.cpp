@@ -48,9 +48,10 @@ std::string key_of(const StudyContext& context, const DecodeOptions& options,
     if (std::ranges::find(kLater, option.key) != kLater.end() &&
         hw::value_text(option) == hw::value_text(defaults[n]))
       continue;
-    constexpr std::array kOthers{"batch",        "acceptance", "dense-layers", "moe-layers", "launch",
-                                 "graph-launch", "measured",   "top-k",        "top-p",      "renew-rate",
-                                 "renew",        "drift",      "model",        "deployment"};
+    constexpr std::array kOthers{"batch",  "acceptance",   "dense-layers", "moe-layers",
+                                 "launch", "graph-launch", "measured",     "top-k",
+                                 "top-p",  "renew-rate",   "renew",        "drift",
+                                 "model",  "deployment",   "npu-hour",     "npu-watt"};
     if (std::ranges::find(kOthers, option.key) == kOthers.end())
       text += option.key + " = " + hw::value_text(option) + "\n";
   }

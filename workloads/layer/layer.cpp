@@ -192,6 +192,8 @@ void check_shapes(const LayerOptions& o) {
     refuse(fmt::format(
         "--expert-ranks {}: allowed: 0{}", o.expert_ranks,
         o.dense() ? " without experts" : fmt::format(" to {}, so that others have tokens", o.ranks - 1)));
+  if (o.expert_ranks == 1 && o.shared_experts > 0 && !o.by_load && o.redundant < 0)
+    refuse("--expert-ranks 1: the shared expert has dies of its own; allowed: at least 2");
   if (o.expert_ranks > 0 && o.renew > 0) refuse("--expert-ranks: allowed: without --renew");
   if (o.token_ranks() % sharing != 0)
     refuse(fmt::format("--attention-tp {}: allowed: a divisor of {} ranks{}", sharing, o.token_ranks(),
@@ -346,7 +348,7 @@ void LayerOptions::follow(const std::vector<hw::Parameter>& options, const Given
   OptionValues spread = load_step_deployment(deployment);
   // Of a step alone, where the options are those of layers.
   std::erase_if(spread, [&](const auto& of) {
-    return (of.first == "head-tp" || of.first == "launch") &&
+    return (of.first == "head-tp" || of.first == "launch" || of.first.starts_with("npu-")) &&
            std::ranges::find(options, of.first, &hw::Parameter::key) == options.end();
   });
   follow_values(options, given, "--deployment " + deployment, spread);

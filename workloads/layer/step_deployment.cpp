@@ -54,6 +54,14 @@ struct StepDeployment {
       visit("tp", self.tensor, "--head-tp");
     }
   } head;
+  struct OfPrices {
+    hw::TomlNode hour, watt;
+    template <class Self, class Visitor>
+    static void describe(Self& self, Visitor&& visit) {
+      visit("npu_hour", self.hour, "--npu-hour");
+      visit("npu_watt", self.watt, "--npu-watt");
+    }
+  } prices;
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
@@ -67,6 +75,7 @@ struct StepDeployment {
     visit("experts", self.experts);
     visit("quantisation", self.quantisation);
     visit("head", self.head);
+    visit("prices", self.prices);
   }
 };
 
@@ -123,6 +132,8 @@ OptionValues load_step_deployment(const std::string& name_or_path) {
   add("experts.balance", of.experts.balance, "balance");
   add("experts.dispatch", of.experts.dispatch, "variant");
   add("head.tp", of.head.tensor, "head-tp");
+  add("prices.npu_hour", of.prices.hour, "npu-hour");
+  add("prices.npu_watt", of.prices.watt, "npu-watt");
   return values;
 }
 

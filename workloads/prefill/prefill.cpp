@@ -273,6 +273,7 @@ StudyResult run(const StudyContext& context, const PrefillOptions& o) {
         {"dense_layer_us", batch.dense_us},
         {"tokens_s_npu", o.tokens / (batch.all_us / 1e6)},
         {"tokens_s_tflops", o.tokens / (batch.all_us / 1e6) / (2 * hw::peaks_of(context.machine).int8_tops)}};
+    o.prices.add_to(row, o.tokens / (batch.all_us / 1e6));
     if (one && microbatches > 1)
       row.set("gain", one->all_us / batch.all_us - 1)
           .set("layer_gain",
@@ -316,6 +317,8 @@ constexpr std::array kPrefillFields{
     Field{"tokens_s_npu", FieldType::number, "tokens a second per NPU, cached or not", true},
     Field{"tokens_s_tflops", FieldType::number,
           "the same over the INT8 peak of an NPU, in 10^12 operations per second"},
+    kCostField,
+    kEnergyField,
     Field{"gain", FieldType::ratio, "more tokens a second than with one microbatch, where that was run",
           true},
     Field{"layer_gain", FieldType::ratio, "less time of a layer than with one microbatch", true},

@@ -7,6 +7,7 @@
 #include "traces/routing/routing.h"
 #include "workloads/frame/model_option.h"
 #include "workloads/frame/options.h"
+#include "workloads/frame/prices.h"
 #include "workloads/moe/dispatch.h"
 
 namespace cm384::studies {
@@ -33,6 +34,7 @@ struct PrefillOptions {
   int dense_layers = 3, moe_layers = 58, sliding_layers = 0;
   int kv_heads = 0, head_width = 128, window = 0;
   int hidden = 7168, q_lora = 1536, heads = 128, width = 2048, dense_width = 18432, vocabulary = 129280;
+  NpuPrices prices;
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
@@ -95,6 +97,7 @@ struct PrefillOptions {
     visit("dense-width", self.dense_width, Range{64, 65536, 64},
           "elements between the products of a dense layer");
     visit("vocabulary", self.vocabulary, Range{64, 1'000'000, 64}, "words that the head chooses among");
+    NpuPrices::describe(self.prices, visit);
   }
   void follow(const Given& given);
   std::vector<std::string> inputs() const {
