@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "testbenches/hw/refusal.h"
 #include "testbenches/system/machine/study_stand.h"
 #include "testbenches/workloads/service/file_of.h"
@@ -70,6 +72,70 @@ TEST(Goodput, IsNoneOfRequestsThatComeAtOneMoment) {
   EXPECT_TRUE(row_of(5, 10_ms, 0_ms)["goodput_rps"].empty());
   const std::vector<Row> seeds{row_of(5, 10_ms), row_of(1, 10_ms)};
   EXPECT_TRUE(mean_row(seeds)["goodput_rps"].empty());
+}
+
+// A hundred requests of 100 ms, and one of a second that the links had for 700 ms.
+TEST(Why, SaysWhereTheTimeWent) {
+  service::ServiceResult result;
+  const auto add = [&](const std::array<int, 5>& ms, int preemptions = 0) {
+    service::Served& served = result.served.emplace_back();
+    served.state = service::RequestState::done;
+    served.die = 0;
+    served.preemptions = preemptions;
+    served.arrival = 5_s;
+    served.prefill_start = served.arrival + 1_ms * ms[0];
+    served.first_token = served.prefill_start + 1_ms * ms[1];
+    served.transfer_start = served.first_token + 1_ms * ms[2];
+    served.transferred = served.transfer_start + 1_ms * ms[3];
+    served.done = served.transferred + 1_ms * ms[4];
+  };
+  const auto why = [&](double kv_peak = 0.5) {
+    Row row{{"kv_peak", kv_peak}};
+    set_why(row, result);
+    return row;
+  };
+  const auto share = [](const Row& row, const char* of, const char* name) {
+    return (*row[of].row())[name].number();
+  };
+  for (int k = 0; k < 99; ++k) add({10, 20, 5, 5, 60});
+  add({50, 50, 100, 700, 100});
+  Row row = why();
+  const double all = 99 * 100 + 1000;
+  EXPECT_NEAR(share(row, "time_share", "queue"), (99 * 10 + 50) / all, 1e-12);
+  EXPECT_NEAR(share(row, "time_share", "prefill"), (99 * 20 + 50) / all, 1e-12);
+  EXPECT_NEAR(share(row, "time_share", "place"), (99 * 5 + 100) / all, 1e-12);
+  EXPECT_NEAR(share(row, "time_share", "transfer"), (99 * 5 + 700) / all, 1e-12);
+  EXPECT_NEAR(share(row, "time_share", "decode"), (99 * 60 + 100) / all, 1e-12);
+  EXPECT_NEAR(share(row, "tail_share", "transfer"), 0.7, 1e-12) << "of the slowest one alone";
+  EXPECT_EQ(*row["bound"].text(), "decode: steps");
+  // One more request, and two are the slowest hundredth.
+  add({10, 20, 5, 5, 60});
+  EXPECT_NEAR(share(why(), "tail_share", "transfer"), 705.0 / 1100, 1e-12);
+  // Of one that was preempted all behind its first token is decode, and of one with a single token nothing
+  // is.
+  result.served.clear();
+  add({10, 20, 500, 500, 70}, 1);
+  EXPECT_NEAR(share(why(), "time_share", "decode"), 1070.0 / 1100, 1e-12);
+  result.served.clear();
+  add({30, 10, 0, 0, 0});
+  result.served.back().die = -1;
+  result.served.back().transfer_start = result.served.back().transferred = {};
+  row = why();
+  EXPECT_NEAR(share(row, "time_share", "queue"), 0.75, 1e-12);
+  EXPECT_EQ(share(row, "time_share", "decode"), 0);
+  EXPECT_EQ(*row["bound"].text(), "prefill: prompts wait for an instance");
+  // Who was refused has no time.
+  result.served.emplace_back().state = service::RequestState::refused;
+  EXPECT_NEAR(share(why(), "time_share", "queue"), 0.75, 1e-12);
+  const auto bound = [&](const std::array<int, 5>& ms, double kv_peak) {
+    result.served.clear();
+    add(ms);
+    return *why(kv_peak)["bound"].text();
+  };
+  EXPECT_EQ(bound({1, 9, 1, 1, 1}, 0), "prefill: batches of prompts");
+  EXPECT_EQ(bound({1, 1, 1, 9, 1}, 0), "links: contexts on their way");
+  EXPECT_EQ(bound({1, 1, 9, 1, 1}, 0.9), "slots of decode: contexts wait for them");
+  EXPECT_EQ(bound({1, 1, 9, 1, 1}, 0.95), "memory of decode: contexts wait for room");
 }
 
 // Two classes, of which the second waits and half of it is refused.
