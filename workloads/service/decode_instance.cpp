@@ -15,10 +15,15 @@ DecodeInstance::DecodeInstance(const DecodeSpec& spec, std::uint64_t seed, int n
       residents_(spec.reserve == "growing" ? dies_.size() : 0),
       epoch_(static_cast<std::uint32_t>(number) << 16) {}
 
-double DecodeInstance::kv_share() const {
-  double bytes = 0;
-  for (const Die& die : dies_) bytes += static_cast<double>(die.bytes);
-  return bytes / (static_cast<double>(spec_.kv_room.count) * dies());
+DecodeInstance::Held DecodeInstance::held() const {
+  Held held;
+  held.away = away_ > 0;
+  for (const Die& die : dies_) {
+    held.requests += die.promised;
+    held.bytes += die.bytes;
+    held.dies += die.lost ? 0 : 1;
+  }
+  return held;
 }
 
 std::pair<int, std::int64_t> DecodeInstance::best_die(std::int64_t bytes, bool returns) const {

@@ -34,7 +34,14 @@ class DecodeInstance {
   // Neither away nor paused.
   bool runs() const { return away_ == 0 && paused_ == 0; }
   std::uint32_t epoch() const { return epoch_; }  // another one after an outage
-  double kv_share() const;
+  // Slots and bytes of room that requests hold or are promised, dies that are not lost, and whether all are
+  // away.
+  struct Held {
+    std::int64_t requests = 0, bytes = 0;
+    int dies = 0;
+    bool away = false;
+  };
+  Held held() const;
   double kv_peak() const;  // most of a die's room that was promised so far
 
   // The die with the fewest requests that has a slot and `bytes` of room, and how many it has; -1: none. One

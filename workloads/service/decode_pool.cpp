@@ -12,7 +12,7 @@ DecodePool::DecodePool(ServiceRun& run, const Library& library, HostMemory& host
       steps_(library, run.deployment.decode_dies(), run.deployment.decode.mtp),
       dies_(run.deployment.decode_dies()),
       samples_(run.options.step_samples, run.options.seed) {
-  for (int k = 0; k < run.deployment.decode.instances; ++k) add_instance();
+  for (int k = 0; k < run.deployment.decode.instances; ++k) add_instance(run.now());
 }
 
 std::optional<int> DecodePool::find_die(std::int64_t bytes, std::optional<std::uint32_t> returns) const {
@@ -166,16 +166,44 @@ std::optional<std::size_t> DecodePool::leave_if_drained(std::uint32_t i) {
   return instances_[i].member.leave(run_.now());
 }
 
-void DecodePool::add_instance() {
+void DecodePool::add_instance(Time since) {
   const int number = static_cast<int>(instances_.size());
   instances_.push_back({DecodeInstance(run_.deployment.decode, run_.options.seed, number)});
-  instances_.back().member.since = run_.now();
+  instances_.back().member.since = since;
+}
+
+DecodePool::PoolLoad DecodePool::load(std::int64_t waiting, std::int64_t bytes) const {
+  PoolLoad load;
+  std::int64_t fewest = INT64_MAX;
+  for (std::size_t k = 0; k < instances_.size(); ++k) {
+    const Instance& instance = instances_[k];
+    if (!instance.member.open()) continue;
+    ++load.open;
+    const DecodeInstance::Held held = instance.dies.held();
+    if (held.away) continue;
+    waiting += held.requests;
+    bytes += held.bytes;
+    load.there += static_cast<double>(held.dies) / dies_;
+    if (held.requests > fewest) continue;
+    fewest = held.requests;
+    load.idlest = static_cast<std::uint32_t>(k);
+  }
+  const DecodeSpec& spec = run_.deployment.decode;
+  const double slots = static_cast<double>(spec.batch / 2) * dies_,
+               room = static_cast<double>(spec.kv_room.count) * dies_;
+  load.used = std::max(static_cast<double>(waiting) / slots, static_cast<double>(bytes) / room);
+  return load;
 }
 
 void DecodePool::set_occupancy(Occupancy& occupancy) const {
+  const auto there = std::ranges::count_if(
+      instances_, [](const Instance& instance) { return instance.member.until == Time::never(); });
+  occupancy.decode_instances = static_cast<std::int32_t>(there);
+  const double room = static_cast<double>(run_.deployment.decode.kv_room.count) * dies_;
   for (const Instance& instance : instances_) {
     occupancy.decoding += instance.dies.requests();
-    occupancy.kv_share += instance.dies.kv_share() / static_cast<double>(instances_.size());
+    occupancy.kv_share += static_cast<double>(instance.dies.held().bytes) / room /
+                          static_cast<double>(std::max<std::ptrdiff_t>(1, there));
   }
 }
 

@@ -55,21 +55,27 @@ class DecodePool {
 
   // The instance is away until come_back(), without its requests.
   std::vector<Lost> lose_all(std::uint32_t i);
-  void come_back(std::uint32_t i) { instances_[i].dies.come_back(); }
-  // `die` within the instance. To be called while it is paused.
-  std::vector<Lost> lose_die(std::uint32_t i, int die) { return instances_[i].dies.lose_die(die); }
-  int idlest_die(std::uint32_t i) const { return instances_[i].dies.idlest(); }
+  // What comes back, resumes, or loses a die while it is paused.
+  DecodeInstance& instance(std::uint32_t i) { return instances_[i].dies; }
   // A lost request: no step counts for it any more.
   void forget(std::uint32_t request);
   // The step under way is lost.
   void pause(std::uint32_t i);
-  void resume(std::uint32_t i) { instances_[i].dies.resume(); }
   void set_lost_planes(std::size_t planes);
 
   void close(std::uint32_t i, std::size_t role_switch);
   // The role switch that the instance leaves with, if it is closed and has nothing left.
   std::optional<std::size_t> leave_if_drained(std::uint32_t i);
-  void add_instance();
+  void add_instance(Time since);
+  struct PoolLoad {
+    // In instances: slots or room for contexts, whichever is more, that requests hold; and dies that are not
+    // lost, of instances that take requests.
+    double used = 0, there = 0;
+    int open = 0;                         // instances, those that are away too
+    std::optional<std::uint32_t> idlest;  // of those that take requests: the last one with the fewest of them
+  };
+  // `waiting` contexts wait besides, of so many bytes.
+  PoolLoad load(std::int64_t waiting, std::int64_t bytes) const;
 
   void set_occupancy(Occupancy& occupancy) const;
   void add_to(ServiceResult& result);  // result.end is known; drawn steps move there

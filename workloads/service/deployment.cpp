@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 
 #include "base/text/embedded_text.h"
 #include "base/text/error.h"
@@ -26,6 +27,54 @@ void read(Deployment& deployment, std::string_view text, const std::string& name
     deployment.own.insert(parameter.key);
   };
   file.read(deployment, {.take = take});
+}
+
+void check_scale(const Deployment& deployment) {
+  const ScaleSpec& scale = deployment.scale;
+  const auto is_changed = [&](const char* key) {
+    const auto source = deployment.sources.find(key);
+    return source != deployment.sources.end() && source->second.from == "command line";
+  };
+  if (scale.acts() && deployment.mixed())
+    throw InputError(
+        fmt::format("deployment: scale.{}: has no effect with prefill.pool = decode; allowed: own",
+                    scale.most > 0          ? "most"
+                    : scale.decode_most > 0 ? "decode_most"
+                                            : "move"));
+  const auto check_most = [](const char* key, int most, const char* own, int instances) {
+    if (most > 0 && most <= instances)
+      throw InputError(fmt::format("deployment: scale.{}: {}; allowed: more than {}.instances, {}, or 0", key,
+                                   most, own, instances));
+  };
+  check_most("most", scale.most, "prefill", deployment.prefill.instances);
+  check_most("decode_most", scale.decode_most, "decode", deployment.decode.instances);
+  if (scale.move && scale.adds())
+    throw InputError(
+        "deployment: scale.move: with scale.most or scale.decode_most; allowed: instances that are started, "
+        "or that change their pool");
+  if (scale.move) {
+    const int ratio = deployment.decode.npus / deployment.prefill.npus;
+    if (ratio * deployment.prefill.npus != deployment.decode.npus)
+      throw InputError(
+          fmt::format("deployment: scale.move: decode.npus is {}; allowed: multiples of prefill.npus, {}",
+                      deployment.decode.npus, deployment.prefill.npus));
+    if (deployment.decode.instances == 1 && deployment.prefill.instances <= ratio)
+      throw InputError(
+          fmt::format("deployment: scale.move: has no effect with one instance of decode and {} of prefill; "
+                      "allowed: 2 or "
+                      "more of decode, or {} or more of prefill",
+                      deployment.prefill.instances, ratio + 1));
+  }
+  const auto needs = [&](bool held, std::initializer_list<const char*> keys, const char* allowed) {
+    for (const char* key : keys)
+      if (is_changed(key) && !held)
+        throw InputError(fmt::format("deployment: {}: has no effect; allowed: with {}", key, allowed));
+  };
+  needs(scale.acts(), {"scale.interval"}, "scale.most, scale.decode_most or scale.move");
+  needs(scale.most > 0 || scale.move, {"scale.up_tokens"}, "scale.most or scale.move");
+  needs(scale.decode_most > 0 || scale.move, {"scale.up_use", "scale.down_use"},
+        "scale.decode_most or scale.move");
+  needs(scale.adds(), {"scale.start"}, "scale.most or scale.decode_most");
 }
 
 }  // namespace
@@ -87,14 +136,7 @@ Deployment load_deployment(const std::string& name_or_path, const std::vector<st
                                  deployment.prefill.chunk, deployment.prefill.batch_tokens));
   if (deployment.sources["decode.block"].from == "command line" && deployment.decode.reserve != "growing")
     throw InputError("deployment: decode.block: has no effect with decode.reserve = whole; allowed: growing");
-  if (deployment.scale.most > 0 && deployment.mixed())
-    throw InputError("deployment: scale.most: has no effect with prefill.pool = decode; allowed: own");
-  if (deployment.scale.most > 0 && deployment.scale.most <= deployment.prefill.instances)
-    throw InputError(fmt::format("deployment: scale.most: {}; allowed: more than prefill.instances, {}, or 0",
-                                 deployment.scale.most, deployment.prefill.instances));
-  for (const char* key : {"scale.interval", "scale.up_tokens", "scale.start"})
-    if (deployment.sources[key].from == "command line" && deployment.scale.most == 0)
-      throw InputError(fmt::format("deployment: {}: has no effect with scale.most = 0", key));
+  check_scale(deployment);
   if (deployment.mixed()) {
     if (deployment.sources["prefill.instances"].from == "command line")
       throw InputError(

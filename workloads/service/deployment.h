@@ -179,21 +179,40 @@ struct RecoveryTimes {
   }
 };
 
-// Instances of prefill that come and go with the load; the deployment's own ones stay.
+// Instances that come and go with the load, while as many as the deployment has stay; or that change their
+// pool.
 struct ScaleSpec {
-  int most = 0;
+  int most = 0, decode_most = 0;
+  bool move = false;
   std::int64_t up_tokens = 262'144;
+  double up_use = 0.9, down_use = 0.5;
   Time interval{10'000'000'000'000}, start{};
+
+  bool adds() const { return most > 0 || decode_most > 0; }  // or ends
+  bool acts() const { return adds() || move; }
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
     using hw::Range;
     visit("most", self.most, Range{0, 1000}, "instances of prefill; 0: as many as there are, always");
+    visit("decode_most", self.decode_most, Range{0, 1000},
+          "instances of decode; 0: as many as there are, always");
+    visit("move", self.move,
+          "instances change their pool in place of being started and ended: one of decode for as many of "
+          "prefill as have its NPUs, where one pool lacks instances and the other one spares them; it takes "
+          "recovery.role_switch once they have ended what they had");
     visit("interval", self.interval, Range{1_ms, 100'000_s}, "at which the load is looked at");
     visit("up_tokens", self.up_tokens, Range{std::int64_t{1}, std::int64_t{1'000'000'000'000}},
           "that wait per instance, those that are being started too: where more do another one is started. "
           "Where "
           "none waits one that is idle ends");
+    visit("up_use", self.up_use, Range{0.01, 10.0},
+          "of decode's slots or room for contexts, whichever is more, by requests that have or wait for "
+          "them: "
+          "above it another instance is started; those that are being started count");
+    visit("down_use", self.down_use, Range{0.0, 10.0},
+          "of these without the instance that has the fewest requests: below it that one takes no more and "
+          "ends once it has none");
     visit("start", self.start, Range{Time{}, 10'000_s}, "until an instance serves");
   }
 };

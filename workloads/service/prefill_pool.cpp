@@ -278,7 +278,7 @@ PrefillPool::PoolLoad PrefillPool::load() const {
     if (!instance.member.open()) continue;
     ++load.open;
     if (!instance.busy && instance.prompts.empty() && instance.stopped == 0 && router_.queue(i).empty())
-      load.idle = i;
+      load.idle.push_back(i);
   }
   return load;
 }
@@ -286,6 +286,8 @@ PrefillPool::PoolLoad PrefillPool::load() const {
 void PrefillPool::set_occupancy(Occupancy& occupancy) const {
   occupancy.waiting = static_cast<std::int32_t>(router_.waiting());
   occupancy.prefill_busy = static_cast<std::int32_t>(std::ranges::count(instances_, true, &Instance::busy));
+  occupancy.prefill_instances = static_cast<std::int32_t>(std::ranges::count_if(
+      instances_, [](const Instance& instance) { return instance.member.until == Time::never(); }));
   for (const PromptCache& cache : caches_) {
     occupancy.dram_blocks += cache.blocks().dram_blocks();
     occupancy.evs_blocks += cache.blocks().ssd_blocks();

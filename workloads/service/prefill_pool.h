@@ -44,8 +44,8 @@ class PrefillPool {
   void extend(std::uint32_t i, Time more);
   struct PoolLoad {
     std::int64_t waiting_tokens = 0;
-    int open = 0;                       // instances
-    std::optional<std::uint32_t> idle;  // the last open one that has nothing to compute
+    int open = 0;                     // instances
+    std::vector<std::uint32_t> idle;  // the open ones that have nothing to compute
   };
   PoolLoad load() const;
   bool is_busy(std::uint32_t i) const { return instances_[i].busy; }

@@ -18,7 +18,7 @@ ServiceResult Service::run() {
   link_followers();
   faults_.schedule();
   schedule_arrival();
-  if (run_.deployment.scale.most > 0) run_.events.push(run_.deployment.scale.interval, Event::Kind::scale, 0);
+  if (run_.deployment.scale.acts()) run_.events.push(run_.deployment.scale.interval, Event::Kind::scale, 0);
   constexpr std::uint64_t kBetweenProgress = 4096;
   for (std::uint64_t events = 0; !run_.events.empty() && !is_interrupted(); ++events) {
     if (run_.options.progress && events % kBetweenProgress == 0)
@@ -75,7 +75,7 @@ void Service::handle(const Event& event) {
         run_.events.push(run_.now() + run_.deployment.scale.interval, Event::Kind::scale, 0);
       return;
     case Event::Kind::scaled_up:
-      return pools_.complete_start();
+      return pools_.complete_start(event.subject != 0);
     case Event::Kind::mixed_done:
       return pools_.complete_mixed(event.subject, event.epoch != 0);
     case Event::Kind::swapped_in:

@@ -22,6 +22,7 @@ ServicePools::ServicePools(ServiceRun& run, const Library& library,
       decode_(run, library, host_),
       links_({2 * run.deployment.prefill.npus, 1, run.deployment.decode_dies()}, run.options.rdma),
       on_complete_(std::move(on_complete)),
+      scaler_(run.deployment),
       stepping_(run.deployment.mixed() ? static_cast<std::size_t>(run.deployment.decode.instances) : 0) {}
 
 void ServicePools::enqueue(std::uint32_t request) {
@@ -275,14 +276,14 @@ void ServicePools::lose_decode(std::uint32_t i) {
 }
 
 void ServicePools::return_decode(std::uint32_t i) {
-  decode_.come_back(i);
+  decode_.instance(i).come_back();
   dispatch_contexts();
   leave_decode_if_drained(i);
 }
 
 void ServicePools::resume_decode(std::uint32_t i, bool away) {
-  decode_.resume(i);
-  if (away) decode_.come_back(i);
+  decode_.instance(i).resume();
+  if (away) decode_.instance(i).come_back();
   dispatch_contexts();
   start_step(i);
   leave_decode_if_drained(i);
@@ -291,13 +292,13 @@ void ServicePools::resume_decode(std::uint32_t i, bool away) {
 void ServicePools::lose_decode_die(std::uint32_t i, int die, Recovery recovery) {
   std::vector<Lost> lost;
   const auto lose = [&](int one) {
-    const std::vector<Lost> of_it = decode_.lose_die(i, one);
+    const std::vector<Lost> of_it = decode_.instance(i).lose_die(one);
     lost.insert(lost.end(), of_it.begin(), of_it.end());
     collect_bound_for(i, one, lost);
     for (const std::uint32_t k : host_.lose_die(i, one)) run_.requests.lose_return(k);
   };
   lose(die);
-  if (recovery == Recovery::role_switch) lose(decode_.idlest_die(i));
+  if (recovery == Recovery::role_switch) lose(decode_.instance(i).idlest());
   if (recovery != Recovery::restart) return restart(std::move(lost));
   const std::vector<Lost> others = decode_.lose_all(i);
   lost.insert(lost.end(), others.begin(), others.end());
@@ -349,10 +350,16 @@ void ServicePools::set_lost_planes(std::size_t planes) {
 }
 
 void ServicePools::begin_role_switch(const RoleSwitch& change) {
+  std::vector<std::uint32_t> instances;
+  for (int i = change.first; i <= change.last; ++i) instances.push_back(static_cast<std::uint32_t>(i));
+  begin_role_change(change.prefill, instances, false);
+}
+
+void ServicePools::begin_role_change(bool prefill, const std::vector<std::uint32_t>& instances, bool scaled) {
   const std::size_t number = role_changes_.size();
-  role_changes_.push_back({change.prefill, change.last - change.first + 1});
-  for (auto i = static_cast<std::uint32_t>(change.first); i <= static_cast<std::uint32_t>(change.last); ++i) {
-    if (change.prefill) {
+  role_changes_.push_back({prefill, static_cast<int>(instances.size()), scaled});
+  for (const std::uint32_t i : instances) {
+    if (prefill) {
       prefill_.close(i, number);
       leave_prefill_if_drained(i);
     } else {
@@ -380,29 +387,40 @@ void ServicePools::leave(std::size_t role_switch) {
 }
 
 void ServicePools::scale() {
-  const ScaleSpec& spec = run_.deployment.scale;
-  const PrefillPool::PoolLoad load = prefill_.load();
-  const int there = load.open + starting_;
-  if (load.waiting_tokens > spec.up_tokens * there && there < spec.most) {
-    ++starting_;
-    ++scaled_up_;
-    run_.events.push(run_.now() + spec.start, Event::Kind::scaled_up, 0);
-  } else if (load.waiting_tokens == 0 && load.idle && load.open > run_.deployment.prefill.instances) {
-    ++scaled_down_;
-    prefill_.close(*load.idle, kScaledDown);
-    leave_prefill_if_drained(*load.idle);
+  std::int64_t bytes = 0;  // of contexts that wait for a die
+  for (const std::uint32_t k : ready_) bytes += decode_.bytes_of(k);
+  const ScaleChanges changes = scaler_.look(prefill_.load(), decode_.load(std::ssize(ready_), bytes));
+  const Time served = run_.now() + run_.deployment.scale.start;
+  if (changes.start_prefill) run_.events.push(served, Event::Kind::scaled_up, 1);
+  if (changes.start_decode) run_.events.push(served, Event::Kind::scaled_up, 0);
+  if (changes.end_prefill) {
+    prefill_.close(*changes.end_prefill, kScaledDown);
+    leave_prefill_if_drained(*changes.end_prefill);
   }
+  if (changes.end_decode) {
+    decode_.close(*changes.end_decode, kScaledDown);
+    leave_decode_if_drained(*changes.end_decode);
+  }
+  if (changes.move_decode) begin_role_change(false, {*changes.move_decode}, true);
+  if (!changes.move_prefill.empty()) begin_role_change(true, changes.move_prefill, true);
 }
 
 // It has occupied its NPUs since it began to start.
-void ServicePools::complete_start() {
-  --starting_;
-  prefill_.start_batch(prefill_.add_instance(run_.now() - run_.deployment.scale.start));
+void ServicePools::complete_start(bool prefill) {
+  scaler_.complete_start(prefill);
+  const Time since = run_.now() - run_.deployment.scale.start;
+  if (prefill) {
+    prefill_.start_batch(prefill_.add_instance(since));
+  } else {
+    decode_.add_instance(since);
+    dispatch_contexts();
+  }
 }
 
 void ServicePools::complete_role_switch(std::size_t number) {
+  if (role_changes_[number].scaled) scaler_.complete_move();
   if (role_changes_[number].prefill) {
-    decode_.add_instance();
+    decode_.add_instance(run_.now());
     dispatch_contexts();
     return;
   }
@@ -420,14 +438,13 @@ void ServicePools::set_occupancy(Occupancy& occupancy) const {
 void ServicePools::add_to(ServiceResult& result) {
   prefill_.add_to(result);
   decode_.add_to(result);
+  scaler_.add_to(result);
   result.rdma_busy_s = links_.busy_s();
   result.output_tokens = output_tokens_;
   result.restarted = restarted_;
   result.refused = refused_;
   result.preempted = preempted_;
   result.swapped = swapped_;
-  result.scaled_up = scaled_up_;
-  result.scaled_down = scaled_down_;
   result.lost_prompt_tokens = lost_prompt_tokens_;
   result.lost_output_tokens = lost_output_tokens_;
   result.role_switches = static_cast<std::int64_t>(role_changes_.size());

@@ -10,6 +10,7 @@
 
 #include "workloads/service/context_links.h"
 #include "workloads/service/decode_pool.h"
+#include "workloads/service/pool_scaler.h"
 #include "workloads/service/prefill_pool.h"
 #include "workloads/service/service_run.h"
 
@@ -48,9 +49,9 @@ class ServicePools {
   void set_lost_planes(std::size_t planes);
 
   void begin_role_switch(const RoleSwitch& change);
-  // Looks at the load of prefill, and begins to start an instance or ends an idle one.
+  // Looks at the load of both pools, and begins what PoolScaler says.
   void scale();
-  void complete_start();
+  void complete_start(bool prefill);
 
   // Its instances have left their pool and serve in the other.
   void complete_role_switch(std::size_t number);
@@ -64,6 +65,7 @@ class ServicePools {
   struct RoleChange {
     bool prefill = true;  // what they were
     int open = 0;         // that have not left
+    bool scaled = false;  // by the load
   };
 
   void start_prefill();
@@ -84,6 +86,7 @@ class ServicePools {
   std::uint32_t attempt_of(std::uint32_t request) const {
     return static_cast<std::uint32_t>(run_.requests.served(request).restarts);
   }
+  void begin_role_change(bool prefill, const std::vector<std::uint32_t>& instances, bool scaled);
   void leave_prefill_if_drained(std::uint32_t i);
   void leave_decode_if_drained(std::uint32_t i);
   void leave(std::size_t role_switch);
@@ -96,8 +99,7 @@ class ServicePools {
   std::function<void(std::uint32_t)> on_complete_;
   std::deque<std::uint32_t> ready_;  // contexts that wait for a decode die, in the order of prefill
   std::vector<RoleChange> role_changes_;
-  int starting_ = 0;  // instances of prefill
-  std::int64_t scaled_up_ = 0, scaled_down_ = 0;
+  PoolScaler scaler_;
   std::vector<bool> stepping_;                    // where prompts and answers are computed in one pool
   std::unordered_map<std::uint32_t, int> place_;  // there: the die of a prompt that was begun
   std::int64_t output_tokens_ = 0, restarted_ = 0, refused_ = 0, preempted_ = 0, swapped_ = 0,

@@ -70,6 +70,7 @@ struct Occupancy {
   double kv_share = 0;  // of the room of all dies that is promised to requests
   std::int64_t dram_blocks = 0, evs_blocks = 0, obs_blocks = 0;
   std::int32_t out_of_order = 0;  // instances away or paused, dies and planes lost
+  std::int32_t prefill_instances = 0, decode_instances = 0;  // of the pools, those that drain too
 };
 
 // That are kept of a run: an even number.
@@ -112,7 +113,7 @@ struct ServiceResult {
   double worst_error = 0;                        // of an interpolated time, by leaving points out
   std::int64_t steps = 0, batches = 0, prompt_tokens = 0, computed_tokens = 0, output_tokens = 0,
                restarted = 0, renewals = 0, role_switches = 0, refused = 0, preempted = 0, swapped = 0,
-               scaled_up = 0, scaled_down = 0;
+               scaled_up = 0, scaled_down = 0, decode_scaled_up = 0, decode_scaled_down = 0;
   std::int64_t cut_batches =
       0;  // of prompts, that more was waiting for and the library has measured no larger ones
   std::int64_t lost_prompt_tokens = 0, lost_output_tokens = 0;  // computed, and lost by faults

@@ -53,6 +53,10 @@ void check_dies(const Deployment& deployment, const Faults& faults) {
 }
 
 void check_switches(const Deployment& deployment, const Faults& faults) {
+  if (!faults.switches.empty() && deployment.scale.acts())
+    throw InputError(
+        "--switch: with instances that the load starts, ends or moves (scale.most, scale.decode_most, "
+        "scale.move), which may be others by then; allowed: one of the two");
   const int ratio = deployment.decode.npus / deployment.prefill.npus;
   std::set<std::pair<bool, int>> named;
   for (const RoleSwitch& change : faults.switches) {

@@ -444,6 +444,13 @@ async function testServicePage(page) {
   assert.notEqual(await lines(), first, 'another row has other lines');
 }
 
+// Pools that come and go.
+async function testScaledPage(page) {
+  await testFigures(page, ['occupancy']);
+  const texts = await textsOf(page, 'occupancy');
+  for (const text of ['Instances that are there', 'of prefill', 'of decode']) assert.ok(texts.includes(text), `${text} of ${texts}`);
+}
+
 // Two runs: shared axes, and the differences of every field.
 async function testComparisonPage(page) {
   await testFigures(page, ['latency-over-ranks', 'phases-by-row', 'bandwidth-over-ranks', 'distribution-dispatch-4-ranks-dispatch']);
@@ -648,7 +655,9 @@ try {
     '--out',
     join(folder, 'service'),
   );
-  for (const name of ['service', 'dispatch', 'p2p', 'moe', 'changed', 'sizes', 'gemm', 'explained', 'layer', 'decode', 'replay'])
+  const kServe = ['run', 'serve', '--rate', '40', '--duration', '20s'];
+  command(...kServe, '--deploy', 'scale.decode_most=2', '--deploy', 'scale.interval=1s', '--out', join(folder, 'scaled'));
+  for (const name of ['scaled', 'service', 'dispatch', 'p2p', 'moe', 'changed', 'sizes', 'gemm', 'explained', 'layer', 'decode', 'replay'])
     command('report', join(folder, name));
   command('report', join(folder, 'dispatch'), join(folder, 'faster'), '--to', join(folder, 'comparison', 'comparison.html'));
   assert.ok(existsSync(join(folder, 'dispatch', 'report.html')));
@@ -664,6 +673,7 @@ try {
     await inBrowser(browser, 'layer', 420, testLayerPage);
     await inBrowser(browser, 'service', 420, testServicePage);
     await inBrowser(browser, 'service', 1400, testServicePage);
+    await inBrowser(browser, 'scaled', 1400, testScaledPage);
     for (const width of [400, 1600]) {
       await inBrowser(browser, 'sizes', width, testSizesPage);
       await inBrowser(browser, 'gemm', width, testGemmPage);

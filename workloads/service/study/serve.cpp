@@ -192,7 +192,7 @@ class Table {
     result_.simulator.simulated += served.end;
     if (written) {
       write_file(file_of(context_, "requests", number), requests_csv(trace, served));
-      write_file(file_of(context_, "occupancy", number), occupancy_csv(served));
+      write_file(file_of(context_, "occupancy", number), occupancy_csv(served, deployment.scale.acts()));
     }
     if (drawn)
       result_.notes.push_back(fmt::format("the timeline shows {} of {} requests{}",
@@ -339,9 +339,13 @@ constexpr std::array kServeFields{
     Field{"tenants", FieldType::list, "with prefill.order = fair; of the first seed", false, kClasses},
     Field{"fairness", FieldType::ratio, "Jain's index of the tenants' goodput_share: 1 where all are alike"},
     Field{"preempted", FieldType::integer, "contexts that growing room ran out for, each time"},
-    Field{"prefill_instances", FieldType::number, "mean over time, with scale.most; those that start too"},
+    Field{"prefill_instances", FieldType::number,
+          "mean over time, with scale.most or scale.move; those that start or drain too"},
+    Field{"decode_instances", FieldType::number, "the same of decode, with scale.decode_most or scale.move"},
     Field{"scaled_up", FieldType::integer, "instances of prefill that were started"},
     Field{"scaled_down", FieldType::integer, "that were ended"},
+    Field{"decode_scaled_up", FieldType::integer, "instances of decode that were started"},
+    Field{"decode_scaled_down", FieldType::integer, "that were ended, once they had drained"},
     Field{"swapped", FieldType::integer, "of these, contexts that went to host memory and came back"},
     Field{"time_share", FieldType::object,
           "of the time from arrival to the end, over all requests, with --why", false, kTimeShares},

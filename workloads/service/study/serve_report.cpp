@@ -127,7 +127,7 @@ void set_evidence(Row& row, const service::ServiceResult& result) {
 
 // Of all instances while they are there; those of a pool that does not scale always are.
 double npu_seconds(const service::Deployment& deployment, const service::ServiceResult& result) {
-  if (deployment.scale.most == 0) return deployment.npus() * seconds(result.end);
+  if (!deployment.scale.adds()) return deployment.npus() * seconds(result.end);
   return result.prefill_pool_s * deployment.prefill.npus + result.decode_pool_s * deployment.decode.npus;
 }
 
@@ -261,10 +261,14 @@ Row service_row(const service::RequestTrace& trace, const service::Deployment& d
     });
     row.set("fairness", jain_index(of)).set("tenants", of);
   }
+  if (deployment.scale.most > 0 || deployment.scale.move)
+    row.set("prefill_instances", result.prefill_pool_s / end);
+  if (deployment.scale.decode_most > 0 || deployment.scale.move)
+    row.set("decode_instances", result.decode_pool_s / end);
   if (deployment.scale.most > 0)
-    row.set("prefill_instances", result.prefill_pool_s / end)
-        .set("scaled_up", result.scaled_up)
-        .set("scaled_down", result.scaled_down);
+    row.set("scaled_up", result.scaled_up).set("scaled_down", result.scaled_down);
+  if (deployment.scale.decode_most > 0)
+    row.set("decode_scaled_up", result.decode_scaled_up).set("decode_scaled_down", result.decode_scaled_down);
   if (deployment.prefill.most_waiting > 0) row.set("refused", result.refused);
   if (deployment.decode.reserve == "growing") row.set("preempted", result.preempted);
   if (deployment.decode.preempt == "swap") row.set("swapped", result.swapped);
@@ -328,16 +332,20 @@ std::string requests_csv(const service::RequestTrace& trace, const service::Serv
   return text;
 }
 
-std::string occupancy_csv(const service::ServiceResult& result) {
+std::string occupancy_csv(const service::ServiceResult& result, bool instances) {
   std::string text =
       "at_s,waiting,prefill_busy,transferring,waiting_decode,decoding,kv_share,dram_blocks,evs_blocks,obs_"
       "blocks,"
-      "out_of_order\n";
+      "out_of_order";
+  text += instances ? ",prefill_instances,decode_instances\n" : "\n";
   auto out = std::back_inserter(text);
-  for (const service::Occupancy& o : result.occupancy)
-    fmt::format_to(out, "{:.3f},{},{},{},{},{},{:.4f},{},{},{},{}\n", seconds(o.at), o.waiting,
-                   o.prefill_busy, o.transferring, o.waiting_decode, o.decoding, o.kv_share, o.dram_blocks,
-                   o.evs_blocks, o.obs_blocks, o.out_of_order);
+  for (const service::Occupancy& o : result.occupancy) {
+    fmt::format_to(out, "{:.3f},{},{},{},{},{},{:.4f},{},{},{},{}", seconds(o.at), o.waiting, o.prefill_busy,
+                   o.transferring, o.waiting_decode, o.decoding, o.kv_share, o.dram_blocks, o.evs_blocks,
+                   o.obs_blocks, o.out_of_order);
+    if (instances) fmt::format_to(out, ",{},{}", o.prefill_instances, o.decode_instances);
+    text += '\n';
+  }
   return text;
 }
 

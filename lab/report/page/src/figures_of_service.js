@@ -308,6 +308,15 @@ export function figuresOfOccupancy(occupancy) {
       ],
     },
     { title: 'Prefill instances that are busy', lines: [{ name: 'busy', values: smooth(occupancy.prefill_busy), colour: 2 }] },
+    ...(occupancy.prefill_instances
+      ? [
+          {
+            title: 'Instances that are there',
+            whole: true,
+            lines: [line('of prefill', 'prefill_instances', 0), line('of decode', 'decode_instances', 3)],
+          },
+        ]
+      : []),
     { title: 'Requests that decode', whole: true, lines: [line('decoding', 'decoding', 3)] },
     { title: 'Room for contexts that is promised', share: true, lines: [line('promised', 'kv_share', 5)] },
     ...(blocks.length ? [{ title: 'Blocks of cached contexts', whole: true, lines: blocks }] : []),

@@ -1,0 +1,69 @@
+#include "workloads/service/pool_scaler.h"
+
+namespace cm384::service {
+namespace {
+
+bool prefill_lacks(const ScaleSpec& spec, const PrefillPool::PoolLoad& load, int starting) {
+  return load.waiting_tokens > spec.up_tokens * (load.open + starting);
+}
+bool decode_lacks(const ScaleSpec& spec, const DecodePool::PoolLoad& load, int starting) {
+  return load.used > spec.up_use * (load.there + starting);
+}
+bool decode_spares(const ScaleSpec& spec, const DecodePool::PoolLoad& load) {
+  return load.idlest && load.used < spec.down_use * (load.there - 1);
+}
+
+}  // namespace
+
+ScaleChanges PoolScaler::look(const PrefillPool::PoolLoad& prefill, const DecodePool::PoolLoad& decode) {
+  const ScaleSpec& spec = deployment_.scale;
+  ScaleChanges changes;
+  if (spec.move) move(prefill, decode, changes);
+  if (spec.most > 0) {
+    if (prefill_lacks(spec, prefill, prefill_.starting) && prefill.open + prefill_.starting < spec.most) {
+      changes.start_prefill = true;
+      ++prefill_.starting;
+      ++prefill_.up;
+    } else if (prefill.waiting_tokens == 0 && !prefill.idle.empty() &&
+               prefill.open > deployment_.prefill.instances) {
+      changes.end_prefill = prefill.idle.back();
+      ++prefill_.down;
+    }
+  }
+  if (spec.decode_most > 0) {
+    if (decode_lacks(spec, decode, decode_.starting) && decode.open + decode_.starting < spec.decode_most) {
+      changes.start_decode = true;
+      ++decode_.starting;
+      ++decode_.up;
+    } else if (decode_.starting == 0 && decode.open > deployment_.decode.instances &&
+               decode_spares(spec, decode)) {
+      changes.end_decode = decode.idlest;
+      ++decode_.down;
+    }
+  }
+  return changes;
+}
+
+// One change at a time: what it brings is seen before the next.
+void PoolScaler::move(const PrefillPool::PoolLoad& prefill, const DecodePool::PoolLoad& decode,
+                      ScaleChanges& changes) {
+  const ScaleSpec& spec = deployment_.scale;
+  const int ratio = deployment_.decode.npus / deployment_.prefill.npus;
+  if (moving_ > 0) return;
+  if (prefill_lacks(spec, prefill, 0)) {
+    if (decode_spares(spec, decode)) changes.move_decode = decode.idlest;
+  } else if (decode_lacks(spec, decode, 0) && prefill.waiting_tokens == 0 &&
+             std::ssize(prefill.idle) >= ratio && prefill.open > ratio) {
+    changes.move_prefill.assign(prefill.idle.end() - ratio, prefill.idle.end());
+  }
+  if (changes.move_decode || !changes.move_prefill.empty()) ++moving_;
+}
+
+void PoolScaler::add_to(ServiceResult& result) const {
+  result.scaled_up = prefill_.up;
+  result.scaled_down = prefill_.down;
+  result.decode_scaled_up = decode_.up;
+  result.decode_scaled_down = decode_.down;
+}
+
+}  // namespace cm384::service
