@@ -136,13 +136,19 @@ void check_gap_distribution(std::string_view text) {
 }
 
 Ramp::Ramp(std::string_view text) {
+  constexpr std::size_t kMost = 1000;
   const auto parts = split_fields(text, ':');
-  if (parts.size() == 2) {
-    from = hw::parse_real(parts[0]);
-    to = hw::parse_real(parts[1]);
+  double sum = 0;
+  bool allowed = parts.size() >= 2 && parts.size() <= kMost;
+  for (std::size_t k = 0; allowed && k < parts.size(); ++k) {
+    shares.push_back(hw::parse_real(parts[k]));
+    allowed = shares.back() >= 0 && shares.back() <= 1e6;
+    sum += shares.back();
   }
-  if (parts.size() != 2 || !(from >= 0 && to >= 0 && from + to > 0 && from + to <= 2e6))
-    throw InputError(fmt::format("'{}'; allowed: FROM:TO, shares of the rate, one of them above 0", text));
+  if (!allowed || sum <= 0)
+    throw InputError(fmt::format(
+        "'{}'; allowed: FROM:TO, or up to {} shares of the rate, of 0 to 1000000, one of them above 0", text,
+        kMost));
 }
 
 void check_ramp(std::string_view text) {
@@ -168,29 +174,37 @@ class Arrivals {
         ramp_(drawn.ramp),
         rate_(drawn.rate / drawn.turns),
         duration_(drawn.duration.us() * 1e-6),
+        piece_(duration_ / static_cast<double>(ramp_.shares.size() - 1)),
         random_(drawn.seed, 1) {}
 
   double now() const { return now_; }
   void advance() {
     const double gap = gaps_.draw(random_);
-    if (ramp_.from == ramp_.to && ramp_.from == 1) {
+    const std::vector<double>& shares = ramp_.shares;
+    if (std::ranges::all_of(shares, [](double share) { return share == 1; })) {
       now_ += gap / rate_;
       return;
     }
-    // The time until when the rate comes to so many arrivals: a square equation, in the form that holds for
-    // an even rate too. A rate that falls to 0 never comes to more.
     past_ += gap / rate_;
-    const double bend = 2 * (ramp_.to - ramp_.from) / duration_;
-    const double root = ramp_.from * ramp_.from + bend * past_;
-    now_ = root < 0 ? 2 * duration_ + 1 : 2 * past_ / (ramp_.from + std::sqrt(root));
+    for (double all; number_ + 2 < shares.size(); past_ -= all, ++number_)
+      if (all = piece_ * (shares[number_] + shares[number_ + 1]) / 2; past_ <= all) break;
+    // The time until when the rate comes to so many arrivals: a square equation, in the form that holds for
+    // an even rate too. A rate that falls to 0 at last never comes to more.
+    const double from = shares[number_], bend = 2 * (shares[number_ + 1] - from) / piece_;
+    const double root = from * from + bend * past_;
+    const bool last = number_ + 2 == shares.size();
+    now_ = root < 0 && last
+               ? 2 * duration_ + 1
+               : piece_ * static_cast<double>(number_) + 2 * past_ / (from + std::sqrt(std::max(0.0, root)));
   }
 
  private:
   GapDistribution gaps_;
   Ramp ramp_;
-  double rate_, duration_;
+  double rate_, duration_, piece_;  // s; from one share of the ramp to the next
   traces::Random random_;
-  double now_ = 0, past_ = 0;
+  double now_ = 0, past_ = 0;  // arrivals over the rate, since the beginning of the piece
+  std::size_t number_ = 0;     // of the piece
 };
 
 // Requests one behind the other in their sessions.

@@ -42,10 +42,10 @@ class GapDistribution {
 };
 void check_gap_distribution(std::string_view text);
 
-// The rate over the time of a trace, in shares of the rate asked for: "FROM:TO", evenly from one to the
-// other.
+// The rate over the time of a trace, in shares of the rate asked for: "FROM:TO", or more of them at equal
+// distances, evenly from each to the next.
 struct Ramp {
-  double from = 1, to = 1;
+  std::vector<double> shares;
   explicit Ramp(std::string_view text);  // Throws InputError.
 };
 void check_ramp(std::string_view text);

@@ -62,7 +62,7 @@ TEST(Gaps, RefuseWhatIsNone) {
   for (const char* text :
        {"", "poisson", "gamma", "gamma:0", "gamma:0.04", "weibull:101", "gamma:1:2", "exponential:1"})
     EXPECT_THROW(GapDistribution{text}, InputError) << text;
-  for (const char* text : {"", "1", "0:0", "-1:1", "1:2:3", "a:b"})
+  for (const char* text : {"", "1", "0:0", "0:0:0", "-1:1", "1:-2:3", "1:2000000", "a:b", "1::2"})
     EXPECT_THROW(Ramp{text}, InputError) << text;
 }
 
@@ -82,6 +82,27 @@ TEST(Ramps, HaveTheirRateAtEachTime) {
           << ramp << " " << k;
     }
   }
+}
+
+// Through every share at its time, evenly in between; a piece without a rate has no requests.
+TEST(Ramps, GoThroughTheirShares) {
+  const std::vector<double> shares{0.2, 2, 0.5, 0, 0, 1};
+  DrawnRequests drawn;
+  drawn.rate = 200;
+  drawn.duration = 1000_s;
+  drawn.ramp = "0.2:2:0.5:0:0:1";
+  std::array<double, 20> counts{};
+  for (const Request& request : draw_requests(drawn).requests) {
+    ASSERT_LE(request.arrival, 1000_s);
+    ++counts[static_cast<std::size_t>(std::min<std::int64_t>(19, request.arrival.ps / Time{50_s}.ps))];
+  }
+  for (int k = 0; k < 20; ++k) {
+    const auto piece = static_cast<std::size_t>(k / 4);
+    const double at = (k % 4 + 0.5) / 4,
+                 expected = 10'000 * (shares[piece] * (1 - at) + shares[piece + 1] * at);
+    EXPECT_NEAR(counts[static_cast<std::size_t>(k)], expected, 4 * std::sqrt(expected) + 1) << k;
+  }
+  EXPECT_EQ(counts[13], 0);
 }
 
 TEST(Lengths, AreThoseOfRecords) {

@@ -41,8 +41,9 @@ struct ServeOptions {
           "10");
     visit("gaps", self.gaps, Form{"exponential|gamma:SHAPE|weibull:SHAPE", service::check_gap_distribution},
           "distances between drawn arrivals; shapes below 1 make bursts");
-    visit("ramp", self.ramp, Form{"FROM:TO", service::check_ramp},
-          "drawn arrivals at FROM times the rate first, TO times at last, evenly in between");
+    visit("ramp", self.ramp, Form{"FROM:TO..", service::check_ramp},
+          "drawn arrivals at FROM times the rate first, TO times at last, evenly in between; more of them "
+          "stand at equal distances, such as 0.3:1.7:0.3:1.7:0.3 for two days");
     visit(
         "lengths", self.lengths, Form{"FILE"},
         "requests that were recorded, of which drawn ones have the lengths: any of them, prompt and answer");
