@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { cellsOfPairs, placesOfUnits } from '../../../lab/report/page/src/figures_of_messages.js';
 import { figuresOfLines, mostOf, pointsOfRoofline } from '../../../lab/report/page/src/figures_of_lines.js';
 import { axisOfSweep, figuresOfRows } from '../../../lab/report/page/src/figures_of_rows.js';
+import { figuresOfService } from '../../../lab/report/page/src/figures_of_service.js';
 import { labelsOf } from '../../../lab/report/page/src/labels.js';
 import { axisOfDimension, panels } from '../../../lab/report/page/src/panels.js';
 import { resultOf, resultsOf } from '../../../lab/report/page/src/result.js';
@@ -196,7 +197,47 @@ function testLines() {
   );
 }
 
+// A search's deployments: the line by rising time, those that served all and are not on it, those that dropped out, none that
+// is not possible; and what each one's requests waited for.
+function testSearch() {
+  const row = (rank, tpot, tokens, share, pareto) => ({
+    label: `row ${rank}`,
+    deploy: `decode.batch=${rank}`,
+    rank,
+    tpot_ms: { p50: tpot },
+    tokens_s_npu: tokens,
+    share,
+    ...(share === 1 ? { pareto } : {}),
+    time_share: { queue: 0.1, prefill: 0.2, place: 0, transfer: 0.1, decode: 0.6 },
+    tail_share: { queue: 0.5, prefill: 0.1, place: 0.1, transfer: 0.1, decode: 0.2 },
+  });
+  const rows = [row(1, 40, 900, 1, true), row(2, 20, 500, 1, true), row(3, 45, 800, 1, false), row(4, 10, 2000, 0.3), { deploy: 'x', excluded: 'no' }];
+  const result = { document: { study: 'serve', parameters: { 'slo-tpot': 50 } }, rows };
+  const figures = figuresOfService([result]);
+  assert.deepEqual(
+    figures.map(({ id }) => id),
+    ['search-pareto', 'time-shares'],
+  );
+  const [pareto, shares] = figures.map(({ layout }) => layout(900).option);
+  const points = name => pareto.series.find(one => one.name === name).data.map(({ value }) => value);
+  assert.deepEqual(points('on the Pareto line'), [
+    [20, 500],
+    [40, 900],
+  ]);
+  assert.deepEqual(points('served all requests'), [[45, 800]]);
+  assert.deepEqual(points('dropped out before'), [[10, 2000]]);
+  assert.equal(pareto.series[0].markLine.data[0].xAxis, 50);
+  assert.equal(pareto.series[0].data[0].name, 'decode.batch=2 (rank 2)');
+  assert.deepEqual(shares.yAxis.data.slice(0, 2), ['row 1', 'slowest 1 %']);
+  const of = name => shares.series.find(one => one.name === name).data;
+  assert.deepEqual(of('waits for prefill').slice(0, 4), [0.1, 0.5, 0.1, 0.5]);
+  assert.deepEqual(of('decode').slice(0, 2), [0.6, 0.2]);
+  // Without a search there is no line, and without --why nothing waits.
+  assert.deepEqual(figuresOfService([{ ...result, rows: [{ label: 'one', pools: '6:1', rate: 10 }] }]), []);
+}
+
 testLabels();
+testSearch();
 testSaturation();
 testLines();
 testColours();

@@ -444,7 +444,16 @@ async function testServicePage(page) {
   assert.notEqual(await lines(), first, 'another row has other lines');
 }
 
-// Pools that come and go.
+// A search: a point per deployment, those of the line joined; and what requests of each waited for. Its pools come and go.
+async function testSearchPage(page) {
+  await testFigures(page, ['search-pareto', 'time-shares']);
+  const rows = json('search', 'result.json').rows.filter(({ rank }) => rank);
+  assert.equal(rows.length, 6);
+  const texts = await textsOf(page, 'search-pareto');
+  for (const text of ['on the Pareto line', 'objective 50 ms', 'ms per output token']) assert.ok(texts.includes(text), `${text} of ${texts}`);
+  const shares = await textsOf(page, 'time-shares');
+  for (const text of ['decode', 'links', 'slowest 1 %']) assert.ok(shares.includes(text), `${text} of ${shares}`);
+}
 async function testScaledPage(page) {
   await testFigures(page, ['occupancy']);
   const texts = await textsOf(page, 'occupancy');
@@ -656,8 +665,18 @@ try {
     join(folder, 'service'),
   );
   const kServe = ['run', 'serve', '--rate', '40', '--duration', '20s'];
+  command(
+    ...kServe,
+    '--search',
+    'prefill.instances=4,6,8',
+    '--search',
+    'decode.batch=32,96',
+    '--why',
+    '--out',
+    join(folder, 'search'),
+  );
   command(...kServe, '--deploy', 'scale.decode_most=2', '--deploy', 'scale.interval=1s', '--out', join(folder, 'scaled'));
-  for (const name of ['scaled', 'service', 'dispatch', 'p2p', 'moe', 'changed', 'sizes', 'gemm', 'explained', 'layer', 'decode', 'replay'])
+  for (const name of ['search', 'scaled', 'service', 'dispatch', 'p2p', 'moe', 'changed', 'sizes', 'gemm', 'explained', 'layer', 'decode', 'replay'])
     command('report', join(folder, name));
   command('report', join(folder, 'dispatch'), join(folder, 'faster'), '--to', join(folder, 'comparison', 'comparison.html'));
   assert.ok(existsSync(join(folder, 'dispatch', 'report.html')));
@@ -673,6 +692,8 @@ try {
     await inBrowser(browser, 'layer', 420, testLayerPage);
     await inBrowser(browser, 'service', 420, testServicePage);
     await inBrowser(browser, 'service', 1400, testServicePage);
+    await inBrowser(browser, 'search', 420, testSearchPage);
+    await inBrowser(browser, 'search', 1400, testSearchPage);
     await inBrowser(browser, 'scaled', 1400, testScaledPage);
     for (const width of [400, 1600]) {
       await inBrowser(browser, 'sizes', width, testSizesPage);

@@ -1,4 +1,6 @@
-// Pictures of a service (`run serve`): latency and goodput over rate, goodput by pools, and its pools over time.
+// Pictures of a service (`run serve`): latency and goodput over rate, goodput by pools, and its pools over time; searches are in
+// figures_of_search.js.
+import { figuresOfSearch, figuresOfWhy, isSearch } from './figures_of_search.js';
 import { percent, short } from './numbers.js';
 import { logMarks, legendLines } from './panels.js';
 import { axis, base, colours, kDotted, legend } from './style.js';
@@ -350,5 +352,7 @@ export function figuresOfService(results) {
         ...overRate(groups, { id: 'tpot-over-rate', title: 'Time per output token over rate', field: 'tpot_ms', objective: 'slo-tpot' }),
         ...goodShare(groups),
       ];
-  return [...rates, ...(results.length === 1 ? byPools(results[0]) : [])];
+  const [result] = results;
+  const alone = () => [...(isSearch(result) ? figuresOfSearch(result) : byPools(result)), ...figuresOfWhy(result)];
+  return [...rates, ...(results.length === 1 ? alone() : [])];
 }
