@@ -127,10 +127,16 @@ Deployment load_deployment(const std::string& name_or_path, const std::vector<st
     throw InputError(
         fmt::format("deployment: prefill.ageing: has no effect with prefill.order = {}; allowed: priority",
                     deployment.prefill.order));
-  if (!deployment.prefill.shares.empty() && deployment.prefill.order != "fair")
+  if (!deployment.prefill.shares.empty() && deployment.prefill.order != "fair" &&
+      deployment.decode.order != "fair" && deployment.quota.tokens_s == 0)
     throw InputError(
-        fmt::format("deployment: prefill.shares: has no effect with prefill.order = {}; allowed: fair",
+        fmt::format("deployment: prefill.shares: has no effect with prefill.order = {}; allowed: fair, or "
+                    "with decode.order = fair or quota.tokens_s",
                     deployment.prefill.order));
+  if (deployment.decode.order == "fair" && deployment.mixed())
+    throw InputError("deployment: decode.order: has no effect with prefill.pool = decode; allowed: own");
+  if (deployment.sources["quota.period"].from == "command line" && deployment.quota.tokens_s == 0)
+    throw InputError("deployment: quota.period: has no effect; allowed: with quota.tokens_s");
   if (deployment.prefill.chunk > deployment.prefill.batch_tokens)
     throw InputError(fmt::format("deployment: prefill.chunk: {}; allowed: at most prefill.batch_tokens, {}",
                                  deployment.prefill.chunk, deployment.prefill.batch_tokens));

@@ -49,7 +49,8 @@ struct PrefillSpec {
           "or "
           "fair to tenants");
     visit("shares", self.shares, hw::Form{"N:N..", check_shares},
-          "of prompts' tokens that tenants are due to, in turn, such as 3:1; empty: equal ones");
+          "of tokens that tenants are due to, in turn, such as 3:1, by a fair order or quotas; empty: equal "
+          "ones");
     visit("route", self.route, kPromptRoutes,
           "whom a prompt waits for: the next idle instance; or one it is sent to, by turns, by the fewest "
           "tokens "
@@ -77,7 +78,7 @@ struct DecodeSpec {
   Bytes kv_room{}, token{70'272};
   Time bubble{}, renew_time{};
   int renew_every = 0;
-  std::string reserve = "whole", preempt = "recompute";
+  std::string reserve = "whole", preempt = "recompute", order = "fcfs";
   int block = 128;
   Bytes swap_room{};
   Bandwidth swap_out_rate{1'000'000'000}, swap_in_rate{1'000'000'000};
@@ -105,6 +106,9 @@ struct DecodeSpec {
         "its steps say the first two, unless they are set beside it");
     visit("kv_room", self.kv_room, Range{1_MiB, 1024_GiB}, "of a die's memory, for contexts");
     visit("token", self.token, Range{1_B, 16_MiB}, "context of a token");
+    visit("order", self.order, hw::OneOf{{"fcfs", "fair"}},
+          "in which contexts go to dies: as prefill made them, or tokens of answers fair to tenants by "
+          "prefill.shares");
     visit("reserve", self.reserve, hw::OneOf{{"whole", "growing"}},
           "room that a request is given: for its whole answer, or by blocks as tokens come; where these run "
           "out the last one that came to the die is preempted");
@@ -217,6 +221,27 @@ struct ScaleSpec {
   }
 };
 
+// What each tenant may ask for; a request beyond it is refused.
+struct QuotaSpec {
+  int requests = 0;
+  std::int64_t tokens_s = 0;
+  Time period{60'000'000'000'000};
+
+  bool acts() const { return requests > 0 || tokens_s > 0; }
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    using hw::Range;
+    visit("requests", self.requests, Range{0, 100'000'000},
+          "of a tenant that are in the service at a time; 0: any number");
+    visit("tokens_s", self.tokens_s, Range{std::int64_t{0}, std::int64_t{1'000'000'000'000}},
+          "tokens of prompts and answers per second of a tenant, times its share of prefill.shares; 0: any "
+          "number");
+    visit("period", self.period, Range{1_ms, 100'000_s},
+          "for which tokens that a tenant did not ask for are kept: so much it may ask for at once");
+  }
+};
+
 struct Prices {
   double npu_hour = 0;
   double npu_watt = 0;
@@ -236,6 +261,7 @@ struct Deployment {
   ContextCache cache;
   RecoveryTimes recovery;
   ScaleSpec scale;
+  QuotaSpec quota;
   Prices prices;
   struct Source {
     std::string from, text;
@@ -258,6 +284,7 @@ struct Deployment {
     visit("decode", self.decode);
     visit("cache", self.cache);
     visit("scale", self.scale);
+    visit("quota", self.quota);
     visit("recovery", self.recovery);
     visit("prices", self.prices);
   }

@@ -32,8 +32,7 @@ bool PrefillPool::is_full() const {
 
 WaitingPrompt PrefillPool::waiting_prompt(std::uint32_t request) const {
   return {request, run_.requests.prompt_tokens(request), run_.requests.request(request).priority,
-          run_.requests.served(request).arrival,
-          run_.requests.request(request).session % static_cast<std::uint32_t>(run_.options.tenants)};
+          run_.requests.served(request).arrival, run_.tenant_of(request)};
 }
 
 void PrefillPool::requeue(const std::vector<std::uint32_t>& requests) {

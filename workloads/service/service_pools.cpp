@@ -22,11 +22,15 @@ ServicePools::ServicePools(ServiceRun& run, const Library& library,
       decode_(run, library, host_),
       links_({2 * run.deployment.prefill.npus, 1, run.deployment.decode_dies()}, run.options.rdma),
       on_complete_(std::move(on_complete)),
+      quota_(run.deployment),
+      ready_(run.deployment.decode.order == "fair", shares_of(run.deployment.prefill.shares)),
       scaler_(run.deployment),
       stepping_(run.deployment.mixed() ? static_cast<std::size_t>(run.deployment.decode.instances) : 0) {}
 
 void ServicePools::enqueue(std::uint32_t request) {
-  if (prefill_.is_full()) {
+  const Request& asked = run_.requests.request(request);
+  if (prefill_.is_full() ||
+      !quota_.admit(run_.tenant_of(request), std::int64_t{asked.prompt} + asked.output, run_.now())) {
     run_.requests.refuse(request, run_.now());
     ++refused_;
     on_complete_(request);
@@ -67,7 +71,7 @@ void ServicePools::end_prompts(std::uint32_t i) {
       }
     } else if (!done) {
       prefill_.hold_context(i, k);
-      ready_.push_back(k);
+      ready_.push(k, run_.tenant_of(k), run_.requests.decode_tokens(k));
     }
     if (done) complete(k);
   }
@@ -129,7 +133,7 @@ void ServicePools::dispatch_contexts() {
     const std::uint32_t k = ready_.front();
     const auto die = decode_.find_die(decode_.bytes_of(k));
     if (!die) return;
-    ready_.pop_front();
+    ready_.pop();
     send_context(k, *die);
   }
 }
@@ -207,6 +211,7 @@ void ServicePools::end_step(std::uint32_t i) {
 void ServicePools::complete(std::uint32_t request) {
   run_.requests.complete(request, run_.now());
   prefill_.keep_answer(request);
+  quota_.end(run_.tenant_of(request));
   on_complete_(request);
 }
 
@@ -249,8 +254,7 @@ void ServicePools::lose_prefill_work(std::uint32_t i, bool contexts) {
   std::vector<Lost> lost;
   for (const std::uint32_t k : prefill_.abort_batch(i)) lost.push_back({k, 0});
   if (contexts) {
-    std::erase_if(ready_,
-                  [&](std::uint32_t k) { return run_.requests.served(k).instance == static_cast<int>(i); });
+    ready_.erase_if([&](std::uint32_t k) { return run_.requests.served(k).instance == static_cast<int>(i); });
     for (const std::uint32_t k : prefill_.contexts(i)) {
       lost.push_back({k, 0});
       if (run_.requests.state(k) != RequestState::transferring) continue;
@@ -388,8 +392,9 @@ void ServicePools::leave(std::size_t role_switch) {
 
 void ServicePools::scale() {
   std::int64_t bytes = 0;  // of contexts that wait for a die
-  for (const std::uint32_t k : ready_) bytes += decode_.bytes_of(k);
-  const ScaleChanges changes = scaler_.look(prefill_.load(), decode_.load(std::ssize(ready_), bytes));
+  ready_.for_each([&](std::uint32_t k) { bytes += decode_.bytes_of(k); });
+  const ScaleChanges changes =
+      scaler_.look(prefill_.load(), decode_.load(static_cast<std::int64_t>(ready_.size()), bytes));
   const Time served = run_.now() + run_.deployment.scale.start;
   if (changes.start_prefill) run_.events.push(served, Event::Kind::scaled_up, 1);
   if (changes.start_decode) run_.events.push(served, Event::Kind::scaled_up, 0);

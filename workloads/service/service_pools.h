@@ -3,16 +3,17 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <unordered_map>
 #include <vector>
 
 #include "workloads/service/context_links.h"
+#include "workloads/service/context_queue.h"
 #include "workloads/service/decode_pool.h"
 #include "workloads/service/pool_scaler.h"
 #include "workloads/service/prefill_pool.h"
 #include "workloads/service/service_run.h"
+#include "workloads/service/tenant_quota.h"
 
 namespace cm384::service {
 
@@ -97,7 +98,8 @@ class ServicePools {
   DecodePool decode_;
   ContextLinks links_;
   std::function<void(std::uint32_t)> on_complete_;
-  std::deque<std::uint32_t> ready_;  // contexts that wait for a decode die, in the order of prefill
+  TenantQuota quota_;
+  ContextQueue ready_;  // that wait for a decode die
   std::vector<RoleChange> role_changes_;
   PoolScaler scaler_;
   std::vector<bool> stepping_;                    // where prompts and answers are computed in one pool

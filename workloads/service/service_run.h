@@ -66,6 +66,9 @@ struct ServiceRun {
   std::vector<TokenGap> gaps;
 
   Time now() const { return events.now(); }
+  std::uint32_t tenant_of(std::uint32_t request) const {
+    return requests.request(request).session % static_cast<std::uint32_t>(options.tenants);
+  }
   // Tokens come now to `count` requests whose last ones came at `from`.
   void add_gap(Time from, std::size_t count) {
     if (count > 0) gaps.push_back({(now() - from).us() * 1e-3, static_cast<std::int32_t>(count)});

@@ -238,6 +238,8 @@ constexpr std::array kSearchTimes{
 constexpr std::array kClasses{
     Field{"name", FieldType::text, "its number; of classes 0 is the most urgent"},
     Field{"requests", FieldType::integer, "served"},
+    Field{"refused", FieldType::integer, "with decode.order = fair or quotas"},
+    Field{"output_tokens", FieldType::integer, "given, likewise"},
     Field{"ttft_p50_ms", FieldType::number, "from arrival to the first token, median"},
     Field{"ttft_p99_ms", FieldType::number, "99th percentile"},
     Field{"e2e_p50_ms", FieldType::number, "from arrival to the end, median"},
@@ -333,10 +335,11 @@ constexpr std::array kServeFields{
     Field{"role_switches", FieldType::integer, "of instances between the pools"},
     Field{"renewals", FieldType::integer, "of the placement of experts, over instances of decode"},
     Field{"refused", FieldType::integer,
-          "requests that found prefill.most_waiting others: in no time, and in goodput as missed"},
+          "requests that found prefill.most_waiting others, or beyond a quota: in no time, and in goodput as "
+          "missed"},
     Field{"classes", FieldType::list, "of priority, with prefill.order = priority; of the first seed", false,
           kClasses},
-    Field{"tenants", FieldType::list, "with prefill.order = fair; of the first seed", false, kClasses},
+    Field{"tenants", FieldType::list, "with a fair order or quotas; of the first seed", false, kClasses},
     Field{"fairness", FieldType::ratio, "Jain's index of the tenants' goodput_share: 1 where all are alike"},
     Field{"preempted", FieldType::integer, "contexts that growing room ran out for, each time"},
     Field{"prefill_instances", FieldType::number,

@@ -74,10 +74,12 @@ void set_times(Row& row, const service::RequestTrace& trace, const service::Serv
 
 // Of each class of priority, or tenant, that there is.
 Rows class_rows(const service::RequestTrace& trace, const service::ServiceResult& result,
-                const Objectives& objectives, const std::function<int(const service::Request&)>& number_of) {
+                const Objectives& objectives, const std::function<int(const service::Request&)>& number_of,
+                bool counts = false) {
   struct Class {
     std::vector<double> ttft, e2e;
     double met = 0, all = 0;
+    std::int64_t output_tokens = 0;
   };
   std::map<int, Class> classes;
   for (std::size_t k = 0; k < result.served.size(); ++k) {
@@ -86,12 +88,16 @@ Rows class_rows(const service::RequestTrace& trace, const service::ServiceResult
     ++of.all;
     if (served.state == service::RequestState::refused) continue;
     of.met += meets(trace.requests[k], served, objectives) ? 1 : 0;
+    of.output_tokens += trace.requests[k].output;
     of.e2e.push_back(served.e2e_ms());
     if (trace.requests[k].output > 0) of.ttft.push_back(served.ttft_ms());
   }
   Rows rows;
   for (auto& [number, of] : classes) {
     Row row{{"name", std::to_string(number)}, {"requests", std::ssize(of.e2e)}};
+    if (counts)
+      row.set("refused", static_cast<std::int64_t>(of.all) - std::ssize(of.e2e))
+          .set("output_tokens", of.output_tokens);
     const Row ttft = percentiles(std::move(of.ttft)), e2e = percentiles(std::move(of.e2e));
     row.set("ttft_p50_ms", ttft["p50"]).set("ttft_p99_ms", ttft["p99"]);
     row.set("e2e_p50_ms", e2e["p50"]).set("e2e_p99_ms", e2e["p99"]);
@@ -255,10 +261,12 @@ Row service_row(const service::RequestTrace& trace, const service::Deployment& d
       .set("renewals", result.renewals);
   if (deployment.prefill.order == "priority")
     row.set("classes", class_rows(trace, result, objectives, [](const auto& r) { return r.priority; }));
-  if (deployment.prefill.order == "fair") {
-    const Rows of = class_rows(trace, result, objectives, [&](const service::Request& r) {
+  const bool limited = deployment.decode.order == "fair" || deployment.quota.acts();
+  if (deployment.prefill.order == "fair" || limited) {
+    const auto tenant_of = [&](const service::Request& r) {
       return static_cast<int>(r.session % static_cast<std::uint32_t>(tenants));
-    });
+    };
+    const Rows of = class_rows(trace, result, objectives, tenant_of, limited);
     row.set("fairness", jain_index(of)).set("tenants", of);
   }
   if (deployment.scale.most > 0 || deployment.scale.move)
@@ -269,7 +277,7 @@ Row service_row(const service::RequestTrace& trace, const service::Deployment& d
     row.set("scaled_up", result.scaled_up).set("scaled_down", result.scaled_down);
   if (deployment.scale.decode_most > 0)
     row.set("decode_scaled_up", result.decode_scaled_up).set("decode_scaled_down", result.decode_scaled_down);
-  if (deployment.prefill.most_waiting > 0) row.set("refused", result.refused);
+  if (deployment.prefill.most_waiting > 0 || deployment.quota.acts()) row.set("refused", result.refused);
   if (deployment.decode.reserve == "growing") row.set("preempted", result.preempted);
   if (deployment.decode.preempt == "swap") row.set("swapped", result.swapped);
   return row;

@@ -83,9 +83,11 @@ void check_warm(const service::RequestTrace& warm, const service::RequestTrace& 
 }
 
 void check_classes(const ServeOptions& options, const service::Deployment& deployment) {
-  if (deployment.prefill.order == "fair" && options.tenants == 1)
-    throw InputError(
-        "run serve: prefill.order = fair: has no effect with one tenant; allowed: --tenants 2 or more");
+  for (const auto& [key, order] :
+       {std::pair{"prefill", deployment.prefill.order}, {"decode", deployment.decode.order}})
+    if (order == "fair" && options.tenants == 1)
+      throw InputError(fmt::format(
+          "run serve: {}.order = fair: has no effect with one tenant; allowed: --tenants 2 or more", key));
   if (options.classes > 1 && deployment.prefill.order != "priority")
     throw InputError(
         fmt::format("run serve: --classes: has no effect with prefill.order = {}; allowed: --deploy "
