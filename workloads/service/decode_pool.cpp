@@ -71,10 +71,16 @@ DecodePool::Begun DecodePool::begin_step(std::uint32_t i) {
   DecodeInstance& dies = instance.dies;
   if (dies.stepping() || !dies.runs()) return {};
   // Those of a step that was lost and begins again have joined before.
-  for (const DecodeInstance::Active& active : dies.joining()) instance.joined.push_back(active.request);
+  for (const DecodeInstance::Active& active : dies.joining()) {
+    instance.joined.push_back(active.request);
+    if (run_.latencies.on()) run_.latencies.join(active.request, instance.all);
+  }
   Begun begun{dies.begin_step(), {}, dies.epoch(), 0};
   std::ranges::sort(begun.preempted, {}, &Lost::request);
-  for (Lost& one : begun.preempted) one.last_token = last_token(one.request);
+  for (Lost& one : begun.preempted) {
+    one.last_token = last_token(one.request);
+    if (run_.latencies.on()) run_.latencies.leave(one.request, instance.all);
+  }
   const Time copies = host_.swap_out(i, begun.preempted, run_.now()) - run_.now();
   if (!dies.stepping()) return begun;
   const DecodeInstance::Load load = dies.load(steps_.least_batch(), steps_.least_kv());
@@ -96,6 +102,7 @@ DecodePool::Begun DecodePool::begin_step(std::uint32_t i) {
   instance.end = run_.now() + span;
   instance.load = load;
   instance.requests = dies.requests();
+  instance.known = EvidenceSum::of(time, span);
   begun.span = span;
   begun.requests = dies.requests();
   return begun;
@@ -135,7 +142,13 @@ void DecodePool::count_gaps(Instance& instance) {
 std::vector<DecodeInstance::Active> DecodePool::complete_step(std::uint32_t i) {
   end_step(i, false);
   count_gaps(instances_[i]);
-  return instances_[i].dies.end_step();
+  std::vector<DecodeInstance::Active> ended = instances_[i].dies.end_step();
+  if (run_.latencies.on()) {
+    instances_[i].all += instances_[i].known;
+    for (const DecodeInstance::Active& active : ended)
+      run_.latencies.leave(active.request, instances_[i].all);
+  }
+  return ended;
 }
 
 std::vector<DecodePool::Lost> DecodePool::lose_all(std::uint32_t i) {

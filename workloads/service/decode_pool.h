@@ -84,7 +84,8 @@ class DecodePool {
   struct Instance {
     DecodeInstance dies;
     Membership member{};
-    Time begin{}, end{};  // of the step under way
+    Time begin{}, end{};         // of the step under way
+    EvidenceSum known{}, all{};  // of it; of all that have ended
     DecodeInstance::Load load{};
     int requests = 0;                     // of the step
     std::vector<std::uint32_t> joined{};  // of these, for their first step

@@ -74,6 +74,7 @@ std::optional<Time> PrefillPool::begin_batch(std::uint32_t i, int taken, bool be
   instance.end = run_.now() + span;
   instance.batch = batch.prompts;
   instance.tokens = static_cast<std::int64_t>(batch.work.tokens);
+  instance.known = EvidenceSum::of(time, span);
   return span;
 }
 
@@ -109,6 +110,7 @@ void PrefillPool::begin_prompts(Instance& instance, std::uint32_t i, Batch& batc
     waiting.pop();
     if (place_.reserve) place_.reserve(k, i);
     run_.requests.begin_prefill(k, i, run_.now());
+    if (s.made == 0) run_.latencies.begin_prefill(k, s.queue_ms() * 1e-3);
     batch.read_ms += read_ms;
     batch.from_store = batch.from_store || s.cached_obs > 0;
     prompt_tokens_ += tokens;
@@ -179,6 +181,12 @@ void PrefillPool::end_batch(std::uint32_t i, bool lost) {
 
 std::vector<std::uint32_t> PrefillPool::complete_batch(std::uint32_t i) {
   end_batch(i, false);
+  if (run_.latencies.on()) {
+    for (const Prompt& prompt : instances_[i].prompts)
+      if (run_.requests.served(prompt.request).made == 0)
+        run_.latencies.add_batch(prompt.request, instances_[i].known);
+    run_.latencies.add_computed(instances_[i].known);
+  }
   std::vector<std::uint32_t> complete;
   for (Prompt& prompt : instances_[i].prompts) {
     prompt.context += prompt.fresh;

@@ -95,6 +95,7 @@ class PrefillPool {
     std::vector<Prompt> prompts;  // in the order in which they were begun
     Time begin{}, end{};          // of the batch
     int batch = 0;                // prompts of it
+    EvidenceSum known{};          // of it
     std::int64_t tokens = 0;      // that it computes
   };
   // What a batch is made of, and how long its reads take.

@@ -37,6 +37,7 @@ void ServicePools::enqueue(std::uint32_t request) {
     return;
   }
   run_.requests.arrive(request, run_.now());
+  run_.latencies.begin_waiting(request);
   prefill_.enqueue(request);
   start_prefill();
 }
@@ -339,6 +340,8 @@ void ServicePools::restart(std::vector<Lost> requests) {
     if (served.state == RequestState::transferring) links_.remove(k, served.die);
     if (served.state == RequestState::decoding) decode_.forget(k);
     run_.requests.restart(k);
+    if (run_.latencies.on()) run_.latencies.restart(k);
+    run_.latencies.begin_waiting(k);
   }
   prefill_.requeue(numbers);
   restarted_ += static_cast<std::int64_t>(numbers.size());

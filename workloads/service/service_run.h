@@ -54,7 +54,12 @@ struct Membership {
 
 struct ServiceRun {
   ServiceRun(const RequestTrace& of, const Deployment& on, const ServiceOptions& with)
-      : trace(of), deployment(on), options(with), requests(of), evidence(with.allow_extrapolation) {}
+      : trace(of),
+        deployment(on),
+        options(with),
+        requests(of),
+        evidence(with.allow_extrapolation),
+        latencies(with.evidence, requests.size()) {}
   ServiceRun(const ServiceRun&) = delete;  // the parts of a run refer to it
 
   const RequestTrace& trace;
@@ -63,6 +68,7 @@ struct ServiceRun {
   EventLine events;
   RequestTable requests;
   BusyEvidence evidence;
+  RequestEvidence latencies;
   std::vector<TokenGap> gaps;
 
   Time now() const { return events.now(); }

@@ -18,6 +18,7 @@
 #include "workloads/service/deployment.h"
 #include "workloads/service/faults.h"
 #include "workloads/service/library.h"
+#include "workloads/service/request_evidence.h"
 #include "workloads/service/requests.h"
 #include "workloads/service/service_watch.h"
 #include "workloads/service/step_samples.h"
@@ -69,7 +70,7 @@ struct Occupancy {
   std::int32_t waiting = 0, prefill_busy = 0, transferring = 0, decoding = 0, waiting_decode = 0;
   double kv_share = 0;  // of the room of all dies that is promised to requests
   std::int64_t dram_blocks = 0, evs_blocks = 0, obs_blocks = 0;
-  std::int32_t out_of_order = 0;  // instances away or paused, dies and planes lost
+  std::int32_t out_of_order = 0;                             // instances away or paused, dies and planes lost
   std::int32_t prefill_instances = 0, decode_instances = 0;  // of the pools, those that drain too
 };
 
@@ -83,6 +84,7 @@ struct ServiceOptions {
   Time sample{};  // distance of occupancies, doubled each time that there are kMostOccupancies; 0: none
   bool allow_extrapolation = false;
   int step_samples = 0;            // steps of decode that are drawn
+  bool evidence = false;           // of each request
   Bandwidth rdma{25'000'000'000};  // of a die's link
   Time rdma_latency{};
   Faults faults;
@@ -110,6 +112,7 @@ struct ServiceResult {
   double prefill_busy_s = 0, decode_busy_s = 0;  // over instances
   double rdma_busy_s = 0;                        // over receiving links
   std::array<double, 4> evidence_s{};            // busy time by Evidence
+  std::vector<LatencyEvidence> evidence_of;      // by number of the request, where it was asked for
   double worst_error = 0;                        // of an interpolated time, by leaving points out
   std::int64_t steps = 0, batches = 0, prompt_tokens = 0, computed_tokens = 0, output_tokens = 0,
                restarted = 0, renewals = 0, role_switches = 0, refused = 0, preempted = 0, swapped = 0,

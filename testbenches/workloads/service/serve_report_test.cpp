@@ -10,6 +10,7 @@
 #include "testbenches/workloads/service/file_of.h"
 #include "testbenches/workloads/service/small_service.h"
 #include "workloads/frame/request_options.h"
+#include "workloads/service/study/serve_evidence.h"
 
 namespace cm384::studies::serve_report_test {
 namespace {
@@ -136,6 +137,58 @@ TEST(Why, SaysWhereTheTimeWent) {
   EXPECT_EQ(bound({1, 1, 1, 9, 1}, 0), "links: contexts on their way");
   EXPECT_EQ(bound({1, 1, 9, 1, 1}, 0.9), "slots of decode: contexts wait for them");
   EXPECT_EQ(bound({1, 1, 9, 1, 1}, 0.95), "memory of decode: contexts wait for room");
+}
+
+// A thousand requests, each a millisecond later to its first token than the one before: the first half is
+// measured, the second one interpolated and up to 5 % off. Links take a tenth of the rest.
+TEST(EvidenceOfPercentiles, IsThatOfTheRequestsNextToThem) {
+  service::RequestTrace trace;
+  service::ServiceResult result;
+  for (int k = 0; k < 1000; ++k) {
+    service::Request& request = trace.requests.emplace_back();
+    request.output = 11;
+    service::Served& served = result.served.emplace_back();
+    served.state = service::RequestState::done;
+    served.die = 0;
+    served.first_token = 1_ms * (k + 1);
+    served.transfer_start = served.first_token;
+    served.transferred = served.first_token + 10_ms;
+    served.done = served.first_token + 100_ms;
+    service::LatencyEvidence& of = result.evidence_of.emplace_back();
+    of.prefill.s[k < 500 ? 0 : 1] = 7;  // stretched to what it took
+    of.prefill.error_s = k < 500 ? 0 : 0.05 * 7;
+    of.decode.s[0] = of.decode.s[2] = 1;
+  }
+  // Who was refused is of no percentile.
+  trace.requests.emplace_back().output = 11;
+  result.served.emplace_back().state = service::RequestState::refused;
+  result.evidence_of.emplace_back();
+  const Rows rows = evidence_rows(trace, result);
+  ASSERT_EQ(rows.size(), 9u);
+  const auto find = [&](const char* metric, const char* percentile) -> const Row& {
+    return *std::ranges::find_if(rows, [&](const Row& row) {
+      return *row["metric"].text() == metric && *row["percentile"].text() == percentile;
+    });
+  };
+  // The 500th and five on each side: 495 to 500 ms measured, 501 to 505 ms not.
+  const double measured = 495 + 496 + 497 + 498 + 499 + 500, other = 501 + 502 + 503 + 504 + 505;
+  const Row& p50 = find("ttft", "p50");
+  EXPECT_DOUBLE_EQ(p50["ms"].number(), 500);
+  EXPECT_NEAR(p50["measured"].number(), measured / (measured + other), 1e-12);
+  EXPECT_NEAR(p50["interpolated"].number(), other / (measured + other), 1e-12);
+  EXPECT_NEAR(p50["error"].number(), 0.05 * other / (measured + other), 1e-12);
+  EXPECT_NEAR(find("ttft", "p99")["interpolated"].number(), 1, 1e-12);
+  EXPECT_NEAR(find("ttft", "p99")["error"].number(), 0.05, 1e-12);
+  const Row& tpot = find("tpot", "p90");
+  EXPECT_DOUBLE_EQ(tpot["ms"].number(), 10);
+  EXPECT_NEAR(tpot["measured"].number(), 0.45, 1e-12);
+  EXPECT_NEAR(tpot["extrapolated"].number(), 0.45, 1e-12);
+  EXPECT_NEAR(tpot["parameter"].number(), 0.1, 1e-12);
+  // From arrival to the end both parts count by their time: 990 ms and 100 ms.
+  const Row& e2e = find("e2e", "p99");
+  EXPECT_DOUBLE_EQ(e2e["ms"].number(), 1090);
+  EXPECT_NEAR(e2e["interpolated"].number(), 990.0 / 1090, 1e-3);
+  EXPECT_NEAR(e2e["parameter"].number(), 10.0 / 1090, 1e-4);
 }
 
 // Two classes, of which the second waits and half of it is refused.

@@ -263,6 +263,17 @@ constexpr std::array kEvidence{
     Field{"extrapolated", FieldType::ratio, "outside of them"},
     Field{"parameter", FieldType::ratio, "of the deployment: nothing that was simulated"},
 };
+constexpr std::array kEvidenceAt{
+    Field{"metric", FieldType::text, "ttft, tpot or e2e"},
+    Field{"percentile", FieldType::text, "p50, p90 or p99"},
+    Field{"ms", FieldType::number, "it"},
+    Field{"measured", FieldType::ratio, "of this time: points of the library"},
+    Field{"interpolated", FieldType::ratio, "between its points"},
+    Field{"extrapolated", FieldType::ratio, "outside of them"},
+    Field{"parameter", FieldType::ratio, "of the deployment, links, reads of the cache"},
+    Field{"error", FieldType::ratio,
+          "that it may be off by: errors of the library's curves, by leaving points out, weighted by time"},
+};
 constexpr std::array kObserved{
     Field{"metric", FieldType::text, "ttft, tpot or e2e"},
     Field{"part", FieldType::text, "of the requests, in the order of arrival"},
@@ -325,6 +336,10 @@ constexpr std::array kServeFields{
     Field{"token_share", FieldType::ratio, "tokens of prompts that were not computed"},
     Field{"evidence", FieldType::object, "where busy time comes from", false, kEvidence},
     Field{"interpolation_error", FieldType::ratio, "worst of the library's curves, by leaving points out"},
+    Field{"evidence_at", FieldType::list,
+          "where latencies come from, over the hundredth of the requests next to a percentile, with "
+          "--evidence; of the first seed",
+          false, kEvidenceAt},
     Field{"cost_per_million", FieldType::number, "price of all NPUs over a million output tokens"},
     Field{"joule_per_token", FieldType::number, "energy of all NPUs over output tokens"},
     Field{"restarted", FieldType::integer, "requests that a fault sent back, each time"},

@@ -29,7 +29,7 @@ struct ServeOptions {
   std::string warm, observed;
   Texts search;
   std::string search_by = "goodput";
-  bool why = false;
+  bool why = false, evidence = false;
   int timeline_requests = 200;
   int audit = 0;
 
@@ -107,6 +107,10 @@ struct ServeOptions {
           Needs{"search", {}});
     visit("why", self.why,
           "what bound the service: where requests spent their time, all and the slowest ones");
+    visit(
+        "evidence", self.evidence,
+        "what p50, p90 and p99 of the latencies are known from: measured times, interpolated ones and by how "
+        "much these may be off, parameters");
     visit("outage", self.outage, Form{"POOL:INSTANCE:AT:DURATION"},
           "an instance of prefill or decode is away, such as prefill:2:60s:30s; may be repeated");
     visit("fault", self.fault, Form{"die=POOL:INSTANCE:DIE,at=TIME|plane=P,at=TIME"},

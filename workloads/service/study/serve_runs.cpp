@@ -11,6 +11,7 @@
 #include "base/text/output_file.h"
 #include "system/observe/observers.h"
 #include "workloads/service/context_links.h"
+#include "workloads/service/study/serve_evidence.h"
 #include "workloads/service/study/serve_faults.h"
 
 namespace cm384::studies {
@@ -179,6 +180,7 @@ ServeRuns::ServeRuns(const StudyContext& context, const ServeOptions& options)
   service_.faults = serve_faults(options, context.machine.topology.sub_planes);
   service_.tenants = options.tenants;
   service_.allow_extrapolation = options.allow_extrapolation;
+  service_.evidence = options.evidence;
   service_.rdma = service::payload_rate(context.machine.rdma);
   service_.rdma_latency = service::write_latency(context.machine.rdma);
 }
@@ -247,6 +249,7 @@ Row ServeRuns::row(const service::Deployment& deployment, const service::Request
                    const service::ServiceResult& result) const {
   Row row = service_row(trace, deployment, result, objectives_, options_.tenants);
   if (options_.why) set_why(row, result);
+  if (options_.evidence) row.set("evidence_at", evidence_rows(trace, result));
   return row;
 }
 
