@@ -141,6 +141,8 @@ void add_point(Library& library, const runs::Runs::Request& request, const std::
     point.command = command_of(request);
     point.model = studies::build_info().model;
     point.seconds = document.at("simulator").at("wall_s").get<double>();
+    if (document.contains("invocation"))
+      point.date = document["invocation"].at("date").get<std::string>().substr(0, 10);  // ISO 8601
     library.add(std::move(point));
   };
   try {

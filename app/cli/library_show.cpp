@@ -41,6 +41,7 @@ constexpr std::array kPointFields{
     Field{"p99", FieldType::number, "99th percentile, where the run gave one"},
     Field{"ci95", FieldType::number, "half-width of the 95 % confidence interval, where the run gave one"},
     Field{"seconds", FieldType::number, "of one core of the host; empty: not recorded", true},
+    Field{"date", FieldType::text, "when it was measured; empty: not recorded"},
     Field{"same_model", FieldType::boolean, "golden results have not changed since", true},
     Field{"model", FieldType::text, "fingerprint of the golden results when it was measured"},
     Field{"command", FieldType::text, "that measured it"},
@@ -72,6 +73,7 @@ Row row_of(const service::LibraryPoint& point) {
   for (const char* part : {"p50", "p99", "ci95"})
     row.set(part, known ? part_of(point, part) : studies::Value());
   row.set("seconds", point.seconds > 0 ? studies::Value(point.seconds) : studies::Value());
+  row.set("date", point.date.empty() ? studies::Value() : studies::Value(point.date));
   row.set("same_model", studies::is_same_model(point.model));
   row.set("model", point.model).set("command", point.command);
   return row;
@@ -108,8 +110,12 @@ int show(const Program&, const LibraryShowOptions& options, const studies::Given
   for (const Row& row : points) print_now(printer.add(row));
   const auto old =
       std::ranges::count_if(measured, [](const auto& point) { return !studies::is_same_model(point.model); });
-  print_now(fmt::format("\n{}: {} points; {} of them from before golden results changed\n", library.machine(),
-                        points.size(), old));
+  const auto [first, last] = service::dates_of(measured);
+  const std::string when = first.empty()   ? ""
+                           : first == last ? fmt::format(" of {}", first)
+                                           : fmt::format(" of {} to {}", first, last);
+  print_now(fmt::format("\n{}: {} points{}; {} of them from before golden results changed\n",
+                        library.machine(), points.size(), when, old));
   if (!curves.empty()) print_now("\n");
   for (const Row& row : curves) print_now(curve_printer.add(row));
   return kDone;

@@ -62,6 +62,7 @@ void each_field(Point& point, Visit&& visit) {
     visit("values", point.values, kYes);
   }
   visit("seconds", point.seconds, kNo);
+  visit("date", point.date, kNo);
   visit("command", point.command, kYes);
   visit("model", point.model, kYes);
 }

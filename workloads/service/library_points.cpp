@@ -25,14 +25,16 @@ LibraryPoint general(const DecodePoint& p) {
                       {"experts_half_us", p.experts_half_us}},
                      p.command,
                      p.model,
-                     p.seconds};
+                     p.seconds,
+                     p.date};
   if (p.layer_us > 0) point.values.emplace_back("layer_us", p.layer_us);
   return point;
 }
 LibraryPoint general(const AttentionPoint& p) {
   return {"attention",    coordinates({{"mtp", p.mtp}, {"sequences", p.sequences}, {"kv", p.kv}}),
           {{"us", p.us}}, p.command,
-          p.model,        p.seconds};
+          p.model,        p.seconds,
+          p.date};
 }
 LibraryPoint general(const PrefillPoint& p) {
   LibraryPoint point{
@@ -41,7 +43,8 @@ LibraryPoint general(const PrefillPoint& p) {
       {{"latency_ms", p.latency_ms}},
       p.command,
       p.model,
-      p.seconds};
+      p.seconds,
+      p.date};
   if (!p.way.empty()) point.at.insert(point.at.begin() + 1, {"way", p.way});
   if (p.cached > 0) point.at.emplace_back("cached", std::to_string(p.cached));
   point.at.emplace_back("tokens", std::to_string(p.tokens));
@@ -52,7 +55,7 @@ LibraryPoint general(const PrefillPoint& p) {
   return point;
 }
 LibraryPoint general(const OperatorPoint& p) {
-  LibraryPoint point{p.study, p.at, p.values, p.command, p.model, p.seconds};
+  LibraryPoint point{p.study, p.at, p.values, p.command, p.model, p.seconds, p.date};
   const auto first = std::ranges::find(point.values, p.metric, &std::pair<std::string, double>::first);
   if (first != point.values.end()) std::rotate(point.values.begin(), first, first + 1);
   return point;
@@ -96,6 +99,16 @@ std::vector<LibraryPoint> points_of(const Library& library) {
   take(library.prefill());
   take(library.operators());
   return points;
+}
+
+std::pair<std::string, std::string> dates_of(const std::vector<LibraryPoint>& points) {
+  std::pair<std::string, std::string> dates;
+  for (const LibraryPoint& point : points) {
+    if (point.date.empty()) return {};
+    if (dates.first.empty() || point.date < dates.first) dates.first = point.date;
+    dates.second = std::max(dates.second, point.date);
+  }
+  return dates;
 }
 
 double LibraryCurve::leave_one_out() const {

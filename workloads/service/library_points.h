@@ -20,6 +20,7 @@ struct LibraryPoint {
   std::vector<std::pair<std::string, double>> values;  // the one that curves are of first
   std::string command, model;
   double seconds = 0;  // of one core of the host; 0: not known
+  std::string date{};  // when it was measured; empty: not known
 
   std::string place() const { return text_of(at); }
   bool stands_at_the_place_of(const LibraryPoint& other) const {
@@ -29,6 +30,8 @@ struct LibraryPoint {
 
 // In the order of the library's file.
 std::vector<LibraryPoint> points_of(const Library& library);
+// The first and the last day on which they were measured; empty where it is not known of all.
+std::pair<std::string, std::string> dates_of(const std::vector<LibraryPoint>& points);
 
 // The points that differ in one coordinate, at least two.
 struct LibraryCurve {

@@ -65,6 +65,28 @@ TEST(LibraryPoints, AreReadAsTheyAreWritten) {
   EXPECT_THAT(again.operators()[3].values[2], Pair("latency_us.p99", 50));
 }
 
+TEST(LibraryPoints, SayWhenTheyWereMeasured) {
+  Library library("small");
+  AttentionPoint attention;
+  attention.date = "2026-11-02";
+  DecodePoint decode;
+  decode.date = "2026-10-30";
+  OperatorPoint other = dispatch("8", "16", 10);
+  other.date = "2026-12-01";
+  PrefillPoint prefill;
+  prefill.date = "2026-11-30";
+  library.add(attention);
+  library.add(decode);
+  library.add(other);
+  library.add(prefill);
+  EXPECT_THAT(dates_of(points_of(library)), Pair("2026-10-30", "2026-12-01"));
+  EXPECT_THAT(dates_of(points_of(Library::parse(library.text(), "x"))), Pair("2026-10-30", "2026-12-01"));
+  // Of one point nobody knows.
+  library.add(dispatch("8", "32", 10));
+  EXPECT_THAT(dates_of(points_of(library)), Pair("", ""));
+  EXPECT_EQ(library.text().find("\"date\":\"\""), std::string::npos);
+}
+
 TEST(LibraryPoints, AreRefusedByTheirPlace) {
   const auto refusal = [](const std::string& point) {
     try {

@@ -9,6 +9,7 @@
 #include "system/observe/observers.h"
 #include "workloads/frame/build_info.h"
 #include "workloads/frame/confidence.h"
+#include "workloads/service/library_points.h"
 #include "workloads/service/prefill_times.h"
 #include "workloads/service/study/serve_audit.h"
 #include "workloads/service/study/serve_observed.h"
@@ -58,6 +59,10 @@ void note_of_library(const service::Library& library, StudyResult& result) {
   count(library.decode());
   count(library.attention());
   count(library.prefill());
+  if (const auto [first, last] = service::dates_of(service::points_of(library)); !first.empty())
+    result.notes.push_back(first == last
+                               ? fmt::format("the library was measured on {}", first)
+                               : fmt::format("the library was measured from {} to {}", first, last));
   if (others > 0)
     result.notes.push_back(
         fmt::format("{} of {} points of the library were measured before golden results changed; their "
