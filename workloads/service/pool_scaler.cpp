@@ -20,28 +20,50 @@ ScaleChanges PoolScaler::look(const PrefillPool::PoolLoad& prefill, const Decode
   ScaleChanges changes;
   if (spec.move) move(prefill, decode, changes);
   if (spec.most > 0) {
-    if (prefill_lacks(spec, prefill, prefill_.starting) && prefill.open + prefill_.starting < spec.most) {
-      changes.start_prefill = true;
-      ++prefill_.starting;
-      ++prefill_.up;
-    } else if (prefill.waiting_tokens == 0 && !prefill.idle.empty() &&
-               prefill.open > deployment_.prefill.instances) {
+    changes.start_prefill = start(true, prefill_lacks(spec, prefill, prefill_.starting) &&
+                                            prefill.open + prefill_.starting < spec.most);
+    if (!changes.start_prefill && prefill.waiting_tokens == 0 && !prefill.idle.empty() &&
+        prefill.open > deployment_.prefill.instances) {
       changes.end_prefill = prefill.idle.back();
       ++prefill_.down;
     }
   }
   if (spec.decode_most > 0) {
-    if (decode_lacks(spec, decode, decode_.starting) && decode.open + decode_.starting < spec.decode_most) {
-      changes.start_decode = true;
-      ++decode_.starting;
-      ++decode_.up;
-    } else if (decode_.starting == 0 && decode.open > deployment_.decode.instances &&
-               decode_spares(spec, decode)) {
+    changes.start_decode = start(false, decode_lacks(spec, decode, decode_.starting) &&
+                                            decode.open + decode_.starting < spec.decode_most);
+    if (!changes.start_decode && decode_.starting == 0 && decode.open > deployment_.decode.instances &&
+        decode_spares(spec, decode)) {
       changes.end_decode = decode.idlest;
       ++decode_.down;
     }
   }
   return changes;
+}
+
+bool PoolScaler::start(bool prefill, bool wanted) {
+  if (!wanted) {
+    if (npus_ != nullptr) npus_->withdraw(member_, prefill);
+    return false;
+  }
+  if (npus_ != nullptr && !npus_->acquire(member_, prefill, npus_of(prefill))) return false;
+  ++pool(prefill).starting;
+  ++pool(prefill).up;
+  ++pool(prefill).acquired;
+  return true;
+}
+
+void PoolScaler::complete_end(bool prefill) {
+  if (npus_ == nullptr || pool(prefill).acquired == 0) return;
+  --pool(prefill).acquired;
+  npus_->release(member_, npus_of(prefill));
+}
+
+void PoolScaler::release_all() {
+  if (npus_ == nullptr) return;
+  for (const bool prefill : {true, false}) {
+    npus_->withdraw(member_, prefill);
+    while (pool(prefill).acquired > 0) complete_end(prefill);
+  }
 }
 
 // One change at a time: what it brings is seen before the next.
@@ -64,6 +86,7 @@ void PoolScaler::add_to(ServiceResult& result) const {
   result.scaled_down = prefill_.down;
   result.decode_scaled_up = decode_.up;
   result.decode_scaled_down = decode_.down;
+  if (npus_ != nullptr) result.denied = npus_->denied(member_);
 }
 
 }  // namespace cm384::service

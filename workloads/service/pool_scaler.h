@@ -9,6 +9,7 @@
 
 #include "workloads/service/decode_pool.h"
 #include "workloads/service/deployment.h"
+#include "workloads/service/npu_budget.h"
 #include "workloads/service/prefill_pool.h"
 
 namespace cm384::service {
@@ -22,23 +23,33 @@ struct ScaleChanges {
 
 class PoolScaler {
  public:
-  explicit PoolScaler(const Deployment& deployment) : deployment_(deployment) {}
+  // Instances are started on NPUs of the budget, where there is one.
+  explicit PoolScaler(const Deployment& deployment, NpuBudget* npus = nullptr, std::size_t member = 0)
+      : deployment_(deployment), npus_(npus), member_(member) {}
 
   ScaleChanges look(const PrefillPool::PoolLoad& prefill, const DecodePool::PoolLoad& decode);
   // An instance that was started serves now; one that changed its pool serves in the other.
   void complete_start(bool prefill) { --pool(prefill).starting; }
   void complete_move() { --moving_; }
+  // An instance that was ended has drained.
+  void complete_end(bool prefill);
+  // Nothing is to come: what was started is other services'.
+  void release_all();
   void add_to(ServiceResult& result) const;
 
  private:
   struct Pool {
-    int starting = 0;
+    int starting = 0, acquired = 0;  // instances that start; that are on NPUs of the budget
     std::int64_t up = 0, down = 0;
   };
   Pool& pool(bool prefill) { return prefill ? prefill_ : decode_; }
+  int npus_of(bool prefill) const { return prefill ? deployment_.prefill.npus : deployment_.decode.npus; }
+  bool start(bool prefill, bool wanted);
   void move(const PrefillPool::PoolLoad& prefill, const DecodePool::PoolLoad& decode, ScaleChanges& changes);
 
   const Deployment& deployment_;
+  NpuBudget* npus_;
+  std::size_t member_;
   Pool prefill_, decode_;
   int moving_ = 0;
 };

@@ -15,19 +15,29 @@ Service::Service(const RequestTrace& trace, const Deployment& deployment, const 
       sample_every_(options.sample) {}
 
 ServiceResult Service::run() {
+  begin();
+  while (!is_done()) advance();
+  return finish();
+}
+
+void Service::begin() {
   link_followers();
   faults_.schedule();
   schedule_arrival();
   if (run_.deployment.scale.acts()) run_.events.push(run_.deployment.scale.interval, Event::Kind::scale, 0);
+}
+
+void Service::advance() {
   constexpr std::uint64_t kBetweenProgress = 4096;
-  for (std::uint64_t events = 0; !run_.events.empty() && !is_interrupted(); ++events) {
-    if (run_.options.progress && events % kBetweenProgress == 0)
-      run_.options.progress(share_done(), run_.now());
-    const Time at = run_.events.next_at();
-    sample_until(at);
-    result_.request_seconds += static_cast<double>(in_system_) * seconds(at - run_.now());
-    handle(run_.events.pop());
-  }
+  if (run_.options.progress && events_++ % kBetweenProgress == 0)
+    run_.options.progress(share_done(), run_.now());
+  const Time at = run_.events.next_at();
+  sample_until(at);
+  result_.request_seconds += static_cast<double>(in_system_) * seconds(at - run_.now());
+  handle(run_.events.pop());
+}
+
+ServiceResult Service::finish() {
   result_.complete = run_.events.empty();
   if (result_.complete && in_system_ != 0)
     throw std::logic_error(fmt::format("{} requests never ended", in_system_));
@@ -72,8 +82,8 @@ void Service::handle(const Event& event) {
     case Event::Kind::scale:
       pools_.scale();
       // As long as anything is to come.
-      if (arrivals_ < run_.requests.size() || in_system_ > 0)
-        run_.events.push(run_.now() + run_.deployment.scale.interval, Event::Kind::scale, 0);
+      if (arrivals_ == run_.requests.size() && in_system_ == 0) return pools_.end_scaling();
+      run_.events.push(run_.now() + run_.deployment.scale.interval, Event::Kind::scale, 0);
       return;
     case Event::Kind::scaled_up:
       return pools_.complete_start(event.subject != 0);

@@ -17,6 +17,12 @@ class Service {
   Service(const RequestTrace& trace, const Deployment& deployment, const Library& library,
           const ServiceOptions& options);
   ServiceResult run();
+  // The same in parts: begin(), advance() until it is done, finish().
+  void begin();
+  bool is_done() const { return run_.events.empty() || is_interrupted(); }
+  Time next_at() const { return run_.events.next_at(); }
+  void advance();  // by an event
+  ServiceResult finish();
 
  private:
   static constexpr std::uint32_t kNobody = UINT32_MAX;
@@ -38,6 +44,7 @@ class Service {
   std::vector<std::uint32_t> first_follower_, next_follower_;
   std::size_t next_ = 0;  // of the trace, to arrive
   std::size_t arrivals_ = 0;
+  std::uint64_t events_ = 0;
   std::int64_t in_system_ = 0;
   Time last_done_{};
   Time sample_every_, next_sample_{};

@@ -24,7 +24,7 @@ ServicePools::ServicePools(ServiceRun& run, const Library& library,
       on_complete_(std::move(on_complete)),
       quota_(run.deployment),
       ready_(run.deployment.decode.order == "fair", shares_of(run.deployment.prefill.shares)),
-      scaler_(run.deployment),
+      scaler_(run.deployment, run.options.npus, run.options.member),
       stepping_(run.deployment.mixed() ? static_cast<std::size_t>(run.deployment.decode.instances) : 0) {}
 
 void ServicePools::enqueue(std::uint32_t request) {
@@ -379,15 +379,15 @@ void ServicePools::begin_role_change(bool prefill, const std::vector<std::uint32
 
 // It leaves the pool once it has ended what it had.
 void ServicePools::leave_prefill_if_drained(std::uint32_t i) {
-  if (const auto role_switch = prefill_.leave_if_drained(i)) leave(*role_switch);
+  if (const auto role_switch = prefill_.leave_if_drained(i)) leave(true, *role_switch);
 }
 
 void ServicePools::leave_decode_if_drained(std::uint32_t i) {
-  if (const auto role_switch = decode_.leave_if_drained(i)) leave(*role_switch);
+  if (const auto role_switch = decode_.leave_if_drained(i)) leave(false, *role_switch);
 }
 
-void ServicePools::leave(std::size_t role_switch) {
-  if (role_switch == kScaledDown) return;
+void ServicePools::leave(bool prefill, std::size_t role_switch) {
+  if (role_switch == kScaledDown) return scaler_.complete_end(prefill);
   if (--role_changes_[role_switch].open == 0)
     run_.events.push(run_.now() + run_.deployment.recovery.role_switch, Event::Kind::role_taken,
                      static_cast<std::uint32_t>(role_switch));

@@ -53,6 +53,7 @@ class ServicePools {
   // Looks at the load of both pools, and begins what PoolScaler says.
   void scale();
   void complete_start(bool prefill);
+  void end_scaling() { scaler_.release_all(); }  // nothing is to come
 
   // Its instances have left their pool and serve in the other.
   void complete_role_switch(std::size_t number);
@@ -90,7 +91,7 @@ class ServicePools {
   void begin_role_change(bool prefill, const std::vector<std::uint32_t>& instances, bool scaled);
   void leave_prefill_if_drained(std::uint32_t i);
   void leave_decode_if_drained(std::uint32_t i);
-  void leave(std::size_t role_switch);
+  void leave(bool prefill, std::size_t role_switch);
 
   ServiceRun& run_;
   PrefillPool prefill_;

@@ -18,6 +18,7 @@
 #include "workloads/service/deployment.h"
 #include "workloads/service/faults.h"
 #include "workloads/service/library.h"
+#include "workloads/service/npu_budget.h"
 #include "workloads/service/request_evidence.h"
 #include "workloads/service/requests.h"
 #include "workloads/service/service_watch.h"
@@ -88,6 +89,8 @@ struct ServiceOptions {
   Bandwidth rdma{25'000'000'000};  // of a die's link
   Time rdma_latency{};
   Faults faults;
+  NpuBudget* npus = nullptr;  // that instances are started on, as this member; null: there are enough
+  std::size_t member = 0;
   ServiceWatch watch;                                       // empty: nobody looks
   const volatile std::sig_atomic_t* interrupted = nullptr;  // not 0: the run ends at the next event
   // Called now and then: the share of the requests that are done, and the time of the service.
@@ -116,7 +119,8 @@ struct ServiceResult {
   double worst_error = 0;                        // of an interpolated time, by leaving points out
   std::int64_t steps = 0, batches = 0, prompt_tokens = 0, computed_tokens = 0, output_tokens = 0,
                restarted = 0, renewals = 0, role_switches = 0, refused = 0, preempted = 0, swapped = 0,
-               scaled_up = 0, scaled_down = 0, decode_scaled_up = 0, decode_scaled_down = 0;
+               scaled_up = 0, scaled_down = 0, decode_scaled_up = 0, decode_scaled_down = 0,
+               denied = 0;  // looks at which other services had the NPUs that were wanted
   std::int64_t cut_batches =
       0;  // of prompts, that more was waiting for and the library has measured no larger ones
   std::int64_t lost_prompt_tokens = 0, lost_output_tokens = 0;  // computed, and lost by faults
@@ -134,5 +138,17 @@ void check_service(const RequestTrace& trace, const Deployment& deployment, cons
                    const ServiceOptions& options);
 ServiceResult serve(const RequestTrace& trace, const Deployment& deployment, const Library& library,
                     const ServiceOptions& options);
+
+// Several services that begin at one moment and have nothing in common but the NPUs that the load of each may
+// take, so many in all. Throws InputError as above, and where their deployments have more.
+struct SharingService {
+  std::string name;  // before what is refused of it
+  const RequestTrace& trace;
+  const Deployment& deployment;
+  const Library& library;
+  ServiceOptions options;  // npus and member are set
+  double share = 1;        // weight by which it is due to a part of all NPUs
+};
+std::vector<ServiceResult> serve_together(std::vector<SharingService>& services, int npus);
 
 }  // namespace cm384::service

@@ -12,6 +12,7 @@
 #include "workloads/service/library_points.h"
 #include "workloads/service/prefill_times.h"
 #include "workloads/service/study/serve_audit.h"
+#include "workloads/service/study/serve_beside.h"
 #include "workloads/service/study/serve_observed.h"
 #include "workloads/service/study/serve_runs.h"
 #include "workloads/service/study/serve_search.h"
@@ -100,8 +101,11 @@ class Table {
     if (!options_.warm.empty()) result_.input_files.push_back(options_.warm);
     if (!options_.lengths.empty()) result_.input_files.push_back(options_.lengths);
     runs_.save();
+    for (const std::string& path : options_.beside) result_.input_files.push_back(path);
     if (!options_.search.empty()) search();
-    for (std::size_t k = 0; options_.search.empty() && k < runs_.deployments().size(); ++k) {
+    if (!options_.beside.empty()) beside();
+    for (std::size_t k = 0;
+         options_.search.empty() && options_.beside.empty() && k < runs_.deployments().size(); ++k) {
       if (!add(runs_.deployments()[k], audits_.empty() ? nullptr : &audits_[k])) {
         result_.complete = false;
         break;
@@ -124,6 +128,23 @@ class Table {
     result_.complete = rows.has_value();
     if (!rows) return;
     for (Row& row : *rows) context_.finish_row(result_, std::move(row));
+  }
+  void beside() {
+    const auto all = ServeBeside(context_, runs_, options_).run();
+    result_.complete = all.has_value();
+    if (!all) return;
+    for (const ServeBeside::Served& one : *all) {
+      const std::size_t number = result_.rows.size();
+      result_.notes.push_back(one.name + ": " + RequestOptions::note_of(one.trace));
+      note_of_deployment(one.deployment, one.row, result_);
+      result_.simulator.simulated += one.result.end;
+      if (!context_.out_folder.empty()) {
+        write_file(file_of(context_, "requests", number), requests_csv(one.trace, one.result));
+        write_file(file_of(context_, "occupancy", number),
+                   occupancy_csv(one.result, one.deployment.scale.acts()));
+      }
+      context_.finish_row(result_, one.row);
+    }
   }
   // False: interrupted.
   bool add(const service::Deployment& deployment, const ServeAudit* audit) {
@@ -301,7 +322,11 @@ constexpr std::array kServeFields{
     Field{"pools", FieldType::text, "instances of prefill and of decode", true}.as_condition(),
     Field{"rate", FieldType::number, "asked for, per second; 0: as recorded, or as users ask"}.as_condition(),
     Field{"deploy", FieldType::text, "what --search changes of the deployment", true}.as_condition(),
-    Field{"npus", FieldType::integer, "of both pools"},
+    Field{"service", FieldType::text, "of several, with --beside", true}.as_condition(),
+    Field{"npus", FieldType::integer, "of both pools; of those that come and go at the beginning"},
+    Field{"npus_mean", FieldType::number, "mean over time, with --beside", true},
+    Field{"denied", FieldType::integer,
+          "looks at which it wanted an instance, and other services had the NPUs or came first"},
     Field{"requests", FieldType::integer, "served", true},
     Field{"rate_rps", FieldType::number,
           "at which they came, per second from the first arrival to the last; null where all came at one "

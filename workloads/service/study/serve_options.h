@@ -27,6 +27,9 @@ struct ServeOptions {
   int tenants = 1;
   Texts outage, fault, role_switch;
   std::string warm, observed;
+  Texts beside;
+  double npu_share = 1;
+  int shared_npus = 384;
   Texts search;
   std::string search_by = "goodput";
   bool why = false, evidence = false;
@@ -96,6 +99,17 @@ struct ServeOptions {
     visit("observed", self.observed, Form{"FILE"},
           "a recorded run of a real server, lines of arrival_s,prompt,output,first_token_s,last_token_s: its "
           "requests, its times beside, and the time of its host that fits the first half of them");
+    visit(
+        "beside", self.beside, Form{"FILE"},
+        "another service on the same supernode, of its own model, as TOML: `name` and options of `run "
+        "serve`; may be repeated. Instances that scale.most and scale.decode_most allow are started on NPUs "
+        "that are free: a row for each service");
+    visit("npu-share", self.npu_share, Range{0.001, 1e6},
+          "weight by which this service is due to a part of all NPUs; the others have `npu-share` in their "
+          "files",
+          Needs{"beside", {}});
+    visit("shared-npus", self.shared_npus, Range{2, 100'000}, "NPUs of all services together",
+          Needs{"beside", {}});
     visit("search", self.search, Form{"KEY=VALUE,VALUE.."},
           "values of a parameter of the deployment, each with each value of other ones; may be repeated. All "
           "serve the first requests, the better third of them three times as many, and so on: a row each, by "

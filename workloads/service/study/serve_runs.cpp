@@ -65,6 +65,11 @@ void check_load(const StudyContext& context, const ServeOptions& options) {
     refuse({"npus", "slo", "seeds", "observed", "timeline", "audit", "outage", "fault", "switch"}, "search");
   if (!options.search.empty() && options.rate.size() > 1)
     throw InputError("run serve: --search: has one --rate");
+  if (!options.beside.empty())
+    refuse({"npus", "slo", "seeds", "observed", "search", "timeline", "audit", "outage", "fault", "switch"},
+           "beside");
+  if (!options.beside.empty() && options.rate.size() > 1)
+    throw InputError("run serve: --beside: has one --rate");
   if (!options.lengths.empty()) refuse({"prompt", "output"}, "lengths");
   if (options.concurrency > 0) refuse({"rate", "duration", "gaps", "ramp", "slo"}, "concurrency");
   if (options.think > Time{} && options.concurrency == 0 && options.turns == 1)
@@ -231,10 +236,17 @@ void ServeRuns::save() const {
 service::ServiceResult ServeRuns::run(const service::Deployment& deployment,
                                       const service::RequestTrace& trace, std::uint64_t seed, bool sampled,
                                       service::ServiceWatch watch, ServeProgress progress) const {
-  service::ServiceOptions options = service_;
+  service::ServiceOptions options = prepared(deployment, trace, seed, sampled);
   options.progress = std::move(progress);
-  options.seed = seed;
   options.watch = std::move(watch);
+  return service::serve(trace, deployment, library_, options);
+}
+
+service::ServiceOptions ServeRuns::prepared(const service::Deployment& deployment,
+                                            const service::RequestTrace& trace, std::uint64_t seed,
+                                            bool sampled) const {
+  service::ServiceOptions options = service_;
+  options.seed = seed;
   options.interrupted = &context_.interrupted;
   if (seed == context_.seed) options.step_samples = options_.audit;
   if (warm_) {
@@ -242,7 +254,7 @@ service::ServiceResult ServeRuns::run(const service::Deployment& deployment,
     options.warm = &*warm_;
   }
   if (sampled) options.sample = sample_distance(trace);
-  return service::serve(trace, deployment, library_, options);
+  return options;
 }
 
 Row ServeRuns::row(const service::Deployment& deployment, const service::RequestTrace& trace,

@@ -44,6 +44,9 @@ class ServeRuns {
   service::ServiceResult run(const service::Deployment& deployment, const service::RequestTrace& trace,
                              std::uint64_t seed, bool sampled, service::ServiceWatch watch = {},
                              ServeProgress progress = {}) const;
+  // What run() gives the service.
+  service::ServiceOptions prepared(const service::Deployment& deployment, const service::RequestTrace& trace,
+                                   std::uint64_t seed, bool sampled) const;
   Row row(const service::Deployment& deployment, const service::RequestTrace& trace,
           const service::ServiceResult& result) const;
 

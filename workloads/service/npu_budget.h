@@ -1,0 +1,45 @@
+// NPUs that several services share. Each has those of its deployment. Of all NPUs each is due a part by its
+// weight; instances that its load asks for take what is free, beyond its part only where nobody else that
+// wants instances is due to it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace cm384::service {
+
+class NpuBudget {
+ public:
+  struct Member {
+    int npus = 0;      // that it has at the beginning
+    double share = 1;  // weight
+  };
+  // `npus` are at least those of all members together.
+  NpuBudget(int npus, const std::vector<Member>& members);
+
+  // At a look at a pool of a member that wants an instance of so many NPUs. False: there are too few that are
+  // free and not due to others.
+  bool acquire(std::size_t member, bool prefill, int npus);
+  // At a look at a pool that wants none.
+  void withdraw(std::size_t member, bool prefill) { shares_[member].wants[prefill ? 0 : 1] = 0; }
+  void release(std::size_t member, int npus);
+
+  int free() const { return free_; }
+  std::int64_t denied(std::size_t member) const { return shares_[member].denied; }
+
+ private:
+  struct Share {
+    int held = 0;
+    double due = 0;              // of all NPUs
+    std::array<int, 2> wants{};  // NPUs of an instance of each pool; 0: it wanted none at its last look
+    std::int64_t denied = 0;
+  };
+  // NPUs of whole instances that it may take within its part, if it wants any.
+  static int reserved_for(const Share& share);
+
+  int free_;
+  std::vector<Share> shares_;
+};
+
+}  // namespace cm384::service
