@@ -1,8 +1,10 @@
 // What the page's pictures are put together from: labels, colours, places of a map, axes, words; without a browser.
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { cellsOfPairs, placesOfUnits } from '../../../lab/report/page/src/figures_of_messages.js';
 import { figuresOfLines, mostOf, pointsOfRoofline } from '../../../lab/report/page/src/figures_of_lines.js';
 import { axisOfSweep, figuresOfRows } from '../../../lab/report/page/src/figures_of_rows.js';
+import { kernelsOf } from '../../../lab/report/page/src/figures_of_run.js';
 import { figuresOfService } from '../../../lab/report/page/src/figures_of_service.js';
 import { labelsOf } from '../../../lab/report/page/src/labels.js';
 import { axisOfDimension, panels } from '../../../lab/report/page/src/panels.js';
@@ -236,7 +238,40 @@ function testSearch() {
   assert.deepEqual(figuresOfService([{ ...result, rows: [{ label: 'one', pools: '6:1', rate: 10 }] }]), []);
 }
 
+// Dies of two kinds: a bar and a lane for each stream of each, and what both do once in the legend.
+function testKindsOfDies() {
+  const { rows } = JSON.parse(readFileSync(new URL('../../golden/layer-expert-ranks.json', import.meta.url), 'utf8'));
+  const data = { name: 'r', result: { study: 'layer', rows }, keys: ['a'], conditions: [{}], published: [] };
+  const figures = figuresOfRows(resultOf(data));
+  const of = id => {
+    const figure = figures.find(one => one.id === id);
+    return figure.layout ? figure.layout(900).option : figure.option;
+  };
+  const labels = ['with tokens', 'with experts'].flatMap(dies => ['attention', 'experts'].map(name => `${name}, ${dies}`));
+  for (const id of ['streams', 'lanes']) {
+    const { series, yAxis } = of(id);
+    assert.deepEqual(yAxis.data, labels, id);
+    const names = series.map(({ name }) => name);
+    assert.equal(new Set(names).size, names.length, `${id}: ${names}`);
+  }
+  const sums = labels.map((_, k) => of('streams').series.reduce((sum, { data: values }) => sum + values[k], 0));
+  for (const sum of sums) assert.ok(Math.abs(sum - rows[0].layer_us) < 1e-6, `${sums}`);
+  const experts = of('lanes').series.find(({ name }) => name === 'experts').data;
+  assert.deepEqual([...new Set(experts.map(([, , lane]) => lane))], [3]);
+}
+
+// Several operators that are replayed have no name of their own, and no figure.
+function testReplayedKernels() {
+  const run = { kernels: [{ kernel: 'dispatch' }, { kernel: '' }], dies: [0], launches: [{ kernel: 0 }, { kernel: 1 }] };
+  assert.deepEqual(
+    kernelsOf(run).map(({ name, launches }) => [name, launches.length]),
+    [['dispatch', 1]],
+  );
+}
+
 testLabels();
+testKindsOfDies();
+testReplayedKernels();
 testSearch();
 testSaturation();
 testLines();

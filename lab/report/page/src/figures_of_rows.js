@@ -325,9 +325,9 @@ function streams(rows) {
         id: all.length > 1 ? `streams-${slug(row.label)}` : 'streams',
         title: all.length > 1 ? `Streams of a die: ${row.label}` : 'Streams of a die in a layer',
         unit: 'us',
-        labels: row.streams.map(stream => stream.name),
+        labels: row.streams.map(({ name, dies }) => (dies ? `${name}, ${dies}` : name)),
         note: 'Tasks of all microbatches, one after another; idle: waiting for the other stream or for other ranks.',
-        names: [...row.streams.flatMap(stream => stream.operators.map(({ name }) => name)), 'idle'],
+        names: [...new Set(row.streams.flatMap(stream => stream.operators.map(({ name }) => name))), 'idle'],
         value: (index, name) =>
           name === 'idle'
             ? Math.max(0, row.streams[index].idle_us)
@@ -341,8 +341,14 @@ function lanes(rows) {
   return rows
     .filter(row => Array.isArray(row.kernels) && row.kernels.length)
     .map((row, _, all) => {
-      const names = [...new Set(row.kernels.map(({ name }) => name))],
-        labels = row.microbatches === 1 ? ['all'] : ['attention', 'experts'];
+      const own = row.microbatches === 1 ? ['all'] : ['attention', 'experts'];
+      // Where dies of two kinds take part, a rank of each.
+      const two = Array.isArray(row.experts_kernels) && row.experts_kernels.length > 0;
+      const labels = two ? ['with tokens', 'with experts'].flatMap(dies => own.map(name => `${name}, ${dies}`)) : own;
+      const kernels = two
+        ? [...row.kernels, ...row.experts_kernels.map(kernel => ({ ...kernel, stream: kernel.stream + own.length }))]
+        : row.kernels;
+      const names = [...new Set(kernels.map(({ name }) => name))];
       const last = new Map();
       for (const { layer, end_us } of row.kernels) last.set(layer, Math.max(last.get(layer) ?? 0, end_us));
       const renderItem = (_, api) => {
@@ -361,7 +367,7 @@ function lanes(rows) {
         renderItem,
         encode: { x: [0, 1], y: 2 },
         itemStyle: { color: colours[index % colours.length] },
-        data: row.kernels
+        data: kernels
           .filter(kernel => kernel.name === name)
           .map(({ start_us, end_us, stream, microbatch, layer }) => [start_us, end_us, stream, microbatch, layer]),
       }));
@@ -378,7 +384,7 @@ function lanes(rows) {
         title: `Streams of a die, kernel by kernel${all.length > 1 ? `: batch ${row.batch}` : ''}`,
         wide: true,
         height: top + 60 * labels.length + 46,
-        note: 'One rank, all layers that ran. Pale: the second microbatch. Dashed: where a layer ends.',
+        note: `${two ? 'A rank of each kind' : 'One rank'}, all layers that ran. Pale: the second microbatch. Dashed: where a layer ends.`,
         option: base({
           legend: legend(),
           grid: gridOfRows(labels, { top }),

@@ -5,12 +5,15 @@ import { percent, percentile, short } from './numbers.js';
 export const sorted = values => [...values].sort((a, b) => a - b);
 const slug = text => text.toLowerCase().replace(/[^a-z0-9]+/g, '-');
 
-// The kernels of a run, each with its own launches: what different kernels take is never put into one figure.
+// The kernels of a run, each with its own launches: what different kernels take is never put into one figure. What is
+// replayed has no name, and is of several operators: there is no figure of it.
 export function kernelsOf(run) {
-  return run.kernels.map(({ kernel, stage, phases }, index) => {
-    const name = [kernel, stage].filter(Boolean).join(' ');
-    return { name, id: slug(name), phases, dies: run.dies, launches: run.launches.filter(launch => launch.kernel === index) };
-  });
+  return run.kernels
+    .map(({ kernel, stage, phases }, index) => {
+      const name = [kernel, stage].filter(Boolean).join(' ');
+      return { name, id: slug(name), phases, dies: run.dies, launches: run.launches.filter(launch => launch.kernel === index) };
+    })
+    .filter(({ name }) => name !== '');
 }
 
 // Latencies of each rank over its counted launches, each list rising.
