@@ -213,7 +213,13 @@ function testSearch() {
     time_share: { queue: 0.1, prefill: 0.2, place: 0, transfer: 0.1, decode: 0.6 },
     tail_share: { queue: 0.5, prefill: 0.1, place: 0.1, transfer: 0.1, decode: 0.2 },
   });
-  const rows = [row(1, 40, 900, 1, true), row(2, 20, 500, 1, true), row(3, 45, 800, 1, false), row(4, 10, 2000, 0.3), { deploy: 'x', excluded: 'no' }];
+  const rows = [
+    row(1, 40, 900, 1, true),
+    row(2, 20, 500, 1, true),
+    row(3, 45, 800, 1, false),
+    row(4, 10, 2000, 0.3),
+    { deploy: 'x', excluded: 'no' },
+  ];
   const result = { document: { study: 'serve', parameters: { 'slo-tpot': 50 } }, rows };
   const figures = figuresOfService([result]);
   assert.deepEqual(

@@ -450,7 +450,8 @@ async function testSearchPage(page) {
   const rows = json('search', 'result.json').rows.filter(({ rank }) => rank);
   assert.equal(rows.length, 6);
   const texts = await textsOf(page, 'search-pareto');
-  for (const text of ['on the Pareto line', 'objective 50 ms', 'ms per output token']) assert.ok(texts.includes(text), `${text} of ${texts}`);
+  for (const text of ['on the Pareto line', 'objective 50 ms', 'ms per output token'])
+    assert.ok(texts.includes(text), `${text} of ${texts}`);
   const shares = await textsOf(page, 'time-shares');
   for (const text of ['decode', 'links', 'slowest 1 %']) assert.ok(shares.includes(text), `${text} of ${shares}`);
 }
@@ -665,18 +666,23 @@ try {
     join(folder, 'service'),
   );
   const kServe = ['run', 'serve', '--rate', '40', '--duration', '20s'];
-  command(
-    ...kServe,
-    '--search',
-    'prefill.instances=4,6,8',
-    '--search',
-    'decode.batch=32,96',
-    '--why',
-    '--out',
-    join(folder, 'search'),
-  );
+  command(...kServe, '--search', 'prefill.instances=4,6,8', '--search', 'decode.batch=32,96', '--why', '--out', join(folder, 'search'));
   command(...kServe, '--deploy', 'scale.decode_most=2', '--deploy', 'scale.interval=1s', '--out', join(folder, 'scaled'));
-  for (const name of ['search', 'scaled', 'service', 'dispatch', 'p2p', 'moe', 'changed', 'sizes', 'gemm', 'explained', 'layer', 'decode', 'replay'])
+  for (const name of [
+    'search',
+    'scaled',
+    'service',
+    'dispatch',
+    'p2p',
+    'moe',
+    'changed',
+    'sizes',
+    'gemm',
+    'explained',
+    'layer',
+    'decode',
+    'replay',
+  ])
     command('report', join(folder, name));
   command('report', join(folder, 'dispatch'), join(folder, 'faster'), '--to', join(folder, 'comparison', 'comparison.html'));
   assert.ok(existsSync(join(folder, 'dispatch', 'report.html')));
