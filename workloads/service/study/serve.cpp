@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <optional>
 
 #include "base/text/output_file.h"
@@ -127,7 +128,11 @@ class Table {
     });
     result_.complete = rows.has_value();
     if (!rows) return;
-    for (Row& row : *rows) context_.finish_row(result_, std::move(row));
+    for (Row& row : *rows) {
+      if (const Value& end = row["end_s"]; !end.empty())
+        result_.simulator.simulated += Time{std::llround(end.number() * 1e12)};
+      context_.finish_row(result_, std::move(row));
+    }
   }
   void beside() {
     const auto all = ServeBeside(context_, runs_, options_).run();
