@@ -73,9 +73,22 @@ void for_each_range(const VectorInstruction& v, const VectorOperand& written, co
       return false;
     };
   };
-  for (const VectorOperand& source : v.sources) source.any_range(each(false));
-  if (v.reads_destination) v.destination.any_range(each(false));
-  written.any_range(each(true));
+  // Of an operand that has a place for each element: the blocks in which an element of the mask lies.
+  const auto operand = [&](const VectorOperand& o, bool write) {
+    if (o.pieces <= 1 || v.full_mask()) {
+      o.any_range(each(write));
+      return;
+    }
+    const std::uint32_t count = v.elements_masked() / o.pieces;
+    for (std::uint32_t r = 0; r < (o.repeat_stride == 0 ? 1 : o.repeats); ++r) {
+      for (std::uint32_t p = 0; p < o.pieces; ++p) {
+        if (v.piece_on(p, count)) visit(o.at(r, p), o.piece_bytes, write);
+      }
+    }
+  };
+  for (const VectorOperand& source : v.sources) operand(source, false);
+  if (v.reads_destination) operand(v.destination, false);
+  operand(written, true);
   if (v.stops) visit(kUBufferBytes, sim::kBlockBytes, true);
 }
 

@@ -111,6 +111,11 @@ struct VectorInstruction {
     const std::uint64_t word = first < 64 ? mask_low : mask_high;
     return static_cast<std::uint32_t>(word >> (first % 64)) & ((1u << count) - 1u);
   }
+  // Whether the mask has one of the `count` elements (a power of two, at most 32) of piece `piece`.
+  bool piece_on(std::uint32_t piece, std::uint32_t count) const {
+    const std::uint32_t first = piece * count;
+    return ((first < 64 ? mask_low : mask_high) >> (first % 64) & ((std::uint64_t{1} << count) - 1)) != 0;
+  }
   bool element_on(std::uint32_t i) const {
     return ((i < 64 ? mask_low >> i : mask_high >> (i - 64)) & 1u) != 0;
   }

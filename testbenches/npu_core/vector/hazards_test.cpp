@@ -82,6 +82,23 @@ TEST(Hazards, OrderPassesOnThroughAThirdPipe) {
       {in(0), set_flag(kMte2, kV), wait_flag(kMte2, kV), set_flag(kV, kMte3), wait_flag(kV, kMte3), out(0)}));
 }
 
+// Blocks in which no element of the mask lies are neither read nor written.
+TEST(Hazards, WhatIsMaskedOffIsNotTouched) {
+  const auto masked = [](const PipeInstruction& before, std::uint64_t low, std::uint64_t high, int type) {
+    Checked die;
+    return die.run({before, sync(CM384_SET_MASK, low, high),
+                    vector(CM384_CLASS_VECTOR, CM384_VABS, type, 0x1000, 0, 0, 1)});
+  };
+  EXPECT_TRUE(masked(in(0x20), 0xff, 0, CM384_F32)) << "read: 8 elements of 32 B";
+  EXPECT_THROW(masked(in(0x20), 0x1ff, 0, CM384_F32), MachineError);
+  EXPECT_TRUE(masked(out(0x1020), 0xff, 0, CM384_F32)) << "written";
+  EXPECT_THROW(masked(out(0x1020), 0x101, 0, CM384_F32), MachineError);
+  // Of 2 B there are 128: blocks 4 to 7 have the high word.
+  EXPECT_TRUE(masked(in(0x80), ~std::uint64_t{0}, 0, CM384_F16));
+  EXPECT_THROW(masked(in(0x80), ~std::uint64_t{0}, 1, CM384_F16), MachineError);
+  EXPECT_TRUE(masked(out(0x1000 - 512), 0, 1, CM384_F16));
+}
+
 // What a merge that stops has taken is read after a flag.
 TEST(Hazards, CountsOfAMerge) {
   PipeInstruction merge = vector(CM384_CLASS_REDUCE, CM384_VMERGE, CM384_F32, 0x1000, 0, 0x2000, 0);
