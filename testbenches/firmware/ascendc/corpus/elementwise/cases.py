@@ -1,0 +1,41 @@
+from harness import Case, f16, f32
+
+
+def cases():
+    for kind, key in (("f32", 1), ("f16", 2)):
+        c = Case("hard_swish.cpp", kind, blocks=3, key=key)
+        x = c.input("x", kind, [1003], c.uniform(kind, 1003, -5, 5))
+        r = f16 if kind == "f16" else f32
+        y = [r(v * r(min(max(r(v + 3), 0), 6) * r(1 / 6))) for v in x]
+        c.output("y", kind, [1003], y, None if kind == "f16" else 1e-6, 1e-6)
+        c.workspace()
+        c.tiling(("u32", 2), ("u32", 3), ("u32", 2), ("u32", 128), ("u32", 1003))
+        yield c
+    for kind, dtype in (("f32", "float"), ("f16", "half")):
+        c = Case("masked_fill.cpp", kind, blocks=2, define=[f"DTYPE_X={dtype}"])
+        x, mask = c.uniform(kind, 1500), c.whole(1500, 0, 1)
+        c.input("x", kind, [1500], x)
+        c.input("mask", "u8", [1500], mask)
+        c.output("y", kind, [1500], [-1024.5 if m else v for v, m in zip(x, mask)])
+        c.workspace()
+        c.tiling(("i64", 1500), ("i64", 768), ("i32", 512), ("f32", -1024.5))
+        yield c
+    c = Case("bit_mix.cpp", blocks=2)
+    n, shift, modulus = 1024, 3, 7
+    x, a = c.whole(n, -100000, 100000), c.whole(n, -(2**31), 2**31 - 1)
+    signed = lambda v: (v & 0xFFFFFFFF) - ((v & 0x80000000) << 1)
+    rest = [v - modulus * (f32(v * f32(1 / modulus)) // 1) for v in x]
+    c.input("x", "i32", [n], x)
+    c.input("a", "i32", [n], a)
+    c.output("bits", "i32", [n], [signed((u << shift) & v | (~u >> shift)) for u, v in zip(x, a)])
+    c.output("rest", "i32", [n], [int(v) for v in rest])
+    c.tiling(("u32", n), ("u32", 128), ("i32", shift), ("i32", modulus))
+    yield c
+    c = Case("addcmul_bf16.cpp", blocks=2)
+    n = 2 * 3 * 192
+    x, a, b = (c.normal("bf16", n) for _ in range(3))
+    for name, values in (("x", x), ("a", a), ("b", b)):
+        c.input(name, "bf16", [n], values)
+    c.output("y", "bf16", [n], [u + 0.75 * v * w for u, v, w in zip(x, a, b)], 2**-8, 1e-6)
+    c.tiling(("u32", 3), ("u32", 192), ("f32", 0.75))
+    yield c

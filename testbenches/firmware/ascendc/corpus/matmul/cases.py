@@ -1,0 +1,47 @@
+import struct
+
+from harness import Case, gelu, product
+
+
+def cases():
+    m, n, k = 64, 96, 64
+    c = Case("matmul_leaky_relu")
+    c.column, c.shapes = 0, [f"a={m}x{k}", f"b={k}x{n}", f"bias={n}", "alpha=0.25"]
+    a = c.input("a", "f16", [m, k], [float(v) for v in c.whole(m * k, -4, 4)])
+    b = c.input("b", "f16", [k, n], [float(v) for v in c.whole(k * n, -4, 4)])
+    bias = c.input("bias", "f32", [n], [float(v) for v in c.whole(n, -4, 4)])
+    sums = [v + bias[i % n] for i, v in enumerate(product(a, b, m, n, k))]
+    c.output("c", "f32", [m, n], [v if v >= 0 else 0.25 * v for v in sums])
+    yield c
+
+    m, n, k = 64, 64, 128
+    c = Case("quant_matmul.cpp", blocks=2)
+    a = c.input("a", "i8", [m, k], c.whole(m * k, -128, 127))
+    turned = c.input("b", "i8", [n, k], c.whole(n * k, -128, 127))
+    bias = c.input("bias", "i32", [n], c.whole(n, -9999, 9999))
+    scale = c.uniform("f32", n, 0.0001, 0.001)
+    c.input("scale", "u64", [n], [struct.unpack("<I", struct.pack("<f", s))[0] for s in scale])
+    b = [turned[j * k + p] for p in range(k) for j in range(n)]
+    c.output("c", "f16", [m, n], [(v + bias[i % n]) * scale[i % n] for i, v in enumerate(product(a, b, m, n, k))], 2**-10, 1e-7)
+    c.workspace()
+    c.tiling(("u32", m), ("u32", n), ("u32", k))
+    yield c
+
+    batch, m, n, k = 5, 32, 64, 64
+    c = Case("batch_matmul_gelu.cpp", blocks=2)
+    a = c.input("a", "f16", [batch, m, k], c.uniform("f16", batch * m * k))
+    b = c.input("b", "f16", [batch, k, n], c.uniform("f16", batch * k * n, -0.5, 0.5))
+    y = [gelu(v) for i in range(batch) for v in product(a[i * m * k : (i + 1) * m * k], b[i * k * n : (i + 1) * k * n], m, n, k)]
+    c.output("c", "f16", [batch, m, n], y, 2**-10, 1e-5)
+    c.workspace(2 * 2 * m * n * 4)
+    c.tiling(("u32", batch), ("u32", m), ("u32", n), ("u32", k))
+    yield c
+
+    m, k = 13, 192
+    c = Case("gemv.cpp", blocks=4)
+    w = c.input("w", "f16", [m, k], c.normal("f16", m * k))
+    x = c.input("x", "f16", [k], c.normal("f16", k))
+    c.output("y", "f32", [m], product(w, x, m, 1, k), 1e-5, 1e-5)
+    c.workspace()
+    c.tiling(("u32", m), ("u32", k), ("u32", 4))
+    yield c
