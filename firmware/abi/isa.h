@@ -171,7 +171,22 @@ enum cm384_cube {
      step is a fractal; where it is transposed, a square: a fractal of elements of 2 B, of the others two
      that follow each other in L1 (1 B: one below the other, 4 B: one beside the other, before and after). */
   CM384_CUBE_LOAD_2D_A = 7,
-  CM384_CUBE_LOAD_2D_B = 8
+  CM384_CUBE_LOAD_2D_B = 8,
+  /* Pipe MTE1: an image to the matrix that a convolution multiplies, from L1 to L0A. In L1 stand blocks of c0
+     channels one after another, each of height rows of width places of 32 B. Row m of the matrix is an output
+     place, row after row of them; its column of blocks j is block j / (filter height * width) of the channels
+     at a place of the filter, row after row. Source stride = height (15:0) | width (31:16) | padding left
+     (39:32), right (47:40), top (55:48), bottom (63:56). Destination stride = strides across (7:0) and down
+     (15:8) | filter's width (24:16) and height (33:25) | dilation across (41:34) and down (49:42). rs1 =
+     destination | L1 offset << 32, as LOAD_A. rs2 = first row (15:0) | rows (31:16) | first column of blocks
+     (47:32) | columns of blocks (63:48). rs3 = bits of a padded element. Rows behind the last place are 0. */
+  CM384_CUBE_LOAD_3D_A = 9,
+  /* Fills a buffer. rs1 = destination | buffer << 32: 0 L1 (pipe MTE2, units of 32 B), 1 L0A, 2 L0B (pipe
+     MTE1, units of 512 B). rs2 = 4 B that are repeated. rs3 = turns (15:0) | units of a turn (31:16) | units
+     between two turns (47:32). */
+  CM384_CUBE_FILL = 10,
+  /* Pipe FIX: C to L1, as FIX with NZ. rs1 = L1 offset; the destination stride is a multiple of 32. */
+  CM384_CUBE_FIX_TO_L1 = 11
 };
 enum cm384_fixpipe {
   CM384_FIX_KEEP = 0,              /* F32 or S32 as it is */

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "firmware/abi/isa.h"
 #include "firmware/abi/memory_map.h"
@@ -38,6 +39,22 @@ constexpr std::uint8_t kAtomic = 64;
 sim::Operation written_as(const PipeInstruction& in) {
   if (in.operation < kAtomic) return sim::Operation::write;
   return static_cast<sim::Operation>(static_cast<int>(sim::Operation::write) + in.operation - kAtomic);
+}
+
+CubePipe cube_pipe(const PipeInstruction& in) {
+  switch (in.operation) {
+    case CM384_CUBE_MMAD:
+      return kCubeM;
+    case CM384_CUBE_FIX:
+    case CM384_CUBE_LOAD_FIXPIPE:
+    case CM384_CUBE_FIX_TO_L1:
+      return kCubeFix;
+    case CM384_CUBE_FILL:
+      return in.a >> 32 == 0 ? kCubeMte2 : kCubeMte1;
+    default:
+      if (in.operation > CM384_CUBE_FIX_TO_L1) fault(in.pc, "no such cube operation");
+      return kCubeMte1;
+  }
 }
 
 void check_atomic(const MteCopy& copy) {
@@ -82,20 +99,37 @@ Aic::Aic(std::uint16_t core_number, const hw::CubeCore& cube, const hw::Mte& mte
 }
 
 void Aic::start_work(int pipe, QueuedInstruction& entry) {
-  const PipeInstruction& in = entry.instruction;
   PipeQueue& q = queue[pipe];
   hazards->started(pipe);
   hazards->begin_access(pipe);
   const std::int64_t own = std::max(q.ready, q.unit_free);
   const std::int64_t start = std::max(entry.cycle, own);
-  const std::int64_t cycles = pipe == kCubeM                        ? start_mmad(in)
-                              : in.operation < CM384_CUBE_LOAD_2D_A ? start_load(in, pipe)
-                                                                    : start_fractals(in);
+  const std::int64_t cycles = start_unit(pipe, entry);
   q.unit_free = start + cycles;
   q.unit_complete = std::max(q.unit_complete, q.unit_free + (pipe == kCubeM ? 0 : parameters_.load_latency));
   step(PipeStep::Kind::work, pipe, entry, own, start, q.unit_free, start);
-  q.ready = pipe == kCubeFix ? q.unit_complete : start + 1;
+  // Pipes that copy as well go on once the work is complete.
+  q.ready = engine[pipe] != nullptr ? q.unit_complete : start + 1;
   leave(pipe, start);
+}
+
+std::int64_t Aic::start_unit(int pipe, const QueuedInstruction& entry) {
+  const PipeInstruction& in = entry.instruction;
+  switch (in.operation) {
+    case CM384_CUBE_MMAD:
+      return start_mmad(in);
+    case CM384_CUBE_LOAD_2D_A:
+    case CM384_CUBE_LOAD_2D_B:
+      return start_fractals(in);
+    case CM384_CUBE_LOAD_3D_A:
+      return start_image(entry);
+    case CM384_CUBE_FILL:
+      return start_fill(in);
+    case CM384_CUBE_FIX_TO_L1:
+      return start_fixpipe_to_l1(entry);
+    default:
+      return start_load(in, pipe);
+  }
 }
 
 std::int64_t Aic::start_load(const PipeInstruction& in, int pipe) {
@@ -128,6 +162,59 @@ std::int64_t Aic::start_fractals(const PipeInstruction& in) {
   perform(load, buffers_);
   return load_cycles(load.bytes(),
                      load.to_a ? parameters_.l0a_bytes_per_cycle : parameters_.l0b_bytes_per_cycle);
+}
+
+std::int64_t Aic::start_image(const QueuedInstruction& entry) {
+  const PipeInstruction& in = entry.instruction;
+  const ImageLoad load = decode_image_load(in, entry.low, entry.high);
+  for (std::uint32_t row = 0; row < load.rows; ++row) {
+    for (std::uint32_t column = 0; column < load.columns; ++column) {
+      std::uint32_t from = 0;
+      if (load.place(row, column, from) == ImageLoad::Place::image)
+        touch(kCubeMte1, from, sim::kBlockBytes, false, in.pc);
+    }
+  }
+  touch(kCubeMte1, kL0aAt + load.destination, load.bytes(), true, in.pc);
+  perform(load, buffers_);
+  return load_cycles(load.bytes(), parameters_.l0a_bytes_per_cycle);
+}
+
+// As long as a load of as many bytes, of L1 as one to L0A (assumed).
+std::int64_t Aic::start_fill(const PipeInstruction& in) {
+  const BufferFill fill = decode_buffer_fill(in);
+  const bool l1 = fill.buffer == BufferFill::Buffer::l1, b = fill.buffer == BufferFill::Buffer::l0b;
+  const std::uint32_t at = l1 ? 0 : b ? kL0bAt : kL0aAt;
+  const int pipe = l1 ? kCubeMte2 : kCubeMte1;
+  for (std::uint32_t turn = 0; turn < fill.turns; ++turn)
+    touch(pipe, at + fill.destination + turn * fill.pitch, fill.turn_bytes, true, in.pc);
+  perform(fill, buffers_);
+  const int rate = b ? parameters_.l0b_bytes_per_cycle : parameters_.l0a_bytes_per_cycle;
+  if (!l1) return load_cycles(fill.bytes(), rate);
+  ++statistics_.mte2_instructions;
+  return (fill.bytes() + static_cast<std::uint32_t>(rate) - 1) / static_cast<std::uint32_t>(rate);
+}
+
+// At the rate of the fixpipe, which moves the rows of C's columns of blocks as they come.
+std::int64_t Aic::start_fixpipe_to_l1(const QueuedInstruction& entry) {
+  const PipeInstruction& in = entry.instruction;
+  const FixpipeCopy f = decode_fixpipe(in, entry.low);
+  const std::uint32_t to = fixpipe_in_l1(in, f, entry.high), pitch = static_cast<std::uint32_t>(entry.high);
+  touch(kCubeFix, kL0cAt + f.l0c, f.c_bytes(), false, in.pc);
+  if (f.vector()) touch(kCubeFix, kFixpipeAt + f.scales, f.n * f.scale_bytes, false, in.pc);
+  perform(f, buffers_, fix_result_);
+  const std::uint32_t columns = blocks_of(f.n * f.element_bytes(), f.nz_row), each = f.m * f.nz_row;
+  std::vector<std::byte> bytes(each);
+  for (std::uint32_t column = 0; column < columns; ++column) {
+    touch(kCubeFix, to + column * pitch, each, true, in.pc);
+    const bool payload = fix_result_.payload(column * each, each);
+    buffers_.l1.set_payload(to + column * pitch, each, payload);
+    if (payload) continue;
+    fix_result_.load(column * each, bytes.data(), each);
+    buffers_.l1.store(to + column * pitch, bytes.data(), each);
+  }
+  ++statistics_.fix_instructions;
+  const auto rate = static_cast<std::uint32_t>(parameters_.fixpipe_bytes_per_cycle);
+  return (columns * each + rate - 1) / rate;
 }
 
 std::int64_t Aic::load_cycles(std::uint32_t bytes, int rate) {
@@ -249,12 +336,7 @@ IssueAnswer Aic::issue(const PipeInstruction& in, std::int64_t cycle) {
       if (in.operation == CM384_MTE_L1_TO_GM) return push(kCubeMte3, with_mode(in), cycle);
       return push(kCubeMte2, in, cycle);
     case CM384_CLASS_CUBE:
-      if (in.operation > CM384_CUBE_LOAD_2D_B) fault(in.pc, "no such cube operation");
-      if (in.operation == CM384_CUBE_FIX) return push(kCubeFix, with_mode(in), cycle);
-      return push(in.operation == CM384_CUBE_MMAD           ? kCubeM
-                  : in.operation == CM384_CUBE_LOAD_FIXPIPE ? kCubeFix
-                                                            : kCubeMte1,
-                  in, cycle);
+      return push(cube_pipe(in), in.operation == CM384_CUBE_FIX ? with_mode(in) : in, cycle);
     default:
       fault(in.pc, "a cube core has no such class of pipe instructions");
   }

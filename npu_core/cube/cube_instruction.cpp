@@ -126,6 +126,98 @@ FractalLoad decode_fractal_load(const PipeInstruction& in) {
   return load;
 }
 
+ImageLoad::Size ImageLoad::output() const {
+  const auto places = [](std::uint32_t size, std::uint32_t taps, std::uint32_t spread, std::uint32_t step) {
+    const std::uint32_t reach = spread * (taps - 1) + 1;
+    return size < reach ? 0 : (size - reach) / step + 1;
+  };
+  return {places(image.width + padding.left + padding.right, filter.width, dilation.width, stride.width),
+          places(image.height + padding.top + padding.bottom, filter.height, dilation.height, stride.height)};
+}
+
+ImageLoad::Place ImageLoad::place(std::uint32_t row, std::uint32_t column, std::uint32_t& offset) const {
+  const Size out = output();
+  const std::uint32_t m = first_row + row, k = first_column + column;
+  if (m / out.width >= out.height) return Place::behind;
+  const std::uint32_t tap = k % (filter.width * filter.height);
+  const std::int64_t x = std::int64_t{m % out.width} * stride.width + tap % filter.width * dilation.width -
+                         std::int64_t{padding.left};
+  const std::int64_t y = std::int64_t{m / out.width} * stride.height + tap / filter.width * dilation.height -
+                         std::int64_t{padding.top};
+  if (x < 0 || y < 0 || x >= image.width || y >= image.height) return Place::padding;
+  const std::uint64_t channels = k / (filter.width * filter.height);
+  offset = static_cast<std::uint32_t>(
+      l1 + ((channels * image.height + static_cast<std::uint64_t>(y)) * image.width +
+            static_cast<std::uint64_t>(x)) *
+               sim::kBlockBytes);
+  return Place::image;
+}
+
+ImageLoad decode_image_load(const PipeInstruction& in, std::uint64_t source, std::uint64_t destination) {
+  ImageLoad load;
+  load.type = in.type;
+  load.destination = low(in.a);
+  load.l1 = high(in.a);
+  load.image = {field(source, 16, 16), field(source, 0, 16)};
+  load.padding = {field(source, 32, 8), field(source, 40, 8), field(source, 48, 8), field(source, 56, 8)};
+  load.stride = {field(destination, 0, 8), field(destination, 8, 8)};
+  load.filter = {field(destination, 16, 9), field(destination, 25, 9)};
+  load.dilation = {field(destination, 34, 8), field(destination, 42, 8)};
+  load.first_row = field(in.b, 0, 16);
+  load.rows = field(in.b, 16, 16);
+  load.first_column = field(in.b, 32, 16);
+  load.columns = field(in.b, 48, 16);
+  load.padded = low(in.c);
+  if (load.rows == 0 || load.columns == 0) refuse(in.pc, "cube load of an image: no rows or no columns");
+  for (const ImageLoad::Size& size : {load.image, load.stride, load.filter, load.dilation}) {
+    if (size.width == 0 || size.height == 0)
+      refuse(in.pc, "cube load of an image: sizes, strides and dilations are 1 at least");
+  }
+  const ImageLoad::Size out = load.output();
+  if (out.width == 0 || out.height == 0)
+    refuse(in.pc, "cube load of an image: its filter is larger than the padded image");
+  const std::uint64_t bytes = std::uint64_t{load.block_rows()} * load.columns * kFractalBytes;
+  fits(in.pc, "cube load", "L0A", load.destination, bytes, kL0aBytes, kFractalBytes);
+  const std::uint64_t channels =
+      (load.first_column + load.columns - 1) / (load.filter.width * load.filter.height) + 1;
+  fits(in.pc, "cube load", "L1", load.l1, channels * load.image.height * load.image.width * sim::kBlockBytes,
+       kL1Bytes, sim::kBlockBytes);
+  return load;
+}
+
+BufferFill decode_buffer_fill(const PipeInstruction& in) {
+  BufferFill fill;
+  if (high(in.a) > 2) refuse(in.pc, "fill: buffers are 0 to 2");
+  fill.buffer = static_cast<BufferFill::Buffer>(high(in.a));
+  fill.destination = low(in.a);
+  fill.word = low(in.b);
+  const bool l1 = fill.buffer == BufferFill::Buffer::l1;
+  const std::uint32_t unit = l1 ? sim::kBlockBytes : kFractalBytes;
+  fill.turns = field(in.c, 0, 16);
+  fill.turn_bytes = field(in.c, 16, 16) * unit;
+  fill.pitch = fill.turn_bytes + field(in.c, 32, 16) * unit;
+  if (fill.bytes() == 0) refuse(in.pc, "fill of nothing");
+  const char* const names[] = {"L1", "L0A", "L0B"};
+  fits(in.pc, "fill", names[high(in.a)], fill.destination,
+       std::uint64_t{fill.turns - 1} * fill.pitch + fill.turn_bytes,
+       l1                                       ? kL1Bytes
+       : fill.buffer == BufferFill::Buffer::l0a ? kL0aBytes
+                                                : kL0bBytes,
+       unit);
+  return fill;
+}
+
+std::uint32_t fixpipe_in_l1(const PipeInstruction& in, const FixpipeCopy& copy, std::uint64_t pitch) {
+  if (!copy.nz) refuse(in.pc, "fixpipe to L1: NZ alone");
+  if (pitch % sim::kBlockBytes != 0)
+    refuse(in.pc, "fixpipe to L1: strides are multiples of {}", sim::kBlockBytes);
+  const std::uint64_t columns = blocks_of(copy.n * copy.element_bytes(), copy.nz_row);
+  fits(in.pc, "fixpipe", "L1", in.a,
+       (columns - 1) * std::min<std::uint64_t>(pitch, kL1Bytes) + std::uint64_t{copy.m} * copy.nz_row,
+       kL1Bytes, sim::kBlockBytes);
+  return low(in.a);
+}
+
 Mmad decode_mmad(const PipeInstruction& in) {
   Mmad mmad;
   mmad.type = in.type;

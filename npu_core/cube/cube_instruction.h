@@ -41,6 +41,38 @@ struct FractalLoad {
   std::uint32_t bytes() const { return steps * fractals * kFractalBytes; }
 };
 
+// An image in L1 to rows of output places in L0A.
+struct ImageLoad {
+  struct Padding {
+    std::uint32_t left = 0, right = 0, top = 0, bottom = 0;
+  };
+  struct Size {
+    std::uint32_t width = 0, height = 0;
+  };
+  std::uint8_t type = 0;
+  std::uint32_t destination = 0, l1 = 0;
+  Size image, stride, filter, dilation;
+  Padding padding;
+  std::uint32_t first_row = 0, rows = 0;        // of the matrix
+  std::uint32_t first_column = 0, columns = 0;  // blocks of 32 B
+  std::uint32_t padded = 0;                     // bits of an element
+
+  Size output() const;
+  std::uint32_t block_rows() const { return blocks_of(rows, kFractalRows); }
+  std::uint32_t bytes() const { return block_rows() * columns * kFractalBytes; }
+  // Of a row and a column of the matrix: where the block stands in L1.
+  enum class Place : std::uint8_t { image, padding, behind };
+  Place place(std::uint32_t row, std::uint32_t column, std::uint32_t& offset) const;
+};
+
+struct BufferFill {
+  enum class Buffer : std::uint8_t { l1, l0a, l0b } buffer = Buffer::l1;
+  std::uint32_t destination = 0, word = 0;
+  std::uint32_t turns = 0, turn_bytes = 0, pitch = 0;  // bytes from turn to turn
+
+  std::uint32_t bytes() const { return turns * turn_bytes; }
+};
+
 struct Mmad {
   std::uint8_t type = 0;
   std::uint32_t l0a = 0, l0b = 0, l0c = 0, bias = 0;
@@ -79,8 +111,13 @@ std::uint32_t cube_element_bytes(std::uint8_t type);
 // Each throws PipeFault, naming the buffer, for what does not fit or the ISA does not define.
 CubeLoad decode_cube_load(const PipeInstruction& in);
 FractalLoad decode_fractal_load(const PipeInstruction& in);
+// The two strides that the instruction was pushed with.
+ImageLoad decode_image_load(const PipeInstruction& in, std::uint64_t source, std::uint64_t destination);
+BufferFill decode_buffer_fill(const PipeInstruction& in);
 Mmad decode_mmad(const PipeInstruction& in);
 // `column_bytes`: the instruction's source stride.
 FixpipeCopy decode_fixpipe(const PipeInstruction& in, std::uint64_t column_bytes = 0);
+// Where CM384_CUBE_FIX_TO_L1 puts its first column of blocks; `pitch`: its destination stride.
+std::uint32_t fixpipe_in_l1(const PipeInstruction& in, const FixpipeCopy& copy, std::uint64_t pitch);
 
 }  // namespace cm384::npu

@@ -214,6 +214,46 @@ void perform(const FractalLoad& load, CubeBuffers& buffers) {
   }
 }
 
+void perform(const ImageLoad& load, CubeBuffers& buffers) {
+  std::array<std::byte, sim::kBlockBytes> padded{};
+  const std::uint32_t size = cube_element_bytes(load.type);
+  for (std::uint32_t at = 0; at < padded.size(); at += size) std::memcpy(&padded[at], &load.padded, size);
+  Fractal fractal;
+  for (std::uint32_t i = 0; i < load.block_rows(); ++i) {
+    for (std::uint32_t j = 0; j < load.columns; ++j) {
+      const std::uint32_t to = load.destination + (i * load.columns + j) * kFractalBytes;
+      bool payload = false;
+      for (std::uint32_t r = 0; r < kFractalRows; ++r) {
+        std::byte* const block = &fractal[r * sim::kBlockBytes];
+        std::uint32_t from = 0;
+        switch (load.place(i * kFractalRows + r, j, from)) {
+          case ImageLoad::Place::image:
+            payload = payload || buffers.l1.payload(from, sim::kBlockBytes);
+            buffers.l1.load(from, block, sim::kBlockBytes);
+            break;
+          case ImageLoad::Place::padding:
+            std::memcpy(block, padded.data(), sim::kBlockBytes);
+            break;
+          case ImageLoad::Place::behind:
+            std::memset(block, 0, sim::kBlockBytes);
+        }
+      }
+      buffers.l0a.set_payload(to, kFractalBytes, payload);
+      if (!payload) buffers.l0a.store(to, fractal.data(), kFractalBytes);
+    }
+  }
+}
+
+void perform(const BufferFill& fill, CubeBuffers& buffers) {
+  LocalBuffer& to = fill.buffer == BufferFill::Buffer::l1    ? buffers.l1
+                    : fill.buffer == BufferFill::Buffer::l0a ? buffers.l0a
+                                                             : buffers.l0b;
+  for (std::uint32_t turn = 0; turn < fill.turns; ++turn) {
+    to.set_payload(fill.destination + turn * fill.pitch, fill.turn_bytes, false);
+    to.fill(fill.destination + turn * fill.pitch, fill.turn_bytes, fill.word);
+  }
+}
+
 void perform(const Mmad& mmad, CubeBuffers& buffers) {
   const bool payload = buffers.l0a.payload(mmad.l0a, mmad.a_bytes()) ||
                        buffers.l0b.payload(mmad.l0b, mmad.b_bytes()) ||

@@ -17,9 +17,9 @@ constexpr std::array<const char*, 27> kReduceNames{
     "VCMP_NE",  "VCMP_LT",  "VCMP_LE",  "VCMP_GT",  "VCMP_GE", "VCMPS_EQ",     "VCMPS_NE",
     "VCMPS_LT", "VCMPS_LE", "VCMPS_GT", "VCMPS_GE", "VSEL",    "VGATHER_MASK", "VBRCB",
     "VGATHER",  "VSELS",    "VCPADD",   "VSORT32",  "VMERGE",  "VTRANSPOSE"};
-constexpr std::array<const char*, 9> kCubeNames{"LOAD_L0A",  "LOAD_L0B",     "LOAD_L0B_TRANSPOSED",
-                                                "LOAD_BIAS", "LOAD_FIXPIPE", "MMAD",
-                                                "FIXPIPE",   "LOAD_2D_L0A",  "LOAD_2D_L0B"};
+constexpr std::array<const char*, 12> kCubeNames{
+    "LOAD_L0A", "LOAD_L0B",    "LOAD_L0B_TRANSPOSED", "LOAD_BIAS",   "LOAD_FIXPIPE", "MMAD",
+    "FIXPIPE",  "LOAD_2D_L0A", "LOAD_2D_L0B",         "LOAD_3D_L0A", "FILL",         "FIXPIPE_TO_L1"};
 constexpr std::array<const char*, 7> kCopyNames{
     "MOV_GM_TO_UB", "MOV_UB_TO_GM",       "MOV_UB_TO_GM_ADD_S32", "MOV_UB_TO_GM_ADD_F32",
     "MOV_GM_TO_L1", "MOV_GM_TO_L1_ND2NZ", "MOV_L1_TO_GM"};

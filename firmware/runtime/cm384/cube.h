@@ -233,22 +233,28 @@ CM384_INLINE constexpr int FixpipeOperation(QuantMode_t mode) {
   }
   return -1;
 }
+// Without flags of the kernel's: pipe FIX follows what M has multiplied, and M what FIX has read (assumed).
+template <HardEvent E>
+CM384_INLINE void FixpipeFollows(const FixpipeParamsV220& p) {
+  if (p.unitFlag == 0) return;
+  SetFlag<E>(EVENT_ID7);
+  WaitFlag<E>(EVENT_ID7);
+}
+// rs3 of the machine's fixpipe.
+CM384_INLINE uint64_t FixpipeHow(const FixpipeParamsV220& p, int operation, bool nz, bool wide, bool scales) {
+  return p.mSize | static_cast<uint64_t>(p.nSize) << 16 | static_cast<uint64_t>(operation) << 32 |
+         static_cast<uint64_t>(p.reluEn) << 40 | static_cast<uint64_t>(nz) << 41 |
+         static_cast<uint64_t>(wide) << 42 | static_cast<uint64_t>(scales) << 43;
+}
 template <typename D, typename S, bool kNz>
 CM384_INLINE void FixpipeMatrices(const GlobalTensor<D>& dst, const LocalTensor<S>& src,
                                   const FixpipeParamsV220& p, bool scales) {
   const int operation = FixpipeOperation<D, S>(p.quantPre);
   if (operation < 0) Abort("Fixpipe: no such quantPre between these element types: docs/ascend-c.md");
   if (p.nSize == 0 || p.mSize == 0) return;
-  // Without flags of the kernel's: pipe FIX follows what M has multiplied, and M what FIX has read (assumed).
-  if (p.unitFlag != 0) {
-    SetFlag<HardEvent::M_FIX>(EVENT_ID7);
-    WaitFlag<HardEvent::M_FIX>(EVENT_ID7);
-  }
+  FixpipeFollows<HardEvent::M_FIX>(p);
   const bool wide = kNz && sizeof(D) == 4 && !p.isChannelSplit;
-  const uint64_t how = p.mSize | static_cast<uint64_t>(p.nSize) << 16 |
-                       static_cast<uint64_t>(operation) << 32 | static_cast<uint64_t>(p.reluEn) << 40 |
-                       static_cast<uint64_t>(kNz) << 41 | static_cast<uint64_t>(wide) << 42 |
-                       static_cast<uint64_t>(scales) << 43;
+  const uint64_t how = FixpipeHow(p, operation, kNz, wide, scales);
   if (!dst.allocate()) cm384::pipe_instruction<CM384_CLASS_SYNC, CM384_SET_L2_ALLOCATE>(0);
   cm384::pipe_instruction<CM384_CLASS_SYNC, CM384_SET_STRIDE>(
       p.srcStride * 64u, kNz ? p.dstStride * 32ull : p.dstStride * static_cast<uint64_t>(sizeof(D)));
@@ -257,10 +263,7 @@ CM384_INLINE void FixpipeMatrices(const GlobalTensor<D>& dst, const LocalTensor<
     cm384::pipe_instruction<CM384_CLASS_CUBE, CM384_CUBE_FIX>(dst.address() + n * p.dstNdStride * sizeof(D),
                                                               l0c | p.deqScalar << 32, how);
   }
-  if (p.unitFlag != 0) {
-    SetFlag<HardEvent::FIX_M>(EVENT_ID7);
-    WaitFlag<HardEvent::FIX_M>(EVENT_ID7);
-  }
+  FixpipeFollows<HardEvent::FIX_M>(p);
   if (!dst.allocate()) cm384::pipe_instruction<CM384_CLASS_SYNC, CM384_SET_L2_ALLOCATE>(1);
 }
 // C to memory.
@@ -275,21 +278,33 @@ template <typename D, typename S, const FixpipeConfig& config = CFG_ROW_MAJOR>
 CM384_INLINE void Fixpipe(const GlobalTensor<D>& dst, const LocalTensor<S>& src,
                           const LocalTensor<uint64_t>& quant, const FixpipeParamsV220& p) {
   static_assert(config.format != CO2Layout::COLUMN_MAJOR, "Fixpipe: rows or NZ: docs/ascend-c.md");
-  constexpr auto kFrom = static_cast<HardEvent>(PIPE_MTE1 | PIPE_FIX << 8);
-  constexpr auto kBack = static_cast<HardEvent>(PIPE_FIX | PIPE_MTE1 << 8);
-  SetFlag<kFrom>(EVENT_ID7);
-  WaitFlag<kFrom>(EVENT_ID7);
+  SetFlag<HardEvent::MTE1_FIX>(EVENT_ID7);
+  WaitFlag<HardEvent::MTE1_FIX>(EVENT_ID7);
   PipeBarrier<PIPE_FIX>();
   cm384::pipe_instruction<CM384_CLASS_CUBE, CM384_CUBE_LOAD_FIXPIPE>(quant.GetPhyAddr() << 32, 0,
                                                                      PaddedBurst(p.nSize * sizeof(uint64_t)));
   PipeBarrier<PIPE_FIX>();
-  SetFlag<kBack>(EVENT_ID7);
-  WaitFlag<kBack>(EVENT_ID7);
+  SetFlag<HardEvent::FIX_MTE1>(EVENT_ID7);
+  WaitFlag<HardEvent::FIX_MTE1>(EVENT_ID7);
   FixpipeMatrices<D, S, config.format == CO2Layout::NZ>(dst, src, p, true);
 }
+// C to A1 or B1, as columns of blocks of 32 B; dstStride counts 32 B.
 template <typename D, typename S, const FixpipeConfig& config = CFG_ROW_MAJOR>
-CM384_INLINE void Fixpipe(const LocalTensor<D>&, const LocalTensor<S>&, const FixpipeParamsV220&) {
-  static_assert(sizeof(D) == 0, "Fixpipe: to global memory alone: docs/ascend-c.md");
+CM384_INLINE void Fixpipe(const LocalTensor<D>& dst, const LocalTensor<S>& src, const FixpipeParamsV220& p) {
+  static_assert(config.format == CO2Layout::NZ, "Fixpipe: to L1 as NZ alone: docs/ascend-c.md");
+  UsesCube();
+  const int operation = FixpipeOperation<D, S>(p.quantPre);
+  if (operation < 0 || p.quantPre == VDEQF16 || p.quantPre == VREQ8 || p.quantPre == VQF322B8_PRE)
+    Abort("Fixpipe: no such quantPre between these element types to L1: docs/ascend-c.md");
+  if (dst.GetPosition() != TPosition::A1 && dst.GetPosition() != TPosition::B1)
+    Abort("Fixpipe: to memory, A1 and B1: docs/ascend-c.md");
+  if (p.nSize == 0 || p.mSize == 0) return;
+  FixpipeFollows<HardEvent::M_FIX>(p);
+  const bool wide = sizeof(D) == 4 && !p.isChannelSplit;
+  cm384::pipe_instruction<CM384_CLASS_SYNC, CM384_SET_STRIDE>(p.srcStride * 64u, p.dstStride * 32ull);
+  cm384::pipe_instruction<CM384_CLASS_CUBE, CM384_CUBE_FIX_TO_L1>(
+      dst.GetPhyAddr(), src.GetPhyAddr() | p.deqScalar << 32, FixpipeHow(p, operation, true, wide, false));
+  FixpipeFollows<HardEvent::FIX_M>(p);
 }
 
 }  // namespace AscendC

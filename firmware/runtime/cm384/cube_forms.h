@@ -155,8 +155,8 @@ CM384_INLINE void DataCopy(const To& dst, const From& src, const DataCopyParams&
   DataCopy(dst, src, p);
 }
 
-// Three-dimensional loads where they are loads of a matrix: a filter of 1 x 1, a stride of 1, no padding, to
-// A2.
+// Three-dimensional loads: of an image, to A2. Places of padding have the padding value, rows behind the last
+// output place are 0 (assumed).
 struct IsResetLoad3dConfig {
   bool isSetFMatrix = true;
   bool isSetPadding = true;
@@ -186,14 +186,16 @@ struct LoadData3DParamsV2 {
   bool filterSizeH = false;
   bool fMatrixCtrl = false;
 };
-struct Cm384Fmatrix {
-  uint16_t height = 0, width = 0;
-  bool padded = false;
-};
-static Cm384Fmatrix cm384_fmatrix{};
+// What the machine's load takes as its source stride (firmware/abi/isa.h).
+CM384_INLINE uint64_t Cm384Image(uint64_t height, uint64_t width, const uint8_t* padding) {
+  return height | width << 16 | static_cast<uint64_t>(padding[0]) << 32 |
+         static_cast<uint64_t>(padding[1]) << 40 | static_cast<uint64_t>(padding[2]) << 48 |
+         static_cast<uint64_t>(padding[3]) << 56;
+}
+static uint64_t cm384_fmatrix = 0;
 CM384_INLINE void SetFmatrix(uint16_t l1H, uint16_t l1W, const uint8_t padList[4],
                              const FmatrixMode& = FmatrixMode::FMATRIX_LEFT) {
-  cm384_fmatrix = {l1H, l1W, (padList[0] | padList[1] | padList[2] | padList[3]) != 0};
+  cm384_fmatrix = Cm384Image(l1H, l1W, padList);
 }
 // State of loads of other versions: as it is by default alone.
 struct LoadDataRepeatParam {
@@ -207,29 +209,65 @@ CM384_INLINE void SetLoadDataRepeat(const LoadDataRepeatParam& p) {
 CM384_INLINE void SetLoadDataBoundary(uint32_t boundary) {
   if (boundary != 0) Abort("SetLoadDataBoundary: 0 alone: docs/ascend-c.md");
 }
-// Of padded elements, which there are not.
+// Of padded elements, for loads that do not bring their own.
+static uint32_t cm384_padding_value = 0;
 template <typename T>
-CM384_INLINE void SetLoadDataPaddingValue(const T) {}
+CM384_INLINE void SetLoadDataPaddingValue(const T value) {
+  __builtin_memcpy(&cm384_padding_value, &value, sizeof(T));
+}
 template <typename T, const IsResetLoad3dConfig& config = IS_RESER_LOAD3D_DEFAULT_CONFIG, typename U>
 CM384_INLINE void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                            const LoadData3DParamsV2<U>& p) {
   UsesCube();
-  Cm384Fmatrix matrix = cm384_fmatrix;
-  if (config.isSetFMatrix)
-    matrix = {p.l1H, p.l1W, (p.padList[0] | p.padList[1] | p.padList[2] | p.padList[3]) != 0};
-  if (p.filterW != 1 || p.filterH != 1 || p.strideW != 1 || p.strideH != 1 || matrix.padded ||
-      p.enTranspose || p.filterSizeW || p.filterSizeH || dst.GetPosition() != TPosition::A2)
-    Abort(
-        "LoadData: three-dimensional loads are there with a filter of 1 x 1, to A2, alone: docs/ascend-c.md");
-  constexpr uint32_t kColumns = ONE_BLK_SIZE / sizeof(T);
-  const uint32_t column = matrix.height * matrix.width * ONE_BLK_SIZE;
-  const uint32_t columns = (p.kExtension + kColumns - 1u) / kColumns, rows = (p.mExtension + 15u) / 16;
-  for (uint32_t row = 0; row < rows; ++row) {
-    const uint64_t from =
-        src.GetPhyAddr() + p.kStartPt / kColumns * column + (p.mStartPt + row * 16u) * ONE_BLK_SIZE;
-    LoadStepsTo(dst[row * columns * (cm384::kFractalBytes / sizeof(T))], from, columns, false,
-                static_cast<int32_t>(column), cm384::kFractalBytes);
-  }
+  static_assert(cm384::kMovedType<T> >= 0, "LoadData: elements of 1, 2 or 4 B: docs/ascend-c.md");
+  if (p.enTranspose || dst.GetPosition() != TPosition::A2)
+    Abort("LoadData: three-dimensional loads are there to A2, not transposed: docs/ascend-c.md");
+  constexpr uint64_t kColumns = ONE_BLK_SIZE / sizeof(T);
+  const uint64_t image = config.isSetFMatrix ? Cm384Image(p.l1H, p.l1W, p.padList) : cm384_fmatrix;
+  const uint64_t filter =
+      p.filterW + (p.filterSizeW ? 256ull : 0) | (p.filterH + (p.filterSizeH ? 256ull : 0)) << 9;
+  uint32_t padded = cm384_padding_value;
+  if (config.isSetPadding) __builtin_memcpy(&padded, &p.padValue, sizeof(T));
+  cm384::pipe_instruction<CM384_CLASS_SYNC, CM384_SET_STRIDE>(
+      image, p.strideW | static_cast<uint64_t>(p.strideH) << 8 | filter << 16 |
+                 static_cast<uint64_t>(p.dilationFilterW) << 34 |
+                 static_cast<uint64_t>(p.dilationFilterH) << 42);
+  cm384::pipe_instruction<CM384_CLASS_CUBE, CM384_CUBE_LOAD_3D_A, cm384::kMovedType<T>>(
+      dst.GetPhyAddr() | src.GetPhyAddr() << 32,
+      p.mStartPt | static_cast<uint64_t>(p.mExtension) << 16 | p.kStartPt / kColumns << 32 |
+          (p.kExtension + kColumns - 1) / kColumns << 48,
+      padded);
+}
+
+// One value all over a buffer: units of 32 B in A1 and B1 (pipe MTE2), of 512 B in A2 and B2 (pipe MTE1).
+template <typename T>
+struct InitConstValueParams {
+  CM384_INLINE InitConstValueParams() {}
+  CM384_INLINE InitConstValueParams(uint16_t repeat, uint16_t blocks, uint16_t gap, T value)
+      : repeatTimes(repeat), blockNum(blocks), dstGap(gap), initValue(value) {}
+  CM384_INLINE InitConstValueParams(uint16_t repeat, T value) : repeatTimes(repeat), initValue(value) {}
+  uint16_t repeatTimes = 0;
+  uint16_t blockNum = 0;
+  uint16_t dstGap = 0;  // units from the end of a turn to the next one
+  T initValue{};
+};
+template <typename T, typename U>
+CM384_INLINE void InitConstValue(const LocalTensor<T>& dst, const InitConstValueParams<U>& p) {
+  UsesCube();
+  static_assert(sizeof(T) == 2 || sizeof(T) == 4, "InitConstValue: elements of 2 or 4 B: docs/ascend-c.md");
+  const T value = static_cast<T>(p.initValue);
+  uint32_t word = 0;
+  __builtin_memcpy(&word, &value, sizeof(T));
+  if (sizeof(T) == 2) word |= word << 16;
+  const TPosition at = dst.GetPosition();
+  const bool l1 = at == TPosition::A1 || at == TPosition::B1 || at == TPosition::C1 || at == TPosition::TSCM;
+  if (!l1 && at != TPosition::A2 && at != TPosition::B2)
+    Abort("InitConstValue: of A1, B1, A2 and B2, on cube cores: docs/ascend-c.md");
+  if (p.repeatTimes == 0 || p.blockNum == 0) return;
+  const uint64_t buffer = l1 ? 0 : at == TPosition::A2 ? 1 : 2;
+  cm384::pipe_instruction<CM384_CLASS_CUBE, CM384_CUBE_FILL>(
+      dst.GetPhyAddr() | buffer << 32, word,
+      p.repeatTimes | static_cast<uint64_t>(p.blockNum) << 16 | static_cast<uint64_t>(p.dstGap) << 32);
 }
 
 }  // namespace AscendC

@@ -107,6 +107,36 @@ TEST(CubePipes, LoadsMoveAtTheRatesOfTheirBuffers) {
   EXPECT_EQ(alone(cube(CM384_CUBE_LOAD_BIAS, 0, 0, 0, 1024)), 1024 / 16 + 20);
 }
 
+// Fills of L0 and images cost what loads of as many bytes do; a fill of L1 stands on MTE2, C to L1 on FIX,
+// and both are ordered by these pipes' flags.
+TEST(CubePipes, FillsImagesAndResultsInL1) {
+  const std::uint64_t units = 1 | 32 << 16;
+  EXPECT_EQ(alone(cube(CM384_CUBE_FILL, 0, std::uint64_t{1} << 32, 0, units)), 32 * 512 / 512 + 20);
+  EXPECT_EQ(alone(cube(CM384_CUBE_FILL, 0, std::uint64_t{2} << 32, 0, units)), 32 * 512 / 256 + 20);
+  const PipeInstruction fill = cube(CM384_CUBE_FILL, 0, 0, 0, units);
+  const std::uint64_t nz = std::uint64_t{1} << 41;
+  const PipeInstruction result =
+      cube(CM384_CUBE_FIX_TO_L1, 0, 0, 0, 16 | 16 << 16 | std::uint64_t{1} << 32 | nz);
+  const auto runs = [](const std::vector<PipeInstruction>& p) {
+    CubeStandIn die;
+    return die.run(p);
+  };
+  EXPECT_TRUE(runs({fill, set_flag(kMte2, kMte1), wait_flag(kMte2, kMte1), load(CM384_CUBE_LOAD_A, 1, 1)}));
+  EXPECT_THROW(runs({fill, load(CM384_CUBE_LOAD_A, 1, 1)}), MachineError);
+  EXPECT_TRUE(runs({result, set_flag(kFix, kMte1), wait_flag(kFix, kMte1), load(CM384_CUBE_LOAD_A, 1, 1)}));
+  EXPECT_THROW(runs({result, load(CM384_CUBE_LOAD_A, 1, 1)}), MachineError);
+  EXPECT_THROW(runs({mmad(CM384_CUBE_F16, 16, 16, 16), result}), MachineError);
+  PipeInstruction rows = result;
+  rows.c &= ~nz;
+  EXPECT_THROW(runs({rows}), MachineError) << "NZ alone";
+  // The load after the flag begins once the result is complete: 512 B at 64 B a cycle, and the latency.
+  CubeStandIn die;
+  ASSERT_TRUE(die.run({result, set_flag(kFix, kMte1), wait_flag(kFix, kMte1), load(CM384_CUBE_LOAD_A, 1, 1),
+                       barrier(CM384_PIPE_ALL)},
+                      100));
+  EXPECT_GE(die.released(4) - 102, 512 / cube_parameters().fixpipe_bytes_per_cycle + 20 + 1 + 20);
+}
+
 TEST(CubePipes, InstructionsOfThePipesFollowWithoutAGapAndOverlapAcrossPipes) {
   CubeStandIn die;
   ASSERT_TRUE(die.run(

@@ -166,6 +166,104 @@ TEST(Values, TheFixpipeConvertsAndLaysOut) {
   EXPECT_EQ(half((m + 5) * 32 + 3 * 2), static_cast<float>(value(5, 19, 3)) * 3.0f);
 }
 
+// A convolution's picture, its filter and how it steps: widths, then heights.
+struct Image {
+  std::uint8_t type;
+  std::uint32_t blocks, size[2], filter[2], stride[2], dilation[2];
+  std::uint32_t padding[4];  // left, right, top, bottom
+};
+std::uint64_t image_word(const Image& i) {
+  return i.size[1] | i.size[0] << 16 | std::uint64_t{i.padding[0]} << 32 | std::uint64_t{i.padding[1]} << 40 |
+         std::uint64_t{i.padding[2]} << 48 | std::uint64_t{i.padding[3]} << 56;
+}
+std::uint64_t filter_word(const Image& i) {
+  return i.stride[0] | i.stride[1] << 8 | std::uint64_t{i.filter[0]} << 16 |
+         std::uint64_t{i.filter[1]} << 25 | std::uint64_t{i.dilation[0]} << 34 |
+         std::uint64_t{i.dilation[1]} << 42;
+}
+
+class Images : public ::testing::TestWithParam<Image> {};
+
+// Places are walked as a convolution's loops do; what the instruction has is every one of them, in order.
+TEST_P(Images, BecomeWhatAConvolutionMultiplies) {
+  const Image i = GetParam();
+  const std::uint32_t size = cube_element_bytes(i.type), at = 96;
+  CubeBuffers b;
+  for (std::uint32_t n = 0; n < i.blocks * i.size[0] * i.size[1] * 32 / size; ++n)
+    put(b.l1, at + n * size, i.type, static_cast<int>(n % 101) - 50);
+  const auto word = [&](std::uint32_t offset) {
+    std::uint32_t bits = 0;
+    b.l1.load(offset, reinterpret_cast<std::byte*>(&bits), size);
+    return bits;
+  };
+  std::vector<std::vector<std::uint32_t>> rows;  // of the matrix, the first element of each block
+  const std::uint32_t padded = 0x5a;
+  const auto reach = [&](int d) { return i.dilation[d] * (i.filter[d] - 1); };
+  for (std::uint32_t y = 0; y + reach(1) < i.size[1] + i.padding[2] + i.padding[3]; y += i.stride[1]) {
+    for (std::uint32_t x = 0; x + reach(0) < i.size[0] + i.padding[0] + i.padding[1]; x += i.stride[0]) {
+      rows.emplace_back();
+      for (std::uint32_t block = 0; block < i.blocks; ++block) {
+        for (std::uint32_t fy = 0; fy < i.filter[1]; ++fy) {
+          for (std::uint32_t fx = 0; fx < i.filter[0]; ++fx) {
+            const std::uint32_t px = x + fx * i.dilation[0] - i.padding[0],
+                                py = y + fy * i.dilation[1] - i.padding[2];
+            const bool inside = px < i.size[0] && py < i.size[1];  // below 0 it wraps
+            rows.back().push_back(inside ? word(at + ((block * i.size[1] + py) * i.size[0] + px) * 32)
+                                         : padded);
+          }
+        }
+      }
+    }
+  }
+  const auto all = static_cast<std::uint32_t>(rows.size()),
+             columns = static_cast<std::uint32_t>(rows[0].size());
+  for (const auto& [first_row, first_column] : {std::pair{0u, 0u}, {all / 2, columns / 3}}) {
+    const std::uint32_t take = all - first_row + 5, wide = columns - first_column;
+    perform(decode_image_load(
+                cube(CM384_CUBE_LOAD_3D_A, i.type, 512 | std::uint64_t{at} << 32,
+                     first_row | take << 16 | std::uint64_t{first_column} << 32 | std::uint64_t{wide} << 48,
+                     padded),
+                image_word(i), filter_word(i)),
+            b);
+    for (std::uint32_t r = 0; r < take; ++r) {
+      for (std::uint32_t c = 0; c < wide; ++c) {
+        std::uint32_t bits = 0;
+        b.l0a.load(512 + (r / 16 * wide + c) * 512 + r % 16 * 32, reinterpret_cast<std::byte*>(&bits), size);
+        const std::uint32_t row = first_row + r;
+        ASSERT_EQ(bits, row < all ? rows[row][first_column + c] : 0u) << row << " " << c;
+      }
+    }
+  }
+}
+INSTANTIATE_TEST_SUITE_P(
+    Filters, Images,
+    ::testing::Values(Image{CM384_CUBE_F16, 2, {4, 4}, {1, 1}, {1, 1}, {1, 1}, {}},
+                      Image{CM384_CUBE_S8, 1, {7, 5}, {3, 2}, {1, 2}, {1, 1}, {1, 0, 2, 1}},
+                      Image{CM384_CUBE_BF16, 3, {6, 9}, {2, 3}, {2, 1}, {3, 2}, {2, 3, 0, 1}},
+                      Image{CM384_CUBE_F32, 2, {5, 6}, {2, 2}, {3, 3}, {1, 1}, {0, 1, 1, 0}}));
+
+TEST(Values, FillsRepeatAWordInTurns) {
+  CubeBuffers b;
+  const auto word = [](const LocalBuffer& buffer, std::uint32_t at) {
+    std::uint32_t bits = 0;
+    buffer.load(at, reinterpret_cast<std::byte*>(&bits), 4);
+    return bits;
+  };
+  b.l1.set_payload(0, 4096, true);
+  perform(decode_buffer_fill(cube(CM384_CUBE_FILL, 0, 64, 0x12345678, 3 | 2 << 16 | std::uint64_t{1} << 32)),
+          b);
+  for (std::uint32_t block = 0; block < 12; ++block) {
+    const bool filled = block >= 2 && block < 10 && (block - 2) % 3 != 2;
+    EXPECT_EQ(!b.l1.payload(block * 32, 32), filled) << block;
+    if (filled) EXPECT_EQ(word(b.l1, block * 32 + 28), 0x12345678u) << block;
+  }
+  perform(decode_buffer_fill(cube(CM384_CUBE_FILL, 0, 512 | std::uint64_t{2} << 32, 7, 1 | 2 << 16)), b);
+  EXPECT_EQ(word(b.l0b, 508), 0u);
+  EXPECT_EQ(word(b.l0b, 512), 7u);
+  EXPECT_EQ(word(b.l0b, 1532), 7u);
+  EXPECT_EQ(word(b.l0b, 1536), 0u);
+}
+
 TEST(Values, PayloadMakesAllOfAResultPayload) {
   CubeBuffers b;
   b.l1.set_payload(512, 32, true);
@@ -195,6 +293,24 @@ TEST(Values, WhatDoesNotFitIsRefusedByName) {
           decode_cube_load);
   refuses(cube(CM384_CUBE_LOAD_B, CM384_CUBE_S8, std::uint64_t{kL1Bytes} << 32, 512, 1 | 1 << 16), "L1",
           decode_cube_load);
+  const auto image = [](const PipeInstruction& in) {
+    const Image small{CM384_CUBE_F16, 1, {4, 4}, {5, 1}, {1, 1}, {1, 1}, {}};
+    return decode_image_load(in, image_word(small), filter_word(small));
+  };
+  refuses(cube(CM384_CUBE_LOAD_3D_A, CM384_CUBE_F16, 0, 16 << 16 | std::uint64_t{1} << 48, 0),
+          "larger than the padded image", image);
+  refuses(cube(CM384_CUBE_LOAD_3D_A, CM384_CUBE_F16, 0, 16 << 16, 0), "no rows or no columns", image);
+  const auto places = [](const PipeInstruction& in) {
+    const Image one{CM384_CUBE_F16, 1, {4, 4}, {1, 1}, {1, 1}, {1, 1}, {}};
+    return decode_image_load(in, image_word(one), filter_word(one));
+  };
+  const std::uint64_t near_end = std::uint64_t{kL1Bytes - 512} << 32, one_column = std::uint64_t{1} << 48;
+  EXPECT_NO_THROW(places(cube(CM384_CUBE_LOAD_3D_A, CM384_CUBE_F16, near_end, 16 << 16 | one_column, 0)));
+  refuses(cube(CM384_CUBE_LOAD_3D_A, CM384_CUBE_F16, near_end, 16 << 16 | 2 * one_column, 0), "L1", places);
+  refuses(cube(CM384_CUBE_LOAD_3D_A, CM384_CUBE_F16, 0, 2064 << 16 | one_column, 0), "L0A", places);
+  refuses(cube(CM384_CUBE_FILL, 0, kL1Bytes - 32, 0, 1 | 2 << 16), "L1", decode_buffer_fill);
+  refuses(cube(CM384_CUBE_FILL, 0, std::uint64_t{3} << 32, 0, 1 | 1 << 16), "buffers are 0 to 2",
+          decode_buffer_fill);
   refuses(cube(CM384_CUBE_FIX, 0, 0, 512, 16 | 16 << 16), "L0C offset",
           [](const PipeInstruction& in) { return decode_fixpipe(in); });
 }

@@ -34,6 +34,9 @@ def conv(label, c1, height, width, cout, kernel, stride, pad, dilation):
 
 def cases():
     yield conv("1x1", 1, 4, 4, 16, 1, 1, 0, 1)
+    yield conv("3x3", 1, 5, 6, 16, 3, 1, 1, 1)
+    yield conv("stride", 2, 7, 6, 16, 2, 2, 0, 1)
+    yield conv("dilation", 1, 7, 7, 32, 3, 2, 2, 2)
 
     tokens, channels = 6, 128
     c = Case("causal_conv1d.cpp", blocks=2)

@@ -45,3 +45,12 @@ def cases():
     c.workspace()
     c.tiling(("u32", m), ("u32", k), ("u32", 4))
     yield c
+
+    m, k, n, p = 40, 32, 64, 48
+    c = Case("chained_matmul.cpp", blocks=2)
+    a = c.input("a", "f16", [2, m, k], [float(v) for v in c.whole(2 * m * k, -3, 3)])
+    b = c.input("b", "f16", [k, n], [float(v) for v in c.whole(k * n, -3, 3)])
+    w = c.input("c", "f16", [n, p], [float(v) for v in c.whole(n * p, -3, 3)])
+    c.output("y", "f32", [2, m, p], product(product(a, b, 2 * m, n, k), w, 2 * m, p, n))
+    c.tiling(("u32", m), ("u32", k), ("u32", n), ("u32", p))
+    yield c
