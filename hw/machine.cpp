@@ -16,6 +16,7 @@
 #include "base/text/quantity.h"
 #include "hw/hbm_bandwidth.h"
 #include "hw/machine_reader.h"
+#include "hw/qos.h"
 #include "hw/topology_files.h"
 
 namespace cm384::hw {
@@ -71,6 +72,7 @@ std::string without_effect(const Machine& machine, const std::string& key) {
                        fmt::join(kinds, ", "));
   }
   if (const std::string why = without_effect_on_rails(machine, key); !why.empty()) return why;
+  if (const std::string why = without_effect_of_qos(machine, key); !why.empty()) return why;
   const bool cores = machine.accelerator.has_cores();
   const auto& others = cores ? std::span<const std::string_view>(kSectionsWithoutCores)
                              : std::span<const std::string_view>(kSectionsOfCores);
@@ -118,6 +120,7 @@ void check_topology(const Machine& machine) {
   require(machine.ub.link.lanes % 2 == 0, "ub.link.lanes", machine.ub.link.lanes, "an even number");
   require(machine.ub.translation.entries % machine.ub.translation.ways == 0, "ub.translation.entries",
           machine.ub.translation.entries, "a multiple of ub.translation.ways");
+  check_qos(machine);
 }
 
 void check_accelerator(const Machine& machine) {

@@ -52,6 +52,10 @@ void SubPlane::install(unsigned chip, SwitchChip* model) {
   if (with_classes_)
     throw InputError(
         "a switch chip of another model: packets change lanes in this topology, which it does not do");
+  if (turns_ != nullptr)
+    throw InputError(
+        "a switch chip of another model: its outputs take lanes in turn; allowed: "
+        "ub.qos.arbitration=round-robin");
   if (breaks_ != nullptr)
     throw InputError("a switch chip of another model: not where parts go out of order at a time");
   foreign_[chip] = model;

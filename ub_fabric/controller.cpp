@@ -56,6 +56,12 @@ UbController::UbController(const Parameters& parameters, Endpoint self, sim::Eve
         fmt::format("ub.controller.spreading: \"{}\" is no policy; allowed: round-robin, least-loaded, flow",
                     limits_.spreading));
   }
+  if (const hw::UbQos& qos = parameters.ub.qos;
+      qos.classes > 1 || qos.limits_rates() || qos.arbitration == "age")
+    by_class_ = std::make_unique<ByClass>(
+        qos, static_cast<unsigned>(planes_.size()),
+        static_cast<unsigned>(self < parameters.topology.dies() ? qos.die_level(self + parameters.first_die)
+                                                                : 0));
   // Where the turns begin: not at the same port for all dies of a node.
   turn_ = self % static_cast<unsigned>(planes_.size());
 }
@@ -195,8 +201,10 @@ void UbController::enqueue(unsigned port, PacketIndex index, Time now) {
 }
 
 void UbController::serve_port(unsigned port, Time now) {
-  ub::serve(ports_, waiting_, port, now,
-            [this, now](unsigned, unsigned to, unsigned, Hop h) { send(to, h, now); });
+  const auto send_now = [this, now](unsigned, unsigned to, unsigned, Hop h) { send(to, h, now); };
+  if (by_class_ != nullptr && by_class_->classes.arbitrates()) [[unlikely]]
+    return serve_classes(ports_, waiting_, by_class_->ports, packets_, port, now, send_now);
+  ub::serve(ports_, waiting_, port, now, send_now);
 }
 
 // A packet whose flits come slower than the chip sends them may go on only so early that they never run out.

@@ -2,10 +2,10 @@
 // and atomics.
 //
 // It lives in its owner's module: its events stand in the owner's queue under one `unit` and come back by
-// handle(). A request passes, in order: the queue of its direction (order of arrival; reads, or writes and
-// atomics), the bound on outstanding requests and the service interval, address translation, a port's lane
-// queue. At the target: service interval, inbound latency (in the delivery, where there is no interval),
-// RemoteTarget::access, response.
+// handle(). A request passes, in order: the queue of its direction (order of arrival, or by service class;
+// reads, or writes and atomics), the bound on outstanding requests and the service interval, address
+// translation, a port's lane queue. At the target: service interval, inbound latency (in the delivery, where
+// there is no interval), RemoteTarget::access, response.
 #pragma once
 
 #include <algorithm>
@@ -24,6 +24,7 @@
 #include "ub_fabric/package_link.h"
 #include "ub_fabric/packet.h"
 #include "ub_fabric/parameters.h"
+#include "ub_fabric/service_classes.h"
 #include "ub_fabric/sub_plane.h"
 #include "ub_fabric/translation_cache.h"
 #include "ub_fabric/virtual_output_queues.h"
@@ -171,6 +172,8 @@ class UbController final : public sim::FabricPort {
   bool by_package(Endpoint destination, std::uint64_t address) const;
   void start(PacketIndex index, Time now);
   void issue(Direction d, Time now);
+  void issue_by_class(Direction d, Time now);
+  PacketIndex next_served(Direction d);
   bool translate(PacketIndex index, Time now);
   void translated(unsigned walk, Time now);
   void choose_port(PacketIndex index, Time now);
@@ -240,6 +243,20 @@ class UbController final : public sim::FabricPort {
     std::vector<std::vector<NetworkChange>> changes;  // by port
     std::vector<std::pair<unsigned, double>> narrowings;
   };
+  // Where there are service classes, or rates: nullptr where all requests are alike.
+  struct ByClass {
+    ByClass(const hw::UbQos& qos, unsigned ports, unsigned die_level);
+    ServiceClasses classes;
+    unsigned level;                                   // of requests that say nothing
+    ClassTurns ports;                                 // at its ports
+    std::array<ClassQueues, 2> issuing, serving;      // by direction
+    std::array<Time, 2> wake{};                       // next event of kIssue
+    std::array<std::vector<TokenBucket>, 2> buckets;  // by direction and class
+    unsigned class_of(const sim::Request& request) const {
+      return classes.of_level(request.lane != 0 ? request.lane : level);
+    }
+  };
+  std::unique_ptr<ByClass> by_class_;
   Breaks& breaks();  // made at first use
   std::unique_ptr<Breaks> breaks_;
   PacketIndex served_ = 0;  // by access() now

@@ -66,7 +66,13 @@ void UbController::submit(const sim::Request& request) {
   p.flits = static_cast<std::uint8_t>(packet_flits(p.kind, read ? 0 : p.bytes));
   // Even lanes carry requests; lane + 1 carries their responses, which a controller always takes in, so that
   // requests that wait for a busy target never stand in their way.
-  p.lane = static_cast<std::uint8_t>((request.lane + request.core) % lane_pairs_ * 2u);
+  unsigned lane = (request.lane + request.core) % lane_pairs_ * 2u;
+  if (by_class_ != nullptr) [[unlikely]] {
+    lane = by_class_->classes.request_lane(by_class_->class_of(request), request.lane + request.core,
+                                           lane_pairs_);
+    p.sent = request.at;
+  }
+  p.lane = static_cast<std::uint8_t>(lane);
   ++pending_;
   if (read) {
     ++counters_.reads;
@@ -95,6 +101,10 @@ void UbController::submit(const sim::Request& request) {
     return;
   }
   const Direction d = direction(p.kind);
+  if (by_class_ != nullptr) [[unlikely]] {
+    by_class_->issuing[d].push(packets_, by_class_->classes.of_lane(p.lane), index);
+    return issue_by_class(d, request.at);
+  }
   initiator_[d].waiting.push(packets_, index);
   if (!initiator_[d].armed) issue(d, request.at);
 }
@@ -102,6 +112,8 @@ void UbController::submit(const sim::Request& request) {
 // Lets requests out as bound and interval allow. Where the interval holds one back an event is set; where the
 // bound does, the next completion calls.
 void UbController::issue(Direction d, Time now) {
+  if (by_class_ != nullptr) [[unlikely]]
+    return issue_by_class(d, now);
   Initiator& side = initiator_[d];
   while (!side.waiting.empty() && side.free_slots > 0) {
     if (side.next > now) {

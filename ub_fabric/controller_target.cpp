@@ -18,6 +18,11 @@ void UbController::arrive(Hop hop, Time now) {
   }
   const Direction d = direction(p.kind);
   Target& side = serving_[d];
+  if (by_class_ != nullptr && by_class_->classes.arbitrates()) [[unlikely]] {
+    by_class_->serving[d].push(packets_, by_class_->classes.of_lane(p.lane), index);
+    if (!side.armed) serve_waiting(d, now);
+    return;
+  }
   if (side.waiting.empty() && side.next <= now) {
     serve(d, index, now);
     return;
@@ -29,8 +34,11 @@ void UbController::arrive(Hop hop, Time now) {
 
 void UbController::serve_waiting(Direction d, Time now) {
   Target& side = serving_[d];
-  while (!side.waiting.empty() && side.next <= now) serve(d, side.waiting.pop(packets_), now);
-  if (side.waiting.empty()) return;
+  const auto waits = [&] {
+    return !side.waiting.empty() || (by_class_ != nullptr && !by_class_->serving[d].empty());
+  };
+  while (waits() && side.next <= now) serve(d, next_served(d), now);
+  if (!waits()) return;
   queue_.push(side.next, unit_, kServe, d);
   side.armed = true;
 }

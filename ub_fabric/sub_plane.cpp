@@ -21,19 +21,21 @@ std::vector<unsigned> inputs_of_outputs(const Network& network) {
   return inputs;
 }
 
-// Pairs of lanes of one class of all that ways and routing take.
-unsigned lane_pairs_of(const Network& network, RoutingPolicy routing, int lanes) {
+// Pairs of lanes of one class of all that ways and routing take: as many for each service class.
+unsigned lane_pairs_of(const Network& network, RoutingPolicy routing, const hw::UnifiedBus& ub) {
   if (draws_chips(routing) && !network.layout().detours)
     throw InputError(
         "ub.switch.routing: this topology has no detours to draw from; allowed: spray, flow, adaptive, "
         "minimal");
   const unsigned classes = network.classes() * (draws_chips(routing) || network.has_detours() ? 2 : 1);
-  const unsigned pairs = static_cast<unsigned>(lanes) / 2 / classes;
+  const auto of_service = static_cast<unsigned>(ub.qos.classes);
+  const unsigned pairs = static_cast<unsigned>(ub.link.lanes) / 2 / classes / of_service * of_service;
   if (pairs == 0)
     throw InputError(fmt::format(
         "ub.link.lanes: {} lanes do not keep this topology and routing free of deadlock; allowed: at "
-        "least {}, {} classes of requests and responses",
-        lanes, 2 * classes, classes));
+        "least {}, {} classes of requests and responses{}",
+        ub.link.lanes, 2 * classes * of_service, classes,
+        of_service == 1 ? "" : fmt::format(" of {} service classes", of_service)));
   return pairs;
 }
 
@@ -50,7 +52,7 @@ SubPlane::SubPlane(unsigned index, const Parameters& parameters, PacketPool& pac
              RetryTimes{parameters.ub.link.retry_turnaround, parameters.ub.link.retry_timeout}),
       waiting_(inputs_of_outputs(*network_), static_cast<unsigned>(parameters.ub.link.lanes)),
       routing_(routing_policy(parameters.ub.switch_chip.routing)),
-      lane_pairs_(lane_pairs_of(*network_, routing_, parameters.ub.link.lanes)),
+      lane_pairs_(lane_pairs_of(*network_, routing_, parameters.ub)),
       two_parts_(draws_chips(routing_) || network_->has_detours()),
       with_classes_(network_->classes() > 1 || two_parts_),
       store_(parameters.ub.switch_chip.forwarding == "packet-store"),
@@ -67,6 +69,8 @@ SubPlane::SubPlane(unsigned index, const Parameters& parameters, PacketPool& pac
       parameters_(parameters),
       slower_(network_->links()) {
   check(parameters);
+  if (const ServiceClasses classes(parameters.ub.qos); classes.arbitrates())
+    turns_ = std::make_unique<ClassTurns>(classes, network_->links());
   unsigned most_ports = 0;
   for (unsigned chip = 0; chip < network_->chips(); ++chip) {
     most_ports = std::max(most_ports, network_->ports(chip));
@@ -97,7 +101,7 @@ void SubPlane::set_network(std::shared_ptr<const Network> network) {
 }
 
 void SubPlane::allow_for(const Network& network) {
-  lane_pairs_ = std::min(lane_pairs_, lane_pairs_of(network, routing_, parameters_.ub.link.lanes));
+  lane_pairs_ = std::min(lane_pairs_, lane_pairs_of(network, routing_, parameters_.ub));
   two_parts_ = two_parts_ || network.has_detours();
   with_classes_ = with_classes_ || two_parts_ || network.classes() > 1;
 }
@@ -309,8 +313,12 @@ void SubPlane::accept(unsigned input, Hop hop) {
 
 void SubPlane::serve_output(unsigned output) {
   const unsigned first = network_->first_link(chip_of_[output]);
-  serve(links_, waiting_, output, queue_.now(),
-        [this, first](unsigned from, unsigned to, unsigned lane, Hop h) { send(first + from, to, lane, h); });
+  const auto send_from = [this, first](unsigned from, unsigned to, unsigned lane, Hop h) {
+    send(first + from, to, lane, h);
+  };
+  if (turns_ != nullptr) [[unlikely]]
+    return serve_classes(links_, waiting_, *turns_, packets_, output, queue_.now(), send_from);
+  serve(links_, waiting_, output, queue_.now(), send_from);
 }
 
 void SubPlane::free_input(unsigned input, unsigned lane, int cells, Time at) {

@@ -4,8 +4,8 @@
 //
 // Transaction-level switch chip: input buffers a (port, virtual lane) with credits, virtual output queues,
 // cut-through or packet-store forwarding, a pipeline latency, and at each output round robin over lanes and
-// over the inputs of a lane, with one packet between arbiter and wire. A packet is one event a link; an
-// output has events of its own only while packets wait for it.
+// over the inputs of a lane (or ub.qos.arbitration), with one packet between arbiter and wire. A packet is
+// one event a link; an output has events of its own only while packets wait for it.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +22,7 @@
 #include "ub_fabric/packet.h"
 #include "ub_fabric/parameters.h"
 #include "ub_fabric/routing.h"
+#include "ub_fabric/service_classes.h"
 #include "ub_fabric/switch_chip.h"
 #include "ub_fabric/topology/network.h"
 #include "ub_fabric/virtual_output_queues.h"
@@ -80,8 +81,8 @@ class SubPlane final : public sim::FabricModule {
   // Sending ends of all chips, numbered as the network does.
   const LinkBank& links() const { return links_; }
   unsigned link_to_endpoint(Endpoint endpoint) const { return network_->link_to(endpoint); }
-  // Lanes of a class in pairs, one for requests and one for responses: a packet enters by one of the first
-  // class, its response by the next lane.
+  // Lanes of a lane class in pairs, one for requests and one for responses, as many for each service class: a
+  // packet enters by one of the first lane class, its response by the next lane.
   unsigned lane_pairs() const { return lane_pairs_; }
   void attach_fault(unsigned link, LinkFault* fault) { links_.attach_fault(link, fault); }
   void attach_observer(unsigned link, LinkObserver* observer) { links_.attach_observer(link, observer); }
@@ -175,6 +176,7 @@ class SubPlane final : public sim::FabricModule {
   LinkBank links_;
   VirtualOutputQueues waiting_;
   RoutingPolicy routing_;
+  std::unique_ptr<ClassTurns> turns_;  // where service classes arbitrate, by output
   unsigned lane_pairs_ = 1;
   bool two_parts_ = false;     // there are detours
   bool with_classes_ = false;  // packets change lanes

@@ -64,6 +64,17 @@ class VirtualOutputQueues {
     const std::uint64_t after = arbiter.requests >> arbiter.next << arbiter.next;
     return static_cast<unsigned>(std::countr_zero(after != 0 ? after : arbiter.requests));
   }
+  // Calls visit(input) for each that waits on a lane, from the one whose turn it is on.
+  template <class Visit>
+  void for_each_input(unsigned output, unsigned lane, Visit&& visit) const {
+    const Arbiter& arbiter = arbiters_[output * lanes_ + lane];
+    if (state_[output].wide) return for_each_wide(arbiter, visit);
+    const std::uint64_t after = arbiter.requests >> arbiter.next << arbiter.next;
+    for (std::uint64_t left = after; left != 0; left &= left - 1)
+      visit(static_cast<unsigned>(std::countr_zero(left)));
+    for (std::uint64_t left = arbiter.requests & ~after; left != 0; left &= left - 1)
+      visit(static_cast<unsigned>(std::countr_zero(left)));
+  }
   Hop front(unsigned output, unsigned lane, unsigned input) const {
     return nodes_[nodes_[last_[arbiters_[output * lanes_ + lane].first + input]].next].hop;
   }
@@ -127,6 +138,19 @@ class VirtualOutputQueues {
   void set_wide(const Arbiter& arbiter, unsigned input);
   bool clear_wide(const Arbiter& arbiter, unsigned input);  // whether nobody waits any more
   unsigned next_wide(const Arbiter& arbiter) const;
+  template <class Visit>
+  void for_each_wide(const Arbiter& arbiter, Visit&& visit) const {
+    const std::uint64_t* const words = &words_[arbiter.requests];
+    for (const bool after : {true, false}) {
+      for (std::uint64_t left = words[0]; left != 0; left &= left - 1) {
+        const auto word = static_cast<unsigned>(std::countr_zero(left));
+        for (std::uint64_t of = words[1 + word]; of != 0; of &= of - 1) {
+          const unsigned input = word * 64 + static_cast<unsigned>(std::countr_zero(of));
+          if ((input >= arbiter.next) == after) visit(input);
+        }
+      }
+    }
+  }
 
   unsigned lanes_;
   std::vector<State> state_;         // by output

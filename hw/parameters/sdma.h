@@ -13,6 +13,7 @@ struct Sdma {
   Bandwidth bandwidth{};
   int read_outstanding = 0;
   int write_outstanding = 0;
+  int service_level = 0;
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
@@ -30,6 +31,8 @@ struct Sdma {
           "outstanding read requests, over all channels");
     visit("write_outstanding", self.write_outstanding, Range{1, 4096},
           "outstanding write requests, over all channels");
+    visit("service_level", self.service_level, Range{0, 15},
+          "of its copies over the Unified Bus (ub.qos); 0: as its die's other requests");
   }
 };
 

@@ -1,5 +1,5 @@
 // Parameters of the Unified Bus plane: its topology, links and switch chips, the controllers at dies and CPU
-// sockets, and the link between the two dies of a package.
+// sockets, the service classes of both, and the link between the two dies of a package.
 #pragma once
 
 #include <memory>
@@ -24,6 +24,11 @@ void check_file(std::string_view text);
 
 // Throws InputError where a text is not a list of factors above 0 such as "1,1,0.5".
 void check_rates(std::string_view text);
+// The same of lists of whole numbers such as "1,2", of bandwidths such as "none,20GB/s", and of service
+// levels with how many dies in a row have them, such as "1x8,0x8".
+void check_weights(std::string_view text);
+void check_class_rates(std::string_view text);
+void check_die_levels(std::string_view text);
 
 // A parameter that is a path: where it stands in a machine file, it starts from there.
 inline constexpr std::string_view kTopologyFile = "topology.file";
@@ -241,12 +246,61 @@ struct UbTranslation {
   }
 };
 
+// Section `ub.qos`: service classes at controllers and switch chips.
+struct UbQos {
+  static constexpr int kMostClasses = 8;
+  static constexpr int kMostLevel = 15;  // the specification has four bits for it
+  int classes = 0;
+  std::string arbitration;
+  std::string weights;
+  Bytes quantum;
+  std::string rates;
+  Bytes burst;
+  std::string die_levels;
+
+  // Of a class; of one that the list does not reach: as the last one in it.
+  int weight(int service_class) const;
+  // 0 B/s: no limit.
+  Bandwidth rate(int service_class) const;
+  bool limits_rates() const { return rates != "none"; }
+  // Service level of what a die asks for, dies counted over all supernodes.
+  int die_level(int die) const;
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    using namespace cm384::literals;
+    visit("classes", self.classes, Range{1, kMostClasses},
+          "service classes, each with as many pairs of ub.link.lanes; service level n is of class n, those "
+          "above of the last one");
+    visit("arbitration", self.arbitration, OneOf{{"round-robin", "strict", "drr", "age"}},
+          "whose packet goes next at a controller and at an output of a switch chip: lanes in turn whatever "
+          "their class, the highest class first, classes in turn by bytes (deficit round robin), or the "
+          "oldest packet");
+    visit("weights", self.weights, Form{"W[,W...]", check_weights},
+          "drr: of classes from 0 on, from 1 to 1000; the last one holds for the rest");
+    visit("quantum", self.quantum, Range{20_B, 64_KiB},
+          "drr: bytes on the wire that a class of weight 1 sends per turn");
+    visit(
+        "rates", self.rates, Form{"none|R[,R...]", check_class_rates},
+        "most payload per second that a die or socket asks to read for a class, and as much again to write: "
+        "of classes from 0 on, each a bandwidth or none; the last one holds for the rest");
+    visit("burst", self.burst, Range{512_B, 16_MiB},
+          "payload beyond its rate that a class may have at once after a pause: depth of its token bucket");
+    visit(
+        "die_levels", self.die_levels, Form{"L[xDIES][,...]", check_die_levels},
+        "service levels, 0 to 15, of what dies ask for and say nothing about: of so many dies each, from die "
+        "0 on, "
+        "anew at the end of the list");
+  }
+};
+
 // Section `ub`.
 struct UnifiedBus {
   UbLink link;
   UbSwitch switch_chip;
   UbController controller;
   UbTranslation translation;
+  UbQos qos;
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
@@ -254,6 +308,7 @@ struct UnifiedBus {
     visit("switch", self.switch_chip);
     visit("controller", self.controller);
     visit("translation", self.translation);
+    visit("qos", self.qos);
   }
 };
 

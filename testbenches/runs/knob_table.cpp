@@ -11,6 +11,10 @@ constexpr std::string_view kSmallL2 = "l2.capacity=1MiB hbm.write_queue=4";
 // Links that queue.
 constexpr std::string_view kSlowLinks = "ub.link.bandwidth=2GB/s";
 
+// And two classes, of every other die, that share them.
+constexpr std::string_view kTwoClasses =
+    "ub.link.bandwidth=2GB/s ub.link.lanes=4 ub.qos.classes=2 ub.qos.arbitration=drr ub.qos.die_levels=1,0";
+
 constexpr Knob kKnobs[] = {
     {"die.clock", "925MHz", "core", "kernel", Way::up},
     {"die.aiv", "24", "stream 64x2048", "kernel", Way::refused},
@@ -39,6 +43,8 @@ constexpr Knob kKnobs[] = {
     {"sdma.bandwidth", "20GB/s", "streams", "read-bandwidth", Way::down},
     {"sdma.read_outstanding", "16", "streams", "read-bandwidth", Way::down},
     {"sdma.write_outstanding", "16", "streams", "write-bandwidth", Way::down},
+    {"sdma.service_level", "1", "streams", "write-bandwidth", Way::down,
+     "ub.qos.classes=2 ub.link.lanes=4 ub.qos.rates=none,20GB/s"},
 
     {"host.call", "50us", "streams", "many", Way::up},
     {"host.submit_latency", "50us", "streams", "copy", Way::up},
@@ -218,6 +224,15 @@ constexpr Knob kKnobs[] = {
     {"ub.translation.ways", "1", "dispatch", "kernel", Way::up, "ub.translation.entries=16"},
     {"ub.translation.walks", "1", "dispatch", "kernel", Way::up},
     {"ub.translation.miss_latency", "5us", "dispatch", "kernel", Way::up},
+
+    {"ub.qos.classes", "2", "p2p write npu inter", "bandwidth", Way::down,
+     "ub.link.lanes=4 ub.link.buffer_cells=16"},
+    {"ub.qos.arbitration", "age", "dispatch strided", "kernel", Way::either, kSlowLinks},
+    {"ub.qos.weights", "1,100", "dispatch nodes", "kernel", Way::either, kTwoClasses},
+    {"ub.qos.quantum", "64KiB", "dispatch nodes", "kernel", Way::either, kTwoClasses},
+    {"ub.qos.rates", "20GB/s", "p2p write npu", "bandwidth", Way::down},
+    {"ub.qos.burst", "1MiB", "streams", "write-bandwidth", Way::up, "ub.qos.rates=20GB/s"},
+    {"ub.qos.die_levels", "0", "dispatch nodes", "kernel", Way::either, kTwoClasses},
 
     {"cpu.bandwidth", "40GB/s", "p2p read cpu", "bandwidth", Way::down},
     {"cpu.memory_bytes", "1MiB", "p2p read cpu", "bandwidth", Way::refused},

@@ -44,6 +44,27 @@ TEST(Fit, LanesFollowTheTopology) {
   EXPECT_TRUE(given.notes.empty());
 }
 
+// As many for each service class, up to what a packet can name; what they cannot share out is told.
+TEST(Fit, LanesFollowTheServiceClasses) {
+  const auto fitted = [](const std::vector<std::string>& set) {
+    hw::Machine m = hw::load_machine("cloudmatrix384", set);
+    fit_to_topology(m);
+    return m;
+  };
+  EXPECT_EQ(fitted({"ub.qos.classes=2"}).ub.link.lanes, 4);
+  EXPECT_EQ(fitted({"ub.qos.classes=8"}).ub.link.lanes, 16);
+  EXPECT_EQ(fitted({"ub.qos.classes=2", "topology.kind=torus", "ub.switch.routing=valiant"}).ub.link.lanes,
+            16);
+  EXPECT_THAT(refusal([&] {
+                fitted({"ub.qos.classes=3", "topology.kind=torus", "ub.switch.routing=valiant"});
+              }),
+              HasSubstr("at most 2, for 16 lanes"));
+  EXPECT_THAT(fitted({"ub.qos.classes=3", "ub.link.lanes=16"}).notes,
+              ::testing::ElementsAre(HasSubstr("4 of 16 are not used")));
+  EXPECT_THAT(fitted({"ub.qos.classes=2", "ub.link.lanes=16"}).notes, ::testing::IsEmpty());
+  EXPECT_THAT(fitted({"ub.qos.die_levels=0,1"}).notes, ::testing::ElementsAre(HasSubstr("names alone")));
+}
+
 TEST(Fit, SaysWhereRoutingHasNothingToChooseFrom) {
   const auto notes = [](const char* kind, const char* shape) {
     hw::Machine m = hw::load_machine(

@@ -121,6 +121,7 @@ void SdmaEngine::submit(std::uint32_t tag, std::uint64_t address, sim::Operation
   request.bytes = piece.bytes;
   request.tag = tag;
   request.operation = operation;
+  request.lane = static_cast<std::uint8_t>(parameters_.service_level);
   request.payload = payload;
   socket_.submit(request);
 }

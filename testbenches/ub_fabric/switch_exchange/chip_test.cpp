@@ -93,6 +93,11 @@ TEST(RtlChip, SaysWhatItCannotBe) {
   EXPECT_NE(chip_of({"ub.switch.pipeline_latency=4ns"}, 16), nullptr);
   EXPECT_THROW(chip_of({"ub.switch.pipeline_latency=4ns", "ub.link.plane_rates=0.5"}, 16), InputError);
   EXPECT_NE(chip_of({"ub.switch.pipeline_latency=3ns", "ub.link.plane_rates=2"}, 16), nullptr);
+  const Parameters strict =
+      machine({"ub.link.lanes=4", "ub.qos.classes=2", "ub.qos.arbitration=strict", "topology.sub_planes=1"});
+  PacketPool packets;
+  SubPlane plane(0, strict, packets, 1, 1);
+  EXPECT_THROW(plane.install(0, nullptr), InputError);
   EXPECT_NE(chip_of({"ub.link.lanes=8"}, 16), nullptr);
   EXPECT_NE(chip_of({"ub.link.lanes=8"}, 48), nullptr);
 }
