@@ -118,6 +118,7 @@ void ShapedTrace::take(TrafficRecord& r) {
   r.start = scaled(r.start);
   r.end = r.start + length;
   r.bytes = bytes_of(r);
+  if (options_.level >= 0 && r.kind == Kind::transfer) r.lane = static_cast<std::uint8_t>(options_.level);
   r.source.number = die_of(r.source.number);
   if (!r.target.cpu) r.target.number = die_of(r.target.number);
   if (r.kind == Kind::launch && !r.words.empty()) {

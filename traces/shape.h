@@ -28,6 +28,7 @@ struct ShapeOptions {
   double rate = 1;         // of what begins at its recorded time
   int repeat = 1;          // each begins when the one before has ended
   Time offset{};           // all begins so much later
+  int level = -1;          // service level of its transfers, in TrafficRecord::lane; -1: as it is
 };
 
 // One job: a trace, shaped. Records are numbered by themselves.

@@ -77,7 +77,7 @@ struct TrafficRecord {
   bool by_ub = false;        // by the Unified Bus even to the sibling die
   bool by_rdma = false;      // by the RDMA plane; not with by_ub
   bool allocate = true;      // in the own die's L2
-  std::uint8_t lane = 0;     // virtual lane: priority; of compute: of a die's queues 1 to 15, or 0 (replay.h)
+  std::uint8_t lane = 0;     // service level; of compute: of a die's queues 1 to 15, or 0 (replay.h)
   std::uint64_t offset = 0;  // in the target's memory
   std::uint64_t bytes = 0;   // of a burst
   std::uint32_t bursts = 1;

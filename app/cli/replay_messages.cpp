@@ -50,6 +50,7 @@ void ReplayMessages::add(const host::ReplayedMessage& m, Time origin) {
   message.target = recorded.target;
   message.operation = recorded.operation;
   message.bytes = recorded.total_bytes();
+  message.level = recorded.lane;
   message.ready = m.ready - origin;
   message.start = m.start - origin;
   message.end = m.end - origin;
@@ -139,6 +140,16 @@ std::string text_of_messages(const Json& all) {
       intervals += fmt::format("{:>16}", fmt::format("{}..{}", end(value["low"]), end(value["high"])));
     }
     text += fmt::format("\n{:<12}{}", "  95 %", intervals);
+  }
+  if (all.contains("by_level")) {
+    for (const Json& level : all["by_level"]) {
+      const Json& us = level["latency_us"];
+      text += fmt::format(
+          "\nlevel {:<2} {:>9} messages, {} B: mean {:.3f} us, p50 {:.3f}, p99 {:.3f}, max {:.3f}",
+          level["level"].get<int>(), us["count"].get<std::uint64_t>(), level["bytes"].get<std::uint64_t>(),
+          us["mean"].get<double>(), us["p50"].get<double>(), us["p99"].get<double>(),
+          us["max"].get<double>());
+    }
   }
   text += "\ntime: ";
   const char* between = "";

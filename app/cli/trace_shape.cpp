@@ -26,7 +26,7 @@ using traces::TrafficRecord;
 struct ShapeOptions {
   studies::Texts file;
   std::string map, offset;
-  studies::Integers ranks, first_die;
+  studies::Integers ranks, first_die, level;
   int stride = 1, repeat = 1;
   double scale_compute = 1, scale_bytes = 1, rate = 1;
   SeedOption seed;
@@ -52,6 +52,9 @@ struct ShapeOptions {
           "factor of how often records begin that begin at their recorded time");
     visit("repeat", self.repeat, Range{1, 1'000'000}, "so often, each time when the one before has ended");
     visit("offset", self.offset, Form{"TIME[,TIME...]"}, "of each job: all of it begins so much later");
+    visit("level", self.level, Range{0, 15},
+          "of each job: service level of its transfers, which a machine with ub.qos.classes tells apart; "
+          "default: as recorded");
     SeedOption::describe(self.seed, visit);
     MachineOptions::describe(self.machine, visit);
   }
@@ -129,8 +132,8 @@ void place(Job& job, const ShapeOptions& options, const std::string& rule, const
 }
 
 // A header's line of a job.
-std::string told(const Job& job, const ShapeOptions& o, const std::string& rule,
-                 const traces::DieRoom& room) {
+std::string told(const Job& job, const ShapeOptions& o, const std::string& rule, const traces::DieRoom& room,
+                 int level) {
   std::string text = fmt::format("of {}", std::filesystem::path(job.path).filename().string());
   if (!o.ranks.empty()) text += fmt::format(", {} of {} ranks", job.kept.size(), job.rank_of.size());
   if (!job.dies.empty()) {
@@ -143,6 +146,7 @@ std::string told(const Job& job, const ShapeOptions& o, const std::string& rule,
   if (o.scale_bytes != 1) text += fmt::format(", bytes x {}", o.scale_bytes);
   if (o.rate != 1) text += fmt::format(", rate x {}", o.rate);
   if (o.repeat != 1) text += fmt::format(", {} times", o.repeat);
+  if (level >= 0) text += fmt::format(", level {}", level);
   if (job.offset != Time{}) text += fmt::format(", {} us later", job.offset.us());
   return text;
 }
@@ -190,6 +194,7 @@ int shape(const Program&, const ShapeOptions& o, const studies::Given& given) {
   const auto offsets = o.offset.empty() ? std::vector<std::string_view>() : split_fields(o.offset);
   one_each("offset", offsets.size());
   one_each("first-die", o.first_die.size());
+  one_each("level", o.level.size());
   traces::TrafficHeader header;
   std::vector<std::unique_ptr<traces::TrafficSource>> shaped;
   std::vector<traces::ShapedTrace*> told_of;
@@ -216,15 +221,16 @@ int shape(const Program&, const ShapeOptions& o, const studies::Given& given) {
     if (!o.first_die.empty()) room.first = o.first_die[n];
     if (!rule.empty()) place(job, o, rule, room);
     next_die = room.first + static_cast<int>(job.kept.size());
+    const int level = o.level.empty() ? -1 : o.level[n];
     const auto open = [path = job.path] { return traces::open_traffic(path); };
     auto made = std::make_unique<traces::ShapedTrace>(
         open, job.rank_of,
         traces::ShapeOptions{job.path, job.dies, job.kept, o.scale_compute, o.scale_bytes, o.rate, o.repeat,
-                             job.offset});
+                             job.offset, level});
     if (n == 0) header = made->header();
     if (n != 0)
       header.shaped.insert(header.shaped.end(), made->header().shaped.begin(), made->header().shaped.end());
-    header.shaped.push_back(told(job, o, rule, room));
+    header.shaped.push_back(told(job, o, rule, room, level));
     told_of.push_back(made.get());
     shaped.push_back(std::move(made));
   }

@@ -168,5 +168,32 @@ TEST(Traffic, IsTheSameForAnyNumberOfThreads) {
   EXPECT_EQ(one.events, four.events);
 }
 
+// Two tenants, a die of each on every node, send to one die by a link that they overload together: each gets
+// its weight, whatever it offers above that; one that offers less gets that, and the other one the rest.
+TEST(Traffic, SharesAnOverloadedLinkByTheWeightsOfTenants) {
+  const hw::Machine m = machine({"topology.nodes=1", "topology.dies_per_node=33",
+                                 "topology.dies_per_package=1", "ub.qos.die_levels=0,1", "ub.qos.classes=2",
+                                 "ub.link.lanes=4", "ub.qos.arbitration=drr", "ub.qos.weights=1,2"});
+  const double link = 28 * kData;  // for 16 dies of each tenant, and die 0, which sends nothing
+  for (const double load : {1.2, 3.0, 8.0}) {
+    const TrafficReading reading = run(m, "incast", load * link / 32, {.warm_up = 50_us, .measured = 200_us});
+    ASSERT_EQ(reading.levels.size(), 2u);
+    const double low = reading.levels[0].reading.accepted_GBps * 16,
+                 high = reading.levels[1].reading.accepted_GBps * 16;
+    EXPECT_NEAR(low + high, link, 0.02 * link) << load;
+    EXPECT_NEAR(high, std::min(load / 2, 2.0 / 3) * link, 0.02 * link) << load;
+    EXPECT_EQ(reading.levels[0].reading.messages.size() + reading.levels[1].reading.messages.size(),
+              reading.messages.size());
+  }
+  const TrafficReading little =
+      run(m, "incast", 2 * link / 32, {.level_loads = {1, 0.1}, .warm_up = 50_us, .measured = 200_us});
+  EXPECT_NEAR(little.levels[1].offered_GBps, 0.2 * link / 32, 1e-9);
+  EXPECT_NEAR(little.levels[1].reading.accepted_GBps * 16, 0.1 * link, 0.01 * link);
+  EXPECT_NEAR(little.levels[0].reading.accepted_GBps * 16, 0.9 * link, 0.02 * link);
+  EXPECT_TRUE(little.levels[0].reading.saturated());
+  EXPECT_FALSE(little.levels[1].reading.saturated());
+  EXPECT_LT(mean_us(little.levels[1].reading) * 5, mean_us(little.levels[0].reading));
+}
+
 }  // namespace
 }  // namespace cm384::studies::traffic_test

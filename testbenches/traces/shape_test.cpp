@@ -116,6 +116,21 @@ TEST(Shape, ScalesComputeBytesAndRate) {
   EXPECT_EQ(shape(chain(), options)[3].start, 23_us);
 }
 
+TEST(Shape, GivesTransfersAServiceLevel) {
+  auto records = chain();
+  records[0].lane = 3;
+  records[1].lane = 2;  // of compute: a queue of its die
+  ShapeOptions options;
+  EXPECT_EQ(shape(records, options)[0].lane, 3);
+  options.level = 9;
+  const auto made = shape(records, options);
+  EXPECT_EQ(made[0].lane, 9);
+  EXPECT_EQ(made[1].lane, 2);
+  EXPECT_EQ(made[2].lane, 9);
+  options.level = 0;
+  EXPECT_EQ(shape(records, options)[0].lane, 0);
+}
+
 TEST(Shape, KeepsOnlyTheRanksNamed) {
   ShapeOptions options;
   options.ranks = {0, 1};  // dies 2 and 5

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
+#include <map>
 #include <memory>
 
 #include "base/engine/peers.h"
@@ -128,6 +130,26 @@ class Throughput {
   Parts created_{}, completed_{};
 };
 
+// What dies of each level did, where there are several.
+void add_levels(const std::vector<const TrafficEndpoint*>& all, const TrafficCase& setting,
+                const MeasuredTime& measured, TrafficReading& reading) {
+  std::map<int, std::vector<const TrafficEndpoint*>> levels;
+  for (const TrafficEndpoint* die : all) levels[die->level()].push_back(die);
+  if (levels.size() < 2) return;
+  for (const auto& [level, dies] : levels) {
+    TrafficReading::OfLevel& of = reading.levels.emplace_back();
+    of.level = level;
+    of.offered_GBps = dies.front()->offered_GBps();
+    of.reading.began = reading.began;
+    of.reading.ended = reading.ended;
+    of.reading.miss_share = reading.miss_share;
+    std::ranges::copy_if(
+        reading.messages, std::back_inserter(of.reading.messages),
+        [&](const TrafficMessage& m) { return all[static_cast<std::size_t>(m.source)]->level() == level; });
+    Throughput(dies, setting, measured).report(of.reading);
+  }
+}
+
 }  // namespace
 
 std::vector<double> TrafficReading::latencies_us() const {
@@ -200,6 +222,7 @@ TrafficReading run_traffic(const hw::Machine& machine, const TrafficCase& settin
     }
   }
   Throughput(dies, setting, measured).report(reading);
+  add_levels(dies, setting, measured, reading);
   reading.events = fabric.events();
   for (int p = 0; p < fabric.planes(); ++p) reading.packet_hops += fabric.plane(p).packet_hops();
   for (const auto& node : nodes) {

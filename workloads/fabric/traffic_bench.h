@@ -17,6 +17,9 @@ struct TrafficCase {
   double offered_GBps = 0;  // of payload, per die that sends; times between messages are exponential
   bool writes = true;       // or reads
   int bytes = 512;          // of a message, in requests of at most 512 B
+  // What dies of service levels 0, 1, .. offer, as a multiple of offered_GBps; the last one holds for the
+  // rest.
+  std::vector<double> level_loads{1};
   // Before messages count: a window of this length, and further ones until two in a row agree, at most
   // `windows`.
   Time warm_up{};
@@ -46,7 +49,7 @@ struct TrafficReading {
   // Half width of the 95 % confidence interval of created less accepted: from the differences in twenty parts
   // of the measured time.
   double accepted_ci95_GBps = 0;
-  double miss_share = 0;  // walks of translation tables per request issued while measured
+  double miss_share = 0;  // walks of translation tables per request issued while measured, by all dies
   std::uint64_t events = 0, packet_hops = 0;
   Time simulated;
   unsigned threads = 1;  // that ran the fabric's modules, and why so many
@@ -58,9 +61,19 @@ struct TrafficReading {
   std::vector<double> latencies_us() const;
   std::vector<double> completions_us() const;
   std::size_t unfinished() const;
+  // Of the dies of each service level that there is, as of all; `offered` is what one of them was to create.
+  // Of one level alone: empty.
+  struct OfLevel;
+  std::vector<OfLevel> levels;
   // Accepted is less than created by more than its interval and by more than half a percent, or a message was
   // never finished.
   bool saturated() const;
+};
+
+struct TrafficReading::OfLevel {
+  int level = 0;
+  double offered_GBps = 0;
+  TrafficReading reading;
 };
 
 // Throws InputError where the machine's values do not fit together.

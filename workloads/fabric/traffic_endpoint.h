@@ -45,7 +45,11 @@ class TrafficEndpoint final : public sim::RemoteClient, public sim::RemoteTarget
         die_(die),
         queue_(queue),
         controller_(machine.parameters(), static_cast<ub::Endpoint>(die), queue, unit, machine.packets(),
-                    machine.payloads()) {
+                    machine.payloads()),
+        level_(machine.parameters().ub.qos.die_level(die)),
+        offered_GBps_(
+            setting.offered_GBps *
+            setting.level_loads[std::min(static_cast<std::size_t>(level_), setting.level_loads.size() - 1)]) {
     controller_.set_client(*this);
     controller_.set_target(*this);
     machine.connect(controller_);
@@ -55,6 +59,8 @@ class TrafficEndpoint final : public sim::RemoteClient, public sim::RemoteTarget
   }
 
   int number() const { return die_; }
+  int level() const { return level_; }  // of service
+  double offered_GBps() const { return offered_GBps_; }
   ub::UbController& controller() { return controller_; }
   const std::vector<TrafficArrival>& arrivals() const { return arrivals_; }
   const std::vector<TrafficMessage>& messages() const { return messages_; }
@@ -159,7 +165,7 @@ class TrafficEndpoint final : public sim::RemoteClient, public sim::RemoteTarget
   void plan(Time now) {
     const double uniform =
         (static_cast<double>(draw() >> 11) + 0.5) / static_cast<double>(std::uint64_t{1} << 53);
-    const double mean_ps = setting_.bytes / setting_.offered_GBps * 1e3;
+    const double mean_ps = setting_.bytes / offered_GBps_ * 1e3;
     queue_.push(now + Time{static_cast<std::int64_t>(-traces::natural_log(uniform) * mean_ps) + 1},
                 generator_, 0);
   }
@@ -170,6 +176,8 @@ class TrafficEndpoint final : public sim::RemoteClient, public sim::RemoteTarget
   sim::EventQueue& queue_;
   std::uint32_t generator_ = 0;
   ub::UbController controller_;
+  int level_;
+  double offered_GBps_;
   std::uint64_t draws_ = 0;
   std::vector<TrafficMessage> messages_;
   std::vector<int> pending_;  // requests, by message

@@ -19,7 +19,7 @@ using namespace cm384::literals;
 
 struct TrafficOptions {
   Texts patterns{"uniform"};
-  Reals loads{0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9};
+  Reals loads{0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9}, level_loads{1};
   std::string operation = "write";
   Bytes bytes = 512_B;
   int hotspots = 1;
@@ -37,6 +37,10 @@ struct TrafficOptions {
           "how many dies are hot, die 0 and others evenly spread", Needs{"pattern", {"hotspot"}});
     visit("load", self.loads, Range{0.001, 1.0},
           "offered, as a share of the payload that a die's ports can carry; FROM..TO goes in steps of 0.1");
+    visit(
+        "level-load", self.level_loads, Range{0.001, 1.0},
+        "what dies of service levels 0, 1, .. (ub.qos.die_levels) offer, as a share of --load; the last one "
+        "holds for the rest; one row for each level");
     visit("operation", self.operation, OneOf{{"write", "read"}}, "what messages do");
     visit("bytes", self.bytes, Range{1_B, 1_MiB}, "of a message, in requests of at most 512 B");
     visit("warm-up", self.warm_up, Range{0_ps, 10_ms},
@@ -64,6 +68,8 @@ constexpr std::array kTrafficFields{
     Field{"operation", FieldType::text, "write or read"}.as_condition(),
     Field{"message_bytes", FieldType::bytes, "of a message"}.as_condition(),
     Field{"load", FieldType::number, "offered, as a share of what a die's ports carry", true}.as_condition(),
+    Field{"level", FieldType::integer, "of service, of the dies that this is of; with --level-load"}
+        .as_condition(),
     Field{"offered_GBps", FieldType::number, "payload created per die that sends"},
     Field{"accepted_load", FieldType::number, "completed while measured, as the same share", true},
     Field{"accepted_GBps", FieldType::number, "payload completed per die that sends"},
@@ -112,6 +118,10 @@ class TrafficRows {
           "run traffic: --explain, --record, --timeline and --wave show dies at work; here are none");
     if (context.statistics != nullptr)
       throw InputError("run traffic: --stats counts what parts of a machine with dies do; here are none");
+    if (context.given.contains("level-load") && !has_levels(context.machine))
+      throw InputError(
+          "run traffic: --level-load: all dies have one service level; allowed with several in "
+          "ub.qos.die_levels");
     if (!options.messages.empty())
       file_ = std::make_unique<OutputFile>(options.messages, OutputFile::Compression::by_name);
     if (file_) file_->write("pattern,load,source,destination,bytes,created_ns,arrived_ns,completed_ns\n");
@@ -140,7 +150,7 @@ class TrafficRows {
         if (reading.messages.empty())
           throw InputError(
               "run traffic: no message was created in the time that counts; allowed: a longer --duration");
-        add_row(name, load, bounds, reading);
+        add_rows(name, load, bounds, reading);
       }
     }
     if (file_) file_->finish();
@@ -153,6 +163,7 @@ class TrafficRows {
     setting.offered_GBps = offered;
     setting.writes = options_.operation == "write";
     setting.bytes = static_cast<int>(options_.bytes.count);
+    setting.level_loads = options_.level_loads;
     setting.warm_up = options_.warm_up;
     setting.warm_translation = options_.translation == "warm";
     setting.measured = options_.duration;
@@ -173,38 +184,55 @@ class TrafficRows {
     result_.simulator.count_threads(reading.threads, reading.threads_why);
   }
 
-  void add_row(const std::string& name, double load, const TrafficBounds& bounds,
-               const TrafficReading& reading) {
+  void add_rows(const std::string& name, double load, const TrafficBounds& bounds,
+                const TrafficReading& reading) {
     for (const TrafficMessage& m : reading.messages) {
       if (file_) write(name, load, m);
     }
-    context_.finish_row(
-        result_,
-        {{"topology", context_.machine.topology.kind},
-         {"dies", context_.machine.topology.dies()},
-         {"pattern", name},
-         {"operation", options_.operation},
-         {"message_bytes", options_.bytes.count},
-         {"load", load},
-         {"offered_GBps", reading.created_GBps},
-         {"accepted_load", reading.accepted_GBps / bounds.capacity_GBps},
-         {"accepted_GBps", reading.accepted_GBps},
-         {"accepted_ci95_GBps", reading.accepted_ci95_GBps},
-         {"latency_us", row_of(summarise(reading.latencies_us()))},
-         {"completion_us", row_of(summarise(reading.completions_us()))},
-         {"saturated", reading.saturated()},
-         {"unfinished", static_cast<std::int64_t>(reading.unfinished())},
-         {"messages", static_cast<std::int64_t>(reading.messages.size())},
-         {"warm_up_us", reading.began.us()},
-         {"translation_misses", reading.miss_share},
-         {"link_bound_load", bounds.busiest_link_load < 0 ? Value() : Value(bounds.busiest_link_load)},
-         {"controller_bound_load", bounds.controller_load > 1e6 ? Value() : Value(bounds.controller_load)},
-         {"bisection_GBps", bounds.bisection_GBps}});
+    if (!context_.given.contains("level-load")) {
+      context_.finish_row(result_, traffic_row(name, load, bounds, reading));
+      return;
+    }
+    for (const TrafficReading::OfLevel& of : reading.levels) {
+      Row row = traffic_row(name, of.offered_GBps / bounds.capacity_GBps, bounds, of.reading);
+      row.set("level", of.level);
+      context_.finish_row(result_, std::move(row));
+    }
+  }
+  Row traffic_row(const std::string& name, double load, const TrafficBounds& bounds,
+                  const TrafficReading& reading) const {
+    return {{"topology", context_.machine.topology.kind},
+            {"dies", context_.machine.topology.dies()},
+            {"pattern", name},
+            {"operation", options_.operation},
+            {"message_bytes", options_.bytes.count},
+            {"load", load},
+            {"offered_GBps", reading.created_GBps},
+            {"accepted_load", reading.accepted_GBps / bounds.capacity_GBps},
+            {"accepted_GBps", reading.accepted_GBps},
+            {"accepted_ci95_GBps", reading.accepted_ci95_GBps},
+            {"latency_us", row_of(summarise(reading.latencies_us()))},
+            {"completion_us", row_of(summarise(reading.completions_us()))},
+            {"saturated", reading.saturated()},
+            {"unfinished", static_cast<std::int64_t>(reading.unfinished())},
+            {"messages", static_cast<std::int64_t>(reading.messages.size())},
+            {"warm_up_us", reading.began.us()},
+            {"translation_misses", reading.miss_share},
+            {"link_bound_load", bounds.busiest_link_load < 0 ? Value() : Value(bounds.busiest_link_load)},
+            {"controller_bound_load", bounds.controller_load > 1e6 ? Value() : Value(bounds.controller_load)},
+            {"bisection_GBps", bounds.bisection_GBps}};
   }
   void write(const std::string& name, double load, const TrafficMessage& m) {
     const auto ns = [](Time t) { return t == Time::never() ? std::string() : fmt::format("{:.3f}", t.ns()); };
     file_->write(fmt::format("{},{},{},{},{},{},{},{}\n", name, load, m.source, m.destination,
                              options_.bytes.count, ns(m.created), ns(m.arrived), ns(m.completed)));
+  }
+
+  static bool has_levels(const hw::Machine& machine) {
+    for (int die = 1; die < machine.topology.dies(); ++die) {
+      if (machine.ub.qos.die_level(die) != machine.ub.qos.die_level(0)) return true;
+    }
+    return false;
   }
 
   const StudyContext& context_;

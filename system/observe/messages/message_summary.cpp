@@ -89,6 +89,7 @@ void MessageSummary::add(const Message& m) {
   if (slow) slowdown_.add(*slow);
   by_size_[static_cast<int>(std::bit_width(m.bytes)) - 1].add(m.bytes, latency, slow);
   by_hops_[m.parts.hops].add(m.bytes, latency, slow);
+  by_level_[m.level].add(m.bytes, latency, slow);
   while (static_cast<std::size_t>(m.ready.ps / slice_ps_) >= kSlices) {
     slice_ps_ *= 2;
     for (std::size_t n = 0; n < by_time_.size(); ++n) {
@@ -135,6 +136,9 @@ Json MessageSummary::to_json() const {
     put("by_size", {{"from_bytes", std::uint64_t{1} << log}, {"to_bytes", (std::uint64_t{2} << log) - 1}},
         group);
   for (const auto& [hops, group] : by_hops_) put("by_hops", {{"hops", hops}}, group);
+  for (const auto& [level, group] : by_level_) {
+    if (by_level_.size() > 1) put("by_level", {{"level", level}}, group);
+  }
   for (std::size_t n = 0; n < by_time_.size(); ++n) {
     if (by_time_[n].latency_us.count() == 0) continue;
     const double width = static_cast<double>(slice_ps_) * 1e-6;

@@ -1,5 +1,5 @@
 // What the messages of a replay come to, in constant memory: percentiles with confidence, slowdown by size,
-// by distance, by time and by pair, and what their time was spent on.
+// by distance, by time, by pair and by service level, and what their time was spent on.
 #pragma once
 
 #include <array>
@@ -21,6 +21,7 @@ struct Message {
   traces::Unit source, target;
   sim::Operation operation{};
   std::uint64_t bytes = 0;
+  int level = 0;  // of service
   Time ready, start, end;
   std::optional<Time> unloaded;
   MessageParts parts;
@@ -58,6 +59,7 @@ class MessageSummary {
   Quantiles latency_us_, slowdown_;
   std::map<int, Group> by_size_;  // by floor(log2(bytes))
   std::map<int, Group> by_hops_;
+  std::map<int, Group> by_level_;
   std::vector<Group> by_time_;  // by when it was ready
   std::int64_t slice_ps_ = 1'000'000;
   std::unordered_map<std::uint64_t, Pair> pairs_;  // by both units; put in order where they are told

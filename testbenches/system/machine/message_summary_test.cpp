@@ -84,11 +84,30 @@ TEST(MessageSummary, CountsEachMessageOnceInEachTable) {
   EXPECT_NEAR(all["by_time"][1]["from_us"].get<double>(), 16, 1e-9);
   EXPECT_EQ(all["by_time"][1]["latency_us"]["count"], 16);
   EXPECT_EQ(all["pairs"].size(), 1u);
+  EXPECT_FALSE(all.contains("by_level"));
   EXPECT_NEAR(all["causes"][2]["share"].get<double>(), 1, 1e-12);
   // Half of them take longer than 2 us.
   const Json& tail = all["tail"]["latency_us"];
   EXPECT_EQ(tail.front()[1], 1.0);
   EXPECT_NEAR(tail.back()[1].get<double>(), 0.5, 1e-9);
+}
+
+// Where there are several service levels each has a row.
+TEST(MessageSummary, TellsServiceLevelsApart) {
+  MessageSummary summary;
+  for (int n = 0; n < 300; ++n) {
+    Message m = message(Time{n * 1'000'000}, n % 3 == 0 ? 2_us : 4_us, 512);
+    m.level = n % 3 == 0 ? 7 : 0;
+    summary.add(m);
+  }
+  const Json levels = summary.to_json()["by_level"];
+  ASSERT_EQ(levels.size(), 2u);
+  EXPECT_EQ(levels[0]["level"], 0);
+  EXPECT_EQ(levels[1]["level"], 7);
+  EXPECT_EQ(levels[1]["latency_us"]["count"], 100);
+  EXPECT_EQ(levels[1]["bytes"], 51'200);
+  EXPECT_NEAR(levels[1]["latency_us"]["p99"].get<double>(), 2, 0.004);
+  EXPECT_NEAR(levels[0]["latency_us"]["p50"].get<double>(), 4, 0.008);
 }
 
 }  // namespace
