@@ -13,6 +13,7 @@
 #include "workloads/frame/model_option.h"
 #include "workloads/frame/study.h"
 #include "workloads/moe/batches.h"
+#include "workloads/moe/copies_beside.h"
 #include "workloads/operators/reference/accuracy.h"
 
 namespace cm384::supernode {
@@ -49,6 +50,7 @@ struct DispatchCase {
   std::string placement = "linear";
   std::string routing = "uniform";
   bool drop_repeats = false;
+  CopiesBesideSetting beside{};            // of `run dispatch` and `run combine`
   std::optional<reference::Draw> drawn{};  // with `full`: tokens, and networks between, are real numbers
   Time start_skew{};                       // ranks start at times drawn from [0, start_skew]
   bool reverse_modules = false;  // dies become modules in the opposite order, which must change nothing
@@ -140,6 +142,8 @@ struct DispatchReading : RoutedSetting {
   std::string first_difference;          // where `correct` is false
   std::uint64_t digest = 0;              // of all that dispatch delivered, with `correct`
   std::vector<npu::LaunchRecord> tasks;  // of counted iterations, in each one of all ranks in order
+  std::optional<double> beside_GBps;     // of a die that copies beside it
+  bool beside_covered = true;            // these dies copied all the time
   std::uint64_t skipped_polls = 0;       // turns of polling loops left out, with their requests
 };
 

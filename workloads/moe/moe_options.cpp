@@ -5,6 +5,7 @@
 #include <array>
 #include <optional>
 
+#include "base/engine/peers.h"
 #include "base/text/error.h"
 #include "traces/routing/routing.h"
 #include "workloads/frame/kernel_phases.h"
@@ -33,6 +34,8 @@ constexpr std::array kDispatchFields{
           "mean from the first instruction of the first block to the last of the last"},
     Field{"bandwidth_GBps", FieldType::number,
           "top-k x batch (unlike ones: their mean) x hidden x element size over the mean", true},
+    Field{"beside", FieldType::integer, "dies that copy meanwhile, with --beside"}.as_condition(),
+    Field{"beside_GBps", FieldType::number, "that each of them copied to another one while the operator ran"},
     Field{"correct", FieldType::boolean, "bytes equal those of the reference; payload mode full only"},
     Field{"code_bytes", FieldType::integer, "of the kernel's image"},
     Field{"fetch_stall_us", FieldType::number, "mean time that a core waited for instructions"},
@@ -69,8 +72,8 @@ Row to_row(const StudyContext& context, const DispatchCase& setting, const Opera
   row.append(rows.more);
   if (setting.expert_ranks > 0) row.set("expert_ranks", setting.expert_ranks);
   row.set("batch", batch_of(reading)).set("latency_us", to_row(chosen));
-  const auto predictions =
-      context.published == nullptr ? std::vector<Prediction>() : context.published->of(row);
+  const bool comparable = context.published != nullptr && setting.beside.dies == 0;
+  const auto predictions = comparable ? context.published->of(row) : std::vector<Prediction>();
   const Figure* figure = predictions.empty() ? nullptr : predictions.front().figure;
   row.set("published_us", figure == nullptr ? Value() : Value(figure->value));
   row.set("error", figure == nullptr ? Value() : Value(chosen.mean / figure->value - 1));
@@ -78,6 +81,7 @@ Row to_row(const StudyContext& context, const DispatchCase& setting, const Opera
   row.set("task_us", reading.task_us.mean).set("kernel_us", reading.kernel_us.mean);
   row.set("bandwidth_GBps", static_cast<double>(reading.top_k) * reading.mean_batch * setting.hidden *
                                 rows.element_bytes / (chosen.mean * 1e3));
+  if (setting.beside.dies > 0) row.set("beside", setting.beside.dies).set("beside_GBps", reading.beside_GBps);
   row.set("correct", reading.correct);
   Rows phases;
   const auto names = phases_of_kernel(rows.kernel);
@@ -116,6 +120,9 @@ void check_moe_options(const StudyContext& context, const DispatchCase& setting)
   const bool trace = is_trace(setting);
   if (setting.drop_repeats && !trace)
     throw InputError("--drop-repeats: has an effect only with --routing trace:FILE");
+  if (setting.beside.dies > 0 && !context.machine.accelerator.has_cores())
+    throw InputError("--beside: copies by SDMA; allowed on machines with cores");
+  if (setting.beside.dies > 0 && sim::peers().several()) throw InputError("--beside: allowed in one process");
   if (!setting.batches.empty() && context.given.contains("batch"))
     throw InputError("--batch: --batches says how many tokens each rank has; allowed: one of both");
   for (const char* name : {"experts-per-token", "experts"}) {
@@ -194,6 +201,10 @@ StudyResult run_operator(const StudyContext& context, const Integers& ranks_aske
     const double half = rows.free_fetch ? (from + to) / 2 : to;
     const DispatchReading reading = measure(context, ranks, result.simulator, from, half);
     note_routing(result, reading);
+    if (!reading.beside_covered)
+      result.notes.push_back(fmt::format(
+          "{} ranks: copies beside did not last as long as the operator; a larger --beside-volume does",
+          ranks));
     std::optional<double> free_fetch_us;
     if (rows.free_fetch && context.interrupted == 0)
       free_fetch_us = mean_with_free_fetch(context, rows, [&](const StudyContext& other) {

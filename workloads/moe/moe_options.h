@@ -34,6 +34,12 @@ struct MoeOptions {
     visit(
         "measure", self.kernel_time, Either{"task", "kernel"},
         "latency_us of the whole task as the vendor's profiler reads it, or from first to last instruction");
+    visit("beside", self.setting.beside.dies, Range{0, kMostRanks},
+          "dies without a rank that copy to each other by SDMA meanwhile, evenly on the nodes of the ranks, "
+          "each "
+          "to another node: another tenant's bulk copy (ub.qos)");
+    visit("beside-volume", self.setting.beside.volume, Range{256_KiB, 1_GiB},
+          "that each of them copies per iteration", Needs{"beside", {}});
     visit("free-fetch", self.free_fetch,
           "run each row a second time with instruction fetch free of charge, and show that time beside it");
   }

@@ -55,6 +55,10 @@ SessionOptions session_options(const DispatchCase& setting, const std::vector<in
                                double progress_from, double progress_to) {
   SessionOptions options;
   options.dies = dies;
+  if (setting.beside.dies > 0) {
+    const std::vector<int> others = dies_beside(dies, setting.beside.dies, topology);
+    options.dies.insert(options.dies.end(), others.begin(), others.end());
+  }
   options.sockets = sockets_of(sockets, dies, topology);
   const auto elsewhere = [&](int die) {
     return topology.supernode_of(die) != topology.supernode_of(dies.front());
@@ -91,6 +95,9 @@ MoeRun::MoeRun(const StudyContext& context, const DispatchCase& setting, const C
       dispatched_(case_, setting_.cores, setting.full) {
   dispatched_.place(memory_);
   if (combine != nullptr) combined_.emplace(dispatched_, combine_setting(*combine)).place(memory_);
+  if (setting.beside.dies > 0)
+    beside_.emplace(session_.runtime(), dies_beside(dies_, setting.beside.dies, context.machine.topology),
+                    setting.beside.volume);
   if (setting.prepare) setting.prepare(session_.machine());
 }
 
@@ -116,15 +123,27 @@ DispatchReading MoeRun::measure(const operators::Collective& what, int last_phas
   for (int round = 0; round < rounds; ++round) {
     if (full()) what.spoil();
     if (round == setting_.warmup) session_.begin_counted();
+    if (beside_) beside_->enqueue();
     const auto launches = launch(what.tasks(), program, cores_, skew);
     if (!runtime.wait()) break;
     session_.done(from + (to - from) * (round + 1) / rounds);
     if (round < setting_.warmup) continue;
-    for (const auto& launch : launches) tally.add(runtime.record(launch));
+    Time begin = Time::never(), end;
+    for (const auto& launch : launches) {
+      const npu::LaunchRecord& record = runtime.record(launch);
+      tally.add(record);
+      begin = std::min(begin, record.task_start);
+      end = std::max(end, record.task_end);
+    }
+    if (beside_) beside_->count(begin, end);
     if (full() && reading.first_difference.empty()) reading.first_difference = what.check();
   }
   if (full()) reading.correct = reading.first_difference.empty() && !tally.empty();
   tally.to(reading, last_phase);
+  if (beside_) {
+    reading.beside_GBps = beside_->bandwidth_GBps();
+    reading.beside_covered = beside_->covered();
+  }
   reading.skipped_polls = skipped_polls();
   return reading;
 }
@@ -133,7 +152,7 @@ std::vector<host::LaunchHandle> MoeRun::launch(const std::vector<RankTask>& task
                                                const std::shared_ptr<npu::Program>& program,
                                                const std::vector<std::uint16_t>& cores,
                                                traces::Random& skew) {
-  const Time start = session_.runtime().earliest_start();
+  const Time start = session_.runtime().earliest_start() + (beside_ ? CopiesBeside::kLead : Time{});
   const auto most = static_cast<std::uint64_t>(setting_.start_skew.ps);
   std::vector<host::LaunchHandle> launches;
   for (const RankTask& task : tasks) {

@@ -75,6 +75,7 @@ class MoeRun {
   operators::RankMemory memory_;
   operators::Dispatch dispatched_;
   std::optional<operators::Combine> combined_;
+  std::optional<CopiesBeside> beside_;
 };
 
 }  // namespace cm384::studies
