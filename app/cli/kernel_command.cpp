@@ -186,6 +186,9 @@ class Build {
       if (!front.kind().empty() && type_ == "source") type_ = front.kind();
     }
     if (const std::string chosen = front.chosen(); !chosen.empty()) chosen_.push_back(chosen);
+    std::vector<std::string> words = compiler(CoreKind::vector);
+    append(words, {"-iquote", folder.empty() ? "." : folder});
+    typed_ = front.call_by_types(entry_, std::move(words), out_) || typed_;
     const std::string ending = std::filesystem::path(source).extension().string();
     if (front.text() == read_input(source) && ending != ".asc" && ending != ".cce")
       return sources_.push_back(source);
@@ -226,7 +229,10 @@ class Build {
                                    file(arguments)};
     if (const auto type = std::ranges::find(kTypes, type_, &Type::name); type->symbol != nullptr)
       words.push_back(fmt::format("-Wl,--defsym=cm384_kernel_type={}", type->symbol));
-    if (!instance_.empty()) {
+    if (typed_) {
+      append(words, {"-DCM384_TYPED", "-DCM384_ENTRY=cm384_typed_entry"});
+      if (!entry_.empty() && !alone_) words.push_back("-Wl,--defsym=cm384_entry=" + entry_);
+    } else if (!instance_.empty()) {
       words.push_back("-DCM384_ENTRY=" + instance_);
     } else if (!entry_.empty() && !alone_) {
       append(words, {"-DCM384_ENTRY=" + entry_, "-Wl,--defsym=cm384_entry=" + entry_});
@@ -239,8 +245,14 @@ class Build {
     append(words, sources_);
     append(words, {"-o", made});
     run(words);
-    std::vector<std::string> hide{kObjcopy, "--keep-global-symbol=none"};
-    if (kind == CoreKind::cube) hide.push_back("--rename-section=.text.entry=.text.aic_entry");
+    const bool cube = kind == CoreKind::cube;
+    std::vector<std::string> hide{kObjcopy};
+    if (cube)
+      append(hide, {"--rename-section=.text.entry=.text.aic_entry",
+                    "--redefine-sym=cm384_typed_entry=cm384_typed_aic_entry"});
+    hide.push_back(fmt::format("--keep-global-symbol={}", !typed_ ? "none"
+                                                          : cube  ? "cm384_typed_aic_entry"
+                                                                  : "cm384_typed_entry"));
     hide.push_back(made);
     if (const int code = run_program(hide, "binutils-riscv64-unknown-elf"); code != 0)
       throw InputError(fmt::format("kernel build: {} ended with {}; {} is not made", kObjcopy, code, out_));
@@ -280,6 +292,7 @@ class Build {
   std::string& type_;  // as --type
   const ProjectChoice choice_{options_.tiling, options_.arguments, options_.key, options_.column};
   bool alone_ = false;    // the entry is the only kernel of what is compiled
+  bool typed_ = false;    // the kernel is called by the types of its arguments
   std::string instance_;  // name of the template that is the kernel
   std::vector<std::string> sources_, quoted_, define_, chosen_;
   std::vector<std::unique_ptr<PartFile>> copies_, headers_;

@@ -118,4 +118,22 @@ void KernelFront::instantiate(const std::string& entry, std::vector<std::string>
   instance_ = kernel->name.substr(kernel->name.rfind(':') + 1);
 }
 
+bool KernelFront::call_by_types(const std::string& entry, std::vector<std::string> words,
+                                const fs::path& scratch) {
+  const std::vector<KernelEntry> entries = kernel_entries(text_);
+  if (entries.size() != 1 || !instance_.empty() || entries.front().takes_words()) return false;
+  const std::string& name = entries.front().name;
+  if (!entry.empty() && name.substr(name.rfind(':') + 1) != entry) return false;
+  const std::string in = scratch.string() + ".types.cpp";
+  std::ofstream(in) << text_ << "\nCM384_NEEDS_TYPES(" << name << ")\n";
+  words.insert(words.end(), {"-fsyntax-only", "-x", "c++", in});
+  std::string said;
+  run_program(words, "gcc-riscv64-unknown-elf", &said);
+  std::error_code gone;
+  fs::remove(in, gone);
+  if (said.find("cm384: arguments have types") == std::string::npos) return false;
+  text_ += fmt::format("\nCM384_TYPED_KERNEL({})\n", name);
+  return true;
+}
+
 }  // namespace cm384::cli

@@ -39,6 +39,10 @@ class KernelFront {
   // done. `of_sets`: only where ASCENDC_TPL_SEL says what there is.
   void instantiate(const std::string& entry, std::vector<std::string> words,
                    const std::filesystem::path& scratch, bool of_sets = false);
+  // Has the only kernel of the source, or the one named `entry`, called by its types where its arguments are
+  // not all words; `words` as above. True: it is.
+  bool call_by_types(const std::string& entry, std::vector<std::string> words,
+                     const std::filesystem::path& scratch);
   // Name of the template that was instantiated; empty: none was.
   const std::string& instance() const { return instance_; }
   // Kind of cores that the template's combination says: as --type; empty: it says none.

@@ -374,6 +374,28 @@ std::vector<std::string> kernel_names(const std::string& source) {
   return names;
 }
 
+bool KernelEntry::takes_words() const {
+  static const std::regex word(
+      "\\*|\\b(?:GM_ADDR|u?int(?:8_|16_|32_|64_|ptr_|_)?t|int|unsigned|long|short|char|bool|size_t|void)\\b");
+  return std::ranges::all_of(parameters, [](const std::string& p) { return std::regex_search(p, word); });
+}
+std::vector<KernelEntry> kernel_entries(const std::string& source) {
+  static const std::regex header("(?:^|\\s)template\\s*<");
+  const std::string code = without_directives(masked(source));
+  std::vector<KernelEntry> entries;
+  for (const Definition& one : kernel_definitions(code)) {
+    const std::string head = code.substr(one.begin, one.body - one.begin);
+    const std::size_t list = parameter_list(head, 0);
+    const std::string called = name_of(code, one);
+    if (std::regex_search(head, header) || list == std::string::npos || called.empty()) continue;
+    const std::size_t behind = behind_bracket(head, list);
+    entries.push_back({one.scope + called,
+                       split_arguments(std::string_view(head).substr(list + 1, behind - list - 2), true)});
+    std::erase(entries.back().parameters, "");
+  }
+  return entries;
+}
+
 std::string only_kernel(std::string source, const std::string& entry) {
   if (entry.empty()) return source;
   std::string text = masked(source);

@@ -47,6 +47,16 @@ std::string for_host(std::string source, const std::function<bool(const std::str
 // Names of its kernels, but for templates and those that macros make.
 std::vector<std::string> kernel_names(const std::string& source);
 
+// A kernel that is no template: its name with its namespaces, its parameters as they are written.
+struct KernelEntry {
+  std::string name;
+  std::vector<std::string> parameters;
+
+  // Whether all are written as addresses and whole numbers.
+  bool takes_words() const;
+};
+std::vector<KernelEntry> kernel_entries(const std::string& source);
+
 // Whether a source has anything for the cores.
 bool is_for_cores(const std::string& source);
 

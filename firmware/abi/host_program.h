@@ -42,8 +42,9 @@ struct cm384_host_reply {
 };
 /* One of a launch: a word, or so many bytes behind it, whose address in GM the kernel gets. */
 struct cm384_host_argument {
-  uint64_t word;
+  uint64_t word;  /* of a float its bits */
   uint64_t bytes; /* a multiple of 8 */
+  uint64_t is_float;
 };
 
 #endif

@@ -10,12 +10,19 @@
 #define CM384_TEXT_(x) #x
 // In an image of both kinds of cores a core calls the kernel of its kind.
 #ifdef CM384_KERNEL_OF_BOTH
+#ifdef CM384_TYPED
+#define CM384_AIC_ENTRY "cm384_typed_aic_entry"
+#define CM384_AIV_ENTRY "cm384_typed_entry"
+#else
+#define CM384_AIC_ENTRY "cm384_aic_entry"
+#define CM384_AIV_ENTRY "cm384_entry_begin"
+#endif
 #define CM384_CALL_KERNEL \
   "csrr t1, " CM384_TEXT(CM384_CSR_CORE_KIND) "\n" \
   "  beqz t1, 1f\n"                                 \
-  "  call cm384_aic_entry\n"                        \
+  "  call " CM384_AIC_ENTRY "\n"                    \
   "  j 2f\n"                                        \
-  "1: call cm384_entry_begin\n"                     \
+  "1: call " CM384_AIV_ENTRY "\n"                   \
   "2:"
 #else
 // Of several functions marked __global__ the one that was chosen.

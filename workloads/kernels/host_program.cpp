@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cerrno>
 #include <cmath>
 #include <csignal>
@@ -223,6 +224,19 @@ const std::shared_ptr<npu::Program>& HostProgram::kernel(const std::string& name
   return programs_.emplace_back(name, std::move(program)).second;
 }
 
+namespace {
+
+// A number of the call for a parameter of the other kind, as C++ converts it.
+std::uint64_t as_the_other(const cm384_host_argument& argument) {
+  if (argument.bytes != 0) return argument.word;
+  if (argument.is_float == 0)
+    return std::bit_cast<std::uint32_t>(static_cast<float>(static_cast<std::int64_t>(argument.word)));
+  return static_cast<std::uint64_t>(
+      static_cast<std::int64_t>(std::bit_cast<float>(static_cast<std::uint32_t>(argument.word))));
+}
+
+}  // namespace
+
 HostProgram::Answer HostProgram::launch(const Asked& asked) {
   const auto* const text = reinterpret_cast<const char*>(asked.bytes.data());
   const std::string name(text, strnlen(text, asked.bytes.size()));
@@ -237,6 +251,8 @@ HostProgram::Answer HostProgram::launch(const Asked& asked) {
   } catch (const InputError& error) {
     throw InputError(fmt::format("launch of {}: {}", name, error.what()));
   }
+  const auto by_types = program->image().symbol("cm384_float_arguments");
+  const std::uint64_t floats = by_types.value_or(0);
   cm384_program block{};
   std::size_t count = 0, at = name.size() + 1;
   while (at + sizeof(cm384_host_argument) <= asked.bytes.size()) {
@@ -245,6 +261,13 @@ HostProgram::Answer HostProgram::launch(const Asked& asked) {
     at += sizeof argument;
     if (count == CM384_PROGRAM_ARGUMENTS || argument.bytes > asked.bytes.size() - at)
       throw InputError(fmt::format("launch of {}: more than {} arguments", name, CM384_PROGRAM_ARGUMENTS));
+    if (argument.bytes != 0 && argument.bytes <= 16 && !by_types)
+      throw InputError(
+          fmt::format("launch of {}: argument {} is a structure of 16 B or less, which kernels "
+                      "that macros make do not get: docs/ascend-c.md",
+                      name, count));
+    const bool wants_float = (floats >> count & 1) != 0;
+    if (wants_float != (argument.is_float != 0)) argument.word = as_the_other(argument);
     if (argument.bytes != 0) {
       argument.word = runtime_.allocate(on.die, argument.bytes);
       runtime_.copy_in(argument.word, std::span(asked.bytes).subspan(at, argument.bytes));

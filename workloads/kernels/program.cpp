@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -326,7 +327,10 @@ class ProgramRun {
         word = runtime_.allocate(die(rank), of.size() * sizeof(std::uint64_t));
         runtime_.put(word, std::span<const std::uint64_t>(of));
       } else {
-        word = static_cast<std::uint64_t>(std::get<RankValue>(argument).whole(rank, program_.ranks()));
+        const auto& value = std::get<RankValue>(argument);
+        word = value.is_whole() ? static_cast<std::uint64_t>(value.whole(rank, program_.ranks()))
+                                : std::bit_cast<std::uint32_t>(
+                                      static_cast<float>(to_double(value.number(rank, program_.ranks()))));
       }
     }
     for (const auto& [index, places] : contexts_)

@@ -149,6 +149,15 @@ std::shared_ptr<const npu::ElfImage> read_kernel(const std::string& path, const 
   if (parameters && parameters->size() != launch.arguments.size())
     throw InputError(fmt::format("{}: takes {} arguments ({}); launch {} gives {}", path, parameters->size(),
                                  fmt::join(*parameters, ", "), launch.name, launch.arguments.size()));
+  const std::uint64_t floats = image->symbol("cm384_float_arguments").value_or(0);
+  for (std::size_t n = 0; n < launch.arguments.size(); ++n) {
+    const auto* const value = std::get_if<RankValue>(&launch.arguments[n]);
+    const bool wants = (floats >> n & 1) != 0, is = value != nullptr && !value->is_whole();
+    if (wants == is) continue;
+    throw InputError(fmt::format("{}: argument {}{} of launch {} is {}", path, n,
+                                 parameters ? " (" + (*parameters)[n] + ")" : "", launch.name,
+                                 wants ? "a float: write it with a point, as 3.0" : "no float"));
+  }
   return image;
 }
 

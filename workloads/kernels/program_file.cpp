@@ -314,9 +314,7 @@ class Reader {
         launch.arguments.emplace_back(pointer(table));
       }
     } else {
-      RankValue value = rank_value(node, "arguments");
-      if (!value.is_whole()) file_.refuse(node, "arguments", "allowed: whole numbers and addresses");
-      launch.arguments.emplace_back(std::move(value));
+      launch.arguments.emplace_back(rank_value(node, "arguments"));
     }
   }
 

@@ -136,22 +136,24 @@ class Launch {
   template <typename T>
   static void add(std::vector<char>& bytes, const T& value) {
     static_assert(std::is_trivially_copyable_v<T>, "an argument of a launch is plain data");
-    static_assert(!std::is_floating_point_v<T> && (!std::is_class_v<T> || sizeof(T) > 16),
-                  "numbers of float and structures of 16 B and less are not there as arguments of a launch: "
-                  "docs/ascend-c.md");
     if constexpr (std::is_class_v<T>) {
       std::vector<char> padded((sizeof(T) + 7) / 8 * 8);
       std::memcpy(padded.data(), &value, sizeof value);
-      append(bytes, {0, padded.size()}, padded.data());
+      append(bytes, {0, padded.size(), 0}, padded.data());
+    } else if constexpr (std::is_floating_point_v<T>) {
+      const float number = static_cast<float>(value);
+      std::uint32_t bits = 0;
+      std::memcpy(&bits, &number, sizeof bits);
+      append(bytes, {bits, 0, 1}, nullptr);
     } else if constexpr (std::is_pointer_v<T> || std::is_null_pointer_v<T>) {
-      append(bytes, {reinterpret_cast<std::uint64_t>(static_cast<const void*>(value)), 0}, nullptr);
+      append(bytes, {reinterpret_cast<std::uint64_t>(static_cast<const void*>(value)), 0, 0}, nullptr);
     } else {
       // As registers of the cores hold it: 32 bits with their sign.
       const std::uint64_t word =
           sizeof(T) == 4
               ? static_cast<std::uint64_t>(static_cast<std::int64_t>(static_cast<std::int32_t>(value)))
               : static_cast<std::uint64_t>(value);
-      append(bytes, {word, 0}, nullptr);
+      append(bytes, {word, 0, 0}, nullptr);
     }
   }
   static void append(std::vector<char>& bytes, cm384_host_argument argument, const char* behind) {

@@ -94,6 +94,19 @@
   extern "C" __global__ __attribute__((naked)) void cm384_instance() {                           \
     asm volatile(".globl cm384_entry\n\t.set cm384_entry, %0\n\ttail %0" : : "i"(&__VA_ARGS__)); \
   }
+// The call of a kernel whose arguments are not all words, by their types: `kernel build` adds it to the
+// source where CM384_NEEDS_TYPES says so, and the runtime calls it in the kernel's place.
+#define CM384_TYPED_KERNEL(...)                                   \
+  extern "C" __attribute__((used)) void cm384_typed_entry() {     \
+    asm volatile(                                                 \
+        ".globl cm384_float_arguments\n\t"                        \
+        ".set cm384_float_arguments, %0"                          \
+        :                                                         \
+        : "i"(AscendC::Cm384TypedKernel<&__VA_ARGS__>::kFloats)); \
+    AscendC::Cm384TypedKernel<&__VA_ARGS__>::Call();              \
+  }
+#define CM384_NEEDS_TYPES(...) \
+  static_assert(!AscendC::Cm384TypedKernel<&__VA_ARGS__>::kNeeded, "cm384: arguments have types");
 enum KernelMetaType {
   KERNEL_TYPE_AIV_ONLY,
   KERNEL_TYPE_AIC_ONLY,
@@ -126,6 +139,49 @@ inline void CopyTiling(void* to, GM_ADDR from, uint32_t bytes) {
     __builtin_memcpy(out + done, __builtin_assume_aligned(from + done, 4), 4);
   for (; done < bytes; ++done) out[done] = from[done];
 }
+
+// An argument from its word of the launch's block: a number's bits, or the address of a structure.
+template <typename T>
+CM384_INLINE T Cm384ArgumentOf(uint64_t word) {
+  static_assert(!is_same_v<T, double>, "an argument of double: cores have float alone: docs/ascend-c.md");
+  if constexpr (is_same_v<T, float>) {
+    return __builtin_bit_cast(float, static_cast<uint32_t>(word));
+  } else if constexpr (is_same_v<T, half> || is_same_v<T, bfloat16_t>) {
+    T made;
+    made.bits = static_cast<uint16_t>(word);
+    return made;
+  } else if constexpr (__is_class(T) || __is_union(T)) {
+    T made;
+    CopyTiling(&made, reinterpret_cast<GM_ADDR>(word), sizeof(T));
+    return made;
+  } else {
+    return (T)word;  // an address or a whole number
+  }
+}
+template <typename T>
+inline constexpr bool kInWords =
+    !is_same_v<T, float> && !is_same_v<T, double> &&
+    (is_same_v<T, half> || is_same_v<T, bfloat16_t> || !(__is_class(T) || __is_union(T)) || sizeof(T) > 16);
+template <size_t... numbers>
+struct Cm384Numbers {};
+template <auto kernel>
+struct Cm384TypedKernel;
+template <typename... Types, void (*kernel)(Types...)>
+struct Cm384TypedKernel<kernel> {
+  // What registers and the stack hold as words is passed as it stands; the rest by the compiler.
+  static constexpr bool kNeeded = !(kInWords<Types> && ...);
+  static constexpr uint64_t FloatsOf() {
+    uint64_t floats = 0, bit = 1;
+    ((floats |= is_same_v<Types, float> ? bit : 0, bit <<= 1), ...);
+    return floats;
+  }
+  static constexpr uint64_t kFloats = FloatsOf();  // bit n: argument n is one
+  template <size_t... numbers>
+  CM384_INLINE static void Call(Cm384Numbers<numbers...>) {
+    kernel(Cm384ArgumentOf<Types>(LaunchOfProgram()->argument[numbers])...);
+  }
+  CM384_INLINE static void Call() { Call(Cm384Numbers<__integer_pack(sizeof...(Types))...>()); }
+};
 
 inline constexpr uint32_t HCCL_GROUP_ID_0 = 0;
 // What the host has laid out for the kernel's communication group; ends the run where there is none.
