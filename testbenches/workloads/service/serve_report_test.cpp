@@ -36,7 +36,7 @@ Row row_of(int requests, Time last, Time gap = 100_ms, int late = 0) {
     result.end = std::max(result.end, served.done);
   }
   result.output_tokens = 10 * requests;
-  return service_row(trace, service::small_deployment(), result, {1'000, 1e9});
+  return service_row(trace, service::small_deployment(), result, {{1'000, 1e9}});
 }
 
 // A benchmark's result without times is no recording.
@@ -65,6 +65,35 @@ TEST(Goodput, CountsRequestsThatMeetTheObjectives) {
   const Row row = row_of(100, 10_ms, 100_ms, 25);
   EXPECT_NEAR(row["goodput_share"].number(), 0.75, 1e-12);
   EXPECT_NEAR(row["goodput_rps"].number(), 7.5, 1e-9);
+}
+
+// Every third request is of class 1, which may wait ten times as long, and of class 2, which has to end in
+// time.
+TEST(Goodput, IsByTheObjectivesOfEachClass) {
+  service::RequestTrace trace;
+  service::ServiceResult result;
+  for (int k = 0; k < 30; ++k) {
+    service::Request& request = trace.requests.emplace_back();
+    request.output = 11;
+    request.priority = static_cast<std::uint8_t>(k % 3);
+    service::Served& served = result.served.emplace_back();
+    served.state = service::RequestState::done;
+    served.first_token = 1_ms * (100 * (k / 3 + 1));  // 100 ms to a second, each once in each class
+    served.done = served.first_token + 200_ms;        // 20 ms per token
+  }
+  Objectives objectives{{400, 20}};
+  EXPECT_DOUBLE_EQ(share_that_meets(trace, result, objectives), 0.4);
+  objectives.by_class.insert(class_objective("1:4000:20"));
+  EXPECT_DOUBLE_EQ(share_that_meets(trace, result, objectives), (4 + 10 + 4) / 30.0);
+  objectives.by_class.insert(class_objective("2:4000:20:700"));
+  EXPECT_DOUBLE_EQ(share_that_meets(trace, result, objectives), (4 + 10 + 5) / 30.0);
+  objectives.of_all.e2e_ms = 300;
+  EXPECT_DOUBLE_EQ(share_that_meets(trace, result, objectives), (1 + 10 + 5) / 30.0)
+      << "an end at 300 ms is in time";
+  objectives.by_class[1].tpot_ms = 19.99;
+  EXPECT_DOUBLE_EQ(share_that_meets(trace, result, objectives), (1 + 0 + 5) / 30.0);
+  for (const char* text : {"", "1", "1:2", "1:2:3:4:5", "256:1:1", "-1:1:1", "1:0:1", "1:1:x", "1:1:1:0"})
+    EXPECT_NE(refusal([&] { check_class_objective(text); }), "(accepted)") << text;
 }
 
 TEST(Goodput, IsNoneOfRequestsThatComeAtOneMoment) {
@@ -209,10 +238,10 @@ TEST(Classes, HaveTimesOfTheirOwn) {
   result.end = 3_s;
   result.output_tokens = 15;
   service::Deployment deployment = service::small_deployment();
-  EXPECT_TRUE(service_row(trace, deployment, result, {500, 1e9})["classes"].empty());
+  EXPECT_TRUE(service_row(trace, deployment, result, {{500, 1e9}})["classes"].empty());
   deployment.prefill.order = "priority";
   deployment.prefill.most_waiting = 1;
-  const Row row = service_row(trace, deployment, result, {1000, 1e9});
+  const Row row = service_row(trace, deployment, result, {{1000, 1e9}});
   EXPECT_EQ(row["requests"].number(), 15);
   EXPECT_EQ(row["refused"].number(), 5);
   EXPECT_DOUBLE_EQ(row["goodput_share"].number(), 0.75);

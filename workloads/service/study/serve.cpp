@@ -275,11 +275,11 @@ constexpr std::array kClasses{
     Field{"ttft_p99_ms", FieldType::number, "99th percentile"},
     Field{"e2e_p50_ms", FieldType::number, "from arrival to the end, median"},
     Field{"e2e_p99_ms", FieldType::number, "99th percentile"},
-    Field{"goodput_share", FieldType::ratio, "of the requests that meet both objectives"},
+    Field{"goodput_share", FieldType::ratio, "of the requests that meet their objectives"},
 };
 constexpr std::array kSearch{
     Field{"rate", FieldType::number, "that was tried, per second"},
-    Field{"goodput_share", FieldType::ratio, "of the requests that meet both objectives"},
+    Field{"goodput_share", FieldType::ratio, "of the requests that meet their objectives"},
     Field{"ttft_ms", FieldType::object, "from arrival to the first token", false, kSearchTimes},
     Field{"tpot_ms", FieldType::object, "per further token", false, kSearchTimes},
 };
@@ -351,7 +351,7 @@ constexpr std::array kServeFields{
     Field{"transfer_ms", FieldType::object, "from the first token until decode has the context", false,
           kServeTimes},
     Field{"goodput_rps", FieldType::number,
-          "of that, requests that meet both objectives: not of the time until the last answer ends", true},
+          "of that, requests that meet their objectives: not of the time until the last answer ends", true},
     Field{"goodput_share", FieldType::ratio, "of the requests that do", true},
     Field{"slo_share", FieldType::ratio, "of the requests that must, with --slo"},
     Field{"slo_rate_rps", FieldType::number, "largest rate at which so many do", true},

@@ -17,9 +17,9 @@ namespace {
 
 // Options of the command as a whole, or of questions that are asked of one service.
 constexpr std::array kNotOfAFile{
-    "npus",      "slo",    "slo-share", "slo-seeds",   "seeds", "observed", "search",
-    "search-by", "why",    "evidence",  "outage",      "fault", "switch",   "timeline-requests",
-    "audit",     "beside", "share",     "shared-npus", "export"};
+    "npus",      "slo",    "slo-share",   "slo-seeds", "seeds", "observed", "search",
+    "search-by", "why",    "evidence",    "outage",    "fault", "switch",   "timeline-requests",
+    "audit",     "beside", "shared-npus", "export"};
 
 struct ServiceFile {
   std::string name;

@@ -5,6 +5,7 @@
 
 #include "workloads/frame/request_options.h"
 #include "workloads/service/deployment.h"
+#include "workloads/service/study/serve_report.h"
 
 namespace cm384::studies {
 
@@ -19,7 +20,8 @@ struct ServeOptions {
   int npus = 0;
   std::string model, library = "cloudmatrix384";
   bool allow_extrapolation = false;
-  double slo_ttft = 2000, slo_tpot = 50;
+  double slo_ttft = 2000, slo_tpot = 50, slo_e2e = 0;
+  Texts slo_class;
   bool find_rate = false;
   double slo_share = 0.9;
   int slo_seeds = 1;
@@ -83,8 +85,12 @@ struct ServeOptions {
     visit("allow-extrapolation", self.allow_extrapolation, "take times outside of what was measured");
     visit("slo-ttft", self.slo_ttft, Range{0.001, 1e9}, "objective for the time to the first token, ms");
     visit("slo-tpot", self.slo_tpot, Range{0.001, 1e9}, "objective for the time per output token, ms");
+    visit("slo-e2e", self.slo_e2e, Range{0.0, 1e9},
+          "objective for the time from arrival to the end, ms; 0: none");
+    visit("slo-class", self.slo_class, Form{"CLASS:TTFT:TPOT[:E2E]", check_class_objective},
+          "objectives of a class of priority in place of these, ms, such as 1:10000:200; may be repeated");
     visit("slo", self.find_rate,
-          "find the largest rate at which --slo-share of the requests meet both objectives");
+          "find the largest rate at which --slo-share of the requests meet their objectives");
     visit("slo-share", self.slo_share, Range{0.01, 1.0}, "of the requests that must meet them",
           Needs{"slo", {}});
     visit("slo-seeds", self.slo_seeds, Range{1, 1000},

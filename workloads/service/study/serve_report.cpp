@@ -3,12 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <iterator>
 #include <map>
 #include <optional>
 
+#include "base/text/error.h"
+#include "base/text/lines.h"
+#include "base/text/quantity.h"
 #include "workloads/frame/confidence.h"
 
 namespace cm384::studies {
@@ -49,8 +53,7 @@ Row percentiles(std::vector<double> values) {
 }
 
 bool meets(const service::Request& request, const service::Served& served, const Objectives& objectives) {
-  return served.state != service::RequestState::refused && served.ttft_ms() <= objectives.ttft_ms &&
-         served.tpot_ms(request.output) <= objectives.tpot_ms;
+  return objectives.of(request).is_met(request, served);
 }
 
 void set_times(Row& row, const service::RequestTrace& trace, const service::ServiceResult& result) {
@@ -218,6 +221,34 @@ std::string bound_of(const Row& shares, double kv_peak) {
 }
 
 }  // namespace
+
+bool Objective::is_met(const service::Request& request, const service::Served& served) const {
+  return served.state != service::RequestState::refused && served.ttft_ms() <= ttft_ms &&
+         served.tpot_ms(request.output) <= tpot_ms && (e2e_ms == 0 || served.e2e_ms() <= e2e_ms);
+}
+
+std::pair<int, Objective> class_objective(std::string_view text) {
+  const auto parts = split_fields(text, ':');
+  const auto wrong = [&] {
+    return InputError(
+        fmt::format("'{}'; allowed: CLASS:TTFT:TPOT or CLASS:TTFT:TPOT:E2E, a class of 0 to 255 and "
+                    "ms from 0.001 to 1e9, such as 1:10000:200",
+                    text));
+  };
+  if (parts.size() != 3 && parts.size() != 4) throw wrong();
+  const std::int64_t number = hw::parse_integer(parts[0]);
+  std::array<double, 3> ms{};
+  for (std::size_t k = 1; k < parts.size(); ++k) {
+    ms[k - 1] = hw::parse_real(parts[k]);
+    if (!(ms[k - 1] >= 0.001 && ms[k - 1] <= 1e9)) throw wrong();
+  }
+  if (number < 0 || number > 255) throw wrong();
+  return {static_cast<int>(number), {ms[0], ms[1], ms[2]}};
+}
+
+void check_class_objective(std::string_view text) {
+  class_objective(text);
+}
 
 double share_that_meets(const service::RequestTrace& trace, const service::ServiceResult& result,
                         const Objectives& objectives) {

@@ -1,19 +1,36 @@
 // What `cm384 run serve` tells of a service's run: percentiles, goodput, shares.
 #pragma once
 
+#include <map>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "workloads/frame/row.h"
 #include "workloads/service/simulation.h"
 
 namespace cm384::studies {
 
-struct Objectives {
-  double ttft_ms = 0, tpot_ms = 0;
-};
+struct Objective {
+  double ttft_ms = 0, tpot_ms = 0, e2e_ms = 0;  // e2e_ms 0: none
 
-// Share of all requests that meet both.
+  bool is_met(const service::Request& request, const service::Served& served) const;
+};
+struct Objectives {
+  Objective of_all;
+  std::map<int, Objective> by_class{};  // of priority, in place of that of all
+
+  const Objective& of(const service::Request& request) const {
+    const auto own = by_class.find(request.priority);
+    return own == by_class.end() ? of_all : own->second;
+  }
+};
+// "CLASS:TTFT:TPOT", ms, with or without ":E2E". Throws InputError.
+std::pair<int, Objective> class_objective(std::string_view text);
+void check_class_objective(std::string_view text);
+
+// Share of all requests that meet their objectives.
 double share_that_meets(const service::RequestTrace& trace, const service::ServiceResult& result,
                         const Objectives& objectives);
 

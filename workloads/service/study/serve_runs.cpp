@@ -94,10 +94,10 @@ void check_classes(const ServeOptions& options, const service::Deployment& deplo
     if (order == "fair" && options.tenants == 1)
       throw InputError(fmt::format(
           "run serve: {}.order = fair: has no effect with one tenant; allowed: --tenants 2 or more", key));
-  if (options.classes > 1 && deployment.prefill.order != "priority")
+  if (options.classes > 1 && deployment.prefill.order != "priority" && options.slo_class.empty())
     throw InputError(
         fmt::format("run serve: --classes: has no effect with prefill.order = {}; allowed: --deploy "
-                    "prefill.order=priority",
+                    "prefill.order=priority, or --slo-class",
                     deployment.prefill.order));
 }
 
@@ -158,7 +158,11 @@ ServeRuns::ServeRuns(const StudyContext& context, const ServeOptions& options)
       options_(options),
       library_(service::Library::load(library_of(context, options))),
       rates_(options.rate),
-      objectives_{options.slo_ttft, options.slo_tpot} {
+      objectives_{{options.slo_ttft, options.slo_tpot, options.slo_e2e}} {
+  for (const std::string& text : options.slo_class)
+    if (const auto [number, objective] = class_objective(text);
+        !objectives_.by_class.emplace(number, objective).second)
+      throw InputError(fmt::format("run serve: --slo-class {}: class {} stands twice", text, number));
   check_observers(context);
   check_load(context, options);
   service::Deployment deployment = service::load_deployment(deployment_of(context, options), options.deploy);
@@ -225,6 +229,13 @@ service::RequestTrace ServeRuns::trace(std::uint64_t seed, double rate) const {
     for (service::Request& request : made.requests)
       request.priority =
           static_cast<std::uint8_t>(request.session % static_cast<std::uint32_t>(options_.classes));
+  for (const auto& [number, objective] : objectives_.by_class)
+    if (std::ranges::none_of(made.requests, [&](const auto& r) { return r.priority == number; }))
+      throw InputError(
+          fmt::format("run serve: --slo-class {}: has no effect: no request is of that class; allowed: "
+                      "classes of --classes, "
+                      "or `priority` in the file",
+                      number));
   return made;
 }
 
