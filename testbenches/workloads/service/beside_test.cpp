@@ -137,6 +137,24 @@ TEST(Beside, NpusGoToOthersWhenTheyAreNotNeeded) {
   EXPECT_GE(results[1].denied, 4);
 }
 
+// The first had three free ones, of which its last look ends one: the others are free as well.
+TEST(Beside, AServiceThatHasAnsweredAllKeepsNone) {
+  const Library library = small_library();
+  const RequestTrace first = prompts(100, {}, 1_ms), second = prompts(400, 5500_ms, 1_ms);
+  const Deployment deployment = scaled(5);
+  ServiceOptions options;
+  options.sample = 10_ms;
+  std::vector<SharingService> services{{"first", first, deployment, library, options},
+                                       {"second", second, deployment, library, options}};
+  const std::vector<ServiceResult> results = serve_together(services, 2 * kOwn + 3);
+  const auto most = [&](std::size_t k) {
+    return std::ranges::max(results[k].occupancy, {}, &Occupancy::prefill_instances).prefill_instances;
+  };
+  EXPECT_LT(results[0].end, 5_s);
+  EXPECT_EQ(most(0), 4);
+  EXPECT_EQ(most(1), 4);
+}
+
 TEST(Beside, BeyondItsPartAServiceTakesWhatNobodyElseIsDueTo) {
   NpuBudget budget(10, {{4, 1}, {4, 1}});
   EXPECT_EQ(budget.free(), 2);
