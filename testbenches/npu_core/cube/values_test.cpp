@@ -240,7 +240,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(Image{CM384_CUBE_F16, 2, {4, 4}, {1, 1}, {1, 1}, {1, 1}, {}},
                       Image{CM384_CUBE_S8, 1, {7, 5}, {3, 2}, {1, 2}, {1, 1}, {1, 0, 2, 1}},
                       Image{CM384_CUBE_BF16, 3, {6, 9}, {2, 3}, {2, 1}, {3, 2}, {2, 3, 0, 1}},
-                      Image{CM384_CUBE_F32, 2, {5, 6}, {2, 2}, {3, 3}, {1, 1}, {0, 1, 1, 0}}));
+                      Image{CM384_CUBE_F32, 2, {5, 6}, {2, 2}, {2, 3}, {1, 1}, {0, 1, 1, 0}}));
 
 TEST(Values, FillsRepeatAWordInTurns) {
   CubeBuffers b;
