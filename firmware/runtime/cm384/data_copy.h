@@ -162,6 +162,70 @@ requires(is_same_v<Params, DataCopyParams>) CM384_INLINE
   DataCopyPad(dst, src, DataCopyExtParams{p.blockCount, p.blockLen, p.srcStride, p.dstStride, 0}, ext);
 }
 
+// Pieces of a tensor along a dimension, the first one along its rows: from startIndex to endIndex, that one
+// inside too, pieces of burstLen (along rows in 32 B, elsewhere 1) with `stride` elements between; the whole
+// dimension has shapeValue elements. Types assumed.
+struct SliceInfo {
+  uint32_t startIndex = 0;
+  uint32_t endIndex = 0;
+  uint32_t stride = 0;
+  uint32_t burstLen = 0;
+  uint32_t shapeValue = 0;
+};
+// Walks the pieces in order, the first dimension fastest.
+template <typename T>
+class SliceWalk {
+ public:
+  CM384_INLINE SliceWalk(const SliceInfo* info, uint32_t dimensions) : info_(info), dimensions_(dimensions) {
+    if (dimensions == 0 || dimensions > kMost) Abort("DataCopy: 1 to 8 dimensions of SliceInfo");
+    for (uint32_t d = 0; d < dimensions; ++d) at_[d] = info[d].startIndex;
+  }
+  // Elements of a piece; where the piece in hand begins.
+  CM384_INLINE uint32_t Length() const { return info_[0].burstLen * (ONE_BLK_SIZE / sizeof(T)); }
+  CM384_INLINE uint64_t Offset() const {
+    uint64_t offset = 0, pitch = 1;
+    for (uint32_t d = 0; d < dimensions_; pitch *= info_[d++].shapeValue) offset += at_[d] * pitch;
+    return offset;
+  }
+  // The next piece; false: there is none.
+  CM384_INLINE bool Next() {
+    for (uint32_t d = 0; d < dimensions_; ++d) {
+      const uint32_t length = d == 0 ? Length() : info_[d].burstLen;
+      at_[d] += length + info_[d].stride;
+      if (at_[d] + length <= info_[d].endIndex + 1) return true;
+      at_[d] = info_[d].startIndex;
+    }
+    return false;
+  }
+
+ private:
+  static constexpr uint32_t kMost = 8;
+  const SliceInfo* info_;
+  uint32_t dimensions_, at_[kMost];
+};
+template <typename To, typename From>
+CM384_INLINE void CopySlices(const To& dst, const From& src, const SliceInfo* dstInfo,
+                             const SliceInfo* srcInfo, uint32_t dimValue) {
+  using T = typename To::PrimType;
+  SliceWalk<T> to(dstInfo, dimValue), from(srcInfo, dimValue);
+  for (bool more = true; more;) {
+    DataCopy(dst[to.Offset()], src[from.Offset()], from.Length());
+    const bool also = to.Next();
+    more = from.Next();
+    if (also != more) Abort("DataCopy: both sides of SliceInfo have as many pieces");
+  }
+}
+template <typename T>
+CM384_INLINE void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const SliceInfo dstInfo[],
+                           const SliceInfo srcInfo[], uint32_t dimValue = 1) {
+  CopySlices(dst, src, dstInfo, srcInfo, dimValue);
+}
+template <typename T>
+CM384_INLINE void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const SliceInfo dstInfo[],
+                           const SliceInfo srcInfo[], uint32_t dimValue = 1) {
+  CopySlices(dst, src, dstInfo, srcInfo, dimValue);
+}
+
 // What later copies to GM do at the target, until SetAtomicNone(). The mode of an element type is the first
 // one's plus its place.
 template <typename T>

@@ -39,3 +39,12 @@ def cases():
     c.output("y", "bf16", [n], [u + 0.75 * v * w for u, v, w in zip(x, a, b)], 2**-8, 1e-6)
     c.tiling(("u32", 3), ("u32", 192), ("f32", 0.75))
     yield c
+    n = 128
+    c = Case("complex_mul.cpp", blocks=2)
+    a, b = ([complex(v, w) for v, w in zip(c.whole(2 * n, -99, 99), c.whole(2 * n, -99, 99))] for _ in range(2))
+    pairs = lambda z: [float(p) for v in z for p in (v.real, v.imag)]
+    c.input("a", "f32", [2 * n, 2], pairs(a))
+    c.input("b", "f32", [2 * n, 2], pairs(b))
+    c.output("y", "f32", [2 * n, 2], pairs(v * w for v, w in zip(a, b)))
+    c.arguments.append(str(n))
+    yield c

@@ -43,3 +43,10 @@ def cases():
         c.workspace()
         c.tiling(("u32", rows), ("u32", width), ("u32", chosen))
         yield c
+
+    rows, depth = 9, 128
+    c = Case("one_hot.cpp", blocks=2)
+    index = c.input("index", "i32", [rows], [-1, depth, *c.whole(rows - 2, 0, depth - 1)])
+    c.output("y", "f32", [rows, depth], [0.75 if i == j else -0.5 for i in index for j in range(depth)])
+    c.arguments += [str(rows), str(depth), "0.75", "-0.5"]
+    yield c

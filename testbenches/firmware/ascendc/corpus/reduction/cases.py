@@ -45,3 +45,10 @@ def cases():
         c.workspace()
         c.tiling(("i64", a), ("i64", r), ("i64", n))
         yield c
+    each, blocks = 64, 4
+    c = Case("cum_sum.cpp", blocks=blocks)
+    x = c.input("x", "f32", [each * blocks], [float(v) for v in c.whole(each * blocks, -9, 9)])
+    c.output("y", "f32", [each * blocks], [sum(x[: i + 1]) for i in range(each * blocks)])
+    c.workspace(2 * blocks * 32)
+    c.tiling(("u32", each))
+    yield c

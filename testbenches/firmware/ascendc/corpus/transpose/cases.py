@@ -20,3 +20,14 @@ def cases():
         c.workspace()
         c.tiling(("u32", batch), ("u32", channels), ("u32", hw))
         yield c
+    width, out_width = 87, 72
+    c = Case("slice_copy.cpp")
+    x = c.input("x", "f32", [3, width], c.normal("f32", 3 * width))
+    y = [0.0] * (4 * out_width)
+    for row in (0, 1):
+        picked = [x[2 * row * width + first + i] for first in (16, 47) for i in range(24)]
+        y[(1 + row) * out_width + 8 : (1 + row) * out_width + 56] = picked
+    c.output("y", "f32", [4, out_width], y)
+    c.workspace()
+    c.tiling(("u32", width), ("u32", out_width))
+    yield c
