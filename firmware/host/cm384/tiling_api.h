@@ -143,11 +143,11 @@ struct TCubeTiling {
 #define CM384_SOFTMAX(Name)                                                                                  \
   template <typename... Rest>                                                                                \
   uint32_t Get##Name##MaxTmpSize(const ge::Shape& shape, uint32_t, Rest...) {                                \
-    return cm384_temporary(cm384_row(shape), 8);                                                             \
+    return cm384_temporary(cm384_row(shape), 12);                                                            \
   }                                                                                                          \
   template <typename... Rest>                                                                                \
   uint32_t Get##Name##MinTmpSize(const ge::Shape& shape, uint32_t, Rest...) {                                \
-    return cm384_temporary(cm384_row(shape), 8);                                                             \
+    return cm384_temporary(cm384_row(shape), 12);                                                            \
   }                                                                                                          \
   template <typename... Rest>                                                                                \
   void Name##TilingFunc(const ge::Shape& shape, uint32_t, uint32_t, optiling::SoftMaxTiling& made,           \
@@ -168,6 +168,7 @@ struct TCubeTiling {
           CM384_SOFTMAX(SoftMax)
           CM384_SOFTMAX(SoftMaxFlashV2)
           CM384_SOFTMAX(LogSoftMax)
+          CM384_SOFTMAX(SoftMaxGrad)
 #undef CM384_SOFTMAX
 
           // Shapes of [b, s, h], of which the last axis may be padded.
@@ -257,6 +258,7 @@ struct TCubeTiling {
           CM384_TEMPORARY(Sum)
           CM384_TEMPORARY(SwiGLU)
           CM384_TEMPORARY(Swish)
+          CM384_TEMPORARY(Tan)
           CM384_TEMPORARY(Tanh)
           CM384_TEMPORARY(Trunc)
           CM384_TEMPORARY(Xor)

@@ -63,6 +63,18 @@ inline void Atan(const LocalTensor<T>& dst, const LocalTensor<T>& src, const Loc
       });
 }
 CM384_FORMS(Atan)
+template <typename T, bool isReuseSource = false>
+inline void Tan(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<uint8_t>& tmp,
+                uint32_t calCount) {
+  Cm384Elementary<5>(
+      dst, src, tmp, calCount,
+      [&](const Cm384VectorSteps& s, const LocalTensor<float>& y, const LocalTensor<float>& x, auto t) {
+        Cm384SineSteps(s, t(3), x, t(0), t(1), t(2), 0.0f);
+        Cm384SineSteps(s, t(4), x, t(0), t(1), t(2), 0.5f);
+        s.Div(y, t(3), t(4));
+      });
+}
+CM384_FORMS(Tan)
 // Of x / sqrt(1 - x^2), and what is left of a right angle.
 template <bool rest, typename T>
 inline void Cm384Asin(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<uint8_t>& tmp,

@@ -227,6 +227,62 @@ CM384_INLINE void SoftmaxFlashV2(const LocalTensor<T>& dst, const LocalTensor<S>
                               shape);
 }
 
+// Of rows of a softmax's results and gradients: their products summed up, a block a row; and with all of it
+// the gradient before the softmax, src * (grad - that). Order of arguments assumed.
+template <bool front, typename T>
+inline void Cm384SoftmaxGrad(const LocalTensor<T>& dst, const LocalTensor<T>& grad, const LocalTensor<T>& src,
+                             const LocalTensor<uint8_t>& tmp, const Cm384RowShape& r) {
+  const auto n = static_cast<int32_t>(r.width);
+  const uint32_t part = (r.width + 7) / 8 * 8;
+  const LocalTensor<float> one = Cm384Scratch(tmp, part * 12 + 32).template ReinterpretCast<float>(),
+                           x = one[8], g = x[part], product = g[part];
+  for (uint32_t row = 0; row < r.rows; ++row) {
+    Cm384RowIn(x, src[row * r.pitch], r.width);
+    Cm384RowIn(g, grad[row * r.pitch], r.width);
+    Mul(product, x, g, n);
+    PipeBarrier<PIPE_V>();
+    const float sum = Cm384RowSum(product, one, r.width);
+    if constexpr (front) {
+      Cm384FillBlock(dst, row, sum);
+      PipeBarrier<PIPE_V>();
+    } else {
+      Adds(g, g, -sum, n);
+      PipeBarrier<PIPE_V>();
+      Mul(x, x, g, n);
+      PipeBarrier<PIPE_V>();
+      Cm384RowOut(dst[row * r.pitch], x, r.width);
+    }
+  }
+}
+template <typename T, bool isReuseSource = false, bool isDataFormatNZ = false>
+inline void SoftmaxGrad(const LocalTensor<T>& dst, const LocalTensor<T>& grad, const LocalTensor<T>& src,
+                        const LocalTensor<uint8_t>& tmp, const SoftMaxTiling& tiling, bool isFront = false,
+                        const SoftMaxShapeInfo& shape = {}) {
+  static_assert(!isDataFormatNZ, "SoftmaxGrad: NZ not there: docs/ascend-c.md");
+  const Cm384RowShape r = Cm384RowsOf(tiling, shape, src.GetSize());
+  if (isFront) return Cm384SoftmaxGrad<true>(dst, grad, src, tmp, r);
+  Cm384SoftmaxGrad<false>(dst, grad, src, tmp, r);
+}
+template <typename T, bool isReuseSource = false, bool isDataFormatNZ = false>
+CM384_INLINE void SoftmaxGrad(const LocalTensor<T>& dst, const LocalTensor<T>& grad,
+                              const LocalTensor<T>& src, const SoftMaxTiling& tiling, bool isFront = false,
+                              const SoftMaxShapeInfo& shape = {}) {
+  SoftmaxGrad<T, isReuseSource, isDataFormatNZ>(dst, grad, src, LocalTensor<uint8_t>(), tiling, isFront,
+                                                shape);
+}
+template <typename T, bool isBasicBlock = false, bool isDataFormatNZ = false>
+CM384_INLINE void SoftmaxGradFront(const LocalTensor<T>& dst, const LocalTensor<T>& grad,
+                                   const LocalTensor<T>& src, const LocalTensor<uint8_t>& tmp,
+                                   const SoftMaxTiling& tiling, const SoftMaxShapeInfo& shape = {}) {
+  SoftmaxGrad<T, false, isDataFormatNZ>(dst, grad, src, tmp, tiling, true, shape);
+}
+template <typename T, bool isBasicBlock = false, bool isDataFormatNZ = false>
+CM384_INLINE void SoftmaxGradFront(const LocalTensor<T>& dst, const LocalTensor<T>& grad,
+                                   const LocalTensor<T>& src, const SoftMaxTiling& tiling,
+                                   const SoftMaxShapeInfo& shape = {}) {
+  SoftmaxGrad<T, false, isDataFormatNZ>(dst, grad, src, LocalTensor<uint8_t>(), tiling, true, shape);
+}
+
 // x / sqrt(mean(x^2) + epsilon) * gamma, rows of hLength of which originalHLength count.
 template <typename T, bool isBasicBlock = false>
 inline void RmsNorm(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<T>& gamma,

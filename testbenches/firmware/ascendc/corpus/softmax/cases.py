@@ -1,6 +1,6 @@
 import math
 
-from harness import Case, softmax
+from harness import Case, f16, softmax
 
 
 def cases():
@@ -30,4 +30,16 @@ def cases():
     c.output("dx", "f32", [rows, n], [g - v * sums[i // n] for i, (g, v) in enumerate(zip(grad, p))], 1e-5, 1e-5)
     c.workspace()
     c.tiling(("i64", rows), ("i64", n), ("i32", 128), ("i32", 0))
+    yield c
+    rows, n = 11, 48
+    c = Case("softmax_grad.cpp", blocks=2)
+    y = c.input("y", "f16", [rows, n], [f16(v) for _ in range(rows) for v in softmax(c.normal("f32", n))])
+    grad = c.input("grad", "f16", [rows, n], c.normal("f16", rows * n, 4))
+    sums = [sum(y[i * n + j] * grad[i * n + j] for j in range(n)) for i in range(rows)]
+    before = [f16(y[i] * (grad[i] - sums[i // n])) for i in range(rows * n)]
+    # A step of half more where the product's rounding goes the other way.
+    c.output("dx", "f16", [rows, n], [math.tan(v) for v in before], 2**-9, 1e-6)
+    c.output("sums", "f16", [rows, 16], [s for s in sums for _ in range(16)], 2**-10, 1e-5)
+    c.workspace()
+    c.tiling(("u32", rows), ("u32", n), ("u32", 4), *(("u32", 0) for _ in range(16)))
     yield c
