@@ -114,16 +114,27 @@ void KernelFront::instantiate(const std::string& entry, std::vector<std::string>
     combination_ = fmt::format("template {}", fmt::join(shown, ","));
     if (!chosen.tiling.empty()) define_.push_back("CM384_TILING_DEFAULT=" + chosen.tiling);
   }
-  text_ += instance_of(*kernel, template_arguments(*kernel, sets, chosen, choice));
+  const std::vector<std::string> arguments = template_arguments(*kernel, sets, chosen, choice);
+  text_ += instance_of(*kernel, arguments);
+  instance_type_ = fmt::format("{}<{}>", kernel->name, fmt::join(arguments, ", "));
   instance_ = kernel->name.substr(kernel->name.rfind(':') + 1);
+}
+
+std::string KernelFront::name_with_types(const std::string& entry) const {
+  if (!instance_.empty()) return instance_type_;
+  const std::vector<KernelEntry> entries = kernel_entries(text_);
+  for (const KernelEntry& one : entries) {
+    if (entry.empty() ? entries.size() == 1 : one.name.substr(one.name.rfind(':') + 1) == entry)
+      return one.takes_words() ? std::string() : one.name;
+  }
+  // One that a macro makes.
+  return entry.starts_with("_Z") ? std::string() : entry;
 }
 
 bool KernelFront::call_by_types(const std::string& entry, std::vector<std::string> words,
                                 const fs::path& scratch) {
-  const std::vector<KernelEntry> entries = kernel_entries(text_);
-  if (entries.size() != 1 || !instance_.empty() || entries.front().takes_words()) return false;
-  const std::string& name = entries.front().name;
-  if (!entry.empty() && name.substr(name.rfind(':') + 1) != entry) return false;
+  const std::string name = name_with_types(entry);
+  if (name.empty()) return false;
   const std::string in = scratch.string() + ".types.cpp";
   std::ofstream(in) << text_ << "\nCM384_NEEDS_TYPES(" << name << ")\n";
   words.insert(words.end(), {"-fsyntax-only", "-x", "c++", in});

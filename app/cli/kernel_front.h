@@ -39,8 +39,8 @@ class KernelFront {
   // done. `of_sets`: only where ASCENDC_TPL_SEL says what there is.
   void instantiate(const std::string& entry, std::vector<std::string> words,
                    const std::filesystem::path& scratch, bool of_sets = false);
-  // Has the only kernel of the source, or the one named `entry`, called by its types where its arguments are
-  // not all words; `words` as above. True: it is.
+  // Has the only kernel of the source, the one named `entry`, or the template's instance called by its types
+  // where its arguments are not all words; `words` as above. True: it is.
   bool call_by_types(const std::string& entry, std::vector<std::string> words,
                      const std::filesystem::path& scratch);
   // Name of the template that was instantiated; empty: none was.
@@ -50,9 +50,11 @@ class KernelFront {
 
  private:
   const TemplateEntry* entry_of(const std::string& entry) const;
+  // Of the kernel whose arguments may have types, as an expression has it; empty: none may.
+  std::string name_with_types(const std::string& entry) const;
 
   const ProjectChoice& choice_;
-  std::string text_, tiling_, instance_, kind_, column_, combination_;
+  std::string text_, tiling_, instance_, instance_type_, kind_, column_, combination_;
   std::vector<std::string> define_;
   std::vector<TemplateEntry> templates_;
 };

@@ -266,6 +266,11 @@ HostProgram::Answer HostProgram::launch(const Asked& asked) {
           fmt::format("launch of {}: argument {} is a structure of 16 B or less, which kernels "
                       "that macros make do not get: docs/ascend-c.md",
                       name, count));
+    if (argument.is_float != 0 && !by_types)
+      throw InputError(
+          fmt::format("launch of {}: argument {} is a float, and the kernel has no parameter that is one: "
+                      "docs/ascend-c.md",
+                      name, count));
     const bool wants_float = (floats >> count & 1) != 0;
     if (wants_float != (argument.is_float != 0)) argument.word = as_the_other(argument);
     if (argument.bytes != 0) {
