@@ -143,9 +143,10 @@ void add_levels(const std::vector<const TrafficEndpoint*>& all, const TrafficCas
     of.reading.began = reading.began;
     of.reading.ended = reading.ended;
     of.reading.miss_share = reading.miss_share;
-    std::ranges::copy_if(
-        reading.messages, std::back_inserter(of.reading.messages),
-        [&](const TrafficMessage& m) { return all[static_cast<std::size_t>(m.source)]->level() == level; });
+    std::ranges::copy_if(reading.messages, std::back_inserter(of.reading.messages),
+                         [&all, level = level](const TrafficMessage& m) {
+                           return all[static_cast<std::size_t>(m.source)]->level() == level;
+                         });
     Throughput(dies, setting, measured).report(of.reading);
   }
 }

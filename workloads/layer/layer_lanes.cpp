@@ -113,8 +113,8 @@ std::vector<StepSlice> lanes_of_step(const DecodeOptions& options, const DecodeP
 }
 
 void write_lanes(LaneTimeline& timeline, const LayerReading& reading, int microbatches) {
-  const auto rank = [&](int process, std::string name, const std::vector<LayerKernel>& kernels) {
-    timeline.process(process, std::move(name));
+  const auto rank = [&](int process, const std::string& name, const std::vector<LayerKernel>& kernels) {
+    timeline.process(process, name);
     for (int stream = 0; stream < microbatches; ++stream)
       timeline.lane(process, stream, stream_name(stream, microbatches));
     for (const LayerKernel& kernel : kernels)

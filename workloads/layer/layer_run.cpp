@@ -67,7 +67,9 @@ struct LayerPlan {
   bool replays(const LayerStep& step, std::size_t rank) const {
     return step.size && has(rank, step) && !detail.contains(static_cast<int>(rank));
   }
-  std::size_t parts() const { return static_cast<std::size_t>(setting.layers * setting.microbatches); }
+  std::size_t parts() const {
+    return static_cast<std::size_t>(setting.layers) * static_cast<std::size_t>(setting.microbatches);
+  }
 
   // Records what ranks replay. False: interrupted.
   bool record() {

@@ -202,7 +202,8 @@ DecodePool::PoolLoad DecodePool::load(std::int64_t waiting, std::int64_t bytes) 
     load.idlest = static_cast<std::uint32_t>(k);
   }
   const DecodeSpec& spec = run_.deployment.decode;
-  const double slots = static_cast<double>(spec.batch / 2) * dies_,
+  const int per_die = spec.batch / 2;
+  const double slots = static_cast<double>(per_die) * dies_,
                room = static_cast<double>(spec.kv_room.count) * dies_;
   load.used = std::max(static_cast<double>(waiting) / slots, static_cast<double>(bytes) / room);
   return load;

@@ -230,7 +230,8 @@ service::RequestTrace ServeRuns::trace(std::uint64_t seed, double rate) const {
       request.priority =
           static_cast<std::uint8_t>(request.session % static_cast<std::uint32_t>(options_.classes));
   for (const auto& [number, objective] : objectives_.by_class)
-    if (std::ranges::none_of(made.requests, [&](const auto& r) { return r.priority == number; }))
+    if (std::ranges::none_of(made.requests,
+                             [number = number](const auto& r) { return r.priority == number; }))
       throw InputError(
           fmt::format("run serve: --slo-class {}: has no effect: no request is of that class; allowed: "
                       "classes of --classes, "
