@@ -503,13 +503,15 @@ class Implementation {
     return name##_;                                  \
   }
 #define TILING_DATA_FIELD_DEF_STRUCT(type, name) type name{};
-#define END_TILING_DATA_DEF                                        \
+#define CM384_TILING_MEMBERS                                       \
   void SaveToBuffer(void* to, size_t most) const {                 \
     if (sizeof *this <= most) std::memcpy(to, this, sizeof *this); \
   }                                                                \
   size_t GetDataSize() const {                                     \
     return sizeof *this;                                           \
-  }                                                                \
+  }
+#define END_TILING_DATA_DEF \
+  CM384_TILING_MEMBERS      \
   }
 #define REGISTER_TILING_DATA_CLASS(Name, Struct)
 
