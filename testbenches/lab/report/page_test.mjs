@@ -7,7 +7,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { drawn, testEveryWidth } from './readable.mjs';
+import { drawn, setWidth, testEveryWidth, testNothingSticksOut } from './readable.mjs';
 import { merged, unaccounted } from '../../../lab/report/page/src/figures_of_rows.js';
 import { placesOf, quantities, sweepOf } from '../../../lab/report/page/src/sweep.js';
 
@@ -530,8 +530,8 @@ async function inBrowser(browser, name, width, test) {
   await page.goto(pathToFileURL(join(folder, name, ['comparison', 'replays'].includes(name) ? 'comparison.html' : 'report.html')).href);
   const result = await test(page);
   await testEveryWidth(page, name);
-  await page.setViewportSize({ width, height: 900 });
-  assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), width, 'nothing sticks out of the window');
+  await setWidth(page, width);
+  await testNothingSticksOut(page, `${name}, ${width} wide`);
   assert.deepEqual(said, [], `the console stays empty, ${width} wide`);
   await page.close();
   return result;

@@ -60,21 +60,30 @@ export async function testReadable(page, what) {
   return figures.map(({ id }) => id);
 }
 
-// The same at every width, and nothing sticks out of the window.
-export async function testEveryWidth(page, what) {
-  for (const width of kWidths) {
-    await page.setViewportSize({ width, height: 900 });
-    // Figures follow their place's width, once the page has been laid out anew.
-    await page.waitForFunction(() =>
+// Gives the window `width`. Figures follow their place's width once the page has been laid out anew, which a busy machine
+// does some time after the window has changed.
+export async function setWidth(page, width) {
+  await page.setViewportSize({ width, height: 900 });
+  await page.waitForFunction(
+    wide =>
+      window.innerWidth === wide &&
       [...document.querySelectorAll('.drawing')].every(
         one => Math.abs(one.querySelector('svg').getBoundingClientRect().width - one.clientWidth) < 2,
       ),
-    );
+    width,
+  );
+}
+
+export async function testNothingSticksOut(page, what) {
+  const [wide, window_] = await page.evaluate(() => [document.documentElement.scrollWidth, window.innerWidth]);
+  assert.equal(wide, window_, `${what}: nothing sticks out of the window`);
+}
+
+// The same at every width, and nothing sticks out of the window.
+export async function testEveryWidth(page, what) {
+  for (const width of kWidths) {
+    await setWidth(page, width);
     await testReadable(page, `${what}, ${width} wide`);
-    assert.equal(
-      await page.evaluate(() => document.documentElement.scrollWidth),
-      width,
-      `${what}, ${width} wide: nothing sticks out of the window`,
-    );
+    await testNothingSticksOut(page, `${what}, ${width} wide`);
   }
 }

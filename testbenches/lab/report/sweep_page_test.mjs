@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { axis, made, madeSensitivity, published } from './made_sweep.mjs';
-import { kWidths, testReadable } from './readable.mjs';
+import { kWidths, testNothingSticksOut, testReadable } from './readable.mjs';
 
 const [cm384, template, modules, chromiumPath] = process.argv.slice(2).map(path => resolve(path));
 const { chromium } = createRequire(join(modules, 'x.js'))('playwright-core');
@@ -307,7 +307,7 @@ async function inBrowser(browser, path, width, test) {
   });
   await page.goto(pathToFileURL(join(folder, ...path)).href);
   await test(page);
-  assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), width, `${path}: nothing sticks out of the window`);
+  await testNothingSticksOut(page, `${path}, ${width} wide`);
   assert.deepEqual(said, [], `${path}: the console stays empty, ${width} wide`);
   await page.close();
 }
