@@ -29,7 +29,7 @@ if(SYSTEMC_LIBRARY)
 endif()
 
 # Precompiled headers: reading the headers of the libraries costs more than compiling our own lines. Sources include
-# what they use all the same; CM384_PCH=OFF builds without, which `./dev verify` does.
+# what they use all the same; CM384_PCH=OFF builds without, as the preset asan does.
 #     models   the standard library and fmt
 #     json     JSON as well
 #     tests    GoogleTest and JSON as well
@@ -125,12 +125,14 @@ endfunction()
 
 # cm384_test(NAME SOURCES ... [LINK ...] [LABELS ...] [DEFINE ...] [NEEDS target ...] [ALONE]): a GoogleTest; the label is
 # its tier (unit, formula, timing, system, validation). The further label `verify` takes a long one out of `./dev test`, and
-# out of what is built for it: the target verify_tests has these.
+# out of what is built for it: the target verify_tests has these. The target short_tests has those of unit, formula and
+# timing, which run with the sanitizers as well.
 #
 # The tests of a folder are one program, `FOLDER_tests`, which saves each of them the reading of headers and a link; those
 # that include a machine are a second one, the long ones a third. CTest and the target NAME know each test by itself. What
 # further properties are set on is a program ALONE; with CM384_UNITY=OFF every test is.
 add_custom_target(verify_tests)
+add_custom_target(short_tests)
 # A test of one of these includes the machine.
 set(machine_libraries cm384_machine_run cm384_studies cm384_host cm384_supernode cm384_operators cm384_doors)
 set(test_lists SOURCES LINK DEFINE NEEDS)
@@ -173,6 +175,9 @@ function(cm384_test name)
     list(TRANSFORM arg_SOURCES PREPEND --source= OUTPUT_VARIABLE selected)
   else()
     cm384_test_program(${name} ${kind} ${verify} SOURCES ${arg_SOURCES} LINK ${arg_LINK} DEFINE ${arg_DEFINE} NEEDS ${arg_NEEDS})
+  endif()
+  if(NOT verify AND NOT "rtl" IN_LIST arg_LABELS AND arg_LABELS MATCHES "unit|formula|timing")
+    add_dependencies(short_tests ${name})
   endif()
   add_test(NAME ${name} COMMAND ${program} ${selected})
   set_tests_properties(${name} PROPERTIES TIMEOUT 600)
