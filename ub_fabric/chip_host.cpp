@@ -52,7 +52,7 @@ void SubPlane::install(unsigned chip, SwitchChip* model) {
   if (with_classes_)
     throw InputError(
         "a switch chip of another model: packets change lanes in this topology, which it does not do");
-  if (turns_ != nullptr)
+  if (turns_ != nullptr && !model->arbitrates())
     throw InputError(
         "a switch chip of another model: its outputs take lanes in turn; allowed: "
         "ub.qos.arbitration=round-robin");

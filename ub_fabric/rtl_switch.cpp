@@ -45,7 +45,7 @@ std::unique_ptr<RtlSwitch> make_rtl_switch(const Parameters& parameters, const C
   // Without a slash it would be looked for among the system's.
   if (make == nullptr)
     make = load_library(library.empty() ? own_library() : std::filesystem::absolute(library).string());
-  return std::unique_ptr<RtlSwitch>(make(parameters, timing, ports));
+  return std::unique_ptr<RtlSwitch>(make(parameters, ServiceClasses(parameters.ub.qos), timing, ports));
 }
 
 }  // namespace cm384::ub

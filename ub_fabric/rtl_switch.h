@@ -8,6 +8,7 @@
 
 #include "ub_fabric/link_timing.h"
 #include "ub_fabric/parameters.h"
+#include "ub_fabric/service_classes.h"
 #include "ub_fabric/switch_chip.h"
 
 namespace cm384::ub {
@@ -39,8 +40,9 @@ std::unique_ptr<RtlSwitch> make_rtl_switch(const Parameters& parameters, const C
 
 // What a library of chips exports with C linkage; kChipAbi changes with anything that it shares with the
 // simulator.
-inline constexpr char kChipAbi[] = "cm384 switch chips 3";
+inline constexpr char kChipAbi[] = "cm384 switch chips 4";
 extern "C" const char* cm384_chip_abi();
-extern "C" RtlSwitch* cm384_make_chip(const Parameters& parameters, const ChipTiming& timing, unsigned ports);
+extern "C" RtlSwitch* cm384_make_chip(const Parameters& parameters, const ServiceClasses& classes,
+                                      const ChipTiming& timing, unsigned ports);
 
 }  // namespace cm384::ub

@@ -42,6 +42,8 @@ class SwitchChip {
   virtual void arrived(ChipHost& host, unsigned port, Hop hop) = 0;
   // A wake-up that was asked for.
   virtual void woken(ChipHost& host, unsigned output) = 0;
+  // Whether its outputs pick among service classes as the machine says; else they take lanes in turn.
+  virtual bool arbitrates() const { return false; }
 };
 
 }  // namespace cm384::ub

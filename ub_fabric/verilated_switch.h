@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <bit>
 #include <deque>
 #include <memory>
 #include <vector>
@@ -24,6 +25,7 @@ inline constexpr unsigned kBufferCells = 256;
 inline constexpr unsigned kFlitBits = 64;
 inline constexpr unsigned kMaxFlits = 32;
 inline constexpr unsigned kCreditBits = 13;
+inline constexpr unsigned kQuantumBits = 16;
 // From the edge that takes a first flit to the edge that brings it out of an idle chip.
 #ifndef CM384_CHIP_CYCLES
 #define CM384_CHIP_CYCLES 5
@@ -39,15 +41,18 @@ constexpr std::uint64_t further_flit(std::uint32_t slot, unsigned number) {
   return std::uint64_t{slot} << 30 | number;
 }
 
+// `Chip`: Model, ports, and the service classes that its outputs tell apart.
 template <class Chip>
 class VerilatedSwitch final : public RtlSwitch {
  public:
-  VerilatedSwitch(const Parameters& parameters, const ChipTiming& timing, unsigned ports)
+  VerilatedSwitch(const Parameters& parameters, const ServiceClasses& classes, const ChipTiming& timing,
+                  unsigned ports)
       : ports_(ports),
         clock_(timing.flit),
         pipeline_(timing.pipeline),
         lanes_(static_cast<unsigned>(parameters.ub.link.lanes)),
         model_(std::make_unique<typename Chip::Model>(&context_)) {
+    if constexpr (Chip::classes > 1) set_classes(classes);
     model_->rst_ni = 0;
     edge();
     edge();
@@ -68,6 +73,7 @@ class VerilatedSwitch final : public RtlSwitch {
   }
 
   const RtlSwitchCounters& counters() const override { return counters_; }
+  bool arbitrates() const override { return Chip::classes > 1; }
   void write_waves(const std::string& path) override {
     waves_ = std::make_unique<FstFile>(*model_, path);
     waves_->dump(0);
@@ -118,6 +124,21 @@ class VerilatedSwitch final : public RtlSwitch {
 
   // Not the port itself: the routing table is more than wires.
   static constexpr unsigned label_of(unsigned port) { return (port + 5) % 64; }
+
+  // As hw/rtl/ub_switch/ub_class_pick.sv numbers it.
+  static unsigned number_of(Arbitration arbitration) {
+    if (arbitration == Arbitration::strict) return 1;
+    return arbitration == Arbitration::drr ? 2 : 0;
+  }
+  void set_classes(const ServiceClasses& classes) {
+    constexpr unsigned kClassBits = std::bit_width(Chip::classes - 1);
+    model_->arbitration_i = static_cast<CData>(classes.arbitrates() ? number_of(classes.arbitration()) : 0);
+    for (unsigned lane = 0; lane < kLanes; ++lane)
+      set_field(model_->lane_class_i, lane * kClassBits, kClassBits, classes.of_lane(lane));
+    for (unsigned c = 0; c < classes.count(); ++c)
+      set_field(model_->quantum_i, c * kQuantumBits, kQuantumBits,
+                static_cast<std::uint64_t>(classes.quantum(c)));
+  }
 
   // The first edge that could have work: none was missed, for nothing was inside.
   void start(ChipHost& host) {

@@ -29,6 +29,7 @@ struct RtlBuildOptions {
   std::string out = "switch.so";
   std::string top = "ub_switch";
   int ports = 16;
+  int classes = 1;
   int cycles = 5;
   studies::Texts parameter;
   bool skip_bench = false;
@@ -43,6 +44,8 @@ struct RtlBuildOptions {
     visit("out", self.out, Form{"FILE"}, "the library", Letter{'o'});
     visit("top", self.top, Form{"MODULE"}, "the chip's module: ports and parameters as of ub_switch");
     visit("ports", self.ports, Range{1, 64}, "of the chip in the library; chips of a machine need no more");
+    visit("classes", self.classes, Range{1, 4},
+          "service classes that its outputs tell apart, as parameter Classes; 1: it needs no ports for them");
     visit("cycles", self.cycles, Range{1, 1000},
           "from a first flit in to the first flit out of the idle chip");
     visit("parameter", self.parameter, Form{"NAME=VALUE"},
@@ -125,11 +128,13 @@ class Builder {
   }
 
   void library(const std::string& out) {
-    const fs::path model = verilate(
-        "own_switch", {fmt::format("Ports={}", options_.ports), "Lanes=8", "BufferCells=256", "FlitBits=64"},
-        "-O2", {"--trace-fst", "--trace-structs", "-fno-dfg"});
+    Words parameters{fmt::format("Ports={}", options_.ports), "Lanes=8", "BufferCells=256", "FlitBits=64"};
+    if (options_.classes > 1) parameters.push_back(fmt::format("Classes={}", options_.classes));
+    const fs::path model =
+        verilate("own_switch", parameters, "-O2", {"--trace-fst", "--trace-structs", "-fno-dfg"});
     Words words = compile("-O2");
     words.insert(words.end(), {"-shared", fmt::format("-DCM384_CHIP_PORTS={}", options_.ports),
+                               fmt::format("-DCM384_CHIP_CLASSES={}", options_.classes),
                                (include_ / "ub_fabric/own_chip_library.cpp").string(),
                                (include_ / "ub_fabric/fst_file.cpp").string(), model.string(), runtime_, sim_,
                                files_, "-lfmt", "-lz", "-pthread", "-o", out});

@@ -83,12 +83,10 @@ std::vector<PlannedContext> plan_contexts(const hw::Machine& machine, const Tran
     context.decode_rank = setting.spread ? in_turn[static_cast<std::size_t>(n) % in_turn.size()]
                                          : std::max(0, decode.best_die(context.bytes).first);
     decode.reserve(context.decode_rank, context.bytes);
-    const auto sender = static_cast<std::size_t>(context.instance * setting.prefill_ranks +
-                                                 mapping.prefill_rank(context.decode_rank)),
-               receiver =
-                   static_cast<std::size_t>(setting.prefill * setting.prefill_ranks + context.decode_rank);
-    context.sender = dies[sender];
-    context.receiver = dies[receiver];
+    const int sender = context.instance * setting.prefill_ranks + mapping.prefill_rank(context.decode_rank),
+              receiver = setting.prefill * setting.prefill_ranks + context.decode_rank;
+    context.sender = dies[static_cast<std::size_t>(sender)];
+    context.receiver = dies[static_cast<std::size_t>(receiver)];
     sent[context.sender] += context.bytes;
     received[context.receiver] += context.bytes;
     contexts.push_back(context);

@@ -5,6 +5,9 @@
 // length in flits (10), label (16). The routing table maps labels to outputs. Packets of a lane from one input to one
 // output stay in order; lanes share an output's link packet by packet, in turn.
 //
+// With service classes each lane belongs to one, and an output picks by class first: by strict priority, or in turns of
+// so many flits each.
+//
 // A sender needs ceil(flits / CellFlits) credits of the packet's lane and gets them back by credit_* once the packet
 // has left the buffer. The same at the outputs: the receiver's buffer is told by credit returns after reset.
 //
@@ -12,6 +15,7 @@
 module ub_switch #(
     parameter int unsigned Ports = 16,        // 1 to 64
     parameter int unsigned Lanes = 2,         // 1 to 16
+    parameter int unsigned Classes = 1,       // service classes, 1 to 8
     parameter int unsigned BufferCells = 32,  // of a lane of an input; MaxFlits / CellFlits or more
     parameter int unsigned CellFlits = 8,     // of a credit; a power of two, 2 or more
     parameter int unsigned FlitBits = 160,    // data path width, 32 or more
@@ -20,12 +24,14 @@ module ub_switch #(
     parameter int unsigned Streams = 4,       // packets an input sends at the same time: read ports of its buffer
     parameter int unsigned Iterations = 2,    // of the allocator, 1 or more
     parameter bit Ahead = 1,                  // an output picks its next packet while it sends one
+    parameter int unsigned QuantumWidth = 16, // of a class's flits per turn; MaxFlits must fit
     // Of the credit counters: they hold all cells that a receiver tells of, and MaxFlits / CellFlits or more.
     parameter int unsigned CreditWidth = 13,
     // Cells of a lane of a receiver's buffer, at most: what a link can hand back. For assertions alone.
     parameter int unsigned ReceiverCells = 2 ** CreditWidth - 1,
     localparam int unsigned PortWidth = Ports > 1 ? $clog2(Ports) : 1,
     localparam int unsigned LaneWidth = Lanes > 1 ? $clog2(Lanes) : 1,
+    localparam int unsigned ClassWidth = Classes > 1 ? $clog2(Classes) : 1,
     localparam int unsigned StreamWidth = Streams > 1 ? $clog2(Streams) : 1,
     localparam int unsigned RouteWidth = Routes > 1 ? $clog2(Routes) : 1,
     localparam int unsigned FlitsWidth = $clog2(MaxFlits + 1),
@@ -54,7 +60,14 @@ module ub_switch #(
     // Writes to the routing table, at all inputs.
     input logic                  route_write_i,
     input logic [RouteWidth-1:0] route_label_i,
-    input logic [ PortWidth-1:0] route_output_i
+    input logic [ PortWidth-1:0] route_output_i,
+
+    // Service classes, where there are several; they stand still after reset. How an output picks among them (0: lanes
+    // in turn, whatever their class; 1: the highest class; 2: deficit round robin), whose each lane is, and how many
+    // flits a class has in its turn, MaxFlits or more.
+    input logic [                     1:0] arbitration_i,
+    input logic [    Lanes*ClassWidth-1:0] lane_class_i,
+    input logic [Classes*QuantumWidth-1:0] quantum_i
 );
   localparam int unsigned MaxCells = MaxFlits / CellFlits;
   localparam int unsigned SourceWidth = $clog2(Ports * Streams) > 0 ? $clog2(Ports * Streams) : 1;
@@ -134,20 +147,28 @@ module ub_switch #(
   ub_switch_allocator #(
       .Ports(Ports),
       .Lanes(Lanes),
+      .Classes(Classes),
       .MaxCells(MaxCells),
+      .MaxFlits(MaxFlits),
+      .QuantumWidth(QuantumWidth),
       .Iterations(Iterations)
   ) i_allocator (
       .clk_i,
       .rst_ni,
+      .arbitration_i,
+      .lane_class_i,
+      .quantum_i,
       .arrived_i(arrived),
       .arrived_alone_i(arrived_alone),
       .arrived_lane_i(arrived_lane),
       .arrived_output_i(arrived_output),
       .arrived_cells_i(arrived_cells),
+      .granted_flits_i(granted_flits),
       .granted_last_i(granted_last),
       .granted_next_cells_i(granted_next_cells),
       .input_ready_i(input_ready),
       .output_ready_i(output_ready),
+      .output_patient_i(~matched_runs),
       .credits_i(credits),
       .grant_o(grant),
       .grant_lane_o(grant_lane),
@@ -255,6 +276,8 @@ module ub_switch #(
     assert (MaxFlits >= CellFlits && MaxFlits % CellFlits == 0 && MaxFlits <= 1023);
     flits_are_legal :
     assert (FlitBits >= 32);
+    classes_are_legal :
+    assert (Classes >= 1 && Classes <= 8 && 2 ** QuantumWidth > MaxFlits);
     routes_are_legal :
     assert (Routes >= 1 && Routes <= 65536);
     streams_and_iterations_are_legal :

@@ -12,6 +12,7 @@ namespace {
 
 using namespace cm384::literals;
 using sim::Operation;
+using Settings = std::vector<std::string>;
 
 TEST(RtlChip, TakesAsLongAsTheModelWherePacketsDoNotMeet) {
   // No port is faster than those of dies: at the clock of another link a chip is off by a part of its cycle.
@@ -80,6 +81,65 @@ INSTANTIATE_TEST_SUITE_P(Rates, RtlChipAtRates,
                                            std::vector<std::string>{"ub.link.trunk_rate=2"},
                                            std::vector<std::string>{"ub.link.trunk_rate=0.25"}));
 
+// Two dies of one node write to a third, one in each class, so that the third's link has to choose. Requests
+// of each that are done within 30 us, and the longest of the single ones that the second die makes where it
+// `pauses` between them, in ns.
+struct Tenants {
+  std::array<double, 2> done{};
+  double longest = 0;
+};
+Tenants two_tenants(bool rtl, const std::string& arbitration, bool pauses) {
+  Settings set{"topology.sub_planes=1",
+               "ub.link.lanes=4",
+               "ub.qos.classes=2",
+               "ub.controller.write_interval=0ps",
+               "ub.controller.write_outstanding=4000",
+               "ub.qos.arbitration=" + arbitration};
+  if (arbitration == "drr") set.push_back("ub.qos.weights=1,2");
+  const Parameters p = small(set);
+  FabricBench bench(p, {0, 1, 2});
+  std::vector<std::unique_ptr<RtlSwitch>> chips;
+  if (rtl) chips = put_rtl(bench, p);
+  const auto target = [](std::uint64_t i) { return cm384_gm_die(0, i % 512 * 512) | CM384_GM_VIA_UB_BIT; };
+  bench.at(1).logs = false;
+  bench.at(1).stream(Operation::write, 512, 10'000'000, 400, target, 0);
+  if (pauses) {
+    for (std::uint32_t i = 0; i < 14; ++i)
+      bench.at(2).request(6_us + Time{700'123} * i, Operation::write, target(i), 200, i, 1, i % 40);
+  } else {
+    bench.at(2).logs = false;
+    bench.at(2).stream(Operation::write, 200, 10'000'000, 400, target, 1);
+  }
+  bench.run(6_us);
+  std::array<std::uint64_t, 2> before{bench.at(1).completions, bench.at(2).completions};
+  bench.run(16_us);
+  Tenants found;
+  for (unsigned n = 0; n < 2; ++n)
+    found.done[n] = static_cast<double>(bench.at(1 + n).completions - before[n]);
+  for (const auto& d : bench.at(2).done) {
+    const Time made = 6_us + Time{700'123} * static_cast<std::int64_t>(d.tag);
+    found.longest = std::max(found.longest, (d.at - made).ns());
+  }
+  return found;
+}
+
+TEST(RtlChip, ArbitratesClassesAsTheModelDoes) {
+  const Tenants drr = two_tenants(true, "drr", false), model = two_tenants(false, "drr", false);
+  for (unsigned n = 0; n < 2; ++n) EXPECT_NEAR(drr.done[n] / model.done[n], 1, 0.02) << "class " << n;
+  const double flits_of[] = {28, 12};  // of 512 and 200 B: 28 B before the payload, 4 B behind
+  EXPECT_NEAR(drr.done[1] * flits_of[1] / (drr.done[0] * flits_of[0]), 2, 0.04);
+  for (const char* arbitration : {"strict", "drr"}) {
+    const Tenants single = two_tenants(true, arbitration, true),
+                  wanted = two_tenants(false, arbitration, true);
+    // A chip picks its next packet a packet's length ahead.
+    EXPECT_NEAR(single.longest, wanted.longest, 28 * 0.7143 + 10) << arbitration;
+    EXPECT_NEAR(single.done[0] / wanted.done[0], 1, 0.02) << arbitration;
+  }
+  // Lanes in turn: the writes of 512 B take more than their class's share.
+  const Tenants turns = two_tenants(true, "round-robin", false);
+  EXPECT_NEAR(turns.done[1] / turns.done[0], 1, 0.02);
+}
+
 std::unique_ptr<RtlSwitch> chip_of(const std::vector<std::string>& set, unsigned ports) {
   const Parameters p = machine(set);
   return make_rtl_switch(p, LinkTimings(p, *Network::of(p.topology), 0).of_chip(0), ports);
@@ -93,13 +153,42 @@ TEST(RtlChip, SaysWhatItCannotBe) {
   EXPECT_NE(chip_of({"ub.switch.pipeline_latency=4ns"}, 16), nullptr);
   EXPECT_THROW(chip_of({"ub.switch.pipeline_latency=4ns", "ub.link.plane_rates=0.5"}, 16), InputError);
   EXPECT_NE(chip_of({"ub.switch.pipeline_latency=3ns", "ub.link.plane_rates=2"}, 16), nullptr);
-  const Parameters strict =
-      machine({"ub.link.lanes=4", "ub.qos.classes=2", "ub.qos.arbitration=strict", "topology.sub_planes=1"});
-  PacketPool packets;
-  SubPlane plane(0, strict, packets, 1, 1);
-  EXPECT_THROW(plane.install(0, nullptr), InputError);
+  EXPECT_THROW(chip_of({"ub.link.lanes=4", "ub.qos.classes=2", "ub.qos.arbitration=age"}, 16), InputError);
+  EXPECT_THROW(
+      chip_of({"ub.link.lanes=4", "ub.qos.classes=2", "ub.qos.arbitration=drr", "ub.qos.quantum=620B"}, 16),
+      InputError);
+  EXPECT_NE(
+      chip_of({"ub.link.lanes=4", "ub.qos.classes=2", "ub.qos.arbitration=drr", "ub.qos.quantum=640B"}, 16),
+      nullptr);
   EXPECT_NE(chip_of({"ub.link.lanes=8"}, 16), nullptr);
   EXPECT_NE(chip_of({"ub.link.lanes=8"}, 48), nullptr);
+  // Classes are told apart by a chip of 16 ports alone.
+  EXPECT_NE(chip_of({"ub.link.lanes=8", "ub.qos.classes=4", "ub.qos.arbitration=strict"}, 16), nullptr);
+  EXPECT_THROW(chip_of({"ub.link.lanes=8", "ub.qos.classes=4", "ub.qos.arbitration=strict"}, 17), InputError);
+  EXPECT_NE(chip_of({"ub.link.lanes=8", "ub.qos.classes=4"}, 48), nullptr);
+}
+
+// A chip of another model that knows no classes.
+struct Turns final : SwitchChip {
+  void arrived(ChipHost&, unsigned, Hop) override {}
+  void woken(ChipHost&, unsigned) override {}
+};
+
+TEST(OtherChip, IsRefusedWhereClassesMatterAndItKnowsNone) {
+  PacketPool packets;
+  Turns chip;
+  const Settings two{"ub.link.lanes=4", "ub.qos.classes=2", "topology.sub_planes=1"};
+  for (const bool strict : {false, true}) {
+    Settings set = two;
+    set.push_back(strict ? "ub.qos.arbitration=strict" : "ub.qos.arbitration=round-robin");
+    const Parameters p = machine(set);
+    SubPlane plane(0, p, packets, 1, 1);
+    if (strict) {
+      EXPECT_THROW(plane.install(0, &chip), InputError);
+    } else {
+      plane.install(0, &chip);
+    }
+  }
 }
 
 }  // namespace

@@ -28,10 +28,12 @@ reference::GqaProjectionCase case_of(std::uint64_t seed, const GqaSetting& s) {
 KvCycles cycles_of(const cm384_gqa& a, std::uint32_t blocks, const CubeRates& rates) {
   constexpr double kSteps = 2500;  // of the softmax and the sum of a KV block, about
   constexpr double kRead = 700;    // of a small read of memory by a vector core (ascend-facts A6)
-  const double rows = CM384_GQA_TILE_ROWS(a), row = a.width * 4 / rates.hbm;
+  const std::uint32_t rows = CM384_GQA_TILE_ROWS(a), units = CM384_GQA_TASKS(a) * (rows / 8),
+                      cores = 2 * blocks;
+  const std::uint32_t turns = (units + cores - 1) / cores;
+  const double row = a.width * 4 / rates.hbm;
   const double read = 2.0 * CM384_GQA_BLOCK_BYTES(a) / rates.hbm;
-  const std::uint32_t units = CM384_GQA_TASKS(a) * (CM384_GQA_TILE_ROWS(a) / 8), cores = 2 * blocks;
-  return {std::max(read, kSteps), rows * row / 2, (units + cores - 1) / cores * (kRead + 8 * row)};
+  return {std::max(read, kSteps), rows * row / 2, turns * (kRead + 8 * row)};
 }
 
 }  // namespace

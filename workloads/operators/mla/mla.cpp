@@ -173,9 +173,9 @@ KvCycles kv_cycles(std::uint32_t pairs, std::uint32_t heads, std::uint32_t block
   const double read = block_tokens * CM384_MLA_WIDTH * 2 / rates.hbm;
   constexpr std::uint32_t kVectorCores = 2, kHeads = 8;  // at a time, as kernel mla combines them
   const std::uint32_t units = pairs * (heads / kHeads), cores = kVectorCores * blocks;
+  const std::uint32_t turns = (units + cores - 1) / cores;
   const double head = CM384_MLA_LATENT * 4 / rates.hbm;
-  return {std::max(fixpipe, read), heads * head / kVectorCores,
-          (units + cores - 1) / cores * (kReadLatencyCycles + kHeads * head)};
+  return {std::max(fixpipe, read), heads * head / kVectorCores, turns * (kReadLatencyCycles + kHeads * head)};
 }
 
 }  // namespace cm384::operators

@@ -9,6 +9,7 @@
 #include <deque>
 #include <map>
 #include <random>
+#include <span>
 #include <tuple>
 #include <vector>
 
@@ -29,8 +30,11 @@ struct ReceivedPacket {
   std::uint64_t first_in = 0, first_out = 0, last_out = 0;  // cycles on the pins
 };
 
+// How an output picks among service classes, as ub_switch.sv numbers it.
+enum class RtlArbitration : std::uint8_t { round_robin, strict, deficit };
+
 // `Shape` has the model's parameters: Model, ports, lanes, buffer_cells, cell_flits, flit_bits, max_flits,
-// routes.
+// routes; classes where there are several.
 template <class Shape>
 class SwitchBench : public rtl::Harness<typename Shape::Model> {
  public:
@@ -58,6 +62,18 @@ class SwitchBench : public rtl::Harness<typename Shape::Model> {
     for (unsigned lane = 0; lane < Shape::lanes; ++lane) {
       for (auto& r : receivers_) r.back.push_back({this->cycle, lane, receiver_cells_});
     }
+  }
+  // Restarts with this arbitration and so many flits for each class in its turn. Pairs of lanes belong to the
+  // classes in turn, as in ub_fabric/service_classes.h.
+  void arbitrate(RtlArbitration arbitration, std::span<const unsigned> quanta) {
+    auto& m = *this->model;
+    constexpr unsigned kClassBits = bits(Shape::classes), kQuantumBits = 16;
+    m.arbitration_i = static_cast<CData>(arbitration);
+    for (unsigned lane = 0; lane < Shape::lanes; ++lane)
+      set_field(m.lane_class_i, lane * kClassBits, kClassBits, lane / 2 % Shape::classes);
+    for (unsigned c = 0; c < Shape::classes; ++c)
+      set_field(m.quantum_i, c * kQuantumBits, kQuantumBits, quanta[c]);
+    restart();
   }
   void write_route(unsigned label, unsigned output) {
     auto& m = *this->model;
