@@ -12,6 +12,7 @@
 #include "workloads/frame/published.h"
 #include "workloads/frame/result_json.h"
 #include "workloads/layer/layer.h"
+#include "workloads/prefill/prefill_options.h"
 #include "workloads/studies.h"
 
 namespace cm384::testing::other_dies_test {
@@ -74,6 +75,23 @@ TEST(OtherDies, DefaultsAreAllCoresOfTheDie) {
   EXPECT_EQ(effective("decode", plain)["split"], "16/32,8/16");
   // An AIC has two AIVs: of 24 and 40 there are 20 groups.
   EXPECT_EQ(effective("gemm", hw::load_machine("cloudmatrix384", {"die.aiv=40"}))["cores"], 20);
+}
+
+// An NPU is what a package holds: two dies, or one.
+TEST(OtherDies, RequestsAndTokensAreOfAPackage) {
+  const hw::Machine one = hw::load_machine("atlas-800i-a2"), two = hw::load_machine("cloudmatrix384");
+  ASSERT_EQ(one.topology.dies_per_package, 1);
+  studies::LayerOptions layer;
+  layer.batch = 6;
+  layer.settle(two);
+  EXPECT_EQ(layer.requests_of_die(), 3);
+  layer.settle(one);
+  EXPECT_EQ(layer.requests_of_die(), 6);
+  studies::PrefillOptions prefill;
+  prefill.settle(one);
+  EXPECT_EQ(prefill.dies_of_npu, 1);
+  prefill.settle(two);
+  EXPECT_EQ(prefill.dies_of_npu, 2);
 }
 
 TEST(OtherDies, RatiosShareTheGroups) {

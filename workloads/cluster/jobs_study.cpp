@@ -17,14 +17,19 @@
 namespace cm384::studies {
 namespace {
 
-constexpr int kDiesOfNpu = 2;
 constexpr std::size_t kMostMaps = 10'000;
+
+// NPUs of drawn blocks: a mean of 10.08 ([P] 6.1.2).
+constexpr int kLargestDrawn = 64;
+constexpr double kMeanDrawn = 10.08;
 
 struct JobsOptions {
   std::string trace;
   int largest_block = 0;
   std::int64_t count = 20'000;
-  std::string block = "powers:64:10.08", duration = "lognormal:122:1485";
+  std::string block = "powers:64:10.08";
+  bool block_is_given = false;
+  std::string duration = "lognormal:122:1485";
   int blocks = 1;
   double load = 0;
   Integers npus{0};
@@ -47,7 +52,7 @@ struct JobsOptions {
     visit("block", self.block,
           Form{"fixed:N|uniform:LOW:HIGH|powers:LARGEST:MEAN", cluster::check_block_sizes},
           "NPUs of a block, which lies within one supernode; powers: of two, small ones the more often the "
-          "smaller the mean is");
+          "smaller the mean is. The default is smaller where a supernode has fewer than 64");
     visit("blocks", self.blocks, Range{1, 10'000}, "of a job, which start together");
     visit("duration", self.duration,
           Form{"fixed:S|exponential:MEAN|lognormal:MEDIAN:MEAN", cluster::check_run_times},
@@ -70,9 +75,18 @@ struct JobsOptions {
     visit("at", self.at, Range{Time{}, Time::never()},
           "with --out: the dies of each job that runs then, as `trace shape --map` takes them; 0s: none");
   }
+  void follow(const Given& given) { block_is_given = given.contains("block"); }
   void settle(const hw::Machine& machine) {
+    const hw::Topology& topology = machine.topology;
+    const int most = topology.nodes * topology.dies_per_node / topology.dies_per_package;
+    // Of the same shape on a smaller supernode: each size as often, of a largest that it holds.
+    if (!block_is_given && most < kLargestDrawn) {
+      const int largest = static_cast<int>(std::bit_floor(static_cast<unsigned>(std::max(1, most))));
+      block = fmt::format("powers:{}:{:.4g}", largest, std::max(1.0, kMeanDrawn * largest / kLargestDrawn));
+    }
     for (int& one : npus)
-      if (one == 0) one = machine.topology.nodes * machine.topology.dies_per_node / kDiesOfNpu;
+      if (one == 0)
+        one = machine.topology.nodes * machine.topology.dies_per_node / machine.topology.dies_per_package;
   }
   std::vector<std::string> inputs() const {
     return trace.empty() ? std::vector<std::string>{} : std::vector{trace};
@@ -82,11 +96,12 @@ struct JobsOptions {
 cluster::PoolShape shape_of(const StudyContext& context, const JobsOptions& options, int npus) {
   const hw::Topology& topology = context.machine.topology;
   const auto refuse = [](const std::string& what) { throw InputError("run jobs: " + what); };
-  if (topology.dies_per_node % kDiesOfNpu != 0)
-    refuse(fmt::format("{} dies a node are no whole NPUs of two dies", topology.dies_per_node));
+  if (topology.dies_per_node % topology.dies_per_package != 0)
+    refuse(fmt::format("{} dies a node are no whole NPUs of {} dies", topology.dies_per_node,
+                       topology.dies_per_package));
   cluster::PoolShape shape;
   shape.supernodes = topology.supernodes;
-  shape.node_npus = topology.dies_per_node / kDiesOfNpu;
+  shape.node_npus = topology.dies_per_node / topology.dies_per_package;
   if (npus == 0 || npus % shape.node_npus != 0)
     refuse(fmt::format("--npus {}: allowed: whole nodes of {} NPUs", npus, shape.node_npus));
   shape.nodes = npus / shape.node_npus;
@@ -176,7 +191,7 @@ void write_jobs(const std::string& path, const cluster::JobTrace& trace,
 // of jobs. Returns how many.
 std::size_t write_maps(const std::string& folder, const cluster::JobTrace& trace,
                        const cluster::AllocationResult& result, const cluster::PoolShape& shape,
-                       std::int64_t at_ms) {
+                       std::int64_t at_ms, int dies_of_npu) {
   std::vector<std::vector<char>> taken(
       static_cast<std::size_t>(shape.supernodes) * static_cast<std::size_t>(shape.nodes),
       std::vector<char>(static_cast<std::size_t>(shape.node_npus)));
@@ -187,8 +202,8 @@ std::size_t write_maps(const std::string& folder, const cluster::JobTrace& trace
     int rank = 0;
     for (const cluster::Place& place : result.jobs[k].blocks) {
       each_npu(shape, place, taken, [&](int npu) {
-        for (int die = 0; die < kDiesOfNpu; ++die)
-          text += fmt::format("{},{}\n", rank++, kDiesOfNpu * npu + die);
+        for (int die = 0; die < dies_of_npu; ++die)
+          text += fmt::format("{},{}\n", rank++, dies_of_npu * npu + die);
       });
     }
     write_file(fmt::format("{}/map-{}.csv", folder, k), text);
@@ -254,7 +269,8 @@ StudyResult run(const StudyContext& context, const JobsOptions& options) {
       if (n == 0 && options.at > Time{})
         result.notes.push_back(
             fmt::format("{} jobs run at {:.0f} s: map-NUMBER.csv has their dies",
-                        write_maps(context.out_folder, trace, got, shapes[n], options.at.ps / 1'000'000'000),
+                        write_maps(context.out_folder, trace, got, shapes[n], options.at.ps / 1'000'000'000,
+                                   context.machine.topology.dies_per_package),
                         options.at.us() * 1e-6));
     }
     context.finish_row(result, row_of(trace, got, shapes[n]));
@@ -286,6 +302,7 @@ const Study kJobsStudy{.name = "jobs",
                        .summary = "jobs of a cluster on supernodes: who waits, and what stays idle",
                        .fields = kJobsFields,
                        .options = options_of<JobsOptions, run>,
+                       .coreless = true,
                        .supernodes = true};
 
 }  // namespace cm384::studies

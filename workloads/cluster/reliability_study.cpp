@@ -153,7 +153,9 @@ StudyResult run(const StudyContext& context, const ReliabilityOptions& options) 
   if (!table.note.empty()) result.notes.push_back(table.note);
   const hw::Topology& topology = context.machine.topology;
   std::vector<cluster::ReliabilityCase> cases;
-  for (const int spares : options.spares) {
+  // A single node has none to spare, where nobody asks for it.
+  const bool alone = topology.nodes < 2 && !context.given.contains("spares");
+  for (const int spares : alone ? Integers{0} : options.spares) {
     for (const int interval : options.interval) {
       cluster::ReliabilityCase& one = cases.emplace_back(case_of(context, table, options, spares));
       const double rate = cluster::interruptions_per_second(one);
@@ -222,6 +224,7 @@ const Study kReliabilityStudy{.name = "reliability",
                               .summary = "a run on whole supernodes for weeks: failures, spares, checkpoints",
                               .fields = kReliabilityFields,
                               .options = options_of<ReliabilityOptions, run>,
+                              .coreless = true,
                               .supernodes = true};
 
 }  // namespace cm384::studies

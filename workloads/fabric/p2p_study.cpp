@@ -216,15 +216,34 @@ void check(const hw::Machine& machine, const P2pOptions& options) {
                     machine.accelerator.kind));
 }
 
-StudyResult run(const StudyContext& context, const P2pOptions& asked) {
-  P2pOptions options = asked;
-  // What was not asked for.
-  if (std::ranges::find(options.path, "rdma") != options.path.end() && !context.given.contains("target"))
+// What was not asked for is what the machine has.
+P2pOptions with_defaults(const StudyContext& context, P2pOptions options) {
+  const hw::Topology& topology = context.machine.topology;
+  const bool far = topology.supernodes > 1, one_package = topology.dies_per_node <= topology.dies_per_package;
+  if (!context.given.contains("distance")) {
+    if (far) {
+      options.distance = {"inter-supernode"};
+    } else if (topology.nodes < 2) {
+      options.distance = {"intra-node"};
+    } else if (one_package) {
+      options.distance = {"inter-node"};
+    }
+  }
+  if (!context.given.contains("path")) {
+    if (std::ranges::find(options.distance, "inter-supernode") != options.distance.end()) {
+      options.path = {"rdma"};
+    } else if (!context.machine.accelerator.has_cores()) {
+      options.path = {"transfer"};
+    }
+  }
+  const bool by_rdma = std::ranges::find(options.path, "rdma") != options.path.end();
+  if (!context.given.contains("target") && (by_rdma || topology.sockets_per_node == 0))
     options.target = {"npu"};
-  if (context.machine.topology.supernodes > 1 && !context.given.contains("distance"))
-    options.distance = {"inter-supernode"};
-  if (context.machine.topology.nodes < 2 && !context.given.contains("distance"))
-    options.distance = {"intra-node"};
+  return options;
+}
+
+StudyResult run(const StudyContext& context, const P2pOptions& asked) {
+  const P2pOptions options = with_defaults(context, asked);
   check(context.machine, options);
   StudyResult result;
   const std::vector<P2pPoint> points = points_of(options);

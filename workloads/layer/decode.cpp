@@ -163,7 +163,7 @@ Row step_row(const StudyContext& context, const DecodeOptions& options, const De
   // Dies without tokens count as well.
   const double tokens_s = o.batch * 1000 / tpot_ms * o.token_ranks() / o.ranks;
   row.set("step_ms", step / 1000).set("tpot_ms", tpot_ms).set("tokens_s_npu", tokens_s);
-  row.set("tokens_s_tflops", tokens_s / (2 * hw::peaks_of(context.machine).int8_tops));
+  row.set("tokens_s_tflops", tokens_s / (o.dies_of_npu * hw::peaks_of(context.machine).int8_tops));
   options.prices.add_to(row, tokens_s);
   row.set("layer_us", parts.layer);
   row.set("attention_half_us", parts.attention_half).set("experts_half_us", parts.experts_half);
@@ -260,7 +260,7 @@ constexpr std::array kDecodeFields{
           "of them: that hold all experts and have no tokens, where given"}
         .as_condition(),
     Field{"batch", FieldType::integer,
-          "requests per NPU of two dies, with --expert-ranks of those with tokens", true}
+          "requests per NPU, of all its dies; with --expert-ranks of those with tokens", true}
         .as_condition(),
     Field{"kv", FieldType::integer, "mean tokens of a request in the cache", true}.as_condition(),
     Field{"mtp", FieldType::integer, "tokens predicted beyond the next one"}.as_condition(),

@@ -28,7 +28,7 @@ struct DecodeOptions {
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
-    visit("batch", self.batch, Range{2, 1024}, "requests per NPU of two dies; one row each");
+    visit("batch", self.batch, Range{1, 1024}, "requests per NPU, of all its dies; one row each");
     LayerOptions::describe(self.layer, visit);
     visit("acceptance", self.acceptance, Range{0.0, 1.0}, "share of predicted further tokens that are right");
     visit("dense-layers", self.dense_layers, Range{0, 1000},

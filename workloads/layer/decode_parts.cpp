@@ -221,7 +221,7 @@ std::optional<DecodeParts> measure_parts(const StudyContext& context, const Deco
   }
   DecodeOperators alone(context, result);
   const LayerOptions& o = options.layer;
-  const int requests = o.batch / 2, tokens = requests * (1 + o.mtp);
+  const int requests = o.requests_of_die(), tokens = requests * (1 + o.mtp);
   const auto rows = static_cast<std::uint64_t>(tokens);
   if (options.other_layers() > 0 && o.sharing() > 1) {
     const LayerReading reading = measure_layer(context, dense_setting(context, o), result.simulator);
@@ -271,7 +271,7 @@ std::optional<DecodeParts> decode_parts(const StudyContext& context, const Decod
     file.add(PartsFile::Section::steps, key, to_json(options, *parts));
   }
   Alone alone(context, result);
-  const int requests = options.layer.batch / 2, mtp = options.layer.mtp;
+  const int requests = options.layer.requests_of_die(), mtp = options.layer.mtp;
   parts->sampling = sampling_of(alone, context, options, requests * (1 + mtp), file);
   if (mtp > 0) parts->mtp_sampling = sampling_of(alone, context, options, requests, file);
   if (alone.interrupted() || context.interrupted != 0) return {};

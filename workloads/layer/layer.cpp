@@ -22,6 +22,7 @@
 
 namespace cm384::studies {
 void LayerOptions::settle(const hw::Machine& machine) {
+  dies_of_npu = machine.topology.dies_per_package;
   const std::size_t colon = split.find(':');
   if (colon == std::string::npos) return;
   const int groups = machine.die.groups();
@@ -118,7 +119,7 @@ std::vector<std::string> splits_of(const std::string& split, int aic) {
 
 LayerSetting setting_of(const StudyContext& context, const LayerOptions& options, int microbatches,
                         const std::string& split) {
-  const int requests = options.batch / 2, tokens = 1 + options.mtp;
+  const int requests = options.requests_of_die(), tokens = 1 + options.mtp;
   if (requests < microbatches || requests % microbatches != 0)
     throw InputError(fmt::format("--batch {}: {} requests a die do not divide into {} microbatches",
                                  options.batch, requests, microbatches));
@@ -219,10 +220,10 @@ void check_shapes(const LayerOptions& o) {
 }  // namespace
 
 std::vector<LayerSetting> layer_settings(const StudyContext& context, const LayerOptions& options) {
-  const int dies = context.machine.topology.dies(), requests = options.batch / 2;
+  const int dies = context.machine.topology.dies(), requests = options.requests_of_die();
   if (options.ranks > dies)
     throw InputError(fmt::format("--ranks {}: the machine has {} dies", options.ranks, dies));
-  if (options.batch < 2 || options.batch % 2 != 0)
+  if (requests < 1 || options.batch % options.dies_of_npu != 0)
     throw InputError(
         fmt::format("--batch {}: allowed: even numbers from 2: an NPU is two dies", options.batch));
   if (options.drift > 0 && options.renew == 0)
@@ -383,7 +384,7 @@ struct LayerStudyOptions {
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
-    visit("batch", self.layer.batch, Range{2, 1024, 2}, "requests per NPU of two dies");
+    visit("batch", self.layer.batch, Range{1, 1024}, "requests per NPU, of all its dies");
     LayerOptions::describe(self.layer, visit);
     visit("dense-width", self.layer.dense_width, Range{64, 65536, 64},
           "elements between the products of a dense layer");
@@ -519,7 +520,7 @@ constexpr std::array kLayerFields{
           "of them: that hold all experts and have no tokens, where given"}
         .as_condition(),
     Field{"batch", FieldType::integer,
-          "requests per NPU of two dies, with --expert-ranks of those with tokens", true}
+          "requests per NPU, of all its dies; with --expert-ranks of those with tokens", true}
         .as_condition(),
     Field{"kv", FieldType::integer, "mean tokens of a request in the cache", true}.as_condition(),
     Field{"mtp", FieldType::integer, "tokens predicted beyond the next one"}.as_condition(),

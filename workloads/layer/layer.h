@@ -20,7 +20,8 @@ void check_groups(int experts, int chosen, int group, int groups);
 struct LayerOptions {
   std::string model{}, deployment{};  // that what is not given follows from; empty: none
   int ranks = 320;
-  int batch = 96;  // requests per NPU of two dies
+  int batch = 96;       // requests per NPU
+  int dies_of_npu = 2;  // that share a package, as settle() finds them
   int kv = 4096;
   std::string kv_lengths = "fixed";
   int kv_sets = 4;
@@ -47,6 +48,7 @@ struct LayerOptions {
   bool int8_networks = true;
 
   bool dense() const { return experts == 0; }
+  int requests_of_die() const { return batch / dies_of_npu; }
   // Ranks with tokens and attention, and those with experts.
   int token_ranks() const { return ranks - expert_ranks; }
   int holders() const { return expert_ranks > 0 ? expert_ranks : ranks; }

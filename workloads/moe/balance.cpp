@@ -258,8 +258,12 @@ constexpr std::array kBalanceFields{
 
 }  // namespace
 
-const Study kBalanceStudy{"balance",
-                          "how evenly experts load their ranks, and what renewing their placement wins",
-                          kBalanceFields, options_of<BalanceOptions, run>};
+const Study kBalanceStudy{
+    .name = "balance",
+    .summary = "how evenly experts load their ranks, and what renewing their placement wins",
+    .fields = kBalanceFields,
+    .options = options_of<BalanceOptions, run>,
+    .coreless = true,
+    .supernodes = true};
 
 }  // namespace cm384::studies

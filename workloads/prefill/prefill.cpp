@@ -23,6 +23,10 @@ void PrefillOptions::follow(const Given& given) {
   follow_model(hw::list_parameters(*this), given, model, values);
 }
 
+void PrefillOptions::settle(const hw::Machine& machine) {
+  dies_of_npu = machine.topology.dies_per_package;
+}
+
 namespace {
 
 // What does not act, or does not fit together.
@@ -66,7 +70,7 @@ PrefillShare share_of(const PrefillOptions& o, int microbatches) {
         fmt::format("run prefill: --attention sp-tp-sp: {} heads on {} ranks; allowed: as many heads on each",
                     o.heads, o.ranks));
   const int among = o.by_heads ? std::gcd(o.prompt, o.ranks) : 1;
-  const int unit = 2 * microbatches * (o.prompt / among);
+  const int unit = o.dies_of_npu * microbatches * (o.prompt / among);
   if (o.tokens % unit != 0)
     throw InputError(
         fmt::format("run prefill: --tokens {} of an NPU, --prompt {}, {} microbatch{}: {} has whole prompts; "
@@ -76,7 +80,7 @@ PrefillShare share_of(const PrefillOptions& o, int microbatches) {
   if (o.cached >= o.prompt)
     throw InputError(
         fmt::format("run prefill: --cached {}: allowed: less than --prompt {}", o.cached, o.prompt));
-  const int all = o.tokens / 2 / microbatches;
+  const int all = o.tokens / o.dies_of_npu / microbatches;
   const std::int64_t cached = std::int64_t{all} * o.cached;
   if (cached % o.prompt != 0)
     throw InputError(fmt::format(
@@ -107,14 +111,14 @@ void check_memory(const StudyContext& context, const PrefillOptions& o, int micr
                                             : heads * 2 * (192 + 192 + 128 + 128);
   const double token = layers * o.token_bytes() + std::max(activations + gathered, 9 * hidden * 3);
   const double room = static_cast<double>(context.machine.memory.hbm.capacity.count);
-  const double tokens = o.tokens / 2;  // NOLINT(bugprone-integer-division): whole ones
+  const int tokens = o.tokens / o.dies_of_npu;
   if (weights + token * tokens <= room) return;
   const int unit = o.prompt * microbatches;
   const auto fits = static_cast<long>(std::max(0.0, room - weights) / token) / unit * unit;
   throw InputError(fmt::format(
       "run prefill: --tokens {}: {:.1f} GB of weights and {:.1f} GB of cache and activations do not "
       "fit a die's {:.1f} GB; {} tokens an NPU would",
-      o.tokens, weights / 1e9, token * tokens / 1e9, room / 1e9, 2 * fits));
+      o.tokens, weights / 1e9, token * tokens / 1e9, room / 1e9, o.dies_of_npu * fits));
 }
 
 // A batch made of its parts, in microseconds.
@@ -262,17 +266,17 @@ StudyResult run(const StudyContext& context, const PrefillOptions& o) {
         schedule_of(std::vector(static_cast<std::size_t>(microbatches), chain.parts), slowdowns_of(overlaps));
     const Batch batch = microbatches == 1 ? in_turn(o, parts) : side_by_side(o, chain, schedule);
     if (microbatches == 1) one = batch;
-    Row row{
-        {"ranks", o.ranks},
-        {"tokens", o.tokens},
-        {"prompt", o.prompt},
-        {"cached", o.cached},
-        {"microbatches", microbatches},
-        {"latency_ms", batch.all_us / 1000},
-        {"layer_us", batch.layer_us},
-        {"dense_layer_us", batch.dense_us},
-        {"tokens_s_npu", o.tokens / (batch.all_us / 1e6)},
-        {"tokens_s_tflops", o.tokens / (batch.all_us / 1e6) / (2 * hw::peaks_of(context.machine).int8_tops)}};
+    Row row{{"ranks", o.ranks},
+            {"tokens", o.tokens},
+            {"prompt", o.prompt},
+            {"cached", o.cached},
+            {"microbatches", microbatches},
+            {"latency_ms", batch.all_us / 1000},
+            {"layer_us", batch.layer_us},
+            {"dense_layer_us", batch.dense_us},
+            {"tokens_s_npu", o.tokens / (batch.all_us / 1e6)},
+            {"tokens_s_tflops",
+             o.tokens / (batch.all_us / 1e6) / (o.dies_of_npu * hw::peaks_of(context.machine).int8_tops)}};
     o.prices.add_to(row, o.tokens / (batch.all_us / 1e6));
     if (one && microbatches > 1)
       row.set("gain", one->all_us / batch.all_us - 1)
@@ -307,7 +311,7 @@ constexpr std::array kOverlapFields{
 };
 constexpr std::array kPrefillFields{
     Field{"ranks", FieldType::integer, "dies of the instance", true}.as_condition(),
-    Field{"tokens", FieldType::integer, "of the batch per NPU of two dies", true}.as_condition(),
+    Field{"tokens", FieldType::integer, "of the batch per NPU, of all its dies", true}.as_condition(),
     Field{"prompt", FieldType::integer, "tokens of a prompt", true}.as_condition(),
     Field{"cached", FieldType::integer, "of these, read and not computed", true}.as_condition(),
     Field{"microbatches", FieldType::integer, "that share the dies", true}.as_condition(),

@@ -16,6 +16,7 @@ struct PrefillOptions {
   std::string model{};  // that what is not given follows from; empty: none
   int ranks = 32;
   int tokens = 16384;
+  int dies_of_npu = 2;  // that share a package, as settle() finds them
   int prompt = 4096;
   int cached = 0;
   bool by_heads = false;
@@ -43,7 +44,7 @@ struct PrefillOptions {
         "language model that shapes, numbers of layers and of experts follow from where they are not given: "
         "one of `cm384 model list`, a config.json or a TOML");
     visit("ranks", self.ranks, Range{2, kMostRanks}, "dies that share the experts");
-    visit("tokens", self.tokens, Range{32, 1'000'000}, "of a batch, per NPU of two dies");
+    visit("tokens", self.tokens, Range{32, 1'000'000}, "of a batch, per NPU, of all its dies");
     visit("prompt", self.prompt, Range{16, 1'000'000, 16},
           "tokens of each prompt; a die has whole ones where attention is data parallel");
     visit("cached", self.cached, Range{0, 999'936, 128},
@@ -100,6 +101,7 @@ struct PrefillOptions {
     NpuPrices::describe(self.prices, visit);
   }
   void follow(const Given& given);
+  void settle(const hw::Machine& machine);
   std::vector<std::string> inputs() const {
     std::vector<std::string> files = model_files(model);
     const auto source = traces::parse_routing_source(routing);
