@@ -86,6 +86,12 @@ TEST(Htsim, ConnectionsStartAtTheirTimesAndByTriggers) {
   EXPECT_EQ(read.records[2].dependencies, (std::vector<TrafficDependency>{{1, Wait::completion, {}}}));
 }
 
+TEST(Htsim, PrioritiesAreNotTaken) {
+  const std::string text = "Nodes 4\r\nConnections 2\r\n0->1 size 5 prio 2\r\n1->2 size 7 prio 0\r\n";
+  EXPECT_THAT(import(import_htsim, text).result.not_taken,
+              ::testing::ElementsAre("prio of connections, which are all alike: 1"));
+}
+
 TEST(Htsim, BrokenOnesAreRefusedByLine) {
   const auto with = [](const std::string& rest) { return refused(import_htsim, "Nodes 4\n" + rest); };
   EXPECT_THAT(refused(import_htsim, "Knots 4\n"), HasSubstr(":1: header: allowed: Nodes N"));
@@ -130,6 +136,38 @@ TEST(Goal, OperationsWaitForWhatTheyRequire) {
   EXPECT_THAT(read.result.not_taken, ::testing::IsEmpty());
 }
 
+// As schedgen and people write them: comments, braces anywhere, dependencies before what they name.
+TEST(Goal, LinesOfARankMayStandInAnyOrder) {
+  const std::string text =
+      "/* made by\n schedgen */\nnum_ranks 2\nrank 0{\nl2 requires l1 // at once\nl2: send 64b to 1\n"
+      "l1: calc 1000\n}\nrank 1\n{\nl2 requires l1\nl1: recv 64b from 0\nl2: calc 500 }\n";
+  EXPECT_EQ(recognise(saved(text)), TraceKind::goal);
+  EXPECT_THAT(refused(import_goal, text), HasSubstr("'}'; allowed: "));
+  std::string good = text;
+  good.replace(good.rfind(" }"), 2, "\n}");
+  const Read read = import(import_goal, good);
+  EXPECT_EQ(read.pairs(), (Pairs{{{0, 1}, 64}}));
+  EXPECT_EQ(read.computed(0), 1_us);
+  // The message waits for the point that waits for the calculation.
+  const auto sent = std::ranges::find_if(read.records, [](const TrafficRecord& r) { return r.moves(); });
+  ASSERT_NE(sent, read.records.end());
+  ASSERT_EQ(sent->dependencies.size(), 1u);
+  const TrafficRecord& point = read.records[sent->dependencies[0].on];
+  ASSERT_EQ(point.dependencies.size(), 1u);
+  EXPECT_EQ(read.records[point.dependencies[0].on].kind, Kind::compute);
+}
+
+TEST(Goal, WhatMovesNothingAndWhatSharesTurnsIsTold) {
+  std::string text = "num_ranks 1\nrank 0 {\nsend 10b to 0\nrecv 10b from 0\n";
+  for (int cpu = 0; cpu < 17; ++cpu) text += fmt::format("calc 100 cpu {}\n", cpu);
+  const Read read = import(import_goal, text + "}\n");
+  EXPECT_EQ(read.bytes(), 0u);
+  EXPECT_THAT(read.result.notes,
+              ::testing::Contains("sends of 0 B or to the sender itself, which move nothing: 1"));
+  EXPECT_THAT(read.result.notes,
+              ::testing::Contains("calculations of a cpu from 14 on, which share the turns of one: 2"));
+}
+
 TEST(Goal, BrokenOnesAreRefusedByLine) {
   const auto with = [](const std::string& rest) {
     return refused(import_goal, "num_ranks 2\nrank 0 {\n" + rest);
@@ -142,6 +180,8 @@ TEST(Goal, BrokenOnesAreRefusedByLine) {
   EXPECT_THAT(with("l1: jump 3\n}\n"), HasSubstr(":3: 'jump'; allowed: calc, send, recv"));
   EXPECT_THAT(with("l1: calc 3\nl1: calc 4\n}\n"), HasSubstr(":4: 'l1:': the rank has it twice"));
   EXPECT_THAT(with("l1: calc 3\nl1 requires l9\n}\n"), HasSubstr(":4: 'l9': no such label"));
+  EXPECT_THAT(refused(import_goal, "num_ranks 1\nrank 0\ncalc 3\n"),
+              HasSubstr(":3: rank: allowed: rank N {"));
   EXPECT_THAT(with("l1: recv 3b from 1\n}\n"), HasSubstr(":3: recv: rank 1 sends rank 0 no such message"));
   EXPECT_THAT(with("l1: recv 3b from 1\n}\nrank 1 {\nsend 4b to 0\n}\n"),
               HasSubstr("recv: 3 B, but 4 B are sent"));
@@ -168,6 +208,16 @@ TEST(SimAi, LayersRunForwardsAndBackwardsInTheirGroups) {
                                  {{1, 3}, 600},
                                  {{3, 1}, 600}}));
   EXPECT_EQ(read.computed(0), 1000_ns + 3000_ns + 40_ns + 30_ns + 20_ns + 10_ns + 5_ns);
+}
+
+TEST(SimAi, WhatItsHeaderSaysBeyondOneIterationIsNotTaken) {
+  const std::string text =
+      "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 1 ep: 1 pp: 2 vpp: 1 ga: 4 all_gpus: 2 "
+      "checkpoints: 0 checkpoint_initiates: 0 pp_comm: "
+      "4096\n1\na\t-1\t5\tNONE\t0\t1\tNONE\t0\t1\tNONE\t0\t1\n";
+  EXPECT_THAT(import(import_simai, text).result.not_taken,
+              ::testing::ElementsAre(HasSubstr("2 stages"), "ga, of whose micro-batches one is run: 4",
+                                     "pp_comm: 4096"));
 }
 
 TEST(SimAi, BrokenOnesAreRefusedByLine) {
@@ -203,6 +253,24 @@ TEST(Msccl, StepsSendAndReceiveChunks) {
   const Read read = import(import_msccl, kMsccl, options(3000));
   EXPECT_EQ(read.pairs(), (Pairs{{{0, 1}, 1500}, {{1, 0}, 1500}}));
   EXPECT_THAT(read.result.notes, ::testing::Contains("a chunk is 1500 B, one loop"));
+}
+
+// Elements are known by their numbers, whatever their order; comments say nothing.
+TEST(Msccl, ElementsMayStandInAnyOrder) {
+  const std::string text =
+      R"(<?xml version="1.0"?><!-- <a> --><algo nchunksperloop="2" ngpus="2"><gpu id="1"><tb id="0" send="0" recv="0" chan="0">
+    <step s="1" type="s" cnt="1"/><!-- then --><step s="0" type="r" cnt="1"/></tb></gpu><gpu id="0">
+    <tb id="0" send="1" recv="1" chan="0"><step s="1" type="r" cnt="1"/><step s="0" type="s" cnt="1"/></tb></gpu></algo>)";
+  EXPECT_EQ(recognise(saved(text)), TraceKind::msccl);
+  const Read read = import(import_msccl, text, options(3000));
+  EXPECT_EQ(read.pairs(), (Pairs{{{0, 1}, 1500}, {{1, 0}, 1500}}));
+  // Rank 1 sends what it got: its send is behind that of rank 0.
+  std::vector<int> senders;
+  for (const TrafficRecord& r : read.records) {
+    if (r.moves()) senders.push_back(r.source.number);
+  }
+  EXPECT_THAT(senders, ::testing::ElementsAre(0, 1));
+  EXPECT_THAT(refused(import_msccl, "<algo><!-- ", options(1)), HasSubstr("offset 6: no end of a comment"));
 }
 
 TEST(Msccl, BrokenOnesAreRefusedByStep) {
@@ -284,6 +352,51 @@ TEST(Logs, NcclsCallsMoveWhatTheirCommunicatorsSay) {
   EXPECT_THAT(read.result.not_taken, ::testing::IsEmpty());
 }
 
+// Two ranks under a launcher that marks lines, and of an NCCL whose communicators have no name.
+TEST(Logs, OlderNcclsAndLinesWithMarksAreRead) {
+  const auto log = [](const std::string& mark, int second_place) {
+    std::string text;
+    for (const int rank : {0, 1})
+      text += fmt::format(
+          "{}n0:{}:7 [{}] NCCL INFO comm 0xa{} rank {} nranks 2 cudaDev {} busId 1 - Init COMPLETE\n", mark,
+          10 + rank, rank, rank, rank == 0 ? 0 : second_place, rank);
+    for (const int rank : {0, 1})
+      text += fmt::format(
+          "{}n0:{}:8 [{}] NCCL INFO AllReduce: opCount 0 sendbuff 0x1 recvbuff 0x2 count 1000 datatype 9 op "
+          "0 "
+          "root 0 comm 0xa{} [nranks=2] stream 0x5\n",
+          mark, 10 + rank, rank, rank);
+    return text;
+  };
+  for (const char* mark : {"", "[2026-01-02 03:04:05] ", "[1,0]<stdout>:"}) {
+    EXPECT_EQ(recognise(saved(log(mark, 1))), TraceKind::log) << mark;
+    const Read read = import(log_of, log(mark, 1));
+    EXPECT_EQ(read.pairs(), (Pairs{{{0, 1}, 2000}, {{1, 0}, 2000}})) << mark;
+    EXPECT_THAT(read.result.notes,
+                ::testing::Contains(HasSubstr("without a commId are matched by the order")));
+  }
+}
+
+// 2,000 B from rank 0 to 1, in calls one behind the other.
+TEST(Logs, HcclsSendsAndReceivesAreMessages) {
+  const auto entry = [](int rank, const std::string& call) {
+    return fmt::format(
+        "[INFO] HCCL({},python3):2026 [op_base.cc:1] Entry-Hccl{}, localRank[{}], streamId[3]\n", 100 + rank,
+        call, rank);
+  };
+  const std::string all = entry(0, "AllReduce:tag[AllReduce_g], count[2], dataType[int8]") +
+                          entry(1, "AllReduce:tag[AllReduce_g], count[2], dataType[int8]"),
+                    send =
+                        entry(0,
+                              "Send:tag[worldSendRecv_0_1_g], sendBuf[0x1], count[1000], dataType[float16], "
+                              "destRank[1]"),
+                    receive = entry(1,
+                                    "Recv:tag[worldSendRecv_0_1_g], recvBuf[0x1], count[1000], "
+                                    "dataType[float16], srcRank[0]");
+  EXPECT_EQ(import(log_of, all + send + receive).pairs(), (Pairs{{{0, 1}, 2000 + 2}, {{1, 0}, 2}}));
+  EXPECT_THAT(refused(log_of, all + receive), HasSubstr("receives what nobody sends"));
+}
+
 TEST(Logs, HcclsCallsMoveWhatTheirTagsSay) {
   const auto entry = [](int rank, const std::string& call) {
     return fmt::format(
@@ -322,7 +435,7 @@ TEST(Logs, BrokenOnesAreRefusedByLine) {
               HasSubstr(":10: datatype: '60'; allowed: a whole number from 0 to 11"));
   EXPECT_THAT(broken("count 1000", "count x"), HasSubstr(":10: count: 'x'"));
   EXPECT_THAT(broken("nranks 4", "nranks 5"), HasSubstr("group 0x77 has 5 ranks, of which 4 are logged"));
-  EXPECT_THAT(broken("commId 0x77", "commid 0x77"),
+  EXPECT_THAT(broken("commId 0x77 - Init COMPLETE", "commid 0x77"),
               HasSubstr("no line before tells rank and commId of '0xa3'"));
   EXPECT_THAT(broken("Send: opCount 2", "Xend: opCount 2"), HasSubstr("receives what nobody sends"));
   EXPECT_THAT(refused(log_of, "n0:1:1 [0] NCCL INFO nothing\n"), HasSubstr("no call; allowed: NCCL's log"));
@@ -346,6 +459,8 @@ TEST(Recognise, FilesByHowTheyBegin) {
       {"id,kind,start_ps\n", TraceKind::traffic},
       {"up\nn0:7:9 [0] NCCL INFO Bootstrap", TraceKind::log},
       {"[INFO] HCCL(7,python3):2026", TraceKind::log},
+      {"Device_id,Op Name,Task Start Time(us),Task Duration(us)\n", TraceKind::timeline},
+      {"{\"step\":{\"collective\":{\"a\":{\"Communication Bandwidth Info\":{", TraceKind::timeline},
       {"neither one nor the other", TraceKind::other},
       {"", TraceKind::other}};
   for (const auto& [text, kind] : files) EXPECT_EQ(recognise(saved(text)), kind) << text.substr(0, 40);

@@ -69,13 +69,33 @@ CommunicatorGroups read_groups(const std::string& path) {
 
 std::int64_t bytes_of_element(std::string name) {
   static const std::map<std::string, std::int64_t, std::less<>> kSizes{
-      {"byte", 1},        {"char", 1}, {"bool", 1},  {"int8", 1},    {"uint8", 1},  {"float8_e4m3fn", 1},
-      {"float8_e5m2", 1}, {"fp8", 1},  {"half", 2},  {"float16", 2}, {"fp16", 2},   {"bfloat16", 2},
-      {"bfp16", 2},       {"bf16", 2}, {"short", 2}, {"int16", 2},   {"uint16", 2}, {"float", 4},
-      {"float32", 4},     {"fp32", 4}, {"int", 4},   {"int32", 4},   {"uint32", 4}, {"double", 8},
-      {"float64", 8},     {"fp64", 8}, {"long", 8},  {"int64", 8},   {"uint64", 8}};
+      {"byte", 1},       {"char", 1},
+      {"bool", 1},       {"int8", 1},
+      {"uint8", 1},      {"qint8", 1},
+      {"quint8", 1},     {"fp8", 1},
+      {"hif8", 1},       {"half", 2},
+      {"float16", 2},    {"fp16", 2},
+      {"bf16", 2},       {"bfp16", 2},
+      {"bfloat16", 2},   {"short", 2},
+      {"int16", 2},      {"uint16", 2},
+      {"float", 4},      {"float32", 4},
+      {"fp32", 4},       {"int", 4},
+      {"int32", 4},      {"uint32", 4},
+      {"qint32", 4},     {"double", 8},
+      {"float64", 8},    {"fp64", 8},
+      {"long", 8},       {"int64", 8},
+      {"uint64", 8},     {"int128", 16},
+      {"uint128", 16},   {"complexhalf", 4},
+      {"complex32", 4},  {"complexfloat", 8},
+      {"complex64", 8},  {"complexdouble", 16},
+      {"complex128", 16}};
   std::ranges::transform(name, name.begin(),
                          [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  for (const std::string_view prefix : {"c10::", "torch.", "hccl_data_type_"}) {
+    if (name.starts_with(prefix)) name.erase(0, prefix.size());
+  }
+  // Of one byte in all their forms: float8_e4m3fn, Float8_e5m2fnuz, FP8E4M3.
+  if (name.starts_with("float8_") || name.starts_with("fp8e")) return 1;
   const auto found = kSizes.find(name);
   return found == kSizes.end() ? 0 : found->second;
 }
@@ -207,6 +227,7 @@ void CollectiveParts::write(const std::vector<Met>& all, RecordGraph& graph, Imp
         throw InputError(fmt::format("{}: root: rank {} is none of its ranks", first.where, first.root));
       collective.root = static_cast<std::size_t>(place - met.members.begin());
     }
+    bool uneven = false;
     for (const CollectivePart* part : met.parts) {
       const auto members = static_cast<std::int64_t>(met.members.size());
       const std::int64_t input = part->sent        ? input_of_sent(part->kind, part->input, members)
@@ -218,7 +239,14 @@ void CollectiveParts::write(const std::vector<Met>& all, RecordGraph& graph, Imp
       collective.inputs.push_back(input);
       collective.ready.push_back(part->begin);
       collective.end.push_back(part->end);
+      // Beside those with parts of their own others have equal ones.
+      std::vector<std::int64_t>& parts = collective.parts.emplace_back(part->parts);
+      uneven = uneven || parts.size() == met.parts.size();
+      if (parts.size() == met.parts.size()) continue;
+      parts.assign(met.parts.size(), input / members);
+      for (std::int64_t n = 0; n < input % members; ++n) ++parts[static_cast<std::size_t>(n)];
     }
+    if (!uneven) collective.parts.clear();
     ranks.add(graph, collective);
   }
 }

@@ -15,7 +15,8 @@ using CommunicatorGroups = std::map<std::string, std::vector<std::int64_t>>;
 // JSON: {"GROUP": [RANK, ...], ...}. Throws InputError naming file and group.
 CommunicatorGroups read_groups(const std::string& path);
 
-// Bytes of an element, by the names of PyTorch and of HCCL in any letters; 0: unknown.
+// Bytes of an element, by the names of PyTorch and of HCCL in any letters, with c10::, torch. or
+// HCCL_DATA_TYPE_ before them or not; 0: unknown.
 std::int64_t bytes_of_element(std::string name);
 
 // What one rank tells of a collective.
@@ -26,8 +27,9 @@ struct CollectivePart {
   // others.
   std::int64_t input = 0;
   int power = 0;
-  bool sent = false;       // `input` is what the rank sent to others, whatever the algorithm
-  std::int64_t root = -1;  // number of a rank; -1: not told
+  std::vector<std::int64_t> parts;  // of an all-to-all: of `input`, to each member; empty: alike
+  bool sent = false;                // `input` is what the rank sent to others, whatever the algorithm
+  std::int64_t root = -1;           // number of a rank; -1: not told
   int lane = 0;
   std::string group;  // empty: of all ranks
   std::string name;

@@ -19,7 +19,7 @@ constexpr int kGoalTurns = 15;
 
 class GoalImport {
  public:
-  GoalImport(const std::string& path, const ImportOptions& options) : lines_(path) {
+  GoalImport(const std::string& path, const ImportOptions& options) : lines_(path, true) {
     if (!lines_.next() || lines_.words()[0] != "num_ranks") lines_.fail("header: allowed: num_ranks N");
     std::vector<std::int64_t> numbers(
         static_cast<std::size_t>(lines_.integer(1, "num_ranks", 1, kMostGoalRanks)));
@@ -48,6 +48,12 @@ class GoalImport {
     }
     for (const auto& [channel, sends] : sends_) lonely += sends.size();
     ImportResult result = ranks_->write(graph_, sink);
+    if (still_ != 0)
+      result.notes.push_back(
+          fmt::format("sends of 0 B or to the sender itself, which move nothing: {}", still_));
+    if (beyond_ != 0)
+      result.notes.push_back(fmt::format("calculations of a cpu from {} on, which share the turns of one: {}",
+                                         kGoalTurns - 1, beyond_));
     if (lonely != 0)
       result.not_taken.push_back(
           fmt::format("sends that no rank receives, which nobody waits for: {}", lonely));
@@ -64,35 +70,50 @@ class GoalImport {
   struct Operation {
     std::uint64_t begin = 0, end = 0;
   };
+  struct Requirement {
+    std::string later, earlier;
+    bool begin = false;  // of the earlier one is what counts
+    std::string where;
+  };
 
   void line() {
     const auto& words = lines_.words();
-    if (words[0].starts_with("//") || words[0].starts_with('#')) return;
+    if (words[0].starts_with('#')) return;
     if (words[0] == "rank") {
       if (rank_ >= 0) lines_.fail("rank: within another one");
       rank_ = static_cast<int>(lines_.integer(1, "rank", 0, static_cast<std::int64_t>(ranks_->count()) - 1));
-      if (lines_.word(2, "{") != "{") lines_.fail("rank: allowed: rank N {");
-      labels_.clear();
+      open_ = words.size() > 2;
+      if (open_ && words[2] != "{") lines_.fail("rank: allowed: rank N {");
+    } else if (rank_ >= 0 && !open_) {
+      if (words[0] != "{") lines_.fail("rank: allowed: rank N {");
+      open_ = true;
     } else if (rank_ < 0) {
       lines_.fail(fmt::format("line: '{}'; allowed: rank N {{", words[0].substr(0, 60)));
     } else if (words[0] == "}") {
+      for (const Requirement& one : requirements_) require(one);
+      requirements_.clear();
+      labels_.clear();
       rank_ = -1;
     } else if (words.size() >= 3 && (words[1] == "requires" || words[1] == "irequires")) {
-      const Operation later = labelled(words[0]), earlier = labelled(words[2]);
-      graph_.wait(
-          later.begin,
-          {words[1] == "requires" ? earlier.end : earlier.begin, TrafficDependency::Kind::completion, {}});
+      requirements_.push_back(
+          {std::string(words[0]), std::string(words[2]), words[1] == "irequires", lines_.where()});
     } else {
       operation();
     }
   }
 
-  Operation labelled(std::string_view label) const {
-    const auto found = labels_.find(std::string(label));
-    if (found == labels_.end())
-      lines_.fail(
-          fmt::format("'{}': no such label before; allowed: labels of the rank", label.substr(0, 60)));
-    return found->second;
+  // At the end of a rank: its lines may stand in any order.
+  void require(const Requirement& one) {
+    const auto labelled = [&](const std::string& label) {
+      const auto found = labels_.find(label);
+      if (found == labels_.end())
+        throw InputError(fmt::format("{}: '{}': no such label; allowed: labels of the rank", one.where,
+                                     label.substr(0, 60)));
+      return found->second;
+    };
+    const Operation later = labelled(one.later), earlier = labelled(one.earlier);
+    graph_.wait(later.begin,
+                {one.begin ? earlier.begin : earlier.end, TrafficDependency::Kind::completion, {}});
   }
 
   // l1: calc 100 cpu 0 | l2: send 10b to 1 tag 7 | l3: recv 10b from 1 tag 7
@@ -122,11 +143,13 @@ class GoalImport {
     std::uint64_t end = begin;
     if (kind == "calc") {
       const auto turn = static_cast<int>(std::min<std::int64_t>(1 + options["cpu"], kGoalTurns));
+      if (options["cpu"] >= kGoalTurns) ++beyond_;
       end = graph_.add(ranks_->compute(rank_, Time{size * 1000}, turn), lines_.where());
     } else {
       const auto peer = options.find(sends ? "to" : "from");
       if (peer == options.end()) lines_.fail(fmt::format("{}: is missing", sends ? "to" : "from"));
       const bool moves = sends && size > 0 && peer->second != rank_;
+      if (sends && !moves) ++still_;
       end = graph_.add(
           moves ? ranks_->transfer(rank_, static_cast<int>(peer->second), size) : ranks_->point(rank_),
           lines_.where());
@@ -142,7 +165,10 @@ class GoalImport {
   WordLines lines_;
   std::optional<ImportedRanks> ranks_;
   RecordGraph graph_;
-  int rank_ = -1;  // whose operations are read; -1: none's
+  int rank_ = -1;      // whose operations are read; -1: none's
+  bool open_ = false;  // its brace has been read
+  std::uint64_t still_ = 0, beyond_ = 0;
+  std::vector<Requirement> requirements_;
   std::map<std::string, Operation> labels_;
   std::map<Channel, std::deque<Message>> sends_, receives_;
 };

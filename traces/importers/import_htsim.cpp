@@ -39,7 +39,10 @@ class HtsimImport {
   ImportResult write(TrafficSink& sink) {
     for (const auto& [id, trigger] : triggers_) pull(id, trigger);
     graph_.forget_order();
-    return ranks_->write(graph_, sink);
+    ImportResult result = ranks_->write(graph_, sink);
+    if (priorities_ != 0)
+      result.not_taken.push_back(fmt::format("prio of connections, which are all alike: {}", priorities_));
+    return result;
   }
 
  private:
@@ -96,6 +99,7 @@ class HtsimImport {
                         name.substr(0, 60)));
       const std::int64_t number = lines_.integer(n + 1, name, 0, kMostHtsimId);
       if (value != nullptr) *value = number;
+      if (name == "prio" && number != 0) ++priorities_;
     }
     if (!size || *size < 1 || *size > kMostImportedBytes)
       lines_.fail(fmt::format("size: allowed: 1 to {} B", kMostImportedBytes));
@@ -146,7 +150,7 @@ class HtsimImport {
   std::optional<ImportedRanks> ranks_;
   RecordGraph graph_;
   std::map<std::int64_t, Trigger> triggers_;
-  std::int64_t announced_ = -1, connections_ = 0;
+  std::int64_t announced_ = -1, connections_ = 0, priorities_ = 0;
 };
 
 }  // namespace

@@ -82,6 +82,7 @@ class LogReader {
   }
   std::vector<LoggedProcess> processes;
   std::uint64_t not_taken = 0;  // calls that are known and not followed
+  bool unnamed = false;         // there are communicators without a commId
 
  private:
   LoggedProcess& process(const std::string& name) {
@@ -130,6 +131,17 @@ class LogReader {
       own.size[id] = whole(word_behind(text, "nranks"), "nranks", kMostLocalRank);
       return;
     }
+    // Before NCCL 2.18 a communicator had no name: the n-th of a process is taken for that of the others.
+    if (!address.empty() && text.find("Init COMPLETE") != std::string_view::npos) {
+      LoggedProcess& own = process(nccl_process(head));
+      const std::int64_t size = whole(word_behind(text, "nranks"), "nranks", kMostLocalRank);
+      const std::string name = fmt::format("communicator {}", own.place.size() + 1);
+      own.group_of[address] = name;
+      own.place[name] = whole(word_behind(text, "rank"), "rank", kMostLocalRank);
+      own.size[name] = size;
+      unnamed = true;
+      return;
+    }
     const std::size_t colon = text.find(": opCount ");
     if (colon == std::string_view::npos) return;
     const std::string_view name = text.substr(0, colon);
@@ -163,6 +175,17 @@ class LogReader {
     own.calls.push_back(std::move(call));
   }
 
+  // Letters of "0_1_" in "0_1_GROUP"; 0 where two numbers do not stand there.
+  static std::size_t ends_in(std::string_view text) {
+    std::size_t at = 0;
+    for (int n = 0; n < 2; ++n) {
+      const std::size_t end = text.find('_', at);
+      if (end == std::string_view::npos || !hw::number_of<std::int64_t>(text.substr(at, end - at))) return 0;
+      at = end + 1;
+    }
+    return at;
+  }
+
   // "... Entry-HcclAllReduce:tag[AllReduce_GROUP], sendBuf[..], count[1024], dataType[float32], .."
   void read_hccl(std::string_view head, std::string_view text) {
     const std::size_t colon = text.find(':');
@@ -170,7 +193,9 @@ class LogReader {
     const auto kind = collective_named(text.substr(0, colon));
     const std::string tag = in_brackets(text, "tag"), local = in_brackets(text, "localRank");
     if (tag.empty()) return;  // of a communicator
-    if (!kind) {
+    const std::string name(text.substr(0, colon));
+    const bool sends = name == "Send", receives = name == "Recv" || name == "Receive";
+    if (!kind && !sends && !receives) {
       ++not_taken;
       return;
     }
@@ -180,8 +205,13 @@ class LogReader {
         process(open == std::string_view::npos ? "" : std::string(head.substr(open, end - open)));
     LoggedCall call;
     call.where = where();
-    call.kind = *kind;
-    call.power = power_of(*kind);
+    if (kind) {
+      call.kind = *kind;
+      call.power = power_of(*kind);
+    } else {
+      call.what = sends ? LoggedCall::What::send : LoggedCall::What::receive;
+      call.operation = call.where;
+    }
     const auto first = [&](std::initializer_list<const char*> names) {
       std::string found;
       for (const char* name : names) {
@@ -189,7 +219,7 @@ class LogReader {
       }
       return found;
     };
-    if (*kind != CollectiveKind::barrier) {
+    if (!kind || *kind != CollectiveKind::barrier) {
       const std::string type = first({"dataType", "sendType"}),
                         count = first({"count", "sendCount", "recvCount"});
       const std::int64_t bytes = bytes_of_element(type);
@@ -202,8 +232,15 @@ class LogReader {
       call.bytes = whole(count, "count", kMostElements) * bytes;
     }
     call.group = tag.substr(tag.find('_') == std::string::npos ? 0 : tag.find('_') + 1);
+    // That of a message names both ends before its group.
+    if (!kind) call.group.erase(0, ends_in(call.group));
     if (!local.empty()) own.place[call.group] = whole(local, "localRank", kMostLocalRank);
-    if (is_rooted(*kind)) call.root = whole(in_brackets(text, "root"), "root", kMostLocalRank);
+    if (!kind) {
+      call.root = whole(in_brackets(text, sends ? "destRank" : "srcRank"), sends ? "destRank" : "srcRank",
+                        kMostLocalRank);
+    } else if (is_rooted(*kind)) {
+      call.root = whole(in_brackets(text, "root"), "root", kMostLocalRank);
+    }
     call.stream = in_brackets(text, "streamId");
     own.calls.push_back(std::move(call));
   }
@@ -223,6 +260,7 @@ class LogImport {
         if (!p.calls.empty()) processes_.push_back(std::move(p));
       }
       not_taken_ += read.not_taken;
+      unnamed_ = unnamed_ || read.unnamed;
     }
     if (processes_.empty())
       throw InputError(
@@ -251,6 +289,9 @@ class LogImport {
     ImportResult result = ranks_->write(graph_, sink);
     result.not_taken = std::move(not_taken);
     result.notes.insert(result.notes.begin(), parts_->notes().begin(), parts_->notes().end());
+    if (unnamed_)
+      result.notes.emplace_back(
+          "communicators without a commId are matched by the order in which each process made them");
     result.notes.insert(result.notes.begin(),
                         fmt::format("{} calls; those of a stream follow each other at once, since a log does "
                                     "not tell what was computed between them",
@@ -388,6 +429,7 @@ class LogImport {
 
   std::vector<LoggedProcess> processes_;  // by rank
   std::uint64_t not_taken_ = 0, calls_ = 0;
+  bool unnamed_ = false;
   std::optional<ImportedRanks> ranks_;
   std::optional<CollectiveParts> parts_;
   RecordGraph graph_;

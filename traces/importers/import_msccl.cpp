@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <boost/property_tree/ptree.hpp>
 #include <boost/property_tree/xml_parser.hpp>
@@ -10,6 +11,8 @@
 #include <set>
 #include <sstream>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include "base/text/error.h"
 #include "base/text/number.h"
@@ -32,7 +35,12 @@ void check_depth(const std::string& text, const std::string& path) {
   bool in_tag = false;
   for (std::size_t n = 0; n < text.size(); ++n) {
     const char c = text[n];
-    if (quote != 0) {
+    if (quote == 0 && !in_tag && text.compare(n, 4, "<!--") == 0) {
+      const std::size_t end = text.find("-->", n + 4);
+      if (end == std::string::npos)
+        throw InputError(fmt::format("{}: offset {}: no end of a comment", path, n));
+      n = end + 2;
+    } else if (quote != 0) {
       if (c == '<') throw InputError(fmt::format("{}: offset {}: '<' in a value", path, n));
       if (c == quote) quote = 0;
     } else if (in_tag && (c == '"' || c == '\'')) {
@@ -83,17 +91,20 @@ class Element {
   std::string text(const char* name) const {
     return tree_.get<std::string>(std::string("<xmlattr>.") + name, "");
   }
-  // Children of a name, numbered by `number`.
+  // Children of a name, in the order of their numbers, which `number` has.
   template <class Take>
   void each(const char* name, const char* number, std::int64_t most, Take&& take) const {
+    std::vector<std::pair<std::int64_t, const Tree*>> numbered;
     for (const auto& [key, child] : tree_) {
       if (key == "<xmlattr>" || key == "<xmlcomment>") continue;
       if (key != name)
         throw InputError(fmt::format("{}: <{}>; allowed: <{}>", where_, key.substr(0, 60), name));
-      const Element numbered(child, fmt::format("{}: {}", where_, name));
-      const std::int64_t n = numbered.integer(number, 0, most);
-      take(Element(child, fmt::format("{}: {} {}", where_, name, n)), n);
+      const Element one(child, fmt::format("{}: {}", where_, name));
+      numbered.emplace_back(one.integer(number, 0, most), &child);
     }
+    std::ranges::stable_sort(numbered, {}, &std::pair<std::int64_t, const Tree*>::first);
+    for (const auto& [n, child] : numbered)
+      take(Element(*child, fmt::format("{}: {} {}", where_, name, n)), n);
   }
   const std::string& where() const { return where_; }
 

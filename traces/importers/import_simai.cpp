@@ -96,11 +96,14 @@ class SimAiImport {
         shape_.all = value;
       } else if (name.starts_with("checkpoint")) {
         if (value != 0) ignored_[std::string(name.substr(0, name.size() - 1))] = value;
-      } else if (name != "vpp:" && name != "ga:" && name != "dp:" && name != "pp_comm:" &&
-                 name != "pp_comm") {
+      } else if (name == "ga:") {
+        if (value > 1) ignored_["ga, of whose micro-batches one is run"] = value;
+      } else if (name == "pp_comm:" || name == "pp_comm") {
+        if (value != 0) ignored_["pp_comm"] = value;
+      } else if (name != "vpp:" && name != "dp:") {
         lines_.fail(
             fmt::format("header: '{}'; allowed: model_parallel_NPU_group:, ep:, pp:, vpp:, ga:, "
-                        "all_gpus:, checkpoints:, checkpoint_initiates:",
+                        "dp:, pp_comm:, all_gpus:, checkpoints:, checkpoint_initiates:",
                         name.substr(0, 60)));
       }
     }

@@ -1,6 +1,7 @@
 #include "traces/importers/imported_ranks.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -59,6 +60,23 @@ TrafficRecord ImportedRanks::transfer(int from, int to, std::int64_t bytes, int 
   return r;
 }
 
+namespace {
+
+// Directly between all pairs, not all to the same one at the same time.
+CollectiveRound uneven_round(const std::vector<std::vector<std::int64_t>>& parts) {
+  CollectiveRound round;
+  for (std::size_t from = 0; from < parts.size(); ++from) {
+    for (std::size_t step = 1; step < parts.size(); ++step) {
+      const std::size_t to = (from + step) % parts.size();
+      if (parts[from][to] > 0)
+        round.push_back({static_cast<int>(from), static_cast<int>(to), parts[from][to]});
+    }
+  }
+  return round;
+}
+
+}  // namespace
+
 void ImportedRanks::add(RecordGraph& graph, const Collective& c) {
   const bool moves = std::ranges::any_of(c.inputs, [](std::int64_t bytes) { return bytes > 0; });
   if (c.kind == CollectiveKind::barrier || !moves) {
@@ -69,7 +87,12 @@ void ImportedRanks::add(RecordGraph& graph, const Collective& c) {
   }
   const CollectiveAlgorithm algorithm = options_.collectives[c.kind];
   std::vector<CollectiveRound> rounds;
-  if (algorithm == CollectiveAlgorithm::direct) {
+  if (!c.parts.empty()) {
+    if (algorithm != CollectiveAlgorithm::direct)
+      throw InputError(fmt::format("{}: its parts are of unlike size; allowed by {}: equal ones", c.where,
+                                   name_of(algorithm)));
+    rounds = {uneven_round(c.parts)};
+  } else if (algorithm == CollectiveAlgorithm::direct) {
     rounds = direct_rounds(c.kind, c.inputs, c.root);
   } else {
     std::vector<int> node;
@@ -99,8 +122,25 @@ ImportResult ImportedRanks::write(const RecordGraph& graph, TrafficSink& sink,
     result.mapping.emplace_back(numbers_[rank], unit(static_cast<int>(rank)).number);
   const Written written = graph.write(sink, numbers);
   result.records = written.records;
+  note_missing(result);
   note_locality(written, result);
   return result;
+}
+
+// Numbers between those of the ranks, of which there is no file.
+void ImportedRanks::note_missing(ImportResult& result) const {
+  constexpr std::size_t kShown = 3;
+  std::int64_t missing = 0;
+  std::vector<std::int64_t> first;
+  for (std::size_t rank = 1; rank < count(); ++rank) {
+    missing += numbers_[rank] - numbers_[rank - 1] - 1;
+    for (std::int64_t n = numbers_[rank - 1] + 1; n < numbers_[rank] && first.size() < kShown; ++n)
+      first.push_back(n);
+  }
+  if (missing != 0)
+    result.notes.push_back(fmt::format("warning: ranks between those given are missing, {} in all: {}{}",
+                                       missing, fmt::join(first, ", "),
+                                       missing > static_cast<std::int64_t>(kShown) ? ", ..." : ""));
 }
 
 RankFiles in_order_of_ranks(const std::vector<std::string>& paths) {

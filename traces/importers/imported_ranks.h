@@ -39,7 +39,9 @@ class ImportedRanks {
     CollectiveKind kind{};
     std::vector<int> members;          // ranks, at least one
     std::vector<std::int64_t> inputs;  // of each member, as direct_rounds() counts; all 0: they only meet
-    std::size_t root = 0;              // place of the root among the members
+    // Of an all-to-all whose parts differ: what each member sends each, in bytes. Empty: equal parts.
+    std::vector<std::vector<std::int64_t>> parts;
+    std::size_t root = 0;  // place of the root among the members
     int lane = 0;
     std::vector<std::uint64_t> ready, end;  // of each member: it begins after, ends before
     std::string where;                      // for errors
@@ -52,6 +54,8 @@ class ImportedRanks {
                      std::vector<std::uint64_t>* numbers = nullptr) const;
 
  private:
+  void note_missing(ImportResult& result) const;
+
   std::vector<std::int64_t> numbers_;
   const ImportOptions& options_;
   Placing placing_;

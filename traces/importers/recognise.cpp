@@ -13,7 +13,7 @@ namespace {
 
 std::string head_of(const std::string& path) {
   const auto stream = open_unpacked(path);
-  std::string head(4096, '\0');
+  std::string head(65536, '\0');
   stream->read(head.data(), static_cast<std::streamsize>(head.size()));
   head.resize(static_cast<std::size_t>(stream->gcount()));
   return head;
@@ -22,8 +22,8 @@ std::string head_of(const std::string& path) {
 TraceKind kind_of_json(std::string_view begin) {
   const auto has = [&](std::string_view key) { return begin.find(key) != std::string_view::npos; };
   if (has("\"workload_graph\"") || has("\"durationMicros\"") || has("_NODE\"")) return TraceKind::chakra;
-  if (has("\"traceEvents\"") || has("\"Communication Time Info\"") || has("\"schemaVersion\"") ||
-      has("\"ph\""))
+  if (has("\"traceEvents\"") || has("\"Communication Time Info\"") ||
+      has("\"Communication Bandwidth Info\"") || has("\"schemaVersion\"") || has("\"ph\""))
     return TraceKind::timeline;
   if (has("\"version\"")) return TraceKind::chakra;
   if (has("\"input_lens\"") || has("\"request_throughput\"")) return TraceKind::requests;
@@ -74,9 +74,10 @@ TraceKind recognise(const std::string& path) {
   if (without_gz(path).ends_with(".et")) return TraceKind::chakra;
   if (begin.starts_with("\xef\xbb\xbf")) begin.remove_prefix(3);
   begin.remove_prefix(std::min(begin.find_first_not_of(" \t\r\n"), begin.size()));
-  // "[INFO] HCCL(..": no list of JSON.
+  // "[INFO] HCCL(..", "[2026-01-02 ..", "[1,0]<stdout>:..": no list of JSON.
   const bool text = !begin.starts_with('{') &&
-                    (begin.size() < 2 || begin[0] != '[' || (begin[1] >= 'A' && begin[1] <= 'Z'));
+                    (begin.size() < 2 || begin[0] != '[' || (begin[1] >= 'A' && begin[1] <= 'Z') ||
+                     (begin[1] >= '0' && begin[1] <= '9'));
   if (text &&
       (begin.find(" NCCL INFO ") != std::string_view::npos || begin.find("HCCL(") != std::string_view::npos))
     return TraceKind::log;
@@ -92,9 +93,16 @@ TraceKind recognise(const std::string& path) {
   for (const auto& [start, kind] : kinds) {
     if (begin.starts_with(start)) return kind;
   }
-  if (begin.starts_with("<?xml") && begin.find("<algo") != std::string_view::npos) return TraceKind::msccl;
+  if ((begin.starts_with("/*") || begin.starts_with("//")) &&
+      begin.find("num_ranks") != std::string_view::npos)
+    return TraceKind::goal;
+  if ((begin.starts_with("<?xml") || begin.starts_with("<!--")) &&
+      begin.find("<algo") != std::string_view::npos)
+    return TraceKind::msccl;
   if (begin.starts_with("taskId,") && is_ns3ub(path)) return TraceKind::ns3ub;
   const std::string_view first = begin.substr(0, begin.find('\n'));
+  // kernel_details.csv, op_summary.csv.
+  if (first.find("Duration(us)") != std::string_view::npos) return TraceKind::timeline;
   if (first.find(',') != std::string_view::npos && is_message_list(path)) return TraceKind::messages;
   return TraceKind::other;
 }

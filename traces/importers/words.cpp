@@ -11,16 +11,31 @@ bool WordLines::next() {
   do {
     if (!lines_.next(line_)) return false;
     words_.clear();
+    if (c_like_) blank_out_comments();
     for (std::string_view rest = line_;;) {
       const std::size_t begin = rest.find_first_not_of(kBlanks);
       if (begin == std::string_view::npos) break;
       rest.remove_prefix(begin);
-      const std::size_t end = std::min(rest.find_first_of(kBlanks), rest.size());
+      std::size_t end = std::min(rest.find_first_of(kBlanks), rest.size());
+      if (c_like_) end = rest[0] == '{' || rest[0] == '}' ? 1 : std::min(rest.find_first_of("{}"), end);
       words_.push_back(rest.substr(0, end));
       rest.remove_prefix(end);
     }
   } while (words_.empty());
   return true;
+}
+
+void WordLines::blank_out_comments() {
+  for (std::size_t at = 0; at < line_.size();) {
+    const std::size_t begin = in_comment_ ? at : std::min(line_.find("/*", at), line_.find("//", at));
+    if (begin == std::string::npos) return;
+    if (!in_comment_ && line_[begin + 1] == '/') return line_.resize(begin);
+    const std::size_t close = line_.find("*/", in_comment_ ? begin : begin + 2),
+                      end = close == std::string::npos ? line_.size() : close + 2;
+    in_comment_ = close == std::string::npos;
+    line_.replace(begin, end - begin, end - begin, ' ');
+    at = end;
+  }
 }
 
 std::string_view WordLines::word(std::size_t n, std::string_view what) const {

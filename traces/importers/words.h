@@ -12,7 +12,9 @@ namespace cm384::traces {
 
 class WordLines {
  public:
-  explicit WordLines(const std::string& path) : path_(path), lines_(path) {}
+  // `c_like`: comments of C are left out, and braces are words of their own.
+  explicit WordLines(const std::string& path, bool c_like = false)
+      : path_(path), lines_(path), c_like_(c_like) {}
 
   // The next line that has words; false at the end.
   bool next();
@@ -27,8 +29,11 @@ class WordLines {
   std::string where() const;
 
  private:
+  void blank_out_comments();
+
   std::string path_;
   LineReader lines_;
+  bool c_like_ = false, in_comment_ = false;
   std::string line_;
   std::vector<std::string_view> words_;
 };
