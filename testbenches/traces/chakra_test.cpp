@@ -16,6 +16,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using Kind = TrafficRecord::Kind;
 using Wait = TrafficDependency::Kind;
 
@@ -298,6 +299,23 @@ TEST(Chakra, WhatIsNotTakenIsSaidCountedAndRefusedWhenStrict) {
   EXPECT_EQ(refused({head() + kernel(1, 5)}, strict), "(accepted)");
 }
 
+TEST(Chakra, ReceivesOfAnotherSizeAndRanksWithoutAFileAreSaid) {
+  const Taken sizes =
+      import({head() + message_node(1, kSend, 0, 1, 4096) + message_node(2, kSend, 0, 1, 8),
+              head() + message_node(1, kReceive, 0, 1, 512) + message_node(2, kReceive, 0, 1, 8)});
+  EXPECT_EQ(sizes.bytes(), 4096u + 8);
+  EXPECT_THAT(sizes.result.not_taken,
+              ElementsAre(HasSubstr("sizes of receives other than what is sent: 1 (")));
+  EXPECT_THAT(sizes.result.not_taken.front(), HasSubstr("512 B, but 4096 B are sent"));
+  const std::string one = head() + collective(1, kAllReduce, 64);
+  Taken gap;
+  gap.result = import_chakra({path_of("gap.1.et", one), path_of("gap.2.et", one), path_of("gap.7.et", one)},
+                             small(), gap);
+  EXPECT_THAT(gap.result.notes,
+              Contains("warning: ranks between those given are missing, 4 in all: 3, 4, 5, ..."));
+  EXPECT_THAT(import({one, one}).result.notes, Not(Contains(HasSubstr("missing"))));
+}
+
 TEST(Chakra, OfNoBytesRanksMeet) {
   const std::string file = head() + collective(1, kAllReduce, 0) + collective(2, kAllReduce, 1000, "", 1);
   const Taken trace = import({file, head() + kernel(9, 40) + collective(10, kAllReduce, 0, "", 9) +
@@ -340,6 +358,10 @@ TEST(Chakra, JsonAndGzipAreReadAsTheBinaryForm) {
   EXPECT_EQ(expected.bytes(), 2 * 1000u);
   EXPECT_EQ(import({feeder, feeder}).records, expected.records);
   EXPECT_EQ(import({messages, messages}).records, expected.records);
+  // With a byte order mark, and the kind by its name.
+  std::string named = "\xef\xbb\xbf" + messages;
+  named.replace(named.find("\"int64Val\": \"0\""), 15, "\"stringVal\": \"ALL_REDUCE\"");
+  EXPECT_EQ(import({named, named}).records, expected.records);
   std::vector<std::string> packed;
   for (const int rank : {0, 1}) {
     packed.push_back(::testing::TempDir() + fmt::format("cm384-chakra-packed.{}.et.gz", rank));

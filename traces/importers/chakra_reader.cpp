@@ -168,6 +168,7 @@ bool begins_as_json(std::istream& stream) {
   std::string head(64, '\0');
   stream.read(head.data(), static_cast<std::streamsize>(head.size()));
   head.resize(static_cast<std::size_t>(stream.gcount()));
+  if (head.starts_with("\xef\xbb\xbf")) head.erase(0, 3);
   const std::size_t brace = head.find_first_not_of(" \t\r\n");
   if (brace == std::string::npos || head[brace] != '{') return false;
   const std::size_t key = head.find_first_not_of(" \t\r\n", brace + 1);

@@ -94,6 +94,7 @@ class ChakraImport {
   struct Message {
     std::uint64_t record = 0;
     std::string where;
+    std::optional<std::int64_t> bytes;  // a receive need not tell them
   };
 
   void read(const std::string& path, int rank) {
@@ -268,7 +269,7 @@ class ChakraImport {
     if (!moves) notes_.add("sends of 0 B or to the sender itself, which move nothing", place);
     const std::uint64_t record =
         graph_.add(moves ? ranks_.transfer(rank, *target, bytes, lane_of(node)) : ranks_.point(rank), place);
-    sends_[{from, to, tag}].push_back({record, place});
+    sends_[{from, to, tag}].push_back({record, place, bytes});
     return {record, record};
   }
 
@@ -279,14 +280,15 @@ class ChakraImport {
     if (to != self) node.fail(fmt::format("comm_dst: {} in the file of rank {}", to, self));
     if (!ranks_.rank_of(from)) node.fail(fmt::format("comm_src: {}; allowed: ranks that have a file", from));
     const std::uint64_t record = graph_.add(ranks_.point(rank), place);
-    receives_[{from, to, tag}].push_back({record, place});
+    receives_[{from, to, tag}].push_back({record, place, node.integer("comm_size", 0, kMostImportedBytes)});
     return {record, record};
   }
 
   CollectivePart part_of(const ChakraNode& node, const Ends& ends) {
     CollectivePart part;
-    const std::int64_t type = required(node, "comm_type", 0, kCollectiveTypeCount - 1);
-    part.kind = kCollectiveTypes[type];
+    // A number, or in files of some producers its name: "ALL_REDUCE".
+    const auto named = collective_named(node.text("comm_type"));
+    part.kind = named ? *named : kCollectiveTypes[required(node, "comm_type", 0, kCollectiveTypeCount - 1)];
     part.where = fmt::format("{}: node {}", node.where, node.id);
     if (part.kind != CollectiveKind::barrier) {
       part.input = required(node, "comm_size", 0, kMostImportedBytes);
@@ -312,6 +314,10 @@ class ChakraImport {
           throw InputError(fmt::format("{}: receive: rank {} sends rank {} no such message with tag {}",
                                        receive.where, std::get<0>(channel), std::get<1>(channel),
                                        std::get<2>(channel)));
+        if (receive.bytes && receive.bytes != sends.front().bytes)
+          not_taken_.add("sizes of receives other than what is sent",
+                         fmt::format("{}: {} B, but {} B are sent", receive.where, *receive.bytes,
+                                     *sends.front().bytes));
         graph_.wait(receive.record, {sends.front().record, Edge::arrival, {}});
         sends.pop_front();
       }
