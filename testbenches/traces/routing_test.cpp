@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <zlib.h>
 
 #include <cmath>
 #include <set>
@@ -95,6 +96,15 @@ TEST(RoutingReader, RefusesWhatIsTooDeepOrTooLong) {
   EXPECT_EQ(read({route("[" + ids + "]")}).top_k, 1024);
   EXPECT_EQ(error_of({route("[" + ids + ",1024]")}),
             "log.jsonl:1: topk_ids: has 1025 experts; allowed are at most 1024");
+}
+
+TEST(RoutingReader, ReadsWhatGzipPackedAndWhatBeginsWithAMark) {
+  const std::string text = std::string("\xef\xbb\xbf") + kMeta + "\r\n" + route("[3, 1]") + "\r\n",
+                    path = ::testing::TempDir() + "cm384-routing.jsonl.gz";
+  gzFile file = gzopen(path.c_str(), "wb");
+  gzwrite(file, text.data(), static_cast<unsigned>(text.size()));
+  gzclose(file);
+  EXPECT_THAT(read_routing(path).ids, ElementsAre(3, 1));
 }
 
 TEST(RoutingReader, ReadsTheSample) {

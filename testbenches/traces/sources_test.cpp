@@ -51,6 +51,17 @@ TEST(MessageList, SaysWhoSendsWhatWhenAndAfterWhat) {
   EXPECT_EQ(made.records[2].dependencies.size(), 2u);
 }
 
+TEST(MessageList, AnEmptyStartIsTheBeginning) {
+  Collected made;
+  import_messages(
+      file("bom.csv", "\xef\xbb\xbftarget,bytes,source,start_us\r\n1,4096,0,1.5e1\r\n2,64,1,\r\n"), kOptions,
+      made);
+  ASSERT_EQ(made.records.size(), 2u);
+  EXPECT_EQ(made.records[0].start, Time{});
+  EXPECT_EQ(made.records[0].bytes, 64u);
+  EXPECT_EQ(made.records[1].start, 15_us);
+}
+
 // Whatever the order of the rows; what waits stands where it would begin.
 TEST(MessageList, RecordsStandInTheOrderInWhichTheyBegin) {
   Collected made;

@@ -1,11 +1,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "base/text/error.h"
-#include "base/text/input_file.h"
+#include "base/text/unpacked_input.h"
 #include "traces/routing/routing.h"
 
 namespace cm384::traces {
@@ -146,8 +145,10 @@ Routing read_routing(std::istream& in, const std::string& name, const RoutingRea
 }
 
 Routing read_routing(const std::string& path, const RoutingReadOptions& options) {
-  std::ifstream in = open_input(path);
-  return read_routing(in, path, options);
+  const auto in = open_unpacked(path);
+  // A byte order mark, with which some tools begin a text.
+  if (in->peek() == 0xef) in->ignore(3);
+  return read_routing(*in, path, options);
 }
 
 }  // namespace cm384::traces
