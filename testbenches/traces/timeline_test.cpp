@@ -8,6 +8,7 @@
 
 #include "testbenches/hw/refusal.h"
 #include "traces/importers/clock_offsets.h"
+#include "traces/importers/collective_parts.h"
 #include "traces/importers/import_timeline.h"
 #include "traces/importers/imported_collectives.h"
 #include "traces/importers/timeline_reader.h"
@@ -170,6 +171,123 @@ TEST(Timeline, KinetosArgumentsSayWhatCollectivesMove) {
               ElementsAre(HasSubstr("recorded time: 1"), HasSubstr("have no file, among the former: 1")));
 }
 
+// Of two ranks: what each sends the other stands in its splits, in rows of 10 elements of 2 B.
+TEST(Timeline, UnevenPartsOfAnAllToAllAreThoseThatAreTold) {
+  const auto rank = [](const char* splits) {
+    std::string event = kineto_collective("all_to_allv", 0, 10, 100, "a", "[0, 1]", 2);
+    event.insert(event.find("\"In msg"), fmt::format("\"In split size\":{},", splits));
+    return events(event);
+  };
+  const auto pairs = [&](const char* first, const char* second, const ImportOptions& options = machine()) {
+    const Imported made = import({rank(first), rank(second)}, {}, options);
+    std::map<int, std::uint64_t> all;
+    for (const TrafficRecord& r : made.records) {
+      if (r.moves()) all[r.source.number] += r.bytes;
+    }
+    EXPECT_THAT(made.result.not_taken, IsEmpty());
+    return all;
+  };
+  EXPECT_EQ(pairs("\"[7, 3]\"", "\"[2, 8]\""), (std::map<int, std::uint64_t>{{0, 60}, {1, 40}}));
+  EXPECT_EQ(pairs("[10, 0]", "[]"), (std::map<int, std::uint64_t>{{1, 100}}));  // one splits evenly
+  ImportOptions bruck = machine();
+  bruck.collectives.of[static_cast<int>(CollectiveKind::all_to_all)] = CollectiveAlgorithm::bruck;
+  EXPECT_THAT(refusal([&] { pairs("[7, 3]", "[2, 8]", bruck); }),
+              HasSubstr("its parts are of unlike size; allowed by bruck: equal ones"));
+  // Of another number of ranks they say nothing.
+  const Imported alike = import({rank("[1, 2, 7]"), rank("[5, 5]")});
+  EXPECT_THAT(alike.result.not_taken, ElementsAre(HasSubstr("which are taken as alike: 1")));
+}
+
+// 1,000 B and 300 B from rank 0 to 1, of which the second has no receive; one to a rank without a file.
+TEST(Timeline, SendsMeetTheirReceives) {
+  const auto half = [](const char* name, double ts, int elements, const char* side, int other) {
+    return fmt::format(
+        R"({{"ph":"X","cat":"kernel","name":"ncclDevKernel_SendRecv","pid":0,"tid":9,"ts":{},"dur":5,
+      "args":{{"Collective name":"{}","In msg nelems":{},"Out msg nelems":{},"dtype":"Half","{}":{}}}}})",
+        ts, name, elements, elements, side, other);
+  };
+  const Imported made =
+      import({events(half("send", 0, 500, "Dst Rank", 1) + "," + half("send", 10, 150, "Dst Rank", 1) + "," +
+                     half("send", 20, 9, "Dst Rank", 7)),
+              events(half("recv", 2, 500, "Src Rank", 0))});
+  EXPECT_EQ(made.bytes(), 1000u);
+  EXPECT_EQ(made.computed(0), 10_us);
+  EXPECT_EQ(made.computed(1), Time{});
+  EXPECT_THAT(made.result.not_taken, ElementsAre(HasSubstr("which takes its recorded time: 2")));
+  // The receive ends when the message has arrived.
+  std::size_t sent = made.records.size();
+  for (std::size_t n = 0; n < made.records.size(); ++n) {
+    if (made.records[n].moves()) sent = n;
+  }
+  EXPECT_TRUE(std::ranges::any_of(made.records, [&](const TrafficRecord& r) {
+    return r.source.number == 1 &&
+           std::ranges::count(r.dependencies, TrafficDependency{sent, Wait::arrival, {}}) == 1;
+  }));
+  ASSERT_EQ(made.result.collectives.size(), 4u);  // both halves of the one, and two for themselves
+  EXPECT_EQ(made.result.collectives[0].collective, made.result.collectives[1].collective);
+  EXPECT_EQ(made.result.collectives[0].bytes, 1000);
+}
+
+// Two tensor-parallel groups that their ranks call the same.
+TEST(Timeline, GroupsOfOneNameAreThoseOfTheirRanks) {
+  const auto rank = [](int elements, const char* ranks, bool twice) {
+    return events(kineto_collective("allreduce", 0, 10, elements, "tp", ranks, 2) +
+                  (twice ? "," + kineto_collective("allreduce", 20, 10, 5, "tp", ranks, 2) : ""));
+  };
+  const Imported made = import({rank(100, "[0, 1]", true), rank(100, "[0, 1]", true),
+                                rank(300, "[2, 3]", false), rank(300, "[2, 3]", false)});
+  EXPECT_EQ(made.bytes(), 2 * (200u + 10 + 600));
+}
+
+TEST(Timeline, TypesAreThoseOfPyTorchAndHccl) {
+  const std::map<std::string, std::int64_t> bytes{{"Float8_e5m2fnuz", 1},
+                                                  {"FP8E4M3", 1},
+                                                  {"HIF8", 1},
+                                                  {"QInt8", 1},
+                                                  {"c10::BFloat16", 2},
+                                                  {"torch.float32", 4},
+                                                  {"ComplexHalf", 4},
+                                                  {"ComplexFloat", 8},
+                                                  {"INT128", 16},
+                                                  {"ComplexDouble", 16},
+                                                  {"BFP16", 2},
+                                                  {"HCCL_DATA_TYPE_FP16", 2},
+                                                  {"words", 0}};
+  for (const auto& [name, size] : bytes) EXPECT_EQ(bytes_of_element(name), size) << name;
+}
+
+// The second file counts from 1 ms later on; times before a file's base are negative.
+TEST(Timeline, TimesCountFromTheBaseOfTheirFile) {
+  const auto rank = [](double ts, const char* base) {
+    return fmt::format(
+        R"({{"traceEvents":[{{"ph":"X","name":"a","ts":{},"dur":4}}],"baseTimeNanoseconds":{}}})", ts, base);
+  };
+  const Imported made = import({rank(-2.5, "1700000000000000000"), rank(7.5, "1700000000001000000")});
+  ASSERT_EQ(made.records.size(), 2u);
+  EXPECT_EQ(made.records[0].start, Time{});
+  EXPECT_EQ(made.records[1].start, 1'010_us);
+}
+
+// Of the format events may stand in any order.
+TEST(Timeline, EventsMayStandInAnyOrder) {
+  const Imported made =
+      import({R"([{"ph":"E","pid":0,"tid":1,"ts":40},{"ph":"B","name":"in","pid":0,"tid":1,"ts":12},
+    {"ph":"X","name":"b","pid":0,"tid":2,"ts":50,"dur":3},{"ph":"B","name":"out","pid":0,"tid":1,"ts":10},
+    {"ph":"X","name":"a","pid":0,"tid":2,"ts":20,"dur":5},{"ph":"E","pid":0,"tid":1,"ts":22},
+    {"ph":"b","cat":"x","id":3,"name":"s","pid":0,"tid":1,"ts":1},{"ph":"e","cat":"x","id":3,"pid":0,"tid":1,"ts":9}])"});
+  EXPECT_EQ(made.computed(0), 10_us + 3_us + 5_us);
+  EXPECT_THAT(made.result.not_taken,
+              ElementsAre(HasSubstr("hold others of their stream, which count for them: 1"),
+                          "asynchronous events, which are of no stream: 1"));
+}
+
+TEST(Timeline, TwoFilesOfOneRankAreTold) {
+  const std::string rank =
+      R"({"distributedInfo":{"rank":3},"traceEvents":[{"ph":"X","name":"a","ts":0,"dur":1}]})";
+  EXPECT_THAT(import({rank, rank}).result.notes.front(),
+              HasSubstr("another file say that they are of rank 3"));
+}
+
 TEST(Timeline, OfAscendHardwareAndOperatorsOfCommunicationCount) {
   const std::string rank = R"([
     {"ph":"M","name":"process_name","pid":2,"args":{"name":"CANN"}},
@@ -186,6 +304,13 @@ TEST(Timeline, OfAscendHardwareAndOperatorsOfCommunicationCount) {
   EXPECT_EQ(made.computed(0), 50_us);
   // 100 elements of 2 B for each of two ranks are what one puts in.
   EXPECT_EQ(made.bytes(), 2 * 200u);
+  // Counts that stand in memory are not told.
+  std::string unknown = rank;
+  unknown.replace(unknown.find("hcom_reduceScatter_"), 19, "hcom_alltoallv_");
+  unknown.replace(unknown.find("\"100\""), 5, "\"0\"");
+  const Imported timed = import({unknown, unknown});
+  EXPECT_EQ(timed.computed(0), 90_us);
+  EXPECT_THAT(timed.result.not_taken, ElementsAre(HasSubstr("which takes its recorded time: 2")));
   EXPECT_THAT(made.result.notes.front(), HasSubstr("hardware and communication; 6 others"));
 }
 
@@ -208,6 +333,15 @@ TEST(Timeline, ATableOfKernelsIsReadByItsColumns) {
   EXPECT_THAT(refused(header + "1,2\n"), HasSubstr(":2: line: 2 fields; allowed: 9"));
   EXPECT_THAT(refused(header + "0,0,2,a,b,c,x,1,\n"), HasSubstr(":2: Start Time(us): 'x'"));
   EXPECT_THAT(refused(header), HasSubstr("no kernel"));
+  // The same of msprof's summary.
+  Imported summed;
+  import_timelines({written("op_summary.csv",
+                            "Device_id,Stream ID,Op Name,OP Type,Task Type,Task Start Time(us),Task "
+                            "Duration(us)\r\n0,2,a,MatMulV2,AI_CORE,\"1700000000000000.125\t\",20.5\r\n"
+                            "0,3,b,Add,AI_VECTOR_CORE,1700000000000010.125,10\r\n")},
+                   {}, machine(), summed);
+  EXPECT_EQ(summed.computed(0), 30'500_ns);
+  EXPECT_EQ(summed.records[1].start, 10_us);
 }
 
 // Of four ranks: sent MB are 2 * 3/4 of an all-reduce, 3 blocks of an all-gather, 3/4 of a reduce-scatter.
@@ -320,10 +454,10 @@ TEST(Timeline, RefusesBrokenOnesByEvent) {
   EXPECT_THAT(read("[[]]"), HasSubstr("event 0: allowed: an object"));
   EXPECT_THAT(read(events(R"({"ph":"X","name":"a","ts":0})")),
               HasSubstr("event 0: dur: null; allowed: microseconds from 0 to 1e+16"));
-  EXPECT_THAT(read(events(R"({"ph":"X","name":"a","ts":-3,"dur":1})")),
-              HasSubstr("event 0: ts: -3; allowed: microseconds"));
+  EXPECT_THAT(read(events(R"({"ph":"X","name":"a","ts":-3e16,"dur":1})")),
+              HasSubstr("event 0: ts: -3e16; allowed: microseconds from -1e+16 to 1e+16"));
   EXPECT_THAT(read(events(R"({"ph":"X","ts":0,"dur":1})")), HasSubstr("event 0: name"));
-  for (const char* ts : {"12abc", "", " 1", "nan", "-1"})
+  for (const char* ts : {"12abc", "", " 1", "nan", "-1e17"})
     EXPECT_THAT(read(events(fmt::format(R"({{"ph":"X","name":"a","ts":"{}","dur":1}})", ts))),
                 HasSubstr("event 0: ts"));
   EXPECT_THAT(read(events(R"({"ph":"X","name":"a","ts":0,"dur":1e13})")),

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <tuple>
 
@@ -69,7 +70,12 @@ class TimelineImport {
         events_(std::move(events)),
         ranks_(std::move(numbers), events_.front().path, options),
         parts_(events_.size()) {
+    count_messages();
     for (std::size_t rank = 0; rank < events_.size(); ++rank) add_rank(static_cast<int>(rank));
+    for (const Message& message : messages_met_) {
+      if (message.receives)
+        graph_.wait(message.ends.end, {sent_.at(message.pair), TrafficDependency::Kind::arrival, {}});
+    }
   }
 
   ImportResult write(TrafficSink& sink) {
@@ -88,7 +94,7 @@ class TimelineImport {
     if (by_sent_ != 0)
       notes.push_back(fmt::format(
           "sizes of parts of collectives from what ranks sent, MB taken as 10^6 B: {}", by_sent_));
-    if (parts_.empty())
+    if (parts_.empty() && messages_met_.empty())
       notes.emplace_back(
           "warning: no collective moves anything: neither its arguments nor --messages say how "
           "much");
@@ -99,6 +105,54 @@ class TimelineImport {
   }
 
  private:
+  using Channel = std::tuple<std::int64_t, std::int64_t, std::string>;  // from, to, group
+  using Pair = std::pair<Channel, std::uint64_t>;                       // the n-th message of a channel
+  struct Message {
+    int rank = 0;
+    std::size_t event = 0;
+    bool receives = false;
+    RankEvents::Ends ends;
+    Pair pair;
+  };
+
+  // How many sends and receives of each channel there are: the n-th of both are one message.
+  void count_messages() {
+    for (std::size_t rank = 0; rank < events_.size(); ++rank) {
+      for (const TimelineEvent& event : events_[rank].timeline.events) {
+        if (event.message && event.message->bytes <= kMostImportedBytes)
+          ++(event.message->receives ? receives_
+                                     : sends_)[channel_of(*event.message, static_cast<int>(rank))];
+      }
+    }
+  }
+  Channel channel_of(const TimelineSend& message, int rank) const {
+    const std::int64_t own = ranks_.number(rank);
+    return message.receives ? Channel{message.other, own, message.group}
+                            : Channel{own, message.other, message.group};
+  }
+
+  // False where its other half is in no file, or it is not told how much it moves.
+  bool add_message(RankEvents& own, int rank, std::size_t n, const std::string& where) {
+    const TimelineSend& message = *own.timeline.events[n].message;
+    const Channel channel = channel_of(message, rank);
+    const Pair pair{channel, (message.receives ? received_ : begun_)[channel]++};
+    const auto other = ranks_.rank_of(message.other);
+    if (!other || pair.second >= std::min(sends_[channel], receives_[channel])) return false;
+    RankEvents::Ends ends{graph_.add(ranks_.point(rank), where), graph_.add(ranks_.point(rank), where), true};
+    graph_.wait(ends.end, {ends.begin, TrafficDependency::Kind::completion, {}});
+    if (!message.receives) {
+      const bool moves = message.bytes > 0 && *other != rank;
+      const std::uint64_t sent =
+          graph_.add(moves ? ranks_.transfer(rank, *other, message.bytes) : ranks_.point(rank), where);
+      graph_.wait(sent, {ends.begin, TrafficDependency::Kind::completion, {}});
+      graph_.wait(ends.end, {sent, TrafficDependency::Kind::completion, {}});
+      sent_[pair] = sent;
+    }
+    own.ends.push_back(ends);
+    messages_met_.push_back({rank, n, message.receives, ends, pair});
+    return true;
+  }
+
   const TimelineEvent& event_of(int rank, std::size_t n) const {
     return events_[static_cast<std::size_t>(rank)].timeline.events[n];
   }
@@ -132,6 +186,8 @@ class TimelineImport {
   void add_event(RankEvents& own, int rank, std::size_t n) {
     const TimelineEvent& event = own.timeline.events[n];
     const std::string where = fmt::format("{}: event {}", own.path, event.number);
+    if (event.message && event.message->bytes <= kMostImportedBytes && add_message(own, rank, n, where))
+      return;
     RankEvents::Ends ends;
     if (std::optional<CollectivePart> part = part_of(event)) {
       ends.begin = graph_.add(ranks_.point(rank), where);
@@ -181,13 +237,25 @@ class TimelineImport {
         return std::nullopt;
       }
       if (part.input > kMostImportedBytes) return std::nullopt;
-      if (told.uneven) ++uneven_;
+      if (told.uneven && !take_splits(told, part)) ++uneven_;
     }
     if (event.collective && !all_have_files(*event.collective)) {
       ++without_files_;
       return std::nullopt;
     }
     return part;
+  }
+
+  // Splits may count elements or rows of a tensor: what they are of the whole is what counts.
+  bool take_splits(const TimelineCollective& told, CollectivePart& part) const {
+    const auto members = told.group_size > 0 ? static_cast<std::size_t>(told.group_size) : ranks_.count();
+    const auto sum = std::accumulate(told.splits.begin(), told.splits.end(), 0.0L);
+    if (!told.input || told.splits.size() != members || (sum == 0) != (part.input == 0)) return false;
+    for (const std::int64_t split : told.splits)
+      part.parts.push_back(sum == 0 ? 0
+                                    : std::llround(static_cast<long double>(part.input) *
+                                                   static_cast<long double>(split) / sum));
+    return true;
   }
 
   bool all_have_files(const TimelineCollective& told) const {
@@ -283,6 +351,8 @@ class TimelineImport {
           fmt::format("events that hold others of their stream, which count for them: {}", around));
     if (const auto open = total(&Timeline::unfinished); open != 0)
       lines.push_back(fmt::format("events that begin and do not end: {}", open));
+    if (const auto open = total(&Timeline::asynchronous); open != 0)
+      lines.push_back(fmt::format("asynchronous events, which are of no stream: {}", open));
     if (unsized_ != 0)
       lines.push_back(
           fmt::format("communication of which it is not told how much it moves, or among whom, "
@@ -310,8 +380,19 @@ class TimelineImport {
                                       static_cast<double>(event.end_us - ahead)});
       }
     }
-    // What communicates and takes its recorded time, each for itself.
     std::size_t next = met.size();
+    std::map<Pair, std::size_t> numbers_of;
+    for (const Message& message : messages_met_) {
+      const TimelineEvent& event = event_of(message.rank, message.event);
+      const auto [number, fresh] = numbers_of.emplace(message.pair, next);
+      if (fresh) ++next;
+      const Us ahead = clocks_.ahead_us[static_cast<std::size_t>(message.rank)] + origin_us_;
+      result.collectives.push_back({number->second, event.name, event.message->bytes,
+                                    ranks_.number(message.rank), numbers[message.ends.begin],
+                                    numbers[message.ends.end], static_cast<double>(event.begin_us - ahead),
+                                    static_cast<double>(event.end_us - ahead)});
+    }
+    // What communicates and takes its recorded time, each for itself.
     for (std::size_t rank = 0; rank < events_.size(); ++rank) {
       const Us ahead = clocks_.ahead_us[rank] + origin_us_;
       for (std::size_t n = 0; n < events_[rank].ends.size(); ++n) {
@@ -333,6 +414,9 @@ class TimelineImport {
   RecordGraph graph_;
   ClockOffsets clocks_;
   Us origin_us_ = 0;
+  std::map<Channel, std::uint64_t> sends_, receives_, begun_, received_;
+  std::map<Pair, std::uint64_t> sent_;  // their transfers
+  std::vector<Message> messages_met_;
   std::uint64_t unsized_ = 0, without_files_ = 0, uneven_ = 0, by_sent_ = 0;
 };
 
@@ -379,8 +463,14 @@ ImportResult import_timelines(const std::vector<std::string>& paths,
     in_order.push_back(std::move(events));
   }
   // Ranks that all files tell, each another one.
+  std::string twice;
   for (std::size_t n = 0; n < in_order.size(); ++n) {
-    if (const auto rank = in_order[n].timeline.rank; rank && *rank >= 0) by_rank[*rank];
+    const auto rank = in_order[n].timeline.rank;
+    if (rank && *rank >= 0 && !by_rank.try_emplace(*rank).second && twice.empty())
+      twice = fmt::format(
+          "warning: {} and another file say that they are of rank {}: ranks are counted in the order of "
+          "names",
+          in_order[n].path, *rank);
   }
   if (by_rank.size() == in_order.size()) {
     for (RankEvents& events : in_order) by_rank[*events.timeline.rank] = std::move(events);
@@ -391,7 +481,10 @@ ImportResult import_timelines(const std::vector<std::string>& paths,
       in_order.push_back(std::move(events));
     }
   }
-  return TimelineImport(std::move(in_order), std::move(files.numbers), messages, options).write(sink);
+  ImportResult result =
+      TimelineImport(std::move(in_order), std::move(files.numbers), messages, options).write(sink);
+  if (!twice.empty()) result.notes.insert(result.notes.begin(), twice);
+  return result;
 }
 
 }  // namespace cm384::traces

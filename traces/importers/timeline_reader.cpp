@@ -24,7 +24,7 @@ namespace {
 
 using ForeignJson = nlohmann::json;
 
-constexpr TimelineUs kMostTimestampUs = 1e16;
+constexpr TimelineUs kMostTimestampUs = 1e16, kNotEnded = -3e16;
 constexpr std::size_t kMostLanes = 1u << 16;
 constexpr std::size_t kMostText = 1u << 16;  // of a list that stands as one field
 
@@ -67,7 +67,7 @@ bool is_device_category(const std::string& category) {
 }
 
 // Of "[0, 1, 2]"; empty where anything else stands there, such as a list cut short.
-std::vector<std::int64_t> ranks_of(std::string_view text) {
+std::vector<std::int64_t> numbers_of(std::string_view text) {
   if (text.starts_with('[')) {
     if (!text.ends_with(']')) return {};
     text = text.substr(1, text.size() - 2);
@@ -78,6 +78,11 @@ std::vector<std::int64_t> ranks_of(std::string_view text) {
     if (!rank || *rank < 0) return {};
     ranks.push_back(*rank);
   }
+  return ranks;
+}
+
+std::vector<std::int64_t> ranks_of(std::string_view text) {
+  std::vector<std::int64_t> ranks = numbers_of(text);
   std::ranges::sort(ranks);
   return ranks;
 }
@@ -95,6 +100,21 @@ std::string group_of_hcom(const std::string& name) {
   return parts.size() >= 3 ? std::string(parts[0]) : "";
 }
 
+// Ranks may have groups of their own under one name: those that are told belong to it.
+std::string group_of(const EventFields& fields) {
+  const std::string name = fields.text("args.Process Group Name");
+  const auto ranks = ranks_of(fields.text("args.Process Group Ranks"));
+  return ranks.empty() ? name : fmt::format("{} [{}]", name, fmt::join(ranks, ", "));
+}
+
+std::optional<std::int64_t> bytes_of(const EventFields& fields, const char* count, const char* type) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 50;
+  const auto elements = hw::number_of<std::int64_t>(fields.text(std::string("args.") + count));
+  const std::int64_t size = bytes_of_element(fields.text(std::string("args.") + type));
+  if (!elements || *elements < 0 || *elements > kMost || size == 0) return std::nullopt;
+  return *elements * size;
+}
+
 std::optional<TimelineCollective> collective_of(const std::string& name, const EventFields& fields) {
   const std::string told = fields.text("args.Collective name");
   const auto kind = collective_named(told.empty() ? name : told);
@@ -104,22 +124,33 @@ std::optional<TimelineCollective> collective_of(const std::string& name, const E
   const auto integer = [&](const char* field) {
     return hw::number_of<std::int64_t>(fields.text(std::string("args.") + field));
   };
-  collective.group = fields.text("args.Process Group Name");
-  if (collective.group.empty()) collective.group = group_of_hcom(name);
   collective.ranks = ranks_of(fields.text("args.Process Group Ranks"));
+  collective.group = group_of(fields);
+  if (collective.group.empty()) collective.group = group_of_hcom(name);
   collective.group_size = integer("Group size").value_or(static_cast<std::int64_t>(collective.ranks.size()));
-  constexpr std::int64_t kMost = std::int64_t{1} << 50;
-  const auto bytes = [&](const char* count, const char* type) -> std::optional<std::int64_t> {
-    const auto elements = integer(count);
-    const std::int64_t size = bytes_of_element(fields.text(std::string("args.") + type));
-    if (!elements || *elements < 0 || *elements > kMost || size == 0) return std::nullopt;
-    return *elements * size;
-  };
-  collective.input = bytes("In msg nelems", "dtype");
-  collective.counted = bytes("count", "data_type");
+  collective.input = bytes_of(fields, "In msg nelems", "dtype");
+  collective.counted = bytes_of(fields, "count", "data_type");
+  // Counts of an alltoallv stand in memory, and 0 in their place.
+  if (collective.kind == CollectiveKind::all_to_all && collective.counted == 0) collective.counted.reset();
   const std::string splits = fields.text("args.In split size");
   collective.uneven = !splits.empty() && splits != "[]";
+  if (collective.kind == CollectiveKind::all_to_all) collective.splits = numbers_of(splits);
   return collective;
+}
+
+std::optional<TimelineSend> message_of(const EventFields& fields) {
+  const std::string told = lower(fields.text("args.Collective name"));
+  if (told != "send" && told != "recv") return std::nullopt;
+  TimelineSend message;
+  message.receives = told == "recv";
+  const auto other =
+      hw::number_of<std::int64_t>(fields.text(message.receives ? "args.Src Rank" : "args.Dst Rank"));
+  const auto bytes = bytes_of(fields, message.receives ? "Out msg nelems" : "In msg nelems", "dtype");
+  if (!other || *other < 0 || !bytes) return std::nullopt;
+  message.other = *other;
+  message.bytes = *bytes;
+  message.group = group_of(fields);
+  return message;
 }
 
 // Hardware tasks of Ascend's profiler that do not compute: waits and the parts of a collective.
@@ -141,6 +172,7 @@ class EventWalk final : public nlohmann::json_sax<ForeignJson> {
     if (!found_list_) throw InputError(fmt::format("{}: no list of events; allowed: a Chrome trace", path));
   }
   std::optional<std::int64_t> rank() const { return rank_; }  // of distributedInfo
+  TimelineUs base_us() const { return base_us_; }             // that times of events count from
 
   bool null() override { return scalar("null", false); }
   bool boolean(bool value) override { return scalar(value ? "true" : "false", false); }
@@ -199,6 +231,8 @@ class EventWalk final : public nlohmann::json_sax<ForeignJson> {
     if (level() == 3 && field_ == "args") fields_.append("args." + argument_, text);
     if (level() < 0 && depth_ == 2 && section_ == "distributedInfo" && field_ == "rank")
       rank_ = hw::number_of<std::int64_t>(text);
+    if (!root_is_list_ && depth_ == 1 && section_ == "baseTimeNanoseconds")
+      base_us_ = static_cast<TimelineUs>(hw::number_of<std::int64_t>(text).value_or(0)) / 1000;
     return true;
   }
 
@@ -210,6 +244,7 @@ class EventWalk final : public nlohmann::json_sax<ForeignJson> {
   EventFields fields_;
   std::uint64_t number_ = 0;
   std::optional<std::int64_t> rank_;
+  TimelineUs base_us_ = 0;
 };
 
 // Which events are of the device, which takes all of the file to tell.
@@ -270,13 +305,19 @@ class Collection {
   Collection(const std::string& path, const Choice& choice) : path_(path), choice_(choice) {
     const EventWalk walk(path,
                          [this](const EventFields& event, std::uint64_t number) { take(event, number); });
+    base_us_ = walk.base_us();
   }
 
   Timeline finish() {
     if (timeline_.events.empty() && timeline_.left_out == 0)
       throw InputError(fmt::format("{}: no events with \"ph\": \"X\"", path_));
-    for (const TimelineEvent& event : timeline_.events) timeline_.unfinished += event.end_us < 0 ? 1 : 0;
-    std::erase_if(timeline_.events, [](const TimelineEvent& event) { return event.end_us < 0; });
+    for (auto& [lane, marks] : marks_) end_begun(marks);
+    timeline_.unfinished =
+        std::erase_if(timeline_.events, [](const TimelineEvent& event) { return event.end_us == kNotEnded; });
+    for (TimelineEvent& event : timeline_.events) {
+      event.begin_us += base_us_;
+      event.end_us += base_us_;
+    }
     leave_out_those_around_others();
     std::ranges::stable_sort(timeline_.events, {}, &TimelineEvent::begin_us);
     timeline_.rank = choice_.rank();
@@ -289,31 +330,33 @@ class Collection {
   TimelineUs microseconds(const EventFields& event, const char* name, std::uint64_t number) const {
     const std::string text = event.text(name);
     const auto found = hw::number_of<TimelineUs>(text);
-    if (!found || !(*found >= 0 && *found <= kMostTimestampUs))
-      throw InputError(fmt::format("{}: event {}: {}: {}; allowed: microseconds from 0 to {:g}", path_,
+    const TimelineUs least = std::string_view(name) == "ts" ? -kMostTimestampUs : 0;
+    if (!found || !(*found >= least && *found <= kMostTimestampUs))
+      throw InputError(fmt::format("{}: event {}: {}: {}; allowed: microseconds from {:g} to {:g}", path_,
                                    number, name,
                                    !event.has(name)      ? "null"
                                    : event.is_text(name) ? fmt::format("\"{}\"", text.substr(0, 40))
                                                          : text.substr(0, 40),
-                                   kMostTimestampUs));
+                                   least, kMostTimestampUs));
     return *found;
   }
 
   void take(const EventFields& fields, std::uint64_t number) {
     const std::string phase = fields.text("ph");
+    if (phase == "b" || phase == "S") {
+      ++(choice_.takes(fields) ? timeline_.asynchronous : timeline_.left_out);
+      return;
+    }
     if (phase != "X" && phase != "B" && phase != "E") return;
     const std::string lane = choice_.lane(fields);
     if (phase == "E") {
-      auto& begun = begun_[lane];
-      if (begun.empty()) return;
-      if (begun.back() != kLeftOut) {
-        TimelineEvent& event = timeline_.events[begun.back()];
-        event.end_us = std::max(event.begin_us, microseconds(fields, "ts", number));
-      }
-      return begun.pop_back();
+      marks_[lane].push_back({microseconds(fields, "ts", number), kEnds});
+      return;
     }
     const bool taken = choice_.takes(fields);
-    if (phase == "B") begun_[lane].push_back(taken ? timeline_.events.size() : kLeftOut);
+    if (phase == "B")
+      marks_[lane].push_back(
+          {microseconds(fields, "ts", number), taken ? timeline_.events.size() : kLeftOut});
     if (!taken) {
       ++timeline_.left_out;
       return;
@@ -324,15 +367,38 @@ class Collection {
     event.name = fields.text("name");
     event.number = number;
     event.begin_us = microseconds(fields, "ts", number);
-    event.end_us = phase == "B" ? -1 : event.begin_us + microseconds(fields, "dur", number);
+    event.end_us = phase == "B" ? kNotEnded : event.begin_us + microseconds(fields, "dur", number);
     const auto [at, fresh] = lanes_.emplace(lane, static_cast<std::uint32_t>(lanes_.size()));
     if (fresh) timeline_.lanes.push_back(lane);
     if (lanes_.size() > kMostLanes)
       throw InputError(fmt::format("{}: event {}: more than {} threads", path_, number, kMostLanes));
     event.lane = at->second;
     event.collective = collective_of(event.name, fields);
-    event.communicates = event.collective || names_communication(event.name);
+    event.message = message_of(fields);
+    event.communicates = event.collective || event.message || names_communication(event.name);
     timeline_.events.push_back(std::move(event));
+  }
+
+  // A "B" or an "E".
+  struct Mark {
+    TimelineUs at_us = 0;
+    std::size_t event = 0;  // or one of these
+  };
+  static constexpr std::size_t kLeftOut = ~std::size_t{0}, kEnds = kLeftOut - 1;
+
+  // An "E" ends what began last in its lane. The format lets events stand in any order; those of one time
+  // are in that of the file.
+  void end_begun(std::vector<Mark>& marks) {
+    std::ranges::stable_sort(marks, {}, &Mark::at_us);
+    std::vector<std::size_t> begun;
+    for (const Mark& mark : marks) {
+      if (mark.event != kEnds) {
+        begun.push_back(mark.event);
+      } else if (!begun.empty()) {
+        if (begun.back() != kLeftOut) timeline_.events[begun.back()].end_us = mark.at_us;
+        begun.pop_back();
+      }
+    }
   }
 
   // Of a lane: what holds others, such as a profiler's step, is no work beside them.
@@ -372,13 +438,12 @@ class Collection {
     events.resize(kept);
   }
 
-  static constexpr std::size_t kLeftOut = ~std::size_t{0};
-
   std::string path_;
   const Choice& choice_;
   Timeline timeline_;
+  TimelineUs base_us_ = 0;
   std::map<std::string, std::uint32_t> lanes_;
-  std::map<std::string, std::vector<std::size_t>> begun_;  // by lane
+  std::map<std::string, std::vector<Mark>> marks_;  // by lane
 };
 
 // Fields of a line, of which some stand in quotes and hold commas.
@@ -403,14 +468,19 @@ Timeline read_kernel_details(const std::string& path) {
   std::string line;
   if (!lines.next(line)) lines.fail("header: the file is empty");
   const std::vector<std::string> names = quoted_fields(line);
-  const auto column = [&](std::string_view name) {
-    return static_cast<std::size_t>(std::ranges::find(names, name) - names.begin());
+  // As kernel_details.csv has them, or op_summary.csv.
+  const auto column = [&](std::string_view detailed, std::string_view summed) {
+    const auto found = std::ranges::find(names, detailed);
+    return static_cast<std::size_t>((found != names.end() ? found : std::ranges::find(names, summed)) -
+                                    names.begin());
   };
-  const std::size_t name = column("Name"), begin = column("Start Time(us)"),
-                    duration = column("Duration(us)"), stream = column("Stream ID"),
-                    core = column("Accelerator Core");
+  const std::size_t name = column("Name", "Op Name"), begin = column("Start Time(us)", "Task Start Time(us)"),
+                    duration = column("Duration(us)", "Task Duration(us)"),
+                    stream = column("Stream ID", "Stream Id"), core = column("Accelerator Core", "Task Type");
   if (name == names.size() || begin == names.size() || duration == names.size())
-    lines.fail("header: allowed: that of a kernel_details.csv, with Name, Start Time(us), Duration(us)");
+    lines.fail(
+        "header: allowed: that of a kernel_details.csv, with Name, Start Time(us), Duration(us), or of an "
+        "op_summary.csv");
   Timeline timeline;
   timeline.chosen = "all kernels of a table";
   std::map<std::string, std::uint32_t> lanes;
@@ -539,7 +609,8 @@ bool is_communication_table(const std::string& path) {
   const auto stream = open_unpacked(path);
   std::string head(4096, '\0');
   stream->read(head.data(), static_cast<std::streamsize>(head.size()));
-  return head.find("\"Communication Time Info\"") != std::string::npos;
+  return head.find("\"Communication Time Info\"") != std::string::npos ||
+         head.find("\"Communication Bandwidth Info\"") != std::string::npos;
 }
 
 }  // namespace

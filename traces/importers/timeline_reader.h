@@ -1,5 +1,6 @@
 // Timelines of profilers: Chrome trace JSON of PyTorch (Kineto) and of Ascend (trace_view.json), packed by
-// gzip or not, and Ascend's tables of kernels (kernel_details.csv) and communication (communication.json).
+// gzip or not, and Ascend's tables of kernels (kernel_details.csv, op_summary.csv) and communication
+// (communication.json).
 // The file is read event by event; only what ran on the device is kept.
 #pragma once
 
@@ -25,6 +26,15 @@ struct TimelineCollective {
   std::optional<std::int64_t> input, counted;
   std::optional<std::int64_t> sent;  // or what the rank sent to others
   bool uneven = false;               // its parts are told one by one
+  std::vector<std::int64_t> splits;  // how it is split among the ranks of the group, in any unit
+};
+
+// A send or a receive, as PyTorch tells it.
+struct TimelineSend {
+  bool receives = false;
+  std::int64_t other = 0;  // number of the other rank
+  std::int64_t bytes = 0;
+  std::string group;
 };
 
 struct TimelineEvent {
@@ -34,6 +44,7 @@ struct TimelineEvent {
   std::uint64_t number = 0;   // in the file
   bool communicates = false;  // by its name or its arguments
   std::optional<TimelineCollective> collective;
+  std::optional<TimelineSend> message;
 };
 
 struct Timeline {
@@ -44,11 +55,12 @@ struct Timeline {
   std::uint64_t left_out = 0;         // events of the host, and annotations
   std::uint64_t around_others = 0;    // events of a lane that hold others of it, which count for them
   std::uint64_t unfinished = 0;       // begun and not ended
+  std::uint64_t asynchronous = 0;     // of no stream: "b" with "e"
 };
 
-// Of events with "ph": "X", and "B" with "E": those of kernels and copies by their category, else those of
-// the processes that Ascend's profiler has for hardware and communication, else all; of a table, all lines.
-// Throws InputError naming file and event or line.
+// Of events with "ph": "X", and "B" with "E", in any order: those of kernels and copies by their category,
+// else those of the processes that Ascend's profiler has for hardware and communication, else all; of a
+// table, all lines. Throws InputError naming file and event or line.
 Timeline read_timeline(const std::string& path);
 
 }  // namespace cm384::traces
