@@ -6,7 +6,7 @@
 
 namespace cm384::hw {
 
-CsvTable::CsvTable(const std::string& path, Names required, const Names& further)
+CsvTable::CsvTable(const std::string& path, Names required, const Names& further, Order order)
     : lines_(path), names_(std::move(required)) {
   const std::size_t least = names_.size();
   const auto refuse = [&](const std::string& what) {
@@ -15,6 +15,21 @@ CsvTable::CsvTable(const std::string& path, Names required, const Names& further
   };
   if (!lines_.next(line_)) refuse("is missing");
   const auto header = split_fields(line_);
+  if (order == Order::any) {
+    Names met;
+    for (const std::string_view name : header) {
+      const bool known = std::ranges::find(names_, name) != names_.end() ||
+                         std::ranges::find(further, name) != further.end();
+      if (!known) refuse(fmt::format("'{}'", name.substr(0, 80)));
+      if (std::ranges::find(met, name) != met.end()) refuse(fmt::format("'{}' twice", name));
+      met.emplace_back(name);
+    }
+    for (const std::string& name : names_) {
+      if (std::ranges::find(met, name) == met.end()) refuse(fmt::format("{} is missing", name));
+    }
+    names_ = std::move(met);
+    return;
+  }
   for (std::size_t k = 0; k < least; ++k) {
     if (k >= header.size() || header[k] != names_[k]) refuse(fmt::format("'{}'", line_.substr(0, 120)));
   }

@@ -2,6 +2,7 @@
 // are cut.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,9 +15,10 @@ class CsvTable {
  public:
   using Names = std::vector<std::string>;
 
-  // The first line names the columns: those required, in their order, then any of the further ones. Throws
-  // InputError.
-  CsvTable(const std::string& path, Names required, const Names& further = {});
+  enum class Order : std::uint8_t { fixed, any };
+  // The first line names the columns: those required, in their order, then any of the further ones; or all of
+  // them in any order, where column() tells which is which. Throws InputError.
+  CsvTable(const std::string& path, Names required, const Names& further = {}, Order order = Order::fixed);
 
   // Every line behind the header but blank ones. Throws InputError for another number of fields.
   template <class Take>

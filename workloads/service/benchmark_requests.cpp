@@ -41,6 +41,7 @@ bool is_benchmark_result(const std::string& path) {
   std::string head(kHead, '\0');
   stream->read(head.data(), static_cast<std::streamsize>(head.size()));
   head.resize(static_cast<std::size_t>(stream->gcount()));
+  if (head.starts_with("\xef\xbb\xbf")) head.erase(0, 3);
   const std::size_t begin = head.find_first_not_of(" \t\r\n");
   return begin != std::string::npos && head[begin] == '{' && head.find("\"input_lens\"") != std::string::npos;
 }

@@ -17,7 +17,7 @@ struct ObservedRun {
   std::vector<ObservedTimes> times;  // by request
 };
 
-// Lines of CSV in the order of arrival, in seconds of one clock:
+// Lines of CSV in any order, in seconds of one clock:
 //   arrival_s,prompt,output,first_token_s,last_token_s
 // Throws InputError.
 ObservedRun read_observed(const std::string& path);

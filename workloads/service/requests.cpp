@@ -41,15 +41,18 @@ std::optional<std::int64_t> take_number(std::string_view& text, std::size_t digi
 const std::vector<std::string> kVidur{"arrived_at", "num_prefill_tokens", "num_decode_tokens"};
 const std::vector<std::string> kVidurFurther{"num_total_tokens", "pd_ratio"};
 
-// Points of time such as "2023-11-16 18:17:03.9799600", with "+00:00" behind or not.
+// Points of time such as "2023-11-16 18:17:03.9799600", with a "T" for the blank or not, "+00:00" or "Z"
+// behind or not.
 class Calendar {
  public:
   // Picoseconds since the day of the first one; empty: no such time. Those days apart are not told apart.
   std::optional<std::int64_t> read(std::string_view text) {
     if (text.ends_with("+00:00")) text.remove_suffix(6);
+    if (text.ends_with('Z')) text.remove_suffix(1);
     std::array<std::int64_t, 6> parts{};
     for (std::size_t k = 0; k < parts.size(); ++k) {
-      const auto number = take_number(text, k == 0 ? 4 : 2, "-- ::\0"[k]);
+      const bool of_day = k == 2 && text.size() > 2 && text[2] == 'T';
+      const auto number = take_number(text, k == 0 ? 4 : 2, of_day ? 'T' : "-- ::\0"[k]);
       if (!number) return {};
       parts[k] = *number;
     }
@@ -81,39 +84,46 @@ class Calendar {
 };
 
 RequestTrace read_azure(const std::string& path) {
-  hw::CsvTable table(path, kAzure);
+  hw::CsvTable table(path, kAzure, {}, hw::CsvTable::Order::any);
   TraceBuilder builder(table.lines(), "Azure");
   Calendar calendar;
+  const std::size_t time = table.column("TIMESTAMP"), prompt = table.column("ContextTokens"),
+                    output = table.column("GeneratedTokens");
   table.each([&](const FieldReader& fields) {
-    const auto ps = calendar.read(fields.text(0));
-    if (!ps) fields.fail(0, "a time such as 2023-11-16 18:17:03.9799600");
-    builder.add(*ps, fields.integer(1, 1, kMostTokens), fields.integer(2, 0, kMostTokens), "TIMESTAMP");
+    const auto ps = calendar.read(fields.text(time));
+    if (!ps) fields.fail(time, "a time such as 2023-11-16 18:17:03.9799600");
+    builder.add(*ps, fields.integer(prompt, 1, kMostTokens), fields.integer(output, 0, kMostTokens),
+                "TIMESTAMP");
   });
   return builder.take();
 }
 
 RequestTrace read_vidur(const std::string& path) {
-  hw::CsvTable table(path, kVidur, kVidurFurther);
+  hw::CsvTable table(path, kVidur, kVidurFurther, hw::CsvTable::Order::any);
   TraceBuilder builder(table.lines(), "Vidur");
+  const std::size_t time = table.column("arrived_at"), prompt = table.column("num_prefill_tokens"),
+                    output = table.column("num_decode_tokens");
   table.each([&](const FieldReader& fields) {
-    builder.add(seconds_ps(fields, 0), fields.integer(1, 1, kMostTokens), fields.integer(2, 0, kMostTokens),
-                "arrived_at");
+    builder.add(seconds_ps(fields, time), fields.integer(prompt, 1, kMostTokens),
+                fields.integer(output, 0, kMostTokens), "arrived_at");
   });
   return builder.take();
 }
 
 RequestTrace read_burstgpt(const std::string& path) {
-  hw::CsvTable table(path, kBurstGpt, kBurstGptFurther);
+  hw::CsvTable table(path, kBurstGpt, kBurstGptFurther, hw::CsvTable::Order::any);
+  const std::size_t time = table.column("Timestamp"), asked = table.column("Request tokens"),
+                    answered = table.column("Response tokens");
   TraceBuilder builder(table.lines(), "BurstGPT");
   std::unordered_map<std::string, std::uint32_t> sessions;
   table.each([&](const FieldReader& fields) {
-    const std::int64_t ps = seconds_ps(fields, 0);
-    const std::int64_t output = fields.integer(3, 0, kMostTokens);
+    const std::int64_t ps = seconds_ps(fields, time);
+    const std::int64_t output = fields.integer(answered, 0, kMostTokens);
     if (output == 0) {
       builder.add_failed(ps, "Timestamp");
       return;
     }
-    Request& request = builder.add(ps, fields.integer(2, 1, kMostTokens), output, "Timestamp");
+    Request& request = builder.add(ps, fields.integer(asked, 1, kMostTokens), output, "Timestamp");
     const std::string session(table.further(fields, "Session ID"));
     if (!session.empty())
       request.session =
@@ -122,10 +132,11 @@ RequestTrace read_burstgpt(const std::string& path) {
   return builder.take();
 }
 
-// The header without the blanks that some copies have behind commas.
+// All of the names, in any order, with blanks around them or not.
 bool has_header(const std::string& line, const std::vector<std::string>& names) {
   const auto fields = split_fields(line);
-  return fields.size() >= names.size() && std::equal(names.begin(), names.end(), fields.begin());
+  return std::ranges::all_of(
+      names, [&](const std::string& name) { return std::ranges::find(fields, name) != fields.end(); });
 }
 
 }  // namespace

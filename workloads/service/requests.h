@@ -22,7 +22,8 @@ struct Request {
 
 struct RequestTrace {
   std::string format;
-  std::vector<Request> requests;    // in the order of arrival; a follower stands behind what it follows
+  // In the order of arrival, whatever that of the file; a follower stands behind what it follows.
+  std::vector<Request> requests;
   std::vector<std::uint64_t> keys;  // of blocks; equal keys: equal tokens in the block and in front of it
   int block_tokens = 0;             // of every block but a prompt's last one; 0: the trace has none
   std::int64_t failed = 0;          // records without output tokens, which are left out

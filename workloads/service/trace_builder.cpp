@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "base/text/error.h"
 #include "base/text/quantity.h"
@@ -14,20 +16,13 @@ TraceBuilder::TraceBuilder(const LineReader& lines, std::string format) : lines_
   trace_.format = std::move(format);
 }
 
-Time TraceBuilder::arrival_at(std::int64_t ps, const char* field) {
-  if (first_ps_ < 0) first_ps_ = last_ps_ = ps;
-  const auto seconds = [](std::int64_t value) {
-    return static_cast<double>(value) / static_cast<double>(kPsPerSecond);
-  };
-  if (ps < last_ps_)
-    lines_.fail(
-        fmt::format("{}: {:.6f} s before the request before it; allowed: times that do not run backwards",
-                    field, seconds(last_ps_ - ps)));
-  if (ps - first_ps_ > kLongestTracePs)
-    lines_.fail(fmt::format("{}: {:.0f} s after the first request; allowed: 100 days", field,
-                            seconds(ps - first_ps_)));
-  last_ps_ = ps;
-  return {ps - first_ps_};
+void TraceBuilder::check_span(std::int64_t ps, const char* field) {
+  first_ps_ = std::min(first_ps_.value_or(ps), ps);
+  last_ps_ = std::max(last_ps_.value_or(ps), ps);
+  if (*last_ps_ - *first_ps_ > kLongestTracePs)
+    lines_.fail(fmt::format("{}: {:.0f} s between the first request and the last one; allowed: 100 days",
+                            field,
+                            static_cast<double>(*last_ps_ - *first_ps_) / static_cast<double>(kPsPerSecond)));
 }
 
 Request& TraceBuilder::append(Time arrival, std::int64_t prompt, std::int64_t output) {
@@ -40,7 +35,8 @@ Request& TraceBuilder::append(Time arrival, std::int64_t prompt, std::int64_t ou
 }
 
 Request& TraceBuilder::add(std::int64_t ps, std::int64_t prompt, std::int64_t output, const char* field) {
-  return append(arrival_at(ps, field), prompt, output);
+  check_span(ps, field);
+  return append({ps}, prompt, output);
 }
 
 Request& TraceBuilder::add_follower(std::int32_t follows, std::int64_t delay_ps, std::int64_t prompt,
@@ -57,12 +53,37 @@ void TraceBuilder::set_blocks(Request& request, const std::vector<std::uint64_t>
 }
 
 void TraceBuilder::add_failed(std::int64_t ps, const char* field) {
-  arrival_at(ps, field);
+  check_span(ps, field);
   ++trace_.failed;
+}
+
+// By arrival; those of one time, and what follows a request, as the file has them.
+void TraceBuilder::sort() {
+  std::vector<Request>& all = trace_.requests;
+  std::vector<Time> begin(all.size());  // of the session
+  for (std::size_t k = 0; k < all.size(); ++k)
+    begin[k] = all[k].follows < 0 ? all[k].arrival : begin[static_cast<std::size_t>(all[k].follows)];
+  if (std::ranges::is_sorted(begin)) return;
+  std::vector<std::size_t> order(all.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t k) { return begin[k]; });
+  std::vector<std::int32_t> place(all.size());
+  for (std::size_t n = 0; n < order.size(); ++n) place[order[n]] = static_cast<std::int32_t>(n);
+  std::vector<Request> sorted;
+  sorted.reserve(all.size());
+  for (const std::size_t k : order) {
+    Request& request = sorted.emplace_back(all[k]);
+    if (request.follows >= 0) request.follows = place[static_cast<std::size_t>(request.follows)];
+  }
+  all = std::move(sorted);
 }
 
 RequestTrace TraceBuilder::take() {
   if (trace_.requests.empty()) lines_.fail("line: the file has no request");
+  for (Request& request : trace_.requests) {
+    if (request.follows < 0) request.arrival.ps -= *first_ps_;
+  }
+  sort();
   return std::move(trace_);
 }
 

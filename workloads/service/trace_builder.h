@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/text/lines.h"
@@ -13,8 +14,8 @@ class TraceBuilder {
  public:
   TraceBuilder(const LineReader& lines, std::string format);
 
-  // A request at `ps` of the file's own clock. `field` names the time in messages. Throws InputError where it
-  // is before the last one.
+  // A request at `ps` of the file's own clock, in any order. `field` names the time in messages. Throws
+  // InputError where it is 100 days from another one.
   Request& add(std::int64_t ps, std::int64_t prompt, std::int64_t output, const char* field);
   // The next of a session, `delay_ps` behind the end of request `follows`.
   Request& add_follower(std::int32_t follows, std::int64_t delay_ps, std::int64_t prompt,
@@ -30,12 +31,13 @@ class TraceBuilder {
   const LineReader& lines() const { return lines_; }
 
  private:
-  Time arrival_at(std::int64_t ps, const char* field);
+  void check_span(std::int64_t ps, const char* field);
+  void sort();
   Request& append(Time arrival, std::int64_t prompt, std::int64_t output);
 
   const LineReader& lines_;
   RequestTrace trace_;
-  std::int64_t first_ps_ = -1, last_ps_ = -1;
+  std::optional<std::int64_t> first_ps_, last_ps_;  // the earliest and the latest
 };
 
 inline constexpr std::int64_t kPsPerMs = 1'000'000'000, kPsPerSecond = 1000 * kPsPerMs;
