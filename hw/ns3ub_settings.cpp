@@ -106,8 +106,10 @@ class SettingsReader {
     find("UB_PRIORITY_NUM");
     if (const auto faults = flag("UB_FAULT_ENABLE")) made.faults_enabled = *faults;
     if (const Setting* scheduler = find("UbSwitch::VlScheduler"))
-      made.notes.push_back(fmt::format("{}: UbSwitch::VlScheduler {}: taken as equal turns of all lanes",
-                                       scheduler->where, scheduler->value));
+      made.notes.push_back(
+          fmt::format("{}: UbSwitch::VlScheduler {}: taken as equal turns of all lanes; ub.qos.classes makes "
+                      "classes of priorities 0 to 7, ub.qos.arbitration={} their order",
+                      scheduler->where, scheduler->value, scheduler->value == "SP" ? "strict" : "drr"));
     std::vector<std::string> rest;
     for (const auto& [name, setting] : settings_) {
       if (!taken_.contains(name) && !is_idle(name, setting.value)) rest.push_back(name);

@@ -10,6 +10,7 @@
 #include "base/text/content_hash.h"
 #include "base/text/csv_table.h"
 #include "base/text/error.h"
+#include "base/text/number.h"
 #include "base/text/quantity.h"
 #include "hw/ns3ub_settings.h"
 
@@ -275,12 +276,15 @@ class Reader {
                  "shutdownDropPackets(start end)", "OccasionalDropRate(%)"});
     std::map<std::int64_t, std::pair<std::string, std::size_t>>
         not_taken;  // by type: its first line, how many
+    std::vector<Loss> losses;
     table.each([&](const FieldReader& fields) {
       fields.integer(0, 0, kMostId);
       const std::int64_t type = fields.integer(1, 0, 5);
       const std::string where = fmt::format("{}:{}", paths_.faults, table.lines().number());
       if (type == 2 || type == 4) return lower_rate(table, fields, where);
       ++not_taken.try_emplace(type, where, 0).first->second.second;
+      if (type == 0 || type == 5)
+        losses.push_back({fields.integer(0, 0, kMostId), {share_of(fields, type), type == 0}});
     });
     constexpr std::string_view kTypes[] = {"loss of a task's packets",
                                            "added delay of a task's packets",
@@ -294,6 +298,61 @@ class Reader {
                                          count == 1 ? "" : fmt::format(" and {} further lines", count - 1),
                                          kTypes[type]));
     }
+    if (!losses.empty()) note_losses(losses);
+  }
+
+  struct Loss {
+    std::int64_t task = 0;
+    std::pair<double, bool> share{};  // of its packets; whether they are lost, or damaged
+  };
+
+  // Each type has a column of its own, in %.
+  static double share_of(const FieldReader& fields, std::int64_t type) {
+    const std::size_t column = type == 0 ? 2 : 6;
+    const auto percent = number_of<double>(fields.text(column));
+    if (!percent || !(*percent >= 0 && *percent <= 100)) fields.fail(column, "0 to 100");
+    return *percent / 100;
+  }
+
+  // A link loses what passes, whatever task it serves: where all tasks of a device lose the same, that is
+  // what its own link loses, which a run can be told.
+  void note_losses(const std::vector<Loss>& losses) {
+    const std::string traffic = (std::filesystem::path(paths_.faults).parent_path() / "traffic.csv").string();
+    if (!std::filesystem::exists(traffic)) return;
+    std::map<std::int64_t, std::set<std::int64_t>> tasks_of;  // by the node that sends
+    std::map<std::int64_t, std::pair<double, bool>> share_of_task;
+    for (const Loss& loss : losses) share_of_task[loss.task] = loss.share;
+    LineReader lines(traffic);
+    std::string line;
+    const Names names{"taskId", "sourceNode"};
+    for (bool header = true; lines.next(line); header = false) {
+      if (header || line.find_first_not_of(" \t\r") == std::string::npos) continue;
+      auto parts = split_fields(line);
+      if (parts.size() < names.size()) lines.fail("line: allowed: taskId,sourceNode,...");
+      const FieldReader fields(lines, std::move(parts), names);
+      tasks_of[fields.integer(1, 0, kMostId)].insert(fields.integer(0, 0, kMostId));
+    }
+    std::vector<std::string> faults;
+    const std::vector<std::int64_t> ids = files_.ids_of_dies();
+    for (const auto& [node, tasks] : tasks_of) {
+      const auto die = std::ranges::lower_bound(ids, node);
+      std::set<std::pair<double, bool>> shares;
+      for (const std::int64_t task : tasks) {
+        const auto known = share_of_task.find(task);
+        shares.insert(known == share_of_task.end() ? std::pair(0.0, false) : known->second);
+      }
+      const auto [share, lost] = *shares.begin();
+      if (die == ids.end() || *die != node || shares.size() != 1 || share == 0 || share == 1) continue;
+      faults.push_back(fmt::format("--fault die={},rate={:g},kind={}", die - ids.begin(), share,
+                                   lost ? "lost" : "corrupt"));
+    }
+    if (faults.empty()) return;
+    const std::size_t shown = std::min<std::size_t>(faults.size(), 2);
+    files_.notes.push_back(fmt::format(
+        "{}: a link loses what passes, whatever task it serves; of devices whose tasks all lose the same a "
+        "replay takes: {}{}",
+        paths_.faults, fmt::join(faults.begin(), faults.begin() + static_cast<std::ptrdiff_t>(shown), " "),
+        faults.size() > shown ? fmt::format(" ... ({} in all)", faults.size()) : ""));
   }
 
   void lower_rate(const Table& table, const FieldReader& fields, const std::string& where) {

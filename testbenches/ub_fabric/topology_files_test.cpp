@@ -287,6 +287,23 @@ TEST(Files, AFaultLowersTheRateOfAPortAndOthersAreNamed) {
   EXPECT_EQ(rate(2, 1), mega(50'000));
 }
 
+// Node 0 loses 1 % of both its tasks, node 1 of one of two, node 2 damages half of its only one.
+TEST(Files, LossesThatADeviceHasInAllItsTasksAreToldAsFaults) {
+  Folder folder;
+  put_ring(folder, 3)
+      .put("traffic.csv", "taskId,sourceNode,destNode\n0,0,1\n1,0,2\n2,1,0\n3,1,2\n4,2,0\n")
+      .put("fault.csv",
+           "taskId,faultType,dropRate(%),delay(ns),lowerDataRate(node port datrate(Mbps)),"
+           "shutdownDropPackets(start "
+           "end),OccasionalDropRate(%)\n0,0,1,0,0,0,0\n1,0,1,0,0,0,0\n2,0,1,0,0,0,0\n"
+           "4,5,0,0,0,0,50\n");
+  EXPECT_THAT(
+      folder.load().notes,
+      ::testing::Contains(::testing::EndsWith(
+          "of devices whose tasks all lose the same a replay takes: --fault die=0,rate=0.01,kind=lost "
+          "--fault die=2,rate=0.5,kind=corrupt")));
+}
+
 // network_attribute.txt: what is taken moves the machine, the rest is named.
 TEST(Case, SettingsAreTakenOrNamed) {
   Folder folder;
