@@ -54,7 +54,7 @@ bool all_know_all(const std::vector<CollectiveRound>& rounds, int ranks) {
 constexpr std::int64_t kPart = 1000;
 
 TEST(Collectives, MoveAsManyBytesAsTheirClosedForms) {
-  for (const int n : {2, 4, 8, 16, 3, 12}) {
+  for (const int n : {2, 4, 8, 16, 3, 12, 24}) {
     const std::vector<int> group = groups(n, n % 2 == 0 ? n / 2 : n);
     for (const Algorithm algorithm :
          {Algorithm::direct, Algorithm::ring, Algorithm::halving, Algorithm::hierarchical}) {

@@ -2,6 +2,8 @@
 // traces, imports that keep locality, and what a replay writes.
 #include "testbenches/traces/trace_command.h"
 
+#include <fmt/format.h>
+
 #include <sstream>
 
 namespace cm384::trace_command_test {
@@ -382,6 +384,127 @@ TEST_F(TraceCommand, SamplesOfEveryFormLoadAndMoveWhatTheySay) {
                  "--groups: has no effect on a GOAL schedule");
   write("what", "a letter\n");
   expect_refused("convert what x.trace", "what: begins with 'a letter'; allowed: traces of cm384, Chakra's");
+}
+
+// Overlap of two streams as drawn, counted us by us; nothing is moved, so durations are those recorded.
+TEST_F(TraceCommand, AReplayKeepsTheOverlapOfATimeline) {
+  std::string events;
+  std::vector<int> busy[2];
+  std::uint64_t state = 7;
+  const auto draw = [&](int most) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return 1 + static_cast<int>((state >> 33) % static_cast<std::uint64_t>(most));
+  };
+  for (const int stream : {0, 1}) {
+    busy[stream].resize(20'000);
+    for (int at = 0, n = 0; n < 150; ++n) {
+      at += draw(n % 3 == 0 ? 40 : 3);
+      const int lasts = draw(stream == 0 ? 30 : 60);
+      events += fmt::format(
+          "{}{{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"{}\",\"pid\":0,\"tid\":{},\"ts\":{},\"dur\":{}}}",
+          events.empty() ? "" : ",", stream == 0 ? "gemm" : "ncclDevKernel_x", stream, at, lasts);
+      for (int t = at; t < at + lasts; ++t) busy[stream][static_cast<std::size_t>(t)] = 1;
+      at += lasts;
+    }
+  }
+  double communication = 0, beside = 0;
+  for (std::size_t t = 0; t < busy[1].size(); ++t) {
+    communication += busy[1][t];
+    beside += busy[1][t] * busy[0][t];
+  }
+  write("t.json", "{\"traceEvents\":[" + events + "]}");
+  const Outcome made = done("from-timeline t.json a.trace --collectives c.csv");
+  EXPECT_THAT(made.errors,
+              HasSubstr(fmt::format("recorded: {:.1f} us of communication, {:.1f} us of it beside",
+                                    communication, beside)));
+  const Json result = json("replay a.trace --collectives c.csv --format json")["collectives"];
+  EXPECT_NEAR(result["communication_us"].get<double>(), communication, 0.001 * communication);
+  EXPECT_NEAR(result["beside_other_work_us"].get<double>(), beside, 0.05 * beside);
+}
+
+// Of formats whose rows say nothing by their order: the same end, whatever it is.
+TEST_F(TraceCommand, TheOrderOfRowsMovesNoEnd) {
+  std::vector<std::string> tasks, messages, connections, kernels, events, nodes;
+  for (int n = 0; n < 48; ++n) {
+    const int from = n % 6, to = (from + 1 + n / 6 % 5) % 6, bytes = 65536 * (1 + n % 3);
+    tasks.push_back(fmt::format("{},{},{},{},URMA_WRITE,7,{}ns,{},{}\n", n, from, to, bytes, 10 * (n % 4),
+                                n / 24, n < 24 ? "" : "0"));
+    messages.push_back(fmt::format("{},{},{},{}\n", from, to, bytes, 0.25 * (n % 4)));
+    connections.push_back(n < 24 ? fmt::format("{}->{} size {} recv_done_trigger {}\n", from, to, bytes, n)
+                                 : fmt::format("{}->{} size {} trigger {}\n", from, to, bytes, n - 24));
+    if (n < 24) connections.push_back(fmt::format("trigger id {} oneshot\n", n));
+    kernels.push_back(fmt::format("{},k{},{},{}\n", n % 3, n, 100 + 7 * n, 5 + n % 11));
+    events.push_back(
+        fmt::format("{{\"ph\":\"B\",\"name\":\"k\",\"pid\":0,\"tid\":{},\"ts\":{}}},\n", n % 3, 10 + 7 * n));
+    events.push_back(
+        fmt::format("{{\"ph\":\"E\",\"pid\":0,\"tid\":{},\"ts\":{}}},\n", n % 3, 15 + 7 * n + n % 11));
+    nodes.push_back(fmt::format(
+        "{{\"id\": {}, \"name\": \"k\", \"type\": \"COMP_NODE\", \"durationMicros\": \"{}\"{}}}\n", n + 1,
+        1 + n % 5, n < 8 ? "" : fmt::format(", \"dataDeps\": [\"{}\"]", n - 7)));
+  }
+  std::vector<std::string> ranks, gpus;
+  for (int rank = 0; rank < 6; ++rank) {
+    std::vector<std::string> lines;
+    for (int n = 0; n < 5; ++n) {
+      lines.push_back(fmt::format(
+          "s{0}: send 65536b to {1} tag {0}\nr{0}: recv 65536b from {2} tag {0}\nc{0}: calc 900\n", n,
+          (rank + n + 1) % 6, (rank + 5 - n) % 6));
+      lines.push_back(fmt::format("c{0} requires r{0}\n", n));
+      if (n > 0) lines.push_back(fmt::format("s{} requires c{}\n", n, n - 1));
+    }
+    std::string steps[2];
+    for (int n = 0; n < 5; ++n) {
+      const auto step = [&](int s, const char* type) {
+        return fmt::format("<step s=\"{}\" type=\"{}\" cnt=\"1\"/>", s, type);
+      };
+      const std::string both[2] = {step(2 * n, "s"), step(2 * n + 1, "r")};
+      steps[0] += both[0] + both[1];
+      steps[1] = both[1] + both[0] + steps[1];
+    }
+    gpus.push_back(fmt::format("<gpu id=\"{}\"><tb id=\"0\" send=\"{}\" recv=\"{}\" chan=\"0\">{}</tb></gpu>",
+                               rank, (rank + 1) % 6, (rank + 5) % 6, steps[rank % 2]));
+    std::string as_it_is, turned;
+    for (const std::string& line : lines) {
+      as_it_is += line;
+      turned = line + turned;
+    }
+    ranks.push_back(fmt::format("rank {} {{\n{}}}\n", rank, rank % 2 == 0 ? as_it_is : turned));
+  }
+  struct Format {
+    const char *name, *command;
+    std::string head;
+    std::vector<std::string> rows;
+    std::string tail;
+  };
+  const Format formats[] = {
+      {"traffic.csv", "convert traffic.csv --onto 0,2,4,16,18,20",
+       "taskId,sourceNode,destNode,dataSize(Byte),opType,priority,delay,phaseId,dependOnPhases\n", tasks, ""},
+      {"list.csv", "convert list.csv --onto 0,2,4,16,18,20", "source,target,bytes,start_us\n", messages, ""},
+      {"a.cm", "convert a.cm --onto 0,2,4,16,18,20", "Nodes 6\n", connections, ""},
+      {"a.goal", "convert a.goal --onto 0,2,4,16,18,20", "num_ranks 6\n", ranks, ""},
+      {"a.xml", "convert a.xml --bytes 384KiB --onto 0,2,4,16,18,20",
+       "<algo nchunksperloop=\"6\" ngpus=\"6\">", gpus, "</algo>"},
+      {"kernel_details.csv", "from-timeline kernel_details.csv",
+       "Stream ID,Name,Start Time(us),Duration(us)\n", kernels, ""},
+      {"t.json", "from-timeline t.json", "[", events, "{\"ph\":\"M\",\"name\":\"process_name\"}]"},
+      {"c.0.json", "convert c.0.json", "{\"version\": \"0.0.4\"}\n", nodes, ""}};
+  for (const Format& format : formats) {
+    double ends[3]{};
+    for (const int turn : {0, 1, 2}) {
+      std::vector<std::string> rows = format.rows;
+      if (turn == 1) std::ranges::reverse(rows);
+      // 5 and no size here have a factor in common.
+      for (std::size_t n = 0; turn == 2 && n < rows.size(); ++n) rows[n] = format.rows[5 * n % rows.size()];
+      std::string text = format.head;
+      for (const std::string& row : rows) text += row;
+      write(format.name, text + format.tail);
+      done(std::string(format.command) + " a.trace");
+      ends[turn] = json("replay a.trace --format json")["rows"][0]["replayed_us"].get<double>();
+    }
+    EXPECT_GT(ends[0], 1) << format.name;
+    EXPECT_NEAR(ends[1], ends[0], 0.01 * ends[0]) << format.name;
+    EXPECT_NEAR(ends[2], ends[0], 0.01 * ends[0]) << format.name;
+  }
 }
 
 TEST_F(TraceCommand, CollectivesOfATimelineAreComparedWithTheirReplay) {

@@ -375,8 +375,9 @@ class TimelineImport {
         const int rank = met[k].members[m];
         const TimelineEvent& event = event_of(rank, part.tag);
         const Us ahead = clocks_.ahead_us[static_cast<std::size_t>(rank)] + origin_us_;
-        result.collectives.push_back({k, event.name, part.input, ranks_.number(rank), numbers[part.begin],
-                                      numbers[part.end], static_cast<double>(event.begin_us - ahead),
+        result.collectives.push_back({k, std::string(event.name), part.input, ranks_.number(rank),
+                                      numbers[part.begin], numbers[part.end],
+                                      static_cast<double>(event.begin_us - ahead),
                                       static_cast<double>(event.end_us - ahead)});
       }
     }
@@ -387,7 +388,7 @@ class TimelineImport {
       const auto [number, fresh] = numbers_of.emplace(message.pair, next);
       if (fresh) ++next;
       const Us ahead = clocks_.ahead_us[static_cast<std::size_t>(message.rank)] + origin_us_;
-      result.collectives.push_back({number->second, event.name, event.message->bytes,
+      result.collectives.push_back({number->second, std::string(event.name), event.message->bytes,
                                     ranks_.number(message.rank), numbers[message.ends.begin],
                                     numbers[message.ends.end], static_cast<double>(event.begin_us - ahead),
                                     static_cast<double>(event.end_us - ahead)});
@@ -399,9 +400,9 @@ class TimelineImport {
         const TimelineEvent& event = events_[rank].timeline.events[n];
         const std::uint64_t record = numbers[events_[rank].ends[n].begin];
         if (!event.communicates || events_[rank].ends[n].meets) continue;
-        result.collectives.push_back({next++, event.name, 0, ranks_.number(static_cast<int>(rank)), record,
-                                      record, static_cast<double>(event.begin_us - ahead),
-                                      static_cast<double>(event.end_us - ahead)});
+        result.collectives.push_back(
+            {next++, std::string(event.name), 0, ranks_.number(static_cast<int>(rank)), record, record,
+             static_cast<double>(event.begin_us - ahead), static_cast<double>(event.end_us - ahead)});
       }
     }
   }

@@ -87,7 +87,12 @@ std::vector<std::int64_t> ranks_of(std::string_view text) {
   return ranks;
 }
 
-bool names_communication(const std::string& name) {
+template <class Told>
+std::shared_ptr<const Told> kept(std::optional<Told> told) {
+  return told ? std::make_shared<const Told>(std::move(*told)) : nullptr;
+}
+
+bool names_communication(std::string_view name) {
   const std::string plain = lower(name);
   return plain.starts_with("nccl") || plain.starts_with("hcom_") || plain.starts_with("hccl");
 }
@@ -364,7 +369,7 @@ class Collection {
     if (!fields.is_text("name"))
       throw InputError(fmt::format("{}: event {}: name: allowed: a text", path_, number));
     TimelineEvent event;
-    event.name = fields.text("name");
+    event.name = *timeline_.names->insert(fields.text("name")).first;
     event.number = number;
     event.begin_us = microseconds(fields, "ts", number);
     event.end_us = phase == "B" ? kNotEnded : event.begin_us + microseconds(fields, "dur", number);
@@ -373,9 +378,10 @@ class Collection {
     if (lanes_.size() > kMostLanes)
       throw InputError(fmt::format("{}: event {}: more than {} threads", path_, number, kMostLanes));
     event.lane = at->second;
-    event.collective = collective_of(event.name, fields);
-    event.message = message_of(fields);
-    event.communicates = event.collective || event.message || names_communication(event.name);
+    event.collective = kept(collective_of(fields.text("name"), fields));
+    event.message = kept(message_of(fields));
+    event.communicates =
+        event.collective != nullptr || event.message != nullptr || names_communication(event.name);
     timeline_.events.push_back(std::move(event));
   }
 
@@ -498,7 +504,7 @@ Timeline read_kernel_details(const std::string& path) {
       return *value;
     };
     TimelineEvent event;
-    event.name = fields[name];
+    event.name = *timeline.names->insert(fields[name]).first;
     event.begin_us = us(begin);
     event.end_us = event.begin_us + us(duration);
     event.number = lines.number();
@@ -511,7 +517,7 @@ Timeline read_kernel_details(const std::string& path) {
     if (fresh) timeline.lanes.push_back(lane);
     if (lanes.size() > kMostLanes) lines.fail(fmt::format("line: more than {} streams", kMostLanes));
     event.lane = at->second;
-    event.collective = collective_of(event.name, {});
+    event.collective = kept(collective_of(fields[name], {}));
     timeline.events.push_back(std::move(event));
   }
   if (timeline.events.empty()) lines.fail("line: no kernel");
@@ -566,7 +572,7 @@ class CommunicationTable {
     const ForeignJson& times = part("Communication Time Info");
     TimelineEvent event;
     const std::size_t at = full_name.find('@');
-    event.name = full_name.substr(0, at);
+    event.name = *timeline_.names->insert(full_name.substr(0, at)).first;
     event.number = ++number_;
     event.begin_us = number(place, times, "Start Timestamp(us)");
     event.end_us = event.begin_us + 1000 * static_cast<TimelineUs>(number(place, times, "Elapse Time(ms)"));
@@ -578,11 +584,12 @@ class CommunicationTable {
       throw InputError(fmt::format("{}: more than {} groups", path_, kMostLanes));
     event.lane = lane->second;
     if (const auto kind = collective_named(event.name)) {
-      TimelineCollective& told = event.collective.emplace();
+      TimelineCollective told;
       told.kind = *kind;
       told.group = group;
       const double bytes = 1e6 * transit_mb(place, part("Communication Bandwidth Info"));
       if (bytes > 0 && bytes < 1e15) told.sent = std::llround(bytes);
+      event.collective = std::make_shared<const TimelineCollective>(std::move(told));
     }
     timeline_.events.push_back(std::move(event));
   }

@@ -5,8 +5,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "traces/collectives.h"
@@ -38,24 +41,27 @@ struct TimelineSend {
 };
 
 struct TimelineEvent {
-  std::string name;
+  std::string_view name;  // of Timeline::names
   TimelineUs begin_us = 0, end_us = 0;
   std::uint32_t lane = 0;     // stream or thread, in the order met
   std::uint64_t number = 0;   // in the file
   bool communicates = false;  // by its name or its arguments
-  std::optional<TimelineCollective> collective;
-  std::optional<TimelineSend> message;
+  // Of few events; none: it is neither.
+  std::shared_ptr<const TimelineCollective> collective;
+  std::shared_ptr<const TimelineSend> message;
 };
 
 struct Timeline {
   std::vector<TimelineEvent> events;  // by their begin
-  std::vector<std::string> lanes;     // names
-  std::optional<std::int64_t> rank;   // that the file says it is of
-  std::string chosen;                 // which events were taken, for people
-  std::uint64_t left_out = 0;         // events of the host, and annotations
-  std::uint64_t around_others = 0;    // events of a lane that hold others of it, which count for them
-  std::uint64_t unfinished = 0;       // begun and not ended
-  std::uint64_t asynchronous = 0;     // of no stream: "b" with "e"
+  // Of events, each once: a file has millions of events, and few names, which are long.
+  std::shared_ptr<std::set<std::string>> names = std::make_shared<std::set<std::string>>();
+  std::vector<std::string> lanes;    // names
+  std::optional<std::int64_t> rank;  // that the file says it is of
+  std::string chosen;                // which events were taken, for people
+  std::uint64_t left_out = 0;        // events of the host, and annotations
+  std::uint64_t around_others = 0;   // events of a lane that hold others of it, which count for them
+  std::uint64_t unfinished = 0;      // begun and not ended
+  std::uint64_t asynchronous = 0;    // of no stream: "b" with "e"
 };
 
 // Of events with "ph": "X", and "B" with "E", in any order: those of kernels and copies by their category,
