@@ -24,8 +24,10 @@
 #include "cm384/elementary.h"
 #include "cm384/forms.h"
 #include "cm384/fused.h"
+#include "cm384/int4.h"
 #include "cm384/intrinsics.h"
 #include "cm384/layout.h"
+#include "cm384/norms.h"
 #include "cm384/quantise.h"
 #include "cm384/rows.h"
 #endif

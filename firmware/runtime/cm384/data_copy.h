@@ -50,6 +50,23 @@ struct DataCopyPadParams {
   uint64_t paddingValue = 0;
 };
 
+// What fills bursts of DataCopyPad that do not say so themselves, left and right of them too; each source of
+// a kernel has its own. Before the first SetPadValue: zeros.
+#ifdef CM384_MASK_MODES
+static uint32_t cm384_pad_bytes = 0, cm384_pad_value = 0;
+template <typename T, TPosition position = TPosition::MAX>
+CM384_INLINE void SetPadValue(T value) {
+  static_assert(sizeof(T) <= 4, "SetPadValue: of elements of 4 B and less: docs/ascend-c.md");
+  static_assert(position == TPosition::MAX || position == TPosition::VECIN || position == TPosition::VECOUT,
+                "SetPadValue: of the UBuffer: docs/ascend-c.md");
+  cm384_pad_bytes = sizeof(T);
+  cm384_pad_value = 0;
+  __builtin_memcpy(&cm384_pad_value, &value, sizeof(T));
+}
+#else
+inline constexpr uint32_t cm384_pad_bytes = 0, cm384_pad_value = 0;
+#endif
+
 CM384_INLINE uint64_t PaddedBurst(uint64_t bytes) {
   return (bytes + ONE_BLK_SIZE - 1) / ONE_BLK_SIZE * ONE_BLK_SIZE;
 }
@@ -68,11 +85,13 @@ CM384_INLINE void CopyBursts(uint64_t destination, uint64_t source, uint64_t byt
 
 template <typename T>
 CM384_INLINE void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, uint32_t count) {
-  CopyBursts<cm384::kCopyIn>(dst.GetPhyAddr(), src.address(), count * sizeof(T), 1, 0, 0, src.allocate());
+  CopyBursts<cm384::kCopyIn>(dst.GetPhyAddr(), src.address(), count * sizeof(T) / kPacked<T>, 1, 0, 0,
+                             src.allocate());
 }
 template <typename T>
 CM384_INLINE void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src, uint32_t count) {
-  CopyBursts<cm384::kCopyOut>(dst.address(), src.GetPhyAddr(), count * sizeof(T), 1, 0, 0, dst.allocate());
+  CopyBursts<cm384::kCopyOut>(dst.address(), src.GetPhyAddr(), count * sizeof(T) / kPacked<T>, 1, 0, 0,
+                              dst.allocate());
 }
 template <typename T>
 CM384_INLINE void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const DataCopyParams& p) {
@@ -104,6 +123,11 @@ CM384_INLINE void DataCopyPad(const LocalTensor<T>& dst, const GlobalTensor<T>& 
     cm384::pipe_instruction<CM384_CLASS_SYNC, CM384_SET_PADDING>(0);
     return;
   }
+  if (cm384_pad_bytes == sizeof(T)) {
+    DataCopyPadExtParams<T> filled{true, pad.leftPadding, pad.rightPadding, {}};
+    __builtin_memcpy(&filled.paddingValue, &cm384_pad_value, sizeof(T) < 4 ? sizeof(T) : 4);
+    return DataCopyPad(dst, src, p, filled);
+  }
   CopyBursts<CM384_MTE_GM_TO_UB>(dst.GetPhyAddr(), src.address(), p.blockLen, p.blockCount,
                                  static_cast<uint64_t>(p.blockLen) + p.srcStride,
                                  PaddedBurst(p.blockLen) + p.dstStride * 32ull, src.allocate());
@@ -114,6 +138,38 @@ CM384_INLINE void DataCopyPad(const GlobalTensor<T>& dst, const LocalTensor<T>& 
   CopyBursts<CM384_MTE_UB_TO_GM>(dst.address(), src.GetPhyAddr(), p.blockLen, p.blockCount,
                                  PaddedBurst(p.blockLen) + p.srcStride * 32ull,
                                  static_cast<uint64_t>(p.blockLen) + p.dstStride, dst.allocate());
+}
+// A matrix in NZ to memory, row by row: a column of blocks of 32 B (64 B for 4 B elements) after the other.
+// srcNStride: of rows in the UBuffer, in 16 elements; srcNdMatrixStride in 256; the others in elements.
+struct Nz2NdParamsFull {
+  CM384_INLINE constexpr Nz2NdParamsFull() {}
+  CM384_INLINE constexpr Nz2NdParamsFull(uint16_t nd, uint16_t n, uint16_t d, uint16_t matrix, uint16_t rows,
+                                         uint16_t pitch, uint16_t matrices)
+      : ndNum(nd),
+        nValue(n),
+        dValue(d),
+        srcNdMatrixStride(matrix),
+        srcNStride(rows),
+        dstDStride(pitch),
+        dstNdMatrixStride(matrices) {}
+  uint16_t ndNum = 1;
+  uint16_t nValue = 0;
+  uint16_t dValue = 0;
+  uint16_t srcNdMatrixStride = 0;
+  uint16_t srcNStride = 0;
+  uint16_t dstDStride = 0;
+  uint16_t dstNdMatrixStride = 0;
+};
+template <typename T>
+inline void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const Nz2NdParamsFull& p) {
+  for (uint32_t matrix = 0; matrix < p.ndNum; ++matrix) {
+    for (uint32_t column = 0; column < p.dValue; column += 16) {
+      const auto from = src[matrix * p.srcNdMatrixStride * 256u + column * p.srcNStride];
+      const auto to = dst[static_cast<uint64_t>(matrix) * p.dstNdMatrixStride + column];
+      CopyBursts<cm384::kCopyOut>(to.address(), from.GetPhyAddr(), 16 * sizeof(T), p.nValue, 16 * sizeof(T),
+                                  p.dstDStride * sizeof(T), dst.allocate());
+    }
+  }
 }
 #ifdef __DAV_C220_CUBE__
 // C1 to the bias table, in blocks of 64 B, or to the fixpipe's buffer, of 128 B; gaps of the source in 32 B.

@@ -186,6 +186,11 @@ CM384_INLINE void Power(const LocalTensor<T>& dst, const T& src0, const LocalTen
   Power<T, isReuseSource>(dst, src0, src1, calCount);
 }
 template <typename T, bool isReuseSource = false>
+CM384_INLINE void Power(const LocalTensor<T>& dst, const T& src0, const LocalTensor<T>& src1,
+                        const LocalTensor<uint8_t>&) {
+  Power<T, isReuseSource>(dst, src0, src1, src1.GetSize());
+}
+template <typename T, bool isReuseSource = false>
 CM384_INLINE void Power(const LocalTensor<T>& dst, const T& src0, const LocalTensor<T>& src1) {
   Power<T, isReuseSource>(dst, src0, src1, src1.GetSize());
 }
@@ -285,10 +290,6 @@ CM384_INLINE void AscendDequant(const LocalTensor<D>& dst, const LocalTensor<int
                                 const LocalTensor<S>& deqScale, const LocalTensor<uint8_t>& tmp) {
   const uint32_t n = deqScale.GetSize();
   AscendDequant<D, S>(dst, src, deqScale, tmp, DequantParams{src.GetSize() / n, n, n});
-}
-template <typename S, typename D, bool isTranspose, typename... Rest>
-CM384_INLINE void AscendAntiQuant(const LocalTensor<D>& dst, const LocalTensor<S>& src, const Rest&... rest) {
-  AscendAntiQuant<D, isTranspose>(dst, src, rest...);
 }
 
 // Whether any, or all, of two axes' elements are not 0, as 1 or 0: by the scalar unit.

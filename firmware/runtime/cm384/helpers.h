@@ -68,11 +68,6 @@ struct IbVerbsData {
   uint64_t reserved[8];
 };
 
-// Two in a byte, the first in the low half (assumed): a name alone, no call takes it.
-struct int4b_t {
-  uint8_t bits;
-};
-
 // Tensors behind one GM_ADDR, those of an input with DYNAMIC: an offset in bytes to the addresses, then of
 // each the number of its dimensions (low half) and its index (high), then those; then an address a tensor
 // (assumed).
@@ -83,6 +78,11 @@ struct TensorDesc {
   CM384_INLINE uint64_t GetIndex() const { return index_; }
   CM384_INLINE uint64_t GetShape(uint32_t n) const { return shape_[n]; }
   CM384_INLINE T* GetDataPtr() const { return data_; }
+  CM384_INLINE GlobalTensor<T> GetDataObj() const {
+    GlobalTensor<T> tensor;
+    tensor.SetGlobalBuffer(data_);
+    return tensor;
+  }
   uint64_t* shape_ = nullptr;
   uint64_t dimensions_ = 0, index_ = 0;
   T* data_ = nullptr;
@@ -216,7 +216,6 @@ using AscendC::floor;
 using AscendC::g_coreType;
 using AscendC::HCCL_MAX_RANK_NUM;
 using AscendC::IbVerbsData;
-using AscendC::int4b_t;
 using AscendC::ListTensorDesc;
 using AscendC::PRINTF;
 using AscendC::SetSyncBaseAddr;

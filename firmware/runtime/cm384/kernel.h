@@ -257,9 +257,29 @@ CM384_INLINE int64_t GetSubBlockNum() {
 CM384_INLINE GM_ADDR GetUserWorkspace(GM_ADDR workspace) {
   return workspace;
 }
+// Instructions are fetched when they are run; nothing is fetched ahead.
+CM384_INLINE void ICachePreLoad(int64_t) {}
+CM384_INLINE int64_t GetICachePreloadStatus() {
+  return 0;
+}
+// Of the instruction that follows the call.
+CM384_INLINE int64_t GetProgramCounter() {
+  int64_t at;
+  asm volatile("auipc %0, 0" : "=r"(at));
+  return at;
+}
+// 2201: the part's architecture.
+CM384_INLINE void GetArchVersion(uint32_t& version) {
+  version = 2201;
+}
 // Nothing is dumped.
 template <typename Tensor>
 CM384_INLINE void DumpTensor(const Tensor&, uint32_t, uint32_t) {}
+template <typename Tensor>
+CM384_INLINE void DumpTensor(const Tensor&, uint32_t, uint32_t, const ShapeInfo&) {}
+CM384_INLINE void PrintTimeStamp(uint32_t) {}
+CM384_INLINE void MetricsProfStart() {}
+CM384_INLINE void MetricsProfStop() {}
 template <typename Tensor>
 CM384_INLINE void DumpAccChkPoint(const Tensor&, uint32_t, uint32_t, uint32_t) {}
 
@@ -289,6 +309,10 @@ CM384_INLINE void dsb(mem_dsb_t) {
   asm volatile("fence" : : : "memory");
 }
 CM384_INLINE void icache_preload(int64_t) {}
+using cache_line_t = dcci_cache_line;
+using dcci_dst_t = dcci_target;
+#define TRACE_START(id)
+#define TRACE_STOP(id)
 CM384_INLINE void set_flag(pipe_t source, pipe_t destination, int32_t id) {
   cm384::pipe_instruction<CM384_CLASS_SYNC, CM384_SET_FLAG>(static_cast<uint64_t>(source) |
                                                             static_cast<uint64_t>(destination) << 8 |

@@ -73,26 +73,34 @@ inline void BroadCast(const LocalTensor<T>& dst, const LocalTensor<T>& src, cons
   static_assert(axis >= 0 && axis < dim);
   const uint32_t rows = dim == 1 ? 1 : dstShape[0], columns = dstShape[dim - 1];
   const bool by_row = dim == 2 && axis == 0;
-  if (by_row ? srcShape[0] != 1 : srcShape[dim - 1] != 1) {
-    const uint32_t all = rows * columns;
-    Adds(dst, src, T(0), static_cast<int32_t>(all));
-    return PipeBarrier<PIPE_V>();
-  }
-  const bool whole_blocks = columns * sizeof(T) % ONE_BLK_SIZE == 0;
-  if (by_row && whole_blocks) {
-    for (uint32_t row = 0; row < rows; ++row) DataCopy(dst[row * columns], src, columns);
-    return PipeBarrier<PIPE_V>();
-  }
-  Cm384ScalarTurn();
-  for (uint32_t row = 0; row < rows; ++row) {
-    if (!by_row && whole_blocks) {
-      Duplicate(dst[row * columns], src.GetValue(row), static_cast<int32_t>(columns));
-      continue;
+  if constexpr (sizeof(T) == 1) {  // the vector unit has no bytes
+    const bool same = by_row ? srcShape[0] != 1 : srcShape[dim - 1] != 1;
+    Cm384ScalarTurn();
+    for (uint32_t n = 0; n < rows * columns; ++n)
+      dst.SetValue(n, src.GetValue(same ? n : by_row ? n % columns : n / columns));
+    return Cm384AfterScalarTurn();
+  } else {
+    if (by_row ? srcShape[0] != 1 : srcShape[dim - 1] != 1) {
+      const uint32_t all = rows * columns;
+      Adds(dst, src, T(0), static_cast<int32_t>(all));
+      return PipeBarrier<PIPE_V>();
     }
-    for (uint32_t n = 0; n < columns; ++n) dst.SetValue(row * columns + n, src.GetValue(by_row ? n : row));
+    const bool whole_blocks = columns * sizeof(T) % ONE_BLK_SIZE == 0;
+    if (by_row && whole_blocks) {
+      for (uint32_t row = 0; row < rows; ++row) DataCopy(dst[row * columns], src, columns);
+      return PipeBarrier<PIPE_V>();
+    }
+    Cm384ScalarTurn();
+    for (uint32_t row = 0; row < rows; ++row) {
+      if (!by_row && whole_blocks) {
+        Duplicate(dst[row * columns], src.GetValue(row), static_cast<int32_t>(columns));
+        continue;
+      }
+      for (uint32_t n = 0; n < columns; ++n) dst.SetValue(row * columns + n, src.GetValue(by_row ? n : row));
+    }
+    Cm384AfterScalarTurn();
+    PipeBarrier<PIPE_V>();
   }
-  Cm384AfterScalarTurn();
-  PipeBarrier<PIPE_V>();
 }
 template <typename T, int32_t dim, int32_t axis, bool isReuseSource = false>
 CM384_INLINE void BroadCast(const LocalTensor<T>& dst, const LocalTensor<T>& src,

@@ -21,7 +21,7 @@ class Matmul {
   template <class Type>
   static constexpr bool kNz = Type::format == CubeFormat::NZ;
   static_assert((kRows<A> || kNz<A>)&&(kRows<B> || kNz<B>)&&(kRows<C> || kNz<C>)&&A::pos == TPosition::GM &&
-                    B::pos == TPosition::GM && Bias::pos == TPosition::GM,
+                    B::pos == TPosition::GM,
                 "Matmul: operands in memory, row by row or NZ: docs/ascend-c.md");
   static_assert(is_same_v<T, typename B::T> && kCubeType<T> >= 0 &&
                     (is_same_v<T, int8_t> ? is_same_v<Result, int32_t>

@@ -202,7 +202,7 @@ class TBuf {
 
   template <typename T>
   CM384_INLINE LocalTensor<T> Get() const {
-    return LocalTensor<T>(position, address_, bytes_ / static_cast<uint32_t>(sizeof(T)));
+    return LocalTensor<T>(position, address_, bytes_ / static_cast<uint32_t>(sizeof(T)) * kPacked<T>);
   }
   template <typename T>
   CM384_INLINE LocalTensor<T> Get(uint32_t count) const {
@@ -244,7 +244,8 @@ class TQueBind {
       if (buffer.taken) continue;
       TPipe::current->WaitFree(buffer);
       buffer.taken = true;
-      return LocalTensor<T>(source, buffer.address, buffer.bytes / static_cast<uint32_t>(sizeof(T)));
+      return LocalTensor<T>(source, buffer.address,
+                            buffer.bytes / static_cast<uint32_t>(sizeof(T)) * kPacked<T>);
     }
     Abort("AllocTensor: the queue has no free buffer");
   }
@@ -289,7 +290,8 @@ class TQueBind {
       TPipe::current->ReleaseEventID(kFull, buffer.full);
       buffer.full = -1;
     }
-    return LocalTensor<T>(destination, buffer.address, buffer.bytes / static_cast<uint32_t>(sizeof(T)));
+    return LocalTensor<T>(destination, buffer.address,
+                          buffer.bytes / static_cast<uint32_t>(sizeof(T)) * kPacked<T>);
   }
   template <typename T>
   inline void FreeTensor(const LocalTensor<T>& tensor) {

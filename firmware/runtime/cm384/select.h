@@ -167,6 +167,18 @@ struct GatherMaskParams {
   uint16_t src0RepeatStride = 8;
   uint8_t src1RepeatStride = 0;
 };
+// How many elements the last GatherMask of this source has kept.
+#ifdef CM384_MASK_MODES
+static uint64_t cm384_remain_count = 0;
+CM384_INLINE void KeepRemainCount(uint64_t count) {
+  cm384_remain_count = count;
+}
+CM384_INLINE int64_t GetGatherMaskRemainCount() {
+  return static_cast<int64_t>(cm384_remain_count);
+}
+#else
+CM384_INLINE void KeepRemainCount(uint64_t) {}
+#endif
 template <typename T>
 CM384_INLINE void GatherMaskRepeats(const LocalTensor<T>& dst, const LocalTensor<T>& src0, uint64_t pattern,
                                     uint64_t bits, uint32_t count, const GatherMaskParams& p) {
@@ -197,6 +209,7 @@ CM384_INLINE void GatherMask(const LocalTensor<T>& dst, const LocalTensor<T>& sr
                         : src1Pattern <= 6 ? (n + 6 - src1Pattern) / 4
                                            : n;
   rsvdCnt = static_cast<uint64_t>(p.repeatTimes) * kept;
+  KeepRemainCount(rsvdCnt);
 }
 // The same, elements chosen by packed bits, those of a repeat at multiples of src1RepeatStride.
 template <typename T, typename U>
@@ -228,6 +241,7 @@ requires(sizeof(U) == sizeof(T)) inline void GatherMask(const LocalTensor<T>& ds
     }
   }
   rsvdCnt = kept;
+  KeepRemainCount(rsvdCnt);
 }
 
 struct BrcbRepeatParams {
@@ -266,6 +280,32 @@ CM384_INLINE void Gather(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                    srcOffset.GetPhyAddr(from * kRepeatElements<T>)),
         src.GetPhyAddr() + srcBaseAddr, RepeatConfig(now, 1, 1, 0, dstRepStride, kRepeatElements<T> / 8, 0));
   });
+}
+// Blocks of 32 B from offsets (bytes) of source 0, 8 a repeat: each is a copy of its own, whose offset the
+// scalar unit reads (assumed).
+struct GatherRepeatParams {
+  CM384_INLINE constexpr GatherRepeatParams() {}
+  CM384_INLINE constexpr GatherRepeatParams(uint8_t dstBlk, uint8_t dstRep)
+      : dstBlkStride(dstBlk), dstRepStride(dstRep) {}
+  uint32_t blockNumber = 8;
+  uint16_t dstBlkStride = 1;
+  uint8_t dstRepStride = 8;
+  bool repeatStrideMode = false;
+  bool strideSizeMode = false;
+};
+template <typename T>
+inline void Gatherb(const LocalTensor<T>& dst, const LocalTensor<T>& src0,
+                    const LocalTensor<uint32_t>& offset, uint8_t repeatTime, const GatherRepeatParams& p) {
+  CM384_TYPES(Gatherb, kBitsType);
+  PipeBarrier<PIPE_ALL>();
+  SetMaskFirst(ONE_BLK_SIZE / sizeof(T));
+  for (uint32_t block = 0; block < repeatTime * 8u; ++block) {
+    const uint32_t to = (block / 8 * p.dstRepStride + block % 8 * p.dstBlkStride) * ONE_BLK_SIZE;
+    cm384::pipe_instruction<CM384_CLASS_VECTOR, CM384_VCOPY, kBitsType<T>>(
+        OffsetPair(dst.GetPhyAddr() + to, src0.GetPhyAddr() + offset.GetValue(block)), 0,
+        RepeatConfig(1, 1, 1, 0, 8, 8, 0));
+  }
+  ResetMask();
 }
 // 16 x 16 elements of 2 B.
 template <typename T>

@@ -86,6 +86,12 @@ template <typename T, CacheLine line, DcciDst = DcciDst::CACHELINE_OUT>
 CM384_INLINE void DataCacheCleanAndInvalid(const GlobalTensor<T>& tensor) {
   dcci(tensor.address(), line == CacheLine::SINGLE_CACHE_LINE ? 1 : 0);
 }
+// Of local memory, which the scalar unit does not cache.
+template <typename T, CacheLine, DcciDst = DcciDst::CACHELINE_OUT>
+CM384_INLINE void DataCacheCleanAndInvalid(const LocalTensor<T>&) {}
+// Asks for a line that is read soon: the next read of it fetches it.
+template <typename T, typename Offset>
+CM384_INLINE void DataCachePreload(const GlobalTensor<T>&, Offset) {}
 
 // One turn of a polling loop over [address, address + bytes) of the own die's GM is over and found nothing:
 // the last statement of the loop. Lets the simulator skip turns that cannot find anything new: the core goes

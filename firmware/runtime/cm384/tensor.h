@@ -30,11 +30,40 @@ struct LogicPosition {
   CM384_INLINE static constexpr TPosition Get() { return TPosition::VECCALC; }
 };
 #endif
-// Where a tensor stands in the core's local memory.
+// A field that kernels set and nothing looks at.
+struct Unkept {
+  CM384_INLINE constexpr void operator=(uint64_t) const {}
+};
+// Where a tensor stands in the core's local memory. `dataLen`: bytes; a tensor counts its elements itself.
 struct TBuffAddr {
   uint32_t bufferAddr = 0;  // offset
   [[no_unique_address]] LogicPosition logicPos{};
+  [[no_unique_address]] Unkept dataLen{};
 };
+
+// A shape, for DumpTensor and SetShapeInfo, which print and check nothing here.
+enum class DataFormat : uint8_t { ND = 0, NZ, NCHW, NC1HWC0, NHWC };
+struct ShapeInfo {
+  ShapeInfo() = default;
+  CM384_INLINE ShapeInfo(uint8_t dimensions, const uint32_t* of, uint8_t originalDimensions,
+                         const uint32_t* original, DataFormat format)
+      : shapeDim(dimensions), originalShapeDim(originalDimensions), dataFormat(format) {
+    for (uint8_t n = 0; n < dimensions && n < 8; ++n) shape[n] = of[n];
+    for (uint8_t n = 0; n < originalDimensions && n < 8; ++n) originalShape[n] = original[n];
+  }
+  CM384_INLINE ShapeInfo(uint8_t dimensions, const uint32_t* of, DataFormat format = DataFormat::ND)
+      : ShapeInfo(dimensions, of, dimensions, of, format) {}
+  uint8_t shapeDim = 0;
+  uint8_t originalShapeDim = 0;
+  uint32_t shape[8] = {};
+  uint32_t originalShape[8] = {};
+  DataFormat dataFormat = DataFormat::ND;
+};
+CM384_INLINE int GetShapeSize(const ShapeInfo& info) {
+  int size = 1;
+  for (uint8_t n = 0; n < info.shapeDim; ++n) size *= static_cast<int>(info.shape[n]);
+  return size;
+}
 
 template <typename T>
 class LocalTensor {
@@ -48,29 +77,36 @@ class LocalTensor {
       : address_{address}, count_(count) {}
 
   // Plain scalar load and store. They order with the pipes by flags alone.
-  CM384_INLINE T GetValue(uint32_t index) const { return data()[index]; }
+  CM384_INLINE T GetValue(uint32_t index) const {
+    static_assert(kPacked<T> == 1, "GetValue: of int4b_t not there: docs/ascend-c.md");
+    return data()[index];
+  }
   template <typename U>
   CM384_INLINE void SetValue(uint32_t index, U value) const {
+    static_assert(kPacked<T> == 1, "SetValue: of int4b_t not there: docs/ascend-c.md");
     data()[index] = static_cast<T>(value);
   }
   CM384_INLINE T& operator()(uint32_t index) const { return data()[index]; }
   CM384_INLINE LocalTensor operator[](uint32_t offset) const {
-    return LocalTensor(GetPosition(), address_.bufferAddr + offset * static_cast<uint32_t>(sizeof(T)),
+    return LocalTensor(GetPosition(),
+                       address_.bufferAddr + offset * static_cast<uint32_t>(sizeof(T)) / kPacked<T>,
                        count_ - offset);
   }
   template <typename U>
   CM384_INLINE LocalTensor<U> ReinterpretCast() const {
     return LocalTensor<U>(GetPosition(), address_.bufferAddr,
-                          static_cast<uint32_t>(count_ * sizeof(T) / sizeof(U)));
+                          static_cast<uint32_t>(count_ * sizeof(T) * kPacked<U> / (sizeof(U) * kPacked<T>)));
   }
   CM384_INLINE uint32_t GetSize() const { return count_; }
   CM384_INLINE void SetSize(uint32_t count) { count_ = count; }
   CM384_INLINE uint64_t GetPhyAddr() const { return address_.bufferAddr; }
-  CM384_INLINE uint64_t GetPhyAddr(uint32_t offset) const { return address_.bufferAddr + offset * sizeof(T); }
+  CM384_INLINE uint64_t GetPhyAddr(uint32_t offset) const {
+    return address_.bufferAddr + offset * sizeof(T) / kPacked<T>;
+  }
   CM384_INLINE TPosition GetPosition() const { return address_.logicPos.Get(); }
   CM384_INLINE void SetAddr(const TBuffAddr& address) { address_ = address; }
 
-  CM384_INLINE uint32_t GetLength() const { return static_cast<uint32_t>(count_ * sizeof(T)); }
+  CM384_INLINE uint32_t GetLength() const { return static_cast<uint32_t>(count_ * sizeof(T) / kPacked<T>); }
   CM384_INLINE void SetBufferLen(uint32_t count) { count_ = count; }
   // From `offset` elements of another one on.
   template <typename U>
@@ -81,6 +117,7 @@ class LocalTensor {
   // Kernels name their tensors; nothing looks at it.
   CM384_INLINE void SetUserTag(int32_t) const {}
   CM384_INLINE static int32_t GetUserTag() { return 0; }
+  CM384_INLINE void SetShapeInfo(const ShapeInfo&) const {}
   // `dst = a + b`: the result goes into this tensor, where `dst = a` only means another one.
   template <typename Expression>
   requires(requires(const Expression& e, const LocalTensor& t) { e.To(t); }) CM384_INLINE const LocalTensor&
@@ -112,7 +149,7 @@ class GlobalTensor {
   CM384_INLINE T& operator()(uint64_t index) const { return reinterpret_cast<T*>(address_)[index]; }
   CM384_INLINE GlobalTensor operator[](uint64_t offset) const {
     GlobalTensor part = *this;
-    part.address_ += offset * sizeof(T);
+    part.address_ += offset * sizeof(T) / kPacked<T>;
     return part;
   }
   CM384_INLINE uint64_t GetSize() const { return count_; }
@@ -126,6 +163,7 @@ class GlobalTensor {
     allocate_ = mode == CacheMode::CACHE_MODE_NORMAL;
   }
   CM384_INLINE bool allocate() const { return allocate_; }
+  CM384_INLINE void SetShapeInfo(const ShapeInfo&) const {}
 
  private:
   uint64_t address_ = 0;
@@ -173,7 +211,8 @@ class LocalMemAllocator {
   template <typename T>
   CM384_INLINE LocalTensor<T> Take(uint32_t count) {
     const LocalTensor<T> tensor(kPosition, next_, count);
-    next_ += (count * static_cast<uint32_t>(sizeof(T)) + ONE_BLK_SIZE - 1) / ONE_BLK_SIZE * ONE_BLK_SIZE;
+    next_ += (count * static_cast<uint32_t>(sizeof(T)) / kPacked<T> + ONE_BLK_SIZE - 1) / ONE_BLK_SIZE *
+             ONE_BLK_SIZE;
     return tensor;
   }
   uint32_t next_ = 0;

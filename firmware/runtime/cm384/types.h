@@ -89,6 +89,11 @@ constexpr float half::to_float(uint16_t bits) {
   return sign != 0 ? -small : small;
 }
 
+// Two in a byte, the first in the low half (assumed).
+struct int4b_t {
+  uint8_t bits;
+};
+
 enum pipe_t {
   PIPE_S = CM384_PIPE_S,
   PIPE_V = CM384_PIPE_V,
@@ -140,7 +145,15 @@ enum class HardEvent {
   M_V = PIPE_M | PIPE_V << 8,
   V_M = PIPE_V | PIPE_M << 8,
   MTE2_M = PIPE_MTE2 | PIPE_M << 8,
-  M_S = PIPE_M | PIPE_S << 8
+  M_S = PIPE_M | PIPE_S << 8,
+  V_V = PIPE_V | PIPE_V << 8,
+  S_M = PIPE_S | PIPE_M << 8,
+  S_MTE1 = PIPE_S | PIPE_MTE1 << 8,
+  MTE1_S = PIPE_MTE1 | PIPE_S << 8,
+  S_FIX = PIPE_S | PIPE_FIX << 8,
+  MTE3_FIX = PIPE_MTE3 | PIPE_FIX << 8,
+  FIX_V = PIPE_FIX | PIPE_V << 8,
+  V_FIX = PIPE_V | PIPE_FIX << 8
 };
 
 enum class TPosition : uint8_t {
@@ -178,6 +191,12 @@ inline constexpr uint32_t ONE_BLK_SIZE = 32;           // bytes of a DataBlock
 inline constexpr uint32_t ONE_REPEAT_BYTE_SIZE = 256;  // bytes of a repeat
 inline constexpr uint32_t MAX_REPEAT_TIMES = 255;
 inline constexpr uint32_t kUBufferBytes = CM384_UBUFFER_BYTES;
+
+// Elements of a byte, of types that are less.
+template <typename T>
+inline constexpr uint32_t kPacked = 1;
+template <>
+inline constexpr uint32_t kPacked<int4b_t> = 2;
 
 template <typename T, typename U>
 inline constexpr bool is_same_v = false;

@@ -201,6 +201,18 @@ CM384_SCALAR_OF(ShiftLeft, CM384_VSHLS)
 // Unsigned integers get zeros, signed ones their sign.
 CM384_SCALAR_OF(ShiftRight, (T(-1) < T(0) ? CM384_VSHRS : CM384_VSHRU))
 #undef CM384_SCALAR_OF
+// With roundEn the last bit that goes is added: half of it is shifted, then 1 added, then the rest shifted.
+template <typename T, bool isSetMask = true, typename S, MaskForm Mask>
+CM384_INLINE void ShiftRight(const LocalTensor<T>& dst, const LocalTensor<T>& src, S scalar, Mask mask,
+                             uint8_t repeatTime, const UnaryRepeatParams& p, bool roundEn) {
+  if (!roundEn || scalar == 0) return ShiftRight<T, isSetMask>(dst, src, scalar, mask, repeatTime, p);
+  const UnaryRepeatParams again(p.dstBlkStride, p.dstBlkStride, p.dstRepStride, p.dstRepStride);
+  ShiftRight<T, isSetMask>(dst, src, static_cast<T>(scalar - 1), mask, repeatTime, p);
+  PipeBarrier<PIPE_V>();
+  Adds<T, isSetMask>(dst, dst, static_cast<T>(1), mask, repeatTime, again);
+  PipeBarrier<PIPE_V>();
+  ShiftRight<T, isSetMask>(dst, dst, static_cast<T>(1), mask, repeatTime, again);
+}
 
 template <typename T, bool isSetMask = true, typename S>
 CM384_INLINE void Duplicate(const LocalTensor<T>& dst, S scalar, int32_t count) {
