@@ -25,4 +25,31 @@ struct cm384_group_rank {
   uint64_t next_tag[4];
 };
 
+/* What stands in for the server of Hccl<>: where its word in the group's resources is, and the memory that
+ * the ranks write to each other. A task has a number, the same at all ranks; slot = number % SLOTS. The image
+ * of a kernel that calls collectives has the symbol cm384_collectives; without one there is no server. */
+#define CM384_GROUP_SERVER 2100448 /* address of the rank's cm384_group_server */
+#define CM384_GROUP_SLOTS 64
+
+struct cm384_group_server {
+  uint64_t queue; /* struct cm384_queue of SDMA copies, which block 0 submits */
+  uint64_t boxes; /* array by rank: where that rank's boxes begin */
+  uint64_t ended; /* tasks of launches before this one */
+  uint64_t reserved[5];
+};
+/* Boxes of a rank, one kind behind the other: by slot and rank what a rank has sent for a task; by phase,
+ * slot and rank how far a rank is; by slot and rank what this rank sends; by slot four words: what it says of
+ * its two phases, the last that ended, and how far its copies are. */
+struct cm384_group_post {
+  uint64_t task; /* number + 1 */
+  uint64_t from; /* what this rank is to take */
+  uint64_t to;   /* where the other rank puts its result */
+  uint64_t reserved[5];
+};
+#define CM384_GROUP_POSTS(ranks) (CM384_GROUP_SLOTS * (ranks)*64ull)
+#define CM384_GROUP_LINE(ranks) (((ranks)*8ull + 63) / 64 * 64)
+#define CM384_GROUP_WORDS(ranks) (2 * CM384_GROUP_SLOTS * CM384_GROUP_LINE(ranks))
+#define CM384_GROUP_BOX_BYTES(ranks) \
+  (2 * CM384_GROUP_POSTS(ranks) + CM384_GROUP_WORDS(ranks) + 4ull * CM384_GROUP_SLOTS * 64)
+
 #endif

@@ -24,6 +24,7 @@
 #include "cm384/elementary.h"
 #include "cm384/forms.h"
 #include "cm384/fused.h"
+#include "cm384/hccl.h"
 #include "cm384/int4.h"
 #include "cm384/intrinsics.h"
 #include "cm384/layout.h"

@@ -237,6 +237,7 @@ class ProgramRun {
     auto& program = programs_[launch.kernel];
     if (program != nullptr) return;
     program = runtime_.load(image);
+    has_collectives_ |= program->image().symbol("cm384_collectives").has_value();
     apply_rules(rules_, list_hazards_, *program);
   }
 
@@ -277,39 +278,61 @@ class ProgramRun {
     }
   }
 
-  // The resources of the group at each rank, and one entry a rank for each of the others.
+  // The resources of its group at each rank, and one entry a rank for each of the others. A rank of no group
+  // has none.
   void lay_out(const ProgramContext& context) {
     auto& places = contexts_[context.index];
-    const auto window = [&](const std::optional<std::size_t>& buffer, int rank) {
-      return buffer ? address(*buffer, rank) : 0;
+    places.resize(static_cast<std::size_t>(program_.ranks()));
+    for (const std::vector<int>& group : context.members) {
+      for (const int rank : group)
+        places[static_cast<std::size_t>(rank)] = lay_out_member(context, group, rank);
+      if (has_collectives_) lay_out_server(context, group);
+    }
+  }
+  std::uint64_t lay_out_member(const ProgramContext& context, const std::vector<int>& group, int rank) {
+    const auto window = [&](const std::optional<std::size_t>& buffer, int of) {
+      return buffer ? address(*buffer, of) : 0;
     };
-    const auto ranks = static_cast<std::size_t>(program_.ranks());
-    for (int rank = 0; rank < program_.ranks(); ++rank) {
-      const std::uint64_t group = runtime_.allocate(die(rank), CM384_GROUP_BYTES);
-      const std::uint64_t entries = runtime_.allocate(die(rank), ranks * sizeof(cm384_group_rank));
-      cm384_group_head head{};
-      head.rank = static_cast<std::uint32_t>(rank);
-      head.ranks = static_cast<std::uint32_t>(ranks);
-      head.window_bytes = context.window_in ? program_.buffers[*context.window_in].bytes() : 0;
-      head.window_in = window(context.window_in, rank);
-      head.window_out = window(context.window_out, rank);
-      head.window_exp_bytes = context.window_exp ? program_.buffers[*context.window_exp].bytes() : 0;
-      head.window_exp = window(context.window_exp, rank);
-      runtime_.put(group, head);
-      std::vector<cm384_group_rank> others(ranks);
-      std::vector<cm384_group_entry> table(ranks);
-      for (int other = 0; other < program_.ranks(); ++other) {
-        auto& each = others[static_cast<std::size_t>(other)];
-        each.rank = each.world_rank = static_cast<std::uint32_t>(other);
-        each.window_in = window(context.window_in, other);
-        each.window_out = window(context.window_out, other);
-        each.window_exp = window(context.window_exp, other);
-        table[static_cast<std::size_t>(other)].device =
-            entries + static_cast<std::size_t>(other) * sizeof each;
-      }
-      runtime_.put(entries, std::span<const cm384_group_rank>(others));
-      runtime_.put(group + CM384_GROUP_TABLE, std::span<const cm384_group_entry>(table));
-      places.push_back(group);
+    const std::size_t ranks = group.size();
+    const std::uint64_t at = runtime_.allocate(die(rank), CM384_GROUP_BYTES);
+    const std::uint64_t entries = runtime_.allocate(die(rank), ranks * sizeof(cm384_group_rank));
+    cm384_group_head head{};
+    head.rank = static_cast<std::uint32_t>(std::ranges::find(group, rank) - group.begin());
+    head.ranks = static_cast<std::uint32_t>(ranks);
+    head.window_bytes = context.window_in ? program_.buffers[*context.window_in].bytes() : 0;
+    head.window_in = window(context.window_in, rank);
+    head.window_out = window(context.window_out, rank);
+    head.window_exp_bytes = context.window_exp ? program_.buffers[*context.window_exp].bytes() : 0;
+    head.window_exp = window(context.window_exp, rank);
+    runtime_.put(at, head);
+    std::vector<cm384_group_rank> others(ranks);
+    std::vector<cm384_group_entry> table(ranks);
+    for (std::size_t n = 0; n < ranks; ++n) {
+      others[n].rank = static_cast<std::uint32_t>(n);
+      others[n].world_rank = static_cast<std::uint32_t>(group[n]);
+      others[n].window_in = window(context.window_in, group[n]);
+      others[n].window_out = window(context.window_out, group[n]);
+      others[n].window_exp = window(context.window_exp, group[n]);
+      table[n].device = entries + n * sizeof others[n];
+    }
+    runtime_.put(entries, std::span<const cm384_group_rank>(others));
+    runtime_.put(at + CM384_GROUP_TABLE, std::span<const cm384_group_entry>(table));
+    return at;
+  }
+  // What the ranks of a group need for collectives that kernels ask for (firmware/abi/communication.h).
+  // Groups of different contexts have queues of their own.
+  void lay_out_server(const ProgramContext& context, const std::vector<int>& group) {
+    std::vector<std::uint64_t> boxes;
+    for (const int rank : group)
+      boxes.push_back(runtime_.allocate(die(rank), CM384_GROUP_BOX_BYTES(group.size())));
+    for (const int rank : group) {
+      cm384_group_server server{};
+      server.queue = runtime_.create_sdma_queue(die(rank), static_cast<std::uint16_t>(context.index));
+      server.boxes = runtime_.allocate(die(rank), boxes.size() * sizeof(std::uint64_t));
+      runtime_.put(server.boxes, std::span<const std::uint64_t>(boxes));
+      const std::uint64_t at = runtime_.allocate(die(rank), sizeof server);
+      runtime_.put(at, server);
+      runtime_.put(contexts_[context.index][static_cast<std::size_t>(rank)] + CM384_GROUP_SERVER, at);
     }
   }
 
@@ -351,6 +374,7 @@ class ProgramRun {
   const RuleOptions& rules_;
   bool list_hazards_;
   bool control_;
+  bool has_collectives_ = false;
   std::vector<std::vector<std::uint64_t>> addresses_, structs_;  // by buffer, struct; rank
   std::map<unsigned, std::vector<std::uint64_t>> contexts_;      // by group; rank
   std::map<std::string, std::shared_ptr<npu::Program>> programs_;

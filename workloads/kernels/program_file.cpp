@@ -254,6 +254,28 @@ class Reader {
     program_.structs.push_back(std::move(made));
   }
 
+  // Lists of ranks, none of which stands there twice.
+  std::vector<std::vector<int>> groups(const toml::node& node) const {
+    std::vector<std::vector<int>> made;
+    std::vector<bool> seen(program_.dies.size());
+    const toml::array* lists = node.as_array();
+    if (lists == nullptr || lists->empty())
+      file_.refuse(node, "members", "allowed: lists of ranks, such as [[0, 1], [2, 3]]");
+    for (const toml::node& list : *lists) {
+      const toml::array* ranks = list.as_array();
+      if (ranks == nullptr || ranks->empty())
+        file_.refuse(node, "members", "allowed: lists of ranks, such as [[0, 1], [2, 3]]");
+      std::vector<int>& group = made.emplace_back();
+      for (const toml::node& rank : *ranks) {
+        group.push_back(static_cast<int>(whole(rank, "members", 0, program_.ranks() - 1)));
+        const auto at = static_cast<std::size_t>(group.back());
+        if (seen[at]) file_.refuse(node, "members", fmt::format("rank {} stands there twice", group.back()));
+        seen[at] = true;
+      }
+    }
+    return made;
+  }
+
   void take_context(const ContextTable& table) {
     ProgramContext context;
     context.index = static_cast<unsigned>(table.group);
@@ -267,6 +289,12 @@ class Reader {
     context.window_in = window("window_in", table.window_in);
     context.window_out = window("window_out", table.window_out);
     context.window_exp = window("window_exp", table.window_exp);
+    if (table.members) {
+      context.members = groups(*table.members);
+    } else {
+      std::vector<int>& all = context.members.emplace_back(program_.dies.size());
+      std::iota(all.begin(), all.end(), 0);
+    }
     program_.contexts.push_back(context);
   }
 

@@ -74,6 +74,7 @@ struct ProgramStruct {
 struct ProgramContext {
   unsigned index = 0;
   std::optional<std::size_t> window_in, window_out, window_exp;  // buffers
+  std::vector<std::vector<int>> members;                         // groups of ranks, apart from each other
 };
 
 struct ProgramLaunch {

@@ -108,6 +108,7 @@ struct StructTable {
 struct ContextTable {
   int group = 0;
   std::string window_in, window_out, window_exp;
+  TomlNode members;
   TomlPlace place;
 
   template <class Self, class Visitor>
@@ -116,6 +117,7 @@ struct ContextTable {
     visit("window_in", self.window_in, "a buffer");
     visit("window_out", self.window_out, "a buffer");
     visit("window_exp", self.window_exp, "a buffer");
+    visit("members", self.members, "lists of ranks, each a group of its own; without it all ranks are one");
   }
 };
 

@@ -190,36 +190,6 @@ CM384_INLINE __gm__ uint8_t* GetHcclContext() {
   static_assert(group < CM384_PROGRAM_CONTEXTS);
   return reinterpret_cast<uint8_t*>(LaunchOfProgram()->context[group]);
 }
-enum HcclServerType { HCCL_SERVER_TYPE_AICPU = 0 };
-// The windows of a group's ranks. The host drives no collectives here: kernels that call them do not compile.
-template <HcclServerType = HCCL_SERVER_TYPE_AICPU>
-class Hccl {
- public:
-  CM384_INLINE void Init(GM_ADDR context, __gm__ void* = nullptr) {
-    group_ = reinterpret_cast<const uint8_t*>(context);
-  }
-  CM384_INLINE void InitV2(GM_ADDR context, const void*) { Init(context); }
-  CM384_INLINE uint32_t GetRankId() const { return Head()->rank; }
-  CM384_INLINE uint32_t GetRankDim() const { return Head()->ranks; }
-  CM384_INLINE GM_ADDR GetWindowsInAddr(uint32_t rank) const {
-    return reinterpret_cast<GM_ADDR>(rank == GetRankId() ? Head()->window_in : Other(rank)->window_in);
-  }
-  CM384_INLINE GM_ADDR GetWindowsOutAddr(uint32_t rank) const {
-    return reinterpret_cast<GM_ADDR>(rank == GetRankId() ? Head()->window_out : Other(rank)->window_out);
-  }
-
- private:
-  CM384_INLINE const cm384_group_head* Head() const {
-    return reinterpret_cast<const cm384_group_head*>(group_);
-  }
-  CM384_INLINE const cm384_group_rank* Other(uint32_t rank) const {
-    const auto* table = reinterpret_cast<const cm384_group_entry*>(group_ + CM384_GROUP_TABLE);
-    return reinterpret_cast<const cm384_group_rank*>(table[rank].device);
-  }
-
-  const uint8_t* group_ = nullptr;
-};
-
 // Quotient, rounded up. Like the two below it gives way to a function of the kernel's own.
 template <typename A, typename B, typename... None>
 requires(ConvertsTo<A, float>) CM384_INLINE constexpr auto Ceil(A value, B by, None...) {

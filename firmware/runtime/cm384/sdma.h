@@ -10,6 +10,7 @@ namespace AscendC {
 
 class SdmaQueue {
  public:
+  SdmaQueue() = default;
   // `queue`: GM address of its struct cm384_queue. `scratch`: 64 B of UBuffer to poll with.
   CM384_INLINE SdmaQueue(uint64_t queue, uint32_t scratch) : scratch_(scratch) {
     const cm384_queue q = *reinterpret_cast<const cm384_queue*>(queue);
@@ -20,6 +21,8 @@ class SdmaQueue {
     tail_ = q.tail;
   }
 
+  // Entries that were written so far, those of kernels before this one inside.
+  CM384_INLINE uint32_t tail() const { return tail_; }
   // Writes an entry; Ring() makes it known. At most `depth` may be under way.
   CM384_INLINE void Copy(uint64_t destination, uint64_t source, uint32_t bytes, bool completion = false) {
     Put(CM384_SDMA_COPY, destination, source, bytes, completion);

@@ -64,7 +64,7 @@ def product(a, b, m, n, k):
 
 
 class Case:
-    """One launch of a kernel. Arguments are passed in the order in which they are declared."""
+    """Launches of a kernel, one after another. Arguments are passed in the order in which they are declared."""
 
     def __init__(self, source, label="", blocks=1, key=0, define=(), ranks=1):
         self.source, self.label, self.blocks, self.key, self.ranks = source, label, blocks, key, ranks
@@ -72,6 +72,7 @@ class Case:
         self.draw = random.Random(source + label)
         self.buffers, self.arguments, self.structs, self.checks, self.contexts = [], [], [], [], []
         self.column, self.shapes = None, []  # of a project
+        self.launches = 1
 
     @property
     def name(self):
@@ -147,8 +148,9 @@ class Case:
             lines += ["[[struct]]", f'name = "{name}"', "fields = [" + ", ".join(texts) + "]"]
         for windows in self.contexts:
             lines += ["[[context]]", *(f'{key} = "{name}"' for key, name in windows.items())]
-        lines += ["[[launch]]", f'kernel = "{image}"', f"blocks = {self.blocks}"]
-        lines += ["arguments = [" + ", ".join(self.arguments) + "]", f"tiling_key = {self.key}"]
+        for _ in range(self.launches):
+            lines += ["[[launch]]", f'kernel = "{image}"', f"blocks = {self.blocks}"]
+            lines += ["arguments = [" + ", ".join(self.arguments) + "]", f"tiling_key = {self.key}"]
         (folder / f"{self.name}.toml").write_text("\n".join(lines + self.written_checks(folder)) + "\n")
 
     def written_checks(self, folder):
