@@ -15,6 +15,7 @@ namespace cm384::observe {
 namespace {
 
 constexpr std::size_t kMostFindings = 50;
+constexpr std::uint64_t kWordsThatTell = 64;  // bytes
 
 }  // namespace
 
@@ -26,8 +27,12 @@ class MemoryCheck::CoreWatch final : public npu::PipeObserver {
   void left(const npu::PipeStep& step) override {
     if (core_.pipes().scalar_buffer() != nullptr) local(step);
     const npu::MteCopy* copy = step.copy;
-    if (copy == nullptr || copy->operation == sim::Operation::read) return;
+    const std::uint64_t misses = core_.scalar().counters().data_misses;
+    if (std::exchange(misses_, misses) != misses) told(step.start);
+    if (copy == nullptr) return;
     Writer writer = here(copy->pc);
+    writer.cycle = step.start;
+    const bool reads = copy->operation == sim::Operation::read;
     const bool adds = copy->operation != sim::Operation::write;
     std::uint64_t begin = copy->gm;
     // Bursts that follow on each other are one range.
@@ -36,11 +41,20 @@ class MemoryCheck::CoreWatch final : public npu::PipeObserver {
     const std::uint64_t bytes = std::uint64_t{copy->burst_bytes} * (whole ? copy->bursts : 1);
     for (std::uint32_t n = 0; n < ranges && bytes > 0; ++n) {
       writer.end = begin + bytes;
-      check_.wrote(writer, begin);
-      if (!adds) check_.note(writer, begin);
+      writer.bytes = bytes;
+      if (reads) {
+        if (check_.read(writer, begin, told_)) told(step.start);
+      } else {
+        check_.wrote(writer, begin);
+        if (!adds) check_.note(writer, begin);
+      }
       begin += static_cast<std::uint64_t>(copy->gm_stride);
     }
   }
+
+  void scalar_waited_for_cross_core(std::uint32_t, std::int64_t, std::int64_t to) override { told(to); }
+  void scalar_polled(std::int64_t, std::int64_t to) override { told(to); }
+  void poll_turn(bool, std::int64_t cycle) override { told(cycle); }
 
   void scalar_access(std::uint32_t offset, std::uint32_t bytes, bool write, std::uint64_t pc) override {
     if (offset + bytes > npu::kUBufferBytes) return;  // the counts of a merge
@@ -49,6 +63,8 @@ class MemoryCheck::CoreWatch final : public npu::PipeObserver {
   }
 
  private:
+  void told(std::int64_t cycle) { told_ = std::max(told_, cycle); }
+
   Writer here(std::uint64_t pc) const {
     return {.die = die_.number(),
             .core = core_.number(),
@@ -135,6 +151,8 @@ class MemoryCheck::CoreWatch final : public npu::PipeObserver {
   npu::Core& core_;
   std::vector<bool> written_;  // bytes of the UBuffer, by the launch
   std::uint32_t launch_ = ~std::uint32_t{0};
+  std::int64_t told_ = -1;  // what other cores have written before may be known to be there
+  std::uint64_t misses_ = 0;
 };
 
 MemoryCheck::MemoryCheck(supernode::Supernode& machine, Allocated allocated)
@@ -157,6 +175,29 @@ void MemoryCheck::wrote(const Writer& writer, std::uint64_t begin) {
   find(writer, 0,
        fmt::format("die {} core {}: {} writes {} B at {:#x}, which nobody has allocated", writer.die,
                    writer.core, writer.place, writer.end - begin, begin));
+}
+
+bool MemoryCheck::read(const Writer& reader, std::uint64_t begin, std::int64_t told) {
+  auto at = written_.upper_bound(begin);
+  if (at != written_.begin() && std::prev(at)->second.end > begin) --at;
+  const Writer* unordered = nullptr;
+  std::uint64_t first = 0, bytes = 0;
+  for (; at != written_.end() && at->first < reader.end; ++at) {
+    const Writer& old = at->second;
+    if (old.die != reader.die || old.core == reader.core || old.launch != reader.launch) continue;
+    if (old.bytes <= kWordsThatTell) return true;
+    if (old.cycle < told || unordered != nullptr) continue;
+    unordered = &old;
+    first = std::max(begin, at->first);
+    bytes = std::min(reader.end, old.end) - first;
+  }
+  if (unordered == nullptr) return false;
+  find(
+      reader, unordered->pc | 1,
+      fmt::format("die {} core {}: {} reads {} B at {:#x}, which core {} has written in the same launch: {}; "
+                  "nothing between tells it that they are there",
+                  reader.die, reader.core, reader.place, bytes, first, unordered->core, unordered->place));
+  return false;
 }
 
 void MemoryCheck::read_unwritten(const Writer& reader, std::uint32_t offset, std::uint32_t bytes) {

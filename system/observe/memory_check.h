@@ -1,11 +1,14 @@
 // What kernels write to global memory, against what was allocated and against what other cores have written;
-// what they read of their UBuffer, against what their launch has written there; scalar accesses to it that
-// are not aligned: findings with the places in the program. An observer of pipes, at no cost where it is not
-// asked for; it changes nothing that is simulated.
+// what they read of it that another core of the die has written in the launch, with nothing between that
+// could order them; what they read of their UBuffer, against what their launch has written there; scalar
+// accesses to it that are not aligned: findings with the places in the program. An observer of pipes, at no
+// cost where it is not asked for; it changes nothing that is simulated.
 //
 // Looked at are copies of the MTE and FIX pipes, also to other dies; stores of the scalar unit are not. Two
 // cores that write the same bytes in one launch are a finding also where flags order them: the later one
-// wins, whichever that is. Atomic operations are meant for that and are none.
+// wins, whichever that is. Atomic operations are meant for that and are none. A core that waits for a flag of
+// cores, reads memory by its scalar unit, or a piece of at most 64 B that another one has written, may have
+// been told that all before is there: reads after that are none.
 #pragma once
 
 #include <cstdint>
@@ -40,6 +43,8 @@ class MemoryCheck {
   // Who has written [begin, end) last.
   struct Writer {
     std::uint64_t end = 0;
+    std::uint64_t bytes = 0;  // that were written at once
+    std::int64_t cycle = 0;   // of the core, when it began
     int die = 0, core = 0;
     std::uint32_t launch = 0;
     std::uint64_t pc = 0;
@@ -50,6 +55,9 @@ class MemoryCheck {
   void read_unwritten(const Writer& reader, std::uint32_t offset, std::uint32_t bytes);
   void unaligned(const Writer& by, std::uint32_t offset, std::uint32_t bytes);
   void wrote(const Writer& writer, std::uint64_t begin);
+  // Of global memory, up to reader.end, by a core that nothing tells of what was written after `told`.
+  // Whether it may be told by what it reads.
+  bool read(const Writer& reader, std::uint64_t begin, std::int64_t told);
   void find(const Writer& writer, std::uint64_t other_pc, std::string text);
   void note(const Writer& writer, std::uint64_t begin);
 

@@ -83,13 +83,18 @@ CM384_INLINE void CopyBursts(uint64_t destination, uint64_t source, uint64_t byt
   if (!allocate) cm384::pipe_instruction<CM384_CLASS_SYNC, CM384_SET_L2_ALLOCATE>(1);
 }
 
+// Of the form with a count: the part moves whole blocks.
+inline constexpr const char* kWholeBlocks =
+    "DataCopy: the count is no whole number of blocks of 32 B, which DataCopyPad takes";
 template <typename T>
 CM384_INLINE void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, uint32_t count) {
+  Cm384Ensure(count * sizeof(T) / kPacked<T> % ONE_BLK_SIZE == 0, kWholeBlocks);
   CopyBursts<cm384::kCopyIn>(dst.GetPhyAddr(), src.address(), count * sizeof(T) / kPacked<T>, 1, 0, 0,
                              src.allocate());
 }
 template <typename T>
 CM384_INLINE void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src, uint32_t count) {
+  Cm384Ensure(count * sizeof(T) / kPacked<T> % ONE_BLK_SIZE == 0, kWholeBlocks);
   CopyBursts<cm384::kCopyOut>(dst.address(), src.GetPhyAddr(), count * sizeof(T) / kPacked<T>, 1, 0, 0,
                               dst.allocate());
 }

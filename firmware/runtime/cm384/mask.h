@@ -161,6 +161,7 @@ CM384_INLINE void ForMask(uint64_t mask, uint32_t repeats, uint32_t per_repeat, 
                     [&](uint32_t first, uint32_t now) { emit(first / per_repeat, now); });
   }
   const bool masked = isSetMask && mask < per_repeat;
+  Cm384Ensure(!isSetMask || mask <= per_repeat, "a mask of more elements than a repeat has");
   if (masked) SetMaskFirst(static_cast<uint32_t>(mask));
   emit(0, repeats);
   if (masked) ResetMask();

@@ -202,6 +202,7 @@ class TBuf {
 
   template <typename T>
   CM384_INLINE LocalTensor<T> Get() const {
+    Cm384Ensure(bytes_ != 0, "TBuf: Get before InitBuffer");
     return LocalTensor<T>(position, address_, bytes_ / static_cast<uint32_t>(sizeof(T)) * kPacked<T>);
   }
   template <typename T>
@@ -296,6 +297,7 @@ class TQueBind {
   template <typename T>
   inline void FreeTensor(const LocalTensor<T>& tensor) {
     TPipe::Buffer& buffer = BufferOf(static_cast<uint32_t>(tensor.GetPhyAddr()));
+    Cm384Ensure(buffer.taken, "FreeTensor: the tensor is free already");
     buffer.taken = false;
     if constexpr (kFiller == kEmptier) return PipeBarrier<PIPE_V>();
     buffer.free = TPipe::current->AllocEventID(kFree);

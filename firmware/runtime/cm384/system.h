@@ -44,5 +44,15 @@ CM384_INLINE void MarkPhase(uint32_t phase) {
   cm384::host_call<CM384_HOST_ABORT>(reinterpret_cast<uint64_t>(reason), 0);
   __builtin_unreachable();
 }
+// What images of `cm384 kernel build` look at, and this project's kernels do without: what the compiler
+// knows, at no cost, and with -D CM384_CHECKS all else, for some instructions each.
+CM384_INLINE constexpr void Cm384Ensure([[maybe_unused]] bool holds, [[maybe_unused]] const char* otherwise) {
+#ifdef CM384_MASK_MODES
+#ifndef CM384_CHECKS
+  if (!__builtin_constant_p(holds)) return;
+#endif
+  if (!holds) Abort(otherwise);
+#endif
+}
 
 }  // namespace AscendC

@@ -68,3 +68,42 @@ def cases():
     c.workspace()
     c.tiling(("u32", rows), ("u32", n), ("u32", 2), ("f32", 1e-6), *(("u32", v) for v in [1, 1, n, n] + [0] * 8))
     yield c
+    rows, n, eps = 7, 48, 1e-3
+    c = Case("layer_norm_grad.cpp", blocks=3)
+    dy, x = c.input("dy", "f32", [rows, n], c.normal("f32", rows * n)), c.input("x", "f32", [rows, n], c.normal("f32", rows * n, 2))
+    means = [f32(sum(x[i * n : (i + 1) * n]) / n) for i in range(rows)]
+    spreads = [f32(sum((v - m) ** 2 for v in x[i * n : (i + 1) * n]) / n) for i, m in enumerate(means)]
+    c.input("variance", "f32", [rows], spreads)
+    c.input("mean", "f32", [rows], means)
+    gamma = c.input("gamma", "f32", [n], c.uniform("f32", n, 0.5, 1.5))
+    dx, dgamma, dbeta = [], [0.0] * n, [0.0] * n
+    for i in range(rows):
+        r = (spreads[i] + eps) ** -0.5
+        hat = [(v - means[i]) * r for v in x[i * n : (i + 1) * n]]
+        g = [a * b for a, b in zip(dy[i * n : (i + 1) * n], gamma)]
+        s, p = sum(g) / n, sum(a * b for a, b in zip(g, hat)) / n
+        dx += [r * (a - s - b * p) for a, b in zip(g, hat)]
+        for j in range(n):
+            dgamma[j] += dy[i * n + j] * hat[j]
+            dbeta[j] += dy[i * n + j]
+    c.output("dx", "f32", [rows, n], dx, 1e-4, 1e-5)
+    c.output("dgamma", "f32", [n], dgamma, 1e-5, 1e-5)
+    c.output("dbeta", "f32", [n], dbeta, 1e-5, 1e-5)
+    c.workspace()
+    c.tiling(("u32", rows), ("u32", n), ("u32", 3), ("f32", eps))
+    yield c
+    planes, pixels, strip = 5, 256, 64
+    for key, kind in enumerate(("f16", "bf16")):
+        c = Case("instance_norm.cpp", kind, blocks=2, key=key)
+        x = c.input("x", kind, [planes, pixels], [round(v + 3, 0) / 4 for v in c.normal(kind, planes * pixels, 16)])
+        gamma, beta = c.input("gamma", "f32", [planes], c.uniform("f32", planes)), c.input("beta", "f32", [planes], c.uniform("f32", planes))
+        y = []
+        for i in range(planes):
+            row = x[i * pixels : (i + 1) * pixels]
+            mean = sum(row) / pixels
+            rstd = (sum((v - mean) ** 2 for v in row) / pixels + 1e-5) ** -0.5
+            y += [(v - mean) * rstd * gamma[i] + beta[i] for v in row]
+        c.output("y", kind, [planes, pixels], y, 1e-3 if kind == "f16" else 2**-8, 1e-4)
+        c.workspace()
+        c.tiling(("u32", planes), ("u32", pixels), ("u32", strip), ("f32", 1e-5))
+        yield c

@@ -40,3 +40,17 @@ def cases():
         c.workspace(3 * 32)
         c.tiling(("i32", n), ("i32", 128), ("f32", lr), ("f32", momentum), ("f32", most))
         yield c
+
+    n, lr, beta1, beta2, decay = 500, 0.125, 0.75, 0.5, 0.25
+    c = Case("lion.cpp", blocks=3)
+    master, grad, momentum = c.normal("f32", n), c.normal("bf16", n), c.normal("f32", n)
+    sign = lambda x: (x > 0) - (x < 0)
+    update = [sign(beta1 * m + (1 - beta1) * g) for m, g in zip(momentum, grad)]
+    after = [p * (1 - lr * decay) - lr * u for p, u in zip(master, update)]
+    c.output("param", "bf16", [n], after, 2**-8, 1e-6)
+    c.output("master", "f32", [n], after, 1e-6, 1e-6, before=master)
+    c.input("grad", "bf16", [n], grad)
+    c.output("momentum", "f32", [n], [beta2 * m + (1 - beta2) * g for m, g in zip(momentum, grad)], 1e-6, 1e-6, before=momentum)
+    c.workspace()
+    c.tiling(("u32", n), ("u32", 128), ("f32", lr), ("f32", beta1), ("f32", beta2), ("f32", decay))
+    yield c

@@ -41,3 +41,21 @@ def cases():
     c.workspace()
     c.tiling(("u32", k), ("u32", n), ("u32", group))
     yield c
+    rows, groups, group = 3, 2, 128
+    c = Case("int4_weights.cpp", blocks=4)
+    w = c.input("w", "f16", [rows, groups * group], c.normal("f16", rows * groups * group))
+    packed, scales, back = [], [], []
+    for i in range(0, len(w), group):
+        row, step = w[i : i + group], 0.0078125
+        while step * 7 < max(map(abs, row)):
+            step *= 2
+        q = [max(min(int(abs(v / step) + 0.5) * (1 if v > 0 else -1), 7), -8) for v in row]
+        packed += [(q[j] & 15) | (q[j + 1] & 15) << 4 for j in range(0, group, 2)]
+        scales.append(step)
+        back += [float(v * step) for v in q]
+    c.output("packed", "u8", [rows, groups * group // 2], packed)
+    c.output("scale", "f16", [rows * groups], scales)
+    c.output("back", "f16", [rows, groups * group], back)
+    c.workspace()
+    c.tiling(("u32", rows), ("u32", groups), ("u32", group))
+    yield c

@@ -31,3 +31,10 @@ def cases():
     c.workspace()
     c.tiling(("u32", width), ("u32", out_width))
     yield c
+    rows, width, left, right, value = 5, 40, 3, 5, -1.5
+    c = Case("pad_rows.cpp", blocks=2)
+    x = c.input("x", "f16", [rows, width], c.normal("f16", rows * width))
+    c.output("y", "f16", [rows, left + width + right], [v for r in range(rows) for v in [value] * left + x[r * width : (r + 1) * width] + [value] * right])
+    c.workspace()
+    c.tiling(("u32", rows), ("u32", width), ("u32", left), ("u32", right), ("f32", value))
+    yield c

@@ -1,0 +1,4 @@
+// Where kernels of others look for it.
+#pragma once
+
+#include "kernel_operator.h"
