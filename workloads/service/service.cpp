@@ -45,7 +45,7 @@ ServiceResult Service::finish() {
   pools_.add_to(result_);
   run_.evidence.add_to(result_);
   result_.degraded_s = faults_.degraded_s(result_.end);
-  result_.gaps = std::move(run_.gaps);
+  result_.gaps = run_.gaps.release();
   result_.evidence_of = run_.latencies.release();
   result_.served = run_.requests.release();
   return std::move(result_);

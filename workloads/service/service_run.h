@@ -69,7 +69,7 @@ struct ServiceRun {
   RequestTable requests;
   BusyEvidence evidence;
   RequestEvidence latencies;
-  std::vector<TokenGap> gaps;
+  TokenGaps gaps;
 
   Time now() const { return events.now(); }
   std::uint32_t tenant_of(std::uint32_t request) const {
@@ -77,7 +77,7 @@ struct ServiceRun {
   }
   // Tokens come now to `count` requests whose last ones came at `from`.
   void add_gap(Time from, std::size_t count) {
-    if (count > 0) gaps.push_back({(now() - from).us() * 1e-3, static_cast<std::int32_t>(count)});
+    if (count > 0) gaps.add(now() - from, static_cast<std::int64_t>(count));
   }
   void notify(const Activity& activity) const {
     if (options.watch) options.watch(activity);

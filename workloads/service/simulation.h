@@ -23,6 +23,7 @@
 #include "workloads/service/requests.h"
 #include "workloads/service/service_watch.h"
 #include "workloads/service/step_samples.h"
+#include "workloads/service/token_gaps.h"
 
 namespace cm384::service {
 
@@ -95,13 +96,6 @@ struct ServiceOptions {
   const volatile std::sig_atomic_t* interrupted = nullptr;  // not 0: the run ends at the next event
   // Called now and then: the share of the requests that are done, and the time of the service.
   std::function<void(double, Time)> progress;
-};
-
-// A wait between two deliveries of tokens, of so many answers: a step brings each of its requests what it has
-// found, the first one after what prefill, transfer and a place took.
-struct TokenGap {
-  double ms = 0;
-  std::int32_t requests = 0;
 };
 
 struct ServiceResult {

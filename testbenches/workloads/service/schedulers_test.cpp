@@ -438,7 +438,7 @@ TEST(GrowingRoom, PreemptsAsItsModel) {
     }
     for (const TokenGap& gap : result.gaps) {
       gaps += gap.requests;
-      gaps_ms += gap.ms * gap.requests;
+      gaps_ms += gap.ms * static_cast<double>(gap.requests);
     }
     ASSERT_EQ(served, PreemptingModel(asked, blocks, block, slots, swap).answers()) << trial;
     EXPECT_EQ(result.output_tokens, outputs);

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 #include <csignal>
+#include <map>
+#include <random>
 
 #include "base/text/error.h"
 #include "testbenches/workloads/service/small_service.h"
@@ -140,7 +142,7 @@ TEST(Service, KeepsLittlesLawAndEveryToken) {
     steps += s.steps;
   }
   for (const TokenGap& gap : result.gaps) {
-    gaps_s += gap.ms * 1e-3 * gap.requests;
+    gaps_s += gap.ms * 1e-3 * static_cast<double>(gap.requests);
     gaps += gap.requests;
   }
   EXPECT_NEAR(gaps_s, answered_s, answered_s * 1e-9);
@@ -283,6 +285,26 @@ TEST(Service, KeepsSoManySamplesHoweverLongItRuns) {
     EXPECT_EQ(result.occupancy[k].at, step * static_cast<std::int64_t>(k));
   EXPECT_GT(result.occupancy.back().at + step, result.end - step);
   EXPECT_EQ(result.occupancy.back().decoding, 1);
+}
+
+// As many waits as there are, in memory for those that differ; against a map of all.
+TEST(TokenGaps, CountsAllInMemoryForThoseThatDiffer) {
+  TokenGaps gaps;
+  std::map<double, std::int64_t> all;
+  std::mt19937 random(3);
+  std::size_t most = 0;
+  for (int k = 0; k < 1'000'000; ++k) {
+    // 40,000 different ones, and some that come once.
+    const Time wait{k % 50 == 0 ? 1'000'000'000 + k : static_cast<std::int64_t>(random() % 40'000) * 1000};
+    const auto requests = static_cast<std::int64_t>(1 + random() % 9);
+    gaps.add(wait, requests);
+    all[wait.us() * 1e-3] += requests;
+    most = std::max(most, gaps.entries());
+  }
+  EXPECT_LE(most, 2 * (40'000u + 20'000u));
+  std::map<double, std::int64_t> kept;
+  for (const TokenGap& gap : gaps.release()) kept[gap.ms] += gap.requests;
+  EXPECT_EQ(kept, all);
 }
 
 // A sample is of its moment, and looking changes nothing, to the last bit.

@@ -27,11 +27,14 @@ Row percentiles(std::vector<service::TokenGap> values) {
   if (values.empty()) return {};
   std::ranges::sort(values, {}, &service::TokenGap::ms);
   double sum = 0, all = 0;
-  for (const auto& [ms, requests] : values) sum += ms * requests, all += requests;
+  for (const auto& [ms, requests] : values) {
+    sum += ms * static_cast<double>(requests);
+    all += static_cast<double>(requests);
+  }
   const auto at = [&](double share) {
     double left = std::ceil(share * all);
     for (const auto& [ms, requests] : values) {
-      left -= requests;
+      left -= static_cast<double>(requests);
       if (left <= 0) return ms;
     }
     return values.back().ms;
