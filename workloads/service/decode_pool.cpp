@@ -11,7 +11,8 @@ DecodePool::DecodePool(ServiceRun& run, const Library& library, HostMemory& host
       host_(host),
       steps_(library, run.deployment.decode_dies(), run.deployment.decode.mtp),
       dies_(run.deployment.decode_dies()),
-      samples_(run.options.step_samples, run.options.seed) {
+      samples_(run.options.step_samples, run.options.seed),
+      gaps_before_(run.requests.size()) {
   for (int k = 0; k < run.deployment.decode.instances; ++k) add_instance(run.now());
 }
 
@@ -63,7 +64,11 @@ void DecodePool::join(std::uint32_t request) {
 Time DecodePool::last_token(std::uint32_t request) const {
   const Served& s = run_.requests.served(request);
   const Instance& instance = instances_[instance_of(s.die)];
-  return std::ranges::count(instance.joined, request) > 0 ? s.last_token : instance.last_end;
+  return waits_for_first_step(instance, request) ? s.last_token : instance.last_end;
+}
+
+bool DecodePool::waits_for_first_step(const Instance& instance, std::uint32_t request) {
+  return std::ranges::count(instance.joined, request) > 0;
 }
 
 DecodePool::Begun DecodePool::begin_step(std::uint32_t i) {
@@ -79,6 +84,7 @@ DecodePool::Begun DecodePool::begin_step(std::uint32_t i) {
   std::ranges::sort(begun.preempted, {}, &Lost::request);
   for (Lost& one : begun.preempted) {
     one.last_token = last_token(one.request);
+    if (!waits_for_first_step(instance, one.request)) end_gaps(instance, one.request);
     if (run_.latencies.on()) run_.latencies.leave(one.request, instance.all);
   }
   const Time copies = host_.swap_out(i, begun.preempted, run_.now()) - run_.now();
@@ -133,16 +139,28 @@ const StepTime& DecodePool::step_time(const DecodeInstance::Load& load) {
 }
 
 void DecodePool::count_gaps(Instance& instance) {
-  for (const std::uint32_t k : instance.joined) run_.add_gap(run_.requests.served(k).last_token, 1);
-  run_.add_gap(instance.last_end, static_cast<std::size_t>(instance.requests) - instance.joined.size());
+  for (const std::uint32_t k : instance.joined) run_.end_gap(k);
+  const std::int64_t others = instance.requests - std::ssize(instance.joined);
+  if (others > 0) {
+    const Time wait = run_.now() - instance.last_end;
+    run_.gaps.add(wait, others);
+    instance.gaps.add(wait);
+  }
+  for (const std::uint32_t k : instance.joined) gaps_before_[k] = instance.gaps.count();
   instance.joined.clear();
   instance.last_end = run_.now();
+}
+
+// A request that has had a step here, or several, has no further one.
+void DecodePool::end_gaps(const Instance& instance, std::uint32_t request) {
+  run_.requests.note_gap(request, instance.gaps.longest_since(gaps_before_[request]));
 }
 
 std::vector<DecodeInstance::Active> DecodePool::complete_step(std::uint32_t i) {
   end_step(i, false);
   count_gaps(instances_[i]);
   std::vector<DecodeInstance::Active> ended = instances_[i].dies.end_step();
+  for (const DecodeInstance::Active& active : ended) end_gaps(instances_[i], active.request);
   if (run_.latencies.on()) {
     instances_[i].all += instances_[i].known;
     for (const DecodeInstance::Active& active : ended)

@@ -90,13 +90,16 @@ class DecodePool {
     int requests = 0;                     // of the step
     std::vector<std::uint32_t> joined{};  // of these, for their first step
     Time last_end{};                      // of the step before: all but those of `joined` took part in it
-    std::int64_t count = 0;               // of steps so far
+    StepGaps gaps{};
+    std::int64_t count = 0;  // of steps so far
   };
   DecodeInstance& dies_of(int die) { return instances_[instance_of(die)].dies; }
   void end_step(std::uint32_t i, bool lost);
   const StepTime& step_time(const DecodeInstance::Load& load);
   Time last_token(std::uint32_t request) const;
   void count_gaps(Instance& instance);
+  void end_gaps(const Instance& instance, std::uint32_t request);
+  static bool waits_for_first_step(const Instance& instance, std::uint32_t request);
 
   ServiceRun& run_;
   HostMemory& host_;
@@ -104,6 +107,7 @@ class DecodePool {
   int dies_;
   std::vector<Instance> instances_;
   StepSamples samples_;
+  std::vector<std::uint32_t> gaps_before_;  // by request: of its instance, at the end of its first step there
   std::unordered_map<std::uint64_t, StepTime> known_steps_;
   double plane_factor_ = 1;  // times as long is a step for the planes that are lost
   double busy_s_ = 0, batch_sum_ = 0;

@@ -194,7 +194,7 @@ std::vector<std::uint32_t> PrefillPool::complete_batch(std::uint32_t i) {
   }
   std::erase_if(instances_[i].prompts, [](const Prompt& prompt) { return prompt.context == prompt.tokens; });
   for (const std::uint32_t k : complete) {
-    if (const Served& served = run_.requests.served(k); served.made > 0) run_.add_gap(served.last_token, 1);
+    if (run_.requests.served(k).made > 0) run_.end_gap(k);
     run_.requests.end_prefill(k, run_.now());
     cache_of(i).write(run_.requests.request(k));
     router_.end(k);

@@ -58,6 +58,7 @@ void RequestTable::restart(std::uint32_t k) {
   served.state = RequestState::waiting;
   served.die = -1;
   served.made = served.kept = 0;
+  served.longest_gap = {};
   ++served.restarts;
 }
 

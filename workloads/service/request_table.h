@@ -2,6 +2,7 @@
 // that no time is read that is not there yet.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -39,6 +40,10 @@ class RequestTable {
   // `die` of decode, over all instances; `steps` that the answer takes there.
   void begin_transfer(std::uint32_t k, int die, std::int32_t steps, Time at);
   void end_transfer(std::uint32_t k, Time at);
+  // Two deliveries of its tokens were so far apart.
+  void note_gap(std::uint32_t k, Time wait) {
+    served_[k].longest_gap = std::max(served_[k].longest_gap, wait);
+  }
   void complete(std::uint32_t k, Time at);
   // A fault took what was made of it: it waits again.
   void restart(std::uint32_t k);

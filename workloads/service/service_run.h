@@ -75,9 +75,11 @@ struct ServiceRun {
   std::uint32_t tenant_of(std::uint32_t request) const {
     return requests.request(request).session % static_cast<std::uint32_t>(options.tenants);
   }
-  // Tokens come now to `count` requests whose last ones came at `from`.
-  void add_gap(Time from, std::size_t count) {
-    if (count > 0) gaps.add(now() - from, static_cast<std::int64_t>(count));
+  // Tokens come now to a request that has waited for them since its last ones.
+  void end_gap(std::uint32_t request) {
+    const Time wait = now() - requests.served(request).last_token;
+    gaps.add(wait, 1);
+    requests.note_gap(request, wait);
   }
   void notify(const Activity& activity) const {
     if (options.watch) options.watch(activity);

@@ -47,6 +47,7 @@ struct Served {
   Time arrival{}, prefill_start{}, first_token{}, transfer_start{}, transferred{}, done{};
   std::int32_t cached_dram = 0, cached_evs = 0, cached_obs = 0;  // tokens
   Time last_token{};                                             // before it waits, or before its next step
+  Time longest_gap{};            // between two deliveries of its tokens: 0 for an answer of one token
   std::int32_t steps = 0;        // of decode, since its context came to its die last
   std::int32_t made = 0;         // tokens of the answer before its context was made last
   std::int32_t kept = 0;         // that decode gave since then, before it was swapped out last
@@ -60,6 +61,7 @@ struct Served {
   double ttft_ms() const { return (first_token - arrival).us() * 1e-3; }
   double e2e_ms() const { return (done - arrival).us() * 1e-3; }
   double queue_ms() const { return (prefill_start - arrival).us() * 1e-3; }
+  double longest_gap_ms() const { return longest_gap.us() * 1e-3; }
   // 0 for an answer of one token.
   double tpot_ms(std::int32_t output) const {
     return output > 1 ? (done - first_token).us() * 1e-3 / (output - 1) : 0;

@@ -22,4 +22,14 @@ void TokenGaps::merge() {
   most_ = std::max(kFirst, 2 * gaps_.size());
 }
 
+void StepGaps::add(Time wait) {
+  while (!falling_.empty() && falling_.back().wait <= wait) falling_.pop_back();
+  falling_.push_back({count_++, wait});
+}
+
+Time StepGaps::longest_since(std::uint32_t count) const {
+  const auto first = std::ranges::lower_bound(falling_, count, {}, &Gap::number);
+  return first == falling_.end() ? Time{} : first->wait;
+}
+
 }  // namespace cm384::service

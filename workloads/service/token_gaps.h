@@ -1,4 +1,5 @@
-// Waits between two deliveries of tokens: how often each one was, over all answers.
+// Waits between two deliveries of tokens: how often each one was, over all answers, and the longest one of an
+// answer.
 #pragma once
 
 #include <cstddef>
@@ -31,6 +32,24 @@ class TokenGaps {
 
   std::vector<TokenGap> gaps_;
   std::size_t most_ = kFirst;
+};
+
+// Waits that the steps of an instance of decode bring those that took part in the step before as well, in
+// order, and the longest of those since any of them.
+class StepGaps {
+ public:
+  void add(Time wait);
+  std::uint32_t count() const { return count_; }
+  // Of all that were added when `count` had been; 0: none was.
+  Time longest_since(std::uint32_t count) const;
+
+ private:
+  struct Gap {
+    std::uint32_t number;
+    Time wait;
+  };
+  std::vector<Gap> falling_;  // those that no later one has reached, by number
+  std::uint32_t count_ = 0;
 };
 
 }  // namespace cm384::service

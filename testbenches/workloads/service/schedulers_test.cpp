@@ -184,10 +184,11 @@ Library even_steps() {
 struct Answer {
   std::int64_t done = 0;
   int preemptions = 0;
+  std::int64_t longest_gap = 0;  // between two tokens
   bool operator==(const Answer&) const = default;
 };
 void PrintTo(const Answer& answer, std::ostream* out) {
-  *out << answer.done << " (" << answer.preemptions << ")";
+  *out << answer.done << " (" << answer.preemptions << ", " << answer.longest_gap << ")";
 }
 
 // Host memory for so many blocks; a token takes so long to it and back.
@@ -207,7 +208,8 @@ class PreemptingModel {
         block_(block),
         slots_(slots),
         answers_(asked.size()),
-        made_(asked.size()) {
+        made_(asked.size()),
+        last_token_(asked.size(), -1) {
     for (std::size_t k = 0; k < asked.size(); ++k)
       events_.emplace(std::pair(asked[k].at, turn_++), [this, k] {
         queue_.push_back(static_cast<int>(k));
@@ -240,6 +242,12 @@ class PreemptingModel {
     events_.emplace(std::pair(now_ + by, turn_++), what);
   }
   void end(int k) { answers_[static_cast<std::size_t>(k)].done = now_; }
+  void give_token(int k) {
+    std::int64_t& last = last_token_[static_cast<std::size_t>(k)];
+    std::int64_t& longest = answers_[static_cast<std::size_t>(k)].longest_gap;
+    if (last >= 0) longest = std::max(longest, now_ - last);
+    last = now_;
+  }
 
   void compute() {
     if (computing_ || queue_.empty()) return;
@@ -254,6 +262,7 @@ class PreemptingModel {
     later(tokens * kPromptTokenPs, [this, batch] {
       computing_ = false;
       for (const int k : batch) {
+        give_token(k);
         if (made(k) + 1 == asked_[static_cast<std::size_t>(k)].output)
           end(k);
         else
@@ -359,6 +368,7 @@ class PreemptingModel {
     for (Die& die : dies_) {
       for (Resident& resident : die.residents) {
         ++resident.tokens;
+        give_token(resident.request);
         // The token that prefill made comes into the cache with the first step.
         if (resident.tokens + 1 < tokens_at_end(resident.request)) continue;
         end(resident.request);
@@ -382,6 +392,7 @@ class PreemptingModel {
   int blocks_, block_, slots_;
   std::vector<Answer> answers_;
   std::vector<int> made_;
+  std::vector<std::int64_t> last_token_;
   std::map<std::pair<std::int64_t, int>, std::function<void()>> events_;
   int turn_ = 0;
   std::int64_t now_ = 0;
@@ -431,7 +442,7 @@ TEST(GrowingRoom, PreemptsAsItsModel) {
     double gaps_ms = 0, answered_ms = 0;
     for (std::size_t k = 0; k < asked.size(); ++k) {
       const Served& one = result.served[k];
-      served.push_back({one.done.ps, one.preemptions});
+      served.push_back({one.done.ps, one.preemptions, one.longest_gap.ps});
       preempted += one.preemptions;
       outputs += asked[k].output;
       answered_ms += (one.done - one.first_token).us() * 1e-3;

@@ -92,7 +92,17 @@ TEST(Goodput, IsByTheObjectivesOfEachClass) {
       << "an end at 300 ms is in time";
   objectives.by_class[1].tpot_ms = 19.99;
   EXPECT_DOUBLE_EQ(share_that_meets(trace, result, objectives), (1 + 0 + 5) / 30.0);
-  for (const char* text : {"", "1", "1:2", "1:2:3:4:5", "256:1:1", "-1:1:1", "1:0:1", "1:1:x", "1:1:1:0"})
+  // The longest wait for a token, 20 ms here, and 60 ms of one request of each class.
+  for (int k = 0; k < 30; ++k)
+    result.served[static_cast<std::size_t>(k)].longest_gap = 1_ms * (k < 3 ? 60 : 20);
+  objectives = {{400, 20, 0, 59.9}};
+  EXPECT_DOUBLE_EQ(share_that_meets(trace, result, objectives), 9 / 30.0);
+  objectives.by_class.insert(class_objective("1:4000:20:0:60"));
+  EXPECT_DOUBLE_EQ(share_that_meets(trace, result, objectives), (3 + 10 + 3) / 30.0);
+  objectives.by_class[1].itl_ms = 19.9;
+  EXPECT_DOUBLE_EQ(share_that_meets(trace, result, objectives), (3 + 0 + 3) / 30.0);
+  for (const char* text :
+       {"", "1", "1:2", "1:2:3:4:5:6", "1:1:1:1:-1", "256:1:1", "-1:1:1", "1:0:1", "1:1:x", "1:1:1:0"})
     EXPECT_NE(refusal([&] { check_class_objective(text); }), "(accepted)") << text;
 }
 

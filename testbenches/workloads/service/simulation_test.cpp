@@ -60,6 +60,7 @@ TEST(Service, TakesOneRequestAsLongAsItsPartsTake) {
   ASSERT_EQ(result.gaps.size(), 4u);
   EXPECT_NEAR(result.gaps[0].ms, 0.503 + first, 1e-6);
   EXPECT_NEAR(result.gaps[1].ms, first, 1e-6);
+  EXPECT_NEAR(served.longest_gap_ms(), 0.503 + first, 1e-6);
   EXPECT_EQ(result.output_tokens, 9);
   EXPECT_DOUBLE_EQ(result.rdma_busy_s, 0.0005);
 }
@@ -305,6 +306,24 @@ TEST(TokenGaps, CountsAllInMemoryForThoseThatDiffer) {
   std::map<double, std::int64_t> kept;
   for (const TokenGap& gap : gaps.release()) kept[gap.ms] += gap.requests;
   EXPECT_EQ(kept, all);
+}
+
+// Against looking through all of them.
+TEST(StepGaps, KnowTheLongestSinceAnyStep) {
+  std::mt19937 random(5);
+  StepGaps gaps;
+  std::vector<Time> all;
+  for (int k = 0; k < 2000; ++k) {
+    for (int look = 0; look < 5; ++look) {
+      const std::size_t from = random() % (all.size() + 1);
+      const auto longest = std::max_element(all.begin() + static_cast<std::ptrdiff_t>(from), all.end());
+      EXPECT_EQ(gaps.longest_since(static_cast<std::uint32_t>(from)),
+                longest == all.end() ? Time{} : *longest);
+    }
+    all.push_back(Time{static_cast<std::int64_t>(random() % 50)});
+    gaps.add(all.back());
+    EXPECT_EQ(gaps.count(), all.size());
+  }
 }
 
 // A sample is of its moment, and looking changes nothing, to the last bit.

@@ -345,6 +345,8 @@ constexpr std::array kServeFields{
         "itl_ms", FieldType::object,
         "between two deliveries of tokens, the first of which prefill makes: over all steps of all requests",
         false, kServeTimes},
+    Field{"longest_itl_ms", FieldType::object,
+          "the longest of these waits of each request: what --slo-itl is of", false, kServeTimes},
     Field{"e2e_ms", FieldType::object, "from arrival to the end", false, kServeTimes},
     Field{"queue_ms", FieldType::object, "from arrival to the beginning of its batch of prompts", false,
           kServeTimes},

@@ -20,7 +20,7 @@ struct ServeOptions {
   int npus = 0;
   std::string model, library = "cloudmatrix384";
   bool allow_extrapolation = false;
-  double slo_ttft = 2000, slo_tpot = 50, slo_e2e = 0;
+  double slo_ttft = 2000, slo_tpot = 50, slo_e2e = 0, slo_itl = 0;
   Texts slo_class;
   bool find_rate = false;
   double slo_share = 0.9;
@@ -87,7 +87,10 @@ struct ServeOptions {
     visit("slo-tpot", self.slo_tpot, Range{0.001, 1e9}, "objective for the time per output token, ms");
     visit("slo-e2e", self.slo_e2e, Range{0.0, 1e9},
           "objective for the time from arrival to the end, ms; 0: none");
-    visit("slo-class", self.slo_class, Form{"CLASS:TTFT:TPOT[:E2E]", check_class_objective},
+    visit("slo-itl", self.slo_itl, Range{0.0, 1e9},
+          "objective for the longest wait between two deliveries of an answer's tokens, of which a step may "
+          "bring several, the way to decode included, ms; 0: none");
+    visit("slo-class", self.slo_class, Form{"CLASS:TTFT:TPOT[:E2E[:ITL]]", check_class_objective},
           "objectives of a class of priority in place of these, ms, such as 1:10000:200; may be repeated");
     visit("slo", self.find_rate,
           "find the largest rate at which --slo-share of the requests meet their objectives");

@@ -60,7 +60,7 @@ bool meets(const service::Request& request, const service::Served& served, const
 }
 
 void set_times(Row& row, const service::RequestTrace& trace, const service::ServiceResult& result) {
-  std::vector<double> ttft, tpot, e2e, queue, transfer;
+  std::vector<double> ttft, tpot, e2e, queue, transfer, longest;
   for (std::size_t k = 0; k < result.served.size(); ++k) {
     const service::Served& served = result.served[k];
     if (served.state == service::RequestState::refused) continue;
@@ -69,11 +69,12 @@ void set_times(Row& row, const service::RequestTrace& trace, const service::Serv
     queue.push_back(served.queue_ms());
     if (trace.requests[k].output > 1) {
       tpot.push_back(served.tpot_ms(trace.requests[k].output));
+      longest.push_back(served.longest_gap_ms());
       if (served.preemptions == 0) transfer.push_back((served.transferred - served.first_token).us() * 1e-3);
     }
   }
   row.set("ttft_ms", percentiles(std::move(ttft))).set("tpot_ms", percentiles(std::move(tpot)));
-  row.set("itl_ms", percentiles(result.gaps));
+  row.set("itl_ms", percentiles(result.gaps)).set("longest_itl_ms", percentiles(std::move(longest)));
   row.set("e2e_ms", percentiles(std::move(e2e))).set("queue_ms", percentiles(std::move(queue)));
   row.set("transfer_ms", percentiles(std::move(transfer)));
 }
@@ -227,26 +228,28 @@ std::string bound_of(const Row& shares, double kv_peak) {
 
 bool Objective::is_met(const service::Request& request, const service::Served& served) const {
   return served.state != service::RequestState::refused && served.ttft_ms() <= ttft_ms &&
-         served.tpot_ms(request.output) <= tpot_ms && (e2e_ms == 0 || served.e2e_ms() <= e2e_ms);
+         served.tpot_ms(request.output) <= tpot_ms && (e2e_ms == 0 || served.e2e_ms() <= e2e_ms) &&
+         (itl_ms == 0 || served.longest_gap_ms() <= itl_ms);
 }
 
 std::pair<int, Objective> class_objective(std::string_view text) {
   const auto parts = split_fields(text, ':');
   const auto wrong = [&] {
-    return InputError(
-        fmt::format("'{}'; allowed: CLASS:TTFT:TPOT or CLASS:TTFT:TPOT:E2E, a class of 0 to 255 and "
-                    "ms from 0.001 to 1e9, such as 1:10000:200",
-                    text));
+    return InputError(fmt::format(
+        "'{}'; allowed: CLASS:TTFT:TPOT, with :E2E or :E2E:ITL behind it, a class of 0 to 255 and "
+        "ms from 0.001 to 1e9, or 0 for no E2E, such as 1:10000:200 or 1:10000:200:0:300",
+        text));
   };
-  if (parts.size() != 3 && parts.size() != 4) throw wrong();
+  if (parts.size() < 3 || parts.size() > 5) throw wrong();
   const std::int64_t number = hw::parse_integer(parts[0]);
-  std::array<double, 3> ms{};
+  std::array<double, 4> ms{};
   for (std::size_t k = 1; k < parts.size(); ++k) {
     ms[k - 1] = hw::parse_real(parts[k]);
-    if (!(ms[k - 1] >= 0.001 && ms[k - 1] <= 1e9)) throw wrong();
+    const bool none = k == 3 && parts.size() == 5 && ms[k - 1] == 0;
+    if (!none && !(ms[k - 1] >= 0.001 && ms[k - 1] <= 1e9)) throw wrong();
   }
   if (number < 0 || number > 255) throw wrong();
-  return {static_cast<int>(number), {ms[0], ms[1], ms[2]}};
+  return {static_cast<int>(number), {ms[0], ms[1], ms[2], ms[3]}};
 }
 
 void check_class_objective(std::string_view text) {
@@ -352,24 +355,25 @@ std::string requests_csv(const service::RequestTrace& trace, const service::Serv
   std::string text =
       "request,arrival_s,prompt,output,prefill_instance,decode_die,queue_ms,ttft_ms,transfer_ms,tpot_ms,e2e_"
       "ms,steps,"
-      "cached_dram,cached_evs,cached_obs,restarts,preemptions,refused\n";
+      "cached_dram,cached_evs,cached_obs,restarts,preemptions,refused,longest_itl_ms\n";
   auto out = std::back_inserter(text);
   for (std::size_t k = 0; k < result.served.size(); ++k) {
     const service::Request& request = trace.requests[k];
     const service::Served& served = result.served[k];
     const double transfer = request.output > 1 ? (served.transferred - served.first_token).us() * 1e-3 : 0;
     const bool steps = request.output > 1;  // an answer of one token has no time per further token
-    const std::string tpot = steps ? fmt::format("{:.3f}", served.tpot_ms(request.output)) : "";
+    const std::string tpot = steps ? fmt::format("{:.3f}", served.tpot_ms(request.output)) : "",
+                      longest = steps ? fmt::format("{:.3f}", served.longest_gap_ms()) : "";
     if (served.state == service::RequestState::refused) {
-      fmt::format_to(out, "{},{:.6f},{},{},,,,,,,,,,,,,,1\n", k, seconds(served.arrival), request.prompt,
+      fmt::format_to(out, "{},{:.6f},{},{},,,,,,,,,,,,,,1,\n", k, seconds(served.arrival), request.prompt,
                      request.output);
       continue;
     }
-    fmt::format_to(out, "{},{:.6f},{},{},{},{},{:.3f},{:.3f},{:.3f},{},{:.3f},{},{},{},{},{},{},0\n", k,
+    fmt::format_to(out, "{},{:.6f},{},{},{},{},{:.3f},{:.3f},{:.3f},{},{:.3f},{},{},{},{},{},{},0,{}\n", k,
                    seconds(served.arrival), request.prompt, request.output, served.instance, served.die,
                    served.queue_ms(), served.ttft_ms(), transfer, tpot, served.e2e_ms(), served.steps,
                    served.cached_dram, served.cached_evs, served.cached_obs, served.restarts,
-                   served.preemptions);
+                   served.preemptions, longest);
   }
   return text;
 }

@@ -14,6 +14,7 @@ namespace cm384::studies {
 
 struct Objective {
   double ttft_ms = 0, tpot_ms = 0, e2e_ms = 0;  // e2e_ms 0: none
+  double itl_ms = 0;                            // of the longest wait between two deliveries; 0: none
 
   bool is_met(const service::Request& request, const service::Served& served) const;
 };
@@ -26,7 +27,7 @@ struct Objectives {
     return own == by_class.end() ? of_all : own->second;
   }
 };
-// "CLASS:TTFT:TPOT", ms, with or without ":E2E". Throws InputError.
+// "CLASS:TTFT:TPOT", ms, with or without ":E2E" and ":ITL", 0 for none. Throws InputError.
 std::pair<int, Objective> class_objective(std::string_view text);
 void check_class_objective(std::string_view text);
 

@@ -158,7 +158,7 @@ ServeRuns::ServeRuns(const StudyContext& context, const ServeOptions& options)
       options_(options),
       library_(service::Library::load(library_of(context, options))),
       rates_(options.rate),
-      objectives_{{options.slo_ttft, options.slo_tpot, options.slo_e2e}} {
+      objectives_{{options.slo_ttft, options.slo_tpot, options.slo_e2e, options.slo_itl}} {
   for (const std::string& text : options.slo_class)
     if (const auto [number, objective] = class_objective(text);
         !objectives_.by_class.emplace(number, objective).second)
