@@ -37,69 +37,131 @@ TieredCache::Block* TieredCache::find(std::uint64_t key) {
   return found == blocks_.end() ? nullptr : &found->second;
 }
 
-void TieredCache::promote(Block& block) {
-  promoted_ += block.in_dram ? 0 : 1;
-  dram_.splice(dram_.begin(), block.in_dram ? dram_ : ssd_, Order::s_iterator_to(block));
-  block.in_dram = true;
-  make_room(nullptr);
+TieredCache::TieredCache(const Rooms& rooms, const std::vector<Rooms>& parts)
+    : dram_{rooms.dram}, ssd_{rooms.ssd} {
+  for (const Rooms& part : parts) members_.push_back({{part.dram}, {part.ssd}});
 }
 
-bool TieredCache::touch(std::uint64_t key, std::vector<std::uint64_t>* left) {
-  if (Block* block = find(key)) {
-    promote(*block);
+void TieredCache::enter(Block& block, bool dram) {
+  const auto add = [&](auto& level) {
+    level.blocks.push_front(block);
+    level.used += block.owner.units;
+  };
+  block.in_dram = dram;
+  add(dram ? dram_ : ssd_);
+  if (members_.empty()) return;
+  Member& own = members_[block.owner.member];
+  add(dram ? own.dram : own.ssd);
+}
+
+void TieredCache::leave(Block& block) {
+  const auto remove = [&](auto& level) {
+    level.blocks.erase(level.blocks.iterator_to(block));
+    level.used -= block.owner.units;
+  };
+  remove(block.in_dram ? dram_ : ssd_);
+  if (members_.empty()) return;
+  Member& own = members_[block.owner.member];
+  remove(block.in_dram ? own.dram : own.ssd);
+}
+
+void TieredCache::promote(Block& block, std::vector<OwnedBlock>* left) {
+  promoted_ += block.in_dram ? 0 : 1;
+  leave(block);
+  enter(block, true);
+  make_room(block.owner.member, left);
+}
+
+bool TieredCache::touch(const OwnedBlock& wanted, std::vector<OwnedBlock>* left) {
+  if (Block* block = find(wanted.key)) {
+    promote(*block, left);
     return false;
   }
   Block* block = nullptr;
   if (spare_.empty()) {
-    block = &blocks_[key];
+    block = &blocks_[wanted.key];
   } else {
-    spare_.key() = key;
+    spare_.key() = wanted.key;
     block = &blocks_.insert(std::move(spare_)).position->second;
   }
-  block->key = key;
-  block->in_dram = true;
-  dram_.push_front(*block);
-  make_room(left);
+  block->key = wanted.key;
+  block->owner = wanted.owner;
+  enter(*block, true);
+  make_room(wanted.owner.member, left);
   return true;
 }
 
 bool TieredCache::remove(std::uint64_t key) {
   Block* block = find(key);
   if (block == nullptr) return false;
-  (block->in_dram ? dram_ : ssd_).erase(Order::s_iterator_to(*block));
+  leave(*block);
   spare_ = blocks_.extract(key);
   return true;
 }
 
-void TieredCache::make_room(std::vector<std::uint64_t>* left) {
-  while (dram_blocks() > dram_room_) {
-    Block& last = dram_.back();
-    ssd_.splice(ssd_.begin(), dram_, Order::s_iterator_to(last));
-    last.in_dram = false;
-    ++demoted_;
-  }
-  while (ssd_blocks() > ssd_room_) {
-    const std::uint64_t key = ssd_.back().key;
-    if (left != nullptr) left->push_back(key);
-    ssd_.pop_back();
-    spare_ = blocks_.extract(key);
-    ++dropped_;
-  }
+void TieredCache::drop(Block& block, std::vector<OwnedBlock>* left) {
+  const std::uint64_t key = block.key;
+  if (left != nullptr) left->push_back({key, block.owner});
+  leave(block);
+  spare_ = blocks_.extract(key);
+  ++dropped_;
 }
 
-BlockPool::BlockPool(const PoolSizes& sizes)
-    : ring_(sizes.servers), store_(sizes.store_blocks, 0), has_store_(sizes.store_blocks > 0) {
+void TieredCache::demote(Block& block, std::vector<OwnedBlock>* left) {
+  const std::uint32_t member = block.owner.member;
+  leave(block);
+  enter(block, false);
+  ++demoted_;
+  if (members_.empty()) return;
+  Level<OfMember>& own = members_[member].ssd;
+  while (own.used > own.room) drop(own.blocks.back(), left);
+}
+
+// What a member has beyond its part leaves first, then what nobody has used for longest.
+void TieredCache::make_room(std::uint32_t member, std::vector<OwnedBlock>* left) {
+  if (!members_.empty()) {
+    Level<OfMember>& own = members_[member].dram;
+    while (own.used > own.room) demote(own.blocks.back(), left);
+  }
+  while (dram_.used > dram_.room) demote(dram_.blocks.back(), left);
+  while (ssd_.used > ssd_.room) drop(ssd_.blocks.back(), left);
+}
+
+namespace {
+
+std::vector<TieredCache::Rooms> parts_of(const TieredCache::Rooms& rooms,
+                                         const std::vector<PoolMember>& members) {
+  std::vector<TieredCache::Rooms> parts;
+  const auto part = [](std::int64_t units, double quota) {
+    return quota >= 1 ? units : static_cast<std::int64_t>(static_cast<double>(units) * quota);
+  };
+  for (const PoolMember& member : members)
+    parts.push_back({part(rooms.dram, member.quota), part(rooms.ssd, member.quota)});
+  return parts;
+}
+
+}  // namespace
+
+BlockPool::BlockPool(const PoolSizes& sizes, std::vector<PoolMember> members)
+    : members_(std::move(members)),
+      ring_(sizes.servers),
+      store_({sizes.store_blocks, 0}, parts_of({sizes.store_blocks, 0}, members_)),
+      has_store_(sizes.store_blocks > 0),
+      counts_(std::max<std::size_t>(1, members_.size())) {
   const auto share = [&](std::int64_t blocks, int server) {
     return blocks / sizes.servers + (server < blocks % sizes.servers ? 1 : 0);
   };
-  for (int server = 0; server < sizes.servers; ++server)
-    servers_.emplace_back(share(sizes.dram_blocks, server), share(sizes.ssd_blocks, server));
+  for (int server = 0; server < sizes.servers; ++server) {
+    const TieredCache::Rooms rooms{share(sizes.dram_blocks, server), share(sizes.ssd_blocks, server)};
+    servers_.emplace_back(rooms, parts_of(rooms, members_));
+  }
 }
 
-PrefixHits BlockPool::read(std::span<const std::uint64_t> keys, std::uint32_t tenant) {
+PrefixHits BlockPool::read(std::span<const std::uint64_t> keys, std::uint32_t tenant, std::uint32_t member) {
   PrefixHits hits;
-  counts_.asked += static_cast<std::int64_t>(keys.size());
-  if (!has_store_) {
+  PoolCounts& counts = counts_[member];
+  counts.asked += static_cast<std::int64_t>(keys.size());
+  if (!has_store_ && members_.empty()) {
     found_.clear();
     for (const std::uint64_t key : keys) {
       const std::uint64_t own = key_of_tenant(tenant, key);
@@ -111,8 +173,8 @@ PrefixHits BlockPool::read(std::span<const std::uint64_t> keys, std::uint32_t te
     }
     // A block that comes to DRAM makes room for the one that leaves it: none is dropped.
     for (std::size_t k = found_.size(); k-- > 0;) found_[k].first->promote(*found_[k].second);
-    counts_.dram_hits += hits.dram;
-    counts_.ssd_hits += hits.ssd;
+    counts.dram_hits += hits.dram;
+    counts.ssd_hits += hits.ssd;
     return hits;
   }
   std::size_t there = 0;
@@ -123,19 +185,18 @@ PrefixHits BlockPool::read(std::span<const std::uint64_t> keys, std::uint32_t te
     ++(tier == Tier::dram ? hits.dram : tier == Tier::ssd ? hits.ssd : hits.store);
   }
   for (std::size_t k = there; k-- > 0;) {
-    const std::uint64_t key = key_of_tenant(tenant, keys[k]);
-    touch(key);
+    touch({key_of_tenant(tenant, keys[k]), owner(member)});
   }
-  counts_.dram_hits += hits.dram;
-  counts_.ssd_hits += hits.ssd;
-  counts_.store_hits += hits.store;
+  counts.dram_hits += hits.dram;
+  counts.ssd_hits += hits.ssd;
+  counts.store_hits += hits.store;
   return hits;
 }
 
-void BlockPool::write(std::span<const std::uint64_t> keys, std::uint32_t tenant) {
+void BlockPool::write(std::span<const std::uint64_t> keys, std::uint32_t tenant, std::uint32_t member) {
   for (std::size_t k = keys.size(); k-- > 0;) {
-    const std::uint64_t key = key_of_tenant(tenant, keys[k]);
-    ++(touch(key) ? counts_.written : counts_.kept_once);
+    const bool is_new = touch({key_of_tenant(tenant, keys[k]), owner(member)});
+    ++(is_new ? counts_[member].written : counts_[member].kept_once);
   }
 }
 
@@ -160,13 +221,13 @@ Tier BlockPool::tier_of(std::uint64_t key) {
 }
 
 // True: the block was nowhere.
-bool BlockPool::touch(std::uint64_t key) {
-  if (!has_store_) return server_of(key).touch(key);
-  const bool kept = store_.remove(key);
+bool BlockPool::touch(const OwnedBlock& block) {
+  if (!has_store_) return server_of(block.key).touch(block);
+  const bool kept = store_.remove(block.key);
   restored_ += kept ? 1 : 0;
   left_.clear();
-  const bool is_new = server_of(key).touch(key, &left_);
-  for (const std::uint64_t block : left_) store_.touch(block);
+  const bool is_new = server_of(block.key).touch(block, &left_);
+  for (const OwnedBlock& one : left_) store_.touch(one);
   stored_ += static_cast<std::int64_t>(left_.size());
   return is_new && !kept;
 }

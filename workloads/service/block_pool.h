@@ -39,16 +39,35 @@ std::uint64_t key_of_tenant(std::uint32_t tenant, std::uint64_t key);
 
 enum class Tier : std::uint8_t { dram, ssd, store, none };
 
+// Whose a block is, and how much room it takes, in units of the rooms.
+struct BlockOwner {
+  std::uint32_t member = 0;
+  std::int64_t units = 1;
+};
+struct OwnedBlock {
+  std::uint64_t key;
+  BlockOwner owner;
+};
+
 // Blocks of one server.
 class TieredCache {
  public:
-  TieredCache(std::int64_t dram_blocks, std::int64_t ssd_blocks)
-      : dram_room_(dram_blocks), ssd_room_(ssd_blocks) {}
+  // Of so many units. `parts`: what blocks of each member may have of both; none: there is one member, which
+  // may have all.
+  struct Rooms {
+    std::int64_t dram = 0, ssd = 0;
+  };
+  explicit TieredCache(const Rooms& rooms, const std::vector<Rooms>& parts = {});
 
+  struct OfAll;
+  struct OfMember;
+  template <class Tag>
+  using Hook = boost::intrusive::list_base_hook<boost::intrusive::tag<Tag>,
+                                                boost::intrusive::link_mode<boost::intrusive::normal_link>>;
   // Stands where it is until it leaves this server.
-  struct Block
-      : boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::normal_link>> {
+  struct Block : Hook<OfAll>, Hook<OfMember> {
     std::uint64_t key = 0;
+    BlockOwner owner{};
     bool in_dram = true;
   };
   // Null: it is not here.
@@ -57,35 +76,53 @@ class TieredCache {
     const Block* block = find(key);
     return block == nullptr ? Tier::none : block->in_dram ? Tier::dram : Tier::ssd;
   }
-  // A block that is here is the most recently used of DRAM now.
-  void promote(Block& block);
-  // The block is the most recently used of DRAM now, from wherever it was. True: it was new. `left`: takes
-  // the blocks that have no room here any more.
-  bool touch(std::uint64_t key, std::vector<std::uint64_t>* left = nullptr);
+  // A block that is here is the most recently used of DRAM now. `left`: takes the blocks that have no room
+  // here any more.
+  void promote(Block& block, std::vector<OwnedBlock>* left = nullptr);
+  // The block is the most recently used of DRAM now, from wherever it was. True: it was new.
+  bool touch(const OwnedBlock& block, std::vector<OwnedBlock>* left = nullptr);
   // True: it was there.
   bool remove(std::uint64_t key);
-  std::int64_t dram_blocks() const { return static_cast<std::int64_t>(dram_.size()); }
-  std::int64_t ssd_blocks() const { return static_cast<std::int64_t>(ssd_.size()); }
+  std::int64_t dram_blocks() const { return static_cast<std::int64_t>(dram_.blocks.size()); }
+  std::int64_t ssd_blocks() const { return static_cast<std::int64_t>(ssd_.blocks.size()); }
   std::int64_t dropped() const { return dropped_; }    // blocks that left the SSD
   std::int64_t demoted() const { return demoted_; }    // blocks that went from DRAM to the SSD
   std::int64_t promoted() const { return promoted_; }  // and back
 
  private:
-  using Order = boost::intrusive::list<Block>;  // most recently used first
   using Blocks = std::unordered_map<std::uint64_t, Block>;
-  void make_room(std::vector<std::uint64_t>* left);
+  template <class Tag>
+  struct Level {
+    std::int64_t room = 0, used = 0;  // units
+    boost::intrusive::list<Block, boost::intrusive::base_hook<Hook<Tag>>>
+        blocks{};  // most recently used first
+  };
+  struct Member {
+    Level<OfMember> dram, ssd;
+  };
+  void enter(Block& block, bool dram);
+  void leave(Block& block);
+  void demote(Block& block, std::vector<OwnedBlock>* left);
+  void drop(Block& block, std::vector<OwnedBlock>* left);
+  void make_room(std::uint32_t member, std::vector<OwnedBlock>* left);
 
-  std::int64_t dram_room_, ssd_room_;
   Blocks blocks_;
   Blocks::node_type spare_;  // of a block that left, for the next one
-  Order dram_, ssd_;
+  Level<OfAll> dram_, ssd_;
+  std::vector<Member> members_;  // with parts
   std::int64_t dropped_ = 0, demoted_ = 0, promoted_ = 0;
 };
 
+// In blocks, where there are no members; else in any unit.
 struct PoolSizes {
   int servers = 1;
   std::int64_t dram_blocks = 0, ssd_blocks = 0;  // of all servers together, evenly
   std::int64_t store_blocks = 0;                 // of the object store
+};
+// One of several who share a pool.
+struct PoolMember {
+  std::int64_t block = 1;  // units of each of its blocks
+  double quota = 1;  // most of each tier that its blocks may have: the least recently used of them leave
 };
 
 struct PrefixHits {
@@ -100,16 +137,16 @@ struct PoolCounts {
 
 class BlockPool {
  public:
-  explicit BlockPool(const PoolSizes& sizes);
+  explicit BlockPool(const PoolSizes& sizes, std::vector<PoolMember> members = {});
 
-  // Blocks at the front of a prompt that are there, and touches them.
-  PrefixHits read(std::span<const std::uint64_t> keys, std::uint32_t tenant = 0);
+  // Blocks at the front of a prompt that are there, and touches them. `tenant` is of all members.
+  PrefixHits read(std::span<const std::uint64_t> keys, std::uint32_t tenant = 0, std::uint32_t member = 0);
   // The number of these, and nothing is touched or counted.
   std::int64_t peek(std::span<const std::uint64_t> keys, std::uint32_t tenant = 0);
   // All blocks of a prompt, once they have been computed. Those that are there already are kept once.
-  void write(std::span<const std::uint64_t> keys, std::uint32_t tenant = 0);
+  void write(std::span<const std::uint64_t> keys, std::uint32_t tenant = 0, std::uint32_t member = 0);
 
-  const PoolCounts& counts() const { return counts_; }
+  const PoolCounts& counts(std::uint32_t member = 0) const { return counts_[member]; }
   std::int64_t dram_blocks() const;
   std::int64_t ssd_blocks() const;
   std::int64_t store_blocks() const { return store_.dram_blocks(); }
@@ -123,19 +160,23 @@ class BlockPool {
  private:
   std::int64_t sum(std::int64_t (TieredCache::*count)() const) const;
   Tier tier_of(std::uint64_t key);
-  bool touch(std::uint64_t key);
+  bool touch(const OwnedBlock& block);
+  BlockOwner owner(std::uint32_t member) const {
+    return {member, members_.empty() ? 1 : members_[member].block};
+  }
   TieredCache& server_of(std::uint64_t key) {
     return servers_[static_cast<std::size_t>(ring_.server_of(key))];
   }
 
+  std::vector<PoolMember> members_;
   HashRing ring_;
   std::vector<TieredCache> servers_;
   TieredCache store_;  // of one tier
   bool has_store_;
-  std::vector<std::uint64_t> left_;
+  std::vector<OwnedBlock> left_;
   std::vector<std::pair<TieredCache*, TieredCache::Block*>> found_;  // by read(), of the prompt in hand
   std::int64_t stored_ = 0, restored_ = 0;
-  PoolCounts counts_;
+  std::vector<PoolCounts> counts_;  // by member
 };
 
 }  // namespace cm384::service

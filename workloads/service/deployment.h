@@ -138,6 +138,7 @@ struct ContextCache {
   Bytes dram{}, evs{}, obs{};
   Bandwidth dram_rate{}, evs_rate{}, obs_rate{};
   Time latency{}, obs_latency{};
+  double quota = 1;
 
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
@@ -161,6 +162,9 @@ struct ContextCache {
           "at which an instance reads blocks from the object store");
     visit("obs_latency", self.obs_latency, Range{Time{}, 100_s},
           "of a batch's reads from it, besides `latency`");
+    visit("quota", self.quota, Range{0.0, 1.0},
+          "of each tier that blocks of a tenant may have at most, or those of a service with --shared-cache: "
+          "beyond it the least recently used of them leave");
   }
 };
 
@@ -242,6 +246,23 @@ struct QuotaSpec {
   }
 };
 
+// A training on NPUs that the service leaves free (`run serve --training`).
+struct TrainingSpec {
+  Time release{}, resume{}, hold{};
+
+  template <class Self, class Visitor>
+  static void describe(Self& self, Visitor&& visit) {
+    using hw::Range;
+    visit("release", self.release, Range{Time{}, 100'000_s},
+          "from a service's want until the NPUs of the training are free: the end of its step and a "
+          "checkpoint; also before it grows");
+    visit("resume", self.resume, Range{Time{}, 100'000_s},
+          "until it trains again from its checkpoint, on fewer or more NPUs");
+    visit("hold", self.hold, Range{Time{}, 1'000'000_s},
+          "that more NPUs have to be free before the training grows");
+  }
+};
+
 struct Prices {
   double npu_hour = 0;
   double npu_watt = 0;
@@ -262,6 +283,7 @@ struct Deployment {
   RecoveryTimes recovery;
   ScaleSpec scale;
   QuotaSpec quota;
+  TrainingSpec training;
   Prices prices;
   struct Source {
     std::string from, text;
@@ -285,6 +307,7 @@ struct Deployment {
     visit("cache", self.cache);
     visit("scale", self.scale);
     visit("quota", self.quota);
+    visit("training", self.training);
     visit("recovery", self.recovery);
     visit("prices", self.prices);
   }

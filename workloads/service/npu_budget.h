@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "workloads/service/training_beside.h"
+
 namespace cm384::service {
 
 class NpuBudget {
@@ -20,12 +22,15 @@ class NpuBudget {
 
   // At a look at a pool of a member that wants an instance of so many NPUs. False: there are too few that are
   // free and not due to others.
-  bool acquire(std::size_t member, bool prefill, int npus);
+  bool acquire(std::size_t member, bool prefill, int npus, Time now);
   // At a look at a pool that wants none.
   void withdraw(std::size_t member, bool prefill) { shares_[member].wants[prefill ? 0 : 1] = 0; }
-  void release(std::size_t member, int npus);
+  void release(std::size_t member, int npus, Time now);
+  // It has what is free until a member wants that; the member gets it at a later look.
+  void set_training(TrainingBeside* training) { training_ = training; }
 
   int free() const { return free_; }
+  int least_free() const { return least_free_; }  // so far
   std::int64_t denied(std::size_t member) const { return shares_[member].denied; }
 
  private:
@@ -38,7 +43,10 @@ class NpuBudget {
   // NPUs of whole instances that it may take within its part, if it wants any.
   static int reserved_for(const Share& share);
 
-  int free_;
+  void set_free(int npus, Time now);
+
+  int free_, least_free_ = 0;
+  TrainingBeside* training_ = nullptr;
   std::vector<Share> shares_;
 };
 

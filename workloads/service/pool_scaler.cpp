@@ -15,13 +15,15 @@ bool decode_spares(const ScaleSpec& spec, const DecodePool::PoolLoad& load) {
 
 }  // namespace
 
-ScaleChanges PoolScaler::look(const PrefillPool::PoolLoad& prefill, const DecodePool::PoolLoad& decode) {
+ScaleChanges PoolScaler::look(const PrefillPool::PoolLoad& prefill, const DecodePool::PoolLoad& decode,
+                              Time now) {
   const ScaleSpec& spec = deployment_.scale;
   ScaleChanges changes;
   if (spec.move) move(prefill, decode, changes);
   if (spec.most > 0) {
-    changes.start_prefill = start(true, prefill_lacks(spec, prefill, prefill_.starting) &&
-                                            prefill.open + prefill_.starting < spec.most);
+    changes.start_prefill = start(
+        true, prefill_lacks(spec, prefill, prefill_.starting) && prefill.open + prefill_.starting < spec.most,
+        now);
     if (!changes.start_prefill && prefill.waiting_tokens == 0 && !prefill.idle.empty() &&
         prefill.open > deployment_.prefill.instances) {
       changes.end_prefill = prefill.idle.back();
@@ -29,8 +31,10 @@ ScaleChanges PoolScaler::look(const PrefillPool::PoolLoad& prefill, const Decode
     }
   }
   if (spec.decode_most > 0) {
-    changes.start_decode = start(false, decode_lacks(spec, decode, decode_.starting) &&
-                                            decode.open + decode_.starting < spec.decode_most);
+    changes.start_decode = start(
+        false,
+        decode_lacks(spec, decode, decode_.starting) && decode.open + decode_.starting < spec.decode_most,
+        now);
     if (!changes.start_decode && decode_.starting == 0 && decode.open > deployment_.decode.instances &&
         decode_spares(spec, decode)) {
       changes.end_decode = decode.idlest;
@@ -40,29 +44,29 @@ ScaleChanges PoolScaler::look(const PrefillPool::PoolLoad& prefill, const Decode
   return changes;
 }
 
-bool PoolScaler::start(bool prefill, bool wanted) {
+bool PoolScaler::start(bool prefill, bool wanted, Time now) {
   if (!wanted) {
     if (npus_ != nullptr) npus_->withdraw(member_, prefill);
     return false;
   }
-  if (npus_ != nullptr && !npus_->acquire(member_, prefill, npus_of(prefill))) return false;
+  if (npus_ != nullptr && !npus_->acquire(member_, prefill, npus_of(prefill), now)) return false;
   ++pool(prefill).starting;
   ++pool(prefill).up;
   ++pool(prefill).acquired;
   return true;
 }
 
-void PoolScaler::complete_end(bool prefill) {
+void PoolScaler::complete_end(bool prefill, Time now) {
   if (npus_ == nullptr || pool(prefill).acquired == 0) return;
   --pool(prefill).acquired;
-  npus_->release(member_, npus_of(prefill));
+  npus_->release(member_, npus_of(prefill), now);
 }
 
-void PoolScaler::release_all() {
+void PoolScaler::release_all(Time now) {
   if (npus_ == nullptr) return;
   for (const bool prefill : {true, false}) {
     npus_->withdraw(member_, prefill);
-    while (pool(prefill).acquired > 0) complete_end(prefill);
+    while (pool(prefill).acquired > 0) complete_end(prefill, now);
   }
 }
 

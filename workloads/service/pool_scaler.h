@@ -27,14 +27,14 @@ class PoolScaler {
   explicit PoolScaler(const Deployment& deployment, NpuBudget* npus = nullptr, std::size_t member = 0)
       : deployment_(deployment), npus_(npus), member_(member) {}
 
-  ScaleChanges look(const PrefillPool::PoolLoad& prefill, const DecodePool::PoolLoad& decode);
+  ScaleChanges look(const PrefillPool::PoolLoad& prefill, const DecodePool::PoolLoad& decode, Time now);
   // An instance that was started serves now; one that changed its pool serves in the other.
   void complete_start(bool prefill) { --pool(prefill).starting; }
   void complete_move() { --moving_; }
   // An instance that was ended has drained.
-  void complete_end(bool prefill);
+  void complete_end(bool prefill, Time now);
   // Nothing is to come: what was started is other services'.
-  void release_all();
+  void release_all(Time now);
   void add_to(ServiceResult& result) const;
 
  private:
@@ -44,7 +44,7 @@ class PoolScaler {
   };
   Pool& pool(bool prefill) { return prefill ? prefill_ : decode_; }
   int npus_of(bool prefill) const { return prefill ? deployment_.prefill.npus : deployment_.decode.npus; }
-  bool start(bool prefill, bool wanted);
+  bool start(bool prefill, bool wanted, Time now);
   void move(const PrefillPool::PoolLoad& prefill, const DecodePool::PoolLoad& decode, ScaleChanges& changes);
 
   const Deployment& deployment_;

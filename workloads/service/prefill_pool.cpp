@@ -273,7 +273,8 @@ std::uint32_t PrefillPool::add_instance(Time since) {
   const bool own = run_.deployment.cache.scope == "instance";
   if (own || caches_.empty())
     caches_.emplace_back(run_.trace, run_.deployment.cache, run_.deployment.decode.token,
-                         run_.options.tenants, own ? run_.deployment.prefill_instances() : 1);
+                         run_.options.tenants, own ? run_.deployment.prefill_instances() : 1,
+                         run_.options.shared_blocks);
   return size() - 1;
 }
 
@@ -308,7 +309,7 @@ void PrefillPool::add_to(ServiceResult& result) const {
   result.prompt_tokens = prompt_tokens_;
   result.computed_tokens = computed_tokens_;
   result.cut_batches = cut_batches_;
-  for (const PromptCache& cache : caches_) result.cache.add(cache.blocks().counts());
+  for (const PromptCache& cache : caches_) result.cache.add(cache.counts());
   for (const Instance& instance : instances_)
     result.prefill_pool_s += instance.member.seconds_until(result.end);
 }

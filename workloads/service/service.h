@@ -21,6 +21,7 @@ class Service {
   void begin();
   bool is_done() const { return run_.events.empty() || is_interrupted(); }
   Time next_at() const { return run_.events.next_at(); }
+  Time now() const { return run_.now(); }
   void advance();  // by an event
   ServiceResult finish();
 

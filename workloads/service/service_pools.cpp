@@ -387,7 +387,7 @@ void ServicePools::leave_decode_if_drained(std::uint32_t i) {
 }
 
 void ServicePools::leave(bool prefill, std::size_t role_switch) {
-  if (role_switch == kScaledDown) return scaler_.complete_end(prefill);
+  if (role_switch == kScaledDown) return scaler_.complete_end(prefill, run_.now());
   if (--role_changes_[role_switch].open == 0)
     run_.events.push(run_.now() + run_.deployment.recovery.role_switch, Event::Kind::role_taken,
                      static_cast<std::uint32_t>(role_switch));
@@ -396,8 +396,8 @@ void ServicePools::leave(bool prefill, std::size_t role_switch) {
 void ServicePools::scale() {
   std::int64_t bytes = 0;  // of contexts that wait for a die
   ready_.for_each([&](std::uint32_t k) { bytes += decode_.bytes_of(k); });
-  const ScaleChanges changes =
-      scaler_.look(prefill_.load(), decode_.load(static_cast<std::int64_t>(ready_.size()), bytes));
+  const ScaleChanges changes = scaler_.look(
+      prefill_.load(), decode_.load(static_cast<std::int64_t>(ready_.size()), bytes), run_.now());
   const Time served = run_.now() + run_.deployment.scale.start;
   if (changes.start_prefill) run_.events.push(served, Event::Kind::scaled_up, 1);
   if (changes.start_decode) run_.events.push(served, Event::Kind::scaled_up, 0);

@@ -53,7 +53,7 @@ class ServicePools {
   // Looks at the load of both pools, and begins what PoolScaler says.
   void scale();
   void complete_start(bool prefill);
-  void end_scaling() { scaler_.release_all(); }  // nothing is to come
+  void end_scaling() { scaler_.release_all(run_.now()); }  // nothing is to come
 
   // Its instances have left their pool and serve in the other.
   void complete_role_switch(std::size_t number);

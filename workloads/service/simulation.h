@@ -14,16 +14,17 @@
 #include <functional>
 #include <vector>
 
-#include "workloads/service/block_pool.h"
 #include "workloads/service/deployment.h"
 #include "workloads/service/faults.h"
 #include "workloads/service/library.h"
 #include "workloads/service/npu_budget.h"
+#include "workloads/service/prompt_cache.h"
 #include "workloads/service/request_evidence.h"
 #include "workloads/service/requests.h"
 #include "workloads/service/service_watch.h"
 #include "workloads/service/step_samples.h"
 #include "workloads/service/token_gaps.h"
+#include "workloads/service/training_beside.h"
 
 namespace cm384::service {
 
@@ -94,6 +95,7 @@ struct ServiceOptions {
   Faults faults;
   NpuBudget* npus = nullptr;  // that instances are started on, as this member; null: there are enough
   std::size_t member = 0;
+  SharedBlocks shared_blocks;                               // of the memory service, likewise
   ServiceWatch watch;                                       // empty: nobody looks
   const volatile std::sig_atomic_t* interrupted = nullptr;  // not 0: the run ends at the next event
   // Called now and then: the share of the requests that are done, and the time of the service.
@@ -136,7 +138,8 @@ ServiceResult serve(const RequestTrace& trace, const Deployment& deployment, con
                     const ServiceOptions& options);
 
 // Several services that begin at one moment and have nothing in common but the NPUs that the load of each may
-// take, so many in all. Throws InputError as above, and where their deployments have more.
+// take, so many in all, and the memory service of the first, where that is shared. Throws InputError as
+// above, and where their deployments have more.
 struct SharingService {
   std::string name;  // before what is refused of it
   const RequestTrace& trace;
@@ -145,6 +148,23 @@ struct SharingService {
   ServiceOptions options;  // npus and member are set
   double share = 1;        // weight by which it is due to a part of all NPUs
 };
-std::vector<ServiceResult> serve_together(std::vector<SharingService>& services, int npus);
+struct Sharing {
+  int npus = 0;
+  bool blocks = false;  // of the memory service
+  // With a training on what is free.
+  std::vector<TrainingSize> training{};
+  TrainingTimes training_times{};
+};
+// What became of the training, until the last service ended.
+struct TrainingResult {
+  double seconds = 0, tokens = 0, npu_s = 0;
+  double fixed_tokens_s = 0;  // on those NPUs alone that services never took
+  std::int64_t changes = 0;
+};
+struct SharedResult {
+  std::vector<ServiceResult> services;
+  TrainingResult training;
+};
+SharedResult serve_together(std::vector<SharingService>& services, const Sharing& sharing);
 
 }  // namespace cm384::service

@@ -8,6 +8,7 @@
 #include <array>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <set>
 
 #include "testbenches/workloads/service/file_of.h"
@@ -119,6 +120,88 @@ TEST(BlockPool, HitsWhatStackDistancesSay) {
   }
   EXPECT_GT(oracle(trace, 100, 100, 200).store, 1000);
   EXPECT_GT(oracle(trace, 100, 300).ssd, 1000);
+}
+
+// Members with blocks of different sizes and quotas on one server, on lists that are looked through.
+class SharedModel {
+ public:
+  struct Member {
+    std::int64_t block, dram, ssd;
+  };
+  SharedModel(std::int64_t dram, std::int64_t ssd, std::vector<Member> members)
+      : rooms_{dram, ssd}, members_(std::move(members)) {}
+  // 0: in DRAM, 1: on SSD, 2: not there.
+  int tier_of(std::uint64_t key) const {
+    for (const int tier : {0, 1})
+      for (const auto& [other, member] : tiers_[static_cast<std::size_t>(tier)])
+        if (other == key) return tier;
+    return 2;
+  }
+  void use(std::uint64_t key, std::uint32_t member) {
+    for (auto& tier : tiers_) std::erase(tier, Entry{key, member});
+    tiers_[0].insert(tiers_[0].begin(), {key, member});
+    while (used(0, member) > members_[member].dram) demote(last_of(0, member));
+    while (used(0) > rooms_[0]) demote(tiers_[0].back());
+    while (used(1) > rooms_[1]) tiers_[1].pop_back();
+  }
+
+ private:
+  using Entry = std::pair<std::uint64_t, std::uint32_t>;
+  std::int64_t used(std::size_t tier, std::optional<std::uint32_t> of = {}) const {
+    std::int64_t sum = 0;
+    for (const auto& [key, member] : tiers_[tier]) sum += !of || member == *of ? members_[member].block : 0;
+    return sum;
+  }
+  Entry last_of(std::size_t tier, std::uint32_t of) const {
+    return *std::find_if(tiers_[tier].rbegin(), tiers_[tier].rend(),
+                         [&](const Entry& entry) { return entry.second == of; });
+  }
+  void demote(Entry entry) {
+    std::erase(tiers_[0], entry);
+    tiers_[1].insert(tiers_[1].begin(), entry);
+    while (used(1, entry.second) > members_[entry.second].ssd)
+      std::erase(tiers_[1], last_of(1, entry.second));
+  }
+  std::array<std::int64_t, 2> rooms_;
+  std::vector<Member> members_;
+  std::array<std::vector<Entry>, 2> tiers_;  // most recently used first
+};
+
+TEST(BlockPool, OfSeveralMembersHitsWhatListsSay) {
+  const RequestTrace trace = conversations(1500);
+  traces::Random random(9);
+  for (int trial = 0; trial < 12; ++trial) {
+    const std::int64_t dram = 400 + static_cast<std::int64_t>(random.below(600)),
+                       ssd = trial % 3 == 0 ? 0 : static_cast<std::int64_t>(random.below(900));
+    const std::vector<PoolMember> members{{3, trial % 2 == 0 ? 1 : 0.5}, {7, 0.25}, {1, 1}};
+    BlockPool pool({1, dram, ssd}, members);
+    std::vector<SharedModel::Member> rooms;
+    for (const auto& [block, quota] : members)
+      rooms.push_back({block, static_cast<std::int64_t>(quota * static_cast<double>(dram)),
+                       static_cast<std::int64_t>(quota * static_cast<double>(ssd))});
+    SharedModel model(dram, ssd, rooms);
+    std::int64_t on_ssd = 0;
+    for (std::size_t r = 0; r < trace.requests.size(); ++r) {
+      const auto member = static_cast<std::uint32_t>(r % 3);
+      const auto keys = trace.blocks_of(trace.requests[r]);
+      PrefixHits expected;
+      std::size_t there = 0;
+      for (; there < keys.size(); ++there) {
+        const int tier = model.tier_of(key_of_tenant(member, keys[there]));
+        if (tier == 2) break;
+        ++(tier == 0 ? expected.dram : expected.ssd);
+      }
+      for (std::size_t k = there; k-- > 0;) model.use(key_of_tenant(member, keys[k]), member);
+      for (std::size_t k = keys.size(); k-- > 0;) model.use(key_of_tenant(member, keys[k]), member);
+      const PrefixHits found = pool.read(keys, member, member);
+      pool.write(keys, member, member);
+      ASSERT_EQ(found.dram, expected.dram) << trial << " " << r;
+      ASSERT_EQ(found.ssd, expected.ssd) << trial << " " << r;
+      on_ssd += found.ssd;
+    }
+    EXPECT_EQ(on_ssd > 0, ssd > 0);
+    for (const std::uint32_t member : {0u, 1u, 2u}) EXPECT_GT(pool.counts(member).dram_hits, 50) << trial;
+  }
 }
 
 TEST(BlockPool, OfServersHitsWhatStackDistancesOfEachSay) {

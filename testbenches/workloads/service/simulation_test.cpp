@@ -65,6 +65,27 @@ TEST(Service, TakesOneRequestAsLongAsItsPartsTake) {
   EXPECT_DOUBLE_EQ(result.rdma_busy_s, 0.0005);
 }
 
+// Forty answers at once take long steps; one that comes when they are done has its own short ones alone.
+TEST(Service, ALateAnswerHasItsOwnLongestWait) {
+  Deployment deployment = small_deployment();
+  deployment.decode.acceptance = 1;
+  ServiceOptions options;
+  options.rdma = {1'000'000'000};
+  options.rdma_latency = 3_us;
+  RequestTrace trace = one(500, 200);
+  trace.requests.resize(41, trace.requests[0]);
+  trace.requests.back().output = 9;
+  trace.requests.back().arrival = 1000_s;
+  const ServiceResult result = serve(trace, deployment, small_library(), options);
+  const double late = result.served.back().longest_gap_ms();
+  EXPECT_NEAR(late, 0.503 + DecodeSteps(small_library(), 4, 1).at(8, 128).ms, 1e-6);
+  std::vector<double> waits;
+  for (const TokenGap& gap : result.gaps)
+    if (gap.requests > 1) waits.push_back(gap.ms);
+  ASSERT_FALSE(waits.empty());
+  EXPECT_GT(std::ranges::max(waits), late) << "what others waited is not its wait";
+}
+
 // Two equal prompts of five blocks, where each tier in turn is the only one that has room.
 TEST(Service, ReadsWhatIsCachedAtTheRateOfItsTier) {
   RequestTrace trace = one(500, 1);

@@ -104,9 +104,8 @@ class Table {
     runs_.save();
     for (const std::string& path : options_.beside) result_.input_files.push_back(path);
     if (!options_.search.empty()) search();
-    if (!options_.beside.empty()) beside();
-    for (std::size_t k = 0;
-         options_.search.empty() && options_.beside.empty() && k < runs_.deployments().size(); ++k) {
+    if (shares()) beside();
+    for (std::size_t k = 0; options_.search.empty() && !shares() && k < runs_.deployments().size(); ++k) {
       if (!add(runs_.deployments()[k], audits_.empty() ? nullptr : &audits_[k])) {
         result_.complete = false;
         break;
@@ -238,6 +237,7 @@ class Table {
     }
     return row;
   }
+  bool shares() const { return !options_.beside.empty() || !options_.training.empty(); }
   bool several() const { return runs_.deployments().size() * runs_.rates().size() > 1; }
 
   const StudyContext& context_;
@@ -331,7 +331,14 @@ constexpr std::array kServeFields{
     Field{"npus", FieldType::integer, "of both pools; of those that come and go at the beginning"},
     Field{"npus_mean", FieldType::number, "mean over time, with --beside", true},
     Field{"denied", FieldType::integer,
-          "looks at which it wanted an instance, and other services had the NPUs or came first"},
+          "looks at which it wanted an instance, and other services or a training had the NPUs or came "
+          "first"},
+    Field{"training_npus", FieldType::number, "that --training had, mean until the last service's end"},
+    Field{"training_tokens_s", FieldType::number, "that it trained per second, changes included", true},
+    Field{"training_changes", FieldType::integer, "of its size"},
+    Field{"training_fixed_tokens_s", FieldType::number,
+          "that it would train without a change on the NPUs that no service ever had", true},
+    Field{"training_gain", FieldType::ratio, "of training_tokens_s over that", true},
     Field{"requests", FieldType::integer, "served", true},
     Field{"rate_rps", FieldType::number,
           "at which they came, per second from the first arrival to the last; null where all came at one "

@@ -17,9 +17,20 @@ namespace {
 
 // Options of the command as a whole, or of questions that are asked of one service.
 constexpr std::array kNotOfAFile{
-    "npus",      "slo",    "slo-share",   "slo-seeds", "seeds", "observed", "search",
-    "search-by", "why",    "evidence",    "outage",    "fault", "switch",   "timeline-requests",
-    "audit",     "beside", "shared-npus", "export"};
+    "npus",      "slo",    "slo-share",   "slo-seeds", "seeds",        "observed", "search",
+    "search-by", "why",    "evidence",    "outage",    "fault",        "switch",   "timeline-requests",
+    "audit",     "beside", "shared-npus", "export",    "shared-cache", "training"};
+
+// Beside what it would be on the NPUs alone that no service ever had.
+void set_training(Row& row, const service::TrainingResult& training) {
+  const double s = std::max(1e-12, training.seconds), tokens_s = training.tokens / s;
+  row.set("training_npus", training.npu_s / s)
+      .set("training_tokens_s", tokens_s)
+      .set("training_changes", training.changes)
+      .set("training_fixed_tokens_s", training.fixed_tokens_s)
+      .set("training_gain",
+           training.fixed_tokens_s == 0 ? Value() : Value(tokens_s / training.fixed_tokens_s - 1));
+}
 
 struct ServiceFile {
   std::string name;
@@ -55,6 +66,7 @@ ServeBeside::ServeBeside(const StudyContext& context, const ServeRuns& own, cons
       throw InputError(fmt::format("{}: name: {}: another service has it", path, read.name));
     read.options.why = options.why;
     read.options.evidence = options.evidence;
+    read.options.shared_cache = options.shared_cache;
     Other& other = others_.emplace_back(Other{read.name, read.share, std::move(read.options), its});
     try {
       other.runs.emplace(other.context, other.options);
@@ -86,10 +98,17 @@ std::optional<std::vector<ServeBeside::Served>> ServeBeside::run() const {
     services.push_back({served[k].name, served[k].trace, served[k].deployment, runs_of(k).library(),
                         std::move(prepared), k == 0 ? options_.npu_share : others_[k - 1].share});
   }
-  std::vector<service::ServiceResult> results = service::serve_together(services, options_.shared_npus);
+  const service::TrainingSpec& changes = served.front().deployment.training;
+  service::Sharing sharing{options_.shared_npus, options_.shared_cache, {}, {}};
+  if (!options_.training.empty())
+    sharing = {options_.shared_npus,
+               options_.shared_cache,
+               service::training_sizes(options_.training),
+               {changes.release, changes.resume, changes.hold}};
+  service::SharedResult shared = service::serve_together(services, sharing);
   for (std::size_t k = 0; k < served.size(); ++k) {
     Served& one = served[k];
-    one.result = std::move(results[k]);
+    one.result = std::move(shared.services[k]);
     if (!one.result.complete) return {};
     one.row = {{"pools", ServeRuns::pools_of(one.deployment)},
                {"rate", runs_of(k).rates().front()},
@@ -102,6 +121,7 @@ std::optional<std::vector<ServeBeside::Served>> ServeBeside::run() const {
                               end)
         .set("denied", one.result.denied);
   }
+  if (!options_.training.empty()) set_training(served.front().row, shared.training);
   return served;
 }
 

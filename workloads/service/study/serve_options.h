@@ -6,6 +6,7 @@
 #include "workloads/frame/request_options.h"
 #include "workloads/service/deployment.h"
 #include "workloads/service/study/serve_report.h"
+#include "workloads/service/training_beside.h"
 
 namespace cm384::studies {
 
@@ -32,6 +33,8 @@ struct ServeOptions {
   Texts beside;
   double npu_share = 1;
   int shared_npus = 384;
+  bool shared_cache = false;
+  std::string training;
   Texts search;
   std::string search_by = "goodput";
   bool why = false, evidence = false;
@@ -117,8 +120,17 @@ struct ServeOptions {
           "weight by which this service is due to a part of all NPUs; the others have `npu-share` in their "
           "files",
           Needs{"beside", {}});
-    visit("shared-npus", self.shared_npus, Range{2, 100'000}, "NPUs of all services together",
+    visit("shared-npus", self.shared_npus, Range{2, 100'000},
+          "NPUs of all services together, with --beside, and of a training");
+    visit("shared-cache", self.shared_cache,
+          "the memory service of this service is that of all: its least recently used blocks leave, whosever "
+          "they are, and each service has at most its cache.quota of it",
           Needs{"beside", {}});
+    visit("training", self.training, Form{"NPUS:TOKENS_S,..", service::check_training_sizes},
+          "a training on the NPUs that services leave free, such as 64:20000,128:39000: tokens per second "
+          "of each size that it can have, as `run train` gives them. It goes on from a checkpoint on fewer "
+          "NPUs where a service wants some, and on more where they stay free: `training` of the deployment "
+          "says what that takes");
     visit("search", self.search, Form{"KEY=VALUE,VALUE.."},
           "values of a parameter of the deployment, each with each value of other ones; may be repeated. All "
           "serve the first requests, the better third of them three times as many, and so on: a row each, by "

@@ -65,15 +65,34 @@ void check_load(const StudyContext& context, const ServeOptions& options) {
     refuse({"npus", "slo", "seeds", "observed", "timeline", "audit", "outage", "fault", "switch"}, "search");
   if (!options.search.empty() && options.rate.size() > 1)
     throw InputError("run serve: --search: has one --rate");
-  if (!options.beside.empty())
+  for (const auto& [name, asked] :
+       {std::pair{"beside", !options.beside.empty()}, {"training", !options.training.empty()}}) {
+    if (!asked) continue;
     refuse({"npus", "slo", "seeds", "observed", "search", "timeline", "audit", "outage", "fault", "switch"},
-           "beside");
-  if (!options.beside.empty() && options.rate.size() > 1)
-    throw InputError("run serve: --beside: has one --rate");
+           name);
+    if (options.rate.size() > 1) throw InputError(fmt::format("run serve: --{}: has one --rate", name));
+  }
+  if (context.given.contains("shared-npus") && options.beside.empty() && options.training.empty())
+    throw InputError("run serve: --shared-npus: has an effect with --beside or --training alone");
   if (!options.lengths.empty()) refuse({"prompt", "output"}, "lengths");
   if (options.concurrency > 0) refuse({"rate", "duration", "gaps", "ramp", "slo"}, "concurrency");
   if (options.think > Time{} && options.concurrency == 0 && options.turns == 1)
     throw InputError("run serve: --think: has an effect with --concurrency or --turns alone");
+}
+
+// What an option or a key of the deployment has no other one for.
+void check_sharing(const ServeOptions& options, const service::Deployment& deployment) {
+  constexpr int kMostParts = 1000;  // each server keeps lists of each
+  if (deployment.cache.quota < 1 && options.tenants == 1 && !options.shared_cache)
+    throw InputError(
+        "run serve: cache.quota: has no effect for one tenant alone; allowed: --tenants 2 or more, or "
+        "--shared-cache");
+  if (deployment.cache.quota < 1 && !options.shared_cache && options.tenants > kMostParts)
+    throw InputError(fmt::format("run serve: cache.quota: of {} tenants; allowed: at most {}",
+                                 options.tenants, kMostParts));
+  for (const std::string& change : options.deploy)
+    if (options.training.empty() && change.starts_with("training."))
+      throw InputError(fmt::format("run serve: --deploy {}: has no effect without --training", change));
 }
 
 // Blocks of other lengths would be other blocks.
@@ -167,6 +186,7 @@ ServeRuns::ServeRuns(const StudyContext& context, const ServeOptions& options)
   check_load(context, options);
   service::Deployment deployment = service::load_deployment(deployment_of(context, options), options.deploy);
   check_classes(options, deployment);
+  check_sharing(options, deployment);
   check_model(options, library_);
   fitted_ = service::fit_to(library_, context.machine.memory.hbm.capacity, deployment);
   deployments_ = options.npus > 0 ? divisions(deployment, options) : std::vector{deployment};
@@ -199,6 +219,7 @@ service::Deployment ServeRuns::deployment_with(const std::vector<std::string>& c
   all.insert(all.end(), changes.begin(), changes.end());
   service::Deployment deployment = service::load_deployment(deployment_of(context_, options_), all);
   check_classes(options_, deployment);
+  check_sharing(options_, deployment);
   service::fit_to(library_, context_.machine.memory.hbm.capacity, deployment);
   return deployment;
 }
