@@ -178,17 +178,19 @@ constexpr std::array kRates{
 constexpr std::array kEmsFields{
     Field{"kind", FieldType::text, "hits of requests, reads of blocks, or starts with a model", true}
         .as_condition(),
-    Field{"path",
-          FieldType::text,
-          "of reads: ub or vpc; of models, by a formula: obs, from the store each; obs-ems, into DRAM "
-          "for all; ems, from DRAM; obs-local, the mean of one that has a cache of its own",
-          true,
-          {},
-          9}
+    Field{
+        "path",
+        FieldType::text,
+        "of reads: ub or vpc; of models: obs, from the store each; obs-ems, into DRAM for all; ems, from "
+        "DRAM; obs-local and ems-change, the mean of one's changes with a cache of its own, and with DRAM of "
+        "all",
+        true,
+        {},
+        9}
         .as_condition(),
     Field{"readers", FieldType::integer, "dies that read at the same time", true}.as_condition(),
     Field{"tier", FieldType::text, "of reads: where the blocks were", true, {}, 4}.as_condition(),
-    Field{"simulated", FieldType::boolean, "packet by packet, not a formula"}.as_condition(),
+    Field{"simulated", FieldType::boolean, "packet by packet, of models block by block"}.as_condition(),
     Field{"dram", FieldType::bytes, "for blocks, of all servers", true}.as_condition(),
     Field{"evs", FieldType::bytes, "SSD behind it", true}.as_condition(),
     Field{"obs", FieldType::bytes, "object store behind that", true}.as_condition(),
@@ -199,8 +201,8 @@ constexpr std::array kEmsFields{
     Field{"blocks_of_a_card", FieldType::integer, "at most: that the sockets of one node serve"},
     Field{"requests", FieldType::integer, "whose blocks were asked for"},
     Field{"blocks", FieldType::integer, "asked for"},
-    Field{"hit_rate", FieldType::object, "blocks found behind nothing but found ones, of those asked for",
-          true, kRates},
+    Field{"hit_rate", FieldType::object,
+          "blocks found behind nothing but found ones, of those asked for; of models any", true, kRates},
     Field{"token_share", FieldType::ratio, "tokens of prompts that need not be computed"},
     Field{"written", FieldType::integer, "blocks that were new"},
     Field{"kept_once", FieldType::integer, "blocks computed that were there already"},
@@ -211,7 +213,7 @@ constexpr std::array kEmsFields{
     Field{"dropped", FieldType::integer, "blocks that left the last tier"},
     Field{"instances", FieldType::integer, "that start with a model"}.as_condition(),
     Field{"bytes", FieldType::bytes, "of a block, or of a model", true}.as_condition(),
-    Field{"start_s", FieldType::number, "until the last of these has its weights", true},
+    Field{"start_s", FieldType::number, "until the last of these has its weights; of changes the mean", true},
     Field{"latency_us", FieldType::object, "of a block's read, over readers; on ub by all AIVs of each", true,
           kSummaryParts},
     Field{"bandwidth_GBps", FieldType::number, "of a reader", true},

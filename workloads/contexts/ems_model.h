@@ -1,5 +1,5 @@
-// A model's weights in the memory service ([P] 4.4, table 2): how long instances take to start with them. A
-// formula; nothing of it is simulated.
+// A model's weights in the memory service ([P] 4.4, table 2): how long instances take to start with them and
+// to change them, block by block (workloads/service/model_loads.h).
 #pragma once
 
 #include "workloads/frame/study.h"
@@ -11,7 +11,8 @@ struct ModelCache {
   int instances = 8, dies = 32;
   Bandwidth store{2'500'000'000};  // of the object store, for all who read from it
   Bandwidth load{4'200'000'000};   // of a die, from the pool's DRAM
-  double local_hits = 0.125;       // of an instance's own cache
+  int models = 8, changes = 1000;
+  Bytes block = 1_GiB, dram{}, local{};
   template <class Self, class Visitor>
   static void describe(Self& self, Visitor&& visit) {
     visit("model", self.weights, Range{0_B, 100'000_GiB},
@@ -23,23 +24,21 @@ struct ModelCache {
           "of the object store, for all together ([P] table 2)", Needs{"model", {}});
     visit("load-rate", self.load, Range{Bandwidth{1'000'000}, 1000_GBps},
           "of a die that loads from DRAM (derived: 671 GB in 5 s on 32 dies)", Needs{"model", {}});
-    visit("local-hits", self.local_hits, Range{0.0, 1.0},
-          "share of an instance's changes of model that find the weights in DRAM of its own, which has room "
-          "for one of them ([P] table 2: 12.5 %, of eight models)",
+    visit("models", self.models, Range{1, 10'000},
+          "of equal size that an instance changes between, at random", Needs{"model", {}});
+    visit("model-changes", self.changes, Range{1, 1'000'000}, "of one instance, of which rows have the mean",
+          Needs{"model", {}});
+    visit("model-block", self.block, Range{1_MiB, 1024_GiB},
+          "of weights, that is read and kept as a whole (assumed)", Needs{"model", {}});
+    visit("model-dram", self.dram, Range{0_B, 100'000_GiB},
+          "for weights, of all instances together; 0B: room for all models", Needs{"model", {}});
+    visit("local-dram", self.local, Range{0_B, 100'000_GiB},
+          "for weights, of an instance that has a cache of its own; 0B: room for one model ([P] table 2)",
           Needs{"model", {}});
   }
 };
 
-// Until the last of the instances has started, s: each reads the store for itself; one reads it into DRAM for
-// all; it is in DRAM.
-double start_without_cache_s(const ModelCache& model);
-double cold_start_s(const ModelCache& model);
-double warm_start_s(const ModelCache& model);
-// Mean of an instance that changes its model alone, with a cache of its own: a warm start where that has the
-// weights, otherwise from the store.
-double change_with_local_cache_s(const ModelCache& model);
-
-// The four as rows.
+// Throws InputError for more blocks than are simulated.
 void add_model_rows(const StudyContext& context, const ModelCache& model, StudyResult& result);
 
 }  // namespace cm384::studies
