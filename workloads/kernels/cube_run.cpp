@@ -29,9 +29,11 @@ SessionOptions die_0(std::string what, bool full) {
 }
 
 void place(const Stages& stages, host::DeviceMemory& memory, const CubeSetting& setting,
-           std::function<std::shared_ptr<npu::Program>(std::string_view)> load) {
-  const operators::Site site{memory, std::move(load), operators::cores_from(0, setting.blocks), setting.full};
-  for (const auto& stage : stages.placed) stage->place(site);
+           const std::function<std::shared_ptr<npu::Program>(std::string_view)>& load) {
+  for (const auto& stage : stages.placed) {
+    const int cores = stage->type() == npu::KernelType::aiv ? 2 * setting.blocks : setting.blocks;
+    stage->place({memory, load, operators::cores_from(0, cores), setting.full});
+  }
 }
 
 // What a file of recordings is of: the operators, and all of the machine that times between transfers come

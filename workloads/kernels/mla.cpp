@@ -5,6 +5,7 @@
 
 #include <array>
 
+#include "base/text/error.h"
 #include "workloads/operators/mla/projections.h"
 #include "workloads/studies.h"
 
@@ -13,20 +14,29 @@ namespace {
 
 Stages make_stages(const MlaSetting& setting, std::uint64_t seed) {
   Stages stages;
-  auto made = std::make_unique<operators::MlaAttention>(setting, seed);
-  operators::MlaAttention& attention = *made;
-  if (setting.prolog) attention.follows_prolog();
-  if (!setting.attention) attention.stands_still();
-  stages.placed.push_back(std::move(made));
-  if (setting.prolog) {
-    stages.placed.push_back(std::make_unique<operators::MlaProlog>(setting, seed, attention));
-    stages.run.push_back(stages.placed.back().get());
+  const auto place = [&](auto made) -> auto& {
+    auto& placed = *made;
+    stages.placed.push_back(std::move(made));
+    return placed;
+  };
+  operators::LatentAttention* attention = nullptr;
+  if (setting.chosen == 0) {
+    attention = &place(std::make_unique<operators::MlaAttention>(setting, seed));
+  } else {
+    attention = &place(std::make_unique<operators::SparseAttention>(setting, setting.index(), seed));
   }
-  if (setting.attention) stages.run.push_back(&attention);
-  if (setting.output) {
-    stages.placed.push_back(std::make_unique<operators::MlaOutput>(setting, seed, attention));
-    stages.run.push_back(stages.placed.back().get());
+  if (setting.prolog) attention->follows_prolog();
+  if (!setting.attention) attention->stands_still();
+  if (setting.prolog)
+    stages.run.push_back(&place(std::make_unique<operators::MlaProlog>(setting, seed, *attention)));
+  if (setting.attention && setting.chosen != 0) {
+    auto& scores = place(std::make_unique<operators::Indexer>(setting.index(), seed));
+    stages.run.push_back(&scores);
+    stages.run.push_back(&place(std::make_unique<operators::TopK>(scores)));
   }
+  if (setting.attention) stages.run.push_back(attention);
+  if (setting.output)
+    stages.run.push_back(&place(std::make_unique<operators::MlaOutput>(setting, seed, *attention)));
   return stages;
 }
 
@@ -36,13 +46,17 @@ MlaReading measure_mla(const StudyContext& context, const MlaSetting& setting, S
   CubeRun run(context, fmt::format("mla, {} sequences", setting.kv_lens.size()), setting,
               [&] { return make_stages(setting, context.seed); });
   std::vector<CubeReading> readings = run.measure(counts);
-  readings.resize(std::max<std::size_t>(readings.size(), 3));
+  readings.resize(std::max<std::size_t>(readings.size(), 5));
   auto next = readings.begin();
   MlaReading reading;
   if (setting.prolog) reading.prolog = *next++;
+  if (setting.attention && setting.chosen != 0) {
+    reading.scores = *next++;
+    reading.choice = *next++;
+  }
   if (setting.attention) {
     static_cast<CubeReading&>(reading.attention) = *next++;
-    const auto& attention = static_cast<const operators::MlaAttention&>(*run.stages().placed.front());
+    const auto& attention = static_cast<const operators::LatentAttention&>(*run.stages().placed.front());
     reading.attention.kv_bytes = attention.cache_bytes();
     reading.attention.block_tokens = attention.arguments().block_tokens;
     reading.attention.splits = attention.arguments().splits;
@@ -62,6 +76,7 @@ struct MlaOptions {
   int hidden = 7168;
   int q_lora = 1536;
   bool int8 = false;
+  int chosen = 0, index_heads = 64;
   CubeOptions cube;
 
   template <class Self, class Visitor>
@@ -82,6 +97,11 @@ struct MlaOptions {
     visit("projections", self.int8, Either{"bf16", "int8"},
           "type of the products with hidden and q-lora, with a scale per token and column for int8",
           Needs{"stage", {"prolog", "output", "all"}});
+    visit(
+        "sparse", self.chosen, Range{0, 2048, 64},
+        "cached tokens that a query sees at most, which an indexer chooses; 0: all. Shows its scores and the "
+        "choice, too");
+    visit("index-heads", self.index_heads, Range{16, 64, 16}, "heads of the indexer", Needs{"sparse", {}});
     CubeOptions::describe(self.cube, visit);
   }
   void settle(const hw::Machine& machine) { cube.settle(machine); }
@@ -96,6 +116,8 @@ MlaSetting setting_of(const StudyContext& context, const MlaOptions& options) {
   setting.hidden = static_cast<std::uint32_t>(options.hidden);
   setting.q_lora = static_cast<std::uint32_t>(options.q_lora);
   setting.int8 = options.int8;
+  setting.chosen = static_cast<std::uint32_t>(options.chosen);
+  setting.index_heads = static_cast<std::uint32_t>(options.index_heads);
   const std::string& stage = options.stage;
   setting.prolog = stage == "prolog" || stage == "all";
   setting.attention = stage == "attention" || stage == "all";
@@ -106,12 +128,16 @@ MlaSetting setting_of(const StudyContext& context, const MlaOptions& options) {
 StudyResult run(const StudyContext& context, const MlaOptions& options) {
   StudyResult result;
   const MlaSetting setting = setting_of(context, options);
+  if (setting.chosen != 0 && setting.prolog)
+    throw InputError(
+        fmt::format("run mla: --stage {}: allowed with --sparse: attention, output", options.stage));
   const MlaReading reading = measure_mla(context, setting, result.simulator);
   if (context.interrupted != 0) {
     result.complete = false;
     return result;
   }
-  const auto add = [&](const char* stage, const CubeReading& measured, double kv_bytes) {
+  const auto add = [&](const char* stage, const CubeReading& measured, double kv_bytes,
+                       cm384_gemm_type type = CM384_GEMM_BF16) {
     const bool attention = kv_bytes != 0;
     Row row{{"stage", stage},
             {"batch", options.batch},
@@ -121,20 +147,30 @@ StudyResult run(const StudyContext& context, const MlaOptions& options) {
     row.set("kv_GBps", attention ? Value(kv_bytes / (latency_us(options.cube, measured) * 1e3)) : Value());
     row.set("block_tokens", attention ? Value(reading.attention.block_tokens) : Value());
     row.set("splits", attention ? Value(reading.attention.splits) : Value());
-    add_row(context, options.cube, result, row, measured, CM384_GEMM_BF16);
+    if (setting.chosen != 0) row.set("sparse", options.chosen).set("index_heads", options.index_heads);
+    add_row(context, options.cube, result, row, measured, type);
   };
   if (setting.prolog) add("prolog", reading.prolog, 0);
+  if (setting.attention && setting.chosen != 0) {
+    add("scores", reading.scores, 0, CM384_GEMM_INT8);
+    add("choice", reading.choice, 0);
+  }
   if (setting.attention) add("attention", reading.attention, reading.attention.kv_bytes);
   if (setting.output) add("output", reading.output, 0);
   return result;
 }
 
 constexpr std::array kMlaFields{
-    Field{"stage", FieldType::text, "prolog, attention or output", true}.as_condition(),
+    Field{"stage", FieldType::text,
+          "prolog, attention or output; with --sparse scores and choice before attention", true}
+        .as_condition(),
     Field{"batch", FieldType::integer, "sequences", true}.as_condition(),
     Field{"kv_len", FieldType::integer, "tokens of a sequence in the cache", true}.as_condition(),
     Field{"mtp", FieldType::integer, "tokens predicted beyond the next one"}.as_condition(),
     Field{"heads", FieldType::integer, "query heads"}.as_condition(),
+    Field{"sparse", FieldType::integer, "cached tokens that a query sees at most, where an indexer chooses"}
+        .as_condition(),
+    Field{"index_heads", FieldType::integer, "of that indexer"}.as_condition(),
     Field{"kv_GBps", FieldType::number, "bytes of the cache, each once, over the latency of attention", true},
     Field{"block_tokens", FieldType::integer, "tokens of the cache that a cube core holds at a time"},
     Field{"splits", FieldType::integer, "parts that a sequence's cache is cut into"},

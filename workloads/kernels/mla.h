@@ -3,13 +3,18 @@
 #pragma once
 
 #include "workloads/kernels/cube_run.h"
-#include "workloads/operators/mla/mla.h"
+#include "workloads/operators/sparse/sparse.h"
 
 namespace cm384::studies {
 
 struct MlaSetting : operators::MlaSetting, CubeSetting {
   // Which stages run, one launch each; a later one works on what an earlier one left.
   bool prolog = false, attention = true, output = false;
+  // Tokens that an indexer of so many heads chooses, whose scores and choice stand before the attention; 0:
+  // attention sees all tokens.
+  std::uint32_t chosen = 0, index_heads = 64;
+
+  operators::IndexSetting index() const { return {kv_lens, queries, index_heads, chosen}; }
 };
 
 struct AttentionReading : CubeReading {
@@ -19,6 +24,7 @@ struct AttentionReading : CubeReading {
 
 struct MlaReading {
   CubeReading prolog, output;  // empty where the stage did not run
+  CubeReading scores, choice;  // of an indexer
   AttentionReading attention;
 };
 

@@ -16,48 +16,36 @@ constexpr double kReadLatencyCycles = 700;
 
 }  // namespace
 
-MlaAttention::MlaAttention(const MlaSetting& setting, std::uint64_t seed)
+LatentAttention::LatentAttention(const MlaSetting& setting, std::uint64_t seed)
     : setting_(setting),
       // Scores of inputs of magnitude 1 stay within a few units.
       case_{seed, setting.kv_lens, setting.queries, setting.heads,
             static_cast<float>(1.0 / std::sqrt(192.0) / 4)},
       table_(reference::make_page_table(case_)) {}
 
-void MlaAttention::lay_out(const Site& site) {
-  const auto allocate = [&site](std::uint64_t bytes) { return site.memory.allocate(bytes, 4096); };
+std::uint32_t LatentAttention::splits_of(const Site& site, std::span<const std::uint32_t> kv_blocks,
+                                         std::uint32_t block_tokens) const {
   const auto blocks = static_cast<std::uint32_t>(site.cores.size());
-  const CubeRates rates = rates_of(site, CM384_GEMM_BF16);
-  cm384_mla& a = arguments_;
-  a.batch = case_.batch();
-  a.queries = case_.queries;
-  a.heads = case_.heads;
-  a.table_width = case_.table_width();
-  a.scale = case_.scale;
-  const KvBlocking blocking = choose_blocking(case_.heads, rates);
-  a.block_tokens = blocking.block_tokens;
-  a.chunks = blocking.chunks;
-  a.slots = blocking.slots;
-  std::vector<std::uint32_t> kv_blocks;
-  for (const std::uint32_t length : case_.kv_lens) {
-    for (std::uint32_t query = 0; query < a.queries; ++query)
-      kv_blocks.push_back((length + query + a.block_tokens - 1) / a.block_tokens);
-  }
+  const auto pairs = static_cast<std::uint32_t>(kv_blocks.size());
   const auto [shortest, longest] = std::ranges::minmax(kv_blocks);
-  a.splits = longest <= shortest + 1
-                 ? even_splits(a.batch * a.queries, blocks, shortest)
-                 : choose_splits(kv_blocks, blocks,
-                                 kv_cycles(a.batch * a.queries, a.heads, a.block_tokens, blocks, rates));
+  return longest <= shortest + 1 ? even_splits(pairs, blocks, shortest)
+                                 : choose_splits(kv_blocks, blocks,
+                                                 kv_cycles(pairs, case_.heads, block_tokens, blocks,
+                                                           rates_of(site, CM384_GEMM_BF16)));
+}
+
+void LatentAttention::lay_out_tensors(const Site& site, cm384_mla& a) {
+  const auto allocate = [&site](std::uint64_t bytes) { return site.memory.allocate(bytes, 4096); };
   a.q = allocate(rows() * CM384_MLA_WIDTH * 2);
   a.kv = allocate(table_.size() * CM384_MLA_PAGE_BYTES);
   a.page_table = allocate(table_.size() * 4);
-  a.kv_lens = allocate(case_.kv_lens.size() * 4);
+  a.kv_lens = allocate(std::uint64_t{a.batch} * 4);
   a.out = allocate(rows() * CM384_MLA_LATENT * 2);
-  a.workspace = allocate(CM384_MLA_WORKSPACE(a) * std::uint64_t{blocks});
+  a.workspace = allocate(CM384_MLA_WORKSPACE(a) * static_cast<std::uint64_t>(site.cores.size()));
   a.partial_o = allocate(rows() * a.splits * CM384_MLA_LATENT * 4);
   a.partial_m = allocate(rows() * a.splits * 4);
   a.partial_l = allocate(rows() * a.splits * 4);
   runtime().put(a.page_table, std::span<const std::uint32_t>(table_));
-  runtime().put(a.kv_lens, std::span<const std::uint32_t>(case_.kv_lens));
   if (!site.full) {
     runtime().mark_payload(a.q, rows() * CM384_MLA_WIDTH * 2);
     runtime().mark_payload(a.kv, table_.size() * CM384_MLA_PAGE_BYTES);
@@ -73,12 +61,33 @@ void MlaAttention::lay_out(const Site& site) {
   if (still_) runtime().put(a.out, q.first(rows() * CM384_MLA_LATENT));
 }
 
-void MlaAttention::enqueue(host::Stream stream) {
+void LatentAttention::enqueue(host::Stream stream) {
   if (inputs_ && prolog_) {
-    inputs_->q = runtime().get<std::uint16_t>(arguments_.q, inputs_->q.size());
-    inputs_->pages = runtime().get<std::uint16_t>(arguments_.kv, inputs_->pages.size());
+    inputs_->q = runtime().get<std::uint16_t>(arguments().q, inputs_->q.size());
+    inputs_->pages = runtime().get<std::uint16_t>(arguments().kv, inputs_->pages.size());
   }
   KernelOperator::enqueue(stream);
+}
+
+void MlaAttention::lay_out(const Site& site) {
+  cm384_mla& a = arguments_;
+  a.batch = case_.batch();
+  a.queries = case_.queries;
+  a.heads = case_.heads;
+  a.table_width = case_.table_width();
+  a.scale = case_.scale;
+  const KvBlocking blocking = choose_blocking(case_.heads, rates_of(site, CM384_GEMM_BF16));
+  a.block_tokens = blocking.block_tokens;
+  a.chunks = blocking.chunks;
+  a.slots = blocking.slots;
+  std::vector<std::uint32_t> kv_blocks;
+  for (const std::uint32_t length : case_.kv_lens) {
+    for (std::uint32_t query = 0; query < a.queries; ++query)
+      kv_blocks.push_back((length + query + a.block_tokens - 1) / a.block_tokens);
+  }
+  a.splits = splits_of(site, kv_blocks, a.block_tokens);
+  lay_out_tensors(site, a);
+  runtime().put(a.kv_lens, std::span<const std::uint32_t>(case_.kv_lens));
 }
 
 Work MlaAttention::work() const {

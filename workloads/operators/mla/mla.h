@@ -24,37 +24,54 @@ struct MlaSetting {
   std::uint32_t tokens() const { return static_cast<std::uint32_t>(kv_lens.size()) * queries; }
 };
 
-class MlaAttention final : public KernelOperator {
+// Attention of absorbed queries over cached latents, which a prolog and an output projection work beside.
+class LatentAttention : public KernelOperator {
  public:
-  MlaAttention(const MlaSetting& setting, std::uint64_t seed);
+  LatentAttention(const MlaSetting& setting, std::uint64_t seed);
 
   // Before place(): its queries and the newest tokens of its cache are another operator's to write; it reads
   // them back when it is enqueued, which must have run by then. Or nothing of it is to run, and what it would
   // put out is made up.
   void follows_prolog() { prolog_ = true; }
   void stands_still() { still_ = true; }
+  void enqueue(host::Stream stream) override;
+
+  virtual const cm384_mla& arguments() const = 0;
+  virtual double cache_bytes() const = 0;  // that it has to read
+  const std::vector<std::uint32_t>& page_table() const { return table_; }
+
+ protected:
+  std::size_t rows() const { return std::size_t{setting_.tokens()} * setting_.heads; }
+  // Into how many parts the tokens of each query go; `kv_blocks` as choose_splits() has them.
+  std::uint32_t splits_of(const Site& site, std::span<const std::uint32_t> kv_blocks,
+                          std::uint32_t block_tokens) const;
+  // Queries, cache, results, and what cores hand each other; heads, block_tokens and splits are there.
+  void lay_out_tensors(const Site& site, cm384_mla& a);
+
+  MlaSetting setting_;
+  reference::MlaCase case_;
+  std::vector<std::uint32_t> table_;
+  std::optional<reference::MlaInputs> inputs_;
+  bool prolog_ = false, still_ = false;
+};
+
+class MlaAttention final : public LatentAttention {
+ public:
+  using LatentAttention::LatentAttention;
 
   const char* kernel() const override { return "mla"; }
   Work work() const override;
   std::string size() const override;
   std::string check() const override;
-  void enqueue(host::Stream stream) override;
 
-  const cm384_mla& arguments() const { return arguments_; }
-  const std::vector<std::uint32_t>& page_table() const { return table_; }
-  double cache_bytes() const;  // each token once
+  const cm384_mla& arguments() const override { return arguments_; }
+  double cache_bytes() const override;  // each token once
 
  private:
   void lay_out(const Site& site) override;
   std::uint64_t put_arguments(host::DeviceMemory& memory) const override { return memory.put(arguments_); }
-  std::size_t rows() const { return std::size_t{setting_.tokens()} * setting_.heads; }
 
-  MlaSetting setting_;
-  reference::MlaCase case_;
-  std::vector<std::uint32_t> table_;
   cm384_mla arguments_{};
-  std::optional<reference::MlaInputs> inputs_;
-  bool prolog_ = false, still_ = false;
 };
 
 // How a KV block passes through L1.

@@ -11,7 +11,7 @@ reference::ProjectionCase projections_of(std::uint64_t seed, const MlaSetting& s
 
 }  // namespace
 
-MlaProlog::MlaProlog(const MlaSetting& setting, std::uint64_t seed, const MlaAttention& attention)
+MlaProlog::MlaProlog(const MlaSetting& setting, std::uint64_t seed, const LatentAttention& attention)
     : setting_(setting), attention_(attention), case_(projections_of(seed, setting)) {}
 
 void MlaProlog::lay_out(const Site& site) {
@@ -108,7 +108,7 @@ std::string MlaProlog::check() const {
   });
 }
 
-MlaOutput::MlaOutput(const MlaSetting& setting, std::uint64_t seed, const MlaAttention& attention)
+MlaOutput::MlaOutput(const MlaSetting& setting, std::uint64_t seed, const LatentAttention& attention)
     : setting_(setting), attention_(attention), case_(projections_of(seed, setting)) {}
 
 void MlaOutput::lay_out(const Site& site) {

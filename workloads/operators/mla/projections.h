@@ -14,7 +14,7 @@ namespace cm384::operators {
 // is placed before it.
 class MlaProlog final : public KernelOperator {
  public:
-  MlaProlog(const MlaSetting& setting, std::uint64_t seed, const MlaAttention& attention);
+  MlaProlog(const MlaSetting& setting, std::uint64_t seed, const LatentAttention& attention);
 
   const char* kernel() const override { return "mla_prolog"; }
   Work work() const override;
@@ -32,7 +32,7 @@ class MlaProlog final : public KernelOperator {
   std::vector<std::uint16_t> cached(std::uint32_t token) const;
 
   MlaSetting setting_;
-  const MlaAttention& attention_;
+  const LatentAttention& attention_;
   reference::ProjectionCase case_;
   std::vector<std::uint32_t> slots_;  // of each token
   std::optional<reference::PrologInputs> inputs_;
@@ -42,7 +42,7 @@ class MlaProlog final : public KernelOperator {
 // Values and output projection: reads what an attention put out, which is placed before it.
 class MlaOutput final : public KernelOperator {
  public:
-  MlaOutput(const MlaSetting& setting, std::uint64_t seed, const MlaAttention& attention);
+  MlaOutput(const MlaSetting& setting, std::uint64_t seed, const LatentAttention& attention);
 
   const char* kernel() const override { return "mla_output"; }
   Work work() const override;
@@ -57,7 +57,7 @@ class MlaOutput final : public KernelOperator {
   std::uint64_t put_arguments(host::DeviceMemory& memory) const override { return memory.put(arguments_); }
 
   MlaSetting setting_;
-  const MlaAttention& attention_;
+  const LatentAttention& attention_;
   reference::ProjectionCase case_;
   std::optional<reference::OutputWeights> weights_;
   cm384_mla_output arguments_{};

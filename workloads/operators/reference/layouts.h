@@ -79,4 +79,24 @@ struct MlaLayout {
   }
 };
 
+// Of sparse attention: a page of index keys has 128 INT8 keys of 128 in columns of 32 (NZ), then their float
+// scales; a token of the latents' cache is one row: half of the latent, the rope, the other half. Source:
+// DeepSeek-V3.2 (arXiv:2512.02556), section 2.1, and the kernels' own headers.
+struct IndexLayout {
+  static constexpr std::uint32_t kWidth = 128;
+  static constexpr std::uint64_t kPageBytes = 16'896;
+
+  // In bytes, of an element of a key, and of a scale, in its page.
+  static constexpr std::uint64_t key(std::uint64_t token, std::uint64_t element) {
+    return (element / 32 * MlaLayout::kPageTokens + token) * 32 + element % 32;
+  }
+  static constexpr std::uint64_t scale(std::uint64_t token) { return 16'384 + token * 4; }
+};
+struct SparseRow {
+  // Where an element of a token stands in its row: latents 0 .. 511, rope 512 .. 575.
+  static constexpr std::uint64_t element(std::uint64_t number) {
+    return number < 256 ? number : number < MlaLayout::kLatent ? number + 64 : number - 256;
+  }
+};
+
 }  // namespace cm384::reference

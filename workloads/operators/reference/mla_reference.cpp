@@ -27,10 +27,11 @@ double cached(const MlaCase& mla, const MlaInputs& in, std::uint32_t batch, std:
                           MlaLayout::in_page(token % MlaLayout::kPageTokens, channel)]);
 }
 
-// One head; empty when it is right.
-std::string compare_head(const MlaCase& mla, std::span<const std::uint16_t> q,
-                         const std::vector<double>& cache, std::uint32_t tokens,
-                         std::span<const std::uint16_t> out) {
+}  // namespace
+
+std::string compare_latent_head(const MlaCase& mla, std::span<const std::uint16_t> q,
+                                std::span<const double> cache, std::uint32_t tokens,
+                                std::span<const std::uint16_t> out) {
   std::vector<double> weights(tokens);
   for (std::uint32_t t = 0; t < tokens; ++t) {
     double score = 0;
@@ -54,8 +55,6 @@ std::string compare_head(const MlaCase& mla, std::span<const std::uint16_t> q,
   }
   return {};
 }
-
-}  // namespace
 
 std::uint32_t MlaCase::table_width() const {
   const std::uint32_t longest = *std::max_element(kv_lens.begin(), kv_lens.end()) + queries - 1;
@@ -92,9 +91,9 @@ std::string compare_mla(const MlaCase& mla, const MlaInputs& in, std::span<const
     for (std::uint32_t query = 0; query < mla.queries; ++query) {
       for (std::uint32_t head = 0; head < mla.heads; ++head) {
         const std::size_t row = (std::size_t{b} * mla.queries + query) * mla.heads + head;
-        const std::string difference =
-            compare_head(mla, std::span(in.q).subspan(row * MlaLayout::kWidth, MlaLayout::kWidth), cache,
-                         mla.kv_lens[b] + query, out.subspan(row * MlaLayout::kLatent, MlaLayout::kLatent));
+        const std::string difference = compare_latent_head(
+            mla, std::span(in.q).subspan(row * MlaLayout::kWidth, MlaLayout::kWidth), cache,
+            mla.kv_lens[b] + query, out.subspan(row * MlaLayout::kLatent, MlaLayout::kLatent));
         if (!difference.empty())
           return fmt::format("sequence {} query {} head {} {}", b, query, head, difference);
       }

@@ -32,5 +32,9 @@ MlaInputs make_mla_inputs(const MlaCase& mla);
 // and of the weighted sum of the latents' magnitudes, for the rounding of the probabilities. Empty when all
 // are within.
 std::string compare_mla(const MlaCase& mla, const MlaInputs& inputs, std::span<const std::uint16_t> out);
+// The same of one head, by its query and the `tokens` of the cache that it sees, 576 elements each.
+std::string compare_latent_head(const MlaCase& mla, std::span<const std::uint16_t> q,
+                                std::span<const double> cache, std::uint32_t tokens,
+                                std::span<const std::uint16_t> out);
 
 }  // namespace cm384::reference
