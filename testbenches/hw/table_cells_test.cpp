@@ -2,7 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <string>
+#include <vector>
 
+#include "base/text/error.h"
 #include "workloads/frame/table.h"
 
 namespace cm384::studies::table_cells_test {
@@ -38,6 +41,28 @@ TEST(TableCells, AWidthIsGivenWhereTheFirstRowIsShort) {
   EXPECT_EQ(printer.add({{"name", "a"}, {"mean_us", 10.0}}),
             "name     mean_us\n------  --------\na          10.00\n");
   EXPECT_EQ(printer.add({{"name", "longer"}, {"mean_us", 10.0}}), "longer     10.00\n");
+}
+
+std::string refusal(std::span<const Field> fields, std::string_view asked) {
+  try {
+    TablePrinter printer(fields, asked);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return {};
+}
+
+// Few names are all said; of very many those that a table shows by itself.
+TEST(TableColumns, AWrongNameIsToldInALineThatCanBeRead) {
+  EXPECT_EQ(refusal(kFields, "bites"),
+            "--columns: 'bites': no such column; did you mean bytes?; allowed: all, bytes, share, mean_us");
+  std::vector<std::string> names;
+  for (int k = 0; k < 100; ++k) names.push_back("field_" + std::to_string(k));
+  std::vector<Field> fields{Field{"rate", FieldType::number, "usual", true}};
+  for (const std::string& name : names) fields.push_back(Field{name, FieldType::number, "rare", false});
+  EXPECT_EQ(refusal(fields, "x"),
+            "--columns: 'x': no such column; allowed: all, rate and others, which all shows");
+  EXPECT_EQ(refusal(fields, "field_7"), "");
 }
 
 }  // namespace

@@ -122,8 +122,12 @@ TablePrinter::TablePrinter(std::span<const Field> fields, std::string_view asked
           names.push_back(inner);
         }
       }
-      throw InputError(fmt::format("--columns: '{}': no such column{}; allowed: all, {}", name,
-                                   hw::suggestion(name, names), fmt::join(names, ", ")));
+      // A line that can be read: of very many the usual ones.
+      constexpr std::size_t kMostNamed = 32;
+      const bool many = names.size() > kMostNamed;
+      throw InputError(fmt::format("--columns: '{}': no such column{}; allowed: all, {}{}", name,
+                                   hw::suggestion(name, names), fmt::join(many ? usual : names, ", "),
+                                   many ? " and others, which all shows" : ""));
     }
     columns_.push_back({name, field});
     if (comma == std::string_view::npos) return;
