@@ -13,7 +13,12 @@ using namespace AscendC;
 namespace {
 
 constexpr uint32_t kHeadsAtOnce = 16;
+#ifndef CM384_SPARSE_PROLOG                                    // which includes this file
 constexpr uint64_t kColumnBytes = CM384_MLA_PAGE_TOKENS * 32;  // of a page: one 32 B block of every token
+CM384_INLINE uint32_t Nope(const cm384_mla_prolog&) {
+  return CM384_MLA_NOPE;
+}
+#endif
 
 void NormInput(const cm384_mla_prolog& a, Range tokens) {
   RmsNorm norm(a.hidden, 0, 0, a.epsilon);
@@ -34,12 +39,16 @@ void NormLatents(const cm384_mla_prolog& a, Range tokens) {
   const auto* slots = reinterpret_cast<const uint32_t*>(a.slots);
   for (uint32_t t = tokens.first; t < tokens.last; ++t) {
     const uint64_t latents = a.down.c + t * a.down.c_pitch;
+#ifdef CM384_SPARSE_PROLOG
+    const RowOfCache cache(a, slots[t]);
+#else
     const uint32_t page = slots[t] / CM384_MLA_PAGE_TOKENS, place = slots[t] % CM384_MLA_PAGE_TOKENS;
     const uint64_t cached = a.kv + static_cast<uint64_t>(page) * CM384_MLA_PAGE_BYTES + place * 32;
     const auto cache = [&](uint32_t from, uint32_t element, uint32_t elements) {
       CopyBursts<CM384_MTE_UB_TO_GM>(cached + element / 16 * kColumnBytes, from, 32, elements / 16, 32,
                                      kColumnBytes);
     };
+#endif
     NormTo(query, latents, a.up, t);
     key.Row(latents + a.q_lora * 2, [&](uint32_t from) { cache(from, 0, CM384_MLA_LATENT); });
     rope.Rows(latents + (a.q_lora + CM384_MLA_LATENT) * 2, CM384_MLA_ROPE * 2, a.rope + t * 512ull,
@@ -57,10 +66,10 @@ void RotateQueries(const cm384_mla_prolog& a, uint32_t core, uint32_t cores) {
   const uint32_t parts = a.heads / kHeadsAtOnce;
   for (uint32_t unit = core; unit < a.tokens * parts; unit += cores) {
     const uint32_t token = unit / parts, head = (unit - token * parts) * kHeadsAtOnce;
-    const uint64_t from = a.up.c + token * a.up.c_pitch + (head * CM384_MLA_HEAD + CM384_MLA_NOPE) * 2;
+    const uint64_t from = a.up.c + token * a.up.c_pitch + (head * (Nope(a) + CM384_MLA_ROPE) + Nope(a)) * 2;
     const uint64_t to =
         a.absorb.c + token * a.absorb.c_pitch + head * a.absorb.c_group + CM384_MLA_LATENT * 2;
-    rope.Rows(from, CM384_MLA_HEAD * 2, a.rope + token * 512ull, [&](uint32_t out) {
+    rope.Rows(from, (Nope(a) + CM384_MLA_ROPE) * 2, a.rope + token * 512ull, [&](uint32_t out) {
       CopyBursts<CM384_MTE_UB_TO_GM>(to, out, CM384_MLA_ROPE * 2, kHeadsAtOnce, CM384_MLA_ROPE * 2,
                                      a.absorb.c_group);
     });

@@ -5,7 +5,6 @@
 
 #include <array>
 
-#include "base/text/error.h"
 #include "workloads/operators/mla/projections.h"
 #include "workloads/studies.h"
 
@@ -27,12 +26,21 @@ Stages make_stages(const MlaSetting& setting, std::uint64_t seed) {
   }
   if (setting.prolog) attention->follows_prolog();
   if (!setting.attention) attention->stands_still();
-  if (setting.prolog)
-    stages.run.push_back(&place(std::make_unique<operators::MlaProlog>(setting, seed, *attention)));
-  if (setting.attention && setting.chosen != 0) {
+  operators::MlaProlog* prolog = nullptr;
+  if (setting.prolog) {
+    prolog = &place(std::make_unique<operators::MlaProlog>(setting, seed, *attention));
+    stages.run.push_back(prolog);
+  }
+  if (setting.chosen != 0 && (setting.prolog || setting.attention)) {
     auto& scores = place(std::make_unique<operators::Indexer>(setting.index(), seed));
-    stages.run.push_back(&scores);
-    stages.run.push_back(&place(std::make_unique<operators::TopK>(scores)));
+    if (prolog != nullptr) {
+      scores.follows_prolog();
+      stages.run.push_back(&place(std::make_unique<operators::IndexProlog>(seed, *prolog, scores)));
+    }
+    if (setting.attention) {
+      stages.run.push_back(&scores);
+      stages.run.push_back(&place(std::make_unique<operators::TopK>(scores)));
+    }
   }
   if (setting.attention) stages.run.push_back(attention);
   if (setting.output)
@@ -46,10 +54,11 @@ MlaReading measure_mla(const StudyContext& context, const MlaSetting& setting, S
   CubeRun run(context, fmt::format("mla, {} sequences", setting.kv_lens.size()), setting,
               [&] { return make_stages(setting, context.seed); });
   std::vector<CubeReading> readings = run.measure(counts);
-  readings.resize(std::max<std::size_t>(readings.size(), 5));
+  readings.resize(std::max<std::size_t>(readings.size(), 6));
   auto next = readings.begin();
   MlaReading reading;
   if (setting.prolog) reading.prolog = *next++;
+  if (setting.prolog && setting.chosen != 0) reading.index_prolog = *next++;
   if (setting.attention && setting.chosen != 0) {
     reading.scores = *next++;
     reading.choice = *next++;
@@ -128,9 +137,6 @@ MlaSetting setting_of(const StudyContext& context, const MlaOptions& options) {
 StudyResult run(const StudyContext& context, const MlaOptions& options) {
   StudyResult result;
   const MlaSetting setting = setting_of(context, options);
-  if (setting.chosen != 0 && setting.prolog)
-    throw InputError(
-        fmt::format("run mla: --stage {}: allowed with --sparse: attention, output", options.stage));
   const MlaReading reading = measure_mla(context, setting, result.simulator);
   if (context.interrupted != 0) {
     result.complete = false;
@@ -151,6 +157,7 @@ StudyResult run(const StudyContext& context, const MlaOptions& options) {
     add_row(context, options.cube, result, row, measured, type);
   };
   if (setting.prolog) add("prolog", reading.prolog, 0);
+  if (setting.prolog && setting.chosen != 0) add("index_prolog", reading.index_prolog, 0);
   if (setting.attention && setting.chosen != 0) {
     add("scores", reading.scores, 0, CM384_GEMM_INT8);
     add("choice", reading.choice, 0);
@@ -162,7 +169,7 @@ StudyResult run(const StudyContext& context, const MlaOptions& options) {
 
 constexpr std::array kMlaFields{
     Field{"stage", FieldType::text,
-          "prolog, attention or output; with --sparse scores and choice before attention", true}
+          "prolog, attention or output; with --sparse index_prolog, scores and choice before attention", true}
         .as_condition(),
     Field{"batch", FieldType::integer, "sequences", true}.as_condition(),
     Field{"kv_len", FieldType::integer, "tokens of a sequence in the cache", true}.as_condition(),

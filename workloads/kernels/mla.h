@@ -23,8 +23,8 @@ struct AttentionReading : CubeReading {
 };
 
 struct MlaReading {
-  CubeReading prolog, output;  // empty where the stage did not run
-  CubeReading scores, choice;  // of an indexer
+  CubeReading prolog, output;                // empty where the stage did not run
+  CubeReading index_prolog, scores, choice;  // of an indexer
   AttentionReading attention;
 };
 

@@ -147,6 +147,58 @@ TEST(SparseAttention, FollowsTheChoice) {
   EXPECT_EQ(attention.check(), "");
 }
 
+struct PrologCase {
+  IndexSetting index;
+  std::uint32_t hidden, q_lora, nope, value;
+  bool int8;
+};
+class SparseLayer : public ::testing::TestWithParam<PrologCase> {};
+
+// From a token's row to its output projection.
+TEST_P(SparseLayer, IsWithinItsBoundsStageAfterStage) {
+  const PrologCase& of = GetParam();
+  MlaSetting setting = attention_of(of.index, 16);
+  setting.hidden = of.hidden;
+  setting.q_lora = of.q_lora;
+  setting.nope = of.nope;
+  setting.value = of.value;
+  setting.int8 = of.int8;
+  std::vector<Time> times[2];
+  for (const bool full : {true, false}) {
+    DieRig rig;
+    host::DeviceMemory memory(rig.runtime, 0);
+    SparseAttention attention(setting, of.index, 1);
+    MlaProlog prolog(setting, 1, attention);
+    Indexer indexer(of.index, 1);
+    IndexProlog before(1, prolog, indexer);
+    TopK top(indexer);
+    MlaOutput output(setting, 1, attention);
+    attention.follows_prolog();
+    indexer.follows_prolog();
+    for (KernelOperator* stage :
+         std::initializer_list<KernelOperator*>{&attention, &prolog, &indexer, &before, &output})
+      stage->place(rig.site(memory, 0, 3, full));
+    top.place(vectors_of(rig, memory, 3, full));
+    for (KernelOperator* stage :
+         std::initializer_list<KernelOperator*>{&prolog, &before, &indexer, &top, &attention, &output}) {
+      stage->enqueue(host::Runtime::default_stream(0));
+      ASSERT_TRUE(rig.runtime.wait());
+      if (full) {
+        EXPECT_EQ(stage->check(), "") << stage->size();
+      }
+      times[full ? 1 : 0].push_back(kernel_time(*stage));
+    }
+  }
+  EXPECT_EQ(times[0], times[1]);
+}
+
+// BF16 and INT8; heads of both widths; newest tokens at the begin and the end of a page; further queries.
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, SparseLayer,
+    ::testing::Values(PrologCase{index_of({129, 1, 300}, 1, 64, 128), 192, 128, 128, 128, false},
+                      PrologCase{index_of({128, 200}, 3, 16, 64), 320, 192, 192, 256, true},
+                      PrologCase{index_of({77}, 2, 32, 64), 128, 64, 192, 256, false}));
+
 // Rows of 1,152 B touch three lines of 512 B each: memory is read by whole lines, each once.
 TEST(SparseAttention, ReadsTheLinesOfItsTokens) {
   const IndexSetting index = index_of(std::vector<std::uint32_t>(24, 8192), 1, 64, 512);

@@ -20,6 +20,8 @@ struct MlaSetting {
   std::uint32_t heads = 128;
   std::uint32_t hidden = 7168, q_lora = 1536;  // multiples of 64
   bool int8 = false;  // projections from and to hidden and q_lora; those of each head are BF16
+  // Elements of a head without rope, and of its value; others than these with a cache of rows.
+  std::uint32_t nope = 128, value = 128;
 
   std::uint32_t tokens() const { return static_cast<std::uint32_t>(kv_lens.size()) * queries; }
 };
@@ -38,6 +40,8 @@ class LatentAttention : public KernelOperator {
 
   virtual const cm384_mla& arguments() const = 0;
   virtual double cache_bytes() const = 0;  // that it has to read
+  // A token of the cache is a row (firmware/abi/sparse_mla.h), not a part of a page.
+  virtual bool caches_rows() const { return false; }
   const std::vector<std::uint32_t>& page_table() const { return table_; }
 
  protected:

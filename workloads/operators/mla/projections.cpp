@@ -1,12 +1,14 @@
 #include "workloads/operators/mla/projections.h"
 
 #include "workloads/operators/gemm/projection.h"
+#include "workloads/operators/reference/layouts.h"
 
 namespace cm384::operators {
 namespace {
 
 reference::ProjectionCase projections_of(std::uint64_t seed, const MlaSetting& setting) {
-  return {seed, setting.tokens(), setting.hidden, setting.q_lora, setting.heads, setting.int8};
+  return {seed,          setting.tokens(), setting.hidden, setting.q_lora,
+          setting.heads, setting.int8,     setting.nope,   setting.value};
 }
 
 }  // namespace
@@ -68,14 +70,14 @@ void MlaProlog::allocate(const Site& site) {
   a.rope = lines(a.tokens * 512ull);
   a.slots = lines(a.tokens * 4ull);
   a.down = projection(1, CM384_MLA_LATENTS(a.q_lora), a.hidden, setting_.int8);
-  a.up = projection(1, a.heads * CM384_MLA_HEAD, a.q_lora, setting_.int8);
-  a.absorb = projection(a.heads, CM384_MLA_LATENT, CM384_MLA_NOPE, false);
+  a.up = projection(1, a.heads * case_.head(), a.q_lora, setting_.int8);
+  a.absorb = projection(a.heads, CM384_MLA_LATENT, setting_.nope, false);
   a.down.a = lines(a.tokens * a.down.a_pitch);
   a.down.c = lines(a.tokens * a.down.c_pitch);
   a.up.a = lines(a.tokens * a.up.a_pitch);
   a.up.c = a.absorb.a = lines(a.tokens * a.up.c_pitch);
   a.absorb.a_pitch = a.up.c_pitch;
-  a.absorb.a_group = CM384_MLA_HEAD * 2;
+  a.absorb.a_group = case_.head() * 2;
   a.absorb.c = attention_.arguments().q;
   a.absorb.c_group = CM384_MLA_WIDTH * 2;
   a.absorb.c_pitch = a.heads * a.absorb.c_group;
@@ -90,6 +92,13 @@ Work MlaProlog::work() const {
 std::vector<std::uint16_t> MlaProlog::cached(std::uint32_t token) const {
   const std::uint64_t page = slots_[token] / CM384_MLA_PAGE_TOKENS,
                       place = slots_[token] % CM384_MLA_PAGE_TOKENS;
+  if (attention_.caches_rows()) {
+    const auto in = runtime().get<std::uint16_t>(
+        arguments_.kv + slots_[token] * std::uint64_t{CM384_MLA_WIDTH} * 2, CM384_MLA_WIDTH);
+    std::vector<std::uint16_t> row(CM384_MLA_WIDTH);
+    for (std::size_t n = 0; n < row.size(); ++n) row[n] = in[reference::SparseRow::element(n)];
+    return row;
+  }
   std::vector<std::uint16_t> row;
   for (std::uint32_t column = 0; column < CM384_MLA_WIDTH / 16; ++column) {
     const auto block = runtime().get<std::uint16_t>(
@@ -112,15 +121,15 @@ MlaOutput::MlaOutput(const MlaSetting& setting, std::uint64_t seed, const Latent
     : setting_(setting), attention_(attention), case_(projections_of(seed, setting)) {}
 
 void MlaOutput::lay_out(const Site& site) {
-  const std::uint32_t tokens = setting_.tokens(), values = setting_.heads * CM384_MLA_VALUE;
+  const std::uint32_t tokens = setting_.tokens(), values = setting_.heads * setting_.value;
   cm384_gemm& value = arguments_.value;
   cm384_gemm& out = arguments_.out;
-  value = place_projection(site, tokens, setting_.heads, CM384_MLA_VALUE, CM384_MLA_LATENT, false);
+  value = place_projection(site, tokens, setting_.heads, setting_.value, CM384_MLA_LATENT, false);
   out = place_projection(site, tokens, 1, setting_.hidden, values, setting_.int8);
   value.a = attention_.arguments().out;
   value.a_group = CM384_MLA_LATENT * 2;
   value.a_pitch = setting_.heads * value.a_group;
-  value.c_group = CM384_MLA_VALUE * 2;
+  value.c_group = setting_.value * 2;
   value.c_pitch = values * 2ull;
   value.c = out.a = site.memory.allocate_lines(tokens * value.c_pitch);
   if (setting_.int8) out.a = site.memory.allocate_lines(tokens * out.a_pitch);

@@ -16,7 +16,7 @@ class MlaProlog final : public KernelOperator {
  public:
   MlaProlog(const MlaSetting& setting, std::uint64_t seed, const LatentAttention& attention);
 
-  const char* kernel() const override { return "mla_prolog"; }
+  const char* kernel() const override { return attention_.caches_rows() ? "sparse_prolog" : "mla_prolog"; }
   Work work() const override;
   std::string size() const override {
     return attention_.size() + (setting_.int8 ? ", prolog int8" : ", prolog");
@@ -24,6 +24,10 @@ class MlaProlog final : public KernelOperator {
   // The first and last token and some between.
   std::string check() const override;
   const cm384_mla_prolog& arguments() const { return arguments_; }
+  const std::vector<std::uint32_t>& slots() const { return slots_; }
+  const reference::ProjectionCase& projections() const { return case_; }
+  // In payload mode full.
+  const reference::PrologInputs& inputs() const { return *inputs_; }
 
  private:
   void lay_out(const Site& site) override;

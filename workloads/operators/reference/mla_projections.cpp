@@ -16,8 +16,8 @@ PrologInputs make_prolog_inputs(const ProjectionCase& layer, std::span<const std
           draw_elements(random(22), layer.q_lora),
           draw_elements(random(23), MlaLayout::kLatent),
           draw_weights(random(24), latents, layer.hidden, layer.int8),
-          draw_weights(random(25), std::uint64_t{heads} * MlaLayout::kHead, layer.q_lora, layer.int8),
-          draw_weights(random(26), std::uint64_t{heads} * MlaLayout::kLatent, MlaLayout::kNope, false),
+          draw_weights(random(25), std::uint64_t{heads} * layer.head(), layer.q_lora, layer.int8),
+          draw_weights(random(26), std::uint64_t{heads} * MlaLayout::kLatent, layer.nope, false),
           make_rope(positions)};
 }
 
@@ -37,16 +37,16 @@ std::string compare_prolog(const ProjectionCase& layer, const PrologInputs& in, 
                                    out.cached.subspan(MlaLayout::kLatent));
   if (!difference.empty()) return difference;
   const Estimates queries = round_all(multiply(to_project(norm(all.first(q_lora), in.gamma_q), layer.int8),
-                                               in.up, 0, std::size_t{layer.heads} * MlaLayout::kHead));
+                                               in.up, 0, std::size_t{layer.heads} * layer.head()));
   for (std::uint32_t head = 0; head < layer.heads; ++head) {
-    const auto own = std::span(queries).subspan(head * MlaLayout::kHead, MlaLayout::kHead);
+    const auto own = std::span(queries).subspan(head * layer.head(), layer.head());
     const auto got = out.queries.subspan(head * MlaLayout::kWidth, MlaLayout::kWidth);
     difference = compare_estimates("query latent",
-                                   multiply(own.first(MlaLayout::kNope), in.absorb,
+                                   multiply(own.first(layer.nope), in.absorb,
                                             std::size_t{head} * MlaLayout::kLatent, MlaLayout::kLatent),
                                    got.first(MlaLayout::kLatent));
     if (difference.empty())
-      difference = compare_estimates("query rope", rotate(own.subspan(MlaLayout::kNope), angles),
+      difference = compare_estimates("query rope", rotate(own.subspan(layer.nope), angles),
                                      got.subspan(MlaLayout::kLatent));
     if (!difference.empty()) return fmt::format("head {} {}", head, difference);
   }
@@ -54,7 +54,7 @@ std::string compare_prolog(const ProjectionCase& layer, const PrologInputs& in, 
 }
 
 OutputWeights make_output_weights(const ProjectionCase& layer) {
-  const std::uint32_t values = layer.heads * MlaLayout::kValue;
+  const std::uint32_t values = layer.heads * layer.value;
   return {draw_weights(traces::Random(layer.seed, 27), values, MlaLayout::kLatent, false),
           draw_weights(traces::Random(layer.seed, 28), layer.hidden, values, layer.int8)};
 }
@@ -65,7 +65,7 @@ std::string compare_output(const ProjectionCase& layer, const OutputWeights& wei
   for (std::uint32_t head = 0; head < layer.heads; ++head) {
     const Estimates own =
         round_all(multiply(exact(latents.subspan(std::size_t{head} * MlaLayout::kLatent, MlaLayout::kLatent)),
-                           weights.value, std::size_t{head} * MlaLayout::kValue, MlaLayout::kValue));
+                           weights.value, std::size_t{head} * layer.value, layer.value));
     values.insert(values.end(), own.begin(), own.end());
   }
   if (layer.int8) values = to_project(std::move(values), true);

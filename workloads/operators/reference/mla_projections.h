@@ -14,7 +14,10 @@ namespace cm384::reference {
 struct ProjectionCase {
   std::uint64_t seed = 1;
   std::uint32_t tokens = 1, hidden = 7168, q_lora = 1536, heads = 128;
-  bool int8 = false;  // down, up, and the output projection
+  bool int8 = false;                      // down, up, and the output projection
+  std::uint32_t nope = 128, value = 128;  // elements of a head: without rope, of its value
+
+  std::uint32_t head() const { return nope + 64; }
 };
 
 // BF16 bits but for the angles. Weights are n rows of k per group.
@@ -34,7 +37,7 @@ std::string compare_prolog(const ProjectionCase& layer, const PrologInputs& in, 
                            const PrologOutput& out);
 
 struct OutputWeights {
-  ProjectionWeights value, out;  // heads x 128 rows of 512; hidden rows of heads x 128
+  ProjectionWeights value, out;  // heads x value rows of 512; hidden rows of heads x value
 };
 OutputWeights make_output_weights(const ProjectionCase& layer);
 // One token from its `latents` [heads][512] to its row of hidden.

@@ -16,13 +16,6 @@ namespace {
 
 using Layout = IndexLayout;
 
-// Normal numbers alone.
-double of_fp16(std::uint16_t bits) {
-  const double magnitude =
-      std::ldexp(1.0 + (bits & 0x3ff) / 1024.0, static_cast<int>(bits >> 10 & 0x1f) - 15);
-  return (bits & 0x8000) != 0 ? -magnitude : magnitude;
-}
-
 struct Place {
   std::uint64_t page, within;
 };

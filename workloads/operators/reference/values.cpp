@@ -1,8 +1,17 @@
 #include "workloads/operators/reference/values.h"
 
+#include <cmath>
+
 #include "traces/random.h"
 
 namespace cm384::reference {
+
+double of_fp16(std::uint16_t bits) {
+  const int exponent = bits >> 10 & 0x1f, mantissa = bits & 0x3ff;
+  const double magnitude =
+      exponent == 0 ? std::ldexp(mantissa, -24) : std::ldexp(1024 + mantissa, exponent - 25);
+  return (bits & 0x8000) != 0 ? -magnitude : magnitude;
+}
 
 std::vector<std::uint16_t> draw_bf16(std::uint64_t seed, std::uint64_t stream, std::uint64_t count) {
   traces::Random random(seed, stream);

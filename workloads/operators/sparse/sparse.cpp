@@ -4,8 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/text/error.h"
+#include "workloads/operators/gemm/projection.h"
+#include "workloads/operators/reference/layouts.h"
 
 namespace cm384::operators {
 namespace {
@@ -249,9 +252,9 @@ Work SparseAttention::work() const {
 }
 
 std::string SparseAttention::size() const {
-  return fmt::format("sparse mla {}, {} queries, {} heads, {} chosen, hidden {}, latent {}",
+  return fmt::format("sparse mla {}, {} queries, {} heads, {} chosen, hidden {}, latent {}, head {} {}",
                      fmt::join(setting_.kv_lens, ","), setting_.queries, setting_.heads, index_.chosen,
-                     setting_.hidden, setting_.q_lora);
+                     setting_.hidden, setting_.q_lora, setting_.nope, setting_.value);
 }
 
 std::string SparseAttention::check() const {
@@ -260,6 +263,72 @@ std::string SparseAttention::check() const {
   return compare_sparse_mla(
       index_, case_, *inputs_, places,
       runtime().get<std::uint16_t>(arguments_.attention.out, rows() * CM384_MLA_LATENT));
+}
+
+void IndexProlog::lay_out(const Site& site) {
+  const cm384_mla_prolog& from = prolog_.arguments();
+  const cm384_indexer& to = indexer_.arguments();
+  const reference::ProjectionCase& layer = prolog_.projections();
+  const auto lines = [&](std::uint64_t bytes) { return site.memory.allocate_lines(bytes); };
+  cm384_index_prolog& a = arguments_;
+  a.tokens = from.tokens;
+  a.heads = to.heads;
+  a.epsilon = reference::kNormEpsilon;
+  a.weight_scale = static_cast<float>(32 / std::sqrt(double{CM384_INDEX_WIDTH} * a.heads));
+  a.query = place_projection(site, a.tokens, 1, a.heads * CM384_INDEX_WIDTH, layer.q_lora, layer.int8);
+  a.key = place_projection(site, a.tokens, 1, CM384_INDEX_WIDTH + a.heads, layer.hidden, layer.int8);
+  a.query.a = from.up.a;
+  a.query.token_scales = from.up.token_scales;
+  a.key.a = from.down.a;
+  a.key.token_scales = from.down.token_scales;
+  a.query.c = lines(a.tokens * a.query.c_pitch);
+  a.key.c = lines(a.tokens * a.key.c_pitch);
+  a.gamma = lines(CM384_INDEX_WIDTH * 2);
+  a.beta = lines(CM384_INDEX_WIDTH * 2);
+  a.rope = from.rope;
+  a.slots = from.slots;
+  a.q = to.q;
+  a.weights = to.weights;
+  a.keys = to.keys;
+  if (!site.full) {
+    runtime().mark_payload(a.gamma, CM384_INDEX_WIDTH * 2);
+    runtime().mark_payload(a.beta, CM384_INDEX_WIDTH * 2);
+    return;
+  }
+  inputs_ = make_index_prolog_inputs(layer, a.heads);
+  put_weights(runtime(), a.query, inputs_->query);
+  put_weights(runtime(), a.key, inputs_->key);
+  runtime().put(a.gamma, std::span<const std::uint16_t>(inputs_->gamma));
+  runtime().put(a.beta, std::span<const std::uint16_t>(inputs_->beta));
+}
+
+Work IndexProlog::work() const {
+  const cm384_index_prolog& a = arguments_;
+  const reference::ProjectionCase& layer = prolog_.projections();
+  const double rows = (layer.hidden + layer.q_lora) * (layer.int8 ? 1.0 : 2.0);
+  return work_of({&a.query, &a.key}, a.tokens, a.tokens * (rows + a.heads * (CM384_INDEX_WIDTH + 2.0)));
+}
+
+reference::IndexPrologOutput IndexProlog::output(std::uint32_t token) const {
+  const cm384_index_prolog& a = arguments_;
+  const std::uint32_t slot = prolog_.slots()[token], within = slot % CM384_INDEX_PAGE_TOKENS;
+  const std::uint64_t page =
+      a.keys + std::uint64_t{slot / CM384_INDEX_PAGE_TOKENS} * reference::IndexLayout::kPageBytes;
+  reference::IndexPrologOutput made;
+  const std::uint64_t first = std::uint64_t{token} * a.heads;
+  made.q =
+      runtime().get<std::int8_t>(a.q + first * CM384_INDEX_WIDTH, std::size_t{a.heads} * CM384_INDEX_WIDTH);
+  made.weights = runtime().get<std::uint16_t>(a.weights + first * 2, a.heads);
+  for (std::uint32_t n = 0; n < CM384_INDEX_WIDTH; ++n)
+    made.key.push_back(runtime().get<std::int8_t>(page + reference::IndexLayout::key(within, n), 1).front());
+  made.scale = runtime().get<float>(page + reference::IndexLayout::scale(within), 1).front();
+  return made;
+}
+
+std::string IndexProlog::check() const {
+  return compare_tokens(arguments_.tokens, [&](std::uint32_t token) {
+    return compare_index_prolog(prolog_.projections(), prolog_.inputs(), *inputs_, token, output(token));
+  });
 }
 
 }  // namespace cm384::operators

@@ -7,9 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "firmware/abi/indexer.h"
+#include "firmware/abi/index_prolog.h"
 #include "firmware/abi/sparse_mla.h"
-#include "workloads/operators/mla/mla.h"
+#include "workloads/operators/mla/projections.h"
+#include "workloads/operators/reference/index_projections.h"
 #include "workloads/operators/reference/sparse_reference.h"
 
 namespace cm384::operators {
@@ -101,6 +102,7 @@ class SparseAttention final : public LatentAttention {
   std::string check() const override;
 
   const cm384_mla& arguments() const override { return arguments_.attention; }
+  bool caches_rows() const override { return true; }
   double cache_bytes() const override;
 
  private:
@@ -112,6 +114,30 @@ class SparseAttention final : public LatentAttention {
   reference::IndexCase index_;
   cm384_sparse_mla arguments_{};
   const TopK* choice_ = nullptr;
+};
+
+// What stands before an indexer: its queries, weights and newest keys, from the rows that a prolog has
+// normed. Both are placed before it.
+class IndexProlog final : public KernelOperator {
+ public:
+  IndexProlog(std::uint64_t seed, const MlaProlog& prolog, const Indexer& indexer)
+      : seed_(seed), prolog_(prolog), indexer_(indexer) {}
+
+  const char* kernel() const override { return "index_prolog"; }
+  Work work() const override;
+  std::string size() const override { return prolog_.size() + ", " + indexer_.size(); }
+  std::string check() const override;
+
+ private:
+  void lay_out(const Site& site) override;
+  std::uint64_t put_arguments(host::DeviceMemory& memory) const override { return memory.put(arguments_); }
+  reference::IndexPrologOutput output(std::uint32_t token) const;
+
+  std::uint64_t seed_;
+  const MlaProlog& prolog_;
+  const Indexer& indexer_;
+  std::optional<reference::IndexPrologInputs> inputs_;
+  cm384_index_prolog arguments_{};
 };
 
 }  // namespace cm384::operators
