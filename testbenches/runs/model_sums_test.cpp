@@ -35,10 +35,22 @@ struct Known {
   int dense_layers, moe_layers, chosen, shared;
   Whole kv_bytes, sliding_bytes;  // of a token; of a request, as long as a window is
   Whole up;                       // of attention: what stays BF16, from the latents to each head
+  // Of an indexer: elements, FLOPs against a cached token, and layers that have one.
+  Whole index = 0, index_flops = 0;
+  int choosing = 0;
 };
 constexpr std::array kKnown{
     Known{"deepseek-r1", 16, 187'105'280, 396'361'728, 44'040'192, 1'835'008, 278'528, 1'152, 36'624'596'992,
           926'679'040, 3, 58, 8, 1, 70'272, 0, 16'777'216},
+    Known{"deepseek-v3.2", 16,          187'105'280, 396'361'728, 44'040'192, 1'835'008, 278'528, 1'152,
+          37'476'106'240,  926'679'040, 3,           58,          8,          1,         70'272,  0,
+          16'777'216,      13'959'168,  16'384,      61},
+    Known{"glm-5",        16,          165'019'648, 226'492'416, 37'748'736, 1'572'864, 139'264, 1'152,
+          40'831'942'656, 951'582'720, 3,           75,          8,          1,         89'856,  0,
+          14'680'064,     9'371'648,   8'192,       78},
+    Known{"glm-5.2",      16,          165'019'648, 226'492'416, 37'748'736, 1'572'864, 139'264, 1'152,
+          40'297'758'720, 951'582'720, 3,           75,          8,          1,         89'856,  0,
+          14'680'064,     9'371'648,   8'192,       21},
     Known{"kimi-k2", 16, 101'122'048, 396'361'728, 44'040'192, 2'752'512, 139'264, 1'152, 31'686'066'176,
           1'174'405'120, 1, 60, 8, 1, 70'272, 0, 8'388'608},
     Known{"glm-4.5", 16, 136'314'880, 188'743'680, 23'592'960, 819'200, 49'152, 4'096, 32'854'016'000,
@@ -57,7 +69,7 @@ class Silent final : public studies::Progress {
   void update(double, Time, std::uint64_t) override {}
 };
 
-constexpr int kBatch = 8, kKv = 300;
+constexpr int kBatch = 8, kKv = 300, kLongKv = 3000, kChosen = 2048;
 
 struct Layer {
   LayerSetting setting;
@@ -77,7 +89,7 @@ Layer layer_of(const Known& known, bool dense, bool int8_networks = true) {
   studies::LayerOptions& o = options.layer;
   o.ranks = known.ranks;
   o.batch = kBatch;
-  o.kv = kKv;
+  o.kv = known.index > 0 ? kLongKv : kKv;
   o.microbatches = "1";
   o.layers = 2;
   o.int8 = false;
@@ -119,14 +131,31 @@ Dense check_attention(const Known& known, const Layer& layer) {
   const std::vector<Work> works = works_of(step_of(layer.program, "attention"), {0, 0});
   const double sharing = layer.setting.tensor, requests = kBatch / 2 * sharing;
   const double queries = layer.setting.attention.queries, tokens = requests * queries;
-  EXPECT_EQ(sharing * (works[0].weights + works[2].weights), 2.0 * static_cast<double>(known.attention));
-  const double products = sharing * (works[0].operations + works[2].operations) / tokens;
-  EXPECT_EQ(products, 2.0 * static_cast<double>(known.attention));
-  double seen = 0;
-  for (double query = 0; query < queries; ++query) seen += requests * (kKv + query);
-  EXPECT_EQ(sharing * works[1].operations, static_cast<double>(known.token_flops) * seen);
-  EXPECT_EQ(sharing * works[1].cache,
-            static_cast<double>(known.token_bytes) * requests * (kKv + queries - 1));
+  const Work &prolog = works.front(), &output = works.back(), &attention = works[works.size() - 2];
+  double weights = prolog.weights + output.weights, products = prolog.operations + output.operations,
+         seen = 0;
+  if (known.index > 0) {
+    weights += works[1].weights;
+    products += works[1].operations;
+  }
+  const double elements = static_cast<double>(known.attention + known.index);
+  EXPECT_EQ(sharing * weights, 2.0 * elements);
+  products *= sharing / tokens;
+  EXPECT_EQ(products, 2.0 * elements);
+  for (double query = 0; query < queries; ++query)
+    seen += requests * ((known.index > 0 ? kLongKv : kKv) + query);
+  const auto token_flops = static_cast<double>(known.token_flops),
+             token_bytes = static_cast<double>(known.token_bytes);
+  if (known.index == 0) {
+    EXPECT_EQ(sharing * attention.operations, token_flops * seen);
+    EXPECT_EQ(sharing * attention.cache, token_bytes * requests * (kKv + queries - 1));
+    return {products, 0};
+  }
+  // Scores of all cached tokens, each key once; attention over those that each query has chosen.
+  EXPECT_EQ(works[2].operations, static_cast<double>(known.index_flops) * seen);
+  EXPECT_EQ(works[2].cache, 128.0 * requests * (kLongKv + queries - 1));
+  EXPECT_EQ(attention.operations, token_flops * tokens * kChosen);
+  EXPECT_EQ(attention.cache, token_bytes * tokens * kChosen);
   return {products, 0};
 }
 
@@ -182,6 +211,10 @@ TEST_P(ModelSums, OfOperatorsAreTheModels) {
     const Dense attention = check_attention(known, layer);
     flops += known.moe_layers * (attention.attention + check_experts(known, layer));
   }
+  // Layers without an indexer of their own.
+  if (known.index > 0)
+    flops -=
+        (known.dense_layers + known.moe_layers - known.choosing) * 2.0 * static_cast<double>(known.index);
   EXPECT_EQ(flops, 2.0 * static_cast<double>(known.active));
 }
 
@@ -236,7 +269,8 @@ TEST_P(ModelSums, OfADieAreTheModels) {
       (known.dense_layers + known.moe_layers + drafts) * whole(known.attention + known.up) / sharing +
       known.dense_layers * whole(known.dense) / sharing +
       (known.moe_layers > 0 ? known.moe_layers + drafts : 0) * whole(slots * known.expert) +
-      2 * whole(known.head) + 2 * whole(known.head) / sharing;
+      (known.choosing > 0 ? known.choosing + drafts : 0) * whole(known.index) + 2 * whole(known.head) +
+      2 * whole(known.head) / sharing;
   EXPECT_NEAR(memory.weights, weights, 1e-9 * weights);
   // What was BF16 stays, all else weighs twice as much.
   options.layer.int8 = options.layer.int8_networks = false;
@@ -244,9 +278,29 @@ TEST_P(ModelSums, OfADieAreTheModels) {
                        2 * whole(known.head) + 2 * whole(known.head) / sharing;
   EXPECT_NEAR(memory_of(options, copies, 7 * 5000, 7 * 128).weights, 2 * weights - stays, 1e-9 * weights);
   // A draft layer is one more, with a cache of its own.
-  const double cached = whole(known.kv_bytes + drafts * known.token_bytes);
+  const double cached = whole(known.kv_bytes + drafts * known.token_bytes) +
+                        (known.choosing > 0 ? (known.choosing + drafts) * 132.0 : 0);
   EXPECT_EQ(memory.request, cached * 5000 + whole(known.sliding_bytes));
   EXPECT_EQ(memory.cache, 7 * (cached * 5000 + whole(known.sliding_bytes)) / sharing);
+}
+
+// A layer that takes the choice of another has no indexer.
+TEST(ModelSparse, ALayerThatSharesAChoiceMakesNone) {
+  const auto known = std::ranges::find(kKnown, std::string_view("glm-5.2"), &Known::model);
+  LayerSetting setting = layer_of(*known, false).setting;
+  EXPECT_THAT(attention_names(setting.attention),
+              ::testing::ElementsAre("prolog", "index_prolog", "scores", "choice", "attention", "output"));
+  EXPECT_EQ(setting.attention.token_bytes(), 1152u + 132);
+  setting.attention.index_heads = 0;
+  const LayerProgram program = make_layer_program(setting, 1);
+  const std::vector<Work> works = works_of(step_of(program, "attention"), {0, 0});
+  ASSERT_EQ(works.size(), 3u);
+  EXPECT_EQ(works[0].weights + works[2].weights, 2.0 * static_cast<double>(known->attention));
+  EXPECT_EQ(setting.attention.token_bytes(), 1152u);
+  studies::DecodeOptions options;
+  options.layer.model = "glm-5.2";
+  options.follow({});
+  EXPECT_EQ(options.sharing_layers, 57);
 }
 
 // What a model's gate chooses: experts, of groups of so many, of so many groups.

@@ -23,9 +23,43 @@ Stages stages_of(const Setting& setting, std::uint64_t seed) {
   return stages;
 }
 
+Stages sparse_stages(const AttentionSetting& s, std::uint64_t seed) {
+  const operators::MlaSetting setting{s.kv_lens, s.queries, s.heads, s.hidden,
+                                      s.q_lora,  s.int8,    s.nope,  s.value};
+  const operators::IndexSetting index{s.kv_lens, s.queries, s.has_indexer() ? s.index_heads : 64, s.chosen};
+  Stages stages;
+  const auto place = [&](auto made) -> auto& {
+    auto& placed = *made;
+    placed.launch_in_graph(true);
+    stages.placed.push_back(std::move(made));
+    return placed;
+  };
+  auto& attention = place(std::make_unique<operators::SparseAttention>(setting, index, seed));
+  attention.follows_prolog();
+  auto& prolog = place(std::make_unique<operators::MlaProlog>(setting, seed, attention));
+  auto& output = place(std::make_unique<operators::MlaOutput>(setting, seed, attention));
+  stages.run = {&prolog};
+  if (s.has_indexer()) {
+    auto& scores = place(std::make_unique<operators::Indexer>(index, seed));
+    scores.follows_prolog();
+    stages.run.push_back(&place(std::make_unique<operators::IndexProlog>(seed, prolog, scores)));
+    stages.run.push_back(&scores);
+    stages.run.push_back(&place(std::make_unique<operators::TopK>(scores)));
+  }
+  stages.run.push_back(&attention);
+  stages.run.push_back(&output);
+  return stages;
+}
+
 }  // namespace
 
+std::vector<std::string> attention_names(const AttentionSetting& s) {
+  if (s.has_indexer()) return {"prolog", "index_prolog", "scores", "choice", "attention", "output"};
+  return {"prolog", "attention", "output"};
+}
+
 Stages attention_stages(const AttentionSetting& s, std::uint64_t seed) {
+  if (s.chosen != 0) return sparse_stages(s, seed);
   if (s.kv_heads == 0)
     return stages_of<operators::MlaAttention, operators::MlaProlog, operators::MlaOutput>(
         operators::MlaSetting{s.kv_lens, s.queries, s.heads, s.hidden, s.q_lora, s.int8}, seed);

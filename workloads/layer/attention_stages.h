@@ -3,10 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "workloads/kernels/cube_run.h"
-#include "workloads/operators/mla/mla.h"
+#include "workloads/operators/sparse/sparse.h"
 
 namespace cm384::studies {
 
@@ -19,17 +20,23 @@ struct AttentionSetting {
   std::uint32_t kv_heads = 0;
   std::uint32_t q_lora = 1536;
   std::uint32_t head_width = 128, window = 0;  // of grouped heads; window 0: all tokens
+  // With a latent: tokens that a query sees at most, 0: all; heads of the indexer that chooses them, 0: a
+  // layer before has chosen; elements of a head without rope, and of its value.
+  std::uint32_t chosen = 0, index_heads = 0;
+  std::uint32_t nope = 128, value = 128;
 
   std::uint32_t tokens() const { return static_cast<std::uint32_t>(kv_lens.size()) * queries; }
-  // Bytes of the cache of a token.
+  bool has_indexer() const { return chosen != 0 && index_heads != 0; }
+  // Bytes of the cache of a token; of an indexer a key in INT8 and its scale.
   std::uint64_t token_bytes() const {
-    return kv_heads == 0 ? CM384_MLA_WIDTH * 2u : std::uint64_t{kv_heads} * head_width * 4;
+    if (kv_heads != 0) return std::uint64_t{kv_heads} * head_width * 4;
+    return CM384_MLA_WIDTH * 2u + (has_indexer() ? CM384_INDEX_WIDTH + 4u : 0);
   }
 };
 
-// Prolog, attention, output, one after another, as parts of a captured graph. Throws InputError for shapes
-// that their kernels are not for.
+// Prolog, attention, output, one after another, as parts of a captured graph; where an indexer chooses, what
+// it takes stands before the attention. Throws InputError for shapes that their kernels are not for.
 Stages attention_stages(const AttentionSetting& setting, std::uint64_t seed);
-inline constexpr std::size_t kAttentionStages = 3;
+std::vector<std::string> attention_names(const AttentionSetting& setting);  // of these stages
 
 }  // namespace cm384::studies

@@ -26,9 +26,15 @@ void DecodeOptions::follow(const Given& given) {
 
 OptionValues DecodeOptions::of_model(const models::Model& model) {
   OptionValues values = LayerOptions::of_model(model);
-  std::int64_t moe = 0, sliding = 0, window = 0;
+  std::int64_t moe = 0, sliding = 0, window = 0, sharing = 0;
   for (const models::Layer& layer : model.layers) {
     moe += layer.has_experts() ? 1 : 0;
+    const models::Indexer& indexer = layer.attention.indexer;
+    const bool shares = indexer.chosen > 0 && indexer.heads == 0;
+    if (shares && !layer.has_experts())
+      throw InputError(
+          fmt::format("--model {}: index.pattern: a dense layer is shared; allowed here: full", model.name));
+    sharing += shares ? 1 : 0;
     if (layer.attention.kind != models::AttentionKind::sliding) continue;
     sliding += layer.has_experts() || !model.has_experts() ? 1 : 0;
     window = layer.attention.window;
@@ -37,6 +43,7 @@ OptionValues DecodeOptions::of_model(const models::Model& model) {
   values.emplace_back("dense-layers", std::to_string(static_cast<std::int64_t>(model.layers.size()) - moe));
   values.emplace_back("sliding-layers", std::to_string(sliding));
   values.emplace_back("window", std::to_string(window));
+  if (sharing > 0) values.emplace_back("sharing-layers", std::to_string(sharing));
   values.emplace_back("vocabulary", std::to_string(model.vocabulary));
   return values;
 }
@@ -52,10 +59,15 @@ DecodeMemory memory_of(const DecodeOptions& options, int shared_copies, std::uin
   // One layer predicts all further tokens, one after another.
   const double predictors = std::min(o.mtp, 1),
                layers = options.dense_layers + options.moe_layers + predictors;
-  const double attention =
-      o.kv_heads > 0 ? element * hidden * o.head_width * (2 * heads + 2 * kv_heads)
-                     : element * (hidden * (q_lora + 576) + q_lora * heads * 192 + heads * 128 * hidden) +
-                           2 * 2 * heads * 128 * 512;
+  const double attention = o.kv_heads > 0
+                               ? element * hidden * o.head_width * (2 * heads + 2 * kv_heads)
+                               : element * (hidden * (q_lora + 576) + q_lora * heads * o.key_width +
+                                            heads * o.value_width * hidden) +
+                                     2 * heads * (o.key_width - 64 + o.value_width) * 512;
+  // Of the layers that choose themselves; a key in INT8 with its scale.
+  const bool chooses = o.chosen > 0 && o.index_heads > 0;
+  const double choosing = chooses ? layers - options.sharing_layers : 0, index_token = 128 + 4,
+               indexer = element * (hidden * (128.0 + o.index_heads) + q_lora * o.index_heads * 128);
   const int filled = o.experts + shared_copies + std::max(0, o.redundant);
   const int slots = o.dense() ? 0
                     : o.by_load || o.redundant >= 0
@@ -68,12 +80,14 @@ DecodeMemory memory_of(const DecodeOptions& options, int shared_copies, std::uin
   const double all_experts = (options.moe_layers + predictors) * experts;
   const bool apart = o.expert_ranks > 0;
   if (apart) memory.experts = all_experts;
-  memory.weights = layers * attention + (apart ? 0 : all_experts) +
+  memory.weights = layers * attention + choosing * indexer + (apart ? 0 : all_experts) +
                    network * 3 * options.dense_layers * hidden * own_width +
                    2 * hidden * (options.vocabulary + own_words);
   const double sliding = options.sliding_layers, full = layers - sliding;
-  memory.request = sharing * token * (full * o.kv + sliding * std::min(o.kv, o.window));
-  memory.cache = token * (full * static_cast<double>(tokens) + sliding * static_cast<double>(windowed));
+  memory.request =
+      sharing * (token * (full * o.kv + sliding * std::min(o.kv, o.window)) + choosing * index_token * o.kv);
+  memory.cache = token * (full * static_cast<double>(tokens) + sliding * static_cast<double>(windowed)) +
+                 choosing * index_token * static_cast<double>(tokens);
   return memory;
 }
 
@@ -126,8 +140,9 @@ Row step_row(const StudyContext& context, const DecodeOptions& options, const De
       Line{"dense layers", 1.0 * options.other_layers(), parts.dense_attention + parts.dense_network},
       Line{options.layer.dense() ? "first dense layer" : "first MoE layer", 1, parts.first_layer},
       Line{options.layer.dense() ? "dense layers" : "MoE layers",
-           options.main_layers() - 1.0 - options.sliding_layers, parts.layer},
-      Line{"sliding layers", 1.0 * options.sliding_layers, parts.sliding_layer},
+           options.main_layers() - 1.0 - options.unlike_layers(), parts.layer},
+      Line{options.sharing_layers > 0 ? "layers with another's choice" : "sliding layers",
+           1.0 * options.unlike_layers(), parts.sliding_layer},
       Line{"head", 1, parts.head},
       Line{"sampling", 1, parts.sampling},
       Line{"MTP layer", 1.0 * o.mtp, parts.mtp_projection + parts.first_layer},
@@ -206,6 +221,11 @@ void check_options(const StudyContext& context, const DecodeOptions& o) {
   if ((o.sliding_layers > 0) != (o.layer.window > 0))
     refuse(fmt::format("--window {} and --sliding-layers {}: each acts with the other alone", o.layer.window,
                        o.sliding_layers));
+  if (o.sharing_layers >= std::max(1, o.moe_layers))
+    refuse(fmt::format("--sharing-layers {}: allowed: fewer than {} layers with experts", o.sharing_layers,
+                       o.moe_layers));
+  if (o.sharing_layers > 0 && (o.layer.chosen == 0 || o.layer.index_heads == 0))
+    refuse("--sharing-layers: has an effect only with --sparse, and with an indexer in other layers");
   if (o.layer.token_ranks() % o.head_sharing() != 0)
     refuse(fmt::format("--head-tp {}: allowed: divisors of {} ranks{}", o.head_sharing(),
                        o.layer.token_ranks(), o.layer.expert_ranks > 0 ? " with tokens" : ""));

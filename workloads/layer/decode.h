@@ -16,7 +16,7 @@ struct DecodeOptions {
   Integers batch{96};
   LayerOptions layer;  // its batch: the one of the step in hand
   double acceptance = 0.7;
-  int dense_layers = 3, moe_layers = 58, sliding_layers = 0;
+  int dense_layers = 3, moe_layers = 58, sliding_layers = 0, sharing_layers = 0;
   int vocabulary = 129280, head_tensor = 0;
   int top_k = 50;
   double top_p = 0.95;
@@ -37,6 +37,9 @@ struct DecodeOptions {
     visit(
         "sliding-layers", self.sliding_layers, Range{0, 1000},
         "of the layers with experts, or of all of a dense model: those whose attention sees --window tokens");
+    visit("sharing-layers", self.sharing_layers, Range{0, 1000},
+          "of the layers with experts: those whose attention takes the choice of a layer before",
+          Needs{"sparse", {}});
     visit("dense-width", self.layer.dense_width, Range{64, 65536, 64},
           "elements between the products of a dense layer");
     visit("vocabulary", self.vocabulary, Range{64, 1'000'000, 64}, "words that the heads choose among");
@@ -74,13 +77,15 @@ struct DecodeOptions {
     const int shared = (vocabulary + head_sharing() - 1) / head_sharing();
     return head_sharing() == 1 ? vocabulary : (shared + 15) / 16 * 16;
   }
+  // Of the main layers: those with another attention than the first one has, if any.
+  int unlike_layers() const { return sliding_layers + sharing_layers; }
   int head_sharing() const { return head_tensor > 0 ? head_tensor : layer.dense() ? layer.sharing() : 1; }
 };
 
 // Times of what a step is made of, in microseconds.
 struct DecodeParts {
   double layer = 0, first_layer = 0;  // among many alike; with nothing before or behind it
-  double sliding_layer = 0;           // the same among many alike, of those with a window
+  double sliding_layer = 0;           // the same among many alike, of those with a window or another's choice
   double attention_half = 0, experts_half = 0;
   std::vector<std::pair<std::string, double>> kernels;  // tasks of a microbatch and layer
   std::vector<LayerKernel> kernels_of_layers;  // of a rank; empty: of a file from before they were kept

@@ -42,9 +42,10 @@ std::string key_of(const StudyContext& context, const DecodeOptions& options,
   for (std::size_t n = 0; n < all.size(); ++n) {
     const hw::Parameter& option = all[n];
     // Said only where they change something: keys of what was measured before these options stay.
-    constexpr std::array kLater{"kv-heads",     "head-width",     "window",         "attention-tp",
-                                "head-tp",      "sliding-layers", "shared-experts", "gate",
-                                "expert-group", "token-groups",   "networks",       "expert-ranks"};
+    constexpr std::array kLater{"kv-heads",       "head-width",     "window", "attention-tp", "head-tp",
+                                "sliding-layers", "shared-experts", "gate",   "expert-group", "token-groups",
+                                "networks",       "expert-ranks",   "sparse", "index-heads",  "key-width",
+                                "value-width",    "sharing-layers"};
     if (std::ranges::find(kLater, option.key) != kLater.end() &&
         hw::value_text(option) == hw::value_text(defaults[n]))
       continue;
@@ -87,7 +88,7 @@ Json to_json(const DecodeOptions& options, const DecodeParts& parts) {
             {"split", parts.split},         {"kernels_us", Json::array()}};
   for (const auto& [name, member] : kParts) json[name] = parts.*member;
   if (options.layer.renew > 0) json["new_copies"] = parts.new_copies;
-  if (options.sliding_layers > 0) json["sliding_layer_us"] = parts.sliding_layer;
+  if (options.unlike_layers() > 0) json["sliding_layer_us"] = parts.sliding_layer;
   for (const auto& [name, us] : parts.kernels)
     json["kernels_us"].push_back({{"name", name}, {"mean_us", us}});
   json["kernels"] = studies::to_json(rows_of(parts.kernels_of_layers));
@@ -212,9 +213,10 @@ std::optional<DecodeParts> measure_parts(const StudyContext& context, const Deco
   parts.split = split_text(chosen.setting);
   parts.kernels_of_layers = layer.kernels;
   for (const LayerStage& stage : layer.stages) parts.kernels.emplace_back(stage.name, stage.task_us.mean);
-  if (options.sliding_layers > 0) {
+  if (options.unlike_layers() > 0) {
     LayerSetting sliding = chosen.setting;
     sliding.attention.window = static_cast<std::uint32_t>(options.layer.window);
+    if (options.sharing_layers > 0) sliding.attention.index_heads = 0;
     const LayerReading reading = measure_layer(context, sliding, result.simulator);
     if (reading.stages.empty()) return {};
     parts.sliding_layer = reading.layer_us.mean;

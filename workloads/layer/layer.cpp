@@ -159,6 +159,10 @@ LayerSetting setting_of(const StudyContext& context, const LayerOptions& options
   setting.attention.hidden = static_cast<std::uint32_t>(options.hidden);
   setting.attention.q_lora = static_cast<std::uint32_t>(options.q_lora);
   setting.attention.int8 = options.int8;
+  setting.attention.chosen = static_cast<std::uint32_t>(options.chosen);
+  if (options.chosen > 0) setting.attention.index_heads = static_cast<std::uint32_t>(options.index_heads);
+  setting.attention.nope = static_cast<std::uint32_t>(options.key_width) - CM384_MLA_ROPE;
+  setting.attention.value = static_cast<std::uint32_t>(options.value_width);
   const int groups = context.machine.die.groups();
   setting.cores =
       microbatches == 1 ? std::array{CoreShare{0, groups}, CoreShare{0, groups}} : parse_split(split, groups);
@@ -291,7 +295,6 @@ OptionValues LayerOptions::of_model(const models::Model& model) {
   const models::ModelFacts::OfAttention& attention = facts.attention;
   refuse_unless(std::ranges::find(attention.pattern, "linear") == attention.pattern.end(),
                 "attention.pattern", "linear", "full and sliding");
-  refuse_unless(facts.index.heads == 0, "index.heads", facts.index.heads, "no indexer");
   refuse_unless(attention.per_layer == 1, "attention.per_layer", attention.per_layer, "1");
   refuse_unless(!attention.output_gate, "attention.output_gate", true, "none");
   refuse_unless(attention.sinks == 0, "attention.sinks", attention.sinks, "none");
@@ -305,10 +308,21 @@ OptionValues LayerOptions::of_model(const models::Model& model) {
   if (latent) {
     refuse_unless(attention.kv_latent == 512, "attention.kv_latent", attention.kv_latent, "512");
     refuse_unless(attention.position_width == 64, "attention.position_width", attention.position_width, "64");
-    refuse_unless(attention.key_width == 192, "attention.key_width", attention.key_width,
-                  "192 with a latent");
-    refuse_unless(attention.value_width == 128, "attention.value_width", attention.value_width,
-                  "128 with a latent");
+    const models::Whole key = attention.key_width, value = attention.value_width;
+    if (facts.index.heads == 0) {
+      refuse_unless(key == 192, "attention.key_width", key, "192 with a latent");
+      refuse_unless(value == 128, "attention.value_width", value, "128 with a latent");
+    } else {
+      refuse_unless(key == 192 || key == 256, "attention.key_width", key, "192 or 256 with an indexer");
+      refuse_unless(value == 128 || value == 256, "attention.value_width", value,
+                    "128 or 256 with an indexer");
+      const models::ModelFacts::OfIndex& index = facts.index;
+      refuse_unless(index.heads % 16 == 0 && index.heads <= 64, "index.heads", index.heads,
+                    "16, 32, 48 or 64");
+      refuse_unless(index.width == 128, "index.width", index.width, "128");
+      refuse_unless(index.chosen % 64 == 0 && index.chosen <= 2048, "index.chosen", index.chosen,
+                    "multiples of 64 up to 2048");
+    }
     refuse_unless(attention.query_latent > 0, "attention.query_latent", 0, "a latent of the queries");
   } else {
     refuse_unless(attention.key_width == 64 || attention.key_width == 128, "attention.key_width",
@@ -322,6 +336,12 @@ OptionValues LayerOptions::of_model(const models::Model& model) {
                       {"experts", std::to_string(facts.experts.routed)},
                       {"mtp", facts.draft.layers > 0 ? "1" : "0"}};
   if (latent) values.emplace_back("q-lora", std::to_string(attention.query_latent));
+  if (facts.index.heads > 0) {
+    values.emplace_back("sparse", std::to_string(facts.index.chosen));
+    values.emplace_back("index-heads", std::to_string(facts.index.heads));
+    values.emplace_back("key-width", std::to_string(attention.key_width));
+    values.emplace_back("value-width", std::to_string(attention.value_width));
+  }
   if (!latent) values.emplace_back("head-width", std::to_string(attention.key_width));
   if (facts.dense.width > 0) values.emplace_back("dense-width", std::to_string(facts.dense.width));
   if (facts.experts.routed == 0) {
@@ -368,7 +388,8 @@ void LayerOptions::check_effect(const Given& given) const {
     }
   };
   none(kv_heads > 0, {"head-width", "window"}, "without --kv-heads: the cache has latents");
-  none(kv_heads == 0, {"q-lora"}, "with --kv-heads: queries are made from the hidden state");
+  none(kv_heads == 0, {"q-lora", "sparse"}, "with --kv-heads: there is no latent");
+  none(chosen > 0, {"index-heads", "key-width", "value-width"}, "without --sparse");
   none(!dense(),
        {"routing", "experts-per-token", "gate", "expert-group", "token-groups", "shared-experts",
         "shared-copies", "redundant", "balance", "renew", "drift", "width", "variant"},

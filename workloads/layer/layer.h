@@ -42,6 +42,7 @@ struct LayerOptions {
   int shared_experts = 1;
   int hidden = 7168, q_lora = 1536, heads = 128, width = 2048;
   int kv_heads = 0, head_width = 128, window = 0;
+  int chosen = 0, index_heads = 64, key_width = 192, value_width = 128;
   int dense_width = 18432;
   int tensor = 0;  // 0: to be settled
   bool int8 = true, full_mesh = false;
@@ -122,6 +123,13 @@ struct LayerOptions {
     visit("head-width", self.head_width, Range{64, 128, 64}, "elements of a head, with --kv-heads");
     visit("window", self.window, Range{0, 1'000'000},
           "last tokens that an attention over keys and values sees; 0: all");
+    visit("sparse", self.chosen, Range{0, 2048, 64},
+          "cached tokens that a query sees at most, with a latent; 0: all");
+    visit("index-heads", self.index_heads, Range{0, 64, 16},
+          "heads of the indexer that chooses them; 0: a layer before has chosen");
+    visit("key-width", self.key_width, Range{192, 256, 64},
+          "elements of a head's query and key, the rope's 64 inside, with --sparse");
+    visit("value-width", self.value_width, Range{128, 256, 128}, "elements of a head's value, with --sparse");
     visit("attention-tp", self.tensor, Range{0, 256},
           "ranks that share the heads of a request, and the network of a dense layer; 0: one, and all of a "
           "dense "

@@ -92,8 +92,8 @@ std::vector<StepSlice> lanes_of_step(const DecodeOptions& options, const DecodeP
   step.part("launch", launch);
   for (int n = 0; n < options.other_layers(); ++n)
     step.part(fmt::format("dense layer {}", n), parts.dense_attention + parts.dense_network);
-  // Those with a window come last.
-  const int layers = options.main_layers(), full = layers - options.sliding_layers;
+  // Those with a window, or with the choice of another, come last.
+  const int layers = options.main_layers(), full = layers - options.unlike_layers();
   for (int n = 0; n < layers; ++n)
     layer(fmt::format("{} layer {}", options.main_name(), n), n == 0 ? 0 : last, n,
           n == 0     ? parts.first_layer

@@ -59,7 +59,7 @@ class InTurn {
 
 // Attention of each rank's microbatch: all of it, or of the heads that it has.
 LayerStep attention_step(const std::shared_ptr<const LayerSetting>& setting, std::uint64_t seed) {
-  LayerStep step{{"prolog", "attention", "output"}, 0};
+  LayerStep step{attention_names(setting->attention), 0};
   const auto microbatch = [setting](const LayerSpot& at) {
     return at.part % static_cast<std::size_t>(setting->microbatches);
   };

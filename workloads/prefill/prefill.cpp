@@ -18,7 +18,13 @@ namespace cm384::studies {
 
 void PrefillOptions::follow(const Given& given) {
   if (model.empty()) return;
-  OptionValues values = DecodeOptions::of_model(models::load_model(model));
+  const models::Model of = models::load_model(model);
+  const models::Whole heads = of.stated.facts.index.heads;
+  if (heads > 0)
+    throw InputError(fmt::format(
+        "--model {}: index.heads: {}; allowed in a prefill: no indexer, of prompts it has no kernel here",
+        of.name, heads));
+  OptionValues values = DecodeOptions::of_model(of);
   std::erase_if(values, [](const auto& of) { return of.first == "mtp" || of.first == "microbatches"; });
   follow_model(hw::list_parameters(*this), given, model, values);
 }
