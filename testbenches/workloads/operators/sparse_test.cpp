@@ -64,14 +64,16 @@ TEST_P(Choice, IsThatOfItsScoresAndTimesDoNotDependOnValues) {
 
 // As many tokens as are chosen, one fewer and one more; one token; queries that fall on both sides; lengths
 // that end within a page, at its end, within a block of the sort and at its end; sequences without scores
-// between others; parts; all numbers of heads; more blocks than lists that are merged at a time.
+// between others; parts; all numbers of heads; more blocks than lists that are merged at a time, on
+// one core, too.
 INSTANTIATE_TEST_SUITE_P(
     Lengths, Choice,
     ::testing::Values(index_of({64}, 1, 64, 64), index_of({63, 65, 1}, 1, 16, 64), index_of({63}, 3, 32, 64),
                       index_of({64, 300, 20, 128, 129}, 2, 48, 64), index_of({2048, 2049}, 1, 64, 2048),
                       index_of({5000, 100, 2100}, 1, 16, 2048), index_of({1000}, 2, 16, 128),
                       index_of({9000, 3000, 4096}, 1, 16, 256), index_of({17000}, 1, 16, 2048),
-                      index_of(std::vector<std::uint32_t>(30, 200), 1, 64, 128)));
+                      index_of(std::vector<std::uint32_t>(30, 200), 1, 64, 128),
+                      index_of(std::vector<std::uint32_t>(6, 13000), 1, 16, 64)));
 
 // Made-up scores of a few values: most of the choice is decided by the order of tokens.
 TEST(Choice, OfEqualScoresIsTheEarlierToken) {
