@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "firmware/abi/memory_map.h"
 #include "npu_core/cube/aic.h"
 #include "npu_core/pipes/mte_engine.h"
@@ -15,6 +17,13 @@ constexpr std::array<const char*, 8> kLaneNames{"SCALAR", "VECTOR", "CUBE", "MTE
                                                 "MTE2",   "MTE3",   "FIXP", "phase"};
 std::string target_of(std::uint64_t address) {
   return fmt::format("{}{}", cm384_gm_is_cpu(address) ? "cpu" : "die", cm384_gm_unit(address));
+}
+
+// The latest moment up to `at` that Perfetto finds within a slice, whose beginning and length it cuts to
+// nanoseconds. A flow with an end in no slice is dropped.
+Time within_slice(Time at, Time begin, Time end) {
+  const std::int64_t last_ns = begin.ps / 1000 + std::max<std::int64_t>((end - begin).ps / 1000, 1) - 1;
+  return std::max(begin, std::min(at, Time{last_ns * 1000}));
 }
 
 }  // namespace
@@ -45,13 +54,15 @@ void CoreLanes::show(int pipe, std::string_view name, std::int64_t begin, std::i
   Pipe& p = pipes_[static_cast<std::size_t>(pipe)];
   begin = std::max(begin, p.end);
   if (end <= begin) return;
+  p.begin = begin;
   p.end = end;
   p.any = true;
   const int to = lane(lane_of(pipe));
   out_.slice(die_, to, name, clock_.start(begin), clock_.start(end), arguments);
   std::erase_if(p.arrows, [&](const auto& arrow) {
     if (arrow.second >= end) return false;
-    out_.arrow(false, arrow.first, die_, to, clock_.start(std::max(begin, arrow.second)));
+    this->arrow(arrow.first, {to, within_slice(clock_.start(std::max(begin, arrow.second)),
+                                               clock_.start(begin), clock_.start(end))});
     return true;
   });
 }
@@ -96,11 +107,25 @@ void CoreLanes::issued(int pipe, std::int64_t cycle) {
 // The arrow begins in the last slice of what sets the flag, no later than it is set.
 void CoreLanes::flag_set(int pipe, std::uint32_t flag, std::int64_t cycle) {
   const Pipe& p = pipes_[static_cast<std::size_t>(pipe)];
-  if (pipe != npu::kPipeS && !p.any) return;
-  const std::int64_t at = pipe == npu::kPipeS ? cycle - 1 : std::min(p.end, cycle);
+  std::int64_t begin = p.begin, end = p.end;
+  // The scalar unit's slice is written when it ends; it has gone on until now at least.
+  const std::int64_t since = std::max(scalar_since_, p.end);
+  if (pipe == npu::kPipeS && scalar_since_ >= 0 && since < cycle) {
+    begin = since;
+    end = cycle;
+  } else if (!p.any) {
+    return;
+  }
+  const Time at = clock_.start(std::min(end, cycle)) - Time{1};
+  flags_[flag].push_back({lane(lane_of(pipe)), within_slice(at, clock_.start(begin), clock_.start(end))});
+}
+
+// Both ends, or where a filter leaves out one of them none.
+void CoreLanes::arrow(const ArrowEnd& from, const ArrowEnd& to) {
+  if (from.at < out_.options_.from || to.at >= out_.options_.to) return;
   const std::uint64_t id = ++out_.arrows_;
-  out_.arrow(true, id, die_, lane(lane_of(pipe)), clock_.start(at) - Time{1});
-  flags_[flag].push_back(id);
+  out_.arrow(true, id, die_, from.lane, from.at);
+  out_.arrow(false, id, die_, to.lane, to.at);
 }
 
 void CoreLanes::take_arrow(int pipe, std::uint32_t flag, std::int64_t cycle) {

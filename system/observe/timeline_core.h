@@ -37,11 +37,15 @@ class CoreLanes final : public npu::PipeObserver {
 
  private:
   enum Lane : int { kScalar, kVector, kCube, kMte1, kMte2, kMte3, kFixp, kPhase };
+  struct ArrowEnd {
+    int lane = 0;
+    Time at;  // within a slice of the lane
+  };
   struct Pipe {
-    std::int64_t end = 0;  // of the last slice
+    std::int64_t begin = 0, end = 0;  // of the last slice
     bool any = false;
-    std::vector<std::pair<std::uint64_t, std::int64_t>>
-        arrows;                   // that end in the next slice, from a cycle on
+    // That end in the next slice, from a cycle on.
+    std::vector<std::pair<ArrowEnd, std::int64_t>> arrows;
     std::string name, arguments;  // of the copy in hand
     std::int64_t ready = 0;
   };
@@ -52,6 +56,7 @@ class CoreLanes final : public npu::PipeObserver {
             std::string_view arguments = {});
   void scalar_waits(std::string_view name, std::int64_t from, std::int64_t to);
   std::string place_of(std::uint64_t pc) { return out_.place_of(die_, watched_.launch(), pc); }
+  void arrow(const ArrowEnd& from, const ArrowEnd& to);
   void take_arrow(int pipe, std::uint32_t flag, std::int64_t cycle);
 
   Timeline& out_;
@@ -60,7 +65,7 @@ class CoreLanes final : public npu::PipeObserver {
   bool cube_;
   Clock clock_;
   std::array<Pipe, npu::kMostPipes> pipes_;
-  std::vector<std::deque<std::uint64_t>> flags_;  // arrows that begin at a set and have not ended
+  std::vector<std::deque<ArrowEnd>> flags_;  // where arrows begin that have not ended
   std::int64_t scalar_since_ = -1, parked_ = -1, last_ = 0;
   std::int64_t phase_since_ = 0;
   int phase_ = -1;

@@ -304,7 +304,7 @@ TEST(Chakra, ReceivesOfAnotherSizeAndRanksWithoutAFileAreSaid) {
       import({head() + message_node(1, kSend, 0, 1, 4096) + message_node(2, kSend, 0, 1, 8),
               head() + message_node(1, kReceive, 0, 1, 512) + message_node(2, kReceive, 0, 1, 8)});
   EXPECT_EQ(sizes.bytes(), 4096u + 8);
-  EXPECT_THAT(sizes.result.not_taken,
+  ASSERT_THAT(sizes.result.not_taken,
               ElementsAre(HasSubstr("sizes of receives other than what is sent: 1 (")));
   EXPECT_THAT(sizes.result.not_taken.front(), HasSubstr("512 B, but 4096 B are sent"));
   const std::string one = head() + collective(1, kAllReduce, 64);

@@ -289,9 +289,25 @@ TEST(Timeline, StreamsAndSdmaChannelsHaveLanes) {
 TEST(Timeline, EveryArrowThatEndsHasBegunEarlier) {
   const Json timeline = timeline_of({}, "arrows.json.gz");
   std::map<std::uint64_t, double> begun;
+  // As Perfetto reads it: beginnings and lengths cut to nanoseconds; by lane.
+  std::map<std::pair<int, int>, std::map<std::int64_t, std::int64_t>> slices;
+  const auto ns = [](const Json& us) { return static_cast<std::int64_t>(us.get<double>() * 1000); };
+  const auto lane = [](const Json& e) { return std::pair(e["pid"].get<int>(), e["tid"].get<int>()); };
   for (const Json& e : timeline["traceEvents"]) {
     if (e["ph"] == "s") begun[e["id"]] = e["ts"];
+    if (e["ph"] == "X") {
+      std::int64_t& end = slices[lane(e)][ns(e["ts"])];
+      end = std::max(end, ns(e["ts"]) + ns(e["dur"]));
+    }
   }
+  std::size_t outside = 0;
+  for (const Json& e : timeline["traceEvents"]) {
+    if (e["ph"] != "s" && e["ph"] != "f") continue;
+    const auto& of_lane = slices[lane(e)];
+    const auto behind = of_lane.upper_bound(ns(e["ts"]));
+    if (behind == of_lane.begin() || std::prev(behind)->second < ns(e["ts"])) ++outside;
+  }
+  EXPECT_EQ(outside, 0u);
   std::size_t ended = 0;
   for (const Json& e : timeline["traceEvents"]) {
     if (e["ph"] != "f") continue;
@@ -300,6 +316,7 @@ TEST(Timeline, EveryArrowThatEndsHasBegunEarlier) {
     EXPECT_LE(begun[e["id"]], e["ts"].get<double>() + 0.001);
   }
   EXPECT_GT(ended, 100u);
+  EXPECT_EQ(ended, begun.size());  // nothing begins that does not end
 }
 
 TEST(Timeline, FiltersKeepItSmall) {
@@ -310,13 +327,17 @@ TEST(Timeline, FiltersKeepItSmall) {
   options.to = 30_us;
   const Json timeline = timeline_of(options, "filtered.json");
   std::set<int> dies;
+  std::map<std::uint64_t, std::string> arrows;
   for (const Json& e : timeline["traceEvents"]) {
     dies.insert(e["pid"].get<int>());
+    if (e["ph"] == "s" || e["ph"] == "f") arrows[e["id"]] += e["ph"];
     if (e["ph"] != "X") continue;
     EXPECT_LT(e["ts"].get<double>(), 30);
     EXPECT_GT(e["ts"].get<double>() + e["dur"].get<double>(), 20);
   }
   EXPECT_EQ(dies, (std::set<int>{3}));
+  EXPECT_FALSE(arrows.empty());
+  for (const auto& [id, ends] : arrows) EXPECT_EQ(ends, "sf") << id;
   const auto lanes = lanes_of(timeline, 3);
   EXPECT_TRUE(lanes.contains("core 2 MTE3"));
   EXPECT_FALSE(lanes.contains("core 1 MTE3"));
