@@ -281,6 +281,14 @@ TEST(Timeline, EventsMayStandInAnyOrder) {
                           "asynchronous events, which are of no stream: 1"));
 }
 
+// The format lets the last bracket of a list be missing; an event must be whole.
+TEST(Timeline, AListNeedNotEnd) {
+  const std::string one = R"([{"ph":"X","name":"a","ts":0,"dur":7})";
+  for (const char* end : {"", ",", ",\n ", "]"}) EXPECT_EQ(import({one + end}).computed(0), 7_us) << end;
+  EXPECT_THAT(refusal([&] { import({one + R"(,{"ph":"X")"}); }), HasSubstr("offset 47: no JSON"));
+  EXPECT_THAT(refusal([&] { import({R"({"traceEvents":)" + one}); }), HasSubstr("no JSON"));
+}
+
 TEST(Timeline, TwoFilesOfOneRankAreTold) {
   const std::string rank =
       R"({"distributedInfo":{"rank":3},"traceEvents":[{"ph":"X","name":"a","ts":0,"dur":1}]})";

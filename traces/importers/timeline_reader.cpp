@@ -213,7 +213,11 @@ class EventWalk final : public nlohmann::json_sax<ForeignJson> {
     --depth_;
     return true;
   }
-  bool parse_error(std::size_t position, const std::string&, const ForeignJson::exception&) override {
+  bool parse_error(std::size_t position, const std::string&, const ForeignJson::exception& error) override {
+    // Of a list the format lets the last bracket be missing, as it is where a program ended early.
+    const bool ends =
+        std::string_view(error.what()).find("unexpected end of input") != std::string_view::npos;
+    if (root_is_list_ && depth_ == 1 && ends) return false;
     throw InputError(
         fmt::format("{}: offset {}: no JSON; allowed: a Chrome trace, a list of events or an "
                     "object with traceEvents",
