@@ -422,6 +422,35 @@ TEST_F(TraceCommand, AReplayKeepsTheOverlapOfATimeline) {
   EXPECT_NEAR(result["beside_other_work_us"].get<double>(), beside, 0.05 * beside);
 }
 
+// Messages to chips one to four hops away on a ring: each hop costs as much as the one before, once.
+TEST_F(TraceCommand, EachHopOfATorusCostsTheSame) {
+  write("list.csv", "source,target,bytes,start_us\n0,16,512,0\n0,32,512,100\n0,48,512,200\n0,64,512,300\n");
+  done("convert list.csv a.trace");
+  done("replay a.trace --set topology.kind=torus --set topology.shape=48x1 --messages m.csv");
+  std::istringstream lines(read("m.csv"));
+  std::string line;
+  std::getline(lines, line);
+  std::vector<std::string> names;
+  std::istringstream header(line);
+  for (std::string name; std::getline(header, name, ',');) names.push_back(name);
+  const auto column = [&](const char* name) {
+    return static_cast<std::size_t>(std::ranges::find(names, name) - names.begin());
+  };
+  const std::size_t ready = column("ready_ps"), end = column("end_ps"), hops = column("hops");
+  std::vector<long long> took;
+  while (std::getline(lines, line)) {
+    std::vector<std::string> fields;
+    std::istringstream row(line);
+    for (std::string field; std::getline(row, field, ',');) fields.push_back(field);
+    EXPECT_EQ(std::stoll(fields.at(hops)), 3 + std::ssize(took));
+    took.push_back(std::stoll(fields.at(end)) - std::stoll(fields.at(ready)));
+  }
+  ASSERT_EQ(took.size(), 4u);
+  EXPECT_GT(took[1], took[0]);
+  EXPECT_EQ(took[2] - took[1], took[1] - took[0]);
+  EXPECT_EQ(took[3] - took[2], took[1] - took[0]);
+}
+
 // Of formats whose rows say nothing by their order: the same end, whatever it is.
 TEST_F(TraceCommand, TheOrderOfRowsMovesNoEnd) {
   std::vector<std::string> tasks, messages, connections, kernels, events, nodes;
