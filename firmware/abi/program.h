@@ -6,7 +6,7 @@
 
 #define CM384_PROGRAM_ARGUMENTS 24
 #define CM384_PROGRAM_CONTEXTS 4
-#define CM384_PROGRAM_GROUP_SPACE (256 + 2 * 131072)
+#define CM384_PROGRAM_GROUP_SPACE (384 + 2 * (131072 + 196608))
 
 /* What a kernel's launches start, as KERNEL_TYPE_* counts. An image has it as the value of the symbol
    cm384_kernel_type, and of cm384_kernel_type_<n> for tiling key n. */

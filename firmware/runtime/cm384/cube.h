@@ -93,6 +93,7 @@ struct LoadData2dTransposeParams {
   uint16_t srcStride = 0;   // squares, from head to head
   uint16_t dstGap = 0;      // to the next square
   uint16_t dstFracGap = 0;  // to the second fractal of the square
+  uint8_t addrMode = 0;     // the source's squares follow each other upwards
 };
 template <int Operation, typename T>
 CM384_INLINE void LoadSteps(uint64_t l0, uint64_t l1, uint32_t steps, bool transpose, int32_t l1_step,

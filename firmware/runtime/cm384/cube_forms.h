@@ -165,6 +165,33 @@ inline constexpr IsResetLoad3dConfig IS_RESER_LOAD3D_DEFAULT_CONFIG{};
 enum class FmatrixMode : uint8_t { FMATRIX_LEFT, FMATRIX_RIGHT };
 template <typename T>
 struct LoadData3DParamsV2 {
+  LoadData3DParamsV2() = default;
+  CM384_INLINE LoadData3DParamsV2(const uint8_t padding[4], uint16_t height, uint16_t width,
+                                  uint16_t channels, uint16_t columns, uint16_t rows, uint16_t firstColumn,
+                                  uint16_t firstRow, uint8_t stepW, uint8_t stepH, uint8_t ofW, uint8_t ofH,
+                                  uint8_t apartW, uint8_t apartH, bool transposed, bool smallK, T value,
+                                  bool wide = false, bool high = false, bool control = false)
+      : l1H(height),
+        l1W(width),
+        channelSize(channels),
+        kExtension(columns),
+        mExtension(rows),
+        kStartPt(firstColumn),
+        mStartPt(firstRow),
+        strideW(stepW),
+        strideH(stepH),
+        filterW(ofW),
+        filterH(ofH),
+        dilationFilterW(apartW),
+        dilationFilterH(apartH),
+        enTranspose(transposed),
+        enSmallK(smallK),
+        padValue(value),
+        filterSizeW(wide),
+        filterSizeH(high),
+        fMatrixCtrl(control) {
+    for (int n = 0; n < 4; ++n) padList[n] = padding[n];
+  }
   uint8_t padList[4] = {};
   uint16_t l1H = 0;
   uint16_t l1W = 0;
@@ -215,7 +242,7 @@ template <typename T>
 CM384_INLINE void SetLoadDataPaddingValue(const T value) {
   __builtin_memcpy(&cm384_padding_value, &value, sizeof(T));
 }
-template <typename T, const IsResetLoad3dConfig& config = IS_RESER_LOAD3D_DEFAULT_CONFIG, typename U>
+template <typename T, const IsResetLoad3dConfig& config = IS_RESER_LOAD3D_DEFAULT_CONFIG, typename U = T>
 CM384_INLINE void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                            const LoadData3DParamsV2<U>& p) {
   UsesCube();
@@ -239,6 +266,9 @@ CM384_INLINE void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src,
       padded);
 }
 
+// Products of float are of FP32 here, not of the shorter HF32 (assumed).
+CM384_INLINE void SetHF32Mode(bool) {}
+CM384_INLINE void SetHF32TransMode(bool) {}
 // One value all over a buffer: units of 32 B in A1 and B1 (pipe MTE2), of 512 B in A2 and B2 (pipe MTE1).
 template <typename T>
 struct InitConstValueParams {
@@ -251,7 +281,7 @@ struct InitConstValueParams {
   uint16_t dstGap = 0;  // units from the end of a turn to the next one
   T initValue{};
 };
-template <typename T, typename U>
+template <typename T, typename U = T>
 CM384_INLINE void InitConstValue(const LocalTensor<T>& dst, const InitConstValueParams<U>& p) {
   UsesCube();
   static_assert(sizeof(T) == 2 || sizeof(T) == 4, "InitConstValue: elements of 2 or 4 B: docs/ascend-c.md");

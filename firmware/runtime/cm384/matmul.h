@@ -10,9 +10,40 @@ namespace AscendC {
 // Jobs of a core, of all its objects, have numbers one after another.
 inline uint8_t cm384_matmul_sequence = 0;
 
+// What a product is told beside its operands.
+class MatmulSettings {
+ public:
+  // The scale of results that are of int8_t operands and no int32_t: one, its bits in FP32, or of each
+  // column.
+  CM384_INLINE void SetQuantScalar(const uint64_t scale) {
+    more_.scale = scale;
+    more_.scales = 1;
+  }
+  CM384_INLINE void SetQuantVector(const GlobalTensor<uint64_t>& scales) {
+    more_.scale = scales.address();
+    more_.scales = 2;
+  }
+  // What the kernel's own copies are given: the place of its tiling data, and of data of its own.
+  CM384_INLINE void SetUserDefInfo(uint64_t tiling) { more_.tiling = tiling; }
+  CM384_INLINE void SetSelfDefineData(uint64_t data) { more_.data = data; }
+  // Room and precisions that this one does not need: products of float are of FP32.
+  template <typename... Room>
+  CM384_INLINE void SetWorkspace(const Room&...) {}
+  template <typename U>
+  CM384_INLINE void SetLocalWorkspace(const LocalTensor<U>&) {}
+  CM384_INLINE void SetHF32(bool = false, int = 0) {}
+  CM384_INLINE void SetSubBlockIdx(uint8_t) {}
+  // Every call has its result when it returns.
+  CM384_INLINE void WaitIterateAll() {}
+  CM384_INLINE void WaitGetTensorC() {}
+
+ protected:
+  cm384::MatmulMore more_{};
+};
+
 template <class A, class B, class C, class Bias = C, const auto& config = CFG_NORM,
           class CallBack = MatmulCallBackFunc<nullptr, nullptr, nullptr>, class Policy = MatmulPolicy>
-class Matmul {
+class Matmul : public MatmulSettings {
   using T = typename A::T;
   using Result = typename C::T;
   template <class Type>
@@ -20,15 +51,18 @@ class Matmul {
                                 Type::format == CubeFormat::VECTOR;
   template <class Type>
   static constexpr bool kNz = Type::format == CubeFormat::NZ;
-  static_assert((kRows<A> || kNz<A>)&&(kRows<B> || kNz<B>)&&(kRows<C> || kNz<C>)&&A::pos == TPosition::GM &&
-                    B::pos == TPosition::GM,
-                "Matmul: operands in memory, row by row or NZ: docs/ascend-c.md");
-  static_assert(is_same_v<T, typename B::T> && kCubeType<T> >= 0 &&
-                    (is_same_v<T, int8_t> ? is_same_v<Result, int32_t>
-                                          : is_same_v<Result, float> || is_same_v<Result, half> ||
-                                                is_same_v<Result, bfloat16_t>),
-                "Matmul: int8_t gives int32_t; half, bfloat16_t and float give float, half or bfloat16_t: "
-                "docs/ascend-c.md");
+  template <class Type>
+  static constexpr bool kPlace = Type::pos == TPosition::GM || Type::pos == TPosition::VECIN ||
+                                 Type::pos == TPosition::VECOUT || Type::pos == TPosition::VECCALC;
+  static_assert((kRows<A> || kNz<A>)&&(kRows<B> || kNz<B>)&&(kRows<C> || kNz<C>)&&kPlace<A> && kPlace<B>,
+                "Matmul: operands in memory or the UBuffer, row by row or NZ: docs/ascend-c.md");
+  static_assert(
+      is_same_v<T, typename B::T> && kCubeType<T> >= 0 &&
+          (is_same_v<T, int8_t>
+               ? is_same_v<Result, int32_t> || is_same_v<Result, half> || is_same_v<Result, int8_t>
+               : is_same_v<Result, float> || is_same_v<Result, half> || is_same_v<Result, bfloat16_t>),
+      "Matmul: int8_t gives int32_t, half or int8_t; half, bfloat16_t and float give float, half or "
+      "bfloat16_t: docs/ascend-c.md");
 
  public:
   Matmul() = default;
@@ -67,38 +101,52 @@ class Matmul {
     SetSingleShape(m < 0 ? m_ : m, n < 0 ? n_ : n, k < 0 ? k_ : k);
   }
   CM384_INLINE void SetTensorA(const GlobalTensor<T>& a, bool transposed = A::isTrans) {
-    a_ = a.address();
-    transposed_a_ = transposed;
+    a_.address = a.address();
+    a_.local = false;
+    a_.transposed = transposed;
     Restart();
   }
   CM384_INLINE void SetTensorB(const GlobalTensor<T>& b, bool transposed = B::isTrans) {
-    b_ = b.address();
-    transposed_b_ = transposed;
+    b_.address = b.address();
+    b_.local = false;
+    b_.transposed = transposed;
     Restart();
+  }
+  // This core's part of an operand, from the UBuffer: by way of memory, A's before B's.
+  inline void SetTensorA(const LocalTensor<T>& a, bool transposed = A::isTrans) {
+    SetTensorA(Stage(a, 0, BytesOfA()), transposed);
+    a_.local = true;
+  }
+  inline void SetTensorB(const LocalTensor<T>& b, bool transposed = B::isTrans) {
+    const uint64_t before = a_.local ? (BytesOfA() + 31) / 32 * 32 : 0;
+    SetTensorB(Stage(b, before, static_cast<uint64_t>(n_) * k_ * sizeof(T)), transposed);
+    b_.local = true;
   }
   CM384_INLINE void SetBias(const GlobalTensor<typename Bias::T>& bias) {
     static_assert(sizeof(typename Bias::T) == 4, "Matmul: a bias of float or int32_t: docs/ascend-c.md");
     bias_ = bias.address();
   }
   CM384_INLINE void DisableBias() { bias_ = 0; }
-  // Room and precisions that this one does not need: products of float are of FP32.
-  template <typename... Room>
-  CM384_INLINE void SetWorkspace(const Room&...) {}
-  template <typename U>
-  CM384_INLINE void SetLocalWorkspace(const LocalTensor<U>&) {}
-  CM384_INLINE void SetHF32(bool = false, int = 0) {}
-  CM384_INLINE void SetSubBlockIdx(uint8_t) {}
   CM384_INLINE void ClearBias() { bias_ = 0; }
 
   // All of C: its tensor begins at this core's part.
   template <bool sync = true>
   inline void IterateAll(const GlobalTensor<Result>& c, uint8_t enAtomic = 0, bool enSequentialWrite = false,
                          bool = false, bool = false) {
-    Do(a_, b_, c.address(), bias_, m_, n_, enSequentialWrite ? n_ : PitchOfC(), enAtomic);
+    Do(a_.address, b_.address, c.address(), bias_, m_, n_, enSequentialWrite ? n_ : PitchOfC(), enAtomic);
   }
-  // Every call has its result when it returns.
-  CM384_INLINE void WaitIterateAll() {}
-  CM384_INLINE void WaitGetTensorC() {}
+  // To the UBuffer, rows of singleCoreN elements; 128 KiB at most.
+  template <bool sync = true>
+  inline void IterateAll(const LocalTensor<Result>& c, uint8_t enAtomic = 0) {
+    if (served_) return;
+    const uint64_t count = static_cast<uint64_t>(m_) * n_;
+    if (enAtomic != 0 || g_coreType == AIC || count * sizeof(Result) > cm384::kMatmulTile)
+      Abort("Matmul: IterateAll to the UBuffer of a vector core, 128 KiB at most, as it is");
+    const uint64_t tile = reinterpret_cast<uint64_t>(Space()->tile[GetSubBlock()]);
+    Do(a_.address, b_.address, tile, bias_, m_, n_, n_, 0);
+    DataCopy(c, GlobalAt<Result>(tile), static_cast<uint32_t>((count + 15) / 16 * 16));
+    PipeBarrier<PIPE_ALL>();
+  }
   // Products of batches that stand one behind the other, or as far apart as strides say, in matrices; of an
   // operand with fewer batches the same ones again. Layouts other than NORMAL are not there.
   inline void IterateBatch(const GlobalTensor<Result>& c, uint32_t batchA, uint32_t batchB,
@@ -115,8 +163,8 @@ class Matmul {
                           (strideC == 0 ? 1 : strideC);
     const uint32_t batches = batchA > batchB ? batchA : batchB;
     for (uint32_t n = 0; n < batches; ++n)
-      Do(a_ + n % batchA * of_a, b_ + n % batchB * of_b, c.address() + n * of_c, bias_, m_, n_,
-         enSequentialWrite ? n_ : PitchOfC(), 0);
+      Do(a_.address + n % batchA * of_a, b_.address + n % batchB * of_b, c.address() + n * of_c, bias_, m_,
+         n_, enSequentialWrite ? n_ : PitchOfC(), 0);
   }
   // Tile after tile: true while there is one, which GetTensorC then gives.
   template <bool sync = true>
@@ -136,6 +184,10 @@ class Matmul {
     static_assert(kRows<C>, "Matmul: tiles of C row by row: docs/ascend-c.md");
     const uint64_t place = enSequentialWrite ? 0 : static_cast<uint64_t>(row_) * PitchOfC() + column_;
     OfTile(c.address() + place * sizeof(Result), enSequentialWrite ? tiling_->baseN : PitchOfC(), enAtomic);
+  }
+  template <bool sync = true>
+  CM384_INLINE void AsyncGetTensorC(const LocalTensor<Result>& c) {
+    GetTensorC(c);
   }
   // To the UBuffer, rows of baseN elements.
   template <bool sync = true>
@@ -161,7 +213,13 @@ class Matmul {
 
   // On the cube core of a group, which does what vector cores ask of this object.
   CM384_INLINE void BeServed() { served_ = ended_ = true; }
-  inline void Work(TPipe& pipe, const cm384::MatmulJob& job) { cube_.Run(pipe, job); }
+  inline void Work(TPipe& pipe, const cm384::MatmulJob& job, const cm384::MatmulMore* told) {
+    if constexpr (kTellsMore) {
+      dcci(reinterpret_cast<uint64_t>(told), sizeof *told);
+      more_ = *told;
+    }
+    cube_.Run(pipe, job, more_);
+  }
   CM384_INLINE void Forget() { cube_.Forget(); }
 
   // What the cores of a group share.
@@ -182,15 +240,29 @@ class Matmul {
   }
   static CM384_INLINE int RowsOfBlocks(int rows) { return (rows + 15) / 16 * 16; }
   CM384_INLINE void Restart() { tile_ = -1; }
+  static constexpr bool kTellsMore =
+      CallBack::kOwnCopy || (is_same_v<T, int8_t> && !is_same_v<Result, int32_t>);
+  CM384_INLINE uint64_t BytesOfA() const { return static_cast<uint64_t>(m_) * k_ * sizeof(T); }
+  // The cube core of a group takes its operands from memory.
+  inline GlobalTensor<T> Stage(const LocalTensor<T>& from, uint64_t at, uint64_t bytes) {
+    if (g_coreType == AIC && !served_) Abort("Matmul: operands in the UBuffer are a vector core's");
+    if (at + bytes > cm384::kMatmulOperands) Abort("Matmul: operands in the UBuffer: 192 KiB at most");
+    const auto to = GlobalAt<T>(reinterpret_cast<uint64_t>(Space()->operand[GetSubBlock()]) + at);
+    if (served_) return to;
+    PipeBarrier<PIPE_ALL>();
+    DataCopyPad(to, from, DataCopyExtParams{1, static_cast<uint32_t>(bytes), 0, 0, 0});
+    return to;
+  }
 
   inline void OfTile(uint64_t c, int pitch, uint8_t atomic) {
     static_assert(kRows<A> && kRows<B>, "Matmul: tiles of operands row by row: docs/ascend-c.md");
-    const uint64_t of_a = transposed_a_ ? row_ : static_cast<uint64_t>(row_) * whole_ka_;
-    const uint64_t of_b = transposed_b_ ? static_cast<uint64_t>(column_) * whole_kb_ : column_;
+    const uint64_t of_a = a_.transposed ? row_ : static_cast<uint64_t>(row_) * (a_.local ? k_ : whole_ka_);
+    const uint64_t of_b =
+        b_.transposed ? static_cast<uint64_t>(column_) * (b_.local ? k_ : whole_kb_) : column_;
     const int rows = m_ - row_ < tiling_->baseM ? m_ - row_ : tiling_->baseM;
     const int columns = n_ - column_ < tiling_->baseN ? n_ - column_ : tiling_->baseN;
-    Do(a_ + of_a * sizeof(T), b_ + of_b * sizeof(T), c, bias_ == 0 ? 0 : bias_ + column_ * 4ull, rows,
-       columns, pitch, atomic);
+    Do(a_.address + of_a * sizeof(T), b_.address + of_b * sizeof(T), c,
+       bias_ == 0 ? 0 : bias_ + column_ * 4ull, rows, columns, pitch, atomic);
   }
   inline void Do(uint64_t a, uint64_t b, uint64_t c, uint64_t bias, int m, int n, int pitch, uint8_t atomic) {
     if (served_) return;
@@ -204,20 +276,22 @@ class Matmul {
     job.n = static_cast<uint32_t>(n);
     job.k = static_cast<uint32_t>(k_);
     // Of NZ the rows that stand in memory, in whole blocks (assumed).
-    job.a_pitch = static_cast<uint32_t>(kNz<A> ? RowsOfBlocks(transposed_a_ ? whole_ka_ : whole_m_)
-                                               : (transposed_a_ ? whole_m_ : whole_ka_));
-    job.b_pitch = static_cast<uint32_t>(kNz<B> ? RowsOfBlocks(transposed_b_ ? whole_n_ : whole_kb_)
-                                               : (transposed_b_ ? whole_kb_ : whole_n_));
+    const int a_rows = a_.local ? m_ : whole_m_, a_columns = a_.local ? k_ : whole_ka_,
+              b_rows = b_.local ? k_ : whole_kb_, b_columns = b_.local ? n_ : whole_n_;
+    job.a_pitch = static_cast<uint32_t>(kNz<A> ? RowsOfBlocks(a_.transposed ? a_columns : a_rows)
+                                               : (a_.transposed ? a_rows : a_columns));
+    job.b_pitch = static_cast<uint32_t>(kNz<B> ? RowsOfBlocks(b_.transposed ? b_columns : b_rows)
+                                               : (b_.transposed ? b_rows : b_columns));
     job.c_pitch = static_cast<uint32_t>(kNz<C> ? RowsOfBlocks(whole_m_) : pitch);
     job.base_m = static_cast<uint16_t>(tiling_->baseM | number_ << cm384::kObjectShift);
     job.base_n = static_cast<uint16_t>(tiling_->baseN);
     job.base_k = static_cast<uint16_t>(tiling_->baseK);
-    job.flags = static_cast<uint8_t>((transposed_a_ ? cm384::kTransposedA : 0) |
-                                     (transposed_b_ ? cm384::kTransposedB : 0) |
+    job.flags = static_cast<uint8_t>((a_.transposed ? cm384::kTransposedA : 0) |
+                                     (b_.transposed ? cm384::kTransposedB : 0) |
                                      (atomic != 0 ? cm384::kAddsToC : 0) | (kNz<A> ? cm384::kNzA : 0) |
                                      (kNz<B> ? cm384::kNzB : 0) | (kNz<C> ? cm384::kNzC : 0));
     if constexpr (g_coreType == AIC) {
-      cube_.Run(*pipe_, job);
+      cube_.Run(*pipe_, job, more_);
       PipeBarrier<PIPE_ALL>();
     } else {
       Ask(job);
@@ -230,6 +304,11 @@ class Matmul {
     if (++cm384_matmul_sequence == 0) ++cm384_matmul_sequence;
     job.sequence = cm384_matmul_sequence;
     cm384::MatmulJob* const place = &Space()->job[GetSubBlock()];
+    if constexpr (kTellsMore) {
+      cm384::MatmulMore* const more = &Space()->more[GetSubBlock()];
+      *more = more_;
+      dcci(reinterpret_cast<uint64_t>(more), sizeof *more);
+    }
     *place = job;
     dcci(reinterpret_cast<uint64_t>(place), sizeof *place);
   }
@@ -245,13 +324,17 @@ class Matmul {
 
   const TCubeTiling* tiling_ = nullptr;
   TPipe* pipe_ = nullptr;
-  uint64_t a_ = 0, b_ = 0, bias_ = 0;
+  struct Operand {
+    uint64_t address;
+    bool transposed, local;  // local: a copy of this core's part
+  };
+  Operand a_{0, A::isTrans, false}, b_{0, B::isTrans, false};
+  uint64_t bias_ = 0;
   int whole_m_ = 0, whole_n_ = 0, whole_ka_ = 0, whole_kb_ = 0, whole_c_ = 0, m_ = 0, n_ = 0, k_ = 0;
   int tile_ = -1, row_ = 0, column_ = 0;
-  bool transposed_a_ = A::isTrans, transposed_b_ = B::isTrans, served_ = false, ended_ = false,
-       registered_ = false, several_ = false;
+  bool served_ = false, ended_ = false, registered_ = false, several_ = false;
   uint32_t number_ = 0;
-  cm384::MatmulCube<T, Result> cube_;
+  cm384::MatmulCube<T, Result, CallBack> cube_;
 };
 
 // Objects of a kernel, each with its tiling behind it or without: one after another, as they are named.
@@ -302,7 +385,7 @@ inline void ServeMatmuls(TPipe* pipe, cm384::MatmulSpace* space, Objects&&... ob
         ForMatmuls(
             [&](uint32_t number, auto& object, const TCubeTiling*) {
               if (wanted != last) object.Forget();
-              if (number == wanted) object.Work(*pipe, job);
+              if (number == wanted) object.Work(*pipe, job, &space->more[n]);
             },
             0, objects...);
         last = wanted;

@@ -8,10 +8,11 @@
 
 namespace cm384 {
 
-template <typename T, typename C>
+template <typename T, typename C, class CallBack>
 class MatmulCube {
  public:
-  inline void Run(AscendC::TPipe& pipe, const MatmulJob& job) {
+  inline void Run(AscendC::TPipe& pipe, const MatmulJob& job, const MatmulMore& more) {
+    more_ = &more;
     Place(pipe, job);
     const uint32_t base_m = BaseM(job);
     for (uint32_t row = 0; row < job.m; row += base_m) {
@@ -43,6 +44,8 @@ class MatmulCube {
     pipe.InitBuffer(a2_, turns(a), a);
     pipe.InitBuffer(b2_, turns(b), b);
     pipe.InitBuffer(co1_, 1, Up(BaseM(job), 16) * Up(job.base_n, 16) * 4);
+    if constexpr (AscendC::is_same_v<T, int8_t> && !AscendC::is_same_v<C, int32_t>)
+      pipe.InitBuffer(q1_, 1, Up(job.base_n, 16) * 8);
     if (job.bias == 0) return;
     pipe.InitBuffer(c1_, 1, 1024);
     pipe.InitBuffer(c2_, 1, 1024);
@@ -155,12 +158,34 @@ class MatmulCube {
   inline void CopyOut(const MatmulJob& job, uint32_t row, uint32_t column, uint32_t m, uint32_t n) {
     using namespace AscendC;
     LocalTensor<Sum> sums = co1_.template DeQue<Sum>();
+    sums_ = sums;
     FixpipeParamsV220 p;
     p.mSize = static_cast<uint16_t>(m);
     p.nSize = static_cast<uint16_t>(n);
     p.srcStride = static_cast<uint16_t>(Up(m, 16));
     p.dstStride = job.c_pitch;
-    p.quantPre = is_same_v<C, half> ? F322F16 : is_same_v<C, bfloat16_t> ? F322BF16 : NoQuant;
+    p.quantPre = is_same_v<T, int8_t>       ? Scaling()
+                 : is_same_v<C, half>       ? F322F16
+                 : is_same_v<C, bfloat16_t> ? F322BF16
+                                            : NoQuant;
+    p.deqScalar = more_->scale;
+    if constexpr (CallBack::kOwnCopy) {
+      const DataCopyOutParams params{static_cast<uint16_t>(Up(n, 16) / 16),
+                                     static_cast<uint16_t>(m * 16 * sizeof(Sum) / 32),
+                                     static_cast<uint16_t>((Up(m, 16) - m) * 16 * sizeof(Sum) / 32),
+                                     job.c_pitch,
+                                     static_cast<uint16_t>(n),
+                                     false,
+                                     more_->scale,
+                                     0};
+      const uint64_t place = (static_cast<uint64_t>(row) * job.c_pitch + column) * sizeof(C);
+      CallBack::Copy(reinterpret_cast<const void*>(job.c + place), sums.template ReinterpretCast<int8_t>(),
+                     &params, more_->tiling, more_->data);
+      return co1_.FreeTensor(sums);
+    }
+    if constexpr (is_same_v<T, int8_t> && !is_same_v<C, int32_t>) {
+      if (more_->scales == 2) return CopyOutScaled(job, row, column, p);
+    }
     if ((job.flags & kAddsToC) != 0) SetAtomicAdd<C>();
     if ((job.flags & kNzC) != 0) {  // blocks of 16 x 16
       p.nSize = static_cast<uint16_t>(Up(n, 16));
@@ -174,13 +199,35 @@ class MatmulCube {
     co1_.FreeTensor(sums);
   }
 
+  CM384_INLINE AscendC::QuantMode_t Scaling() const {
+    if (AscendC::is_same_v<C, int32_t>) return AscendC::NoQuant;
+    if (AscendC::is_same_v<C, half>) return more_->scales == 2 ? AscendC::VDEQF16 : AscendC::DEQF16;
+    return more_->scales == 2 ? AscendC::VREQ8 : AscendC::REQ8;
+  }
+  // A scale for each column, by way of L1.
+  inline void CopyOutScaled(const MatmulJob& job, uint32_t row, uint32_t column,
+                            const AscendC::FixpipeParamsV220& p) {
+    using namespace AscendC;
+    LocalTensor<uint64_t> scales = q1_.template AllocTensor<uint64_t>();
+    CopyToL1(Offset(scales), more_->scale + column * 8ull, Up(p.nSize * 8u, 32));
+    q1_.EnQue(scales);
+    scales = q1_.template DeQue<uint64_t>();
+    Fixpipe<C, Sum, CFG_ROW_MAJOR>(
+        GlobalAt<C>(job.c + (static_cast<uint64_t>(row) * job.c_pitch + column) * sizeof(C)), sums_, scales,
+        p);
+    q1_.FreeTensor(scales);
+    co1_.FreeTensor(sums_);
+  }
+
+  const MatmulMore* more_ = nullptr;
+  AscendC::LocalTensor<Sum> sums_;
   bool placed_ = false;
   AscendC::TQue<AscendC::TPosition::A1, 2> a1_;
   AscendC::TQue<AscendC::TPosition::B1, 2> b1_;
   AscendC::TQue<AscendC::TPosition::A2, 2> a2_;
   AscendC::TQue<AscendC::TPosition::B2, 2> b2_;
   AscendC::TQue<AscendC::TPosition::CO1, 1> co1_;
-  AscendC::TQue<AscendC::TPosition::C1, 1> c1_;
+  AscendC::TQue<AscendC::TPosition::C1, 1> c1_, q1_;
   AscendC::TQue<AscendC::TPosition::C2, 1> c2_;
 };
 

@@ -86,13 +86,32 @@ template <MatmulConfigMode mode, typename... Choices>
 CM384_INLINE constexpr MatmulConfig GetMMConfig(const Choices&...) {
   return {};
 }
-// The default functions alone: what those of a kernel's own are given is not known.
+// What a kernel's own copy of a tile of C is given: columns of 16 (cBurstNum), 32 B of rows in each, from one
+// to the next in 32 B (srcStride), elements of a row of C (dstStride), the tile's columns. Order and units
+// assumed.
+struct DataCopyOutParams {
+  uint16_t cBurstNum;
+  uint16_t burstLen;
+  uint16_t srcStride;
+  uint32_t dstStride;
+  uint16_t oriNSize;
+  bool enUnitFlag;
+  uint64_t quantScalar;
+  uint64_t cbufWorkspaceAddr;
+};
+// A function for copies of tiles of C to memory, each with the tile's place in it; those of A and B are the
+// default ones: what their own are given is not known.
 template <auto DataCopyOut = nullptr, auto CopyA1 = nullptr, auto CopyB1 = nullptr>
 struct MatmulCallBackFunc {
   template <typename T>
   static constexpr bool kDefault = is_same_v<T, decltype(nullptr)>;
-  static_assert(kDefault<decltype(DataCopyOut)> && kDefault<decltype(CopyA1)> && kDefault<decltype(CopyB1)>,
-                "MatmulCallBackFunc: the default functions alone: docs/ascend-c.md");
+  static_assert(kDefault<decltype(CopyA1)> && kDefault<decltype(CopyB1)>,
+                "MatmulCallBackFunc: a function for C alone: docs/ascend-c.md");
+  static constexpr bool kOwnCopy = !kDefault<decltype(DataCopyOut)>;
+  CM384_INLINE static void Copy(const __gm__ void* gm, const LocalTensor<int8_t>& co1, const void* params,
+                                uint64_t tiling, uint64_t data) {
+    if constexpr (kOwnCopy) DataCopyOut(gm, co1, params, tiling, data);
+  }
 };
 struct MatmulPolicy {};
 
@@ -130,15 +149,27 @@ struct MatmulJob {
 };
 static_assert(sizeof(MatmulJob) == 64);
 
-// What the cores of a group share: jobs and answers of its two vector cores, and a tile for each that goes on
-// to the UBuffer.
-inline constexpr uint32_t kMatmulTile = 128 * 1024;
+// What few jobs have: the scale that takes int32_t to C's type, and what the kernel's own copies of C are
+// given.
+struct MatmulMore {
+  uint64_t scale;  // its bits, or where one of each column stands
+  uint64_t tiling, data;
+  uint32_t scales;  // 0: none, 1: one, 2: of each column
+  uint32_t rest[9];
+};
+static_assert(sizeof(MatmulMore) == 64);
+
+// What the cores of a group share: jobs and answers of its two vector cores, a tile for each that goes on to
+// the UBuffer, and operands that come from there.
+inline constexpr uint32_t kMatmulTile = 128 * 1024, kMatmulOperands = 192 * 1024;
 struct MatmulSpace {
   MatmulJob job[2];
   struct {
     uint32_t sequence, rest[15];
   } done[2];
+  MatmulMore more[2];
   uint8_t tile[2][kMatmulTile];
+  uint8_t operand[2][kMatmulOperands];
 };
 static_assert(sizeof(MatmulSpace) == CM384_PROGRAM_GROUP_SPACE);
 

@@ -51,26 +51,11 @@ class Conv2d {
     const uint8_t padList[4] = {(uint8_t)t_.pad, (uint8_t)t_.pad, (uint8_t)t_.pad, (uint8_t)t_.pad};
     SetFmatrix(t_.height, t_.width, padList, FmatrixMode::FMATRIX_LEFT);
     SetLoadDataPaddingValue<half>(half(0.0f));
-    LoadData3DParamsV2<half> load;
-    load.l1H = t_.height;
-    load.l1W = t_.width;
-    load.padList[0] = load.padList[1] = load.padList[2] = load.padList[3] = t_.pad;
-    load.channelSize = t_.c1 * 16;
-    load.kExtension = k_;
-    load.mExtension = mAligned_;
-    load.kStartPt = 0;
-    load.mStartPt = 0;
-    load.strideW = t_.stride;
-    load.strideH = t_.stride;
-    load.filterW = t_.kernel;
-    load.filterH = t_.kernel;
-    load.dilationFilterW = t_.dilation;
-    load.dilationFilterH = t_.dilation;
-    load.enTranspose = false;
-    load.enSmallK = false;
-    load.padValue = half(0.0f);
     static constexpr IsResetLoad3dConfig LOAD3D_CONFIG = {false, false};
-    LoadData<half, LOAD3D_CONFIG>(a2, a1, load);
+    LoadData<half, LOAD3D_CONFIG>(
+        a2, a1,
+        {padList, t_.height, t_.width, (uint16_t)(t_.c1 * 16), k_, mAligned_, 0, 0, t_.stride, t_.stride,
+         t_.kernel, t_.kernel, t_.dilation, t_.dilation, false, false, half(0.0f)});
     LoadData2DParams filter;
     filter.repeatTimes = k_ / 16 * (t_.cout / 16);
     filter.srcStride = 1;

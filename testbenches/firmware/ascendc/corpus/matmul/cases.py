@@ -1,6 +1,6 @@
 import struct
 
-from harness import Case, gelu, product
+from harness import Case, cube_tiling, gelu, product
 
 
 def cases():
@@ -53,4 +53,21 @@ def cases():
     w = c.input("c", "f16", [n, p], [float(v) for v in c.whole(n * p, -3, 3)])
     c.output("y", "f32", [2, m, p], product(product(a, b, 2 * m, n, k), w, 2 * m, p, n))
     c.tiling(("u32", m), ("u32", k), ("u32", n), ("u32", p))
+    yield c
+
+    m, n, k, pitch = 40, 48, 64, 128
+    c = Case("matmul_parts.cpp")
+    a = c.input("a", "f16", [m, k], [float(v) for v in c.whole(m * k, -4, 4)])
+    turned = c.input("b", "f16", [n, k], [float(v) for v in c.whole(n * k, -4, 4)])
+    a8, b8 = c.input("a8", "i8", [m, k], c.whole(m * k, -9, 9)), c.input("b8", "i8", [k, n], c.whole(k * n, -9, 9))
+    scale = [2.0 ** v for v in c.whole(n, -6, 0)]
+    c.input("scales", "u64", [n], [struct.unpack("<I", struct.pack("<f", s))[0] for s in scale])
+    b = [turned[j * k + p] for p in range(k) for j in range(n)]
+    sums, whole = product(a, b, m, n, k), product(a8, b8, m, n, k)
+    c.output("scaled", "f32", [m, n], [2 * v + 1 for v in sums])
+    c.output("one", "f16", [m, n], [v * 0.5 for v in whole], 2**-10, 1e-7)
+    c.output("many", "f16", [m, n], [v * scale[i % n] for i, v in enumerate(whole)], 2**-10, 1e-7)
+    c.output("apart", "f32", [m, pitch], [v for i in range(m) for v in sums[i * n : (i + 1) * n] + [-1.0] * (pitch - n)], fill=-1)
+    c.workspace(64)
+    c.tiling(*cube_tiling(m, n, k, (32, 32, 32)), ("u32", pitch), ("f32", 2.0))
     yield c
