@@ -8,8 +8,10 @@
 #include "firmware/abi/combine.h"
 #include "firmware/abi/dispatch_full_mesh.h"
 #include "firmware/abi/flash_attention.h"
+#include "firmware/abi/indexer.h"
 #include "firmware/abi/mla_output.h"
 #include "firmware/abi/mla_prolog.h"
+#include "firmware/abi/sparse_mla.h"
 
 namespace cm384::reference::layouts_test {
 namespace {
@@ -65,6 +67,18 @@ TEST(LayoutsByHand, PageOfMla) {
   EXPECT_EQ(MlaLayout::kPageElements, 128u * 576u);
 }
 
+TEST(LayoutsByHand, CachesOfSparseAttention) {
+  EXPECT_EQ(IndexLayout::key(3, 33), 4'193u);      // column 1, token 3, element 1: (128 + 3) x 32 + 1
+  EXPECT_EQ(IndexLayout::key(127, 127), 16'383u);  // the last of 4 columns
+  EXPECT_EQ(IndexLayout::scale(2), 16'392u);       // behind 128 keys of 128 B, the third float
+  EXPECT_EQ(IndexLayout::kPageBytes, 128u * (128 + 4));
+  EXPECT_EQ(SparseRow::element(255), 255u);  // half of the latent, then 64 of the rope, then the other half
+  EXPECT_EQ(SparseRow::element(512), 256u);
+  EXPECT_EQ(SparseRow::element(575), 319u);
+  EXPECT_EQ(SparseRow::element(256), 320u);
+  EXPECT_EQ(SparseRow::element(511), 575u);
+}
+
 TEST(Layouts, KernelsAndHostPlaceByThem) {
   for (std::uint64_t hidden = 32; hidden <= 8192; hidden += 32) {
     const DispatchSlot slot{hidden};
@@ -97,6 +111,13 @@ TEST(Layouts, KernelsAndHostPlaceByThem) {
   EXPECT_EQ(CM384_MLA_NOPE, MlaLayout::kNope);
   EXPECT_EQ(CM384_MLA_HEAD, MlaLayout::kHead);
   EXPECT_EQ(CM384_MLA_VALUE, MlaLayout::kValue);
+  EXPECT_EQ(CM384_INDEX_WIDTH, IndexLayout::kWidth);
+  EXPECT_EQ(CM384_INDEX_PAGE_TOKENS, MlaLayout::kPageTokens);
+  EXPECT_EQ(CM384_INDEX_KEY_BYTES, IndexLayout::scale(0));
+  EXPECT_EQ(CM384_INDEX_PAGE_BYTES, IndexLayout::kPageBytes);
+  EXPECT_EQ(CM384_SPARSE_ROW_BYTES, 2 * MlaLayout::kWidth);
+  EXPECT_EQ(CM384_SPARSE_FIRST_BYTES, 2 * SparseRow::element(256));
+  EXPECT_EQ(CM384_SPARSE_SECOND_BYTES, 2 * 256u);
   EXPECT_EQ(CM384_FLASH_KEY, MlaLayout::kHead);
   EXPECT_EQ(CM384_FLASH_VALUE, MlaLayout::kValue);
 }
