@@ -45,11 +45,20 @@ Conditions::Settings settings_of(const hw::TomlPlace& place, const hw::TomlNode&
   return settings;
 }
 
+Row fields_of_row(const hw::TomlPlace& place, const hw::TomlNode& given, const char* key) {
+  Row row;
+  for (const auto& [name, text] : settings_of(place, given, key)) {
+    const toml::node& value = *(*given).as_table()->get(name);
+    row.set(name, value.is_integer() ? Value(value.as_integer()->get()) : Value(text));
+  }
+  return row;
+}
+
 // One of the `figures` of a [[measured]].
 struct FigureTable {
   std::string id, field;
   double scale = 1;
-  hw::TomlNode row;
+  hw::TomlNode row, chosen;
   hw::TomlPlace place;
 
   template <class Self, class Visitor>
@@ -57,7 +66,8 @@ struct FigureTable {
     visit("id", self.id, "in published.csv", hw::Required{});
     visit("field", self.field, "of the row; default: that of all");
     visit("scale", self.scale, Range{0.0, hw::kNoLimit}, "the figure's unit per the field's");
-    visit("row", self.row, "fields of the row that is meant");
+    visit("row", self.row, "fields of the row that is meant, with names of options");
+    visit("chosen", self.chosen, "further fields of it, of several rows of a run");
   }
 };
 
@@ -133,6 +143,7 @@ struct Known {
                       .field = table.field,
                       .scale = table.scale,
                       .row = {},
+                      .chosen = {},
                       .options = settings_of(table.place, table.options, "options"),
                       .at_least = settings_of(table.place, table.at_least, "at_least"),
                       .any = table.any};
@@ -141,10 +152,8 @@ struct Known {
       if (!figure.field.empty()) conditions.field = figure.field;
       if (figure.place.has("scale")) conditions.scale = figure.scale;
       if (conditions.field.empty()) figure.place.refuse("field", "is missing");
-      for (const auto& [name, text] : settings_of(figure.place, figure.row, "row")) {
-        const toml::node& value = *(*figure.row).as_table()->get(name);
-        conditions.row.set(name, value.is_integer() ? Value(value.as_integer()->get()) : Value(text));
-      }
+      conditions.row = fields_of_row(figure.place, figure.row, "row");
+      conditions.chosen = fields_of_row(figure.place, figure.chosen, "chosen");
       if (!measured.emplace(figure.id, std::move(conditions)).second)
         figure.place.refuse("id", "stands twice");
     }
@@ -315,9 +324,9 @@ std::string Conditions::command() const {
 }
 
 std::optional<double> Conditions::predicted_by(const Row& measured) const {
-  for (const auto& [name, value] : row.entries()) {
-    if (!equal(value, measured[name])) return {};
-  }
+  for (const Row* fields : {&row, &chosen})
+    for (const auto& [name, value] : fields->entries())
+      if (!equal(value, measured[name])) return {};
   const Row flat = flatten(measured);
   if (flat[field].integer() == nullptr && flat[field].real() == nullptr) return {};
   return flat[field].number() * scale;

@@ -27,7 +27,8 @@ struct Conditions {
   std::string takes;  // so long that validation leaves it out unless asked; empty: it does not
   std::string field;  // of the row that predicts the figure, flattened
   double scale = 1;   // the figure's unit per the field's
-  Row row;            // fields that this row has
+  Row row;            // fields that this row has, whose names are those of options
+  Row chosen;         // the same of fields that are no options: which one of the rows of a run it is
   Settings options, at_least;
   std::vector<std::string> any;
 
