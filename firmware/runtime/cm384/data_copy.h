@@ -110,9 +110,11 @@ CM384_INLINE void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src
                               (p.blockLen + p.srcStride) * 32u, (p.blockLen + p.dstStride) * 32u,
                               dst.allocate());
 }
-template <typename T>
+enum class PaddingMode : uint8_t { Normal = 0, Compact };
+template <typename T, PaddingMode mode = PaddingMode::Normal>
 CM384_INLINE void DataCopyPad(const LocalTensor<T>& dst, const GlobalTensor<T>& src,
                               const DataCopyExtParams& p, const DataCopyPadExtParams<T>& pad = {}) {
+  static_assert(mode == PaddingMode::Normal, "DataCopyPad: PaddingMode::Normal alone: docs/ascend-c.md");
   if (pad.isPad) {
     static_assert(sizeof(T) <= 4 || sizeof(T) == 8);
     if (sizeof(T) == 8) Abort("DataCopyPad: isPad with elements of 8 B: docs/ascend-c.md");
@@ -137,9 +139,10 @@ CM384_INLINE void DataCopyPad(const LocalTensor<T>& dst, const GlobalTensor<T>& 
                                  static_cast<uint64_t>(p.blockLen) + p.srcStride,
                                  PaddedBurst(p.blockLen) + p.dstStride * 32ull, src.allocate());
 }
-template <typename T>
+template <typename T, PaddingMode mode = PaddingMode::Normal>
 CM384_INLINE void DataCopyPad(const GlobalTensor<T>& dst, const LocalTensor<T>& src,
                               const DataCopyExtParams& p) {
+  static_assert(mode == PaddingMode::Normal, "DataCopyPad: PaddingMode::Normal alone: docs/ascend-c.md");
   CopyBursts<CM384_MTE_UB_TO_GM>(dst.address(), src.GetPhyAddr(), p.blockLen, p.blockCount,
                                  PaddedBurst(p.blockLen) + p.srcStride * 32ull,
                                  static_cast<uint64_t>(p.blockLen) + p.dstStride, dst.allocate());

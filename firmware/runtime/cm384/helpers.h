@@ -5,6 +5,7 @@
 #include "cm384/kernel.h"
 #include "standard/algorithm"
 #include "standard/cmath"
+#include "standard/limits"
 #include "standard/tuple"
 #include "standard/type_traits"
 

@@ -34,6 +34,24 @@ struct Cm384Launch {
 template <typename Kernel>
 CM384_INLINE constexpr void operator||(Kernel*, Cm384Launch) {}
 
+// Arithmetic in place: in FP32, rounded.
+#define CM384_IN_PLACE(Type)                                                    \
+  template <typename Number>                                                    \
+  CM384_INLINE constexpr Type& operator+=(Number value) {                       \
+    return *this = Type(static_cast<float>(*this) + static_cast<float>(value)); \
+  }                                                                             \
+  template <typename Number>                                                    \
+  CM384_INLINE constexpr Type& operator-=(Number value) {                       \
+    return *this = Type(static_cast<float>(*this) - static_cast<float>(value)); \
+  }                                                                             \
+  template <typename Number>                                                    \
+  CM384_INLINE constexpr Type& operator*=(Number value) {                       \
+    return *this = Type(static_cast<float>(*this) * static_cast<float>(value)); \
+  }                                                                             \
+  template <typename Number>                                                    \
+  CM384_INLINE constexpr Type& operator/=(Number value) {                       \
+    return *this = Type(static_cast<float>(*this) / static_cast<float>(value)); \
+  }
 // 16-bit floats. The scalar unit has no arithmetic on them: conversions to and from float are code, to
 // nearest even.
 struct half {
@@ -43,6 +61,7 @@ struct half {
   requires(!__is_class(Number)) CM384_INLINE constexpr half(Number value)
       : bits(from_float(static_cast<float>(value))) {}
   CM384_INLINE constexpr operator float() const { return to_float(bits); }
+  CM384_IN_PLACE(half)
 
  private:
   static constexpr uint16_t from_float(float value);
@@ -57,6 +76,7 @@ struct bfloat16_t {
   CM384_INLINE constexpr operator float() const {
     return __builtin_bit_cast(float, static_cast<uint32_t>(bits) << 16);
   }
+  CM384_IN_PLACE(bfloat16_t)
 
  private:
   static constexpr uint16_t from_float(float value) {
@@ -65,6 +85,7 @@ struct bfloat16_t {
     return static_cast<uint16_t>((u + 0x7fffu + (u >> 16 & 1u)) >> 16);
   }
 };
+#undef CM384_IN_PLACE
 using float16_t = half;
 
 constexpr uint16_t half::from_float(float value) {

@@ -166,6 +166,20 @@ void Call(const Case& c, const Areas<T>& o) {
       ef.SetValue(0, static_cast<float>(GetGatherMaskRemainCount()));
       return Cm384AfterScalarTurn();
     }
+    case 17: {  // scalars of 16 bits in place
+      T x = o.a.GetValue(0);
+      bfloat16_t y(static_cast<float>(x));
+      for (uint32_t i = 1; i < 5; ++i) {
+        const T by = o.a.GetValue(i);
+        if (i == 1) x += by, y += by;
+        if (i == 2) x *= by, y *= by;
+        if (i == 3) x -= by, y -= by;
+        if (i == 4) x /= 3, y /= 3;
+      }
+      o.d.SetValue(0, x);
+      ef.SetValue(0, static_cast<float>(y));
+      return Cm384AfterScalarTurn();
+    }
     default:
       return Rows(c, o);
   }
