@@ -168,8 +168,12 @@ StudyResult run(const StudyContext& context, const MlaOptions& options) {
 }
 
 constexpr std::array kMlaFields{
-    Field{"stage", FieldType::text,
-          "prolog, attention or output; with --sparse index_prolog, scores and choice before attention", true}
+    Field{"stage",
+          FieldType::text,
+          "prolog, attention or output; with --sparse index_prolog, scores and choice before attention",
+          true,
+          {},
+          std::size_t{12}}
         .as_condition(),
     Field{"batch", FieldType::integer, "sequences", true}.as_condition(),
     Field{"kv_len", FieldType::integer, "tokens of a sequence in the cache", true}.as_condition(),
