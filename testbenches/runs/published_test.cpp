@@ -108,6 +108,7 @@ TEST(Published, EveryOptionOfEveryStudyIsACondition) {
     const Conditions& conditions = *figure.conditions;
     const Study& study = study_named(conditions.study);
     Row row = conditions.row;
+    for (const auto& [name, value] : conditions.chosen.entries()) row.set(name, value);
     const std::string_view field = conditions.field;
     const std::string name(field.substr(0, field.find('.')));
     row.set(name, field == name ? Value(1.0) : Value(Row{{field.substr(name.size() + 1).data(), 1.0}}));

@@ -142,7 +142,10 @@ std::uint32_t choose_parts(std::span<const std::uint32_t> blocks, std::uint32_t 
     std::size_t task = 0;
     for (const std::uint32_t all : blocks) {
       const std::uint32_t own = std::min(all, parts);
-      for (std::uint32_t part = 0; part < own; ++part) loads[task++ % cores] += (all + own - 1 - part) / own;
+      for (std::uint32_t part = 0; part < own; ++part) {
+        const std::uint32_t of_part = (all + own - 1 - part) / own;
+        loads[task++ % cores] += of_part;
+      }
     }
     const double longest = *std::ranges::max_element(loads);
     std::ranges::fill(loads, 0.0);
