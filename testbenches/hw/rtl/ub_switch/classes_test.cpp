@@ -2,25 +2,14 @@
 // scoreboard.
 #include <numeric>
 
-#include "Vrtl_switch_classes.h"
-#include "Vrtl_switch_eight.h"
+#include "testbenches/hw/rtl/ub_switch/class_shapes.h"
 #include "testbenches/hw/rtl/ub_switch/switch_bench.h"
 
 namespace cm384::ub::classes_test {
 namespace {
 
-// As CMakeLists.txt builds them.
-struct Three {
-  using Model = Vrtl_switch_classes;
-  static constexpr unsigned ports = 4, lanes = 8, classes = 3, buffer_cells = 32, cell_flits = 8,
-                            flit_bits = 64, max_flits = 32, routes = 64, streams = 2;
-};
-// One stream of an input at a time.
-struct Eight {
-  using Model = Vrtl_switch_eight;
-  static constexpr unsigned ports = 3, lanes = 16, classes = 8, buffer_cells = 8, cell_flits = 4,
-                            flit_bits = 64, max_flits = 16, routes = 16, streams = 1;
-};
+using Three = ThreeClasses;
+using Eight = EightClasses;
 
 template <class Shape>
 constexpr unsigned class_of(unsigned lane) {

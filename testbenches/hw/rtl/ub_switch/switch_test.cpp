@@ -8,8 +8,6 @@
 #else
 #define CM384_CHIP_CYCLES 5
 #define CM384_SWITCH_CORNERS
-#include "Vrtl_switch_classes.h"
-#include "Vrtl_switch_eight.h"
 #include "Vrtl_switch_lanes.h"
 #include "Vrtl_switch_many.h"
 #include "Vrtl_switch_one.h"
@@ -22,6 +20,9 @@
 #else
 #include "Vrtl_switch_small.h"
 #include "Vrtl_switch_wide.h"
+#endif
+#ifdef CM384_SWITCH_CORNERS
+#include "testbenches/hw/rtl/ub_switch/class_shapes.h"
 #endif
 #include "testbenches/hw/rtl/ub_switch/switch_bench.h"
 
@@ -69,17 +70,6 @@ struct PortsCorner {
   static constexpr unsigned ports = 64, lanes = 1, buffer_cells = 8, cell_flits = 2, flit_bits = 64,
                             max_flits = 8, routes = 64, streams = 2;
 };
-// Service classes, of which none is told apart here: classes_test.cpp does.
-struct Classes {
-  using Model = Vrtl_switch_classes;
-  static constexpr unsigned ports = 4, lanes = 8, classes = 3, buffer_cells = 32, cell_flits = 8,
-                            flit_bits = 64, max_flits = 32, routes = 64, streams = 2;
-};
-struct EightClasses {
-  using Model = Vrtl_switch_eight;
-  static constexpr unsigned ports = 3, lanes = 16, classes = 8, buffer_cells = 8, cell_flits = 4,
-                            flit_bits = 64, max_flits = 16, routes = 16, streams = 1;
-};
 // A single port, packets of one cell, flits that just hold a header.
 struct One {
   using Model = Vrtl_switch_one;
@@ -90,8 +80,9 @@ struct One {
 
 template <class Shape>
 class EveryShape : public ::testing::Test {};
+// Of service classes none is told apart here: classes_test.cpp does.
 #ifdef CM384_SWITCH_CORNERS
-using Shapes = ::testing::Types<Small, Wide, Many, LanesCorner, PortsCorner, Classes, EightClasses, One>;
+using Shapes = ::testing::Types<Small, Wide, Many, LanesCorner, PortsCorner, ThreeClasses, EightClasses, One>;
 #else
 using Shapes = ::testing::Types<Small>;
 #endif
