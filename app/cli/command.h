@@ -17,12 +17,23 @@ namespace cm384::cli {
 
 using Arguments = std::vector<std::string>;
 
+struct Command;
+struct CommandGroup {
+  std::string_view title;
+  std::span<const Command* const> commands;
+};
+
+class StudyRun;
+
 // What the program is made of.
 struct Program {
+  std::span<const CommandGroup> commands;  // as `cm384 --help` shows them
   std::span<const studies::Study> studies;
-  std::span<const studies::Predictor> predictors;
-  Arguments arguments{};                          // the whole command line, without the program's name
+  std::span<const studies::Predictor> predictors{};
   std::span<const studies::StudyGroup> groups{};  // the studies as help shows them; none: in one group
+  // Runs a study on the members of an ensemble (ensemble_run.h); none: this program runs a machine once.
+  int (*on_ensemble)(const Program& program, StudyRun& run, const Arguments& arguments) = nullptr;
+  Arguments arguments{};  // the whole command line, without the program's name
 };
 
 struct Command {

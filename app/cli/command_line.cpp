@@ -70,9 +70,9 @@ bool is_help(const std::string& word) {
 }
 
 // The words that may come next after `prefix` ("", "trace ", "trace generate ").
-std::vector<std::string> next_words(const std::string& prefix) {
+std::vector<std::string> next_words(const Program& program, const std::string& prefix) {
   std::vector<std::string> words;
-  for (const Command* command : all_commands()) {
+  for (const Command* command : commands_of(program)) {
     if (!command->name.starts_with(prefix)) continue;
     const std::string word(
         command->name.substr(prefix.size(), command->name.find(' ', prefix.size()) - prefix.size()));
@@ -94,7 +94,7 @@ int dispatch(const Program& program, const Arguments& arguments) {
     print_version();
     return kDone;
   }
-  for (const Command* command : all_commands()) {
+  for (const Command* command : commands_of(program)) {
     const std::size_t words = words_of(*command, arguments);
     if (words == 0) continue;
     const auto at = arguments.begin() + static_cast<std::ptrdiff_t>(words);
@@ -105,22 +105,22 @@ int dispatch(const Program& program, const Arguments& arguments) {
   // A group of commands, or a word that is none.
   std::string prefix, typed;
   for (const std::string& word : arguments) {
-    const std::vector<std::string> words = next_words(prefix);
+    const std::vector<std::string> words = next_words(program, prefix);
     typed = prefix + word;
     if (std::ranges::find(words, word) != words.end()) {
       prefix += word + ' ';
       continue;
     }
     if (is_help(word)) {
-      fmt::print("{}", usage_of_prefix(prefix));
+      fmt::print("{}", usage_of_prefix(program, prefix));
       return kDone;
     }
     throw InputError(fmt::format("{}: no such command{}; allowed: {}", typed, hw::suggestion(word, words),
                                  fmt::join(words, ", ")));
   }
-  fmt::print("{}", usage_of_prefix(prefix));
+  fmt::print("{}", usage_of_prefix(program, prefix));
   throw InputError(
-      fmt::format("{}: incomplete; allowed next: {}", typed, fmt::join(next_words(prefix), ", ")));
+      fmt::format("{}: incomplete; allowed next: {}", typed, fmt::join(next_words(program, prefix), ", ")));
 }
 
 int doctor(const Program&, const NoOptions&, const studies::Given&) {
@@ -193,6 +193,13 @@ void join_peers(const Arguments& arguments) {
 
 constinit const Command kDoctorCommand = make_command<NoOptions, doctor>(
     "doctor", "", "what is missing on this machine, and the command that mends it");
+
+std::vector<const Command*> commands_of(const Program& program) {
+  std::vector<const Command*> all;
+  for (const CommandGroup& group : program.commands)
+    all.insert(all.end(), group.commands.begin(), group.commands.end());
+  return all;
+}
 
 void print_now(std::string_view text) {
   errno = 0;

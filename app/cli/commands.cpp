@@ -1,7 +1,6 @@
 #include "app/cli/commands.h"
 
 #include <array>
-#include <vector>
 
 namespace cm384::cli {
 
@@ -31,30 +30,21 @@ constexpr std::array kManyRuns{&kSweepStatusCommand, &kSweepResultsCommand,  &kS
                                &kLibraryShowCommand, &kLibraryCheckCommand,  &kLibraryMeasureCommand};
 constexpr std::array kAbout{&kDoctorCommand, &kSchemaCommand, &kCompletionCommand, &kManualCommand};
 
+constexpr std::array kGroups{
+    CommandGroup{"Run the machine", kRunning},
+    CommandGroup{"Machines, their parameters and counters", kMachines},
+    CommandGroup{"Language models", kModels},
+    CommandGroup{"Kernels and chips of your own", kBuilding},
+    CommandGroup{"What moved", kComparing},
+    CommandGroup{"Traces of traffic and of routing", kTraces},
+    CommandGroup{"Many runs, unknown parameters, measured libraries", kManyRuns},
+    CommandGroup{"This program", kAbout},
+};
+
 }  // namespace
 
-std::span<const CommandGroup> command_groups() {
-  static constexpr std::array kGroups{
-      CommandGroup{"Run the machine", kRunning},
-      CommandGroup{"Machines, their parameters and counters", kMachines},
-      CommandGroup{"Language models", kModels},
-      CommandGroup{"Kernels and chips of your own", kBuilding},
-      CommandGroup{"What moved", kComparing},
-      CommandGroup{"Traces of traffic and of routing", kTraces},
-      CommandGroup{"Many runs, unknown parameters, measured libraries", kManyRuns},
-      CommandGroup{"This program", kAbout},
-  };
+std::span<const CommandGroup> all_commands() {
   return kGroups;
-}
-
-std::span<const Command* const> all_commands() {
-  static const std::vector<const Command*> table = [] {
-    std::vector<const Command*> all;
-    for (const CommandGroup& group : command_groups())
-      all.insert(all.end(), group.commands.begin(), group.commands.end());
-    return all;
-  }();
-  return table;
 }
 
 }  // namespace cm384::cli

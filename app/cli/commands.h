@@ -30,14 +30,10 @@ extern const Command kTraceReplayCommand;
 extern const Command kTraceGenerateRoutingCommand, kTraceGenerateTrafficCommand;
 extern const Command kSchemaCommand, kCompletionCommand, kManualCommand, kDoctorCommand;
 
-struct CommandGroup {
-  std::string_view title;
-  std::span<const Command* const> commands;
-};
-// As `cm384 --help` shows them.
-std::span<const CommandGroup> command_groups();
-// All of them, in that order.
-std::span<const Command* const> all_commands();
+// Every command there is, in groups.
+std::span<const CommandGroup> all_commands();
+// A program's commands, in the order of their groups.
+std::vector<const Command*> commands_of(const Program& program);
 
 // The whole command line, without the program's name. Reports errors on standard error and maps them to exit
 // codes.

@@ -74,7 +74,7 @@ std::string help_head(std::string_view usage, std::string_view summary) {
 std::string usage_of(const Program& program) {
   std::string text =
       "cm384 emulates a CloudMatrix384 supernode. Begin with `cm384 run dispatch --ranks 8`.\n";
-  for (const CommandGroup& group : command_groups()) {
+  for (const CommandGroup& group : program.commands) {
     text += fmt::format("\n{}:\n", group.title);
     for (const Command* command : group.commands) text += line_of(*command);
   }
@@ -83,9 +83,9 @@ std::string usage_of(const Program& program) {
   return fmt::format("{}\n{}", text, kEnd);
 }
 
-std::string usage_of_prefix(std::string_view prefix) {
+std::string usage_of_prefix(const Program& program, std::string_view prefix) {
   std::string text;
-  for (const Command* command : all_commands()) {
+  for (const Command* command : commands_of(program)) {
     if (command->name.starts_with(prefix)) text += line_of(*command);
   }
   return text + "\nEach knows --help: its options and examples.\n";

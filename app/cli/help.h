@@ -10,8 +10,8 @@ namespace cm384::cli {
 
 // `cm384 --help`: a group of commands fits a screen of 24 lines and 100 columns.
 std::string usage_of(const Program& program);
-// Of all commands whose name begins with `prefix`, "trace ".
-std::string usage_of_prefix(std::string_view prefix);
+// Of all its commands whose name begins with `prefix`, "trace ".
+std::string usage_of_prefix(const Program& program, std::string_view prefix);
 // The first lines of a command's or a study's help.
 std::string help_head(std::string_view usage, std::string_view summary);
 // Of `cm384 run` without a study.

@@ -1,4 +1,5 @@
 #include "app/cli/commands.h"
+#include "app/cli/ensemble_run.h"
 #include "base/engine/host_heap.h"
 
 int main(int count, char** words) {
@@ -6,6 +7,10 @@ int main(int count, char** words) {
   cli::open_standard_streams();
   sim::use_huge_pages();
   cli::watch_signals();
-  return cli::run_command_line({studies::registry(), studies::predictors(), {}, studies::study_groups()},
+  return cli::run_command_line({.commands = cli::all_commands(),
+                                .studies = studies::registry(),
+                                .predictors = studies::predictors(),
+                                .groups = studies::study_groups(),
+                                .on_ensemble = cli::run_on_ensemble},
                                {words + 1, words + count});
 }

@@ -28,7 +28,7 @@ struct Completed {
 
 std::vector<Completed> all_completed(const Program& program) {
   std::vector<Completed> all;
-  for (const Command* command : all_commands()) {
+  for (const Command* command : commands_of(program)) {
     if (command == &kRunCommand) continue;
     all.push_back({std::string(command->name), command->options()});
   }
@@ -132,13 +132,13 @@ void print_examples(std::string_view of) {
 int manual(const Program& program, const NoOptions&, const studies::Given&) {
   fmt::print(
       ".TH CM384 1\n.ad l\n.SH NAME\ncm384 \\- emulator of the CloudMatrix384 supernode\n.SH SYNOPSIS\n");
-  for (const Command* command : all_commands())
+  for (const Command* command : commands_of(program))
     fmt::print("{}\n.br\n", roff(fmt::format("{} [options]", command->usage())));
   fmt::print(
       ".SH DESCRIPTION\nFirmware compiled for RISC-V runs on models of the machine's cores; the time it "
       "takes is read "
       "off the simulated clock. Results go to standard output, progress to standard error.\n.SH COMMANDS\n");
-  for (const Command* command : all_commands()) {
+  for (const Command* command : commands_of(program)) {
     if (command == &kRunCommand) continue;
     fmt::print(".SS {}\n{}\n", roff(command->usage()), roff(command->summary));
     print_options(command->options());

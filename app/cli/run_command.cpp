@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include "app/cli/commands.h"
-#include "app/cli/ensemble_run.h"
 #include "app/cli/exit_code.h"
 #include "app/cli/help.h"
 #include "app/cli/study_run.h"
@@ -38,8 +37,11 @@ int run(const Command&, const Program& program, const Arguments& arguments) {
     fmt::print("{}", help_of_study(run.study()));
     return kDone;
   }
-  if (run.line().run.on_ensemble.ensemble > 0 && !sim::peers().several())
-    return run_on_ensemble(program, run, arguments);
+  if (run.line().run.on_ensemble.ensemble > 0 && !sim::peers().several()) {
+    if (program.on_ensemble == nullptr)
+      throw InputError("--ensemble: this program runs a machine once; allowed: the whole cm384");
+    return program.on_ensemble(program, run, arguments);
+  }
   const bool table = run.rows().format == "table";
   studies::TablePrinter printer(run.study().fields, run.rows().columns);
   const FinishedRun finished = run.run([&](const studies::Row& row) {

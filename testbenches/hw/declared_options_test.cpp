@@ -20,7 +20,7 @@ struct Options {
 // Fresh values each time.
 std::vector<Options> all_options() {
   std::vector<Options> all;
-  for (const Command* command : all_commands())
+  for (const Command* command : commands_of({all_commands(), studies::registry()}))
     all.push_back({std::string(command->name), {{"", command->options()}}});
   static std::vector<std::unique_ptr<StudyCommandLine>> lines;
   for (const studies::Study& study : studies::registry()) {
