@@ -100,6 +100,18 @@ TEST(Command, RowsAsTableJsonAndCsv) {
   EXPECT_EQ(document["complete"], true);
 }
 
+// What `./dev demo` runs first is of the same parts.
+TEST(Command, TheExchangeAloneSaysWhatTheWholeSays) {
+  for (const char* run : {"run dispatch --ranks 8 --batch 4 --payload control --format csv",
+                          "run combine --ranks 8 --batch 4 --format csv", "run dispatch --rank 8"}) {
+    const Outcome alone = start(CM384_EXCHANGE, run), whole = cm384(run);
+    EXPECT_EQ(alone.code, whole.code) << run;
+    EXPECT_EQ(alone.output, whole.output) << run;
+  }
+  expect_refused(start(CM384_EXCHANGE, "run dispatch --ranks 8 --ensemble 2"), "allowed: the whole cm384");
+  EXPECT_THAT(start(CM384_EXCHANGE, "report").errors, HasSubstr("no such command"));
+}
+
 // The golden results have the same run on the machine as it was published, with the figure beside it.
 TEST(Command, NoPublishedFigureBesideAChangedMachine) {
   const auto row = nlohmann::json::parse(
@@ -107,6 +119,13 @@ TEST(Command, NoPublishedFigureBesideAChangedMachine) {
   EXPECT_EQ(row["ranks"], 8);
   EXPECT_TRUE(row["published_us"].is_null());
   EXPECT_TRUE(row["error"].is_null());
+  // Nor what was measured on the part.
+  const std::string stream = "run stream --shape 64x128 --format json --set ";
+  const auto of = [&](const char* set) {
+    return nlohmann::json::parse(cm384(stream + set).output)["rows"][0]["measured_TBps"];
+  };
+  EXPECT_TRUE(of("hbm.bandwidth=2.4TB/s").is_null());
+  EXPECT_TRUE(of("die.aiv=48 --machine cloudmatrix384-920c").is_null());
 }
 
 TEST(Command, ValidateSaysWhereTheMachineIsAnotherOne) {

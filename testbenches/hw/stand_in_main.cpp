@@ -5,5 +5,8 @@
 int main(int count, char** words) {
   using namespace cm384;
   cli::watch_signals();
-  return cli::run_command_line({.commands = cli::all_commands(), .studies = studies::stand_in_studies(), .on_ensemble = cli::run_on_ensemble}, {words + 1, words + count});
+  return cli::run_command_line({.commands = cli::all_commands(),
+                                .studies = studies::stand_in_studies(),
+                                .on_ensemble = cli::run_on_ensemble},
+                               {words + 1, words + count});
 }

@@ -139,7 +139,8 @@ constexpr std::array kStreamFields{
     Field{"kernel_us", FieldType::number, "from the first core's start to the last one's end", true},
     Field{"task_us", FieldType::number, "task duration, launch and teardown of the blocks inside", true},
     Field{"bandwidth_TBps", FieldType::number, "bytes over kernel_us", true},
-    Field{"measured_TBps", FieldType::number, "measured on the part with 48 AIVs or 24 AICs", true},
+    Field{"measured_TBps", FieldType::number,
+          "measured on the part with 48 AIVs or 24 AICs; of the unchanged machine alone", true},
     Field{"error", FieldType::ratio, "bandwidth_TBps over measured_TBps, less 1", true},
     Field{"l2_hit_rate", FieldType::ratio, "hits over all requests to L2", true},
 };
@@ -156,7 +157,9 @@ StudyResult run(const StudyContext& context, const StreamOptions& options) {
       result.complete = false;
       break;
     }
-    const bool as_measured = options.cores == 48 && options.passes == 1 && !options.wait_for_reuse;
+    const hw::Machine& machine = context.machine;
+    const bool as_measured = options.cores == 48 && options.passes == 1 && !options.wait_for_reuse &&
+                             machine.preset == hw::kDefaultMachine && machine.overrides.empty();
     const double measured = static_cast<double>(shape->bytes(48)) / (shape->measured_us * 1e6);
     context.finish_row(result,
                        {{"shape", name},

@@ -16,6 +16,7 @@ Quantiles::Value::Value(double of) : value(of), step(0) {
 
 void Quantiles::add(const Value& v) {
   if (counts_.empty()) counts_.resize(static_cast<std::size_t>((kHighest - kLowest + 1) * kSteps) + 1);
+  min_ = count_ == 0 ? v.value : std::min(min_, v.value);
   ++count_;
   sum_ += v.value;
   max_ = std::max(max_, v.value);
@@ -26,6 +27,7 @@ void Quantiles::add(const Quantiles& others) {
   if (others.counts_.empty()) return;
   if (counts_.empty()) counts_.resize(others.counts_.size());
   for (std::size_t n = 0; n < counts_.size(); ++n) counts_[n] += others.counts_[n];
+  min_ = count_ == 0 ? others.min_ : std::min(min_, others.min_);
   count_ += others.count_;
   sum_ += others.sum_;
   max_ = std::max(max_, others.max_);
@@ -46,7 +48,7 @@ double Quantiles::of_rank(std::uint64_t rank) const {
   std::uint64_t below = 0;
   for (std::size_t n = 0; n < counts_.size(); ++n) {
     below += counts_[n];
-    if (below >= rank) return std::min(value_of(n, kSteps, kLowest), max_);
+    if (below >= rank) return std::clamp(value_of(n, kSteps, kLowest), min_, max_);
   }
   return max_;
 }

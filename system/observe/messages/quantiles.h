@@ -44,7 +44,7 @@ class Quantiles {
 
   std::vector<std::uint64_t> counts_;
   std::uint64_t count_ = 0;
-  double sum_ = 0, max_ = 0;
+  double sum_ = 0, min_ = 0, max_ = 0;
 };
 
 }  // namespace cm384::observe

@@ -31,6 +31,16 @@ TEST(Quantiles, AreThoseOfSortedValues) {
   EXPECT_EQ(quantiles.curve().back().at_most, 1);
 }
 
+TEST(Quantiles, OfEqualValuesAreThatValue) {
+  Quantiles one, others;
+  one.add(8.743886);
+  EXPECT_EQ(one.at(0.5), 8.743886);
+  others.add(one);
+  others.add(8.743886);
+  EXPECT_EQ(others.at(0.01), 8.743886);
+  EXPECT_EQ(others.at(0.99), 8.743886);
+}
+
 TEST(Quantiles, IntervalsCoverInNineteenOfTwenty) {
   std::mt19937_64 draw(5);
   std::exponential_distribution<double> values(1);
