@@ -216,10 +216,11 @@ void check(const hw::Machine& machine, const P2pOptions& options) {
                     machine.accelerator.kind));
 }
 
-// What was not asked for is what the machine has.
-P2pOptions with_defaults(const StudyContext& context, P2pOptions options) {
+// What was not asked for is what the machine has. `far`: where nothing says it, the way between supernodes is
+// meant.
+P2pOptions with_defaults(const StudyContext& context, P2pOptions options, bool far) {
   const hw::Topology& topology = context.machine.topology;
-  const bool far = topology.supernodes > 1, one_package = topology.dies_per_node <= topology.dies_per_package;
+  const bool one_package = topology.dies_per_node <= topology.dies_per_package;
   if (!context.given.contains("distance")) {
     if (far) {
       options.distance = {"inter-supernode"};
@@ -242,31 +243,54 @@ P2pOptions with_defaults(const StudyContext& context, P2pOptions options) {
   return options;
 }
 
+// Ways within a supernode and those between several are measured by paths of their own: a machine that has
+// both, of which none was asked for by distance, path or target, shows both.
+std::vector<P2pOptions> all_of(const StudyContext& context, const P2pOptions& asked) {
+  const hw::Topology& topology = context.machine.topology;
+  const auto given = [&](const char* name) { return context.given.contains(name); };
+  const bool far = topology.supernodes > 1;
+  const bool near = topology.nodes > 1 || topology.dies_per_node > topology.dies_per_package;
+  std::vector<P2pOptions> all;
+  if (far && near && !given("distance") && !given("path") && !given("target"))
+    all.push_back(with_defaults(context, asked, false));
+  all.push_back(with_defaults(context, asked, far));
+  return all;
+}
+
+struct P2pRun {
+  const P2pOptions& options;
+  P2pPoint point;
+  std::string path;
+};
+
 StudyResult run(const StudyContext& context, const P2pOptions& asked) {
-  const P2pOptions options = with_defaults(context, asked);
-  check(context.machine, options);
-  StudyResult result;
-  const std::vector<P2pPoint> points = points_of(options);
-  const double parts = static_cast<double>(points.size() * options.path.size());
-  double done = 0;
-  for (const P2pPoint& point : points) {
-    for (const std::string& path : options.path) {
-      PartOfProgress progress(context.progress, done / parts, (done + 1) / parts, result.simulator);
-      const StudyContext part = context.with(progress);
-      P2pPoint by_path = point;
-      by_path.rdma = path == "rdma";
-      const Row row = path == "aiv-direct" ? direct_row(part, options, point, result.simulator)
-                                           : copy_row(part, options, by_path, path, result.simulator);
-      ++done;
-      if (context.interrupted != 0) {
-        result.complete = false;
-        return result;
-      }
-      context.finish_row(result, row);
+  const std::vector<P2pOptions> all = all_of(context, asked);
+  std::vector<P2pRun> runs;
+  for (const P2pOptions& options : all) {
+    check(context.machine, options);
+    for (const P2pPoint& point : points_of(options)) {
+      for (const std::string& path : options.path) runs.push_back({options, point, path});
     }
   }
+  StudyResult result;
+  const auto parts = static_cast<double>(runs.size());
+  double done = 0;
+  for (const auto& [options, point, path] : runs) {
+    PartOfProgress progress(context.progress, done / parts, (done + 1) / parts, result.simulator);
+    const StudyContext part = context.with(progress);
+    P2pPoint by_path = point;
+    by_path.rdma = path == "rdma";
+    const Row row = path == "aiv-direct" ? direct_row(part, options, point, result.simulator)
+                                         : copy_row(part, options, by_path, path, result.simulator);
+    ++done;
+    if (context.interrupted != 0) {
+      result.complete = false;
+      return result;
+    }
+    context.finish_row(result, row);
+  }
   note_crossings(result);
-  note_shares(options, result);
+  note_shares(all.front(), result);
   return result;
 }
 

@@ -97,7 +97,10 @@ constexpr std::array kCubeRunFields{
     Field{"cube_peak_TOPS", FieldType::number, "the same of those that it ran on; cube_utilisation is of it"},
     Field{"hbm_GBps", FieldType::number, "bytes to and from HBM over the latency", true},
     Field{"l2_hit_rate", FieldType::ratio, "hits over all requests to L2", true},
-    Field{"bottleneck", FieldType::text, "the busiest pipe", true},
+    Field{"bottleneck", FieldType::text,
+          "the busiest pipe of the kernel, or launch and teardown where they take longer; `several` before "
+          "what takes less than half",
+          true},
     Field{"task_us", FieldType::number, "task duration, launch and teardown of the blocks inside"},
     Field{"kernel_us", FieldType::number,
           "from the first instruction of the first block to the last of the last"},
@@ -272,11 +275,16 @@ double cube_peak(const hw::Machine& machine, cm384_gemm_type type) {
   return (type == CM384_GEMM_INT8 ? peaks.int8_tops : peaks.bf16_tflops) * 1e12;
 }
 
-std::string bottleneck(const std::vector<PipeShare>& pipes) {
+std::string bottleneck(const std::vector<PipeShare>& pipes, double kernel_share) {
   const auto busiest = std::max_element(
       pipes.begin(), pipes.end(), [](const PipeShare& x, const PipeShare& y) { return x.busy < y.busy; });
   if (busiest == pipes.end()) return "";
-  std::string text = fmt::format("{}: busy {:.0f} %", busiest->name, busiest->busy * 100);
+  constexpr double kHalf = 0.5;
+  const double launch = 1 - kernel_share;
+  const bool launched = launch > busiest->busy * kernel_share;
+  std::string text = (launched ? launch : busiest->busy) < kHalf ? "several (--explain); " : "";
+  if (launched) return text + fmt::format("launch: {:.0f} %", launch * 100);
+  text += fmt::format("{}: busy {:.0f} %", busiest->name, busiest->busy * 100);
   if (!busiest->waits_for.empty())
     text += fmt::format(", waits for {} {:.0f} %", busiest->waits_for, busiest->waiting * 100);
   return text;
@@ -355,7 +363,7 @@ void add_row(const StudyContext& context, const CubeOptions& options, StudyResul
   row.set("peak_TOPS", peak / 1e12).set("cube_peak_TOPS", cubes / 1e12);
   row.set("hbm_GBps", reading.hbm_bytes / (latency * 1e3));
   row.set("l2_hit_rate", reading.l2_hit_rate);
-  row.set("bottleneck", bottleneck(reading.pipes));
+  row.set("bottleneck", bottleneck(reading.pipes, std::min(1.0, reading.kernel_us / latency)));
   row.set("task_us", reading.task_us).set("kernel_us", reading.kernel_us);
   row.set("correct", reading.correct);
   row.set("pipes", rows_of(reading.pipes));

@@ -98,8 +98,10 @@ host::Recordings record_stages(const StudyContext& context, const CubeSetting& s
 
 // Peak of a die in operations per second.
 double cube_peak(const hw::Machine& machine, cm384_gemm_type type);
-// "MTE2: busy 93 %, waits for MTE1 4 %": the busiest pipe.
-std::string bottleneck(const std::vector<PipeShare>& pipes);
+// "MTE2: busy 93 %, waits for MTE1 4 %": the busiest pipe of the kernel, or "launch: 60 %" of the latency
+// where launch and teardown take longer; "several (--explain); " before it where it takes less than half.
+// `kernel_share`: of the latency.
+std::string bottleneck(const std::vector<PipeShare>& pipes, double kernel_share);
 
 // Options of all these studies.
 struct CubeOptions {
