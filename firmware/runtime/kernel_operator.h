@@ -30,5 +30,6 @@
 #include "cm384/layout.h"
 #include "cm384/norms.h"
 #include "cm384/quantise.h"
+#include "cm384/relayout.h"
 #include "cm384/rows.h"
 #endif

@@ -126,18 +126,53 @@ struct TopkTiling {
   CM384_TILING_MEMBERS
 };
 
+struct PadTiling {
+  CM384_COUNT(srcHeight)
+  CM384_COUNT(srcWidth)
+  CM384_COUNT(srcOriWidth)
+  CM384_COUNT(srcSize)
+  CM384_COUNT(dstHeight)
+  CM384_COUNT(dstWidth)
+  CM384_COUNT(dstSize)
+  TILING_DATA_FIELD_DEF_ARR(uint32_t, 13, rest)
+  CM384_TILING_MEMBERS
+};
+
+struct UnPadTiling {
+  CM384_COUNT(srcHeight)
+  CM384_COUNT(srcWidth)
+  CM384_COUNT(srcSize)
+  CM384_COUNT(dstHeight)
+  CM384_COUNT(dstWidth)
+  CM384_COUNT(dstSize)
+  TILING_DATA_FIELD_DEF_ARR(uint32_t, 8, rest)
+  CM384_TILING_MEMBERS
+};
+
+struct ConfusionTransposeTiling {
+  CM384_COUNT(param0)
+  CM384_COUNT(param1)
+  CM384_COUNT(param2)
+  CM384_COUNT(param3)
+  TILING_DATA_FIELD_DEF_ARR(uint32_t, 14, rest)
+  CM384_TILING_MEMBERS
+};
+
 }  // namespace optiling
 #undef CM384_FIELD
 #undef CM384_COUNT
 
 namespace AscendC {
 namespace tiling {
+using optiling::ConfusionTransposeTiling;
 using optiling::LayerNormTiling;
 using optiling::LogSoftMaxTiling;
+using optiling::PadTiling;
 using optiling::RmsNormTiling;
 using optiling::SoftMaxTiling;
 using optiling::TCubeTiling;
 using optiling::TopkTiling;
+using optiling::UnPadTiling;
 }  // namespace tiling
 
 // Rows of the last axis, elements to whole blocks of 32 B.
@@ -220,6 +255,28 @@ bool TopKTilingFunc(const Rest&...) {
   return true;
 }
 
+// Rows of [height, width], of which the first originalWidth elements count.
+inline void PadTilingFunc(const ge::Shape& shape, const ge::Shape& original, const uint32_t, const uint32_t,
+                          optiling::PadTiling& made) {
+  made.set_srcHeight(static_cast<uint32_t>(shape.GetDim(0)));
+  made.set_srcWidth(cm384_row(shape));
+  made.set_srcOriWidth(cm384_row(original));
+  made.set_srcSize(static_cast<uint32_t>(shape.GetShapeSize()));
+}
+inline void UnPadTilingFunc(const ge::Shape& shape, const uint32_t, const uint32_t,
+                            optiling::UnPadTiling& made) {
+  made.set_srcHeight(static_cast<uint32_t>(shape.GetDim(0)));
+  made.set_srcWidth(cm384_row(shape));
+  made.set_srcSize(static_cast<uint32_t>(shape.GetShapeSize()));
+}
+inline void GetConfusionTransposeTilingInfo(const ge::Shape& shape, const uint32_t, const uint32_t,
+                                            const uint32_t, optiling::ConfusionTransposeTiling& made) {
+  made.set_param0(static_cast<uint32_t>(shape.GetDim(0)));
+  made.set_param1(static_cast<uint32_t>(shape.GetDim(1)));
+  made.set_param2(static_cast<uint32_t>(shape.GetDim(2)));
+  made.set_param3(static_cast<uint32_t>(shape.GetDim(3)));
+}
+
 // Of functions on every element: the last two arguments become the largest and the smallest size.
 #define CM384_TEMPORARY(Name)                                                                       \
   template <typename... Arguments>                                                                  \
@@ -238,6 +295,9 @@ CM384_TEMPORARY(Atan)
 CM384_TEMPORARY(Atanh)
 CM384_TEMPORARY(BroadCast)
 CM384_TEMPORARY(Ceil)
+CM384_TEMPORARY(ConfusionTranspose)
+CM384_TEMPORARY(Pad)
+CM384_TEMPORARY(UnPad)
 CM384_TEMPORARY(ClampMax)
 CM384_TEMPORARY(ClampMin)
 CM384_TEMPORARY(Cos)

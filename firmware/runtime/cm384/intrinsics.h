@@ -122,3 +122,6 @@ CM384_INLINE void copy_ubuf_to_gm(To* dst, From* src, uint8_t, uint16_t bursts, 
                     Cm384At(reinterpret_cast<const uint8_t*>(src)),
                     AscendC::DataCopyParams{bursts, length, src_gap, dst_gap});
 }
+[[noreturn]] CM384_INLINE void trap() {
+  AscendC::Trap();
+}

@@ -42,7 +42,7 @@ inline void ArithProgression(const LocalTensor<T>& dst, const T firstValue, cons
 // `size` elements of memory become `value`: the caller's own, through the UBuffer behind the kernel's
 // buffers.
 template <typename T>
-inline void InitGlobalMemory(GlobalTensor<T>& gm, const uint64_t size, const T value) {
+inline void InitGlobalMemory(const GlobalTensor<T>& gm, const uint64_t size, const T value) {
   const LocalTensor<uint8_t> room = Cm384Scratch(LocalTensor<uint8_t>(), 256);
   const uint32_t most = (room.GetSize() < 16384 ? room.GetSize() : 16384) / 256 * 256 / sizeof(T);
   const LocalTensor<T> filled = room.template ReinterpretCast<T>();
@@ -61,7 +61,7 @@ CM384_INLINE void InitOutput(GlobalTensor<T> gm, uint64_t size, T value = T(0)) 
   InitGlobalMemory(gm, size, value);
 }
 template <typename T>
-CM384_INLINE void Fill(GlobalTensor<T>& gm, const uint64_t size, const T value) {
+CM384_INLINE void Fill(const GlobalTensor<T>& gm, const uint64_t size, const T value) {
   InitGlobalMemory(gm, size, value);
 }
 

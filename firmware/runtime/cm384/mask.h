@@ -29,12 +29,14 @@ CM384_INLINE void SetCounter(uint64_t) {}
 // The mask of a call that is told not to set one.
 inline constexpr uint64_t MASK_PLACEHOLDER = 0;
 
-// Bit i: element i of every repeat takes part. In counter mode: maskLow elements.
+// Bit i: element i of every repeat takes part. In counter mode: maskLow elements, also of kernels that set the
+// one register without saying so.
 template <typename T, MaskMode mode = MaskMode::NORMAL>
 CM384_INLINE void SetVectorMask(uint64_t maskHigh, uint64_t maskLow) {
   if constexpr (mode == MaskMode::COUNTER) {
     SetCounter(maskLow);
   } else {
+    SetCounter(maskLow);
     cm384::pipe_instruction<CM384_CLASS_SYNC, CM384_SET_MASK>(maskLow, maskHigh);
   }
 }
@@ -49,6 +51,7 @@ CM384_INLINE void SetVectorMask(int32_t count) {
   if constexpr (mode == MaskMode::COUNTER) {
     SetCounter(static_cast<uint64_t>(count));
   } else {
+    Cm384Ensure(!cm384_counter_mode, "SetVectorMask: of a length in counter mode without MaskMode::COUNTER");
     SetMaskFirst(static_cast<uint32_t>(count));
   }
 }

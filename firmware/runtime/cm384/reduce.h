@@ -156,6 +156,19 @@ CM384_INLINE void ReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src
   PipeBarrier<PIPE_V>();
   TreeSum(dst, work, work, repeatTime);
 }
+// Where the last largest or smallest value stands with its index: for GetReduceMaxMinCount. Each source of a
+// kernel has its own.
+#ifdef CM384_MASK_MODES
+static uint32_t cm384_extreme = 0, cm384_extreme_bytes = 0;  // bytes of an element; 0: none, or without index
+template <typename T>
+CM384_INLINE void Cm384Extreme(const LocalTensor<T>& dst, bool index) {
+  cm384_extreme = static_cast<uint32_t>(dst.GetPhyAddr());
+  cm384_extreme_bytes = index ? sizeof(T) : 0;
+}
+#else
+template <typename T>
+CM384_INLINE void Cm384Extreme(const LocalTensor<T>&, bool) {}
+#endif
 // The value, or {value, index}; the lowest index of equals. The work tensor is not used.
 #define CM384_EXTREME(Name, operation)                                                                 \
   template <typename T>                                                                                \
@@ -163,6 +176,7 @@ CM384_INLINE void ReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src
                          int32_t count, bool calIndex = false) {                                       \
     CM384_TYPES(Name, kElementType);                                                                   \
     ReduceCount<operation>(dst, src, calIndex ? 2 : 5, static_cast<uint32_t>(count));                  \
+    Cm384Extreme(dst, calIndex);                                                                       \
   }                                                                                                    \
   template <typename T, CountOrWords Mask>                                                             \
   CM384_INLINE void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<T>&,  \
@@ -171,6 +185,7 @@ CM384_INLINE void ReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src
     if (cm384_counter_mode) Abort(#Name ": not in counter mode: docs/ascend-c.md");                    \
     WholeReduce<operation, true>(dst, src, AsGiven(mask), repeatTime, 0, 1, srcRepStride, sizeof(T),   \
                                  calIndex ? 2 : 5);                                                    \
+    Cm384Extreme(dst, calIndex);                                                                       \
   }
 CM384_EXTREME(ReduceMax, CM384_VCMAX)
 CM384_EXTREME(ReduceMin, CM384_VCMIN)

@@ -12,12 +12,6 @@ namespace AscendC {
     static_assert(sizeof...(Arguments) > 100, #Name ": not there: docs/ascend-c.md"); \
   }
 CM384_REFUSED(Ceils)
-CM384_REFUSED(CastDeq)
-CM384_REFUSED(Prelu)
-CM384_REFUSED(RpSort16)
-CM384_REFUSED(ProposalConcat)
-CM384_REFUSED(ProposalExtract)
-CM384_REFUSED(GetReduceMaxMinCount)
 CM384_REFUSED(GetCmpMask)
 CM384_REFUSED(SetCmpMask)
 CM384_REFUSED(SetAtomicType)
@@ -25,9 +19,13 @@ CM384_REFUSED(LoadDataWithSparse)
 CM384_REFUSED(MmadWithSparse)
 CM384_REFUSED(BroadCastVecToMM)
 CM384_REFUSED(SoftmaxFlashV3)
-CM384_REFUSED(ConfusionTranspose)
 CM384_REFUSED(Lgamma)
 CM384_REFUSED(Digamma)
+CM384_REFUSED(BilinearInterpolation)
+CM384_REFUSED(ReduceProd)
+CM384_REFUSED(ReduceXorSum)
+CM384_REFUSED(GetReduceRepeatSumSpr)
+CM384_REFUSED(GetReduceRepeatMaxMinSpr)
 #undef CM384_REFUSED
 // Calls of other chips.
 #define CM384_OF_OTHERS(Name)                                                         \
@@ -38,6 +36,12 @@ CM384_REFUSED(Digamma)
   }
 CM384_OF_OTHERS(Scatter)
 CM384_OF_OTHERS(MrgSort4)
+CM384_OF_OTHERS(RpSort16)
+CM384_OF_OTHERS(ProposalConcat)
+CM384_OF_OTHERS(ProposalExtract)
+CM384_OF_OTHERS(Prelu)
+CM384_OF_OTHERS(Where)
+CM384_OF_OTHERS(Clamp)
 #undef CM384_OF_OTHERS
 
 template <typename T, typename Mask>

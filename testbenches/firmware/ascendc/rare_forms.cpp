@@ -180,6 +180,45 @@ void Call(const Case& c, const Areas<T>& o) {
       ef.SetValue(0, static_cast<float>(y));
       return Cm384AfterScalarTurn();
     }
+    case 18: {
+      const LocalTensor<int16_t> from = o.a.template ReinterpretCast<int16_t>();
+      const LocalTensor<int8_t> to = o.d.template ReinterpretCast<int8_t>();
+      if (c.variant < 2)
+        SetDeqScale(c.scalar, static_cast<int16_t>(static_cast<int32_t>(c.pitch) / 16 - 2), c.variant == 0);
+      if (c.variant == 0) return CastDeq<int8_t, int16_t, false, true>(to, from, c.count);
+      if (c.variant == 1)
+        return CastDeq<uint8_t, int16_t, false, false>(to.template ReinterpretCast<uint8_t>(), from, c.count);
+      VdeqInfo info;
+      for (int32_t k = 0; k < 16; ++k) {
+        info.vdeqScale[k] = c.scalar * static_cast<float>(k + 1);
+        info.vdeqOffset[k] = static_cast<int16_t>(k * 20 - 160);
+        info.vdeqSignMode[k] = k % 3 != 0;
+      }
+      SetDeqScale(o.b.template ReinterpretCast<uint64_t>(), info);
+      if (c.variant == 2) return CastDeq<int8_t, int16_t>(to, from, c.count);
+      return CastDeq<int8_t, int16_t, true, true, true>(to, from, static_cast<uint64_t>(c.count), repeats,
+                                                        UnaryRepeatParams(1, 1, 8, 8));
+    }
+    case 19: {
+      const auto left = static_cast<uint16_t>(c.count & 255), right = static_cast<uint16_t>(c.count >> 8);
+      if (c.variant == 1) return UnPad(o.d, o.a, UnPadParams{left, right}, UnPadTiling{c.rows, c.pitch});
+      return Pad(o.d, o.a, PadParams{left, right, static_cast<int32_t>(c.rows)}, LocalTensor<uint8_t>(),
+                 PadTiling{c.rows, c.pitch, c.width});
+    }
+    case 20: {
+      ConfusionTransposeTiling tiling{c.rows, c.width, c.count, c.pitch};
+      return ConfusionTranspose(o.d, o.a, LocalTensor<uint8_t>(), static_cast<TransposeType>(c.variant),
+                                tiling);
+    }
+    case 21: {
+      c.variant == 0 ? ReduceMax(o.d, o.a, o.e, static_cast<int32_t>(c.count), true)
+                     : ReduceMin(o.d, o.a, o.e, static_cast<int32_t>(c.count), true);
+      T value, index;
+      GetReduceMaxMinCount(value, index);
+      o.e.SetValue(0, value);
+      o.e.SetValue(1, index);
+      return Cm384AfterScalarTurn();
+    }
     default:
       return Rows(c, o);
   }

@@ -1,3 +1,5 @@
+import math
+
 from harness import Case, f16, f32
 
 
@@ -47,4 +49,24 @@ def cases():
     c.input("b", "f32", [2 * n, 2], pairs(b))
     c.output("y", "f32", [2 * n, 2], pairs(v * w for v, w in zip(a, b)))
     c.arguments.append(str(n))
+    yield c
+
+    c = Case("mask_modes.cpp")
+    x = c.input("x", "f32", [256], [float(v) / 8 for v in [*c.whole(8, -9, 9), *c.whole(5, 1, 9), *c.whole(243, -9, 9)]])
+    y = [-1.0] * 1280
+    y[:200] = [v + 1 for v in x[:200]]
+    y[256:512] = [2 * v if 0xF0F0F0F0F0F0F0F0 >> i % 64 & 1 else -1.0 for i, v in enumerate(x)]
+    for r in range(2):
+        for i in range(64):
+            if i < 32:
+                y[512 + r * 128 + i // 8 * 16 + i % 8] = 7.0
+            y[768 + r * 128 + i] = x[r * 64 + i] + x[64 + r * 64 + i]
+    y[1024:1101] = [math.exp(v) for v in x[:77]]
+    y[1200:1205] = [math.log(v) for v in x[8:13]]
+    c.output("y", "f32", [1280], y, 1e-6, 1e-7)
+    yield c
+
+    c = Case("debug_forms.cpp", blocks=2)
+    x = c.input("x", "i32", [64], list(range(64)))
+    c.output("y", "i32", [64], [v + 1 for v in x])
     yield c
