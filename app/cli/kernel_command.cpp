@@ -482,6 +482,10 @@ int build_host(const KernelBuildOptions& options, const std::filesystem::path& r
   if (code != 0)
     throw InputError(
         fmt::format("kernel build --host: the host's compiler ended with {}; {} is not made", code, out));
+  // Its collectives are a kernel of the emulator's.
+  if (read_input(program.name()).find("cm384 collectives") != std::string::npos)
+    build_image({}, {(host / "hccl/collectives.cpp").string()}, runtime,
+                (kernels / "collectives.elf").string(), "collectives");
   program.commit();
   fmt::print("{}: a program of the host, {} kernel{}\n", out, made, made == 1 ? "" : "s");
   return kDone;

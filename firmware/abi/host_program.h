@@ -13,19 +13,22 @@ enum cm384_host_operation {
   CM384_HOST_DEVICES = 1, /* value: how many */
   CM384_HOST_ALLOCATE,    /* a bytes; value: GM address */
   CM384_HOST_FREE,        /* a address */
-  CM384_HOST_WRITE,       /* a address; bytes */
-  CM384_HOST_READ,        /* a address, b length; bytes */
-  CM384_HOST_COPY,        /* a to, b from, c length, between GM addresses; value: stream, -1 at once */
+  CM384_HOST_WRITE,       /* a address, b length; that many bytes and the line of the call, as "x.cpp:7" */
+  CM384_HOST_READ,        /* a address, b length; the line of the call; reply: bytes */
+  CM384_HOST_COPY,        /* a to, b from, c length, between GM addresses; value: stream, or -1 at once, then
+                             with the line of the call */
   CM384_HOST_STREAM,      /* value: a new one */
   CM384_HOST_WAIT_STREAM, /* a stream */
   CM384_HOST_WAIT_DEVICE, /**/
-  CM384_HOST_LAUNCH, /* a stream, b blocks; bytes: name, 0, struct cm384_host_argument and its bytes .. */
+  CM384_HOST_LAUNCH, /* a stream, b blocks, c group; bytes: name, 0, struct cm384_host_argument and its bytes
+                        .. */
   CM384_HOST_EVENT,  /* value: a new one */
   CM384_HOST_RECORD_EVENT,  /* a event, b stream */
   CM384_HOST_STREAM_AWAITS, /* a stream, b event */
   CM384_HOST_WAIT_EVENT,    /* a event */
   CM384_HOST_ELAPSED,       /* a event, b event; value: ns from one to the other */
-  CM384_HOST_CORES          /* a kind: 0 vector, 1 cube; value: how many a device has */
+  CM384_HOST_CORES,         /* a kind: 0 vector, 1 cube; value: how many a device has */
+  CM384_HOST_GROUP          /* bytes: int32_t, the device of each rank; value: a communication group, not 0 */
 };
 
 struct cm384_host_request {

@@ -16,6 +16,7 @@
 #include <filesystem>
 #include <fstream>
 #include <numeric>
+#include <span>
 #include <system_error>
 #include <utility>
 
@@ -25,6 +26,7 @@
 #include "firmware/abi/program.h"
 #include "npu_core/scalar/elf_image.h"
 #include "system/host/kernel_kind.h"
+#include "workloads/kernels/communication_group.h"
 
 namespace cm384::studies {
 namespace {
@@ -226,6 +228,10 @@ const std::shared_ptr<npu::Program>& HostProgram::kernel(const std::string& name
 
 namespace {
 
+std::string_view text_of(std::span<const std::byte> bytes, std::size_t from) {
+  return {reinterpret_cast<const char*>(bytes.data()) + from, bytes.size() - from};
+}
+
 // A number of the call for a parameter of the other kind, as C++ converts it.
 std::uint64_t as_the_other(const cm384_host_argument& argument) {
   if (argument.bytes != 0) return argument.word;
@@ -284,13 +290,52 @@ HostProgram::Answer HostProgram::launch(const Asked& asked) {
       parameters_of && parameters_of->size() != count)
     throw InputError(
         fmt::format("launch of {}: takes {} arguments, {} are given", name, parameters_of->size(), count));
+  if (asked.head.c != 0) {
+    if (asked.head.c > groups_.size()) throw InputError("a communication group that was not made");
+    const Group& group = groups_[asked.head.c - 1];
+    const auto rank = std::ranges::find(group.devices, asked.head.device);
+    if (rank == group.devices.end())
+      throw InputError(fmt::format("device {} is no rank of its communication group", asked.head.device));
+    block.context[0] = group.places[static_cast<std::size_t>(rank - group.devices.begin())];
+  }
   block.vector_cores = host::vector_cores(type);
   if (type == npu::KernelType::mix)
     block.group_space = runtime_.allocate(on.die, blocks * CM384_PROGRAM_GROUP_SPACE);
   request.arguments = runtime_.allocate(on.die, sizeof block);
   runtime_.put(request.arguments, block);
+  const std::vector<std::uint64_t> words(block.argument, block.argument + count);
+  unwaited_.put(stream_key(asked.head.a, asked.head.device), {"launch of " + name, words, words});
   launches_.push_back({name, blocks, program->image().code_bytes(), runtime_.launch(on, std::move(request))});
   return {};
+}
+
+HostProgram::Answer HostProgram::make_group(const Asked& asked) {
+  Group group;
+  group.devices.resize(asked.bytes.size() / sizeof(std::int32_t));
+  std::memcpy(group.devices.data(), asked.bytes.data(), group.devices.size() * sizeof(std::int32_t));
+  std::vector<GroupMember> members;
+  for (const std::int32_t device : group.devices)
+    members.push_back({.die = die(device), .world_rank = static_cast<std::uint32_t>(members.size())});
+  group.places = lay_out_group(runtime_, members);
+  lay_out_group_server(runtime_, members, group.places, static_cast<std::uint16_t>(groups_.size()));
+  groups_.push_back(std::move(group));
+  return {static_cast<std::int64_t>(groups_.size())};
+}
+
+// The default streams of devices have keys of their own.
+std::uint64_t HostProgram::stream_key(std::uint64_t number, std::int32_t device) {
+  return number != 0 ? number : std::uint64_t{1} << 32 | static_cast<std::uint32_t>(device);
+}
+
+void HostProgram::copies_now(std::uint64_t address, bool write, std::string_view line) {
+  const auto work = unwaited_.meets(address, write);
+  if (!work) return;
+  std::string found = fmt::format(
+      "{}: a copy {} memory of {}, which nothing has waited for: aclrtSynchronizeStream before it; it does "
+      "not "
+      "wait itself",
+      line.empty() ? "aclrtMemcpy" : line, write ? "writes" : "reads", *work);
+  if (std::ranges::find(findings_, found) == findings_.end()) findings_.push_back(std::move(found));
 }
 
 void HostProgram::copy(const Asked& asked) {
@@ -298,10 +343,14 @@ void HostProgram::copy(const Asked& asked) {
   check(head.a, head.c);
   check(head.b, head.c);
   if (head.value >= 0) {
-    runtime_.memcpy_async(stream(static_cast<std::uint64_t>(head.value), head.device), head.a, head.b,
-                          head.c);
+    const auto number = static_cast<std::uint64_t>(head.value);
+    runtime_.memcpy_async(stream(number, head.device), head.a, head.b, head.c);
+    unwaited_.put(stream_key(number, head.device), {"a copy", {head.b}, {head.a}});
     return;
   }
+  const std::string_view line = text_of(asked.bytes, 0);
+  copies_now(head.b, false, line);
+  copies_now(head.a, true, line);
   std::vector<std::byte> bytes(head.c);
   runtime_.copy_out(head.b, bytes);
   runtime_.copy_in(head.a, bytes);
@@ -316,17 +365,24 @@ HostProgram::Answer HostProgram::answer(const Asked& asked) {
       const hw::Die& parameters = session_.machine().parameters().die;
       return {head.a == 0 ? parameters.aiv : parameters.aic};
     }
-    case CM384_HOST_ALLOCATE:
-      return {static_cast<std::int64_t>(runtime_.allocate(die(head.device), head.a))};
+    case CM384_HOST_ALLOCATE: {
+      const std::uint64_t address = runtime_.allocate(die(head.device), head.a);
+      unwaited_.allocated(address, head.a);
+      return {static_cast<std::int64_t>(address)};
+    }
     case CM384_HOST_FREE:
       runtime_.free(head.a);
+      unwaited_.freed(head.a);
       return {};
     case CM384_HOST_WRITE:
-      check(head.a, head.bytes);
-      runtime_.copy_in(head.a, asked.bytes);
+      if (head.b > asked.bytes.size()) throw InputError("a copy of more bytes than there are");
+      check(head.a, head.b);
+      copies_now(head.a, true, text_of(asked.bytes, head.b));
+      runtime_.copy_in(head.a, std::span(asked.bytes).first(head.b));
       return {};
     case CM384_HOST_READ: {
       check(head.a, head.b);
+      copies_now(head.a, false, text_of(asked.bytes, 0));
       Answer made;
       made.bytes.resize(head.b);
       runtime_.copy_out(head.a, made.bytes);
@@ -340,28 +396,38 @@ HostProgram::Answer HostProgram::answer(const Asked& asked) {
       return {static_cast<std::int64_t>(streams_.size())};
     case CM384_HOST_WAIT_STREAM:
       runtime_.synchronize_stream(stream(head.a, head.device));
+      unwaited_.waited_for_stream(stream_key(head.a, head.device));
       wait();
       return {};
     case CM384_HOST_WAIT_DEVICE:
       runtime_.synchronize_device(die(head.device));
+      unwaited_.waited_for_stream(stream_key(0, head.device));
+      for (std::size_t n = 0; n < streams_.size(); ++n) {
+        if (streams_[n].die == die(head.device)) unwaited_.waited_for_stream(n + 1);
+      }
       wait();
       return {};
     case CM384_HOST_LAUNCH:
       return launch(asked);
+    case CM384_HOST_GROUP:
+      return make_group(asked);
     case CM384_HOST_EVENT:
       events_.push_back({false, {}, runtime_.create_event(die(head.device))});
       return {static_cast<std::int64_t>(events_.size())};
     case CM384_HOST_RECORD_EVENT: {
       Event& of = event(head.a);
       of.task = runtime_.record_event(stream(head.b, head.device), of.event);
+      unwaited_.recorded(head.a, stream_key(head.b, head.device));
       of.recorded = true;
       return {};
     }
     case CM384_HOST_STREAM_AWAITS:
       runtime_.stream_wait_event(stream(head.a, head.device), event(head.b).event);
+      unwaited_.awaits(stream_key(head.a, head.device), head.b);
       return {};
     case CM384_HOST_WAIT_EVENT:
       event(head.a);
+      unwaited_.waited_for_event(head.a);
       wait();
       return {};
     case CM384_HOST_ELAPSED: {
@@ -377,6 +443,7 @@ HostProgram::Answer HostProgram::answer(const Asked& asked) {
 }
 
 void HostProgram::report(const Clock& clock, StudyResult& into) const {
+  into.notes.insert(into.notes.end(), findings_.begin(), findings_.end());
   for (const auto& [name, program] : programs_) report_rules(*program, clock, into);
 }
 

@@ -4,11 +4,13 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/text/units.h"
 #include "workloads/frame/session.h"
 #include "workloads/kernels/kernel_rules.h"
+#include "workloads/kernels/unwaited_work.h"
 
 namespace cm384::studies {
 
@@ -59,7 +61,11 @@ class HostProgram {
   int wait_for_child();
   Answer answer(const Asked& asked);
   Answer launch(const Asked& asked);
+  Answer make_group(const Asked& asked);
   void copy(const Asked& asked);
+  // A copy of the host's that waits for no stream; `line`: of the call.
+  void copies_now(std::uint64_t address, bool write, std::string_view line);
+  static std::uint64_t stream_key(std::uint64_t number, std::int32_t device);
   void wait();
   int die(std::int32_t device) const;
   // By the number that the program has for it; 0 is the default stream of `device`.
@@ -81,7 +87,15 @@ class HostProgram {
   std::vector<host::Stream> defaults_;  // by device
   std::vector<bool> has_default_;
   std::vector<Event> events_;
+  // Of a communication group the devices of its ranks, and where their resources stand.
+  struct Group {
+    std::vector<std::int32_t> devices;
+    std::vector<std::uint64_t> places;
+  };
+  std::vector<Group> groups_;
   std::vector<Launch> launches_;
+  UnwaitedWork unwaited_;
+  std::vector<std::string> findings_;
   std::vector<std::pair<std::string, std::shared_ptr<npu::Program>>> programs_;
 };
 

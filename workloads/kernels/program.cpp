@@ -16,9 +16,9 @@
 
 #include "base/text/error.h"
 #include "base/text/output_file.h"
-#include "firmware/abi/communication.h"
 #include "system/host/kernel_kind.h"
 #include "workloads/frame/session.h"
+#include "workloads/kernels/communication_group.h"
 #include "workloads/kernels/host_program.h"
 #include "workloads/kernels/instruction_trace.h"
 #include "workloads/kernels/kernel_rules.h"
@@ -278,61 +278,31 @@ class ProgramRun {
     }
   }
 
-  // The resources of its group at each rank, and one entry a rank for each of the others. A rank of no group
-  // has none.
+  // The resources of its group at each rank. A rank of no group has none. Groups of different contexts have
+  // queues of their own.
   void lay_out(const ProgramContext& context) {
     auto& places = contexts_[context.index];
     places.resize(static_cast<std::size_t>(program_.ranks()));
-    for (const std::vector<int>& group : context.members) {
-      for (const int rank : group)
-        places[static_cast<std::size_t>(rank)] = lay_out_member(context, group, rank);
-      if (has_collectives_) lay_out_server(context, group);
-    }
-  }
-  std::uint64_t lay_out_member(const ProgramContext& context, const std::vector<int>& group, int rank) {
+    const auto bytes = [&](const std::optional<std::size_t>& buffer) {
+      return buffer ? program_.buffers[*buffer].bytes() : 0;
+    };
     const auto window = [&](const std::optional<std::size_t>& buffer, int of) {
       return buffer ? address(*buffer, of) : 0;
     };
-    const std::size_t ranks = group.size();
-    const std::uint64_t at = runtime_.allocate(die(rank), CM384_GROUP_BYTES);
-    const std::uint64_t entries = runtime_.allocate(die(rank), ranks * sizeof(cm384_group_rank));
-    cm384_group_head head{};
-    head.rank = static_cast<std::uint32_t>(std::ranges::find(group, rank) - group.begin());
-    head.ranks = static_cast<std::uint32_t>(ranks);
-    head.window_bytes = context.window_in ? program_.buffers[*context.window_in].bytes() : 0;
-    head.window_in = window(context.window_in, rank);
-    head.window_out = window(context.window_out, rank);
-    head.window_exp_bytes = context.window_exp ? program_.buffers[*context.window_exp].bytes() : 0;
-    head.window_exp = window(context.window_exp, rank);
-    runtime_.put(at, head);
-    std::vector<cm384_group_rank> others(ranks);
-    std::vector<cm384_group_entry> table(ranks);
-    for (std::size_t n = 0; n < ranks; ++n) {
-      others[n].rank = static_cast<std::uint32_t>(n);
-      others[n].world_rank = static_cast<std::uint32_t>(group[n]);
-      others[n].window_in = window(context.window_in, group[n]);
-      others[n].window_out = window(context.window_out, group[n]);
-      others[n].window_exp = window(context.window_exp, group[n]);
-      table[n].device = entries + n * sizeof others[n];
-    }
-    runtime_.put(entries, std::span<const cm384_group_rank>(others));
-    runtime_.put(at + CM384_GROUP_TABLE, std::span<const cm384_group_entry>(table));
-    return at;
-  }
-  // What the ranks of a group need for collectives that kernels ask for (firmware/abi/communication.h).
-  // Groups of different contexts have queues of their own.
-  void lay_out_server(const ProgramContext& context, const std::vector<int>& group) {
-    std::vector<std::uint64_t> boxes;
-    for (const int rank : group)
-      boxes.push_back(runtime_.allocate(die(rank), CM384_GROUP_BOX_BYTES(group.size())));
-    for (const int rank : group) {
-      cm384_group_server server{};
-      server.queue = runtime_.create_sdma_queue(die(rank), static_cast<std::uint16_t>(context.index));
-      server.boxes = runtime_.allocate(die(rank), boxes.size() * sizeof(std::uint64_t));
-      runtime_.put(server.boxes, std::span<const std::uint64_t>(boxes));
-      const std::uint64_t at = runtime_.allocate(die(rank), sizeof server);
-      runtime_.put(at, server);
-      runtime_.put(contexts_[context.index][static_cast<std::size_t>(rank)] + CM384_GROUP_SERVER, at);
+    for (const std::vector<int>& group : context.members) {
+      std::vector<GroupMember> members;
+      for (const int rank : group)
+        members.push_back({.die = die(rank),
+                           .world_rank = static_cast<std::uint32_t>(rank),
+                           .window_in = window(context.window_in, rank),
+                           .window_out = window(context.window_out, rank),
+                           .window_exp = window(context.window_exp, rank),
+                           .window_bytes = bytes(context.window_in),
+                           .window_exp_bytes = bytes(context.window_exp)});
+      const std::vector<std::uint64_t> made = lay_out_group(runtime_, members);
+      for (std::size_t n = 0; n < group.size(); ++n) places[static_cast<std::size_t>(group[n])] = made[n];
+      if (has_collectives_)
+        lay_out_group_server(runtime_, members, made, static_cast<std::uint16_t>(context.index));
     }
   }
 

@@ -30,7 +30,7 @@ enum aclrtMemcpyKind {
 enum aclrtRunMode { ACL_DEVICE, ACL_HOST };
 
 inline aclError cm384_done() {
-  return cm384_host::connection().failed() ? ACL_ERROR_FAILURE : ACL_SUCCESS;
+  return cm384_host::connection().failed ? ACL_ERROR_FAILURE : ACL_SUCCESS;
 }
 
 inline aclError aclInit(const char*) {
@@ -89,7 +89,7 @@ inline aclError aclrtMalloc(void** address, size_t bytes, aclrtMemMallocPolicy =
   *address = nullptr;
   if (bytes == 0) return ACL_ERROR_INVALID_PARAM;
   const int64_t at = cm384_host::ask(CM384_HOST_ALLOCATE, bytes);
-  if (!cm384_host::connection().failed()) *address = reinterpret_cast<void*>(at);
+  if (!cm384_host::connection().failed) *address = reinterpret_cast<void*>(at);
   return cm384_done();
 }
 inline aclError aclrtFree(void* address) {
@@ -104,23 +104,25 @@ inline aclError aclrtFreeHost(void* address) {
   std::free(address);
   return ACL_SUCCESS;
 }
-// Waits for itself, not for streams.
-inline aclError aclrtMemcpy(void* to, size_t most, const void* from, size_t bytes, aclrtMemcpyKind kind) {
+// Waits for itself, not for streams: what those still do with the memory is told with the line of the call.
+inline aclError aclrtMemcpy(void* to, size_t most, const void* from, size_t bytes, aclrtMemcpyKind kind,
+                            const char* file = __builtin_FILE(), int number = __builtin_LINE()) {
   if (bytes > most) return ACL_ERROR_INVALID_PARAM;
   if (bytes == 0) return ACL_SUCCESS;
+  const std::string line = std::string(file) + ":" + std::to_string(number);
   const auto at = reinterpret_cast<uint64_t>(to), source = reinterpret_cast<uint64_t>(from);
   switch (kind) {
     case ACL_MEMCPY_HOST_TO_HOST:
       std::memcpy(to, from, bytes);
       return ACL_SUCCESS;
     case ACL_MEMCPY_HOST_TO_DEVICE:
-      cm384_host::ask(CM384_HOST_WRITE, at, 0, 0, 0, bytes, from);
+      cm384_host::ask(CM384_HOST_WRITE, at, bytes, 0, 0, bytes, from, nullptr, line);
       return cm384_done();
     case ACL_MEMCPY_DEVICE_TO_HOST:
-      cm384_host::ask(CM384_HOST_READ, source, bytes, 0, 0, 0, nullptr, to);
+      cm384_host::ask(CM384_HOST_READ, source, bytes, 0, 0, 0, nullptr, to, line);
       return cm384_done();
     case ACL_MEMCPY_DEVICE_TO_DEVICE:
-      cm384_host::ask(CM384_HOST_COPY, at, source, bytes, -1);
+      cm384_host::ask(CM384_HOST_COPY, at, source, bytes, -1, 0, nullptr, nullptr, line);
       return cm384_done();
   }
   return ACL_ERROR_INVALID_PARAM;
@@ -132,24 +134,26 @@ inline aclError aclrtSynchronizeStream(aclrtStream stream) {
 // Between host and device the stream is waited for, and the copy takes no time; between devices it is a task
 // of the stream.
 inline aclError aclrtMemcpyAsync(void* to, size_t most, const void* from, size_t bytes, aclrtMemcpyKind kind,
-                                 aclrtStream stream) {
+                                 aclrtStream stream, const char* file = __builtin_FILE(),
+                                 int number = __builtin_LINE()) {
   if (kind == ACL_MEMCPY_DEVICE_TO_DEVICE && bytes <= most && bytes != 0) {
     cm384_host::ask(CM384_HOST_COPY, reinterpret_cast<uint64_t>(to), reinterpret_cast<uint64_t>(from), bytes,
                     static_cast<int64_t>(cm384_host::stream_of(stream)));
     return cm384_done();
   }
   if (const aclError error = aclrtSynchronizeStream(stream); error != ACL_SUCCESS) return error;
-  return aclrtMemcpy(to, most, from, bytes, kind);
+  return aclrtMemcpy(to, most, from, bytes, kind, file, number);
 }
-inline aclError aclrtMemset(void* address, size_t most, int32_t value, size_t count) {
+inline aclError aclrtMemset(void* address, size_t most, int32_t value, size_t count,
+                            const char* file = __builtin_FILE(), int number = __builtin_LINE()) {
   if (count > most) return ACL_ERROR_INVALID_PARAM;
   const std::vector<unsigned char> bytes(count, static_cast<unsigned char>(value));
-  return aclrtMemcpy(address, most, bytes.data(), count, ACL_MEMCPY_HOST_TO_DEVICE);
+  return aclrtMemcpy(address, most, bytes.data(), count, ACL_MEMCPY_HOST_TO_DEVICE, file, number);
 }
-inline aclError aclrtMemsetAsync(void* address, size_t most, int32_t value, size_t count,
-                                 aclrtStream stream) {
+inline aclError aclrtMemsetAsync(void* address, size_t most, int32_t value, size_t count, aclrtStream stream,
+                                 const char* file = __builtin_FILE(), int number = __builtin_LINE()) {
   if (const aclError error = aclrtSynchronizeStream(stream); error != ACL_SUCCESS) return error;
-  return aclrtMemset(address, most, value, count);
+  return aclrtMemset(address, most, value, count, file, number);
 }
 
 inline aclError aclrtCreateStream(aclrtStream* stream) {

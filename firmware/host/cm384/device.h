@@ -11,6 +11,7 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <mutex>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -33,10 +34,15 @@ class Connection {
     socket_ = std::atoi(text);
   }
 
-  // What the emulator answers; its bytes go to `into`, as many as are wanted.
-  std::int64_t ask(cm384_host_request request, const void* bytes = nullptr, void* into = nullptr) {
+  // What the emulator answers; its bytes go to `into`, as many as are wanted. `line` stands behind the bytes.
+  std::int64_t ask(cm384_host_request request, const void* bytes = nullptr, void* into = nullptr,
+                   const std::string& line = {}) {
+    const std::lock_guard<std::mutex> one_at_a_time(mutex_);
+    const std::uint64_t before = request.bytes;
+    request.bytes += line.size();
     send_all(&request, sizeof request);
-    if (request.bytes != 0) send_all(bytes, request.bytes);
+    if (before != 0) send_all(bytes, before);
+    if (!line.empty()) send_all(line.data(), line.size());
     cm384_host_reply reply;
     receive(&reply, sizeof reply);
     if (reply.status != 0) {
@@ -44,17 +50,16 @@ class Connection {
       receive(why.data(), why.size());
       std::fflush(nullptr);
       std::fprintf(stderr, "%s\n", why.c_str());
-      failed_ = true;
+      failed = true;
       return -1;
     }
-    failed_ = false;
+    failed = false;
     if (reply.bytes != 0) receive(into, reply.bytes);
     return reply.value;
   }
-  // Whether the last request was refused.
-  bool failed() const { return failed_; }
-
-  int device = 0;
+  // Of the calling thread: whether its last request was refused, and its device.
+  static inline thread_local bool failed = false;
+  static inline thread_local int device = 0;
 
  private:
   [[noreturn]] static void start_again() {
@@ -98,7 +103,7 @@ class Connection {
   }
 
   int socket_ = -1;
-  bool failed_ = false;
+  std::mutex mutex_;
 };
 // Before main, so that a program that starts again has said nothing yet.
 inline Connection& connection() {
@@ -107,10 +112,18 @@ inline Connection& connection() {
 }
 inline Connection& connected = connection();
 
+// What comes before the host waits for streams: other threads may still have to put something there.
+inline void (*before_waiting)() = nullptr;
+inline bool waits(std::uint32_t operation) {
+  return operation == CM384_HOST_WAIT_STREAM || operation == CM384_HOST_WAIT_DEVICE ||
+         operation == CM384_HOST_WAIT_EVENT || operation == CM384_HOST_ELAPSED;
+}
+
 inline std::int64_t ask(std::uint32_t operation, std::uint64_t a = 0, std::uint64_t b = 0,
                         std::uint64_t c = 0, std::int64_t value = 0, std::uint64_t bytes = 0,
-                        const void* from = nullptr, void* into = nullptr) {
-  return connection().ask({operation, connection().device, a, b, c, value, bytes}, from, into);
+                        const void* from = nullptr, void* into = nullptr, const std::string& line = {}) {
+  if (before_waiting != nullptr && waits(operation)) before_waiting();
+  return connection().ask({operation, connection().device, a, b, c, value, bytes}, from, into, line);
 }
 
 // A stream by the pointer that programs hold: null is the default one.
@@ -121,15 +134,16 @@ inline std::uint64_t stream_of(const void* stream) {
 // `name<<<blocks, l2, stream>>>(arguments)`.
 class Launch {
  public:
-  Launch(const char* name, std::uint32_t blocks, const void*, const void* stream)
-      : name_(name), blocks_(blocks), stream_(stream) {}
+  // `group`: whose resources GetHcclContext() gives; 0: of none.
+  Launch(const char* name, std::uint32_t blocks, const void*, const void* stream, std::uint64_t group = 0)
+      : name_(name), blocks_(blocks), stream_(stream), group_(group) {}
 
   template <typename... Arguments>
   int operator()(const Arguments&... arguments) const {
     std::vector<char> bytes(name_, name_ + std::strlen(name_) + 1);
     (add(bytes, arguments), ...);
-    ask(CM384_HOST_LAUNCH, stream_of(stream_), blocks_, 0, 0, bytes.size(), bytes.data());
-    return connection().failed() ? 1 : 0;
+    ask(CM384_HOST_LAUNCH, stream_of(stream_), blocks_, group_, 0, bytes.size(), bytes.data());
+    return connection().failed ? 1 : 0;
   }
 
  private:
@@ -165,6 +179,7 @@ class Launch {
   const char* name_;
   std::uint32_t blocks_;
   const void* stream_;
+  std::uint64_t group_;
 };
 
 }  // namespace cm384_host

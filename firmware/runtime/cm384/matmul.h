@@ -36,6 +36,7 @@ class MatmulSettings {
   // Every call has its result when it returns.
   CM384_INLINE void WaitIterateAll() {}
   CM384_INLINE void WaitGetTensorC() {}
+  CM384_INLINE void WaitIterateBatch() {}
 
  protected:
   cm384::MatmulMore more_{};
@@ -240,8 +241,8 @@ class Matmul : public MatmulSettings {
   }
   static CM384_INLINE int RowsOfBlocks(int rows) { return (rows + 15) / 16 * 16; }
   CM384_INLINE void Restart() { tile_ = -1; }
-  static constexpr bool kTellsMore =
-      CallBack::kOwnCopy || (is_same_v<T, int8_t> && !is_same_v<Result, int32_t>);
+  static constexpr bool kTellsMore = CallBack::kOwnCopy || CallBack::kOwnA || CallBack::kOwnB ||
+                                     (is_same_v<T, int8_t> && !is_same_v<Result, int32_t>);
   CM384_INLINE uint64_t BytesOfA() const { return static_cast<uint64_t>(m_) * k_ * sizeof(T); }
   // The cube core of a group takes its operands from memory.
   inline GlobalTensor<T> Stage(const LocalTensor<T>& from, uint64_t at, uint64_t bytes) {

@@ -104,12 +104,19 @@ class MatmulCube {
                          static_cast<uint64_t>(pitch) * kSize, height * 32);
     };
     AscendC::LocalTensor<T> a = a1_.template AllocTensor<T>(), b = b1_.template AllocTensor<T>();
-    if ((job.flags & kTransposedA) != 0) {
+    using Bytes = int8_t;
+    if constexpr (CallBack::kOwnA) {
+      CallBack::template CopyIn<true>(a.template ReinterpretCast<Bytes>(), job.a, {row, k, m, depth},
+                                      more_->tiling, more_->data);
+    } else if ((job.flags & kTransposedA) != 0) {
       copy((job.flags & kNzA) != 0, Offset(a), job.a, k, row, job.a_pitch, depth, m, Up(depth, kSquare));
     } else {
       copy((job.flags & kNzA) != 0, Offset(a), job.a, row, k, job.a_pitch, m, depth, Up(m, 16));
     }
-    if ((job.flags & kTransposedB) != 0) {
+    if constexpr (CallBack::kOwnB) {
+      CallBack::template CopyIn<false>(b.template ReinterpretCast<Bytes>(), job.b, {k, column, depth, n},
+                                       more_->tiling, more_->data);
+    } else if ((job.flags & kTransposedB) != 0) {
       copy((job.flags & kNzB) != 0, Offset(b), job.b, column, k, job.b_pitch, n, depth, Up(n, 16));
     } else {
       copy((job.flags & kNzB) != 0, Offset(b), job.b, k, column, job.b_pitch, depth, n, Up(depth, kSquare));

@@ -99,18 +99,32 @@ struct DataCopyOutParams {
   uint64_t quantScalar;
   uint64_t cbufWorkspaceAddr;
 };
-// A function for copies of tiles of C to memory, each with the tile's place in it; those of A and B are the
-// default ones: what their own are given is not known.
+// Functions for copies: of tiles of C to memory, each with the tile's place in it; of blocks of A and B to
+// L1, as columns of blocks of 32 B, rows of which are made up to 16 (of operands that are turned on the way
+// to L0 to 32, where elements have 1 B). These are given the operand's start in memory and the block's first
+// row and column and its size, all in elements, of A (m x k) or B (k x n) as they are multiplied; a block of
+// a transposed operand goes to L1 as it stands in memory (assumed).
 template <auto DataCopyOut = nullptr, auto CopyA1 = nullptr, auto CopyB1 = nullptr>
 struct MatmulCallBackFunc {
-  template <typename T>
-  static constexpr bool kDefault = is_same_v<T, decltype(nullptr)>;
-  static_assert(kDefault<decltype(CopyA1)> && kDefault<decltype(CopyB1)>,
-                "MatmulCallBackFunc: a function for C alone: docs/ascend-c.md");
-  static constexpr bool kOwnCopy = !kDefault<decltype(DataCopyOut)>;
+  template <auto Function>
+  static constexpr bool kOwn = !is_same_v<decltype(Function), decltype(nullptr)>;
+  static constexpr bool kOwnCopy = kOwn<DataCopyOut>, kOwnA = kOwn<CopyA1>, kOwnB = kOwn<CopyB1>;
   CM384_INLINE static void Copy(const __gm__ void* gm, const LocalTensor<int8_t>& co1, const void* params,
                                 uint64_t tiling, uint64_t data) {
     if constexpr (kOwnCopy) DataCopyOut(gm, co1, params, tiling, data);
+  }
+  struct Block {
+    uint32_t row, column, rows, columns;
+  };
+  template <bool of_a>
+  CM384_INLINE static void CopyIn(const LocalTensor<int8_t>& l1, uint64_t gm, const Block& block,
+                                  uint64_t tiling, uint64_t data) {
+    const auto call = [&](auto copy) {
+      copy(l1, reinterpret_cast<const void*>(gm), static_cast<int>(block.row), static_cast<int>(block.column),
+           static_cast<int>(block.rows), static_cast<int>(block.columns), tiling, data);
+    };
+    if constexpr (of_a && kOwnA) call(CopyA1);
+    if constexpr (!of_a && kOwnB) call(CopyB1);
   }
 };
 struct MatmulPolicy {};
