@@ -11,7 +11,10 @@ namespace cm384::npu {
 std::string Hazard::text() const {
   return fmt::format("hazard in {}: {} {} block {:#x} ({{}}), which {} {} ({{}}); {}", buffer, access.pipe,
                      access.write ? "writes" : "reads", offset, other.pipe, other.write ? "writes" : "reads",
-                     ordered ? "covered by the automatic order" : "no flag or barrier orders them");
+                     ordered ? "covered by the automatic order"
+                     : access.pipe == other.pipe
+                         ? fmt::format("no PipeBarrier<PIPE_{}> orders them", access.pipe)
+                         : "no flag or barrier orders them");
 }
 
 HazardChecker::HazardChecker(const HazardSpace& space, bool orders_scalar, HazardListener* listener)
@@ -29,6 +32,7 @@ void HazardChecker::reset(bool orders_scalar, HazardListener* listener) {
   clock_ = {};
   scalar_before_ = {};
   scalar_drained_ = 0;
+  written_ = 0;
   for (auto& pushed : queue_) pushed.clear();
   for (auto& sets : flags_) sets.clear();
   told_.clear();
@@ -38,6 +42,8 @@ void HazardChecker::join(int pipe, const VectorClock& other) {
   for (int p = 0; p < pipes_; ++p) {
     if (p != pipe) clock_[pipe][p] = std::max(clock_[pipe][p], other[p]);
   }
+  // Who knows of an access of this pipe has waited for it.
+  if (pipe == space_.pipelined) written_ = std::max(written_, other[pipe]);
 }
 
 void HazardChecker::pushed(int pipe) {
@@ -61,6 +67,10 @@ void HazardChecker::flag_waited(int destination, std::uint32_t flag) {
   flags_[flag].erase(flags_[flag].begin());
 }
 
+void HazardChecker::barrier(int pipe) {
+  if (pipe == space_.pipelined) written_ = clock_[pipe][pipe];
+}
+
 void HazardChecker::all_waited() {
   for (int p = 0; p < pipes_; ++p) join(kPipeS, clock_[p]);
   scalar_drained_ = clock_[kPipeS][kPipeS];
@@ -75,6 +85,11 @@ void HazardChecker::access(int pipe, std::uint32_t offset, std::uint32_t bytes, 
     if (block.launch != launch_) block = {.launch = launch_};
     if (block.writer < pipes_ && block.writer != pipe && block.write.sequence > known[block.writer]) {
       report(pipe, write, pc, block.writer, true, block.write, b);
+    } else if (block.writer == pipe && pipe == space_.pipelined && block.write.sequence > written_ &&
+               block.write.sequence != known[pipe] && b < first_buffer_blocks() &&
+               // Results of reductions may share a block.
+               (!write || (offset <= b * space_.grain && offset + bytes >= (b + 1) * space_.grain))) {
+      report(pipe, write, pc, pipe, true, block.write, b);
     }
     if (!write) {
       block.reads[pipe] = {known[pipe], pc};
@@ -99,14 +114,18 @@ void HazardChecker::report(int pipe, bool write, std::uint64_t pc, int other, bo
   std::size_t buffer = 0;
   while (buffer + 1 < space_.buffers.size() && space_.buffers[buffer + 1].begin <= offset) ++buffer;
   const HazardSpace::Buffer& place = space_.buffers[buffer];
-  const bool ordered = orders_scalar_ && buffer == 0 && (pipe == kPipeS || other == kPipeS);
+  const bool ordered = orders_scalar_ && buffer == 0 && (pipe == kPipeS || other == kPipeS || pipe == other);
   const Hazard found{.access = {space_.pipes[pipe].name, write, pc},
                      .other = {space_.pipes[other].name, other_write, touch.pc},
                      .ordered = ordered,
                      .buffer = place.name,
                      .offset = offset - place.begin};
-  // What was waited for is known from here on.
-  if (ordered) clock_[pipe][other] = std::max(clock_[pipe][other], touch.sequence);
+  // What was waited for is known from here on; of a pipe's own instructions each is told once.
+  if (pipe == other) {
+    written_ = std::max(written_, touch.sequence);
+  } else if (ordered) {
+    clock_[pipe][other] = std::max(clock_[pipe][other], touch.sequence);
+  }
   if (listener_ == nullptr) {
     if (ordered) return;
     throw PipeFault(found.text(), {pc, touch.pc});

@@ -4,7 +4,8 @@
 // the last access that is ordered before what it does next. set_flag carries the clock of its source,
 // wait_flag joins it to its destination's. An instruction also knows what the scalar unit had waited for when
 // it was pushed, and the scalar loads before it; scalar stores need a flag or a barrier of all pipes, as on
-// the part.
+// the part. Instructions of one pipe begin in order, but those of V before earlier ones have written: what
+// one writes, the next may read or write behind a barrier alone (ascend-facts A3).
 #pragma once
 
 #include <array>
@@ -31,6 +32,7 @@ struct HazardSpace {
   std::span<const Buffer> buffers;  // ascending, the first at 0
   std::uint32_t bytes = 0;          // of all
   std::uint32_t grain = 0;          // accesses to the same `grain` bytes meet
+  int pipelined = kMostPipes;       // the pipe whose instructions meet in the first buffer without a barrier
 };
 
 // Two accesses of which one may overtake the other.
@@ -76,6 +78,8 @@ class HazardChecker {
   // Flag number of (source, destination, id); sets and waits of one flag alternate in order.
   void flag_set(int source, std::uint32_t flag);
   void flag_waited(int destination, std::uint32_t flag);
+  // The pipe has waited for its earlier instructions.
+  void barrier(int pipe);
   // The scalar unit has waited for all pipes.
   void all_waited();
 
@@ -98,6 +102,9 @@ class HazardChecker {
   };
 
   void join(int pipe, const VectorClock& other);
+  std::uint32_t first_buffer_blocks() const {
+    return (space_.buffers.size() == 1 ? space_.bytes : space_.buffers[1].begin) / space_.grain;
+  }
   void report(int pipe, bool write, std::uint64_t pc, int other, bool other_write, const Touch& touch,
               std::uint32_t block);
 
@@ -107,6 +114,7 @@ class HazardChecker {
   std::array<std::uint32_t, kMostPipes>
       scalar_before_{};               // scalar accesses before the pipe's running instruction
   std::uint32_t scalar_drained_ = 0;  // scalar accesses before the scalar unit last waited for all pipes
+  std::uint32_t written_ = 0;         // accesses of the pipelined pipe that are complete for its next one
   struct Pushed {
     VectorClock scalar;
     std::uint32_t drained;

@@ -62,6 +62,7 @@ void PipeSet::run_work(int pipe) {
       q.ready = start + 1;
       leave(pipe, start);
     } else {  // barrier
+      if (hazards) hazards->barrier(pipe);
       step(PipeStep::Kind::barrier, pipe, entry, q.ready, start, complete, complete - 1);
       q.ready = complete;
       leave(pipe, complete - 1);
@@ -137,7 +138,10 @@ void PipeSet::run_copies(int pipe) {
       const std::int64_t gone_on = std::max(start + 1, tick(e.complete()));
       step(PipeStep::Kind::barrier, pipe, entry, q.ready, start, gone_on, gone_on - 1);
       q.ready = gone_on;
-      if (hazards) hazards->started(pipe);
+      if (hazards) {
+        hazards->started(pipe);
+        hazards->barrier(pipe);
+      }
       leave(pipe, q.ready - 1);
       continue;
     }

@@ -11,7 +11,8 @@ constexpr PipeDescription kDescriptions[kPipes] = {
     {"S", CM384_PIPE_S}, {"V", CM384_PIPE_V}, {"MTE2", CM384_PIPE_MTE2}, {"MTE3", CM384_PIPE_MTE3}};
 // The counts of a merge as one more block.
 constexpr HazardSpace::Buffer kBuffers[] = {{"the UBuffer", 0}, {"the counts of a merge", kUBufferBytes}};
-constexpr HazardSpace kSpace{kDescriptions, kBuffers, kUBufferBytes + sim::kBlockBytes, sim::kBlockBytes};
+constexpr HazardSpace kSpace{kDescriptions, kBuffers, kUBufferBytes + sim::kBlockBytes, sim::kBlockBytes,
+                             kPipeV};
 
 }  // namespace
 

@@ -171,6 +171,56 @@ TEST(Hazards, AllAreListedOnce) {
             "orders them");
 }
 
+// Instructions of V begin in order, but what one writes is there for the next behind a barrier or a flag
+// alone.
+TEST(Hazards, VWithV) {
+  const auto heard = [](const std::vector<PipeInstruction>& program) {
+    Listened die;
+    EXPECT_TRUE(die.run(program));
+    return die.heard;
+  };
+  const std::vector<Hazard> read = heard({work(0x1000, 0), work(0x2000, 0x1000)});
+  ASSERT_EQ(read.size(), 1u);
+  EXPECT_EQ(read[0].text(),
+            "hazard in the UBuffer: V reads block 0x1000 ({}), which V writes ({}); no PipeBarrier<PIPE_V> "
+            "orders them");
+  EXPECT_EQ(read[0].other.pc, 0x1000u);
+  EXPECT_EQ(read[0].access.pc, 0x1004u);
+  const std::vector<Hazard> written = heard({work(0x1000, 0), work(0x1000, 0x2000)});
+  ASSERT_EQ(written.size(), 1u);
+  EXPECT_TRUE(written[0].access.write);
+  // Single results of reductions share a block; read is all of it.
+  const auto sum = [](std::uint32_t to) {
+    return vector(CM384_CLASS_REDUCE, CM384_VCADD, CM384_F32, to, 0, 0, 1);
+  };
+  EXPECT_TRUE(heard({sum(0x1000), sum(0x1004)}).empty());
+  EXPECT_EQ(heard({sum(0x1000), work(0x2000, 0x1000)}).size(), 1u);
+  EXPECT_TRUE(heard({work(0x1000, 0), work(0, 0x2000)}).empty())
+      << "reads come before what a later one writes";
+  EXPECT_TRUE(heard({work(0x1000, 0x1000)}).empty()) << "in place";
+  EXPECT_TRUE(heard({work(0x1000, 0), work(0x2000, 0)}).empty());
+  EXPECT_TRUE(heard({work(0x1000, 0), barrier(kV), work(0x2000, 0x1000)}).empty());
+  EXPECT_TRUE(heard({work(0x1000, 0), barrier(CM384_PIPE_ALL), work(0x2000, 0x1000)}).empty());
+  EXPECT_EQ(heard({barrier(kV), work(0x1000, 0), work(0x2000, 0x1000)}).size(), 1u);
+  EXPECT_EQ(heard({work(0x1000, 0), barrier(kMte2), work(0x2000, 0x1000)}).size(), 1u);
+  // By way of another pipe, or of the scalar unit.
+  EXPECT_TRUE(heard({work(0x1000, 0), set_flag(kV, kMte3), wait_flag(kV, kMte3), set_flag(kMte3, kV),
+                     wait_flag(kMte3, kV), work(0x2000, 0x1000)})
+                  .empty());
+  EXPECT_TRUE(heard({work(0x1000, 0), set_flag(kV, kS), wait_flag(kV, kS), work(0x2000, 0x1000)}).empty());
+  EXPECT_EQ(heard({work(0x1000, 0), set_flag(kV, kMte3), wait_flag(kV, kMte3), work(0x2000, 0x1000)}).size(),
+            1u);
+  // Each once: one barrier would have ordered both.
+  EXPECT_EQ(heard({work(0x1000, 0), work(0x2000, 0x1000), work(0x3000, 0x1000)}).size(), 1u);
+  EXPECT_EQ(heard({work(0x1000, 0), work(0x2000, 0x1000), work(0x3000, 0x2000)}).size(), 2u);
+  Listened automatic;
+  automatic.aiv.set_order(true);
+  automatic.aiv.reset();
+  EXPECT_TRUE(automatic.run({work(0x1000, 0), work(0x2000, 0x1000)}));
+  ASSERT_EQ(automatic.heard.size(), 1u);
+  EXPECT_TRUE(automatic.heard[0].ordered);
+}
+
 // Those of the scalar unit with a pipe are told apart where the order covers them.
 TEST(Hazards, TheAutomaticOrderCoversScalarAccesses) {
   Listened die;
