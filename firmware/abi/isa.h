@@ -153,10 +153,10 @@ enum cm384_cube {
      LOAD_BIAS. */
   CM384_CUBE_LOAD_FIXPIPE = 4,
   /* Pipe M: C = A * B, or C += A * B. rs1 = L0A offset | L0B offset << 32. rs2 = L0C offset, multiple of 1024
-     | accumulate << 32: 0 C starts from 0, 1 adds to C, 2 starts from the bias table (bias of column n at n *
-     4) | bias table offset << 40. rs3 = m (15:0) | n (31:16) | k (47:32), in elements. S8 accumulates in S32
-     (wraps), the others in F32: products are exact for 2 B types, else rounded, and are added in order of k,
-     each sum rounded to nearest even. */
+     | accumulate << 32: 0 C starts from 0, 1 adds to C, 2 starts from the bias table (bias of column n at 4
+     n) | bias table offset << 40. rs3 = m (15:0) | n (31:16) | k (47:32), in elements | S4 << 48: two in a
+     byte of S8, low half first. S8 and S4 add in S32 (wraps), the others in F32: products are exact for 2 B
+     types, else rounded, and are added in order of k, each sum rounded to nearest even. */
   CM384_CUBE_MMAD = 5,
   /* Pipe FIX: C to GM. rs1 = GM address. rs2 = L0C offset | scale (F32 bits) << 32. rs3 = m (15:0) | n
      (31:16) | operation (39:32, cm384_fixpipe) | relu << 40 | NZ << 41 | wide << 42 | scales of 8 B << 43 |

@@ -54,7 +54,7 @@ std::uint32_t CubeLoad::l1_bytes() const {
 }
 
 std::uint32_t Mmad::k_blocks() const {
-  return blocks_of(k, sim::kBlockBytes / cube_element_bytes(type));
+  return blocks_of(k, halves ? 2 * sim::kBlockBytes : sim::kBlockBytes / cube_element_bytes(type));
 }
 
 CubeLoad decode_cube_load(const PipeInstruction& in) {
@@ -229,6 +229,8 @@ Mmad decode_mmad(const PipeInstruction& in) {
   mmad.m = field(in.c, 0, 16);
   mmad.n = field(in.c, 16, 16);
   mmad.k = field(in.c, 32, 16);
+  mmad.halves = field(in.c, 48, 1) != 0;
+  if (mmad.halves && in.type != CM384_CUBE_S8) refuse(in.pc, "mmad: two elements in a byte are of S8");
   if (mmad.m == 0 || mmad.n == 0 || mmad.k == 0)
     refuse(in.pc, "mmad of m {} n {} k {}", mmad.m, mmad.n, mmad.k);
   if (mmad.start > 2) refuse(in.pc, "mmad: accumulate is 0, 1 or 2");

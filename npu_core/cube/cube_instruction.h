@@ -78,6 +78,7 @@ struct Mmad {
   std::uint32_t l0a = 0, l0b = 0, l0c = 0, bias = 0;
   std::uint32_t start = 0;  // 0 from zero, 1 adds, 2 from the bias table
   std::uint32_t m = 0, n = 0, k = 0;
+  bool halves = false;  // S4: two elements in a byte
 
   std::uint32_t m_blocks() const { return blocks_of(m, kFractalRows); }
   std::uint32_t n_blocks() const { return blocks_of(n, kFractalRows); }

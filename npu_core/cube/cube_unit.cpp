@@ -103,23 +103,29 @@ class Accumulator {
   std::vector<T> c_;
 };
 
-// 8-bit elements widened, so that the compiler multiplies and adds pairs of them at once.
+std::int16_t half_of(std::byte two, std::uint32_t i) {
+  const int half = std::to_integer<int>(two) >> 4 * i & 15;
+  return static_cast<std::int16_t>(half < 8 ? half : half - 16);
+}
+
+// Elements of 8 or 4 bits widened, so that the compiler multiplies and adds pairs of them at once.
 std::vector<std::int16_t> widened(const LocalBuffer& buffer, std::uint32_t offset, Order order,
                                   std::uint32_t block_rows, const Mmad& mmad) {
-  const std::uint32_t columns = mmad.k_blocks() * sim::kBlockBytes;
+  const std::uint32_t c0 = sim::kBlockBytes * (mmad.halves ? 2 : 1), columns = mmad.k_blocks() * c0;
   std::vector<std::int16_t> rows(std::size_t{block_rows} * kFractalRows * columns);
   unpack(buffer, offset, order, block_rows, mmad.k_blocks(),
          [&](std::uint32_t row, std::uint32_t block, const std::byte* bytes) {
-           std::int16_t* to = &rows[std::size_t{row} * columns + block * sim::kBlockBytes];
+           std::int16_t* to = &rows[std::size_t{row} * columns + block * c0];
            // Past k there is nothing to multiply, whatever the buffer holds.
-           const std::uint32_t count = std::min(sim::kBlockBytes, mmad.k - block * sim::kBlockBytes);
-           for (std::uint32_t i = 0; i < count; ++i) to[i] = static_cast<std::int8_t>(bytes[i]);
+           const std::uint32_t count = std::min(c0, mmad.k - block * c0);
+           for (std::uint32_t i = 0; i < count; ++i)
+             to[i] = mmad.halves ? half_of(bytes[i / 2], i % 2) : static_cast<std::int8_t>(bytes[i]);
          });
   return rows;
 }
 
 void multiply_integers(const Mmad& mmad, CubeBuffers& buffers) {
-  const std::uint32_t columns = mmad.k_blocks() * sim::kBlockBytes;
+  const std::uint32_t columns = mmad.k_blocks() * sim::kBlockBytes * (mmad.halves ? 2 : 1);
   const auto a = widened(buffers.l0a, mmad.l0a, Order::rows, mmad.m_blocks(), mmad);
   const auto b = widened(buffers.l0b, mmad.l0b, Order::columns, mmad.n_blocks(), mmad);
   Accumulator<std::uint32_t> c(mmad, buffers);

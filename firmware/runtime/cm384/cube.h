@@ -59,12 +59,12 @@ template <typename T>
 CM384_INLINE void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const Nd2NzParams& p) {
   UsesCube();
   if (p.nValue == 0 || p.dValue == 0) return;
-  const uint64_t bytes = p.dValue * sizeof(T), pitch = p.srcDValue * sizeof(T),
+  const uint64_t bytes = BytesOf<T>(p.dValue), pitch = BytesOf<T>(p.srcDValue),
                  column = p.dstNzC0Stride * 32u;
   if (!src.allocate()) cm384::pipe_instruction<CM384_CLASS_SYNC, CM384_SET_L2_ALLOCATE>(0);
   for (uint32_t n = 0; n < p.ndNum; ++n) {
-    const uint32_t to = static_cast<uint32_t>(dst.GetPhyAddr() + n * p.dstNzMatrixStride * sizeof(T));
-    const uint64_t from = src.address() + n * p.srcNdMatrixStride * sizeof(T);
+    const uint32_t to = static_cast<uint32_t>(dst.GetPhyAddr() + BytesOf<T>(n * p.dstNzMatrixStride));
+    const uint64_t from = src.address() + BytesOf<T>(n * p.srcNdMatrixStride);
     if (p.dstNzNStride == 1) {
       CopyNd2Nz(to, from, p.nValue, bytes, pitch, column);
       continue;
@@ -137,7 +137,7 @@ CM384_INLINE void LoadData(const LocalTensor<T>& dst, const GlobalTensor<T>& src
 template <typename T>
 CM384_INLINE void LoadDataWithTranspose(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                                         const LoadData2dTransposeParams& p) {
-  static_assert(cm384::kMovedType<T> >= 0,
+  static_assert(cm384::kMovedType<T> >= 0 && kPacked<T> == 1,
                 "LoadDataWithTranspose: elements of 1, 2 or 4 B: docs/ascend-c.md");
   if (p.repeatTimes == 0) return;
   constexpr uint32_t square = sizeof(T) == 2 ? cm384::kFractalBytes : 2 * cm384::kFractalBytes;
@@ -150,9 +150,10 @@ CM384_INLINE void LoadDataWithTranspose(const LocalTensor<T>& dst, const LocalTe
 template <typename C, typename A, typename B>
 CM384_INLINE void CheckMmad(const MmadParams& p) {
   UsesCube();
-  static_assert(is_same_v<A, B> && kCubeType<A> >= 0 &&
-                    (is_same_v<A, int8_t> ? is_same_v<C, int32_t> : is_same_v<C, float>),
-                "Mmad: int8_t gives int32_t; half, bfloat16_t and float give float: docs/ascend-c.md");
+  static_assert(
+      is_same_v<A, B> && kCubeType<A> >= 0 && (sizeof(A) == 1 ? is_same_v<C, int32_t> : is_same_v<C, float>),
+      "Mmad: int8_t and int4b_t give int32_t; half, bfloat16_t and float give float: "
+      "docs/ascend-c.md");
   if (p.enSsparse || p.enWinogradA || p.enWinogradB)
     Abort("Mmad: sparse and Winograd forms are not there: docs/ascend-c.md");
 }
@@ -275,27 +276,31 @@ CM384_INLINE void Fixpipe(const GlobalTensor<D>& dst, const LocalTensor<S>& src,
 }
 // With a scale for each column: 8 B in L1, a float in the low half. Pipe FIX takes them to its own buffer,
 // between what MTE1 has before and after.
-template <typename D, typename S, const FixpipeConfig& config = CFG_ROW_MAJOR>
-CM384_INLINE void Fixpipe(const GlobalTensor<D>& dst, const LocalTensor<S>& src,
-                          const LocalTensor<uint64_t>& quant, const FixpipeParamsV220& p) {
-  static_assert(config.format != CO2Layout::COLUMN_MAJOR, "Fixpipe: rows or NZ: docs/ascend-c.md");
+CM384_INLINE void LoadScales(const LocalTensor<uint64_t>& quant, uint32_t columns) {
   SetFlag<HardEvent::MTE1_FIX>(EVENT_ID7);
   WaitFlag<HardEvent::MTE1_FIX>(EVENT_ID7);
   PipeBarrier<PIPE_FIX>();
   cm384::pipe_instruction<CM384_CLASS_CUBE, CM384_CUBE_LOAD_FIXPIPE>(quant.GetPhyAddr() << 32, 0,
-                                                                     PaddedBurst(p.nSize * sizeof(uint64_t)));
+                                                                     PaddedBurst(columns * sizeof(uint64_t)));
   PipeBarrier<PIPE_FIX>();
   SetFlag<HardEvent::FIX_MTE1>(EVENT_ID7);
   WaitFlag<HardEvent::FIX_MTE1>(EVENT_ID7);
+}
+template <typename D, typename S, const FixpipeConfig& config = CFG_ROW_MAJOR>
+CM384_INLINE void Fixpipe(const GlobalTensor<D>& dst, const LocalTensor<S>& src,
+                          const LocalTensor<uint64_t>& quant, const FixpipeParamsV220& p) {
+  static_assert(config.format != CO2Layout::COLUMN_MAJOR, "Fixpipe: rows or NZ: docs/ascend-c.md");
+  LoadScales(quant, p.nSize);
   FixpipeMatrices<D, S, config.format == CO2Layout::NZ>(dst, src, p, true);
 }
 // C to A1 or B1, as columns of blocks of 32 B; dstStride counts 32 B.
-template <typename D, typename S, const FixpipeConfig& config = CFG_ROW_MAJOR>
-CM384_INLINE void Fixpipe(const LocalTensor<D>& dst, const LocalTensor<S>& src, const FixpipeParamsV220& p) {
-  static_assert(config.format == CO2Layout::NZ, "Fixpipe: to L1 as NZ alone: docs/ascend-c.md");
+template <typename D, typename S>
+CM384_INLINE void FixpipeToL1(const LocalTensor<D>& dst, const LocalTensor<S>& src,
+                              const FixpipeParamsV220& p, bool scales) {
   UsesCube();
   const int operation = FixpipeOperation<D, S>(p.quantPre);
-  if (operation < 0 || p.quantPre == VDEQF16 || p.quantPre == VREQ8 || p.quantPre == VQF322B8_PRE)
+  const bool of_columns = p.quantPre == VDEQF16 || p.quantPre == VREQ8 || p.quantPre == VQF322B8_PRE;
+  if (operation < 0 || of_columns != scales)
     Abort("Fixpipe: no such quantPre between these element types to L1: docs/ascend-c.md");
   if (dst.GetPosition() != TPosition::A1 && dst.GetPosition() != TPosition::B1)
     Abort("Fixpipe: to memory, A1 and B1: docs/ascend-c.md");
@@ -304,8 +309,20 @@ CM384_INLINE void Fixpipe(const LocalTensor<D>& dst, const LocalTensor<S>& src, 
   const bool wide = sizeof(D) == 4 && !p.isChannelSplit;
   cm384::pipe_instruction<CM384_CLASS_SYNC, CM384_SET_STRIDE>(p.srcStride * 64u, p.dstStride * 32ull);
   cm384::pipe_instruction<CM384_CLASS_CUBE, CM384_CUBE_FIX_TO_L1>(
-      dst.GetPhyAddr(), src.GetPhyAddr() | p.deqScalar << 32, FixpipeHow(p, operation, true, wide, false));
+      dst.GetPhyAddr(), src.GetPhyAddr() | p.deqScalar << 32, FixpipeHow(p, operation, true, wide, scales));
   FixpipeFollows<HardEvent::FIX_M>(p);
+}
+template <typename D, typename S, const FixpipeConfig& config = CFG_ROW_MAJOR>
+CM384_INLINE void Fixpipe(const LocalTensor<D>& dst, const LocalTensor<S>& src, const FixpipeParamsV220& p) {
+  static_assert(config.format == CO2Layout::NZ, "Fixpipe: to L1 as NZ alone: docs/ascend-c.md");
+  FixpipeToL1(dst, src, p, false);
+}
+template <typename D, typename S, const FixpipeConfig& config = CFG_ROW_MAJOR>
+CM384_INLINE void Fixpipe(const LocalTensor<D>& dst, const LocalTensor<S>& src,
+                          const LocalTensor<uint64_t>& quant, const FixpipeParamsV220& p) {
+  static_assert(config.format == CO2Layout::NZ, "Fixpipe: to L1 as NZ alone: docs/ascend-c.md");
+  LoadScales(quant, p.nSize);
+  FixpipeToL1(dst, src, p, true);
 }
 
 }  // namespace AscendC

@@ -12,6 +12,8 @@ inline constexpr int kCubeType = -1;
 template <>
 inline constexpr int kCubeType<int8_t> = CM384_CUBE_S8;
 template <>
+inline constexpr int kCubeType<int4b_t> = CM384_CUBE_S8;
+template <>
 inline constexpr int kCubeType<half> = CM384_CUBE_F16;
 template <>
 inline constexpr int kCubeType<bfloat16_t> = CM384_CUBE_BF16;
@@ -32,6 +34,16 @@ struct MmadParams {
 
   CM384_INLINE MmadParams() {}
   CM384_INLINE MmadParams(uint16_t rows, uint16_t columns, uint16_t depth) : m(rows), n(columns), k(depth) {}
+  CM384_INLINE MmadParams(uint16_t rows, uint16_t columns, uint16_t depth, bool adds, int32_t offset,
+                          bool sparse, bool winogradA, bool winogradB)
+      : m(rows),
+        n(columns),
+        k(depth),
+        isBias(adds),
+        fmOffset(offset),
+        enSsparse(sparse),
+        enWinogradA(winogradA),
+        enWinogradB(winogradB) {}
   CM384_INLINE MmadParams(uint16_t rows, uint16_t columns, uint16_t depth, uint8_t flag, bool from_bias,
                           bool from_zero)
       : m(rows), n(columns), k(depth), unitFlag(flag), cmatrixSource(from_bias), cmatrixInitVal(from_zero) {}
@@ -78,7 +90,8 @@ CM384_INLINE void Multiply(uint32_t l0c, uint32_t l0a, uint32_t l0b, const MmadP
   static_assert(kCubeType<T> >= 0);
   cm384::pipe_instruction<CM384_CLASS_CUBE, CM384_CUBE_MMAD, kCubeType<T>>(
       l0a | static_cast<uint64_t>(l0b) << 32, l0c | start << 32,
-      p.m | static_cast<uint64_t>(p.n) << 16 | static_cast<uint64_t>(p.k) << 32);
+      p.m | static_cast<uint64_t>(p.n) << 16 | static_cast<uint64_t>(p.k) << 32 |
+          static_cast<uint64_t>(kPacked<T> - 1) << 48);
 }
 template <typename T>
 CM384_INLINE void Mmad(uint32_t l0c, uint32_t l0a, uint32_t l0b, const MmadParams& p) {

@@ -88,9 +88,7 @@ CM384_INLINE void SetFixPipeConfig(const LocalTensor<T>& scales, bool = false) {
     Abort("SetFixPipeConfig: scales stand at the start of C2PIPE2GM: docs/ascend-c.md");
   cm384_fixpipe_scales = true;
 }
-template <typename D, typename S, typename Params>
-requires(is_same_v<Params, DataCopyCO12DstParams>) CM384_INLINE
-    void DataCopy(const GlobalTensor<D>& dst, const LocalTensor<S>& src, const Params& p) {
+CM384_INLINE FixpipeParamsV220 Cm384FixpipeOf(const DataCopyCO12DstParams& p) {
   if (p.clipReluPre != 0 || p.eltWiseOp != 0 || p.reluPre > 1)
     Abort("DataCopy: clipReluPre, eltWiseOp and other activations are not there: docs/ascend-c.md");
   FixpipeParamsV220 made = cm384_fixpipe_state;
@@ -102,6 +100,12 @@ requires(is_same_v<Params, DataCopyCO12DstParams>) CM384_INLINE
   made.reluEn = p.reluPre == 1;
   made.unitFlag = p.unitFlag;
   made.isChannelSplit = p.channelSplit;
+  return made;
+}
+template <typename D, typename S, typename Params>
+requires(is_same_v<Params, DataCopyCO12DstParams>) CM384_INLINE
+    void DataCopy(const GlobalTensor<D>& dst, const LocalTensor<S>& src, const Params& p) {
+  const FixpipeParamsV220 made = Cm384FixpipeOf(p);
   if (p.quantPre == VDEQF16 || p.quantPre == VREQ8 || p.quantPre == VQF322B8_PRE) {
     if (!cm384_fixpipe_scales) Abort("DataCopy: a mode with scales of columns, without SetFixPipeConfig");
     if (p.nz2ndEn) return FixpipeMatrices<D, S, false>(dst, src, made, true);
@@ -112,6 +116,14 @@ requires(is_same_v<Params, DataCopyCO12DstParams>) CM384_INLINE
   } else {
     Fixpipe<D, S, CFG_NZ>(dst, src, made);
   }
+}
+
+// To A1 and B1, as NZ.
+template <typename D, typename S, typename Params>
+requires(is_same_v<Params, DataCopyCO12DstParams>) CM384_INLINE
+    void DataCopy(const LocalTensor<D>& dst, const LocalTensor<S>& src, const Params& p) {
+  if (p.nz2ndEn) Abort("DataCopy: CO1 to L1 as NZ alone: docs/ascend-c.md");
+  FixpipeToL1(dst, src, Cm384FixpipeOf(p), cm384_fixpipe_scales && p.quantPre != NoQuant);
 }
 
 // What acts on CO1 to CO2 alone: with any other copy it is the plain one.
@@ -249,7 +261,7 @@ CM384_INLINE void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src,
   static_assert(cm384::kMovedType<T> >= 0, "LoadData: elements of 1, 2 or 4 B: docs/ascend-c.md");
   if (p.enTranspose || dst.GetPosition() != TPosition::A2)
     Abort("LoadData: three-dimensional loads are there to A2, not transposed: docs/ascend-c.md");
-  constexpr uint64_t kColumns = ONE_BLK_SIZE / sizeof(T);
+  constexpr uint64_t kColumns = ONE_BLK_SIZE / sizeof(T) * kPacked<T>;
   const uint64_t image = config.isSetFMatrix ? Cm384Image(p.l1H, p.l1W, p.padList) : cm384_fmatrix;
   const uint64_t filter =
       p.filterW + (p.filterSizeW ? 256ull : 0) | (p.filterH + (p.filterSizeH ? 256ull : 0)) << 9;

@@ -171,6 +171,12 @@ class GlobalTensor {
   bool allocate_ = true;
 };
 
+// What so many elements take.
+template <typename T>
+CM384_INLINE constexpr uint64_t BytesOf(uint64_t elements) {
+  return elements * sizeof(T) / kPacked<T>;
+}
+
 // A GM address as a tensor.
 template <typename T>
 CM384_INLINE GlobalTensor<T> GlobalAt(uint64_t address) {

@@ -122,6 +122,40 @@ TEST(Values, AnAccumulatorWraps) {
   EXPECT_EQ(accumulator(b, CM384_CUBE_S8, 16, 0, 0), -2147483648.0);
 }
 
+// Two elements in a byte, the first in the low half: 64 of k in a row of a fractal.
+TEST(Values, HalvesOfBytes) {
+  constexpr std::uint32_t kM = 20, kN = 18, kK = 101;
+  const auto half = [](std::uint32_t row, std::uint32_t column, std::uint32_t salt) {
+    return static_cast<int>((row * 5 + column * 11 + salt * 3) % 16) - 8;
+  };
+  CubeBuffers b;
+  const auto fill = [&](LocalBuffer& to, bool rows, std::uint32_t count, std::uint32_t salt) {
+    for (std::uint32_t i = 0; i < blocks_of(count, 16) * 16; ++i) {
+      for (std::uint32_t k = 0; k < 128; k += 2) {
+        const auto both =
+            static_cast<std::uint8_t>((half(i, k, salt) & 15) | (half(i, k + 1, salt) & 15) << 4);
+        const std::uint32_t fractal = rows ? i / 16 * 2 + k / 64 : k / 64 * blocks_of(count, 16) + i / 16;
+        to.store(fractal * 512 + i % 16 * 32 + k % 64 / 2, reinterpret_cast<const std::byte*>(&both), 1);
+      }
+    }
+  };
+  fill(b.l0a, true, kM, 1);
+  fill(b.l0b, false, kN, 2);
+  const std::uint64_t sizes = kM | kN << 16 | std::uint64_t{kK} << 32 | std::uint64_t{1} << 48;
+  const Mmad mmad = decode_mmad(cube(CM384_CUBE_MMAD, CM384_CUBE_S8, 0, 0, sizes));
+  EXPECT_EQ(mmad.k_blocks(), 2u);
+  perform(mmad, b);
+  for (std::uint32_t r = 0; r < kM; ++r) {
+    for (std::uint32_t n = 0; n < kN; ++n) {
+      int sum = 0;
+      for (std::uint32_t k = 0; k < kK; ++k) sum += half(r, k, 1) * half(n, k, 2);
+      ASSERT_EQ(accumulator(b, CM384_CUBE_S8, 32, r, n), sum) << r << "," << n;
+    }
+  }
+  EXPECT_THAT([&] { decode_mmad(cube(CM384_CUBE_MMAD, CM384_CUBE_F16, 0, 0, sizes)); },
+              ThrowsMessage<MachineError>(HasSubstr("two elements in a byte are of S8")));
+}
+
 TEST(Values, ABiasStartsEveryRow) {
   CubeBuffers b;
   std::vector<float> bias(8, 2.5f);

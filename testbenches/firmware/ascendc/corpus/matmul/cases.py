@@ -71,3 +71,23 @@ def cases():
     c.workspace(64)
     c.tiling(*cube_tiling(m, n, k, (32, 32, 32)), ("u32", pitch), ("f32", 2.0))
     yield c
+
+    m, n, k, pitch, skip = 40, 48, 72, 64, 7
+    c = Case("own_copies.cpp")
+    a = c.input("a", "f16", [m, 2 * k], [float(v) for v in c.whole(2 * m * k, -4, 4)])
+    b = c.input("b", "f16", [k, pitch], [float(v) for v in c.whole(pitch * k, -4, 4)])
+    a = [a[i * 2 * k + p] for i in range(m) for p in range(k)]
+    b = [b[p * pitch + skip + j] for p in range(k) for j in range(n)]
+    c.output("c", "f32", [m, n], product(a, b, m, n, k))
+    c.struct("defs", [("i32", 2 * k), ("i32", pitch), ("i32", skip)])
+    c.workspace(64)
+    c.tiling(*cube_tiling(m, n, k, (32, 32, 32)))
+    yield c
+
+    m, n, k = 48, 32, 192
+    c = Case("mmad_int4.cpp")
+    a, b = c.whole(m * k, -8, 7), c.whole(n * k, -8, 7)
+    for name, rows, v in (("a", m, a), ("b", n, b)):
+        c.input(name, "u8", [rows, k // 2], [(v[i] & 15) | (v[i + 1] & 15) << 4 for i in range(0, len(v), 2)])
+    c.output("y", "i32", [m, n], [sum(a[i * k + p] * b[j * k + p] for p in range(k)) for i in range(m) for j in range(n)])
+    yield c
