@@ -89,5 +89,10 @@ def cases():
     a, b = c.whole(m * k, -8, 7), c.whole(n * k, -8, 7)
     for name, rows, v in (("a", m, a), ("b", n, b)):
         c.input(name, "u8", [rows, k // 2], [(v[i] & 15) | (v[i + 1] & 15) << 4 for i in range(0, len(v), 2)])
-    c.output("y", "i32", [m, n], [sum(a[i * k + p] * b[j * k + p] for p in range(k)) for i in range(m) for j in range(n)])
+    scale = [2.0 ** v for v in c.whole(n, -4, 0)]
+    c.input("scales", "u64", [n], [struct.unpack("<I", struct.pack("<f", s))[0] for s in scale])
+    y = [sum(a[i * k + p] * b[j * k + p] for p in range(k)) for i in range(m) for j in range(n)]
+    c.output("y", "i32", [m, n], y)
+    z = [y[i * n + j + h] * scale[j + h] for j in range(0, n, 16) for i in range(m) for h in range(16)]
+    c.output("z", "f16", [2, m * n], z + [max(v, 0.0) for v in z], 2**-11, 1e-7)
     yield c

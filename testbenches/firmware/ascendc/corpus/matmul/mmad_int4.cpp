@@ -1,9 +1,10 @@
-// A product of int4b_t by the calls of the cube core.
+// A product of int4b_t by the calls of the cube core; its results to L1 as half with a scale for each column,
+// by either call, and from there to memory.
 #include "kernel_operator.h"
 using namespace AscendC;
 // y (M x N int32) = A (M x K int4) x B^T, B stands N x K
 constexpr int M = 48, N = 32, K = 192;
-extern "C" __global__ __aicore__ void mmad_int4(GM_ADDR a, GM_ADDR b, GM_ADDR y) {
+extern "C" __global__ __aicore__ void mmad_int4(GM_ADDR a, GM_ADDR b, GM_ADDR scales, GM_ADDR y, GM_ADDR z) {
   KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIC_ONLY);
   TPipe pipe;
   TBuf<TPosition::A1> a1b;
@@ -16,6 +17,18 @@ extern "C" __global__ __aicore__ void mmad_int4(GM_ADDR a, GM_ADDR b, GM_ADDR y)
   pipe.InitBuffer(a2b, M * K / 2);
   pipe.InitBuffer(b2b, N * K / 2);
   pipe.InitBuffer(cb, M * N * 4);
+  TBuf<TPosition::A1> sb, zb;
+  TBuf<TPosition::C2PIPE2GM> fb;
+  pipe.InitBuffer(sb, N * 8);
+  pipe.InitBuffer(zb, M * N * 2);
+  pipe.InitBuffer(fb, N * 8);
+  GlobalTensor<uint64_t> sg;
+  sg.SetGlobalBuffer((__gm__ uint64_t*)scales);
+  GlobalTensor<half> zg;
+  zg.SetGlobalBuffer((__gm__ half*)z);
+  auto s1 = sb.Get<uint64_t>();
+  auto z1 = zb.Get<half>();
+  DataCopy(s1, sg, N);
   GlobalTensor<int4b_t> ag, bg;
   ag.SetGlobalBuffer((__gm__ int4b_t*)a, M * K);
   bg.SetGlobalBuffer((__gm__ int4b_t*)b, N * K);
@@ -71,4 +84,22 @@ extern "C" __global__ __aicore__ void mmad_int4(GM_ADDR a, GM_ADDR b, GM_ADDR y)
   f.srcStride = M;
   f.dstStride = N;
   Fixpipe<int32_t, int32_t, CFG_ROW_MAJOR>(yg, c, f);
+  f.dstStride = M;
+  f.quantPre = QuantMode_t::VDEQF16;
+  Fixpipe<half, int32_t, CFG_NZ>(z1, c, s1, f);
+  SetFlag<HardEvent::FIX_MTE3>(EVENT_ID0);
+  WaitFlag<HardEvent::FIX_MTE3>(EVENT_ID0);
+  DataCopy(zg, z1, M * N);
+  PipeBarrier<PIPE_ALL>();
+  SetFixPipeConfig(fb.Get<uint64_t>());
+  DataCopyCO12DstParams d;
+  d.nSize = N;
+  d.mSize = M;
+  d.srcStride = M;
+  d.dstStride = M;
+  d.quantPre = QuantMode_t::VDEQF16;
+  d.reluPre = 1;
+  DataCopy(z1, c, d);
+  PipeBarrier<PIPE_ALL>();
+  DataCopy(zg[M * N], z1, M * N);
 }
