@@ -152,7 +152,7 @@ CM384_INLINE void CheckMmad(const MmadParams& p) {
   UsesCube();
   static_assert(
       is_same_v<A, B> && kCubeType<A> >= 0 && (sizeof(A) == 1 ? is_same_v<C, int32_t> : is_same_v<C, float>),
-      "Mmad: int8_t and int4b_t give int32_t; half, bfloat16_t and float give float: "
+      "Mmad: int8_t gives int32_t, as int4b_t does; half, bfloat16_t and float give float: "
       "docs/ascend-c.md");
   if (p.enSsparse || p.enWinogradA || p.enWinogradB)
     Abort("Mmad: sparse and Winograd forms are not there: docs/ascend-c.md");
