@@ -101,15 +101,12 @@ class SettingsReader {
     if (const Setting* lanes = find("UB_VL_NUM")) {
       const auto count = number_of<int>(lanes->value);
       if (!count || *count < 1 || *count > 16) refuse("UB_VL_NUM", *lanes, "allowed: 1 to 16");
-      made.machine.emplace_back("ub.link.lanes", std::to_string(std::max(2, *count + *count % 2)));
+      made.lanes = std::max(2, *count + *count % 2);
+      made.machine.emplace_back("ub.link.lanes", std::to_string(made.lanes));
     }
     find("UB_PRIORITY_NUM");
     if (const auto faults = flag("UB_FAULT_ENABLE")) made.faults_enabled = *faults;
-    if (const Setting* scheduler = find("UbSwitch::VlScheduler"))
-      made.notes.push_back(
-          fmt::format("{}: UbSwitch::VlScheduler {}: taken as equal turns of all lanes; ub.qos.classes makes "
-                      "classes of priorities 0 to 7, ub.qos.arbitration={} their order",
-                      scheduler->where, scheduler->value, scheduler->value == "SP" ? "strict" : "drr"));
+    schedule(made);
     std::vector<std::string> rest;
     for (const auto& [name, setting] : settings_) {
       if (!taken_.contains(name) && !is_idle(name, setting.value)) rest.push_back(name);
@@ -119,6 +116,45 @@ class SettingsReader {
   }
 
  private:
+  void schedule(Ns3UbSettings& made) {
+    const Setting* scheduler = find("UbSwitch::VlScheduler");
+    if (scheduler == nullptr) return;
+    const Setting* others = find("UbDwrrAllocator::DefaultQuantum");
+    const Setting* named = find("UbDwrrAllocator::VlQuantums");
+    if (scheduler->value != "DWRR") {
+      // The files do not say which end of the priorities SP has first.
+      if (scheduler->value != "RR")
+        made.notes.push_back(fmt::format(
+            "{}: UbSwitch::VlScheduler {}: not taken, lanes have equal turns{}", scheduler->where,
+            scheduler->value.substr(0, 60),
+            scheduler->value == "SP" ? ": with ub.qos.arbitration=strict and ub.qos.classes=N the highest of "
+                                       "priorities 0 to N - 1 goes first"
+                                     : ""));
+      return;
+    }
+    const auto quantum = [](std::string_view text) {
+      const auto bytes = number_of<int>(text);
+      return bytes && *bytes > 0 ? bytes : std::nullopt;
+    };
+    Ns3UbQuanta quanta{scheduler->where, 0, {}};
+    if (others != nullptr) {
+      const auto bytes = quantum(others->value);
+      if (!bytes) refuse("UbDwrrAllocator::DefaultQuantum", *others, "allowed: bytes from 1 on");
+      quanta.others = *bytes;
+    }
+    for (const std::string_view part : split_fields(named == nullptr ? "" : named->value)) {
+      if (part.empty()) continue;
+      const std::size_t colon = std::min(part.find(':'), part.size() - 1);
+      const auto lane = number_of<int>(part.substr(0, colon));
+      const auto bytes = quantum(part.substr(colon + 1));
+      if (!lane || *lane < 0 || *lane > 15 || !bytes)
+        refuse("UbDwrrAllocator::VlQuantums", *named,
+               "allowed: LANE:BYTES,..., lanes from 0 to 15, bytes from 1 on");
+      quanta.quanta[*lane] = *bytes;
+    }
+    made.quanta = std::move(quanta);
+  }
+
   const Setting* find(const std::string& name) {
     const auto found = settings_.find(name);
     if (found == settings_.end()) return nullptr;

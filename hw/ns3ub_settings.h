@@ -2,17 +2,23 @@
 // `global NAME "VALUE"`.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "hw/ns3ub_classes.h"
 
 namespace cm384::hw {
 
 struct Ns3UbSettings {
   // Parameters of the machine that follow, key and value as a machine file has them.
   std::vector<std::pair<std::string, std::string>> machine;
-  bool all_metrics = false;        // out ports of any metric are taken, not those of the lowest alone
-  bool faults_enabled = true;      // fault.csv holds
+  bool all_metrics = false;    // out ports of any metric are taken, not those of the lowest alone
+  bool faults_enabled = true;  // fault.csv holds
+  int lanes = 0;               // of the machine; 0: not told
+  // VlScheduler is DWRR; what it comes to depends on the priorities of traffic.csv (ns3ub_classes.h).
+  std::optional<Ns3UbQuanta> quanta;
   std::vector<std::string> notes;  // what is taken for something else, and what is not taken; for people
 };
 

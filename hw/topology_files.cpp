@@ -440,6 +440,10 @@ std::shared_ptr<const TopologyFiles> read_topology_folder(const std::string& fol
     files->notes.push_back(fmt::format("{}: not taken: controllers know no transport channels", channels));
   if (const auto settings = settings_of(folder)) {
     files->notes.insert(files->notes.end(), settings->notes.begin(), settings->notes.end());
+    if (settings->quanta) {
+      const std::string note = ns3ub_classes(folder, *settings->quanta, settings->lanes).note;
+      if (!note.empty()) files->notes.push_back(note);
+    }
     if (const std::string faults = beside(folder, "fault.csv");
         !settings->faults_enabled && std::filesystem::exists(faults))
       files->notes.push_back(fmt::format("{}: not taken: UB_FAULT_ENABLE is false", faults));
@@ -462,7 +466,12 @@ std::string machine_of_case(const std::string& folder) {
       {"ub.switch.pipeline_latency", "\"10ns\""},
   };
   if (const auto settings = settings_of(folder)) {
-    for (const auto& [key, value] : settings->machine) {
+    auto following = settings->machine;
+    if (settings->quanta) {
+      const auto classes = ns3ub_classes(folder, *settings->quanta, settings->lanes).machine;
+      following.insert(following.end(), classes.begin(), classes.end());
+    }
+    for (const auto& [key, value] : following) {
       const auto known = std::ranges::find(values, key, &std::pair<std::string, std::string>::first);
       if (known == values.end()) {
         values.emplace_back(key, value);

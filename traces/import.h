@@ -24,6 +24,9 @@ struct ImportOptions {
   int dies_per_node = 16;
   // Ids of nodes by die, rising, where the machine is made of the case: each node is its die.
   std::vector<std::int64_t> nodes;
+  // ns-3-UB: priorities that are service classes of that machine, rising: the first is level 0. Empty: a
+  // priority is its level.
+  std::vector<int> priorities;
   CollectiveChoice collectives;  // Chakra: how they are written out
   std::string groups;            // Chakra: file of communicator groups (collective_parts.h)
   // Chakra: what a compute node without a duration takes, or every one with operations.
@@ -58,7 +61,7 @@ struct ImportResult {
 };
 
 // `traffic.csv` of ns-3-UB. A task begins its delay after all phases it names have finished; a phase has
-// finished when all its tasks have. Priorities become virtual lanes. Nodes of one leaf switch, as node.csv
+// finished when all its tasks have. Priorities become service levels. Nodes of one leaf switch, as node.csv
 // and topology.csv beside it say, or without these neighbours by number, are placed on dies of one node
 // (node_placement.h); on a machine made of the case each node is a die. Throws InputError.
 ImportResult import_ns3ub(const std::string& path, const ImportOptions& options, TrafficSink& sink);

@@ -14,6 +14,7 @@
 #include "base/text/error.h"
 #include "base/text/json.h"
 #include "base/text/standard_error.h"
+#include "hw/ns3ub_classes.h"
 #include "hw/topology_files.h"
 #include "traces/import.h"
 #include "traces/importers/recognise.h"
@@ -157,8 +158,13 @@ void import(const ConvertOptions& options, const studies::Given& given,
     return topology.files &&
            std::filesystem::equivalent(std::filesystem::absolute(input).parent_path(), topology.file, none);
   };
-  if (kind == TraceKind::ns3ub && options.onto.empty() && is_of_machine(inputs.front()))
+  if (kind == TraceKind::ns3ub && options.onto.empty() && is_of_machine(inputs.front())) {
     how.nodes = topology.files->ids_of_dies();
+    if (machine.ub.qos.classes > 1) how.priorities = hw::priorities_of_case(topology.file);
+    const auto left = std::ranges::find_if(
+        machine.notes, [](const std::string& note) { return note.find(": not taken") != std::string::npos; });
+    if (options.strict && left != machine.notes.end()) throw InputError(fmt::format("--strict: {}", *left));
+  }
   const auto* known = std::ranges::find(kImported, kind, &std::pair<TraceKind, const char*>::first);
   std::string study = known->second;
   if (given.contains("kernels")) study += fmt::format(" --kernels {}", options.kernels);

@@ -89,6 +89,25 @@ TEST(Ns3Ub, NodesOfALeafShareANodeAsLongAsThereAreNodesForAll) {
   EXPECT_EQ(text_of(Places{{1, 0}, {2, 1}, {4, 2}, {9, 3}}), "1-2 on dies 0-1, 4 on die 2, 9 on die 3");
 }
 
+// Priorities that are classes of the machine are levels in their order.
+TEST(Ns3Ub, PrioritiesOfClassesAreLevels) {
+  ImportOptions options;
+  options.dies = 8;
+  options.priorities = {2, 7, 9};
+  InMemory sink;
+  const ImportResult result =
+      import_ns3ub(file("traffic.csv", std::string(kHead) + "0,0,1,8,MEM_STORE,7,1ns,0,\n"
+                                                            "1,1,2,16,MEM_STORE,9,1ns,0,\n"
+                                                            "2,2,3,24,MEM_STORE,2,1ns,0,\n"),
+                   options, sink);
+  std::map<std::uint64_t, int> level;
+  for (const TrafficRecord& r : sink.records) {
+    if (r.moves()) level[r.bytes] = r.lane;
+  }
+  EXPECT_EQ(level, (std::map<std::uint64_t, int>{{8, 1}, {16, 2}, {24, 0}}));
+  EXPECT_THAT(result.notes, ::testing::Contains("priorities 2, 7, 9 are service levels 0 to 2"));
+}
+
 TEST(Ns3Ub, BadFilesAreRefusedByLineAndField) {
   const auto refusal = [](const std::string& text) { return refusal_of([&] { ns3ub(text); }); };
   EXPECT_THAT(refusal("0,0,1,x,URMA_WRITE,7,10ns,0,\n"), HasSubstr(":2: dataSize(Byte): 'x'"));

@@ -187,6 +187,57 @@ TEST_F(TraceCommand, ACaseReplaysOnTheMachineThatItDescribes) {
   EXPECT_EQ(replayed["machine_overrides"]["topology.kind"], "file");
 }
 
+// Two devices write to a third with quanta of 3,000 and 9,000 B. While both have something left the second
+// has three quarters of the last link; then the first has all of it: it takes 2 S / B where the other takes
+// S / (3/4 B), 3/2 as long.
+TEST_F(TraceCommand, QuantaOfACaseShareALink) {
+  fs::create_directories(at("case"));
+  write("case/node.csv", "nodeId,nodeType,portNum\n0..2,DEVICE,1\n3,SWITCH,3\n");
+  write("case/topology.csv",
+        "nodeId1,portId1,nodeId2,portId2,bandwidth,delay\n0,0,3,0,400Gbps,20ns\n1,0,3,1,400Gbps,20ns\n"
+        "2,0,3,2,400Gbps,20ns\n");
+  write("case/traffic.csv",
+        "taskId,sourceNode,destNode,dataSize(Byte),opType,priority,delay,phaseId,dependOnPhases\n"
+        "0,0,2,4096000,URMA_WRITE,7,10ns,0,\n1,1,2,4096000,URMA_WRITE,9,10ns,0,\n");
+  const auto ends = [&](const std::string& settings) {
+    write("case/network_attribute.txt", settings);
+    done("convert case case.trace");
+    done("replay case.trace --machine case --messages m.csv");
+    std::map<std::string, double> ends;  // by who sent
+    std::istringstream lines(read("m.csv"));
+    std::string line;
+    for (std::getline(lines, line); std::getline(lines, line);) {
+      std::vector<std::string> fields;
+      std::istringstream of(line);
+      for (std::string field; std::getline(of, field, ',');) fields.push_back(field);
+      ends[fields[1]] = std::stod(fields[7]) * 1e-6;
+    }
+    return ends;
+  };
+  const auto equal = ends("");
+  EXPECT_NEAR(equal.at("die0") / equal.at("die1"), 1, 0.02);
+  const auto shared = ends(
+      "default ns3::UbSwitch::VlScheduler \"DWRR\"\ndefault ns3::UbDwrrAllocator::VlQuantums "
+      "\"7:3000,9:9000\"\n");
+  EXPECT_NEAR(shared.at("die0") / shared.at("die1"), 1.5, 0.03);
+  EXPECT_NEAR(shared.at("die0") / equal.at("die0"), 1, 0.02);
+  // Delays of a task and ports that are shut for a time are refused by name, or told.
+  const std::string head =
+      "taskId,faultType,dropRate(%),delay(ns),lowerDataRate(node port "
+      "datrate(Mbps)),shutdownDropPackets(start "
+      "end),OccasionalDropRate(%)\n";
+  for (const auto& [line, what] : {std::pair{"0,1,0,500,0,0,0\n", "added delay of a task's packets"},
+                                   {"0,3,0,0,0,5 9,0\n", "a port that is shut for a time"}}) {
+    write("case/fault.csv", head + line);
+    EXPECT_THAT(done("convert case told.trace").errors,
+                HasSubstr(fmt::format("case/fault.csv:2: not taken: {}", what)));
+    const Outcome refused = start("convert case strict.trace --strict");
+    EXPECT_EQ(refused.code, 2);
+    EXPECT_THAT(refused.errors, HasSubstr(fmt::format("--strict: case/fault.csv:2: not taken: {}", what)));
+    EXPECT_FALSE(fs::exists(at("strict.trace")));
+  }
+}
+
 // Those of others, where they are.
 TEST_F(TraceCommand, RecordedCasesReplayOnTheirOwnMachines) {
   const char* given = std::getenv("CM384_SHARED");

@@ -9,6 +9,7 @@
 
 #include "firmware/abi/memory_map.h"
 #include "hw/machine.h"
+#include "hw/ns3ub_classes.h"
 #include "testbenches/hw/refusal.h"
 #include "testbenches/ub_fabric/fabric_bench.h"
 #include "ub_fabric/topology/kinds.h"
@@ -329,7 +330,9 @@ TEST(Case, SettingsAreTakenOrNamed) {
   EXPECT_EQ(machine.ub.link.lanes, 16);
   EXPECT_THAT(machine.notes,
               ::testing::Contains(HasSubstr("not taken: UB_CC_ENABLED, UbJetty::UbInflightMax")));
-  EXPECT_THAT(machine.notes, ::testing::Contains(HasSubstr("VlScheduler DWRR: taken as equal turns")));
+  EXPECT_THAT(
+      machine.notes,
+      ::testing::Contains(HasSubstr("VlScheduler DWRR: not taken, lanes have equal turns: no traffic.csv")));
   for (const auto& [text, message] :
        {std::pair{"default ns3::UbPort::UbDataRate \"fast\"\n", ":1: UbPort::UbDataRate: 'fast'"},
         {"global UB_VL_NUM \"17\"\n", ":1: UB_VL_NUM: '17'; allowed: 1 to 16"},
@@ -344,6 +347,51 @@ TEST(Case, SettingsAreTakenOrNamed) {
       .put("fault.csv", "not even read\n");
   EXPECT_THAT(folder.load().notes,
               ::testing::Contains(HasSubstr("fault.csv: not taken: UB_FAULT_ENABLE is false")));
+}
+
+// Priorities of a case are service classes, each with its quantum as a turn.
+TEST(Case, QuantaOfPrioritiesAreClasses) {
+  Folder folder;
+  put_ring(folder, 3);
+  const auto load = [&](const std::string& settings, const std::string& priorities) {
+    std::string traffic =
+        "taskId,sourceNode,destNode,dataSize(Byte),opType,priority,delay,phaseId,dependOnPhases\n";
+    for (const char priority : priorities)
+      traffic += fmt::format("0,0,1,64,URMA_WRITE,{},10ns,0,\n", priority - 'a');
+    folder.put("traffic.csv", traffic)
+        .put("network_attribute.txt", "default ns3::UbSwitch::VlScheduler \"DWRR\"\n" + settings);
+    return folder.load();
+  };
+  const std::string others = "default ns3::UbDwrrAllocator::DefaultQuantum \"2000\"\n",
+                    named = "default ns3::UbDwrrAllocator::VlQuantums \"7:6000,9:3000\"\n";
+  const hw::Machine three = load(others + named, "hjchj");  // 7, 9, 2, 7, 9
+  EXPECT_EQ(three.ub.qos.classes, 3);
+  EXPECT_EQ(three.ub.qos.arbitration, "drr");
+  EXPECT_EQ(three.ub.qos.weights, "2,6,3");
+  EXPECT_EQ(three.ub.qos.quantum, Bytes{1000});
+  EXPECT_EQ(three.ub.link.lanes, 6);  // a pair each, of the four of a case
+  EXPECT_EQ(hw::priorities_of_case(folder.path()), (std::vector<int>{2, 7, 9}));
+  EXPECT_THAT(three.notes, ::testing::Contains(HasSubstr("priorities 2, 7, 9 are service classes 0 to 2")));
+  EXPECT_EQ(load(named + "global UB_VL_NUM \"4\"\n", "hj").ub.link.lanes, 4);
+  EXPECT_EQ(load(others, "abcdefgh").ub.qos.classes, 8);
+  // One alone has no turns to take, and what cannot be is told.
+  EXPECT_EQ(load(others, "h").ub.qos.classes, 1);
+  for (const auto& [settings, priorities, why] :
+       {std::tuple{named, "ah", "nothing says the quantum of priority 0"},
+        {others, "abcdefghi", "traffic.csv has 9 priorities; allowed: 8"},
+        {std::string("default ns3::UbDwrrAllocator::VlQuantums \"0:6000,1:6001\"\n"), "ab",
+         "quanta of 6000, 6001 B have 1 B in common"}}) {
+    const hw::Machine left = load(settings, priorities);
+    EXPECT_EQ(left.ub.qos.classes, 1);
+    EXPECT_THAT(left.notes, ::testing::Contains(HasSubstr(why)));
+    EXPECT_THAT(hw::priorities_of_case(folder.path()), ::testing::IsEmpty());
+  }
+  for (const char* bad : {"0", "x:1", "3:0", "16:5", "3:4:5"}) {
+    EXPECT_THAT(
+        refusal([&] { load(fmt::format("default ns3::UbDwrrAllocator::VlQuantums \"{}\"\n", bad), "ab"); }),
+        HasSubstr("network_attribute.txt:2: UbDwrrAllocator::VlQuantums"))
+        << bad;
+  }
 }
 
 TEST(Files, BadOnesAreRefusedByFileLineAndField) {

@@ -82,6 +82,10 @@ class Ns3UbImport {
     const Written written = graph_.write(sink);
     result.records = written.records;
     note_locality(written, result);
+    if (!options_.priorities.empty())
+      result.notes.push_back(fmt::format("priorities {} are service levels 0 to {}",
+                                         fmt::join(options_.priorities, ", "),
+                                         options_.priorities.size() - 1));
     if (notified_ != 0)
       result.notes.push_back(
           fmt::format("URMA_WRITE_NOTIFY: {}, taken as writes whose arrival is the notification", notified_));
@@ -136,7 +140,7 @@ class Ns3UbImport {
     r.target = unit_of(fields.integer(kNs3ubTarget, 0, kMostNumber));
     r.bytes = static_cast<std::uint64_t>(fields.integer(kNs3ubBytes, 1, kMostImportedBytes));
     r.operation = operation_of(fields);
-    r.lane = static_cast<std::uint8_t>(fields.integer(kNs3ubPriority, 0, 15));
+    r.lane = level_of(fields.integer(kNs3ubPriority, 0, 15));
     r.core = TrafficRecord::kAnyCore;
     r.offset = placing_.take(r.target.number, r.bytes);
     const Time delay = delay_of(fields);
@@ -151,6 +155,12 @@ class Ns3UbImport {
       const FieldReader one(lines_, {phase}, phase_name_);
       waits_.push_back({number, one.integer(0, 0, kMostNumber), delay, where});
     }
+  }
+
+  std::uint8_t level_of(std::int64_t priority) const {
+    const auto known = std::ranges::find(options_.priorities, priority);
+    return static_cast<std::uint8_t>(
+        known == options_.priorities.end() ? priority : known - options_.priorities.begin());
   }
 
   sim::Operation operation_of(const FieldReader& fields) {
