@@ -220,6 +220,27 @@ TEST(SimAi, WhatItsHeaderSaysBeyondOneIterationIsNotTaken) {
                                      "pp_comm: 4096"));
 }
 
+// A MICRO workload has no groups, and most often does not say how many ranks there are: those of --onto.
+TEST(SimAi, OfAMicroWorkloadAllRanksMeet) {
+  const std::string text =
+      "MICRO\n2\na -1 1000 NONE 0 0 NONE 0 0 ALLREDUCE 600 0\nb -1 0 ALLGATHER 50 0 NONE 0 0 NONE 0 0\n";
+  EXPECT_THAT(refused(import_simai, text), HasSubstr(":1: header: all_gpus is missing; allowed: --onto"));
+  ImportOptions three = options();
+  three.onto = {0, 2, 4};
+  const Read read = import(import_simai, text, three);
+  Pairs pairs;  // two rounds of a third of 600 B, and 50 B
+  for (const int a : {0, 2, 4}) {
+    for (const int b : {0, 2, 4}) {
+      if (a != b) pairs[{a, b}] = 450;
+    }
+  }
+  EXPECT_EQ(read.pairs(), pairs);
+  EXPECT_EQ(read.computed(4), 1_us);
+  const std::string groups =
+      "MICRO model_parallel_NPU_group: 2 all_gpus: 4\n1\na -1 0 ALLTOALL 400 0 NONE 0 0 NONE 0 0\n";
+  EXPECT_EQ(import(import_simai, groups).bytes(), 4u * 3u * 100u);
+}
+
 TEST(SimAi, BrokenOnesAreRefusedByLine) {
   const std::string header = "HYBRID_TRANSFORMER model_parallel_NPU_group: 2 all_gpus: 4\n";
   EXPECT_THAT(refused(import_simai, "DATA all_gpus: 4\n"),

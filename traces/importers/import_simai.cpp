@@ -40,7 +40,7 @@ struct Layer {
 class SimAiImport {
  public:
   SimAiImport(const std::string& path, const ImportOptions& options) : lines_(path), path_(path) {
-    read_header();
+    read_header(static_cast<std::int64_t>(options.onto.size()));
     std::vector<std::int64_t> numbers(static_cast<std::size_t>(shape_.all));
     std::iota(numbers.begin(), numbers.end(), 0);
     ranks_.emplace(std::move(numbers), path, options);
@@ -78,11 +78,14 @@ class SimAiImport {
   }
 
  private:
-  void read_header() {
+  // `onto`: how many dies are named for the ranks.
+  void read_header(std::int64_t onto) {
     if (!lines_.next()) lines_.fail("header: the file is empty");
     const auto& words = lines_.words();
     if (!words[0].starts_with("HYBRID_TRANSFORMER") && words[0] != "MICRO")
       lines_.fail(fmt::format("header: '{}'; allowed: HYBRID_TRANSFORMER.., MICRO", words[0].substr(0, 60)));
+    micro_ = words[0] == "MICRO";
+    shape_.all = 0;
     for (std::size_t n = 1; n < words.size(); n += 2) {
       const std::string_view name = words[n];
       const std::int64_t value = lines_.integer(n + 1, name, 0, INT32_MAX);
@@ -107,6 +110,10 @@ class SimAiImport {
                         name.substr(0, 60)));
       }
     }
+    // The simulator takes as many as its network has.
+    if (shape_.all == 0) shape_.all = onto;
+    if (shape_.all == 0)
+      lines_.fail("header: all_gpus is missing; allowed: --onto with a die for each rank instead");
     const std::int64_t block = shape_.tensor * shape_.expert * shape_.stages;
     if (shape_.all < 1 || shape_.all > kMostSimAiRanks || block < 1 || shape_.all % block != 0)
       lines_.fail(fmt::format("header: all_gpus {}: allowed: a multiple of {}, up to {}", shape_.all, block,
@@ -165,10 +172,11 @@ class SimAiImport {
     }
   }
 
-  // Which of its groups a rank is of; members come in the order of ranks.
+  // Which of its groups a rank is of; members come in the order of ranks. Of a MICRO workload all are one.
   std::int64_t group_of(Group group, std::int64_t rank) const {
     const std::int64_t stage = rank / shape_.of_stage(), place = rank % shape_.of_stage(),
                        tensor = place % shape_.tensor, block = shape_.tensor * shape_.expert;
+    if (micro_) return 0;
     switch (group) {
       case Group::tensor:
         return rank / shape_.tensor;
@@ -201,6 +209,7 @@ class SimAiImport {
   WordLines lines_;
   std::string path_;
   Shape shape_;
+  bool micro_ = false;
   std::vector<Layer> layers_;
   std::optional<ImportedRanks> ranks_;
   RecordGraph graph_;
