@@ -80,8 +80,9 @@ ShapedTrace::Joint ShapedTrace::join(const std::vector<std::uint64_t>& on, Time 
   return {number, at, true};
 }
 
-// All that is under way ends; what begins by itself after that waits for this point.
-void ShapedTrace::pause(Time at) {
+// All that is under way ends; what begins by itself after that waits for this point. `rests`: the machine
+// does nothing from then until `at`.
+void ShapedTrace::pause(Time at, bool rests) {
   kernels_.clear();
   if (last_ones_.empty()) return;
   std::vector<std::uint64_t> all;
@@ -94,7 +95,7 @@ void ShapedTrace::pause(Time at) {
   at = std::max(at, end);
   Unit unit;
   unit.number = die_of(static_cast<std::uint16_t>(rank_of_.begin()->first));
-  pause_ = join(all, times(at - end, options_.compute), at, unit);
+  pause_ = join(all, rests ? times(at - end, options_.compute) : Time{}, at, unit);
 }
 
 void ShapedTrace::begin_by_itself(TrafficRecord& r) {
@@ -112,7 +113,7 @@ void ShapedTrace::take(TrafficRecord& r) {
   const std::uint64_t old = read_++;
   if (number_.size() <= old % kReach) number_.resize(old % kReach + 1);
   number_[old % kReach] = 0;
-  if (r.kind == Kind::idle) return pause(scaled(r.start));
+  if (r.kind == Kind::idle) return pause(scaled(r.start), true);
   if (!keeps(r)) return;
   const Time length = times(r.end - r.start, r.moves() ? 1 : options_.compute);
   r.start = scaled(r.start);
@@ -163,7 +164,7 @@ bool ShapedTrace::next(TrafficRecord& record) {
     }
     if (++pass_ >= options_.repeat) return false;
     shift_ = last_end_;
-    pause(last_end_);
+    pause(last_end_, false);
     source_ = open_();
     read_ = 0;
     number_.clear();

@@ -53,7 +53,7 @@ class ShapedTrace final : public TrafficSource {
   };
   void take(TrafficRecord& record);
   bool keeps(const TrafficRecord& record) const;
-  void pause(Time at);
+  void pause(Time at, bool rests);
   void put(TrafficRecord record, bool from_source);
   Joint join(const std::vector<std::uint64_t>& on, Time delay, Time at, Unit unit);
   void begin_by_itself(TrafficRecord& record);

@@ -162,6 +162,20 @@ TEST(Shape, RepetitionsBeginWhenTheOneBeforeHasEnded) {
   EXPECT_EQ(made[7].dependencies[0].on, 6u);
 }
 
+// Of an import it is not known when transfers end: a repetition begins when they have, not later.
+TEST(Shape, RepetitionsOfWhatHasNoTimesBeginAtItsEnd) {
+  TrafficRecord compute = point(Kind::compute, 0, 0_us);
+  compute.end = 10_us;
+  TrafficRecord sent = transfer(0, 1, 0_us, {{0, Wait::completion, {}}});
+  sent.end = sent.start;
+  ShapeOptions options;
+  options.repeat = 2;
+  const auto made = shape({compute, sent}, options);
+  ASSERT_EQ(made.size(), 5u);
+  EXPECT_EQ(made[2].dependencies, (std::vector<TrafficDependency>{{1, Wait::completion, {}}}));
+  EXPECT_EQ(made[3].dependencies, (std::vector<TrafficDependency>{{2, Wait::completion, {}}}));
+}
+
 // Two runs of a kernel with a pause between, as a host gave them.
 TEST(Shape, WhatTheHostBeganWaitsForThePauseBefore) {
   std::vector<TrafficRecord> records{point(Kind::idle, 0, 0_us),
